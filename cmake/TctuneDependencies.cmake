@@ -1,0 +1,58 @@
+# The vendors' libraries, each as one imported target `tctune::<name>`; all are Debian packages (scripts/install-deps.sh).
+# Vendor includes are SYSTEM includes: their warnings are not ours.
+include_guard()
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(SQLite3 REQUIRED)
+pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
+
+# Declares tctune::<name> from a header and a library. The header is looked for in HINTS_INCLUDE, the library in HINTS_LIB.
+function(tctune_find_vendor name header library package)
+    cmake_parse_arguments(arg "" "" "INCLUDE_HINTS;LIB_HINTS" ${ARGN})
+    string(TOUPPER ${name} upper)
+    find_path(TCTUNE_${upper}_INCLUDE ${header} HINTS ${arg_INCLUDE_HINTS})
+    find_library(TCTUNE_${upper}_LIBRARY NAMES ${library} HINTS ${arg_LIB_HINTS})
+    if(NOT TCTUNE_${upper}_INCLUDE OR NOT TCTUNE_${upper}_LIBRARY)
+        message(FATAL_ERROR "${name}: ${header} or lib${library} not found; install the package ${package} "
+                            "(scripts/install-deps.sh names every package that is needed)")
+    endif()
+    mark_as_advanced(TCTUNE_${upper}_INCLUDE TCTUNE_${upper}_LIBRARY)
+    add_library(tctune_vendor_${name} INTERFACE)
+    target_include_directories(tctune_vendor_${name} SYSTEM INTERFACE ${TCTUNE_${upper}_INCLUDE})
+    target_link_libraries(tctune_vendor_${name} INTERFACE ${TCTUNE_${upper}_LIBRARY})
+    add_library(tctune::${name} ALIAS tctune_vendor_${name})
+endfunction()
+
+# LLVM 19 by path rather than by its CMake package: that one insists on development files of libraries we never touch.
+# Only the shared library is linked.
+set(TCTUNE_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "Root of an LLVM 19 installation")
+tctune_find_vendor(llvm llvm-c/Core.h LLVM-19 llvm-19-dev INCLUDE_HINTS ${TCTUNE_LLVM_ROOT}/include
+                   LIB_HINTS ${TCTUNE_LLVM_ROOT}/lib)
+file(STRINGS ${TCTUNE_LLVM_INCLUDE}/llvm/Config/llvm-config.h llvm_major REGEX "define LLVM_VERSION_MAJOR 19$")
+if(NOT llvm_major)
+    message(FATAL_ERROR "LLVM 19 is needed, but ${TCTUNE_LLVM_INCLUDE} is another version; set TCTUNE_LLVM_ROOT")
+endif()
+
+tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)
+
+foreach(pair "sqlite3=SQLite::SQLite3" "jansson=PkgConfig::jansson" "protobuf_c=PkgConfig::protobuf_c"
+             "zip=PkgConfig::libzip" "openmp=OpenMP::OpenMP_C")
+    string(REPLACE "=" ";" pair ${pair})
+    list(GET pair 0 name)
+    list(GET pair 1 target)
+    add_library(tctune_vendor_${name} INTERFACE)
+    target_link_libraries(tctune_vendor_${name} INTERFACE ${target})
+    add_library(tctune::${name} ALIAS tctune_vendor_${name})
+endforeach()
+
+if(TCTUNE_BUILD_TESTS)
+    pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+endif()
+
+# graph generates its reader from the schema that Debian's libonnx-dev ships.
+find_program(TCTUNE_PROTOC_C NAMES protoc-c)
+find_path(TCTUNE_ONNX_PROTO_DIR onnx/onnx.proto)

@@ -1,0 +1,50 @@
+# Compiler settings that every target shares.
+include_guard()
+
+option(TCTUNE_BUILD_TESTS "Build the tests (needs cmocka)" ON)
+option(TCTUNE_VERIFY "Run the verifier after every lowering pass" OFF)
+option(TCTUNE_HOSTILE "Tiny arena chunks, colliding hash slots, verifier after every pass" OFF)
+option(TCTUNE_CCACHE "Compile through ccache where it is installed" ON)
+set(TCTUNE_SANITIZE "" CACHE STRING "Value of -fsanitize=, e.g. address,undefined")
+
+if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, RelWithDebInfo or Release" FORCE)
+endif()
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# Assertions stay on in every build: a violated invariant must never become a wrong kernel.
+set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_C_FLAGS_RELEASE "-O3")
+
+add_compile_definitions(_GNU_SOURCE TCTUNE_VERSION="${PROJECT_VERSION}")
+add_compile_options(-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -fno-omit-frame-pointer
+                    -fno-math-errno)
+if(TCTUNE_VERIFY OR TCTUNE_HOSTILE)
+    add_compile_definitions(TCTUNE_VERIFY=1)
+endif()
+if(TCTUNE_HOSTILE)
+    add_compile_definitions(TCTUNE_HOSTILE=1)
+endif()
+if(TCTUNE_SANITIZE)
+    add_compile_definitions(TCTUNE_SANITIZED=1)
+    add_compile_options(-fsanitize=${TCTUNE_SANITIZE})
+    add_link_options(-fsanitize=${TCTUNE_SANITIZE})
+    if(TCTUNE_SANITIZE MATCHES undefined)
+        add_compile_options(-fno-sanitize-recover=undefined)
+    endif()
+endif()
+
+if(TCTUNE_CCACHE)
+    find_program(TCTUNE_CCACHE_PROGRAM ccache)
+    if(TCTUNE_CCACHE_PROGRAM AND NOT CMAKE_C_COMPILER_LAUNCHER)
+        set(CMAKE_C_COMPILER_LAUNCHER ${TCTUNE_CCACHE_PROGRAM})
+    endif()
+    mark_as_advanced(TCTUNE_CCACHE_PROGRAM)
+endif()

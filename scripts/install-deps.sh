@@ -1,0 +1,44 @@
+#!/bin/sh
+# Installs every Debian 12 package that building, testing and running tctune needs; does nothing when all are there.
+#   scripts/install-deps.sh               what ./test.sh and ./quickstart.sh need
+#   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
+#   scripts/install-deps.sh --list        only prints the names
+set -eu
+
+# C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model.
+packages="gcc libc6-dev cmake ninja-build pkg-config"
+# Code generation, cost model, database.
+packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev"
+# Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
+packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
+# Tests.
+packages="$packages libcmocka-dev clang-format-14"
+benchmark_packages="nodejs npm python3-numpy libdnnl-dev libopenblas-dev"
+
+case "${1:-}" in
+    --list) echo "$packages"; exit 0 ;;
+    --benchmarks) packages="$packages $benchmark_packages" ;;
+    "") ;;
+    *) echo "usage: $0 [--benchmarks | --list]" >&2; exit 2 ;;
+esac
+
+missing=
+for package in $packages; do
+    if [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" != installed ]; then
+        missing="$missing $package"
+    fi
+done
+[ -n "$missing" ] || exit 0
+
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "install-deps: these packages are missing and there is no sudo; install them as root:$missing" >&2
+        exit 1
+    fi
+    as_root=sudo
+fi
+echo "installing:$missing"
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+# shellcheck disable=SC2086 # a list of names
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing

@@ -1,0 +1,186 @@
+/* Bump allocation out of a list of chunks. A reset rewinds to the first chunk and keeps all of them.
+ *
+ * Invariant: chunks before `current` are full or were skipped as too small, chunks after it are unused since the last reset.
+ * Under AddressSanitizer everything not handed out is poisoned, so use after a reset and overruns are caught as on the heap. */
+#include "support/arena.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define POISONING 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define POISONING 1
+#endif
+#endif
+
+#ifdef POISONING
+#include <sanitizer/asan_interface.h>
+#define poison(p, n) ASAN_POISON_MEMORY_REGION((p), (n))
+#define unpoison(p, n) ASAN_UNPOISON_MEMORY_REGION((p), (n))
+#else
+#define poison(p, n) ((void)(p), (void)(n))
+#define unpoison(p, n) ((void)(p), (void)(n))
+#endif
+
+enum { ALIGN = 16 };
+#ifdef TCTUNE_HOSTILE
+enum { FIRST_CHUNK = 64, LARGEST_CHUNK = 256 };
+#else
+/* A candidate's replay and lowering take some 100 KiB; larger contexts double up to chunks that are cheap to map at once. */
+enum { FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 4 << 20 };
+#endif
+
+typedef struct chunk {
+    struct chunk *next;
+    size_t cap;
+    _Alignas(ALIGN) unsigned char bytes[];
+} chunk;
+
+struct tc_arena {
+    chunk *first, *current;
+    size_t used;      /* of the current chunk */
+    size_t next_size; /* of the next chunk to be made */
+    size_t bytes;
+};
+
+static chunk *chunk_new(size_t cap) {
+    chunk *c = aligned_alloc(ALIGN, sizeof *c + cap);
+    if (!c) {
+        fprintf(stderr, "tctune: out of memory (arena chunk of %zu bytes)\n", cap);
+        abort();
+    }
+    c->next = NULL;
+    c->cap = cap;
+    poison(c->bytes, cap);
+    return c;
+}
+
+tc_arena *tc_arena_new(void) {
+    tc_arena *a = tc_xcalloc(1, sizeof *a);
+    a->next_size = FIRST_CHUNK;
+    return a;
+}
+
+void tc_arena_free(tc_arena *a) {
+    if (!a)
+        return;
+    for (chunk *c = a->first, *next; c; c = next) {
+        next = c->next;
+        unpoison(c->bytes, c->cap);
+        free(c);
+    }
+    free(a);
+}
+
+void tc_arena_reset(tc_arena *a) {
+    for (chunk *c = a->first; c; c = c->next)
+        poison(c->bytes, c->cap);
+    a->current = a->first;
+    a->used = 0;
+    a->bytes = 0;
+}
+
+/* Makes `current` a chunk with room for n bytes: the next kept one that is large enough, else a new one. */
+static void advance(tc_arena *a, size_t n) {
+    while (a->current && a->current->next) {
+        a->current = a->current->next;
+        a->used = 0;
+        if (a->current->cap >= n)
+            return;
+    }
+    chunk *c = chunk_new(n > a->next_size ? n : a->next_size);
+    if (a->next_size < LARGEST_CHUNK)
+        a->next_size *= 2;
+    if (a->current)
+        a->current->next = c;
+    else
+        a->first = c;
+    a->current = c;
+    a->used = 0;
+}
+
+/* Uninitialised memory. */
+static void *take(tc_arena *a, size_t n) {
+    if (n > SIZE_MAX / 2) {
+        fprintf(stderr, "tctune: out of memory (an allocation of %zu bytes was asked for)\n", n);
+        abort();
+    }
+    size_t rounded = n ? (n + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN;
+    if (!a->current || a->current->cap - a->used < rounded)
+        advance(a, rounded);
+    void *p = a->current->bytes + a->used;
+    a->used += rounded;
+    a->bytes += rounded;
+    unpoison(p, n);
+    return p;
+}
+
+void *tc_arena_alloc(tc_arena *a, size_t n) {
+    void *p = take(a, n);
+    return memset(p, 0, n);
+}
+
+void *tc_arena_dup(tc_arena *a, const void *p, size_t n) {
+    void *copy = take(a, n);
+    return n ? memcpy(copy, p, n) : copy;
+}
+
+char *tc_arena_strdup(tc_arena *a, const char *s) {
+    return tc_arena_dup(a, s, strlen(s) + 1);
+}
+
+char *tc_arena_strndup(tc_arena *a, const char *s, size_t n) {
+    size_t len = strnlen(s, n);
+    char *copy = take(a, len + 1);
+    memcpy(copy, s, len);
+    copy[len] = 0;
+    return copy;
+}
+
+char *tc_arena_printf(tc_arena *a, const char *fmt, ...) {
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    assert(n >= 0);
+    char *text = take(a, (size_t)n + 1);
+    vsnprintf(text, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return text;
+}
+
+size_t tc_arena_bytes(const tc_arena *a) {
+    return a->bytes;
+}
+
+static void *checked(void *p, size_t n, size_t size) {
+    if (!p) {
+        fprintf(stderr, "tctune: out of memory (%zu x %zu bytes)\n", n, size);
+        abort();
+    }
+    return p;
+}
+
+/* At least one byte is always asked for, so that NULL means failure and nothing else. */
+void *tc_xmalloc(size_t n) {
+    return checked(malloc(n ? n : 1), n, 1);
+}
+
+void *tc_xcalloc(size_t n, size_t size) {
+    return checked(n && size ? calloc(n, size) : calloc(1, 1), n, size);
+}
+
+void *tc_xrealloc(void *p, size_t n) {
+    return checked(realloc(p, n ? n : 1), n, 1);
+}
+
+char *tc_xstrdup(const char *s) {
+    size_t n = strlen(s) + 1;
+    return memcpy(tc_xmalloc(n), s, n);
+}

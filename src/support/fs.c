@@ -1,0 +1,250 @@
+/* Files. Whatever goes wrong, the message names the path and says why; a write leaves either the old file or the new one. */
+#include "support/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/arena.h"
+#include "support/strbuf.h"
+
+/* The reason in errno, with what to do about it where that is known. */
+static const char *reason(int error) {
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return "no space is left on the disk; free some and run again";
+    case EFBIG:
+        return "the file would exceed the size limit that is set for this process";
+    case EROFS:
+        return "the file system is read-only";
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case ENOTDIR:
+        return "a part of the path is a file, not a folder";
+    case ENOENT:
+        return "no such file or folder";
+    default:
+        return strerrordesc_np(error);
+    }
+}
+
+static tc_status read_all(int fd, const char *path, size_t hint, char **data, size_t *size, tc_error *err) {
+    size_t cap = hint + 1, len = 0;
+    char *buf = tc_xmalloc(cap + 1);
+    for (;;) {
+        if (len == cap)
+            buf = tc_xrealloc(buf, (cap *= 2) + 1);
+        ssize_t n = read(fd, buf + len, cap - len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            free(buf);
+            return tc_fail(err, TC_ENV, "cannot read '%s': %s", path, reason(errno));
+        }
+        if (n == 0)
+            break;
+        len += (size_t)n;
+    }
+    buf[len] = 0;
+    *data = buf;
+    if (size)
+        *size = len;
+    return TC_OK;
+}
+
+tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err) {
+    *data = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tc_fail(err, TC_BAD_INPUT, "cannot read '%s': %s", path, reason(errno));
+    struct stat st;
+    tc_status s;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+        s = tc_fail(err, TC_BAD_INPUT, "cannot read '%s': it is a folder, a file was expected", path);
+    else
+        s = read_all(fd, path, S_ISREG(st.st_mode) ? (size_t)st.st_size : 4096, data, size, err);
+    close(fd);
+    return s;
+}
+
+static bool write_all(int fd, const char *data, size_t size) {
+    while (size) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        data += n;
+        size -= (size_t)n;
+    }
+    return true;
+}
+
+/* Devices and pipes are written in place: renaming a file over /dev/null would be a bad surprise. */
+static tc_status write_in_place(const char *path, const void *data, size_t size, tc_error *err) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(errno));
+    bool ok = write_all(fd, data, size);
+    int error = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        error = errno;
+    }
+    return ok ? TC_OK : tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(error));
+}
+
+/* Opens a new file beside `path`, whose name nothing else uses; *name is malloc'ed. */
+static int open_beside(const char *path, mode_t mode, char **name) {
+    for (unsigned attempt = 0; attempt < 10000; attempt++) {
+        tc_strbuf b = {0};
+        tc_sb_printf(&b, "%s.tmp-%ld-%u", path, (long)getpid(), attempt);
+        int fd = open(b.data, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (fd >= 0 || errno != EEXIST) {
+            *name = b.data;
+            return fd;
+        }
+        tc_strbuf_free(&b);
+    }
+    *name = NULL;
+    errno = EEXIST;
+    return -1;
+}
+
+/* Makes the rename itself durable; file systems that cannot sync a folder are left to their own guarantees. */
+static void sync_folder_of(const char *path) {
+    char *dir = tc_fs_dirname(path);
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+    free(dir);
+}
+
+static tc_status replace_file(const char *path, const struct stat *old, const void *data, size_t size, tc_error *err) {
+    char *temp;
+    int fd = open_beside(path, 0666, &temp);
+    if (fd < 0) {
+        int error = errno;
+        free(temp);
+        return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(error));
+    }
+    bool ok = (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, size) && fsync(fd) == 0;
+    int error = errno;
+    if (close(fd) != 0 && ok) {
+        ok = false;
+        error = errno;
+    }
+    if (ok && rename(temp, path) != 0) {
+        ok = false;
+        error = errno;
+    }
+    if (ok)
+        sync_folder_of(path);
+    else
+        unlink(temp);
+    free(temp);
+    return ok ? TC_OK : tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(error));
+}
+
+tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err) {
+    TC_TRY(tc_fs_check_writable(path, err));
+    struct stat st;
+    bool exists = stat(path, &st) == 0;
+    if (exists && !S_ISREG(st.st_mode))
+        return write_in_place(path, data, size, err);
+    /* A symbolic link stays a link; what it points to is replaced. */
+    char *target = exists ? realpath(path, NULL) : NULL;
+    tc_status s = replace_file(target ? target : path, exists ? &st : NULL, data, size, err);
+    free(target);
+    return s;
+}
+
+tc_status tc_fs_check_writable(const char *path, tc_error *err) {
+    struct stat st;
+    if (!*path)
+        return tc_fail(err, TC_ENV, "cannot write: the file name is empty");
+    bool exists = stat(path, &st) == 0;
+    if (!exists && errno != ENOENT)
+        return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(errno));
+    if (exists && S_ISDIR(st.st_mode))
+        return tc_fail(err, TC_ENV, "cannot write '%s': it is a folder, name a file in it", path);
+    if (exists && access(path, W_OK) != 0)
+        return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(errno));
+    if (exists && !S_ISREG(st.st_mode))
+        return TC_OK;
+    if (path[strlen(path) - 1] == '/')
+        return tc_fail(err, TC_ENV, "cannot write '%s': it names a folder, name a file in it", path);
+    char *dir = tc_fs_dirname(path);
+    tc_status s = TC_OK;
+    if (stat(dir, &st) != 0)
+        s = tc_fail(err, TC_ENV, "cannot write '%s': the folder '%s' is missing; create it first", path, dir);
+    else if (!S_ISDIR(st.st_mode))
+        s = tc_fail(err, TC_ENV, "cannot write '%s': '%s' is a file, not a folder", path, dir);
+    else if (access(dir, W_OK | X_OK) != 0)
+        s = tc_fail(err, TC_ENV, "cannot write '%s': folder '%s': %s", path, dir, reason(errno));
+    free(dir);
+    return s;
+}
+
+tc_status tc_fs_temp_dir(char **out, tc_error *err) {
+    const char *base = getenv("TMPDIR");
+    if (!base || !*base)
+        base = "/tmp";
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s/tctune-XXXXXX", base);
+    *out = NULL;
+    if (!mkdtemp(b.data)) {
+        int error = errno;
+        tc_strbuf_free(&b);
+        return tc_fail(err, TC_ENV, "cannot create a temporary folder in '%s': %s; set TMPDIR to another place", base,
+                       reason(error));
+    }
+    *out = b.data;
+    return TC_OK;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+    (void)st, (void)type, (void)ftw;
+    remove(path);
+    return 0;
+}
+
+void tc_fs_remove_tree(const char *dir) {
+    if (dir && *dir && strcmp(dir, "/") != 0)
+        nftw(dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+bool tc_fs_exists(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool tc_fs_is_dir(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *tc_fs_dirname(const char *path) {
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    if (!n)
+        return tc_xstrdup(".");
+    char *dir = tc_xmalloc(n + 1);
+    memcpy(dir, path, n);
+    dir[n] = 0;
+    return dir;
+}

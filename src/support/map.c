@@ -1,0 +1,103 @@
+/* Open addressing over indices into an insertion-ordered array of entries. A slot holds index + 1; 0 is free.
+ * Invariant: at most half of the slots are taken, and nslots is 0 or a power of two. */
+#include "support/map.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/arena.h"
+#include "support/hash.h"
+
+static size_t slot_of(uint64_t key, size_t nslots) {
+#ifdef TCTUNE_HOSTILE
+    (void)nslots;
+    return (size_t)(key & 1);
+#else
+    return (size_t)tc_hash_mix(key, 0) & (nslots - 1);
+#endif
+}
+
+/* The slot that holds (key, str), or the free slot where it belongs. Integer keys have str == NULL. */
+static uint32_t *find_slot(const tc_map *m, uint64_t key, const char *str) {
+    for (size_t s = slot_of(key, m->nslots);; s = (s + 1) & (m->nslots - 1)) {
+        uint32_t *slot = &m->slots[s];
+        if (!*slot)
+            return slot;
+        const tc_map_entry *e = &m->entries[*slot - 1];
+        if (e->key == key && !e->str == !str && (!str || strcmp(e->str, str) == 0))
+            return slot;
+    }
+}
+
+static void rehash(tc_map *m, size_t nslots) {
+    free(m->slots);
+    m->slots = tc_xcalloc(nslots, sizeof *m->slots);
+    m->nslots = nslots;
+    for (size_t i = 0; i < m->len; i++)
+        *find_slot(m, m->entries[i].key, m->entries[i].str) = (uint32_t)(i + 1);
+}
+
+static void make_room(tc_map *m) {
+    assert(m->len < UINT32_MAX / 4);
+    if (m->len == m->cap) {
+        m->cap = m->cap ? 2 * m->cap : 8;
+        m->entries = tc_xrealloc(m->entries, m->cap * sizeof *m->entries);
+    }
+    if (2 * (m->len + 1) > m->nslots)
+        rehash(m, m->nslots ? 2 * m->nslots : 16);
+}
+
+static uintptr_t *get(const tc_map *m, uint64_t key, const char *str) {
+    if (!m->len)
+        return NULL;
+    uint32_t slot = *find_slot(m, key, str);
+    return slot ? &m->entries[slot - 1].value : NULL;
+}
+
+static bool put(tc_map *m, uint64_t key, const char *str, uintptr_t value) {
+    uintptr_t *old = get(m, key, str);
+    if (old) {
+        *old = value;
+        return false;
+    }
+    make_room(m);
+    *find_slot(m, key, str) = (uint32_t)(m->len + 1);
+    m->entries[m->len++] = (tc_map_entry){key, str ? tc_xstrdup(str) : NULL, value};
+    return true;
+}
+
+static uint64_t string_key(const char *s) {
+    return tc_hash64(s, strlen(s), 0);
+}
+
+uintptr_t *tc_map_get(const tc_map *m, uint64_t key) {
+    return get(m, key, NULL);
+}
+
+uintptr_t *tc_map_gets(const tc_map *m, const char *key) {
+    return get(m, string_key(key), key);
+}
+
+bool tc_map_put(tc_map *m, uint64_t key, uintptr_t value) {
+    return put(m, key, NULL, value);
+}
+
+bool tc_map_puts(tc_map *m, const char *key, uintptr_t value) {
+    return put(m, string_key(key), key, value);
+}
+
+void tc_map_clear(tc_map *m) {
+    for (size_t i = 0; i < m->len; i++)
+        free((char *)m->entries[i].str);
+    m->len = 0;
+    if (m->slots)
+        memset(m->slots, 0, m->nslots * sizeof *m->slots);
+}
+
+void tc_map_free(tc_map *m) {
+    tc_map_clear(m);
+    free(m->entries);
+    free(m->slots);
+    *m = (tc_map){0};
+}

@@ -1,0 +1,100 @@
+/* Growable text. Invariant: data is NULL, or data[len] is NUL and len < cap. */
+#include "support/strbuf.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/arena.h"
+
+static void reserve(tc_strbuf *b, size_t extra) {
+    size_t need = b->len + extra + 1;
+    if (need <= b->cap)
+        return;
+    size_t cap = b->cap ? b->cap : 64;
+    while (cap < need)
+        cap *= 2;
+    b->data = tc_xrealloc(b->data, cap);
+    b->cap = cap;
+}
+
+void tc_sb_addn(tc_strbuf *b, const char *s, size_t n) {
+    reserve(b, n);
+    if (n)
+        memcpy(b->data + b->len, s, n);
+    b->len += n;
+    b->data[b->len] = 0;
+}
+
+void tc_sb_add(tc_strbuf *b, const char *s) {
+    tc_sb_addn(b, s, strlen(s));
+}
+
+void tc_sb_addc(tc_strbuf *b, char c) {
+    tc_sb_addn(b, &c, 1);
+}
+
+void tc_sb_vprintf(tc_strbuf *b, const char *fmt, va_list ap) {
+    va_list again;
+    va_copy(again, ap);
+    reserve(b, 64);
+    size_t room = b->cap - b->len;
+    int n = vsnprintf(b->data + b->len, room, fmt, ap);
+    assert(n >= 0);
+    if ((size_t)n >= room) {
+        reserve(b, (size_t)n);
+        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
+    }
+    va_end(again);
+    b->len += (size_t)n;
+}
+
+void tc_sb_printf(tc_strbuf *b, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tc_sb_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+void tc_sb_indent(tc_strbuf *b, int spaces) {
+    for (int i = 0; i < spaces; i++)
+        tc_sb_addc(b, ' ');
+}
+
+/* Fifteen digits always survive text -> double -> text, so %.15g is the shortest form whenever it reads back. Subnormals carry
+ * fewer digits, so there every length is tried. */
+void tc_sb_double(tc_strbuf *b, double v) {
+    if (isnan(v)) {
+        tc_sb_add(b, "nan");
+        return;
+    }
+    char text[40];
+    int digits = fpclassify(v) == FP_SUBNORMAL ? 1 : 15;
+    for (; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    /* The host program may have set a locale whose decimal point is a comma. */
+    char *comma = strpbrk(text, ",");
+    if (comma)
+        *comma = '.';
+    tc_sb_add(b, text);
+}
+
+const char *tc_sb_str(const tc_strbuf *b) {
+    return b->data ? b->data : "";
+}
+
+void tc_sb_clear(tc_strbuf *b) {
+    b->len = 0;
+    if (b->data)
+        b->data[0] = 0;
+}
+
+void tc_strbuf_free(tc_strbuf *b) {
+    free(b->data);
+    *b = (tc_strbuf){0};
+}

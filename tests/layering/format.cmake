@@ -1,0 +1,14 @@
+# Every source of ours is as .clang-format wants it; `clang-format-14 -i FILE` repairs one.
+cmake_minimum_required(VERSION 3.25)
+file(GLOB_RECURSE sources ${SOURCE_DIR}/src/*.[ch] ${SOURCE_DIR}/include/*.[ch] ${SOURCE_DIR}/tests/*.[ch])
+execute_process(COMMAND ${FORMATTER} --dry-run --Werror --ferror-limit=1 ${sources} RESULT_VARIABLE rc ERROR_VARIABLE text
+                WORKING_DIRECTORY ${SOURCE_DIR})
+if(NOT rc EQUAL 0)
+    string(REGEX MATCHALL "[^\n]*: error:" places "${text}")
+    list(TRANSFORM places REPLACE ":[0-9]+:[0-9]+: error:" "")
+    list(REMOVE_DUPLICATES places)
+    list(JOIN places "\n    " places)
+    message(FATAL_ERROR "not formatted (run clang-format-14 -i on them):\n    ${places}")
+endif()
+list(LENGTH sources count)
+message("${count} files are formatted")

@@ -1,0 +1,237 @@
+/* Every #include of src/ and include/ against the two tables of ARCHITECTURE.md: floors and vendors' headers. */
+#include "support/cmocka_all.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fs.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+typedef struct floor_row {
+    char folder[64]; /* as in "src/te" */
+    int floor;
+} floor_row;
+
+/* A vendor's header (or folder of headers, ending in '/'), and the one folder or the lowest floor that may include it. */
+typedef struct vendor_row {
+    char header[64], folder[64];
+    int min_floor; /* -1: only `folder` */
+} vendor_row;
+
+typedef struct rules {
+    TC_VEC(floor_row) floors;
+    TC_VEC(vendor_row) vendors;
+} rules;
+
+typedef struct checker {
+    const rules *rules;
+    tc_strbuf faults;
+    int files, includes;
+} checker;
+
+static const floor_row *floor_of(const rules *r, const char *folder) {
+    for (size_t i = 0; i < r->floors.len; i++)
+        if (strcmp(r->floors.data[i].folder, folder) == 0)
+            return &r->floors.data[i];
+    return NULL;
+}
+
+static void parse_table_line(rules *r, const char *line) {
+    floor_row f;
+    vendor_row v = {.min_floor = -1};
+    if (sscanf(line, "| %d | `%63[^`]` |", &f.floor, f.folder) == 2)
+        tc_push(&r->floors, f);
+    else if (sscanf(line, "| `%63[^`]` | `%63[^`]` |", v.header, v.folder) == 2 ||
+             sscanf(line, "| `%63[^`]` | floor %d and above |", v.header, &v.min_floor) == 2)
+        tc_push(&r->vendors, v);
+}
+
+static void read_rules(rules *r) {
+    char *text;
+    tc_error err = {0};
+    if (tc_fs_read(TCTUNE_SOURCE_DIR "/ARCHITECTURE.md", &text, NULL, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+        parse_table_line(r, line);
+    free(text);
+}
+
+static void fault(checker *c, const char *file, int line, const char *name, const char *why) {
+    tc_sb_printf(&c->faults, "%s:%d: includes %s: %s\n", file, line, name, why);
+}
+
+static void check_vendor(checker *c, const char *file, int line, const char *folder, const char *name) {
+    const floor_row *own = floor_of(c->rules, folder);
+    for (size_t i = 0; i < c->rules->vendors.len; i++) {
+        const vendor_row *v = &c->rules->vendors.data[i];
+        size_t n = strlen(v->header);
+        bool same = v->header[n - 1] == '/' ? strncmp(name, v->header, n) == 0 : strcmp(name, v->header) == 0;
+        if (!same)
+            continue;
+        bool allowed = v->min_floor >= 0 ? own && own->floor >= v->min_floor : strcmp(folder, v->folder) == 0;
+        if (!allowed)
+            fault(c, file, line, name, "this vendor's headers stay elsewhere (see ARCHITECTURE.md)");
+    }
+}
+
+/* True if the name is one of ours, that is, begins with a folder of the table. */
+static bool check_floor(checker *c, const char *file, int line, const char *folder, const char *name) {
+    char other[80];
+    snprintf(other, sizeof other, "src/%.*s", (int)TC_MIN(strcspn(name, "/"), 60), name);
+    const floor_row *to = floor_of(c->rules, other), *from = floor_of(c->rules, folder);
+    if (!to)
+        return false;
+    if (!from)
+        fault(c, file, line, name, "the public API may not include the library's insides");
+    else if (to != from && to->floor >= from->floor)
+        fault(c, file, line, name, "only folders of a lower floor may be included");
+    else if (to != from && strstr(name, "_int.h"))
+        fault(c, file, line, name, "headers named _int.h are for their own folder");
+    return true;
+}
+
+static void check_include(checker *c, const char *file, int line, const char *folder, const char *text) {
+    char open, name[256];
+    if (sscanf(text, " # include %c%255[^\">]", &open, name) != 2 || (open != '"' && open != '<'))
+        return;
+    c->includes++;
+    check_vendor(c, file, line, folder, name);
+    if (open == '<' || check_floor(c, file, line, folder, name) || strncmp(name, "tctune/", 7) == 0)
+        return;
+    /* Generated headers of a vendor's schema are quoted, too. */
+    if (!strchr(name, '/') && !strstr(name, "pb-c.h"))
+        fault(c, file, line, name, "write the folder: the include root is src/");
+}
+
+static void check_file(checker *c, const char *path, const char *shown, const char *folder) {
+    char *text, *rest;
+    tc_error err = {0};
+    if (tc_fs_read(path, &text, NULL, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    rest = text;
+    c->files++;
+    for (int line = 1; rest; line++)
+        check_include(c, shown, line, folder, strsep(&rest, "\n"));
+    free(text);
+}
+
+static bool is_source(const char *name) {
+    const char *dot = strrchr(name, '.');
+    return dot && (strcmp(dot, ".c") == 0 || strcmp(dot, ".h") == 0 || strcmp(dot, ".def") == 0);
+}
+
+static void check_folder(checker *c, const char *root, const char *folder, const char *sub) {
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s/%s", root, sub);
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[8192], shown[4096];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(shown, sizeof shown, "%.2000s/%s", sub, e->d_name);
+        snprintf(path, sizeof path, "%.4000s/%s", root, shown);
+        if (tc_fs_is_dir(path))
+            check_folder(c, root, folder, shown);
+        else if (is_source(e->d_name))
+            check_file(c, path, shown, folder);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Checks a whole tree: the folders of the table, the public headers, and that no folder is missing from the table. */
+static void check_tree(checker *c, const char *root) {
+    char src[4096];
+    snprintf(src, sizeof src, "%s/src", root);
+    DIR *d = opendir(src);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char folder[300];
+        snprintf(folder, sizeof folder, "src/%s", e->d_name);
+        if (e->d_name[0] == '.')
+            continue;
+        if (!floor_of(c->rules, folder))
+            tc_sb_printf(&c->faults, "%s: is missing from the table of floors\n", folder);
+        check_folder(c, root, folder, folder);
+    }
+    if (d)
+        closedir(d);
+    check_folder(c, root, "include/tctune", "include/tctune");
+}
+
+static int setup(void **state) {
+    static rules r;
+    r = (rules){0};
+    read_rules(&r);
+    *state = &r;
+    return 0;
+}
+
+static int teardown(void **state) {
+    rules *r = *state;
+    tc_vec_free(&r->floors);
+    tc_vec_free(&r->vendors);
+    return 0;
+}
+
+static void tables_are_there(void **state) {
+    const rules *r = *state;
+    assert_int_equal(r->floors.len, 11);
+    assert_true(r->vendors.len >= 5);
+    assert_int_equal(floor_of(r, "src/support")->floor, 0);
+    assert_int_equal(floor_of(r, "src/cli")->floor, 8);
+}
+
+static void tree_keeps_the_rules(void **state) {
+    checker c = {.rules = *state};
+    check_tree(&c, TCTUNE_SOURCE_DIR);
+    assert_true(c.files > 15 && c.includes > 50);
+    if (c.faults.len)
+        fail_msg("\n%s", tc_sb_str(&c.faults));
+    tc_strbuf_free(&c.faults);
+}
+
+/* The checker itself: each broken rule is reported, and nothing else. */
+static void broken_rules_are_found(void **state) {
+    const struct {
+        const char *folder, *text, *why; /* why == NULL: allowed */
+    } cases[] = {
+        {"src/te", "#include \"support/arena.h\"", NULL},
+        {"src/te", "#include \"te/te_int.h\"", NULL},
+        {"src/te", "#include <stdio.h>", NULL},
+        {"src/te", "// #include \"cli/x.h\"", NULL},
+        {"src/cli", "#include \"graph/graph.h\"", NULL},
+        {"src/cli", "#include \"tctune/tctune.h\"", NULL},
+        {"src/measure", "#include <jansson.h>", NULL},
+        {"src/graph", "#include \"onnx/onnx.pb-c.h\"", NULL},
+        {"src/te", "#include \"tir_lower/tir.h\"", "lower floor"},
+        {"src/codegen", "  #  include \"cost_model/cost.h\"", "lower floor"},
+        {"src/tune", "#include \"te/te_int.h\"", "own folder"},
+        {"src/te", "#include \"expr.h\"", "write the folder"},
+        {"include/tctune", "#include \"support/arena.h\"", "public API"},
+        {"src/tune", "#include <llvm-c/Core.h>", "vendor"},
+        {"src/tune", "#include <sqlite3.h>", "vendor"},
+        {"src/cost_model", "#include <jansson.h>", "vendor"},
+        {"src/measure", "#include \"onnx/onnx.pb-c.h\"", "vendor"},
+    };
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        checker c = {.rules = *state};
+        check_include(&c, "x.c", 1, cases[i].folder, cases[i].text);
+        if (cases[i].why)
+            assert_non_null(strstr(tc_sb_str(&c.faults), cases[i].why));
+        else
+            assert_string_equal(tc_sb_str(&c.faults), "");
+        tc_strbuf_free(&c.faults);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tables_are_there, setup, teardown),
+        cmocka_unit_test_setup_teardown(tree_keeps_the_rules, setup, teardown),
+        cmocka_unit_test_setup_teardown(broken_rules_are_found, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

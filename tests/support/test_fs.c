@@ -1,0 +1,261 @@
+/* fs.h, failures included: missing folders, devices, full disks, size limits. */
+#include "support/cmocka_all.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <dirent.h>
+
+#include "support/fs.h"
+#include "support/strbuf.h"
+
+static char *folder; /* of the running test */
+
+static int setup(void **state) {
+    (void)state;
+    tc_error err;
+    return tc_fs_temp_dir(&folder, &err) == TC_OK ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_fs_remove_tree(folder);
+    bool gone = !tc_fs_exists(folder);
+    free(folder);
+    return gone ? 0 : -1;
+}
+
+/* A path in the test's folder; one at a time. */
+static const char *in_folder(const char *name) {
+    static char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int entries(void) {
+    int n = 0;
+    DIR *d = opendir(folder);
+    assert_non_null(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static void expect_content(const char *path, const char *text, size_t size) {
+    char *data;
+    size_t n;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_read(path, &data, &n, &err), TC_OK);
+    assert_int_equal(n, size);
+    assert_memory_equal(data, text, size);
+    assert_int_equal(data[n], 0);
+    free(data);
+}
+
+static void written_files_read_back(void **state) {
+    (void)state;
+    tc_error err = {0};
+    const char *path = in_folder("a.bin");
+    assert_int_equal(tc_fs_write(path, "a\0b", 3, &err), TC_OK);
+    expect_content(path, "a\0b", 3);
+    assert_int_equal(tc_fs_write(path, "", 0, &err), TC_OK);
+    expect_content(path, "", 0);
+    size_t n = 3 << 20;
+    char *large = malloc(n);
+    memset(large, 'z', n);
+    assert_int_equal(tc_fs_write(path, large, n, &err), TC_OK);
+    expect_content(path, large, n);
+    free(large);
+    assert_int_equal(entries(), 1);
+    assert_true(tc_fs_exists(path));
+    assert_false(tc_fs_is_dir(path));
+    assert_true(tc_fs_is_dir(folder));
+    assert_false(tc_fs_exists(in_folder("none")));
+}
+
+static void reading_needs_a_file(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char *data;
+    assert_int_equal(tc_fs_read(in_folder("none"), &data, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "none': no such file"));
+    assert_null(data);
+    assert_int_equal(tc_fs_read(folder, &data, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "it is a folder"));
+    /* Files that do not tell their size. */
+    assert_int_equal(tc_fs_read("/proc/self/status", &data, NULL, &err), TC_OK);
+    assert_true(strlen(data) > 100);
+    free(data);
+}
+
+static void writing_needs_a_folder(void **state) {
+    (void)state;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_write(in_folder("no/x"), "1", 1, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "/no' is missing; create it first"));
+    assert_int_equal(tc_fs_write(folder, "1", 1, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "it is a folder"));
+    assert_int_equal(tc_fs_write(in_folder("new/"), "1", 1, &err), TC_ENV);
+    assert_int_equal(tc_fs_write("", "1", 1, &err), TC_ENV);
+    assert_int_equal(tc_fs_write(in_folder("file"), "1", 1, &err), TC_OK);
+    /* Below a regular file: no user, not even root, can write there. */
+    assert_int_equal(tc_fs_write(in_folder("file/x"), "1", 1, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "a part of the path is a file, not a folder"));
+    assert_int_equal(tc_fs_check_writable(in_folder("file/x"), &err), TC_ENV);
+    assert_int_equal(tc_fs_check_writable(in_folder("file"), &err), TC_OK);
+    assert_int_equal(tc_fs_check_writable(in_folder("new"), &err), TC_OK);
+    assert_int_equal(entries(), 1); /* checking creates nothing */
+}
+
+static void read_only_folders_are_refused(void **state) {
+    (void)state;
+    if (geteuid() == 0)
+        skip(); /* permissions do not bind root */
+    tc_error err = {0};
+    assert_int_equal(tc_fs_write(in_folder("old"), "1", 1, &err), TC_OK);
+    assert_int_equal(chmod(folder, 0500), 0);
+    tc_status check = tc_fs_check_writable(in_folder("x"), &err), write = tc_fs_write(in_folder("old"), "2", 1, &err);
+    chmod(folder, 0700);
+    assert_int_equal(check, TC_ENV);
+    assert_int_equal(write, TC_ENV);
+    assert_non_null(strstr(err.msg, "permission denied"));
+    expect_content(in_folder("old"), "1", 1);
+}
+
+static void devices_are_written_in_place(void **state) {
+    (void)state;
+    tc_error err = {0};
+    assert_int_equal(tc_fs_write("/dev/null", "abc", 3, &err), TC_OK);
+    struct stat st;
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(tc_fs_write("/dev/full", "abc", 3, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "no space is left on the disk"));
+}
+
+/* Writes past the size limit that the parent set; the exit code says what happened. */
+static int write_over_the_limit(const char *path) {
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {1000, 1000};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 2;
+    static char data[5000];
+    tc_error err = {0};
+    return tc_fs_write(path, data, sizeof data, &err) == TC_ENV && strstr(err.msg, "size limit") ? 0 : 1;
+}
+
+static void failed_write_keeps_the_old_file(void **state) {
+    (void)state;
+    tc_error err = {0};
+    const char *path = in_folder("keep");
+    assert_int_equal(tc_fs_write(path, "old", 3, &err), TC_OK);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(write_over_the_limit(path));
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    expect_content(path, "old", 3);
+    assert_int_equal(entries(), 1); /* no temporary file is left */
+}
+
+static void links_and_modes_survive(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char target[4096], link[4096];
+    snprintf(target, sizeof target, "%s/target", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    assert_int_equal(tc_fs_write(target, "1", 1, &err), TC_OK);
+    assert_int_equal(chmod(target, 0640), 0);
+    assert_int_equal(symlink("target", link), 0);
+    assert_int_equal(tc_fs_write(link, "22", 2, &err), TC_OK);
+    expect_content(target, "22", 2);
+    struct stat st;
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(target, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+static void expect_dirname(const char *path, const char *want) {
+    char *dir = tc_fs_dirname(path);
+    assert_string_equal(dir, want);
+    free(dir);
+}
+
+static void dirname_of_paths(void **state) {
+    (void)state;
+    expect_dirname("a", ".");
+    expect_dirname("", ".");
+    expect_dirname("a/b", "a");
+    expect_dirname("a//b", "a");
+    expect_dirname("/a", "/");
+    expect_dirname("/", "/");
+    expect_dirname("/a/b/c", "/a/b");
+    expect_dirname("a/b/", "a");
+    expect_dirname("./x", ".");
+}
+
+static void temporary_folders_follow_tmpdir(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char *old = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL;
+    char *dir = NULL;
+    setenv("TMPDIR", folder, 1);
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
+    assert_memory_equal(dir, folder, strlen(folder));
+    assert_true(tc_fs_is_dir(dir));
+    free(dir);
+    setenv("TMPDIR", in_folder("missing"), 1);
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "set TMPDIR"));
+    assert_null(dir);
+    if (old)
+        setenv("TMPDIR", old, 1);
+    else
+        unsetenv("TMPDIR");
+    free(old);
+}
+
+static void trees_are_removed_without_following_links(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tree", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/tree/deep", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(tc_fs_write(in_folder("tree/deep/f"), "1", 1, &err), TC_OK);
+    assert_int_equal(tc_fs_write(in_folder("outside"), "1", 1, &err), TC_OK);
+    assert_int_equal(symlink("..", in_folder("tree/up")), 0);
+    tc_fs_remove_tree(in_folder("tree"));
+    assert_int_equal(entries(), 1);
+    tc_fs_remove_tree(NULL);
+    tc_fs_remove_tree("");
+    tc_fs_remove_tree(in_folder("never was"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(written_files_read_back, setup, teardown),
+        cmocka_unit_test_setup_teardown(reading_needs_a_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(writing_needs_a_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(read_only_folders_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(devices_are_written_in_place, setup, teardown),
+        cmocka_unit_test_setup_teardown(failed_write_keeps_the_old_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(links_and_modes_survive, setup, teardown),
+        cmocka_unit_test(dirname_of_paths),
+        cmocka_unit_test_setup_teardown(temporary_folders_follow_tmpdir, setup, teardown),
+        cmocka_unit_test_setup_teardown(trees_are_removed_without_following_links, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,145 @@
+/* arena.h and vec.h. */
+#include "support/cmocka_all.h"
+
+#include <string.h>
+
+#include "support/arena.h"
+#include "support/vec.h"
+
+static void arena_memory_is_zeroed_aligned_and_disjoint(void **state) {
+    (void)state;
+    tc_arena *a = tc_arena_new();
+    unsigned char *blocks[500];
+    for (size_t i = 0; i < 500; i++) {
+        blocks[i] = tc_arena_alloc(a, i);
+        assert_non_null(blocks[i]);
+        assert_int_equal((uintptr_t)blocks[i] % 16, 0);
+        for (size_t j = 0; j < i; j++)
+            assert_int_equal(blocks[i][j], 0);
+        memset(blocks[i], (int)i, i);
+    }
+    for (size_t i = 0; i < 500; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_int_equal(blocks[i][j], (unsigned char)i);
+    tc_arena_free(a);
+}
+
+static void arena_empty_allocations_are_unique(void **state) {
+    (void)state;
+    tc_arena *a = tc_arena_new();
+    void *p = tc_arena_alloc(a, 0), *q = tc_arena_alloc(a, 0);
+    assert_non_null(p);
+    assert_ptr_not_equal(p, q);
+    assert_non_null(tc_arena_dup(a, NULL, 0));
+    tc_arena_free(a);
+    tc_arena_free(NULL);
+}
+
+static void arena_serves_blocks_larger_than_a_chunk(void **state) {
+    (void)state;
+    tc_arena *a = tc_arena_new();
+    char *small = tc_arena_alloc(a, 8);
+    char *large = tc_arena_alloc(a, 10 << 20);
+    large[0] = large[(10 << 20) - 1] = 1;
+    small[7] = 2;
+    char *after = tc_arena_alloc(a, 8);
+    assert_int_equal(after[0], 0);
+    assert_true(tc_arena_bytes(a) >= (10 << 20) + 16);
+    tc_arena_free(a);
+}
+
+static void arena_reset_reuses_the_same_memory_zeroed(void **state) {
+    (void)state;
+    tc_arena *a = tc_arena_new();
+    void *first[100];
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 100; i++) {
+            unsigned char *p = tc_arena_alloc(a, 1000 + i);
+            for (size_t j = 0; j < 1000 + i; j++)
+                assert_int_equal(p[j], 0);
+            memset(p, 0xff, 1000 + i);
+            if (round == 0)
+                first[i] = p;
+            else
+                assert_ptr_equal(p, first[i]);
+        }
+        assert_true(tc_arena_bytes(a) >= 100 * 1000);
+        tc_arena_reset(a);
+        assert_int_equal(tc_arena_bytes(a), 0);
+    }
+    tc_arena_free(a);
+}
+
+static void arena_copies_text(void **state) {
+    (void)state;
+    tc_arena *a = tc_arena_new();
+    assert_string_equal(tc_arena_strdup(a, "abc"), "abc");
+    assert_string_equal(tc_arena_strdup(a, ""), "");
+    assert_string_equal(tc_arena_strndup(a, "abcdef", 3), "abc");
+    assert_string_equal(tc_arena_strndup(a, "ab", 10), "ab");
+    assert_string_equal(tc_arena_printf(a, "%d-%s", 7, "x"), "7-x");
+    assert_string_equal(tc_arena_printf(a, "%s", ""), "");
+    char *wide = tc_arena_printf(a, "%5000d", 1);
+    assert_int_equal(strlen(wide), 5000);
+    int *copy = tc_arena_dup(a, (int[]){1, 2, 3}, sizeof(int[3]));
+    assert_int_equal(copy[2], 3);
+    int *one = TC_NEW(a, int), *many = TC_NEW_N(a, int, 4);
+    assert_int_equal(*one + many[3], 0);
+    tc_arena_free(a);
+}
+
+static void heap_helpers_never_return_null(void **state) {
+    (void)state;
+    void *p = tc_xmalloc(0);
+    assert_non_null(p);
+    p = tc_xrealloc(p, 0);
+    assert_non_null(p);
+    free(p);
+    p = tc_xcalloc(0, 8);
+    assert_non_null(p);
+    free(p);
+    int *zeros = tc_xcalloc(100, sizeof *zeros);
+    assert_int_equal(zeros[99], 0);
+    free(zeros);
+    char *s = tc_xstrdup("text");
+    assert_string_equal(s, "text");
+    free(s);
+}
+
+static void vec_grows_and_keeps_its_elements(void **state) {
+    (void)state;
+    TC_VEC(int) v = {0};
+    for (int i = 0; i < 10000; i++)
+        tc_push(&v, i);
+    assert_int_equal(v.len, 10000);
+    assert_true(v.cap >= v.len);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(v.data[i], i);
+    int *before = v.data;
+    tc_reserve(&v, 10); /* never shrinks */
+    assert_ptr_equal(v.data, before);
+    tc_reserve(&v, v.cap + 1);
+    assert_true(v.cap >= 10001);
+    tc_vec_free(&v);
+    assert_null(v.data);
+    assert_int_equal(v.len + v.cap, 0);
+    tc_push(&v, 3); /* usable again */
+    assert_int_equal(v.data[0], 3);
+    tc_vec_free(&v);
+    int array[] = {1, 2, 3};
+    assert_int_equal(TC_LEN(array), 3);
+    assert_int_equal(TC_MIN(2, 3) * 10 + TC_MAX(2, 3), 23);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arena_memory_is_zeroed_aligned_and_disjoint),
+        cmocka_unit_test(arena_empty_allocations_are_unique),
+        cmocka_unit_test(arena_serves_blocks_larger_than_a_chunk),
+        cmocka_unit_test(arena_reset_reuses_the_same_memory_zeroed),
+        cmocka_unit_test(arena_copies_text),
+        cmocka_unit_test(heap_helpers_never_return_null),
+        cmocka_unit_test(vec_grows_and_keeps_its_elements),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,203 @@
+/* strbuf.h, status.h and log.h. */
+#include "support/cmocka_all.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/log.h"
+#include "support/rng.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+static void strbuf_appends(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    assert_string_equal(tc_sb_str(&b), "");
+    tc_sb_add(&b, "ab");
+    tc_sb_addn(&b, "cdef", 2);
+    tc_sb_addc(&b, '!');
+    tc_sb_indent(&b, 2);
+    tc_sb_indent(&b, 0);
+    tc_sb_printf(&b, "%d", 42);
+    assert_string_equal(tc_sb_str(&b), "abcd!  42");
+    assert_int_equal(b.len, 9);
+    tc_sb_clear(&b);
+    assert_string_equal(tc_sb_str(&b), "");
+    tc_sb_add(&b, "");
+    tc_sb_addn(&b, NULL, 0);
+    assert_string_equal(b.data, "");
+    tc_strbuf_free(&b);
+    assert_null(b.data);
+    assert_string_equal(tc_sb_str(&b), "");
+}
+
+static void strbuf_printf_grows_at_every_length(void **state) {
+    (void)state;
+    for (int n = 0; n < 300; n++) {
+        tc_strbuf b = {0};
+        tc_sb_add(&b, "x");
+        tc_sb_printf(&b, "%*s", n, "");
+        tc_sb_add(&b, "y");
+        assert_int_equal(b.len, n + 2);
+        assert_int_equal(strlen(b.data), n + 2);
+        assert_int_equal(b.data[n + 1], 'y');
+        tc_strbuf_free(&b);
+    }
+}
+
+static void expect_double(double v, const char *text) {
+    tc_strbuf b = {0};
+    tc_sb_double(&b, v);
+    assert_string_equal(tc_sb_str(&b), text);
+    tc_strbuf_free(&b);
+}
+
+static void doubles_are_written_shortest(void **state) {
+    (void)state;
+    expect_double(0, "0");
+    expect_double(-0.0, "-0");
+    expect_double(1, "1");
+    expect_double(0.5, "0.5");
+    expect_double(0.1, "0.1");
+    expect_double(1e-5, "1e-05");
+    expect_double(1e22, "1e+22");
+    expect_double(1.0 / 3, "0.3333333333333333");
+    expect_double(0.1 + 0.2, "0.30000000000000004");
+    expect_double(5e-324, "5e-324");
+    expect_double(1.7976931348623157e308, "1.7976931348623157e+308");
+    expect_double(INFINITY, "inf");
+    expect_double(-INFINITY, "-inf");
+    expect_double(NAN, "nan");
+    expect_double(-NAN, "nan");
+}
+
+static void doubles_read_back_bit_for_bit(void **state) {
+    (void)state;
+    tc_rng r = tc_rng_seed(11);
+    tc_strbuf b = {0};
+    for (int i = 0; i < 100000; i++) {
+        uint64_t bits = tc_rng_next(&r);
+        double v;
+        memcpy(&v, &bits, sizeof v);
+        if (isnan(v))
+            continue;
+        tc_sb_clear(&b);
+        tc_sb_double(&b, v);
+        double back = strtod(tc_sb_str(&b), NULL);
+        assert_memory_equal(&back, &v, sizeof v);
+    }
+    tc_strbuf_free(&b);
+}
+
+static tc_status fails(tc_error *err) {
+    return tc_fail(err, TC_ENV, "disk %s", "full");
+}
+
+static tc_status tries(tc_error *err, bool *went_on) {
+    TC_TRY(TC_OK);
+    TC_TRY(fails(err));
+    *went_on = true;
+    return TC_OK;
+}
+
+static void errors_carry_status_and_message(void **state) {
+    (void)state;
+    tc_error err = {0};
+    bool went_on = false;
+    assert_int_equal(tries(&err, &went_on), TC_ENV);
+    assert_false(went_on);
+    assert_int_equal(err.status, TC_ENV);
+    assert_string_equal(err.msg, "disk full");
+    assert_int_equal(tries(NULL, &went_on), TC_ENV);
+    tc_error_prefix(NULL, "no %s", "crash");
+}
+
+static void errors_can_be_wrapped(void **state) {
+    (void)state;
+    tc_error err = {0};
+    (void)tc_fail(&err, TC_BAD_INPUT, "unknown operator '%s'", "Foo");
+    tc_error_prefix(&err, "%s: node '%s': ", "m.onnx", "n1");
+    assert_string_equal(err.msg, "m.onnx: node 'n1': unknown operator 'Foo'");
+    assert_int_equal(err.status, TC_BAD_INPUT);
+    (void)tc_fail(&err, TC_ENV, "again: %s", err.msg); /* quotes the message that it replaces */
+    assert_string_equal(err.msg, "again: m.onnx: node 'n1': unknown operator 'Foo'");
+}
+
+static void long_messages_end_in_dots(void **state) {
+    (void)state;
+    tc_error err = {0};
+    (void)tc_fail(&err, TC_ENV, "%05000d", 1);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    assert_string_equal(err.msg + sizeof err.msg - 4, "...");
+    (void)tc_fail(&err, TC_ENV, "%01500d", 1);
+    assert_int_equal(strlen(err.msg), 1500);
+    tc_error_prefix(&err, "%0100d", 2);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    assert_string_equal(err.msg + sizeof err.msg - 4, "...");
+    tc_error_prefix(&err, "%05000d", 3);
+    assert_string_equal(err.msg + sizeof err.msg - 4, "...");
+    char fits[sizeof err.msg];
+    memset(fits, 'a', sizeof fits - 1);
+    fits[sizeof fits - 1] = 0;
+    (void)tc_fail(&err, TC_ENV, "%s", fits);
+    assert_string_equal(err.msg, fits);
+}
+
+/* Runs tc_log with stderr on a file and returns what was written. */
+static void log_to(const char *path, char *text, size_t cap) {
+    int saved = dup(STDERR_FILENO);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(fd, STDERR_FILENO);
+    tc_log(TC_LOG_ERROR, "e%d", 1);
+    tc_log(TC_LOG_INFO, "i%d", 2);
+    tc_log(TC_LOG_DEBUG, "%05000d", 3);
+    dup2(saved, STDERR_FILENO);
+    ssize_t n = pread(fd, text, cap - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    close(fd);
+    close(saved);
+    unlink(path);
+}
+
+static void log_respects_its_level(void **state) {
+    (void)state;
+    char text[8192];
+    const char *path = TCTUNE_TEST_TMP "/log.txt";
+    unsetenv("TCTUNE_LOG");
+    log_to(path, text, sizeof text);
+    assert_string_equal(text, ""); /* off by default */
+    tc_log_set_level(TC_LOG_INFO);
+    log_to(path, text, sizeof text);
+    assert_string_equal(text, "tctune: error: e1\ntctune: info: i2\n");
+    tc_log_set_level(TC_LOG_DEBUG);
+    log_to(path, text, sizeof text);
+    assert_int_equal(text[strlen(text) - 1], '\n'); /* cut off, still one line */
+    tc_log_set_level(TC_LOG_ERROR);
+}
+
+static void time_moves_forward(void **state) {
+    (void)state;
+    double t = tc_now();
+    usleep(2000);
+    double d = tc_now() - t;
+    assert_true(d >= 0.001 && d < 60);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strbuf_appends),
+        cmocka_unit_test(strbuf_printf_grows_at_every_length),
+        cmocka_unit_test(doubles_are_written_shortest),
+        cmocka_unit_test(doubles_read_back_bit_for_bit),
+        cmocka_unit_test(errors_carry_status_and_message),
+        cmocka_unit_test(errors_can_be_wrapped),
+        cmocka_unit_test(long_messages_end_in_dots),
+        cmocka_unit_test(log_respects_its_level),
+        cmocka_unit_test(time_moves_forward),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
