@@ -1,0 +1,34 @@
+/* What the files of the reference evaluator share. */
+#ifndef TC_GRAPH_EVAL_H
+#define TC_GRAPH_EVAL_H
+
+#include "graph/graph_int.h"
+
+/* A tensor's elements widened; malloc'ed. */
+double *tc_graph_wide_f64(const tc_graph_tensor *t);
+int64_t *tc_graph_wide_i64(const tc_graph_tensor *t);
+
+/* Walks an index space in row-major order and keeps up to three linear offsets, each with its own strides, beside it. */
+typedef struct tc_graph_walk {
+    tc_graph_shape shape;
+    int64_t index[TC_GRAPH_MAX_DIMS];
+    int64_t at[3];
+    int64_t strides[3][TC_GRAPH_MAX_DIMS];
+} tc_graph_walk;
+
+static inline void tc_graph_walk_next(tc_graph_walk *w) {
+    for (int d = w->shape.ndim - 1; d >= 0; d--) {
+        for (int k = 0; k < 3; k++)
+            w->at[k] += w->strides[k][d];
+        if (++w->index[d] < w->shape.d[d])
+            return;
+        for (int k = 0; k < 3; k++)
+            w->at[k] -= w->strides[k][d] * w->shape.d[d];
+        w->index[d] = 0;
+    }
+}
+
+/* Strides of `s` seen through broadcasting to `to`: 0 along broadcast dims. */
+void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]);
+
+#endif

@@ -1,0 +1,428 @@
+/* transform_layout: where the elements of a buffer lie. A layout maps logical coordinates to physical ones:
+ *
+ *   (k, j) -> (j / 64, k, j % 64)      each part a sum of digits of the coordinates times constants
+ *
+ * A digit of v is v, v / c, v % c or (v / a) % b. Two elements must not share a place; that is shown by derivation, never by
+ * trying: each part can be read back as its digits (mixed radix), and the digits of each coordinate determine it (their ranges
+ * are contiguous from 1 to its extent). What cannot be shown is refused. For a constant, packing happens at build time and reads
+ * are rewritten here; for a stage, lowering applies the layout to stores and loads. */
+#include <limits.h>
+
+#include "schedule_primitives/sch_int.h"
+
+/* (v / div) % mod, mod == 0 standing for no modulo. */
+typedef struct digit {
+    int var;
+    int64_t div, mod;
+} digit;
+
+enum { MAX_DIGITS = 16 };
+
+/* c + sum(coef[i] * digit[i]) */
+typedef struct linear {
+    int n;
+    int64_t c, coef[MAX_DIGITS];
+    digit d[MAX_DIGITS];
+} linear;
+
+static int64_t digit_extent(const digit *d, int64_t extent) {
+    int64_t n = (extent - 1) / d->div + 1;
+    return d->mod && d->mod < n ? d->mod : n;
+}
+
+/* ---- reading expressions ---- */
+
+static int var_index(const tc_layout *l, const tc_var *v) {
+    for (int i = 0; i < l->nin; i++)
+        if (l->var[i] == v)
+            return i;
+    return -1;
+}
+
+static bool to_digit(const tc_layout *l, const tc_expr *e, digit *d) {
+    if (e->op == TC_OP_VAR) {
+        *d = (digit){.var = var_index(l, e->u.var), .div = 1};
+        return d->var >= 0;
+    }
+    if ((e->op != TC_OP_DIV && e->op != TC_OP_MOD) || e->args[1]->op != TC_OP_INT || !to_digit(l, e->args[0], d))
+        return false;
+    int64_t c = e->args[1]->u.i;
+    if (c < 1 || d->div > INT64_MAX / c)
+        return false;
+    if (e->op == TC_OP_DIV) {
+        if (d->mod && d->mod % c)
+            return false;
+        d->div *= c;
+        d->mod /= c;
+        return true;
+    }
+    if (d->mod && d->mod % c && c % d->mod)
+        return false;
+    d->mod = d->mod && d->mod < c ? d->mod : c;
+    return true;
+}
+
+static bool add_scaled(const tc_layout *l, const tc_expr *e, int64_t k, linear *out) {
+    digit d;
+    int64_t c;
+    switch ((int)e->op) {
+    case TC_OP_INT:
+        return !__builtin_mul_overflow(k, e->u.i, &c) && !__builtin_add_overflow(out->c, c, &out->c);
+    case TC_OP_ADD:
+        return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], k, out);
+    case TC_OP_SUB:
+        return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], -k, out);
+    case TC_OP_MUL:
+        if (e->args[1]->op != TC_OP_INT || llabs(e->args[1]->u.i) > INT_MAX || llabs(k) > INT_MAX)
+            return false;
+        return add_scaled(l, e->args[0], k * e->args[1]->u.i, out);
+    default:
+        if (out->n == MAX_DIGITS || !to_digit(l, e, &d))
+            return false;
+        out->coef[out->n] = k;
+        out->d[out->n++] = d;
+        return true;
+    }
+}
+
+/* ---- ranges and injectivity ---- */
+
+static bool linear_range(const linear *x, const int64_t *extent, int64_t *lo, int64_t *hi) {
+    *lo = *hi = x->c;
+    for (int i = 0; i < x->n; i++) {
+        int64_t span;
+        if (__builtin_mul_overflow(x->coef[i], digit_extent(&x->d[i], extent[x->d[i].var]) - 1, &span))
+            return false;
+        if (__builtin_add_overflow(span < 0 ? *lo : *hi, span, span < 0 ? lo : hi))
+            return false;
+    }
+    return true;
+}
+
+/* Digits are recoverable from their sum when each coefficient exceeds all that the smaller ones can add up to. */
+static bool is_radix(linear *x, const int64_t *extent) {
+    for (int i = 1; i < x->n; i++) { /* insertion sort by |coefficient| */
+        for (int k = i; k > 0 && llabs(x->coef[k]) < llabs(x->coef[k - 1]); k--) {
+            int64_t c = x->coef[k];
+            digit d = x->d[k];
+            x->coef[k] = x->coef[k - 1];
+            x->d[k] = x->d[k - 1];
+            x->coef[k - 1] = c;
+            x->d[k - 1] = d;
+        }
+    }
+    int64_t reach = 0;
+    for (int i = 0; i < x->n; i++) {
+        int64_t n = digit_extent(&x->d[i], extent[x->d[i].var]);
+        if (n == 1)
+            continue;
+        if (llabs(x->coef[i]) <= reach)
+            return false;
+        reach += llabs(x->coef[i]) * (n - 1);
+    }
+    return true;
+}
+
+/* Do the digits in all parts determine coordinate v? Grows the known range v % known from 1 upwards. */
+static bool determines(const linear *parts, int n, int v, int64_t extent) {
+    int64_t known = 1;
+    for (bool more = true; more && known < extent;) {
+        more = false;
+        for (int p = 0; p < n; p++) {
+            for (int i = 0; i < parts[p].n; i++) {
+                const digit *d = &parts[p].d[i];
+                if (d->var != v || known % d->div)
+                    continue;
+                if (!d->mod || d->mod > extent / d->div)
+                    return true;
+                if (d->div * d->mod > known && (d->div * d->mod) % known == 0) {
+                    known = d->div * d->mod;
+                    more = true;
+                }
+            }
+        }
+    }
+    return known >= extent;
+}
+
+static bool read_parts(const tc_layout *l, linear *parts, int *bad) {
+    for (int p = 0; p < l->nout; p++) {
+        parts[p] = (linear){0};
+        *bad = p;
+        if (!add_scaled(l, l->to[p], 1, &parts[p]))
+            return false;
+    }
+    return true;
+}
+
+bool tc_sch_layout_shape(const tc_layout *l, const int64_t *logical, int64_t *physical) {
+    linear parts[TC_MAX_DIMS];
+    int64_t lo;
+    int bad;
+    if (!read_parts(l, parts, &bad))
+        return false;
+    for (int p = 0; p < l->nout; p++) {
+        if (!linear_range(&parts[p], logical, &lo, &physical[p]) || lo < 0)
+            return false;
+        physical[p]++;
+    }
+    return true;
+}
+
+/* ---- text ---- */
+
+typedef struct layout_text {
+    const tc_sched *s;
+    const tc_instr *in;
+    tc_error *err;
+    const char *p;
+    tc_layout *l;
+    int depth;
+} layout_text;
+
+static tc_status parse_sum(layout_text *t, const tc_expr **out);
+
+static void skip(layout_text *t) {
+    t->p += strspn(t->p, " \t");
+}
+
+static tc_status expected(layout_text *t, const char *what) {
+    return BAD(t->err, t->in, "expected %s before `%s` in the layout `%s`", what, *t->p ? t->p : "(end of line)", t->in->text);
+}
+
+static tc_status expect(layout_text *t, const char *token) {
+    skip(t);
+    size_t n = strlen(token);
+    if (strncmp(t->p, token, n) != 0)
+        return BAD(t->err, t->in, "expected `%s` before `%s` in the layout `%s`", token, *t->p ? t->p : "(end of line)",
+                   t->in->text);
+    t->p += n;
+    return TC_OK;
+}
+
+static bool accept(layout_text *t, char c) {
+    skip(t);
+    if (*t->p != c)
+        return false;
+    t->p++;
+    return true;
+}
+
+static size_t name_length(const char *p) {
+    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return *p >= '0' && *p <= '9' ? 0 : n;
+}
+
+static tc_status parse_number(layout_text *t, int64_t *v) {
+    *v = 0;
+    for (; *t->p >= '0' && *t->p <= '9'; t->p++) {
+        if (*v > ((int64_t)1 << 40))
+            return BAD(t->err, t->in, "a number in the layout is too large");
+        *v = 10 * *v + (*t->p - '0');
+    }
+    return TC_OK;
+}
+
+/* A coordinate, or the value of a decision: NAME or NAME.PART. */
+static tc_status parse_layout_name(layout_text *t, size_t n, const tc_expr **out) {
+    for (int i = 0; i < t->l->nin; i++) {
+        if (strncmp(t->l->var[i]->name, t->p, n) == 0 && !t->l->var[i]->name[n]) {
+            t->p += n;
+            *out = tc_varx(t->s->ctx, t->l->var[i]);
+            return TC_OK;
+        }
+    }
+    tc_int_arg ref = {.kind = TC_ARG_REF, .part = -1};
+    const tc_sch_decision *d = tc_sch_find_decision(t->s, t->p, n);
+    if (!d)
+        return BAD(t->err, t->in, "`%.*s` in the layout is neither a coordinate nor a decision", (int)n, t->p);
+    ref.ref = d->name;
+    t->p += n;
+    int64_t v;
+    if (accept(t, '.')) {
+        skip(t);
+        TC_TRY(parse_number(t, &v));
+        ref.part = v < TC_MAX_PARTS ? (int)v : TC_MAX_PARTS;
+    }
+    tc_instr use = *t->in;
+    use.ints = &ref;
+    use.nints = 1;
+    TC_TRY(tc_sch_int_operand(t->s, &use, 0, &v, t->err));
+    *out = tc_i64(t->s->ctx, v);
+    return TC_OK;
+}
+
+static tc_status parse_atom(layout_text *t, const tc_expr **out) {
+    if (t->depth > 32)
+        return BAD(t->err, t->in, "the layout is nested too deeply");
+    if (accept(t, '(')) {
+        t->depth++;
+        TC_TRY(parse_sum(t, out));
+        t->depth--;
+        return expect(t, ")");
+    }
+    size_t n = name_length(t->p);
+    if (n)
+        return parse_layout_name(t, n, out);
+    if (*t->p < '0' || *t->p > '9')
+        return expected(t, "a coordinate or a number");
+    int64_t v;
+    TC_TRY(parse_number(t, &v));
+    *out = tc_i64(t->s->ctx, v);
+    return TC_OK;
+}
+
+static tc_status parse_product(layout_text *t, const tc_expr **out) {
+    static const tc_op OPS[] = {TC_OP_MUL, TC_OP_DIV, TC_OP_MOD};
+    TC_TRY(parse_atom(t, out));
+    for (skip(t); *t->p && strchr("*/%", *t->p); skip(t)) {
+        tc_op op = OPS[strchr("*/%", *t->p++) - "*/%"];
+        const tc_expr *right;
+        TC_TRY(parse_atom(t, &right));
+        if (op != TC_OP_MUL && (right->op != TC_OP_INT || right->u.i < 1))
+            return REFUSE(t->err, t->in, "in the layout `%s` a divisor is not a positive constant", t->in->text);
+        *out = tc_bin(t->s->ctx, op, *out, right);
+    }
+    return TC_OK;
+}
+
+static tc_status parse_sum(layout_text *t, const tc_expr **out) {
+    TC_TRY(parse_product(t, out));
+    for (skip(t); (*t->p == '-' && t->p[1] != '>') || *t->p == '+'; skip(t)) {
+        tc_op op = *t->p++ == '+' ? TC_OP_ADD : TC_OP_SUB;
+        const tc_expr *right;
+        TC_TRY(parse_product(t, &right));
+        *out = tc_bin(t->s->ctx, op, *out, right);
+    }
+    return TC_OK;
+}
+
+static tc_status parse_coordinates(layout_text *t) {
+    TC_TRY(expect(t, "("));
+    do {
+        skip(t);
+        size_t n = name_length(t->p);
+        if (!n)
+            return expected(t, "the name of a coordinate");
+        if (t->l->nin == TC_MAX_DIMS)
+            return BAD(t->err, t->in, "a layout has at most %d coordinates", TC_MAX_DIMS);
+        const char *name = tc_arena_strndup(tc_ctx_arena(t->s->ctx), t->p, n);
+        for (int i = 0; i < t->l->nin; i++)
+            if (strcmp(t->l->var[i]->name, name) == 0)
+                return BAD(t->err, t->in, "the layout has two coordinates `%s`", name);
+        t->l->var[t->l->nin++] = tc_var_new(t->s->ctx, name);
+        t->p += n;
+    } while (accept(t, ','));
+    return expect(t, ")");
+}
+
+static tc_status parse_parts(layout_text *t) {
+    TC_TRY(expect(t, "("));
+    do {
+        if (t->l->nout == TC_MAX_DIMS)
+            return BAD(t->err, t->in, "a layout has at most %d parts", TC_MAX_DIMS);
+        TC_TRY(parse_sum(t, &t->l->to[t->l->nout++]));
+    } while (accept(t, ','));
+    TC_TRY(expect(t, ")"));
+    skip(t);
+    return *t->p ? expected(t, "the end") : TC_OK;
+}
+
+tc_status tc_sch_parse_layout(const tc_sched *s, const tc_instr *in, const tc_layout **out, tc_error *err) {
+    tc_layout *l = TC_NEW(tc_ctx_arena(s->ctx), tc_layout);
+    layout_text t = {.s = s, .in = in, .err = err, .p = in->text ? in->text : "", .l = l};
+    TC_TRY(parse_coordinates(&t));
+    TC_TRY(expect(&t, "->"));
+    TC_TRY(parse_parts(&t));
+    *out = l;
+    return TC_OK;
+}
+
+/* ---- the primitive ---- */
+
+static tc_status check_layout(const tc_instr *in, const tc_layout *l, const tc_tensor *t, int64_t *shape, tc_error *err) {
+    linear parts[TC_MAX_DIMS];
+    int64_t lo, hi, size = 1;
+    int bad;
+    if (l->nin != t->ndim)
+        return REFUSE(err, in, "%s has %d dimensions, the layout has %d coordinates", t->name, t->ndim, l->nin);
+    if (!read_parts(l, parts, &bad))
+        return REFUSE(err, in, "part %d of the layout is not a sum of v, v / c, v %% c or (v / a) %% b times constants", bad + 1);
+    for (int p = 0; p < l->nout; p++) {
+        if (!linear_range(&parts[p], t->shape, &lo, &hi) || lo < 0)
+            return REFUSE(err, in, "part %d of the layout can be negative", p + 1);
+        if (__builtin_mul_overflow(size, hi + 1, &size) || size > (int64_t)1 << 40)
+            return REFUSE(err, in, "the physical array would have more than 2^40 elements");
+        shape[p] = hi + 1;
+        if (!is_radix(&parts[p], t->shape))
+            return REFUSE(err, in, "the layout is not injective: part %d gives the same sum for different coordinates", p + 1);
+    }
+    for (int v = 0; v < l->nin; v++)
+        if (!determines(parts, l->nout, v, t->shape[v]))
+            return REFUSE(err, in, "the layout is not injective: its parts do not determine coordinate %s", l->var[v]->name);
+    return TC_OK;
+}
+
+static const tc_expr *pack_read(tc_ctx *c, const tc_expr *e, void *user) {
+    const tc_packed *p = user;
+    if (e->op != TC_OP_READ || e->u.tensor != p->original)
+        return e;
+    const tc_expr *idx[TC_MAX_DIMS];
+    for (int i = 0; i < p->layout->nout; i++)
+        idx[i] = tc_expr_subst(c, p->layout->to[i], p->layout->nin, p->layout->var, e->args);
+    return tc_read(c, p->packed, p->layout->nout, idx);
+}
+
+static void pack(tc_sched *s, const tc_tensor *t, const tc_layout *l, const int64_t *shape) {
+    tc_arena *a = tc_ctx_arena(s->ctx);
+    tc_packed *packed = TC_NEW_N(a, tc_packed, s->npacked + 1);
+    if (s->npacked)
+        memcpy(packed, s->packed, sizeof *packed * (size_t)s->npacked);
+    const char *name = tc_arena_printf(a, "%s_packed", t->name);
+    tc_packed *p = &packed[s->npacked++];
+    *p = (tc_packed){.original = t, .layout = l, .packed = tc_te_placeholder(s->ctx, name, t->dtype, l->nout, shape, true)};
+    s->packed = packed;
+    for (int i = 0; i < s->nstage; i++) {
+        const tc_compute *op = s->stages[i].op;
+        const tc_expr *body[TC_MAX_OUTS];
+        if (!tc_sch_reads_tensor(s, i, t))
+            continue;
+        for (int o = 0; o < op->nout; o++)
+            body[o] = tc_expr_map(s->ctx, op->body[o], pack_read, p);
+        tc_sch_set_op(s, i, tc_sch_with_body(s, op, body));
+    }
+}
+
+static tc_status transform_stage(tc_sched *s, const tc_instr *in, int stage, const tc_layout *l, tc_error *err) {
+    tc_stage *st = &s->stages[stage];
+    if (st->attach == TC_ATTACH_INLINE)
+        return REFUSE(err, in, "stage %s is inlined and has no buffer", st->name);
+    if (st->is_output)
+        return REFUSE(err, in, "stage %s is an output: the caller's array is row-major", st->name);
+    if (st->align_dim >= 0)
+        return REFUSE(err, in, "stage %s has an aligned dimension; put the padding into the layout instead", st->name);
+    st->layout = l;
+    return TC_OK;
+}
+
+tc_status tc_sch_do_transform_layout(tc_sched *s, const tc_instr *in, tc_error *err) {
+    const tc_tensor *t;
+    const tc_layout *l;
+    int64_t shape[TC_MAX_DIMS];
+    TC_TRY(tc_sch_tensor_operand(s, in, 0, &t, err));
+    for (int i = 0; i < s->npacked; i++)
+        if (s->packed[i].packed == t)
+            return REFUSE(err, in, "%s has a layout already", s->packed[i].original->name);
+    int stage = tc_sch_stage_of(s, t);
+    if (stage < 0 && !t->is_const)
+        return REFUSE(
+            err, in,
+            "%s is an input that is not constant: its layout is the caller's; cache_read makes a copy whose layout can be chosen",
+            t->name);
+    TC_TRY(tc_sch_parse_layout(s, in, &l, err));
+    TC_TRY(check_layout(in, l, t, shape, err));
+    if (stage >= 0)
+        return transform_stage(s, in, stage, l, err);
+    pack(s, t, l, shape);
+    return TC_OK;
+}

@@ -1,0 +1,95 @@
+/* Applying steps and replaying traces. Every step is first copied into the schedule's arena: the schedule and its trace then
+ * depend on nothing that the caller may release. */
+#include "schedule_primitives/sch_int.h"
+
+static tc_sch_do *const PRIMITIVES[TC_NPRIMS] = {
+    [TC_PRIM_SPLIT] = tc_sch_do_split,
+    [TC_PRIM_TILE] = tc_sch_do_tile,
+    [TC_PRIM_FUSE] = tc_sch_do_fuse,
+    [TC_PRIM_REORDER] = tc_sch_do_reorder,
+    [TC_PRIM_VECTORIZE] = tc_sch_do_annotate,
+    [TC_PRIM_UNROLL] = tc_sch_do_annotate,
+    [TC_PRIM_PARALLEL] = tc_sch_do_annotate,
+    [TC_PRIM_COMPUTE_AT] = tc_sch_do_compute_at,
+    [TC_PRIM_COMPUTE_INLINE] = tc_sch_do_compute_inline,
+    [TC_PRIM_COMPUTE_ROOT] = tc_sch_do_compute_root,
+    [TC_PRIM_CACHE_READ] = tc_sch_do_cache_read,
+    [TC_PRIM_CACHE_WRITE] = tc_sch_do_cache_write,
+    [TC_PRIM_RFACTOR] = tc_sch_do_rfactor,
+    [TC_PRIM_TRANSFORM_LAYOUT] = tc_sch_do_transform_layout,
+    [TC_PRIM_STORAGE_ALIGN] = tc_sch_do_storage_align,
+    [TC_PRIM_SET_SCOPE] = tc_sch_do_set_scope,
+    [TC_PRIM_PRAGMA] = tc_sch_do_pragma,
+};
+
+static bool within(int n, int min, int max) {
+    return n >= min && n <= max;
+}
+
+/* A step built by a program may have any shape; one that was parsed has the right one. */
+static tc_status check_form(const tc_instr *in, tc_error *err) {
+    if ((unsigned)in->prim >= TC_NPRIMS)
+        return tc_fail(err, TC_BAD_INPUT, "there is no primitive number %d", (int)in->prim);
+    const tc_sch_form *f = tc_sch_form_of(in->prim);
+    if (!within(in->nouts, f->min_outs, f->max_outs))
+        return BAD(err, in, "cannot bind %d names; write it as in `%s`", in->nouts, f->usage);
+    if (!within(in->nnames, f->min_names, f->max_names))
+        return BAD(err, in, "cannot take %d operands; write it as in `%s`", in->nnames, f->usage);
+    if (!within(in->nints, f->min_ints, f->max_ints))
+        return BAD(err, in, "cannot take %d integers; write it as in `%s`", in->nints, f->usage);
+    if ((f->text != TC_TEXT_NONE) != (in->text != NULL))
+        return BAD(err, in, "%s; write it as in `%s`", in->text ? "takes no text" : "needs a word more", f->usage);
+    if (!within(in->ndec, 0, TC_MAX_PARTS) || (in->ndec && !tc_prim_sampled(in->prim)))
+        return BAD(err, in, "takes no decision of %d values", in->ndec);
+    if (in->ndec && in->prim == TC_PRIM_SAMPLE_LOCATION && !in->dec_loc)
+        return BAD(err, in, "the decision has no location");
+    return TC_OK;
+}
+
+static void append(tc_sched *s, const tc_instr *in) {
+    tc_sch_impl *m = tc_sch_impl_of(s);
+    tc_trace *t = s->trace;
+    if (t->n == m->cap_step) {
+        m->cap_step = m->cap_step ? 2 * m->cap_step : 32;
+        tc_instr *bigger = TC_NEW_N(t->arena, tc_instr, m->cap_step);
+        if (t->n)
+            memcpy(bigger, t->steps, sizeof *bigger * (size_t)t->n);
+        t->steps = bigger;
+    }
+    t->steps[t->n++] = *in;
+}
+
+tc_status tc_sch_apply(tc_sched *s, const tc_instr *step, tc_rng *rng, tc_error *err) {
+    TC_TRY(check_form(step, err));
+    tc_instr in = tc_sch_copy_step(s->trace->arena, step);
+    if (tc_prim_sampled(in.prim))
+        TC_TRY(tc_sch_do_sampled(s, &in, rng, err));
+    else
+        TC_TRY(PRIMITIVES[in.prim](s, &in, err));
+    append(s, &in);
+    return TC_OK;
+}
+
+static void name_step(tc_error *err, int n, const tc_instr *step) {
+    tc_strbuf b = {0};
+    tc_sch_print_step(&b, step);
+    if (step->line)
+        tc_error_prefix(err, "step %d (line %d), `%s`: ", n, step->line, tc_sb_str(&b));
+    else
+        tc_error_prefix(err, "step %d, `%s`: ", n, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
+tc_status tc_sch_replay(tc_ctx *ctx, const tc_workload *w, const tc_trace *t, tc_rng *rng, tc_sched **out, tc_error *err) {
+    tc_sched *s = tc_sch_new(ctx, w);
+    for (int i = 0; i < t->n; i++) {
+        tc_status status = tc_sch_apply(s, &t->steps[i], rng, err);
+        if (status == TC_OK)
+            continue;
+        if (err && (unsigned)t->steps[i].prim < TC_NPRIMS)
+            name_step(err, i + 1, &t->steps[i]);
+        return status;
+    }
+    *out = s;
+    return TC_OK;
+}

@@ -1,0 +1,249 @@
+/* Bounds of the values of tensors, and the check that every read stays inside its tensor. A read in an arm of a select only happens where
+ * the condition chooses it, so the condition's comparisons narrow the index there. An index that depends on data (gather) is checked as
+ * far as the data's range is known; the rest is the interpreter's job at run time. */
+#include "te/te_int.h"
+
+#include <stdlib.h>
+
+#include "support/map.h"
+
+/* ---- ranges of values ---- */
+
+/* Range of the elements of computed tensors, inferred from their bodies once each; of one placeholder it may be given. */
+typedef struct value_ranges {
+    const tc_env *env;             /* extents of all axes */
+    tc_map known;                  /* tensor id -> index into ranges */
+    TC_VEC(tc_ival) ranges;
+    const tc_tensor *given;
+    tc_ival given_range;
+} value_ranges;
+
+static tc_ival of_tensor(value_ranges *v, const tc_tensor *t);
+
+static tc_ival of_read(void *user, const tc_expr *read, te_ranges *unused) {
+    (void)unused;
+    return of_tensor(user, read->u.tensor);
+}
+
+static tc_ival infer(value_ranges *v, const tc_tensor *t) {
+    if (t == v->given)
+        return v->given_range;
+    if (!t->op || tc_dtype_is_float(t->dtype) || t->op->reducer == TC_RED_SUM || t->op->reducer == TC_RED_PROD)
+        return TE_ALL;
+    te_ranges r;
+    te_ranges_init(&r, v->env);
+    r.read_range = of_read;
+    r.user = v;
+    return te_range(&r, t->op->body[t->out]); /* max, min and the index of arg reducers are among the values reduced */
+}
+
+static tc_ival of_tensor(value_ranges *v, const tc_tensor *t) {
+    const uintptr_t *at = tc_map_get(&v->known, t->id);
+    if (at)
+        return v->ranges.data[*at];
+    tc_ival r = infer(v, t);
+    tc_map_put(&v->known, t->id, v->ranges.len);
+    tc_push(&v->ranges, r);
+    return r;
+}
+
+static tc_env *axis_ranges(const tc_workload *w) {
+    tc_env *env = tc_env_new();
+    for (int i = 0; i < w->ncompute; i++) {
+        const tc_compute *op = w->computes[i];
+        for (int k = 0; k < op->naxis + op->nraxis; k++) {
+            const tc_axis *a = k < op->naxis ? &op->axes[k] : &op->raxes[k - op->naxis];
+            tc_env_set(env, a->var, (tc_ival){0, a->extent - 1});
+        }
+    }
+    return env;
+}
+
+static void value_ranges_open(value_ranges *v, const tc_workload *w, const tc_env *env) {
+    *v = (value_ranges){.env = env};
+    for (int i = 0; i < w->ncompute; i++) /* producers first: the recursion of infer stays flat */
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            of_tensor(v, w->computes[i]->out[o]);
+}
+
+static void value_ranges_close(value_ranges *v) {
+    tc_map_free(&v->known);
+    tc_vec_free(&v->ranges);
+}
+
+/* ---- walking the reads ---- */
+
+/* Calls `visit` for every read of a body with what is known where it happens. Stops when it returns false. */
+typedef struct scan {
+    bool (*visit)(struct scan *s, const tc_expr *read, te_ranges *r);
+    const tc_compute *op;
+    void *user;
+    te_memo seen; /* outermost scope only */
+} scan;
+
+enum { MAX_SCOPES = 8 };
+
+static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
+    if (!e->nargs && e->op != TC_OP_READ)
+        return true;
+    if (!r->outer && !te_memo_put(&s->seen, e->id, e))
+        return true;
+    if (e->op == TC_OP_SELECT) {
+        if (!scan_expr(s, e->args[0], r))
+            return false;
+        int known = te_decide(r, e->args[0]);
+        for (int arm = 1; arm <= 2; arm++) {
+            te_ranges under;
+            te_ranges_under(&under, r, e->args[0], arm == 2);
+            if (known == (arm == 1 ? 0 : 1)) /* this arm is never taken */
+                continue;
+            if (!scan_expr(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r))
+                return false;
+        }
+        return true;
+    }
+    for (int i = 0; i < e->nargs; i++)
+        if (!scan_expr(s, e->args[i], r))
+            return false;
+    return e->op != TC_OP_READ || s->visit(s, e, r);
+}
+
+static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
+    bool go_on = true;
+    for (int i = 0; i < w->ncompute && go_on; i++) {
+        s->op = w->computes[i];
+        te_memo_init(&s->seen);
+        te_ranges r;
+        te_ranges_init(&r, v->env);
+        r.read_range = of_read;
+        r.user = v;
+        for (int o = 0; o < s->op->nout && go_on; o++)
+            go_on = scan_expr(s, s->op->body[o], &r);
+        te_memo_free(&s->seen);
+    }
+    return go_on;
+}
+
+/* ---- the check ---- */
+
+typedef struct access_check {
+    tc_error *err;
+    tc_status status;
+} access_check;
+
+static void print_ival(tc_strbuf *b, tc_ival v) {
+    if (v.lo == TE_NINF)
+        tc_sb_add(b, "anything");
+    else
+        tc_sb_printf(b, "%lld", (long long)v.lo);
+    if (v.hi != v.lo)
+        v.hi == TE_INF ? tc_sb_add(b, " and up") : tc_sb_printf(b, "..%lld", (long long)v.hi);
+}
+
+static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
+    access_check *k = s->user;
+    const tc_tensor *t = read->u.tensor;
+    for (int d = 0; d < t->ndim; d++) {
+        tc_ival v = te_range(r, read->args[d]);
+        bool inside = v.lo >= 0 && v.hi < t->shape[d], outside = v.hi < 0 || v.lo >= t->shape[d];
+        if (inside || (!outside && te_touches_memory(read->args[d])))
+            continue;
+        tc_strbuf b = {0};
+        tc_sb_printf(&b, "compute %s: ", s->op->name);
+        tc_expr_print(&b, read);
+        tc_sb_printf(&b, " is out of bounds: index %d runs over ", d);
+        print_ival(&b, v);
+        tc_sb_printf(&b, ", but %s has extent %lld there; guard it with select(condition, ...)", t->name, (long long)t->shape[d]);
+        k->status = tc_fail(k->err, TC_BAD_INPUT, "%s", tc_sb_str(&b));
+        tc_strbuf_free(&b);
+        return false;
+    }
+    return true;
+}
+
+tc_status te_check_accesses(const tc_workload *w, tc_error *err) {
+    access_check k = {err, TC_OK};
+    scan s = {.visit = check_read, .user = &k};
+    tc_env *env = axis_ranges(w);
+    value_ranges v;
+    value_ranges_open(&v, w, env);
+    scan_workload(&s, w, &v);
+    value_ranges_close(&v);
+    tc_env_free(env);
+    return k.status;
+}
+
+/* ---- how large an index may be ---- */
+
+typedef struct limit_check {
+    const tc_tensor *input;
+    bool used; /* some index depends on the input */
+    bool safe;
+    const tc_map *depends; /* ids of tensors whose values depend on the input */
+} limit_check;
+
+static void note_dependence(const tc_expr *e, void *user) {
+    limit_check *k = user;
+    if (e->op == TC_OP_READ && tc_map_get(k->depends, e->u.tensor->id))
+        k->used = true;
+}
+
+static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
+    limit_check *k = s->user;
+    for (int d = 0; d < read->nargs; d++) {
+        bool before = k->used;
+        k->used = false;
+        tc_expr_walk(read->args[d], note_dependence, k);
+        if (k->used) {
+            tc_ival v = te_range(r, read->args[d]);
+            k->safe &= v.lo >= 0 && v.hi < read->u.tensor->shape[d];
+        }
+        k->used |= before;
+    }
+    return true;
+}
+
+/* With values of the input in [0, limit): is every index that depends on it in bounds? */
+static limit_check try_limit(const tc_workload *w, const tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
+    limit_check k = {.input = input, .safe = true, .depends = depends};
+    scan s = {.visit = check_limit, .user = &k};
+    value_ranges v = {.env = env, .given = input, .given_range = {0, limit - 1}};
+    for (int i = 0; i < w->ncompute; i++)
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            of_tensor(&v, w->computes[i]->out[o]);
+    scan_workload(&s, w, &v);
+    value_ranges_close(&v);
+    return k;
+}
+
+static void dependents(const tc_workload *w, const tc_tensor *input, tc_map *depends) {
+    tc_map_put(depends, input->id, 1);
+    for (int i = 0; i < w->ncompute; i++)
+        for (int o = 0; o < w->computes[i]->nout; o++) {
+            limit_check k = {.depends = depends};
+            tc_expr_walk(w->computes[i]->body[o], note_dependence, &k);
+            if (k.used)
+                tc_map_put(depends, w->computes[i]->out[o]->id, 1);
+        }
+}
+
+int64_t tc_te_index_limit(const tc_workload *w, int in) {
+    const tc_tensor *input = w->in[in];
+    if (tc_dtype_is_float(input->dtype))
+        return 0;
+    tc_env *env = axis_ranges(w);
+    tc_map depends = {0};
+    dependents(w, input, &depends);
+    /* Smallest limit, and the largest that is tried: of the type, or where indices are clamped before use. */
+    int64_t low = 1, high = TC_MIN((int64_t)1 << 40, tc_int_max(input->dtype));
+    limit_check k = try_limit(w, env, input, &depends, low);
+    if (k.used && try_limit(w, env, input, &depends, high).safe)
+        low = high;
+    while (k.used && high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        *(try_limit(w, env, input, &depends, middle).safe ? &low : &high) = middle;
+    }
+    tc_map_free(&depends);
+    tc_env_free(env);
+    return k.used ? low : 0;
+}

@@ -1,0 +1,111 @@
+/* Linear forms: a constant plus integer multiples of atoms, ordered by atom id. Coefficients wrap, as i64 arithmetic does, so turning
+ * sums into forms and back is exact; only what divides or compares them (simplify.c) relies on the absence of overflow. */
+#include "te/te_int.h"
+
+static int64_t wrap_mul(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static int64_t wrap_add(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+int64_t te_gcd(int64_t a, int64_t b) {
+    uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
+    while (y) {
+        uint64_t r = x % y;
+        x = y;
+        y = r;
+    }
+    return (int64_t)x;
+}
+
+bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
+    if (coef == 0)
+        return true;
+    int i = a->n;
+    while (i > 0 && a->term[i - 1].atom->id > atom->id)
+        i--;
+    if (i > 0 && a->term[i - 1].atom == atom) {
+        tc_term *t = &a->term[i - 1];
+        t->coef = wrap_add(t->coef, coef);
+        if (t->coef == 0)
+            memmove(t, t + 1, (size_t)(--a->n - (i - 1)) * sizeof *t);
+        return true;
+    }
+    if (a->n == TC_MAX_TERMS)
+        return false;
+    memmove(&a->term[i + 1], &a->term[i], (size_t)(a->n - i) * sizeof a->term[0]);
+    a->term[i] = (tc_term){atom, coef};
+    a->n++;
+    return true;
+}
+
+bool te_affine_add(tc_affine *a, const tc_affine *b, int64_t scale) {
+    a->c = wrap_add(a->c, wrap_mul(b->c, scale));
+    for (int i = 0; i < b->n; i++)
+        if (!te_affine_term(a, b->term[i].atom, wrap_mul(b->term[i].coef, scale)))
+            return false;
+    return true;
+}
+
+bool te_linear(tc_affine *a, const tc_expr *e, int64_t scale) {
+    switch ((int)e->op) {
+    case TC_OP_INT:
+        a->c = wrap_add(a->c, wrap_mul(e->u.i, scale));
+        return true;
+    case TC_OP_ADD:
+        return te_linear(a, e->args[0], scale) && te_linear(a, e->args[1], scale);
+    case TC_OP_SUB:
+        return te_linear(a, e->args[0], scale) && te_linear(a, e->args[1], wrap_mul(scale, -1));
+    case TC_OP_MUL:
+        if (e->args[1]->op == TC_OP_INT)
+            return te_linear(a, e->args[0], wrap_mul(scale, e->args[1]->u.i));
+        return te_affine_term(a, e, scale);
+    default:
+        return te_affine_term(a, e, scale);
+    }
+}
+
+int64_t te_affine_coef(const tc_affine *a, const tc_expr *atom) {
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom == atom)
+            return a->term[i].coef;
+    return 0;
+}
+
+static uint64_t magnitude(int64_t v) {
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+/* Positive before negative, then by falling coefficient: `i * 768 + k - j`. Outer loops tend to have the larger strides. */
+static bool before(const tc_term *a, const tc_term *b) {
+    if ((a->coef > 0) != (b->coef > 0))
+        return a->coef > 0;
+    if (a->coef != b->coef)
+        return magnitude(a->coef) > magnitude(b->coef);
+    return a->atom->id < b->atom->id;
+}
+
+const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a) {
+    const tc_term *order[TC_MAX_TERMS] = {NULL};
+    for (int i = 0; i < a->n; i++) {
+        int k = i;
+        for (; k > 0 && before(&a->term[i], order[k - 1]); k--)
+            order[k] = order[k - 1];
+        order[k] = &a->term[i];
+    }
+    const tc_expr *sum = NULL;
+    int64_t rest = a->c;
+    if (a->n && order[0]->coef < 0 && rest != 0) { /* 5 - x */
+        sum = tc_i64(c, rest);
+        rest = 0;
+    }
+    for (int i = 0; i < a->n; i++) {
+        int64_t k = order[i]->coef;
+        bool minus = sum && k < 0 && k != INT64_MIN;
+        const tc_expr *t = tc_mul(c, order[i]->atom, tc_i64(c, minus ? -k : k));
+        sum = !sum ? t : tc_bin(c, minus ? TC_OP_SUB : TC_OP_ADD, sum, t);
+    }
+    return sum ? tc_add(c, sum, tc_i64(c, rest)) : tc_i64(c, rest);
+}

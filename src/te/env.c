@@ -1,0 +1,187 @@
+/* What is known about variables: a range each, and facts, ranges of linear combinations, pushed by conditions and undone in order. */
+#include "te/te_int.h"
+
+#include <stdlib.h>
+
+typedef struct binding {
+    uint32_t key; /* variable id + 1; 0 is free */
+    tc_ival range;
+} binding;
+
+struct tc_env {
+    binding *slots;
+    uint32_t nslots, len;
+    TC_VEC(te_fact) facts;
+};
+
+enum { FIRST_SLOTS = 64 };
+
+tc_env *tc_env_new(void) {
+    tc_env *e = tc_xcalloc(1, sizeof *e);
+    e->nslots = FIRST_SLOTS;
+    e->slots = tc_xcalloc(e->nslots, sizeof *e->slots);
+    return e;
+}
+
+void tc_env_free(tc_env *e) {
+    if (!e)
+        return;
+    free(e->slots);
+    tc_vec_free(&e->facts);
+    free(e);
+}
+
+void tc_env_clear(tc_env *e) {
+    memset(e->slots, 0, e->nslots * sizeof *e->slots);
+    e->len = 0;
+    e->facts.len = 0;
+}
+
+static binding *find(const tc_env *e, uint32_t id) {
+    uint32_t s = (id * 0x9e3779b1u >> 7) & (e->nslots - 1);
+    while (e->slots[s].key && e->slots[s].key != id + 1)
+        s = (s + 1) & (e->nslots - 1);
+    return &e->slots[s];
+}
+
+static void grow(tc_env *e) {
+    binding *old = e->slots;
+    uint32_t n = e->nslots;
+    e->nslots *= 2;
+    e->slots = tc_xcalloc(e->nslots, sizeof *e->slots);
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i].key)
+            *find(e, old[i].key - 1) = old[i];
+    free(old);
+}
+
+void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
+    binding *b = find(e, v->id);
+    bool fresh = !b->key;
+    *b = (binding){v->id + 1, range};
+    if (fresh && 2 * ++e->len > e->nslots)
+        grow(e);
+}
+
+tc_ival tc_env_get(const tc_env *e, const tc_var *v) {
+    const binding *b = find(e, v->id);
+    tc_ival range = b->key ? b->range : TE_ALL;
+    for (size_t i = 0; i < e->facts.len; i++) {
+        const te_fact *f = &e->facts.data[i];
+        if (f->n == 1 && f->term[0].atom->op == TC_OP_VAR && f->term[0].atom->u.var == v)
+            range = te_meet(range, f->range);
+    }
+    return range;
+}
+
+int te_env_facts(const tc_env *e, const te_fact **facts) {
+    if (!e)
+        return 0;
+    *facts = e->facts.data;
+    return (int)e->facts.len;
+}
+
+/* ---- conditions ---- */
+
+/* lo <= a <= hi as a fact; false if a has no or too many terms. Bounds are of the form with its constant. */
+static bool make_fact(const tc_affine *a, tc_ival range, te_fact *out) {
+    if (a->n == 0 || a->n > TE_FACT_TERMS)
+        return false;
+    int64_t g = 0;
+    for (int i = 0; i < a->n; i++)
+        g = te_gcd(g, a->term[i].coef);
+    if (g <= 0 || a->c == INT64_MIN)
+        return false;
+    bool flip = a->term[0].coef < 0;
+    range = te_ival_add(range, (tc_ival){-a->c, -a->c});
+    if (flip)
+        range = te_ival_scale(range, -1);
+    out->n = a->n;
+    for (int i = 0; i < a->n; i++)
+        out->term[i] = (tc_term){a->term[i].atom, a->term[i].coef / (flip ? -g : g)};
+    out->range.lo = range.lo == TE_NINF ? TE_NINF : -te_floordiv(-range.lo, g);
+    out->range.hi = range.hi == TE_INF ? TE_INF : te_floordiv(range.hi, g);
+    return true;
+}
+
+static tc_op negate(tc_op op) {
+    switch ((int)op) {
+    case TC_OP_LT:
+        return TC_OP_GE;
+    case TC_OP_LE:
+        return TC_OP_GT;
+    case TC_OP_GT:
+        return TC_OP_LE;
+    case TC_OP_GE:
+        return TC_OP_LT;
+    case TC_OP_EQ:
+        return TC_OP_NE;
+    default:
+        return TC_OP_EQ;
+    }
+}
+
+static int comparison_fact(const tc_expr *cond, bool negated, te_fact *out) {
+    if (!(tc_op_traits(cond->op) & TC_COMPARE) || cond->nargs != 2 || cond->lanes != 1 || cond->args[0]->dtype != TC_I64)
+        return 0;
+    tc_affine d = {0};
+    if (!te_linear(&d, cond->args[0], 1) || !te_linear(&d, cond->args[1], -1))
+        return 0;
+    tc_ival range;
+    switch ((int)(negated ? negate(cond->op) : cond->op)) {
+    case TC_OP_LT:
+        range = (tc_ival){TE_NINF, -1};
+        break;
+    case TC_OP_LE:
+        range = (tc_ival){TE_NINF, 0};
+        break;
+    case TC_OP_GT:
+        range = (tc_ival){1, TE_INF};
+        break;
+    case TC_OP_GE:
+        range = (tc_ival){0, TE_INF};
+        break;
+    case TC_OP_EQ:
+        range = (tc_ival){0, 0};
+        break;
+    default: /* x != y excludes one point only */
+        return 0;
+    }
+    return make_fact(&d, range, out);
+}
+
+int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap) {
+    if (cap <= 0)
+        return 0;
+    if (cond->op == TC_OP_NOT)
+        return te_facts_of(cond->args[0], !negated, out, cap);
+    if (cond->op == (negated ? TC_OP_OR : TC_OP_AND)) {
+        int n = te_facts_of(cond->args[0], negated, out, cap);
+        return n + te_facts_of(cond->args[1], negated, out + n, cap - n);
+    }
+    return comparison_fact(cond, negated, out);
+}
+
+static void assume(tc_env *e, const tc_expr *cond, bool negated) {
+    te_fact facts[TE_COND_FACTS];
+    int n = te_facts_of(cond, negated, facts, TE_COND_FACTS);
+    for (int i = 0; i < n; i++)
+        tc_push(&e->facts, facts[i]);
+}
+
+size_t tc_env_mark(const tc_env *e) {
+    return e->facts.len;
+}
+
+void tc_env_assume(tc_env *e, const tc_expr *cond) {
+    assume(e, cond, false);
+}
+
+void tc_env_assume_not(tc_env *e, const tc_expr *cond) {
+    assume(e, cond, true);
+}
+
+void tc_env_undo(tc_env *e, size_t mark) {
+    assert(mark <= e->facts.len);
+    e->facts.len = mark;
+}

@@ -1,0 +1,302 @@
+/* Scalar semantics: see expr.h (integers wrap, division rounds down, every float operation rounds to its dtype). */
+#include "te/eval.h"
+
+#include <assert.h>
+#include <math.h>
+
+int64_t tc_int_min(tc_dtype t) {
+    if (t == TC_BOOL || !tc_dtype_is_signed(t))
+        return 0;
+    return t == TC_I64 ? INT64_MIN : -((int64_t)1 << (8 * tc_dtype_bytes(t) - 1));
+}
+
+int64_t tc_int_max(tc_dtype t) {
+    if (t == TC_BOOL)
+        return 1;
+    int bits = 8 * tc_dtype_bytes(t) - (tc_dtype_is_signed(t) ? 1 : 0);
+    return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+}
+
+int64_t tc_wrap_i(tc_dtype t, int64_t v) {
+    switch (t) {
+    case TC_BOOL:
+        return v != 0;
+    case TC_I8:
+        return (int8_t)v;
+    case TC_U8:
+        return (uint8_t)v;
+    case TC_I16:
+        return (int16_t)v;
+    case TC_U16:
+        return (uint16_t)v;
+    case TC_I32:
+        return (int32_t)v;
+    case TC_U32:
+        return (uint32_t)v;
+    default:
+        return v;
+    }
+}
+
+double tc_round_f(tc_dtype t, double v) {
+    switch (t) {
+    case TC_F16:
+        return (double)tc_f16_to_f32(tc_f32_to_f16((float)v));
+    case TC_BF16:
+        return (double)tc_bf16_to_f32(tc_f32_to_bf16((float)v));
+    case TC_F32:
+        return (double)(float)v;
+    default:
+        return v;
+    }
+}
+
+static int64_t wrapping(tc_op op, int64_t a, int64_t b) {
+    uint64_t x = (uint64_t)a, y = (uint64_t)b;
+    return (int64_t)(op == TC_OP_ADD ? x + y : op == TC_OP_SUB ? x - y : x * y);
+}
+
+/* Quotient rounded towards zero; INT64_MIN / -1 wraps. */
+static int64_t tdiv(int64_t a, int64_t b) {
+    return b == -1 ? wrapping(TC_OP_SUB, 0, a) : a / b;
+}
+
+static int64_t tmod(int64_t a, int64_t b) {
+    return b == -1 ? 0 : a % b;
+}
+
+static bool divide(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
+    if (b == 0)
+        return false;
+    bool quotient = op == TC_OP_DIV || op == TC_OP_TDIV;
+    if (t == TC_U64) {
+        *out = (int64_t)(quotient ? (uint64_t)a / (uint64_t)b : (uint64_t)a % (uint64_t)b);
+        return true;
+    }
+    int64_t q = tdiv(a, b), r = tmod(a, b);
+    bool down = (op == TC_OP_DIV || op == TC_OP_MOD) && r != 0 && (r < 0) != (b < 0);
+    *out = tc_wrap_i(t, quotient ? q - down : down ? r + b : r);
+    return true;
+}
+
+static bool compare(tc_op op, tc_dtype t, int64_t a, int64_t b) {
+    bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+    switch (op) {
+    case TC_OP_EQ:
+        return a == b;
+    case TC_OP_NE:
+        return a != b;
+    case TC_OP_LT:
+        return less;
+    case TC_OP_LE:
+        return less || a == b;
+    case TC_OP_GT:
+        return !less && a != b;
+    default:
+        return !less;
+    }
+}
+
+static int64_t int_pow(tc_dtype t, int64_t base, int64_t exponent) {
+    if (exponent < 0 && t != TC_U64) /* the real value is a fraction, rounded towards zero */
+        return base == 1 ? 1 : base == -1 ? (exponent & 1 ? -1 : 1) : 0;
+    uint64_t r = 1, b = (uint64_t)base;
+    for (uint64_t e = (uint64_t)exponent; e; e >>= 1, b *= b)
+        if (e & 1)
+            r *= b;
+    return (int64_t)r;
+}
+
+static bool shift(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
+    if (b < 0 || b >= 8 * tc_dtype_bytes(t))
+        return false;
+    if (op == TC_OP_SHL)
+        *out = tc_wrap_i(t, (int64_t)((uint64_t)a << b));
+    else
+        *out = t == TC_U64 ? (int64_t)((uint64_t)a >> b) : a >> b;
+    return true;
+}
+
+bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
+    bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
+    switch (op) {
+    case TC_OP_ADD:
+    case TC_OP_SUB:
+    case TC_OP_MUL:
+        *out = tc_wrap_i(t, wrapping(op, a, b));
+        return true;
+    case TC_OP_DIV:
+    case TC_OP_MOD:
+    case TC_OP_TDIV:
+    case TC_OP_TMOD:
+        return divide(op, t, a, b, out);
+    case TC_OP_MIN:
+        *out = less ? a : b;
+        return true;
+    case TC_OP_MAX:
+        *out = less ? b : a;
+        return true;
+    case TC_OP_POW:
+        *out = tc_wrap_i(t, int_pow(t, a, b));
+        return true;
+    case TC_OP_EQ:
+    case TC_OP_NE:
+    case TC_OP_LT:
+    case TC_OP_LE:
+    case TC_OP_GT:
+    case TC_OP_GE:
+        *out = compare(op, t, a, b);
+        return true;
+    case TC_OP_AND:
+    case TC_OP_BAND:
+        *out = a & b;
+        return true;
+    case TC_OP_OR:
+    case TC_OP_BOR:
+        *out = a | b;
+        return true;
+    case TC_OP_BXOR:
+        *out = a ^ b;
+        return true;
+    case TC_OP_SHL:
+    case TC_OP_SHR:
+        return shift(op, t, a, b, out);
+    case TC_OP_NOT:
+        *out = !a;
+        return true;
+    case TC_OP_ABS:
+        *out = tc_dtype_is_signed(t) && a < 0 ? tc_wrap_i(t, wrapping(TC_OP_SUB, 0, a)) : a;
+        return true;
+    case TC_OP_FLOOR:
+    case TC_OP_CEIL:
+    case TC_OP_ROUND:
+    case TC_OP_TRUNC:
+        *out = a;
+        return true;
+    default:
+        assert(!"tc_eval_i: not an integer operation");
+        return false;
+    }
+}
+
+bool tc_eval_compare_f(tc_op op, double a, double b) {
+    switch (op) {
+    case TC_OP_EQ:
+        return a == b;
+    case TC_OP_NE:
+        return a != b;
+    case TC_OP_LT:
+        return a < b;
+    case TC_OP_LE:
+        return a <= b;
+    case TC_OP_GT:
+        return a > b;
+    case TC_OP_GE:
+        return a >= b;
+    case TC_OP_ISNAN:
+        return isnan(a);
+    case TC_OP_ISINF:
+        return isinf(a);
+    default:
+        assert(!"tc_eval_compare_f: not a comparison");
+        return false;
+    }
+}
+
+static double eval_f(tc_op op, double a, double b) {
+    switch (op) {
+    case TC_OP_ADD:
+        return a + b;
+    case TC_OP_SUB:
+        return a - b;
+    case TC_OP_MUL:
+        return a * b;
+    case TC_OP_DIV:
+    case TC_OP_TDIV:
+        return a / b;
+    case TC_OP_MOD:
+    case TC_OP_TMOD:
+        return fmod(a, b);
+    case TC_OP_MIN:
+        return isnan(a) || a < b ? a : b;
+    case TC_OP_MAX:
+        return isnan(a) || a > b ? a : b;
+    case TC_OP_POW:
+        return pow(a, b);
+    case TC_OP_ABS:
+        return fabs(a);
+    case TC_OP_SQRT:
+        return sqrt(a);
+    case TC_OP_RSQRT:
+        return 1 / sqrt(a);
+    case TC_OP_EXP:
+        return exp(a);
+    case TC_OP_LOG:
+        return log(a);
+    case TC_OP_TANH:
+        return tanh(a);
+    case TC_OP_ERF:
+        return erf(a);
+    case TC_OP_SIGMOID:
+        return 1 / (1 + exp(-a));
+    case TC_OP_SIN:
+        return sin(a);
+    case TC_OP_COS:
+        return cos(a);
+    case TC_OP_TAN:
+        return tan(a);
+    case TC_OP_ASIN:
+        return asin(a);
+    case TC_OP_ACOS:
+        return acos(a);
+    case TC_OP_ATAN:
+        return atan(a);
+    case TC_OP_SINH:
+        return sinh(a);
+    case TC_OP_COSH:
+        return cosh(a);
+    case TC_OP_FLOOR:
+        return floor(a);
+    case TC_OP_CEIL:
+        return ceil(a);
+    case TC_OP_ROUND:
+        return rint(a);
+    case TC_OP_TRUNC:
+        return trunc(a);
+    default:
+        assert(!"tc_eval_f: not a float operation");
+        return 0;
+    }
+}
+
+double tc_eval_f(tc_op op, tc_dtype t, double a, double b) {
+    return tc_round_f(t, eval_f(op, a, b));
+}
+
+double tc_eval_fma(tc_dtype t, double a, double b, double c) {
+    return t == TC_F64 ? fma(a, b, c) : tc_round_f(t, (double)fmaf((float)a, (float)b, (float)c));
+}
+
+int64_t tc_cast_ii(tc_dtype to, int64_t v) {
+    return tc_wrap_i(to, v);
+}
+
+double tc_cast_if(tc_dtype from, tc_dtype to, int64_t v) {
+    double wide = from == TC_U64 ? (double)(uint64_t)v : (double)v;
+    if (to == TC_F64)
+        return wide;
+    float narrow = from == TC_U64 ? (float)(uint64_t)v : (float)v; /* one rounding, not two */
+    return tc_round_f(to, (double)narrow);
+}
+
+int64_t tc_cast_fi(tc_dtype to, double v) {
+    if (to == TC_BOOL)
+        return v != 0;
+    if (isnan(v))
+        return 0;
+    if (to == TC_U64)
+        return v <= 0 ? 0 : v >= 0x1p64 ? -1 : (int64_t)(uint64_t)v;
+    if (v >= (double)tc_int_max(to))
+        return tc_int_max(to);
+    return v <= (double)tc_int_min(to) ? tc_int_min(to) : (int64_t)v;
+}

@@ -1,0 +1,28 @@
+/* Scalar semantics of every operation, in one place: constant folding and the interpreters of te and TIR all call these. */
+#ifndef TC_TE_EVAL_H
+#define TC_TE_EVAL_H
+
+#include "te/expr.h"
+
+/* Wraps v to the integer type t (bool: v != 0). U64 keeps its bits in the int64. */
+int64_t tc_wrap_i(tc_dtype t, int64_t v);
+/* Rounds v to the float type t. */
+double tc_round_f(tc_dtype t, double v);
+/* Smallest and largest value of an integer type or bool; U64's largest is INT64_MAX here. */
+int64_t tc_int_min(tc_dtype t);
+int64_t tc_int_max(tc_dtype t);
+
+/* Binary and unary operations on operands of dtype t (comparisons: of the operands). Return false where the result is not defined:
+ * division by zero, a shift by a negative amount or the width and more. Integer and bool results go to *out. */
+bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out);
+/* Result rounded to t. Defined for every binary op on floats but comparisons. */
+double tc_eval_f(tc_op op, tc_dtype t, double a, double b);
+bool tc_eval_compare_f(tc_op op, double a, double b); /* also ISNAN, ISINF of a */
+double tc_eval_fma(tc_dtype t, double a, double b, double c);
+
+/* Casts between any two types: from int64 (`from` is an integer type or bool) or double. */
+int64_t tc_cast_ii(tc_dtype to, int64_t v);
+double tc_cast_if(tc_dtype from, tc_dtype to, int64_t v);
+int64_t tc_cast_fi(tc_dtype to, double v);
+
+#endif

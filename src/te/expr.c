@@ -1,0 +1,353 @@
+/* The table of operations and the constructors. Canonicalisation here is local, exact for every dtype and never looks at node ids, so
+ * that the same construction gives the same tree in every context: canonical text depends on it. */
+#include "te/te_int.h"
+
+#include <math.h>
+
+static const struct {
+    const char *text;
+    int arity;
+    unsigned traits;
+} OPS[] = {
+#define LEAF TC_LEAF
+#define COMMUTES TC_COMMUTES
+#define ASSOCIATES TC_ASSOCIATES
+#define IDEMPOTENT TC_IDEMPOTENT
+#define COMPARE TC_COMPARE
+#define LOGIC TC_LOGIC
+#define MATH TC_MATH
+#define MEMORY TC_MEMORY
+#define VECTOR TC_VECTOR
+#define OP(id, text, arity, traits) {text, arity, traits},
+#include "te/ops.def"
+#undef OP
+#undef LEAF
+#undef COMMUTES
+#undef ASSOCIATES
+#undef IDEMPOTENT
+#undef COMPARE
+#undef LOGIC
+#undef MATH
+#undef MEMORY
+#undef VECTOR
+};
+
+const char *tc_op_text(tc_op op) {
+    return OPS[op].text;
+}
+
+int tc_op_arity(tc_op op) {
+    return OPS[op].arity;
+}
+
+unsigned tc_op_traits(tc_op op) {
+    return OPS[op].traits;
+}
+
+/* ---- leaves ---- */
+
+const tc_expr *tc_int(tc_ctx *c, tc_dtype t, int64_t v) {
+    assert(!tc_dtype_is_float(t));
+    tc_expr key = {.op = TC_OP_INT, .dtype = (uint8_t)t, .lanes = 1, .u.i = tc_wrap_i(t, v)};
+    return te_intern(c, &key, NULL);
+}
+
+const tc_expr *tc_i64(tc_ctx *c, int64_t v) {
+    return tc_int(c, TC_I64, v);
+}
+
+const tc_expr *tc_bool(tc_ctx *c, bool v) {
+    return tc_int(c, TC_BOOL, v);
+}
+
+const tc_expr *tc_float(tc_ctx *c, tc_dtype t, double v) {
+    assert(tc_dtype_is_float(t));
+    /* One NaN only: interning compares bits. */
+    tc_expr key = {.op = TC_OP_FLOAT, .dtype = (uint8_t)t, .lanes = 1, .u.f = isnan(v) ? (double)NAN : tc_round_f(t, v)};
+    return te_intern(c, &key, NULL);
+}
+
+const tc_expr *tc_imm(tc_ctx *c, tc_dtype t, double v) {
+    return tc_dtype_is_float(t) ? tc_float(c, t, v) : tc_int(c, t, tc_cast_fi(t, v));
+}
+
+const tc_expr *tc_varx(tc_ctx *c, const tc_var *v) {
+    tc_expr key = {.op = TC_OP_VAR, .dtype = TC_I64, .lanes = 1, .u.var = v};
+    return te_intern(c, &key, NULL);
+}
+
+/* ---- memory and vectors ---- */
+
+const tc_expr *tc_read(tc_ctx *c, const tc_tensor *t, int n, const tc_expr *const *idx) {
+    assert(n == t->ndim);
+    const tc_expr *args[TC_MAX_DIMS];
+    tc_expr key = {.op = TC_OP_READ, .dtype = (uint8_t)t->dtype, .nargs = (uint8_t)n, .lanes = 1, .u.tensor = t};
+    for (int i = 0; i < n; i++) {
+        assert(tc_dtype_is_int(idx[i]->dtype));
+        args[i] = tc_cast(c, TC_I64, idx[i]);
+        key.lanes = TC_MAX(key.lanes, args[i]->lanes);
+    }
+    for (int i = 0; i < n; i++)
+        args[i] = args[i]->lanes == key.lanes ? args[i] : tc_bcast(c, args[i], key.lanes);
+    return te_intern(c, &key, args);
+}
+
+const tc_expr *tc_load(tc_ctx *c, const tc_buffer *b, tc_dtype elem, const tc_expr *index, const tc_expr *mask) {
+    assert(index->dtype == TC_I64);
+    assert(!mask || (mask->dtype == TC_BOOL && mask->lanes == index->lanes));
+    if (mask && te_const(mask) && te_const(mask)->u.i)
+        mask = NULL;
+    const tc_expr *args[] = {index, mask};
+    tc_expr key = {.op = TC_OP_LOAD, .dtype = (uint8_t)elem, .nargs = mask ? 2 : 1, .lanes = index->lanes, .u.buffer = b};
+    return te_intern(c, &key, args);
+}
+
+const tc_expr *tc_ramp(tc_ctx *c, const tc_expr *base, const tc_expr *stride, int lanes) {
+    assert(base->dtype == TC_I64 && stride->dtype == TC_I64 && base->lanes == 1 && stride->lanes == 1);
+    assert(lanes >= 1 && lanes <= UINT16_MAX);
+    if (lanes == 1)
+        return base;
+    const tc_expr *args[] = {base, stride};
+    tc_expr key = {.op = TC_OP_RAMP, .dtype = TC_I64, .nargs = 2, .lanes = (uint16_t)lanes};
+    return te_intern(c, &key, args);
+}
+
+const tc_expr *tc_bcast(tc_ctx *c, const tc_expr *x, int lanes) {
+    assert(x->lanes == 1 && lanes >= 1 && lanes <= UINT16_MAX);
+    if (lanes == 1)
+        return x;
+    tc_expr key = {.op = TC_OP_BCAST, .dtype = x->dtype, .nargs = 1, .lanes = (uint16_t)lanes};
+    return te_intern(c, &key, &x);
+}
+
+/* ---- operations ---- */
+
+static bool integers_only(tc_op op) {
+    switch ((int)op) {
+    case TC_OP_TDIV:
+    case TC_OP_TMOD:
+    case TC_OP_SHL:
+    case TC_OP_SHR:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool bitwise(tc_op op) {
+    return op == TC_OP_BAND || op == TC_OP_BOR || op == TC_OP_BXOR;
+}
+
+const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b) {
+    unsigned traits = tc_op_traits(op);
+    bool is_float = tc_dtype_is_float(a->dtype), is_bool = a->dtype == TC_BOOL;
+    if (b && a->dtype != b->dtype)
+        return "the operands have different dtypes";
+    if (b && a->lanes != b->lanes)
+        return "the operands have different lane counts";
+    if (traits & TC_LOGIC)
+        return is_bool ? NULL : "the operands must be bool";
+    if (traits & TC_COMPARE)
+        return (op == TC_OP_ISNAN || op == TC_OP_ISINF) && !is_float ? "the operand must be a float" : NULL;
+    if (bitwise(op))
+        return is_float ? "the operands must be integers or bool" : NULL;
+    if (op == TC_OP_SELECT)
+        return NULL;
+    if (is_bool && op != TC_OP_MIN && op != TC_OP_MAX)
+        return "the operands must be numbers, not bool";
+    if (integers_only(op))
+        return is_float ? "the operands must be integers" : NULL;
+    if (((traits & TC_MATH) && op != TC_OP_POW) || op == TC_OP_FMA)
+        return is_float ? NULL : "the operands must be floats";
+    return NULL;
+}
+
+static const tc_expr *node(tc_ctx *c, tc_op op, tc_dtype t, int lanes, int n, const tc_expr *const *args) {
+    tc_expr key = {.op = op, .dtype = (uint8_t)t, .nargs = (uint8_t)n, .lanes = (uint16_t)lanes};
+    return te_intern(c, &key, args);
+}
+
+/* The immediate v of dtype t in every lane. */
+static const tc_expr *splat_int(tc_ctx *c, tc_dtype t, int lanes, int64_t v) {
+    return tc_bcast(c, tc_int(c, t, v), lanes);
+}
+
+static bool folds(tc_op op) {
+    switch ((int)op) {
+    case TC_OP_ADD:
+    case TC_OP_SUB:
+    case TC_OP_MUL:
+    case TC_OP_DIV:
+    case TC_OP_MOD:
+    case TC_OP_MIN:
+    case TC_OP_MAX:
+        return true;
+    default: /* pow depends on the C library's last bit */
+        return false;
+    }
+}
+
+/* Both operands are immediates x and y. NULL: leave the operation as it is. */
+static const tc_expr *fold_bin(tc_ctx *c, tc_op op, const tc_expr *x, const tc_expr *y, int lanes) {
+    tc_dtype t = x->dtype;
+    bool compares = tc_op_traits(op) & TC_COMPARE;
+    if (tc_dtype_is_float(t)) {
+        if (compares)
+            return splat_int(c, TC_BOOL, lanes, tc_eval_compare_f(op, x->u.f, y->u.f));
+        return folds(op) ? tc_bcast(c, tc_float(c, t, tc_eval_f(op, t, x->u.f, y->u.f)), lanes) : NULL;
+    }
+    int64_t v;
+    return tc_eval_i(op, t, x->u.i, y->u.i, &v) ? splat_int(c, compares ? TC_BOOL : t, lanes, v) : NULL;
+}
+
+static const tc_expr *integer_identity(tc_ctx *c, tc_op op, const tc_expr *a, int64_t y) {
+    switch ((int)op) {
+    case TC_OP_ADD:
+    case TC_OP_SUB:
+        return y == 0 ? a : NULL;
+    case TC_OP_MUL:
+        return y == 1 ? a : y == 0 ? splat_int(c, a->dtype, a->lanes, 0) : NULL;
+    case TC_OP_DIV:
+    case TC_OP_TDIV:
+        return y == 1 ? a : NULL;
+    case TC_OP_MOD:
+    case TC_OP_TMOD:
+        return y == 1 ? splat_int(c, a->dtype, a->lanes, 0) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* x + 0.0 is not x for x = -0.0, but x + -0.0 is. */
+static const tc_expr *float_identity(tc_op op, const tc_expr *a, double y) {
+    if (op == TC_OP_ADD)
+        return y == 0 && signbit(y) ? a : NULL;
+    if (op == TC_OP_SUB)
+        return y == 0 && !signbit(y) ? a : NULL;
+    return (op == TC_OP_MUL || op == TC_OP_DIV) && y == 1 ? a : NULL;
+}
+
+static const tc_expr *logic_identity(tc_op op, const tc_expr *a, const tc_expr *b) {
+    for (int i = 0; i < 2; i++) {
+        const tc_expr *k = te_const(i ? a : b), *x = i ? b : a;
+        if (k && op == TC_OP_AND)
+            return k->u.i ? x : (i ? a : b);
+        if (k && op == TC_OP_OR)
+            return k->u.i ? (i ? a : b) : x;
+    }
+    return a == b ? a : NULL;
+}
+
+/* The operand or immediate that `a op b` is, if that is plain to see. */
+static const tc_expr *trivial_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b) {
+    const tc_expr *x = te_const(a), *y = te_const(b);
+    if (x && y) {
+        const tc_expr *folded = fold_bin(c, op, x, y, a->lanes);
+        if (folded)
+            return folded;
+    }
+    if (op == TC_OP_AND || op == TC_OP_OR)
+        return logic_identity(op, a, b);
+    if (a == b && (tc_op_traits(op) & TC_IDEMPOTENT))
+        return a;
+    if (!y)
+        return NULL;
+    return tc_dtype_is_float(a->dtype) ? float_identity(op, a, y->u.f) : integer_identity(c, op, a, y->u.i);
+}
+
+const tc_expr *tc_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b) {
+    assert(tc_op_arity(op) == 2 && op != TC_OP_RAMP && !te_op_problem(op, a, b));
+    if ((op == TC_OP_ADD || op == TC_OP_MUL) && te_const(a) && !te_const(b)) {
+        const tc_expr *swap = a;
+        a = b;
+        b = swap;
+    }
+    const tc_expr *r = trivial_bin(c, op, a, b);
+    if (r)
+        return r;
+    const tc_expr *y = te_const(b);
+    if (op == TC_OP_SUB && y && y->op == TC_OP_INT && tc_dtype_is_signed(y->dtype) && y->u.i != tc_int_min(y->dtype)) {
+        op = TC_OP_ADD; /* x - 3 is x + -3 */
+        b = splat_int(c, y->dtype, b->lanes, -y->u.i);
+    }
+    const tc_expr *args[] = {a, b};
+    return node(c, op, tc_op_traits(op) & TC_COMPARE ? TC_BOOL : a->dtype, a->lanes, 2, args);
+}
+
+static const tc_expr *trivial_un(tc_ctx *c, tc_op op, const tc_expr *a) {
+    const tc_expr *x = te_const(a);
+    bool rounds = op == TC_OP_FLOOR || op == TC_OP_CEIL || op == TC_OP_ROUND || op == TC_OP_TRUNC;
+    int64_t v;
+    if (rounds && !tc_dtype_is_float(a->dtype))
+        return a;
+    if (op == TC_OP_NOT && a->op == TC_OP_NOT)
+        return a->args[0];
+    if (x && x->op == TC_OP_INT)
+        return tc_eval_i(op, x->dtype, x->u.i, 0, &v) ? splat_int(c, x->dtype, a->lanes, v) : NULL;
+    if (x && (tc_op_traits(op) & TC_COMPARE))
+        return splat_int(c, TC_BOOL, a->lanes, tc_eval_compare_f(op, x->u.f, 0));
+    return x && op == TC_OP_ABS ? tc_bcast(c, tc_float(c, x->dtype, fabs(x->u.f)), a->lanes) : NULL;
+}
+
+const tc_expr *tc_un(tc_ctx *c, tc_op op, const tc_expr *a) {
+    assert(tc_op_arity(op) == 1 && op != TC_OP_BCAST && op != TC_OP_CAST && !te_op_problem(op, a, NULL));
+    const tc_expr *r = trivial_un(c, op, a);
+    return r ? r : node(c, op, tc_op_traits(op) & TC_COMPARE ? TC_BOOL : a->dtype, a->lanes, 1, &a);
+}
+
+const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d) {
+    assert(!te_op_problem(TC_OP_FMA, a, b) && !te_op_problem(TC_OP_FMA, a, d));
+    const tc_expr *args[] = {a, b, d};
+    return node(c, TC_OP_FMA, a->dtype, a->lanes, 3, args);
+}
+
+const tc_expr *tc_select(tc_ctx *c, const tc_expr *cond, const tc_expr *a, const tc_expr *b) {
+    assert(cond->dtype == TC_BOOL && !te_op_problem(TC_OP_SELECT, a, b) && cond->lanes == a->lanes);
+    const tc_expr *k = te_const(cond);
+    if (k)
+        return k->u.i ? a : b;
+    if (a == b)
+        return a;
+    const tc_expr *args[] = {cond, a, b};
+    return node(c, TC_OP_SELECT, a->dtype, a->lanes, 3, args);
+}
+
+/* The immediate x in dtype t. */
+static const tc_expr *cast_imm(tc_ctx *c, tc_dtype t, const tc_expr *x) {
+    bool from_float = tc_dtype_is_float(x->dtype);
+    if (tc_dtype_is_float(t))
+        return tc_float(c, t, from_float ? x->u.f : tc_cast_if(x->dtype, t, x->u.i));
+    return tc_int(c, t, from_float ? tc_cast_fi(t, x->u.f) : tc_cast_ii(t, x->u.i));
+}
+
+const tc_expr *tc_cast(tc_ctx *c, tc_dtype t, const tc_expr *a) {
+    if (a->dtype == t)
+        return a;
+    const tc_expr *x = te_const(a);
+    return x ? tc_bcast(c, cast_imm(c, t, x), a->lanes) : node(c, TC_OP_CAST, t, a->lanes, 1, &a);
+}
+
+const tc_expr *tc_with_args(tc_ctx *c, const tc_expr *e, const tc_expr *const *args) {
+    switch (e->op) {
+    case TC_OP_INT:
+    case TC_OP_FLOAT:
+    case TC_OP_VAR:
+        return e;
+    case TC_OP_READ:
+        return tc_read(c, e->u.tensor, e->nargs, args);
+    case TC_OP_LOAD:
+        return tc_load(c, e->u.buffer, e->dtype, args[0], e->nargs == 2 ? args[1] : NULL);
+    case TC_OP_RAMP:
+        return tc_ramp(c, args[0], args[1], e->lanes);
+    case TC_OP_BCAST:
+        return tc_bcast(c, args[0], e->lanes);
+    case TC_OP_FMA:
+        return tc_fma(c, args[0], args[1], args[2]);
+    case TC_OP_SELECT:
+        return tc_select(c, args[0], args[1], args[2]);
+    case TC_OP_CAST:
+        return tc_cast(c, e->dtype, args[0]);
+    default:
+        return tc_op_arity(e->op) == 1 ? tc_un(c, e->op, args[0]) : tc_bin(c, e->op, args[0], args[1]);
+    }
+}

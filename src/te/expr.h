@@ -1,0 +1,118 @@
+/* Expressions: immutable, interned nodes; within one context (and its parents) pointer equality is structural equality.
+ *
+ * Semantics, for the interpreters and the code generator alike. Integers wrap modulo 2^bits; division and modulo round towards
+ * minus infinity; division by zero is not allowed to be executed. Floats: every operation rounds to its dtype (f16 and bf16 by way of
+ * f32). A lowering may contract a*b+c into FMA and re-associate a *reduction*, nothing else. Index variables are i64.
+ * Vectors (lanes > 1) appear in TIR only; the operands of an operation all have its lane count. Comparisons have dtype bool. */
+#ifndef TC_TE_EXPR_H
+#define TC_TE_EXPR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "support/arena.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+#include "te/dtype.h"
+
+typedef enum tc_op {
+#define OP(id, text, arity, traits) TC_OP_##id,
+#include "te/ops.def"
+#undef OP
+    TC_NOPS
+} tc_op;
+
+enum tc_op_trait { TC_LEAF = 1, TC_COMMUTES = 2, TC_ASSOCIATES = 4, TC_IDEMPOTENT = 8, TC_COMPARE = 16, TC_LOGIC = 32, TC_MATH = 64, TC_MEMORY = 128, TC_VECTOR = 256 };
+
+const char *tc_op_text(tc_op op);
+int tc_op_arity(tc_op op);
+unsigned tc_op_traits(tc_op op);
+
+typedef struct tc_tensor tc_tensor; /* te/te.h */
+typedef struct tc_buffer tc_buffer; /* tir_lower/tir.h; opaque here */
+
+typedef struct tc_var {
+    const char *name;
+    uint32_t id; /* unique within a context and its parents */
+} tc_var;
+
+typedef struct tc_expr tc_expr;
+struct tc_expr {
+    tc_op op;
+    uint8_t dtype; /* tc_dtype */
+    uint8_t nargs;
+    uint16_t lanes; /* 1 for scalars */
+    uint32_t id;    /* dense, unique within a context and its parents: key for side tables */
+    uint32_t hash;
+    union {
+        int64_t i;
+        double f;
+        const tc_var *var;
+        const tc_tensor *tensor;
+        const tc_buffer *buffer;
+    } u;
+    const tc_expr *args[];
+};
+
+/* Owns variables, expressions, tensors, workloads and everything built on them. Not thread-safe; a frozen parent may have one child
+ * per thread. A child sees (and shares) its parents' nodes; resetting it forgets only its own. */
+typedef struct tc_ctx tc_ctx;
+
+tc_ctx *tc_ctx_new(void);
+tc_ctx *tc_ctx_child(const tc_ctx *parent); /* the parent must not grow while the child lives */
+void tc_ctx_reset(tc_ctx *child);           /* children only */
+void tc_ctx_free(tc_ctx *c);
+tc_arena *tc_ctx_arena(tc_ctx *c);
+uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as expressions and variables */
+
+const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
+
+/* Constructors. They check dtype and lane agreement (assertion) and canonicalise only the trivial: constant folding of
+ * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */
+const tc_expr *tc_int(tc_ctx *c, tc_dtype t, int64_t v); /* integer or bool immediate, wrapped to t */
+const tc_expr *tc_i64(tc_ctx *c, int64_t v);
+const tc_expr *tc_bool(tc_ctx *c, bool v);
+const tc_expr *tc_float(tc_ctx *c, tc_dtype t, double v); /* rounded to t */
+const tc_expr *tc_imm(tc_ctx *c, tc_dtype t, double v);   /* either, by dtype */
+const tc_expr *tc_varx(tc_ctx *c, const tc_var *v);
+const tc_expr *tc_read(tc_ctx *c, const tc_tensor *t, int n, const tc_expr *const *idx);
+const tc_expr *tc_load(tc_ctx *c, const tc_buffer *b, tc_dtype elem, const tc_expr *index, const tc_expr *mask);
+const tc_expr *tc_ramp(tc_ctx *c, const tc_expr *base, const tc_expr *stride, int lanes);
+const tc_expr *tc_bcast(tc_ctx *c, const tc_expr *x, int lanes); /* lanes == 1 returns x */
+const tc_expr *tc_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b);
+const tc_expr *tc_un(tc_ctx *c, tc_op op, const tc_expr *a);
+const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d);
+const tc_expr *tc_select(tc_ctx *c, const tc_expr *cond, const tc_expr *a, const tc_expr *b);
+const tc_expr *tc_cast(tc_ctx *c, tc_dtype t, const tc_expr *a); /* keeps lanes; same dtype returns a */
+/* The same node with other operands (args[] replaced, payload kept); re-infers dtype and lanes, re-canonicalises. */
+const tc_expr *tc_with_args(tc_ctx *c, const tc_expr *e, const tc_expr *const *args);
+
+#define tc_add(c, a, b) tc_bin((c), TC_OP_ADD, (a), (b))
+#define tc_sub(c, a, b) tc_bin((c), TC_OP_SUB, (a), (b))
+#define tc_mul(c, a, b) tc_bin((c), TC_OP_MUL, (a), (b))
+#define tc_div(c, a, b) tc_bin((c), TC_OP_DIV, (a), (b))
+#define tc_mod(c, a, b) tc_bin((c), TC_OP_MOD, (a), (b))
+
+static inline bool tc_is_int(const tc_expr *e, int64_t v)
+{
+    return e->op == TC_OP_INT && e->u.i == v;
+}
+
+/* Visits e and all operands, each distinct node once, operands first. */
+typedef void tc_expr_visit(const tc_expr *e, void *user);
+void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user);
+/* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node). */
+typedef const tc_expr *tc_expr_rewrite(tc_ctx *c, const tc_expr *e, void *user);
+const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user);
+/* Replaces variables vars[i] by with[i] (scalars; `with` may be vectors only through the vectoriser, not here). */
+const tc_expr *tc_expr_subst(tc_ctx *c, const tc_expr *e, int n, const tc_var *const *vars, const tc_expr *const *with);
+bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
+
+/* Infix text with minimal parentheses; variables by name, tensors T[i, j], loads B[i]. */
+void tc_expr_print(tc_strbuf *b, const tc_expr *e);
+/* The same with names of the caller's choice: `namer` gets a VAR, READ or LOAD node and returns the name to print for its variable, tensor
+ * or buffer. (A tc_buffer's first member is its name: that is all this folder knows about it.) */
+typedef const char *tc_expr_namer(void *user, const tc_expr *e);
+void tc_expr_print_named(tc_strbuf *b, const tc_expr *e, tc_expr_namer *namer, void *user);
+
+#endif

@@ -1,0 +1,50 @@
+/* Operations of a workload as the field counts them: a multiply-add is 2, each arithmetic operation, min, max, math call and choice by
+ * data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. */
+#include "te/te_int.h"
+
+typedef struct counter {
+    double ops;
+    te_memo seen;
+} counter;
+
+static double weight(const tc_expr *e) {
+    if (tc_op_traits(e->op) & (TC_LEAF | TC_MEMORY | TC_VECTOR | TC_LOGIC | TC_COMPARE))
+        return 0;
+    if (e->op == TC_OP_CAST)
+        return 0;
+    if (e->op == TC_OP_SELECT) /* the comparison is part of it */
+        return te_touches_memory(e->args[0]);
+    return e->op == TC_OP_FMA ? 2 : 1;
+}
+
+static void count(counter *k, const tc_expr *e) {
+    if (!te_memo_put(&k->seen, e->id, e) || e->op == TC_OP_READ || !te_touches_memory(e))
+        return;
+    k->ops += weight(e);
+    for (int i = 0; i < e->nargs; i++)
+        count(k, e->args[i]);
+}
+
+static double of_compute(const tc_compute *op) {
+    counter k = {0};
+    te_memo_init(&k.seen);
+    for (int o = 0; o < op->nout; o++) {
+        count(&k, op->body[o]);
+        if (tc_op_traits(op->body[o]->op) & TC_COMPARE)
+            k.ops += 1; /* the result itself is a comparison */
+    }
+    te_memo_free(&k.seen);
+    double points = 1;
+    for (int i = 0; i < op->naxis; i++)
+        points *= (double)op->axes[i].extent;
+    for (int i = 0; i < op->nraxis; i++)
+        points *= (double)op->raxes[i].extent;
+    return points * (k.ops + (op->reducer != TC_RED_NONE));
+}
+
+double tc_te_flops(const tc_workload *w) {
+    double sum = 0;
+    for (int i = 0; i < w->ncompute; i++)
+        sum += of_compute(w->computes[i]);
+    return sum;
+}

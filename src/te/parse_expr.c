@@ -1,0 +1,565 @@
+/* Expression parser by precedence climbing; the grammar is in text.h, the inverse is print.c. Literals stay untyped until an operand
+ * beside them, a cast or the context gives them a dtype. Recursion is bounded by the text's nesting and by the depth of the result. */
+#include "te/te_int.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_NESTING = 200, MAX_DEPTH = 500 };
+
+typedef struct parser {
+    tc_ctx *c;
+    tc_lex *lex;
+    tc_te_resolve *resolve;
+    void *user;
+    const char **why;
+    tc_error *err;
+    int brackets; /* open ones: newlines are skipped inside */
+    int nesting;
+} parser;
+
+typedef struct place {
+    int line, col;
+} place;
+
+/* A parsed operand: an expression, or (e == NULL) a literal that has no dtype yet. */
+typedef struct operand {
+    const tc_expr *e;
+    bool real; /* literal with a point or exponent: f, else i */
+    int64_t i;
+    double f;
+    int depth;
+    place at;
+} operand;
+
+static place here(const parser *p) {
+    return (place){p->lex->tok.line, p->lex->tok.col};
+}
+
+/* Where an error belongs that shows only later. */
+#define FAIL_AT(p, where, ...) ((p)->lex->tok.line = (where).line, (p)->lex->tok.col = (where).col, tc_lex_fail((p)->lex, (p)->err, __VA_ARGS__))
+
+static tc_status skip_newlines(parser *p) {
+    while (p->lex->tok.kind == TC_TOK_NEWLINE)
+        TC_TRY(tc_lex_next(p->lex, p->err));
+    return TC_OK;
+}
+
+static tc_status next(parser *p) {
+    TC_TRY(tc_lex_next(p->lex, p->err));
+    return p->brackets ? skip_newlines(p) : TC_OK;
+}
+
+static tc_status open_bracket(parser *p, const char *text) {
+    p->brackets++;
+    if (!tc_lex_is(p->lex, text))
+        return tc_lex_expect(p->lex, text, p->err);
+    return next(p);
+}
+
+static tc_status close_bracket(parser *p, const char *text) {
+    if (!tc_lex_is(p->lex, text))
+        return tc_lex_expect(p->lex, text, p->err); /* fails with the right words */
+    p->brackets--;
+    return next(p);
+}
+
+static tc_status expect(parser *p, const char *text) {
+    if (!tc_lex_is(p->lex, text))
+        return tc_lex_expect(p->lex, text, p->err);
+    return next(p);
+}
+
+bool te_peek_is(const tc_lex *lex, const char *text) {
+    tc_lex ahead = *lex;
+    tc_error ignored;
+    return tc_lex_next(&ahead, &ignored) == TC_OK && tc_lex_is(&ahead, text);
+}
+
+/* ---- literals ---- */
+
+static operand typed(const tc_expr *e, int depth, place at) {
+    return (operand){.e = e, .depth = depth, .at = at};
+}
+
+static operand literal_int(int64_t v, place at) {
+    return (operand){.i = v, .at = at};
+}
+
+static operand literal_real(double v, place at) {
+    return (operand){.real = true, .f = v, .at = at};
+}
+
+static double literal_value(const operand *x) {
+    return x->real ? x->f : (double)x->i;
+}
+
+/* Gives a literal its dtype and lane count. */
+static tc_status settle(parser *p, operand *x, tc_dtype t, int lanes) {
+    const tc_expr *e;
+    if (x->e)
+        return TC_OK;
+    if (tc_dtype_is_float(t)) {
+        e = tc_float(p->c, t, literal_value(x));
+    } else if (x->real) {
+        return FAIL_AT(p, x->at, "a literal with a fraction stands where %s is needed; cast the operand beside it, e.g. f32(x)", tc_dtype_name(t));
+    } else {
+        bool fits = t == TC_U64 || (x->i >= tc_int_min(t) && x->i <= tc_int_max(t));
+        if (!fits)
+            return FAIL_AT(p, x->at, "%lld does not fit in %s", (long long)x->i, tc_dtype_name(t));
+        e = tc_int(p->c, t, x->i);
+    }
+    x->e = tc_bcast(p->c, e, lanes);
+    x->depth = lanes > 1 ? 2 : 1;
+    return TC_OK;
+}
+
+/* Literals among x[0..n) take the dtype and lanes of a typed operand, or the default if there is none. */
+static tc_status unify(parser *p, operand *x, int n) {
+    const tc_expr *typed_one = NULL;
+    bool real = false;
+    for (int i = 0; i < n; i++) {
+        if (x[i].e && (!typed_one || x[i].e->lanes > typed_one->lanes))
+            typed_one = x[i].e;
+        real |= !x[i].e && x[i].real;
+    }
+    for (int i = 0; i < n; i++)
+        TC_TRY(settle(p, &x[i], typed_one ? (tc_dtype)typed_one->dtype : real ? TC_F32 : TC_I64, typed_one ? typed_one->lanes : 1));
+    return TC_OK;
+}
+
+static tc_status settle_alone(parser *p, operand *x) {
+    return settle(p, x, x->real ? TC_F32 : TC_I64, 1);
+}
+
+/* ---- building nodes ---- */
+
+static void type_text(const tc_expr *e, char text[24]) {
+    if (e->lanes > 1)
+        snprintf(text, 24, "%sx%d", tc_dtype_name(e->dtype), e->lanes);
+    else
+        snprintf(text, 24, "%s", tc_dtype_name(e->dtype));
+}
+
+static tc_status check_depth(parser *p, int depth, place at) {
+    if (depth > MAX_DEPTH)
+        return FAIL_AT(p, at, "the expression is more than %d operations deep; split it over several computes", MAX_DEPTH);
+    return TC_OK;
+}
+
+static tc_status check_operands(parser *p, tc_op op, const operand *x, const operand *y, place at) {
+    const char *problem = te_op_problem(op, x->e, y ? y->e : NULL);
+    if (!problem)
+        return TC_OK;
+    char a[24], b[24] = "";
+    type_text(x->e, a);
+    if (y)
+        type_text(y->e, b);
+    return FAIL_AT(p, at, "'%s' cannot be applied to %s%s%s: %s%s", tc_op_text(op), a, y ? " and " : "", b, problem,
+                   y && x->e->dtype != y->e->dtype ? "; cast one of them, e.g. f32(x)" : "");
+}
+
+static bool is_zero(const tc_expr *e) {
+    const tc_expr *k = te_const(e);
+    return k && k->op == TC_OP_INT && k->u.i == 0;
+}
+
+static tc_status make_bin(parser *p, tc_op op, operand *x, operand *y, place at, operand *out) {
+    operand both[2] = {*x, *y};
+    TC_TRY(unify(p, both, 2));
+    TC_TRY(check_operands(p, op, &both[0], &both[1], at));
+    bool divides = op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
+    if (divides && is_zero(both[1].e))
+        return FAIL_AT(p, at, "integer division by zero");
+    int depth = TC_MAX(both[0].depth, both[1].depth) + 1;
+    TC_TRY(check_depth(p, depth, at));
+    *out = typed(tc_bin(p->c, op, both[0].e, both[1].e), depth, at);
+    return TC_OK;
+}
+
+/* Arithmetic on two literals stays a literal: X[i] * (1.0 / 8.0) must not make an f32 out of the factor if X is f16. */
+static tc_status fold_literals(parser *p, tc_op op, const operand *x, const operand *y, place at, operand *out) {
+    if (x->real || y->real) {
+        *out = literal_real(tc_eval_f(op, TC_F64, literal_value(x), literal_value(y)), x->at);
+        return TC_OK;
+    }
+    int64_t v;
+    if (!tc_eval_i(op, TC_I64, x->i, y->i, &v))
+        return FAIL_AT(p, at, "integer division by zero");
+    if (op == TC_OP_DIV && x->i % y->i)
+        return FAIL_AT(p, at, "%lld / %lld of integers rounds down; write %lld.0 / %lld.0 if the fraction is meant", (long long)x->i,
+                       (long long)y->i, (long long)x->i, (long long)y->i);
+    *out = literal_int(v, x->at);
+    return TC_OK;
+}
+
+static tc_status make_infix(parser *p, tc_op op, operand *x, operand *y, place at, operand *out) {
+    bool arithmetic = op == TC_OP_ADD || op == TC_OP_SUB || op == TC_OP_MUL || op == TC_OP_DIV || op == TC_OP_MOD;
+    if (!x->e && !y->e && arithmetic)
+        return fold_literals(p, op, x, y, at, out);
+    return make_bin(p, op, x, y, at, out);
+}
+
+static tc_status make_un(parser *p, tc_op op, operand *x, place at, operand *out) {
+    if (!x->e && ((tc_op_traits(op) & TC_MATH) || op == TC_OP_ISNAN || op == TC_OP_ISINF))
+        TC_TRY(settle(p, x, TC_F32, 1));
+    TC_TRY(settle_alone(p, x));
+    TC_TRY(check_operands(p, op, x, NULL, at));
+    TC_TRY(check_depth(p, x->depth + 1, at));
+    *out = typed(tc_un(p->c, op, x->e), x->depth + 1, at);
+    return TC_OK;
+}
+
+/* ---- calls ---- */
+
+static tc_status parse(parser *p, int min_prec, operand *out);
+
+enum { MAX_ARGS = 3 };
+
+static tc_status parse_args(parser *p, const char *name, int n, operand *args) {
+    place at = here(p);
+    TC_TRY(open_bracket(p, "("));
+    for (int i = 0; i < n; i++) {
+        if (i) {
+            if (!tc_lex_is(p->lex, ","))
+                return FAIL_AT(p, at, "%s takes %d operands", name, n);
+            TC_TRY(expect(p, ","));
+        }
+        TC_TRY(parse(p, 0, &args[i]));
+    }
+    if (tc_lex_is(p->lex, ","))
+        return FAIL_AT(p, at, "%s takes %d operand%s", name, n, n == 1 ? "" : "s");
+    return close_bracket(p, ")");
+}
+
+static tc_status call_cast(parser *p, tc_dtype t, place at, operand *out) {
+    operand x;
+    TC_TRY(parse_args(p, tc_dtype_name(t), 1, &x));
+    if (!x.e && x.real && !tc_dtype_is_float(t)) {
+        *out = typed(tc_int(p->c, t, tc_cast_fi(t, x.f)), 1, at);
+        return TC_OK;
+    }
+    TC_TRY(settle(p, &x, t, 1));
+    TC_TRY(check_depth(p, x.depth + 1, at));
+    *out = typed(tc_cast(p->c, t, x.e), x.depth + 1, at);
+    return TC_OK;
+}
+
+static tc_status call_select(parser *p, place at, operand *out) {
+    operand x[3];
+    TC_TRY(parse_args(p, "select", 3, x));
+    TC_TRY(settle_alone(p, &x[0]));
+    TC_TRY(unify(p, x + 1, 2));
+    if (x[0].e->dtype != TC_BOOL)
+        return FAIL_AT(p, x[0].at, "the first operand of select must be bool, not %s", tc_dtype_name(x[0].e->dtype));
+    for (int i = 1; i < 3; i++) /* a scalar literal beside a vector condition */
+        if (te_const(x[i].e) && x[i].e->lanes == 1 && x[0].e->lanes > 1)
+            x[i].e = tc_bcast(p->c, x[i].e, x[0].e->lanes);
+    TC_TRY(check_operands(p, TC_OP_SELECT, &x[1], &x[2], at));
+    if (x[0].e->lanes != x[1].e->lanes)
+        return FAIL_AT(p, at, "select: the condition has %d lanes, the arms have %d", x[0].e->lanes, x[1].e->lanes);
+    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
+    TC_TRY(check_depth(p, depth, at));
+    *out = typed(tc_select(p->c, x[0].e, x[1].e, x[2].e), depth, at);
+    return TC_OK;
+}
+
+static tc_status call_fma(parser *p, place at, operand *out) {
+    operand x[3];
+    TC_TRY(parse_args(p, "fma", 3, x));
+    TC_TRY(unify(p, x, 3));
+    TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[1], at));
+    TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[2], at));
+    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
+    TC_TRY(check_depth(p, depth, at));
+    *out = typed(tc_fma(p->c, x[0].e, x[1].e, x[2].e), depth, at);
+    return TC_OK;
+}
+
+static tc_status parse_lanes(parser *p, int *lanes) {
+    TC_TRY(expect(p, ","));
+    if (p->lex->tok.kind != TC_TOK_INT || p->lex->tok.i < 2 || p->lex->tok.i > 4096)
+        return tc_lex_fail(p->lex, p->err, "expected the lane count, an integer from 2 to 4096");
+    *lanes = (int)p->lex->tok.i;
+    TC_TRY(next(p));
+    return close_bracket(p, ")");
+}
+
+static tc_status call_vector(parser *p, tc_op op, place at, operand *out) {
+    operand x[2];
+    int n = op == TC_OP_RAMP ? 2 : 1, lanes = 1;
+    TC_TRY(open_bracket(p, "("));
+    for (int i = 0; i < n; i++) {
+        if (i)
+            TC_TRY(expect(p, ","));
+        TC_TRY(parse(p, 0, &x[i]));
+        TC_TRY(settle_alone(p, &x[i]));
+        if (x[i].e->lanes != 1 || (op == TC_OP_RAMP && x[i].e->dtype != TC_I64))
+            return FAIL_AT(p, x[i].at, op == TC_OP_RAMP ? "ramp takes an i64 base and stride" : "bcast takes a scalar");
+    }
+    TC_TRY(parse_lanes(p, &lanes));
+    int depth = TC_MAX(x[0].depth, n == 2 ? x[1].depth : 0) + 1;
+    TC_TRY(check_depth(p, depth, at));
+    *out = typed(op == TC_OP_RAMP ? tc_ramp(p->c, x[0].e, x[1].e, lanes) : tc_bcast(p->c, x[0].e, lanes), depth, at);
+    return TC_OK;
+}
+
+/* Activation functions by their definitions. */
+static const tc_expr *sugar(tc_ctx *c, const char *name, const tc_expr *x) {
+    tc_dtype t = x->dtype;
+    if (strcmp(name, "relu") == 0)
+        return tc_bin(c, TC_OP_MAX, x, tc_bcast(c, tc_imm(c, t, 0), x->lanes));
+    if (strcmp(name, "silu") == 0)
+        return tc_mul(c, x, tc_un(c, TC_OP_SIGMOID, x));
+    const tc_expr *scaled = tc_mul(c, x, tc_bcast(c, tc_float(c, t, 0.70710678118654752), x->lanes)); /* 1 / sqrt(2) */
+    const tc_expr *phi = tc_add(c, tc_un(c, TC_OP_ERF, scaled), tc_bcast(c, tc_float(c, t, 1), x->lanes));
+    return tc_mul(c, tc_mul(c, x, tc_bcast(c, tc_float(c, t, 0.5), x->lanes)), phi);
+}
+
+static bool is_sugar(const char *name) {
+    return strcmp(name, "gelu") == 0 || strcmp(name, "silu") == 0 || strcmp(name, "relu") == 0;
+}
+
+static tc_status call_sugar(parser *p, const char *name, place at, operand *out) {
+    operand x;
+    TC_TRY(parse_args(p, name, 1, &x));
+    TC_TRY(settle(p, &x, TC_F32, 1));
+    if (!tc_dtype_is_float(x.e->dtype) && (strcmp(name, "relu") != 0 || x.e->dtype == TC_BOOL))
+        return FAIL_AT(p, at, "%s needs a float operand, not %s", name, tc_dtype_name(x.e->dtype));
+    TC_TRY(check_depth(p, x.depth + 4, at));
+    *out = typed(sugar(p->c, name, x.e), x.depth + 4, at);
+    return TC_OK;
+}
+
+static bool find_op(const char *name, tc_op *op) {
+    for (int i = 0; i < TC_NOPS; i++)
+        if (tc_op_text((tc_op)i)[0] && strcmp(tc_op_text((tc_op)i), name) == 0) {
+            *op = (tc_op)i;
+            return true;
+        }
+    return false;
+}
+
+static tc_status call_op(parser *p, tc_op op, const char *name, place at, operand *out) {
+    operand x[2];
+    int arity = tc_op_arity(op);
+    TC_TRY(parse_args(p, name, arity, x));
+    return arity == 1 ? make_un(p, op, &x[0], at, out) : make_bin(p, op, &x[0], &x[1], at, out);
+}
+
+static tc_status parse_call(parser *p, const char *name, place at, operand *out) {
+    tc_dtype t;
+    tc_op op;
+    if (tc_dtype_parse(name, &t))
+        return call_cast(p, t, at, out);
+    if (is_sugar(name))
+        return call_sugar(p, name, at, out);
+    if (!find_op(name, &op))
+        return FAIL_AT(p, at, "unknown function '%s'", name);
+    switch ((int)op) {
+    case TC_OP_SELECT:
+        return call_select(p, at, out);
+    case TC_OP_FMA:
+        return call_fma(p, at, out);
+    case TC_OP_RAMP:
+    case TC_OP_BCAST:
+        return call_vector(p, op, at, out);
+    default:
+        return call_op(p, op, name, at, out);
+    }
+}
+
+/* ---- names ---- */
+
+static tc_status unknown(parser *p, const char *name, place at) {
+    if (p->why && *p->why)
+        return FAIL_AT(p, at, "%s", *p->why);
+    return FAIL_AT(p, at, "unknown name '%s'", name);
+}
+
+static tc_status parse_index(parser *p, operand *x) {
+    TC_TRY(parse(p, 0, x));
+    TC_TRY(settle(p, x, TC_I64, 1));
+    if (!tc_dtype_is_int(x->e->dtype))
+        return FAIL_AT(p, x->at, "an index must be an integer, not %s", tc_dtype_name(x->e->dtype));
+    x->e = tc_cast(p->c, TC_I64, x->e);
+    return TC_OK;
+}
+
+/* , mask: m] */
+static tc_status parse_mask(parser *p, operand *access) {
+    operand m;
+    place at = here(p);
+    TC_TRY(next(p));
+    TC_TRY(expect(p, ":"));
+    TC_TRY(parse(p, 0, &m));
+    TC_TRY(settle_alone(p, &m));
+    const tc_expr *e = access->e;
+    if (e->op != TC_OP_LOAD || e->nargs != 1)
+        return FAIL_AT(p, at, "only loads from buffers take a mask");
+    if (m.e->dtype != TC_BOOL || m.e->lanes != e->lanes)
+        return FAIL_AT(p, m.at, "the mask must be bool with the index's %d lanes", e->lanes);
+    access->e = tc_load(p->c, e->u.buffer, e->dtype, e->args[0], m.e);
+    access->depth = TC_MAX(access->depth, m.depth + 1);
+    return TC_OK;
+}
+
+static tc_status parse_access(parser *p, const char *name, place at, operand *out) {
+    const tc_expr *idx[TC_MAX_DIMS] = {NULL};
+    int n = 0, depth = 0;
+    bool mask = false;
+    TC_TRY(open_bracket(p, "["));
+    while (!tc_lex_is(p->lex, "]") && !mask) {
+        operand x;
+        if (n == TC_MAX_DIMS)
+            return tc_lex_fail(p->lex, p->err, "more than %d indices", TC_MAX_DIMS);
+        TC_TRY(parse_index(p, &x));
+        depth = TC_MAX(depth, x.depth);
+        idx[n++] = x.e;
+        if (tc_lex_is(p->lex, "]"))
+            break;
+        TC_TRY(expect(p, ","));
+        mask = tc_lex_is(p->lex, "mask") && te_peek_is(p->lex, ":");
+    }
+    if (p->why)
+        *p->why = NULL;
+    const tc_expr *e = p->resolve(p->user, name, n, idx);
+    if (!e)
+        return unknown(p, name, at);
+    *out = typed(e, depth + 1, at);
+    if (mask)
+        TC_TRY(parse_mask(p, out));
+    TC_TRY(check_depth(p, out->depth, at));
+    return close_bracket(p, "]");
+}
+
+static tc_status parse_name(parser *p, operand *out) {
+    place at = here(p);
+    const char *name = p->lex->tok.text;
+    TC_TRY(next(p));
+    if (tc_lex_is(p->lex, "("))
+        return parse_call(p, name, at, out);
+    if (tc_lex_is(p->lex, "["))
+        return parse_access(p, name, at, out);
+    if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
+        *out = typed(tc_bool(p->c, name[0] == 't'), 1, at);
+        return TC_OK;
+    }
+    if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) {
+        *out = literal_real(name[0] == 'i' ? (double)INFINITY : (double)NAN, at);
+        return TC_OK;
+    }
+    if (p->why)
+        *p->why = NULL;
+    const tc_expr *e = p->resolve(p->user, name, 0, NULL);
+    if (!e)
+        return unknown(p, name, at);
+    *out = typed(e, 1, at);
+    return TC_OK;
+}
+
+/* ---- operators ---- */
+
+static tc_status negate(parser *p, operand *x, place at, operand *out) {
+    if (!x->e) {
+        *out = x->real ? literal_real(-x->f, at) : literal_int((int64_t)(0 - (uint64_t)x->i), at);
+        return TC_OK;
+    }
+    if (!tc_dtype_is_float(x->e->dtype)) {
+        operand zero = literal_int(0, at);
+        return make_bin(p, TC_OP_SUB, &zero, x, at, out);
+    }
+    operand minus_one = literal_real(-1, at);
+    return make_bin(p, TC_OP_MUL, x, &minus_one, at, out);
+}
+
+static tc_status parse_primary(parser *p, operand *out) {
+    const tc_tok *t = &p->lex->tok;
+    place at = here(p);
+    if (t->kind == TC_TOK_INT || t->kind == TC_TOK_FLOAT) {
+        *out = t->kind == TC_TOK_INT ? literal_int(t->i, at) : literal_real(t->f, at);
+        return next(p);
+    }
+    if (t->kind == TC_TOK_IDENT)
+        return parse_name(p, out);
+    if (!tc_lex_is(p->lex, "("))
+        return t->kind == TC_TOK_EOF || t->kind == TC_TOK_NEWLINE ? tc_lex_fail(p->lex, p->err, "the expression ends too early")
+                                                                 : tc_lex_fail(p->lex, p->err, "expected an expression, found '%s'", t->text);
+    TC_TRY(open_bracket(p, "("));
+    TC_TRY(parse(p, 0, out));
+    return close_bracket(p, ")");
+}
+
+static tc_status parse_unary(parser *p, operand *out) {
+    place at = here(p);
+    bool minus = tc_lex_is(p->lex, "-"), not = tc_lex_is(p->lex, "!");
+    if (!minus && !not)
+        return parse_primary(p, out);
+    operand x;
+    if (++p->nesting > MAX_NESTING)
+        return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
+    TC_TRY(next(p));
+    TC_TRY(parse_unary(p, &x));
+    p->nesting--;
+    return minus ? negate(p, &x, at, out) : make_un(p, TC_OP_NOT, &x, at, out);
+}
+
+enum { PREC_COMPARE = 3 };
+
+static const struct {
+    tc_op op;
+    int prec;
+} INFIX[] = {
+    {TC_OP_OR, 1}, {TC_OP_AND, 2}, {TC_OP_EQ, 3},  {TC_OP_NE, 3},  {TC_OP_LT, 3},  {TC_OP_LE, 3},  {TC_OP_GT, 3},
+    {TC_OP_GE, 3}, {TC_OP_ADD, 4}, {TC_OP_SUB, 4}, {TC_OP_MUL, 5}, {TC_OP_DIV, 5}, {TC_OP_MOD, 5},
+};
+
+/* The infix operator at the current token; -1 if there is none. */
+static int infix(const parser *p) {
+    if (p->lex->tok.kind == TC_TOK_PUNCT)
+        for (int i = 0; i < (int)TC_LEN(INFIX); i++)
+            if (strcmp(p->lex->tok.text, tc_op_text(INFIX[i].op)) == 0)
+                return i;
+    return -1;
+}
+
+static tc_status parse(parser *p, int min_prec, operand *out) {
+    if (++p->nesting > MAX_NESTING)
+        return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
+    TC_TRY(parse_unary(p, out));
+    bool compared = false;
+    for (int i; (i = infix(p)) >= 0 && INFIX[i].prec >= min_prec;) {
+        place at = here(p);
+        if (INFIX[i].prec == PREC_COMPARE && compared)
+            return tc_lex_fail(p->lex, p->err, "comparisons do not chain; write a < b && b < c");
+        operand right, left = *out;
+        TC_TRY(next(p));
+        TC_TRY(skip_newlines(p));
+        TC_TRY(parse(p, INFIX[i].prec + 1, &right));
+        TC_TRY(make_infix(p, INFIX[i].op, &left, &right, at, out));
+        compared = INFIX[i].prec == PREC_COMPARE;
+    }
+    p->nesting--;
+    return TC_OK;
+}
+
+tc_status te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const char **why, const tc_dtype *literal,
+                        const tc_expr **out, tc_error *err) {
+    parser p = {.c = c, .lex = lex, .resolve = resolve, .user = user, .why = why, .err = err};
+    operand x;
+    TC_TRY(parse(&p, 0, &x));
+    if (literal)
+        TC_TRY(settle(&p, &x, *literal, 1));
+    TC_TRY(settle_alone(&p, &x));
+    *out = x.e;
+    return TC_OK;
+}
+
+tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const tc_expr **out, tc_error *err) {
+    return te_parse_expr(c, lex, resolve, user, NULL, NULL, out, err);
+}
+
+tc_status tc_te_parse_expr_as(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, tc_dtype literal, const tc_expr **out,
+                              tc_error *err) {
+    return te_parse_expr(c, lex, resolve, user, NULL, &literal, out, err);
+}

@@ -1,0 +1,290 @@
+/* Parser of the `.te` form (text.h). One statement a line; what it names must be defined above it. */
+#include "te/te_int.h"
+
+#include <stdlib.h>
+
+#include "support/map.h"
+
+typedef struct te_parser {
+    tc_ctx *c;
+    tc_lex lex;
+    tc_error *err;
+    const char *file;
+    tc_map tensors; /* name -> tc_tensor */
+    TC_VEC(const tc_tensor *) in, out;
+    /* the compute being parsed */
+    int naxis, nraxis;
+    tc_axis axes[TC_MAX_DIMS], raxes[TC_MAX_DIMS];
+    const char *why;
+} te_parser;
+
+/* ---- names ---- */
+
+static const tc_var *find_axis(const te_parser *p, const char *name) {
+    for (int i = 0; i < p->nraxis; i++)
+        if (strcmp(p->raxes[i].var->name, name) == 0)
+            return p->raxes[i].var;
+    for (int i = 0; i < p->naxis; i++)
+        if (strcmp(p->axes[i].var->name, name) == 0)
+            return p->axes[i].var;
+    return NULL;
+}
+
+static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_expr *const *idx) {
+    te_parser *p = user;
+    const tc_var *axis = find_axis(p, name);
+    if (axis && !idx)
+        return tc_varx(p->c, axis);
+    const uintptr_t *known = tc_map_gets(&p->tensors, name);
+    if (!known) {
+        if (axis)
+            p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is an axis, not a tensor; it cannot be indexed", name);
+        return NULL;
+    }
+    const tc_tensor *t = (const tc_tensor *)*known;
+    if (nidx != t->ndim) {
+        p->why = tc_arena_printf(tc_ctx_arena(p->c), "%s has %d dimension%s, but %d %s given", name, t->ndim, t->ndim == 1 ? "" : "s", nidx,
+                                 nidx == 1 ? "index is" : "indices are");
+        return NULL;
+    }
+    return tc_read(p->c, t, nidx, idx);
+}
+
+static tc_status define(te_parser *p, const char *name, const tc_tensor *t, const tc_lex *at) {
+    if (!tc_map_puts(&p->tensors, name, (uintptr_t)t))
+        return tc_lex_fail(at, p->err, "%s is defined twice", name);
+    if (tc_tensor_size(t) > TE_MAX_BYTES / tc_dtype_bytes(t->dtype))
+        return tc_lex_fail(at, p->err, "%s has more elements than any machine can hold; check its extents", name);
+    return TC_OK;
+}
+
+static tc_status parse_name(te_parser *p, const char **name, const char *what) {
+    if (p->lex.tok.kind == TC_TOK_IDENT && te_reserved(p->lex.tok.text))
+        return tc_lex_fail(&p->lex, p->err, "'%s' has a meaning of its own and cannot be a name", p->lex.tok.text);
+    return tc_lex_ident(&p->lex, name, what, p->err);
+}
+
+/* ---- tensor ---- */
+
+static tc_status parse_extent(te_parser *p, int64_t *out) {
+    tc_lex at = p->lex;
+    TC_TRY(tc_lex_int(&p->lex, out, "an extent (an integer of at least 1)", p->err));
+    return *out >= 1 ? TC_OK : tc_lex_fail(&at, p->err, "an extent must be at least 1, not %lld", (long long)*out);
+}
+
+static tc_status parse_shape(te_parser *p, int *ndim, int64_t *shape) {
+    bool more;
+    *ndim = 0;
+    TC_TRY(tc_lex_accept(&p->lex, "[", &more, p->err));
+    if (!more)
+        return TC_OK;
+    TC_TRY(tc_lex_accept(&p->lex, "]", &more, p->err));
+    for (more = !more; more;) {
+        if (*ndim == TC_MAX_DIMS)
+            return tc_lex_fail(&p->lex, p->err, "a tensor has at most %d dimensions", TC_MAX_DIMS);
+        TC_TRY(parse_extent(p, &shape[(*ndim)++]));
+        TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
+        if (!more)
+            return tc_lex_expect(&p->lex, "]", p->err);
+    }
+    return TC_OK;
+}
+
+static tc_status parse_tensor(te_parser *p) {
+    const char *name, *type;
+    int ndim;
+    int64_t shape[TC_MAX_DIMS];
+    tc_dtype t;
+    bool is_const;
+    tc_lex at = p->lex;
+    TC_TRY(parse_name(p, &name, "the tensor's name"));
+    TC_TRY(parse_shape(p, &ndim, shape));
+    tc_lex type_at = p->lex;
+    TC_TRY(tc_lex_ident(&p->lex, &type, "a dtype such as f32", p->err));
+    if (!tc_dtype_parse(type, &t))
+        return tc_lex_fail(&type_at, p->err, "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64", type);
+    TC_TRY(tc_lex_accept(&p->lex, "const", &is_const, p->err));
+    const tc_tensor *x = tc_te_placeholder(p->c, name, t, ndim, shape, is_const);
+    tc_push(&p->in, x);
+    return define(p, name, x, &at);
+}
+
+/* ---- compute ---- */
+
+/* name:extent, ... up to the closing bracket, which is consumed. */
+static tc_status parse_axes(te_parser *p, const char *close, tc_axis *axes, int *n) {
+    bool more;
+    TC_TRY(tc_lex_accept(&p->lex, close, &more, p->err));
+    for (more = !more; more;) {
+        const char *name;
+        int64_t extent;
+        if (*n == TC_MAX_DIMS)
+            return tc_lex_fail(&p->lex, p->err, "a compute has at most %d axes and %d reduction axes", TC_MAX_DIMS, TC_MAX_DIMS);
+        tc_lex at = p->lex;
+        TC_TRY(parse_name(p, &name, "an axis, as name:extent"));
+        if (find_axis(p, name))
+            return tc_lex_fail(&at, p->err, "two axes of this compute are named %s", name);
+        TC_TRY(tc_lex_expect(&p->lex, ":", p->err));
+        TC_TRY(parse_extent(p, &extent));
+        axes[(*n)++] = tc_te_axis(p->c, name, extent);
+        TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
+        if (!more)
+            return tc_lex_expect(&p->lex, close, p->err);
+    }
+    return TC_OK;
+}
+
+/* A reducer is told from a function by the axis in its parentheses: max(k:64) against max(a, b). */
+static tc_reducer find_reducer(const te_parser *p) {
+    if (p->lex.tok.kind != TC_TOK_IDENT || !te_peek_is(&p->lex, "("))
+        return TC_RED_NONE;
+    tc_lex ahead = p->lex;
+    tc_error ignored;
+    for (int i = 0; i < 2; i++)
+        if (tc_lex_next(&ahead, &ignored) != TC_OK)
+            return TC_RED_NONE;
+    if (ahead.tok.kind != TC_TOK_IDENT || !te_peek_is(&ahead, ":"))
+        return TC_RED_NONE;
+    for (int r = TC_RED_NONE + 1; r < TC_NREDUCERS; r++)
+        if (strcmp(tc_reducer_name((tc_reducer)r), p->lex.tok.text) == 0)
+            return (tc_reducer)r;
+    return TC_NREDUCERS;
+}
+
+static tc_status parse_reducer(te_parser *p, tc_reducer *r) {
+    *r = find_reducer(p);
+    if (*r == TC_RED_NONE)
+        return TC_OK;
+    if (*r == TC_NREDUCERS)
+        return tc_lex_fail(&p->lex, p->err, "unknown reducer '%s'; known are sum, prod, max, min, argmax, argmin", p->lex.tok.text);
+    TC_TRY(tc_lex_next(&p->lex, p->err));
+    TC_TRY(tc_lex_next(&p->lex, p->err));
+    return parse_axes(p, ")", p->raxes, &p->nraxis);
+}
+
+static tc_status parse_body(te_parser *p, int nout, const tc_expr **body) {
+    if (nout > 1)
+        TC_TRY(tc_lex_expect(&p->lex, "(", p->err));
+    for (int o = 0; o < nout; o++) {
+        if (o)
+            TC_TRY(tc_lex_expect(&p->lex, ",", p->err));
+        tc_lex at = p->lex;
+        TC_TRY(te_parse_expr(p->c, &p->lex, resolve, p, &p->why, NULL, &body[o], p->err));
+        if (body[o]->lanes != 1)
+            return tc_lex_fail(&at, p->err, "the body of a compute must be a scalar expression, without ramp and bcast");
+    }
+    return nout > 1 ? tc_lex_expect(&p->lex, ")", p->err) : TC_OK;
+}
+
+static tc_status check_body(te_parser *p, tc_reducer r, const tc_expr *const *body, const tc_lex *at) {
+    tc_dtype t = body[0]->dtype;
+    if ((r == TC_RED_SUM || r == TC_RED_PROD) && t == TC_BOOL)
+        return tc_lex_fail(at, p->err, "%s over bool; cast it, e.g. i32(x)", tc_reducer_name(r));
+    if ((r == TC_RED_ARGMAX || r == TC_RED_ARGMIN) && !tc_dtype_is_int(body[1]->dtype))
+        return tc_lex_fail(at, p->err, "%s reduces (value, index); the index must be an integer, not %s", tc_reducer_name(r),
+                           tc_dtype_name(body[1]->dtype));
+    return TC_OK;
+}
+
+static tc_status parse_compute_head(te_parser *p, const char **names, int *nout) {
+    bool more = true;
+    for (*nout = 0; more; ++*nout) {
+        if (*nout == TC_MAX_OUTS)
+            return tc_lex_fail(&p->lex, p->err, "a compute has at most %d outputs", TC_MAX_OUTS);
+        TC_TRY(parse_name(p, &names[*nout], "the compute's name"));
+        TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
+    }
+    TC_TRY(tc_lex_accept(&p->lex, "[", &more, p->err));
+    return more ? parse_axes(p, "]", p->axes, &p->naxis) : TC_OK;
+}
+
+static tc_status parse_compute(te_parser *p) {
+    const char *names[TC_MAX_OUTS];
+    const tc_expr *body[TC_MAX_OUTS];
+    int nout;
+    tc_reducer r;
+    tc_lex at = p->lex;
+    p->naxis = p->nraxis = 0;
+    TC_TRY(parse_compute_head(p, names, &nout));
+    TC_TRY(tc_lex_expect(&p->lex, "=", p->err));
+    tc_lex body_at = p->lex;
+    TC_TRY(parse_reducer(p, &r));
+    int want = r == TC_RED_ARGMAX || r == TC_RED_ARGMIN ? 2 : 1;
+    if (nout != want)
+        return tc_lex_fail(&at, p->err, "%s has %d output%s, but %d %s named", r == TC_RED_NONE ? "a compute" : tc_reducer_name(r), want,
+                           want == 1 ? "" : "s (value and index)", nout, nout == 1 ? "is" : "are");
+    TC_TRY(parse_body(p, nout, body));
+    TC_TRY(check_body(p, r, body, &body_at));
+    const tc_compute *op = tc_te_compute(p->c, names[0], p->naxis, p->axes, r, p->nraxis, p->raxes, nout, body);
+    for (int o = 0; o < nout; o++) {
+        te_name_output(op, o, names[o]);
+        TC_TRY(define(p, names[o], op->out[o], &at));
+    }
+    return TC_OK;
+}
+
+/* ---- output, statements ---- */
+
+static tc_status parse_output(te_parser *p) {
+    bool more = true;
+    while (more) {
+        const char *name;
+        tc_lex at = p->lex;
+        TC_TRY(tc_lex_ident(&p->lex, &name, "the name of an output", p->err));
+        const uintptr_t *t = tc_map_gets(&p->tensors, name);
+        if (!t)
+            return tc_lex_fail(&at, p->err, "output %s is not defined", name);
+        if (!((const tc_tensor *)*t)->op)
+            return tc_lex_fail(&at, p->err, "output %s is an input; an output must be produced by a compute", name);
+        tc_push(&p->out, (const tc_tensor *)*t);
+        TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
+    }
+    return TC_OK;
+}
+
+static tc_status parse_statement(te_parser *p) {
+    static const struct {
+        const char *word;
+        tc_status (*parse)(te_parser *p);
+    } STATEMENTS[] = {{"tensor", parse_tensor}, {"compute", parse_compute}, {"output", parse_output}};
+    for (size_t i = 0; i < TC_LEN(STATEMENTS); i++) {
+        bool took;
+        TC_TRY(tc_lex_accept(&p->lex, STATEMENTS[i].word, &took, p->err));
+        if (took)
+            return STATEMENTS[i].parse(p);
+    }
+    return tc_lex_fail(&p->lex, p->err, "expected a line that starts with tensor, compute or output, found '%s'", p->lex.tok.text);
+}
+
+static tc_status parse_file(te_parser *p, const char *text) {
+    TC_TRY(tc_lex_open(&p->lex, tc_ctx_arena(p->c), p->file, text, true, p->err));
+    while (p->lex.tok.kind != TC_TOK_EOF) {
+        if (p->lex.tok.kind != TC_TOK_NEWLINE) {
+            TC_TRY(parse_statement(p));
+            if (p->lex.tok.kind != TC_TOK_NEWLINE && p->lex.tok.kind != TC_TOK_EOF)
+                return tc_lex_fail(&p->lex, p->err, "expected the end of the line, found '%s'", p->lex.tok.text);
+        }
+        if (p->lex.tok.kind == TC_TOK_NEWLINE)
+            TC_TRY(tc_lex_next(&p->lex, p->err));
+    }
+    if (!p->out.len)
+        return tc_lex_fail(&p->lex, p->err, "the workload has no output; end it with a line such as `output Y`");
+    return TC_OK;
+}
+
+tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_workload **out, tc_error *err) {
+    te_parser p = {.c = c, .file = file, .err = err};
+    tc_workload *w = NULL;
+    tc_status s = parse_file(&p, text);
+    if (s == TC_OK) {
+        s = tc_te_workload(c, (int)p.in.len, p.in.data, (int)p.out.len, p.out.data, &w, err);
+        if (s != TC_OK)
+            tc_error_prefix(err, "%s: ", file);
+    }
+    if (s == TC_OK)
+        *out = w;
+    tc_map_free(&p.tensors);
+    tc_vec_free(&p.in);
+    tc_vec_free(&p.out);
+    return s;
+}

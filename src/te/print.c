@@ -1,0 +1,214 @@
+/* Infix text of expressions, with the fewest parentheses that parse back to the same tree. The inverse is parse_expr.c; its grammar is
+ * in text.h. Literals stand bare where the operand beside them (or the default) gives their dtype, else as `f16(0.5)`. */
+#include "te/te_int.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PREC_OR = 1, PREC_AND, PREC_COMPARE, PREC_ADD, PREC_MUL, PREC_UNARY };
+
+typedef struct printer {
+    tc_strbuf *b;
+    tc_expr_namer *namer;
+    void *user;
+} printer;
+
+static int precedence(const tc_expr *e) {
+    switch ((int)e->op) {
+    case TC_OP_OR:
+        return PREC_OR;
+    case TC_OP_AND:
+        return PREC_AND;
+    case TC_OP_EQ:
+    case TC_OP_NE:
+    case TC_OP_LT:
+    case TC_OP_LE:
+    case TC_OP_GT:
+    case TC_OP_GE:
+        return PREC_COMPARE;
+    case TC_OP_ADD:
+    case TC_OP_SUB:
+        return PREC_ADD;
+    case TC_OP_MUL:
+    case TC_OP_DIV:
+    case TC_OP_MOD:
+        return PREC_MUL;
+    default:
+        return PREC_UNARY;
+    }
+}
+
+/* Shortest digits that read back, rounded to the dtype, as the same value. */
+static void print_float(tc_strbuf *b, tc_dtype t, double v) {
+    if (isnan(v) || isinf(v)) {
+        tc_sb_add(b, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+        return;
+    }
+    char text[40];
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (tc_round_f(t, strtod(text, NULL)) == v)
+            break;
+    }
+    for (char *p = text; *p; p++)
+        if (*p == ',') /* the host program's locale */
+            *p = '.';
+    tc_sb_add(b, text);
+    if (!strpbrk(text, ".e"))
+        tc_sb_add(b, ".0");
+}
+
+/* `bare`: the dtype that a bare literal would get here, by context. */
+static void print_imm(printer *p, const tc_expr *e, tc_dtype bare) {
+    if (e->dtype == TC_BOOL) {
+        tc_sb_add(p->b, e->u.i ? "true" : "false");
+        return;
+    }
+    if (e->dtype != bare)
+        tc_sb_printf(p->b, "%s(", tc_dtype_name(e->dtype));
+    if (e->op == TC_OP_FLOAT)
+        print_float(p->b, e->dtype, e->u.f);
+    else
+        tc_sb_printf(p->b, "%lld", (long long)e->u.i); /* a u64 above INT64_MAX as the negative number that wraps to it */
+    if (e->dtype != bare)
+        tc_sb_addc(p->b, ')');
+}
+
+static bool is_imm(const tc_expr *e) {
+    return e->op == TC_OP_INT || e->op == TC_OP_FLOAT;
+}
+
+static tc_dtype default_dtype(const tc_expr *imm) {
+    return imm->op == TC_OP_FLOAT ? TC_F32 : TC_I64;
+}
+
+static void print(printer *p, const tc_expr *e, int min_prec);
+
+/* An operand of an operation whose operands e->args[from..n) share one dtype. A literal may stand bare if another of them is typed, or if it is
+ * the first and of the default dtype (the others then follow it). */
+static void print_operand(printer *p, const tc_expr *e, int i, int from, int min_prec) {
+    const tc_expr *x = e->args[i];
+    if (!is_imm(x)) {
+        print(p, x, min_prec);
+        return;
+    }
+    bool typed = false;
+    for (int k = from; k < e->nargs; k++)
+        typed |= !is_imm(e->args[k]);
+    print_imm(p, x, typed ? x->dtype : default_dtype(x));
+}
+
+static void print_list(printer *p, const tc_expr *e, int from) {
+    for (int i = 0; i < e->nargs; i++) {
+        tc_sb_add(p->b, i ? ", " : "");
+        if (i < from)
+            print(p, e->args[i], 0);
+        else
+            print_operand(p, e, i, from, 0);
+    }
+}
+
+static void print_call(printer *p, const tc_expr *e, const char *name, int from) {
+    tc_sb_printf(p->b, "%s(", name);
+    print_list(p, e, from);
+    if (e->op == TC_OP_RAMP || e->op == TC_OP_BCAST)
+        tc_sb_printf(p->b, ", %d", e->lanes);
+    tc_sb_addc(p->b, ')');
+}
+
+static void print_access(printer *p, const tc_expr *e) {
+    tc_sb_printf(p->b, "%s[", p->namer(p->user, e));
+    if (e->op == TC_OP_READ) {
+        print_list(p, e, e->nargs);
+    } else {
+        print(p, e->args[0], 0);
+        if (e->nargs == 2) {
+            tc_sb_add(p->b, ", mask: ");
+            print(p, e->args[1], 0);
+        }
+    }
+    tc_sb_addc(p->b, ']');
+}
+
+/* x + -3 prints as x - 3; so does its vector form. */
+static bool prints_as_minus(const tc_expr *e, const tc_expr **magnitude_of) {
+    if (e->op != TC_OP_ADD)
+        return false;
+    const tc_expr *k = te_const(e->args[1]);
+    *magnitude_of = k;
+    return k && k->op == TC_OP_INT && !te_const(e->args[0]) && tc_dtype_is_signed(k->dtype) && k->u.i < 0 &&
+           k->u.i != tc_int_min(k->dtype);
+}
+
+static void print_infix(printer *p, const tc_expr *e, int prec) {
+    int left = prec == PREC_COMPARE ? prec + 1 : prec;
+    const tc_expr *k;
+    print_operand(p, e, 0, 0, left);
+    if (prints_as_minus(e, &k)) {
+        if (e->lanes == 1)
+            tc_sb_printf(p->b, " - %lld", -(long long)k->u.i);
+        else if (k->dtype == TC_I64)
+            tc_sb_printf(p->b, " - bcast(%lld, %d)", -(long long)k->u.i, e->lanes);
+        else
+            tc_sb_printf(p->b, " - bcast(%s(%lld), %d)", tc_dtype_name(k->dtype), -(long long)k->u.i, e->lanes);
+        return;
+    }
+    tc_sb_printf(p->b, " %s ", tc_op_text(e->op));
+    print_operand(p, e, 1, 0, prec + 1);
+}
+
+static void print(printer *p, const tc_expr *e, int min_prec) {
+    int prec = precedence(e);
+    bool paren = prec < min_prec;
+    if (paren)
+        tc_sb_addc(p->b, '(');
+    switch ((int)e->op) {
+    case TC_OP_INT:
+    case TC_OP_FLOAT:
+        print_imm(p, e, default_dtype(e));
+        break;
+    case TC_OP_VAR:
+        tc_sb_add(p->b, p->namer(p->user, e));
+        break;
+    case TC_OP_READ:
+    case TC_OP_LOAD:
+        print_access(p, e);
+        break;
+    case TC_OP_NOT:
+        tc_sb_addc(p->b, '!');
+        print(p, e->args[0], PREC_UNARY);
+        break;
+    case TC_OP_CAST:
+        print_call(p, e, tc_dtype_name(e->dtype), 0);
+        break;
+    case TC_OP_SELECT:
+        print_call(p, e, tc_op_text(e->op), 1);
+        break;
+    default:
+        if (prec < PREC_UNARY)
+            print_infix(p, e, prec);
+        else
+            print_call(p, e, tc_op_text(e->op), 0);
+    }
+    if (paren)
+        tc_sb_addc(p->b, ')');
+}
+
+static const char *own_name(void *unused, const tc_expr *e) {
+    (void)unused;
+    if (e->op == TC_OP_VAR)
+        return e->u.var->name;
+    if (e->op == TC_OP_READ)
+        return e->u.tensor->name;
+    return *(const char *const *)(const void *)e->u.buffer; /* see expr.h: the first member is the name */
+}
+
+void tc_expr_print_named(tc_strbuf *b, const tc_expr *e, tc_expr_namer *namer, void *user) {
+    printer p = {b, namer, user};
+    print(&p, e, 0);
+}
+
+void tc_expr_print(tc_strbuf *b, const tc_expr *e) {
+    tc_expr_print_named(b, e, own_name, NULL);
+}

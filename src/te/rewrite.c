@@ -1,0 +1,152 @@
+/* Walking and rewriting expressions as DAGs: every distinct node is seen once, however often it is shared. */
+#include "te/te_int.h"
+
+#include <stdlib.h>
+
+void te_memo_init(te_memo *m) {
+    m->slots = m->inline_slots;
+    m->nslots = TE_MEMO_INLINE;
+    m->len = 0;
+    memset(m->inline_slots, 0, sizeof m->inline_slots);
+}
+
+void te_memo_free(te_memo *m) {
+    if (m->slots != m->inline_slots)
+        free(m->slots);
+}
+
+static te_memo_slot *find(const te_memo *m, uint32_t id) {
+    uint32_t s = (id * 0x9e3779b1u >> 7) & (m->nslots - 1);
+    while (m->slots[s].key && m->slots[s].key != id + 1)
+        s = (s + 1) & (m->nslots - 1);
+    return &m->slots[s];
+}
+
+const tc_expr *te_memo_get(const te_memo *m, uint32_t id) {
+    return find(m, id)->value;
+}
+
+static void grow(te_memo *m) {
+    te_memo old = *m;
+    m->nslots *= 2;
+    m->slots = tc_xcalloc(m->nslots, sizeof *m->slots);
+    const te_memo_slot *from = old.slots == m->inline_slots ? old.inline_slots : old.slots;
+    for (uint32_t i = 0; i < old.nslots; i++)
+        if (from[i].key)
+            *find(m, from[i].key - 1) = from[i];
+    if (old.slots != m->inline_slots)
+        free(old.slots);
+}
+
+bool te_memo_put(te_memo *m, uint32_t id, const tc_expr *value) {
+    te_memo_slot *slot = find(m, id);
+    bool fresh = !slot->key;
+    *slot = (te_memo_slot){id + 1, value};
+    if (fresh && 2 * ++m->len > m->nslots)
+        grow(m);
+    return fresh;
+}
+
+static void walk(te_memo *seen, const tc_expr *e, tc_expr_visit *fn, void *user) {
+    if (!te_memo_put(seen, e->id, e))
+        return;
+    for (int i = 0; i < e->nargs; i++)
+        walk(seen, e->args[i], fn, user);
+    fn(e, user);
+}
+
+void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user) {
+    te_memo seen;
+    te_memo_init(&seen);
+    walk(&seen, e, fn, user);
+    te_memo_free(&seen);
+}
+
+typedef struct mapper {
+    tc_ctx *c;
+    tc_expr_rewrite *fn;
+    void *user;
+    te_memo memo;
+} mapper;
+
+static const tc_expr *map(mapper *m, const tc_expr *e) {
+    const tc_expr *known = te_memo_get(&m->memo, e->id);
+    if (known)
+        return known;
+    const tc_expr *args[TC_MAX_DIMS]; /* READ has most */
+    bool changed = false;
+    for (int i = 0; i < e->nargs; i++) {
+        args[i] = map(m, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    const tc_expr *r = m->fn(m->c, changed ? tc_with_args(m->c, e, args) : e, m->user);
+    te_memo_put(&m->memo, e->id, r);
+    return r;
+}
+
+const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user) {
+    mapper m = {.c = c, .fn = fn, .user = user};
+    te_memo_init(&m.memo);
+    const tc_expr *r = map(&m, e);
+    te_memo_free(&m.memo);
+    return r;
+}
+
+typedef struct substitution {
+    int n;
+    const tc_var *const *vars;
+    const tc_expr *const *with;
+} substitution;
+
+static const tc_expr *replace_var(tc_ctx *c, const tc_expr *e, void *user) {
+    (void)c;
+    const substitution *s = user;
+    if (e->op == TC_OP_VAR)
+        for (int i = 0; i < s->n; i++)
+            if (s->vars[i] == e->u.var)
+                return s->with[i];
+    return e;
+}
+
+const tc_expr *tc_expr_subst(tc_ctx *c, const tc_expr *e, int n, const tc_var *const *vars, const tc_expr *const *with) {
+    substitution s = {n, vars, with};
+    return n ? tc_expr_map(c, e, replace_var, &s) : e;
+}
+
+static bool any(te_memo *seen, const tc_expr *e, bool (*test)(const tc_expr *e, const void *user), const void *user) {
+    if (test(e, user))
+        return true;
+    if (!e->nargs || !te_memo_put(seen, e->id, e))
+        return false;
+    for (int i = 0; i < e->nargs; i++)
+        if (any(seen, e->args[i], test, user))
+            return true;
+    return false;
+}
+
+static bool is_var(const tc_expr *e, const void *v) {
+    return e->op == TC_OP_VAR && e->u.var == v;
+}
+
+bool tc_expr_uses_var(const tc_expr *e, const tc_var *v) {
+    te_memo seen;
+    te_memo_init(&seen);
+    bool found = any(&seen, e, is_var, v);
+    te_memo_free(&seen);
+    return found;
+}
+
+static bool is_memory(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->op == TC_OP_READ || e->op == TC_OP_LOAD;
+}
+
+bool te_touches_memory(const tc_expr *e) {
+    if (!e->nargs)
+        return is_memory(e, NULL);
+    te_memo seen;
+    te_memo_init(&seen);
+    bool found = any(&seen, e, is_memory, NULL);
+    te_memo_free(&seen);
+    return found;
+}

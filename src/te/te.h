@@ -1,0 +1,97 @@
+/* Tensor expressions: tensors, compute and reduce operations, and the workload, an immutable DAG of them.
+ * Everything is owned by the context it was made in. Text form `.te`: see text.h. */
+#ifndef TC_TE_TE_H
+#define TC_TE_TE_H
+
+#include "support/hash.h"
+#include "support/rng.h"
+#include "te/expr.h"
+
+enum { TC_MAX_DIMS = 8, TC_MAX_OUTS = 2 };
+
+typedef struct tc_compute tc_compute;
+
+struct tc_tensor {
+    const char *name;
+    uint32_t id;
+    tc_dtype dtype;
+    int ndim; /* 0 for a scalar: one element */
+    int64_t shape[TC_MAX_DIMS];
+    const tc_compute *op; /* the compute that produces it; NULL for a placeholder */
+    int out;              /* which output of op */
+    bool is_const;        /* placeholder whose content is known at build time (weights): its layout may be transformed for free */
+};
+
+typedef struct tc_axis {
+    const tc_var *var; /* runs over [0, extent) */
+    int64_t extent;    /* >= 1 */
+} tc_axis;
+
+typedef enum tc_reducer { TC_RED_NONE, TC_RED_SUM, TC_RED_PROD, TC_RED_MAX, TC_RED_MIN, TC_RED_ARGMAX, TC_RED_ARGMIN, TC_NREDUCERS } tc_reducer;
+
+/* out[axes] = reduce over raxes of body. For ARGMAX/ARGMIN there are two outputs, body = {value, index}: the result is the best value
+ * and its index, the smallest index among equal values. All other computes have one output. Over an empty choice of raxes
+ * (reducer NONE) the body is the value. */
+struct tc_compute {
+    const char *name; /* also the name of the (first) output tensor */
+    uint32_t id;
+    int naxis, nraxis;
+    const tc_axis *axes, *raxes;
+    tc_reducer reducer;
+    int nout;
+    const tc_expr *body[TC_MAX_OUTS];
+    const tc_tensor *out[TC_MAX_OUTS];
+};
+
+const char *tc_reducer_name(tc_reducer r); /* "sum", ... , "" for NONE */
+/* Neutral element for output `o` of the reducer at dtype t (argmax index: the largest i64 that dtype holds). */
+const tc_expr *tc_reducer_identity(tc_ctx *c, tc_reducer r, int o, tc_dtype t);
+/* dst[o] = combine(a, b), element expressions of any lanes; nout as the reducer has (1, or 2 for arg reducers). */
+void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const tc_expr *const *b, const tc_expr **dst);
+
+typedef struct tc_workload {
+    tc_ctx *ctx; /* the context that owns it; treat as frozen once a search runs */
+    int nin;     /* placeholders in argument order */
+    const tc_tensor **in;
+    int ncompute; /* topological order: producers first */
+    const tc_compute **computes;
+    int nout; /* each the output of a compute */
+    const tc_tensor **out;
+} tc_workload;
+
+/* Building. Names are copied. Axes made with tc_te_axis; bodies must be dtype-consistent with the tensor they produce. */
+const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape, bool is_const);
+tc_axis tc_te_axis(tc_ctx *c, const char *name, int64_t extent);
+/* dtype of output o is that of body[o]. Returns the compute; its tensors are ->out[0..nout). Copies the arrays. */
+const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis, const tc_axis *raxes, int nout,
+                                const tc_expr *const *body);
+/* Collects what the outputs need, in a canonical order (depth first from the outputs, operands left to right). Placeholders that
+ * nothing reads are kept if listed in `in` (nin may be 0: then the order of first use). Checks: in-bounds accesses (by intervals; under
+ * select conditions refined), unique names, at least one output. */
+TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w, tc_error *err);
+
+/* The same workload in context `c` under canonical names: placeholders p0.., computes t0.., axes i0.., reduction axes k0.. per
+ * compute. Two workloads that differ in names only have equal canonical text. Traces in records refer to canonical names. */
+const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
+/* Hash of the canonical text with the format version: the key of records. */
+tc_digest tc_te_hash(const tc_workload *w);
+
+int64_t tc_tensor_size(const tc_tensor *t); /* elements */
+/* Floating-point (or integer) operations of the workload as the field counts them: a multiply-add is 2, each arithmetic, compare-select,
+ * min/max and math call 1. */
+double tc_te_flops(const tc_workload *w);
+
+/* Reference interpreter: a dull loop nest over the unscheduled workload. Sums in f32 and narrower accumulate in double, so the result is
+ * better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
+TC_NODISCARD tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err);
+/* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes are
+ * memoised per element. *cost (may be NULL) gets the number of scalar evaluations; stops with TC_ENV past max_cost (0: no limit). */
+TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords, double *results, double max_cost,
+                                           double *cost, tc_error *err);
+/* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as indices:
+ * within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
+void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit);
+/* Upper bound (exclusive) of safe integer values for placeholder `in` when its values are used as an index anywhere; 0 if never. */
+int64_t tc_te_index_limit(const tc_workload *w, int in);
+
+#endif

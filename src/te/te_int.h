@@ -1,0 +1,149 @@
+/* What the files of te share and no other folder sees. */
+#ifndef TC_TE_TE_INT_H
+#define TC_TE_TE_INT_H
+
+#include <assert.h>
+#include <string.h>
+
+#include "support/lex.h"
+#include "support/vec.h"
+#include "te/affine.h"
+#include "te/eval.h"
+#include "te/te.h"
+#include "te/text.h"
+
+/* ---- contexts (ctx.c) ---- */
+/* The interned node equal to `key` with these operands; made if new. id and hash of key are ignored. */
+const tc_expr *te_intern(tc_ctx *c, const tc_expr *key, const tc_expr *const *args);
+
+/* ---- small tables by node id, on the stack until they grow (rewrite.c) ---- */
+enum { TE_MEMO_INLINE = 64 };
+typedef struct te_memo_slot {
+    uint32_t key; /* id + 1; 0 is free */
+    const tc_expr *value;
+} te_memo_slot;
+typedef struct te_memo {
+    te_memo_slot *slots;
+    uint32_t nslots, len;
+    te_memo_slot inline_slots[TE_MEMO_INLINE];
+} te_memo;
+void te_memo_init(te_memo *m);
+void te_memo_free(te_memo *m);
+const tc_expr *te_memo_get(const te_memo *m, uint32_t id); /* NULL: absent */
+bool te_memo_put(te_memo *m, uint32_t id, const tc_expr *value); /* false: was there (then overwritten) */
+
+/* Renames an output of a compute that was just made; `name` lives in the context. */
+void te_name_output(const tc_compute *op, int o, const char *name);
+
+/* Every READ in a workload's bodies inside its tensor, as far as intervals can tell (access.c). */
+tc_status te_check_accesses(const tc_workload *w, tc_error *err);
+/* Bytes that a tensor or an iteration space may have at most; above, shapes are taken for mistakes and arithmetic could overflow. */
+#define TE_MAX_BYTES ((int64_t)1 << 50)
+
+/* ---- text (print_te.c) ---- */
+/* `canonical`: names p0.., t0.., i0.., k0.. instead of the workload's own. */
+void te_print(tc_strbuf *b, const tc_workload *w, bool canonical);
+/* Names that the text form gives a meaning, so that no variable can have them. */
+bool te_reserved(const char *name);
+
+/* ---- expression parser (parse_expr.c) ---- */
+/* `why`, if not NULL: where `resolve` may leave a better reason than "unknown name" (pointing into the context). */
+tc_status te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const char **why, const tc_dtype *literal,
+                        const tc_expr **out, tc_error *err);
+/* The token after the current one is `text`. */
+bool te_peek_is(const tc_lex *lex, const char *text);
+
+/* ---- constants ---- */
+/* The immediate that x is or broadcasts; NULL if it is neither. */
+static inline const tc_expr *te_const(const tc_expr *x) {
+    if (x->op == TC_OP_BCAST)
+        x = x->args[0];
+    return x->op == TC_OP_INT || x->op == TC_OP_FLOAT ? x : NULL;
+}
+
+/* Why op cannot take operands of these dtypes and lanes ("the operands are f32 and i64"); NULL if it can. b is NULL for unary ops. For SELECT
+ * a and b are the arms. The constructors assert it; the parser reports it. */
+const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
+
+/* What a body says about memory: any READ or LOAD below e. */
+bool te_touches_memory(const tc_expr *e);
+
+/* ---- linear forms (affine.c) ---- */
+/* a += coef * atom, and a += scale * b; false when there is no room. Coefficients wrap like i64 arithmetic. */
+bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef);
+bool te_affine_add(tc_affine *a, const tc_affine *b, int64_t scale);
+/* a += scale * e, splitting e at + - and * by constants; all else are atoms, as they are. e: i64 scalar. */
+bool te_linear(tc_affine *a, const tc_expr *e, int64_t scale);
+/* The coefficient of atom; 0 if absent. */
+int64_t te_affine_coef(const tc_affine *a, const tc_expr *atom);
+int64_t te_gcd(int64_t a, int64_t b); /* of magnitudes; gcd(0, b) = |b| */
+
+/* ---- facts (env.c): lo <= sum of terms <= hi is known ---- */
+enum { TE_FACT_TERMS = 10, TE_COND_FACTS = 8 };
+typedef struct te_fact {
+    int n; /* first coefficient positive, coefficients without common factor */
+    tc_term term[TE_FACT_TERMS];
+    tc_ival range;
+} te_fact;
+/* What cond (or its negation) says; at most `cap` facts, returns how many. */
+int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap);
+int te_env_facts(const tc_env *e, const te_fact **facts); /* e may be NULL */
+
+/* ---- ranges (bounds.c) ---- */
+typedef struct te_range_slot {
+    uint32_t key; /* id + 1; 0 is free */
+    tc_ival v;
+} te_range_slot;
+enum { TE_RANGE_SLOTS = 64 };
+/* One query: where ranges come from, and a memo (a cache: entries may be overwritten). */
+typedef struct te_ranges te_ranges;
+struct te_ranges {
+    const tc_env *env;
+    const te_ranges *outer; /* facts of enclosing conditions */
+    int nfact;
+    te_fact fact[TE_COND_FACTS];
+    tc_ival (*read_range)(void *user, const tc_expr *read, te_ranges *r); /* NULL: the dtype's range */
+    void *user;
+    int expanding; /* depth of case distinctions under way */
+    int depth;     /* of scopes */
+    te_range_slot slot[TE_RANGE_SLOTS];
+};
+void te_ranges_init(te_ranges *r, const tc_env *env);
+/* A query inside `outer` where cond (or its negation) holds too. */
+void te_ranges_under(te_ranges *r, const te_ranges *outer, const tc_expr *cond, bool negated);
+tc_ival te_range(te_ranges *r, const tc_expr *e);
+tc_ival te_range_affine(te_ranges *r, const tc_affine *a);
+int te_decide(te_ranges *r, const tc_expr *cond);
+/* No atom's arithmetic can overflow i64: index arithmetic, taken not to, or data in known bounds. */
+bool te_exact(te_ranges *r, const tc_affine *a);
+
+/* ---- intervals ---- */
+#define TE_INF INT64_MAX
+#define TE_NINF INT64_MIN
+static const tc_ival TE_ALL = {TE_NINF, TE_INF};
+static inline bool te_bounded(tc_ival v) {
+    return v.lo != TE_NINF && v.hi != TE_INF;
+}
+static inline bool te_point(tc_ival v) {
+    return v.lo == v.hi && te_bounded(v);
+}
+static inline tc_ival te_meet(tc_ival a, tc_ival b) {
+    return (tc_ival){TC_MAX(a.lo, b.lo), TC_MIN(a.hi, b.hi)};
+}
+static inline tc_ival te_join(tc_ival a, tc_ival b) {
+    return (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
+}
+tc_ival te_ival_add(tc_ival a, tc_ival b);
+tc_ival te_ival_scale(tc_ival a, int64_t k);
+
+/* ---- floor arithmetic ---- */
+static inline int64_t te_floordiv(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t te_floormod(int64_t a, int64_t b) {
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+#endif

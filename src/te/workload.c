@@ -1,0 +1,146 @@
+/* Collecting a workload from its outputs, and checking it. The order of its computes and of unlisted inputs is that of a depth-first
+ * walk from the outputs, operands left to right, and so does not depend on the order in which things were made. */
+#include "te/te_int.h"
+
+#include <stdlib.h>
+
+#include "support/map.h"
+
+/* The tensors that a compute reads, in order of first use. */
+typedef struct reads {
+    TC_VEC(const tc_tensor *) list;
+    tc_map seen;
+} reads;
+
+static void note_read(const tc_expr *e, void *user) {
+    reads *r = user;
+    if (e->op == TC_OP_READ && tc_map_put(&r->seen, e->u.tensor->id, 1))
+        tc_push(&r->list, e->u.tensor);
+}
+
+/* A compute on the walk's stack, with what is left of its operands. */
+typedef struct frame {
+    const tc_compute *op;
+    const tc_tensor **deps;
+    size_t ndeps, next;
+} frame;
+
+typedef struct collector {
+    tc_map seen; /* ids of placeholders and computes */
+    TC_VEC(const tc_tensor *) in;
+    TC_VEC(const tc_compute *) computes;
+    TC_VEC(frame) stack;
+} collector;
+
+static void push(collector *k, const tc_compute *op) {
+    if (!tc_map_put(&k->seen, op->id, 1))
+        return;
+    reads r = {0};
+    for (int o = 0; o < op->nout; o++)
+        tc_expr_walk(op->body[o], note_read, &r);
+    tc_map_free(&r.seen);
+    tc_push(&k->stack, ((frame){op, r.list.data, r.list.len, 0}));
+}
+
+static void add_placeholder(collector *k, const tc_tensor *t) {
+    if (tc_map_put(&k->seen, t->id, 1))
+        tc_push(&k->in, t);
+}
+
+static void collect(collector *k, const tc_compute *root) {
+    push(k, root);
+    while (k->stack.len) {
+        frame *top = &k->stack.data[k->stack.len - 1];
+        if (top->next < top->ndeps) {
+            const tc_tensor *t = top->deps[top->next++];
+            if (t->op)
+                push(k, t->op);
+            else
+                add_placeholder(k, t);
+            continue;
+        }
+        tc_push(&k->computes, top->op);
+        free(top->deps);
+        k->stack.len--;
+    }
+}
+
+static tc_status check_size(const tc_tensor *t, tc_error *err) {
+    if (tc_tensor_size(t) > TE_MAX_BYTES / tc_dtype_bytes(t->dtype))
+        return tc_fail(err, TC_BAD_INPUT, "tensor %s: its shape has more elements than any machine can hold; check its extents", t->name);
+    return TC_OK;
+}
+
+static tc_status check_name(tc_map *names, const tc_tensor *t, tc_error *err) {
+    if (!tc_map_puts(names, t->name, 1))
+        return tc_fail(err, TC_BAD_INPUT, "two tensors are named %s; names must be unique within a workload", t->name);
+    return check_size(t, err);
+}
+
+static tc_status check_domain(const tc_compute *op, tc_error *err) {
+    int64_t n = 1;
+    bool over = false;
+    for (int i = 0; i < op->naxis; i++)
+        over |= __builtin_mul_overflow(n, op->axes[i].extent, &n);
+    for (int i = 0; i < op->nraxis; i++)
+        over |= __builtin_mul_overflow(n, op->raxes[i].extent, &n);
+    if (over)
+        return tc_fail(err, TC_BAD_INPUT, "compute %s: its axes have more than 2^63 points together; check the extents", op->name);
+    return TC_OK;
+}
+
+static tc_status check(const tc_workload *w, tc_map *names, tc_error *err) {
+    for (int i = 0; i < w->nin; i++)
+        TC_TRY(check_name(names, w->in[i], err));
+    for (int i = 0; i < w->ncompute; i++) {
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            TC_TRY(check_name(names, w->computes[i]->out[o], err));
+        TC_TRY(check_domain(w->computes[i], err));
+    }
+    return te_check_accesses(w, err);
+}
+
+static tc_status check_outputs(int nout, const tc_tensor *const *out, tc_error *err) {
+    if (nout < 1)
+        return tc_fail(err, TC_BAD_INPUT, "the workload has no output; name at least one tensor that a compute produces");
+    for (int i = 0; i < nout; i++) {
+        if (!out[i]->op)
+            return tc_fail(err, TC_BAD_INPUT, "output %s is an input; an output must be produced by a compute", out[i]->name);
+        for (int k = 0; k < i; k++)
+            if (out[k] == out[i])
+                return tc_fail(err, TC_BAD_INPUT, "%s is listed as an output twice", out[i]->name);
+    }
+    return TC_OK;
+}
+
+tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w, tc_error *err) {
+    TC_TRY(check_outputs(nout, out, err));
+    collector k = {0};
+    for (int i = 0; i < nin; i++) {
+        assert(!in[i]->op);
+        add_placeholder(&k, in[i]);
+    }
+    for (int i = 0; i < nout; i++)
+        collect(&k, out[i]->op);
+    tc_arena *a = tc_ctx_arena(c);
+    tc_workload *made = TC_NEW(a, tc_workload);
+    *made = (tc_workload){
+        .ctx = c,
+        .nin = (int)k.in.len,
+        .in = tc_arena_dup(a, k.in.data, k.in.len * sizeof *k.in.data),
+        .ncompute = (int)k.computes.len,
+        .computes = tc_arena_dup(a, k.computes.data, k.computes.len * sizeof *k.computes.data),
+        .nout = nout,
+        .out = tc_arena_dup(a, out, (size_t)nout * sizeof(*out)),
+    };
+    tc_map_free(&k.seen);
+    tc_vec_free(&k.in);
+    tc_vec_free(&k.computes);
+    tc_vec_free(&k.stack);
+    tc_map names = {0};
+    tc_status s = check(made, &names, err);
+    tc_map_free(&names);
+    if (s == TC_OK)
+        *w = made;
+    return s;
+}

@@ -1,0 +1,237 @@
+/* Import of small models: types, folding, canonical form, shape bindings, external data; checked on the printed graph. */
+#include "graph_test.h"
+#include "support/fs.h"
+
+/* Imports the writer's model and compares the printed graph. */
+static void expect(tc_graph_writer *w, const tc_graph_import_options *opts, const char *want) {
+    tc_graph *g = NULL;
+    tc_strbuf b = {0};
+    assert_ok(import_model(w, SCRATCH("import.onnx"), opts, &g, err));
+    assert_ok(tc_graph_verify(g, err));
+    tc_graph_print(g, &b);
+    assert_string_equal(tc_sb_str(&b), want);
+    tc_strbuf_free(&b);
+    tc_graph_free(g);
+}
+
+static void test_linear(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("linear", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "2,3");
+    tc_graph_writer_output(w, "y", TC_F32, "2,2");
+    tc_graph_writer_weight(w, "w", F32(DIMS(2, 3), 1, 2, 3, 4, 5, 6));
+    tc_graph_writer_weight(w, "b", F32(DIMS(2), 0.5F, -1));
+    tc_graph_writer_node(w, "Gemm", "fc", "x,w,b", "h");
+    tc_graph_writer_int(w, "transB", 1);
+    tc_graph_writer_node(w, "Relu", "", "h", "y");
+    expect(w, NULL,
+           "graph \"linear\"\n"
+           "input %x : f32[2,3]\n"
+           "const %w : f32[2,3] = {1, 2, 3, 4, 5, 6}\n"
+           "const %b : f32[2] = {0.5, -1}\n"
+           "  %h = Gemm(%x, %w, %b) {transB=1, alpha=1, beta=1, transA=0} : f32[2,2]\n"
+           "  %y = Relu(%h) : f32[2,2]\n"
+           "output y = %y : f32[2,2]\n");
+}
+
+/* x.view(x.size(0), x.size(1), 2, -1) as PyTorch exports it: the arithmetic on shapes disappears. */
+static tc_graph_writer *dynamic_view(void) {
+    tc_graph_writer *w = tc_graph_writer_new("view", 14);
+    tc_graph_writer_input(w, "x", TC_F32, "batch,seq,6");
+    tc_graph_writer_output(w, "y", TC_F32, "a,b,c,d");
+    tc_graph_writer_weight(w, "zero", I64(SCALAR, 0));
+    tc_graph_writer_weight(w, "one", I64(SCALAR, 1));
+    tc_graph_writer_weight(w, "axis", I64(DIMS(1), 0));
+    tc_graph_writer_weight(w, "tail", I64(DIMS(2), 2, -1));
+    tc_graph_writer_node(w, "Shape", "", "x", "s");
+    tc_graph_writer_node(w, "Gather", "", "s,zero", "d0");
+    tc_graph_writer_node(w, "Gather", "", "s,one", "d1");
+    tc_graph_writer_node(w, "Unsqueeze", "", "d0,axis", "u0");
+    tc_graph_writer_node(w, "Unsqueeze", "", "d1,axis", "u1");
+    tc_graph_writer_node(w, "Concat", "", "u0,u1,tail", "shape");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Reshape", "", "x,shape", "y");
+    return w;
+}
+
+static const char dynamic_view_printed[] = "graph \"view\"\n"
+                                           "input %x : f32[3,5,6]\n"
+                                           "  %y = Reshape(%x) {shape=[3,5,2,3]} : f32[3,5,2,3]\n"
+                                           "output y = %y : f32[3,5,2,3]\n";
+
+static void test_dynamic_shapes(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_binding whole = {"x", DIMS(3, 5, 6)}, wrong = {"x", DIMS(3, 5, 7)}, rank = {"x", DIMS(3, 5)}, other = {"z", DIMS(3)};
+    tc_graph_binding dims[] = {{"seq", DIMS(5)}, {"batch", DIMS(3)}};
+    expect(dynamic_view(), &(tc_graph_import_options){.shapes = &whole, .nshapes = 1}, dynamic_view_printed);
+    expect(dynamic_view(), &(tc_graph_import_options){.shapes = dims, .nshapes = 2}, dynamic_view_printed);
+    assert_fails(TC_BAD_INPUT, import_model(dynamic_view(), SCRATCH("dyn.onnx"), NULL, &g, err), "dyn.onnx: input 'x'",
+                 "[batch,seq,6]", "--shape x=1,128,6");
+    tc_graph_import_options opts = {.shapes = &wrong, .nshapes = 1};
+    assert_fails(TC_BAD_INPUT, import_model(dynamic_view(), SCRATCH("dyn.onnx"), &opts, &g, err), "dimension 2 as 7",
+                 "fixes it at 6");
+    opts.shapes = &rank;
+    assert_fails(TC_BAD_INPUT, import_model(dynamic_view(), SCRATCH("dyn.onnx"), &opts, &g, err), "2 dimensions", "has 3");
+    opts = (tc_graph_import_options){.shapes = (tc_graph_binding[]){whole, other}, .nshapes = 2};
+    assert_fails(TC_BAD_INPUT, import_model(dynamic_view(), SCRATCH("dyn.onnx"), &opts, &g, err), "--shape z",
+                 "its inputs are x");
+}
+
+static void test_binding_text(void **state) {
+    (void)state;
+    tc_graph_binding b;
+    assert_ok(tc_graph_binding_parse("input=a=1,128", &b, err));
+    assert_string_equal(b.name, "input=a");
+    assert_true(b.shape.ndim == 2 && b.shape.d[0] == 1 && b.shape.d[1] == 128);
+    free((void *)(uintptr_t)b.name);
+    assert_ok(tc_graph_binding_parse("x=", &b, err));
+    assert_int_equal(b.shape.ndim, 0);
+    free((void *)(uintptr_t)b.name);
+    const char *bad[] = {"x", "=1", "x=1,", "x=,1", "x=1,-2", "x=1x", "x=99999999999999999999", "x=1,1,1,1,1,1,1,1,1"};
+    for (size_t i = 0; i < TC_LEN(bad); i++)
+        assert_fails(TC_BAD_INPUT, tc_graph_binding_parse(bad[i], &b, err), bad[i], "expected NAME=");
+}
+
+/* Graph inputs given as constants: what conformance cases do with axes and shapes. */
+static void test_given_constants(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("given", 18);
+    tc_graph_writer_input(w, "x", TC_F32, "2,3");
+    tc_graph_writer_input(w, "axes", TC_I64, "1");
+    tc_graph_writer_output(w, "y", TC_F32, "2");
+    tc_graph_writer_node(w, "ReduceMean", "mean", "x,axes", "y");
+    tc_graph_writer_int(w, "keepdims", 0);
+    tc_graph_named axes = {(char *)"axes", I64(DIMS(1), -1)};
+    tc_graph *g;
+    assert_ok(tc_graph_writer_save(w, SCRATCH("given.onnx"), err));
+    assert_fails(TC_BAD_INPUT, tc_graph_import(SCRATCH("given.onnx"), NULL, &g, err), "node 'mean' (ReduceMean): input 1 (axes)",
+                 "must be known when the model is imported");
+    expect(w, &(tc_graph_import_options){.constants = &axes, .nconstants = 1},
+           "graph \"given\"\n"
+           "input %x : f32[2,3]\n"
+           "  %y = ReduceMean(%x) {axes=[1], keepdims=0} : f32[2]\n"
+           "output y = %y : f32[2]\n");
+}
+
+/* Operators that become others, and outputs that turn out to be inputs or constants. */
+static void test_rewrites(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("rewrites", 11);
+    tc_graph_writer_input(w, "x", TC_F32, "2,3,4");
+    for (int i = 0; i < 6; i++)
+        tc_graph_writer_output(w, (const char *[]){"flat", "clipped", "soft", "same", "const", "last"}[i], TC_F32, NULL);
+    tc_graph_writer_node(w, "Flatten", "", "x", "flat");
+    tc_graph_writer_node(w, "Constant", "", "", "lo");
+    tc_graph_writer_float(w, "value_float", 0);
+    tc_graph_writer_node(w, "Clip", "", "x,lo", "clipped");
+    tc_graph_writer_node(w, "Softmax", "", "x", "soft");
+    tc_graph_writer_node(w, "Dropout", "", "x", "same,mask");
+    tc_graph_writer_node(w, "Constant", "", "", "const");
+    tc_graph_writer_tensor(w, "value", F32(DIMS(2), 1, 2));
+    tc_graph_writer_node(w, "Split", "", "x", "first,,last");
+    tc_graph_writer_int(w, "axis", 1);
+    expect(w, NULL,
+           "graph \"rewrites\"\n"
+           "input %x : f32[2,3,4]\n"
+           "const %lo : f32[] = {0}\n"
+           "const %const : f32[2] = {1, 2}\n"
+           "  %flat = Reshape(%x) {shape=[2,12]} : f32[2,12]\n"
+           "  %clipped = Max(%x, %lo) : f32[2,3,4]\n"
+           "  %soft.Softmax = Softmax(%flat) {axis=1} : f32[2,12]\n"
+           "  %soft = Reshape(%soft.Softmax) {shape=[2,3,4]} : f32[2,3,4]\n"
+           "  %last = Slice(%x) {starts=[0,2,0], steps=[1,1,1]} : f32[2,1,4]\n"
+           "output flat = %flat : f32[2,12]\n"
+           "output clipped = %clipped : f32[2,3,4]\n"
+           "output soft = %soft : f32[2,3,4]\n"
+           "output same = %x : f32[2,3,4]\n"
+           "output const = %const : f32[2]\n"
+           "output last = %last : f32[2,1,4]\n");
+}
+
+static void write_external_file(const char *path, size_t floats) {
+    float *v = calloc(floats, sizeof *v);
+    for (size_t i = 0; i < floats; i++)
+        v[i] = (float)i;
+    assert_ok(tc_fs_write(path, v, floats * sizeof *v, err));
+    free(v);
+}
+
+static tc_graph_writer *external_model(const char *location, int64_t offset, int64_t length) {
+    tc_graph_writer *w = tc_graph_writer_new("external", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "4");
+    tc_graph_writer_output(w, "y", TC_F32, "4");
+    tc_graph_writer_external(w, "w", TC_F32, "4", location, offset, length);
+    tc_graph_writer_node(w, "Add", "add", "x,w", "y");
+    return w;
+}
+
+static void test_external_data(void **state) {
+    (void)state;
+    write_external_file(SCRATCH("import.weights"), 12);
+    expect(external_model("import.weights", 16, 16), NULL,
+           "graph \"external\"\n"
+           "input %x : f32[4]\n"
+           "const %w : f32[4] = {4, 5, 6, 7}\n"
+           "  %y = Add(%x, %w) : f32[4]\n"
+           "output y = %y : f32[4]\n");
+    expect(external_model("./import.weights", 4, -1), NULL, /* not aligned: copied */
+           "graph \"external\"\n"
+           "input %x : f32[4]\n"
+           "const %w : f32[4] = {1, 2, 3, 4}\n"
+           "  %y = Add(%x, %w) : f32[4]\n"
+           "output y = %y : f32[4]\n");
+}
+
+static void test_bad_external_data(void **state) {
+    (void)state;
+    tc_graph *g;
+    const char *path = SCRATCH("import-ext.onnx");
+    write_external_file(SCRATCH("import2.weights"), 8);
+    assert_fails(TC_BAD_INPUT, import_model(external_model("missing.weights", 0, 16), path, NULL, &g, err),
+                 "import-ext.onnx: tensor 'w'", "missing.weights", "cannot be opened", "beside the model");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("../secret", 0, 16), path, NULL, &g, err), "'../secret' leads out",
+                 "refused");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("a/../../secret", 0, 16), path, NULL, &g, err), "refused");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("/etc/passwd", 0, 16), path, NULL, &g, err), "refused");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", 20, 16), path, NULL, &g, err), "bytes 20 to 36",
+                 "only 32");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", 1LL << 62, 16), path, NULL, &g, err), "only 32");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", 0, 12), path, NULL, &g, err), "needs 16 bytes",
+                 "holds 12");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", -4, 16), path, NULL, &g, err), "offset '-4'");
+    assert_fails(TC_BAD_INPUT, import_model(external_model(".", 0, 16), path, NULL, &g, err), "not a regular file");
+}
+
+/* Names made up for added nodes never take one that the file uses later. */
+static void test_invented_names(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("names", 13);
+    tc_graph_writer_input(w, "x", TC_F32, "2");
+    tc_graph_writer_output(w, "z", TC_F32, "2");
+    tc_graph_writer_node(w, "Sum", "", "x,x,x", "y");
+    tc_graph_writer_node(w, "Exp", "", "y", "y.Add");
+    tc_graph_writer_node(w, "Neg", "", "y.Add", "z");
+    expect(w, NULL,
+           "graph \"names\"\n"
+           "input %x : f32[2]\n"
+           "  %y.Add.2 = Add(%x, %x) : f32[2]\n"
+           "  %y = Add(%y.Add.2, %x) : f32[2]\n"
+           "  %y.Add = Exp(%y) : f32[2]\n"
+           "  %z = Neg(%y.Add) : f32[2]\n"
+           "output z = %z : f32[2]\n");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_dynamic_shapes),
+        cmocka_unit_test(test_binding_text),
+        cmocka_unit_test(test_given_constants),
+        cmocka_unit_test(test_rewrites),
+        cmocka_unit_test(test_external_data),
+        cmocka_unit_test(test_bad_external_data),
+        cmocka_unit_test(test_invented_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* PyTorch's exports in ../shared/models: imported, folded down to what computes, and evaluated against ONNX Runtime's outputs.
+ * Where that folder is missing these tests are skipped; test_zoo covers the same operators on our own models. */
+#include "graph_test.h"
+#include "support/fs.h"
+#include "support/log.h"
+
+#ifdef TCTUNE_SANITIZED
+enum { SLOW_BUILD = 10 };
+#else
+enum { SLOW_BUILD = 1 };
+#endif
+
+#define MODELS TCTUNE_SOURCE_DIR "/../shared/models/"
+
+static bool available(void) {
+    static const char *const needed[] = {MODELS "bert_tiny.topology.onnx", MODELS "fill_weights.py", "/usr/bin/python3"};
+    for (size_t i = 0; i < TC_LEN(needed); i++)
+        if (!tc_fs_exists(needed[i])) {
+            print_message("skipped: ../shared is not there (%s)\n", needed[i]);
+            return false;
+        }
+    if (system("/usr/bin/python3 -c 'import onnx, numpy' 2>/dev/null") != 0) {
+        print_message("skipped: python3-onnx and python3-numpy fill in the weights and are not installed\n");
+        return false;
+    }
+    return true;
+}
+
+/* Fills the weights in, once for all tests of a build. */
+static char *filled(const char *model) {
+    tc_strbuf b = {0};
+    tc_sb_printf(
+        &b,
+        "test -s %s/%s.onnx || { /usr/bin/python3 %s/fill_weights.py %s/%s.topology.onnx %s/%s.tmp && mv %s/%s.tmp %s/%s.onnx; }",
+        TCTUNE_TEST_TMP, model, MODELS, MODELS, model, TCTUNE_TEST_TMP, model, TCTUNE_TEST_TMP, model, TCTUNE_TEST_TMP, model);
+    assert_int_equal(system(tc_sb_str(&b)), 0);
+    tc_sb_clear(&b);
+    tc_sb_printf(&b, "%s/%s.onnx", TCTUNE_TEST_TMP, model);
+    char *path = strdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return path;
+}
+
+static const tc_graph_tensor *reference(const tc_graph_bundle *b, const char *kind, const char *name) {
+    char key[256];
+    snprintf(key, sizeof key, "%s.%s", kind, name);
+    const tc_graph_tensor *t = tc_graph_bundle_find(b, key);
+    assert_non_null(t);
+    return t;
+}
+
+static void expect_reference(const tc_graph *g, const char *npz, double bound) {
+    tc_graph_bundle b;
+    tc_graph_tensor in[8], out[8];
+    assert_ok(tc_graph_npz_load(npz, &b, err));
+    for (size_t i = 0; i < g->inputs.len; i++)
+        in[i] = *reference(&b, "in", g->inputs.data[i]->name);
+    assert_ok(tc_graph_eval(g, in, out, err));
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        tc_graph_diff d;
+        assert_ok(tc_graph_tensor_compare(&out[i], reference(&b, "out", g->outputs.data[i].name), 0, 0, &d, err));
+        if (d.rel > bound)
+            fail_msg("%s: error %g", g->outputs.data[i].name, d.rel);
+        tc_graph_tensor_free(&out[i]);
+    }
+    tc_graph_bundle_free(&b);
+}
+
+static size_t count_ops(const tc_graph *g, tc_graph_op op) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->nodes.len; i++)
+        n += g->nodes.data[i]->op == op;
+    return n;
+}
+
+static void expect_bert_tiny(const char *model, const tc_graph_import_options *opts) {
+    char *path = filled(model), npz[512];
+    tc_graph *g;
+    assert_ok(tc_graph_import(path, opts, &g, err));
+    assert_ok(tc_graph_verify(g, err));
+    assert_int_equal(count_ops(g, TC_GRAPH_OP_MATMUL), 16);
+    assert_int_equal(count_ops(g, TC_GRAPH_OP_GATHER), 2); /* positions and the pooled row are folded or sliced */
+    assert_int_equal(count_ops(g, TC_GRAPH_OP_CONCAT), 0);
+    assert_int_equal(g->nodes.len, 121);
+    snprintf(npz, sizeof npz, MODELS "%s.reference.npz", model);
+    expect_reference(g, npz, 1e-5);
+    tc_graph_free(g);
+    free(path);
+}
+
+static void test_bert_tiny(void **state) {
+    (void)state;
+    if (!available())
+        skip();
+    expect_bert_tiny("bert_tiny", NULL);
+}
+
+/* With its shapes given, the dynamic export is the same network as the static one. */
+static void test_bert_tiny_dyn(void **state) {
+    (void)state;
+    if (!available())
+        skip();
+    tc_graph_binding dims[] = {{"input_ids", DIMS(1, 128)}, {"token_type_ids", DIMS(1, 128)}, {"attention_mask", DIMS(1, 128)}};
+    expect_bert_tiny("bert_tiny_dyn", &(tc_graph_import_options){.shapes = dims, .nshapes = 3});
+    char *path = filled("bert_tiny_dyn");
+    tc_graph *g;
+    assert_fails(TC_BAD_INPUT, tc_graph_import(path, NULL, &g, err), "input 'input_ids'", "[batch,sequence]",
+                 "--shape input_ids=1,128");
+    free(path);
+}
+
+static void test_bert_base(void **state) {
+    (void)state;
+    if (!available())
+        skip();
+    char *path = filled("bert_base_s128");
+    tc_graph *g;
+    double start = tc_now();
+    assert_ok(tc_graph_import(path, NULL, &g, err));
+    double seconds = tc_now() - start;
+    print_message("BERT-base imported in %.2f s\n", seconds);
+    assert_true(seconds < 3 * SLOW_BUILD);
+    assert_ok(tc_graph_verify(g, err));
+    assert_int_equal(count_ops(g, TC_GRAPH_OP_MATMUL), 96);
+    assert_int_equal(g->nodes.len, 621);
+    tc_graph_free(g);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bert_tiny),
+        cmocka_unit_test(test_bert_tiny_dyn),
+        cmocka_unit_test(test_bert_base),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,111 @@
+/* tc_graph_simplify and the building functions that passes use. */
+#include "graph_test.h"
+
+/* Appends op(in...) and gives its result, found by name. */
+static tc_graph_value *add(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value *a, tc_graph_value *b) {
+    tc_graph_value *in[] = {a, b};
+    tc_graph_node *n = tc_graph_new_node(g, op, name, in, b ? 2 : 1);
+    assert_ok(tc_graph_append(g, n, &name, 1, err));
+    return tc_graph_find_value(g, name);
+}
+
+static tc_graph_value *reshape(tc_graph *g, const char *name, tc_graph_value *x, tc_graph_shape s) {
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RESHAPE, name, &x, 1);
+    tc_graph_set_ints(g, n, "shape", s.d, (size_t)s.ndim);
+    assert_ok(tc_graph_append(g, n, &name, 1, err));
+    return tc_graph_find_value(g, name);
+}
+
+static void expect(tc_graph *g, const char *want) {
+    tc_strbuf b = {0};
+    tc_graph_simplify(g);
+    assert_ok(tc_graph_verify(g, err));
+    tc_graph_print(g, &b);
+    assert_string_equal(tc_sb_str(&b), want);
+    tc_strbuf_free(&b);
+    tc_graph_free(g);
+}
+
+static void test_common_and_dead(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &(tc_graph_shape)DIMS(4));
+    tc_graph_tensor one = F32(SCALAR, 1), uno = F32(SCALAR, 1);
+    tc_graph_value *a = add(g, TC_GRAPH_OP_ADD, "a", x, tc_graph_add_constant(g, "one", &one));
+    tc_graph_value *b = add(g, TC_GRAPH_OP_ADD, "b", x, tc_graph_add_constant(g, "uno", &uno));
+    add(g, TC_GRAPH_OP_EXP, "unused", x, NULL);
+    tc_graph_add_output(g, "y", add(g, TC_GRAPH_OP_MUL, "y", a, b));
+    expect(g, "graph \"graph\"\n"
+              "input %x : f32[4]\n"
+              "const %one : f32[] = {1}\n"
+              "  %a = Add(%x, %one) : f32[4]\n"
+              "  %y = Mul(%a, %a) : f32[4]\n"
+              "output y = %y : f32[4]\n");
+}
+
+static void test_reshapes(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &(tc_graph_shape)DIMS(2, 6));
+    tc_graph_value *a = reshape(g, "a", x, (tc_graph_shape)DIMS(12)), *b = reshape(g, "b", a, (tc_graph_shape)DIMS(3, 4));
+    tc_graph_value *c = reshape(g, "c", b, (tc_graph_shape)DIMS(2, -1)), *d = add(g, TC_GRAPH_OP_IDENTITY, "d", c, NULL);
+    tc_graph_add_output(g, "b", b);
+    tc_graph_add_output(g, "y", d);
+    tc_graph_add_output(g, "z", add(g, TC_GRAPH_OP_RELU, "r", d, NULL));
+    expect(g, "graph \"graph\"\n"
+              "input %x : f32[2,6]\n"
+              "  %b = Reshape(%x) {shape=[3,4]} : f32[3,4]\n"
+              "  %r = Relu(%x) : f32[2,6]\n"
+              "output b = %b : f32[3,4]\n"
+              "output y = %x : f32[2,6]\n"
+              "output z = %r : f32[2,6]\n");
+}
+
+static void test_replace_and_uses(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &(tc_graph_shape)DIMS(4));
+    tc_graph_value *a = add(g, TC_GRAPH_OP_EXP, "a", x, NULL), *b = add(g, TC_GRAPH_OP_NEG, "b", a, NULL);
+    tc_graph_add_output(g, "b", b);
+    tc_graph_add_output(g, "a", a);
+    uint32_t *uses = tc_graph_count_uses(g);
+    assert_int_equal(uses[a->id], 2);
+    free(uses);
+    tc_graph_replace(g, a, x);
+    expect(g, "graph \"graph\"\n"
+              "input %x : f32[4]\n"
+              "  %b = Neg(%x) : f32[4]\n"
+              "output b = %b : f32[4]\n"
+              "output a = %x : f32[4]\n");
+}
+
+static void test_attributes(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RELU, "", NULL, 0);
+    for (int i = 0; i < 10; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "a%d", i);
+        tc_graph_set_int(g, n, name, i);
+    }
+    tc_graph_set_int(g, n, "a3", 33);
+    tc_graph_drop_attr(n, "a0");
+    tc_graph_drop_attr(n, "none");
+    assert_int_equal(n->nattrs, 9);
+    assert_int_equal(tc_graph_attr_int(n, "a3", 0), 33);
+    assert_int_equal(tc_graph_attr_int(n, "a9", 0), 9);
+    assert_int_equal(tc_graph_attr_int(n, "a0", -1), -1);
+    assert_int_equal((int)tc_graph_attr_float(n, "a3", 7), 7); /* another kind is as good as absent */
+    assert_string_equal(n->name, "Relu_0");
+    tc_graph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_common_and_dead),
+        cmocka_unit_test(test_reshapes),
+        cmocka_unit_test(test_replace_and_uses),
+        cmocka_unit_test(test_attributes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

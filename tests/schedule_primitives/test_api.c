@@ -1,0 +1,161 @@
+/* What other folders call besides applying steps: look-ups, candidates, steps built by programs, lifetimes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "schedule_primitives/schedule.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+static const char *const ROWS = "tensor X[37, 100] f32\n"
+                                "compute M[i:37] = max(k:100) X[i, k]\n"
+                                "compute E[i:37, j:100] = exp(X[i, j] - M[i])\n"
+                                "compute S[i:37] = sum(k:100) E[i, k]\n"
+                                "compute Y[i:37, j:100] = E[i, j] / S[i]\n"
+                                "output Y\n";
+
+static tc_sched *schedule(tc_ctx *c, const char *te, const char *steps) {
+    const tc_workload *w = NULL;
+    tc_trace *t = NULL;
+    tc_sched *s = NULL;
+    tc_error err = {0};
+    if (tc_te_parse(c, "test.te", te, &w, &err) != TC_OK ||
+        tc_trace_parse(tc_ctx_arena(c), "test.sched", steps, &t, &err) != TC_OK ||
+        tc_sch_replay(c, w, t, NULL, &s, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return s;
+}
+
+static void assert_locations(const char *steps, const char *stage, const char *expected) {
+    tc_ctx *c = tc_ctx_new();
+    tc_sched *s = schedule(c, ROWS, steps);
+    const char *where[32];
+    int n = tc_sch_locations(s, tc_sch_find_stage(s, stage), where, 32);
+    tc_strbuf b = {0};
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(&b, "%s%s", i ? " " : "", where[i]);
+    assert_string_equal(tc_sb_str(&b), expected);
+    assert_int_equal(tc_sch_locations(s, tc_sch_find_stage(s, stage), where, 0), n);
+    tc_strbuf_free(&b);
+    tc_ctx_free(c);
+}
+
+static void test_locations(void **state) {
+    (void)state;
+    assert_locations("", "M", "root E.i E.j");
+    assert_locations("", "S", "root Y.i Y.j");
+    assert_locations("", "Y", "root");
+    assert_locations("", "E", "root inline"); /* two consumers that are apart */
+    assert_locations("compute_at S Y.i\n", "E", "root inline Y.i");
+    assert_locations("compute_at S Y.i\ncompute_at E Y.i\n", "M", "root Y.i E.i E.j");
+    assert_locations("compute_at S Y.i\ncompute_at E Y.i\ncompute_at M Y.i\n", "E", "inline Y.i"); /* root would strand M */
+    assert_locations("vectorize Y.j\n", "S", "root Y.i");
+    assert_locations("compute_inline E\n", "E", "");
+    assert_locations("io, ii = split Y.i [_, 8]\nf = fuse Y.ii Y.j\n", "S", "root Y.io Y.f");
+}
+
+static void test_lookups(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    tc_sched *s = schedule(c, ROWS, "io, ii = split Y.i [_, 8]\npragma E depth 3\n");
+    int e = tc_sch_find_stage(s, "E"), reader[4];
+    assert_int_equal(e, 1);
+    assert_int_equal(tc_sch_find_stage(s, "X"), -1);
+    assert_int_equal(tc_sch_find_loop(s, "Y.nope"), -1);
+    assert_int_equal(tc_sch_find_loop(s, "Y"), -1);
+    assert_int_equal(s->loops[tc_sch_find_loop(s, "Y.ii")].extent, 8);
+    assert_int_equal(tc_sch_consumers(s, e, reader, 4), 2);
+    assert_int_equal(reader[0], 2);
+    assert_int_equal(reader[1], 3);
+    assert_int_equal(tc_sch_stage_of(s, s->workload->in[0]), -1);
+    assert_int_equal(tc_sch_stage_of(s, s->workload->out[0]), 3);
+    assert_int_equal(tc_sch_pragma(&s->stages[e], "depth", 7), 3);
+    assert_int_equal(tc_sch_pragma(&s->stages[e], "other", 7), 7);
+    tc_ctx_free(c);
+}
+
+/* Steps that no parser would make are refused, not believed. */
+static void test_malformed_steps(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    tc_sched *s = schedule(c, ROWS, "");
+    const char *loop = "Y.i", *outs[8] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    tc_int_arg ints[8] = {{.kind = TC_ARG_INFER}};
+    const tc_instr bad[] = {
+        {.prim = TC_PRIM_UNROLL},
+        {.prim = TC_PRIM_SPLIT, .nnames = 1, .names = &loop, .nouts = 8, .outs = outs, .nints = 8, .ints = ints},
+        {.prim = TC_PRIM_SPLIT, .nnames = 1, .names = &loop, .nouts = 2, .outs = outs},
+        {.prim = TC_PRIM_UNROLL, .nnames = 1, .names = &loop, .text = "local"},
+        {.prim = TC_PRIM_UNROLL, .nnames = 1, .names = &loop, .ndec = 1},
+        {.prim = TC_PRIM_SET_SCOPE, .nnames = 1, .names = &loop},
+        {.prim = (tc_prim)99},
+        {.prim = TC_PRIM_SAMPLE_LOCATION, .nnames = 1, .names = &loop, .nouts = 1, .outs = outs, .ndec = 1},
+    };
+    for (size_t i = 0; i < TC_LEN(bad); i++) {
+        tc_error err = {0};
+        assert_int_equal(tc_sch_apply(s, &bad[i], NULL, &err), TC_BAD_INPUT);
+        assert_true(err.msg[0]);
+        assert_int_equal(tc_sch_apply(s, &bad[i], NULL, NULL), TC_BAD_INPUT);
+    }
+    assert_int_equal(s->trace->n, 0);
+    tc_ctx_free(c);
+}
+
+/* A schedule depends on nothing that the caller releases after tc_sch_apply. */
+static void test_steps_are_copied(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    tc_sched *s = schedule(c, ROWS, "");
+    tc_arena *a = tc_arena_new();
+    tc_trace *t = NULL;
+    assert_int_equal(
+        tc_trace_parse(a, "x", "t = sample_tile Y.i parts=2 max_inner=8 ~[5]\nio, ii = split Y.i [_, t.1]\n", &t, NULL), TC_OK);
+    for (int i = 0; i < t->n; i++)
+        assert_int_equal(tc_sch_apply(s, &t->steps[i], NULL, NULL), TC_OK);
+    tc_arena_free(a);
+    tc_strbuf b = {0};
+    tc_trace_print(&b, s->trace);
+    assert_string_equal(tc_sb_str(&b), "t = sample_tile Y.i parts=2 max_inner=8 ~[5]\nio, ii = split Y.i [_, t.1]\n");
+    assert_int_equal(s->loops[tc_sch_find_loop(s, "Y.io")].extent, 8);
+    tc_strbuf_free(&b);
+    tc_ctx_free(c);
+}
+
+/* Decisions are drawn from the given generator only: the same state gives the same trace, and a decided trace draws nothing. */
+static void test_draws_are_reproducible(void **state) {
+    (void)state;
+    static const char *const SKETCH = "t = sample_tile Y.j parts=4 max_inner=16\nu = sample_categorical [0, 16, 64, 512]\n"
+                                      "l = sample_compute_location S\ncompute_at S l\n";
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w = NULL;
+    tc_trace *t = NULL;
+    tc_sched *s[3];
+    assert_int_equal(tc_te_parse(c, "rows.te", ROWS, &w, NULL), TC_OK);
+    assert_int_equal(tc_trace_parse(tc_ctx_arena(c), "x", SKETCH, &t, NULL), TC_OK);
+    for (int i = 0; i < 2; i++) {
+        tc_rng r = tc_rng_seed(11);
+        assert_int_equal(tc_sch_replay(c, w, t, &r, &s[i], NULL), TC_OK);
+    }
+    assert_true(tc_trace_equal(s[0]->trace, s[1]->trace));
+    assert_false(tc_trace_equal(s[0]->trace, t));
+    assert_int_equal(tc_sch_replay(c, w, s[0]->trace, NULL, &s[2], NULL), TC_OK);
+    assert_true(tc_trace_equal(s[0]->trace, s[2]->trace));
+    tc_ctx_free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_locations),
+        cmocka_unit_test(test_lookups),
+        cmocka_unit_test(test_malformed_steps),
+        cmocka_unit_test(test_steps_are_copied),
+        cmocka_unit_test(test_draws_are_reproducible),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* Simplifier and bounds: a table of what must come out, then random expressions over random ranges. At random points of the ranges the
+ * simplified expression must have the same value, and both must lie within the bounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/rng.h"
+#include "support/vec.h"
+#include "te/affine.h"
+#include "te/eval.h"
+#include "te/text.h"
+
+enum { NVARS = 26 };
+
+typedef struct fixture {
+    tc_ctx *c;
+    tc_env *env;
+    const tc_var *var[NVARS]; /* named a..z */
+} fixture;
+
+static fixture open_fixture(void) {
+    fixture f = {.c = tc_ctx_new(), .env = tc_env_new()};
+    for (int i = 0; i < NVARS; i++)
+        f.var[i] = tc_var_new(f.c, (char[]){(char)('a' + i), 0});
+    return f;
+}
+
+static void close_fixture(fixture *f) {
+    tc_env_free(f->env);
+    tc_ctx_free(f->c);
+}
+
+static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_expr *const *idx) {
+    fixture *f = user;
+    (void)nidx;
+    return idx || name[1] || name[0] < 'a' ? NULL : tc_varx(f->c, f->var[name[0] - 'a']);
+}
+
+static const tc_expr *parse(fixture *f, const char *text) {
+    tc_lex lex;
+    tc_error err;
+    const tc_expr *e;
+    if (tc_lex_open(&lex, tc_ctx_arena(f->c), "test", text, false, &err) != TC_OK || tc_te_parse_expr(f->c, &lex, resolve, f, &e, &err) != TC_OK)
+        fail_msg("%s in %s", err.msg, text);
+    return e;
+}
+
+/* ---- the table ---- */
+
+typedef struct rule {
+    const char *from, *env, *to; /* env: "x:0:5 y:-3:3" */
+} rule;
+
+static const rule RULES[] = {
+    {"x - x", "", "0"},
+    {"(i * 6 + j) * 768 + k - (i * 6 + j) * 768", "", "k"},
+    {"x", "x:3:3", "3"},
+    /* quotients and remainders */
+    {"(64 * x + r) / 64", "r:0:63", "x"},
+    {"(64 * x + r) % 64", "r:0:63", "r"},
+    {"(64 * x + r) / 64", "r:-64:-1", "x - 1"},
+    {"(64 * x + r) / 128", "r:0:63", "x / 2"},
+    {"(64 * x + r) % 128", "r:0:63", "x % 2 * 64 + r"},
+    {"x / 4 / 8", "", "x / 32"},
+    {"(x / 4 + 1) / 8", "", "(x + 4) / 32"},
+    {"x % 32 / 4", "", "x / 4 % 8"},
+    {"x % 32 % 4", "", "x % 4"},
+    {"(x + 7) / 4", "", "(x + 3) / 4 + 1"},
+    {"(9 * x) % 4", "", "x % 4"},
+    {"(6 * x) / 4", "", "x + x / 2"},
+    {"x / 100", "x:0:99", "0"},
+    {"x % 100", "x:0:99", "x"},
+    {"x % 100", "x:-50:-1", "x + 100"},
+    {"x / y", "x:0:4 y:5:9", "0"},
+    {"x % y", "x:0:4 y:5:9", "x"},
+    {"(x * 768 + y * 64 + z) / 64 % 12", "y:0:11 z:0:63", "y"},
+    /* recombination */
+    {"x % 6 + 6 * (x / 6)", "", "x"},
+    {"x - 6 * (x / 6)", "", "x % 6"},
+    {"x / 32 * 32 + x / 4 % 8 * 4 + x % 4", "", "x"},
+    {"x / 4 % 8 * 4 + x % 4", "", "x % 32"},
+    {"(a * 64 + b * 16 + c) / 64 * 64 + (a * 64 + b * 16 + c) % 64", "c:0:15 b:0:3", "a * 64 + b * 16 + c"},
+    {"((j * 192 + m * 64 + l) / 64 * 768 + k) * 64 + (j * 192 + m * 64 + l) % 64", "l:0:63 m:0:2",
+     "j * 147456 + m * 49152 + k * 64 + l"},
+    /* min and max */
+    {"min(x, y)", "x:0:5 y:5:9", "x"},
+    {"min(6 * i + 6, 128) - 6 * i", "i:0:21", "min(128 - i * 6, 6)"},
+    {"min(6 * i + 6, 128) - 6 * i", "i:0:20", "6"},
+    {"min(min(x, 7), 5)", "", "min(x, 5)"},
+    {"max(x + 3, y + 3)", "", "max(x, y) + 3"},
+    {"max(x, x + 1)", "", "x + 1"},
+    /* conditions */
+    {"6 * i + r < 126", "r:0:5", "i < 21"},
+    {"6 * i + r < 128", "r:0:5", "i * 6 + r < 128"},
+    {"6 * i + r < 128", "r:0:5 i:0:20", "true"},
+    {"6 * i + r >= 126", "r:0:5", "i >= 21"},
+    {"x / 6 < 21", "", "x < 126"},
+    {"4 * x == 6", "", "false"},
+    {"4 * x + 4 == 8 * y", "", "x - y * 2 == -1"},
+    {"x + 1 > x", "", "true"},
+    {"x < 5 && x < 7", "", "x < 5"},
+    {"x < 5 || x < 3 || x >= 5", "", "true"},
+    {"!(x < 5)", "", "x >= 5"},
+    {"select(x < 5, min(x, 7), max(x, 2))", "", "select(x < 5, x, x)"},
+    {"select(i < 5 && i >= 2, min(i, 7), max(i, 2))", "", "select(i < 5 && i >= 2, i, max(i, 2))"},
+    /* vectors */
+    {"(ramp(x * 16, 1, 16) + bcast(64 * y, 16)) / bcast(64, 16)", "x:0:3", "bcast(y, 16)"},
+    {"(ramp(x * 16, 1, 16) + bcast(64 * y, 16)) % bcast(64, 16)", "x:0:3", "ramp(x * 16, 1, 16)"},
+    {"ramp(x * 16, 1, 16) < bcast(64, 16)", "x:0:3", "bcast(true, 16)"},
+    {"ramp(x, 1, 8) * bcast(3, 8) - bcast(x, 8)", "", "ramp(x * 2, 3, 8)"},
+};
+
+static void set_ranges(fixture *f, const char *text) {
+    char v;
+    long long lo, hi;
+    for (int n; sscanf(text, " %c:%lld:%lld%n", &v, &lo, &hi, &n) == 3; text += n)
+        tc_env_set(f->env, f->var[v - 'a'], (tc_ival){lo, hi});
+}
+
+static void check_rule(const rule *r) {
+    fixture f = open_fixture();
+    set_ranges(&f, r->env);
+    tc_strbuf got = {0}, want = {0};
+    tc_expr_print(&got, tc_te_simplify(f.c, parse(&f, r->from), f.env));
+    tc_expr_print(&want, parse(&f, r->to));
+    if (strcmp(tc_sb_str(&got), tc_sb_str(&want)) != 0)
+        fail_msg("%s with {%s}: expected %s, got %s", r->from, r->env, tc_sb_str(&want), tc_sb_str(&got));
+    tc_strbuf_free(&got);
+    tc_strbuf_free(&want);
+    close_fixture(&f);
+}
+
+static void table(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof RULES / sizeof RULES[0]; i++)
+        check_rule(&RULES[i]);
+}
+
+static void check_bounds(const char *text, const char *ranges, const char *assume, int64_t lo, int64_t hi) {
+    fixture f = open_fixture();
+    set_ranges(&f, ranges);
+    if (assume)
+        tc_env_assume(f.env, parse(&f, assume));
+    tc_ival v = tc_te_bounds(parse(&f, text), f.env);
+    if (v.lo != lo || v.hi != hi)
+        fail_msg("%s: expected [%lld, %lld], got [%lld, %lld]", text, (long long)lo, (long long)hi, (long long)v.lo, (long long)v.hi);
+    tc_env_undo(f.env, 0);
+    close_fixture(&f);
+}
+
+static void bounds_table(void **state) {
+    (void)state;
+    const char *tile = "i:0:21 j:0:5 k:0:767";
+    check_bounds("i * 6 + j", tile, NULL, 0, 131);
+    check_bounds("x - x + y", "x:0:9 y:1:2", NULL, 1, 2);
+    check_bounds("x - x / 6 * 6", "x:0:99", NULL, 0, 5);
+    check_bounds("16 * x % 64", "", NULL, 0, 48);
+    check_bounds("min(6 * i + 6, 128) - 6 * i", tile, NULL, 2, 6);
+    check_bounds("select(x >= 3, x - 3, 0)", "x:0:9", NULL, 0, 6);
+    check_bounds("(i * 6 + j) * 768 + k", tile, "i * 6 + j < 128", 0, 128 * 768 - 1);
+    check_bounds("i * 6 + j", tile, "i * 6 + j < 128 && k > 3", 0, 127);
+    /* two guards on disjoint parts of one index: rows and columns of a padded image */
+    check_bounds("(h + r - 1) * 14 + (w + s - 1)", "h:0:13 r:0:2 w:0:13 s:0:2", "h + r >= 1 && h + r < 15 && w + s >= 1 && w + s < 15", 0, 195);
+    check_bounds("x", "", NULL, INT64_MIN, INT64_MAX);
+}
+
+static void refinement_undone(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    set_ranges(&f, "x:0:9");
+    size_t mark = tc_env_mark(f.env);
+    tc_env_assume_not(f.env, parse(&f, "x >= 5"));
+    assert_int_equal(tc_env_get(f.env, f.var['x' - 'a']).hi, 4);
+    assert_int_equal(tc_te_decide(parse(&f, "x < 5"), f.env), 1);
+    tc_env_undo(f.env, mark);
+    assert_int_equal(tc_env_get(f.env, f.var['x' - 'a']).hi, 9);
+    assert_int_equal(tc_te_decide(parse(&f, "x < 5"), f.env), -1);
+    close_fixture(&f);
+}
+
+static void affine_form(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_affine a, b;
+    set_ranges(&f, "r:0:63");
+    assert_true(tc_te_affine(f.c, parse(&f, "3 * x + (64 * y + r) / 64 - 5 + x"), f.env, &a));
+    assert_true(tc_te_affine(f.c, parse(&f, "y - 5 + 4 * x"), f.env, &b));
+    assert_int_equal(a.n, 2);
+    assert_int_equal(a.c, -5);
+    assert_memory_equal(a.term, b.term, 2 * sizeof a.term[0]);
+    assert_ptr_equal(tc_te_from_affine(f.c, &a), tc_te_from_affine(f.c, &b));
+    tc_affine many = {0};
+    const tc_expr *sum = tc_i64(f.c, 0);
+    for (int i = 0; i <= TC_MAX_TERMS; i++)
+        sum = tc_add(f.c, sum, tc_varx(f.c, tc_var_new(f.c, "v")));
+    assert_false(tc_te_affine(f.c, sum, NULL, &many));
+    assert_non_null(tc_te_simplify(f.c, sum, NULL));
+    close_fixture(&f);
+}
+
+/* ---- fuzz ---- */
+
+enum { FUZZ_VARS = 5, POINTS = 24, CASES = 12000 };
+
+typedef struct fuzz {
+    fixture f;
+    tc_rng rng;
+    int64_t lo[FUZZ_VARS], hi[FUZZ_VARS], at[FUZZ_VARS];
+} fuzz;
+
+static int64_t pick(fuzz *z, int64_t lo, int64_t hi) {
+    return lo + tc_rng_below(&z->rng, hi - lo + 1);
+}
+
+static const tc_expr *random_cond(fuzz *z, int depth);
+
+static int64_t nice_constant(fuzz *z) {
+    static const int64_t NICE[] = {1, 2, 3, 4, 6, 7, 8, 12, 16, 32, 48, 64};
+    return NICE[pick(z, 0, sizeof NICE / sizeof NICE[0] - 1)];
+}
+
+static const tc_expr *random_int(fuzz *z, int depth) {
+    tc_ctx *c = z->f.c;
+    if (depth == 0)
+        return pick(z, 0, 3) ? tc_varx(c, z->f.var[pick(z, 0, FUZZ_VARS - 1)]) : tc_i64(c, pick(z, -20, 20));
+    const tc_expr *a = random_int(z, (int)pick(z, 0, depth - 1));
+    switch (pick(z, 0, 11)) {
+    case 0:
+    case 1:
+    case 2:
+        return tc_add(c, a, random_int(z, (int)pick(z, 0, depth - 1)));
+    case 3:
+        return tc_sub(c, a, random_int(z, (int)pick(z, 0, depth - 1)));
+    case 4:
+    case 5:
+        return tc_mul(c, a, tc_i64(c, pick(z, 0, 5) ? nice_constant(z) : -nice_constant(z)));
+    case 6:
+    case 7:
+        return tc_div(c, a, tc_i64(c, nice_constant(z)));
+    case 8:
+        return tc_mod(c, a, tc_i64(c, nice_constant(z)));
+    case 9:
+        return tc_bin(c, pick(z, 0, 1) ? TC_OP_MIN : TC_OP_MAX, a, random_int(z, (int)pick(z, 0, depth - 1)));
+    case 10:
+        return tc_select(c, random_cond(z, depth - 1), a, random_int(z, (int)pick(z, 0, depth - 1)));
+    default: /* split and joined again */
+    {
+        int64_t k = nice_constant(z);
+        return tc_add(c, tc_mul(c, tc_div(c, a, tc_i64(c, k)), tc_i64(c, k)), tc_mod(c, a, tc_i64(c, k)));
+    }
+    }
+}
+
+static const tc_expr *random_cond(fuzz *z, int depth) {
+    static const tc_op COMPARE[] = {TC_OP_EQ, TC_OP_NE, TC_OP_LT, TC_OP_LE, TC_OP_GT, TC_OP_GE};
+    tc_ctx *c = z->f.c;
+    if (depth > 0 && pick(z, 0, 3) == 0) {
+        const tc_expr *a = random_cond(z, depth - 1), *b = random_cond(z, depth - 1);
+        int64_t k = pick(z, 0, 2);
+        return k == 2 ? tc_un(c, TC_OP_NOT, a) : tc_bin(c, k ? TC_OP_AND : TC_OP_OR, a, b);
+    }
+    return tc_bin(c, COMPARE[pick(z, 0, 5)], random_int(z, depth > 1 ? depth - 1 : 1), random_int(z, depth > 1 ? depth - 1 : 1));
+}
+
+static int64_t eval(const fuzz *z, const tc_expr *e) {
+    int64_t v = 0;
+    if (e->op == TC_OP_INT)
+        return e->u.i;
+    if (e->op == TC_OP_VAR) {
+        for (int i = 0; i < FUZZ_VARS; i++)
+            if (z->f.var[i] == e->u.var)
+                return z->at[i];
+        fail_msg("a variable from nowhere");
+    }
+    if (e->op == TC_OP_SELECT)
+        return eval(z, e->args[eval(z, e->args[0]) ? 1 : 2]);
+    assert_true(tc_eval_i(e->op, e->args[0]->dtype, eval(z, e->args[0]), e->nargs > 1 ? eval(z, e->args[1]) : 0, &v));
+    return v;
+}
+
+static void random_env(fuzz *z) {
+    tc_env_clear(z->f.env);
+    for (int i = 0; i < FUZZ_VARS; i++) {
+        z->lo[i] = pick(z, 0, 3) ? 0 : pick(z, -30, 30);
+        z->hi[i] = z->lo[i] + (pick(z, 0, 5) ? nice_constant(z) - 1 : pick(z, 0, 200));
+        tc_env_set(z->f.env, z->f.var[i], (tc_ival){z->lo[i], z->hi[i]});
+    }
+}
+
+static void complain(const fuzz *z, int number, const char *what, const tc_expr *e, const tc_expr *s, int64_t want, int64_t got) {
+    tc_strbuf b = {0};
+    tc_expr_print(&b, e);
+    tc_sb_add(&b, "   ->   ");
+    tc_expr_print(&b, s);
+    tc_sb_add(&b, "   at");
+    for (int i = 0; i < FUZZ_VARS; i++)
+        tc_sb_printf(&b, " %c=%lld in [%lld, %lld]", 'a' + i, (long long)z->at[i], (long long)z->lo[i], (long long)z->hi[i]);
+    fail_msg("case %d: %s: %s: %lld, then %lld", number, what, tc_sb_str(&b), (long long)want, (long long)got);
+}
+
+static void check_case(fuzz *z, int number, const tc_expr *e, const tc_expr *given) {
+    if (given)
+        tc_env_assume(z->f.env, given);
+    const tc_expr *s = tc_te_simplify(z->f.c, e, z->f.env);
+    tc_ival v = tc_te_bounds(e, z->f.env), vs = tc_te_bounds(s, z->f.env);
+    int decided = e->dtype == TC_BOOL ? tc_te_decide(e, z->f.env) : -1;
+    tc_affine a;
+    const tc_expr *form = e->dtype == TC_I64 && tc_te_affine(z->f.c, e, z->f.env, &a) ? tc_te_from_affine(z->f.c, &a) : s;
+    for (int p = 0; p < POINTS; p++) {
+        for (int i = 0; i < FUZZ_VARS; i++) /* ends are where mistakes live */
+            z->at[i] = p % 3 == 0 ? (pick(z, 0, 1) ? z->lo[i] : z->hi[i]) : pick(z, z->lo[i], z->hi[i]);
+        if (given && !eval(z, given))
+            continue;
+        int64_t want = eval(z, e), got = eval(z, s);
+        if (want != got)
+            complain(z, number, "simplified to another value", e, s, want, got);
+        if (want != eval(z, form))
+            complain(z, number, "the affine form has another value", e, form, want, eval(z, form));
+        if (want < v.lo || want > v.hi || want < vs.lo || want > vs.hi)
+            complain(z, number, "out of bounds", e, s, want, want < v.lo || want < vs.lo ? TC_MAX(v.lo, vs.lo) : TC_MIN(v.hi, vs.hi));
+        if (decided >= 0 && decided != want)
+            complain(z, number, "decided wrongly", e, s, want, decided);
+    }
+}
+
+static void random_expressions(void **state) {
+    (void)state;
+    const char *given = getenv("TC_SEED");
+    uint64_t seed = given ? strtoull(given, NULL, 10) : 20240917;
+    printf("seed %llu (set TC_SEED for another)\n", (unsigned long long)seed);
+    fuzz z = {.f = open_fixture(), .rng = tc_rng_seed(seed)};
+    int again = 0;
+    for (int i = 0; i < CASES; i++) {
+        random_env(&z);
+        int depth = (int)pick(&z, 1, 6);
+        const tc_expr *e = pick(&z, 0, 2) ? random_int(&z, depth) : random_cond(&z, depth);
+        check_case(&z, i, e, pick(&z, 0, 1) ? random_cond(&z, 2) : NULL);
+        tc_env_undo(z.f.env, 0);
+        const tc_expr *s = tc_te_simplify(z.f.c, e, z.f.env);
+        again += tc_te_simplify(z.f.c, s, z.f.env) != s;
+    }
+    printf("%d of %d simplified further in a second pass\n", again, CASES);
+    assert_true(again < CASES / 20);
+    close_fixture(&z.f);
+}
+
+/* Data of unknown size may wrap: rules that assume it does not must keep away. */
+static void data_is_not_index(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    const tc_tensor *t = tc_te_placeholder(f.c, "T", TC_I64, 1, (int64_t[]){4}, false);
+    const tc_expr *i = tc_varx(f.c, f.var[8]), *read = tc_read(f.c, t, 1, &i);
+    const tc_expr *e = tc_div(f.c, tc_mul(f.c, read, tc_i64(f.c, 64)), tc_i64(f.c, 64));
+    assert_ptr_not_equal(tc_te_simplify(f.c, e, NULL), read);
+    const tc_expr *less = tc_bin(f.c, TC_OP_LT, read, tc_add(f.c, read, tc_i64(f.c, 1)));
+    assert_int_equal(tc_te_simplify(f.c, less, NULL)->op, TC_OP_LT);
+    /* but indices inside of reads are simplified, and floats are left alone */
+    const tc_tensor *x = tc_te_placeholder(f.c, "X", TC_F32, 1, (int64_t[]){4}, false);
+    const tc_expr *clumsy = tc_sub(f.c, tc_add(f.c, i, tc_i64(f.c, 3)), tc_i64(f.c, 3)), *xr = tc_read(f.c, x, 1, &clumsy);
+    const tc_expr *plain = tc_read(f.c, x, 1, &i), *zero = tc_float(f.c, TC_F32, 0);
+    assert_ptr_equal(tc_te_simplify(f.c, tc_add(f.c, xr, zero), NULL), tc_add(f.c, plain, zero));
+    assert_ptr_equal(tc_te_simplify(f.c, tc_sub(f.c, xr, xr), NULL), tc_sub(f.c, plain, plain));
+    close_fixture(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table),       cmocka_unit_test(bounds_table),       cmocka_unit_test(refinement_undone),
+        cmocka_unit_test(affine_form), cmocka_unit_test(random_expressions), cmocka_unit_test(data_is_not_index),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
