@@ -1,0 +1,184 @@
+/* One stage's loop nest, as numbers and expressions: extents of its leaf loops from the extents of its region, the coordinate of
+ * each root axis from the leaf variables, and the boundary tests.
+ *
+ *     split  whole -> p0, p1 .. pn   p_i runs to min(f_i, ceil(ext / f_i+1 .. f_n)), p0 to ceil(ext / f_1 .. f_n);
+ *                                    whole = (p0 * f1 + p1) * f2 + p2 .., guarded by whole < ext unless it divides
+ *     fuse   p0, p1 .. pn -> whole   whole runs to the product; p_n = whole % ext_n, p_n-1 = whole / ext_n % ext_n-1 ..
+ *
+ * Guards stand in normal form (an affine comparison), each as a condition of its own, as far out as their variables allow. */
+#include "tir_lower/build_int.h"
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+static void split_extents(builder *b, const tc_rel *r) {
+    int64_t ext = b->loop_ext[r->whole], inner = 1;
+    for (int i = r->n - 1; i > 0; i--) {
+        b->loop_ext[r->parts[i]] = TC_MIN(r->factor[i], ceil_div(ext, inner));
+        inner *= r->factor[i];
+    }
+    b->loop_ext[r->parts[0]] = ceil_div(ext, inner);
+}
+
+static void fuse_extents(builder *b, const tc_rel *r) {
+    int64_t ext = 1;
+    for (int i = 0; i < r->n; i++)
+        ext *= b->loop_ext[r->parts[i]];
+    b->loop_ext[r->whole] = ext;
+}
+
+static void leaf_extents(builder *b, nest *n) {
+    for (int i = 0; i < n->nroot; i++)
+        b->loop_ext[n->st->root[i]] = n->ext[i];
+    for (int i = 0; i < n->st->nrel; i++) {
+        const tc_rel *r = &n->st->rel[i];
+        if (r->kind == TC_REL_SPLIT)
+            split_extents(b, r);
+        else
+            fuse_extents(b, r);
+    }
+}
+
+static void leaf_vars(builder *b, nest *n) {
+    for (int i = 0; i < n->st->nleaf; i++) {
+        tc_loop l = n->st->leaf[i];
+        if (b->loop_ext[l] == 1) {
+            b->loop_val[l] = tc_i64(b->c, 0);
+            continue;
+        }
+        n->var[i] = tc_var_new(b->c, b->s->loops[l].name);
+        b->loop_val[l] = tc_varx(b->c, n->var[i]);
+        tc_env_set(b->env, n->var[i], (tc_ival){0, b->loop_ext[l] - 1});
+    }
+}
+
+static void add_guard(builder *b, nest *n, const tc_expr *cond) {
+    cond = tc_te_simplify(b->c, cond, b->env);
+    if (tc_is_int(cond, 1))
+        return;
+    for (size_t i = 0; i < n->guards.len; i++)
+        if (n->guards.data[i].cond == cond)
+            return;
+    nest_guard g = {.cond = cond};
+    for (int i = 0; i < n->st->nleaf; i++)
+        if (n->var[i] && tc_expr_uses_var(cond, n->var[i])) {
+            g.depth = i + 1;
+            g.reduce |= b->s->loops[n->st->leaf[i]].reduce;
+        }
+    tc_push(&n->guards, g);
+}
+
+static void split_value(builder *b, nest *n, const tc_rel *r) {
+    tc_ctx *c = b->c;
+    const tc_expr *v = b->loop_val[r->parts[0]];
+    int64_t span = b->loop_ext[r->parts[0]] - 1;
+    for (int i = 1; i < r->n; i++) {
+        v = tc_add(c, tc_mul(c, v, tc_i64(c, r->factor[i])), b->loop_val[r->parts[i]]);
+        span = span * r->factor[i] + b->loop_ext[r->parts[i]] - 1;
+    }
+    v = tc_te_simplify(c, v, b->env);
+    b->loop_val[r->whole] = v;
+    if (span >= b->loop_ext[r->whole])
+        add_guard(b, n, tc_bin(c, TC_OP_LT, v, tc_i64(c, b->loop_ext[r->whole])));
+}
+
+static void fuse_values(builder *b, const tc_rel *r) {
+    tc_ctx *c = b->c;
+    const tc_expr *rest = b->loop_val[r->whole];
+    for (int i = r->n - 1; i > 0; i--) {
+        const tc_expr *ext = tc_i64(c, b->loop_ext[r->parts[i]]);
+        b->loop_val[r->parts[i]] = tc_te_simplify(c, tc_mod(c, rest, ext), b->env);
+        rest = tc_te_simplify(c, tc_div(c, rest, ext), b->env);
+    }
+    b->loop_val[r->parts[0]] = rest;
+}
+
+/* From the leaves back to the root axes. */
+static void loop_values(builder *b, nest *n) {
+    for (int i = n->st->nrel - 1; i >= 0; i--) {
+        const tc_rel *r = &n->st->rel[i];
+        if (r->kind == TC_REL_SPLIT)
+            split_value(b, n, r);
+        else
+            fuse_values(b, r);
+    }
+}
+
+/* Regions may reach past the tensor: no coordinate out there is computed, because its operands may not exist. */
+static void shape_guards(builder *b, nest *n, int d) {
+    tc_ctx *c = b->c;
+    int64_t shape = n->st->op->axes[d].extent;
+    tc_ival m = tc_te_bounds(n->min[d], b->env);
+    if (m.lo < 0)
+        add_guard(b, n, tc_bin(c, TC_OP_GE, n->value[d], tc_i64(c, 0)));
+    if (m.hi > shape - n->ext[d])
+        add_guard(b, n, tc_bin(c, TC_OP_LT, n->value[d], tc_i64(c, shape)));
+}
+
+static void root_values(builder *b, nest *n) {
+    for (int i = 0; i < n->nroot; i++) {
+        n->local[i] = b->loop_val[n->st->root[i]];
+        n->value[i] = n->local[i];
+        if (tc_is_int(n->min[i], 0))
+            continue;
+        n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->min[i], n->local[i]), b->env);
+        shape_guards(b, n, i);
+    }
+}
+
+static void note_read(const tc_expr *e, void *user) {
+    if (e->op != TC_OP_READ)
+        return;
+    builder *b = ((void **)user)[0];
+    const nest *n = ((void **)user)[1];
+    int o;
+    tc_push(&b->reads, ((read_ref){e, n->id, stage_of_tensor(b, e->u.tensor, &o)}));
+}
+
+static void make_body(builder *b, nest *n) {
+    const tc_compute *op = n->st->op;
+    const tc_var **vars = TC_NEW_N(tc_ctx_arena(b->c), const tc_var *, n->nroot);
+    for (int i = 0; i < n->nroot; i++)
+        vars[i] = i < op->naxis ? op->axes[i].var : op->raxes[i - op->naxis].var;
+    void *user[] = {b, n};
+    for (int o = 0; o < op->nout; o++) {
+        n->body[o] = tc_te_simplify(b->c, tc_expr_subst(b->c, op->body[o], n->nroot, vars, n->value), b->env);
+        tc_expr_walk(n->body[o], note_read, user);
+    }
+}
+
+static tc_for_kind kind_of(tc_anno a) {
+    switch (a) {
+    case TC_ANNO_NONE:
+        return TC_FOR_SERIAL;
+    case TC_ANNO_VECTORIZE:
+        return TC_FOR_VECTOR;
+    case TC_ANNO_UNROLL:
+        return TC_FOR_UNROLL;
+    case TC_ANNO_PARALLEL:
+        return TC_FOR_PARALLEL;
+    }
+    return TC_FOR_SERIAL;
+}
+
+static void leaf_kinds(builder *b, nest *n) {
+    n->first_reduce = n->st->nleaf;
+    for (int i = n->st->nleaf - 1; i >= 0; i--) {
+        const tc_loop_info *l = &b->s->loops[n->st->leaf[i]];
+        n->kind[i] = kind_of(l->anno);
+        if (!l->reduce || b->loop_ext[n->st->leaf[i]] == 1)
+            continue;
+        n->reduces = n->st->op->reducer != TC_RED_NONE;
+        n->first_reduce = i;
+    }
+}
+
+void nest_finish(builder *b, nest *n) {
+    leaf_extents(b, n);
+    leaf_kinds(b, n);
+    leaf_vars(b, n);
+    loop_values(b, n);
+    root_values(b, n);
+    make_body(b, n);
+}

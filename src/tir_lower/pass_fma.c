@@ -1,0 +1,43 @@
+/* FMA: a product that is added to becomes a fused multiply-add.
+ *
+ *     acc + X * W   =>   fma(X, W, acc)            x * y - z   =>   fma(x, y, -0.0 - z)            z - x * y   =>   fma(-0.0 - x, y, z)
+ *
+ * f32 and f64 only: narrower floats round every operation to their own type. Of two products the left one is fused, so that a chain of
+ * additions keeps its order. Needs: the machine has fma, else nothing is done. */
+#include "tir_lower/pass_int.h"
+
+static bool is_product(const tc_expr *e) {
+    return e->op == TC_OP_MUL;
+}
+
+static const tc_expr *negated(tc_ctx *c, const tc_expr *e) {
+    return tc_sub(c, tc_bcast(c, tc_float(c, e->dtype, -0.0), e->lanes), e);
+}
+
+static const tc_expr *fuse(tc_ctx *c, const tc_expr *e, void *user) {
+    (void)user;
+    if ((e->dtype != TC_F32 && e->dtype != TC_F64) || (e->op != TC_OP_ADD && e->op != TC_OP_SUB))
+        return e;
+    const tc_expr *a = e->args[0], *b = e->args[1];
+    if (e->op == TC_OP_SUB) {
+        if (is_product(a))
+            return tc_fma(c, a->args[0], a->args[1], negated(c, b));
+        return is_product(b) ? tc_fma(c, negated(c, b->args[0]), b->args[1], a) : e;
+    }
+    if (is_product(a))
+        return tc_fma(c, a->args[0], a->args[1], b);
+    return is_product(b) ? tc_fma(c, b->args[0], b->args[1], a) : e;
+}
+
+static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
+    if (s->kind != TC_STMT_STORE)
+        return tir_map_children(c, s, walk, user);
+    const tc_expr *value = tc_expr_map(c, s->u.store.value, fuse, NULL);
+    return value == s->u.store.value ? s : tc_tir_store(c, s->u.store.buffer, s->u.store.index, value, s->u.store.mask);
+}
+
+tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
+    (void)err;
+    *out = tir_with_body(c, in, m->fma && in->body ? walk(c, in->body, NULL) : in->body);
+    return TC_OK;
+}

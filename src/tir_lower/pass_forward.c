@@ -1,0 +1,352 @@
+/* Forwarding: the second half of promotion.
+ *
+ *     D[x] = 0;  R = D[x];  for k { R = R + .. };  D[x] = R;  Y[x] = f(D[x])
+ *  => R = 0;  for k { R = R + .. };  Y[x] = f(R)                     # D is gone if it was private
+ *
+ * Forwards over straight-line code: what a store put at an index (an immediate, or a register's value) replaces a load of it. A store that
+ * another one to the same place follows, with no load between them, is dropped; so are private buffers that nobody loads.
+ * Only immediates and registers travel: a longer expression would be computed twice, or read memory that has changed since. */
+#include "tir_lower/pass_int.h"
+
+#include <assert.h>
+
+enum { WINDOW = 64 }; /* stores remembered; a register tile has fewer */
+
+typedef struct known {
+    const tc_buffer *buffer;
+    const tc_expr *index, *mask, *value;
+} known;
+
+typedef struct window {
+    int n;
+    known k[WINDOW];
+} window;
+
+typedef struct forwarder {
+    tc_ctx *c;
+    const tc_env *env;
+    tc_map places; /* index -> tir_place */
+    window w;
+    tir_memo memo;
+    tc_map loaded; /* buffers that some load reads */
+} forwarder;
+
+static const tir_place *place(forwarder *f, const tc_expr *index) {
+    uintptr_t *p = tc_map_get(&f->places, index->id);
+    if (p)
+        return (const tir_place *)*p;
+    tir_place *r = TC_NEW(tc_ctx_arena(f->c), tir_place);
+    *r = tir_place_of(f->c, f->env, index);
+    tc_map_put(&f->places, index->id, (uintptr_t)r);
+    return r;
+}
+
+static bool apart(forwarder *f, const tc_expr *a, const tc_expr *b) {
+    return a != b && tir_places_disjoint(place(f, a), place(f, b));
+}
+
+static void drop(forwarder *f, int i) {
+    f->w.k[i] = f->w.k[--f->w.n];
+    tir_memo_clear(&f->memo);
+}
+
+/* ---- store to load ---- */
+
+/* A store to b[index] (NULL: anywhere in b) makes what is known of it, or of values read from it, stale. */
+static void kill_store(forwarder *f, const tc_buffer *b, const tc_expr *index) {
+    for (int i = f->w.n; i-- > 0;) {
+        const known *k = &f->w.k[i];
+        bool target = k->buffer == b && (!index || !apart(f, k->index, index));
+        bool source = k->value->op == TC_OP_LOAD && k->value->u.buffer == b && (!index || !apart(f, k->value->args[0], index));
+        if (target || source)
+            drop(f, i);
+    }
+}
+
+static void kill_inside(forwarder *f, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n && f->w.n; i++)
+            kill_inside(f, s->u.seq.s[i]);
+        return;
+    case TC_STMT_FOR:
+        kill_inside(f, s->u.loop.body);
+        return;
+    case TC_STMT_IF:
+        kill_inside(f, s->u.cond.then);
+        if (s->u.cond.otherwise)
+            kill_inside(f, s->u.cond.otherwise);
+        return;
+    case TC_STMT_STORE:
+        kill_store(f, s->u.store.buffer, NULL);
+        return;
+    case TC_STMT_ALLOC:
+        kill_inside(f, s->u.alloc.body);
+        return;
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+static const tc_expr *forward_expr(forwarder *f, const tc_expr *e) {
+    if (!e || e->nargs == 0 || f->w.n == 0)
+        return e;
+    const tc_expr *r = tir_memo_get(&f->memo, e), *args[4];
+    if (r)
+        return r;
+    bool changed = false;
+    assert(e->nargs <= 4);
+    for (int i = 0; i < e->nargs; i++) {
+        args[i] = forward_expr(f, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    r = changed ? tc_with_args(f->c, e, args) : e;
+    if (e->op == TC_OP_LOAD)
+        for (int i = 0; i < f->w.n; i++) {
+            const known *k = &f->w.k[i];
+            if (k->buffer == e->u.buffer && k->index == e->args[0] && k->mask == (e->nargs > 1 ? e->args[1] : NULL))
+                r = k->value;
+        }
+    tir_memo_put(&f->memo, e, r);
+    return r;
+}
+
+static bool travels(const tc_expr *e) {
+    if (e->op == TC_OP_BCAST)
+        e = e->args[0];
+    return e->op == TC_OP_INT || e->op == TC_OP_FLOAT || (e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG);
+}
+
+static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user);
+
+static const tc_stmt *forward_store(forwarder *f, const tc_stmt *s) {
+    const tc_buffer *b = s->u.store.buffer;
+    const tc_expr *index = forward_expr(f, s->u.store.index), *value = forward_expr(f, s->u.store.value);
+    const tc_expr *mask = forward_expr(f, s->u.store.mask);
+    kill_store(f, b, index);
+    bool self = value->op == TC_OP_LOAD && value->u.buffer == b;
+    if (travels(value) && !self) {
+        if (f->w.n == WINDOW)
+            drop(f, 0);
+        f->w.k[f->w.n++] = (known){b, index, mask, value};
+        tir_memo_clear(&f->memo);
+    }
+    return index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask ? s
+                                                                                            : tc_tir_store(f->c, b, index, value, mask);
+}
+
+static void forget_registers(forwarder *f) {
+    for (int i = f->w.n; i-- > 0;)
+        if (f->w.k[i].value->op == TC_OP_LOAD)
+            drop(f, i);
+}
+
+/* A part that runs any number of times, or not at all: only what it leaves alone is known in it and after it. Other threads know no
+ * registers of ours. */
+static const tc_stmt *forward_apart(forwarder *f, const tc_stmt *s, bool threads) {
+    window before = f->w;
+    if (threads)
+        forget_registers(f);
+    s = forward(f->c, s, f);
+    f->w = before;
+    tir_memo_clear(&f->memo);
+    return s;
+}
+
+static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user) {
+    forwarder *f = user;
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return tir_map_children(c, s, forward, f);
+    case TC_STMT_ALLOC: {
+        const tc_stmt *r = tir_map_children(c, s, forward, f);
+        kill_store(f, s->u.alloc.buffer, NULL); /* it ends here */
+        return r;
+    }
+    case TC_STMT_STORE:
+        return forward_store(f, s);
+    case TC_STMT_FOR: {
+        kill_inside(f, s);
+        const tc_stmt *body = forward_apart(f, s->u.loop.body, s->u.loop.kind == TC_FOR_PARALLEL);
+        return tc_tir_for(c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
+    }
+    case TC_STMT_IF: {
+        const tc_expr *cond = forward_expr(f, s->u.cond.cond);
+        const tc_stmt *t = forward_apart(f, s->u.cond.then, false);
+        const tc_stmt *o = s->u.cond.otherwise ? forward_apart(f, s->u.cond.otherwise, false) : NULL;
+        kill_inside(f, s);
+        return tc_tir_if(c, cond, s->u.cond.guard, t, o);
+    }
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}
+
+/* ---- dead stores: the same window, filled from the end ---- */
+
+static void kill_load(const tc_expr *e, void *user) {
+    forwarder *f = user;
+    if (e->op != TC_OP_LOAD)
+        return;
+    for (int i = f->w.n; i-- > 0;)
+        if (f->w.k[i].buffer == e->u.buffer && !apart(f, f->w.k[i].index, e->args[0]))
+            drop(f, i);
+}
+
+static void kill_loads(forwarder *f, const tc_expr *e) {
+    if (e && e->nargs && f->w.n)
+        tc_expr_walk(e, kill_load, f);
+}
+
+static void kill_loads_inside(forwarder *f, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n && f->w.n; i++)
+            kill_loads_inside(f, s->u.seq.s[i]);
+        return;
+    case TC_STMT_FOR:
+        kill_loads(f, s->u.loop.extent);
+        kill_loads_inside(f, s->u.loop.body);
+        return;
+    case TC_STMT_IF:
+        kill_loads(f, s->u.cond.cond);
+        kill_loads_inside(f, s->u.cond.then);
+        if (s->u.cond.otherwise)
+            kill_loads_inside(f, s->u.cond.otherwise);
+        return;
+    case TC_STMT_STORE:
+        kill_loads(f, s->u.store.index);
+        kill_loads(f, s->u.store.value);
+        kill_loads(f, s->u.store.mask);
+        return;
+    case TC_STMT_ALLOC:
+        kill_loads_inside(f, s->u.alloc.body);
+        return;
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+static const tc_stmt *bury(forwarder *f, const tc_stmt *s);
+
+static const tc_stmt *bury_store(forwarder *f, const tc_stmt *s) {
+    const tc_buffer *b = s->u.store.buffer;
+    for (int i = 0; i < f->w.n; i++) {
+        const known *k = &f->w.k[i];
+        if (k->buffer == b && k->index == s->u.store.index && (!k->mask || k->mask == s->u.store.mask))
+            return NULL;
+    }
+    if (f->w.n == WINDOW)
+        drop(f, 0);
+    f->w.k[f->w.n++] = (known){b, s->u.store.index, s->u.store.mask, NULL};
+    kill_loads_inside(f, s);
+    return s;
+}
+
+static const tc_stmt *bury_apart(forwarder *f, const tc_stmt *s) {
+    if (!s)
+        return NULL;
+    window before = f->w;
+    f->w.n = 0;
+    s = bury(f, s);
+    f->w = before;
+    return s;
+}
+
+static const tc_stmt *bury(forwarder *f, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ: {
+        const tc_stmt **out = TC_NEW_N(tc_ctx_arena(f->c), const tc_stmt *, s->u.seq.n);
+        for (int i = s->u.seq.n; i-- > 0;)
+            out[i] = bury(f, s->u.seq.s[i]);
+        return tc_tir_seq(f->c, s->u.seq.n, out);
+    }
+    case TC_STMT_ALLOC:
+        return tc_tir_alloc(f->c, s->u.alloc.buffer, bury(f, s->u.alloc.body));
+    case TC_STMT_STORE:
+        return bury_store(f, s);
+    case TC_STMT_FOR: {
+        const tc_stmt *body = bury_apart(f, s->u.loop.body);
+        kill_loads_inside(f, s);
+        return tc_tir_for(f->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
+    }
+    case TC_STMT_IF: {
+        const tc_stmt *t = bury_apart(f, s->u.cond.then), *o = bury_apart(f, s->u.cond.otherwise);
+        kill_loads_inside(f, s);
+        return tc_tir_if(f->c, s->u.cond.cond, s->u.cond.guard, t, o);
+    }
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}
+
+/* ---- dead buffers ---- */
+
+static void note_load(const tc_expr *e, void *user) {
+    tc_map *loaded = user;
+    if (e->op == TC_OP_LOAD)
+        tc_map_put(loaded, e->u.buffer->id, 1);
+}
+
+static void note_loads(tc_map *loaded, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            note_loads(loaded, s->u.seq.s[i]);
+        return;
+    case TC_STMT_FOR:
+        tc_expr_walk(s->u.loop.extent, note_load, loaded);
+        note_loads(loaded, s->u.loop.body);
+        return;
+    case TC_STMT_IF:
+        tc_expr_walk(s->u.cond.cond, note_load, loaded);
+        note_loads(loaded, s->u.cond.then);
+        if (s->u.cond.otherwise)
+            note_loads(loaded, s->u.cond.otherwise);
+        return;
+    case TC_STMT_STORE:
+        tc_expr_walk(s->u.store.index, note_load, loaded);
+        tc_expr_walk(s->u.store.value, note_load, loaded);
+        if (s->u.store.mask)
+            tc_expr_walk(s->u.store.mask, note_load, loaded);
+        return;
+    case TC_STMT_ALLOC:
+        note_loads(loaded, s->u.alloc.body);
+        return;
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+static const tc_stmt *drop_unread(tc_ctx *c, const tc_stmt *s, void *user) {
+    forwarder *f = user;
+    if (s->kind == TC_STMT_STORE)
+        return s->u.store.buffer->scope == TC_BUF_PARAM || tc_map_get(&f->loaded, s->u.store.buffer->id) ? s : NULL;
+    const tc_stmt *r = tir_map_children(c, s, drop_unread, user);
+    if (s->kind == TC_STMT_ALLOC && r && !tc_map_get(&f->loaded, s->u.alloc.buffer->id))
+        return r->kind == TC_STMT_ALLOC ? r->u.alloc.body : r;
+    return r;
+}
+
+const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body) {
+    forwarder *f = tc_xcalloc(1, sizeof *f);
+    f->c = c;
+    f->env = env;
+    body = forward(c, body, f);
+    f->w.n = 0;
+    if (body)
+        body = bury(f, body);
+    if (body) {
+        note_loads(&f->loaded, body);
+        body = drop_unread(c, body, f);
+    }
+    tc_map_free(&f->places);
+    tc_map_free(&f->loaded);
+    tir_memo_free(&f->memo);
+    free(f);
+    return body;
+}

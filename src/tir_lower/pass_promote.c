@@ -1,0 +1,512 @@
+/* Promote: accumulators become registers.
+ *
+ * (a) A private buffer whose every access is at a constant index:
+ *
+ *     alloc acc f32[384] { acc[ramp(0, 1, 16)] = 0 ...  for k { acc[ramp(0, 1, 16)] = acc[ramp(0, 1, 16)] + ... } ... }
+ *  => alloc acc f32[384] reg lanes 16 { the same: every acc[ramp(16*n, 1, 16)] is a value }
+ *
+ * (b) Elements of any buffer that a loop updates in place, at indices which do not depend on the loop:
+ *
+ *     for k { C[x] = C[x] + f(k) }
+ *  => alloc R reg { R[0] = C[x]  for k { R[0] = R[0] + f(k) }  C[x] = R[0] ... the statements after the loop }
+ *
+ * over as many nested loops as allow it. What follows is forwarded (pass_forward.c): an initial constant goes to R directly, a consumer
+ * reads R, and stores that nothing reads any more are dropped.
+ *
+ * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask of a
+ * register's stores is dropped if all its accesses have it, since lanes outside are never seen; otherwise it becomes a select. Slots of
+ * different width go to different buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
+ *
+ * Needs: TC_NO_VECTOR (indices are what they will be). Gives: TC_REGISTERS. Keeps: order of reduction. */
+#include "tir_lower/pass_int.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum { MAX_SLOTS = 256 };
+
+typedef struct slot {
+    const tc_expr *index, *mask;
+    const tc_buffer *buffer;
+    tir_place at;
+    int active;     /* lanes that any access touches */
+    bool mixed;     /* accessed under different masks */
+    bool read_first, stored, masked_first;
+    tc_buffer *reg; /* where it went, and which element */
+    const tc_expr *reg_index;
+} slot;
+
+/* Accesses of the candidate buffers in one scope. */
+typedef struct scan {
+    tc_map slots;  /* (buffer, index) -> position in list */
+    tc_map stored; /* buffer -> 1 + (accesses must not be promoted) */
+    TC_VEC(slot) list;
+    tc_map bound;  /* variables of loops inside */
+    tir_memo seen; /* expressions whose loads are noted */
+    int under;     /* conditional depth: not certain to run */
+    bool constant; /* (a): only constant indices will do, and a condition is no obstacle */
+} scan;
+
+typedef struct promoter {
+    tc_ctx *c;
+    const tc_machine *m;
+    tir_names *names;
+    tc_env *env;
+    tir_memo memo;
+    const scan *active; /* while rewriting */
+    int free_regs;
+    bool changed; /* (b) happened: forwarding is worth while */
+} promoter;
+
+static const tc_stmt *walk(promoter *k, const tc_stmt *s);
+
+/* ---- places ---- */
+
+tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index) {
+    tir_place p = {.span = index->lanes};
+    const tc_expr *base = index;
+    if (index->op == TC_OP_RAMP)
+        base = tc_is_int(index->args[1], 1) ? index->args[0] : NULL;
+    else if (index->lanes > 1)
+        base = NULL;
+    if (base && tc_te_affine(c, base, env, &p.base)) {
+        p.known = true;
+        p.at = p.base.c;
+        p.base.c = 0;
+    }
+    return p;
+}
+
+bool tir_places_disjoint(const tir_place *a, const tir_place *b) {
+    if (!a->known || !b->known || a->base.n != b->base.n)
+        return false;
+    for (int i = 0; i < a->base.n; i++)
+        if (a->base.term[i].atom != b->base.term[i].atom || a->base.term[i].coef != b->base.term[i].coef)
+            return false;
+    return a->at + a->span <= b->at || b->at + b->span <= a->at;
+}
+
+/* Lanes that a constant mask `ramp(0, 1, n) < bcast(r)` leaves on. */
+static int active_lanes(const tc_expr *index, const tc_expr *mask) {
+    if (!mask || mask->op != TC_OP_LT || mask->args[0]->op != TC_OP_RAMP || mask->args[1]->op != TC_OP_BCAST)
+        return index->lanes;
+    const tc_expr *ramp = mask->args[0], *limit = mask->args[1]->args[0];
+    if (!tc_is_int(ramp->args[0], 0) || !tc_is_int(ramp->args[1], 1) || limit->op != TC_OP_INT)
+        return index->lanes;
+    return (int)TC_MAX(1, TC_MIN(limit->u.i, index->lanes));
+}
+
+/* ---- scanning ---- */
+
+static void refuse(scan *k, const tc_buffer *b) {
+    tc_map_put(&k->stored, b->id, 2);
+}
+
+static uint64_t slot_key(const tc_buffer *b, const tc_expr *index) {
+    return (uint64_t)b->id << 32 | index->id;
+}
+
+static bool constant_index(const tc_expr *e) {
+    return e->op == TC_OP_INT || (e->op == TC_OP_RAMP && e->args[0]->op == TC_OP_INT && tc_is_int(e->args[1], 1));
+}
+
+static void access(scan *k, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, bool store) {
+    uintptr_t *state = tc_map_get(&k->stored, b->id);
+    if (!state || *state == 2)
+        return;
+    if (k->constant ? !constant_index(index) || k->under : k->under > 0) {
+        refuse(k, b);
+        return;
+    }
+    uintptr_t *at = tc_map_get(&k->slots, slot_key(b, index));
+    if (!at) {
+        if (k->list.len == MAX_SLOTS) {
+            refuse(k, b);
+            return;
+        }
+        tc_map_put(&k->slots, slot_key(b, index), k->list.len);
+        tc_push(&k->list, ((slot){.index = index, .mask = mask, .buffer = b, .read_first = !store, .masked_first = mask != NULL}));
+        at = tc_map_get(&k->slots, slot_key(b, index));
+    }
+    slot *s = &k->list.data[*at];
+    s->mixed |= s->mask != mask;
+    s->stored |= store;
+    s->active = TC_MAX(s->active, active_lanes(index, mask));
+}
+
+static void scan_expr(scan *k, const tc_expr *e) {
+    if (!e || e->nargs == 0 || tir_memo_get(&k->seen, e))
+        return;
+    tir_memo_put(&k->seen, e, e);
+    for (int i = 0; i < e->nargs; i++)
+        scan_expr(k, e->args[i]);
+    if (e->op == TC_OP_LOAD)
+        access(k, e->u.buffer, e->args[0], e->nargs > 1 ? e->args[1] : NULL, false);
+}
+
+/* Visits everything in order of execution. `env` only to tell whether inner loops run at least once. */
+static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            scan_stmt(k, s->u.seq.s[i], env);
+        return;
+    case TC_STMT_FOR: {
+        bool maybe = k->constant ? s->u.loop.kind == TC_FOR_PARALLEL
+                                 : s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, env).lo < 1;
+        tc_env_set(env, s->u.loop.var, tir_loop_range(s->u.loop.extent, env));
+        tc_map_put(&k->bound, s->u.loop.var->id, 1);
+        if (s->u.loop.kind == TC_FOR_PARALLEL)
+            tir_memo_clear(&k->seen); /* a register cannot be used by other threads, whatever was loaded before */
+        k->under += maybe;
+        scan_stmt(k, s->u.loop.body, env);
+        k->under -= maybe;
+        return;
+    }
+    case TC_STMT_IF:
+        scan_expr(k, s->u.cond.cond);
+        k->under += !k->constant;
+        scan_stmt(k, s->u.cond.then, env);
+        if (s->u.cond.otherwise)
+            scan_stmt(k, s->u.cond.otherwise, env);
+        k->under -= !k->constant;
+        return;
+    case TC_STMT_STORE:
+        scan_expr(k, s->u.store.index);
+        scan_expr(k, s->u.store.value);
+        scan_expr(k, s->u.store.mask);
+        access(k, s->u.store.buffer, s->u.store.index, s->u.store.mask, true);
+        return;
+    case TC_STMT_ALLOC:
+        scan_stmt(k, s->u.alloc.body, env);
+        return;
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+static void note_stored(tc_map *stored, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            note_stored(stored, s->u.seq.s[i]);
+        return;
+    case TC_STMT_FOR:
+        note_stored(stored, s->u.loop.body);
+        return;
+    case TC_STMT_IF:
+        note_stored(stored, s->u.cond.then);
+        if (s->u.cond.otherwise)
+            note_stored(stored, s->u.cond.otherwise);
+        return;
+    case TC_STMT_STORE:
+        if (s->u.store.buffer->scope != TC_BUF_REG && !tc_map_get(stored, s->u.store.buffer->id))
+            tc_map_put(stored, s->u.store.buffer->id, 1);
+        return;
+    case TC_STMT_ALLOC:
+        note_stored(stored, s->u.alloc.body);
+        tc_map_put(stored, s->u.alloc.buffer->id, 2); /* (b): it does not live outside the loop */
+        return;
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+static void scan_free(scan *k) {
+    tc_map_free(&k->slots);
+    tc_map_free(&k->stored);
+    tc_map_free(&k->bound);
+    tc_vec_free(&k->list);
+    tir_memo_free(&k->seen);
+}
+
+/* ---- choosing ---- */
+
+typedef struct bound_check {
+    const tc_map *bound;
+    bool uses;
+} bound_check;
+
+static void check_bound(const tc_expr *e, void *user) {
+    bound_check *k = user;
+    k->uses |= (e->op == TC_OP_VAR && tc_map_get(k->bound, e->u.var->id)) || e->op == TC_OP_LOAD;
+}
+
+static bool invariant(const scan *k, const tc_expr *e) {
+    bound_check b = {&k->bound, false};
+    if (e)
+        tc_expr_walk(e, check_bound, &b);
+    return !b.uses;
+}
+
+/* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails. */
+static int admissible(promoter *k, scan *sc, const tc_buffer *b) {
+    int regs = 0;
+    for (size_t i = 0; i < sc->list.len; i++) {
+        slot *s = &sc->list.data[i];
+        if (s->buffer != b)
+            continue;
+        s->at = tir_place_of(k->c, k->env, s->index);
+        s->at.span = s->active;
+        if (!s->at.known || (!sc->constant && (s->mixed || !invariant(sc, s->index) || !invariant(sc, s->mask))))
+            return 0;
+        for (size_t j = 0; j < i; j++)
+            if (sc->list.data[j].buffer == b && !tir_places_disjoint(&s->at, &sc->list.data[j].at))
+                return 0;
+        if (sc->constant || s->stored)
+            regs += TC_MAX(1, s->index->lanes * tc_dtype_bytes(b->dtype) / k->m->vector_bytes);
+    }
+    return regs;
+}
+
+/* Gives the slots of b registers: one buffer for each width. */
+static void assign(promoter *k, scan *sc, const tc_buffer *b, const tc_buffer **made, int *nmade) {
+    for (size_t i = 0; i < sc->list.len; i++) {
+        slot *s = &sc->list.data[i];
+        if (s->buffer != b || !(sc->constant || s->stored))
+            continue;
+        for (size_t j = 0; !s->reg && j < i; j++)
+            if (sc->list.data[j].buffer == b && sc->list.data[j].reg && sc->list.data[j].reg->reg_lanes == s->index->lanes)
+                s->reg = sc->list.data[j].reg;
+        if (!s->reg) {
+            s->reg = tir_fresh_buffer(k->c, k->names, b);
+            if (sc->constant && *nmade == 0)
+                s->reg->name = b->name; /* b itself goes */
+            s->reg->scope = TC_BUF_REG;
+            s->reg->param = -1;
+            s->reg->local = true;
+            s->reg->reg_lanes = s->index->lanes;
+            s->reg->size = 0;
+            s->reg->tensor = sc->constant ? b->tensor : NULL;
+            made[(*nmade)++] = s->reg;
+        }
+        const tc_expr *at = tc_i64(k->c, s->reg->size);
+        s->reg_index = s->index->lanes == 1 ? at : tc_ramp(k->c, at, tc_i64(k->c, 1), s->index->lanes);
+        s->reg->size += s->index->lanes;
+    }
+}
+
+/* ---- rewriting ---- */
+
+static const slot *slot_of(const promoter *k, const tc_buffer *b, const tc_expr *index) {
+    const uintptr_t *at = tc_map_get(&k->active->slots, slot_key(b, index));
+    const slot *s = at ? &k->active->list.data[*at] : NULL;
+    return s && s->reg ? s : NULL;
+}
+
+static const tc_expr *load_slot(promoter *k, const slot *s) {
+    return tc_load(k->c, s->reg, s->buffer->dtype, s->reg_index, NULL);
+}
+
+static const tc_expr *rewrite_expr(promoter *k, const tc_expr *e) {
+    if (!e || e->nargs == 0)
+        return e;
+    const tc_expr *r = tir_memo_get(&k->memo, e), *args[4];
+    if (r)
+        return r;
+    const slot *s = e->op == TC_OP_LOAD ? slot_of(k, e->u.buffer, e->args[0]) : NULL;
+    bool changed = false;
+    assert(e->nargs <= 4);
+    for (int i = 0; !s && i < e->nargs; i++) {
+        args[i] = rewrite_expr(k, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    r = s ? load_slot(k, s) : changed ? tc_with_args(k->c, e, args) : e;
+    tir_memo_put(&k->memo, e, r);
+    return r;
+}
+
+static const tc_stmt *rewrite_store(promoter *k, const tc_stmt *s) {
+    const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
+    const tc_expr *value = rewrite_expr(k, s->u.store.value), *mask = rewrite_expr(k, s->u.store.mask);
+    if (!to)
+        return tc_tir_store(k->c, s->u.store.buffer, rewrite_expr(k, s->u.store.index), value, mask);
+    if (mask && to->mixed)
+        value = tc_select(k->c, mask, value, load_slot(k, to));
+    return tc_tir_store(k->c, to->reg, to->reg_index, value, NULL);
+}
+
+static const tc_stmt *rewrite(tc_ctx *c, const tc_stmt *s, void *user) {
+    promoter *k = user;
+    if (s->kind == TC_STMT_STORE)
+        return rewrite_store(k, s);
+    if (s->kind == TC_STMT_IF)
+        s = tc_tir_if(c, rewrite_expr(k, s->u.cond.cond), s->u.cond.guard, s->u.cond.then, s->u.cond.otherwise);
+    return tir_map_children(c, s, rewrite, user);
+}
+
+static const tc_stmt *rewrite_all(promoter *k, const scan *sc, const tc_stmt *s) {
+    k->active = sc;
+    tir_memo_clear(&k->memo);
+    return rewrite(k->c, s, k);
+}
+
+static const tc_stmt *wrap_allocs(promoter *k, const tc_buffer *const *made, int n, const tc_stmt *body) {
+    for (int i = n; i-- > 0;)
+        body = tc_tir_alloc(k->c, made[i], body);
+    return body;
+}
+
+/* ---- (a) private buffers ---- */
+
+/* Selects need the register to have a value before the first store under a mask. */
+static const tc_stmt *clear_mixed(promoter *k, const scan *sc, const tc_stmt *body) {
+    TC_VEC(const tc_stmt *) seq = {0};
+    for (size_t i = 0; i < sc->list.len; i++) {
+        const slot *s = &sc->list.data[i];
+        if (!s->reg || !s->mixed || !s->masked_first)
+            continue;
+        const tc_expr *zero = tc_bcast(k->c, tc_imm(k->c, s->buffer->dtype, 0), s->index->lanes);
+        tc_push(&seq, tc_tir_store(k->c, s->reg, s->reg_index, zero, NULL));
+    }
+    tc_push(&seq, body);
+    body = tc_tir_seq(k->c, (int)seq.len, seq.data);
+    tc_vec_free(&seq);
+    return body;
+}
+
+static const tc_stmt *promote_alloc(promoter *k, const tc_stmt *s) {
+    const tc_buffer *b = s->u.alloc.buffer, *made[32];
+    if (b->scope == TC_BUF_REG || b->size > MAX_SLOTS * 64)
+        return NULL;
+    scan sc = {.constant = true};
+    tc_map_put(&sc.stored, b->id, 1);
+    scan_stmt(&sc, s->u.alloc.body, k->env);
+    int nmade = 0, regs = *tc_map_get(&sc.stored, b->id) == 1 ? admissible(k, &sc, b) : 0;
+    const tc_stmt *r = NULL;
+    if (regs > 0 && regs <= k->free_regs) {
+        assign(k, &sc, b, made, &nmade);
+        const tc_stmt *body = clear_mixed(k, &sc, rewrite_all(k, &sc, s->u.alloc.body));
+        k->free_regs -= regs;
+        r = wrap_allocs(k, made, nmade, walk(k, body));
+        k->free_regs += regs;
+    }
+    scan_free(&sc);
+    return r;
+}
+
+/* ---- (b) loops ---- */
+
+typedef struct promoted {
+    const tc_stmt *code; /* loads, the loop, stores */
+    const tc_buffer *made[32];
+    int nmade;
+} promoted;
+
+static const tc_stmt *transfers(promoter *k, const scan *sc, const tc_stmt *loop) {
+    TC_VEC(const tc_stmt *) seq = {0};
+    for (size_t i = 0; i < sc->list.len; i++) {
+        const slot *s = &sc->list.data[i];
+        if (s->reg && s->read_first)
+            tc_push(&seq, tc_tir_store(k->c, s->reg, s->reg_index, tc_load(k->c, s->buffer, s->buffer->dtype, s->index, s->mask), NULL));
+    }
+    tc_push(&seq, loop);
+    for (size_t i = 0; i < sc->list.len; i++) {
+        const slot *s = &sc->list.data[i];
+        if (s->reg)
+            tc_push(&seq, tc_tir_store(k->c, s->buffer, s->index, load_slot(k, s), s->mask));
+    }
+    const tc_stmt *r = tc_tir_seq(k->c, (int)seq.len, seq.data);
+    tc_vec_free(&seq);
+    return r;
+}
+
+/* Which buffers of a scanned loop get registers. Returns how many registers that takes. */
+static int choose_buffers(promoter *k, scan *sc, promoted *out) {
+    int used = 0;
+    for (size_t i = 0; i < sc->list.len; i++) {
+        const tc_buffer *b = sc->list.data[i].buffer;
+        if (*tc_map_get(&sc->stored, b->id) == 2)
+            continue;
+        int regs = out->nmade + 6 < (int)TC_LEN(out->made) ? admissible(k, sc, b) : 0;
+        if (regs > 0 && used + regs <= k->free_regs) {
+            assign(k, sc, b, out->made, &out->nmade);
+            used += regs;
+        }
+        refuse(sc, b); /* decided */
+    }
+    return used;
+}
+
+static const tc_stmt *walk_child(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    return walk(user, s);
+}
+
+/* False if nothing in the loop can be promoted. A loop that may not run at all would load what need not exist. */
+static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
+    if (s->kind != TC_STMT_FOR || s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, k->env).lo < 1)
+        return false;
+    scan sc = {0};
+    note_stored(&sc.stored, s->u.loop.body);
+    scan_stmt(&sc, s, k->env);
+    out->nmade = 0;
+    int used = choose_buffers(k, &sc, out);
+    if (out->nmade) {
+        k->free_regs -= used;
+        out->code = transfers(k, &sc, tir_map_children(k->c, rewrite_all(k, &sc, s), walk_child, k));
+        k->free_regs += used;
+        k->changed = true;
+    }
+    scan_free(&sc);
+    return out->nmade > 0;
+}
+
+/* A sequence. Registers of a promoted loop stay visible to what follows it. */
+static const tc_stmt *walk_seq(promoter *k, int n, const tc_stmt *const *s) {
+    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(k->c), const tc_stmt *, n + 1);
+    for (int i = 0; i < n; i++) {
+        promoted p;
+        if (!promote_loop(k, s[i], &p)) {
+            out[i] = walk(k, s[i]);
+            continue;
+        }
+        const tc_stmt *two[2] = {p.code, walk_seq(k, n - i - 1, s + i + 1)};
+        out[i] = wrap_allocs(k, p.made, p.nmade, tc_tir_seq(k->c, 2, two));
+        return tc_tir_seq(k->c, i + 1, out);
+    }
+    return tc_tir_seq(k->c, n, out);
+}
+
+static const tc_stmt *walk(promoter *k, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return walk_seq(k, s->u.seq.n, s->u.seq.s);
+    case TC_STMT_FOR: {
+        promoted p;
+        if (promote_loop(k, s, &p))
+            return wrap_allocs(k, p.made, p.nmade, p.code);
+        tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
+        return tir_map_children(k->c, s, walk_child, k);
+    }
+    case TC_STMT_ALLOC: {
+        const tc_stmt *r = promote_alloc(k, s);
+        return r ? r : tir_map_children(k->c, s, walk_child, k);
+    }
+    case TC_STMT_IF:
+        return tir_map_if(k->c, s, k->env, walk_child, k);
+    case TC_STMT_STORE:
+        return s;
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}
+
+tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
+    (void)err;
+    *out = tir_with_body(c, in, in->body);
+    if (!in->body)
+        return TC_OK;
+    tir_names names;
+    tir_names_init(&names, in);
+    promoter k = {.c = c, .m = m, .names = &names, .env = tc_env_new(), .free_regs = m->vector_regs};
+    (*out)->body = walk(&k, in->body);
+    if (k.changed)
+        (*out)->body = tir_forward_stores(c, k.env, (*out)->body);
+    tc_env_free(k.env);
+    tir_memo_free(&k.memo);
+    tir_names_free(&names);
+    return TC_OK;
+}

@@ -1,0 +1,158 @@
+/* Unroll: loops marked UNROLL become their iterations, one after the other.
+ *
+ *     for i < 2 unrolled { for j < 64 vectorized { A[64*i + j] = B[j] } }
+ *  => for j < 64 vectorized { A[j] = B[j] }  for j < 64 vectorized { A[j + 64] = B[j] }
+ *
+ * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and buffers
+ * of its own; expressions are simplified, guards that the copies decide vanish and the others settle again (pass_guards.c).
+ * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of execution. */
+#include "tir_lower/pass_int.h"
+
+#include <assert.h>
+
+enum { MAX_STORES = 16384 }; /* beyond it a candidate takes seconds to compile and no instruction cache holds it */
+
+typedef struct unroller {
+    tir_copier copy;
+    tc_env *env;
+    bool guards;    /* a guard remains somewhere */
+    bool in_vector; /* inside a VECTOR loop: vectorise normalises what it makes of the expressions */
+} unroller;
+
+static const tc_stmt *unroll(unroller *k, const tc_stmt *s);
+
+/* Outside of unrolled loops nothing is substituted, so nothing needs simplifying again. */
+static const tc_expr *unroll_expr(unroller *k, const tc_expr *e) {
+    const tc_expr *r = tir_copy_expr(&k->copy, e);
+    return r == e || !r || k->in_vector ? r : tc_te_simplify(k->copy.c, r, k->env);
+}
+
+static const tc_stmt *expand(unroller *k, const tc_stmt *s, int64_t n) {
+    tc_ctx *c = k->copy.c;
+    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, n);
+    bool outer = k->copy.fresh;
+    for (int64_t i = 0; i < n; i++) {
+        k->copy.fresh = outer || i > 0;
+        tir_bind(&k->copy, s->u.loop.var, tc_i64(c, i));
+        out[i] = unroll(k, s->u.loop.body);
+        tir_unbind(&k->copy);
+    }
+    k->copy.fresh = outer;
+    return tc_tir_seq(c, (int)n, out);
+}
+
+static const tc_stmt *unroll_for(unroller *k, const tc_stmt *s) {
+    tc_ctx *c = k->copy.c;
+    const tc_expr *extent = unroll_expr(k, s->u.loop.extent);
+    const tc_var *v = s->u.loop.var;
+    if (s->u.loop.kind == TC_FOR_UNROLL && extent->op == TC_OP_INT)
+        return expand(k, s, extent->u.i);
+    bool renamed = k->copy.fresh;
+    if (renamed) {
+        v = tc_var_new(c, v->name);
+        tir_bind(&k->copy, s->u.loop.var, tc_varx(c, v));
+    }
+    tc_env_set(k->env, v, tir_loop_range(extent, k->env));
+    bool in_vector = k->in_vector;
+    k->in_vector |= s->u.loop.kind == TC_FOR_VECTOR;
+    const tc_stmt *body = unroll(k, s->u.loop.body);
+    k->in_vector = in_vector;
+    if (renamed)
+        tir_unbind(&k->copy);
+    tc_for_kind kind = s->u.loop.kind == TC_FOR_UNROLL ? TC_FOR_SERIAL : s->u.loop.kind;
+    if (body == s->u.loop.body && kind == s->u.loop.kind && !renamed && extent == s->u.loop.extent)
+        return s;
+    return tc_tir_for(c, v, extent, kind, s->u.loop.reduce, body);
+}
+
+static const tc_stmt *unroll_if(unroller *k, const tc_stmt *s) {
+    const tc_expr *cond = unroll_expr(k, s->u.cond.cond);
+    int known = cond->op == TC_OP_INT ? cond->u.i != 0 : tc_te_decide(cond, k->env);
+    k->guards |= s->u.cond.guard && known < 0;
+    size_t mark = tir_suppose(k->env, cond, true);
+    const tc_stmt *t = known == 0 ? NULL : unroll(k, s->u.cond.then);
+    tc_env_undo(k->env, mark);
+    tir_suppose(k->env, cond, false);
+    const tc_stmt *o = known == 1 || !s->u.cond.otherwise ? NULL : unroll(k, s->u.cond.otherwise);
+    tc_env_undo(k->env, mark);
+    if (known >= 0)
+        return known ? t : o;
+    if (cond == s->u.cond.cond && t == s->u.cond.then && o == s->u.cond.otherwise)
+        return s;
+    return tc_tir_if(k->copy.c, cond, s->u.cond.guard, t, o);
+}
+
+static const tc_stmt *unroll_store(unroller *k, const tc_stmt *s) {
+    const tc_buffer *b = s->u.store.buffer;
+    for (size_t i = k->copy.bufs.len; i-- > 0;)
+        if (k->copy.bufs.data[i].from == b) {
+            b = k->copy.bufs.data[i].to;
+            break;
+        }
+    const tc_expr *index = unroll_expr(k, s->u.store.index), *value = unroll_expr(k, s->u.store.value);
+    const tc_expr *mask = unroll_expr(k, s->u.store.mask);
+    if (b == s->u.store.buffer && index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask)
+        return s;
+    return tc_tir_store(k->copy.c, b, index, value, mask);
+}
+
+static const tc_stmt *unroll_alloc(unroller *k, const tc_stmt *s) {
+    const tc_buffer *b = s->u.alloc.buffer;
+    bool renamed = k->copy.fresh;
+    if (renamed) {
+        b = tir_fresh_buffer(k->copy.c, k->copy.names, b);
+        tc_push(&k->copy.bufs, ((tir_rename){s->u.alloc.buffer, b}));
+        tir_memo_clear(&k->copy.memo);
+    }
+    const tc_stmt *body = unroll(k, s->u.alloc.body);
+    if (renamed) {
+        k->copy.bufs.len--;
+        tir_memo_clear(&k->copy.memo);
+    }
+    return body == s->u.alloc.body ? s : tc_tir_alloc(k->copy.c, b, body);
+}
+
+static const tc_stmt *unroll_child(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    return unroll(user, s);
+}
+
+static const tc_stmt *unroll(unroller *k, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return tir_map_children(k->copy.c, s, unroll_child, k);
+    case TC_STMT_FOR:
+        return unroll_for(k, s);
+    case TC_STMT_IF:
+        return unroll_if(k, s);
+    case TC_STMT_STORE:
+        return unroll_store(k, s);
+    case TC_STMT_ALLOC:
+        return unroll_alloc(k, s);
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}
+
+tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
+    *out = tir_with_body(c, in, in->body);
+    if (!in->body)
+        return TC_OK;
+    int64_t stores = tir_weight(in->body, TC_MAX(m->vector_bytes / 4, 1));
+    if (stores > MAX_STORES)
+        return tc_fail(err, TC_ILLEGAL, "unroll: %s would have %lld statements, at most %d are allowed; unroll or vectorize smaller loops",
+                       in->name, (long long)stores, MAX_STORES);
+    tir_names names;
+    tir_names_init(&names, in);
+    unroller k = {.copy = {.c = c, .names = &names}, .env = tc_env_new()};
+    const tc_stmt *body = unroll(&k, in->body);
+    if (body && k.guards)
+        body = tir_settle_guards(c, &names, k.env, body);
+    (*out)->body = body;
+    tc_env_free(k.env);
+    tir_copier_free(&k.copy);
+    tir_names_free(&names);
+    return TC_OK;
+}

@@ -1,0 +1,422 @@
+/* What the lowering passes share: see pass_int.h. */
+#include "tir_lower/pass_int.h"
+
+#include <assert.h>
+#include <string.h>
+
+tc_func *tir_with_body(tc_ctx *c, const tc_func *f, const tc_stmt *body) {
+    tc_func *r = tc_arena_dup(tc_ctx_arena(c), f, sizeof *f);
+    r->body = body;
+    return r;
+}
+
+/* ---- memo: open addressing; an epoch per slot makes clearing free ---- */
+
+struct tir_memo_slot {
+    uint32_t epoch;
+    const tc_expr *key, *value;
+};
+
+static uint32_t memo_find(const tir_memo *m, const tc_expr *key) {
+    uint32_t i = key->id * 2654435761u & (m->cap - 1);
+    while (m->slot[i].epoch == m->epoch && m->slot[i].key != key)
+        i = (i + 1) & (m->cap - 1);
+    return i;
+}
+
+const tc_expr *tir_memo_get(const tir_memo *m, const tc_expr *key) {
+    if (!m->used)
+        return NULL;
+    const struct tir_memo_slot *s = &m->slot[memo_find(m, key)];
+    return s->epoch == m->epoch ? s->value : NULL;
+}
+
+static void memo_grow(tir_memo *m) {
+    tir_memo old = *m;
+    m->cap = old.cap ? 4 * old.cap : 256;
+    m->slot = tc_xcalloc(m->cap, sizeof *m->slot);
+    m->epoch = 1;
+    for (uint32_t i = 0; i < old.cap; i++)
+        if (old.slot[i].epoch == old.epoch)
+            m->slot[memo_find(m, old.slot[i].key)] = (struct tir_memo_slot){1, old.slot[i].key, old.slot[i].value};
+    free(old.slot);
+}
+
+void tir_memo_put(tir_memo *m, const tc_expr *key, const tc_expr *value) {
+    if (2 * m->used >= m->cap)
+        memo_grow(m);
+    uint32_t i = memo_find(m, key);
+    m->used += m->slot[i].epoch != m->epoch;
+    m->slot[i] = (struct tir_memo_slot){m->epoch, key, value};
+}
+
+void tir_memo_clear(tir_memo *m) {
+    m->used = 0;
+    if (m->cap && ++m->epoch == 0) {
+        memset(m->slot, 0, m->cap * sizeof *m->slot);
+        m->epoch = 1;
+    }
+}
+
+void tir_memo_free(tir_memo *m) {
+    free(m->slot);
+    *m = (tir_memo){0};
+}
+
+/* ---- names ---- */
+
+static void collect_names(tc_map *used, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            collect_names(used, s->u.seq.s[i]);
+        return;
+    case TC_STMT_FOR:
+        collect_names(used, s->u.loop.body);
+        return;
+    case TC_STMT_IF:
+        collect_names(used, s->u.cond.then);
+        if (s->u.cond.otherwise)
+            collect_names(used, s->u.cond.otherwise);
+        return;
+    case TC_STMT_ALLOC:
+        tc_map_puts(used, s->u.alloc.buffer->name, 1);
+        collect_names(used, s->u.alloc.body);
+        return;
+    case TC_STMT_STORE:
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+void tir_names_init(tir_names *n, const tc_func *f) {
+    *n = (tir_names){0};
+    for (int i = 0; i < f->nparam; i++)
+        tc_map_puts(&n->used, f->params[i].buffer->name, 1);
+    if (f->body)
+        collect_names(&n->used, f->body);
+}
+
+void tir_names_free(tir_names *n) {
+    tc_map_free(&n->used);
+}
+
+/* D for D_2, where there is a D: copies of copies count on. */
+static const char *base_name(tc_arena *a, const tir_names *n, const char *name) {
+    const char *end = strrchr(name, '_');
+    if (!end || end == name || !end[1] || strspn(end + 1, "0123456789") != strlen(end + 1))
+        return name;
+    const char *base = tc_arena_strndup(a, name, (size_t)(end - name));
+    return tc_map_gets(&n->used, base) ? base : name;
+}
+
+tc_buffer *tir_fresh_buffer(tc_ctx *c, tir_names *n, const tc_buffer *b) {
+    tc_arena *a = tc_ctx_arena(c);
+    const char *base = base_name(a, n, b->name), *name = base;
+    uintptr_t *count = tc_map_gets(&n->used, base); /* the value counts copies made of this name */
+    for (uintptr_t i = count ? *count : 1; tc_map_gets(&n->used, name); i++)
+        name = tc_arena_printf(a, "%s_%d", base, (int)i);
+    if (count)
+        ++*count;
+    tc_map_puts(&n->used, name, 1);
+    tc_buffer *r = tc_arena_dup(a, b, sizeof *b);
+    r->name = name;
+    r->id = tc_ctx_next_id(c);
+    return r;
+}
+
+/* ---- copies ---- */
+
+void tir_bind(tir_copier *k, const tc_var *v, const tc_expr *to) {
+    tc_push(&k->vars, ((tir_binding){v, to}));
+    tir_memo_clear(&k->memo);
+}
+
+void tir_unbind(tir_copier *k) {
+    assert(k->vars.len);
+    k->vars.len--;
+    tir_memo_clear(&k->memo);
+}
+
+void tir_copier_free(tir_copier *k) {
+    tc_vec_free(&k->vars);
+    tc_vec_free(&k->bufs);
+    tir_memo_free(&k->memo);
+}
+
+static const tc_expr *copy_var(const tir_copier *k, const tc_expr *e) {
+    for (size_t i = k->vars.len; i-- > 0;)
+        if (k->vars.data[i].var == e->u.var)
+            return k->vars.data[i].to;
+    return e;
+}
+
+static const tc_buffer *copy_buffer(const tir_copier *k, const tc_buffer *b) {
+    for (size_t i = k->bufs.len; i-- > 0;)
+        if (k->bufs.data[i].from == b)
+            return k->bufs.data[i].to;
+    return b;
+}
+
+static const tc_expr *copy_node(tir_copier *k, const tc_expr *e) {
+    const tc_expr *few[4], **args = e->nargs <= 4 ? few : TC_NEW_N(tc_ctx_arena(k->c), const tc_expr *, e->nargs);
+    bool changed = false;
+    for (int i = 0; i < e->nargs; i++) {
+        args[i] = tir_copy_expr(k, e->args[i]);
+        changed |= args[i] != e->args[i];
+    }
+    if (e->op == TC_OP_LOAD) {
+        const tc_buffer *b = copy_buffer(k, e->u.buffer);
+        if (b != e->u.buffer)
+            return tc_load(k->c, b, e->dtype, args[0], e->nargs > 1 ? args[1] : NULL);
+    }
+    return changed ? tc_with_args(k->c, e, args) : e;
+}
+
+const tc_expr *tir_copy_expr(tir_copier *k, const tc_expr *e) {
+    if (!e || e->op == TC_OP_INT || e->op == TC_OP_FLOAT)
+        return e;
+    if (e->op == TC_OP_VAR)
+        return copy_var(k, e);
+    const tc_expr *r = tir_memo_get(&k->memo, e);
+    if (!r) {
+        r = copy_node(k, e);
+        tir_memo_put(&k->memo, e, r);
+    }
+    return r;
+}
+
+static const tc_stmt *copy_seq(tir_copier *k, const tc_stmt *s) {
+    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(k->c), const tc_stmt *, s->u.seq.n);
+    for (int i = 0; i < s->u.seq.n; i++)
+        out[i] = tir_copy_stmt(k, s->u.seq.s[i]);
+    return tc_tir_seq(k->c, s->u.seq.n, out);
+}
+
+static const tc_stmt *copy_for(tir_copier *k, const tc_stmt *s) {
+    const tc_expr *extent = tir_copy_expr(k, s->u.loop.extent);
+    const tc_var *v = s->u.loop.var;
+    if (k->fresh) {
+        v = tc_var_new(k->c, v->name);
+        tir_bind(k, s->u.loop.var, tc_varx(k->c, v));
+    }
+    const tc_stmt *body = tir_copy_stmt(k, s->u.loop.body);
+    if (k->fresh)
+        tir_unbind(k);
+    return tc_tir_for(k->c, v, extent, s->u.loop.kind, s->u.loop.reduce, body);
+}
+
+static const tc_stmt *copy_alloc(tir_copier *k, const tc_stmt *s) {
+    const tc_buffer *b = copy_buffer(k, s->u.alloc.buffer);
+    if (k->fresh) {
+        b = tir_fresh_buffer(k->c, k->names, b);
+        tc_push(&k->bufs, ((tir_rename){s->u.alloc.buffer, b}));
+        tir_memo_clear(&k->memo);
+    }
+    const tc_stmt *body = tir_copy_stmt(k, s->u.alloc.body);
+    if (k->fresh) {
+        k->bufs.len--;
+        tir_memo_clear(&k->memo);
+    }
+    return tc_tir_alloc(k->c, b, body);
+}
+
+const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return copy_seq(k, s);
+    case TC_STMT_FOR:
+        return copy_for(k, s);
+    case TC_STMT_IF: {
+        const tc_expr *cond = tir_copy_expr(k, s->u.cond.cond);
+        const tc_stmt *t = tir_copy_stmt(k, s->u.cond.then);
+        const tc_stmt *o = s->u.cond.otherwise ? tir_copy_stmt(k, s->u.cond.otherwise) : NULL;
+        return tc_tir_if(k->c, cond, s->u.cond.guard, t, o);
+    }
+    case TC_STMT_STORE:
+        return tc_tir_store(k->c, copy_buffer(k, s->u.store.buffer), tir_copy_expr(k, s->u.store.index),
+                            tir_copy_expr(k, s->u.store.value), tir_copy_expr(k, s->u.store.mask));
+    case TC_STMT_ALLOC:
+        return copy_alloc(k, s);
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}
+
+/* ---- ranges ---- */
+
+tc_ival tir_loop_range(const tc_expr *extent, const tc_env *env) {
+    tc_ival r = tc_te_bounds(extent, env);
+    return (tc_ival){0, r.hi == INT64_MAX ? INT64_MAX : r.hi - 1};
+}
+
+bool tir_const_extent(const tc_stmt *loop, int64_t *n) {
+    *n = loop->u.loop.extent->u.i;
+    return loop->u.loop.extent->op == TC_OP_INT;
+}
+
+static int64_t saturate(int64_t a, int64_t b) {
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX / 4 : TC_MIN(r, INT64_MAX / 4);
+}
+
+int64_t tir_weight(const tc_stmt *s, int lanes) {
+    int64_t n, w = 0;
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            w = TC_MIN(w + tir_weight(s->u.seq.s[i], lanes), INT64_MAX / 4);
+        return w;
+    case TC_STMT_FOR:
+        w = tir_weight(s->u.loop.body, lanes);
+        if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
+            return w + 1;
+        return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tir_ceildiv(n, lanes) : n);
+    case TC_STMT_IF:
+        return tir_weight(s->u.cond.then, lanes) + (s->u.cond.otherwise ? tir_weight(s->u.cond.otherwise, lanes) : 0);
+    case TC_STMT_ALLOC:
+        return tir_weight(s->u.alloc.body, lanes);
+    case TC_STMT_STORE:
+        return 1;
+    case TC_NSTMTS:
+        break;
+    }
+    return w;
+}
+
+/* Bytes of the widest element that is computed with. Index arithmetic is i64 and does not count: it is scalar, or a ramp. */
+static void widest_value(const tc_expr *e, void *user) {
+    int *w = user;
+    if (e->dtype != TC_I64)
+        *w = TC_MAX(*w, tc_dtype_bytes(e->dtype));
+}
+
+static int widest_store(const tc_stmt *s) {
+    int w = 1;
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            w = TC_MAX(w, widest_store(s->u.seq.s[i]));
+        return w;
+    case TC_STMT_FOR:
+        return widest_store(s->u.loop.body);
+    case TC_STMT_IF:
+        w = widest_store(s->u.cond.then);
+        return s->u.cond.otherwise ? TC_MAX(w, widest_store(s->u.cond.otherwise)) : w;
+    case TC_STMT_ALLOC:
+        return widest_store(s->u.alloc.body);
+    case TC_STMT_STORE:
+        w = tc_dtype_bytes(s->u.store.buffer->dtype);
+        tc_expr_walk(s->u.store.value, widest_value, &w);
+        return w;
+    case TC_NSTMTS:
+        break;
+    }
+    return w;
+}
+
+int tir_lanes(const tc_machine *m, const tc_stmt *body) {
+    return TC_MAX(1, m->vector_bytes / widest_store(body));
+}
+
+/* ---- conditions ---- */
+
+int64_t tir_floordiv(int64_t a, int64_t b) {
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+int64_t tir_ceildiv(int64_t a, int64_t b) {
+    return -tir_floordiv(-a, b);
+}
+
+bool tir_affine_add(tc_affine *a, int64_t k, const tc_affine *b) {
+    tc_affine r = {.c = a->c + k * b->c};
+    int i = 0, j = 0;
+    while (i < a->n || j < b->n) {
+        tc_term t;
+        if (j == b->n || (i < a->n && a->term[i].atom->id < b->term[j].atom->id))
+            t = a->term[i++];
+        else if (i == a->n || b->term[j].atom->id < a->term[i].atom->id)
+            t = (tc_term){b->term[j].atom, k * b->term[j].coef}, j++;
+        else
+            t = (tc_term){a->term[i].atom, a->term[i].coef + k * b->term[j].coef}, i++, j++;
+        if (t.coef == 0)
+            continue;
+        if (r.n == TC_MAX_TERMS)
+            return false;
+        r.term[r.n++] = t;
+    }
+    *a = r;
+    return true;
+}
+
+void tir_affine_drop(tc_affine *a, int term) {
+    memmove(&a->term[term], &a->term[term + 1], sizeof *a->term * (size_t)(--a->n - term));
+}
+
+bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affine *a) {
+    bool swap = cond->op == TC_OP_LT || cond->op == TC_OP_LE, strict = cond->op == TC_OP_LT || cond->op == TC_OP_GT;
+    if (!swap && cond->op != TC_OP_GE && cond->op != TC_OP_GT)
+        return false;
+    if (cond->lanes != 1 || cond->args[0]->dtype != TC_I64)
+        return false;
+    tc_affine less;
+    if (!tc_te_affine(c, cond->args[swap], env, a) || !tc_te_affine(c, cond->args[!swap], env, &less))
+        return false;
+    if (!tir_affine_add(a, -1, &less))
+        return false;
+    a->c -= strict;
+    return true;
+}
+
+/* sum(neg) < sum(pos) + c + 1, which reads as the guards of the schedule do. */
+const tc_expr *tir_affine_cond(tc_ctx *c, const tc_affine *a) {
+    tc_affine left = {0}, right = {.c = 0};
+    for (int i = 0; i < a->n; i++) {
+        tc_affine *side = a->term[i].coef < 0 ? &left : &right;
+        side->term[side->n++] = (tc_term){a->term[i].atom, a->term[i].coef < 0 ? -a->term[i].coef : a->term[i].coef};
+    }
+    if (!left.n) {
+        const tc_expr *l = tc_te_from_affine(c, &right);
+        return tc_bin(c, TC_OP_GE, l, tc_i64(c, -a->c));
+    }
+    right.c = a->c + 1;
+    return tc_bin(c, TC_OP_LT, tc_te_from_affine(c, &left), tc_te_from_affine(c, &right));
+}
+
+tc_ival tir_affine_bounds(tc_ctx *c, const tc_affine *a, const tc_env *env) {
+    return tc_te_bounds(tc_te_from_affine(c, a), env);
+}
+
+int tir_conjuncts(const tc_expr *cond, const tc_expr **out, int cap) {
+    if (cond->op != TC_OP_AND) {
+        if (cap > 0)
+            out[0] = cond;
+        return 1;
+    }
+    int n = tir_conjuncts(cond->args[0], out, cap);
+    return n + tir_conjuncts(cond->args[1], out + TC_MIN(n, cap), TC_MAX(cap - n, 0));
+}
+
+size_t tir_suppose(tc_env *env, const tc_expr *cond, bool holds) {
+    size_t mark = tc_env_mark(env);
+    if (holds)
+        tc_env_assume(env, cond);
+    else
+        tc_env_assume_not(env, cond);
+    return mark;
+}
+
+const tc_stmt *tir_map_if(tc_ctx *c, const tc_stmt *s, tc_env *env, tir_stmt_fn *fn, void *user) {
+    size_t mark = tir_suppose(env, s->u.cond.cond, true);
+    const tc_stmt *t = fn(c, s->u.cond.then, user), *o = NULL;
+    tc_env_undo(env, mark);
+    if (s->u.cond.otherwise) {
+        tir_suppose(env, s->u.cond.cond, false);
+        o = fn(c, s->u.cond.otherwise, user);
+        tc_env_undo(env, mark);
+    }
+    return t == s->u.cond.then && o == s->u.cond.otherwise ? s : tc_tir_if(c, s->u.cond.cond, s->u.cond.guard, t, o);
+}

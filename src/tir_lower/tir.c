@@ -1,0 +1,167 @@
+/* Constructors of TIR nodes and the rewriting helper that every pass uses. Statements are immutable and live in the context's
+ * arena. Constructors canonicalise only the trivial: nothing (NULL) inside means nothing outside, decided conditions vanish,
+ * nested sequences are flat. */
+#include "tir_lower/tir_int.h"
+
+#include <assert.h>
+#include <string.h>
+
+const char *const tir_scope_text[] = {[TC_BUF_PARAM] = "param",
+                                      [TC_BUF_SHARED] = "shared",
+                                      [TC_BUF_THREAD] = "thread",
+                                      [TC_BUF_STACK] = "stack",
+                                      [TC_BUF_REG] = "reg"};
+const char *const tir_for_text[] = {
+    [TC_FOR_SERIAL] = "for", [TC_FOR_PARALLEL] = "parallel", [TC_FOR_VECTOR] = "vectorized", [TC_FOR_UNROLL] = "unrolled"};
+
+enum { BUFFER_ALIGN = 64 }; /* bytes: a cache line, and the widest vector of any CPU we generate code for */
+
+const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope,
+                               const tc_tensor *tensor) {
+    tc_buffer *b = TC_NEW(tc_ctx_arena(c), tc_buffer);
+    b->name = tc_arena_strdup(tc_ctx_arena(c), name);
+    b->id = tc_ctx_next_id(c);
+    b->dtype = t;
+    b->size = size;
+    b->scope = scope;
+    b->align = BUFFER_ALIGN;
+    b->param = -1;
+    b->reg_lanes = 1;
+    b->tensor = tensor;
+    return b;
+}
+
+static tc_stmt *new_stmt(tc_ctx *c, tc_stmt_kind kind) {
+    tc_stmt *s = TC_NEW(tc_ctx_arena(c), tc_stmt);
+    s->kind = kind;
+    return s;
+}
+
+const tc_stmt *tc_tir_seq(tc_ctx *c, int n, const tc_stmt *const *s) {
+    int total = 0;
+    const tc_stmt *only = NULL;
+    for (int i = 0; i < n; i++) {
+        if (!s[i])
+            continue;
+        total += s[i]->kind == TC_STMT_SEQ ? s[i]->u.seq.n : 1;
+        only = s[i];
+    }
+    if (total <= 1)
+        return total == 0 ? NULL : only->kind == TC_STMT_SEQ ? only->u.seq.s[0] : only;
+    const tc_stmt **flat = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, total);
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        if (!s[i])
+            continue;
+        if (s[i]->kind != TC_STMT_SEQ) {
+            flat[k++] = s[i];
+            continue;
+        }
+        memcpy(flat + k, s[i]->u.seq.s, sizeof *flat * (size_t)s[i]->u.seq.n);
+        k += s[i]->u.seq.n;
+    }
+    tc_stmt *r = new_stmt(c, TC_STMT_SEQ);
+    r->u.seq.n = total;
+    r->u.seq.s = flat;
+    return r;
+}
+
+const tc_stmt *tc_tir_for(tc_ctx *c, const tc_var *v, const tc_expr *extent, tc_for_kind kind, bool reduce, const tc_stmt *body) {
+    assert(extent->dtype == TC_I64 && extent->lanes == 1);
+    if (!body || (extent->op == TC_OP_INT && extent->u.i <= 0))
+        return NULL;
+    tc_stmt *r = new_stmt(c, TC_STMT_FOR);
+    r->u.loop.var = v;
+    r->u.loop.extent = extent;
+    r->u.loop.kind = kind;
+    r->u.loop.reduce = reduce;
+    r->u.loop.body = body;
+    return r;
+}
+
+const tc_stmt *tc_tir_if(tc_ctx *c, const tc_expr *cond, bool guard, const tc_stmt *then, const tc_stmt *otherwise) {
+    assert(cond->dtype == TC_BOOL && cond->lanes == 1);
+    if (cond->op == TC_OP_INT)
+        return cond->u.i ? then : otherwise;
+    if (!then && !otherwise)
+        return NULL;
+    if (!then) {
+        cond = tc_un(c, TC_OP_NOT, cond);
+        then = otherwise;
+        otherwise = NULL;
+        guard = false;
+    }
+    tc_stmt *r = new_stmt(c, TC_STMT_IF);
+    r->u.cond.cond = cond;
+    r->u.cond.guard = guard;
+    r->u.cond.then = then;
+    r->u.cond.otherwise = otherwise;
+    return r;
+}
+
+static bool is_true(const tc_expr *e) {
+    if (e->op == TC_OP_BCAST)
+        e = e->args[0];
+    return e->op == TC_OP_INT && e->dtype == TC_BOOL && e->u.i;
+}
+
+const tc_stmt *tc_tir_store(tc_ctx *c, const tc_buffer *b, const tc_expr *index, const tc_expr *value, const tc_expr *mask) {
+    assert(index->dtype == TC_I64 && value->dtype == b->dtype && index->lanes == value->lanes);
+    assert(!mask || (mask->dtype == TC_BOOL && mask->lanes == index->lanes));
+    tc_stmt *r = new_stmt(c, TC_STMT_STORE);
+    r->u.store.buffer = b;
+    r->u.store.index = index;
+    r->u.store.value = value;
+    r->u.store.mask = mask && is_true(mask) ? NULL : mask;
+    return r;
+}
+
+const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body) {
+    if (!body)
+        return NULL;
+    tc_stmt *r = new_stmt(c, TC_STMT_ALLOC);
+    r->u.alloc.buffer = b;
+    r->u.alloc.body = body;
+    return r;
+}
+
+static const tc_stmt *map_seq(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user) {
+    const tc_stmt **out = NULL;
+    for (int i = 0; i < s->u.seq.n; i++) {
+        const tc_stmt *n = fn(c, s->u.seq.s[i], user);
+        if (n == s->u.seq.s[i] && !out)
+            continue;
+        if (!out) {
+            out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, s->u.seq.n);
+            memcpy(out, s->u.seq.s, sizeof *out * (size_t)i);
+        }
+        out[i] = n;
+    }
+    return out ? tc_tir_seq(c, s->u.seq.n, out) : s;
+}
+
+const tc_stmt *tir_map_children(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return map_seq(c, s, fn, user);
+    case TC_STMT_FOR: {
+        const tc_stmt *b = fn(c, s->u.loop.body, user);
+        return b == s->u.loop.body ? s : tc_tir_for(c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, b);
+    }
+    case TC_STMT_IF: {
+        const tc_stmt *t = fn(c, s->u.cond.then, user);
+        const tc_stmt *o = s->u.cond.otherwise ? fn(c, s->u.cond.otherwise, user) : NULL;
+        return t == s->u.cond.then && o == s->u.cond.otherwise ? s : tc_tir_if(c, s->u.cond.cond, s->u.cond.guard, t, o);
+    }
+    case TC_STMT_STORE:
+        return s;
+    case TC_STMT_ALLOC: {
+        const tc_stmt *b = fn(c, s->u.alloc.body, user);
+        return b == s->u.alloc.body ? s : tc_tir_alloc(c, s->u.alloc.buffer, b);
+    }
+    case TC_NSTMTS:
+        break;
+    }
+    assert(!"statement kind");
+    return s;
+}

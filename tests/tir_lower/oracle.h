@@ -1,0 +1,21 @@
+/* Compares lowered functions with the reference interpreter of te on seeded inputs. */
+#ifndef TC_TESTS_TIR_ORACLE_H
+#define TC_TESTS_TIR_ORACLE_H
+
+#include "tir_lower/tir.h"
+
+typedef struct oracle {
+    const tc_workload *w;
+    void **in, **want; /* dense, row-major; by position in w->in and w->out */
+} oracle;
+
+/* Fills the inputs and computes what every schedule must. */
+tc_status oracle_open(oracle *o, const tc_workload *w, uint64_t seed, tc_error *err);
+void oracle_close(oracle *o);
+/* Verifies f, interprets it (parallel iterations shuffled by `shuffle` unless 0) and compares. */
+tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err);
+
+/* The machine that all tests of this folder lower for. */
+extern const tc_machine test_machine;
+
+#endif

@@ -1,0 +1,222 @@
+/* The text form of TIR, and what the verifier and the interpreter refuse. Programs are text, so each case is readable as it
+ * stands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tir_lower/oracle.h"
+
+typedef struct fixture {
+    tc_ctx *c;
+    tc_func *f;
+    tc_error err;
+} fixture;
+
+static int setup(void **state) {
+    fixture *x = tc_xcalloc(1, sizeof *x);
+    x->c = tc_ctx_new();
+    *state = x;
+    return 0;
+}
+
+static int teardown(void **state) {
+    fixture *x = *state;
+    tc_ctx_free(x->c);
+    free(x);
+    return 0;
+}
+
+static void parse_ok(fixture *x, const char *text) {
+    if (tc_tir_parse(x->c, "t.tir", text, &x->f, &x->err) != TC_OK)
+        fail_msg("%s", x->err.msg);
+}
+
+static void parse_refused(fixture *x, const char *text, const char *message) {
+    assert_int_equal(tc_tir_parse(x->c, "t.tir", text, &x->f, &x->err), TC_BAD_INPUT);
+    if (!strstr(x->err.msg, message))
+        fail_msg("expected '%s' in: %s", message, x->err.msg);
+}
+
+static void verify_ok(fixture *x, const char *text) {
+    parse_ok(x, text);
+    if (tc_tir_verify(x->c, x->f, &x->err) != TC_OK)
+        fail_msg("%s", x->err.msg);
+}
+
+static void verify_refused(fixture *x, const char *text, const char *message) {
+    parse_ok(x, text);
+    assert_int_equal(tc_tir_verify(x->c, x->f, &x->err), TC_ILLEGAL);
+    if (!strstr(x->err.msg, message))
+        fail_msg("expected '%s' in: %s", message, x->err.msg);
+}
+
+#define HEAD "func t\nparam X f32[8] in 0 align 4\nparam Y f32[8] out 0 align 4\nbody\n"
+
+static void round_trip(void **state) {
+    static const char *const TEXTS[] = {
+        HEAD "for i in 8 {\n  Y[i] = X[i] * 2.0 + 1.0\n}\n",
+        HEAD "for i in 4 {\n  for i_1 in 2 reduce {\n    if guard i * 2 + i_1 < 7 {\n      Y[i * 2 + i_1] = X[i]\n    } else {\n"
+             "      Y[i] = f32(i)\n    }\n  }\n}\n",
+        HEAD
+        "Y[ramp(0, 1, 8)] if ramp(0, 1, 8) < bcast(5, 8) = X[ramp(0, 1, 8), mask: ramp(0, 1, 8) < bcast(5, 8)] + bcast(0.5, 8)\n",
+        "func t\nparam W f16[8] packed 1 (k, j) -> (j / 4, k, j % 4) align 64\nparam Y i32[8] out 0 align 4\n"
+        "workspace shared 0 thread 64\nplace t 0\nbody\nparallel p in 8 {\n  alloc t i32[1] thread align 64 local {\n    t[0] = "
+        "i32(3)\n"
+        "    Y[p] = t[0] + i32(W[p])\n  }\n}\n",
+        HEAD "alloc r f32[8] reg align 64 lanes 8 local {\n  r[ramp(0, 1, 8)] = bcast(-inf, 8)\n"
+             "  Y[ramp(0, 1, 8)] = fma(r[ramp(0, 1, 8)], X[ramp(0, 1, 8)], bcast(nan, 8))\n}\n",
+    };
+    fixture *x = *state;
+    for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
+        parse_ok(x, TEXTS[i]);
+        tc_strbuf b = {0};
+        tc_tir_print(&b, x->f);
+        assert_string_equal(tc_sb_str(&b), TEXTS[i]);
+        tc_strbuf_free(&b);
+    }
+}
+
+static void shadowed_names_print_apart(void **state) {
+    fixture *x = *state;
+    const tc_var *a = tc_var_new(x->c, "i"), *b = tc_var_new(x->c, "i");
+    const tc_buffer *y = tc_tir_buffer(x->c, "Y", TC_I64, 8, TC_BUF_PARAM, NULL);
+    const tc_stmt *s = tc_tir_store(x->c, y, tc_varx(x->c, a), tc_varx(x->c, b), NULL);
+    s = tc_tir_for(x->c, a, tc_i64(x->c, 2), TC_FOR_SERIAL, false, tc_tir_for(x->c, b, tc_i64(x->c, 3), TC_FOR_SERIAL, false, s));
+    tc_strbuf t = {0};
+    tc_tir_print_stmt(&t, s, 0);
+    assert_string_equal(tc_sb_str(&t), "for i in 2 {\n  for i_1 in 3 {\n    Y[i] = i_1\n  }\n}\n");
+    tc_strbuf_free(&t);
+}
+
+static void syntax_errors(void **state) {
+    fixture *x = *state;
+    parse_refused(x, "fnc t", "t.tir:1:1: expected 'func'");
+    parse_refused(x, HEAD "Y[0] = Z[0]\n", "t.tir:5:8: ");
+    parse_refused(x, HEAD "Z[0] = 1.0\n", "t.tir:5:1: unknown buffer 'Z'");
+    parse_refused(x, HEAD "Y[0] = i\n", "t.tir:5:8: ");
+    parse_refused(x, HEAD "Y[0] = X[ramp(0, 1, 4)]\n", "storing f32 x 4 to Y: expected f32 x 1");
+    parse_refused(x, HEAD "for i in 8 {\n", "expected '}'");
+    parse_refused(x, HEAD "alloc t f32[0] stack align 4 {\n}\n", "a buffer size must be in 1..");
+    parse_refused(x, HEAD "alloc t f31[1] stack align 4 {\n}\n", "unknown element type 'f31'");
+    parse_refused(x, HEAD "alloc t f32[1] heap align 4 {\n}\n", "expected shared, thread, stack or reg, found 'heap'");
+    parse_refused(x, HEAD "if X[0] {\n}\n", "expected a scalar bool");
+    parse_refused(x, "func t\nparam X f32[8] inn 0 align 4\nbody\n", "expected in, packed or out, found 'inn'");
+}
+
+static void bounds(void **state) {
+    fixture *x = *state;
+    verify_ok(x, HEAD "for i in 8 {\n  Y[i] = X[7 - i]\n}\n");
+    verify_refused(x, HEAD "for i in 9 {\n  Y[i] = 0.0\n}\n", "a store to Y may reach elements 0..8, but it has 0..7");
+    verify_ok(x, HEAD "for i in 9 {\n  if guard i < 8 {\n    Y[i] = 0.0\n  }\n}\n");
+    verify_ok(x, HEAD
+              "for o in 3 {\n  for i in 3 {\n    if guard o * 3 + i < 8 {\n      Y[o * 3 + i] = X[o * 3 + i]\n    }\n  }\n}\n");
+    verify_ok(x, HEAD "for i in 8 {\n  Y[i] = select(i >= 1, X[i - 1], 0.0)\n}\n");
+    verify_refused(x, HEAD "for i in 8 {\n  Y[i] = select(i >= 1, X[i - 2], 0.0)\n}\n", "a load of X may reach");
+    verify_refused(x, HEAD "Y[ramp(4, 1, 8)] = bcast(0.0, 8)\n", "a store to Y");
+    verify_ok(x, HEAD "Y[ramp(4, 1, 8)] if ramp(4, 1, 8) < bcast(8, 8) = bcast(0.0, 8)\n");
+    /* Intervals alone cannot: the guard is on the fused loop. */
+    verify_ok(x, HEAD "for f in 9 {\n  if guard f < 8 {\n    Y[f % 4 * 2 + f / 4] = 0.0\n  }\n}\n");
+}
+
+static void structure(void **state) {
+    fixture *x = *state;
+    verify_refused(x, HEAD "X[0] = 0.0\n", "a store to the input X");
+    verify_refused(x, HEAD "parallel i in 2 {\n  parallel j in 2 {\n    Y[i * 2 + j] = 0.0\n  }\n}\n",
+                   "a parallel loop runs inside another one");
+    verify_refused(x, HEAD "alloc t f32[2] thread align 4 {\n  parallel i in 2 {\n    t[i] = 0.0\n  }\n}\n",
+                   "private to a thread");
+    verify_refused(x, HEAD "parallel i in 2 {\n  alloc t f32[2] shared align 4 {\n    t[i] = 0.0\n  }\n}\n",
+                   "of scope shared is allocated");
+    verify_refused(
+        x, HEAD "alloc t f32[4] reg align 64 lanes 2 {\n  for i in 2 {\n    t[ramp(i * 2, 1, 2)] = bcast(0.0, 2)\n  }\n}\n",
+        "not indexed by an aligned constant");
+}
+
+static tc_status interp(fixture *x, const char *text, float *out) {
+    float in[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    void *args[] = {in, out};
+    parse_ok(x, text);
+    return tc_tir_interp(x->f, args, &x->err);
+}
+
+static void interp_refused(fixture *x, const char *text, const char *message) {
+    float out[8];
+    assert_int_equal(interp(x, text, out), TC_BAD_INPUT);
+    if (!strstr(x->err.msg, message))
+        fail_msg("expected '%s' in: %s", message, x->err.msg);
+}
+
+static void interpreter_computes(void **state) {
+    fixture *x = *state;
+    float out[8];
+    assert_int_equal(interp(x, HEAD "parallel i in 8 {\n  Y[i] = X[7 - i] * 2.0\n}\n", out), TC_OK);
+    assert_true(out[0] == 16 && out[7] == 2);
+    assert_int_equal(
+        interp(x, HEAD "Y[ramp(7, -1, 8)] = select(X[ramp(0, 1, 8)] > bcast(4.0, 8), X[ramp(0, 1, 8)], bcast(0.0, 8))\n", out),
+        TC_OK);
+    assert_true(out[0] == 8 && out[4] == 0);
+    /* Inactive lanes of a load are 0, inactive lanes of a store leave memory alone; arms not taken touch nothing. */
+    assert_int_equal(
+        interp(x,
+               HEAD
+               "for i in 8 {\n  Y[i] = 9.0\n}\n"
+               "Y[ramp(0, 1, 8)] if ramp(0, 1, 8) < bcast(6, 8) = X[ramp(0, 1, 8), mask: ramp(0, 1, 8) < bcast(3, 8)]\n"
+               "Y[ramp(0, 1, 2)] = select(bcast(false, 2) || ramp(0, 1, 2) > bcast(0, 2), bcast(5.0, 2), X[ramp(0, 100, 2)])\n",
+               out),
+        TC_OK);
+    assert_true(out[0] == 1 && out[1] == 5 && out[2] == 3 && out[3] == 0 && out[6] == 9);
+}
+
+static void interpreter_refuses(void **state) {
+    fixture *x = *state;
+    interp_refused(x, HEAD "for i in 9 {\n  Y[i] = 0.0\n}\n", "store to Y[8]: outside of its 8 elements at i = 8");
+    interp_refused(x, HEAD "for i in 7 {\n  Y[i] = 0.0\n}\n", "element 7 of the output Y was never written");
+    interp_refused(x, HEAD "for i in 8 {\n  Y[i] = Y[7 - i]\n}\n", "load of Y[7]: never written");
+    interp_refused(x, HEAD "for i in 2 {\n  alloc t f32[2] stack align 4 {\n    t[i] = 1.0\n    Y[i] = t[0]\n  }\n}\n",
+                   "load of t[0]: never written at i = 1");
+    interp_refused(x, HEAD "for j in 8 {\n  Y[j] = 0.0\n}\nparallel i in 2 {\n  Y[i / 2] = 0.0\n}\n",
+                   "store to Y[0]: another iteration");
+    interp_refused(x, HEAD "for j in 8 {\n  Y[j] = 0.0\n}\nparallel i in 8 {\n  Y[i] = Y[7 - i]\n}\n",
+                   "another iteration of the parallel loop");
+    interp_refused(
+        x,
+        "func t\nparam X f32[8] in 0 align 4\nparam Y f32[8] out 0 align 4\nworkspace shared 64 thread 0\nplace a 0\nplace b "
+        "16\nbody\n"
+        "alloc a f32[8] shared align 4 {\n  alloc b f32[8] shared align 4 {\n    for i in 8 {\n      a[i] = 1.0\n    }\n"
+        "    for i in 8 {\n      b[i] = 2.0\n    }\n    for i in 8 {\n      Y[i] = a[i] + b[i]\n    }\n  }\n}\n",
+        "load of a[4]: never written, or overwritten by another buffer");
+}
+
+static uint64_t hash_of(fixture *x, const char *text) {
+    parse_ok(x, text);
+    return tc_tir_hash(x->f);
+}
+
+static void hash_ignores_names(void **state) {
+    fixture *x = *state;
+    uint64_t a = hash_of(x, HEAD "for i in 8 {\n  Y[i] = X[i]\n}\n");
+    assert_true(a == hash_of(x, HEAD "for other in 8 {\n  Y[other] = X[other]\n}\n"));
+    assert_true(
+        a ==
+        hash_of(x, "func u\nparam A f32[8] in 0 align 4\nparam B f32[8] out 0 align 4\nbody\nfor i in 8 {\n  B[i] = A[i]\n}\n"));
+    assert_false(a == hash_of(x, HEAD "for i in 8 {\n  Y[i] = X[7 - i]\n}\n"));
+    assert_false(a == hash_of(x, HEAD "parallel i in 8 {\n  Y[i] = X[i]\n}\n"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(shadowed_names_print_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(syntax_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(bounds, setup, teardown),
+        cmocka_unit_test_setup_teardown(structure, setup, teardown),
+        cmocka_unit_test_setup_teardown(interpreter_computes, setup, teardown),
+        cmocka_unit_test_setup_teardown(interpreter_refuses, setup, teardown),
+        cmocka_unit_test_setup_teardown(hash_ignores_names, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
