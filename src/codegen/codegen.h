@@ -1,0 +1,121 @@
+/* Code generation: targets, and lowered TIR -> LLVM -> machine code in memory, as an object file, or as a shared library.
+ * Only this folder knows LLVM; nothing of it shows in this header. Every function here may be called from several threads at once (each call
+ * has an LLVM context of its own). */
+#ifndef TC_CODEGEN_CODEGEN_H
+#define TC_CODEGEN_CODEGEN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/status.h"
+#include "support/strbuf.h"
+#include "tctune/runtime.h"
+#include "tir_lower/tir.h"
+
+/* ---- target (target.c) ---- */
+
+/* What code is made for. Its text is stable and part of every record: two targets with equal text get equal code. */
+typedef struct tc_target {
+    char *text;     /* "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4 -mattr=+avx512f,... -vector-bytes=64" */
+    char *triple;   /* "x86_64-pc-linux-gnu" */
+    char *cpu;      /* "znver4"; "generic" when none was named */
+    char *features; /* "+avx512f,-amx-tile,..." or "" */
+    bool native;    /* runs in this process: same architecture, and every feature used is present here */
+    tc_machine machine;
+} tc_target;
+
+/* Reads a target: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]", or the
+ * short name of a known CPU ("skylake-avx512", "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for what is none of
+ * them, says how to name one. `text` of a parsed target parses to an equal target, except that caches and cores are not part of it: for
+ * a target that is not native they are typical values. */
+TC_NODISCARD tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err);
+void tc_target_free(tc_target *t); /* NULL is fine */
+const char *const *tc_target_names(void); /* short names, NULL-terminated */
+const char *tc_cg_llvm_version(void);     /* "19.1.7" */
+
+/* ---- emission (emit.c, and the lowering behind it) ---- */
+
+typedef struct tc_cg_options {
+    bool fast;   /* compile faster, run slower: for kernels of no weight, and for tests */
+    bool verify; /* run LLVM's verifier on the module (always on in builds with TCTUNE_VERIFY) */
+} tc_cg_options;
+
+typedef enum tc_cg_stage {
+    TC_CG_IR,     /* LLVM IR as we generate it */
+    TC_CG_OPT_IR, /* after our pass list */
+    TC_CG_ASM     /* assembly */
+} tc_cg_stage;
+
+/* Bytes of the workspace that a kernel of f needs with `nthreads` threads. */
+int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads);
+
+/* Compiles n functions, each lowered (tc_tir_lower), into one relocatable object; the symbol of funcs[i] is names[i], or funcs[i]->name when names
+ * is NULL. *obj is malloc'ed. opts may be NULL. TC_ILLEGAL for TIR that is not in lowered form or exceeds a limit. The object needs libm only when
+ * a kernel uses pow, sin, cos, ... (the rare functions); exp, log, tanh, erf, sigmoid, rsqrt, sqrt are inlined for f32. */
+TC_NODISCARD tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n, const tc_cg_options *opts,
+                                         void **obj, size_t *size, tc_error *err);
+/* The same functions as text, appended to b. */
+TC_NODISCARD tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n, const tc_cg_options *opts,
+                                       tc_cg_stage stage, tc_strbuf *b, tc_error *err);
+
+/* ---- running in this process (jit.c) ---- */
+
+typedef struct tc_cg_module tc_cg_module;
+
+/* Loads object bytes (this machine's format). The bytes are copied. */
+TC_NODISCARD tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err);
+/* Compiles and loads; the target must be native. */
+TC_NODISCARD tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out, tc_error *err);
+/* Address of an exported symbol, TC_BAD_INPUT when there is none. Valid until the module is freed. */
+TC_NODISCARD tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err);
+void tc_cg_module_free(tc_cg_module *m); /* NULL is fine */
+
+/* ---- threads (runtime.c) ---- */
+
+/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value, copied at will. */
+tc_rt tc_cg_runtime(int nthreads);
+
+/* ---- whole models: driver, constants, linking (driver.c, link.c) ---- */
+
+/* Where an operand of a step of a model lives. */
+typedef struct tc_cg_operand {
+    enum { TC_CG_INPUT, TC_CG_OUTPUT, TC_CG_ARENA, TC_CG_CONST } where;
+    int64_t at; /* INPUT, OUTPUT: index; ARENA: byte offset; CONST: byte offset in the constants */
+} tc_cg_operand;
+
+typedef struct tc_cg_step {
+    const char *kernel; /* symbol; NULL: copy `bytes` from args[0] to args[1] */
+    int nargs;
+    const tc_cg_operand *args;
+    int64_t bytes;
+} tc_cg_step;
+
+/* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants, const tc_rt *rt)`. It
+ * runs the steps in order with workspace at arena + workspace_at, and returns the first non-zero status. */
+typedef struct tc_cg_driver {
+    const char *name;
+    int nsteps;
+    const tc_cg_step *steps;
+    int64_t workspace_at;
+} tc_cg_driver;
+TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err);
+
+/* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime (GOMP_parallel), for
+ * libraries that must run without tctune. */
+TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err);
+
+/* Writes to `out` an object holding the bytes of `file` as read-only data under `symbol`, aligned to 64; symbol_size (u64) is its length. */
+TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err);
+
+typedef struct tc_cg_link {
+    int nobjects;
+    const char *const *objects; /* paths of object files */
+    bool openmp;                /* needs GOMP_parallel */
+    const char *const *exports; /* NULL-terminated: only these stay visible; NULL: all */
+    const char *linker;         /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
+} tc_cg_link;
+/* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when it fails. */
+TC_NODISCARD tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err);
+
+#endif

@@ -1,0 +1,21 @@
+/* What the files of the model share. */
+#ifndef TC_COST_MODEL_MODEL_INT_H
+#define TC_COST_MODEL_MODEL_INT_H
+
+#include "cost_model/booster.h"
+#include "cost_model/cost.h"
+
+struct tc_cost_model {
+    booster trees;
+    bool trained;
+    tc_cost_report report;
+};
+
+/* Weight of a program in the fit: the ranking of fast programs is what the search uses. */
+double sample_weight(const tc_cost_sample *s);
+
+/* train.c: trees fitted to the samples, all of them checked before. */
+tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *o, booster *out, tc_cost_report *report,
+                tc_error *err);
+
+#endif

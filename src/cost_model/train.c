@@ -1,0 +1,241 @@
+/* Training with the summed objective. A program's score is the sum of the trees over its rows and its loss w (score - label)^2,
+ * so all rows of a program get the gradient w (score - label). The Hessian of a sum over r rows is w times the all-ones matrix;
+ * its diagonal bound w r keeps a step from overshooting: a round moves a program's score by the learning rate, however many rows
+ * it has.
+ *
+ * How many rounds is decided on programs held out (a single split, or four folds while there are few), never on the training
+ * error; the final trees are then grown on all samples. Everything is bounded by counts, not by a clock: equal input gives equal
+ * trees. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost_model/model_int.h"
+#include "support/rng.h"
+#include "support/vec.h"
+
+enum {
+    FEWEST_TO_HOLD_OUT = 16,
+    FOLDS = 4,
+    FEW = 160,         /* up to here every program is held out once */
+    PATIENCE = 12,     /* rounds without a better held-out loss */
+    BLIND_ROUNDS = 25, /* with nothing held out */
+    LEAST_ROUNDS = 4,
+    DEFAULT_ROUNDS = 160,
+};
+static const double HELD_OUT = 0.15;
+static const double LEAST_WEIGHT = 0.1;
+
+double sample_weight(const tc_cost_sample *s) {
+    return s->weight * TC_MAX((double)s->label, LEAST_WEIGHT);
+}
+
+/* Some of the samples as one block of rows. */
+typedef struct dataset {
+    size_t n;
+    tc_cost_sample *sample;
+    size_t *first; /* row of each program, and one past the last */
+    matrix rows;
+} dataset;
+
+static void dataset_free(dataset *d) {
+    matrix_free(&d->rows);
+    free(d->sample);
+    free(d->first);
+    *d = (dataset){0};
+}
+
+/* Samples i with take[i] == want. */
+static tc_status dataset_new(dataset *d, size_t n, const tc_cost_sample *samples, const int *take, int want, bool equal,
+                             int threads, tc_error *err) {
+    *d = (dataset){.sample = tc_xcalloc(n + 1, sizeof *d->sample), .first = tc_xcalloc(n + 2, sizeof *d->first)};
+    for (size_t i = 0; i < n; i++)
+        if ((take[i] == want) == equal) {
+            d->sample[d->n] = samples[i];
+            d->first[d->n + 1] = d->first[d->n] + (size_t)samples[i].rows->nrow;
+            d->n++;
+        }
+    size_t nrow = d->first[d->n], width = TC_COST_NFEATURE * sizeof(float);
+    float *data = tc_xmalloc(nrow * width + 1);
+    for (size_t i = 0; i < d->n; i++)
+        memcpy(data + d->first[i] * TC_COST_NFEATURE, d->sample[i].rows->data, (d->first[i + 1] - d->first[i]) * width);
+    tc_status status = matrix_new(&d->rows, data, nrow, threads, err);
+    free(data);
+    if (status != TC_OK)
+        dataset_free(d);
+    return status;
+}
+
+static void sum_rows(const dataset *d, const float *row, double *score) {
+    for (size_t i = 0; i < d->n; i++) {
+        double s = 0;
+        for (size_t r = d->first[i]; r < d->first[i + 1]; r++)
+            s += row[r];
+        score[i] = s;
+    }
+}
+
+/* One more tree. */
+static tc_status boost(booster *b, const dataset *d, float *gradient, float *hessian, double *score, tc_error *err) {
+    const float *row;
+    TC_TRY(booster_scores(b, &d->rows, &row, err));
+    sum_rows(d, row, score);
+    for (size_t i = 0; i < d->n; i++) {
+        double w = sample_weight(&d->sample[i]), g = w * (score[i] - d->sample[i].label);
+        for (size_t r = d->first[i]; r < d->first[i + 1]; r++) {
+            gradient[r] = (float)g;
+            hessian[r] = (float)(w * (double)(d->first[i + 1] - d->first[i]));
+        }
+    }
+    return booster_step(b, &d->rows, gradient, hessian, err);
+}
+
+typedef struct fold {
+    dataset train, held;
+    booster trees;
+    float *gradient, *hessian;
+    double *score, *held_score;
+} fold;
+
+static void fold_free(fold *f) {
+    booster_free(&f->trees);
+    dataset_free(&f->train);
+    dataset_free(&f->held);
+    free(f->gradient);
+    free(f->hessian);
+    free(f->score);
+    free(f->held_score);
+}
+
+/* Trains on what `part` does not give to fold `which`; with which < 0, on everything. */
+static tc_status fold_new(fold *f, size_t n, const tc_cost_sample *samples, const int *part, int which, const tc_cost_options *o,
+                          tc_error *err) {
+    *f = (fold){0};
+    TC_TRY(dataset_new(&f->train, n, samples, part, which, false, o->threads, err));
+    if (which >= 0)
+        TC_TRY(dataset_new(&f->held, n, samples, part, which, true, o->threads, err));
+    f->gradient = tc_xcalloc(f->train.rows.nrow + 1, sizeof *f->gradient);
+    f->hessian = tc_xcalloc(f->train.rows.nrow + 1, sizeof *f->hessian);
+    f->score = tc_xcalloc(f->train.n + 1, sizeof *f->score);
+    f->held_score = tc_xcalloc(f->held.n + 1, sizeof *f->held_score);
+    return booster_new(&f->trees, 2, (const matrix *const[]){&f->train.rows, &f->held.rows}, o->threads, o->seed, err);
+}
+
+static tc_status fold_round(fold *f, tc_error *err) {
+    const float *row;
+    TC_TRY(boost(&f->trees, &f->train, f->gradient, f->hessian, f->score, err));
+    TC_TRY(booster_scores(&f->trees, &f->held.rows, &row, err));
+    sum_rows(&f->held, row, f->held_score);
+    return TC_OK;
+}
+
+/* All held-out programs of the folds, with the scores they have now. */
+typedef struct pool {
+    size_t n;
+    tc_cost_sample *sample;
+    double *score;
+} pool;
+
+static double pooled_loss(const fold *f, int nfold, pool *p) {
+    double loss = 0, weight = 0;
+    p->n = 0;
+    for (int k = 0; k < nfold; k++)
+        for (size_t i = 0; i < f[k].held.n; i++) {
+            const tc_cost_sample *s = &f[k].held.sample[i];
+            double w = sample_weight(s), d = f[k].held_score[i] - s->label;
+            loss += w * d * d;
+            weight += w;
+            p->sample[p->n] = *s;
+            p->score[p->n++] = f[k].held_score[i];
+        }
+    return weight > 0 ? loss / weight : 0;
+}
+
+/* Rounds at the best held-out loss, and the quality there. */
+static tc_status choose_rounds(fold *f, int nfold, size_t n, int max_rounds, tc_cost_report *report, tc_error *err) {
+    pool p = {0, tc_xcalloc(n + 1, sizeof *p.sample), tc_xcalloc(n + 1, sizeof *p.score)};
+    double best = INFINITY;
+    tc_status status = TC_OK;
+    for (int round = 1; status == TC_OK && round <= max_rounds; round++) {
+        for (int k = 0; k < nfold && status == TC_OK; k++)
+            status = fold_round(&f[k], err);
+        if (status != TC_OK || round < LEAST_ROUNDS)
+            continue;
+        double loss = pooled_loss(f, nfold, &p);
+        if (loss < best) {
+            best = loss;
+            report->rounds = round;
+            report->held_out = tc_cost_judge(p.n, p.sample, p.score);
+        } else if (round - report->rounds >= PATIENCE)
+            break;
+    }
+    free(p.sample);
+    free(p.score);
+    return status;
+}
+
+/* part[i]: the fold that holds sample i out, or -1. Each task is spread evenly: programs are shuffled, ordered by task, then
+ * dealt. */
+static int deal_folds(size_t n, const tc_cost_sample *samples, tc_rng *rng, int *part) {
+    for (size_t i = 0; i < n; i++)
+        part[i] = -1;
+    if (n < FEWEST_TO_HOLD_OUT)
+        return 0;
+    bool few = n <= FEW;
+    int deals = few ? FOLDS : (int)(1 / HELD_OUT + 0.5);
+    int next = 0;
+    size_t *order = tc_xcalloc(n, sizeof *order);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = (size_t)tc_rng_below(rng, (int64_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    /* A stable pass per task would be quadratic in tasks; dealing by a counter per task (hashed) is even enough. */
+    int counter[64] = {0};
+    for (size_t i = 0; i < n; i++) {
+        unsigned slot = (unsigned)samples[order[i]].task * 2654435761u >> 26;
+        int deal = (counter[slot]++ + (int)slot) % deals;
+        part[order[i]] = few || deal == 0 ? deal : -1;
+        next += part[order[i]] == 0;
+    }
+    free(order);
+    return next == 0 ? 0 : few ? FOLDS : 1;
+}
+
+static tc_status validate(size_t n, const tc_cost_sample *samples, const tc_cost_options *o, const int *part, int nfold,
+                          tc_cost_report *report, tc_error *err) {
+    fold f[FOLDS] = {0};
+    tc_status status = TC_OK;
+    for (int k = 0; k < nfold && status == TC_OK; k++)
+        status = fold_new(&f[k], n, samples, part, k, o, err);
+    if (status == TC_OK)
+        status = choose_rounds(f, nfold, n, o->max_rounds, report, err);
+    for (int k = 0; k < nfold; k++)
+        fold_free(&f[k]);
+    return status;
+}
+
+tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *given, booster *out, tc_cost_report *report,
+                tc_error *err) {
+    tc_cost_options o = *given;
+    o.threads = TC_MAX(o.threads, 1);
+    o.max_rounds = o.max_rounds > 0 ? TC_MAX(o.max_rounds, LEAST_ROUNDS) : DEFAULT_ROUNDS;
+    tc_rng rng = tc_rng_seed(o.seed ^ 0x636f7374);
+    int *part = tc_xcalloc(n + 1, sizeof *part);
+    int nfold = deal_folds(n, samples, &rng, part);
+    report->rounds = TC_MIN(BLIND_ROUNDS, o.max_rounds);
+    report->held_out = (tc_cost_quality){.pair_accuracy = 0.5};
+    fold all = {0};
+    tc_status status = nfold ? validate(n, samples, &o, part, nfold, report, err) : TC_OK;
+    if (status == TC_OK)
+        status = fold_new(&all, n, samples, part, -2, &o, err);
+    for (int round = 0; status == TC_OK && round < report->rounds; round++)
+        status = boost(&all.trees, &all.train, all.gradient, all.hessian, all.score, err);
+    if (status == TC_OK) {
+        *out = all.trees;
+        all.trees = (booster){0};
+    }
+    fold_free(&all);
+    free(part);
+    return status;
+}

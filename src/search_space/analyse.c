@@ -1,0 +1,236 @@
+/* Analysis of a workload for the sketch rules: inline what is cheap, classify what remains, and gather it into clusters that
+ * share an outer loop nest. Invariant: every stage that is not inlined is in exactly one cluster, and a cluster's members are
+ * consumed only inside it, but for its head. */
+#include "search_space/space_int.h"
+
+#include <string.h>
+
+enum { CHEAP_OPS = 6 }; /* operations whose repetition costs less than a buffer's round trip through L1 (a load and a store) */
+
+static void count_ops(const tc_expr *e, void *user) {
+    int *n = user;
+    unsigned t = tc_op_traits(e->op);
+    if (tc_dtype_is_float(e->dtype) && !(t & (TC_LEAF | TC_MEMORY)))
+        n[0]++;
+    if (t & TC_MATH)
+        n[1]++;
+}
+
+static bool is_output(const tc_sched *s, int st) {
+    return s->stages[st].is_output;
+}
+
+/* A stage may be inlined when its value is needed once per evaluation of its consumers, or is cheap to compute again. */
+static bool inlinable(const tc_sched *s, int st) {
+    const tc_stage *g = &s->stages[st];
+    if (is_output(s, st) || g->op->reducer != TC_RED_NONE || g->attach == TC_ATTACH_INLINE)
+        return false;
+    int cons[MAX_CLUSTER], n = tc_sch_consumers(s, st, cons, MAX_CLUSTER), ops[2] = {0, 0};
+    tc_expr_walk(g->op->body[0], count_ops, ops);
+    bool cheap = ops[1] == 0 && ops[0] <= CHEAP_OPS;
+    if (n != 1)
+        return n > 0 && n <= 3 && cheap;
+    const tc_compute *c = s->stages[cons[0]].op;
+    return cheap || c->reducer == TC_RED_NONE || c->naxis == 0;
+}
+
+typedef struct read_list {
+    int n;
+    const tc_expr *read[MAX_READS];
+} read_list;
+
+static void collect_read(const tc_expr *e, void *user) {
+    read_list *l = user;
+    if (e->op == TC_OP_READ && l->n < MAX_READS)
+        l->read[l->n++] = e;
+}
+
+static read_list reads_of(const tc_compute *op) {
+    read_list l = {0};
+    for (int o = 0; o < op->nout; o++)
+        tc_expr_walk(op->body[o], collect_read, &l);
+    return l;
+}
+
+static bool read_uses(const tc_expr *read, const tc_var *v) {
+    for (int i = 0; i < read->nargs; i++)
+        if (tc_expr_uses_var(read->args[i], v))
+            return true;
+    return false;
+}
+
+static int64_t iterations(const tc_compute *op) {
+    int64_t n = 1;
+    for (int a = 0; a < op->naxis; a++)
+        n *= op->axes[a].extent;
+    for (int k = 0; k < op->nraxis; k++)
+        n *= op->raxes[k].extent;
+    return n;
+}
+
+/* An anchor has an operand that some spatial axis does not walk, and no streamed operand as large as the iteration space: there
+ * each value is used once, and tiling has nothing to keep (softmax's maximum under a mask). Constants that large are still worth
+ * packing. */
+static stage_kind classify(const tc_compute *op) {
+    if (op->reducer == TC_RED_NONE)
+        return KIND_MAP;
+    if (op->nout > 1)
+        return KIND_REDUCE;
+    bool reused = false, streamed = false;
+    read_list l = reads_of(op);
+    for (int i = 0; i < l.n; i++) {
+        bool reduces = false, lacks = false;
+        for (int k = 0; k < op->nraxis; k++)
+            reduces |= read_uses(l.read[i], op->raxes[k].var);
+        for (int a = 0; a < op->naxis; a++)
+            lacks |= op->axes[a].extent > 1 && !read_uses(l.read[i], op->axes[a].var);
+        reused |= reduces && lacks;
+        streamed |= reduces && !l.read[i]->u.tensor->is_const && tc_tensor_size(l.read[i]->u.tensor) >= iterations(op);
+    }
+    return reused && !streamed ? KIND_ANCHOR : KIND_REDUCE;
+}
+
+static tc_status inline_all(analysis *an, tc_error *err) {
+    tc_sched *s = an->s;
+    for (int st = s->nstage - 1; st >= 0; st--) {
+        if (!inlinable(s, st))
+            continue;
+        tc_instr step = {.prim = TC_PRIM_COMPUTE_INLINE, .nnames = 1};
+        const char *name = s->stages[st].name;
+        step.names = &name;
+        tc_status r = tc_sch_apply(s, &step, NULL, err);
+        if (r == TC_ILLEGAL)
+            continue;
+        TC_TRY(r);
+        tc_sb_printf(&an->prologue, "compute_inline %s\n", name);
+    }
+    return TC_OK;
+}
+
+static bool in_cluster(const cluster *c, int st) {
+    for (int i = 0; i < c->n; i++)
+        if (c->member[i] == st)
+            return true;
+    return false;
+}
+
+static bool consumed_inside(const tc_sched *s, const cluster *c, int st) {
+    int cons[MAX_CLUSTER], n = tc_sch_consumers(s, st, cons, MAX_CLUSTER);
+    if (n == 0 || n > MAX_CLUSTER)
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!in_cluster(c, cons[i]))
+            return false;
+    return true;
+}
+
+/* How many leading axes of the producer every read in the consumer maps one to one onto its own leading axes; TC_MAX_DIMS if it
+ * does not read. */
+static int common_rows(const tc_sched *s, int consumer, int producer) {
+    const tc_compute *c = s->stages[consumer].op, *p = s->stages[producer].op;
+    int rows = TC_MAX_DIMS;
+    read_list l = reads_of(c);
+    for (int i = 0; i < l.n; i++) {
+        if (tc_sch_stage_of(s, l.read[i]->u.tensor) != producer)
+            continue;
+        int r = 0, most = TC_MIN(TC_MIN(c->naxis, p->naxis), rows);
+        while (r < most && l.read[i]->args[r]->op == TC_OP_VAR && l.read[i]->args[r]->u.var == c->axes[r].var)
+            r++;
+        rows = r;
+    }
+    return rows;
+}
+
+/* Row axes shared by all members if `st` joined, 0 when it cannot. */
+static int rows_with(const analysis *an, const cluster *c, int st) {
+    int rows = TC_MIN(c->rows, an->s->stages[st].op->naxis);
+    for (int i = 0; i < c->n; i++)
+        rows = TC_MIN(rows, common_rows(an->s, c->member[i], st));
+    return rows;
+}
+
+static int64_t row_count(const tc_compute *op, int rows) {
+    int64_t n = 1;
+    for (int i = 0; i < rows; i++)
+        n *= op->axes[i].extent;
+    return n;
+}
+
+/* Absorbs producers, consumers first, while the cluster's kind allows it. */
+static void grow(const analysis *an, cluster *c, const bool *taken) {
+    const tc_sched *s = an->s;
+    int head = c->member[0];
+    for (int st = head - 1; st >= 0 && c->n < MAX_CLUSTER; st--) {
+        if (taken[st] || s->stages[st].attach == TC_ATTACH_INLINE || is_output(s, st) || !consumed_inside(s, c, st))
+            continue;
+        if (an->kind[st] == KIND_ANCHOR) {
+            if (c->n == 1 && an->kind[head] == KIND_MAP && tc_space_fusable(an, head, st)) {
+                c->member[c->n++] = st;
+                c->kind = CLUSTER_ANCHOR;
+                return;
+            }
+            continue;
+        }
+        if (an->kind[head] == KIND_ANCHOR)
+            continue;
+        int rows = rows_with(an, c, st);
+        if (rows < 1 || row_count(s->stages[head].op, rows) < 2)
+            continue;
+        c->rows = rows;
+        c->kind = CLUSTER_ROWS;
+        c->member[c->n++] = st;
+    }
+}
+
+static void make_clusters(analysis *an) {
+    const tc_sched *s = an->s;
+    tc_arena *a = tc_ctx_arena(an->ctx);
+    bool *taken = TC_NEW_N(a, bool, s->nstage);
+    an->cluster = TC_NEW_N(a, cluster, s->nstage);
+    for (int st = s->nstage - 1; st >= 0; st--) {
+        if (taken[st] || s->stages[st].attach == TC_ATTACH_INLINE)
+            continue;
+        cluster *c = &an->cluster[an->ncluster++];
+        c->kind = an->kind[st] == KIND_ANCHOR ? CLUSTER_ANCHOR : an->kind[st] == KIND_REDUCE ? CLUSTER_ROWS : CLUSTER_MAP;
+        c->member[c->n++] = st;
+        c->rows = s->stages[st].op->naxis;
+        grow(an, c, taken);
+        for (int i = 0; i < c->n; i++)
+            taken[c->member[i]] = true;
+    }
+}
+
+tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err) {
+    *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w)};
+    TC_TRY(inline_all(out, err));
+    out->kind = TC_NEW_N(tc_ctx_arena(ctx), stage_kind, out->s->nstage);
+    for (int st = 0; st < out->s->nstage; st++)
+        out->kind[st] = classify(out->s->stages[st].op);
+    make_clusters(out);
+    return TC_OK;
+}
+
+void tc_space_analysis_free(analysis *an) {
+    tc_strbuf_free(&an->prologue);
+}
+
+double tc_space_work(const analysis *an) {
+    return tc_te_flops(an->s->workload);
+}
+
+static void widest(const tc_expr *e, void *user) {
+    int *b = user, k = tc_dtype_bytes(e->dtype);
+    if (e->op != TC_OP_VAR && e->op != TC_OP_INT && e->dtype != TC_I64 && k > *b)
+        *b = k;
+}
+
+int tc_space_lanes(const tc_machine *m, const tc_compute *op) {
+    int bytes = 1;
+    for (int o = 0; o < op->nout; o++)
+        tc_expr_walk(op->body[o], widest, &bytes);
+    int out = tc_dtype_bytes(op->out[0]->dtype);
+    if (out > bytes)
+        bytes = out;
+    int lanes = m->vector_bytes / bytes;
+    return lanes < 1 ? 1 : lanes;
+}

@@ -1,0 +1,265 @@
+/* Constructed schedules: decisions that follow from the machine's facts, in the manner of Roller (OSDI'22). A register tile of r
+ * rows by n vectors needs r*n accumulators, n operand vectors and a broadcast; r*n must cover the latency of the multiply-add (4
+ * cycles x 2 pipes = 8 or more in flight). The tile, the shares lost to ragged edges, the balance of the tasks over the cores and
+ * the traffic of the panels give an estimate by which they are ranked; measuring decides. */
+#include "schedule_primitives/sample.h"
+#include "search_space/space_int.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { IN_FLIGHT = 8, MAX_PLANS = 512 };
+
+/* One consistent choice for all decisions of a sketch. */
+typedef struct plan {
+    int sketch;
+    int rows, vecs;  /* register tile */
+    int mid;         /* row tiles of a cache tile: 0 all, 1 one, 2 as many as balance the tasks */
+    int unroll;      /* reduction steps */
+    int width;       /* vectors per step of row and elementwise loops */
+    double estimate; /* share of the machine's peak, of sorts: only the order matters */
+} plan;
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/* Largest candidate not above `want`, else the smallest. */
+static int64_t nearest(const tc_instr *step, int64_t want) {
+    int64_t best = -1, least = step->ints[0].value;
+    for (int i = 0; i < step->nints; i++) {
+        int64_t v = step->ints[i].value;
+        if (v <= want && v > best)
+            best = v;
+        least = TC_MIN(least, v);
+    }
+    return best < 0 ? least : best;
+}
+
+static int64_t vec_width(const tc_space *s, const plan *p, const decision *v) {
+    const tc_trace *t = s->sk[p->sketch].trace;
+    return nearest(&t->steps[tc_space_step_of(t, v->name)], (int64_t)p->vecs * v->lanes);
+}
+
+static const decision *vec_of(const sketch *k, int anchor) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].anchor == anchor && k->dec[i].role == ROLE_VEC)
+            return &k->dec[i];
+    return NULL;
+}
+
+static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_t *reg, int64_t *mid) {
+    *reg = *mid = 1;
+    if (!d->primary)
+        return;
+    int64_t tiles = ceil_div(d->extent, TC_MIN((int64_t)p->rows, d->extent));
+    *reg = ceil_div(d->extent, tiles);
+    tiles = ceil_div(d->extent, *reg);
+    const decision *v = vec_of(&s->sk[p->sketch], d->anchor);
+    int64_t others = v->batch * ceil_div(v->extent, vec_width(s, p, v));
+    if (p->mid == 0)
+        *mid = tiles;
+    else if (p->mid == 2)
+        *mid = ceil_div(tiles, TC_MAX(1, ceil_div(4 * s->m.cores, others)));
+}
+
+/* Writes decision d's values for plan p into step. */
+static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr *step) {
+    const sketch *k = &s->sk[p->sketch];
+    const decision *v = d->anchor < 0 ? NULL : vec_of(k, d->anchor);
+    int64_t lanes = v ? v->lanes : s->m.vector_bytes / 4, reg, mid;
+    step->ndec = 1;
+    switch (d->role) {
+    case ROLE_ROW_TILE:
+        row_tile(s, p, d, &reg, &mid);
+        step->ndec = 2;
+        step->dec[0] = mid;
+        step->dec[1] = reg;
+        while (step->dec[0] > 1 && !tc_sch_tile_legal(d->extent, 3, step->ints[1].value, step->dec))
+            step->dec[0]--;
+        break;
+    case ROLE_VEC:
+        step->dec[0] = nearest(step, p->vecs * lanes);
+        break;
+    case ROLE_VEC_OUTER:
+        step->dec[0] = 1;
+        break;
+    case ROLE_UNROLL_K:
+        step->dec[0] = nearest(step, d->anchor < 0 ? p->width : p->unroll);
+        break;
+    case ROLE_BLOCK_K:
+        step->dec[0] = nearest(step, 256);
+        break;
+    case ROLE_BLOCK_ROW:
+        step->dec[0] = d->extent <= 8 ? 1 : TC_MIN(d->extent, p->rows * (p->mid == 0 ? 16 : 8));
+        break;
+    case ROLE_REG_ROW:
+        step->dec[0] = nearest(step, d->extent <= 8 && d->extent < p->rows ? 1 : p->rows);
+        break;
+    case ROLE_BLOCK_VEC:
+        step->dec[0] = TC_MIN(ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? 2 : 4);
+        break;
+    case ROLE_CHUNK:
+        step->dec[0] = p->mid == 1 ? 1 : 2;
+        break;
+    case ROLE_WIDTH:
+        step->dec[0] = nearest(step, p->width * lanes);
+        break;
+    }
+}
+
+static tc_trace *instantiate(const tc_space *s, tc_arena *a, const plan *p) {
+    const sketch *k = &s->sk[p->sketch];
+    tc_trace *t = tc_trace_copy(a, k->trace);
+    for (int i = 0; i < k->ndec; i++)
+        decide(s, p, &k->dec[i], &t->steps[tc_space_step_of(t, k->dec[i].name)]);
+    return t;
+}
+
+/* Estimated share of the peak that anchor `id` reaches. */
+static double estimate_anchor(const tc_space *s, const plan *p, int id) {
+    const sketch *k = &s->sk[p->sketch];
+    const decision *v = vec_of(k, id);
+    int64_t w = vec_width(s, p, v), vecs = ceil_div(w, v->lanes), reg = 1, tasks = v->batch * ceil_div(v->extent, w),
+            rows_total = 1;
+    double e = (double)v->extent / (double)(ceil_div(v->extent, w) * vecs * v->lanes);
+    for (int i = 0; i < k->ndec; i++) {
+        const decision *d = &k->dec[i];
+        if (d->anchor != id || d->role != ROLE_ROW_TILE)
+            continue;
+        int64_t r, mid;
+        row_tile(s, p, d, &r, &mid);
+        e *= (double)d->extent / (double)(ceil_div(d->extent, r) * r);
+        reg *= r;
+        tasks *= ceil_div(d->extent, r * mid);
+        rows_total *= d->extent;
+    }
+    double in_flight = (double)(reg * vecs), loads = (double)(vecs + reg) / in_flight;
+    e *= fmin(1.0, in_flight / IN_FLIGHT) / (1.0 + fmax(0.0, loads - 0.4));
+    if (reg * vecs + vecs + 1 > s->m.vector_regs)
+        e *= 0.3;
+    e *= (double)tasks / (double)(ceil_div(tasks, s->m.cores) * s->m.cores);
+    double panel = (double)v->depth * (double)w * 4.0;
+    if (k->v.block_k)
+        e *= panel > 0.5 * (double)s->m.l2 ? 0.95 : 0.85;
+    else if (panel > 0.5 * (double)s->m.l2)
+        e *= 0.9;
+    if (k->v.pack == 0)
+        e *= rows_total > 16 ? 0.9 : 1.0;
+    else
+        e *= 1.0 - fmin(0.5, 1.0 / (double)rows_total) - (k->v.pack == 2 ? 0.02 : 0.0);
+    return e * (k->v.rows_inner ? 1.0 : 0.98);
+}
+
+static double estimate(const tc_space *s, const plan *p) {
+    const sketch *k = &s->sk[p->sketch];
+    double e = 1.0;
+    bool anchor = false;
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].role == ROLE_VEC) {
+            e *= estimate_anchor(s, p, k->dec[i].anchor);
+            anchor = true;
+        }
+    if (!anchor)
+        e *= p->width == 4 ? 1.0 : 0.9;
+    double work = tc_te_flops(s->w);
+    if (s->m.cores > 1)
+        e *= k->v.serial == (work < 1e5) ? 1.0 : 0.6;
+    return e * (p->unroll == 4 ? 1.0 : 0.99);
+}
+
+static int by_estimate(const void *a, const void *b) {
+    const plan *x = a, *y = b;
+    return x->estimate < y->estimate ? 1 : x->estimate > y->estimate ? -1 : 0;
+}
+
+static bool has_anchor(const sketch *k) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].role == ROLE_VEC)
+            return true;
+    return false;
+}
+
+/* Register tiles worth a try: r x n up to the register file. */
+static int enumerate(const tc_space *s, plan *out) {
+    static const int rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
+    int n = 0;
+    for (int k = 0; k < s->nsketch; k++) {
+        bool anchor = has_anchor(&s->sk[k]);
+        for (size_t r = 0; r < (anchor ? TC_LEN(rows) : 1); r++)
+            for (int v = 1; v <= (anchor ? 8 : 1); v++) {
+                int regs = rows[r] * v;
+                if (regs + v > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows[r] > 1))
+                    continue;
+                for (int mid = 0; mid < 3 && n < MAX_PLANS * 8; mid++) {
+                    plan p = {.sketch = k,
+                              .rows = rows[r],
+                              .vecs = v,
+                              .mid = mid,
+                              .unroll = mid == 1 ? 8 : 4,
+                              .width = anchor || mid == 0 ? 4 : mid};
+                    p.estimate = estimate(s, &p);
+                    out[n++] = p;
+                }
+            }
+    }
+    qsort(out, (size_t)n, sizeof *out, by_estimate);
+    return n;
+}
+
+int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) {
+    plan *p = tc_xmalloc(sizeof *p * MAX_PLANS * 8);
+    int n = enumerate(s, p), m = 0;
+    for (int i = 0; i < n && m < cap; i++) {
+        tc_trace *t = instantiate(s, a, &p[i]);
+        bool dup = false;
+        for (int j = 0; j < m && !dup; j++)
+            dup = tc_trace_equal(out[j], t);
+        if (!dup)
+            out[m++] = t;
+    }
+    free(p);
+    return m;
+}
+
+/* Tries constructed schedules in order until one lowers: normally the first. */
+tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err) {
+    enum { TRIES = 64 };
+    tc_trace *t[TRIES];
+    int n = tc_space_construct(s, a, t, TRIES);
+    tc_ctx *ctx = tc_ctx_child(s->w->ctx);
+    tc_status r = tc_fail(err, TC_ILLEGAL, "no schedule could be constructed");
+    for (int i = 0; i < n && r != TC_OK; i++) {
+        tc_sched *sched;
+        tc_func *f;
+        tc_ctx_reset(ctx);
+        r = tc_sch_replay(ctx, s->w, t[i], NULL, &sched, err);
+        if (r == TC_OK)
+            r = tc_tir_build(sched, &s->m, &f, err);
+        if (r == TC_OK)
+            *out = t[i];
+    }
+    tc_ctx_free(ctx);
+    return r;
+}
+
+int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t) {
+    int64_t worst = 0;
+    (void)s;
+    for (int i = 0; i < k->ndec; i++) {
+        const decision *v = &k->dec[i];
+        if (v->role != ROLE_VEC)
+            continue;
+        int64_t regs = ceil_div(t->steps[tc_space_step_of(t, v->name)].dec[0], v->lanes);
+        for (int j = 0; j < k->ndec; j++) {
+            const decision *d = &k->dec[j];
+            const tc_instr *step = &t->steps[tc_space_step_of(t, d->name)];
+            if (d->anchor == v->anchor && d->role == ROLE_ROW_TILE)
+                regs *= step->dec[1];
+            else if (d->anchor == v->anchor && d->role == ROLE_REG_ROW)
+                regs *= step->dec[0];
+        }
+        worst = TC_MAX(worst, regs);
+    }
+    return worst;
+}

@@ -1,0 +1,238 @@
+/* Emission of sketch text: steps, sampled decisions with their roles, and the rules for clusters without an anchor (elementwise
+ * maps and row groups: softmax, layer norm, reductions).
+ *
+ * Map:   fuse outer axes, parallel; last axis in vectors of a sampled width.
+ * Rows:  head:  fo, fi = split(fuse(row axes)); parallel fo; every other member computed at fi.
+ *        a reduction over a contiguous axis k becomes  k -> ko, ku, kv ; two rfactors: kv lanes and ku independent accumulators
+ *        (one accumulator would wait for the adder's latency each step). */
+#include "search_space/space_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8 };
+
+void tc_space_step(emitter *e, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tc_sb_vprintf(&e->text, fmt, ap);
+    va_end(ap);
+    tc_sb_addc(&e->text, '\n');
+}
+
+static const char *new_decision(emitter *e, role r, int anchor, int64_t extent) {
+    static const char *const letter[] = {"ti", "v", "tv", "u", "kb", "bi", "ri", "bv", "c", "w"};
+    decision d = {.role = r, .anchor = anchor, .extent = extent};
+    d.name = tc_arena_printf(e->arena, "%s%d", letter[r], e->unique++);
+    tc_push(&e->dec, d);
+    return d.name;
+}
+
+const char *tc_space_sample_tile(emitter *e, role r, int anchor, const char *loop, int parts, int64_t max_inner, int64_t extent) {
+    const char *n = new_decision(e, r, anchor, extent);
+    tc_space_step(e, "%s = sample_tile %s parts=%d max_inner=%lld", n, loop, parts, (long long)max_inner);
+    return n;
+}
+
+const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const int64_t *values, int64_t extent) {
+    const char *name = new_decision(e, r, anchor, extent);
+    tc_sb_printf(&e->text, "%s = sample_categorical [", name);
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(&e->text, "%s%lld", i ? ", " : "", (long long)values[i]);
+    tc_sb_add(&e->text, "]\n");
+    return name;
+}
+
+/* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
+static const char *sample_width(emitter *e, int64_t extent, int lanes) {
+    int64_t w[4];
+    int n = 0;
+    w[n++] = TC_MIN(extent, lanes);
+    for (int k = 2; k <= MAX_WIDTH_VECTORS; k *= 2)
+        if ((int64_t)lanes * k < extent + lanes)
+            w[n++] = (int64_t)lanes * k;
+    return tc_space_sample_choice(e, ROLE_WIDTH, -1, n, w, extent);
+}
+
+/* "X.a X.b X.c" for axes [from, to). */
+static const char *loop_list(emitter *e, const char *stage, const tc_axis *axes, int from, int to) {
+    tc_strbuf b = {0};
+    for (int i = from; i < to; i++)
+        tc_sb_printf(&b, "%s%s.%s", i > from ? " " : "", stage, axes[i].var->name);
+    const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* Fuses axes [0, n) into one loop; returns its bare name. n >= 1. */
+static const char *fuse_leading(emitter *e, const tc_compute *op, int n) {
+    if (n == 1)
+        return op->axes[0].var->name;
+    const char *name = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
+    tc_space_step(e, "%s = fuse %s", name, loop_list(e, op->name, op->axes, 0, n));
+    return name;
+}
+
+static int64_t extent_of(const tc_axis *axes, int n) {
+    int64_t x = 1;
+    for (int i = 0; i < n; i++)
+        x *= axes[i].extent;
+    return x;
+}
+
+static void vectorize_last(emitter *e, const tc_compute *op) {
+    const tc_axis *x = &op->axes[op->naxis - 1];
+    if (x->extent < 2)
+        return;
+    const char *w = sample_width(e, x->extent, tc_space_lanes(e->an->m, op)), *v = x->var->name;
+    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", v, v, op->name, v, w);
+}
+
+static void mark_vector(emitter *e, const tc_compute *op) {
+    const tc_axis *x = &op->axes[op->naxis - 1];
+    if (x->extent >= 2)
+        tc_space_step(e, "vectorize %s.%s_v", op->name, x->var->name);
+}
+
+static void check_identity(const tc_expr *r, void *user) {
+    const tc_compute *op = ((void **)user)[0];
+    bool *all = ((void **)user)[1];
+    if (r->op == TC_OP_VAR)
+        return;
+    if (r->op != TC_OP_READ || r->nargs == 0)
+        return;
+    *all &= r->nargs == op->naxis && r->u.tensor->ndim == op->naxis;
+    for (int i = 0; *all && i < op->naxis; i++)
+        *all &=
+            r->args[i]->op == TC_OP_VAR && r->args[i]->u.var == op->axes[i].var && r->u.tensor->shape[i] == op->axes[i].extent;
+}
+
+/* Every read is of the same shape at the same place, so all axes can be one; the axes are not used as values. */
+static bool pointwise(const tc_compute *op) {
+    bool all = op->reducer == TC_RED_NONE;
+    void *user[2] = {(void *)(uintptr_t)op, &all};
+    tc_expr_walk(op->body[0], check_identity, user);
+    return all;
+}
+
+void tc_space_emit_map(emitter *e, const cluster *c) {
+    const tc_compute *op = e->an->s->stages[c->member[0]].op;
+    const char *par = NULL;
+    if (op->naxis == 0)
+        return;
+    if (op->naxis <= TC_MAX_PARTS && pointwise(op)) {
+        const char *f = fuse_leading(e, op, op->naxis);
+        const char *w = sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
+        tc_space_step(e, "f_o, f_v = split %s.%s [_, %s]", op->name, f, w);
+        tc_space_step(e, "vectorize %s.f_v", op->name);
+        par = "f_o";
+    } else {
+        vectorize_last(e, op);
+        mark_vector(e, op);
+        int outer = op->naxis - 1 < TC_MAX_PARTS ? op->naxis - 1 : TC_MAX_PARTS;
+        const char *last = op->axes[op->naxis - 1].var->name;
+        par = outer ? fuse_leading(e, op, outer) : op->axes[0].extent < 2 ? last : tc_arena_printf(e->arena, "%s_o", last);
+    }
+    if (!e->v.serial)
+        tc_space_step(e, "parallel %s.%s", op->name, par);
+}
+
+/* ---- rows ---- */
+
+static void last_read_uses(const tc_expr *r, void *user) {
+    const tc_var *v = ((void **)user)[0];
+    if (r->op == TC_OP_READ && r->nargs && tc_expr_uses_var(r->args[r->nargs - 1], v))
+        *(bool *)((void **)user)[1] = true;
+}
+
+/* The last reduction axis walks contiguous memory and is worth vectors. */
+static bool reduces_contiguous(const emitter *e, const tc_compute *op) {
+    bool yes = false;
+    void *user[2] = {(void *)(uintptr_t)op->raxes[op->nraxis - 1].var, &yes};
+    tc_expr_walk(op->body[0], last_read_uses, user);
+    return yes && op->nout == 1 && op->raxes[op->nraxis - 1].extent >= 2 * tc_space_lanes(e->an->m, op);
+}
+
+static void attach(emitter *e, const char *stage, const char *loop) {
+    if (!loop)
+        return;
+    tc_space_step(e, "compute_at %s %s", stage, loop);
+    tc_space_step(e, "set_scope %s local", stage);
+}
+
+/* op[..] = reduce over k (contiguous): lanes and accumulators factored out. `loop`: where members are computed, or NULL for root.
+ */
+static void emit_vector_reduction(emitter *e, const tc_compute *op, const char *loop) {
+    const tc_axis *kx = &op->raxes[op->nraxis - 1];
+    const char *k = kx->var->name, *n = op->name;
+    int lanes = tc_space_lanes(e->an->m, op);
+    int64_t u[4], nu = 0;
+    for (int64_t f = 1; f <= MAX_WIDTH_VECTORS; f *= 2)
+        if (f == 1 || f * lanes <= kx->extent)
+            u[nu++] = f;
+    const char *un = tc_space_sample_choice(e, ROLE_UNROLL_K, -1, (int)nu, u, kx->extent);
+    tc_space_step(e, "%s_o, %s_u, %s_v = split %s.%s [_, %s, %d]", k, k, k, n, k, un, lanes);
+    tc_space_step(e, "%s_rv = rfactor %s.%s_v", n, n, k);
+    tc_space_step(e, "%s_ru = rfactor %s_rv.%s_u", n, n, k);
+    attach(e, tc_arena_printf(e->arena, "%s_rv", n), loop);
+    attach(e, tc_arena_printf(e->arena, "%s_ru", n), loop);
+    tc_space_step(e, "reorder %s_ru.%s_o %s_ru.%s_u %s_ru.%s_v", n, k, n, k, n, k);
+    tc_space_step(e, "unroll %s_ru.%s_u", n, k);
+    tc_space_step(e, "vectorize %s_ru.%s_v", n, k);
+    tc_space_step(e, "reorder %s_rv.%s_u %s_rv.%s_v", n, k, n, k);
+    tc_space_step(e, "unroll %s_rv.%s_u", n, k);
+    tc_space_step(e, "vectorize %s_rv.%s_v", n, k);
+    tc_space_step(e, "unroll %s.%s_v", n, k);
+}
+
+/* Reduction loops outside of the vectors of the last spatial axis. */
+static void emit_spatial_reduction(emitter *e, const tc_compute *op) {
+    const char *x = op->axes[op->naxis - 1].var->name;
+    if (op->axes[op->naxis - 1].extent < 2 || op->nout > 1)
+        return;
+    vectorize_last(e, op);
+    tc_space_step(e, "reorder %s %s.%s_v", loop_list(e, op->name, op->raxes, 0, op->nraxis), op->name, x);
+    mark_vector(e, op);
+}
+
+static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, int rows, const char *loop) {
+    if (loop)
+        attach(e, op->name, loop);
+    if (kind == KIND_MAP) {
+        if (op->naxis > rows) {
+            vectorize_last(e, op);
+            mark_vector(e, op);
+        }
+    } else if (reduces_contiguous(e, op)) {
+        emit_vector_reduction(e, op, loop);
+    } else if (op->naxis > rows) {
+        emit_spatial_reduction(e, op);
+    }
+}
+
+void tc_space_emit_rows(emitter *e, const cluster *c) {
+    const analysis *an = e->an;
+    const tc_compute *head = an->s->stages[c->member[0]].op;
+    int rows = c->rows;
+    if (c->n == 1 && an->kind[c->member[0]] == KIND_REDUCE && !reduces_contiguous(e, head) && rows == head->naxis && rows > 0)
+        rows--; /* the last axis carries the vectors */
+    if (rows > TC_MAX_PARTS)
+        rows = TC_MAX_PARTS;
+    const char *loop = NULL;
+    if (rows > 0) {
+        const char *f = fuse_leading(e, head, rows);
+        const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
+        const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, rows));
+        tc_space_step(e, "r_o, r_i = split %s [_, %s.1]", q, t);
+        if (!e->v.serial)
+            tc_space_step(e, "parallel %s.r_o", head->name);
+        loop = tc_arena_printf(e->arena, "%s.r_i", head->name);
+    }
+    emit_row_member(e, head, an->kind[c->member[0]], rows, NULL);
+    if (an->kind[c->member[0]] == KIND_REDUCE && loop && reduces_contiguous(e, head)) {
+        attach(e, tc_arena_printf(e->arena, "%s_rv", head->name), loop);
+        attach(e, tc_arena_printf(e->arena, "%s_ru", head->name), loop);
+    }
+    for (int i = 1; i < c->n; i++)
+        emit_row_member(e, an->s->stages[c->member[i]].op, an->kind[c->member[i]], rows, loop);
+}

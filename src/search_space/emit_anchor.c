@@ -1,0 +1,474 @@
+/* The multi-level tiling rule, for a reduction with reuse (matmul, convolution) and the elementwise head that consumes it.
+ *
+ * Register tile, whole reduction inside (full K):            K-blocked (accumulators rest in a cache block between blocks of K):
+ *   parallel f = fused(row_0.., vec_0):                        parallel f = fused(row_0.., vec_0):
+ *     for vec_1, row_1..:                                        acc[block] = 0
+ *       acc[row_2][vec_2] = 0           # registers              for k0, vec tiles, row tiles, k1: acc[tile] += ..   # tile in
+ * registers for k_o: acc += ..              # k_u unrolled           epilogue over the block epilogue on the tile, one store
+ *
+ * Axes of the head are tiled; the anchor is computed inside and its region follows. An axis is `batch` when every operand uses it
+ * (nothing to reuse across it), `vec` when it runs along the output's last dimension, else `row`. Operands that use the vec axis
+ * are packed: constants at build time, others by a cached copy at root or per parallel task (BLIS's packing, Van Zee and van de
+ * Geijn 2015). */
+#include "search_space/space_int.h"
+
+#include <string.h>
+
+enum { MAX_VEC_REGS = 8, MAX_BLOCK_ROWS = 256, MAX_BLOCK_VECS = 64, MIN_BLOCKED_K = 256, MAX_UNROLL_K = 16 };
+
+typedef enum axis_role { AXIS_BATCH, AXIS_ROW, AXIS_VEC } axis_role;
+
+typedef struct anchor_plan {
+    const tc_compute *head;      /* whose axes are tiled */
+    const tc_compute *op;        /* the reduction (its body; renamed when a write cache is made) */
+    const char *acc;             /* name of the stage that reduces */
+    int lanes, reads;            /* reads: places at which the head reads the anchor */
+    axis_role role[TC_MAX_DIMS]; /* of the head's axes */
+    int vec;                     /* head axis that carries the vectors */
+    int acc_vec;                 /* anchor axis that carries the vectors */
+    const char *width;           /* decision: register width */
+    const char *outer[TC_MAX_DIMS * 2];
+    int nouter;
+} anchor_plan;
+
+typedef struct find {
+    const tc_sched *s;
+    int stage, n;
+    const tc_expr *read;
+} find;
+
+static void find_read(const tc_expr *e, void *user) {
+    find *f = user;
+    if (e->op == TC_OP_READ && tc_sch_stage_of(f->s, e->u.tensor) == f->stage) {
+        f->read = e;
+        f->n++;
+    }
+}
+
+/* Anchor dimension whose index in `read` runs with coefficient 1 along v; -1: none. */
+static int dim_along(tc_ctx *ctx, const tc_expr *read, const tc_var *v) {
+    for (int d = 0; d < read->nargs; d++) {
+        tc_affine a;
+        if (!tc_expr_uses_var(read->args[d], v) || !tc_te_affine(ctx, read->args[d], NULL, &a))
+            continue;
+        for (int t = 0; t < a.n; t++)
+            if (a.term[t].atom->op == TC_OP_VAR && a.term[t].atom->u.var == v && a.term[t].coef == 1)
+                return d;
+    }
+    return -1;
+}
+
+static void check_batch(const tc_expr *e, void *user) {
+    const tc_var *v = ((void **)user)[0];
+    if (e->op != TC_OP_READ)
+        return;
+    for (int i = 0; i < e->nargs; i++)
+        if (tc_expr_uses_var(e->args[i], v))
+            return;
+    *(bool *)((void **)user)[1] = false;
+}
+
+/* Every operand of the reduction depends on axis a. */
+static bool is_batch(const tc_compute *op, int a) {
+    bool all = true;
+    void *user[2] = {(void *)(uintptr_t)op->axes[a].var, &all};
+    tc_expr_walk(op->body[0], check_batch, user);
+    return all;
+}
+
+static void plan_axes(const analysis *an, int head, int anchor, anchor_plan *p) {
+    *p = (anchor_plan){.head = an->s->stages[head].op, .op = an->s->stages[anchor].op};
+    p->lanes = tc_space_lanes(an->m, p->op);
+    const tc_compute *h = p->head;
+    find f = {.s = an->s, .stage = anchor};
+    if (h != p->op)
+        tc_expr_walk(h->body[0], find_read, &f);
+    p->reads = f.n;
+    const tc_expr *read = f.read;
+    p->vec = p->acc_vec = -1;
+    for (int x = h->naxis - 1; x >= 0; x--) {
+        int d = h == p->op ? x : dim_along(an->ctx, read, h->axes[x].var);
+        p->role[x] = d < 0 || is_batch(p->op, d) ? AXIS_BATCH : AXIS_ROW;
+        if (p->vec < 0 && d >= 0 && (h->axes[x].extent > 1 || x == 0)) {
+            p->vec = x;
+            p->acc_vec = d;
+            p->role[x] = AXIS_VEC;
+        }
+    }
+}
+
+/* Register widths: 1..8 vectors, and the whole axis when it is short and odd. */
+static const char *sample_vec(emitter *e, int id, int64_t extent, int lanes) {
+    int64_t v[MAX_VEC_REGS + 1];
+    int n = 0;
+    for (int k = 1; k <= MAX_VEC_REGS; k++)
+        if (n == 0 || (int64_t)lanes * k < extent + lanes)
+            v[n++] = (int64_t)lanes * k;
+    if (extent <= (int64_t)lanes * 4 && extent % lanes && extent != v[0])
+        v[n++] = extent;
+    return tc_space_sample_choice(e, ROLE_VEC, id, n, v, extent);
+}
+
+static const char *qualify(emitter *e, const char *stage, const char *loop) {
+    return tc_arena_printf(e->arena, "%s.%s", stage, loop);
+}
+
+static const char *name_of(const tc_compute *op, int axis) {
+    return op->axes[axis].var->name;
+}
+
+/* Adds " STAGE.LOOP" to a list of loops. */
+static void list_add(tc_strbuf *b, const char *stage, const char *loop) {
+    tc_sb_printf(b, " %s.%s", stage, loop);
+}
+
+/* ---- operands ---- */
+
+static int vec_dim(const analysis *an, const anchor_plan *p, const tc_expr *read) {
+    return dim_along(an->ctx, read, p->op->axes[p->acc_vec].var);
+}
+
+/* Dimension d of the operand is walked by the reduction. */
+static bool reduce_dim(const anchor_plan *p, const tc_expr *read, int d) {
+    for (int k = 0; k < p->op->nraxis; k++)
+        if (tc_expr_uses_var(read->args[d], p->op->raxes[k].var))
+            return true;
+    return false;
+}
+
+/* "(x0, x1) -> (x1 / v, x0, x1 % v)": batch dimensions, then blocks of the vector dimension, then the rest, then the vector
+ * lanes. */
+static const char *packed_layout(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
+    tc_strbuf b = {0};
+    tc_sb_addc(&b, '(');
+    for (int d = 0; d < read->nargs; d++)
+        tc_sb_printf(&b, "%sx%d", d ? ", " : "", d);
+    tc_sb_add(&b, ") -> (");
+    for (int d = 0; d < read->nargs; d++)
+        if (d != dv && !reduce_dim(p, read, d))
+            tc_sb_printf(&b, "x%d, ", d);
+    tc_sb_printf(&b, "x%d / %s", dv, p->width);
+    for (int d = 0; d < read->nargs; d++)
+        if (d != dv && reduce_dim(p, read, d))
+            tc_sb_printf(&b, ", x%d", d);
+    tc_sb_printf(&b, ", x%d %% %s)", dv, p->width);
+    const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* Name of axis d of a cached copy of t: as in t's producer, or ax0, ax1, ... for an input. */
+static const char *copy_axis(emitter *e, const tc_tensor *t, int d) {
+    int st = tc_sch_stage_of(e->an->s, t);
+    return st < 0 ? tc_arena_printf(e->arena, "ax%d", d) : e->an->s->stages[st].op->axes[d].var->name;
+}
+
+/* A cached, packed copy of operand `read`: batch dimensions, blocks of the vector dimension, reduction dimensions, then the
+ * vector. */
+static void emit_packed_copy(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, const char *task) {
+    const tc_tensor *t = read->u.tensor;
+    const char *n = tc_arena_printf(e->arena, "%s_pk%d", t->name, e->unique++), *v = copy_axis(e, t, dv), *first = NULL;
+    tc_space_step(e, "%s = cache_read %s %s global", n, t->name, p->acc);
+    tc_space_step(e, "transform_layout %s %s", n, packed_layout(e, p, read, dv));
+    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", v, v, n, v, p->width);
+    tc_strbuf order = {0};
+    for (int pass = 0; pass < 3; pass++)
+        for (int d = 0; d < t->ndim; d++) {
+            if ((d == dv) != (pass == 1) || (d != dv && reduce_dim(p, read, d) != (pass == 2)))
+                continue;
+            const char *l = d == dv ? tc_arena_printf(e->arena, "%s_o", v) : copy_axis(e, t, d);
+            list_add(&order, n, l);
+            first = first ? first : l;
+        }
+    tc_space_step(e, "reorder%s %s.%s_v", tc_sb_str(&order), n, v);
+    tc_strbuf_free(&order);
+    tc_space_step(e, "vectorize %s.%s_v", n, v);
+    if (task)
+        tc_space_step(e, "compute_at %s %s", n, task);
+    else if (!e->v.serial)
+        tc_space_step(e, "parallel %s.%s", n, first);
+}
+
+typedef struct operand_list {
+    int n;
+    const tc_expr *read[MAX_READS];
+} operand_list;
+
+static void add_operand(const tc_expr *e, void *user) {
+    operand_list *l = user;
+    if (e->op != TC_OP_READ || l->n == MAX_READS)
+        return;
+    for (int i = 0; i < l->n; i++)
+        if (l->read[i]->u.tensor == e->u.tensor)
+            return;
+    l->read[l->n++] = e;
+}
+
+/* Operands of the reduction that are walked by its vector axis and by its reduction: those a layout pays for. */
+static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
+    operand_list all = {0}, out = {0};
+    tc_expr_walk(p->op->body[0], add_operand, &all);
+    for (int i = 0; i < all.n; i++) {
+        int dv = vec_dim(an, p, all.read[i]);
+        bool reduces = false;
+        for (int d = 0; d < all.read[i]->nargs; d++)
+            reduces |= d != dv && reduce_dim(p, all.read[i], d);
+        if (dv >= 0 && reduces)
+            out.read[out.n++] = all.read[i];
+    }
+    return out;
+}
+
+static void emit_operands(emitter *e, const anchor_plan *p, const char *task) {
+    operand_list l = vector_operands(e->an, p);
+    for (int i = 0; i < l.n; i++) {
+        const tc_tensor *t = l.read[i]->u.tensor;
+        int dv = vec_dim(e->an, p, l.read[i]);
+        if (t->is_const)
+            tc_space_step(e, "transform_layout %s %s", t->name, packed_layout(e, p, l.read[i], dv));
+        else if (e->v.pack == 1 || (e->v.pack == 2 && task))
+            emit_packed_copy(e, p, l.read[i], dv, e->v.pack == 2 ? task : NULL);
+    }
+}
+
+/* ---- loops ---- */
+
+/* Splits the head's axes; outer parts in p->outer, middle and inner parts in the buffers (vec last unless rows run inside of it).
+ */
+static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_strbuf *in) {
+    const tc_compute *h = p->head;
+    const char *v = name_of(h, p->vec), *vec_mid = tc_arena_printf(e->arena, "%s_1", v);
+    p->width = sample_vec(e, id, h->axes[p->vec].extent, p->lanes);
+    tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h->name, v, p->width);
+    const char *vt = qualify(e, h->name, tc_arena_printf(e->arena, "%s_t", v));
+    const char *tv = tc_space_sample_tile(e, e->v.block_k ? ROLE_BLOCK_VEC : ROLE_VEC_OUTER, id, vt, 2, MAX_BLOCK_VECS,
+                                          h->axes[p->vec].extent);
+    tc_space_step(e, "%s_0, %s_1 = split %s [_, %s.1]", v, v, vt, tv);
+    for (int x = 0; x < h->naxis; x++)
+        if (p->role[x] == AXIS_BATCH)
+            p->outer[p->nouter++] = name_of(h, x);
+    if (e->v.rows_inner) { /* tasks and cache tiles walk the rows fastest: a panel of the vector operand stays in cache */
+        p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", v);
+        list_add(mid, h->name, vec_mid);
+    }
+    for (int x = 0; x < h->naxis; x++) {
+        const char *n = name_of(h, x), *q = qualify(e, h->name, n);
+        if (p->role[x] != AXIS_ROW)
+            continue;
+        p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", n);
+        if (e->v.block_k) {
+            const char *t = tc_space_sample_tile(e, ROLE_BLOCK_ROW, id, q, 2, MAX_BLOCK_ROWS, h->axes[x].extent);
+            tc_space_step(e, "%s_0, %s_1 = split %s [_, %s.1]", n, n, q, t);
+            list_add(mid, h->name, tc_arena_printf(e->arena, "%s_1", n));
+            continue;
+        }
+        const char *t = tc_space_sample_tile(e, ROLE_ROW_TILE, id, q, 3, e->an->m->vector_regs - 4, h->axes[x].extent);
+        tc_space_step(e, "%s_0, %s_1, %s_2 = split %s [_, %s.1, %s.2]", n, n, n, q, t, t);
+        list_add(mid, h->name, tc_arena_printf(e->arena, "%s_1", n));
+        list_add(in, h->name, tc_arena_printf(e->arena, "%s_2", n));
+    }
+    if (!e->v.rows_inner) {
+        p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", v);
+        list_add(mid, h->name, vec_mid);
+    }
+    list_add(in, h->name, tc_arena_printf(e->arena, "%s_v", v));
+}
+
+static const char *last_word(const char *list) {
+    const char *s = strrchr(list, ' ');
+    return s ? s + 1 : list;
+}
+
+/* Orders the head's loops and fuses the outer ones; returns the qualified outer (task) loop. */
+static const char *order_head(emitter *e, anchor_plan *p, const char *mid, const char *in) {
+    const char *h = p->head->name;
+    tc_strbuf b = {0};
+    for (int i = 0; i < p->nouter; i++)
+        list_add(&b, h, p->outer[i]);
+    tc_space_step(e, "reorder%s%s%s", tc_sb_str(&b), mid, in);
+    int n = p->nouter < TC_MAX_PARTS ? p->nouter : TC_MAX_PARTS;
+    const char *task = p->outer[0];
+    if (n > 1) {
+        tc_sb_clear(&b);
+        for (int i = 0; i < n; i++)
+            list_add(&b, h, p->outer[i]);
+        tc_space_step(e, "task = fuse%s", tc_sb_str(&b));
+        task = "task";
+    }
+    tc_strbuf_free(&b);
+    return qualify(e, h, task);
+}
+
+/* Unrolled reduction steps: divisors, so that the hot loop needs no tail. */
+static const char *sample_unroll(emitter *e, int id, int64_t extent) {
+    int64_t u[8];
+    int n = 0;
+    for (int64_t f = 1; f <= MAX_UNROLL_K; f++)
+        if (extent % f == 0 && n < 8)
+            u[n++] = f;
+    return tc_space_sample_choice(e, ROLE_UNROLL_K, id, n, u, extent);
+}
+
+static const char *sample_block(emitter *e, int id, int64_t extent) {
+    int64_t v[8];
+    int n = 0;
+    for (int64_t f = extent; f >= 32 && n < 8; f--)
+        if (extent % f == 0 && f <= 1024 && f < extent)
+            v[n++] = f;
+    if (n == 0)
+        v[n++] = extent;
+    return tc_space_sample_choice(e, ROLE_BLOCK_K, id, n, v, extent);
+}
+
+/* Loops of the accumulating stage in the full-K form: reduction outside, register tile inside. */
+static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
+    const tc_compute *op = p->op;
+    const char *k = op->raxes[op->nraxis - 1].var->name, *a = p->acc;
+    const char *u = sample_unroll(e, id, op->raxes[op->nraxis - 1].extent);
+    tc_space_step(e, "%s_o, %s_u = split %s.%s [_, %s]", k, k, a, k, u);
+    tc_strbuf b = {0};
+    for (int r = 0; r < op->nraxis - 1; r++)
+        list_add(&b, a, op->raxes[r].var->name);
+    tc_sb_printf(&b, " %s.%s_o %s.%s_u", a, k, a, k);
+    for (int x = 0; x < op->naxis; x++)
+        if (x != p->acc_vec)
+            list_add(&b, a, name_of(op, x));
+    list_add(&b, a, name_of(op, p->acc_vec));
+    tc_space_step(e, "reorder%s", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    tc_space_step(e, "unroll %s.%s_u", a, k);
+    for (int x = 0; x < op->naxis; x++)
+        if (x != p->acc_vec)
+            tc_space_step(e, "unroll %s.%s", a, name_of(op, x));
+    tc_space_step(e, "vectorize %s.%s", a, name_of(op, p->acc_vec));
+}
+
+/* Row tiles of the K-blocked form: registers of rows per axis; only the last row axis gets more than one. */
+static const char *sample_reg_rows(emitter *e, int id, int64_t extent) {
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
+    int n = 0;
+    while (n < (int)TC_LEN(rows) && rows[n] <= extent)
+        n++;
+    return tc_space_sample_choice(e, ROLE_REG_ROW, id, n, rows, extent);
+}
+
+static void emit_blocked(emitter *e, const anchor_plan *p, int id) {
+    const tc_compute *op = p->op;
+    const char *a = p->acc, *v = name_of(op, p->acc_vec), *k = op->raxes[op->nraxis - 1].var->name;
+    const char *kb = sample_block(e, id, op->raxes[op->nraxis - 1].extent);
+    tc_space_step(e, "%s_o, %s_b = split %s.%s [_, %s]", k, k, a, k, kb);
+    const char *u = sample_unroll(e, id, 4);
+    tc_space_step(e, "%s_m, %s_u = split %s.%s_b [_, %s]", k, k, a, k, u);
+    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", v, v, a, v, p->width);
+    tc_strbuf out = {0}, in = {0}, red = {0};
+    for (int r = 0; r < op->nraxis - 1; r++)
+        list_add(&red, a, op->raxes[r].var->name);
+    for (int x = 0; x < op->naxis; x++) {
+        if (x == p->acc_vec || is_batch(p->op, x))
+            continue;
+        const char *n = name_of(op, x), *r = sample_reg_rows(e, id, op->axes[x].extent);
+        tc_space_step(e, "%s_o, %s_r = split %s.%s [_, %s]", n, n, a, n, r);
+        list_add(&out, a, tc_arena_printf(e->arena, "%s_o", n));
+        list_add(&in, a, tc_arena_printf(e->arena, "%s_r", n));
+    }
+    tc_strbuf batch = {0};
+    for (int x = 0; x < op->naxis; x++)
+        if (x != p->acc_vec && is_batch(p->op, x))
+            list_add(&batch, a, name_of(op, x));
+    tc_space_step(e, "reorder%s %s.%s_o %s.%s_o%s%s %s.%s_m %s.%s_u%s %s.%s_v", tc_sb_str(&batch), a, k, a, v, tc_sb_str(&out),
+                  tc_sb_str(&red), a, k, a, k, tc_sb_str(&in), a, v);
+    tc_space_step(e, "unroll %s.%s_u", a, k);
+    for (int x = 0; x < op->naxis; x++)
+        if (x != p->acc_vec && !is_batch(p->op, x))
+            tc_space_step(e, "unroll %s.%s_r", a, name_of(op, x));
+    tc_space_step(e, "vectorize %s.%s_v", a, v);
+    tc_strbuf_free(&out);
+    tc_strbuf_free(&in);
+    tc_strbuf_free(&red);
+    tc_strbuf_free(&batch);
+}
+
+/* Marks the row axis that carries the register tile in constructed schedules: the last one long enough to fill it, else the
+ * longest. Notes on the vector decision (the anchor's first) what the estimate needs. */
+static void mark_primary(emitter *e, const anchor_plan *p, size_t from) {
+    decision *best = NULL;
+    for (size_t i = from; i < e->dec.len; i++) {
+        decision *d = &e->dec.data[i];
+        if (d->role == ROLE_ROW_TILE && (!best || d->extent > best->extent || d->extent > 32))
+            best = d;
+    }
+    if (best)
+        best->primary = true;
+    decision *v = &e->dec.data[from];
+    v->lanes = p->lanes;
+    v->batch = v->depth = 1;
+    for (int x = 0; x < p->head->naxis; x++)
+        v->batch *= p->role[x] == AXIS_BATCH ? p->head->axes[x].extent : 1;
+    for (int r = 0; r < p->op->nraxis; r++)
+        v->depth *= p->op->raxes[r].extent;
+}
+
+static void plan_anchor(const analysis *an, const cluster *c, anchor_plan *p) {
+    plan_axes(an, c->member[0], c->member[c->n - 1], p);
+}
+
+void tc_space_emit_anchor(emitter *e, const cluster *c) {
+    anchor_plan p;
+    plan_anchor(e->an, c, &p);
+    int id = e->nanchor++;
+    size_t from = e->dec.len;
+    p.acc = p.op->name;
+    if (p.head == p.op) {
+        p.acc = tc_arena_printf(e->arena, "%s_acc", p.op->name);
+        tc_space_step(e, "%s = cache_write %s local", p.acc, p.op->name);
+    }
+    tc_strbuf mid = {0}, in = {0};
+    tile_head(e, &p, id, &mid, &in);
+    mark_primary(e, &p, from);
+    const char *task = order_head(e, &p, tc_sb_str(&mid), tc_sb_str(&in));
+    bool blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
+    tc_space_step(e, "compute_at %s %s", p.acc, blocked ? task : last_word(tc_sb_str(&mid)));
+    if (!blocked) {
+        tc_space_step(e, "set_scope %s local", p.acc);
+        for (int x = 0; x < p.head->naxis; x++)
+            if (p.role[x] == AXIS_ROW)
+                tc_space_step(e, "unroll %s.%s_2", p.head->name, name_of(p.head, x));
+    }
+    tc_space_step(e, "vectorize %s.%s_v", p.head->name, name_of(p.head, p.vec));
+    if (blocked)
+        emit_blocked(e, &p, id);
+    else
+        emit_register_tile(e, &p, id);
+    emit_operands(e, &p, task);
+    if (!e->v.serial)
+        tc_space_step(e, "parallel %s", task);
+    tc_strbuf_free(&mid);
+    tc_strbuf_free(&in);
+}
+
+bool tc_space_anchor_packs(const analysis *an, const cluster *c) {
+    anchor_plan p;
+    plan_anchor(an, c, &p);
+    operand_list l = vector_operands(an, &p);
+    for (int i = 0; i < l.n; i++)
+        if (!l.read[i]->u.tensor->is_const)
+            return true;
+    return false;
+}
+
+bool tc_space_anchor_blocks(const analysis *an, const cluster *c) {
+    const tc_compute *op = an->s->stages[c->member[c->n - 1]].op;
+    return op->nraxis > 0 && op->raxes[op->nraxis - 1].extent >= MIN_BLOCKED_K;
+}
+
+/* The head's vectors must run along one axis of the anchor, and the anchor be read at one place only. */
+bool tc_space_fusable(const analysis *an, int head, int anchor) {
+    anchor_plan p;
+    plan_axes(an, head, anchor, &p);
+    if (p.vec < 0 || p.reads != 1)
+        return false;
+    for (int x = p.vec + 1; x < p.head->naxis; x++)
+        if (p.head->axes[x].extent > 1)
+            return false;
+    return true;
+}

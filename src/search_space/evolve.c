@@ -1,0 +1,367 @@
+/* Evolutionary search: a population of traces scored by the cost model, changed one decision at a time (mutation) or mixed
+ * between two instances of one sketch (crossover), best distinct programs out. Every loop is bounded by the options and by
+ * MAX_FAILURES.
+ *
+ * Each thread replays and builds in a context of its own, reset per candidate; what survives is the trace and the program's hash.
+ */
+#include "schedule_primitives/sample.h"
+#include "search_space/space_int.h"
+#include "support/map.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+enum { MAX_FAILURES = 16, CONSTRUCTED = 64, ELITE_SHARE = 8 };
+
+typedef struct search {
+    const tc_space *s;
+    const tc_space_options *o;
+    const tc_scorer *scorer;
+    tc_arena *arena;
+    tc_ctx **ctx; /* one per thread */
+    tc_arena **scratch;
+} search;
+
+tc_space_options tc_space_options_default(void) {
+    return (tc_space_options){.population = 512,
+                              .generations = 4,
+                              .mutate = 0.70,
+                              .crossover = 0.15,
+                              .epsilon = 0.05,
+                              .seeded = 0.3,
+                              .threads = 1,
+                              .stop = NULL};
+}
+
+static bool stopped(const tc_space_options *o) {
+    return o->stop && *o->stop;
+}
+
+/* ---- one candidate ---- */
+
+static void clear_decisions(tc_trace *t) {
+    for (int i = 0; i < t->n; i++)
+        if (tc_prim_sampled(t->steps[i].prim))
+            t->steps[i].ndec = 0;
+}
+
+/* Replays t (drawing what is open), builds, hashes and hands the program to the scorer. False when it is not a legal schedule. */
+static bool realise(search *x, tc_trace *t, tc_rng *rng, int slot, tc_candidate *c) {
+    int th = omp_get_thread_num();
+    tc_ctx *ctx = x->ctx[th];
+    tc_ctx_reset(ctx);
+    tc_sched *sched;
+    tc_func *f;
+    if (tc_sch_replay(ctx, x->s->w, t, rng, &sched, NULL) != TC_OK)
+        return false;
+    for (int i = 0; i < t->n; i++) /* take over what was drawn */
+        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].ndec == 0) {
+            t->steps[i].ndec = sched->trace->steps[i].ndec;
+            memcpy(t->steps[i].dec, sched->trace->steps[i].dec, sizeof t->steps[i].dec);
+            if (sched->trace->steps[i].dec_loc)
+                t->steps[i].dec_loc = tc_arena_strdup(t->arena, sched->trace->steps[i].dec_loc);
+        }
+    int k = tc_space_sketch_of(x->s, t);
+    if (k >= 0 && tc_space_registers(x->s, &x->s->sk[k], t) > x->s->m.vector_regs - 2)
+        return false;
+    if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
+        return false;
+    *c = (tc_candidate){.trace = t, .hash = tc_tir_hash(f)};
+    if (x->scorer && x->scorer->add)
+        x->scorer->add(x->scorer->user, slot, f);
+    return true;
+}
+
+/* A random instance of a random sketch. */
+static tc_trace *draw(search *x, tc_rng *rng, tc_arena *a) {
+    return tc_trace_copy(a, x->s->sk[tc_rng_below(rng, x->s->nsketch)].trace);
+}
+
+static int sampled_steps(const tc_trace *t, int *steps, int cap) {
+    int n = 0;
+    for (int i = 0; i < t->n && n < cap; i++)
+        if (tc_prim_sampled(t->steps[i].prim))
+            steps[n++] = i;
+    return n;
+}
+
+static bool mutate_choice(tc_instr *step, tc_rng *rng) {
+    if (step->nints < 2)
+        return false;
+    int64_t was = step->dec[0];
+    int at = 0;
+    while (at < step->nints && step->ints[at].value != was)
+        at++;
+    /* a neighbour mostly, anything sometimes: the candidates are ordered */
+    int to = tc_rng_unit(rng) < 0.6 ? at + (tc_rng_below(rng, 2) ? 1 : -1) : (int)tc_rng_below(rng, step->nints);
+    if (to < 0 || to >= step->nints || to == at)
+        to = (at + 1) % step->nints;
+    step->dec[0] = step->ints[to].value;
+    return true;
+}
+
+/* Tiles move a factor between parts; the extent is the loop's in the present schedule, found by replaying up to the step. */
+static bool mutate_tile(search *x, tc_trace *t, int at, tc_rng *rng) {
+    tc_instr *step = &t->steps[at];
+    tc_ctx *ctx = x->ctx[omp_get_thread_num()];
+    tc_ctx_reset(ctx);
+    tc_trace head = {.arena = t->arena, .n = at, .steps = t->steps};
+    tc_sched *s;
+    if (tc_sch_replay(ctx, x->s->w, &head, NULL, &s, NULL) != TC_OK)
+        return false;
+    tc_loop l = tc_sch_find_loop(s, step->names[0]);
+    int64_t to[TC_MAX_PARTS], parts = step->ints[0].value;
+    if (l < 0 || !tc_sch_mutate_tile(s->loops[l].extent, (int)parts, step->ints[1].value, rng, step->dec, to))
+        return false;
+    memcpy(step->dec, to, sizeof to[0] * (size_t)(parts - 1));
+    return true;
+}
+
+static bool mutate(search *x, tc_trace *t, tc_rng *rng) {
+    int steps[64], n = sampled_steps(t, steps, 64);
+    for (int tries = 0; n > 0 && tries < 8; tries++) {
+        int at = steps[tc_rng_below(rng, n)];
+        tc_instr *s = &t->steps[at];
+        if (s->prim == TC_PRIM_SAMPLE_TILE && mutate_tile(x, t, at, rng))
+            return true;
+        if (s->prim == TC_PRIM_SAMPLE_CATEGORICAL && mutate_choice(s, rng))
+            return true;
+        if (s->prim == TC_PRIM_SAMPLE_LOCATION) {
+            s->ndec = 0; /* drawn anew among the loops that are legal now */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes each decision of `other` with probability one half; both are instances of the same sketch. */
+static bool cross(tc_trace *t, const tc_trace *other, tc_rng *rng) {
+    if (t->n != other->n)
+        return false;
+    bool changed = false;
+    for (int i = 0; i < t->n; i++) {
+        if (t->steps[i].prim != other->steps[i].prim)
+            return false;
+        if (!tc_prim_sampled(t->steps[i].prim) || tc_rng_below(rng, 2))
+            continue;
+        t->steps[i].ndec = other->steps[i].ndec;
+        memcpy(t->steps[i].dec, other->steps[i].dec, sizeof t->steps[i].dec);
+        t->steps[i].dec_loc = other->steps[i].dec_loc;
+        changed = true;
+    }
+    return changed;
+}
+
+/* ---- generations ---- */
+
+typedef struct population {
+    int n;
+    tc_candidate *c;
+} population;
+
+/* Makes slot's candidate for the first generation: seeds and constructed ones as they are, then mutations of seeds, then random
+ * ones. */
+static tc_trace *first_of(search *x, int slot, const tc_trace *const *given, int ngiven, int seeded, tc_rng *rng, tc_arena *a,
+                          int attempt) {
+    if (slot < ngiven && attempt == 0)
+        return tc_trace_copy(a, given[slot]);
+    if (slot < seeded && ngiven > 0) {
+        int top = TC_MIN(ngiven, 1 + ngiven / 2);
+        tc_trace *t = tc_trace_copy(a, given[tc_rng_below(rng, top)]);
+        if (mutate(x, t, rng))
+            return t;
+    }
+    tc_trace *t = draw(x, rng, a);
+    clear_decisions(t);
+    return t;
+}
+
+/* Child of the scored population `p`. */
+static tc_trace *child_of(search *x, const population *p, const double *weight, tc_rng *rng, tc_arena *a) {
+    size_t i = tc_rng_weighted(rng, weight, (size_t)p->n);
+    tc_trace *t = tc_trace_copy(a, p->c[i].trace);
+    double u = tc_rng_unit(rng);
+    if (u < x->o->mutate) {
+        if (!mutate(x, t, rng))
+            return NULL;
+    } else if (u < x->o->mutate + x->o->crossover) {
+        size_t j = tc_rng_weighted(rng, weight, (size_t)p->n);
+        int k = tc_space_sketch_of(x->s, t);
+        if (j == i || k < 0 || k != tc_space_sketch_of(x->s, p->c[j].trace) || !cross(t, p->c[j].trace, rng))
+            return NULL;
+    } else {
+        clear_decisions(t);
+    }
+    return t;
+}
+
+typedef struct maker {
+    const tc_trace *const *given;
+    int ngiven, seeded;
+    const population *parents; /* NULL for the first generation */
+    const double *weight;
+    tc_rng rng;
+} maker;
+
+static bool make_one(search *x, const maker *m, int slot, tc_candidate *c) {
+    tc_rng rng = tc_rng_fork(&m->rng, (uint64_t)slot);
+    tc_arena *a = x->scratch[omp_get_thread_num()];
+    for (int attempt = 0; attempt < MAX_FAILURES && !stopped(x->o); attempt++) {
+        tc_trace *t = m->parents ? child_of(x, m->parents, m->weight, &rng, a)
+                                 : first_of(x, slot, m->given, m->ngiven, m->seeded, &rng, a, attempt);
+        if (t && realise(x, t, &rng, slot, c))
+            return true;
+    }
+    return false;
+}
+
+/* Fills up to `want` slots in parallel; slots without a legal candidate are dropped. Deterministic for a given generator,
+ * whatever the threads. */
+static population generation(search *x, const maker *m, int want) {
+    population p = {.c = TC_NEW_N(x->arena, tc_candidate, want)};
+    bool *ok = TC_NEW_N(x->arena, bool, want);
+    double *score = TC_NEW_N(x->arena, double, want);
+    if (x->scorer && x->scorer->begin)
+        x->scorer->begin(x->scorer->user, want);
+#pragma omp parallel for schedule(dynamic, 8) num_threads(x->o->threads)
+    for (int i = 0; i < want; i++)
+        ok[i] = make_one(x, m, i, &p.c[i]);
+    if (x->scorer && x->scorer->score) {
+        x->scorer->score(x->scorer->user, want, score);
+    } else {
+        tc_rng r = tc_rng_fork(&m->rng, UINT64_MAX);
+        for (int i = 0; i < want; i++)
+            score[i] = tc_rng_unit(&r);
+    }
+    for (int i = 0; i < want; i++)
+        if (ok[i]) {
+            p.c[i].score = score[i];
+            p.c[i].trace = tc_trace_copy(x->arena, p.c[i].trace);
+            p.c[p.n++] = p.c[i];
+        }
+    for (int t = 0; t < x->o->threads; t++)
+        tc_arena_reset(x->scratch[t]);
+    return p;
+}
+
+static int by_score(const void *a, const void *b) {
+    const tc_candidate *x = a, *y = b;
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Selection weights by rank, not by score, so that an outlier does not take the population over. */
+static double *weights(search *x, const population *p) {
+    double *w = TC_NEW_N(x->arena, double, p->n);
+    for (int i = 0; i < p->n; i++)
+        w[i] = exp(-4.0 * i / p->n); /* p is sorted best first */
+    return w;
+}
+
+/* ---- result ---- */
+
+typedef struct pool {
+    tc_map at; /* program hash -> index */
+    TC_VEC(tc_candidate) c;
+} pool;
+
+static bool was_seen(const uint64_t *seen, size_t n, uint64_t h) {
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (seen[mid] < h)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < n && seen[lo] == h;
+}
+
+static void collect(pool *b, const population *p, const uint64_t *seen, size_t nseen) {
+    for (int i = 0; i < p->n; i++)
+        if (!was_seen(seen, nseen, p->c[i].hash) && tc_map_put(&b->at, p->c[i].hash, 1))
+            tc_push(&b->c, p->c[i]);
+}
+
+/* Best first, but each with probability epsilon replaced by one drawn at random. */
+static int pick(const search *x, pool *b, tc_rng *rng, int want, tc_candidate *out) {
+    int n = 0, have = (int)b->c.len;
+    qsort(b->c.data, b->c.len, sizeof *b->c.data, by_score);
+    for (int i = 0; i < have && n < want; i++) {
+        if (i + 1 < have && tc_rng_unit(rng) < x->o->epsilon) {
+            int j = i + (int)tc_rng_below(rng, have - i);
+            tc_candidate t = b->c.data[i];
+            b->c.data[i] = b->c.data[j];
+            b->c.data[j] = t;
+        }
+        out[n++] = b->c.data[i];
+    }
+    return n;
+}
+
+static population evolve(search *x, maker *m, pool *b, const uint64_t *seen, size_t nseen) {
+    population p = generation(x, m, x->o->population);
+    for (int g = 0;; g++) {
+        qsort(p.c, (size_t)p.n, sizeof *p.c, by_score);
+        collect(b, &p, seen, nseen);
+        if (g == x->o->generations || p.n == 0 || stopped(x->o))
+            return p;
+        maker next = {.parents = &p, .weight = weights(x, &p), .rng = tc_rng_fork(&m->rng, 1000003u + (uint64_t)g)};
+        population q = generation(x, &next, x->o->population);
+        int keep = TC_MIN(p.n, x->o->population / ELITE_SHARE);
+        population all = {.n = q.n + keep, .c = TC_NEW_N(x->arena, tc_candidate, q.n + keep)};
+        memcpy(all.c, p.c, sizeof *p.c * (size_t)keep);
+        memcpy(all.c + keep, q.c, sizeof *q.c * (size_t)q.n);
+        p = all;
+    }
+}
+
+static search open_search(const tc_space *s, const tc_space_options *o, const tc_scorer *scorer) {
+    search x = {.s = s, .o = o, .scorer = scorer, .arena = tc_arena_new()};
+    x.ctx = tc_xcalloc((size_t)o->threads, sizeof *x.ctx);
+    x.scratch = tc_xcalloc((size_t)o->threads, sizeof *x.scratch);
+    for (int t = 0; t < o->threads; t++) {
+        x.ctx[t] = tc_ctx_child(s->w->ctx);
+        x.scratch[t] = tc_arena_new();
+    }
+    return x;
+}
+
+static void close_search(search *x) {
+    for (int t = 0; t < x->o->threads; t++) {
+        tc_ctx_free(x->ctx[t]);
+        tc_arena_free(x->scratch[t]);
+    }
+    free(x->ctx);
+    free(x->scratch);
+    tc_arena_free(x->arena);
+}
+
+tc_status tc_space_search(const tc_space *s, const tc_space_options *o, const tc_scorer *scorer, tc_rng *rng,
+                          const tc_trace *const *seeds, int nseeds, const uint64_t *seen, size_t nseen, int want, tc_arena *a,
+                          tc_candidate *out, int *n, tc_error *err) {
+    if (want < 1 || o->population < 1 || o->threads < 1 || o->generations < 0)
+        return tc_fail(err, TC_BAD_INPUT, "search options: population, threads and the number wanted must be positive");
+    search x = open_search(s, o, scorer);
+    int nseeded = TC_MIN(nseeds, (int)(o->seeded * o->population));
+    tc_trace *built[CONSTRUCTED];
+    int nbuilt = tc_space_construct(s, x.arena, built, TC_MIN(CONSTRUCTED, o->population / 4 + 1));
+    const tc_trace **given = TC_NEW_N(x.arena, const tc_trace *, nseeded + nbuilt);
+    for (int i = 0; i < nseeded; i++)
+        given[i] = seeds[i];
+    for (int i = 0; i < nbuilt; i++)
+        given[nseeded + i] = built[i];
+    maker m = {.given = given, .ngiven = nseeded + nbuilt, .rng = tc_rng_fork(rng, tc_rng_next(rng))};
+    m.seeded = m.ngiven + (int)(o->seeded * o->population);
+    pool b = {0};
+    evolve(&x, &m, &b, seen, nseen);
+    *n = pick(&x, &b, rng, want, out);
+    for (int i = 0; i < *n; i++)
+        out[i].trace = tc_trace_copy(a, out[i].trace);
+    tc_map_free(&b.at);
+    tc_vec_free(&b.c);
+    close_search(&x);
+    return TC_OK;
+}

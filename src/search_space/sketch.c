@@ -1,0 +1,158 @@
+/* Sketches: the variants of the rules that differ for a workload, each generated as text and parsed into a trace with open
+ * decisions. */
+#include "search_space/space_int.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Below this many operations a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations take some 30
+ * us on one core. */
+#define SERIAL_WORK 2e6
+
+static void emit_clusters(emitter *e) {
+    const analysis *an = e->an;
+    for (int i = 0; i < an->ncluster; i++) {
+        const cluster *c = &an->cluster[i];
+        switch (c->kind) {
+        case CLUSTER_MAP:
+            tc_space_emit_map(e, c);
+            break;
+        case CLUSTER_ROWS:
+            tc_space_emit_rows(e, c);
+            break;
+        case CLUSTER_ANCHOR:
+            tc_space_emit_anchor(e, c);
+            break;
+        }
+    }
+}
+
+static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
+    static const char *const pack[] = {"", "+pack", "+pack-task"};
+    bool anchor = false, rows = false;
+    for (int i = 0; i < an->ncluster; i++) {
+        anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
+        rows |= an->cluster[i].kind == CLUSTER_ROWS;
+    }
+    const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
+    return tc_arena_printf(a, "%s%s%s%s", base, anchor ? pack[v.pack] : "", anchor && v.rows_inner ? "+rows-inner" : "",
+                           v.serial ? "+serial" : "");
+}
+
+/* Decision names are unique within a sketch; loop names within a stage. */
+static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error *err) {
+    emitter e = {.an = an, .arena = s->arena, .v = v};
+    tc_sb_add(&e.text, tc_sb_str(&an->prologue));
+    emit_clusters(&e);
+    sketch *k = &s->sk[s->nsketch];
+    *k = (sketch){.name = variant_name(s->arena, an, v), .v = v};
+    tc_status r = tc_trace_parse(s->arena, k->name, tc_sb_str(&e.text), &k->trace, err);
+    k->ndec = (int)e.dec.len;
+    k->dec = tc_arena_dup(s->arena, e.dec.data, e.dec.len * sizeof *e.dec.data);
+    tc_strbuf_free(&e.text);
+    tc_vec_free(&e.dec);
+    if (r != TC_OK)
+        return r;
+    for (int i = 0; i < s->nsketch; i++)
+        if (tc_trace_equal(s->sk[i].trace, k->trace))
+            return TC_OK;
+    s->nsketch++;
+    return TC_OK;
+}
+
+static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
+    bool anchor = false, packs = false, blocks = false;
+    for (int i = 0; i < an->ncluster; i++) {
+        const cluster *c = &an->cluster[i];
+        if (c->kind != CLUSTER_ANCHOR)
+            continue;
+        anchor = true;
+        packs |= tc_space_anchor_packs(an, c);
+        blocks |= tc_space_anchor_blocks(an, c);
+    }
+    bool small = tc_space_work(an) < SERIAL_WORK;
+    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2);
+    for (int block = 0; block <= (blocks ? 1 : 0); block++)
+        for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
+            for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
+                for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
+                    TC_TRY(add_sketch(s, an, (variant){block, pack, inner, serial}, err));
+    return TC_OK;
+}
+
+tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_space *s = TC_NEW(a, tc_space);
+    *s = (tc_space){.arena = a, .w = w, .m = *m};
+    tc_ctx *ctx = tc_ctx_child(w->ctx);
+    analysis an;
+    tc_status r = tc_space_analyse(ctx, w, &s->m, &an, err);
+    if (r == TC_OK)
+        r = add_variants(s, &an, err);
+    tc_space_analysis_free(&an);
+    tc_ctx_free(ctx);
+    if (r != TC_OK) {
+        tc_arena_free(a);
+        return r;
+    }
+    *out = s;
+    return TC_OK;
+}
+
+void tc_space_free(tc_space *s) {
+    if (s)
+        tc_arena_free(s->arena);
+}
+
+int tc_space_nsketch(const tc_space *s) {
+    return s->nsketch;
+}
+
+const tc_trace *tc_space_sketch(const tc_space *s, int i) {
+    return s->sk[i].trace;
+}
+
+const char *tc_space_sketch_name(const tc_space *s, int i) {
+    return s->sk[i].name;
+}
+
+int tc_space_step_of(const tc_trace *t, const char *name) {
+    for (int i = 0; i < t->n; i++)
+        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].nouts == 1 && strcmp(t->steps[i].outs[0], name) == 0)
+            return i;
+    return -1;
+}
+
+static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
+    if (a->kind != b->kind)
+        return false;
+    return a->kind == TC_ARG_LITERAL ? a->value == b->value
+                                     : a->kind == TC_ARG_INFER || (a->part == b->part && strcmp(a->ref, b->ref) == 0);
+}
+
+static bool same_step(const tc_instr *a, const tc_instr *b) {
+    if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints || !a->text != !b->text)
+        return false;
+    for (int i = 0; i < a->nouts; i++)
+        if (strcmp(a->outs[i], b->outs[i]))
+            return false;
+    for (int i = 0; i < a->nnames; i++)
+        if (strcmp(a->names[i], b->names[i]))
+            return false;
+    for (int i = 0; i < a->nints; i++)
+        if (!same_int(&a->ints[i], &b->ints[i]))
+            return false;
+    return !a->text || strcmp(a->text, b->text) == 0;
+}
+
+int tc_space_sketch_of(const tc_space *s, const tc_trace *t) {
+    for (int k = 0; k < s->nsketch; k++) {
+        const tc_trace *x = s->sk[k].trace;
+        int i = 0;
+        while (x->n == t->n && i < t->n && same_step(&x->steps[i], &t->steps[i]))
+            i++;
+        if (x->n == t->n && i == t->n)
+            return k;
+    }
+    return -1;
+}

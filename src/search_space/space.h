@@ -1,0 +1,67 @@
+/* The search space of one workload: sketches (traces with open decisions), the schedules constructed from the target's facts,
+ * random sampling, mutation, crossover, and the evolutionary search over them. It gets scores through a callback and never sees a
+ * clock or a database.
+ *
+ * Sketch generation follows Ansor (OSDI'20, section 4) with rules for packed operands, register tiles and row groups; sampling
+ * and evolution follow MetaSchedule (2205.13603): a candidate is a trace, a mutation changes one decision and replays. */
+#ifndef TC_SPACE_SPACE_H
+#define TC_SPACE_SPACE_H
+
+#include <signal.h>
+
+#include "tir_lower/tir.h"
+
+typedef struct tc_space tc_space;
+
+/* Sketches of a workload (canonical names are not required) for a machine. The workload's context must stay frozen while the
+ * space is used. TC_ILLEGAL when no rule applies (does not happen for workloads that tc_te_workload accepts). */
+TC_NODISCARD tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err);
+void tc_space_free(tc_space *s);
+int tc_space_nsketch(const tc_space *s);
+const tc_trace *tc_space_sketch(const tc_space *s, int i);
+const char *tc_space_sketch_name(const tc_space *s, int i); /* "tile+fuse+pack", for reports */
+
+/* The schedule used when nothing was tuned: the best constructed one by an analytic estimate. The trace lives in `a`. */
+TC_NODISCARD tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err);
+
+typedef struct tc_candidate {
+    tc_trace *trace; /* all decisions made; lives in the arena given to the search */
+    uint64_t hash;   /* of the lowered program */
+    double score;    /* of the scorer, higher is better; 0 before scoring */
+} tc_candidate;
+
+/* Scores candidates. `add` is called from several threads, once per slot, with the built (annotated) program, valid only during
+ * the call; `score` afterwards, once per generation, for all n slots. A NULL scorer means random scores. */
+typedef struct tc_scorer {
+    void *user;
+    void (*begin)(void *user, int n);
+    void (*add)(void *user, int slot, const tc_func *f);
+    void (*score)(void *user, int n, double *scores);
+} tc_scorer;
+
+typedef struct tc_space_options {
+    int population;   /* 512 */
+    int generations;  /* 4 */
+    double mutate;    /* probability that a child is a mutation, 0.70; crossover otherwise in crossover's share, copies else */
+    double crossover; /* 0.15 */
+    double epsilon;   /* share of the result drawn at random: 0.05 */
+    double seeded;    /* share of the first population taken from `seeds` and their mutations: 0.3 */
+    int threads;      /* for replaying and building */
+    const volatile sig_atomic_t *stop; /* may be NULL: checked between candidates */
+} tc_space_options;
+
+tc_space_options tc_space_options_default(void);
+
+/* Runs one search and returns up to `want` distinct candidates, best first, none of whose hashes is in `seen` (a sorted array of
+ * nseen). seeds: traces of measured programs, best first (they need not be of this version's sketches: those that no longer
+ * replay are skipped). Bounded: gives up on sampling after a fixed number of failures. *n may be 0 when the space is exhausted.
+ */
+TC_NODISCARD tc_status tc_space_search(const tc_space *s, const tc_space_options *o, const tc_scorer *scorer, tc_rng *rng,
+                                       const tc_trace *const *seeds, int nseeds, const uint64_t *seen, size_t nseen, int want,
+                                       tc_arena *a, tc_candidate *out, int *n, tc_error *err);
+
+/* Constructed schedules (register tiles that fill the register file, cache tiles that fit): up to cap traces in `a`, best
+ * estimate first. */
+int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap);
+
+#endif

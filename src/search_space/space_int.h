@@ -1,0 +1,124 @@
+/* Private to the search space: analysis of a workload into clusters, and sketches with the roles of their decisions. */
+#ifndef TC_SPACE_SPACE_INT_H
+#define TC_SPACE_SPACE_INT_H
+
+#include "search_space/space.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+/* What a stage is to the sketch rules. */
+typedef enum stage_kind {
+    KIND_MAP,    /* no reduction */
+    KIND_REDUCE, /* reduction whose reads use every spatial axis: no reuse to tile for */
+    KIND_ANCHOR  /* reduction with reuse (matmul, convolution): multi-level tiling */
+} stage_kind;
+
+enum { MAX_CLUSTER = 24, MAX_READS = 24 };
+
+/* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
+ * consumers first. */
+typedef struct cluster {
+    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR } kind;
+    int n;
+    int member[MAX_CLUSTER];
+    int rows; /* ROWS: how many leading axes of the head are row axes */
+} cluster;
+
+/* The workload after inlining, as the rules see it. */
+typedef struct analysis {
+    tc_ctx *ctx;
+    const tc_machine *m;
+    tc_sched *s;        /* all inlinable stages inlined */
+    tc_strbuf prologue; /* the compute_inline steps */
+    stage_kind *kind;   /* per stage of s */
+    int ncluster;
+    cluster *cluster; /* in order of emission: consumers first */
+} analysis;
+
+/* What a decision stands for: how the constructed schedules choose it, and what pruning knows of it. */
+typedef enum role {
+    ROLE_ROW_TILE,  /* sample_tile parts=3: cache part, register part of a non-vector axis */
+    ROLE_VEC,       /* categorical: register width of the vector axis in elements */
+    ROLE_VEC_OUTER, /* sample_tile parts=2: cache part of the vector axis, counted in register widths */
+    ROLE_UNROLL_K,  /* categorical: reduction steps unrolled */
+    ROLE_BLOCK_K,   /* categorical: reduction block */
+    ROLE_BLOCK_ROW, /* sample_tile parts=2: cache block of a row axis (K-blocked sketches) */
+    ROLE_REG_ROW,   /* categorical: register part of a row axis (K-blocked sketches) */
+    ROLE_BLOCK_VEC, /* sample_tile parts=2: cache block of the vector axis, in register widths (K-blocked sketches) */
+    ROLE_CHUNK,     /* sample_tile parts=2: iterations per parallel task */
+    ROLE_WIDTH      /* categorical: elements handled by one vector step of a row or elementwise loop */
+} role;
+
+typedef struct decision {
+    const char *name;
+    role role;
+    int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
+    int64_t extent; /* of the axis it divides */
+    bool primary;   /* ROW: the row axis that carries the register tile in constructed schedules */
+    int lanes;      /* VEC: lanes of a vector register for the anchor's element type */
+    int64_t batch;  /* VEC: product of the batch axes, all of them parallel tasks */
+    int64_t depth;  /* VEC: product of the reduction axes */
+} decision;
+
+/* A sketch variant: which alternatives the rules take. */
+typedef struct variant {
+    bool block_k;    /* accumulate in a cache block, reduction blocked outside of it */
+    int pack;        /* non-constant vector operands: 0 read in place, 1 packed once at root, 2 packed per parallel task */
+    bool rows_inner; /* the row loops run inside the vector-axis loop of the cache tile */
+    bool serial;     /* no parallel loops: small kernels */
+} variant;
+
+typedef struct sketch {
+    const char *name;
+    variant v;
+    tc_trace *trace;
+    int ndec;
+    decision *dec;
+} sketch;
+
+struct tc_space {
+    tc_arena *arena;
+    const tc_workload *w;
+    tc_machine m;
+    int nsketch;
+    sketch *sk;
+};
+
+/* Text being generated, with its decisions. */
+typedef struct emitter {
+    const analysis *an;
+    tc_arena *arena;
+    variant v;
+    int lanes; /* f32-sized lanes of a vector */
+    int nanchor, unique;
+    tc_strbuf text;
+    TC_VEC(decision) dec;
+} emitter;
+
+tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err);
+void tc_space_analysis_free(analysis *an);
+
+void tc_space_step(emitter *e, const char *fmt, ...) TC_PRINTF(2, 3); /* one line of the trace */
+/* Emits a sampled step and records its decision; returns the decision's name. */
+const char *tc_space_sample_tile(emitter *e, role r, int anchor, const char *loop, int parts, int64_t max_inner, int64_t extent);
+const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const int64_t *values, int64_t extent);
+
+void tc_space_emit_map(emitter *e, const cluster *c);
+void tc_space_emit_rows(emitter *e, const cluster *c);
+void tc_space_emit_anchor(emitter *e, const cluster *c);
+/* Which variants make a difference to this cluster. */
+bool tc_space_anchor_packs(const analysis *an, const cluster *c);
+bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
+/* Whether the tile of `anchor` can be computed inside the loops of `head` (stages of an->s). */
+bool tc_space_fusable(const analysis *an, int head, int anchor);
+double tc_space_work(const analysis *an); /* scalar operations of all clusters, for the choice of serial variants */
+/* Lanes of a vector of the widest element type that stage `op` computes with. */
+int tc_space_lanes(const tc_machine *m, const tc_compute *op);
+
+/* Registers that the decisions of a trace ask for at most; compared with the machine's before a candidate is replayed. */
+int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t);
+int tc_space_step_of(const tc_trace *t, const char *name); /* the sampled step that binds a decision, -1: none */
+/* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
+int tc_space_sketch_of(const tc_space *s, const tc_trace *t);
+
+#endif

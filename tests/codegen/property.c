@@ -1,0 +1,151 @@
+/* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter on the same
+ * lowered function, so that what differs is the code generator's fault. On failure: seed, lowered TIR.
+ *
+ *     test_cg_property [CASES [SEED]] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/random_trace.h"
+#include "common/random_workload.h"
+#include "kernel.h"
+
+enum { DEFAULT_CASES = 300, MAX_STEPS = 28 };
+
+typedef struct data {
+    const tc_func *f;
+    void **args;
+} data;
+
+static size_t bytes_of(const tc_buffer *b)
+{
+    return (size_t)(b->size * tc_dtype_bytes(b->dtype));
+}
+
+static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed)
+{
+    data d = {f, kernel_args(f)};
+    for (int i = 0; i < f->nparam; i++) {
+        const tc_param *p = &f->params[i];
+        const tc_buffer *b = p->buffer;
+        if (p->kind == TC_PARAM_OUT) {
+            memset(d.args[i], 0x7b, bytes_of(b));
+            continue;
+        }
+        tc_rng r = tc_rng_seed(seed + (uint64_t)p->index);
+        const tc_tensor *t = w->in[p->index];
+        void *dense = tc_xcalloc((size_t)tc_tensor_size(t) + 1, (size_t)tc_dtype_bytes(t->dtype));
+        tc_te_random_fill(t->dtype, dense, tc_tensor_size(t), &r, tc_te_index_limit(w, p->index));
+        if (p->kind == TC_PARAM_PACKED)
+            tc_tir_pack(f, i, dense, d.args[i]);
+        else
+            memcpy(d.args[i], dense, bytes_of(b));
+        free(dense);
+    }
+    return d;
+}
+
+static double unit(tc_dtype t)
+{
+    return t == TC_F16 ? 4e-3 : t == TC_BF16 ? 3e-2 : t == TC_F32 ? 2e-5 : 1e-12;
+}
+
+static bool same(tc_dtype t, const void *a, const void *b, int64_t i)
+{
+    if (!tc_dtype_is_float(t))
+        return tc_load_i(t, a, i) == tc_load_i(t, b, i);
+    double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y);
+    return x == y || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
+}
+
+static int64_t first_difference(const tc_buffer *b, const void *got, const void *want)
+{
+    for (int64_t i = 0; i < b->size; i++)
+        if (!same(b->dtype, got, want, i))
+            return i;
+    return -1;
+}
+
+static bool agree(const data *got, const data *want, int threads)
+{
+    for (int i = 0; i < got->f->nparam; i++) {
+        const tc_buffer *b = got->f->params[i].buffer;
+        int64_t at = first_difference(b, got->args[i], want->args[i]);
+        if (at >= 0) {
+            bool isf = tc_dtype_is_float(b->dtype);
+            fprintf(stderr, "%d threads: %s[%lld] is %.9g, the interpreter has %.9g\n", threads, b->name, (long long)at,
+                    isf ? tc_load_f(b->dtype, got->args[i], at) : (double)tc_load_i(b->dtype, got->args[i], at),
+                    isf ? tc_load_f(b->dtype, want->args[i], at) : (double)tc_load_i(b->dtype, want->args[i], at));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed)
+{
+    tc_error err = {0};
+    data want = make_args(w, f, seed);
+    tc_status s = tc_tir_interp(f, want.args, &err);
+    kernel k = {.f = f};
+    const tc_func *cf = f;
+    bool ok = s == TC_OK;
+    if (ok)
+        s = tc_cg_jit(kernel_target(), &cf, 1, &(tc_cg_options){.verify = true}, &k.mod, &err);
+    if (ok && s == TC_OK)
+        s = tc_cg_lookup(k.mod, f->name, &k.fn, &err);
+    ok = ok && s == TC_OK;
+    for (int threads = 1; ok && threads <= 3; threads += 2) {
+        data got = make_args(w, f, seed);
+        kernel_run(&k, got.args, threads);
+        ok = agree(&got, &want, threads);
+        kernel_free_args(f, got.args);
+    }
+    if (s != TC_OK)
+        fprintf(stderr, "interpreter or code generator: %s\n", err.msg);
+    tc_cg_module_free(k.mod);
+    kernel_free_args(f, want.args);
+    return ok;
+}
+
+static bool run_case(uint64_t seed, int64_t *refused)
+{
+    tc_rng rng = tc_rng_seed(seed);
+    tc_ctx *c = tc_ctx_new();
+    tc_error err = {0};
+    tc_workload *w = tc_test_random_workload(c, &rng);
+    tc_ctx *child = tc_ctx_child(c);
+    tc_trace *t = tc_test_random_trace(child, w, &rng, MAX_STEPS);
+    const tc_machine *m = &kernel_target()->machine;
+    tc_sched *s;
+    tc_func *built, *lowered;
+    bool ok = true;
+    if (tc_sch_replay(child, w, t, NULL, &s, &err) != TC_OK || tc_tir_build(s, m, &built, &err) != TC_OK ||
+        tc_tir_lower(child, m, built, NULL, &lowered, &err) != TC_OK)
+        ++*refused;
+    else if (!run_lowered(w, lowered, seed)) {
+        tc_strbuf b = {0};
+        tc_tir_print(&b, lowered);
+        fprintf(stderr, "FAILED seed %llu\n%s\n", (unsigned long long)seed, tc_sb_str(&b));
+        tc_strbuf_free(&b);
+        ok = false;
+    }
+    tc_ctx_free(child);
+    tc_ctx_free(c);
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    int64_t refused = 0;
+    int failed = 0;
+    for (uint64_t i = 0; i < cases && failed < 3; i++)
+        failed += !run_case(seed + i, &refused);
+    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering\n", (unsigned long long)cases, (unsigned long long)seed, failed,
+           (long long)refused);
+    return failed || (cases >= 100 && (uint64_t)refused * 3 > cases);
+}

@@ -1,0 +1,337 @@
+/* Objects, text, libraries: every architecture emits; vectors have the full width and accumulators stay in registers; objects load, link and
+ * run; a driver runs a model; the standalone runtime works. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+#include "support/fs.h"
+
+/* 6 x 64 tile, k unrolled by 2, in text form. */
+static char *gemm_text(void)
+{
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "func gemm\nparam A f32[1536] in 0 align 64\nparam B f32[16384] in 1 align 64\nparam C f32[384] out 0 align 64\nbody\n"
+                  "alloc acc f32[384] reg align 64 lanes 16 {\n");
+    for (int i = 0; i < 384; i += 16)
+        tc_sb_printf(&b, "acc[ramp(%d, 1, 16)] = bcast(f32(0), 16)\n", i);
+    tc_sb_add(&b, "for k in 128 reduce {\n");
+    for (int u = 0; u < 2; u++)
+        for (int i = 0; i < 6; i++)
+            for (int v = 0; v < 64; v += 16)
+                tc_sb_printf(&b, "acc[ramp(%d, 1, 16)] = fma(bcast(A[k * 2 + %d], 16), B[ramp(k * 128 + %d, 1, 16)], acc[ramp(%d, 1, 16)])\n", i * 64 + v,
+                             i * 256 + u, u * 64 + v, i * 64 + v);
+    tc_sb_add(&b, "}\n");
+    for (int i = 0; i < 384; i += 16)
+        tc_sb_printf(&b, "C[ramp(%d, 1, 16)] = acc[ramp(%d, 1, 16)]\n", i, i);
+    tc_sb_add(&b, "}\n");
+    return b.data;
+}
+
+static int count(const char *text, const char *what)
+{
+    int n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
+        n++;
+    return n;
+}
+
+/* The loop's code: from the label that the last backward branch before the stores goes to. Loose: the block with most FMAs. */
+static char *hot_block(const char *assembly)
+{
+    char *best = NULL;
+    int most = 0;
+    for (const char *p = strstr(assembly, "\n.LBB"); p;) {
+        const char *next = strstr(p + 1, "\n.LBB");
+        char *block = strndup(p, next ? (size_t)(next - p) : strlen(p));
+        char *jump = strstr(block, "\tj"); /* the block ends where it jumps back */
+        if (jump)
+            *strchr(jump + 1, '\n') = 0;
+        if (count(block, "vfmadd") > most) {
+            most = count(block, "vfmadd");
+            free(best);
+            best = block;
+        } else {
+            free(block);
+        }
+        p = next;
+    }
+    return best;
+}
+
+static void full_width_and_no_spills(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"skylake-avx512", "icelake-server", "sapphirerapids", "znver4", "znver5"};
+    kernel k;
+    char *text = gemm_text();
+    kernel_parse(&k, text);
+    for (size_t i = 0; i < TC_LEN(targets); i++) {
+        char *s = kernel_text(&k, targets[i], TC_CG_ASM), *hot = hot_block(s);
+        assert_non_null(hot);
+        assert_int_equal(count(hot, "vfmadd"), 48);
+        assert_int_equal(count(hot, "%ymm"), 0);
+        assert_int_equal(count(hot, "(%rsp)"), 0);
+        assert_int_equal(count(s, "Spill"), 0);
+        assert_true(count(hot, "\n") <= 48 + 8 + 12 + 10); /* FMAs, loads of B, broadcasts of A, and little else */
+        free(hot);
+        free(s);
+    }
+    char *s = kernel_text(&k, "llvm -mtriple=x86_64 -mcpu=skylake-avx512 -vector-bytes=32", TC_CG_ASM);
+    assert_int_equal(count(s, "zmm"), 0);
+    free(s);
+    kernel_free(&k);
+    free(text);
+}
+
+static void every_target_emits(void **state)
+{
+    (void)state;
+    char *text;
+    kernel k;
+    tc_error err;
+    for (const char *const *n = tc_target_names(); *n; n++) {
+        static const char *const files[] = {"softmax.tir", "narrow.tir", "gather.tir", "pad_select.tir", "workspace.tir"};
+        for (size_t f = 0; f < TC_LEN(files); f++) {
+            if (f && strcmp(*n, "x86-64") && strcmp(*n, "neoverse-n1") && strcmp(*n, "rv64gcv") && strcmp(*n, "generic-rv64"))
+                continue;
+            tc_target *t;
+            void *obj;
+            size_t size;
+            assert_int_equal(tc_fs_read(files[f], &text, NULL, NULL), TC_OK);
+            kernel_parse(&k, text);
+            const tc_func *fn = k.f;
+            assert_int_equal(tc_target_parse(*n, &t, &err), TC_OK);
+            if (tc_cg_emit_object(t, &fn, NULL, 1, &(tc_cg_options){.verify = true}, &obj, &size, &err) != TC_OK)
+                fail_msg("%s for %s: %s", files[f], *n, err.msg);
+            assert_true(size > 64 && !memcmp(obj, "\177ELF", 4));
+            free(obj);
+            tc_target_free(t);
+            kernel_free(&k);
+            free(text);
+        }
+    }
+}
+
+static void text_stages(void **state)
+{
+    (void)state;
+    char *text = gemm_text();
+    kernel k;
+    kernel_parse(&k, text);
+    char *ir = kernel_text(&k, "znver4", TC_CG_IR), *opt = kernel_text(&k, "znver4", TC_CG_OPT_IR);
+    assert_non_null(strstr(ir, "define i32 @gemm("));
+    assert_non_null(strstr(ir, "noalias"));
+    assert_non_null(strstr(ir, "alloca <16 x float>"));
+    assert_null(strstr(opt, "alloca <16 x float>"));
+    assert_non_null(strstr(opt, "\"prefer-vector-width\"=\"512\""));
+    free(ir);
+    free(opt);
+    kernel_free(&k);
+    free(text);
+}
+
+static const char ADD[] = "func add\nparam A f32[100] in 0 align 64\nparam B f32[100] in 1 align 64\nparam C f32[100] out 0 align 64\nbody\n"
+                          "parallel i in 100 {\nC[i] = A[i] + B[i] * f32(2)\n}\n";
+
+static char *path_in(const char *dir, const char *name)
+{
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s/%s", dir, name);
+    return b.data;
+}
+
+static char *write_object(const char *dir, const char *name, void *obj, size_t size)
+{
+    char *path = path_in(dir, name);
+    assert_int_equal(tc_fs_write(path, obj, size, NULL), TC_OK);
+    free(obj);
+    return path;
+}
+
+typedef int32_t entry(const void *const *, void *const *, uint8_t *, const uint8_t *, const tc_rt *);
+
+/* add(in0, constants) -> arena; add(arena, arena) -> out0; copy arena -> out1. Built to a library with its own runtime and constants. */
+static void library(void **state)
+{
+    (void)state;
+    kernel k;
+    tc_error err = {0};
+    char *dir;
+    void *obj;
+    size_t size;
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
+    kernel_parse(&k, ADD);
+    const tc_func *f = k.f;
+    const char *name = "k0", *paths[5];
+    const tc_target *t = kernel_target();
+    assert_int_equal(tc_cg_emit_object(t, &f, &name, 1, NULL, &obj, &size, &err), TC_OK);
+    paths[0] = write_object(dir, "k.o", obj, size);
+    tc_cg_operand first[] = {{TC_CG_INPUT, 0}, {TC_CG_CONST, 64}, {TC_CG_ARENA, 128}}, second[] = {{TC_CG_ARENA, 128}, {TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 0}};
+    tc_cg_operand copy[] = {{TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 1}};
+    tc_cg_step steps[] = {{"k0", 3, first, 0}, {"k0", 3, second, 0}, {NULL, 2, copy, 400}};
+    tc_cg_driver d = {.name = "model_run", .nsteps = 3, .steps = steps};
+    if (tc_cg_emit_driver(t, &d, &obj, &size, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    paths[1] = write_object(dir, "d.o", obj, size);
+    if (tc_cg_emit_runtime(t, "own_parallel_for", &obj, &size, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    paths[2] = write_object(dir, "rt.o", obj, size);
+    float consts[116];
+    for (int i = 0; i < 116; i++)
+        consts[i] = (float)i;
+    char *raw = path_in(dir, "consts.bin"), *blob = path_in(dir, "blob.o"), *so = path_in(dir, "model.so");
+    assert_int_equal(tc_fs_write(raw, consts, sizeof consts, &err), TC_OK);
+    if (tc_cg_write_blob(t, raw, "model_constants", blob, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    paths[3] = blob;
+    const char *exports[] = {"model_run", "own_parallel_for", "model_constants", "model_constants_size", NULL};
+    tc_cg_link l = {.nobjects = 4, .objects = paths, .openmp = true, .exports = exports};
+    if (tc_cg_link_shared(&l, so, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        fail_msg("%s", dlerror());
+    entry *run = (entry *)dlsym(lib, "model_run");
+    assert_null(dlsym(lib, "k0"));
+    assert_int_equal(*(uint64_t *)dlsym(lib, "model_constants_size"), sizeof consts);
+    for (int threads = 1; threads <= 3; threads++) {
+        tc_rt rt = {.abi_version = TC_RT_ABI, .nthreads = threads};
+        *(void **)&rt.parallel_for = dlsym(lib, "own_parallel_for");
+        float *in = kernel_alloc(400), *o0 = kernel_alloc(400), *o1 = kernel_alloc(400);
+        uint8_t *arena = kernel_alloc(1024);
+        for (int i = 0; i < 100; i++)
+            in[i] = (float)(i % 7);
+        assert_int_equal(run((const void *const[]){in}, (void *const[]){o0, o1}, arena, dlsym(lib, "model_constants"), &rt), 0);
+        for (int i = 0; i < 100; i++) {
+            float want = (float)(i % 7) + (float)(i + 16) * 2;
+            assert_true(o1[i] == want && o0[i] == want * 3);
+        }
+        free(in);
+        free(o0);
+        free(o1);
+        free(arena);
+    }
+    dlclose(lib);
+    for (int i = 0; i < 4; i++)
+        free((char *)paths[i]);
+    free(raw);
+    free(so);
+    kernel_free(&k);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+static void linker_errors(void **state)
+{
+    (void)state;
+    tc_error err = {0};
+    const char *missing = "/nonexistent/k.o";
+    tc_cg_link l = {.nobjects = 1, .objects = &missing};
+    assert_int_equal(tc_cg_link_shared(&l, "/nonexistent/out.so", &err), TC_ENV);
+    assert_int_equal(tc_cg_link_shared(&l, TCTUNE_TEST_TMP "/never.so", &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "/nonexistent/k.o"));
+    assert_false(tc_fs_exists(TCTUNE_TEST_TMP "/never.so"));
+    l.linker = "/nonexistent/linker";
+    assert_int_equal(tc_cg_link_shared(&l, TCTUNE_TEST_TMP "/never.so", &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "/nonexistent/linker"));
+    tc_cg_module *m;
+    assert_int_equal(tc_cg_load("garbage", 7, &m, &err), TC_BAD_INPUT);
+}
+
+static void *compile_many(void *arg)
+{
+    for (int i = 0; i < 4; i++) {
+        kernel k;
+        kernel_parse(&k, ADD);
+        kernel_compile(&k, arg, NULL);
+        void **args = kernel_args(k.f);
+        for (int j = 0; j < 100; j++)
+            ((float *)args[0])[j] = (float)j;
+        kernel_run(&k, args, 1);
+        for (int j = 0; j < 100; j++)
+            assert_true(((float *)args[2])[j] == (float)j);
+        kernel_free_args(k.f, args);
+        kernel_free(&k);
+    }
+    return NULL;
+}
+
+static void threads_compile_at_once(void **state)
+{
+    (void)state;
+    pthread_t t[4];
+    const tc_target *target = kernel_target();
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&t[i], NULL, compile_many, (void *)target), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+}
+
+static void equal_input_gives_equal_bytes(void **state)
+{
+    (void)state;
+    void *obj[2];
+    size_t size[2];
+    for (int i = 0; i < 2; i++) {
+        kernel k;
+        char *text;
+        assert_int_equal(tc_fs_read("workspace.tir", &text, NULL, NULL), TC_OK);
+        kernel_parse(&k, text);
+        const tc_func *f = k.f;
+        assert_int_equal(tc_cg_emit_object(kernel_target(), &f, NULL, 1, NULL, &obj[i], &size[i], NULL), TC_OK);
+        kernel_free(&k);
+        free(text);
+    }
+    assert_int_equal(size[0], size[1]);
+    assert_memory_equal(obj[0], obj[1], size[0]);
+    free(obj[0]);
+    free(obj[1]);
+}
+
+/* Items of parallel_for are covered exactly once, by threads whose numbers are in range. */
+static void count_items(int64_t begin, int64_t end, int32_t thread, void *closure)
+{
+    for (int64_t i = begin; i < end; i++)
+        __atomic_fetch_add((int32_t *)closure + i, 1 + thread * 0, __ATOMIC_RELAXED);
+    assert(thread >= 0 && thread < 7);
+}
+
+static void parallel_for(void **state)
+{
+    (void)state;
+    static const int threads[] = {1, 2, 3, 7}, items[] = {0, 1, 2, 6, 7, 8, 100};
+    for (size_t t = 0; t < TC_LEN(threads); t++)
+        for (size_t n = 0; n < TC_LEN(items); n++) {
+            int32_t seen[100] = {0};
+            tc_rt rt = tc_cg_runtime(threads[t]);
+            assert_int_equal(rt.parallel_for(&rt, items[n], count_items, seen), 0);
+            for (int i = 0; i < 100; i++)
+                assert_int_equal(seen[i], i < items[n]);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_width_and_no_spills),
+        cmocka_unit_test(every_target_emits),
+        cmocka_unit_test(text_stages),
+        cmocka_unit_test(library),
+        cmocka_unit_test(linker_errors),
+        cmocka_unit_test(threads_compile_at_once),
+        cmocka_unit_test(equal_input_gives_equal_bytes),
+        cmocka_unit_test(parallel_for),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

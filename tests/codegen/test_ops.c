@@ -1,0 +1,248 @@
+/* Every operation on every type, scalar and vector, against the semantics in te/eval.h: exact for integers, comparisons and basic float arithmetic. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elementwise.h"
+#include "te/eval.h"
+
+enum { N = 448 }; /* a multiple of 16, and no common period with the values */
+
+static const tc_dtype TYPES[] = {TC_BOOL, TC_I8, TC_U8, TC_I16, TC_U16, TC_I32, TC_U32, TC_I64, TC_U64, TC_F16, TC_BF16, TC_F32, TC_F64};
+
+static const int64_t INTS[] = {0,          1,          -1,  2,   -2,        3,         7,         -7,        10, 100, -100, 127, -128, 255, 128, 32767, -32768, 65535, 2147483647,
+                               -2147483648, 4294967295, 1 << 20, -12345678, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+static const double FLOATS[] = {0,    -0.0, 1,    -1,   0.5,      -0.5,     1.5,       2.5,   -2.5,      3,        100.25, -100.75, 1e-3, 1e5,
+                                -1e9, 1e20, 1e-8, 6e-8, INFINITY, -INFINITY, (double)NAN, 65504, 1.17549e-38, 1e-42, 3e38,   0.3333};
+
+static double value_f(int i)
+{
+    return FLOATS[(size_t)i % TC_LEN(FLOATS)];
+}
+
+/* Pairs run over all combinations: coprime strides. */
+static void fill(tc_dtype t, void *a, void *b)
+{
+    for (int i = 0; i < N; i++) {
+        size_t nf = TC_LEN(FLOATS), ni = TC_LEN(INTS);
+        size_t second = (size_t)i * 11 + (size_t)i / (tc_dtype_is_float(t) ? nf : ni);
+        if (tc_dtype_is_float(t)) {
+            tc_store_f(t, a, i, value_f(i));
+            tc_store_f(t, b, i, FLOATS[second % nf]);
+        } else {
+            tc_store_i(t, a, i, INTS[(size_t)i % ni]);
+            tc_store_i(t, b, i, INTS[second % ni]);
+        }
+    }
+}
+
+static bool is_division(tc_op op)
+{
+    return op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
+}
+
+/* Division by zero and shifts by too much are undefined: those operands are made harmless. */
+static void tame(tc_op op, tc_dtype t, void *b)
+{
+    for (int i = 0; i < N && !tc_dtype_is_float(t); i++) {
+        int64_t v = tc_load_i(t, b, i);
+        if (is_division(op) && v == 0)
+            tc_store_i(t, b, i, 3);
+        if (op == TC_OP_SHL || op == TC_OP_SHR)
+            tc_store_i(t, b, i, i % (8 * tc_dtype_bytes(t)));
+    }
+}
+
+static bool applies(tc_op op, tc_dtype t)
+{
+    bool isf = tc_dtype_is_float(t), isb = t == TC_BOOL;
+    switch (op) {
+    case TC_OP_ADD:
+    case TC_OP_SUB:
+    case TC_OP_MUL:
+    case TC_OP_DIV:
+    case TC_OP_MOD:
+    case TC_OP_MIN:
+    case TC_OP_MAX:
+    case TC_OP_ABS:
+    case TC_OP_FLOOR:
+    case TC_OP_CEIL:
+    case TC_OP_ROUND:
+    case TC_OP_TRUNC:
+        return !isb;
+    case TC_OP_TDIV:
+    case TC_OP_TMOD:
+    case TC_OP_POW:
+    case TC_OP_BAND:
+    case TC_OP_BOR:
+    case TC_OP_BXOR:
+    case TC_OP_SHL:
+    case TC_OP_SHR:
+        return !isb && !isf;
+    case TC_OP_EQ:
+    case TC_OP_NE:
+    case TC_OP_LT:
+    case TC_OP_LE:
+    case TC_OP_GT:
+    case TC_OP_GE:
+        return true;
+    case TC_OP_AND:
+    case TC_OP_OR:
+    case TC_OP_NOT:
+        return isb;
+    case TC_OP_ISNAN:
+    case TC_OP_ISINF:
+    case TC_OP_SQRT:
+        return isf;
+    default:
+        return false;
+    }
+}
+
+static const tc_expr *apply(tc_ctx *c, const tc_expr *const *in, void *user)
+{
+    tc_op op = *(const tc_op *)user;
+    return tc_op_arity(op) == 1 ? tc_un(c, op, in[0]) : tc_bin(c, op, in[0], in[1]);
+}
+
+static bool same_f(tc_dtype t, const void *got, int i, double want)
+{
+    double g = tc_load_f(t, got, i);
+    if (isnan(want))
+        return isnan(g);
+    return g == want || (t == TC_F16 && isinf(want) && g == want);
+}
+
+static void check(tc_op op, tc_dtype t, const kernel *k, void **args, int lanes)
+{
+    int arity = tc_op_arity(op);
+    const void *a = args[0], *b = arity > 1 ? args[1] : args[0], *r = args[arity];
+    tc_dtype rt = k->f->params[arity].buffer->dtype;
+    for (int i = 0; i < N; i++) {
+        bool ok;
+        if (tc_dtype_is_float(t)) {
+            double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
+            ok = rt == TC_BOOL ? tc_load_i(rt, r, i) == tc_eval_compare_f(op, x, y) : same_f(t, r, i, tc_eval_f(op, t, x, y));
+        } else {
+            int64_t want;
+            ok = !tc_eval_i(op, t, tc_load_i(t, a, i), tc_load_i(t, b, i), &want) || tc_load_i(rt, r, i) == want;
+        }
+        if (!ok)
+            fail_msg("%s on %s x %d, element %d: a %.17g b %.17g gives %.17g", tc_op_text(op), tc_dtype_name(t), lanes, i,
+                     tc_dtype_is_float(t) ? tc_load_f(t, a, i) : (double)tc_load_i(t, a, i),
+                     tc_dtype_is_float(t) ? tc_load_f(t, b, i) : (double)tc_load_i(t, b, i),
+                     tc_dtype_is_float(rt) ? tc_load_f(rt, r, i) : (double)tc_load_i(rt, r, i));
+    }
+}
+
+static void one(tc_op op, tc_dtype t, int lanes)
+{
+    int arity = tc_op_arity(op);
+    bool compares = tc_op_traits(op) & TC_COMPARE;
+    tc_dtype in[] = {t, t};
+    kernel k;
+    kernel_elementwise(&k, arity, in, compares ? TC_BOOL : t, N, lanes, apply, &op);
+    void **args = kernel_args(k.f), *spare = kernel_alloc(N * 8);
+    fill(t, args[0], arity > 1 ? args[1] : spare);
+    tame(op, t, arity > 1 ? args[1] : spare);
+    kernel_run(&k, args, 1);
+    check(op, t, &k, args, lanes);
+    free(spare);
+    kernel_free_args(k.f, args);
+    kernel_free(&k);
+}
+
+static void every_op(void **state)
+{
+    (void)state;
+    static const int lanes[] = {1, 4, 16};
+    int cases = 0;
+    for (int op = 0; op < TC_NOPS; op++)
+        for (size_t t = 0; t < TC_LEN(TYPES); t++)
+            for (size_t l = 0; l < TC_LEN(lanes) && applies((tc_op)op, TYPES[t]); l++, cases++)
+                one((tc_op)op, TYPES[t], lanes[l]);
+    printf("  %d kernels\n", cases);
+}
+
+static const tc_expr *cast_to(tc_ctx *c, const tc_expr *const *in, void *user)
+{
+    return tc_cast(c, *(const tc_dtype *)user, in[0]);
+}
+
+static void check_cast(tc_dtype from, tc_dtype to, const void *a, const void *r, int lanes)
+{
+    bool ff = tc_dtype_is_float(from), tf = tc_dtype_is_float(to);
+    for (int i = 0; i < N; i++) {
+        bool ok;
+        if (ff)
+            ok = tf ? same_f(to, r, i, tc_round_f(to, tc_load_f(from, a, i))) : tc_load_i(to, r, i) == tc_cast_fi(to, tc_load_f(from, a, i));
+        else
+            ok = tf ? same_f(to, r, i, tc_cast_if(from, to, tc_load_i(from, a, i))) : tc_load_i(to, r, i) == tc_cast_ii(to, tc_load_i(from, a, i));
+        if (!ok)
+            fail_msg("cast %s to %s x %d, element %d: %.17g gives %.17g", tc_dtype_name(from), tc_dtype_name(to), lanes, i,
+                     ff ? tc_load_f(from, a, i) : (double)tc_load_i(from, a, i), tf ? tc_load_f(to, r, i) : (double)tc_load_i(to, r, i));
+    }
+}
+
+static void every_cast(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < TC_LEN(TYPES); a++)
+        for (size_t b = 0; b < TC_LEN(TYPES); b++)
+            for (int lanes = 1; lanes <= 16; lanes += 15) {
+                tc_dtype from = TYPES[a], to = TYPES[b];
+                kernel k;
+                kernel_elementwise(&k, 1, &from, to, N, lanes, cast_to, &to);
+                void **args = kernel_args(k.f), *spare = kernel_alloc(N * 8);
+                fill(from, args[0], spare);
+                kernel_run(&k, args, 1);
+                check_cast(from, to, args[0], args[1], lanes);
+                free(spare);
+                kernel_free_args(k.f, args);
+                kernel_free(&k);
+            }
+}
+
+/* All 65,536 bit patterns of the 16-bit floats, and roundings of f32 that are hard: to f32 and back. */
+static void narrow_exact(void **state)
+{
+    (void)state;
+    enum { ALL = 1 << 16 };
+    static const tc_dtype types[] = {TC_F16, TC_BF16};
+    for (size_t t = 0; t < TC_LEN(types); t++) {
+        tc_dtype narrow = types[t], wide = TC_F32;
+        kernel up, down;
+        kernel_elementwise(&up, 1, &narrow, wide, ALL, 16, cast_to, &wide);
+        kernel_elementwise(&down, 1, &wide, narrow, ALL, 16, cast_to, &narrow);
+        void **u = kernel_args(up.f), **d = kernel_args(down.f);
+        for (int i = 0; i < ALL; i++)
+            ((uint16_t *)u[0])[i] = (uint16_t)i;
+        kernel_run(&up, u, 1);
+        for (int i = 0; i < ALL; i++) {
+            assert_true(same_f(TC_F32, u[1], i, tc_load_f(narrow, u[0], i)));
+            uint32_t bits = (uint32_t)i * 65537u + (uint32_t)(i % 5) * 0x0fffu;
+            memcpy((float *)d[0] + i, &bits, 4);
+        }
+        kernel_run(&down, d, 1);
+        for (int i = 0; i < ALL; i++)
+            assert_true(same_f(narrow, d[1], i, tc_round_f(narrow, (double)((float *)d[0])[i])));
+        kernel_free_args(up.f, u);
+        kernel_free_args(down.f, d);
+        kernel_free(&up);
+        kernel_free(&down);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op), cmocka_unit_test(every_cast), cmocka_unit_test(narrow_exact)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

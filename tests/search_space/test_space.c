@@ -1,0 +1,315 @@
+/* The search space: every sketch of every workload family can be sampled, what is sampled lowers and computes what the workload
+ * says, and the search is deterministic, distinct and obeys its bounds. */
+#include "support/cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "search_space/space.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+static const tc_machine machine = {.vector_bytes = 64,
+                                   .vector_regs = 32,
+                                   .masks = true,
+                                   .fma = true,
+                                   .cores = 2,
+                                   .l1 = 32768,
+                                   .l2 = 1 << 20,
+                                   .l3 = 32 << 20,
+                                   .line = 64};
+
+/* Small instances of the families that the rules are written for, odd sizes on purpose. */
+static const char *const family[] = {
+    /* dense + bias + gelu, constant weights */
+    "tensor X[13, 35] f32\ntensor W[35, 49] f32 const\ntensor B[49] f32 const\n"
+    "compute D[i:13, j:49] = sum(k:35) X[i, k] * W[k, j]\ncompute Y[i:13, j:49] = gelu(D[i, j] + B[j])\noutput Y\n",
+    /* plain matmul, nothing constant */
+    "tensor A[20, 24] f32\ntensor B[24, 33] f32\ncompute C[i:20, j:33] = sum(k:24) A[i, k] * B[k, j]\noutput C\n",
+    /* batched Q K^T read from an interleaved layout, scaled */
+    "tensor Q[7, 3, 16] f32\ntensor K[7, 3, 16] f32\ncompute S[h:3, i:7, j:7] = sum(k:16) Q[i, h, k] * K[j, h, k]\n"
+    "compute T[h:3, i:7, j:7] = S[h, i, j] * 0.25\noutput T\n",
+    /* softmax with mask */
+    "tensor X[6, 5, 40] f32\ntensor M[40] f32\ncompute A[h:6, i:5, j:40] = X[h, i, j] * 0.125 + M[j]\ncompute m[h:6, i:5] = "
+    "max(k:40) A[h, i, k]\n"
+    "compute e[h:6, i:5, j:40] = exp(A[h, i, j] - m[h, i])\ncompute s[h:6, i:5] = sum(k:40) e[h, i, k]\n"
+    "compute Y[h:6, i:5, j:40] = e[h, i, j] / s[h, i]\noutput Y\n",
+    /* layer norm with residual */
+    "tensor X[9, 77] f32\ntensor R[9, 77] f32\ntensor g[77] f32 const\ntensor b[77] f32 const\ncompute A[i:9, j:77] = X[i, j] + "
+    "R[i, j]\n"
+    "compute m[i:9] = sum(k:77) A[i, k]\ncompute v[i:9] = sum(k:77) (A[i, k] - m[i] / 77.0) * (A[i, k] - m[i] / 77.0)\n"
+    "compute Y[i:9, j:77] = (A[i, j] - m[i] / 77.0) * rsqrt(v[i] / 77.0 + 0.00001) * g[j] + b[j]\noutput Y\n",
+    /* elementwise, transposing */
+    "tensor X[5, 6, 19] f32\ncompute Y[a:6, b:5, c:19] = tanh(X[b, a, c])\noutput Y\n",
+    "tensor X[11, 13] f32\ntensor Z[11, 13] f32\ncompute Y[a:11, b:13] = X[a, b] * Z[a, b] + 1.0\noutput Y\n",
+    /* one row, column sums, full reduction, pooling, convolution with padding */
+    "tensor X[1, 48] f32\ntensor W[48, 20] f32 const\ncompute D[i:1, j:20] = sum(k:48) X[i, k] * W[k, j]\ncompute Y[i:1, j:20] = "
+    "tanh(D[i, j])\noutput Y\n",
+    "tensor X[30, 17] f32\ncompute Y[j:17] = sum(k:30) X[k, j]\noutput Y\n",
+    "tensor X[1000] f32\ncompute Y[i:1] = max(k:1000) X[k]\noutput Y\n",
+    "tensor X[9, 9, 8] f32\ncompute Y[h:4, w:4, c:8] = max(r:3, s:3) X[h * 2 + r, w * 2 + s, c]\noutput Y\n",
+    "tensor X[8, 9, 5] f32\ntensor W[3, 3, 5, 18] f32 const\n"
+    "compute P[h:10, w:11, c:5] = select(h >= 1 && h < 9 && w >= 1 && w < 10, X[h - 1, w - 1, c], 0.0)\n"
+    "compute Y[h:8, w:9, o:18] = sum(r:3, s:3, c:5) P[h + r, w + s, c] * W[r, s, c, o]\ncompute Z[h:8, w:9, o:18] = max(Y[h, w, "
+    "o], 0.0)\noutput Z\n",
+    /* arg reduction and integers */
+    "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
+    "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",
+};
+
+typedef struct bench {
+    tc_ctx *ctx;
+    const tc_workload *w;
+    tc_space *space;
+    void *in[8], *out[4], *want[4];
+} bench;
+
+static void open_bench(bench *b, const char *text) {
+    tc_error err;
+    *b = (bench){.ctx = tc_ctx_new()};
+    if (tc_te_parse(b->ctx, "family", text, &b->w, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    tc_rng r = tc_rng_seed(7);
+    for (int i = 0; i < b->w->nin; i++) {
+        int64_t n = tc_tensor_size(b->w->in[i]);
+        b->in[i] = tc_xcalloc((size_t)n, 8);
+        tc_te_random_fill(b->w->in[i]->dtype, b->in[i], n, &r, tc_te_index_limit(b->w, i));
+    }
+    for (int i = 0; i < b->w->nout; i++) {
+        b->out[i] = tc_xcalloc((size_t)tc_tensor_size(b->w->out[i]), 8);
+        b->want[i] = tc_xcalloc((size_t)tc_tensor_size(b->w->out[i]), 8);
+    }
+    assert_int_equal(tc_te_interp(b->w, (const void *const *)b->in, b->want, &err), TC_OK);
+    if (tc_space_new(b->w, &machine, &b->space, &err) != TC_OK)
+        fail_msg("%s\n%s", err.msg, text);
+}
+
+static void close_bench(bench *b) {
+    tc_space_free(b->space);
+    for (int i = 0; i < b->w->nin; i++)
+        free(b->in[i]);
+    for (int i = 0; i < b->w->nout; i++) {
+        free(b->out[i]);
+        free(b->want[i]);
+    }
+    tc_ctx_free(b->ctx);
+}
+
+static void show(const char *what, const tc_trace *t, const tc_error *err) {
+    tc_strbuf b = {0};
+    tc_trace_print(&b, t);
+    print_error("%s: %s\n%s", what, err->msg, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
+static void compare(const bench *b, const tc_trace *t) {
+    tc_error err = {.msg = "differs"};
+    for (int o = 0; o < b->w->nout; o++)
+        for (int64_t i = 0; i < tc_tensor_size(b->w->out[o]); i++) {
+            double x = tc_load_f(b->w->out[o]->dtype, b->out[o], i), y = tc_load_f(b->w->out[o]->dtype, b->want[o], i);
+            if (!(fabs(x - y) <= 1e-4 + 1e-4 * fabs(y))) {
+                show("wrong", t, &err);
+                fail_msg("output %d element %lld: %g, expected %g", o, (long long)i, x, y);
+            }
+        }
+}
+
+/* Replays, lowers through all passes, interprets, compares. False when the schedule is illegal. */
+static bool run(bench *b, const tc_trace *t, tc_rng *rng, tc_error *err) {
+    tc_ctx *c = tc_ctx_child(b->ctx);
+    tc_sched *s;
+    tc_func *f, *g;
+    bool ok = tc_sch_replay(c, b->w, t, rng, &s, err) == TC_OK && tc_tir_build(s, &machine, &f, err) == TC_OK;
+    if (ok) {
+        tc_error e;
+        if (tc_tir_lower(c, &machine, f, NULL, &g, &e) != TC_OK) {
+            *err = e;
+            tc_ctx_free(c);
+            return false;
+        }
+        void *args[16];
+        for (int p = 0; p < g->nparam; p++) {
+            const tc_param *q = &g->params[p];
+            args[p] = q->kind == TC_PARAM_OUT ? b->out[q->index] : b->in[q->index];
+            if (q->kind == TC_PARAM_PACKED) {
+                args[p] = tc_xcalloc((size_t)q->buffer->size, 8);
+                tc_tir_pack(g, p, b->in[q->index], args[p]);
+            }
+        }
+        if (tc_tir_interp(g, args, &e) != TC_OK) {
+            show("interpreter", s->trace, &e);
+            fail();
+        }
+        for (int p = 0; p < g->nparam; p++)
+            if (g->params[p].kind == TC_PARAM_PACKED)
+                free(args[p]);
+        compare(b, s->trace);
+    }
+    tc_ctx_free(c);
+    return ok;
+}
+
+static void test_default_is_right(void **state) {
+    (void)state;
+    for (size_t f = 0; f < TC_LEN(family); f++) {
+        bench b;
+        tc_error err;
+        tc_trace *t;
+        open_bench(&b, family[f]);
+        tc_arena *a = tc_arena_new();
+        if (tc_space_default(b.space, a, &t, &err) != TC_OK)
+            fail_msg("family %zu: %s", f, err.msg);
+        if (!run(&b, t, NULL, &err)) {
+            show("default", t, &err);
+            fail();
+        }
+        tc_arena_free(a);
+        close_bench(&b);
+    }
+}
+
+static void test_constructed_are_right(void **state) {
+    (void)state;
+    enum { CAP = 24 };
+    for (size_t f = 0; f < TC_LEN(family); f++) {
+        bench b;
+        tc_error err = {0};
+        tc_trace *t[CAP];
+        open_bench(&b, family[f]);
+        tc_arena *a = tc_arena_new();
+        int n = tc_space_construct(b.space, a, t, CAP), ok = 0;
+        assert_true(n > 0);
+        for (int i = 0; i < n; i++) {
+            bool good = run(&b, t[i], NULL, &err);
+            if (!good)
+                show("constructed", t[i], &err);
+            ok += good;
+        }
+        assert_int_equal(ok, n); /* what is constructed must lower */
+        tc_arena_free(a);
+        close_bench(&b);
+    }
+}
+
+static void test_sampled_are_right(void **state) {
+    (void)state;
+    enum { DRAWS = 12 };
+    for (size_t f = 0; f < TC_LEN(family); f++) {
+        bench b;
+        open_bench(&b, family[f]);
+        for (int k = 0; k < tc_space_nsketch(b.space); k++) {
+            int ok = 0;
+            tc_error err = {0};
+            for (int d = 0; d < DRAWS; d++) {
+                tc_rng r = tc_rng_seed(f * 1000 + (size_t)k * 100 + (size_t)d);
+                ok += run(&b, tc_space_sketch(b.space, k), &r, &err);
+            }
+            if (ok < DRAWS / 3) {
+                show(tc_space_sketch_name(b.space, k), tc_space_sketch(b.space, k), &err);
+                fail_msg("family %zu, sketch %s: %d of %d samples are legal", f, tc_space_sketch_name(b.space, k), ok, DRAWS);
+            }
+        }
+        close_bench(&b);
+    }
+}
+
+static void score_by_hash(void *user, int n, double *scores) {
+    (void)user;
+    for (int i = 0; i < n; i++)
+        scores[i] = (double)((i * 7919) % 101);
+}
+
+static int search(const bench *b, int threads, const uint64_t *seen, size_t nseen, tc_arena *a, tc_candidate *out, int want) {
+    tc_error err;
+    tc_space_options o = tc_space_options_default();
+    o.population = 48;
+    o.generations = 2;
+    o.threads = threads;
+    tc_scorer sc = {.score = score_by_hash};
+    tc_rng r = tc_rng_seed(11);
+    int n = 0;
+    if (tc_space_search(b->space, &o, &sc, &r, NULL, 0, seen, nseen, want, a, out, &n, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return n;
+}
+
+static int compare_hash(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void test_search_is_deterministic_and_distinct(void **state) {
+    (void)state;
+    enum { WANT = 16 };
+    bench b;
+    open_bench(&b, family[0]);
+    tc_arena *a = tc_arena_new();
+    tc_candidate x[WANT], y[WANT], z[WANT];
+    int n = search(&b, 1, NULL, 0, a, x, WANT);
+    assert_int_equal(n, WANT);
+    assert_int_equal(search(&b, 2, NULL, 0, a, y, WANT), n);
+    uint64_t seen[WANT];
+    for (int i = 0; i < n; i++) {
+        assert_true(x[i].hash == y[i].hash);
+        seen[i] = x[i].hash;
+        for (int j = 0; j < i; j++)
+            assert_true(x[i].hash != x[j].hash);
+    }
+    qsort(seen, WANT, sizeof *seen, compare_hash);
+    int m = search(&b, 2, seen, WANT, a, z, WANT);
+    for (int i = 0; i < m; i++)
+        assert_null(bsearch(&z[i].hash, seen, WANT, sizeof *seen, compare_hash));
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
+static void test_stop_ends_the_search(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, family[0]);
+    volatile sig_atomic_t stop = 1;
+    tc_space_options o = tc_space_options_default();
+    o.stop = &stop;
+    tc_arena *a = tc_arena_new();
+    tc_candidate out[4];
+    tc_rng r = tc_rng_seed(1);
+    int n = -1;
+    tc_error err;
+    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, NULL, 0, NULL, 0, 4, a, out, &n, &err), TC_OK);
+    assert_int_equal(n, 0);
+    o.population = 0;
+    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, NULL, 0, NULL, 0, 4, a, out, &n, &err), TC_BAD_INPUT);
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
+/* Seeds from another version of the rules, or plain nonsense, are skipped and do not end the run. */
+static void test_stale_seeds_are_skipped(void **state) {
+    (void)state;
+    bench b;
+    open_bench(&b, family[1]);
+    tc_arena *a = tc_arena_new();
+    tc_trace *stale;
+    tc_error err;
+    assert_int_equal(tc_trace_parse(a, "old", "x, y = split NOPE.i [_, 4]\n", &stale, &err), TC_OK);
+    const tc_trace *seeds[] = {stale};
+    tc_space_options o = tc_space_options_default();
+    o.population = 32;
+    o.generations = 1;
+    tc_candidate out[8];
+    tc_rng r = tc_rng_seed(3);
+    int n = 0;
+    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, seeds, 1, NULL, 0, 8, a, out, &n, &err), TC_OK);
+    assert_true(n > 0);
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_default_is_right),     cmocka_unit_test(test_constructed_are_right),
+        cmocka_unit_test(test_sampled_are_right),    cmocka_unit_test(test_search_is_deterministic_and_distinct),
+        cmocka_unit_test(test_stop_ends_the_search), cmocka_unit_test(test_stale_seeds_are_skipped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
