@@ -1,0 +1,86 @@
+/* Export and import of records as JSON lines. */
+#include "measure/exchange.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fs.h"
+#include "support/map.h"
+#include "support/vec.h"
+
+typedef struct export_state {
+    tc_strbuf text;
+    size_t n;
+} export_state;
+
+static tc_status add_line(void *user, const tc_record *r, tc_error *err) {
+    export_state *e = user;
+    (void)err;
+    tc_meas_record_to_json(r, &e->text);
+    tc_sb_addc(&e->text, '\n');
+    e->n++;
+    return TC_OK;
+}
+
+tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *path, size_t *n, tc_error *err) {
+    export_state e = {0};
+    tc_status s = tc_meas_db_each(db, f, add_line, &e, err);
+    if (s == TC_OK)
+        s = tc_fs_write(path, tc_sb_str(&e.text), e.text.len, err);
+    *n = e.n;
+    tc_strbuf_free(&e.text);
+    return s;
+}
+
+/* What makes two records the same measurement. */
+static uint64_t identity(const tc_record *r) {
+    uint64_t h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, (uint64_t)r->when_ms);
+    h = tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
+    return tc_hash64(r->trace_hash.hex, sizeof r->trace_hash.hex, h);
+}
+
+static tc_status note(void *user, const tc_record *r, tc_error *err) {
+    (void)err;
+    tc_map_put(user, identity(r), 1);
+    return TC_OK;
+}
+
+typedef TC_VEC(tc_record) records;
+
+/* Parses the lines of `text` (which it cuts up) into the records that `known` lacks. */
+static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *known, records *out, tc_error *err) {
+    int line = 1;
+    for (char *p = text, *next; p; p = next, line++) {
+        next = strchr(p, '\n');
+        if (next)
+            *next++ = 0;
+        if (p[strspn(p, " \t\r")] == 0)
+            continue;
+        tc_record r;
+        TC_TRY(tc_meas_record_from_json(a, tc_arena_printf(a, "%s:%d", path, line), p, &r, err));
+        if (tc_map_put(known, identity(&r), 1))
+            tc_push(out, r);
+    }
+    return TC_OK;
+}
+
+tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err) {
+    char *text;
+    tc_map known = {0};
+    records new = {0};
+    *added = 0;
+    TC_TRY(tc_fs_read(path, &text, NULL, err));
+    tc_arena *a = tc_arena_new();
+    tc_status s = tc_meas_db_each(db, &(tc_meas_filter){0}, note, &known, err);
+    if (s == TC_OK)
+        s = parse_lines(a, path, text, &known, &new, err);
+    if (s == TC_OK)
+        s = tc_meas_db_insert(db, new.data, new.len, err);
+    if (s == TC_OK)
+        *added = new.len;
+    tc_vec_free(&new);
+    tc_map_free(&known);
+    tc_arena_free(a);
+    free(text);
+    return s;
+}

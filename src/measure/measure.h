@@ -1,0 +1,67 @@
+/* Measuring candidates: the interface that tuning uses. Builders (one process per core) turn texts into code; then one runner
+ * process, alone on the machine, loads and times it. Whatever a candidate does ends as a record with an error kind; a call
+ * returns an error only when measuring itself is impossible. Every wait is bounded, and all stop within about 0.1 s of the stop
+ * flag. */
+#ifndef TC_MEASURE_MEASURE_H
+#define TC_MEASURE_MEASURE_H
+
+#include <signal.h>
+
+#include "measure/record.h"
+#include "support/status.h"
+
+/* Zero means the default for every field but `target`. Strings are copied. */
+typedef struct tc_meas_options {
+    const char *target;                /* text of the target; must be able to run here */
+    int threads;                       /* of the measured kernels; 0: one per core */
+    int builders;                      /* processes; 0: one per core */
+    const char *exe;                   /* executable that has tc_meas_worker_main; NULL: this one */
+    const char *worker_arg;            /* its hidden subcommand; NULL: "worker" */
+    double build_limit;                /* seconds per candidate; 15 */
+    double run_limit;                  /* seconds per candidate, all calls; 10 */
+    double prepare_limit;              /* seconds for inputs and reference of a workload; 120 */
+    uint64_t memory_limit;             /* bytes per process; half of the machine's */
+    int samples;                       /* timings of a good candidate; 7 */
+    double min_sample;                 /* seconds each lasts at least; 0.002 */
+    double budget;                     /* seconds of sampling per candidate; 0.5 */
+    double early_stop;                 /* times the best so far at which a candidate is given up; 3. Negative: never */
+    bool no_verify;                    /* measures only: such records are never verified */
+    uint64_t seed;                     /* of the inputs */
+    const volatile sig_atomic_t *stop; /* may be NULL */
+} tc_meas_options;
+
+/* One candidate. `workload` is the canonical text; workload_hash its tc_te_hash. */
+typedef struct tc_meas_input {
+    const char *workload, *trace;
+    tc_digest workload_hash;
+    double best; /* seconds of the best known record of the task; 0: none (then nothing is stopped early) */
+    bool again;  /* measured even if an equal program was before */
+    int samples; /* 0: as in the options */
+} tc_meas_input;
+
+typedef struct tc_meas tc_meas;
+
+/* Starts nothing yet. TC_BAD_INPUT for a target that cannot run here. */
+TC_NODISCARD tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err);
+void tc_meas_free(tc_meas *m); /* ends all processes */
+
+/* Called after each candidate, in the order they end; may be NULL. */
+typedef void tc_meas_progress(void *user, size_t index, const tc_record *r);
+
+/* out[i] becomes the record of inputs[i], in `arena`. Candidates that a stop left unmeasured are INTERRUPTED. TC_ENV when no
+ * worker can be started at all; every out[i] is a valid record then too. */
+TC_NODISCARD tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
+                                     tc_meas_progress *progress, void *user, tc_error *err);
+/* One candidate with many samples, never stopped early: for reports and for the last word on a winner. */
+TC_NODISCARD tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
+                                           tc_error *err);
+
+int tc_meas_threads(const tc_meas *m);
+/* Sums since the start, for reports: seconds spent building (wall), running (wall), and restarts of processes after a death. */
+typedef struct tc_meas_stats {
+    double build_seconds, run_seconds;
+    size_t built, ran, restarts;
+} tc_meas_stats;
+tc_meas_stats tc_meas_get_stats(const tc_meas *m);
+
+#endif

@@ -1,0 +1,139 @@
+/* Peak rates. Each thread keeps twelve independent accumulators busy: two multiply-adds a cycle of latency four or five need ten.
+ */
+#include "measure/peak.h"
+
+#include <omp.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/log.h"
+#include "support/vec.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+    ACCUMULATORS = 12,
+    ROUND = 20000,                /* steps between two looks at the clock: some 50 us */
+    LEAST_TRIAD_BYTES = 32 << 20, /* per array */
+    MOST_TRIAD_BYTES = 128 << 20
+};
+
+/* Twelve accumulators as named variables: they stay in registers at every optimisation level that we build with. */
+#define TWELVE(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+
+typedef float fma_kernel(int64_t steps, float seed);
+
+/* acc = acc * 0.999.. + tiny stays finite and normal however long it runs. */
+#define DEFINE_KERNEL(name, attributes, vector, set1, fma, sum)                                                                  \
+    attributes static float name(int64_t steps, float seed) {                                                                    \
+        vector m = set1(0.9999F), c = set1(seed);                                                                                \
+        TWELVE(DECLARE_##name) for (int64_t i = 0; i < steps; i++){TWELVE(STEP_##name)} vector total = c;                        \
+        TWELVE(SUM_##name) return sum(total);                                                                                    \
+    }
+
+#if defined(__x86_64__)
+#define DECLARE_fma_avx512(i) __m512 a##i = _mm512_set1_ps(seed + (float)i);
+#define STEP_fma_avx512(i) a##i = _mm512_fmadd_ps(a##i, m, c);
+#define SUM_fma_avx512(i) total = _mm512_add_ps(total, a##i);
+DEFINE_KERNEL(fma_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_reduce_add_ps)
+
+#define FIRST_LANE(v) _mm256_cvtss_f32(v)
+#define DECLARE_fma_avx2(i) __m256 a##i = _mm256_set1_ps(seed + (float)i);
+#define STEP_fma_avx2(i) a##i = _mm256_fmadd_ps(a##i, m, c);
+#define SUM_fma_avx2(i) total = _mm256_add_ps(total, a##i);
+DEFINE_KERNEL(fma_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps, FIRST_LANE)
+#endif
+
+/* Four lanes of the baseline instruction set; a multiply and an add where that has nothing fused. */
+typedef float v4 __attribute__((vector_size(16)));
+static v4 spread(float x) {
+    return (v4){x, x, x, x};
+}
+#define FIRST_OF(v) (v)[0]
+#define DECLARE_fma_generic(i) v4 a##i = spread(seed + (float)i);
+#define STEP_fma_generic(i) a##i = a##i * m + c;
+#define SUM_fma_generic(i) total += a##i;
+DEFINE_KERNEL(fma_generic, , v4, spread, , FIRST_OF)
+
+typedef struct isa {
+    const char *name;
+    fma_kernel *kernel;
+    int lanes;
+} isa;
+
+static isa best_isa(void) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return (isa){"AVX-512", fma_avx512, 16};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (isa){"AVX2", fma_avx2, 8};
+#endif
+    return (isa){"generic", fma_generic, 4};
+}
+
+/* Best rate of several slices: the peak is what the machine does when nothing else runs. */
+static double fma_rate(const isa *k, int threads, double seconds) {
+    double best = 0, end = tc_now() + seconds, slice = seconds / 8;
+    volatile float sink = 0;
+    while (tc_now() < end) {
+        double flops = 0;
+        double start = tc_now();
+#pragma omp parallel num_threads(threads) reduction(+ : flops)
+        {
+            double stop = start + slice;
+            float x = 0;
+            while (tc_now() < stop) {
+                x += k->kernel(ROUND, 1e-3F);
+                flops += 2.0 * ROUND * ACCUMULATORS * k->lanes;
+            }
+            sink = x;
+        }
+        best = TC_MAX(best, flops / (tc_now() - start));
+    }
+    (void)sink;
+    return best;
+}
+
+static int64_t triad_floats(void) {
+    long l3 = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+    long bytes = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
+    return bytes / (long)sizeof(float);
+}
+
+static double triad_rate(int threads, double seconds) {
+    int64_t n = triad_floats();
+    float *a = tc_xmalloc((size_t)n * sizeof *a), *b = tc_xmalloc((size_t)n * sizeof *b), *c = tc_xmalloc((size_t)n * sizeof *c);
+    double best = 0, end = tc_now() + seconds;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < n; i++)
+        a[i] = 0, b[i] = 1, c[i] = (float)(i & 7);
+    do {
+        double start = tc_now();
+#pragma omp parallel for simd num_threads(threads) schedule(static)
+        for (int64_t i = 0; i < n; i++)
+            a[i] = b[i] + 3.0F * c[i];
+        best = TC_MAX(best, 3.0 * sizeof(float) * (double)n / (tc_now() - start));
+    } while (tc_now() < end);
+    free(a);
+    free(b);
+    free(c);
+    return best;
+}
+
+tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
+    isa k = best_isa();
+    if (threads <= 0)
+        threads = omp_get_num_procs();
+    if (seconds <= 0)
+        seconds = 0.5;
+    return (tc_meas_peak){.threads = threads,
+                          .isa = k.name,
+                          .f32_gflops = fma_rate(&k, threads, 0.6 * seconds) / 1e9,
+                          .triad_gbs = triad_rate(threads, 0.4 * seconds) / 1e9};
+}

@@ -1,0 +1,381 @@
+/* Starting, watching and ending worker processes. Linux: exec of /proc/self/exe, PR_SET_PDEATHSIG, memfd. */
+#include "measure/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/log.h"
+#include "support/vec.h"
+
+enum {
+    WORKER_FD = 3,               /* where a worker finds its socket */
+    STOP_POLL_MS = 100,          /* how often the stop flag is looked at */
+    REAP_MS = 2000,              /* a process whose socket is closed gets this long to finish dying */
+    LOG_LIMIT = 64 * 1024 * 1024 /* bytes a worker may write to a file: bounds a kernel that prints for ever */
+};
+
+void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
+    *p = (tc_meas_proc){.opt = *opt, .fd = -1, .log = -1};
+    if (!p->opt.exe)
+        p->opt.exe = "/proc/self/exe";
+    if (!p->opt.arg)
+        p->opt.arg = "worker";
+    if (p->opt.start_limit <= 0)
+        p->opt.start_limit = 30;
+}
+
+/* ---- starting ---- */
+
+static bool overridden(const char *entry, const char *const *env) {
+    size_t name = strcspn(entry, "=") + 1;
+    for (; env && *env; env++)
+        if (strncmp(entry, *env, name) == 0)
+            return true;
+    return false;
+}
+
+/* The environment with opt.env put over it; made before the fork, because a child of a threaded program may not allocate. */
+static char **environment(const char *const *env) {
+    TC_VEC(char *) v = {0};
+    for (char **e = environ; *e; e++)
+        if (!overridden(*e, env))
+            tc_push(&v, *e);
+    for (; env && *env; env++)
+        tc_push(&v, (char *)(uintptr_t)*env);
+    tc_push(&v, NULL);
+    return v.data;
+}
+
+static void limit(int what, uint64_t n) {
+    setrlimit(what, &(struct rlimit){n, n});
+}
+
+/* Runs in the child between fork and exec: async-signal-safe calls only. */
+static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t parent, char **env) {
+    sigset_t none;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group: the tuner decides what happens to workers */
+    signal(SIGQUIT, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int socket = fcntl(fd, F_DUPFD_CLOEXEC, 16); /* out of the way of 0..3 */
+    int words = fcntl(log, F_DUPFD_CLOEXEC, 16);
+    if (null < 0 || socket < 0 || words < 0)
+        _exit(126);
+    dup2(null, 0);
+    dup2(words, 1);
+    dup2(words, 2);
+    dup2(socket, WORKER_FD);
+    syscall(SYS_close_range, WORKER_FD + 1, ~0U, 0);
+    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_FSIZE, LOG_LIMIT);
+#ifndef TCTUNE_SANITIZED
+    if (o->memory_limit)
+        limit(RLIMIT_DATA, o->memory_limit);
+#endif
+    char *argv[] = {(char *)(uintptr_t) "tctune-worker", (char *)(uintptr_t)o->arg, NULL};
+    execve(o->exe, argv, env);
+    _exit(127);
+}
+
+static tc_status spawn(tc_meas_proc *p, tc_error *err) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return tc_fail(err, TC_ENV,
+                       "cannot start a worker process: %s. Close other programs or raise the limit of open files (ulimit -n)",
+                       strerror(errno));
+    p->log = memfd_create("tctune-worker-log", MFD_CLOEXEC);
+    fcntl(p->log, F_SETFL, O_APPEND);
+    char **env = environment(p->opt.env);
+    pid_t parent = getpid(), pid = p->log < 0 ? -1 : fork();
+    if (pid == 0)
+        become_worker(&p->opt, pair[1], p->log, parent, env);
+    int error = errno;
+    free(env);
+    close(pair[1]);
+    if (pid < 0) {
+        close(pair[0]);
+        if (p->log >= 0)
+            close(p->log);
+        p->log = -1;
+        return tc_fail(err, TC_ENV,
+                       "cannot start a worker process: %s. Close other programs or raise the limit of processes (ulimit -u)",
+                       strerror(error));
+    }
+    p->pid = pid;
+    p->fd = pair[0];
+    fcntl(p->fd, F_SETFL, O_NONBLOCK);
+    p->in_len = 0;
+    p->starts++;
+    return TC_OK;
+}
+
+static tc_status greet(tc_meas_proc *p, tc_error *err) {
+    tc_meas_proc *const self[] = {p};
+    tc_meas_event ev;
+    tc_strbuf b = {0};
+    p->busy = true;
+    p->deadline = tc_now() + p->opt.start_limit;
+    tc_meas_proc_wait(self, 1, NULL, &ev);
+    if (ev == TC_MEAS_EV_REPLY && p->reply_type == TC_MEAS_MSG_READY) {
+        tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
+        uint64_t version = tc_meas_get_u64(&r);
+        size_t n;
+        const char *llvm = tc_meas_get_bytes(&r, &n);
+        if (tc_meas_reader_done(&r) && version == TC_MEAS_PROTOCOL) {
+            snprintf(p->llvm_version, sizeof p->llvm_version, "%.*s", (int)n, llvm);
+            return TC_OK;
+        }
+    }
+    if (ev == TC_MEAS_EV_DIED)
+        tc_meas_death_text(&p->death, &b);
+    else
+        tc_sb_add(&b, ev == TC_MEAS_EV_TIMEOUT ? "it did not answer in time" : "it answered in another protocol");
+    tc_status s =
+        tc_fail(err, TC_ENV,
+                "the worker process %s %s could not be started: %s. Check that the tctune executable is whole and may be run",
+                p->opt.exe, p->opt.arg, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    tc_meas_proc_kill(p);
+    return s;
+}
+
+tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
+    if (p->pid)
+        return TC_OK;
+    TC_TRY(spawn(p, err));
+    return greet(p, err);
+}
+
+/* ---- ending ---- */
+
+/* Reaps; kills first unless it is already dying. Returns the wait status. */
+static int reap(tc_meas_proc *p, bool dying) {
+    int status = 0;
+    pid_t got = 0;
+    for (int ms = 0; dying && ms < REAP_MS; ms += 5) {
+        got = waitpid(p->pid, &status, WNOHANG);
+        if (got != 0 && !(got < 0 && errno == EINTR))
+            break;
+        nanosleep(&(struct timespec){.tv_nsec = 5 * 1000 * 1000}, NULL);
+    }
+    if (got == 0) {
+        kill(p->pid, SIGKILL);
+        while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    }
+    p->pid = 0;
+    return status;
+}
+
+/* Printable, single-line, at most the last sizeof said - 1 bytes of what it wrote. */
+static void last_words(tc_meas_proc *p) {
+    tc_meas_death *d = &p->death;
+    off_t size = lseek(p->log, 0, SEEK_END), from = TC_MAX(size - (off_t)sizeof d->said + 1, 0);
+    ssize_t n = pread(p->log, d->said, sizeof d->said - 1, from);
+    n = TC_MAX(n, 0);
+    for (ssize_t i = 0; i < n; i++)
+        if ((unsigned char)d->said[i] < ' ' || (unsigned char)d->said[i] >= 0x7f)
+            d->said[i] = ' ';
+    while (n > 0 && d->said[n - 1] == ' ')
+        n--;
+    d->said[n] = 0;
+}
+
+/* The allocators' words for a refused request; a SIGKILL that is not ours is the kernel's for want of memory. */
+static bool died_of_memory(const tc_meas_death *d) {
+    static const char *const signs[] = {"out of memory", "bad_alloc", "Cannot allocate memory", "cannot allocate memory"};
+    if (d->signal == SIGKILL)
+        return true;
+    for (size_t i = 0; i < TC_LEN(signs); i++)
+        if (strstr(d->said, signs[i]))
+            return true;
+    return false;
+}
+
+static void release(tc_meas_proc *p) {
+    close(p->fd);
+    close(p->log);
+    p->fd = p->log = -1;
+    p->in_len = 0;
+    p->busy = false;
+}
+
+static void autopsy(tc_meas_proc *p) {
+    int status = reap(p, true);
+    p->death = (tc_meas_death){.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+                               .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0};
+    last_words(p);
+    p->death.memory = died_of_memory(&p->death);
+    release(p);
+}
+
+void tc_meas_proc_kill(tc_meas_proc *p) {
+    if (!p->pid)
+        return;
+    p->death = (tc_meas_death){.signal = SIGKILL};
+    last_words(p);
+    reap(p, false);
+    release(p);
+}
+
+void tc_meas_proc_close(tc_meas_proc *p) {
+    tc_meas_proc_kill(p);
+    free(p->reply);
+    free(p->in);
+    p->reply = p->in = NULL;
+}
+
+void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b) {
+    if (d->damaged)
+        tc_sb_add(b, "it broke the worker protocol");
+    else if (d->signal)
+        tc_sb_printf(b, "killed by signal %d (%s)", d->signal, strsignal(d->signal));
+    else
+        tc_sb_printf(b, "exited with status %d", d->exit_code);
+    if (d->memory)
+        tc_sb_add(b, " for want of memory");
+    if (d->said[0])
+        tc_sb_printf(b, ": %s", d->said);
+}
+
+/* ---- requests and answers ---- */
+
+static bool send_all(tc_meas_proc *p, const void *data, size_t n) {
+    for (const char *c = data; n > 0;) {
+        ssize_t k = send(p->fd, c, n, MSG_NOSIGNAL);
+        if (k >= 0) {
+            c += k;
+            n -= (size_t)k;
+        } else if (errno == EAGAIN) {
+            double left = p->deadline - tc_now();
+            if (left <= 0)
+                return false;
+            poll(&(struct pollfd){p->fd, POLLOUT, 0}, 1, (int)(left * 1000) + 1);
+        } else if (errno != EINTR) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An idle process has nothing to say: if its socket is readable it is dead (killed for memory, say) or mad. */
+static void replace_if_dead(tc_meas_proc *p) {
+    struct pollfd fd = {p->fd, POLLIN, 0};
+    if (p->pid && poll(&fd, 1, 0) > 0)
+        tc_meas_proc_kill(p);
+}
+
+tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *payload, size_t n, double seconds, tc_error *err) {
+    replace_if_dead(p);
+    TC_TRY(tc_meas_proc_start(p, err));
+    tc_meas_frame f = {TC_MEAS_FRAME_MAGIC, type, n};
+    free(p->reply);
+    p->reply = NULL;
+    p->deadline = tc_now() + seconds;
+    p->busy = true;
+    if (send_all(p, &f, sizeof f))
+        (void)send_all(p, payload, n); /* a failure shows as death or timeout in the wait that follows */
+    return TC_OK;
+}
+
+/* Takes the answer out of the input; true when it is there. A damaged one kills the process. */
+static bool complete(tc_meas_proc *p, tc_meas_event *ev) {
+    tc_meas_frame f;
+    if (p->in_len < sizeof f)
+        return false;
+    memcpy(&f, p->in, sizeof f);
+    if (tc_meas_check_frame(&f, NULL) != TC_OK || p->in_len > sizeof f + f.size) {
+        tc_meas_proc_kill(p);
+        p->death.damaged = true;
+        *ev = TC_MEAS_EV_DIED;
+        return true;
+    }
+    if (p->in_len < sizeof f + f.size)
+        return false;
+    free(p->reply);
+    p->reply_size = (size_t)f.size;
+    p->reply = tc_xmalloc(p->reply_size + 1);
+    memcpy(p->reply, p->in + sizeof f, p->reply_size);
+    p->reply[p->reply_size] = 0;
+    p->reply_type = (tc_meas_msg)f.type;
+    p->in_len = 0;
+    p->busy = false;
+    *ev = TC_MEAS_EV_REPLY;
+    return true;
+}
+
+/* Reads what is there; true when something happened. */
+static bool receive(tc_meas_proc *p, tc_meas_event *ev) {
+    for (;;) {
+        if (p->in_cap - p->in_len < 65536) {
+            p->in_cap = 2 * p->in_cap + 131072;
+            p->in = tc_xrealloc(p->in, p->in_cap);
+        }
+        ssize_t k = recv(p->fd, p->in + p->in_len, p->in_cap - p->in_len, 0);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0 && errno == EAGAIN)
+            return false;
+        if (k <= 0) {
+            autopsy(p);
+            *ev = TC_MEAS_EV_DIED;
+            return true;
+        }
+        p->in_len += (size_t)k;
+        if (complete(p, ev))
+            return true;
+    }
+}
+
+/* Fills fds for the busy ones; returns the earliest deadline, or a negative number when none is busy. */
+static double watch(tc_meas_proc *const *procs, size_t n, struct pollfd *fds) {
+    double first = -1;
+    for (size_t i = 0; i < n; i++) {
+        fds[i] = (struct pollfd){procs[i]->busy ? procs[i]->fd : -1, POLLIN, 0};
+        if (procs[i]->busy && (first < 0 || procs[i]->deadline < first))
+            first = procs[i]->deadline;
+    }
+    return first;
+}
+
+int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_atomic_t *stop, tc_meas_event *ev) {
+    struct pollfd *fds = tc_xcalloc(n ? n : 1, sizeof *fds);
+    int found = -1;
+    *ev = TC_MEAS_EV_NONE;
+    while (found < 0 && !(stop && *stop)) {
+        double deadline = watch(procs, n, fds);
+        if (deadline < 0)
+            break;
+        double left = TC_MAX(deadline - tc_now(), 0.0);
+        poll(fds, n, left * 1000 < STOP_POLL_MS ? (int)(left * 1000) + 1 : STOP_POLL_MS);
+        for (size_t i = 0; i < n && found < 0; i++)
+            if (fds[i].revents && receive(procs[i], ev))
+                found = (int)i;
+        double now = tc_now();
+        for (size_t i = 0; i < n && found < 0; i++)
+            if (procs[i]->busy && now > procs[i]->deadline) {
+                tc_meas_proc_kill(procs[i]);
+                *ev = TC_MEAS_EV_TIMEOUT;
+                found = (int)i;
+            }
+    }
+    free(fds);
+    return found;
+}

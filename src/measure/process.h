@@ -1,0 +1,73 @@
+/* Worker processes: started by exec (never a bare fork: a copy of a live OpenMP team hangs), given a time and a memory limit,
+ * killed when they exceed it, reaped always, and started again when the next request comes. They die with the tuner. One process
+ * serves one request at a time. A handle belongs to the thread that made it, which must live as long as the process (Linux ties a
+ * child's life to the thread that started it). */
+#ifndef TC_MEASURE_PROCESS_H
+#define TC_MEASURE_PROCESS_H
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include "measure/protocol.h"
+
+typedef struct tc_meas_proc_options {
+    const char *exe;        /* NULL: this executable */
+    const char *arg;        /* its argument that makes it a worker; NULL: "worker" */
+    const char *const *env; /* NULL-terminated "NAME=value" that replace or add to the environment; may be NULL */
+    uint64_t
+        memory_limit;   /* bytes of heap, anonymous mappings and stacks; 0: none. Ignored in sanitized builds (shadow memory) */
+    double start_limit; /* seconds from exec to READY; 0: 30 */
+} tc_meas_proc_options;
+
+/* How a process ended, as far as can be told. */
+typedef struct tc_meas_death {
+    int signal; /* that killed it; 0: it exited */
+    int exit_code;
+    bool memory;    /* it asked for more memory than allowed, or the kernel killed it for memory */
+    bool damaged;   /* it broke the protocol and was killed for that */
+    char said[512]; /* last words on stderr, "" when silent */
+} tc_meas_death;
+
+typedef enum tc_meas_event {
+    TC_MEAS_EV_NONE,   /* stopped by the flag */
+    TC_MEAS_EV_REPLY,  /* answer is in reply_type, reply, reply_size */
+    TC_MEAS_EV_DIED,   /* see `death` */
+    TC_MEAS_EV_TIMEOUT /* it was killed */
+} tc_meas_event;
+
+typedef struct tc_meas_proc {
+    tc_meas_proc_options opt;
+    pid_t pid; /* 0: not running */
+    int fd;    /* socket to it */
+    int log;   /* memory file that is its stdout and stderr */
+    bool busy; /* a request is out */
+    double deadline;
+    size_t starts; /* how often it was started */
+    char llvm_version[32];
+    tc_meas_msg reply_type;
+    char *reply; /* owned by the process; until the next request */
+    size_t reply_size;
+    char *in; /* bytes received so far */
+    size_t in_len, in_cap;
+    tc_meas_death death;
+} tc_meas_proc;
+
+/* Nothing is started yet. Strings in `opt` must outlive it. */
+void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt);
+/* Kills, reaps and releases. */
+void tc_meas_proc_close(tc_meas_proc *p);
+/* Kills and reaps; the next request starts a new one. */
+void tc_meas_proc_kill(tc_meas_proc *p);
+/* Starts it and waits for READY, unless it runs. TC_ENV says why it cannot be started. */
+TC_NODISCARD tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err);
+/* Sends a request, starting the process first when needed; the answer must come within `limit` seconds. A process that dies while
+ * it is sent to reports that in the next wait. */
+TC_NODISCARD tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *payload, size_t n, double limit,
+                                         tc_error *err);
+/* Waits until one of the busy processes has an answer, is dead or is late; returns its index, or -1 with TC_MEAS_EV_NONE when
+ * *stop became non-zero (looked at ten times a second) or none is busy. Bounded by the deadlines. */
+int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_atomic_t *stop, tc_meas_event *ev);
+/* "killed by signal 11 (Segmentation fault): LAST WORDS" */
+void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b);
+
+#endif

@@ -1,0 +1,179 @@
+/* Frames and payloads between the tuner and its workers. */
+#include "measure/protocol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *tc_meas_msg_text(tc_meas_msg m) {
+    static const char *const text[] = {
+#define MSG(id, text) text,
+        TC_MEAS_MESSAGES(MSG)
+#undef MSG
+    };
+    return m < TC_MEAS_NMSGS ? text[m] : "unknown";
+}
+
+/* ---- payloads ---- */
+
+void tc_meas_put_u64(tc_strbuf *b, uint64_t v) {
+    tc_sb_addn(b, (const char *)&v, sizeof v);
+}
+
+void tc_meas_put_f64(tc_strbuf *b, double v) {
+    tc_sb_addn(b, (const char *)&v, sizeof v);
+}
+
+void tc_meas_put_bytes(tc_strbuf *b, const void *p, size_t n) {
+    tc_meas_put_u64(b, n);
+    tc_sb_addn(b, n ? p : "", n);
+}
+
+void tc_meas_put_text(tc_strbuf *b, const char *s) {
+    tc_meas_put_bytes(b, s, strlen(s));
+}
+
+tc_meas_reader tc_meas_reader_of(const void *payload, size_t n) {
+    const char *p = n ? payload : "";
+    return (tc_meas_reader){p, p + n, false};
+}
+
+static void take(tc_meas_reader *r, void *out, size_t n) {
+    if (r->bad || (size_t)(r->end - r->p) < n) {
+        r->bad = true;
+        memset(out, 0, n);
+        return;
+    }
+    memcpy(out, r->p, n);
+    r->p += n;
+}
+
+uint64_t tc_meas_get_u64(tc_meas_reader *r) {
+    uint64_t v;
+    take(r, &v, sizeof v);
+    return v;
+}
+
+double tc_meas_get_f64(tc_meas_reader *r) {
+    double v;
+    take(r, &v, sizeof v);
+    return v;
+}
+
+const void *tc_meas_get_bytes(tc_meas_reader *r, size_t *n) {
+    uint64_t size = tc_meas_get_u64(r);
+    const char *p = r->p;
+    *n = 0;
+    if (r->bad || (uint64_t)(r->end - p) < size) {
+        r->bad = true;
+        return p;
+    }
+    *n = (size_t)size;
+    r->p += size;
+    return p;
+}
+
+const char *tc_meas_get_text(tc_meas_reader *r, tc_arena *a) {
+    size_t n;
+    const char *p = tc_meas_get_bytes(r, &n);
+    if (memchr(p, 0, n))
+        r->bad = true;
+    return r->bad ? "" : tc_arena_strndup(a, p, n);
+}
+
+bool tc_meas_reader_done(const tc_meas_reader *r) {
+    return !r->bad && r->p == r->end;
+}
+
+void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t) {
+    tc_meas_put_u64(b, (uint64_t)t->threads);
+    tc_meas_put_u64(b, (uint64_t)t->samples);
+    tc_meas_put_f64(b, t->min_sample);
+    tc_meas_put_f64(b, t->budget);
+    tc_meas_put_f64(b, t->best);
+    tc_meas_put_f64(b, t->early_stop);
+    tc_meas_put_u64(b, t->verify);
+}
+
+tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
+    tc_meas_timing t;
+    t.threads = (int)tc_meas_get_u64(r);
+    t.samples = (int)tc_meas_get_u64(r);
+    t.min_sample = tc_meas_get_f64(r);
+    t.budget = tc_meas_get_f64(r);
+    t.best = tc_meas_get_f64(r);
+    t.early_stop = tc_meas_get_f64(r);
+    t.verify = tc_meas_get_u64(r) != 0;
+    return t;
+}
+
+/* ---- frames ---- */
+
+tc_status tc_meas_check_frame(const tc_meas_frame *f, tc_error *err) {
+    if (f->magic != TC_MEAS_FRAME_MAGIC || f->type >= TC_MEAS_NMSGS || f->size > TC_MEAS_MAX_PAYLOAD)
+        return tc_fail(err, TC_ENV, "a message of type %u and %llu bytes is not of the worker protocol", f->type,
+                       (unsigned long long)f->size);
+    return TC_OK;
+}
+
+static tc_status write_all(int fd, const void *p, size_t n, tc_error *err) {
+    for (const char *c = p; n > 0;) {
+        ssize_t k = write(fd, c, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return tc_fail(err, TC_ENV, "cannot answer the tuner: %s", strerror(errno));
+        c += k;
+        n -= (size_t)k;
+    }
+    return TC_OK;
+}
+
+/* *got < n only at the end of the stream. */
+static tc_status read_all(int fd, void *p, size_t n, size_t *got, tc_error *err) {
+    for (*got = 0; *got < n;) {
+        ssize_t k = read(fd, (char *)p + *got, n - *got);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return tc_fail(err, TC_ENV, "cannot read from the tuner: %s", strerror(errno));
+        if (k == 0)
+            return TC_OK;
+        *got += (size_t)k;
+    }
+    return TC_OK;
+}
+
+tc_status tc_meas_write_frame(int fd, tc_meas_msg type, const void *payload, size_t n, tc_error *err) {
+    tc_meas_frame f = {TC_MEAS_FRAME_MAGIC, type, n};
+    TC_TRY(write_all(fd, &f, sizeof f, err));
+    return write_all(fd, payload, n, err);
+}
+
+tc_status tc_meas_read_frame(int fd, tc_meas_msg *type, char **payload, size_t *n, bool *eof, tc_error *err) {
+    tc_meas_frame f = {0};
+    size_t got;
+    *payload = NULL;
+    *eof = false;
+    TC_TRY(read_all(fd, &f, sizeof f, &got, err));
+    if (got == 0) {
+        *eof = true;
+        return TC_OK;
+    }
+    if (got < sizeof f)
+        return tc_fail(err, TC_ENV, "the tuner's message was cut short in its header");
+    TC_TRY(tc_meas_check_frame(&f, err));
+    *type = (tc_meas_msg)f.type;
+    *n = (size_t)f.size;
+    *payload = tc_xmalloc(*n + 1);
+    (*payload)[*n] = 0;
+    tc_status s = read_all(fd, *payload, *n, &got, err);
+    if (s == TC_OK && got < *n)
+        s = tc_fail(err, TC_ENV, "the tuner's message was cut short: %zu of %zu bytes", got, *n);
+    if (s != TC_OK) {
+        free(*payload);
+        *payload = NULL;
+    }
+    return s;
+}

@@ -1,0 +1,90 @@
+/* What the tuner and its worker processes say to each other: frames of a type and a payload, payloads of numbers and byte
+ * strings. Both ends are the same executable on the same machine, so numbers travel in host order. A reader trusts nothing: a
+ * frame or field that is cut short, too long or unknown is an error of that worker, never of the tuner. */
+#ifndef TC_MEASURE_PROTOCOL_H
+#define TC_MEASURE_PROTOCOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/arena.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+
+enum {
+    TC_MEAS_PROTOCOL = 1,            /* sent in READY; both ends must agree */
+    TC_MEAS_MAX_PAYLOAD = 512 << 20, /* larger frames are damage */
+    TC_MEAS_FRAME_MAGIC = 0x314d4354
+};
+
+/* MSG(id, text): frame types. Requests and their answers. */
+#define TC_MEAS_MESSAGES(MSG)                                                                                                    \
+    MSG(READY, "ready")       /* worker: after start: protocol, LLVM version */                                                  \
+    MSG(BUILD, "build")       /* tuner: workload, trace, target, threads */                                                      \
+    MSG(BUILT, "built")       /* worker: error, message, program hash, seconds, workspace bytes, object */                       \
+    MSG(PREPARE, "prepare")   /* tuner: workload, seed: inputs and reference of a workload, kept for RUN */                      \
+    MSG(PREPARED, "prepared") /* worker: error, message */                                                                       \
+    MSG(RUN, "run")           /* tuner: workload, seed, trace, target, object, workspace, timing (tc_meas_timing) */             \
+    MSG(RAN, "ran")           /* worker: error, message, times, verified, deviation, stopped early, seconds */
+
+typedef enum tc_meas_msg {
+#define MSG(id, text) TC_MEAS_MSG_##id,
+    TC_MEAS_MESSAGES(MSG)
+#undef MSG
+        TC_MEAS_NMSGS
+} tc_meas_msg;
+
+const char *tc_meas_msg_text(tc_meas_msg m);
+
+typedef struct tc_meas_frame {
+    uint32_t magic, type;
+    uint64_t size; /* of the payload that follows */
+} tc_meas_frame;
+
+/* ---- payloads ---- */
+
+/* Writing appends to a buffer (which may then hold NUL bytes). */
+void tc_meas_put_u64(tc_strbuf *b, uint64_t v);
+void tc_meas_put_f64(tc_strbuf *b, double v);
+void tc_meas_put_bytes(tc_strbuf *b, const void *p, size_t n);
+void tc_meas_put_text(tc_strbuf *b, const char *s);
+
+/* Reading past the end gives zeros and sets `bad`, which is checked once at the end. */
+typedef struct tc_meas_reader {
+    const char *p, *end;
+    bool bad;
+} tc_meas_reader;
+
+tc_meas_reader tc_meas_reader_of(const void *payload, size_t n);
+uint64_t tc_meas_get_u64(tc_meas_reader *r);
+double tc_meas_get_f64(tc_meas_reader *r);
+/* Points into the payload. */
+const void *tc_meas_get_bytes(tc_meas_reader *r, size_t *n);
+/* A NUL-terminated copy in `a`; bad if the bytes hold a NUL. */
+const char *tc_meas_get_text(tc_meas_reader *r, tc_arena *a);
+/* True when everything was there and nothing is left over. */
+bool tc_meas_reader_done(const tc_meas_reader *r);
+
+/* How to time; travels in RUN. */
+typedef struct tc_meas_timing {
+    int threads;
+    int samples;       /* of a candidate that may win */
+    double min_sample; /* seconds that one sample takes at least: more calls are averaged when a call is shorter */
+    double budget;     /* seconds of sampling after which no further sample is started */
+    double best;       /* seconds per call of the best so far; 0: none, nothing is stopped early */
+    double early_stop; /* a candidate slower than this many times `best` in its first calls is stopped; 0: never */
+    bool verify;
+} tc_meas_timing;
+void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t);
+tc_meas_timing tc_meas_get_timing(tc_meas_reader *r);
+
+/* ---- frames on a blocking descriptor (the worker's side) ---- */
+
+TC_NODISCARD tc_status tc_meas_write_frame(int fd, tc_meas_msg type, const void *payload, size_t n, tc_error *err);
+/* *payload is malloc'ed. *eof true, with TC_OK: the other side closed between frames. */
+TC_NODISCARD tc_status tc_meas_read_frame(int fd, tc_meas_msg *type, char **payload, size_t *n, bool *eof, tc_error *err);
+/* TC_ENV unless the header is one of ours. */
+TC_NODISCARD tc_status tc_meas_check_frame(const tc_meas_frame *f, tc_error *err);
+
+#endif

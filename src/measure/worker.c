@@ -1,0 +1,259 @@
+/* The worker process: reads requests, builds or runs candidates, answers. Workloads, with their data, are kept between requests;
+ * everything that belongs to one candidate lives in a child context that goes with the answer. */
+#include "measure/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/worker_int.h"
+#include "support/log.h"
+#include "te/text.h"
+
+enum {
+    KEPT = 8 /* workloads with data: a round measures one task, rounds go round a handful */
+};
+
+typedef struct kept {
+    char *text;
+    tc_ctx *ctx;
+    const tc_workload *w;
+    tc_meas_data *data; /* NULL until prepared */
+    uint64_t seed, used;
+} kept;
+
+typedef struct worker {
+    int in, out;
+    kept kept[KEPT];
+    uint64_t clock;
+    tc_target *target; /* the last one used */
+    char *target_text;
+    tc_arena *arena; /* for one request */
+} worker;
+
+static void forget(kept *k) {
+    tc_meas_data_free(k->data);
+    tc_ctx_free(k->ctx);
+    free(k->text);
+    *k = (kept){0};
+}
+
+static tc_status find_workload(worker *w, const char *text, kept **out, tc_error *err) {
+    kept *k = &w->kept[0];
+    for (int i = 0; i < KEPT; i++) {
+        if (w->kept[i].text && strcmp(w->kept[i].text, text) == 0) {
+            w->kept[i].used = ++w->clock;
+            *out = &w->kept[i];
+            return TC_OK;
+        }
+        if (w->kept[i].used < k->used)
+            k = &w->kept[i];
+    }
+    if (k->text)
+        forget(k);
+    *k = (kept){.text = tc_xstrdup(text), .ctx = tc_ctx_new(), .used = ++w->clock};
+    tc_status s = tc_te_parse(k->ctx, "workload", text, &k->w, err);
+    if (s != TC_OK)
+        forget(k);
+    *out = k;
+    return s;
+}
+
+static tc_status find_target(worker *w, const char *text, int threads, tc_error *err) {
+    if (!w->target_text || strcmp(w->target_text, text) != 0) {
+        tc_target_free(w->target);
+        free(w->target_text);
+        w->target = NULL;
+        w->target_text = NULL;
+        TC_TRY(tc_target_parse(text, &w->target, err));
+        w->target_text = tc_xstrdup(text);
+    }
+    w->target->machine.cores = threads;
+    return TC_OK;
+}
+
+/* Trace text -> annotated function, in `ctx`. */
+static tc_status rebuild(worker *w, const kept *k, tc_ctx *ctx, const char *trace_text, tc_func **out, tc_error *err) {
+    tc_trace *trace;
+    tc_sched *sched;
+    TC_TRY(tc_trace_parse(w->arena, "trace", trace_text, &trace, err));
+    TC_TRY(tc_sch_replay(ctx, k->w, trace, NULL, &sched, err));
+    return tc_tir_build(sched, &w->target->machine, out, err);
+}
+
+/* ---- BUILD ---- */
+
+typedef struct built {
+    tc_meas_error error;
+    uint64_t program;
+    uint64_t workspace;
+    void *object;
+    size_t size;
+} built;
+
+static tc_status build(worker *w, const char *workload, const char *trace, const char *target, int threads, tc_ctx **ctx,
+                       built *b, tc_error *err) {
+    kept *k;
+    tc_func *f, *lowered;
+    static const char *const name = TC_MEAS_SYMBOL;
+    b->error = TC_MEAS_BUILD_FAILED;
+    TC_TRY(find_workload(w, workload, &k, err));
+    TC_TRY(find_target(w, target, threads, err));
+    *ctx = tc_ctx_child(k->ctx);
+    b->error = TC_MEAS_ILLEGAL;
+    TC_TRY(rebuild(w, k, *ctx, trace, &f, err));
+    b->program = tc_tir_hash(f);
+    TC_TRY(tc_tir_lower(*ctx, &w->target->machine, f, NULL, &lowered, err));
+    b->error = TC_MEAS_BUILD_FAILED;
+    b->workspace = (uint64_t)tc_cg_workspace_bytes(lowered, threads);
+    TC_TRY(tc_cg_emit_object(w->target, (const tc_func *const[]){lowered}, &name, 1, NULL, &b->object, &b->size, err));
+    b->error = TC_MEAS_NONE;
+    return TC_OK;
+}
+
+static void answer_build(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
+    double start = tc_now();
+    tc_error err = {0};
+    tc_ctx *ctx = NULL;
+    built b = {0};
+    const char *workload = tc_meas_get_text(r, w->arena), *trace = tc_meas_get_text(r, w->arena),
+               *target = tc_meas_get_text(r, w->arena);
+    int threads = (int)tc_meas_get_u64(r);
+    if (!tc_meas_reader_done(r))
+        return;
+    tc_status s = build(w, workload, trace, target, threads, &ctx, &b, &err);
+    tc_meas_put_u64(reply, b.error);
+    tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
+    tc_meas_put_u64(reply, b.program);
+    tc_meas_put_f64(reply, tc_now() - start);
+    tc_meas_put_u64(reply, b.workspace);
+    tc_meas_put_bytes(reply, b.object, b.size);
+    free(b.object);
+    tc_ctx_free(ctx);
+}
+
+/* ---- PREPARE and RUN ---- */
+
+static tc_status prepare(worker *w, const char *workload, uint64_t seed, kept **out, tc_error *err) {
+    TC_TRY(find_workload(w, workload, out, err));
+    kept *k = *out;
+    if (k->data && k->seed == seed)
+        return TC_OK;
+    tc_meas_data_free(k->data);
+    k->data = NULL;
+    k->seed = seed;
+    return tc_meas_data_new(k->w, seed, &k->data, err);
+}
+
+static void answer_prepare(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
+    tc_error err = {0};
+    kept *k;
+    const char *workload = tc_meas_get_text(r, w->arena);
+    uint64_t seed = tc_meas_get_u64(r);
+    if (!tc_meas_reader_done(r))
+        return;
+    tc_status s = prepare(w, workload, seed, &k, &err);
+    tc_meas_put_u64(reply, s == TC_OK ? TC_MEAS_NONE : TC_MEAS_RUN_FAILED);
+    tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
+}
+
+static void put_result(tc_strbuf *reply, const tc_meas_result *res, double seconds) {
+    tc_meas_put_u64(reply, res->error);
+    tc_meas_put_text(reply, res->message);
+    tc_meas_put_bytes(reply, res->times.data, res->times.len * sizeof *res->times.data);
+    tc_meas_put_u64(reply, res->verified);
+    tc_meas_put_f64(reply, res->max_error);
+    tc_meas_put_u64(reply, res->stopped_early);
+    tc_meas_put_f64(reply, seconds);
+}
+
+static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
+    double start = tc_now();
+    tc_error err = {0};
+    tc_meas_result res = {.error = TC_MEAS_RUN_FAILED};
+    kept *k;
+    tc_func *f;
+    size_t size;
+    tc_ctx *ctx = NULL;
+    const char *workload = tc_meas_get_text(r, w->arena);
+    uint64_t seed = tc_meas_get_u64(r);
+    const char *trace = tc_meas_get_text(r, w->arena), *target = tc_meas_get_text(r, w->arena);
+    const void *object = tc_meas_get_bytes(r, &size);
+    size_t workspace = (size_t)tc_meas_get_u64(r);
+    tc_meas_timing t = tc_meas_get_timing(r);
+    if (!tc_meas_reader_done(r))
+        return;
+    tc_status s = prepare(w, workload, seed, &k, &err);
+    if (s == TC_OK)
+        s = find_target(w, target, t.threads, &err);
+    if (s == TC_OK)
+        s = rebuild(w, k, ctx = tc_ctx_child(k->ctx), trace, &f, &err);
+    if (s == TC_OK)
+        tc_meas_run(k->data, &(tc_meas_code){f, object, size, workspace}, &t, w->arena, &res);
+    else
+        res.message = err.msg;
+    put_result(reply, &res, tc_now() - start);
+    tc_vec_free(&res.times);
+    tc_ctx_free(ctx);
+}
+
+/* ---- the loop ---- */
+
+/* Answers one request. TC_ENV: the tuner is gone or speaks nonsense; there is nobody to tell but stderr. */
+static tc_status serve(worker *w, tc_meas_msg type, const char *payload, size_t n, tc_error *err) {
+    static void (*const answer[TC_MEAS_NMSGS])(worker *, tc_meas_reader *, tc_strbuf *) = {
+        [TC_MEAS_MSG_BUILD] = answer_build, [TC_MEAS_MSG_PREPARE] = answer_prepare, [TC_MEAS_MSG_RUN] = answer_run};
+    static const tc_meas_msg answer_type[TC_MEAS_NMSGS] = {[TC_MEAS_MSG_BUILD] = TC_MEAS_MSG_BUILT,
+                                                           [TC_MEAS_MSG_PREPARE] = TC_MEAS_MSG_PREPARED,
+                                                           [TC_MEAS_MSG_RUN] = TC_MEAS_MSG_RAN};
+    tc_meas_reader r = tc_meas_reader_of(payload, n);
+    tc_strbuf reply = {0};
+    if (!answer[type])
+        return tc_fail(err, TC_ENV, "'%s' is not a request", tc_meas_msg_text(type));
+    answer[type](w, &r, &reply);
+    tc_status s = tc_meas_reader_done(&r) ? tc_meas_write_frame(w->out, answer_type[type], reply.data, reply.len, err)
+                                          : tc_fail(err, TC_ENV, "malformed '%s' request", tc_meas_msg_text(type));
+    tc_strbuf_free(&reply);
+    tc_arena_reset(w->arena);
+    return s;
+}
+
+static tc_status greet(worker *w, tc_error *err) {
+    tc_strbuf b = {0};
+    tc_meas_put_u64(&b, TC_MEAS_PROTOCOL);
+    tc_meas_put_text(&b, tc_cg_llvm_version());
+    tc_status s = tc_meas_write_frame(w->out, TC_MEAS_MSG_READY, b.data, b.len, err);
+    tc_strbuf_free(&b);
+    return s;
+}
+
+static tc_status loop(worker *w, tc_error *err) {
+    TC_TRY(greet(w, err));
+    for (;;) {
+        tc_meas_msg type;
+        char *payload;
+        size_t n = 0;
+        bool eof;
+        TC_TRY(tc_meas_read_frame(w->in, &type, &payload, &n, &eof, err));
+        if (eof)
+            return TC_OK;
+        tc_status s = serve(w, type, payload, n, err);
+        free(payload);
+        TC_TRY(s);
+    }
+}
+
+int tc_meas_worker_main(int fd_in, int fd_out) {
+    worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new()};
+    tc_error err = {0};
+    tc_status s = loop(&w, &err);
+    if (s != TC_OK)
+        fprintf(stderr, "tctune worker: %s\n", err.msg);
+    for (int i = 0; i < KEPT; i++)
+        if (w.kept[i].text)
+            forget(&w.kept[i]);
+    tc_target_free(w.target);
+    free(w.target_text);
+    tc_arena_free(w.arena);
+    return s == TC_OK ? 0 : 1;
+}

@@ -1,0 +1,46 @@
+/* Private to the worker and the runner in it. */
+#ifndef TC_MEASURE_WORKER_INT_H
+#define TC_MEASURE_WORKER_INT_H
+
+#include "codegen/codegen.h"
+#include "measure/check.h"
+#include "measure/protocol.h"
+#include "measure/record.h"
+#include "support/vec.h"
+#include "tir_lower/tir.h"
+
+/* Memory that ends at a page which cannot be touched: a kernel that reads or writes past its end dies at once instead of spoiling
+ * others. */
+typedef struct tc_meas_region {
+    void *map, *data; /* data is aligned to 64 bytes and ends (but for that alignment) at the guard page */
+    size_t map_size, size;
+} tc_meas_region;
+TC_NODISCARD tc_status tc_meas_region_new(size_t size, tc_meas_region *out, tc_error *err);
+void tc_meas_region_protect(const tc_meas_region *r); /* read-only from here on */
+void tc_meas_region_free(tc_meas_region *r);
+
+/* A workload with its inputs, outputs and reference, kept between candidates. */
+typedef struct tc_meas_data tc_meas_data;
+/* TC_ENV when the memory or the reference cannot be had. Keeps w. */
+TC_NODISCARD tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **out, tc_error *err);
+void tc_meas_data_free(tc_meas_data *d);
+
+/* What a candidate's run found. `message` lives in `arena`. */
+typedef struct tc_meas_result {
+    tc_meas_error error;
+    const char *message;
+    TC_VEC(double) times;
+    bool verified, stopped_early;
+    double max_error;
+} tc_meas_result;
+
+/* What is run. */
+typedef struct tc_meas_code {
+    const tc_func *f;   /* the built function: says how constants are packed */
+    const void *object; /* its code, under the symbol TC_MEAS_SYMBOL */
+    size_t size, workspace;
+} tc_meas_code;
+void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing *t, tc_arena *arena, tc_meas_result *out);
+#define TC_MEAS_SYMBOL "tctune_kernel"
+
+#endif

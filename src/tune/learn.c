@@ -1,0 +1,127 @@
+/* What tuning learns from: measured programs as feature rows, the model fitted on them, and the scorer that the search calls.
+ *
+ * One model serves all tasks of a session and is kept in the database under the target, so the next session starts with it. */
+#include <math.h>
+#include <string.h>
+
+#include "te/text.h"
+#include "tune/tune_int.h"
+
+/* Name under which the database keeps the model of a target. */
+static const char model_name[] = "cost";
+
+void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r) {
+    task *k = &t->task[i];
+    bool failed = r->error != TC_MEAS_NONE;
+    if (failed && (r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL))
+        return; /* says nothing about the program's speed */
+    tc_arena *a = tc_arena_new();
+    tc_ctx *ctx = tc_ctx_child(k->w->ctx);
+    tc_trace *tr;
+    tc_sched *s;
+    tc_func *f;
+    sample x = {.task = i, .seconds = failed ? INFINITY : r->median};
+    if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
+        tc_tir_build(s, &t->o.target->machine, &f, NULL) == TC_OK &&
+        tc_cost_features(f, &t->o.target->machine, &x.rows, NULL) == TC_OK) {
+        x.trace = tc_arena_strdup(t->arena, r->trace);
+        tc_push(&k->samples, t->samples.len);
+        tc_push(&t->samples, x);
+    } else {
+        tc_cost_rows_free(&x.rows);
+    }
+    tc_ctx_free(ctx);
+    tc_arena_free(a);
+}
+
+tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
+    double t0 = tc_now();
+    tc_cost_sample *s = tc_xcalloc(t->samples.len + 1, sizeof *s);
+    for (size_t i = 0; i < t->samples.len; i++) {
+        const sample *x = &t->samples.data[i];
+        double best = t->state[x->task].best, label = isfinite(x->seconds) && isfinite(best) ? best / x->seconds : 0.0;
+        s[i] = (tc_cost_sample){.rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = x->task};
+    }
+    tc_cost_options o = {.threads = t->o.target->machine.cores, .seed = t->o.seed};
+    tc_status st = t->samples.len ? tc_cost_fit(t->model, t->samples.len, s, &o, NULL, err) : TC_OK;
+    free(s);
+    t->report.model_seconds += tc_now() - t0;
+    return st;
+}
+
+/* ---- scoring ---- */
+
+typedef struct scorer {
+    tc_tune *t;
+    tc_cost_rows *rows;
+    int n, cap;
+} scorer;
+
+static void begin(void *user, int n) {
+    scorer *s = user;
+    if (n > s->cap) {
+        s->rows = tc_xrealloc(s->rows, sizeof *s->rows * (size_t)n);
+        memset(s->rows + s->cap, 0, sizeof *s->rows * (size_t)(n - s->cap));
+        s->cap = n;
+    }
+    for (int i = 0; i < n; i++)
+        s->rows[i].nrow = 0;
+    s->n = n;
+}
+
+static void add(void *user, int slot, const tc_func *f) {
+    scorer *s = user;
+    if (tc_cost_features(f, &s->t->o.target->machine, &s->rows[slot], NULL) != TC_OK)
+        s->rows[slot].nrow = 0;
+}
+
+static void score(void *user, int n, double *scores) {
+    scorer *s = user;
+    const tc_cost_rows **p = tc_xcalloc((size_t)n + 1, sizeof *p);
+    for (int i = 0; i < n; i++)
+        p[i] = &s->rows[i];
+    if (!tc_cost_predict(s->t->model, (size_t)n, p, s->t->o.target->machine.cores, scores))
+        for (int i = 0; i < n; i++)
+            scores[i] = s->rows[i].nrow ? 1e6 / (1.0 + tc_cost_estimate(&s->rows[i])) : 0.0;
+    free(p);
+}
+
+tc_scorer tc_tune_scorer(tc_tune *t) {
+    scorer *s = tc_xcalloc(1, sizeof *s);
+    s->t = t;
+    return (tc_scorer){.user = s, .begin = begin, .add = add, .score = score};
+}
+
+void tc_tune_scorer_free(tc_scorer *sc) {
+    scorer *s = sc->user;
+    for (int i = 0; i < s->cap; i++)
+        tc_cost_rows_free(&s->rows[i]);
+    free(s->rows);
+    free(s);
+}
+
+/* ---- keeping ---- */
+
+tc_status tc_tune_load_model(tc_tune *t, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    const void *data;
+    size_t size;
+    tc_error why;
+    t->model = tc_cost_new();
+    tc_status st = tc_meas_db_get_model(t->db, a, t->target_hash, model_name, &data, &size, err);
+    if (st == TC_OK && data && tc_cost_from_bytes(t->model, tc_meas_db_path(t->db), data, size, &why) != TC_OK)
+        tc_log(TC_LOG_WARN, "the stored cost model is not used: %s", why.msg); /* it is refitted from the records */
+    tc_arena_free(a);
+    return st;
+}
+
+tc_status tc_tune_store_model(tc_tune *t, tc_error *err) {
+    char *data;
+    size_t size;
+    if (!tc_cost_trained(t->model) || !t->report.measured)
+        return TC_OK;
+    TC_TRY(tc_cost_to_bytes(t->model, &data, &size, err));
+    tc_status st = tc_meas_db_put_model(t->db, t->target_hash, model_name, data, size, err);
+    free(data);
+    return st;
+}

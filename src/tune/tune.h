@@ -1,0 +1,82 @@
+/* Tuning: the round that ties space, cost model and measurement together, and the scheduler that shares trials among the tasks of
+ * a model.
+ *
+ * A round of one task: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into the
+ * database -> model refitted. Every loop is bounded and ends within about a second of the stop flag; what was measured is never
+ * lost. Running the same call on the same database goes on where the last one stopped. */
+#ifndef TC_TUNE_TUNE_H
+#define TC_TUNE_TUNE_H
+
+#include <signal.h>
+
+#include "codegen/codegen.h"
+#include "measure/database.h"
+#include "measure/measure.h"
+
+typedef struct tc_tune_task {
+    const char *name;            /* for reports */
+    const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
+    double weight;               /* how often the kernel runs per inference: >= 1 */
+} tc_tune_task;
+
+/* What is known of a task. Strings live as long as the session. */
+typedef struct tc_tune_state {
+    const char *name, *workload; /* canonical text */
+    tc_digest hash;
+    double weight, flops;
+    int trials;          /* measured candidates, earlier runs' too; failures count */
+    int valid;           /* of these, the ones with a time */
+    double best;         /* seconds of the best verified candidate; INFINITY: none */
+    const char *trace;   /* of the best; NULL: none */
+    bool exhausted;      /* the space has no new candidate */
+    const char *failure; /* first error message seen, NULL: none */
+} tc_tune_state;
+
+typedef struct tc_tune_report {
+    int ntask;
+    const tc_tune_state *task;
+    int trials, target_trials;         /* of all tasks; earlier runs' included */
+    int measured;                      /* by this run */
+    int64_t by_error[TC_MEAS_NERRORS]; /* of this run */
+    double latency;                    /* weighted sum of the best times; INFINITY while a task has none */
+    double seconds;                    /* wall time of this run */
+    double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
+    double pairwise;         /* accuracy of the cost model on the last batch before it was seen; NAN: no model yet */
+    const char *first_error; /* NULL: none */
+} tc_tune_report;
+
+typedef enum tc_tune_event {
+    TC_TUNE_STARTED,
+    TC_TUNE_ROUND_STARTED,
+    TC_TUNE_MEASURED,
+    TC_TUNE_ROUND_DONE,
+    TC_TUNE_FINISHED
+} tc_tune_event;
+
+/* `task`: index into report->task, -1 where none is meant. Called from the tuning thread. */
+typedef void tc_tune_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report);
+
+typedef struct tc_tune_options {
+    const tc_target *target; /* must run here */
+    int trials;              /* in all, shared among the tasks; > 0 */
+    int threads;             /* of the measured kernels */
+    int batch;               /* candidates a round; 0: chosen from trials and tasks */
+    uint64_t seed;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+    tc_tune_progress *progress;        /* may be NULL */
+    void *user;
+    tc_meas_options measure; /* target, threads, seed and stop are filled in */
+} tc_tune_options;
+
+typedef struct tc_tune tc_tune;
+
+/* Opens a session over tasks and a database (which must outlive it). Reads what the database holds on them. */
+TC_NODISCARD tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n, tc_meas_db *db, tc_tune **out,
+                                   tc_error *err);
+/* Spends the trials. TC_ENV when nothing could be measured in all of the run (err gives the first reason), or the database or the
+ * workers fail; an interrupted run is TC_OK. */
+TC_NODISCARD tc_status tc_tune_run(tc_tune *t, tc_error *err);
+const tc_tune_report *tc_tune_get_report(const tc_tune *t);
+void tc_tune_free(tc_tune *t);
+
+#endif

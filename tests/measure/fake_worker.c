@@ -1,0 +1,145 @@
+#include "fake_worker.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure/protocol.h"
+#include "measure/record.h"
+#include "measure/worker.h"
+
+enum { FD = TC_MEAS_WORKER_FD };
+
+/* Reads a number after `word`, or 0. */
+static double number_after(const char *s, const char *word) {
+    const char *at = strstr(s, word);
+    return at ? atof(at + strlen(word)) : 0;
+}
+
+static void eat_memory(void) {
+    for (;;) {
+        char *p = tc_xmalloc(16 << 20); /* ends the process with a message when refused */
+        memset(p, 1, 16 << 20);
+    }
+}
+
+static void raw_reply(uint32_t magic, uint32_t type, uint64_t size, size_t sent) {
+    tc_meas_frame f = {magic, type, size};
+    char bytes[64] = {0};
+    if (write(FD, &f, sizeof f) < 0 || write(FD, bytes, sent) < 0)
+        _exit(9);
+}
+
+/* Misbehaves as `command` says; returns when the request shall be answered. `stage` is "build-", "prepare-" or "run-". */
+static void obey(const char *stage, const char *command) {
+    const char *at = strstr(command, stage);
+    if (!at)
+        return;
+    at += strlen(stage);
+    if (strncmp(at, "hang", 4) == 0)
+        for (;;)
+            pause();
+    if (strncmp(at, "spin", 4) == 0)
+        for (volatile int i = 0;; i++)
+            ;
+    if (strncmp(at, "crash", 5) == 0) {
+        fprintf(stderr, "about to\tcrash\n");
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
+    if (strncmp(at, "exit", 4) == 0)
+        _exit(5);
+    if (strncmp(at, "memory", 6) == 0)
+        eat_memory();
+    if (strncmp(at, "garbage", 7) == 0)
+        raw_reply(0x12345678, 0, 0, 0);
+    if (strncmp(at, "giant", 5) == 0)
+        raw_reply(TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_RAN, (uint64_t)1 << 60, 0);
+    if (strncmp(at, "cut", 3) == 0) {
+        raw_reply(TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_RAN, 1000, 20);
+        _exit(0);
+    }
+    if (strncmp(at, "stall", 5) == 0) {
+        raw_reply(TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_RAN, 1000, 20);
+        pause();
+    }
+    if (strncmp(at, "empty", 5) == 0) {
+        raw_reply(TC_MEAS_FRAME_MAGIC, strcmp(stage, "build-") == 0 ? TC_MEAS_MSG_BUILT : TC_MEAS_MSG_RAN, 0, 0);
+        pause();
+    }
+    if (strncmp(at, "talk", 4) == 0)
+        for (;;)
+            fputs("blah blah blah blah blah blah blah blah\n", stderr);
+    if (strncmp(at, "sleep", 5) == 0)
+        usleep((useconds_t)(1e6 * atof(at + 5)));
+}
+
+static void reply_build(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
+    (void)tc_meas_get_text(r, a);
+    const char *trace = tc_meas_get_text(r, a);
+    obey("build-", trace);
+    bool illegal = strstr(trace, "illegal") != NULL;
+    tc_meas_put_u64(b, illegal ? TC_MEAS_ILLEGAL : TC_MEAS_NONE);
+    tc_meas_put_text(b, illegal ? "step 1, `split`: no such loop" : "");
+    tc_meas_put_u64(b, tc_hash64(trace, strcspn(trace, "#"), 0)); /* traces that differ after '#' give equal programs */
+    tc_meas_put_f64(b, 0.25);
+    tc_meas_put_u64(b, 0);
+    tc_meas_put_bytes(b, trace, illegal ? 0 : strlen(trace));
+}
+
+static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
+    (void)tc_meas_get_text(r, a);
+    (void)tc_meas_get_u64(r);
+    const char *trace = tc_meas_get_text(r, a);
+    obey("run-", trace);
+    bool wrong = strstr(trace, "wrong") != NULL;
+    double t[3] = {number_after(trace, "time="), number_after(trace, "time="), number_after(trace, "time=")};
+    tc_meas_put_u64(b, wrong ? TC_MEAS_WRONG_RESULT : TC_MEAS_NONE);
+    tc_meas_put_text(b, wrong ? "t0[0] is 1, the reference has 2" : "");
+    tc_meas_put_bytes(b, t, wrong ? 0 : sizeof t);
+    tc_meas_put_u64(b, !wrong);
+    tc_meas_put_f64(b, 0.5);
+    tc_meas_put_u64(b, 0);
+    tc_meas_put_f64(b, 0.125);
+}
+
+static void reply_prepare(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
+    const char *workload = tc_meas_get_text(r, a);
+    obey("prepare-", workload);
+    bool bad = strstr(workload, "unpreparable") != NULL;
+    tc_meas_put_u64(b, bad ? TC_MEAS_RUN_FAILED : TC_MEAS_NONE);
+    tc_meas_put_text(b, bad ? "the reference cannot be computed" : "");
+}
+
+int fake_worker_main(void) {
+    tc_strbuf b = {0};
+    tc_arena *a = tc_arena_new();
+    const char *start = getenv("FAKE_START");
+    obey("start-", start ? start : "");
+    tc_meas_put_u64(&b, start && strstr(start, "old") ? TC_MEAS_PROTOCOL + 1 : TC_MEAS_PROTOCOL);
+    tc_meas_put_text(&b, "19.0");
+    if (tc_meas_write_frame(FD, TC_MEAS_MSG_READY, b.data, b.len, NULL) != TC_OK)
+        return 1;
+    for (;;) {
+        tc_meas_msg type;
+        char *payload;
+        size_t n;
+        bool eof;
+        if (tc_meas_read_frame(FD, &type, &payload, &n, &eof, NULL) != TC_OK || eof)
+            return eof ? 0 : 1;
+        tc_meas_reader r = tc_meas_reader_of(payload, n);
+        tc_sb_clear(&b);
+        if (type == TC_MEAS_MSG_BUILD)
+            reply_build(&r, a, &b);
+        else if (type == TC_MEAS_MSG_RUN)
+            reply_run(&r, a, &b);
+        else
+            reply_prepare(&r, a, &b);
+        if (tc_meas_write_frame(FD, (tc_meas_msg)(type + 1), b.data, b.len, NULL) != TC_OK)
+            return 1;
+        free(payload);
+    }
+}

@@ -1,0 +1,8 @@
+/* A worker that misbehaves on command. The command is a word in the workload (PREPARE) or the trace (BUILD, RUN). A test program
+ * becomes it when its first argument is "fake". */
+#ifndef TC_TESTS_MEASURE_FAKE_WORKER_H
+#define TC_TESTS_MEASURE_FAKE_WORKER_H
+
+int fake_worker_main(void);
+
+#endif

@@ -1,0 +1,247 @@
+/* Batches against workers that misbehave: whatever happens to a candidate is a record, and the others are measured. */
+#include "sample.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_worker.h"
+#include "measure/measure.h"
+#include "support/log.h"
+#include "support/vec.h"
+
+static tc_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_arena_free(arena);
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+static tc_meas *make(tc_meas_options o) {
+    tc_meas *m;
+    tc_error err = {0};
+    o.target = "native";
+    o.worker_arg = "fake";
+    o.builders = 2;
+    o.threads = 2;
+    if (o.memory_limit == 0)
+        o.memory_limit = 512 << 20;
+    if (tc_meas_new(&o, &m, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static tc_meas_input input(const char *workload, const char *trace) {
+    return (tc_meas_input){.workload = workload, .trace = trace, .workload_hash = tc_meas_text_hash(workload)};
+}
+
+typedef struct seen {
+    int n, index[64];
+} seen;
+
+static void see(void *user, size_t index, const tc_record *r) {
+    seen *s = user;
+    assert_true(r->error != TC_MEAS_INTERRUPTED);
+    s->index[index]++;
+    s->n++;
+}
+
+typedef struct expectation {
+    const char *workload, *trace;
+    tc_meas_error error;
+    const char *message;
+} expectation;
+
+static void check_batch(tc_meas *m, const expectation *e, size_t n) {
+    tc_meas_input in[64] = {0};
+    tc_record out[64];
+    tc_error err = {0};
+    seen s = {0};
+    for (size_t i = 0; i < n; i++)
+        in[i] = input(e[i].workload, e[i].trace);
+    if (tc_meas_batch(m, in, n, arena, out, see, &s, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(s.n, n);
+    for (size_t i = 0; i < n; i++) {
+        if (out[i].error != e[i].error || !strstr(out[i].message, e[i].message))
+            fail_msg("'%s': got %s '%s'", e[i].trace, tc_meas_error_text(out[i].error), out[i].message);
+        assert_int_equal(s.index[i], 1);
+        assert_string_equal(out[i].trace, e[i].trace);
+        assert_string_equal(out[i].workload, e[i].workload);
+        assert_int_equal(out[i].threads, 2);
+        assert_int_equal(tc_record_ok(&out[i]), e[i].error == TC_MEAS_NONE);
+        assert_int_equal(out[i].verified, e[i].error == TC_MEAS_NONE);
+        assert_int_equal(isfinite(out[i].median) != 0, e[i].error == TC_MEAS_NONE);
+    }
+}
+
+static void every_misfortune_is_a_record(void **state) {
+    (void)state;
+    const expectation e[] = {
+        {"w", "good 1 time=0.5", TC_MEAS_NONE, ""},
+        {"w", "build-crash", TC_MEAS_BUILD_CRASH, "signal 11"},
+        {"w", "build-exit", TC_MEAS_BUILD_CRASH, "status 5"},
+        {"w", "build-hang", TC_MEAS_BUILD_TIMEOUT, "after 0.5 s"},
+        {"w", "build-garbage", TC_MEAS_BUILD_CRASH, "protocol"},
+        {"w", "build-empty", TC_MEAS_BUILD_CRASH, "malformed"},
+        {"w", "illegal", TC_MEAS_ILLEGAL, "no such loop"},
+        {"w", "good 2 time=0.25", TC_MEAS_NONE, ""},
+        {"w", "run-crash", TC_MEAS_RUN_CRASH, "about to crash"},
+        {"w", "run-hang", TC_MEAS_RUN_TIMEOUT, "after 0.5 s"},
+        {"w", "run-spin", TC_MEAS_RUN_TIMEOUT, "after 0.5 s"},
+        {"w", "run-garbage", TC_MEAS_RUN_CRASH, "protocol"},
+        {"w", "run-cut", TC_MEAS_RUN_CRASH, ""},
+        {"w", "run-empty", TC_MEAS_RUN_CRASH, "malformed"},
+        {"w", "wrong", TC_MEAS_WRONG_RESULT, "the reference has 2"},
+        {"unpreparable", "good 3", TC_MEAS_RUN_FAILED, "cannot be computed"},
+        {"prepare-crash", "good 4", TC_MEAS_RUN_CRASH, "signal 11"},
+        {"w", "good 1 time=0.5 ", TC_MEAS_NONE, ""},
+    };
+    tc_meas *m = make((tc_meas_options){.build_limit = 0.5, .run_limit = 0.5});
+    check_batch(m, e, TC_LEN(e));
+    check_batch(m, &(expectation){"w", "good 5 time=1", TC_MEAS_NONE, ""}, 1);
+    assert_true(tc_meas_get_stats(m).restarts >= 10);
+    tc_meas_free(m);
+}
+
+static void memory_limits(void **state) {
+    (void)state;
+#ifdef TCTUNE_SANITIZED
+    skip();
+#endif
+    const expectation e[] = {
+        {"w", "build-memory", TC_MEAS_BUILD_MEMORY, "want of memory"},
+        {"w", "run-memory", TC_MEAS_RUN_MEMORY, "want of memory"},
+        {"w", "good", TC_MEAS_NONE, ""},
+    };
+    tc_meas *m = make((tc_meas_options){.build_limit = 30, .run_limit = 30});
+    check_batch(m, e, TC_LEN(e));
+    tc_meas_free(m);
+}
+
+static void equal_programs_are_measured_once(void **state) {
+    (void)state;
+    const expectation e[] = {
+        {"w", "same # 1", TC_MEAS_NONE, ""},
+        {"w", "same # 2", TC_MEAS_DUPLICATE, ""},
+        {"v", "same # 3", TC_MEAS_NONE, ""}, /* of another workload */
+    };
+    tc_meas *m = make((tc_meas_options){.builders = 0});
+    tc_record r;
+    tc_meas_input again = input("w", "same # 4");
+    check_batch(m, e, 1);
+    check_batch(m, e + 1, 2);
+    assert_int_equal(tc_meas_kernel_time(m, &again, 5, arena, &r, NULL), TC_OK);
+    assert_int_equal(r.error, TC_MEAS_NONE);
+    tc_meas_free(m);
+}
+
+static void many_candidates(void **state) {
+    (void)state;
+    enum { N = 300 };
+    tc_meas_input in[N];
+    tc_record out[N];
+    tc_meas *m = make((tc_meas_options){.build_limit = 5});
+    for (int i = 0; i < N; i++)
+        in[i] = input("w", tc_arena_printf(arena, "good time=%d", i + 1));
+    assert_int_equal(tc_meas_batch(m, in, N, arena, out, NULL, NULL, NULL), TC_OK);
+    for (int i = 0; i < N; i++)
+        assert_true(out[i].median == i + 1);
+    assert_int_equal(tc_meas_get_stats(m).restarts, 0);
+    tc_meas_free(m);
+}
+
+static volatile sig_atomic_t stop;
+
+static void stop_after_two(void *user, size_t index, const tc_record *r) {
+    (void)index, (void)r;
+    if (++*(int *)user == 2)
+        stop = 1;
+}
+
+static void a_stop_leaves_valid_records(void **state) {
+    (void)state;
+    tc_meas_input in[4] = {input("w", "a"), input("w", "b"), input("w", "run-hang"), input("w", "c")};
+    tc_record out[4];
+    int n = 0;
+    stop = 0;
+    tc_meas *m = make((tc_meas_options){.stop = &stop, .run_limit = 60});
+    assert_int_equal(tc_meas_batch(m, in, 4, arena, out, stop_after_two, &n, NULL), TC_OK);
+    assert_int_equal(n, 2);
+    assert_true(tc_record_ok(&out[0]) && tc_record_ok(&out[1]));
+    assert_int_equal(out[2].error, TC_MEAS_INTERRUPTED);
+    assert_int_equal(out[3].error, TC_MEAS_INTERRUPTED);
+    stop = 0;
+    check_batch(m, &(expectation){"w", "d", TC_MEAS_NONE, ""}, 1); /* and it still works */
+    tc_meas_free(m);
+}
+
+static void raise_stop(int signal) {
+    (void)signal;
+    stop = 1;
+}
+
+static void a_stop_ends_a_hanging_candidate(void **state) {
+    (void)state;
+    tc_meas_input in[2] = {input("w", "run-hang"), input("w", "build-hang")};
+    tc_record out;
+    stop = 0;
+    signal(SIGALRM, raise_stop);
+    tc_meas *m = make((tc_meas_options){.stop = &stop, .run_limit = 60, .build_limit = 60});
+    for (int i = 0; i < 2; i++) {
+        double start = tc_now();
+        stop = 0;
+        ualarm(300000, 0);
+        assert_int_equal(tc_meas_batch(m, &in[i], 1, arena, &out, NULL, NULL, NULL), TC_OK);
+        assert_true(tc_now() - start < 3);
+        assert_int_equal(out.error, TC_MEAS_INTERRUPTED);
+    }
+    tc_meas_free(m);
+}
+
+static void no_worker_is_an_error(void **state) {
+    (void)state;
+    tc_meas_input in = input("w", "a");
+    tc_record out;
+    tc_error err = {0};
+    tc_meas *m = make((tc_meas_options){.exe = "/no/such/tctune"});
+    assert_int_equal(tc_meas_batch(m, &in, 1, arena, &out, NULL, NULL, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "/no/such/tctune"));
+    assert_int_equal(out.error, TC_MEAS_INTERRUPTED);
+    tc_meas_free(m);
+}
+
+static void foreign_targets_cannot_be_measured(void **state) {
+    (void)state;
+    tc_meas *m;
+    tc_error err = {0};
+    assert_int_equal(tc_meas_new(&(tc_meas_options){.target = "llvm -mtriple=riscv64-unknown-linux-gnu"}, &m, &err),
+                     TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "does not run on this machine"));
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "fake") == 0)
+        return fake_worker_main();
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(every_misfortune_is_a_record),
+        TEST(memory_limits),
+        TEST(equal_programs_are_measured_once),
+        TEST(many_candidates),
+        TEST(a_stop_leaves_valid_records),
+        TEST(a_stop_ends_a_hanging_candidate),
+        TEST(no_worker_is_an_error),
+        TEST(foreign_targets_cannot_be_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

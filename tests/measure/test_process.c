@@ -1,0 +1,286 @@
+/* Worker processes: limits, deaths, restarts, and that nothing is left behind. */
+#include "support/cmocka_all.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake_worker.h"
+#include "measure/process.h"
+#include "support/log.h"
+#include "support/vec.h"
+
+static tc_meas_proc proc;
+
+static int count_fds(void) {
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n;
+}
+
+static int fds_before;
+
+static int setup(void **state) {
+    (void)state;
+    fds_before = count_fds();
+    tc_meas_proc_init(&proc, &(tc_meas_proc_options){.arg = "fake", .memory_limit = 512 << 20});
+    return 0;
+}
+
+/* Every test must leave no child and no descriptor. */
+static int teardown(void **state) {
+    (void)state;
+    tc_meas_proc_close(&proc);
+    if (waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD) {
+        fprintf(stderr, "a child was left\n");
+        return -1;
+    }
+    if (count_fds() != fds_before) {
+        fprintf(stderr, "a descriptor was left\n");
+        return -1;
+    }
+    return 0;
+}
+
+static void send(tc_meas_proc *p, const char *command, double limit) {
+    tc_strbuf b = {0};
+    tc_error err = {0};
+    tc_meas_put_text(&b, command);
+    if (tc_meas_proc_send(p, TC_MEAS_MSG_PREPARE, b.data, b.len, limit, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    tc_strbuf_free(&b);
+}
+
+static tc_meas_event ask(const char *command, double limit) {
+    tc_meas_proc *p = &proc;
+    tc_meas_event ev;
+    send(p, command, limit);
+    tc_meas_proc_wait(&p, 1, NULL, &ev);
+    return ev;
+}
+
+static void answers_come(void **state) {
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+        assert_int_equal(proc.reply_type, TC_MEAS_MSG_PREPARED);
+    }
+    assert_int_equal(proc.starts, 1);
+    assert_string_equal(proc.llvm_version, "19.0");
+}
+
+static void a_hang_is_ended_in_time(void **state) {
+    (void)state;
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    const char *const kinds[] = {"prepare-hang", "prepare-spin", "prepare-stall"};
+    for (size_t i = 0; i < TC_LEN(kinds); i++) {
+        double start = tc_now();
+        assert_int_equal(ask(kinds[i], 0.3), TC_MEAS_EV_TIMEOUT);
+        assert_true(tc_now() - start >= 0.3 && tc_now() - start < 3);
+        assert_int_equal(proc.pid, 0);
+        assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY); /* a new one serves */
+    }
+    assert_int_equal(proc.starts, 4);
+}
+
+static void a_crash_tells_its_signal_and_last_words(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    assert_int_equal(ask("prepare-crash", 20), TC_MEAS_EV_DIED);
+    assert_int_equal(proc.death.signal, SIGSEGV);
+    assert_false(proc.death.memory);
+    tc_meas_death_text(&proc.death, &b);
+    assert_non_null(strstr(tc_sb_str(&b), "signal 11"));
+    assert_non_null(strstr(tc_sb_str(&b), "about to crash"));
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    assert_int_equal(ask("prepare-exit", 20), TC_MEAS_EV_DIED);
+    assert_int_equal(proc.death.exit_code, 5);
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    tc_strbuf_free(&b);
+}
+
+static void a_memory_hog_hits_its_limit(void **state) {
+    (void)state;
+#ifdef TCTUNE_SANITIZED
+    skip();
+#endif
+    assert_int_equal(ask("prepare-memory", 30), TC_MEAS_EV_DIED);
+    assert_true(proc.death.memory);
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+}
+
+static void broken_answers_are_deaths(void **state) {
+    (void)state;
+    const char *const kinds[] = {"prepare-garbage", "prepare-giant", "prepare-cut"};
+    for (size_t i = 0; i < TC_LEN(kinds); i++) {
+        assert_int_equal(ask(kinds[i], 20), TC_MEAS_EV_DIED);
+        assert_int_equal(proc.death.damaged, i < 2);
+        assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    }
+}
+
+static void endless_output_is_bounded(void **state) {
+    (void)state;
+    assert_int_equal(ask("prepare-talk", 60), TC_MEAS_EV_DIED);
+    assert_int_equal(proc.death.signal, SIGXFSZ);
+}
+
+static void large_requests_pass(void **state) {
+    (void)state;
+    size_t n = 24 << 20;
+    char *big = tc_xmalloc(n + 1);
+    memset(big, 'x', n);
+    big[n] = 0;
+    assert_int_equal(ask(big, 30), TC_MEAS_EV_REPLY);
+    free(big);
+}
+
+static void a_dead_receiver_does_not_block(void **state) {
+    (void)state;
+    size_t n = 24 << 20;
+    char *big = tc_xmalloc(n + 1);
+    memset(big, 'x', n);
+    big[n] = 0;
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    kill(proc.pid, SIGSTOP); /* takes nothing in */
+    assert_int_equal(ask(big, 0.5), TC_MEAS_EV_TIMEOUT);
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    kill(proc.pid, SIGKILL);
+    usleep(100000);
+    assert_int_equal(ask(big, 5), TC_MEAS_EV_REPLY); /* a death between requests harms nobody */
+    free(big);
+}
+
+static void check_start_fails(tc_meas_proc_options o, const char *phrase) {
+    tc_meas_proc p;
+    tc_error err = {0};
+    tc_meas_proc_init(&p, &o);
+    assert_int_equal(tc_meas_proc_start(&p, &err), TC_ENV);
+    if (!strstr(err.msg, phrase))
+        fail_msg("'%s' does not say '%s'", err.msg, phrase);
+    assert_int_equal(p.pid, 0);
+    tc_meas_proc_close(&p);
+}
+
+static void what_cannot_start_is_an_error(void **state) {
+    (void)state;
+    static const char *const hang[] = {"FAKE_START=start-hang", NULL}, *const old[] = {"FAKE_START=old", NULL};
+    check_start_fails((tc_meas_proc_options){.exe = "/no/such/program"}, "/no/such/program");
+    check_start_fails((tc_meas_proc_options){.exe = "/bin/true"}, "exited with status 0");
+    check_start_fails((tc_meas_proc_options){.arg = "fake", .env = hang, .start_limit = 0.3}, "did not answer in time");
+    check_start_fails((tc_meas_proc_options){.arg = "fake", .env = old}, "another protocol");
+}
+
+static void several_work_at_once(void **state) {
+    (void)state;
+    tc_meas_proc p[4], *all[4];
+    bool got[4] = {false};
+    for (int i = 0; i < 4; i++) {
+        tc_meas_proc_init(&p[i], &proc.opt);
+        all[i] = &p[i];
+        assert_int_equal(tc_meas_proc_start(&p[i], NULL), TC_OK);
+    }
+    double start = tc_now();
+    for (int i = 0; i < 4; i++)
+        send(&p[i], "prepare-sleep0.4", 20);
+    for (int n = 0; n < 4; n++) {
+        tc_meas_event ev;
+        int i = tc_meas_proc_wait(all, 4, NULL, &ev);
+        assert_in_range(i, 0, 3);
+        assert_int_equal(ev, TC_MEAS_EV_REPLY);
+        assert_false(got[i]);
+        got[i] = true;
+    }
+    assert_true(tc_now() - start < 1.2);
+    tc_meas_event ev;
+    assert_int_equal(tc_meas_proc_wait(all, 4, NULL, &ev), -1); /* nothing is out: no waiting */
+    for (int i = 0; i < 4; i++)
+        tc_meas_proc_close(&p[i]);
+}
+
+static void the_stop_flag_ends_waiting(void **state) {
+    (void)state;
+    volatile sig_atomic_t stop = 1;
+    tc_meas_proc *p = &proc;
+    tc_meas_event ev;
+    send(p, "prepare-hang", 60);
+    double start = tc_now();
+    assert_int_equal(tc_meas_proc_wait(&p, 1, &stop, &ev), -1);
+    assert_int_equal(ev, TC_MEAS_EV_NONE);
+    assert_true(tc_now() - start < 1);
+}
+
+static void interrupts_do_not_reach_workers(void **state) {
+    (void)state;
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    kill(proc.pid, SIGINT);
+    assert_int_equal(ask("", 20), TC_MEAS_EV_REPLY);
+    assert_int_equal(proc.starts, 1);
+}
+
+/* Gone, or a zombie that only waits for init. */
+static bool is_gone(pid_t pid) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return true;
+    if (!fgets(line, sizeof line, f))
+        line[0] = 0;
+    fclose(f);
+    const char *state = strrchr(line, ')');
+    return !state || state[2] == 'Z';
+}
+
+static void workers_die_with_the_tuner(void **state) {
+    (void)state;
+    int p[2];
+    pid_t worker = 0;
+    assert_int_equal(pipe(p), 0);
+    fflush(NULL);
+    pid_t tuner = fork();
+    if (tuner == 0) {
+        send(&proc, "prepare-spin", 600);
+        if (write(p[1], &proc.pid, sizeof proc.pid) < 0)
+            _exit(1);
+        pause();
+    }
+    assert_int_equal(read(p[0], &worker, sizeof worker), sizeof worker);
+    assert_false(is_gone(worker));
+    kill(tuner, SIGKILL);
+    waitpid(tuner, NULL, 0);
+    for (int i = 0; i < 200 && !is_gone(worker); i++)
+        usleep(10000);
+    assert_true(is_gone(worker));
+    close(p[0]);
+    close(p[1]);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "fake") == 0)
+        return fake_worker_main();
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(answers_come),
+        TEST(a_hang_is_ended_in_time),
+        TEST(a_crash_tells_its_signal_and_last_words),
+        TEST(a_memory_hog_hits_its_limit),
+        TEST(broken_answers_are_deaths),
+        TEST(endless_output_is_bounded),
+        TEST(large_requests_pass),
+        TEST(a_dead_receiver_does_not_block),
+        TEST(what_cannot_start_is_an_error),
+        TEST(several_work_at_once),
+        TEST(the_stop_flag_ends_waiting),
+        TEST(interrupts_do_not_reach_workers),
+        TEST(workers_die_with_the_tuner),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* Records as JSON lines. */
+#include "sample.h"
+
+#include <stdlib.h>
+
+static tc_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_arena_free(arena);
+    return 0;
+}
+
+static void check_round_trip(const tc_record *r) {
+    tc_strbuf one = {0}, two = {0};
+    tc_record back;
+    tc_error err = {0};
+    tc_meas_record_to_json(r, &one);
+    assert_null(strchr(tc_sb_str(&one), '\n'));
+    assert_int_equal(tc_meas_record_from_json(arena, "test", tc_sb_str(&one), &back, &err), TC_OK);
+    assert_same_record(r, &back);
+    tc_meas_record_to_json(&back, &two);
+    assert_string_equal(tc_sb_str(&one), tc_sb_str(&two));
+    tc_strbuf_free(&one);
+    tc_strbuf_free(&two);
+}
+
+static void round_trip(void **state) {
+    (void)state;
+    tc_record r = sample_record(arena, "tensor p0[128, 768] f32\n\"quoted\" \\ \xc3\xa9\n", 3, 1e-3 / 3);
+    check_round_trip(&r);
+    r = sample_failure(arena, "w", 1, TC_MEAS_RUN_CRASH);
+    r.signal = 11;
+    check_round_trip(&r);
+    r = tc_meas_record_empty();
+    tc_meas_record_identify(arena, &r, "", tc_meas_text_hash(""), "", "");
+    check_round_trip(&r);
+}
+
+static void every_error_kind_has_its_own_text(void **state) {
+    (void)state;
+    for (int i = 0; i < TC_MEAS_NERRORS; i++) {
+        tc_meas_error e;
+        assert_true(tc_meas_error_parse(tc_meas_error_text((tc_meas_error)i), &e));
+        assert_int_equal(e, i);
+        assert_true(strlen(tc_meas_error_meaning(e)) > 0);
+        tc_record r = sample_failure(arena, "w", i, e);
+        check_round_trip(&r);
+    }
+}
+
+static void bytes_that_are_not_text_survive_as_text(void **state) {
+    (void)state;
+    tc_record r = sample_failure(arena, "w", 1, TC_MEAS_RUN_CRASH), back;
+    tc_strbuf b = {0};
+    r.message = "broken \xff\xfe bytes";
+    tc_meas_record_to_json(&r, &b);
+    assert_int_equal(tc_meas_record_from_json(arena, "test", tc_sb_str(&b), &back, NULL), TC_OK);
+    assert_string_equal(back.message, "broken ?? bytes");
+    tc_strbuf_free(&b);
+}
+
+/* The line with `from` replaced by `to` is refused with a message that holds `want`. */
+static void check_refused(const char *from, const char *to, const char *want) {
+    tc_record r = sample_record(arena, "w", 1, 1), back;
+    tc_strbuf b = {0};
+    tc_error err = {0};
+    tc_meas_record_to_json(&r, &b);
+    char *at = strstr(b.data, from);
+    assert_non_null(at);
+    char *line = tc_arena_printf(arena, "%.*s%s%s", (int)(at - b.data), b.data, to, at + strlen(from));
+    assert_int_equal(tc_meas_record_from_json(arena, "log.json:7", line, &back, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "log.json:7"));
+    assert_non_null(strstr(err.msg, want));
+    tc_strbuf_free(&b);
+}
+
+static void damaged_lines_are_refused(void **state) {
+    (void)state;
+    check_refused("{", "", "not JSON");
+    check_refused("\"times\":[", "\"times\":[\"x\",", "times");
+    check_refused("\"times\":[", "\"times\":[-1,", "times");
+    check_refused("\"threads\":2", "\"threads\":\"2\"", "threads");
+    check_refused("\"verified\":true", "\"verified\":1", "verified");
+    check_refused("\"error\":\"ok\"", "\"error\":\"melted\"", "melted");
+    check_refused("split t0.i0", "split t0.i1", "hash of trace");
+    check_refused("-mcpu=test", "-mcpu=tost", "hash of target");
+    check_refused("\"host\"", "\"hast\"", "host");
+}
+
+static void every_prefix_of_a_line_is_refused(void **state) {
+    (void)state;
+    tc_record r = sample_record(arena, "w", 1, 1), back;
+    tc_strbuf b = {0};
+    tc_meas_record_to_json(&r, &b);
+    for (size_t n = 0; n < b.len; n++)
+        assert_int_equal(tc_meas_record_from_json(arena, "x", tc_arena_strndup(arena, b.data, n), &back, NULL), TC_BAD_INPUT);
+    tc_strbuf_free(&b);
+}
+
+static void medians(void **state) {
+    (void)state;
+    assert_true(tc_meas_median((const double[]){3, 1, 2}, 3) == 2);
+    assert_true(tc_meas_median((const double[]){4, 1, 2, 3}, 4) == 2.5);
+    assert_true(tc_meas_median(NULL, 0) > 1e300);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_error_kind_has_its_own_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(bytes_that_are_not_text_survive_as_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(damaged_lines_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(every_prefix_of_a_line_is_refused, setup, teardown),
+        cmocka_unit_test(medians),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

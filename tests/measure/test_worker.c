@@ -1,0 +1,348 @@
+/* The real worker, with the real compiler behind it: right kernels are measured and verified, wrong ones found out, nonsense
+ * refused. */
+#include "support/cmocka_all.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+#include "measure/measure.h"
+#include "measure/process.h"
+#include "measure/worker.h"
+#include "support/log.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+static tc_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_arena_free(arena);
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+/* Canonical text and hash. */
+static tc_meas_input input(const char *te, const char *trace) {
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    tc_error err = {0};
+    tc_strbuf b = {0};
+    if (tc_te_parse(c, "test", te, &w, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    w = tc_te_canonical(c, w);
+    tc_te_print(&b, w);
+    tc_meas_input in = {.workload = tc_arena_strdup(arena, tc_sb_str(&b)), .trace = trace, .workload_hash = tc_te_hash(w)};
+    tc_strbuf_free(&b);
+    tc_ctx_free(c);
+    return in;
+}
+
+static const char GEMM[] = "tensor X[50, 64] f32\n"
+                           "tensor W[64, 48] f32 const\n"
+                           "compute D[i:50, j:48] = sum(k:64) X[i, k] * W[k, j]\n"
+                           "output D\n";
+
+static tc_meas *make(tc_meas_options o) {
+    tc_meas *m;
+    tc_error err = {0};
+    o.target = "native";
+    if (o.threads == 0)
+        o.threads = 2;
+    o.builders = 2;
+    if (tc_meas_new(&o, &m, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return m;
+}
+
+static tc_record measure(tc_meas *m, tc_meas_input in) {
+    tc_record r;
+    tc_error err = {0};
+    if (tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return r;
+}
+
+static void check_good(const tc_record *r) {
+    if (r->error != TC_MEAS_NONE)
+        fail_msg("%s: %s\n%s", tc_meas_error_text(r->error), r->message, r->trace);
+    assert_true(r->verified);
+    assert_true(r->max_error <= 1);
+    assert_true(r->median > 0 && r->median < 1);
+    assert_true(r->program != 0 && r->build_seconds > 0 && r->run_seconds > 0);
+}
+
+static void schedules_of_a_gemm(void **state) {
+    (void)state;
+    static const char *const traces[] = {
+        "",
+        "io, ii = split t0.i0 [_, 7]\nparallel t0.io\n",
+        "reorder t0.i0 t0.k0 t0.i1\nvectorize t0.i1\n",
+        "transform_layout p1 (k, j) -> (j / 16, k, j % 16)\n"
+        "jo, ji = split t0.i1 [_, 16]\nreorder t0.i0 t0.jo t0.k0 t0.ji\nvectorize t0.ji\nparallel t0.i0\n",
+    };
+    tc_meas *m = make((tc_meas_options){0});
+    for (size_t i = 0; i < TC_LEN(traces); i++) {
+        tc_record r = measure(m, input(GEMM, traces[i]));
+        check_good(&r);
+        assert_in_range(r.ntimes, 2, 7); /* 7, unless the machine is so busy that the budget ends first */
+        assert_false(r.stopped_early);
+    }
+    assert_int_equal(tc_meas_get_stats(m).restarts, 0);
+    tc_meas_free(m);
+}
+
+static void other_workloads(void **state) {
+    (void)state;
+    static const char *const te[] = {
+        "tensor X[17, 50] f32\n"
+        "compute M[i:17] = max(k:50) X[i, k]\ncompute E[i:17, j:50] = exp(X[i, j] - M[i])\ncompute S[i:17] = sum(k:50) E[i, k]\n"
+        "compute P[i:17, j:50] = E[i, j] / S[i]\noutput P\n",
+        "tensor X[100] f32\ncompute Y[i:100] = sqrt(log(X[i] + 1.0))\noutput Y\n", /* NaN for negative inputs: positive ones are
+                                                                                      taken */
+        "tensor T[30, 8] f32\ntensor I[5] i64\ncompute G[i:5, j:8] = T[I[i], j]\noutput G\n",
+        "tensor X[20, 30] i8\ncompute Y[i:20] = sum(k:30) i32(X[i, k])\noutput Y\n",
+        "tensor X[12, 33] f32\ncompute V, A[i:12] = argmax(k:33) (X[i, k], k)\noutput A\n",
+    };
+    tc_meas *m = make((tc_meas_options){0});
+    for (size_t i = 0; i < TC_LEN(te); i++) {
+        tc_record r = measure(m, input(te[i], ""));
+        check_good(&r);
+    }
+    tc_meas_free(m);
+}
+
+static void illegal_traces(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){0});
+    tc_record r = measure(m, input(GEMM, "a, b = split t0.nothing [_, 4]\n"));
+    assert_int_equal(r.error, TC_MEAS_ILLEGAL);
+    assert_non_null(strstr(r.message, "nothing"));
+    r = measure(m, input(GEMM, "this is no trace\n"));
+    assert_int_equal(r.error, TC_MEAS_ILLEGAL);
+    r = measure(m, (tc_meas_input){.workload = "rubbish", .trace = ""});
+    assert_int_equal(r.error, TC_MEAS_BUILD_FAILED);
+    tc_meas_free(m);
+}
+
+static void slow_candidates_are_stopped_early(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){0}), *patient = make((tc_meas_options){.early_stop = -1});
+    tc_meas_input in = input(GEMM, "");
+    in.best = 1e-9;
+    tc_record r = measure(m, in);
+    check_good(&r);
+    assert_true(r.stopped_early);
+    assert_int_equal(r.ntimes, 1);
+    r = measure(patient, in);
+    check_good(&r);
+    assert_false(r.stopped_early);
+    assert_in_range(r.ntimes, 2, 7); /* 7, unless the machine is so busy that the budget ends first */
+    in.best = 1000;
+    in.again = true;
+    r = measure(m, in);
+    assert_false(r.stopped_early);
+    assert_int_equal(tc_meas_kernel_time(m, &in, 20, arena, &r, NULL), TC_OK);
+    check_good(&r);
+    assert_in_range(r.ntimes, 8, 20);
+    tc_meas_free(m);
+    tc_meas_free(patient);
+}
+
+static void too_much_memory_is_a_record(void **state) {
+    (void)state;
+#ifdef TCTUNE_SANITIZED
+    skip();
+#endif
+    tc_meas *m = make((tc_meas_options){.memory_limit = 1 << 30});
+    tc_record r = measure(m, input("tensor X[40000, 40000] f32\ncompute Y[i:40000, j:40000] = X[i, j] + 1.0\noutput Y\n", ""));
+    assert_int_equal(r.error, TC_MEAS_RUN_FAILED);
+    assert_non_null(strstr(r.message, "out of memory"));
+    r = measure(m, input(GEMM, ""));
+    check_good(&r);
+    tc_meas_free(m);
+}
+
+/* ---- objects that do not belong to the workload they are run as ---- */
+
+static tc_meas_event request(tc_meas_proc *p, tc_meas_msg type, const tc_strbuf *b) {
+    tc_meas_event ev;
+    tc_error err = {0};
+    if (tc_meas_proc_send(p, type, b->data, b->len, 60, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    tc_meas_proc_wait(&p, 1, NULL, &ev);
+    return ev;
+}
+
+static void build_object(tc_meas_proc *p, const char *te, const char *trace, tc_strbuf *object, uint64_t *workspace) {
+    tc_strbuf b = {0};
+    tc_meas_put_text(&b, input(te, trace).workload);
+    tc_meas_put_text(&b, trace);
+    tc_meas_put_text(&b, "native");
+    tc_meas_put_u64(&b, 2);
+    assert_int_equal(request(p, TC_MEAS_MSG_BUILD, &b), TC_MEAS_EV_REPLY);
+    tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
+    size_t n;
+    assert_int_equal(tc_meas_get_u64(&r), TC_MEAS_NONE);
+    (void)tc_meas_get_text(&r, arena);
+    assert_true(tc_meas_get_u64(&r) != 0);
+    (void)tc_meas_get_f64(&r);
+    *workspace = tc_meas_get_u64(&r);
+    const void *bytes = tc_meas_get_bytes(&r, &n);
+    tc_sb_addn(object, bytes, n);
+    assert_true(tc_meas_reader_done(&r));
+    tc_strbuf_free(&b);
+}
+
+/* Runs the code of `built` as if it were that of `claimed`. */
+static tc_meas_event run_as(const char *built, const char *claimed, tc_meas_error *error, const char **message,
+                            tc_meas_death *death) {
+    tc_meas_proc p;
+    tc_strbuf object = {0}, b = {0};
+    uint64_t workspace;
+    tc_meas_timing t = {.threads = 2, .samples = 3, .min_sample = 1e-3, .budget = 1, .verify = true};
+    tc_meas_proc_init(&p, &(tc_meas_proc_options){0});
+    build_object(&p, built, "", &object, &workspace);
+    tc_meas_put_text(&b, input(claimed, "").workload);
+    tc_meas_put_u64(&b, 0);
+    tc_meas_put_text(&b, "");
+    tc_meas_put_text(&b, "native");
+    tc_meas_put_bytes(&b, object.data, object.len);
+    tc_meas_put_u64(&b, workspace);
+    tc_meas_put_timing(&b, &t);
+    tc_meas_event ev = request(&p, TC_MEAS_MSG_RUN, &b);
+    if (ev == TC_MEAS_EV_REPLY) {
+        tc_meas_reader r = tc_meas_reader_of(p.reply, p.reply_size);
+        *error = (tc_meas_error)tc_meas_get_u64(&r);
+        *message = tc_meas_get_text(&r, arena);
+    }
+    *death = p.death;
+    tc_meas_proc_close(&p);
+    tc_strbuf_free(&object);
+    tc_strbuf_free(&b);
+    return ev;
+}
+
+static void check_wrong(const char *built, const char *claimed, const char *phrase) {
+    tc_meas_error e = TC_MEAS_NONE;
+    const char *message = "";
+    tc_meas_death death;
+    assert_int_equal(run_as(built, claimed, &e, &message, &death), TC_MEAS_EV_REPLY);
+    if (e != TC_MEAS_WRONG_RESULT || !strstr(message, phrase))
+        fail_msg("got %s '%s', not '%s'", tc_meas_error_text(e), message, phrase);
+}
+
+static void wrong_kernels_are_found_out(void **state) {
+    (void)state;
+    static const char plus[] =
+        "tensor A[40, 40] f32\ntensor B[40, 40] f32\ncompute C[i:40, j:40] = A[i, j] + B[i, j]\noutput C\n",
+                      minus[] =
+                          "tensor A[40, 40] f32\ntensor B[40, 40] f32\ncompute C[i:40, j:40] = A[i, j] - B[i, j]\noutput C\n",
+                      half[] =
+                          "tensor A[20, 40] f32\ntensor B[20, 40] f32\ncompute C[i:20, j:40] = A[i, j] + B[i, j]\noutput C\n",
+                      half_i8[] = "tensor A[70] i8\ntensor B[70] i8\ncompute C[i:70] = A[i] + B[i]\noutput C\n",
+                      whole_i8[] = "tensor A[80] i8\ntensor B[80] i8\ncompute C[i:80] = A[i] + B[i]\noutput C\n",
+                      two_more[] = "tensor A[42] f32\ncompute C[i:42] = A[i] * 2.0\noutput C\n",
+                      two_less[] = "tensor A[40] f32\ncompute C[i:40] = A[i] * 2.0\noutput C\n";
+    check_wrong(minus, plus, "the reference has");
+    check_wrong(half, plus, "never written");
+    check_wrong(half_i8, whole_i8, "never written");
+    check_wrong(two_more, two_less, "past the end");
+}
+
+static void a_kernel_that_leaves_its_buffers_dies(void **state) {
+    (void)state;
+    tc_meas_error e;
+    const char *message;
+    tc_meas_death death;
+    static const char large[] = "tensor A[4000, 40] f32\ncompute C[i:4000, j:40] = A[i, j] + 1.0\noutput C\n",
+                      small[] = "tensor A[40, 40] f32\ncompute C[i:40, j:40] = A[i, j] + 1.0\noutput C\n";
+    assert_int_equal(run_as(large, small, &e, &message, &death), TC_MEAS_EV_DIED);
+#ifndef TCTUNE_SANITIZED
+    assert_int_equal(death.signal, SIGSEGV);
+#endif
+}
+
+/* ---- nonsense on the wire ---- */
+
+/* Sends bytes to a worker's main function and closes; returns its exit status, -1 when it did not end by itself. */
+static int serve_bytes(const void *bytes, size_t n) {
+    int pair[2], status;
+    char sink[256];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(pair[0]);
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(9);
+        alarm(30);
+        _exit(tc_meas_worker_main(pair[1], pair[1]));
+    }
+    close(pair[1]);
+    assert_int_equal(write(pair[0], bytes, n), n);
+    shutdown(pair[0], SHUT_WR);
+    while (read(pair[0], sink, sizeof sink) > 0)
+        ;
+    close(pair[0]);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void nonsense_ends_the_worker_cleanly(void **state) {
+    (void)state;
+    tc_strbuf b = {0}, m = {0};
+    assert_int_equal(serve_bytes("", 0), 0);
+    tc_meas_put_text(&b, "rubbish");
+    tc_meas_put_text(&b, "");
+    tc_meas_put_text(&b, "native");
+    tc_meas_put_u64(&b, 1);
+    tc_meas_frame f = {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_BUILD, b.len};
+    tc_sb_addn(&m, (char *)&f, sizeof f);
+    tc_sb_addn(&m, b.data, b.len);
+    assert_int_equal(serve_bytes(m.data, m.len), 0); /* a well-formed request: BUILD_FAILED is its answer */
+    for (size_t n = 1; n < m.len; n += n < 24 ? 1 : 5)
+        assert_int_equal(serve_bytes(m.data, n), 1); /* cut short anywhere */
+    f.size = b.len - 8;
+    memcpy(m.data, &f, sizeof f);
+    assert_int_equal(serve_bytes(m.data, m.len - 8), 1); /* whole frame, a field too few */
+    const tc_meas_frame bad[] = {{1, TC_MEAS_MSG_BUILD, 0},
+                                 {TC_MEAS_FRAME_MAGIC, 99, 0},
+                                 {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_BUILD, (uint64_t)1 << 62},
+                                 {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_READY, 0},
+                                 {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_RUN, 0},
+                                 {TC_MEAS_FRAME_MAGIC, TC_MEAS_MSG_PREPARE, 0}};
+    for (size_t i = 0; i < TC_LEN(bad); i++)
+        assert_int_equal(serve_bytes(&bad[i], sizeof bad[i]), 1);
+    tc_strbuf_free(&b);
+    tc_strbuf_free(&m);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(nonsense_ends_the_worker_cleanly),
+        TEST(schedules_of_a_gemm),
+        TEST(other_workloads),
+        TEST(illegal_traces),
+        TEST(slow_candidates_are_stopped_early),
+        TEST(too_much_memory_is_a_record),
+        TEST(wrong_kernels_are_found_out),
+        TEST(a_kernel_that_leaves_its_buffers_dies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
