@@ -1,11 +1,13 @@
-/* What generated kernels and their host agree on. This header depends on nothing but <stdint.h>: programs that call a built model include it.
+/* What generated kernels and their host agree on. Depends on nothing but <stdint.h>: programs that call a built model include it.
  *
  * A kernel is `int32_t kernel(void *const *args, uint8_t *workspace, const tc_rt *rt)`.
- *   args       one pointer per argument (inputs in order, then outputs), each aligned to 64 bytes and overlapping no other
- *   workspace  aligned to 64 bytes, of round_up(shared_bytes, 64) + nthreads * round_up(thread_bytes, 64) bytes; NULL when that is 0
- *   rt         threads of the call; NULL runs everything on the caller, with nthreads 1
- * It returns 0, or the first non-zero status of parallel_for. Kernels keep no state: one may run in several threads at once as long as
- * each call has outputs and a workspace of its own. */
+ *
+ *   - args: one pointer per argument (inputs in order, then outputs), each aligned to 64 bytes and overlapping no other.
+ *   - workspace: round_up(shared_bytes, 64) + nthreads * round_up(thread_bytes, 64) bytes, aligned to 64; NULL when that is 0.
+ *   - rt: threads of the call; NULL runs everything on the caller, and counts as one thread.
+ *
+ * It returns 0, or the first non-zero status of parallel_for. Kernels keep no state: one may run in several threads at once as
+ * long as each call has outputs and a workspace of its own. */
 #ifndef TCTUNE_RUNTIME_H
 #define TCTUNE_RUNTIME_H
 
@@ -19,7 +21,7 @@ enum { TC_RT_ABI = 1, TC_RT_ALIGN = 64 };
 
 typedef struct tc_rt tc_rt;
 
-/* Work on items [begin, end); `thread` is in [0, nthreads) and no two bodies of one parallel_for that run at once have the same. */
+/* Work on items [begin, end). `thread` is in [0, nthreads), and differs between bodies that run at once. */
 typedef void tc_rt_body(int64_t begin, int64_t end, int32_t thread, void *closure);
 
 struct tc_rt {

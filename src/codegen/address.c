@@ -1,7 +1,7 @@
 /* From index expressions to pointers.
  *
- * An index is brought to the form  sum(coef * atom) + c + stride * lane  and built as a chain of pointer additions with the atoms of outer loops
- * first and the constant last:
+ * An index is brought to the form  sum(coef * atom) + c + stride * lane  and built as a chain of pointer additions with the atoms
+ * of outer loops first and the constant last:
  *
  *     p0 = base + coef(outer) * outer          computed once per outer iteration
  *     p1 = p0 + coef(k) * k                    the moving part
@@ -14,8 +14,7 @@
 
 /* ---- the affine form ---- */
 
-static bool add_term(tc_cg_index *x, const tc_expr *atom, int64_t coef)
-{
+static bool add_term(tc_cg_index *x, const tc_expr *atom, int64_t coef) {
     for (int i = 0; i < x->n; i++) {
         if (x->atom[i] == atom) {
             x->coef[i] += coef;
@@ -30,8 +29,7 @@ static bool add_term(tc_cg_index *x, const tc_expr *atom, int64_t coef)
 }
 
 /* The integer that every lane of e is, if it is one. */
-static bool constant_of(const tc_expr *e, int64_t *v)
-{
+static bool constant_of(const tc_expr *e, int64_t *v) {
     while (e->op == TC_OP_BCAST)
         e = e->args[0];
     if (e->op != TC_OP_INT)
@@ -40,8 +38,7 @@ static bool constant_of(const tc_expr *e, int64_t *v)
     return true;
 }
 
-static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x)
-{
+static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x) {
     int64_t v;
     switch (e->op) {
     case TC_OP_INT:
@@ -70,8 +67,7 @@ static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x)
     return e->lanes == 1 && add_term(x, e, scale);
 }
 
-bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out)
-{
+bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out) {
     out->n = 0;
     out->c = out->stride = 0;
     if (e->dtype != TC_I64 || !flatten(e, 1, out))
@@ -89,16 +85,14 @@ bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out)
 
 /* ---- ranges ---- */
 
-static int64_t sat_mul(int64_t a, int64_t b)
-{
+static int64_t sat_mul(int64_t a, int64_t b) {
     int64_t r;
     if (!__builtin_mul_overflow(a, b, &r))
         return r;
     return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
 }
 
-static int64_t sat_add(int64_t a, int64_t b)
-{
+static int64_t sat_add(int64_t a, int64_t b) {
     int64_t r;
     if (a == INT64_MIN || b == INT64_MIN)
         return INT64_MIN;
@@ -109,21 +103,18 @@ static int64_t sat_add(int64_t a, int64_t b)
     return a < 0 ? INT64_MIN : INT64_MAX;
 }
 
-static tc_ival scaled(tc_ival r, int64_t k)
-{
+static tc_ival scaled(tc_ival r, int64_t k) {
     int64_t a = r.lo == INT64_MIN ? (k > 0 ? INT64_MIN : INT64_MAX) : sat_mul(r.lo, k);
     int64_t b = r.hi == INT64_MAX ? (k > 0 ? INT64_MAX : INT64_MIN) : sat_mul(r.hi, k);
     return k > 0 ? (tc_ival){a, b} : (tc_ival){b, a};
 }
 
-static tc_ival plus(tc_ival a, tc_ival b)
-{
+static tc_ival plus(tc_ival a, tc_ival b) {
     bool lo = a.lo == INT64_MIN || b.lo == INT64_MIN, hi = a.hi == INT64_MAX || b.hi == INT64_MAX;
     return (tc_ival){lo ? INT64_MIN : sat_add(a.lo, b.lo), hi ? INT64_MAX : sat_add(a.hi, b.hi)};
 }
 
-tc_ival tc_cg_index_range(tc_cg *g, const tc_cg_index *x, int lanes)
-{
+tc_ival tc_cg_index_range(tc_cg *g, const tc_cg_index *x, int lanes) {
     tc_ival r = {x->c, x->c};
     for (int i = 0; i < x->n; i++)
         r = plus(r, scaled(tc_te_bounds(x->atom[i], g->env), x->coef[i]));
@@ -131,8 +122,7 @@ tc_ival tc_cg_index_range(tc_cg *g, const tc_cg_index *x, int lanes)
     return plus(r, last >= 0 ? (tc_ival){0, last} : (tc_ival){last, 0});
 }
 
-static tc_ival whole(const tc_expr *e)
-{
+static tc_ival whole(const tc_expr *e) {
     switch ((tc_dtype)e->dtype) {
     case TC_BOOL:
         return (tc_ival){0, 1};
@@ -154,15 +144,13 @@ static tc_ival whole(const tc_expr *e)
 }
 
 /* floor(a / k) of ends, k > 0; unbounded ends stay so. */
-static int64_t floor_end(int64_t a, int64_t k)
-{
+static int64_t floor_end(int64_t a, int64_t k) {
     if (a == INT64_MIN || a == INT64_MAX)
         return a;
     return a / k - (a % k < 0);
 }
 
-tc_ival tc_cg_range(tc_cg *g, const tc_expr *e)
-{
+tc_ival tc_cg_range(tc_cg *g, const tc_expr *e) {
     if (e->lanes == 1)
         return tc_te_bounds(e, g->env);
     tc_cg_index x;
@@ -187,8 +175,7 @@ tc_ival tc_cg_range(tc_cg *g, const tc_expr *e)
     return whole(e);
 }
 
-int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align)
-{
+int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align) {
     uint64_t bits = (uint64_t)base_align | (uint64_t)(x->c * bytes);
     for (int i = 0; i < x->n; i++)
         bits |= (uint64_t)(x->coef[i] * bytes);
@@ -198,8 +185,7 @@ int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align)
 /* ---- values ---- */
 
 /* Nesting depth of the innermost variable that e depends on; reading memory counts as innermost. */
-static int depth_of(tc_cg *g, const tc_expr *e)
-{
+static int depth_of(tc_cg *g, const tc_expr *e) {
     if (e->op == TC_OP_VAR) {
         const uintptr_t *at = tc_map_get(&g->var_at, e->u.var->id);
         return at ? (int)*at : 0;
@@ -213,8 +199,7 @@ static int depth_of(tc_cg *g, const tc_expr *e)
 }
 
 /* Insertion sort by depth, outermost first. */
-static void order_terms(tc_cg *g, const tc_cg_index *x, int *order)
-{
+static void order_terms(tc_cg *g, const tc_cg_index *x, int *order) {
     int depth[TC_CG_TERMS];
     for (int i = 0; i < x->n; i++) {
         int d = depth_of(g, x->atom[i]), j = i;
@@ -227,16 +212,14 @@ static void order_terms(tc_cg *g, const tc_cg_index *x, int *order)
     }
 }
 
-static tc_val scaled_atom(tc_cg *g, const tc_expr *atom, int64_t coef)
-{
+static tc_val scaled_atom(tc_cg *g, const tc_expr *atom, int64_t coef) {
     tc_val v = tc_cg_expr(g, atom);
     if (!v)
         return tc_cg_i64(g, 0);
     return coef == 1 ? v : LLVMBuildNSWMul(g->b, v, tc_cg_i64(g, coef), "");
 }
 
-tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x)
-{
+tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x) {
     int order[TC_CG_TERMS];
     order_terms(g, x, order);
     tc_val v = NULL;
@@ -249,13 +232,11 @@ tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x)
     return x->c ? LLVMBuildNSWAdd(g->b, v, tc_cg_i64(g, x->c), "") : v;
 }
 
-static tc_val advance(tc_cg *g, const tc_slot *s, tc_val p, tc_val by)
-{
+static tc_val advance(tc_cg *g, const tc_slot *s, tc_val p, tc_val by) {
     return LLVMBuildGEP2(g->b, tc_cg_mem_type(g, s->buffer->dtype), p, &by, 1, "");
 }
 
-tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x)
-{
+tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x) {
     int order[TC_CG_TERMS];
     order_terms(g, x, order);
     tc_val p = s->ptr;
@@ -276,7 +257,6 @@ tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x)
     return x->c ? advance(g, s, p, tc_cg_i64(g, x->c)) : p;
 }
 
-tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index)
-{
+tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index) {
     return advance(g, s, s->ptr, index);
 }

@@ -7,42 +7,36 @@
 
 /* ---- memo ---- */
 
-uintptr_t tc_memo_get(const tc_memo *m, uint64_t key)
-{
+uintptr_t tc_memo_get(const tc_memo *m, uint64_t key) {
     const uintptr_t *v = tc_map_get(&m->map, key);
     return v ? *v : 0;
 }
 
-void tc_memo_set(tc_memo *m, uint64_t key, uintptr_t value)
-{
+void tc_memo_set(tc_memo *m, uint64_t key, uintptr_t value) {
     tc_undo u = {key, tc_memo_get(m, key)};
     tc_push(&m->log, u);
     tc_map_put(&m->map, key, value);
 }
 
-size_t tc_memo_mark(const tc_memo *m)
-{
+size_t tc_memo_mark(const tc_memo *m) {
     return m->log.len;
 }
 
-void tc_memo_undo(tc_memo *m, size_t mark)
-{
+void tc_memo_undo(tc_memo *m, size_t mark) {
     while (m->log.len > mark) {
         tc_undo u = m->log.data[--m->log.len];
         tc_map_put(&m->map, u.key, u.old);
     }
 }
 
-void tc_memo_free(tc_memo *m)
-{
+void tc_memo_free(tc_memo *m) {
     tc_map_free(&m->map);
     tc_vec_free(&m->log);
 }
 
 /* ---- life ---- */
 
-bool tc_cg_has_feature(const tc_target *t, const char *name)
-{
+bool tc_cg_has_feature(const tc_target *t, const char *name) {
     size_t n = strlen(name);
     const char *found = NULL;
     for (const char *p = t->features; (p = strstr(p, name)); p += n)
@@ -51,8 +45,7 @@ bool tc_cg_has_feature(const tc_target *t, const char *name)
     return found && found[-1] == '+';
 }
 
-void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef mod, tc_error *err)
-{
+void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef mod, tc_error *err) {
     *g = (tc_cg){.target = t, .m = &t->machine, .ctx = ctx, .mod = mod, .err = err};
     g->b = LLVMCreateBuilderInContext(ctx);
     g->i1 = LLVMInt1TypeInContext(ctx);
@@ -72,14 +65,14 @@ void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef 
     g->fma = t->machine.fma;
     g->f16c = x86 ? tc_cg_has_feature(t, "f16c") : !strncmp(t->triple, "aarch64", 7) || tc_cg_has_feature(t, "zvfhmin");
     g->scalef = x86 && tc_cg_has_feature(t, "avx512f");
-    /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through branches. */
+    /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through
+     * branches. */
     g->scalar_gather = !strncmp(t->cpu, "znver", 5) || !(x86 && tc_cg_has_feature(t, "avx2"));
     g->env = tc_env_new();
     g->arena = tc_arena_new();
 }
 
-void tc_cg_done(tc_cg *g)
-{
+void tc_cg_done(tc_cg *g) {
     LLVMDisposeBuilder(g->b);
     tc_env_free(g->env);
     tc_arena_free(g->arena);
@@ -91,8 +84,7 @@ void tc_cg_done(tc_cg *g)
     tc_memo_free(&g->local);
 }
 
-tc_val tc_cg_fail(tc_cg *g, const char *fmt, ...)
-{
+tc_val tc_cg_fail(tc_cg *g, const char *fmt, ...) {
     if (g->status != TC_OK)
         return NULL;
     va_list ap;
@@ -105,13 +97,11 @@ tc_val tc_cg_fail(tc_cg *g, const char *fmt, ...)
 
 /* ---- types and constants ---- */
 
-LLVMTypeRef tc_cg_vec(LLVMTypeRef elem, int lanes)
-{
+LLVMTypeRef tc_cg_vec(LLVMTypeRef elem, int lanes) {
     return lanes == 1 ? elem : LLVMVectorType(elem, (unsigned)lanes);
 }
 
-LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t)
-{
+LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t) {
     switch (t) {
     case TC_BOOL:
     case TC_I8:
@@ -138,25 +128,21 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t)
     return g->i8;
 }
 
-LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes)
-{
+LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes) {
     LLVMTypeRef e = t == TC_BOOL ? g->i1 : t == TC_F16 || t == TC_BF16 ? g->f32 : tc_cg_mem_type(g, t);
     return tc_cg_vec(e, lanes);
 }
 
-int tc_cg_lanes(tc_val v)
-{
+int tc_cg_lanes(tc_val v) {
     LLVMTypeRef t = LLVMTypeOf(v);
     return LLVMGetTypeKind(t) == LLVMVectorTypeKind ? (int)LLVMGetVectorSize(t) : 1;
 }
 
-LLVMTypeRef tc_cg_like(tc_val v, LLVMTypeRef elem)
-{
+LLVMTypeRef tc_cg_like(tc_val v, LLVMTypeRef elem) {
     return tc_cg_vec(elem, tc_cg_lanes(v));
 }
 
-static tc_val const_splat(LLVMTypeRef type, tc_val scalar)
-{
+static tc_val const_splat(LLVMTypeRef type, tc_val scalar) {
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
         return scalar;
     unsigned n = LLVMGetVectorSize(type);
@@ -168,28 +154,23 @@ static tc_val const_splat(LLVMTypeRef type, tc_val scalar)
     return out;
 }
 
-static LLVMTypeRef scalar_of(LLVMTypeRef type)
-{
+static LLVMTypeRef scalar_of(LLVMTypeRef type) {
     return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
 }
 
-tc_val tc_cg_int(LLVMTypeRef type, int64_t v)
-{
+tc_val tc_cg_int(LLVMTypeRef type, int64_t v) {
     return const_splat(type, LLVMConstInt(scalar_of(type), (unsigned long long)v, 1));
 }
 
-tc_val tc_cg_real(LLVMTypeRef type, double v)
-{
+tc_val tc_cg_real(LLVMTypeRef type, double v) {
     return const_splat(type, LLVMConstReal(scalar_of(type), v));
 }
 
-tc_val tc_cg_i64(tc_cg *g, int64_t v)
-{
+tc_val tc_cg_i64(tc_cg *g, int64_t v) {
     return LLVMConstInt(g->i64, (unsigned long long)v, 1);
 }
 
-tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step)
-{
+tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step) {
     (void)g;
     if (lanes == 1)
         return LLVMConstInt(elem, 0, 0);
@@ -201,13 +182,11 @@ tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step)
     return out;
 }
 
-tc_val tc_cg_poison(LLVMTypeRef type)
-{
+tc_val tc_cg_poison(LLVMTypeRef type) {
     return LLVMGetPoison(type);
 }
 
-tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes)
-{
+tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes) {
     if (lanes == 1)
         return scalar;
     LLVMTypeRef vt = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
@@ -218,15 +197,13 @@ tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes)
     return LLVMBuildShuffleVector(g->b, one, LLVMGetPoison(vt), zero, "");
 }
 
-bool tc_cg_all_ones(tc_val mask)
-{
+bool tc_cg_all_ones(tc_val mask) {
     return LLVMIsConstant(mask) && mask == LLVMConstAllOnes(LLVMTypeOf(mask));
 }
 
 /* ---- calls ---- */
 
-tc_val tc_cg_intrinsic(tc_cg *g, const char *name, LLVMTypeRef *over, int nover, tc_val *args, int nargs)
-{
+tc_val tc_cg_intrinsic(tc_cg *g, const char *name, LLVMTypeRef *over, int nover, tc_val *args, int nargs) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     if (!id)
         return tc_cg_fail(g, "this LLVM has no intrinsic %s", name);
@@ -235,21 +212,18 @@ tc_val tc_cg_intrinsic(tc_cg *g, const char *name, LLVMTypeRef *over, int nover,
     return LLVMBuildCall2(g->b, type, fn, args, (unsigned)nargs, "");
 }
 
-tc_val tc_cg_intr1(tc_cg *g, const char *name, tc_val a)
-{
+tc_val tc_cg_intr1(tc_cg *g, const char *name, tc_val a) {
     LLVMTypeRef t = LLVMTypeOf(a);
     return tc_cg_intrinsic(g, name, &t, 1, &a, 1);
 }
 
-tc_val tc_cg_intr2(tc_cg *g, const char *name, tc_val a, tc_val b)
-{
+tc_val tc_cg_intr2(tc_cg *g, const char *name, tc_val a, tc_val b) {
     LLVMTypeRef t = LLVMTypeOf(a);
     tc_val args[] = {a, b};
     return tc_cg_intrinsic(g, name, &t, 1, args, 2);
 }
 
-static tc_val c_function(tc_cg *g, const char *symbol, LLVMTypeRef type)
-{
+static tc_val c_function(tc_cg *g, const char *symbol, LLVMTypeRef type) {
     tc_val fn = LLVMGetNamedFunction(g->mod, symbol);
     if (fn)
         return fn;
@@ -262,8 +236,7 @@ static tc_val c_function(tc_cg *g, const char *symbol, LLVMTypeRef type)
     return fn;
 }
 
-tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs)
-{
+tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs) {
     int lanes = tc_cg_lanes(args[0]);
     LLVMTypeRef elem = scalar_of(LLVMTypeOf(args[0]));
     LLVMTypeRef params[3] = {elem, elem, elem};
@@ -282,8 +255,7 @@ tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs)
     return out;
 }
 
-tc_val tc_cg_alloca(tc_cg *g, LLVMTypeRef type, int64_t count, int align, const char *name)
-{
+tc_val tc_cg_alloca(tc_cg *g, LLVMTypeRef type, int64_t count, int align, const char *name) {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     tc_val first = LLVMGetFirstInstruction(g->entry);
     if (first)
@@ -299,16 +271,14 @@ tc_val tc_cg_alloca(tc_cg *g, LLVMTypeRef type, int64_t count, int align, const 
 
 /* ---- predicates ---- */
 
-tc_val tc_cg_any_lane(tc_cg *g, tc_val mask)
-{
+tc_val tc_cg_any_lane(tc_cg *g, tc_val mask) {
     if (tc_cg_lanes(mask) == 1)
         return mask;
     LLVMTypeRef t = LLVMTypeOf(mask);
     return tc_cg_intrinsic(g, "llvm.vector.reduce.or", &t, 1, &mask, 1);
 }
 
-tc_val tc_cg_pred_for(tc_cg *g, int lanes)
-{
+tc_val tc_cg_pred_for(tc_cg *g, int lanes) {
     if (!g->pred || tc_cg_lanes(g->pred) == lanes)
         return g->pred;
     return tc_cg_splat(g, tc_cg_any_lane(g, g->pred), lanes);

@@ -1,6 +1,6 @@
 /* Code generation: targets, and lowered TIR -> LLVM -> machine code in memory, as an object file, or as a shared library.
- * Only this folder knows LLVM; nothing of it shows in this header. Every function here may be called from several threads at once (each call
- * has an LLVM context of its own). */
+ * Only this folder knows LLVM; nothing of it shows in this header. Every function here may be called from several threads at once
+ * (each call has an LLVM context of its own). */
 #ifndef TC_CODEGEN_CODEGEN_H
 #define TC_CODEGEN_CODEGEN_H
 
@@ -25,12 +25,12 @@ typedef struct tc_target {
     tc_machine machine;
 } tc_target;
 
-/* Reads a target: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]", or the
- * short name of a known CPU ("skylake-avx512", "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for what is none of
- * them, says how to name one. `text` of a parsed target parses to an equal target, except that caches and cores are not part of it: for
- * a target that is not native they are typical values. */
+/* Reads a target: "native" (this machine, detected now), "llvm -mtriple=T [-mcpu=C] [-mattr=+a,-b] [-vector-bytes=N] [-cores=N]",
+ * or the short name of a known CPU ("skylake-avx512", "znver4", "neoverse-n1", "rv64gcv", ...: tc_target_names). TC_BAD_INPUT for
+ * what is none of them, says how to name one. `text` of a parsed target parses to an equal target, except that caches and cores
+ * are not part of it: for a target that is not native they are typical values. */
 TC_NODISCARD tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err);
-void tc_target_free(tc_target *t); /* NULL is fine */
+void tc_target_free(tc_target *t);        /* NULL is fine */
 const char *const *tc_target_names(void); /* short names, NULL-terminated */
 const char *tc_cg_llvm_version(void);     /* "19.1.7" */
 
@@ -50,14 +50,15 @@ typedef enum tc_cg_stage {
 /* Bytes of the workspace that a kernel of f needs with `nthreads` threads. */
 int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads);
 
-/* Compiles n functions, each lowered (tc_tir_lower), into one relocatable object; the symbol of funcs[i] is names[i], or funcs[i]->name when names
- * is NULL. *obj is malloc'ed. opts may be NULL. TC_ILLEGAL for TIR that is not in lowered form or exceeds a limit. The object needs libm only when
- * a kernel uses pow, sin, cos, ... (the rare functions); exp, log, tanh, erf, sigmoid, rsqrt, sqrt are inlined for f32. */
-TC_NODISCARD tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n, const tc_cg_options *opts,
-                                         void **obj, size_t *size, tc_error *err);
+/* Compiles n functions, each lowered (tc_tir_lower), into one relocatable object; the symbol of funcs[i] is names[i], or
+ * funcs[i]->name when names is NULL. *obj is malloc'ed. opts may be NULL. TC_ILLEGAL for TIR that is not in lowered form or
+ * exceeds a limit. The object needs libm only when a kernel uses pow, sin, cos, ... (the rare functions); exp, log, tanh, erf,
+ * sigmoid, rsqrt, sqrt are inlined for f32. */
+TC_NODISCARD tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n,
+                                         const tc_cg_options *opts, void **obj, size_t *size, tc_error *err);
 /* The same functions as text, appended to b. */
-TC_NODISCARD tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n, const tc_cg_options *opts,
-                                       tc_cg_stage stage, tc_strbuf *b, tc_error *err);
+TC_NODISCARD tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n,
+                                       const tc_cg_options *opts, tc_cg_stage stage, tc_strbuf *b, tc_error *err);
 
 /* ---- running in this process (jit.c) ---- */
 
@@ -66,14 +67,16 @@ typedef struct tc_cg_module tc_cg_module;
 /* Loads object bytes (this machine's format). The bytes are copied. */
 TC_NODISCARD tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err);
 /* Compiles and loads; the target must be native. */
-TC_NODISCARD tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out, tc_error *err);
+TC_NODISCARD tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts,
+                                 tc_cg_module **out, tc_error *err);
 /* Address of an exported symbol, TC_BAD_INPUT when there is none. Valid until the module is freed. */
 TC_NODISCARD tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err);
 void tc_cg_module_free(tc_cg_module *m); /* NULL is fine */
 
 /* ---- threads (runtime.c) ---- */
 
-/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value, copied at will. */
+/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value, copied at will.
+ */
 tc_rt tc_cg_runtime(int nthreads);
 
 /* ---- whole models: driver, constants, linking (driver.c, link.c) ---- */
@@ -91,8 +94,8 @@ typedef struct tc_cg_step {
     int64_t bytes;
 } tc_cg_step;
 
-/* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants, const tc_rt *rt)`. It
- * runs the steps in order with workspace at arena + workspace_at, and returns the first non-zero status. */
+/* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
+ * const tc_rt *rt)`. It runs the steps in order with workspace at arena + workspace_at, and returns the first non-zero status. */
 typedef struct tc_cg_driver {
     const char *name;
     int nsteps;
@@ -101,11 +104,12 @@ typedef struct tc_cg_driver {
 } tc_cg_driver;
 TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err);
 
-/* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime (GOMP_parallel), for
- * libraries that must run without tctune. */
+/* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime
+ * (GOMP_parallel), for libraries that must run without tctune. */
 TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err);
 
-/* Writes to `out` an object holding the bytes of `file` as read-only data under `symbol`, aligned to 64; symbol_size (u64) is its length. */
+/* Writes to `out` an object holding the bytes of `file` as read-only data under `symbol`, aligned to 64; symbol_size (u64) is its
+ * length. */
 TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err);
 
 typedef struct tc_cg_link {
@@ -115,7 +119,8 @@ typedef struct tc_cg_link {
     const char *const *exports; /* NULL-terminated: only these stay visible; NULL: all */
     const char *linker;         /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
 } tc_cg_link;
-/* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when it fails. */
+/* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when
+ * it fails. */
 TC_NODISCARD tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err);
 
 #endif

@@ -5,11 +5,12 @@
  *     math.c     exp, log, tanh, erf, ... as polynomials             build.c   short names for LLVM builder calls
  *     emit.c     module, attributes, pass list, machine code
  *
- * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type can represent
- * (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1 and is no vector.
+ * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
+ * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
+ * and is no vector.
  *
- * Failure is sticky: tc_cg_fail keeps the first message, whoever fails returns poison, and the caller that started the function looks at
- * g->status once at the end. */
+ * Failure is sticky: tc_cg_fail keeps the first message, whoever fails returns poison, and the caller that started the function
+ * looks at g->status once at the end. */
 #ifndef TC_CODEGEN_CODEGEN_INT_H
 #define TC_CODEGEN_CODEGEN_INT_H
 
@@ -41,11 +42,11 @@ void tc_memo_free(tc_memo *m);
 /* How a buffer is reached within the function being built. */
 typedef struct tc_slot {
     const tc_buffer *buffer;
-    tc_val ptr;            /* PARAM, SHARED, THREAD, STACK */
-    tc_val *regs;          /* REG: one alloca per value */
-    int align;             /* bytes that ptr is known to be aligned to */
-    bool constant;         /* nothing writes it while the kernel runs */
-    int region;            /* which outlined function allocated it; 0: the kernel's own */
+    tc_val ptr;                     /* PARAM, SHARED, THREAD, STACK */
+    tc_val *regs;                   /* REG: one alloca per value */
+    int align;                      /* bytes that ptr is known to be aligned to */
+    bool constant;                  /* nothing writes it while the kernel runs */
+    int region;                     /* which outlined function allocated it; 0: the kernel's own */
     LLVMMetadataRef scope, noalias; /* workspace buffers: alias scope and the list of those it cannot alias; or NULL */
 } tc_slot;
 
@@ -74,12 +75,12 @@ typedef struct tc_cg {
 
     tc_map slots; /* buffer id -> tc_slot *, this function's */
     TC_VEC(tc_scope_var) vars;
-    tc_map var_at;     /* variable id -> index in vars + 1, the nesting depth */
-    tc_env *env;       /* ranges of the variables in scope */
-    tc_memo pure;      /* expression id -> value; index prefixes -> pointer */
-    tc_memo local;     /* the same for what reads memory that changes; emptied after each statement */
-    tc_map flags;      /* expression id -> tc_expr_flags + 1 */
-    tc_val pred;       /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
+    tc_map var_at; /* variable id -> index in vars + 1, the nesting depth */
+    tc_env *env;   /* ranges of the variables in scope */
+    tc_memo pure;  /* expression id -> value; index prefixes -> pointer */
+    tc_memo local; /* the same for what reads memory that changes; emptied after each statement */
+    tc_map flags;  /* expression id -> tc_expr_flags + 1 */
+    tc_val pred;   /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
     tc_arena *arena;
     tc_status status;
     tc_error *err;
@@ -98,21 +99,21 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t);   /* of one element in memory 
 LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes);
 int tc_cg_lanes(tc_val v);
 tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes);
-tc_val tc_cg_int(LLVMTypeRef type, int64_t v);   /* integer constant of a scalar or vector type */
-tc_val tc_cg_real(LLVMTypeRef type, double v);   /* float constant of a scalar or vector type */
+tc_val tc_cg_int(LLVMTypeRef type, int64_t v); /* integer constant of a scalar or vector type */
+tc_val tc_cg_real(LLVMTypeRef type, double v); /* float constant of a scalar or vector type */
 tc_val tc_cg_i64(tc_cg *g, int64_t v);
 tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step); /* <0, step, 2 * step, ...> */
 tc_val tc_cg_poison(LLVMTypeRef type);
 LLVMTypeRef tc_cg_like(tc_val v, LLVMTypeRef elem); /* elem with as many lanes as v */
 /* Calls intrinsic "llvm.NAME" overloaded on `nover` types. */
 tc_val tc_cg_intrinsic(tc_cg *g, const char *name, LLVMTypeRef *over, int nover, tc_val *args, int nargs);
-tc_val tc_cg_intr1(tc_cg *g, const char *name, tc_val a);           /* overloaded on a's type */
-tc_val tc_cg_intr2(tc_cg *g, const char *name, tc_val a, tc_val b); /* overloaded on a's type */
-tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs); /* C function applied to each lane */
+tc_val tc_cg_intr1(tc_cg *g, const char *name, tc_val a);                                    /* overloaded on a's type */
+tc_val tc_cg_intr2(tc_cg *g, const char *name, tc_val a, tc_val b);                          /* overloaded on a's type */
+tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs);              /* C function applied to each lane */
 tc_val tc_cg_alloca(tc_cg *g, LLVMTypeRef type, int64_t count, int align, const char *name); /* in the entry block */
 bool tc_cg_all_ones(tc_val mask);
-tc_val tc_cg_any_lane(tc_cg *g, tc_val mask);                  /* i1: some lane is set */
-tc_val tc_cg_pred_for(tc_cg *g, int lanes);                    /* g->pred with that many lanes, or NULL */
+tc_val tc_cg_any_lane(tc_cg *g, tc_val mask); /* i1: some lane is set */
+tc_val tc_cg_pred_for(tc_cg *g, int lanes);   /* g->pred with that many lanes, or NULL */
 
 /* ---- address.c ---- */
 enum { TC_CG_TERMS = 32 };
@@ -127,9 +128,9 @@ bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out); /* false: not of that fo
 tc_ival tc_cg_range(tc_cg *g, const tc_expr *e);        /* over all lanes */
 tc_ival tc_cg_index_range(tc_cg *g, const tc_cg_index *x, int lanes);
 int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align); /* of lane 0, in bytes */
-tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x);                /* lane 0, i64 */
-tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x);  /* of lane 0 */
-tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);          /* pointer(s) at a computed index, scalar or vector */
+tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x);               /* lane 0, i64 */
+tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x); /* of lane 0 */
+tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);         /* pointer(s) at a computed index, scalar or vector */
 
 /* ---- memory.c ---- */
 tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
@@ -139,8 +140,8 @@ void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
 
 /* ---- expr.c ---- */
 tc_val tc_cg_expr(tc_cg *g, const tc_expr *e);
-unsigned tc_cg_flags(tc_cg *g, const tc_expr *e); /* tc_expr_flags */
-tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v);  /* f32 value -> nearest value of f16 or bf16, as f32 */
+unsigned tc_cg_flags(tc_cg *g, const tc_expr *e);   /* tc_expr_flags */
+tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v); /* f32 value -> nearest value of f16 or bf16, as f32 */
 tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val bits);
 tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v);
 tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max); /* floats, NaN if either is */

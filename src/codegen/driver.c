@@ -1,4 +1,5 @@
-/* Objects that are not kernels: the entry point of a whole model, parallel_for for libraries without tctune, and constants as data. */
+/* Objects that are not kernels: the entry point of a whole model, parallel_for for libraries without tctune, and constants as
+ * data. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,8 +12,7 @@ typedef struct unit {
     tc_cg g;
 } unit;
 
-static void open_unit(unit *u, const tc_target *t, const char *name, tc_error *err)
-{
+static void open_unit(unit *u, const tc_target *t, const char *name, tc_error *err) {
     u->ctx = LLVMContextCreate();
     u->mod = LLVMModuleCreateWithNameInContext(name, u->ctx);
     tc_cg_init(&u->g, t, u->ctx, u->mod, err);
@@ -20,8 +20,7 @@ static void open_unit(unit *u, const tc_target *t, const char *name, tc_error *e
 }
 
 /* Compiles what was built (unless status is a failure) and releases the unit. */
-static tc_status close_unit(unit *u, tc_status s, void **obj, size_t *size, tc_error *err)
-{
+static tc_status close_unit(unit *u, tc_status s, void **obj, size_t *size, tc_error *err) {
     if (s == TC_OK)
         s = u->g.status;
     if (s == TC_OK)
@@ -32,8 +31,7 @@ static tc_status close_unit(unit *u, tc_status s, void **obj, size_t *size, tc_e
     return s;
 }
 
-static tc_val function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported)
-{
+static tc_val function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported) {
     tc_val fn = LLVMAddFunction(g->mod, name, LLVMFunctionType(ret, params, (unsigned)n, 0));
     if (!exported)
         LLVMSetLinkage(fn, LLVMInternalLinkage);
@@ -43,14 +41,12 @@ static tc_val function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef 
     return fn;
 }
 
-static tc_val at_bytes(tc_cg *g, tc_val base, int64_t bytes)
-{
+static tc_val at_bytes(tc_cg *g, tc_val base, int64_t bytes) {
     tc_val off = tc_cg_i64(g, bytes);
     return bytes ? LLVMBuildGEP2(g->b, g->i8, base, &off, 1, "") : base;
 }
 
-static tc_val load_pointer(tc_cg *g, tc_val array, int64_t i)
-{
+static tc_val load_pointer(tc_cg *g, tc_val array, int64_t i) {
     tc_val k = tc_cg_i64(g, i);
     return LLVMBuildLoad2(g->b, g->ptr, LLVMBuildGEP2(g->b, g->ptr, array, &k, 1, ""), "");
 }
@@ -59,8 +55,7 @@ static tc_val load_pointer(tc_cg *g, tc_val array, int64_t i)
 
 enum { P_INPUTS, P_OUTPUTS, P_ARENA, P_CONSTS, P_RT };
 
-static tc_val operand(tc_cg *g, const tc_cg_operand *o)
-{
+static tc_val operand(tc_cg *g, const tc_cg_operand *o) {
     switch (o->where) {
     case TC_CG_INPUT:
         return load_pointer(g, LLVMGetParam(g->fn, P_INPUTS), o->at);
@@ -74,8 +69,7 @@ static tc_val operand(tc_cg *g, const tc_cg_operand *o)
     return NULL;
 }
 
-static void call_kernel(tc_cg *g, const tc_cg_step *s, tc_val table, int64_t workspace_at)
-{
+static void call_kernel(tc_cg *g, const tc_cg_step *s, tc_val table, int64_t workspace_at) {
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr};
     LLVMTypeRef type = LLVMFunctionType(g->i32, params, 3, 0);
     tc_val fn = LLVMGetNamedFunction(g->mod, s->kernel);
@@ -87,28 +81,27 @@ static void call_kernel(tc_cg *g, const tc_cg_step *s, tc_val table, int64_t wor
     }
     tc_val args[] = {table, at_bytes(g, LLVMGetParam(g->fn, P_ARENA), workspace_at), LLVMGetParam(g->fn, P_RT)};
     tc_val status = LLVMBuildCall2(g->b, type, fn, args, 3, "");
-    LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "bad"), next = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "next");
+    LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "bad"),
+                      next = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "next");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, status, LLVMConstInt(g->i32, 0, 0), ""), bad, next);
     LLVMPositionBuilderAtEnd(g->b, bad);
     LLVMBuildRet(g->b, status);
     LLVMPositionBuilderAtEnd(g->b, next);
 }
 
-static tc_status check_driver(const tc_cg_driver *d, int *most, tc_error *err)
-{
+static tc_status check_driver(const tc_cg_driver *d, int *most, tc_error *err) {
     *most = 1;
     for (int i = 0; i < d->nsteps; i++) {
         const tc_cg_step *s = &d->steps[i];
         if (!s->kernel && (s->nargs != 2 || s->bytes < 0))
-            return tc_fail(err, TC_BAD_INPUT, "%s: step %d copies, and so needs 2 operands and a size; it has %d and %lld", d->name, i, s->nargs,
-                           (long long)s->bytes);
+            return tc_fail(err, TC_BAD_INPUT, "%s: step %d copies, and so needs 2 operands and a size; it has %d and %lld",
+                           d->name, i, s->nargs, (long long)s->bytes);
         *most = TC_MAX(*most, s->nargs);
     }
     return TC_OK;
 }
 
-tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err)
-{
+tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err) {
     int most;
     unit u;
     TC_TRY(check_driver(d, &most, err));
@@ -130,20 +123,24 @@ tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **ob
 
 /* ---- parallel_for for libraries that stand alone ---- */
 
-/* The team's function: thread `id` of `team` runs body(n * id / team, n * (id + 1) / team, id, closure). data: {n, body, closure}. */
-static tc_val team_function(tc_cg *g)
-{
+/* The team's function: thread `id` of `team` runs body(n * id / team, n * (id + 1) / team, id, closure). data: {n, body,
+ * closure}. */
+static tc_val team_function(tc_cg *g) {
     LLVMTypeRef none = LLVMFunctionType(g->i32, NULL, 0, 0), params[] = {g->ptr};
     LLVMTypeRef body_params[] = {g->i64, g->i64, g->i32, g->ptr}, body_type = LLVMFunctionType(g->nothing, body_params, 4, 0);
-    tc_val id_fn = LLVMAddFunction(g->mod, "omp_get_thread_num", none), team_fn = LLVMAddFunction(g->mod, "omp_get_num_threads", none);
+    tc_val id_fn = LLVMAddFunction(g->mod, "omp_get_thread_num", none),
+           team_fn = LLVMAddFunction(g->mod, "omp_get_num_threads", none);
     tc_val fn = function(g, "team", g->nothing, params, 1, false), data = LLVMGetParam(fn, 0);
     tc_val n = LLVMBuildLoad2(g->b, g->i64, data, "n");
-    tc_val body = LLVMBuildLoad2(g->b, g->ptr, at_bytes(g, data, 8), "body"), env = LLVMBuildLoad2(g->b, g->ptr, at_bytes(g, data, 16), "closure");
+    tc_val body = LLVMBuildLoad2(g->b, g->ptr, at_bytes(g, data, 8), "body"),
+           env = LLVMBuildLoad2(g->b, g->ptr, at_bytes(g, data, 16), "closure");
     tc_val id32 = LLVMBuildCall2(g->b, none, id_fn, NULL, 0, "id");
-    tc_val id = LLVMBuildSExt(g->b, id32, g->i64, ""), team = LLVMBuildSExt(g->b, LLVMBuildCall2(g->b, none, team_fn, NULL, 0, "team"), g->i64, "");
+    tc_val id = LLVMBuildSExt(g->b, id32, g->i64, ""),
+           team = LLVMBuildSExt(g->b, LLVMBuildCall2(g->b, none, team_fn, NULL, 0, "team"), g->i64, "");
     tc_val begin = LLVMBuildSDiv(g->b, LLVMBuildMul(g->b, n, id, ""), team, "begin");
     tc_val end = LLVMBuildSDiv(g->b, LLVMBuildMul(g->b, n, LLVMBuildAdd(g->b, id, tc_cg_i64(g, 1), ""), ""), team, "end");
-    LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(g->ctx, fn, "work"), done = LLVMAppendBasicBlockInContext(g->ctx, fn, "done");
+    LLVMBasicBlockRef work = LLVMAppendBasicBlockInContext(g->ctx, fn, "work"),
+                      done = LLVMAppendBasicBlockInContext(g->ctx, fn, "done");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, ""), work, done);
     LLVMPositionBuilderAtEnd(g->b, work);
     tc_val args[] = {begin, end, id32, env};
@@ -154,16 +151,14 @@ static tc_val team_function(tc_cg *g)
     return fn;
 }
 
-static void single(tc_cg *g, tc_val n, tc_val body, tc_val env)
-{
+static void single(tc_cg *g, tc_val n, tc_val body, tc_val env) {
     LLVMTypeRef params[] = {g->i64, g->i64, g->i32, g->ptr};
     tc_val args[] = {tc_cg_i64(g, 0), n, LLVMConstInt(g->i32, 0, 0), env};
     LLVMBuildCall2(g->b, LLVMFunctionType(g->nothing, params, 4, 0), body, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
 }
 
-tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err)
-{
+tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err) {
     unit u;
     open_unit(&u, t, name, err);
     tc_cg *g = &u.g;
@@ -175,7 +170,8 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
     LLVMGetParams(fn, p);
     tc_val data = LLVMBuildAlloca(g->b, LLVMArrayType2(g->i64, 3), "data");
     tc_val threads = LLVMBuildLoad2(g->b, g->i32, at_bytes(g, p[0], 4), "nthreads");
-    LLVMBasicBlockRef more = LLVMAppendBasicBlockInContext(g->ctx, fn, "more"), one = LLVMAppendBasicBlockInContext(g->ctx, fn, "one");
+    LLVMBasicBlockRef more = LLVMAppendBasicBlockInContext(g->ctx, fn, "more"),
+                      one = LLVMAppendBasicBlockInContext(g->ctx, fn, "one");
     LLVMBasicBlockRef many = LLVMAppendBasicBlockInContext(g->ctx, fn, "many");
     tc_val few = LLVMBuildOr(g->b, LLVMBuildICmp(g->b, LLVMIntSLE, p[1], tc_cg_i64(g, 1), ""),
                              LLVMBuildICmp(g->b, LLVMIntSLE, threads, LLVMConstInt(g->i32, 1, 0), ""), "");
@@ -196,26 +192,26 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
 
 /* ---- constants ---- */
 
-static bool plain_path(const char *path)
-{
+static bool plain_path(const char *path) {
     return !strpbrk(path, "\"\\\n");
 }
 
 /* The assembler reads the file itself (.incbin): nothing is parsed, and one copy is held. */
-tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err)
-{
+tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err) {
     struct stat st;
     if (stat(file, &st) || !S_ISREG(st.st_mode))
         return tc_fail(err, TC_ENV, "%s: cannot be read as constants for '%s'", file, symbol);
     if (!plain_path(file))
-        return tc_fail(err, TC_BAD_INPUT, "%s: a path with quotes, backslashes or newlines cannot be embedded; use another folder", file);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: a path with quotes, backslashes or newlines cannot be embedded; use another folder", file);
     LLVMTargetMachineRef tm;
     TC_TRY(tc_cg_machine(t, true, &tm, err));
     tc_strbuf b = {0};
-    tc_sb_printf(&b, ".section .rodata.%s,\"a\",@progbits\n.balign 64\n.globl %s\n.type %s,@object\n.size %s,%lld\n%s:\n.incbin \"%s\"\n", symbol, symbol,
-                 symbol, symbol, (long long)st.st_size, symbol, file);
-    tc_sb_printf(&b, ".balign 8\n.globl %s_size\n.type %s_size,@object\n.size %s_size,8\n%s_size:\n.quad %lld\n", symbol, symbol, symbol, symbol,
-                 (long long)st.st_size);
+    tc_sb_printf(
+        &b, ".section .rodata.%s,\"a\",@progbits\n.balign 64\n.globl %s\n.type %s,@object\n.size %s,%lld\n%s:\n.incbin \"%s\"\n",
+        symbol, symbol, symbol, symbol, (long long)st.st_size, symbol, file);
+    tc_sb_printf(&b, ".balign 8\n.globl %s_size\n.type %s_size,@object\n.size %s_size,8\n%s_size:\n.quad %lld\n", symbol, symbol,
+                 symbol, symbol, (long long)st.st_size);
     LLVMContextRef ctx = LLVMContextCreate();
     LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(symbol, ctx);
     LLVMSetTarget(mod, t->triple);

@@ -6,8 +6,7 @@
 
 /* ---- what an expression does ---- */
 
-unsigned tc_cg_flags(tc_cg *g, const tc_expr *e)
-{
+unsigned tc_cg_flags(tc_cg *g, const tc_expr *e) {
     if (!e->nargs)
         return 0;
     const uintptr_t *known = tc_map_get(&g->flags, e->id);
@@ -33,23 +32,20 @@ unsigned tc_cg_flags(tc_cg *g, const tc_expr *e)
 
 /* ---- integers ---- */
 
-static tc_val binop(tc_cg *g, LLVMOpcode op, tc_val a, tc_val b)
-{
+static tc_val binop(tc_cg *g, LLVMOpcode op, tc_val a, tc_val b) {
     return LLVMBuildBinOp(g->b, op, a, b, "");
 }
 
 /* The value of a constant divisor, 0 when it is none. */
-static int64_t const_divisor(const tc_expr *e)
-{
+static int64_t const_divisor(const tc_expr *e) {
     if (e->op == TC_OP_BCAST)
         e = e->args[0];
     return e->op == TC_OP_INT ? e->u.i : 0;
 }
 
-/* Division of signed integers that may be negative. -1 is replaced by 1 and the dividend negated: the quotient of the smallest number must wrap, not
- * trap. Divisors in lanes that are not wanted become 1. */
-static tc_val divide_signed(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
-{
+/* Division of signed integers that may be negative. -1 is replaced by 1 and the dividend negated: the quotient of the smallest
+ * number must wrap, not trap. Divisors in lanes that are not wanted become 1. */
+static tc_val divide_signed(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     LLVMTypeRef t = LLVMTypeOf(a);
     tc_val zero = LLVMConstNull(t), one = tc_cg_int(t, 1);
     tc_val minus = LLVMBuildICmp(g->b, LLVMIntEQ, b, tc_cg_int(t, -1), "");
@@ -69,8 +65,7 @@ static tc_val divide_signed(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
     return LLVMBuildAdd(g->b, r, LLVMBuildSelect(g->b, down, b, zero, ""), "");
 }
 
-static tc_val divide(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
-{
+static tc_val divide(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     bool quotient = e->op == TC_OP_DIV || e->op == TC_OP_TDIV, floors = e->op == TC_OP_DIV || e->op == TC_OP_MOD;
     int64_t k = const_divisor(e->args[1]);
     LLVMTypeRef t = LLVMTypeOf(a);
@@ -90,8 +85,7 @@ static tc_val divide(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
 }
 
 /* Square and multiply over every bit of the exponent; negative exponents give the real value rounded towards zero. */
-static tc_val int_pow(tc_cg *g, tc_dtype dt, tc_val x, tc_val y)
-{
+static tc_val int_pow(tc_cg *g, tc_dtype dt, tc_val x, tc_val y) {
     LLVMTypeRef t = LLVMTypeOf(x);
     tc_val one = tc_cg_int(t, 1), zero = LLVMConstNull(t), r = one, b = x;
     int bits = 8 * tc_dtype_bytes(dt);
@@ -110,8 +104,7 @@ static tc_val int_pow(tc_cg *g, tc_dtype dt, tc_val x, tc_val y)
     return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, y, zero, ""), small, r, "");
 }
 
-static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
-{
+static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     tc_dtype t = (tc_dtype)e->dtype;
     bool s = tc_dtype_is_signed(t), is_bool = t == TC_BOOL;
     /* Index arithmetic does not overflow: the verifier keeps indices in bounds. */
@@ -153,8 +146,7 @@ static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
 
 /* ---- floats ---- */
 
-static bool is_number(tc_val v)
-{
+static bool is_number(tc_val v) {
     if (!LLVMIsConstant(v))
         return false;
     tc_val one = tc_cg_lanes(v) > 1 ? LLVMGetAggregateElement(v, 0) : v;
@@ -165,10 +157,10 @@ static bool is_number(tc_val v)
     return d == d && v == tc_cg_real(LLVMTypeOf(v), d);
 }
 
-/* x86's instruction gives its second operand when either is NaN, so `a OP b ? a : b` is one instruction and already right for a NaN in b; only
- * one in a needs more. Callers put a constant, or else the newer value of a reduction, into a: the accumulator's chain stays short. */
-tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max)
-{
+/* x86's instruction gives its second operand when either is NaN, so `a OP b ? a : b` is one instruction and already right for a
+ * NaN in b; only one in a needs more. Callers put a constant, or else the newer value of a reduction, into a: the accumulator's
+ * chain stays short. */
+tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max) {
     if (!strncmp(g->target->triple, "aarch64", 7))
         return tc_cg_intr2(g, max ? "llvm.maximum" : "llvm.minimum", a, b);
     if (is_number(b)) {
@@ -182,13 +174,11 @@ tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max)
     return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, ""), a, r, "");
 }
 
-static bool reads_register(const tc_expr *e)
-{
+static bool reads_register(const tc_expr *e) {
     return e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG;
 }
 
-static tc_val float_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
-{
+static tc_val float_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     switch (e->op) {
     case TC_OP_ADD:
         return binop(g, LLVMFAdd, a, b);
@@ -217,8 +207,7 @@ static tc_val float_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b)
     }
 }
 
-static tc_val float_unary(tc_cg *g, const tc_expr *e, tc_val a)
-{
+static tc_val float_unary(tc_cg *g, const tc_expr *e, tc_val a) {
     switch (e->op) {
     case TC_OP_ABS:
         return tc_cg_intr1(g, "llvm.fabs", a);
@@ -235,13 +224,13 @@ static tc_val float_unary(tc_cg *g, const tc_expr *e, tc_val a)
     }
 }
 
-static tc_val int_unary(tc_cg *g, const tc_expr *e, tc_val a)
-{
+static tc_val int_unary(tc_cg *g, const tc_expr *e, tc_val a) {
     switch (e->op) {
     case TC_OP_ABS:
         if (!tc_dtype_is_signed((tc_dtype)e->dtype))
             return a;
-        return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, a, LLVMConstNull(LLVMTypeOf(a)), ""), LLVMBuildNeg(g->b, a, ""), a, "");
+        return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, a, LLVMConstNull(LLVMTypeOf(a)), ""),
+                               LLVMBuildNeg(g->b, a, ""), a, "");
     case TC_OP_NOT:
         return LLVMBuildNot(g->b, a, "");
     case TC_OP_FLOOR:
@@ -256,8 +245,7 @@ static tc_val int_unary(tc_cg *g, const tc_expr *e, tc_val a)
 
 /* ---- comparisons ---- */
 
-static LLVMIntPredicate int_pred(tc_op op, bool s)
-{
+static LLVMIntPredicate int_pred(tc_op op, bool s) {
     switch (op) {
     case TC_OP_EQ:
         return LLVMIntEQ;
@@ -274,8 +262,7 @@ static LLVMIntPredicate int_pred(tc_op op, bool s)
     }
 }
 
-static LLVMRealPredicate real_pred(tc_op op)
-{
+static LLVMRealPredicate real_pred(tc_op op) {
     switch (op) {
     case TC_OP_EQ:
         return LLVMRealOEQ;
@@ -292,11 +279,13 @@ static LLVMRealPredicate real_pred(tc_op op)
     }
 }
 
-/* Comparisons of index vectors, the masks of tails and paddings: s + d * lane OP 0 with a scalar s that is compared once, in 32 bits,
- *     ramp(j, 1, 16) < bcast(49)   =>   <0 .. 15> < splat(clamp(49 - j))
- * instead of sixteen 64-bit sums. NULL when the comparison is not of that form. */
-static tc_val compare_ramp(tc_cg *g, const tc_expr *e)
-{
+/* Comparisons of index vectors, the masks of tails and paddings: s + d * lane OP 0 with a scalar s that is compared once, in 32
+ * bits, instead of sixteen 64-bit sums. NULL when the comparison is not of that form.
+ *
+ *     ramp(j, 1, 16) < bcast(49)   =>   <0 .. 15> < splat(clamp(49 - j)) */
+static tc_val compare_ramp(tc_cg *g, const tc_expr *e) {
+    if (e->nargs < 2)
+        return NULL;
     const tc_expr *a = e->args[0], *b = e->args[1];
     tc_cg_index x, y;
     if (e->lanes == 1 || a->dtype != TC_I64 || !tc_cg_flatten(a, &x) || !tc_cg_flatten(b, &y))
@@ -319,8 +308,7 @@ static tc_val compare_ramp(tc_cg *g, const tc_expr *e)
     return LLVMBuildICmp(g->b, int_pred(e->op, true), tc_cg_iota(g, g->i32, e->lanes, step), narrow, "");
 }
 
-static tc_val compare(tc_cg *g, const tc_expr *e)
-{
+static tc_val compare(tc_cg *g, const tc_expr *e) {
     tc_dtype t = (tc_dtype)e->args[0]->dtype;
     tc_val v = compare_ramp(g, e);
     if (v || g->status != TC_OK)
@@ -333,7 +321,8 @@ static tc_val compare(tc_cg *g, const tc_expr *e)
             return LLVMConstNull(tc_cg_vec(g->i1, e->lanes));
         if (e->op == TC_OP_ISNAN)
             return LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
-        return LLVMBuildFCmp(g->b, LLVMRealOEQ, tc_cg_intr1(g, "llvm.fabs", a), tc_cg_real(LLVMTypeOf(a), (double)__builtin_inff()), "");
+        return LLVMBuildFCmp(g->b, LLVMRealOEQ, tc_cg_intr1(g, "llvm.fabs", a),
+                             tc_cg_real(LLVMTypeOf(a), (double)__builtin_inff()), "");
     }
     if (tc_dtype_is_float(t))
         return LLVMBuildFCmp(g->b, real_pred(e->op), a, b, "");
@@ -342,21 +331,18 @@ static tc_val compare(tc_cg *g, const tc_expr *e)
 
 /* ---- casts ---- */
 
-static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to)
-{
+static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     LLVMTypeRef over[] = {tc_cg_like(a, tc_cg_mem_type(g, to)), LLVMTypeOf(a)};
     return tc_cg_intrinsic(g, tc_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &a, 1);
 }
 
-static tc_val int_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
-{
+static tc_val int_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     LLVMTypeRef t = tc_cg_like(a, to == TC_F64 ? g->f64 : g->f32);
     bool s = tc_dtype_is_signed(from);
     return tc_cg_round(g, to, s ? LLVMBuildSIToFP(g->b, a, t, "") : LLVMBuildUIToFP(g->b, a, t, ""));
 }
 
-static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
-{
+static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     if (to == TC_F64)
         return LLVMBuildFPExt(g->b, a, tc_cg_like(a, g->f64), "");
     if (from == TC_F64)
@@ -364,8 +350,7 @@ static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
     return to == TC_F32 ? a : tc_cg_round(g, to, a);
 }
 
-static tc_val int_to_int(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
-{
+static tc_val int_to_int(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     LLVMTypeRef t = tc_cg_like(a, tc_cg_mem_type(g, to));
     int have = from == TC_BOOL ? 0 : tc_dtype_bytes(from), want = tc_dtype_bytes(to);
     if (have == want)
@@ -375,8 +360,7 @@ static tc_val int_to_int(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
     return tc_dtype_is_signed(from) ? LLVMBuildSExt(g->b, a, t, "") : LLVMBuildZExt(g->b, a, t, "");
 }
 
-static tc_val cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
-{
+static tc_val cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     if (from == to)
         return a;
     bool ff = tc_dtype_is_float(from), tf = tc_dtype_is_float(to);
@@ -393,8 +377,7 @@ static tc_val cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to)
 
 /* ---- select ---- */
 
-static tc_val join(tc_cg *g, tc_val a, tc_val b)
-{
+static tc_val join(tc_cg *g, tc_val a, tc_val b) {
     if (!a || !b)
         return a ? a : b;
     int la = tc_cg_lanes(a), lb = tc_cg_lanes(b);
@@ -403,9 +386,9 @@ static tc_val join(tc_cg *g, tc_val a, tc_val b)
     return LLVMBuildAnd(g->b, la == 1 ? tc_cg_splat(g, a, lb) : a, lb == 1 ? tc_cg_splat(g, b, la) : b, "");
 }
 
-/* An arm's value under the condition that takes it. What is computed here is forgotten after: it is only good where the condition holds. */
-static tc_val arm(tc_cg *g, const tc_expr *e, tc_val cond, bool taken)
-{
+/* An arm's value under the condition that takes it. What is computed here is forgotten after: it is only good where the condition
+ * holds. */
+static tc_val arm(tc_cg *g, const tc_expr *e, tc_val cond, bool taken) {
     if (!(tc_cg_flags(g, e) & (TC_EF_LOAD | TC_EF_HAZARD)))
         return tc_cg_expr(g, e);
     tc_val outer = g->pred;
@@ -418,8 +401,7 @@ static tc_val arm(tc_cg *g, const tc_expr *e, tc_val cond, bool taken)
     return v;
 }
 
-static tc_val select_expr(tc_cg *g, const tc_expr *e)
-{
+static tc_val select_expr(tc_cg *g, const tc_expr *e) {
     const tc_expr *c = e->args[0];
     tc_val vc = tc_cg_expr(g, c);
     /* A condition that is the same in all lanes guards as a scalar: it may clamp an address instead of masking a load. */
@@ -431,16 +413,14 @@ static tc_val select_expr(tc_cg *g, const tc_expr *e)
 
 /* ---- nodes ---- */
 
-static tc_val variable(tc_cg *g, const tc_expr *e)
-{
+static tc_val variable(tc_cg *g, const tc_expr *e) {
     const uintptr_t *at = tc_map_get(&g->var_at, e->u.var->id);
     if (!at || !*at)
         return tc_cg_fail(g, "variable %s is used outside its loop", e->u.var->name);
     return g->vars.data[*at - 1].value;
 }
 
-static tc_val ramp(tc_cg *g, const tc_expr *e)
-{
+static tc_val ramp(tc_cg *g, const tc_expr *e) {
     tc_val base = tc_cg_expr(g, e->args[0]), step = tc_cg_expr(g, e->args[1]);
     if (!base || !step)
         return NULL;
@@ -448,8 +428,7 @@ static tc_val ramp(tc_cg *g, const tc_expr *e)
     return LLVMBuildAdd(g->b, tc_cg_splat(g, base, e->lanes), LLVMBuildMul(g->b, lane, tc_cg_splat(g, step, e->lanes), ""), "");
 }
 
-static tc_val fma_expr(tc_cg *g, const tc_expr *e)
-{
+static tc_val fma_expr(tc_cg *g, const tc_expr *e) {
     tc_val args[3];
     for (int i = 0; i < 3; i++)
         if (!(args[i] = tc_cg_expr(g, e->args[i])))
@@ -460,8 +439,7 @@ static tc_val fma_expr(tc_cg *g, const tc_expr *e)
     return tc_cg_round(g, (tc_dtype)e->dtype, tc_cg_intrinsic(g, "llvm.fma", &t, 1, args, 3));
 }
 
-static tc_val arithmetic(tc_cg *g, const tc_expr *e)
-{
+static tc_val arithmetic(tc_cg *g, const tc_expr *e) {
     tc_dtype t = (tc_dtype)e->dtype;
     bool isf = tc_dtype_is_float(t);
     tc_val a = tc_cg_expr(g, e->args[0]), b = a && e->nargs > 1 ? tc_cg_expr(g, e->args[1]) : NULL;
@@ -475,8 +453,7 @@ static tc_val arithmetic(tc_cg *g, const tc_expr *e)
     return v && isf ? tc_cg_round(g, t, v) : v;
 }
 
-static tc_val node(tc_cg *g, const tc_expr *e)
-{
+static tc_val node(tc_cg *g, const tc_expr *e) {
     LLVMTypeRef type = tc_cg_val_type(g, (tc_dtype)e->dtype, e->lanes);
     tc_val v;
     switch (e->op) {
@@ -505,8 +482,7 @@ static tc_val node(tc_cg *g, const tc_expr *e)
     }
 }
 
-tc_val tc_cg_expr(tc_cg *g, const tc_expr *e)
-{
+tc_val tc_cg_expr(tc_cg *g, const tc_expr *e) {
     if (g->status != TC_OK)
         return NULL;
     if (!e->nargs)

@@ -5,7 +5,8 @@
  *     SYMBOL.parN(begin, end, thread, closure)   what parallel_for calls: loads the closure, calls SYMBOL.parN.body
  *     SYMBOL.parN.body(begin, end, p0, p1, ..., shared, thread's workspace, captured arrays, outer variables)
  *
- * Bodies take every pointer as a `noalias` parameter of known alignment: that is how LLVM learns that buffers are distinct. They are never inlined. */
+ * Bodies take every pointer as a `noalias` parameter of known alignment: that is how LLVM learns that buffers are distinct. They
+ * are never inlined. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,28 +14,24 @@
 
 static void statement(tc_cg *g, const tc_stmt *s);
 
-enum { MAX_ARGS = 512 };
+enum { MAX_ARGS = 512, MAX_STACK = 1 << 20 /* bytes; threads have a few MiB */ };
 
-static int64_t round64(int64_t n)
-{
+static int64_t round64(int64_t n) {
     return (n + 63) & ~(int64_t)63;
 }
 
-int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads)
-{
+int64_t tc_cg_workspace_bytes(const tc_func *f, int nthreads) {
     return round64(f->shared_bytes) + TC_MAX(nthreads, 1) * round64(f->thread_bytes);
 }
 
 /* ---- functions ---- */
 
-static void attribute(tc_cg *g, tc_val fn, unsigned at, const char *name, uint64_t value)
-{
+static void attribute(tc_cg *g, tc_val fn, unsigned at, const char *name, uint64_t value) {
     unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
     LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(g->ctx, kind, value));
 }
 
-static tc_val new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported)
-{
+static tc_val new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported) {
     tc_val fn = LLVMAddFunction(g->mod, name, LLVMFunctionType(ret, params, (unsigned)n, 0));
     if (!exported)
         LLVMSetLinkage(fn, LLVMInternalLinkage);
@@ -44,8 +41,7 @@ static tc_val new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMType
 }
 
 /* Facts about pointer parameter `at` of a body. `bytes` 0: the size is not known. */
-static void pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly)
-{
+static void pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly) {
     unsigned i = (unsigned)at + 1;
     attribute(g, fn, i, "noalias", 0);
     attribute(g, fn, i, "nocapture", 0);
@@ -56,26 +52,22 @@ static void pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool 
         attribute(g, fn, i, "dereferenceable", (uint64_t)bytes);
 }
 
-static int64_t buffer_bytes(const tc_buffer *b)
-{
+static int64_t buffer_bytes(const tc_buffer *b) {
     return b->size * tc_dtype_bytes(b->dtype);
 }
 
-static bool is_input(const tc_param *p)
-{
+static bool is_input(const tc_param *p) {
     return p->kind != TC_PARAM_OUT;
 }
 
 /* Opens fn for building: an entry block that will hold the allocas only, and the block where code goes. */
-static void open_function(tc_cg *g, tc_val fn)
-{
+static void open_function(tc_cg *g, tc_val fn) {
     g->fn = fn;
     g->entry = LLVMAppendBasicBlockInContext(g->ctx, fn, "entry");
     LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->ctx, fn, "start"));
 }
 
-static void close_function(tc_cg *g, tc_val result)
-{
+static void close_function(tc_cg *g, tc_val result) {
     if (result)
         LLVMBuildRet(g->b, result);
     else
@@ -87,16 +79,14 @@ static void close_function(tc_cg *g, tc_val result)
 
 /* ---- buffers ---- */
 
-static const tc_placement *placement(const tc_func *f, const tc_buffer *b)
-{
+static const tc_placement *placement(const tc_func *f, const tc_buffer *b) {
     for (int i = 0; i < f->nplace; i++)
         if (f->place[i].buffer == b)
             return &f->place[i];
     return NULL;
 }
 
-static LLVMMetadataRef alias_scope(tc_cg *g, LLVMMetadataRef domain, const tc_buffer *b)
-{
+static LLVMMetadataRef alias_scope(tc_cg *g, LLVMMetadataRef domain, const tc_buffer *b) {
     char name[160];
     snprintf(name, sizeof name, "%.100s.%.40s.%u", g->symbol, b->name, b->id);
     LLVMMetadataRef ops[] = {LLVMMDStringInContext2(g->ctx, name, strlen(name)), domain};
@@ -104,8 +94,7 @@ static LLVMMetadataRef alias_scope(tc_cg *g, LLVMMetadataRef domain, const tc_bu
 }
 
 /* Placed buffers of one workspace may share bytes when they are not alive together; the others never alias. */
-static void alias_metadata(tc_cg *g, tc_slot *s)
-{
+static void alias_metadata(tc_cg *g, tc_slot *s) {
     enum { MOST = 48 };
     if (g->f->nplace < 2 || g->f->nplace > MOST)
         return;
@@ -123,8 +112,7 @@ static void alias_metadata(tc_cg *g, tc_slot *s)
     s->noalias = n ? LLVMMDNodeInContext2(g->ctx, others, n) : NULL;
 }
 
-static void add_placed(tc_cg *g, const tc_buffer *b)
-{
+static void add_placed(tc_cg *g, const tc_buffer *b) {
     const tc_placement *p = placement(g->f, b);
     tc_val base = b->scope == TC_BUF_SHARED ? g->shared : g->thread;
     if (!p) {
@@ -133,17 +121,20 @@ static void add_placed(tc_cg *g, const tc_buffer *b)
     }
     tc_val off = tc_cg_i64(g, p->offset);
     uint64_t bits = (uint64_t)p->offset | TC_RT_ALIGN;
-    tc_slot s = {.buffer = b, .ptr = LLVMBuildGEP2(g->b, g->i8, base, &off, 1, b->name), .align = (int)(bits & -bits), .region = g->region};
+    tc_slot s = {.buffer = b,
+                 .ptr = LLVMBuildGEP2(g->b, g->i8, base, &off, 1, b->name),
+                 .align = (int)(bits & -bits),
+                 .region = g->region};
     alias_metadata(g, &s);
     tc_cg_add_slot(g, s);
 }
 
-static void add_registers(tc_cg *g, const tc_buffer *b)
-{
+static void add_registers(tc_cg *g, const tc_buffer *b) {
     int r = TC_MAX(b->reg_lanes, 1);
     int64_t n = (b->size + r - 1) / r;
     if (n > 4096) {
-        tc_cg_fail(g, "register buffer %s would need %lld values; local arrays of more than 4096 must live on the stack", b->name, (long long)n);
+        tc_cg_fail(g, "register buffer %s would need %lld values; local arrays of more than 4096 must live on the stack", b->name,
+                   (long long)n);
         return;
     }
     tc_val *regs = TC_NEW_N(g->arena, tc_val, n);
@@ -153,8 +144,7 @@ static void add_registers(tc_cg *g, const tc_buffer *b)
     tc_cg_add_slot(g, (tc_slot){.buffer = b, .regs = regs, .region = g->region});
 }
 
-static void allocate(tc_cg *g, const tc_buffer *b)
-{
+static void allocate(tc_cg *g, const tc_buffer *b) {
     switch (b->scope) {
     case TC_BUF_SHARED:
         if (g->in_parallel)
@@ -166,6 +156,11 @@ static void allocate(tc_cg *g, const tc_buffer *b)
         add_placed(g, b);
         return;
     case TC_BUF_STACK: {
+        if (buffer_bytes(b) > MAX_STACK) {
+            tc_cg_fail(g, "buffer %s of %lld bytes is too large for the stack (at most %d)", b->name, (long long)buffer_bytes(b),
+                       MAX_STACK);
+            return;
+        }
         tc_val p = tc_cg_alloca(g, tc_cg_mem_type(g, b->dtype), b->size, TC_RT_ALIGN, b->name);
         tc_cg_add_slot(g, (tc_slot){.buffer = b, .ptr = p, .align = TC_RT_ALIGN, .region = g->region});
         return;
@@ -178,8 +173,7 @@ static void allocate(tc_cg *g, const tc_buffer *b)
     }
 }
 
-static void add_params(tc_cg *g, int first)
-{
+static void add_params(tc_cg *g, int first) {
     for (int i = 0; i < g->f->nparam; i++) {
         const tc_param *p = &g->f->params[i];
         tc_val v = LLVMGetParam(g->fn, (unsigned)(first + i));
@@ -191,27 +185,23 @@ static void add_params(tc_cg *g, int first)
 
 /* ---- loops ---- */
 
-static void bind(tc_cg *g, const tc_var *v, tc_val value, tc_ival range)
-{
+static void bind(tc_cg *g, const tc_var *v, tc_val value, tc_ival range) {
     tc_scope_var sv = {v, value};
     tc_push(&g->vars, sv);
     tc_map_put(&g->var_at, v->id, g->vars.len);
     tc_env_set(g->env, v, range);
 }
 
-static void unbind(tc_cg *g)
-{
+static void unbind(tc_cg *g) {
     tc_map_put(&g->var_at, g->vars.data[--g->vars.len].var->id, 0);
 }
 
-static tc_ival loop_range(tc_cg *g, const tc_expr *extent)
-{
+static tc_ival loop_range(tc_cg *g, const tc_expr *extent) {
     tc_ival n = tc_te_bounds(extent, g->env);
     return (tc_ival){0, n.hi == INT64_MAX ? INT64_MAX : TC_MAX(n.hi - 1, 0)};
 }
 
-static void body_of(tc_cg *g, const tc_stmt *s, tc_val i)
-{
+static void body_of(tc_cg *g, const tc_stmt *s, tc_val i) {
     size_t mark = tc_memo_mark(&g->pure);
     bind(g, s->u.loop.var, i, loop_range(g, s->u.loop.extent));
     statement(g, s->u.loop.body);
@@ -220,8 +210,7 @@ static void body_of(tc_cg *g, const tc_stmt *s, tc_val i)
 }
 
 /* for var = begin; var < end: the test is at the bottom; `check` adds one at the top. */
-static void counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, bool check)
-{
+static void counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, bool check) {
     const char *name = s->u.loop.var->name ? s->u.loop.var->name : "i";
     LLVMBasicBlockRef pre = LLVMGetInsertBlock(g->b), body = LLVMAppendBasicBlockInContext(g->ctx, g->fn, name);
     LLVMBasicBlockRef after = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "after");
@@ -242,8 +231,7 @@ static void counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, b
     LLVMPositionBuilderAtEnd(g->b, after);
 }
 
-static void serial_loop(tc_cg *g, const tc_stmt *s)
-{
+static void serial_loop(tc_cg *g, const tc_stmt *s) {
     const tc_expr *n = s->u.loop.extent;
     if (n->op == TC_OP_INT && n->u.i <= 0)
         return;
@@ -268,9 +256,9 @@ typedef struct frame {
     tc_scope_var *vars;
 } frame;
 
-static frame enter(tc_cg *g)
-{
-    frame s = {g->fn, g->rt, g->shared, g->threads, g->thread, g->entry, LLVMGetInsertBlock(g->b), g->region, g->slots, g->pure, g->local, NULL};
+static frame enter(tc_cg *g) {
+    frame s = {g->fn,     g->rt,    g->shared, g->threads, g->thread, g->entry, LLVMGetInsertBlock(g->b),
+               g->region, g->slots, g->pure,   g->local,   NULL};
     s.vars = tc_arena_dup(g->arena, g->vars.data, g->vars.len * sizeof *g->vars.data);
     g->slots = (tc_map){0};
     g->pure = g->local = (tc_memo){0};
@@ -279,8 +267,7 @@ static frame enter(tc_cg *g)
     return s;
 }
 
-static void leave(tc_cg *g, const frame *s)
-{
+static void leave(tc_cg *g, const frame *s) {
     tc_map_free(&g->slots);
     tc_memo_free(&g->pure);
     tc_memo_free(&g->local);
@@ -299,8 +286,8 @@ static void leave(tc_cg *g, const frame *s)
     LLVMPositionBuilderAtEnd(g->b, s->at);
 }
 
-/* What a parallel body needs from outside: pointers of arguments, shared workspace, threads' workspaces; then, where the body uses them, arrays on
- * the stack, register buffers (read only: their values are copied to memory first), and variables. */
+/* What a parallel body needs from outside: pointers of arguments, shared workspace, threads' workspaces; then, where the body
+ * uses them, arrays on the stack, register buffers (read only: their values are copied to memory first), and variables. */
 typedef struct closure {
     int n, nslots;
     tc_val value[MAX_ARGS]; /* in the function that has the loop */
@@ -308,16 +295,14 @@ typedef struct closure {
     tc_map used; /* ids of buffers and variables in the body; 2: stored to */
 } closure;
 
-static void use_expr(const tc_expr *e, void *user)
-{
+static void use_expr(const tc_expr *e, void *user) {
     tc_map *used = user;
     uint32_t id = e->op == TC_OP_VAR ? e->u.var->id : e->op == TC_OP_LOAD ? e->u.buffer->id : 0;
     if ((e->op == TC_OP_VAR || e->op == TC_OP_LOAD) && !tc_map_get(used, id))
         tc_map_put(used, id, 1);
 }
 
-static void use(const tc_stmt *s, tc_map *used)
-{
+static void use(const tc_stmt *s, tc_map *used) {
     if (!s)
         return;
     switch (s->kind) {
@@ -349,34 +334,29 @@ static void use(const tc_stmt *s, tc_map *used)
     }
 }
 
-static int nregs(const tc_buffer *b)
-{
+static int nregs(const tc_buffer *b) {
     int r = TC_MAX(b->reg_lanes, 1);
     return (int)((b->size + r - 1) / r);
 }
 
-static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b)
-{
+static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b) {
     return tc_cg_val_type(g, b->dtype, TC_MAX(b->reg_lanes, 1));
 }
 
-static tc_val nth_reg(tc_cg *g, const tc_buffer *b, tc_val base, int i)
-{
+static tc_val nth_reg(tc_cg *g, const tc_buffer *b, tc_val base, int i) {
     tc_val k = tc_cg_i64(g, i);
     return LLVMBuildGEP2(g->b, reg_type(g, b), base, &k, 1, "");
 }
 
 /* Values of a register buffer, in memory. */
-static tc_val spill(tc_cg *g, const tc_slot *s)
-{
+static tc_val spill(tc_cg *g, const tc_slot *s) {
     tc_val mem = tc_cg_alloca(g, reg_type(g, s->buffer), nregs(s->buffer), TC_RT_ALIGN, s->buffer->name);
     for (int i = 0; i < nregs(s->buffer); i++)
         LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, reg_type(g, s->buffer), s->regs[i], ""), nth_reg(g, s->buffer, mem, i));
     return mem;
 }
 
-static void capture(tc_cg *g, closure *c, const tc_slot *s)
-{
+static void capture(tc_cg *g, closure *c, const tc_slot *s) {
     const uintptr_t *used = tc_map_get(&c->used, s->buffer->id);
     bool reg = s->buffer->scope == TC_BUF_REG;
     if (!used || (!reg && s->buffer->scope != TC_BUF_STACK))
@@ -389,8 +369,7 @@ static void capture(tc_cg *g, closure *c, const tc_slot *s)
     c->value[c->n++] = reg ? spill(g, s) : s->ptr;
 }
 
-static bool collect(tc_cg *g, closure *c, const tc_stmt *body)
-{
+static bool collect(tc_cg *g, closure *c, const tc_stmt *body) {
     int n = g->f->nparam + 2 + (int)g->slots.len + (int)g->vars.len;
     if (n > MAX_ARGS) {
         tc_cg_fail(g, "a parallel loop needs %d values from outside; at most %d are supported", n, MAX_ARGS);
@@ -410,8 +389,7 @@ static bool collect(tc_cg *g, closure *c, const tc_stmt *body)
     return g->status == TC_OK;
 }
 
-static void unpack_slot(tc_cg *g, const tc_slot *outer, tc_val from)
-{
+static void unpack_slot(tc_cg *g, const tc_slot *outer, tc_val from) {
     tc_slot s = *outer;
     if (!s.regs) {
         s.ptr = from;
@@ -420,12 +398,12 @@ static void unpack_slot(tc_cg *g, const tc_slot *outer, tc_val from)
     }
     add_registers(g, s.buffer);
     for (int i = 0; i < nregs(s.buffer); i++)
-        LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, reg_type(g, s.buffer), nth_reg(g, s.buffer, from, i), ""), tc_cg_slot(g, s.buffer)->regs[i]);
+        LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, reg_type(g, s.buffer), nth_reg(g, s.buffer, from, i), ""),
+                       tc_cg_slot(g, s.buffer)->regs[i]);
 }
 
 /* Fills the new function's slots and variables from its parameters, in collect's order; the first two are begin and end. */
-static void unpack(tc_cg *g, const frame *outer, const closure *c)
-{
+static void unpack(tc_cg *g, const frame *outer, const closure *c) {
     int at = 2;
     add_params(g, at);
     at += g->f->nparam;
@@ -444,8 +422,7 @@ static void unpack(tc_cg *g, const frame *outer, const closure *c)
     }
 }
 
-static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer, const closure *c)
-{
+static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer, const closure *c) {
     LLVMTypeRef params[MAX_ARGS + 2] = {g->i64, g->i64};
     char name[256];
     for (int i = 0; i < c->n; i++)
@@ -460,8 +437,7 @@ static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer
 }
 
 /* The function that parallel_for calls: begin, end, thread, closure -> body's parameters. */
-static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c)
-{
+static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c) {
     LLVMTypeRef params[] = {g->i64, g->i64, g->i32, g->ptr};
     char name[256];
     snprintf(name, sizeof name, "%.200s.par%d", g->symbol, g->region);
@@ -483,10 +459,11 @@ static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c)
 }
 
 /* rt ? rt->parallel_for(rt, n, entry, closure) : entry(0, n, 0, closure); a status that is not 0 ends the kernel. */
-static void call_parallel(tc_cg *g, tc_val entry, tc_val n, tc_val env)
-{
-    LLVMBasicBlockRef many = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "many"), one = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "one");
-    LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "bad"), after = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "after");
+static void call_parallel(tc_cg *g, tc_val entry, tc_val n, tc_val env) {
+    LLVMBasicBlockRef many = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "many"),
+                      one = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "one");
+    LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "bad"),
+                      after = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "after");
     LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, g->rt, ""), one, many);
     LLVMPositionBuilderAtEnd(g->b, one);
     tc_val inline_args[] = {tc_cg_i64(g, 0), n, LLVMConstInt(g->i32, 0, 0), env};
@@ -504,8 +481,7 @@ static void call_parallel(tc_cg *g, tc_val entry, tc_val n, tc_val env)
     LLVMPositionBuilderAtEnd(g->b, after);
 }
 
-static void parallel_loop(tc_cg *g, const tc_stmt *s)
-{
+static void parallel_loop(tc_cg *g, const tc_stmt *s) {
     const tc_expr *extent = s->u.loop.extent;
     if (g->in_parallel || (extent->op == TC_OP_INT && extent->u.i <= 1)) {
         serial_loop(g, s);
@@ -532,12 +508,12 @@ static void parallel_loop(tc_cg *g, const tc_stmt *s)
 
 /* ---- statements ---- */
 
-static void if_statement(tc_cg *g, const tc_stmt *s)
-{
+static void if_statement(tc_cg *g, const tc_stmt *s) {
     tc_val c = tc_cg_expr(g, s->u.cond.cond);
     if (!c)
         return;
-    LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "then"), after = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "after");
+    LLVMBasicBlockRef then = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "then"),
+                      after = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "after");
     LLVMBasicBlockRef otherwise = s->u.cond.otherwise ? LLVMAppendBasicBlockInContext(g->ctx, g->fn, "else") : after;
     LLVMBuildCondBr(g->b, c, then, otherwise);
     const tc_stmt *arms[] = {s->u.cond.then, s->u.cond.otherwise};
@@ -552,8 +528,7 @@ static void if_statement(tc_cg *g, const tc_stmt *s)
     LLVMPositionBuilderAtEnd(g->b, after);
 }
 
-static void for_statement(tc_cg *g, const tc_stmt *s)
-{
+static void for_statement(tc_cg *g, const tc_stmt *s) {
     switch (s->u.loop.kind) {
     case TC_FOR_SERIAL:
         serial_loop(g, s);
@@ -568,8 +543,7 @@ static void for_statement(tc_cg *g, const tc_stmt *s)
     }
 }
 
-static void statement(tc_cg *g, const tc_stmt *s)
-{
+static void statement(tc_cg *g, const tc_stmt *s) {
     if (!s || g->status != TC_OK)
         return;
     size_t mark = tc_memo_mark(&g->local);
@@ -599,8 +573,7 @@ static void statement(tc_cg *g, const tc_stmt *s)
 
 /* ---- the kernel ---- */
 
-static tc_val build_body(tc_cg *g)
-{
+static tc_val build_body(tc_cg *g) {
     int n = g->f->nparam;
     LLVMTypeRef params[MAX_ARGS];
     char name[256];
@@ -620,8 +593,7 @@ static tc_val build_body(tc_cg *g)
     return fn;
 }
 
-void tc_cg_function(tc_cg *g, const tc_func *f, const char *symbol)
-{
+void tc_cg_function(tc_cg *g, const tc_func *f, const char *symbol) {
     g->f = f;
     g->symbol = symbol;
     if (f->nparam > MAX_ARGS - 8) {

@@ -9,16 +9,14 @@ struct tc_cg_module {
     LLVMOrcLLJITRef jit;
 };
 
-static tc_status orc_error(LLVMErrorRef e, tc_status status, tc_error *err, const char *what)
-{
+static tc_status orc_error(LLVMErrorRef e, tc_status status, tc_error *err, const char *what) {
     char *msg = LLVMGetErrorMessage(e);
     tc_fail(err, status, "%s: %s", what, msg);
     LLVMDisposeErrorMessage(msg);
     return status;
 }
 
-static tc_status add(LLVMOrcLLJITRef jit, const void *obj, size_t size, tc_error *err)
-{
+static tc_status add(LLVMOrcLLJITRef jit, const void *obj, size_t size, tc_error *err) {
     LLVMOrcJITDylibRef lib = LLVMOrcLLJITGetMainJITDylib(jit);
     LLVMOrcDefinitionGeneratorRef process;
     LLVMErrorRef e = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
@@ -31,8 +29,7 @@ static tc_status add(LLVMOrcLLJITRef jit, const void *obj, size_t size, tc_error
     return TC_OK;
 }
 
-tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err)
-{
+tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err) {
     tc_cg_llvm_init();
     LLVMOrcLLJITRef jit;
     LLVMErrorRef e = LLVMOrcCreateLLJIT(&jit, NULL);
@@ -49,10 +46,11 @@ tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error 
     return TC_OK;
 }
 
-tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out, tc_error *err)
-{
+tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out,
+                    tc_error *err) {
     if (!t->native)
-        return tc_fail(err, TC_BAD_INPUT, "code for target '%s' cannot run on this machine; build an object or a library and copy it", t->text);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "code for target '%s' cannot run on this machine; build an object or a library and copy it", t->text);
     void *obj;
     size_t size;
     TC_TRY(tc_cg_emit_object(t, funcs, NULL, n, opts, &obj, &size, err));
@@ -61,8 +59,7 @@ tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, cons
     return s;
 }
 
-tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err)
-{
+tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
     LLVMOrcExecutorAddress at = 0;
     LLVMErrorRef e = LLVMOrcLLJITLookup(m->jit, &at, name);
     if (e)
@@ -71,8 +68,7 @@ tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_er
     return TC_OK;
 }
 
-void tc_cg_module_free(tc_cg_module *m)
-{
+void tc_cg_module_free(tc_cg_module *m) {
     if (!m)
         return;
     LLVMErrorRef e = LLVMOrcDisposeLLJIT(m->jit);

@@ -14,8 +14,7 @@
 extern char **environ;
 
 /* A program of $PATH, or one named by a path, that can be executed. */
-static bool executable(const char *name)
-{
+static bool executable(const char *name) {
     if (strchr(name, '/'))
         return access(name, X_OK) == 0;
     const char *path = getenv("PATH");
@@ -30,8 +29,7 @@ static bool executable(const char *name)
 }
 
 /* Compilers know where the system's libraries are; a bare linker comes last and is told less. */
-static const char *find_linker(const tc_cg_link *l)
-{
+static const char *find_linker(const tc_cg_link *l) {
     static const char *const names[] = {"cc", "gcc", "clang", "ld.lld", "ld"};
     const char *env = getenv("TCTUNE_LINKER");
     if (l->linker)
@@ -44,8 +42,7 @@ static const char *find_linker(const tc_cg_link *l)
     return NULL;
 }
 
-static bool is_bare(const char *linker)
-{
+static bool is_bare(const char *linker) {
     const char *base = strrchr(linker, '/');
     base = base ? base + 1 : linker;
     return !strncmp(base, "ld", 2);
@@ -54,8 +51,7 @@ static bool is_bare(const char *linker)
 typedef TC_VEC(char *) words;
 
 static void word(words *w, const char *fmt, ...) TC_PRINTF(2, 3);
-static void word(words *w, const char *fmt, ...)
-{
+static void word(words *w, const char *fmt, ...) {
     tc_strbuf b = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -66,8 +62,7 @@ static void word(words *w, const char *fmt, ...)
     tc_push(w, s);
 }
 
-static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *err)
-{
+static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *err) {
     tc_strbuf b = {0};
     tc_sb_add(&b, "{ global:");
     for (int i = 0; l->exports[i]; i++)
@@ -78,8 +73,7 @@ static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *
     return s;
 }
 
-static void command(const tc_cg_link *l, const char *linker, const char *dir, words *w)
-{
+static void command(const tc_cg_link *l, const char *linker, const char *dir, words *w) {
     bool bare = is_bare(linker);
     word(w, "%s", linker);
     word(w, "-shared");
@@ -93,8 +87,12 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, wo
     word(w, bare ? "-z" : "-Wl,-z,noexecstack");
     if (bare) {
         word(w, "noexecstack");
-        static const char *const dirs[] = {"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-                                           "/lib64", "/usr/lib64"};
+        static const char *const dirs[] = {"/lib/x86_64-linux-gnu",
+                                           "/usr/lib/x86_64-linux-gnu",
+                                           "/lib/aarch64-linux-gnu",
+                                           "/usr/lib/aarch64-linux-gnu",
+                                           "/lib64",
+                                           "/usr/lib64"};
         for (size_t i = 0; i < TC_LEN(dirs); i++)
             word(w, "-L%s", dirs[i]);
     }
@@ -108,8 +106,7 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, wo
 }
 
 /* Runs argv with its output in the file `log`; *code is the exit status, or 128 + the signal. */
-static tc_status run(char *const *argv, const char *log, int *code, tc_error *err)
-{
+static tc_status run(char *const *argv, const char *log, int *code, tc_error *err) {
     posix_spawn_file_actions_t fa;
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
@@ -128,18 +125,17 @@ static tc_status run(char *const *argv, const char *log, int *code, tc_error *er
     return TC_OK;
 }
 
-static tc_status linker_failed(const char *linker, const char *log, int code, tc_error *err)
-{
+static tc_status linker_failed(const char *linker, const char *log, int code, tc_error *err) {
     char *text = NULL;
     if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
         text = NULL;
-    tc_status s = tc_fail(err, TC_ENV, "the linker '%s' failed with status %d: %.800s", linker, code, text ? text : "(it said nothing)");
+    tc_status s =
+        tc_fail(err, TC_ENV, "the linker '%s' failed with status %d: %.800s", linker, code, text ? text : "(it said nothing)");
     free(text);
     return s;
 }
 
-static tc_status deliver(const char *dir, const char *out, tc_error *err)
-{
+static tc_status deliver(const char *dir, const char *out, tc_error *err) {
     char path[4096], *data = NULL;
     size_t size;
     snprintf(path, sizeof path, "%s/out.so", dir);
@@ -149,8 +145,7 @@ static tc_status deliver(const char *dir, const char *out, tc_error *err)
     return s;
 }
 
-static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err)
-{
+static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err) {
     char log[4096], exports[4096];
     int code = 0;
     snprintf(log, sizeof log, "%s/log", dir);
@@ -168,8 +163,7 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
     return s == TC_OK ? deliver(dir, out, err) : s;
 }
 
-tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err)
-{
+tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err) {
     TC_TRY(tc_fs_check_writable(out, err));
     const char *linker = find_linker(l);
     if (!linker)

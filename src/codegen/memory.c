@@ -1,13 +1,13 @@
 /* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers; storage formats.
  *
- * Inside an arm of a select, g->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose index is in bounds
- * anyway ignores it; another one is masked, or its index is forced to 0 where the value is not wanted, since every buffer has an element 0. */
+ * Inside an arm of a select, g->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose index
+ * is in bounds anyway ignores it; another one is masked, or its index is forced to 0 where the value is not wanted, since every
+ * buffer has an element 0. */
 #include "codegen/codegen_int.h"
 
 /* ---- slots ---- */
 
-tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b)
-{
+tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b) {
     const uintptr_t *s = tc_map_get(&g->slots, b->id);
     if (!s || !*s) {
         tc_cg_fail(g, "buffer %s is used where it is not allocated", b->name);
@@ -16,16 +16,14 @@ tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b)
     return (tc_slot *)*s;
 }
 
-void tc_cg_add_slot(tc_cg *g, tc_slot slot)
-{
+void tc_cg_add_slot(tc_cg *g, tc_slot slot) {
     tc_slot *s = tc_arena_dup(g->arena, &slot, sizeof slot);
     tc_map_put(&g->slots, slot.buffer->id, (uintptr_t)s);
 }
 
 /* ---- storage formats ---- */
 
-static tc_val f16_to_f32(tc_cg *g, tc_val h)
-{
+static tc_val f16_to_f32(tc_cg *g, tc_val h) {
     if (g->f16c)
         return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, h, tc_cg_like(h, g->f16), ""), tc_cg_like(h, g->f32), "");
     LLVMTypeRef it = tc_cg_like(h, g->i32), ft = tc_cg_like(h, g->f32);
@@ -41,8 +39,7 @@ static tc_val f16_to_f32(tc_cg *g, tc_val h)
 }
 
 /* Round to nearest even, by integer arithmetic; the result is i16. */
-static tc_val f32_to_f16_bits(tc_cg *g, tc_val v)
-{
+static tc_val f32_to_f16_bits(tc_cg *g, tc_val v) {
     LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
     tc_val u = LLVMBuildBitCast(g->b, v, it, "");
     tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 0x8000), "");
@@ -59,8 +56,7 @@ static tc_val f32_to_f16_bits(tc_cg *g, tc_val v)
     return LLVMBuildTrunc(g->b, LLVMBuildOr(g->b, r, sign, ""), tc_cg_like(v, g->i16), "");
 }
 
-static tc_val round_bf16(tc_cg *g, tc_val v)
-{
+static tc_val round_bf16(tc_cg *g, tc_val v) {
     LLVMTypeRef it = tc_cg_like(v, g->i32);
     tc_val u = LLVMBuildBitCast(g->b, v, it, "");
     tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 1), "");
@@ -71,8 +67,7 @@ static tc_val round_bf16(tc_cg *g, tc_val v)
     return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
 }
 
-tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v)
-{
+tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v) {
     if (t == TC_BF16)
         return round_bf16(g, v);
     if (t != TC_F16)
@@ -82,8 +77,7 @@ tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v)
     return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), LLVMTypeOf(v), "");
 }
 
-tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v)
-{
+tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v) {
     if (t == TC_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
     if (t == TC_F16)
@@ -95,8 +89,7 @@ tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v)
     return LLVMBuildBitCast(g->b, w, tc_cg_like(v, g->f32), "");
 }
 
-tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v)
-{
+tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
     if (t == TC_BOOL)
         return LLVMBuildZExt(g->b, v, tc_cg_like(v, g->i8), "");
     if (t == TC_F16 && !g->f16c)
@@ -105,14 +98,14 @@ tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v)
         return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), tc_cg_like(v, g->i16), "");
     if (t != TC_BF16)
         return v;
-    tc_val u = LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, tc_cg_like(v, g->i32), ""), tc_cg_int(tc_cg_like(v, g->i32), 16), "");
+    tc_val u =
+        LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, tc_cg_like(v, g->i32), ""), tc_cg_int(tc_cg_like(v, g->i32), 16), "");
     return LLVMBuildTrunc(g->b, u, tc_cg_like(v, g->i16), "");
 }
 
 /* ---- plain accesses ---- */
 
-static void tag(tc_cg *g, const tc_slot *s, tc_val inst)
-{
+static void tag(tc_cg *g, const tc_slot *s, tc_val inst) {
     if (s->scope) {
         LLVMSetMetadata(inst, g->md_scope, LLVMMetadataAsValue(g->ctx, s->scope));
         if (s->noalias)
@@ -120,8 +113,7 @@ static void tag(tc_cg *g, const tc_slot *s, tc_val inst)
     }
 }
 
-static tc_val load_at(tc_cg *g, const tc_slot *s, tc_val p, int lanes, int align)
-{
+static tc_val load_at(tc_cg *g, const tc_slot *s, tc_val p, int lanes, int align) {
     tc_val v = LLVMBuildLoad2(g->b, tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes), p, "");
     LLVMSetAlignment(v, (unsigned)align);
     tag(g, s, v);
@@ -130,15 +122,13 @@ static tc_val load_at(tc_cg *g, const tc_slot *s, tc_val p, int lanes, int align
     return v;
 }
 
-static void store_at(tc_cg *g, const tc_slot *s, tc_val p, tc_val v, int align)
-{
+static void store_at(tc_cg *g, const tc_slot *s, tc_val p, tc_val v, int align) {
     tc_val st = LLVMBuildStore(g->b, v, p);
     LLVMSetAlignment(st, (unsigned)align);
     tag(g, s, st);
 }
 
-static tc_val masked_load(tc_cg *g, const tc_slot *s, tc_val p, tc_val mask, int align)
-{
+static tc_val masked_load(tc_cg *g, const tc_slot *s, tc_val p, tc_val mask, int align) {
     LLVMTypeRef vt = tc_cg_like(mask, tc_cg_mem_type(g, s->buffer->dtype)), over[] = {vt, g->ptr};
     tc_val args[] = {p, tc_cg_int(g->i32, align), mask, LLVMConstNull(vt)};
     tc_val v = tc_cg_intrinsic(g, "llvm.masked.load", over, 2, args, 4);
@@ -147,20 +137,17 @@ static tc_val masked_load(tc_cg *g, const tc_slot *s, tc_val p, tc_val mask, int
     return v;
 }
 
-static tc_val both(tc_cg *g, tc_val a, tc_val b)
-{
+static tc_val both(tc_cg *g, tc_val a, tc_val b) {
     return !a ? b : !b ? a : LLVMBuildAnd(g->b, a, b, "");
 }
 
 /* ---- strided and gathered loads ---- */
 
-static tc_val lane_const(tc_cg *g, int i)
-{
+static tc_val lane_const(tc_cg *g, int i) {
     return tc_cg_i64(g, i);
 }
 
-static tc_val shuffle_stride(tc_cg *g, tc_val wide, int lanes, int first, int step)
-{
+static tc_val shuffle_stride(tc_cg *g, tc_val wide, int lanes, int first, int step) {
     tc_val *sel = tc_xmalloc((size_t)lanes * sizeof *sel);
     for (int i = 0; i < lanes; i++)
         sel[i] = tc_cg_int(g->i32, first + i * step);
@@ -170,8 +157,7 @@ static tc_val shuffle_stride(tc_cg *g, tc_val wide, int lanes, int first, int st
 }
 
 /* Stride -1, or a small one whose whole span may be read: one wide load and a shuffle. NULL when it is neither. */
-static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes)
-{
+static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
     int bytes = tc_dtype_bytes(s->buffer->dtype);
     tc_cg_index y = *x;
     if (x->stride == -1) {
@@ -189,8 +175,7 @@ static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, in
     return shuffle_stride(g, wide, lanes, 0, (int)x->stride);
 }
 
-static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes)
-{
+static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
     int bytes = tc_dtype_bytes(s->buffer->dtype);
     tc_val v = LLVMGetPoison(tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes));
     for (int i = 0; i < lanes; i++) {
@@ -202,8 +187,7 @@ static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int l
     return v;
 }
 
-static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask)
-{
+static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
     int lanes = tc_cg_lanes(index), bytes = tc_dtype_bytes(s->buffer->dtype);
     LLVMTypeRef vt = tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes);
     if (!g->scalar_gather && bytes >= 4) {
@@ -224,8 +208,7 @@ static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask)
 
 /* ---- buffers in registers ---- */
 
-static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_index *x)
-{
+static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_index *x) {
     int64_t last;
     if (!tc_cg_flatten(index, x) || x->n != 0) {
         tc_cg_fail(g, "register buffer %s is indexed by something that is not constant", s->buffer->name);
@@ -233,25 +216,23 @@ static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_in
     }
     last = x->c + x->stride * (index->lanes - 1);
     if (TC_MIN(x->c, last) < 0 || TC_MAX(x->c, last) >= s->buffer->size) {
-        tc_cg_fail(g, "register buffer %s has %lld elements, index %lld is outside", s->buffer->name, (long long)s->buffer->size, (long long)last);
+        tc_cg_fail(g, "register buffer %s has %lld elements, index %lld is outside", s->buffer->name, (long long)s->buffer->size,
+                   (long long)last);
         return false;
     }
     return true;
 }
 
-static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b)
-{
+static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b) {
     return tc_cg_val_type(g, b->dtype, TC_MAX(b->reg_lanes, 1));
 }
 
-static bool whole_reg(const tc_buffer *b, const tc_cg_index *x, int lanes)
-{
+static bool whole_reg(const tc_buffer *b, const tc_cg_index *x, int lanes) {
     int r = TC_MAX(b->reg_lanes, 1);
     return lanes == r && x->c % r == 0 && (lanes == 1 || x->stride == 1);
 }
 
-static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index)
-{
+static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index) {
     const tc_buffer *b = s->buffer;
     int lanes = index->lanes, r = TC_MAX(b->reg_lanes, 1);
     tc_cg_index x;
@@ -270,8 +251,7 @@ static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index)
     return v;
 }
 
-static void store_reg(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask)
-{
+static void store_reg(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
     const tc_buffer *b = s->buffer;
     int lanes = index->lanes, r = TC_MAX(b->reg_lanes, 1);
     tc_cg_index x;
@@ -297,22 +277,19 @@ static void store_reg(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v
 /* ---- load ---- */
 
 /* The mask operand as a value, NULL when there is none or it is all true. */
-static tc_val mask_value(tc_cg *g, const tc_expr *mask)
-{
+static tc_val mask_value(tc_cg *g, const tc_expr *mask) {
     if (!mask)
         return NULL;
     tc_val m = tc_cg_expr(g, mask);
     return m && tc_cg_all_ones(m) ? NULL : m;
 }
 
-static tc_val zero_where_off(tc_cg *g, tc_val mask, tc_val v)
-{
+static tc_val zero_where_off(tc_cg *g, tc_val mask, tc_val v) {
     return mask ? LLVMBuildSelect(g->b, mask, v, LLVMConstNull(LLVMTypeOf(v)), "") : v;
 }
 
 /* Scalar element at x (or at e, when it has no affine form); where `want` is given and false, element 0 instead. */
-static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, const tc_expr *index, tc_val want)
-{
+static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, const tc_expr *index, tc_val want) {
     int bytes = tc_dtype_bytes(s->buffer->dtype);
     if (!want && x)
         return load_at(g, s, tc_cg_pointer(g, s, x), 1, bytes);
@@ -323,14 +300,12 @@ static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, cons
 }
 
 /* Whether x stays in the buffer whatever the predicate says. */
-static bool in_bounds(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes)
-{
+static bool in_bounds(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
     tc_ival r = tc_cg_index_range(g, x, lanes);
     return r.lo >= 0 && r.hi < s->buffer->size;
 }
 
-static tc_val load_contiguous(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes, tc_val mask, tc_val pred)
-{
+static tc_val load_contiguous(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes, tc_val mask, tc_val pred) {
     int align = tc_cg_index_align(x, tc_dtype_bytes(s->buffer->dtype), s->align);
     if (pred && !mask && tc_cg_lanes(pred) == 1 && s->buffer->size >= lanes) {
         tc_val at = LLVMBuildSelect(g->b, pred, tc_cg_index_value(g, x), tc_cg_i64(g, 0), "");
@@ -341,8 +316,7 @@ static tc_val load_contiguous(tc_cg *g, const tc_slot *s, const tc_cg_index *x, 
     return mask ? masked_load(g, s, p, mask, align) : load_at(g, s, p, lanes, align);
 }
 
-static tc_val load_vector(tc_cg *g, const tc_slot *s, const tc_expr *e, tc_val mask)
-{
+static tc_val load_vector(tc_cg *g, const tc_slot *s, const tc_expr *e, tc_val mask) {
     int lanes = e->lanes;
     tc_cg_index x;
     bool affine = tc_cg_flatten(e->args[0], &x);
@@ -362,8 +336,7 @@ static tc_val load_vector(tc_cg *g, const tc_slot *s, const tc_expr *e, tc_val m
     return index ? zero_where_off(g, mask, gather(g, s, index, want)) : NULL;
 }
 
-tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e)
-{
+tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e) {
     tc_slot *s = tc_cg_slot(g, e->u.buffer);
     if (!s)
         return NULL;
@@ -386,8 +359,7 @@ tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e)
 
 /* ---- store ---- */
 
-static void scatter(tc_cg *g, const tc_slot *s, tc_val index, tc_val v, tc_val mask)
-{
+static void scatter(tc_cg *g, const tc_slot *s, tc_val index, tc_val v, tc_val mask) {
     int lanes = tc_cg_lanes(index), bytes = tc_dtype_bytes(s->buffer->dtype);
     if (mask) {
         LLVMTypeRef over[] = {LLVMTypeOf(v), tc_cg_vec(g->ptr, lanes)};
@@ -401,17 +373,16 @@ static void scatter(tc_cg *g, const tc_slot *s, tc_val index, tc_val v, tc_val m
     }
 }
 
-static void store_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v)
-{
+static void store_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v) {
     for (int i = 0; i < tc_cg_lanes(v); i++) {
         tc_cg_index y = *x;
         y.c += i * x->stride;
-        store_at(g, s, tc_cg_pointer(g, s, &y), LLVMBuildExtractElement(g->b, v, lane_const(g, i), ""), tc_dtype_bytes(s->buffer->dtype));
+        store_at(g, s, tc_cg_pointer(g, s, &y), LLVMBuildExtractElement(g->b, v, lane_const(g, i), ""),
+                 tc_dtype_bytes(s->buffer->dtype));
     }
 }
 
-static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask)
-{
+static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
     tc_cg_index x;
     bool affine = tc_cg_flatten(index, &x);
     if (affine && x.stride == 1) {
@@ -438,8 +409,7 @@ static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_va
 }
 
 /* A masked scalar store is a branch: the element must not be written, nor read, when the mask is off. */
-static void store_scalar(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask)
-{
+static void store_scalar(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
     tc_cg_index x;
     LLVMBasicBlockRef done = NULL;
     size_t mark = tc_memo_mark(&g->pure);
@@ -463,8 +433,7 @@ static void store_scalar(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_va
     }
 }
 
-void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st)
-{
+void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st) {
     const tc_expr *index = st->u.store.index;
     tc_slot *s = tc_cg_slot(g, st->u.store.buffer);
     tc_val v = s ? tc_cg_expr(g, st->u.store.value) : NULL;

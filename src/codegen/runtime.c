@@ -1,11 +1,10 @@
-/* parallel_for on OpenMP's team: static contiguous chunks, one fork and join per call. GNU's and LLVM's runtimes keep the team spinning for a while
- * after a region, which makes the next fork cost about a microsecond. */
+/* parallel_for on OpenMP's team: static contiguous chunks, one fork and join per call. GNU's and LLVM's runtimes keep the team
+ * spinning for a while after a region, which makes the next fork cost about a microsecond. */
 #include <omp.h>
 
 #include "codegen/codegen.h"
 
-static int32_t run(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure)
-{
+static int32_t run(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {
     if (n <= 0)
         return 0;
     int64_t want = n < rt->nthreads ? n : rt->nthreads;
@@ -24,7 +23,7 @@ static int32_t run(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure)
     return 0;
 }
 
-tc_rt tc_cg_runtime(int nthreads)
-{
-    return (tc_rt){.abi_version = TC_RT_ABI, .nthreads = nthreads > 0 ? nthreads : omp_get_num_procs(), .parallel_for = run, .impl = NULL};
+tc_rt tc_cg_runtime(int nthreads) {
+    return (tc_rt){
+        .abi_version = TC_RT_ABI, .nthreads = nthreads > 0 ? nthreads : omp_get_num_procs(), .parallel_for = run, .impl = NULL};
 }

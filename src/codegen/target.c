@@ -1,5 +1,5 @@
-/* Targets by name. Text is canonical: features are merged with those that the CPU's name implies, sorted, and a feature that is off is written only where
- * the name would switch it on. */
+/* Targets by name. Text is canonical: features are merged with those that the CPU's name implies, sorted, and a feature that is
+ * off is written only where the name would switch it on. */
 #include <ctype.h>
 #include <llvm-c/Target.h>
 #include <llvm/Config/llvm-config.h>
@@ -28,24 +28,21 @@ static const cpu CPUS[] = {
 #undef RISCV
 };
 
-static const char *const NAMES[] = {
-    "native",
+static const char *const NAMES[] = {"native",
 #define X86(name, sets) name,
 #define ARM(name) name,
 #define RISCV(name, sets) name,
-    TC_CPUS(X86, ARM, RISCV)
+                                    TC_CPUS(X86, ARM, RISCV)
 #undef X86
 #undef ARM
 #undef RISCV
-        NULL};
+                                        NULL};
 
-const char *const *tc_target_names(void)
-{
+const char *const *tc_target_names(void) {
     return NAMES;
 }
 
-static void init_all(void)
-{
+static void init_all(void) {
     LLVMInitializeAllTargetInfos();
     LLVMInitializeAllTargets();
     LLVMInitializeAllTargetMCs();
@@ -53,29 +50,25 @@ static void init_all(void)
     LLVMInitializeAllAsmParsers();
 }
 
-void tc_cg_llvm_init(void)
-{
+void tc_cg_llvm_init(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, init_all);
 }
 
-const char *tc_cg_llvm_version(void)
-{
+const char *tc_cg_llvm_version(void) {
     return LLVM_VERSION_STRING;
 }
 
 /* ---- names ---- */
 
-static const cpu *find_cpu(const char *name)
-{
+static const cpu *find_cpu(const char *name) {
     for (size_t i = 0; i < TC_LEN(CPUS); i++)
         if (!strcmp(CPUS[i].name, name))
             return &CPUS[i];
     return NULL;
 }
 
-static arch arch_of(const char *triple)
-{
+static arch arch_of(const char *triple) {
     if (!strncmp(triple, "x86_64", 6) || !strncmp(triple, "amd64", 5))
         return ARCH_X86;
     if (!strncmp(triple, "aarch64", 7) || !strncmp(triple, "arm64", 5))
@@ -83,21 +76,20 @@ static arch arch_of(const char *triple)
     return !strncmp(triple, "riscv64", 7) ? ARCH_RISCV : ARCH_OTHER;
 }
 
-static const char *default_triple(arch a)
-{
+static const char *default_triple(arch a) {
     static const char *const triples[] = {"x86_64-pc-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", ""};
     return triples[a];
 }
 
-static tc_status unknown(tc_error *err, const char *text, const char *why)
-{
+static tc_status unknown(tc_error *err, const char *text, const char *why) {
     tc_strbuf b = {0};
     for (int i = 0; NAMES[i]; i++)
         tc_sb_printf(&b, "%s%s", i ? " " : "", NAMES[i]);
-    tc_status s = tc_fail(err, TC_BAD_INPUT,
-                          "target '%s': %s. A target is 'native', the name of a CPU, or 'llvm -mtriple=TRIPLE [-mcpu=CPU] [-mattr=+a,-b] "
-                          "[-vector-bytes=16|32|64]'. CPUs: %s",
-                          text, why, tc_sb_str(&b));
+    tc_status s =
+        tc_fail(err, TC_BAD_INPUT,
+                "target '%s': %s. A target is 'native', the name of a CPU, or 'llvm -mtriple=TRIPLE [-mcpu=CPU] [-mattr=+a,-b] "
+                "[-vector-bytes=16|32|64]'. CPUs: %s",
+                text, why, tc_sb_str(&b));
     tc_strbuf_free(&b);
     return s;
 }
@@ -110,8 +102,7 @@ typedef struct feature {
 } feature;
 typedef TC_VEC(feature) features;
 
-static void set_feature(features *f, const char *name, size_t len, bool on, bool implied)
-{
+static void set_feature(features *f, const char *name, size_t len, bool on, bool implied) {
     for (size_t i = 0; i < f->len; i++) {
         if (strlen(f->data[i].name) == len && !strncmp(f->data[i].name, name, len)) {
             f->data[i].on = on;
@@ -124,8 +115,7 @@ static void set_feature(features *f, const char *name, size_t len, bool on, bool
     tc_push(f, x);
 }
 
-static bool is_on(const features *f, const char *name)
-{
+static bool is_on(const features *f, const char *name) {
     for (size_t i = 0; i < f->len; i++)
         if (!strcmp(f->data[i].name, name))
             return f->data[i].on;
@@ -133,8 +123,7 @@ static bool is_on(const features *f, const char *name)
 }
 
 /* "a,b" (implied) or "+a,-b". False on something else. */
-static bool add_features(features *f, const char *text, bool implied)
-{
+static bool add_features(features *f, const char *text, bool implied) {
     while (*text) {
         size_t n = strcspn(text, ",");
         bool sign = *text == '+' || *text == '-';
@@ -148,8 +137,7 @@ static bool add_features(features *f, const char *text, bool implied)
 }
 
 /* Switching off a set switches off what is built on it; LLVM would otherwise turn the base on again. */
-static void close_features(features *f)
-{
+static void close_features(features *f) {
     static const char *const bases[] = {"avx", "avx2", "avx512f"};
     for (size_t b = 0; b < TC_LEN(bases); b++) {
         bool off = false;
@@ -157,20 +145,19 @@ static void close_features(features *f)
             off |= !f->data[i].on && !strcmp(f->data[i].name, bases[b]);
         for (size_t i = 0; off && i < f->len; i++) {
             const char *n = f->data[i].name;
-            bool over = !strncmp(n, "avx512", 6) || (b < 2 && !strncmp(n, "avx", 3) && strcmp(n, "avx")) || (b < 1 && (!strcmp(n, "fma") || !strcmp(n, "f16c")));
+            bool over = !strncmp(n, "avx512", 6) || (b < 2 && !strncmp(n, "avx", 3) && strcmp(n, "avx")) ||
+                        (b < 1 && (!strcmp(n, "fma") || !strcmp(n, "f16c")));
             if (over)
                 f->data[i].on = false;
         }
     }
 }
 
-static int by_name(const void *a, const void *b)
-{
+static int by_name(const void *a, const void *b) {
     return strcmp(((const feature *)a)->name, ((const feature *)b)->name);
 }
 
-static char *print_features(features *f, bool known_cpu)
-{
+static char *print_features(features *f, bool known_cpu) {
     tc_strbuf b = {0};
     close_features(f);
     if (f->len)
@@ -183,16 +170,14 @@ static char *print_features(features *f, bool known_cpu)
     return s;
 }
 
-static void free_features(features *f)
-{
+static void free_features(features *f) {
     for (size_t i = 0; i < f->len; i++)
         free(f->data[i].name);
     tc_vec_free(f);
 }
 
 /* Of the host's many features, those in a set of any CPU we know: the others do not change our code. */
-static void add_host_features(features *f, arch a)
-{
+static void add_host_features(features *f, arch a) {
     features host = {0}, known = {0};
     char *text = LLVMGetHostCPUFeatures();
     add_features(&host, text, false);
@@ -218,14 +203,12 @@ typedef struct request {
     long vector_bytes, cores;
 } request;
 
-static bool option(const char *word, const char *name, char *out, size_t size)
-{
+static bool option(const char *word, const char *name, char *out, size_t size) {
     size_t n = strlen(name);
     return !strncmp(word, name, n) && snprintf(out, size, "%s", word + n) < (int)size;
 }
 
-static tc_status read_options(const char *text, request *q, tc_error *err)
-{
+static tc_status read_options(const char *text, request *q, tc_error *err) {
     char word[2304], number[32];
     const char *p = text + 4;
     while (*(p += strspn(p, " \t"))) {
@@ -253,8 +236,7 @@ static tc_status read_options(const char *text, request *q, tc_error *err)
     return q->cores < 0 || q->cores > 4096 ? unknown(err, text, "-cores must be between 1 and 4096") : TC_OK;
 }
 
-static void host_names(request *q)
-{
+static void host_names(request *q) {
     char *triple = LLVMGetDefaultTargetTriple(), *name = LLVMGetHostCPUName();
     snprintf(q->triple, sizeof q->triple, "%s", triple);
     snprintf(q->cpu, sizeof q->cpu, "%s", name);
@@ -263,8 +245,7 @@ static void host_names(request *q)
 }
 
 /* Completes the request: which triple and CPU are meant. *host: the CPU is this machine's. */
-static tc_status resolve(const char *text, request *q, bool *host, tc_error *err)
-{
+static tc_status resolve(const char *text, request *q, bool *host, tc_error *err) {
     bool llvm = !strncmp(text, "llvm", 4) && (!text[4] || isspace((unsigned char)text[4]));
     *host = !strcmp(text, "native");
     if (*host) {
@@ -293,8 +274,7 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
 }
 
 /* "aarch64" -> "aarch64-unknown-linux-gnu"; the rest as LLVM writes it. */
-static char *full_triple(const char *t)
-{
+static char *full_triple(const char *t) {
     if (!strchr(t, '-') && arch_of(t) != ARCH_OTHER)
         return tc_xstrdup(default_triple(arch_of(t)));
     char *n = LLVMNormalizeTargetTriple(t), *copy = tc_xstrdup(n);
@@ -302,8 +282,7 @@ static char *full_triple(const char *t)
     return copy;
 }
 
-static tc_status check_triple(const char *text, const char *triple, tc_error *err)
-{
+static tc_status check_triple(const char *text, const char *triple, tc_error *err) {
     LLVMTargetRef target;
     char *msg = NULL;
     if (!LLVMGetTargetFromTriple(triple, &target, &msg))
@@ -314,8 +293,7 @@ static tc_status check_triple(const char *text, const char *triple, tc_error *er
 }
 
 /* Runs here: the host's architecture, and all that is on is on in the host. */
-static bool runs_here(const char *triple, const features *f)
-{
+static bool runs_here(const char *triple, const features *f) {
     features host = {0};
     char *here = LLVMGetDefaultTargetTriple(), *text = LLVMGetHostCPUFeatures();
     bool ok = arch_of(here) == arch_of(triple) && arch_of(here) != ARCH_OTHER;
@@ -328,8 +306,7 @@ static bool runs_here(const char *triple, const features *f)
     return ok;
 }
 
-static tc_status finish(const char *text, const request *q, bool host, tc_target *t, tc_error *err)
-{
+static tc_status finish(const char *text, const request *q, bool host, tc_target *t, tc_error *err) {
     t->triple = full_triple(q->triple);
     TC_TRY(check_triple(text, t->triple, err));
     arch a = arch_of(t->triple);
@@ -352,7 +329,11 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
     if (!good)
         return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
     bool rv = a == ARCH_RISCV && c && !strncmp(q->cpu, "rv64", 4);
-    t->cpu = tc_xstrdup(rv ? "generic-rv64" : plain ? (a == ARCH_X86 ? "x86-64" : a == ARCH_RISCV ? "generic-rv64" : "generic") : q->cpu);
+    t->cpu = tc_xstrdup(rv      ? "generic-rv64"
+                        : plain ? (a == ARCH_X86     ? "x86-64"
+                                   : a == ARCH_RISCV ? "generic-rv64"
+                                                     : "generic")
+                                : q->cpu);
     tc_cg_default_machine(t, &t->machine);
     if (t->native)
         tc_cg_detect_machine(&t->machine);
@@ -363,8 +344,7 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
     return TC_OK;
 }
 
-tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err)
-{
+tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err) {
     tc_cg_llvm_init();
     request q = {0};
     bool host = false;
@@ -386,8 +366,7 @@ tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err)
     return TC_OK;
 }
 
-void tc_target_free(tc_target *t)
-{
+void tc_target_free(tc_target *t) {
     if (!t)
         return;
     free(t->text);

@@ -7,9 +7,9 @@
 #include "codegen/codegen_int.h"
 
 /* Caches and cores of a target that is not this machine: what is common among servers. */
-void tc_cg_default_machine(const tc_target *t, tc_machine *m)
-{
-    *m = (tc_machine){.vector_bytes = 16, .vector_regs = 32, .cores = 4, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
+void tc_cg_default_machine(const tc_target *t, tc_machine *m) {
+    *m = (tc_machine){
+        .vector_bytes = 16, .vector_regs = 32, .cores = 4, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
     if (!strncmp(t->triple, "x86_64", 6)) {
         bool avx512 = tc_cg_has_feature(t, "avx512f");
         m->vector_bytes = avx512 ? 64 : tc_cg_has_feature(t, "avx") ? 32 : 16;
@@ -26,8 +26,7 @@ void tc_cg_default_machine(const tc_target *t, tc_machine *m)
 }
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
-static int64_t read_size(const char *path)
-{
+static int64_t read_size(const char *path) {
     FILE *f = fopen(path, "r");
     if (!f)
         return 0;
@@ -40,8 +39,7 @@ static int64_t read_size(const char *path)
     return got > 1 && unit == 'K' ? n << 10 : got > 1 && unit == 'M' ? n << 20 : n;
 }
 
-static int64_t cache_of_level(int level)
-{
+static int64_t cache_of_level(int level) {
     char path[128], text[32];
     for (int i = 0; i < 8; i++) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
@@ -59,8 +57,7 @@ static int64_t cache_of_level(int level)
     return 0;
 }
 
-static void set_cache(int64_t *out, int name, int level)
-{
+static void set_cache(int64_t *out, int name, int level) {
     /* /sys first: in virtual machines sysconf may tell of the whole socket. */
     int64_t v = cache_of_level(level);
     if (v <= 0)
@@ -69,8 +66,7 @@ static void set_cache(int64_t *out, int name, int level)
         *out = v;
 }
 
-static int usable_cores(void)
-{
+static int usable_cores(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
         return CPU_COUNT(&set);
@@ -78,8 +74,7 @@ static int usable_cores(void)
     return n > 0 ? (int)n : 1;
 }
 
-void tc_cg_detect_machine(tc_machine *m)
-{
+void tc_cg_detect_machine(tc_machine *m) {
     set_cache(&m->l1, _SC_LEVEL1_DCACHE_SIZE, 1);
     set_cache(&m->l2, _SC_LEVEL2_CACHE_SIZE, 2);
     set_cache(&m->l3, _SC_LEVEL3_CACHE_SIZE, 3);

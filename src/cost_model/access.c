@@ -256,8 +256,7 @@ void access_measure(nest *n, store_site *s) {
     }
 }
 
-double access_bytes(const nest *n, const store_site *s, const access *a, int depth) {
-    (void)s;
+double access_bytes(const nest *n, const access *a, int depth) {
     return n->pool.data[a->touched + (size_t)depth];
 }
 

@@ -1,4 +1,6 @@
-/* XGBoost's C interface: arrays go in as JSON descriptions of their memory, errors come back as a text per thread. */
+/* XGBoost's C interface: arrays go in as JSON descriptions of their memory, errors come back as a text per thread.
+ *
+ * A zero is "missing" to XGBoost: half of the features of a typical row are, and cost nothing then. */
 #include "cost_model/booster.h"
 
 #include <inttypes.h>
@@ -10,11 +12,16 @@
 #include "cost_model/cost.h"
 #include "support/arena.h"
 
-enum { CONFIG_TEXT = 256 };
+enum {
+    CONFIG_TEXT = 256,
+    /* A round is a dozen short parallel regions. Below this many rows a second thread saves less than their barriers cost, and on
+     * a busy machine they cost much more (2,000 programs on two threads of a loaded machine: 35 s instead of 4). */
+    ROWS_FOR_THREADS = 20000
+};
 
 static const char PREDICT[] =
     "{\"type\": 1, \"training\": %s, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false, "
-    "\"cache_id\": 0, \"missing\": NaN}";
+    "\"cache_id\": 0, \"missing\": 0.0}";
 
 static tc_status check(int rc, const char *doing, tc_error *err) {
     if (rc == 0)
@@ -29,8 +36,10 @@ static void describe_rows(char *text, const float *data, size_t nrow) {
 
 tc_status matrix_new(matrix *m, const float *data, size_t nrow, int threads, tc_error *err) {
     char rows[CONFIG_TEXT], config[CONFIG_TEXT];
+    if (nrow < ROWS_FOR_THREADS)
+        threads = 1;
     describe_rows(rows, data, nrow);
-    snprintf(config, sizeof config, "{\"missing\": NaN, \"nthread\": %d}", threads);
+    snprintf(config, sizeof config, "{\"missing\": 0.0, \"nthread\": %d}", threads);
     m->nrow = nrow;
     return check(XGDMatrixCreateFromDense(rows, config, &m->handle), "reading the features", err);
 }
@@ -41,8 +50,10 @@ void matrix_free(matrix *m) {
     m->handle = NULL;
 }
 
-/* Depth, step and gamma follow Ansor where they held up; shallower trees, coarse bins and a share of the columns per tree cost
- * nothing in ranking (tests/cost_model) and make a round several times cheaper. */
+/* Chosen on 880 measured schedules of four kernels (two matrix products, a softmax, attention scores; AVX-512, one thread):
+ * depths of 4 to 7, steps of 0.15 to 0.4 and half or all of the columns rank within a per cent of each other there (97 % of
+ * held-out pairs from 640 samples); shallow trees with leaves of several programs resist irrelevant columns best. Gamma is
+ * Ansor's. */
 static tc_status set_parameters(booster *b, int threads, uint64_t seed, tc_error *err) {
     char nthread[16], seeded[24];
     snprintf(nthread, sizeof nthread, "%d", threads);
@@ -56,12 +67,12 @@ static tc_status set_parameters(booster *b, int threads, uint64_t seed, tc_error
         {"objective", "reg:squarederror"},
         {"disable_default_eval_metric", "1"},
         {"base_score", "0"},
-        {"max_depth", "7"},
-        {"eta", "0.2"},
+        {"max_depth", "5"},
+        {"eta", "0.25"},
         {"gamma", "0.001"},
-        {"min_child_weight", "0"},
+        {"min_child_weight", "2"},
         {"max_bin", "64"},
-        {"colsample_bytree", "0.6"},
+        {"colsample_bytree", "0.8"},
     };
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
         TC_TRY(check(XGBoosterSetParam(b->handle, parameters[i][0], parameters[i][1]), "setting a parameter", err));
@@ -71,9 +82,14 @@ static tc_status set_parameters(booster *b, int threads, uint64_t seed, tc_error
 tc_status booster_new(booster *b, int nmatrix, const matrix *const *remembered, int threads, uint64_t seed, tc_error *err) {
     DMatrixHandle handles[2] = {NULL, NULL};
     int n = 0;
+    size_t nrow = 0;
     for (int i = 0; i < nmatrix && n < 2; i++)
-        if (remembered[i]->handle)
+        if (remembered[i]->handle) {
             handles[n++] = remembered[i]->handle;
+            nrow += remembered[i]->nrow;
+        }
+    if (nrow < ROWS_FOR_THREADS)
+        threads = 1;
     b->handle = NULL;
     XGBSetGlobalConfig("{\"verbosity\": 0}"); /* of this thread; a failure only means warnings */
     TC_TRY(check(XGBoosterCreate(handles, (bst_ulong)n, &b->handle), "creating a model", err));

@@ -66,10 +66,10 @@ typedef struct tc_cost_sample {
 } tc_cost_sample;
 
 typedef struct tc_cost_options {
-    int threads;     /* 0: one */
+    int threads;     /* 0: one; small sets use one in any case */
     uint64_t seed;   /* of the held-out split and of the subsample */
-    int max_samples; /* 0: 4096. More are thinned: the fastest of each task and a random rest stay */
-    int max_rounds;  /* 0: 160 */
+    int max_samples; /* 0: 2500. More are thinned: the fastest of each task and a random rest stay */
+    int max_rounds;  /* 0: 150 */
 } tc_cost_options;
 
 /* How well scores order programs. Pairs are of the same task, with labels at least 5 % apart. */

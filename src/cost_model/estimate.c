@@ -1,14 +1,14 @@
 /* A simple throughput model of one store: what the features call "estimate". Not meant to be exact; it gives the trees one column
  * that is nearly monotone in time, and ranks programs while no model is trained.
  *
- * The port counts and latencies are those of the cores we tune for first (AVX-512 x86: two vector arithmetic ports, two loads and
- * one store a cycle, 4 cycles of latency for a fused multiply-add); the bandwidths are a core's sustained bytes per cycle,
+ * The port counts and latencies are those of the cores we tune for first (AVX-512 x86: one or two vector operations, two loads
+ * and one store a cycle, 4 cycles of latency for a fused multiply-add); the bandwidths are a core's sustained bytes per cycle,
  * rounded down. */
 #include "cost_model/nest.h"
 
 #include <math.h>
 
-static const double ARITH_PORTS = 2, LOAD_PORTS = 2, FMA_LATENCY = 4, BRANCH_CYCLES = 1.5;
+static const double ARITH_PORTS = 1.5, LOAD_PORTS = 2, FMA_LATENCY = 4, BRANCH_CYCLES = 1.5;
 static const double LEVEL_BYTES_PER_CYCLE[3] = {32, 24, 6}; /* into l1, l2, l3 */
 static const double REGION_CYCLES = 4000;                   /* starting and joining a team: about a microsecond */
 static const double OVERLAP = 0.15;                         /* share of the shorter of compute and memory that is not hidden */
@@ -24,13 +24,12 @@ double estimate_compute(const nest *n, const store_site *s, const row_facts *r) 
     return cycles * r->imbalance / n->m->cores;
 }
 
-double estimate_memory(const nest *n, const row_facts *r) {
+double estimate_memory(const row_facts *r) {
     double most = 0;
     for (int i = 0; i < 3; i++) {
         double cores = TC_MAX(TC_MIN(r->cores, i == 2 ? 4 : r->cores), 1); /* a few cores saturate the memory */
         most = TC_MAX(most, r->traffic[i] / LEVEL_BYTES_PER_CYCLE[i] / cores);
     }
-    (void)n;
     return most;
 }
 

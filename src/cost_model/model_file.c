@@ -2,7 +2,7 @@
  *
  *     "TCCOST\r\n"  u32 format  u32 feature version  u32 features  u64 hash of the feature names
  *     u32 rounds used thinned held-out programs  u64 pairs  f64 pair accuracy, top recall, loss
- *     u64 bytes of the trees  u64 their hash  the trees
+ *     u64 bytes of the trees  u64 hash of all else  the trees
  *
  * The hash catches damage before XGBoost sees it: its reader trusts what it reads. */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "support/hash.h"
 #include "support/vec.h"
 
-enum { FORMAT = 1, MAGIC = 8 };
+enum { FORMAT = 1, MAGIC = 8, MAX_HEADER = 256 };
 static const char magic[MAGIC + 1] = "TCCOST\r\n";
 
 static uint64_t names_hash(void) {
@@ -51,6 +51,15 @@ static size_t walk_header(header *h, char *p, bool writing) {
     return n;
 }
 
+/* Of everything but itself. */
+static uint64_t hash_of(const header *h, const char *trees) {
+    char bytes[MAX_HEADER];
+    header copy = *h;
+    copy.hash = 0;
+    size_t n = walk_header(&copy, bytes, true);
+    return tc_hash64(trees, (size_t)h->size, tc_hash64(bytes, n, FORMAT));
+}
+
 tc_status tc_cost_to_bytes(const tc_cost_model *m, char **data, size_t *size, tc_error *err) {
     if (!m->trained)
         return tc_fail(err, TC_BAD_INPUT, "cost model: nothing to save; train it first");
@@ -70,8 +79,8 @@ tc_status tc_cost_to_bytes(const tc_cost_model *m, char **data, size_t *size, tc
                 .accuracy = q->pair_accuracy,
                 .recall = q->top_recall,
                 .loss = q->loss,
-                .size = ntree,
-                .hash = tc_hash64(trees, ntree, FORMAT)};
+                .size = ntree};
+    h.hash = hash_of(&h, trees);
     size_t head = MAGIC + walk_header(&h, NULL, true);
     *size = head + ntree;
     *data = tc_xmalloc(*size);
@@ -88,7 +97,7 @@ static tc_status read_header(header *h, const char *name, const char *p, size_t 
         return tc_fail(err, TC_BAD_INPUT, "%s: not a tctune cost model", name);
     if (size < head)
         return tc_fail(err, TC_BAD_INPUT, "%s: the cost model is truncated (%zu bytes); train a new one", name, size);
-    char copy[256];
+    char copy[MAX_HEADER];
     memcpy(copy, p + MAGIC, head - MAGIC);
     walk_header(h, copy, false);
     if (h->format != FORMAT)
@@ -104,7 +113,7 @@ static tc_status read_header(header *h, const char *name, const char *p, size_t 
         return tc_fail(err, TC_BAD_INPUT,
                        "%s: the cost model should have %llu bytes of trees but has %zu: truncated or damaged; train a new one",
                        name, (unsigned long long)h->size, size - head);
-    if (h->hash != tc_hash64(p + head, (size_t)h->size, FORMAT))
+    if (h->hash != hash_of(h, p + head))
         return tc_fail(err, TC_BAD_INPUT, "%s: the cost model is damaged (its hash does not match); train a new one", name);
     return TC_OK;
 }

@@ -200,7 +200,7 @@ static void sum_footprints(nest *n) {
             const access *ac = &n->accesses.data[s->access + (size_t)a];
             for (int d = 0; d <= s->nlevel; d++) {
                 size_t row = d == 0 ? 0 : (size_t)s->path[d - 1] + 1;
-                double *cell = &most[row * nbuf + (size_t)ac->buf], bytes = access_bytes(n, s, ac, d);
+                double *cell = &most[row * nbuf + (size_t)ac->buf], bytes = access_bytes(n, ac, d);
                 *cell = TC_MAX(*cell, bytes);
             }
         }

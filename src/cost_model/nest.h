@@ -137,7 +137,7 @@ void address_of(const nest *n, const store_site *s, const tc_expr *index, addres
 int access_add(nest *n, store_site *s, const tc_buffer *b, const address *at, bool is_read, bool is_write, level_set hoist);
 /* Fills the store's touched bytes and lines at every depth. */
 void access_measure(nest *n, store_site *s);
-double access_bytes(const nest *n, const store_site *s, const access *a, int depth);
+double access_bytes(const nest *n, const access *a, int depth);
 double access_lines(const nest *n, const store_site *s, const access *a, int depth);
 double access_stride(const access *a, int level); /* elements; 0: the level does not move it */
 /* Shares of iterations that pass `cond`, and of the outermost loop's tiles that are partial: 1 and 0 when it is no inequality. */
@@ -155,7 +155,7 @@ typedef struct row_facts {
 } row_facts;
 /* estimate.c */
 double estimate_compute(const nest *n, const store_site *s, const row_facts *r);
-double estimate_memory(const nest *n, const row_facts *r);
+double estimate_memory(const row_facts *r);
 double estimate_total(double compute, double memory, const row_facts *r);
 
 #endif

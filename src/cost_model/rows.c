@@ -268,14 +268,14 @@ static void put_loops(const nest *n, const store_site *s, const row_facts *r, fl
 }
 
 static void put_tile(const nest *n, const store_site *s, const row_facts *r, float *row) {
-    double moves[3] = {0, 0, 0}, regs = TC_MAX(n->m->vector_regs, 1), arith = r->body;
+    double moves[3] = {0, 0, 0}, regs = TC_MAX(n->m->vector_regs, 1);
     int vec = vector_level(n, s);
     for (int i = 0; i < s->naccess; i++) {
         const access *a = access_at(n, s, i);
         if (a->is_read && !(i == 0 && kept_in_registers(n, s)))
             moves[vector_move(a, vec)] += band_vectors(n, s, a, true);
     }
-    arith = s->arith_plain / TC_MAX(nest_trips(n, s, 0, s->band) * s->valid, 1e-9);
+    double arith = s->arith_plain / TC_MAX(nest_trips(n, s, 0, s->band) * s->valid, 1e-9);
     row[TC_COST_ACC_VECTORS] = (float)lg(r->accumulators);
     row[TC_COST_ACC_SHARE] = (float)(r->live / regs);
     row[TC_COST_ACC_SPILL] = (float)lg(r->live - regs);
@@ -308,13 +308,13 @@ static void put_caches(const nest *n, const store_site *s, const row_facts *r, f
 }
 
 /* Operations per byte of the sub-nests, from one iteration to the whole, interpolated at ten equal steps of log2(iterations). */
-static void put_curve(const nest *n, const store_site *s, const row_facts *r, float *col) {
+static void put_curve(const nest *n, const store_site *s, float *col) {
     enum { NPOINT = TC_COST_CURVE9 - TC_COST_CURVE0 + 1 };
-    double x[MAX_LEVELS + 1], y[MAX_LEVELS + 1], per_iteration = operations(s) / TC_MAX(r->iterations, 1e-9);
+    double x[MAX_LEVELS + 1], y[MAX_LEVELS + 1], per_iteration = operations(s) / nest_trips(n, s, 0, s->nlevel);
     for (int d = s->nlevel, i = 0; d >= 0; d--, i++) {
         double bytes = 0, trips = nest_trips(n, s, d, s->nlevel);
         for (int a = 0; a < s->naccess; a++)
-            bytes += access_bytes(n, s, access_at(n, s, a), d);
+            bytes += access_bytes(n, access_at(n, s, a), d);
         x[i] = log2(trips);
         y[i] = lg(per_iteration * trips / TC_MAX(bytes, 1));
     }
@@ -356,7 +356,6 @@ typedef struct group {
     bool is_read, is_write;
     level_set moved;
     double bytes, unique, lines, unique_lines, stride, vector_stride;
-    int distance; /* level of the loop that reuses, or of the deepest loop shared with another statement; see `reuse` */
     enum { REUSE_LOOP, REUSE_SERIAL, REUSE_NONE } reuse;
     double reuse_iterations, reuse_bytes, reuse_count;
 } group;
@@ -383,7 +382,7 @@ static void add_to_group(const nest *n, const store_site *s, const access *a, bo
     g->bytes += elements * width;
     g->lines += elements * TC_MIN(1, TC_MAX(step, width) / TC_MAX(n->m->line, 1));
     double size = (double)b->size * width;
-    g->unique = TC_MIN(g->unique + access_bytes(n, s, a, 0), size);
+    g->unique = TC_MIN(g->unique + access_bytes(n, a, 0), size);
     g->unique_lines = TC_MIN(g->unique_lines + access_lines(n, s, a, 0), ceil(size / TC_MAX(n->m->line, 1)) + 1);
 }
 
@@ -496,12 +495,12 @@ static double put_row(const nest *n, const store_site *s, float *row, double *id
     put_loops(n, s, &r, row);
     put_tile(n, s, &r, row);
     put_caches(n, s, &r, row);
-    put_curve(n, s, &r, &row[TC_COST_CURVE0]);
+    put_curve(n, s, &row[TC_COST_CURVE0]);
     put_alloc(n, s, &r, row);
     put_threads(n, s, &r, row);
     put_accesses(n, s, row);
     r.regions *= region_share(n, s);
-    double compute = estimate_compute(n, s, &r), memory = estimate_memory(n, &r), total = estimate_total(compute, memory, &r);
+    double compute = estimate_compute(n, s, &r), memory = estimate_memory(&r), total = estimate_total(compute, memory, &r);
     row[TC_COST_EST_COMPUTE] = (float)lg(compute);
     row[TC_COST_EST_MEMORY] = (float)lg(memory);
     row[TC_COST_EST_TOTAL] = (float)lg(total);

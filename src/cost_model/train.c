@@ -17,11 +17,11 @@
 enum {
     FEWEST_TO_HOLD_OUT = 16,
     FOLDS = 4,
-    FEW = 160,         /* up to here every program is held out once */
-    PATIENCE = 12,     /* rounds without a better held-out loss */
+    FEW = 320,         /* up to here every program is held out once */
+    PATIENCE = 10,     /* rounds without a better held-out loss */
     BLIND_ROUNDS = 25, /* with nothing held out */
     LEAST_ROUNDS = 4,
-    DEFAULT_ROUNDS = 160,
+    DEFAULT_ROUNDS = 150,
 };
 static const double HELD_OUT = 0.15;
 static const double LEAST_WEIGHT = 0.1;

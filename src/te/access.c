@@ -1,6 +1,6 @@
-/* Bounds of the values of tensors, and the check that every read stays inside its tensor. A read in an arm of a select only happens where
- * the condition chooses it, so the condition's comparisons narrow the index there. An index that depends on data (gather) is checked as
- * far as the data's range is known; the rest is the interpreter's job at run time. */
+/* Bounds of the values of tensors, and the check that every read stays inside its tensor. A read in an arm of a select only
+ * happens where the condition chooses it, so the condition's comparisons narrow the index there. An index that depends on data
+ * (gather) is checked as far as the data's range is known; the rest is the interpreter's job at run time. */
 #include "te/te_int.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 /* Range of the elements of computed tensors, inferred from their bodies once each; of one placeholder it may be given. */
 typedef struct value_ranges {
-    const tc_env *env;             /* extents of all axes */
-    tc_map known;                  /* tensor id -> index into ranges */
+    const tc_env *env; /* extents of all axes */
+    tc_map known;      /* tensor id -> index into ranges */
     TC_VEC(tc_ival) ranges;
     const tc_tensor *given;
     tc_ival given_range;
@@ -161,13 +161,14 @@ static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
     return true;
 }
 
-tc_status te_check_accesses(const tc_workload *w, tc_error *err) {
+tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
     access_check k = {err, TC_OK};
     scan s = {.visit = check_read, .user = &k};
     tc_env *env = axis_ranges(w);
     value_ranges v;
     value_ranges_open(&v, w, env);
-    scan_workload(&s, w, &v);
+    if (!scan_workload(&s, w, &v) && culprit)
+        *culprit = s.op;
     value_ranges_close(&v);
     tc_env_free(env);
     return k.status;
@@ -204,7 +205,8 @@ static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
 }
 
 /* With values of the input in [0, limit): is every index that depends on it in bounds? */
-static limit_check try_limit(const tc_workload *w, const tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
+static limit_check try_limit(const tc_workload *w, const tc_env *env, const tc_tensor *input, const tc_map *depends,
+                             int64_t limit) {
     limit_check k = {.input = input, .safe = true, .depends = depends};
     scan s = {.visit = check_limit, .user = &k};
     value_ranges v = {.env = env, .given = input, .given_range = {0, limit - 1}};

@@ -1,5 +1,6 @@
-/* Linear forms: a constant plus integer multiples of atoms, ordered by atom id. Coefficients wrap, as i64 arithmetic does, so turning
- * sums into forms and back is exact; only what divides or compares them (simplify.c) relies on the absence of overflow. */
+/* Linear forms: a constant plus integer multiples of atoms, ordered by atom id. Coefficients wrap, as i64 arithmetic does, so
+ * turning sums into forms and back is exact; only what divides or compares them (simplify.c) relies on the absence of overflow.
+ */
 #include "te/te_int.h"
 
 static int64_t wrap_mul(int64_t a, int64_t b) {
@@ -68,7 +69,7 @@ bool te_linear(tc_affine *a, const tc_expr *e, int64_t scale) {
 }
 
 int64_t te_affine_coef(const tc_affine *a, const tc_expr *atom) {
-    for (int i = 0; i < a->n; i++)
+    for (int i = 0; i < a->n && a->term[i].atom->id <= atom->id; i++)
         if (a->term[i].atom == atom)
             return a->term[i].coef;
     return 0;

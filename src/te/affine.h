@@ -1,5 +1,6 @@
 /* Index arithmetic: intervals, affine normal form, and simplification of i64 expressions under known variable ranges.
- * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...). */
+ * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...).
+ */
 #ifndef TC_TE_AFFINE_H
 #define TC_TE_AFFINE_H
 
@@ -17,15 +18,17 @@ void tc_env_clear(tc_env *e);
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range);
 tc_ival tc_env_get(const tc_env *e, const tc_var *v); /* unbounded when unknown */
 
-/* Adds what a condition known to hold says: affine comparisons, and conjunctions of them, narrow every query about the same linear
- * combination (the guard io * 6 + ii < 128 bounds (io * 6 + ii) * 768 + k). Other conditions add nothing. Undo with the mark taken before. */
+/* Adds what a condition known to hold says: affine comparisons, and conjunctions of them, narrow every query about the same
+ * linear combination (the guard io * 6 + ii < 128 bounds (io * 6 + ii) * 768 + k). Other conditions add nothing. Undo with the
+ * mark taken before. */
 size_t tc_env_mark(const tc_env *e);
 void tc_env_assume(tc_env *e, const tc_expr *cond);
 void tc_env_assume_not(tc_env *e, const tc_expr *cond); /* cond is known to be false */
 void tc_env_undo(tc_env *e, size_t mark);               /* forgets assumptions, not tc_env_set */
 
 /* Range of an integer or bool scalar expression; sound, exact for affine expressions of independent variables. Memory reads: the
- * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. i64 arithmetic is taken not to overflow. */
+ * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. i64 arithmetic is taken not to
+ * overflow. */
 tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env);
 /* Decides a boolean expression: 1 always true, 0 always false, -1 unknown. */
 int tc_te_decide(const tc_expr *cond, const tc_env *env);
@@ -46,9 +49,10 @@ typedef struct tc_affine {
 bool tc_te_affine(tc_ctx *c, const tc_expr *e, const tc_env *env, tc_affine *out);
 const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a);
 
-/* Simplifies integer and boolean parts of any expression (indices inside reads, conditions, select on a decided condition): affine
- * normal form, (64*x + r) / 64 -> x and (64*x + r) % 64 -> r for r in [0, 64), (x % 6) + 6 * (x / 6) -> x, comparisons decided by ranges,
- * common factors divided out of comparisons, min/max of ordered operands. Never changes a float value. env may be NULL. */
+/* Simplifies integer and boolean parts of any expression (indices inside reads, conditions, select on a decided condition):
+ * affine normal form, (64*x + r) / 64 -> x and (64*x + r) % 64 -> r for r in [0, 64), (x % 6) + 6 * (x / 6) -> x, comparisons
+ * decided by ranges, common factors divided out of comparisons, min/max of ordered operands. Never changes a float value. env may
+ * be NULL. */
 const tc_expr *tc_te_simplify(tc_ctx *c, const tc_expr *e, const tc_env *env);
 
 #endif

@@ -1,9 +1,10 @@
-/* Ranges by interval arithmetic over linear forms. Sums are collected first, so that x - x is 0 and independent variables give exact
- * bounds; known facts about a linear combination narrow every form that contains a multiple of it; min, max and select inside a sum
- * are bounded case by case. INT64_MIN and INT64_MAX stand for "unbounded" and absorb everything. */
+/* Ranges by interval arithmetic over linear forms. Sums are collected first, so that x - x is 0 and independent variables give
+ * exact bounds; known facts about a linear combination narrow every form that contains a multiple of it; min, max and select
+ * inside a sum are bounded case by case. INT64_MIN and INT64_MAX stand for "unbounded" and absorb everything. */
 #include "te/te_int.h"
 
 enum { MAX_EXPANSION = 3 }; /* nested case distinctions: 2^3 forms at most */
+enum { MAX_FACTS = 3 };     /* used on one form: an image has two padded dimensions, a volume three */
 enum { MAX_SCOPES = 6 };    /* nested selects whose arms are bounded under their condition: 2^6 visits of a shared node at most */
 
 /* ---- intervals ---- */
@@ -40,7 +41,8 @@ tc_ival te_ival_scale(tc_ival a, int64_t k) {
 }
 
 static tc_ival ival_mul(tc_ival a, tc_ival b) {
-    int64_t p[4] = {saturating_mul(a.lo, b.lo), saturating_mul(a.lo, b.hi), saturating_mul(a.hi, b.lo), saturating_mul(a.hi, b.hi)};
+    int64_t p[4] = {saturating_mul(a.lo, b.lo), saturating_mul(a.lo, b.hi), saturating_mul(a.hi, b.lo),
+                    saturating_mul(a.hi, b.hi)};
     tc_ival r = {p[0], p[0]};
     for (int i = 1; i < 4; i++)
         r = te_join(r, (tc_ival){p[i], p[i]});
@@ -162,18 +164,20 @@ static const te_fact *next_fact(fact_cursor *k, const te_ranges *r) {
     return k->i < te_env_facts(r->env, &facts) ? &facts[k->i++] : NULL;
 }
 
-/* Each fact may be used once, in order; on disjoint combinations (rows and columns of an image) several apply. */
-static tc_ival range_with_facts(te_ranges *r, const tc_affine *a, fact_cursor at) {
+/* Each fact may be used once, in order; on disjoint combinations (rows and columns of an image) several apply, but no more than
+ * MAX_FACTS, so that the cost stays polynomial. */
+static tc_ival range_with_facts(te_ranges *r, const tc_affine *a, fact_cursor at, int used) {
     tc_ival best = sum_of_ranges(r, a);
     const te_fact *f;
-    while ((f = next_fact(&at, r)) != NULL) {
-        int64_t k = multiple_of(a, f);
+    while (used < MAX_FACTS && (f = next_fact(&at, r)) != NULL) {
+        bool known = f->n == 1 && f->term[0].atom->op == TC_OP_VAR; /* range_leaf has it */
+        int64_t k = known ? 0 : multiple_of(a, f);
         if (!k)
             continue;
         tc_affine rest = *a;
         for (int i = 0; i < f->n; i++)
             te_affine_term(&rest, f->term[i].atom, -k * f->term[i].coef);
-        best = te_meet(best, te_ival_add(te_ival_scale(f->range, k), range_with_facts(r, &rest, at)));
+        best = te_meet(best, te_ival_add(te_ival_scale(f->range, k), range_with_facts(r, &rest, at, used + 1)));
     }
     return best;
 }
@@ -228,7 +232,7 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
     tc_ival extra = {0, 0};
     while (a.n > 1 && take_remainder(r, &a, &extra))
         continue;
-    tc_ival v = range_with_facts(r, &a, (fact_cursor){.scope = r});
+    tc_ival v = range_with_facts(r, &a, (fact_cursor){.scope = r}, 0);
     for (int i = 0; i < a.n && a.n > 1 && r->expanding < MAX_EXPANSION; i++)
         if (a.term[i].atom->op == TC_OP_MIN || a.term[i].atom->op == TC_OP_MAX) {
             r->expanding++;
@@ -412,7 +416,7 @@ tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env) {
 /* ---- decisions ---- */
 
 static int decide_order(tc_op op, tc_ival difference) {
-    bool below = difference.hi < 0, above = difference.lo > 0, at_most = difference.hi <= 0, at_least = difference.lo >= 0;
+    bool below = difference.hi<0, above = difference.lo> 0, at_most = difference.hi <= 0, at_least = difference.lo >= 0;
     switch ((int)op) {
     case TC_OP_LT:
         return below ? 1 : at_least ? 0 : -1;
@@ -494,7 +498,8 @@ int te_decide(te_ranges *r, const tc_expr *e) {
         return -1;
     case TC_OP_MIN:
     case TC_OP_MAX: {
-        tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]), v = e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
+        tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]),
+                v = e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
         return te_point(v) ? (int)v.lo : -1;
     }
     default:

@@ -1,5 +1,5 @@
-/* The canonical form of a workload, and the hash that keys its records. Only names change: order and structure are canonical already
- * (workload.c, expr.c). */
+/* The canonical form of a workload, and the hash that keys its records. Only names change: order and structure are canonical
+ * already (workload.c, expr.c). */
 #include "te/te_int.h"
 
 #include "support/map.h"

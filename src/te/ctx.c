@@ -1,5 +1,6 @@
-/* Contexts: an arena, an id counter and the table of interned expressions. A child looks into its parents' tables, which are frozen
- * while it lives, before its own; so a node that the parent has is never made twice and pointer equality holds across both. */
+/* Contexts: an arena, an id counter and the table of interned expressions. A child looks into its parents' tables, which are
+ * frozen while it lives, before its own; so a node that the parent has is never made twice and pointer equality holds across
+ * both. */
 #include "te/te_int.h"
 
 #include <stdlib.h>

@@ -43,8 +43,8 @@ uint16_t tc_f32_to_f16(float f);
 float tc_bf16_to_f32(uint16_t h);
 uint16_t tc_f32_to_bf16(float f);
 
-/* Reads / writes element `i` of a typed array. Integers go through int64 (U64 wraps), floats through double; writing rounds to the
- * type (integers wrap modulo 2^bits, floats round to nearest even; float to integer is not done here). */
+/* Reads / writes element `i` of a typed array. Integers go through int64 (U64 wraps), floats through double; writing rounds to
+ * the type (integers wrap modulo 2^bits, floats round to nearest even; float to integer is not done here). */
 double tc_load_f(tc_dtype t, const void *base, int64_t i);
 int64_t tc_load_i(tc_dtype t, const void *base, int64_t i);
 void tc_store_f(tc_dtype t, void *base, int64_t i, double v);

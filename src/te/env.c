@@ -1,4 +1,5 @@
-/* What is known about variables: a range each, and facts, ranges of linear combinations, pushed by conditions and undone in order. */
+/* What is known about variables: a range each, and facts, ranges of linear combinations, pushed by conditions and undone in
+ * order. */
 #include "te/te_int.h"
 
 #include <stdlib.h>
@@ -6,12 +7,23 @@
 typedef struct binding {
     uint32_t key; /* variable id + 1; 0 is free */
     tc_ival range;
+    tc_ival assumed; /* narrowed by conditions; TE_ALL without */
 } binding;
 
+/* How to take an assumption back. */
+typedef struct undo {
+    enum { UNDO_VAR, UNDO_FACT, UNDO_PUSH } kind;
+    uint32_t which; /* variable id, or index of the fact */
+    tc_ival before;
+} undo;
+
+/* Facts are about different combinations of two and more variables (or of other atoms); what is known of one variable is in its
+ * binding. So a nest of guards that repeat each other costs nothing. */
 struct tc_env {
     binding *slots;
     uint32_t nslots, len;
     TC_VEC(te_fact) facts;
+    TC_VEC(undo) log;
 };
 
 enum { FIRST_SLOTS = 64 };
@@ -28,6 +40,7 @@ void tc_env_free(tc_env *e) {
         return;
     free(e->slots);
     tc_vec_free(&e->facts);
+    tc_vec_free(&e->log);
     free(e);
 }
 
@@ -35,6 +48,7 @@ void tc_env_clear(tc_env *e) {
     memset(e->slots, 0, e->nslots * sizeof *e->slots);
     e->len = 0;
     e->facts.len = 0;
+    e->log.len = 0;
 }
 
 static binding *find(const tc_env *e, uint32_t id) {
@@ -55,23 +69,23 @@ static void grow(tc_env *e) {
     free(old);
 }
 
-void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
-    binding *b = find(e, v->id);
-    bool fresh = !b->key;
-    *b = (binding){v->id + 1, range};
-    if (fresh && 2 * ++e->len > e->nslots)
+static binding *bind(tc_env *e, uint32_t id) {
+    binding *b = find(e, id);
+    if (b->key)
+        return b;
+    *b = (binding){id + 1, TE_ALL, TE_ALL};
+    if (2 * ++e->len > e->nslots)
         grow(e);
+    return find(e, id);
+}
+
+void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
+    bind(e, v->id)->range = range;
 }
 
 tc_ival tc_env_get(const tc_env *e, const tc_var *v) {
     const binding *b = find(e, v->id);
-    tc_ival range = b->key ? b->range : TE_ALL;
-    for (size_t i = 0; i < e->facts.len; i++) {
-        const te_fact *f = &e->facts.data[i];
-        if (f->n == 1 && f->term[0].atom->op == TC_OP_VAR && f->term[0].atom->u.var == v)
-            range = te_meet(range, f->range);
-    }
-    return range;
+    return b->key ? te_meet(b->range, b->assumed) : TE_ALL;
 }
 
 int te_env_facts(const tc_env *e, const te_fact **facts) {
@@ -162,15 +176,37 @@ int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap) {
     return comparison_fact(cond, negated, out);
 }
 
+static bool same_combination(const te_fact *a, const te_fact *b) {
+    return a->n == b->n && memcmp(a->term, b->term, (size_t)a->n * sizeof a->term[0]) == 0;
+}
+
+static void note(tc_env *e, const te_fact *f) {
+    if (f->n == 1 && f->term[0].atom->op == TC_OP_VAR) {
+        uint32_t id = f->term[0].atom->u.var->id;
+        binding *b = bind(e, id);
+        tc_push(&e->log, ((undo){UNDO_VAR, id, b->assumed}));
+        b->assumed = te_meet(b->assumed, f->range);
+        return;
+    }
+    for (size_t i = 0; i < e->facts.len; i++)
+        if (same_combination(&e->facts.data[i], f)) {
+            tc_push(&e->log, ((undo){UNDO_FACT, (uint32_t)i, e->facts.data[i].range}));
+            e->facts.data[i].range = te_meet(e->facts.data[i].range, f->range);
+            return;
+        }
+    tc_push(&e->log, ((undo){.kind = UNDO_PUSH}));
+    tc_push(&e->facts, *f);
+}
+
 static void assume(tc_env *e, const tc_expr *cond, bool negated) {
     te_fact facts[TE_COND_FACTS];
     int n = te_facts_of(cond, negated, facts, TE_COND_FACTS);
     for (int i = 0; i < n; i++)
-        tc_push(&e->facts, facts[i]);
+        note(e, &facts[i]);
 }
 
 size_t tc_env_mark(const tc_env *e) {
-    return e->facts.len;
+    return e->log.len;
 }
 
 void tc_env_assume(tc_env *e, const tc_expr *cond) {
@@ -182,6 +218,18 @@ void tc_env_assume_not(tc_env *e, const tc_expr *cond) {
 }
 
 void tc_env_undo(tc_env *e, size_t mark) {
-    assert(mark <= e->facts.len);
-    e->facts.len = mark;
+    assert(mark <= e->log.len);
+    while (e->log.len > mark) {
+        undo u = e->log.data[--e->log.len];
+        switch (u.kind) {
+        case UNDO_VAR:
+            find(e, u.which)->assumed = u.before;
+            break;
+        case UNDO_FACT:
+            e->facts.data[u.which].range = u.before;
+            break;
+        case UNDO_PUSH:
+            e->facts.len--;
+        }
+    }
 }

@@ -1,8 +1,8 @@
 /* Expressions: immutable, interned nodes; within one context (and its parents) pointer equality is structural equality.
  *
  * Semantics, for the interpreters and the code generator alike. Integers wrap modulo 2^bits; division and modulo round towards
- * minus infinity; division by zero is not allowed to be executed. Floats: every operation rounds to its dtype (f16 and bf16 by way of
- * f32). A lowering may contract a*b+c into FMA and re-associate a *reduction*, nothing else. Index variables are i64.
+ * minus infinity; division by zero is not allowed to be executed. Floats: every operation rounds to its dtype (f16 and bf16 by
+ * way of f32). A lowering may contract a*b+c into FMA and re-associate a *reduction*, nothing else. Index variables are i64.
  * Vectors (lanes > 1) appear in TIR only; the operands of an operation all have its lane count. Comparisons have dtype bool. */
 #ifndef TC_TE_EXPR_H
 #define TC_TE_EXPR_H
@@ -22,7 +22,17 @@ typedef enum tc_op {
     TC_NOPS
 } tc_op;
 
-enum tc_op_trait { TC_LEAF = 1, TC_COMMUTES = 2, TC_ASSOCIATES = 4, TC_IDEMPOTENT = 8, TC_COMPARE = 16, TC_LOGIC = 32, TC_MATH = 64, TC_MEMORY = 128, TC_VECTOR = 256 };
+enum tc_op_trait {
+    TC_LEAF = 1,
+    TC_COMMUTES = 2,
+    TC_ASSOCIATES = 4,
+    TC_IDEMPOTENT = 8,
+    TC_COMPARE = 16,
+    TC_LOGIC = 32,
+    TC_MATH = 64,
+    TC_MEMORY = 128,
+    TC_VECTOR = 256
+};
 
 const char *tc_op_text(tc_op op);
 int tc_op_arity(tc_op op);
@@ -54,8 +64,8 @@ struct tc_expr {
     const tc_expr *args[];
 };
 
-/* Owns variables, expressions, tensors, workloads and everything built on them. Not thread-safe; a frozen parent may have one child
- * per thread. A child sees (and shares) its parents' nodes; resetting it forgets only its own. */
+/* Owns variables, expressions, tensors, workloads and everything built on them. Not thread-safe; a frozen parent may have one
+ * child per thread. A child sees (and shares) its parents' nodes; resetting it forgets only its own. */
 typedef struct tc_ctx tc_ctx;
 
 tc_ctx *tc_ctx_new(void);
@@ -93,8 +103,7 @@ const tc_expr *tc_with_args(tc_ctx *c, const tc_expr *e, const tc_expr *const *a
 #define tc_div(c, a, b) tc_bin((c), TC_OP_DIV, (a), (b))
 #define tc_mod(c, a, b) tc_bin((c), TC_OP_MOD, (a), (b))
 
-static inline bool tc_is_int(const tc_expr *e, int64_t v)
-{
+static inline bool tc_is_int(const tc_expr *e, int64_t v) {
     return e->op == TC_OP_INT && e->u.i == v;
 }
 
@@ -110,8 +119,8 @@ bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
 
 /* Infix text with minimal parentheses; variables by name, tensors T[i, j], loads B[i]. */
 void tc_expr_print(tc_strbuf *b, const tc_expr *e);
-/* The same with names of the caller's choice: `namer` gets a VAR, READ or LOAD node and returns the name to print for its variable, tensor
- * or buffer. (A tc_buffer's first member is its name: that is all this folder knows about it.) */
+/* The same with names of the caller's choice: `namer` gets a VAR, READ or LOAD node and returns the name to print for its
+ * variable, tensor or buffer. (A tc_buffer's first member is its name: that is all this folder knows about it.) */
 typedef const char *tc_expr_namer(void *user, const tc_expr *e);
 void tc_expr_print_named(tc_strbuf *b, const tc_expr *e, tc_expr_namer *namer, void *user);
 

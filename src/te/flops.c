@@ -1,5 +1,5 @@
-/* Operations of a workload as the field counts them: a multiply-add is 2, each arithmetic operation, min, max, math call and choice by
- * data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. */
+/* Operations of a workload as the field counts them: a multiply-add is 2, each arithmetic operation, min, max, math call and
+ * choice by data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. */
 #include "te/te_int.h"
 
 typedef struct counter {

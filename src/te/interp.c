@@ -1,6 +1,6 @@
-/* The reference interpreter: what a workload means. A dull evaluation of every compute at every element it is asked for, in blocks of
- * lanes (interp_int.h). Two ways in: all elements, producers first; or some points of one output, where an element of an intermediate
- * tensor is computed when it is first read, and kept.
+/* The reference interpreter: what a workload means. A dull evaluation of every compute at every element it is asked for, in
+ * blocks of lanes (interp_int.h). Two ways in: all elements, producers first; or some points of one output, where an element of
+ * an intermediate tensor is computed when it is first read, and kept.
  *
  * Sums and products of floats accumulate in double and are rounded once. */
 #include "te/interp_int.h"
@@ -23,8 +23,8 @@ typedef struct machine {
     const tc_workload *w;
     program *programs;
     storage *tensors;
-    tc_map index;      /* tensor id -> index into tensors */
-    uint8_t **known;   /* per compute, a byte per element: computed or about to be; NULL: everything is computed in order */
+    tc_map index;    /* tensor id -> index into tensors */
+    uint8_t **known; /* per compute, a byte per element: computed or about to be; NULL: everything is computed in order */
     double cost, max_cost;
     int chain;
     tc_error *err;
@@ -43,8 +43,8 @@ static tc_status fail_index(machine *m, const program *p, const insn *k, int lan
     const tc_tensor *t = k->read->u.tensor;
     while (d < t->ndim - 1 && (uint64_t)p->reg[k->idx[d]][lane].i < (uint64_t)t->shape[d])
         d++;
-    tc_status s = tc_fail(m->err, TC_BAD_INPUT, "compute %s: index %d of %s is %lld, outside of [0, %lld)", p->op->name, d, tc_sb_str(&text),
-                          (long long)p->reg[k->idx[d]][lane].i, (long long)t->shape[d]);
+    tc_status s = tc_fail(m->err, TC_BAD_INPUT, "compute %s: index %d of %s is %lld, outside of [0, %lld)", p->op->name, d,
+                          tc_sb_str(&text), (long long)p->reg[k->idx[d]][lane].i, (long long)t->shape[d]);
     tc_strbuf_free(&text);
     return s;
 }
@@ -113,11 +113,13 @@ static tc_status run_code(machine *m, const program *p, int from, int to, int n)
         if (k->op == TC_OP_READ)
             TC_TRY(run_read(m, p, k, n));
         else if (!te_insn_run(k, p->reg, n))
-            return tc_fail(m->err, TC_BAD_INPUT, "compute %s: integer division by zero or a shift by more than the width", p->op->name);
+            return tc_fail(m->err, TC_BAD_INPUT, "compute %s: integer division by zero or a shift by more than the width",
+                           p->op->name);
     }
     m->cost += (double)(to - from) * n;
     if (m->max_cost > 0 && m->cost > m->max_cost)
-        return tc_fail(m->err, TC_ENV, "compute %s: evaluating the points takes more than %.3g operations", p->op->name, m->max_cost);
+        return tc_fail(m->err, TC_ENV, "compute %s: evaluating the points takes more than %.3g operations", p->op->name,
+                       m->max_cost);
     return TC_OK;
 }
 
@@ -145,7 +147,8 @@ static void start(const tc_compute *op, cell *acc0, cell *acc1, int n) {
 
 /* acc[0] (+)= x, one element. */
 static void reduce_one(const tc_compute *op, cell *a0, cell *a1, cell x0, cell x1) {
-    static const tc_op OPS[TC_NREDUCERS] = {[TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
+    static const tc_op OPS[TC_NREDUCERS] = {
+        [TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
     tc_dtype t = op->out[0]->dtype;
     bool is_float = tc_dtype_is_float(t);
     if (op->reducer != TC_RED_ARGMAX && op->reducer != TC_RED_ARGMIN) {
@@ -307,7 +310,8 @@ static tc_status own(machine *m, storage *s) {
     int64_t bytes = tc_tensor_size(s->tensor) * tc_dtype_bytes(s->tensor->dtype);
     s->data = calloc((size_t)bytes, 1);
     s->owned = true;
-    return s->data ? TC_OK : tc_fail(m->err, TC_ENV, "tensor %s: no memory for its %lld bytes", s->tensor->name, (long long)bytes);
+    return s->data ? TC_OK
+                   : tc_fail(m->err, TC_ENV, "tensor %s: no memory for its %lld bytes", s->tensor->name, (long long)bytes);
 }
 
 static tc_status open_machine(machine *m, const tc_workload *w, const void *const *in, void *const *out, tc_error *err) {
@@ -365,7 +369,8 @@ static tc_status point_offset(const tc_tensor *t, const int64_t *coord, int64_t 
     *out = 0;
     for (int d = 0; d < t->ndim; d++) {
         if (coord[d] < 0 || coord[d] >= t->shape[d])
-            return tc_fail(err, TC_BAD_INPUT, "coordinate %lld of dimension %d is outside of %s", (long long)coord[d], d, t->name);
+            return tc_fail(err, TC_BAD_INPUT, "coordinate %lld of dimension %d is outside of %s", (long long)coord[d], d,
+                           t->name);
         *out = *out * t->shape[d] + coord[d];
     }
     return TC_OK;
@@ -385,8 +390,8 @@ static tc_status eval_points(machine *m, const tc_tensor *t, size_t n, const int
     return TC_OK;
 }
 
-tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords, double *results,
-                              double max_cost, double *cost, tc_error *err) {
+tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords,
+                              double *results, double max_cost, double *cost, tc_error *err) {
     machine m;
     tc_status s = open_machine(&m, w, in, NULL, err);
     m.max_cost = max_cost;

@@ -1,5 +1,6 @@
-/* Expression -> program. A node is compiled once per mask, a mask being the conditions of the selects around it; a node that was compiled
- * under fewer conditions serves under more. Masks only matter to what can fail, so arms without memory or division get none. */
+/* Expression -> program. A node is compiled once per mask, a mask being the conditions of the selects around it; a node that was
+ * compiled under fewer conditions serves under more. Masks only matter to what can fail, so arms without memory or division get
+ * none. */
 #include "te/interp_int.h"
 
 #include <stdlib.h>
@@ -60,8 +61,8 @@ static int find(const compiler *k, int m, uint32_t id) {
 
 /* Whether evaluating e where it is not wanted could fail. */
 static bool may_fail(const tc_expr *e) {
-    bool integer_division = !tc_dtype_is_float(e->dtype) && (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD ||
-                                                             e->op == TC_OP_SHL || e->op == TC_OP_SHR);
+    bool integer_division = !tc_dtype_is_float(e->dtype) && (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV ||
+                                                             e->op == TC_OP_TMOD || e->op == TC_OP_SHL || e->op == TC_OP_SHR);
     return e->op == TC_OP_READ || (integer_division && e->args[1]->op != TC_OP_INT);
 }
 

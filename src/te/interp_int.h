@@ -1,6 +1,6 @@
-/* The reference interpreter's program: three-address code over registers of LANES values, one program per compute. Lanes are output
- * elements or points of the reduction; every instruction runs over all of them before the next one starts, so the cost of dispatch is
- * shared. Instructions that do not depend on reduction axes come first and run once per block of outputs. */
+/* The reference interpreter's program: three-address code over registers of LANES values, one program per compute. Lanes are
+ * output elements or points of the reduction; every instruction runs over all of them before the next one starts, so the cost of
+ * dispatch is shared. Instructions that do not depend on reduction axes come first and run once per block of outputs. */
 #ifndef TC_TE_INTERP_INT_H
 #define TC_TE_INTERP_INT_H
 
@@ -20,7 +20,7 @@ typedef struct insn {
     tc_dtype dtype; /* of the result; of a comparison: of the operands */
     tc_dtype from;  /* CAST: of the operand */
     int dst, a, b, c;
-    int mask;       /* register of the lanes in which it really happens, -1: all. Only for what may fail: READ, DIV, ... */
+    int mask; /* register of the lanes in which it really happens, -1: all. Only for what may fail: READ, DIV, ... */
     const tc_expr *read;
     int idx[TC_MAX_DIMS]; /* READ: registers of the indices */
 } insn;

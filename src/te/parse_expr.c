@@ -1,5 +1,6 @@
-/* Expression parser by precedence climbing; the grammar is in text.h, the inverse is print.c. Literals stay untyped until an operand
- * beside them, a cast or the context gives them a dtype. Recursion is bounded by the text's nesting and by the depth of the result. */
+/* Expression parser by precedence climbing; the grammar is in text.h, the inverse is print.c. Literals stay untyped until an
+ * operand beside them, a cast or the context gives them a dtype. Recursion is bounded by the text's nesting and by the depth of
+ * the result. */
 #include "te/te_int.h"
 
 #include <math.h>
@@ -37,7 +38,8 @@ static place here(const parser *p) {
 }
 
 /* Where an error belongs that shows only later. */
-#define FAIL_AT(p, where, ...) ((p)->lex->tok.line = (where).line, (p)->lex->tok.col = (where).col, tc_lex_fail((p)->lex, (p)->err, __VA_ARGS__))
+#define FAIL_AT(p, where, ...)                                                                                                   \
+    ((p)->lex->tok.line = (where).line, (p)->lex->tok.col = (where).col, tc_lex_fail((p)->lex, (p)->err, __VA_ARGS__))
 
 static tc_status skip_newlines(parser *p) {
     while (p->lex->tok.kind == TC_TOK_NEWLINE)
@@ -102,7 +104,8 @@ static tc_status settle(parser *p, operand *x, tc_dtype t, int lanes) {
     if (tc_dtype_is_float(t)) {
         e = tc_float(p->c, t, literal_value(x));
     } else if (x->real) {
-        return FAIL_AT(p, x->at, "a literal with a fraction stands where %s is needed; cast the operand beside it, e.g. f32(x)", tc_dtype_name(t));
+        return FAIL_AT(p, x->at, "a literal with a fraction stands where %s is needed; cast the operand beside it, e.g. f32(x)",
+                       tc_dtype_name(t));
     } else {
         bool fits = t == TC_U64 || (x->i >= tc_int_min(t) && x->i <= tc_int_max(t));
         if (!fits)
@@ -124,7 +127,11 @@ static tc_status unify(parser *p, operand *x, int n) {
         real |= !x[i].e && x[i].real;
     }
     for (int i = 0; i < n; i++)
-        TC_TRY(settle(p, &x[i], typed_one ? (tc_dtype)typed_one->dtype : real ? TC_F32 : TC_I64, typed_one ? typed_one->lanes : 1));
+        TC_TRY(settle(p, &x[i],
+                      typed_one ? (tc_dtype)typed_one->dtype
+                      : real    ? TC_F32
+                                : TC_I64,
+                      typed_one ? typed_one->lanes : 1));
     return TC_OK;
 }
 
@@ -187,8 +194,8 @@ static tc_status fold_literals(parser *p, tc_op op, const operand *x, const oper
     if (!tc_eval_i(op, TC_I64, x->i, y->i, &v))
         return FAIL_AT(p, at, "integer division by zero");
     if (op == TC_OP_DIV && x->i % y->i)
-        return FAIL_AT(p, at, "%lld / %lld of integers rounds down; write %lld.0 / %lld.0 if the fraction is meant", (long long)x->i,
-                       (long long)y->i, (long long)x->i, (long long)y->i);
+        return FAIL_AT(p, at, "%lld / %lld of integers rounds down; write %lld.0 / %lld.0 if the fraction is meant",
+                       (long long)x->i, (long long)y->i, (long long)x->i, (long long)y->i);
     *out = literal_int(v, x->at);
     return TC_OK;
 }
@@ -483,8 +490,9 @@ static tc_status parse_primary(parser *p, operand *out) {
     if (t->kind == TC_TOK_IDENT)
         return parse_name(p, out);
     if (!tc_lex_is(p->lex, "("))
-        return t->kind == TC_TOK_EOF || t->kind == TC_TOK_NEWLINE ? tc_lex_fail(p->lex, p->err, "the expression ends too early")
-                                                                 : tc_lex_fail(p->lex, p->err, "expected an expression, found '%s'", t->text);
+        return t->kind == TC_TOK_EOF || t->kind == TC_TOK_NEWLINE
+                   ? tc_lex_fail(p->lex, p->err, "the expression ends too early")
+                   : tc_lex_fail(p->lex, p->err, "expected an expression, found '%s'", t->text);
     TC_TRY(open_bracket(p, "("));
     TC_TRY(parse(p, 0, out));
     return close_bracket(p, ")");
@@ -493,7 +501,7 @@ static tc_status parse_primary(parser *p, operand *out) {
 static tc_status parse_unary(parser *p, operand *out) {
     place at = here(p);
     bool minus = tc_lex_is(p->lex, "-"), not = tc_lex_is(p->lex, "!");
-    if (!minus && !not)
+    if (!minus && !not )
         return parse_primary(p, out);
     operand x;
     if (++p->nesting > MAX_NESTING)

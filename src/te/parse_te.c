@@ -5,6 +5,12 @@
 
 #include "support/map.h"
 
+/* Where a compute was defined, for what is only found out when the workload is whole. */
+typedef struct definition {
+    const tc_compute *op;
+    int line, col;
+} definition;
+
 typedef struct te_parser {
     tc_ctx *c;
     tc_lex lex;
@@ -12,6 +18,7 @@ typedef struct te_parser {
     const char *file;
     tc_map tensors; /* name -> tc_tensor */
     TC_VEC(const tc_tensor *) in, out;
+    TC_VEC(definition) computes;
     /* the compute being parsed */
     int naxis, nraxis;
     tc_axis axes[TC_MAX_DIMS], raxes[TC_MAX_DIMS];
@@ -43,8 +50,8 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
     }
     const tc_tensor *t = (const tc_tensor *)*known;
     if (nidx != t->ndim) {
-        p->why = tc_arena_printf(tc_ctx_arena(p->c), "%s has %d dimension%s, but %d %s given", name, t->ndim, t->ndim == 1 ? "" : "s", nidx,
-                                 nidx == 1 ? "index is" : "indices are");
+        p->why = tc_arena_printf(tc_ctx_arena(p->c), "%s has %d dimension%s, but %d %s given", name, t->ndim,
+                                 t->ndim == 1 ? "" : "s", nidx, nidx == 1 ? "index is" : "indices are");
         return NULL;
     }
     return tc_read(p->c, t, nidx, idx);
@@ -102,7 +109,8 @@ static tc_status parse_tensor(te_parser *p) {
     tc_lex type_at = p->lex;
     TC_TRY(tc_lex_ident(&p->lex, &type, "a dtype such as f32", p->err));
     if (!tc_dtype_parse(type, &t))
-        return tc_lex_fail(&type_at, p->err, "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64", type);
+        return tc_lex_fail(&type_at, p->err,
+                           "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64", type);
     TC_TRY(tc_lex_accept(&p->lex, "const", &is_const, p->err));
     const tc_tensor *x = tc_te_placeholder(p->c, name, t, ndim, shape, is_const);
     tc_push(&p->in, x);
@@ -156,7 +164,8 @@ static tc_status parse_reducer(te_parser *p, tc_reducer *r) {
     if (*r == TC_RED_NONE)
         return TC_OK;
     if (*r == TC_NREDUCERS)
-        return tc_lex_fail(&p->lex, p->err, "unknown reducer '%s'; known are sum, prod, max, min, argmax, argmin", p->lex.tok.text);
+        return tc_lex_fail(&p->lex, p->err, "unknown reducer '%s'; known are sum, prod, max, min, argmax, argmin",
+                           p->lex.tok.text);
     TC_TRY(tc_lex_next(&p->lex, p->err));
     TC_TRY(tc_lex_next(&p->lex, p->err));
     return parse_axes(p, ")", p->raxes, &p->nraxis);
@@ -211,11 +220,13 @@ static tc_status parse_compute(te_parser *p) {
     TC_TRY(parse_reducer(p, &r));
     int want = r == TC_RED_ARGMAX || r == TC_RED_ARGMIN ? 2 : 1;
     if (nout != want)
-        return tc_lex_fail(&at, p->err, "%s has %d output%s, but %d %s named", r == TC_RED_NONE ? "a compute" : tc_reducer_name(r), want,
-                           want == 1 ? "" : "s (value and index)", nout, nout == 1 ? "is" : "are");
+        return tc_lex_fail(&at, p->err, "%s has %d output%s, but %d %s named",
+                           r == TC_RED_NONE ? "a compute" : tc_reducer_name(r), want, want == 1 ? "" : "s (value and index)",
+                           nout, nout == 1 ? "is" : "are");
     TC_TRY(parse_body(p, nout, body));
     TC_TRY(check_body(p, r, body, &body_at));
     const tc_compute *op = tc_te_compute(p->c, names[0], p->naxis, p->axes, r, p->nraxis, p->raxes, nout, body);
+    tc_push(&p->computes, ((definition){op, at.tok.line, at.tok.col}));
     for (int o = 0; o < nout; o++) {
         te_name_output(op, o, names[o]);
         TC_TRY(define(p, names[o], op->out[o], &at));
@@ -253,7 +264,8 @@ static tc_status parse_statement(te_parser *p) {
         if (took)
             return STATEMENTS[i].parse(p);
     }
-    return tc_lex_fail(&p->lex, p->err, "expected a line that starts with tensor, compute or output, found '%s'", p->lex.tok.text);
+    return tc_lex_fail(&p->lex, p->err, "expected a line that starts with tensor, compute or output, found '%s'",
+                       p->lex.tok.text);
 }
 
 static tc_status parse_file(te_parser *p, const char *text) {
@@ -272,19 +284,30 @@ static tc_status parse_file(te_parser *p, const char *text) {
     return TC_OK;
 }
 
+static tc_status make_workload(te_parser *p, tc_workload **w) {
+    const tc_compute *culprit = NULL;
+    tc_status s = te_workload(p->c, (int)p->in.len, p->in.data, (int)p->out.len, p->out.data, w, &culprit, p->err);
+    for (size_t i = 0; i < p->computes.len && s != TC_OK; i++)
+        if (p->computes.data[i].op == culprit) {
+            tc_error_prefix(p->err, "%s:%d:%d: ", p->file, p->computes.data[i].line, p->computes.data[i].col);
+            return s;
+        }
+    if (s != TC_OK)
+        tc_error_prefix(p->err, "%s: ", p->file);
+    return s;
+}
+
 tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_workload **out, tc_error *err) {
     te_parser p = {.c = c, .file = file, .err = err};
     tc_workload *w = NULL;
     tc_status s = parse_file(&p, text);
-    if (s == TC_OK) {
-        s = tc_te_workload(c, (int)p.in.len, p.in.data, (int)p.out.len, p.out.data, &w, err);
-        if (s != TC_OK)
-            tc_error_prefix(err, "%s: ", file);
-    }
+    if (s == TC_OK)
+        s = make_workload(&p, &w);
     if (s == TC_OK)
         *out = w;
     tc_map_free(&p.tensors);
     tc_vec_free(&p.in);
     tc_vec_free(&p.out);
+    tc_vec_free(&p.computes);
     return s;
 }

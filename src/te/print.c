@@ -1,5 +1,6 @@
-/* Infix text of expressions, with the fewest parentheses that parse back to the same tree. The inverse is parse_expr.c; its grammar is
- * in text.h. Literals stand bare where the operand beside them (or the default) gives their dtype, else as `f16(0.5)`. */
+/* Infix text of expressions, with the fewest parentheses that parse back to the same tree. The inverse is parse_expr.c; its
+ * grammar is in text.h. Literals stand bare where the operand beside them (or the default) gives their dtype, else as `f16(0.5)`.
+ */
 #include "te/te_int.h"
 
 #include <math.h>
@@ -85,8 +86,8 @@ static tc_dtype default_dtype(const tc_expr *imm) {
 
 static void print(printer *p, const tc_expr *e, int min_prec);
 
-/* An operand of an operation whose operands e->args[from..n) share one dtype. A literal may stand bare if another of them is typed, or if it is
- * the first and of the default dtype (the others then follow it). */
+/* An operand of an operation whose operands e->args[from..n) share one dtype. A literal may stand bare if another of them is
+ * typed, or if it is the first and of the default dtype (the others then follow it). */
 static void print_operand(printer *p, const tc_expr *e, int i, int from, int min_prec) {
     const tc_expr *x = e->args[i];
     if (!is_imm(x)) {

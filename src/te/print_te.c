@@ -1,5 +1,5 @@
-/* The text form of a workload: inputs, computes in order, outputs. Names that cannot stand in the text (of a model: "/layer.0/MatMul:0"),
- * or that would be ambiguous, are replaced by similar ones. */
+/* The text form of a workload: inputs, computes in order, outputs. Names that cannot stand in the text (of a model:
+ * "/layer.0/MatMul:0"), or that would be ambiguous, are replaced by similar ones. */
 #include "te/te_int.h"
 #include "te/text.h"
 

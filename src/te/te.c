@@ -64,7 +64,8 @@ const tc_expr *tc_reducer_identity(tc_ctx *c, tc_reducer r, int o, tc_dtype t) {
 }
 
 void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const tc_expr *const *b, const tc_expr **dst) {
-    static const tc_op OPS[TC_NREDUCERS] = {[TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
+    static const tc_op OPS[TC_NREDUCERS] = {
+        [TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
     assert(r != TC_RED_NONE);
     if (!is_arg(r)) {
         dst[0] = tc_bin(c, OPS[r], a[0], b[0]);
@@ -80,8 +81,8 @@ void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const 
 
 /* ---- computes ---- */
 
-const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis, const tc_axis *raxes,
-                                int nout, const tc_expr *const *body) {
+const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis,
+                                const tc_axis *raxes, int nout, const tc_expr *const *body) {
     assert(naxis <= TC_MAX_DIMS && nout == (is_arg(r) ? 2 : 1));
     assert((r == TC_RED_NONE) == (nraxis == 0));
     tc_arena *arena = tc_ctx_arena(c);

@@ -27,10 +27,19 @@ typedef struct tc_axis {
     int64_t extent;    /* >= 1 */
 } tc_axis;
 
-typedef enum tc_reducer { TC_RED_NONE, TC_RED_SUM, TC_RED_PROD, TC_RED_MAX, TC_RED_MIN, TC_RED_ARGMAX, TC_RED_ARGMIN, TC_NREDUCERS } tc_reducer;
+typedef enum tc_reducer {
+    TC_RED_NONE,
+    TC_RED_SUM,
+    TC_RED_PROD,
+    TC_RED_MAX,
+    TC_RED_MIN,
+    TC_RED_ARGMAX,
+    TC_RED_ARGMIN,
+    TC_NREDUCERS
+} tc_reducer;
 
-/* out[axes] = reduce over raxes of body. For ARGMAX/ARGMIN there are two outputs, body = {value, index}: the result is the best value
- * and its index, the smallest index among equal values. All other computes have one output. Over an empty choice of raxes
+/* out[axes] = reduce over raxes of body. For ARGMAX/ARGMIN there are two outputs, body = {value, index}: the result is the best
+ * value and its index, the smallest index among equal values. All other computes have one output. Over an empty choice of raxes
  * (reducer NONE) the body is the value. */
 struct tc_compute {
     const char *name; /* also the name of the (first) output tensor */
@@ -63,12 +72,13 @@ typedef struct tc_workload {
 const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape, bool is_const);
 tc_axis tc_te_axis(tc_ctx *c, const char *name, int64_t extent);
 /* dtype of output o is that of body[o]. Returns the compute; its tensors are ->out[0..nout). Copies the arrays. */
-const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis, const tc_axis *raxes, int nout,
-                                const tc_expr *const *body);
+const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis,
+                                const tc_axis *raxes, int nout, const tc_expr *const *body);
 /* Collects what the outputs need, in a canonical order (depth first from the outputs, operands left to right). Placeholders that
- * nothing reads are kept if listed in `in` (nin may be 0: then the order of first use). Checks: in-bounds accesses (by intervals; under
- * select conditions refined), unique names, at least one output. */
-TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w, tc_error *err);
+ * nothing reads are kept if listed in `in` (nin may be 0: then the order of first use). Checks: in-bounds accesses (by intervals;
+ * under select conditions refined), unique names, at least one output. */
+TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out,
+                                      tc_workload **w, tc_error *err);
 
 /* The same workload in context `c` under canonical names: placeholders p0.., computes t0.., axes i0.., reduction axes k0.. per
  * compute. Two workloads that differ in names only have equal canonical text. Traces in records refer to canonical names. */
@@ -77,21 +87,23 @@ const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
 tc_digest tc_te_hash(const tc_workload *w);
 
 int64_t tc_tensor_size(const tc_tensor *t); /* elements */
-/* Floating-point (or integer) operations of the workload as the field counts them: a multiply-add is 2, each arithmetic, compare-select,
- * min/max and math call 1. */
+/* Floating-point (or integer) operations of the workload as the field counts them: a multiply-add is 2, each arithmetic,
+ * compare-select, min/max and math call 1. */
 double tc_te_flops(const tc_workload *w);
 
-/* Reference interpreter: a dull loop nest over the unscheduled workload. Sums in f32 and narrower accumulate in double, so the result is
- * better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
+/* Reference interpreter: a dull loop nest over the unscheduled workload. Sums in f32 and narrower accumulate in double, so the
+ * result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
 TC_NODISCARD tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err);
-/* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes are
- * memoised per element. *cost (may be NULL) gets the number of scalar evaluations; stops with TC_ENV past max_cost (0: no limit). */
-TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords, double *results, double max_cost,
-                                           double *cost, tc_error *err);
-/* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as indices:
- * within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
+/* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes
+ * are memoised per element. *cost (may be NULL) gets the number of scalar evaluations; stops with TC_ENV past max_cost (0: no
+ * limit). */
+TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords,
+                                           double *results, double max_cost, double *cost, tc_error *err);
+/* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as
+ * indices: within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
 void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit);
-/* Upper bound (exclusive) of safe integer values for placeholder `in` when its values are used as an index anywhere; 0 if never. */
+/* Upper bound (exclusive) of safe integer values for placeholder `in` when its values are used as an index anywhere; 0 if never.
+ */
 int64_t tc_te_index_limit(const tc_workload *w, int in);
 
 #endif

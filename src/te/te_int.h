@@ -29,15 +29,19 @@ typedef struct te_memo {
 } te_memo;
 void te_memo_init(te_memo *m);
 void te_memo_free(te_memo *m);
-const tc_expr *te_memo_get(const te_memo *m, uint32_t id); /* NULL: absent */
+const tc_expr *te_memo_get(const te_memo *m, uint32_t id);       /* NULL: absent */
 bool te_memo_put(te_memo *m, uint32_t id, const tc_expr *value); /* false: was there (then overwritten) */
 
 /* Renames an output of a compute that was just made; `name` lives in the context. */
 void te_name_output(const tc_compute *op, int o, const char *name);
 
+/* tc_te_workload; on an error in one compute *culprit (may be NULL) is set to it, else left alone. */
+tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w,
+                      const tc_compute **culprit, tc_error *err);
 /* Every READ in a workload's bodies inside its tensor, as far as intervals can tell (access.c). */
-tc_status te_check_accesses(const tc_workload *w, tc_error *err);
-/* Bytes that a tensor or an iteration space may have at most; above, shapes are taken for mistakes and arithmetic could overflow. */
+tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err);
+/* Bytes that a tensor or an iteration space may have at most; above, shapes are taken for mistakes and arithmetic could overflow.
+ */
 #define TE_MAX_BYTES ((int64_t)1 << 50)
 
 /* ---- text (print_te.c) ---- */
@@ -61,8 +65,8 @@ static inline const tc_expr *te_const(const tc_expr *x) {
     return x->op == TC_OP_INT || x->op == TC_OP_FLOAT ? x : NULL;
 }
 
-/* Why op cannot take operands of these dtypes and lanes ("the operands are f32 and i64"); NULL if it can. b is NULL for unary ops. For SELECT
- * a and b are the arms. The constructors assert it; the parser reports it. */
+/* Why op cannot take operands of these dtypes and lanes ("the operands are f32 and i64"); NULL if it can. b is NULL for unary
+ * ops. For SELECT a and b are the arms. The constructors assert it; the parser reports it. */
 const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
 
 /* What a body says about memory: any READ or LOAD below e. */

@@ -1,5 +1,5 @@
-/* Collecting a workload from its outputs, and checking it. The order of its computes and of unlisted inputs is that of a depth-first
- * walk from the outputs, operands left to right, and so does not depend on the order in which things were made. */
+/* Collecting a workload from its outputs, and checking it. The order of its computes and of unlisted inputs is that of a
+ * depth-first walk from the outputs, operands left to right, and so does not depend on the order in which things were made. */
 #include "te/te_int.h"
 
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static void collect(collector *k, const tc_compute *root) {
 
 static tc_status check_size(const tc_tensor *t, tc_error *err) {
     if (tc_tensor_size(t) > TE_MAX_BYTES / tc_dtype_bytes(t->dtype))
-        return tc_fail(err, TC_BAD_INPUT, "tensor %s: its shape has more elements than any machine can hold; check its extents", t->name);
+        return tc_fail(err, TC_BAD_INPUT, "tensor %s: its shape has more elements than any machine can hold; check its extents",
+                       t->name);
     return TC_OK;
 }
 
@@ -85,19 +86,23 @@ static tc_status check_domain(const tc_compute *op, tc_error *err) {
     for (int i = 0; i < op->nraxis; i++)
         over |= __builtin_mul_overflow(n, op->raxes[i].extent, &n);
     if (over)
-        return tc_fail(err, TC_BAD_INPUT, "compute %s: its axes have more than 2^63 points together; check the extents", op->name);
+        return tc_fail(err, TC_BAD_INPUT, "compute %s: its axes have more than 2^63 points together; check the extents",
+                       op->name);
     return TC_OK;
 }
 
-static tc_status check(const tc_workload *w, tc_map *names, tc_error *err) {
+static tc_status check(const tc_workload *w, tc_map *names, const tc_compute **culprit, tc_error *err) {
     for (int i = 0; i < w->nin; i++)
         TC_TRY(check_name(names, w->in[i], err));
     for (int i = 0; i < w->ncompute; i++) {
         for (int o = 0; o < w->computes[i]->nout; o++)
             TC_TRY(check_name(names, w->computes[i]->out[o], err));
-        TC_TRY(check_domain(w->computes[i], err));
+        tc_status s = check_domain(w->computes[i], err);
+        if (s != TC_OK && culprit)
+            *culprit = w->computes[i];
+        TC_TRY(s);
     }
-    return te_check_accesses(w, err);
+    return te_check_accesses(w, culprit, err);
 }
 
 static tc_status check_outputs(int nout, const tc_tensor *const *out, tc_error *err) {
@@ -113,7 +118,8 @@ static tc_status check_outputs(int nout, const tc_tensor *const *out, tc_error *
     return TC_OK;
 }
 
-tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w, tc_error *err) {
+tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w,
+                      const tc_compute **culprit, tc_error *err) {
     TC_TRY(check_outputs(nout, out, err));
     collector k = {0};
     for (int i = 0; i < nin; i++) {
@@ -138,9 +144,14 @@ tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nou
     tc_vec_free(&k.computes);
     tc_vec_free(&k.stack);
     tc_map names = {0};
-    tc_status s = check(made, &names, err);
+    tc_status s = check(made, &names, culprit, err);
     tc_map_free(&names);
     if (s == TC_OK)
         *w = made;
     return s;
+}
+
+tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w,
+                         tc_error *err) {
+    return te_workload(c, nin, in, nout, out, w, NULL, err);
 }

@@ -28,6 +28,7 @@ typedef struct forwarder {
     tc_map places; /* index -> tir_place */
     window w;
     tir_memo memo;
+    const tc_expr *mask; /* of the store at hand: a masked load may only go where its lanes that are off do not matter */
     tc_map loaded; /* buffers that some load reads */
 } forwarder;
 
@@ -104,7 +105,8 @@ static const tc_expr *forward_expr(forwarder *f, const tc_expr *e) {
     if (e->op == TC_OP_LOAD)
         for (int i = 0; i < f->w.n; i++) {
             const known *k = &f->w.k[i];
-            if (k->buffer == e->u.buffer && k->index == e->args[0] && k->mask == (e->nargs > 1 ? e->args[1] : NULL))
+            const tc_expr *mask = e->nargs > 1 ? e->args[1] : NULL;
+            if (k->buffer == e->u.buffer && k->index == e->args[0] && k->mask == mask && (!mask || mask == f->mask))
                 r = k->value;
         }
     tir_memo_put(&f->memo, e, r);
@@ -121,6 +123,9 @@ static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user);
 
 static const tc_stmt *forward_store(forwarder *f, const tc_stmt *s) {
     const tc_buffer *b = s->u.store.buffer;
+    if (f->mask != s->u.store.mask)
+        tir_memo_clear(&f->memo);
+    f->mask = s->u.store.mask;
     const tc_expr *index = forward_expr(f, s->u.store.index), *value = forward_expr(f, s->u.store.value);
     const tc_expr *mask = forward_expr(f, s->u.store.mask);
     kill_store(f, b, index);
@@ -171,6 +176,8 @@ static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user) {
         return tc_tir_for(c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
     }
     case TC_STMT_IF: {
+        tir_memo_clear(&f->memo);
+        f->mask = NULL;
         const tc_expr *cond = forward_expr(f, s->u.cond.cond);
         const tc_stmt *t = forward_apart(f, s->u.cond.then, false);
         const tc_stmt *o = s->u.cond.otherwise ? forward_apart(f, s->u.cond.otherwise, false) : NULL;

@@ -14,8 +14,8 @@
  * reads R, and stores that nothing reads any more are dropped.
  *
  * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask of a
- * register's stores is dropped if all its accesses have it, since lanes outside are never seen; otherwise it becomes a select. Slots of
- * different width go to different buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
+ * register's stores is dropped if all its accesses have it, otherwise it becomes a select; that of a load is dropped where the result is
+ * stored under the same mask, otherwise it becomes a select with 0. Slots of different width go to different buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
  *
  * Needs: TC_NO_VECTOR (indices are what they will be). Gives: TC_REGISTERS. Keeps: order of reduction. */
 #include "tir_lower/pass_int.h"
@@ -54,6 +54,7 @@ typedef struct promoter {
     tc_env *env;
     tir_memo memo;
     const scan *active; /* while rewriting */
+    const tc_expr *mask; /* of the store at hand: lanes outside do not matter */
     int free_regs;
     bool changed; /* (b) happened: forwarding is worth while */
 } promoter;
@@ -298,6 +299,14 @@ static const tc_expr *load_slot(promoter *k, const slot *s) {
     return tc_load(k->c, s->reg, s->buffer->dtype, s->reg_index, NULL);
 }
 
+/* A masked load gives 0 where the mask is off. */
+static const tc_expr *load_masked(promoter *k, const slot *s, const tc_expr *mask) {
+    const tc_expr *r = load_slot(k, s);
+    if (!mask || mask == k->mask)
+        return r;
+    return tc_select(k->c, mask, r, tc_bcast(k->c, tc_imm(k->c, s->buffer->dtype, 0), r->lanes));
+}
+
 static const tc_expr *rewrite_expr(promoter *k, const tc_expr *e) {
     if (!e || e->nargs == 0)
         return e;
@@ -311,13 +320,16 @@ static const tc_expr *rewrite_expr(promoter *k, const tc_expr *e) {
         args[i] = rewrite_expr(k, e->args[i]);
         changed |= args[i] != e->args[i];
     }
-    r = s ? load_slot(k, s) : changed ? tc_with_args(k->c, e, args) : e;
+    r = s ? load_masked(k, s, e->nargs > 1 ? rewrite_expr(k, e->args[1]) : NULL) : changed ? tc_with_args(k->c, e, args) : e;
     tir_memo_put(&k->memo, e, r);
     return r;
 }
 
 static const tc_stmt *rewrite_store(promoter *k, const tc_stmt *s) {
     const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
+    if (k->mask != s->u.store.mask)
+        tir_memo_clear(&k->memo);
+    k->mask = s->u.store.mask;
     const tc_expr *value = rewrite_expr(k, s->u.store.value), *mask = rewrite_expr(k, s->u.store.mask);
     if (!to)
         return tc_tir_store(k->c, s->u.store.buffer, rewrite_expr(k, s->u.store.index), value, mask);
@@ -330,6 +342,9 @@ static const tc_stmt *rewrite(tc_ctx *c, const tc_stmt *s, void *user) {
     promoter *k = user;
     if (s->kind == TC_STMT_STORE)
         return rewrite_store(k, s);
+    if (k->mask)
+        tir_memo_clear(&k->memo);
+    k->mask = NULL;
     if (s->kind == TC_STMT_IF)
         s = tc_tir_if(c, rewrite_expr(k, s->u.cond.cond), s->u.cond.guard, s->u.cond.then, s->u.cond.otherwise);
     return tir_map_children(c, s, rewrite, user);

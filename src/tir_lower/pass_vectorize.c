@@ -32,6 +32,7 @@ typedef struct vectoriser {
     bool maybe_empty;    /* mask may be off in every lane */
     const tc_expr *arm;  /* within an arm of a select: lanes that take it (implies mask); NULL outside */
     tir_memo memo;       /* scalar -> vector, under the current mask and arm */
+    const struct vectoriser *outer; /* within an arm: outside of it */
 } vectoriser;
 
 static const tc_expr *vec(vectoriser *k, const tc_expr *e);
@@ -112,6 +113,9 @@ static bool readable(const vectoriser *k, const tc_buffer *b, const tc_expr *ind
 }
 
 static const tc_expr *vec_load(vectoriser *k, const tc_expr *e) {
+    for (const vectoriser *o = k->outer; o; o = o->outer)
+        if (tir_memo_get(&o->memo, e)) /* read there in any case */
+            return tir_memo_get(&o->memo, e);
     const tc_expr *v = vec(k, e->args[0]), *mask = k->mask;
     bool maybe_empty = k->maybe_empty;
     if (k->arm && !readable(k, e->u.buffer, e->args[0])) {
@@ -130,6 +134,7 @@ static const tc_expr *vec_arm(vectoriser *k, const tc_expr *e, const tc_expr *ta
     const tc_expr *outer = k->arm ? k->arm : k->mask;
     vectoriser in = *k;
     in.memo = (tir_memo){0};
+    in.outer = k;
     in.arm = outer ? tc_bin(k->c, TC_OP_AND, outer, taken) : taken;
     const tc_expr *r = vec(&in, e);
     tir_memo_free(&in.memo);

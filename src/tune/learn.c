@@ -22,8 +22,8 @@ void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r) {
     tc_func *f;
     sample x = {.task = i, .seconds = failed ? INFINITY : r->median};
     if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
-        tc_tir_build(s, &t->o.target->machine, &f, NULL) == TC_OK &&
-        tc_cost_features(f, &t->o.target->machine, &x.rows, NULL) == TC_OK) {
+        tc_tir_build(s, &t->machine, &f, NULL) == TC_OK &&
+        tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
         x.trace = tc_arena_strdup(t->arena, r->trace);
         tc_push(&k->samples, t->samples.len);
         tc_push(&t->samples, x);
@@ -42,7 +42,7 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
         double best = t->state[x->task].best, label = isfinite(x->seconds) && isfinite(best) ? best / x->seconds : 0.0;
         s[i] = (tc_cost_sample){.rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = x->task};
     }
-    tc_cost_options o = {.threads = t->o.target->machine.cores, .seed = t->o.seed};
+    tc_cost_options o = {.threads = tc_tune_workers(t), .seed = t->o.seed};
     tc_status st = t->samples.len ? tc_cost_fit(t->model, t->samples.len, s, &o, NULL, err) : TC_OK;
     free(s);
     t->report.model_seconds += tc_now() - t0;
@@ -71,7 +71,7 @@ static void begin(void *user, int n) {
 
 static void add(void *user, int slot, const tc_func *f) {
     scorer *s = user;
-    if (tc_cost_features(f, &s->t->o.target->machine, &s->rows[slot], NULL) != TC_OK)
+    if (tc_cost_features(f, &s->t->machine, &s->rows[slot], NULL) != TC_OK)
         s->rows[slot].nrow = 0;
 }
 
@@ -80,7 +80,7 @@ static void score(void *user, int n, double *scores) {
     const tc_cost_rows **p = tc_xcalloc((size_t)n + 1, sizeof *p);
     for (int i = 0; i < n; i++)
         p[i] = &s->rows[i];
-    if (!tc_cost_predict(s->t->model, (size_t)n, p, s->t->o.target->machine.cores, scores))
+    if (!tc_cost_predict(s->t->model, (size_t)n, p, tc_tune_workers(s->t), scores))
         for (int i = 0; i < n; i++)
             scores[i] = s->rows[i].nrow ? 1e6 / (1.0 + tc_cost_estimate(&s->rows[i])) : 0.0;
     free(p);

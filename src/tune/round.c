@@ -50,7 +50,7 @@ static void add_constructed(tc_tune *t, task *k, proposals *p, int want) {
     int n = tc_space_construct(k->space, p->arena, tr, 4 * want);
     for (int i = 0; i < n && p->n < want && !tc_tune_stopped(t); i++) {
         uint64_t h;
-        bool dup = !program_hash(k, &t->o.target->machine, tr[i], &h) || known(k, h);
+        bool dup = !program_hash(k, &t->machine, tr[i], &h) || known(k, h);
         for (int j = 0; j < p->n && !dup; j++)
             dup = p->c[j].hash == h;
         if (!dup)
@@ -93,7 +93,7 @@ static tc_status add_evolved(tc_tune *t, int i, proposals *p, int want, tc_error
     tc_space_options o = tc_space_options_default();
     o.population = POPULATION;
     o.generations = GENERATIONS;
-    o.threads = t->o.target->machine.cores;
+    o.threads = tc_tune_workers(t);
     o.stop = t->o.stop;
     tc_scorer sc = tc_tune_scorer(t);
     tc_status st = tc_space_search(k->space, &o, &sc, &t->rng, seeds, nseeds, skip.data, skip.len, want - p->n, p->arena,
@@ -107,7 +107,7 @@ static tc_status add_evolved(tc_tune *t, int i, proposals *p, int want, tc_error
 static tc_status propose(tc_tune *t, int i, proposals *p, int want, tc_error *err) {
     task *k = &t->task[i];
     if (!k->space)
-        TC_TRY(tc_space_new(k->w, &t->o.target->machine, &k->space, err));
+        TC_TRY(tc_space_new(k->w, &t->machine, &k->space, err));
     p->c = TC_NEW_N(p->arena, tc_candidate, want);
     if (k->rounds == 0)
         add_constructed(t, k, p, (int)ceil(want * constructed_share));

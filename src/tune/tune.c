@@ -111,6 +111,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     tc_arena *a = tc_arena_new();
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
+    t->machine = o->target->machine;
+    t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
     t->report.pairwise = NAN;
     take_tasks(t, tasks, n);
@@ -152,6 +154,11 @@ void tc_tune_free(tc_tune *t) {
     tc_cost_free(t->model);
     tc_meas_free(t->meas);
     tc_arena_free(t->arena);
+}
+
+int tc_tune_workers(const tc_tune *t)
+{
+    return TC_MAX(1, t->o.target->machine.cores);
 }
 
 const tc_tune_report *tc_tune_get_report(const tc_tune *t) {

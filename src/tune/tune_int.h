@@ -30,6 +30,7 @@ typedef struct task {
 
 struct tc_tune {
     tc_tune_options o;
+    tc_machine machine; /* the target's, with the cores that the kernels may use */
     tc_arena *arena;
     tc_meas_db *db;
     tc_meas *meas;
@@ -57,5 +58,7 @@ tc_status tc_tune_store_model(tc_tune *t, tc_error *err);
 /* scheduler.c: the task to spend the next round on; -1: none can use one. */
 int tc_tune_next_task(const tc_tune *t);
 bool tc_tune_stopped(const tc_tune *t);
+/* Threads for the tuner's own work: every core, whatever the kernels may use. */
+int tc_tune_workers(const tc_tune *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* What the code generator makes of hand-written TIR: C = A x B with 6 x 64 register tiles and packed B, on this machine.
  *     bench_codegen_gemm [M N K [threads [unroll [asm|ir|opt]]]]
- * Prints compile time, GFLOP/s, and the share of the machine's FMA peak measured beside it with dependency-free FMAs in the same kind of code. */
+ * Prints compile time, GFLOP/s, and the share of the machine's FMA peak measured beside it with dependency-free FMAs in the same
+ * kind of code. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,11 @@ typedef struct gemm {
     int unroll;
 } gemm;
 
-static const tc_expr *reg(tc_ctx *c, int64_t at)
-{
+static const tc_expr *reg(tc_ctx *c, int64_t at) {
     return tc_ramp(c, tc_i64(c, at), tc_i64(c, 1), LANES);
 }
 
-static const tc_stmt *block(gemm *g, int rows, const tc_buffer *acc, const tc_expr *row, const tc_expr *col, const tc_var *k)
-{
+static const tc_stmt *block(gemm *g, int rows, const tc_buffer *acc, const tc_expr *row, const tc_expr *col, const tc_var *k) {
     tc_ctx *c = g->c;
     const tc_stmt *s[ROWS * COLS];
     int n = 0;
@@ -34,8 +33,10 @@ static const tc_stmt *block(gemm *g, int rows, const tc_buffer *acc, const tc_ex
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < COLS; v += LANES) {
                 const tc_expr *at = reg(c, i * COLS + v);
-                const tc_expr *ai = tc_add(c, tc_mul(c, tc_add(c, row, tc_i64(c, i)), tc_i64(c, g->k)), tc_add(c, kk, tc_i64(c, u)));
-                const tc_expr *bi = tc_add(c, tc_mul(c, col, tc_i64(c, COLS * g->k)), tc_mul(c, tc_add(c, kk, tc_i64(c, u)), tc_i64(c, COLS)));
+                const tc_expr *ai =
+                    tc_add(c, tc_mul(c, tc_add(c, row, tc_i64(c, i)), tc_i64(c, g->k)), tc_add(c, kk, tc_i64(c, u)));
+                const tc_expr *bi =
+                    tc_add(c, tc_mul(c, col, tc_i64(c, COLS * g->k)), tc_mul(c, tc_add(c, kk, tc_i64(c, u)), tc_i64(c, COLS)));
                 const tc_expr *x = tc_bcast(c, tc_load(c, g->a, TC_F32, ai, NULL), LANES);
                 const tc_expr *y = tc_load(c, g->b, TC_F32, tc_ramp(c, tc_add(c, bi, tc_i64(c, v)), tc_i64(c, 1), LANES), NULL);
                 s[n++] = tc_tir_store(c, acc, at, tc_fma(c, x, y, tc_load(c, acc, TC_F32, at, NULL)), NULL);
@@ -43,36 +44,36 @@ static const tc_stmt *block(gemm *g, int rows, const tc_buffer *acc, const tc_ex
     return tc_tir_seq(c, n, s);
 }
 
-static const tc_stmt *tile(gemm *g, int rows)
-{
+static const tc_stmt *tile(gemm *g, int rows) {
     tc_ctx *c = g->c;
     tc_buffer *acc = (tc_buffer *)tc_tir_buffer(c, "acc", TC_F32, rows * COLS, TC_BUF_REG, NULL);
     acc->reg_lanes = LANES;
     const tc_stmt *s[2 * ROWS * COLS / LANES + 1];
     int n = 0;
-    const tc_expr *cols = tc_i64(c, g->n / COLS), *row = tc_mul(c, tc_div(c, tc_varx(c, g->t), cols), tc_i64(c, ROWS)), *col = tc_mod(c, tc_varx(c, g->t), cols);
+    const tc_expr *cols = tc_i64(c, g->n / COLS), *row = tc_mul(c, tc_div(c, tc_varx(c, g->t), cols), tc_i64(c, ROWS)),
+                  *col = tc_mod(c, tc_varx(c, g->t), cols);
     const tc_var *k = tc_var_new(c, "k");
     for (int i = 0; i < rows * COLS; i += LANES)
         s[n++] = tc_tir_store(c, acc, reg(c, i), tc_bcast(c, tc_float(c, TC_F32, 0), LANES), NULL);
     s[n++] = tc_tir_for(c, k, tc_i64(c, g->k / g->unroll), TC_FOR_SERIAL, true, block(g, rows, acc, row, col, k));
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < COLS; v += LANES) {
-            const tc_expr *at = tc_add(c, tc_mul(c, tc_add(c, row, tc_i64(c, i)), tc_i64(c, g->n)), tc_add(c, tc_mul(c, col, tc_i64(c, COLS)), tc_i64(c, v)));
-            s[n++] = tc_tir_store(c, g->out, tc_ramp(c, at, tc_i64(c, 1), LANES), tc_load(c, acc, TC_F32, reg(c, i * COLS + v), NULL), NULL);
+            const tc_expr *at = tc_add(c, tc_mul(c, tc_add(c, row, tc_i64(c, i)), tc_i64(c, g->n)),
+                                       tc_add(c, tc_mul(c, col, tc_i64(c, COLS)), tc_i64(c, v)));
+            s[n++] = tc_tir_store(c, g->out, tc_ramp(c, at, tc_i64(c, 1), LANES),
+                                  tc_load(c, acc, TC_F32, reg(c, i * COLS + v), NULL), NULL);
         }
     return tc_tir_alloc(c, acc, tc_tir_seq(c, n, s));
 }
 
-static const tc_buffer *param(tc_ctx *c, tc_param *p, int i, const char *name, int64_t n)
-{
+static const tc_buffer *param(tc_ctx *c, tc_param *p, int i, const char *name, int64_t n) {
     tc_buffer *b = (tc_buffer *)tc_tir_buffer(c, name, TC_F32, n, TC_BUF_PARAM, NULL);
     b->param = i;
     p[i] = (tc_param){.buffer = b, .kind = i < 2 ? TC_PARAM_IN : TC_PARAM_OUT, .index = i < 2 ? i : 0};
     return b;
 }
 
-static void make_gemm(kernel *k, int64_t m, int64_t n, int64_t depth, int unroll)
-{
+static void make_gemm(kernel *k, int64_t m, int64_t n, int64_t depth, int unroll) {
     tc_ctx *c = tc_ctx_new();
     *k = (kernel){.ctx = c};
     tc_param *p = TC_NEW_N(tc_ctx_arena(c), tc_param, 3);
@@ -90,8 +91,7 @@ static void make_gemm(kernel *k, int64_t m, int64_t n, int64_t depth, int unroll
     k->f = f;
 }
 
-static void make_peak(kernel *k)
-{
+static void make_peak(kernel *k) {
     tc_ctx *c = tc_ctx_new();
     *k = (kernel){.ctx = c};
     tc_param *p = TC_NEW_N(tc_ctx_arena(c), tc_param, 3);
@@ -104,8 +104,10 @@ static void make_peak(kernel *k)
     const tc_stmt *s[49], *inner[24];
     for (int v = 0; v < 24; v++) {
         s[v] = tc_tir_store(c, acc, reg(c, v * LANES), tc_add(c, x, tc_bcast(c, tc_float(c, TC_F32, v), LANES)), NULL);
-        inner[v] = tc_tir_store(c, acc, reg(c, v * LANES), tc_fma(c, tc_load(c, acc, TC_F32, reg(c, v * LANES), NULL), x, x), NULL);
-        const tc_expr *at = tc_ramp(c, tc_add(c, tc_mul(c, tc_varx(c, t), tc_i64(c, 384)), tc_i64(c, v * LANES)), tc_i64(c, 1), LANES);
+        inner[v] =
+            tc_tir_store(c, acc, reg(c, v * LANES), tc_fma(c, tc_load(c, acc, TC_F32, reg(c, v * LANES), NULL), x, x), NULL);
+        const tc_expr *at =
+            tc_ramp(c, tc_add(c, tc_mul(c, tc_varx(c, t), tc_i64(c, 384)), tc_i64(c, v * LANES)), tc_i64(c, 1), LANES);
         s[25 + v] = tc_tir_store(c, out, at, tc_load(c, acc, TC_F32, reg(c, v * LANES), NULL), NULL);
     }
     s[24] = tc_tir_for(c, i, tc_i64(c, 100000), TC_FOR_SERIAL, false, tc_tir_seq(c, 24, inner));
@@ -115,8 +117,7 @@ static void make_peak(kernel *k)
     k->f = f;
 }
 
-static double peak_gflops(int threads)
-{
+static double peak_gflops(int threads) {
     kernel k;
     make_peak(&k);
     kernel_compile(&k, kernel_target(), NULL);
@@ -132,16 +133,14 @@ static double peak_gflops(int threads)
     return 16.0 * 100000 * 24 * 16 * 2 / best / 1e9;
 }
 
-static void fill(float *p, int64_t n, unsigned seed)
-{
+static void fill(float *p, int64_t n, unsigned seed) {
     for (int64_t i = 0; i < n; i++) {
         seed = seed * 1664525u + 1013904223u;
         p[i] = (float)(int)(seed >> 16 & 255) / 256 - 0.5f;
     }
 }
 
-static double check(const float *a, const float *b, const float *c, int64_t m, int64_t n, int64_t k)
-{
+static double check(const float *a, const float *b, const float *c, int64_t m, int64_t n, int64_t k) {
     double worst = 0;
     for (int64_t s = 0; s < 200; s++) {
         int64_t i = s * 7919 % m, j = s * 104729 % n;
@@ -153,16 +152,14 @@ static double check(const float *a, const float *b, const float *c, int64_t m, i
     return worst;
 }
 
-static void print_code(kernel *k, const char *what, const char *target)
-{
+static void print_code(kernel *k, const char *what, const char *target) {
     char *out = kernel_text(k, target, !strcmp(what, "asm") ? TC_CG_ASM : !strcmp(what, "ir") ? TC_CG_IR : TC_CG_OPT_IR);
     puts(out);
     free(out);
     kernel_free(k);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int64_t m = argc > 3 ? atoi(argv[1]) : 1024, n = argc > 3 ? atoi(argv[2]) : 1024, k = argc > 3 ? atoi(argv[3]) : 1024;
     int threads = argc > 4 ? atoi(argv[4]) : 2, unroll = argc > 5 ? atoi(argv[5]) : 4;
     kernel kern;
@@ -182,9 +179,10 @@ int main(int argc, char **argv)
         best = fmin(best, kernel_clock(threads) - s);
     }
     peak = fmax(peak, peak_gflops(threads));
-    printf("gemm %lld x %lld x %lld, %d threads, k unrolled by %d: compile %.1f ms, %.3f ms, %.1f GFLOP/s, peak %.1f, share %.1f %%, error %.2g\n", (long long)m,
-           (long long)n, (long long)k, threads, unroll, kern.compile_seconds * 1e3, best * 1e3, flops / best / 1e9, peak, 100 * flops / best / 1e9 / peak,
-           check(args[0], args[1], args[2], m, n, k));
+    printf("gemm %lld x %lld x %lld, %d threads, k unrolled by %d: compile %.1f ms, %.3f ms, %.1f GFLOP/s, peak %.1f, share %.1f "
+           "%%, error %.2g\n",
+           (long long)m, (long long)n, (long long)k, threads, unroll, kern.compile_seconds * 1e3, best * 1e3, flops / best / 1e9,
+           peak, 100 * flops / best / 1e9 / peak, check(args[0], args[1], args[2], m, n, k));
     kernel_free_args(kern.f, args);
     kernel_free(&kern);
     return 0;

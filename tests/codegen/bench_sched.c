@@ -11,16 +11,14 @@
 #include "support/log.h"
 #include "te/text.h"
 
-static void die_if(tc_status s, const tc_error *err)
-{
+static void die_if(tc_status s, const tc_error *err) {
     if (s != TC_OK) {
         fprintf(stderr, "%s\n", err->msg);
         exit(1);
     }
 }
 
-static void print_stage(kernel *k, const char *what, const char *target)
-{
+static void print_stage(kernel *k, const char *what, const char *target) {
     if (!strcmp(what, "tir")) {
         tc_strbuf b = {0};
         tc_tir_print(&b, k->f);
@@ -33,8 +31,7 @@ static void print_stage(kernel *k, const char *what, const char *target)
     free(text);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc < 3) {
         fprintf(stderr, "bench_codegen_sched X.te X.sched [threads [tir|ir|opt|asm [target]]]\n");
         return 2;
@@ -67,7 +64,8 @@ int main(int argc, char **argv)
     kernel_compile(&k, kernel_target(), NULL);
     void **args = kernel_args(f);
     for (int i = 0; i < f->nparam; i++)
-        for (int64_t j = 0; f->params[i].kind != TC_PARAM_OUT && f->params[i].buffer->dtype == TC_F32 && j < f->params[i].buffer->size; j++)
+        for (int64_t j = 0;
+             f->params[i].kind != TC_PARAM_OUT && f->params[i].buffer->dtype == TC_F32 && j < f->params[i].buffer->size; j++)
             ((float *)args[i])[j] = (float)(j * 7919 % 1000) / 1000 - 0.5f;
     uint8_t *ws = kernel_alloc((size_t)tc_cg_workspace_bytes(f, threads) + 64);
     tc_rt rt = tc_cg_runtime(threads);
@@ -77,7 +75,8 @@ int main(int argc, char **argv)
         k.fn(args, ws, &rt);
         best = fmin(best, kernel_clock(threads) - t);
     }
-    printf("%s, %d threads: replay+build %.2f ms, lower %.2f ms, compile %.1f ms; run %.4f ms, %.1f GFLOP/s\n", argv[2], threads, (built_at - start) * 1e3,
-           (lowered_at - built_at) * 1e3, k.compile_seconds * 1e3, best * 1e3, tc_te_flops(w) / best / 1e9);
+    printf("%s, %d threads: replay+build %.2f ms, lower %.2f ms, compile %.1f ms; run %.4f ms, %.1f GFLOP/s\n", argv[2], threads,
+           (built_at - start) * 1e3, (lowered_at - built_at) * 1e3, k.compile_seconds * 1e3, best * 1e3,
+           tc_te_flops(w) / best / 1e9);
     return 0;
 }

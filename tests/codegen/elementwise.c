@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const tc_buffer *param(tc_ctx *c, tc_param *p, int i, const char *name, tc_dtype t, int64_t n, bool out)
-{
+static const tc_buffer *param(tc_ctx *c, tc_param *p, int i, const char *name, tc_dtype t, int64_t n, bool out) {
     const tc_buffer *b = tc_tir_buffer(c, name, t, n, TC_BUF_PARAM, NULL);
     ((tc_buffer *)b)->param = i;
     ((tc_buffer *)b)->align = 64;
@@ -12,8 +11,7 @@ static const tc_buffer *param(tc_ctx *c, tc_param *p, int i, const char *name, t
     return b;
 }
 
-void kernel_elementwise(kernel *k, int nin, const tc_dtype *in, tc_dtype out, int64_t n, int lanes, kernel_map *map, void *user)
-{
+void kernel_elementwise(kernel *k, int nin, const tc_dtype *in, tc_dtype out, int64_t n, int lanes, kernel_map *map, void *user) {
     tc_ctx *c = tc_ctx_new();
     *k = (kernel){.ctx = c};
     tc_param *p = TC_NEW_N(tc_ctx_arena(c), tc_param, nin + 1);
@@ -21,7 +19,7 @@ void kernel_elementwise(kernel *k, int nin, const tc_dtype *in, tc_dtype out, in
     const tc_expr *base = tc_mul(c, tc_varx(c, i), tc_i64(c, lanes));
     const tc_expr *at = lanes == 1 ? base : tc_ramp(c, base, tc_i64(c, 1), lanes), *v[TEST_MAX_IN];
     for (int a = 0; a < nin; a++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "in%d", a);
         v[a] = tc_load(c, param(c, p, a, name, in[a], n, false), in[a], at, NULL);
     }

@@ -9,21 +9,18 @@ enum { GUARD = 128, GUARD_BYTE = 0x5a };
 
 static tc_target *native;
 
-static void release(void)
-{
+static void release(void) {
     tc_target_free(native);
 }
 
-static void die_if(tc_status s, const tc_error *err, const char *text)
-{
+static void die_if(tc_status s, const tc_error *err, const char *text) {
     if (s == TC_OK)
         return;
     fprintf(stderr, "%s\n%s\n", err->msg, text ? text : "");
     abort();
 }
 
-const tc_target *kernel_target(void)
-{
+const tc_target *kernel_target(void) {
     tc_error err;
     if (!native) {
         const char *name = getenv("TCTUNE_TEST_TARGET");
@@ -35,15 +32,13 @@ const tc_target *kernel_target(void)
     return native;
 }
 
-void kernel_parse(kernel *k, const char *text)
-{
+void kernel_parse(kernel *k, const char *text) {
     tc_error err;
     *k = (kernel){.ctx = tc_ctx_new()};
     die_if(tc_tir_parse(k->ctx, "test.tir", text, &k->f, &err), &err, text);
 }
 
-void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o)
-{
+void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o) {
     tc_error err;
     const tc_func *f = k->f;
     double start = kernel_clock(1);
@@ -56,8 +51,7 @@ void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o)
     die_if(tc_cg_lookup(k->mod, f->name, &k->fn, &err), &err, NULL);
 }
 
-void *kernel_alloc(size_t bytes)
-{
+void *kernel_alloc(size_t bytes) {
     size_t n = (bytes + GUARD + 63) & ~(size_t)63;
     uint8_t *p = aligned_alloc(64, n);
     memset(p, 0, bytes);
@@ -65,8 +59,7 @@ void *kernel_alloc(size_t bytes)
     return p;
 }
 
-void kernel_run(const kernel *k, void *const *args, int nthreads)
-{
+void kernel_run(const kernel *k, void *const *args, int nthreads) {
     int64_t n = tc_cg_workspace_bytes(k->f, nthreads);
     uint8_t *ws = n ? kernel_alloc((size_t)n) : NULL;
     tc_rt rt = tc_cg_runtime(nthreads);
@@ -78,14 +71,12 @@ void kernel_run(const kernel *k, void *const *args, int nthreads)
     free(ws);
 }
 
-void kernel_free(kernel *k)
-{
+void kernel_free(kernel *k) {
     tc_cg_module_free(k->mod);
     tc_ctx_free(k->ctx);
 }
 
-char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage)
-{
+char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage) {
     tc_error err;
     tc_target *t;
     die_if(tc_target_parse(target, &t, &err), &err, NULL);
@@ -96,28 +87,24 @@ char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage)
     return b.data;
 }
 
-double kernel_clock(int threads)
-{
+double kernel_clock(int threads) {
     struct timespec t;
     clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t bytes_of(const tc_buffer *b)
-{
+static size_t bytes_of(const tc_buffer *b) {
     return (size_t)(b->size * tc_dtype_bytes(b->dtype));
 }
 
-void **kernel_args(const tc_func *f)
-{
+void **kernel_args(const tc_func *f) {
     void **a = tc_xcalloc((size_t)f->nparam, sizeof *a);
     for (int i = 0; i < f->nparam; i++)
         a[i] = kernel_alloc(bytes_of(f->params[i].buffer));
     return a;
 }
 
-void kernel_free_args(const tc_func *f, void **args)
-{
+void kernel_free_args(const tc_func *f, void **args) {
     for (int i = 0; i < f->nparam; i++) {
         size_t n = bytes_of(f->params[i].buffer);
         for (size_t k = 0; k < GUARD; k++)

@@ -20,7 +20,8 @@ void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o);
 void kernel_run(const kernel *k, void *const *args, int nthreads);
 void kernel_free(kernel *k);
 char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage); /* code of a parsed kernel; malloc'ed */
-/* Zeroed arrays for each argument of f, aligned to 64 and with guard bytes behind: kernel_free_args aborts when a kernel wrote there. */
+/* Zeroed arrays for each argument of f, aligned to 64 and with guard bytes behind: kernel_free_args aborts when a kernel wrote
+ * there. */
 void **kernel_args(const tc_func *f);
 void kernel_free_args(const tc_func *f, void **args);
 void *kernel_alloc(size_t bytes); /* aligned to 64, zeroed */

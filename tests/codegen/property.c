@@ -1,5 +1,5 @@
-/* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter on the same
- * lowered function, so that what differs is the code generator's fault. On failure: seed, lowered TIR.
+/* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter
+ * on the same lowered function, so that what differs is the code generator's fault. On failure: seed, lowered TIR.
  *
  *     test_cg_property [CASES [SEED]] */
 #include <math.h>
@@ -18,13 +18,11 @@ typedef struct data {
     void **args;
 } data;
 
-static size_t bytes_of(const tc_buffer *b)
-{
+static size_t bytes_of(const tc_buffer *b) {
     return (size_t)(b->size * tc_dtype_bytes(b->dtype));
 }
 
-static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed)
-{
+static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed) {
     data d = {f, kernel_args(f)};
     for (int i = 0; i < f->nparam; i++) {
         const tc_param *p = &f->params[i];
@@ -46,13 +44,11 @@ static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed)
     return d;
 }
 
-static double unit(tc_dtype t)
-{
+static double unit(tc_dtype t) {
     return t == TC_F16 ? 4e-3 : t == TC_BF16 ? 3e-2 : t == TC_F32 ? 2e-5 : 1e-12;
 }
 
-static bool same(tc_dtype t, const void *a, const void *b, int64_t i)
-{
+static bool same(tc_dtype t, const void *a, const void *b, int64_t i) {
     if (!tc_dtype_is_float(t))
         return tc_load_i(t, a, i) == tc_load_i(t, b, i);
     double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
@@ -61,16 +57,14 @@ static bool same(tc_dtype t, const void *a, const void *b, int64_t i)
     return x == y || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
 }
 
-static int64_t first_difference(const tc_buffer *b, const void *got, const void *want)
-{
+static int64_t first_difference(const tc_buffer *b, const void *got, const void *want) {
     for (int64_t i = 0; i < b->size; i++)
         if (!same(b->dtype, got, want, i))
             return i;
     return -1;
 }
 
-static bool agree(const data *got, const data *want, int threads)
-{
+static bool agree(const data *got, const data *want, int threads) {
     for (int i = 0; i < got->f->nparam; i++) {
         const tc_buffer *b = got->f->params[i].buffer;
         int64_t at = first_difference(b, got->args[i], want->args[i]);
@@ -85,8 +79,7 @@ static bool agree(const data *got, const data *want, int threads)
     return true;
 }
 
-static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed)
-{
+static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed) {
     tc_error err = {0};
     data want = make_args(w, f, seed);
     tc_status s = tc_tir_interp(f, want.args, &err);
@@ -111,8 +104,7 @@ static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed)
     return ok;
 }
 
-static bool run_case(uint64_t seed, int64_t *refused)
-{
+static bool run_case(uint64_t seed, int64_t *refused) {
     tc_rng rng = tc_rng_seed(seed);
     tc_ctx *c = tc_ctx_new();
     tc_error err = {0};
@@ -138,14 +130,13 @@ static bool run_case(uint64_t seed, int64_t *refused)
     return ok;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
     int64_t refused = 0;
     int failed = 0;
     for (uint64_t i = 0; i < cases && failed < 3; i++)
         failed += !run_case(seed + i, &refused);
-    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering\n", (unsigned long long)cases, (unsigned long long)seed, failed,
-           (long long)refused);
+    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering\n", (unsigned long long)cases,
+           (unsigned long long)seed, failed, (long long)refused);
     return failed || (cases >= 100 && (uint64_t)refused * 3 > cases);
 }

@@ -1,5 +1,5 @@
-/* Objects, text, libraries: every architecture emits; vectors have the full width and accumulators stay in registers; objects load, link and
- * run; a driver runs a model; the standalone runtime works. */
+/* Objects, text, libraries: every architecture emits; vectors have the full width and accumulators stay in registers; objects
+ * load, link and run; a driver runs a model; the standalone runtime works. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,19 +18,22 @@
 #include "support/fs.h"
 
 /* 6 x 64 tile, k unrolled by 2, in text form. */
-static char *gemm_text(void)
-{
+static char *gemm_text(void) {
     tc_strbuf b = {0};
-    tc_sb_add(&b, "func gemm\nparam A f32[1536] in 0 align 64\nparam B f32[16384] in 1 align 64\nparam C f32[384] out 0 align 64\nbody\n"
-                  "alloc acc f32[384] reg align 64 lanes 16 {\n");
+    tc_sb_add(
+        &b,
+        "func gemm\nparam A f32[1536] in 0 align 64\nparam B f32[16384] in 1 align 64\nparam C f32[384] out 0 align 64\nbody\n"
+        "alloc acc f32[384] reg align 64 lanes 16 {\n");
     for (int i = 0; i < 384; i += 16)
         tc_sb_printf(&b, "acc[ramp(%d, 1, 16)] = bcast(f32(0), 16)\n", i);
     tc_sb_add(&b, "for k in 128 reduce {\n");
     for (int u = 0; u < 2; u++)
         for (int i = 0; i < 6; i++)
             for (int v = 0; v < 64; v += 16)
-                tc_sb_printf(&b, "acc[ramp(%d, 1, 16)] = fma(bcast(A[k * 2 + %d], 16), B[ramp(k * 128 + %d, 1, 16)], acc[ramp(%d, 1, 16)])\n", i * 64 + v,
-                             i * 256 + u, u * 64 + v, i * 64 + v);
+                tc_sb_printf(
+                    &b,
+                    "acc[ramp(%d, 1, 16)] = fma(bcast(A[k * 2 + %d], 16), B[ramp(k * 128 + %d, 1, 16)], acc[ramp(%d, 1, 16)])\n",
+                    i * 64 + v, i * 256 + u, u * 64 + v, i * 64 + v);
     tc_sb_add(&b, "}\n");
     for (int i = 0; i < 384; i += 16)
         tc_sb_printf(&b, "C[ramp(%d, 1, 16)] = acc[ramp(%d, 1, 16)]\n", i, i);
@@ -38,8 +41,7 @@ static char *gemm_text(void)
     return b.data;
 }
 
-static int count(const char *text, const char *what)
-{
+static int count(const char *text, const char *what) {
     int n = 0;
     for (const char *p = text; (p = strstr(p, what)); p += strlen(what))
         n++;
@@ -47,8 +49,7 @@ static int count(const char *text, const char *what)
 }
 
 /* The loop's code: from the label that the last backward branch before the stores goes to. Loose: the block with most FMAs. */
-static char *hot_block(const char *assembly)
-{
+static char *hot_block(const char *assembly) {
     char *best = NULL;
     int most = 0;
     for (const char *p = strstr(assembly, "\n.LBB"); p;) {
@@ -69,8 +70,7 @@ static char *hot_block(const char *assembly)
     return best;
 }
 
-static void full_width_and_no_spills(void **state)
-{
+static void full_width_and_no_spills(void **state) {
     (void)state;
     static const char *const targets[] = {"skylake-avx512", "icelake-server", "sapphirerapids", "znver4", "znver5"};
     kernel k;
@@ -94,8 +94,7 @@ static void full_width_and_no_spills(void **state)
     free(text);
 }
 
-static void every_target_emits(void **state)
-{
+static void every_target_emits(void **state) {
     (void)state;
     char *text;
     kernel k;
@@ -123,8 +122,7 @@ static void every_target_emits(void **state)
     }
 }
 
-static void text_stages(void **state)
-{
+static void text_stages(void **state) {
     (void)state;
     char *text = gemm_text();
     kernel k;
@@ -141,18 +139,17 @@ static void text_stages(void **state)
     free(text);
 }
 
-static const char ADD[] = "func add\nparam A f32[100] in 0 align 64\nparam B f32[100] in 1 align 64\nparam C f32[100] out 0 align 64\nbody\n"
-                          "parallel i in 100 {\nC[i] = A[i] + B[i] * f32(2)\n}\n";
+static const char ADD[] =
+    "func add\nparam A f32[100] in 0 align 64\nparam B f32[100] in 1 align 64\nparam C f32[100] out 0 align 64\nbody\n"
+    "parallel i in 100 {\nC[i] = A[i] + B[i] * f32(2)\n}\n";
 
-static char *path_in(const char *dir, const char *name)
-{
+static char *path_in(const char *dir, const char *name) {
     tc_strbuf b = {0};
     tc_sb_printf(&b, "%s/%s", dir, name);
     return b.data;
 }
 
-static char *write_object(const char *dir, const char *name, void *obj, size_t size)
-{
+static char *write_object(const char *dir, const char *name, void *obj, size_t size) {
     char *path = path_in(dir, name);
     assert_int_equal(tc_fs_write(path, obj, size, NULL), TC_OK);
     free(obj);
@@ -161,9 +158,9 @@ static char *write_object(const char *dir, const char *name, void *obj, size_t s
 
 typedef int32_t entry(const void *const *, void *const *, uint8_t *, const uint8_t *, const tc_rt *);
 
-/* add(in0, constants) -> arena; add(arena, arena) -> out0; copy arena -> out1. Built to a library with its own runtime and constants. */
-static void library(void **state)
-{
+/* add(in0, constants) -> arena; add(arena, arena) -> out0; copy arena -> out1. Built to a library with its own runtime and
+ * constants. */
+static void library(void **state) {
     (void)state;
     kernel k;
     tc_error err = {0};
@@ -177,7 +174,8 @@ static void library(void **state)
     const tc_target *t = kernel_target();
     assert_int_equal(tc_cg_emit_object(t, &f, &name, 1, NULL, &obj, &size, &err), TC_OK);
     paths[0] = write_object(dir, "k.o", obj, size);
-    tc_cg_operand first[] = {{TC_CG_INPUT, 0}, {TC_CG_CONST, 64}, {TC_CG_ARENA, 128}}, second[] = {{TC_CG_ARENA, 128}, {TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 0}};
+    tc_cg_operand first[] = {{TC_CG_INPUT, 0}, {TC_CG_CONST, 64}, {TC_CG_ARENA, 128}},
+                  second[] = {{TC_CG_ARENA, 128}, {TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 0}};
     tc_cg_operand copy[] = {{TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 1}};
     tc_cg_step steps[] = {{"k0", 3, first, 0}, {"k0", 3, second, 0}, {NULL, 2, copy, 400}};
     tc_cg_driver d = {.name = "model_run", .nsteps = 3, .steps = steps};
@@ -232,8 +230,7 @@ static void library(void **state)
     free(dir);
 }
 
-static void linker_errors(void **state)
-{
+static void linker_errors(void **state) {
     (void)state;
     tc_error err = {0};
     const char *missing = "/nonexistent/k.o";
@@ -249,8 +246,7 @@ static void linker_errors(void **state)
     assert_int_equal(tc_cg_load("garbage", 7, &m, &err), TC_BAD_INPUT);
 }
 
-static void *compile_many(void *arg)
-{
+static void *compile_many(void *arg) {
     for (int i = 0; i < 4; i++) {
         kernel k;
         kernel_parse(&k, ADD);
@@ -267,8 +263,7 @@ static void *compile_many(void *arg)
     return NULL;
 }
 
-static void threads_compile_at_once(void **state)
-{
+static void threads_compile_at_once(void **state) {
     (void)state;
     pthread_t t[4];
     const tc_target *target = kernel_target();
@@ -278,8 +273,7 @@ static void threads_compile_at_once(void **state)
         pthread_join(t[i], NULL);
 }
 
-static void equal_input_gives_equal_bytes(void **state)
-{
+static void equal_input_gives_equal_bytes(void **state) {
     (void)state;
     void *obj[2];
     size_t size[2];
@@ -300,15 +294,13 @@ static void equal_input_gives_equal_bytes(void **state)
 }
 
 /* Items of parallel_for are covered exactly once, by threads whose numbers are in range. */
-static void count_items(int64_t begin, int64_t end, int32_t thread, void *closure)
-{
+static void count_items(int64_t begin, int64_t end, int32_t thread, void *closure) {
     for (int64_t i = begin; i < end; i++)
         __atomic_fetch_add((int32_t *)closure + i, 1 + thread * 0, __ATOMIC_RELAXED);
     assert(thread >= 0 && thread < 7);
 }
 
-static void parallel_for(void **state)
-{
+static void parallel_for(void **state) {
     (void)state;
     static const int threads[] = {1, 2, 3, 7}, items[] = {0, 1, 2, 6, 7, 8, 100};
     for (size_t t = 0; t < TC_LEN(threads); t++)
@@ -321,8 +313,7 @@ static void parallel_for(void **state)
         }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_width_and_no_spills),
         cmocka_unit_test(every_target_emits),

@@ -16,14 +16,13 @@
 #include "support/fs.h"
 #include "support/rng.h"
 
-static size_t bytes_of(const tc_buffer *b)
-{
+static size_t bytes_of(const tc_buffer *b) {
     return (size_t)(b->size * tc_dtype_bytes(b->dtype));
 }
 
-/* Floats in [-2, 2) with an occasional NaN and infinity; i64 serve as indices: 0 to 49; other integers over a small range of both signs. */
-static void fill(const tc_func *f, void **args)
-{
+/* Floats in [-2, 2) with an occasional NaN and infinity; i64 serve as indices: 0 to 49; other integers over a small range of both
+ * signs. */
+static void fill(const tc_func *f, void **args) {
     tc_rng r = tc_rng_seed(7);
     for (int i = 0; i < f->nparam; i++) {
         const tc_buffer *b = f->params[i].buffer;
@@ -38,16 +37,14 @@ static void fill(const tc_func *f, void **args)
     }
 }
 
-static bool close_enough(tc_dtype t, double a, double b)
-{
+static bool close_enough(tc_dtype t, double a, double b) {
     if (isnan(a) || isnan(b))
         return isnan(a) && isnan(b);
     double unit = t == TC_F16 ? 1e-3 : t == TC_BF16 ? 8e-3 : t == TC_F32 ? 1e-6 : 1e-14;
     return a == b || fabs(a - b) <= unit * fmax(1, fabs(b)); /* functions may differ in the last place */
 }
 
-static void compare(const char *file, const tc_buffer *b, const void *got, const void *want, int threads)
-{
+static void compare(const char *file, const tc_buffer *b, const void *got, const void *want, int threads) {
     if (!memcmp(got, want, bytes_of(b)))
         return;
     bool isf = tc_dtype_is_float(b->dtype);
@@ -59,8 +56,7 @@ static void compare(const char *file, const tc_buffer *b, const void *got, const
     }
 }
 
-static void check_file(const char *file, const tc_cg_options *o)
-{
+static void check_file(const char *file, const tc_cg_options *o) {
     char *text;
     kernel k;
     tc_error err;
@@ -85,8 +81,7 @@ static void check_file(const char *file, const tc_cg_options *o)
     free(text);
 }
 
-static void each_file(const tc_cg_options *o)
-{
+static void each_file(const tc_cg_options *o) {
     glob_t g;
     assert_int_equal(glob("*.tir", 0, NULL, &g), 0);
     assert_true(g.gl_pathc >= 10);
@@ -95,29 +90,29 @@ static void each_file(const tc_cg_options *o)
     globfree(&g);
 }
 
-static void optimised(void **state)
-{
+static void optimised(void **state) {
     (void)state;
     each_file(&(tc_cg_options){.verify = true});
 }
 
-static void fast(void **state)
-{
+static void fast(void **state) {
     (void)state;
     each_file(&(tc_cg_options){.verify = true, .fast = true});
 }
 
 /* Refusals name the kernel and what is wrong. */
-static void refusals(void **state)
-{
+static void refusals(void **state) {
     (void)state;
     static const struct {
         const char *text, *says;
     } cases[] = {
         {"func k\nparam A f32[8] out 0 align 64\nbody\nvectorized i in 8 {\nA[i] = f32(0)\n}\n", "still marked vector"},
         {"func k\nparam A f32[8] in 0 align 64\nbody\nA[0] = f32(0)\n", "stores to input A"},
-        {"func k\nparam A f32[8] out 0 align 64\nbody\nalloc t f32[8] thread align 64 {\nt[0] = f32(0)\nA[0] = t[0]\n}\n", "has no place"},
-        {"func k\nparam A f32[8] out 0 align 64\nbody\nalloc t f32[8] reg align 64 {\nfor i in 8 {\nt[i] = f32(0)\nA[i] = t[i]\n}\n}\n", "not constant"},
+        {"func k\nparam A f32[8] out 0 align 64\nbody\nalloc t f32[8] thread align 64 {\nt[0] = f32(0)\nA[0] = t[0]\n}\n",
+         "has no place"},
+        {"func k\nparam A f32[8] out 0 align 64\nbody\nalloc t f32[8] reg align 64 {\nfor i in 8 {\nt[i] = f32(0)\nA[i] = "
+         "t[i]\n}\n}\n",
+         "not constant"},
     };
     for (size_t i = 0; i < TC_LEN(cases); i++) {
         kernel k;
@@ -133,8 +128,7 @@ static void refusals(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(optimised), cmocka_unit_test(fast), cmocka_unit_test(refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

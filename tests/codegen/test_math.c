@@ -1,5 +1,5 @@
-/* Error bounds of the inlined functions against libm in double precision: every exponent of f32, both signs, specials; at the lane counts
- * that take different paths. And f64, f16, bf16 through their own. */
+/* Error bounds of the inlined functions against libm in double precision: every exponent of f32, both signs, specials; at the
+ * lane counts that take different paths. And f64, f16, bf16 through their own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,13 +14,11 @@
 
 #include "elementwise.h"
 
-static double rsqrt_ref(double x)
-{
+static double rsqrt_ref(double x) {
     return 1 / sqrt(x);
 }
 
-static double sigmoid_ref(double x)
-{
+static double sigmoid_ref(double x) {
     return x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
 }
 
@@ -29,19 +27,30 @@ static const struct {
     double (*ref)(double);
     double f32_ulp, f64_ulp;
 } FUNCTIONS[] = {
-    {TC_OP_EXP, exp, 1.0, 2},   {TC_OP_LOG, log, 1.0, 2},           {TC_OP_TANH, tanh, 2.5, 3}, {TC_OP_ERF, erf, 3.0, 2}, {TC_OP_SIGMOID, sigmoid_ref, 2.5, 3},
-    {TC_OP_SQRT, sqrt, 0.5, 0}, {TC_OP_RSQRT, rsqrt_ref, 1.5, 2},   {TC_OP_SIN, sin, 2, 2},     {TC_OP_COS, cos, 2, 2},   {TC_OP_TAN, tan, 2, 2},
-    {TC_OP_ASIN, asin, 2, 2},   {TC_OP_ACOS, acos, 2, 2},           {TC_OP_ATAN, atan, 2, 2},   {TC_OP_SINH, sinh, 3, 3}, {TC_OP_COSH, cosh, 3, 3},
+    {TC_OP_EXP, exp, 1.0, 2},
+    {TC_OP_LOG, log, 1.0, 2},
+    {TC_OP_TANH, tanh, 2.5, 3},
+    {TC_OP_ERF, erf, 3.0, 2},
+    {TC_OP_SIGMOID, sigmoid_ref, 2.5, 3},
+    {TC_OP_SQRT, sqrt, 0.5, 0},
+    {TC_OP_RSQRT, rsqrt_ref, 1.5, 2},
+    {TC_OP_SIN, sin, 2, 2},
+    {TC_OP_COS, cos, 2, 2},
+    {TC_OP_TAN, tan, 2, 2},
+    {TC_OP_ASIN, asin, 2, 2},
+    {TC_OP_ACOS, acos, 2, 2},
+    {TC_OP_ATAN, atan, 2, 2},
+    {TC_OP_SINH, sinh, 3, 3},
+    {TC_OP_COSH, cosh, 3, 3},
 };
 
-static const tc_expr *apply(tc_ctx *c, const tc_expr *const *in, void *user)
-{
+static const tc_expr *apply(tc_ctx *c, const tc_expr *const *in, void *user) {
     return tc_un(c, *(const tc_op *)user, in[0]);
 }
 
-/* Distance in units of the last place of the reference, subnormals counted in their own unit. Infinite when kind or sign of zero differ. */
-static double ulps32(float got, double want)
-{
+/* Distance in units of the last place of the reference, subnormals counted in their own unit. Infinite when kind or sign of zero
+ * differ. */
+static double ulps32(float got, double want) {
     float w = (float)want;
     if (isnan(w) || isnan(got))
         return isnan(w) && isnan(got) ? 0 : INFINITY;
@@ -54,8 +63,7 @@ static double ulps32(float got, double want)
     return fabs((double)got - want) / ldexp(1, (e < -125 ? -125 : e) - 24);
 }
 
-static double ulps64(double got, double want)
-{
+static double ulps64(double got, double want) {
     if (isnan(want) || isnan(got))
         return isnan(want) && isnan(got) ? 0 : INFINITY;
     if (got == want)
@@ -67,11 +75,13 @@ static double ulps64(double got, double want)
     return fabs(got - want) / ldexp(1, (e < -1021 ? -1021 : e) - 53);
 }
 
-/* Arguments: a stride through all bit patterns, dense around 1 and around the ranges where functions bend, and the special ones. */
-static int64_t fill_f32(float *x, int64_t n)
-{
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 88.72283f, 88.72284f, -87.33654f, -103.9f, -104.1f, 1e-45f, -1e-45f,
-                                    1.17549435e-38f, 3.4028235e38f, -3.4028235e38f, 0.5f, 2.0f, 9.0f, 9.02f, 10.0f, 3.919f, 3.95f, 4.0f, 0.70710677f, 1.4142135f};
+/* Arguments: a stride through all bit patterns, dense around 1 and around the ranges where functions bend, and the special ones.
+ */
+static int64_t fill_f32(float *x, int64_t n) {
+    static const float special[] = {
+        0.0f,       -0.0f,   1.0f,    -1.0f,  INFINITY, -INFINITY,       NAN,           88.72283f,      88.72284f,
+        -87.33654f, -103.9f, -104.1f, 1e-45f, -1e-45f,  1.17549435e-38f, 3.4028235e38f, -3.4028235e38f, 0.5f,
+        2.0f,       9.0f,    9.02f,   10.0f,  3.919f,   3.95f,           4.0f,          0.70710677f,    1.4142135f};
     int64_t i = 0;
     for (; i < (int64_t)TC_LEN(special); i++)
         x[i] = special[i];
@@ -82,8 +92,7 @@ static int64_t fill_f32(float *x, int64_t n)
     return n;
 }
 
-static void check_f32(int lanes)
-{
+static void check_f32(int lanes) {
     enum { N = 1 << 18 };
     tc_dtype t = TC_F32;
     for (size_t f = 0; f < TC_LEN(FUNCTIONS); f++) {
@@ -111,22 +120,19 @@ static void check_f32(int lanes)
     }
 }
 
-static void f32_scalar(void **state)
-{
+static void f32_scalar(void **state) {
     (void)state;
     check_f32(1);
 }
 
-static void f32_vectors(void **state)
-{
+static void f32_vectors(void **state) {
     (void)state;
     static const int lanes[] = {4, 8, 16, 64};
     for (size_t i = 0; i < TC_LEN(lanes); i++)
         check_f32(lanes[i]);
 }
 
-static void f64(void **state)
-{
+static void f64(void **state) {
     (void)state;
     enum { N = 1 << 14 };
     tc_dtype t = TC_F64;
@@ -137,7 +143,8 @@ static void f64(void **state)
         void **args = kernel_args(k.f);
         double *x = args[0];
         for (int64_t i = 0; i < N; i++)
-            x[i] = i < 4 ? (double[]){0, INFINITY, -INFINITY, NAN}[i] : ldexp((double)(i % 2001 - 1000) / 1000, (int)(i % 23) - 12);
+            x[i] =
+                i < 4 ? (double[]){0, INFINITY, -INFINITY, NAN}[i] : ldexp((double)(i % 2001 - 1000) / 1000, (int)(i % 23) - 12);
         kernel_run(&k, args, 1);
         double worst = 0;
         for (int64_t i = 0; i < N; i++)
@@ -151,8 +158,7 @@ static void f64(void **state)
 }
 
 /* All 65,536 values; the result is the f32 function's, rounded, so at most one step from the rounded exact value. */
-static void narrow(void **state)
-{
+static void narrow(void **state) {
     (void)state;
     enum { N = 1 << 16 };
     static const tc_dtype types[] = {TC_F16, TC_BF16};
@@ -180,14 +186,12 @@ static void narrow(void **state)
     }
 }
 
-static const tc_expr *power(tc_ctx *c, const tc_expr *const *in, void *user)
-{
+static const tc_expr *power(tc_ctx *c, const tc_expr *const *in, void *user) {
     double y = *(const double *)user;
     return tc_bin(c, TC_OP_POW, in[0], isnan(y) ? in[1] : tc_bcast(c, tc_float(c, TC_F32, y), in[0]->lanes));
 }
 
-static void pow_cases(void **state)
-{
+static void pow_cases(void **state) {
     (void)state;
     static const double exponents[] = {NAN, 1, 2, 3, -1, 0.5, 1.5};
     static const float bases[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.3f, INFINITY, -INFINITY, NAN, 1e-40f, 1e20f};
@@ -210,10 +214,10 @@ static void pow_cases(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(f32_scalar), cmocka_unit_test(f32_vectors), cmocka_unit_test(f64), cmocka_unit_test(narrow), cmocka_unit_test(pow_cases),
+        cmocka_unit_test(f32_scalar), cmocka_unit_test(f32_vectors), cmocka_unit_test(f64),
+        cmocka_unit_test(narrow),     cmocka_unit_test(pow_cases),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Every operation on every type, scalar and vector, against the semantics in te/eval.h: exact for integers, comparisons and basic float arithmetic. */
+/* Every operation on every type, scalar and vector, against the semantics in te/eval.h: exact for integers, comparisons and basic
+ * float arithmetic. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,21 +17,22 @@
 
 enum { N = 448 }; /* a multiple of 16, and no common period with the values */
 
-static const tc_dtype TYPES[] = {TC_BOOL, TC_I8, TC_U8, TC_I16, TC_U16, TC_I32, TC_U32, TC_I64, TC_U64, TC_F16, TC_BF16, TC_F32, TC_F64};
+static const tc_dtype TYPES[] = {TC_BOOL, TC_I8,  TC_U8,  TC_I16,  TC_U16, TC_I32, TC_U32,
+                                 TC_I64,  TC_U64, TC_F16, TC_BF16, TC_F32, TC_F64};
 
-static const int64_t INTS[] = {0,          1,          -1,  2,   -2,        3,         7,         -7,        10, 100, -100, 127, -128, 255, 128, 32767, -32768, 65535, 2147483647,
-                               -2147483648, 4294967295, 1 << 20, -12345678, INT64_MAX, INT64_MIN, INT64_MIN + 1};
-static const double FLOATS[] = {0,    -0.0, 1,    -1,   0.5,      -0.5,     1.5,       2.5,   -2.5,      3,        100.25, -100.75, 1e-3, 1e5,
-                                -1e9, 1e20, 1e-8, 6e-8, INFINITY, -INFINITY, (double)NAN, 65504, 1.17549e-38, 1e-42, 3e38,   0.3333};
+static const int64_t INTS[] = {0,          1,           -1,         2,       -2,        3,         7,         -7,           10,
+                               100,        -100,        127,        -128,    255,       128,       32767,     -32768,       65535,
+                               2147483647, -2147483648, 4294967295, 1 << 20, -12345678, INT64_MAX, INT64_MIN, INT64_MIN + 1};
+static const double FLOATS[] = {0,        -0.0,      1,           -1,    0.5,         -0.5,  1.5,  2.5,   -2.5,
+                                3,        100.25,    -100.75,     1e-3,  1e5,         -1e9,  1e20, 1e-8,  6e-8,
+                                INFINITY, -INFINITY, (double)NAN, 65504, 1.17549e-38, 1e-42, 3e38, 0.3333};
 
-static double value_f(int i)
-{
+static double value_f(int i) {
     return FLOATS[(size_t)i % TC_LEN(FLOATS)];
 }
 
 /* Pairs run over all combinations: coprime strides. */
-static void fill(tc_dtype t, void *a, void *b)
-{
+static void fill(tc_dtype t, void *a, void *b) {
     for (int i = 0; i < N; i++) {
         size_t nf = TC_LEN(FLOATS), ni = TC_LEN(INTS);
         size_t second = (size_t)i * 11 + (size_t)i / (tc_dtype_is_float(t) ? nf : ni);
@@ -44,14 +46,12 @@ static void fill(tc_dtype t, void *a, void *b)
     }
 }
 
-static bool is_division(tc_op op)
-{
+static bool is_division(tc_op op) {
     return op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
 }
 
 /* Division by zero and shifts by too much are undefined: those operands are made harmless. */
-static void tame(tc_op op, tc_dtype t, void *b)
-{
+static void tame(tc_op op, tc_dtype t, void *b) {
     for (int i = 0; i < N && !tc_dtype_is_float(t); i++) {
         int64_t v = tc_load_i(t, b, i);
         if (is_division(op) && v == 0)
@@ -61,8 +61,7 @@ static void tame(tc_op op, tc_dtype t, void *b)
     }
 }
 
-static bool applies(tc_op op, tc_dtype t)
-{
+static bool applies(tc_op op, tc_dtype t) {
     bool isf = tc_dtype_is_float(t), isb = t == TC_BOOL;
     switch (op) {
     case TC_OP_ADD:
@@ -107,22 +106,19 @@ static bool applies(tc_op op, tc_dtype t)
     }
 }
 
-static const tc_expr *apply(tc_ctx *c, const tc_expr *const *in, void *user)
-{
+static const tc_expr *apply(tc_ctx *c, const tc_expr *const *in, void *user) {
     tc_op op = *(const tc_op *)user;
     return tc_op_arity(op) == 1 ? tc_un(c, op, in[0]) : tc_bin(c, op, in[0], in[1]);
 }
 
-static bool same_f(tc_dtype t, const void *got, int i, double want)
-{
+static bool same_f(tc_dtype t, const void *got, int i, double want) {
     double g = tc_load_f(t, got, i);
     if (isnan(want))
         return isnan(g);
     return g == want || (t == TC_F16 && isinf(want) && g == want);
 }
 
-static void check(tc_op op, tc_dtype t, const kernel *k, void **args, int lanes)
-{
+static void check(tc_op op, tc_dtype t, const kernel *k, void **args, int lanes) {
     int arity = tc_op_arity(op);
     const void *a = args[0], *b = arity > 1 ? args[1] : args[0], *r = args[arity];
     tc_dtype rt = k->f->params[arity].buffer->dtype;
@@ -143,8 +139,7 @@ static void check(tc_op op, tc_dtype t, const kernel *k, void **args, int lanes)
     }
 }
 
-static void one(tc_op op, tc_dtype t, int lanes)
-{
+static void one(tc_op op, tc_dtype t, int lanes) {
     int arity = tc_op_arity(op);
     bool compares = tc_op_traits(op) & TC_COMPARE;
     tc_dtype in[] = {t, t};
@@ -160,8 +155,7 @@ static void one(tc_op op, tc_dtype t, int lanes)
     kernel_free(&k);
 }
 
-static void every_op(void **state)
-{
+static void every_op(void **state) {
     (void)state;
     static const int lanes[] = {1, 4, 16};
     int cases = 0;
@@ -172,28 +166,28 @@ static void every_op(void **state)
     printf("  %d kernels\n", cases);
 }
 
-static const tc_expr *cast_to(tc_ctx *c, const tc_expr *const *in, void *user)
-{
+static const tc_expr *cast_to(tc_ctx *c, const tc_expr *const *in, void *user) {
     return tc_cast(c, *(const tc_dtype *)user, in[0]);
 }
 
-static void check_cast(tc_dtype from, tc_dtype to, const void *a, const void *r, int lanes)
-{
+static void check_cast(tc_dtype from, tc_dtype to, const void *a, const void *r, int lanes) {
     bool ff = tc_dtype_is_float(from), tf = tc_dtype_is_float(to);
     for (int i = 0; i < N; i++) {
         bool ok;
         if (ff)
-            ok = tf ? same_f(to, r, i, tc_round_f(to, tc_load_f(from, a, i))) : tc_load_i(to, r, i) == tc_cast_fi(to, tc_load_f(from, a, i));
+            ok = tf ? same_f(to, r, i, tc_round_f(to, tc_load_f(from, a, i)))
+                    : tc_load_i(to, r, i) == tc_cast_fi(to, tc_load_f(from, a, i));
         else
-            ok = tf ? same_f(to, r, i, tc_cast_if(from, to, tc_load_i(from, a, i))) : tc_load_i(to, r, i) == tc_cast_ii(to, tc_load_i(from, a, i));
+            ok = tf ? same_f(to, r, i, tc_cast_if(from, to, tc_load_i(from, a, i)))
+                    : tc_load_i(to, r, i) == tc_cast_ii(to, tc_load_i(from, a, i));
         if (!ok)
             fail_msg("cast %s to %s x %d, element %d: %.17g gives %.17g", tc_dtype_name(from), tc_dtype_name(to), lanes, i,
-                     ff ? tc_load_f(from, a, i) : (double)tc_load_i(from, a, i), tf ? tc_load_f(to, r, i) : (double)tc_load_i(to, r, i));
+                     ff ? tc_load_f(from, a, i) : (double)tc_load_i(from, a, i),
+                     tf ? tc_load_f(to, r, i) : (double)tc_load_i(to, r, i));
     }
 }
 
-static void every_cast(void **state)
-{
+static void every_cast(void **state) {
     (void)state;
     for (size_t a = 0; a < TC_LEN(TYPES); a++)
         for (size_t b = 0; b < TC_LEN(TYPES); b++)
@@ -212,8 +206,7 @@ static void every_cast(void **state)
 }
 
 /* All 65,536 bit patterns of the 16-bit floats, and roundings of f32 that are hard: to f32 and back. */
-static void narrow_exact(void **state)
-{
+static void narrow_exact(void **state) {
     (void)state;
     enum { ALL = 1 << 16 };
     static const tc_dtype types[] = {TC_F16, TC_BF16};
@@ -241,8 +234,7 @@ static void narrow_exact(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_op), cmocka_unit_test(every_cast), cmocka_unit_test(narrow_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,7 @@
 #include "codegen/codegen.h"
 #include "support/vec.h"
 
-static void round_trips(const char *text)
-{
+static void round_trips(const char *text) {
     tc_error err = {0};
     tc_target *a, *b;
     if (tc_target_parse(text, &a, &err) != TC_OK)
@@ -28,8 +27,7 @@ static void round_trips(const char *text)
     tc_target_free(b);
 }
 
-static void every_name_parses(void **state)
-{
+static void every_name_parses(void **state) {
     (void)state;
     for (const char *const *n = tc_target_names(); *n; n++)
         round_trips(*n);
@@ -39,8 +37,7 @@ static void every_name_parses(void **state)
     round_trips("llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,+fma");
 }
 
-static void facts(void **state)
-{
+static void facts(void **state) {
     (void)state;
     static const struct {
         const char *text;
@@ -69,8 +66,7 @@ static void facts(void **state)
     }
 }
 
-static void native_is_native(void **state)
-{
+static void native_is_native(void **state) {
     (void)state;
     tc_target *t;
     assert_int_equal(tc_target_parse("native", &t, NULL), TC_OK);
@@ -83,8 +79,7 @@ static void native_is_native(void **state)
     tc_target_free(t);
 }
 
-static void refusals(void **state)
-{
+static void refusals(void **state) {
     (void)state;
     static const struct {
         const char *text, *says;
@@ -108,8 +103,7 @@ static void refusals(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_name_parses),
         cmocka_unit_test(facts),

@@ -178,12 +178,12 @@ static void test_naive(void **state) {
     expect(UPDATE, TC_COST_TASKS, 0);
     expect_raw(UPDATE, TC_COST_IMBALANCE, 2);
     expect_raw(UPDATE, TC_COST_CORE_USE, 0.5);
-    /* The innermost loop moves W by a row. */
-    expect(UPDATE, TC_COST_AT(1, STRIDE), 96);
-    expect(UPDATE, TC_COST_AT(1, UNIQUE_BYTES), 6144 * 4);
-    expect(UPDATE, TC_COST_AT(1, REUSE_COUNT), 100);
-    expect(UPDATE, TC_COST_AT(2, STRIDE), 1);
-    expect(UPDATE, TC_COST_AT(2, REUSE_COUNT), 96);
+    /* buffer1 is X, buffer2 W: the innermost loop moves it by a row. */
+    expect(UPDATE, TC_COST_AT(2, STRIDE), 96);
+    expect(UPDATE, TC_COST_AT(2, UNIQUE_BYTES), 6144 * 4);
+    expect(UPDATE, TC_COST_AT(2, REUSE_COUNT), 100);
+    expect(UPDATE, TC_COST_AT(1, STRIDE), 1);
+    expect(UPDATE, TC_COST_AT(1, REUSE_COUNT), 96);
     assert_true(tc_cost_estimate(&r) > 3 * tc_cost_estimate(&good));
     tc_machine plain = MACHINE;
     plain.fma = false;

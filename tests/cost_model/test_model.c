@@ -22,26 +22,27 @@ typedef struct set {
 enum { MAX_ROWS = 4 };
 
 static double row_time(const float *row) {
-    double t = exp2(row[TC_COST_F_FMA] - 20);
-    t *= 1 + 3 * fabs(row[TC_COST_ACC_SHARE] - 0.8);
-    t *= row[TC_COST_VEC_LEN] < 3 ? 4 : 1;
-    t *= 1 + exp2(row[TC_COST_L1_TRAFFIC] - 24);
-    return t;
+    double t = 1 + 1.5 * fabs(row[TC_COST_ACC_SHARE] - 0.8);
+    t *= row[TC_COST_VEC_LEN] < 3 ? 1.7 : 1;
+    return t * (1 + exp2(row[TC_COST_L1_TRAFFIC] - 26));
 }
 
+/* As in real programs the rows (initialisation, update, epilogue) differ in weight, and share what the schedule decides. */
 static double make_program(tc_rng *rng, int task, tc_cost_rows *r) {
-    r->nrow = r->cap = 1 + (int)tc_rng_below(rng, MAX_ROWS);
+    float shared[TC_COST_NFEATURE] = {0};
+    for (int i = 0; i < TC_COST_NFEATURE; i += 3) /* the rest is 0, as about half is in real rows */
+        shared[i] = (float)tc_rng_below(rng, 8);
+    r->nrow = r->cap = 1 + task % MAX_ROWS;
     r->data = tc_xcalloc((size_t)r->nrow * TC_COST_NFEATURE, sizeof *r->data);
     double time = 0;
     for (int k = 0; k < r->nrow; k++) {
         float *row = &r->data[(size_t)k * TC_COST_NFEATURE];
-        for (int i = 0; i < TC_COST_NFEATURE; i++)
-            row[i] = (float)(tc_rng_unit(rng) * 8);
-        row[TC_COST_F_FMA] = (float)(k == 0 ? 20 + task % 4 : 12 + task % 4);
+        memcpy(row, shared, sizeof shared);
+        row[TC_COST_F_FMA] = (float)(24 - 3 * k);
         row[TC_COST_ACC_SHARE] = (float)(tc_rng_unit(rng) * 2);
         row[TC_COST_VEC_LEN] = (float)tc_rng_below(rng, 7);
         row[TC_COST_L1_TRAFFIC] = (float)(20 + tc_rng_unit(rng) * 6);
-        time += row_time(row);
+        time += row_time(row) * exp2(-3 * k);
     }
     return time;
 }
@@ -198,23 +199,37 @@ static void test_deterministic(void **state) {
     free_set(&s);
 }
 
-/* Labels that have nothing to do with the features: the model says that it is not to be followed. */
+/* Labels that have nothing to do with the features: the model says that it is not to be followed, but for rare luck. */
 static void test_noise_is_not_trusted(void **state) {
     (void)state;
-    set s = make_set(300, 2, 9);
-    tc_rng rng = tc_rng_seed(1);
-    for (size_t i = 0; i < s.n; i++)
-        s.sample[i].label = (float)tc_rng_unit(&rng);
-    tc_cost_model *m = fitted(&s, &OPTIONS, NULL);
+    enum { SEEDS = 6 };
+    int trusted = 0;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        set s = make_set(200, 2, 90 + seed);
+        tc_rng rng = tc_rng_seed(seed);
+        for (size_t i = 0; i < s.n; i++)
+            s.sample[i].label = (float)tc_rng_unit(&rng);
+        tc_cost_model *m = fitted(&s, &OPTIONS, NULL);
+        double score = 42;
+        assert_true(tc_cost_trained(m));
+        assert_true(tc_cost_predict(m, 1, s.ptr, 1, &score) == tc_cost_trusted(m));
+        assert_true(tc_cost_trusted(m) || score == 42);
+        trusted += tc_cost_trusted(m);
+        tc_cost_free(m);
+        free_set(&s);
+    }
+    assert_true(trusted <= 1);
+}
+
+static void test_untrained(void **state) {
+    (void)state;
+    set s = make_set(1, 1, 1);
+    tc_cost_model *m = tc_cost_new();
     double score = 42;
-    assert_true(tc_cost_trained(m));
-    assert_false(tc_cost_trusted(m));
-    assert_false(tc_cost_predict(m, 1, s.ptr, 1, &score));
+    assert_false(tc_cost_trained(m) || tc_cost_trusted(m) || tc_cost_predict(m, 1, s.ptr, 1, &score));
     assert_true(score == 42);
     tc_cost_free(m);
-    m = tc_cost_new();
-    assert_false(tc_cost_trained(m) || tc_cost_trusted(m) || tc_cost_predict(m, 1, s.ptr, 1, &score));
-    tc_cost_free(m);
+    tc_cost_free(NULL);
     free_set(&s);
 }
 
@@ -316,9 +331,8 @@ static void test_damaged_bytes(void **state) {
         free(part);
     }
     for (size_t n = 0; n < size; n += n < 160 ? 1 : 1009) {
-        bool report = n >= 32 && n < 72; /* what the fit reported: nothing to check it against */
         data[n] ^= 0x20;
-        assert_true(report || tc_cost_from_bytes(b, "bad.model", data, size, &err) == TC_BAD_INPUT);
+        assert_int_equal(tc_cost_from_bytes(b, "bad.model", data, size, &err), TC_BAD_INPUT);
         data[n] ^= 0x20;
     }
     assert_false(tc_cost_trained(b));
@@ -359,6 +373,7 @@ int main(void) {
         cmocka_unit_test(test_summed_objective),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_noise_is_not_trusted),
+        cmocka_unit_test(test_untrained),
         cmocka_unit_test(test_small_and_large_sets),
         cmocka_unit_test(test_bad_samples),
         cmocka_unit_test(test_round_trip),

@@ -121,7 +121,8 @@ static void names_do_not_matter(void **state) {
     (void)state;
     tc_ctx *c = tc_ctx_new();
     const tc_workload *a = parse(c, "a", "tensor X[4, 5] f32\ntensor Y[5] f32\ncompute Z[i:4, j:5] = X[i, j] + Y[j]\noutput Z\n");
-    const tc_workload *b = parse(c, "b", "tensor foo[4, 5] f32\ntensor bar[5] f32\ncompute i[j:4, i:5] = foo[j, i] + bar[i]\noutput i\n");
+    const tc_workload *b =
+        parse(c, "b", "tensor foo[4, 5] f32\ntensor bar[5] f32\ncompute i[j:4, i:5] = foo[j, i] + bar[i]\noutput i\n");
     const tc_workload *d = parse(c, "d", "tensor X[4, 5] f32\ntensor Y[5] f32\ncompute Z[i:4, j:5] = Y[j] + X[i, j]\noutput Z\n");
     assert_string_equal(tc_te_hash(a).hex, tc_te_hash(b).hex);
     assert_string_not_equal(tc_te_hash(a).hex, tc_te_hash(d).hex);
@@ -176,7 +177,8 @@ static void deep_nesting(void **state) {
     (void)state;
     static const struct {
         const char *repeat, *part;
-    } CASES[] = {{"(", "nested"}, {"-", "nested"}, {"!", "nested"}, {"X[", "nested"}, {"exp(", "nested"}, {"1 + ", "too early"}, {"i + ", "deep"}};
+    } CASES[] = {{"(", "nested"},    {"-", "nested"},       {"!", "nested"}, {"X[", "nested"},
+                 {"exp(", "nested"}, {"1 + ", "too early"}, {"i + ", "deep"}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         tc_strbuf b = {0};
         tc_sb_add(&b, "tensor X[4] f32\ncompute Y[i:4] = ");
@@ -233,7 +235,8 @@ static const tc_expr *parse_expr(scope *s, const char *text) {
     tc_lex lex;
     tc_error err;
     const tc_expr *e;
-    if (tc_lex_open(&lex, tc_ctx_arena(s->c), "expr", text, false, &err) != TC_OK || tc_te_parse_expr(s->c, &lex, resolve, s, &e, &err) != TC_OK)
+    if (tc_lex_open(&lex, tc_ctx_arena(s->c), "expr", text, false, &err) != TC_OK ||
+        tc_te_parse_expr(s->c, &lex, resolve, s, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);
     assert_int_equal(lex.tok.kind, TC_TOK_EOF);
     return e;
@@ -267,9 +270,9 @@ static void vectors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(goldens),       cmocka_unit_test(refusals),     cmocka_unit_test(names_do_not_matter),
-        cmocka_unit_test(odd_names),     cmocka_unit_test(unread_inputs), cmocka_unit_test(deep_nesting),
-        cmocka_unit_test(mutations),     cmocka_unit_test(vectors),
+        cmocka_unit_test(goldens),   cmocka_unit_test(refusals),      cmocka_unit_test(names_do_not_matter),
+        cmocka_unit_test(odd_names), cmocka_unit_test(unread_inputs), cmocka_unit_test(deep_nesting),
+        cmocka_unit_test(mutations), cmocka_unit_test(vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,245 @@
+/* Data types, contexts, constructors and rewriting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#include "support/rng.h"
+#include "te/affine.h"
+#include "te/eval.h"
+#include "te/text.h"
+
+/* ---- dtypes ---- */
+
+static void dtype_names(void **state) {
+    (void)state;
+    tc_dtype t;
+    for (int i = 0; i < TC_NDTYPES; i++) {
+        assert_true(tc_dtype_parse(tc_dtype_name((tc_dtype)i), &t));
+        assert_int_equal(t, i);
+        int classes = (t == TC_BOOL) + tc_dtype_is_int(t) + tc_dtype_is_float(t);
+        assert_int_equal(classes, 1);
+    }
+    assert_false(tc_dtype_parse("f8", &t));
+}
+
+static void f16_exhaustive(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        float f = tc_f16_to_f32((uint16_t)h);
+        if (isnan(f))
+            assert_true(isnan(tc_f16_to_f32(tc_f32_to_f16(f))));
+        else
+            assert_int_equal(tc_f32_to_f16(f), h);
+    }
+    for (uint32_t h = 0; h < 0x7c00; h++) { /* ties between neighbours go to the even one */
+        float a = tc_f16_to_f32((uint16_t)h), b = h == 0x7bff ? 65536.0f : tc_f16_to_f32((uint16_t)(h + 1));
+        assert_int_equal(tc_f32_to_f16((a + b) / 2), h + (h & 1));
+        assert_int_equal(tc_f32_to_f16(nextafterf((a + b) / 2, 0)), h);
+        assert_int_equal(tc_f32_to_f16(nextafterf((a + b) / 2, INFINITY)), h + 1);
+    }
+}
+
+static void bf16_exhaustive(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        float f = tc_bf16_to_f32((uint16_t)h);
+        if (isnan(f))
+            assert_true(isnan(tc_bf16_to_f32(tc_f32_to_bf16(f))));
+        else
+            assert_int_equal(tc_f32_to_bf16(f), h);
+    }
+    assert_int_equal(tc_f32_to_bf16(1.00390625f), 0x3f80); /* tie to even */
+    assert_int_equal(tc_f32_to_bf16(1.01171875f), 0x3f82);
+}
+
+static void integer_semantics(void **state) {
+    (void)state;
+    int64_t v;
+    assert_true(tc_eval_i(TC_OP_DIV, TC_I32, -7, 2, &v) && v == -4);
+    assert_true(tc_eval_i(TC_OP_MOD, TC_I32, -7, 2, &v) && v == 1);
+    assert_true(tc_eval_i(TC_OP_MOD, TC_I32, 7, -2, &v) && v == -1);
+    assert_true(tc_eval_i(TC_OP_TDIV, TC_I32, -7, 2, &v) && v == -3);
+    assert_true(tc_eval_i(TC_OP_TMOD, TC_I32, -7, 2, &v) && v == -1);
+    assert_true(tc_eval_i(TC_OP_DIV, TC_I64, INT64_MIN, -1, &v) && v == INT64_MIN);
+    assert_true(tc_eval_i(TC_OP_DIV, TC_U64, -1, 2, &v) && v == INT64_MAX);
+    assert_true(tc_eval_i(TC_OP_ADD, TC_I8, 127, 1, &v) && v == -128);
+    assert_true(tc_eval_i(TC_OP_MUL, TC_U8, 16, 17, &v) && v == 16);
+    assert_true(tc_eval_i(TC_OP_LT, TC_U64, 1, -1, &v) && v == 1);
+    assert_true(tc_eval_i(TC_OP_ABS, TC_I8, -128, 0, &v) && v == -128);
+    assert_true(tc_eval_i(TC_OP_POW, TC_I32, -3, 3, &v) && v == -27);
+    assert_false(tc_eval_i(TC_OP_DIV, TC_I32, 1, 0, &v));
+    assert_false(tc_eval_i(TC_OP_SHL, TC_I8, 1, 8, &v));
+    assert_int_equal(tc_cast_fi(TC_I8, 1000), 127);
+    assert_int_equal(tc_cast_fi(TC_U8, -1), 0);
+    assert_int_equal(tc_cast_fi(TC_I64, 1e30), INT64_MAX);
+    assert_int_equal(tc_cast_fi(TC_I32, (double)NAN), 0);
+    assert_true(tc_cast_if(TC_U64, TC_F64, -1) == 0x1p64);
+    assert_true(isnan(tc_eval_f(TC_OP_MAX, TC_F32, 1, (double)NAN)) && isnan(tc_eval_f(TC_OP_MIN, TC_F32, (double)NAN, 1)));
+    assert_true(tc_eval_f(TC_OP_ROUND, TC_F32, 2.5, 0) == 2);
+}
+
+/* ---- contexts ---- */
+
+static const tc_expr *build(tc_ctx *c, const tc_var *v, int n) {
+    const tc_expr *e = tc_varx(c, v);
+    for (int i = 0; i < n; i++)
+        e = tc_add(c, tc_mul(c, e, tc_i64(c, i + 2)), tc_mod(c, tc_varx(c, v), tc_i64(c, i + 3)));
+    return e;
+}
+
+static void interning(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    const tc_var *v = tc_var_new(c, "v"), *w = tc_var_new(c, "v");
+    const tc_expr *e = build(c, v, 2000); /* grows the table */
+    uint32_t next = tc_ctx_next_id(c);
+    assert_ptr_equal(build(c, v, 2000), e);
+    assert_int_equal(tc_ctx_next_id(c), next + 1); /* nothing was made */
+    assert_ptr_not_equal(tc_varx(c, v), tc_varx(c, w));
+    assert_ptr_equal(tc_float(c, TC_F32, (double)NAN), tc_float(c, TC_F32, -(double)NAN));
+    assert_ptr_not_equal(tc_float(c, TC_F32, 0.0), tc_float(c, TC_F32, -0.0));
+    assert_ptr_not_equal(tc_float(c, TC_F32, 1), tc_float(c, TC_F64, 1));
+    tc_ctx_free(c);
+}
+
+static void children(void **state) {
+    (void)state;
+    tc_ctx *parent = tc_ctx_new();
+    const tc_var *v = tc_var_new(parent, "v");
+    const tc_expr *shared = build(parent, v, 10);
+    tc_ctx *child = tc_ctx_child(parent), *other = tc_ctx_child(parent);
+    assert_ptr_equal(build(child, v, 10), shared);
+    const tc_expr *own = build(child, v, 20);
+    assert_true(own->id > shared->id);
+    assert_ptr_equal(build(child, v, 20), own);
+    uint32_t id = own->id;
+    tc_ctx *grandchild = tc_ctx_child(child);
+    assert_ptr_equal(build(grandchild, v, 20), own);
+    tc_ctx_free(grandchild);
+    assert_int_equal(build(other, v, 20)->id, id); /* ids start at the parent's next one: the same in every child */
+    for (int i = 0; i < 3; i++) {
+        tc_ctx_reset(child);
+        assert_int_equal(build(child, v, 20)->id, id);
+        assert_ptr_equal(build(child, v, 10), shared);
+    }
+    tc_ctx_free(child);
+    tc_ctx_free(other);
+    assert_ptr_equal(build(parent, v, 10), shared);
+    tc_ctx_free(parent);
+}
+
+/* ---- constructors ---- */
+
+static void folding(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    const tc_expr *x = tc_varx(c, tc_var_new(c, "x")), *zero = tc_i64(c, 0), *one = tc_i64(c, 1);
+    const tc_tensor *t = tc_te_placeholder(c, "T", TC_F32, 1, (int64_t[]){4}, false);
+    const tc_expr *f = tc_read(c, t, 1, &x), *f0 = tc_float(c, TC_F32, 0), *minus0 = tc_float(c, TC_F32, -0.0),
+                  *f1 = tc_float(c, TC_F32, 1);
+    assert_ptr_equal(tc_add(c, zero, x), x);
+    assert_ptr_equal(tc_mul(c, one, x), x);
+    assert_ptr_equal(tc_mul(c, x, zero), zero);
+    assert_ptr_equal(tc_sub(c, x, zero), x);
+    assert_ptr_equal(tc_mod(c, x, one), zero);
+    assert_ptr_equal(tc_add(c, tc_i64(c, 5), x), tc_add(c, x, tc_i64(c, 5)));
+    assert_ptr_equal(tc_sub(c, x, tc_i64(c, 5)), tc_add(c, x, tc_i64(c, -5)));
+    assert_ptr_equal(tc_div(c, tc_i64(c, -7), tc_i64(c, 2)), tc_i64(c, -4));
+    assert_int_equal(tc_div(c, one, zero)->op, TC_OP_DIV); /* not executed here, so not decided here */
+    /* floats: only what is exact for every value, -0 and NaN included */
+    assert_int_equal(tc_add(c, f, f0)->op, TC_OP_ADD);
+    assert_ptr_equal(tc_add(c, f, minus0), f);
+    assert_ptr_equal(tc_sub(c, f, f0), f);
+    assert_ptr_equal(tc_mul(c, f, f1), f);
+    assert_int_equal(tc_mul(c, f, f0)->op, TC_OP_MUL);
+    /* vectors: the same through broadcasts */
+    const tc_expr *r = tc_ramp(c, x, one, 8);
+    assert_ptr_equal(tc_add(c, tc_bcast(c, zero, 8), r), r);
+    assert_ptr_equal(tc_bin(c, TC_OP_LT, tc_bcast(c, zero, 8), tc_bcast(c, one, 8)), tc_bcast(c, tc_bool(c, true), 8));
+    assert_ptr_equal(tc_select(c, tc_bool(c, true), x, one), x);
+    assert_ptr_equal(tc_cast(c, TC_I32, tc_float(c, TC_F32, -1.5)), tc_int(c, TC_I32, -1));
+    assert_ptr_equal(tc_int(c, TC_U8, 300), tc_int(c, TC_U8, 44));
+    tc_ctx_free(c);
+}
+
+static void count_node(const tc_expr *e, void *user) {
+    (void)e;
+    ++*(int *)user;
+}
+
+/* Sharing must not be paid for: this is a tree of 2^60 nodes. */
+static void shared_nodes(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    const tc_var *v = tc_var_new(c, "v"), *w = tc_var_new(c, "w");
+    const tc_expr *e = tc_varx(c, v), *with = tc_varx(c, w);
+    for (int i = 0; i < 60; i++)
+        e = tc_mul(c, e, e);
+    int n = 0;
+    tc_expr_walk(e, count_node, &n);
+    assert_int_equal(n, 61);
+    assert_true(tc_expr_uses_var(e, v));
+    assert_false(tc_expr_uses_var(e, w));
+    const tc_expr *s = tc_expr_subst(c, e, 1, &v, &with);
+    assert_true(tc_expr_uses_var(s, w) && !tc_expr_uses_var(s, v));
+    const tc_expr *back = tc_varx(c, v);
+    assert_ptr_equal(tc_expr_subst(c, s, 1, &w, &back), e);
+    assert_non_null(tc_te_simplify(c, e, NULL));
+    tc_ctx_free(c);
+}
+
+static void ops_table(void **state) {
+    (void)state;
+    for (int i = 0; i < TC_NOPS; i++) {
+        const char *text = tc_op_text((tc_op)i);
+        int arity = tc_op_arity((tc_op)i);
+        assert_true(arity >= -1 && arity <= 3);
+        bool leaf = tc_op_traits((tc_op)i) & TC_LEAF, memory = tc_op_traits((tc_op)i) & TC_MEMORY;
+        assert_int_equal(!text[0], leaf || memory);
+        assert_true(!leaf || arity == 0);
+        for (int k = 0; k < i && text[0]; k++)
+            assert_string_not_equal(text, tc_op_text((tc_op)k));
+    }
+}
+
+static void reducers(void **state) {
+    (void)state;
+    tc_ctx *c = tc_ctx_new();
+    for (int t = 0; t < TC_NDTYPES; t++)
+        for (tc_reducer r = TC_RED_SUM; r < TC_NREDUCERS; r++) {
+            bool arg = r == TC_RED_ARGMAX || r == TC_RED_ARGMIN;
+            if (t == TC_BOOL && (r == TC_RED_SUM || r == TC_RED_PROD))
+                continue;
+            const tc_expr *seven[] = {tc_imm(c, (tc_dtype)t, 7), tc_i64(c, 3)}, *out[2];
+            const tc_expr *none[] = {tc_reducer_identity(c, r, 0, (tc_dtype)t), tc_reducer_identity(c, r, 1, TC_I64)};
+            tc_reducer_combine(c, r, none, seven, out);
+            assert_ptr_equal(out[0], seven[0]);
+            tc_reducer_combine(c, r, seven, none, out);
+            assert_ptr_equal(out[0], seven[0]);
+            if (arg)
+                assert_ptr_equal(out[1], seven[1]);
+            if (arg) { /* the smaller index wins a tie, whichever side it comes from */
+                const tc_expr *tie[] = {seven[0], tc_i64(c, 2)};
+                tc_reducer_combine(c, r, seven, tie, out);
+                assert_ptr_equal(out[1], tie[1]);
+                tc_reducer_combine(c, r, tie, seven, out);
+                assert_ptr_equal(out[1], tie[1]);
+            }
+        }
+    tc_ctx_free(c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtype_names),       cmocka_unit_test(f16_exhaustive), cmocka_unit_test(bf16_exhaustive),
+        cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),      cmocka_unit_test(children),
+        cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),   cmocka_unit_test(ops_table),
+        cmocka_unit_test(reducers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
