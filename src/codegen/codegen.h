@@ -108,6 +108,24 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
  * (GOMP_parallel), for libraries that must run without tctune. */
 TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err);
 
+/* The entry point that C programs call, `int32_t NAME(const void *const *inputs, void *const *outputs)`: runs the driver with an
+ * arena of its own and a runtime of `nthreads` threads. Arrays need no alignment; several threads may call it at once. It returns
+ * the driver's status, or -1 when there is no memory. The object also defines `int32_t THREADS`, which callers may lower, and the
+ * texts as `const char SYMBOL[]`. */
+typedef struct tc_cg_entry {
+    const char *name;
+    const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
+    const char *constants;        /* of tc_cg_write_blob's; NULL: there are none */
+    const char *threads;          /* of the variable */
+    int nthreads;
+    int64_t arena_bytes;
+    int nin, nout;
+    const int64_t *in_bytes, *out_bytes;
+    int ntexts;
+    const struct tc_cg_text { const char *symbol, *text; } * texts;
+} tc_cg_entry;
+TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
+
 /* Writes to `out` an object holding the bytes of `file` as read-only data under `symbol`, aligned to 64; symbol_size (u64) is its
  * length. */
 TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err);

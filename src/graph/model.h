@@ -5,8 +5,8 @@
  *   a workload alone -> tc_graph_program_of_workload -> the same
  *   a saved library  -> tc_graph_model_load -> run, time
  *
- * A program and a model are independent of the graph's further life only as far as said: constants are not copied, so the graph must
- * outlive the program and the program the model. */
+ * A program and a model are independent of the graph's further life only as far as said: constants are not copied, so the graph
+ * must outlive the program and the program the model. */
 #ifndef TC_GRAPH_MODEL_H
 #define TC_GRAPH_MODEL_H
 
@@ -21,12 +21,14 @@
 
 typedef struct tc_graph_program tc_graph_program;
 
-/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression. */
+/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression.
+ */
 TC_NODISCARD tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err);
-/* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else seeded random
- * ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must outlive it. */
-TC_NODISCARD tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants, size_t nconstants,
-                                                    uint64_t seed, tc_graph_program **out, tc_error *err);
+/* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else
+ * seeded random ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must
+ * outlive it. */
+TC_NODISCARD tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants,
+                                                    size_t nconstants, uint64_t seed, tc_graph_program **out, tc_error *err);
 void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
 
 /* The distinct workloads, with how often each runs; the array lives as long as the program. */
@@ -72,17 +74,20 @@ typedef struct tc_graph_kernel {
 
 typedef struct tc_graph_build_options {
     const tc_target *target;
-    int threads;           /* 0: the target's cores */
-    tc_meas_db *db;        /* NULL: default schedules */
-    bool require_complete; /* TC_BAD_INPUT that lists the kernels without a record */
-    bool object_only;      /* for a target that does not run here: no in-process code; only saving works */
+    int threads;                       /* 0: the target's cores */
+    tc_meas_db *db;                    /* NULL: default schedules */
+    bool require_complete;             /* TC_BAD_INPUT that lists the kernels without a record */
+    bool object_only;                  /* for a target that does not run here: no in-process code; only saving works */
     const volatile sig_atomic_t *stop; /* may be NULL */
-    void (*progress)(void *user, int done, int total, const char *kernel); /* may be NULL; per kernel compiled, from the calling thread */
+    void (*progress)(void *user, int done, int total,
+                     const char *kernel); /* may be NULL; per kernel compiled, from the calling thread */
     void *user;
 } tc_graph_build_options;
 
-TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out, tc_error *err);
-/* A library that tc_graph_model_save made (or any with the same symbols). threads 0: every core. */
+TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out,
+                                            tc_error *err);
+/* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
+ * limit). */
 TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
 void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
@@ -101,27 +106,29 @@ tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
  * thread-safe: a model has one arena. */
 TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
 /* The same by name. TC_BAD_INPUT lists missing and unknown names. */
-TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err);
+TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out,
+                                                tc_error *err);
 /* Seeded inputs of sane scale; integers that index something stay within it. in[] is allocated here, OWNED. */
 TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err);
 
-/* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are made) or
- * at the stop flag. times[repeats] gets seconds; *n how many. */
+/* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are
+ * made) or at the stop flag. times[repeats] gets seconds; *n how many. */
 typedef struct tc_graph_timing_options {
     int warmup, repeats;
     double budget;
     const volatile sig_atomic_t *stop; /* may be NULL */
 } tc_graph_timing_options;
-TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, double *times, int *n,
-                                           tc_error *err);
+TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
+                                           double *times, int *n, tc_error *err);
 /* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds. Not for a loaded library (TC_BAD_INPUT). */
-TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, tc_error *err);
+TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
+                                              tc_error *err);
 
-/* Writes `path` (a shared library that needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole
- * or absent. `name` (NULL: made from the file's name) is the prefix of its symbols:
- *   int32_t NAME_run(const void *const *inputs, void *const *outputs);  thread-safe; dense row-major arrays, in the order of the metadata
- *   const char NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads
- *   const char tctune_prefix[] = "NAME"  (how a loader finds the others) */
+/* Writes `path` (a shared library that needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both
+ * are whole or absent. `name` (NULL: made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const
+ * *inputs, void *const *outputs);  thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be
+ * lowered const char NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads const char tctune_prefix[] =
+ * "NAME"  (how a loader finds the others) */
 TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
 #endif

@@ -1,0 +1,194 @@
+/* The command `tctune`: what its files share. A command parses nothing and exits nowhere: it gets its arguments and returns an exit
+ * status; main.c prints the error. */
+#ifndef TC_CLI_CLI_H
+#define TC_CLI_CLI_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "codegen/codegen.h"
+#include "graph/graph.h"
+#include "graph/model.h"
+#include "measure/database.h"
+#include "measure/peak.h"
+#include "support/vec.h"
+#include "tune/tune.h"
+
+/* ---- options (options.c) ---- */
+
+enum {
+#define OPT(id, field, name, argument, kind, help) TC_CLI_OPT_##id,
+#include "cli/options.def"
+#undef OPT
+    TC_CLI_NOPTS
+};
+#define TC_CLI_BIT(id) (UINT64_C(1) << TC_CLI_OPT_##id)
+
+typedef TC_VEC(const char *) tc_cli_texts;
+
+/* Fields of options that were not given are zero or NULL. */
+typedef struct tc_cli_args {
+#define FIELD_FLAG(f) bool f;
+#define FIELD_TEXT(f) const char *f;
+#define FIELD_COUNT(f) int f;
+#define FIELD_SEED(f) uint64_t f;
+#define FIELD_REAL(f) double f;
+#define FIELD_LIST(f) tc_cli_texts f;
+#define OPT(id, field, name, argument, kind, help) FIELD_##kind(field)
+#include "cli/options.def"
+#undef OPT
+#undef FIELD_FLAG
+#undef FIELD_TEXT
+#undef FIELD_COUNT
+#undef FIELD_SEED
+#undef FIELD_REAL
+#undef FIELD_LIST
+    uint64_t given;    /* TC_CLI_BITs */
+    tc_cli_texts rest; /* operands */
+} tc_cli_args;
+
+/* How a command ends. */
+enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
+
+typedef struct tc_cli_command {
+    const char *name, *summary;
+    const char *operands; /* "DIR...": at least one is needed; NULL: none are taken */
+    const char *details;  /* a paragraph for --help, or NULL */
+    uint64_t options;     /* TC_CLI_BITs it takes, besides --help */
+    uint64_t required;
+    bool hidden; /* not in the list of commands */
+    /* The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
+    int (*run)(const tc_cli_args *a, tc_error *err);
+} tc_cli_command;
+
+extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_zoo,
+    tc_cli_export, tc_cli_import;
+
+/* TC_CLI_DONE, or TC_CLI_USAGE with err. argv[0] is the first argument after the command's name. */
+int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a, tc_error *err);
+void tc_cli_args_free(tc_cli_args *a);
+void tc_cli_help(FILE *f, const tc_cli_command *c);
+static inline bool tc_cli_given(const tc_cli_args *a, uint64_t bit) {
+    return (a->given & bit) != 0;
+}
+/* Fills err and returns TC_CLI_USAGE. */
+int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
+
+/* ---- what commands work on (source.c) ---- */
+
+/* A network or one kernel. */
+typedef struct tc_cli_source {
+    const char *path;
+    tc_ctx *ctx; /* --te */
+    const tc_workload *workload;
+    tc_tune_task single;
+    tc_graph *graph; /* --model */
+    tc_graph_program *program;
+    const tc_tune_task *tasks;
+    int ntask;
+} tc_cli_source;
+
+/* Opens what --model or --te names: TC_CLI_DONE, TC_CLI_USAGE (neither or both), TC_CLI_FAILED. Free it in any case. */
+int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err);
+/* The program, also of a --te kernel. Constants of a kernel are random ones. */
+TC_NODISCARD tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err);
+void tc_cli_source_free(tc_cli_source *s);
+/* One of --model and --te: TC_CLI_DONE, or TC_CLI_USAGE. */
+int tc_cli_check_source(const tc_cli_args *a, tc_error *err);
+
+/* Reads --shape. *out is malloc'ed with malloc'ed names; n = a->shape.len. */
+int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err);
+void tc_cli_bindings_free(tc_graph_binding *b, size_t n);
+
+/* A shared library rather than an ONNX model, by its first bytes. */
+bool tc_cli_is_library(const char *path);
+
+/* --target and --threads. `runs_here`: an error unless code for it runs on this machine. */
+int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_error *err);
+/* --db for writing; for reading: *out is NULL when no --db was given and there is no file of the default name. */
+TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
+TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
+const char *tc_cli_db_path(const tc_cli_args *a);
+/* Builds with the best records of --db. */
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, tc_graph_model **out,
+                       tc_error *err);
+
+/* The schedule that is in use for a kernel, and where it comes from. Lives in `a`. */
+typedef struct tc_cli_schedule {
+    const char *workload; /* text that the trace applies to: canonical, except for --sched written with the kernel's own names */
+    const char *trace;    /* text */
+    tc_digest hash;       /* of the workload */
+    const char *origin;   /* "record 12: 1.23 ms on HOST", "default schedule: no database", "FILE" */
+    int64_t record; /* its id; 0: none */
+    double seconds; /* that it was measured at, else 0 */
+} tc_cli_schedule;
+
+/* sched_file (may be NULL) first, then the best verified record of db (may be NULL), then the default schedule. */
+TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, const tc_target *t, tc_meas_db *db, const char *sched_file,
+                                          tc_arena *a, tc_cli_schedule *out, tc_error *err);
+
+/* ---- signals (signals.c) ---- */
+
+/* From now on SIGINT and SIGTERM set the flag; a second one ends the process. */
+void tc_cli_catch_signals(void);
+const volatile sig_atomic_t *tc_cli_stop_flag(void); /* 0, or the signal's number */
+/* For every command: a closed pipe or a file-size limit is an error of a write, not the end of the process. */
+void tc_cli_ignore_write_signals(void);
+
+/* ---- text (table.c) ---- */
+
+/* A table of text cells; the first row is the heading. Columns whose heading starts with '>' are right-aligned. */
+typedef struct tc_cli_table {
+    tc_arena *arena;
+    int ncol;
+    tc_cli_texts cells;
+} tc_cli_table;
+
+tc_cli_table tc_cli_table_new(int ncol, const char *const *headings);
+void tc_cli_cell(tc_cli_table *t, const char *fmt, ...) TC_PRINTF(2, 3);
+void tc_cli_table_print(const tc_cli_table *t, FILE *f);
+void tc_cli_table_free(tc_cli_table *t);
+
+/* "12.3 us", "1.23 ms", "4.56 s", "-" when not finite. Returns buf. */
+char *tc_cli_time(char buf[24], double seconds);
+char *tc_cli_duration(char buf[24], double seconds); /* "1:02:03", "4:05" */
+char *tc_cli_bytes(char buf[24], double n);          /* "12.3 MiB" */
+
+/* A real, or null when it is not finite. */
+json_t *tc_cli_json_real(double v);
+/* Prints and releases. */
+void tc_cli_json_print(json_t *j);
+
+/* ---- tuning's face (progress.c, report.c) ---- */
+
+typedef struct tc_cli_progress tc_cli_progress;
+/* Live lines when stderr is a terminal, else a line per round. */
+tc_cli_progress *tc_cli_progress_new(double peak_gflops);
+void tc_cli_progress_free(tc_cli_progress *p);
+tc_tune_progress tc_cli_on_progress; /* user: the tc_cli_progress */
+/* Progress of tc_graph_model_build, user NULL. */
+void tc_cli_on_build(void *user, int done, int total, const char *kernel);
+
+void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db);
+json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, const char *db);
+/* One line per kernel: which record or why the default; for build. */
+void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n);
+json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
+
+/* ---- named tensors from files (tensors.c) ---- */
+
+/* Reads .npz or a folder of KIND_N.pb (kind "input" or "output"). Items named PREFIX.x ("in.", "out.") are taken without the prefix, and
+ * then nothing else is. Items of a folder without names of their own are named by the ports' order. */
+TC_NODISCARD tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports,
+                                          tc_graph_bundle *out, tc_error *err);
+
+/* Tolerances of the ONNX project's test cases, unless given. */
+typedef struct tc_cli_tolerance {
+    double rtol, atol; /* negative: by dtype */
+} tc_cli_tolerance;
+double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype);
+double tc_cli_atol(const tc_cli_tolerance *t, tc_dtype dtype);
+
+#endif

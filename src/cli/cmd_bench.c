@@ -1,0 +1,268 @@
+/* tctune bench: latency of a network and of each of its kernels, or of one kernel, beside what the machine can do. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { DEFAULT_REPEATS = 30, WARMUP = 5 };
+static const double peak_seconds = 0.5;
+
+static int repeats_of(const tc_cli_args *a) {
+    return a->repeats ? a->repeats : DEFAULT_REPEATS;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* What is printed of a measurement, whichever way it was made. */
+typedef struct result {
+    const char *what;
+    int threads;
+    double *times; /* sorted */
+    size_t n;
+    double flops;
+    tc_meas_peak peak;
+    const tc_graph_kernel *kernels;
+    int nkernel;
+    const char *origin; /* of a single kernel's schedule, or NULL */
+} result;
+
+static double median_of(const result *r) {
+    return tc_meas_median(r->times, r->n);
+}
+
+static double rate(double flops, double seconds) {
+    return flops > 0 && seconds > 0 && isfinite(seconds) ? flops / seconds / 1e9 : NAN;
+}
+
+/* The machine drifts: the peak is taken before and after what it is compared with, and the larger one counts. */
+static void peak_again(result *r) {
+    tc_meas_peak p = tc_meas_measure_peak(r->threads, peak_seconds);
+    r->peak.isa = p.isa;
+    r->peak.threads = p.threads;
+    r->peak.f32_gflops = TC_MAX(r->peak.f32_gflops, p.f32_gflops);
+    r->peak.triad_gbs = TC_MAX(r->peak.triad_gbs, p.triad_gbs);
+}
+
+/* ---- reports ---- */
+
+static void print_kernels(const result *r) {
+    static const char *const head[] = {">#", "kernel", ">count", ">each", ">total", ">share", ">GFLOP/s", ">of peak", "schedule"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    double sum = 0;
+    for (int i = 0; i < r->nkernel; i++)
+        sum += r->kernels[i].seconds;
+    for (int i = 0; i < r->nkernel; i++) {
+        const tc_graph_kernel *k = &r->kernels[i];
+        char each[24], total[24];
+        double g = rate(k->flops, k->seconds / k->count);
+        tc_cli_cell(&t, "%d", i);
+        tc_cli_cell(&t, "%s", k->name);
+        tc_cli_cell(&t, "%d", k->count);
+        tc_cli_cell(&t, "%s", tc_cli_time(each, k->seconds / k->count));
+        tc_cli_cell(&t, "%s", tc_cli_time(total, k->seconds));
+        tc_cli_cell(&t, "%.1f %%", sum > 0 ? 100 * k->seconds / sum : 0);
+        tc_cli_cell(&t, "%.1f", isfinite(g) ? g : 0);
+        tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / r->peak.f32_gflops : 0);
+        if (k->source == TC_GRAPH_FROM_RECORD)
+            tc_cli_cell(&t, "record %lld", (long long)k->record);
+        else
+            tc_cli_cell(&t, "default");
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_text(const result *r) {
+    char mid[24], low[24], high[24];
+    double g = rate(r->flops, median_of(r));
+    if (r->nkernel) {
+        print_kernels(r);
+        putchar('\n');
+    }
+    if (r->origin)
+        printf("schedule: %s\n", r->origin);
+    printf("%s: median %s of %zu runs (%s to %s), %d threads\n", r->what, tc_cli_time(mid, median_of(r)), r->n,
+           tc_cli_time(low, r->times[0]), tc_cli_time(high, r->times[r->n - 1]), r->threads);
+    if (isfinite(g))
+        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / r->peak.f32_gflops, r->peak.f32_gflops,
+               r->peak.isa);
+    else
+        printf("peak %.1f GFLOP/s (f32, %s)\n", r->peak.f32_gflops, r->peak.isa);
+}
+
+static void print_json(const result *r) {
+    double g = rate(r->flops, median_of(r));
+    json_t *j = json_object(), *kernels = tc_cli_kernels_json(r->kernels, r->nkernel);
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        json_t *k = json_array_get(kernels, i);
+        double kg = json_number_value(json_object_get(k, "gflops"));
+        json_object_set_new(k, "of_peak", json_real(kg / r->peak.f32_gflops));
+    }
+    json_object_set_new(j, "name", json_string(r->what));
+    json_object_set_new(j, "median_ms", tc_cli_json_real(median_of(r) * 1e3));
+    json_object_set_new(j, "min_ms", tc_cli_json_real(r->times[0] * 1e3));
+    json_object_set_new(j, "max_ms", tc_cli_json_real(r->times[r->n - 1] * 1e3));
+    json_object_set_new(j, "repeats", json_integer((json_int_t)r->n));
+    json_object_set_new(j, "flops", json_real(r->flops));
+    json_object_set_new(j, "gflops", tc_cli_json_real(g));
+    json_object_set_new(j, "peak_gflops", json_real(r->peak.f32_gflops));
+    json_object_set_new(j, "of_peak", tc_cli_json_real(g / r->peak.f32_gflops));
+    json_object_set_new(j, "triad_gbs", json_real(r->peak.triad_gbs));
+    json_object_set_new(j, "isa", json_string(r->peak.isa));
+    json_object_set_new(j, "threads", json_integer(r->threads));
+    if (r->origin)
+        json_object_set_new(j, "schedule", json_string(r->origin));
+    json_object_set_new(j, "kernels", kernels);
+    tc_cli_json_print(j);
+}
+
+static void print_result(const tc_cli_args *a, result *r) {
+    qsort(r->times, r->n, sizeof *r->times, by_value);
+    if (a->json)
+        print_json(r);
+    else
+        print_text(r);
+}
+
+/* ---- one kernel, in the isolated process that tuning uses ---- */
+
+static tc_status time_kernel(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k,
+                             tc_arena *arena, tc_record *r, tc_error *err) {
+    tc_meas_options o = {.target = t->text, .threads = t->machine.cores, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
+    tc_meas *m;
+    TC_TRY(tc_meas_new(&o, &m, err));
+    tc_status st = tc_meas_kernel_time(m, &in, repeats_of(a), arena, r, err);
+    tc_meas_free(m);
+    if (st != TC_OK)
+        return st;
+    if (r->error == TC_MEAS_INTERRUPTED)
+        return tc_fail(err, TC_ENV, "stopped before anything was measured");
+    if (!tc_record_ok(r))
+        return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(r->error), r->message);
+    return TC_OK;
+}
+
+static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+    tc_arena *arena = tc_arena_new();
+    tc_cli_schedule k;
+    tc_record rec;
+    result r = {.what = s->single.name, .threads = t->machine.cores, .flops = tc_te_flops(s->workload)};
+    tc_status st = tc_cli_schedule_of(s->workload, t, db, a->sched, arena, &k, err);
+    if (st == TC_OK) {
+        peak_again(&r);
+        st = time_kernel(a, s, t, &k, arena, &rec, err);
+    }
+    if (st == TC_OK) {
+        peak_again(&r);
+        tc_graph_kernel one = {.name = r.what,
+                               .symbol = "",
+                               .workload = k.workload,
+                               .trace = k.trace,
+                               .hash = k.hash,
+                               .count = 1,
+                               .flops = r.flops,
+                               .source = k.record ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                               .record = k.record,
+                               .recorded = k.seconds,
+                               .why = k.record ? "" : k.origin,
+                               .seconds = rec.median};
+        r.times = tc_arena_dup(arena, rec.times, rec.ntimes * sizeof(double));
+        r.n = rec.ntimes;
+        r.origin = k.origin;
+        r.kernels = &one;
+        r.nkernel = a->json;
+        print_result(a, &r);
+    }
+    tc_arena_free(arena);
+    return st;
+}
+
+/* ---- a network ---- */
+
+static tc_status time_model(const tc_cli_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
+    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = repeats_of(a), .stop = tc_cli_stop_flag()};
+    int n = 0;
+    r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
+    peak_again(r);
+    TC_TRY(tc_graph_model_time(m, in, &o, r->times, &n, err));
+    r->n = (size_t)n;
+    r->nkernel = tc_graph_model_kernels(m, &r->kernels);
+    o.repeats = TC_MAX(3, o.repeats / 3);
+    if (r->nkernel)
+        TC_TRY(tc_graph_model_profile(m, in, &o, err));
+    peak_again(r);
+    if (r->n == 0)
+        return tc_fail(err, TC_ENV, "stopped before anything was measured");
+    return TC_OK;
+}
+
+static tc_status bench_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err) {
+    const tc_graph_port *ports;
+    int nin = tc_graph_model_inputs(m, &ports);
+    tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in);
+    result r = {.what = a->model ? a->model : a->te, .threads = tc_graph_model_threads(m), .flops = tc_graph_model_flops(m)};
+    tc_status st = tc_graph_model_random_inputs(m, a->seed, in, err);
+    if (st == TC_OK)
+        st = time_model(a, m, in, &r, err);
+    if (st == TC_OK)
+        print_result(a, &r);
+    for (int i = 0; i < nin; i++)
+        tc_graph_tensor_free(&in[i]);
+    free(in);
+    free(r.times);
+    return st;
+}
+
+static int bench_source(const tc_cli_args *a, tc_error *err) {
+    tc_cli_source s = {0};
+    tc_target *t = NULL;
+    tc_meas_db *db = NULL;
+    tc_graph_model *m = NULL;
+    int status = tc_cli_target(a, true, &t, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_source_open(a, &s, err);
+    if (status == TC_CLI_DONE && a->te && tc_cli_db_read(a, &db, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE && a->te)
+        status = bench_kernel(a, &s, t, db, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    else if (status == TC_CLI_DONE && (status = tc_cli_model_build(a, &s, t, false, &m, err)) == TC_CLI_DONE)
+        status = bench_model(a, m, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    tc_graph_model_free(m);
+    tc_meas_db_close(db);
+    tc_cli_source_free(&s);
+    tc_target_free(t);
+    return status;
+}
+
+static int bench_library(const tc_cli_args *a, tc_error *err) {
+    tc_graph_model *m = NULL;
+    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
+    if (st == TC_OK)
+        st = bench_model(a, m, err);
+    tc_graph_model_free(m);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    int status = tc_cli_check_source(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    if (a->sched && !a->te)
+        return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+    tc_cli_catch_signals();
+    return a->model && tc_cli_is_library(a->model) ? bench_library(a, err) : bench_source(a, err);
+}
+
+const tc_cli_command tc_cli_bench = {
+    .name = "bench",
+    .summary = "measure the latency of a network and of its kernels, or of one kernel",
+    .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is measured before and after.",
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
+               TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+    .run = run,
+};

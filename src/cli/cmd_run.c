@@ -1,0 +1,195 @@
+/* tctune run: one run of a network or a built library, its outputs written and compared. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support/fs.h"
+
+/* ---- in and out ---- */
+
+static tc_status random_inputs(tc_graph_model *m, uint64_t seed, tc_graph_bundle *in, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_inputs(m, &ports);
+    tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
+    tc_status st = tc_graph_model_random_inputs(m, seed, t, err);
+    *in = (tc_graph_bundle){tc_xcalloc((size_t)n + 1, sizeof *in->items), 0};
+    for (int i = 0; i < n && st == TC_OK; i++)
+        in->items[in->len++] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
+    free(t);
+    return st;
+}
+
+/* By name when the inputs have the ports' names; a folder of test data is in the ports' order, whatever it calls them. */
+static void name_by_position(tc_graph_bundle *b, const tc_graph_port *ports, int n) {
+    for (size_t i = 0; i < b->len && (int)i < n; i++) {
+        free(b->items[i].name);
+        b->items[i].name = tc_xstrdup(ports[i].name);
+    }
+}
+
+static tc_status load_inputs(const tc_cli_args *a, tc_graph_model *m, tc_graph_bundle *in, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_inputs(m, &ports);
+    if (!a->inputs)
+        return random_inputs(m, a->seed, in, err);
+    TC_TRY(tc_cli_bundle_load(a->inputs, "input", ports, n, in, err));
+    if (tc_fs_is_dir(a->inputs))
+        name_by_position(in, ports, n);
+    return TC_OK;
+}
+
+/* ---- comparing ---- */
+
+typedef struct comparison {
+    tc_cli_table table;
+    json_t *list;
+    int compared, wrong;
+} comparison;
+
+static tc_status compare_one(comparison *c, const tc_cli_tolerance *tol, const char *name, const tc_graph_tensor *got,
+                             const tc_graph_tensor *want, tc_error *err) {
+    tc_graph_diff d;
+    double rtol = tc_cli_rtol(tol, want->dtype), atol = tc_cli_atol(tol, want->dtype);
+    tc_status st = tc_graph_tensor_compare(got, want, rtol, atol, &d, err);
+    if (st != TC_OK) {
+        tc_error_prefix(err, "output '%s': ", name);
+        return st;
+    }
+    c->compared++;
+    c->wrong += d.violations > 0;
+    tc_cli_cell(&c->table, "%s", name);
+    tc_cli_cell(&c->table, "%.3g", d.rel);
+    tc_cli_cell(&c->table, "%.3g", d.max_abs);
+    tc_cli_cell(&c->table, "%lld of %lld", (long long)d.violations, (long long)tc_graph_tensor_count(want));
+    tc_cli_cell(&c->table, "%s", d.violations ? "DIFFERS" : "ok");
+    json_array_append_new(c->list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:b}", "name", name, "error", tc_cli_json_real(d.rel), "max_abs",
+                                             tc_cli_json_real(d.max_abs), "violations", (json_int_t)d.violations, "elements",
+                                             (json_int_t)tc_graph_tensor_count(want), "ok", d.violations == 0));
+    return TC_OK;
+}
+
+static tc_status compare_all(comparison *c, const tc_cli_args *a, const tc_graph_bundle *out, const tc_graph_bundle *want,
+                             tc_error *err) {
+    tc_cli_tolerance tol = {tc_cli_given(a, TC_CLI_BIT(RTOL)) ? a->rtol : -1, tc_cli_given(a, TC_CLI_BIT(ATOL)) ? a->atol : -1};
+    bool by_position = tc_fs_is_dir(a->check);
+    for (size_t i = 0; i < want->len; i++) {
+        const tc_graph_tensor *got = by_position ? (i < out->len ? &out->items[i].t : NULL) : tc_graph_bundle_find(out, want->items[i].name);
+        if (got)
+            TC_TRY(compare_one(c, &tol, want->items[i].name, got, &want->items[i].t, err));
+    }
+    if (c->compared)
+        return TC_OK;
+    tc_strbuf names = {0};
+    for (size_t i = 0; i < out->len; i++)
+        tc_sb_printf(&names, "%s%s", i ? ", " : "", out->items[i].name);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s: holds none of the outputs: %s", a->check, tc_sb_str(&names));
+    tc_strbuf_free(&names);
+    return st;
+}
+
+static tc_status check(const tc_cli_args *a, tc_graph_model *m, const tc_graph_bundle *out, tc_error *err) {
+    static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", ""};
+    const tc_graph_port *ports;
+    int n = tc_graph_model_outputs(m, &ports);
+    tc_graph_bundle want;
+    TC_TRY(tc_cli_bundle_load(a->check, "output", ports, n, &want, err));
+    comparison c = {.table = tc_cli_table_new(TC_LEN(head), head), .list = json_array()};
+    tc_status st = compare_all(&c, a, out, &want, err);
+    if (st == TC_OK && a->json)
+        tc_cli_json_print(json_pack("{s:b,s:O}", "ok", c.wrong == 0, "outputs", c.list));
+    else if (st == TC_OK)
+        tc_cli_table_print(&c.table, stdout);
+    if (st == TC_OK && c.wrong)
+        st = tc_fail(err, TC_BAD_INPUT, "%d of %d outputs differ from %s by more than the tolerance (--rtol, --atol)", c.wrong, c.compared,
+                     a->check);
+    json_decref(c.list);
+    tc_cli_table_free(&c.table);
+    tc_graph_bundle_free(&want);
+    return st;
+}
+
+static void describe(const tc_cli_args *a, const tc_graph_bundle *out) {
+    tc_strbuf b = {0};
+    json_t *list = json_array();
+    for (size_t i = 0; i < out->len; i++) {
+        const tc_graph_tensor *t = &out->items[i].t;
+        tc_sb_clear(&b);
+        tc_graph_shape_print(&b, &t->shape);
+        if (!a->json)
+            printf("%s: %s%s = ", out->items[i].name, tc_dtype_name(t->dtype), tc_sb_str(&b));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", out->items[i].name, "dtype", tc_dtype_name(t->dtype), "shape",
+                                              tc_sb_str(&b)));
+        tc_sb_clear(&b);
+        tc_graph_tensor_print_values(&b, t, 8);
+        if (!a->json)
+            printf("%s\n", tc_sb_str(&b));
+    }
+    if (a->json && !a->check)
+        tc_cli_json_print(json_pack("{s:O}", "outputs", list));
+    json_decref(list);
+    tc_strbuf_free(&b);
+}
+
+/* ---- the command ---- */
+
+static tc_status run_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err) {
+    tc_graph_bundle in = {0}, out = {0};
+    tc_status st = load_inputs(a, m, &in, err);
+    if (st == TC_OK && (st = tc_graph_model_run_named(m, &in, &out, err)) != TC_OK)
+        tc_error_prefix(err, "%s: ", a->inputs ? a->inputs : a->model ? a->model : a->te);
+    if (st == TC_OK && a->outputs)
+        st = tc_graph_npz_save(a->outputs, out.items, out.len, err);
+    if (st == TC_OK && !(a->check && a->json))
+        describe(a, &out);
+    if (st == TC_OK && a->check)
+        st = check(a, m, &out, err);
+    tc_graph_bundle_free(&in);
+    tc_graph_bundle_free(&out);
+    return st;
+}
+
+static int open_and_run(const tc_cli_args *a, tc_error *err) {
+    tc_cli_source s = {0};
+    tc_target *t = NULL;
+    tc_graph_model *m = NULL;
+    int status = tc_cli_target(a, true, &t, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_source_open(a, &s, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_model_build(a, &s, t, false, &m, err);
+    if (status == TC_CLI_DONE && run_model(a, m, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    tc_graph_model_free(m);
+    tc_cli_source_free(&s);
+    tc_target_free(t);
+    return status;
+}
+
+static int load_and_run(const tc_cli_args *a, tc_error *err) {
+    tc_graph_model *m = NULL;
+    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
+    if (st == TC_OK)
+        st = run_model(a, m, err);
+    tc_graph_model_free(m);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    int status = tc_cli_check_source(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    if (a->outputs && tc_fs_check_writable(a->outputs, err) != TC_OK)
+        return TC_CLI_FAILED;
+    return a->model && tc_cli_is_library(a->model) ? load_and_run(a, err) : open_and_run(a, err);
+}
+
+const tc_cli_command tc_cli_run = {
+    .name = "run",
+    .summary = "run a network or a built library once; write its outputs and compare them with a reference",
+    .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command fails when an "
+               "element differs by more than atol + rtol * |reference|.",
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
+               TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUTPUTS) | TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+    .run = run,
+};

@@ -1,0 +1,109 @@
+/* tctune tune: spends trials on the kernels of a network, or on one kernel. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support/fs.h"
+
+static const double peak_seconds = 0.4;
+
+/* The machine drifts: the peak is taken before and after the work it is compared with, and the larger one counts. */
+static tc_meas_peak larger(tc_meas_peak a, tc_meas_peak b) {
+    a.f32_gflops = TC_MAX(a.f32_gflops, b.f32_gflops);
+    a.triad_gbs = TC_MAX(a.triad_gbs, b.triad_gbs);
+    return a;
+}
+
+static void print_report(const tc_cli_args *a, const tc_tune_report *r, const tc_meas_peak *peak) {
+    if (a->json)
+        tc_cli_json_print(tc_cli_tuning_json(r, peak, tc_cli_db_path(a)));
+    else
+        tc_cli_report_tuning(stdout, r, peak, tc_cli_db_path(a));
+}
+
+static int build_result(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+    tc_graph_model *m;
+    int status = tc_cli_model_build(a, s, t, false, &m, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    else if (!a->json)
+        printf("%s is built from them\n", a->out);
+    tc_graph_model_free(m);
+    return status;
+}
+
+static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+    tc_meas_peak peak = tc_meas_measure_peak(t->machine.cores, peak_seconds);
+    tc_cli_progress *progress = tc_cli_progress_new(peak.f32_gflops);
+    tc_tune_options o = {.target = t,
+                         .trials = a->trials,
+                         .threads = t->machine.cores,
+                         .batch = a->batch,
+                         .seed = a->seed,
+                         .stop = tc_cli_stop_flag(),
+                         .progress = tc_cli_on_progress,
+                         .user = progress};
+    tc_tune *session = NULL;
+    tc_status st = tc_tune_new(&o, s->tasks, s->ntask, db, &session, err);
+    if (st == TC_OK) {
+        st = tc_tune_run(session, err);
+        peak = larger(peak, tc_meas_measure_peak(t->machine.cores, peak_seconds));
+        print_report(a, tc_tune_get_report(session), &peak);
+    }
+    tc_tune_free(session);
+    tc_cli_progress_free(progress);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+static int stopped(const tc_cli_args *a, tc_error *err) {
+    int signal = *tc_cli_stop_flag();
+    tc_fail(err, TC_ENV, "stopped by %s; what was measured is in %s, and the same command goes on from there%s%s",
+            signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(a), a->out ? ". Nothing was written to " : "",
+            a->out ? a->out : "");
+    return 128 + signal;
+}
+
+/* Everything that can be wrong is found before the first trial. */
+static int prepare(const tc_cli_args *a, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
+    int status = tc_cli_check_source(a, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_target(a, true, t, err);
+    if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE)
+        status = tc_cli_source_open(a, s, err);
+    if (status == TC_CLI_DONE && tc_cli_db_write(a, db, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    return status;
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    tc_cli_source s = {0};
+    tc_target *t = NULL;
+    tc_meas_db *db = NULL;
+    tc_cli_catch_signals();
+    int status = prepare(a, &s, &t, &db, err);
+    if (status == TC_CLI_DONE)
+        status = tune(a, &s, t, db, err);
+    tc_meas_db_close(db);
+    if (status == TC_CLI_DONE && *tc_cli_stop_flag())
+        status = stopped(a, err);
+    else if (status == TC_CLI_DONE && a->out)
+        status = build_result(a, &s, t, err);
+    tc_cli_source_free(&s);
+    tc_target_free(t);
+    return status;
+}
+
+const tc_cli_command tc_cli_tune = {
+    .name = "tune",
+    .summary = "search for fast schedules of a network's kernels, or of one kernel",
+    .details = "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill -9, "
+               "the same command goes on. Ctrl-C ends the round, saves, and prints the table. With --out the network is then built.",
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
+               TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON),
+    .required = TC_CLI_BIT(TRIALS),
+    .run = run,
+};

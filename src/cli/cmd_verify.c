@@ -1,0 +1,267 @@
+/* tctune verify: the ONNX project's test-case folders, each a model.onnx with test_data_set_N folders of inputs and outputs. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support/fs.h"
+
+enum { MAX_DEPTH = 6 };
+
+typedef enum verdict { PASSED, FAILED, SKIPPED } verdict;
+
+typedef struct tally {
+    const tc_cli_args *args;
+    const tc_target *target;
+    tc_meas_db *db;
+    json_t *cases;
+    int count[3];
+} tally;
+
+/* ---- files ---- */
+
+static char *join(const char *dir, const char *name) {
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s/%s", dir, name);
+    return b.data;
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted paths of the folders in `dir` whose names start with `prefix`. */
+static void list_folders(const char *dir, const char *prefix, char ***out, size_t *n) {
+    TC_VEC(char *) v = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        char *path = join(dir, e->d_name);
+        if (tc_fs_is_dir(path))
+            tc_push(&v, path);
+        else
+            free(path);
+    }
+    if (d)
+        closedir(d);
+    if (v.len)
+        qsort(v.data, v.len, sizeof *v.data, by_text);
+    *out = v.data;
+    *n = v.len;
+}
+
+static void free_list(char **list, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+}
+
+/* ---- one case ---- */
+
+/* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are given
+ * as constants, and if that is not enough, all. */
+static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
+    tc_graph_binding *shapes;
+    if (tc_cli_bindings(t->args, &shapes, err) != TC_CLI_DONE)
+        return TC_BAD_INPUT;
+    tc_graph_import_options o = {.shapes = shapes, .nshapes = t->args->shape.len};
+    tc_status st = tc_graph_import(path, &o, g, err);
+    if (st != TC_OK && strstr(err->msg, "when the model is imported")) {
+        tc_graph_named *constants = tc_xcalloc(in->len + 1, sizeof *constants);
+        o.constants = constants;
+        for (size_t i = 1; i < in->len; i++)
+            if (tc_dtype_is_int(in->items[i].t.dtype))
+                constants[o.nconstants++] = in->items[i];
+        st = tc_graph_import(path, &o, g, err);
+        if (st != TC_OK) {
+            o.constants = in->items;
+            o.nconstants = in->len;
+            st = tc_graph_import(path, &o, g, err);
+        }
+        free(constants);
+    }
+    tc_cli_bindings_free(shapes, t->args->shape.len);
+    return st;
+}
+
+/* Inputs in the order of the ports: by position, or by name where some became constants. */
+static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, int n, tc_graph_tensor *out, tc_error *err) {
+    for (int i = 0; i < n; i++) {
+        const tc_graph_tensor *t = tc_graph_bundle_find(in, ports[i].name);
+        if (!t && (size_t)n == in->len)
+            t = &in->items[i].t;
+        if (!t)
+            return tc_fail(err, TC_BAD_INPUT, "the data set has no input for '%s'", ports[i].name);
+        out[i] = tc_graph_tensor_view(t->dtype, &t->shape, t->data);
+    }
+    return TC_OK;
+}
+
+static tc_status compare(const tally *t, const tc_graph_tensor *got, int n, const tc_graph_bundle *want, tc_error *err) {
+    tc_cli_tolerance tol = {tc_cli_given(t->args, TC_CLI_BIT(RTOL)) ? t->args->rtol : -1,
+                            tc_cli_given(t->args, TC_CLI_BIT(ATOL)) ? t->args->atol : -1};
+    if ((size_t)n < want->len)
+        return tc_fail(err, TC_BAD_INPUT, "the model has %d outputs, the data set %zu", n, want->len);
+    for (size_t i = 0; i < want->len; i++) {
+        const tc_graph_tensor *w = &want->items[i].t;
+        tc_graph_diff d;
+        tc_status st = tc_graph_tensor_compare(&got[i], w, tc_cli_rtol(&tol, w->dtype), tc_cli_atol(&tol, w->dtype), &d, err);
+        if (st == TC_OK && d.violations)
+            st = tc_fail(err, TC_BAD_INPUT, "%lld of %lld elements differ, error %.3g", (long long)d.violations,
+                         (long long)tc_graph_tensor_count(w), d.rel);
+        if (st != TC_OK) {
+            tc_error_prefix(err, "output %zu: ", i);
+            return st;
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status run_set(const tally *t, tc_graph_model *m, const tc_graph_bundle *in, const tc_graph_bundle *want, tc_error *err) {
+    const tc_graph_port *ports;
+    int nin = tc_graph_model_inputs(m, &ports), nout = tc_graph_model_outputs(m, &(const tc_graph_port *){NULL});
+    tc_graph_tensor *src = tc_xcalloc((size_t)nin + 1, sizeof *src), *dst = tc_xcalloc((size_t)nout + 1, sizeof *dst);
+    tc_status st = arrange(in, ports, nin, src, err);
+    if (st == TC_OK && (st = tc_graph_model_run(m, src, dst, err)) == TC_OK)
+        st = compare(t, dst, nout, want, err);
+    for (int i = 0; i < nout; i++)
+        tc_graph_tensor_free(&dst[i]);
+    free(src);
+    free(dst);
+    return st;
+}
+
+/* A refusal to understand the model is a skip; a difference or anything else is a failure. */
+static verdict judge(const tc_error *err) {
+    return err->status == TC_BAD_INPUT && strstr(err->msg, "supported") ? SKIPPED : FAILED;
+}
+
+/* One data set of a case. Each builds anew: inputs that became constants belong to the data set. */
+static verdict run_data_set(const tally *t, const char *model, const char *set, tc_error *err) {
+    tc_graph_bundle in = {0}, want = {0};
+    tc_graph *g = NULL;
+    tc_graph_program *p = NULL;
+    tc_graph_model *m = NULL;
+    tc_graph_build_options o = {.target = t->target, .threads = t->target->machine.cores, .db = t->db};
+    verdict v = FAILED;
+    bool has_inputs = false;
+    char *first = join(set, "input_0.pb");
+    has_inputs = tc_fs_exists(first);
+    free(first);
+    tc_status st = has_inputs ? tc_cli_bundle_load(set, "input", NULL, 0, &in, err) : TC_OK;
+    if (st == TC_OK)
+        st = tc_cli_bundle_load(set, "output", NULL, 0, &want, err);
+    if (st == TC_OK) {
+        st = import_case(t, model, &in, &g, err);
+        if (st == TC_OK)
+            st = tc_graph_program_new(g, &p, err);
+        v = st == TC_OK ? FAILED : judge(err);
+    } else {
+        v = judge(err);
+    }
+    if (st == TC_OK)
+        st = tc_graph_model_build(p, &o, &m, err);
+    if (st == TC_OK)
+        st = run_set(t, m, &in, &want, err);
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_graph_bundle_free(&in);
+    tc_graph_bundle_free(&want);
+    return st == TC_OK ? PASSED : v;
+}
+
+static void note(tally *t, const char *dir, verdict v, const char *why) {
+    static const char *const names[] = {"passed", "failed", "skipped"};
+    t->count[v]++;
+    if (t->args->json)
+        json_array_append_new(t->cases, json_pack("{s:s,s:s,s:s}", "case", dir, "result", names[v], "reason", why));
+    else if (v == PASSED)
+        printf("passed   %s\n", dir);
+    else
+        printf("%-8s %s: %s\n", names[v], dir, why);
+    fflush(stdout);
+}
+
+static void run_case(tally *t, const char *dir, const char *model) {
+    char **sets;
+    size_t n;
+    tc_error err = {0};
+    verdict v = PASSED;
+    list_folders(dir, "test_data_set_", &sets, &n);
+    if (n == 0) {
+        v = SKIPPED;
+        tc_fail(&err, TC_BAD_INPUT, "there is no test_data_set_0");
+    }
+    for (size_t i = 0; i < n && v == PASSED; i++) {
+        err.msg[0] = 0;
+        v = run_data_set(t, model, sets[i], &err);
+    }
+    note(t, dir, v, v == PASSED ? "" : err.msg);
+    free_list(sets, n);
+}
+
+/* Cases in dir and below. False when there is none. */
+static bool walk(tally *t, const char *dir, int depth) {
+    char *model = join(dir, "model.onnx"), **folders;
+    size_t n;
+    bool any = tc_fs_exists(model);
+    if (any)
+        run_case(t, dir, model);
+    free(model);
+    if (any || depth == 0)
+        return any;
+    list_folders(dir, "", &folders, &n);
+    for (size_t i = 0; i < n && !*tc_cli_stop_flag(); i++)
+        any |= walk(t, folders[i], depth - 1);
+    free_list(folders, n);
+    return any;
+}
+
+/* ---- the command ---- */
+
+static int finish(tally *t, tc_error *err) {
+    const int *c = t->count;
+    if (t->args->json)
+        tc_cli_json_print(json_pack("{s:i,s:i,s:i,s:O}", "passed", c[PASSED], "failed", c[FAILED], "skipped", c[SKIPPED], "cases", t->cases));
+    else
+        printf("%d passed, %d failed, %d skipped\n", c[PASSED], c[FAILED], c[SKIPPED]);
+    if (*tc_cli_stop_flag()) {
+        tc_fail(err, TC_ENV, "stopped before the end");
+        return 128 + *tc_cli_stop_flag();
+    }
+    return c[FAILED] ? TC_CLI_FAILED : TC_CLI_DONE;
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    tally t = {.args = a};
+    tc_target *target = NULL;
+    int status = tc_cli_target(a, true, &target, err);
+    tc_cli_catch_signals();
+    if (status == TC_CLI_DONE && a->db && tc_cli_db_read(a, &t.db, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    t.target = target;
+    t.cases = json_array();
+    for (size_t i = 0; i < a->rest.len && status == TC_CLI_DONE && !*tc_cli_stop_flag(); i++)
+        if (!walk(&t, a->rest.data[i], MAX_DEPTH)) {
+            tc_fail(err, TC_BAD_INPUT, "%s: there is no test case (a folder with model.onnx and test_data_set_0) in it", a->rest.data[i]);
+            status = TC_CLI_FAILED;
+        }
+    if (status == TC_CLI_DONE)
+        status = finish(&t, err);
+    json_decref(t.cases);
+    tc_meas_db_close(t.db);
+    tc_target_free(target);
+    return status;
+}
+
+const tc_cli_command tc_cli_verify = {
+    .name = "verify",
+    .summary = "run ONNX test cases (folders of model.onnx with test_data_set_N) and compare their outputs",
+    .operands = "DIR...",
+    .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with the reason.",
+    .options = TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
+               TC_CLI_BIT(JSON),
+    .run = run,
+};

@@ -1,0 +1,67 @@
+/* tctune zoo: writes ready-made networks. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support/fs.h"
+
+static const char *find(const char *name) {
+    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
+        if (strcmp(*n, name) == 0)
+            return *n;
+    return NULL;
+}
+
+static int no_such(const char *name, tc_error *err) {
+    tc_strbuf b = {0};
+    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
+        tc_sb_printf(&b, "%s%s", b.len ? ", " : "", *n);
+    int status = tc_cli_usage(err, "there is no network '%s'; there are %s", name, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return status;
+}
+
+static int list(void) {
+    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
+        printf("%s\n", *n);
+    return TC_CLI_DONE;
+}
+
+static int write_one(const char *name, const char *out, tc_error *err) {
+    tc_strbuf path = {0};
+    if (out)
+        tc_sb_add(&path, out);
+    else
+        tc_sb_printf(&path, "%s.onnx", name);
+    tc_status st = tc_fs_check_writable(tc_sb_str(&path), err);
+    if (st == TC_OK)
+        st = tc_graph_zoo(name, tc_sb_str(&path), err);
+    if (st == TC_OK)
+        printf("%s\n", tc_sb_str(&path));
+    tc_strbuf_free(&path);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    if (a->rest.len == 0)
+        return list();
+    if (a->out && a->rest.len > 1)
+        return tc_cli_usage(err, "--out names one file, but %zu networks are asked for; without it each gets NAME.onnx", a->rest.len);
+    for (size_t i = 0; i < a->rest.len; i++)
+        if (!find(a->rest.data[i]))
+            return no_such(a->rest.data[i], err);
+    for (size_t i = 0; i < a->rest.len; i++) {
+        int status = write_one(a->rest.data[i], a->out, err);
+        if (status != TC_CLI_DONE)
+            return status;
+    }
+    return TC_CLI_DONE;
+}
+
+const tc_cli_command tc_cli_zoo = {
+    .name = "zoo",
+    .summary = "write ready-made networks (BERT, ResNet-50, MobileNet-v2, an MLP) as ONNX files with random weights",
+    .operands = "[NAME...]",
+    .details = "Without a name, lists them. The same name gives the same file on every machine.",
+    .options = TC_CLI_BIT(OUT),
+    .run = run,
+};

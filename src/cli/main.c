@@ -1,0 +1,93 @@
+/* The command `tctune`: finds the subcommand, parses its options by its table, runs it, prints its error. Exit status: 0 done, 1
+ * failed, 2 not understood, 128 + n ended early by signal n with everything measured saved. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "measure/worker.h"
+#include "support/log.h"
+
+static const tc_cli_command *const commands[] = {&tc_cli_tune,  &tc_cli_build, &tc_cli_run, &tc_cli_verify, &tc_cli_bench,
+                                                 &tc_cli_show, &tc_cli_zoo,   &tc_cli_export, &tc_cli_import};
+
+static void print_overview(FILE *f) {
+    fprintf(f, "usage: tctune COMMAND [options]\n"
+               "       tctune --model FILE.onnx --trials N [options]      the same as tctune tune\n\n"
+               "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        fprintf(f, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug.\n");
+}
+
+static const tc_cli_command *find_command(const char *name) {
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown_command(const char *name) {
+    fprintf(stderr, "tctune: there is no command '%s'; there are", name);
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
+    fprintf(stderr, ". `tctune --help` says what they do.\n");
+    return TC_CLI_USAGE;
+}
+
+/* What was printed must have arrived: a report on a full disk is not a report. */
+static int finish_output(int status) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == TC_CLI_DONE) {
+        fprintf(stderr, "tctune: standard output could not be written (is the disk full, or the pipe closed?)\n");
+        return TC_CLI_FAILED;
+    }
+    return status;
+}
+
+static int run_command(const tc_cli_command *c, int argc, char **argv) {
+    tc_cli_args a;
+    tc_error err = {0};
+    int status = tc_cli_parse(c, argc, argv, &a, &err);
+    if (status == TC_CLI_DONE && a.help)
+        tc_cli_help(stdout, c);
+    else if (status == TC_CLI_DONE)
+        status = c->run(&a, &err);
+    tc_cli_args_free(&a);
+    if (status != TC_CLI_DONE)
+        fflush(stdout); /* a table comes before the error that ends it */
+    if (status != TC_CLI_DONE && err.msg[0])
+        fprintf(stderr, "tctune %s: %s\n", c->name, err.msg);
+    if (status == TC_CLI_USAGE)
+        fprintf(stderr, "`tctune %s --help` lists the options.\n", c->name);
+    return finish_output(status);
+}
+
+static int print_version(void) {
+    printf("tctune %s (LLVM %s)\n", TCTUNE_VERSION, tc_cg_llvm_version());
+    return finish_output(TC_CLI_DONE);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "worker") == 0)
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+    tc_cli_ignore_write_signals();
+    if (argc < 2) {
+        print_overview(stderr);
+        return TC_CLI_USAGE;
+    }
+    const char *first = argv[1];
+    if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0)
+        return print_version();
+    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
+        const tc_cli_command *c = argc > 2 ? find_command(argv[2]) : NULL;
+        if (c)
+            tc_cli_help(stdout, c);
+        else
+            print_overview(stdout);
+        return finish_output(TC_CLI_DONE);
+    }
+    if (first[0] == '-')
+        return run_command(&tc_cli_tune, argc - 1, argv + 1);
+    const tc_cli_command *c = find_command(first);
+    return c ? run_command(c, argc - 2, argv + 2) : unknown_command(first);
+}

@@ -1,0 +1,184 @@
+/* The reports of tuning and building: tables for people, JSON for programs. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+static double rate(double flops, double seconds) {
+    return flops / seconds / 1e9;
+}
+
+/* ---- tuning ---- */
+
+static int64_t failures(const tc_tune_report *r) {
+    int64_t n = 0;
+    for (int e = 0; e < TC_MEAS_NERRORS; e++)
+        if (e != TC_MEAS_NONE && e != TC_MEAS_DUPLICATE && e != TC_MEAS_INTERRUPTED)
+            n += r->by_error[e];
+    return n;
+}
+
+static double tried_per_second(const tc_tune_report *r) {
+    return r->seconds > 0 ? r->measured / r->seconds : 0;
+}
+
+static double flops_of(const tc_tune_report *r) {
+    double sum = 0;
+    for (int i = 0; i < r->ntask; i++)
+        sum += r->task[i].weight * r->task[i].flops;
+    return sum;
+}
+
+static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
+    static const char *const head[] = {">#", "task", ">weight", ">trials", ">valid", ">best", ">GFLOP/s", ">of peak"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    for (int i = 0; i < r->ntask; i++) {
+        const tc_tune_state *s = &r->task[i];
+        char time[24];
+        tc_cli_cell(&t, "%d", i);
+        tc_cli_cell(&t, "%s", s->name);
+        tc_cli_cell(&t, "%g", s->weight);
+        tc_cli_cell(&t, "%d", s->trials);
+        tc_cli_cell(&t, "%d", s->valid);
+        tc_cli_cell(&t, "%s", tc_cli_time(time, s->best));
+        if (isfinite(s->best)) {
+            tc_cli_cell(&t, "%.1f", rate(s->flops, s->best));
+            tc_cli_cell(&t, "%.1f %%", 100 * rate(s->flops, s->best) / peak);
+        } else {
+            tc_cli_cell(&t, "-");
+            tc_cli_cell(&t, "-");
+        }
+    }
+    tc_cli_table_print(&t, f);
+    tc_cli_table_free(&t);
+}
+
+static void print_counts(FILE *f, const tc_tune_report *r) {
+    fprintf(f, "measured %d in this run: %lld valid, %lld failed, %lld duplicates\n", r->measured,
+            (long long)r->by_error[TC_MEAS_NONE], (long long)failures(r), (long long)r->by_error[TC_MEAS_DUPLICATE]);
+    for (int e = 0; e < TC_MEAS_NERRORS; e++)
+        if (e != TC_MEAS_NONE && e != TC_MEAS_DUPLICATE && e != TC_MEAS_INTERRUPTED && r->by_error[e])
+            fprintf(f, "  %lld %s: %s\n", (long long)r->by_error[e], tc_meas_error_text((tc_meas_error)e),
+                    tc_meas_error_meaning((tc_meas_error)e));
+    if (r->first_error)
+        fprintf(f, "  the first failure: %s\n", r->first_error);
+    for (int i = 0; i < r->ntask; i++)
+        if (!r->task[i].valid && r->task[i].failure)
+            fprintf(f, "  task %d has no valid candidate: %s\n", i, r->task[i].failure);
+}
+
+void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
+    char time[24], spent[24];
+    print_tasks(f, r, peak->f32_gflops);
+    fputc('\n', f);
+    print_counts(f, r);
+    fprintf(f, "%d of %d trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n", r->trials,
+            r->target_trials, tc_cli_duration(spent, r->seconds), tried_per_second(r), r->search_seconds, r->model_seconds,
+            r->build_seconds, r->run_seconds);
+    fprintf(f, "peak %.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s\n", peak->f32_gflops, peak->isa, peak->threads,
+            peak->triad_gbs);
+    if (isfinite(r->latency))
+        fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_cli_time(time, r->latency), rate(flops_of(r), r->latency));
+    fprintf(f, "records are in %s\n", db);
+}
+
+static json_t *task_json(const tc_tune_state *s, double peak) {
+    json_t *j = json_object();
+    json_object_set_new(j, "name", json_string(s->name));
+    json_object_set_new(j, "hash", json_string(s->hash.hex));
+    json_object_set_new(j, "weight", json_real(s->weight));
+    json_object_set_new(j, "trials", json_integer(s->trials));
+    json_object_set_new(j, "valid", json_integer(s->valid));
+    json_object_set_new(j, "best_ms", tc_cli_json_real(s->best * 1e3));
+    json_object_set_new(j, "flops", json_real(s->flops));
+    json_object_set_new(j, "gflops", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) : NAN));
+    json_object_set_new(j, "of_peak", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) / peak : NAN));
+    json_object_set_new(j, "exhausted", json_boolean(s->exhausted));
+    json_object_set_new(j, "failure", s->failure ? json_string(s->failure) : json_null());
+    return j;
+}
+
+static json_t *failed_json(const tc_tune_report *r) {
+    json_t *j = json_object();
+    for (int e = 0; e < TC_MEAS_NERRORS; e++)
+        if (e != TC_MEAS_NONE && e != TC_MEAS_DUPLICATE && e != TC_MEAS_INTERRUPTED && r->by_error[e])
+            json_object_set_new(j, tc_meas_error_text((tc_meas_error)e), json_integer(r->by_error[e]));
+    return j;
+}
+
+json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
+    json_t *j = json_object(), *tasks = json_array();
+    for (int i = 0; i < r->ntask; i++)
+        json_array_append_new(tasks, task_json(&r->task[i], peak->f32_gflops));
+    json_object_set_new(j, "tasks", tasks);
+    json_object_set_new(j, "trials", json_integer(r->trials));
+    json_object_set_new(j, "target_trials", json_integer(r->target_trials));
+    json_object_set_new(j, "measured", json_integer(r->measured));
+    json_object_set_new(j, "valid", json_integer(r->by_error[TC_MEAS_NONE]));
+    json_object_set_new(j, "duplicates", json_integer(r->by_error[TC_MEAS_DUPLICATE]));
+    json_object_set_new(j, "failed", failed_json(r));
+    json_object_set_new(j, "first_error", r->first_error ? json_string(r->first_error) : json_null());
+    json_object_set_new(j, "seconds", json_real(r->seconds));
+    json_object_set_new(j, "search_seconds", json_real(r->search_seconds));
+    json_object_set_new(j, "model_seconds", json_real(r->model_seconds));
+    json_object_set_new(j, "build_seconds", json_real(r->build_seconds));
+    json_object_set_new(j, "run_seconds", json_real(r->run_seconds));
+    json_object_set_new(j, "trials_per_second", json_real(tried_per_second(r)));
+    json_object_set_new(j, "latency_ms", tc_cli_json_real(r->latency * 1e3));
+    json_object_set_new(j, "peak_gflops", json_real(peak->f32_gflops));
+    json_object_set_new(j, "threads", json_integer(peak->threads));
+    json_object_set_new(j, "db", json_string(db));
+    return j;
+}
+
+/* ---- kernels of a built model ---- */
+
+void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
+    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "schedule"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    int records = 0;
+    for (int i = 0; i < n; i++) {
+        char time[24];
+        bool recorded = k[i].source == TC_GRAPH_FROM_RECORD;
+        records += recorded;
+        tc_cli_cell(&t, "%d", i);
+        tc_cli_cell(&t, "%s", k[i].name);
+        tc_cli_cell(&t, "%d", k[i].count);
+        tc_cli_cell(&t, "%.2f", k[i].flops / 1e6);
+        tc_cli_cell(&t, "%s", recorded ? tc_cli_time(time, k[i].recorded) : "-");
+        if (recorded)
+            tc_cli_cell(&t, "record %lld", (long long)k[i].record);
+        else
+            tc_cli_cell(&t, "default: %s", k[i].why);
+    }
+    tc_cli_table_print(&t, f);
+    tc_cli_table_free(&t);
+    fprintf(f, "%d of %d kernels from records, %d from the default schedule\n", records, n, n - records);
+}
+
+json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *j = json_object();
+        double each = k[i].seconds / k[i].count;
+        json_object_set_new(j, "name", json_string(k[i].name));
+        json_object_set_new(j, "symbol", json_string(k[i].symbol));
+        json_object_set_new(j, "hash", json_string(k[i].hash.hex));
+        json_object_set_new(j, "count", json_integer(k[i].count));
+        json_object_set_new(j, "flops", json_real(k[i].flops));
+        json_object_set_new(j, "source", json_string(k[i].source == TC_GRAPH_FROM_RECORD ? "record" : "default"));
+        if (k[i].source == TC_GRAPH_FROM_RECORD) {
+            json_object_set_new(j, "record", json_integer(k[i].record));
+            json_object_set_new(j, "recorded_ms", json_real(k[i].recorded * 1e3));
+        } else {
+            json_object_set_new(j, "why", json_string(k[i].why));
+        }
+        if (k[i].seconds > 0) {
+            json_object_set_new(j, "time_ms", json_real(each * 1e3));
+            json_object_set_new(j, "total_ms", json_real(k[i].seconds * 1e3));
+            json_object_set_new(j, "gflops", json_real(rate(k[i].flops, each)));
+        }
+        json_array_append_new(list, j);
+    }
+    return list;
+}

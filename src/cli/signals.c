@@ -1,0 +1,26 @@
+/* Signals. The flag is the one piece of mutable global state of the command: a handler can reach nothing else. */
+#include <signal.h>
+
+#include "cli/cli.h"
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_stop(int number) {
+    stop_signal = number;
+}
+
+const volatile sig_atomic_t *tc_cli_stop_flag(void) {
+    return &stop_signal;
+}
+
+void tc_cli_catch_signals(void) {
+    struct sigaction act = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
+void tc_cli_ignore_write_signals(void) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}

@@ -1,0 +1,276 @@
+/* What commands work on: the network or kernel, the target, the database, and the schedule that a kernel would get. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "search_space/space.h"
+#include "support/fs.h"
+#include "te/text.h"
+
+static const char default_db[] = "tctune.db";
+
+/* ---- network or kernel ---- */
+
+int tc_cli_check_source(const tc_cli_args *a, tc_error *err) {
+    if (!a->model && !a->te)
+        return tc_cli_usage(err, "nothing to work on: name a network with --model FILE.onnx or a kernel with --te FILE.te");
+    if (a->model && a->te)
+        return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
+    if (a->te && a->shape.len)
+        return tc_cli_usage(err, "--shape goes with --model: a .te kernel states its shapes itself");
+    return TC_CLI_DONE;
+}
+
+int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err) {
+    tc_graph_binding *b = tc_xcalloc(a->shape.len + 1, sizeof *b);
+    for (size_t i = 0; i < a->shape.len; i++)
+        if (tc_graph_binding_parse(a->shape.data[i], &b[i], err) != TC_OK) {
+            tc_cli_bindings_free(b, i);
+            *out = NULL;
+            return TC_CLI_USAGE;
+        }
+    *out = b;
+    return TC_CLI_DONE;
+}
+
+void tc_cli_bindings_free(tc_graph_binding *b, size_t n) {
+    for (size_t i = 0; b && i < n; i++)
+        free((char *)(uintptr_t)b[i].name);
+    free(b);
+}
+
+bool tc_cli_is_library(const char *path) {
+    char head[4] = "";
+    FILE *f = fopen(path, "rb");
+    bool elf = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, "\177ELF", 4) == 0;
+    if (f)
+        fclose(f);
+    return elf;
+}
+
+static int open_model(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+    tc_graph_binding *shapes;
+    int status = tc_cli_bindings(a, &shapes, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    tc_graph_import_options o = {.shapes = shapes, .nshapes = a->shape.len};
+    tc_status st = tc_graph_import(a->model, &o, &s->graph, err);
+    tc_cli_bindings_free(shapes, a->shape.len);
+    if (st == TC_OK && (st = tc_graph_program_new(s->graph, &s->program, err)) != TC_OK)
+        tc_error_prefix(err, "%s: ", a->model);
+    if (st != TC_OK)
+        return TC_CLI_FAILED;
+    s->ntask = tc_graph_program_tasks(s->program, &s->tasks);
+    return TC_CLI_DONE;
+}
+
+/* "gemm" of "dir/gemm.te", in s->ctx. */
+static const char *stem(tc_cli_source *s) {
+    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
+    const char *dot = strrchr(name, '.');
+    return tc_arena_strndup(tc_ctx_arena(s->ctx), name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static int open_te(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+    char *text = NULL;
+    s->ctx = tc_ctx_new();
+    tc_status st = tc_fs_read(a->te, &text, NULL, err);
+    if (st == TC_OK)
+        st = tc_te_parse(s->ctx, a->te, text, &s->workload, err);
+    free(text);
+    if (st != TC_OK)
+        return TC_CLI_FAILED;
+    s->single = (tc_tune_task){.name = stem(s), .workload = s->workload, .weight = 1};
+    s->tasks = &s->single;
+    s->ntask = 1;
+    return TC_CLI_DONE;
+}
+
+int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+    *s = (tc_cli_source){.path = a->model ? a->model : a->te};
+    int status = tc_cli_check_source(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    return a->model ? open_model(a, s, err) : open_te(a, s, err);
+}
+
+tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err) {
+    if (!s->program)
+        TC_TRY(tc_graph_program_of_workload(s->workload, s->single.name, NULL, 0, seed, &s->program, err));
+    *out = s->program;
+    return TC_OK;
+}
+
+void tc_cli_source_free(tc_cli_source *s) {
+    tc_graph_program_free(s->program);
+    tc_graph_free(s->graph);
+    tc_ctx_free(s->ctx);
+}
+
+/* ---- target ---- */
+
+int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_error *err) {
+    *out = NULL;
+    if (tc_target_parse(a->target ? a->target : "native", out, err) != TC_OK) {
+        tc_error_prefix(err, "--target: ");
+        return TC_CLI_USAGE;
+    }
+    if (runs_here && !(*out)->native) {
+        tc_target_free(*out);
+        *out = NULL;
+        return tc_cli_usage(err,
+                            "--target %s: code for it does not run on this machine, so it cannot be measured here; "
+                            "`tctune build --target` makes a library for it from the records of a database",
+                            a->target);
+    }
+    if (a->threads)
+        (*out)->machine.cores = a->threads;
+    return TC_CLI_DONE;
+}
+
+/* ---- database ---- */
+
+const char *tc_cli_db_path(const tc_cli_args *a) {
+    return a->db ? a->db : default_db;
+}
+
+tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
+    return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_WRITE, out, err);
+}
+
+tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
+    *out = NULL;
+    if (!a->db && !tc_fs_exists(default_db))
+        return TC_OK;
+    return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, out, err);
+}
+
+/* ---- built model ---- */
+
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, tc_graph_model **out,
+                       tc_error *err) {
+    tc_meas_db *db = NULL;
+    tc_graph_program *p;
+    *out = NULL;
+    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
+    if (st == TC_OK)
+        st = tc_cli_db_read(a, &db, err);
+    tc_graph_build_options o = {.target = target,
+                                .threads = target->machine.cores,
+                                .db = db,
+                                .require_complete = a->require_complete,
+                                .object_only = object_only,
+                                .stop = tc_cli_stop_flag(),
+                                .progress = tc_cli_on_build};
+    if (st == TC_OK)
+        st = tc_graph_model_build(p, &o, out, err);
+    tc_meas_db_close(db);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+/* ---- the schedule of a kernel ---- */
+
+static const char *print_workload(tc_arena *a, const tc_workload *w) {
+    tc_strbuf b = {0};
+    tc_te_print(&b, w);
+    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+static const char *print_trace(tc_arena *a, const tc_trace *t) {
+    tc_strbuf b = {0};
+    tc_trace_print(&b, t);
+    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* The trace of a file with its decisions made, if it replays on w. */
+static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *a, const char **text, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_child(w->ctx);
+    tc_rng rng = tc_rng_seed(0);
+    tc_sched *s;
+    tc_status st = tc_sch_replay(ctx, w, t, &rng, &s, err);
+    if (st == TC_OK)
+        *text = print_trace(a, s->trace);
+    tc_ctx_free(ctx);
+    return st;
+}
+
+/* A schedule by hand speaks of the kernel's own names, or of canonical ones when it began as a record. */
+static tc_status from_file(const tc_workload *w, const tc_workload *canonical, const char *file, tc_arena *a,
+                           tc_cli_schedule *out, tc_error *err) {
+    char *text;
+    tc_trace *t;
+    TC_TRY(tc_fs_read(file, &text, NULL, err));
+    tc_status st = tc_trace_parse(a, file, tc_arena_strdup(a, text), &t, err);
+    free(text);
+    if (st != TC_OK)
+        return st;
+    out->origin = tc_arena_printf(a, "%s", file);
+    if (replay_file(canonical, t, a, &out->trace, NULL) == TC_OK)
+        return TC_OK;
+    st = replay_file(w, t, a, &out->trace, err);
+    if (st != TC_OK)
+        tc_error_prefix(err, "%s: ", file);
+    else
+        out->workload = print_workload(a, w);
+    return st;
+}
+
+static tc_status from_database(const tc_cli_schedule *k, const tc_target *t, tc_meas_db *db, tc_arena *a, tc_record *r,
+                               bool *found, const char **why, tc_error *err) {
+    tc_meas_key key = {.workload = k->hash, .target = tc_meas_text_hash(t->text), .threads = t->machine.cores};
+    tc_meas_near near;
+    TC_TRY(tc_meas_db_best(db, a, &key, r, found, err));
+    if (*found)
+        return TC_OK;
+    TC_TRY(tc_meas_db_nearest(db, a, &key, k->workload, &near, err));
+    *why = near.why;
+    return TC_OK;
+}
+
+static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
+    tc_space *space;
+    tc_trace *trace;
+    TC_TRY(tc_space_new(w, &t->machine, &space, err));
+    tc_status st = tc_space_default(space, a, &trace, err);
+    if (st == TC_OK)
+        out->trace = print_trace(a, trace);
+    tc_space_free(space);
+    return st;
+}
+
+static tc_status choose(const tc_workload *w, const tc_workload *canonical, const tc_target *t, tc_meas_db *db,
+                        const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
+    if (sched_file)
+        return from_file(w, canonical, sched_file, a, out, err);
+    bool found = false;
+    const char *why = "there is no database";
+    tc_record r;
+    if (db)
+        TC_TRY(from_database(out, t, db, a, &r, &found, &why, err));
+    if (!found) {
+        out->origin = tc_arena_printf(a, "default schedule (%s)", why);
+        return from_space(canonical, t, a, out, err);
+    }
+    char time[24];
+    out->record = r.id;
+    out->seconds = r.median;
+    out->trace = r.trace;
+    out->origin = tc_arena_printf(a, "record %lld of %s: %s with %d threads on %s", (long long)r.id, tc_meas_db_path(db),
+                                  tc_cli_time(time, r.median), r.threads, r.host);
+    return TC_OK;
+}
+
+tc_status tc_cli_schedule_of(const tc_workload *w, const tc_target *t, tc_meas_db *db, const char *sched_file, tc_arena *a,
+                             tc_cli_schedule *out, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *canonical = tc_te_canonical(ctx, w);
+    *out = (tc_cli_schedule){.workload = print_workload(a, canonical), .hash = tc_te_hash(w)};
+    tc_status st = choose(w, canonical, t, db, sched_file, a, out, err);
+    tc_ctx_free(ctx);
+    return st;
+}

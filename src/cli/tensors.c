@@ -1,0 +1,86 @@
+/* Named tensors from .npz files and from the folders of ONNX test cases; tolerances. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "support/fs.h"
+
+static char *folder_file(const char *dir, const char *kind, size_t i) {
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s/%s_%zu.pb", dir, kind, i);
+    return b.data;
+}
+
+/* KIND_0.pb, KIND_1.pb, ... up to the first that is missing. */
+static tc_status load_folder(const char *dir, const char *kind, const tc_graph_port *ports, int nports, tc_graph_bundle *out,
+                             tc_error *err) {
+    TC_VEC(tc_graph_named) items = {0};
+    tc_status st = TC_OK;
+    for (size_t i = 0; st == TC_OK; i++) {
+        char *path = folder_file(dir, kind, i);
+        tc_graph_named item = {0};
+        bool there = tc_fs_exists(path);
+        if (there && (st = tc_graph_pb_load(path, &item.t, &item.name, err)) == TC_OK) {
+            if (!item.name[0] && (int)i < nports) {
+                free(item.name);
+                item.name = tc_xstrdup(ports[i].name);
+            }
+            tc_push(&items, item);
+        }
+        free(path);
+        if (!there)
+            break;
+    }
+    *out = (tc_graph_bundle){items.data, items.len};
+    if (st == TC_OK)
+        return TC_OK;
+    tc_graph_bundle_free(out);
+    *out = (tc_graph_bundle){0};
+    return st;
+}
+
+/* Keeps what is named PREFIX.x, as x; everything where nothing is. */
+static void keep_prefixed(tc_graph_bundle *b, const char *prefix) {
+    size_t len = strlen(prefix), kept = 0;
+    bool any = false;
+    for (size_t i = 0; i < b->len; i++)
+        any |= strncmp(b->items[i].name, prefix, len) == 0;
+    for (size_t i = 0; any && i < b->len; i++) {
+        tc_graph_named *item = &b->items[i];
+        if (strncmp(item->name, prefix, len) == 0) {
+            memmove(item->name, item->name + len, strlen(item->name + len) + 1);
+            b->items[kept++] = *item;
+        } else {
+            free(item->name);
+            tc_graph_tensor_free(&item->t);
+        }
+    }
+    if (any)
+        b->len = kept;
+}
+
+tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports, tc_graph_bundle *out,
+                             tc_error *err) {
+    *out = (tc_graph_bundle){0};
+    if (tc_fs_is_dir(path)) {
+        TC_TRY(load_folder(path, kind, ports, nports, out, err));
+        if (out->len == 0)
+            return tc_fail(err, TC_BAD_INPUT, "%s: the folder has no %s_0.pb", path, kind);
+        return TC_OK;
+    }
+    TC_TRY(tc_graph_npz_load(path, out, err));
+    keep_prefixed(out, strcmp(kind, "input") == 0 ? "in." : "out.");
+    return TC_OK;
+}
+
+static bool is_half(tc_dtype t) {
+    return t == TC_F16 || t == TC_BF16;
+}
+
+double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype) {
+    return t->rtol >= 0 ? t->rtol : is_half(dtype) ? 1e-2 : 1e-3;
+}
+
+double tc_cli_atol(const tc_cli_tolerance *t, tc_dtype dtype) {
+    return t->atol >= 0 ? t->atol : is_half(dtype) ? 1e-3 : 1e-5;
+}

@@ -1,0 +1,127 @@
+/* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. */
+#include "graph/program.h"
+
+#include <string.h>
+
+void *tc_graph_aligned_alloc(int64_t bytes) {
+    void *p = NULL;
+    size_t n = (size_t)tc_graph_aligned(TC_MAX(bytes, 1));
+    if (posix_memalign(&p, TC_RT_ALIGN, n) != 0)
+        return tc_xmalloc(SIZE_MAX / 2); /* aborts with the usual message */
+    memset(p, 0, n);
+    return p;
+}
+
+static const tc_param *param_of(const tc_graph_model *m, int task, int arg) {
+    return &m->units[task].func->params[arg];
+}
+
+/* Block for argument `arg` of a launch; made when it is the first of its kind. */
+static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
+    const tc_param *q = param_of(m, x->task, arg);
+    bool packed = q->kind == TC_PARAM_PACKED;
+    tc_graph_block b = {.slot = x->args[arg], .task = packed ? x->task : -1, .param = packed ? arg : -1};
+    for (size_t i = 0; i < m->blocks.len; i++) {
+        const tc_graph_block *o = &m->blocks.data[i];
+        if (o->slot == b.slot && o->task == b.task && o->param == b.param)
+            return (int)i;
+    }
+    b.bytes = packed ? q->buffer->size * tc_dtype_bytes(q->buffer->dtype) : m->program->slots[b.slot].bytes;
+    b.offset = m->blob_bytes;
+    m->blob_bytes += tc_graph_aligned(b.bytes);
+    tc_push(&m->blocks, b);
+    return (int)m->blocks.len - 1;
+}
+
+static void fill(tc_graph_model *m, tc_graph_block *b) {
+    const tc_graph_slot *s = &m->program->slots[b->slot];
+    const void *from = s->constant->data;
+    if (b->task < 0 && (uintptr_t)from % TC_RT_ALIGN == 0) {
+        b->data = from;
+        return;
+    }
+    b->memory = tc_graph_aligned_alloc(b->bytes);
+    b->data = b->memory;
+    if (b->task < 0)
+        memcpy(b->memory, from, (size_t)b->bytes);
+    else
+        tc_tir_pack(m->units[b->task].func, b->param, from, b->memory);
+}
+
+static tc_cg_operand operand_of(tc_graph_model *m, const tc_graph_launch *x, int arg) {
+    int slot = x->args[arg];
+    const tc_graph_slot *s = &m->program->slots[slot];
+    if (s->kind == TC_GRAPH_SLOT_INPUT)
+        return (tc_cg_operand){TC_CG_INPUT, s->input};
+    if (s->kind == TC_GRAPH_SLOT_CONST)
+        return (tc_cg_operand){TC_CG_CONST, block_for(m, x, arg)}; /* becomes the offset when all blocks are known */
+    if (m->plan.output[slot] >= 0)
+        return (tc_cg_operand){TC_CG_OUTPUT, m->plan.output[slot]};
+    return (tc_cg_operand){TC_CG_ARENA, m->plan.offset[slot]};
+}
+
+/* An output that no kernel writes itself is copied from where its value is. */
+static bool copied(const tc_graph_model *m, int o) {
+    int slot = m->program->out_slot[o];
+    return m->program->slots[slot].bytes > 0 && m->plan.output[slot] != o;
+}
+
+static tc_cg_operand copy_source(tc_graph_model *m, int o) {
+    int slot = m->program->out_slot[o];
+    const tc_graph_slot *s = &m->program->slots[slot];
+    if (s->kind == TC_GRAPH_SLOT_INPUT)
+        return (tc_cg_operand){TC_CG_INPUT, s->input};
+    if (s->kind == TC_GRAPH_SLOT_TEMP)
+        return (tc_cg_operand){TC_CG_OUTPUT, m->plan.output[slot]};
+    tc_graph_block b = {.slot = slot, .task = -1, .param = -1, .bytes = s->bytes, .offset = m->blob_bytes};
+    m->blob_bytes += tc_graph_aligned(b.bytes);
+    tc_push(&m->blocks, b);
+    return (tc_cg_operand){TC_CG_CONST, (int64_t)m->blocks.len - 1};
+}
+
+static void make_steps(tc_graph_model *m) {
+    const tc_graph_program *p = m->program;
+    m->steps = TC_NEW_N(m->arena, tc_graph_step, p->nlaunch + p->nout);
+    for (int i = 0; i < p->nlaunch; i++) {
+        const tc_graph_launch *x = &p->launches[i];
+        tc_graph_step *s = &m->steps[m->nstep++];
+        *s =
+            (tc_graph_step){.task = x->task, .launch = i, .nargs = x->nargs, .args = TC_NEW_N(m->arena, tc_cg_operand, x->nargs)};
+        for (int k = 0; k < x->nargs; k++)
+            s->args[k] = operand_of(m, x, k);
+    }
+    for (int o = 0; o < p->nout; o++) {
+        if (!copied(m, o))
+            continue;
+        tc_graph_step *s = &m->steps[m->nstep++];
+        *s = (tc_graph_step){
+            .task = -1, .nargs = 2, .bytes = p->slots[p->out_slot[o]].bytes, .args = TC_NEW_N(m->arena, tc_cg_operand, 2)};
+        s->args[0] = copy_source(m, o);
+        s->args[1] = (tc_cg_operand){TC_CG_OUTPUT, o};
+    }
+}
+
+tc_status tc_graph_place_constants(tc_graph_model *m, tc_error *err) {
+    (void)err;
+    make_steps(m);
+#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
+    for (size_t i = 0; i < m->blocks.len; i++)
+        fill(m, &m->blocks.data[i]);
+    for (int i = 0; i < m->nstep; i++) {
+        tc_graph_step *s = &m->steps[i];
+        s->argv = TC_NEW_N(m->arena, void *, s->nargs);
+        for (int k = 0; k < s->nargs; k++)
+            if (s->args[k].where == TC_CG_CONST) {
+                const tc_graph_block *b = &m->blocks.data[s->args[k].at];
+                s->argv[k] = (void *)(uintptr_t)b->data;
+                s->args[k].at = b->offset;
+            }
+    }
+    return TC_OK;
+}
+
+void tc_graph_free_constants(tc_graph_model *m) {
+    for (size_t i = 0; i < m->blocks.len; i++)
+        free(m->blocks.data[i].memory);
+    tc_vec_free(&m->blocks);
+}

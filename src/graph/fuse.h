@@ -1,0 +1,25 @@
+/* Fusion: the nodes of a graph divided into groups, one kernel each. */
+#ifndef TC_GRAPH_FUSE_H
+#define TC_GRAPH_FUSE_H
+
+#include "graph/lower.h"
+
+typedef struct tc_graph_fused {
+    tc_graph_group group;
+    int nout;
+    tc_graph_value **out; /* outputs of the head that other groups or the model's outputs need */
+} tc_graph_fused;
+
+typedef struct tc_graph_groups {
+    int n;
+    tc_graph_fused *data; /* in an order of execution */
+    const bool *stored;   /* by value id: views that a kernel writes out for others to read */
+} tc_graph_groups;
+
+/* Requires a verified graph. Every node that is not a view is in exactly one group; a view is in one only when it is an output of
+ * the model that no other value's memory can stand for. Only heads are read from outside of their group. */
+void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out);
+/* The value whose memory v is: v itself, or the source of a chain of reshapes. */
+const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v);
+
+#endif

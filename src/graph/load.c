@@ -1,0 +1,94 @@
+/* Loading a library that tctune built: its metadata say what it takes and gives. */
+#include "graph/program.h"
+#include "support/fs.h"
+
+#include <dlfcn.h>
+#include <jansson.h>
+#include <string.h>
+
+static tc_status not_ours(const char *path, const char *why, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: this is not a library that tctune built (%s); build one with `tctune build --model M.onnx --out M.so`",
+                   path, why);
+}
+
+static bool read_shape(const json_t *j, tc_graph_shape *s) {
+    if (!json_is_array(j) || json_array_size(j) > TC_GRAPH_MAX_DIMS)
+        return false;
+    *s = (tc_graph_shape){.ndim = (int)json_array_size(j)};
+    for (int d = 0; d < s->ndim; d++) {
+        s->d[d] = json_integer_value(json_array_get(j, (size_t)d));
+        if (s->d[d] < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int *n) {
+    if (!json_is_array(j))
+        return false;
+    *n = (int)json_array_size(j);
+    *ports = TC_NEW_N(a, tc_graph_port, *n);
+    for (int i = 0; i < *n; i++) {
+        const json_t *x = json_array_get(j, (size_t)i);
+        tc_graph_port *p = &(*ports)[i];
+        const char *name = json_string_value(json_object_get(x, "name")), *type = json_string_value(json_object_get(x, "dtype"));
+        if (!name || !type || !tc_dtype_parse(type, &p->dtype) || !read_shape(json_object_get(x, "shape"), &p->shape))
+            return false;
+        p->name = tc_arena_strdup(a, name);
+    }
+    return true;
+}
+
+static bool read_metadata(tc_graph_model *m, const char *text) {
+    json_t *j = json_loads(text, 0, NULL);
+    bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
+              read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
+              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout);
+    if (ok)
+        m->threads = (int)json_integer_value(json_object_get(j, "threads"));
+    json_decref(j);
+    return ok;
+}
+
+static void *find(tc_graph_model *m, const char *prefix, const char *what) {
+    char name[512];
+    snprintf(name, sizeof name, "%s_%s", prefix, what);
+    return dlsym(m->library.handle, name);
+}
+
+static tc_status open_library(tc_graph_model *m, const char *path, int threads, tc_error *err) {
+    if (!tc_fs_exists(path))
+        return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", path);
+    /* A name without a slash would be looked for in the system's folders. */
+    m->path = tc_arena_printf(m->arena, "%s%s", strchr(path, '/') ? "" : "./", path);
+    m->library.handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
+    if (!m->library.handle)
+        return not_ours(path, dlerror(), err);
+    const char *prefix = dlsym(m->library.handle, "tctune_prefix");
+    if (!prefix)
+        return not_ours(path, "it has no symbol tctune_prefix", err);
+    const char *metadata = find(m, prefix, "metadata");
+    void *run = find(m, prefix, "run");
+    int32_t *limit = find(m, prefix, "threads");
+    if (!metadata || !run || !limit || !read_metadata(m, metadata))
+        return not_ours(path, "its metadata are missing or of another version", err);
+    memcpy(&m->library.run, &run, sizeof run);
+    if (threads > 0 && threads < m->threads)
+        m->threads = *limit = threads;
+    m->staging = TC_NEW_N(m->arena, void *, m->nin);
+    return TC_OK;
+}
+
+tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_graph_model *m = TC_NEW(a, tc_graph_model);
+    *m = (tc_graph_model){.arena = a};
+    tc_status s = open_library(m, path, threads, err);
+    if (s != TC_OK) {
+        tc_graph_model_free(m);
+        return s;
+    }
+    *out = m;
+    return TC_OK;
+}

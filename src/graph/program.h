@@ -1,0 +1,120 @@
+/* The inside of a program and of a model: what the files between fusion and execution share. */
+#ifndef TC_GRAPH_PROGRAM_H
+#define TC_GRAPH_PROGRAM_H
+
+#include "graph/fuse.h"
+#include "graph/model.h"
+
+/* A piece of memory that kernels read or write. */
+typedef struct tc_graph_slot {
+    enum { TC_GRAPH_SLOT_INPUT, TC_GRAPH_SLOT_CONST, TC_GRAPH_SLOT_TEMP } kind;
+    const char *name;
+    int64_t bytes;
+    int input;                       /* INPUT: which */
+    const tc_graph_tensor *constant; /* CONST */
+} tc_graph_slot;
+
+typedef struct tc_graph_launch {
+    const char *name;   /* of the head's node */
+    const char *covers; /* operators, in order */
+    int task;
+    int nargs;
+    const int *args; /* slots: the workload's inputs, then its outputs */
+} tc_graph_launch;
+
+struct tc_graph_program {
+    tc_arena *arena;
+    tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
+    const char *name;
+    int nin, nout, ntask, nslot, nlaunch;
+    tc_graph_port *in, *out;
+    int *out_slot;
+    tc_tune_task *tasks; /* canonical workloads */
+    tc_digest *hashes;   /* of them */
+    tc_graph_slot *slots;
+    tc_graph_launch *launches;     /* in order of execution */
+    TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
+};
+
+/* Bytes from v up to a multiple of the alignment that kernels ask of their arguments. */
+static inline int64_t tc_graph_aligned(int64_t v) {
+    return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
+}
+
+/* ---- memory plan (plan.c) ---- */
+
+typedef struct tc_graph_plan {
+    int64_t *offset;      /* by slot: place of a TEMP in the arena; -1 for what is not there */
+    int *output;          /* by slot: the output whose memory it is, else -1 */
+    int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
+} tc_graph_plan;
+
+/* Places the intermediates so that slots whose lives overlap never share a byte, and names the slots that live in the caller's
+ * outputs. The arrays are in `a`. */
+void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan *out);
+
+/* ---- model ---- */
+
+/* A task's code. */
+typedef struct tc_graph_unit {
+    tc_ctx *ctx;
+    tc_func *func; /* lowered */
+    void *obj;
+    size_t size;
+    tc_cg_module *module;
+    tc_kernel *kernel;
+} tc_graph_unit;
+
+/* A constant as a kernel wants it: as it is, or packed for parameter `param` of task `task`. */
+typedef struct tc_graph_block {
+    int slot, task, param; /* task -1: as it is */
+    int64_t bytes, offset; /* in the blob of a saved library */
+    const void *data;      /* aligned */
+    void *memory;          /* owned, or NULL */
+} tc_graph_block;
+
+typedef struct tc_graph_step {
+    int task; /* -1: a copy of `bytes` from args[0] to args[1] */
+    int launch;
+    int nargs;
+    int64_t bytes;
+    tc_cg_operand *args;
+    void **argv; /* addresses; those of inputs and outputs are set by each run */
+} tc_graph_step;
+
+/* Of a library that was loaded from a file. */
+typedef struct tc_graph_library {
+    void *handle;
+    int32_t (*run)(const void *const *inputs, void *const *outputs);
+} tc_graph_library;
+
+struct tc_graph_model {
+    tc_arena *arena;
+    const tc_graph_program *program; /* NULL for a loaded library */
+    tc_target *target;
+    int threads;
+    tc_rt rt;
+    int nin, nout, nkernel, nstep;
+    tc_graph_port *in, *out;
+    tc_graph_kernel *kernels; /* by task */
+    tc_graph_unit *units;     /* by task */
+    TC_VEC(tc_graph_block) blocks;
+    int64_t blob_bytes;
+    tc_graph_step *steps;
+    tc_graph_plan plan;
+    int64_t workspace_at, arena_bytes;
+    uint8_t *memory; /* the arena; NULL for objects only */
+    void **staging;  /* by input: aligned copy for callers whose data is not; NULL until needed */
+    tc_graph_library library;
+    const char *path; /* of the library */
+};
+
+tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
+                                   tc_graph_model *model, tc_error *err);
+/* Packs and places all constants that the launches need; fills steps' operands. */
+tc_status tc_graph_place_constants(tc_graph_model *m, tc_error *err);
+void tc_graph_free_constants(tc_graph_model *m);
+/* Aligned memory, zeroed; aborts when there is none. Release with free. */
+void *tc_graph_aligned_alloc(int64_t bytes);
+
+#endif

@@ -1,0 +1,52 @@
+# Models and inputs that are wrong: the message names file, node and remedy, and nothing is written.
+. "$(dirname "$0")/check.sh"
+
+tune() { # MODEL
+    set -- "$1" --trials 4 --db new.db --out new.so
+    "$TCTUNE" tune --model "$@"
+}
+
+refused 1 "operator.onnx|FancyOp|fancy_7|not supported" tune "$models/operator.onnx"
+refused 1 "attribute.onnx|soft_3|temperature|not supported" tune "$models/attribute.onnx"
+refused 1 "external.onnx|weights.bin" tune "$models/external.onnx"
+refused 1 "symbolic.onnx|batch|--shape" tune "$models/symbolic.onnx"
+refused 1 "none.onnx|No such file" tune "$models/none.onnx"
+head -c 4000 "$models/dense.onnx" >"$models/cut.onnx"
+refused 1 "cut.onnx|truncated" tune "$models/cut.onnx"
+echo "not a model" >"$models/text.onnx"
+refused 1 "text.onnx|not an ONNX model" tune "$models/text.onnx"
+: >"$models/empty.onnx"
+refused 1 "empty.onnx|empty" tune "$models/empty.onnx"
+refused 1 "models|not a file" tune "$models"
+for command in bench run show; do
+    refused 1 "operator.onnx|FancyOp" "$TCTUNE" $command --model "$models/operator.onnx"
+done
+refused 1 "operator.onnx|FancyOp" "$TCTUNE" build --model "$models/operator.onnx" --out new.so
+
+# Symbolic dimensions: with --shape they are fine; a wrong name or shape is not.
+ok "$TCTUNE" run --model "$models/symbolic.onnx" --shape batch=3
+says "y: f32[3,40]"
+ok "$TCTUNE" run --model "$models/symbolic.onnx" --shape x=5,48
+says "y: f32[5,40]"
+refused 1 "symbolic.onnx|batch|--shape" "$TCTUNE" run --model "$models/symbolic.onnx" --shape bitch=3
+refused 1 "symbolic.onnx|--shape" "$TCTUNE" run --model "$models/symbolic.onnx" --shape x=5
+refused 2 "--shape|batch" "$TCTUNE" run --model "$models/symbolic.onnx" --shape batch
+refused 2 "--shape|many" "$TCTUNE" run --model "$models/symbolic.onnx" --shape batch=many
+
+# Inputs.
+refused 1 "shape.npz|'x'|[8,48]|[8,49]" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/shape.npz" --outputs y.npz
+refused 1 "name.npz|x|z" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/name.npz" --outputs y.npz
+refused 1 "none.npz" "$TCTUNE" run --model "$models/dense.onnx" --inputs none.npz --outputs y.npz
+refused 1 "dense.onnx" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/dense.onnx" --outputs y.npz
+refused 1 "name.npz|y" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$models/x.npz" --check "$models/name.npz"
+
+# Kernels and schedules.
+echo "tensor X[4, f32" >bad.te
+refused 1 "bad.te:1:" "$TCTUNE" --te bad.te --trials 4 --db new.db
+refused 1 "none.te" "$TCTUNE" --te none.te --trials 4 --db new.db
+echo "split Y.nothing [_, 4]" >bad.sched
+refused 1 "bad.sched|nothing" "$TCTUNE" bench --te gemm.te --sched bad.sched
+refused 1 "bad.sched|nothing" "$TCTUNE" show --te gemm.te --sched bad.sched
+refused 2 "--kernel|'nothing'" "$TCTUNE" show --model "$models/dense.onnx" --kernel nothing
+
+echo "$checks checks"

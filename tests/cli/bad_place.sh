@@ -1,0 +1,77 @@
+# Databases that cannot be used, folders that cannot be written, disks that are full.
+. "$(dirname "$0")/check.sh"
+
+tune() { # DATABASE
+    "$TCTUNE" --te gemm.te --trials 4 --threads 1 --db "$1"
+}
+
+# ---- databases ----
+head -c 5000 /dev/zero | tr '\0' 'x' >text.db
+refused 1 "text.db|not a tctune database|--db" tune text.db
+ok tune good.db
+refused 1 "not a file|--db" tune .
+cp good.db newer.db
+printf '\000\000\003\347' | dd of=newer.db bs=1 seek=60 conv=notrunc 2>dd.log # SQLite keeps user_version at byte 60: 999
+rm dd.log
+refused 1 "newer.db|newer tctune|Upgrade" tune newer.db
+refused 1 "newer.db|newer tctune|Upgrade" "$TCTUNE" bench --te gemm.te --db newer.db
+cp good.db corrupt.db
+head -c 3000 /dev/zero | tr '\0' 'z' | dd of=corrupt.db bs=1 seek=4200 conv=notrunc 2>dd.log
+rm dd.log
+refused 1 "corrupt.db|damaged" tune corrupt.db
+head -c 6000 good.db >cut.db
+refused 1 "cut.db" tune cut.db
+refused 1 "none.db|No such file" "$TCTUNE" bench --te gemm.te --db none.db
+refused 1 "none.db|No such file" "$TCTUNE" export --db none.db --out new.json
+
+# ---- folders ----
+refused 1 "nowhere" tune nowhere/t.db
+refused 1 "/proc/t.db" tune /proc/t.db
+refused 1 "nowhere" "$TCTUNE" --te gemm.te --trials 4 --db new.db --out nowhere/k.so
+refused 1 "/proc/k.so" "$TCTUNE" --te gemm.te --trials 4 --db new.db --out /proc/k.so
+refused 1 "nowhere" "$TCTUNE" build --te gemm.te --out nowhere/k.so
+refused 1 "nowhere" "$TCTUNE" run --model "$models/dense.onnx" --outputs nowhere/y.npz
+refused 1 "nowhere" "$TCTUNE" zoo mlp --out nowhere/mlp.onnx
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir closed
+    chmod a-w closed
+    refused 1 "closed" tune closed/t.db
+    refused 1 "closed" "$TCTUNE" --te gemm.te --trials 4 --db new.db --out closed/k.so
+    cp good.db closed.db
+    chmod a-rwx closed.db
+    refused 1 "closed.db|cannot be read" tune closed.db
+    chmod u+rw closed.db
+else
+    echo "skipped: folders without write permission (the tests run as root, who may write anywhere)"
+fi
+
+# ---- full disks ----
+limited() { # BLOCKS COMMAND...: files may not grow past so many blocks of 512 bytes
+    (
+        ulimit -f "$1"
+        shift
+        exec "$@"
+    )
+}
+refused 1 "mlp.onnx" limited 64 "$TCTUNE" zoo mlp --out mlp.onnx
+refused 1 "y.npz" limited 1 "$TCTUNE" run --model "$models/dense.onnx" --outputs y.npz
+run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4 --threads 1 --db small.db
+grep -qF small.db err || fail "the message does not name the database"
+grep -q "disk\|limit\|space" err || fail "the message does not say what is full"
+rm -f small.db small.db-wal small.db-shm
+if [ -w /dev/full ]; then
+    status=0
+    "$TCTUNE" bench --te gemm.te --repeats 3 --json >/dev/full 2>err || status=$?
+    [ "$status" -eq 1 ] || fail "exit status $status for a report that could not be written"
+    grep -q "standard output could not be written" err || fail "no message about standard output"
+fi
+status=0
+{ "$TCTUNE" help && "$TCTUNE" show --te gemm.te || echo $? >status; } 2>err | head -n 1 >out
+grep -q "usage" out || fail "a closed pipe"
+
+# What was there before the disk was full is still there.
+run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4000 --threads 1 --db good.db
+ok "$TCTUNE" export --db good.db --out records.json
+[ "$(wc -l <records.json)" -ge 4 ] || fail "records were lost"
+
+echo "$checks checks"

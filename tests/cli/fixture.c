@@ -1,0 +1,162 @@
+/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, tensors, and a reader of JSON.
+ *   fixture models DIR        writes them (see the functions below)
+ *   fixture json FILE PATH    prints the value at PATH ("kernels.0.name"); fails when FILE is not one JSON value or has no such path */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "graph/onnx_write.h"
+#include "support/strbuf.h"
+
+enum { ROWS = 8, INNER = 48, COLS = 40 };
+
+static void must(tc_status s, const tc_error *err) {
+    if (s == TC_OK)
+        return;
+    fprintf(stderr, "fixture: %s\n", err->msg);
+    exit(1);
+}
+
+static const char *in(const char *dir, const char *name) {
+    static char paths[4][4096]; /* callers use at most two at once */
+    static int next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static void save(tc_graph_writer *w, const char *path) {
+    tc_error err;
+    must(tc_graph_writer_save(w, path, &err), &err);
+    tc_graph_writer_free(w);
+}
+
+/* A matrix of small numbers that depend on their place. */
+static tc_graph_tensor matrix(int rows, int cols) {
+    tc_graph_tensor t;
+    tc_error err;
+    must(tc_graph_tensor_alloc(&t, TC_F32, &(tc_graph_shape){2, {rows, cols}}, &err), &err);
+    for (int i = 0; i < rows * cols; i++)
+        ((float *)t.data)[i] = (float)((i * 7 + 3) % 23 - 11) / 16;
+    return t;
+}
+
+static tc_graph_writer *start(const char *rows) {
+    char dims[32];
+    snprintf(dims, sizeof dims, "%s,%d", rows, INNER);
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    tc_graph_writer_input(w, "x", TC_F32, dims);
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    return w;
+}
+
+/* y = relu(x W) */
+static void dense(const char *path, const char *rows) {
+    tc_graph_writer *w = start(rows);
+    tc_graph_writer_weight(w, "w", matrix(INNER, COLS));
+    tc_graph_writer_node(w, "MatMul", "product", "x,w", "h");
+    tc_graph_writer_node(w, "Relu", "positive", "h", "y");
+    save(w, path);
+}
+
+static void unknown_operator(const char *path) {
+    tc_graph_writer *w = start("8");
+    tc_graph_writer_node(w, "FancyOp", "fancy_7", "x", "y");
+    save(w, path);
+}
+
+static void unknown_attribute(const char *path) {
+    tc_graph_writer *w = start("8");
+    tc_graph_writer_node(w, "Softmax", "soft_3", "x", "y");
+    tc_graph_writer_int(w, "temperature", 2);
+    save(w, path);
+}
+
+static void external_data(const char *path) {
+    char dims[32];
+    snprintf(dims, sizeof dims, "%d,%d", INNER, COLS);
+    tc_graph_writer *w = start("8");
+    tc_graph_writer_external(w, "w", TC_F32, dims, "weights.bin", 0, INNER * COLS * 4);
+    tc_graph_writer_node(w, "MatMul", "product", "x,w", "y");
+    save(w, path);
+}
+
+static void npz(const char *path, const char *name, tc_graph_tensor t) {
+    tc_error err;
+    tc_graph_named item = {(char *)(uintptr_t)name, t};
+    must(tc_graph_npz_save(path, &item, 1, &err), &err);
+    tc_graph_tensor_free(&t);
+}
+
+/* A conformance case: y = Relu(x), expecting relu(x) + offset. */
+static void test_case(const char *dir, const char *op, float offset) {
+    char set[4096];
+    tc_error err;
+    tc_graph_tensor x = matrix(ROWS, INNER), y = matrix(ROWS, INNER);
+    tc_graph_writer *w = start("8");
+    for (int i = 0; i < ROWS * INNER; i++)
+        ((float *)y.data)[i] = (((float *)x.data)[i] > 0 ? ((float *)x.data)[i] : 0) + offset;
+    snprintf(set, sizeof set, "%s/test_data_set_0", dir);
+    mkdir(dir, 0777);
+    mkdir(set, 0777);
+    tc_graph_writer_node(w, op, "only", "x", "y");
+    save(w, in(dir, "model.onnx"));
+    must(tc_graph_pb_save(in(set, "input_0.pb"), "x", &x, &err), &err);
+    must(tc_graph_pb_save(in(set, "output_0.pb"), "y", &y, &err), &err);
+    tc_graph_tensor_free(&x);
+    tc_graph_tensor_free(&y);
+}
+
+static int models(const char *dir) {
+    dense(in(dir, "dense.onnx"), "8");
+    dense(in(dir, "symbolic.onnx"), "batch");
+    unknown_operator(in(dir, "operator.onnx"));
+    unknown_attribute(in(dir, "attribute.onnx"));
+    external_data(in(dir, "external.onnx"));
+    npz(in(dir, "x.npz"), "x", matrix(ROWS, INNER));
+    npz(in(dir, "shape.npz"), "x", matrix(ROWS, INNER + 1));
+    npz(in(dir, "name.npz"), "z", matrix(ROWS, INNER));
+    mkdir(in(dir, "cases"), 0777);
+    test_case(in(dir, "cases/right"), "Relu", 0);
+    test_case(in(dir, "cases/unsupported"), "FancyOp", 0);
+    mkdir(in(dir, "wrong"), 0777);
+    test_case(in(dir, "wrong/case"), "Relu", 1);
+    return 0;
+}
+
+/* ---- JSON ---- */
+
+static const json_t *step(const json_t *j, const char *key) {
+    return json_is_array(j) ? json_array_get(j, (size_t)atol(key)) : json_object_get(j, key);
+}
+
+static int json(const char *file, char *path) {
+    json_error_t e;
+    json_t *root = json_load_file(file, JSON_DECODE_ANY, &e);
+    const json_t *j = root;
+    if (!root) {
+        fprintf(stderr, "fixture: %s:%d: %s\n", file, e.line, e.text);
+        return 1;
+    }
+    for (char *key = strtok(path, "."); key && j; key = strtok(NULL, "."))
+        j = step(j, key);
+    if (!j)
+        fprintf(stderr, "fixture: %s: no such path\n", file);
+    else if (json_is_string(j))
+        printf("%s\n", json_string_value(j));
+    else
+        json_dumpf(j, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
+    json_decref(root);
+    return j ? 0 : 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "models") == 0)
+        return models(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "json") == 0)
+        return json(argv[2], argv[3]);
+    fprintf(stderr, "usage: fixture models DIR | json FILE PATH\n");
+    return 2;
+}

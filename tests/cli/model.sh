@@ -1,0 +1,93 @@
+# A network from import to library: tuned, built, run, compared, measured, verified.
+. "$(dirname "$0")/check.sh"
+model=$models/dense.onnx
+
+# ---- untuned ----
+ok "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --outputs y.npz
+says "y: f32[8,40]"
+ok "$TCTUNE" bench --model "$model" --repeats 5
+says default "GFLOP/s" "median"
+ok "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0
+says "ok"
+ok "$TCTUNE" show --model "$model"
+ok "$TCTUNE" show --model "$model" --kernel 0 --print workload
+says tensor
+
+# ---- tuned and built in one command ----
+ok "$TCTUNE" --model "$model" --trials 8 --threads 2 --db m.db --out dense.so
+says "8 of 8 trials" dense.so
+[ -s dense.so ] && [ -s dense.h ] || fail "no library"
+ok "$TCTUNE" run --model dense.so --inputs "$models/x.npz" --check y.npz
+says "ok"
+ok "$TCTUNE" run --model dense.so --inputs "$models/x.npz" --check y.npz --json
+[ "$(json out ok)" = true ] || fail "the built library is wrong"
+ok "$TCTUNE" run --model "$model" --db m.db --threads 2 --inputs "$models/x.npz" --check y.npz
+ok "$TCTUNE" bench --model dense.so --repeats 5 --json
+json out median_ms >/dev/null
+ok "$TCTUNE" bench --model "$model" --db m.db --threads 2 --repeats 5 --json
+for key in median_ms gflops peak_gflops threads kernels.0.name kernels.0.gflops kernels.0.of_peak; do
+    json out $key >/dev/null
+done
+
+# ---- build says what it used ----
+ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --name two --require-complete
+says "record" "0 from the default schedule"
+ok "$TCTUNE" build --model "$model" --db m.db --threads 1 --out one.so
+says "default" "threads"
+refused 1 "threads" "$TCTUNE" build --model "$model" --db m.db --threads 1 --out complete.so --require-complete
+ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --json
+json out kernels.0.source >/dev/null
+
+# ---- the library from C ----
+if command -v cc >/dev/null; then
+    cat >call.c <<'C'
+#include <math.h>
+#include <stdio.h>
+#include "two.h"
+
+enum { ROWS = 8, INNER = 48, COLS = 40 };
+
+static float entry(int i) {
+    return (float)((i * 7 + 3) % 23 - 11) / 16;
+}
+
+int main(void) {
+    static float x[ROWS * INNER], y[ROWS * COLS];
+    const void *in[] = {x};
+    void *out[] = {y};
+    double worst = 0;
+    for (int i = 0; i < ROWS * INNER; i++)
+        x[i] = entry(i);
+    if (two_run(in, out) != 0)
+        return 1;
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLS; j++) {
+            double sum = 0;
+            for (int k = 0; k < INNER; k++)
+                sum += x[i * INNER + k] * entry(k * COLS + j);
+            worst = fmax(worst, fabs(y[i * COLS + j] - fmax(sum, 0)));
+        }
+    printf("%g\n", worst);
+    return worst < 1e-5 ? 0 : 1;
+}
+C
+    ok cc -std=c17 -Wall -Werror call.c -o call ./two.so -lm
+    ok ./call
+else
+    echo "skipped: the library from C (there is no cc)"
+fi
+
+# ---- differences are a failure ----
+run 1 "$TCTUNE" run --model "$model" --inputs "$models/cases/right/test_data_set_0" --check "$models/wrong/case/test_data_set_0"
+grep -q "output 'y'" err || fail "the message does not name the output"
+
+# ---- verify ----
+ok "$TCTUNE" verify "$models/cases"
+says "1 passed, 0 failed, 1 skipped" FancyOp
+ok "$TCTUNE" verify "$models/cases/right" --json
+[ "$(json out passed)" -eq 1 ] || fail "verify --json"
+run 1 "$TCTUNE" verify "$models/cases" "$models/wrong"
+says "1 passed, 1 failed, 1 skipped" "elements differ"
+refused 1 "there is no test case" "$TCTUNE" verify .
+
+echo "$checks checks"

@@ -1,0 +1,51 @@
+# Options that are wrong, and help that is everywhere.
+. "$(dirname "$0")/check.sh"
+
+ok "$TCTUNE" --version
+says tctune LLVM
+ok "$TCTUNE" --help
+says tune build run verify bench show zoo "--model FILE.onnx --trials N"
+for command in tune build run verify bench show zoo export import; do
+    ok "$TCTUNE" $command --help
+    says "usage: tctune $command" options: --help
+    ok "$TCTUNE" help $command
+    says "usage: tctune $command"
+done
+run 2 "$TCTUNE"
+refused 2 "there is no command 'tuna'|tune|bench" "$TCTUNE" tuna
+
+# Every command that reports has --json.
+for command in tune build run verify bench show; do
+    ok "$TCTUNE" $command --help
+    says --json
+done
+
+refused 2 "--trails|--trials" "$TCTUNE" --te gemm.te --trails 5
+refused 2 "--trials|is missing" "$TCTUNE" --te gemm.te
+refused 2 "--trials|not 0" "$TCTUNE" --te gemm.te --trials 0 --db new.db
+refused 2 "--trials|-5" "$TCTUNE" --te gemm.te --trials -5 --db new.db
+refused 2 "--trials|'many'" "$TCTUNE" --te gemm.te --trials many
+refused 2 "--trials|'5x'" "$TCTUNE" --te gemm.te --trials 5x
+refused 2 "--trials needs a value" "$TCTUNE" --te gemm.te --trials
+refused 2 "--trials is given twice" "$TCTUNE" --te gemm.te --trials 5 --trials 6
+refused 2 "--threads|not 0" "$TCTUNE" --te gemm.te --trials 5 --threads 0
+refused 2 "--seed|'-1'" "$TCTUNE" --te gemm.te --trials 5 --seed -1
+refused 2 "--json takes no value" "$TCTUNE" --te gemm.te --trials 5 --json=yes
+refused 2 "--target|pentium9" "$TCTUNE" --te gemm.te --trials 5 --target pentium9 --db new.db
+refused 2 "--model|--te" "$TCTUNE" --trials 5
+refused 2 "exclude each other" "$TCTUNE" --trials 5 --te gemm.te --model "$models/dense.onnx"
+refused 2 "--shape|.te" "$TCTUNE" --trials 5 --te gemm.te --shape X=1
+refused 2 "'extra'" "$TCTUNE" --te gemm.te --trials 5 extra
+refused 2 "--rtol|'tight'" "$TCTUNE" run --model "$models/dense.onnx" --rtol tight
+refused 2 "--rtol|-1" "$TCTUNE" run --model "$models/dense.onnx" --rtol -1
+refused 2 "there is no part 'soup'|workload" "$TCTUNE" show --te gemm.te --print soup
+refused 2 "there is no pass 'soup'|vectorize" "$TCTUNE" show --te gemm.te --dump soup
+refused 2 "there is no network 'bart'|bert-base" "$TCTUNE" zoo bart
+refused 2 "--out" "$TCTUNE" zoo mlp bert-tiny --out one.onnx
+refused 2 "DIR..." "$TCTUNE" verify
+refused 2 "--out|is missing" "$TCTUNE" build --model "$models/dense.onnx"
+refused 2 "--sched|--te" "$TCTUNE" bench --model "$models/dense.onnx" --sched x.sched
+refused 2 "does not run on this machine|tctune build" "$TCTUNE" --te gemm.te --trials 5 --db new.db \
+    --target "llvm -mtriple=riscv64-linux-gnu"
+
+echo "$checks checks"

@@ -1,0 +1,119 @@
+# Tuning one kernel: trials, resuming, interruption, kill -9; then what can be done with the records.
+. "$(dirname "$0")/check.sh"
+
+tune() { # TRIALS [OPTIONS...]
+    trials=$1
+    shift
+    "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --db t.db --batch 4 "$@"
+}
+
+records() {
+    "$TCTUNE" export --db t.db --out records.json >/dev/null 2>&1 || return 0
+    wc -l <records.json
+}
+
+# ---- trials, and the same command again ----
+ok tune 16
+says gemm "16 of 16 trials" "of peak" "trials/s" "valid" "duplicates" t.db
+grep -q "\[16/16\]" err || fail "no line of progress per round"
+[ "$(records)" -eq 16 ] || fail "$(records) records, not 16"
+ok tune 16 --json
+[ "$(json out measured)" -eq 0 ] || fail "trials were repeated"
+[ "$(json out trials)" -eq 16 ] || fail "trials were forgotten"
+ok tune 24 --json
+[ "$(json out measured)" -eq 8 ] || fail "resuming measured $(json out measured), not 8"
+json out tasks.0.best_ms >/dev/null
+json out trials_per_second >/dev/null
+json out peak_gflops >/dev/null
+
+# ---- Ctrl-C and kill -9 ----
+wait_for_records() { # MORE THAN
+    i=0
+    while [ "$(records || echo 0)" -le "$1" ]; do
+        i=$((i + 1))
+        [ $i -lt 300 ] || fail "nothing was recorded in 60 s"
+        sleep 0.2
+    done
+}
+for signal in INT TERM; do
+    before=$(records)
+    tune 100000 >out 2>err &
+    pid=$!
+    wait_for_records "$before"
+    kill -s $signal $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" -gt 128 ] || fail "exit status $status after SIG$signal"
+    says "of peak" "of 100000 trials"
+    grep -q "what was measured is in t.db" err || fail "no word on what was saved"
+    [ "$(records)" -gt "$before" ] || fail "nothing was saved"
+done
+before=$(records)
+tune 100000 >out 2>err &
+pid=$!
+wait_for_records "$before"
+kill -9 $pid
+wait $pid || true
+n=$(records)
+[ "$n" -gt "$before" ] || fail "kill -9 lost what was measured"
+ok tune $((n + 4)) --json
+[ "$(json out measured)" -eq 4 ] || fail "after kill -9, resuming measured $(json out measured), not 4"
+
+# ---- a run in which nothing can be measured fails, with the reason ----
+cat >huge.te <<'TE'
+tensor X[65536, 65536] f32
+tensor Y[65536, 65536] f32
+compute Z[i:65536, j:65536] = X[i, j] + Y[i, j]
+output Z
+TE
+run 1 "$TCTUNE" --te huge.te --trials 2 --threads 1 --db huge.db
+grep -q "could be measured\|nothing was measured" err || fail "no reason"
+
+# ---- bench ----
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 1
+says "record" "median" "GFLOP/s" "of the peak"
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 1 --repeats 5 --json
+for key in median_ms gflops peak_gflops threads kernels.0.name kernels.0.time_ms kernels.0.gflops; do
+    json out $key >/dev/null
+done
+[ "$(json out threads)" -eq 1 ] || fail "threads"
+[ "$(json out kernels.0.source)" = record ] || fail "the record is not used"
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 2 --repeats 3
+says "default schedule" "threads"
+
+# ---- show ----
+ok "$TCTUNE" show --te gemm.te --db t.db --threads 1
+says "# ---- workload" "# ---- schedule" "# ---- loop nest" "# ---- LLVM IR" "# ---- assembly" "record" "define" "ret"
+for part in workload schedule stages nest tir ir raw-ir asm; do
+    ok "$TCTUNE" show --te gemm.te --db t.db --threads 1 --print $part
+    [ -s out ] || fail "show --print $part is empty"
+done
+ok "$TCTUNE" show --te gemm.te --dump all --print nest
+grep -q "after" err || fail "--dump prints nothing"
+ok "$TCTUNE" show --te gemm.te --json --print workload
+json out workload >/dev/null
+ok "$TCTUNE" show --te gemm.te --target neoverse-n1 --print asm
+says fmla
+
+# A schedule that was shown can be changed and measured.
+ok "$TCTUNE" show --te gemm.te --db t.db --threads 1 --print schedule
+cp out best.sched
+ok "$TCTUNE" bench --te gemm.te --sched best.sched --threads 1 --repeats 5
+says best.sched
+printf 'io, ii = split Y.i [_, 8]\nparallel Y.io\n' >hand.sched
+ok "$TCTUNE" bench --te gemm.te --sched hand.sched --threads 1 --repeats 3
+ok "$TCTUNE" show --te gemm.te --sched hand.sched --print nest
+says "parallel"
+
+# ---- records travel ----
+ok "$TCTUNE" export --db t.db --out all.json
+ok "$TCTUNE" import all.json --db copy.db
+says "$(wc -l <all.json) records added"
+ok "$TCTUNE" import all.json --db copy.db
+says "0 records added"
+refused 1 "none.json" "$TCTUNE" import none.json --db copy2.db
+echo '{"half": ' >half.json
+run 1 "$TCTUNE" import half.json --db copy.db
+grep -q "half.json:1" err || fail "the message does not name the line"
+
+echo "$checks checks"

@@ -1,0 +1,50 @@
+/* What the tests of lowering share: running a program by the tensor-expression interpreter, and its compiled form, and comparing both with
+ * the reference evaluator. */
+#ifndef TC_TESTS_LOWER_COMMON_H
+#define TC_TESTS_LOWER_COMMON_H
+
+#include "graph/program.h"
+#include "graph_test.h"
+
+/* Runs every launch by tc_te_interp. out[] are OWNED. */
+static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+    void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
+    tc_status s = TC_OK;
+    for (int i = 0; i < p->nslot; i++)
+        memory[i] = tc_xcalloc((size_t)p->slots[i].bytes + 8, 1);
+    for (int i = 0; i < p->nslot; i++) {
+        if (p->slots[i].kind == TC_GRAPH_SLOT_INPUT)
+            memcpy(memory[i], in[p->slots[i].input].data, (size_t)p->slots[i].bytes);
+        if (p->slots[i].kind == TC_GRAPH_SLOT_CONST)
+            memcpy(memory[i], p->slots[i].constant->data, (size_t)p->slots[i].bytes);
+    }
+    for (int i = 0; i < p->nlaunch && s == TC_OK; i++) {
+        const tc_workload *w = p->tasks[p->launches[i].task].workload;
+        void **args = tc_xcalloc((size_t)p->launches[i].nargs, sizeof *args);
+        for (int k = 0; k < p->launches[i].nargs; k++)
+            args[k] = memory[p->launches[i].args[k]];
+        s = tc_te_interp(w, (const void *const *)args, args + w->nin, err);
+        free(args);
+    }
+    for (int o = 0; o < p->nout && s == TC_OK; o++) {
+        s = tc_graph_tensor_alloc(&out[o], p->out[o].dtype, &p->out[o].shape, err);
+        if (s == TC_OK)
+            memcpy(out[o].data, memory[p->out_slot[o]], tc_graph_tensor_bytes(&out[o]));
+    }
+    for (int i = 0; i < p->nslot; i++)
+        free(memory[i]);
+    free(memory);
+    return s;
+}
+
+static inline tc_status compile_and_run(const tc_graph_program *p, const tc_target *t, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+    tc_graph_model *m;
+    tc_status s = tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err);
+    if (s == TC_OK) {
+        s = tc_graph_model_run(m, in, out, err);
+        tc_graph_model_free(m);
+    }
+    return s;
+}
+
+#endif

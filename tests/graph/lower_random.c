@@ -1,0 +1,315 @@
+/* Random graphs: whatever the operators and however they fuse, the interpreted workloads and the compiled model give what the reference
+ * evaluator gives, and the memory plan keeps apart what lives at the same time. TC_SEED=N runs one graph and prints it. */
+#include <math.h>
+
+#include "lower_common.h"
+#include "support/rng.h"
+
+enum { GRAPHS = 250, MAX_OUT = 4 };
+
+typedef struct world {
+    tc_rng rng;
+    tc_graph *g;
+    tc_graph_value *pool[64];
+    int n;
+} world;
+
+static int below(world *w, int n) {
+    return (int)tc_rng_below(&w->rng, (uint64_t)n);
+}
+
+static tc_graph_shape random_shape(world *w) {
+    static const int64_t dims[] = {1, 1, 2, 3, 4, 5, 6, 8, 16, 17};
+    tc_graph_shape s = {.ndim = 1 + below(w, 4)};
+    for (int d = 0; d < s.ndim; d++)
+        s.d[d] = dims[below(w, (int)TC_LEN(dims))];
+    return s;
+}
+
+static tc_graph_value *pick(world *w) {
+    /* Recent values more often: chains, not bushes. */
+    int back = TC_MIN(below(w, w->n), below(w, w->n));
+    return w->pool[w->n - 1 - back];
+}
+
+static void add_node(world *w, tc_graph_node *n) {
+    char name[32];
+    const char *names[] = {name};
+    snprintf(name, sizeof name, "v%d", w->n);
+    assert_ok(tc_graph_append(w->g, n, names, 1, err));
+    w->pool[w->n++] = tc_graph_find_value(w->g, name);
+}
+
+static tc_graph_node *node(world *w, tc_graph_op op, tc_graph_value *a, tc_graph_value *b) {
+    tc_graph_value *in[] = {a, b};
+    return tc_graph_new_node(w->g, op, NULL, in, b ? 2 : 1);
+}
+
+static tc_graph_value *weight(world *w, const tc_graph_shape *s) {
+    char name[32];
+    tc_graph_tensor t;
+    snprintf(name, sizeof name, "w%zu", w->g->values.len);
+    assert_ok(tc_graph_tensor_alloc(&t, TC_F32, s, err));
+    for (int64_t i = 0; i < tc_graph_tensor_count(&t); i++)
+        ((float *)t.data)[i] = (float)tc_rng_normal(&w->rng) * 0.5f;
+    return tc_graph_add_constant(w->g, name, &t);
+}
+
+static void add_unary(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_RELU, TC_GRAPH_OP_TANH, TC_GRAPH_OP_SIGMOID, TC_GRAPH_OP_NEG, TC_GRAPH_OP_ERF, TC_GRAPH_OP_ABS};
+    add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], pick(w), NULL));
+}
+
+/* The other operand: a value that broadcasts, or a new weight along some of the dimensions. */
+static void add_binary(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_ADD, TC_GRAPH_OP_SUB, TC_GRAPH_OP_MUL, TC_GRAPH_OP_MAX, TC_GRAPH_OP_ADD};
+    tc_graph_value *a = pick(w), *b = pick(w);
+    tc_graph_shape both;
+    if (!tc_graph_shape_broadcast(&a->shape, &b->shape, &both) || tc_graph_shape_count(&both) > 4096) {
+        tc_graph_shape s = a->shape;
+        for (int d = 0; d < s.ndim; d++)
+            s.d[d] = below(w, 2) ? s.d[d] : 1;
+        b = weight(w, &s);
+    }
+    add_node(w, below(w, 2) ? node(w, ops[below(w, (int)TC_LEN(ops))], a, b) : node(w, ops[below(w, (int)TC_LEN(ops))], b, a));
+}
+
+static void add_transpose(world *w) {
+    tc_graph_value *a = pick(w);
+    int64_t perm[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < a->shape.ndim; d++)
+        perm[d] = d;
+    for (int d = a->shape.ndim - 1; d > 0; d--) {
+        int k = below(w, d + 1);
+        int64_t t = perm[d];
+        perm[d] = perm[k];
+        perm[k] = t;
+    }
+    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
+    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)a->shape.ndim);
+    add_node(w, n);
+}
+
+/* Splits one dimension in two, merges two neighbours, or adds one of 1. */
+static void add_reshape(world *w) {
+    tc_graph_value *a = pick(w);
+    tc_graph_shape s = a->shape;
+    int d = below(w, s.ndim);
+    if (below(w, 2) && s.ndim > 1) {
+        d = below(w, s.ndim - 1);
+        s.d[d] *= s.d[d + 1];
+        memmove(&s.d[d + 1], &s.d[d + 2], sizeof s.d[0] * (size_t)(s.ndim - d - 2));
+        s.ndim--;
+    } else if (s.ndim < 5) {
+        int64_t f = s.d[d] % 2 == 0 ? 2 : s.d[d] % 3 == 0 ? 3 : 1;
+        memmove(&s.d[d + 1], &s.d[d], sizeof s.d[0] * (size_t)(s.ndim - d));
+        s.d[d] = a->shape.d[d] / f;
+        s.d[d + 1] = f;
+        s.ndim++;
+    }
+    tc_graph_tensor t;
+    tc_graph_shape list = {1, {s.ndim}};
+    char name[32];
+    snprintf(name, sizeof name, "s%zu", w->g->values.len);
+    assert_ok(tc_graph_tensor_alloc(&t, TC_I64, &list, err));
+    memcpy(t.data, s.d, sizeof s.d[0] * (size_t)s.ndim);
+    add_node(w, node(w, TC_GRAPH_OP_RESHAPE, a, tc_graph_add_constant(w->g, name, &t)));
+}
+
+static void add_reduce(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_REDUCE_MEAN, TC_GRAPH_OP_REDUCE_MAX, TC_GRAPH_OP_REDUCE_SUM};
+    tc_graph_value *a = pick(w);
+    int64_t axis = below(w, 3) ? a->shape.ndim - 1 : below(w, a->shape.ndim);
+    tc_graph_tensor t;
+    tc_graph_shape list = {1, {1}};
+    char name[32];
+    snprintf(name, sizeof name, "a%zu", w->g->values.len);
+    assert_ok(tc_graph_tensor_alloc(&t, TC_I64, &list, err));
+    ((int64_t *)t.data)[0] = axis;
+    tc_graph_op op = ops[below(w, 3)];
+    tc_graph_node *n = node(w, op, a, tc_graph_add_constant(w->g, name, &t));
+    tc_graph_set_int(w->g, n, "keepdims", a->shape.ndim == 1 || below(w, 3));
+    add_node(w, n);
+}
+
+static void add_softmax(world *w) {
+    tc_graph_value *a = pick(w);
+    tc_graph_node *n = node(w, below(w, 3) ? TC_GRAPH_OP_SOFTMAX : TC_GRAPH_OP_LOG_SOFTMAX, a, NULL);
+    tc_graph_set_int(w->g, n, "axis", below(w, 3) ? a->shape.ndim - 1 : below(w, a->shape.ndim));
+    add_node(w, n);
+}
+
+static void add_layer_norm(world *w) {
+    tc_graph_value *a = pick(w);
+    tc_graph_shape s = {1, {a->shape.d[a->shape.ndim - 1]}};
+    tc_graph_value *in[] = {a, weight(w, &s), weight(w, &s)};
+    tc_graph_node *n = tc_graph_new_node(w->g, TC_GRAPH_OP_LAYER_NORM, NULL, in, 3);
+    tc_graph_set_int(w->g, n, "axis", a->shape.ndim - 1);
+    tc_graph_set_float(w->g, n, "epsilon", 0.1);
+    add_node(w, n);
+}
+
+static void add_matmul(world *w) {
+    tc_graph_value *a = pick(w);
+    if (a->shape.ndim < 2)
+        return;
+    tc_graph_shape s = {2, {a->shape.d[a->shape.ndim - 1], 1 + below(w, 20)}};
+    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, weight(w, &s)));
+    if (below(w, 2)) {
+        s = (tc_graph_shape){1, {s.d[1]}};
+        add_node(w, node(w, TC_GRAPH_OP_ADD, w->pool[w->n - 1], weight(w, &s)));
+    }
+}
+
+static void add_attention(world *w) { /* a a^T */
+    tc_graph_value *a = pick(w);
+    if (a->shape.ndim < 2 || a->shape.ndim > 4)
+        return;
+    int64_t perm[] = {0, 1, 2, 3};
+    int k = a->shape.ndim;
+    perm[k - 1] = k - 2;
+    perm[k - 2] = k - 1;
+    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
+    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)k);
+    add_node(w, n);
+    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, w->pool[w->n - 1]));
+}
+
+static void add_concat(world *w) {
+    tc_graph_value *a = pick(w), *b = pick(w);
+    int axis = below(w, a->shape.ndim);
+    tc_graph_shape x = a->shape, y = b->shape;
+    if (x.ndim == y.ndim)
+        x.d[axis] = y.d[axis] = 1;
+    if (!tc_graph_shape_equal(&x, &y))
+        b = a;
+    tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, b);
+    tc_graph_set_int(w->g, n, "axis", axis);
+    add_node(w, n);
+}
+
+static void grow(world *w) {
+    static void (*const steps[])(world *) = {add_unary,  add_unary,   add_binary,     add_binary, add_binary,    add_transpose, add_reshape,
+                                             add_reduce, add_softmax, add_layer_norm, add_matmul, add_attention, add_concat};
+    tc_graph_shape s = random_shape(w);
+    w->pool[w->n++] = tc_graph_add_input(w->g, "x", TC_F32, &s);
+    s = random_shape(w);
+    w->pool[w->n++] = tc_graph_add_input(w->g, "y", TC_F32, &s);
+    for (int i = 3 + below(w, 18); i > 0 && w->n < 60; i--)
+        if (tc_graph_shape_count(&w->pool[w->n - 1]->shape) <= 4096)
+            steps[below(w, (int)TC_LEN(steps))](w);
+    tc_graph_add_output(w->g, "out0", w->pool[w->n - 1]);
+    for (int k = below(w, MAX_OUT - 1); k > 0; k--) {
+        char name[16];
+        snprintf(name, sizeof name, "out%d", k);
+        tc_graph_add_output(w->g, name, pick(w));
+    }
+}
+
+static void explain(const world *w, const tc_graph_program *p, uint64_t seed) {
+    tc_strbuf b = {0};
+    tc_graph_print(w->g, &b);
+    if (p)
+        tc_graph_program_print(p, &b);
+    print_error("TC_SEED=%llu\n%s", (unsigned long long)seed, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
+/* Intermediates that live at the same time share no byte. */
+static bool plan_is_sound(const tc_graph_program *p) {
+    tc_arena *a = tc_arena_new();
+    tc_graph_plan plan;
+    tc_graph_plan_memory(p, a, &plan);
+    bool ok = true;
+    for (int x = 0; x < p->nslot; x++)
+        for (int y = 0; y < x; y++) {
+            if (plan.offset[x] < 0 || plan.offset[y] < 0)
+                continue;
+            int first[2] = {p->nlaunch, p->nlaunch}, last[2] = {-1, -1};
+            for (int i = 0; i < p->nlaunch; i++)
+                for (int k = 0; k < p->launches[i].nargs; k++)
+                    for (int s = 0; s < 2; s++)
+                        if (p->launches[i].args[k] == (s ? y : x)) {
+                            first[s] = TC_MIN(first[s], i);
+                            last[s] = i;
+                        }
+            bool together = first[0] <= last[1] && first[1] <= last[0];
+            bool apart = plan.offset[x] + p->slots[x].bytes <= plan.offset[y] || plan.offset[y] + p->slots[y].bytes <= plan.offset[x];
+            ok &= !together || apart;
+            ok &= plan.offset[x] % TC_RT_ALIGN == 0 && plan.offset[x] + p->slots[x].bytes <= plan.bytes;
+        }
+    tc_arena_free(a);
+    return ok;
+}
+
+static bool agrees(const tc_graph *g, const tc_graph_tensor *got, const tc_graph_tensor *want, const char *how) {
+    bool ok = true;
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        tc_graph_diff d = {0};
+        tc_error e = {0};
+        if (tc_graph_tensor_compare(&got[i], &want[i], 1e-4, 1e-4, &d, &e) != TC_OK || d.violations) {
+            print_error("%s: %s differs by %g %s\n", how, g->outputs.data[i].name, d.max_abs, e.msg);
+            ok = false;
+        }
+    }
+    return ok;
+}
+
+static void free_tensors(tc_graph_tensor *t, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        tc_graph_tensor_free(&t[i]);
+}
+
+static void run_graph(uint64_t seed, const tc_target *target, bool verbose) {
+    world w = {.rng = tc_rng_seed(seed), .g = tc_graph_new("random")};
+    grow(&w);
+    tc_graph_simplify(w.g);
+    tc_graph_tensor in[2], want[MAX_OUT], got[MAX_OUT];
+    for (int i = 0; i < 2; i++) {
+        assert_ok(tc_graph_tensor_alloc(&in[i], TC_F32, &w.g->inputs.data[i]->shape, err));
+        for (int64_t k = 0; k < tc_graph_tensor_count(&in[i]); k++)
+            ((float *)in[i].data)[k] = (float)tc_rng_normal(&w.rng);
+    }
+    assert_ok(tc_graph_eval(w.g, in, want, err));
+    tc_graph_program *p = NULL;
+    tc_error e;
+    bool ok = tc_graph_program_new(w.g, &p, &e) == TC_OK;
+    if (!ok)
+        print_error("%s\n", e.msg);
+    if (verbose)
+        explain(&w, p, seed);
+    ok = ok && plan_is_sound(p);
+    for (int compiled = 0; compiled < 2 && ok; compiled++) {
+        tc_status s = compiled ? compile_and_run(p, target, in, got, &e) : interpret_program(p, in, got, &e);
+        if (s != TC_OK)
+            print_error("%s\n", e.msg);
+        ok = s == TC_OK && agrees(w.g, got, want, compiled ? "compiled" : "interpreted");
+        if (s == TC_OK)
+            free_tensors(got, w.g->outputs.len);
+    }
+    if (!ok) {
+        explain(&w, p, seed);
+        fail();
+    }
+    free_tensors(in, 2);
+    free_tensors(want, w.g->outputs.len);
+    tc_graph_program_free(p);
+    tc_graph_free(w.g);
+}
+
+static void test_random(void **state) {
+    (void)state;
+    tc_target *target;
+    assert_ok(tc_target_parse("native", &target, err));
+    const char *given = getenv("TC_SEED");
+    if (given)
+        run_graph(strtoull(given, NULL, 10), target, true);
+    for (uint64_t seed = 1; !given && seed <= GRAPHS; seed++)
+        run_graph(seed, target, false);
+    tc_target_free(target);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
