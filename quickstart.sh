@@ -1,10 +1,10 @@
 #!/bin/sh
 # From a bare Debian 12 with git to a tuned BERT: installs, builds, writes a model, tunes it, measures it.
 #   ./quickstart.sh [MODEL.onnx]     another model than the one it writes itself
-# TRIALS (default 200) is how many candidates are measured; THREADS (default: all cores) how many cores they run on.
+# TRIALS (default 300) is how many candidates are measured; THREADS (default: all cores) how many cores they run on.
 set -eu
 cd "$(dirname "$0")"
-trials=${TRIALS:-200}
+trials=${TRIALS:-300}
 threads=${THREADS:-$(nproc)}
 
 scripts/install-deps.sh

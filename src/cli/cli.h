@@ -1,5 +1,5 @@
-/* The command `tctune`: what its files share. A command parses nothing and exits nowhere: it gets its arguments and returns an exit
- * status; main.c prints the error. */
+/* The command `tctune`: what its files share. A command parses nothing and exits nowhere: it gets its arguments and returns an
+ * exit status; main.c prints the error. */
 #ifndef TC_CLI_CLI_H
 #define TC_CLI_CLI_H
 
@@ -107,7 +107,8 @@ bool tc_cli_is_library(const char *path);
 
 /* --target and --threads. `runs_here`: an error unless code for it runs on this machine. */
 int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_error *err);
-/* --db for writing; for reading: *out is NULL when no --db was given and there is no file of the default name. */
+/* --db for writing; for reading: *out is NULL with --untuned, and when no --db was given and there is no file of
+ * the default name. */
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_args *a);
@@ -121,8 +122,8 @@ typedef struct tc_cli_schedule {
     const char *trace;    /* text */
     tc_digest hash;       /* of the workload */
     const char *origin;   /* "record 12: 1.23 ms on HOST", "default schedule: no database", "FILE" */
-    int64_t record; /* its id; 0: none */
-    double seconds; /* that it was measured at, else 0 */
+    int64_t record;       /* its id; 0: none */
+    double seconds;       /* that it was measured at, else 0 */
 } tc_cli_schedule;
 
 /* sched_file (may be NULL) first, then the best verified record of db (may be NULL), then the default schedule. */
@@ -179,8 +180,8 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
 
 /* ---- named tensors from files (tensors.c) ---- */
 
-/* Reads .npz or a folder of KIND_N.pb (kind "input" or "output"). Items named PREFIX.x ("in.", "out.") are taken without the prefix, and
- * then nothing else is. Items of a folder without names of their own are named by the ports' order. */
+/* Reads .npz or a folder of KIND_N.pb (kind "input" or "output"). Items named PREFIX.x ("in.", "out.") are taken without the
+ * prefix, and then nothing else is. Items of a folder without names of their own are named by the ports' order. */
 TC_NODISCARD tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports,
                                           tc_graph_bundle *out, tc_error *err);
 

@@ -88,8 +88,8 @@ static void print_text(const result *r) {
     printf("%s: median %s of %zu runs (%s to %s), %d threads\n", r->what, tc_cli_time(mid, median_of(r)), r->n,
            tc_cli_time(low, r->times[0]), tc_cli_time(high, r->times[r->n - 1]), r->threads);
     if (isfinite(g))
-        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / r->peak.f32_gflops, r->peak.f32_gflops,
-               r->peak.isa);
+        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / r->peak.f32_gflops,
+               r->peak.f32_gflops, r->peak.isa);
     else
         printf("peak %.1f GFLOP/s (f32, %s)\n", r->peak.f32_gflops, r->peak.isa);
 }
@@ -143,7 +143,8 @@ static tc_status time_kernel(const tc_cli_args *a, const tc_cli_source *s, const
     if (r->error == TC_MEAS_INTERRUPTED)
         return tc_fail(err, TC_ENV, "stopped before anything was measured");
     if (!tc_record_ok(r))
-        return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(r->error), r->message);
+        return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(r->error),
+                       r->message);
     return TC_OK;
 }
 
@@ -261,8 +262,10 @@ static int run(const tc_cli_args *a, tc_error *err) {
 const tc_cli_command tc_cli_bench = {
     .name = "bench",
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
-    .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is measured before and after.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+    .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
+               "measured before and after.",
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) |
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
     .run = run,
 };

@@ -60,10 +60,12 @@ static int run(const tc_cli_args *a, tc_error *err) {
 const tc_cli_command tc_cli_build = {
     .name = "build",
     .summary = "build a shared library, with a C header, from a network and the best records of a database",
-    .details = "Says for every kernel which record it uses; for one without a record, the nearest record and what differs. Only verified "
+    .details = "Says for every kernel which record it uses; for one without a record, the nearest record and what differs. Only "
+               "verified "
                "records are used. The library needs the C library and OpenMP's runtime only.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(SEED) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
     .required = TC_CLI_BIT(OUT),
     .run = run,
 };

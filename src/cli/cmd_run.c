@@ -62,9 +62,9 @@ static tc_status compare_one(comparison *c, const tc_cli_tolerance *tol, const c
     tc_cli_cell(&c->table, "%.3g", d.max_abs);
     tc_cli_cell(&c->table, "%lld of %lld", (long long)d.violations, (long long)tc_graph_tensor_count(want));
     tc_cli_cell(&c->table, "%s", d.violations ? "DIFFERS" : "ok");
-    json_array_append_new(c->list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:b}", "name", name, "error", tc_cli_json_real(d.rel), "max_abs",
-                                             tc_cli_json_real(d.max_abs), "violations", (json_int_t)d.violations, "elements",
-                                             (json_int_t)tc_graph_tensor_count(want), "ok", d.violations == 0));
+    json_array_append_new(c->list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:b}", "name", name, "error", tc_cli_json_real(d.rel),
+                                             "max_abs", tc_cli_json_real(d.max_abs), "violations", (json_int_t)d.violations,
+                                             "elements", (json_int_t)tc_graph_tensor_count(want), "ok", d.violations == 0));
     return TC_OK;
 }
 
@@ -73,7 +73,8 @@ static tc_status compare_all(comparison *c, const tc_cli_args *a, const tc_graph
     tc_cli_tolerance tol = {tc_cli_given(a, TC_CLI_BIT(RTOL)) ? a->rtol : -1, tc_cli_given(a, TC_CLI_BIT(ATOL)) ? a->atol : -1};
     bool by_position = tc_fs_is_dir(a->check);
     for (size_t i = 0; i < want->len; i++) {
-        const tc_graph_tensor *got = by_position ? (i < out->len ? &out->items[i].t : NULL) : tc_graph_bundle_find(out, want->items[i].name);
+        const tc_graph_tensor *got =
+            by_position ? (i < out->len ? &out->items[i].t : NULL) : tc_graph_bundle_find(out, want->items[i].name);
         if (got)
             TC_TRY(compare_one(c, &tol, want->items[i].name, got, &want->items[i].t, err));
     }
@@ -100,8 +101,8 @@ static tc_status check(const tc_cli_args *a, tc_graph_model *m, const tc_graph_b
     else if (st == TC_OK)
         tc_cli_table_print(&c.table, stdout);
     if (st == TC_OK && c.wrong)
-        st = tc_fail(err, TC_BAD_INPUT, "%d of %d outputs differ from %s by more than the tolerance (--rtol, --atol)", c.wrong, c.compared,
-                     a->check);
+        st = tc_fail(err, TC_BAD_INPUT, "%d of %d outputs differ from %s by more than the tolerance (--rtol, --atol)", c.wrong,
+                     c.compared, a->check);
     json_decref(c.list);
     tc_cli_table_free(&c.table);
     tc_graph_bundle_free(&want);
@@ -117,8 +118,8 @@ static void describe(const tc_cli_args *a, const tc_graph_bundle *out) {
         tc_graph_shape_print(&b, &t->shape);
         if (!a->json)
             printf("%s: %s%s = ", out->items[i].name, tc_dtype_name(t->dtype), tc_sb_str(&b));
-        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", out->items[i].name, "dtype", tc_dtype_name(t->dtype), "shape",
-                                              tc_sb_str(&b)));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", out->items[i].name, "dtype", tc_dtype_name(t->dtype),
+                                              "shape", tc_sb_str(&b)));
         tc_sb_clear(&b);
         tc_graph_tensor_print_values(&b, t, 8);
         if (!a->json)
@@ -186,10 +187,11 @@ static int run(const tc_cli_args *a, tc_error *err) {
 const tc_cli_command tc_cli_run = {
     .name = "run",
     .summary = "run a network or a built library once; write its outputs and compare them with a reference",
-    .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command fails when an "
+    .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command "
+               "fails when an "
                "element differs by more than atol + rtol * |reference|.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUTPUTS) | TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUTPUTS) |
+               TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
     .run = run,
 };

@@ -53,8 +53,9 @@ static int read_parts(const char *list, unsigned *out, tc_error *err) {
         size_t len = strcspn(p, ",");
         int i = find_part(p, len);
         if (i < 0)
-            return tc_cli_usage(err, "--print: there is no part '%.*s'; there are workload, schedule, stages, nest, tir, ir, raw-ir, asm",
-                                (int)len, p);
+            return tc_cli_usage(
+                err, "--print: there is no part '%.*s'; there are workload, schedule, stages, nest, tir, ir, raw-ir, asm",
+                (int)len, p);
         *out |= 1U << i;
         p += len + (p[len] == ',');
     }
@@ -91,8 +92,9 @@ static int pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *
             *out = i;
             return TC_CLI_DONE;
         }
-    return tc_cli_usage(err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them",
-                        s->path, kernel, s->ntask - 1);
+    return tc_cli_usage(
+        err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them", s->path,
+        kernel, s->ntask - 1);
 }
 
 static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
@@ -187,7 +189,8 @@ static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_sch
     }
 }
 
-static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts, tc_error *err) {
+static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts,
+                tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_ctx *ctx = tc_ctx_new();
     tc_cli_schedule k;
@@ -235,9 +238,11 @@ static int run(const tc_cli_args *a, tc_error *err) {
 const tc_cli_command tc_cli_show = {
     .name = "show",
     .summary = "show a kernel: its workload, best schedule, loop nest, LLVM IR and assembly",
-    .details = "A network with several kernels is listed unless --kernel chooses one. A single part (--print schedule) comes without a "
-               "heading: save it, change a line, and measure it with `tctune bench --te FILE --sched FILE`.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(PRINT) | TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON),
+    .details =
+        "A network with several kernels is listed unless --kernel chooses one. A single part (--print schedule) comes without a "
+        "heading: save it, change a line, and measure it with `tctune bench --te FILE --sched FILE`.",
+    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(PRINT) |
+               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON),
     .run = run,
 };

@@ -100,8 +100,10 @@ static int run(const tc_cli_args *a, tc_error *err) {
 const tc_cli_command tc_cli_tune = {
     .name = "tune",
     .summary = "search for fast schedules of a network's kernels, or of one kernel",
-    .details = "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill -9, "
-               "the same command goes on. Ctrl-C ends the round, saves, and prints the table. With --out the network is then built.",
+    .details =
+        "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill "
+        "-9, "
+        "the same command goes on. Ctrl-C ends the round, saves, and prints the table. With --out the network is then built.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
                TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON),
     .required = TC_CLI_BIT(TRIALS),

@@ -59,8 +59,8 @@ static void free_list(char **list, size_t n) {
 
 /* ---- one case ---- */
 
-/* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are given
- * as constants, and if that is not enough, all. */
+/* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
+ * given as constants, and if that is not enough, all. */
 static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
     tc_graph_binding *shapes;
     if (tc_cli_bindings(t->args, &shapes, err) != TC_CLI_DONE)
@@ -118,7 +118,8 @@ static tc_status compare(const tally *t, const tc_graph_tensor *got, int n, cons
     return TC_OK;
 }
 
-static tc_status run_set(const tally *t, tc_graph_model *m, const tc_graph_bundle *in, const tc_graph_bundle *want, tc_error *err) {
+static tc_status run_set(const tally *t, tc_graph_model *m, const tc_graph_bundle *in, const tc_graph_bundle *want,
+                         tc_error *err) {
     const tc_graph_port *ports;
     int nin = tc_graph_model_inputs(m, &ports), nout = tc_graph_model_outputs(m, &(const tc_graph_port *){NULL});
     tc_graph_tensor *src = tc_xcalloc((size_t)nin + 1, sizeof *src), *dst = tc_xcalloc((size_t)nout + 1, sizeof *dst);
@@ -172,6 +173,17 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
     return st == TC_OK ? PASSED : v;
 }
 
+/* Without the path, which the line begins with, and without the list of all that is supported. */
+static char *shorten(const char *why, const char *model) {
+    size_t len = strlen(model);
+    if (strncmp(why, model, len) == 0 && strncmp(why + len, ": ", 2) == 0)
+        why += len + 2;
+    char *copy = tc_xstrdup(why), *list = strstr(copy, ". Supported:");
+    if (list)
+        *list = 0;
+    return copy;
+}
+
 static void note(tally *t, const char *dir, verdict v, const char *why) {
     static const char *const names[] = {"passed", "failed", "skipped"};
     t->count[v]++;
@@ -198,7 +210,9 @@ static void run_case(tally *t, const char *dir, const char *model) {
         err.msg[0] = 0;
         v = run_data_set(t, model, sets[i], &err);
     }
-    note(t, dir, v, v == PASSED ? "" : err.msg);
+    char *why = shorten(v == PASSED ? "" : err.msg, model);
+    note(t, dir, v, why);
+    free(why);
     free_list(sets, n);
 }
 
@@ -224,7 +238,8 @@ static bool walk(tally *t, const char *dir, int depth) {
 static int finish(tally *t, tc_error *err) {
     const int *c = t->count;
     if (t->args->json)
-        tc_cli_json_print(json_pack("{s:i,s:i,s:i,s:O}", "passed", c[PASSED], "failed", c[FAILED], "skipped", c[SKIPPED], "cases", t->cases));
+        tc_cli_json_print(
+            json_pack("{s:i,s:i,s:i,s:O}", "passed", c[PASSED], "failed", c[FAILED], "skipped", c[SKIPPED], "cases", t->cases));
     else
         printf("%d passed, %d failed, %d skipped\n", c[PASSED], c[FAILED], c[SKIPPED]);
     if (*tc_cli_stop_flag()) {
@@ -245,7 +260,8 @@ static int run(const tc_cli_args *a, tc_error *err) {
     t.cases = json_array();
     for (size_t i = 0; i < a->rest.len && status == TC_CLI_DONE && !*tc_cli_stop_flag(); i++)
         if (!walk(&t, a->rest.data[i], MAX_DEPTH)) {
-            tc_fail(err, TC_BAD_INPUT, "%s: there is no test case (a folder with model.onnx and test_data_set_0) in it", a->rest.data[i]);
+            tc_fail(err, TC_BAD_INPUT, "%s: there is no test case (a folder with model.onnx and test_data_set_0) in it",
+                    a->rest.data[i]);
             status = TC_CLI_FAILED;
         }
     if (status == TC_CLI_DONE)
@@ -260,8 +276,9 @@ const tc_cli_command tc_cli_verify = {
     .name = "verify",
     .summary = "run ONNX test cases (folders of model.onnx with test_data_set_N) and compare their outputs",
     .operands = "DIR...",
-    .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with the reason.",
-    .options = TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
-               TC_CLI_BIT(JSON),
+    .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
+               "the reason.",
+    .options = TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) |
+               TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON),
     .run = run,
 };

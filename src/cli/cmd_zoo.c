@@ -45,7 +45,8 @@ static int run(const tc_cli_args *a, tc_error *err) {
     if (a->rest.len == 0)
         return list();
     if (a->out && a->rest.len > 1)
-        return tc_cli_usage(err, "--out names one file, but %zu networks are asked for; without it each gets NAME.onnx", a->rest.len);
+        return tc_cli_usage(err, "--out names one file, but %zu networks are asked for; without it each gets NAME.onnx",
+                            a->rest.len);
     for (size_t i = 0; i < a->rest.len; i++)
         if (!find(a->rest.data[i]))
             return no_such(a->rest.data[i], err);

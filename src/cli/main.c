@@ -8,13 +8,14 @@
 #include "measure/worker.h"
 #include "support/log.h"
 
-static const tc_cli_command *const commands[] = {&tc_cli_tune,  &tc_cli_build, &tc_cli_run, &tc_cli_verify, &tc_cli_bench,
+static const tc_cli_command *const commands[] = {&tc_cli_tune, &tc_cli_build, &tc_cli_run,    &tc_cli_verify, &tc_cli_bench,
                                                  &tc_cli_show, &tc_cli_zoo,   &tc_cli_export, &tc_cli_import};
 
 static void print_overview(FILE *f) {
-    fprintf(f, "usage: tctune COMMAND [options]\n"
-               "       tctune --model FILE.onnx --trials N [options]      the same as tctune tune\n\n"
-               "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
+    fprintf(f,
+            "usage: tctune COMMAND [options]\n"
+            "       tctune --model FILE.onnx --trials N [options]      the same as tctune tune\n\n"
+            "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
     for (size_t i = 0; i < TC_LEN(commands); i++)
         fprintf(f, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug.\n");

@@ -100,7 +100,8 @@ static int unknown(const tc_cli_command *c, const char *arg, tc_error *err) {
     for (int i = 0; i < TC_CLI_NOPTS; i++)
         if (takes(c, i))
             tc_sb_printf(&known, "%s--%s", known.len ? ", " : "", specs[i].name);
-    int s = tc_cli_usage(err, "there is no option %.*s here; %s takes %s", (int)strcspn(arg, "="), arg, c->name, tc_sb_str(&known));
+    int s =
+        tc_cli_usage(err, "there is no option %.*s here; %s takes %s", (int)strcspn(arg, "="), arg, c->name, tc_sb_str(&known));
     tc_strbuf_free(&known);
     return s;
 }

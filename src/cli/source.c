@@ -141,7 +141,7 @@ tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err)
 
 tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
     *out = NULL;
-    if (!a->db && !tc_fs_exists(default_db))
+    if (a->untuned || (!a->db && !tc_fs_exists(default_db)))
         return TC_OK;
     return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, out, err);
 }

@@ -173,6 +173,21 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
     return s;
 }
 
+/* Outputs that are not aligned are made beside and copied. */
+tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    for (int i = 0; i < m->nout; i++)
+        if ((uintptr_t)out[i].data % TC_RT_ALIGN == 0)
+            p.out[i] = out[i].data;
+    tc_status s = run_once(m, p.in, p.out, NULL, err);
+    for (int i = 0; i < m->nout && s == TC_OK; i++)
+        if (p.out[i] != out[i].data)
+            memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
+    close_run(m, &p, false);
+    return s;
+}
+
 static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
     tc_strbuf want = {0}, got = {0};
     for (int i = 0; i < m->nin; i++)

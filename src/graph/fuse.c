@@ -263,9 +263,16 @@ static const tc_graph_shape *domain(const tc_graph_node *n) {
     return tc_graph_class_of(n->op) == TC_GRAPH_CLASS_REDUCE ? &n->in[0]->shape : &n->out[0]->shape;
 }
 
-/* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or p's are rows of c.
- */
+/* Its elements are those of its operands, each in one place. */
+static bool reads_once(const tc_graph_node *n) {
+    return n->op == TC_GRAPH_OP_CONCAT || n->op == TC_GRAPH_OP_PAD;
+}
+
+/* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,
+ * or p's are rows of c. */
 static bool cheap_inside(const tc_graph_node *p, const tc_graph_node *c) {
+    if (reads_once(c))
+        return true;
     int64_t has = tc_graph_shape_count(&p->out[0]->shape), wants = tc_graph_shape_count(domain(c));
     return has >= wants || (has > 1 && is_prefix(&p->out[0]->shape, domain(c)));
 }
@@ -347,7 +354,7 @@ static bool needs_stage(stager *s, int i) {
         const tc_graph_node *reader = s->group->nodes[c];
         s->users[i] |= s->stage[c] || tc_graph_class_of(reader->op) == TC_GRAPH_CLASS_REDUCE ? (uint64_t)1 << c : s->users[c];
         twice |= reads_twice(reader->op);
-        smaller |= tc_graph_shape_count(&n->out[0]->shape) < tc_graph_shape_count(domain(reader));
+        smaller |= !reads_once(reader) && tc_graph_shape_count(&n->out[0]->shape) < tc_graph_shape_count(domain(reader));
     }
     tc_graph_class class = tc_graph_class_of(n->op);
     if (class == TC_GRAPH_CLASS_REDUCE || class == TC_GRAPH_CLASS_ANCHOR)

@@ -326,7 +326,7 @@ static tc_status finish(tc_graph_lower *l, int nout, tc_graph_value *const *outs
     TC_TRY(l->status);
     tc_workload *w;
     TC_TRY(tc_te_workload(l->c, 0, NULL, nout, out, &w, l->err));
-    r->workload = w;
+    TC_TRY(tc_graph_collapse(l->c, w, &r->workload, l->err));
     r->in = TC_NEW_N(a, const tc_graph_value *, w->nin);
     for (int i = 0; i < w->nin; i++)
         for (size_t k = 0; k < l->in.len; k++)

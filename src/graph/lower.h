@@ -50,6 +50,9 @@ typedef struct tc_graph_lowered {
 TC_NODISCARD tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, const tc_graph_group *group,
                                             int nout, tc_graph_value *const *outs, tc_graph_lowered *out, tc_error *err);
 
+/* The same workload with dimensions that are always walked together merged (collapse.c). Order of inputs and outputs is kept. */
+TC_NODISCARD tc_status tc_graph_collapse(tc_ctx *c, const tc_workload *w, const tc_workload **out, tc_error *err);
+
 /* ---- for the operator families ---- */
 tc_ctx *tc_graph_lower_ctx(tc_graph_lower *l);
 /* Value v at idx (as many as v has dims). */
@@ -84,11 +87,35 @@ static inline tc_dtype tc_graph_wide(tc_dtype t) {
     return t == TC_F16 || t == TC_BF16 ? TC_F32 : t;
 }
 
-#define AT(name) tc_graph_at_fn tc_graph_at_##name;
-AT(unary)
-AT(activation) AT(cast) AT(binary) AT(compare) AT(where) AT(reshape) AT(transpose) AT(slice) AT(expand) AT(concat) AT(gather)
-    AT(gather_elements) AT(gather_nd) AT(tile) AT(pad) AT(trilu) AT(identity) AT(matmul) AT(gemm) AT(reduce) AT(arg) AT(softmax)
-        AT(cum_sum) AT(layer_norm) AT(batch_norm) AT(conv) AT(pool)
+#define AT(name) tc_graph_at_fn tc_graph_at_##name
+AT(unary);
+AT(activation);
+AT(cast);
+AT(binary);
+AT(compare);
+AT(where);
+AT(reshape);
+AT(transpose);
+AT(slice);
+AT(expand);
+AT(concat);
+AT(gather);
+AT(gather_elements);
+AT(gather_nd);
+AT(tile);
+AT(pad);
+AT(trilu);
+AT(identity);
+AT(matmul);
+AT(gemm);
+AT(reduce);
+AT(arg);
+AT(softmax);
+AT(cum_sum);
+AT(layer_norm);
+AT(batch_norm);
+AT(conv);
+AT(pool);
 #undef AT
 
 #endif

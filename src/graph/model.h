@@ -80,7 +80,7 @@ typedef struct tc_graph_build_options {
     bool object_only;                  /* for a target that does not run here: no in-process code; only saving works */
     const volatile sig_atomic_t *stop; /* may be NULL */
     void (*progress)(void *user, int done, int total,
-                     const char *kernel); /* may be NULL; per kernel compiled, from the calling thread */
+                     const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
     void *user;
 } tc_graph_build_options;
 
@@ -105,6 +105,9 @@ tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
 /* Checks the inputs' types and shapes; out[] (one per output) is allocated here, OWNED. in[] matches the model's inputs. Not
  * thread-safe: a model has one arena. */
 TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
+/* The same into memory of the caller: out[] matches the model's outputs. */
+TC_NODISCARD tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
+                                               tc_error *err);
 /* The same by name. TC_BAD_INPUT lists missing and unknown names. */
 TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out,
                                                 tc_error *err);

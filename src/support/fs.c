@@ -118,6 +118,19 @@ static int open_beside(const char *path, mode_t mode, char **name) {
     return -1;
 }
 
+/* Tries it: permissions alone do not tell for root, or on a file system that takes no files. */
+static bool can_create_beside(const char *path) {
+    char *temp;
+    int fd = open_beside(path, 0600, &temp), error = errno;
+    if (fd >= 0) {
+        close(fd);
+        unlink(temp);
+    }
+    free(temp);
+    errno = error;
+    return fd >= 0;
+}
+
 /* Makes the rename itself durable; file systems that cannot sync a folder are left to their own guarantees. */
 static void sync_folder_of(const char *path) {
     char *dir = tc_fs_dirname(path);
@@ -189,7 +202,7 @@ tc_status tc_fs_check_writable(const char *path, tc_error *err) {
         s = tc_fail(err, TC_ENV, "cannot write '%s': the folder '%s' is missing; create it first", path, dir);
     else if (!S_ISDIR(st.st_mode))
         s = tc_fail(err, TC_ENV, "cannot write '%s': '%s' is a file, not a folder", path, dir);
-    else if (access(dir, W_OK | X_OK) != 0)
+    else if (!can_create_beside(path))
         s = tc_fail(err, TC_ENV, "cannot write '%s': folder '%s': %s", path, dir, reason(errno));
     free(dir);
     return s;

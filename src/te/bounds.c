@@ -391,6 +391,16 @@ static tc_ival range_leaf(te_ranges *r, const tc_expr *e) {
     return v;
 }
 
+/* What is known of a quotient, a remainder or a value from memory itself: select(i % 16 < 8, X[i % 16], ...). Sums are asked
+ * about as forms. */
+static tc_ival range_of_atom(te_ranges *r, const tc_expr *e, tc_ival v) {
+    fact_cursor at = {.scope = r};
+    for (const te_fact *f; (f = next_fact(&at, r)) != NULL;)
+        if (f->n == 1 && f->term[0].atom == e && f->term[0].coef == 1)
+            v = te_meet(v, f->range);
+    return v;
+}
+
 tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (e->op == TC_OP_INT || e->op == TC_OP_VAR)
         return range_leaf(r, e);
@@ -398,6 +408,8 @@ tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (slot->key == e->id + 1)
         return slot->v;
     tc_ival v = range_node(r, e), limits = dtype_range(e->dtype);
+    if (e->dtype == TC_I64 && e->lanes == 1 && e->op != TC_OP_ADD && e->op != TC_OP_SUB && e->op != TC_OP_MUL)
+        v = range_of_atom(r, e, v);
     bool wrapped = v.lo < limits.lo || v.hi > limits.hi || (e->dtype == TC_U64 && v.hi == TE_INF);
     if (wrapped || v.lo > v.hi) /* or contradictory facts */
         v = limits;

@@ -31,10 +31,10 @@ enum {
     MAX_SEGMENTS = 12
 };
 
-/* A segment of one value. Ranges are the environment's to know; this is for folding the value into conditions. */
+/* A segment that we are in. The environment knows it too; this is for folding single values into conditions. */
 typedef struct fact {
     tc_affine s;
-    int64_t value;
+    tc_ival range;
 } fact;
 
 /* One inequality of a guard, as sign * g * S + I >= 0. */
@@ -89,13 +89,38 @@ static bool fold(const partitioner *k, tc_affine *a) {
     bool any = false;
     for (size_t i = k->facts.len; i-- > 0;) {
         const fact *f = &k->facts.data[i];
-        int64_t q = multiple(a, &f->s);
+        int64_t q = f->range.lo == f->range.hi ? multiple(a, &f->s) : 0;
         if (!q || !tir_affine_add(a, -q, &f->s))
             continue;
-        a->c += q * f->value;
+        a->c += q * f->range.lo;
         any = true;
     }
     return any;
+}
+
+/* The range of S from its terms one by one: what is known of S itself has no say in it. False if unbounded. */
+static bool range_of_terms(const partitioner *k, const tc_affine *s, tc_ival *out) {
+    *out = (tc_ival){s->c, s->c};
+    for (int i = 0; i < s->n; i++) {
+        tc_ival t = tc_te_bounds(s->term[i].atom, k->env);
+        int64_t q = s->term[i].coef;
+        if (t.lo == INT64_MIN || t.hi == INT64_MAX)
+            return false;
+        out->lo += q * (q > 0 ? t.lo : t.hi);
+        out->hi += q * (q > 0 ? t.hi : t.lo);
+    }
+    return true;
+}
+
+/* Whether segments exclude each other: x + 3 * x / 13 < 6, and x >= 6. What is in such a body would never run. */
+static bool contradiction(const partitioner *k) {
+    for (size_t i = 0; i < k->facts.len; i++) {
+        const fact *f = &k->facts.data[i];
+        tc_ival r;
+        if (range_of_terms(k, &f->s, &r) && (r.lo > f->range.hi || r.hi < f->range.lo))
+            return true;
+    }
+    return false;
 }
 
 /* ---- applying facts to a body ---- */
@@ -231,7 +256,8 @@ static void note_guards(partitioner *k, const tc_expr *cond, bool soft) {
     int n = TC_MIN(tir_conjuncts(cond, conj, TIR_MAX_CONJUNCTS), TIR_MAX_CONJUNCTS);
     for (int i = 0; i < n; i++) {
         guard g = {.soft = soft};
-        if (analyse(k, conj[i], &g))
+        /* Without a tile inside, a guard is what it would become: an IF here. */
+        if (analyse(k, conj[i], &g) && (soft || g.full.lo != g.some.lo || g.full.hi != g.some.hi))
             tc_push(&k->guards, g);
     }
 }
@@ -345,9 +371,8 @@ static const tc_stmt *specialise(partitioner *k, const tc_stmt *loop, const tc_s
     size_t mark = tc_env_mark(k->env), known = k->facts.len;
     tc_env_assume(k->env, at_least(k, s, seg.s.lo));
     tc_env_assume(k->env, at_most(k, s, seg.s.hi));
-    if (seg.s.lo == seg.s.hi)
-        tc_push(&k->facts, ((fact){*s, seg.s.lo}));
-    body = body ? resolve(k->c, body, k) : NULL;
+    tc_push(&k->facts, ((fact){*s, seg.s}));
+    body = body && !contradiction(k) ? resolve(k->c, body, k) : NULL;
     if (body)
         body = tir_settle_guards(k->c, k->names, k->env, body);
     if (body)

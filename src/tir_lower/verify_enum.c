@@ -1,6 +1,7 @@
 /* Bounds by running: where intervals are too coarse (a fused loop taken apart by / and %, under a guard on the whole), the index
  * is evaluated for every combination of the loops it depends on for which the known conditions hold. Conditions bring further
- * loops in; if there are too many combinations, conditions are left out, which is sound. */
+ * loops in; if there are too many combinations, conditions are left out, which is sound. A loop that is in no condition and only
+ * added to the index, times a number, is tried at its two ends: the index is extreme there. */
 #include "te/eval.h"
 #include "tir_lower/verify_int.h"
 
@@ -11,6 +12,7 @@ typedef struct runner {
     int nvar, ncond;
     const tc_var *var[MAX_VARS];
     int64_t lo[MAX_VARS], hi[MAX_VARS], value[MAX_VARS];
+    bool ends[MAX_VARS]; /* only lo and hi are tried */
     known_cond cond[MAX_CONDS];
     bool overflow;
 } runner;
@@ -34,10 +36,27 @@ static void add_var(const tc_expr *e, void *user) {
     r->hi[r->nvar++] = range.hi;
 }
 
+/* Whether e is e' + v * number with v nowhere in e'. */
+static bool linear_in(const tc_expr *e, const tc_var *v) {
+    if (e->op == TC_OP_VAR)
+        return true;
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
+        return linear_in(e->args[0], v) && linear_in(e->args[1], v);
+    if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
+        return linear_in(e->args[0], v);
+    return !tc_expr_uses_var(e, v);
+}
+
+/* Values of a variable from one to the next. */
+static int64_t stride(const runner *r, int i) {
+    int64_t span = r->hi[i] - r->lo[i];
+    return r->ends[i] && span > 0 ? span : 1;
+}
+
 static bool few(const runner *r) {
     double n = 1;
     for (int i = 0; i < r->nvar; i++)
-        n *= (double)(r->hi[i] - r->lo[i] + 1);
+        n *= (double)((r->hi[i] - r->lo[i]) / stride(r, i) + 1);
     return !r->overflow && n <= MAX_RUNS;
 }
 
@@ -54,6 +73,8 @@ static void add_cond(runner *r, const known_cond *k) {
     if (r->ncond == MAX_CONDS || !shares_var(r, k->cond))
         return;
     tc_expr_walk(k->cond, add_var, r);
+    for (int i = 0; i < r->nvar; i++)
+        r->ends[i] = r->ends[i] && !tc_expr_uses_var(k->cond, r->var[i]);
     if (few(r))
         r->cond[r->ncond++] = *k;
     else
@@ -92,7 +113,7 @@ static bool holds(const runner *r, const known_cond *k) {
 static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
     int64_t at;
     if (depth < r->nvar) {
-        for (r->value[depth] = r->lo[depth]; r->value[depth] <= r->hi[depth]; r->value[depth]++)
+        for (r->value[depth] = r->lo[depth]; r->value[depth] <= r->hi[depth]; r->value[depth] += stride(r, depth))
             if (!run(r, depth + 1, index, size))
                 return false;
         return true;
@@ -106,6 +127,8 @@ static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
     runner r = {.v = v};
     tc_expr_walk(index, add_var, &r);
+    for (int i = 0; i < r.nvar; i++)
+        r.ends[i] = linear_in(index, r.var[i]);
     if (!few(&r))
         return false;
     for (size_t i = v->known.len; i-- > 0;)

@@ -44,7 +44,7 @@ refused 1 "name.npz|y" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$mod
 echo "tensor X[4, f32" >bad.te
 refused 1 "bad.te:1:" "$TCTUNE" --te bad.te --trials 4 --db new.db
 refused 1 "none.te" "$TCTUNE" --te none.te --trials 4 --db new.db
-echo "split Y.nothing [_, 4]" >bad.sched
+echo "vectorize Y.nothing" >bad.sched
 refused 1 "bad.sched|nothing" "$TCTUNE" bench --te gemm.te --sched bad.sched
 refused 1 "bad.sched|nothing" "$TCTUNE" show --te gemm.te --sched bad.sched
 refused 2 "--kernel|'nothing'" "$TCTUNE" show --model "$models/dense.onnx" --kernel nothing

@@ -16,7 +16,7 @@ rm dd.log
 refused 1 "newer.db|newer tctune|Upgrade" tune newer.db
 refused 1 "newer.db|newer tctune|Upgrade" "$TCTUNE" bench --te gemm.te --db newer.db
 cp good.db corrupt.db
-head -c 3000 /dev/zero | tr '\0' 'z' | dd of=corrupt.db bs=1 seek=4200 conv=notrunc 2>dd.log
+head -c 60000 /dev/zero | tr '\0' 'z' | dd of=corrupt.db bs=1 seek=4096 conv=notrunc 2>dd.log
 rm dd.log
 refused 1 "corrupt.db|damaged" tune corrupt.db
 head -c 6000 good.db >cut.db

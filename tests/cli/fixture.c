@@ -1,6 +1,6 @@
-/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, tensors, and a reader of JSON.
- *   fixture models DIR        writes them (see the functions below)
- *   fixture json FILE PATH    prints the value at PATH ("kernels.0.name"); fails when FILE is not one JSON value or has no such path */
+/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, tensors, and a reader of
+ * JSON. fixture models DIR        writes them (see the functions below) fixture json FILE PATH    prints the value at PATH
+ * ("kernels.0.name"); fails when FILE is not one JSON value or has no such path */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -27,6 +27,10 @@ json out trials_per_second >/dev/null
 json out peak_gflops >/dev/null
 
 # ---- Ctrl-C and kill -9 ----
+start() { # in the background, as process $pid
+    "$TCTUNE" --te gemm.te --trials 100000 --threads 1 --db t.db --batch 4 >out 2>err &
+    pid=$!
+}
 wait_for_records() { # MORE THAN
     i=0
     while [ "$(records || echo 0)" -le "$1" ]; do
@@ -37,8 +41,7 @@ wait_for_records() { # MORE THAN
 }
 for signal in INT TERM; do
     before=$(records)
-    tune 100000 >out 2>err &
-    pid=$!
+    start
     wait_for_records "$before"
     kill -s $signal $pid
     status=0
@@ -49,8 +52,7 @@ for signal in INT TERM; do
     [ "$(records)" -gt "$before" ] || fail "nothing was saved"
 done
 before=$(records)
-tune 100000 >out 2>err &
-pid=$!
+start
 wait_for_records "$before"
 kill -9 $pid
 wait $pid || true

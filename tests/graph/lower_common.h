@@ -1,5 +1,5 @@
-/* What the tests of lowering share: running a program by the tensor-expression interpreter, and its compiled form, and comparing both with
- * the reference evaluator. */
+/* What the tests of lowering share: running a program by the tensor-expression interpreter, and its compiled form, and comparing
+ * both with the reference evaluator. */
 #ifndef TC_TESTS_LOWER_COMMON_H
 #define TC_TESTS_LOWER_COMMON_H
 
@@ -7,7 +7,8 @@
 #include "graph_test.h"
 
 /* Runs every launch by tc_te_interp. out[] are OWNED. */
-static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
+                                          tc_error *err) {
     void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
     tc_status s = TC_OK;
     for (int i = 0; i < p->nslot; i++)
@@ -37,7 +38,8 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
     return s;
 }
 
-static inline tc_status compile_and_run(const tc_graph_program *p, const tc_target *t, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+static inline tc_status compile_and_run(const tc_graph_program *p, const tc_target *t, const tc_graph_tensor *in,
+                                        tc_graph_tensor *out, tc_error *err) {
     tc_graph_model *m;
     tc_status s = tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err);
     if (s == TC_OK) {

@@ -1,5 +1,6 @@
-/* The ONNX project's conformance cases in ../shared/onnx, lowered: each case that imports must give the expected outputs when its workloads are
- * interpreted, and when they are compiled with the default schedule. Give a word to run only the cases whose name has it. */
+/* The ONNX project's conformance cases in ../shared/onnx, lowered: each case that imports must give the expected outputs when its
+ * workloads are interpreted, and when they are compiled with the default schedule. Give a word to run only the cases whose name
+ * has it. */
 #include <dirent.h>
 #include <unistd.h>
 
@@ -61,7 +62,8 @@ static bool outputs_agree(const char *dir, const char *how, const data_set *d, c
         tc_error e = {0};
         const tc_graph_tensor *want = &d->out[i].t;
         bool half = want->dtype == TC_F16 || want->dtype == TC_BF16;
-        if (tc_graph_tensor_compare(&out[i], want, half ? 1e-2 : 1e-3, half ? 1e-3 : 1e-5, &diff, &e) != TC_OK || diff.violations) {
+        if (tc_graph_tensor_compare(&out[i], want, half ? 1e-2 : 1e-3, half ? 1e-3 : 1e-5, &diff, &e) != TC_OK ||
+            diff.violations) {
             print_error("%s, %s: output %zu differs by %g: %s\n", dir, how, i, diff.max_abs, e.msg);
             return false;
         }

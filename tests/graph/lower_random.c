@@ -1,5 +1,6 @@
-/* Random graphs: whatever the operators and however they fuse, the interpreted workloads and the compiled model give what the reference
- * evaluator gives, and the memory plan keeps apart what lives at the same time. TC_SEED=N runs one graph and prints it. */
+/* Random graphs: whatever the operators and however they fuse, the interpreted workloads and the compiled model give what the
+ * reference evaluator gives, and the memory plan keeps apart what lives at the same time. TC_SEED=N runs one graph and prints it.
+ */
 #include <math.h>
 
 #include "lower_common.h"
@@ -56,7 +57,8 @@ static tc_graph_value *weight(world *w, const tc_graph_shape *s) {
 }
 
 static void add_unary(world *w) {
-    static const tc_graph_op ops[] = {TC_GRAPH_OP_RELU, TC_GRAPH_OP_TANH, TC_GRAPH_OP_SIGMOID, TC_GRAPH_OP_NEG, TC_GRAPH_OP_ERF, TC_GRAPH_OP_ABS};
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_RELU, TC_GRAPH_OP_TANH, TC_GRAPH_OP_SIGMOID,
+                                      TC_GRAPH_OP_NEG,  TC_GRAPH_OP_ERF,  TC_GRAPH_OP_ABS};
     add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], pick(w), NULL));
 }
 
@@ -189,8 +191,9 @@ static void add_concat(world *w) {
 }
 
 static void grow(world *w) {
-    static void (*const steps[])(world *) = {add_unary,  add_unary,   add_binary,     add_binary, add_binary,    add_transpose, add_reshape,
-                                             add_reduce, add_softmax, add_layer_norm, add_matmul, add_attention, add_concat};
+    static void (*const steps[])(world *) = {add_unary,     add_unary,     add_binary, add_binary,  add_binary,
+                                             add_transpose, add_reshape,   add_reduce, add_softmax, add_layer_norm,
+                                             add_matmul,    add_attention, add_concat};
     tc_graph_shape s = random_shape(w);
     w->pool[w->n++] = tc_graph_add_input(w->g, "x", TC_F32, &s);
     s = random_shape(w);
@@ -234,7 +237,8 @@ static bool plan_is_sound(const tc_graph_program *p) {
                             last[s] = i;
                         }
             bool together = first[0] <= last[1] && first[1] <= last[0];
-            bool apart = plan.offset[x] + p->slots[x].bytes <= plan.offset[y] || plan.offset[y] + p->slots[y].bytes <= plan.offset[x];
+            bool apart =
+                plan.offset[x] + p->slots[x].bytes <= plan.offset[y] || plan.offset[y] + p->slots[y].bytes <= plan.offset[x];
             ok &= !together || apart;
             ok &= plan.offset[x] % TC_RT_ALIGN == 0 && plan.offset[x] + p->slots[x].bytes <= plan.bytes;
         }

@@ -1,0 +1,67 @@
+/* tctune as a library: build an ONNX model, run it, save it. Tensors are DLPack's (dlpack.h): dense, row-major, in CPU memory.
+ *
+ * Every function that can fail returns TCTUNE_OK or another status, and writes a sentence that names the file, the node and the
+ * remedy to `error`, a buffer of the caller's (NULL, 0: not wanted). Handles are not thread-safe; different ones may be used in
+ * different threads. */
+#ifndef TCTUNE_TCTUNE_H
+#define TCTUNE_TCTUNE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dlpack/dlpack.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TC_API __attribute__((visibility("default")))
+#else
+#define TC_API
+#endif
+
+typedef enum tctune_status {
+    TCTUNE_OK = 0,
+    TCTUNE_BAD_INPUT = 2,  /* what was given is wrong */
+    TCTUNE_ENVIRONMENT = 3 /* disk, memory, compiler, linker */
+} tctune_status;
+
+typedef struct tctune_model tctune_model;
+
+typedef struct tctune_build_options {
+    const char *target;        /* NULL: this machine */
+    int threads;               /* 0: every core */
+    const char *database;      /* tuning records; NULL: default schedules */
+    int require_complete;      /* fail when some kernel has no record */
+    const char *const *shapes; /* "input=1,128" for symbolic dimensions; NULL-terminated, or NULL */
+} tctune_build_options;
+
+/* Imports and compiles an ONNX file. options may be NULL. */
+TC_API tctune_status tctune_build(const char *onnx_file, const tctune_build_options *options, tctune_model **model, char *error,
+                                  size_t error_size);
+/* Opens a library that tctune_save (or `tctune build`) made. threads 0: as many as it was built for. */
+TC_API tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size);
+TC_API void tctune_free(tctune_model *model); /* NULL is fine */
+
+/* Writes a shared library and a C header beside it. Not for a loaded model. */
+TC_API tctune_status tctune_save(const tctune_model *model, const char *library, char *error, size_t error_size);
+
+TC_API int tctune_num_inputs(const tctune_model *model);
+TC_API int tctune_num_outputs(const tctune_model *model);
+/* Name, type and shape (ndim and shape[]) of an input or output. The pointers live as long as the model. NULL when i is out of
+ * range. */
+TC_API const char *tctune_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
+TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
+
+/* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
+ * caller's. */
+TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
+
+TC_API const char *tctune_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

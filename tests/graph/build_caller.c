@@ -1,0 +1,36 @@
+/* A program that calls a built model: reads the inputs' bytes from DIR/in.0, DIR/in.1, ... and writes the outputs' to DIR/out.0,
+ * ... Compiled by build_model.c with the model's header: cc -include bert.h -DMODEL=bert -DNIN=3 -DNOUT=2 -DOUT_BYTES=...
+ * build_caller.c bert.so */
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GLUE2(a, b) a##b
+#define GLUE(a, b) GLUE2(a, b)
+
+static void *take(const char *dir, int i) {
+    char path[1000], *data = malloc(1 << 22);
+    snprintf(path, sizeof path, "%s/in.%d", dir, i);
+    FILE *f = fopen(path, "rb");
+    if (!f || !data || fread(data + 1, 1, (1 << 22) - 1, f) == 0)
+        exit(1);
+    fclose(f);
+    return data + 1; /* on purpose not aligned */
+}
+
+int main(int argc, char **argv) {
+    static const size_t bytes[] = {OUT_BYTES};
+    const void *in[NIN];
+    void *out[NOUT];
+    for (int i = 0; i < NIN; i++)
+        in[i] = take(argv[argc - 1], i);
+    for (int i = 0; i < NOUT; i++)
+        out[i] = malloc(bytes[i]);
+    int status = GLUE(MODEL, _run)(in, out);
+    for (int i = 0; i < NOUT && status == 0; i++) {
+        char path[1000];
+        snprintf(path, sizeof path, "%s/out.%d", argv[argc - 1], i);
+        FILE *f = fopen(path, "wb");
+        status = !f || fwrite(out[i], 1, bytes[i], f) != bytes[i] || fclose(f) != 0;
+    }
+    return status;
+}
