@@ -1,29 +1,21 @@
 /* FMA: a product that is added to becomes a fused multiply-add.
  *
- *     acc + X * W   =>   fma(X, W, acc)            x * y - z   =>   fma(x, y, -0.0 - z)            z - x * y   =>   fma(-0.0 - x, y, z)
+ *     acc + X * W   =>   fma(X, W, acc)
  *
  * f32 and f64 only: narrower floats round every operation to their own type. Of two products the left one is fused, so that a chain of
- * additions keeps its order. Needs: the machine has fma, else nothing is done. */
+ * additions keeps its order. Differences are left alone: where x * y - z cancels, the rounding that fusing skips is all that remains, and
+ * softmax's exp(x * s - max(x * s)) would raise e to it. Needs: the machine has fma, else nothing is done. */
 #include "tir_lower/pass_int.h"
 
 static bool is_product(const tc_expr *e) {
     return e->op == TC_OP_MUL;
 }
 
-static const tc_expr *negated(tc_ctx *c, const tc_expr *e) {
-    return tc_sub(c, tc_bcast(c, tc_float(c, e->dtype, -0.0), e->lanes), e);
-}
-
 static const tc_expr *fuse(tc_ctx *c, const tc_expr *e, void *user) {
     (void)user;
-    if ((e->dtype != TC_F32 && e->dtype != TC_F64) || (e->op != TC_OP_ADD && e->op != TC_OP_SUB))
+    if ((e->dtype != TC_F32 && e->dtype != TC_F64) || e->op != TC_OP_ADD)
         return e;
     const tc_expr *a = e->args[0], *b = e->args[1];
-    if (e->op == TC_OP_SUB) {
-        if (is_product(a))
-            return tc_fma(c, a->args[0], a->args[1], negated(c, b));
-        return is_product(b) ? tc_fma(c, negated(c, b->args[0]), b->args[1], a) : e;
-    }
     if (is_product(a))
         return tc_fma(c, a->args[0], a->args[1], b);
     return is_product(b) ? tc_fma(c, b->args[0], b->args[1], a) : e;

@@ -137,9 +137,10 @@ static const tc_stmt *rebuild(settler *k, const tc_stmt *s, const tc_stmt *body,
 }
 
 static const tc_stmt *settle_for(settler *k, const tc_stmt *s, pending *out) {
-    tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
+    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
     pending in = {0}, stay = {0};
     const tc_stmt *body = settle(k, s->u.loop.body, &in);
+    tc_env_undo(k->env, mark);
     if (!body)
         return NULL;
     int64_t n;

@@ -68,6 +68,8 @@ void tir_copier_free(tir_copier *k);
 
 /* ---- ranges ---- */
 tc_ival tir_loop_range(const tc_expr *extent, const tc_env *env); /* values of the loop's variable */
+/* Enters a loop: its variable has that range, and is below an extent that is an expression (a minimum of some). Leave with tc_env_undo(mark). */
+size_t tir_enter_loop(tc_ctx *c, tc_env *env, const tc_var *v, const tc_expr *extent);
 bool tir_const_extent(const tc_stmt *loop, int64_t *n);
 /* Rough size of a statement once unrolled and vectorised by `lanes`: its stores. Saturates. */
 int64_t tir_weight(const tc_stmt *s, int lanes);

@@ -150,8 +150,9 @@ static const tc_stmt *resolve(tc_ctx *c, const tc_stmt *s, void *user) {
     partitioner *k = user;
     if (s->kind == TC_STMT_FOR) {
         const tc_expr *extent = tc_te_simplify(c, s->u.loop.extent, k->env); /* min(6, 128 - 6*S) */
-        tc_env_set(k->env, s->u.loop.var, tir_loop_range(extent, k->env));
+        size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, extent);
         const tc_stmt *body = resolve(c, s->u.loop.body, k);
+        tc_env_undo(k->env, mark);
         return body == s->u.loop.body && extent == s->u.loop.extent
                    ? s
                    : tc_tir_for(c, s->u.loop.var, extent, s->u.loop.kind, s->u.loop.reduce, body);
@@ -455,7 +456,7 @@ static const tc_stmt *versioned(partitioner *k, const tc_stmt *loop, const tc_st
 
 static const tc_stmt *walk_for(partitioner *k, const tc_stmt *s) {
     bool serial = s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL;
-    tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
+    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
     tc_push(&k->outer, s->u.loop.var);
     guard g;
     segment seg[MAX_SEGMENTS];
@@ -471,6 +472,7 @@ static const tc_stmt *walk_for(partitioner *k, const tc_stmt *s) {
     body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n) : walk(k, s->u.loop.body);
     r = body == s->u.loop.body ? s : tc_tir_for(k->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
     k->outer.len--;
+    tc_env_undo(k->env, mark);
     return r;
 }
 

@@ -31,6 +31,19 @@ static const tc_expr *simplify_expr(simplifier *k, const tc_expr *e) {
     return r;
 }
 
+/* s with what was learnt since `mark`, which is forgotten again. */
+static const tc_stmt *simplify_knowing(simplifier *k, size_t mark, const tc_stmt *s) {
+    if (tc_env_mark(k->env) == mark)
+        return simplify(k->c, s, k);
+    tir_memo outer = k->memo;
+    k->memo = (tir_memo){0};
+    s = simplify(k->c, s, k);
+    tir_memo_free(&k->memo);
+    k->memo = outer;
+    tc_env_undo(k->env, mark);
+    return s;
+}
+
 static const tc_stmt *simplify_for(simplifier *k, const tc_stmt *s) {
     const tc_expr *extent = simplify_expr(k, s->u.loop.extent);
     tc_ival n = tc_te_bounds(extent, k->env);
@@ -40,27 +53,11 @@ static const tc_stmt *simplify_for(simplifier *k, const tc_stmt *s) {
         tir_bind(&k->copy, s->u.loop.var, tc_i64(k->c, 0)); /* stays: the variable occurs nowhere else */
         return simplify(k->c, s->u.loop.body, k);
     }
-    tc_env_set(k->env, s->u.loop.var, tir_loop_range(extent, k->env));
-    const tc_stmt *body = simplify(k->c, s->u.loop.body, k);
+    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, extent);
+    const tc_stmt *body = simplify_knowing(k, mark, s->u.loop.body);
     if (body == s->u.loop.body && extent == s->u.loop.extent)
         return s;
     return tc_tir_for(k->c, s->u.loop.var, extent, s->u.loop.kind, s->u.loop.reduce, body);
-}
-
-/* s where `cond` is known to be true, or false. */
-static const tc_stmt *simplify_under(simplifier *k, const tc_expr *cond, bool holds, const tc_stmt *s) {
-    size_t mark = tir_suppose(k->env, cond, holds);
-    bool learnt = tc_env_mark(k->env) != mark;
-    tir_memo outer = k->memo;
-    if (learnt)
-        k->memo = (tir_memo){0};
-    s = simplify(k->c, s, k);
-    if (learnt) {
-        tir_memo_free(&k->memo);
-        k->memo = outer;
-        tc_env_undo(k->env, mark);
-    }
-    return s;
 }
 
 static const tc_stmt *simplify_if(simplifier *k, const tc_stmt *s) {
@@ -70,9 +67,9 @@ static const tc_stmt *simplify_if(simplifier *k, const tc_stmt *s) {
         const tc_stmt *taken = known ? s->u.cond.then : s->u.cond.otherwise;
         return taken ? simplify(k->c, taken, k) : NULL;
     }
-    const tc_stmt *t = simplify_under(k, cond, true, s->u.cond.then), *o = NULL;
+    const tc_stmt *t = simplify_knowing(k, tir_suppose(k->env, cond, true), s->u.cond.then), *o = NULL;
     if (s->u.cond.otherwise)
-        o = simplify_under(k, cond, false, s->u.cond.otherwise);
+        o = simplify_knowing(k, tir_suppose(k->env, cond, false), s->u.cond.otherwise);
     if (cond == s->u.cond.cond && t == s->u.cond.then && o == s->u.cond.otherwise)
         return s;
     return tc_tir_if(k->c, cond, s->u.cond.guard, t, o);

@@ -52,11 +52,12 @@ static const tc_stmt *unroll_for(unroller *k, const tc_stmt *s) {
         v = tc_var_new(c, v->name);
         tir_bind(&k->copy, s->u.loop.var, tc_varx(c, v));
     }
-    tc_env_set(k->env, v, tir_loop_range(extent, k->env));
+    size_t mark = tir_enter_loop(c, k->env, v, extent);
     bool in_vector = k->in_vector;
     k->in_vector |= s->u.loop.kind == TC_FOR_VECTOR;
     const tc_stmt *body = unroll(k, s->u.loop.body);
     k->in_vector = in_vector;
+    tc_env_undo(k->env, mark);
     if (renamed)
         tir_unbind(&k->copy);
     tc_for_kind kind = s->u.loop.kind == TC_FOR_UNROLL ? TC_FOR_SERIAL : s->u.loop.kind;

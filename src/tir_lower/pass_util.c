@@ -252,6 +252,25 @@ tc_ival tir_loop_range(const tc_expr *extent, const tc_env *env) {
     return (tc_ival){0, r.hi == INT64_MAX ? INT64_MAX : r.hi - 1};
 }
 
+static void assume_below(tc_ctx *c, tc_env *env, const tc_expr *v, const tc_expr *extent) {
+    if (extent->op == TC_OP_INT)
+        return;
+    if (extent->op != TC_OP_MIN) {
+        tc_env_assume(env, tc_bin(c, TC_OP_LT, v, extent));
+        return;
+    }
+    assume_below(c, env, v, extent->args[0]);
+    assume_below(c, env, v, extent->args[1]);
+}
+
+size_t tir_enter_loop(tc_ctx *c, tc_env *env, const tc_var *v, const tc_expr *extent) {
+    size_t mark = tc_env_mark(env);
+    tc_env_set(env, v, tir_loop_range(extent, env));
+    if (extent->op != TC_OP_INT)
+        assume_below(c, env, tc_varx(c, v), extent);
+    return mark;
+}
+
 bool tir_const_extent(const tc_stmt *loop, int64_t *n) {
     *n = loop->u.loop.extent->u.i;
     return loop->u.loop.extent->op == TC_OP_INT;

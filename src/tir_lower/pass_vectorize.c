@@ -319,8 +319,13 @@ static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s) {
         return tc_tir_seq(k->c, s->u.seq.n, out);
     }
     case TC_STMT_FOR: {
-        tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
+        size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
+        if (tc_env_mark(k->env) != mark) /* what follows from the extent holds inside only */
+            tir_memo_clear(&k->memo);
         const tc_stmt *body = vec_stmt(k, s->u.loop.body);
+        if (tc_env_mark(k->env) != mark)
+            tir_memo_clear(&k->memo);
+        tc_env_undo(k->env, mark);
         return tc_tir_for(k->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
     }
     case TC_STMT_IF:
@@ -466,8 +471,10 @@ static const tc_stmt *walk(vectoriser *k, const tc_stmt *s) {
         return tir_map_if(k->c, s, k->env, walk_child, k);
     if (s->kind != TC_STMT_FOR)
         return tir_map_children(k->c, s, walk_child, k);
-    tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
-    return s->u.loop.kind == TC_FOR_VECTOR ? expand_loop(k, s) : tir_map_children(k->c, s, walk_child, k);
+    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
+    s = s->u.loop.kind == TC_FOR_VECTOR ? expand_loop(k, s) : tir_map_children(k->c, s, walk_child, k);
+    tc_env_undo(k->env, mark);
+    return s;
 }
 
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {

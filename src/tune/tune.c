@@ -175,6 +175,14 @@ static int batch_size(const tc_tune *t) {
     return TC_MAX(MIN_BATCH, TC_MIN(MAX_BATCH, b));
 }
 
+/* What the next round may spend: a batch, but never so much that a task still waiting for its first round would get none. */
+static int round_size(const tc_tune *t, int batch) {
+    int left = t->o.trials - t->report.trials, waiting = 0;
+    for (int i = 0; i < t->n; i++)
+        waiting += t->task[i].rounds == 0 && !t->state[i].exhausted;
+    return TC_MIN(batch, waiting > 1 ? TC_MAX(1, left / waiting) : left);
+}
+
 static int64_t valid_now(const tc_tune *t) {
     return t->report.by_error[TC_MEAS_NONE];
 }
@@ -183,7 +191,7 @@ tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     int batch = batch_size(t), i;
     tell(t, TC_TUNE_STARTED, -1);
     while (t->report.trials < t->o.trials && !tc_tune_stopped(t) && (i = tc_tune_next_task(t)) >= 0) {
-        int measured = 0, want = TC_MIN(batch, t->o.trials - t->report.trials);
+        int measured = 0, want = round_size(t, batch);
         tell(t, TC_TUNE_ROUND_STARTED, i);
         TC_TRY(tc_tune_round(t, i, want, &measured, err));
         tell(t, TC_TUNE_ROUND_DONE, i);
