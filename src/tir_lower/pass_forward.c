@@ -3,9 +3,10 @@
  *     D[x] = 0;  R = D[x];  for k { R = R + .. };  D[x] = R;  Y[x] = f(D[x])
  *  => R = 0;  for k { R = R + .. };  Y[x] = f(R)                     # D is gone if it was private
  *
- * Forwards over straight-line code: what a store put at an index (an immediate, or a register's value) replaces a load of it. A store that
- * another one to the same place follows, with no load between them, is dropped; so are private buffers that nobody loads.
- * Only immediates and registers travel: a longer expression would be computed twice, or read memory that has changed since. */
+ * Forwards over straight-line code: what a store put at an index (an immediate, or a register's value) replaces a load of it. A
+ * store that another one to the same place follows, with no load between them, is dropped; so are private buffers that nobody
+ * loads. Only immediates and registers travel: a longer expression would be computed twice, or read memory that has changed
+ * since. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>
@@ -29,7 +30,7 @@ typedef struct forwarder {
     window w;
     tir_memo memo;
     const tc_expr *mask; /* of the store at hand: a masked load may only go where its lanes that are off do not matter */
-    tc_map loaded; /* buffers that some load reads */
+    tc_map loaded;       /* buffers that some load reads */
 } forwarder;
 
 static const tir_place *place(forwarder *f, const tc_expr *index) {
@@ -136,8 +137,9 @@ static const tc_stmt *forward_store(forwarder *f, const tc_stmt *s) {
         f->w.k[f->w.n++] = (known){b, index, mask, value};
         tir_memo_clear(&f->memo);
     }
-    return index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask ? s
-                                                                                            : tc_tir_store(f->c, b, index, value, mask);
+    return index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask
+               ? s
+               : tc_tir_store(f->c, b, index, value, mask);
 }
 
 static void forget_registers(forwarder *f) {
@@ -146,8 +148,8 @@ static void forget_registers(forwarder *f) {
             drop(f, i);
 }
 
-/* A part that runs any number of times, or not at all: only what it leaves alone is known in it and after it. Other threads know no
- * registers of ours. */
+/* A part that runs any number of times, or not at all: only what it leaves alone is known in it and after it. Other threads know
+ * no registers of ours. */
 static const tc_stmt *forward_apart(forwarder *f, const tc_stmt *s, bool threads) {
     window before = f->w;
     if (threads)

@@ -50,8 +50,8 @@ typedef struct tir_rename {
     const tc_buffer *from, *to;
 } tir_rename;
 
-/* Substitution of variables and buffers over statements. With `fresh`, loops and allocations inside get variables and buffers of their
- * own, so that the original may stay in the program too. */
+/* Substitution of variables and buffers over statements. With `fresh`, loops and allocations inside get variables and buffers of
+ * their own, so that the original may stay in the program too. */
 typedef struct tir_copier {
     tc_ctx *c;
     tir_names *names;
@@ -61,14 +61,15 @@ typedef struct tir_copier {
     tir_memo memo;
 } tir_copier;
 void tir_bind(tir_copier *k, const tc_var *v, const tc_expr *to);
-void tir_unbind(tir_copier *k); /* the latest binding */
+void tir_unbind(tir_copier *k);                                /* the latest binding */
 const tc_expr *tir_copy_expr(tir_copier *k, const tc_expr *e); /* e may be NULL */
 const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s);
 void tir_copier_free(tir_copier *k);
 
 /* ---- ranges ---- */
 tc_ival tir_loop_range(const tc_expr *extent, const tc_env *env); /* values of the loop's variable */
-/* Enters a loop: its variable has that range, and is below an extent that is an expression (a minimum of some). Leave with tc_env_undo(mark). */
+/* Enters a loop: its variable has that range, and is below an extent that is an expression (a minimum of some). Leave with
+ * tc_env_undo(mark). */
 size_t tir_enter_loop(tc_ctx *c, tc_env *env, const tc_var *v, const tc_expr *extent);
 bool tir_const_extent(const tc_stmt *loop, int64_t *n);
 /* Rough size of a statement once unrolled and vectorised by `lanes`: its stores. Saturates. */
@@ -103,7 +104,8 @@ typedef struct tir_place {
 tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index);
 bool tir_places_disjoint(const tir_place *a, const tir_place *b); /* for certain; within one buffer */
 
-/* After registers were loaded and stored around loops: values go directly from store to load, dead stores and buffers go (pass_forward.c). */
+/* After registers were loaded and stored around loops: values go directly from store to load, dead stores and buffers go
+ * (pass_forward.c). */
 const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body);
 
 /* Guards move outwards as far as their variables allow, and bounds of single loops become the loops' extents (pass_guards.c). */

@@ -6,28 +6,29 @@
  *     for ko in 154 { S[guard 5*ko + ki < 768] }                  # ki < 5 unrolled
  *  => for ko in 153 { S }  S[ko := 153, ki < 3]
  *
- * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops outside and I of the unrolled and vectorised loops inside: the
- * register tile. Where the innermost of S's loops is entered, S is a number, and its range falls into segments: all guards with this S
- * hold; some depend on I; none holds. The loop's body is copied once per segment, with what is known of S as a fact: that decides guards,
- * shrinks the inner loops of the partial tile, and removes what is never executed. Producers and consumers in one body share the
- * test, since their guards share S. If S is the loop's own variable the loop is split, otherwise the segments become an IF chain.
+ * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops outside and I of the unrolled and vectorised loops
+ * inside: the register tile. Where the innermost of S's loops is entered, S is a number, and its range falls into segments: all
+ * guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, with what is known of S as a
+ * fact: that decides guards, shrinks the inner loops of the partial tile, and removes what is never executed. Producers and
+ * consumers in one body share the test, since their guards share S. If S is the loop's own variable the loop is split, otherwise
+ * the segments become an IF chain.
  *
- * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the select, all
- * else one body that keeps it.
+ * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the
+ * select, all else one body that keeps it.
  *
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
  *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same as before } }
  *
- * Needs: guards as `tc_tir_build` makes them. Gives: TC_PARTITIONED. A guard stays dynamic where its partial segment is long or the copies
- * would grow the program beyond MAX_STORES. Keeps: order of execution. */
+ * Needs: guards as `tc_tir_build` makes them. Gives: TC_PARTITIONED. A guard stays dynamic where its partial segment is long or
+ * the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>
 
 enum {
-    MAX_STORES = 4096,  /* of the unrolled program; derived: at about 20 us of LLVM per store, 80 ms a candidate */
-    MAX_SOFT = 512,     /* stores of a body that is copied for the sake of its selects only */
-    MAX_SINGLES = 2,    /* partial segments up to this long become one body per value */
+    MAX_STORES = 4096, /* of the unrolled program; derived: at about 20 us of LLVM per store, 80 ms a candidate */
+    MAX_SOFT = 512,    /* stores of a body that is copied for the sake of its selects only */
+    MAX_SINGLES = 2,   /* partial segments up to this long become one body per value */
     MAX_SEGMENTS = 12
 };
 
@@ -57,7 +58,7 @@ typedef struct partitioner {
     int lanes;
     int64_t budget; /* stores that copies may still add */
     TC_VEC(fact) facts;
-    TC_VEC(const tc_var *) outer; /* loops around the current place */
+    TC_VEC(const tc_var *) outer;         /* loops around the current place */
     TC_VEC(const tc_var *) serial_inside; /* while collecting: serial loops between the place and the guard */
     TC_VEC(guard) guards;
     const tc_var *place; /* while collecting: the loop whose body is the place */
@@ -326,8 +327,8 @@ static int add_segment(segment *seg, int n, int64_t lo, int64_t hi, int singles)
     return n;
 }
 
-/* Cuts the range of S at the borders of the guards with this S, ascending. 0 when nothing would be decided that is not decided already.
- * *soft: they are all soft. */
+/* Cuts the range of S at the borders of the guards with this S, ascending. 0 when nothing would be decided that is not decided
+ * already. *soft: they are all soft. */
 static int segments(const partitioner *k, const guard *g, segment *seg, bool *soft) {
     tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {INT64_MAX, INT64_MIN};
     if (all.lo == INT64_MIN || all.hi == INT64_MAX)
@@ -363,7 +364,8 @@ static const tc_expr *at_most(partitioner *k, const tc_affine *s, int64_t x) {
 }
 
 /* One copy of `body` for a segment of S; `more`: the original stays in use elsewhere. */
-static const tc_stmt *specialise(partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s, segment seg, bool more) {
+static const tc_stmt *specialise(partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s, segment seg,
+                                 bool more) {
     if (more) {
         tir_copier copy = {.c = k->c, .names = k->names, .fresh = true};
         body = tir_copy_stmt(&copy, body);
@@ -384,7 +386,8 @@ static const tc_stmt *specialise(partitioner *k, const tc_stmt *loop, const tc_s
 }
 
 /* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. */
-static const tc_stmt *if_chain(partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s, const segment *seg, int n) {
+static const tc_stmt *if_chain(partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s, const segment *seg,
+                               int n) {
     const tc_stmt *chain = NULL;
     for (int i = n - 1; i >= 0; i--) {
         const tc_stmt *part = specialise(k, loop, body, s, seg[i], !seg[i].full);

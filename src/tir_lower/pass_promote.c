@@ -10,12 +10,13 @@
  *     for k { C[x] = C[x] + f(k) }
  *  => alloc R reg { R[0] = C[x]  for k { R[0] = R[0] + f(k) }  C[x] = R[0] ... the statements after the loop }
  *
- * over as many nested loops as allow it. What follows is forwarded (pass_forward.c): an initial constant goes to R directly, a consumer
- * reads R, and stores that nothing reads any more are dropped.
+ * over as many nested loops as allow it. What follows is forwarded (pass_forward.c): an initial constant goes to R directly, a
+ * consumer reads R, and stores that nothing reads any more are dropped.
  *
- * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask of a
- * register's stores is dropped if all its accesses have it, otherwise it becomes a select; that of a load is dropped where the result is
- * stored under the same mask, otherwise it becomes a select with 0. Slots of different width go to different buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
+ * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask
+ * of a register's stores is dropped if all its accesses have it, otherwise it becomes a select; that of a load is dropped where
+ * the result is stored under the same mask, otherwise it becomes a select with 0. Slots of different width go to different
+ * buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
  *
  * Needs: TC_NO_VECTOR (indices are what they will be). Gives: TC_REGISTERS. Keeps: order of reduction. */
 #include "tir_lower/pass_int.h"
@@ -29,8 +30,8 @@ typedef struct slot {
     const tc_expr *index, *mask;
     const tc_buffer *buffer;
     tir_place at;
-    int active;     /* lanes that any access touches */
-    bool mixed;     /* accessed under different masks */
+    int active; /* lanes that any access touches */
+    bool mixed; /* accessed under different masks */
     bool read_first, stored, masked_first;
     tc_buffer *reg; /* where it went, and which element */
     const tc_expr *reg_index;
@@ -53,7 +54,7 @@ typedef struct promoter {
     tir_names *names;
     tc_env *env;
     tir_memo memo;
-    const scan *active; /* while rewriting */
+    const scan *active;  /* while rewriting */
     const tc_expr *mask; /* of the store at hand: lanes outside do not matter */
     int free_regs;
     bool changed; /* (b) happened: forwarding is worth while */
@@ -126,7 +127,8 @@ static void access(scan *k, const tc_buffer *b, const tc_expr *index, const tc_e
             return;
         }
         tc_map_put(&k->slots, slot_key(b, index), k->list.len);
-        tc_push(&k->list, ((slot){.index = index, .mask = mask, .buffer = b, .read_first = !store, .masked_first = mask != NULL}));
+        tc_push(&k->list,
+                ((slot){.index = index, .mask = mask, .buffer = b, .read_first = !store, .masked_first = mask != NULL}));
         at = tc_map_get(&k->slots, slot_key(b, index));
     }
     slot *s = &k->list.data[*at];
@@ -240,7 +242,8 @@ static bool invariant(const scan *k, const tc_expr *e) {
     return !b.uses;
 }
 
-/* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails. */
+/* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails.
+ */
 static int admissible(promoter *k, scan *sc, const tc_buffer *b) {
     int regs = 0;
     for (size_t i = 0; i < sc->list.len; i++) {
@@ -413,7 +416,8 @@ static const tc_stmt *transfers(promoter *k, const scan *sc, const tc_stmt *loop
     for (size_t i = 0; i < sc->list.len; i++) {
         const slot *s = &sc->list.data[i];
         if (s->reg && s->read_first)
-            tc_push(&seq, tc_tir_store(k->c, s->reg, s->reg_index, tc_load(k->c, s->buffer, s->buffer->dtype, s->index, s->mask), NULL));
+            tc_push(&seq, tc_tir_store(k->c, s->reg, s->reg_index, tc_load(k->c, s->buffer, s->buffer->dtype, s->index, s->mask),
+                                       NULL));
     }
     tc_push(&seq, loop);
     for (size_t i = 0; i < sc->list.len; i++) {

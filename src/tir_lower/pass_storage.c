@@ -2,10 +2,10 @@
  *
  *     alloc T f32[98304] { ... }   =>   alloc T f32[98304] shared { ... }      place T 0
  *
- * Registers stay registers. Small buffers (MAX_STACK bytes) go to the stack, unless threads share them; others to the workspace: the
- * thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its first to its last
- * access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart may overlap.
- * Needs: TC_REGISTERS. Gives: TC_PLACED. */
+ * Registers stay registers. Small buffers (MAX_STACK bytes) go to the stack, unless threads share them; others to the workspace:
+ * the thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its
+ * first to its last access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart
+ * may overlap. Needs: TC_REGISTERS. Gives: TC_PLACED. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>
@@ -20,10 +20,10 @@ enum {
 typedef struct life {
     const tc_buffer *buffer, *placed;
     int64_t bytes;
-    int loops, parallels;   /* around the allocation */
-    int64_t first, last;    /* times of access */
-    bool open;              /* accessed in a loop that has not ended */
-    bool crosses;           /* accessed from a parallel loop inside its allocation */
+    int loops, parallels; /* around the allocation */
+    int64_t first, last;  /* times of access */
+    bool open;            /* accessed in a loop that has not ended */
+    bool crosses;         /* accessed from a parallel loop inside its allocation */
     tc_buf_scope scope;
     int64_t offset;
 } life;
@@ -87,7 +87,8 @@ static void visit_alloc(storage *k, const tc_stmt *s) {
     size_t me = k->lives.len;
     int64_t bytes = b->size * tc_dtype_bytes(b->dtype);
     bool small = bytes <= MAX_STACK && k->stack + bytes <= MAX_STACK_TOTAL;
-    tc_push(&k->lives, ((life){.buffer = b, .bytes = bytes, .loops = (int)k->loops.len, .parallels = k->parallels, .first = INT64_MAX}));
+    tc_push(&k->lives,
+            ((life){.buffer = b, .bytes = bytes, .loops = (int)k->loops.len, .parallels = k->parallels, .first = INT64_MAX}));
     tc_map_put(&k->at, b->id, me);
     k->stack += small ? bytes : 0;
     visit(k, s->u.alloc.body);

@@ -3,9 +3,10 @@
  *     for i < 2 unrolled { for j < 64 vectorized { A[64*i + j] = B[j] } }
  *  => for j < 64 vectorized { A[j] = B[j] }  for j < 64 vectorized { A[j + 64] = B[j] }
  *
- * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and buffers
- * of its own; expressions are simplified, guards that the copies decide vanish and the others settle again (pass_guards.c).
- * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of execution. */
+ * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and
+ * buffers of its own; expressions are simplified, guards that the copies decide vanish and the others settle again
+ * (pass_guards.c). Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of
+ * execution. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>
@@ -143,7 +144,8 @@ tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_
         return TC_OK;
     int64_t stores = tir_weight(in->body, TC_MAX(m->vector_bytes / 4, 1));
     if (stores > MAX_STORES)
-        return tc_fail(err, TC_ILLEGAL, "unroll: %s would have %lld statements, at most %d are allowed; unroll or vectorize smaller loops",
+        return tc_fail(err, TC_ILLEGAL,
+                       "unroll: %s would have %lld statements, at most %d are allowed; unroll or vectorize smaller loops",
                        in->name, (long long)stores, MAX_STORES);
     tir_names names;
     tir_names_init(&names, in);

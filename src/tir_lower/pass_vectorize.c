@@ -5,12 +5,12 @@
  *     Y[ramp(64*p + 16, 1, 16)] = ...
  *     Y[ramp(64*p + 32, 1, 8)] = ...                                            # 8 is a register of half the width
  *
- * A chunk substitutes v := base + u with u < lanes, and rewrites expressions bottom-up: what does not use u stays scalar until it meets a
- * vector; an index affine in u is a ramp; other indices are vectors of their own (gather). A condition on u is a mask, carried by the
- * loads and the stores under it: arithmetic is never masked, except that a divisor is 1 where the mask is off. Where a mask may be
- * all off, loads that do not use u are masked gathers of one address, so that nothing is read that the program would not read.
- * Remainders: powers of two as they are (one element is a scalar), others under a constant mask, or as powers of two where masks are
- * dear. Loops of more than MAX_CHUNKS registers keep a serial loop around GROUP of them.
+ * A chunk substitutes v := base + u with u < lanes, and rewrites expressions bottom-up: what does not use u stays scalar until it
+ * meets a vector; an index affine in u is a ramp; other indices are vectors of their own (gather). A condition on u is a mask,
+ * carried by the loads and the stores under it: arithmetic is never masked, except that a divisor is 1 where the mask is off.
+ * Where a mask may be all off, loads that do not use u are masked gathers of one address, so that nothing is read that the
+ * program would not read. Remainders: powers of two as they are (one element is a scalar), others under a constant mask, or as
+ * powers of two where masks are dear. Loops of more than MAX_CHUNKS registers keep a serial loop around GROUP of them.
  *
  * Needs: iterations of a VECTOR loop are independent; no UNROLL loops. Gives: TC_NO_VECTOR. */
 #include "tir_lower/pass_int.h"
@@ -27,11 +27,11 @@ typedef struct vectoriser {
     tc_env *env;
     const tc_var *u; /* the lane within the current chunk */
     int lanes, active;
-    const tc_expr *mask; /* lanes that run the current statement; NULL: all */
-    bool prefix;         /* mask is NULL or true in lane 0 and then without gaps */
-    bool maybe_empty;    /* mask may be off in every lane */
-    const tc_expr *arm;  /* within an arm of a select: lanes that take it (implies mask); NULL outside */
-    tir_memo memo;       /* scalar -> vector, under the current mask and arm */
+    const tc_expr *mask;            /* lanes that run the current statement; NULL: all */
+    bool prefix;                    /* mask is NULL or true in lane 0 and then without gaps */
+    bool maybe_empty;               /* mask may be off in every lane */
+    const tc_expr *arm;             /* within an arm of a select: lanes that take it (implies mask); NULL outside */
+    tir_memo memo;                  /* scalar -> vector, under the current mask and arm */
     const struct vectoriser *outer; /* within an arm: outside of it */
 } vectoriser;
 

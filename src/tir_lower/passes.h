@@ -1,16 +1,16 @@
-/* The lowering pipeline as a table. Each pass is func -> func, one file each, with a contract: what it requires and what it provides; the runner
- * checks that, verifies after each pass in debug builds, and dumps on request. */
+/* The lowering pipeline as a table. Each pass is func -> func, one file each, with a contract: what it requires and what it
+ * provides; the runner checks that, verifies after each pass in debug builds, and dumps on request. */
 #ifndef TC_TIR_PASSES_H
 #define TC_TIR_PASSES_H
 
 #include "tir_lower/tir.h"
 
 enum tc_tir_property {
-    TC_HAS_GUARDS = 1,    /* guard IFs of imperfect tiles are present */
-    TC_PARTITIONED = 2,   /* full tiles have bodies without guards */
-    TC_NO_VECTOR = 4,     /* no FOR of kind VECTOR or UNROLL remains */
-    TC_REGISTERS = 8,     /* accumulators are promoted */
-    TC_PLACED = 16        /* every buffer has a scope and an offset */
+    TC_HAS_GUARDS = 1,  /* guard IFs of imperfect tiles are present */
+    TC_PARTITIONED = 2, /* full tiles have bodies without guards */
+    TC_NO_VECTOR = 4,   /* no FOR of kind VECTOR or UNROLL remains */
+    TC_REGISTERS = 8,   /* accumulators are promoted */
+    TC_PLACED = 16      /* every buffer has a scope and an offset */
 };
 
 typedef struct tc_tir_pass {

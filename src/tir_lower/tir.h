@@ -1,10 +1,11 @@
-/* TIR: loop nests over flat buffers. What a schedule lowers to, and what the code generator, the feature extractor and the TIR interpreter read.
- * Statements are immutable and owned by the context's arena; each FOR owns a unique variable.
+/* TIR: loop nests over flat buffers. What a schedule lowers to, and what the code generator, the feature extractor and the TIR
+ * interpreter read. Statements are immutable and owned by the context's arena; each FOR owns a unique variable.
  *
- * Two stages. `tc_tir_build` (schedule -> annotated nest): loops carry their annotation, imperfect tiles are IF statements marked as
- * guards, nothing is unrolled or vectorised yet; features and duplicate detection read this form. `tc_tir_lower` then runs the pass table
- * (passes.h): guards are partitioned off, loops unrolled and vectorised, accumulators turned into registers, storage assigned; only serial and
- * parallel loops remain. The code generator reads that form. Both forms print, parse, verify and interpret. */
+ * Two stages. `tc_tir_build` (schedule -> annotated nest): loops carry their annotation, imperfect tiles are IF statements marked
+ * as guards, nothing is unrolled or vectorised yet; features and duplicate detection read this form. `tc_tir_lower` then runs the
+ * pass table (passes.h): guards are partitioned off, loops unrolled and vectorised, accumulators turned into registers, storage
+ * assigned; only serial and parallel loops remain. The code generator reads that form. Both forms print, parse, verify and
+ * interpret. */
 #ifndef TC_TIR_TIR_H
 #define TC_TIR_TIR_H
 
@@ -14,7 +15,8 @@
 typedef enum tc_buf_scope {
     TC_BUF_PARAM,  /* argument: input, packed constant, or output */
     TC_BUF_SHARED, /* workspace shared by all threads; lives for the whole call */
-    TC_BUF_THREAD, /* workspace private to the thread; allocated inside a parallel loop, or small and at root of a serial region */
+    TC_BUF_THREAD, /* workspace private to the thread; allocated inside a parallel loop, or small and at root of a serial region
+                    */
     TC_BUF_STACK,  /* small private array on the stack */
     TC_BUF_REG     /* each distinct constant index (scalar or vector-aligned) is an SSA value; never addressed dynamically */
 } tc_buf_scope;
@@ -23,12 +25,12 @@ struct tc_buffer {
     const char *name; /* unique within the function */
     uint32_t id;
     tc_dtype dtype;
-    int64_t size;     /* elements */
+    int64_t size; /* elements */
     tc_buf_scope scope;
-    int align;        /* bytes */
-    int param;        /* PARAM: argument index, else -1 */
-    int reg_lanes;    /* REG: lanes of each value; the buffer holds size / reg_lanes of them */
-    bool local;       /* scheduled as local scope: candidate for registers or stack */
+    int align;               /* bytes */
+    int param;               /* PARAM: argument index, else -1 */
+    int reg_lanes;           /* REG: lanes of each value; the buffer holds size / reg_lanes of them */
+    bool local;              /* scheduled as local scope: candidate for registers or stack */
     const tc_tensor *tensor; /* what it stores; NULL for temporaries of passes */
 };
 
@@ -50,7 +52,7 @@ struct tc_stmt {
             const tc_stmt *const *s;
         } seq;
         struct {
-            const tc_var *var; /* runs over [0, extent): loops are always normalised to start at 0 */
+            const tc_var *var;     /* runs over [0, extent): loops are always normalised to start at 0 */
             const tc_expr *extent; /* i64; usually immediate */
             tc_for_kind kind;
             bool reduce; /* iterates a reduction axis */
@@ -101,17 +103,18 @@ typedef struct tc_placement {
 
 /* Facts of the target that lowering, the search space and the cost features need; filled from a tc_target (codegen). */
 typedef struct tc_machine {
-    int vector_bytes;  /* width of a vector register: 64 for AVX-512, 32 AVX2, 16 SSE/NEON */
-    int vector_regs;   /* architectural vector registers: 32 or 16 */
-    bool masks;        /* masked loads and stores are cheap */
+    int vector_bytes; /* width of a vector register: 64 for AVX-512, 32 AVX2, 16 SSE/NEON */
+    int vector_regs;  /* architectural vector registers: 32 or 16 */
+    bool masks;       /* masked loads and stores are cheap */
     bool fma;
-    int cores;         /* threads a kernel may use */
+    int cores;          /* threads a kernel may use */
     int64_t l1, l2, l3; /* bytes: data caches; l3 is the share one process can count on */
-    int line;          /* bytes */
+    int line;           /* bytes */
 } tc_machine;
 
 /* ---- building ---- */
-const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope, const tc_tensor *tensor);
+const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope,
+                               const tc_tensor *tensor);
 const tc_stmt *tc_tir_seq(tc_ctx *c, int n, const tc_stmt *const *s); /* flattens, drops NULL and empty; n == 1 returns s[0] */
 const tc_stmt *tc_tir_for(tc_ctx *c, const tc_var *v, const tc_expr *extent, tc_for_kind kind, bool reduce, const tc_stmt *body);
 const tc_stmt *tc_tir_if(tc_ctx *c, const tc_expr *cond, bool guard, const tc_stmt *then, const tc_stmt *otherwise);
@@ -123,7 +126,8 @@ const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body);
  * vectorised reduction, workspace over `max_workspace` bytes): err says why. The function lives in s->ctx. */
 TC_NODISCARD tc_status tc_tir_build(tc_sched *s, const tc_machine *m, tc_func **out, tc_error *err);
 /* Runs the whole pass table on a built function. `dump`: NULL, a pass name, or "all": texts go to stderr. */
-TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_func *f, const char *dump, tc_func **out, tc_error *err);
+TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_func *f, const char *dump, tc_func **out,
+                                    tc_error *err);
 /* Lays a constant out as the packed parameter wants it: src is row-major `param->layout` input, dst has buffer->size elements. */
 void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
 
@@ -131,14 +135,14 @@ void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
 void tc_tir_print(tc_strbuf *b, const tc_func *f);
 void tc_tir_print_stmt(tc_strbuf *b, const tc_stmt *s, int indent);
 TC_NODISCARD tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *text, tc_func **out, tc_error *err);
-/* Structural rules (variables in scope, dtypes and lanes agree, unique loop variables, REG buffers only at constant indices) and every access
- * in bounds by interval analysis with the guards' conditions. TC_ILLEGAL with the offending statement. */
+/* Structural rules (variables in scope, dtypes and lanes agree, unique loop variables, REG buffers only at constant indices) and
+ * every access in bounds by interval analysis with the guards' conditions. TC_ILLEGAL with the offending statement. */
 TC_NODISCARD tc_status tc_tir_verify(tc_ctx *c, const tc_func *f, tc_error *err);
-/* Executes the function literally (parallel loops in order), checking each access and that nothing reads what was never written. args: one dense
- * array per parameter, packed ones already packed. */
+/* Executes the function literally (parallel loops in order), checking each access and that nothing reads what was never written.
+ * args: one dense array per parameter, packed ones already packed. */
 TC_NODISCARD tc_status tc_tir_interp(const tc_func *f, void *const *args, tc_error *err);
-/* The same with the iterations of parallel loops in an order drawn from `shuffle_seed` (0: in order). Both forms report two iterations of
- * a parallel loop that touch the same element of a shared buffer, one of them writing. */
+/* The same with the iterations of parallel loops in an order drawn from `shuffle_seed` (0: in order). Both forms report two
+ * iterations of a parallel loop that touch the same element of a shared buffer, one of them writing. */
 TC_NODISCARD tc_status tc_tir_interp_shuffled(const tc_func *f, void *const *args, uint64_t shuffle_seed, tc_error *err);
 /* Hash of the printed program with names canonicalised: equal programs from different traces are equal here. */
 uint64_t tc_tir_hash(const tc_func *f);

@@ -18,9 +18,13 @@ typedef struct totals {
     int64_t illegal;
 } totals;
 
-static tc_status check_lowered(const oracle *o, tc_ctx *c, const tc_func *built, tc_error *err) {
+/* Half as wide, half as many registers, and tails as powers of two instead of masks. */
+static const tc_machine narrow_machine = {
+    .vector_bytes = 32, .vector_regs = 16, .cores = 2, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
+
+static tc_status check_lowered(const oracle *o, const tc_machine *m, tc_ctx *c, const tc_func *built, tc_error *err) {
     tc_func *lowered;
-    tc_status s = tc_tir_lower(c, &test_machine, built, NULL, &lowered, err);
+    tc_status s = tc_tir_lower(c, m, built, NULL, &lowered, err);
     if (s == TC_OK)
         s = oracle_check(o, c, lowered, 7, err);
     if (s != TC_OK)
@@ -60,7 +64,9 @@ static tc_status check(const oracle *o, const tc_trace *t, tc_error *err) {
         if (status == TC_OK)
             status = oracle_check(o, c, built, 0, err);
         if (status == TC_OK)
-            status = check_lowered(o, c, built, err);
+            status = check_lowered(o, &test_machine, c, built, err);
+        if (status == TC_OK)
+            status = check_lowered(o, &narrow_machine, c, built, err);
         status = status == TC_ILLEGAL ? TC_BAD_INPUT : status;
     }
     tc_ctx_free(c);

@@ -1,5 +1,5 @@
-/* The shape of whole kernels after the pass table: what the hot loop of a scheduled GEMM consists of. ffn1 is the example that the design
- * follows through; the others are its tails. */
+/* The shape of whole kernels after the pass table: what the hot loop of a scheduled GEMM consists of. ffn1 is the example that
+ * the design follows through; the others are its tails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -179,7 +179,7 @@ static void ffn1_is_24_accumulators(void **state) {
     assert_tile(hot[0], 6, 4, 4);
     assert_tile(hot[1], 2, 4, 4); /* the last two rows */
     facts f = facts_of(k.f->body);
-    assert_int_equal(f.ifs, 1);                    /* which of the two bodies */
+    assert_int_equal(f.ifs, 1);                     /* which of the two bodies */
     assert_int_equal(f.memory_stores, (6 + 2) * 4); /* every element of Y once */
     assert_int_equal(f.masked, 0);
     free_facts(&f);
@@ -192,9 +192,10 @@ static void ffn1_is_24_accumulators(void **state) {
 /* No write cache: the output itself is promoted around the inner reduction loop. */
 static void gemm_without_write_cache(void **state) {
     (void)state;
-    kernel k = lower("tensor A[12, 32] f32\ntensor B[32, 64] f32\ncompute C[i:12, j:64] = sum(k:32) A[i, k] * B[k, j]\noutput C\n",
-                     "io, ii = split C.i [_, 4]\njo, ji = split C.j [_, 32]\nko, ki = split C.k [_, 8]\n"
-                     "reorder C.io C.jo C.ko C.ki C.ii C.ji\nunroll C.ii\nvectorize C.ji\n");
+    kernel k =
+        lower("tensor A[12, 32] f32\ntensor B[32, 64] f32\ncompute C[i:12, j:64] = sum(k:32) A[i, k] * B[k, j]\noutput C\n",
+              "io, ii = split C.i [_, 4]\njo, ji = split C.j [_, 32]\nko, ki = split C.k [_, 8]\n"
+              "reorder C.io C.jo C.ko C.ki C.ii C.ji\nunroll C.ii\nvectorize C.ji\n");
     const tc_stmt *hot[16];
     assert_int_equal(hot_loops(k.f->body, hot, 0), 1);
     assert_tile(hot[0], 4, 2, 1);
@@ -207,11 +208,12 @@ static void gemm_without_write_cache(void **state) {
 /* 49 = 3 * 16 + 1 columns and 7 rows by 6; the reduction of 50 by 4 has a tail as well. */
 static void tails_keep_their_registers(void **state) {
     (void)state;
-    kernel k = lower("tensor A[7, 50] f32\ntensor B[50, 49] f32\ncompute C[i:7, j:49] = sum(k:50) A[i, k] * B[k, j]\n"
-                     "compute Y[i:7, j:49] = max(C[i, j], 0.0)\noutput Y\n",
-                     "io, ii = split Y.i [_, 6]\njo, ji = split Y.j [_, 64]\nreorder Y.io Y.jo Y.ii Y.ji\nset_scope C local\n"
-                     "compute_at C Y.jo\nko, ki = split C.k [_, 4]\nreorder C.ko C.ki C.i C.j\nunroll C.ki\nunroll C.i\nvectorize C.j\n"
-                     "vectorize Y.ji\nunroll Y.ii\n");
+    kernel k =
+        lower("tensor A[7, 50] f32\ntensor B[50, 49] f32\ncompute C[i:7, j:49] = sum(k:50) A[i, k] * B[k, j]\n"
+              "compute Y[i:7, j:49] = max(C[i, j], 0.0)\noutput Y\n",
+              "io, ii = split Y.i [_, 6]\njo, ji = split Y.j [_, 64]\nreorder Y.io Y.jo Y.ii Y.ji\nset_scope C local\n"
+              "compute_at C Y.jo\nko, ki = split C.k [_, 4]\nreorder C.ko C.ki C.i C.j\nunroll C.ki\nunroll C.i\nvectorize C.j\n"
+              "vectorize Y.ji\nunroll Y.ii\n");
     const tc_stmt *hot[16];
     int n = hot_loops(k.f->body, hot, 0);
     assert_int_equal(n, 2);
@@ -226,7 +228,8 @@ static void tails_keep_their_registers(void **state) {
     compute_and_free(&k, true);
 }
 
-/* The search lowers every candidate: this must stay far below a millisecond or two. Prints the time; only a gross regression fails. */
+/* The search lowers every candidate: this must stay far below a millisecond or two. Prints the time; only a gross regression
+ * fails. */
 static void lowering_is_fast(void **state) {
     (void)state;
     char *te = read_text("ffn1.te"), *text = read_text("ffn1.sched");

@@ -1,5 +1,6 @@
-/* passes/NAME.in.tir -> passes/NAME.out.tir: what single passes do. The first line of an input, `# run: PASS ...`, names them. Input and output
- * must verify, compute the same, and the output's text must round-trip. TC_UPDATE_GOLDENS=1 rewrites the outputs. */
+/* passes/NAME.in.tir -> passes/NAME.out.tir: what single passes do. The first line of an input, `# run: PASS ...`, names them.
+ * Input and output must verify, compute the same, and the output's text must round-trip. TC_UPDATE_GOLDENS=1 rewrites the
+ * outputs. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
