@@ -131,12 +131,26 @@ static tc_status query_int(tc_meas_db *db, const char *sql, int64_t *out, tc_err
 
 /* ---- schema ---- */
 
+typedef struct header {
+    int64_t id, version, tables;
+} header;
+
+/* In one read transaction: another process may be creating the database at this moment. */
+static tc_status read_header(tc_meas_db *db, header *h, tc_error *err) {
+    TC_TRY(tc_meas_db_exec(db, "BEGIN", "reading", err));
+    tc_status s = query_int(db, "PRAGMA application_id", &h->id, err);
+    if (s == TC_OK)
+        s = query_int(db, "PRAGMA user_version", &h->version, err);
+    if (s == TC_OK)
+        s = query_int(db, "SELECT count(*) FROM sqlite_schema", &h->tables, err);
+    return tc_meas_db_end(db, s, err);
+}
+
 static tc_status check_version(tc_meas_db *db, tc_meas_db_mode mode, int64_t *version, tc_error *err) {
-    int64_t id, tables;
-    TC_TRY(query_int(db, "PRAGMA application_id", &id, err));
-    TC_TRY(query_int(db, "PRAGMA user_version", version, err));
-    TC_TRY(query_int(db, "SELECT count(*) FROM sqlite_schema", &tables, err));
-    if (id != APPLICATION_ID && (id != 0 || *version != 0 || tables != 0))
+    header h;
+    TC_TRY(read_header(db, &h, err));
+    *version = h.version;
+    if (h.id != APPLICATION_ID && (h.id != 0 || h.version != 0 || h.tables != 0))
         return tc_fail(err, TC_BAD_INPUT, "%s: a SQLite database of another program, not tctune's. Give another file with --db",
                        db->path);
     if (*version > SCHEMA)

@@ -242,15 +242,20 @@ static pid_t start_writer(const char *name, int n, int size, int done) {
     if (pid != 0)
         return pid;
     tc_meas_db *db;
+    tc_error err;
     tc_arena *a = tc_arena_new();
-    if (tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, NULL) != TC_OK)
+    if (tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, &err) != TC_OK) {
+        fprintf(stderr, "writer: %s\n", err.msg);
         _exit(2);
+    }
     for (int i = 0; i < n; i++) {
         tc_record r[64];
         for (int k = 0; k < size; k++)
             r[k] = sample_record(a, name, i * size + k, 1);
-        if (tc_meas_db_insert(db, r, (size_t)size, NULL) != TC_OK)
+        if (tc_meas_db_insert(db, r, (size_t)size, &err) != TC_OK) {
+            fprintf(stderr, "writer: %s\n", err.msg);
             _exit(3);
+        }
         if (done >= 0 && write(done, "x", 1) != 1)
             _exit(4);
     }
