@@ -49,11 +49,12 @@ static const decision *vec_of(const sketch *k, int anchor) {
 }
 
 static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_t *reg, int64_t *mid) {
-    *reg = *mid = 1;
+    *reg = TC_MIN(d->phase, d->extent);
+    *mid = 1;
     if (!d->primary)
         return;
     int64_t tiles = ceil_div(d->extent, TC_MIN((int64_t)p->rows, d->extent));
-    *reg = ceil_div(d->extent, tiles);
+    *reg = TC_MIN(d->extent, ceil_div(ceil_div(d->extent, tiles), d->phase) * d->phase);
     tiles = ceil_div(d->extent, *reg);
     const decision *v = vec_of(&s->sk[p->sketch], d->anchor);
     int64_t others = v->batch * ceil_div(v->extent, vec_width(s, p, v));
@@ -120,7 +121,7 @@ static tc_trace *instantiate(const tc_space *s, tc_arena *a, const plan *p) {
 static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, id);
-    int64_t w = vec_width(s, p, v), vecs = ceil_div(w, v->lanes), reg = 1, tasks = v->batch * ceil_div(v->extent, w),
+    int64_t w = vec_width(s, p, v), vecs = ceil_div(w, v->lanes), reg = 1, phases = 1, tasks = v->batch * ceil_div(v->extent, w),
             rows_total = 1;
     double e = (double)v->extent / (double)(ceil_div(v->extent, w) * vecs * v->lanes);
     for (int i = 0; i < k->ndec; i++) {
@@ -131,13 +132,17 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         row_tile(s, p, d, &r, &mid);
         e *= (double)d->extent / (double)(ceil_div(d->extent, r) * r);
         reg *= r;
+        phases *= d->phase;
         tasks *= ceil_div(d->extent, r * mid);
         rows_total *= d->extent;
     }
-    double in_flight = (double)(reg * vecs), loads = (double)(vecs + reg) / in_flight;
-    e *= fmin(1.0, in_flight / IN_FLIGHT) / (1.0 + fmax(0.0, loads - 0.4));
+    /* of a tile that spans all parities a tap reaches one */
+    double rows = (double)reg / (double)phases, in_flight = rows * (double)vecs, loads = ((double)vecs + rows) / in_flight;
+    e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - 0.4));
     if (reg * vecs + vecs + 1 > s->m.vector_regs)
         e *= 0.3;
+    if (v->lanewise && reg * vecs > s->m.vector_regs / 2) /* each step loads, under a mask at borders, what others broadcast */
+        e *= 0.5;
     e *= (double)tasks / (double)(ceil_div(tasks, s->m.cores) * s->m.cores);
     double panel = (double)v->depth * (double)w * 4.0;
     if (k->v.block_k)

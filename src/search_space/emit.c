@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8 };
+enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8, MAX_UNROLLED_TAPS = 16 };
 
 void tc_space_step(emitter *e, const char *fmt, ...) {
     va_list ap;
@@ -22,7 +22,7 @@ void tc_space_step(emitter *e, const char *fmt, ...) {
 
 static const char *new_decision(emitter *e, role r, int anchor, int64_t extent) {
     static const char *const letter[] = {"ti", "v", "tv", "u", "kb", "bi", "ri", "bv", "c", "w"};
-    decision d = {.role = r, .anchor = anchor, .extent = extent};
+    decision d = {.role = r, .anchor = anchor, .extent = extent, .phase = 1};
     d.name = tc_arena_printf(e->arena, "%s%d", letter[r], e->unique++);
     tc_push(&e->dec, d);
     return d.name;
@@ -160,6 +160,18 @@ static void attach(emitter *e, const char *stage, const char *loop) {
     tc_space_step(e, "set_scope %s local", stage);
 }
 
+/* "(x0, .., xn, xm) -> (x0, .., xm, xn)": the second rfactor appends its axis behind the lanes; memory has the lanes last. */
+static const char *lanes_last(emitter *e, int n) {
+    tc_strbuf b = {0}, head = {0};
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(&head, "x%d, ", i);
+    tc_sb_printf(&b, "(%sx%d, x%d) -> (%sx%d, x%d)", tc_sb_str(&head), n, n + 1, tc_sb_str(&head), n + 1, n);
+    const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
+    tc_strbuf_free(&head);
+    tc_strbuf_free(&b);
+    return s;
+}
+
 /* op[..] = reduce over k (contiguous): lanes and accumulators factored out. `loop`: where members are computed, or NULL for root.
  */
 static void emit_vector_reduction(emitter *e, const tc_compute *op, const char *loop) {
@@ -176,7 +188,12 @@ static void emit_vector_reduction(emitter *e, const tc_compute *op, const char *
     tc_space_step(e, "%s_ru = rfactor %s_rv.%s_u", n, n, k);
     attach(e, tc_arena_printf(e->arena, "%s_rv", n), loop);
     attach(e, tc_arena_printf(e->arena, "%s_ru", n), loop);
-    tc_space_step(e, "reorder %s_ru.%s_o %s_ru.%s_u %s_ru.%s_v", n, k, n, k, n, k);
+    tc_space_step(e, "transform_layout %s_ru %s", n, lanes_last(e, op->naxis));
+    tc_strbuf order = {0}; /* the other reductions outside, so that all accumulators are live over all of them */
+    for (int r = 0; r < op->nraxis - 1; r++)
+        tc_sb_printf(&order, "%s_ru.%s ", n, op->raxes[r].var->name);
+    tc_space_step(e, "reorder %s%s_ru.%s_o %s_ru.%s_u %s_ru.%s_v", tc_sb_str(&order), n, k, n, k, n, k);
+    tc_strbuf_free(&order);
     tc_space_step(e, "unroll %s_ru.%s_u", n, k);
     tc_space_step(e, "vectorize %s_ru.%s_v", n, k);
     tc_space_step(e, "reorder %s_rv.%s_u %s_rv.%s_v", n, k, n, k);
@@ -193,6 +210,11 @@ static void emit_spatial_reduction(emitter *e, const tc_compute *op) {
     vectorize_last(e, op);
     tc_space_step(e, "reorder %s %s.%s_v", loop_list(e, op->name, op->raxes, 0, op->nraxis), op->name, x);
     mark_vector(e, op);
+    int64_t taps = 1; /* a small window is unrolled: its taps keep the running value in a register and fold their addresses */
+    for (int r = 0; r < op->nraxis; r++)
+        taps *= op->raxes[r].extent;
+    for (int r = 0; r < op->nraxis && taps <= MAX_UNROLLED_TAPS; r++)
+        tc_space_step(e, "unroll %s.%s", op->name, op->raxes[r].var->name);
 }
 
 static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, int rows, const char *loop) {
@@ -210,11 +232,21 @@ static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, i
     }
 }
 
+/* Some member reduces one value per row, over strided memory (pooling): neighbouring rows are its vectors. */
+static bool needs_vector_axis(const emitter *e, const cluster *c) {
+    for (int i = 0; i < c->n; i++) {
+        const tc_compute *op = e->an->s->stages[c->member[i]].op;
+        if (e->an->kind[c->member[i]] == KIND_REDUCE && op->naxis == c->rows && !reduces_contiguous(e, op))
+            return true;
+    }
+    return false;
+}
+
 void tc_space_emit_rows(emitter *e, const cluster *c) {
     const analysis *an = e->an;
     const tc_compute *head = an->s->stages[c->member[0]].op;
     int rows = c->rows;
-    if (c->n == 1 && an->kind[c->member[0]] == KIND_REDUCE && !reduces_contiguous(e, head) && rows == head->naxis && rows > 0)
+    if (rows == head->naxis && rows > 0 && needs_vector_axis(e, c))
         rows--; /* the last axis carries the vectors */
     if (rows > TC_MAX_PARTS)
         rows = TC_MAX_PARTS;

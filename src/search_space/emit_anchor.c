@@ -14,7 +14,15 @@
 
 #include <string.h>
 
-enum { MAX_VEC_REGS = 8, MAX_BLOCK_ROWS = 256, MAX_BLOCK_VECS = 64, MIN_BLOCKED_K = 256, MAX_UNROLL_K = 16 };
+enum {
+    MAX_VEC_REGS = 8,
+    MAX_BLOCK_ROWS = 256,
+    MAX_BLOCK_VECS = 64,
+    MIN_BLOCKED_K = 256,
+    MAX_UNROLL_K = 16,
+    MAX_TAPS = 25,
+    MAX_PHASE = 4
+};
 
 typedef enum axis_role { AXIS_BATCH, AXIS_ROW, AXIS_VEC } axis_role;
 
@@ -24,6 +32,7 @@ typedef struct anchor_plan {
     const char *acc;             /* name of the stage that reduces */
     int lanes, reads;            /* reads: places at which the head reads the anchor */
     axis_role role[TC_MAX_DIMS]; /* of the head's axes */
+    int dim[TC_MAX_DIMS];        /* anchor axis that a head axis walks, -1: none */
     int vec;                     /* head axis that carries the vectors */
     int acc_vec;                 /* anchor axis that carries the vectors */
     const char *width;           /* decision: register width */
@@ -88,6 +97,7 @@ static void plan_axes(const analysis *an, int head, int anchor, anchor_plan *p) 
     p->vec = p->acc_vec = -1;
     for (int x = h->naxis - 1; x >= 0; x--) {
         int d = h == p->op ? x : dim_along(an->ctx, read, h->axes[x].var);
+        p->dim[x] = d;
         p->role[x] = d < 0 || is_batch(p->op, d) ? AXIS_BATCH : AXIS_ROW;
         if (p->vec < 0 && d >= 0 && (h->axes[x].extent > 1 || x == 0)) {
             p->vec = x;
@@ -204,7 +214,20 @@ static void add_operand(const tc_expr *e, void *user) {
     l->read[l->n++] = e;
 }
 
-/* Operands of the reduction that are walked by its vector axis and by its reduction: those a layout pays for. */
+/* Some spatial axis longer than one does not walk the operand, so its values are used again by every step of that axis. */
+static bool reused(const anchor_plan *p, const tc_expr *read) {
+    for (int x = 0; x < p->op->naxis; x++) {
+        bool used = p->op->axes[x].extent < 2;
+        for (int d = 0; d < read->nargs && !used; d++)
+            used = tc_expr_uses_var(read->args[d], p->op->axes[x].var);
+        if (!used)
+            return true;
+    }
+    return false;
+}
+
+/* Operands of the reduction that are walked by its vector axis and by its reduction, and used more than once per value (a
+ * depthwise convolution's image is not: copying it costs more than it saves): those a layout pays for. */
 static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
     operand_list all = {0}, out = {0};
     tc_expr_walk(p->op->body[0], add_operand, &all);
@@ -213,7 +236,7 @@ static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
         bool reduces = false;
         for (int d = 0; d < all.read[i]->nargs; d++)
             reduces |= d != dv && reduce_dim(p, all.read[i], d);
-        if (dv >= 0 && reduces)
+        if (dv >= 0 && reduces && (all.read[i]->u.tensor->is_const || reused(p, all.read[i])))
             out.read[out.n++] = all.read[i];
     }
     return out;
@@ -229,6 +252,38 @@ static void emit_operands(emitter *e, const anchor_plan *p, const char *task) {
         else if (e->v.pack == 1 || (e->v.pack == 2 && task))
             emit_packed_copy(e, p, l.read[i], dv, e->v.pack == 2 ? task : NULL);
     }
+}
+
+/* ---- parities ---- */
+
+typedef struct phase_query {
+    const tc_var *v;
+    int64_t phase;
+} phase_query;
+
+static void find_phase(const tc_expr *e, void *user) {
+    phase_query *q = user;
+    if (e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 1 && e->args[1]->u.i <= MAX_PHASE &&
+        tc_expr_uses_var(e->args[0], q->v))
+        q->phase = e->args[1]->u.i;
+}
+
+/* The period with which conditions on axis d's index repeat: the stride of a transposed convolution. */
+static int64_t phase_of(const tc_compute *op, int d) {
+    phase_query q = {.v = d < 0 ? NULL : op->axes[d].var, .phase = 1};
+    if (d >= 0)
+        tc_expr_walk(op->body[0], find_phase, &q);
+    return q.phase;
+}
+
+static bool phased(const tc_compute *op) {
+    int64_t taps = 1;
+    bool any = false;
+    for (int r = 0; r < op->nraxis - 1; r++)
+        taps *= op->raxes[r].extent;
+    for (int d = 0; d < op->naxis; d++)
+        any |= phase_of(op, d) > 1;
+    return any && taps > 1 && taps <= MAX_TAPS;
 }
 
 /* ---- loops ---- */
@@ -263,6 +318,7 @@ static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_str
             continue;
         }
         const char *t = tc_space_sample_tile(e, ROLE_ROW_TILE, id, q, 3, e->an->m->vector_regs - 4, h->axes[x].extent);
+        e->dec.data[e->dec.len - 1].phase = e->v.taps ? phase_of(p->op, p->dim[x]) : 1;
         tc_space_step(e, "%s_0, %s_1, %s_2 = split %s [_, %s.1, %s.2]", n, n, n, q, t, t);
         list_add(mid, h->name, tc_arena_printf(e->arena, "%s_1", n));
         list_add(in, h->name, tc_arena_printf(e->arena, "%s_2", n));
@@ -336,6 +392,8 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
     list_add(&b, a, name_of(op, p->acc_vec));
     tc_space_step(e, "reorder%s", tc_sb_str(&b));
     tc_strbuf_free(&b);
+    for (int r = 0; r < op->nraxis - 1 && e->v.taps && phased(op); r++)
+        tc_space_step(e, "unroll %s.%s", a, op->raxes[r].var->name);
     tc_space_step(e, "unroll %s.%s_u", a, k);
     for (int x = 0; x < op->naxis; x++)
         if (x != p->acc_vec)
@@ -388,13 +446,26 @@ static void emit_blocked(emitter *e, const anchor_plan *p, int id) {
     tc_strbuf_free(&batch);
 }
 
+/* Every operand of the reduction runs along its vector axis, as in a depthwise convolution. */
+static bool lanewise(const analysis *an, const anchor_plan *p) {
+    operand_list all = {0};
+    tc_expr_walk(p->op->body[0], add_operand, &all);
+    for (int i = 0; i < all.n; i++)
+        if (vec_dim(an, p, all.read[i]) < 0)
+            return false;
+    return all.n > 0;
+}
+
 /* Marks the row axis that carries the register tile in constructed schedules: the last one long enough to fill it, else the
- * longest. Notes on the vector decision (the anchor's first) what the estimate needs. */
+ * longest; where neighbours along the last axis share what they load (lanewise), the last one that is not tiny. Notes on the
+ * vector decision (the anchor's first) what the estimate needs. */
 static void mark_primary(emitter *e, const anchor_plan *p, size_t from) {
     decision *best = NULL;
+    bool lanes_only = lanewise(e->an, p);
+    int64_t enough = lanes_only ? 4 : 32;
     for (size_t i = from; i < e->dec.len; i++) {
         decision *d = &e->dec.data[i];
-        if (d->role == ROLE_ROW_TILE && (!best || d->extent > best->extent || d->extent > 32))
+        if (d->role == ROLE_ROW_TILE && (!best || d->extent > best->extent || d->extent > enough))
             best = d;
     }
     if (best)
@@ -402,6 +473,7 @@ static void mark_primary(emitter *e, const anchor_plan *p, size_t from) {
     decision *v = &e->dec.data[from];
     v->lanes = p->lanes;
     v->batch = v->depth = 1;
+    v->lanewise = lanes_only;
     for (int x = 0; x < p->head->naxis; x++)
         v->batch *= p->role[x] == AXIS_BATCH ? p->head->axes[x].extent : 1;
     for (int r = 0; r < p->op->nraxis; r++)
@@ -454,6 +526,10 @@ bool tc_space_anchor_packs(const analysis *an, const cluster *c) {
         if (!l.read[i]->u.tensor->is_const)
             return true;
     return false;
+}
+
+bool tc_space_anchor_phased(const analysis *an, const cluster *c) {
+    return phased(an->s->stages[c->member[c->n - 1]].op);
 }
 
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c) {

@@ -288,7 +288,8 @@ static void collect(pool *b, const population *p, const uint64_t *seen, size_t n
 /* Best first, but each with probability epsilon replaced by one drawn at random. */
 static int pick(const search *x, pool *b, tc_rng *rng, int want, tc_candidate *out) {
     int n = 0, have = (int)b->c.len;
-    qsort(b->c.data, b->c.len, sizeof *b->c.data, by_score);
+    if (have)
+        qsort(b->c.data, b->c.len, sizeof *b->c.data, by_score);
     for (int i = 0; i < have && n < want; i++) {
         if (i + 1 < have && tc_rng_unit(rng) < x->o->epsilon) {
             int j = i + (int)tc_rng_below(rng, have - i);

@@ -35,8 +35,8 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
         rows |= an->cluster[i].kind == CLUSTER_ROWS;
     }
     const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
-    return tc_arena_printf(a, "%s%s%s%s", base, anchor ? pack[v.pack] : "", anchor && v.rows_inner ? "+rows-inner" : "",
-                           v.serial ? "+serial" : "");
+    return tc_arena_printf(a, "%s%s%s%s%s", base, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
+                           anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
 }
 
 /* Decision names are unique within a sketch; loop names within a stage. */
@@ -61,7 +61,7 @@ static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error
 }
 
 static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
-    bool anchor = false, packs = false, blocks = false;
+    bool anchor = false, packs = false, blocks = false, taps = false;
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
         if (c->kind != CLUSTER_ANCHOR)
@@ -69,14 +69,18 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
         anchor = true;
         packs |= tc_space_anchor_packs(an, c);
         blocks |= tc_space_anchor_blocks(an, c);
+        taps |= tc_space_anchor_phased(an, c);
     }
     bool small = tc_space_work(an) < SERIAL_WORK;
-    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2);
+    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2 * 2);
     for (int block = 0; block <= (blocks ? 1 : 0); block++)
         for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
             for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
                 for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-                    TC_TRY(add_sketch(s, an, (variant){block, pack, inner, serial}, err));
+                    TC_TRY(add_sketch(s, an, (variant){block, pack, inner, serial, false}, err));
+    for (int inner = 1; inner >= 0 && taps; inner--)
+        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
+            TC_TRY(add_sketch(s, an, (variant){false, 0, inner, serial, true}, err));
     return TC_OK;
 }
 

@@ -55,9 +55,11 @@ typedef struct decision {
     int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
     int64_t extent; /* of the axis it divides */
     bool primary;   /* ROW: the row axis that carries the register tile in constructed schedules */
+    int64_t phase;  /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
     int lanes;      /* VEC: lanes of a vector register for the anchor's element type */
     int64_t batch;  /* VEC: product of the batch axes, all of them parallel tasks */
     int64_t depth;  /* VEC: product of the reduction axes */
+    bool lanewise;  /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 
 /* A sketch variant: which alternatives the rules take. */
@@ -66,6 +68,7 @@ typedef struct variant {
     int pack;        /* non-constant vector operands: 0 read in place, 1 packed once at root, 2 packed per parallel task */
     bool rows_inner; /* the row loops run inside the vector-axis loop of the cache tile */
     bool serial;     /* no parallel loops: small kernels */
+    bool taps;       /* window taps unrolled, so that the parities of a transposed convolution are known (sub-pixel form) */
 } variant;
 
 typedef struct sketch {
@@ -109,6 +112,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
+bool tc_space_anchor_phased(const analysis *an, const cluster *c);
 /* Whether the tile of `anchor` can be computed inside the loops of `head` (stages of an->s). */
 bool tc_space_fusable(const analysis *an, int head, int anchor);
 double tc_space_work(const analysis *an); /* scalar operations of all clusters, for the choice of serial variants */
