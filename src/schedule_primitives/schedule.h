@@ -1,9 +1,11 @@
-/* The schedule: stages, loops and attach points over one workload. Built by applying trace steps; cheap to make and to throw away.
+/* The schedule: stages, loops and attach points over one workload. Built by applying trace steps; cheap to make and to throw
+ * away.
  *
- * A stage is one compute, possibly rewritten by primitives. Its root loops are its axes then its reduction axes; split and fuse make new
- * loops and record the relation; `leaf` is the loop order, outermost first. Extents: `extent` is the static one, which is what the axis
- * has when its stage is computed at root. A stage attached inside a consumer computes only the region needed there; tir_lower infers those
- * extents, so factors are always inner ones and the outermost part of a split is inferred (ceil). */
+ * A stage is one compute, possibly rewritten by primitives. Its root loops are its axes then its reduction axes; split and fuse
+ * make new loops and record the relation; `leaf` is the loop order, outermost first. Extents: `extent` is the static one, which
+ * is what the axis has when its stage is computed at root. A stage attached inside a consumer computes only the region needed
+ * there; tir_lower infers those extents, so factors are always inner ones and the outermost part of a split is inferred (ceil).
+ */
 #ifndef TC_SCH_SCHEDULE_H
 #define TC_SCH_SCHEDULE_H
 
@@ -18,12 +20,13 @@ typedef enum tc_scope { TC_SCOPE_GLOBAL, TC_SCOPE_LOCAL } tc_scope; /* LOCAL: re
 typedef struct tc_loop_info {
     const char *name; /* unique within the stage */
     int stage;
-    bool reduce;      /* fuse and split never mix reduction and spatial loops */
-    int64_t extent;   /* static extent (see above) */
+    bool reduce;    /* fuse and split never mix reduction and spatial loops */
+    int64_t extent; /* static extent (see above) */
     tc_anno anno;
 } tc_loop_info;
 
-/* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...; FUSE: parts (outer first) -> whole. */
+/* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...; FUSE: parts (outer first) -> whole.
+ */
 typedef struct tc_rel {
     enum { TC_REL_SPLIT, TC_REL_FUSE } kind;
     tc_loop whole;
@@ -46,8 +49,9 @@ typedef struct tc_pragma {
 
 typedef struct tc_stage {
     const char *name;
-    const tc_compute *op; /* current compute; reads tensors of other stages, inputs, or packed constants. Its out[] stay the same tensors
-                           * whatever primitives do to it, so tensor->op may be an older form: use tc_sch_stage_of, not tensor->op */
+    const tc_compute
+        *op; /* current compute; reads tensors of other stages, inputs, or packed constants. Its out[] stay the same tensors
+              * whatever primitives do to it, so tensor->op may be an older form: use tc_sch_stage_of, not tensor->op */
     tc_attach attach;
     int at_stage;
     tc_loop at_loop;
@@ -60,12 +64,12 @@ typedef struct tc_stage {
     tc_loop *leaf;
     tc_pragma *pragma;
     const tc_layout *layout; /* NULL: row-major */
-    int align_dim;           /* -1, or storage_align: the stride of this dimension is padded to a multiple of align_factor elements */
+    int align_dim; /* -1, or storage_align: the stride of this dimension is padded to a multiple of align_factor elements */
     int64_t align_factor;
 } tc_stage;
 
-/* A constant input stored in another layout. Stages read `packed`, a placeholder with is_const, in place of `original`. Elements of
- * `packed` that no original element maps to are zero. */
+/* A constant input stored in another layout. Stages read `packed`, a placeholder with is_const, in place of `original`. Elements
+ * of `packed` that no original element maps to are zero. */
 typedef struct tc_packed {
     const tc_tensor *original, *packed;
     const tc_layout *layout;
@@ -85,29 +89,31 @@ typedef struct tc_sched {
 
 /* A schedule in which every compute is a root stage with its axes as loops. `ctx` must be workload->ctx or a child of it. */
 tc_sched *tc_sch_new(tc_ctx *ctx, const tc_workload *w);
-/* Applies one step. TC_ILLEGAL: a precondition fails; the schedule is unchanged and err says which and why ("compute_at: consumer Z of D is
- * outside loop Y.jm"). TC_BAD_INPUT: unknown name or wrong operand count. A sampled step without decision draws one from `rng`, which may
- * be NULL only if all are decided; a decision outside of the step's candidates is TC_ILLEGAL. err may be NULL (search): nothing is
- * formatted then. */
+/* Applies one step. TC_ILLEGAL: a precondition fails; the schedule is unchanged and err says which and why ("compute_at: consumer
+ * Z of D is outside loop Y.jm"). TC_BAD_INPUT: unknown name or wrong operand count. A sampled step without decision draws one
+ * from `rng`, which may be NULL only if all are decided; a decision outside of the step's candidates is TC_ILLEGAL. err may be
+ * NULL (search): nothing is formatted then. */
 TC_NODISCARD tc_status tc_sch_apply(tc_sched *s, const tc_instr *step, tc_rng *rng, tc_error *err);
-/* New schedule with all steps applied; on failure err names the step ("step 7, `split Y.i [_, 0]`: ..."). s->trace then has all decisions. */
-TC_NODISCARD tc_status tc_sch_replay(tc_ctx *ctx, const tc_workload *w, const tc_trace *t, tc_rng *rng, tc_sched **out, tc_error *err);
+/* New schedule with all steps applied; on failure err names the step ("step 7, `split Y.i [_, 0]`: ..."). s->trace then has all
+ * decisions. */
+TC_NODISCARD tc_status tc_sch_replay(tc_ctx *ctx, const tc_workload *w, const tc_trace *t, tc_rng *rng, tc_sched **out,
+                                     tc_error *err);
 
 /* What each stage computes, where, and in which loops; for people and golden tests. The trace is the form that round-trips. */
 void tc_sch_print(tc_strbuf *b, const tc_sched *s);
 
-int tc_sch_find_stage(const tc_sched *s, const char *name);                     /* -1: none */
-tc_loop tc_sch_find_loop(const tc_sched *s, const char *qualified);             /* "Y.io"; -1: none */
-int tc_sch_stage_of(const tc_sched *s, const tc_tensor *t);                     /* stage that produces t; -1: an input */
+int tc_sch_find_stage(const tc_sched *s, const char *name);         /* -1: none */
+tc_loop tc_sch_find_loop(const tc_sched *s, const char *qualified); /* "Y.io"; -1: none */
+int tc_sch_stage_of(const tc_sched *s, const tc_tensor *t);         /* stage that produces t; -1: an input */
 /* Consumers of stage `st` (not inlined stages). Writes up to cap indices, returns how many there are. */
 int tc_sch_consumers(const tc_sched *s, int st, int *out, int cap);
 int64_t tc_sch_pragma(const tc_stage *st, const char *key, int64_t otherwise);
 
-/* Candidates of the sampled steps, for mutation. tile: see sample.h. Location: legal loops for compute_at of a stage, in order from
- * root inwards; returns count, names are "root", "Y.jm", ... */
+/* Candidates of the sampled steps, for mutation. tile: see sample.h. Location: legal loops for compute_at of a stage, in order
+ * from root inwards; returns count, names are "root", "Y.jm", ... */
 int tc_sch_locations(const tc_sched *s, int stage, const char **out, int cap);
-/* Physical extents of a layout for a buffer of the given logical extents (of the whole tensor, or of the region that an attached stage
- * computes). False when an extent overflows; layouts of schedules are checked to be injective and never negative. */
+/* Physical extents of a layout for a buffer of the given logical extents (of the whole tensor, or of the region that an attached
+ * stage computes). False when an extent overflows; layouts of schedules are checked to be injective and never negative. */
 bool tc_sch_layout_shape(const tc_layout *l, const int64_t *logical, int64_t *physical);
 
 #endif

@@ -1,22 +1,19 @@
-/* The trace: the only description of a schedule that is stored, mutated, crossed over, sent to a worker or printed. Text form `.sched`, one
- * step a line; round-trips exactly. Stages and loops go by name; a loop is STAGE.LOOP where it is an operand and a bare name where a
- * step makes it (loop names are unique within their stage).
+/* The trace: the only description of a schedule that is stored, mutated, crossed over, sent to a worker or printed. Text form
+ * `.sched`, one step a line; round-trips exactly. Stages and loops go by name; a loop is STAGE.LOOP where it is an operand and a
+ * bare name where a step makes it (loop names are unique within their stage).
  *
- *   ti = sample_tile D.i parts=3 max_inner=16 ~[2, 6]       # decision: the inner parts, outermost first; the first part is inferred
- *   u  = sample_categorical [0, 16, 64] ~64                 # decision: one of the values
- *   l  = sample_compute_location B ~Y.jm                    # decision: a loop, `root` or `inline`
- *   io, ii = split Y.i [_, 6]                               # factors: integers, or ti.1 (part 1 of ti), or u; `_` is inferred: ceil
- *   xo, yo, xi, yi = tile Y.i Y.j 8 16
- *   f = fuse Y.io Y.jo                                      # adjacent loops, outer first
- *   reorder Y.io Y.jo Y.ii Y.ji                             # permutes the listed loops within the places they occupy
- *   vectorize Y.ji     unroll Y.ii     parallel Y.f         # one a line, really
- *   compute_at D Y.jm     compute_at B l     compute_inline B     compute_root B
- *   C = cache_read W D global                               # new stage C copies tensor W; stage D (or several, after W) reads C
- *   L = cache_write D local                                 # new stage L computes what D computed; D copies it. Its axes: D's names
- *   R = rfactor D.ko                                        # new stage R with ko as extra last axis; D reduces over it
- *   transform_layout W (k, j) -> (j / 64, k, j % 64)        # constant: packed at build time; stage: its buffer's layout. ti.2 allowed
- *   storage_align D 0 16                                    # the stride of dimension 0 (the row pitch) becomes a multiple of 16 elements
- *   set_scope D local                                       # global | local
+ *   ti = sample_tile D.i parts=3 max_inner=16 ~[2, 6]       # decision: the inner parts, outermost first; the first part is
+ * inferred u  = sample_categorical [0, 16, 64] ~64                 # decision: one of the values l  = sample_compute_location B
+ * ~Y.jm                    # decision: a loop, `root` or `inline` io, ii = split Y.i [_, 6]                               #
+ * factors: integers, or ti.1 (part 1 of ti), or u; `_` is inferred: ceil xo, yo, xi, yi = tile Y.i Y.j 8 16 f = fuse Y.io Y.jo #
+ * adjacent loops, outer first reorder Y.io Y.jo Y.ii Y.ji                             # permutes the listed loops within the
+ * places they occupy vectorize Y.ji     unroll Y.ii     parallel Y.f         # one a line, really compute_at D Y.jm compute_at B
+ * l     compute_inline B     compute_root B C = cache_read W D global                               # new stage C copies tensor
+ * W; stage D (or several, after W) reads C L = cache_write D local                                 # new stage L computes what D
+ * computed; D copies it. Its axes: D's names R = rfactor D.ko                                        # new stage R with ko as
+ * extra last axis; D reduces over it transform_layout W (k, j) -> (j / 64, k, j % 64)        # constant: packed at build time;
+ * stage: its buffer's layout. ti.2 allowed storage_align D 0 16                                    # the stride of dimension 0
+ * (the row pitch) becomes a multiple of 16 elements set_scope D local                                       # global | local
  *   pragma Y auto_unroll_max 64                             # key and value (integer or reference)
  *
  * Decisions are absent (`sample_tile D.i parts=3 max_inner=16`) in a sketch: replay draws them from the given generator. */
@@ -49,17 +46,17 @@ enum { TC_MAX_PARTS = 6 };
  * between traces of one sketch. */
 typedef struct tc_instr {
     tc_prim prim;
-    int line;               /* in the text it was parsed from, else 0 */
-    int nouts;              /* names this step binds: loops, stages or a decision */
+    int line;  /* in the text it was parsed from, else 0 */
+    int nouts; /* names this step binds: loops, stages or a decision */
     const char *const *outs;
-    int nnames;             /* operands that are stages, tensors or loops ("D", "Y.io", or the name of a location decision) */
+    int nnames; /* operands that are stages, tensors or loops ("D", "Y.io", or the name of a location decision) */
     const char *const *names;
     int nints;
     const tc_int_arg *ints; /* factors, values, parts/max_inner, pragma value */
     const char *text;       /* scope, pragma key, or layout text "(k, j) -> (j / 64, k, j % 64)" */
-    int ndec;               /* 0: undecided. sample_tile: parts-1 inner factors; categorical: 1 value; location: 1 (see dec_loc) */
+    int ndec; /* 0: undecided. sample_tile: parts-1 inner factors; categorical: 1 value; location: 1 (see dec_loc) */
     int64_t dec[TC_MAX_PARTS];
-    const char *dec_loc;    /* location decision: "Y.jm", "root" or "inline" */
+    const char *dec_loc; /* location decision: "Y.jm", "root" or "inline" */
 } tc_instr;
 
 typedef struct tc_trace {

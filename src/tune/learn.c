@@ -22,8 +22,7 @@ void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r) {
     tc_func *f;
     sample x = {.task = i, .seconds = failed ? INFINITY : r->median};
     if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
-        tc_tir_build(s, &t->machine, &f, NULL) == TC_OK &&
-        tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
+        tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
         x.trace = tc_arena_strdup(t->arena, r->trace);
         tc_push(&k->samples, t->samples.len);
         tc_push(&t->samples, x);

@@ -156,8 +156,7 @@ void tc_tune_free(tc_tune *t) {
     tc_arena_free(t->arena);
 }
 
-int tc_tune_workers(const tc_tune *t)
-{
+int tc_tune_workers(const tc_tune *t) {
     return TC_MAX(1, t->o.target->machine.cores);
 }
 
