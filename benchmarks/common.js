@@ -1,0 +1,167 @@
+// What the benchmark drivers share: the command, peers that stay alive between their turns, medians, and the tables that results go to.
+'use strict';
+
+const child_process = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const readline = require('readline');
+
+const root = path.dirname(__dirname);
+const tctune = path.resolve(process.env.TCTUNE || path.join(root, 'build/release/bin/tctune'));
+const results = path.join(root, 'build/benchmarks');
+
+// Threads of a team that was just busy spin before they sleep; nobody's turn starts while another's threads do.
+const PAUSE_MS = 100;
+
+function median(list) {
+    const sorted = [...list].sort((a, b) => a - b);
+    return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+}
+
+// The half of the values around the median lies within this much of it, as a share of it.
+function spread(list) {
+    const middle = median(list);
+    return median(list.map(x => Math.abs(x - middle))) / middle;
+}
+
+const pause = () => new Promise(done => setTimeout(done, PAUSE_MS));
+
+function fail(message) {
+    throw new Error(message);
+}
+
+// Runs the command; its progress goes to the terminal. Returns what it printed.
+function run(args, options = {}) {
+    const r = child_process.spawnSync(tctune, args, {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 28, ...options});
+    if (r.error)
+        fail(`${tctune} cannot be run (${r.error.message}): build it, or name it in TCTUNE`);
+    if (r.status !== 0)
+        fail(`tctune ${args.join(' ')} ended with ${r.signal || r.status}`);
+    return r.stdout;
+}
+
+const runJson = (args, options) => JSON.parse(run([...args, '--json'], options));
+
+function seconds(args, options) {
+    const started = performance.now();
+    run(args, options);
+    return (performance.now() - started) / 1000;
+}
+
+// A program that says {ready: true} and then answers each line it is sent with one line of JSON.
+class Peer {
+    static async start(name, command, args) {
+        const p = new Peer();
+        p.name = name;
+        p.process = child_process.spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit']});
+        p.process.on('error', () => {}); // reading finds out
+        p.process.stdin.on('error', () => {});
+        p.lines = readline.createInterface({input: p.process.stdout})[Symbol.asyncIterator]();
+        p.about = await p.read();
+        return p;
+    }
+
+    async read() {
+        const {value, done} = await this.lines.next();
+        if (done)
+            fail(`${this.name} ended without an answer`);
+        const answer = JSON.parse(value);
+        if (answer.error)
+            fail(`${this.name}: ${answer.error}`);
+        return answer;
+    }
+
+    ask(line) {
+        this.process.stdin.write(line + '\n');
+        return this.read();
+    }
+
+    // The median of one turn, in milliseconds.
+    async turn(repeats) {
+        return median((await this.ask(`run ${repeats}`)).times_ms);
+    }
+
+    stop() {
+        this.process.stdin.end('quit\n');
+    }
+}
+
+// `tctune bench` as one that takes turns. Keeps what each turn said of the machine.
+class Ours {
+    constructor(name, args) {
+        Object.assign(this, {name, args, reports: []});
+    }
+
+    async turn(repeats) {
+        const r = runJson(['bench', ...this.args, '--repeats', String(repeats)]);
+        this.reports.push(r);
+        return r.median_ms;
+    }
+
+    get peak() {
+        return median(this.reports.map(r => r.peak_gflops));
+    }
+
+    get flops() {
+        return this.reports[0].flops;
+    }
+
+    stop() {}
+}
+
+// Turns in rotation, each round starting with another: {name: [ms of each turn]}. A first round that nobody counts warms up.
+async function alternate(runners, rounds, repeats) {
+    const turns = Object.fromEntries(runners.map(r => [r.name, []]));
+    for (let round = -1; round < rounds; round++)
+        for (let i = 0; i < runners.length; i++) {
+            const r = runners[(i + round + runners.length) % runners.length];
+            await pause();
+            const ms = await r.turn(repeats);
+            if (round >= 0)
+                turns[r.name].push(ms);
+        }
+    return turns;
+}
+
+function machine() {
+    const cpus = os.cpus();
+    return `${cpus[0].model.trim()}, ${cpus.length} cores, Linux ${os.release()}`;
+}
+
+// What else was running: a number near 0 means that the figures can be believed.
+const load = () => os.loadavg()[0];
+
+// Appends a row to a Markdown table in build/benchmarks, and the raw numbers beside it as a JSON line.
+function record(name, columns, raw, table) {
+    const file = path.resolve(table || path.join(results, `${name}.md`));
+    fs.mkdirSync(path.dirname(file), {recursive: true});
+    const row = cells => `| ${cells.join(' | ')} |\n`;
+    if (!fs.existsSync(file))
+        fs.writeFileSync(file, row(Object.keys(columns)) + row(Object.keys(columns).map(() => '---')));
+    fs.appendFileSync(file, row(Object.values(columns)));
+    fs.appendFileSync(file.replace(/\.md$/, '') + '.jsonl', JSON.stringify({...columns, raw}) + '\n');
+    for (const [k, v] of Object.entries(columns))
+        console.log(`${k.padEnd(28)} ${v}`);
+    console.log(`\nappended to ${path.relative(process.cwd(), file)}`);
+}
+
+// "0.87" for numbers, "-" for what was not measured.
+const show = (x, digits = 2) => Number.isFinite(x) ? x.toFixed(digits) : '-';
+const percent = x => Number.isFinite(x) ? `${(100 * x).toFixed(1)} %` : '-';
+
+function positive(values, ...names) {
+    for (const n of names)
+        if (!Number.isInteger(values[n] = Number(values[n])) || values[n] < 1)
+            fail(`--${n} wants a number of at least 1`);
+}
+
+function main(body) {
+    body().then(() => process.exit(0), e => {
+        process.stderr.write(`${path.basename(process.argv[1])}: ${e.message}\n`);
+        process.exit(1);
+    });
+}
+
+module.exports = {Ours, Peer, alternate, fail, load, machine, main, median, percent, positive, record, results, root, run, runJson, seconds, show,
+                  spread, tctune};

@@ -1,0 +1,76 @@
+// Tunes C[M,N] = A[M,K] * W[K,N] with constant W, then lets oneDNN, OpenBLAS and our best kernel take turns. benchmarks/gemm.sh calls it.
+'use strict';
+
+const child_process = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const {parseArgs} = require('util');
+const b = require('./common.js');
+
+const peersProgram = path.resolve(process.env.PEERS || path.join(b.root, 'build/release/bin/gemm_peers'));
+
+const usage = `usage: benchmarks/gemm.sh [options]
+
+  --m M --n N --k K   the shape (1024 each)
+  --threads N         threads of all (2)
+  --trials N          tuning trials; 0 uses the database as it is (200)
+  --db FILE           tuning database (build/benchmarks/gemm.db)
+  --seed S            of the search (0)
+  --rounds N          turns that each program gets (9)
+  --repeats N         timed runs in a turn (30)
+  --table FILE        Markdown table that gets the row (build/benchmarks/gemm.md)`;
+
+function options() {
+    const text = d => ({type: 'string', default: d});
+    const {values: o} = parseArgs({
+        options: {
+            m: text('1024'), n: text('1024'), k: text('1024'), threads: text('2'), trials: text('200'), seed: text('0'),
+            db: text(path.join(b.results, 'gemm.db')), rounds: text('9'), repeats: text('30'), table: {type: 'string'},
+            help: {type: 'boolean', default: false},
+        },
+    });
+    if (o.help) {
+        console.log(usage);
+        process.exit(0);
+    }
+    b.positive(o, 'm', 'n', 'k', 'threads', 'rounds', 'repeats');
+    o.trials = Number(o.trials);
+    return o;
+}
+
+function writeKernel(o) {
+    const file = path.join(b.results, `gemm_${o.m}_${o.n}_${o.k}.te`);
+    fs.mkdirSync(b.results, {recursive: true});
+    fs.writeFileSync(file, [
+        `tensor A[${o.m}, ${o.k}] f32`, `tensor W[${o.k}, ${o.n}] f32 const`,
+        `compute C[i:${o.m}, j:${o.n}] = sum(k:${o.k}) A[i, k] * W[k, j]`, 'output C', '',
+    ].join('\n'));
+    return file;
+}
+
+function startPeers(o) {
+    const names = child_process.execFileSync(peersProgram, {encoding: 'utf8'}).split('\n').filter(Boolean);
+    return Promise.all(names.map(n => b.Peer.start(n, peersProgram, [n, o.m, o.n, o.k, o.threads].map(String))));
+}
+
+function report(o, tuning, ours, turns, load) {
+    const flops = 2 * o.m * o.n * o.k, rate = name => turns[name] ? flops / b.median(turns[name]) / 1e6 : NaN;
+    const versus = name => turns[name] ? b.show(b.median(turns.ours.map((x, i) => turns[name][i] / x))) : '-';
+    const share = name => b.percent(rate(name) / ours.peak);
+    b.record('gemm', {
+        'M,N,K': `${o.m},${o.n},${o.k}`, threads: o.threads, trials: tuning ? tuning.trials : '-', 'ours ms': b.show(b.median(turns.ours), 3),
+        '±': b.percent(b.spread(turns.ours)), 'GFLOP/s': b.show(rate('ours'), 1), 'peak GFLOP/s': b.show(ours.peak, 1), 'of peak': share('ours'),
+        'oneDNN of peak': share('onednn'), 'OpenBLAS of peak': share('openblas'), 'speed over oneDNN': versus('onednn'),
+        'speed over OpenBLAS': versus('openblas'), 'trials/s': tuning && tuning.measured ? b.show(tuning.trials_per_second) : '-',
+        'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine(),
+    }, {turns, tuning, schedule: ours.reports[0].schedule}, o.table);
+}
+
+b.main(async () => {
+    const o = options(), load = b.load(), kernel = writeKernel(o), common = ['--te', kernel, '--threads', String(o.threads), '--db', o.db];
+    const tuning = o.trials ? b.runJson(['tune', ...common, '--trials', String(o.trials), '--seed', o.seed]) : null;
+    const ours = new b.Ours('ours', common), peers = await startPeers(o);
+    const turns = await b.alternate([ours, ...peers], o.rounds, o.repeats);
+    peers.forEach(p => p.stop());
+    report(o, tuning, ours, turns, load);
+});

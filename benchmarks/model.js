@@ -1,0 +1,117 @@
+// Tunes a network, then lets ONNX Runtime and the library that we built take turns. benchmarks/model.sh calls it.
+'use strict';
+
+const fs = require('fs');
+const path = require('path');
+const {parseArgs} = require('util');
+const b = require('./common.js');
+
+const usage = `usage: benchmarks/model.sh MODEL.onnx [options]
+
+  --threads N     threads of both (2)
+  --trials N      tuning trials; 0 uses the database as it is (500)
+  --db FILE       tuning database (build/benchmarks/NAME.db)
+  --seed S        of the search and of the inputs (0)
+  --rounds N      turns that each program gets (9)
+  --repeats N     timed runs in a turn (20)
+  --shape N=1,2   shape of an input, or value of a symbol; may be repeated
+  --vocab N       ids are below it (1000)
+  --no-untuned    leaves the default schedules unmeasured
+  --table FILE    Markdown table that gets the row (build/benchmarks/model.md)`;
+
+function options() {
+    const text = d => ({type: 'string', default: d});
+    const {values: o, positionals} = parseArgs({
+        allowPositionals: true,
+        options: {
+            threads: text('2'), trials: text('500'), db: {type: 'string'}, seed: text('0'), rounds: text('9'), repeats: text('20'),
+            shape: {type: 'string', multiple: true, default: []}, vocab: text('1000'), 'no-untuned': {type: 'boolean', default: false},
+            table: {type: 'string'}, help: {type: 'boolean', default: false},
+        },
+    });
+    if (o.help || positionals.length !== 1) {
+        console.log(usage);
+        process.exit(o.help ? 0 : 2);
+    }
+    b.positive(o, 'threads', 'rounds', 'repeats', 'vocab');
+    o.trials = Number(o.trials);
+    o.model = path.resolve(positionals[0]);
+    o.name = path.basename(o.model).replace(/\.onnx$/, '');
+    o.work = path.join(b.results, o.name);
+    o.db = path.resolve(o.db || path.join(b.results, `${o.name}.db`));
+    o.source = ['--model', o.model, ...o.shape.flatMap(s => ['--shape', s])];
+    return o;
+}
+
+// The listing of a network's kernels reads the file, infers, folds and fuses, and does nothing else: a median of its time, start of the
+// process included, is what import takes at most. Run where there is no database.
+function importSeconds(o) {
+    return b.median([1, 2, 3].map(() => b.seconds(['show', ...o.source], {cwd: o.work})));
+}
+
+function tune(o) {
+    if (!o.trials)
+        return null;
+    return b.runJson(['tune', ...o.source, '--trials', String(o.trials), '--threads', String(o.threads), '--seed', o.seed, '--db', o.db]);
+}
+
+// The library with the records of `db`, or with default schedules. Built in the work folder, which holds no database of its own.
+function build(o, name, db) {
+    const out = path.join(o.work, `${name}.so`);
+    b.run(['build', ...o.source, '--threads', String(o.threads), '--out', out, ...(db ? ['--db', db] : [])], {cwd: o.work});
+    return out;
+}
+
+function startOrt(o) {
+    const args = [path.join(__dirname, 'ort/ort_bench.js'), o.model, '--threads', o.threads, '--seed', o.seed, '--vocab', o.vocab,
+                  ...o.shape.flatMap(s => ['--shape', s]), '--serve'];
+    return b.Peer.start('ONNX Runtime', process.execPath, args.map(String));
+}
+
+// The largest error of any output against the peer's, over the largest value there.
+async function compare(o, ort, library) {
+    const dir = path.join(o.work, 'io');
+    fs.rmSync(dir, {recursive: true, force: true});
+    await ort.ask(`save ${dir}`);
+    const r = b.runJson(['run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2',
+                         '--atol', '1e-3']);
+    return Math.max(...r.outputs.map(x => x.error));
+}
+
+async function measure(o, ort, libraries) {
+    const ours = libraries.map(([name, file]) => new b.Ours(name, ['--model', file, '--threads', String(o.threads)]));
+    const turns = await b.alternate([ort, ...ours], o.rounds, o.repeats);
+    // A library does not know its operations; the network does. Its kernels' own times are from the same minutes.
+    const profile = b.runJson(['bench', ...o.source, '--threads', String(o.threads), '--db', o.db, '--repeats', '5']);
+    return {turns, peak: ours[0].peak, flops: profile.flops, kernels: profile.kernels};
+}
+
+function report(o, import_s, tuning, m, error, version, load) {
+    const ours = b.median(m.turns.tuned), ort = b.median(m.turns['ONNX Runtime']);
+    const untuned = m.turns.untuned ? b.median(m.turns.untuned) : NaN;
+    const ratios = m.turns.tuned.map((x, i) => x / m.turns['ONNX Runtime'][i]);
+    const rate = ms => m.flops / ms / 1e6;
+    const fresh = tuning && tuning.measured > 0;
+    b.record('model', {
+        model: o.name, threads: o.threads, trials: tuning ? tuning.trials : '-', 'ours ms': b.show(ours, 3),
+        [`ORT ${version} ms`]: b.show(ort, 3), 'ours / ORT': b.show(b.median(ratios)), '±': b.percent(b.spread(ratios)),
+        'GFLOP/s': b.show(rate(ours), 1), 'peak GFLOP/s': b.show(m.peak, 1), 'of peak': b.percent(rate(ours) / m.peak),
+        'ORT of peak': b.percent(rate(ort) / m.peak), 'untuned / tuned': b.show(untuned / ours), 'trials/s': fresh ? b.show(tuning.trials_per_second) : '-',
+        'import s': b.show(import_s), error: error.toExponential(1), 'load at start': b.show(load), date: new Date().toISOString().slice(0, 10),
+        machine: b.machine(),
+    }, {turns: m.turns, kernels: m.kernels, tuning}, o.table);
+}
+
+b.main(async () => {
+    const o = options(), load = b.load();
+    fs.mkdirSync(o.work, {recursive: true});
+    const import_s = importSeconds(o), tuning = tune(o);
+    const libraries = [['tuned', build(o, 'tuned', o.db)]];
+    if (!o['no-untuned'])
+        libraries.push(['untuned', build(o, 'untuned', null)]);
+    const ort = await startOrt(o);
+    const error = await compare(o, ort, libraries[0][1]);
+    const m = await measure(o, ort, libraries);
+    ort.stop();
+    report(o, import_s, tuning, m, error, ort.about.version, load);
+});
