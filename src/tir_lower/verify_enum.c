@@ -1,7 +1,7 @@
 /* Bounds by running: where intervals are too coarse (a fused loop taken apart by / and %, under a guard on the whole), the index
  * is evaluated for every combination of the loops it depends on for which the known conditions hold. Conditions bring further
- * loops in; if there are too many combinations, conditions are left out, which is sound. A loop that is in no condition and only
- * added to the index, times a number, is tried at its two ends: the index is extreme there. */
+ * loops in; if there are too many combinations, conditions are left out, which is sound. Loops that are in no condition and only
+ * added to the index, times a number, are not combined: the index is extreme where all add the least, or all the most. */
 #include "te/eval.h"
 #include "tir_lower/verify_int.h"
 
@@ -12,7 +12,8 @@ typedef struct runner {
     int nvar, ncond;
     const tc_var *var[MAX_VARS];
     int64_t lo[MAX_VARS], hi[MAX_VARS], value[MAX_VARS];
-    bool ends[MAX_VARS]; /* only lo and hi are tried */
+    bool ends[MAX_VARS]; /* only where it adds the least, and the most, to the index */
+    int64_t least[MAX_VARS], most[MAX_VARS];
     known_cond cond[MAX_CONDS];
     bool overflow;
 } runner;
@@ -47,16 +48,10 @@ static bool linear_in(const tc_expr *e, const tc_var *v) {
     return !tc_expr_uses_var(e, v);
 }
 
-/* Values of a variable from one to the next. */
-static int64_t stride(const runner *r, int i) {
-    int64_t span = r->hi[i] - r->lo[i];
-    return r->ends[i] && span > 0 ? span : 1;
-}
-
 static bool few(const runner *r) {
     double n = 1;
     for (int i = 0; i < r->nvar; i++)
-        n *= (double)((r->hi[i] - r->lo[i]) / stride(r, i) + 1);
+        n *= r->ends[i] ? 1 : (double)(r->hi[i] - r->lo[i] + 1);
     return !r->overflow && n <= MAX_RUNS;
 }
 
@@ -110,10 +105,36 @@ static bool holds(const runner *r, const known_cond *k) {
     return !eval(r, k->cond, &v) || (v != 0) == k->holds;
 }
 
+/* For each loop that is not combined, which end of it adds the least to the index. */
+static bool find_corners(runner *r, const tc_expr *index) {
+    for (int i = 0; i < r->nvar; i++)
+        r->value[i] = r->lo[i];
+    for (int i = 0; i < r->nvar; i++) {
+        int64_t at_lo, at_hi;
+        if (!eval(r, index, &at_lo))
+            return false;
+        r->value[i] = r->hi[i];
+        if (!eval(r, index, &at_hi))
+            return false;
+        r->value[i] = r->lo[i];
+        r->least[i] = at_lo <= at_hi ? r->lo[i] : r->hi[i];
+        r->most[i] = at_lo <= at_hi ? r->hi[i] : r->lo[i];
+    }
+    return true;
+}
+
+static bool corner(runner *r, const int64_t *value, const tc_expr *index, int64_t *at) {
+    for (int i = 0; i < r->nvar; i++)
+        if (r->ends[i])
+            r->value[i] = value[i];
+    return eval(r, index, at);
+}
+
 static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
-    int64_t at;
+    while (depth < r->nvar && r->ends[depth])
+        depth++;
     if (depth < r->nvar) {
-        for (r->value[depth] = r->lo[depth]; r->value[depth] <= r->hi[depth]; r->value[depth] += stride(r, depth))
+        for (r->value[depth] = r->lo[depth]; r->value[depth] <= r->hi[depth]; r->value[depth]++)
             if (!run(r, depth + 1, index, size))
                 return false;
         return true;
@@ -121,7 +142,8 @@ static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
     for (int i = 0; i < r->ncond; i++)
         if (!holds(r, &r->cond[i]))
             return true;
-    return eval(r, index, &at) && at >= 0 && at < size;
+    int64_t lo, hi;
+    return corner(r, r->least, index, &lo) && corner(r, r->most, index, &hi) && lo >= 0 && hi < size;
 }
 
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
@@ -133,5 +155,5 @@ bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
         return false;
     for (size_t i = v->known.len; i-- > 0;)
         add_cond(&r, &v->known.data[i]);
-    return run(&r, 0, index, size);
+    return find_corners(&r, index) && run(&r, 0, index, size);
 }
