@@ -11,9 +11,9 @@ packages="gcc libc6-dev cmake ninja-build pkg-config"
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
-# Tests.
-packages="$packages libcmocka-dev clang-format-14"
-benchmark_packages="nodejs npm python3-numpy libdnnl-dev libopenblas-dev"
+# Tests; Python fills the test models with weights.
+packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx"
+benchmark_packages="nodejs npm libdnnl-dev libopenblas-dev"
 
 case "${1:-}" in
     --list) echo "$packages"; exit 0 ;;
