@@ -137,6 +137,7 @@ tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
 void tc_cg_add_slot(tc_cg *g, tc_slot slot);
 tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e);
 void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
+void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *s);
 
 /* ---- expr.c ---- */
 tc_val tc_cg_expr(tc_cg *g, const tc_expr *e);

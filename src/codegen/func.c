@@ -329,6 +329,11 @@ static void use(const tc_stmt *s, tc_map *used) {
     case TC_STMT_ALLOC:
         use(s->u.alloc.body, used);
         return;
+    case TC_STMT_PREFETCH:
+        tc_expr_walk(s->u.prefetch.index, use_expr, used);
+        if (!tc_map_get(used, s->u.prefetch.buffer->id))
+            tc_map_put(used, s->u.prefetch.buffer->id, 1);
+        return;
     case TC_NSTMTS:
         return;
     }
@@ -564,6 +569,9 @@ static void statement(tc_cg *g, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         allocate(g, s->u.alloc.buffer);
         statement(g, s->u.alloc.body);
+        break;
+    case TC_STMT_PREFETCH:
+        tc_cg_prefetch_stmt(g, s);
         break;
     case TC_NSTMTS:
         break;

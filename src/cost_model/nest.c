@@ -184,6 +184,7 @@ static tc_status visit(walker *w, const tc_stmt *s) {
         return TC_OK;
     case TC_STMT_ALLOC:
         return visit_alloc(w, s);
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }

@@ -135,6 +135,7 @@ static const char *vector_body_problem(const tc_stmt *s) {
         return NULL;
     case TC_STMT_ALLOC:
         return "a stage computed inside of it";
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }
@@ -232,6 +233,7 @@ static int64_t unrolled_size(const builder *b, const tc_stmt *s) {
         return 1;
     case TC_STMT_ALLOC:
         return unrolled_size(b, s->u.alloc.body);
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }

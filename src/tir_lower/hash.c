@@ -91,6 +91,8 @@ static uint64_t hash_stmt(hasher *h, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         v = mix(v, hash_buffer(h, s->u.alloc.buffer));
         return mix(v, hash_stmt(h, s->u.alloc.body));
+    case TC_STMT_PREFETCH:
+        return mix(mix(v, buffer_number(h, s->u.prefetch.buffer)), hash_expr(h, s->u.prefetch.index));
     case TC_NSTMTS:
         break;
     }

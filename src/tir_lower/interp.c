@@ -225,6 +225,7 @@ static xstmt *compile(interp *x, tc_arena *a, const tc_stmt *s) {
         body[0] = s->u.alloc.body;
         r->n = 1;
         break;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }
@@ -321,6 +322,7 @@ static bool run(interp *x, const xstmt *s) {
     case TC_STMT_ALLOC:
         forget(s->m);
         return run(x, s->kids[0]);
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }

@@ -261,6 +261,24 @@ static tc_status parse_store(parser *p, const char *name, const tc_lex *at, cons
     return TC_OK;
 }
 
+static tc_status parse_prefetch(parser *p, const tc_stmt **out) {
+    tc_lex at = p->l;
+    const char *name;
+    const tc_expr *index;
+    TC_TRY(tc_lex_ident(&p->l, &name, "a buffer", p->err));
+    const tc_buffer *b = find_buffer(p, name);
+    if (!b)
+        return tc_lex_fail(&at, p->err, "unknown buffer '%s'", name);
+    TC_TRY(expect(p, "["));
+    TC_TRY(parse_expr(p, &index));
+    TC_TRY(expect(p, "]"));
+    TC_TRY(check_index(p, &at, index, NULL));
+    if (index->lanes != 1)
+        return tc_lex_fail(&at, p->err, "the index of a prefetch must be a scalar");
+    *out = tc_tir_prefetch(p->c, b, index);
+    return TC_OK;
+}
+
 static tc_status parse_stmt(parser *p, const tc_stmt **out) {
     tc_lex at = p->l;
     const char *word;
@@ -273,6 +291,8 @@ static tc_status parse_stmt(parser *p, const tc_stmt **out) {
             return parse_if(p, out);
         if (strcmp(word, "alloc") == 0)
             return parse_alloc(p, out);
+        if (strcmp(word, "prefetch") == 0)
+            return parse_prefetch(p, out);
     }
     return parse_store(p, word, &at, out);
 }

@@ -85,6 +85,7 @@ static void kill_inside(forwarder *f, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         kill_inside(f, s->u.alloc.body);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }
@@ -186,6 +187,8 @@ static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user) {
         kill_inside(f, s);
         return tc_tir_if(c, cond, s->u.cond.guard, t, o);
     }
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }
@@ -233,6 +236,7 @@ static void kill_loads_inside(forwarder *f, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         kill_loads_inside(f, s->u.alloc.body);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }
@@ -286,6 +290,8 @@ static const tc_stmt *bury(forwarder *f, const tc_stmt *s) {
         kill_loads_inside(f, s);
         return tc_tir_if(f->c, s->u.cond.cond, s->u.cond.guard, t, o);
     }
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }
@@ -326,6 +332,7 @@ static void note_loads(tc_map *loaded, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         note_loads(loaded, s->u.alloc.body);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }

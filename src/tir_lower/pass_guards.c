@@ -203,6 +203,8 @@ static const tc_stmt *settle(settler *k, const tc_stmt *s, pending *out) {
     }
     case TC_STMT_STORE:
         return s;
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }

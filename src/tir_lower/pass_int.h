@@ -14,6 +14,7 @@ tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
+tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_storage(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 
 /* The same function with another body; `body` may be NULL (nothing to do). */

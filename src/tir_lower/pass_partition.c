@@ -302,6 +302,7 @@ static void collect(partitioner *k, const tc_stmt *s) {
     case TC_STMT_STORE:
         tc_expr_walk(s->u.store.value, note_padding, k);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }

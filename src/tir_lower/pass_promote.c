@@ -183,6 +183,7 @@ static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env) {
     case TC_STMT_ALLOC:
         scan_stmt(k, s->u.alloc.body, env);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }
@@ -210,6 +211,7 @@ static void note_stored(tc_map *stored, const tc_stmt *s) {
         note_stored(stored, s->u.alloc.body);
         tc_map_put(stored, s->u.alloc.buffer->id, 2); /* (b): it does not live outside the loop */
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }
@@ -505,6 +507,8 @@ static const tc_stmt *walk(promoter *k, const tc_stmt *s) {
     case TC_STMT_IF:
         return tir_map_if(k->c, s, k->env, walk_child, k);
     case TC_STMT_STORE:
+        return s;
+    case TC_STMT_PREFETCH:
         return s;
     case TC_NSTMTS:
         break;

@@ -103,6 +103,8 @@ static const tc_stmt *simplify(tc_ctx *c, const tc_stmt *s, void *user) {
         return simplify_if(k, s);
     case TC_STMT_STORE:
         return simplify_store(k, s);
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }

@@ -122,6 +122,7 @@ static void visit(storage *k, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         visit_alloc(k, s);
         return;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }

@@ -131,6 +131,8 @@ static const tc_stmt *unroll(unroller *k, const tc_stmt *s) {
         return unroll_store(k, s);
     case TC_STMT_ALLOC:
         return unroll_alloc(k, s);
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }

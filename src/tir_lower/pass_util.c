@@ -84,6 +84,7 @@ static void collect_names(tc_map *used, const tc_stmt *s) {
         collect_names(used, s->u.alloc.body);
         return;
     case TC_STMT_STORE:
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         return;
     }
@@ -238,6 +239,8 @@ const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s) {
                             tir_copy_expr(k, s->u.store.value), tir_copy_expr(k, s->u.store.mask));
     case TC_STMT_ALLOC:
         return copy_alloc(k, s);
+    case TC_STMT_PREFETCH:
+        return tc_tir_prefetch(k->c, copy_buffer(k, s->u.prefetch.buffer), tir_copy_expr(k, s->u.prefetch.index));
     case TC_NSTMTS:
         break;
     }
@@ -299,6 +302,7 @@ int64_t tir_weight(const tc_stmt *s, int lanes) {
         return tir_weight(s->u.alloc.body, lanes);
     case TC_STMT_STORE:
         return 1;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }
@@ -330,6 +334,7 @@ static int widest_store(const tc_stmt *s) {
         w = tc_dtype_bytes(s->u.store.buffer->dtype);
         tc_expr_walk(s->u.store.value, widest_value, &w);
         return w;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }

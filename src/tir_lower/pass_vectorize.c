@@ -334,6 +334,8 @@ static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s) {
         return vec_store(k, s);
     case TC_STMT_ALLOC:
         return vec_alloc(k, s);
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }

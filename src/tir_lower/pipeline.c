@@ -13,6 +13,7 @@ const tc_tir_pass tc_tir_passes[] = {
     {"vectorize", tir_pass_vectorize, 0, TC_NO_VECTOR},
     {"promote", tir_pass_promote, TC_NO_VECTOR, TC_REGISTERS},
     {"fma", tir_pass_fma, TC_NO_VECTOR, 0},
+    {"prefetch", tir_pass_prefetch, TC_REGISTERS, 0},
     {"storage", tir_pass_storage, TC_REGISTERS, TC_PLACED},
 };
 const int tc_tir_npasses = (int)TC_LEN(tc_tir_passes);

@@ -152,6 +152,12 @@ static void alloc_stmt(printer *p, const tc_stmt *s, int indent) {
     tc_sb_addc(p->b, '\n');
 }
 
+static void prefetch_stmt(printer *p, const tc_stmt *s) {
+    tc_sb_printf(p->b, "prefetch %s[", s->u.prefetch.buffer->name);
+    expr(p, s->u.prefetch.index);
+    tc_sb_add(p->b, "]\n");
+}
+
 static void stmt(printer *p, const tc_stmt *s, int indent) {
     if (s->kind == TC_STMT_SEQ) {
         for (int i = 0; i < s->u.seq.n; i++)
@@ -171,6 +177,9 @@ static void stmt(printer *p, const tc_stmt *s, int indent) {
         return;
     case TC_STMT_ALLOC:
         alloc_stmt(p, s, indent);
+        return;
+    case TC_STMT_PREFETCH:
+        prefetch_stmt(p, s);
         return;
     case TC_STMT_SEQ:
     case TC_NSTMTS:

@@ -125,6 +125,14 @@ const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body) 
     return r;
 }
 
+const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *index) {
+    assert(index->dtype == TC_I64 && index->lanes == 1);
+    tc_stmt *r = new_stmt(c, TC_STMT_PREFETCH);
+    r->u.prefetch.buffer = b;
+    r->u.prefetch.index = index;
+    return r;
+}
+
 static const tc_stmt *map_seq(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user) {
     const tc_stmt **out = NULL;
     for (int i = 0; i < s->u.seq.n; i++) {
@@ -159,6 +167,8 @@ const tc_stmt *tir_map_children(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, vo
         const tc_stmt *b = fn(c, s->u.alloc.body, user);
         return b == s->u.alloc.body ? s : tc_tir_alloc(c, s->u.alloc.buffer, b);
     }
+    case TC_STMT_PREFETCH:
+        return s;
     case TC_NSTMTS:
         break;
     }

@@ -73,6 +73,10 @@ struct tc_stmt {
             const tc_buffer *buffer; /* uninitialised; lives in body */
             const tc_stmt *body;
         } alloc;
+        struct {
+            const tc_buffer *buffer;
+            const tc_expr *index; /* i64 scalar; may lie outside of the buffer */
+        } prefetch;               /* a hint that the line with this element is wanted soon; lowered programs only */
     } u;
 };
 
@@ -120,6 +124,7 @@ const tc_stmt *tc_tir_for(tc_ctx *c, const tc_var *v, const tc_expr *extent, tc_
 const tc_stmt *tc_tir_if(tc_ctx *c, const tc_expr *cond, bool guard, const tc_stmt *then, const tc_stmt *otherwise);
 const tc_stmt *tc_tir_store(tc_ctx *c, const tc_buffer *b, const tc_expr *index, const tc_expr *value, const tc_expr *mask);
 const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body);
+const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *index);
 
 /* ---- from a schedule (build.c, bounds.c) ---- */
 /* Annotated loop nest of a schedule. TC_ILLEGAL when the schedule cannot be lowered (attach cycles, a region that is not a box,

@@ -276,6 +276,9 @@ static tc_status check_stmt(verifier *v, const tc_stmt *s) {
         return check_store(v, s);
     case TC_STMT_ALLOC:
         return check_alloc(v, s);
+    case TC_STMT_PREFETCH:
+        TC_TRY(check_buffer(v, s->u.prefetch.buffer));
+        return check_expr(v, s->u.prefetch.index);
     case TC_NSTMTS:
         break;
     }

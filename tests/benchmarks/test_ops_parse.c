@@ -76,6 +76,7 @@ static void gather(const tc_stmt *s, facts *f) {
     case TC_STMT_ALLOC:
         gather(s->u.alloc.body, f);
         break;
+    case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;
     }

@@ -1,0 +1,231 @@
+/* Prefetch: while a panel of packed weights is used again and again, the next one is brought in.
+ *
+ *     for jo in 12 {                                  for jo in 12 {
+ *       for io in 25 {                                  for io in 25 {
+ *         for k in 192 reduce {             =>            for k in 192 reduce {
+ *           .. W[jo * 49152 + k * 256 ..] ..                prefetch W[(jo + 1) * 49152 + min(io * 192 + k, 3071) * 16]
+ *         }                                                 .. W[jo * 49152 + k * 256 ..] ..
+ *
+ * In a network the weights come from memory: the first row tile of each panel would wait for all of it, at a rate that no core
+ * can load, and the others would find it in the cache. Spread over all row tiles it costs one hint per few dozen multiply-adds
+ * (the scheme of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, for what they call slivers of
+ * B).
+ *
+ * Only packed constants that are larger than the second-level cache. Needs: registers are promoted, so that loops are final. */
+#include <assert.h>
+
+#include "tir_lower/pass_int.h"
+
+enum { MAX_DEPTH = 32, MAX_STREAMS = 4 };
+
+typedef struct prefetcher {
+    tc_ctx *c;
+    const tc_machine *m;
+    const tc_func *f;
+    tc_env *env;
+    int depth;
+    const tc_stmt *loop[MAX_DEPTH]; /* those around the statement at hand, outermost first */
+} prefetcher;
+
+/* A packed constant that the innermost loop walks through: elements rest + step * k + [lo, hi). */
+typedef struct stream {
+    const tc_buffer *buffer;
+    tc_affine rest; /* without constant and without the innermost loop */
+    int64_t step, lo, hi;
+    bool regular;
+} stream;
+
+typedef struct stream_list {
+    prefetcher *p;
+    const tc_var *k;
+    int n;
+    stream s[MAX_STREAMS];
+} stream_list;
+
+static bool is_weight(const prefetcher *p, const tc_buffer *b) {
+    return b->scope == TC_BUF_PARAM && p->f->params[b->param].kind == TC_PARAM_PACKED &&
+           b->size * tc_dtype_bytes(b->dtype) > p->m->l2;
+}
+
+/* Takes k's term out of an index; false if the index is not linear in it. */
+static bool split_index(stream_list *l, const tc_expr *index, stream *out) {
+    const tc_expr *base = index->op == TC_OP_RAMP ? index->args[0] : index;
+    bool dense = index->lanes == 1 || (index->op == TC_OP_RAMP && tc_is_int(index->args[1], 1));
+    if (!dense || !tc_te_affine(l->p->c, base, l->p->env, &out->rest))
+        return false;
+    out->lo = out->rest.c;
+    out->hi = out->lo + index->lanes;
+    out->rest.c = out->step = 0;
+    for (int i = 0; i < out->rest.n; i++) {
+        const tc_expr *atom = out->rest.term[i].atom;
+        if (atom->op == TC_OP_VAR && atom->u.var == l->k) {
+            out->step = out->rest.term[i].coef;
+            tir_affine_drop(&out->rest, i--);
+        } else if (tc_expr_uses_var(atom, l->k)) {
+            return false;
+        }
+    }
+    return out->step > 0;
+}
+
+static bool same_terms(const tc_affine *a, const tc_affine *b) {
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
+            return false;
+    return true;
+}
+
+static stream *stream_of(stream_list *l, const tc_buffer *b) {
+    for (int i = 0; i < l->n; i++)
+        if (l->s[i].buffer == b)
+            return &l->s[i];
+    return NULL;
+}
+
+static void note_load(const tc_expr *e, void *user) {
+    stream_list *l = user;
+    if (e->op != TC_OP_LOAD || !is_weight(l->p, e->u.buffer))
+        return;
+    stream now = {.buffer = e->u.buffer, .regular = true};
+    bool ok = split_index(l, e->args[0], &now);
+    stream *s = stream_of(l, now.buffer);
+    if (s) {
+        s->regular = s->regular && ok && now.step == s->step && same_terms(&now.rest, &s->rest);
+        s->lo = TC_MIN(s->lo, now.lo);
+        s->hi = TC_MAX(s->hi, now.hi);
+    } else if (l->n < MAX_STREAMS) {
+        now.regular = ok;
+        l->s[l->n++] = now;
+    }
+}
+
+static const tc_stmt *note_stores(tc_ctx *c, const tc_stmt *s, void *user) {
+    if (s->kind == TC_STMT_STORE)
+        tc_expr_walk(s->u.store.value, note_load, user);
+    return tir_map_children(c, s, note_stores, user);
+}
+
+/* Where the panel changes, and how often it is walked through until then. */
+typedef struct reuse {
+    const tc_var *next;    /* the loop that moves to the next panel */
+    const tc_expr *number; /* of the walk at hand, counted from 0 */
+    int64_t times;
+} reuse;
+
+static bool uses_var(const tc_affine *a, const tc_var *v) {
+    for (int i = 0; i < a->n; i++)
+        if (tc_expr_uses_var(a->term[i].atom, v))
+            return true;
+    return false;
+}
+
+static bool find_reuse(const prefetcher *p, const stream *s, reuse *r) {
+    int at = p->depth - 1;
+    while (at >= 0 && !uses_var(&s->rest, p->loop[at]->u.loop.var))
+        at--;
+    if (at < 0)
+        return false;
+    *r = (reuse){.next = p->loop[at]->u.loop.var, .number = tc_i64(p->c, 0), .times = 1};
+    for (int i = at + 1; i < p->depth; i++) {
+        int64_t n;
+        if (!tir_const_extent(p->loop[i], &n))
+            return false;
+        r->number =
+            tc_bin(p->c, TC_OP_ADD, tc_bin(p->c, TC_OP_MUL, r->number, tc_i64(p->c, n)), tc_varx(p->c, p->loop[i]->u.loop.var));
+        r->times *= n;
+    }
+    return r->times > 1;
+}
+
+/* Statements that bring stream s's next panel in, a share of it per iteration; 0: not worth it. */
+static int hints(prefetcher *p, const stream *s, const tc_var *k, int64_t trips, const tc_stmt **out, int cap) {
+    tc_ctx *c = p->c;
+    reuse r;
+    int64_t bytes = tc_dtype_bytes(s->buffer->dtype), line = p->m->line / bytes, panel = trips * s->step;
+    bool dense = s->regular && s->hi - s->lo <= s->step && 2 * (s->hi - s->lo) >= s->step;
+    if (!dense || panel * bytes > p->m->l2 || !find_reuse(p, s, &r))
+        return 0;
+    int64_t lines = tir_ceildiv(panel, line), share = tir_ceildiv(lines, r.times * trips);
+    if (share > cap)
+        return 0;
+    tc_affine base = s->rest;
+    base.c = s->lo;
+    const tc_expr *step = tc_bin(c, TC_OP_ADD, tc_varx(c, r.next), tc_i64(c, 1));
+    const tc_expr *start = tc_expr_subst(c, tc_te_from_affine(c, &base), 1, &r.next, &step);
+    const tc_expr *trip = tc_bin(c, TC_OP_ADD, tc_bin(c, TC_OP_MUL, r.number, tc_i64(c, trips)), tc_varx(c, k));
+    const tc_expr *at = tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MUL, trip, tc_i64(c, share)), tc_i64(c, lines - share));
+    for (int i = 0; i < share; i++) {
+        const tc_expr *index = tc_bin(c, TC_OP_ADD, start, tc_bin(c, TC_OP_MUL, at, tc_i64(c, line)));
+        index = tc_bin(c, TC_OP_ADD, index, tc_i64(c, i * line));
+        out[i] = tc_tir_prefetch(c, s->buffer, tc_te_simplify(c, index, p->env));
+    }
+    return (int)share;
+}
+
+static bool has_loop(const tc_stmt *s) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            if (has_loop(s->u.seq.s[i]))
+                return true;
+        return false;
+    case TC_STMT_FOR:
+        return true;
+    case TC_STMT_IF:
+        return has_loop(s->u.cond.then) || (s->u.cond.otherwise && has_loop(s->u.cond.otherwise));
+    case TC_STMT_ALLOC:
+        return has_loop(s->u.alloc.body);
+    case TC_STMT_STORE:
+    case TC_STMT_PREFETCH:
+    case TC_NSTMTS:
+        return false;
+    }
+    return false;
+}
+
+/* The innermost loop s, its streams' next panels hinted at in front of its body. */
+static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
+    enum { MAX_HINTS = 4 };
+    const tc_stmt *out[MAX_HINTS + 1];
+    int n = 0;
+    int64_t trips;
+    if (!tir_const_extent(s, &trips))
+        return s;
+    stream_list l = {.p = p, .k = s->u.loop.var};
+    note_stores(p->c, s->u.loop.body, &l);
+    for (int i = 0; i < l.n; i++)
+        n += hints(p, &l.s[i], l.k, trips, out + n, MAX_HINTS - n);
+    if (n == 0)
+        return s;
+    out[n++] = s->u.loop.body;
+    return tc_tir_for(p->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, tc_tir_seq(p->c, n, out));
+}
+
+static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
+    prefetcher *p = user;
+    if (s->kind != TC_STMT_FOR)
+        return tir_map_children(c, s, walk, user);
+    if (p->depth == MAX_DEPTH)
+        return s;
+    size_t mark = tir_enter_loop(c, p->env, s->u.loop.var, s->u.loop.extent);
+    const tc_stmt *r;
+    if (s->u.loop.reduce && !has_loop(s->u.loop.body)) {
+        r = hint_loop(p, s);
+    } else {
+        p->loop[p->depth++] = s;
+        r = tir_map_children(c, s, walk, user);
+        p->depth--;
+    }
+    tc_env_undo(p->env, mark);
+    return r;
+}
+
+tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
+    (void)err;
+    prefetcher p = {.c = c, .m = m, .f = in, .env = tc_env_new()};
+    *out = tir_with_body(c, in, m->l2 > 0 && m->line > 0 && in->body ? walk(c, in->body, &p) : in->body);
+    tc_env_free(p.env);
+    return TC_OK;
+}
