@@ -5,13 +5,15 @@
 
 #include <string.h>
 
-enum { CHEAP_OPS = 6 }; /* operations whose repetition costs less than a buffer's round trip through L1 (a load and a store) */
+/* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
+ * many of the others as fit into its time on one vector. */
+enum { CHEAP_OPS = 6, DIVISION_OPS = 8 };
 
 static void count_ops(const tc_expr *e, void *user) {
     int *n = user;
     unsigned t = tc_op_traits(e->op);
     if (tc_dtype_is_float(e->dtype) && !(t & (TC_LEAF | TC_MEMORY)))
-        n[0]++;
+        n[0] += e->op == TC_OP_DIV ? DIVISION_OPS : 1;
     if (t & TC_MATH)
         n[1]++;
 }
