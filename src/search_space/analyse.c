@@ -126,9 +126,7 @@ static bool consumed_inside(const tc_sched *s, const cluster *c, int st) {
     return true;
 }
 
-/* How many leading axes of the producer every read in the consumer maps one to one onto its own leading axes; TC_MAX_DIMS if it
- * does not read. */
-static int common_rows(const tc_sched *s, int consumer, int producer) {
+int tc_space_common_rows(const tc_sched *s, int consumer, int producer) {
     const tc_compute *c = s->stages[consumer].op, *p = s->stages[producer].op;
     int rows = TC_MAX_DIMS;
     read_list l = reads_of(c);
@@ -147,7 +145,7 @@ static int common_rows(const tc_sched *s, int consumer, int producer) {
 static int rows_with(const analysis *an, const cluster *c, int st) {
     int rows = TC_MIN(c->rows, an->s->stages[st].op->naxis);
     for (int i = 0; i < c->n; i++)
-        rows = TC_MIN(rows, common_rows(an->s, c->member[i], st));
+        rows = TC_MIN(rows, tc_space_common_rows(an->s, c->member[i], st));
     return rows;
 }
 

@@ -118,9 +118,11 @@ static bool pointwise(const tc_compute *op) {
 void tc_space_emit_map(emitter *e, const cluster *c) {
     const tc_compute *op = e->an->s->stages[c->member[0]].op;
     const char *par = NULL;
+    if (e->at)
+        tc_space_step(e, "compute_at %s %s", op->name, e->at);
     if (op->naxis == 0)
         return;
-    if (op->naxis <= TC_MAX_PARTS && pointwise(op)) {
+    if (!e->at && op->naxis <= TC_MAX_PARTS && pointwise(op)) {
         const char *f = fuse_leading(e, op, op->naxis);
         const char *w = sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
         tc_space_step(e, "f_o, f_v = split %s.%s [_, %s]", op->name, f, w);
@@ -129,6 +131,8 @@ void tc_space_emit_map(emitter *e, const cluster *c) {
     } else {
         vectorize_last(e, op);
         mark_vector(e, op);
+        if (e->at)
+            return;
         int outer = op->naxis - 1 < TC_MAX_PARTS ? op->naxis - 1 : TC_MAX_PARTS;
         const char *last = op->axes[op->naxis - 1].var->name;
         par = outer ? fuse_leading(e, op, outer) : op->axes[0].extent < 2 ? last : tc_arena_printf(e->arena, "%s_o", last);
@@ -251,7 +255,11 @@ void tc_space_emit_rows(emitter *e, const cluster *c) {
     if (rows > TC_MAX_PARTS)
         rows = TC_MAX_PARTS;
     const char *loop = NULL;
-    if (rows > 0) {
+    if (e->at) {
+        tc_space_step(e, "compute_at %s %s", head->name, e->at);
+        if (rows > 0)
+            loop = tc_arena_printf(e->arena, "%s.%s", head->name, head->axes[rows - 1].var->name);
+    } else if (rows > 0) {
         const char *f = fuse_leading(e, head, rows);
         const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
         const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, rows));

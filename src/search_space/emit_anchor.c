@@ -35,6 +35,7 @@ typedef struct anchor_plan {
     int dim[TC_MAX_DIMS];        /* anchor axis that a head axis walks, -1: none */
     int vec;                     /* head axis that carries the vectors */
     int acc_vec;                 /* anchor axis that carries the vectors */
+    bool blocked;                /* the reduction is blocked outside of a cache tile */
     const char *width;           /* decision: register width */
     const char *outer[TC_MAX_DIMS * 2];
     int nouter;
@@ -296,14 +297,19 @@ static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_str
     p->width = sample_vec(e, id, h->axes[p->vec].extent, p->lanes);
     tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h->name, v, p->width);
     const char *vt = qualify(e, h->name, tc_arena_printf(e->arena, "%s_t", v));
-    const char *tv = tc_space_sample_tile(e, e->v.block_k ? ROLE_BLOCK_VEC : ROLE_VEC_OUTER, id, vt, 2, MAX_BLOCK_VECS,
-                                          h->axes[p->vec].extent);
+    const char *tv =
+        tc_space_sample_tile(e, p->blocked ? ROLE_BLOCK_VEC : ROLE_VEC_OUTER, id, vt, 2, MAX_BLOCK_VECS, h->axes[p->vec].extent);
     tc_space_step(e, "%s_0, %s_1 = split %s [_, %s.1]", v, v, vt, tv);
     for (int x = 0; x < h->naxis; x++)
         if (p->role[x] == AXIS_BATCH)
             p->outer[p->nouter++] = name_of(h, x);
+    const char *vec_outer = tc_arena_printf(e->arena, "%s_0", v);
+    bool whole = e->v.chain && !e->at; /* what is computed per task must not be computed again for the next block of vectors */
+    if (whole)
+        list_add(mid, h->name, vec_outer);
     if (e->v.rows_inner) { /* tasks and cache tiles walk the rows fastest: a panel of the vector operand stays in cache */
-        p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", v);
+        if (!whole)
+            p->outer[p->nouter++] = vec_outer;
         list_add(mid, h->name, vec_mid);
     }
     for (int x = 0; x < h->naxis; x++) {
@@ -311,7 +317,7 @@ static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_str
         if (p->role[x] != AXIS_ROW)
             continue;
         p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", n);
-        if (e->v.block_k) {
+        if (p->blocked) {
             const char *t = tc_space_sample_tile(e, ROLE_BLOCK_ROW, id, q, 2, MAX_BLOCK_ROWS, h->axes[x].extent);
             tc_space_step(e, "%s_0, %s_1 = split %s [_, %s.1]", n, n, q, t);
             list_add(mid, h->name, tc_arena_printf(e->arena, "%s_1", n));
@@ -324,7 +330,8 @@ static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_str
         list_add(in, h->name, tc_arena_printf(e->arena, "%s_2", n));
     }
     if (!e->v.rows_inner) {
-        p->outer[p->nouter++] = tc_arena_printf(e->arena, "%s_0", v);
+        if (!whole)
+            p->outer[p->nouter++] = vec_outer;
         list_add(mid, h->name, vec_mid);
     }
     list_add(in, h->name, tc_arena_printf(e->arena, "%s_v", v));
@@ -335,13 +342,18 @@ static const char *last_word(const char *list) {
     return s ? s + 1 : list;
 }
 
-/* Orders the head's loops and fuses the outer ones; returns the qualified outer (task) loop. */
+/* Orders the head's loops and fuses the outer ones; returns the qualified outer (task) loop. A head that is computed in another
+ * one's task has no tasks of its own. */
 static const char *order_head(emitter *e, anchor_plan *p, const char *mid, const char *in) {
     const char *h = p->head->name;
     tc_strbuf b = {0};
     for (int i = 0; i < p->nouter; i++)
         list_add(&b, h, p->outer[i]);
     tc_space_step(e, "reorder%s%s%s", tc_sb_str(&b), mid, in);
+    if (e->at) {
+        tc_strbuf_free(&b);
+        return e->at;
+    }
     int n = p->nouter < TC_MAX_PARTS ? p->nouter : TC_MAX_PARTS;
     const char *task = p->outer[0];
     if (n > 1) {
@@ -355,13 +367,15 @@ static const char *order_head(emitter *e, anchor_plan *p, const char *mid, const
     return qualify(e, h, task);
 }
 
-/* Unrolled reduction steps: divisors, so that the hot loop needs no tail. */
+/* Unrolled reduction steps: divisors, so that the hot loop needs no tail; an extent that has none gets one. */
 static const char *sample_unroll(emitter *e, int id, int64_t extent) {
     int64_t u[8];
     int n = 0;
     for (int64_t f = 1; f <= MAX_UNROLL_K; f++)
         if (extent % f == 0 && n < 8)
             u[n++] = f;
+    for (int64_t f = 2; f <= 8 && f < extent && n + 1 < 8 && u[n - 1] < f; f *= 2)
+        u[n++] = f;
     return tc_space_sample_choice(e, ROLE_UNROLL_K, id, n, u, extent);
 }
 
@@ -487,6 +501,7 @@ static void plan_anchor(const analysis *an, const cluster *c, anchor_plan *p) {
 void tc_space_emit_anchor(emitter *e, const cluster *c) {
     anchor_plan p;
     plan_anchor(e->an, c, &p);
+    p.blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
     int id = e->nanchor++;
     size_t from = e->dec.len;
     p.acc = p.op->name;
@@ -494,26 +509,29 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
         p.acc = tc_arena_printf(e->arena, "%s_acc", p.op->name);
         tc_space_step(e, "%s = cache_write %s local", p.acc, p.op->name);
     }
+    if (e->at)
+        tc_space_step(e, "compute_at %s %s", p.head->name, e->at);
     tc_strbuf mid = {0}, in = {0};
     tile_head(e, &p, id, &mid, &in);
     mark_primary(e, &p, from);
     const char *task = order_head(e, &p, tc_sb_str(&mid), tc_sb_str(&in));
-    bool blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
-    tc_space_step(e, "compute_at %s %s", p.acc, blocked ? task : last_word(tc_sb_str(&mid)));
-    if (!blocked) {
+    tc_space_step(e, "compute_at %s %s", p.acc, p.blocked ? task : last_word(tc_sb_str(&mid)));
+    if (!p.blocked) {
         tc_space_step(e, "set_scope %s local", p.acc);
         for (int x = 0; x < p.head->naxis; x++)
             if (p.role[x] == AXIS_ROW)
                 tc_space_step(e, "unroll %s.%s_2", p.head->name, name_of(p.head, x));
     }
     tc_space_step(e, "vectorize %s.%s_v", p.head->name, name_of(p.head, p.vec));
-    if (blocked)
+    if (p.blocked)
         emit_blocked(e, &p, id);
     else
         emit_register_tile(e, &p, id);
     emit_operands(e, &p, task);
-    if (!e->v.serial)
+    if (!e->v.serial && !e->at)
         tc_space_step(e, "parallel %s", task);
+    if (e->v.chain)
+        e->at = task;
     tc_strbuf_free(&mid);
     tc_strbuf_free(&in);
 }
@@ -546,5 +564,31 @@ bool tc_space_fusable(const analysis *an, int head, int anchor) {
     for (int x = p.vec + 1; x < p.head->naxis; x++)
         if (p.head->axes[x].extent > 1)
             return false;
+    return true;
+}
+
+/* The first cluster's batch and row axes, when they are its anchor's leading ones; 0: they are not. */
+static int leading_rows(const analysis *an, const cluster *c) {
+    anchor_plan p;
+    plan_anchor(an, c, &p);
+    int n = 0;
+    for (int x = 0; x < p.head->naxis; x++)
+        n += p.role[x] != AXIS_VEC && p.dim[x] >= 0;
+    return p.acc_vec == p.op->naxis - 1 && n == p.op->naxis - 1 ? n : 0;
+}
+
+bool tc_space_chains(const analysis *an) {
+    if (an->ncluster < 2 || an->cluster[0].kind != CLUSTER_ANCHOR)
+        return false;
+    int rows = leading_rows(an, &an->cluster[0]);
+    if (rows == 0)
+        return false;
+    for (int i = 1; i < an->ncluster; i++) {
+        const cluster *from = &an->cluster[i];
+        for (int j = 0; j < i; j++)
+            for (int m = 0; m < an->cluster[j].n; m++)
+                if (tc_space_common_rows(an->s, an->cluster[j].member[m], from->member[0]) < rows)
+                    return false;
+    }
     return true;
 }

@@ -34,8 +34,9 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
         anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
         rows |= an->cluster[i].kind == CLUSTER_ROWS;
     }
+    const char *chain = v.chain ? "+chain" : "";
     const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
-    return tc_arena_printf(a, "%s%s%s%s%s", base, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
+    return tc_arena_printf(a, "%s%s%s%s%s%s", base, chain, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
                            anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
 }
 
@@ -72,15 +73,19 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
         taps |= tc_space_anchor_phased(an, c);
     }
     bool small = tc_space_work(an) < SERIAL_WORK;
-    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2 * 2);
+    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2 * 3);
     for (int block = 0; block <= (blocks ? 1 : 0); block++)
         for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
             for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
                 for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-                    TC_TRY(add_sketch(s, an, (variant){block, pack, inner, serial, false}, err));
+                    TC_TRY(
+                        add_sketch(s, an, (variant){.block_k = block, .pack = pack, .rows_inner = inner, .serial = serial}, err));
     for (int inner = 1; inner >= 0 && taps; inner--)
         for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            TC_TRY(add_sketch(s, an, (variant){false, 0, inner, serial, true}, err));
+            TC_TRY(add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .taps = true}, err));
+    for (int pack = 0; pack <= (packs ? 2 : 0) && tc_space_chains(an); pack++)
+        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
+            TC_TRY(add_sketch(s, an, (variant){.pack = pack, .rows_inner = true, .serial = serial, .chain = true}, err));
     return TC_OK;
 }
 

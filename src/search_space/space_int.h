@@ -69,6 +69,7 @@ typedef struct variant {
     bool rows_inner; /* the row loops run inside the vector-axis loop of the cache tile */
     bool serial;     /* no parallel loops: small kernels */
     bool taps;       /* window taps unrolled, so that the parities of a transposed convolution are known (sub-pixel form) */
+    bool chain;      /* all other clusters are computed per task of the last one: attention per head and block of rows */
 } variant;
 
 typedef struct sketch {
@@ -94,6 +95,7 @@ typedef struct emitter {
     variant v;
     int lanes; /* f32-sized lanes of a vector */
     int nanchor, unique;
+    const char *at; /* loop that the clusters to come are computed at (chain), NULL: root */
     tc_strbuf text;
     TC_VEC(decision) dec;
 } emitter;
@@ -113,6 +115,11 @@ void tc_space_emit_anchor(emitter *e, const cluster *c);
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
+/* Whether all clusters but the first can be computed for a block of the first one's rows at a time, and nothing twice. */
+bool tc_space_chains(const analysis *an);
+/* How many leading axes of the producer every read in the consumer maps one to one onto its own leading axes; TC_MAX_DIMS if it
+ * does not read. */
+int tc_space_common_rows(const tc_sched *s, int consumer, int producer);
 /* Whether the tile of `anchor` can be computed inside the loops of `head` (stages of an->s). */
 bool tc_space_fusable(const analysis *an, int head, int anchor);
 double tc_space_work(const analysis *an); /* scalar operations of all clusters, for the choice of serial variants */

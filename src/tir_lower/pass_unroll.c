@@ -5,13 +5,20 @@
  *
  * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and
  * buffers of its own; expressions are simplified, guards that the copies decide vanish and the others settle again
- * (pass_guards.c). Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of
- * execution. */
+ * (pass_guards.c). A reduction of scalars becomes one balanced tree, since a chain would wait for each operation's latency:
+ *
+ *     for i < 4 unrolled reduce { M = max(M, V[i]) }   =>   M = max(M, max(max(V[0], V[2]), max(V[1], V[3])))
+ *
+ * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of execution, but for
+ * the operands of such trees. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>
 
-enum { MAX_STORES = 16384 }; /* beyond it a candidate takes seconds to compile and no instruction cache holds it */
+enum {
+    MAX_STORES = 16384, /* beyond it a candidate takes seconds to compile and no instruction cache holds it */
+    MIN_TREE = 4
+};
 
 typedef struct unroller {
     tir_copier copy;
@@ -28,6 +35,54 @@ static const tc_expr *unroll_expr(unroller *k, const tc_expr *e) {
     return r == e || !r || k->in_vector ? r : tc_te_simplify(k->copy.c, r, k->env);
 }
 
+static void note_load(const tc_expr *e, void *user) {
+    const void **query = user;
+    if (e->op == TC_OP_LOAD && e->u.buffer == query[0])
+        query[1] = e;
+}
+
+static bool loads(const tc_expr *e, const tc_buffer *b) {
+    const void *query[2] = {b, NULL};
+    tc_expr_walk(e, note_load, query);
+    return query[1] != NULL;
+}
+
+/* What a store of  acc = acc op x  adds to acc; NULL if it is not one. */
+static const tc_expr *addend(const tc_stmt *s) {
+    if (s->kind != TC_STMT_STORE || s->u.store.mask || s->u.store.value->lanes != 1)
+        return NULL;
+    const tc_expr *v = s->u.store.value;
+    if (v->op != TC_OP_ADD && v->op != TC_OP_MUL && v->op != TC_OP_MAX && v->op != TC_OP_MIN)
+        return NULL;
+    const tc_expr *acc = v->args[0];
+    bool own = acc->op == TC_OP_LOAD && acc->u.buffer == s->u.store.buffer && acc->args[0] == s->u.store.index && acc->nargs == 1;
+    return own && !loads(v->args[1], s->u.store.buffer) ? v->args[1] : NULL;
+}
+
+static bool same_reduction(const tc_stmt *a, const tc_stmt *b) {
+    return b && addend(b) && a->u.store.buffer == b->u.store.buffer && a->u.store.index == b->u.store.index &&
+           a->u.store.value->op == b->u.store.value->op;
+}
+
+/* x[0] op x[step] op x[2 step] ..., neighbours last: halves of a vector are combined first. */
+static const tc_expr *tree(tc_ctx *c, tc_op op, const tc_stmt *const *s, int64_t n, int64_t step) {
+    if (n == 1)
+        return addend(s[0]);
+    return tc_bin(c, op, tree(c, op, s, (n + 1) / 2, 2 * step), tree(c, op, s + step, n / 2, 2 * step));
+}
+
+/* The iterations of a reduction as one store; NULL where they are something else. */
+static const tc_stmt *combine(tc_ctx *c, const tc_stmt *const *s, int64_t n) {
+    if (n < MIN_TREE || !s[0] || !addend(s[0]))
+        return NULL;
+    for (int64_t i = 1; i < n; i++)
+        if (!same_reduction(s[0], s[i]))
+            return NULL;
+    const tc_expr *first = s[0]->u.store.value;
+    const tc_expr *value = tc_bin(c, first->op, first->args[0], tree(c, first->op, s, n, 1));
+    return tc_tir_store(c, s[0]->u.store.buffer, s[0]->u.store.index, value, NULL);
+}
+
 static const tc_stmt *expand(unroller *k, const tc_stmt *s, int64_t n) {
     tc_ctx *c = k->copy.c;
     const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, n);
@@ -39,7 +94,8 @@ static const tc_stmt *expand(unroller *k, const tc_stmt *s, int64_t n) {
         tir_unbind(&k->copy);
     }
     k->copy.fresh = outer;
-    return tc_tir_seq(c, (int)n, out);
+    const tc_stmt *one = s->u.loop.reduce && !k->in_vector ? combine(c, out, n) : NULL;
+    return one ? one : tc_tir_seq(c, (int)n, out);
 }
 
 static const tc_stmt *unroll_for(unroller *k, const tc_stmt *s) {
