@@ -11,6 +11,7 @@
 #include "codegen/codegen.h"
 #include "graph/graph.h"
 #include "graph/model.h"
+#include "graph/pass.h"
 #include "measure/database.h"
 #include "measure/peak.h"
 #include "support/vec.h"
@@ -25,6 +26,9 @@ enum {
     TC_CLI_NOPTS
 };
 #define TC_CLI_BIT(id) (UINT64_C(1) << TC_CLI_OPT_##id)
+/* Of every command that imports a network. */
+#define TC_CLI_PASS_BITS                                                                                                         \
+    (TC_CLI_BIT(OPT_LEVEL) | TC_CLI_BIT(DISABLE_PASS) | TC_CLI_BIT(PRINT_PASS_TIMES) | TC_CLI_BIT(DUMP_GRAPH))
 
 typedef TC_VEC(const char *) tc_cli_texts;
 
@@ -33,6 +37,7 @@ typedef struct tc_cli_args {
 #define FIELD_FLAG(f) bool f;
 #define FIELD_TEXT(f) const char *f;
 #define FIELD_COUNT(f) int f;
+#define FIELD_LEVEL(f) int f;
 #define FIELD_SEED(f) uint64_t f;
 #define FIELD_REAL(f) double f;
 #define FIELD_LIST(f) tc_cli_texts f;
@@ -42,6 +47,7 @@ typedef struct tc_cli_args {
 #undef FIELD_FLAG
 #undef FIELD_TEXT
 #undef FIELD_COUNT
+#undef FIELD_LEVEL
 #undef FIELD_SEED
 #undef FIELD_REAL
 #undef FIELD_LIST
@@ -101,6 +107,9 @@ int tc_cli_check_source(const tc_cli_args *a, tc_error *err);
 /* Reads --shape. *out is malloc'ed with malloc'ed names; n = a->shape.len. */
 int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err);
 void tc_cli_bindings_free(tc_graph_binding *b, size_t n);
+
+/* Runs the graph passes that the options ask for: TC_CLI_DONE, TC_CLI_USAGE (unknown pass), TC_CLI_FAILED. */
+int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err);
 
 /* A shared library rather than an ONNX model, by its first bytes. */
 bool tc_cli_is_library(const char *path);

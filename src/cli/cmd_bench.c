@@ -266,6 +266,7 @@ const tc_cli_command tc_cli_bench = {
                "measured before and after.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .run = run,
 };

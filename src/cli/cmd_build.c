@@ -65,7 +65,8 @@ const tc_cli_command tc_cli_build = {
                "records are used. The library needs the C library and OpenMP's runtime only.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON),
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(OUT),
     .run = run,
 };

@@ -243,6 +243,7 @@ const tc_cli_command tc_cli_show = {
         "heading: save it, change a line, and measure it with `tctune bench --te FILE --sched FILE`.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(PRINT) |
-               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON),
+               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .run = run,
 };

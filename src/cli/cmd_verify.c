@@ -279,6 +279,7 @@ const tc_cli_command tc_cli_verify = {
     .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
                "the reason.",
     .options = TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) |
-               TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON),
+               TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .run = run,
 };

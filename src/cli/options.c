@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { FLAG, TEXT, COUNT, SEED, REAL, LIST } kind;
+typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST } kind;
 
 typedef struct spec {
     const char *name, *argument, *help;
@@ -41,6 +41,13 @@ static int take_count(const spec *o, const char *v, int *out, tc_error *err) {
     return TC_CLI_DONE;
 }
 
+static int take_level(const spec *o, const char *v, int *out, tc_error *err) {
+    if (*v < '0' || *v > '0' + TC_GRAPH_OPT_MAX || v[1])
+        return tc_cli_usage(err, "--%s needs a number from 0 to %d, not '%s'", o->name, TC_GRAPH_OPT_MAX, v);
+    *out = *v - '0';
+    return TC_CLI_DONE;
+}
+
 static int take_seed(const spec *o, const char *v, uint64_t *out, tc_error *err) {
     char *end;
     errno = 0;
@@ -71,6 +78,8 @@ static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *er
         return TC_CLI_DONE;
     case COUNT:
         return take_count(o, v, field, err);
+    case LEVEL:
+        return take_level(o, v, field, err);
     case SEED:
         return take_seed(o, v, field, err);
     case REAL:
@@ -158,6 +167,7 @@ int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a,
 
 void tc_cli_args_free(tc_cli_args *a) {
     tc_vec_free(&a->shape);
+    tc_vec_free(&a->disable_pass);
     tc_vec_free(&a->rest);
 }
 

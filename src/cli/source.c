@@ -19,6 +19,8 @@ int tc_cli_check_source(const tc_cli_args *a, tc_error *err) {
         return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
     if (a->te && a->shape.len)
         return tc_cli_usage(err, "--shape goes with --model: a .te kernel states its shapes itself");
+    if (a->te && (a->given & TC_CLI_PASS_BITS))
+        return tc_cli_usage(err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
     return TC_CLI_DONE;
 }
 
@@ -40,6 +42,17 @@ void tc_cli_bindings_free(tc_graph_binding *b, size_t n) {
     free(b);
 }
 
+int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err) {
+    tc_graph_pass_options o = {.level = tc_cli_given(a, TC_CLI_BIT(OPT_LEVEL)) ? a->opt_level : TC_GRAPH_OPT_DEFAULT,
+                               .disabled = a->disable_pass.data,
+                               .ndisabled = a->disable_pass.len,
+                               .dump = a->dump_graph,
+                               .times = a->print_pass_times};
+    if (tc_graph_passes_check(&o, err) != TC_OK)
+        return TC_CLI_USAGE;
+    return tc_graph_passes(g, &o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
 bool tc_cli_is_library(const char *path) {
     char head[4] = "";
     FILE *f = fopen(path, "rb");
@@ -57,10 +70,15 @@ static int open_model(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
     tc_graph_import_options o = {.shapes = shapes, .nshapes = a->shape.len};
     tc_status st = tc_graph_import(a->model, &o, &s->graph, err);
     tc_cli_bindings_free(shapes, a->shape.len);
-    if (st == TC_OK && (st = tc_graph_program_new(s->graph, &s->program, err)) != TC_OK)
-        tc_error_prefix(err, "%s: ", a->model);
     if (st != TC_OK)
         return TC_CLI_FAILED;
+    status = tc_cli_passes(a, s->graph, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    if (tc_graph_program_new(s->graph, &s->program, err) != TC_OK) {
+        tc_error_prefix(err, "%s: ", a->model);
+        return TC_CLI_FAILED;
+    }
     s->ntask = tc_graph_program_tasks(s->program, &s->tasks);
     return TC_CLI_DONE;
 }

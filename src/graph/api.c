@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/model.h"
+#include "graph/pass.h"
 
 struct tctune_model {
     tc_graph *graph;
@@ -42,6 +43,8 @@ static tc_status import(tctune_model *m, const char *file, const tctune_build_op
     io.shapes = shapes;
     if (s == TC_OK)
         s = tc_graph_import(file, &io, &m->graph, err);
+    if (s == TC_OK)
+        s = tc_graph_passes(m->graph, NULL, err);
     for (size_t i = 0; i < io.nshapes; i++)
         free((void *)(uintptr_t)shapes[i].name);
     free(shapes);

@@ -170,10 +170,12 @@ void tc_graph_replace(tc_graph *g, tc_graph_value *from, tc_graph_value *to);
 /* Checks: ids, order, producers, types of constants, arity. An assertion-grade check for tests and debug builds. */
 TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
 
-/* ---- passes ---- */
+/* ---- clean-up; the passes are in pass.h ---- */
 /* Requires a verified graph; keeps outputs and their types. Removes identities, merges equal nodes, drops what no output
  * needs. */
 void tc_graph_simplify(tc_graph *g);
+/* Only the last of these. */
+void tc_graph_drop_dead(tc_graph *g);
 
 /* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */
 /* Evaluates one canonical node. in[i] is NULL where the node's input is; out[i] is allocated here (OWNED), typed as the node's

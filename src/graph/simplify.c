@@ -120,7 +120,7 @@ static void simplify_node(simplifier *s, tc_graph_node *n) {
             s->to[n->out[k]->id] = twin->out[k];
 }
 
-static void drop_dead(tc_graph *g) {
+void tc_graph_drop_dead(tc_graph *g) {
     bool *needed = tc_xcalloc(g->values.len + 1, sizeof *needed);
     bool *keep = tc_xcalloc(g->nodes.len + 1, sizeof *keep);
     for (size_t i = 0; i < g->outputs.len; i++)
@@ -150,7 +150,7 @@ void tc_graph_simplify(tc_graph *g) {
         simplify_node(&s, g->nodes.data[i]);
     for (size_t i = 0; i < g->outputs.len; i++)
         g->outputs.data[i].value = resolve(&s, g->outputs.data[i].value);
-    drop_dead(g);
+    tc_graph_drop_dead(g);
     free(s.to);
     tc_map_free(&s.seen);
 }
