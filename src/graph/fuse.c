@@ -1,10 +1,12 @@
-/* Fusion in two sweeps.
+/* Fusion in three sweeps.
  *
- * Forwards, each contraction takes the elementwise nodes that follow it, as long as one value of all these is read from outside:
- * its epilogue runs on the accumulators. MatMul, Add(bias), Div, Erf, Add, Mul, Mul     ->  one kernel Backwards, every node that
- * is left heads a group and takes the producers that nobody else reads: elementwise chains, and row groups, in which reductions
- * over trailing dimensions share their rows with what surrounds them. ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add
- * ->  one kernel A group is left only through its head, so no two groups can wait for each other. */
+ * First, attention: a contraction whose left operand is made, row by row, from another contraction's result becomes one group
+ * with it, for the schedule may then compute everything for a block of rows at a time. MatMul, Div, Add(mask), Softmax, MatMul ->
+ * one kernel Forwards, each contraction takes the elementwise nodes that follow it, as long as one value of all these is read
+ * from outside: its epilogue runs on the accumulators. MatMul, Add(bias), Div, Erf, Add, Mul, Mul  ->  one kernel Backwards,
+ * every node that is left heads a group and takes the producers that nobody else reads: elementwise chains, and row groups, in
+ * which reductions over trailing dimensions share their rows with what surrounds them. ReduceMean, Sub, Pow, ReduceMean, Add,
+ * Sqrt, Div, Mul, Add  ->  one kernel A group is left only through its head, so no two groups can wait for each other. */
 #include "graph/fuse.h"
 
 #include <string.h>
@@ -216,10 +218,12 @@ static void store_transposed(fuser *f, ints *members) {
     tc_push(members, at);
 }
 
+/* `members`: what the anchor's group holds already. */
 static void grow_forwards(fuser *f, int anchor, ints *members) {
     f->epoch++;
-    f->mark[anchor] = f->epoch;
     tc_push(members, anchor);
+    for (size_t i = 0; i < members->len; i++)
+        f->mark[members->data[i]] = f->epoch;
     const tc_graph_shape *shape = &node_of(f, anchor)->out[0]->shape;
     for (int at = anchor + 1; at < f->n && members->len < MAX_GROUP; at++)
         if (continues(f, at, shape)) {
@@ -256,6 +260,38 @@ static bool keeps_rows(const tc_graph_node *n) {
         reduced |= r && s->d[d] != 1;
     }
     return true;
+}
+
+/* ---- attention ---- */
+
+/* Nobody but one node reads the only output of the node at `at`, and no group has it. */
+static bool private(const fuser *f, int at) {
+    const tc_graph_node *n = node_of(f, at);
+    return !f->taken[at] && n->nout == 1 && f->uses[n->out[0]->id].len == 1 && !f->is_output[n->out[0]->id];
+}
+
+/* Collects the nodes that make v from an anchor's result: elementwise ones of one shape and a single softmax. False if v is made
+ * otherwise. */
+static bool follow_rows(const fuser *f, const tc_graph_value *v, bool softmax, ints *members) {
+    const tc_graph_value *from = plain_source(f, v);
+    if (!from || !from->producer || members->len >= MAX_GROUP / 2)
+        return false;
+    int at = f->position[from->producer->id];
+    const tc_graph_node *n = node_of(f, at);
+    tc_graph_class class = class_at(f, at);
+    size_t mark = members->len;
+    if (!private(f, at))
+        return false;
+    tc_push(members, at);
+    if (class == TC_GRAPH_CLASS_ANCHOR)
+        return softmax;
+    if (n->op == TC_GRAPH_OP_SOFTMAX && !softmax && keeps_rows(n))
+        return follow_rows(f, n->in[0], true, members);
+    for (int k = 0; k < n->nin && class == TC_GRAPH_CLASS_ELEMENTWISE; k++)
+        if (n->in[k] && same_squeezed(&n->in[k]->shape, &from->shape) && follow_rows(f, n->in[k], softmax, members))
+            return true;
+    members->len = mark;
+    return false;
 }
 
 /* The shape over which a node evaluates its operands. */
@@ -348,15 +384,18 @@ typedef struct stager {
 static bool needs_stage(stager *s, int i) {
     const tc_graph_node *n = s->group->nodes[i];
     const ints *uses = &s->f->uses[n->out[0]->id];
-    bool twice = false, smaller = false;
+    bool twice = false, smaller = false, operand = false; /* operand: of a contraction, which reads each element many times */
     for (size_t u = 0; u < uses->len; u++) {
         int c = s->index[uses->data[u]];
         const tc_graph_node *reader = s->group->nodes[c];
         s->users[i] |= s->stage[c] || tc_graph_class_of(reader->op) == TC_GRAPH_CLASS_REDUCE ? (uint64_t)1 << c : s->users[c];
         twice |= reads_twice(reader->op);
+        operand |= tc_graph_class_of(reader->op) == TC_GRAPH_CLASS_ANCHOR;
         smaller |= !reads_once(reader) && tc_graph_shape_count(&n->out[0]->shape) < tc_graph_shape_count(domain(reader));
     }
     tc_graph_class class = tc_graph_class_of(n->op);
+    if (operand)
+        return class != TC_GRAPH_CLASS_ANCHOR;
     if (class == TC_GRAPH_CLASS_REDUCE || class == TC_GRAPH_CLASS_ANCHOR)
         return false; /* has stages inside */
     return twice || smaller || (s->users[i] & (s->users[i] - 1));
@@ -441,7 +480,14 @@ static void materialise_views(fuser *f, tc_arena *a, tc_graph_fused *by_head) {
 static void divide(fuser *f, tc_arena *a, tc_graph_fused *by_head) {
     ints members = {0};
     for (int i = 0; i < f->n; i++)
-        if (class_at(f, i) == TC_GRAPH_CLASS_ANCHOR) {
+        if (node_of(f, i)->op == TC_GRAPH_OP_MATMUL && !f->taken[i] && follow_rows(f, node_of(f, i)->in[0], false, &members)) {
+            grow_forwards(f, i, &members);
+            finish_group(f, a, &members, by_head);
+        } else {
+            members.len = 0;
+        }
+    for (int i = 0; i < f->n; i++)
+        if (class_at(f, i) == TC_GRAPH_CLASS_ANCHOR && !f->taken[i]) {
             grow_forwards(f, i, &members);
             finish_group(f, a, &members, by_head);
         }

@@ -75,17 +75,16 @@ static void test_epilogue(void **state) {
 }
 
 /* Queries and keys are read where they are; the values' product is written as the next matmul reads it. */
-static void test_attention(void **state) {
-    (void)state;
+static void attention(const char *name, const char *outputs) {
     tc_graph_writer *w = with_input("1,16,32");
     static const char *const names[] = {"q", "k", "v"};
     for (int i = 0; i < 3; i++) {
-        char name[8], in[16], out[8];
-        snprintf(name, sizeof name, "w%s", names[i]);
-        weight(w, name, (tc_graph_shape)DIMS(32, 32));
-        snprintf(in, sizeof in, "x,%s", name);
+        char matrix[8], in[16], out[8];
+        snprintf(matrix, sizeof matrix, "w%s", names[i]);
+        weight(w, matrix, (tc_graph_shape)DIMS(32, 32));
+        snprintf(in, sizeof in, "x,%s", matrix);
         snprintf(out, sizeof out, "%s0", names[i]);
-        tc_graph_writer_node(w, "MatMul", name, in, out);
+        tc_graph_writer_node(w, "MatMul", matrix, in, out);
     }
     tc_graph_writer_weight(w, "heads", I64(DIMS(4), 1, 16, 4, 8));
     tc_graph_writer_weight(w, "flat", I64(DIMS(3), 1, 16, 32));
@@ -107,7 +106,18 @@ static void test_attention(void **state) {
     tc_graph_writer_node(w, "Reshape", "ro", "o1,flat", "o2");
     weight(w, "wo", (tc_graph_shape)DIMS(32, 32));
     tc_graph_writer_node(w, "MatMul", "out", "o2,wo", "y");
-    check("attention", w, "y");
+    check(name, w, outputs);
+}
+
+static void test_attention(void **state) {
+    (void)state;
+    attention("attention", "y");
+}
+
+/* The probabilities are wanted too: three kernels. */
+static void test_attention_shown(void **state) {
+    (void)state;
+    attention("attention_shown", "y,p");
 }
 
 /* A layer norm written out, its input needed again after it, with an elementwise chain before. */
@@ -159,8 +169,8 @@ static void test_bert(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_epilogue), cmocka_unit_test(test_attention), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_apart),    cmocka_unit_test(test_bert),
+        cmocka_unit_test(test_epilogue), cmocka_unit_test(test_attention), cmocka_unit_test(test_attention_shown),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_apart),     cmocka_unit_test(test_bert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
