@@ -8,6 +8,8 @@
 /* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
  * many of the others as fit into its time on one vector. */
 enum { CHEAP_OPS = 6, DIVISION_OPS = 8 };
+/* Fewer results per core than two register tiles leave cores idle; a shorter reduction is not worth a second pass. */
+enum { FEW_RESULTS = 1024, MIN_SPLIT_K = 512 };
 
 static void count_ops(const tc_expr *e, void *user) {
     int *n = user;
@@ -200,13 +202,65 @@ static void make_clusters(analysis *an) {
     }
 }
 
+static void classify_all(analysis *an) {
+    an->kind = TC_NEW_N(tc_ctx_arena(an->ctx), stage_kind, an->s->nstage);
+    for (int st = 0; st < an->s->nstage; st++)
+        an->kind[st] = classify(an->s->stages[st].op);
+    make_clusters(an);
+}
+
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err) {
     *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w)};
     TC_TRY(inline_all(out, err));
-    out->kind = TC_NEW_N(tc_ctx_arena(ctx), stage_kind, out->s->nstage);
-    for (int st = 0; st < out->s->nstage; st++)
-        out->kind[st] = classify(out->s->stages[st].op);
-    make_clusters(out);
+    classify_all(out);
+    return TC_OK;
+}
+
+/* ---- split-K ---- */
+
+const tc_compute *tc_space_split_anchor(const analysis *an) {
+    const tc_compute *found = NULL;
+    for (int i = 0; i < an->ncluster; i++) {
+        const cluster *c = &an->cluster[i];
+        if (c->kind != CLUSTER_ANCHOR)
+            continue;
+        if (found)
+            return NULL;
+        found = an->s->stages[c->member[c->n - 1]].op;
+    }
+    if (!found || found->raxes[found->nraxis - 1].extent < MIN_SPLIT_K)
+        return NULL;
+    int64_t results = iterations(found);
+    for (int k = 0; k < found->nraxis; k++)
+        results /= found->raxes[k].extent;
+    return results < (int64_t)FEW_RESULTS * an->m->cores ? found : NULL;
+}
+
+tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err) {
+    const tc_compute *op = tc_space_split_anchor(an);
+    const char *n = op->name, *k = op->raxes[op->nraxis - 1].var->name;
+    *out = (analysis){.ctx = an->ctx, .m = an->m};
+    tc_strbuf *b = &out->prologue, order = {0};
+    tc_sb_add(b, tc_sb_str(&an->prologue));
+    int64_t each = (op->raxes[op->nraxis - 1].extent + parts - 1) / parts;
+    tc_sb_printf(b, "%s_s, %s_r = split %s.%s [_, %lld]\n%s_ks = rfactor %s.%s_s\n", k, k, n, k, (long long)each, n, n, k);
+    for (int i = 0; i < op->naxis; i++)
+        tc_sb_printf(&order, "x%d, ", i);
+    tc_sb_printf(b, "transform_layout %s_ks (%sx%d) -> (x%d", n, tc_sb_str(&order), op->naxis, op->naxis);
+    for (int i = 0; i < op->naxis; i++)
+        tc_sb_printf(b, ", x%d", i);
+    tc_sb_add(b, ")\n");
+    tc_strbuf_free(&order);
+    tc_trace *t;
+    TC_TRY(tc_trace_parse(tc_ctx_arena(an->ctx), "split-k", tc_sb_str(b), &t, err));
+    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, t, NULL, &out->s, err));
+    classify_all(out);
+    const char *name = tc_arena_printf(tc_ctx_arena(an->ctx), "%s_ks", n);
+    for (int st = 0; st < out->s->nstage; st++) {
+        const tc_compute *part = out->s->stages[st].op;
+        if (strcmp(part->name, name) == 0)
+            out->split_k = part->axes[part->naxis - 1].var;
+    }
     return TC_OK;
 }
 

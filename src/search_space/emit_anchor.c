@@ -100,7 +100,7 @@ static void plan_axes(const analysis *an, int head, int anchor, anchor_plan *p) 
         int d = h == p->op ? x : dim_along(an->ctx, read, h->axes[x].var);
         p->dim[x] = d;
         p->role[x] = d < 0 || is_batch(p->op, d) ? AXIS_BATCH : AXIS_ROW;
-        if (p->vec < 0 && d >= 0 && (h->axes[x].extent > 1 || x == 0)) {
+        if (p->vec < 0 && d >= 0 && (h->axes[x].extent > 1 || x == 0) && h->axes[x].var != an->split_k) {
             p->vec = x;
             p->acc_vec = d;
             p->role[x] = AXIS_VEC;

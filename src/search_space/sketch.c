@@ -9,6 +9,9 @@
  * us on one core. */
 #define SERIAL_WORK 2e6
 
+/* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results. */
+enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 96 };
+
 static void emit_clusters(emitter *e) {
     const analysis *an = e->an;
     for (int i = 0; i < an->ncluster; i++) {
@@ -34,7 +37,7 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
         anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
         rows |= an->cluster[i].kind == CLUSTER_ROWS;
     }
-    const char *chain = v.chain ? "+chain" : "";
+    const char *chain = v.chain ? "+chain" : v.split_k ? tc_arena_printf(a, "+split%d", v.split_k) : "";
     const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
     return tc_arena_printf(a, "%s%s%s%s%s%s", base, chain, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
                            anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
@@ -73,7 +76,7 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
         taps |= tc_space_anchor_phased(an, c);
     }
     bool small = tc_space_work(an) < SERIAL_WORK;
-    s->sk = TC_NEW_N(s->arena, sketch, 2 * 3 * 2 * 2 * 3);
+    s->sk = TC_NEW_N(s->arena, sketch, MAX_SKETCHES);
     for (int block = 0; block <= (blocks ? 1 : 0); block++)
         for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
             for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
@@ -89,6 +92,20 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
     return TC_OK;
 }
 
+/* Where cores would be idle for want of results, the reduction is divided among them. */
+static tc_status add_split(tc_space *s, const analysis *an, tc_error *err) {
+    const tc_compute *op = s->m.cores > 1 ? tc_space_split_anchor(an) : NULL;
+    for (int parts = 2; op && parts <= MAX_SPLIT && parts * MIN_PART <= op->raxes[op->nraxis - 1].extent; parts *= 2) {
+        analysis split;
+        tc_status r = tc_space_analyse_split(an, parts, &split, err);
+        for (int pack = 0; pack < 3 && r == TC_OK; pack++)
+            r = add_sketch(s, &split, (variant){.pack = pack, .rows_inner = true, .split_k = parts}, err);
+        tc_space_analysis_free(&split);
+        TC_TRY(r);
+    }
+    return TC_OK;
+}
+
 tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_space *s = TC_NEW(a, tc_space);
@@ -98,6 +115,8 @@ tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out
     tc_status r = tc_space_analyse(ctx, w, &s->m, &an, err);
     if (r == TC_OK)
         r = add_variants(s, &an, err);
+    if (r == TC_OK)
+        r = add_split(s, &an, err);
     tc_space_analysis_free(&an);
     tc_ctx_free(ctx);
     if (r != TC_OK) {

@@ -32,7 +32,8 @@ typedef struct analysis {
     tc_strbuf prologue; /* the compute_inline steps */
     stage_kind *kind;   /* per stage of s */
     int ncluster;
-    cluster *cluster; /* in order of emission: consumers first */
+    cluster *cluster;      /* in order of emission: consumers first */
+    const tc_var *split_k; /* the axis that rfactor made of a reduction (split-K), NULL: none */
 } analysis;
 
 /* What a decision stands for: how the constructed schedules choose it, and what pruning knows of it. */
@@ -69,6 +70,7 @@ typedef struct variant {
     bool rows_inner; /* the row loops run inside the vector-axis loop of the cache tile */
     bool serial;     /* no parallel loops: small kernels */
     bool taps;       /* window taps unrolled, so that the parities of a transposed convolution are known (sub-pixel form) */
+    int split_k;     /* the reduction divided among this many partial results that are added up at the end; 0: whole */
     bool chain;      /* all other clusters are computed per task of the last one: attention per head and block of rows */
 } variant;
 
@@ -101,6 +103,10 @@ typedef struct emitter {
 } emitter;
 
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err);
+/* The only anchor of a workload that has few results and a long reduction, or NULL: then dividing the reduction makes tasks. */
+const tc_compute *tc_space_split_anchor(const analysis *an);
+/* The analysis after that anchor's last reduction was divided into `parts` (rfactor). */
+tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err);
 void tc_space_analysis_free(analysis *an);
 
 void tc_space_step(emitter *e, const char *fmt, ...) TC_PRINTF(2, 3); /* one line of the trace */

@@ -19,6 +19,17 @@ static const tc_machine machine = {.vector_bytes = 64,
                                    .l3 = 32 << 20,
                                    .line = 64};
 
+#define ATTENTION                                                                                                                \
+    "tensor Q[2, 19, 24] f32\ntensor K[2, 35, 24] f32\ntensor V[2, 35, 18] f32\ntensor M[35] f32\n"                              \
+    "compute S[h:2, i:19, j:35] = sum(k:24) Q[h, i, k] * K[h, j, k]\n"                                                           \
+    "compute A[h:2, i:19, j:35] = S[h, i, j] * 0.2 + M[j]\ncompute m[h:2, i:19] = max(j:35) A[h, i, j]\n"                        \
+    "compute E[h:2, i:19, j:35] = exp(A[h, i, j] - m[h, i])\ncompute T[h:2, i:19] = sum(j:35) E[h, i, j]\n"                      \
+    "compute P[h:2, i:19, j:35] = E[h, i, j] * (1.0 / T[h, i])\n"                                                                \
+    "compute O[h:2, i:19, d:18] = sum(j:35) P[h, i, j] * V[h, j, d]\noutput O\n"
+#define LONG_REDUCTION                                                                                                           \
+    "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
+    "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
+
 /* Small instances of the families that the rules are written for, odd sizes on purpose. */
 static const char *const family[] = {
     /* dense + bias + gelu, constant weights */
@@ -52,6 +63,23 @@ static const char *const family[] = {
     "compute P[h:10, w:11, c:5] = select(h >= 1 && h < 9 && w >= 1 && w < 10, X[h - 1, w - 1, c], 0.0)\n"
     "compute Y[h:8, w:9, o:18] = sum(r:3, s:3, c:5) P[h + r, w + s, c] * W[r, s, c, o]\ncompute Z[h:8, w:9, o:18] = max(Y[h, w, "
     "o], 0.0)\noutput Z\n",
+    /* depthwise and transposed convolution */
+    "tensor X[9, 10, 20] f32\ntensor W[3, 3, 20] f32 const\n"
+    "compute P[h:11, w:12, c:20] = select(h >= 1 && h < 10 && w >= 1 && w < 11, X[h - 1, w - 1, c], 0.0)\n"
+    "compute Y[h:9, w:10, c:20] = sum(r:3, s:3) P[h + r, w + s, c] * W[r, s, c]\noutput Y\n",
+    "tensor X[5, 6, 7] f32\ntensor W[4, 4, 7, 18] f32 const\n"
+    "compute P[h:13, w:15, c:7] = select(h >= 2 && h < 11 && (h - 2) % 2 == 0 && w >= 2 && w < 13 && (w - 2) % 2 == 0, "
+    "X[(h - 2) / 2, (w - 2) / 2, c], 0.0)\n"
+    "compute Y[h:10, w:12, o:18] = sum(r:4, s:4, c:7) P[h + r, w + s, c] * W[3 - r, 3 - s, c, o]\noutput Y\n",
+    /* attention; heads last but one, as networks have it */
+    ATTENTION,
+    "tensor Q[11, 2, 16] f32\ntensor K[13, 2, 16] f32\ntensor V[13, 2, 20] f32\n"
+    "compute S[h:2, i:11, j:13] = sum(k:16) Q[i, h, k] * K[j, h, k]\ncompute m[h:2, i:11] = max(j:13) S[h, i, j]\n"
+    "compute E[h:2, i:11, j:13] = exp(S[h, i, j] - m[h, i])\ncompute T[h:2, i:11] = sum(j:13) E[h, i, j]\n"
+    "compute P[h:2, i:11, j:13] = E[h, i, j] / T[h, i]\ncompute O[i:11, h:2, d:20] = sum(j:13) P[h, i, j] * V[j, h, d]\noutput "
+    "O\n",
+    /* few results, long reduction */
+    LONG_REDUCTION,
     /* arg reduction and integers */
     "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
     "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",
@@ -213,6 +241,26 @@ static void test_sampled_are_right(void **state) {
     }
 }
 
+static bool has_sketch(const char *text, const char *part) {
+    bench b;
+    open_bench(&b, text);
+    bool found = false;
+    for (int k = 0; k < tc_space_nsketch(b.space); k++)
+        found |= strstr(tc_space_sketch_name(b.space, k), part) != NULL;
+    close_bench(&b);
+    return found;
+}
+
+/* What the workload calls for is in its space, and not in another's. */
+static void test_variants(void **state) {
+    (void)state;
+    assert_true(has_sketch(ATTENTION, "+chain"));
+    assert_false(has_sketch(ATTENTION, "+split"));
+    assert_true(has_sketch(LONG_REDUCTION, "+split4"));
+    assert_false(has_sketch(LONG_REDUCTION, "+chain"));
+    assert_false(has_sketch(family[0], "+split"));
+}
+
 static void score_by_hash(void *user, int n, double *scores) {
     (void)user;
     for (int i = 0; i < n; i++)
@@ -307,9 +355,13 @@ static void test_stale_seeds_are_skipped(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_default_is_right),     cmocka_unit_test(test_constructed_are_right),
-        cmocka_unit_test(test_sampled_are_right),    cmocka_unit_test(test_search_is_deterministic_and_distinct),
-        cmocka_unit_test(test_stop_ends_the_search), cmocka_unit_test(test_stale_seeds_are_skipped),
+        cmocka_unit_test(test_default_is_right),
+        cmocka_unit_test(test_constructed_are_right),
+        cmocka_unit_test(test_sampled_are_right),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_search_is_deterministic_and_distinct),
+        cmocka_unit_test(test_stop_ends_the_search),
+        cmocka_unit_test(test_stale_seeds_are_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
