@@ -63,6 +63,8 @@ void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef 
     g->md_invariant = LLVMGetMDKindIDInContext(ctx, "invariant.load", 14);
     bool x86 = !strncmp(t->triple, "x86_64", 6);
     g->fma = t->machine.fma;
+    g->dot_i8 = t->machine.dot_i8;
+    g->dot_bf16 = t->machine.dot_bf16;
     g->f16c = x86 ? tc_cg_has_feature(t, "f16c") : !strncmp(t->triple, "aarch64", 7) || tc_cg_has_feature(t, "zvfhmin");
     g->scalef = x86 && tc_cg_has_feature(t, "avx512f");
     /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through

@@ -65,7 +65,7 @@ typedef struct tc_cg {
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
     unsigned md_scope, md_noalias, md_invariant;
-    bool fma, f16c, scalar_gather, scalef; /* of the target */
+    bool fma, f16c, scalar_gather, scalef, dot_i8, dot_bf16; /* of the target */
 
     tc_val fn;               /* function being built */
     LLVMBasicBlockRef entry; /* its entry block: allocas go there */
@@ -136,6 +136,7 @@ tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);         /* point
 tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
 void tc_cg_add_slot(tc_cg *g, tc_slot slot);
 tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e);
+tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e); /* of neighbours, as they are stored */
 void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
 void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *s);
 

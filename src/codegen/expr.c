@@ -1,4 +1,5 @@
 /* Expressions: arithmetic, comparisons, casts, select. The operations' semantics are those of te/expr.h. */
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/codegen_int.h"
@@ -439,6 +440,52 @@ static tc_val fma_expr(tc_cg *g, const tc_expr *e) {
     return tc_cg_round(g, (tc_dtype)e->dtype, tc_cg_intrinsic(g, "llvm.fma", &t, 1, args, 3));
 }
 
+enum { MAX_DOT_LANES = 64 };
+
+/* vpdpbusd multiplies unsigned by signed bytes; vdpbf16ps, pairs of bf16. The group of args[1] stands in every lane. */
+static tc_val dot_instruction(tc_cg *g, const tc_expr *e, tc_val acc, tc_val x, tc_val w) {
+    bool swap = e->args[1]->dtype == TC_I8, isf = e->dtype == TC_F32;
+    LLVMTypeRef pairs = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), 2 * (unsigned)e->lanes);
+    LLVMTypeRef t = isf ? pairs : LLVMVectorType(g->i32, (unsigned)e->lanes);
+    x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), e->lanes), t, "");
+    w = LLVMBuildBitCast(g->b, w, t, "");
+    tc_val args[] = {acc, swap ? w : x, swap ? x : w};
+    return tc_cg_intrinsic(g, isf ? "llvm.x86.avx512bf16.dpbf16ps.512" : "llvm.x86.avx512.vpdpbusd.512", NULL, 0, args, 3);
+}
+
+/* Lanes first, first + stride, ... of v, as numbers of the accumulator's type. */
+static tc_val lanes_of(tc_cg *g, tc_val v, tc_dtype from, tc_dtype to, int first, int stride, int lanes) {
+    tc_val at[MAX_DOT_LANES];
+    for (int l = 0; l < lanes; l++)
+        at[l] = tc_cg_int(g->i32, first + stride * l);
+    tc_val some = LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, (unsigned)lanes), "");
+    return cast(g, tc_cg_from_memory(g, from, some), from, to);
+}
+
+/* The same without such an instruction. */
+static tc_val dot_steps(tc_cg *g, const tc_expr *e, tc_val acc, tc_val x, tc_val w) {
+    tc_dtype t = (tc_dtype)e->dtype, a = (tc_dtype)e->args[1]->dtype, b = (tc_dtype)e->args[2]->dtype;
+    int group = e->args[1]->lanes;
+    LLVMTypeRef type = LLVMTypeOf(acc);
+    for (int q = 0; q < group; q++) {
+        tc_val args[] = {lanes_of(g, x, a, t, q, 0, e->lanes), lanes_of(g, w, b, t, q, group, e->lanes), acc};
+        acc = tc_dtype_is_float(t) ? tc_cg_intrinsic(g, "llvm.fma", &type, 1, args, 3)
+                                   : LLVMBuildAdd(g->b, LLVMBuildMul(g->b, args[0], args[1], ""), acc, "");
+    }
+    return acc;
+}
+
+static tc_val dot_expr(tc_cg *g, const tc_expr *e) {
+    tc_val acc = tc_cg_expr(g, e->args[0]), x = acc ? tc_cg_raw_load(g, e->args[1]) : NULL;
+    tc_val w = x ? tc_cg_raw_load(g, e->args[2]) : NULL;
+    if (!w)
+        return NULL;
+    if (e->lanes > MAX_DOT_LANES)
+        return tc_cg_fail(g, "has a dot of %d lanes; at most %d are supported", e->lanes, MAX_DOT_LANES);
+    bool have = e->dtype == TC_F32 ? g->dot_bf16 : g->dot_i8;
+    return have && e->lanes == 16 ? dot_instruction(g, e, acc, x, w) : dot_steps(g, e, acc, x, w);
+}
+
 static tc_val arithmetic(tc_cg *g, const tc_expr *e) {
     tc_dtype t = (tc_dtype)e->dtype;
     bool isf = tc_dtype_is_float(t);
@@ -473,6 +520,8 @@ static tc_val node(tc_cg *g, const tc_expr *e) {
         return (v = tc_cg_expr(g, e->args[0])) ? tc_cg_splat(g, v, e->lanes) : NULL;
     case TC_OP_FMA:
         return fma_expr(g, e);
+    case TC_OP_DOT:
+        return dot_expr(g, e);
     case TC_OP_SELECT:
         return select_expr(g, e);
     case TC_OP_CAST:

@@ -455,6 +455,15 @@ void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st) {
         store_vector(g, s, index, v, mask);
 }
 
+tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
+    tc_slot *s = tc_cg_slot(g, e->u.buffer);
+    tc_cg_index x;
+    if (!s || s->regs || e->nargs != 1 || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
+        return tc_cg_fail(g, "an operand of dot is not a run of neighbours in %s", e->u.buffer->name);
+    int bytes = tc_dtype_bytes((tc_dtype)e->dtype);
+    return load_at(g, s, tc_cg_pointer(g, s, &x), e->lanes, tc_cg_index_align(&x, bytes, s->align));
+}
+
 void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *st) {
     enum { READ = 0, MODERATE_LOCALITY = 2, DATA = 1 }; /* operands of llvm.prefetch; moderate: into the second-level cache */
     tc_slot *s = tc_cg_slot(g, st->u.prefetch.buffer);

@@ -16,6 +16,8 @@ void tc_cg_default_machine(const tc_target *t, tc_machine *m) {
         m->vector_regs = avx512 ? 32 : 16;
         m->masks = avx512;
         m->fma = avx512 || tc_cg_has_feature(t, "fma");
+        m->dot_i8 = avx512 && tc_cg_has_feature(t, "avx512vnni");
+        m->dot_bf16 = avx512 && tc_cg_has_feature(t, "avx512bf16");
     } else if (!strncmp(t->triple, "aarch64", 7) || !strncmp(t->triple, "arm64", 5)) {
         m->l1 = 64 << 10;
         m->fma = true;

@@ -75,6 +75,7 @@ static enum op_class class_of(const tc_expr *e) {
     case TC_OP_TMOD:
         return f ? OPC_DIV : OPC_IDIV;
     case TC_OP_FMA:
+    case TC_OP_DOT:
         return f ? OPC_FMA : OPC_IMAD;
     case TC_OP_MIN:
     case TC_OP_MAX:

@@ -35,6 +35,7 @@ typedef struct anchor_plan {
     int dim[TC_MAX_DIMS];        /* anchor axis that a head axis walks, -1: none */
     int vec;                     /* head axis that carries the vectors */
     int acc_vec;                 /* anchor axis that carries the vectors */
+    int group;                   /* steps of the last reduction that one dot instruction takes; 1: there is none */
     bool blocked;                /* the reduction is blocked outside of a cache tile */
     const char *width;           /* decision: register width */
     const char *outer[TC_MAX_DIMS * 2];
@@ -159,10 +160,18 @@ static const char *packed_layout(emitter *e, const anchor_plan *p, const tc_expr
         if (d != dv && !reduce_dim(p, read, d))
             tc_sb_printf(&b, "x%d, ", d);
     tc_sb_printf(&b, "x%d / %s", dv, p->width);
-    for (int d = 0; d < read->nargs; d++)
-        if (d != dv && reduce_dim(p, read, d))
-            tc_sb_printf(&b, ", x%d", d);
-    tc_sb_printf(&b, ", x%d %% %s)", dv, p->width);
+    int steps = -1; /* dimension whose neighbours one dot instruction takes */
+    for (int d = 0; d < read->nargs; d++) {
+        if (d == dv || !reduce_dim(p, read, d))
+            continue;
+        bool last = p->group > 1 && tc_expr_uses_var(read->args[d], p->op->raxes[p->op->nraxis - 1].var);
+        tc_sb_printf(&b, last ? ", x%d / %d" : ", x%d", d, p->group);
+        steps = last ? d : steps;
+    }
+    tc_sb_printf(&b, ", x%d %% %s", dv, p->width);
+    if (steps >= 0)
+        tc_sb_printf(&b, ", x%d %% %d", steps, p->group);
+    tc_sb_addc(&b, ')');
     const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
     tc_strbuf_free(&b);
     return s;
@@ -390,12 +399,39 @@ static const char *sample_block(emitter *e, int id, int64_t extent) {
     return tc_space_sample_choice(e, ROLE_BLOCK_K, id, n, v, extent);
 }
 
+/* An operand under a conversion to the accumulator's type. */
+static const tc_expr *widened_read(const tc_expr *e) {
+    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
+}
+
+/* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
+ * holds the steps of the last reduction as neighbours (pass_dot.c). */
+static int dot_group(const analysis *an, const anchor_plan *p) {
+    const tc_expr *e = p->op->body[0];
+    const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
+    int group = e->dtype == TC_I32 && an->m->dot_i8 ? 4 : e->dtype == TC_F32 && an->m->dot_bf16 ? 2 : 1;
+    if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL || group == 1 || k->extent < group)
+        return 1;
+    const tc_expr *x = widened_read(e->args[0]), *y = widened_read(e->args[1]);
+    if (!x || !y || tc_dtype_bytes((tc_dtype)x->dtype) * group != 4 || tc_dtype_bytes((tc_dtype)y->dtype) * group != 4)
+        return 1;
+    if (group == 4 && x->dtype == y->dtype)
+        return 1; /* unsigned times signed only */
+    if (group == 2 && (x->dtype != TC_BF16 || y->dtype != TC_BF16))
+        return 1;
+    const tc_expr *along = vec_dim(an, p, x) < 0 ? x : y, *last = along->args[along->nargs - 1];
+    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? group : 1;
+}
+
 /* Loops of the accumulating stage in the full-K form: reduction outside, register tile inside. */
 static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
     const tc_compute *op = p->op;
     const char *k = op->raxes[op->nraxis - 1].var->name, *a = p->acc;
-    const char *u = sample_unroll(e, id, op->raxes[op->nraxis - 1].extent);
-    tc_space_step(e, "%s_o, %s_u = split %s.%s [_, %s]", k, k, a, k, u);
+    const char *u = sample_unroll(e, id, op->raxes[op->nraxis - 1].extent / p->group);
+    if (p->group > 1)
+        tc_space_step(e, "%s_o, %s_u, %s_q = split %s.%s [_, %s, %d]", k, k, k, a, k, u, p->group);
+    else
+        tc_space_step(e, "%s_o, %s_u = split %s.%s [_, %s]", k, k, a, k, u);
     tc_strbuf b = {0};
     for (int r = 0; r < op->nraxis - 1; r++)
         list_add(&b, a, op->raxes[r].var->name);
@@ -404,8 +440,12 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
         if (x != p->acc_vec)
             list_add(&b, a, name_of(op, x));
     list_add(&b, a, name_of(op, p->acc_vec));
+    if (p->group > 1)
+        list_add(&b, a, tc_arena_printf(e->arena, "%s_q", k));
     tc_space_step(e, "reorder%s", tc_sb_str(&b));
     tc_strbuf_free(&b);
+    if (p->group > 1)
+        tc_space_step(e, "unroll %s.%s_q", a, k);
     for (int r = 0; r < op->nraxis - 1 && e->v.taps && phased(op); r++)
         tc_space_step(e, "unroll %s.%s", a, op->raxes[r].var->name);
     tc_space_step(e, "unroll %s.%s_u", a, k);
@@ -502,6 +542,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     anchor_plan p;
     plan_anchor(e->an, c, &p);
     p.blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
+    p.group = p.blocked ? 1 : dot_group(e->an, &p);
     int id = e->nanchor++;
     size_t from = e->dec.len;
     p.acc = p.op->name;

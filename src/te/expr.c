@@ -301,6 +301,26 @@ const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_ex
     return node(c, TC_OP_FMA, a->dtype, a->lanes, 3, args);
 }
 
+static bool dot_types(tc_dtype acc, tc_dtype a, tc_dtype b) {
+    if (acc == TC_I32)
+        return (a == TC_U8 && b == TC_I8) || (a == TC_I8 && b == TC_U8);
+    return acc == TC_F32 && a == TC_BF16 && b == TC_BF16;
+}
+
+const char *tc_dot_problem(const tc_expr *acc, const tc_expr *a, const tc_expr *b) {
+    if (!dot_types((tc_dtype)acc->dtype, (tc_dtype)a->dtype, (tc_dtype)b->dtype))
+        return "dot adds u8 times i8 to i32, or bf16 times bf16 to f32";
+    if (a->lanes != (acc->dtype == TC_I32 ? 4 : 2) || b->lanes != a->lanes * acc->lanes)
+        return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
+    return NULL;
+}
+
+const tc_expr *tc_dot(tc_ctx *c, const tc_expr *acc, const tc_expr *a, const tc_expr *b) {
+    assert(!tc_dot_problem(acc, a, b));
+    const tc_expr *args[] = {acc, a, b};
+    return node(c, TC_OP_DOT, acc->dtype, acc->lanes, 3, args);
+}
+
 const tc_expr *tc_select(tc_ctx *c, const tc_expr *cond, const tc_expr *a, const tc_expr *b) {
     assert(cond->dtype == TC_BOOL && !te_op_problem(TC_OP_SELECT, a, b) && cond->lanes == a->lanes);
     const tc_expr *k = te_const(cond);
@@ -343,6 +363,8 @@ const tc_expr *tc_with_args(tc_ctx *c, const tc_expr *e, const tc_expr *const *a
         return tc_bcast(c, args[0], e->lanes);
     case TC_OP_FMA:
         return tc_fma(c, args[0], args[1], args[2]);
+    case TC_OP_DOT:
+        return tc_dot(c, args[0], args[1], args[2]);
     case TC_OP_SELECT:
         return tc_select(c, args[0], args[1], args[2]);
     case TC_OP_CAST:

@@ -283,6 +283,18 @@ static tc_status call_fma(parser *p, place at, operand *out) {
     return TC_OK;
 }
 
+static tc_status call_dot(parser *p, place at, operand *out) {
+    operand x[3];
+    TC_TRY(parse_args(p, "dot", 3, x));
+    const char *why = tc_dot_problem(x[0].e, x[1].e, x[2].e);
+    if (why)
+        return FAIL_AT(p, at, "%s", why);
+    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
+    TC_TRY(check_depth(p, depth, at));
+    *out = typed(tc_dot(p->c, x[0].e, x[1].e, x[2].e), depth, at);
+    return TC_OK;
+}
+
 static tc_status parse_lanes(parser *p, int *lanes) {
     TC_TRY(expect(p, ","));
     if (p->lex->tok.kind != TC_TOK_INT || p->lex->tok.i < 2 || p->lex->tok.i > 4096)
@@ -368,6 +380,8 @@ static tc_status parse_call(parser *p, const char *name, place at, operand *out)
         return call_select(p, at, out);
     case TC_OP_FMA:
         return call_fma(p, at, out);
+    case TC_OP_DOT:
+        return call_dot(p, at, out);
     case TC_OP_RAMP:
     case TC_OP_BCAST:
         return call_vector(p, op, at, out);

@@ -110,6 +110,8 @@ static xcode code_of(const tc_expr *e) {
         return e->op == TC_OP_BCAST ? X_BCAST : X_RAMP;
     if (e->op == TC_OP_FMA)
         return X_FMA;
+    if (e->op == TC_OP_DOT)
+        return X_DOT;
     if (tc_op_traits(e->op) & TC_COMPARE)
         return is_float ? X_CMP_F : X_CMP_I;
     return is_float ? X_FLOAT : X_INT;
@@ -272,6 +274,23 @@ static void run_simple(interp *x, const inst *i) {
         }
 }
 
+static void run_dot(interp *x, const inst *i) {
+    const val *acc = slot_at(x, i->a), *a = slot_at(x, i->b), *b = slot_at(x, i->c);
+    val *d = slot_at(x, i->dst);
+    int group = i->dtype == TC_I32 ? 4 : 2;
+    for (int k = 0; k < i->lanes; k++) {
+        val v = acc[k];
+        for (int q = 0; q < group; q++) {
+            const val *w = &b[group * k + q];
+            if (i->dtype == TC_I32)
+                v.i = tc_cast_ii(TC_I32, v.i + a[q].i * w->i);
+            else
+                v.f = tc_eval_fma(TC_F32, a[q].f, w->f, v.f);
+        }
+        d[k] = v;
+    }
+}
+
 static bool run_inst(interp *x, const inst *i) {
     switch ((xcode)i->code) {
     case X_INT:
@@ -287,6 +306,9 @@ static bool run_inst(interp *x, const inst *i) {
     case X_CAST_FI:
     case X_CAST_FF:
         run_cast(x, i);
+        return true;
+    case X_DOT:
+        run_dot(x, i);
         return true;
     case X_CMP_F:
     case X_FMA:

@@ -37,6 +37,7 @@ typedef enum xcode {
     X_CMP_I,
     X_CMP_F,
     X_FMA,
+    X_DOT,
     X_SELECT,
     X_PRED,
     X_COPY,

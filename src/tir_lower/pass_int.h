@@ -13,6 +13,7 @@ tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, 
 tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
+tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_storage(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
@@ -85,6 +86,7 @@ const tc_expr *tir_affine_cond(tc_ctx *c, const tc_affine *a); /* the condition 
 tc_ival tir_affine_bounds(tc_ctx *c, const tc_affine *a, const tc_env *env);
 bool tir_affine_add(tc_affine *a, int64_t k, const tc_affine *b); /* a += k * b; false on too many terms */
 void tir_affine_drop(tc_affine *a, int term);
+bool tir_affine_same_terms(const tc_affine *a, const tc_affine *b); /* they differ by a constant at most */
 /* Splits a conjunction; returns how many there are (at most cap are written). */
 int tir_conjuncts(const tc_expr *cond, const tc_expr **out, int cap);
 enum { TIR_MAX_CONJUNCTS = 16 };

@@ -308,15 +308,6 @@ static void collect(partitioner *k, const tc_stmt *s) {
     }
 }
 
-static bool same_terms(const tc_affine *a, const tc_affine *b) {
-    if (a->n != b->n)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
-            return false;
-    return true;
-}
-
 static int add_segment(segment *seg, int n, int64_t lo, int64_t hi, int singles) {
     if (lo > hi)
         return n;
@@ -337,7 +328,7 @@ static int segments(const partitioner *k, const guard *g, segment *seg, bool *so
     *soft = true;
     for (size_t i = 0; i < k->guards.len; i++) {
         const guard *h = &k->guards.data[i];
-        if (!same_terms(&h->s, &g->s))
+        if (!tir_affine_same_terms(&h->s, &g->s))
             continue;
         full = (tc_ival){TC_MAX(full.lo, h->full.lo), TC_MIN(full.hi, h->full.hi)};
         some = (tc_ival){TC_MIN(some.lo, h->some.lo), TC_MAX(some.hi, h->some.hi)};
@@ -430,7 +421,7 @@ static bool choose(partitioner *k, const tc_stmt *loop, const tc_stmt *body, gua
     for (size_t i = 0; i < k->guards.len; i++) {
         int members = 0;
         for (size_t j = 0; j < k->guards.len; j++)
-            if (same_terms(&k->guards.data[i].s, &k->guards.data[j].s))
+            if (tir_affine_same_terms(&k->guards.data[i].s, &k->guards.data[j].s))
                 members += k->guards.data[j].soft ? 1 : 1 << 16;
         segment s[MAX_SEGMENTS];
         bool soft;

@@ -68,15 +68,6 @@ static bool split_index(stream_list *l, const tc_expr *index, stream *out) {
     return out->step > 0;
 }
 
-static bool same_terms(const tc_affine *a, const tc_affine *b) {
-    if (a->n != b->n)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
-            return false;
-    return true;
-}
-
 static stream *stream_of(stream_list *l, const tc_buffer *b) {
     for (int i = 0; i < l->n; i++)
         if (l->s[i].buffer == b)
@@ -92,7 +83,7 @@ static void note_load(const tc_expr *e, void *user) {
     bool ok = split_index(l, e->args[0], &now);
     stream *s = stream_of(l, now.buffer);
     if (s) {
-        s->regular = s->regular && ok && now.step == s->step && same_terms(&now.rest, &s->rest);
+        s->regular = s->regular && ok && now.step == s->step && tir_affine_same_terms(&now.rest, &s->rest);
         s->lo = TC_MIN(s->lo, now.lo);
         s->hi = TC_MAX(s->hi, now.hi);
     } else if (l->n < MAX_STREAMS) {

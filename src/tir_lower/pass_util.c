@@ -380,6 +380,15 @@ void tir_affine_drop(tc_affine *a, int term) {
     memmove(&a->term[term], &a->term[term + 1], sizeof *a->term * (size_t)(--a->n - term));
 }
 
+bool tir_affine_same_terms(const tc_affine *a, const tc_affine *b) {
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
+            return false;
+    return true;
+}
+
 bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affine *a) {
     bool swap = cond->op == TC_OP_LT || cond->op == TC_OP_LE, strict = cond->op == TC_OP_LT || cond->op == TC_OP_GT;
     if (!swap && cond->op != TC_OP_GE && cond->op != TC_OP_GT)

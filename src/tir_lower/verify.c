@@ -158,9 +158,23 @@ static tc_status check_select(verifier *v, const tc_expr *e) {
     return TC_OK;
 }
 
+/* The operands have other widths than the statement. */
+static tc_status check_dot(verifier *v, const tc_expr *e) {
+    TC_TRY(check_expr(v, e->args[0]));
+    for (int k = 1; k <= 2; k++) {
+        set_lanes(v, e->args[k]->lanes);
+        tc_status s = check_expr(v, e->args[k]);
+        set_lanes(v, e->lanes);
+        TC_TRY(s);
+    }
+    return TC_OK;
+}
+
 static tc_status check_node(verifier *v, const tc_expr *e) {
     if (e->op == TC_OP_SELECT)
         return check_select(v, e);
+    if (e->op == TC_OP_DOT)
+        return check_dot(v, e);
     for (int i = 0; i < e->nargs; i++)
         TC_TRY(check_expr(v, e->args[i]));
     if (e->op == TC_OP_VAR)

@@ -13,6 +13,8 @@ static const tc_machine machine = {.vector_bytes = 64,
                                    .vector_regs = 32,
                                    .masks = true,
                                    .fma = true,
+                                   .dot_i8 = true,
+                                   .dot_bf16 = true,
                                    .cores = 2,
                                    .l1 = 32768,
                                    .l2 = 1 << 20,
@@ -80,6 +82,11 @@ static const char *const family[] = {
     "O\n",
     /* few results, long reduction */
     LONG_REDUCTION,
+    /* narrow types: dot instructions, also with a rest that does not fill one */
+    "tensor A[9, 22] u8\ntensor W[22, 35] i8 const\ncompute C[i:9, j:35] = sum(k:22) i32(A[i, k]) * i32(W[k, j])\noutput C\n",
+    "tensor A[9, 24] i8\ntensor W[35, 24] u8\ncompute C[i:9, j:35] = sum(k:24) i32(W[j, k]) * i32(A[i, k])\noutput C\n",
+    "tensor X[6, 7, 11] bf16\ntensor W[3, 3, 11, 18] bf16 const\n"
+    "compute Y[h:4, w:5, o:18] = sum(r:3, s:3, c:11) f32(X[h + r, w + s, c]) * f32(W[r, s, c, o])\noutput Y\n",
     /* arg reduction and integers */
     "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
     "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",

@@ -1,0 +1,130 @@
+/* Dot products: neighbouring steps of a reduction over narrow types become one instruction of the matrix kind (VNNI's vpdpbusd,
+ * AVX512-BF16's vdpbf16ps).
+ *
+ *     C[lane] = C + i32(X[k])     * i32(W[4 * lane])
+ *     C[lane] = C + i32(X[k + 1]) * i32(W[4 * lane + 1])        =>   C[lane] = dot(C, X[k .. k + 3], W[0 .. 4 * lanes])
+ *     C[lane] = C + i32(X[k + 2]) * i32(W[4 * lane + 2])
+ *     C[lane] = C + i32(X[k + 3]) * i32(W[4 * lane + 3])
+ *
+ * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes) and unrolls them; what is not of that
+ * form stays as it was. Integers: the same result. bf16: the two products are added without rounding in between, as for fma.
+ * Needs: accumulators are registers, so that nothing between the steps can touch what they read; the machine has them. */
+#include "tir_lower/pass_int.h"
+
+typedef struct dotter {
+    tc_ctx *c;
+    const tc_machine *m;
+    tc_env *env;
+} dotter;
+
+/* One step: buffer[index] += a[from] * b[to + group * lane]. */
+typedef struct step {
+    const tc_buffer *a, *b;
+    tc_affine from, to;
+} step;
+
+static int group_of(const dotter *k, tc_dtype acc) {
+    return acc == TC_I32 && k->m->dot_i8 ? 4 : acc == TC_F32 && k->m->dot_bf16 ? 2 : 0;
+}
+
+/* The load under a conversion to the accumulator's type, from memory that no register store changes. */
+static const tc_expr *widened_load(const tc_expr *e) {
+    if (e->op != TC_OP_CAST || e->args[0]->op != TC_OP_LOAD || e->args[0]->nargs != 1)
+        return NULL;
+    return e->args[0]->u.buffer->scope == TC_BUF_REG ? NULL : e->args[0];
+}
+
+static bool match_product(const dotter *k, const tc_expr *x, const tc_expr *y, int group, step *s) {
+    const tc_expr *a = x->op == TC_OP_BCAST ? widened_load(x->args[0]) : NULL, *b = widened_load(y);
+    if (!a || !b || b->args[0]->op != TC_OP_RAMP || !tc_is_int(b->args[0]->args[1], group))
+        return false;
+    tc_dtype t = (tc_dtype)a->dtype, u = (tc_dtype)b->dtype;
+    bool types = group == 2 ? t == TC_BF16 && u == TC_BF16 : (t == TC_U8 && u == TC_I8) || (t == TC_I8 && u == TC_U8);
+    s->a = a->u.buffer;
+    s->b = b->u.buffer;
+    return types && tc_te_affine(k->c, a->args[0], k->env, &s->from) && tc_te_affine(k->c, b->args[0]->args[0], k->env, &s->to);
+}
+
+static bool match(const dotter *k, const tc_stmt *s, step *out) {
+    if (s->kind != TC_STMT_STORE || s->u.store.mask || s->u.store.buffer->scope != TC_BUF_REG)
+        return false;
+    const tc_expr *v = s->u.store.value;
+    int group = group_of(k, (tc_dtype)v->dtype);
+    if (!group || v->lanes == 1 || v->op != TC_OP_ADD || v->args[1]->op != TC_OP_MUL)
+        return false;
+    const tc_expr *acc = v->args[0], *x = v->args[1]->args[0], *y = v->args[1]->args[1];
+    if (acc->op != TC_OP_LOAD || acc->u.buffer != s->u.store.buffer || acc->args[0] != s->u.store.index)
+        return false;
+    return match_product(k, x, y, group, out) || match_product(k, y, x, group, out);
+}
+
+/* Steps q of one group. */
+static bool follows(const step *first, const step *s, int q) {
+    return s->a == first->a && s->b == first->b && s->from.c == first->from.c + q && s->to.c == first->to.c + q &&
+           tir_affine_same_terms(&s->from, &first->from) && tir_affine_same_terms(&s->to, &first->to);
+}
+
+static bool same_place(const tc_stmt *a, const tc_stmt *b) {
+    return a->u.store.buffer == b->u.store.buffer && a->u.store.index == b->u.store.index;
+}
+
+static const tc_stmt *fuse(const dotter *k, const tc_stmt *s, const step *first, int group) {
+    const tc_expr *v = s->u.store.value;
+    const tc_expr *from = tc_te_from_affine(k->c, &first->from), *to = tc_te_from_affine(k->c, &first->to),
+                  *one = tc_i64(k->c, 1);
+    const tc_expr *a = tc_load(k->c, first->a, first->a->dtype, tc_ramp(k->c, from, one, group), NULL);
+    const tc_expr *b = tc_load(k->c, first->b, first->b->dtype, tc_ramp(k->c, to, one, group * v->lanes), NULL);
+    return tc_tir_store(k->c, s->u.store.buffer, s->u.store.index, tc_dot(k->c, v->args[0], a, b), NULL);
+}
+
+/* Replaces s[i] and the steps that belong to it, which become NULL, if all are there with only register stores in between. */
+static void gather(const dotter *k, const tc_stmt **s, int n, int i) {
+    enum { MAX_GROUP = 4 };
+    step first, next;
+    int at[MAX_GROUP], have = 1;
+    if (!s[i] || !match(k, s[i], &first))
+        return;
+    int group = group_of(k, (tc_dtype)s[i]->u.store.value->dtype);
+    for (int j = i + 1; j < n && have < group; j++) {
+        if (!s[j])
+            continue;
+        if (s[j]->kind != TC_STMT_STORE || s[j]->u.store.buffer->scope != TC_BUF_REG)
+            return;
+        if (!same_place(s[i], s[j]))
+            continue;
+        if (!match(k, s[j], &next) || !follows(&first, &next, have))
+            return;
+        at[have++] = j;
+    }
+    if (have < group)
+        return;
+    s[i] = fuse(k, s[i], &first, group);
+    for (int q = 1; q < group; q++)
+        s[at[q]] = NULL;
+}
+
+static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
+    dotter *k = user;
+    if (s->kind == TC_STMT_FOR) {
+        size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
+        const tc_stmt *r = tir_map_children(c, s, walk, user);
+        tc_env_undo(k->env, mark);
+        return r;
+    }
+    if (s->kind != TC_STMT_SEQ)
+        return tir_map_children(c, s, walk, user);
+    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, s->u.seq.n);
+    for (int i = 0; i < s->u.seq.n; i++)
+        out[i] = walk(c, s->u.seq.s[i], user);
+    for (int i = 0; i < s->u.seq.n; i++)
+        gather(k, out, s->u.seq.n, i);
+    return tc_tir_seq(c, s->u.seq.n, out);
+}
+
+tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
+    (void)err;
+    dotter k = {c, m, tc_env_new()};
+    *out = tir_with_body(c, in, (m->dot_i8 || m->dot_bf16) && in->body ? walk(c, in->body, &k) : in->body);
+    tc_env_free(k.env);
+    return TC_OK;
+}
