@@ -96,6 +96,4 @@ function(tctune_shared_library)
         # Brings the vendors' libraries; the archive itself has nothing left to add.
         target_link_libraries(tctune_shared PRIVATE ${library})
     endforeach()
-    install(TARGETS tctune_shared)
-    install(DIRECTORY include/tctune TYPE INCLUDE OPTIONAL)
 endfunction()

@@ -73,10 +73,13 @@ static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *
     return s;
 }
 
-static void command(const tc_cg_link *l, const char *linker, const char *dir, words *w) {
+/* The library's own name is its file's, so that programs linked to it look for it by that. */
+static void command(const tc_cg_link *l, const char *linker, const char *dir, const char *out, words *w) {
     bool bare = is_bare(linker);
+    const char *slash = strrchr(out, '/');
     word(w, "%s", linker);
     word(w, "-shared");
+    word(w, bare ? "-soname=%s" : "-Wl,-soname,%s", slash ? slash + 1 : out);
     word(w, "-o");
     word(w, "%s/out.so", dir);
     for (int i = 0; i < l->nobjects; i++)
@@ -153,7 +156,7 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
     if (l->exports)
         TC_TRY(write_exports(l, exports, err));
     words w = {0};
-    command(l, linker, dir, &w);
+    command(l, linker, dir, out, &w);
     tc_status s = run(w.data, log, &code, err);
     for (size_t i = 0; i < w.len; i++)
         free(w.data[i]);

@@ -1,0 +1,25 @@
+/* Builds the model through libtctune and prints its first output for the same input as kernels.c. */
+#include <stdio.h>
+#include <tctune/tctune.h>
+
+int main(int argc, char **argv) {
+    char error[1024];
+    tctune_model *m;
+    static float image[28 * 28], scores[10];
+    int64_t shape_in[] = {1, 1, 28, 28}, shape_out[] = {1, 10};
+    if (argc != 2 || tctune_build(argv[1], NULL, &m, error, sizeof error) != TCTUNE_OK) {
+        fprintf(stderr, "%s\n", argc == 2 ? error : "usage: library MODEL");
+        return 1;
+    }
+    for (int i = 0; i < 28 * 28; i++)
+        image[i] = (float)(i % 7) / 7.0f;
+    DLTensor in = {.data = image, .device = {kDLCPU, 0}, .ndim = 4, .dtype = {kDLFloat, 32, 1}, .shape = shape_in};
+    DLTensor out = {.data = scores, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape_out};
+    if (tctune_run(m, &in, &out, error, sizeof error) != TCTUNE_OK) {
+        fprintf(stderr, "%s\n", error);
+        return 2;
+    }
+    printf("%g\n", (double)scores[0]);
+    tctune_free(m);
+    return 0;
+}
