@@ -210,7 +210,7 @@ static void classify_all(analysis *an) {
 }
 
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err) {
-    *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w)};
+    *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w), .lane_stage = -1};
     TC_TRY(inline_all(out, err));
     classify_all(out);
     return TC_OK;
@@ -218,7 +218,7 @@ tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *
 
 /* ---- split-K ---- */
 
-const tc_compute *tc_space_split_anchor(const analysis *an) {
+static const tc_compute *only_anchor(const analysis *an) {
     const tc_compute *found = NULL;
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
@@ -228,18 +228,39 @@ const tc_compute *tc_space_split_anchor(const analysis *an) {
             return NULL;
         found = an->s->stages[c->member[c->n - 1]].op;
     }
-    if (!found || found->raxes[found->nraxis - 1].extent < MIN_SPLIT_K)
+    return found;
+}
+
+const tc_compute *tc_space_split_anchor(const analysis *an) {
+    const tc_compute *op = only_anchor(an);
+    if (!op || op->raxes[op->nraxis - 1].extent < MIN_SPLIT_K)
         return NULL;
-    int64_t results = iterations(found);
-    for (int k = 0; k < found->nraxis; k++)
-        results /= found->raxes[k].extent;
-    return results < (int64_t)FEW_RESULTS * an->m->cores ? found : NULL;
+    int64_t results = iterations(op);
+    for (int k = 0; k < op->nraxis; k++)
+        results /= op->raxes[k].extent;
+    return results < (int64_t)FEW_RESULTS * an->m->cores ? op : NULL;
+}
+
+/* Applies the prologue so far, and looks at what became of the workload. */
+static tc_status analyse_again(const analysis *an, analysis *out, tc_error *err) {
+    tc_trace *t;
+    TC_TRY(tc_trace_parse(tc_ctx_arena(an->ctx), "rfactor", tc_sb_str(&out->prologue), &t, err));
+    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, t, NULL, &out->s, err));
+    classify_all(out);
+    return TC_OK;
+}
+
+static int stage_named(const tc_sched *s, const char *name) {
+    int st = s->nstage - 1;
+    while (st >= 0 && strcmp(s->stages[st].name, name) != 0)
+        st--;
+    return st;
 }
 
 tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err) {
     const tc_compute *op = tc_space_split_anchor(an);
     const char *n = op->name, *k = op->raxes[op->nraxis - 1].var->name;
-    *out = (analysis){.ctx = an->ctx, .m = an->m};
+    *out = (analysis){.ctx = an->ctx, .m = an->m, .lane_stage = -1};
     tc_strbuf *b = &out->prologue, order = {0};
     tc_sb_add(b, tc_sb_str(&an->prologue));
     int64_t each = (op->raxes[op->nraxis - 1].extent + parts - 1) / parts;
@@ -251,16 +272,41 @@ tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, t
         tc_sb_printf(b, ", x%d", i);
     tc_sb_add(b, ")\n");
     tc_strbuf_free(&order);
-    tc_trace *t;
-    TC_TRY(tc_trace_parse(tc_ctx_arena(an->ctx), "split-k", tc_sb_str(b), &t, err));
-    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, t, NULL, &out->s, err));
-    classify_all(out);
-    const char *name = tc_arena_printf(tc_ctx_arena(an->ctx), "%s_ks", n);
-    for (int st = 0; st < out->s->nstage; st++) {
-        const tc_compute *part = out->s->stages[st].op;
-        if (strcmp(part->name, name) == 0)
-            out->split_k = part->axes[part->naxis - 1].var;
-    }
+    TC_TRY(analyse_again(an, out, err));
+    int part = stage_named(out->s, tc_arena_printf(tc_ctx_arena(an->ctx), "%s_ks", n));
+    const tc_compute *p = out->s->stages[part].op;
+    out->split_k = p->axes[p->naxis - 1].var;
+    return TC_OK;
+}
+
+/* ---- lanes along the reduction ---- */
+
+bool tc_space_reduces_contiguous(const tc_compute *op) {
+    const tc_var *k = op->raxes[op->nraxis - 1].var;
+    read_list l = reads_of(op);
+    for (int i = 0; i < l.n; i++)
+        if (l.read[i]->nargs && tc_expr_uses_var(l.read[i]->args[l.read[i]->nargs - 1], k))
+            return true;
+    return false;
+}
+
+const tc_compute *tc_space_lanes_anchor(const analysis *an) {
+    const tc_compute *op = only_anchor(an);
+    int lanes = op ? tc_space_lanes(an->m, op) : 0;
+    if (!op || op->nout > 1 || op->naxis == 0 || 2 * op->axes[op->naxis - 1].extent > lanes)
+        return NULL;
+    return op->raxes[op->nraxis - 1].extent >= 2 * lanes && tc_space_reduces_contiguous(op) ? op : NULL;
+}
+
+tc_status tc_space_analyse_lanes(const analysis *an, analysis *out, tc_error *err) {
+    const tc_compute *op = tc_space_lanes_anchor(an);
+    const char *n = op->name, *k = op->raxes[op->nraxis - 1].var->name;
+    *out = (analysis){.ctx = an->ctx, .m = an->m};
+    tc_sb_add(&out->prologue, tc_sb_str(&an->prologue));
+    tc_sb_printf(&out->prologue, "%s_r, %s_l = split %s.%s [_, %d]\n%s_kl = rfactor %s.%s_l\nunroll %s.%s_l\n", k, k, n, k,
+                 tc_space_lanes(an->m, op), n, n, k, n, k);
+    TC_TRY(analyse_again(an, out, err));
+    out->lane_stage = stage_named(out->s, n);
     return TC_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { IN_FLIGHT = 8, MAX_PLANS = 512 };
+enum { IN_FLIGHT = 8, MAX_PLANS = 512, SHORT_AXIS = 8 };
 
 /* One consistent choice for all decisions of a sketch. */
 typedef struct plan {
@@ -51,8 +51,11 @@ static const decision *vec_of(const sketch *k, int anchor) {
 static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_t *reg, int64_t *mid) {
     *reg = TC_MIN(d->phase, d->extent);
     *mid = 1;
-    if (!d->primary)
+    if (!d->primary) {
+        if (s->sk[p->sketch].v.lanes_k && d->extent <= SHORT_AXIS)
+            *reg = d->extent; /* the few output channels share what is loaded of the input */
         return;
+    }
     int64_t tiles = ceil_div(d->extent, TC_MIN((int64_t)p->rows, d->extent));
     *reg = TC_MIN(d->extent, ceil_div(ceil_div(d->extent, tiles), d->phase) * d->phase);
     tiles = ceil_div(d->extent, *reg);

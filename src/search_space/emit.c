@@ -143,18 +143,10 @@ void tc_space_emit_map(emitter *e, const cluster *c) {
 
 /* ---- rows ---- */
 
-static void last_read_uses(const tc_expr *r, void *user) {
-    const tc_var *v = ((void **)user)[0];
-    if (r->op == TC_OP_READ && r->nargs && tc_expr_uses_var(r->args[r->nargs - 1], v))
-        *(bool *)((void **)user)[1] = true;
-}
-
 /* The last reduction axis walks contiguous memory and is worth vectors. */
 static bool reduces_contiguous(const emitter *e, const tc_compute *op) {
-    bool yes = false;
-    void *user[2] = {(void *)(uintptr_t)op->raxes[op->nraxis - 1].var, &yes};
-    tc_expr_walk(op->body[0], last_read_uses, user);
-    return yes && op->nout == 1 && op->raxes[op->nraxis - 1].extent >= 2 * tc_space_lanes(e->an->m, op);
+    return op->nout == 1 && op->raxes[op->nraxis - 1].extent >= 2 * tc_space_lanes(e->an->m, op) &&
+           tc_space_reduces_contiguous(op);
 }
 
 static void attach(emitter *e, const char *stage, const char *loop) {
@@ -240,6 +232,8 @@ static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, i
 static bool needs_vector_axis(const emitter *e, const cluster *c) {
     for (int i = 0; i < c->n; i++) {
         const tc_compute *op = e->an->s->stages[c->member[i]].op;
+        if (c->member[i] == e->an->lane_stage)
+            return false; /* adds up neighbours */
         if (e->an->kind[c->member[i]] == KIND_REDUCE && op->naxis == c->rows && !reduces_contiguous(e, op))
             return true;
     }

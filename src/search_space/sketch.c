@@ -37,7 +37,7 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
         anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
         rows |= an->cluster[i].kind == CLUSTER_ROWS;
     }
-    const char *chain = v.chain ? "+chain" : v.split_k ? tc_arena_printf(a, "+split%d", v.split_k) : "";
+    const char *chain = v.chain ? "+chain" : v.lanes_k ? "+lanes" : v.split_k ? tc_arena_printf(a, "+split%d", v.split_k) : "";
     const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
     return tc_arena_printf(a, "%s%s%s%s%s%s", base, chain, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
                            anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
@@ -106,6 +106,19 @@ static tc_status add_split(tc_space *s, const analysis *an, tc_error *err) {
     return TC_OK;
 }
 
+/* Where the output has too few channels for a vector, the reduction carries it. */
+static tc_status add_lanes(tc_space *s, const analysis *an, tc_error *err) {
+    if (!tc_space_lanes_anchor(an))
+        return TC_OK;
+    analysis lanes;
+    tc_status r = tc_space_analyse_lanes(an, &lanes, err);
+    bool small = tc_space_work(an) < SERIAL_WORK;
+    for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2) && r == TC_OK; serial++)
+        r = add_sketch(s, &lanes, (variant){.rows_inner = true, .serial = serial, .lanes_k = true}, err);
+    tc_space_analysis_free(&lanes);
+    return r;
+}
+
 tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_space *s = TC_NEW(a, tc_space);
@@ -117,6 +130,8 @@ tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out
         r = add_variants(s, &an, err);
     if (r == TC_OK)
         r = add_split(s, &an, err);
+    if (r == TC_OK)
+        r = add_lanes(s, &an, err);
     tc_space_analysis_free(&an);
     tc_ctx_free(ctx);
     if (r != TC_OK) {

@@ -34,6 +34,7 @@ typedef struct analysis {
     int ncluster;
     cluster *cluster;      /* in order of emission: consumers first */
     const tc_var *split_k; /* the axis that rfactor made of a reduction (split-K), NULL: none */
+    int lane_stage;        /* the stage that adds up the lanes of a reduction carried by the vectors, -1: none */
 } analysis;
 
 /* What a decision stands for: how the constructed schedules choose it, and what pruning knows of it. */
@@ -71,6 +72,7 @@ typedef struct variant {
     bool serial;     /* no parallel loops: small kernels */
     bool taps;       /* window taps unrolled, so that the parities of a transposed convolution are known (sub-pixel form) */
     int split_k;     /* the reduction divided among this many partial results that are added up at the end; 0: whole */
+    bool lanes_k;    /* the reduction carries the vectors, whose lanes are added up at the end: few output channels */
     bool chain;      /* all other clusters are computed per task of the last one: attention per head and block of rows */
 } variant;
 
@@ -107,6 +109,12 @@ tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *
 const tc_compute *tc_space_split_anchor(const analysis *an);
 /* The analysis after that anchor's last reduction was divided into `parts` (rfactor). */
 tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err);
+/* The only anchor of a workload whose last axis is much shorter than a vector while its last reduction is contiguous and long. */
+const tc_compute *tc_space_lanes_anchor(const analysis *an);
+/* The analysis after that reduction gave its vectors (rfactor over a vector's lanes). */
+tc_status tc_space_analyse_lanes(const analysis *an, analysis *out, tc_error *err);
+/* Some operand of the reduction walks its last dimension along the last reduction axis. */
+bool tc_space_reduces_contiguous(const tc_compute *op);
 void tc_space_analysis_free(analysis *an);
 
 void tc_space_step(emitter *e, const char *fmt, ...) TC_PRINTF(2, 3); /* one line of the trace */

@@ -28,6 +28,10 @@ static const tc_machine machine = {.vector_bytes = 64,
     "compute E[h:2, i:19, j:35] = exp(A[h, i, j] - m[h, i])\ncompute T[h:2, i:19] = sum(j:35) E[h, i, j]\n"                      \
     "compute P[h:2, i:19, j:35] = E[h, i, j] * (1.0 / T[h, i])\n"                                                                \
     "compute O[h:2, i:19, d:18] = sum(j:35) P[h, i, j] * V[h, j, d]\noutput O\n"
+#define FEW_CHANNELS                                                                                                             \
+    "tensor X[7, 8, 37] f32\ntensor W[3, 3, 37, 3] f32 const\ntensor B[3] f32 const\n"                                           \
+    "compute D[h:5, w:6, o:3] = sum(r:3, s:3, c:37) X[h + r, w + s, c] * W[r, s, c, o]\n"                                        \
+    "compute Y[h:5, w:6, o:3] = tanh(D[h, w, o] + B[o])\noutput Y\n"
 #define LONG_REDUCTION                                                                                                           \
     "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
     "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
@@ -82,6 +86,8 @@ static const char *const family[] = {
     "O\n",
     /* few results, long reduction */
     LONG_REDUCTION,
+    /* few output channels */
+    FEW_CHANNELS,
     /* narrow types: dot instructions, also with a rest that does not fill one */
     "tensor A[9, 22] u8\ntensor W[22, 35] i8 const\ncompute C[i:9, j:35] = sum(k:22) i32(A[i, k]) * i32(W[k, j])\noutput C\n",
     "tensor A[9, 24] i8\ntensor W[35, 24] u8\ncompute C[i:9, j:35] = sum(k:24) i32(W[j, k]) * i32(A[i, k])\noutput C\n",
@@ -266,6 +272,8 @@ static void test_variants(void **state) {
     assert_true(has_sketch(LONG_REDUCTION, "+split4"));
     assert_false(has_sketch(LONG_REDUCTION, "+chain"));
     assert_false(has_sketch(family[0], "+split"));
+    assert_true(has_sketch(FEW_CHANNELS, "+lanes"));
+    assert_false(has_sketch(family[0], "+lanes"));
 }
 
 static void score_by_hash(void *user, int n, double *scores) {
