@@ -51,15 +51,22 @@ function seconds(args, options) {
 
 // A program that says {ready: true} and then answers each line it is sent with one line of JSON.
 class Peer {
+    constructor(name, command, args) {
+        this.name = name;
+        this.process = child_process.spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit']});
+        this.process.on('error', () => {}); // reading finds out
+        this.process.stdin.on('error', () => {});
+        this.lines = readline.createInterface({input: this.process.stdout})[Symbol.asyncIterator]();
+    }
+
     static async start(name, command, args) {
-        const p = new Peer();
-        p.name = name;
-        p.process = child_process.spawn(command, args, {stdio: ['pipe', 'pipe', 'inherit']});
-        p.process.on('error', () => {}); // reading finds out
-        p.process.stdin.on('error', () => {});
-        p.lines = readline.createInterface({input: p.process.stdout})[Symbol.asyncIterator]();
-        p.about = await p.read();
+        const p = new Peer(name, command, args);
+        await p.ready();
         return p;
+    }
+
+    async ready() {
+        this.about = await this.read();
     }
 
     async read() {
@@ -124,6 +131,11 @@ async function alternate(runners, rounds, repeats) {
     return turns;
 }
 
+// The peers that a program of peers/ was built with.
+function programs(program) {
+    return child_process.execFileSync(program, {encoding: 'utf8'}).split('\n').filter(Boolean);
+}
+
 function machine() {
     const cpus = os.cpus();
     return `${cpus[0].model.trim()}, ${cpus.length} cores, Linux ${os.release()}`;
@@ -163,5 +175,5 @@ function main(body) {
     });
 }
 
-module.exports = {Ours, Peer, alternate, fail, load, machine, main, median, percent, positive, record, results, root, run, runJson, seconds, show,
+module.exports = {Ours, Peer, alternate, fail, load, machine, main, median, percent, positive, programs, record, results, root, run, runJson, seconds, show,
                   spread, tctune};

@@ -1,7 +1,6 @@
 // Tunes C[M,N] = A[M,K] * W[K,N] with constant W, then lets oneDNN, OpenBLAS and our best kernel take turns. benchmarks/gemm.sh calls it.
 'use strict';
 
-const child_process = require('child_process');
 const fs = require('fs');
 const path = require('path');
 const {parseArgs} = require('util');
@@ -49,8 +48,7 @@ function writeKernel(o) {
 }
 
 function startPeers(o) {
-    const names = child_process.execFileSync(peersProgram, {encoding: 'utf8'}).split('\n').filter(Boolean);
-    return Promise.all(names.map(n => b.Peer.start(n, peersProgram, [n, o.m, o.n, o.k, o.threads].map(String))));
+    return Promise.all(b.programs(peersProgram).map(n => b.Peer.start(n, peersProgram, [n, o.m, o.n, o.k, o.threads].map(String))));
 }
 
 function report(o, tuning, ours, turns, load) {

@@ -40,4 +40,4 @@ function encode(name, tensor) {
     ]);
 }
 
-module.exports = {encode};
+module.exports = {bytes, encode, number, varint};

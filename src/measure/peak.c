@@ -3,8 +3,10 @@
 #include "measure/peak.h"
 
 #include <omp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "support/log.h"
@@ -58,20 +60,57 @@ static v4 spread(float x) {
 #define SUM_fma_generic(i) total += a##i;
 DEFINE_KERNEL(fma_generic, , v4, spread, , FIRST_OF)
 
+/* Streams: vectors as wide as the machine's, several in flight. n is a multiple of STREAM_STEP. */
+enum { STREAM_STEP = 64 };
+
+typedef float read_kernel(const float *a, int64_t n);
+typedef void triad_kernel(float *a, const float *b, const float *c, int64_t n);
+
+#define DEFINE_STREAMS(isa, attributes, width)                                                                                   \
+    typedef float vector_##isa __attribute__((vector_size(width), may_alias));                                                   \
+    attributes static float read_##isa(const float *a, int64_t n) {                                                              \
+        enum { STEP = (width) / 4 };                                                                                             \
+        vector_##isa s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};                                                                     \
+        for (int64_t i = 0; i < n; i += 4 * STEP) {                                                                              \
+            const vector_##isa *p = (const vector_##isa *)(const void *)(a + i);                                                 \
+            s0 += p[0], s1 += p[1], s2 += p[2], s3 += p[3];                                                                      \
+        }                                                                                                                        \
+        s0 += s1 + s2 + s3;                                                                                                      \
+        return s0[0];                                                                                                            \
+    }                                                                                                                            \
+    attributes static void triad_##isa(float *a, const float *b, const float *c, int64_t n) {                                    \
+        enum { STEP = (width) / 4 };                                                                                             \
+        for (int64_t i = 0; i < n; i += 4 * STEP) {                                                                              \
+            vector_##isa *d = (vector_##isa *)(void *)(a + i);                                                                   \
+            const vector_##isa *x = (const vector_##isa *)(const void *)(b + i),                                                 \
+                               *y = (const vector_##isa *)(const void *)(c + i);                                                 \
+            for (int k = 0; k < 4; k++)                                                                                          \
+                d[k] = x[k] + 3.0F * y[k];                                                                                       \
+        }                                                                                                                        \
+    }
+
+#if defined(__x86_64__)
+DEFINE_STREAMS(avx512, __attribute__((target("avx512f"))), 64)
+DEFINE_STREAMS(avx2, __attribute__((target("avx2"))), 32)
+#endif
+DEFINE_STREAMS(generic, , 16)
+
 typedef struct isa {
     const char *name;
     fma_kernel *kernel;
     int lanes;
+    read_kernel *read;
+    triad_kernel *triad;
 } isa;
 
 static isa best_isa(void) {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512f"))
-        return (isa){"AVX-512", fma_avx512, 16};
+        return (isa){"AVX-512", fma_avx512, 16, read_avx512, triad_avx512};
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return (isa){"AVX2", fma_avx2, 8};
+        return (isa){"AVX2", fma_avx2, 8, read_avx2, triad_avx2};
 #endif
-    return (isa){"generic", fma_generic, 4};
+    return (isa){"generic", fma_generic, 4, read_generic, triad_generic};
 }
 
 /* Best rate of several slices: the peak is what the machine does when nothing else runs. */
@@ -136,4 +175,59 @@ tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
                           .isa = k.name,
                           .f32_gflops = fma_rate(&k, threads, 0.6 * seconds) / 1e9,
                           .triad_gbs = triad_rate(threads, 0.4 * seconds) / 1e9};
+}
+
+/* ---- bandwidth at a footprint ---- */
+
+typedef struct stream {
+    const isa *isa;
+    bool writes; /* triad over three arrays; else one that is only read */
+    int64_t n;   /* elements of each array, per thread */
+    double end;
+} stream;
+
+/* One thread's passes over its own arrays until `end`: the best rate, in bytes per second, of spans long enough to be timed. */
+static double stream_thread(const stream *s) {
+    enum { SPAN_BYTES = 1 << 22 };
+    int narrays = s->writes ? 3 : 1;
+    size_t bytes = (size_t)s->n * sizeof(float) * (size_t)narrays;
+    int passes = (int)TC_MAX((size_t)SPAN_BYTES / bytes, (size_t)1);
+    float *a = aligned_alloc(64, bytes); /* a multiple of 64: STREAM_STEP floats are 256 bytes */
+    double best = 0;
+    volatile float sink = 0;
+    if (!a)
+        return 0;
+    memset(a, 0, bytes);
+    do {
+        double start = tc_now();
+        for (int i = 0; i < passes; i++)
+            if (s->writes)
+                s->isa->triad(a, a + s->n, a + 2 * s->n, s->n);
+            else
+                sink = s->isa->read(a, s->n);
+        best = TC_MAX(best, (double)bytes * passes / (tc_now() - start));
+    } while (tc_now() < s->end);
+    (void)sink;
+    free(a);
+    return best;
+}
+
+static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double seconds) {
+    int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
+    stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds};
+    double sum = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+    sum += stream_thread(&s);
+    return sum;
+}
+
+tc_meas_stream tc_meas_measure_stream(int threads, int64_t bytes, double seconds) {
+    isa k = best_isa();
+    if (threads <= 0)
+        threads = omp_get_num_procs();
+    if (seconds <= 0)
+        seconds = 0.2;
+    return (tc_meas_stream){.bytes = bytes,
+                            .read_gbs = stream_rate(&k, threads, bytes, false, seconds / 2) / 1e9,
+                            .triad_gbs = stream_rate(&k, threads, bytes, true, seconds / 2) / 1e9};
 }

@@ -3,6 +3,8 @@
 #ifndef TC_MEASURE_PEAK_H
 #define TC_MEASURE_PEAK_H
 
+#include <stdint.h>
+
 typedef struct tc_meas_peak {
     int threads;
     const char *isa;   /* which instructions: "AVX-512", "AVX2", "generic" */
@@ -12,5 +14,16 @@ typedef struct tc_meas_peak {
 
 /* Takes about `seconds` (0: 0.5). threads 0: one per core. */
 tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
+
+/* Bandwidth of passes over the same `bytes` of memory, shared out among the threads: that of the level of the hierarchy at which
+ * a kernel of this footprint lives when it is called again and again. */
+typedef struct tc_meas_stream {
+    int64_t bytes;
+    double read_gbs;  /* everything is only read */
+    double triad_gbs; /* a[i] = b[i] + s * c[i]: a third is written */
+} tc_meas_stream;
+
+/* Takes about `seconds` (0: 0.2). threads 0: one per core. */
+tc_meas_stream tc_meas_measure_stream(int threads, int64_t bytes, double seconds);
 
 #endif

@@ -1,4 +1,4 @@
-/* The measured peak is plausible. */
+/* The measured peak and bandwidth are plausible. */
 #include "support/cmocka_all.h"
 
 #include "measure/peak.h"
@@ -14,7 +14,19 @@ static void peak_is_plausible(void **state) {
     assert_true(all.f32_gflops > 0.1 && all.triad_gbs > 0.1); /* how they compare depends on what else the machine does */
 }
 
+/* A footprint of any size, also of less than a vector for each thread. */
+static void stream_is_plausible(void **state) {
+    static const int64_t sizes[] = {0, 100, 16 << 10, 8 << 20};
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        tc_meas_stream s = tc_meas_measure_stream(2, sizes[i], 0.04);
+        assert_int_equal(s.bytes, sizes[i]);
+        assert_true(s.read_gbs > 0.1 && s.read_gbs < 1e5);
+        assert_true(s.triad_gbs > 0.1 && s.triad_gbs < 1e5);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_plausible)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_plausible), cmocka_unit_test(stream_is_plausible)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
