@@ -72,7 +72,7 @@ function(tctune_test_properties name)
     if(TCTUNE_SANITIZE)
         math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
     endif()
-    set(env ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
+    set(env "TCTUNE_CACHE=off" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
             "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
             "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp" "UBSAN_OPTIONS=print_stacktrace=1")
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "codegen/asm_facts.h"
 #include "codegen/codegen.h"
 #include "graph/graph.h"
 #include "graph/model.h"
@@ -69,8 +70,8 @@ typedef struct tc_cli_command {
     int (*run)(const tc_cli_args *a, tc_error *err);
 } tc_cli_command;
 
-extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_zoo,
-    tc_cli_export, tc_cli_import;
+extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,
+    tc_cli_compare, tc_cli_zoo, tc_cli_export, tc_cli_import;
 
 /* TC_CLI_DONE, or TC_CLI_USAGE with err. argv[0] is the first argument after the command's name. */
 int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a, tc_error *err);
@@ -90,7 +91,8 @@ typedef struct tc_cli_source {
     tc_ctx *ctx; /* --te */
     const tc_workload *workload;
     tc_tune_task single;
-    tc_graph *graph; /* --model */
+    const char *constants; /* file with the constants of a --te kernel by name; NULL: random ones */
+    tc_graph *graph;       /* --model */
     tc_graph_program *program;
     const tc_tune_task *tasks;
     int ntask;
@@ -98,7 +100,7 @@ typedef struct tc_cli_source {
 
 /* Opens what --model or --te names: TC_CLI_DONE, TC_CLI_USAGE (neither or both), TC_CLI_FAILED. Free it in any case. */
 int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err);
-/* The program, also of a --te kernel. Constants of a kernel are random ones. */
+/* The program, also of a --te kernel. */
 TC_NODISCARD tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err);
 void tc_cli_source_free(tc_cli_source *s);
 /* One of --model and --te: TC_CLI_DONE, or TC_CLI_USAGE. */
@@ -108,7 +110,9 @@ int tc_cli_check_source(const tc_cli_args *a, tc_error *err);
 int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err);
 void tc_cli_bindings_free(tc_graph_binding *b, size_t n);
 
-/* Runs the graph passes that the options ask for: TC_CLI_DONE, TC_CLI_USAGE (unknown pass), TC_CLI_FAILED. */
+/* The names of graph passes: TC_CLI_DONE, or TC_CLI_USAGE with the list of those there are. */
+int tc_cli_check_passes(const tc_cli_args *a, tc_error *err);
+/* Runs the graph passes that the options ask for: TC_CLI_DONE or TC_CLI_FAILED. */
 int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err);
 
 /* A shared library rather than an ONNX model, by its first bytes. */
@@ -138,6 +142,16 @@ typedef struct tc_cli_schedule {
 /* sched_file (may be NULL) first, then the best verified record of db (may be NULL), then the default schedule. */
 TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, const tc_target *t, tc_meas_db *db, const char *sched_file,
                                           tc_arena *a, tc_cli_schedule *out, tc_error *err);
+
+/* ---- one kernel (kernel.c) ---- */
+
+/* Which of the source's kernels --kernel names; -1 when it was not given and there are several. */
+int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
+/* The same, but several without --kernel are a TC_CLI_USAGE. */
+int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
+/* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
+TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
+                                                 tc_error *err);
 
 /* ---- signals (signals.c) ---- */
 
@@ -186,6 +200,13 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
 /* One line per kernel: which record or why the default; for build. */
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n);
 json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
+
+/* ---- kernels side by side (side.c) ---- */
+
+json_t *tc_cli_asm_json(const tc_cg_asm_facts *f);
+/* Two texts as columns, lines that both have beside each other. Between them stands "|" where the lines differ, "<" and ">" where
+ * only one side has one. `width`: of the whole; lines are cut to fit. */
+void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width);
 
 /* ---- named tensors from files (tensors.c) ---- */
 

@@ -25,6 +25,7 @@ typedef struct result {
     size_t n;
     double flops;
     tc_meas_peak peak;
+    tc_meas_stream stream; /* at the footprint of a single kernel */
     const tc_graph_kernel *kernels;
     int nkernel;
     const char *origin; /* of a single kernel's schedule, or NULL */
@@ -112,6 +113,11 @@ static void print_json(const result *r) {
     json_object_set_new(j, "peak_gflops", json_real(r->peak.f32_gflops));
     json_object_set_new(j, "of_peak", tc_cli_json_real(g / r->peak.f32_gflops));
     json_object_set_new(j, "triad_gbs", json_real(r->peak.triad_gbs));
+    if (r->stream.bytes) {
+        json_object_set_new(j, "footprint_bytes", json_integer(r->stream.bytes));
+        json_object_set_new(j, "footprint_read_gbs", json_real(r->stream.read_gbs));
+        json_object_set_new(j, "footprint_triad_gbs", json_real(r->stream.triad_gbs));
+    }
     json_object_set_new(j, "isa", json_string(r->peak.isa));
     json_object_set_new(j, "threads", json_integer(r->threads));
     if (r->origin)
@@ -148,6 +154,16 @@ static tc_status time_kernel(const tc_cli_args *a, const tc_cli_source *s, const
     return TC_OK;
 }
 
+/* What a kernel reads and writes: intermediate values may never meet memory. */
+static int64_t footprint(const tc_workload *w) {
+    int64_t bytes = 0;
+    for (int i = 0; i < w->nin; i++)
+        bytes += tc_tensor_size(w->in[i]) * tc_dtype_bytes(w->in[i]->dtype);
+    for (int i = 0; i < w->nout; i++)
+        bytes += tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
+    return bytes;
+}
+
 static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_cli_schedule k;
@@ -160,6 +176,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
     }
     if (st == TC_OK) {
         peak_again(&r);
+        r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
         tc_graph_kernel one = {.name = r.what,
                                .symbol = "",
                                .workload = k.workload,
@@ -264,9 +281,8 @@ const tc_cli_command tc_cli_bench = {
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
     .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
                "measured before and after.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
+               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) |
+               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

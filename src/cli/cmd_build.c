@@ -43,6 +43,8 @@ static int run(const tc_cli_args *a, tc_error *err) {
     tc_cli_source s = {0};
     tc_target *t = NULL;
     int status = tc_cli_check_source(a, err);
+    if (status == TC_CLI_DONE && a->inputs && !a->te)
+        status = tc_cli_usage(err, "--inputs goes with --te: a model's file has the values of its constants");
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE)
         status = tc_cli_target(a, false, &t, err);
@@ -50,6 +52,7 @@ static int run(const tc_cli_args *a, tc_error *err) {
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = tc_cli_source_open(a, &s, err);
+    s.constants = a->inputs;
     if (status == TC_CLI_DONE)
         status = build(a, &s, t, err);
     tc_cli_source_free(&s);
@@ -62,11 +65,11 @@ const tc_cli_command tc_cli_build = {
     .summary = "build a shared library, with a C header, from a network and the best records of a database",
     .details = "Says for every kernel which record it uses; for one without a record, the nearest record and what differs. Only "
                "verified "
-               "records are used. The library needs the C library and OpenMP's runtime only.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+               "records are used. The library needs the C library and OpenMP's runtime only. "
+               "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
+               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) |
+               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(OUT),
     .run = run,
 };

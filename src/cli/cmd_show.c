@@ -76,27 +76,6 @@ static int check_dump(const char *pass, tc_error *err) {
 
 /* ---- choosing a kernel ---- */
 
-static int pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err) {
-    char *end;
-    if (!kernel) {
-        *out = s->ntask == 1 ? 0 : -1;
-        return TC_CLI_DONE;
-    }
-    long n = strtol(kernel, &end, 10);
-    if (end != kernel && !*end && n >= 0 && n < s->ntask) {
-        *out = (int)n;
-        return TC_CLI_DONE;
-    }
-    for (int i = 0; i < s->ntask; i++)
-        if (strcmp(s->tasks[i].name, kernel) == 0) {
-            *out = i;
-            return TC_CLI_DONE;
-        }
-    return tc_cli_usage(
-        err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them", s->path,
-        kernel, s->ntask - 1);
-}
-
 static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
     static const char *const head[] = {">#", "kernel", ">weight", ">MFLOP", "schedule"};
     tc_cli_table table = tc_cli_table_new(TC_LEN(head), head);
@@ -132,6 +111,7 @@ static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t
 typedef struct stages {
     unsigned want;
     tc_strbuf text[NPARTS];
+    tc_cg_asm_facts facts; /* of PART_ASM */
 } stages;
 
 static bool wants(const stages *s, part p) {
@@ -164,7 +144,19 @@ static tc_status lower(stages *s, tc_ctx *ctx, const tc_target *t, const tc_cli_
     tc_tir_print(&s->text[PART_TIR], f);
     TC_TRY(emit(s, PART_RAW_IR, t, f, TC_CG_IR, err));
     TC_TRY(emit(s, PART_IR, t, f, TC_CG_OPT_IR, err));
-    return emit(s, PART_ASM, t, f, TC_CG_ASM, err);
+    TC_TRY(emit(s, PART_ASM, t, f, TC_CG_ASM, err));
+    tc_cg_asm_facts_read(t, tc_sb_str(&s->text[PART_ASM]), &s->facts);
+    return TC_OK;
+}
+
+/* For people: the facts, and the hot loop marked. */
+static void mark_asm(stages *s, const tc_target *t) {
+    tc_strbuf marked = {0};
+    if (!wants(s, PART_ASM))
+        return;
+    tc_cg_asm_mark(t, tc_sb_str(&s->text[PART_ASM]), &s->facts, &marked);
+    tc_strbuf_free(&s->text[PART_ASM]);
+    s->text[PART_ASM] = marked;
 }
 
 static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_schedule *k, const stages *s) {
@@ -173,6 +165,8 @@ static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_sch
         for (int i = 0; i < NPARTS; i++)
             if (wants(s, (part)i))
                 json_object_set_new(j, part_names[i], json_string(tc_sb_str(&s->text[i])));
+        if (wants(s, PART_ASM))
+            json_object_set_new(j, "asm_facts", tc_cli_asm_json(&s->facts));
         tc_cli_json_print(j);
         return;
     }
@@ -198,10 +192,13 @@ static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target 
     tc_status st = tc_cli_schedule_of(task->workload, t, db, a->sched, arena, &k, err);
     if (st == TC_OK)
         st = lower(&s, ctx, t, &k, a->dump, err);
+    if (st == TC_OK && !a->json)
+        mark_asm(&s, t);
     if (st == TC_OK)
         print_parts(a, task->name, &k, &s);
     for (int i = 0; i < NPARTS; i++)
         tc_strbuf_free(&s.text[i]);
+    tc_cg_asm_facts_free(&s.facts);
     tc_ctx_free(ctx);
     tc_arena_free(arena);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
@@ -222,7 +219,7 @@ static int run(const tc_cli_args *a, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_source_open(a, &s, err);
     if (status == TC_CLI_DONE)
-        status = pick(&s, a->kernel, &kernel, err);
+        status = tc_cli_pick(&s, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
         status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", s.path, s.ntask);
     if (status == TC_CLI_DONE && tc_cli_db_read(a, &db, err) != TC_OK)
@@ -240,10 +237,12 @@ const tc_cli_command tc_cli_show = {
     .summary = "show a kernel: its workload, best schedule, loop nest, LLVM IR and assembly",
     .details =
         "A network with several kernels is listed unless --kernel chooses one. A single part (--print schedule) comes without a "
-        "heading: save it, change a line, and measure it with `tctune bench --te FILE --sched FILE`.",
+        "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. In the assembly the hot "
+        "loop "
+        "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "
+        "asm_facts tells the same in numbers.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(PRINT) |
-               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

@@ -104,9 +104,9 @@ const tc_cli_command tc_cli_tune = {
         "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill "
         "-9, "
         "the same command goes on. Ctrl-C ends the round, saves, and prints the table. With --out the network is then built.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
-               TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
+               TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) |
+               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(TRIALS),
     .run = run,
 };

@@ -155,6 +155,8 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
         st = tc_cli_bundle_load(set, "output", NULL, 0, &want, err);
     if (st == TC_OK) {
         st = import_case(t, model, &in, &g, err);
+        if (st == TC_OK && tc_cli_passes(t->args, g, err) != TC_CLI_DONE)
+            st = TC_BAD_INPUT;
         if (st == TC_OK)
             st = tc_graph_program_new(g, &p, err);
         v = st == TC_OK ? FAILED : judge(err);
@@ -252,7 +254,9 @@ static int finish(tally *t, tc_error *err) {
 static int run(const tc_cli_args *a, tc_error *err) {
     tally t = {.args = a};
     tc_target *target = NULL;
-    int status = tc_cli_target(a, true, &target, err);
+    int status = tc_cli_check_passes(a, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_target(a, true, &target, err);
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE && a->db && tc_cli_db_read(a, &t.db, err) != TC_OK)
         status = TC_CLI_FAILED;
@@ -278,8 +282,7 @@ const tc_cli_command tc_cli_verify = {
     .operands = "DIR...",
     .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
                "the reason.",
-    .options = TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) |
-               TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
+               TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

@@ -8,8 +8,9 @@
 #include "measure/worker.h"
 #include "support/log.h"
 
-static const tc_cli_command *const commands[] = {&tc_cli_tune, &tc_cli_build, &tc_cli_run,    &tc_cli_verify, &tc_cli_bench,
-                                                 &tc_cli_show, &tc_cli_zoo,   &tc_cli_export, &tc_cli_import};
+static const tc_cli_command *const commands[] = {&tc_cli_tune,  &tc_cli_build,  &tc_cli_run,     &tc_cli_verify,
+                                                 &tc_cli_bench, &tc_cli_show,   &tc_cli_measure, &tc_cli_compare,
+                                                 &tc_cli_zoo,   &tc_cli_export, &tc_cli_import};
 
 static void print_overview(FILE *f) {
     fprintf(f,
@@ -49,6 +50,8 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
     tc_cli_args a;
     tc_error err = {0};
     int status = tc_cli_parse(c, argc, argv, &a, &err);
+    if (status == TC_CLI_DONE && a.no_cache)
+        setenv("TCTUNE_CACHE", "off", 1); /* workers inherit it */
     if (status == TC_CLI_DONE && a.help)
         tc_cli_help(stdout, c);
     else if (status == TC_CLI_DONE)

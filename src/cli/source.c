@@ -20,8 +20,9 @@ int tc_cli_check_source(const tc_cli_args *a, tc_error *err) {
     if (a->te && a->shape.len)
         return tc_cli_usage(err, "--shape goes with --model: a .te kernel states its shapes itself");
     if (a->te && (a->given & TC_CLI_PASS_BITS))
-        return tc_cli_usage(err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
-    return TC_CLI_DONE;
+        return tc_cli_usage(
+            err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
+    return tc_cli_check_passes(a, err);
 }
 
 int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err) {
@@ -42,14 +43,21 @@ void tc_cli_bindings_free(tc_graph_binding *b, size_t n) {
     free(b);
 }
 
+static tc_graph_pass_options pass_options(const tc_cli_args *a) {
+    return (tc_graph_pass_options){.level = tc_cli_given(a, TC_CLI_BIT(OPT_LEVEL)) ? a->opt_level : TC_GRAPH_OPT_DEFAULT,
+                                   .disabled = a->disable_pass.data,
+                                   .ndisabled = a->disable_pass.len,
+                                   .dump = a->dump_graph,
+                                   .times = a->print_pass_times};
+}
+
+int tc_cli_check_passes(const tc_cli_args *a, tc_error *err) {
+    tc_graph_pass_options o = pass_options(a);
+    return tc_graph_passes_check(&o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
+}
+
 int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err) {
-    tc_graph_pass_options o = {.level = tc_cli_given(a, TC_CLI_BIT(OPT_LEVEL)) ? a->opt_level : TC_GRAPH_OPT_DEFAULT,
-                               .disabled = a->disable_pass.data,
-                               .ndisabled = a->disable_pass.len,
-                               .dump = a->dump_graph,
-                               .times = a->print_pass_times};
-    if (tc_graph_passes_check(&o, err) != TC_OK)
-        return TC_CLI_USAGE;
+    tc_graph_pass_options o = pass_options(a);
     return tc_graph_passes(g, &o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -114,10 +122,15 @@ int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
 }
 
 tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err) {
-    if (!s->program)
-        TC_TRY(tc_graph_program_of_workload(s->workload, s->single.name, NULL, 0, seed, &s->program, err));
+    tc_status st = TC_OK;
+    tc_graph_bundle constants = {0};
+    if (!s->program && s->constants)
+        st = tc_cli_bundle_load(s->constants, "input", NULL, 0, &constants, err);
+    if (st == TC_OK && !s->program)
+        st = tc_graph_program_of_workload(s->workload, s->single.name, constants.items, constants.len, seed, &s->program, err);
+    tc_graph_bundle_free(&constants);
     *out = s->program;
-    return TC_OK;
+    return st;
 }
 
 void tc_cli_source_free(tc_cli_source *s) {

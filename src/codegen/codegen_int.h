@@ -163,6 +163,8 @@ TC_NODISCARD tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, bo
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
 void tc_cg_detect_machine(tc_machine *m);
-void tc_cg_default_machine(const tc_target *t, tc_machine *m);
+void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);
+int tc_cg_widest_vector(const tc_target *t); /* bytes */
+bool tc_cg_sve(const tc_target *t);          /* vectors are held in SVE registers of machine.vector_bytes */
 
 #endif

@@ -34,6 +34,11 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
         text_attr(ctx, fn, "target-cpu", t->cpu);
     if (*t->features)
         text_attr(ctx, fn, "target-features", t->features);
+    if (tc_cg_sve(t)) {
+        unsigned kind = LLVMGetEnumAttributeKindForName("vscale_range", strlen("vscale_range"));
+        uint64_t scale = (uint64_t)t->machine.vector_bytes / 16; /* least and most: the register is exactly that wide */
+        LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(ctx, kind, scale << 32 | scale));
+    }
     if (!strncmp(t->triple, "x86_64", 6)) {
         text_attr(ctx, fn, "prefer-vector-width",
                   t->machine.vector_bytes >= 64   ? "512"

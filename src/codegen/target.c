@@ -20,7 +20,7 @@ typedef struct cpu {
 
 static const cpu CPUS[] = {
 #define X86(name, sets) {name, ARCH_X86, sets},
-#define ARM(name) {name, ARCH_ARM, ""},
+#define ARM(name, sets) {name, ARCH_ARM, sets},
 #define RISCV(name, sets) {name, ARCH_RISCV, sets},
     TC_CPUS(X86, ARM, RISCV)
 #undef X86
@@ -30,7 +30,7 @@ static const cpu CPUS[] = {
 
 static const char *const NAMES[] = {"native",
 #define X86(name, sets) name,
-#define ARM(name) name,
+#define ARM(name, sets) name,
 #define RISCV(name, sets) name,
                                     TC_CPUS(X86, ARM, RISCV)
 #undef X86
@@ -292,6 +292,44 @@ static tc_status check_triple(const char *text, const char *triple, tc_error *er
     return s;
 }
 
+/* Generated code holds 64-bit pointers and little-endian constants; both are facts of every kernel's calling convention. */
+static tc_status check_layout(const char *text, const tc_target *t, tc_error *err) {
+    LLVMTargetMachineRef tm;
+    TC_TRY(tc_cg_machine(t, true, &tm, err));
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
+    bool ok = LLVMPointerSize(layout) == 8 && LLVMByteOrder(layout) == LLVMLittleEndian;
+    LLVMDisposeTargetData(layout);
+    LLVMDisposeTargetMachine(tm);
+    return ok ? TC_OK : unknown(err, text, "only 64-bit little-endian targets are supported");
+}
+
+/* LLVM warns of a feature that it does not know and goes on; we refuse it. */
+static tc_status check_features(const char *text, const features *f, arch a, tc_error *err) {
+    static const char *const known[] = {TC_FEATURES_X86, TC_FEATURES_ARM, TC_FEATURES_RISCV};
+    for (size_t i = 0; a != ARCH_OTHER && i < f->len; i++) {
+        char word[64], why[2048];
+        if (snprintf(word, sizeof word, " %s ", f->data[i].name) < (int)sizeof word && strstr(known[a], word))
+            continue;
+        snprintf(why, sizeof why, "feature '%.60s' is not known for this architecture; -mattr takes%s", f->data[i].name,
+                 known[a]);
+        return unknown(err, text, why);
+    }
+    return TC_OK;
+}
+
+/* The width of vectors that was asked for, when the target has registers of that width. */
+static tc_status check_width(const char *text, const tc_target *t, int bytes, tc_error *err) {
+    int widest = tc_cg_widest_vector(t);
+    char why[160];
+    if (bytes <= widest)
+        return TC_OK;
+    snprintf(why, sizeof why, "-vector-bytes=%d needs wider registers than the target has (%d bytes)%s", bytes, widest,
+             arch_of(t->triple) == ARCH_RISCV ? "; add -mattr=+v,+zvl256b or +zvl512b"
+             : arch_of(t->triple) == ARCH_ARM ? "; add -mattr=+sve"
+                                              : "");
+    return unknown(err, text, why);
+}
+
 /* Runs here: the host's architecture, and all that is on is on in the host. */
 static bool runs_here(const char *triple, const features *f) {
     features host = {0};
@@ -310,8 +348,8 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
     t->triple = full_triple(q->triple);
     TC_TRY(check_triple(text, t->triple, err));
     arch a = arch_of(t->triple);
-    const cpu *c = find_cpu(q->cpu);
     bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
+    const cpu *c = find_cpu(plain && a == ARCH_RISCV ? "generic-rv64" : q->cpu);
     if (!host && !plain && (!c || c->arch != a)) {
         char why[160];
         snprintf(why, sizeof why, c ? "CPU '%.64s' is not of that triple's architecture" : "CPU '%.64s' is not known", q->cpu);
@@ -323,22 +361,24 @@ static tc_status finish(const char *text, const request *q, bool host, tc_target
     if (host)
         add_host_features(&f, a);
     bool good = add_features(&f, q->attr, false);
+    tc_status s = good && !host ? check_features(text, &f, a, err) : TC_OK;
     t->features = print_features(&f, c != NULL);
     t->native = runs_here(t->triple, &f);
     free_features(&f);
     if (!good)
         return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
+    TC_TRY(s);
     bool rv = a == ARCH_RISCV && c && !strncmp(q->cpu, "rv64", 4);
     t->cpu = tc_xstrdup(rv      ? "generic-rv64"
                         : plain ? (a == ARCH_X86     ? "x86-64"
                                    : a == ARCH_RISCV ? "generic-rv64"
                                                      : "generic")
                                 : q->cpu);
-    tc_cg_default_machine(t, &t->machine);
+    TC_TRY(check_layout(text, t, err));
+    TC_TRY(check_width(text, t, (int)q->vector_bytes, err));
+    tc_cg_default_machine(t, (int)q->vector_bytes, &t->machine);
     if (t->native)
         tc_cg_detect_machine(&t->machine);
-    if (q->vector_bytes)
-        t->machine.vector_bytes = (int)q->vector_bytes;
     if (q->cores)
         t->machine.cores = (int)q->cores;
     return TC_OK;

@@ -466,3 +466,76 @@ tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int sample
     m->o.budget = budget;
     return s;
 }
+
+/* ---- in turns ---- */
+
+typedef struct turns {
+    const batch *b;
+    size_t n;                   /* candidates */
+    const tc_meas_guest *guest; /* NULL: none */
+    int rounds;
+    double *seconds; /* [n + 1][rounds] */
+} turns;
+
+/* One round, forwards or backwards. *whole: all have a time. */
+static tc_status run_round(const turns *t, int round, bool *whole, tc_error *err) {
+    size_t all = t->n + (t->guest != NULL);
+    *whole = false;
+    for (size_t k = 0; k < all; k++) {
+        size_t i = round % 2 ? all - 1 - k : k;
+        double *out = &t->seconds[i * (size_t)t->rounds + (size_t)round];
+        if (stopped(t->b->m))
+            return TC_OK;
+        if (i == t->n) {
+            TC_TRY(t->guest->turn(t->guest->user, out, err));
+            continue;
+        }
+        job *j = &t->b->jobs[i];
+        TC_TRY(run_one(t->b, j, err));
+        j->r->when_ms = tc_meas_now_ms();
+        if (!tc_record_ok(j->r))
+            return TC_OK;
+        *out = j->r->median;
+    }
+    *whole = true;
+    return TC_OK;
+}
+
+static tc_status run_rounds(const turns *t, int *done, tc_error *err) {
+    for (bool whole = true; *done < t->rounds && whole; *done += whole)
+        TC_TRY(run_round(t, *done, &whole, err));
+    return TC_OK;
+}
+
+/* The record of all rounds, from that of the last one. */
+static void sum_up(tc_record *r, const double *seconds, int done, tc_arena *arena) {
+    if (!tc_record_ok(r) || done == 0)
+        return;
+    r->ntimes = (size_t)done;
+    r->times = tc_arena_dup(arena, seconds, r->ntimes * sizeof *seconds);
+    r->median = tc_meas_median(r->times, r->ntimes);
+}
+
+tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest, int rounds,
+                             tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err) {
+    batch b = {m, arena, tc_xcalloc(n ? n : 1, sizeof(job)), NULL, NULL};
+    turns t = {&b, n, guest, rounds, seconds};
+    bool ready = true;
+    *done = 0;
+    for (size_t i = 0; i < n; i++) {
+        b.jobs[i].in = &inputs[i];
+        b.jobs[i].r = &out[i];
+        begin_record(m, &b.jobs[i], arena);
+    }
+    tc_status s = build_all(&b, b.jobs, n, err);
+    for (size_t i = 0; i < n; i++)
+        ready &= b.jobs[i].ready;
+    if (s == TC_OK && ready)
+        s = run_rounds(&t, done, err);
+    for (size_t i = 0; i < n; i++) {
+        sum_up(&out[i], seconds + i * (size_t)rounds, *done, arena);
+        free(b.jobs[i].object);
+    }
+    free(b.jobs);
+    return s;
+}

@@ -56,6 +56,20 @@ TC_NODISCARD tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, si
 TC_NODISCARD tc_status tc_meas_kernel_time(tc_meas *m, const tc_meas_input *input, int samples, tc_arena *arena, tc_record *out,
                                            tc_error *err);
 
+/* Something else that is timed in the same turns as candidates. `turn` runs it; *seconds: of one call. */
+typedef struct tc_meas_guest {
+    tc_status (*turn)(void *user, double *seconds, tc_error *err);
+    void *user;
+} tc_meas_guest;
+
+/* Candidates in turns, for comparing them: each is built once and then run `rounds` times, in alternating order, so that whatever
+ * the machine does meanwhile is done to all alike. seconds[i * rounds + r] becomes the median of candidate i's samples in round
+ * r; the guest (may be NULL) is number n. *done is the number of whole rounds, less than asked for when the stop flag was raised.
+ * Every run is loaded anew and verified. out[i] is the record over all rounds, its times being the rounds' medians; a candidate
+ * that fails ends it all, with the reason in its record. */
+TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest,
+                                          int rounds, tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err);
+
 int tc_meas_threads(const tc_meas *m);
 /* Sums since the start, for reports: seconds spent building (wall), running (wall), and restarts of processes after a death. */
 typedef struct tc_meas_stats {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/cache.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"
@@ -28,7 +29,8 @@ typedef struct worker {
     uint64_t clock;
     tc_target *target; /* the last one used */
     char *target_text;
-    tc_arena *arena; /* for one request */
+    tc_cg_cache *cache; /* of compiled candidates; NULL: none */
+    tc_arena *arena;    /* for one request */
 } worker;
 
 static void forget(kept *k) {
@@ -95,7 +97,6 @@ static tc_status build(worker *w, const char *workload, const char *trace, const
                        built *b, tc_error *err) {
     kept *k;
     tc_func *f, *lowered;
-    static const char *const name = TC_MEAS_SYMBOL;
     b->error = TC_MEAS_BUILD_FAILED;
     TC_TRY(find_workload(w, workload, &k, err));
     TC_TRY(find_target(w, target, threads, err));
@@ -106,7 +107,7 @@ static tc_status build(worker *w, const char *workload, const char *trace, const
     TC_TRY(tc_tir_lower(*ctx, &w->target->machine, f, NULL, &lowered, err));
     b->error = TC_MEAS_BUILD_FAILED;
     b->workspace = (uint64_t)tc_cg_workspace_bytes(lowered, threads);
-    TC_TRY(tc_cg_emit_object(w->target, (const tc_func *const[]){lowered}, &name, 1, NULL, &b->object, &b->size, err));
+    TC_TRY(tc_cg_cached_object(w->cache, w->target, lowered, TC_MEAS_SYMBOL, &b->object, &b->size, err));
     b->error = TC_MEAS_NONE;
     return TC_OK;
 }
@@ -244,7 +245,7 @@ static tc_status loop(worker *w, tc_error *err) {
 }
 
 int tc_meas_worker_main(int fd_in, int fd_out) {
-    worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new()};
+    worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new(), .cache = tc_cg_cache_open()};
     tc_error err = {0};
     tc_status s = loop(&w, &err);
     if (s != TC_OK)
@@ -254,6 +255,7 @@ int tc_meas_worker_main(int fd_in, int fd_out) {
             forget(&w.kept[i]);
     tc_target_free(w.target);
     free(w.target_text);
+    tc_cg_cache_close(w.cache);
     tc_arena_free(w.arena);
     return s == TC_OK ? 0 : 1;
 }

@@ -74,7 +74,7 @@ static void name_step(tc_error *err, int n, const tc_instr *step) {
     tc_strbuf b = {0};
     tc_sch_print_step(&b, step);
     if (step->line)
-        tc_error_prefix(err, "step %d (line %d), `%s`: ", n, step->line, tc_sb_str(&b));
+        tc_error_prefix(err, "step %d (line %d, column %d), `%s`: ", n, step->line, step->col, tc_sb_str(&b));
     else
         tc_error_prefix(err, "step %d, `%s`: ", n, tc_sb_str(&b));
     tc_strbuf_free(&b);

@@ -46,8 +46,8 @@ enum { TC_MAX_PARTS = 6 };
  * between traces of one sketch. */
 typedef struct tc_instr {
     tc_prim prim;
-    int line;  /* in the text it was parsed from, else 0 */
-    int nouts; /* names this step binds: loops, stages or a decision */
+    int line, col; /* in the text it was parsed from, else 0 */
+    int nouts;     /* names this step binds: loops, stages or a decision */
     const char *const *outs;
     int nnames; /* operands that are stages, tensors or loops ("D", "Y.io", or the name of a location decision) */
     const char *const *names;
@@ -71,5 +71,8 @@ void tc_sch_print_step(tc_strbuf *b, const tc_instr *step); /* one line, without
 /* Deep enough copy into `a`: steps array is new (decisions can be changed); strings are copied too when `a` differs. */
 tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t);
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b);
+/* The trace for tc_te_canonical(w) that does what t does to w: for recording what was written with a kernel's own names. Stages
+ * and loops that t makes keep their names, unless these could be canonical ones. In `a`. */
+tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t);
 
 #endif

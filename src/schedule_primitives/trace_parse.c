@@ -203,6 +203,7 @@ static tc_status parse_head(parser *p, tc_prim *prim, names *outs) {
 
 static tc_status parse_step(parser *p, tc_instr *in, names *outs, names *operands) {
     in->line = p->lex.tok.line;
+    in->col = p->lex.tok.col;
     TC_TRY(parse_head(p, &in->prim, outs));
     const tc_sch_form *form = tc_sch_form_of(in->prim);
     if ((int)outs->len < form->min_outs || (int)outs->len > form->max_outs)

@@ -71,7 +71,7 @@ int main(void) {
     return worst < 1e-5 ? 0 : 1;
 }
 C
-    ok cc -std=c17 -Wall -Werror call.c -o call ./two.so -lm
+    ok cc -std=c17 -Wall -Werror call.c -o call ./two.so -Wl,-rpath,. -lm
     ok ./call
 else
     echo "skipped: the library from C (there is no cc)"

@@ -48,4 +48,12 @@ refused 2 "--sched|--te" "$TCTUNE" bench --model "$models/dense.onnx" --sched x.
 refused 2 "does not run on this machine|tctune build" "$TCTUNE" --te gemm.te --trials 5 --db new.db \
     --target "llvm -mtriple=riscv64-linux-gnu"
 
+# Graph passes.
+refused 2 "--disable-pass|'tidy'|channels_last" "$TCTUNE" run --model "$models/dense.onnx" --disable-pass tidy
+refused 2 "--dump-graph|'tidy'|simplify" "$TCTUNE" show --model "$models/dense.onnx" --dump-graph tidy
+refused 2 "--opt-level|'4'" "$TCTUNE" run --model "$models/dense.onnx" --opt-level 4
+refused 2 "--opt-level|.te" "$TCTUNE" run --te gemm.te --opt-level 1
+ok "$TCTUNE" run --model "$models/dense.onnx" --opt-level 0 --seed 1
+ok "$TCTUNE" run --model "$models/dense.onnx" --seed 1 --disable-pass channels_last --disable-pass simplify
+
 echo "$checks checks"

@@ -51,6 +51,12 @@ static void facts(void **state) {
         {"x86-64", 16, 16, false, false},
         {"neoverse-n1", 16, 32, false, true},
         {"rv64gcv", 16, 32, true, true},
+        {"generic-rv64", 16, 8, false, true}, /* four scalar registers stand for a vector */
+        {"llvm -mtriple=riscv64 -mattr=+v", 16, 32, true, true},
+        {"llvm -mtriple=riscv64 -mattr=+v,+zvl256b", 32, 32, true, true},
+        {"neoverse-v1", 16, 32, false, true},
+        {"llvm -mtriple=aarch64 -mcpu=neoverse-v1 -vector-bytes=32", 32, 32, true, true},
+        {"nehalem", 16, 16, false, false},
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -mattr=-avx512f", 32, 16, false, true},
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -mattr=-avx", 16, 16, false, false},
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -vector-bytes=32", 32, 32, true, true},
@@ -92,6 +98,15 @@ static void refusals(void **state) {
         {"llvm -mtriple=x86_64 -mcpu=pentium99", "is not known"},
         {"llvm -mtriple=x86_64 -O3", "not an option"},
         {"llvm -mtriple=x86_64 -mattr=avx2", "-mattr must be a list"},
+        {"llvm -mtriple=x86_64 -mattr=+foo", "feature 'foo' is not known"},
+        {"llvm -mtriple=aarch64 -mattr=+avx2", "feature 'avx2' is not known"},
+        {"llvm -mtriple=riscv64 -mattr=+v,+zvl99b", "feature 'zvl99b' is not known"},
+        {"llvm -mtriple=powerpc64-linux-gnu", "only 64-bit little-endian"},
+        {"llvm -mtriple=armv7-linux-gnueabihf", "only 64-bit little-endian"},
+        {"llvm -mtriple=i686-linux-gnu", "only 64-bit little-endian"},
+        {"llvm -mtriple=x86_64 -mcpu=haswell -vector-bytes=64", "wider registers than the target has (32 bytes)"},
+        {"llvm -mtriple=aarch64 -vector-bytes=32", "add -mattr=+sve"},
+        {"llvm -mtriple=riscv64 -mattr=+v -vector-bytes=32", "+zvl256b"},
         {"llvm -mtriple=x86_64 -vector-bytes=7", "-vector-bytes must be"},
     };
     for (size_t i = 0; i < TC_LEN(cases); i++) {

@@ -1,0 +1,121 @@
+/* tctune measure: times one schedule written by hand, verifies it, and records it beside the found ones. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum { DEFAULT_REPEATS = 30 };
+
+static tc_status time_it(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena, tc_record *r,
+                         tc_error *err) {
+    tc_meas_options o = {.target = t->text, .threads = t->machine.cores, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
+    tc_meas *m;
+    TC_TRY(tc_meas_new(&o, &m, err));
+    tc_status st = tc_meas_kernel_time(m, &in, a->repeats ? a->repeats : DEFAULT_REPEATS, arena, r, err);
+    tc_meas_free(m);
+    if (st != TC_OK)
+        return st;
+    if (r->error == TC_MEAS_INTERRUPTED)
+        return tc_fail(err, TC_ENV, "stopped before anything was measured");
+    if (!tc_record_ok(r) || !r->verified)
+        return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r->error), r->message);
+    return TC_OK;
+}
+
+typedef struct result {
+    const tc_record *r;
+    const char *name, *db;
+    double flops, best; /* best: of the records there were before; INFINITY: none */
+} result;
+
+static void print(const tc_cli_args *a, const result *x) {
+    const tc_record *r = x->r;
+    double gflops = x->flops > 0 ? x->flops / r->median / 1e9 : NAN;
+    char time[24], best[24];
+    if (a->json) {
+        json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:i,s:b}", "kernel", x->name, "hash", r->workload_hash.hex, "sched",
+                              a->sched, "db", x->db, "record", (json_int_t)r->id, "median_ms", r->median * 1e3, "threads",
+                              r->threads, "verified", r->verified);
+        json_object_set_new(j, "gflops", tc_cli_json_real(gflops));
+        json_object_set_new(j, "max_error", tc_cli_json_real(r->max_error));
+        json_object_set_new(j, "best_before_ms", tc_cli_json_real(x->best * 1e3));
+        tc_cli_json_print(j);
+        return;
+    }
+    printf("%s with %s: median %s of %zu samples, %d threads", x->name, a->sched, tc_cli_time(time, r->median), r->ntimes,
+           r->threads);
+    if (isfinite(gflops))
+        printf(", %.1f GFLOP/s", gflops);
+    printf("\nverified: the largest deviation from the reference is %.3g of what is tolerated\n", r->max_error);
+    printf("record %lld of %s; ", (long long)r->id, x->db);
+    if (isfinite(x->best))
+        printf("the best before took %s\n", tc_cli_time(best, x->best));
+    else
+        printf("the first one of this kernel\n");
+}
+
+static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, tc_arena *arena,
+                         tc_error *err) {
+    tc_cli_schedule k;
+    tc_record r, best;
+    bool found;
+    TC_TRY(tc_cli_schedule_of(task->workload, t, NULL, a->sched, arena, &k, err));
+    TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
+    tc_meas_key key = {.workload = k.hash, .target = tc_meas_text_hash(t->text), .threads = t->machine.cores};
+    TC_TRY(tc_meas_db_best(db, arena, &key, &best, &found, err));
+    TC_TRY(time_it(a, t, &k, arena, &r, err));
+    TC_TRY(tc_meas_db_insert(db, &r, 1, err));
+    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), found ? best.median : INFINITY};
+    print(a, &x);
+    return TC_OK;
+}
+
+/* The schedule is read before a database is made for its record. */
+static tc_status check_schedule(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
+                                tc_error *err) {
+    tc_cli_schedule k;
+    TC_TRY(tc_cli_schedule_of(task->workload, t, NULL, a->sched, arena, &k, err));
+    return tc_cli_schedule_canonical(task->workload, t, arena, &k, err);
+}
+
+static int run(const tc_cli_args *a, tc_error *err) {
+    tc_cli_source s = {0};
+    tc_target *t = NULL;
+    tc_meas_db *db = NULL;
+    tc_arena *arena = tc_arena_new();
+    int kernel = -1;
+    tc_cli_catch_signals();
+    int status = tc_cli_check_source(a, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_target(a, true, &t, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_source_open(a, &s, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_pick_one(&s, a->kernel, &kernel, err);
+    if (status == TC_CLI_DONE && check_schedule(a, &s.tasks[kernel], t, arena, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE && tc_cli_db_write(a, &db, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE && measure(a, &s.tasks[kernel], t, db, arena, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    tc_meas_db_close(db);
+    tc_cli_source_free(&s);
+    tc_target_free(t);
+    tc_arena_free(arena);
+    return status;
+}
+
+const tc_cli_command tc_cli_measure = {
+    .name = "measure",
+    .summary = "measure one schedule written by hand, verify it, and record it",
+    .details =
+        "Takes a .sched file in the kernel's own names or in canonical ones, as `tctune show --print schedule` prints them. "
+        "It runs in the isolated process that tuning uses and is compared with the reference; a verified one becomes a "
+        "record like any other, so that build uses it if it is the fastest and tune goes on from it.",
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) |
+               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    .required = TC_CLI_BIT(SCHED),
+    .run = run,
+};

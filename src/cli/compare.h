@@ -1,0 +1,36 @@
+/* Private to `tctune compare`: its two sides, and what is reported of them. */
+#ifndef TC_CLI_COMPARE_H
+#define TC_CLI_COMPARE_H
+
+#include "cli/cli.h"
+#include "measure/peer.h"
+#include "tune/compare.h"
+
+typedef enum compare_kind { SIDE_DEFAULT, SIDE_BEST, SIDE_FILE, SIDE_RECORD, SIDE_PEER } compare_kind;
+
+typedef struct compare_side {
+    const char *spec; /* as given */
+    compare_kind kind;
+    int64_t id;     /* RECORD */
+    const char *db; /* RECORD: its file */
+    tc_record record;
+    tc_cli_schedule k; /* not of a peer; workload and trace are canonical */
+    tc_tune_side made;
+    tc_meas_peer *peer;
+} compare_side;
+
+typedef struct comparison {
+    compare_side side[2];
+    const tc_workload *w; /* canonical */
+    tc_digest hash;
+    const char *kernel; /* its name, or its hash */
+    int threads;
+    bool measured;
+    tc_tune_roof roof;
+    tc_tune_verdict verdict;
+} comparison;
+
+void tc_cli_comparison_print(const comparison *c);
+void tc_cli_comparison_json(const comparison *c);
+
+#endif

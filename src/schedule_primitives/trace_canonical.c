@@ -1,0 +1,118 @@
+/* A trace in canonical names. A stage that a step makes (cache_write, rfactor) takes its axes' names over from the stage it came
+ * from, so those follow the same renaming; all other names that steps make are free. */
+#include <ctype.h>
+#include <string.h>
+
+#include "schedule_primitives/trace.h"
+#include "support/vec.h"
+
+/* A stage that a step made, and the compute whose axes it has. */
+typedef struct made {
+    const char *stage;
+    const tc_compute *like;
+} made;
+
+typedef struct renamer {
+    tc_arena *a;
+    const tc_workload *w;
+    TC_VEC(made) made;
+    TC_VEC(const char *) decisions;
+} renamer;
+
+/* Looks like p0, t1, t1_1, i2 or k3. */
+static bool canonical_form(const char *name) {
+    if (!strchr("ptik", *name) || !isdigit((unsigned char)name[1]))
+        return false;
+    return name[strspn(name + 1, "0123456789_") + 1] == 0;
+}
+
+static const char *free_name(const renamer *r, const char *name) {
+    return canonical_form(name) ? tc_arena_printf(r->a, "own_%s", name) : tc_arena_strdup(r->a, name);
+}
+
+static const char *tensor(const renamer *r, const char *name) {
+    for (int i = 0; i < r->w->nin; i++)
+        if (strcmp(r->w->in[i]->name, name) == 0)
+            return tc_arena_printf(r->a, "p%d", i);
+    for (int i = 0; i < r->w->ncompute; i++)
+        for (int o = 0; o < r->w->computes[i]->nout; o++)
+            if (strcmp(r->w->computes[i]->out[o]->name, name) == 0)
+                return o ? tc_arena_printf(r->a, "t%d_%d", i, o) : tc_arena_printf(r->a, "t%d", i);
+    return free_name(r, name);
+}
+
+/* The compute whose axes a stage has; NULL: none of the workload's. */
+static const tc_compute *like(const renamer *r, const char *stage) {
+    for (size_t i = 0; i < r->made.len; i++)
+        if (strcmp(r->made.data[i].stage, stage) == 0)
+            return r->made.data[i].like;
+    for (int i = 0; i < r->w->ncompute; i++)
+        if (strcmp(r->w->computes[i]->name, stage) == 0)
+            return r->w->computes[i];
+    return NULL;
+}
+
+static const char *loop(const renamer *r, const tc_compute *c, const char *name) {
+    for (int i = 0; c && i < c->naxis; i++)
+        if (strcmp(c->axes[i].var->name, name) == 0)
+            return tc_arena_printf(r->a, "i%d", i);
+    for (int i = 0; c && i < c->nraxis; i++)
+        if (strcmp(c->raxes[i].var->name, name) == 0)
+            return tc_arena_printf(r->a, "k%d", i);
+    return free_name(r, name);
+}
+
+static const char *stage_of(const renamer *r, const char *operand) {
+    const char *dot = strchr(operand, '.');
+    return tc_arena_strndup(r->a, operand, dot ? (size_t)(dot - operand) : strlen(operand));
+}
+
+/* "Y.io", "W", or the name of a decision. */
+static const char *operand(const renamer *r, const char *name) {
+    const char *dot = strchr(name, '.'), *stage = stage_of(r, name);
+    for (size_t i = 0; i < r->decisions.len; i++)
+        if (strcmp(r->decisions.data[i], name) == 0)
+            return tc_arena_strdup(r->a, name);
+    if (!dot)
+        return tensor(r, name);
+    return tc_arena_printf(r->a, "%s.%s", tensor(r, stage), loop(r, like(r, stage), dot + 1));
+}
+
+static const char *location(const renamer *r, const char *name) {
+    return name && strchr(name, '.') ? operand(r, name) : name;
+}
+
+static void rename_outs(renamer *r, const tc_instr *in, const char **outs) {
+    const char *stage = in->nnames ? stage_of(r, in->names[0]) : "";
+    bool makes_stage = in->prim == TC_PRIM_CACHE_READ || in->prim == TC_PRIM_CACHE_WRITE || in->prim == TC_PRIM_RFACTOR;
+    for (int i = 0; i < in->nouts; i++) {
+        if (tc_prim_sampled(in->prim)) {
+            outs[i] = tc_arena_strdup(r->a, in->outs[i]);
+            tc_push(&r->decisions, outs[i]);
+        } else if (makes_stage) {
+            made m = {in->outs[i], in->prim == TC_PRIM_CACHE_READ ? NULL : like(r, stage)};
+            outs[i] = free_name(r, in->outs[i]);
+            tc_push(&r->made, m);
+        } else {
+            outs[i] = loop(r, like(r, stage), in->outs[i]);
+        }
+    }
+}
+
+tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t) {
+    renamer r = {.a = a, .w = w};
+    tc_trace *copy = tc_trace_copy(a, t);
+    for (int i = 0; i < t->n; i++) {
+        const tc_instr *in = &t->steps[i];
+        const char **names = TC_NEW_N(a, const char *, in->nnames + 1), **outs = TC_NEW_N(a, const char *, in->nouts + 1);
+        for (int k = 0; k < in->nnames; k++)
+            names[k] = operand(&r, in->names[k]);
+        rename_outs(&r, in, outs);
+        copy->steps[i].names = names;
+        copy->steps[i].outs = outs;
+        copy->steps[i].dec_loc = location(&r, in->dec_loc);
+    }
+    tc_vec_free(&r.made);
+    tc_vec_free(&r.decisions);
+    return copy;
+}

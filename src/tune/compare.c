@@ -1,0 +1,189 @@
+/* What compare.h describes: lowering each side, feature differences, the roofline, and the statistics of the verdict. */
+#include "tune/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/vec.h"
+#include "te/text.h"
+
+/* ---- one side ---- */
+
+static tc_status lower(tc_ctx *ctx, const tc_target *t, const char *workload, const char *trace, tc_tune_side *out,
+                       tc_error *err) {
+    const tc_workload *w;
+    tc_trace *tr;
+    tc_sched *s;
+    tc_func *nest, *f;
+    tc_rng rng = tc_rng_seed(0);
+    TC_TRY(tc_te_parse(ctx, "workload", workload, &w, err));
+    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "schedule", trace, &tr, err));
+    TC_TRY(tc_sch_replay(ctx, w, tr, &rng, &s, err));
+    TC_TRY(tc_tir_build(s, &t->machine, &nest, err));
+    out->program = tc_tir_hash(nest);
+    tc_tir_print(&out->nest, nest);
+    TC_TRY(tc_cost_features(nest, &t->machine, &out->features, err));
+    out->cycles = tc_cost_estimate(&out->features);
+    TC_TRY(tc_tir_lower(ctx, &t->machine, nest, NULL, &f, err));
+    const tc_func *funcs[] = {f};
+    return tc_cg_emit_text(t, funcs, NULL, 1, NULL, TC_CG_ASM, &out->assembly, err);
+}
+
+tc_status tc_tune_side_make(const tc_target *t, const char *workload, const char *trace, tc_tune_side *out, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_new();
+    *out = (tc_tune_side){0};
+    tc_status s = lower(ctx, t, workload, trace, out, err);
+    if (s == TC_OK)
+        tc_cg_asm_facts_read(t, tc_sb_str(&out->assembly), &out->facts);
+    tc_ctx_free(ctx);
+    if (s != TC_OK)
+        tc_tune_side_free(out);
+    return s;
+}
+
+void tc_tune_side_free(tc_tune_side *s) {
+    tc_strbuf_free(&s->nest);
+    tc_strbuf_free(&s->assembly);
+    tc_cg_asm_facts_free(&s->facts);
+    tc_cost_rows_free(&s->features);
+    *s = (tc_tune_side){0};
+}
+
+/* ---- features ---- */
+
+static int by_difference(const void *x, const void *y) {
+    const tc_tune_difference *a = x, *b = y;
+    double da = fabs(a->a - a->b), db = fabs(b->a - b->b);
+    if (a->store != b->store)
+        return a->store - b->store;
+    return da > db ? -1 : da < db;
+}
+
+tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_side *b, int *n, int *unpaired) {
+    int rows = TC_MIN(a->features.nrow, b->features.nrow);
+    tc_tune_difference *d = tc_xcalloc((size_t)rows * TC_COST_NFEATURE + 1, sizeof *d);
+    *n = 0;
+    *unpaired = abs(a->features.nrow - b->features.nrow);
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < TC_COST_NFEATURE; i++) {
+            double x = (double)a->features.data[r * TC_COST_NFEATURE + i], y = (double)b->features.data[r * TC_COST_NFEATURE + i];
+            if (x != y)
+                d[(*n)++] = (tc_tune_difference){r, tc_cost_feature_name(i), x, y};
+        }
+    qsort(d, (size_t)*n, sizeof *d, by_difference);
+    return d;
+}
+
+/* ---- roofline ---- */
+
+/* How often the elements of a tensor are read in one call; a gather may read few of a large table. */
+typedef struct readings {
+    const tc_tensor *t;
+    double points; /* of the compute being looked at */
+    double n;
+} readings;
+
+static void count_readings(const tc_expr *e, void *user) {
+    readings *r = user;
+    if (e->op == TC_OP_READ && e->u.tensor == r->t)
+        r->n += r->points;
+}
+
+static double points_of(const tc_compute *c) {
+    double n = 1;
+    for (int i = 0; i < c->naxis; i++)
+        n *= (double)c->axes[i].extent;
+    for (int i = 0; i < c->nraxis; i++)
+        n *= (double)c->raxes[i].extent;
+    return n;
+}
+
+static double tensor_bytes(const tc_tensor *t, double elements) {
+    return TC_MIN((double)tc_tensor_size(t), elements) * tc_dtype_bytes(t->dtype);
+}
+
+static double input_bytes(const tc_workload *w, const tc_tensor *t) {
+    readings r = {.t = t};
+    for (int i = 0; i < w->ncompute; i++) {
+        r.points = points_of(w->computes[i]);
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            tc_expr_walk(w->computes[i]->body[o], count_readings, &r);
+    }
+    return tensor_bytes(t, r.n);
+}
+
+tc_tune_roof tc_tune_roofline(const tc_workload *w, int threads, const tc_tune_roof *earlier) {
+    tc_tune_roof r = {.flops = tc_te_flops(w)};
+    for (int i = 0; i < w->nin; i++)
+        r.bytes += input_bytes(w, w->in[i]);
+    for (int i = 0; i < w->nout; i++)
+        r.bytes += tensor_bytes(w->out[i], INFINITY);
+    tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)r.bytes, 0.4);
+    r.intensity = r.flops / r.bytes;
+    r.peak_gflops = tc_meas_measure_peak(threads, 0.6).f32_gflops;
+    r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
+    if (earlier) {
+        r.peak_gflops = TC_MAX(r.peak_gflops, earlier->peak_gflops);
+        r.bandwidth_gbs = TC_MAX(r.bandwidth_gbs, earlier->bandwidth_gbs);
+    }
+    r.memory_bound = r.intensity * r.bandwidth_gbs < r.peak_gflops;
+    r.roof_gflops = TC_MIN(r.intensity * r.bandwidth_gbs, r.peak_gflops);
+    r.seconds = r.memory_bound ? r.bytes / (r.bandwidth_gbs * 1e9) : r.flops / (r.peak_gflops * 1e9);
+    return r;
+}
+
+/* ---- verdict ---- */
+
+enum { RESAMPLES = 4000 };
+
+static int by_value(const void *x, const void *y) {
+    double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+/* The 95 % percentile bootstrap interval of the median of v. */
+static void bootstrap(const double *v, int n, uint64_t seed, double *low, double *high) {
+    tc_rng rng = tc_rng_seed(seed);
+    double *medians = tc_xcalloc(RESAMPLES, sizeof *medians), *draw = tc_xcalloc((size_t)n, sizeof *draw);
+    for (int i = 0; i < RESAMPLES; i++) {
+        for (int k = 0; k < n; k++)
+            draw[k] = v[tc_rng_below(&rng, n)];
+        medians[i] = tc_meas_median(draw, (size_t)n);
+    }
+    qsort(medians, RESAMPLES, sizeof *medians, by_value);
+    *low = medians[RESAMPLES * 25 / 1000];
+    *high = medians[RESAMPLES * 975 / 1000];
+    free(medians);
+    free(draw);
+}
+
+/* How likely it is that of n fair coins at most k, or at least n - k, show heads. */
+static double sign_test(int n, int k) {
+    double tail = 0;
+    for (int i = 0; i <= TC_MIN(k, n - k); i++)
+        tail += exp(lgamma(n + 1.0) - lgamma(i + 1.0) - lgamma(n - i + 1.0) - n * log(2));
+    return TC_MIN(1.0, 2 * tail);
+}
+
+tc_tune_verdict tc_tune_judge(const double *a, const double *b, int rounds, uint64_t seed) {
+    tc_tune_verdict v = {.rounds = rounds, .sign_p = 1, .ratio = 1, .low = 1, .high = 1};
+    if (rounds < 1)
+        return v;
+    double *ratio = tc_xcalloc((size_t)rounds, sizeof *ratio);
+    int above = 0, below = 0;
+    for (int i = 0; i < rounds; i++) {
+        ratio[i] = b[i] / a[i];
+        above += b[i] > a[i];
+        below += b[i] < a[i];
+    }
+    v.a = tc_meas_median(a, (size_t)rounds);
+    v.b = tc_meas_median(b, (size_t)rounds);
+    v.ratio = tc_meas_median(ratio, (size_t)rounds);
+    bootstrap(ratio, rounds, seed, &v.low, &v.high);
+    v.sign_p = above + below ? sign_test(above + below, above) : 1;
+    if (v.sign_p < 0.05)
+        v.faster = v.low > 1 ? -1 : v.high < 1 ? 1 : 0;
+    free(ratio);
+    return v;
+}

@@ -1,0 +1,65 @@
+/* Comparing two schedules of one workload: what each becomes, where they differ, how far from the machine's limit they are, and
+ * which is faster.
+ *
+ * The verdict. Both run in turns (tc_meas_interleave), so a round's two times were taken one after the other under the same
+ * conditions; whatever drifts slowly cancels in their ratio. The estimate is the median of the rounds' ratios; its interval is
+ * the 95 % percentile bootstrap (Efron 1979) of that median. One is called faster only when the interval excludes equality and a
+ * two-sided sign test over the rounds agrees (p < 0.05): the bootstrap alone is too sure of itself with few rounds. */
+#ifndef TC_TUNE_COMPARE_H
+#define TC_TUNE_COMPARE_H
+
+#include "codegen/asm_facts.h"
+#include "cost_model/cost.h"
+#include "measure/measure.h"
+#include "measure/peak.h"
+
+/* What a schedule becomes. Zero-initialised is empty. */
+typedef struct tc_tune_side {
+    uint64_t program; /* tc_tir_hash: equal programs have equal hashes, whatever their traces */
+    tc_strbuf nest;   /* annotated loop nest */
+    tc_strbuf assembly;
+    tc_cg_asm_facts facts;
+    tc_cost_rows features; /* one row per store of the nest */
+    double cycles;         /* that the analytic model behind the features expects */
+} tc_tune_side;
+
+/* Replays and lowers `trace` on `workload` (texts) for t, with t->machine.cores threads. */
+TC_NODISCARD tc_status tc_tune_side_make(const tc_target *t, const char *workload, const char *trace, tc_tune_side *out,
+                                         tc_error *err);
+void tc_tune_side_free(tc_tune_side *s);
+
+/* A cost-model feature that differs. */
+typedef struct tc_tune_difference {
+    int store;        /* number of the store in the nest, from 0 */
+    const char *name; /* tc_cost_feature_name */
+    double a, b;
+} tc_tune_difference;
+/* Malloc'ed, the largest differences of each store first; *n of them. Stores are paired as they come; *unpaired: how many one of
+ * the two has more. */
+tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_side *b, int *n, int *unpaired);
+
+/* Place on the roofline (Williams et al. 2009): traffic is what any kernel must move, the inputs' elements that it reads and the
+ * outputs, once; bandwidth that of the level of the hierarchy in which as many bytes live. */
+typedef struct tc_tune_roof {
+    double flops, bytes, intensity; /* per call; flops per byte */
+    double peak_gflops, bandwidth_gbs;
+    double roof_gflops; /* the lower of the two at this intensity */
+    bool memory_bound;
+    double seconds; /* of a call at the roof */
+} tc_tune_roof;
+/* Measures peak and bandwidth, in about a second. The machine drifts: `earlier` (may be NULL) is the roofline of the same
+ * workload before what is compared with it was measured, and the larger rates count. */
+tc_tune_roof tc_tune_roofline(const tc_workload *w, int threads, const tc_tune_roof *earlier);
+
+typedef struct tc_tune_verdict {
+    int rounds;
+    double a, b;             /* seconds: medians over the rounds */
+    double ratio, low, high; /* time of b over time of a: above 1, a is faster. Median of the rounds and its 95 % interval */
+    double sign_p;           /* of the two-sided sign test */
+    int faster;              /* -1: a, 1: b, 0: not distinguishable */
+} tc_tune_verdict;
+enum { TC_TUNE_MIN_ROUNDS = 6 }; /* fewer can never satisfy the sign test */
+/* a[i] and b[i]: seconds in round i. */
+tc_tune_verdict tc_tune_judge(const double *a, const double *b, int rounds, uint64_t seed);
+
+#endif

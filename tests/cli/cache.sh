@@ -1,0 +1,43 @@
+# Objects are kept between commands and never matter to the result: a second build finds them; damage, --no-cache and a place that
+# cannot be used mean compiling again; each time the library computes the same, bit for bit.
+. "$(dirname "$0")/check.sh"
+model=$models/dense.onnx
+cache=$work/cache
+
+build() { # OUT [OPTION...]: the library OUT.so, which computes what the first one does
+    out=$1
+    shift
+    ok "$TCTUNE" build --model "$model" --untuned --name net --out "$out.so" "$@"
+    ok "$TCTUNE" run --model "$out.so" --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0
+}
+
+objects() {
+    find "$cache" -name '*.o' 2>/dev/null | wc -l
+}
+
+export TCTUNE_CACHE="$cache"
+ok "$TCTUNE" build --model "$model" --untuned --name net --out first.so --no-cache
+ok "$TCTUNE" run --model first.so --inputs "$models/x.npz" --outputs y.npz
+[ "$(objects)" -eq 0 ] || fail "--no-cache kept objects"
+build cold
+kept=$(objects)
+[ "$kept" -gt 0 ] || fail "nothing was kept"
+build warm
+[ "$(objects)" -eq "$kept" ] || fail "the second build compiled something"
+
+for f in "$cache"/*.o; do
+    echo damage >"$f"
+done
+build damaged
+
+export TCTUNE_CACHE=/proc/nowhere
+build nowhere
+touch "$work/file"
+export TCTUNE_CACHE="$work/file"
+build file
+ok "$TCTUNE" bench --model "$model" --untuned --repeats 2
+unset TCTUNE_CACHE
+export XDG_CACHE_HOME="$work/xdg"
+build xdg
+[ -n "$(ls "$work/xdg/tctune")" ] || fail "\$XDG_CACHE_HOME/tctune holds nothing"
+echo "$checks checks"

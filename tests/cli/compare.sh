@@ -1,0 +1,122 @@
+# Measuring schedules by hand, and comparing: records, files, the default, other libraries; and what is refused.
+. "$(dirname "$0")/check.sh"
+
+cat >ffn.te <<'TE'
+tensor X[50, 70] f32
+tensor W[70, 48] f32 const
+tensor B[48] f32 const
+compute D[i:50, j:48] = sum(k:70) X[i, k] * W[k, j]
+compute Y[i:50, j:48] = relu(D[i, j] + B[j])
+output Y
+TE
+
+# ---- measure: in the kernel's own names, with names that get in the way of canonical ones, open decisions, new stages ----
+cat >hand.sched <<'SCHED'
+v = sample_categorical [16, 32, 48] ~16
+jo, jv = split Y.j [_, v]
+i0, t1 = split Y.i [_, 5]
+reorder Y.jo Y.i0 Y.t1 Y.jv
+compute_at D Y.i0
+set_scope D local
+unroll Y.t1
+vectorize Y.jv
+ko, ku = split D.k [_, 2]
+reorder D.ko D.ku D.i D.j
+unroll D.ku
+unroll D.i
+vectorize D.j
+transform_layout W (k, j) -> (j / v, k, j % v)
+SCHED
+ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5
+says "ffn with hand.sched" "verified" "record 1 of tctune.db" "the first one of this kernel"
+ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5 --db tctune.db --json
+[ "$(json out record)" -eq 2 ] || fail "the second record is $(json out record)"
+json out median_ms >/dev/null
+json out best_before_ms >/dev/null
+ok "$TCTUNE" show --te ffn.te --threads 1 --print schedule
+says "record" "compute_at t0 t1.own_i0" "split t1.i1 [_, v]"
+cp out shown.sched
+ok "$TCTUNE" measure --te ffn.te --sched shown.sched --threads 1 --repeats 5
+cat >open.sched <<'SCHED'
+L = cache_write D local
+R = cache_read X L global
+ko, ki = split L.k [_, 7]
+F = rfactor L.ki
+SCHED
+ok "$TCTUNE" measure --te ffn.te --sched open.sched --threads 1 --repeats 5
+says "record 4"
+ok "$TCTUNE" build --te ffn.te --threads 1 --out ffn.so --require-complete
+says "record"
+
+# ---- what is refused: nothing is recorded, no database appears ----
+printf '# a comment\nja, jb = split Y.j [_, 16\n' >bad.sched
+refused 1 "bad.sched:2:26|expected ']'" "$TCTUNE" measure --te ffn.te --sched bad.sched --db new.db
+printf 'ja, jb = split Y.j [_, 16]\n  vectorize Y.j\n' >illegal.sched
+refused 1 "illegal.sched|step 2|line 2, column 3|vectorize Y.j|split into ja, jb" "$TCTUNE" measure --te ffn.te --sched illegal.sched --db new.db
+refused 1 "none.sched" "$TCTUNE" measure --te ffn.te --sched none.sched --db new.db
+refused 2 "--sched" "$TCTUNE" measure --te ffn.te --db new.db
+refused 2 "nothing to work on" "$TCTUNE" measure --sched hand.sched --db new.db
+refused 2 "does not run on this machine" "$TCTUNE" measure --te ffn.te --sched hand.sched --db new.db --target rv64gcv
+[ ! -e new.db ] || fail "a refused schedule made a database"
+
+# ---- compare ----
+ok "$TCTUNE" compare 1 default --te ffn.te --threads 1 --repeats 8
+says "# ---- schedules" "# ---- loop nests" "# ---- cost-model features that differ" "# ---- hot loops" "# ---- roofline" \
+    "# ---- verdict" "record 1 of tctune.db" "fused multiply-adds" "FLOP per byte" "8 rounds in turns" "95 % interval"
+grep -q " is faster by .* % ± \|not distinguishable" out || fail "no verdict"
+ok "$TCTUNE" compare 1@tctune.db shown.sched --json --repeats 8
+[ "$(json out verdict.same_program)" = true ] || fail "a record and the file it came from are not the same program"
+[ "$(json out threads)" -eq 1 ] || fail "the record's threads are not used"
+for key in kernel hash a.spec a.origin a.schedule a.nest a.asm_facts.fma a.asm_facts.spills a.median_ms a.of_roof b.median_ms \
+    roofline.intensity roofline.bound_by verdict.ratio verdict.low verdict.high verdict.sign_p; do
+    json out $key >/dev/null
+done
+printf 'jo, jv = split Y.j [_, 16]\n' >slow.sched
+ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 12 --json
+[ "$(json out verdict.faster)" = B ] || fail "a scalar schedule is not slower than the best record"
+ok "$TCTUNE" compare default default --te gemm.te --repeats 6 --threads 1
+says "(the same)" "A and B become the same program"
+
+refused 2 "two things are compared" "$TCTUNE" compare default --te ffn.te
+refused 2 "two things are compared" "$TCTUNE" compare default default default --te ffn.te
+refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te
+refused 2 "of which kernel?" "$TCTUNE" compare default hand.sched
+refused 2 "fewer than 6 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
+refused 2 "one of the two must be a schedule" "$TCTUNE" compare onednn openblas --te gemm.te
+refused 1 "has no record 99" "$TCTUNE" compare 99 default --te ffn.te
+refused 1 "none.db" "$TCTUNE" compare 1@none.db default --te ffn.te
+refused 1 "none.sched" "$TCTUNE" compare none.sched default --te ffn.te
+refused 1 "illegal.sched|step 2" "$TCTUNE" compare default illegal.sched --te ffn.te
+refused 1 "record 1 of tctune.db is of another kernel" "$TCTUNE" compare 1 default --te gemm.te
+refused 1 "no verified record" "$TCTUNE" compare best default --te gemm.te
+refused 1 "bare matmul" "$TCTUNE" compare default onednn --te ffn.te
+refused 1 "onednn cannot be compared with|/nonexistent/gemm_peers|TCTUNE_PEERS" env TCTUNE_PEERS=/nonexistent/gemm_peers \
+    "$TCTUNE" compare default onednn --te gemm.te
+refused 1 "without an answer" env TCTUNE_PEERS=/bin/true "$TCTUNE" compare default openblas --te gemm.te
+
+# With a stand-in for the library: what it answers is what is compared.
+cat >peer <<'SH'
+#!/bin/sh
+echo '{"ready": true, "peer": "onednn", "version": "9.9", "threads": 1}'
+while read -r word count; do
+    [ "$word" = run ] || exit 0
+    echo '{"times_ms": [5000, 5001, 5002]}'
+done
+SH
+chmod +x peer
+ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare default onednn --te gemm.te --threads 1 --repeats 8 --json
+[ "$(json out verdict.faster)" = A ] || fail "5 s are not slower"
+[ "$(json out b.origin)" = 9.9 ] || fail "the library's version is not told"
+ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare openblas default --te gemm.te --threads 1 --repeats 8
+says "B is faster by"
+
+# ---- show marks the hot loop ----
+ok "$TCTUNE" show --te ffn.te --sched hand.sched --threads 1 --print asm
+says "hot loop:" "accumulators" "vector spills" "more loops compute"
+grep -q '^| ' out || fail "no loop is marked"
+ok "$TCTUNE" show --te ffn.te --sched hand.sched --threads 1 --print asm --json
+json out asm >/dev/null
+json out asm_facts.hot_loop.name >/dev/null
+json out asm_facts.fma_share >/dev/null
+
+echo "$checks checks"

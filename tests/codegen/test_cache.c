@@ -1,0 +1,276 @@
+/* The object cache: hits, keys that differ, damaged files, folders that cannot be used, several writers, the bound on its size.
+ */
+#include "support/cmocka_all.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/cache.h"
+#include "kernel.h"
+#include "support/fs.h"
+
+enum { ROOMY = 1 << 24 };
+
+static char *folder; /* of one test */
+
+/* A kernel that adds k: each k is another program. */
+static void parse(kernel *k, int add) {
+    char text[512];
+    snprintf(text, sizeof text,
+             "func plus\nparam x f32[16] in 0 align 64\nparam y f32[16] out 0 align 64\nbody\n"
+             "y[ramp(0, 1, 16)] = x[ramp(0, 1, 16)] + bcast(f32(%d), 16)\n",
+             add);
+    kernel_parse(k, text);
+}
+
+static int64_t hits_of(tc_cg_cache *c) {
+    int64_t hits, misses;
+    tc_cg_cache_counts(c, &hits, &misses);
+    return hits;
+}
+
+static int64_t misses_of(tc_cg_cache *c) {
+    int64_t hits, misses;
+    tc_cg_cache_counts(c, &hits, &misses);
+    return misses;
+}
+
+/* Compiles through the cache and runs: whatever the cache did, the kernel must be right. */
+static void use(tc_cg_cache *c, const char *symbol, int add) {
+    kernel k;
+    tc_error err = {0};
+    void *obj;
+    size_t size;
+    parse(&k, add);
+    assert_int_equal(tc_cg_cached_object(c, kernel_target(), k.f, symbol, &obj, &size, &err), TC_OK);
+    assert_int_equal(tc_cg_load(obj, size, &k.mod, &err), TC_OK);
+    assert_int_equal(tc_cg_lookup(k.mod, symbol, &k.fn, &err), TC_OK);
+    void **args = kernel_args(k.f);
+    kernel_run(&k, args, 1);
+    assert_true(((float *)args[1])[15] == (float)add);
+    kernel_free_args(k.f, args);
+    kernel_free(&k);
+    free(obj);
+}
+
+static int objects(const char *dir, int64_t *bytes, char *one, size_t cap) {
+    int n = 0;
+    DIR *d = opendir(dir);
+    *bytes = 0;
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char path[4352];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
+        if (e->d_name[0] == '.' || stat(path, &st))
+            continue;
+        assert_true(strstr(e->d_name, ".o") != NULL); /* no temporary file stays */
+        n++;
+        *bytes += st.st_size;
+        if (one)
+            snprintf(one, cap, "%s", path);
+    }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static int setup(void **state) {
+    (void)state;
+    tc_error err;
+    return tc_fs_temp_dir(&folder, &err) != TC_OK;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    chmod(folder, 0700);
+    tc_fs_remove_tree(folder);
+    free(folder);
+    return 0;
+}
+
+static void second_time_is_a_hit(void **state) {
+    (void)state;
+    char deep[4096];
+    snprintf(deep, sizeof deep, "%s/a/b", folder);
+    for (int round = 0; round < 2; round++) {
+        tc_cg_cache *c = tc_cg_cache_open_at(deep, ROOMY);
+        assert_non_null(c);
+        use(c, "plus", 3);
+        use(c, "plus", 3);
+        assert_int_equal(hits_of(c), round ? 2 : 1);
+        use(c, "other", 3); /* another symbol and another program are other objects */
+        use(c, "plus", 4);
+        assert_int_equal(misses_of(c), round ? 0 : 3);
+        tc_cg_cache_close(c);
+    }
+}
+
+static void other_targets_are_apart(void **state) {
+    (void)state;
+    kernel k;
+    tc_error err = {0};
+    tc_target *t;
+    void *obj;
+    size_t size;
+    tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+    use(c, "plus", 3);
+    parse(&k, 3);
+    assert_int_equal(tc_target_parse("neoverse-n1", &t, &err), TC_OK);
+    assert_int_equal(tc_cg_cached_object(c, t, k.f, "plus", &obj, &size, &err), TC_OK);
+    assert_int_equal(hits_of(c), 0);
+    free(obj);
+    tc_target_free(t);
+    kernel_free(&k);
+    tc_cg_cache_close(c);
+}
+
+static void damage(const char *path, int kind) {
+    FILE *f = fopen(path, kind == 0 ? "r+" : kind == 1 ? "w" : "a");
+    assert_non_null(f);
+    if (kind == 0)
+        fseek(f, 100, SEEK_SET);
+    fputs(kind == 1 ? "tctune object 1\n" : "damage", f); /* flipped, cut short, too long */
+    fclose(f);
+}
+
+static void damaged_files_are_compiled_again(void **state) {
+    (void)state;
+    char path[4352];
+    int64_t bytes;
+    for (int kind = 0; kind < 3; kind++) {
+        tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+        use(c, "plus", 3);
+        assert_int_equal(objects(folder, &bytes, path, sizeof path), 1);
+        damage(path, kind);
+        int64_t before = hits_of(c);
+        use(c, "plus", 3);
+        assert_int_equal(hits_of(c), before);
+        use(c, "plus", 3);
+        assert_int_equal(hits_of(c), before + 1); /* it was replaced */
+        tc_cg_cache_close(c);
+    }
+}
+
+static void unusable_folders_do_not_matter(void **state) {
+    (void)state;
+    char path[4096];
+    int64_t bytes;
+    snprintf(path, sizeof path, "%s/file", folder);
+    tc_error err;
+    assert_int_equal(tc_fs_write(path, "x", 1, &err), TC_OK);
+    const char *dirs[] = {path, "/proc/nowhere/tctune", folder, "/dev/full"};
+    for (size_t i = 0; i < TC_LEN(dirs); i++) {
+        if (i == 2)
+            assert_int_equal(chmod(folder, 0500), 0);
+        tc_cg_cache *c = tc_cg_cache_open_at(dirs[i], ROOMY);
+        use(c, "plus", 3);
+        use(c, "plus", 3);
+        tc_cg_cache_close(c);
+    }
+    assert_int_equal(chmod(folder, 0700), 0);
+    unlink(path);
+    objects(folder, &bytes, NULL, 0); /* no temporary file stayed */
+    use(NULL, "plus", 3);             /* no cache at all */
+}
+
+static void a_folder_in_an_objects_place(void **state) {
+    (void)state;
+    char path[4352];
+    int64_t bytes;
+    tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+    use(c, "plus", 3);
+    assert_int_equal(objects(folder, &bytes, path, sizeof path), 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    use(c, "plus", 3);
+    tc_cg_cache_close(c);
+}
+
+static void writers_at_once(void **state) {
+    (void)state;
+    enum { WRITERS = 4, PROGRAMS = 6 };
+    int64_t bytes;
+    pid_t child[WRITERS];
+    kernel_target();
+    for (int w = 0; w < WRITERS; w++) {
+        child[w] = fork();
+        if (child[w] == 0) {
+            tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+            for (int i = 0; i < PROGRAMS; i++)
+                use(c, "plus", i);
+            tc_cg_cache_close(c);
+            _exit(0);
+        }
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        int status;
+        assert_int_equal(waitpid(child[w], &status, 0), child[w]);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(objects(folder, &bytes, NULL, 0), PROGRAMS);
+    tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+    for (int i = 0; i < PROGRAMS; i++)
+        use(c, "plus", i);
+    assert_int_equal(hits_of(c), PROGRAMS);
+    tc_cg_cache_close(c);
+}
+
+static void least_recently_used_goes(void **state) {
+    (void)state;
+    int64_t each, bytes;
+    tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+    use(c, "plus", 0);
+    tc_cg_cache_close(c);
+    objects(folder, &each, NULL, 0);
+    const int64_t bound = each * 6;
+    for (int i = 1; i < 20; i++) {
+        c = tc_cg_cache_open_at(folder, bound);
+        use(c, "plus", 0); /* always in use: it must stay */
+        assert_int_equal(hits_of(c), 1);
+        usleep(2000);
+        use(c, "plus", i);
+        tc_cg_cache_close(c);
+        objects(folder, &bytes, NULL, 0);
+        assert_true(bytes <= bound + bound / 16);
+        usleep(2000);
+    }
+    c = tc_cg_cache_open_at(folder, bound);
+    use(c, "plus", 1); /* long gone */
+    assert_int_equal(hits_of(c), 0);
+    tc_cg_cache_close(c);
+}
+
+static void environment(void **state) {
+    (void)state;
+    int64_t bytes;
+    setenv("TCTUNE_CACHE", "off", 1);
+    assert_null(tc_cg_cache_open());
+    unsetenv("TCTUNE_CACHE");
+    setenv("XDG_CACHE_HOME", folder, 1);
+    tc_cg_cache *c = tc_cg_cache_open();
+    use(c, "plus", 3);
+    tc_cg_cache_close(c);
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tctune", folder);
+    assert_int_equal(objects(path, &bytes, NULL, 0), 1);
+}
+
+#define WITH_FOLDER(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(second_time_is_a_hit),
+        WITH_FOLDER(other_targets_are_apart),
+        WITH_FOLDER(damaged_files_are_compiled_again),
+        WITH_FOLDER(unusable_folders_do_not_matter),
+        WITH_FOLDER(a_folder_in_an_objects_place),
+        WITH_FOLDER(writers_at_once),
+        WITH_FOLDER(least_recently_used_goes),
+        WITH_FOLDER(environment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

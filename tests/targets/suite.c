@@ -1,0 +1,413 @@
+#include "suite.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search_space/space.h"
+#include "support/fs.h"
+#include "te/text.h"
+
+enum { MOST_CONSTRUCTED = 2, THREADS = 3, MATH_ULPS = 4, MOST_SHOWN = 8 };
+
+static void die_if(tc_status s, const tc_error *err, const char *what) {
+    if (s == TC_OK)
+        return;
+    fprintf(stderr, "%s: %s\n", what, err->msg);
+    exit(1);
+}
+
+static size_t bytes_of(const tc_buffer *b) {
+    return (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
+}
+
+/* ---- cases ---- */
+
+static void *new_array(const tc_tensor *t) {
+    return tc_xcalloc((size_t)tc_tensor_size(t) + 1, (size_t)tc_dtype_bytes(t->dtype));
+}
+
+static void fill(suite_case *c) {
+    tc_error err = {0};
+    tc_rng rng = tc_rng_seed(11);
+    c->in = tc_xcalloc((size_t)c->w->nin + 1, sizeof *c->in);
+    c->want = tc_xcalloc((size_t)c->w->nout, sizeof *c->want);
+    for (int i = 0; i < c->w->nin; i++) {
+        c->in[i] = new_array(c->w->in[i]);
+        tc_te_random_fill(c->w->in[i]->dtype, c->in[i], tc_tensor_size(c->w->in[i]), &rng, tc_te_index_limit(c->w, i));
+    }
+    for (int i = 0; i < c->w->nout; i++)
+        c->want[i] = new_array(c->w->out[i]);
+    die_if(tc_te_interp(c->w, (const void *const *)c->in, c->want, &err), &err, c->name);
+}
+
+static suite_case *read_case(const char *file) {
+    char path[4096], *text;
+    tc_error err = {0};
+    suite_case *c = tc_xcalloc(1, sizeof *c);
+    snprintf(path, sizeof path, TCTUNE_TEST_DIR "/cases/%s", file);
+    c->name = tc_xstrdup(file);
+    c->name[strlen(file) - 3] = 0;
+    c->ulps = strncmp(file, "math_", 5) ? 0 : MATH_ULPS;
+    c->ctx = tc_ctx_new();
+    die_if(tc_fs_read(path, &text, NULL, &err), &err, path);
+    die_if(tc_te_parse(c->ctx, path, text, &c->w, &err), &err, path);
+    free(text);
+    fill(c);
+    return c;
+}
+
+static int is_case(const struct dirent *d) {
+    size_t n = strlen(d->d_name);
+    return n > 3 && !strcmp(d->d_name + n - 3, ".te");
+}
+
+static bool listed(const char *list, const char *file) {
+    char word[128];
+    snprintf(word, sizeof word, "|%.*s|", (int)strlen(file) - 3, file);
+    return strstr(list, word) != NULL;
+}
+
+static void read_cases(suite *s, const char *without) {
+    struct dirent **files;
+    int n = scandir(TCTUNE_TEST_DIR "/cases", &files, is_case, alphasort);
+    for (int i = 0; i < n; i++) {
+        if (listed(without, files[i]->d_name))
+            printf("left out: %s\n", files[i]->d_name);
+        else
+            tc_push(&s->cases, read_case(files[i]->d_name));
+        free(files[i]);
+    }
+    if (n > 0)
+        free(files);
+}
+
+/* ---- schedules ---- */
+
+/* Adds the kernel of a trace; counts what lowering refuses. */
+static void add_trace(suite *s, const suite_case *c, const tc_trace *trace, bool must) {
+    tc_error err = {0};
+    tc_sched *sched;
+    tc_func *built;
+    suite_kernel k = {.of = c};
+    tc_status st = tc_sch_replay(c->ctx, c->w, trace, NULL, &sched, &err);
+    if (st == TC_OK)
+        st = tc_tir_build(sched, &s->target->machine, &built, &err);
+    if (st == TC_OK)
+        st = tc_tir_lower(c->ctx, &s->target->machine, built, NULL, &k.f, &err);
+    if (st == TC_OK)
+        st = tc_tir_verify(c->ctx, k.f, &err);
+    if (st != TC_OK && must)
+        die_if(st, &err, c->name);
+    if (st != TC_OK) {
+        s->refused++;
+        return;
+    }
+    snprintf(k.symbol, sizeof k.symbol, "%s_%zu", c->name, s->kernels.len);
+    tc_push(&s->kernels, k);
+}
+
+static void schedule(suite *s, const suite_case *c, int sampled) {
+    tc_error err = {0};
+    tc_space *space;
+    tc_arena *a = tc_arena_new();
+    tc_trace *chosen, *made[MOST_CONSTRUCTED];
+    tc_rng rng = tc_rng_seed(5);
+    tc_space_options o = tc_space_options_default();
+    o.population = 16, o.generations = 1, o.threads = 1;
+    die_if(tc_space_new(c->w, &s->target->machine, &space, &err), &err, c->name);
+    die_if(tc_space_default(space, a, &chosen, &err), &err, c->name);
+    add_trace(s, c, chosen, true);
+    int n = tc_space_construct(space, a, made, MOST_CONSTRUCTED);
+    for (int i = 1; i < n; i++)
+        add_trace(s, c, made[i], false);
+    tc_candidate *found = tc_xcalloc((size_t)sampled + 1, sizeof *found);
+    die_if(tc_space_search(space, &o, NULL, &rng, NULL, 0, NULL, 0, sampled, a, found, &n, &err), &err, c->name);
+    for (int i = 0; i < n; i++)
+        add_trace(s, c, found[i].trace, false);
+    free(found);
+    tc_space_free(space);
+    tc_arena_free(a);
+}
+
+/* ---- objects ---- */
+
+static char *object_path(suite *s, const char *name) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s.o", s->dir, name);
+    char *copy = tc_xstrdup(path);
+    tc_push(&s->objects, copy);
+    return copy;
+}
+
+static void add_object(suite *s, const char *name, void *obj, size_t size) {
+    tc_error err = {0};
+    die_if(tc_fs_write(object_path(s, name), obj, size, &err), &err, name);
+    free(obj);
+}
+
+static void compile(suite *s, const suite_kernel *k) {
+    tc_error err = {0};
+    void *obj;
+    size_t size;
+    const tc_func *f = k->f;
+    const char *name = k->symbol;
+    die_if(tc_cg_emit_object(s->target, &f, &name, 1, &(tc_cg_options){.verify = true}, &obj, &size, &err), &err, k->symbol);
+    add_object(s, name, obj, size);
+}
+
+/* Packed constants of a kernel, one behind the other, as a model holds them. */
+static void write_constants(suite *s, const suite_kernel *k, int64_t *at) {
+    tc_error err = {0};
+    tc_strbuf b = {0};
+    char path[4096];
+    for (int i = 0; i < k->f->nparam; i++) {
+        const tc_param *p = &k->f->params[i];
+        if (p->kind != TC_PARAM_PACKED)
+            continue;
+        while (b.len % TC_RT_ALIGN)
+            tc_sb_addn(&b, "", 1);
+        at[i] = (int64_t)b.len;
+        void *packed = tc_xcalloc(bytes_of(p->buffer) + 1, 1);
+        tc_tir_pack(k->f, i, k->of->in[p->index], packed);
+        tc_sb_addn(&b, packed, bytes_of(p->buffer));
+        free(packed);
+    }
+    snprintf(path, sizeof path, "%s/constants.bin", s->dir);
+    die_if(tc_fs_write(path, tc_sb_str(&b), b.len, &err), &err, path);
+    die_if(tc_cg_write_blob(s->target, path, "constants", object_path(s, "constants"), &err), &err, path);
+    tc_strbuf_free(&b);
+}
+
+/* A model of one step around kernel k: driver, entry point, team and constants as objects of the target. */
+static void add_model(suite *s, const suite_kernel *k) {
+    enum { MOST = 16 };
+    tc_error err = {0};
+    void *obj;
+    size_t size;
+    int64_t at[MOST] = {0}, in_bytes[MOST], out_bytes[MOST];
+    tc_cg_operand args[MOST];
+    tc_cg_entry e = {.name = "model_run",
+                     .driver = "model_driver",
+                     .runtime = "model_team",
+                     .constants = "constants",
+                     .threads = "model_threads",
+                     .nthreads = THREADS,
+                     .in_bytes = in_bytes,
+                     .out_bytes = out_bytes,
+                     .arena_bytes = tc_cg_workspace_bytes(k->f, THREADS)};
+    write_constants(s, k, at);
+    for (int i = 0; i < k->f->nparam; i++) {
+        const tc_param *p = &k->f->params[i];
+        if (p->kind == TC_PARAM_PACKED) {
+            args[i] = (tc_cg_operand){TC_CG_CONST, at[i]};
+        } else if (p->kind == TC_PARAM_OUT) {
+            args[i] = (tc_cg_operand){TC_CG_OUTPUT, e.nout};
+            out_bytes[e.nout++] = (int64_t)bytes_of(p->buffer);
+        } else {
+            args[i] = (tc_cg_operand){TC_CG_INPUT, e.nin};
+            in_bytes[e.nin++] = (int64_t)bytes_of(p->buffer);
+        }
+    }
+    tc_cg_step step = {.kernel = k->symbol, .nargs = k->f->nparam, .args = args};
+    tc_cg_driver d = {.name = "model_driver", .nsteps = 1, .steps = &step};
+    die_if(tc_cg_emit_driver(s->target, &d, &obj, &size, &err), &err, d.name);
+    add_object(s, d.name, obj, size);
+    die_if(tc_cg_emit_runtime(s->target, e.runtime, &obj, &size, &err), &err, e.runtime);
+    add_object(s, e.runtime, obj, size);
+    die_if(tc_cg_emit_entry(s->target, &e, &obj, &size, &err), &err, e.name);
+    add_object(s, e.name, obj, size);
+    suite_kernel m = *k;
+    m.model = true;
+    snprintf(m.symbol, sizeof m.symbol, "model_kernel");
+    tc_push(&s->kernels, m);
+}
+
+static bool has_constants(const tc_func *f) {
+    for (int i = 0; i < f->nparam; i++)
+        if (f->params[i].kind == TC_PARAM_PACKED)
+            return true;
+    return false;
+}
+
+void suite_build(suite *s, const tc_target *t, const char *dir, int sampled, const char *without) {
+    *s = (suite){.target = t, .dir = dir};
+    read_cases(s, without);
+    for (size_t i = 0; i < s->cases.len; i++)
+        schedule(s, s->cases.data[i], sampled);
+    for (size_t i = 0; i < s->kernels.len; i++)
+        compile(s, &s->kernels.data[i]);
+    for (size_t i = 0; i < s->kernels.len; i++) {
+        if (has_constants(s->kernels.data[i].f)) {
+            suite_kernel k = s->kernels.data[i];
+            add_model(s, &k);
+            break;
+        }
+    }
+}
+
+/* ---- what the harness reads ---- */
+
+/* The entry point takes inputs and outputs apart, and knows its constants: an adapter makes it look like a kernel. */
+static void model_adapter(const suite_kernel *k, tc_strbuf *out) {
+    tc_sb_add(out, "int32_t model_run(const void *const *inputs, void *const *outputs);\n"
+                   "static int32_t model_kernel(void *const *args, uint8_t *workspace, const tc_rt *rt) {\n"
+                   "    const void *in[16];\n    void *out[16];\n    int n = 0, m = 0;\n    (void)workspace, (void)rt;\n");
+    for (int i = 0; i < k->f->nparam; i++)
+        if (k->f->params[i].kind != TC_PARAM_PACKED)
+            tc_sb_printf(out, "    %s = args[%d];\n", k->f->params[i].kind == TC_PARAM_OUT ? "out[m++]" : "in[n++]", i);
+    tc_sb_add(out, "    return model_run(in, out);\n}\n");
+}
+
+void suite_table(const suite *s, tc_strbuf *out) {
+    tc_sb_add(out, "#include \"tctune/runtime.h\"\n");
+    for (size_t i = 0; i < s->kernels.len; i++) {
+        const suite_kernel *k = &s->kernels.data[i];
+        if (k->model)
+            model_adapter(k, out);
+        else
+            tc_sb_printf(out, "tc_kernel %s;\n", k->symbol);
+    }
+    tc_sb_add(out, "tc_kernel *const kernels[] = {\n");
+    for (size_t i = 0; i < s->kernels.len; i++)
+        tc_sb_printf(out, "    %s,\n", s->kernels.data[i].symbol);
+    tc_sb_add(out, "};\nconst char *const kernel_names[] = {\n");
+    for (size_t i = 0; i < s->kernels.len; i++)
+        tc_sb_printf(out, "    \"%s\",\n", s->kernels.data[i].symbol);
+    tc_sb_add(out, "};\n");
+}
+
+static void put_word(tc_strbuf *out, uint64_t v) {
+    tc_sb_addn(out, (const char *)&v, sizeof v);
+}
+
+static void put_argument(tc_strbuf *out, const suite_kernel *k, int i) {
+    const tc_param *p = &k->f->params[i];
+    size_t n = bytes_of(p->buffer);
+    put_word(out, n);
+    put_word(out, p->kind == TC_PARAM_OUT);
+    if (p->kind == TC_PARAM_OUT)
+        return;
+    char *data = tc_xcalloc(n + 8, 1);
+    if (p->kind == TC_PARAM_PACKED)
+        tc_tir_pack(k->f, i, k->of->in[p->index], data);
+    else
+        memcpy(data, k->of->in[p->index], n);
+    tc_sb_addn(out, data, (n + 7) / 8 * 8);
+    free(data);
+}
+
+void suite_arguments(const suite *s, tc_strbuf *out) {
+    put_word(out, s->kernels.len);
+    for (size_t i = 0; i < s->kernels.len; i++) {
+        const suite_kernel *k = &s->kernels.data[i];
+        put_word(out, (uint64_t)tc_cg_workspace_bytes(k->f, 1));
+        put_word(out, (uint64_t)tc_cg_workspace_bytes(k->f, THREADS));
+        put_word(out, (uint64_t)k->f->nparam);
+        for (int p = 0; p < k->f->nparam; p++)
+            put_argument(out, k, p);
+    }
+}
+
+/* ---- comparison ---- */
+
+static double tolerance(tc_dtype t) {
+    return t == TC_F64 ? 1e-11 : t == TC_F32 ? 1e-4 : t == TC_F16 ? 2e-3 : t == TC_BF16 ? 1.6e-2 : 0;
+}
+
+static bool close_enough(const suite_case *c, tc_dtype t, double got, double want) {
+    if (isnan(want) || isinf(want))
+        return isnan(want) ? isnan(got) : got == want;
+    double bound = c->ulps ? c->ulps * 0x1p-23 * fabs(want) + 1e-37 : tolerance(t) * fmax(1, fabs(want));
+    return fabs(got - want) <= bound;
+}
+
+static bool same(const suite_case *c, const tc_tensor *t, const void *got, const void *want, int64_t i, double *g, double *w) {
+    if (!tc_dtype_is_float(t->dtype)) {
+        int64_t a = tc_load_i(t->dtype, got, i), b = tc_load_i(t->dtype, want, i);
+        *g = (double)a, *w = (double)b;
+        return a == b;
+    }
+    *g = tc_load_f(t->dtype, got, i), *w = tc_load_f(t->dtype, want, i);
+    return close_enough(c, t->dtype, *g, *w);
+}
+
+static bool check_result(const suite_kernel *k, const tc_param *p, const void *got, int threads) {
+    const suite_case *c = k->of;
+    const tc_tensor *t = c->w->out[p->index];
+    double g, w;
+    for (int64_t i = 0; i < tc_tensor_size(t); i++) {
+        if (same(c, t, got, c->want[p->index], i, &g, &w))
+            continue;
+        fprintf(stderr, "%s, %d threads: %s[%lld] is %.9g, the interpreter has %.9g\n", k->symbol, threads, t->name, (long long)i,
+                g, w);
+        return false;
+    }
+    return true;
+}
+
+/* Both runs of one kernel; *at moves over its results. */
+static bool check_kernel(const suite_kernel *k, const char *results, size_t size, size_t *at) {
+    bool ok = true;
+    for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
+        for (int i = 0; i < k->f->nparam; i++) {
+            const tc_param *p = &k->f->params[i];
+            size_t n = bytes_of(p->buffer);
+            if (p->kind != TC_PARAM_OUT)
+                continue;
+            if (*at + n > size) {
+                fprintf(stderr, "%s: the file of results ends early\n", k->symbol);
+                return false;
+            }
+            void *copy = tc_xmalloc(n + 1); /* aligned for its type */
+            memcpy(copy, results + *at, n);
+            ok = check_result(k, p, copy, threads) && ok;
+            free(copy);
+            *at += n;
+        }
+    }
+    return ok;
+}
+
+static void show(const suite_kernel *k) {
+    tc_strbuf b = {0};
+    tc_tir_print(&b, k->f);
+    fprintf(stderr, "%s\n", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
+int suite_compare(const suite *s, const char *results, size_t size) {
+    size_t at = 0;
+    int wrong = 0;
+    for (size_t i = 0; i < s->kernels.len; i++) {
+        if (check_kernel(&s->kernels.data[i], results, size, &at))
+            continue;
+        if (wrong++ == 0)
+            show(&s->kernels.data[i]);
+        if (wrong == MOST_SHOWN)
+            break;
+    }
+    return wrong;
+}
+
+void suite_free(suite *s) {
+    for (size_t i = 0; i < s->cases.len; i++) {
+        suite_case *c = s->cases.data[i];
+        for (int k = 0; k < c->w->nin; k++)
+            free(c->in[k]);
+        for (int k = 0; k < c->w->nout; k++)
+            free(c->want[k]);
+        free(c->in);
+        free(c->want);
+        free(c->name);
+        tc_ctx_free(c->ctx);
+        free(c);
+    }
+    for (size_t i = 0; i < s->objects.len; i++)
+        free(s->objects.data[i]);
+    tc_vec_free(&s->cases);
+    tc_vec_free(&s->kernels);
+    tc_vec_free(&s->objects);
+}

@@ -1,0 +1,44 @@
+/* The kernels of the suite for one target: each case under several schedules, as object files, with arguments and expected
+ * results. */
+#ifndef TC_TESTS_TARGETS_SUITE_H
+#define TC_TESTS_TARGETS_SUITE_H
+
+#include "codegen/codegen.h"
+#include "support/vec.h"
+
+typedef struct suite_case {
+    char *name; /* of its file, without .te */
+    tc_ctx *ctx;
+    const tc_workload *w;
+    void **in, **want;
+    double ulps; /* 0: the usual tolerance of the type; else a bound in units in the last place */
+} suite_case;
+
+typedef struct suite_kernel {
+    char symbol[96];
+    const suite_case *of;
+    tc_func *f;
+    bool model; /* called through a model's entry point */
+} suite_kernel;
+
+typedef struct suite {
+    const tc_target *target;
+    const char *dir; /* for object files */
+    TC_VEC(suite_case *) cases;
+    TC_VEC(suite_kernel) kernels;
+    TC_VEC(char *) objects;
+    int refused; /* candidates that lowering refuses */
+} suite;
+
+/* Reads cases/NAME.te of every name, makes `sampled` random schedules beside the default and constructed ones, and compiles them.
+ * `without`, "|name|name|", are cases left out. Aborts with a message on failure. */
+void suite_build(suite *s, const tc_target *t, const char *dir, int sampled, const char *without);
+/* C source: the table of kernels that harness.c calls. */
+void suite_table(const suite *s, tc_strbuf *out);
+/* The file of arguments that harness.c reads. */
+void suite_arguments(const suite *s, tc_strbuf *out);
+/* Compares the file that harness.c wrote; prints what differs. Returns the number of kernels that are wrong. */
+int suite_compare(const suite *s, const char *results, size_t size);
+void suite_free(suite *s);
+
+#endif

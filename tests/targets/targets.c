@@ -1,0 +1,175 @@
+/* Code for CPUs that this machine is not: the kernels of cases/ are compiled for a target, linked statically by a cross compiler
+ * with the runtime and a small harness, run under qemu's user emulation, and compared with the interpreter. The emulated CPU has
+ * what the target promises and no more: an instruction beyond it ends the program.
+ *
+ *     test_targets PLATFORM [SAMPLED]      exit status 77: a tool is missing, and which package has it */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "suite.h"
+#include "support/fs.h"
+
+enum { SKIPPED = 77, DEFAULT_SAMPLED = 2 };
+
+typedef struct platform {
+    const char *name, *target;
+    const char *compiler, *compiler_package;
+    const char *emulator, *emulator_options;
+    const char *multiply; /* what the assembly of a matrix product must hold: the vector unit is used */
+    const char *broken;   /* "|case|case|": the emulator itself fails on these */
+} platform;
+
+#define ARM_TOOLS "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "qemu-aarch64"
+#define RISCV_TOOLS "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross", "qemu-riscv64"
+#define X86_TOOLS "gcc", "gcc", "qemu-x86_64"
+
+static const platform platforms[] = {
+    {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", ""},
+    {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", ""},
+    {"sve256", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", ARM_TOOLS, "-cpu max,sve-max-vq=2", "\tz",
+     ""},
+    /* Debian 12's qemu 7.2 fails an assertion of its own on vfcvt.rtz: its translator saves the opcode twice. */
+    {"rvv", "llvm -mtriple=riscv64-linux-gnu -mattr=+v", RISCV_TOOLS, "-cpu rv64,v=true,vlen=128,elen=64,vext_spec=v1.0",
+     "vfmacc", "|rounding|casts_int|"},
+    {"rv64gc", "generic-rv64", RISCV_TOOLS, "-cpu rv64,v=false", "fmadd.s", ""},
+    {"avx2", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", X86_TOOLS, "-cpu max", "%ymm", ""},
+    {"sse", "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64", X86_TOOLS, "-cpu qemu64", "mulps", ""},
+    {"sse42", "llvm -mtriple=x86_64-linux-gnu -mcpu=nehalem", X86_TOOLS, "-cpu Nehalem", "mulps", ""},
+};
+
+static const platform *find_platform(const char *name) {
+    for (size_t i = 0; name && i < TC_LEN(platforms); i++)
+        if (!strcmp(platforms[i].name, name))
+            return &platforms[i];
+    return NULL;
+}
+
+static bool in_path(const char *program) {
+    char command[256];
+    snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", program);
+    return system(command) == 0;
+}
+
+static void need(const char *program, const char *package, const platform *p) {
+    if (in_path(program))
+        return;
+    printf("SKIPPED: kernels for '%s' were not tested: %s is not installed (Debian: apt-get install %s)\n", p->target, program,
+           package);
+    exit(SKIPPED);
+}
+
+static void die_if(tc_status s, const tc_error *err) {
+    if (s == TC_OK)
+        return;
+    fprintf(stderr, "%s\n", err->msg);
+    exit(1);
+}
+
+static void write_text(const char *dir, const char *name, const tc_strbuf *b) {
+    char path[4096];
+    tc_error err = {0};
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    die_if(tc_fs_write(path, b->data, b->len, &err), &err);
+}
+
+static int shell(const tc_strbuf *command) {
+    fflush(stdout);
+    int status = system(command->data);
+    if (status)
+        fprintf(stderr, "failed with status %d: %s\n", status, command->data);
+    return status;
+}
+
+static int link_program(const platform *p, const suite *s) {
+    tc_strbuf c = {0};
+    tc_sb_printf(&c, "'%s' -std=c17 -O1 -static -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
+                 TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
+    tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/runtime.c' '%s/kernels.c'", TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR, s->dir);
+    for (size_t i = 0; i < s->objects.len; i++)
+        tc_sb_printf(&c, " '%s'", s->objects.data[i]);
+    tc_sb_add(&c, " -lm");
+    int status = shell(&c);
+    tc_strbuf_free(&c);
+    return status;
+}
+
+/* The names of kernels go to a log; its last line tells which one an emulator that died was running. */
+static int run_program(const platform *p, const suite *s) {
+    tc_strbuf c = {0};
+    tc_sb_printf(
+        &c, "%s %s '%s/program' '%s/arguments' '%s/results' >'%s/log' || { echo \"died in $(tail -n 1 '%s/log')\" >&2; exit 1; }",
+        p->emulator, p->emulator_options, s->dir, s->dir, s->dir, s->dir, s->dir);
+    int status = shell(&c);
+    tc_strbuf_free(&c);
+    return status;
+}
+
+/* Whether the product of two matrices uses the target's vector multiply-add. */
+static bool uses_vectors(const platform *p, const suite *s) {
+    tc_error err = {0};
+    tc_strbuf text = {0};
+    for (size_t i = 0; i < s->kernels.len; i++) {
+        const tc_func *f = s->kernels.data[i].f;
+        if (strcmp(s->kernels.data[i].of->name, "gemm_runtime"))
+            continue;
+        die_if(tc_cg_emit_text(s->target, &f, NULL, 1, NULL, TC_CG_ASM, &text, &err), &err);
+        break;
+    }
+    bool found = strstr(tc_sb_str(&text), p->multiply) != NULL;
+    if (!found)
+        fprintf(stderr, "the assembly of gemm_runtime holds no '%s':\n%s\n", p->multiply, tc_sb_str(&text));
+    tc_strbuf_free(&text);
+    return found;
+}
+
+static int compare(const suite *s) {
+    char path[4096], *results;
+    size_t size;
+    tc_error err = {0};
+    snprintf(path, sizeof path, "%s/results", s->dir);
+    die_if(tc_fs_read(path, &results, &size, &err), &err);
+    int wrong = suite_compare(s, results, size);
+    free(results);
+    return wrong;
+}
+
+static int test(const platform *p, const tc_target *t, const char *dir, int sampled) {
+    suite s;
+    tc_strbuf table = {0}, arguments = {0};
+    suite_build(&s, t, dir, sampled, p->broken);
+    suite_table(&s, &table);
+    suite_arguments(&s, &arguments);
+    write_text(dir, "kernels.c", &table);
+    write_text(dir, "arguments", &arguments);
+    int bad = link_program(p, &s) || run_program(p, &s) ? 1 : compare(&s);
+    bad += !uses_vectors(p, &s);
+    printf("%s: %zu kernels of %zu cases, %d candidates refused by lowering, %d wrong\n", t->text, s.kernels.len, s.cases.len,
+           s.refused, bad);
+    tc_strbuf_free(&table);
+    tc_strbuf_free(&arguments);
+    suite_free(&s);
+    return bad;
+}
+
+int main(int argc, char **argv) {
+    const platform *p = find_platform(argc > 1 ? argv[1] : NULL);
+    tc_error err = {0};
+    tc_target *t;
+    char *dir;
+    if (!p) {
+        fprintf(stderr, "usage: test_targets neon|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED]\n");
+        return 2;
+    }
+    need(p->compiler, p->compiler_package, p);
+    need(p->emulator, "qemu-user", p);
+    die_if(tc_target_parse(p->target, &t, &err), &err);
+    die_if(tc_fs_temp_dir(&dir, &err), &err);
+    int bad = test(p, t, dir, argc > 2 ? atoi(argv[2]) : DEFAULT_SAMPLED);
+    if (!getenv("TCTUNE_KEEP"))
+        tc_fs_remove_tree(dir);
+    free(dir);
+    tc_target_free(t);
+    return bad != 0;
+}
