@@ -1,4 +1,5 @@
 /* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
+#include "codegen/cache.h"
 #include "graph/program.h"
 #include "te/text.h"
 
@@ -9,6 +10,7 @@ typedef struct builder {
     const tc_graph_build_options *o;
     tc_graph_model *m;
     tc_machine machine;
+    tc_cg_cache *cache; /* of compiled kernels; NULL: none */
 } builder;
 
 static const char *workload_text(tc_arena *a, const tc_workload *w) {
@@ -93,7 +95,7 @@ static tc_status check_complete(const builder *b, tc_error *err) {
 static tc_status compile(builder *b, int i, tc_error *err) {
     tc_graph_unit *u = &b->m->units[i];
     const tc_func *f = u->func;
-    TC_TRY(tc_cg_emit_object(b->m->target, &f, &b->m->kernels[i].symbol, 1, NULL, &u->obj, &u->size, err));
+    TC_TRY(tc_cg_cached_object(b->cache, b->m->target, f, b->m->kernels[i].symbol, &u->obj, &u->size, err));
     if (b->o->object_only)
         return TC_OK;
     TC_TRY(tc_cg_load(u->obj, u->size, &u->module, err));
@@ -105,6 +107,7 @@ static tc_status compile_all(builder *b, tc_error *err) {
     int n = b->m->nkernel, done = 0;
     tc_status first = TC_OK;
     tc_error kept;
+    b->cache = tc_cg_cache_open();
 #pragma omp parallel for schedule(dynamic) num_threads(TC_MAX(1, TC_MIN(n, b->m->threads)))
     for (int i = 0; i < n; i++) {
         tc_error local;
@@ -123,6 +126,8 @@ static tc_status compile_all(builder *b, tc_error *err) {
                 b->o->progress(b->o->user, done, n, b->m->kernels[i].name);
         }
     }
+    tc_cg_cache_close(b->cache);
+    b->cache = NULL;
     if (stopped(b))
         return interrupted(err);
     return first == TC_OK ? TC_OK : tc_fail(err, first == TC_ILLEGAL ? TC_ENV : first, "%s", kept.msg);

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { MAX_GROUP = 48, MAX_TREE = 160 };
+enum { MAX_GROUP = 48, MAX_TREE = 160, MAX_PARTS = 16 };
 
 typedef TC_VEC(int) ints;
 
@@ -307,6 +307,8 @@ static bool reads_once(const tc_graph_node *n) {
 /* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,
  * or p's are rows of c. */
 static bool cheap_inside(const tc_graph_node *p, const tc_graph_node *c) {
+    if (p->op == TC_GRAPH_OP_CONCAT && c->op == TC_GRAPH_OP_CONCAT && p->nin + c->nin > MAX_PARTS)
+        return false; /* each part is a condition for every element */
     if (reads_once(c))
         return true;
     int64_t has = tc_graph_shape_count(&p->out[0]->shape), wants = tc_graph_shape_count(domain(c));
@@ -367,10 +369,23 @@ static void grow_backwards(fuser *f, int head, ints *members) {
 
 /* ---- stages ---- */
 
-/* Operators that read each operand in several of their own stages. */
-static bool reads_twice(tc_graph_op op) {
-    return op == TC_GRAPH_OP_SOFTMAX || op == TC_GRAPH_OP_LOG_SOFTMAX || op == TC_GRAPH_OP_LAYER_NORM ||
-           op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP;
+/* Windows that overlap read an element of their input several times; where they pad, they read a padded copy. */
+static bool overlaps(const tc_graph_node *n) {
+    size_t len = 0, sides = 0;
+    const int64_t *pads = tc_graph_attr_ints(n, "pads", &sides);
+    const int64_t *kernel = tc_graph_attr_ints(n, "kernel_shape", &len), *strides = tc_graph_attr_ints(n, "strides", &len);
+    bool any = false;
+    for (size_t d = 0; kernel && strides && d < len; d++)
+        any |= kernel[d] > strides[d];
+    for (size_t d = 0; d < sides; d++)
+        any &= pads[d] == 0;
+    return any;
+}
+
+/* Operators that read each element of an operand several times, or in several of their own stages. */
+static bool reads_again(const tc_graph_node *n) {
+    return n->op == TC_GRAPH_OP_SOFTMAX || n->op == TC_GRAPH_OP_LOG_SOFTMAX || n->op == TC_GRAPH_OP_LAYER_NORM ||
+           n->op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP || overlaps(n);
 }
 
 typedef struct stager {
@@ -384,12 +399,12 @@ typedef struct stager {
 static bool needs_stage(stager *s, int i) {
     const tc_graph_node *n = s->group->nodes[i];
     const ints *uses = &s->f->uses[n->out[0]->id];
-    bool twice = false, smaller = false, operand = false; /* operand: of a contraction, which reads each element many times */
+    bool again = false, smaller = false, operand = false; /* operand: of a contraction, which reads each element many times */
     for (size_t u = 0; u < uses->len; u++) {
         int c = s->index[uses->data[u]];
         const tc_graph_node *reader = s->group->nodes[c];
         s->users[i] |= s->stage[c] || tc_graph_class_of(reader->op) == TC_GRAPH_CLASS_REDUCE ? (uint64_t)1 << c : s->users[c];
-        twice |= reads_twice(reader->op);
+        again |= reads_again(reader);
         operand |= tc_graph_class_of(reader->op) == TC_GRAPH_CLASS_ANCHOR;
         smaller |= !reads_once(reader) && tc_graph_shape_count(&n->out[0]->shape) < tc_graph_shape_count(domain(reader));
     }
@@ -398,7 +413,7 @@ static bool needs_stage(stager *s, int i) {
         return class != TC_GRAPH_CLASS_ANCHOR;
     if (class == TC_GRAPH_CLASS_REDUCE || class == TC_GRAPH_CLASS_ANCHOR)
         return false; /* has stages inside */
-    return twice || smaller || (s->users[i] & (s->users[i] - 1));
+    return again || smaller || (s->users[i] & (s->users[i] - 1));
 }
 
 /* Nodes whose expressions would grow too long, written out in several places. */

@@ -30,6 +30,7 @@ void tc_graph_free(tc_graph *g) {
     tc_vec_free(&g->inputs);
     tc_vec_free(&g->outputs);
     tc_map_free(&g->names);
+    tc_map_free(&g->suffixes);
     tc_arena_free(g->arena);
 }
 
@@ -40,8 +41,14 @@ tc_graph_value *tc_graph_find_value(const tc_graph *g, const char *name) {
 
 const char *tc_graph_fresh_name(tc_graph *g, const char *base) {
     const char *name = tc_arena_strdup(g->arena, base);
-    for (int i = 2; tc_map_gets(&g->names, name) || (g->reserved && tc_map_gets(g->reserved, name)); i++)
-        name = tc_arena_printf(g->arena, "%s.%d", base, i);
+    uintptr_t *last = tc_map_gets(&g->suffixes, name), i = last ? *last : 1;
+    const char *key = name;
+    while (tc_map_gets(&g->names, name) || (g->reserved && tc_map_gets(g->reserved, name)))
+        name = tc_arena_printf(g->arena, "%s.%d", base, (int)++i);
+    if (last)
+        *last = i;
+    else if (i > 1)
+        tc_map_puts(&g->suffixes, key, i);
     return name;
 }
 

@@ -96,6 +96,7 @@ typedef struct tc_graph {
     tc_graph_values inputs;  /* in the model's order; initialised ones are constants and not listed */
     TC_VEC(tc_graph_output) outputs;
     tc_map names;                          /* value name -> value */
+    tc_map suffixes;                       /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;                /* during import: names that the file defines, also those yet to come */
     TC_VEC(tc_graph_storage_block) blocks; /* storage of constants that does not lie in the arena */
     uint32_t next_id;

@@ -8,23 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "graph/onnx_int.h"
+#include "graph/import_int.h"
 #include "support/fs.h"
 #include "support/log.h"
 
 /* ONNX IR versions: opsets came with 3; 11 is the newest known (opset 21 came with 10). */
 enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 11 };
-
-typedef struct importer {
-    const char *path;
-    const tc_graph_import_options *opts;
-    Onnx__ModelProto *model;
-    Onnx__GraphProto *proto;
-    tc_graph *g;
-    tc_onnx_files files;
-    tc_map producers; /* value name -> index of the node that makes it */
-    bool *used_shapes;
-} importer;
 
 /* ---- reading the file ---- */
 
@@ -65,11 +54,11 @@ static tc_status read_model(const char *path, Onnx__ModelProto **out, tc_error *
 
 /* ---- whole-model checks ---- */
 
-static bool default_domain(const char *domain) {
+bool tc_graph_import_default_domain(const char *domain) {
     return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
 }
 
-static tc_status check_versions(importer *im, tc_error *err) {
+static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
     const Onnx__ModelProto *m = im->model;
     if (m->ir_version < IR_MIN || m->ir_version > IR_MAX)
         return tc_fail(err, TC_BAD_INPUT,
@@ -77,7 +66,7 @@ static tc_status check_versions(importer *im, tc_error *err) {
                        IR_MIN, IR_MAX);
     int64_t opset = m->ir_version < IR_WITH_OPSETS ? 1 : 0;
     for (size_t i = 0; i < m->n_opset_import; i++)
-        if (default_domain(m->opset_import[i]->domain))
+        if (tc_graph_import_default_domain(m->opset_import[i]->domain))
             opset = m->opset_import[i]->version;
     if (opset == 0)
         return tc_fail(err, TC_BAD_INPUT, "the model does not say which opset it uses: the file is truncated or damaged");
@@ -92,22 +81,44 @@ static tc_status check_versions(importer *im, tc_error *err) {
 }
 
 /* Also an operator newer than the model's opset is unknown to it. */
-static bool known_operator(const importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
-    return n->op_type && default_domain(n->domain) && tc_graph_op_find(n->op_type, op) &&
-           tc_graph_op_info_of(*op)->since <= im->g->opset;
+int tc_graph_import_opset(const tc_graph_importer *im) {
+    return im->scope ? im->scope->opset : im->g->opset;
+}
+
+bool tc_graph_import_known_operator(const tc_graph_importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) && tc_graph_op_find(n->op_type, op) &&
+           tc_graph_op_info_of(*op)->since <= tc_graph_import_opset(im);
+}
+
+bool tc_graph_import_is_if(const Onnx__NodeProto *n) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) && strcmp(n->op_type, "If") == 0;
+}
+
+static bool same_domain(const char *a, const char *b) {
+    return tc_graph_import_default_domain(a) ? tc_graph_import_default_domain(b) : b && strcmp(a, b) == 0;
+}
+
+/* The function of the model's own that n calls, or NULL. */
+const Onnx__FunctionProto *tc_graph_import_called_function(const tc_graph_importer *im, const Onnx__NodeProto *n) {
+    for (size_t i = 0; i < im->model->n_functions; i++) {
+        const Onnx__FunctionProto *f = im->model->functions[i];
+        if (n->op_type && f->name && strcmp(f->name, n->op_type) == 0 && same_domain(f->domain, n->domain))
+            return f;
+    }
+    return NULL;
 }
 
 /* All unknown operators at once: each with its domain, count and first node. */
-static tc_status check_operators(importer *im, tc_error *err) {
+static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
     tc_map counts = {0};
     tc_strbuf b = {0};
     const Onnx__GraphProto *p = im->proto;
     tc_graph_op op;
     for (size_t i = 0; i < p->n_node; i++) {
         const Onnx__NodeProto *n = p->node[i];
-        if (known_operator(im, n, &op))
+        if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_called_function(im, n))
             continue;
-        const char *domain = default_domain(n->domain) ? "ai.onnx" : n->domain;
+        const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
         const char *key =
             tc_arena_printf(im->g->arena, "%s (domain %s, first in node '%s'", n->op_type ? n->op_type : "(no type)", domain,
                             n->name && *n->name ? n->name
@@ -138,46 +149,51 @@ static tc_status check_operators(importer *im, tc_error *err) {
     return s;
 }
 
-static tc_status duplicate(const char *name, const char *what, tc_error *err) {
+tc_status tc_graph_import_duplicate(const char *name, const char *what, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT, "the name '%s' is given twice (%s); every value of an ONNX graph has one source", name,
                    what);
 }
 
 /* Who makes which value; every value is made once. */
-static tc_status index_producers(importer *im, tc_error *err) {
+static tc_status index_producers(tc_graph_importer *im, tc_error *err) {
     const Onnx__GraphProto *p = im->proto;
     for (size_t i = 0; i < p->n_node; i++)
         for (size_t k = 0; k < p->node[i]->n_output; k++) {
             const char *name = p->node[i]->output[k];
             if (*name && !tc_map_puts(&im->producers, name, i))
-                return duplicate(name, "as the output of two nodes", err);
+                return tc_graph_import_duplicate(name, "as the output of two nodes", err);
         }
     return TC_OK;
 }
 
 /* ---- initializers and inputs ---- */
 
-static tc_status add_initializers(importer *im, tc_error *err) {
+tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err) {
+    tc_graph_tensor t;
+    TC_TRY(tc_onnx_read_tensor(p, &im->files, true, &t, err));
+    if (t.storage == TC_GRAPH_OWNED) {
+        tc_graph_add_constant(im->g, name, &t);
+    } else { /* in a mapped file, which the graph will own */
+        tc_graph_value *v = tc_graph_add_value(im->g, name, t.dtype, &t.shape);
+        v->constant = tc_arena_dup(im->g->arena, &t, sizeof t);
+    }
+    return TC_OK;
+}
+
+static tc_status add_initializers(tc_graph_importer *im, tc_error *err) {
     Onnx__GraphProto *p = im->proto;
     for (size_t i = 0; i < p->n_initializer; i++) {
         const char *name = p->initializer[i]->name;
         if (!name || !*name)
             return tc_fail(err, TC_BAD_INPUT, "initializer %zu has no name", i);
         if (tc_graph_find_value(im->g, name) || tc_map_gets(&im->producers, name))
-            return duplicate(name, "an initializer", err);
-        tc_graph_tensor t;
-        TC_TRY(tc_onnx_read_tensor(p->initializer[i], &im->files, true, &t, err));
-        if (t.storage == TC_GRAPH_OWNED) {
-            tc_graph_add_constant(im->g, name, &t);
-        } else { /* in a mapped file, which the graph will own */
-            tc_graph_value *v = tc_graph_add_value(im->g, name, t.dtype, &t.shape);
-            v->constant = tc_arena_dup(im->g->arena, &t, sizeof t);
-        }
+            return tc_graph_import_duplicate(name, "an initializer", err);
+        TC_TRY(tc_graph_import_initializer(im, p->initializer[i], name, err));
     }
     return TC_OK;
 }
 
-static const tc_graph_binding *find_binding(const importer *im, const char *name, bool one_number) {
+static const tc_graph_binding *find_binding(const tc_graph_importer *im, const char *name, bool one_number) {
     for (size_t i = 0; im->opts && i < im->opts->nshapes; i++)
         if (strcmp(im->opts->shapes[i].name, name) == 0 && (!one_number || im->opts->shapes[i].shape.ndim == 1)) {
             im->used_shapes[i] = true;
@@ -214,7 +230,7 @@ static tc_status symbolic_shape(const char *name, const Onnx__TensorShapeProto *
 }
 
 /* Dimension i of an input: what the model says, then what the command line says, which must agree. */
-static tc_status resolve_dim(importer *im, const char *name, const Onnx__TensorShapeProto *s, size_t i,
+static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s, size_t i,
                              const tc_graph_binding *whole, int64_t *out, tc_error *err) {
     const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
     const tc_graph_binding *dim = NULL;
@@ -233,7 +249,7 @@ static tc_status resolve_dim(importer *im, const char *name, const Onnx__TensorS
     return TC_OK;
 }
 
-static tc_status resolve_shape(importer *im, const char *name, const Onnx__TypeProto__Tensor *type, tc_graph_shape *out,
+static tc_status resolve_shape(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type, tc_graph_shape *out,
                                tc_error *err) {
     const tc_graph_binding *whole = find_binding(im, name, false);
     if (!type->shape) {
@@ -255,21 +271,22 @@ static tc_status resolve_shape(importer *im, const char *name, const Onnx__TypeP
     return TC_OK;
 }
 
-static const tc_graph_tensor *given_constant(const importer *im, const char *name) {
+static const tc_graph_tensor *given_constant(const tc_graph_importer *im, const char *name) {
     for (size_t i = 0; im->opts && i < im->opts->nconstants; i++)
         if (strcmp(im->opts->constants[i].name, name) == 0)
             return &im->opts->constants[i].t;
     return NULL;
 }
 
-static tc_status add_input(importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
+static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
     const char *name = in->name ? in->name : "";
     const Onnx__TypeProto *type = in->type;
     const tc_graph_value *known = tc_graph_find_value(im->g, name);
     if (known && known->constant && !given_constant(im, name))
         return TC_OK; /* an initializer gives its value */
     if (!*name || known || tc_map_gets(&im->producers, name))
-        return *name ? duplicate(name, "a graph input", err) : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
+        return *name ? tc_graph_import_duplicate(name, "a graph input", err)
+                     : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
     if (given_constant(im, name)) {
         tc_graph_tensor t = *given_constant(im, name);
         t.storage = TC_GRAPH_VIEW;
@@ -292,7 +309,7 @@ static tc_status add_input(importer *im, const Onnx__ValueInfoProto *in, tc_erro
     return TC_OK;
 }
 
-static tc_status add_inputs(importer *im, tc_error *err) {
+static tc_status add_inputs(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; i < im->proto->n_input; i++)
         TC_TRY(add_input(im, im->proto->input[i], err));
     for (size_t i = 0; im->opts && i < im->opts->nshapes; i++) {
@@ -310,152 +327,7 @@ static tc_status add_inputs(importer *im, tc_error *err) {
     return TC_OK;
 }
 
-/* ---- nodes ---- */
-
-static char *bytes_to_text(tc_arena *a, ProtobufCBinaryData b) {
-    return tc_arena_strndup(a, b.data ? (const char *)b.data : "", b.len);
-}
-
-/* The kind by the type tag, or by the field that is set where old exporters left the tag out. */
-static int attr_type(const Onnx__AttributeProto *a) {
-    if (a->has_type && a->type)
-        return (int)a->type;
-    if (a->has_f)
-        return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
-    if (a->has_i)
-        return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
-    if (a->has_s)
-        return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
-    if (a->t)
-        return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
-    return a->n_floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
-}
-
-static bool attr_kind(int type, tc_graph_attr_kind *kind) {
-    switch (type) {
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-        *kind = TC_GRAPH_ATTR_FLOAT;
-        return true;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-        *kind = TC_GRAPH_ATTR_INT;
-        return true;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
-        *kind = TC_GRAPH_ATTR_STRING;
-        return true;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
-        *kind = TC_GRAPH_ATTR_TENSOR;
-        return true;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-        *kind = TC_GRAPH_ATTR_FLOATS;
-        return true;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-        *kind = TC_GRAPH_ATTR_INTS;
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* Cast named its target type by a string before opset 6. */
-static bool old_cast_target(importer *im, tc_graph_node *n, const Onnx__AttributeProto *a) {
-    if (n->op != TC_GRAPH_OP_CAST || strcmp(a->name, "to") != 0 || attr_type(a) != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING)
-        return false;
-    const char *name = bytes_to_text(im->g->arena, a->s);
-    int64_t code = 1;
-    while (strcmp(tc_graph_onnx_type_name(code), name) != 0 && strcmp(tc_graph_onnx_type_name(code), "unknown") != 0)
-        code++;
-    tc_graph_set_int(im->g, n, "to", code);
-    return true;
-}
-
-static tc_status add_attr(importer *im, tc_graph_node *n, Onnx__AttributeProto *a, tc_error *err) {
-    tc_graph_attr_kind want, kind;
-    if (!a->name || !tc_graph_attr_allowed(n->op, a->name, &want))
-        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' is not supported; known: %s", a->name ? a->name : "",
-                       tc_graph_op_info_of(n->op)->attrs);
-    if (old_cast_target(im, n, a))
-        return TC_OK;
-    if (!attr_kind(attr_type(a), &kind) || kind != want || (a->ref_attr_name && *a->ref_attr_name))
-        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be %s", a->name, tc_graph_attr_kind_name(want));
-    switch (kind) {
-    case TC_GRAPH_ATTR_INT:
-        tc_graph_set_int(im->g, n, a->name, a->i);
-        break;
-    case TC_GRAPH_ATTR_FLOAT:
-        tc_graph_set_float(im->g, n, a->name, (double)a->f);
-        break;
-    case TC_GRAPH_ATTR_STRING:
-        tc_graph_set_str(im->g, n, a->name, bytes_to_text(im->g->arena, a->s));
-        break;
-    case TC_GRAPH_ATTR_INTS:
-        tc_graph_set_ints(im->g, n, a->name, a->ints, a->n_ints);
-        break;
-    case TC_GRAPH_ATTR_FLOATS:
-        tc_graph_set_floats(im->g, n, a->name, a->floats, a->n_floats);
-        break;
-    case TC_GRAPH_ATTR_TENSOR: {
-        tc_graph_tensor t;
-        if (!a->t)
-            return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
-        TC_TRY(tc_onnx_read_tensor(a->t, &im->files, true, &t, err));
-        tc_graph_set_tensor(im->g, n, a->name, &t);
-        break;
-    }
-    }
-    return TC_OK;
-}
-
-static tc_status find_input(importer *im, size_t index, const char *name, tc_graph_value **out, tc_error *err) {
-    *out = *name ? tc_graph_find_value(im->g, name) : NULL;
-    if (*out || !*name)
-        return TC_OK;
-    uintptr_t *maker = tc_map_gets(&im->producers, name);
-    if (!maker)
-        return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither a graph input, nor an initializer, nor any node's output",
-                       name);
-    const Onnx__NodeProto *p = im->proto->node[*maker];
-    return tc_fail(err, TC_BAD_INPUT,
-                   "its input '%s' is made %s (node %zu, '%s'): the nodes form a cycle or are not in topological order, which "
-                   "ONNX requires",
-                   name, *maker == index ? "by the node itself" : "only later", (size_t)*maker, p->name ? p->name : "");
-}
-
-static tc_status build_node(importer *im, size_t index, tc_graph_node **out, tc_error *err) {
-    const Onnx__NodeProto *p = im->proto->node[index];
-    tc_graph_op op = TC_GRAPH_OP_COUNT;
-    bool known = known_operator(im, p, &op);
-    if (!known)
-        return tc_fail(err, TC_BAD_INPUT, "unknown operator"); /* check_operators has refused it already */
-    tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
-    for (size_t k = 0; k < p->n_input; k++)
-        TC_TRY(find_input(im, index, p->input[k], &in[k], err));
-    *out = tc_graph_new_node(im->g, op, p->name, in, (int)p->n_input);
-    for (size_t k = 0; k < p->n_attribute; k++)
-        TC_TRY(add_attr(im, *out, p->attribute[k], err));
-    return TC_OK;
-}
-
-static tc_status add_node(importer *im, size_t index, tc_error *err) {
-    const Onnx__NodeProto *p = im->proto->node[index];
-    tc_graph_node *n = NULL;
-    if (build_node(im, index, &n, err) != TC_OK) {
-        tc_error_prefix(err, "node '%s' (%s): ",
-                        p->name && *p->name ? p->name
-                        : p->n_output       ? p->output[0]
-                                            : "(unnamed)",
-                        p->op_type);
-        return TC_BAD_INPUT;
-    }
-    const char **names = TC_NEW_N(im->g->arena, const char *, p->n_output);
-    for (size_t k = 0; k < p->n_output; k++) {
-        names[k] = *p->output[k] ? p->output[k] : NULL;
-        if (names[k] && tc_graph_find_value(im->g, names[k]))
-            return duplicate(names[k], "as a node's output", err);
-    }
-    return tc_graph_place(im->g, n, names, (int)p->n_output, im->g->opset, err);
-}
-
-static tc_status add_outputs(importer *im, tc_error *err) {
+static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
     const Onnx__GraphProto *p = im->proto;
     if (p->n_output == 0)
         return tc_fail(err, TC_BAD_INPUT, "the graph has no outputs");
@@ -471,7 +343,7 @@ static tc_status add_outputs(importer *im, tc_error *err) {
 
 /* ---- entry ---- */
 
-static tc_status fill_graph(importer *im, tc_error *err) {
+static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     TC_TRY(check_versions(im, err));
     TC_TRY(check_operators(im, err));
     TC_TRY(index_producers(im, err));
@@ -479,13 +351,13 @@ static tc_status fill_graph(importer *im, tc_error *err) {
     TC_TRY(add_initializers(im, err));
     TC_TRY(add_inputs(im, err));
     for (size_t i = 0; i < im->proto->n_node; i++)
-        TC_TRY(add_node(im, i, err));
+        TC_TRY(tc_graph_import_node(im, im->proto->node[i], i, err));
     TC_TRY(add_outputs(im, err));
     tc_graph_simplify(im->g);
     return TC_OK;
 }
 
-static void hand_over_files(importer *im) {
+static void hand_over_files(tc_graph_importer *im) {
     for (size_t i = 0; i < im->files.blocks.len; i++)
         if (im->files.blocks.data[i].mapped)
             tc_push(&im->g->blocks, im->files.blocks.data[i]);
@@ -494,7 +366,7 @@ static void hand_over_files(importer *im) {
 }
 
 tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
-    importer im = {.path = path, .opts = opts};
+    tc_graph_importer im = {.path = path, .opts = opts};
     *out = NULL;
     double start = tc_now();
     TC_TRY(read_model(path, &im.model, err));

@@ -209,7 +209,7 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
         tc_graph_add_value(g, names[0], c.kept->dtype, &c.kept->shape)->constant = c.kept;
     else if (s == TC_OK && c.has_constant)
         tc_graph_add_constant(g, names[0], &c.constant);
-    else if (s == TC_OK)
+    else if (s == TC_OK && c.nout > 0) /* else the family has made all outputs itself */
         s = n->op == TC_GRAPH_OP_SPLIT ? place_slices(&c) : attach_outputs(&c);
     if (s != TC_OK)
         tc_error_prefix(err, "node '%s' (%s): ", n->name, tc_graph_op_name(op));

@@ -25,6 +25,15 @@ tc_graph_class tc_graph_class_of(tc_graph_op op) {
     return rule_of(op).class;
 }
 
+bool tc_graph_is_pointwise(tc_graph_op op) {
+    static tc_graph_at_fn *const pointwise[] = {tc_graph_at_unary,  tc_graph_at_activation, tc_graph_at_cast,
+                                                tc_graph_at_binary, tc_graph_at_compare,    tc_graph_at_where};
+    for (size_t i = 0; i < TC_LEN(pointwise); i++)
+        if (rule_of(op).at == pointwise[i])
+            return true;
+    return false;
+}
+
 struct tc_graph_lower {
     tc_ctx *c;
     const tc_graph *g;

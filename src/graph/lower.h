@@ -22,6 +22,8 @@ typedef enum tc_graph_class {
 } tc_graph_class;
 
 tc_graph_class tc_graph_class_of(tc_graph_op op);
+/* Each element of the result is a function of the operands' elements at its place, whatever place that is. */
+bool tc_graph_is_pointwise(tc_graph_op op);
 /* Reshape and Identity: the same elements in the same order. */
 static inline bool tc_graph_keeps_memory(const tc_graph_node *n) {
     return n && (n->op == TC_GRAPH_OP_RESHAPE || n->op == TC_GRAPH_OP_IDENTITY);
@@ -116,6 +118,10 @@ AT(layer_norm);
 AT(batch_norm);
 AT(conv);
 AT(pool);
+AT(pool_indices);
+AT(quantize);
+AT(dequantize);
+AT(scatter);
 #undef AT
 
 #endif

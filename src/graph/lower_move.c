@@ -112,24 +112,38 @@ const tc_expr *tc_graph_at_expand(tc_graph_lower *l, const tc_graph_node *n, int
 
 /* ---- by conditions ---- */
 
-/* The last part needs no condition: select(i < 3, a[i], select(i < 5, b[i - 3], c[i - 5])) */
+/* A part of a concatenation that is not empty, and where it begins. */
+typedef struct part {
+    int operand;
+    int64_t start;
+} part;
+
+/* select(i < 3, a[i], select(i < 5, b[i - 3], c[i - 5])): a balanced tree, for what is known of a coordinate under many nested
+ * ones is not tracked. */
+static const tc_expr *concat_parts(tc_graph_lower *l, const tc_graph_node *n, int axis, const part *p, int len,
+                                   const tc_expr *const *idx) {
+    if (len > 1) {
+        int half = len / 2;
+        const tc_expr *left = concat_parts(l, n, axis, p, half, idx);
+        const tc_expr *right = concat_parts(l, n, axis, p + half, len - half, idx);
+        tc_ctx *c = tc_graph_lower_ctx(l);
+        return tc_select(c, tc_bin(c, TC_OP_LT, idx[axis], constant(l, p[half].start)), left, right);
+    }
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    memcpy(at, idx, sizeof *at * (size_t)n->out[0]->shape.ndim);
+    at[axis] = tc_graph_index(l, add(l, idx[axis], constant(l, -p->start)));
+    return tc_graph_value_at(l, n->in[p->operand], at);
+}
+
 const tc_expr *tc_graph_at_concat(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    tc_ctx *c = tc_graph_lower_ctx(l);
-    int axis = (int)tc_graph_attr_int(n, "axis", 0);
-    const tc_expr *at[TC_GRAPH_MAX_DIMS], *e = NULL;
-    memcpy(at, idx, sizeof *at * (size_t)n->out[0]->shape.ndim);
-    int64_t end = n->out[0]->shape.d[axis];
-    for (int k = n->nin - 1; k >= 0; k--) {
-        int64_t part = n->in[k]->shape.d[axis];
-        if (part == 0)
-            continue;
-        at[axis] = tc_graph_index(l, add(l, idx[axis], constant(l, part - end)));
-        const tc_expr *x = tc_graph_value_at(l, n->in[k], at);
-        e = e ? tc_select(c, tc_bin(c, TC_OP_LT, idx[axis], constant(l, end)), x, e) : x;
-        end -= part;
-    }
-    return e;
+    int axis = (int)tc_graph_attr_int(n, "axis", 0), len = 0;
+    part *parts = TC_NEW_N(tc_ctx_arena(tc_graph_lower_ctx(l)), part, n->nin);
+    int64_t start = 0;
+    for (int k = 0; k < n->nin; start += n->in[k]->shape.d[axis], k++)
+        if (n->in[k]->shape.d[axis] > 0)
+            parts[len++] = (part){k, start};
+    return concat_parts(l, n, axis, parts, len, idx);
 }
 
 const tc_expr *tc_graph_at_tile(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {

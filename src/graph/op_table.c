@@ -34,10 +34,12 @@ static int by_name(const void *a, const void *b) {
 
 void tc_graph_list_ops(tc_strbuf *out) {
     const char *names[TC_GRAPH_OP_COUNT];
+    size_t n = 0;
     for (int i = 0; i < TC_GRAPH_OP_COUNT; i++)
-        names[i] = op_infos[i].name;
-    qsort(names, TC_LEN(names), sizeof names[0], by_name);
-    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (op_infos[i].since <= TC_GRAPH_OPSET_MAX) /* others are no model's */
+            names[n++] = op_infos[i].name;
+    qsort(names, n, sizeof names[0], by_name);
+    for (size_t i = 0; i < n; i++)
         tc_sb_printf(out, "%s%s", i ? ", " : "", names[i]);
 }
 

@@ -83,6 +83,18 @@ static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
     return TC_OK;
 }
 
+/* The weights say what the kernel is; the attribute may repeat it. */
+static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
+    TC_TRY(read_ints(c, "kernel_shape", w->n, 0, 0, w->kernel));
+    for (int i = 0; i < w->n; i++) {
+        if (!w->kernel[i])
+            w->kernel[i] = weights->shape.d[i + 2];
+        if (w->kernel[i] != weights->shape.d[i + 2] || w->kernel[i] < 1)
+            return tc_graph_node_fail(c, "attribute kernel_shape differs from the weights' shape");
+    }
+    return TC_OK;
+}
+
 tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1], *bias = tc_graph_in(c, 2);
     window w = {.n = x->shape.ndim - 2};
@@ -93,19 +105,77 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
                                   tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
-    TC_TRY(read_ints(c, "kernel_shape", w.n, 0, 0, w.kernel));
-    for (int i = 0; i < w.n; i++) {
-        if (!w.kernel[i])
-            w.kernel[i] = wt->shape.d[i + 2];
-        if (w.kernel[i] != wt->shape.d[i + 2] || w.kernel[i] < 1)
-            return tc_graph_node_fail(c, "attribute kernel_shape differs from the weights' shape");
-    }
+    TC_TRY(read_kernel(c, wt, &w));
     if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != wt->shape.d[0]))
         return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
                                   wt->shape.d[0]);
     TC_TRY(read_window(c, &x->shape, &w));
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
+    store_window(c, &w);
+    tc_graph_set_int(c->g, c->n, "group", group);
+    return TC_OK;
+}
+
+/* Sizes of a transposed convolution without padding: what a convolution with this window would have read. */
+static void natural_sizes(const tc_graph_shape *x, const window *w, const int64_t *extra, int64_t *size) {
+    for (int i = 0; i < w->n; i++)
+        size[i] = (x->d[i + 2] - 1) * w->strides[i] + extra[i] + effective(w, i);
+}
+
+/* Padding that is wanted sizes' consequence; the odd one goes to the end with SAME_UPPER, else to the beginning. */
+static void pads_for_sizes(const window *w, bool upper, const int64_t *natural, const int64_t *wanted, int64_t *pads) {
+    for (int i = 0; i < w->n; i++) {
+        int64_t total = TC_MAX(0, natural[i] - wanted[i]);
+        pads[i] = upper ? total / 2 : total - total / 2;
+        pads[i + w->n] = total - pads[i];
+    }
+}
+
+static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
+    int64_t extra[MAX_SPATIAL], natural[MAX_SPATIAL], wanted[MAX_SPATIAL];
+    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
+    TC_TRY(read_window(c, x, w));
+    TC_TRY(read_ints(c, "output_padding", w->n, 0, 0, extra));
+    natural_sizes(x, w, extra, natural);
+    size_t given = 0;
+    const int64_t *shape = tc_graph_attr_ints(c->n, "output_shape", &given);
+    if (shape && given != (size_t)w->n && given != (size_t)w->n + 2)
+        return tc_graph_node_fail(c, "attribute output_shape has %zu entries; %d are expected", given, w->n);
+    for (int i = 0; i < w->n; i++) {
+        wanted[i] = shape ? shape[(int)given - w->n + i] : x->d[i + 2] * w->strides[i];
+        if (wanted[i] < 1 && shape)
+            return tc_graph_node_fail(c, "attribute output_shape[%d] is %" PRId64, i, wanted[i]);
+    }
+    if (shape || same)
+        pads_for_sizes(w, upper, natural, wanted, w->pads);
+    for (int i = 0; i < w->n; i++) {
+        int64_t n = shape || same ? wanted[i] : natural[i] - w->pads[i] - w->pads[i + w->n];
+        if (n < 1)
+            return tc_graph_node_fail(c, "dimension %d of the result would have %" PRId64 " elements", i + 2, n);
+        c->out[0].shape.d[i + 2] = n;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1], *bias = tc_graph_in(c, 2);
+    window w = {.n = x->shape.ndim - 2};
+    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    TC_TRY(want_spatial(c, x));
+    TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    if (wt->shape.ndim != x->shape.ndim || group < 1 || wt->shape.d[0] != x->shape.d[1] || wt->shape.d[0] % group != 0)
+        return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
+                                  tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
+                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
+    TC_TRY(read_kernel(c, wt, &w));
+    int64_t channels = wt->shape.d[1] * group;
+    if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
+        return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
+                                  channels);
+    c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
+    TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);
     tc_graph_set_int(c->g, c->n, "group", group);
     return TC_OK;
@@ -120,11 +190,18 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     TC_TRY(read_ints(c, "kernel_shape", w.n, 1, 1, w.kernel));
     TC_TRY(read_window(c, &x->shape, &w));
     int64_t count_pad = tc_graph_attr_int(c->n, "count_include_pad", 0);
+    int64_t by_columns = tc_graph_attr_int(c->n, "storage_order", 0);
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_int(c->n, "ceil_mode", 0), &c->out[0].shape));
     store_window(c, &w);
     if (c->n->op == TC_GRAPH_OP_AVERAGE_POOL)
         tc_graph_set_int(c->g, c->n, "count_include_pad", count_pad);
+    if (c->nout > 1) { /* only MaxPool's may be */
+        tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
+        store_window(c, &w);
+        tc_graph_set_int(c->g, c->n, "storage_order", by_columns);
+        c->out[1] = (tc_graph_type){TC_I64, c->out[0].shape};
+    }
     return TC_OK;
 }
 

@@ -31,18 +31,24 @@ static void check_program(const char *name, const tc_graph *g) {
     tc_graph_program_free(p);
 }
 
-/* Checks the writer's model, whose outputs are `outs`, separated by commas. */
-static void check(const char *name, tc_graph_writer *w, const char *outs) {
+/* Checks the writer's model after these passes (NULL: the usual ones), whose outputs are `outs`, separated by commas. */
+static void check_after(const tc_graph_pass_options *passes, const char *name, tc_graph_writer *w, const char *outs) {
     char path[1024], *copy = strdup(outs), *save = NULL;
     for (char *o = strtok_r(copy, ",", &save); o; o = strtok_r(NULL, ",", &save))
         tc_graph_writer_output(w, o, TC_F32, NULL);
     tc_graph *g;
     snprintf(path, sizeof path, TCTUNE_TEST_TMP "/fuse_%s.onnx", name);
     assert_ok(import_model(w, path, NULL, &g, err));
+    assert_ok(tc_graph_passes(g, passes, err));
     check_program(name, g);
     tc_graph_free(g);
     free(copy);
     remove(path);
+}
+
+/* Fusion alone. */
+static void check(const char *name, tc_graph_writer *w, const char *outs) {
+    check_after(&(tc_graph_pass_options){.level = 0}, name, w, outs);
 }
 
 static void weight(tc_graph_writer *w, const char *name, tc_graph_shape s) {
@@ -143,6 +149,42 @@ static void test_rows(void **state) {
     check("rows", w, "y");
 }
 
+/* Convolutions take their bias, scale, residual and activation; pools what is cheap before them; the classifier reads the pooled
+ * channels where they are. */
+static void test_convolutions(void **state) {
+    (void)state;
+    tc_graph_writer *w = with_input("1,3,12,12");
+    weight(w, "w1", (tc_graph_shape)DIMS(16, 3, 3, 3));
+    weight(w, "w2", (tc_graph_shape)DIMS(16, 1, 3, 3));
+    weight(w, "w3", (tc_graph_shape)DIMS(16, 16, 1, 1));
+    weight(w, "wg", (tc_graph_shape)DIMS(16, 10));
+    weight(w, "b", (tc_graph_shape)DIMS(16));
+    weight(w, "scale", (tc_graph_shape)DIMS(16, 1, 1));
+    tc_graph_writer_node(w, "Conv", "c1", "x,w1,b", "y1");
+    tc_graph_writer_ints(w, "pads", "1,1,1,1");
+    tc_graph_writer_node(w, "Mul", "scaled", "y1,scale", "s1");
+    tc_graph_writer_node(w, "Relu", "r1", "s1", "z1");
+    tc_graph_writer_node(w, "Conv", "c2", "z1,w2", "y2");
+    tc_graph_writer_ints(w, "pads", "1,1,1,1");
+    tc_graph_writer_int(w, "group", 16);
+    tc_graph_writer_node(w, "Sigmoid", "sig", "y2", "g2");
+    tc_graph_writer_node(w, "Mul", "swish", "y2,g2", "z2");
+    tc_graph_writer_node(w, "Conv", "c3", "z2,w3", "y3");
+    tc_graph_writer_node(w, "Add", "residual", "y3,z1", "a3");
+    tc_graph_writer_node(w, "Relu", "r3", "a3", "z3");
+    tc_graph_writer_node(w, "MaxPool", "pool", "z3", "p");
+    tc_graph_writer_ints(w, "kernel_shape", "2,2");
+    tc_graph_writer_ints(w, "strides", "2,2");
+    tc_graph_writer_node(w, "Neg", "neg", "p", "n");
+    tc_graph_writer_node(w, "AveragePool", "average", "n", "v");
+    tc_graph_writer_ints(w, "kernel_shape", "3,3");
+    tc_graph_writer_ints(w, "pads", "1,1,1,1");
+    tc_graph_writer_node(w, "GlobalAveragePool", "global", "v", "q");
+    tc_graph_writer_node(w, "Flatten", "flat", "q", "f");
+    tc_graph_writer_node(w, "MatMul", "classes", "f,wg", "y");
+    check_after(NULL, "convolutions", w, "y");
+}
+
 /* A mask that broadcasts over what reads it is computed once, apart; a concat is not read through by a matmul. */
 static void test_apart(void **state) {
     (void)state;
@@ -169,8 +211,9 @@ static void test_bert(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_epilogue), cmocka_unit_test(test_attention), cmocka_unit_test(test_attention_shown),
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_apart),     cmocka_unit_test(test_bert),
+        cmocka_unit_test(test_epilogue), cmocka_unit_test(test_attention),    cmocka_unit_test(test_attention_shown),
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_convolutions), cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_bert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

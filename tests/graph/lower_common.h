@@ -3,6 +3,7 @@
 #ifndef TC_TESTS_LOWER_COMMON_H
 #define TC_TESTS_LOWER_COMMON_H
 
+#include "graph/pass.h"
 #include "graph/program.h"
 #include "graph_test.h"
 

@@ -277,6 +277,7 @@ static void run_graph(uint64_t seed, const tc_target *target, bool verbose) {
     assert_ok(tc_graph_eval(w.g, in, want, err));
     tc_graph_program *p = NULL;
     tc_error e;
+    assert_ok(tc_graph_passes(w.g, NULL, err));
     bool ok = tc_graph_program_new(w.g, &p, &e) == TC_OK;
     if (!ok)
         print_error("%s\n", e.msg);

@@ -135,7 +135,7 @@ static void test_cases(void **state) {
         run_folder(folders[i], &t);
     print_message("%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped);
     assert_int_equal(t.failed, 0);
-    assert_true(t.passed >= 670);
+    assert_true(t.passed >= 780);
 }
 
 int main(void) {

@@ -1,0 +1,344 @@
+/* Random convolutional graphs: at every optimisation level the passes leave what the reference evaluator gives, and the kernels
+ * that come of it compute the same. TC_SEED=N runs one graph and prints it before and after. */
+#include <math.h>
+
+#include "graph/pass.h"
+#include "lower_common.h"
+#include "support/rng.h"
+
+enum { GRAPHS = 300, COMPILED_EVERY = 6, MAX_VALUES = 24 };
+
+typedef struct world {
+    tc_rng rng;
+    tc_graph *g;
+    tc_graph_value *pool[MAX_VALUES];
+    int n;
+} world;
+
+static int below(world *w, int n) {
+    return (int)tc_rng_below(&w->rng, (uint64_t)n);
+}
+
+/* The newest values more often. */
+static tc_graph_value *pick(world *w) {
+    return w->pool[w->n - 1 - TC_MIN(below(w, w->n), below(w, w->n))];
+}
+
+static tc_graph_value *constant(world *w, const tc_graph_shape *s, double scale, bool positive) {
+    tc_graph_tensor t;
+    assert_ok(tc_graph_tensor_alloc(&t, TC_F32, s, err));
+    for (int64_t i = 0; i < tc_graph_tensor_count(&t); i++) {
+        double v = tc_rng_normal(&w->rng) * scale;
+        ((float *)t.data)[i] = (float)(positive ? fabs(v) + 0.2 : v);
+    }
+    return tc_graph_add_constant(w->g, "w", &t);
+}
+
+/* Appends n unless its shape does not work out or is too large; a network goes on without it. */
+static void add(world *w, tc_graph_node *n) {
+    const char *name = tc_arena_printf(w->g->arena, "v%d", w->n);
+    tc_error e;
+    if (tc_graph_append(w->g, n, &name, 1, &e) != TC_OK)
+        return;
+    tc_graph_value *v = tc_graph_find_value(w->g, name);
+    if (tc_graph_shape_count(&v->shape) <= 6000 && tc_graph_shape_count(&v->shape) > 0)
+        w->pool[w->n++] = v;
+}
+
+static tc_graph_node *node(world *w, tc_graph_op op, tc_graph_value *a, tc_graph_value *b, tc_graph_value *c) {
+    tc_graph_value *in[] = {a, b, c};
+    return tc_graph_new_node(w->g, op, NULL, in, c ? 3 : b ? 2 : 1);
+}
+
+static void random_ints(world *w, tc_graph_node *n, const char *name, int len, int least, int limit) {
+    int64_t v[2 * TC_GRAPH_MAX_DIMS];
+    for (int i = 0; i < len; i++)
+        v[i] = least + below(w, limit - least);
+    tc_graph_set_ints(w->g, n, name, v, (size_t)len);
+}
+
+static int common_divisor(world *w, int64_t a, int64_t b) {
+    int found = 1;
+    for (int d = 2; d <= a && d <= b; d++)
+        if (a % d == 0 && b % d == 0 && below(w, 2))
+            found = d;
+    return found;
+}
+
+static void add_conv(world *w) {
+    tc_graph_value *x = pick(w);
+    bool transposed = below(w, 3) == 0;
+    if (x->shape.ndim < 3 || x->shape.ndim > 5)
+        return;
+    int64_t in = x->shape.d[1], out = below(w, 3) ? 1 + below(w, 8) : in;
+    int group = below(w, 2) ? common_divisor(w, in, out) : 1, nspace = x->shape.ndim - 2;
+    tc_graph_shape s = {.ndim = x->shape.ndim, .d = {transposed ? in : out, (transposed ? out : in) / group}}, bias = {1, {out}};
+    for (int d = 0; d < nspace; d++)
+        s.d[d + 2] = 1 + below(w, 4);
+    tc_graph_node *n = node(w, transposed ? TC_GRAPH_OP_CONV_TRANSPOSE : TC_GRAPH_OP_CONV, x, constant(w, &s, 0.4, false),
+                            below(w, 2) ? constant(w, &bias, 1, false) : NULL);
+    random_ints(w, n, "strides", nspace, 1, below(w, 2) ? 2 : 4);
+    random_ints(w, n, "pads", 2 * nspace, 0, 3);
+    if (below(w, 4) == 0)
+        random_ints(w, n, "dilations", nspace, 1, 3);
+    if (transposed && below(w, 2))
+        random_ints(w, n, "output_padding", nspace, 0, 2);
+    tc_graph_set_int(w->g, n, "group", group);
+    add(w, n);
+}
+
+static void add_pool(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_MAX_POOL, TC_GRAPH_OP_AVERAGE_POOL, TC_GRAPH_OP_GLOBAL_AVERAGE_POOL};
+    tc_graph_node *n = node(w, ops[below(w, 3)], pick(w), NULL, NULL);
+    int nspace = n->in[0]->shape.ndim - 2;
+    if (nspace < 1 || nspace > 3)
+        return;
+    if (n->op != TC_GRAPH_OP_GLOBAL_AVERAGE_POOL) {
+        random_ints(w, n, "kernel_shape", nspace, 2, 4);
+        random_ints(w, n, "strides", nspace, 1, 3);
+        random_ints(w, n, "pads", 2 * nspace, 0, 2);
+        tc_graph_set_int(w->g, n, "ceil_mode", below(w, 2));
+        if (n->op == TC_GRAPH_OP_AVERAGE_POOL)
+            tc_graph_set_int(w->g, n, "count_include_pad", below(w, 2));
+    }
+    add(w, n);
+}
+
+static void add_norm(world *w) {
+    tc_graph_value *x = pick(w);
+    if (x->shape.ndim < 2)
+        return;
+    tc_graph_shape s = {1, {x->shape.d[1]}};
+    tc_graph_value *in[5] = {x};
+    for (int k = 1; k < 5; k++)
+        in[k] = constant(w, &s, 1, k == 4);
+    add(w, tc_graph_new_node(w->g, TC_GRAPH_OP_BATCH_NORM, NULL, in, 5));
+}
+
+static void add_unary(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_RELU, TC_GRAPH_OP_TANH, TC_GRAPH_OP_SIGMOID, TC_GRAPH_OP_ABS};
+    add(w, node(w, ops[below(w, 4)], pick(w), NULL, NULL));
+}
+
+/* With another value that broadcasts, or a constant along some dimensions. */
+static void add_binary(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_ADD, TC_GRAPH_OP_MUL, TC_GRAPH_OP_SUB, TC_GRAPH_OP_ADD};
+    tc_graph_value *a = pick(w), *b = pick(w);
+    tc_graph_shape both;
+    if (!tc_graph_shape_broadcast(&a->shape, &b->shape, &both) || below(w, 3) == 0) {
+        tc_graph_shape s = a->shape;
+        bool channels = below(w, 2);
+        for (int d = 0; d < s.ndim; d++)
+            s.d[d] = (channels ? d == 1 : below(w, 2)) ? s.d[d] : 1;
+        b = constant(w, &s, 1, false);
+    }
+    tc_graph_op op = ops[below(w, 4)];
+    add(w, below(w, 2) ? node(w, op, a, b, NULL) : node(w, op, b, a, NULL));
+}
+
+/* A value with a relative of it: one more reader of the same shape. */
+static void add_residual(world *w) {
+    tc_graph_value *a = pick(w);
+    for (int i = 0; i < w->n; i++)
+        if (w->pool[i] != a && tc_graph_shape_equal(&w->pool[i]->shape, &a->shape)) {
+            add(w, node(w, TC_GRAPH_OP_ADD, a, w->pool[i], NULL));
+            return;
+        }
+}
+
+static void add_concat(world *w) {
+    tc_graph_value *a = pick(w), *b = pick(w);
+    int axis = a->shape.ndim > 1 ? below(w, 2) : 0;
+    tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, below(w, 2) ? a : b, NULL);
+    tc_graph_set_int(w->g, n, "axis", axis);
+    add(w, n);
+}
+
+static void add_pad(world *w) {
+    tc_graph_value *x = pick(w);
+    int ndim = x->shape.ndim;
+    int64_t pads[2 * TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < 2 * ndim; d++)
+        pads[d] = below(w, 3) && d % ndim < 2 ? 0 : below(w, 3);
+    tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &(tc_graph_shape){1, {2 * ndim}}, pads);
+    add(w, node(w, TC_GRAPH_OP_PAD, x, tc_graph_add_constant(w->g, "pads", &t), NULL));
+}
+
+static void add_along_axis(world *w) {
+    static const tc_graph_op ops[] = {TC_GRAPH_OP_SOFTMAX, TC_GRAPH_OP_REDUCE_MEAN, TC_GRAPH_OP_REDUCE_MAX, TC_GRAPH_OP_SLICE};
+    tc_graph_value *x = pick(w);
+    int64_t axis = below(w, x->shape.ndim), from = 0, to = x->shape.d[axis], step = 1 + below(w, 2);
+    tc_graph_node *n = node(w, ops[below(w, 4)], x, NULL, NULL);
+    if (n->op == TC_GRAPH_OP_SLICE) {
+        from = below(w, (int)to);
+        tc_graph_set_ints(w->g, n, "starts", &from, 1);
+        tc_graph_set_ints(w->g, n, "ends", &to, 1);
+        tc_graph_set_ints(w->g, n, "steps", &step, 1);
+    } else if (n->op != TC_GRAPH_OP_SOFTMAX) {
+        tc_graph_set_int(w->g, n, "keepdims", below(w, 2));
+    }
+    if (n->op == TC_GRAPH_OP_SOFTMAX)
+        tc_graph_set_int(w->g, n, "axis", axis);
+    else
+        tc_graph_set_ints(w->g, n, "axes", &axis, 1);
+    add(w, n);
+}
+
+/* Each element twice, as resizing to the nearest does. */
+static void add_gather(world *w) {
+    tc_graph_value *x = pick(w);
+    int axis = below(w, x->shape.ndim);
+    int64_t n = 2 * x->shape.d[axis], index[64];
+    if (n > 64)
+        return;
+    for (int64_t i = 0; i < n; i++)
+        index[i] = i / 2;
+    tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &(tc_graph_shape){1, {n}}, index);
+    tc_graph_node *g = node(w, TC_GRAPH_OP_GATHER, x, tc_graph_add_constant(w->g, "index", &t), NULL);
+    tc_graph_set_int(w->g, g, "axis", axis);
+    add(w, g);
+}
+
+static void add_transpose(world *w) {
+    tc_graph_value *x = pick(w);
+    int ndim = x->shape.ndim, mode = below(w, 3);
+    int64_t perm[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < ndim; d++)
+        perm[d] = d;
+    if (mode == 2 && ndim > 1) {
+        int k = below(w, ndim - 1);
+        perm[k] = k + 1;
+        perm[k + 1] = k;
+    }
+    for (int d = 1; d < ndim && mode < 2; d++) /* channels to the end, or from there */
+        perm[d] = mode ? (d == ndim - 1 ? 1 : d + 1) : (d == 1 ? ndim - 1 : d - 1);
+    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, x, NULL, NULL);
+    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)ndim);
+    add(w, n);
+}
+
+static void add_reshape(world *w) {
+    tc_graph_value *x = pick(w);
+    int from = 1 + below(w, TC_MAX(1, x->shape.ndim - 1)), ndim = x->shape.ndim;
+    tc_graph_shape s = {.ndim = TC_MIN(from + 1, ndim)};
+    for (int d = 0; d < ndim; d++)
+        if (d <= from)
+            s.d[d] = x->shape.d[d];
+        else
+            s.d[from] *= x->shape.d[d];
+    tc_graph_node *n = node(w, TC_GRAPH_OP_RESHAPE, x, NULL, NULL);
+    tc_graph_set_ints(w->g, n, "shape", s.d, (size_t)s.ndim);
+    add(w, n);
+}
+
+static void add_dense(world *w) {
+    tc_graph_value *x = pick(w);
+    tc_graph_node *n = node(w, TC_GRAPH_OP_FLATTEN, x, NULL, NULL);
+    add(w, n);
+    x = w->pool[w->n - 1];
+    if (x->shape.ndim != 2)
+        return;
+    bool by_columns = below(w, 2);
+    int64_t out = 1 + below(w, 5);
+    tc_graph_shape s = {2, {by_columns ? out : x->shape.d[1], by_columns ? x->shape.d[1] : out}};
+    n = node(w, TC_GRAPH_OP_GEMM, x, constant(w, &s, 0.2, false), NULL);
+    tc_graph_set_int(w->g, n, "transB", by_columns);
+    add(w, n);
+}
+
+static void grow(world *w) {
+    static void (*const steps[])(world *) = {add_conv,  add_conv,       add_conv,      add_conv,    add_pool,     add_norm,
+                                             add_unary, add_unary,      add_binary,    add_binary,  add_residual, add_concat,
+                                             add_pad,   add_along_axis, add_transpose, add_reshape, add_dense,    add_gather};
+    tc_graph_shape s = {.ndim = 3 + below(w, 3), .d = {1 + below(w, 2), 1 + below(w, 6)}};
+    for (int d = 2; d < s.ndim; d++)
+        s.d[d] = 3 + below(w, s.ndim == 5 ? 3 : 6);
+    w->pool[w->n++] = tc_graph_add_input(w->g, "x", TC_F32, &s);
+    for (int i = 4 + below(w, 14); i > 0 && w->n < MAX_VALUES - 2; i--)
+        steps[below(w, (int)TC_LEN(steps))](w);
+    tc_graph_add_output(w->g, "y", w->pool[w->n - 1]);
+    tc_graph_add_output(w->g, "z", pick(w));
+}
+
+/* ---- checking ---- */
+
+static void show(const char *what, uint64_t seed, int level, const tc_graph *g) {
+    tc_strbuf b = {0};
+    tc_graph_print(g, &b);
+    print_error("TC_SEED=%llu, level %d: %s\n%s", (unsigned long long)seed, level, what, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
+static bool agrees(const tc_graph *g, tc_graph_tensor *got, const tc_graph_tensor *want) {
+    bool ok = true;
+    for (size_t i = 0; i < g->outputs.len; i++) {
+        tc_graph_diff d = {0};
+        tc_error e;
+        ok &= tc_graph_tensor_compare(&got[i], &want[i], 1e-3, 1e-3, &d, &e) == TC_OK && !d.violations;
+        tc_graph_tensor_free(&got[i]);
+    }
+    return ok;
+}
+
+/* The kernels of g give `want`. */
+static bool runs(const tc_graph *g, const tc_graph_tensor *in, const tc_graph_tensor *want, const tc_target *compiled,
+                 tc_error *e) {
+    tc_graph_tensor got[2];
+    tc_graph_program *p;
+    if (tc_graph_program_new(g, &p, e) != TC_OK)
+        return false;
+    tc_status s = compiled ? compile_and_run(p, compiled, in, got, e) : interpret_program(p, in, got, e);
+    tc_graph_program_free(p);
+    return s == TC_OK && agrees(g, got, want);
+}
+
+static void run_graph(uint64_t seed, int level, const tc_target *compiled, bool verbose) {
+    world w = {.rng = tc_rng_seed(seed), .g = tc_graph_new("random")};
+    grow(&w);
+    tc_graph_simplify(w.g);
+    if (verbose)
+        show("before", seed, level, w.g);
+    tc_graph_tensor in, want[2], got[2];
+    tc_error e = {0};
+    assert_ok(tc_graph_tensor_alloc(&in, TC_F32, &w.g->inputs.data[0]->shape, err));
+    for (int64_t k = 0; k < tc_graph_tensor_count(&in); k++)
+        ((float *)in.data)[k] = (float)tc_rng_normal(&w.rng);
+    assert_ok(tc_graph_eval(w.g, &in, want, err));
+    assert_ok(tc_graph_passes(w.g, &(tc_graph_pass_options){.level = level}, err));
+    assert_ok(tc_graph_verify(w.g, err));
+    if (verbose)
+        show("after", seed, level, w.g);
+    assert_ok(tc_graph_eval(w.g, &in, got, err));
+    const char *wrong = agrees(w.g, got, want) ? NULL : "evaluated after the passes";
+    if (!wrong && !runs(w.g, &in, want, NULL, &e))
+        wrong = "interpreted";
+    if (!wrong && compiled && !runs(w.g, &in, want, compiled, &e))
+        wrong = "compiled";
+    if (wrong) {
+        show(wrong, seed, level, w.g);
+        fail_msg("%s differs: %s", wrong, e.msg);
+    }
+    tc_graph_tensor_free(&in);
+    for (int i = 0; i < 2; i++)
+        tc_graph_tensor_free(&want[i]);
+    tc_graph_free(w.g);
+}
+
+static void test_random(void **state) {
+    (void)state;
+    tc_target *target;
+    assert_ok(tc_target_parse("native", &target, err));
+    const char *one = getenv("TC_SEED");
+    for (uint64_t seed = 1; !one && seed <= GRAPHS; seed++)
+        for (int level = 0; level <= TC_GRAPH_OPT_DEFAULT; level++)
+            if (level == TC_GRAPH_OPT_DEFAULT || seed % 4 == 0)
+                run_graph(seed, level, seed % COMPILED_EVERY == 0 ? target : NULL, false);
+    if (one)
+        run_graph(strtoull(one, NULL, 10), TC_GRAPH_OPT_DEFAULT, target, true);
+    tc_target_free(target);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
