@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8, MAX_UNROLLED_TAPS = 16 };
+enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8, MAX_UNROLLED_TAPS = 16, MIN_BLOCK = 8, MAX_BLOCK = 32 };
 
 void tc_space_step(emitter *e, const char *fmt, ...) {
     va_list ap;
@@ -115,6 +115,48 @@ static bool pointwise(const tc_compute *op) {
     return all;
 }
 
+static void find_transposed(const tc_expr *r, void *user) {
+    const tc_compute *op = ((void **)user)[0];
+    int *axis = ((void **)user)[1];
+    const tc_expr *last = r->op == TC_OP_READ && r->nargs ? r->args[r->nargs - 1] : NULL;
+    for (int a = 0; last && last->op == TC_OP_VAR && a < op->naxis - 1; a++)
+        if (last->u.var == op->axes[a].var && op->axes[a].extent > 1)
+            *axis = a;
+}
+
+/* The axis, not the last, along which some operand's memory runs; -1: none. */
+static int transposed_axis(const tc_compute *op) {
+    int axis = -1;
+    void *user[2] = {(void *)(uintptr_t)op, &axis};
+    tc_expr_walk(op->body[0], find_transposed, user);
+    return axis;
+}
+
+/* Blocks of the last axis and of the one that memory runs along: a line that is read for one vector serves the next ones. Returns
+ * the loop over the blocks' rows and all other axes. */
+static const char *emit_transposing(emitter *e, const tc_compute *op, int along) {
+    const char *n = op->name, *a = op->axes[along].var->name, *v = op->axes[op->naxis - 1].var->name;
+    int64_t block[3], nb = 0;
+    for (int64_t b = MIN_BLOCK; b <= MAX_BLOCK; b *= 2)
+        if (nb == 0 || b < op->axes[along].extent + MIN_BLOCK)
+            block[nb++] = b;
+    vectorize_last(e, op);
+    const char *b = tc_space_sample_choice(e, ROLE_WIDTH, -1, (int)nb, block, op->axes[along].extent);
+    tc_space_step(e, "%s_o, %s_i = split %s.%s [_, %s]", a, a, n, a, b);
+    tc_strbuf outer = {0};
+    for (int x = 0; x < op->naxis - 1; x++)
+        tc_sb_printf(&outer, " %s.%s%s", n, op->axes[x].var->name, x == along ? "_o" : "");
+    tc_space_step(e, "reorder%s %s.%s_o %s.%s_i %s.%s_v", tc_sb_str(&outer), n, v, n, a, n, v);
+    mark_vector(e, op);
+    const char *first = tc_arena_printf(e->arena, "%s%s", op->axes[0].var->name, along == 0 ? "_o" : "");
+    if (op->naxis > 2) {
+        first = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
+        tc_space_step(e, "%s = fuse%s", first, tc_sb_str(&outer));
+    }
+    tc_strbuf_free(&outer);
+    return first;
+}
+
 void tc_space_emit_map(emitter *e, const cluster *c) {
     const tc_compute *op = e->an->s->stages[c->member[0]].op;
     const char *par = NULL;
@@ -128,6 +170,8 @@ void tc_space_emit_map(emitter *e, const cluster *c) {
         tc_space_step(e, "f_o, f_v = split %s.%s [_, %s]", op->name, f, w);
         tc_space_step(e, "vectorize %s.f_v", op->name);
         par = "f_o";
+    } else if (!e->at && op->naxis - 1 <= TC_MAX_PARTS && op->axes[op->naxis - 1].extent > 1 && transposed_axis(op) >= 0) {
+        par = emit_transposing(e, op, transposed_axis(op));
     } else {
         vectorize_last(e, op);
         mark_vector(e, op);
