@@ -86,12 +86,43 @@ static void set_lanes(verifier *v, int lanes) {
     tc_env_set(v->env, v->lane, (tc_ival){0, lanes - 1});
 }
 
-static void assume(verifier *v, const tc_expr *cond, bool holds) {
-    cond = lane_expr(v, cond);
+static void tell(verifier *v, const tc_expr *cond, bool holds) {
     if (holds)
         tc_env_assume(v->env, cond);
     else
         tc_env_assume_not(v->env, cond);
+}
+
+typedef struct fixed_var {
+    const verifier *v;
+    const tc_var *var; /* one that has a single value left; NULL: none */
+    int64_t value;
+} fixed_var;
+
+static void find_fixed(const tc_expr *e, void *user) {
+    fixed_var *f = user;
+    if (e->op != TC_OP_VAR)
+        return;
+    tc_ival r = tc_env_get(f->v->env, e->u.var);
+    if (r.lo != r.hi)
+        r = tc_te_bounds(e, f->v->env);
+    if (r.lo == r.hi) {
+        f->var = e->u.var;
+        f->value = r.lo;
+    }
+}
+
+/* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. */
+static void assume(verifier *v, const tc_expr *cond, bool holds) {
+    cond = lane_expr(v, cond);
+    tell(v, cond, holds);
+    fixed_var f = {.v = v};
+    tc_expr_walk(cond, find_fixed, &f);
+    const tc_expr *value = tc_i64(v->c, f.value);
+    for (size_t i = 0; f.var && i < v->known.len; i++)
+        if (tc_expr_uses_var(v->known.data[i].cond, f.var))
+            tell(v, tc_te_simplify(v->c, tc_expr_subst(v->c, v->known.data[i].cond, 1, &f.var, &value), NULL),
+                 v->known.data[i].holds);
     tc_push(&v->known, ((known_cond){cond, holds}));
 }
 
