@@ -35,6 +35,8 @@ static bool inlinable(const tc_sched *s, int st) {
     if (n != 1)
         return n > 0 && n <= 3 && cheap;
     const tc_compute *c = s->stages[cons[0]].op;
+    if (tc_space_is_transform(g->op)) /* each of its cases would be made again for each case of the next one */
+        return c->reducer == TC_RED_NONE && !tc_space_is_transform(c);
     return cheap || c->reducer == TC_RED_NONE || c->naxis == 0;
 }
 
@@ -165,6 +167,11 @@ static void grow(const analysis *an, cluster *c, const bool *taken) {
     for (int st = head - 1; st >= 0 && c->n < MAX_CLUSTER; st--) {
         if (taken[st] || s->stages[st].attach == TC_ATTACH_INLINE || is_output(s, st) || !consumed_inside(s, c, st))
             continue;
+        if (c->kind == CLUSTER_TRANSFORM) {
+            if (tc_space_is_transform(s->stages[st].op))
+                c->member[c->n++] = st;
+            continue;
+        }
         if (an->kind[st] == KIND_ANCHOR) {
             if (c->n == 1 && an->kind[head] == KIND_MAP && tc_space_fusable(an, head, st)) {
                 c->member[c->n++] = st;
@@ -193,7 +200,10 @@ static void make_clusters(analysis *an) {
         if (taken[st] || s->stages[st].attach == TC_ATTACH_INLINE)
             continue;
         cluster *c = &an->cluster[an->ncluster++];
-        c->kind = an->kind[st] == KIND_ANCHOR ? CLUSTER_ANCHOR : an->kind[st] == KIND_REDUCE ? CLUSTER_ROWS : CLUSTER_MAP;
+        c->kind = an->kind[st] == KIND_ANCHOR               ? CLUSTER_ANCHOR
+                  : an->kind[st] == KIND_REDUCE             ? CLUSTER_ROWS
+                  : tc_space_is_transform(s->stages[st].op) ? CLUSTER_TRANSFORM
+                                                            : CLUSTER_MAP;
         c->member[c->n++] = st;
         c->rows = s->stages[st].op->naxis;
         grow(an, c, taken);

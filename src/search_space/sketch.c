@@ -26,6 +26,9 @@ static void emit_clusters(emitter *e) {
         case CLUSTER_ANCHOR:
             tc_space_emit_anchor(e, c);
             break;
+        case CLUSTER_TRANSFORM:
+            tc_space_emit_transform(e, c);
+            break;
         }
     }
 }

@@ -18,7 +18,7 @@ enum { MAX_CLUSTER = 24, MAX_READS = 24 };
 /* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
  * consumers first. */
 typedef struct cluster {
-    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR } kind;
+    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM } kind;
     int n;
     int member[MAX_CLUSTER];
     int rows; /* ROWS: how many leading axes of the head are row axes */
@@ -125,6 +125,11 @@ const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const 
 void tc_space_emit_map(emitter *e, const cluster *c);
 void tc_space_emit_rows(emitter *e, const cluster *c);
 void tc_space_emit_anchor(emitter *e, const cluster *c);
+void tc_space_emit_transform(emitter *e, const cluster *c);
+/* A map whose body is a choice of sums by the value of short axes: a constant matrix times a few values (Winograd). */
+bool tc_space_is_transform(const tc_compute *op);
+/* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
+const char *tc_space_sample_width(emitter *e, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "search_space/alternatives.h"
 #include "search_space/space.h"
 #include "support/vec.h"
 #include "te/text.h"
@@ -32,6 +33,11 @@ static const tc_machine machine = {.vector_bytes = 64,
     "tensor X[7, 8, 37] f32\ntensor W[3, 3, 37, 3] f32 const\ntensor B[3] f32 const\n"                                           \
     "compute D[h:5, w:6, o:3] = sum(r:3, s:3, c:37) X[h + r, w + s, c] * W[r, s, c, o]\n"                                        \
     "compute Y[h:5, w:6, o:3] = tanh(D[h, w, o] + B[o])\noutput Y\n"
+#define CONVOLUTION                                                                                                              \
+    "tensor X[2, 7, 9, 20] f32\ntensor W[3, 3, 20, 18] f32 const\ntensor B[18] f32 const\n"                                      \
+    "compute P[n:2, h:9, w:11, c:20] = select(h >= 1 && h < 8 && w >= 1 && w < 10, X[n, h - 1, w - 1, c], 0.0)\n"                \
+    "compute Y[n:2, h:7, w:9, o:18] = sum(r:3, s:3, c:20) P[n, h + r, w + s, c] * W[r, s, c, o]\n"                               \
+    "compute Z[n:2, h:7, w:9, o:18] = max(Y[n, h, w, o] + B[o], 0.0)\noutput Z\n"
 #define LONG_REDUCTION                                                                                                           \
     "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
     "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
@@ -84,6 +90,9 @@ static const char *const family[] = {
     "compute E[h:2, i:11, j:13] = exp(S[h, i, j] - m[h, i])\ncompute T[h:2, i:11] = sum(j:13) E[h, i, j]\n"
     "compute P[h:2, i:11, j:13] = E[h, i, j] / T[h, i]\ncompute O[i:11, h:2, d:20] = sum(j:13) P[h, i, j] * V[j, h, d]\noutput "
     "O\n",
+    /* both forms of Winograd's convolution, on ragged tiles */
+    "winograd-f2:" CONVOLUTION,
+    "winograd-f4:" CONVOLUTION,
     /* few results, long reduction */
     LONG_REDUCTION,
     /* few output channels */
@@ -105,11 +114,27 @@ typedef struct bench {
     void *in[8], *out[4], *want[4];
 } bench;
 
+/* "NAME:" before the text asks for the alternative of that name. */
+static const tc_workload *workload_of(tc_ctx *c, const char *text) {
+    const char *colon = text + strcspn(text, " :");
+    const tc_workload *w;
+    tc_error err;
+    if (tc_te_parse(c, "family", *colon == ':' ? colon + 1 : text, &w, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    if (*colon != ':')
+        return w;
+    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_FAST);
+    for (int i = 0; i < l.n; i++)
+        if (strncmp(l.data[i].name, text, (size_t)(colon - text)) == 0)
+            return l.data[i].workload;
+    fail_msg("there is no such alternative: %s", text);
+    return NULL;
+}
+
 static void open_bench(bench *b, const char *text) {
     tc_error err;
     *b = (bench){.ctx = tc_ctx_new()};
-    if (tc_te_parse(b->ctx, "family", text, &b->w, &err) != TC_OK)
-        fail_msg("%s", err.msg);
+    b->w = workload_of(b->ctx, text);
     tc_rng r = tc_rng_seed(7);
     for (int i = 0; i < b->w->nin; i++) {
         int64_t n = tc_tensor_size(b->w->in[i]);

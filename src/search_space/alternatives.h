@@ -1,0 +1,42 @@
+/* Alternatives of a task: workloads that compute the same outputs by another algorithm (Winograd's convolution). Each is tuned
+ * like any workload and its records have its own hash as their key; the best record of any alternative is the task's.
+ *
+ * What an alternative needs of the original's constants in another form (transformed weights) is computed once, when the model
+ * is built, by small workloads of its own: prologues. */
+#ifndef TC_SPACE_ALTERNATIVES_H
+#define TC_SPACE_ALTERNATIVES_H
+
+#include "te/te.h"
+
+/* What may be given up for speed. Alternatives differ from the original by rounding; some of them by more than a reordered sum
+ * does. */
+typedef enum tc_accuracy {
+    TC_ACCURACY_STRICT, /* only forms whose error is that of the original, up to the order of sums */
+    TC_ACCURACY_FAST    /* Winograd's forms too; their bound is stated in winograd.c */
+} tc_accuracy;
+
+/* Makes one constant of an alternative from constants of the original. */
+typedef struct tc_space_prologue {
+    const tc_workload *workload; /* one output: the constant */
+    int nfrom;
+    const int *from; /* by input of that workload: the input of the original */
+} tc_space_prologue;
+
+typedef struct tc_space_alternative {
+    const char *name; /* "winograd-f4", for reports */
+    const tc_workload *workload;
+    const int *source; /* by input of `workload`: the same input of the original, or -1 - k: what prologue k makes */
+    int nprologue;
+    const tc_space_prologue *prologue;
+} tc_space_alternative;
+
+typedef struct tc_space_alternative_list {
+    int n;
+    const tc_space_alternative *data;
+} tc_space_alternative_list;
+
+/* The alternatives of w, none of which is w itself; they are made in `c`, the context of w or a child of it, and their order does
+ * not change. Outputs are those of w in shape and type, in the same order. */
+tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy);
+
+#endif

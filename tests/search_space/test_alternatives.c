@@ -1,0 +1,344 @@
+/* Alternatives of a task: each computes what the original does, its prologues included, on shapes of every kind; what is not such
+ * a convolution has none; and the error of Winograd's forms is what winograd.c says it is. */
+#include "support/cmocka_all.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "search_space/alternatives.h"
+#include "search_space/space.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+enum { MAX_TENSORS = 8 };
+
+typedef struct problem {
+    tc_ctx *ctx;
+    const tc_workload *w;
+    void *in[MAX_TENSORS], *out[MAX_TENSORS];
+} problem;
+
+static void *zeros(const tc_tensor *t) {
+    return tc_xcalloc((size_t)tc_tensor_size(t), (size_t)tc_dtype_bytes(t->dtype));
+}
+
+static problem open_problem(const char *text, uint64_t seed) {
+    problem p = {.ctx = tc_ctx_new()};
+    tc_error err;
+    if (tc_te_parse(p.ctx, "problem", text, &p.w, &err) != TC_OK)
+        fail_msg("%s\n%s", err.msg, text);
+    tc_rng r = tc_rng_seed(seed);
+    for (int i = 0; i < p.w->nin; i++) {
+        p.in[i] = zeros(p.w->in[i]);
+        tc_te_random_fill(p.w->in[i]->dtype, p.in[i], tc_tensor_size(p.w->in[i]), &r, 0);
+    }
+    for (int i = 0; i < p.w->nout; i++)
+        p.out[i] = zeros(p.w->out[i]);
+    return p;
+}
+
+static void close_problem(problem *p) {
+    for (int i = 0; i < p->w->nin; i++)
+        free(p->in[i]);
+    for (int i = 0; i < p->w->nout; i++)
+        free(p->out[i]);
+    tc_ctx_free(p->ctx);
+}
+
+static void interpret(const tc_workload *w, void *const *in, void *const *out) {
+    tc_error err;
+    if (tc_te_interp(w, (const void *const *)in, out, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+}
+
+/* The inputs of an alternative: the problem's own, and what the prologues make of them. made[] is to be freed. */
+static void alternative_inputs(const problem *p, const tc_space_alternative *x, void **in, void **made) {
+    for (int k = 0; k < x->nprologue; k++) {
+        const tc_space_prologue *q = &x->prologue[k];
+        void *from[MAX_TENSORS];
+        assert_int_equal(q->workload->nin, q->nfrom);
+        assert_int_equal(q->workload->nout, 1);
+        for (int i = 0; i < q->nfrom; i++) {
+            assert_int_equal(tc_tensor_size(q->workload->in[i]), tc_tensor_size(p->w->in[q->from[i]]));
+            from[i] = p->in[q->from[i]];
+        }
+        made[k] = zeros(q->workload->out[0]);
+        interpret(q->workload, from, &made[k]);
+    }
+    for (int i = 0; i < x->workload->nin; i++)
+        in[i] = x->source[i] < 0 ? made[-1 - x->source[i]] : p->in[x->source[i]];
+}
+
+static void check_outputs(const problem *p, const tc_space_alternative *x, void *const *got, const char *text) {
+    for (int o = 0; o < p->w->nout; o++) {
+        int64_t n = tc_tensor_size(p->w->out[o]);
+        double square = 0;
+        for (int64_t i = 0; i < n; i++)
+            square += ((const float *)p->out[o])[i] * ((const float *)p->out[o])[i];
+        for (int64_t i = 0; i < n; i++) {
+            double a = ((const float *)got[o])[i], b = ((const float *)p->out[o])[i];
+            if (!(fabs(a - b) <= 2e-5 * sqrt(square / (double)n)))
+                fail_msg("%s: output %d element %lld: %g, expected %g\n%s", x->name, o, (long long)i, a, b, text);
+        }
+    }
+}
+
+static void check_alternative(const problem *p, const tc_space_alternative *x, const char *text) {
+    void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL}, *got[MAX_TENSORS];
+    assert_int_equal(x->workload->nout, p->w->nout);
+    for (int o = 0; o < p->w->nout; o++) {
+        assert_int_equal(x->workload->out[o]->ndim, p->w->out[o]->ndim);
+        assert_memory_equal(x->workload->out[o]->shape, p->w->out[o]->shape, sizeof(int64_t) * (size_t)p->w->out[o]->ndim);
+        got[o] = zeros(p->w->out[o]);
+    }
+    alternative_inputs(p, x, in, made);
+    interpret(x->workload, in, got);
+    check_outputs(p, x, got, text);
+    for (int k = 0; k < x->nprologue; k++)
+        free(made[k]);
+    for (int o = 0; o < p->w->nout; o++)
+        free(got[o]);
+}
+
+/* Checks all alternatives of a workload against it; how many there are. */
+static int check(const char *text) {
+    problem p = open_problem(text, 3);
+    tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST);
+    if (l.n)
+        interpret(p.w, p.in, p.out);
+    for (int i = 0; i < l.n; i++)
+        check_alternative(&p, &l.data[i], text);
+    int n = l.n;
+    close_problem(&p);
+    return n;
+}
+
+/* ---- convolutions of every shape ---- */
+
+static const char *conv_text(tc_strbuf *b, int n, int h, int w, int c, int o, int pad, bool inlined) {
+    int ph = h + 2 * pad, pw = w + 2 * pad, oh = ph - 2, ow = pw - 2;
+    tc_sb_clear(b);
+    tc_sb_printf(b, "tensor X[%d, %d, %d, %d] f32\ntensor W[3, 3, %d, %d] f32 const\ntensor B[%d] f32 const\n", n, h, w, c, c, o,
+                 o);
+    tc_sb_printf(b, "tensor R[%d, %d, %d, %d] f32\n", n, oh, ow, o);
+    const char *at = "X[n, h + r, w + s, c]";
+    if (pad && !inlined) {
+        tc_sb_printf(b, "compute P[n:%d, h:%d, w:%d, c:%d] = select(h >= %d && h < %d && w >= %d && w < %d, ", n, ph, pw, c, pad,
+                     h + pad, pad, w + pad);
+        tc_sb_printf(b, "X[n, h - %d, w - %d, c], 0.0)\n", pad, pad);
+        at = "P[n, h + r, w + s, c]";
+    }
+    tc_sb_printf(b, "compute C[n:%d, h:%d, w:%d, o:%d] = sum(r:3, s:3, c:%d) ", n, oh, ow, o, c);
+    if (pad && inlined)
+        tc_sb_printf(b, "select(h + r >= %d && h + r < %d && w + s >= %d && w + s < %d, X[n, h + r - %d, w + s - %d, c], 0.0)",
+                     pad, h + pad, pad, w + pad, pad, pad);
+    else
+        tc_sb_add(b, at);
+    tc_sb_printf(b,
+                 " * W[r, s, c, o]\n"
+                 "compute Y[n:%d, h:%d, w:%d, o:%d] = relu(C[n, h, w, o] + B[o] + R[n, h, w, o])\noutput Y\n",
+                 n, oh, ow, o);
+    return tc_sb_str(b);
+}
+
+static void test_every_shape(void **state) {
+    (void)state;
+    static const int shape[][3] = {{1, 7, 7}, {1, 13, 9}, {2, 6, 11}, {1, 8, 8}, {1, 5, 14}};
+    tc_strbuf b = {0};
+    for (size_t i = 0; i < TC_LEN(shape); i++)
+        for (int pad = 0; pad < 3; pad++)
+            for (int inlined = 0; inlined <= (pad > 0); inlined++) {
+                const int *s = shape[i];
+                assert_true(check(conv_text(&b, s[0], s[1], s[2], 17, 19, pad, inlined)) > 0);
+            }
+    tc_strbuf_free(&b);
+}
+
+static void test_random_shapes(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    tc_rng r = tc_rng_seed(11);
+    for (int i = 0; i < 12; i++) {
+        int n = 1 + (int)tc_rng_below(&r, 2), h = 4 + (int)tc_rng_below(&r, 9), w = 4 + (int)tc_rng_below(&r, 9);
+        int c = 16 + (int)tc_rng_below(&r, 8), o = 16 + (int)tc_rng_below(&r, 8), pad = (int)tc_rng_below(&r, 2);
+        check(conv_text(&b, n, h, w, c, o, pad, tc_rng_below(&r, 2)));
+    }
+    tc_strbuf_free(&b);
+}
+
+/* Other ways to write the same: weights in the order of ONNX, taps not in order, two convolutions in a row, several outputs. */
+static void test_other_forms(void **state) {
+    (void)state;
+    assert_int_equal(check("tensor X[9, 9, 16] f32\ntensor W[16, 16, 3, 3] f32 const\n"
+                           "compute C[h:7, w:7, o:16] = sum(c:16, s:3, r:3) W[o, c, r, s] * X[h + r, w + s, c]\noutput C\n"),
+                     2);
+    assert_int_equal(check("tensor X[9, 11, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n" /* image transposed */
+                           "compute C[h:7, w:9, o:16] = sum(r:3, s:3, c:16) X[h + s, w + r, c] * W[r, s, c, o]\noutput C\n"),
+                     2);
+    assert_int_equal(check("tensor X[8, 8, 16] f32\ntensor W[3, 3, 16, 18] f32 const\ntensor V[3, 3, 18, 16] f32 const\n"
+                           "compute C[h:6, w:6, o:18] = sum(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\n"
+                           "compute D[h:6, w:6, o:18] = relu(C[h, w, o])\n"
+                           "compute E[h:4, w:4, o:16] = sum(r:3, s:3, c:18) D[h + r, w + s, c] * V[r, s, c, o]\n"
+                           "compute F[h:4, w:4, o:16] = E[h, w, o] + 1.0\noutput F\noutput D\n"),
+                     2);
+    assert_int_equal(check("tensor X[8, 8, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n" /* the input scaled on the way */
+                           "compute C[h:6, w:6, o:16] = sum(r:3, s:3, c:16) relu(X[h + r, w + s, c]) * W[r, s, c, o]\n"
+                           "output C\n"),
+                     2);
+}
+
+static void test_refused(void **state) {
+    (void)state;
+#define HEAD "tensor X[20, 20, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+    static const char *const no[] = {
+        HEAD "compute C[h:9, w:9, o:16] = sum(r:3, s:3, c:16) X[h * 2 + r, w * 2 + s, c] * W[r, s, c, o]\noutput C\n",
+        HEAD "compute C[h:16, w:16, o:16] = sum(r:3, s:3, c:16) X[h + r * 2, w + s * 2, c] * W[r, s, c, o]\noutput C\n",
+        HEAD "compute C[h:18, w:18, o:16] = max(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        /* depthwise, grouped, weights not constant, used twice, few channels, 1 x 3, half precision, one row */
+        "tensor X[20, 20, 16] f32\ntensor W[3, 3, 16] f32 const\n"
+        "compute C[h:18, w:18, c:16] = sum(r:3, s:3) X[h + r, w + s, c] * W[r, s, c]\noutput C\n",
+        "tensor X[20, 20, 32] f32\ntensor W[3, 3, 16, 32] f32 const\n"
+        "compute C[h:18, w:18, o:32] = sum(r:3, s:3, c:16) X[h + r, w + s, o / 16 * 16 + c] * W[r, s, c, o]\noutput C\n",
+        "tensor X[20, 20, 16] f32\ntensor W[3, 3, 16, 16] f32\n"
+        "compute C[h:18, w:18, o:16] = sum(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        HEAD "compute C[h:18, w:18, o:16] = sum(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\n"
+             "compute D[h:18, w:18, o:16] = C[h, w, o] + W[0, 0, 0, o]\noutput D\n",
+        "tensor X[20, 20, 3] f32\ntensor W[3, 3, 3, 16] f32 const\n"
+        "compute C[h:18, w:18, o:16] = sum(r:3, s:3, c:3) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        "tensor X[20, 20, 16] f32\ntensor W[1, 3, 16, 16] f32 const\n"
+        "compute C[h:20, w:18, o:16] = sum(r:1, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        "tensor X[20, 20, 16] f16\ntensor W[3, 3, 16, 16] f16 const\n"
+        "compute C[h:18, w:18, o:16] = sum(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        "tensor X[3, 3, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+        "compute C[h:1, w:1, o:16] = sum(r:3, s:3, c:16) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n",
+        "tensor X[18, 16] f32\ntensor W[16, 16] f32 const\n"
+        "compute C[i:18, j:16] = sum(k:16) X[i, k] * W[k, j]\noutput C\n",
+    };
+    for (size_t i = 0; i < TC_LEN(no); i++)
+        if (check(no[i]) != 0)
+            fail_msg("this has no alternative:\n%s", no[i]);
+}
+
+static void test_strict_has_none(void **state) {
+    (void)state;
+    tc_strbuf b = {0};
+    problem p = open_problem(conv_text(&b, 1, 8, 8, 16, 16, 1, false), 1);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 2);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
+    close_problem(&p);
+    tc_strbuf_free(&b);
+}
+
+/* ---- accuracy ---- */
+
+static const tc_machine machine = {.vector_bytes = 64,
+                                   .vector_regs = 32,
+                                   .masks = true,
+                                   .fma = true,
+                                   .cores = 1,
+                                   .l1 = 32768,
+                                   .l2 = 1 << 20,
+                                   .l3 = 32 << 20,
+                                   .line = 64};
+
+/* In the arithmetic of the machine: the default schedule, lowered, every operation in f32. */
+static void execute(tc_ctx *parent, const tc_workload *w, void *const *in, void *out) {
+    tc_ctx *c = tc_ctx_child(parent);
+    tc_arena *a = tc_arena_new();
+    tc_space *space;
+    tc_trace *t;
+    tc_sched *s;
+    tc_func *f, *g;
+    tc_error err;
+    void *args[MAX_TENSORS];
+    assert_int_equal(tc_space_new(w, &machine, &space, &err), TC_OK);
+    assert_int_equal(tc_space_default(space, a, &t, &err), TC_OK);
+    assert_int_equal(tc_sch_replay(c, w, t, NULL, &s, &err), TC_OK);
+    assert_int_equal(tc_tir_build(s, &machine, &f, &err), TC_OK);
+    assert_int_equal(tc_tir_lower(c, &machine, f, NULL, &g, &err), TC_OK);
+    for (int p = 0; p < g->nparam; p++) {
+        const tc_param *q = &g->params[p];
+        args[p] = q->kind == TC_PARAM_OUT ? out : in[q->index];
+        if (q->kind == TC_PARAM_PACKED) {
+            args[p] = tc_xcalloc((size_t)q->buffer->size, sizeof(float));
+            tc_tir_pack(g, p, in[q->index], args[p]);
+        }
+    }
+    assert_int_equal(tc_tir_interp(g, args, &err), TC_OK);
+    for (int p = 0; p < g->nparam; p++)
+        if (g->params[p].kind == TC_PARAM_PACKED)
+            free(args[p]);
+    tc_space_free(space);
+    tc_arena_free(a);
+    tc_ctx_free(c);
+}
+
+enum { SIDE = 8, CHANNELS = 256, OUTPUTS = 16 };
+
+/* The convolution in double. */
+static void reference(const float *x, const float *w, double *y) {
+    for (int h = 0; h < SIDE; h++)
+        for (int v = 0; v < SIDE; v++)
+            for (int o = 0; o < OUTPUTS; o++) {
+                double sum = 0;
+                for (int r = 0; r < 3; r++)
+                    for (int s = 0; s < 3; s++)
+                        for (int c = 0; c < CHANNELS; c++)
+                            sum += (double)x[((h + r) * (SIDE + 2) + v + s) * CHANNELS + c] *
+                                   (double)w[((r * 3 + s) * CHANNELS + c) * OUTPUTS + o];
+                y[(h * SIDE + v) * OUTPUTS + o] = sum;
+            }
+}
+
+/* Largest error relative to the root mean square of the outputs. */
+static double error_of(const float *got, const double *want) {
+    double worst = 0, square = 0;
+    int n = SIDE * SIDE * OUTPUTS;
+    for (int i = 0; i < n; i++) {
+        worst = fmax(worst, fabs((double)got[i] - want[i]));
+        square += want[i] * want[i];
+    }
+    return worst / sqrt(square / n);
+}
+
+static void test_error_bound(void **state) {
+    (void)state;
+    static const double bound[] = {1e-5, 5e-6, 5e-5}; /* direct, m = 2, m = 4: as winograd.c states */
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "tensor X[%d, %d, %d] f32\ntensor W[3, 3, %d, %d] f32 const\n", SIDE + 2, SIDE + 2, CHANNELS, CHANNELS,
+                 OUTPUTS);
+    tc_sb_printf(&b, "compute C[h:%d, w:%d, o:%d] = sum(r:3, s:3, c:%d) X[h + r, w + s, c] * W[r, s, c, o]\noutput C\n", SIDE,
+                 SIDE, OUTPUTS, CHANNELS);
+    double worst[3] = {0};
+    for (uint64_t seed = 0; seed < 3; seed++) {
+        problem p = open_problem(tc_sb_str(&b), seed);
+        double *want = tc_xcalloc(SIDE * SIDE * OUTPUTS, sizeof *want);
+        reference(p.in[0], p.in[1], want);
+        execute(p.ctx, p.w, p.in, p.out[0]);
+        worst[0] = fmax(worst[0], error_of(p.out[0], want));
+        tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST);
+        assert_int_equal(l.n, 2);
+        for (int i = 0; i < l.n; i++) {
+            void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
+            alternative_inputs(&p, &l.data[i], in, made);
+            execute(p.ctx, l.data[i].workload, in, p.out[0]);
+            worst[1 + i] = fmax(worst[1 + i], error_of(p.out[0], want));
+            free(made[0]);
+        }
+        free(want);
+        close_problem(&p);
+    }
+    print_message("largest error: direct %.1e, m = 2 %.1e, m = 4 %.1e\n", worst[0], worst[1], worst[2]);
+    for (int i = 0; i < 3; i++)
+        assert_true(worst[i] < bound[i]);
+    tc_strbuf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_shape), cmocka_unit_test(test_random_shapes),   cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_strict_has_none), cmocka_unit_test(test_error_bound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
