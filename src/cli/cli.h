@@ -71,7 +71,8 @@ typedef struct tc_cli_command {
 } tc_cli_command;
 
 extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,
-    tc_cli_compare, tc_cli_zoo, tc_cli_export, tc_cli_import;
+    tc_cli_compare, tc_cli_zoo, tc_cli_export, tc_cli_import, tc_cli_db_stats, tc_cli_db_merge, tc_cli_db_prune, tc_cli_db_verify,
+    tc_cli_db_export, tc_cli_db_import;
 
 /* TC_CLI_DONE, or TC_CLI_USAGE with err. argv[0] is the first argument after the command's name. */
 int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a, tc_error *err);

@@ -39,6 +39,9 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
     tc_cli_progress *progress = tc_cli_progress_new(peak.f32_gflops);
     tc_tune_options o = {.target = t,
                          .trials = a->trials,
+                         .seconds = 60 * a->minutes,
+                         .peak_gflops = peak.f32_gflops,
+                         .stop_at_roof = a->stop_at_roof,
                          .threads = t->machine.cores,
                          .batch = a->batch,
                          .seed = a->seed,
@@ -49,7 +52,8 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
     tc_status st = tc_tune_new(&o, s->tasks, s->ntask, db, &session, err);
     if (st == TC_OK) {
         st = tc_tune_run(session, err);
-        peak = larger(peak, tc_meas_measure_peak(t->machine.cores, peak_seconds));
+        if (tc_tune_get_report(session)->measured)
+            peak = larger(peak, tc_meas_measure_peak(t->machine.cores, peak_seconds));
         print_report(a, tc_tune_get_report(session), &peak);
     }
     tc_tune_free(session);
@@ -65,9 +69,21 @@ static int stopped(const tc_cli_args *a, tc_error *err) {
     return 128 + signal;
 }
 
+static int check_budget(const tc_cli_args *a, tc_error *err) {
+    if (!a->trials && !tc_cli_given(a, TC_CLI_BIT(MINUTES)))
+        return tc_cli_usage(err, "the budget is missing: give --trials N, --minutes M, or both");
+    if (tc_cli_given(a, TC_CLI_BIT(MINUTES)) && !(a->minutes > 0))
+        return tc_cli_usage(err, "--minutes must be more than 0");
+    if (tc_cli_given(a, TC_CLI_BIT(STOP_AT_ROOF)) && !(a->stop_at_roof > 0))
+        return tc_cli_usage(err, "--stop-at-roof must be more than 0: it is a share of the peak, such as 0.97");
+    return TC_CLI_DONE;
+}
+
 /* Everything that can be wrong is found before the first trial. */
 static int prepare(const tc_cli_args *a, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
-    int status = tc_cli_check_source(a, err);
+    int status = check_budget(a, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_source(a, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_target(a, true, t, err);
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
@@ -103,10 +119,11 @@ const tc_cli_command tc_cli_tune = {
     .details =
         "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill "
         "-9, "
-        "the same command goes on. Ctrl-C ends the round, saves, and prints the table. With --out the network is then built.",
+        "the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
+        "those that gained nothing for long, "
+        "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
-               TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) |
-               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
-    .required = TC_CLI_BIT(TRIALS),
+               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
+               TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

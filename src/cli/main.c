@@ -8,9 +8,10 @@
 #include "measure/worker.h"
 #include "support/log.h"
 
-static const tc_cli_command *const commands[] = {&tc_cli_tune,  &tc_cli_build,  &tc_cli_run,     &tc_cli_verify,
-                                                 &tc_cli_bench, &tc_cli_show,   &tc_cli_measure, &tc_cli_compare,
-                                                 &tc_cli_zoo,   &tc_cli_export, &tc_cli_import};
+static const tc_cli_command *const commands[] = {
+    &tc_cli_tune,      &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,   &tc_cli_bench,    &tc_cli_show,
+    &tc_cli_measure,   &tc_cli_compare,   &tc_cli_zoo,       &tc_cli_db_stats, &tc_cli_db_merge, &tc_cli_db_prune,
+    &tc_cli_db_verify, &tc_cli_db_export, &tc_cli_db_import, &tc_cli_export,   &tc_cli_import};
 
 static void print_overview(FILE *f) {
     fprintf(f,
@@ -18,23 +19,21 @@ static void print_overview(FILE *f) {
             "       tctune --model FILE.onnx --trials N [options]      the same as tctune tune\n\n"
             "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
     for (size_t i = 0; i < TC_LEN(commands); i++)
-        fprintf(f, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+        if (!commands[i]->hidden)
+            fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug.\n");
 }
 
-static const tc_cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
+/* The command that the first words are the name of; *words: how many. */
+static const tc_cli_command *find_command(int argc, char **argv, int *words) {
+    char two[64];
+    snprintf(two, sizeof two, "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    for (size_t i = 0; i < TC_LEN(commands); i++) {
+        *words = 1 + (strchr(commands[i]->name, ' ') != NULL);
+        if (strcmp(commands[i]->name, *words == 2 ? two : argv[0]) == 0)
             return commands[i];
+    }
     return NULL;
-}
-
-static int unknown_command(const char *name) {
-    fprintf(stderr, "tctune: there is no command '%s'; there are", name);
-    for (size_t i = 0; i < TC_LEN(commands); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
-    fprintf(stderr, ". `tctune --help` says what they do.\n");
-    return TC_CLI_USAGE;
 }
 
 /* What was printed must have arrived: a report on a full disk is not a report. */
@@ -44,6 +43,37 @@ static int finish_output(int status) {
         return TC_CLI_FAILED;
     }
     return status;
+}
+
+/* "db" alone, with --help or with anything else that is no command. */
+static int family(const char *name, const char *second) {
+    bool help = !second || strcmp(second, "--help") == 0 || strcmp(second, "-h") == 0;
+    size_t len = strlen(name);
+    FILE *f = help && second ? stdout : stderr;
+    if (!help)
+        fprintf(f, "tctune: there is no command '%s %s'\n", name, second);
+    fprintf(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
+            fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    return finish_output(help && second ? TC_CLI_DONE : TC_CLI_USAGE);
+}
+
+static bool is_family(const char *name) {
+    size_t len = strlen(name);
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
+            return true;
+    return false;
+}
+
+static int unknown_command(const char *name) {
+    fprintf(stderr, "tctune: there is no command '%s'; there are", name);
+    for (size_t i = 0; i < TC_LEN(commands); i++)
+        if (!commands[i]->hidden)
+            fprintf(stderr, "%s %s", i ? "," : "", commands[i]->name);
+    fprintf(stderr, ". `tctune --help` says what they do.\n");
+    return TC_CLI_USAGE;
 }
 
 static int run_command(const tc_cli_command *c, int argc, char **argv) {
@@ -83,7 +113,10 @@ int main(int argc, char **argv) {
     if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0)
         return print_version();
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
-        const tc_cli_command *c = argc > 2 ? find_command(argv[2]) : NULL;
+        int words;
+        const tc_cli_command *c = argc > 2 ? find_command(argc - 2, argv + 2, &words) : NULL;
+        if (!c && argc > 2 && is_family(argv[2]))
+            return family(argv[2], "--help");
         if (c)
             tc_cli_help(stdout, c);
         else
@@ -92,6 +125,9 @@ int main(int argc, char **argv) {
     }
     if (first[0] == '-')
         return run_command(&tc_cli_tune, argc - 1, argv + 1);
-    const tc_cli_command *c = find_command(first);
-    return c ? run_command(c, argc - 2, argv + 2) : unknown_command(first);
+    int words;
+    const tc_cli_command *c = find_command(argc - 1, argv + 1, &words);
+    if (!c && is_family(first))
+        return family(first, argc > 2 ? argv[2] : NULL);
+    return c ? run_command(c, argc - 1 - words, argv + 1 + words) : unknown_command(first);
 }

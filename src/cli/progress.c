@@ -30,9 +30,21 @@ void tc_cli_progress_free(tc_cli_progress *p) {
     free(p);
 }
 
+/* Until the first limit is reached; NAN: not known yet. */
 static double seconds_left(const tc_tune_report *r) {
-    int left = r->target_trials - r->trials;
-    return r->measured > 0 ? r->seconds / r->measured * left : NAN;
+    double trials = NAN, time = NAN;
+    if (r->target_trials && r->measured > 0)
+        trials = r->seconds / r->measured * (r->target_trials - r->trials);
+    if (r->seconds_limit > 0)
+        time = fmax(0, r->seconds_limit - r->seconds);
+    return fmin(trials, time); /* of a NAN and a number, the number */
+}
+
+/* "12 of 64", or "12" without a limit. */
+static void put_trials(tc_strbuf *b, const tc_tune_report *r) {
+    tc_sb_printf(b, "%d", r->trials);
+    if (r->target_trials)
+        tc_sb_printf(b, " of %d", r->target_trials);
 }
 
 /* "24 trials (23 valid)  best 1.23 ms  456 GFLOP/s (97 % of peak)" */
@@ -46,15 +58,19 @@ static void put_task(tc_strbuf *b, const tc_cli_progress *p, const tc_tune_state
         tc_sb_printf(b, "  %3.0f %% of peak", 100 * rate / p->peak);
     if (s->exhausted)
         tc_sb_add(b, "  (all tried)");
+    else if (s->at_roof)
+        tc_sb_add(b, "  (at its roof)");
+    else if (s->settled)
+        tc_sb_printf(b, "  (no gain in %d)", s->since_gain);
     else if (!s->valid && s->failure)
         tc_sb_printf(b, "  %.60s", s->failure);
 }
 
 static void put_total(tc_strbuf *b, const tc_tune_report *r) {
     char time[24], left[24], spent[24];
-    tc_sb_printf(b, "%d of %d trials  %.1f/s  latency %s  %s spent, %s left", r->trials, r->target_trials,
-                 r->seconds > 0 ? r->measured / r->seconds : 0, tc_cli_time(time, r->latency), tc_cli_duration(spent, r->seconds),
-                 tc_cli_duration(left, seconds_left(r)));
+    put_trials(b, r);
+    tc_sb_printf(b, " trials  %.1f/s  latency %s  %s spent, %s left", r->seconds > 0 ? r->measured / r->seconds : 0,
+                 tc_cli_time(time, r->latency), tc_cli_duration(spent, r->seconds), tc_cli_duration(left, seconds_left(r)));
 }
 
 /* ---- lines ---- */
@@ -62,7 +78,10 @@ static void put_total(tc_strbuf *b, const tc_tune_report *r) {
 static void print_round(tc_cli_progress *p, int task, const tc_tune_report *r) {
     tc_strbuf b = {0};
     const tc_tune_state *s = &r->task[task];
-    tc_sb_printf(&b, "[%d/%d] round %d  %s  ", r->trials, r->target_trials, ++p->round, s->name);
+    tc_sb_printf(&b, "[%d", r->trials);
+    if (r->target_trials)
+        tc_sb_printf(&b, "/%d", r->target_trials);
+    tc_sb_printf(&b, "] round %d  %s  ", ++p->round, s->name);
     put_task(&b, p, s);
     tc_sb_add(&b, "  | ");
     put_total(&b, r);
@@ -79,7 +98,9 @@ static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, i
 }
 
 static void draw_bar(tc_strbuf *b, const tc_tune_report *r) {
-    int full = r->target_trials ? (int)((int64_t)BAR * TC_MIN(r->trials, r->target_trials) / r->target_trials) : 0;
+    double trials = r->target_trials ? (double)r->trials / r->target_trials : 0,
+           time = r->seconds_limit > 0 ? r->seconds / r->seconds_limit : 0;
+    int full = (int)(BAR * fmin(1, fmax(trials, time)));
     tc_sb_addc(b, '[');
     for (int i = 0; i < BAR; i++)
         tc_sb_addc(b, i < full ? '#' : '.');

@@ -67,18 +67,30 @@ static void print_counts(FILE *f, const tc_tune_report *r) {
             fprintf(f, "  task %d has no valid candidate: %s\n", i, r->task[i].failure);
 }
 
+/* Why it is over, where the table does not say so. */
+static void print_end(FILE *f, const tc_tune_report *r) {
+    if (r->measured == 0 && r->end != TC_TUNE_END_STOPPED && r->end != TC_TUNE_END_FAILED)
+        fprintf(f, "nothing to do: %s\n", tc_tune_end_meaning(r->end));
+    else if (r->end == TC_TUNE_END_AT_ROOF || r->end == TC_TUNE_END_NO_GAIN || r->end == TC_TUNE_END_EXHAUSTED)
+        fprintf(f, "ended before the budget was spent: %s\n", tc_tune_end_meaning(r->end));
+}
+
 void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
     char time[24], spent[24];
     print_tasks(f, r, peak->f32_gflops);
     fputc('\n', f);
     print_counts(f, r);
-    fprintf(f, "%d of %d trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n", r->trials,
-            r->target_trials, tc_cli_duration(spent, r->seconds), tried_per_second(r), r->search_seconds, r->model_seconds,
-            r->build_seconds, r->run_seconds);
+    fprintf(f, "%d", r->trials);
+    if (r->target_trials)
+        fprintf(f, " of %d", r->target_trials);
+    fprintf(f, " trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n",
+            tc_cli_duration(spent, r->seconds), tried_per_second(r), r->search_seconds, r->model_seconds, r->build_seconds,
+            r->run_seconds);
     fprintf(f, "peak %.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s\n", peak->f32_gflops, peak->isa, peak->threads,
             peak->triad_gbs);
     if (isfinite(r->latency))
         fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_cli_time(time, r->latency), rate(flops_of(r), r->latency));
+    print_end(f, r);
     fprintf(f, "records are in %s\n", db);
 }
 
@@ -94,6 +106,9 @@ static json_t *task_json(const tc_tune_state *s, double peak) {
     json_object_set_new(j, "gflops", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) : NAN));
     json_object_set_new(j, "of_peak", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) / peak : NAN));
     json_object_set_new(j, "exhausted", json_boolean(s->exhausted));
+    json_object_set_new(j, "at_roof", json_boolean(s->at_roof));
+    json_object_set_new(j, "settled", json_boolean(s->settled));
+    json_object_set_new(j, "since_gain", json_integer(s->since_gain));
     json_object_set_new(j, "failure", s->failure ? json_string(s->failure) : json_null());
     return j;
 }
@@ -113,6 +128,8 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
     json_object_set_new(j, "tasks", tasks);
     json_object_set_new(j, "trials", json_integer(r->trials));
     json_object_set_new(j, "target_trials", json_integer(r->target_trials));
+    json_object_set_new(j, "seconds_limit", json_real(r->seconds_limit));
+    json_object_set_new(j, "end", json_string(tc_tune_end_text(r->end)));
     json_object_set_new(j, "measured", json_integer(r->measured));
     json_object_set_new(j, "valid", json_integer(r->by_error[TC_MEAS_NONE]));
     json_object_set_new(j, "duplicates", json_integer(r->by_error[TC_MEAS_DUPLICATE]));

@@ -34,6 +34,8 @@ static const char *const migrations[] = {
     "CREATE INDEX records_best ON records(workload, target, threads, verified, median);"
     "CREATE TABLE models(target TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, when_ms INTEGER NOT NULL,"
     " PRIMARY KEY(target, name)) WITHOUT ROWID;",
+    "ALTER TABLE records ADD COLUMN mode TEXT NOT NULL DEFAULT 'hot';"
+    "ALTER TABLE records ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0;",
 };
 enum { SCHEMA = sizeof migrations / sizeof migrations[0] };
 
@@ -161,11 +163,7 @@ static tc_status check_version(tc_meas_db *db, tc_meas_db_mode mode, int64_t *ve
     if (mode == TC_MEAS_DB_READ && *version == 0)
         return tc_fail(err, TC_BAD_INPUT, "%s: the database is empty. Tune first: tctune --model MODEL --trials N --db '%s'",
                        db->path, db->path);
-    if (mode == TC_MEAS_DB_READ && *version < SCHEMA)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "%s: written by an older tctune (schema %d; this one reads %d). Open it once for tuning (tctune --trials) "
-                       "to migrate it",
-                       db->path, (int)*version, (int)SCHEMA);
+    db->schema = (int)*version;
     return TC_OK;
 }
 
@@ -183,6 +181,7 @@ static tc_status migrate(tc_meas_db *db, tc_error *err) {
                 s = tc_meas_db_exec(db, mark, "migrating the schema", err);
         }
         s = tc_meas_db_end(db, s, err);
+        db->schema = SCHEMA;
         if (s != TC_OK || version + 1 >= SCHEMA)
             return s;
     }

@@ -28,16 +28,25 @@ const char *tc_meas_db_path(const tc_meas_db *db);
 /* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. */
 TC_NODISCARD tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
 TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err);
+/* Replaces times, median and rounds of record r->id by those of r: better ones of the same program, taken in turns with others.
+ */
+TC_NODISCARD tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err);
 
 /* Which records: empty fields match everything. */
 typedef struct tc_meas_filter {
     const char *workload_hash, *target_hash; /* NULL: any */
     int threads;                             /* 0: any */
+    const char *mode;                        /* tc_meas_mode_text; NULL: any */
+    bool real;                               /* of any mode but simulated */
     bool ok;                                 /* measured without an error */
     bool verified;                           /* and verified */
     int64_t after_id;                        /* only records with a larger id: what is new since the last look */
     size_t limit;                            /* 0: all */
-    enum { TC_MEAS_BY_ID, TC_MEAS_BY_MEDIAN } order;
+    enum {
+        TC_MEAS_BY_ID,
+        TC_MEAS_BY_MEDIAN,
+        TC_MEAS_BY_RANK /* of use in a network: cold ones first, then by tc_record_rank */
+    } order;
 } tc_meas_filter;
 
 typedef struct tc_meas_records {
@@ -58,7 +67,8 @@ typedef struct tc_meas_key {
     int threads;
 } tc_meas_key;
 
-/* The fastest verified record; *found false when there is none. */
+/* The verified record to use: of those measured cold, or else hot, the first by tc_record_rank. *found false when there is none.
+ */
 TC_NODISCARD tc_status tc_meas_db_best(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, tc_record *out, bool *found,
                                        tc_error *err);
 

@@ -5,11 +5,21 @@
 #include <sqlite3.h>
 
 #include "measure/database.h"
+#include "support/map.h"
 
 struct tc_meas_db {
     sqlite3 *sql;
     char *path;
+    int schema; /* of the file: older than ours when it is only read */
 };
+
+/* What a query says for a column that the file may be too old to have. */
+static inline const char *tc_meas_db_mode_column(const tc_meas_db *db) {
+    return db->schema >= 2 ? "r.mode" : "'hot'";
+}
+static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
+    return db->schema >= 2 ? "r.rounds" : "0";
+}
 
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);
@@ -17,6 +27,17 @@ tc_status tc_meas_db_exec(tc_meas_db *db, const char *sql, const char *doing, tc
 tc_status tc_meas_db_prepare(tc_meas_db *db, const char *sql, sqlite3_stmt **out, tc_error *err);
 /* Runs a statement that returns no rows, then resets it. */
 tc_status tc_meas_db_run(tc_meas_db *db, sqlite3_stmt *st, const char *doing, tc_error *err);
+/* The statements that store a record, for use inside a write transaction. Free them in any case. */
+typedef struct tc_meas_inserts {
+    sqlite3_stmt *workload, *target, *record;
+} tc_meas_inserts;
+tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err);
+tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err);
+void tc_meas_db_inserts_free(tc_meas_inserts *q);
+/* Which measurements there are, so that none is taken in twice (exchange.c). Free the map in any case. */
+tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err);
+bool tc_meas_known_add(tc_map *known, const tc_record *r); /* false: it was there */
+
 /* Write transactions: BEGIN IMMEDIATE waits for other writers up front, so no statement inside can fail for a lock. `end` commits
  * when s is TC_OK and otherwise rolls back; it returns the final status. */
 tc_status tc_meas_db_begin(tc_meas_db *db, tc_error *err);

@@ -49,47 +49,54 @@ static void bind_record(sqlite3_stmt *st, const tc_record *r) {
     bind_text(st, i++, r->tctune_version);
     bind_text(st, i++, r->llvm_version);
     bind_text(st, i++, r->host);
+    bind_text(st, i++, tc_meas_mode_text(r->mode));
+    sqlite3_bind_int(st, i++, r->rounds);
 }
 
-typedef struct inserts {
-    sqlite3_stmt *workload, *target, *record;
-} inserts;
-
-static tc_status prepare_inserts(tc_meas_db *db, inserts *q, tc_error *err) {
+tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err) {
+    *q = (tc_meas_inserts){0};
     TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO workloads(hash, text) VALUES(?, ?)", &q->workload, err));
     TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO targets(hash, text) VALUES(?, ?)", &q->target, err));
     return tc_meas_db_prepare(
         db,
         "INSERT INTO records(workload, target, threads, trace, trace_hash, program, error, signal, message, median, times,"
-        " build_seconds, run_seconds, verified, max_error, stopped_early, when_ms, tctune_version, llvm_version, host)"
-        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " build_seconds, run_seconds, verified, max_error, stopped_early, when_ms, tctune_version, llvm_version, host, mode,"
+        " rounds) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &q->record, err);
 }
 
-static tc_status insert_all(tc_meas_db *db, const inserts *q, const tc_record *records, size_t n, int64_t *ids, tc_error *err) {
-    for (size_t i = 0; i < n; i++) {
-        const tc_record *r = &records[i];
-        ids[i] = 0;
-        if (r->error == TC_MEAS_INTERRUPTED)
-            continue;
-        TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
-        TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
-        bind_record(q->record, r);
-        TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
-        ids[i] = sqlite3_last_insert_rowid(db->sql);
-    }
+void tc_meas_db_inserts_free(tc_meas_inserts *q) {
+    sqlite3_finalize(q->workload);
+    sqlite3_finalize(q->target);
+    sqlite3_finalize(q->record);
+}
+
+tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err) {
+    *id = 0;
+    if (r->error == TC_MEAS_INTERRUPTED)
+        return TC_OK;
+    TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
+    TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
+    bind_record(q->record, r);
+    TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
+    *id = sqlite3_last_insert_rowid(db->sql);
+    return TC_OK;
+}
+
+static tc_status insert_all(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *records, size_t n, int64_t *ids,
+                            tc_error *err) {
+    for (size_t i = 0; i < n; i++)
+        TC_TRY(tc_meas_db_insert_one(db, q, &records[i], &ids[i], err));
     return TC_OK;
 }
 
 tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err) {
-    inserts q = {0};
+    tc_meas_inserts q;
     int64_t *ids = tc_xcalloc(n ? n : 1, sizeof *ids);
-    tc_status s = prepare_inserts(db, &q, err);
+    tc_status s = tc_meas_db_inserts_new(db, &q, err);
     if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
         s = tc_meas_db_end(db, insert_all(db, &q, records, n, ids, err), err);
-    sqlite3_finalize(q.workload);
-    sqlite3_finalize(q.target);
-    sqlite3_finalize(q.record);
+    tc_meas_db_inserts_free(&q);
     for (size_t i = 0; s == TC_OK && i < n; i++)
         records[i].id = ids[i];
     free(ids);
@@ -107,12 +114,24 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
     return s;
 }
 
+tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db, "UPDATE records SET times = ?, median = ?, rounds = ? WHERE id = ?", &st, err));
+    sqlite3_bind_blob(st, 1, r->ntimes ? (const void *)r->times : "", (int)(r->ntimes * sizeof *r->times), SQLITE_STATIC);
+    sqlite3_bind_double(st, 2, r->median);
+    sqlite3_bind_int(st, 3, r->rounds);
+    sqlite3_bind_int64(st, 4, r->id);
+    tc_status s = tc_meas_db_run(db, st, "storing a time", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
 /* ---- reading ---- */
 
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
                                     "r.program, r.error, r.signal, r.message, r.median,"
                                     " r.times, r.build_seconds, r.run_seconds, r.verified, r.max_error, r.stopped_early, "
-                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host"
+                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s"
                                     " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
 
 static const char *text_of(tc_arena *a, sqlite3_stmt *st, int i) {
@@ -158,11 +177,14 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     r.tctune_version = text_of(a, st, i++);
     r.llvm_version = text_of(a, st, i++);
     r.host = text_of(a, st, i++);
+    if (!tc_meas_mode_parse(text_of(a, st, i++), &r.mode))
+        r.mode = TC_MEAS_SIMULATED; /* a mode that a newer version added: comparable with none of ours */
+    r.rounds = sqlite3_column_int(st, i++);
     return r;
 }
 
 /* " WHERE ..." of a filter; the parameters are bound by name, those that the text does not mention are skipped. */
-static void filter_text(tc_strbuf *b, const tc_meas_filter *f) {
+static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
     tc_sb_add(b, " WHERE r.id > :after");
     if (f->workload_hash)
         tc_sb_add(b, " AND r.workload = :workload");
@@ -170,6 +192,10 @@ static void filter_text(tc_strbuf *b, const tc_meas_filter *f) {
         tc_sb_add(b, " AND r.target = :target");
     if (f->threads > 0)
         tc_sb_add(b, " AND r.threads = :threads");
+    if (f->mode)
+        tc_sb_printf(b, " AND %s = :mode", tc_meas_db_mode_column(db));
+    if (f->real)
+        tc_sb_printf(b, " AND %s IN ('hot', 'cold')", tc_meas_db_mode_column(db));
     if (f->ok || f->verified)
         tc_sb_add(b, " AND r.error = 'ok' AND r.median IS NOT NULL");
     if (f->verified)
@@ -183,15 +209,32 @@ static void filter_bind(sqlite3_stmt *st, const tc_meas_filter *f) {
         bind_text(st, i, f->workload_hash);
     if ((i = sqlite3_bind_parameter_index(st, ":target")) > 0)
         bind_text(st, i, f->target_hash);
+    if ((i = sqlite3_bind_parameter_index(st, ":mode")) > 0)
+        bind_text(st, i, f->mode);
     if ((i = sqlite3_bind_parameter_index(st, ":threads")) > 0)
         sqlite3_bind_int(st, i, f->threads);
 }
 
+static void order_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
+    switch (f->order) {
+    case TC_MEAS_BY_ID:
+        tc_sb_add(b, " ORDER BY r.id");
+        break;
+    case TC_MEAS_BY_MEDIAN:
+        tc_sb_add(b, " ORDER BY r.median IS NULL, r.median, r.id");
+        break;
+    case TC_MEAS_BY_RANK: /* tc_record_rank */
+        tc_sb_printf(b, " ORDER BY %s != 'cold', r.median IS NULL, r.median * CASE WHEN %s > 0 THEN 1 ELSE %.17g END, r.id",
+                     tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db), TC_MEAS_DOUBT);
+        break;
+    }
+}
+
 static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3_stmt **st, tc_error *err) {
     tc_strbuf b = {0};
-    tc_sb_add(&b, SELECT_RECORD);
-    filter_text(&b, f);
-    tc_sb_add(&b, f->order == TC_MEAS_BY_MEDIAN ? " ORDER BY r.median IS NULL, r.median, r.id" : " ORDER BY r.id");
+    tc_sb_printf(&b, SELECT_RECORD, tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db));
+    filter_text(db, &b, f);
+    order_text(db, &b, f);
     if (f->limit > 0)
         tc_sb_printf(&b, " LIMIT %zu", f->limit);
     tc_status s = tc_meas_db_prepare(db, tc_sb_str(&b), st, err);
@@ -250,7 +293,8 @@ tc_status tc_meas_db_best(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, t
                                   .target_hash = key->target.hex,
                                   .threads = key->threads,
                                   .verified = true,
-                                  .order = TC_MEAS_BY_MEDIAN},
+                                  .real = true,
+                                  .order = TC_MEAS_BY_RANK},
                  out, found, err);
 }
 
@@ -260,7 +304,7 @@ tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_coun
     tc_strbuf b = {0};
     *out = (tc_meas_counts){0};
     tc_sb_add(&b, "SELECT r.error, count(*), sum(r.verified) FROM records r");
-    filter_text(&b, f);
+    filter_text(db, &b, f);
     tc_sb_add(&b, " GROUP BY r.error");
     tc_status s = tc_meas_db_prepare(db, tc_sb_str(&b), &st, err);
     tc_strbuf_free(&b);
@@ -312,10 +356,12 @@ static tc_status similar_workload(tc_meas_db *db, tc_arena *a, const char *text,
     sqlite3_stmt *st;
     int code;
     *found = NULL;
-    TC_TRY(tc_meas_db_prepare(db,
-                              "SELECT hash, text FROM workloads w WHERE EXISTS(SELECT 1 FROM records r WHERE r.workload = w.hash"
-                              " AND r.error = 'ok' AND r.median IS NOT NULL)",
-                              &st, err));
+    const char *sql = tc_arena_printf(a,
+                                      "SELECT hash, text FROM workloads w WHERE EXISTS(SELECT 1 FROM records r"
+                                      " WHERE r.workload = w.hash AND r.error = 'ok' AND r.median IS NOT NULL"
+                                      " AND %s IN ('hot', 'cold'))",
+                                      tc_meas_db_mode_column(db));
+    TC_TRY(tc_meas_db_prepare(db, sql, &st, err));
     while ((code = sqlite3_step(st)) == SQLITE_ROW && !*found) {
         const char *candidate = (const char *)sqlite3_column_text(st, 1);
         if (!candidate || !same_structure(candidate, text))
@@ -330,8 +376,11 @@ static tc_status similar_workload(tc_meas_db *db, tc_arena *a, const char *text,
 
 /* Relaxes one condition after the other until a record of the same workload matches. */
 static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, tc_meas_near *out, tc_error *err) {
-    tc_meas_filter f = {
-        .workload_hash = key->workload.hex, .target_hash = key->target.hex, .order = TC_MEAS_BY_MEDIAN, .verified = true};
+    tc_meas_filter f = {.workload_hash = key->workload.hex,
+                        .target_hash = key->target.hex,
+                        .order = TC_MEAS_BY_RANK,
+                        .verified = true,
+                        .real = true};
     tc_record *r = &out->record;
     TC_TRY(first(db, a, f, r, &out->found, err));
     if (out->found) {
@@ -370,8 +419,8 @@ tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_meas_key *key
     if (!text)
         return TC_OK;
     out->why = shape_difference(a, text, workload_text);
-    return first(db, a, (tc_meas_filter){.workload_hash = similar.hex, .ok = true, .order = TC_MEAS_BY_MEDIAN}, &out->record,
-                 &out->found, err);
+    return first(db, a, (tc_meas_filter){.workload_hash = similar.hex, .ok = true, .real = true, .order = TC_MEAS_BY_RANK},
+                 &out->record, &out->found, err);
 }
 
 /* ---- workloads and models ---- */

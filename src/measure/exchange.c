@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/database_int.h"
 #include "support/fs.h"
-#include "support/map.h"
 #include "support/vec.h"
 
 typedef struct export_state {
@@ -34,15 +34,25 @@ tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *pa
 
 /* What makes two records the same measurement. */
 static uint64_t identity(const tc_record *r) {
-    uint64_t h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, (uint64_t)r->when_ms);
+    const int64_t when[2] = {r->when_ms, r->mode};
+    uint64_t h = tc_hash64(when, sizeof when, 0);
+    h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
     h = tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
     return tc_hash64(r->trace_hash.hex, sizeof r->trace_hash.hex, h);
 }
 
+bool tc_meas_known_add(tc_map *known, const tc_record *r) {
+    return tc_map_put(known, identity(r), 1);
+}
+
 static tc_status note(void *user, const tc_record *r, tc_error *err) {
     (void)err;
-    tc_map_put(user, identity(r), 1);
+    tc_meas_known_add(user, r);
     return TC_OK;
+}
+
+tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err) {
+    return tc_meas_db_each(db, &(tc_meas_filter){0}, note, known, err);
 }
 
 typedef TC_VEC(tc_record) records;
@@ -58,7 +68,7 @@ static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *
             continue;
         tc_record r;
         TC_TRY(tc_meas_record_from_json(a, tc_arena_printf(a, "%s:%d", path, line), p, &r, err));
-        if (tc_map_put(known, identity(&r), 1))
+        if (tc_meas_known_add(known, &r))
             tc_push(out, r);
     }
     return TC_OK;
@@ -71,7 +81,7 @@ tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_err
     *added = 0;
     TC_TRY(tc_fs_read(path, &text, NULL, err));
     tc_arena *a = tc_arena_new();
-    tc_status s = tc_meas_db_each(db, &(tc_meas_filter){0}, note, &known, err);
+    tc_status s = tc_meas_known_of(db, &known, err);
     if (s == TC_OK)
         s = parse_lines(a, path, text, &known, &new, err);
     if (s == TC_OK)

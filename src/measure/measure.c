@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "codegen/codegen.h"
+#include "measure/drift.h"
 #include "measure/process.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "support/map.h"
 
 enum {
+    WIDER = 2,         /* times the repeats, and the doubt, while others use the machine */
     GROUP = 64,        /* candidates built before they are run: bounds the memory for objects */
     RUNNER_LIFE = 4000 /* candidates after which the runner is replaced: whatever leaks in it stays bounded */
 };
@@ -26,6 +28,7 @@ struct tc_meas {
     tc_meas_proc *builders;
     tc_meas_proc runner;
     size_t runs; /* of the current runner process */
+    tc_meas_drift drift;
     tc_map seen; /* workload and program -> measured before */
     tc_meas_stats stats;
 };
@@ -37,7 +40,8 @@ typedef struct job {
     void *object;
     size_t size;
     uint64_t workspace;
-    bool ready; /* built, waits to run */
+    double best; /* seconds of the best that it is raced against; 0: none */
+    bool ready;  /* built, waits to run */
 } job;
 
 /* One call of tc_meas_batch. */
@@ -74,7 +78,7 @@ static void apply_defaults(tc_meas_options *o) {
     o->min_sample = or_default(o->min_sample, 0.002);
     o->budget = or_default(o->budget, 0.5);
     if (o->early_stop == 0)
-        o->early_stop = 3;
+        o->early_stop = 2;
     if (o->samples <= 0)
         o->samples = 7;
     if (o->memory_limit == 0)
@@ -137,6 +141,14 @@ int tc_meas_threads(const tc_meas *m) {
     return m->o.threads;
 }
 
+tc_meas_calm tc_meas_get_calm(const tc_meas *m) {
+    return tc_meas_drift_state(&m->drift);
+}
+
+void tc_meas_set_deadline(tc_meas *m, double deadline) {
+    m->o.deadline = deadline;
+}
+
 tc_meas_stats tc_meas_get_stats(const tc_meas *m) {
     tc_meas_stats s = m->stats;
     for (int i = 0; i < m->nbuilder; i++)
@@ -148,7 +160,7 @@ tc_meas_stats tc_meas_get_stats(const tc_meas *m) {
 /* ---- records ---- */
 
 static bool stopped(const tc_meas *m) {
-    return m->o.stop && *m->o.stop;
+    return (m->o.stop && *m->o.stop) || (m->o.deadline > 0 && tc_now() >= m->o.deadline);
 }
 
 static void set_error(tc_record *r, tc_arena *a, tc_meas_error e, const char *message) {
@@ -164,6 +176,7 @@ static void begin_record(const tc_meas *m, job *j, tc_arena *a) {
     *r = tc_meas_record_empty();
     tc_meas_record_identify(a, r, j->in->workload, j->in->workload_hash, m->target, j->in->trace);
     r->threads = m->o.threads;
+    r->mode = m->o.mode;
     r->tctune_version = TCTUNE_VERSION;
     r->llvm_version = tc_cg_llvm_version();
     r->host = tc_arena_strdup(a, m->host);
@@ -345,7 +358,8 @@ static tc_status prepare(const batch *b, job *j, bool *ready, tc_error *err) {
     return TC_OK;
 }
 
-static void take_ran(job *j, tc_meas_proc *p, tc_arena *a) {
+static void take_ran(tc_meas *m, job *j, tc_arena *a) {
+    tc_meas_proc *p = &m->runner;
     tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
     size_t bytes;
     tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_RUN_FAILED);
@@ -355,6 +369,7 @@ static void take_ran(job *j, tc_meas_proc *p, tc_arena *a) {
     j->r->max_error = tc_meas_get_f64(&r);
     j->r->stopped_early = tc_meas_get_u64(&r) != 0;
     j->r->run_seconds = tc_meas_get_f64(&r);
+    double reference = tc_meas_get_f64(&r);
     if (!tc_meas_reader_done(&r) || bytes % sizeof(double) != 0 || (e == TC_MEAS_NONE && bytes == 0)) {
         set_error(j->r, a, TC_MEAS_RUN_CRASH, "the runner's answer is malformed");
         tc_meas_proc_kill(p);
@@ -367,21 +382,26 @@ static void take_ran(job *j, tc_meas_proc *p, tc_arena *a) {
     j->r->ntimes = bytes / sizeof(double);
     j->r->times = tc_arena_dup(a, times, bytes);
     j->r->median = tc_meas_median(j->r->times, j->r->ntimes);
+    tc_meas_drift_add(&m->drift, reference, j->r->times, j->r->ntimes);
 }
 
 /* Seconds that a candidate may take: no more than one that could be of use, where a best is known. */
 static double run_limit(const tc_meas *m, const job *j) {
-    double useful = 3 + m->o.budget + 300 * j->in->best;
-    return j->in->best > 0 && m->o.early_stop > 0 ? TC_MIN(m->o.run_limit, useful) : m->o.run_limit;
+    double useful = 3 + m->o.budget + 300 * j->best;
+    return j->best > 0 && m->o.early_stop > 0 ? TC_MIN(m->o.run_limit, useful) : m->o.run_limit;
 }
 
 static void put_run(const tc_meas *m, const job *j, tc_strbuf *b) {
+    bool disturbed = tc_meas_drift_state(&m->drift).disturbed;
+    int samples = j->in->samples > 0 ? j->in->samples : m->o.samples;
     tc_meas_timing t = {.threads = m->o.threads,
-                        .samples = j->in->samples > 0 ? j->in->samples : m->o.samples,
+                        .samples = disturbed ? WIDER * samples : samples,
                         .min_sample = m->o.min_sample,
                         .budget = m->o.budget,
-                        .best = isfinite(j->in->best) ? j->in->best : 0,
+                        .best = j->best,
                         .early_stop = TC_MAX(m->o.early_stop, 0.0),
+                        .doubt = disturbed ? WIDER : 1,
+                        .mode = m->o.mode,
                         .verify = !m->o.no_verify};
     tc_meas_put_text(b, j->in->workload);
     tc_meas_put_u64(b, m->o.seed);
@@ -406,10 +426,19 @@ static tc_status run_one(const batch *b, job *j, tc_error *err) {
     put_run(m, j, &payload);
     tc_status s = ask_runner(b, j, &(request){TC_MEAS_MSG_RUN, TC_MEAS_MSG_RAN, &payload, run_limit(m, j)}, &ran, err);
     if (s == TC_OK && ran)
-        take_ran(j, &m->runner, b->a);
+        take_ran(m, j, b->a);
     tc_strbuf_free(&payload);
     m->stats.ran++;
     return s;
+}
+
+/* What job i is raced against: the best that the caller knows or that this group has shown. */
+static double best_so_far(const job *jobs, size_t i) {
+    double best = jobs[i].in->best > 0 ? jobs[i].in->best : INFINITY;
+    for (size_t k = 0; k < i; k++)
+        if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0)
+            best = TC_MIN(best, jobs[k].r->median);
+    return isfinite(best) ? best : 0;
 }
 
 static tc_status run_all(const batch *b, job *jobs, size_t n, tc_error *err) {
@@ -419,6 +448,7 @@ static tc_status run_all(const batch *b, job *jobs, size_t n, tc_error *err) {
     for (size_t i = 0; i < n && s == TC_OK && !stopped(m); i++) {
         if (!jobs[i].ready)
             continue;
+        jobs[i].best = best_so_far(jobs, i);
         s = run_one(b, &jobs[i], err);
         jobs[i].r->when_ms = tc_meas_now_ms();
         if (s == TC_OK)

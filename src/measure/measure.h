@@ -7,6 +7,7 @@
 
 #include <signal.h>
 
+#include "measure/drift.h"
 #include "measure/record.h"
 #include "support/status.h"
 
@@ -14,6 +15,7 @@
 typedef struct tc_meas_options {
     const char *target;                /* text of the target; must be able to run here */
     int threads;                       /* of the measured kernels; 0: one per core */
+    tc_meas_mode mode;                 /* how candidates are timed */
     int builders;                      /* processes; 0: one per core */
     const char *exe;                   /* executable that has tc_meas_worker_main; NULL: this one */
     const char *worker_arg;            /* its hidden subcommand; NULL: "worker" */
@@ -24,9 +26,10 @@ typedef struct tc_meas_options {
     int samples;                       /* timings of a good candidate; 7 */
     double min_sample;                 /* seconds each lasts at least; 0.002 */
     double budget;                     /* seconds of sampling per candidate; 0.5 */
-    double early_stop;                 /* times the best so far at which a candidate is given up; 3. Negative: never */
+    double early_stop;                 /* times the best so far at which a candidate is given up; 2. Negative: never */
     bool no_verify;                    /* measures only: such records are never verified */
     uint64_t seed;                     /* of the inputs */
+    double deadline;                   /* tc_now() after which no further candidate is begun; 0: none */
     const volatile sig_atomic_t *stop; /* may be NULL */
 } tc_meas_options;
 
@@ -34,7 +37,8 @@ typedef struct tc_meas_options {
 typedef struct tc_meas_input {
     const char *workload, *trace;
     tc_digest workload_hash;
-    double best; /* seconds of the best known record of the task; 0: none (then nothing is stopped early) */
+    double best; /* seconds of the best known record of the task; 0: none. Those of the same workload that were measured before
+                  * it in the same batch count too */
     bool again;  /* measured even if an equal program was before */
     int samples; /* 0: as in the options */
 } tc_meas_input;
@@ -70,6 +74,9 @@ typedef struct tc_meas_guest {
 TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest,
                                           int rounds, tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err);
 
+/* Is the machine quiet? While it is not, candidates get more repeats and are given up less soon. */
+tc_meas_calm tc_meas_get_calm(const tc_meas *m);
+void tc_meas_set_deadline(tc_meas *m, double deadline); /* as in the options */
 int tc_meas_threads(const tc_meas *m);
 /* Sums since the start, for reports: seconds spent building (wall), running (wall), and restarts of processes after a death. */
 typedef struct tc_meas_stats {

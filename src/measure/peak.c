@@ -177,6 +177,17 @@ tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
                           .triad_gbs = triad_rate(threads, 0.4 * seconds) / 1e9};
 }
 
+void tc_meas_reference_work(void) {
+    isa k = best_isa();
+    volatile float sink = k.kernel(ROUND, 1e-3F);
+    (void)sink;
+}
+
+double tc_meas_measure_fma(int threads, double seconds) {
+    isa k = best_isa();
+    return fma_rate(&k, threads > 0 ? threads : omp_get_num_procs(), seconds) / 1e9;
+}
+
 /* ---- bandwidth at a footprint ---- */
 
 typedef struct stream {

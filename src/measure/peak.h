@@ -15,6 +15,12 @@ typedef struct tc_meas_peak {
 /* Takes about `seconds` (0: 0.5). threads 0: one per core. */
 tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
 
+/* The multiply-add rate alone, in GFLOP/s. */
+double tc_meas_measure_fma(int threads, double seconds);
+
+/* A fixed amount of multiply-adds, some 35 us of one core: what it takes says how fast the machine is at this moment. */
+void tc_meas_reference_work(void);
+
 /* Bandwidth of passes over the same `bytes` of memory, shared out among the threads: that of the level of the hierarchy at which
  * a kernel of this footprint lives when it is called again and again. */
 typedef struct tc_meas_stream {

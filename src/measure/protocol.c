@@ -93,6 +93,8 @@ void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t) {
     tc_meas_put_f64(b, t->budget);
     tc_meas_put_f64(b, t->best);
     tc_meas_put_f64(b, t->early_stop);
+    tc_meas_put_f64(b, t->doubt);
+    tc_meas_put_u64(b, t->mode);
     tc_meas_put_u64(b, t->verify);
 }
 
@@ -104,6 +106,8 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
     t.budget = tc_meas_get_f64(r);
     t.best = tc_meas_get_f64(r);
     t.early_stop = tc_meas_get_f64(r);
+    t.doubt = tc_meas_get_f64(r);
+    t.mode = (tc_meas_mode)tc_meas_get_u64(r);
     t.verify = tc_meas_get_u64(r) != 0;
     return t;
 }

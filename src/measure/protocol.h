@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measure/record.h"
 #include "support/arena.h"
 #include "support/status.h"
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 1,            /* sent in READY; both ends must agree */
+    TC_MEAS_PROTOCOL = 2,            /* sent in READY; both ends must agree */
     TC_MEAS_MAX_PAYLOAD = 512 << 20, /* larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
@@ -26,7 +27,7 @@ enum {
     MSG(PREPARE, "prepare")   /* tuner: workload, seed: inputs and reference of a workload, kept for RUN */                      \
     MSG(PREPARED, "prepared") /* worker: error, message */                                                                       \
     MSG(RUN, "run")           /* tuner: workload, seed, trace, target, object, workspace, timing (tc_meas_timing) */             \
-    MSG(RAN, "ran")           /* worker: error, message, times, verified, deviation, stopped early, seconds */
+    MSG(RAN, "ran")           /* worker: error, message, times, verified, deviation, stopped early, seconds, reference */
 
 typedef enum tc_meas_msg {
 #define MSG(id, text) TC_MEAS_MSG_##id,
@@ -74,6 +75,8 @@ typedef struct tc_meas_timing {
     double budget;     /* seconds of sampling after which no further sample is started */
     double best;       /* seconds per call of the best so far; 0: none, nothing is stopped early */
     double early_stop; /* a candidate slower than this many times `best` in its first calls is stopped; 0: never */
+    double doubt;      /* 1 on a quiet machine; larger: a candidate must be that much more clearly slower before it is stopped */
+    tc_meas_mode mode;
     bool verify;
 } tc_meas_timing;
 void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t);

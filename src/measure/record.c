@@ -35,6 +35,21 @@ bool tc_meas_error_parse(const char *text, tc_meas_error *out) {
     return false;
 }
 
+static const char *const mode_text[TC_MEAS_NMODES] = {"hot", "cold", "simulated"};
+
+const char *tc_meas_mode_text(tc_meas_mode m) {
+    return mode_text[m];
+}
+
+bool tc_meas_mode_parse(const char *text, tc_meas_mode *out) {
+    for (int i = 0; i < TC_MEAS_NMODES; i++)
+        if (strcmp(mode_text[i], text) == 0) {
+            *out = (tc_meas_mode)i;
+            return true;
+        }
+    return false;
+}
+
 tc_record tc_meas_record_empty(void) {
     return (tc_record){.workload = "",
                        .target = "",
@@ -150,6 +165,8 @@ static json_t *to_object(const tc_record *r) {
     for (size_t i = 0; i < r->ntimes; i++)
         json_array_append_new(times, json_real(r->times[i]));
     json_object_set_new(o, "times", times);
+    json_object_set_new(o, "mode", json_string(tc_meas_mode_text(r->mode)));
+    json_object_set_new(o, "rounds", json_integer(r->rounds));
 #define FIELD(key, member) json_object_set_new(o, key, json_string(r->member.hex));
     HASH_FIELDS(FIELD)
 #undef FIELD
@@ -244,11 +261,23 @@ static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_
     return TC_OK;
 }
 
+/* Fields that came later: records without them are of a time when there was one way to measure. */
+static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
+    if (rounds && !json_is_integer(rounds))
+        return missing(err, where, "rounds", "an integer");
+    r->rounds = (int)json_integer_value(rounds);
+    if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
+        return missing(err, where, "mode", "hot, cold or simulated");
+    return TC_OK;
+}
+
 static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
     *r = tc_meas_record_empty();
     TC_TRY(read_texts(a, where, o, r, err));
     TC_TRY(read_numbers(where, o, r, err));
     TC_TRY(read_times(a, where, o, r, err));
+    TC_TRY(read_mode(where, o, r, err));
     const json_t *e = json_object_get(o, "error");
     if (!json_is_string(e))
         return missing(err, where, "error", "a text");

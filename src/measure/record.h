@@ -22,6 +22,17 @@ const char *tc_meas_error_text(tc_meas_error e);    /* "run_timeout": the stored
 const char *tc_meas_error_meaning(tc_meas_error e); /* a phrase for messages */
 bool tc_meas_error_parse(const char *text, tc_meas_error *out);
 
+/* How a candidate was timed. Times of different modes are never compared with each other. */
+typedef enum tc_meas_mode {
+    TC_MEAS_HOT,       /* called again and again on the same data: what fits in a cache stays there */
+    TC_MEAS_COLD,      /* constants come from memory at every call, as they do in a network whose weights no cache holds */
+    TC_MEAS_SIMULATED, /* not timed: computed from the program, for tests of the search; never built into anything */
+    TC_MEAS_NMODES
+} tc_meas_mode;
+
+const char *tc_meas_mode_text(tc_meas_mode m); /* "hot": the stored name */
+bool tc_meas_mode_parse(const char *text, tc_meas_mode *out);
+
 typedef struct tc_record {
     int64_t id;                            /* row in the database; 0 when it is in none */
     const char *workload, *target, *trace; /* canonical texts, never NULL */
@@ -39,6 +50,8 @@ typedef struct tc_record {
     double max_error;    /* largest deviation seen, in units of the tolerance; 0 when not compared */
     bool stopped_early;  /* clearly slower than the best: timed by one or two calls only */
     int threads;
+    tc_meas_mode mode;
+    int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
     int64_t when_ms; /* Unix time, milliseconds */
     const char *tctune_version, *llvm_version, *host;
 } tc_record;
@@ -46,6 +59,13 @@ typedef struct tc_record {
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
 static inline bool tc_record_ok(const tc_record *r) {
     return r->error == TC_MEAS_NONE && r->ntimes > 0;
+}
+
+/* The time to rank by: one that was never taken in turns with its rivals must be that much better to be believed. Less is better.
+ */
+#define TC_MEAS_DOUBT 1.03
+static inline double tc_record_rank(const tc_record *r) {
+    return r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
 }
 
 /* All strings "", median INFINITY. */

@@ -6,18 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/peak.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "support/vec.h"
 
 enum {
-    FEW_SAMPLES = 3,     /* of a candidate that will not win: enough to rank it */
+    REFERENCES = 3,      /* runs of the reference before and after timing */
     MAX_INNER = 1 << 20, /* calls per sample */
     PACKED_KEPT = 8      /* packed constants kept per workload; candidates of one generation share few layouts */
 };
-/* Slower than this many times the best after FEW_SAMPLES: no more samples. Timings of one kernel spread by less on a quiet
- * machine. */
-static const double CLEARLY_SLOWER = 1.2;
+/* After n samples a candidate whose fastest is slower than the best by more than this over n is out of the race: the fastest of
+ * few is above a kernel's median by less on a quiet machine, and noise only ever adds. */
+static const double BEHIND = 0.3;
 /* A first call that many times over the threshold of early stopping needs no second one: being cold does not cost that much. */
 static const double HOPELESS = 4;
 
@@ -284,7 +285,7 @@ static int64_t calls_per_sample(const tc_meas_timing *t, double seconds) {
 /* Samples until there are enough, or more would not change what is known. The number of calls follows each sample: on a busy
  * machine a single call says little about the next. */
 static int32_t take_samples(const call *c, const tc_meas_timing *t, double seconds, tc_meas_result *r) {
-    double start = tc_now();
+    double start = tc_now(), fastest = seconds;
     if (seconds > t->budget) { /* the call just timed is all that can be afforded */
         tc_push(&r->times, seconds);
         return 0;
@@ -296,8 +297,8 @@ static int32_t take_samples(const call *c, const tc_meas_timing *t, double secon
         tc_push(&r->times, seconds);
         if (tc_now() - start > t->budget)
             break;
-        double median = tc_meas_median(r->times.data, r->times.len);
-        if (r->times.len == FEW_SAMPLES && t->early_stop > 0 && slow(t, median, CLEARLY_SLOWER))
+        fastest = TC_MIN(fastest, seconds);
+        if (t->early_stop > 0 && slow(t, fastest, 1 + t->doubt * BEHIND / (double)r->times.len))
             break;
     }
     return 0;
@@ -312,12 +313,12 @@ static void time_kernel(const call *c, const tc_meas_timing *t, tc_arena *a, tc_
     double first, second;
     if (!first_call(c, t, r, a, &first))
         return;
-    if (slow(t, first, HOPELESS * t->early_stop)) {
+    if (slow(t, first, HOPELESS * t->doubt * t->early_stop)) {
         stop_early(r, first);
         return;
     }
     int32_t rc = once(c, &second);
-    if (rc == 0 && slow(t, TC_MIN(first, second), t->early_stop)) {
+    if (rc == 0 && slow(t, TC_MIN(first, second), t->doubt * t->early_stop)) {
         stop_early(r, TC_MIN(first, second));
         return;
     }
@@ -329,8 +330,26 @@ static void time_kernel(const call *c, const tc_meas_timing *t, tc_arena *a, tc_
         compare(c, r, a); /* a kernel with a race or a state of its own goes wrong later rather than at once */
 }
 
-static void idle_body(int64_t begin, int64_t end, int32_t thread, void *closure) {
+static void reference_body(int64_t begin, int64_t end, int32_t thread, void *closure) {
     (void)begin, (void)end, (void)thread, (void)closure;
+    tc_meas_reference_work();
+}
+
+/* Also wakes the team. */
+static void take_references(call *c, double *seconds) {
+    for (int i = 0; i < REFERENCES; i++) {
+        double start = tc_now();
+        c->rt.parallel_for(&c->rt, c->rt.nthreads, reference_body, NULL);
+        seconds[i] = tc_now() - start;
+    }
+}
+
+static void time_in_context(call *c, const tc_meas_timing *t, tc_arena *a, tc_meas_result *r) {
+    double seconds[2 * REFERENCES];
+    take_references(c, seconds);
+    time_kernel(c, t, a, r);
+    take_references(c, seconds + REFERENCES);
+    r->reference = tc_meas_median(seconds, TC_LEN(seconds));
 }
 
 static tc_status arguments(tc_meas_data *d, const tc_func *f, void **args, tc_error *err) {
@@ -366,8 +385,7 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     if (s != TC_OK) {
         fail(out, arena, TC_MEAS_RUN_FAILED, err.msg);
     } else {
-        c.rt.parallel_for(&c.rt, c.rt.nthreads, idle_body, NULL); /* wakes the team */
-        time_kernel(&c, t, arena, out);
+        time_in_context(&c, t, arena, out);
     }
     if (out->error != TC_MEAS_NONE)
         out->times.len = 0;

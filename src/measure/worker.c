@@ -166,6 +166,7 @@ static void put_result(tc_strbuf *reply, const tc_meas_result *res, double secon
     tc_meas_put_f64(reply, res->max_error);
     tc_meas_put_u64(reply, res->stopped_early);
     tc_meas_put_f64(reply, seconds);
+    tc_meas_put_f64(reply, res->reference);
 }
 
 static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {

@@ -32,6 +32,7 @@ typedef struct tc_meas_result {
     TC_VEC(double) times;
     bool verified, stopped_early;
     double max_error;
+    double reference; /* seconds that tc_meas_reference_work took on all threads, about when it was timed; 0: it was not */
 } tc_meas_result;
 
 /* What is run. */

@@ -10,8 +10,8 @@
 /* Name under which the database keeps the model of a target. */
 static const char model_name[] = "cost";
 
-void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r) {
-    task *k = &t->task[i];
+void tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
+    form *k = &t->task[i].form[which];
     bool failed = r->error != TC_MEAS_NONE;
     if (failed && (r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL))
         return; /* says nothing about the program's speed */
@@ -20,7 +20,7 @@ void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r) {
     tc_trace *tr;
     tc_sched *s;
     tc_func *f;
-    sample x = {.task = i, .seconds = failed ? INFINITY : r->median};
+    sample x = {.task = i, .form = which, .seconds = failed ? INFINITY : r->median};
     if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
         tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
         x.trace = tc_arena_strdup(t->arena, r->trace);
@@ -38,8 +38,10 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
     tc_cost_sample *s = tc_xcalloc(t->samples.len + 1, sizeof *s);
     for (size_t i = 0; i < t->samples.len; i++) {
         const sample *x = &t->samples.data[i];
-        double best = t->state[x->task].best, label = isfinite(x->seconds) && isfinite(best) ? best / x->seconds : 0.0;
-        s[i] = (tc_cost_sample){.rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = x->task};
+        double best = t->state[x->task].form[x->form].best,
+               label = isfinite(x->seconds) && isfinite(best) ? best / x->seconds : 0.0;
+        s[i] = (tc_cost_sample){
+            .rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = t->task[x->task].form[x->form].group};
     }
     tc_cost_options o = {.threads = tc_tune_workers(t), .seed = t->o.seed};
     tc_status st = t->samples.len ? tc_cost_fit(t->model, t->samples.len, s, &o, NULL, err) : TC_OK;

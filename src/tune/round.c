@@ -1,4 +1,4 @@
-/* One round of one task: propose candidates, measure them, commit the records, and take note of what was learnt. */
+/* One round of one form of a task: propose candidates, measure them, commit the records, and take note of what was learnt. */
 #include <math.h>
 #include <string.h>
 
@@ -21,11 +21,11 @@ static int compare_hash(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-static bool known(const task *k, uint64_t h) {
+static bool known(const form *k, uint64_t h) {
     return k->seen.len && bsearch(&h, k->seen.data, k->seen.len, sizeof h, compare_hash) != NULL;
 }
 
-static void remember(task *k, uint64_t h) {
+static void remember(form *k, uint64_t h) {
     size_t at = 0;
     tc_push(&k->seen, h);
     for (at = k->seen.len - 1; at > 0 && k->seen.data[at - 1] > h; at--)
@@ -34,7 +34,7 @@ static void remember(task *k, uint64_t h) {
 }
 
 /* Hash of the program that a trace makes; false when it does not lower. */
-static bool program_hash(const task *k, const tc_machine *m, const tc_trace *t, uint64_t *h) {
+static bool program_hash(const form *k, const tc_machine *m, const tc_trace *t, uint64_t *h) {
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
     tc_sched *s;
     tc_func *f;
@@ -45,7 +45,7 @@ static bool program_hash(const task *k, const tc_machine *m, const tc_trace *t, 
     return ok;
 }
 
-static void add_constructed(tc_tune *t, task *k, proposals *p, int want) {
+static void add_constructed(tc_tune *t, form *k, proposals *p, int want) {
     tc_trace **tr = TC_NEW_N(p->arena, tc_trace *, 4 * want);
     int n = tc_space_construct(k->space, p->arena, tr, 4 * want);
     for (int i = 0; i < n && p->n < want && !tc_tune_stopped(t); i++) {
@@ -63,8 +63,8 @@ static int by_seconds(const void *a, const void *b) {
     return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
 }
 
-/* Traces of the best measured programs of the task, best first. */
-static int best_traces(const tc_tune *t, const task *k, tc_arena *a, const tc_trace **out) {
+/* Traces of the best measured programs of the form, best first. */
+static int best_traces(const tc_tune *t, const form *k, tc_arena *a, const tc_trace **out) {
     const sample **s = TC_NEW_N(a, const sample *, k->samples.len);
     int n = 0, m = 0;
     for (size_t i = 0; i < k->samples.len; i++)
@@ -79,8 +79,7 @@ static int best_traces(const tc_tune *t, const task *k, tc_arena *a, const tc_tr
     return m;
 }
 
-static tc_status add_evolved(tc_tune *t, int i, proposals *p, int want, tc_error *err) {
-    task *k = &t->task[i];
+static tc_status add_evolved(tc_tune *t, form *k, proposals *p, int want, tc_error *err) {
     TC_VEC(uint64_t) skip = {0};
     for (size_t j = 0; j < k->seen.len; j++)
         tc_push(&skip, k->seen.data[j]);
@@ -104,21 +103,39 @@ static tc_status add_evolved(tc_tune *t, int i, proposals *p, int want, tc_error
     return st;
 }
 
-static tc_status propose(tc_tune *t, int i, proposals *p, int want, tc_error *err) {
-    task *k = &t->task[i];
+static tc_status propose(tc_tune *t, form *k, proposals *p, int want, tc_error *err) {
     if (!k->space)
         TC_TRY(tc_space_new(k->w, &t->machine, &k->space, err));
     p->c = TC_NEW_N(p->arena, tc_candidate, want);
     if (k->rounds == 0)
         add_constructed(t, k, p, (int)ceil(want * constructed_share));
     if (p->n < want && !tc_tune_stopped(t))
-        return add_evolved(t, i, p, want, err);
+        return add_evolved(t, k, p, want, err);
     return TC_OK;
 }
 
 /* ---- measuring ---- */
 
-static void note_record(tc_tune *t, int i, const tc_record *r) {
+void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r) {
+    tc_tune_state *s = &t->state[i];
+    tc_tune_form *k = &t->task[i].found[f];
+    s->trials++;
+    k->trials++;
+    if (!tc_record_ok(r))
+        return;
+    s->valid++;
+    k->valid++;
+    if (!r->verified || r->median >= k->best)
+        return;
+    k->best = r->median;
+    k->trace = tc_arena_strdup(t->arena, r->trace);
+    if (k->best < s->best) {
+        s->best = k->best;
+        s->winner = f;
+    }
+}
+
+static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
     tc_tune_state *s = &t->state[i];
     tc_tune_report *rep = &t->report;
     if (r->error == TC_MEAS_INTERRUPTED)
@@ -126,15 +143,9 @@ static void note_record(tc_tune *t, int i, const tc_record *r) {
     rep->measured++;
     rep->trials++;
     rep->by_error[r->error]++;
-    s->trials++;
-    if (tc_record_ok(r)) {
-        s->valid++;
-        if (r->verified && r->median < s->best) {
-            s->best = r->median;
-            s->trace = tc_arena_strdup(t->arena, r->trace);
-        }
+    tc_tune_count(t, i, f, r);
+    if (tc_record_ok(r))
         return;
-    }
     const char *why = tc_arena_printf(t->arena, "%s: %s", tc_meas_error_meaning(r->error), r->message);
     s->failure = s->failure ? s->failure : why;
     rep->first_error = rep->first_error ? rep->first_error : why;
@@ -142,21 +153,21 @@ static void note_record(tc_tune *t, int i, const tc_record *r) {
 
 typedef struct watcher {
     tc_tune *t;
-    int task;
+    int task, form;
 } watcher;
 
 static void on_measured(void *user, size_t index, const tc_record *r) {
     watcher *w = user;
     (void)index;
-    note_record(w->t, w->task, r);
+    note_record(w->t, w->task, w->form, r);
     if (w->t->o.progress) {
         w->t->report.seconds = tc_now() - w->t->started;
         w->t->o.progress(w->t->o.user, TC_TUNE_MEASURED, w->task, &w->t->report);
     }
 }
 
-static tc_status measure(tc_tune *t, int i, proposals *p, tc_record *out, tc_error *err) {
-    tc_tune_state *s = &t->state[i];
+static tc_status measure(tc_tune *t, int i, int f, proposals *p, tc_record *out, tc_error *err) {
+    const tc_tune_form *s = &t->state[i].form[f];
     tc_meas_input *in = TC_NEW_N(p->arena, tc_meas_input, p->n);
     for (int j = 0; j < p->n; j++) {
         tc_strbuf b = {0};
@@ -167,7 +178,7 @@ static tc_status measure(tc_tune *t, int i, proposals *p, tc_record *out, tc_err
                                 .best = isfinite(s->best) ? s->best : 0};
         tc_strbuf_free(&b);
     }
-    watcher w = {.t = t, .task = i};
+    watcher w = {.t = t, .task = i, .form = f};
     return tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
 }
 
@@ -184,16 +195,18 @@ static double pairwise(const proposals *p, const tc_record *r) {
     return all ? (double)right / all : NAN;
 }
 
-static void digest_round(tc_tune *t, int i, const proposals *p, const tc_record *r, double before) {
-    task *k = &t->task[i];
-    int valid = 0, scored = 0;
+static void digest_round(tc_tune *t, int i, int f, const proposals *p, const tc_record *r, double before) {
+    task *whole = &t->task[i];
+    form *k = &whole->form[f];
+    int valid = 0, scored = 0, tried = 0;
     for (int j = 0; j < p->n; j++) {
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
+        tried++;
         remember(k, p->c[j].hash);
         if (r[j].program && r[j].program != p->c[j].hash && !known(k, r[j].program))
             remember(k, r[j].program);
-        tc_tune_add_sample(t, i, &r[j]);
+        tc_tune_add_sample(t, i, f, &r[j]);
         valid += tc_record_ok(&r[j]);
         scored += p->c[j].score != 0;
     }
@@ -202,21 +215,31 @@ static void digest_round(tc_tune *t, int i, const proposals *p, const tc_record 
         t->report.pairwise = acc;
     k->rounds++;
     k->failed_rounds = valid ? 0 : k->failed_rounds + 1;
-    k->barren = t->state[i].best < 0.99 * before ? 0 : k->barren + 1;
-    tc_push(&k->history, t->state[i].best);
+    whole->rounds++;
+    tc_tune_settle(t, i, before, tried);
+    whole->barren = t->state[i].best < 0.99 * before ? 0 : whole->barren + 1;
+    tc_push(&whole->history, t->state[i].best);
 }
 
-tc_status tc_tune_round(tc_tune *t, int i, int want, int *measured, tc_error *err) {
+static void exhaust(tc_tune *t, int i, int f) {
+    tc_tune_state *s = &t->state[i];
+    t->task[i].found[f].exhausted = true;
+    s->exhausted = true;
+    for (int k = 0; k < s->nform; k++)
+        s->exhausted &= s->form[k].exhausted;
+}
+
+tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err) {
     proposals p = {.arena = tc_arena_new()};
     double before = t->state[i].best, t0 = tc_now();
-    tc_status st = propose(t, i, &p, want, err);
+    tc_status st = propose(t, &t->task[i].form[f], &p, want, err);
     t->report.search_seconds += tc_now() - t0;
     *measured = 0;
     if (st == TC_OK && p.n == 0 && !tc_tune_stopped(t))
-        t->state[i].exhausted = true;
+        exhaust(t, i, f);
     if (st == TC_OK && p.n > 0 && !tc_tune_stopped(t)) {
         tc_record *r = TC_NEW_N(p.arena, tc_record, p.n);
-        st = measure(t, i, &p, r, err);
+        st = measure(t, i, f, &p, r, err);
         t0 = tc_now();
         tc_error store = {0};
         tc_status stored = tc_meas_db_insert(t->db, r, (size_t)p.n, &store);
@@ -224,7 +247,7 @@ tc_status tc_tune_round(tc_tune *t, int i, int want, int *measured, tc_error *er
         if (stored != TC_OK) /* what was measured must not be lost silently: this outranks the measurement's own error */
             st = tc_fail(err, stored, "%s", store.msg);
         if (st == TC_OK)
-            digest_round(t, i, &p, r, before);
+            digest_round(t, i, f, &p, r, before);
         *measured = p.n;
     }
     tc_arena_free(p.arena);

@@ -1,21 +1,28 @@
 /* The task scheduler: which task gets the next round. Gradient of the model's latency with respect to a round, as in Ansor
  * (OSDI'20, section 6): what the last rounds of a task gained (backward), and what it could still gain (forward), weighted by how
- * often the kernel runs. A task without a valid candidate comes first, but not for ever: after DEAD_ROUNDS it is passed over. */
+ * often the kernel runs. A form without a valid candidate comes first, but not for ever: budget.c says which are done.
+ *
+ * Within a task each form gets a round; from then on rounds go to forms by a power of their speed, so that one that is far behind
+ * is all but dropped, and one that is close gets its share. */
 #include <math.h>
 
 #include "tune/tune_int.h"
 
-enum { WINDOW = 3, DEAD_ROUNDS = 3 };
+enum { WINDOW = 3 };
 
 /* Ansor's shares: what was gained lately counts a fifth, what similar kernels reach four fifths. */
 static const double backward_share = 0.2, optimism = 0.7;
 
-bool tc_tune_stopped(const tc_tune *t) {
-    return t->o.stop && *t->o.stop;
+/* A form at half the speed of the best one gets a sixteenth of its rounds. */
+static const double preference = 4.0;
+
+double tc_tune_work(const tc_tune *t, int i) {
+    int f = t->state[i].winner;
+    return t->task[i].form[f < 0 ? 0 : f].flops;
 }
 
 static double speed(const tc_tune *t, int i) {
-    return isfinite(t->state[i].best) ? t->state[i].flops / t->state[i].best : 0.0;
+    return isfinite(t->state[i].best) ? tc_tune_work(t, i) / t->state[i].best : 0.0;
 }
 
 /* Seconds per inference that another round may save. */
@@ -30,24 +37,46 @@ static double gain(const tc_tune *t, int i, double top_speed) {
         back = now / (double)(n + 1);
     double rounds = (double)TC_MAX(1, k->rounds);
     double by_rounds = now / rounds; /* each round's average share so far */
-    double by_peers =
-        top_speed > 0 ? now - optimism * s->flops / top_speed * s->weight : now; /* as fast as the fastest kernel here */
+    double by_peers = top_speed > 0 ? now - optimism * tc_tune_work(t, i) / top_speed * s->weight
+                                    : now; /* as fast as the fastest kernel here */
     double forward = fmax(0.0, fmin(by_rounds, by_peers));
     return backward_share * back + (1.0 - backward_share) * forward / (1.0 + 0.5 * k->barren);
 }
 
-int tc_tune_next_task(const tc_tune *t) {
+int tc_tune_next_form(const tc_tune *t, int i) {
+    const tc_tune_state *s = &t->state[i];
+    int best = -1;
+    double least = HUGE_VAL;
+    for (int f = 0; f < s->nform; f++) {
+        if (!tc_tune_usable(t, i, f))
+            continue;
+        int rounds = t->task[i].form[f].rounds;
+        if (rounds == 0 || !isfinite(s->form[f].best))
+            return f;
+        double cost = (1.0 + rounds) * pow(s->form[f].best / s->best, preference);
+        if (cost < least) {
+            least = cost;
+            best = f;
+        }
+    }
+    return best;
+}
+
+bool tc_tune_waits(const tc_tune *t, int i) {
+    int f = tc_tune_next_form(t, i);
+    return f >= 0 && (t->task[i].form[f].rounds == 0 || !isfinite(t->state[i].form[f].best));
+}
+
+static int next_of(const tc_tune *t, bool patient) {
     int best = -1;
     double most = -1.0, top = 0.0;
     for (int i = 0; i < t->n; i++)
         top = fmax(top, speed(t, i));
     for (int i = 0; i < t->n; i++) {
-        const task *k = &t->task[i];
-        if (t->state[i].exhausted || k->failed_rounds >= DEAD_ROUNDS)
+        if (!tc_tune_open(t, i, patient))
             continue;
-        double g = isfinite(t->state[i].best) && k->rounds > 0
-                       ? gain(t, i, top)
-                       : HUGE_VAL; /* every task gets its first round before any gets a second */
+        double g =
+            tc_tune_waits(t, i) ? HUGE_VAL : gain(t, i, top); /* every form gets its first round before any gets a second */
         if (g == HUGE_VAL && most == HUGE_VAL &&
             t->state[i].weight * t->state[i].flops <= t->state[best].weight * t->state[best].flops)
             continue;
@@ -57,4 +86,9 @@ int tc_tune_next_task(const tc_tune *t) {
         }
     }
     return best;
+}
+
+int tc_tune_next_task(const tc_tune *t) {
+    int i = next_of(t, false);
+    return i >= 0 ? i : next_of(t, true);
 }

@@ -8,8 +8,6 @@
 #include "te/text.h"
 #include "tune/tune_int.h"
 
-enum { MIN_BATCH = 8, MAX_BATCH = 64 };
-
 /* ---- opening ---- */
 
 static const char *text_of(tc_arena *a, const tc_workload *w) {
@@ -18,6 +16,30 @@ static const char *text_of(tc_arena *a, const tc_workload *w) {
     const char *s = tc_arena_strdup(a, tc_sb_str(&b));
     tc_strbuf_free(&b);
     return s;
+}
+
+/* Form f of task i; w is canonicalised into a context of its own. */
+static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workload *w) {
+    tc_ctx *ctx = tc_ctx_new();
+    form *k = &t->task[i].form[f];
+    *k = (form){.w = tc_te_canonical(ctx, w), .ctx = ctx, .group = t->nform++};
+    k->flops = tc_te_flops(k->w);
+    t->task[i].found[f] =
+        (tc_tune_form){.name = name, .workload = text_of(t->arena, k->w), .hash = tc_te_hash(k->w), .best = INFINITY};
+}
+
+/* The task's own workload, which is canonical, and the alternatives of it. */
+static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w) {
+    tc_space_alternative_list l = tc_space_alternatives(scratch, w, t->o.accuracy);
+    tc_tune_state *s = &t->state[i];
+    s->nform = t->task[i].nform = 1 + l.n;
+    s->form = t->task[i].found = TC_NEW_N(t->arena, tc_tune_form, s->nform);
+    t->task[i].form = TC_NEW_N(t->arena, form, s->nform);
+    take_form(t, i, 0, "direct", w);
+    for (int k = 0; k < l.n; k++)
+        take_form(t, i, 1 + k, tc_arena_strdup(t->arena, l.data[k].name), l.data[k].workload);
+    s->workload = s->form[0].workload;
+    s->hash = s->form[0].hash;
 }
 
 /* Canonicalises the tasks and merges equal ones. */
@@ -32,17 +54,16 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
         uintptr_t *same = tc_map_gets(&at, h.hex);
         if (same) {
             t->state[*same].weight += tasks[i].weight;
-            tc_ctx_free(ctx);
-            continue;
+        } else {
+            tc_map_puts(&at, h.hex, (uintptr_t)t->n);
+            t->state[t->n] = (tc_tune_state){.name = tc_arena_strdup(t->arena, tasks[i].name),
+                                             .weight = tasks[i].weight,
+                                             .flops = tc_te_flops(w),
+                                             .best = INFINITY,
+                                             .winner = -1};
+            take_forms(t, t->n++, ctx, w);
         }
-        tc_map_puts(&at, h.hex, (uintptr_t)t->n);
-        t->task[t->n] = (task){.w = w, .ctx = ctx};
-        t->state[t->n++] = (tc_tune_state){.name = tc_arena_strdup(t->arena, tasks[i].name),
-                                           .workload = text_of(t->arena, w),
-                                           .hash = h,
-                                           .weight = tasks[i].weight,
-                                           .flops = tc_te_flops(w),
-                                           .best = INFINITY};
+        tc_ctx_free(ctx);
     }
     tc_map_free(&at);
 }
@@ -52,35 +73,38 @@ static int by_value(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* What the database holds on task i becomes part of its state. */
-static tc_status recall(tc_tune *t, int i, tc_error *err) {
+/* What the database holds on form f of task i becomes part of its state. */
+static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
     tc_arena *a = tc_arena_new();
-    tc_meas_filter f = {.workload_hash = t->state[i].hash.hex, .target_hash = t->target_hash.hex, .threads = t->o.threads};
+    const tc_tune_form *s = &t->state[i].form[f];
+    form *k = &t->task[i].form[f];
+    tc_meas_filter filter = {.workload_hash = s->hash.hex, .target_hash = t->target_hash.hex, .threads = t->o.threads};
     tc_meas_records r;
-    tc_status st = tc_meas_db_select(t->db, a, &f, &r, err);
-    for (size_t k = 0; st == TC_OK && k < r.len; k++) {
-        const tc_record *rec = &r.data[k];
-        t->state[i].trials++;
-        if (rec->program)
-            tc_push(&t->task[i].seen, rec->program);
-        tc_tune_add_sample(t, i, rec);
-        if (!tc_record_ok(rec))
-            continue;
-        t->state[i].valid++;
-        if (rec->verified && rec->median < t->state[i].best) {
-            t->state[i].best = rec->median;
-            t->state[i].trace = tc_arena_strdup(t->arena, rec->trace);
-        }
+    tc_status st = tc_meas_db_select(t->db, a, &filter, &r, err);
+    for (size_t j = 0; st == TC_OK && j < r.len; j++) {
+        double before = t->state[i].best;
+        if (r.data[j].program)
+            tc_push(&k->seen, r.data[j].program);
+        tc_tune_add_sample(t, i, f, &r.data[j]);
+        tc_tune_count(t, i, f, &r.data[j]);
+        tc_tune_settle(t, i, before, 1);
     }
-    if (t->task[i].seen.len)
-        qsort(t->task[i].seen.data, t->task[i].seen.len, sizeof(uint64_t), by_value);
-    if (t->state[i].valid) {
-        t->task[i].rounds = 1;
-        tc_push(&t->task[i].history, t->state[i].best);
-    }
-    t->report.trials += t->state[i].trials;
+    if (k->seen.len)
+        qsort(k->seen.data, k->seen.len, sizeof(uint64_t), by_value);
+    k->rounds = s->valid > 0;
     tc_arena_free(a);
     return st;
+}
+
+static tc_status recall(tc_tune *t, int i, tc_error *err) {
+    for (int f = 0; f < t->task[i].nform; f++) {
+        TC_TRY(recall_form(t, i, f, err));
+        t->task[i].rounds += t->task[i].form[f].rounds;
+    }
+    if (t->state[i].valid)
+        tc_push(&t->task[i].history, t->state[i].best);
+    t->report.trials += t->state[i].trials;
+    return TC_OK;
 }
 
 static void refresh(tc_tune *t) {
@@ -104,13 +128,15 @@ static void tell(tc_tune *t, tc_tune_event e, int i) {
 
 tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n, tc_meas_db *db, tc_tune **out, tc_error *err) {
     *out = NULL;
-    if (o->trials < 1)
-        return tc_fail(err, TC_BAD_INPUT, "the number of trials must be at least 1, not %d", o->trials);
+    if (o->trials < 0 || !(o->seconds >= 0) || (o->trials == 0 && o->seconds == 0))
+        return tc_fail(err, TC_BAD_INPUT, "there is no budget: give a number of trials, or a time, or both");
     if (n < 1)
         return tc_fail(err, TC_BAD_INPUT, "there is nothing to tune: the model has no kernel");
     tc_arena *a = tc_arena_new();
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
+    t->peak_gflops = o->peak_gflops;
+    t->deadline = o->seconds > 0 ? t->started + o->seconds : INFINITY;
     t->machine = o->target->machine;
     t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
@@ -119,11 +145,13 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->report.ntask = t->n;
     t->report.task = t->state;
     t->report.target_trials = o->trials;
+    t->report.seconds_limit = o->seconds;
     tc_meas_options m = o->measure;
     m.target = o->target->text;
     m.threads = o->threads;
     m.seed = o->seed;
     m.stop = o->stop;
+    m.deadline = isfinite(t->deadline) ? t->deadline : 0;
     tc_status st = tc_meas_new(&m, &t->meas, err);
     if (st == TC_OK)
         st = tc_tune_load_model(t, err);
@@ -138,14 +166,19 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     return TC_OK;
 }
 
+static void free_form(form *k) {
+    tc_space_free(k->space);
+    tc_ctx_free(k->ctx);
+    tc_vec_free(&k->seen);
+    tc_vec_free(&k->samples);
+}
+
 void tc_tune_free(tc_tune *t) {
     if (!t)
         return;
     for (int i = 0; i < t->n; i++) {
-        tc_space_free(t->task[i].space);
-        tc_ctx_free(t->task[i].ctx);
-        tc_vec_free(&t->task[i].seen);
-        tc_vec_free(&t->task[i].samples);
+        for (int f = 0; f < t->task[i].nform; f++)
+            free_form(&t->task[i].form[f]);
         tc_vec_free(&t->task[i].history);
     }
     for (size_t i = 0; i < t->samples.len; i++)
@@ -166,42 +199,35 @@ const tc_tune_report *tc_tune_get_report(const tc_tune *t) {
 
 /* ---- running ---- */
 
-/* Candidates per round: every task should see a handful of rounds, each big enough to teach the model something. */
-static int batch_size(const tc_tune *t) {
-    if (t->o.batch > 0)
-        return t->o.batch;
-    int b = t->o.trials / (4 * t->n);
-    return TC_MAX(MIN_BATCH, TC_MIN(MAX_BATCH, b));
-}
-
-/* What the next round may spend: a batch, but never so much that a task still waiting for its first round would get none. */
-static int round_size(const tc_tune *t, int batch) {
-    int left = t->o.trials - t->report.trials, waiting = 0;
-    for (int i = 0; i < t->n; i++)
-        waiting += t->task[i].rounds == 0 && !t->state[i].exhausted;
-    return TC_MIN(batch, waiting > 1 ? TC_MAX(1, left / waiting) : left);
-}
-
 static int64_t valid_now(const tc_tune *t) {
     return t->report.by_error[TC_MEAS_NONE];
 }
 
+/* By the user: then nothing is a failure. */
+static bool interrupted(const tc_tune *t) {
+    return t->o.stop && *t->o.stop;
+}
+
 tc_status tc_tune_run(tc_tune *t, tc_error *err) {
-    int batch = batch_size(t), i;
+    int batch = tc_tune_batch_size(t), want, i;
+    t->report.end = TC_TUNE_END_FAILED;
     tell(t, TC_TUNE_STARTED, -1);
-    while (t->report.trials < t->o.trials && !tc_tune_stopped(t) && (i = tc_tune_next_task(t)) >= 0) {
-        int measured = 0, want = round_size(t, batch);
+    while (!tc_tune_stopped(t) && (want = tc_tune_round_size(t, batch)) > 0 && (i = tc_tune_next_task(t)) >= 0) {
+        int measured = 0;
         tell(t, TC_TUNE_ROUND_STARTED, i);
-        TC_TRY(tc_tune_round(t, i, want, &measured, err));
+        TC_TRY(tc_tune_round(t, i, tc_tune_next_form(t, i), want, &measured, err));
         tell(t, TC_TUNE_ROUND_DONE, i);
         if (measured && !tc_tune_stopped(t))
             TC_TRY(tc_tune_learn(t, err));
     }
+    t->report.end = tc_tune_why_ended(t);
     TC_TRY(tc_tune_store_model(t, err));
     tell(t, TC_TUNE_FINISHED, -1);
-    if (t->report.measured && !valid_now(t) && !tc_tune_stopped(t))
+    if (t->report.measured && !valid_now(t) && !interrupted(t))
         return tc_fail(err, TC_ENV, "none of the %d candidates tried in this run could be measured; the first failed with: %s",
                        t->report.measured, t->report.first_error ? t->report.first_error : "no message");
+    if (t->report.trials == 0 && tc_tune_late(t) && !interrupted(t))
+        return tc_fail(err, TC_ENV, "the time was up before a candidate was measured: give more");
     if (t->report.trials == 0 && !tc_tune_stopped(t))
         return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built");
     return TC_OK;

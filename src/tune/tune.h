@@ -1,7 +1,10 @@
 /* Tuning: the round that ties space, cost model and measurement together, and the scheduler that shares trials among the tasks of
  * a model.
  *
- * A round of one task: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into the
+ * A task is its workload and the alternatives of it (search_space/alternatives.h): its forms. Each has its own space and records;
+ * they share the task's trials, and the best record of any of them is the task's.
+ *
+ * A round of one form: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into the
  * database -> model refitted. Every loop is bounded and ends within about a second of the stop flag; what was measured is never
  * lost. Running the same call on the same database goes on where the last one stopped. */
 #ifndef TC_TUNE_TUNE_H
@@ -12,6 +15,7 @@
 #include "codegen/codegen.h"
 #include "measure/database.h"
 #include "measure/measure.h"
+#include "search_space/alternatives.h"
 
 typedef struct tc_tune_task {
     const char *name;            /* for reports */
@@ -19,27 +23,54 @@ typedef struct tc_tune_task {
     double weight;               /* how often the kernel runs per inference: >= 1 */
 } tc_tune_task;
 
+/* What is known of one form of a task. */
+typedef struct tc_tune_form {
+    const char *name;     /* "direct": the task's own workload; else the alternative's */
+    const char *workload; /* canonical text */
+    tc_digest hash;
+    int trials, valid;
+    double best;       /* seconds of the best verified candidate; INFINITY: none */
+    const char *trace; /* of the best; NULL: none */
+    bool exhausted;    /* the space has no new candidate */
+} tc_tune_form;
+
 /* What is known of a task. Strings live as long as the session. */
 typedef struct tc_tune_state {
     const char *name, *workload; /* canonical text */
     tc_digest hash;
-    double weight, flops;
-    int trials;          /* measured candidates, earlier runs' too; failures count */
-    int valid;           /* of these, the ones with a time */
-    double best;         /* seconds of the best verified candidate; INFINITY: none */
-    const char *trace;   /* of the best; NULL: none */
-    bool exhausted;      /* the space has no new candidate */
-    const char *failure; /* first error message seen, NULL: none */
+    double weight, flops; /* flops: of the task's own workload, whichever form wins */
+    int trials;           /* measured candidates, earlier runs' too; failures count */
+    int valid;            /* of these, the ones with a time */
+    double best;          /* seconds of the best verified candidate; INFINITY: none */
+    bool exhausted;       /* no form's space has a new candidate */
+    bool at_roof;         /* as fast as stop_at_roof asks for: gets no more trials */
+    int since_gain;       /* trials since the best last became noticeably better */
+    bool settled;         /* nothing gained over the patience: gets no more trials while other tasks can use them */
+    const char *failure;  /* first error message seen, NULL: none */
+    int nform;            /* at least 1: form[0] is the task's own workload */
+    const tc_tune_form *form;
+    int winner; /* the form that `best` is of; -1: none yet */
 } tc_tune_state;
+
+/* Why a run ended. */
+typedef enum tc_tune_end {
+#define END(id, text, meaning) TC_TUNE_END_##id,
+#include "tune/ends.def"
+#undef END
+    TC_TUNE_NENDS
+} tc_tune_end;
+const char *tc_tune_end_text(tc_tune_end e);    /* "at_roof" */
+const char *tc_tune_end_meaning(tc_tune_end e); /* a clause for messages */
 
 typedef struct tc_tune_report {
     int ntask;
     const tc_tune_state *task;
-    int trials, target_trials;         /* of all tasks; earlier runs' included */
+    int trials, target_trials;         /* of all tasks; earlier runs' included. target 0: no limit */
     int measured;                      /* by this run */
     int64_t by_error[TC_MEAS_NERRORS]; /* of this run */
     double latency;                    /* weighted sum of the best times; INFINITY while a task has none */
-    double seconds;                    /* wall time of this run */
+    double seconds, seconds_limit;     /* wall time of this run; limit 0: none */
+    tc_tune_end end;                   /* once it is finished */
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
     double pairwise;         /* accuracy of the cost model on the last batch before it was seen; NAN: no model yet */
     const char *first_error; /* NULL: none */
@@ -58,10 +89,15 @@ typedef void tc_tune_progress(void *user, tc_tune_event event, int task, const t
 
 typedef struct tc_tune_options {
     const tc_target *target; /* must run here */
-    int trials;              /* in all, shared among the tasks; > 0 */
+    int trials;              /* in all, shared among the tasks; 0: no limit */
+    double seconds;          /* wall time of the run; 0: no limit. One of the two must be given; the first reached ends it */
+    double peak_gflops;      /* of the machine with these threads; 0: unknown, then no task is ever at its roof */
+    double stop_at_roof;     /* a task with that share of the peak is done; 0: 0.97 */
+    int patience;            /* trials of a task without a gain after which others go first; 0: 96 */
     int threads;             /* of the measured kernels */
     int batch;               /* candidates a round; 0: chosen from trials and tasks */
     uint64_t seed;
+    tc_accuracy accuracy;              /* which alternatives are tried */
     const volatile sig_atomic_t *stop; /* may be NULL */
     tc_tune_progress *progress;        /* may be NULL */
     void *user;

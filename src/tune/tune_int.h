@@ -11,20 +11,30 @@
 /* One measured program, ready to learn from. */
 typedef struct sample {
     tc_cost_rows rows;
-    int task;
+    int task, form;
     double seconds; /* INFINITY: failed */
     const char *trace;
 } sample;
 
-typedef struct task {
+/* One workload that computes a task: its own, or an alternative. What was found is in the task's `found`, at the same place. */
+typedef struct form {
     tc_workload const *w; /* canonical, in a context of its own */
     tc_ctx *ctx;
     tc_space *space; /* made on first use */
+    double flops;
+    int group; /* for the cost model: unique among the forms of all tasks */
     int rounds;
     int failed_rounds;      /* rounds in a row without a valid candidate */
-    int barren;             /* rounds in a row without a gain */
     TC_VEC(uint64_t) seen;  /* program hashes, sorted */
     TC_VEC(size_t) samples; /* indices into session samples */
+} form;
+
+typedef struct task {
+    int nform;
+    form *form;
+    tc_tune_form *found;    /* what the state shows of them */
+    int rounds;             /* of all forms */
+    int barren;             /* rounds in a row without a gain */
     TC_VEC(double) history; /* best after each round, INFINITY before the first valid one */
 } task;
 
@@ -36,28 +46,50 @@ struct tc_tune {
     tc_meas *meas;
     tc_cost_model *model;
     tc_rng rng;
-    int n;
+    int n, nform; /* tasks, and forms of all of them */
     task *task;
     tc_tune_state *state;
     tc_tune_report report;
     TC_VEC(sample) samples;
     tc_digest target_hash;
-    double started;
+    double peak_gflops;       /* the highest seen */
+    double started, deadline; /* deadline: of the search; INFINITY: none */
 };
 
-/* round.c: one round of task i with at most `want` candidates. *measured: how many were. */
-tc_status tc_tune_round(tc_tune *t, int i, int want, int *measured, tc_error *err);
+/* round.c: one round of form f of task i with at most `want` candidates. *measured: how many were. */
+tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
+/* A measured program counts for its form and task. */
+void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r);
 /* learn.c */
 tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all samples */
 /* Adds a measured program: replays the trace, extracts features. Programs that do not replay are skipped. */
-void tc_tune_add_sample(tc_tune *t, int i, const tc_record *r);
+void tc_tune_add_sample(tc_tune *t, int i, int f, const tc_record *r);
 tc_scorer tc_tune_scorer(tc_tune *t);
 void tc_tune_scorer_free(tc_scorer *s);
 tc_status tc_tune_load_model(tc_tune *t, tc_error *err);
 tc_status tc_tune_store_model(tc_tune *t, tc_error *err);
 /* scheduler.c: the task to spend the next round on; -1: none can use one. */
 int tc_tune_next_task(const tc_tune *t);
+int tc_tune_next_form(const tc_tune *t, int i); /* of task i; -1: none can use one */
+/* Some form of task i that can use a round has none yet that gave a time. */
+bool tc_tune_waits(const tc_tune *t, int i);
+/* Operations of the form of task i that is in use: the speed of the machine is measured by what it does, not by what it saves. */
+double tc_tune_work(const tc_tune *t, int i);
+/* By the flag, or because the time is up. */
 bool tc_tune_stopped(const tc_tune *t);
+/* budget.c: what may still be spent, and on whom. */
+bool tc_tune_late(const tc_tune *t); /* the time is up */
+/* After new records of task i, its best having been `before`: is it at its roof, or has it not gained for long? */
+void tc_tune_settle(tc_tune *t, int i, double before, int trials);
+/* Candidates per round; trials that the next round may spend, 0: none. */
+int tc_tune_batch_size(const tc_tune *t);
+int tc_tune_round_size(const tc_tune *t, int batch);
+/* Form f of task i can use a round: its space is not exhausted, and it did not fail again and again. */
+bool tc_tune_usable(const tc_tune *t, int i, int f);
+/* Can task i use trials? `patient`: also when it has settled. */
+bool tc_tune_open(const tc_tune *t, int i, bool patient);
+/* Why there is no next round. */
+tc_tune_end tc_tune_why_ended(const tc_tune *t);
 /* Threads for the tuner's own work: every core, whatever the kernels may use. */
 int tc_tune_workers(const tc_tune *t);
 

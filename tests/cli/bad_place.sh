@@ -23,6 +23,14 @@ head -c 6000 good.db >cut.db
 refused 1 "cut.db" tune cut.db
 refused 1 "none.db|No such file" "$TCTUNE" bench --te gemm.te --db none.db
 refused 1 "none.db|No such file" "$TCTUNE" export --db none.db --out new.json
+for bad in newer.db:newer corrupt.db:damaged text.db:"not a tctune database" none.db:none.db; do
+    refused 1 "${bad%%:*}|${bad#*:}" "$TCTUNE" db stats --db "${bad%%:*}"
+    refused 1 "${bad%%:*}|${bad#*:}" "$TCTUNE" db verify --db "${bad%%:*}"
+    refused 1 "${bad%%:*}|${bad#*:}" "$TCTUNE" db verify --rerun --db "${bad%%:*}"
+    refused 1 "${bad%%:*}|${bad#*:}" "$TCTUNE" db prune --keep 1 --db "${bad%%:*}"
+    refused 1 "${bad%%:*}" "$TCTUNE" db merge "${bad%%:*}" --db good.db
+done
+refused 1 "good.db|merged into" "$TCTUNE" db merge good.db --db good.db
 
 # ---- folders ----
 refused 1 "nowhere" tune nowhere/t.db
@@ -69,8 +77,16 @@ status=0
 { "$TCTUNE" help && "$TCTUNE" show --te gemm.te || echo $? >status; } 2>err | head -n 1 >out
 grep -q "usage" out || fail "a closed pipe"
 
+# Room for the records that go, but not for the copy that gives their space back.
+ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --stop-at-roof 9 --db prune.db
+ok "$TCTUNE" db export --db prune.db --out before.json
+run 1 limited 16 "$TCTUNE" db prune --keep 2 --db prune.db
+grep -qF prune.db err && grep -q "disk\|limit\|space\|output error" err || fail "the message does not say what is full"
+ok "$TCTUNE" db verify --db prune.db
+ok "$TCTUNE" db prune --keep 2 --db prune.db
+
 # What was there before the disk was full is still there.
-run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4000 --threads 1 --db good.db
+run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4000 --threads 1 --stop-at-roof 9 --db good.db
 ok "$TCTUNE" export --db good.db --out records.json
 [ "$(wc -l <records.json)" -ge 4 ] || fail "records were lost"
 

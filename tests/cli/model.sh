@@ -14,7 +14,7 @@ ok "$TCTUNE" show --model "$model" --kernel 0 --print workload
 says tensor
 
 # ---- tuned and built in one command ----
-ok "$TCTUNE" --model "$model" --trials 8 --threads 2 --db m.db --out dense.so
+ok "$TCTUNE" --model "$model" --trials 8 --stop-at-roof 9 --threads 2 --db m.db --out dense.so
 says "8 of 8 trials" dense.so
 [ -s dense.so ] && [ -s dense.h ] || fail "no library"
 ok "$TCTUNE" run --model dense.so --inputs "$models/x.npz" --check y.npz

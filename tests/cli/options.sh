@@ -4,14 +4,29 @@
 ok "$TCTUNE" --version
 says tctune LLVM
 ok "$TCTUNE" --help
-says tune build run verify bench show zoo "--model FILE.onnx --trials N"
+says tune build run verify bench show zoo "db stats" "--model FILE.onnx --trials N"
 for command in tune build run verify bench show zoo export import; do
     ok "$TCTUNE" $command --help
     says "usage: tctune $command" options: --help
     ok "$TCTUNE" help $command
     says "usage: tctune $command"
 done
+for command in stats merge prune verify export import; do
+    ok "$TCTUNE" db $command --help
+    says "usage: tctune db $command" options: --help
+    ok "$TCTUNE" help db $command
+    says "usage: tctune db $command"
+    ok "$TCTUNE" db --help
+    says "db $command"
+done
 run 2 "$TCTUNE"
+run 2 "$TCTUNE" db
+run 2 "$TCTUNE" db soup
+grep -q "there is no command 'db soup'" err || fail "no word on db soup"
+refused 2 "--keep|--drop-failures" "$TCTUNE" db prune --db new.db
+refused 2 "--keep|not 0" "$TCTUNE" db prune --db new.db --keep 0
+refused 2 "FILE.db" "$TCTUNE" db merge --db new.db
+refused 2 "--db|is missing" "$TCTUNE" db merge old.db
 refused 2 "there is no command 'tuna'|tune|bench" "$TCTUNE" tuna
 
 # Every command that reports has --json.
@@ -22,6 +37,8 @@ done
 
 refused 2 "--trails|--trials" "$TCTUNE" --te gemm.te --trails 5
 refused 2 "--trials|is missing" "$TCTUNE" --te gemm.te
+refused 2 "--minutes|more than 0" "$TCTUNE" --te gemm.te --minutes 0 --db new.db
+refused 2 "--stop-at-roof|more than 0" "$TCTUNE" --te gemm.te --trials 5 --stop-at-roof 0 --db new.db
 refused 2 "--trials|not 0" "$TCTUNE" --te gemm.te --trials 0 --db new.db
 refused 2 "--trials|-5" "$TCTUNE" --te gemm.te --trials -5 --db new.db
 refused 2 "--trials|'many'" "$TCTUNE" --te gemm.te --trials many

@@ -4,7 +4,7 @@
 tune() { # TRIALS [OPTIONS...]
     trials=$1
     shift
-    "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --db t.db --batch 4 "$@"
+    "$TCTUNE" --te gemm.te --trials "$trials" --threads 1 --db t.db --batch 4 --stop-at-roof 9 "$@"
 }
 
 records() {
@@ -26,9 +26,21 @@ json out tasks.0.best_ms >/dev/null
 json out trials_per_second >/dev/null
 json out peak_gflops >/dev/null
 
+# ---- minutes, the roof, and a kernel that is tuned already ----
+ok "$TCTUNE" --te gemm.te --minutes 0.05 --stop-at-roof 9 --threads 1 --db minutes.db --json
+[ "$(json out end)" = time ] || fail "--minutes did not end the run"
+[ "$(json out measured)" -gt 0 ] || fail "nothing was measured in 3 s"
+"$TCTUNE" --te gemm.te --minutes 0.02 --stop-at-roof 9 --threads 1 --db minutes.db >out 2>err || fail "--minutes again"
+grep -q " left" err || fail "progress does not show the time left"
+ok tune 24
+says "nothing to do: all trials are spent"
+ok "$TCTUNE" --te gemm.te --trials 1000 --minutes 10 --stop-at-roof 0.0001 --threads 1 --db t.db --json
+[ "$(json out end)" = at_roof ] || fail "the roof did not end the run"
+[ "$(json out measured)" -eq 0 ] || fail "a tuned kernel was measured again"
+
 # ---- Ctrl-C and kill -9 ----
 start() { # in the background, as process $pid
-    "$TCTUNE" --te gemm.te --trials 100000 --threads 1 --db t.db --batch 4 >out 2>err &
+    "$TCTUNE" --te gemm.te --trials 100000 --threads 1 --db t.db --batch 4 --stop-at-roof 9 >out 2>err &
     pid=$!
 }
 wait_for_records() { # MORE THAN

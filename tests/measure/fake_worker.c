@@ -104,6 +104,7 @@ static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     tc_meas_put_f64(b, 0.5);
     tc_meas_put_u64(b, 0);
     tc_meas_put_f64(b, 0.125);
+    tc_meas_put_f64(b, 1e-4 * (1 + number_after(trace, "load=")));
 }
 
 static void reply_prepare(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {

@@ -30,6 +30,7 @@ static inline tc_record sample_record(tc_arena *a, const char *w, int i, double 
     r.verified = true;
     r.max_error = 0.25;
     r.threads = 2;
+    r.mode = TC_MEAS_HOT;
     r.when_ms = 1700000000123;
     r.tctune_version = "0.1.0";
     r.llvm_version = "19.1.7";
@@ -65,6 +66,8 @@ static inline void assert_same_record(const tc_record *a, const tc_record *b) {
     assert_int_equal(a->verified, b->verified);
     assert_int_equal(a->stopped_early, b->stopped_early);
     assert_int_equal(a->threads, b->threads);
+    assert_int_equal(a->mode, b->mode);
+    assert_int_equal(a->rounds, b->rounds);
     assert_true(a->when_ms == b->when_ms);
     assert_string_equal(a->tctune_version, b->tctune_version);
     assert_string_equal(a->llvm_version, b->llvm_version);

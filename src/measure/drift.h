@@ -1,0 +1,30 @@
+/* Is the machine quiet? Two signs of others at work, or of a clock that sinks: a loop of known work (the reference, run beside
+ * every candidate) takes longer than it did at best, and the repeats of one kernel differ. */
+#ifndef TC_MEASURE_DRIFT_H
+#define TC_MEASURE_DRIFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TC_MEAS_DRIFT_WINDOW = 12 }; /* candidates that an opinion is made from */
+
+/* Zero-initialised is empty. */
+typedef struct tc_meas_drift {
+    double fastest; /* reference, seconds */
+    double reference[TC_MEAS_DRIFT_WINDOW], spread[TC_MEAS_DRIFT_WINDOW];
+    size_t nreference, nspread; /* ever added */
+} tc_meas_drift;
+
+/* A candidate was measured: the reference's seconds (0: not known) and its repeats. */
+void tc_meas_drift_add(tc_meas_drift *d, double reference, const double *times, size_t n);
+
+typedef struct tc_meas_calm {
+    double slowdown; /* the reference now over the reference at best; 1 when not known */
+    double spread;   /* of a kernel's repeats: width of the middle half over the median; 0 when not known */
+    bool disturbed;  /* too much of either */
+} tc_meas_calm;
+
+/* Of the window: medians, so that one bad candidate means nothing. Calm until half a window is full. */
+tc_meas_calm tc_meas_drift_state(const tc_meas_drift *d);
+
+#endif

@@ -1,0 +1,125 @@
+/* Budgets: trials, time, and when a task has had enough.
+ *
+ * A task is done for good at its roof, when its space is exhausted, or when nothing of it can be measured. One that has not
+ * gained over the patience has settled: others go first. Where trials were asked for they are spent all the same, once every task
+ * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
+#include <math.h>
+
+#include "measure/peak.h"
+#include "tune/tune_int.h"
+
+enum { MIN_BATCH = 8, MAX_BATCH = 64, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
+
+/* A best that became better by less is noise. */
+static const double noticeable = 0.995, default_roof = 0.97;
+static const double peak_seconds = 0.05;
+
+/* Trials a second, to size batches by where only time is given: what small kernels reach on two cores. */
+static const double trials_per_second = 10;
+
+static const struct {
+    const char *text, *meaning;
+} ends[TC_TUNE_NENDS] = {
+#define END(id, text, meaning) {text, meaning},
+#include "tune/ends.def"
+#undef END
+};
+
+const char *tc_tune_end_text(tc_tune_end e) {
+    return ends[e].text;
+}
+
+const char *tc_tune_end_meaning(tc_tune_end e) {
+    return ends[e].meaning;
+}
+
+bool tc_tune_late(const tc_tune *t) {
+    return tc_now() >= t->deadline;
+}
+
+bool tc_tune_stopped(const tc_tune *t) {
+    return (t->o.stop && *t->o.stop) || tc_tune_late(t);
+}
+
+/* ---- tasks ---- */
+
+static int patience(const tc_tune *t) {
+    return t->o.patience > 0 ? t->o.patience : PATIENCE;
+}
+
+static bool reaches_roof(const tc_tune *t, int i) {
+    double share = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof, best = t->state[i].best;
+    return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * t->peak_gflops * 1e9;
+}
+
+/* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
+ * good, it is measured again. */
+static bool at_roof(tc_tune *t, int i) {
+    if (t->state[i].at_roof || !reaches_roof(t, i))
+        return t->state[i].at_roof;
+    t->peak_gflops = fmax(t->peak_gflops, tc_meas_measure_fma(t->o.threads, peak_seconds));
+    return reaches_roof(t, i);
+}
+
+void tc_tune_settle(tc_tune *t, int i, double before, int trials) {
+    tc_tune_state *s = &t->state[i];
+    s->since_gain = isfinite(s->best) && !(s->best >= noticeable * before) ? 0 : s->since_gain + trials;
+    s->at_roof = at_roof(t, i);
+    s->settled = s->since_gain >= patience(t);
+}
+
+bool tc_tune_usable(const tc_tune *t, int i, int f) {
+    return !t->state[i].form[f].exhausted && t->task[i].form[f].failed_rounds < DEAD_ROUNDS;
+}
+
+/* No form of it has a candidate left that can be measured. */
+static bool dead(const tc_tune *t, int i) {
+    return tc_tune_next_form(t, i) < 0;
+}
+
+bool tc_tune_open(const tc_tune *t, int i, bool patient) {
+    const tc_tune_state *s = &t->state[i];
+    if (tc_tune_waits(t, i)) /* the roof of one algorithm is not that of another */
+        return true;
+    if (s->exhausted || s->at_roof || dead(t, i))
+        return false;
+    if (!s->settled)
+        return true;
+    return patient && (t->o.trials > 0 || s->since_gain < LONG * patience(t));
+}
+
+tc_tune_end tc_tune_why_ended(const tc_tune *t) {
+    int exhausted = 0, roof = 0;
+    if (t->o.stop && *t->o.stop)
+        return TC_TUNE_END_STOPPED;
+    if (t->o.trials > 0 && t->report.trials >= t->o.trials)
+        return TC_TUNE_END_TRIALS;
+    if (tc_tune_late(t))
+        return TC_TUNE_END_TIME;
+    for (int i = 0; i < t->n; i++) {
+        roof += t->state[i].at_roof;
+        exhausted += !t->state[i].at_roof && (t->state[i].exhausted || dead(t, i));
+    }
+    return roof == t->n ? TC_TUNE_END_AT_ROOF : roof + exhausted == t->n ? TC_TUNE_END_EXHAUSTED : TC_TUNE_END_NO_GAIN;
+}
+
+/* ---- rounds ---- */
+
+/* Every form of a task should see a handful of rounds, each big enough to teach the model something. */
+int tc_tune_batch_size(const tc_tune *t) {
+    if (t->o.batch > 0)
+        return t->o.batch;
+    double trials = t->o.trials > 0 ? t->o.trials : INFINITY;
+    if (t->o.seconds > 0)
+        trials = fmin(trials, trials_per_second * t->o.seconds);
+    return (int)fmax(MIN_BATCH, fmin(MAX_BATCH, trials / (4 * t->nform)));
+}
+
+/* A batch, but never so much that a form still waiting for its first round would get none. */
+int tc_tune_round_size(const tc_tune *t, int batch) {
+    int left = t->o.trials > 0 ? t->o.trials - t->report.trials : INT32_MAX, waiting = 0;
+    for (int i = 0; i < t->n; i++)
+        for (int f = 0; f < t->task[i].nform; f++)
+            waiting += t->task[i].form[f].rounds == 0 && tc_tune_usable(t, i, f);
+    return TC_MAX(0, TC_MIN(batch, waiting > 1 ? TC_MAX(TC_MIN(1, left), left / waiting) : left));
+}

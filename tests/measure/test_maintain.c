@@ -1,0 +1,434 @@
+/* Whole databases: summaries, merging, pruning, checking, and files of older schemas. */
+#include "sample.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "codegen/codegen.h"
+#include "fake_worker.h"
+#include "measure/maintain.h"
+#include "support/fs.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+static tc_arena *arena;
+static char *dir;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    assert_int_equal(tc_fs_temp_dir(&dir, NULL), TC_OK);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_fs_remove_tree(dir);
+    free(dir);
+    tc_arena_free(arena);
+    return 0;
+}
+
+static const char *in_dir(const char *name) {
+    return tc_arena_printf(arena, "%s/%s", dir, name);
+}
+
+static tc_meas_db *open_db(const char *path, tc_meas_db_mode mode) {
+    tc_meas_db *db;
+    tc_error err = {0};
+    if (tc_meas_db_open(path, mode, &db, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return db;
+}
+
+static int64_t insert(tc_meas_db *db, tc_record r) {
+    tc_error err = {0};
+    if (tc_meas_db_insert(db, &r, 1, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return r.id;
+}
+
+static int64_t total(tc_meas_db *db) {
+    tc_meas_counts n;
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    return n.total;
+}
+
+static void run_sql(const char *path, const char *sql) {
+    sqlite3 *s;
+    char *why = NULL;
+    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    if (sqlite3_exec(s, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+    sqlite3_close(s);
+}
+
+static const tc_meas_summary *find(const tc_meas_summaries *all, const char *workload, tc_meas_mode mode) {
+    for (size_t i = 0; i < all->len; i++)
+        if (strcmp(all->data[i].workload, workload) == 0 && all->data[i].mode == mode)
+            return &all->data[i];
+    fail_msg("no summary of %s", workload);
+    return NULL;
+}
+
+static tc_record later(tc_record r, int64_t ms) {
+    r.when_ms += ms;
+    return r;
+}
+
+static tc_record in_mode(tc_record r, tc_meas_mode mode) {
+    r.mode = mode;
+    return r;
+}
+
+static tc_record in_turns(tc_record r, int rounds) {
+    r.rounds = rounds;
+    return r;
+}
+
+static void summaries_count(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    insert(db, later(sample_record(arena, "v", 0, 2e-3), 500));
+    int64_t best = insert(db, sample_record(arena, "v", 1, 1e-3));
+    insert(db, later(sample_failure(arena, "v", 2, TC_MEAS_RUN_TIMEOUT), 900));
+    insert(db, sample_failure(arena, "v", 3, TC_MEAS_RUN_TIMEOUT));
+    insert(db, sample_failure(arena, "w", 4, TC_MEAS_ILLEGAL));
+    insert(db, in_mode(sample_record(arena, "v", 1, 4e-3), TC_MEAS_COLD));
+    tc_meas_summaries all;
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_int_equal(all.len, 3);
+    const tc_meas_summary *s = find(&all, "v", TC_MEAS_HOT);
+    assert_int_equal(s->counts.total, 4);
+    assert_int_equal(s->counts.by_error[TC_MEAS_NONE], 2);
+    assert_int_equal(s->counts.by_error[TC_MEAS_RUN_TIMEOUT], 2);
+    assert_int_equal(s->best_id, best);
+    assert_true(s->best == 1e-3);
+    assert_int_equal(s->last_ms - s->first_ms, 900);
+    assert_true(find(&all, "v", TC_MEAS_COLD)->best == 4e-3);
+    s = find(&all, "w", TC_MEAS_HOT);
+    assert_int_equal(s->best_id, 0);
+    assert_true(isinf(s->best));
+    tc_meas_db_close(db);
+}
+
+/* The one to use: cold before hot, never a simulated one, and one timed by itself must be clearly faster than one timed in turns.
+ */
+static void the_best_is_the_one_to_trust(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_record r = sample_record(arena, "w", 0, 1.0), best;
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2};
+    bool found;
+    insert(db, in_mode(sample_record(arena, "w", 9, 0.1), TC_MEAS_SIMULATED));
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_false(found);
+    insert(db, in_turns(r, 8));
+    insert(db, sample_record(arena, "w", 1, 0.98)); /* luck, as far as is known */
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_true(found && best.median == 1.0 && best.rounds == 8);
+    int64_t id = insert(db, sample_record(arena, "w", 2, 0.9));
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_true(best.id == id);
+    double times[] = {1.1, 1.1};
+    best.times = times, best.ntimes = 2, best.median = 1.1, best.rounds = 2;
+    assert_int_equal(tc_meas_db_retime(db, &best, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_true(best.median == 1.0);
+    id = insert(db, in_mode(sample_record(arena, "w", 3, 5.0), TC_MEAS_COLD));
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_true(best.id == id);
+    tc_meas_db_close(db);
+}
+
+/* ---- older files ---- */
+
+static const char downgrade[] = "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
+                                "PRAGMA user_version = 1";
+
+static void older_files_are_read_and_migrated(void **state) {
+    (void)state;
+    const char *path = in_dir("t.db");
+    tc_record r = sample_record(arena, "w", 0, 1e-3);
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2};
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    insert(db, r);
+    tc_meas_db_close(db);
+    run_sql(path, downgrade);
+    for (int i = 0; i < 2; i++) { /* read as it is, then brought up to date */
+        tc_record best;
+        bool found;
+        tc_meas_db_stats whole;
+        db = open_db(path, i ? TC_MEAS_DB_WRITE : TC_MEAS_DB_READ);
+        assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+        assert_true(found && best.mode == TC_MEAS_HOT && best.rounds == 0);
+        assert_same_record(&r, &best);
+        assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
+        assert_int_equal(whole.schema, i ? 2 : 1);
+        tc_meas_db_close(db);
+    }
+}
+
+/* ---- merging ---- */
+
+static void merging_is_idempotent(void **state) {
+    (void)state;
+    const char *a = in_dir("a.db"), *b = in_dir("b.db");
+    size_t added, known;
+    tc_meas_db *db = open_db(a, TC_MEAS_DB_WRITE);
+    insert(db, sample_record(arena, "v", 0, 1e-3));
+    insert(db, in_mode(sample_record(arena, "v", 0, 1e-3), TC_MEAS_COLD));
+    insert(db, sample_failure(arena, "w", 1, TC_MEAS_RUN_CRASH));
+    tc_meas_db_close(db);
+    run_sql(a, "PRAGMA wal_checkpoint(TRUNCATE)");
+    db = open_db(b, TC_MEAS_DB_WRITE);
+    insert(db, sample_record(arena, "v", 0, 1e-3));
+    insert(db, later(sample_record(arena, "v", 0, 1e-3), 1)); /* measured again */
+    assert_int_equal(tc_meas_db_merge(db, a, &added, &known, NULL), TC_OK);
+    assert_int_equal(added, 2);
+    assert_int_equal(known, 1);
+    assert_int_equal(tc_meas_db_merge(db, a, &added, &known, NULL), TC_OK);
+    assert_int_equal(added, 0);
+    assert_int_equal(total(db), 4);
+    run_sql(a, downgrade);
+    assert_int_equal(tc_meas_db_merge(db, a, &added, &known, NULL), TC_OK); /* the cold one is hot there */
+    assert_int_equal(added, 0);
+    tc_meas_records r;
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.mode = "cold"}, &r, NULL), TC_OK);
+    assert_int_equal(r.len, 1);
+    tc_meas_db_close(db);
+}
+
+static void what_cannot_be_merged_is_told(void **state) {
+    (void)state;
+    const char *newer = in_dir("newer.db"), *text = in_dir("text.db"), *path = in_dir("t.db");
+    size_t added, known;
+    tc_error err = {0};
+    tc_meas_db_close(open_db(newer, TC_MEAS_DB_WRITE));
+    run_sql(newer, "PRAGMA user_version = 99");
+    assert_int_equal(tc_fs_write(text, dir, strlen(dir), NULL), TC_OK);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    assert_int_equal(tc_meas_db_merge(db, newer, &added, &known, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "newer tctune"));
+    assert_int_equal(tc_meas_db_merge(db, text, &added, &known, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "not a tctune database"));
+    assert_int_equal(tc_meas_db_merge(db, in_dir("none.db"), &added, &known, &err), TC_BAD_INPUT);
+    assert_int_equal(tc_meas_db_merge(db, path, &added, &known, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "merged into"));
+    assert_int_equal(total(db), 0);
+    tc_meas_db_close(db);
+}
+
+/* ---- pruning ---- */
+
+static void pruning_keeps_the_best(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_meas_pruned gone;
+    tc_meas_summaries all;
+    tc_error err = {0};
+    for (int i = 0; i < 400; i++)
+        insert(db, sample_record(arena, "v", i, 1e-3 * (400 - i)));
+    int64_t trusted = insert(db, in_turns(sample_record(arena, "v", 400, 0.99e-3), 6));
+    tc_record quick = sample_record(arena, "v", 401, 1e-5);
+    quick.verified = false;
+    insert(db, quick);
+    insert(db, sample_record(arena, "w", 1, 1));
+    insert(db, sample_failure(arena, "w", 2, TC_MEAS_RUN_CRASH));
+    insert(db, sample_failure(arena, "x", 3, TC_MEAS_RUN_CRASH));
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){0}, &gone, &err), TC_BAD_INPUT);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 3}, &gone, &err), TC_OK);
+    assert_int_equal(gone.records, 399);
+    assert_int_equal(gone.workloads, 0);
+    assert_true(gone.bytes_after < gone.bytes_before / 2);
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    const tc_meas_summary *s = find(&all, "v", TC_MEAS_HOT);
+    assert_int_equal(s->counts.total, 3);
+    assert_int_equal(s->counts.verified, 3);
+    assert_int_equal(s->best_id, trusted);
+    assert_int_equal(find(&all, "w", TC_MEAS_HOT)->counts.total, 2);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &gone, &err), TC_OK);
+    assert_int_equal(gone.records, 2);
+    assert_int_equal(gone.workloads, 1);
+    assert_int_equal(total(db), 4);
+    tc_meas_db_close(db);
+}
+
+/* ---- checking ---- */
+
+static const char gemm[] = "tensor X[16, 32] f32\ntensor W[32, 48] f32 const\n"
+                           "compute Y[i:16, j:48] = sum(k:32) X[i, k] * W[k, j]\noutput Y\n";
+
+/* A record of the matmul above with `trace`, as measuring makes them. */
+static tc_record real_record(const char *trace, double seconds) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    tc_target *t;
+    tc_strbuf text = {0};
+    assert_int_equal(tc_te_parse(ctx, "gemm", gemm, &w, NULL), TC_OK);
+    assert_int_equal(tc_target_parse("native", &t, NULL), TC_OK);
+    tc_te_print(&text, tc_te_canonical(ctx, w));
+    tc_record r = sample_record(arena, "", 0, seconds);
+    tc_meas_record_identify(arena, &r, tc_sb_str(&text), tc_te_hash(w), t->text, trace);
+    tc_strbuf_free(&text);
+    tc_target_free(t);
+    tc_ctx_free(ctx);
+    return r;
+}
+
+typedef struct complaints {
+    int n;
+    char last[512];
+} complaints;
+
+static void complain(void *user, const char *text) {
+    complaints *c = user;
+    c->n++;
+    snprintf(c->last, sizeof c->last, "%s", text);
+}
+
+static tc_meas_audit audit(const char *path, complaints *c) {
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
+    tc_meas_audit x;
+    tc_error err = {0};
+    *c = (complaints){0};
+    if (tc_meas_db_audit(db, complain, c, &x, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(x.problems, c->n);
+    tc_meas_db_close(db);
+    return x;
+}
+
+static const char *good_database(void) {
+    const char *path = in_dir("t.db");
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 4]\n", 1e-3));
+    insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 8]\nparallel t0.i0_0\n", 2e-3));
+    tc_record refused = real_record("parallel t0.nowhere\n", 1);
+    refused.error = TC_MEAS_ILLEGAL;
+    refused.ntimes = 0;
+    refused.verified = false;
+    refused.program = 0;
+    insert(db, refused);
+    tc_meas_db_close(db);
+    return path;
+}
+
+static void a_good_database_is_good(void **state) {
+    (void)state;
+    complaints c;
+    tc_meas_audit x = audit(good_database(), &c);
+    if (c.n)
+        fail_msg("%s", c.last);
+    assert_int_equal(x.records, 3);
+    assert_int_equal(x.workloads, 1);
+    assert_int_equal(x.targets, 1);
+    assert_int_equal(x.replayed, 2);
+    assert_int_equal(x.changed, 2); /* the sample's program hashes are made up */
+}
+
+static void every_lie_is_told(void **state) {
+    (void)state;
+    const struct {
+        const char *sql, *says;
+    } lies[] = {
+        {"UPDATE records SET trace = replace(trace, '4', '5')", "not the one that it is stored under"},
+        {"UPDATE workloads SET text = replace(text, '48', '49')", "has the hash"},
+        {"UPDATE workloads SET text = 'tensor'", "does not parse"},
+        {"UPDATE workloads SET text = text || '# note' || char(10)", "not the canonical one"},
+        {"UPDATE targets SET text = text || ' -mcpu=none'", "target"},
+        {"UPDATE records SET times = x'' WHERE id = 1", "has no time"},
+        {"UPDATE records SET program = 1 WHERE id = 3; UPDATE records SET error = 'ok', times = x'0000000000000000', median = 1 "
+         "WHERE id = 3",
+         "does not apply any more"},
+        {"DELETE FROM targets", "row is missing"},
+    };
+    for (size_t i = 0; i < TC_LEN(lies); i++) {
+        complaints c;
+        const char *path = good_database();
+        run_sql(path, lies[i].sql);
+        audit(path, &c);
+        if (c.n == 0 || !strstr(c.last, lies[i].says))
+            fail_msg("%s: %d complaints, '%s'", lies[i].sql, c.n, c.last);
+        remove(path);
+        remove(in_dir("t.db-wal"));
+        remove(in_dir("t.db-shm"));
+    }
+}
+
+/* ---- measuring again (with a worker that does as it is told) ---- */
+
+typedef struct again {
+    int done, failed, skipped;
+    double median;
+} again;
+
+static void done(void *user, const tc_meas_summary *s, const tc_record *recorded, const tc_record *now) {
+    again *a = user;
+    assert_int_equal(s->best_id, recorded->id);
+    assert_string_equal(recorded->trace, now->trace);
+    if (tc_record_ok(now))
+        a->done++, a->median = now->median;
+    else
+        a->failed++;
+}
+
+static void skipped(void *user, const tc_meas_summary *s, const char *why) {
+    assert_true(s->workload && *why);
+    ((again *)user)->skipped++;
+}
+
+static void the_best_are_measured_again(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_target *t;
+    int64_t unmarked;
+    again a = {0};
+    tc_error err = {0};
+    assert_int_equal(tc_target_parse("native", &t, NULL), TC_OK);
+    const struct {
+        const char *workload, *target, *trace;
+    } in[] = {{"u", t->text, "good time=0.5"},
+              {"v", t->text, "wrong"},
+              {"unpreparable", t->text, "good"},
+              {"x", "llvm -mtriple=riscv64-unknown-linux-gnu", "good"}};
+    for (size_t i = 0; i < TC_LEN(in); i++) {
+        tc_record r = sample_record(arena, in[i].workload, 0, 1);
+        tc_meas_record_identify(arena, &r, in[i].workload, r.workload_hash, in[i].target, in[i].trace);
+        insert(db, r);
+    }
+    insert(db, sample_failure(arena, "y", 0, TC_MEAS_ILLEGAL));
+    tc_meas_rerun o = {.worker_arg = "fake", .done = done, .skipped = skipped, .user = &a};
+    if (tc_meas_db_rerun(db, &o, &unmarked, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(a.done, 1);
+    assert_true(a.median == 0.5);
+    assert_int_equal(a.failed, 2);
+    assert_int_equal(a.skipped, 2);
+    assert_int_equal(unmarked, 1); /* the wrong one; the other says nothing about the record */
+    tc_meas_counts n;
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.verified, 3);
+    tc_target_free(t);
+    tc_meas_db_close(db);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "fake") == 0)
+        return fake_worker_main();
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(summaries_count),
+        TEST(the_best_is_the_one_to_trust),
+        TEST(older_files_are_read_and_migrated),
+        TEST(merging_is_idempotent),
+        TEST(what_cannot_be_merged_is_told),
+        TEST(pruning_keeps_the_best),
+        TEST(a_good_database_is_good),
+        TEST(every_lie_is_told),
+        TEST(the_best_are_measured_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+/* Budgets: a run ends by time, by trials, at the roof, or when nothing is gained; and a tuned model is left alone. */
+#include "session.h"
+
+#include "support/log.h"
+#include "tune/tune_int.h"
+
+static void time_ends_a_run(void **state) {
+    bench *b = *state;
+    tc_tune_options o = options(b, 0);
+    o.seconds = 1.5;
+    double start = tc_now();
+    tc_tune *t = open_tune(b, &o);
+    run_tune(t);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(r->end, TC_TUNE_END_TIME);
+    assert_true(r->measured > 0);
+    assert_true(tc_now() - start < 6); /* a search and a candidate more, on a busy machine */
+    tc_tune_free(t);
+}
+
+static void the_first_limit_counts(void **state) {
+    bench *b = *state;
+    tc_tune_options o = options(b, 12);
+    o.seconds = 3600;
+    tc_tune *t = open_tune(b, &o);
+    run_tune(t);
+    assert_int_equal(tc_tune_get_report(t)->end, TC_TUNE_END_TRIALS);
+    assert_int_equal(tc_tune_get_report(t)->measured, 12);
+    tc_tune_free(t);
+}
+
+static void no_time_is_an_error(void **state) {
+    bench *b = *state;
+    tc_error err = {0};
+    tc_tune_options o = options(b, 0);
+    o.seconds = 1e-6;
+    tc_tune *t = open_tune(b, &o);
+    assert_int_equal(tc_tune_run(t, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "time"));
+    tc_tune_free(t);
+}
+
+static void the_roof_ends_a_task(void **state) {
+    bench *b = *state;
+    tc_tune_options o = options(b, 1000);
+    o.peak_gflops = 1e-3; /* measured under load, as it were */
+    o.stop_at_roof = 1e-9;
+    for (int again = 0; again < 2; again++) {
+        tc_tune *t = open_tune(b, &o);
+        run_tune(t);
+        const tc_tune_report *r = tc_tune_get_report(t);
+        assert_int_equal(r->end, TC_TUNE_END_AT_ROOF);
+        assert_true(r->task[0].at_roof && r->task[1].at_roof);
+        assert_int_equal(r->measured, again ? 0 : 12); /* a round each, and then it is left alone */
+        tc_tune_free(t);
+    }
+    o.stop_at_roof = 1e9; /* a roof that nothing reaches */
+    o.trials = 18;
+    tc_tune *t = open_tune(b, &o);
+    run_tune(t);
+    assert_int_equal(tc_tune_get_report(t)->measured, 6);
+    tc_tune_free(t);
+}
+
+/* A task that has not gained goes last; where only time is given, it ends in the end. */
+static void patience_ends(void **state) {
+    bench *b = *state;
+    tc_tune_options o = options(b, 0);
+    o.seconds = 3600;
+    o.patience = 10;
+    tc_tune *t = open_tune(b, &o);
+    for (int i = 0; i < 2; i++) {
+        t->state[i].best = t->task[i].found[0].best = 1;
+        t->task[i].rounds = t->task[i].form[0].rounds = 1;
+        tc_push(&t->task[i].history, 1.0);
+        tc_tune_settle(t, i, INFINITY, 6); /* a gain: from nothing to something */
+        assert_int_equal(t->state[i].since_gain, 0);
+    }
+    tc_tune_settle(t, 0, 1, 12);
+    assert_true(t->state[0].settled && !t->state[1].settled);
+    assert_int_equal(tc_tune_next_task(t), 1);
+    t->state[1].best = 0.9;
+    tc_tune_settle(t, 1, 1, 9);
+    assert_int_equal(t->state[1].since_gain, 0);
+    t->state[1].best = 0.8999;
+    tc_tune_settle(t, 1, 0.9, 10); /* too little to count */
+    assert_true(t->state[1].settled);
+    assert_true(tc_tune_next_task(t) >= 0); /* there is time: both may go on */
+    tc_tune_settle(t, 0, 1, 30);
+    assert_int_equal(tc_tune_next_task(t), 1);
+    tc_tune_settle(t, 1, 0.9, 30);
+    assert_int_equal(tc_tune_next_task(t), -1);
+    assert_int_equal(tc_tune_why_ended(t), TC_TUNE_END_NO_GAIN);
+    t->o.trials = 1000; /* trials that were asked for are spent */
+    assert_true(tc_tune_next_task(t) >= 0);
+    tc_tune_free(t);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+    const struct CMUnitTest tests[] = {
+        SESSION_TEST(time_ends_a_run),      SESSION_TEST(the_first_limit_counts), SESSION_TEST(no_time_is_an_error),
+        SESSION_TEST(the_roof_ends_a_task), SESSION_TEST(patience_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
