@@ -44,6 +44,7 @@ static void x86_machine(const tc_target *t, tc_machine *m) {
 static void arm_machine(int bytes, tc_machine *m) {
     m->l1 = 64 << 10;
     m->fma = true;
+    m->load_store = true;
     m->masks = bytes > 16;
     m->vector_bytes = TC_MAX(bytes, 16);
 }
@@ -52,6 +53,7 @@ static void arm_machine(int bytes, tc_machine *m) {
 static void riscv_machine(const tc_target *t, tc_machine *m) {
     bool v = tc_cg_has_feature(t, "v");
     m->masks = v;
+    m->load_store = true;
     m->fma = v || tc_cg_has_feature(t, "f");
     m->vector_regs = v ? 32 : 8;
 }

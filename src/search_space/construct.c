@@ -20,6 +20,13 @@ typedef struct plan {
     double estimate; /* share of the machine's peak, of sorts: only the order matters */
 } plan;
 
+/* Registers of the inner loop beside accumulators and operand vectors: a broadcast; without fused multiply-adds also products on
+ * their way, each with a copy where an instruction overwrites what it multiplies; where arithmetic has no operands in memory,
+ * what is loaded ahead. */
+static int scratch_registers(const tc_machine *m) {
+    return 1 + (m->fma ? 0 : 4) + (m->load_store ? 2 : 0);
+}
+
 static int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
@@ -142,7 +149,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     /* of a tile that spans all parities a tap reaches one */
     double rows = (double)reg / (double)phases, in_flight = rows * (double)vecs, loads = ((double)vecs + rows) / in_flight;
     e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - 0.4));
-    if (reg * vecs + vecs + 1 > s->m.vector_regs)
+    if (reg * vecs + vecs + scratch_registers(&s->m) > s->m.vector_regs)
         e *= 0.3;
     if (v->lanewise && reg * vecs > s->m.vector_regs / 2) /* each step loads, under a mask at borders, what others broadcast */
         e *= 0.5;

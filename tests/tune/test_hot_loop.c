@@ -144,7 +144,29 @@ static void test_densest(void **state) {
         }
 }
 
+/* Targets with another shape of code (no fused multiply-add, or three-address ones with 32 registers) keep their accumulators
+ * in registers too. */
+static void test_no_spills_elsewhere(void **state) {
+    static const char *const targets[] = {"x86-64", "nehalem", "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72",
+                                          "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1"};
+    (void)state;
+    for (size_t i = 0; i < TC_LEN(targets); i++)
+        for (size_t j = 0; j < TC_LEN(shapes); j++) {
+            kernel k = open_kernel(targets[i], &shapes[j]);
+            tc_trace *trace;
+            assert_int_equal(tc_space_default(k.space, k.arena, &trace, NULL), TC_OK);
+            tc_cg_asm_facts f = compile(&k, trace);
+            if (f.mix.spills || f.mix.stores || f.mix.scalar || f.mix.fma + f.mix.arithmetic == 0) {
+                print_failure(&(level){targets[i], 128, 0}, &shapes[j], &f);
+                fail();
+            }
+            tc_cg_asm_facts_free(&f);
+            close_kernel(&k);
+        }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_default), cmocka_unit_test(test_densest)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_default), cmocka_unit_test(test_densest),
+                                       cmocka_unit_test(test_no_spills_elsewhere)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
