@@ -12,6 +12,7 @@ tc_status tir_pass_simplify(tc_ctx *c, const tc_machine *m, const tc_func *in, t
 tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
+tc_status tir_pass_neutral(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
@@ -110,6 +111,9 @@ bool tir_places_disjoint(const tir_place *a, const tir_place *b); /* for certain
 /* After registers were loaded and stored around loops: values go directly from store to load, dead stores and buffers go
  * (pass_forward.c). */
 const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body);
+
+/* A store that adds nothing to its reduction: a product with the padding's zero, the maximum with -inf (pass_neutral.c). */
+bool tir_is_neutral(const tc_func *f, const tc_stmt *s);
 
 /* Guards move outwards as far as their variables allow, and bounds of single loops become the loops' extents (pass_guards.c). */
 const tc_stmt *tir_settle_guards(tc_ctx *c, tir_names *names, tc_env *env, const tc_stmt *s);

@@ -14,10 +14,11 @@
  * the segments become an IF chain.
  *
  * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the
- * select, all else one body that keeps it.
+ * select; a segment that lies on the padding altogether loses the taps that add nothing (pass_neutral.c), and so does one where S
+ * is a number, once its tile is unrolled; what remains is one body that keeps the select.
  *
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
- *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same as before } }
+ *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same for x >= 1 } }
  *
  * Needs: guards as `tc_tir_build` makes them. Gives: TC_PARTITIONED. A guard stays dynamic where its partial segment is long or
  * the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
@@ -53,6 +54,7 @@ typedef struct segment {
 
 typedef struct partitioner {
     tc_ctx *c;
+    const tc_func *func;
     tir_names *names;
     tc_env *env;
     int lanes;
@@ -168,7 +170,10 @@ static const tc_stmt *resolve(tc_ctx *c, const tc_stmt *s, void *user) {
     }
     if (s->kind == TC_STMT_STORE && has_select(s->u.store.value)) {
         const tc_expr *value = tc_te_simplify(c, s->u.store.value, k->env);
-        return value == s->u.store.value ? s : tc_tir_store(c, s->u.store.buffer, s->u.store.index, value, s->u.store.mask);
+        if (value == s->u.store.value)
+            return s;
+        s = tc_tir_store(c, s->u.store.buffer, s->u.store.index, value, s->u.store.mask);
+        return tir_is_neutral(k->func, s) ? NULL : s;
     }
     return tir_map_children(c, s, resolve, k);
 }
@@ -322,7 +327,7 @@ static int add_segment(segment *seg, int n, int64_t lo, int64_t hi, int singles)
 /* Cuts the range of S at the borders of the guards with this S, ascending. 0 when nothing would be decided that is not decided
  * already. *soft: they are all soft. */
 static int segments(const partitioner *k, const guard *g, segment *seg, bool *soft) {
-    tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {INT64_MAX, INT64_MIN};
+    tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {INT64_MAX, INT64_MIN}, image = all;
     if (all.lo == INT64_MIN || all.hi == INT64_MAX)
         return 0;
     *soft = true;
@@ -332,16 +337,16 @@ static int segments(const partitioner *k, const guard *g, segment *seg, bool *so
             continue;
         full = (tc_ival){TC_MAX(full.lo, h->full.lo), TC_MIN(full.hi, h->full.hi)};
         some = (tc_ival){TC_MIN(some.lo, h->some.lo), TC_MAX(some.hi, h->some.hi)};
+        image = (tc_ival){TC_MAX(image.lo, h->some.lo), TC_MIN(image.hi, h->some.hi)};
         *soft &= h->soft;
     }
-    some = *soft ? all : (tc_ival){TC_MAX(some.lo, all.lo), TC_MIN(some.hi, all.hi)};
+    some = *soft ? image : (tc_ival){TC_MAX(some.lo, all.lo), TC_MIN(some.hi, all.hi)};
     if (full.lo > full.hi || (full.lo == all.lo && full.hi == all.hi))
         return 0;
-    int singles = *soft ? 1 : MAX_SINGLES;
     int n = add_segment(seg, 0, all.lo, some.lo - 1, 0);
-    n = add_segment(seg, n, some.lo, full.lo - 1, singles);
+    n = add_segment(seg, n, some.lo, full.lo - 1, MAX_SINGLES);
     seg[n++] = (segment){full, true};
-    n = add_segment(seg, n, full.hi + 1, some.hi, singles);
+    n = add_segment(seg, n, full.hi + 1, some.hi, MAX_SINGLES);
     return add_segment(seg, n, some.hi + 1, all.hi, 0);
 }
 
@@ -486,7 +491,8 @@ tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, 
     (void)err;
     tir_names names;
     tir_names_init(&names, in);
-    partitioner k = {.c = c, .names = &names, .env = tc_env_new(), .lanes = TC_MAX(m->vector_bytes / 4, 1), .budget = MAX_STORES};
+    partitioner k = {
+        .c = c, .func = in, .names = &names, .env = tc_env_new(), .lanes = TC_MAX(m->vector_bytes / 4, 1), .budget = MAX_STORES};
     const tc_stmt *body = in->body;
     if (body)
         body = tir_settle_guards(c, &names, k.env, body);

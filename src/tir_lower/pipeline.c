@@ -11,6 +11,7 @@ const tc_tir_pass tc_tir_passes[] = {
     {"tidy", tir_pass_simplify, TC_PARTITIONED, 0},
     {"unroll", tir_pass_unroll, 0, 0},
     {"vectorize", tir_pass_vectorize, 0, TC_NO_VECTOR},
+    {"neutral", tir_pass_neutral, TC_NO_VECTOR, 0},
     {"promote", tir_pass_promote, TC_NO_VECTOR, TC_REGISTERS},
     {"dot", tir_pass_dot, TC_REGISTERS, 0},
     {"fma", tir_pass_fma, TC_NO_VECTOR, 0},
