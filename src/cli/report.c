@@ -86,6 +86,12 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *
     fprintf(f, " trials in %s, %.2f trials/s (search %.0f s, model %.0f s, build %.0f s, run %.0f s)\n",
             tc_cli_duration(spent, r->seconds), tried_per_second(r), r->search_seconds, r->model_seconds, r->build_seconds,
             r->run_seconds);
+    if (r->contests)
+        fprintf(f, "%d contests (the best and its rivals in turns, %.0f s): %d ties, in which the incumbent stays\n", r->contests,
+                r->contest_seconds, r->ties);
+    if (r->calm.disturbed)
+        fprintf(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
+                r->calm.slowdown, 100 * r->calm.spread);
     fprintf(f, "peak %.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s\n", peak->f32_gflops, peak->isa, peak->threads,
             peak->triad_gbs);
     if (isfinite(r->latency))
@@ -140,6 +146,12 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
     json_object_set_new(j, "model_seconds", json_real(r->model_seconds));
     json_object_set_new(j, "build_seconds", json_real(r->build_seconds));
     json_object_set_new(j, "run_seconds", json_real(r->run_seconds));
+    json_object_set_new(j, "contest_seconds", json_real(r->contest_seconds));
+    json_object_set_new(j, "contests", json_integer(r->contests));
+    json_object_set_new(j, "ties", json_integer(r->ties));
+    json_object_set_new(j, "slowdown", json_real(r->calm.slowdown));
+    json_object_set_new(j, "spread", json_real(r->calm.spread));
+    json_object_set_new(j, "busy", json_boolean(r->calm.disturbed));
     json_object_set_new(j, "trials_per_second", json_real(tried_per_second(r)));
     json_object_set_new(j, "latency_ms", tc_cli_json_real(r->latency * 1e3));
     json_object_set_new(j, "peak_gflops", json_real(peak->f32_gflops));

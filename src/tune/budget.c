@@ -13,6 +13,8 @@ enum { MIN_BATCH = 8, MAX_BATCH = 64, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 }
 /* A best that became better by less is noise. */
 static const double noticeable = 0.995, default_roof = 0.97;
 static const double peak_seconds = 0.05;
+/* Shares of the peak above that are errors of the peak: it drifts by a few per cent. */
+static const double believable = 1.08;
 
 /* Trials a second, to size batches by where only time is given: what small kernels reach on two cores. */
 static const double trials_per_second = 10;
@@ -37,8 +39,12 @@ bool tc_tune_late(const tc_tune *t) {
     return tc_now() >= t->deadline;
 }
 
+bool tc_tune_interrupted(const tc_tune *t) {
+    return t->o.stop && *t->o.stop;
+}
+
 bool tc_tune_stopped(const tc_tune *t) {
-    return (t->o.stop && *t->o.stop) || tc_tune_late(t);
+    return tc_tune_interrupted(t) || tc_tune_late(t);
 }
 
 /* ---- tasks ---- */
@@ -52,13 +58,17 @@ static bool reaches_roof(const tc_tune *t, int i) {
     return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * t->peak_gflops * 1e9;
 }
 
+static bool beyond_belief(const tc_tune *t, int i) {
+    return tc_tune_work(t, i) / t->state[i].best > believable * t->peak_gflops * 1e9;
+}
+
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
- * good, it is measured again. */
+ * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. */
 static bool at_roof(tc_tune *t, int i) {
-    if (t->state[i].at_roof || !reaches_roof(t, i))
+    if (t->state[i].at_roof || !reaches_roof(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
         return t->state[i].at_roof;
     t->peak_gflops = fmax(t->peak_gflops, tc_meas_measure_fma(t->o.threads, peak_seconds));
-    return reaches_roof(t, i);
+    return reaches_roof(t, i) && !beyond_belief(t, i);
 }
 
 void tc_tune_settle(tc_tune *t, int i, double before, int trials) {
@@ -90,7 +100,7 @@ bool tc_tune_open(const tc_tune *t, int i, bool patient) {
 
 tc_tune_end tc_tune_why_ended(const tc_tune *t) {
     int exhausted = 0, roof = 0;
-    if (t->o.stop && *t->o.stop)
+    if (tc_tune_interrupted(t))
         return TC_TUNE_END_STOPPED;
     if (t->o.trials > 0 && t->report.trials >= t->o.trials)
         return TC_TUNE_END_TRIALS;

@@ -10,27 +10,36 @@
 /* Name under which the database keeps the model of a target. */
 static const char model_name[] = "cost";
 
-void tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
+bool tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
     form *k = &t->task[i].form[which];
     bool failed = r->error != TC_MEAS_NONE;
     if (failed && (r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL))
-        return; /* says nothing about the program's speed */
+        return false; /* says nothing about the program's speed */
     tc_arena *a = tc_arena_new();
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
     tc_trace *tr;
     tc_sched *s;
     tc_func *f;
-    sample x = {.task = i, .form = which, .seconds = failed ? INFINITY : r->median};
+    sample x = {.task = i,
+                .form = which,
+                .seconds = failed ? INFINITY : r->median,
+                .drift = 1,
+                .id = r->id,
+                .rounds = r->rounds,
+                .verified = tc_record_ok(r) && r->verified && !r->stopped_early};
+    bool added = false;
     if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
         tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
         x.trace = tc_arena_strdup(t->arena, r->trace);
         tc_push(&k->samples, t->samples.len);
         tc_push(&t->samples, x);
+        added = true;
     } else {
         tc_cost_rows_free(&x.rows);
     }
     tc_ctx_free(ctx);
     tc_arena_free(a);
+    return added;
 }
 
 tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
@@ -39,7 +48,7 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
     for (size_t i = 0; i < t->samples.len; i++) {
         const sample *x = &t->samples.data[i];
         double best = t->state[x->task].form[x->form].best,
-               label = isfinite(x->seconds) && isfinite(best) ? best / x->seconds : 0.0;
+               label = isfinite(x->seconds) && isfinite(best) ? best * x->drift / x->seconds : 0.0;
         s[i] = (tc_cost_sample){
             .rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = t->task[x->task].form[x->form].group};
     }

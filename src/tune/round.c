@@ -9,6 +9,8 @@ enum { POPULATION = 384, GENERATIONS = 3, SEEDS = 32 };
 
 /* Share of a first round that goes to constructed schedules; the rest is drawn by the model or at random. */
 static const double constructed_share = 0.75;
+/* Times are corrected by no more: what is slower than that is disturbed in other ways than by a lower clock. */
+static const double MOST_DRIFT = 1.3;
 
 typedef struct proposals {
     tc_arena *arena;
@@ -125,13 +127,15 @@ void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r) {
         return;
     s->valid++;
     k->valid++;
-    if (!r->verified || r->median >= k->best)
+    if (!r->verified || r->stopped_early || tc_record_rank(r) >= k->rank)
         return;
     k->best = r->median;
+    k->rank = tc_record_rank(r);
     k->trace = tc_arena_strdup(t->arena, r->trace);
-    if (k->best < s->best) {
+    if (s->winner < 0 || k->rank < s->form[s->winner].rank || s->winner == f) {
         s->best = k->best;
         s->winner = f;
+        s->in_turns = r->rounds > 0;
     }
 }
 
@@ -199,6 +203,7 @@ static void digest_round(tc_tune *t, int i, int f, const proposals *p, const tc_
     task *whole = &t->task[i];
     form *k = &whole->form[f];
     int valid = 0, scored = 0, tried = 0;
+    tc_tune_watch(t);
     for (int j = 0; j < p->n; j++) {
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
@@ -206,7 +211,8 @@ static void digest_round(tc_tune *t, int i, int f, const proposals *p, const tc_
         remember(k, p->c[j].hash);
         if (r[j].program && r[j].program != p->c[j].hash && !known(k, r[j].program))
             remember(k, r[j].program);
-        tc_tune_add_sample(t, i, f, &r[j]);
+        if (tc_tune_add_sample(t, i, f, &r[j]))
+            t->samples.data[t->samples.len - 1].drift = fmin(MOST_DRIFT, t->report.calm.slowdown);
         valid += tc_record_ok(&r[j]);
         scored += p->c[j].score != 0;
     }
@@ -248,6 +254,8 @@ tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_er
             st = tc_fail(err, stored, "%s", store.msg);
         if (st == TC_OK)
             digest_round(t, i, f, &p, r, before);
+        if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t))
+            st = tc_tune_contest(t, i, err);
         *measured = p.n;
     }
     tc_arena_free(p.arena);

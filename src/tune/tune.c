@@ -8,6 +8,9 @@
 #include "te/text.h"
 #include "tune/tune_int.h"
 
+/* Share of the time kept for settling what is best when the search is over. */
+static const double last_words = 0.05;
+
 /* ---- opening ---- */
 
 static const char *text_of(tc_arena *a, const tc_workload *w) {
@@ -24,8 +27,8 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
     form *k = &t->task[i].form[f];
     *k = (form){.w = tc_te_canonical(ctx, w), .ctx = ctx, .group = t->nform++};
     k->flops = tc_te_flops(k->w);
-    t->task[i].found[f] =
-        (tc_tune_form){.name = name, .workload = text_of(t->arena, k->w), .hash = tc_te_hash(k->w), .best = INFINITY};
+    t->task[i].found[f] = (tc_tune_form){
+        .name = name, .workload = text_of(t->arena, k->w), .hash = tc_te_hash(k->w), .best = INFINITY, .rank = INFINITY};
 }
 
 /* The task's own workload, which is canonical, and the alternatives of it. */
@@ -78,14 +81,18 @@ static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
     tc_arena *a = tc_arena_new();
     const tc_tune_form *s = &t->state[i].form[f];
     form *k = &t->task[i].form[f];
-    tc_meas_filter filter = {.workload_hash = s->hash.hex, .target_hash = t->target_hash.hex, .threads = t->o.threads};
+    tc_meas_filter filter = {.workload_hash = s->hash.hex,
+                             .target_hash = t->target_hash.hex,
+                             .threads = t->o.threads,
+                             .mode = tc_meas_mode_text(t->o.measure.mode)};
     tc_meas_records r;
     tc_status st = tc_meas_db_select(t->db, a, &filter, &r, err);
     for (size_t j = 0; st == TC_OK && j < r.len; j++) {
         double before = t->state[i].best;
         if (r.data[j].program)
             tc_push(&k->seen, r.data[j].program);
-        tc_tune_add_sample(t, i, f, &r.data[j]);
+        if (!tc_tune_add_sample(t, i, f, &r.data[j]))
+            r.data[j].verified = false; /* what does not replay any more cannot be used */
         tc_tune_count(t, i, f, &r.data[j]);
         tc_tune_settle(t, i, before, 1);
     }
@@ -103,6 +110,7 @@ static tc_status recall(tc_tune *t, int i, tc_error *err) {
     }
     if (t->state[i].valid)
         tc_push(&t->task[i].history, t->state[i].best);
+    t->task[i].contested = t->state[i].trials;
     t->report.trials += t->state[i].trials;
     return TC_OK;
 }
@@ -136,7 +144,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
     t->peak_gflops = o->peak_gflops;
-    t->deadline = o->seconds > 0 ? t->started + o->seconds : INFINITY;
+    t->deadline = o->seconds > 0 ? t->started + (1 - last_words) * o->seconds : INFINITY;
     t->machine = o->target->machine;
     t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
@@ -203,9 +211,12 @@ static int64_t valid_now(const tc_tune *t) {
     return t->report.by_error[TC_MEAS_NONE];
 }
 
-/* By the user: then nothing is a failure. */
-static bool interrupted(const tc_tune *t) {
-    return t->o.stop && *t->o.stop;
+/* What is best is settled once more: what the run found, and what an earlier one was interrupted before. */
+static tc_status last_contests(tc_tune *t, tc_error *err) {
+    tc_meas_set_deadline(t->meas, t->o.seconds > 0 ? t->started + t->o.seconds : 0);
+    for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
+        TC_TRY(tc_tune_contest(t, i, err));
+    return TC_OK;
 }
 
 tc_status tc_tune_run(tc_tune *t, tc_error *err) {
@@ -221,12 +232,13 @@ tc_status tc_tune_run(tc_tune *t, tc_error *err) {
             TC_TRY(tc_tune_learn(t, err));
     }
     t->report.end = tc_tune_why_ended(t);
+    TC_TRY(last_contests(t, err));
     TC_TRY(tc_tune_store_model(t, err));
     tell(t, TC_TUNE_FINISHED, -1);
-    if (t->report.measured && !valid_now(t) && !interrupted(t))
+    if (t->report.measured && !valid_now(t) && !tc_tune_interrupted(t))
         return tc_fail(err, TC_ENV, "none of the %d candidates tried in this run could be measured; the first failed with: %s",
                        t->report.measured, t->report.first_error ? t->report.first_error : "no message");
-    if (t->report.trials == 0 && tc_tune_late(t) && !interrupted(t))
+    if (t->report.trials == 0 && tc_tune_late(t) && !tc_tune_interrupted(t))
         return tc_fail(err, TC_ENV, "the time was up before a candidate was measured: give more");
     if (t->report.trials == 0 && !tc_tune_stopped(t))
         return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built");

@@ -30,6 +30,7 @@ typedef struct tc_tune_form {
     tc_digest hash;
     int trials, valid;
     double best;       /* seconds of the best verified candidate; INFINITY: none */
+    double rank;       /* tc_record_rank of it: what "best" goes by */
     const char *trace; /* of the best; NULL: none */
     bool exhausted;    /* the space has no new candidate */
 } tc_tune_form;
@@ -42,6 +43,7 @@ typedef struct tc_tune_state {
     int trials;           /* measured candidates, earlier runs' too; failures count */
     int valid;            /* of these, the ones with a time */
     double best;          /* seconds of the best verified candidate; INFINITY: none */
+    bool in_turns;        /* the best was timed in turns with its rivals */
     bool exhausted;       /* no form's space has a new candidate */
     bool at_roof;         /* as fast as stop_at_roof asks for: gets no more trials */
     int since_gain;       /* trials since the best last became noticeably better */
@@ -72,6 +74,9 @@ typedef struct tc_tune_report {
     double seconds, seconds_limit;     /* wall time of this run; limit 0: none */
     tc_tune_end end;                   /* once it is finished */
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
+    double contest_seconds;  /* runs in turns: building and running count as such too */
+    int contests, ties;      /* contests held by this run; rivals in them that could not be told from the incumbent */
+    tc_meas_calm calm;       /* is the machine quiet? */
     double pairwise;         /* accuracy of the cost model on the last batch before it was seen; NAN: no model yet */
     const char *first_error; /* NULL: none */
 } tc_tune_report;

@@ -13,6 +13,10 @@ typedef struct sample {
     tc_cost_rows rows;
     int task, form;
     double seconds; /* INFINITY: failed */
+    double drift;   /* how much slower the machine was than at its best when it was timed: at least 1 */
+    int64_t id;     /* of the record; 0: in no database */
+    int rounds;     /* tc_record.rounds */
+    bool verified;  /* may win: in a contest (contest.c) at the latest */
     const char *trace;
 } sample;
 
@@ -34,6 +38,7 @@ typedef struct task {
     form *form;
     tc_tune_form *found;    /* what the state shows of them */
     int rounds;             /* of all forms */
+    int contested;          /* trials at the last contest */
     int barren;             /* rounds in a row without a gain */
     TC_VEC(double) history; /* best after each round, INFINITY before the first valid one */
 } task;
@@ -53,6 +58,7 @@ struct tc_tune {
     TC_VEC(sample) samples;
     tc_digest target_hash;
     double peak_gflops;       /* the highest seen */
+    bool warned;              /* of a busy machine */
     double started, deadline; /* deadline: of the search; INFINITY: none */
 };
 
@@ -60,10 +66,17 @@ struct tc_tune {
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
 /* A measured program counts for its form and task. */
 void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r);
+/* contest.c */
+/* Settles which candidate of task i is the best, by runs in turns; takes no trials. Nothing to settle: does nothing. */
+tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
+bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last */
+void tc_tune_rerank(tc_tune *t, int i);            /* what the state says of the best follows the samples */
+void tc_tune_watch(tc_tune *t);                    /* is the machine quiet? Warns once when it is not */
+
 /* learn.c */
 tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all samples */
-/* Adds a measured program: replays the trace, extracts features. Programs that do not replay are skipped. */
-void tc_tune_add_sample(tc_tune *t, int i, int f, const tc_record *r);
+/* Adds a measured program: replays the trace, extracts features. False for one that does not replay: it is skipped. */
+bool tc_tune_add_sample(tc_tune *t, int i, int f, const tc_record *r);
 tc_scorer tc_tune_scorer(tc_tune *t);
 void tc_tune_scorer_free(tc_scorer *s);
 tc_status tc_tune_load_model(tc_tune *t, tc_error *err);
@@ -75,6 +88,7 @@ int tc_tune_next_form(const tc_tune *t, int i); /* of task i; -1: none can use o
 bool tc_tune_waits(const tc_tune *t, int i);
 /* Operations of the form of task i that is in use: the speed of the machine is measured by what it does, not by what it saves. */
 double tc_tune_work(const tc_tune *t, int i);
+bool tc_tune_interrupted(const tc_tune *t); /* by the flag */
 /* By the flag, or because the time is up. */
 bool tc_tune_stopped(const tc_tune *t);
 /* budget.c: what may still be spent, and on whom. */

@@ -38,6 +38,17 @@ ok "$TCTUNE" --te gemm.te --trials 1000 --minutes 10 --stop-at-roof 0.0001 --thr
 [ "$(json out end)" = at_roof ] || fail "the roof did not end the run"
 [ "$(json out measured)" -eq 0 ] || fail "a tuned kernel was measured again"
 
+# ---- computed times: the same search every time, and nothing is built from it ----
+for n in 1 2; do
+    ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --seed 7 --deterministic-measure --db "same$n.db"
+    ok "$TCTUNE" export --db "same$n.db" --out same.json
+    sed 's/"when_ms":[0-9]*,//' same.json >"same$n.json"
+done
+cmp same1.json same2.json || fail "one seed made two searches"
+ok "$TCTUNE" show --te gemm.te --db same1.db --threads 1 --print schedule
+says "default schedule"
+refused 2 "measured times" "$TCTUNE" --te gemm.te --trials 4 --deterministic-measure --out x.so
+
 # ---- Ctrl-C and kill -9 ----
 start() { # in the background, as process $pid
     "$TCTUNE" --te gemm.te --trials 100000 --threads 1 --db t.db --batch 4 --stop-at-roof 9 >out 2>err &

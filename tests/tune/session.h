@@ -70,6 +70,13 @@ static inline tc_tune_options options(const bench *b, int trials) {
                              .measure = {.samples = 3, .min_sample = 1e-4}};
 }
 
+/* The same, with computed times: nothing is compiled, and what happens does not depend on the machine. */
+static inline tc_tune_options simulated(const bench *b, int trials) {
+    tc_tune_options o = options(b, trials);
+    o.measure.mode = TC_MEAS_SIMULATED;
+    return o;
+}
+
 static inline tc_tune *open_tune(bench *b, const tc_tune_options *o) {
     tc_tune *t;
     tc_error err;

@@ -1,0 +1,220 @@
+/* Contests: the last word on which candidate of a task is the best.
+ *
+ * A candidate is timed once, by itself, at some moment: the fastest of a few hundred such times owes much to its luck, and an
+ * incumbent that was timed while others used the machine is beaten too easily. So the best candidate, and those that seem as
+ * good, run in turns, and the incumbent is replaced only by one that is distinguishably faster (tc_tune_judge); the others are
+ * ties.
+ *
+ * The database ranks records by their times alone. So the times of a contest are put on the incumbent's scale: its own is the
+ * smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). What was measured
+ * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest. */
+#include <math.h>
+#include <string.h>
+
+#include "tune/compare.h"
+#include "tune/tune_int.h"
+
+enum {
+    RIVALS = 3,      /* at a time, beside the incumbent */
+    ROUNDS = 7,      /* in turns; one more than the fewest that can tell */
+    WIDE_ROUNDS = 12 /* on a busy machine */
+};
+enum { CONTESTS = 4 /* in a row: each settles one incumbent */, SAMPLES = 2 /* per turn */, EVERY = 64 /* trials */ };
+
+static const double tie = 1 + 1e-6;
+
+static double rank_of(const sample *x) {
+    return x->rounds > 0 ? x->seconds : x->seconds * TC_MEAS_DOUBT;
+}
+
+static bool eligible(const sample *x) {
+    return x->verified && x->id != 0 && isfinite(x->seconds);
+}
+
+/* The sample of task i that ranks first, -1: none. Of equal ones the older one. `in_turns`: of those that were in a contest. */
+static int first_of(const tc_tune *t, int i, bool in_turns) {
+    int best = -1;
+    for (int f = 0; f < t->task[i].nform; f++) {
+        const form *k = &t->task[i].form[f];
+        for (size_t j = 0; j < k->samples.len; j++) {
+            int at = (int)k->samples.data[j];
+            const sample *x = &t->samples.data[at];
+            if (eligible(x) && (x->rounds > 0 || !in_turns) && (best < 0 || rank_of(x) < rank_of(&t->samples.data[best])))
+                best = at;
+        }
+    }
+    return best;
+}
+
+/* Who holds the title: whoever won it in a contest, whatever others did by themselves. */
+static int incumbent_of(const tc_tune *t, int i) {
+    int best = first_of(t, i, true);
+    return best >= 0 ? best : first_of(t, i, false);
+}
+
+void tc_tune_rerank(tc_tune *t, int i) {
+    tc_tune_state *s = &t->state[i];
+    int best = first_of(t, i, false);
+    for (int f = 0; f < s->nform; f++) {
+        const form *k = &t->task[i].form[f];
+        tc_tune_form *found = &t->task[i].found[f];
+        found->best = found->rank = INFINITY;
+        found->trace = NULL;
+        for (size_t j = 0; j < k->samples.len; j++) {
+            const sample *x = &t->samples.data[k->samples.data[j]];
+            if (!eligible(x) || rank_of(x) >= found->rank)
+                continue;
+            found->best = x->seconds;
+            found->rank = rank_of(x);
+            found->trace = x->trace;
+        }
+    }
+    s->winner = best < 0 ? -1 : t->samples.data[best].form;
+    s->best = best < 0 ? INFINITY : t->samples.data[best].seconds;
+    s->in_turns = best >= 0 && t->samples.data[best].rounds > 0;
+}
+
+/* Rivals of sample `best`, fastest first: never in a contest, and as fast as it seems to be. */
+static int rivals_of(const tc_tune *t, int i, int best, int *out) {
+    const sample *b = &t->samples.data[best];
+    double limit = b->rounds > 0 ? b->seconds : b->seconds * TC_MEAS_DOUBT;
+    int n = 0;
+    for (int f = 0; f < t->task[i].nform; f++) {
+        const form *k = &t->task[i].form[f];
+        for (size_t j = 0; j < k->samples.len; j++) {
+            int at = (int)k->samples.data[j], place = n;
+            const sample *x = &t->samples.data[at];
+            if (at == best || !eligible(x) || x->rounds > 0 || x->seconds >= limit)
+                continue;
+            while (place > 0 && t->samples.data[out[place - 1]].seconds > x->seconds)
+                place--;
+            if (place == RIVALS)
+                continue;
+            n = TC_MIN(n + 1, (int)RIVALS);
+            memmove(out + place + 1, out + place, sizeof *out * (size_t)(n - 1 - place));
+            out[place] = at;
+        }
+    }
+    return n;
+}
+
+/* ---- one contest ---- */
+
+typedef struct contest {
+    int n, at[RIVALS + 1]; /* samples; the incumbent first */
+    int rounds, done;
+    double *seconds; /* [n][rounds] */
+    tc_record *record;
+} contest;
+
+static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
+    tc_meas_input in[RIVALS + 1];
+    for (int k = 0; k < c->n; k++) {
+        const sample *x = &t->samples.data[c->at[k]];
+        const tc_tune_form *f = &t->state[x->task].form[x->form];
+        in[k] = (tc_meas_input){
+            .workload = f->workload, .workload_hash = f->hash, .trace = x->trace, .again = true, .samples = SAMPLES};
+    }
+    c->rounds = tc_meas_get_calm(t->meas).disturbed ? WIDE_ROUNDS : ROUNDS;
+    c->seconds = TC_NEW_N(a, double, c->n * c->rounds);
+    c->record = TC_NEW_N(a, tc_record, c->n);
+    return tc_meas_interleave(t->meas, in, (size_t)c->n, NULL, c->rounds, a, c->record, c->seconds, &c->done, err);
+}
+
+/* A candidate that was right before and now fails is not to be built into anything. */
+static tc_status disqualify(tc_tune *t, const contest *c, bool *any, tc_error *err) {
+    *any = false;
+    for (int k = 0; k < c->n; k++) {
+        sample *x = &t->samples.data[c->at[k]];
+        const tc_record *r = &c->record[k];
+        if (tc_record_ok(r) || r->error == TC_MEAS_INTERRUPTED)
+            continue;
+        *any = true;
+        x->verified = false;
+        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was run again, and is not used: %s", t->state[x->task].name,
+               (long long)x->id, r->message);
+        TC_TRY(tc_meas_db_set_verified(t->db, x->id, false, r->max_error, err));
+    }
+    return TC_OK;
+}
+
+/* Sample k of the contest gets the time `seconds`, its turns scaled to it. */
+static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_arena *a, tc_error *err) {
+    sample *x = &t->samples.data[c->at[k]];
+    const double *turn = c->seconds + k * c->rounds;
+    double now = tc_meas_median(turn, (size_t)c->done), *times = TC_NEW_N(a, double, c->done);
+    for (int r = 0; r < c->done; r++)
+        times[r] = turn[r] * (seconds / now);
+    x->seconds = seconds;
+    x->drift = 1;
+    x->rounds += c->done;
+    tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = seconds, .rounds = x->rounds};
+    return tc_meas_db_retime(t->db, &as, err);
+}
+
+static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
+    const sample *best = &t->samples.data[c->at[0]];
+    double own = tc_meas_median(c->seconds, (size_t)c->done);
+    if (best->rounds > 0)
+        own = fmin(own, best->seconds);
+    TC_TRY(retime(t, c, 0, own, a, err));
+    for (int k = 1; k < c->n; k++) {
+        tc_tune_verdict v = tc_tune_judge(c->seconds, c->seconds + k * c->rounds, c->done, t->o.seed);
+        TC_TRY(retime(t, c, k, own * (v.faster ? v.ratio : tie), a, err));
+        t->report.ties += v.faster == 0;
+    }
+    t->report.contests++;
+    return TC_OK;
+}
+
+/* *settled: there is nothing left to find out, or nothing can be. */
+static tc_status one(tc_tune *t, int i, bool *settled, tc_error *err) {
+    contest c = {.n = 1};
+    *settled = true;
+    c.at[0] = incumbent_of(t, i);
+    if (c.at[0] < 0)
+        return TC_OK;
+    c.n += rivals_of(t, i, c.at[0], c.at + 1);
+    if (c.n == 1 && t->samples.data[c.at[0]].rounds > 0)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    bool failed = false;
+    tc_status st = hold(t, &c, a, err);
+    if (st == TC_OK)
+        st = disqualify(t, &c, &failed, err);
+    if (st == TC_OK && c.done >= TC_TUNE_MIN_ROUNDS)
+        st = settle(t, &c, a, err);
+    *settled = !failed && c.done < c.rounds;
+    tc_arena_free(a);
+    return st;
+}
+
+tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err) {
+    bool settled = false;
+    double t0 = tc_now();
+    tc_status st = TC_OK;
+    t->task[i].contested = t->state[i].trials;
+    for (int k = 0; k < CONTESTS && st == TC_OK && !settled && !tc_tune_interrupted(t); k++)
+        st = one(t, i, &settled, err);
+    tc_tune_rerank(t, i);
+    t->report.contest_seconds += tc_now() - t0;
+    return st;
+}
+
+bool tc_tune_contest_due(const tc_tune *t, int i) {
+    return t->state[i].trials - t->task[i].contested >= EVERY;
+}
+
+/* ---- the machine ---- */
+
+void tc_tune_watch(tc_tune *t) {
+    t->report.calm = tc_meas_get_calm(t->meas);
+    if (!t->report.calm.disturbed || t->warned)
+        return;
+    t->warned = true;
+    tc_log(TC_LOG_WARN,
+           "others use this machine, or its clock sinks: a fixed loop takes %.2f times as long as at best, repeats of a kernel "
+           "spread over %.0f %%. Candidates get more repeats, and what wins is settled by runs in turns; a quiet machine gives "
+           "better results",
+           t->report.calm.slowdown, 100 * t->report.calm.spread);
+}
