@@ -127,6 +127,11 @@ static tc_trace *instantiate(const tc_space *s, tc_arena *a, const plan *p) {
     return t;
 }
 
+tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc_arena *a) {
+    plan p = {.sketch = sk, .rows = tile->rows, .vecs = tile->vecs, .mid = 2, .unroll = tile->unroll, .width = tile->width};
+    return instantiate(s, a, &p);
+}
+
 /* Estimated share of the peak that anchor `id` reaches. */
 static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];

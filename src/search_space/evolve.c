@@ -12,7 +12,7 @@
 #include <omp.h>
 #include <string.h>
 
-enum { MAX_FAILURES = 16, CONSTRUCTED = 64, ELITE_SHARE = 8 };
+enum { MAX_FAILURES = 16, ELITE_SHARE = 8 };
 
 typedef struct search {
     const tc_space *s;
@@ -29,6 +29,7 @@ tc_space_options tc_space_options_default(void) {
                               .mutate = 0.70,
                               .crossover = 0.15,
                               .epsilon = 0.05,
+                              .constructed = 64,
                               .seeded = 0.3,
                               .threads = 1,
                               .stop = NULL};
@@ -347,8 +348,8 @@ tc_status tc_space_search(const tc_space *s, const tc_space_options *o, const tc
         return tc_fail(err, TC_BAD_INPUT, "search options: population, threads and the number wanted must be positive");
     search x = open_search(s, o, scorer);
     int nseeded = TC_MIN(nseeds, (int)(o->seeded * o->population));
-    tc_trace *built[CONSTRUCTED];
-    int nbuilt = tc_space_construct(s, x.arena, built, TC_MIN(CONSTRUCTED, o->population / 4 + 1));
+    tc_trace **built = TC_NEW_N(x.arena, tc_trace *, o->constructed + 1);
+    int nbuilt = o->constructed > 0 ? tc_space_construct(s, x.arena, built, TC_MIN(o->constructed, o->population / 4 + 1)) : 0;
     const tc_trace **given = TC_NEW_N(x.arena, const tc_trace *, nseeded + nbuilt);
     for (int i = 0; i < nseeded; i++)
         given[i] = seeds[i];

@@ -45,6 +45,7 @@ typedef struct tc_space_options {
     double mutate;    /* probability that a child is a mutation, 0.70; crossover otherwise in crossover's share, copies else */
     double crossover; /* 0.15 */
     double epsilon;   /* share of the result drawn at random: 0.05 */
+    int constructed;  /* schedules constructed for the first population: 64 */
     double seeded;    /* share of the first population taken from `seeds` and their mutations: 0.3 */
     int threads;      /* for replaying and building */
     const volatile sig_atomic_t *stop; /* may be NULL: checked between candidates */
@@ -63,5 +64,14 @@ TC_NODISCARD tc_status tc_space_search(const tc_space *s, const tc_space_options
 /* Constructed schedules (register tiles that fill the register file, cache tiles that fit): up to cap traces in `a`, best
  * estimate first. */
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap);
+
+/* What differs from t (an instance of one of the space's sketches, all decisions made) in one decision, or makes the same
+ * decisions in another sketch: up to cap traces in `a`, in random order. They need not be legal. */
+int tc_space_neighbours(const tc_space *s, const tc_trace *t, tc_rng *rng, tc_arena *a, tc_trace **out, int cap);
+
+/* The decisions of t, an instance of a sketch of `from`, in the sketches of `to` (which may be the same space): up to cap traces
+ * in `a`, those of the same kind of sketch first. What has no counterpart is constructed. They need not be legal. 0 when t is no
+ * instance. */
+int tc_space_transfer(const tc_space *from, const tc_trace *t, const tc_space *to, tc_arena *a, tc_trace **out, int cap);
 
 #endif

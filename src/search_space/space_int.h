@@ -151,4 +151,16 @@ int tc_space_step_of(const tc_trace *t, const char *name); /* the sampled step t
 /* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t);
 
+/* Length of the loop that tile decision `dec` of sketch k divides in t. */
+int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec);
+
+/* What a constructed schedule starts from. */
+typedef struct tc_space_tile {
+    int rows, vecs; /* register tile */
+    int unroll;     /* reduction steps */
+    int width;      /* vectors per step of row and elementwise loops */
+} tc_space_tile;
+/* Sketch `sk` with every decision made for that tile. */
+tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc_arena *a);
+
 #endif
