@@ -9,9 +9,9 @@ static void peak_is_plausible(void **state) {
     assert_int_equal(one.threads, 1);
     assert_true(all.threads >= 1);
     assert_non_null(one.isa);
-    assert_true(one.f32_gflops > 0.1 && one.f32_gflops < 1e5);
-    assert_true(one.triad_gbs > 0.1 && one.triad_gbs < 1e5);
-    assert_true(all.f32_gflops > 0.1 && all.triad_gbs > 0.1); /* how they compare depends on what else the machine does */
+    assert_true(one.f32_gflops > 0 && one.f32_gflops < 1e5);
+    assert_true(one.triad_gbs > 0 && one.triad_gbs < 1e5);
+    assert_true(all.f32_gflops > 0 && all.triad_gbs > 0); /* how large they are depends on what else the machine does */
 }
 
 /* A footprint of any size, also of less than a vector for each thread. */
@@ -21,8 +21,8 @@ static void stream_is_plausible(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         tc_meas_stream s = tc_meas_measure_stream(2, sizes[i], 0.04);
         assert_int_equal(s.bytes, sizes[i]);
-        assert_true(s.read_gbs > 0.1 && s.read_gbs < 1e5);
-        assert_true(s.triad_gbs > 0.1 && s.triad_gbs < 1e5);
+        assert_true(s.read_gbs > 0 && s.read_gbs < 1e5);
+        assert_true(s.triad_gbs > 0 && s.triad_gbs < 1e5);
     }
 }
 
