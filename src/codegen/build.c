@@ -66,7 +66,8 @@ void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef 
     g->dot_i8 = t->machine.dot_i8;
     g->dot_bf16 = t->machine.dot_bf16;
     g->f16c = x86 ? tc_cg_has_feature(t, "f16c") : !strncmp(t->triple, "aarch64", 7) || tc_cg_has_feature(t, "zvfhmin");
-    g->scalef = x86 && tc_cg_has_feature(t, "avx512f");
+    g->avx = x86 && tc_cg_has_feature(t, "avx");
+    g->avx512 = x86 && tc_cg_has_feature(t, "avx512f");
     /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through
      * branches. */
     g->scalar_gather = !strncmp(t->cpu, "znver", 5) || !(x86 && tc_cg_has_feature(t, "avx2"));

@@ -65,7 +65,7 @@ typedef struct tc_cg {
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
     unsigned md_scope, md_noalias, md_invariant;
-    bool fma, f16c, scalar_gather, scalef, dot_i8, dot_bf16; /* of the target */
+    bool fma, f16c, scalar_gather, avx, avx512, dot_i8, dot_bf16; /* of the target */
 
     tc_val fn;               /* function being built */
     LLVMBasicBlockRef entry; /* its entry block: allocas go there */

@@ -158,9 +158,24 @@ static bool is_number(tc_val v) {
     return d == d && v == tc_cg_real(LLVMTypeOf(v), d);
 }
 
-/* x86's instruction gives its second operand when either is NaN, so `a OP b ? a : b` is one instruction and already right for a
- * NaN in b; only one in a needs more. Callers put a constant, or else the newer value of a reduction, into a: the accumulator's
- * chain stays short. */
+/* x86's instruction on a whole register: b when either is NaN. NULL: there is none of this size. */
+static tc_val x86_max(tc_cg *g, tc_val a, tc_val b, bool max) {
+    LLVMTypeRef t = LLVMTypeOf(a);
+    int lanes = tc_cg_lanes(a);
+    bool f32 = lanes > 1 && LLVMGetTypeKind(LLVMGetElementType(t)) == LLVMFloatTypeKind;
+    if (f32 && lanes == 16 && g->avx512) {
+        tc_val args[] = {a, b, LLVMConstInt(g->i32, 4, 0)};
+        return tc_cg_intrinsic(g, max ? "llvm.x86.avx512.max.ps.512" : "llvm.x86.avx512.min.ps.512", NULL, 0, args, 3);
+    }
+    tc_val args[] = {a, b};
+    if (f32 && lanes == 8 && g->avx)
+        return tc_cg_intrinsic(g, max ? "llvm.x86.avx.max.ps.256" : "llvm.x86.avx.min.ps.256", NULL, 0, args, 2);
+    return NULL;
+}
+
+/* `a OP b ? a : b` is right for a NaN in b, and one instruction on x86; only one in a needs more: that lane keeps a. The
+ * intrinsic is for LLVM, which would merge the two choices into one with a condition of three instructions. Callers put a
+ * constant, or else the newer value of a reduction, into a: the accumulator's chain stays short. */
 tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max) {
     if (!strncmp(g->target->triple, "aarch64", 7))
         return tc_cg_intr2(g, max ? "llvm.maximum" : "llvm.minimum", a, b);
@@ -169,7 +184,10 @@ tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max) {
         a = b;
         b = t;
     }
-    tc_val r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b, "");
+    tc_val r = is_number(a) ? NULL : x86_max(g, a, b, max);
+    if (r)
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealORD, a, a, ""), r, a, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, a, b, ""), a, b, "");
     if (is_number(a))
         return r;
     return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, ""), a, r, "");

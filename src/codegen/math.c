@@ -86,7 +86,7 @@ static tc_val exp2i(tc_cg *g, tc_val n) {
 
 /* p * 2^n, n in [-252, 254], rounded once, also where the result is subnormal or infinite. */
 static tc_val scale(tc_cg *g, tc_val p, const reduced *x) {
-    if (g->scalef && tc_cg_lanes(p) == 16) {
+    if (g->avx512 && tc_cg_lanes(p) == 16) {
         tc_val args[] = {p, x->n, p, LLVMConstAllOnes(g->i16), LLVMConstInt(g->i32, 4, 0)};
         return tc_cg_intrinsic(g, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, args, 5);
     }
