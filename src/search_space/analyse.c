@@ -324,8 +324,16 @@ void tc_space_analysis_free(analysis *an) {
     tc_strbuf_free(&an->prologue);
 }
 
-double tc_space_work(const analysis *an) {
-    return tc_te_flops(an->s->workload);
+double tc_space_work(const tc_workload *w) {
+    int64_t most = 1;
+    for (int i = 0; i < w->ncompute; i++)
+        most = TC_MAX(most, iterations(w->computes[i]));
+    double bytes = 0;
+    for (int i = 0; i < w->nin; i++) /* a lookup reads no more of its table than it has results */
+        bytes += (double)TC_MIN(tc_tensor_size(w->in[i]), most) * tc_dtype_bytes(w->in[i]->dtype);
+    for (int o = 0; o < w->nout; o++)
+        bytes += (double)tc_tensor_size(w->out[o]) * tc_dtype_bytes(w->out[o]->dtype);
+    return tc_te_flops(w) + bytes;
 }
 
 static void widest(const tc_expr *e, void *user) {

@@ -182,7 +182,7 @@ static double estimate(const tc_space *s, const plan *p) {
         }
     if (!anchor)
         e *= p->width == 4 ? 1.0 : 0.9;
-    double work = tc_te_flops(s->w);
+    double work = tc_space_work(s->w);
     if (s->m.cores > 1)
         e *= k->v.serial == (work < 1e5) ? 1.0 : 0.6;
     return e * (p->unroll == 4 ? 1.0 : 0.99);

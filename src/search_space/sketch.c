@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many operations a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations take some 30
- * us on one core. */
+/* Below this much work a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations or bytes take some
+ * 30 us on one core. */
 #define SERIAL_WORK 2e6
 
 /* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results. */
@@ -78,7 +78,7 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
         blocks |= tc_space_anchor_blocks(an, c);
         taps |= tc_space_anchor_phased(an, c);
     }
-    bool small = tc_space_work(an) < SERIAL_WORK;
+    bool small = tc_space_work(an->s->workload) < SERIAL_WORK;
     s->sk = TC_NEW_N(s->arena, sketch, MAX_SKETCHES);
     for (int block = 0; block <= (blocks ? 1 : 0); block++)
         for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
@@ -115,7 +115,7 @@ static tc_status add_lanes(tc_space *s, const analysis *an, tc_error *err) {
         return TC_OK;
     analysis lanes;
     tc_status r = tc_space_analyse_lanes(an, &lanes, err);
-    bool small = tc_space_work(an) < SERIAL_WORK;
+    bool small = tc_space_work(an->s->workload) < SERIAL_WORK;
     for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2) && r == TC_OK; serial++)
         r = add_sketch(s, &lanes, (variant){.rows_inner = true, .serial = serial, .lanes_k = true}, err);
     tc_space_analysis_free(&lanes);
