@@ -126,9 +126,13 @@ int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_erro
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_args *a);
-/* Builds with the best records of --db. */
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, tc_graph_model **out,
-                       tc_error *err);
+/* Builds with the best records of --db, or those of other ranks (by kernel; NULL: the best). The last of the source's models: its
+ * constants are used up. */
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
+                       tc_graph_model **out, tc_error *err);
+/* Compares the --top-k-in-graph best records of each kernel in the network. The result lives in `arena`. */
+int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
+                   tc_error *err);
 
 /* The schedule that is in use for a kernel, and where it comes from. Lives in `a`. */
 typedef struct tc_cli_schedule {
@@ -201,6 +205,9 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
 /* One line per kernel: which record or why the default; for build. */
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n);
 json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
+/* The records that were compared in the network, by kernel (k: of the model that is built). */
+void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k);
+json_t *tc_cli_contest_json(const tc_graph_contest *c);
 
 /* ---- kernels side by side (side.c) ---- */
 

@@ -248,7 +248,7 @@ static int bench_source(const tc_cli_args *a, tc_error *err) {
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && a->te)
         status = bench_kernel(a, &s, t, db, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-    else if (status == TC_CLI_DONE && (status = tc_cli_model_build(a, &s, t, false, &m, err)) == TC_CLI_DONE)
+    else if (status == TC_CLI_DONE && (status = tc_cli_model_build(a, &s, t, false, NULL, &m, err)) == TC_CLI_DONE)
         status = bench_model(a, m, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
     tc_graph_model_free(m);
     tc_meas_db_close(db);

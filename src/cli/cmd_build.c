@@ -4,7 +4,14 @@
 #include "cli/cli.h"
 #include "support/fs.h"
 
-static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_target *t) {
+static void print_plan(const tc_graph_model *m) {
+    tc_strbuf b = {0};
+    tc_graph_model_print_plan(m, &b);
+    fputs(tc_sb_str(&b), stdout);
+    tc_strbuf_free(&b);
+}
+
+static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_graph_contest *c, const tc_target *t) {
     const tc_graph_kernel *k;
     int n = tc_graph_model_kernels(m, &k);
     tc_graph_memory mem = tc_graph_model_memory(m);
@@ -18,24 +25,38 @@ static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_
         json_object_set_new(j, "arena_bytes_without_reuse", json_integer(mem.arena_without_reuse));
         json_object_set_new(j, "constant_bytes", json_integer(mem.constants));
         json_object_set_new(j, "kernels", tc_cli_kernels_json(k, n));
+        if (c->k)
+            json_object_set_new(j, "in_graph", tc_cli_contest_json(c));
         tc_cli_json_print(j);
         return;
     }
     char arena[24], plain[24], constants[24];
+    if (c->k)
+        tc_cli_report_contest(stdout, c, k);
     tc_cli_report_kernels(stdout, k, n);
+    if (a->print_plan)
+        print_plan(m);
     printf("memory: %s for intermediates (%s without reuse), %s of constants\n", tc_cli_bytes(arena, (double)mem.arena),
            tc_cli_bytes(plain, (double)mem.arena_without_reuse), tc_cli_bytes(constants, (double)mem.constants));
     printf("%s is built for %s, %d threads\n", a->out, t->text, tc_graph_model_threads(m));
 }
 
+/* With --top-k-in-graph, what the network itself says of the records comes first. */
 static int build(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
-    tc_graph_model *m;
-    int status = tc_cli_model_build(a, s, t, !t->native, &m, err);
+    tc_graph_model *m = NULL;
+    tc_graph_contest c = {0};
+    tc_arena *arena = tc_arena_new();
+    int status = TC_CLI_DONE;
+    if (a->top_k > 1)
+        status = tc_cli_contest(a, s, t, arena, &c, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_model_build(a, s, t, true, c.ranks, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        print_model(a, m, t);
+        print_model(a, m, &c, t);
     tc_graph_model_free(m);
+    tc_arena_free(arena);
     return status;
 }
 
@@ -69,7 +90,8 @@ const tc_cli_command tc_cli_build = {
                "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) |
-               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(TOP_K) | TC_CLI_BIT(PRINT_PLAN) |
+               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(OUT),
     .run = run,
 };

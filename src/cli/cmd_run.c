@@ -157,7 +157,7 @@ static int open_and_run(const tc_cli_args *a, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_source_open(a, &s, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, &s, t, false, &m, err);
+        status = tc_cli_model_build(a, &s, t, false, NULL, &m, err);
     if (status == TC_CLI_DONE && run_model(a, m, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_graph_model_free(m);

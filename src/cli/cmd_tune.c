@@ -23,7 +23,7 @@ static void print_report(const tc_cli_args *a, const tc_tune_report *r, const tc
 
 static int build_result(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_graph_model *m;
-    int status = tc_cli_model_build(a, s, t, false, &m, err);
+    int status = tc_cli_model_build(a, s, t, false, NULL, &m, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)

@@ -120,6 +120,8 @@ static int take_option(const tc_cli_command *c, int argc, char **argv, int *i, t
     const char *arg = argv[*i];
     if (strcmp(arg, "-h") == 0)
         arg = "--help";
+    else if (strcmp(arg, "-o") == 0)
+        arg = "--out";
     size_t len = strcspn(arg, "=");
     int id = arg[1] == '-' ? find(arg + 2, len - 2) : -1;
     if (id < 0 || !takes(c, id))

@@ -1,6 +1,7 @@
 /* The reports of tuning and building: tables for people, JSON for programs. */
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/cli.h"
 
@@ -162,12 +163,20 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
 
 /* ---- kernels of a built model ---- */
 
+static const char *date_of(char *text, size_t size, int64_t ms) {
+    time_t t = (time_t)(ms / 1000);
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || !strftime(text, size, "%Y-%m-%d %H:%M", &tm))
+        snprintf(text, size, "?");
+    return text;
+}
+
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
-    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "schedule"};
+    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "when", "trace", "schedule"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
     int records = 0;
     for (int i = 0; i < n; i++) {
-        char time[24];
+        char time[24], when[24];
         bool recorded = k[i].source == TC_GRAPH_FROM_RECORD;
         records += recorded;
         tc_cli_cell(&t, "%d", i);
@@ -175,6 +184,8 @@ void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
         tc_cli_cell(&t, "%d", k[i].count);
         tc_cli_cell(&t, "%.2f", k[i].flops / 1e6);
         tc_cli_cell(&t, "%s", recorded ? tc_cli_time(time, k[i].recorded) : "-");
+        tc_cli_cell(&t, "%s", recorded ? date_of(when, sizeof when, k[i].when_ms) : "-");
+        tc_cli_cell(&t, "%.8s", k[i].trace_hash.hex);
         if (recorded)
             tc_cli_cell(&t, "record %lld", (long long)k[i].record);
         else
@@ -195,10 +206,12 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
         json_object_set_new(j, "hash", json_string(k[i].hash.hex));
         json_object_set_new(j, "count", json_integer(k[i].count));
         json_object_set_new(j, "flops", json_real(k[i].flops));
+        json_object_set_new(j, "trace_hash", json_string(k[i].trace_hash.hex));
         json_object_set_new(j, "source", json_string(k[i].source == TC_GRAPH_FROM_RECORD ? "record" : "default"));
         if (k[i].source == TC_GRAPH_FROM_RECORD) {
             json_object_set_new(j, "record", json_integer(k[i].record));
             json_object_set_new(j, "recorded_ms", json_real(k[i].recorded * 1e3));
+            json_object_set_new(j, "when_ms", json_integer(k[i].when_ms));
         } else {
             json_object_set_new(j, "why", json_string(k[i].why));
         }
@@ -208,6 +221,49 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
             json_object_set_new(j, "gflops", json_real(rate(k[i].flops, each)));
         }
         json_array_append_new(list, j);
+    }
+    return list;
+}
+
+/* ---- records compared in the network ---- */
+
+void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k) {
+    static const char *const head[] = {">#", "kernel", ">record", ">tuned", ">in network", ">speed", "verdict"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    int changed = 0;
+    for (int i = 0; i < c->nkernel; i++) {
+        changed += c->ranks[i] > 0;
+        for (int r = 0; r < c->k; r++) {
+            const tc_graph_trial *x = &c->trials[i * c->k + r];
+            char tuned[24], here[24];
+            if (!x->record)
+                continue;
+            tc_cli_cell(&t, r ? "" : "%d", i);
+            tc_cli_cell(&t, "%s", r ? "" : k[i].name);
+            tc_cli_cell(&t, "%lld", (long long)x->record);
+            tc_cli_cell(&t, "%s", tc_cli_time(tuned, x->recorded));
+            tc_cli_cell(&t, "%s", tc_cli_time(here, x->seconds / k[i].count));
+            tc_cli_cell(&t, "%.3f", x->speedup);
+            tc_cli_cell(&t, "%s", r == c->ranks[i] ? "used" : x->faster ? "faster" : r && x->speedup > 1 ? "no sure gain" : "-");
+        }
+    }
+    tc_cli_table_print(&t, f);
+    tc_cli_table_free(&t);
+    fprintf(f, "%d rounds in turns: %d of %d kernels change their record\n", c->rounds, changed, c->nkernel);
+}
+
+json_t *tc_cli_contest_json(const tc_graph_contest *c) {
+    json_t *list = json_array();
+    for (int i = 0; i < c->nkernel; i++) {
+        json_t *trials = json_array();
+        for (int r = 0; r < c->k; r++) {
+            const tc_graph_trial *x = &c->trials[i * c->k + r];
+            if (x->record)
+                json_array_append_new(trials, json_pack("{s:I, s:f, s:f, s:b, s:b}", "record", (json_int_t)x->record, "total_ms",
+                                                        x->seconds * 1e3, "speedup", x->speedup, "faster", x->faster, "used",
+                                                        r == c->ranks[i]));
+        }
+        json_array_append_new(list, trials);
     }
     return list;
 }

@@ -179,23 +179,44 @@ tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err) 
 
 /* ---- built model ---- */
 
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, tc_graph_model **out,
-                       tc_error *err) {
+static tc_graph_build_options build_options(const tc_cli_args *a, const tc_target *target, tc_meas_db *db) {
+    return (tc_graph_build_options){.target = target,
+                                    .threads = target->machine.cores,
+                                    .db = db,
+                                    .require_complete = a->require_complete,
+                                    .stop = tc_cli_stop_flag(),
+                                    .progress = tc_cli_on_build};
+}
+
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
+                       tc_graph_model **out, tc_error *err) {
     tc_meas_db *db = NULL;
     tc_graph_program *p;
     *out = NULL;
     tc_status st = tc_cli_source_program(s, a->seed, &p, err);
     if (st == TC_OK)
         st = tc_cli_db_read(a, &db, err);
-    tc_graph_build_options o = {.target = target,
-                                .threads = target->machine.cores,
-                                .db = db,
-                                .require_complete = a->require_complete,
-                                .object_only = object_only,
-                                .stop = tc_cli_stop_flag(),
-                                .progress = tc_cli_on_build};
+    tc_graph_build_options o = build_options(a, target, db);
+    o.object_only = object_only;
+    o.use_up_constants = true;
+    o.ranks = ranks;
     if (st == TC_OK)
         st = tc_graph_model_build(p, &o, out, err);
+    tc_meas_db_close(db);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
+                   tc_error *err) {
+    enum { ROUNDS = 20 };
+    tc_meas_db *db = NULL;
+    tc_graph_program *p;
+    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
+    if (st == TC_OK)
+        st = tc_cli_db_read(a, &db, err);
+    tc_graph_build_options o = build_options(a, target, db);
+    if (st == TC_OK)
+        st = tc_graph_contest_run(p, &o, a->top_k, ROUNDS, arena, out, err);
     tc_meas_db_close(db);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "support/status.h"
 #include "support/strbuf.h"
@@ -128,9 +129,11 @@ typedef struct tc_cg_entry {
 } tc_cg_entry;
 TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
 
-/* Writes to `out` an object holding the bytes of `file` as read-only data under `symbol`, aligned to 64; symbol_size (u64) is its
- * length. */
-TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err);
+/* Writes to `out` an object that holds `bytes` bytes, all written to the stream by `fill`, as read-only data under `symbol`,
+ * aligned to a page; symbol_size (u64) is their number. Nothing is held in memory. `out` is whole or absent. */
+typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);
+TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *symbol, int64_t bytes, tc_cg_fill *fill, void *user,
+                                        const char *out, tc_error *err);
 
 typedef struct tc_cg_link {
     int nobjects;

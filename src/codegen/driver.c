@@ -1,9 +1,4 @@
-/* Objects that are not kernels: the entry point of a whole model, parallel_for for libraries without tctune, and constants as
- * data. */
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-
+/* Objects that are not kernels: the entry point of a whole model, and parallel_for for libraries without tctune. */
 #include "codegen/codegen_int.h"
 
 typedef struct unit {
@@ -188,44 +183,4 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
     LLVMBuildCall2(g->b, gomp, fork, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
     return close_unit(&u, TC_OK, obj, size, err);
-}
-
-/* ---- constants ---- */
-
-static bool plain_path(const char *path) {
-    return !strpbrk(path, "\"\\\n");
-}
-
-/* The assembler reads the file itself (.incbin): nothing is parsed, and one copy is held. */
-tc_status tc_cg_write_blob(const tc_target *t, const char *file, const char *symbol, const char *out, tc_error *err) {
-    struct stat st;
-    if (stat(file, &st) || !S_ISREG(st.st_mode))
-        return tc_fail(err, TC_ENV, "%s: cannot be read as constants for '%s'", file, symbol);
-    if (!plain_path(file))
-        return tc_fail(err, TC_BAD_INPUT,
-                       "%s: a path with quotes, backslashes or newlines cannot be embedded; use another folder", file);
-    LLVMTargetMachineRef tm;
-    TC_TRY(tc_cg_machine(t, true, &tm, err));
-    tc_strbuf b = {0};
-    tc_sb_printf(
-        &b, ".section .rodata.%s,\"a\",@progbits\n.balign 64\n.globl %s\n.type %s,@object\n.size %s,%lld\n%s:\n.incbin \"%s\"\n",
-        symbol, symbol, symbol, symbol, (long long)st.st_size, symbol, file);
-    tc_sb_printf(&b, ".balign 8\n.globl %s_size\n.type %s_size,@object\n.size %s_size,8\n%s_size:\n.quad %lld\n", symbol, symbol,
-                 symbol, symbol, (long long)st.st_size);
-    LLVMContextRef ctx = LLVMContextCreate();
-    LLVMModuleRef mod = LLVMModuleCreateWithNameInContext(symbol, ctx);
-    LLVMSetTarget(mod, t->triple);
-    LLVMSetModuleInlineAsm2(mod, tc_sb_str(&b), b.len);
-    char *msg = NULL;
-    tc_status s = TC_OK;
-    if (LLVMTargetMachineEmitToFile(tm, mod, out, LLVMObjectFile, &msg)) {
-        s = tc_fail(err, TC_ENV, "%s: writing constants: %s", out, msg);
-        LLVMDisposeMessage(msg);
-        remove(out);
-    }
-    LLVMDisposeModule(mod);
-    LLVMContextDispose(ctx);
-    LLVMDisposeTargetMachine(tm);
-    tc_strbuf_free(&b);
-    return s;
 }

@@ -139,13 +139,9 @@ static tc_status linker_failed(const char *linker, const char *log, int code, tc
 }
 
 static tc_status deliver(const char *dir, const char *out, tc_error *err) {
-    char path[4096], *data = NULL;
-    size_t size;
+    char path[4096];
     snprintf(path, sizeof path, "%s/out.so", dir);
-    TC_TRY(tc_fs_read(path, &data, &size, err));
-    tc_status s = tc_fs_write(out, data, size, err);
-    free(data);
-    return s;
+    return tc_fs_move(path, out, err);
 }
 
 static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err) {

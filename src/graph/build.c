@@ -157,7 +157,7 @@ static tc_status build(builder *b, tc_error *err) {
     TC_TRY(check_complete(b, err));
     TC_TRY(compile_all(b, err));
     plan(b);
-    TC_TRY(tc_graph_place_constants(b->m, err));
+    tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants);
     if (!b->o->object_only)
         fix_addresses(b->m);
     return TC_OK;

@@ -1,8 +1,10 @@
 /* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. */
 #include "graph/program.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table. */
 enum { HUGE_PAGE = 2 << 20 };
@@ -40,7 +42,8 @@ static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
     return (int)m->blocks.len - 1;
 }
 
-static void fill(tc_graph_model *m, tc_graph_block *b) {
+/* Sets b->data; a block that the kernel does not read as the program holds it gets memory of its own. */
+static void fill(const tc_graph_model *m, tc_graph_block *b) {
     const tc_graph_slot *s = &m->program->slots[b->slot];
     const void *from = s->constant->data;
     if (b->task < 0 && (uintptr_t)from % TC_RT_ALIGN == 0) {
@@ -53,6 +56,88 @@ static void fill(tc_graph_model *m, tc_graph_block *b) {
         memcpy(b->memory, from, (size_t)b->bytes);
     else
         tc_tir_pack(m->units[b->task].func, b->param, from, b->memory);
+}
+
+tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err) {
+    static const char zeros[TC_RT_ALIGN];
+    for (size_t i = 0; i < m->blocks.len; i++) {
+        tc_graph_block b = m->blocks.data[i];
+        bool made = b.data == NULL && b.task >= 0;
+        if (made)
+            fill(m, &b);
+        else if (!b.data)
+            b.data = m->program->slots[b.slot].constant->data;
+        size_t n = (size_t)b.bytes, pad = (size_t)(tc_graph_aligned(b.bytes) - b.bytes);
+        bool ok = fwrite(b.data, 1, n, f) == n && fwrite(zeros, 1, pad, f) == pad;
+        if (made)
+            free(b.memory);
+        if (!ok)
+            return tc_fail(err, TC_ENV,
+                           "writing %lld bytes of constants failed: %s; free space there or set TMPDIR to a larger folder",
+                           (long long)m->blob_bytes, strerror(errno));
+    }
+    return TC_OK;
+}
+
+/* Gives the whole pages of a constant back to the system. Its memory stays the graph's, but what it held is lost. */
+static void discard(const tc_graph_slot *s) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)s->constant->data + page - 1) / page * page,
+              to = ((uintptr_t)s->constant->data + (uintptr_t)s->bytes) / page * page;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_DONTNEED); /* a wish: failing costs memory only */
+}
+
+typedef struct span {
+    uintptr_t from, to;
+    int slot;
+} span;
+
+static int by_address(const void *x, const void *y) {
+    const span *a = x, *b = y;
+    return a->from != b->from ? (a->from < b->from ? -1 : 1) : a->slot - b->slot;
+}
+
+/* Slots may show the same memory, as a tensor and its reshaped form do: shared[slot] says which. */
+static void find_shared(const tc_graph_program *p, bool *shared) {
+    span *s = tc_xcalloc((size_t)p->nslot + 1, sizeof *s);
+    int n = 0;
+    for (int i = 0; i < p->nslot; i++)
+        if (p->slots[i].kind == TC_GRAPH_SLOT_CONST) {
+            uintptr_t at = (uintptr_t)p->slots[i].constant->data;
+            s[n++] = (span){at, at + (uintptr_t)p->slots[i].bytes, i};
+        }
+    qsort(s, (size_t)n, sizeof *s, by_address);
+    for (int i = 1, last = 0; i < n; i++) { /* last: the one so far that ends last */
+        if (s[i].from < s[last].to)
+            shared[s[i].slot] = shared[s[last].slot] = true;
+        if (s[i].to > s[last].to)
+            last = i;
+    }
+    free(s);
+}
+
+/* Makes the blocks of constants that kernels read in this process. Where the program may be used up, a constant of which every
+ * copy is made is not kept beside them. */
+static void fill_all(tc_graph_model *m, bool use_up) {
+    int *left = tc_xcalloc((size_t)m->program->nslot + 1, sizeof *left);
+    bool *shared = tc_xcalloc((size_t)m->program->nslot + 1, sizeof *shared);
+    find_shared(m->program, shared);
+    for (size_t i = 0; i < m->blocks.len; i++)
+        left[m->blocks.data[i].slot]++;
+#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
+    for (size_t i = 0; i < m->blocks.len; i++) {
+        tc_graph_block *b = &m->blocks.data[i];
+        int now;
+        fill(m, b);
+        if (!b->memory)
+            continue; /* read in place: the count never reaches zero */
+#pragma omp atomic capture
+        now = --left[b->slot];
+        if (now == 0 && use_up && !shared[b->slot])
+            discard(&m->program->slots[b->slot]);
+    }
+    free(left);
+    free(shared);
 }
 
 static tc_cg_operand operand_of(tc_graph_model *m, const tc_graph_launch *x, int arg) {
@@ -108,12 +193,10 @@ static void make_steps(tc_graph_model *m) {
     }
 }
 
-tc_status tc_graph_place_constants(tc_graph_model *m, tc_error *err) {
-    (void)err;
+void tc_graph_place_constants(tc_graph_model *m, bool fill_blocks, bool use_up) {
     make_steps(m);
-#pragma omp parallel for schedule(dynamic) num_threads(m->threads)
-    for (size_t i = 0; i < m->blocks.len; i++)
-        fill(m, &m->blocks.data[i]);
+    if (fill_blocks)
+        fill_all(m, use_up);
     for (int i = 0; i < m->nstep; i++) {
         tc_graph_step *s = &m->steps[i];
         s->argv = TC_NEW_N(m->arena, void *, s->nargs);
@@ -124,7 +207,6 @@ tc_status tc_graph_place_constants(tc_graph_model *m, tc_error *err) {
                 s->args[k].at = b->offset;
             }
     }
-    return TC_OK;
 }
 
 void tc_graph_free_constants(tc_graph_model *m) {

@@ -120,7 +120,8 @@ static tc_status run_once(tc_graph_model *m, const void *const *in, void *const 
         return code ? run_failed(m, NULL, code, err) : TC_OK;
     }
     if (!m->memory)
-        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s', which cannot run here", m->target->text);
+        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
+                       m->target->text);
     for (int i = 0; i < m->nstep; i++) {
         double start = seconds ? tc_now() : 0;
         int32_t code = run_step(m, &m->steps[i], in, out);
@@ -274,6 +275,20 @@ tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, cons
         s = run_once(m, p.in, p.out, NULL, err);
         times[(*n)++] = tc_now() - start;
     }
+    close_run(m, &p, false);
+    return s;
+}
+
+tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err) {
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    double *steps = tc_xcalloc((size_t)m->nstep + 1, sizeof *steps);
+    tc_status s = run_once(m, p.in, p.out, steps, err);
+    memset(seconds, 0, (size_t)m->nkernel * sizeof *seconds);
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].task >= 0)
+            seconds[m->steps[i].task] += steps[i];
+    free(steps);
     close_run(m, &p, false);
     return s;
 }

@@ -17,8 +17,35 @@ enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 11 };
 
 /* ---- reading the file ---- */
 
-static tc_status unpack_model(const char *path, const void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
-    *out = size ? onnx__model_proto__unpack(NULL, size, data) : NULL;
+/* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
+ * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
+ * reading a page again. */
+typedef struct reader {
+    char *data;
+    size_t size, copied, dropped;
+} reader;
+
+static void *reader_alloc(void *user, size_t size) {
+    enum { STEP = 16 << 20, WEIGHT = 1 << 12 };
+    reader *r = user;
+    if (r->copied < r->size && r->copied - r->dropped >= STEP) {
+        size_t to = r->copied / STEP * STEP;
+        madvise(r->data + r->dropped, to - r->dropped, MADV_DONTNEED);
+        r->dropped = to;
+    }
+    r->copied += size >= WEIGHT ? size : 0;
+    return malloc(size);
+}
+
+static void reader_free(void *user, void *p) {
+    (void)user;
+    free(p);
+}
+
+static tc_status unpack_model(const char *path, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
+    reader r = {.data = data, .size = size};
+    ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
+    *out = size ? onnx__model_proto__unpack(&allocator, size, data) : NULL;
     if (*out && (*out)->graph)
         return TC_OK;
     tc_arena *a = tc_arena_new();
@@ -31,7 +58,7 @@ static tc_status unpack_model(const char *path, const void *data, size_t size, O
     return s;
 }
 
-/* The file is mapped while it is parsed: one copy of the weights instead of two. */
+/* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
 static tc_status read_model(const char *path, Onnx__ModelProto **out, tc_error *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -42,7 +69,7 @@ static tc_status read_model(const char *path, Onnx__ModelProto **out, tc_error *
         return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
     }
     size_t size = (size_t)st.st_size;
-    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0) : NULL;
+    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
     close(fd);
     if (data == MAP_FAILED)
         return tc_fail(err, TC_ENV, "%s: cannot be read: %s", path, strerror(errno));

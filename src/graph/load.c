@@ -3,8 +3,12 @@
 #include "support/fs.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static tc_status not_ours(const char *path, const char *why, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT,
@@ -40,13 +44,18 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
     return true;
 }
 
-static bool read_metadata(tc_graph_model *m, const char *text) {
+/* *target is in m's arena. */
+static bool read_metadata(tc_graph_model *m, const char *text, const char **target) {
     json_t *j = json_loads(text, 0, NULL);
     bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
               read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
               read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout);
-    if (ok)
+    const char *t = json_string_value(json_object_get(j, "target"));
+    ok = ok && t;
+    if (ok) {
         m->threads = (int)json_integer_value(json_object_get(j, "threads"));
+        *target = tc_arena_strdup(m->arena, t);
+    }
     json_decref(j);
     return ok;
 }
@@ -57,9 +66,54 @@ static void *find(tc_graph_model *m, const char *prefix, const char *what) {
     return dlsym(m->library.handle, name);
 }
 
+static tc_status cut_short(const char *path, uint64_t want, uint64_t have, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: the file is truncated: it speaks of %llu bytes and has %llu; copy it again, or build it again with "
+                   "`tctune build`",
+                   path, (unsigned long long)want, (unsigned long long)have);
+}
+
+/* Whether all that the headers of a 64-bit ELF file speak of is there: the system's loader maps what is missing, and the program
+ * dies of it later. Whatever is no such file is the loader's to refuse. */
+static tc_status check_whole(const char *path, tc_error *err) {
+    FILE *f = fopen(path, "rb");
+    struct stat st;
+    Elf64_Ehdr h;
+    if (!f)
+        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    uint64_t size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : 0, end = 0;
+    bool elf = fread(&h, sizeof h, 1, f) == 1 && !memcmp(h.e_ident, ELFMAG, SELFMAG) && h.e_ident[EI_CLASS] == ELFCLASS64;
+    if (elf)
+        end = TC_MAX(h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize, h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize);
+    if (elf && end <= size && fseek(f, (long)h.e_phoff, SEEK_SET) == 0)
+        for (int i = 0; i < h.e_phnum && h.e_phentsize == sizeof(Elf64_Phdr); i++) {
+            Elf64_Phdr p;
+            if (fread(&p, sizeof p, 1, f) == 1 && p.p_type == PT_LOAD)
+                end = TC_MAX(end, p.p_offset + p.p_filesz);
+        }
+    fclose(f);
+    return end > size ? cut_short(path, end, size, err) : TC_OK;
+}
+
+/* A feature that this CPU lacks would be an illegal instruction in the middle of the first run. */
+static tc_status check_target(const char *path, const char *text, tc_error *err) {
+    tc_target *built, *here = NULL;
+    TC_TRY(tc_target_parse(text, &built, err));
+    tc_status s = tc_target_parse("native", &here, err);
+    if (s == TC_OK && !built->native)
+        s = tc_fail(err, TC_BAD_INPUT,
+                    "%s: it was built for %s, and uses features that this CPU (%s) does not have; build it here, or with "
+                    "--target %s",
+                    path, built->cpu, here->cpu, here->cpu);
+    tc_target_free(here);
+    tc_target_free(built);
+    return s;
+}
+
 static tc_status open_library(tc_graph_model *m, const char *path, int threads, tc_error *err) {
     if (!tc_fs_exists(path))
         return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", path);
+    TC_TRY(check_whole(path, err));
     /* A name without a slash would be looked for in the system's folders. */
     m->path = tc_arena_printf(m->arena, "%s%s", strchr(path, '/') ? "" : "./", path);
     m->library.handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
@@ -68,11 +122,12 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
     const char *prefix = dlsym(m->library.handle, "tctune_prefix");
     if (!prefix)
         return not_ours(path, "it has no symbol tctune_prefix", err);
-    const char *metadata = find(m, prefix, "metadata");
+    const char *metadata = find(m, prefix, "metadata"), *target;
     void *run = find(m, prefix, "run");
     int32_t *limit = find(m, prefix, "threads");
-    if (!metadata || !run || !limit || !read_metadata(m, metadata))
+    if (!metadata || !run || !limit || !read_metadata(m, metadata, &target))
         return not_ours(path, "its metadata are missing or of another version", err);
+    TC_TRY(check_target(path, target, err));
     memcpy(&m->library.run, &run, sizeof run);
     if (threads > 0 && threads < m->threads)
         m->threads = *limit = threads;

@@ -68,16 +68,21 @@ typedef struct tc_graph_kernel {
     tc_graph_source source;
     int64_t record;  /* FROM_RECORD: its row */
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
+    int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
+    tc_digest trace_hash;
     const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; else "" */
     double seconds;  /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 
 typedef struct tc_graph_build_options {
     const tc_target *target;
-    int threads;                       /* 0: the target's cores */
-    tc_meas_db *db;                    /* NULL: default schedules */
-    bool require_complete;             /* TC_BAD_INPUT that lists the kernels without a record */
-    bool object_only;                  /* for a target that does not run here: no in-process code; only saving works */
+    int threads;           /* 0: the target's cores */
+    tc_meas_db *db;        /* NULL: default schedules */
+    const int *ranks;      /* by task: which of its verified records, 0 the best; where there are fewer, the best. NULL: 0 */
+    bool require_complete; /* TC_BAD_INPUT that lists the kernels without a record */
+    bool object_only;      /* no code or packed constants in this process: only saving works, with less memory */
+    bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
+                            * can be built from it */
     const volatile sig_atomic_t *stop; /* may be NULL */
     void (*progress)(void *user, int done, int total,
                      const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
@@ -126,6 +131,31 @@ TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_ten
 /* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds. Not for a loaded library (TC_BAD_INPUT). */
 TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                               tc_error *err);
+
+/* A line for every intermediate (place in the arena, bytes, first and last launch that uses it, name) in the order of places, and
+ * the sums. */
+void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
+
+/* ---- records compared in the network (contest.c) ---- */
+enum { TC_GRAPH_CONTEST_MAX = 16 };
+
+typedef struct tc_graph_trial {
+    int64_t record;  /* 0: there is no record of this rank */
+    double recorded; /* seconds of one launch when it was tuned */
+    double seconds;  /* of all launches of one run of the network: median over the rounds */
+    double speedup;  /* over the best record: median of the rounds' ratios */
+    bool faster;     /* than the best record, beyond doubt (tc_tune_judge) */
+} tc_graph_trial;
+
+typedef struct tc_graph_contest {
+    int nkernel, k, rounds;
+    tc_graph_trial *trials; /* [nkernel][k], by rank */
+    int *ranks;             /* by kernel: the one to use, for tc_graph_build_options */
+} tc_graph_contest;
+
+/* Runs the network with the k best records of each kernel, in turns. Holds k built models at once. Results are in `a`. */
+TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds,
+                                            tc_arena *a, tc_graph_contest *out, tc_error *err);
 
 /* Writes `path` (a shared library that needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both
  * are whole or absent. `name` (NULL: made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const

@@ -76,3 +76,37 @@ void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan 
     }
     free(l);
 }
+
+/* ---- printing ---- */
+
+typedef struct line {
+    int64_t at;
+    life l;
+} line;
+
+static int by_place(const void *x, const void *y) {
+    const line *a = x, *b = y;
+    if (a->at != b->at)
+        return a->at < b->at ? -1 : 1;
+    return a->l.first != b->l.first ? a->l.first - b->l.first : a->l.slot - b->l.slot;
+}
+
+void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
+    const tc_graph_program *p = m->program;
+    if (!p)
+        return;
+    life *lives = lives_of(p);
+    line *lines = tc_xcalloc((size_t)p->nslot + 1, sizeof *lines);
+    int n = 0;
+    for (int s = 0; s < p->nslot; s++)
+        if (m->plan.offset[s] >= 0)
+            lines[n++] = (line){m->plan.offset[s], lives[s]};
+    qsort(lines, (size_t)n, sizeof *lines, by_place);
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s\n", (long long)lines[i].at, (long long)lines[i].l.bytes,
+                     lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
+    tc_sb_printf(out, "%lld bytes of intermediates in %lld, %lld of workspace, %lld of constants\n", (long long)m->plan.naive,
+                 (long long)m->plan.bytes, (long long)(m->arena_bytes - m->workspace_at), (long long)m->blob_bytes);
+    free(lines);
+    free(lives);
+}

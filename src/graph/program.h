@@ -69,7 +69,7 @@ typedef struct tc_graph_unit {
 typedef struct tc_graph_block {
     int slot, task, param; /* task -1: as it is */
     int64_t bytes, offset; /* in the blob of a saved library */
-    const void *data;      /* aligned */
+    const void *data;      /* aligned; NULL: made when it is written */
     void *memory;          /* owned, or NULL */
 } tc_graph_block;
 
@@ -111,8 +111,13 @@ struct tc_graph_model {
 
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    tc_graph_model *model, tc_error *err);
-/* Packs and places all constants that the launches need; fills steps' operands. */
-tc_status tc_graph_place_constants(tc_graph_model *m, tc_error *err);
+/* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
+ * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
+void tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up);
+/* All blocks, each padded to the alignment, to f: those that are not filled are packed one at a time. */
+TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err);
+/* One run: seconds[kernel] is the sum of its launches. */
+TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err);
 void tc_graph_free_constants(tc_graph_model *m);
 /* Aligned memory, zeroed; aborts when there is none. Release with free. */
 void *tc_graph_aligned_alloc(int64_t bytes);

@@ -147,33 +147,17 @@ static tc_status put_entry(saver *s, tc_error *err) {
 
 /* ---- constants ---- */
 
-static bool write_blocks(const tc_graph_model *m, FILE *f) {
-    static const char zeros[TC_RT_ALIGN];
-    for (size_t i = 0; i < m->blocks.len; i++) {
-        const tc_graph_block *b = &m->blocks.data[i];
-        size_t n = (size_t)b->bytes, pad = (size_t)(tc_graph_aligned(b->bytes) - b->bytes);
-        if (fwrite(b->data, 1, n, f) != n || fwrite(zeros, 1, pad, f) != pad)
-            return false;
-    }
-    return true;
+static tc_status write_constants(void *user, FILE *f, tc_error *err) {
+    return tc_graph_write_constants(user, f, err);
 }
 
 static tc_status put_constants(saver *s, tc_error *err) {
     if (!s->m->blob_bytes)
         return TC_OK;
-    const char *blob = text(s, "%s/constants.bin", s->dir), *obj = text(s, "%s/constants.o", s->dir);
-    FILE *f = fopen(blob, "wb");
-    bool ok = f && write_blocks(s->m, f);
-    if (f && fclose(f) != 0)
-        ok = false;
-    if (!ok)
-        return tc_fail(err, TC_ENV,
-                       "%s: writing %lld bytes of constants failed; free space there or set TMPDIR to a larger folder", blob,
-                       (long long)s->m->blob_bytes);
-    TC_TRY(tc_cg_write_blob(s->m->target, blob, symbol(s, "constants"), obj, err));
-    remove(blob); /* as large as the model: not kept while linking */
+    const char *obj = text(s, "%s/constants.o", s->dir);
     tc_push(&s->objects, obj);
-    return TC_OK;
+    return tc_cg_write_blob(s->m->target, symbol(s, "constants"), s->m->blob_bytes, write_constants, (void *)(uintptr_t)s->m, obj,
+                            err);
 }
 
 /* ---- header ---- */

@@ -38,6 +38,7 @@ static tc_status lower(const chooser *c, const tc_trace *t, tc_error *err) {
     TC_TRY(tc_tir_build(s, c->m, &f, err));
     TC_TRY(tc_tir_lower(c->u->ctx, c->m, f, NULL, &c->u->func, err));
     c->k->trace = trace_text(c, s->trace);
+    c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     return TC_OK;
 }
 
@@ -59,12 +60,32 @@ static tc_status use_default(const chooser *c, tc_error *err) {
     return s == TC_ILLEGAL ? TC_ENV : s;
 }
 
+/* The record of the rank that is asked for, or the best one where there are fewer. */
+static tc_status find_record(const chooser *c, tc_arena *a, const tc_meas_key *key, tc_record *r, bool *found, tc_error *err) {
+    int rank = c->o->ranks ? c->o->ranks[c->task] : 0;
+    if (rank == 0)
+        return tc_meas_db_best(c->o->db, a, key, r, found, err);
+    tc_meas_records list;
+    tc_meas_filter f = {.workload_hash = key->workload.hex,
+                        .target_hash = key->target.hex,
+                        .threads = key->threads,
+                        .verified = true,
+                        .real = true,
+                        .limit = (size_t)rank + 1,
+                        .order = TC_MEAS_BY_RANK};
+    TC_TRY(tc_meas_db_select(c->o->db, a, &f, &list, err));
+    *found = list.len > 0;
+    if (*found)
+        *r = list.data[(size_t)rank < list.len ? rank : 0];
+    return TC_OK;
+}
+
 /* *used false when the database has nothing that can be used; k->why says what it has instead. */
 static tc_status use_record(const chooser *c, tc_arena *a, bool *used, tc_error *err) {
     tc_meas_key key = {.workload = c->k->hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
     tc_record r;
     *used = false;
-    TC_TRY(tc_meas_db_best(c->o->db, a, &key, &r, used, err));
+    TC_TRY(find_record(c, a, &key, &r, used, err));
     if (!*used) {
         tc_meas_near near;
         TC_TRY(tc_meas_db_nearest(c->o->db, a, &key, c->k->workload, &near, err));
@@ -84,6 +105,7 @@ static tc_status use_record(const chooser *c, tc_arena *a, bool *used, tc_error 
     c->k->source = TC_GRAPH_FROM_RECORD;
     c->k->record = r.id;
     c->k->recorded = r.median;
+    c->k->when_ms = r.when_ms;
     return TC_OK;
 }
 

@@ -87,12 +87,34 @@ static bool write_all(int fd, const char *data, size_t size) {
     return true;
 }
 
+/* What a file gets: bytes in memory, or all of another file. */
+typedef struct content {
+    const void *data;
+    size_t size;
+    int fd;           /* of the other file; -1: data */
+    const char *from; /* its name; the file need not be kept */
+} content;
+
+static bool put(int fd, const content *c) {
+    if (c->fd < 0)
+        return write_all(fd, c->data, c->size);
+    enum { CHUNK = 1 << 20 };
+    char *chunk = tc_xmalloc(CHUNK);
+    ssize_t n;
+    bool ok = true;
+    while (ok && ((n = read(c->fd, chunk, CHUNK)) > 0 || (n < 0 && errno == EINTR)))
+        ok = n < 0 || write_all(fd, chunk, (size_t)n);
+    ok = ok && n == 0;
+    free(chunk);
+    return ok;
+}
+
 /* Devices and pipes are written in place: renaming a file over /dev/null would be a bad surprise. */
-static tc_status write_in_place(const char *path, const void *data, size_t size, tc_error *err) {
+static tc_status write_in_place(const char *path, const content *c, tc_error *err) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(errno));
-    bool ok = write_all(fd, data, size);
+    bool ok = put(fd, c);
     int error = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
@@ -142,15 +164,28 @@ static void sync_folder_of(const char *path) {
     free(dir);
 }
 
-static tc_status replace_file(const char *path, const struct stat *old, const void *data, size_t size, tc_error *err) {
+/* On the same file system a file moves without being read. */
+static bool moved(const char *path, const struct stat *old, const content *c) {
+    struct stat st;
+    if (!c->from || fstat(c->fd, &st) != 0)
+        return false;
+    mode_t mode = old ? old->st_mode & 07777 : st.st_mode & 0666;
+    return fchmod(c->fd, mode) == 0 && fsync(c->fd) == 0 && rename(c->from, path) == 0;
+}
+
+static tc_status replace_file(const char *path, const struct stat *old, const content *c, tc_error *err) {
     char *temp;
+    if (moved(path, old, c)) {
+        sync_folder_of(path);
+        return TC_OK;
+    }
     int fd = open_beside(path, 0666, &temp);
     if (fd < 0) {
         int error = errno;
         free(temp);
         return tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(error));
     }
-    bool ok = (!old || fchmod(fd, old->st_mode & 07777) == 0) && write_all(fd, data, size) && fsync(fd) == 0;
+    bool ok = (!old || fchmod(fd, old->st_mode & 07777) == 0) && put(fd, c) && fsync(fd) == 0;
     int error = errno;
     if (close(fd) != 0 && ok) {
         ok = false;
@@ -168,16 +203,31 @@ static tc_status replace_file(const char *path, const struct stat *old, const vo
     return ok ? TC_OK : tc_fail(err, TC_ENV, "cannot write '%s': %s", path, reason(error));
 }
 
-tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err) {
+static tc_status write_content(const char *path, const content *c, tc_error *err) {
     TC_TRY(tc_fs_check_writable(path, err));
     struct stat st;
     bool exists = stat(path, &st) == 0;
     if (exists && !S_ISREG(st.st_mode))
-        return write_in_place(path, data, size, err);
+        return write_in_place(path, c, err);
     /* A symbolic link stays a link; what it points to is replaced. */
     char *target = exists ? realpath(path, NULL) : NULL;
-    tc_status s = replace_file(target ? target : path, exists ? &st : NULL, data, size, err);
+    tc_status s = replace_file(target ? target : path, exists ? &st : NULL, c, err);
     free(target);
+    return s;
+}
+
+tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err) {
+    return write_content(path, &(content){data, size, -1, NULL}, err);
+}
+
+tc_status tc_fs_move(const char *from, const char *path, tc_error *err) {
+    int fd = open(from, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return tc_fail(err, TC_ENV, "cannot read '%s': %s", from, reason(errno));
+    tc_status s = write_content(path, &(content){.fd = fd, .from = from}, err);
+    close(fd);
+    if (s == TC_OK)
+        unlink(from);
     return s;
 }
 

@@ -354,7 +354,7 @@ static void test_refusals(void **state) {
                  "cannot run");
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = arm, .threads = 1, .object_only = true}, &m, err));
     assert_ok(tc_graph_model_random_inputs(m, 1, in, err));
-    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, out, err), "cannot run here");
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, out, err), "cannot run in this process");
     tc_graph_tensor_free(in);
     tc_graph_model_free(m);
     tc_target_free(arm);

@@ -159,10 +159,15 @@ static void compile(suite *s, const suite_kernel *k) {
 }
 
 /* Packed constants of a kernel, one behind the other, as a model holds them. */
+static tc_status write_text(void *user, FILE *f, tc_error *err) {
+    const tc_strbuf *b = user;
+    bool ok = fwrite(b->data, 1, b->len, f) == b->len;
+    return ok ? TC_OK : tc_fail(err, TC_ENV, "writing constants failed");
+}
+
 static void write_constants(suite *s, const suite_kernel *k, int64_t *at) {
     tc_error err = {0};
     tc_strbuf b = {0};
-    char path[4096];
     for (int i = 0; i < k->f->nparam; i++) {
         const tc_param *p = &k->f->params[i];
         if (p->kind != TC_PARAM_PACKED)
@@ -175,9 +180,8 @@ static void write_constants(suite *s, const suite_kernel *k, int64_t *at) {
         tc_sb_addn(&b, packed, bytes_of(p->buffer));
         free(packed);
     }
-    snprintf(path, sizeof path, "%s/constants.bin", s->dir);
-    die_if(tc_fs_write(path, tc_sb_str(&b), b.len, &err), &err, path);
-    die_if(tc_cg_write_blob(s->target, path, "constants", object_path(s, "constants"), &err), &err, path);
+    const char *path = object_path(s, "constants");
+    die_if(tc_cg_write_blob(s->target, "constants", (int64_t)b.len, write_text, &b, path, &err), &err, path);
     tc_strbuf_free(&b);
 }
 

@@ -1,0 +1,128 @@
+/* Which of a kernel's best records is fastest in the network. Alone, in the tuner, a kernel finds its caches as the run before
+ * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record. They run in turns,
+ * and each kernel is compared with itself: the sum of its own launches in one round's runs. */
+#include "graph/program.h"
+#include "tune/compare.h"
+
+#include <string.h>
+
+typedef struct contest {
+    const tc_graph_build_options *o;
+    tc_graph_model *m[TC_GRAPH_CONTEST_MAX];
+    int k, rounds, nkernel;
+    double *times; /* [kernel][rank][round] */
+    tc_graph_tensor *in;
+} contest;
+
+static double *times_of(const contest *c, int kernel, int rank) {
+    return c->times + ((size_t)kernel * (size_t)c->k + (size_t)rank) * (size_t)c->rounds;
+}
+
+static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *err) {
+    int *ranks = tc_xcalloc((size_t)p->ntask + 1, sizeof *ranks);
+    tc_graph_build_options o = *c->o;
+    tc_status s = TC_OK;
+    o.ranks = ranks;
+    o.object_only = o.use_up_constants = false;
+    for (int r = 0; r < c->k && s == TC_OK; r++) {
+        for (int i = 0; i < p->ntask; i++)
+            ranks[i] = r;
+        s = tc_graph_model_build(p, &o, &c->m[r], err);
+    }
+    free(ranks);
+    return s;
+}
+
+static tc_status turn(contest *c, int rank, int round, double *seconds, tc_error *err) {
+    TC_TRY(tc_graph_model_kernel_times(c->m[rank], c->in, seconds, err));
+    for (int i = 0; i < c->nkernel && round >= 0; i++)
+        times_of(c, i, rank)[round] = seconds[i];
+    return TC_OK;
+}
+
+/* Every other round goes backwards, so that no rank always comes after the same one. */
+static tc_status run_rounds(contest *c, tc_error *err) {
+    enum { WARMUP = 2 };
+    double *seconds = tc_xcalloc((size_t)c->nkernel + 1, sizeof *seconds);
+    tc_status s = TC_OK;
+    for (int round = -WARMUP; round < c->rounds && s == TC_OK; round++)
+        for (int i = 0; i < c->k && s == TC_OK; i++) {
+            if (c->o->stop && *c->o->stop)
+                s = tc_fail(err, TC_ENV, "interrupted while comparing records in the network; nothing was written");
+            else
+                s = turn(c, round % 2 ? c->k - 1 - i : i, round, seconds, err);
+        }
+    free(seconds);
+    return s;
+}
+
+static bool is_new(const contest *c, int kernel, int rank) {
+    for (int r = 0; r < rank; r++)
+        if (c->m[r]->kernels[kernel].record == c->m[rank]->kernels[kernel].record)
+            return false;
+    return c->m[rank]->kernels[kernel].source == TC_GRAPH_FROM_RECORD;
+}
+
+/* The best record keeps its place unless another is faster beyond doubt. */
+static void judge(const contest *c, int kernel, tc_graph_trial *t, int *rank) {
+    *rank = 0;
+    for (int r = 0; r < c->k; r++) {
+        const tc_graph_kernel *x = &c->m[r]->kernels[kernel];
+        t[r] = (tc_graph_trial){.record = is_new(c, kernel, r) ? x->record : 0, .recorded = x->recorded, .speedup = 1};
+        t[r].seconds = tc_meas_median(times_of(c, kernel, r), (size_t)c->rounds);
+        if (r == 0 || t[r].record == 0)
+            continue;
+        tc_tune_verdict v = tc_tune_judge(times_of(c, kernel, r), times_of(c, kernel, 0), c->rounds, (uint64_t)kernel);
+        t[r].speedup = v.ratio;
+        t[r].faster = v.faster < 0;
+        if (t[r].faster && t[r].seconds < t[*rank].seconds)
+            *rank = r;
+    }
+}
+
+static tc_status make_inputs(contest *c, tc_error *err) {
+    tc_graph_tensor *in = tc_xcalloc((size_t)c->m[0]->nin + 1, sizeof *in);
+    tc_status s = tc_graph_model_random_inputs(c->m[0], 0, in, err);
+    if (s == TC_OK)
+        c->in = in;
+    else
+        free(in);
+    return s;
+}
+
+static void release(contest *c) {
+    for (int i = 0; c->in && i < c->m[0]->nin; i++)
+        tc_graph_tensor_free(&c->in[i]);
+    for (int r = 0; r < c->k; r++)
+        tc_graph_model_free(c->m[r]);
+    free(c->in);
+    free(c->times);
+}
+
+tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds, tc_arena *a,
+                               tc_graph_contest *out, tc_error *err) {
+    contest c = {.o = o, .k = k, .rounds = TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), .nkernel = p->ntask};
+    if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
+        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
+                       k);
+    if (!o->db || !o->target->native)
+        return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
+                       o->db ? "a target that runs on this machine" : "a database");
+    c.times = tc_xcalloc((size_t)c.nkernel * (size_t)k * (size_t)c.rounds + 1, sizeof *c.times);
+    tc_status s = build_models(&c, p, err);
+    if (s == TC_OK)
+        s = make_inputs(&c, err);
+    if (s == TC_OK)
+        s = run_rounds(&c, err);
+    if (s == TC_OK) {
+        *out = (tc_graph_contest){.nkernel = c.nkernel,
+                                  .k = k,
+                                  .rounds = c.rounds,
+                                  .trials = TC_NEW_N(a, tc_graph_trial, c.nkernel * k),
+                                  .ranks = TC_NEW_N(a, int, c.nkernel)};
+        for (int i = 0; i < c.nkernel; i++)
+            judge(&c, i, &out->trials[i * k], &out->ranks[i]);
+    }
+    release(&c);
+    return s;
+}

@@ -1,0 +1,199 @@
+/* The library as a file: what it takes on disk and in memory beside its weights, that equal builds give equal bytes, and how it
+ * is refused when something is wrong with it. No times are looked at. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lower_common.h"
+#include "support/fs.h"
+#include "tctune/tctune.h"
+#include "te/text.h"
+
+/* 16 MiB of weights that are packed, and a table of 1 MiB that is read as it is. */
+static const char WEIGHTS[] = "tensor X[64, 1024] f32\n"
+                              "tensor W[1024, 4096] f32 const\n"
+                              "tensor T[64, 4096] f32 const\n"
+                              "compute D[i:64, j:4096] = sum(k:1024) X[i, k] * W[k, j]\n"
+                              "compute Y[i:64, j:4096] = D[i, j] + T[i, j]\n"
+                              "output Y\n";
+
+typedef struct artefact {
+    tc_ctx *ctx;
+    tc_target *target;
+    tc_graph_program *program;
+    tc_graph_memory memory;
+    int64_t file;
+} artefact;
+
+static int64_t file_bytes(const char *path) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_size;
+}
+
+static void open_artefact(artefact *a, const char *te) {
+    const tc_workload *w;
+    a->ctx = tc_ctx_new();
+    assert_ok(tc_target_parse("native", &a->target, err));
+    assert_ok(tc_te_parse(a->ctx, "weights.te", te, &w, err));
+    assert_ok(tc_graph_program_of_workload(w, "weights", NULL, 0, 7, &a->program, err));
+}
+
+static void save(artefact *a, const char *path, bool object_only) {
+    tc_graph_model *m;
+    tc_graph_build_options o = {.target = a->target, .threads = 2, .object_only = object_only};
+    assert_ok(tc_graph_model_build(a->program, &o, &m, err));
+    assert_ok(tc_graph_model_save(m, path, "weights", err));
+    a->memory = tc_graph_model_memory(m);
+    a->file = file_bytes(path);
+    tc_graph_model_free(m);
+}
+
+static void close_artefact(artefact *a) {
+    tc_graph_program_free(a->program);
+    tc_target_free(a->target);
+    tc_ctx_free(a->ctx);
+}
+
+/* Kilobytes of this process that are in memory. */
+static long resident(void) {
+    char line[256];
+    long kb = -1;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && kb < 0 && fgets(line, sizeof line, f))
+        sscanf(line, "Rss: %ld", &kb);
+    if (f)
+        fclose(f);
+    return kb;
+}
+
+/* Of mappings of `path` that are written to. */
+static long dirty_of(const char *path) {
+    char line[4400];
+    long sum = 0, kb;
+    bool in = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    while (f && fgets(line, sizeof line, f)) {
+        if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+            in = strstr(line, path) != NULL;
+        else if (in && sscanf(line, "Private_Dirty: %ld", &kb) == 1)
+            sum += kb;
+    }
+    if (f)
+        fclose(f);
+    return sum;
+}
+
+/* Loaded and run by the public API: weights are the file's pages, and all else is under a tenth of them and the intermediates. */
+static void test_memory(void **state) {
+    (void)state;
+    artefact a;
+    tctune_model *m;
+    char error[512] = "";
+    open_artefact(&a, WEIGHTS);
+    save(&a, SCRATCH("artefact_memory.so"), true);
+    assert_true(a.memory.constants >= (16 << 20) + (1 << 20));
+    assert_true(a.file < a.memory.constants + a.memory.constants / 20);
+    close_artefact(&a);
+    static float x[64 * 1024], y[64 * 4096];
+    memset(x, 1, sizeof x);
+    memset(y, 1, sizeof y);
+    int64_t in_shape[] = {64, 1024}, out_shape[] = {64, 4096};
+    DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = in_shape};
+    DLTensor out = {.data = y, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = out_shape};
+    long before = resident();
+    assert_int_equal(tctune_load(SCRATCH("artefact_memory.so"), 0, &m, error, sizeof error), TCTUNE_OK);
+    assert_int_equal(tctune_run(m, &in, &out, error, sizeof error), TCTUNE_OK);
+    long kb = resident() - before, planned = (long)((a.memory.constants + a.memory.arena) >> 10);
+    print_message("%ld KiB for %ld KiB of weights and intermediates; %ld KiB of the library's pages written\n", kb, planned,
+                  dirty_of("artefact_memory.so"));
+    assert_true(dirty_of("artefact_memory.so") < 256);
+#if !defined(__SANITIZE_ADDRESS__)
+    /* The caller's arrays become resident too. */
+    assert_true(kb < planned + planned / 10 + (long)((sizeof x + sizeof y) >> 10));
+#endif
+    tctune_free(m);
+    remove(SCRATCH("artefact_memory.so"));
+    remove(SCRATCH("artefact_memory.h"));
+}
+
+static void expect_equal_files(const char *x, const char *y) {
+    char *a, *b;
+    size_t n, m;
+    assert_ok(tc_fs_read(x, &a, &n, err));
+    assert_ok(tc_fs_read(y, &b, &m, err));
+    assert_int_equal(n, m);
+    assert_memory_equal(a, b, n);
+    free(a);
+    free(b);
+}
+
+/* Twice, and once from packed constants in memory: the same bytes, whatever the scratch folder's name was. */
+static void test_same_bytes(void **state) {
+    (void)state;
+    artefact a;
+    open_artefact(&a, WEIGHTS);
+    assert_int_equal(mkdir(SCRATCH("artefact_again"), 0777), 0);
+    save(&a, SCRATCH("artefact_same.so"), true);
+    save(&a, SCRATCH("artefact_again/artefact_same.so"), true);
+    expect_equal_files(SCRATCH("artefact_same.so"), SCRATCH("artefact_again/artefact_same.so"));
+    save(&a, SCRATCH("artefact_again/artefact_same.so"), false);
+    expect_equal_files(SCRATCH("artefact_same.so"), SCRATCH("artefact_again/artefact_same.so"));
+    close_artefact(&a);
+    tc_fs_remove_tree(SCRATCH("artefact_again"));
+    remove(SCRATCH("artefact_same.so"));
+    remove(SCRATCH("artefact_same.h"));
+}
+
+static void test_truncated(void **state) {
+    (void)state;
+    artefact a;
+    tc_graph_model *m;
+    const char *path = SCRATCH("artefact_cut.so");
+    open_artefact(&a, WEIGHTS);
+    save(&a, path, true);
+    for (int64_t keep = a.file - 1; keep > 100; keep /= 3) {
+        assert_int_equal(truncate(path, keep), 0);
+        assert_fails(TC_BAD_INPUT, tc_graph_model_load(path, 0, &m, err), "artefact_cut.so", "truncated");
+    }
+    close_artefact(&a);
+    remove(path);
+    remove(SCRATCH("artefact_cut.h"));
+}
+
+/* A CPU of this architecture that has what this one has not. */
+static void test_other_cpu(void **state) {
+    (void)state;
+    static const char *const cpus[] = {"sapphirerapids", "graniterapids", "znver5", NULL};
+    artefact a;
+    tc_graph_model *m;
+    open_artefact(&a, WEIGHTS);
+    tc_target_free(a.target);
+    for (int i = 0; cpus[i]; i++) {
+        tc_error local;
+        if (tc_target_parse(tc_arena_printf(tc_ctx_arena(a.ctx), "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=%s", cpus[i]),
+                            &a.target, &local) != TC_OK)
+            continue;
+        if (!a.target->native && strstr(a.target->triple, "x86_64")) {
+            save(&a, SCRATCH("artefact_cpu.so"), true);
+            tc_status s = tc_graph_model_load(SCRATCH("artefact_cpu.so"), 0, &m, &local);
+            assert_int_equal(s, TC_BAD_INPUT);
+            assert_true(strstr(local.msg, "this CPU") ||
+                        strstr(local.msg, "not a library")); /* or it is of another architecture */
+        }
+        tc_target_free(a.target);
+    }
+    a.target = NULL;
+    close_artefact(&a);
+    remove(SCRATCH("artefact_cpu.so"));
+    remove(SCRATCH("artefact_cpu.h"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_other_cpu),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
