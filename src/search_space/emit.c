@@ -4,7 +4,9 @@
  * Map:   fuse outer axes, parallel; last axis in vectors of a sampled width.
  * Rows:  head:  fo, fi = split(fuse(row axes)); parallel fo; every other member computed at fi.
  *        a reduction over a contiguous axis k becomes  k -> ko, ku, kv ; two rfactors: kv lanes and ku independent accumulators
- *        (one accumulator would wait for the adder's latency each step). */
+ *        (one accumulator would wait for the adder's latency each step).
+ * Windows: rows that reduce strided memory (pooling): blocks of the last axis count as rows, so that one row is work for all
+ * cores, and each block's running values stay in registers. */
 #include "search_space/space_int.h"
 
 #include <stdio.h>
@@ -241,6 +243,13 @@ static void emit_vector_reduction(emitter *e, const tc_compute *op, const char *
     tc_space_step(e, "unroll %s.%s_v", n, k);
 }
 
+/* A small window is unrolled: its taps keep the running value in a register and fold their addresses. */
+static void unroll_taps(emitter *e, const char *stage, const tc_compute *op) {
+    int64_t taps = extent_of(op->raxes, op->nraxis);
+    for (int r = 0; r < op->nraxis && taps <= MAX_UNROLLED_TAPS; r++)
+        tc_space_step(e, "unroll %s.%s", stage, op->raxes[r].var->name);
+}
+
 /* Reduction loops outside of the vectors of the last spatial axis. */
 static void emit_spatial_reduction(emitter *e, const tc_compute *op) {
     const char *x = op->axes[op->naxis - 1].var->name;
@@ -249,11 +258,7 @@ static void emit_spatial_reduction(emitter *e, const tc_compute *op) {
     vectorize_last(e, op);
     tc_space_step(e, "reorder %s %s.%s_v", loop_list(e, op->name, op->raxes, 0, op->nraxis), op->name, x);
     mark_vector(e, op);
-    int64_t taps = 1; /* a small window is unrolled: its taps keep the running value in a register and fold their addresses */
-    for (int r = 0; r < op->nraxis; r++)
-        taps *= op->raxes[r].extent;
-    for (int r = 0; r < op->nraxis && taps <= MAX_UNROLLED_TAPS; r++)
-        tc_space_step(e, "unroll %s.%s", op->name, op->raxes[r].var->name);
+    unroll_taps(e, op->name, op);
 }
 
 static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, int rows, const char *loop) {
@@ -283,7 +288,71 @@ static bool needs_vector_axis(const emitter *e, const cluster *c) {
     return false;
 }
 
+/* ---- windows ---- */
+
+/* Everything goes along all of the head's axes, the last of which carries the vectors: pooling, sums of columns. */
+static bool windows(const emitter *e, const cluster *c) {
+    const tc_compute *head = e->an->s->stages[c->member[0]].op;
+    if (e->at || c->rows != head->naxis || head->naxis > TC_MAX_PARTS || head->axes[head->naxis - 1].extent < 2)
+        return false;
+    for (int i = 0; i < c->n; i++)
+        if (e->an->s->stages[c->member[i]].op->nout > 1)
+            return false;
+    return needs_vector_axis(e, c);
+}
+
+/* Blocks of the last axis count as rows; returns the loop over all of them. */
+static const char *fuse_blocks(emitter *e, const tc_compute *op, const char *width) {
+    const char *n = op->name, *x = op->axes[op->naxis - 1].var->name;
+    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", x, x, n, x, width);
+    tc_space_step(e, "vectorize %s.%s_v", n, x);
+    if (op->naxis == 1)
+        return tc_arena_printf(e->arena, "%s_o", x);
+    const char *f = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
+    tc_space_step(e, "%s = fuse %s %s.%s_o", f, loop_list(e, n, op->axes, 0, op->naxis - 1), n, x);
+    return f;
+}
+
+/* A stage for one block of the last axis: a reduction's running values stay in registers. */
+static void emit_window(emitter *e, const char *stage, const tc_compute *op, const char *loop) {
+    const char *x = op->axes[op->naxis - 1].var->name;
+    attach(e, stage, loop);
+    if (op->nraxis)
+        tc_space_step(e, "reorder %s %s.%s", loop_list(e, stage, op->raxes, 0, op->nraxis), stage, x);
+    tc_space_step(e, "vectorize %s.%s", stage, x);
+    unroll_taps(e, stage, op);
+}
+
+static void emit_windows(emitter *e, const cluster *c) {
+    const analysis *an = e->an;
+    const tc_compute *head = an->s->stages[c->member[0]].op;
+    const char *acc = NULL;
+    if (head->nraxis) {
+        acc = tc_arena_printf(e->arena, "%s_acc", head->name);
+        tc_space_step(e, "%s = cache_write %s local", acc, head->name);
+    }
+    int64_t last = head->axes[head->naxis - 1].extent;
+    int lanes = tc_space_lanes(an->m, an->s->stages[c->member[c->n - 1]].op);
+    const char *f = fuse_blocks(e, head, tc_space_sample_width(e, last, lanes));
+    const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
+    const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, head->naxis - 1));
+    tc_space_step(e, "r_o, r_i = split %s [_, %s.1]", q, t);
+    if (!e->v.serial)
+        tc_space_step(e, "parallel %s.r_o", head->name);
+    const char *loop = tc_arena_printf(e->arena, "%s.r_i", head->name);
+    if (acc)
+        emit_window(e, acc, head, loop);
+    for (int i = 1; i < c->n; i++) {
+        const tc_compute *op = an->s->stages[c->member[i]].op;
+        emit_window(e, op->name, op, loop);
+    }
+}
+
 void tc_space_emit_rows(emitter *e, const cluster *c) {
+    if (windows(e, c)) {
+        emit_windows(e, c);
+        return;
+    }
     const analysis *an = e->an;
     const tc_compute *head = an->s->stages[c->member[0]].op;
     int rows = c->rows;

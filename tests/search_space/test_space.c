@@ -71,6 +71,9 @@ static const char *const family[] = {
     "tensor X[30, 17] f32\ncompute Y[j:17] = sum(k:30) X[k, j]\noutput Y\n",
     "tensor X[1000] f32\ncompute Y[i:1] = max(k:1000) X[k]\noutput Y\n",
     "tensor X[9, 9, 8] f32\ncompute Y[h:4, w:4, c:8] = max(r:3, s:3) X[h * 2 + r, w * 2 + s, c]\noutput Y\n",
+    "tensor X[7, 6, 37] f32\ncompute P[h:9, w:8, c:37] = select(h >= 1 && h < 8 && w >= 1 && w < 7, X[h - 1, w - 1, c], 0.0)\n"
+    "compute S[h:4, w:3, c:37] = sum(r:3, s:3) P[h * 2 + r, w * 2 + s, c]\n"
+    "compute Y[h:4, w:3, c:37] = S[h, w, c] * 0.125 + X[h, w, c]\noutput Y\n",
     "tensor X[8, 9, 5] f32\ntensor W[3, 3, 5, 18] f32 const\n"
     "compute P[h:10, w:11, c:5] = select(h >= 1 && h < 9 && w >= 1 && w < 10, X[h - 1, w - 1, c], 0.0)\n"
     "compute Y[h:8, w:9, o:18] = sum(r:3, s:3, c:5) P[h + r, w + s, c] * W[r, s, c, o]\ncompute Z[h:8, w:9, o:18] = max(Y[h, w, "
