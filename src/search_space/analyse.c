@@ -10,6 +10,8 @@
 enum { CHEAP_OPS = 6, DIVISION_OPS = 8 };
 /* Fewer results per core than two register tiles leave cores idle; a shorter reduction is not worth a second pass. */
 enum { FEW_RESULTS = 1024, MIN_SPLIT_K = 512 };
+/* A sum of fewer than this is read in the time of a barrier or two. */
+enum { MIN_SPLIT_TOTAL = 1 << 15, MIN_SPLIT_AXIS = 64 };
 
 static void count_ops(const tc_expr *e, void *user) {
     int *n = user;
@@ -71,6 +73,13 @@ static int64_t iterations(const tc_compute *op) {
         n *= op->axes[a].extent;
     for (int k = 0; k < op->nraxis; k++)
         n *= op->raxes[k].extent;
+    return n;
+}
+
+static int64_t results(const tc_compute *op) {
+    int64_t n = 1;
+    for (int a = 0; a < op->naxis; a++)
+        n *= op->axes[a].extent;
     return n;
 }
 
@@ -241,14 +250,36 @@ static const tc_compute *only_anchor(const analysis *an) {
     return found;
 }
 
-const tc_compute *tc_space_split_anchor(const analysis *an) {
+static const tc_compute *split_anchor(const analysis *an) {
     const tc_compute *op = only_anchor(an);
     if (!op || op->raxes[op->nraxis - 1].extent < MIN_SPLIT_K)
         return NULL;
-    int64_t results = iterations(op);
-    for (int k = 0; k < op->nraxis; k++)
-        results /= op->raxes[k].extent;
-    return results < (int64_t)FEW_RESULTS * an->m->cores ? op : NULL;
+    return results(op) < (int64_t)FEW_RESULTS * an->m->cores ? op : NULL;
+}
+
+/* The only reduction, when it is one of much to one number: a norm. */
+static const tc_compute *split_total(const analysis *an) {
+    const tc_compute *found = NULL;
+    for (int st = 0; st < an->s->nstage; st++) {
+        const tc_compute *op = an->s->stages[st].op;
+        if (an->s->stages[st].attach == TC_ATTACH_INLINE || op->reducer == TC_RED_NONE)
+            continue;
+        if (found || an->kind[st] != KIND_REDUCE || op->nout > 1)
+            return NULL;
+        found = op;
+    }
+    return found && results(found) == 1 && found->naxis > 0 && iterations(found) >= MIN_SPLIT_TOTAL ? found : NULL;
+}
+
+const tc_axis *tc_space_split_axis(const analysis *an, const tc_compute **op) {
+    *op = split_anchor(an);
+    if (*op)
+        return &(*op)->raxes[(*op)->nraxis - 1];
+    *op = split_total(an);
+    for (int k = 0; *op && k < (*op)->nraxis; k++) /* the outermost that is worth it: parts that lie one behind the other */
+        if ((*op)->raxes[k].extent >= MIN_SPLIT_AXIS)
+            return &(*op)->raxes[k];
+    return NULL;
 }
 
 /* Applies the prologue so far, and looks at what became of the workload. */
@@ -268,12 +299,13 @@ static int stage_named(const tc_sched *s, const char *name) {
 }
 
 tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err) {
-    const tc_compute *op = tc_space_split_anchor(an);
-    const char *n = op->name, *k = op->raxes[op->nraxis - 1].var->name;
+    const tc_compute *op;
+    const tc_axis *axis = tc_space_split_axis(an, &op);
+    const char *n = op->name, *k = axis->var->name;
     *out = (analysis){.ctx = an->ctx, .m = an->m, .lane_stage = -1};
     tc_strbuf *b = &out->prologue, order = {0};
     tc_sb_add(b, tc_sb_str(&an->prologue));
-    int64_t each = (op->raxes[op->nraxis - 1].extent + parts - 1) / parts;
+    int64_t each = (axis->extent + parts - 1) / parts;
     tc_sb_printf(b, "%s_s, %s_r = split %s.%s [_, %lld]\n%s_ks = rfactor %s.%s_s\n", k, k, n, k, (long long)each, n, n, k);
     for (int i = 0; i < op->naxis; i++)
         tc_sb_printf(&order, "x%d, ", i);

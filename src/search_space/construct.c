@@ -182,6 +182,8 @@ static double estimate(const tc_space *s, const plan *p) {
         }
     if (!anchor)
         e *= p->width == 4 ? 1.0 : 0.9;
+    if (!anchor && k->v.split_k)
+        e *= k->v.split_k == 2 * s->m.cores ? 1.3 : 1.2;
     double work = tc_space_work(s->w);
     if (s->m.cores > 1)
         e *= k->v.serial == (work < 1e5) ? 1.0 : 0.6;

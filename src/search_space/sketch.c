@@ -97,8 +97,9 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
 
 /* Where cores would be idle for want of results, the reduction is divided among them. */
 static tc_status add_split(tc_space *s, const analysis *an, tc_error *err) {
-    const tc_compute *op = s->m.cores > 1 ? tc_space_split_anchor(an) : NULL;
-    for (int parts = 2; op && parts <= MAX_SPLIT && parts * MIN_PART <= op->raxes[op->nraxis - 1].extent; parts *= 2) {
+    const tc_compute *op;
+    const tc_axis *k = s->m.cores > 1 ? tc_space_split_axis(an, &op) : NULL;
+    for (int parts = 2; k && parts <= MAX_SPLIT && parts * MIN_PART <= k->extent; parts *= 2) {
         analysis split;
         tc_status r = tc_space_analyse_split(an, parts, &split, err);
         for (int pack = 0; pack < 3 && r == TC_OK; pack++)

@@ -105,9 +105,10 @@ typedef struct emitter {
 } emitter;
 
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err);
-/* The only anchor of a workload that has few results and a long reduction, or NULL: then dividing the reduction makes tasks. */
-const tc_compute *tc_space_split_anchor(const analysis *an);
-/* The analysis after that anchor's last reduction was divided into `parts` (rfactor). */
+/* The reduction axis of *op that makes tasks when it is divided: of the only anchor with few results, or of the only reduction,
+ * to one number; NULL: there is none. */
+const tc_axis *tc_space_split_axis(const analysis *an, const tc_compute **op);
+/* The analysis after that axis was divided into `parts` (rfactor). */
 tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err);
 /* The only anchor of a workload whose last axis is much shorter than a vector while its last reduction is contiguous and long. */
 const tc_compute *tc_space_lanes_anchor(const analysis *an);

@@ -70,6 +70,8 @@ static const char *const family[] = {
     "tanh(D[i, j])\noutput Y\n",
     "tensor X[30, 17] f32\ncompute Y[j:17] = sum(k:30) X[k, j]\noutput Y\n",
     "tensor X[1000] f32\ncompute Y[i:1] = max(k:1000) X[k]\noutput Y\n",
+    "tensor X[1, 130, 300] f32\ncompute S[b:1] = sum(i:130, j:300) X[b, i, j] * X[b, i, j]\ncompute Y[b:1] = sqrt(S[b])\noutput "
+    "Y\n",
     "tensor X[9, 9, 8] f32\ncompute Y[h:4, w:4, c:8] = max(r:3, s:3) X[h * 2 + r, w * 2 + s, c]\noutput Y\n",
     "tensor X[7, 6, 37] f32\ncompute P[h:9, w:8, c:37] = select(h >= 1 && h < 8 && w >= 1 && w < 7, X[h - 1, w - 1, c], 0.0)\n"
     "compute S[h:4, w:3, c:37] = sum(r:3, s:3) P[h * 2 + r, w * 2 + s, c]\n"
