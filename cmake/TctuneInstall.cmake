@@ -8,6 +8,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tctune)
 install(TARGETS tctune RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS tctune_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tctune DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tuning_logs DESTINATION ${CMAKE_INSTALL_DATADIR}/tctune)
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/package/tctuneConfig.cmake.in ${PROJECT_BINARY_DIR}/package/tctuneConfig.cmake
                               INSTALL_DESTINATION ${package_dir}

@@ -125,6 +125,8 @@ int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_erro
  * the default name. */
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
+/* Records to start a search from: --start-from, else what ships. In memory; close *out in any case. */
+TC_NODISCARD tc_status tc_cli_library(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_args *a);
 /* Builds with the best records of --db, or those of other ranks (by kernel; NULL: the best). The last of the source's models: its
  * constants are used up. */

@@ -34,7 +34,44 @@ static int build_result(const tc_cli_args *a, tc_cli_source *s, const tc_target 
     return status;
 }
 
+/* "random" */
+static int read_search(const tc_cli_args *a, tc_tune_search *out, tc_error *err) {
+    static const char *const names[] = {[TC_TUNE_PHASES] = "phases", [TC_TUNE_RANDOM] = "random", [TC_TUNE_ANSOR] = "ansor"};
+    *out = TC_TUNE_PHASES;
+    for (size_t i = 0; a->search && i < TC_LEN(names); i++)
+        if (strcmp(a->search, names[i]) == 0) {
+            *out = (tc_tune_search)i;
+            return TC_CLI_DONE;
+        }
+    return a->search ? tc_cli_usage(err, "--search %s: there are phases, random and ansor", a->search) : TC_CLI_DONE;
+}
+
+/* "construct,descent": the others are skipped. */
+static int read_phases(const tc_cli_args *a, unsigned *skip, tc_error *err) {
+    *skip = 0;
+    if (!a->phases)
+        return TC_CLI_DONE;
+    *skip = (1u << TC_TUNE_NPHASES) - 1;
+    for (const char *s = a->phases; *s; s += *s == ',') {
+        size_t n = strcspn(s, ",");
+        int p = 0;
+        while (p < TC_TUNE_NPHASES &&
+               (strlen(tc_tune_phase_text((tc_tune_phase)p)) != n || strncmp(s, tc_tune_phase_text((tc_tune_phase)p), n) != 0))
+            p++;
+        if (p == TC_TUNE_NPHASES)
+            return tc_cli_usage(err, "--phases: '%.*s' is none; there are construct, transfer, descent and evolution", (int)n, s);
+        *skip &= ~(1u << p);
+        s += n;
+    }
+    return *skip == (1u << TC_TUNE_NPHASES) - 1 ? tc_cli_usage(err, "--phases names no phase") : TC_CLI_DONE;
+}
+
 static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+    tc_meas_db *library = NULL;
+    if (tc_cli_library(a, &library, err) != TC_OK) {
+        tc_meas_db_close(library);
+        return TC_CLI_FAILED;
+    }
     tc_meas_peak peak = tc_meas_measure_peak(t->machine.cores, peak_seconds);
     tc_cli_progress *progress = tc_cli_progress_new(peak.f32_gflops);
     tc_tune_options o = {.target = t,
@@ -44,11 +81,14 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
                          .stop_at_roof = a->stop_at_roof,
                          .threads = t->machine.cores,
                          .batch = a->batch,
+                         .library = library,
                          .seed = a->seed,
                          .stop = tc_cli_stop_flag(),
                          .progress = tc_cli_on_progress,
                          .user = progress};
     o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT;
+    (void)read_search(a, &o.search, err); /* both were checked before */
+    (void)read_phases(a, &o.skip_phases, err);
     tc_tune *session = NULL;
     tc_status st = tc_tune_new(&o, s->tasks, s->ntask, db, &session, err);
     if (st == TC_OK) {
@@ -59,6 +99,7 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
     }
     tc_tune_free(session);
     tc_cli_progress_free(progress);
+    tc_meas_db_close(library);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -84,7 +125,13 @@ static int check_budget(const tc_cli_args *a, tc_error *err) {
 
 /* Everything that can be wrong is found before the first trial. */
 static int prepare(const tc_cli_args *a, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
+    tc_tune_search search;
+    unsigned skip;
     int status = check_budget(a, err);
+    if (status == TC_CLI_DONE)
+        status = read_search(a, &search, err);
+    if (status == TC_CLI_DONE)
+        status = read_phases(a, &skip, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_check_source(a, err);
     if (status == TC_CLI_DONE)
@@ -126,8 +173,8 @@ const tc_cli_command tc_cli_tune = {
         "those that gained nothing for long, "
         "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
-               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(DETERMINISTIC) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
-               TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
-               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(DETERMINISTIC) | TC_CLI_BIT(SEARCH) |
+               TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
+               TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

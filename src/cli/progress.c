@@ -71,6 +71,10 @@ static void put_total(tc_strbuf *b, const tc_tune_report *r) {
     put_trials(b, r);
     tc_sb_printf(b, " trials  %.1f/s  latency %s  %s spent, %s left", r->seconds > 0 ? r->measured / r->seconds : 0,
                  tc_cli_time(time, r->latency), tc_cli_duration(spent, r->seconds), tc_cli_duration(left, seconds_left(r)));
+    if (!isnan(r->expected_gain) && r->latency > 0)
+        tc_sb_printf(b, ", %.1f %% to gain in a minute", 100 * r->expected_gain / r->latency);
+    if (!isnan(r->pairwise))
+        tc_sb_printf(b, "  model %.2f", r->pairwise);
     if (r->calm.disturbed)
         tc_sb_printf(b, "  (busy machine: x%.2f, spread %.0f %%)", r->calm.slowdown, 100 * r->calm.spread);
 }

@@ -76,6 +76,21 @@ static void print_end(FILE *f, const tc_tune_report *r) {
         fprintf(f, "ended before the budget was spent: %s\n", tc_tune_end_meaning(r->end));
 }
 
+/* Where candidates came from, and what the model's word was worth. */
+static void print_model(FILE *f, const tc_tune_report *r) {
+    const char *sep = "candidates (that became the best):";
+    for (int p = 0; p < TC_TUNE_NPHASES; p++)
+        if (r->tried[p]) {
+            fprintf(f, "%s %s %d (%d)", sep, tc_tune_phase_text((tc_tune_phase)p), r->tried[p], r->improved[p]);
+            sep = ",";
+        }
+    if (*sep == ',')
+        fputc('\n', f);
+    if (!isnan(r->pairwise))
+        fprintf(f, "cost model on candidates not seen before: %.0f %% of pairs ordered rightly, %.0f %% of the fastest found%s\n",
+                100 * r->pairwise, 100 * r->top_recall, r->model_trusted ? "" : "; no better than chance: not used");
+}
+
 void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
     char time[24], spent[24];
     print_tasks(f, r, peak->f32_gflops);
@@ -90,6 +105,7 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *
     if (r->contests)
         fprintf(f, "%d contests (the best and its rivals in turns, %.0f s): %d ties, in which the incumbent stays\n", r->contests,
                 r->contest_seconds, r->ties);
+    print_model(f, r);
     if (r->calm.disturbed)
         fprintf(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
                 r->calm.slowdown, 100 * r->calm.spread);
@@ -147,6 +163,15 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
     json_object_set_new(j, "model_seconds", json_real(r->model_seconds));
     json_object_set_new(j, "build_seconds", json_real(r->build_seconds));
     json_object_set_new(j, "run_seconds", json_real(r->run_seconds));
+    json_t *phases = json_object();
+    for (int p = 0; p < TC_TUNE_NPHASES; p++)
+        json_object_set_new(phases, tc_tune_phase_text((tc_tune_phase)p),
+                            json_pack("{s:i,s:i}", "tried", r->tried[p], "improved", r->improved[p]));
+    json_object_set_new(j, "phases", phases);
+    json_object_set_new(j, "pairwise", tc_cli_json_real(r->pairwise));
+    json_object_set_new(j, "top_recall", tc_cli_json_real(r->top_recall));
+    json_object_set_new(j, "model_trusted", json_boolean(r->model_trusted));
+    json_object_set_new(j, "expected_gain_ms", tc_cli_json_real(r->expected_gain * 1e3));
     json_object_set_new(j, "contest_seconds", json_real(r->contest_seconds));
     json_object_set_new(j, "contests", json_integer(r->contests));
     json_object_set_new(j, "ties", json_integer(r->ties));

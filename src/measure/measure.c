@@ -21,6 +21,9 @@ enum {
     RUNNER_LIFE = 4000 /* candidates after which the runner is replaced: whatever leaks in it stays bounded */
 };
 
+/* A best is expected to run slower than it did by no more: beyond that it is not the clock, and racing would be given up. */
+#define MOST_SLOWDOWN 1.5
+
 struct tc_meas {
     tc_meas_options o;
     char *target, *exe, *worker_arg, threads_env[32], host[256];
@@ -426,7 +429,7 @@ static void put_run(const tc_meas *m, const job *j, tc_strbuf *b) {
                         .samples = disturbed ? WIDER * samples : samples,
                         .min_sample = m->o.min_sample,
                         .budget = m->o.budget,
-                        .best = j->best * calm.slowdown, /* was taken on a machine at its best */
+                        .best = j->best * TC_MIN(calm.slowdown, MOST_SLOWDOWN), /* was taken on a machine at its best */
                         .early_stop = TC_MAX(m->o.early_stop, 0.0),
                         .doubt = disturbed ? WIDER : 1,
                         .mode = m->o.mode,

@@ -8,7 +8,7 @@
 #include "measure/peak.h"
 #include "tune/tune_int.h"
 
-enum { MIN_BATCH = 8, MAX_BATCH = 64, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
+enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
 
 /* A best that became better by less is noise. */
 static const double noticeable = 0.995, default_roof = 0.97;
@@ -33,6 +33,22 @@ const char *tc_tune_end_text(tc_tune_end e) {
 
 const char *tc_tune_end_meaning(tc_tune_end e) {
     return ends[e].meaning;
+}
+
+static const struct {
+    const char *text, *meaning;
+} phases[TC_TUNE_NPHASES] = {
+#define PHASE(id, text, meaning) {text, meaning},
+#include "tune/phases.def"
+#undef PHASE
+};
+
+const char *tc_tune_phase_text(tc_tune_phase p) {
+    return phases[p].text;
+}
+
+const char *tc_tune_phase_meaning(tc_tune_phase p) {
+    return phases[p].meaning;
 }
 
 bool tc_tune_late(const tc_tune *t) {
@@ -119,10 +135,20 @@ tc_tune_end tc_tune_why_ended(const tc_tune *t) {
 int tc_tune_batch_size(const tc_tune *t) {
     if (t->o.batch > 0)
         return t->o.batch;
+    if (t->o.search == TC_TUNE_ANSOR)
+        return MAX_BATCH;
     double trials = t->o.trials > 0 ? t->o.trials : INFINITY;
     if (t->o.seconds > 0)
         trials = fmin(trials, trials_per_second * t->o.seconds);
     return (int)fmax(MIN_BATCH, fmin(MAX_BATCH, trials / (4 * t->nform)));
+}
+
+/* A form's first rounds are small: each makes the next one better. */
+int tc_tune_ramp(const tc_tune *t, int i, int f, int want) {
+    int rounds = t->task[i].form[f].rounds;
+    if (t->o.batch > 0 || t->o.search != TC_TUNE_PHASES || rounds >= RAMP)
+        return want;
+    return TC_MIN(want, FIRST_BATCH << rounds / 2);
 }
 
 /* A batch, but never so much that a form still waiting for its first round would get none. */

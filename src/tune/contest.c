@@ -22,6 +22,8 @@ enum {
 enum { CONTESTS = 4 /* in a row: each settles one incumbent */, SAMPLES = 2 /* per turn */, EVERY = 64 /* trials */ };
 
 static const double tie = 1 + 1e-6;
+/* Share of a run that may go into contests before its end. */
+static const double most_time = 0.08;
 
 static double rank_of(const sample *x) {
     return x->rounds > 0 ? x->seconds : x->seconds * TC_MEAS_DOUBT;
@@ -201,8 +203,13 @@ tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err) {
     return st;
 }
 
+/* Where a run in turns takes long, on a busy machine or for a big kernel, the last word at the end has to do. */
+static bool affordable(const tc_tune *t) {
+    return t->o.measure.mode == TC_MEAS_SIMULATED || t->report.contest_seconds <= most_time * (tc_now() - t->started);
+}
+
 bool tc_tune_contest_due(const tc_tune *t, int i) {
-    return t->state[i].trials - t->task[i].contested >= EVERY;
+    return t->state[i].trials - t->task[i].contested >= EVERY && affordable(t);
 }
 
 /* ---- the machine ---- */

@@ -10,6 +10,8 @@
 /* Name under which the database keeps the model of a target. */
 static const char model_name[] = "cost";
 
+enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
+
 bool tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
     form *k = &t->task[i].form[which];
     bool failed = r->error != TC_MEAS_NONE;
@@ -42,19 +44,35 @@ bool tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
     return added;
 }
 
+/* Enough is new for a fit: what fitting costs stays in proportion to what was measured. */
+static bool worth_fitting(const tc_tune *t) {
+    size_t fresh = t->samples.len - t->fitted;
+    return t->fitted == 0 || fresh >= TC_MAX((size_t)LEAST_FRESH, t->samples.len / FRESH_SHARE);
+}
+
+static tc_cost_sample as_sample(const tc_tune *t, const sample *x) {
+    double best = t->state[x->task].form[x->form].best,
+           label = isfinite(x->seconds) && isfinite(best) ? best * x->drift / x->seconds : 0.0;
+    return (tc_cost_sample){
+        .rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = t->task[x->task].form[x->form].group};
+}
+
 tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
     double t0 = tc_now();
-    tc_cost_sample *s = tc_xcalloc(t->samples.len + 1, sizeof *s);
-    for (size_t i = 0; i < t->samples.len; i++) {
-        const sample *x = &t->samples.data[i];
-        double best = t->state[x->task].form[x->form].best,
-               label = isfinite(x->seconds) && isfinite(best) ? best * x->drift / x->seconds : 0.0;
-        s[i] = (tc_cost_sample){
-            .rows = &x->rows, .label = (float)fmin(1.0, label), .weight = 1.0f, .task = t->task[x->task].form[x->form].group};
-    }
+    const tc_cost_sample *elder;
+    size_t nelder = tc_tune_elder_samples(t, &elder), n = nelder + t->samples.len;
+    if (n == 0 || !worth_fitting(t))
+        return TC_OK;
+    tc_cost_sample *s = tc_xcalloc(n, sizeof *s);
+    for (size_t i = 0; i < nelder; i++)
+        s[i] = elder[i];
+    for (size_t i = 0; i < t->samples.len; i++)
+        s[nelder + i] = as_sample(t, &t->samples.data[i]);
     tc_cost_options o = {.threads = tc_tune_workers(t), .seed = t->o.seed};
-    tc_status st = t->samples.len ? tc_cost_fit(t->model, t->samples.len, s, &o, NULL, err) : TC_OK;
+    tc_status st = tc_cost_fit(t->model, n, s, &o, NULL, err);
     free(s);
+    t->fitted = t->samples.len;
+    t->report.model_trusted = tc_cost_trusted(t->model);
     t->report.model_seconds += tc_now() - t0;
     return st;
 }

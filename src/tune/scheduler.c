@@ -8,7 +8,7 @@
 
 #include "tune/tune_int.h"
 
-enum { WINDOW = 3 };
+enum { WINDOW = 3, LEAST_ROUNDS = 4 };
 
 /* Ansor's shares: what was gained lately counts a fifth, what similar kernels reach four fifths. */
 static const double backward_share = 0.2, optimism = 0.7;
@@ -91,4 +91,26 @@ static int next_of(const tc_tune *t, bool patient) {
 int tc_tune_next_task(const tc_tune *t) {
     int i = next_of(t, false);
     return i >= 0 ? i : next_of(t, true);
+}
+
+static double latency(const tc_tune *t) {
+    double sum = 0;
+    for (int i = 0; i < t->n; i++)
+        sum += t->state[i].weight * t->state[i].best;
+    return sum;
+}
+
+/* A search gains about as much in every doubling of its time. So of what was gained since half of it the next minute should bring
+ * the part that a minute is of the next doubling. */
+void tc_tune_foresee(tc_tune *t) {
+    double now = tc_now() - t->started, sum = latency(t);
+    size_t half = 0;
+    if (!isfinite(sum))
+        return;
+    tc_push(&t->spent, now);
+    tc_push(&t->latency, sum);
+    while (half + 1 < t->spent.len && t->spent.data[half + 1] <= now / 2)
+        half++;
+    if (t->spent.len >= LEAST_ROUNDS && t->spent.data[half] <= now / 2)
+        t->report.expected_gain = fmax(0, (t->latency.data[half] - sum) / log(now / t->spent.data[half]) * log1p(60 / now));
 }

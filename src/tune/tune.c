@@ -148,7 +148,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->machine = o->target->machine;
     t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
-    t->report.pairwise = NAN;
+    t->report.pairwise = t->report.top_recall = t->report.expected_gain = NAN;
     take_tasks(t, tasks, n);
     t->report.ntask = t->n;
     t->report.task = t->state;
@@ -165,6 +165,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
         st = tc_tune_load_model(t, err);
     for (int i = 0; st == TC_OK && i < t->n; i++)
         st = recall(t, i, err);
+    if (st == TC_OK)
+        st = tc_tune_elders_new(t, err);
     if (st != TC_OK) {
         tc_tune_free(t);
         return st;
@@ -192,6 +194,9 @@ void tc_tune_free(tc_tune *t) {
     for (size_t i = 0; i < t->samples.len; i++)
         tc_cost_rows_free(&t->samples.data[i].rows);
     tc_vec_free(&t->samples);
+    tc_vec_free(&t->spent);
+    tc_vec_free(&t->latency);
+    tc_tune_elders_free(t);
     tc_cost_free(t->model);
     tc_meas_free(t->meas);
     tc_arena_free(t->arena);
@@ -224,9 +229,12 @@ tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     t->report.end = TC_TUNE_END_FAILED;
     tell(t, TC_TUNE_STARTED, -1);
     while (!tc_tune_stopped(t) && (want = tc_tune_round_size(t, batch)) > 0 && (i = tc_tune_next_task(t)) >= 0) {
-        int measured = 0;
+        int measured = 0, f = tc_tune_next_form(t, i);
+        if (t->report.measured == 0) /* what is in the database, and what others left */
+            TC_TRY(tc_tune_learn(t, err));
         tell(t, TC_TUNE_ROUND_STARTED, i);
-        TC_TRY(tc_tune_round(t, i, tc_tune_next_form(t, i), want, &measured, err));
+        TC_TRY(tc_tune_round(t, i, f, tc_tune_ramp(t, i, f, want), &measured, err));
+        tc_tune_foresee(t);
         tell(t, TC_TUNE_ROUND_DONE, i);
         if (measured && !tc_tune_stopped(t))
             TC_TRY(tc_tune_learn(t, err));

@@ -54,6 +54,24 @@ typedef struct tc_tune_state {
     int winner; /* the form that `best` is of; -1: none yet */
 } tc_tune_state;
 
+/* Where candidates come from. */
+typedef enum tc_tune_phase {
+#define PHASE(id, text, meaning) TC_TUNE_##id,
+#include "tune/phases.def"
+#undef PHASE
+    TC_TUNE_NPHASES
+} tc_tune_phase;
+#define TC_TUNE_PHASE_BIT(id) (1u << TC_TUNE_##id)
+const char *tc_tune_phase_text(tc_tune_phase p);    /* "descent" */
+const char *tc_tune_phase_meaning(tc_tune_phase p); /* a clause for messages */
+
+/* How to search. The plain ones are for comparison. */
+typedef enum tc_tune_search {
+    TC_TUNE_PHASES, /* all phases, but those to skip */
+    TC_TUNE_RANDOM, /* random instances of the sketches */
+    TC_TUNE_ANSOR   /* evolution alone, with Ansor's population, mutation, share of measured programs and batch */
+} tc_tune_search;
+
 /* Why a run ended. */
 typedef enum tc_tune_end {
 #define END(id, text, meaning) TC_TUNE_END_##id,
@@ -74,10 +92,15 @@ typedef struct tc_tune_report {
     double seconds, seconds_limit;     /* wall time of this run; limit 0: none */
     tc_tune_end end;                   /* once it is finished */
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
-    double contest_seconds;  /* runs in turns: building and running count as such too */
-    int contests, ties;      /* contests held by this run; rivals in them that could not be told from the incumbent */
-    tc_meas_calm calm;       /* is the machine quiet? */
-    double pairwise;         /* accuracy of the cost model on the last batch before it was seen; NAN: no model yet */
+    double contest_seconds; /* runs in turns: building and running count as such too */
+    int contests, ties;     /* contests held by this run; rivals in them that could not be told from the incumbent */
+    tc_meas_calm calm;      /* is the machine quiet? */
+    /* The cost model's word on candidates before they were measured, of the last rounds, as tc_cost_quality has it: share of
+     * pairs ordered rightly, share of the fastest tenth in the first third. NAN: none worth asking yet. */
+    double pairwise, top_recall;
+    bool model_trusted; /* better than chance: else candidates are ranked by an analytic model */
+    int tried[TC_TUNE_NPHASES], improved[TC_TUNE_NPHASES]; /* by this run: candidates, and those that became the best */
+    double expected_gain;    /* seconds of latency that the next minute should gain; NAN: not known yet */
     const char *first_error; /* NULL: none */
 } tc_tune_report;
 
@@ -101,6 +124,10 @@ typedef struct tc_tune_options {
     int patience;            /* trials of a task without a gain after which others go first; 0: 96 */
     int threads;             /* of the measured kernels */
     int batch;               /* candidates a round; 0: chosen from trials and tasks */
+    tc_tune_search search;
+    unsigned skip_phases; /* TC_TUNE_PHASE_BITs */
+    tc_meas_db *library;  /* records of other kernels to start from, of this machine or another; NULL: those of the session's own
+                           * database alone. Must outlive the session; is only read */
     uint64_t seed;
     tc_accuracy accuracy;              /* which alternatives are tried */
     const volatile sig_atomic_t *stop; /* may be NULL */

@@ -28,9 +28,10 @@ typedef struct form {
     double flops;
     int group; /* for the cost model: unique among the forms of all tasks */
     int rounds;
-    int failed_rounds;      /* rounds in a row without a valid candidate */
-    TC_VEC(uint64_t) seen;  /* program hashes, sorted */
-    TC_VEC(size_t) samples; /* indices into session samples */
+    double pay[TC_TUNE_NPHASES]; /* what a trial of each phase gained lately (propose.c) */
+    int failed_rounds;           /* rounds in a row without a valid candidate */
+    TC_VEC(uint64_t) seen;       /* program hashes, sorted */
+    TC_VEC(size_t) samples;      /* indices into session samples */
 } form;
 
 typedef struct task {
@@ -57,15 +58,27 @@ struct tc_tune {
     tc_tune_report report;
     TC_VEC(sample) samples;
     tc_digest target_hash;
-    double peak_gflops;       /* the highest seen */
-    bool warned;              /* of a busy machine */
-    double started, deadline; /* deadline: of the search; INFINITY: none */
+    struct tc_tune_elders *elders;                /* relatives.c: kernels of earlier sessions; NULL: none */
+    size_t fitted;                                /* samples when the model was last fitted */
+    TC_VEC(double) spent, latency;                /* seconds, and latency then, after each round since every task has a best */
+    double pairs, pairs_right, recalls, recalled; /* of the model's word on new candidates, fading */
+    double peak_gflops;                           /* the highest seen */
+    bool warned;                                  /* of a busy machine */
+    double started, deadline;                     /* deadline: of the search; INFINITY: none */
 };
 
 /* round.c: one round of form f of task i with at most `want` candidates. *measured: how many were. */
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
 /* A measured program counts for its form and task. */
 void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r);
+/* relatives.c: what is known of similar kernels, from earlier sessions and from the other tasks of this one. */
+tc_status tc_tune_elders_new(tc_tune *t, tc_error *err);
+void tc_tune_elders_free(tc_tune *t);
+/* Schedules of the kernels most like form k, in its own space: at most cap, in `a`, the most promising first. */
+int tc_tune_relatives(tc_tune *t, const form *k, tc_arena *a, tc_trace **out, int cap);
+/* Programs of other kernels that were measured here: what the model learns from before it has any of its own. */
+size_t tc_tune_elder_samples(const tc_tune *t, const tc_cost_sample **out);
+
 /* contest.c */
 /* Settles which candidate of task i is the best, by runs in turns; takes no trials. Nothing to settle: does nothing. */
 tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
@@ -89,6 +102,8 @@ bool tc_tune_waits(const tc_tune *t, int i);
 /* Operations of the form of task i that is in use: the speed of the machine is measured by what it does, not by what it saves. */
 double tc_tune_work(const tc_tune *t, int i);
 bool tc_tune_interrupted(const tc_tune *t); /* by the flag */
+/* After a round: what the next minute should gain. */
+void tc_tune_foresee(tc_tune *t);
 /* By the flag, or because the time is up. */
 bool tc_tune_stopped(const tc_tune *t);
 /* budget.c: what may still be spent, and on whom. */
@@ -98,6 +113,7 @@ void tc_tune_settle(tc_tune *t, int i, double before, int trials);
 /* Candidates per round; trials that the next round may spend, 0: none. */
 int tc_tune_batch_size(const tc_tune *t);
 int tc_tune_round_size(const tc_tune *t, int batch);
+int tc_tune_ramp(const tc_tune *t, int i, int f, int want); /* of these, what a round of form f of task i takes */
 /* Form f of task i can use a round: its space is not exhausted, and it did not fail again and again. */
 bool tc_tune_usable(const tc_tune *t, int i, int f);
 /* Can task i use trials? `patient`: also when it has settled. */

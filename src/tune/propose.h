@@ -1,0 +1,26 @@
+/* Private to tuning: the candidates of one round. */
+#ifndef TC_TUNE_PROPOSE_H
+#define TC_TUNE_PROPOSE_H
+
+#include "tune/tune_int.h"
+
+typedef struct tc_proposals {
+    tc_arena *arena;
+    int n;
+    tc_candidate *c;
+    tc_tune_phase *phase; /* that each comes from */
+    double *score;        /* that the model gave each before it was measured */
+    bool predicted;       /* there are such scores */
+} tc_proposals;
+
+/* Up to `want` programs of form k that were never measured; n == 0: there are none. `arena` is given. */
+tc_status tc_tune_propose(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err);
+/* Fills in the scores, if the model is worth asking. */
+void tc_tune_predict(tc_tune *t, const form *k, tc_proposals *p);
+/* The phases are paid for what was measured; the best was `before`. */
+void tc_tune_pay(tc_tune *t, form *k, const tc_proposals *p, const tc_record *r, double before);
+void tc_tune_remember(form *k, uint64_t program);
+/* Traces of the best measured programs of the form, best first: at most cap, in `a`. */
+int tc_tune_best_traces(const tc_tune *t, const form *k, tc_arena *a, const tc_trace **out, int cap);
+
+#endif
