@@ -253,6 +253,16 @@ static tc_status run_phase(tc_tune *t, form *k, tc_proposals *p, tc_tune_phase p
     return TC_OK;
 }
 
+/* Where no phase that runs can begin, there is still the schedule of untuned kernels. */
+static tc_status begin_somewhere(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err) {
+    tc_trace *first;
+    if (p->n > 0 || k->rounds > 0)
+        return TC_OK;
+    TC_TRY(tc_space_default(k->space, p->arena, &first, err));
+    propose_in_order(t, k, p, &first, 1, want, TC_TUNE_CONSTRUCT);
+    return TC_OK;
+}
+
 static tc_status run_phases(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err) {
     static const tc_tune_phase order[] = {TC_TUNE_TRANSFER, TC_TUNE_CONSTRUCT, TC_TUNE_DESCENT, TC_TUNE_EVOLVE};
     double due = 0;
@@ -262,7 +272,7 @@ static tc_status run_phases(tc_tune *t, form *k, tc_proposals *p, int want, tc_e
     }
     for (size_t i = TC_LEN(order); i-- > 0;) /* what is left over */
         TC_TRY(run_phase(t, k, p, order[i], want, err));
-    return TC_OK;
+    return begin_somewhere(t, k, p, want, err);
 }
 
 tc_status tc_tune_propose(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err) {

@@ -398,6 +398,58 @@ static void test_stale_seeds_are_skipped(void **state) {
     close_bench(&b);
 }
 
+static void test_neighbours_are_right(void **state) {
+    (void)state;
+    enum { CAP = 24 };
+    for (size_t f = 0; f < TC_LEN(family); f++) {
+        bench b;
+        tc_error err;
+        tc_trace *t, *near[CAP], *again[CAP];
+        open_bench(&b, family[f]);
+        tc_arena *a = tc_arena_new();
+        tc_rng r = tc_rng_seed(11), same = r;
+        assert_int_equal(tc_space_default(b.space, a, &t, &err), TC_OK);
+        int n = tc_space_neighbours(b.space, t, &r, a, near, CAP), ok = 0;
+        assert_int_equal(tc_space_neighbours(b.space, t, &same, a, again, CAP), n);
+        for (int i = 0; i < n; i++) {
+            assert_true(tc_trace_equal(near[i], again[i]));
+            assert_false(tc_trace_equal(near[i], t));
+            ok += run(&b, near[i], NULL, &err); /* right, or refused */
+        }
+        assert_true(n == 0 || ok > 0);
+        tc_arena_free(a);
+        close_bench(&b);
+    }
+}
+
+static const char larger[] =
+    "tensor X[40, 60] f32\ntensor W[60, 130] f32 const\ntensor B[130] f32 const\n"
+    "compute D[i:40, j:130] = sum(k:60) X[i, k] * W[k, j]\ncompute Y[i:40, j:130] = max(D[i, j] + B[j], 0.0)\noutput Y\n";
+
+/* A schedule of one dense layer serves another with other extents and another epilogue: mostly as it is, always rightly. */
+static void test_schedules_move_to_similar_workloads(void **state) {
+    (void)state;
+    enum { FROM = 16, CAP = 2 };
+    bench b, to;
+    tc_error err;
+    tc_trace *t[FROM], *moved[CAP];
+    open_bench(&b, family[0]);
+    open_bench(&to, larger);
+    tc_arena *a = tc_arena_new();
+    int n = tc_space_construct(b.space, a, t, FROM), all = 0, ok = 0;
+    for (int i = 0; i < n; i++) {
+        int m = tc_space_transfer(b.space, t[i], to.space, a, moved, CAP);
+        assert_true(m > 0);
+        for (int k = 0; k < m; k++, all++)
+            ok += run(&to, moved[k], NULL, &err);
+    }
+    assert_true(2 * ok > all);
+    assert_int_equal(tc_space_transfer(to.space, t[0], b.space, a, moved, CAP), 0); /* no instance of that space */
+    tc_arena_free(a);
+    close_bench(&to);
+    close_bench(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default_is_right),
@@ -407,6 +459,8 @@ int main(void) {
         cmocka_unit_test(test_search_is_deterministic_and_distinct),
         cmocka_unit_test(test_stop_ends_the_search),
         cmocka_unit_test(test_stale_seeds_are_skipped),
+        cmocka_unit_test(test_neighbours_are_right),
+        cmocka_unit_test(test_schedules_move_to_similar_workloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,156 @@
+// Runs every search on every task with every seed, and draws how the best so far grew. benchmarks/search/run calls it.
+'use strict';
+
+const fs = require('fs');
+const path = require('path');
+const {parseArgs} = require('util');
+const b = require('../common.js');
+const curves = require('./curves.js');
+const plot = require('./plot.js');
+
+const opsFolder = path.join(b.root, 'benchmarks/ops'), folder = path.join(b.results, 'search');
+const KINDS = ['phases', 'random', 'ansor'];
+// From the operator suite, BERT-base and ResNet-50.
+const TASKS = ['GMM_2', 'GMM_3', 'BERT_0', 'BERT_1', 'BERT_2', 'ATT_0', 'R50_1', 'R50_6', 'R50_8', 'CBR_3', 'DEP_1', 'SFM_2'];
+// Measured trials a second are asked for on these.
+const SPEED = {GMM_2: 12, R50_6: 5};
+// A search that ended before ours did goes on until as many seconds are gone, but for no more trials than that many times ours.
+const MORE = 8;
+
+const usage = `usage: benchmarks/search/run [options]
+
+  --tasks LIST     kernels of benchmarks/ops, separated by commas (${TASKS.join(',')})
+  --seeds LIST     (0,1,2)
+  --trials N       of each search (200)
+  --search LIST    of ${KINDS.join(', ')} (all)
+  --threads N      of the kernels (2)
+  --fresh          forgets the runs of earlier sessions; without it only what is missing is run
+  --table FILE     Markdown (build/benchmarks/search.md)
+  --plot FILE      picture (build/benchmarks/search.svg)
+
+All of it takes about an hour and a half on 2 cores that have nothing else to do; --tasks GMM_2,R50_6 --seeds 0 --trials 64 about two
+minutes. Ctrl-C loses the run that it interrupts, no other.`;
+
+function options() {
+    const text = d => ({type: 'string', default: d}), flag = {type: 'boolean', default: false};
+    const {values: o} = parseArgs({options: {
+        tasks: text(TASKS.join()), seeds: text('0,1,2'), trials: text('200'), search: text(KINDS.join()), threads: text('2'), fresh: flag,
+        table: text(path.join(b.results, 'search.md')), plot: text(path.join(b.results, 'search.svg')), help: flag,
+    }});
+    if (o.help) {
+        console.log(usage);
+        process.exit(0);
+    }
+    b.positive(o, 'trials', 'threads');
+    o.tasks = o.tasks.split(',');
+    o.seeds = o.seeds.split(',').map(Number);
+    o.kinds = o.search.split(',');
+    for (const t of o.tasks)
+        fs.existsSync(path.join(opsFolder, `${t}.te`)) || b.fail(`--tasks: there is no kernel '${t}' in benchmarks/ops`);
+    for (const k of o.kinds)
+        KINDS.includes(k) || b.fail(`--search: there is no '${k}'; there are ${KINDS.join(', ')}`);
+    o.seeds.every(s => Number.isInteger(s) && s >= 0) || b.fail('--seeds wants whole numbers');
+    return o;
+}
+
+// ---- one search ----
+
+const keyOf = r => [r.task, r.kind, r.seed, r.trials, r.threads].join(' ');
+
+function tune(o, run, db, trials, more = []) {
+    const started = Date.now();
+    const report = b.runJson(['tune', '--te', path.join(opsFolder, `${run.task}.te`), '--trials', String(trials), '--seed', String(run.seed),
+                              '--threads', String(o.threads), '--search', run.kind, '--start-from', 'none', '--stop-at-roof', '9', '--db', db,
+                              ...more], {stdio: ['ignore', 'pipe', 'ignore']});
+    return {started, seconds: (Date.now() - started) / 1000, report};
+}
+
+// Every trial of the database: [seconds since the search began, seconds of the kernel (null: failed)]. parts: its sessions.
+function trialsOf(db, parts) {
+    const file = `${db}.jsonl`;
+    b.run(['export', '--db', db, '--out', file]);
+    const records = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).map(x => JSON.parse(x));
+    fs.rmSync(file);
+    let before = 0;
+    const starts = parts.map(p => ({from: p.started, offset: (before += p.seconds) - p.seconds}));
+    return records.map(r => {
+        const at = starts.filter(s => s.from <= r.when_ms + 1000).pop() || starts[0];
+        const good = r.error === 'ok' && r.verified && !r.stopped_early;
+        return [Math.max(0, at.offset + (r.when_ms - at.from) / 1000), good ? r.median : null];
+    });
+}
+
+// `seconds`: those that ours took; a search that is done before goes on.
+function search(o, run, seconds) {
+    const db = path.join(folder, `${run.task}-${run.kind}-${run.seed}.db`);
+    for (const suffix of ['', '-wal', '-shm'])
+        fs.rmSync(db + suffix, {force: true});
+    const parts = [tune(o, run, db, o.trials)], left = seconds - parts[0].seconds;
+    if (left > 1)
+        parts.push(tune(o, run, db, MORE * o.trials, ['--minutes', String(left / 60)]));
+    const r = parts[0].report;
+    return {
+        ...run, at: new Date().toISOString(), load: b.load(), seconds: parts[0].seconds, samples: trialsOf(db, parts),
+        rate: r.trials_per_second, own: (r.search_seconds + r.model_seconds) / r.seconds, pairwise: r.pairwise, recall: r.top_recall,
+        peak: r.peak_gflops, flops: r.tasks[0].flops, busy: r.busy, phases: r.phases,
+    };
+}
+
+// ---- all ----
+
+function readRuns(file) {
+    if (!fs.existsSync(file))
+        return new Map();
+    const whole = fs.readFileSync(file, 'utf8').split('\n').filter(Boolean).flatMap(x => {
+        try {
+            return [JSON.parse(x)];
+        } catch {
+            return []; // the line that an interruption cut off
+        }
+    });
+    return new Map(whole.map(r => [keyOf(r), r]));
+}
+
+function write(o, runs) {
+    const wanted = [...runs.values()].filter(r => o.tasks.includes(r.task) && o.seeds.includes(r.seed) && o.kinds.includes(r.kind) &&
+                                                  r.trials === o.trials && r.threads === o.threads);
+    if (!wanted.length)
+        return '';
+    const summary = curves.summarise(wanted, o.kinds, o.trials);
+    const text = curves.markdown(summary, wanted, SPEED, `${b.machine()}, ${o.threads} threads`);
+    fs.mkdirSync(path.dirname(path.resolve(o.table)), {recursive: true});
+    fs.writeFileSync(o.table, text);
+    plot.write(o.plot, `Best so far: ${summary.tasks.length} kernels, ${o.seeds.length} seeds, ${o.threads} threads`, summary);
+    return text;
+}
+
+function main() {
+    const o = options(), file = path.join(folder, 'runs.jsonl');
+    fs.mkdirSync(folder, {recursive: true});
+    if (o.fresh)
+        fs.rmSync(file, {force: true});
+    const runs = readRuns(file), todo = o.tasks.flatMap(task => o.seeds.flatMap(seed => o.kinds.map(
+        kind => ({task, kind, seed, trials: o.trials, threads: o.threads}))));
+    for (const [i, run] of todo.entries()) {
+        if (runs.has(keyOf(run)))
+            continue;
+        const ours = runs.get(keyOf({...run, kind: 'phases'}));
+        process.stderr.write(`[${i + 1}/${todo.length}] ${run.task}, ${run.kind}, seed ${run.seed} (load ${b.load().toFixed(1)})\n`);
+        let r;
+        try {
+            r = search(o, run, ours && run.kind !== 'phases' ? ours.seconds : 0);
+        } catch (e) {
+            process.stderr.write(`  left out: ${e.message}\n`);
+            continue;
+        }
+        runs.set(keyOf(run), r);
+        fs.appendFileSync(file, JSON.stringify(r) + '\n');
+        write(o, runs);
+    }
+    process.stdout.write(write(o, runs));
+}
+
+if (require.main === module)
+    b.main(async () => main());
+
+module.exports = {write};
