@@ -49,6 +49,23 @@ ok "$TCTUNE" show --te gemm.te --db same1.db --threads 1 --print schedule
 says "default schedule"
 refused 2 "measured times" "$TCTUNE" --te gemm.te --trials 4 --deterministic-measure --out x.so
 
+# ---- phases, plain searches, and records to start from ----
+ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --phases construct,descent --start-from none --db phases.db --json
+[ "$(json out phases.evolution.tried)" -eq 0 ] || fail "--phases did not leave evolution out"
+[ "$(json out phases.descent.tried)" -gt 0 ] || fail "no descent"
+for search in random ansor; do
+    ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --search $search --start-from none --db $search.db --json
+    [ "$(json out measured)" -eq 24 ] || fail "--search $search measured $(json out measured)"
+done
+sed 's/48/56/g' gemm.te >similar.te
+ok "$TCTUNE" --te similar.te --trials 12 --threads 1 --deterministic-measure --start-from phases.db --db similar.db --json
+[ "$(json out phases.transfer.tried)" -gt 0 ] || fail "nothing was taken over from a similar kernel"
+ok "$TCTUNE" --te similar.te --trials 12 --threads 1 --deterministic-measure --start-from same.json --db similar2.db
+refused 2 "there are construct, transfer, descent and evolution" "$TCTUNE" --te gemm.te --trials 4 --phases construct,luck
+refused 2 "there are phases, random and ansor" "$TCTUNE" --te gemm.te --trials 4 --search luck
+run 1 "$TCTUNE" --te gemm.te --trials 4 --start-from none.jsonl --db bad.db
+grep -q "none.jsonl" err || fail "the message does not name the file"
+
 # ---- Ctrl-C and kill -9 ----
 start() { # in the background, as process $pid
     "$TCTUNE" --te gemm.te --trials 100000 --threads 1 --db t.db --batch 4 --stop-at-roof 9 >out 2>err &

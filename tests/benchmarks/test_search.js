@@ -1,0 +1,40 @@
+// The figures of the search benchmark, its table and its plot, from made-up runs.
+'use strict';
+
+const assert = require('assert');
+const fs = require('fs');
+const path = require('path');
+
+const search = path.resolve(__dirname, '../../benchmarks/search');
+const curves = require(path.join(search, 'curves.js'));
+const plot = require(path.join(search, 'plot.js'));
+
+const run = (task, kind, samples, more = {}) => ({
+    task, kind, seed: 0, trials: samples.length, threads: 1, seconds: samples.at(-1)[0], samples, rate: 10, own: 0.1, pairwise: 0.85,
+    peak: 100, load: 0, busy: false, ...more,
+});
+// Of task A ours finds 1 ms first and random 2 ms; of B ours starts with a failure.
+const runs = [
+    run('A', 'phases', [[1, 4e-3], [2, 1e-3], [3, 2e-3], [4, 1e-3]]), run('A', 'random', [[1, 8e-3], [2, 2e-3], [3, 4e-3], [4, 2e-3]]),
+    run('B', 'phases', [[1, null], [2, 2e-3], [3, 2e-3], [4, 2e-3]]), run('B', 'random', [[1, 4e-3], [2, 4e-3], [3, 4e-3], [4, 4e-3]]),
+];
+
+const s = curves.summarise(runs, ['phases', 'random', 'ansor'], 4);
+const near = (x, y) => assert.ok(Math.abs(x - y) < 1e-9, `${x} is not ${y}`);
+assert.deepStrictEqual(s.kinds, ['phases', 'random']); // ansor has no runs
+assert.deepStrictEqual(s.trials, [1, 2, 4]);
+near(s.byTrials.phases[1], 1);
+near(s.byTrials.phases[0], Math.sqrt(0.25 * 0.01));
+near(s.byTrials.random[2], 0.5);
+near(s.bySeconds.random[0], 0.5);
+near(s.perTask.B.random.end, 0.5);
+
+const text = curves.markdown(s, runs, {A: 12}, 'a machine');
+for (const part of ['trials a second, A | 10.0 | missed (goal 12)', 'own share of the time | 10.0 % | reached', '| 4 | 100.0 % | 50.0 % |'])
+    assert.ok(text.includes(part), `the table has no '${part}':\n${text}`);
+const work = fs.mkdtempSync(path.join(process.env.TMPDIR || '/tmp', 'search-'));
+plot.write(path.join(work, 'p.svg'), 'title', s);
+assert.strictEqual(fs.readFileSync(path.join(work, 'p.svg'), 'utf8').match(/<polyline/g).length, 4);
+assert.deepStrictEqual(curves.grid(200).filter(n => [32, 128, 200].includes(n)), [32, 128, 200]);
+fs.rmSync(work, {recursive: true});
+console.log('search: figures, table and plot');
