@@ -84,6 +84,19 @@ static tc_graph_shape reduced_shape(const tc_graph_shape *x, const bool marked[T
     return s;
 }
 
+/* A reduction over no axes at all: nothing is summed, but what comes before and after the sum is still done. */
+static void reduce_nothing(tc_graph_infer_ctx *c, tc_graph_value *x) {
+    tc_graph_op op = c->n->op;
+    if (op == TC_GRAPH_OP_REDUCE_SUM_SQUARE) {
+        tc_graph_become(c, TC_GRAPH_OP_MUL, 1);
+        tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, x}, 2);
+    } else if (op == TC_GRAPH_OP_REDUCE_L1 || op == TC_GRAPH_OP_REDUCE_L2) {
+        tc_graph_become(c, TC_GRAPH_OP_ABS, 1);
+    } else {
+        tc_graph_become(c, op == TC_GRAPH_OP_REDUCE_LOG_SUM ? TC_GRAPH_OP_LOG : TC_GRAPH_OP_IDENTITY, 1);
+    }
+}
+
 tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     tc_graph_op op = c->n->op;
@@ -93,7 +106,7 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     if (len == 0 && tc_graph_attr_int(c->n, "noop_with_empty_axes", 0)) {
-        tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
+        reduce_nothing(c, x);
         return TC_OK;
     }
     if (x->shape.ndim == 0) { /* a scalar is reduced as one element in one dimension */

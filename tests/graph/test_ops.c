@@ -223,6 +223,11 @@ static void test_reductions(void **state) {
     RUN("ReduceMean", 18, "keepdims:i=0", 1, 2, IN(x, I64(DIMS(1), 0)), F32(DIMS(3), 2.5F, 3.5F, 4.5F));
     RUN("ReduceSum", 13, "", 1, 1, IN(x), F32(DIMS(1, 1), 21));
     RUN("ReduceSum", 13, "noop_with_empty_axes:i=1", 1, 1, IN(x), x);
+    RUN("ReduceL1", 18, "noop_with_empty_axes:i=1", 1, 1, IN(F32(DIMS(2), -3, 2)), F32(DIMS(2), 3, 2));
+    RUN("ReduceL2", 18, "noop_with_empty_axes:i=1", 1, 1, IN(F32(DIMS(2), -3, 2)), F32(DIMS(2), 3, 2));
+    RUN("ReduceSumSquare", 18, "noop_with_empty_axes:i=1", 1, 1, IN(F32(DIMS(2), -3, 2)), F32(DIMS(2), 9, 4));
+    RUN("ReduceLogSum", 18, "noop_with_empty_axes:i=1", 1, 1, IN(F32(DIMS(2), 1, 2)), F32(DIMS(2), 0, (float)log(2)));
+    RUN("ReduceLogSumExp", 18, "noop_with_empty_axes:i=1", 1, 1, IN(F32(DIMS(2), -3, 2)), F32(DIMS(2), -3, 2));
     RUN("ReduceSum", 11, "axes:I=0,1 keepdims:i=0", 1, 1, IN(x), F32(SCALAR, 21));
     RUN("ReduceMax", 18, "", 1, 2, IN(I64(DIMS(3), -5, -2, -9), I64(DIMS(1), 0)), I64(DIMS(1), -2));
     RUN("ReduceLogSumExp", 13, "axes:I=0 keepdims:i=0", 1, 1, IN(F32(DIMS(2), 1000, 1000)), F32(SCALAR, (float)(1000 + log(2))));
