@@ -78,6 +78,8 @@ static bool is_half(tc_dtype t) {
 }
 
 double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype) {
+    if (!tc_dtype_is_float(dtype))
+        return 0;
     return t->rtol >= 0 ? t->rtol : is_half(dtype) ? 1e-2 : 1e-3;
 }
 
