@@ -39,6 +39,14 @@ ctest --test-dir build/release --output-on-failure -j "$jobs"
 
 [ "${1:-}" != --fast ] || exit 0
 
+doing="the differential test"
+step "$doing"
+if [ -d benchmarks/ort/node_modules/onnxruntime-node ]; then
+    TCTUNE=$PWD/build/release/bin/tctune tests/differential/run
+else
+    echo "left out: it needs ONNX Runtime for Node (tests/differential/run fetches it)"
+fi
+
 doing="building (dev: sanitizers, verifier on)"
 step "$doing"
 cmake --preset dev

@@ -1,0 +1,87 @@
+// Small networks that the passes and the fusion have words for. A generator is (random, model) => results' [name, type].
+'use strict';
+
+const {ints, list, scalar} = require('../random.js');
+const {fixed} = require('./move.js');
+
+const chains = {};
+const f32 = (r, dims, options) => r.tensor('float32', dims, options);
+const weight = (r, dims) => fixed(f32(r, dims, {low: -1, high: 1}));
+const constant = v => fixed(scalar('float32', v));
+
+chains.attention = (r, m) => {
+    const b = r.int(1, 2), h = r.int(1, 3), s = r.int(1, 17), t = r.int(1, 17), d = r.pick([4, 8, 16]), v = r.pick([4, 8, 16]);
+    const k = r.chance(0.5) ? m.node('Transpose', [f32(r, [b, h, t, d])], {perm: {I: [0, 1, 3, 2]}})[0] : f32(r, [b, h, d, t]);
+    let scores = m.node('MatMul', [f32(r, [b, h, s, d], {low: -1, high: 1}), k])[0];
+    scores = r.chance(0.5) ? m.node('Div', [scores, constant(Math.sqrt(d))])[0] : m.node('Mul', [scores, constant(0.25)])[0];
+    if (r.chance(0.5))
+        scores = m.node('Add', [scores, f32(r, r.pick([[b, 1, 1, t], [s, t], [1, 1, s, t]]))])[0];
+    const p = m.node('Softmax', [scores], {axis: {i: -1}})[0], o = m.node('MatMul', [p, f32(r, [b, h, t, v])])[0];
+    return [[r.chance(0.5) ? m.node('Transpose', [o], {perm: {I: [0, 2, 1, 3]}})[0] : o, 'float32']];
+};
+chains.convolution = (r, m) => {
+    const c = r.int(1, 8), o = r.int(1, 17), size = r.int(4, 12), k = r.pick([1, 3]), x = f32(r, [r.int(1, 2), c, size, size]);
+    const input = r.chance(0.3) ? m.node('Pad', [x, fixed(ints([0, 0, 1, 1, 0, 0, 1, 1]))])[0] : x;
+    let y = m.node('Conv', [input, weight(r, [o, c, k, k]), r.chance(0.5) ? weight(r, [o]) : null], {strides: {I: [1, 1]}})[0];
+    if (r.chance(0.6))
+        y = m.node('BatchNormalization', [y, weight(r, [o]), weight(r, [o]), weight(r, [o]), fixed(r.positive('float32', [o]))])[0];
+    if (r.chance(0.5))
+        y = m.node('Add', [y, m.node('Relu', [y])[0]])[0];
+    y = r.chance(0.5) ? m.node('Relu', [y])[0] : m.node('Clip', [y, constant(0), constant(6)])[0];
+    if (r.chance(0.3))
+        y = m.node('MaxPool', [y], {kernel_shape: {I: [2, 2]}, strides: {I: [2, 2]}})[0];
+    return [[r.chance(0.3) ? m.node('GlobalAveragePool', [y])[0] : y, 'float32']];
+};
+chains.feed_forward = (r, m) => {
+    const n = r.int(1, 20), k = r.int(1, 33), o = r.int(1, 33), x = m.operand(f32(r, [n, k], {low: -1, high: 1}), true);
+    let y = m.node('Add', [m.node('MatMul', [x, weight(r, [k, o])])[0], weight(r, [o])])[0];
+    if (r.chance(0.5)) {
+        const e = m.node('Erf', [m.node('Div', [y, constant(Math.SQRT2)])[0]])[0];
+        y = m.node('Mul', [m.node('Mul', [y, m.node('Add', [e, constant(1)])[0]])[0], constant(0.5)])[0];
+    } else {
+        y = m.node('Mul', [y, m.node('Sigmoid', [y])[0]])[0];
+    }
+    y = m.node('Add', [m.node('MatMul', [y, weight(r, [o, k])])[0], x])[0];
+    return [[y, 'float32']];
+};
+chains.norm_by_hand = (r, m) => {
+    const d = r.int(2, 33), x = m.operand(f32(r, [r.int(1, 3), r.int(1, 9), d]), true), mean = m.node('ReduceMean', [x], {axes: {I: [-1]}})[0], c = m.node('Sub', [x, mean])[0];
+    const v = m.node('ReduceMean', [m.node('Pow', [c, constant(2)])[0]], {axes: {I: [-1]}})[0], s = m.node('Sqrt', [m.node('Add', [v, constant(0.125)])[0]])[0];
+    return [[m.node('Add', [m.node('Mul', [m.node('Div', [c, s])[0], weight(r, [d])])[0], weight(r, [d])])[0], 'float32']];
+};
+chains.quantised = (r, m) => {
+    const n = r.int(1, 9), k = r.int(1, 20), o = r.int(1, 20), t = r.pick(['int8', 'uint8']), q = () => [fixed(scalar('float32', 2 ** r.int(-4, -2))), fixed(scalar(t, r.int(0, 5)))];
+    const both = x => {
+        const p = q();
+        return m.node('DequantizeLinear', [m.node('QuantizeLinear', [x, ...p])[0], ...p])[0];
+    };
+    const w = m.node('DequantizeLinear', [fixed(r.tensor(t, [k, o])), ...q()])[0];
+    return [[both(m.node('MatMul', [both(f32(r, [n, k])), w])[0]), 'float32']];
+};
+chains.moved = (r, m) => {
+    const a = r.int(1, 5), b = r.int(2, 6), c = r.int(1, 7), x = m.operand(f32(r, [a, b, c]), true), t = m.node('Transpose', [x], {perm: {I: [2, 0, 1]}})[0];
+    const s = m.node('Reshape', [t, fixed(ints([c * a, b]))])[0], p = m.node('MatMul', [s, weight(r, [b, 6])])[0];
+    const u = m.node('Slice', [p, fixed(ints([0])), fixed(ints([3])), fixed(ints([1]))])[0], v = m.node('Slice', [p, fixed(ints([3])), fixed(ints([6])), fixed(ints([1]))])[0];
+    return [[m.node('Concat', [m.node('Mul', [u, v])[0], m.node('Tanh', [u])[0]], {axis: {i: 1}})[0], 'float32'], [v, 'float32']];
+};
+chains.projections = (r, m) => {
+    const n = r.int(1, 9), k = r.int(1, 17), x = m.operand(f32(r, [1, n, k], {low: -1, high: 1}), true);
+    return [1, 2, 3].map(() => {
+        const o = r.int(1, 17), y = m.node('MatMul', [x, weight(r, [k, o])])[0];
+        return [r.chance(0.6) ? m.node('Add', [y, weight(r, [o])])[0] : y, 'float32'];
+    });
+};
+chains.elementwise = (r, m) => {
+    const dims = r.dims(1, 4), type = r.pick(['float32', 'float64', 'float16']), pool = [m.operand(r.tensor(type, dims, {low: -1, high: 1}), true)];
+    for (let i = r.int(3, 10); i > 0; i--) {
+        const a = r.pick(pool);
+        if (r.chance(0.4))
+            pool.push(m.node(r.pick(['Add', 'Sub', 'Max', 'Min']), [a, r.chance(0.5) ? r.pick(pool) : r.tensor(type, r.broadcasting(dims))])[0]);
+        else
+            pool.push(r.chance(0.15) ? m.node('Softmax', [a], {axis: {i: -1}})[0] : m.elementwise(a, type));
+    }
+    m.half = type === 'float16';
+    return [[pool.at(-1), type], [pool.at(-2), type]];
+};
+
+module.exports = {chains, list};
