@@ -62,6 +62,7 @@ TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, i
 TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,
                                                tc_graph_shape *out);
 TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);
+TC_NODISCARD tc_status tc_graph_want_number(tc_graph_infer_ctx *c, int k); /* not bool */
 TC_NODISCARD tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int l);
 /* Emits a node before c->n (folded when its inputs are constants) and gives its only output. */
 tc_graph_node *tc_graph_emit_node(tc_graph_infer_ctx *c, tc_graph_op op, tc_graph_value *const *in, int nin);

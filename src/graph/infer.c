@@ -73,6 +73,13 @@ tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k) {
     return TC_OK;
 }
 
+tc_status tc_graph_want_number(tc_graph_infer_ctx *c, int k) {
+    const tc_graph_value *v = tc_graph_in(c, k);
+    if (v && v->dtype == TC_BOOL)
+        return tc_graph_node_fail(c, "input %d ('%s') must be of numbers, but is bool", k, v->name);
+    return TC_OK;
+}
+
 tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int l) {
     const tc_graph_value *a = tc_graph_in(c, k), *b = tc_graph_in(c, l);
     if (a && b && a->dtype != b->dtype)

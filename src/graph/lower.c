@@ -301,6 +301,8 @@ static const tc_expr *value_at(tc_graph_lower *l, const tc_graph_value *v, const
         return read_squeezed(l, value_stage(l, v), &v->shape, idx);
     if (m >= 0 || (looks_through(l, v) && !is_external(l, memory_of(l, v))))
         return node_at(l, n, out_number(n, v), idx);
+    if (tc_graph_shape_count(&v->shape) == 0) /* what reads no element at all: behind a condition that never holds */
+        return tc_imm(l->c, v->dtype, 0);
     return read_squeezed(l, placeholder(l, v), &v->shape, idx);
 }
 

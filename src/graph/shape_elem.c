@@ -132,6 +132,7 @@ tc_status tc_graph_infer_pow(tc_graph_infer_ctx *c) {
 /* The slope broadcasts to x one way. */
 tc_status tc_graph_infer_prelu(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    TC_TRY(tc_graph_want_number(c, 0));
     tc_graph_value *x = c->n->in[0], *slope = c->n->in[1];
     tc_graph_drop_attr(c->n, "consumed_inputs");
     if (c->opset < 7 && slope->shape.ndim == 1 && x->shape.ndim > 2) { /* one slope per channel */

@@ -29,6 +29,7 @@ static tc_status matmul_vectors(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_matmul(tc_graph_infer_ctx *c) {
     const tc_graph_value *a = c->n->in[0], *b = c->n->in[1];
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    TC_TRY(tc_graph_want_number(c, 0));
     if (a->shape.ndim < 1 || b->shape.ndim < 1)
         return tc_graph_node_fail(c, "its operands must have at least one dimension");
     if (a->shape.ndim == 1 || b->shape.ndim == 1)
@@ -53,6 +54,7 @@ tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
     tc_graph_node *n = c->n;
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     TC_TRY(tc_graph_want_same_type(c, 0, 2));
+    TC_TRY(tc_graph_want_number(c, 0));
     if (a->shape.ndim != 2 || b->shape.ndim != 2)
         return tc_graph_node_fail(c, "its operands must have 2 dimensions, but have %d and %d", a->shape.ndim, b->shape.ndim);
     bool ta = tc_graph_attr_int(n, "transA", 0), tb = tc_graph_attr_int(n, "transB", 0);
@@ -104,6 +106,8 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     size_t len;
     bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_int(c->n, "keepdims", 1);
     TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    if (op != TC_GRAPH_OP_REDUCE_MAX && op != TC_GRAPH_OP_REDUCE_MIN)
+        TC_TRY(tc_graph_want_number(c, 0));
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     if (len == 0 && tc_graph_attr_int(c->n, "noop_with_empty_axes", 0)) {
         reduce_nothing(c, x);
@@ -138,6 +142,7 @@ tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
     bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_int(c->n, "keepdims", 1);
     int64_t last = tc_graph_attr_int(c->n, "select_last_index", 0);
     int axis;
+    TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
     if (x->shape.d[axis] == 0)
         return tc_graph_node_fail(c, "axis %d is empty", axis);
@@ -186,6 +191,7 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int64_t exclusive = tc_graph_attr_int(c->n, "exclusive", 0), reverse = tc_graph_attr_int(c->n, "reverse", 0);
     int axis;
+    TC_TRY(tc_graph_want_number(c, 0));
     if (tc_graph_attr_find(c->n, "axis")) {
         TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
     } else {

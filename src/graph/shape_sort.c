@@ -70,6 +70,7 @@ tc_status tc_graph_infer_top_k(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     int axis, ndim = x->shape.ndim;
     int64_t k, perm[TC_GRAPH_MAX_DIMS], rows = 1;
+    TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), ndim, &axis));
     int64_t n = x->shape.d[axis];
     TC_TRY(read_k(c, n, &k));

@@ -100,6 +100,7 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_int(c->n, "group", 1);
     TC_TRY(want_spatial(c, x));
+    TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     if (wt->shape.ndim != x->shape.ndim || group < 1 || wt->shape.d[1] * group != x->shape.d[1] || wt->shape.d[0] % group != 0)
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
@@ -164,6 +165,7 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_int(c->n, "group", 1);
     TC_TRY(want_spatial(c, x));
+    TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     if (wt->shape.ndim != x->shape.ndim || group < 1 || wt->shape.d[0] != x->shape.d[1] || wt->shape.d[0] % group != 0)
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
@@ -185,6 +187,7 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     window w = {.n = x->shape.ndim - 2};
     TC_TRY(want_spatial(c, x));
+    TC_TRY(c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
     if (!tc_graph_attr_find(c->n, "kernel_shape"))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
     TC_TRY(read_ints(c, "kernel_shape", w.n, 1, 1, w.kernel));
@@ -209,6 +212,7 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int64_t axes[TC_GRAPH_MAX_DIMS];
     TC_TRY(want_spatial(c, x));
+    TC_TRY(c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     for (int i = 2; i < x->shape.ndim; i++) {
         axes[i - 2] = i;

@@ -155,6 +155,10 @@ static void test_weights(void **state) {
     tc_graph_writer_raw(w, "w", 1, (int64_t[]){1LL << 40, 1LL << 40}, 2, v, sizeof v);
     tc_graph_writer_node(w, "Add", "a", "x,w", "y");
     assert_refused(w, "tensor 'w'", "overflows");
+    w = skeleton(17); /* 4 GiB, says the model of some hundred bytes */
+    tc_graph_writer_raw(w, "w", 1, (int64_t[]){1LL << 30}, 1, v, sizeof v);
+    tc_graph_writer_node(w, "Add", "a", "x,w", "y");
+    assert_refused(w, "tensor 'w'", "needs 4294967296 bytes, but the model holds 12");
     w = skeleton(17);
     tc_graph_writer_raw(w, "w", 8, (int64_t[]){3}, 1, v, sizeof v);
     tc_graph_writer_node(w, "Add", "a", "x,w", "y");
@@ -168,6 +172,11 @@ static void test_inputs(void **state) {
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     tc_graph_writer_node(w, "Relu", "", "x", "y");
     assert_refused(w, "input 'x': dimension 1 is negative (-3)");
+    w = tc_graph_writer_new("bad", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1099511627776,1099511627776");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "Relu", "", "x", "y");
+    assert_refused(w, "input 'x'", "overflows");
     w = tc_graph_writer_new("bad", 17);
     tc_graph_writer_input(w, "x", TC_F32, NULL);
     tc_graph_writer_output(w, "y", TC_F32, NULL);
@@ -219,6 +228,37 @@ static void test_operands(void **state) {
     assert_refused(w, "node 'c' (ConstantOfShape)", "more than 4 GiB");
 }
 
+static void test_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *inputs, *wants;
+        tc_dtype dtype;
+    } cases[] = {
+        {"AveragePool", "x", "must be floating point, but is i64", TC_I64},
+        {"GlobalAveragePool", "x", "must be floating point", TC_I32},
+        {"MaxPool", "x", "must be of numbers, but is bool", TC_BOOL},
+        {"Conv", "x,x", "must be of numbers", TC_BOOL},
+        {"ReduceLogSum", "x", "must be of numbers", TC_BOOL},
+        {"ReduceMean", "x", "must be of numbers", TC_BOOL},
+        {"ArgMax", "x", "must be of numbers", TC_BOOL},
+        {"TopK", "x,k", "must be of numbers", TC_BOOL},
+        {"CumSum", "x,k", "must be of numbers", TC_BOOL},
+        {"MatMul", "x,x", "must be of numbers", TC_BOOL},
+        {"PRelu", "x,x", "must be of numbers", TC_BOOL},
+        {"Softmax", "x", "must be floating point", TC_I32},
+    };
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        tc_graph_writer *w = tc_graph_writer_new("bad", 17);
+        tc_graph_writer_input(w, "x", cases[i].dtype, "2,2,2,2");
+        tc_graph_writer_output(w, "y", cases[i].dtype, NULL);
+        tc_graph_writer_weight(w, "k", I64(DIMS(1), 1));
+        tc_graph_writer_node(w, cases[i].op, "typed", cases[i].inputs, "y");
+        if (strcmp(cases[i].op, "AveragePool") == 0 || strcmp(cases[i].op, "MaxPool") == 0)
+            tc_graph_writer_ints(w, "kernel_shape", "2,2");
+        assert_refused(w, "node 'typed' (", cases[i].op, "input 0 ('x')", cases[i].wants);
+    }
+}
+
 static void test_run_inputs(void **state) {
     (void)state;
     tc_graph_writer *w = skeleton(17);
@@ -237,7 +277,7 @@ int main(void) {
         cmocka_unit_test(test_attributes),  cmocka_unit_test(test_names),
         cmocka_unit_test(test_order),       cmocka_unit_test(test_weights),
         cmocka_unit_test(test_inputs),      cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_run_inputs),
+        cmocka_unit_test(test_run_inputs),  cmocka_unit_test(test_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
