@@ -19,8 +19,8 @@ typedef struct tc_tir_pass {
     unsigned needs, gives;
 } tc_tir_pass;
 
-/* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, vectorize, neutral, promote, dot, fma,
- * prefetch, storage. */
+/* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, vectorize, neutral, promote, dot,
+ * fma, prefetch, storage. */
 extern const tc_tir_pass tc_tir_passes[];
 extern const int tc_tir_npasses;
 
