@@ -102,7 +102,8 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     TC_TRY(want_spatial(c, x));
     TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
-    if (wt->shape.ndim != x->shape.ndim || group < 1 || wt->shape.d[1] * group != x->shape.d[1] || wt->shape.d[0] % group != 0)
+    if (wt->shape.ndim != x->shape.ndim || group < 1 || group > TC_MAX(x->shape.d[1], 1) ||
+        wt->shape.d[1] * group != x->shape.d[1] || wt->shape.d[0] % group != 0)
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
                                   tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
@@ -167,7 +168,8 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     TC_TRY(want_spatial(c, x));
     TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
-    if (wt->shape.ndim != x->shape.ndim || group < 1 || wt->shape.d[0] != x->shape.d[1] || wt->shape.d[0] % group != 0)
+    if (wt->shape.ndim != x->shape.ndim || group < 1 || group > TC_MAX(x->shape.d[1], 1) || wt->shape.d[0] != x->shape.d[1] ||
+        wt->shape.d[0] % group != 0)
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
                                   tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);

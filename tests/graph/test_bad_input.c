@@ -259,6 +259,20 @@ static void test_types(void **state) {
     }
 }
 
+static void test_groups(void **state) {
+    (void)state;
+    static const char *const groups[] = {"0", "-1", "4", "9223372036854775807"};
+    for (size_t i = 0; i < 2 * TC_LEN(groups); i++) {
+        tc_graph_writer *w = tc_graph_writer_new("bad", 17);
+        tc_graph_writer_input(w, "x", TC_F32, "1,3,4");
+        tc_graph_writer_input(w, "k", TC_F32, "3,3,2");
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        tc_graph_writer_node(w, i % 2 ? "Conv" : "ConvTranspose", "c", "x,k", "y");
+        tc_graph_writer_int(w, "group", strtoll(groups[i / 2], NULL, 10));
+        assert_refused(w, "node 'c'", "do not fit the input f32[1,3,4] with group", groups[i / 2]);
+    }
+}
+
 static void test_run_inputs(void **state) {
     (void)state;
     tc_graph_writer *w = skeleton(17);
@@ -278,6 +292,7 @@ int main(void) {
         cmocka_unit_test(test_order),       cmocka_unit_test(test_weights),
         cmocka_unit_test(test_inputs),      cmocka_unit_test(test_operands),
         cmocka_unit_test(test_run_inputs),  cmocka_unit_test(test_types),
+        cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
