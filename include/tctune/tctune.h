@@ -54,8 +54,14 @@ TC_API int tctune_num_outputs(const tctune_model *model);
 TC_API const char *tctune_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 
+/* The shape of output i in the last run: as many numbers as it has dimensions. A dimension whose size depends on data (of NonZero
+ * and what follows from it) is at most as large as tctune_output says; all others are always that large. NULL when i is out of
+ * range. */
+TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
+
 /* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
- * caller's. */
+ * caller's. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape.
+ */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
 TC_API const char *tctune_version(void);

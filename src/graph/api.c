@@ -152,6 +152,10 @@ const char *tctune_output(const tctune_model *m, int i, DLDataType *type, int *n
     return i >= 0 && i < tc_graph_model_outputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
 }
 
+const int64_t *tctune_output_shape(const tctune_model *m, int i) {
+    return i >= 0 && i < tctune_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
+}
+
 /* ---- running ---- */
 
 static bool is_dense(const DLTensor *t) {

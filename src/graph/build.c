@@ -139,6 +139,11 @@ static void plan(builder *b) {
     int64_t workspace = 0;
     for (int i = 0; i < m->nkernel; i++)
         workspace = TC_MAX(workspace, tc_cg_workspace_bytes(m->units[i].func, m->threads));
+    for (int i = 0; i < b->p->nlaunch; i++) {
+        const tc_graph_launch *x = &b->p->launches[i];
+        if (x->library)
+            workspace = TC_MAX(workspace, x->library->workspace(x->params, m->threads));
+    }
     m->workspace_at = tc_graph_aligned(m->plan.bytes);
     m->arena_bytes = m->workspace_at + tc_graph_aligned(workspace);
 }
@@ -163,9 +168,21 @@ static tc_status build(builder *b, tc_error *err) {
     return TC_OK;
 }
 
+static tc_status check_library(const builder *b, tc_error *err) {
+    for (int i = 0; i < b->p->nlaunch; i++)
+        if (b->p->launches[i].library && !tc_graph_library_runs_on(b->m->target->triple))
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "node '%s' (%s): library kernels are compiled for this machine's architecture only, and the target is '%s'; "
+                "build this model on a machine of that kind",
+                b->p->launches[i].name, b->p->launches[i].covers, b->m->target->triple);
+    return TC_OK;
+}
+
 static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
     TC_TRY(tc_target_parse(b->o->target->text, &m->target, err));
     m->target->machine = b->o->target->machine;
+    TC_TRY(check_library(b, err));
     b->machine = m->target->machine;
     m->threads = b->o->threads > 0 ? b->o->threads : TC_MAX(1, b->machine.cores);
     b->machine.cores = m->threads;
@@ -175,9 +192,13 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
     m->rt = tc_cg_runtime(m->threads);
     m->nin = b->p->nin;
     m->nout = b->p->nout;
+    m->nshown = b->p->nshown;
     m->in = b->p->in;
     m->out = b->p->out;
     m->staging = TC_NEW_N(m->arena, void *, m->nin);
+    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        m->out_shape[i] = m->out[i].shape;
     return TC_OK;
 }
 

@@ -27,8 +27,8 @@ static const tc_param *param_of(const tc_graph_model *m, int task, int arg) {
 
 /* Block for argument `arg` of a launch; made when it is the first of its kind. */
 static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
-    const tc_param *q = param_of(m, x->task, arg);
-    bool packed = q->kind == TC_PARAM_PACKED;
+    const tc_param *q = x->library ? NULL : param_of(m, x->task, arg);
+    bool packed = q && q->kind == TC_PARAM_PACKED;
     tc_graph_block b = {.slot = x->args[arg], .task = packed ? x->task : -1, .param = packed ? arg : -1};
     for (size_t i = 0; i < m->blocks.len; i++) {
         const tc_graph_block *o = &m->blocks.data[i];
@@ -177,8 +177,11 @@ static void make_steps(tc_graph_model *m) {
     for (int i = 0; i < p->nlaunch; i++) {
         const tc_graph_launch *x = &p->launches[i];
         tc_graph_step *s = &m->steps[m->nstep++];
-        *s =
-            (tc_graph_step){.task = x->task, .launch = i, .nargs = x->nargs, .args = TC_NEW_N(m->arena, tc_cg_operand, x->nargs)};
+        *s = (tc_graph_step){.task = x->task,
+                             .library = x->library,
+                             .launch = i,
+                             .nargs = x->nargs,
+                             .args = TC_NEW_N(m->arena, tc_cg_operand, x->nargs)};
         for (int k = 0; k < x->nargs; k++)
             s->args[k] = operand_of(m, x, k);
     }

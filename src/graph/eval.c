@@ -128,17 +128,29 @@ static tc_status run_node(run *r, const tc_graph_node *n, tc_error *err) {
     return s;
 }
 
+static tc_graph_shape run_shape(const run *r, const tc_graph_output *o) {
+    tc_graph_shape s = o->value->shape;
+    for (int d = 0; d < s.ndim; d++)
+        if (o->extent[d])
+            s.d[d] = *(const int64_t *)r->live[r->g->outputs.data[o->extent[d]].value->id]->data;
+    return s;
+}
+
 static tc_status run_outputs(run *r, tc_graph_tensor *out, tc_error *err) {
     const tc_graph *g = r->g;
-    memset(out, 0, sizeof *out * g->outputs.len);
+    size_t n = g->outputs.len - g->nsizes;
+    memset(out, 0, sizeof *out * n);
     tc_status s = TC_OK;
-    for (size_t i = 0; i < g->outputs.len && s == TC_OK; i++) {
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
         const tc_graph_tensor *t = r->live[g->outputs.data[i].value->id];
+        tc_graph_shape shape = run_shape(r, &g->outputs.data[i]);
         s = tc_graph_tensor_alloc(&out[i], t->dtype, &t->shape, err);
-        if (s == TC_OK)
+        if (s == TC_OK) {
             memcpy(out[i].data, t->data, tc_graph_tensor_bytes(t));
+            tc_graph_tensor_trim(&out[i], &shape);
+        }
     }
-    for (size_t i = 0; i < g->outputs.len && s != TC_OK; i++)
+    for (size_t i = 0; i < n && s != TC_OK; i++)
         tc_graph_tensor_free(&out[i]);
     return s;
 }

@@ -15,7 +15,11 @@ int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports) 
 
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports) {
     *ports = m->out;
-    return m->nout;
+    return m->nshown;
+}
+
+const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i) {
+    return &m->out_shape[i];
 }
 
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels) {
@@ -102,6 +106,8 @@ static int32_t run_step(tc_graph_model *m, tc_graph_step *s, const void *const *
             s->argv[k] = (void *)(uintptr_t)in[s->args[k].at];
         else if (s->args[k].where == TC_CG_OUTPUT)
             s->argv[k] = out[s->args[k].at];
+    if (s->library)
+        return s->library->run(s->argv, m->memory + m->workspace_at, &m->rt);
     if (s->task >= 0)
         return m->units[s->task].kernel(s->argv, m->memory + m->workspace_at, &m->rt);
     memmove(s->argv[1], s->argv[0], (size_t)s->bytes);
@@ -109,7 +115,7 @@ static int32_t run_step(tc_graph_model *m, tc_graph_step *s, const void *const *
 }
 
 static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int32_t code, tc_error *err) {
-    const char *what = s ? s->task >= 0 ? m->kernels[s->task].name : "copy" : m->path;
+    const char *what = !s ? m->path : s->library ? s->library->symbol : s->task >= 0 ? m->kernels[s->task].name : "copy";
     return tc_fail(err, TC_ENV, "%s: running it failed with status %d", what, (int)code);
 }
 
@@ -156,8 +162,20 @@ static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, pointers
     return TC_OK;
 }
 
+/* Outputs whose sizes depend on data are cut to them. A library that was loaded is not trusted to keep to its shapes. */
+static void trim_outputs(tc_graph_model *m, pointers *p, tc_graph_tensor *out) {
+    for (int i = 0; i < m->nshown; i++) {
+        tc_graph_shape s = m->out[i].shape;
+        for (int d = 0; d < s.ndim; d++)
+            if (m->out[i].extent[d])
+                s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[m->out[i].extent[d]]));
+        m->out_shape[i] = s;
+        tc_graph_tensor_trim(&out[i], &s);
+    }
+}
+
 static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
-    for (int i = 0; i < m->nout && !keep_outputs; i++)
+    for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
         tc_graph_tensor_free(&p->tensors[i]);
     free(p->in);
     free(p->out);
@@ -168,7 +186,9 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
     pointers p;
     TC_TRY(open_run(m, in, &p, err));
     tc_status s = run_once(m, p.in, p.out, NULL, err);
-    for (int i = 0; i < m->nout && s == TC_OK; i++)
+    if (s == TC_OK)
+        trim_outputs(m, &p, p.tensors);
+    for (int i = 0; i < m->nshown && s == TC_OK; i++)
         out[i] = p.tensors[i];
     close_run(m, &p, s == TC_OK);
     return s;
@@ -178,13 +198,19 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
 tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
     pointers p;
     TC_TRY(open_run(m, in, &p, err));
-    for (int i = 0; i < m->nout; i++)
+    for (int i = 0; i < m->nshown; i++)
         if ((uintptr_t)out[i].data % TC_RT_ALIGN == 0)
             p.out[i] = out[i].data;
     tc_status s = run_once(m, p.in, p.out, NULL, err);
-    for (int i = 0; i < m->nout && s == TC_OK; i++)
+    for (int i = 0; i < m->nshown && s == TC_OK; i++)
         if (p.out[i] != out[i].data)
             memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
+    for (int i = 0; i < m->nshown && s == TC_OK; i++) {
+        free(p.tensors[i].data);
+        p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
+    }
+    if (s == TC_OK)
+        trim_outputs(m, &p, p.tensors);
     close_run(m, &p, false);
     return s;
 }
@@ -213,8 +239,8 @@ tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in,
     }
     tc_status s = complete ? tc_graph_model_run(m, ins, outs, err) : bad_names(m, in, err);
     if (s == TC_OK) {
-        *out = (tc_graph_bundle){.items = tc_xcalloc((size_t)m->nout + 1, sizeof *out->items), .len = (size_t)m->nout};
-        for (int i = 0; i < m->nout; i++)
+        *out = (tc_graph_bundle){.items = tc_xcalloc((size_t)m->nshown + 1, sizeof *out->items), .len = (size_t)m->nshown};
+        for (int i = 0; i < m->nshown; i++)
             out->items[i] = (tc_graph_named){tc_xstrdup(m->out[i].name), outs[i]};
     }
     free(ins);

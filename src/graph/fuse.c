@@ -345,7 +345,8 @@ static bool reduction_joins(const fuser *f, int at, const ints *members) {
 static bool joins(const fuser *f, int at, const ints *members) {
     const tc_graph_node *p = node_of(f, at);
     tc_graph_class class = class_at(f, at);
-    if (f->taken[at] || class == TC_GRAPH_CLASS_VIEW || class == TC_GRAPH_CLASS_ANCHOR || p->nout != 1 || escapes(f, at))
+    if (f->taken[at] || class == TC_GRAPH_CLASS_VIEW || class == TC_GRAPH_CLASS_ANCHOR || class == TC_GRAPH_CLASS_LIBRARY ||
+        p->nout != 1 || escapes(f, at))
         return false;
     const ints *uses = &f->uses[p->out[0]->id];
     for (size_t u = 0; u < uses->len; u++) {
@@ -360,6 +361,8 @@ static void grow_backwards(fuser *f, int head, ints *members) {
     f->epoch++;
     f->mark[head] = f->epoch;
     tc_push(members, head);
+    if (class_at(f, head) == TC_GRAPH_CLASS_LIBRARY)
+        return;
     for (int at = head - 1; at >= 0 && members->len < MAX_GROUP; at--)
         if (joins(f, at, members)) {
             f->mark[at] = f->epoch;
@@ -477,19 +480,27 @@ static void finish_group(fuser *f, tc_arena *a, ints *members, tc_graph_fused *b
     members->len = 0;
 }
 
-/* Outputs of the model that are views of something else and cannot share its memory. */
-static void materialise_views(fuser *f, tc_arena *a, tc_graph_fused *by_head) {
+/* A value that must lie in memory of its own gets a kernel that writes it, if it is a view of something else. */
+static void materialise(fuser *f, tc_arena *a, const tc_graph_value *value, tc_graph_fused *by_head) {
+    const tc_graph_value *v = tc_graph_memory_of(value);
+    if (!is_view(v->producer) || f->taken[f->position[v->producer->id]])
+        return;
     ints members = {0};
-    for (size_t i = 0; i < f->g->outputs.len; i++) {
-        const tc_graph_value *v = tc_graph_memory_of(f->g->outputs.data[i].value);
-        if (!is_view(v->producer) || f->taken[f->position[v->producer->id]])
-            continue;
-        f->epoch++;
-        f->mark[f->position[v->producer->id]] = f->epoch;
-        tc_push(&members, f->position[v->producer->id]);
-        finish_group(f, a, &members, by_head);
-    }
+    f->epoch++;
+    f->mark[f->position[v->producer->id]] = f->epoch;
+    tc_push(&members, f->position[v->producer->id]);
+    finish_group(f, a, &members, by_head);
     tc_vec_free(&members);
+}
+
+/* Outputs of the model, and what library kernels read. */
+static void materialise_views(fuser *f, tc_arena *a, tc_graph_fused *by_head) {
+    for (size_t i = 0; i < f->g->outputs.len; i++)
+        materialise(f, a, f->g->outputs.data[i].value, by_head);
+    for (int at = 0; at < f->n; at++)
+        for (int k = 0; k < node_of(f, at)->nin && class_at(f, at) == TC_GRAPH_CLASS_LIBRARY; k++)
+            if (node_of(f, at)->in[k])
+                materialise(f, a, node_of(f, at)->in[k], by_head);
 }
 
 static void divide(fuser *f, tc_arena *a, tc_graph_fused *by_head) {

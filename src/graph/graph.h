@@ -52,14 +52,20 @@ typedef struct tc_graph_attr {
 
 typedef struct tc_graph_node tc_graph_node;
 
-typedef struct tc_graph_value {
+typedef struct tc_graph_value tc_graph_value;
+
+struct tc_graph_value {
     const char *name; /* unique in the graph */
     uint32_t id;      /* index in graph->values, for side tables of passes */
     tc_dtype dtype;
     tc_graph_shape shape;
     tc_graph_node *producer;         /* NULL for graph inputs and constants */
     const tc_graph_tensor *constant; /* its value, or NULL */
-} tc_graph_value;
+    /* Sizes that depend on data, by dimension (dynamic.h): an i64 scalar that is the size at run time, where `shape` has the
+     * largest; NULL for a dimension that is as large as it says, and altogether where all are. Of use during import only. */
+    tc_graph_value **extent;
+    int64_t most; /* of a value that is such a size: its largest; 0 for others */
+};
 
 struct tc_graph_node {
     const char *name; /* the model's, or "Op_17" where it has none */
@@ -76,6 +82,9 @@ struct tc_graph_node {
 typedef struct tc_graph_output {
     const char *name;
     tc_graph_value *value;
+    /* By dimension: the number of the output that is its size at run time; 0: it is as large as the shape says. Such sizes are
+     * outputs of their own, i64 scalars behind those of the model. */
+    int extent[TC_GRAPH_MAX_DIMS];
 } tc_graph_output;
 
 typedef TC_VEC(tc_graph_value *) tc_graph_values;
@@ -89,12 +98,13 @@ typedef struct tc_graph_storage_block {
 
 typedef struct tc_graph {
     tc_arena *arena;
-    const char *name, *file; /* for messages */
-    int opset;               /* of the default domain, as the model declared it; meaningless after import */
-    tc_graph_values values;  /* all, by id; dead ones stay */
-    tc_graph_nodes nodes;    /* live ones, in topological order */
-    tc_graph_values inputs;  /* in the model's order; initialised ones are constants and not listed */
-    TC_VEC(tc_graph_output) outputs;
+    const char *name, *file;               /* for messages */
+    int opset;                             /* of the default domain, as the model declared it; meaningless after import */
+    tc_graph_values values;                /* all, by id; dead ones stay */
+    tc_graph_nodes nodes;                  /* live ones, in topological order */
+    tc_graph_values inputs;                /* in the model's order; initialised ones are constants and not listed */
+    TC_VEC(tc_graph_output) outputs;       /* the model's, then sizes of them that depend on data */
+    size_t nsizes;                         /* how many of the latter */
     tc_map names;                          /* value name -> value */
     tc_map suffixes;                       /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;                /* during import: names that the file defines, also those yet to come */
@@ -155,6 +165,8 @@ tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype
 /* Takes over t's storage when it is OWNED, else copies it; t becomes a view. */
 tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);
 void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
+/* After the last tc_graph_add_output: adds the sizes that depend on data as outputs. */
+void tc_graph_add_sizes(tc_graph *g);
 /* Makes a node without outputs and without appending it; inputs may hold NULL. */
 tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value *const *in, int nin);
 /* Gives the node `nout` fresh outputs called names[i] (NULL: unused), infers their types, canonicalises it by the newest
@@ -183,7 +195,7 @@ void tc_graph_drop_dead(tc_graph *g);
  * outputs; outputs that are NULL in the node are skipped. */
 TC_NODISCARD tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out,
                                           tc_error *err);
-/* Whole graph: in[] matches g->inputs, out[] g->outputs (allocated here, OWNED). */
+/* Whole graph: in[] matches g->inputs, out[] g->outputs without the sizes, which are the shapes' (allocated here, OWNED). */
 TC_NODISCARD tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
 
 /* ---- ready-made networks ---- */

@@ -31,6 +31,8 @@ typedef struct tc_graph_type {
     tc_graph_shape shape;
 } tc_graph_type;
 
+typedef tc_graph_value *tc_graph_extents[TC_GRAPH_MAX_DIMS];
+
 typedef struct tc_graph_infer {
     tc_graph *g;
     tc_graph_node *n;
@@ -38,6 +40,7 @@ typedef struct tc_graph_infer {
     int nout;                 /* outputs the model asks for, with those left out */
     const char *const *names; /* of the outputs; NULL for one left out */
     tc_graph_type *out;       /* [nout], filled in by the family */
+    tc_graph_extents *extent; /* [nout], as in tc_graph_value; filled in by dynamic_sizes.c */
     /* Where output 0 is known already; the node then vanishes. */
     bool has_constant;
     tc_graph_tensor constant;    /* freshly allocated, or */

@@ -365,6 +365,7 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT, "the graph's output '%s' is made by no node", name);
         tc_graph_add_output(im->g, name, v);
     }
+    tc_graph_add_sizes(im->g);
     return TC_OK;
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph_int.h"
+#include "graph/dynamic.h"
 
 static tc_graph_infer_fn *const infer_fns[TC_GRAPH_OP_COUNT] = {
 #define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) [TC_GRAPH_OP_##id] = tc_graph_infer_##infer,
@@ -160,11 +160,19 @@ static tc_status check_arity(tc_graph_infer_ctx *c) {
 }
 
 static tc_graph_value *new_output(tc_graph_infer_ctx *c, int k) {
-    return c->names[k] ? tc_graph_add_value(c->g, c->names[k], c->out[k].dtype, &c->out[k].shape) : NULL;
+    const tc_graph_type *t = &c->out[k];
+    if (!c->names[k])
+        return NULL;
+    tc_graph_value *v = tc_graph_add_value(c->g, c->names[k], t->dtype, &t->shape);
+    for (int d = 0; d < t->shape.ndim; d++)
+        if (c->extent[k][d])
+            v->extent = c->extent[k];
+    return v;
 }
 
 static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     tc_graph_node *n = c->n;
+    TC_TRY(tc_graph_dynamic_sizes(c));
     for (int k = 0; k < c->nout; k++)
         if (c->names[k])
             TC_TRY(tc_graph_shape_check(&c->out[k].shape, c->out[k].dtype, c->err));
@@ -209,9 +217,12 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     tc_graph_op op = n->op;
     tc_graph_infer_ctx c = {.g = g, .n = n, .opset = opset, .nout = nout, .names = names, .err = err};
     c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
+    c.extent = TC_NEW_N(g->arena, tc_graph_extents, nout + 1);
     tc_status s = check_arity(&c);
     if (s == TC_OK)
-        s = infer_fns[op](&c);
+        s = tc_graph_dynamic_rewrite(&c);
+    if (s == TC_OK)
+        s = infer_fns[n->op](&c);
     if (s == TC_OK && c.kept)
         tc_graph_add_value(g, names[0], c.kept->dtype, &c.kept->shape)->constant = c.kept;
     else if (s == TC_OK && c.has_constant)

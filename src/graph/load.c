@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -40,6 +41,14 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
         if (!name || !type || !tc_dtype_parse(type, &p->dtype) || !read_shape(json_object_get(x, "shape"), &p->shape))
             return false;
         p->name = tc_arena_strdup(a, name);
+        const char *key;
+        json_t *v;
+        json_object_foreach(json_object_get(x, "sizes"), key, v) {
+            int d = atoi(key);
+            if (d < 0 || d >= p->shape.ndim || json_integer_value(v) <= i || json_integer_value(v) >= *n)
+                return false;
+            p->extent[d] = (int)json_integer_value(v);
+        }
     }
     return true;
 }
@@ -50,6 +59,13 @@ static bool read_metadata(tc_graph_model *m, const char *text, const char **targ
     bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
               read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
               read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout);
+    m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
+    ok = ok && m->nshown >= 0 && m->nshown <= m->nout;
+    for (int i = 0; ok && i < m->nout; i++)
+        for (int d = 0; d < m->out[i].shape.ndim; d++) {
+            const tc_graph_port *size = &m->out[m->out[i].extent[d]];
+            ok &= !m->out[i].extent[d] || (size->dtype == TC_I64 && size->shape.ndim == 0);
+        }
     const char *t = json_string_value(json_object_get(j, "target"));
     ok = ok && t;
     if (ok) {
@@ -132,6 +148,9 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
     if (threads > 0 && threads < m->threads)
         m->threads = *limit = threads;
     m->staging = TC_NEW_N(m->arena, void *, m->nin);
+    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        m->out_shape[i] = m->out[i].shape;
     return TC_OK;
 }
 

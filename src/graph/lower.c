@@ -34,6 +34,11 @@ bool tc_graph_is_pointwise(tc_graph_op op) {
     return false;
 }
 
+const tc_expr *tc_graph_at_library(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)idx;
+    return tc_graph_lower_fail(l, n, n->out[out]->dtype, "a library kernel has no tensor expression");
+}
+
 struct tc_graph_lower {
     tc_ctx *c;
     const tc_graph *g;

@@ -42,7 +42,9 @@ double tc_graph_program_flops(const tc_graph_program *p);
 typedef struct tc_graph_port {
     const char *name;
     tc_dtype dtype;
-    tc_graph_shape shape;
+    tc_graph_shape shape; /* of an output some of whose sizes depend on data: the largest */
+    /* By dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the shape. */
+    int extent[TC_GRAPH_MAX_DIMS];
 } tc_graph_port;
 int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
@@ -97,7 +99,9 @@ TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_gra
 void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
-int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports);
+int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
+/* Of output i in the last run; before it, and where nothing depends on data, the port's. */
+const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels); /* 0 for a loaded library */
 int tc_graph_model_threads(const tc_graph_model *m);
 double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unknown */
@@ -107,10 +111,11 @@ typedef struct tc_graph_memory {
 } tc_graph_memory;
 tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
 
-/* Checks the inputs' types and shapes; out[] (one per output) is allocated here, OWNED. in[] matches the model's inputs. Not
- * thread-safe: a model has one arena. */
+/* Checks the inputs' types and shapes; out[] (one per output, in its shape of this run) is allocated here, OWNED. in[] matches
+ * the model's inputs. Not thread-safe: a model has one arena. */
 TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
-/* The same into memory of the caller: out[] matches the model's outputs. */
+/* The same into memory of the caller: out[] matches the model's outputs, each of its largest shape. What a run writes there is
+ * dense in the shape of tc_graph_model_output_shape. */
 TC_NODISCARD tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
                                                tc_error *err);
 /* The same by name. TC_BAD_INPUT lists missing and unknown names. */

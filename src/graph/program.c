@@ -45,7 +45,7 @@ static void add_inputs(maker *m) {
     p->in = TC_NEW_N(p->arena, tc_graph_port, p->nin);
     for (int i = 0; i < p->nin; i++) {
         const tc_graph_value *v = m->g->inputs.data[i];
-        p->in[i] = (tc_graph_port){v->name, v->dtype, v->shape};
+        p->in[i] = (tc_graph_port){.name = v->name, .dtype = v->dtype, .shape = v->shape};
         add_slot(m, v->id, (tc_graph_slot){.kind = TC_GRAPH_SLOT_INPUT, .name = v->name, .bytes = value_bytes(v), .input = i});
     }
 }
@@ -53,11 +53,14 @@ static void add_inputs(maker *m) {
 static void add_outputs(maker *m) {
     tc_graph_program *p = m->p;
     p->nout = (int)m->g->outputs.len;
+    p->nshown = p->nout - (int)m->g->nsizes;
     p->out = TC_NEW_N(p->arena, tc_graph_port, p->nout);
     p->out_slot = TC_NEW_N(p->arena, int, p->nout);
     for (int i = 0; i < p->nout; i++) {
         const tc_graph_value *v = m->g->outputs.data[i].value;
-        p->out[i] = (tc_graph_port){m->g->outputs.data[i].name, v->dtype, v->shape};
+        const tc_graph_output *o = &m->g->outputs.data[i];
+        p->out[i] = (tc_graph_port){.name = o->name, .dtype = v->dtype, .shape = v->shape};
+        memcpy(p->out[i].extent, o->extent, sizeof o->extent);
         p->out_slot[i] = slot_of(m, v);
     }
 }
@@ -130,7 +133,44 @@ static bool is_empty(const tc_graph_fused *f) {
     return false;
 }
 
+/* A slot that is not a value's: keys of values are their ids, which are smaller. */
+static int extra_slot(maker *m, tc_graph_slot s) {
+    return add_slot(m, ((uint64_t)1 << 32) + m->slots.len, s);
+}
+
+static int params_slot(maker *m, const tc_graph_library_kernel *k, const tc_graph_node *n, const int64_t **params) {
+    tc_arena *a = m->p->arena;
+    int64_t *p = TC_NEW_N(a, int64_t, TC_GRAPH_MAX_PARAMS);
+    tc_graph_shape s = {1, {k->params(n, p)}};
+    tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &s, p);
+    *params = p;
+    return extra_slot(m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_CONST,
+                                         .name = "parameters",
+                                         .bytes = 8 * s.d[0],
+                                         .constant = tc_arena_dup(a, &t, sizeof t)});
+}
+
+static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *err) {
+    const tc_graph_library_kernel *k = tc_graph_library_of(n->op);
+    if (!k)
+        return tc_fail(err, TC_BAD_INPUT, "node '%s' (%s): there is no kernel for this operator", n->name,
+                       tc_graph_op_name(n->op));
+    tc_graph_launch x = {.name = n->name, .covers = tc_graph_op_name(n->op), .task = -1, .library = k};
+    int *args = TC_NEW_N(m->p->arena, int, 1 + n->nin + n->nout);
+    args[x.nargs++] = params_slot(m, k, n, &x.params);
+    for (int i = 0; i < n->nin; i++)
+        args[x.nargs++] = slot_of(m, n->in[i]);
+    for (int i = 0; i < n->nout; i++)
+        args[x.nargs++] = slot_of(m, n->out[i]);
+    x.args = args;
+    tc_push(&m->launches, x);
+    return TC_OK;
+}
+
 static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *f, tc_error *err) {
+    const tc_graph_node *head = f->group.nodes[f->group.n - 1];
+    if (tc_graph_class_of(head->op) == TC_GRAPH_CLASS_LIBRARY)
+        return add_library_launch(m, head, err);
     tc_graph_lowered l;
     TC_TRY(tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, err));
     tc_arena *a = m->p->arena;
@@ -252,18 +292,18 @@ static tc_status workload_slots(maker *m, const tc_workload *w, const tc_graph_n
             s.constant = &p->owned.data[c++];
         } else {
             s.input = p->nin;
-            p->in[p->nin++] = (tc_graph_port){name, t->dtype, shape_of(t)};
+            p->in[p->nin++] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
         }
         args[i] = add_slot(m, (uint64_t)i, s);
     }
-    p->nout = w->nout;
+    p->nout = p->nshown = w->nout;
     p->out = TC_NEW_N(p->arena, tc_graph_port, w->nout);
     p->out_slot = TC_NEW_N(p->arena, int, w->nout);
     for (int i = 0; i < w->nout; i++) {
         const tc_tensor *t = w->out[i];
         const char *name = tc_arena_strdup(p->arena, t->name);
         tc_graph_slot s = {.kind = TC_GRAPH_SLOT_TEMP, .name = name, .bytes = tc_tensor_size(t) * tc_dtype_bytes(t->dtype)};
-        p->out[i] = (tc_graph_port){name, t->dtype, shape_of(t)};
+        p->out[i] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
         p->out_slot[i] = args[w->nin + i] = add_slot(m, (uint64_t)(w->nin + i), s);
     }
     return TC_OK;
@@ -309,13 +349,20 @@ int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **por
 
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports) {
     *ports = p->out;
-    return p->nout;
+    return p->nshown;
 }
 
 void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
     for (int i = 0; i < p->nlaunch; i++) {
         const tc_graph_launch *x = &p->launches[i];
-        int nout = p->tasks[x->task].workload->nout;
+        int nout = x->library ? 0 : p->tasks[x->task].workload->nout;
+        if (x->library) {
+            tc_sb_printf(out, "library %s (", x->covers);
+            for (int k = 1; k < x->nargs; k++)
+                tc_sb_printf(out, "%s%%%s", k > 1 ? ", " : "", p->slots[x->args[k]].name);
+            tc_sb_add(out, ")\n");
+            continue;
+        }
         tc_sb_printf(out, "task %d: %s (", x->task, x->covers);
         for (int k = 0; k < x->nargs - nout; k++)
             tc_sb_printf(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);

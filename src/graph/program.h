@@ -3,6 +3,7 @@
 #define TC_GRAPH_PROGRAM_H
 
 #include "graph/fuse.h"
+#include "graph/library.h"
 #include "graph/model.h"
 
 /* A piece of memory that kernels read or write. */
@@ -17,9 +18,11 @@ typedef struct tc_graph_slot {
 typedef struct tc_graph_launch {
     const char *name;   /* of the head's node */
     const char *covers; /* operators, in order */
-    int task;
+    int task;           /* -1: of a library kernel */
     int nargs;
-    const int *args; /* slots: the workload's inputs, then its outputs */
+    const int *args; /* slots: the workload's inputs, then its outputs; a library kernel's parameters before them */
+    const tc_graph_library_kernel *library; /* NULL: of a task */
+    const int64_t *params;
 } tc_graph_launch;
 
 struct tc_graph_program {
@@ -27,6 +30,7 @@ struct tc_graph_program {
     tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
     const char *name;
     int nin, nout, ntask, nslot, nlaunch;
+    int nshown; /* outputs without those that are sizes of others */
     tc_graph_port *in, *out;
     int *out_slot;
     tc_tune_task *tasks; /* canonical workloads */
@@ -74,7 +78,8 @@ typedef struct tc_graph_block {
 } tc_graph_block;
 
 typedef struct tc_graph_step {
-    int task; /* -1: a copy of `bytes` from args[0] to args[1] */
+    int task; /* -1: a library kernel, or a copy of `bytes` from args[0] to args[1] */
+    const tc_graph_library_kernel *library;
     int launch;
     int nargs;
     int64_t bytes;
@@ -95,9 +100,11 @@ struct tc_graph_model {
     int threads;
     tc_rt rt;
     int nin, nout, nkernel, nstep;
+    int nshown; /* outputs without those that are sizes of others */
     tc_graph_port *in, *out;
-    tc_graph_kernel *kernels; /* by task */
-    tc_graph_unit *units;     /* by task */
+    tc_graph_shape *out_shape; /* of the outputs in the last run */
+    tc_graph_kernel *kernels;  /* by task */
+    tc_graph_unit *units;      /* by task */
     TC_VEC(tc_graph_block) blocks;
     int64_t blob_bytes;
     tc_graph_step *steps;

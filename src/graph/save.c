@@ -56,8 +56,18 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
         json_t *shape = json_array();
         for (int d = 0; d < p[i].shape.ndim; d++)
             json_array_append_new(shape, json_integer(p[i].shape.d[d]));
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape));
+        json_t *port = json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape);
+        json_t *sizes = json_object(); /* dimension -> the output that is its size */
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            if (p[i].extent[d]) {
+                char key[16];
+                snprintf(key, sizeof key, "%d", d);
+                json_object_set_new(sizes, key, json_integer(p[i].extent[d]));
+            }
+        if (json_object_size(sizes))
+            json_object_set(port, "sizes", sizes);
+        json_decref(sizes);
+        json_array_append_new(list, port);
     }
     return list;
 }
@@ -67,6 +77,8 @@ static const char *metadata(const saver *s) {
     json_t *j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:f}", "format", 1, "name", s->name, "target", m->target->text,
                           "threads", m->threads, "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
                           "flops", tc_graph_model_flops(m));
+    if (m->nshown < m->nout)
+        json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     char *dump = json_dumps(j, JSON_COMPACT);
     const char *r = tc_arena_strdup(s->arena, dump);
     free(dump);
@@ -82,6 +94,17 @@ static tc_status put_object(saver *s, const char *file, const void *obj, size_t 
     return tc_fs_write(path, obj, size, err);
 }
 
+static tc_status put_library(saver *s, tc_error *err) {
+    const void *bytes;
+    size_t size;
+    for (int i = 0; i < s->m->nstep; i++)
+        if (s->m->steps[i].library) {
+            tc_graph_library_object(&bytes, &size);
+            return put_object(s, "library", bytes, size, err);
+        }
+    return TC_OK;
+}
+
 static tc_status put_kernels(saver *s, tc_error *err) {
     for (int i = 0; i < s->m->nkernel; i++)
         TC_TRY(put_object(s, s->m->kernels[i].symbol, s->m->units[i].obj, s->m->units[i].size, err));
@@ -93,8 +116,12 @@ static tc_status put_driver(saver *s, tc_error *err) {
     tc_cg_step *steps = TC_NEW_N(s->arena, tc_cg_step, m->nstep);
     for (int i = 0; i < m->nstep; i++) {
         const tc_graph_step *x = &m->steps[i];
-        steps[i] = (tc_cg_step){
-            .kernel = x->task < 0 ? NULL : m->kernels[x->task].symbol, .nargs = x->nargs, .args = x->args, .bytes = x->bytes};
+        steps[i] = (tc_cg_step){.kernel = x->library    ? x->library->symbol
+                                          : x->task < 0 ? NULL
+                                                        : m->kernels[x->task].symbol,
+                                .nargs = x->nargs,
+                                .args = x->args,
+                                .bytes = x->bytes};
     }
     tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps, .workspace_at = m->workspace_at};
     void *obj;
@@ -203,6 +230,9 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
         tc_sb_add(b, "  ");
         for (const char *c = p[i].name; *c; c++) /* a name may not end the comment */
             tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            if (p[i].extent[d])
+                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
         tc_sb_addc(b, '\n');
     }
 }
@@ -241,6 +271,7 @@ static tc_status link_all(saver *s, const char *path, tc_error *err) {
 
 static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_kernels(s, err));
+    TC_TRY(put_library(s, err));
     TC_TRY(put_driver(s, err));
     TC_TRY(put_runtime(s, err));
     TC_TRY(put_entry(s, err));

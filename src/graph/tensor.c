@@ -87,6 +87,25 @@ void tc_graph_tensor_free(tc_graph_tensor *t) {
     *t = (tc_graph_tensor){0};
 }
 
+void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to) {
+    int64_t strides[TC_GRAPH_MAX_DIMS], index[TC_GRAPH_MAX_DIMS] = {0}, n = tc_graph_shape_count(to);
+    if (tc_graph_shape_equal(&t->shape, to))
+        return;
+    tc_graph_shape_strides(&t->shape, strides);
+    size_t size = (size_t)tc_dtype_bytes(t->dtype), run = (size_t)(to->ndim ? to->d[to->ndim - 1] : 1) * size;
+    char *data = t->data;
+    for (int64_t done = 0; done < n;
+         done += to->d[to->ndim - 1]) { /* row by row; what is read lies never before what is written */
+        int64_t from = 0;
+        for (int d = 0; d < to->ndim; d++)
+            from += index[d] * strides[d];
+        memmove(data + (size_t)done * size, data + (size_t)from * size, run);
+        for (int d = to->ndim - 2; d >= 0 && ++index[d] == to->d[d]; d--)
+            index[d] = 0;
+    }
+    t->shape = *to;
+}
+
 int64_t tc_graph_tensor_count(const tc_graph_tensor *t) {
     return tc_graph_shape_count(&t->shape);
 }

@@ -58,6 +58,8 @@ const char *tc_graph_type_str(tc_arena *a, tc_dtype dtype, const tc_graph_shape 
 TC_NODISCARD tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_graph_shape *shape, tc_error *err);
 tc_graph_tensor tc_graph_tensor_view(tc_dtype dtype, const tc_graph_shape *shape, void *data);
 void tc_graph_tensor_free(tc_graph_tensor *t);
+/* Cuts t down to the first elements of each dimension, in place: what is left is dense. `to` is not larger than t's shape. */
+void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to);
 int64_t tc_graph_tensor_count(const tc_graph_tensor *t);
 size_t tc_graph_tensor_bytes(const tc_graph_tensor *t);
 bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b); /* type, shape and every byte */

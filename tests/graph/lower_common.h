@@ -7,7 +7,24 @@
 #include "graph/program.h"
 #include "graph_test.h"
 
-/* Runs every launch by tc_te_interp. out[] are OWNED. */
+/* A library kernel, without threads. */
+static inline tc_status run_library(const tc_graph_launch *x, void *const *args, tc_error *err) {
+    void *workspace = tc_graph_aligned_alloc(x->library->workspace(x->params, 1));
+    int32_t code = x->library->run(args, workspace, NULL);
+    free(workspace);
+    return code ? tc_fail(err, TC_ENV, "%s: status %d", x->name, (int)code) : TC_OK;
+}
+
+/* Sizes that depend on data are outputs themselves. */
+static inline void trim_output(const tc_graph_program *p, void *const *memory, int o, tc_graph_tensor *t) {
+    tc_graph_shape s = t->shape;
+    for (int d = 0; d < s.ndim; d++)
+        if (p->out[o].extent[d])
+            s.d[d] = *(const int64_t *)memory[p->out_slot[p->out[o].extent[d]]];
+    tc_graph_tensor_trim(t, &s);
+}
+
+/* Runs every launch by tc_te_interp, or as the library kernel that it is. out[] are OWNED. */
 static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
                                           tc_error *err) {
     void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
@@ -21,17 +38,19 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
             memcpy(memory[i], p->slots[i].constant->data, (size_t)p->slots[i].bytes);
     }
     for (int i = 0; i < p->nlaunch && s == TC_OK; i++) {
-        const tc_workload *w = p->tasks[p->launches[i].task].workload;
+        const tc_workload *w = p->launches[i].library ? NULL : p->tasks[p->launches[i].task].workload;
         void **args = tc_xcalloc((size_t)p->launches[i].nargs, sizeof *args);
         for (int k = 0; k < p->launches[i].nargs; k++)
             args[k] = memory[p->launches[i].args[k]];
-        s = tc_te_interp(w, (const void *const *)args, args + w->nin, err);
+        s = w ? tc_te_interp(w, (const void *const *)args, args + w->nin, err) : run_library(&p->launches[i], args, err);
         free(args);
     }
-    for (int o = 0; o < p->nout && s == TC_OK; o++) {
+    for (int o = 0; o < p->nshown && s == TC_OK; o++) {
         s = tc_graph_tensor_alloc(&out[o], p->out[o].dtype, &p->out[o].shape, err);
-        if (s == TC_OK)
-            memcpy(out[o].data, memory[p->out_slot[o]], tc_graph_tensor_bytes(&out[o]));
+        if (s != TC_OK)
+            break;
+        memcpy(out[o].data, memory[p->out_slot[o]], tc_graph_tensor_bytes(&out[o]));
+        trim_output(p, memory, o, &out[o]);
     }
     for (int i = 0; i < p->nslot; i++)
         free(memory[i]);

@@ -77,7 +77,7 @@ static bool evaluate(const char *dir, const data_set *d, const tc_graph *g) {
         return false;
     }
     bool ok = outputs_agree(dir, d, out);
-    for (size_t i = 0; i < g->outputs.len; i++)
+    for (size_t i = 0; i < g->outputs.len - g->nsizes; i++)
         tc_graph_tensor_free(&out[i]);
     return ok;
 }
@@ -135,7 +135,7 @@ static void test_cases(void **state) {
         run_folder(folders[i], &t);
     print_message("%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped);
     assert_int_equal(t.failed, 0);
-    assert_true(t.passed >= 780);
+    assert_true(t.passed >= 795);
 }
 
 int main(void) {

@@ -1,0 +1,98 @@
+/* The table of library kernels, and the object that holds their code. */
+#include "graph/library.h"
+
+#include <string.h>
+
+static int64_t kind_of(tc_dtype t) {
+    return t == TC_BF16                            ? TC_LIB_BFLOAT
+           : tc_dtype_is_float(t)                  ? TC_LIB_FLOAT
+           : t != TC_BOOL && tc_dtype_is_signed(t) ? TC_LIB_SIGNED
+                                                   : TC_LIB_UNSIGNED;
+}
+
+/* kind, bytes, and x as [outer, n, inner] around the node's axis */
+static int along_axis(const tc_graph_node *n, int64_t *p) {
+    const tc_graph_value *x = n->in[0];
+    int axis = (int)tc_graph_attr_int(n, "axis", 0);
+    p[0] = kind_of(x->dtype);
+    p[1] = tc_dtype_bytes(x->dtype);
+    p[2] = p[4] = 1;
+    p[3] = x->shape.d[axis];
+    for (int d = 0; d < x->shape.ndim; d++)
+        p[d < axis ? 2 : 4] *= d == axis ? 1 : x->shape.d[d];
+    return 5;
+}
+
+static int top_k_params(const tc_graph_node *n, int64_t *p) {
+    int at = along_axis(n, p);
+    p[at++] = tc_graph_attr_int(n, "k", 0);
+    p[at++] = tc_graph_attr_int(n, "largest", 1);
+    return at;
+}
+
+static int unique_params(const tc_graph_node *n, int64_t *p) {
+    int at = along_axis(n, p);
+    p[at++] = tc_graph_attr_int(n, "sorted", 1);
+    return at;
+}
+
+static int non_zero_params(const tc_graph_node *n, int64_t *p) {
+    const tc_graph_value *x = n->in[0];
+    int at = 0;
+    p[at++] = kind_of(x->dtype);
+    p[at++] = tc_dtype_bytes(x->dtype);
+    p[at++] = tc_graph_shape_count(&x->shape);
+    p[at++] = x->shape.ndim;
+    for (int d = 0; d < x->shape.ndim; d++)
+        p[at++] = x->shape.d[d];
+    return at;
+}
+
+static int nms_params(const tc_graph_node *n, int64_t *p) {
+    const int64_t *scores = n->in[1]->shape.d;
+    memcpy(p, scores, 3 * sizeof *p);
+    p[3] = tc_graph_attr_int(n, "center_point_box", 0);
+    p[4] = tc_graph_attr_int(n, "most", 0);
+    return 5;
+}
+
+const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
+#define KERNEL(id, name)                                                                                                         \
+    { TC_GRAPH_OP_##id##_LIST, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
+    static const tc_graph_library_kernel kernels[] = {KERNEL(TOP_K, top_k), KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),
+                                                      KERNEL(NMS, nms)};
+#undef KERNEL
+    for (size_t i = 0; i < TC_LEN(kernels); i++)
+        if (kernels[i].op == op)
+            return &kernels[i];
+    return NULL;
+}
+
+/* ---- the object ---- */
+
+__asm__(".pushsection .rodata\n"
+        ".balign 64\n"
+        "tc_graph_library_begin: .incbin \"" TCTUNE_LIBRARY_OBJECT "\"\n"
+        "tc_graph_library_end: .byte 0\n"
+        ".popsection\n");
+
+extern const char tc_graph_library_begin[] __attribute__((visibility("hidden")));
+extern const char tc_graph_library_end[] __attribute__((visibility("hidden")));
+
+void tc_graph_library_object(const void **bytes, size_t *size) {
+    *bytes = tc_graph_library_begin;
+    *size = (size_t)(tc_graph_library_end - tc_graph_library_begin);
+}
+
+bool tc_graph_library_runs_on(const char *triple) {
+#if defined(__x86_64__)
+    static const char here[] = "x86_64-";
+#elif defined(__aarch64__)
+    static const char here[] = "aarch64-";
+#elif defined(__riscv) && __riscv_xlen == 64
+    static const char here[] = "riscv64-";
+#else
+    static const char here[] = "?";
+#endif
+    return strncmp(triple, here, sizeof here - 1) == 0;
+}
