@@ -96,3 +96,7 @@ tc_status tc_graph_eval_scatter_nd(tc_graph_eval_ctx *c) {
     }
     return TC_OK;
 }
+
+tc_status tc_graph_eval_scatter_list(tc_graph_eval_ctx *c) {
+    return tc_graph_attr_int(c->n, "tuples", 0) ? tc_graph_eval_scatter_nd(c) : tc_graph_eval_scatter_elements(c);
+}

@@ -56,11 +56,48 @@ static int nms_params(const tc_graph_node *n, int64_t *p) {
     return 5;
 }
 
+static int scatter_params(const tc_graph_node *n, int64_t *p) {
+    static const char *const how[] = {"none", "add", "mul", "max", "min"};
+    const tc_graph_shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
+    bool nd = tc_graph_attr_int(n, "tuples", 0) != 0;
+    p[0] = kind_of(n->in[0]->dtype);
+    p[1] = tc_dtype_bytes(n->in[0]->dtype);
+    for (p[2] = 0; strcmp(how[p[2]], tc_graph_attr_str(n, "reduction", "none")) != 0; p[2]++)
+        ;
+    p[3] = tc_dtype_bytes(n->in[1]->dtype);
+    p[5] = x->ndim;
+    memcpy(p + 6, x->d, sizeof x->d);
+    p[14] = tc_graph_attr_int(n, "axis", 0);
+    p[15] = nd ? index->d[index->ndim - 1] : 0;
+    p[4] = nd ? tc_graph_shape_count(index) / p[15] : 0;
+    memcpy(p + 16, index->d, sizeof index->d);
+    return 16 + TC_GRAPH_MAX_DIMS;
+}
+
+static int det_params(const tc_graph_node *n, int64_t *p) {
+    const tc_graph_shape *x = &n->in[0]->shape;
+    p[0] = tc_dtype_bytes(n->in[0]->dtype);
+    p[1] = tc_graph_shape_count(&n->out[0]->shape);
+    p[2] = x->d[x->ndim - 1];
+    return 3;
+}
+
+static int max_roi_pool_params(const tc_graph_node *n, int64_t *p) {
+    double scale = tc_graph_attr_float(n, "spatial_scale", 1);
+    p[0] = tc_dtype_bytes(n->in[0]->dtype);
+    memcpy(p + 1, n->in[0]->shape.d, 4 * sizeof *p);
+    p[5] = n->in[1]->shape.d[0];
+    memcpy(p + 6, n->out[0]->shape.d + 2, 2 * sizeof *p);
+    memcpy(p + 8, &scale, sizeof scale);
+    return 9;
+}
+
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
 #define KERNEL(id, name)                                                                                                         \
     { TC_GRAPH_OP_##id##_LIST, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
-    static const tc_graph_library_kernel kernels[] = {KERNEL(TOP_K, top_k), KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),
-                                                      KERNEL(NMS, nms)};
+    static const tc_graph_library_kernel kernels[] = {
+        KERNEL(TOP_K, top_k),     KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),        KERNEL(NMS, nms),
+        KERNEL(SCATTER, scatter), KERNEL(DET, det),       KERNEL(MAX_ROI_POOL, max_roi_pool)};
 #undef KERNEL
     for (size_t i = 0; i < TC_LEN(kernels); i++)
         if (kernels[i].op == op)

@@ -68,4 +68,24 @@ int64_t tc_lib_non_zero_workspace(const int64_t *params, int32_t nthreads);
 tc_kernel tc_lib_nms;
 int64_t tc_lib_nms_workspace(const int64_t *params, int32_t nthreads);
 
+/* ---- library_numeric.c ---- */
+
+enum { TC_LIB_REPLACE, TC_LIB_ADD, TC_LIB_MUL, TC_LIB_MAX, TC_LIB_MIN };
+
+/* The Scatter family, one update after the other; an index outside of its dimension updates nothing. Parameters: kind, bytes, how
+ * to combine, bytes of an index, number of index tuples, rank, dims[8], axis, depth (0: ScatterElements along the axis, of
+ * indices of the shape that follows; else ScatterND with tuples of that length), shape[8]. args: params, data, indices, updates,
+ * y. */
+tc_kernel tc_lib_scatter;
+int64_t tc_lib_scatter_workspace(const int64_t *params, int32_t nthreads);
+
+/* Determinants of x [count, n, n]. Parameters: bytes (of f32 or f64), count, n. args: params, x, y. */
+tc_kernel tc_lib_det;
+int64_t tc_lib_det_workspace(const int64_t *params, int32_t nthreads);
+
+/* MaxRoiPool. Parameters: bytes (of f32 or f64), images, channels, height, width, regions, pooled height, pooled width, the bits
+ * of spatial_scale as f64. args: params, x, rois [regions, 5], y. A region of no image gives 0. */
+tc_kernel tc_lib_max_roi_pool;
+int64_t tc_lib_max_roi_pool_workspace(const int64_t *params, int32_t nthreads);
+
 #endif

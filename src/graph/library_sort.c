@@ -37,7 +37,8 @@ static uint64_t float_key(uint64_t u, uint64_t sign, uint64_t inf) {
     return u & sign ? sign - magnitude : sign + magnitude;
 }
 
-TC_LIB_KERNEL void tc_lib_keys(const void *x, int64_t kind, int64_t bytes, int64_t start, int64_t stride, int64_t n, uint64_t *keys) {
+TC_LIB_KERNEL void tc_lib_keys(const void *x, int64_t kind, int64_t bytes, int64_t start, int64_t stride, int64_t n,
+                               uint64_t *keys) {
     uint64_t sign = (uint64_t)1 << (8 * bytes - 1), inf = infinity(kind, bytes);
     for (int64_t i = 0; i < n; i++)
         keys[i] = load(x, bytes, start + i * stride);

@@ -5,6 +5,9 @@
 
 #include "graph/graph_int.h"
 
+/* Updates that an element may ask in a tensor expression: a few vector comparisons, which fuse with what surrounds them. */
+enum { ASKED = 16 };
+
 static tc_status read_reduction(tc_graph_infer_ctx *c, const char **how) {
     static const char *const known[] = {"none", "add", "mul", "max", "min"};
     *how = tc_graph_attr_str(c->n, "reduction", "none");
@@ -33,6 +36,22 @@ static tc_status check_range(tc_graph_infer_ctx *c, const int64_t *dims, int64_t
     return TC_OK;
 }
 
+/* Where each element of the result would ask many updates, one pass over these by a library kernel is cheaper. It combines no
+ * 16-bit floats and no bools. */
+static void prefer_library(tc_graph_infer_ctx *c, int64_t asked, bool tuples, const char *how) {
+    tc_dtype t = c->n->in[0]->dtype;
+    bool combines = t != TC_F16 && t != TC_BF16 && t != TC_BOOL;
+    if (asked <= ASKED || tc_graph_shape_count(&c->n->in[0]->shape) == 0 || (!combines && strcmp(how, "none") != 0))
+        return;
+    c->n->op = TC_GRAPH_OP_SCATTER_LIST;
+    tc_graph_set_int(c->g, c->n, "tuples", tuples);
+}
+
+tc_status tc_graph_infer_scatter_list(tc_graph_infer_ctx *c) {
+    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    return TC_OK;
+}
+
 /* Scatter, its old name, has no reduction. */
 tc_status tc_graph_infer_scatter_elements(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1], *updates = c->n->in[2];
@@ -54,6 +73,7 @@ tc_status tc_graph_infer_scatter_elements(tc_graph_infer_ctx *c) {
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ELEMENTS, 3);
     tc_graph_set_int(c->g, c->n, "axis", axis);
     tc_graph_set_str(c->g, c->n, "reduction", how);
+    prefer_library(c, index->shape.d[axis], false, how);
     return TC_OK;
 }
 
@@ -84,5 +104,6 @@ tc_status tc_graph_infer_scatter_nd(tc_graph_infer_ctx *c) {
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ND, 3);
     tc_graph_set_str(c->g, c->n, "reduction", how);
+    prefer_library(c, tc_graph_shape_count(&index->shape) / index->shape.d[index->shape.ndim - 1], true, how);
     return TC_OK;
 }

@@ -101,6 +101,79 @@ static void test_kernels(void **state) {
     tc_target_free(t);
 }
 
+/* ---- numeric kernels ---- */
+
+static tc_graph_tensor drawn(tc_dtype t, tc_graph_shape s, tc_rng *r, int64_t low, int64_t n) {
+    tc_graph_tensor x;
+    assert_ok(tc_graph_tensor_alloc(&x, t, &s, err));
+    for (int64_t i = 0; i < tc_graph_tensor_count(&x); i++) {
+        int64_t v = low + (int64_t)tc_rng_below(r, (uint32_t)n);
+        if (tc_dtype_is_float(t))
+            tc_store_f(t, x.data, i, (double)v / 2);
+        else
+            tc_store_i(t, x.data, i, v);
+    }
+    return x;
+}
+
+/* The node's inputs are all the network's. */
+static void check_operands(const tc_target *target, const char *op, tc_graph_tensor *in, int nin, const char *how, int64_t axis) {
+    static const char *const y = "y";
+    tc_graph *g = tc_graph_new("numeric");
+    tc_graph_value *v[3];
+    tc_graph_op code = TC_GRAPH_OP_COUNT;
+    for (int k = 0; k < nin; k++)
+        v[k] = tc_graph_add_input(g, k == 0 ? "a" : k == 1 ? "b" : "c", in[k].dtype, &in[k].shape);
+    assert_true(tc_graph_op_find(op, &code));
+    tc_graph_node *n = tc_graph_new_node(g, code, "n", v, nin);
+    if (how)
+        tc_graph_set_str(g, n, "reduction", how);
+    if (code == TC_GRAPH_OP_SCATTER_ELEMENTS)
+        tc_graph_set_int(g, n, "axis", axis);
+    if (code == TC_GRAPH_OP_MAX_ROI_POOL) {
+        tc_graph_set_ints(g, n, "pooled_shape", (int64_t[]){3, 2}, 2);
+        tc_graph_set_float(g, n, "spatial_scale", 0.5);
+    }
+    assert_ok(tc_graph_append(g, n, &y, 1, err));
+    tc_graph_add_output(g, y, tc_graph_find_value(g, y));
+    run_both(g, target, in, op);
+    for (int k = 0; k < nin; k++)
+        tc_graph_tensor_free(&in[k]);
+    tc_graph_free(g);
+}
+
+static void test_numeric(void **state) {
+    (void)state;
+    static const char *const hows[] = {"none", "add", "mul", "max", "min"};
+    tc_rng r = tc_rng_seed(11);
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (size_t i = 0; i < TC_LEN(types); i++) {
+        const char *how = hows[types[i] == TC_BOOL ? 0 : i % 5];
+        tc_graph_tensor elements[] = {drawn(types[i], (tc_graph_shape)DIMS(3, 40, 4), &r, 0, 2),
+                                      drawn(TC_I64, (tc_graph_shape)DIMS(2, 30, 4), &r, -40, 80),
+                                      drawn(types[i], (tc_graph_shape)DIMS(2, 30, 4), &r, 0, 2)};
+        check_operands(t, "ScatterElements", elements, 3, how, 1);
+        tc_graph_tensor tuples[] = {drawn(types[i], (tc_graph_shape)DIMS(5, 6, 4), &r, 0, 2),
+                                    drawn(TC_I32, (tc_graph_shape)DIMS(10, 2, 2), &r, -5, 10),
+                                    drawn(types[i], (tc_graph_shape)DIMS(10, 2, 4), &r, 0, 2)};
+        check_operands(t, "ScatterND", tuples, 3, how, 0);
+    }
+    for (int64_t n = 1; n < 12; n += 2) {
+        tc_graph_tensor x = drawn(n % 4 == 1 ? TC_F32 : TC_F64, (tc_graph_shape)DIMS(2, 3, n, n), &r, -4, 9);
+        check_operands(t, "Det", &x, 1, NULL, 0);
+    }
+    for (int k = 0; k < 3; k++) {
+        tc_dtype type = k == 2 ? TC_F16 : k ? TC_F64 : TC_F32;
+        tc_graph_tensor pool[] = {drawn(type, (tc_graph_shape)DIMS(3, 2, 9, 8), &r, -9, 20),
+                                  drawn(type, (tc_graph_shape)DIMS(12, 5), &r, -3, 40)};
+        for (int64_t i = 0; i < 12; i++)
+            tc_store_f(type, pool[1].data, 5 * i, (double)tc_rng_below(&r, 3));
+        check_operands(t, "MaxRoiPool", pool, 2, NULL, 0);
+    }
+    tc_target_free(t);
+}
+
 /* ---- suppression: boxes on a grid, so that overlaps are far from thresholds ---- */
 
 static void test_suppression(void **state) {
@@ -397,7 +470,8 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_suppression),
-                                       cmocka_unit_test(test_networks), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_kernels), cmocka_unit_test(test_numeric),
+                                       cmocka_unit_test(test_suppression), cmocka_unit_test(test_networks),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
