@@ -121,6 +121,14 @@ void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value
         v[k] = e->status == TC_OK ? tc_graph_find_value(g, names[k]) : tc_graph_em_scalar(e, TC_I64, 0);
 }
 
+tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b) {
+    tc_graph_value *r = tc_graph_em_where(e, cond, tc_graph_em_blind(e, a), tc_graph_em_blind(e, b));
+    for (int d = 0; d < a->shape.ndim; d++)
+        if (tc_graph_extent(a, d) || tc_graph_extent(b, d))
+            r = tc_graph_em_sized(e, r, d, tc_graph_em_where(e, cond, tc_graph_em_size(e, a, d), tc_graph_em_size(e, b, d)));
+    return r;
+}
+
 void tc_graph_add_sizes(tc_graph *g) {
     size_t n = g->outputs.len;
     for (size_t i = 0; i < n; i++)

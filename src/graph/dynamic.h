@@ -35,6 +35,9 @@ tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);
 /* Places a node with several outputs in front of e->c->n; v[k] are these. */
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout);
 
+/* Where(cond, a, b) of equal types, cond a scalar: also of their sizes. */
+tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
+
 /* ---- dynamic_trace.c ---- */
 /* A number that the graph computes, seen through what only moves it. */
 typedef struct tc_graph_number {

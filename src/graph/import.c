@@ -121,6 +121,11 @@ bool tc_graph_import_is_if(const Onnx__NodeProto *n) {
     return n->op_type && tc_graph_import_default_domain(n->domain) && strcmp(n->op_type, "If") == 0;
 }
 
+bool tc_graph_import_is_loop(const Onnx__NodeProto *n) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) &&
+           (strcmp(n->op_type, "Loop") == 0 || strcmp(n->op_type, "Scan") == 0);
+}
+
 static bool same_domain(const char *a, const char *b) {
     return tc_graph_import_default_domain(a) ? tc_graph_import_default_domain(b) : b && strcmp(a, b) == 0;
 }
@@ -143,7 +148,8 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
     tc_graph_op op;
     for (size_t i = 0; i < p->n_node; i++) {
         const Onnx__NodeProto *n = p->node[i];
-        if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_called_function(im, n))
+        if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_is_loop(n) ||
+            tc_graph_import_called_function(im, n))
             continue;
         const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
         const char *key =
@@ -409,6 +415,7 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     hand_over_files(&im);
     im.g->reserved = NULL;
     tc_map_free(&im.producers);
+    tc_map_free(&im.body_constants);
     free(im.used_shapes);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);

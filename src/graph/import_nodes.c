@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "graph/dynamic.h"
 #include "graph/import_int.h"
 
 /* Functions and branches within each other, in all, and the nodes they may become: a small file can ask for 2^32 of them. */
@@ -105,7 +106,8 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
         tc_graph_tensor t;
         if (!a->t)
             return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
-        TC_TRY(tc_onnx_read_tensor(a->t, &im->files, true, &t, err));
+        bool once = !im->scope; /* a body may be added again */
+        TC_TRY(tc_onnx_read_tensor(a->t, &im->files, once, &t, err));
         tc_graph_set_tensor(im->g, n, a->name, &t);
         break;
     }
@@ -128,7 +130,7 @@ static bool find_in_scopes(const tc_graph_importer *im, const char *name, tc_gra
 }
 
 /* index: of the node in the graph; that of the outermost one around it when it is in a body */
-static tc_status find_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out, tc_error *err) {
+tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out, tc_error *err) {
     bool closed;
     *out = NULL;
     if (!*name || find_in_scopes(im, name, out, &closed))
@@ -176,7 +178,7 @@ static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, siz
                        tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
     tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
     for (size_t k = 0; k < p->n_input; k++)
-        TC_TRY(find_input(im, index, p->input[k], &in[k], err));
+        TC_TRY(tc_graph_import_input(im, index, p->input[k], &in[k], err));
     *out = tc_graph_new_node(im->g, op, p->name, in, (int)p->n_input);
     for (size_t k = 0; k < p->n_attribute; k++)
         TC_TRY(add_attr_here(im, *out, p->attribute[k], err));
@@ -236,17 +238,21 @@ typedef struct body {
 static tc_status fill_body(tc_graph_importer *im, const body *b, size_t index, tc_graph_value **out, tc_error *err) {
     for (size_t i = 0; i < b->n_initializers; i++) {
         const char *name = b->initializers[i]->name, *in_graph;
+        uint64_t key = (uint64_t)(uintptr_t)b->initializers[i];
         if (!name || !*name)
             return tc_fail(err, TC_BAD_INPUT, "initializer %zu has no name", i);
         TC_TRY(name_here(im, name, &in_graph, err));
-        TC_TRY(tc_graph_import_initializer(im, b->initializers[i], in_graph, err));
-        bind_here(im, name, in_graph);
+        if (!tc_map_get(&im->body_constants, key)) {
+            TC_TRY(tc_graph_import_initializer(im, b->initializers[i], in_graph, err));
+            tc_map_put(&im->body_constants, key, (uintptr_t)tc_graph_find_value(im->g, in_graph));
+        }
+        tc_map_puts(&im->scope->values, name, *tc_map_get(&im->body_constants, key));
     }
     for (size_t i = 0; i < b->n_nodes; i++)
         TC_TRY(tc_graph_import_node(im, b->nodes[i], index, err));
     for (size_t k = 0; k < b->n_outputs; k++) {
         const char *name = b->outputs[k] ? b->outputs[k] : "";
-        if (find_input(im, index, name, &out[k], err) != TC_OK || !out[k])
+        if (tc_graph_import_input(im, index, name, &out[k], err) != TC_OK || !out[k])
             return tc_fail(err, TC_BAD_INPUT, "its body's output '%s' is made by no node", name);
     }
     return TC_OK;
@@ -283,19 +289,19 @@ static tc_status give_output(tc_graph_importer *im, const Onnx__NodeProto *p, si
     return TC_OK;
 }
 
-static tc_status give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v, tc_error *err) {
+tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v, tc_error *err) {
     for (size_t k = 0; k < p->n_output; k++)
         if (*p->output[k])
             TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v[k], 1), err));
     return TC_OK;
 }
 
-static tc_status add_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
-                            tc_graph_value ***out, tc_error *err) {
-    const Onnx__AttributeProto *a = find_proto_attr(p->attribute, p->n_attribute, which);
-    if (!a || !a->g)
-        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a graph", which);
-    const Onnx__GraphProto *g = a->g;
+const Onnx__AttributeProto *tc_graph_import_attribute(const Onnx__NodeProto *p, const char *name) {
+    return find_proto_attr(p->attribute, p->n_attribute, name);
+}
+
+tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__GraphProto *g,
+                                tc_graph_import_scope *s, size_t index, tc_graph_value ***out, tc_error *err) {
     body b = {.nodes = g->node,
               .n_nodes = g->n_node,
               .initializers = g->initializer,
@@ -304,8 +310,16 @@ static tc_status add_branch(tc_graph_importer *im, const Onnx__NodeProto *p, con
     b.outputs = TC_NEW_N(im->g->arena, const char *, g->n_output);
     for (size_t k = 0; k < g->n_output; k++)
         b.outputs[k] = g->output[k]->name;
+    return add_body(im, p, s, &b, index, out, err);
+}
+
+static tc_status add_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
+                            tc_graph_value ***out, tc_error *err) {
+    const Onnx__AttributeProto *a = tc_graph_import_attribute(p, which);
+    if (!a || !a->g)
+        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a graph", which);
     tc_graph_import_scope s = {.call = p, .opset = tc_graph_import_opset(im)};
-    return add_body(im, p, &s, &b, index, out, err);
+    return tc_graph_import_graph(im, p, a->g, &s, index, out, err);
 }
 
 /* Nodes have no effects, so both branches may be computed, and one chosen element by element. */
@@ -321,6 +335,9 @@ static tc_status add_both_branches(tc_graph_importer *im, const Onnx__NodeProto 
         TC_TRY(tc_graph_place(im->g, n, &name, 1, TC_GRAPH_OPSET_MAX, err));
         one = tc_graph_find_value(im->g, name);
     }
+    tc_graph_infer_ctx c = {.g = im->g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
+    c.n = tc_graph_new_node(im->g, TC_GRAPH_OP_WHERE, p->name, NULL, 0);
+    tc_graph_emitter e = {&c, TC_OK};
     for (size_t k = 0; k < p->n_output; k++) {
         if (!*p->output[k])
             continue;
@@ -330,8 +347,9 @@ static tc_status add_both_branches(tc_graph_importer *im, const Onnx__NodeProto 
                            "different types need a condition that is known when the model is imported",
                            cond->name, k, tc_graph_type_str(im->g->arena, yes[k]->dtype, &yes[k]->shape),
                            tc_graph_type_str(im->g->arena, no[k]->dtype, &no[k]->shape));
-        tc_graph_node *n = tc_graph_new_node(im->g, TC_GRAPH_OP_WHERE, p->name, (tc_graph_value *[]){one, yes[k], no[k]}, 3);
-        TC_TRY(give_output(im, p, k, n, err));
+        tc_graph_value *v = tc_graph_em_either(&e, one, yes[k], no[k]);
+        TC_TRY(e.status);
+        TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v, 1), err));
     }
     return TC_OK;
 }
@@ -341,13 +359,13 @@ static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t 
     tc_graph_value *cond = NULL, **out;
     if (p->n_input != 1)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, but 1 is expected", p->n_input);
-    TC_TRY(find_input(im, index, p->input[0], &cond, err));
+    TC_TRY(tc_graph_import_input(im, index, p->input[0], &cond, err));
     if (!cond || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
         return tc_fail(err, TC_BAD_INPUT, "its condition must be one bool");
     if (!cond->constant)
         return add_both_branches(im, p, cond, index, err);
     TC_TRY(add_branch(im, p, *(const uint8_t *)cond->constant->data ? "then_branch" : "else_branch", index, &out, err));
-    return give_outputs(im, p, out, err);
+    return tc_graph_import_give_outputs(im, p, out, err);
 }
 
 static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const Onnx__FunctionProto *f, size_t index,
@@ -362,7 +380,7 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
     for (size_t k = 0; k < f->n_input && status == TC_OK; k++) {
         tc_graph_value *v = NULL;
         if (k < p->n_input)
-            status = find_input(im, index, p->input[k], &v, err);
+            status = tc_graph_import_input(im, index, p->input[k], &v, err);
         tc_map_puts(&s.values, f->input[k], (uintptr_t)v);
     }
     if (status != TC_OK) {
@@ -375,15 +393,16 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
         b.outputs[k] = f->output[k];
     tc_graph_value **out;
     TC_TRY(add_body(im, p, &s, &b, index, &out, err));
-    return give_outputs(im, p, out, err);
+    return tc_graph_import_give_outputs(im, p, out, err);
 }
 
 tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
     tc_graph_op op;
     const Onnx__FunctionProto *f = tc_graph_import_known_operator(im, p, &op) ? NULL : tc_graph_import_called_function(im, p);
-    if (!tc_graph_import_is_if(p) && !f)
+    bool loop = tc_graph_import_is_loop(p);
+    if (!tc_graph_import_is_if(p) && !loop && !f)
         return add_plain_node(im, p, index, err);
-    tc_status s = f ? add_call(im, p, f, index, err) : add_if(im, p, index, err);
+    tc_status s = f ? add_call(im, p, f, index, err) : loop ? tc_graph_import_loop(im, p, index, err) : add_if(im, p, index, err);
     if (s != TC_OK)
         prefix_node(p, err);
     return s;

@@ -68,9 +68,89 @@ static void test_functions(void **state) {
     check(DATA("functions.onnx"), false, 0, want);
 }
 
+/* ---- loops ---- */
+
+/* Both outputs, by the evaluator and compiled. rows[]: of `shape`. */
+static void check_loop(const char *file, const tc_graph_tensor *in, const float *y, tc_graph_shape y_shape, const float *rows,
+                       tc_graph_shape shape) {
+    tc_graph *g;
+    tc_graph_program *p;
+    tc_target *t;
+    tc_graph_tensor out[2], want[] = {f32_tensor(y_shape, y), f32_tensor(shape, rows)};
+    assert_ok(tc_graph_import(file, NULL, &g, err));
+    assert_ok(tc_graph_verify(g, err));
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(tc_graph_passes(g, NULL, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    for (int how = 0; how < 2; how++) {
+        if (how == 0)
+            assert_ok(tc_graph_eval(g, in, out, err));
+        else
+            assert_ok(compile_and_run(p, t, in, out, err));
+        for (int k = 0; k < 2; k++) {
+            tc_graph_diff d;
+            assert_ok(tc_graph_tensor_compare(&out[k], &want[k], 1e-6, 1e-7, &d, err));
+            if (d.violations)
+                fail_msg("%s: output %d is wrong", file, k);
+            tc_graph_tensor_free(&out[k]);
+        }
+    }
+    tc_graph_program_free(p);
+    tc_target_free(t);
+    tc_graph_free(g);
+}
+
+/* Four times: add 0 + 1 + 2 in an inner loop, double; a row is that plus x. */
+static void test_constant_loop(void **state) {
+    (void)state;
+    float y[6], rows[24];
+    memcpy(y, x_values, sizeof y);
+    for (int i = 0; i < 24; i++) {
+        y[i % 6] = (y[i % 6] + 3) * 2;
+        rows[i] = y[i % 6] + x_values[i % 6];
+    }
+    tc_graph_tensor in = f32_tensor((tc_graph_shape)DIMS(6), x_values);
+    check_loop(DATA("loop_constant.onnx"), &in, y, (tc_graph_shape)DIMS(6), rows, (tc_graph_shape)DIMS(4, 6));
+}
+
+/* Adds 1 to all until the sum reaches the limit, at most eight times, and not at all for one below 0. */
+static void test_dynamic_loop(void **state) {
+    (void)state;
+    for (int k = -1; k < 8; k++) {
+        float y[6], rows[48], limit = 8.F * (float)k, sum = 3;
+        int64_t n = 0;
+        memcpy(y, x_values, sizeof y);
+        for (bool go = limit > 0; go && n < 8; n++) {
+            for (int i = 0; i < 6; i++)
+                rows[6 * n + i] = y[i] += 1;
+            sum += 6;
+            go = sum < limit;
+        }
+        tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(6), x_values), F32(SCALAR, limit)};
+        check_loop(DATA("loop_dynamic.onnx"), in, y, (tc_graph_shape)DIMS(6), rows, (tc_graph_shape)DIMS(n, 6));
+    }
+}
+
+/* Sums the columns from the last to the first; column k of the rows is the sum so far times (2, 3). */
+static void test_scan(void **state) {
+    (void)state;
+    float y[] = {10, 20}, rows[6];
+    tc_graph_tensor in[] = {F32(DIMS(2), 10, 20), f32_tensor((tc_graph_shape)DIMS(2, 3), x_values)};
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < 2; i++) {
+            y[i] += x_values[3 * i + 2 - k];
+            rows[3 * i + k] = y[i] * (float)(i + 2);
+        }
+    check_loop(DATA("scan.onnx"), in, y, (tc_graph_shape)DIMS(2), rows, (tc_graph_shape)DIMS(2, 3));
+}
+
 static void test_refusals(void **state) {
     (void)state;
     tc_graph *g;
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_endless.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
+                 "the data alone decide when it ends");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_unbounded.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
+                 "trip count 'm' depends on data");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_shapes.onnx"), NULL, &g, err), "node 'if1' (If)", "f32[2,3] or f32[]");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_cycle.onnx"), NULL, &g, err), "node 'if1' (If)",
                  "'later' is made only later");
@@ -78,7 +158,12 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition), cmocka_unit_test(test_dynamic_condition),
-                                       cmocka_unit_test(test_functions), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition),
+                                       cmocka_unit_test(test_dynamic_condition),
+                                       cmocka_unit_test(test_functions),
+                                       cmocka_unit_test(test_constant_loop),
+                                       cmocka_unit_test(test_dynamic_loop),
+                                       cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,322 @@
+/* Loop and Scan, written out: the nodes of the body once for each trip. Nodes have no effects, so a trip that the data may stop
+ * is computed all the same, and its results are taken only while the loop goes on:
+ *
+ *     Loop(M, cond, v)    go[0] = cond       v[i+1] = Where(go[i], body(i, v[i]), v[i])      go[i+1] = go[i] and body's condition
+ *
+ * The number of trips must have a largest value. Where conditions are constants, as they are once a constant trip count has
+ * folded them, nothing of this remains but the bodies. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/dynamic.h"
+#include "graph/import_int.h"
+
+enum { MAX_TRIPS = 4096 };
+
+typedef struct loop {
+    tc_graph_importer *im;
+    const Onnx__NodeProto *p;
+    const Onnx__GraphProto *body;
+    size_t index;
+    tc_graph_infer_ctx c;
+    tc_graph_emitter e;
+    size_t nstate, nscan;      /* values carried from trip to trip; results that every trip adds to */
+    tc_graph_value **state;    /* [nstate] */
+    tc_graph_value **rows;     /* [trips * nscan] */
+    tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
+    int64_t trips;
+} loop;
+
+static tc_graph_value *number(loop *l, tc_dtype t, int64_t v) {
+    return tc_graph_em_ints(&l->e, t, &(tc_graph_shape){0}, &v);
+}
+
+static int64_t constant_of(const tc_graph_value *v) {
+    return tc_load_i(v->dtype, v->constant->data, 0);
+}
+
+/* ---- one trip ---- */
+
+/* The body's results: NULL on failure. `in`: what its inputs are in this trip. */
+static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err) {
+    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im)};
+    for (size_t k = 0; k < l->body->n_input; k++)
+        tc_map_puts(&s.values, l->body->input[k]->name ? l->body->input[k]->name : "", (uintptr_t)in[k]);
+    return tc_graph_import_graph(l->im, l->p, l->body, &s, l->index, out, err);
+}
+
+/* After a trip that gave `next`: what is carried on. */
+static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
+    for (size_t k = 0; k < l->nstate; k++) {
+        const tc_graph_value *old = l->state[k];
+        if (l->go && (next[k]->dtype != old->dtype || !tc_graph_shape_equal(&next[k]->shape, &old->shape)))
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "value %zu that it carries is %s before a trip and %s after it; where the data decide how many trips there "
+                "are, it must keep its type",
+                k, tc_graph_type_str(l->im->g->arena, old->dtype, &old->shape),
+                tc_graph_type_str(l->im->g->arena, next[k]->dtype, &next[k]->shape));
+        l->state[k] = l->go ? tc_graph_em_either(&l->e, l->go, next[k], l->state[k]) : next[k];
+    }
+    if (l->go)
+        l->done = em_add(&l->e, l->done ? l->done : number(l, TC_I64, l->trips), tc_graph_em_cast(&l->e, l->go, TC_I64));
+    l->trips++;
+    return l->e.status;
+}
+
+/* ---- results ---- */
+
+/* The rows of result k put together along an axis of their own; *empty: of the type of that, when there are none. */
+static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc_graph_value *empty, tc_graph_value **out,
+                         tc_error *err) {
+    int64_t n = l->trips;
+    tc_graph_value **parts = TC_NEW_N(l->im->g->arena, tc_graph_value *, n + 1);
+    const tc_graph_value *first = n ? l->rows[k] : empty;
+    tc_graph_shape s = first->shape;
+    axis = axis < 0 ? axis + s.ndim + 1 : axis;
+    if (s.ndim >= TC_GRAPH_MAX_DIMS || axis < 0 || axis > s.ndim)
+        return tc_fail(err, TC_BAD_INPUT, "result %zu has %d dimensions in a trip and cannot be put together along axis %" PRId64,
+                       k + l->nstate, s.ndim, axis);
+    memmove(&s.d[axis + 1], &s.d[axis], sizeof s.d[0] * (size_t)(s.ndim++ - axis));
+    s.d[axis] = 1;
+    for (int64_t i = 0; i < n; i++) {
+        tc_graph_value *row = l->rows[(size_t)(reverse ? n - 1 - i : i) * l->nscan + k];
+        if (!tc_graph_shape_equal(&row->shape, &first->shape) || row->dtype != first->dtype || tc_graph_is_dynamic(row))
+            return tc_fail(err, TC_BAD_INPUT, "result %zu is %s in one trip and %s in another, or its size depends on data",
+                           k + l->nstate, tc_graph_type_str(l->im->g->arena, first->dtype, &first->shape),
+                           tc_graph_type_str(l->im->g->arena, row->dtype, &row->shape));
+        parts[i] = tc_graph_em_reshape(&l->e, row, &s);
+    }
+    if (n == 0) {
+        s.d[axis] = 0;
+        *out = tc_graph_em_ints(&l->e, first->dtype, &s, NULL);
+    } else {
+        *out = tc_graph_em_concat(&l->e, (int)axis, parts, (int)n);
+    }
+    if (n && l->done)
+        *out = tc_graph_em_sized(&l->e, *out, (int)axis, l->done);
+    return l->e.status;
+}
+
+static tc_status give(loop *l, tc_graph_value *const *empty, const int64_t *axes, const int64_t *reverse, tc_error *err) {
+    tc_graph_value **v = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
+    memcpy(v, l->state, l->nstate * sizeof *v);
+    for (size_t k = 0; k < l->nscan && k + l->nstate < l->p->n_output; k++)
+        if (*l->p->output[l->nstate + k])
+            TC_TRY(stacked(l, k, axes ? axes[k] : 0, reverse && reverse[k], empty[k], &v[l->nstate + k], err));
+    return tc_graph_import_give_outputs(l->im, l->p, v, err);
+}
+
+static void keep_rows(loop *l, tc_graph_value *const *rows) {
+    tc_graph_value **all = TC_NEW_N(l->im->g->arena, tc_graph_value *, (size_t)(l->trips + 1) * l->nscan + 1);
+    if (l->trips && l->nscan)
+        memcpy(all, l->rows, (size_t)l->trips * l->nscan * sizeof *all);
+    if (l->nscan)
+        memcpy(all + (size_t)l->trips * l->nscan, rows, l->nscan * sizeof *all);
+    l->rows = all;
+}
+
+static tc_status open_loop(loop *l, tc_error *err) {
+    const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, "body");
+    if (!a || !a->g)
+        return tc_fail(err, TC_BAD_INPUT, "attribute 'body' must be a graph");
+    tc_graph *g = l->im->g;
+    l->body = a->g;
+    l->c = (tc_graph_infer_ctx){.g = g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
+    l->c.n = tc_graph_new_node(g, TC_GRAPH_OP_IDENTITY, l->p->name && *l->p->name ? l->p->name : l->p->op_type, NULL, 0);
+    l->e = (tc_graph_emitter){&l->c, TC_OK};
+    return TC_OK;
+}
+
+static tc_status read_inputs(loop *l, tc_graph_value **in, size_t from, tc_error *err) {
+    for (size_t k = 0; k < l->p->n_input; k++) {
+        TC_TRY(tc_graph_import_input(l->im, l->index, l->p->input[k], &in[k], err));
+        if (k >= from && !in[k])
+            return tc_fail(err, TC_BAD_INPUT, "input %zu is left out, but it is not optional", k);
+    }
+    return TC_OK;
+}
+
+/* ---- Loop ---- */
+
+static tc_status one_of_type(const tc_graph_value *v, tc_dtype t, const char *what, tc_error *err) {
+    if (!v || (v->dtype == t && tc_graph_shape_count(&v->shape) == 1 && !tc_graph_is_dynamic(v)))
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "its %s '%s' must be one %s", what, v->name, tc_dtype_name(t));
+}
+
+static bool is_false(const tc_graph_value *v) {
+    return v && v->constant && !constant_of(v);
+}
+
+/* Joins a condition to those before. */
+static void also(loop *l, tc_graph_value *cond) {
+    if (!cond || cond->constant)
+        return;
+    cond = tc_graph_em_reshape(&l->e, cond, &(tc_graph_shape){0});
+    l->go = l->go ? tc_graph_em_op(&l->e, TC_GRAPH_OP_AND, l->go, cond) : cond;
+}
+
+static tc_status run_loop(loop *l, const tc_graph_number *m, tc_graph_value *cond, tc_graph_value ***last, tc_error *err) {
+    size_t n = l->body->n_input;
+    tc_graph_value **in = TC_NEW_N(l->im->g->arena, tc_graph_value *, n + 1), **out;
+    also(l, cond);
+    for (int64_t i = 0; !is_false(cond) && i < m->most; i++) {
+        if (i == MAX_TRIPS || (l->go && m->most > MAX_TRIPS))
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "it makes more than %d trips, or the data alone decide when it ends; its trip count must be known when the "
+                "model is imported and not larger, unbounded loops are not supported",
+                MAX_TRIPS);
+        if (!m->constant)
+            also(l, em_less(&l->e, number(l, TC_I64, i), m->value));
+        in[0] = number(l, TC_I64, i);
+        in[1] = number(l, TC_BOOL, 1);
+        memcpy(in + 2, l->state, l->nstate * sizeof *in);
+        TC_TRY(l->e.status);
+        TC_TRY(trip(l, in, &out, err));
+        TC_TRY(one_of_type(out[0], TC_BOOL, "body's condition", err));
+        keep_rows(l, out + 1 + l->nstate);
+        TC_TRY(carry(l, out + 1, err));
+        *last = out;
+        cond = out[0];
+        also(l, cond);
+    }
+    return TC_OK;
+}
+
+static tc_status add_loop(loop *l, tc_error *err) {
+    tc_arena *a = l->im->g->arena;
+    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, l->p->n_input + 3), **last = NULL;
+    tc_graph_number m = {.most = INT64_MAX, .constant = true};
+    TC_TRY(open_loop(l, err));
+    TC_TRY(read_inputs(l, in, 2, err));
+    l->nstate = l->p->n_input > 2 ? l->p->n_input - 2 : 0;
+    if (l->body->n_input != l->nstate + 2 || l->body->n_output < l->nstate + 1)
+        return tc_fail(err, TC_BAD_INPUT, "it carries %zu values, but its body has %zu inputs and %zu outputs", l->nstate,
+                       l->body->n_input, l->body->n_output);
+    l->nscan = l->body->n_output - l->nstate - 1;
+    TC_TRY(one_of_type(in[0], TC_I64, "trip count", err));
+    TC_TRY(one_of_type(in[1], TC_BOOL, "condition", err));
+    if (in[0]) {
+        tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
+        TC_TRY(tc_graph_trace(&l->e, in[0], v));
+        m = v[0];
+    }
+    if (!m.constant && m.most < 0)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "its trip count '%s' depends on data without a known largest value; it must be known when the model is imported, "
+            "unbounded loops are not supported",
+            in[0]->name);
+    l->state = tc_arena_dup(a, in + 2, (l->nstate + 1) * sizeof *in);
+    TC_TRY(run_loop(l, &m, in[1], &last, err));
+    if (!last && l->nscan) { /* no trip is made: one is written out for the types of its results, and dropped as dead */
+        tc_graph_value **args = TC_NEW_N(a, tc_graph_value *, l->nstate + 3);
+        args[0] = number(l, TC_I64, 0);
+        args[1] = number(l, TC_BOOL, 1);
+        memcpy(args + 2, l->state, l->nstate * sizeof *args);
+        TC_TRY(trip(l, args, &last, err));
+    }
+    return give(l, last ? last + 1 + l->nstate : NULL, NULL, NULL, err);
+}
+
+/* ---- Scan ---- */
+
+static tc_status scan_list(loop *l, const char *name, size_t n, const int64_t **out, tc_error *err) {
+    const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, name);
+    *out = NULL;
+    if (!a || a->n_ints == 0)
+        return TC_OK;
+    if (a->n_ints != n)
+        return tc_fail(err, TC_BAD_INPUT, "attribute %s has %zu elements, but %zu are expected", name, a->n_ints, n);
+    *out = a->ints;
+    return TC_OK;
+}
+
+typedef struct scan {
+    size_t n; /* inputs that are walked */
+    tc_graph_value **in;
+    const int64_t *axes, *directions, *out_axes, *out_directions;
+    int *axis; /* of each, not negative */
+} scan;
+
+/* The length that all walked inputs share. */
+static tc_status scan_length(loop *l, scan *s, int64_t *length, tc_error *err) {
+    *length = 0;
+    for (size_t k = 0; k < s->n; k++) {
+        const tc_graph_value *v = s->in[k];
+        int64_t axis = s->axes ? s->axes[k] : 0;
+        axis = axis < 0 ? axis + v->shape.ndim : axis;
+        if (axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != *length))
+            return tc_fail(err, TC_BAD_INPUT,
+                           "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
+                           tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
+        if (tc_graph_is_dynamic(v))
+            return tc_fail(err, TC_BAD_INPUT, "the size of scan input %zu ('%s') depends on data, which is not supported", k,
+                           v->name);
+        s->axis[k] = (int)axis;
+        *length = v->shape.d[axis];
+    }
+    if (*length > MAX_TRIPS)
+        return tc_fail(err, TC_BAD_INPUT, "it makes %" PRId64 " trips; at most %d are supported", *length, MAX_TRIPS);
+    return TC_OK;
+}
+
+static tc_graph_value *element(loop *l, const scan *s, size_t k, int64_t i, int64_t length) {
+    tc_graph_value *v = s->in[k];
+    tc_graph_shape shape = v->shape;
+    int d = s->axis[k];
+    i = s->directions && s->directions[k] ? length - 1 - i : i;
+    memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
+    shape.ndim--;
+    return tc_graph_em_reshape(&l->e, tc_graph_em_slice(&l->e, v, d, i, i + 1, 1), &shape);
+}
+
+static tc_status read_scan(loop *l, scan *s, tc_error *err) {
+    const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, "num_scan_inputs");
+    if (tc_graph_import_opset(l->im) < 9)
+        return tc_fail(err, TC_BAD_INPUT, "Scan of opset 8 is not supported; export with opset 9 or later");
+    s->n = a && a->i > 0 ? (size_t)a->i : 0;
+    if (s->n == 0 || s->n > l->p->n_input || l->body->n_input != l->p->n_input || l->body->n_output < l->p->n_input - s->n)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "attribute num_scan_inputs is %zu, which does not fit its %zu inputs and its body's %zu", s->n,
+                       l->p->n_input, l->body->n_input);
+    l->nstate = l->p->n_input - s->n;
+    l->nscan = l->body->n_output - l->nstate;
+    TC_TRY(scan_list(l, "scan_input_axes", s->n, &s->axes, err));
+    TC_TRY(scan_list(l, "scan_input_directions", s->n, &s->directions, err));
+    TC_TRY(scan_list(l, "scan_output_axes", l->nscan, &s->out_axes, err));
+    return scan_list(l, "scan_output_directions", l->nscan, &s->out_directions, err);
+}
+
+static tc_status add_scan(loop *l, tc_error *err) {
+    tc_arena *a = l->im->g->arena;
+    size_t n = l->p->n_input;
+    scan s = {.axis = TC_NEW_N(a, int, n + 1)};
+    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1), **args = TC_NEW_N(a, tc_graph_value *, n + 1), **out = NULL;
+    int64_t length;
+    TC_TRY(open_loop(l, err));
+    TC_TRY(read_inputs(l, in, 0, err));
+    TC_TRY(read_scan(l, &s, err));
+    s.in = in + l->nstate;
+    TC_TRY(scan_length(l, &s, &length, err));
+    if (length == 0)
+        return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
+    l->state = tc_arena_dup(a, in, (l->nstate + 1) * sizeof *in);
+    for (int64_t i = 0; i < length; i++) {
+        memcpy(args, l->state, l->nstate * sizeof *args);
+        for (size_t k = 0; k < s.n; k++)
+            args[l->nstate + k] = element(l, &s, k, i, length);
+        TC_TRY(l->e.status);
+        TC_TRY(trip(l, args, &out, err));
+        keep_rows(l, out + l->nstate);
+        TC_TRY(carry(l, out, err));
+    }
+    return give(l, out + l->nstate, s.out_axes, s.out_directions, err);
+}
+
+tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
+    loop l = {.im = im, .p = p, .index = index};
+    return strcmp(p->op_type, "Loop") == 0 ? add_loop(&l, err) : add_scan(&l, err);
+}
