@@ -205,6 +205,21 @@ static void set_dimension(builder *b, nest *n, int d, const split *s, int64_t sh
     n->ext[d] = hi - lo + 1;
 }
 
+/* Splits a coordinate that a stage reads; inside its guards, (64*x + r) % 512 is 64*x + r. */
+static bool split_read(splitter *p, const read_ref *r, int d, split *out) {
+    builder *b = p->b;
+    const nest *reader = &b->nests[r->reader];
+    const tc_expr *index = r->read->args[d];
+    if (reader->guards.len == 0)
+        return split_index(p, index, out);
+    size_t mark = tc_env_mark(b->env);
+    for (size_t i = 0; i < reader->guards.len; i++)
+        tc_env_assume(b->env, reader->guards.data[i].cond);
+    index = tc_te_simplify(b->c, index, b->env);
+    tc_env_undo(b->env, mark);
+    return split_index(p, index, out);
+}
+
 static void infer_dimension(builder *b, nest *n, const outer_set *outer, int d) {
     int64_t shape = n->st->op->axes[d].extent;
     splitter p = {b, outer};
@@ -214,7 +229,7 @@ static void infer_dimension(builder *b, nest *n, const outer_set *outer, int d) 
         if (b->reads.data[i].producer != n->id)
             continue;
         split one;
-        if (!split_index(&p, b->reads.data[i].read->args[d], &one)) {
+        if (!split_read(&p, &b->reads.data[i], d, &one)) {
             whole_dimension(b, n, d, shape);
             return;
         }
