@@ -14,6 +14,7 @@ static const struct {
 } algorithms[] = {
     {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST},
     {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
+    {"strassen", space_strassen, 1, TC_ACCURACY_FAST},
 };
 
 /* ---- rewriting ---- */

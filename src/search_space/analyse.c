@@ -187,6 +187,11 @@ static void grow(const analysis *an, cluster *c, const bool *taken) {
                 c->kind = CLUSTER_ANCHOR;
                 return;
             }
+            if (c->n == 1 && an->kind[head] == KIND_MAP && tc_space_combines(s, head, st)) {
+                c->member[c->n++] = st;
+                c->kind = CLUSTER_COMBINE;
+                return;
+            }
             continue;
         }
         if (an->kind[head] == KIND_ANCHOR)

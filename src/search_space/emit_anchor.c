@@ -37,6 +37,7 @@ typedef struct anchor_plan {
     int acc_vec;                 /* anchor axis that carries the vectors */
     int group;                   /* steps of the last reduction that one dot instruction takes; 1: there is none */
     bool blocked;                /* the reduction is blocked outside of a cache tile */
+    bool batch_inside;           /* packed operands hold the panels of all batches side by side */
     const char *width;           /* decision: register width */
     const char *outer[TC_MAX_DIMS * 2];
     int nouter;
@@ -109,8 +110,7 @@ static void plan_axes(const analysis *an, int head, int anchor, anchor_plan *p) 
     }
 }
 
-/* Register widths: 1..8 vectors, and the whole axis when it is short and odd. */
-static const char *sample_vec(emitter *e, int id, int64_t extent, int lanes) {
+const char *tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes) {
     int64_t v[MAX_VEC_REGS + 1];
     int n = 0;
     for (int k = 1; k <= MAX_VEC_REGS; k++)
@@ -148,27 +148,30 @@ static bool reduce_dim(const anchor_plan *p, const tc_expr *read, int d) {
     return false;
 }
 
-/* "(x0, x1) -> (x1 / v, x0, x1 % v)": batch dimensions, then blocks of the vector dimension, then the rest, then the vector
- * lanes. */
+/* "(x0, x1) -> (x1 / v, x0, x1 % v)": batch dimensions, then blocks of the vector dimension (or these first), then the rest, then
+ * the vector lanes. */
 static const char *packed_layout(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
     tc_strbuf b = {0};
     tc_sb_addc(&b, '(');
     for (int d = 0; d < read->nargs; d++)
         tc_sb_printf(&b, "%sx%d", d ? ", " : "", d);
     tc_sb_add(&b, ") -> (");
+    if (p->batch_inside)
+        tc_sb_printf(&b, "x%d / %s, ", dv, p->width);
     for (int d = 0; d < read->nargs; d++)
         if (d != dv && !reduce_dim(p, read, d))
             tc_sb_printf(&b, "x%d, ", d);
-    tc_sb_printf(&b, "x%d / %s", dv, p->width);
+    if (!p->batch_inside)
+        tc_sb_printf(&b, "x%d / %s, ", dv, p->width);
     int steps = -1; /* dimension whose neighbours one dot instruction takes */
     for (int d = 0; d < read->nargs; d++) {
         if (d == dv || !reduce_dim(p, read, d))
             continue;
         bool last = p->group > 1 && tc_expr_uses_var(read->args[d], p->op->raxes[p->op->nraxis - 1].var);
-        tc_sb_printf(&b, last ? ", x%d / %d" : ", x%d", d, p->group);
+        tc_sb_printf(&b, last ? "x%d / %d, " : "x%d, ", d, p->group);
         steps = last ? d : steps;
     }
-    tc_sb_printf(&b, ", x%d %% %s", dv, p->width);
+    tc_sb_printf(&b, "x%d %% %s", dv, p->width);
     if (steps >= 0)
         tc_sb_printf(&b, ", x%d %% %d", steps, p->group);
     tc_sb_addc(&b, ')');
@@ -303,7 +306,7 @@ static bool phased(const tc_compute *op) {
 static void tile_head(emitter *e, anchor_plan *p, int id, tc_strbuf *mid, tc_strbuf *in) {
     const tc_compute *h = p->head;
     const char *v = name_of(h, p->vec), *vec_mid = tc_arena_printf(e->arena, "%s_1", v);
-    p->width = sample_vec(e, id, h->axes[p->vec].extent, p->lanes);
+    p->width = tc_space_sample_vec(e, id, h->axes[p->vec].extent, p->lanes);
     tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h->name, v, p->width);
     const char *vt = qualify(e, h->name, tc_arena_printf(e->arena, "%s_t", v));
     const char *tv =
@@ -575,6 +578,19 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
         e->at = task;
     tc_strbuf_free(&mid);
     tc_strbuf_free(&in);
+}
+
+void tc_space_emit_register_tile(emitter *e, int stage, const char *acc, const char *width, int id, size_t from) {
+    anchor_plan p;
+    plan_axes(e->an, stage, stage, &p);
+    p.acc = acc;
+    p.width = width;
+    p.group = 1;
+    p.batch_inside = true;
+    mark_primary(e, &p, from);
+    e->dec.data[from].batch = 1; /* a task computes them all */
+    emit_register_tile(e, &p, id);
+    emit_operands(e, &p, NULL);
 }
 
 bool tc_space_anchor_packs(const analysis *an, const cluster *c) {

@@ -29,19 +29,23 @@ static void emit_clusters(emitter *e) {
         case CLUSTER_TRANSFORM:
             tc_space_emit_transform(e, c);
             break;
+        case CLUSTER_COMBINE:
+            tc_space_emit_combine(e, c);
+            break;
         }
     }
 }
 
 static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
     static const char *const pack[] = {"", "+pack", "+pack-task"};
-    bool anchor = false, rows = false;
+    bool anchor = false, rows = false, combine = false;
     for (int i = 0; i < an->ncluster; i++) {
+        combine |= an->cluster[i].kind == CLUSTER_COMBINE;
         anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
         rows |= an->cluster[i].kind == CLUSTER_ROWS;
     }
     const char *chain = v.chain ? "+chain" : v.lanes_k ? "+lanes" : v.split_k ? tc_arena_printf(a, "+split%d", v.split_k) : "";
-    const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : rows ? "rows" : "map";
+    const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : combine ? "combine" : rows ? "rows" : "map";
     return tc_arena_printf(a, "%s%s%s%s%s%s", base, chain, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
                            anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
 }

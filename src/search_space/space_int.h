@@ -18,7 +18,7 @@ enum { MAX_CLUSTER = 24, MAX_READS = 24 };
 /* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
  * consumers first. */
 typedef struct cluster {
-    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM } kind;
+    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM, CLUSTER_COMBINE } kind;
     int n;
     int member[MAX_CLUSTER];
     int rows; /* ROWS: how many leading axes of the head are row axes */
@@ -57,6 +57,7 @@ typedef struct decision {
     int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
     int64_t extent; /* of the axis it divides */
     bool primary;   /* ROW: the row axis that carries the register tile in constructed schedules */
+    int64_t block;  /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
     int64_t phase;  /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
     int lanes;      /* VEC: lanes of a vector register for the anchor's element type */
     int64_t batch;  /* VEC: product of the batch axes, all of them parallel tasks */
@@ -127,8 +128,16 @@ void tc_space_emit_map(emitter *e, const cluster *c);
 void tc_space_emit_rows(emitter *e, const cluster *c);
 void tc_space_emit_anchor(emitter *e, const cluster *c);
 void tc_space_emit_transform(emitter *e, const cluster *c);
+void tc_space_emit_combine(emitter *e, const cluster *c);
 /* A map whose body is a choice of sums by the value of short axes: a constant matrix times a few values (Winograd). */
 bool tc_space_is_transform(const tc_compute *op);
+/* Every value of `head`, a map, is a choice of sums over the first axis of `products`, a batch of matmuls (Strassen). */
+bool tc_space_combines(const tc_sched *s, int head, int products);
+/* The loops of `acc`, which accumulates stage `stage` in registers, and the layout of its operands; the cluster's decisions begin
+ * at `from` with its width. */
+void tc_space_emit_register_tile(emitter *e, int stage, const char *acc, const char *width, int id, size_t from);
+/* Register widths: 1..8 vectors, and the whole axis when it is short and odd. */
+const char *tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
 /* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
 const char *tc_space_sample_width(emitter *e, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */

@@ -1,5 +1,5 @@
 /* Alternatives of a task: each computes what the original does, its prologues included, on shapes of every kind; what is not such
- * a convolution has none; and the error of Winograd's forms is what winograd.c says it is. */
+ * a convolution or product has none; and the errors of Winograd's and Strassen's forms are what winograd.c and strassen.c say. */
 #include "support/cmocka_all.h"
 
 #include <math.h>
@@ -220,6 +220,63 @@ static void test_refused(void **state) {
             fail_msg("this has no alternative:\n%s", no[i]);
 }
 
+/* ---- products of every shape ---- */
+
+static void test_products(void **state) {
+    (void)state;
+    static const char *const yes[] = {
+        "tensor X[64, 256] f32\ntensor W[256, 256] f32 const\ntensor B[256] f32 const\ntensor R[64, 256] f32\n"
+        "compute C[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\n"
+        "compute Y[i:64, o:256] = gelu(C[i, o] + B[o]) + R[i, o]\noutput Y\n",
+        /* odd rows, weights in the other order and the other place, something done to the data on the way */
+        "tensor X[67, 262] f32\ntensor W[258, 262] f32 const\n"
+        "compute C[i:67, o:258] = sum(k:262) W[o, k] * relu(X[i, k])\noutput C\n",
+        /* a convolution 1 x 1 with stride: the even axis is cut; and the result is an output beside what follows it */
+        "tensor X[19, 20, 256] f32\ntensor W[256, 256] f32 const\n"
+        "compute C[h:10, w:10, o:256] = sum(c:256) X[h * 2, w * 2, c] * W[c, o]\n"
+        "compute Y[h:10, w:10, o:256] = relu(C[h, w, o])\noutput Y\noutput C\n",
+        "tensor X[7, 9, 256] f32\ntensor W[256, 256] f32 const\n" /* one row, and one that is read turned */
+        "compute C[n:1, i:9, j:32, o:256] = sum(k:256) X[j % 7, i, k] * W[k, o]\noutput C\n",
+        /* two in a row */
+        "tensor X[64, 256] f32\ntensor W[256, 258] f32 const\ntensor V[258, 256] f32 const\n"
+        "compute C[i:64, o:258] = sum(k:256) X[i, k] * W[k, o]\ncompute D[i:64, o:258] = relu(C[i, o])\n"
+        "compute E[i:64, o:256] = sum(k:258) D[i, k] * V[k, o]\noutput E\n",
+    };
+    for (size_t i = 0; i < TC_LEN(yes); i++)
+        if (check(yes[i]) != 1)
+            fail_msg("this has one alternative:\n%s", yes[i]);
+}
+
+static void test_products_refused(void **state) {
+    (void)state;
+#define PRODUCT(rows, k, n)                                                                                                      \
+    "tensor X[" #rows ", " #k "] f32\ntensor W[" #k ", " #n "] f32 const\n"                                                      \
+    "compute C[i:" #rows ", o:" #n "] = sum(k:" #k ") X[i, k] * W[k, o]\noutput C\n"
+    static const char *const no[] = {
+        PRODUCT(63, 256, 256),
+        PRODUCT(64, 254, 256),
+        PRODUCT(64, 256, 254),
+        PRODUCT(64, 257, 256),
+        PRODUCT(64, 256, 257),
+        /* not constant, half precision, another sum, batched, used twice, padding that costs what is gained */
+        "tensor X[64, 256] f32\ntensor W[256, 256] f32\n"
+        "compute C[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[64, 256] f16\ntensor W[256, 256] f16 const\n"
+        "compute C[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[64, 256] f32\ntensor W[256, 256] f32 const\n"
+        "compute C[i:64, o:256] = max(k:256) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[2, 64, 256] f32\ntensor W[2, 256, 256] f32 const\n"
+        "compute C[n:2, i:64, o:256] = sum(k:256) X[n, i, k] * W[n, k, o]\noutput C\n",
+        "tensor X[64, 256] f32\ntensor W[256, 256] f32 const\n"
+        "compute C[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\ncompute D[i:64, o:256] = C[i, o] + W[0, o]\noutput D\n",
+        "tensor X[9, 9, 256] f32\ntensor W[256, 256] f32 const\n"
+        "compute C[h:9, w:9, o:256] = sum(k:256) X[h, w, k] * W[k, o]\noutput C\n",
+    };
+    for (size_t i = 0; i < TC_LEN(no); i++)
+        if (check(no[i]) != 0)
+            fail_msg("this has no alternative:\n%s", no[i]);
+}
+
 static void test_strict_has_none(void **state) {
     (void)state;
     tc_strbuf b = {0};
@@ -228,6 +285,10 @@ static void test_strict_has_none(void **state) {
     assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
     close_problem(&p);
     tc_strbuf_free(&b);
+    p = open_problem(PRODUCT(64, 256, 256), 1);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 1);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
+    close_problem(&p);
 }
 
 /* ---- accuracy ---- */
@@ -292,9 +353,8 @@ static void reference(const float *x, const float *w, double *y) {
 }
 
 /* Largest error relative to the root mean square of the outputs. */
-static double error_of(const float *got, const double *want) {
+static double error_of(int n, const float *got, const double *want) {
     double worst = 0, square = 0;
-    int n = SIDE * SIDE * OUTPUTS;
     for (int i = 0; i < n; i++) {
         worst = fmax(worst, fabs((double)got[i] - want[i]));
         square += want[i] * want[i];
@@ -316,14 +376,14 @@ static void test_error_bound(void **state) {
         double *want = tc_xcalloc(SIDE * SIDE * OUTPUTS, sizeof *want);
         reference(p.in[0], p.in[1], want);
         execute(p.ctx, p.w, p.in, p.out[0]);
-        worst[0] = fmax(worst[0], error_of(p.out[0], want));
+        worst[0] = fmax(worst[0], error_of(SIDE * SIDE * OUTPUTS, p.out[0], want));
         tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST);
         assert_int_equal(l.n, 2);
         for (int i = 0; i < l.n; i++) {
             void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
             alternative_inputs(&p, &l.data[i], in, made);
             execute(p.ctx, l.data[i].workload, in, p.out[0]);
-            worst[1 + i] = fmax(worst[1 + i], error_of(p.out[0], want));
+            worst[1 + i] = fmax(worst[1 + i], error_of(SIDE * SIDE * OUTPUTS, p.out[0], want));
             free(made[0]);
         }
         free(want);
@@ -335,10 +395,40 @@ static void test_error_bound(void **state) {
     tc_strbuf_free(&b);
 }
 
+static void test_product_error_bound(void **state) {
+    (void)state;
+    enum { ROWS = 64, WIDTH = 256 };
+    static const double bound[] = {1e-5, 1e-5}; /* direct, one level: as strassen.c states */
+    double worst[2] = {0}, *want = tc_xcalloc(ROWS * WIDTH, sizeof *want);
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        problem p = open_problem(PRODUCT(64, 256, 256), seed);
+        const float *x = p.in[0], *w = p.in[1];
+        for (int i = 0; i < ROWS * WIDTH; i++) {
+            want[i] = 0;
+            for (int k = 0; k < WIDTH; k++)
+                want[i] += (double)x[i / WIDTH * WIDTH + k] * (double)w[k * WIDTH + i % WIDTH];
+        }
+        execute(p.ctx, p.w, p.in, p.out[0]);
+        worst[0] = fmax(worst[0], error_of(ROWS * WIDTH, p.out[0], want));
+        tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST);
+        void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
+        alternative_inputs(&p, &l.data[0], in, made);
+        execute(p.ctx, l.data[0].workload, in, p.out[0]);
+        worst[1] = fmax(worst[1], error_of(ROWS * WIDTH, p.out[0], want));
+        free(made[0]);
+        close_problem(&p);
+    }
+    free(want);
+    print_message("largest error: direct %.1e, one level %.1e\n", worst[0], worst[1]);
+    for (int i = 0; i < 2; i++)
+        assert_true(worst[i] < bound[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape), cmocka_unit_test(test_random_shapes),   cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_strict_has_none), cmocka_unit_test(test_error_bound),
+        cmocka_unit_test(test_every_shape), cmocka_unit_test(test_random_shapes),    cmocka_unit_test(test_other_forms),
+        cmocka_unit_test(test_refused),     cmocka_unit_test(test_strict_has_none),  cmocka_unit_test(test_error_bound),
+        cmocka_unit_test(test_products),    cmocka_unit_test(test_products_refused), cmocka_unit_test(test_product_error_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

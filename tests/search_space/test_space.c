@@ -42,6 +42,18 @@ static const tc_machine machine = {.vector_bytes = 64,
     "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
     "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
 
+/* One level of Strassen's algorithm in small: the products, and what is made of them. */
+#define M(u, at) "P[" #u ", " at "]"
+#define QUADRANTS(at, row, half, col, middle)                                                                                    \
+    "select(" row " < " half ", select(" col " < " middle ", " M(0, at) " + " M(3, at) " - " M(4, at) " + " M(6, at) ", " M(     \
+        2, at) " + " M(4, at) "), select(" col " < " middle                                                                      \
+                              ", " M(1, at) " + " M(3, at) ", " M(0, at) " - " M(1, at) " + " M(2, at) " + " M(5, at) "))\n"
+#define STRASSEN                                                                                                                 \
+    "tensor S[7, 7, 18] f32\ntensor U[7, 18, 38] f32 const\ntensor B[76] f32\n"                                                  \
+    "compute P[u:7, i:7, j:38] = sum(k:18) S[u, i, k] * U[u, k, j]\n"                                                            \
+    "compute C[i:13, j:76] = " QUADRANTS("i % 7, j % 38", "i", "7", "j",                                                         \
+                                         "38") "compute Y[i:13, j:76] = gelu(C[i, j] + B[j])\noutput Y\n"
+
 /* Small instances of the families that the rules are written for, odd sizes on purpose. */
 static const char *const family[] = {
     /* dense + bias + gelu, constant weights */
@@ -98,6 +110,14 @@ static const char *const family[] = {
     /* both forms of Winograd's convolution, on ragged tiles */
     "winograd-f2:" CONVOLUTION,
     "winograd-f4:" CONVOLUTION,
+    /* Strassen's, on odd rows and columns; rows in two axes, of which the inner one is cut; and its own first stage before it */
+    STRASSEN,
+    "tensor S[7, 3, 8, 12] f32\ntensor U[7, 12, 64] f32 const\ntensor R[3, 16, 128] f32\n"
+    "compute P[u:7, h:3, w:8, j:64] = sum(k:12) S[u, h, w, k] * U[u, k, j]\n"
+    "compute C[h:3, w:16, j:128] = " QUADRANTS("h, w % 8, j % 64", "w", "8", "j",
+                                               "64") "compute Y[h:3, w:16, j:128] = C[h, w, j] + R[h, w, j]\noutput Y\n",
+    "strassen:tensor X[64, 256] f32\ntensor W[256, 256] f32 const\n"
+    "compute Y[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\noutput Y\n",
     /* few results, long reduction */
     LONG_REDUCTION,
     /* few output channels */
@@ -302,6 +322,8 @@ static void test_variants(void **state) {
     assert_true(has_sketch(LONG_REDUCTION, "+split4"));
     assert_false(has_sketch(LONG_REDUCTION, "+chain"));
     assert_false(has_sketch(family[0], "+split"));
+    assert_true(has_sketch(STRASSEN, "combine"));
+    assert_false(has_sketch(family[0], "combine"));
     assert_true(has_sketch(FEW_CHANNELS, "+lanes"));
     assert_false(has_sketch(family[0], "+lanes"));
 }
