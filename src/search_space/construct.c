@@ -72,8 +72,8 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
         *mid = tiles;
     else if (p->mid == 2)
         *mid = ceil_div(tiles, TC_MAX(1, ceil_div(4 * s->m.cores, others)));
-    if (d->block)
-        *mid = TC_MIN(*mid, TC_MAX(1, d->block / *reg));
+    if (d->block) /* blocks of equal length */
+        *mid = TC_MIN(*mid, ceil_div(tiles, ceil_div(tiles, TC_MAX(1, d->block / *reg))));
 }
 
 /* Writes decision d's values for plan p into step. */
