@@ -15,6 +15,8 @@ static const double noticeable = 0.995, default_roof = 0.97;
 static const double peak_seconds = 0.05;
 /* Shares of the peak above that are errors of the peak: it drifts by a few per cent. */
 static const double believable = 1.08;
+/* Times that a peak measured on a busy machine may be too low. */
+static const double understated = 16;
 
 /* Trials a second, to size batches by where only time is given: what small kernels reach on two cores. */
 static const double trials_per_second = 10;
@@ -74,8 +76,11 @@ static bool reaches_roof(const tc_tune *t, int i) {
     return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * t->peak_gflops * 1e9;
 }
 
-static bool beyond_belief(const tc_tune *t, int i) {
-    return tc_tune_work(t, i) / t->state[i].best > believable * t->peak_gflops * 1e9;
+/* A kernel that surpasses the peak shows that the peak is too low: on a machine that others use, by up to some factor. */
+static bool doubtful(const tc_tune *t, int i) {
+    double share = tc_tune_work(t, i) / t->state[i].best / (t->peak_gflops * 1e9),
+           asked = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof;
+    return share > believable && share < understated * asked;
 }
 
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
@@ -84,7 +89,7 @@ static bool at_roof(tc_tune *t, int i) {
     if (t->state[i].at_roof || !reaches_roof(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
         return t->state[i].at_roof;
     t->peak_gflops = fmax(t->peak_gflops, tc_meas_measure_fma(t->o.threads, peak_seconds));
-    return reaches_roof(t, i) && !beyond_belief(t, i);
+    return reaches_roof(t, i) && !doubtful(t, i);
 }
 
 void tc_tune_settle(tc_tune *t, int i, double before, int trials) {
