@@ -87,6 +87,7 @@ const tc_cli_command tc_cli_build = {
     .details = "Says for every kernel which record it uses; for one without a record, the nearest record and what differs. Only "
                "verified "
                "records are used. The library needs the C library and OpenMP's runtime only. "
+               "-o M.o writes one relocatable object instead, -o M.c C source with a static-memory entry point. "
                "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) |

@@ -63,6 +63,15 @@ TC_NODISCARD tc_status tc_cg_emit_object(const tc_target *t, const tc_func *cons
 TC_NODISCARD tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const char *const *names, int n,
                                        const tc_cg_options *opts, tc_cg_stage stage, tc_strbuf *b, tc_error *err);
 
+/* ---- C source (emit_c.c) ---- */
+
+/* What every file with such kernels begins with: headers, types, and helper functions. */
+void tc_cg_c_prelude(tc_strbuf *b);
+/* A lowered function as C17: `static void SYMBOL(const void *a0, ..., void *aN, uint8_t *workspace)`, the arguments in order. Its
+ * workspace is that of tc_cg_workspace_bytes(f, nthreads), aligned to 64; arguments need the alignment of their elements only.
+ * Parallel loops are OpenMP's where the compiler has it switched on, and serial otherwise. */
+TC_NODISCARD tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, tc_error *err);
+
 /* ---- running in this process (jit.c) ---- */
 
 typedef struct tc_cg_module tc_cg_module;
@@ -140,10 +149,12 @@ typedef struct tc_cg_link {
     const char *const *objects; /* paths of object files */
     bool openmp;                /* needs GOMP_parallel */
     const char *const *exports; /* NULL-terminated: only these stay visible; NULL: all */
+    bool relocatable;           /* set by tc_cg_link_object */
     const char *linker;         /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
 } tc_cg_link;
 /* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when
  * it fails. */
+TC_NODISCARD tc_status tc_cg_link_object(const tc_cg_link *l, const char *out, tc_error *err); /* the same as one .o */
 TC_NODISCARD tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err);
 
 #endif

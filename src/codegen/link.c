@@ -73,11 +73,27 @@ static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *
     return s;
 }
 
+static void finish(words *w) {
+    char *end = NULL;
+    tc_push(w, end);
+}
+
 /* The library's own name is its file's, so that programs linked to it look for it by that. */
 static void command(const tc_cg_link *l, const char *linker, const char *dir, const char *out, words *w) {
     bool bare = is_bare(linker);
     const char *slash = strrchr(out, '/');
     word(w, "%s", linker);
+    if (l->relocatable) {
+        static const char *const flags[] = {"-r", "-nostdlib"};
+        for (size_t i = 0; i < TC_LEN(flags) - bare; i++)
+            word(w, "%s", flags[i]);
+        word(w, "-o");
+        word(w, "%s/out.so", dir);
+        for (int i = 0; i < l->nobjects; i++)
+            word(w, "%s", l->objects[i]);
+        finish(w);
+        return;
+    }
     word(w, "-shared");
     word(w, bare ? "-soname=%s" : "-Wl,-soname,%s", slash ? slash + 1 : out);
     word(w, "-o");
@@ -104,8 +120,7 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
     word(w, bare ? "-l:libm.so.6" : "-lm");
     if (bare)
         word(w, "-l:libc.so.6");
-    char *end = NULL;
-    tc_push(w, end);
+    finish(w);
 }
 
 /* Runs argv with its output in the file `log`; *code is the exit status, or 128 + the signal. */
@@ -138,6 +153,29 @@ static tc_status linker_failed(const char *linker, const char *log, int code, tc
     return s;
 }
 
+/* A linker hides no symbols of an object that is to be linked again. */
+static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_error *err) {
+    static const char *const names[] = {"objcopy", "llvm-objcopy", "llvm-objcopy-19"};
+    const char *tool = NULL;
+    words w = {0};
+    int code = 0;
+    for (size_t i = TC_LEN(names); i-- > 0;)
+        if (executable(names[i]))
+            tool = names[i];
+    if (!tool)
+        return tc_fail(err, TC_ENV, "no objcopy found, which hides the inner symbols of an object: install binutils or llvm");
+    word(&w, "%s", tool);
+    for (int i = 0; l->exports[i]; i++)
+        word(&w, "--keep-global-symbol=%s", l->exports[i]);
+    word(&w, "%s/out.so", dir);
+    finish(&w);
+    tc_status s = run(w.data, log, &code, err);
+    for (size_t i = 0; i < w.len; i++)
+        free(w.data[i]);
+    tc_vec_free(&w);
+    return s == TC_OK && code ? linker_failed(tool, log, code, err) : s;
+}
+
 static tc_status deliver(const char *dir, const char *out, tc_error *err) {
     char path[4096];
     snprintf(path, sizeof path, "%s/out.so", dir);
@@ -159,6 +197,8 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
     tc_vec_free(&w);
     if (s == TC_OK && code)
         s = linker_failed(linker, log, code, err);
+    if (s == TC_OK && l->relocatable && l->exports)
+        s = hide(l, dir, log, err);
     return s == TC_OK ? deliver(dir, out, err) : s;
 }
 
@@ -173,4 +213,10 @@ tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err)
     tc_fs_remove_tree(dir);
     free(dir);
     return s;
+}
+
+tc_status tc_cg_link_object(const tc_cg_link *l, const char *out, tc_error *err) {
+    tc_cg_link object = *l;
+    object.relocatable = true;
+    return tc_cg_link_shared(&object, out, err);
 }

@@ -162,11 +162,13 @@ typedef struct tc_graph_contest {
 TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds,
                                             tc_arena *a, tc_graph_contest *out, tc_error *err);
 
-/* Writes `path` (a shared library that needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both
- * are whole or absent. `name` (NULL: made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const
- * *inputs, void *const *outputs);  thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be
- * lowered const char NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads const char tctune_prefix[] =
- * "NAME"  (how a loader finds the others) */
+/* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
+ * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
+ * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
+ * made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const *inputs, void *const *outputs);
+ * thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be lowered const char
+ * NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads const char tctune_prefix[] = "NAME"  (how a
+ * loader finds the others) */
 TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* A model as a shared library and a header: kernels, driver, thread runtime, constants and entry point, linked so that only the
- * symbols with the model's name stay visible. */
-#include "graph/program.h"
+/* A model as a shared library, or a relocatable object, and a header: kernels, driver, thread runtime, constants and entry point,
+ * linked so that only the symbols with the model's name stay visible. */
+#include "graph/save_int.h"
 #include "support/fs.h"
 
 #include <jansson.h>
@@ -237,13 +237,18 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
     }
 }
 
-static void header(const saver *s, tc_strbuf *b) {
-    const tc_graph_model *m = s->m;
+void tc_graph_describe_ports(const tc_graph_model *m, tc_strbuf *b) {
     tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major:\n", m->target->cpu, m->threads,
                  m->threads == 1 ? "" : "s");
     list_ports(b, "inputs", m->in, m->nin);
     list_ports(b, "outputs", m->out, m->nout);
-    tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", s->name, s->name);
+    tc_sb_add(b, " */\n");
+}
+
+static void header(const saver *s, tc_strbuf *b) {
+    const tc_graph_model *m = s->m;
+    tc_graph_describe_ports(m, b);
+    tc_sb_printf(b, "#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", s->name, s->name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", s->name, m->nin, s->name, m->nout);
     tc_sb_add(b, "/* Returns 0. Several threads may call it at once; outputs must not overlap inputs. -1: out of memory. */\n");
@@ -254,19 +259,24 @@ static void header(const saver *s, tc_strbuf *b) {
     tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static const char *header_path(tc_arena *a, const char *path) {
-    size_t n = strlen(path);
-    if (n > 3 && strcmp(path + n - 3, ".so") == 0)
-        n -= 3;
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+const char *tc_graph_header_path(tc_arena *a, const char *path) {
+    size_t n = strlen(path) - (ends_with(path, ".so") ? 3 : ends_with(path, ".o") || ends_with(path, ".c") ? 2 : 0);
     return tc_arena_printf(a, "%.*s.h", (int)n, path);
 }
 
 /* ---- all of it ---- */
 
 static tc_status link_all(saver *s, const char *path, tc_error *err) {
-    const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), "tctune_prefix", NULL};
+    bool object = ends_with(path, ".o"); /* of which a program may have several: no loader looks for their prefix */
+    const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), object ? NULL : "tctune_prefix",
+                             NULL};
     tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
-    return tc_cg_link_shared(&l, path, err);
+    return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
 }
 
 static tc_status save(saver *s, const char *path, tc_error *err) {
@@ -279,7 +289,7 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(link_all(s, path, err));
     tc_strbuf b = {0};
     header(s, &b);
-    tc_status r = tc_fs_write(header_path(s->arena, path), b.data, b.len, err);
+    tc_status r = tc_fs_write(tc_graph_header_path(s->arena, path), b.data, b.len, err);
     tc_strbuf_free(&b);
     if (r != TC_OK)
         remove(path); /* both or none */
@@ -296,10 +306,13 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     char *dir = NULL;
     tc_status r = tc_fs_check_writable(path, err);
     if (r == TC_OK)
-        r = tc_fs_check_writable(header_path(a, path), err);
-    if (r == TC_OK)
+        r = tc_fs_check_writable(tc_graph_header_path(a, path), err);
+    bool source = ends_with(path, ".c");
+    if (r == TC_OK && source)
+        r = tc_graph_save_c(m, path, s.name, err);
+    else if (r == TC_OK)
         r = tc_fs_temp_dir(&dir, err);
-    if (r == TC_OK) {
+    if (r == TC_OK && !source) {
         s.dir = dir;
         r = save(&s, path, err);
         tc_fs_remove_tree(dir);

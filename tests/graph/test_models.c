@@ -2,13 +2,6 @@
  * Where that folder is missing these tests are skipped; test_zoo covers the same operators on our own models. */
 #include "graph_test.h"
 #include "support/fs.h"
-#include "support/log.h"
-
-#ifdef TCTUNE_SANITIZED
-enum { SLOW_BUILD = 10 };
-#else
-enum { SLOW_BUILD = 1 };
-#endif
 
 #define MODELS TCTUNE_SOURCE_DIR "/../shared/models/"
 
@@ -115,11 +108,7 @@ static void test_bert_base(void **state) {
         skip();
     char *path = filled("bert_base_s128");
     tc_graph *g;
-    double start = tc_now();
     assert_ok(tc_graph_import(path, NULL, &g, err));
-    double seconds = tc_now() - start;
-    print_message("BERT-base imported in %.2f s\n", seconds);
-    assert_true(seconds < 3 * SLOW_BUILD);
     assert_ok(tc_graph_verify(g, err));
     assert_int_equal(count_ops(g, TC_GRAPH_OP_MATMUL), 96);
     assert_int_equal(g->nodes.len, 621);

@@ -1,0 +1,152 @@
+/* Models as C source: every case of tests/targets, through the compilers that are here with warnings as errors, against the code
+ * in this process; with threads and without; and a network with large weights, also as a relocatable object. */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "lower_common.h"
+#include "support/fs.h"
+#include "te/text.h"
+
+#define CASES TCTUNE_SOURCE_DIR "/tests/targets/cases/"
+enum { MAX_PORTS = 8 };
+
+static void must_run(const tc_strbuf *b) {
+    int code = system(b->data);
+    if (code != 0)
+        fail_msg("status %d: %s", code, b->data);
+}
+
+static bool has(const char *program) {
+    char command[200];
+    snprintf(command, sizeof command, "command -v %s >/dev/null", program);
+    return system(command) == 0;
+}
+
+/* Compiles a file of folder dir to a library and calls NAME_run of it. */
+static void expect_same(const char *compile, const char *dir, const char *file, const char *name, const tc_graph_tensor *in,
+                        int nin, const tc_graph_tensor *want, int nout, double bound) {
+    static int count;
+    char so[1200], symbol[200];
+    tc_strbuf b = {0};
+    const void *ins[MAX_PORTS];
+    void *outs[MAX_PORTS], *run;
+    tc_graph_tensor out[MAX_PORTS];
+    snprintf(so, sizeof so, "%s/lib%d.so", dir, count++);
+    tc_sb_printf(&b, "cd %s && %s -fPIC -shared %s -o %s -lm", dir, compile, file, so);
+    must_run(&b);
+    tc_strbuf_free(&b);
+    void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        fail_msg("%s", dlerror());
+    snprintf(symbol, sizeof symbol, "%s_run", name);
+    run = dlsym(lib, symbol);
+    assert_non_null(run);
+    void (*call)(const void *const *, void *const *);
+    memcpy(&call, &run, sizeof run);
+    for (int i = 0; i < nin; i++)
+        ins[i] = in[i].data;
+    for (int i = 0; i < nout; i++) {
+        assert_ok(tc_graph_tensor_alloc(&out[i], want[i].dtype, &want[i].shape, err));
+        outs[i] = out[i].data;
+    }
+    call(ins, outs);
+    for (int i = 0; i < nout; i++) {
+        tc_graph_diff d;
+        assert_ok(tc_graph_tensor_compare(&out[i], &want[i], 0, 0, &d, err));
+        if (!(d.rel <= bound))
+            fail_msg("%s, %s: output %d differs by %g", name, compile, i, d.rel);
+        tc_graph_tensor_free(&out[i]);
+    }
+    dlclose(lib);
+}
+
+static void check_program(const tc_graph_program *p, const char *dir, const char *name, bool object) {
+    static const char *const compilers[] = {"gcc", "clang"};
+    tc_target *t;
+    tc_graph_model *m;
+    tc_graph_tensor in[MAX_PORTS], out[MAX_PORTS];
+    const tc_graph_port *ports;
+    char path[1200], file[200], command[200];
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
+    int nin = tc_graph_model_inputs(m, &ports), nout = tc_graph_model_outputs(m, &ports);
+    assert_ok(tc_graph_model_random_inputs(m, 3, in, err));
+    assert_ok(tc_graph_model_run(m, in, out, err));
+    double bound = ports[0].dtype == TC_F16 || ports[0].dtype == TC_BF16 ? 1e-2 : 1e-4;
+    snprintf(path, sizeof path, "%s/%s.c", dir, name);
+    assert_ok(tc_graph_model_save(m, path, name, err));
+    snprintf(file, sizeof file, "%s.c", name);
+    for (size_t i = 0; i < TC_LEN(compilers); i++) {
+        snprintf(command, sizeof command, "%s -std=c17 -O1 -Wall -Werror", compilers[i]);
+        if (has(compilers[i]))
+            expect_same(command, dir, file, name, in, nin, out, nout, bound);
+    }
+    if (object) {
+        expect_same("gcc -std=c17 -O2 -fopenmp -Wall -Werror", dir, file, name, in, nin, out, nout, bound);
+        snprintf(path, sizeof path, "%s/%s.o", dir, name);
+        snprintf(file, sizeof file, "%s.o -lgomp", name);
+        assert_ok(tc_graph_model_save(m, path, name, err));
+        expect_same("cc", dir, file, name, in, nin, out, nout, bound);
+    }
+    for (int i = 0; i < nin; i++)
+        tc_graph_tensor_free(&in[i]);
+    for (int i = 0; i < nout; i++)
+        tc_graph_tensor_free(&out[i]);
+    tc_graph_model_free(m);
+    tc_target_free(t);
+}
+
+static void check_case(const char *file, const char *dir) {
+    char path[1200], name[128], *text;
+    const tc_workload *w;
+    tc_graph_program *p;
+    tc_ctx *ctx = tc_ctx_new();
+    snprintf(path, sizeof path, CASES "%s", file);
+    snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 3, file);
+    assert_ok(tc_fs_read(path, &text, NULL, err));
+    assert_ok(tc_te_parse(ctx, file, text, &w, err));
+    assert_ok(tc_graph_program_of_workload(w, name, NULL, 0, 5, &p, err));
+    print_message("%s\n", name);
+    check_program(p, dir, name, false);
+    tc_graph_program_free(p);
+    tc_ctx_free(ctx);
+    free(text);
+}
+
+static void test_cases(void **state) {
+    (void)state;
+    char *dir;
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    DIR *d = opendir(CASES);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));)
+        if (strlen(e->d_name) > 3 && !strcmp(e->d_name + strlen(e->d_name) - 3, ".te"))
+            check_case(e->d_name, dir);
+    closedir(d);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+/* Weights of two megabytes, which stand beside the source. */
+static void test_network(void **state) {
+    (void)state;
+    char *dir;
+    tc_graph *g;
+    tc_graph_program *p;
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    assert_ok(tc_graph_zoo("mlp", SCRATCH("source_mlp.onnx"), err));
+    assert_ok(tc_graph_import(SCRATCH("source_mlp.onnx"), NULL, &g, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    check_program(p, dir, "net", true);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_fs_remove_tree(dir);
+    free(dir);
+    remove(SCRATCH("source_mlp.onnx"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_network)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
