@@ -35,6 +35,12 @@ says "record" "0 from the default schedule"
 ok "$TCTUNE" build --model "$model" --db m.db --threads 1 --out one.so
 says "default" "threads"
 refused 1 "threads" "$TCTUNE" build --model "$model" --db m.db --threads 1 --out complete.so --require-complete
+[ ! -e complete.so ] && [ ! -e complete.h ] || fail "an incomplete library was written"
+ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o top.so --top-k-in-graph 2 --print-memory-plan
+says "in network" "used" "of intermediates in"
+ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o object.o
+ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o source.c
+[ -s object.o ] && [ -s object.h ] && [ -s source.c ] && [ -s source.h ] || fail "no object or source"
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --json
 json out kernels.0.source >/dev/null
 
