@@ -163,17 +163,24 @@ static tc_status write_all(source *s, const char *path, const char *weights, tc_
     return r;
 }
 
+static tc_status check(const tc_graph_model *m, const char *path, tc_error *err) {
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].library)
+            return tc_fail(err, TC_BAD_INPUT,
+                           "%s: the model uses the library kernel '%s', which is not written out as C; build a .o or .so", path,
+                           m->steps[i].library->symbol);
+    if (m->blob_bytes > INT32_MAX)
+        return tc_fail(err, TC_BAD_INPUT, "%s: %lld bytes of weights are more than the 2 GiB that code can reach; build a .so",
+                       path, (long long)m->blob_bytes);
+    return TC_OK;
+}
+
 tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
     source s = {.m = m, .name = name};
     tc_strbuf weights = {0};
-    bool large = m->blob_bytes > MOST_IN_SOURCE;
+    TC_TRY(check(m, path, err));
     tc_sb_printf(&weights, "%.*s.weights", (int)strlen(path) - 2, path);
-    tc_status r = large && m->blob_bytes > INT32_MAX
-                      ? tc_fail(err, TC_BAD_INPUT,
-                                "%s: %lld bytes of weights are more than the 2 GiB that code can reach; build a "
-                                ".so",
-                                path, (long long)m->blob_bytes)
-                      : write_all(&s, path, large ? tc_sb_str(&weights) : NULL, err);
+    tc_status r = write_all(&s, path, m->blob_bytes > MOST_IN_SOURCE ? tc_sb_str(&weights) : NULL, err);
     tc_strbuf_free(&weights);
     tc_strbuf_free(&s.b);
     return r;
