@@ -24,17 +24,13 @@ typedef struct combination {
     int64_t period[TC_MAX_DIMS]; /* .. modulo this: one part of it */
 } combination;
 
-static int axis_of(const tc_compute *op, const tc_expr *e) {
-    for (int x = 0; e->op == TC_OP_VAR && x < op->naxis; x++)
-        if (op->axes[x].var == e->u.var)
-            return x;
-    return -1;
-}
-
 /* Dimension d follows one axis of the head, as in the reads before. */
 static bool follows(combination *k, int d, const tc_expr *e) {
     bool mod = e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT;
-    int x = axis_of(k->head, mod ? e->args[0] : e);
+    const tc_expr *v = mod ? e->args[0] : e;
+    int x = v->op == TC_OP_VAR ? k->head->naxis - 1 : -1;
+    while (x >= 0 && k->head->axes[x].var != v->u.var)
+        x--;
     int64_t extent = x < 0 ? 0 : k->head->axes[x].extent, period = mod ? e->args[1]->u.i : extent;
     if (x < 0 || period < 1 || (extent + period - 1) / period > MAX_PARTS)
         return false;
@@ -64,18 +60,18 @@ static combination combination_of(const tc_sched *s, int head, int products) {
     return k;
 }
 
+static bool is_cut(const combination *k, int d) {
+    return k->period[d] != k->head->axes[k->axis[d]].extent;
+}
+
 bool tc_space_combines(const tc_sched *s, int head, int products) {
     combination k = combination_of(s, head, products);
     int last = k.op->naxis - 1;
     return k.regular && k.reads >= MIN_TERMS && k.head->nout == 1 && k.op->nout == 1 && k.op->nraxis > 0 && last >= 2 &&
-           k.op->naxis == k.head->naxis + 1 && k.axis[last] == k.head->naxis - 1;
+           k.op->naxis == k.head->naxis + 1 && k.axis[last] == k.head->naxis - 1 && is_cut(&k, last);
 }
 
 /* ---- loops ---- */
-
-static bool is_cut(const combination *k, int d) {
-    return k->period[d] != k->head->axes[k->axis[d]].extent;
-}
 
 /* Divides the head's axis for dimension d into its parts; returns the loop that runs inside a part. */
 static const char *emit_cut(emitter *e, const combination *k, int d, tc_strbuf *parts) {
@@ -92,12 +88,13 @@ static const char *emit_head(emitter *e, const combination *k, const char *width
     const char *h = k->head->name, *v = k->head->axes[k->head->naxis - 1].var->name, *task = "task";
     int last = k->op->naxis - 1, ntask = 1;
     tc_strbuf parts = {0}, outer = {0}, inner = {0};
-    tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h, emit_cut(e, k, last, &parts), width);
+    const char *whole = emit_cut(e, k, last, &parts);
+    tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h, whole, width);
     tc_sb_printf(&outer, " %s.%s_t", h, v);
     for (int d = 1; d < last; d++) {
         const char *x = k->head->axes[k->axis[d]].var->name;
-        tc_space_step(e, "%s_0, %s_1, %s_2 = split %s.%s [_, %s.1, %s.2]", x, x, x, h, emit_cut(e, k, d, &parts), rows[d],
-                      rows[d]);
+        whole = emit_cut(e, k, d, &parts);
+        tc_space_step(e, "%s_0, %s_1, %s_2 = split %s.%s [_, %s.1, %s.2]", x, x, x, h, whole, rows[d], rows[d]);
         if (ntask < TC_MAX_PARTS) {
             tc_sb_printf(&outer, " %s.%s_0", h, x);
             ntask++;
