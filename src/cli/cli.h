@@ -42,6 +42,7 @@ typedef struct tc_cli_args {
 #define FIELD_SEED(f) uint64_t f;
 #define FIELD_REAL(f) double f;
 #define FIELD_LIST(f) tc_cli_texts f;
+#define FIELD_FORMS(f) tc_accuracy f;
 #define OPT(id, field, name, argument, kind, help) FIELD_##kind(field)
 #include "cli/options.def"
 #undef OPT
@@ -52,6 +53,7 @@ typedef struct tc_cli_args {
 #undef FIELD_SEED
 #undef FIELD_REAL
 #undef FIELD_LIST
+#undef FIELD_FORMS
     uint64_t given;    /* TC_CLI_BITs */
     tc_cli_texts rest; /* operands */
 } tc_cli_args;
@@ -80,6 +82,10 @@ void tc_cli_args_free(tc_cli_args *a);
 void tc_cli_help(FILE *f, const tc_cli_command *c);
 static inline bool tc_cli_given(const tc_cli_args *a, uint64_t bit) {
     return (a->given & bit) != 0;
+}
+/* --accuracy; commands that do not take it work with the kernel's own workload. */
+static inline tc_accuracy tc_cli_accuracy(const tc_cli_args *a) {
+    return tc_cli_given(a, TC_CLI_BIT(ACCURACY)) ? a->accuracy : TC_ACCURACY_FAST;
 }
 /* Fills err and returns TC_CLI_USAGE. */
 int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
@@ -140,15 +146,17 @@ int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *targ
 typedef struct tc_cli_schedule {
     const char *workload; /* text that the trace applies to: canonical, except for --sched written with the kernel's own names */
     const char *trace;    /* text */
+    const char *form;     /* which form of the kernel the workload is: "direct", or the alternative's name */
     tc_digest hash;       /* of the workload */
     const char *origin;   /* "record 12: 1.23 ms on HOST", "default schedule: no database", "FILE" */
     int64_t record;       /* its id; 0: none */
     double seconds;       /* that it was measured at, else 0 */
 } tc_cli_schedule;
 
-/* sched_file (may be NULL) first, then the best verified record of db (may be NULL), then the default schedule. */
-TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, const tc_target *t, tc_meas_db *db, const char *sched_file,
-                                          tc_arena *a, tc_cli_schedule *out, tc_error *err);
+/* sched_file (may be NULL) first, then the best verified record of db (may be NULL) of any form of w that `accuracy` admits, then
+ * the default schedule. A schedule by hand and the default are of w itself. */
+TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, tc_accuracy accuracy, const tc_target *t, tc_meas_db *db,
+                                          const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err);
 
 /* ---- one kernel (kernel.c) ---- */
 

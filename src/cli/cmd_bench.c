@@ -51,7 +51,8 @@ static void peak_again(result *r) {
 /* ---- reports ---- */
 
 static void print_kernels(const result *r) {
-    static const char *const head[] = {">#", "kernel", ">count", ">each", ">total", ">share", ">GFLOP/s", ">of peak", "schedule"};
+    static const char *const head[] = {">#",     "kernel",   ">count",   ">each", ">total",
+                                       ">share", ">GFLOP/s", ">of peak", "form",  "schedule"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
     double sum = 0;
     for (int i = 0; i < r->nkernel; i++)
@@ -68,6 +69,7 @@ static void print_kernels(const result *r) {
         tc_cli_cell(&t, "%.1f %%", sum > 0 ? 100 * k->seconds / sum : 0);
         tc_cli_cell(&t, "%.1f", isfinite(g) ? g : 0);
         tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / r->peak.f32_gflops : 0);
+        tc_cli_cell(&t, "%s", k->form);
         if (k->source == TC_GRAPH_FROM_RECORD)
             tc_cli_cell(&t, "record %lld", (long long)k->record);
         else
@@ -169,7 +171,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
     tc_cli_schedule k;
     tc_record rec;
     result r = {.what = s->single.name, .threads = t->machine.cores, .flops = tc_te_flops(s->workload)};
-    tc_status st = tc_cli_schedule_of(s->workload, t, db, a->sched, arena, &k, err);
+    tc_status st = tc_cli_schedule_of(s->workload, tc_cli_accuracy(a), t, db, a->sched, arena, &k, err);
     if (st == TC_OK) {
         peak_again(&r);
         st = time_kernel(a, s, t, &k, arena, &rec, err);
@@ -179,6 +181,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
         r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
         tc_graph_kernel one = {.name = r.what,
                                .symbol = "",
+                               .form = k.form,
                                .workload = k.workload,
                                .trace = k.trace,
                                .hash = k.hash,
@@ -282,7 +285,7 @@ const tc_cli_command tc_cli_bench = {
     .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
                "measured before and after.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(SCHED) |
-               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
+               TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

@@ -90,9 +90,9 @@ const tc_cli_command tc_cli_build = {
                "-o M.o writes one relocatable object instead, -o M.c C source with a static-memory entry point. "
                "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) |
-               TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(TOP_K) | TC_CLI_BIT(PRINT_PLAN) |
-               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
+               TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(TOP_K) |
+               TC_CLI_BIT(PRINT_PLAN) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(OUT),
     .run = run,
 };

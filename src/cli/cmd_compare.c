@@ -130,6 +130,7 @@ static tc_status from_record(const compare_side *s, tc_arena *arena, tc_cli_sche
     char time[24];
     *k = (tc_cli_schedule){.workload = s->record.workload,
                            .trace = s->record.trace,
+                           .form = "direct",
                            .hash = s->record.workload_hash,
                            .record = s->id,
                            .seconds = s->record.median};
@@ -145,7 +146,7 @@ static tc_status schedule_of(const tc_cli_args *a, const comparison *c, compare_
         return from_record(s, arena, &s->k);
     if (s->kind == SIDE_BEST)
         TC_TRY(tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, &db, err));
-    tc_status st = tc_cli_schedule_of(c->w, t, db, s->kind == SIDE_FILE ? s->spec : NULL, arena, &s->k, err);
+    tc_status st = tc_cli_schedule_of(c->w, TC_ACCURACY_STRICT, t, db, s->kind == SIDE_FILE ? s->spec : NULL, arena, &s->k, err);
     if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record)
         st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(db), s->k.origin);
     if (st == TC_OK && s->kind == SIDE_DEFAULT)

@@ -60,7 +60,7 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
     tc_cli_schedule k;
     tc_record r, best;
     bool found;
-    TC_TRY(tc_cli_schedule_of(task->workload, t, NULL, a->sched, arena, &k, err));
+    TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
     tc_meas_key key = {.workload = k.hash, .target = tc_meas_text_hash(t->text), .threads = t->machine.cores};
     TC_TRY(tc_meas_db_best(db, arena, &key, &best, &found, err));
@@ -75,7 +75,7 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
 static tc_status check_schedule(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
                                 tc_error *err) {
     tc_cli_schedule k;
-    TC_TRY(tc_cli_schedule_of(task->workload, t, NULL, a->sched, arena, &k, err));
+    TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     return tc_cli_schedule_canonical(task->workload, t, arena, &k, err);
 }
 

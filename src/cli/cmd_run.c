@@ -191,8 +191,8 @@ const tc_cli_command tc_cli_run = {
                "fails when an "
                "element differs by more than atol + rtol * |reference|.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(INPUTS) |
-               TC_CLI_BIT(OUTPUTS) | TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(REQUIRE_COMPLETE) |
-               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
+               TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUTPUTS) | TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
+               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

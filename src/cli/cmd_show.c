@@ -84,7 +84,7 @@ static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t
     tc_status st = TC_OK;
     for (int i = 0; i < s->ntask && st == TC_OK; i++) {
         tc_cli_schedule k;
-        st = tc_cli_schedule_of(s->tasks[i].workload, t, db, NULL, arena, &k, err);
+        st = tc_cli_schedule_of(s->tasks[i].workload, tc_cli_accuracy(a), t, db, NULL, arena, &k, err);
         if (st != TC_OK)
             break;
         double flops = tc_te_flops(s->tasks[i].workload);
@@ -93,8 +93,9 @@ static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t
         tc_cli_cell(&table, "%g", s->tasks[i].weight);
         tc_cli_cell(&table, "%.2f", flops / 1e6);
         tc_cli_cell(&table, "%s", k.origin);
-        json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:f,s:s,s:s}", "index", i, "name", s->tasks[i].name, "weight",
-                                                 s->tasks[i].weight, "flops", flops, "hash", k.hash.hex, "schedule", k.origin));
+        json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:f,s:s,s:s,s:s}", "index", i, "name", s->tasks[i].name, "weight",
+                                                 s->tasks[i].weight, "flops", flops, "hash", k.hash.hex, "form", k.form,
+                                                 "schedule", k.origin));
     }
     if (st == TC_OK && a->json)
         tc_cli_json_print(json_pack("{s:s,s:O}", "model", s->path, "kernels", kernels));
@@ -161,7 +162,7 @@ static void mark_asm(stages *s, const tc_target *t) {
 
 static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_schedule *k, const stages *s) {
     if (a->json) {
-        json_t *j = json_pack("{s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "origin", k->origin);
+        json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "form", k->form, "origin", k->origin);
         for (int i = 0; i < NPARTS; i++)
             if (wants(s, (part)i))
                 json_object_set_new(j, part_names[i], json_string(tc_sb_str(&s->text[i])));
@@ -189,7 +190,7 @@ static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target 
     tc_ctx *ctx = tc_ctx_new();
     tc_cli_schedule k;
     stages s = {.want = parts};
-    tc_status st = tc_cli_schedule_of(task->workload, t, db, a->sched, arena, &k, err);
+    tc_status st = tc_cli_schedule_of(task->workload, tc_cli_accuracy(a), t, db, a->sched, arena, &k, err);
     if (st == TC_OK)
         st = lower(&s, ctx, t, &k, a->dump, err);
     if (st == TC_OK && !a->json)
@@ -242,7 +243,7 @@ const tc_cli_command tc_cli_show = {
         "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "
         "asm_facts tells the same in numbers.",
     .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) | TC_CLI_BIT(PRINT) |
-               TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) |
+               TC_CLI_BIT(PRINT) | TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

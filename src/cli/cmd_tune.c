@@ -83,6 +83,7 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
                          .batch = a->batch,
                          .library = library,
                          .seed = a->seed,
+                         .accuracy = tc_cli_accuracy(a),
                          .stop = tc_cli_stop_flag(),
                          .progress = tc_cli_on_progress,
                          .user = progress};
@@ -174,7 +175,8 @@ const tc_cli_command tc_cli_tune = {
         "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
                TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(DETERMINISTIC) | TC_CLI_BIT(SEARCH) |
-               TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) |
+               TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
+               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

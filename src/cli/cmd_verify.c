@@ -144,7 +144,8 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
     tc_graph *g = NULL;
     tc_graph_program *p = NULL;
     tc_graph_model *m = NULL;
-    tc_graph_build_options o = {.target = t->target, .threads = t->target->machine.cores, .db = t->db};
+    tc_graph_build_options o = {
+        .target = t->target, .threads = t->target->machine.cores, .accuracy = tc_cli_accuracy(t->args), .db = t->db};
     verdict v = FAILED;
     bool has_inputs = false;
     char *first = join(set, "input_0.pb");
@@ -282,7 +283,7 @@ const tc_cli_command tc_cli_verify = {
     .operands = "DIR...",
     .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
                "the reason.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) |
-               TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) |
+               TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST } kind;
+typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST, FORMS } kind;
 
 typedef struct spec {
     const char *name, *argument, *help;
@@ -65,6 +65,14 @@ static int take_real(const spec *o, const char *v, double *out, tc_error *err) {
     return TC_CLI_DONE;
 }
 
+static int take_accuracy(const spec *o, const char *v, tc_accuracy *out, tc_error *err) {
+    bool strict = strcmp(v, "strict") == 0;
+    if (!strict && strcmp(v, "fast") != 0)
+        return tc_cli_usage(err, "--%s is strict or fast, not '%s'", o->name, v);
+    *out = strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST;
+    return TC_CLI_DONE;
+}
+
 static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *err) {
     void *field = (char *)a + o->offset;
     switch (o->kind) {
@@ -87,6 +95,8 @@ static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *er
     case LIST:
         tc_push((tc_cli_texts *)field, v);
         return TC_CLI_DONE;
+    case FORMS:
+        return take_accuracy(o, v, field, err);
     }
     return TC_CLI_DONE;
 }

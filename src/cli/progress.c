@@ -56,6 +56,8 @@ static void put_task(tc_strbuf *b, const tc_cli_progress *p, const tc_tune_state
         tc_sb_printf(b, "  %7.1f GFLOP/s", rate);
     if (isfinite(s->best) && p->peak > 0)
         tc_sb_printf(b, "  %3.0f %% of peak", 100 * rate / p->peak);
+    if (s->nform > 1 && s->winner >= 0)
+        tc_sb_printf(b, "  %s", s->form[s->winner].name);
     if (s->exhausted)
         tc_sb_add(b, "  (all tried)");
     else if (s->at_roof)

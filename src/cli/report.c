@@ -30,8 +30,13 @@ static double flops_of(const tc_tune_report *r) {
     return sum;
 }
 
+/* The form that is the fastest so far. */
+static const char *form_of(const tc_tune_state *s) {
+    return s->winner < 0 ? "-" : s->form[s->winner].name;
+}
+
 static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
-    static const char *const head[] = {">#", "task", ">weight", ">trials", ">valid", ">best", ">GFLOP/s", ">of peak"};
+    static const char *const head[] = {">#", "task", ">weight", ">trials", ">valid", ">best", ">GFLOP/s", ">of peak", "form"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
     for (int i = 0; i < r->ntask; i++) {
         const tc_tune_state *s = &r->task[i];
@@ -49,6 +54,7 @@ static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
             tc_cli_cell(&t, "-");
             tc_cli_cell(&t, "-");
         }
+        tc_cli_cell(&t, "%s", form_of(s));
     }
     tc_cli_table_print(&t, f);
     tc_cli_table_free(&t);
@@ -117,6 +123,15 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *
     fprintf(f, "records are in %s\n", db);
 }
 
+static json_t *forms_json(const tc_tune_state *s) {
+    json_t *list = json_array();
+    for (int f = 0; f < s->nform; f++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:i, s:o}", "form", s->form[f].name, "hash", s->form[f].hash.hex,
+                                              "trials", s->form[f].trials, "valid", s->form[f].valid, "best_ms",
+                                              tc_cli_json_real(s->form[f].best * 1e3)));
+    return list;
+}
+
 static json_t *task_json(const tc_tune_state *s, double peak) {
     json_t *j = json_object();
     json_object_set_new(j, "name", json_string(s->name));
@@ -128,6 +143,8 @@ static json_t *task_json(const tc_tune_state *s, double peak) {
     json_object_set_new(j, "flops", json_real(s->flops));
     json_object_set_new(j, "gflops", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) : NAN));
     json_object_set_new(j, "of_peak", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) / peak : NAN));
+    json_object_set_new(j, "form", s->winner < 0 ? json_null() : json_string(form_of(s)));
+    json_object_set_new(j, "forms", forms_json(s));
     json_object_set_new(j, "exhausted", json_boolean(s->exhausted));
     json_object_set_new(j, "at_roof", json_boolean(s->at_roof));
     json_object_set_new(j, "settled", json_boolean(s->settled));
@@ -197,7 +214,7 @@ static const char *date_of(char *text, size_t size, int64_t ms) {
 }
 
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
-    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "when", "trace", "schedule"};
+    static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "when", "trace", "form", "schedule"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
     int records = 0;
     for (int i = 0; i < n; i++) {
@@ -211,8 +228,9 @@ void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
         tc_cli_cell(&t, "%s", recorded ? tc_cli_time(time, k[i].recorded) : "-");
         tc_cli_cell(&t, "%s", recorded ? date_of(when, sizeof when, k[i].when_ms) : "-");
         tc_cli_cell(&t, "%.8s", k[i].trace_hash.hex);
+        tc_cli_cell(&t, "%s", k[i].form);
         if (recorded)
-            tc_cli_cell(&t, "record %lld", (long long)k[i].record);
+            tc_cli_cell(&t, "record %lld%s%s", (long long)k[i].record, *k[i].why ? "; " : "", k[i].why);
         else
             tc_cli_cell(&t, "default: %s", k[i].why);
     }
@@ -229,6 +247,7 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
         json_object_set_new(j, "name", json_string(k[i].name));
         json_object_set_new(j, "symbol", json_string(k[i].symbol));
         json_object_set_new(j, "hash", json_string(k[i].hash.hex));
+        json_object_set_new(j, "form", json_string(k[i].form));
         json_object_set_new(j, "count", json_integer(k[i].count));
         json_object_set_new(j, "flops", json_real(k[i].flops));
         json_object_set_new(j, "trace_hash", json_string(k[i].trace_hash.hex));
@@ -237,9 +256,9 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
             json_object_set_new(j, "record", json_integer(k[i].record));
             json_object_set_new(j, "recorded_ms", json_real(k[i].recorded * 1e3));
             json_object_set_new(j, "when_ms", json_integer(k[i].when_ms));
-        } else {
-            json_object_set_new(j, "why", json_string(k[i].why));
         }
+        if (*k[i].why)
+            json_object_set_new(j, "why", json_string(k[i].why));
         if (k[i].seconds > 0) {
             json_object_set_new(j, "time_ms", json_real(each * 1e3));
             json_object_set_new(j, "total_ms", json_real(k[i].seconds * 1e3));

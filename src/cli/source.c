@@ -182,6 +182,7 @@ tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err) 
 static tc_graph_build_options build_options(const tc_cli_args *a, const tc_target *target, tc_meas_db *db) {
     return (tc_graph_build_options){.target = target,
                                     .threads = target->machine.cores,
+                                    .accuracy = tc_cli_accuracy(a),
                                     .db = db,
                                     .require_complete = a->require_complete,
                                     .stop = tc_cli_stop_flag(),
@@ -272,14 +273,44 @@ static tc_status from_file(const tc_workload *w, const tc_workload *canonical, c
     return st;
 }
 
-static tc_status from_database(const tc_cli_schedule *k, const tc_target *t, tc_meas_db *db, tc_arena *a, tc_record *r,
-                               bool *found, const char **why, tc_error *err) {
-    tc_meas_key key = {.workload = k->hash, .target = tc_meas_text_hash(t->text), .threads = t->machine.cores};
-    tc_meas_near near;
-    TC_TRY(tc_meas_db_best(db, a, &key, r, found, err));
-    if (*found)
+/* What is looked up for a kernel. */
+typedef struct query {
+    const tc_workload *w, *canonical;
+    tc_ctx *ctx; /* of canonical */
+    tc_accuracy accuracy;
+    const tc_target *target;
+    tc_meas_db *db; /* NULL: none */
+} query;
+
+/* The best record of a form becomes the schedule if it is better than *r. */
+static tc_status try_form(const query *q, const char *name, const tc_workload *w, tc_arena *a, tc_cli_schedule *out, tc_record *r,
+                          tc_error *err) {
+    tc_meas_key key = {
+        .workload = tc_te_hash(w), .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    tc_record x;
+    bool found;
+    TC_TRY(tc_meas_db_best(q->db, a, &key, &x, &found, err));
+    if (!found || (out->record && !tc_record_better(&x, r)))
         return TC_OK;
-    TC_TRY(tc_meas_db_nearest(db, a, &key, k->workload, &near, err));
+    *r = x;
+    out->record = x.id;
+    out->workload = print_workload(a, w);
+    out->hash = key.workload;
+    out->form = tc_arena_strdup(a, name);
+    return TC_OK;
+}
+
+/* *why, where there is none: what comes closest. */
+static tc_status from_database(const query *q, tc_arena *a, tc_cli_schedule *out, tc_record *r, const char **why, tc_error *err) {
+    tc_space_alternative_list l = tc_space_alternatives(q->ctx, q->canonical, q->accuracy);
+    TC_TRY(try_form(q, "direct", q->canonical, a, out, r, err));
+    for (int i = 0; i < l.n; i++)
+        TC_TRY(try_form(q, l.data[i].name, tc_te_canonical(q->ctx, l.data[i].workload), a, out, r, err));
+    if (out->record)
+        return TC_OK;
+    tc_meas_key key = {.workload = out->hash, .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    tc_meas_near near;
+    TC_TRY(tc_meas_db_nearest(q->db, a, &key, out->workload, &near, err));
     *why = near.why;
     return TC_OK;
 }
@@ -295,34 +326,32 @@ static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *
     return st;
 }
 
-static tc_status choose(const tc_workload *w, const tc_workload *canonical, const tc_target *t, tc_meas_db *db,
-                        const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
+static tc_status choose(const query *q, const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
     if (sched_file)
-        return from_file(w, canonical, sched_file, a, out, err);
-    bool found = false;
+        return from_file(q->w, q->canonical, sched_file, a, out, err);
     const char *why = "there is no database";
     tc_record r;
-    if (db)
-        TC_TRY(from_database(out, t, db, a, &r, &found, &why, err));
-    if (!found) {
+    if (q->db)
+        TC_TRY(from_database(q, a, out, &r, &why, err));
+    if (!out->record) {
         out->origin = tc_arena_printf(a, "default schedule (%s)", why);
-        return from_space(canonical, t, a, out, err);
+        return from_space(q->canonical, q->target, a, out, err);
     }
     char time[24];
-    out->record = r.id;
     out->seconds = r.median;
     out->trace = r.trace;
-    out->origin = tc_arena_printf(a, "record %lld of %s: %s with %d threads on %s", (long long)r.id, tc_meas_db_path(db),
+    out->origin = tc_arena_printf(a, "record %lld of %s: %s%s%s with %d threads on %s", (long long)r.id, tc_meas_db_path(q->db),
+                                  strcmp(out->form, "direct") == 0 ? "" : out->form, strcmp(out->form, "direct") == 0 ? "" : ", ",
                                   tc_cli_time(time, r.median), r.threads, r.host);
     return TC_OK;
 }
 
-tc_status tc_cli_schedule_of(const tc_workload *w, const tc_target *t, tc_meas_db *db, const char *sched_file, tc_arena *a,
-                             tc_cli_schedule *out, tc_error *err) {
-    tc_ctx *ctx = tc_ctx_new();
-    const tc_workload *canonical = tc_te_canonical(ctx, w);
-    *out = (tc_cli_schedule){.workload = print_workload(a, canonical), .hash = tc_te_hash(w)};
-    tc_status st = choose(w, canonical, t, db, sched_file, a, out, err);
-    tc_ctx_free(ctx);
+tc_status tc_cli_schedule_of(const tc_workload *w, tc_accuracy accuracy, const tc_target *t, tc_meas_db *db,
+                             const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
+    query q = {.w = w, .ctx = tc_ctx_new(), .accuracy = accuracy, .target = t, .db = db};
+    q.canonical = tc_te_canonical(q.ctx, w);
+    *out = (tc_cli_schedule){.workload = print_workload(a, q.canonical), .form = "direct", .hash = tc_te_hash(w)};
+    tc_status st = choose(&q, sched_file, a, out, err);
+    tc_ctx_free(q.ctx);
     return st;
 }

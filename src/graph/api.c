@@ -57,8 +57,12 @@ static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_erro
     tc_status s = tc_target_parse(o->target ? o->target : "native", &target, err);
     if (s == TC_OK && o->database)
         s = tc_meas_db_open(o->database, TC_MEAS_DB_READ, &db, err);
-    tc_graph_build_options bo = {
-        .target = target, .threads = o->threads, .db = db, .require_complete = o->require_complete, .use_up_constants = true};
+    tc_graph_build_options bo = {.target = target,
+                                 .threads = o->threads,
+                                 .db = db,
+                                 .accuracy = TC_ACCURACY_FAST,
+                                 .require_complete = o->require_complete,
+                                 .use_up_constants = true};
     if (s == TC_OK) {
         bo.object_only = !target->native;
         s = tc_graph_model_build(m->program, &bo, &m->model, err);

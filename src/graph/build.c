@@ -45,11 +45,12 @@ static void describe_kernels(builder *b) {
                                           .symbol = symbol_of(m->arena, i, t->name),
                                           .workload = workload_text(m->arena, t->workload),
                                           .trace = "",
+                                          .form = "direct",
                                           .hash = b->p->hashes[i],
                                           .count = (int)t->weight,
                                           .flops = tc_te_flops(t->workload),
                                           .why = ""};
-        m->units[i].ctx = tc_ctx_child(b->p->ctx);
+        tc_graph_list_forms(b->p, i, b->o->accuracy, &m->units[i]);
     }
 }
 
@@ -162,7 +163,7 @@ static tc_status build(builder *b, tc_error *err) {
     TC_TRY(check_complete(b, err));
     TC_TRY(compile_all(b, err));
     plan(b);
-    tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants);
+    TC_TRY(tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants, err));
     if (!b->o->object_only)
         fix_addresses(b->m);
     return TC_OK;

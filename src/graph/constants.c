@@ -1,6 +1,8 @@
-/* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. */
+/* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. What a
+ * prologue makes of a constant is stored in its place: unless somebody else reads it, the constant itself is not kept. */
 #include "graph/program.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,34 +30,49 @@ static const tc_param *param_of(const tc_graph_model *m, int task, int arg) {
 /* Block for argument `arg` of a launch; made when it is the first of its kind. */
 static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
     const tc_param *q = x->library ? NULL : param_of(m, x->task, arg);
-    bool packed = q && q->kind == TC_PARAM_PACKED;
-    tc_graph_block b = {.slot = x->args[arg], .task = packed ? x->task : -1, .param = packed ? arg : -1};
+    const tc_space_prologue *made = q ? tc_graph_prologue(&m->units[x->task], arg) : NULL;
+    bool own = made || (q && q->kind == TC_PARAM_PACKED);
+    tc_graph_block b = {.slot = x->args[arg], .task = own ? x->task : -1, .param = own ? arg : -1, .prologue = made, .launch = x};
+    assert(!made || (made->nfrom == 1 && made->from[0] == arg)); /* other constants might be given back before it is made */
     for (size_t i = 0; i < m->blocks.len; i++) {
         const tc_graph_block *o = &m->blocks.data[i];
         if (o->slot == b.slot && o->task == b.task && o->param == b.param)
             return (int)i;
     }
-    b.bytes = packed ? q->buffer->size * tc_dtype_bytes(q->buffer->dtype) : m->program->slots[b.slot].bytes;
+    b.bytes = own ? q->buffer->size * tc_dtype_bytes(q->buffer->dtype) : m->program->slots[b.slot].bytes;
     b.offset = m->blob_bytes;
     m->blob_bytes += tc_graph_aligned(b.bytes);
     tc_push(&m->blocks, b);
     return (int)m->blocks.len - 1;
 }
 
-/* Sets b->data; a block that the kernel does not read as the program holds it gets memory of its own. */
-static void fill(const tc_graph_model *m, tc_graph_block *b) {
-    const tc_graph_slot *s = &m->program->slots[b->slot];
-    const void *from = s->constant->data;
-    if (b->task < 0 && (uintptr_t)from % TC_RT_ALIGN == 0) {
-        b->data = from;
-        return;
+/* The block's own memory: the constant, or what the prologue makes of it, as the kernel wants it. */
+static tc_status transform(const tc_graph_model *m, tc_graph_block *b, tc_error *err) {
+    const void *from = m->program->slots[b->slot].constant->data;
+    tc_graph_tensor made = {0};
+    if (b->prologue) {
+        TC_TRY(tc_graph_run_prologue(m, b->prologue, b->launch, &made, err));
+        from = made.data;
     }
     b->memory = tc_graph_aligned_alloc(b->bytes);
-    b->data = b->memory;
-    if (b->task < 0)
-        memcpy(b->memory, from, (size_t)b->bytes);
-    else
+    if (b->task >= 0 && param_of(m, b->task, b->param)->kind == TC_PARAM_PACKED)
         tc_tir_pack(m->units[b->task].func, b->param, from, b->memory);
+    else
+        memcpy(b->memory, from, (size_t)b->bytes);
+    tc_graph_tensor_free(&made);
+    return TC_OK;
+}
+
+/* Sets b->data; a block that the kernel does not read as the program holds it gets memory of its own. */
+static tc_status fill(const tc_graph_model *m, tc_graph_block *b, tc_error *err) {
+    const void *from = m->program->slots[b->slot].constant->data;
+    if (b->task < 0 && (uintptr_t)from % TC_RT_ALIGN == 0) {
+        b->data = from;
+        return TC_OK;
+    }
+    TC_TRY(transform(m, b, err));
+    b->data = b->memory;
+    return TC_OK;
 }
 
 tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err) {
@@ -64,7 +81,7 @@ tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *e
         tc_graph_block b = m->blocks.data[i];
         bool made = b.data == NULL && b.task >= 0;
         if (made)
-            fill(m, &b);
+            TC_TRY(fill(m, &b, err));
         else if (!b.data)
             b.data = m->program->slots[b.slot].constant->data;
         size_t n = (size_t)b.bytes, pad = (size_t)(tc_graph_aligned(b.bytes) - b.bytes);
@@ -118,9 +135,10 @@ static void find_shared(const tc_graph_program *p, bool *shared) {
 
 /* Makes the blocks of constants that kernels read in this process. Where the program may be used up, a constant of which every
  * copy is made is not kept beside them. */
-static void fill_all(tc_graph_model *m, bool use_up) {
+static tc_status fill_all(tc_graph_model *m, bool use_up, tc_error *err) {
     int *left = tc_xcalloc((size_t)m->program->nslot + 1, sizeof *left);
     bool *shared = tc_xcalloc((size_t)m->program->nslot + 1, sizeof *shared);
+    tc_status first = TC_OK;
     find_shared(m->program, shared);
     for (size_t i = 0; i < m->blocks.len; i++)
         left[m->blocks.data[i].slot]++;
@@ -128,7 +146,12 @@ static void fill_all(tc_graph_model *m, bool use_up) {
     for (size_t i = 0; i < m->blocks.len; i++) {
         tc_graph_block *b = &m->blocks.data[i];
         int now;
-        fill(m, b);
+        tc_error local;
+        tc_status s = fill(m, b, &local);
+        if (s != TC_OK) {
+#pragma omp critical(tc_graph_fill)
+            first = tc_fail(err, s, "%s", local.msg);
+        }
         if (!b->memory)
             continue; /* read in place: the count never reaches zero */
 #pragma omp atomic capture
@@ -138,6 +161,7 @@ static void fill_all(tc_graph_model *m, bool use_up) {
     }
     free(left);
     free(shared);
+    return first;
 }
 
 static tc_cg_operand operand_of(tc_graph_model *m, const tc_graph_launch *x, int arg) {
@@ -196,10 +220,10 @@ static void make_steps(tc_graph_model *m) {
     }
 }
 
-void tc_graph_place_constants(tc_graph_model *m, bool fill_blocks, bool use_up) {
+tc_status tc_graph_place_constants(tc_graph_model *m, bool fill_blocks, bool use_up, tc_error *err) {
     make_steps(m);
     if (fill_blocks)
-        fill_all(m, use_up);
+        TC_TRY(fill_all(m, use_up, err));
     for (int i = 0; i < m->nstep; i++) {
         tc_graph_step *s = &m->steps[i];
         s->argv = TC_NEW_N(m->arena, void *, s->nargs);
@@ -210,6 +234,7 @@ void tc_graph_place_constants(tc_graph_model *m, bool fill_blocks, bool use_up) 
                 s->args[k].at = b->offset;
             }
     }
+    return TC_OK;
 }
 
 void tc_graph_free_constants(tc_graph_model *m) {

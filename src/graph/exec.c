@@ -46,6 +46,7 @@ void tc_graph_model_free(tc_graph_model *m) {
         tc_cg_module_free(m->units[i].module);
         free(m->units[i].obj);
         tc_ctx_free(m->units[i].ctx);
+        tc_ctx_free(m->units[i].forms);
     }
     for (int i = 0; i < m->nin && m->staging; i++)
         free(m->staging[i]);

@@ -62,17 +62,19 @@ typedef enum tc_graph_source {
 typedef struct tc_graph_kernel {
     const char *name;     /* "MatMul+Add+Gelu ..." : of the task */
     const char *symbol;   /* of the compiled function */
-    const char *workload; /* canonical text */
+    const char *form;     /* "direct", or the name of the alternative in use */
+    const char *workload; /* canonical text of that form */
     const char *trace;    /* of the schedule in use */
-    tc_digest hash;       /* of the workload */
+    tc_digest hash;       /* of the task's own workload, whichever form is in use */
     int count;            /* launches per run */
-    double flops;         /* of one launch */
+    double flops;         /* of one launch, in the task's own form */
     tc_graph_source source;
     int64_t record;  /* FROM_RECORD: its row */
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
     int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
     tc_digest trace_hash;
-    const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; else "" */
+    const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
+                        better one was not used, or "" */
     double seconds;  /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 
@@ -81,6 +83,7 @@ typedef struct tc_graph_build_options {
     int threads;           /* 0: the target's cores */
     tc_meas_db *db;        /* NULL: default schedules */
     const int *ranks;      /* by task: which of its verified records, 0 the best; where there are fewer, the best. NULL: 0 */
+    tc_accuracy accuracy;  /* which forms of a kernel may be used, where records say that they are faster */
     bool require_complete; /* TC_BAD_INPUT that lists the kernels without a record */
     bool object_only;      /* no code or packed constants in this process: only saving works, with less memory */
     bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model

@@ -59,22 +59,35 @@ void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan 
 
 /* ---- model ---- */
 
+/* One way to compute a task (forms.c). */
+typedef struct tc_graph_form {
+    const char *name;            /* "direct": the task's own workload; else the alternative's */
+    const tc_workload *workload; /* canonical */
+    tc_digest hash;
+    const tc_space_alternative *alternative; /* NULL: the task's own */
+} tc_graph_form;
+
 /* A task's code. */
 typedef struct tc_graph_unit {
-    tc_ctx *ctx;
-    tc_func *func; /* lowered */
+    tc_ctx *forms; /* owns what the forms consist of; frozen */
+    int nform;
+    const tc_graph_form *form, *used; /* form[0] is the task's own workload; used: the one that func computes */
+    tc_ctx *ctx;                      /* of func */
+    tc_func *func;                    /* lowered */
     void *obj;
     size_t size;
     tc_cg_module *module;
     tc_kernel *kernel;
 } tc_graph_unit;
 
-/* A constant as a kernel wants it: as it is, or packed for parameter `param` of task `task`. */
+/* A constant as a kernel wants it: as it is, or made or packed for parameter `param` of task `task`. */
 typedef struct tc_graph_block {
-    int slot, task, param; /* task -1: as it is */
-    int64_t bytes, offset; /* in the blob of a saved library */
-    const void *data;      /* aligned; NULL: made when it is written */
-    void *memory;          /* owned, or NULL */
+    int slot, task, param;             /* task -1: as it is */
+    const tc_space_prologue *prologue; /* makes it, before it is packed; NULL: it is the model's constant */
+    const tc_graph_launch *launch;     /* whose constant the prologue reads */
+    int64_t bytes, offset;             /* in the blob of a saved library */
+    const void *data;                  /* aligned; NULL: made when it is written */
+    void *memory;                      /* owned, or NULL */
 } tc_graph_block;
 
 typedef struct tc_graph_step {
@@ -116,11 +129,20 @@ struct tc_graph_model {
     const char *path; /* of the library */
 };
 
+/* Fills the forms of a unit and makes its context. */
+void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u);
+/* What makes argument `arg` of the form in use; NULL: it is an argument of the task as it is. */
+const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
+/* *out (OWNED): what q makes of the constants of launch x. From any thread. */
+TC_NODISCARD tc_status tc_graph_run_prologue(const tc_graph_model *m, const tc_space_prologue *q, const tc_graph_launch *x,
+                                             tc_graph_tensor *out, tc_error *err);
+
+/* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    tc_graph_model *model, tc_error *err);
 /* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
  * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
-void tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up);
+TC_NODISCARD tc_status tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up, tc_error *err);
 /* All blocks, each padded to the alignment, to f: those that are not filled are packed one at a time. */
 TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err);
 /* One run: seconds[kernel] is the sum of its launches. */

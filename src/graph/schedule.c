@@ -1,10 +1,12 @@
-/* Which schedule a task gets: the best verified record of the database, else the default of the search space; and its lowering.
- */
+/* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
+ * workload; and its lowering. */
 #include "graph/program.h"
 #include "search_space/space.h"
-#include "support/log.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum { SPARE = 4 /* records looked at: more than one in case the first does not replay any more */ };
 
 typedef struct chooser {
     const tc_graph_program *p;
@@ -15,6 +17,12 @@ typedef struct chooser {
     tc_graph_kernel *k;
     tc_graph_unit *u;
 } chooser;
+
+/* A form of the kernel (forms.c) and a record of it. */
+typedef struct candidate {
+    const tc_graph_form *form;
+    tc_record record;
+} candidate;
 
 static const char *kept(const chooser *c, const char *s) {
     return tc_arena_strdup(c->model->arena, s);
@@ -28,9 +36,9 @@ static const char *trace_text(const chooser *c, const tc_trace *t) {
     return s;
 }
 
-/* Replays t and runs all passes; leaves the context empty on failure. */
-static tc_status lower(const chooser *c, const tc_trace *t, tc_error *err) {
-    const tc_workload *w = c->p->tasks[c->task].workload;
+/* Replays t on a form and runs all passes; leaves the context empty on failure. */
+static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, tc_error *err) {
+    const tc_workload *w = form->workload;
     tc_sched *s;
     tc_func *f;
     tc_ctx_reset(c->u->ctx);
@@ -39,6 +47,8 @@ static tc_status lower(const chooser *c, const tc_trace *t, tc_error *err) {
     TC_TRY(tc_tir_lower(c->u->ctx, c->m, f, NULL, &c->u->func, err));
     c->k->trace = trace_text(c, s->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
+    c->k->form = form->name;
+    c->u->used = form;
     return TC_OK;
 }
 
@@ -50,7 +60,7 @@ static tc_status use_default(const chooser *c, tc_error *err) {
     if (s == TC_OK) {
         s = tc_space_default(space, a, &t, err);
         if (s == TC_OK)
-            s = lower(c, t, err);
+            s = lower(c, &c->u->form[0], t, err);
         tc_space_free(space);
     }
     tc_arena_free(a);
@@ -60,69 +70,90 @@ static tc_status use_default(const chooser *c, tc_error *err) {
     return s == TC_ILLEGAL ? TC_ENV : s;
 }
 
-/* The record of the rank that is asked for, or the best one where there are fewer. */
-static tc_status find_record(const chooser *c, tc_arena *a, const tc_meas_key *key, tc_record *r, bool *found, tc_error *err) {
-    int rank = c->o->ranks ? c->o->ranks[c->task] : 0;
-    if (rank == 0)
-        return tc_meas_db_best(c->o->db, a, key, r, found, err);
-    tc_meas_records list;
-    tc_meas_filter f = {.workload_hash = key->workload.hex,
-                        .target_hash = key->target.hex,
-                        .threads = key->threads,
+/* ---- records ---- */
+
+typedef TC_VEC(candidate) candidates;
+
+static tc_status add_records(const chooser *c, tc_arena *a, const tc_graph_form *form, size_t most, candidates *out,
+                             tc_error *err) {
+    tc_digest target = tc_meas_text_hash(c->model->target->text);
+    tc_meas_filter f = {.workload_hash = form->hash.hex,
+                        .target_hash = target.hex,
+                        .threads = c->model->threads,
                         .verified = true,
                         .real = true,
-                        .limit = (size_t)rank + 1,
+                        .limit = most,
                         .order = TC_MEAS_BY_RANK};
+    tc_meas_records list;
     TC_TRY(tc_meas_db_select(c->o->db, a, &f, &list, err));
-    *found = list.len > 0;
-    if (*found)
-        *r = list.data[(size_t)rank < list.len ? rank : 0];
+    for (size_t i = 0; i < list.len; i++)
+        tc_push(out, ((candidate){form, list.data[i]}));
     return TC_OK;
 }
 
-/* *used false when the database has nothing that can be used; k->why says what it has instead. */
-static tc_status use_record(const chooser *c, tc_arena *a, bool *used, tc_error *err) {
-    tc_meas_key key = {.workload = c->k->hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
-    tc_record r;
-    *used = false;
-    TC_TRY(find_record(c, a, &key, &r, used, err));
-    if (!*used) {
-        tc_meas_near near;
-        TC_TRY(tc_meas_db_nearest(c->o->db, a, &key, c->k->workload, &near, err));
-        c->k->why = kept(c, near.why);
-        return TC_OK;
-    }
-    tc_error local;
+static int by_rank(const void *a, const void *b) {
+    const tc_record *x = &((const candidate *)a)->record, *y = &((const candidate *)b)->record;
+    return tc_record_better(x, y) ? -1 : tc_record_better(y, x) ? 1 : (x->id > y->id) - (x->id < y->id);
+}
+
+static tc_status find_candidates(const chooser *c, tc_arena *a, size_t most, candidates *out, tc_error *err) {
+    for (int f = 0; f < c->u->nform; f++)
+        TC_TRY(add_records(c, a, &c->u->form[f], most, out, err));
+    if (out->len)
+        qsort(out->data, out->len, sizeof *out->data, by_rank);
+    return TC_OK;
+}
+
+static tc_status replay(const chooser *c, tc_arena *a, const candidate *x, tc_error *err) {
+    const tc_record *r = &x->record;
     tc_trace *t;
-    tc_status s = tc_trace_parse(a, "record", r.trace, &t, &local);
-    if (s == TC_OK)
-        s = lower(c, t, &local);
-    *used = s == TC_OK;
-    if (s != TC_OK) {
-        c->k->why = tc_arena_printf(c->model->arena, "record %lld does not replay any more: %s", (long long)r.id, local.msg);
-        return TC_OK;
-    }
+    TC_TRY(tc_trace_parse(a, "record", r->trace, &t, err));
+    TC_TRY(lower(c, x->form, t, err));
     c->k->source = TC_GRAPH_FROM_RECORD;
-    c->k->record = r.id;
-    c->k->recorded = r.median;
-    c->k->when_ms = r.when_ms;
+    c->k->record = r->id;
+    c->k->recorded = r->median;
+    c->k->when_ms = r->when_ms;
+    if (x->form->alternative)
+        c->k->workload = kept(c, r->workload);
+    return TC_OK;
+}
+
+/* The record of the rank that is asked for (the best one where there are fewer), or else the next that replays. *used false when
+ * there is none. k->why says what was passed over, or what there is instead. */
+static tc_status use_record(const chooser *c, tc_arena *a, const candidates *x, size_t rank, bool *used, tc_error *err) {
+    c->k->why = "";
+    for (size_t i = rank < x->len ? rank : 0; i < x->len && !*used; i++) {
+        tc_error local;
+        *used = replay(c, a, &x->data[i], &local) == TC_OK;
+        if (!*used)
+            c->k->why = tc_arena_printf(c->model->arena, "record %lld (%s) does not replay any more: %s",
+                                        (long long)x->data[i].record.id, x->data[i].form->name, local.msg);
+    }
+    if (x->len > 0)
+        return TC_OK;
+    tc_meas_key key = {.workload = c->k->hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
+    tc_meas_near near;
+    TC_TRY(tc_meas_db_nearest(c->o->db, a, &key, c->k->workload, &near, err));
+    c->k->why = kept(c, near.why);
     return TC_OK;
 }
 
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    tc_graph_model *model, tc_error *err) {
     chooser c = {p, task, o, m, model, &model->kernels[task], &model->units[task]};
+    size_t rank = o->ranks ? (size_t)o->ranks[task] : 0;
     bool used = false;
+    candidates x = {0};
+    tc_arena *a = tc_arena_new();
+    tc_status s = TC_OK;
     c.k->why = "no database was given";
-    if (o->db) {
-        tc_arena *a = tc_arena_new();
-        tc_status s = use_record(&c, a, &used, err);
-        tc_arena_free(a);
-        TC_TRY(s);
-    }
-    if (used) {
-        c.k->why = "";
-        return TC_OK;
-    }
+    if (o->db)
+        s = find_candidates(&c, a, rank + SPARE, &x, err);
+    if (s == TC_OK && o->db)
+        s = use_record(&c, a, &x, rank, &used, err);
+    tc_vec_free(&x);
+    tc_arena_free(a);
+    if (s != TC_OK || used)
+        return s;
     return use_default(&c, err);
 }

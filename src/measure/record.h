@@ -68,6 +68,13 @@ static inline double tc_record_rank(const tc_record *r) {
     return r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
 }
 
+/* x is the one to use: those that were measured cold come first. What TC_MEAS_BY_RANK orders by, for records of different
+ * workloads that compute the same. */
+static inline bool tc_record_better(const tc_record *x, const tc_record *y) {
+    bool cold = x->mode == TC_MEAS_COLD;
+    return cold != (y->mode == TC_MEAS_COLD) ? cold : tc_record_rank(x) < tc_record_rank(y);
+}
+
 /* All strings "", median INFINITY. */
 tc_record tc_meas_record_empty(void);
 /* Copies the texts into `a` and hashes target and trace. `workload_hash` is tc_te_hash of the workload. */

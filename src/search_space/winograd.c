@@ -6,9 +6,9 @@
  * =>
  *     compute D[n, y, x, u, s, c] = sum over r of B^T[u, r] * X[n, y * m + r, x * m + s, c]       # rows of the input tile
  *     compute V[u, v, n, y, x, c] = sum over s of B^T[v, s] * D[n, y, x, u, s, c]                 # then its columns
- *     compute M[u, v, t, o]       = sum(c) V[u, v, t as (n, y, x), c] * U[u, v, c, o]             # t: tiles of the image, in a
- * row compute R[n, y, x, i, v, o] = sum over u of A^T[i, u] * M[u, v, (n, y, x) as t, o] compute C[n, h, w, o]       = sum over v
- * of A^T[w % m, v] * R[n, h / m, w / m, h % m, v, o]
+ *     compute M[u, v, t, o]       = sum(c) V[u, v, t as (n, y, x), c] * U[u, v, c, o]             # t: tiles of the image
+ *     compute R[n, y, x, i, v, o] = sum over u of A^T[i, u] * M[u, v, (n, y, x) as t, o]
+ *     compute C[n, h, w, o]       = sum over v of A^T[w % m, v] * R[n, h / m, w / m, h % m, v, o]
  *
  * with U = G W G^T made once from the constant W. The sums over r, s, u, v are written out, a case for each row of the matrix:
  * the schedules unroll them, so that every case is decided and zeros and ones cost nothing. Multiplications per output: 9 become

@@ -1,0 +1,214 @@
+/* The forms of a kernel in a build: the best record of any form that the accuracy admits is used, prologues make its constants,
+ * and what is run, in this process or from a saved library, is what the kernel's own workload says. */
+#include <math.h>
+#include <unistd.h>
+
+#include "graph_text.h"
+#include "lower_common.h"
+#include "search_space/space.h"
+#include "te/text.h"
+
+/* A residual block between two layers that share their weights; 14 and 7 are ragged for tiles of 4. */
+static const char network[] = "input %x : f32[1,16,14,14]\n"
+                              "const %w : f32[16,16,3,3]\n"
+                              "const %b : f32[16]\n"
+                              "const %v : f32[24,16,3,3]\n"
+                              "%c = Conv(%x, %w, %b) {pads=[1,1,1,1]}\n"
+                              "%r = Relu(%c)\n"
+                              "%d = Conv(%r, %w, %b) {pads=[1,1,1,1]}\n"
+                              "%s = Add(%d, %r)\n"
+                              "%t = Relu(%s)\n"
+                              "%p = MaxPool(%t) {kernel_shape=[2,2], strides=[2,2]}\n"
+                              "%e = Conv(%p, %v) {pads=[1,1,1,1]}\n"
+                              "output y = %e\n";
+
+typedef struct bench {
+    tc_graph *g;
+    tc_graph_program *p;
+    tc_target *target;
+    tc_meas_db *db;
+    tc_graph_tensor x, want;
+} bench;
+
+static bench open_bench(void) {
+    bench b = {0};
+    assert_ok(graph_of_text("network", network, &b.g, err));
+    assert_ok(tc_graph_passes(b.g, NULL, err));
+    assert_ok(tc_graph_program_new(b.g, &b.p, err));
+    assert_ok(tc_target_parse("native", &b.target, err));
+    assert_ok(tc_meas_db_open_memory(&b.db, err));
+    assert_ok(tc_graph_tensor_alloc(&b.x, TC_F32, &(tc_graph_shape)DIMS(1, 16, 14, 14), err));
+    tc_rng rng = tc_rng_seed(3);
+    tc_te_random_fill(TC_F32, b.x.data, tc_graph_tensor_count(&b.x), &rng, 0);
+    assert_ok(interpret_program(b.p, &b.x, &b.want, err));
+    return b;
+}
+
+static void close_bench(bench *b) {
+    tc_graph_tensor_free(&b->want);
+    tc_graph_tensor_free(&b->x);
+    tc_meas_db_close(b->db);
+    tc_target_free(b->target);
+    tc_graph_program_free(b->p);
+    tc_graph_free(b->g);
+}
+
+/* A verified record of w; trace NULL: of its default schedule. */
+static void put_record(const bench *b, const tc_workload *w, const char *trace, double seconds) {
+    tc_arena *a = tc_arena_new();
+    tc_record r = tc_meas_record_empty();
+    tc_strbuf text = {0}, schedule = {0};
+    tc_te_print(&text, w);
+    if (trace) {
+        tc_sb_add(&schedule, trace);
+    } else {
+        tc_machine m = b->target->machine;
+        tc_space *space;
+        tc_trace *t;
+        m.cores = 1;
+        assert_ok(tc_space_new(w, &m, &space, err));
+        assert_ok(tc_space_default(space, a, &t, err));
+        tc_trace_print(&schedule, t);
+        tc_space_free(space);
+    }
+    tc_meas_record_identify(a, &r, tc_sb_str(&text), tc_te_hash(w), b->target->text, tc_sb_str(&schedule));
+    r.times = &seconds;
+    r.ntimes = 1;
+    r.median = seconds;
+    r.verified = true;
+    r.threads = 1;
+    assert_ok(tc_meas_db_insert(b->db, &r, 1, err));
+    tc_strbuf_free(&text);
+    tc_strbuf_free(&schedule);
+    tc_arena_free(a);
+}
+
+/* Records of every form of every kernel, with that time for the form of that name and a longer one for the others. */
+static int put_records(const bench *b, const char *name, const char *trace) {
+    const tc_tune_task *task;
+    int n = tc_graph_program_tasks(b->p, &task), found = 0;
+    for (int i = 0; i < n; i++) {
+        tc_ctx *ctx = tc_ctx_child(task[i].workload->ctx);
+        tc_space_alternative_list l = tc_space_alternatives(ctx, task[i].workload, TC_ACCURACY_FAST);
+        put_record(b, task[i].workload, NULL, strcmp(name, "direct") == 0 ? 1e-5 : 2e-5);
+        for (int k = 0; k < l.n; k++) {
+            bool chosen = strcmp(l.data[k].name, name) == 0;
+            found += chosen;
+            tc_ctx *own = tc_ctx_new();
+            put_record(b, tc_te_canonical(own, l.data[k].workload), chosen ? trace : NULL, chosen ? 1e-5 : 3e-5);
+            tc_ctx_free(own);
+        }
+        tc_ctx_free(ctx);
+    }
+    return found;
+}
+
+static tc_graph_model *build(const bench *b, tc_accuracy accuracy) {
+    tc_graph_model *m;
+    tc_graph_build_options o = {.target = b->target, .threads = 1, .db = b->db, .accuracy = accuracy};
+    assert_ok(tc_graph_model_build(b->p, &o, &m, err));
+    return m;
+}
+
+static int count_form(const tc_graph_model *m, const char *name) {
+    const tc_graph_kernel *k;
+    int n = tc_graph_model_kernels(m, &k), found = 0;
+    for (int i = 0; i < n; i++)
+        found += strcmp(k[i].form, name) == 0;
+    return found;
+}
+
+static void expect_right(const bench *b, tc_graph_model *m, double bound) {
+    tc_graph_tensor y;
+    tc_graph_diff d;
+    assert_ok(tc_graph_model_run(m, &b->x, &y, err));
+    assert_ok(tc_graph_tensor_compare(&y, &b->want, 0, 0, &d, err));
+    if (!(d.rel <= bound))
+        fail_msg("error %g", d.rel);
+    tc_graph_tensor_free(&y);
+}
+
+/* Each of Winograd's forms, in this process and from a library; strict keeps them out whatever their records say. */
+static void check_form(const char *name) {
+    bench b = open_bench();
+    tc_graph_model *m, *loaded;
+    assert_true(put_records(&b, name, NULL) >= 2);
+    m = build(&b, TC_ACCURACY_FAST);
+    assert_true(count_form(m, name) >= 2);
+    expect_right(&b, m, 5e-4);
+    const char *so = SCRATCH("forms.so");
+    assert_ok(tc_graph_model_save(m, so, NULL, err));
+    assert_ok(tc_graph_model_load(so, 1, &loaded, err));
+    expect_right(&b, loaded, 5e-4);
+    tc_graph_model_free(loaded);
+    unlink(so);
+    tc_graph_model_free(m);
+    m = build(&b, TC_ACCURACY_STRICT);
+    assert_int_equal(count_form(m, name), 0);
+    expect_right(&b, m, 1e-4);
+    tc_graph_model_free(m);
+    close_bench(&b);
+}
+
+static void test_winograd_f2(void **state) {
+    (void)state;
+    check_form("winograd-f2");
+}
+
+static void test_winograd_f4(void **state) {
+    (void)state;
+    check_form("winograd-f4");
+}
+
+static void test_the_faster_record_wins(void **state) {
+    (void)state;
+    bench b = open_bench();
+    put_records(&b, "direct", NULL);
+    tc_graph_model *m = build(&b, TC_ACCURACY_FAST);
+    const tc_graph_kernel *k;
+    assert_int_equal(count_form(m, "direct"), tc_graph_model_kernels(m, &k));
+    tc_graph_model_free(m);
+    close_bench(&b);
+}
+
+/* The record that does not replay is named, and the next form's is used. */
+static void test_stale_record(void **state) {
+    (void)state;
+    bench b = open_bench();
+    const tc_graph_kernel *k;
+    int named = 0;
+    assert_true(put_records(&b, "winograd-f4", "vectorize nothing.here\n") > 0);
+    tc_graph_model *m = build(&b, TC_ACCURACY_FAST);
+    int n = tc_graph_model_kernels(m, &k);
+    assert_int_equal(count_form(m, "direct"), n);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(k[i].source, TC_GRAPH_FROM_RECORD);
+        named += strstr(k[i].why, "(winograd-f4) does not replay") != NULL;
+    }
+    assert_true(named > 0);
+    expect_right(&b, m, 1e-4);
+    tc_graph_model_free(m);
+    close_bench(&b);
+}
+
+/* Without a record the kernel is computed as it is written. */
+static void test_default_is_direct(void **state) {
+    (void)state;
+    bench b = open_bench();
+    const tc_graph_kernel *k;
+    tc_graph_model *m = build(&b, TC_ACCURACY_FAST);
+    assert_int_equal(count_form(m, "direct"), tc_graph_model_kernels(m, &k));
+    tc_graph_model_free(m);
+    close_bench(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_winograd_f2),
+        cmocka_unit_test(test_winograd_f4),
+        cmocka_unit_test(test_the_faster_record_wins),
+        cmocka_unit_test(test_stale_record),
+        cmocka_unit_test(test_default_is_direct),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
