@@ -37,6 +37,7 @@ done
 
 refused 2 "--trails|--trials" "$TCTUNE" --te gemm.te --trails 5
 refused 2 "--trials|is missing" "$TCTUNE" --te gemm.te
+refused 2 "--accuracy|strict or fast|soon" "$TCTUNE" --te gemm.te --trials 5 --accuracy soon
 refused 2 "--minutes|more than 0" "$TCTUNE" --te gemm.te --minutes 0 --db new.db
 refused 2 "--stop-at-roof|more than 0" "$TCTUNE" --te gemm.te --trials 5 --stop-at-roof 0 --db new.db
 refused 2 "--trials|not 0" "$TCTUNE" --te gemm.te --trials 0 --db new.db
