@@ -12,7 +12,8 @@
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
 /* Writes atomically: either the old or the new content is there, also on a full disk. TC_ENV with the reason. */
 TC_NODISCARD tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err);
-/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole. */
+/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole.
+ */
 TC_NODISCARD tc_status tc_fs_move(const char *from, const char *to, tc_error *err);
 /* TC_ENV with a clear message unless a file at `path` could be created or overwritten (its folder exists and is writable). */
 TC_NODISCARD tc_status tc_fs_check_writable(const char *path, tc_error *err);
