@@ -42,17 +42,21 @@ static const tc_machine machine = {.vector_bytes = 64,
     "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
     "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
 
-/* One level of Strassen's algorithm in small: the products, and what is made of them. */
-#define M(u, at) "P[" #u ", " at "]"
-#define QUADRANTS(at, row, half, col, middle)                                                                                    \
-    "select(" row " < " half ", select(" col " < " middle ", " M(0, at) " + " M(3, at) " - " M(4, at) " + " M(6, at) ", " M(     \
-        2, at) " + " M(4, at) "), select(" col " < " middle                                                                      \
-                              ", " M(1, at) " + " M(3, at) ", " M(0, at) " - " M(1, at) " + " M(2, at) " + " M(5, at) "))\n"
+/* One level of Strassen's algorithm in small, on odd rows. */
 #define STRASSEN                                                                                                                 \
-    "tensor S[7, 7, 18] f32\ntensor U[7, 18, 38] f32 const\ntensor B[76] f32\n"                                                  \
+    "tensor X[13, 36] f32\n"                                                                                                     \
+    "tensor U[7, 18, 38] f32 const\n"                                                                                            \
+    "tensor B[76] f32\n"                                                                                                         \
+    "compute S[u:7, i:7, k:18] = select(u == 0, X[i, k] + select(i < 6, X[i + 7, k + 18], 0.0), select(u == 1, "                 \
+    "select(i < 6, X[i + 7, k], 0.0) + select(i < 6, X[i + 7, k + 18], 0.0), select(u == 2, X[i, k], select(u == 3, "            \
+    "select(i < 6, X[i + 7, k + 18], 0.0), select(u == 4, X[i, k] + X[i, k + 18], select(u == 5, select(i < 6, X[i + "           \
+    "7, k], 0.0) - X[i, k], X[i, k + 18] - select(i < 6, X[i + 7, k + 18], 0.0)))))))\n"                                         \
     "compute P[u:7, i:7, j:38] = sum(k:18) S[u, i, k] * U[u, k, j]\n"                                                            \
-    "compute C[i:13, j:76] = " QUADRANTS("i % 7, j % 38", "i", "7", "j",                                                         \
-                                         "38") "compute Y[i:13, j:76] = gelu(C[i, j] + B[j])\noutput Y\n"
+    "compute C[i:13, j:76] = select(i < 7, select(j < 38, P[0, i % 7, j % 38] + P[3, i % 7, j % 38] - P[4, i % 7, j "            \
+    "% 38] + P[6, i % 7, j % 38], P[2, i % 7, j % 38] + P[4, i % 7, j % 38]), select(j < 38, P[1, i % 7, j % 38] + "             \
+    "P[3, i % 7, j % 38], P[0, i % 7, j % 38] - P[1, i % 7, j % 38] + P[2, i % 7, j % 38] + P[5, i % 7, j % 38]))\n"             \
+    "compute Y[i:13, j:76] = gelu(C[i, j] + B[j])\n"                                                                             \
+    "output Y\n"
 
 /* Small instances of the families that the rules are written for, odd sizes on purpose. */
 static const char *const family[] = {
@@ -110,14 +114,18 @@ static const char *const family[] = {
     /* both forms of Winograd's convolution, on ragged tiles */
     "winograd-f2:" CONVOLUTION,
     "winograd-f4:" CONVOLUTION,
-    /* Strassen's, on odd rows and columns; rows in two axes, of which the inner one is cut; and its own first stage before it */
+    /* Strassen's, on odd rows and columns; and its last stages with rows in two axes, of which the inner one is cut */
     STRASSEN,
-    "tensor S[7, 3, 8, 12] f32\ntensor U[7, 12, 64] f32 const\ntensor R[3, 16, 128] f32\n"
+    "tensor S[7, 3, 8, 12] f32\n"
+    "tensor U[7, 12, 64] f32 const\n"
+    "tensor R[3, 16, 128] f32\n"
     "compute P[u:7, h:3, w:8, j:64] = sum(k:12) S[u, h, w, k] * U[u, k, j]\n"
-    "compute C[h:3, w:16, j:128] = " QUADRANTS("h, w % 8, j % 64", "w", "8", "j",
-                                               "64") "compute Y[h:3, w:16, j:128] = C[h, w, j] + R[h, w, j]\noutput Y\n",
-    "strassen:tensor X[64, 256] f32\ntensor W[256, 256] f32 const\n"
-    "compute Y[i:64, o:256] = sum(k:256) X[i, k] * W[k, o]\noutput Y\n",
+    "compute C[h:3, w:16, j:128] = select(w < 8, select(j < 64, P[0, h, w % 8, j % 64] + P[3, h, w % 8, j % 64] - "
+    "P[4, h, w % 8, j % 64] + P[6, h, w % 8, j % 64], P[2, h, w % 8, j % 64] + P[4, h, w % 8, j % 64]), select(j < "
+    "64, P[1, h, w % 8, j % 64] + P[3, h, w % 8, j % 64], P[0, h, w % 8, j % 64] - P[1, h, w % 8, j % 64] + P[2, h, "
+    "w % 8, j % 64] + P[5, h, w % 8, j % 64]))\n"
+    "compute Y[h:3, w:16, j:128] = C[h, w, j] + R[h, w, j]\n"
+    "output Y\n",
     /* few results, long reduction */
     LONG_REDUCTION,
     /* few output channels */
