@@ -18,6 +18,11 @@ static const double believable = 1.08;
 /* Times that a peak measured on a busy machine may be too low. */
 static const double understated = 16;
 
+/* A form with fewer operations than the one that reached its roof may win yet: it gets so many trials, if it is no further
+ * behind. */
+enum { RIVAL_TRIALS = 64 };
+static const double rival_behind = 1.25;
+
 /* Trials a second, to size batches by where only time is given: what small kernels reach on two cores. */
 static const double trials_per_second = 10;
 
@@ -103,6 +108,20 @@ bool tc_tune_usable(const tc_tune *t, int i, int f) {
     return !t->state[i].form[f].exhausted && t->task[i].form[f].failed_rounds < DEAD_ROUNDS;
 }
 
+bool tc_tune_rival(const tc_tune *t, int i, int f) {
+    const tc_tune_state *s = &t->state[i];
+    if (s->winner < 0 || !tc_tune_usable(t, i, f) || t->task[i].form[f].flops >= tc_tune_work(t, i))
+        return false;
+    return s->form[f].best < rival_behind * s->best && s->form[f].trials < RIVAL_TRIALS;
+}
+
+static bool has_rival(const tc_tune *t, int i) {
+    for (int f = 0; f < t->state[i].nform; f++)
+        if (tc_tune_rival(t, i, f))
+            return true;
+    return false;
+}
+
 /* No form of it has a candidate left that can be measured. */
 static bool dead(const tc_tune *t, int i) {
     return tc_tune_next_form(t, i) < 0;
@@ -112,7 +131,9 @@ bool tc_tune_open(const tc_tune *t, int i, bool patient) {
     const tc_tune_state *s = &t->state[i];
     if (tc_tune_waits(t, i)) /* the roof of one algorithm is not that of another */
         return true;
-    if (s->exhausted || s->at_roof || dead(t, i))
+    if (s->at_roof)
+        return has_rival(t, i);
+    if (s->exhausted || dead(t, i))
         return false;
     if (!s->settled)
         return true;

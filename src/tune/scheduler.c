@@ -25,10 +25,23 @@ static double speed(const tc_tune *t, int i) {
     return isfinite(t->state[i].best) ? tc_tune_work(t, i) / t->state[i].best : 0.0;
 }
 
+/* Seconds per inference that another round may save where the winner is at its roof: what the forms with fewer operations
+ * promise, the less the more they were tried. */
+static double gain_of_rivals(const tc_tune *t, int i) {
+    const tc_tune_state *s = &t->state[i];
+    double most = 0.0;
+    for (int f = 0; f < s->nform; f++)
+        if (tc_tune_rival(t, i, f))
+            most = fmax(most, (1.0 - t->task[i].form[f].flops / tc_tune_work(t, i)) / (1.0 + t->task[i].form[f].rounds));
+    return most * s->best * s->weight;
+}
+
 /* Seconds per inference that another round may save. */
 static double gain(const tc_tune *t, int i, double top_speed) {
     const task *k = &t->task[i];
     const tc_tune_state *s = &t->state[i];
+    if (s->at_roof)
+        return gain_of_rivals(t, i);
     size_t n = k->history.len;
     double now = s->best * s->weight, back = 0.0;
     if (n > WINDOW && isfinite(k->history.data[n - 1 - WINDOW]))
@@ -48,7 +61,7 @@ int tc_tune_next_form(const tc_tune *t, int i) {
     int best = -1;
     double least = HUGE_VAL;
     for (int f = 0; f < s->nform; f++) {
-        if (!tc_tune_usable(t, i, f))
+        if (!tc_tune_usable(t, i, f) || (s->at_roof && t->task[i].form[f].rounds > 0 && !tc_tune_rival(t, i, f)))
             continue;
         int rounds = t->task[i].form[f].rounds;
         if (rounds == 0 || !isfinite(s->form[f].best))

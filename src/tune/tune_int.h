@@ -116,6 +116,9 @@ int tc_tune_round_size(const tc_tune *t, int batch);
 int tc_tune_ramp(const tc_tune *t, int i, int f, int want); /* of these, what a round of form f of task i takes */
 /* Form f of task i can use a round: its space is not exhausted, and it did not fail again and again. */
 bool tc_tune_usable(const tc_tune *t, int i, int f);
+/* Form f has fewer operations than the winner of task i, is not far behind, and was hardly tried: it gets rounds although the
+ * winner is at its roof. */
+bool tc_tune_rival(const tc_tune *t, int i, int f);
 /* Can task i use trials? `patient`: also when it has settled. */
 bool tc_tune_open(const tc_tune *t, int i, bool patient);
 /* Why there is no next round. */
