@@ -45,7 +45,8 @@ const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const 
     return name;
 }
 
-const char *tc_space_sample_width(emitter *e, int64_t extent, int lanes) {
+/* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
+static const char *sample_width(emitter *e, int64_t extent, int lanes) {
     int64_t w[4];
     int n = 0;
     w[n++] = TC_MIN(extent, lanes);
@@ -85,7 +86,7 @@ static void vectorize_last(emitter *e, const tc_compute *op) {
     const tc_axis *x = &op->axes[op->naxis - 1];
     if (x->extent < 2)
         return;
-    const char *w = tc_space_sample_width(e, x->extent, tc_space_lanes(e->an->m, op)), *v = x->var->name;
+    const char *w = sample_width(e, x->extent, tc_space_lanes(e->an->m, op)), *v = x->var->name;
     tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", v, v, op->name, v, w);
 }
 
@@ -167,7 +168,7 @@ void tc_space_emit_map(emitter *e, const cluster *c) {
         return;
     if (!e->at && op->naxis <= TC_MAX_PARTS && pointwise(op)) {
         const char *f = fuse_leading(e, op, op->naxis);
-        const char *w = tc_space_sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
+        const char *w = sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
         tc_space_step(e, "f_o, f_v = split %s.%s [_, %s]", op->name, f, w);
         tc_space_step(e, "vectorize %s.f_v", op->name);
         par = "f_o";
@@ -333,7 +334,7 @@ static void emit_windows(emitter *e, const cluster *c) {
     }
     int64_t last = head->axes[head->naxis - 1].extent;
     int lanes = tc_space_lanes(an->m, an->s->stages[c->member[c->n - 1]].op);
-    const char *f = fuse_blocks(e, head, tc_space_sample_width(e, last, lanes));
+    const char *f = fuse_blocks(e, head, sample_width(e, last, lanes));
     const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
     const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, head->naxis - 1));
     tc_space_step(e, "r_o, r_i = split %s [_, %s.1]", q, t);

@@ -130,7 +130,9 @@ static bool is_split(const case_axes *k, int x) {
 static const char *emit_head(emitter *e, const case_axes *k) {
     const tc_compute *op = k->op;
     const char *n = op->name, *last = op->axes[op->naxis - 1].var->name;
-    const char *width = tc_space_sample_width(e, op->axes[op->naxis - 1].extent, tc_space_lanes(e->an->m, op));
+    /* one vector: all cases of a tile fill the registers, and more of them only make the program longer */
+    const char *width =
+        tc_arena_printf(e->arena, "%lld", (long long)TC_MIN(op->axes[op->naxis - 1].extent, tc_space_lanes(e->an->m, op)));
     tc_strbuf outer = {0}, inner = {0}, tasks = {0};
     int ntask = 0;
     for (int x = 0; x < op->naxis - 1; x++) {

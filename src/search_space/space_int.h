@@ -138,8 +138,6 @@ bool tc_space_combines(const tc_sched *s, int head, int products);
 void tc_space_emit_register_tile(emitter *e, int stage, const char *acc, const char *width, int id, size_t from);
 /* Register widths: 1..8 vectors, and the whole axis when it is short and odd. */
 const char *tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
-/* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
-const char *tc_space_sample_width(emitter *e, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);

@@ -1,5 +1,6 @@
 /* Operations of a workload as the field counts them: a multiply-add is 2, each arithmetic operation, min, max, math call and
- * choice by data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. */
+ * choice by data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. Of a choice by indices,
+ * which is made before anything is computed, the longer side counts (a row of Winograd's matrices, the half of a split). */
 #include "te/te_int.h"
 
 typedef struct counter {
@@ -17,9 +18,23 @@ static double weight(const tc_expr *e) {
     return e->op == TC_OP_FMA ? 2 : 1;
 }
 
+static void count(counter *k, const tc_expr *e);
+
+static double alone(const tc_expr *e) {
+    counter k = {0};
+    te_memo_init(&k.seen);
+    count(&k, e);
+    te_memo_free(&k.seen);
+    return k.ops;
+}
+
 static void count(counter *k, const tc_expr *e) {
     if (!te_memo_put(&k->seen, e->id, e) || e->op == TC_OP_READ || !te_touches_memory(e))
         return;
+    if (e->op == TC_OP_SELECT && !te_touches_memory(e->args[0])) {
+        k->ops += TC_MAX(alone(e->args[1]), alone(e->args[2]));
+        return;
+    }
     k->ops += weight(e);
     for (int i = 0; i < e->nargs; i++)
         count(k, e->args[i]);

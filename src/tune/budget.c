@@ -91,8 +91,10 @@ static bool doubtful(const tc_tune *t, int i) {
 /* A peak that was measured while others used the machine is too low, and would end a task too soon: before a task is done for
  * good, it is measured again. One that a kernel surpasses is still too low: then nobody knows where the roof is. */
 static bool at_roof(tc_tune *t, int i) {
-    if (t->state[i].at_roof || !reaches_roof(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
-        return t->state[i].at_roof;
+    if (!reaches_roof(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
+        return false; /* also when another form with fewer operations became the winner */
+    if (t->state[i].at_roof)
+        return true;
     t->peak_gflops = fmax(t->peak_gflops, tc_meas_measure_fma(t->o.threads, peak_seconds));
     return reaches_roof(t, i) && !doubtful(t, i);
 }
