@@ -12,6 +12,8 @@
 
 #include <string.h>
 
+enum { HUGE_PAGE = 2 << 20 };
+
 typedef struct entry {
     tc_cg *g;
     const tc_cg_entry *e;
@@ -49,11 +51,32 @@ static tc_val global(tc_cg *g, LLVMTypeRef type, const char *name, tc_val init, 
     return v;
 }
 
+/* Once, before the pool is first touched: with pages of 4 KiB it depends on luck which of its lines share the sets of a cache. A
+ * wish: failing changes nothing. */
+static void ask_for_huge_pages(entry *x, tc_val pool, int64_t size) {
+    tc_cg *g = x->g;
+    enum { MADV_HUGEPAGE_ = 14 };
+    LLVMTypeRef params[] = {g->ptr, g->i64, g->i32}, type = LLVMFunctionType(g->i32, params, 3, 0);
+    tc_val asked = global(g, g->i32, "asked", i32(g, 0), 4, false);
+    tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, asked, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
+    LLVMBasicBlockRef ask = block(x, "ask"), next = block(x, "asked");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "first"), ask, next);
+    LLVMPositionBuilderAtEnd(g->b, ask);
+    tc_val args[] = {pool, tc_cg_i64(g, size), i32(g, MADV_HUGEPAGE_)};
+    LLVMBuildCall2(g->b, type, LLVMAddFunction(g->mod, "madvise", type), args, 3, "");
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+}
+
 /* The static pool when nobody holds it, else fresh memory. Returns with -1 when there is none. *busy is the pool's flag. */
 static tc_val take_arena(entry *x, tc_val *busy, tc_val *mine) {
     tc_cg *g = x->g;
-    LLVMTypeRef bytes = LLVMArrayType2(g->i8, (uint64_t)x->total), params[] = {g->i64, g->i64};
-    tc_val pool = global(g, bytes, "pool", LLVMConstNull(bytes), TC_RT_ALIGN, false);
+    bool large = x->total >= HUGE_PAGE / 4;
+    int64_t size_of_pool = large ? (x->total + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : x->total;
+    LLVMTypeRef bytes = LLVMArrayType2(g->i8, (uint64_t)size_of_pool), params[] = {g->i64, g->i64};
+    tc_val pool = global(g, bytes, "pool", LLVMConstNull(bytes), large ? HUGE_PAGE : TC_RT_ALIGN, false);
+    if (large)
+        ask_for_huge_pages(x, pool, size_of_pool);
     *busy = global(g, g->i32, "busy", i32(g, 0), 4, false);
     tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, *busy, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
     *mine = LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "mine");

@@ -8,17 +8,20 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table. */
+/* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table, and it depends on
+ * luck which lines of an arena share the sets of a cache. */
 enum { HUGE_PAGE = 2 << 20 };
 
 void *tc_graph_aligned_alloc(int64_t bytes) {
     void *p = NULL;
     size_t n = (size_t)tc_graph_aligned(TC_MAX(bytes, 1));
-    bool large = n >= 2 * (size_t)HUGE_PAGE;
+    bool large = n >= HUGE_PAGE / 4;
+    if (large)
+        n = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     if (posix_memalign(&p, large ? HUGE_PAGE : TC_RT_ALIGN, n) != 0)
         return tc_xmalloc(SIZE_MAX / 2); /* aborts with the usual message */
     if (large)
-        madvise(p, n / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); /* a wish: failing changes nothing */
+        madvise(p, n, MADV_HUGEPAGE); /* a wish: failing changes nothing */
     memset(p, 0, n);
     return p;
 }

@@ -92,12 +92,24 @@ static int max_roi_pool_params(const tc_graph_node *n, int64_t *p) {
     return 9;
 }
 
+static int roi_align_params(const tc_graph_node *n, int64_t *p) {
+    double scale = tc_graph_attr_float(n, "spatial_scale", 1);
+    p[0] = tc_dtype_bytes(n->in[0]->dtype);
+    memcpy(p + 1, n->in[0]->shape.d, 4 * sizeof *p);
+    p[5] = n->in[1]->shape.d[0];
+    memcpy(p + 6, n->out[0]->shape.d + 2, 2 * sizeof *p);
+    p[8] = strcmp(tc_graph_attr_str(n, "mode", "avg"), "max") == 0;
+    p[9] = strcmp(tc_graph_attr_str(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
+    memcpy(p + 10, &scale, sizeof scale);
+    return 11;
+}
+
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
 #define KERNEL(id, name)                                                                                                         \
     { TC_GRAPH_OP_##id##_LIST, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
     static const tc_graph_library_kernel kernels[] = {
-        KERNEL(TOP_K, top_k),     KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),        KERNEL(NMS, nms),
-        KERNEL(SCATTER, scatter), KERNEL(DET, det),       KERNEL(MAX_ROI_POOL, max_roi_pool)};
+        KERNEL(TOP_K, top_k),     KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),         KERNEL(NMS, nms),
+        KERNEL(SCATTER, scatter), KERNEL(DET, det),       KERNEL(MAX_ROI_POOL, max_roi_pool), KERNEL(ROI_ALIGN, roi_align)};
 #undef KERNEL
     for (size_t i = 0; i < TC_LEN(kernels); i++)
         if (kernels[i].op == op)

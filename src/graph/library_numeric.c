@@ -1,5 +1,6 @@
 /* Library kernels of numbers that tensor expressions would compute at too great a cost: a scatter costs elements times updates
  * there, a determinant has no closed form of bounded size, and regions of interest have windows of any size. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "graph/library_runtime.h"
@@ -221,4 +222,92 @@ TC_LIB_KERNEL int32_t tc_lib_max_roi_pool(void *const *args, uint8_t *workspace,
     roi_pool r = {.p = p, .x = args[1], .rois = args[2], .y = args[3]};
     memcpy(&r.scale, &p[8], sizeof r.scale);
     return tc_lib_parallel(rt, p[5] * p[2] * p[6] * p[7], pool_regions, &r);
+}
+
+/* ---- RoiAlign ---- */
+
+typedef struct roi_align {
+    const int64_t *p;
+    const void *x, *rois;
+    const int64_t *batch;
+    void *y;
+    double scale;
+} roi_align;
+
+/* One axis of a region: where its bins begin, how large they are, and the samples in each. */
+typedef struct roi_axis {
+    double from, bin;
+    int64_t samples;
+} roi_axis;
+
+static roi_axis axis_of_region(const roi_align *r, int64_t roi, int d) {
+    const int64_t *p = r->p;
+    double shift = p[9] ? 0.5 : 0.0, from = load(r->rois, p[0], roi * 4 + 1 - d) * r->scale - shift,
+           size = load(r->rois, p[0], roi * 4 + 3 - d) * r->scale - shift - from;
+    if (!p[9] && !(size >= 1))
+        size = 1;
+    double bin_size = size / (double)p[6 + d];
+    int64_t n = bin_size > 0 && bin_size < 1e9 ? (int64_t)bin_size : 0;
+    return (roi_axis){from, bin_size, n + ((double)n < bin_size)};
+}
+
+/* Neighbours of a place on an axis and the second one's weight; false: it is more than a pixel outside. */
+static bool neighbours(double at, int64_t extent, int64_t *low, int64_t *high, double *weight) {
+    if (!(at >= -1 && at <= (double)extent))
+        return false;
+    at = at < 0 ? 0 : at;
+    *low = tc_lib_min((int64_t)at, extent - 1);
+    *high = tc_lib_min(*low + 1, extent - 1);
+    *weight = *low == extent - 1 ? 0 : at - (double)*low;
+    return true;
+}
+
+/* Sum of the samples of a bin, or the largest of their weighted corners. */
+static double pool_samples(const roi_align *r, int64_t plane, const roi_axis *a, int64_t by, int64_t bx) {
+    const int64_t *p = r->p, high = p[3], wide = p[4];
+    double sum = 0, most = 0;
+    bool any = false;
+    for (int64_t k = 0; k < a[0].samples * a[1].samples; k++) {
+        double i = (double)(k / a[1].samples) + 0.5, j = (double)(k % a[1].samples) + 0.5, v[4] = {0}, wy, wx;
+        int64_t y[2], x[2];
+        bool inside = neighbours(a[0].from + ((double)by + i / (double)a[0].samples) * a[0].bin, high, &y[0], &y[1], &wy) &&
+                      neighbours(a[1].from + ((double)bx + j / (double)a[1].samples) * a[1].bin, wide, &x[0], &x[1], &wx);
+        for (int c = 0; inside && c < 4; c++)
+            v[c] = (c / 2 ? wy : 1 - wy) * (c % 2 ? wx : 1 - wx) * load(r->x, p[0], (plane * high + y[c / 2]) * wide + x[c % 2]);
+        for (int c = 0; c < 4; c++) {
+            sum += v[c];
+            most = !any || v[c] > most ? v[c] : most;
+            any = true;
+        }
+    }
+    return p[8] ? most : sum;
+}
+
+static void align_regions(int64_t begin, int64_t end, int32_t thread, void *closure) {
+    const roi_align *r = closure;
+    const int64_t *p = r->p, channels = p[2], bins[2] = {p[6], p[7]};
+    (void)thread;
+    for (int64_t at = begin; at < end; at++) {
+        int64_t roi = at / channels / bins[0] / bins[1], c = at / bins[0] / bins[1] % channels, image = r->batch[roi];
+        roi_axis a[2] = {axis_of_region(r, roi, 0), axis_of_region(r, roi, 1)};
+        int64_t samples = a[0].samples * a[1].samples;
+        double v = 0;
+        if (image >= 0 && image < p[1] && samples > 0)
+            v = pool_samples(r, image * channels + c, a, at / bins[1] % bins[0], at % bins[1]) / (p[8] ? 1.0 : (double)samples);
+        store(r->y, p[0], at, v);
+    }
+}
+
+TC_LIB_KERNEL int64_t tc_lib_roi_align_workspace(const int64_t *p, int32_t nthreads) {
+    (void)p;
+    (void)nthreads;
+    return 0;
+}
+
+TC_LIB_KERNEL int32_t tc_lib_roi_align(void *const *args, uint8_t *workspace, const tc_rt *rt) {
+    (void)workspace;
+    const int64_t *p = args[0];
+    roi_align r = {.p = p, .x = args[1], .rois = args[2], .batch = args[3], .y = args[4]};
+    memcpy(&r.scale, &p[10], sizeof r.scale);
+    return tc_lib_parallel(rt, p[5] * p[2] * p[6] * p[7], align_regions, &r);
 }

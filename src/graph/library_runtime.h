@@ -88,4 +88,11 @@ int64_t tc_lib_det_workspace(const int64_t *params, int32_t nthreads);
 tc_kernel tc_lib_max_roi_pool;
 int64_t tc_lib_max_roi_pool_workspace(const int64_t *params, int32_t nthreads);
 
+/* RoiAlign with as many samples in a bin as it has pixels. Parameters: bytes (of f32 or f64), images, channels, height, width,
+ * regions, output height, output width, 1 for the maximum of the samples' corners or 0 for their mean, 1 for pixels that lie at
+ * halves, the bits of spatial_scale as f64. args: params, x, rois [regions, 4], batch_indices i64, y. A region of no image gives
+ * 0. */
+tc_kernel tc_lib_roi_align;
+int64_t tc_lib_roi_align_workspace(const int64_t *params, int32_t nthreads);
+
 #endif

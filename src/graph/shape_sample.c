@@ -284,9 +284,6 @@ static tc_status read_roi_align(tc_graph_infer_ctx *c, roi_align *r) {
                                   mode, coords);
     if (r->out[0] < 1 || r->out[1] < 1 || r->out[0] > 1 << 12 || r->out[1] > 1 << 12 || r->samples < 0 || r->samples > 64)
         return tc_graph_node_fail(c, "attribute output_height, output_width or sampling_ratio is out of range");
-    if (r->samples == 0)
-        return tc_graph_node_fail(c,
-                                  "attribute sampling_ratio must be positive: with 0 the number of samples depends on the data");
     if (x->shape.ndim != 4 || rois->shape.ndim != 2 || rois->shape.d[1] != 4 || batch->shape.ndim != 1 ||
         batch->shape.d[0] != rois->shape.d[0])
         return tc_graph_node_fail(c, "it expects an input [N, C, H, W], rois [R, 4] and batch_indices [R]");
@@ -349,11 +346,32 @@ static tc_graph_value *roi_corner(roi_align *r, tc_graph_value *rows, tc_graph_v
     return em_mul(e, v, tc_graph_em_reshape(e, weight, &s));
 }
 
+/* As many samples in a bin as it has pixels: a library kernel, as only the data say how many these are. */
+static tc_status adaptive(tc_graph_infer_ctx *c, const roi_align *r) {
+    const tc_graph_value *x = c->n->in[0];
+    tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32;
+    c->out[0] = (tc_graph_type){x->dtype, {4, {r->rois, x->shape.d[1], r->out[0], r->out[1]}}};
+    if (c->n->op == TC_GRAPH_OP_ROI_ALIGN_LIST)
+        return TC_OK;
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *in[] = {tc_graph_em_cast(&e, c->n->in[0], t), tc_graph_em_cast(&e, c->n->in[1], t),
+                            tc_graph_em_cast(&e, c->n->in[2], TC_I64)};
+    tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_ROI_ALIGN_LIST, in, 3);
+    tc_graph_set_int(c->g, n, "output_height", r->out[0]);
+    tc_graph_set_int(c->g, n, "output_width", r->out[1]);
+    tc_graph_set_float(c->g, n, "spatial_scale", r->scale);
+    tc_graph_set_str(c->g, n, "mode", r->max ? "max" : "avg");
+    tc_graph_set_str(c->g, n, "coordinate_transformation_mode", r->half_pixel ? "half_pixel" : "output_half_pixel");
+    return tc_graph_em_finish(&e, tc_graph_em_cast(&e, tc_graph_em_place(&e, n), x->dtype));
+}
+
 tc_status tc_graph_infer_roi_align(tc_graph_infer_ctx *c) {
     static const int64_t sample_axes[] = {3, 5};
     tc_graph_value *x = c->n->in[0], *y = NULL;
     roi_align r = {.s = {.e = {c, TC_OK}}};
     TC_TRY(read_roi_align(c, &r));
+    if (r.samples == 0)
+        return adaptive(c, &r);
     tc_graph_emitter *e = &r.s.e;
     tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32;
     int64_t plane = r.s.extent[0] * r.s.extent[1], channels = x->shape.d[1];

@@ -256,7 +256,7 @@ static tc_graph_node *make_roi_align(fixture *f) {
     tc_graph_set_str(f->g, node, "coordinate_transformation_mode", PICK(f, coords));
     tc_graph_set_int(f->g, node, "output_height", between(f, 1, 3));
     tc_graph_set_int(f->g, node, "output_width", between(f, 1, 3));
-    tc_graph_set_int(f->g, node, "sampling_ratio", between(f, 1, 3));
+    tc_graph_set_int(f->g, node, "sampling_ratio", between(f, 0, 3));
     tc_graph_set_float(f->g, node, "spatial_scale", 2.5);
     return node;
 }

@@ -1,52 +1,6 @@
 /* The ONNX project's conformance cases in ../shared/onnx, on the reference evaluator: each case that imports must give the
  * expected outputs; those with operators that import does not know are counted as skipped. */
-#include <dirent.h>
-#include <unistd.h>
-
-#include "graph_test.h"
-#include "support/fs.h"
-
-#define CASES TCTUNE_SOURCE_DIR "/../shared/onnx/"
-enum { MAX_TENSORS = 32 };
-
-typedef struct data_set {
-    tc_graph_named in[MAX_TENSORS], out[MAX_TENSORS];
-    size_t nin, nout;
-} data_set;
-
-static size_t load_all(const char *dir, const char *kind, tc_graph_named *items) {
-    size_t n = 0;
-    for (; n < MAX_TENSORS; n++) {
-        char path[1024];
-        snprintf(path, sizeof path, "%s/test_data_set_0/%s_%zu.pb", dir, kind, n);
-        if (access(path, R_OK) != 0 || tc_graph_pb_load(path, &items[n].t, &items[n].name, NULL) != TC_OK)
-            break;
-    }
-    return n;
-}
-
-static void free_all(tc_graph_named *items, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        free(items[i].name);
-        tc_graph_tensor_free(&items[i].t);
-    }
-}
-
-/* Cases feed axes and shapes as inputs: where import asks for constants, the integer inputs after the first are given as such. */
-static tc_status import_case(const char *path, const data_set *d, tc_graph **g, tc_error *err) {
-    tc_graph_named constants[MAX_TENSORS];
-    size_t n = 0;
-    tc_status s = tc_graph_import(path, NULL, g, err);
-    if (s == TC_OK || !strstr(err->msg, "when the model is imported"))
-        return s;
-    for (size_t i = 0; i < d->nin; i++)
-        if (i > 0 && tc_dtype_is_int(d->in[i].t.dtype))
-            constants[n++] = d->in[i];
-    s = tc_graph_import(path, &(tc_graph_import_options){.constants = constants, .nconstants = n}, g, err);
-    if (s == TC_OK)
-        return s;
-    return tc_graph_import(path, &(tc_graph_import_options){.constants = d->in, .nconstants = d->nin}, g, err);
-}
+#include "conformance.h"
 
 static bool outputs_agree(const char *dir, const data_set *d, const tc_graph_tensor *out) {
     for (size_t i = 0; i < d->nout; i++) {
@@ -86,7 +40,8 @@ typedef struct tally {
     int passed, failed, skipped;
 } tally;
 
-static void run_case(const char *dir, tally *t) {
+static void run_case(void *user, const char *dir) {
+    tally *t = user;
     char path[4096];
     snprintf(path, sizeof path, "%s/model.onnx", dir);
     data_set d = {0};
@@ -109,33 +64,14 @@ static void run_case(const char *dir, tally *t) {
     free_all(d.out, d.nout);
 }
 
-static void run_folder(const char *folder, tally *t) {
-    char path[1024];
-    snprintf(path, sizeof path, CASES "%s", folder);
-    DIR *d = opendir(path);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        if (strncmp(e->d_name, "test_", 5) == 0) {
-            char dir[2048];
-            snprintf(dir, sizeof dir, "%s/%s", path, e->d_name);
-            run_case(dir, t);
-        }
-    closedir(d);
-}
-
 static void test_cases(void **state) {
     (void)state;
-    static const char *const folders[] = {"node", "simple", "pytorch-operator", "pytorch-converted"};
-    if (!tc_fs_is_dir(CASES "node")) {
-        print_message("skipped: ../shared is not there (%s)\n", CASES);
-        skip();
-    }
     tally t = {0};
-    for (size_t i = 0; i < TC_LEN(folders); i++)
-        run_folder(folders[i], &t);
+    if (!each_case(NULL, run_case, &t))
+        skip();
     print_message("%d passed, %d failed, %d skipped\n", t.passed, t.failed, t.skipped);
     assert_int_equal(t.failed, 0);
-    assert_true(t.passed >= 795);
+    assert_int_equal(t.passed, ALL_CASES);
 }
 
 int main(void) {

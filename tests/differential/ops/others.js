@@ -53,7 +53,7 @@ ops.AffineGrid = {since: 20, make: r => {
 }};
 ops.RoiAlign = {since: 10, make: (r, opset) => {
     const n = r.int(1, 3), type = r.pick(['float32', 'float64']), boxes = Array.from({length: n}, () => [r.int(0, 8) / 8, r.int(0, 8) / 8, r.int(16, 40) / 8, r.int(16, 40) / 8]).flat();
-    const attrs = {mode: {s: r.pick(['avg', 'max'])}, output_height: {i: r.int(1, 3)}, output_width: {i: r.int(1, 3)}, sampling_ratio: {i: r.int(1, 2)}, spatial_scale: {f: 1}};
+    const attrs = {mode: {s: r.pick(['avg', 'max'])}, output_height: {i: r.int(1, 3)}, output_width: {i: r.int(1, 3)}, sampling_ratio: {i: r.int(0, 2)}, spatial_scale: {f: 1}};
     if (opset >= 16)
         attrs.coordinate_transformation_mode = {s: r.pick(['half_pixel', 'output_half_pixel'])};
     return {operands: [r.tensor(type, [1, 2, 6, 6]), {...list(type, boxes), dims: [n, 4]}, ints(Array(n).fill(0))], attrs, exact: true};
