@@ -17,7 +17,7 @@
 /* ---- features ---- */
 
 /* Stored with models: a model fits only the version it was trained on. */
-#define TC_COST_FEATURE_VERSION 1u
+#define TC_COST_FEATURE_VERSION 2u
 
 enum tc_cost_feature {
 #define FEATURE(id, text) TC_COST_##id,

@@ -89,6 +89,16 @@ static double unrolled_steps(const nest *n, const store_site *s) {
     return p;
 }
 
+/* Operands alive in the band: of a register tile's two sides the shorter one, and one of the longer (tir_lower/pass_order.c). */
+static double operand_registers(const nest *n, const store_site *s) {
+    double vectors = 0, broadcasts = 0;
+    for (int i = 1; i < s->naccess; i++) {
+        const access *a = access_at(n, s, i);
+        *(vector_move(a, vector_level(n, s)) == MOVE_BROADCAST ? &broadcasts : &vectors) += band_vectors(n, s, a, false);
+    }
+    return broadcasts > 0 && vectors > 0 ? TC_MIN(vectors, broadcasts) + 1 : vectors + TC_MIN(broadcasts, 1);
+}
+
 static void count_moves(const nest *n, const store_site *s, row_facts *r) {
     int vec = vector_level(n, s);
     double steps = reduction_trips(n, s) * unrolled_steps(n, s);
@@ -172,15 +182,7 @@ static row_facts facts_of(const nest *n, const store_site *s) {
     r.accumulators = s->accumulates ? band_vectors(n, s, access_at(n, s, 0), false) : 0;
     r.acc_trips = s->accumulates ? reduction_trips(n, s) : 0;
     r.live = r.accumulators;
-    bool broadcast = false;
-    int vec = vector_level(n, s);
-    for (int i = 1; i < s->naccess; i++) {
-        const access *a = access_at(n, s, i);
-        bool moves = vector_move(a, vec) != MOVE_BROADCAST;
-        broadcast |= !moves;
-        r.live += moves && s->accumulates ? band_vectors(n, s, a, false) : 0;
-    }
-    r.live += broadcast && s->accumulates ? 1 : 0;
+    r.live += s->accumulates ? operand_registers(n, s) : 0;
     r.body = (s->arith_plain + r.loads + r.stores) / TC_MAX(nest_trips(n, s, 0, s->band) * s->valid, 1e-9);
     const double levels[3] = {(double)n->m->l1, (double)n->m->l2, (double)n->m->l3};
     for (int i = 0; i < 3; i++)

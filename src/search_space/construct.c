@@ -1,7 +1,8 @@
 /* Constructed schedules: decisions that follow from the machine's facts, in the manner of Roller (OSDI'22). A register tile of r
- * rows by n vectors needs r*n accumulators, n operand vectors and a broadcast; r*n must cover the latency of the multiply-add (4
- * cycles x 2 pipes = 8 or more in flight). The tile, the shares lost to ragged edges, the balance of the tasks over the cores and
- * the traffic of the panels give an estimate by which they are ranked; measuring decides. */
+ * rows by n vectors needs r*n accumulators, the operands of its shorter side and one of the longer (pass_order.c); r*n must cover
+ * the latency of the multiply-add (4 cycles x 2 pipes = 8 or more in flight). The tile, the shares lost to ragged edges, the
+ * balance of the tasks over the cores and the traffic of the panels give an estimate by which they are ranked; measuring decides.
+ */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
 
@@ -20,11 +21,11 @@ typedef struct plan {
     double estimate; /* share of the machine's peak, of sorts: only the order matters */
 } plan;
 
-/* Registers of the inner loop beside accumulators and operand vectors: a broadcast; without fused multiply-adds also products on
- * their way, each with a copy where an instruction overwrites what it multiplies; where arithmetic has no operands in memory,
- * what is loaded ahead. */
-static int scratch_registers(const tc_machine *m) {
-    return 1 + (m->fma ? 0 : 4) + (m->load_store ? 2 : 0);
+/* Registers of the inner loop beside a tile's accumulators: the operands of the shorter side and one of the longer; without fused
+ * multiply-adds also products on their way, each with a copy where an instruction overwrites what it multiplies. Where arithmetic
+ * has no operands in memory, compilers load all vectors of a row ahead, and more. */
+static int64_t operand_registers(const tc_machine *m, int64_t rows, int64_t vecs) {
+    return (m->load_store ? vecs + 2 : TC_MIN(rows, vecs)) + 1 + (m->fma ? 0 : 4);
 }
 
 static int64_t ceil_div(int64_t a, int64_t b) {
@@ -156,7 +157,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     /* of a tile that spans all parities a tap reaches one */
     double rows = (double)reg / (double)phases, in_flight = rows * (double)vecs, loads = ((double)vecs + rows) / in_flight;
     e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - 0.4));
-    if (reg * vecs + vecs + scratch_registers(&s->m) > s->m.vector_regs)
+    if (reg * vecs + operand_registers(&s->m, reg, vecs) > s->m.vector_regs)
         e *= 0.3;
     if (v->lanewise && reg * vecs > s->m.vector_regs / 2) /* each step loads, under a mask at borders, what others broadcast */
         e *= 0.5;
@@ -213,7 +214,7 @@ static int enumerate(const tc_space *s, plan *out) {
         for (size_t r = 0; r < (anchor ? TC_LEN(rows) : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int regs = rows[r] * v;
-                if (regs + v > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows[r] > 1))
+                if (regs + TC_MIN(rows[r], v) > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows[r] > 1))
                     continue;
                 for (int mid = 0; mid < 3 && n < MAX_PLANS * 8; mid++) {
                     plan p = {.sketch = k,

@@ -20,7 +20,7 @@ typedef struct tc_tir_pass {
 } tc_tir_pass;
 
 /* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, vectorize, neutral, promote, dot,
- * fma, prefetch, storage. */
+ * fma, order, prefetch, storage. */
 extern const tc_tir_pass tc_tir_passes[];
 extern const int tc_tir_npasses;
 

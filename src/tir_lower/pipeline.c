@@ -15,6 +15,7 @@ const tc_tir_pass tc_tir_passes[] = {
     {"promote", tir_pass_promote, TC_NO_VECTOR, TC_REGISTERS},
     {"dot", tir_pass_dot, TC_REGISTERS, 0},
     {"fma", tir_pass_fma, TC_NO_VECTOR, 0},
+    {"order", tir_pass_order, TC_REGISTERS, 0},
     {"prefetch", tir_pass_prefetch, TC_REGISTERS, 0},
     {"storage", tir_pass_storage, TC_REGISTERS, TC_PLACED},
 };
