@@ -189,6 +189,8 @@ TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
 void tc_graph_simplify(tc_graph *g);
 /* Only the last of these. */
 void tc_graph_drop_dead(tc_graph *g);
+/* Constants that no node reads and that are no output stop being constants, and what only they held is freed. */
+void tc_graph_release_constants(tc_graph *g);
 
 /* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */
 /* Evaluates one canonical node. in[i] is NULL where the node's input is; out[i] is allocated here (OWNED), typed as the node's

@@ -65,10 +65,11 @@ static char *text_of(const tc_graph *g) {
 
 static tc_status run_pass(tc_graph *g, const pass *p, tc_error *err) {
     tc_status s = p->run(g, err);
-    if (s == TC_OK)
+    if (s == TC_OK) {
         tc_graph_drop_dead(g);
-    if (s == TC_OK)
+        tc_graph_release_constants(g); /* such as the weights that were combined: beside the new ones they would lie twice */
         s = tc_graph_verify(g, err);
+    }
     if (s != TC_OK)
         tc_error_prefix(err, "%s: graph pass %s: ", g->file ? g->file : "graph", p->name);
     return s;

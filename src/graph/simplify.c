@@ -72,15 +72,17 @@ static uint64_t node_hash(const tc_graph_node *n) {
     return h;
 }
 
-/* Constants of a few bytes that are equal become one, so that nodes that differ only in them are equal too. */
+/* Equal constants become one, so that they are stored once and nodes that differ only in them are equal too. Their first bytes
+ * tell large ones apart: weights that agree there are the same, with hardly an exception. */
 static void merge_constants(simplifier *s) {
-    enum { MERGED_BYTES = 4096 };
+    enum { HASHED_BYTES = 4096 };
     tc_map seen = {0};
     for (size_t i = 0; i < s->g->values.len; i++) {
         tc_graph_value *v = s->g->values.data[i];
-        if (!v->constant || tc_graph_tensor_bytes(v->constant) > MERGED_BYTES)
+        if (!v->constant)
             continue;
-        uint64_t h = tc_hash64(v->constant->data, tc_graph_tensor_bytes(v->constant), v->dtype);
+        size_t bytes = tc_graph_tensor_bytes(v->constant);
+        uint64_t h = tc_hash_mix(tc_hash64(v->constant->data, TC_MIN(bytes, HASHED_BYTES), v->dtype), bytes);
         h = tc_hash_mix(h, tc_hash64(v->shape.d, sizeof v->shape.d[0] * (size_t)v->shape.ndim, (uint64_t)v->shape.ndim));
         uintptr_t *other = tc_map_get(&seen, h);
         if (!other)
@@ -140,6 +142,58 @@ void tc_graph_drop_dead(tc_graph *g) {
     g->nodes.len = len;
     free(needed);
     free(keep);
+}
+
+/* ---- memory of constants ---- */
+
+static int by_pointer(const void *x, const void *y) {
+    const void *const *a = x, *const *b = y;
+    return (*a > *b) - (*a < *b);
+}
+
+static bool holds(const void *const *sorted, size_t n, const void *p) {
+    return n && bsearch(&p, sorted, n, sizeof *sorted, by_pointer);
+}
+
+/* Where the constants lie that are read, or that are not: `read` by value id. */
+static size_t places(const tc_graph *g, const uint32_t *uses, bool read, const void **at) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->values.len; i++)
+        if (g->values.data[i]->constant && (uses[i] > 0) == read)
+            at[n++] = g->values.data[i]->constant->data;
+    qsort(at, n, sizeof *at, by_pointer);
+    return n;
+}
+
+static bool is_attribute(const tc_graph *g, const void *p) {
+    for (size_t i = 0; i < g->nodes.len; i++)
+        for (size_t k = 0; k < g->nodes.data[i]->nattrs; k++) {
+            const tc_graph_attr *a = &g->nodes.data[i]->attrs[k];
+            if (a->kind == TC_GRAPH_ATTR_TENSOR && a->tensor->data == p)
+                return true;
+        }
+    return false;
+}
+
+/* Constants that share memory start at the same byte: one is the other in another shape. */
+void tc_graph_release_constants(tc_graph *g) {
+    uint32_t *uses = tc_graph_count_uses(g);
+    const void **kept = tc_xcalloc(g->values.len + 1, sizeof *kept), **dead = tc_xcalloc(g->values.len + 1, sizeof *dead);
+    size_t nkept = places(g, uses, true, kept), ndead = places(g, uses, false, dead), len = 0;
+    for (size_t i = 0; i < g->blocks.len; i++) {
+        tc_graph_storage_block b = g->blocks.data[i];
+        if (b.mapped || !holds(dead, ndead, b.p) || holds(kept, nkept, b.p) || is_attribute(g, b.p))
+            g->blocks.data[len++] = b;
+        else
+            free(b.p);
+    }
+    g->blocks.len = len;
+    for (size_t i = 0; i < g->values.len; i++)
+        if (!uses[i])
+            g->values.data[i]->constant = NULL;
+    free(uses);
+    free(kept);
+    free(dead);
 }
 
 void tc_graph_simplify(tc_graph *g) {

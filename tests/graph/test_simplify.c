@@ -79,6 +79,54 @@ static void test_replace_and_uses(void **state) {
               "output a = %x : f32[4]\n");
 }
 
+static tc_graph_value *large_constant(tc_graph *g, const char *name, float last) {
+    enum { N = 4096 };
+    static float data[N];
+    data[N - 1] = last;
+    tc_graph_tensor t = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(N), data);
+    return tc_graph_add_constant(g, name, &t);
+}
+
+/* Equal ones are one, also where they are large; those that agree at first only are not. */
+static void test_equal_constants(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_value *a = large_constant(g, "a", 1), *b = large_constant(g, "b", 2), *c = large_constant(g, "c", 1);
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &a->shape);
+    tc_graph_value *p = add(g, TC_GRAPH_OP_MUL, "p", x, a), *q = add(g, TC_GRAPH_OP_SUB, "q", x, b),
+                   *r = add(g, TC_GRAPH_OP_DIV, "r", x, c);
+    tc_graph_add_output(g, "p", p);
+    tc_graph_add_output(g, "q", q);
+    tc_graph_add_output(g, "r", r);
+    tc_graph_simplify(g);
+    assert_ptr_equal(p->producer->in[1], a);
+    assert_ptr_equal(q->producer->in[1], b);
+    assert_ptr_equal(r->producer->in[1], a);
+    tc_graph_free(g);
+}
+
+/* Memory goes when the last that shares it does. */
+static void test_release(void **state) {
+    (void)state;
+    tc_graph *g = tc_graph_new("test");
+    tc_graph_value *a = large_constant(g, "a", 1), *b = large_constant(g, "b", 2);
+    tc_graph_value *view = reshape(g, "view", a, (tc_graph_shape)DIMS(64, 64));
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &view->shape);
+    tc_graph_value *y = add(g, TC_GRAPH_OP_MUL, "y", x, view);
+    tc_graph_add_output(g, "y", y);
+    tc_graph_release_constants(g);
+    assert_int_equal(g->blocks.len, 1);
+    assert_null(a->constant);
+    assert_null(b->constant);
+    assert_true(((const float *)view->constant->data)[4095] == 1);
+    tc_graph_replace(g, y, x);
+    tc_graph_drop_dead(g);
+    tc_graph_release_constants(g);
+    assert_int_equal(g->blocks.len, 0);
+    assert_ok(tc_graph_verify(g, err));
+    tc_graph_free(g);
+}
+
 static void test_attributes(void **state) {
     (void)state;
     tc_graph *g = tc_graph_new("test");
@@ -102,10 +150,8 @@ static void test_attributes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_common_and_dead),
-        cmocka_unit_test(test_reshapes),
-        cmocka_unit_test(test_replace_and_uses),
-        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_common_and_dead), cmocka_unit_test(test_reshapes), cmocka_unit_test(test_replace_and_uses),
+        cmocka_unit_test(test_equal_constants), cmocka_unit_test(test_release),  cmocka_unit_test(test_attributes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
