@@ -30,23 +30,49 @@ static const tc_param *param_of(const tc_graph_model *m, int task, int arg) {
     return &m->units[task].func->params[arg];
 }
 
-/* Block for argument `arg` of a launch; made when it is the first of its kind. */
+static bool is_packed(const tc_graph_model *m, const tc_graph_block *b) {
+    return b->task >= 0 && param_of(m, b->task, b->param)->kind == TC_PARAM_PACKED;
+}
+
+/* What the prologues compute, not which task they belong to. */
+static bool same_prologue(const tc_graph_block *a, const tc_graph_block *b) {
+    if (!a->prologue || !b->prologue || a->task == b->task)
+        return a->prologue == b->prologue;
+    tc_digest x = tc_te_hash(a->prologue->workload), y = tc_te_hash(b->prologue->workload);
+    return strcmp(x.hex, y.hex) == 0;
+}
+
+/* The same bytes, made of the same constant, perhaps for another task. */
+static bool same_block(const tc_graph_model *m, const tc_graph_block *a, const tc_graph_block *b) {
+    const tc_graph_slot *s = &m->program->slots[a->slot], *t = &m->program->slots[b->slot];
+    if (s->constant->data != t->constant->data || s->bytes != t->bytes || a->bytes != b->bytes)
+        return false;
+    if (is_packed(m, a) != is_packed(m, b) || !same_prologue(a, b))
+        return false;
+    return !is_packed(m, a) || (a->task == b->task && a->param == b->param) ||
+           tc_tir_packs_alike(m->units[a->task].func, a->param, m->units[b->task].func, b->param);
+}
+
+/* Number of the block; it is added when it is the first of its kind. */
+static int find_block(tc_graph_model *m, tc_graph_block b) {
+    for (size_t i = 0; i < m->blocks.len; i++)
+        if (same_block(m, &m->blocks.data[i], &b))
+            return (int)i;
+    b.offset = m->blob_bytes;
+    m->blob_bytes += tc_graph_aligned(b.bytes);
+    tc_push(&m->blocks, b);
+    return (int)m->blocks.len - 1;
+}
+
+/* Block for argument `arg` of a launch. */
 static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
     const tc_param *q = x->library ? NULL : param_of(m, x->task, arg);
     const tc_space_prologue *made = q ? tc_graph_prologue(&m->units[x->task], arg) : NULL;
     bool own = made || (q && q->kind == TC_PARAM_PACKED);
     tc_graph_block b = {.slot = x->args[arg], .task = own ? x->task : -1, .param = own ? arg : -1, .prologue = made, .launch = x};
     assert(!made || (made->nfrom == 1 && made->from[0] == arg)); /* other constants might be given back before it is made */
-    for (size_t i = 0; i < m->blocks.len; i++) {
-        const tc_graph_block *o = &m->blocks.data[i];
-        if (o->slot == b.slot && o->task == b.task && o->param == b.param)
-            return (int)i;
-    }
     b.bytes = own ? q->buffer->size * tc_dtype_bytes(q->buffer->dtype) : m->program->slots[b.slot].bytes;
-    b.offset = m->blob_bytes;
-    m->blob_bytes += tc_graph_aligned(b.bytes);
-    tc_push(&m->blocks, b);
-    return (int)m->blocks.len - 1;
+    return find_block(m, b);
 }
 
 /* The block's own memory: the constant, or what the prologue makes of it, as the kernel wants it. */
@@ -58,7 +84,7 @@ static tc_status transform(const tc_graph_model *m, tc_graph_block *b, tc_error 
         from = made.data;
     }
     b->memory = tc_graph_aligned_alloc(b->bytes);
-    if (b->task >= 0 && param_of(m, b->task, b->param)->kind == TC_PARAM_PACKED)
+    if (is_packed(m, b))
         tc_tir_pack(m->units[b->task].func, b->param, from, b->memory);
     else
         memcpy(b->memory, from, (size_t)b->bytes);
@@ -192,10 +218,8 @@ static tc_cg_operand copy_source(tc_graph_model *m, int o) {
         return (tc_cg_operand){TC_CG_INPUT, s->input};
     if (s->kind == TC_GRAPH_SLOT_TEMP)
         return (tc_cg_operand){TC_CG_OUTPUT, m->plan.output[slot]};
-    tc_graph_block b = {.slot = slot, .task = -1, .param = -1, .bytes = s->bytes, .offset = m->blob_bytes};
-    m->blob_bytes += tc_graph_aligned(b.bytes);
-    tc_push(&m->blocks, b);
-    return (tc_cg_operand){TC_CG_CONST, (int64_t)m->blocks.len - 1};
+    return (tc_cg_operand){TC_CG_CONST,
+                           find_block(m, (tc_graph_block){.slot = slot, .task = -1, .param = -1, .bytes = s->bytes})};
 }
 
 static void make_steps(tc_graph_model *m) {

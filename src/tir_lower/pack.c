@@ -122,3 +122,40 @@ void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst) {
     for (int d = 0; d < a->layout->nin; d++)
         free(p.table[d]);
 }
+
+/* ---- equal layouts ---- */
+
+static int coordinate(const tc_layout *l, const tc_var *v) {
+    int d = 0;
+    while (d < l->nin && l->var[d] != v)
+        d++;
+    return d;
+}
+
+/* Layouts of two contexts share no expressions: their coordinates correspond by number. */
+static bool same_expr(const tc_layout *l, const tc_expr *a, const tc_layout *m, const tc_expr *b) {
+    if (a->op != b->op || a->nargs != b->nargs)
+        return false;
+    if (a->op == TC_OP_VAR)
+        return coordinate(l, a->u.var) == coordinate(m, b->u.var);
+    if (a->op == TC_OP_INT && a->u.i != b->u.i)
+        return false;
+    for (int i = 0; i < a->nargs; i++)
+        if (!same_expr(l, a->args[i], m, b->args[i]))
+            return false;
+    return true;
+}
+
+bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q) {
+    const tc_param *a = &f->params[p], *b = &g->params[q];
+    assert(a->kind == TC_PARAM_PACKED && b->kind == TC_PARAM_PACKED);
+    const tc_tensor *t = f->workload->in[a->index], *u = g->workload->in[b->index];
+    const tc_layout *l = a->layout, *m = b->layout;
+    bool same = tc_dtype_bytes(t->dtype) == tc_dtype_bytes(u->dtype) && t->ndim == u->ndim && l->nin == m->nin &&
+                l->nout == m->nout && a->buffer->size == b->buffer->size;
+    for (int d = 0; d < t->ndim && same; d++)
+        same = t->shape[d] == u->shape[d];
+    for (int k = 0; k < l->nout && same; k++)
+        same = same_expr(l, l->to[k], m, m->to[k]);
+    return same;
+}

@@ -137,6 +137,8 @@ TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_fun
                                     tc_error *err);
 /* Lays a constant out as the packed parameter wants it: src is row-major `param->layout` input, dst has buffer->size elements. */
 void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
+/* Whether that makes the same of the same constant for packed parameter p of f and q of g. */
+bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q);
 
 /* ---- text, checks, oracle ---- */
 void tc_tir_print(tc_strbuf *b, const tc_func *f);

@@ -1,8 +1,10 @@
 /* The library as a file: what it takes on disk and in memory beside its weights, that equal builds give equal bytes, and how it
  * is refused when something is wrong with it. No times are looked at. */
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"
 #include "tctune/tctune.h"
@@ -144,6 +146,79 @@ static void test_same_bytes(void **state) {
     remove(SCRATCH("artefact_same.h"));
 }
 
+static int64_t constant_bytes(const tc_graph *g) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < g->values.len; i++)
+        if (g->values.data[i]->constant)
+            sum += tc_graph_aligned((int64_t)tc_graph_tensor_bytes(g->values.data[i]->constant));
+    return sum;
+}
+
+/* What a network's constants take in its library, with what they take in its graph. */
+static tc_graph_memory memory_of(const char *network, const char *path, int64_t *graph) {
+    tc_target *t;
+    tc_graph *g;
+    tc_graph_program *p;
+    tc_graph_model *m;
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(graph_of_text("network", network, &g, err));
+    assert_ok(tc_graph_passes(g, NULL, err));
+    *graph = constant_bytes(g);
+    assert_ok(tc_graph_program_new(g, &p, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2, .object_only = true}, &m, err));
+    assert_ok(tc_graph_model_save(m, path, "weights", err));
+    tc_graph_memory r = tc_graph_model_memory(m);
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_target_free(t);
+    return r;
+}
+
+/* Queries, keys and values: the matrices beside each other stand for those that they are made of. */
+static void test_combined_weights(void **state) {
+    (void)state;
+    enum { MATRIX = 256 * 256 * 4 };
+    int64_t graph;
+    const char *path = SCRATCH("artefact_qkv.so");
+    tc_graph_memory m = memory_of("input %x : f32[32,256]\n"
+                                  "const %wq : f32[256,256]\n"
+                                  "const %wk : f32[256,256]\n"
+                                  "const %wv : f32[256,256]\n"
+                                  "%q = MatMul(%x, %wq)\n"
+                                  "%k = MatMul(%x, %wk)\n"
+                                  "%v = MatMul(%x, %wv)\n"
+                                  "%s = Mul(%q, %k)\n"
+                                  "%y = Add(%s, %v)\n"
+                                  "output y = %y\n",
+                                  path, &graph);
+    assert_int_equal(graph, 3 * MATRIX);
+    assert_int_equal(m.constants, 3 * MATRIX);
+    assert_true(file_bytes(path) < 3 * MATRIX + MATRIX / 2);
+    remove(path);
+    remove(SCRATCH("artefact_qkv.h"));
+}
+
+/* Two kernels, one for 32 rows and one for 48, read the same matrix in the same layout. */
+static void test_shared_weights(void **state) {
+    (void)state;
+    enum { MATRIX = 256 * 256 * 4 };
+    int64_t graph;
+    const char *path = SCRATCH("artefact_tied.so");
+    tc_graph_memory m = memory_of("input %a : f32[32,256]\n"
+                                  "input %b : f32[48,256]\n"
+                                  "const %w : f32[256,256]\n"
+                                  "%x = MatMul(%a, %w)\n"
+                                  "%y = MatMul(%b, %w)\n"
+                                  "output x = %x\n"
+                                  "output y = %y\n",
+                                  path, &graph);
+    assert_int_equal(graph, MATRIX);
+    assert_int_equal(m.constants, MATRIX);
+    remove(path);
+    remove(SCRATCH("artefact_tied.h"));
+}
+
 static void test_truncated(void **state) {
     (void)state;
     artefact a;
@@ -190,10 +265,8 @@ static void test_other_cpu(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_other_cpu),
+        cmocka_unit_test(test_memory),         cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_combined_weights),
+        cmocka_unit_test(test_shared_weights), cmocka_unit_test(test_truncated),  cmocka_unit_test(test_other_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
