@@ -66,6 +66,8 @@ static tc_status write_file(const char *out, const char *head, size_t size, int6
     errno = 0;
     bool ok = f && fwrite(head, 1, size, f) == size && fseek(f, (long)at, SEEK_SET) == 0;
     tc_status s = ok ? fill(user, f, err) : write_failed(out, bytes, err);
+    if (ok && s != TC_OK)
+        tc_error_prefix(err, "%s: ", out);
     if (s == TC_OK && ftell(f) != at + bytes)
         s = write_failed(out, bytes, err);
     if (f && fclose(f) != 0 && s == TC_OK)

@@ -147,8 +147,10 @@ static tc_status linker_failed(const char *linker, const char *log, int code, tc
     char *text = NULL;
     if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
         text = NULL;
-    tc_status s =
-        tc_fail(err, TC_ENV, "the linker '%s' failed with status %d: %.800s", linker, code, text ? text : "(it said nothing)");
+    for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
+        text[--n] = 0;
+    tc_status s = tc_fail(err, TC_ENV, "the linker '%s' failed with status %d: %.800s", linker, code,
+                          text && *text ? text : "it said nothing; if there is no room, set TMPDIR to a larger folder");
     free(text);
     return s;
 }

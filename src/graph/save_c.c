@@ -4,6 +4,7 @@
 #include "graph/save_int.h"
 #include "support/fs.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { MOST_IN_SOURCE = 1 << 20 };
@@ -94,7 +95,9 @@ static tc_status write_weights(const source *s, const char *path, tc_error *err)
     tc_strbuf temp = {0};
     tc_sb_printf(&temp, "%s/weights", dir);
     FILE *f = fopen(tc_sb_str(&temp), "wb");
-    tc_status r = f ? tc_graph_write_constants(s->m, f, err) : tc_fail(err, TC_ENV, "%s: cannot be written", tc_sb_str(&temp));
+    tc_status r = f ? tc_graph_write_constants(s->m, f, err) : tc_fail(err, TC_ENV, "cannot be written: %s", strerror(errno));
+    if (r != TC_OK)
+        tc_error_prefix(err, "%s: ", tc_sb_str(&temp));
     if (f && fclose(f) != 0 && r == TC_OK)
         r = tc_fail(err, TC_ENV, "%s: writing the weights failed; free space there or set TMPDIR to a larger folder",
                     tc_sb_str(&temp));

@@ -63,6 +63,32 @@ limited() { # BLOCKS COMMAND...: files may not grow past so many blocks of 512 b
 }
 refused 1 "mlp.onnx" limited 64 "$TCTUNE" zoo mlp --out mlp.onnx
 refused 1 "y.npz" limited 1 "$TCTUNE" run --model "$models/dense.onnx" --outputs y.npz
+
+# Wherever a build runs out of room, it says so, and neither its results nor its scratch files stay.
+cat >weights.te <<'TE'
+tensor X[64, 1024] f32
+tensor W[1024, 1024] f32 const
+compute Y[i:64, j:1024] = sum(k:1024) X[i, k] * W[k, j]
+output Y
+TE
+mkdir scratch
+build() { # BLOCKS OUT
+    TMPDIR=$work/scratch limited "$1" "$TCTUNE" build --te weights.te --threads 1 --out "$2"
+    status=$?
+    [ -z "$(ls -A scratch)" ] || fail "scratch files are left: $(ls scratch)"
+    return $status
+}
+for out in k.so k.o k.c; do
+    refused 1 "$work/scratch/|constants failed: File too large|free space there or set TMPDIR" build 6000 $out # of 8 K blocks
+done
+refused 1 "$work/scratch/|cannot write|size limit" build 2 k.so
+ok build unlimited k.so
+size=$(wc -c <k.so)
+refused 1 "the linker|File too large" build $((size / 512 - 8)) k.so # the weights fit, all together does not
+refused 1 "constants failed" build 6000 k.so
+ok "$TCTUNE" run --model k.so # as before
+rm k.so k.h
+
 run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4 --threads 1 --db small.db
 grep -qF small.db err || fail "the message does not name the database"
 grep -q "disk\|limit\|space" err || fail "the message does not say what is full"
