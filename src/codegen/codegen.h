@@ -99,15 +99,30 @@ typedef struct tc_cg_operand {
     int64_t at; /* INPUT, OUTPUT: index; ARENA: byte offset; CONST: byte offset in the constants */
 } tc_cg_operand;
 
+typedef enum tc_cg_step_kind {
+    TC_CG_DO,          /* a kernel or a copy */
+    TC_CG_UNLESS,      /* goes on at step `target` unless args[0], a bool, holds */
+    TC_CG_UNLESS_LESS, /* goes on at step `target` unless args[0] < args[1], two i64s */
+    TC_CG_AGAIN,       /* adds 1 to args[0], an i64, and goes on at step `target` */
+    TC_CG_GO           /* goes on at step `target` */
+} tc_cg_step_kind;
+
 typedef struct tc_cg_step {
-    const char *kernel; /* symbol; NULL: copy `bytes` from args[0] to args[1] */
+    tc_cg_step_kind kind;
+    const char *kernel; /* DO: symbol; NULL: copy `bytes` from args[0] to args[1], or to row args[2] (an i64) of args[1] */
     int nargs;
     const tc_cg_operand *args;
     int64_t bytes;
+    int target; /* a step's number, or that of steps: the end */
 } tc_cg_step;
+/* How many operands a step of this kind has; DO: -1. */
+static inline int tc_cg_step_operands(tc_cg_step_kind kind) {
+    return kind == TC_CG_DO ? -1 : kind == TC_CG_GO ? 0 : kind == TC_CG_UNLESS_LESS ? 2 : 1;
+}
 
 /* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
- * const tc_rt *rt)`. It runs the steps in order with workspace at arena + workspace_at, and returns the first non-zero status. */
+ * const tc_rt *rt)`. It runs the steps in order, but where they say otherwise, with workspace at arena + workspace_at, and
+ * returns the first non-zero status. */
 typedef struct tc_cg_driver {
     const char *name;
     int nsteps;

@@ -84,34 +84,88 @@ static void call_kernel(tc_cg *g, const tc_cg_step *s, tc_val table, int64_t wor
     LLVMPositionBuilderAtEnd(g->b, next);
 }
 
-static tc_status check_driver(const tc_cg_driver *d, int *most, tc_error *err) {
-    *most = 1;
-    for (int i = 0; i < d->nsteps; i++) {
-        const tc_cg_step *s = &d->steps[i];
-        if (!s->kernel && (s->nargs != 2 || s->bytes < 0))
-            return tc_fail(err, TC_BAD_INPUT, "%s: step %d copies, and so needs 2 operands and a size; it has %d and %lld",
-                           d->name, i, s->nargs, (long long)s->bytes);
-        *most = TC_MAX(*most, s->nargs);
-    }
+static tc_status check_step(const tc_cg_driver *d, int i, tc_error *err) {
+    const tc_cg_step *s = &d->steps[i];
+    int want = tc_cg_step_operands(s->kind);
+    if (want >= 0 && (s->nargs != want || s->target < 0 || s->target > d->nsteps))
+        return tc_fail(err, TC_BAD_INPUT, "%s: step %d decides where to go on; it has %d operands of %d and the target %d of %d",
+                       d->name, i, s->nargs, want, s->target, d->nsteps);
+    if (want < 0 && !s->kernel && (s->nargs < 2 || s->nargs > 3 || s->bytes < 0))
+        return tc_fail(err, TC_BAD_INPUT, "%s: step %d copies, and so needs 2 or 3 operands and a size; it has %d and %lld",
+                       d->name, i, s->nargs, (long long)s->bytes);
     return TC_OK;
 }
 
+static void copy(tc_cg *g, const tc_cg_step *s) {
+    tc_val to = operand(g, &s->args[1]);
+    if (s->nargs == 3) {
+        tc_val row = LLVMBuildLoad2(g->b, g->i64, operand(g, &s->args[2]), "row");
+        tc_val off = LLVMBuildMul(g->b, row, tc_cg_i64(g, s->bytes), "");
+        to = LLVMBuildGEP2(g->b, g->i8, to, &off, 1, "");
+    }
+    LLVMBuildMemMove(g->b, to, 1, operand(g, &s->args[0]), 1, tc_cg_i64(g, s->bytes));
+}
+
+/* blocks[i]: where step i begins. */
+static void decide(tc_cg *g, const tc_cg_step *s, LLVMBasicBlockRef next, const LLVMBasicBlockRef *blocks) {
+    tc_val a[2], holds;
+    for (int i = 0; i < s->nargs; i++)
+        a[i] = operand(g, &s->args[i]);
+    if (s->kind == TC_CG_UNLESS) {
+        tc_val v = LLVMBuildLoad2(g->b, g->i8, a[0], "");
+        holds = LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstInt(g->i8, 0, 0), "");
+        LLVMBuildCondBr(g->b, holds, next, blocks[s->target]);
+    } else if (s->kind == TC_CG_UNLESS_LESS) {
+        holds =
+            LLVMBuildICmp(g->b, LLVMIntSLT, LLVMBuildLoad2(g->b, g->i64, a[0], ""), LLVMBuildLoad2(g->b, g->i64, a[1], ""), "");
+        LLVMBuildCondBr(g->b, holds, next, blocks[s->target]);
+    } else {
+        if (s->kind == TC_CG_AGAIN)
+            LLVMBuildStore(g->b, LLVMBuildAdd(g->b, LLVMBuildLoad2(g->b, g->i64, a[0], ""), tc_cg_i64(g, 1), ""), a[0]);
+        LLVMBuildBr(g->b, blocks[s->target]);
+    }
+}
+
+/* Every step begins a block of its own where some step decides; else all are in one. */
+static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
+    LLVMBasicBlockRef *blocks = tc_xcalloc((size_t)d->nsteps + 1, sizeof *blocks);
+    bool decides = false;
+    for (int i = 0; i < d->nsteps; i++)
+        decides |= d->steps[i].kind != TC_CG_DO;
+    for (int i = 0; i <= d->nsteps && decides; i++)
+        blocks[i] = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "step");
+    for (int i = 0; i < d->nsteps; i++) {
+        const tc_cg_step *s = &d->steps[i];
+        if (decides && (i == 0 || d->steps[i - 1].kind == TC_CG_DO))
+            LLVMBuildBr(g->b, blocks[i]);
+        if (decides)
+            LLVMPositionBuilderAtEnd(g->b, blocks[i]);
+        if (s->kind != TC_CG_DO)
+            decide(g, s, blocks[i + 1], blocks);
+        else if (s->kernel)
+            call_kernel(g, s, table, d->workspace_at);
+        else if (s->bytes)
+            copy(g, s);
+    }
+    if (decides && d->steps[d->nsteps - 1].kind == TC_CG_DO)
+        LLVMBuildBr(g->b, blocks[d->nsteps]);
+    if (decides)
+        LLVMPositionBuilderAtEnd(g->b, blocks[d->nsteps]);
+    free(blocks);
+}
+
 tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err) {
-    int most;
+    int most = 1;
     unit u;
-    TC_TRY(check_driver(d, &most, err));
+    for (int i = 0; i < d->nsteps; i++) {
+        TC_TRY(check_step(d, i, err));
+        most = TC_MAX(most, d->steps[i].nargs);
+    }
     open_unit(&u, t, d->name, err);
     tc_cg *g = &u.g;
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr};
     function(g, d->name, g->i32, params, 5, true);
-    tc_val table = LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, (uint64_t)most), "args");
-    for (int i = 0; i < d->nsteps; i++) {
-        const tc_cg_step *s = &d->steps[i];
-        if (s->kernel)
-            call_kernel(g, s, table, d->workspace_at);
-        else if (s->bytes)
-            LLVMBuildMemMove(g->b, operand(g, &s->args[1]), 1, operand(g, &s->args[0]), 1, tc_cg_i64(g, s->bytes));
-    }
+    steps(g, d, LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, (uint64_t)most), "args"));
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
     return close_unit(&u, TC_OK, obj, size, err);
 }

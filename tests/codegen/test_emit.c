@@ -181,7 +181,9 @@ static void library(void **state) {
     tc_cg_operand first[] = {{TC_CG_INPUT, 0}, {TC_CG_CONST, 64}, {TC_CG_ARENA, 128}},
                   second[] = {{TC_CG_ARENA, 128}, {TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 0}};
     tc_cg_operand copy[] = {{TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 1}};
-    tc_cg_step steps[] = {{"k0", 3, first, 0}, {"k0", 3, second, 0}, {NULL, 2, copy, 400}};
+    tc_cg_step steps[] = {{.kernel = "k0", .nargs = 3, .args = first},
+                          {.kernel = "k0", .nargs = 3, .args = second},
+                          {.nargs = 2, .args = copy, .bytes = 400}};
     tc_cg_driver d = {.name = "model_run", .nsteps = 3, .steps = steps};
     if (tc_cg_emit_driver(t, &d, &obj, &size, &err) != TC_OK)
         fail_msg("%s", err.msg);
@@ -230,6 +232,22 @@ static void library(void **state) {
     kernel_free(&k);
     tc_fs_remove_tree(dir);
     free(dir);
+}
+
+static void refused_steps(void **state) {
+    (void)state;
+    tc_error err = {0};
+    void *obj;
+    size_t size;
+    tc_cg_operand one[] = {{TC_CG_ARENA, 0}};
+    tc_cg_step far = {.kind = TC_CG_AGAIN, .nargs = 1, .args = one, .target = 2},
+               few = {.kind = TC_CG_UNLESS_LESS, .nargs = 1, .args = one}, copy = {.nargs = 1, .args = one, .bytes = 4};
+    const tc_cg_step *steps[] = {&far, &few, &copy};
+    for (size_t i = 0; i < TC_LEN(steps); i++) {
+        tc_cg_driver d = {.name = "model_run", .nsteps = 1, .steps = steps[i]};
+        assert_int_equal(tc_cg_emit_driver(kernel_target(), &d, &obj, &size, &err), TC_BAD_INPUT);
+        assert_non_null(strstr(err.msg, "model_run: step 0"));
+    }
 }
 
 static void linker_errors(void **state) {
@@ -321,6 +339,7 @@ int main(void) {
         cmocka_unit_test(every_target_emits),
         cmocka_unit_test(text_stages),
         cmocka_unit_test(library),
+        cmocka_unit_test(refused_steps),
         cmocka_unit_test(linker_errors),
         cmocka_unit_test(threads_compile_at_once),
         cmocka_unit_test(equal_input_gives_equal_bytes),
