@@ -66,7 +66,7 @@ static int find_block(tc_graph_model *m, tc_graph_block b) {
 
 /* Block for argument `arg` of a launch. */
 static int block_for(tc_graph_model *m, const tc_graph_launch *x, int arg) {
-    const tc_param *q = x->library ? NULL : param_of(m, x->task, arg);
+    const tc_param *q = x->task < 0 ? NULL : param_of(m, x->task, arg);
     const tc_space_prologue *made = q ? tc_graph_prologue(&m->units[x->task], arg) : NULL;
     bool own = made || (q && q->kind == TC_PARAM_PACKED);
     tc_graph_block b = {.slot = x->args[arg], .task = own ? x->task : -1, .param = own ? arg : -1, .prologue = made, .launch = x};
@@ -228,7 +228,10 @@ static void make_steps(tc_graph_model *m) {
     for (int i = 0; i < p->nlaunch; i++) {
         const tc_graph_launch *x = &p->launches[i];
         tc_graph_step *s = &m->steps[m->nstep++];
-        *s = (tc_graph_step){.task = x->task,
+        *s = (tc_graph_step){.kind = x->kind,
+                             .target = x->target,
+                             .bytes = x->bytes,
+                             .task = x->task,
                              .library = x->library,
                              .launch = i,
                              .nargs = x->nargs,

@@ -50,6 +50,8 @@ enum { FOLD_ALWAYS_BYTES = 16 << 20, FOLD_GROWTH = 2 };
 
 static bool worth_folding(const tc_graph_node *n) {
     size_t in = 0, out = 0;
+    if (n->body[0])
+        return false; /* a loop may take for ever */
     for (int k = 0; k < n->nin; k++) {
         if (!n->in[k])
             continue;

@@ -101,17 +101,45 @@ static tc_graph_tensor new_output(const tc_graph_port *p) {
 
 /* ---- one run ---- */
 
-static int32_t run_step(tc_graph_model *m, tc_graph_step *s, const void *const *in, void *const *out) {
+static void address_operands(tc_graph_step *s, const void *const *in, void *const *out) {
     for (int k = 0; k < s->nargs; k++)
         if (s->args[k].where == TC_CG_INPUT)
             s->argv[k] = (void *)(uintptr_t)in[s->args[k].at];
         else if (s->args[k].where == TC_CG_OUTPUT)
             s->argv[k] = out[s->args[k].at];
-    if (s->library)
-        return s->library->run(s->argv, m->memory + m->workspace_at, &m->rt);
-    if (s->task >= 0)
-        return m->units[s->task].kernel(s->argv, m->memory + m->workspace_at, &m->rt);
-    memmove(s->argv[1], s->argv[0], (size_t)s->bytes);
+}
+
+static void copy(const tc_graph_step *s) {
+    int64_t row = s->nargs == 3 ? *(const int64_t *)s->argv[2] : 0;
+    memmove((char *)s->argv[1] + row * s->bytes, s->argv[0], (size_t)s->bytes);
+}
+
+/* *at: this step's number, then the next one's. */
+static int32_t run_step(tc_graph_model *m, int *at, const void *const *in, void *const *out) {
+    tc_graph_step *s = &m->steps[(*at)++];
+    address_operands(s, in, out);
+    switch (s->kind) {
+    case TC_CG_DO:
+        if (s->library)
+            return s->library->run(s->argv, m->memory + m->workspace_at, &m->rt);
+        if (s->task >= 0)
+            return m->units[s->task].kernel(s->argv, m->memory + m->workspace_at, &m->rt);
+        copy(s);
+        return 0;
+    case TC_CG_UNLESS:
+        *at = *(const uint8_t *)s->argv[0] ? *at : s->target;
+        return 0;
+    case TC_CG_UNLESS_LESS:
+        *at = *(const int64_t *)s->argv[0] < *(const int64_t *)s->argv[1] ? *at : s->target;
+        return 0;
+    case TC_CG_AGAIN:
+        ++*(int64_t *)s->argv[0];
+        *at = s->target;
+        return 0;
+    case TC_CG_GO:
+        *at = s->target;
+        return 0;
+    }
     return 0;
 }
 
@@ -129,13 +157,16 @@ static tc_status run_once(tc_graph_model *m, const void *const *in, void *const 
     if (!m->memory)
         return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
                        m->target->text);
-    for (int i = 0; i < m->nstep; i++) {
+    for (int i = 0; i < m->nstep && seconds; i++)
+        seconds[i] = 0;
+    for (int next = 0; next < m->nstep;) {
+        int i = next;
         double start = seconds ? tc_now() : 0;
-        int32_t code = run_step(m, &m->steps[i], in, out);
+        int32_t code = run_step(m, &next, in, out);
         if (code)
             return run_failed(m, &m->steps[i], code, err);
         if (seconds)
-            seconds[i] = tc_now() - start;
+            seconds[i] += tc_now() - start;
     }
     return TC_OK;
 }

@@ -24,6 +24,9 @@ void tc_graph_free(tc_graph *g) {
             munmap(g->blocks.data[i].p, g->blocks.data[i].mapped);
         else
             free(g->blocks.data[i].p);
+    for (size_t i = 0; i < g->bodies.len; i++)
+        tc_graph_free(g->bodies.data[i]);
+    tc_vec_free(&g->bodies);
     tc_vec_free(&g->blocks);
     tc_vec_free(&g->values);
     tc_vec_free(&g->nodes);
@@ -236,6 +239,15 @@ tc_status tc_graph_check_input(const tc_graph *g, size_t i, const tc_graph_tenso
 
 /* ---- verification ---- */
 
+static tc_status verify_bodies(const tc_graph_node *n, tc_error *err) {
+    for (int k = 0; k < 2 && n->body[k]; k++)
+        if (tc_graph_verify(n->body[k], err) != TC_OK) {
+            tc_error_prefix(err, "node '%s' (%s): in its body: ", n->name, tc_graph_op_name(n->op));
+            return TC_BAD_INPUT;
+        }
+    return TC_OK;
+}
+
 static tc_status verify_node(const tc_graph *g, const tc_graph_node *n, bool *defined, tc_error *err) {
     for (int k = 0; k < n->nin; k++) {
         const tc_graph_value *v = n->in[k];
@@ -256,7 +268,7 @@ static tc_status verify_node(const tc_graph *g, const tc_graph_node *n, bool *de
             return tc_fail(err, TC_BAD_INPUT, "node '%s': output '%s' is made twice", n->name, v->name);
         defined[v->id] = true;
     }
-    return TC_OK;
+    return verify_bodies(n, err);
 }
 
 static tc_status verify_values(const tc_graph *g, bool *defined, tc_error *err) {

@@ -76,6 +76,7 @@ struct tc_graph_node {
     tc_graph_value **out; /* NULL: an optional output that nobody asked for */
     size_t nattrs, cap_attrs;
     tc_graph_attr *attrs;
+    struct tc_graph *body[2]; /* of If: the branches; of Loop: its body (see ops.def) */
 };
 
 /* An output keeps the model's name for it, whichever value it turns out to be (perhaps an input or a constant). */
@@ -109,6 +110,7 @@ typedef struct tc_graph {
     tc_map suffixes;                       /* base of a made-up name -> the last number given to it */
     const tc_map *reserved;                /* during import: names that the file defines, also those yet to come */
     TC_VEC(tc_graph_storage_block) blocks; /* storage of constants that does not lie in the arena */
+    TC_VEC(struct tc_graph *) bodies;      /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;
 } tc_graph;
 
@@ -185,7 +187,7 @@ TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
 
 /* ---- clean-up; the passes are in pass.h ---- */
 /* Requires a verified graph; keeps outputs and their types. Removes identities, merges equal nodes, drops what no output
- * needs. */
+ * needs. Bodies of nodes are graphs of their own, and not touched. */
 void tc_graph_simplify(tc_graph *g);
 /* Only the last of these. */
 void tc_graph_drop_dead(tc_graph *g);

@@ -19,6 +19,9 @@ const char *tc_graph_onnx_type_name(int64_t code); /* "STRING", "FLOAT8E4M3FN", 
 const tc_graph_tensor *tc_graph_keep_tensor(tc_graph *g, tc_graph_tensor *t);
 /* "base", or "base.2" and so on when that is taken or reserved. */
 const char *tc_graph_fresh_name(tc_graph *g, const char *base);
+static inline bool tc_graph_owns(const tc_graph *g, const tc_graph_value *v) {
+    return v->id < g->values.len && g->values.data[v->id] == v;
+}
 void tc_graph_set_inputs(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin);
 void tc_graph_set_floats(tc_graph *g, tc_graph_node *n, const char *name, const float *v, size_t len);
 void tc_graph_set_tensor(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_tensor *v);

@@ -109,7 +109,7 @@ static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
 
 /* Also an operator newer than the model's opset is unknown to it. */
 int tc_graph_import_opset(const tc_graph_importer *im) {
-    return im->scope ? im->scope->opset : im->g->opset;
+    return im->scope ? im->scope->opset : im->root->opset;
 }
 
 bool tc_graph_import_known_operator(const tc_graph_importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
@@ -405,7 +405,7 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     double start = tc_now();
     TC_TRY(read_model(path, &im.model, err));
     im.proto = im.model->graph;
-    im.g = tc_graph_new(path);
+    im.g = im.root = tc_graph_new(path);
     if (im.proto->name && *im.proto->name)
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);

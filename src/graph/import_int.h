@@ -2,6 +2,7 @@
 #ifndef TC_GRAPH_IMPORT_INT_H
 #define TC_GRAPH_IMPORT_INT_H
 
+#include "graph/dynamic.h"
 #include "graph/onnx_int.h"
 
 /* The body of a function or a branch while its nodes are added: names that mean something in there only. */
@@ -13,18 +14,27 @@ typedef struct tc_graph_import_scope {
     tc_map values; /* name -> value, 0 for an input that the call leaves out */
 } tc_graph_import_scope;
 
+/* A body that becomes a graph of its own (import_run_time.c). What it reads of the graphs around it becomes its inputs. */
+typedef struct tc_graph_import_frame {
+    struct tc_graph_import_frame *up;
+    tc_graph *g;
+    tc_map inside;          /* address of a value of another graph -> what stands for it here */
+    tc_graph_values around; /* of the captured inputs, the last ones of g: the values that they are, in the graph around this */
+} tc_graph_import_frame;
+
 typedef struct tc_graph_importer {
     const char *path;
     const tc_graph_import_options *opts;
     Onnx__ModelProto *model;
     Onnx__GraphProto *proto;
-    tc_graph *g;
+    tc_graph *root, *g; /* the model's; the one to which nodes are being added: root, or that of the frame */
+    tc_graph_import_frame *frame;
     tc_onnx_files files;
     tc_map producers; /* value name -> index of the node that makes it */
     bool *used_shapes;
     tc_graph_import_scope *scope; /* NULL: in the graph itself */
     uint32_t bodies;              /* that have taken a node's place */
-    tc_map body_constants;        /* address of a body's initializer -> value: bodies may be added many times */
+    tc_map body_constants;        /* address of a body's initializer -> value of root: bodies may be added many times */
 } tc_graph_importer;
 
 /* ---- import.c ---- */
@@ -43,6 +53,9 @@ TC_NODISCARD tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__
 /* Adds what node p (number `index` of the graph, or the one around it) stands for. */
 TC_NODISCARD tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
 
+/* Adds the branch of that name of If p. */
+TC_NODISCARD tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
+                                              tc_graph_value ***out, tc_error *err);
 /* Of node `index`, by the name that it has here; NULL for one left out (""). */
 TC_NODISCARD tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out,
                                              tc_error *err);
@@ -55,6 +68,46 @@ TC_NODISCARD tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const
                                                     tc_error *err);
 
 /* ---- import_loops.c ---- */
+/* What Scan walks. */
+typedef struct tc_graph_import_scan {
+    size_t n;
+    tc_graph_value **in;
+    const int64_t *axes, *directions, *out_axes, *out_directions;
+    int *axis; /* of each, not negative */
+    int64_t length;
+} tc_graph_import_scan;
+
+/* A Loop, or a Scan as one. */
+typedef struct tc_graph_import_trips {
+    tc_graph_importer *im;
+    const Onnx__NodeProto *p;
+    const Onnx__GraphProto *body;
+    size_t index;
+    tc_graph_infer_ctx c; /* in the graph around it */
+    tc_graph_emitter e;
+    size_t nstate, nscan;       /* values carried from trip to trip; results that every trip adds to */
+    tc_graph_number limit;      /* the largest number of trips; value NULL: there is none */
+    tc_graph_value *cond;       /* before the first trip; NULL: it holds */
+    tc_graph_value **state;     /* [nstate] */
+    tc_graph_import_scan *scan; /* NULL: a Loop */
+    /* where it is written out: */
+    bool data;                 /* go on where the data decide about trips */
+    tc_graph_value **rows;     /* [trips * nscan] */
+    tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
+    int64_t trips;
+} tc_graph_import_trips;
+
 TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
+/* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */
+TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
+
+/* ---- import_run_time.c ---- */
+/* v, which may be of a graph around im->g, in im->g. */
+tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v);
+/* Adds a node that runs the body at run time, and gives p's outputs. On failure, nothing but dead nodes has been added. */
+TC_NODISCARD tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err);
+/* The same for If. cond: one bool. */
+TC_NODISCARD tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value *cond,
+                                                      size_t index, tc_error *err);
 
 #endif

@@ -1,31 +1,21 @@
-/* Loop and Scan, written out: the nodes of the body once for each trip. Nodes have no effects, so a trip that the data may stop
- * is computed all the same, and its results are taken only while the loop goes on:
+/* Loop and Scan. A known number of trips that is not large is written out: the nodes of the body once for each trip. All others
+ * run at run time (import_run_time.c). Where their bodies are not for that, as when shapes follow from the number of the trip,
+ * they are written out as well, if their number of trips has a largest value. Nodes have no effects, so a trip that the data may
+ * stop is computed all the same, and its results are taken only while the loop goes on:
  *
  *     Loop(M, cond, v)    go[0] = cond       v[i+1] = Where(go[i], body(i, v[i]), v[i])      go[i+1] = go[i] and body's condition
- *
- * The number of trips must have a largest value. Where conditions are constants, as they are once a constant trip count has
- * folded them, nothing of this remains but the bodies. */
+ */
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/dynamic.h"
 #include "graph/import_int.h"
 
-enum { MAX_TRIPS = 4096 };
+/* Written out, small bodies gain from each other, and from constants: up to so many trips, and nodes of all trips before anything
+ * is folded. MAX_TRIPS: where there is no other way. */
+enum { FEW_TRIPS = 32, FEW_NODES = 1 << 13, MAX_TRIPS = 4096 };
 
-typedef struct loop {
-    tc_graph_importer *im;
-    const Onnx__NodeProto *p;
-    const Onnx__GraphProto *body;
-    size_t index;
-    tc_graph_infer_ctx c;
-    tc_graph_emitter e;
-    size_t nstate, nscan;      /* values carried from trip to trip; results that every trip adds to */
-    tc_graph_value **state;    /* [nstate] */
-    tc_graph_value **rows;     /* [trips * nscan] */
-    tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
-    int64_t trips;
-} loop;
+typedef tc_graph_import_trips loop;
+typedef tc_graph_import_scan scan;
 
 static tc_graph_value *number(loop *l, tc_dtype t, int64_t v) {
     return tc_graph_em_ints(&l->e, t, &(tc_graph_shape){0}, &v);
@@ -37,7 +27,7 @@ static int64_t constant_of(const tc_graph_value *v) {
 
 /* ---- one trip ---- */
 
-/* The body's results: NULL on failure. `in`: what its inputs are in this trip. */
+/* The body's results. `in`: what its inputs are in this trip. */
 static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err) {
     tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im)};
     for (size_t k = 0; k < l->body->n_input; k++)
@@ -66,6 +56,18 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
 
 /* ---- results ---- */
 
+/* A kernel takes only so many operands. */
+static tc_graph_value *put_together(loop *l, int axis, tc_graph_value **parts, int64_t n) {
+    enum { AT_ONCE = 32 };
+    while (n > 1) {
+        int64_t groups = 0;
+        for (int64_t i = 0; i < n; i += AT_ONCE)
+            parts[groups++] = tc_graph_em_concat(&l->e, axis, parts + i, (int)TC_MIN(n - i, (int64_t)AT_ONCE));
+        n = groups;
+    }
+    return parts[0];
+}
+
 /* The rows of result k put together along an axis of their own; *empty: of the type of that, when there are none. */
 static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc_graph_value *empty, tc_graph_value **out,
                          tc_error *err) {
@@ -91,7 +93,7 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
         s.d[axis] = 0;
         *out = tc_graph_em_ints(&l->e, first->dtype, &s, NULL);
     } else {
-        *out = tc_graph_em_concat(&l->e, (int)axis, parts, (int)n);
+        *out = put_together(l, (int)axis, parts, n);
     }
     if (n && l->done)
         *out = tc_graph_em_sized(&l->e, *out, (int)axis, l->done);
@@ -157,19 +159,17 @@ static void also(loop *l, tc_graph_value *cond) {
     l->go = l->go ? tc_graph_em_op(&l->e, TC_GRAPH_OP_AND, l->go, cond) : cond;
 }
 
-static tc_status run_loop(loop *l, const tc_graph_number *m, tc_graph_value *cond, tc_graph_value ***last, tc_error *err) {
-    size_t n = l->body->n_input;
-    tc_graph_value **in = TC_NEW_N(l->im->g->arena, tc_graph_value *, n + 1), **out;
+/* *last stays NULL where no trip is made; *open: the data decide about trips, which l does not allow. */
+static tc_status write_loop(loop *l, tc_graph_value ***last, bool *open, tc_error *err) {
+    const tc_graph_number *m = &l->limit;
+    tc_graph_value *cond = l->cond, **in = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->body->n_input + 1), **out;
     also(l, cond);
     for (int64_t i = 0; !is_false(cond) && i < m->most; i++) {
-        if (i == MAX_TRIPS || (l->go && m->most > MAX_TRIPS))
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "it makes more than %d trips, or the data alone decide when it ends; its trip count must be known when the "
-                "model is imported and not larger, unbounded loops are not supported",
-                MAX_TRIPS);
         if (!m->constant)
             also(l, em_less(&l->e, number(l, TC_I64, i), m->value));
+        *open = l->go && !l->data;
+        if (*open)
+            return TC_OK;
         in[0] = number(l, TC_I64, i);
         in[1] = number(l, TC_BOOL, 1);
         memcpy(in + 2, l->state, l->nstate * sizeof *in);
@@ -185,10 +185,10 @@ static tc_status run_loop(loop *l, const tc_graph_number *m, tc_graph_value *con
     return TC_OK;
 }
 
-static tc_status add_loop(loop *l, tc_error *err) {
+static tc_status read_loop(loop *l, tc_error *err) {
     tc_arena *a = l->im->g->arena;
-    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, l->p->n_input + 3), **last = NULL;
-    tc_graph_number m = {.most = INT64_MAX, .constant = true};
+    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, l->p->n_input + 3);
+    l->limit = (tc_graph_number){.most = INT64_MAX, .constant = true};
     TC_TRY(open_loop(l, err));
     TC_TRY(read_inputs(l, in, 2, err));
     l->nstate = l->p->n_input > 2 ? l->p->n_input - 2 : 0;
@@ -198,26 +198,32 @@ static tc_status add_loop(loop *l, tc_error *err) {
     l->nscan = l->body->n_output - l->nstate - 1;
     TC_TRY(one_of_type(in[0], TC_I64, "trip count", err));
     TC_TRY(one_of_type(in[1], TC_BOOL, "condition", err));
-    if (in[0]) {
-        tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
-        TC_TRY(tc_graph_trace(&l->e, in[0], v));
-        m = v[0];
-    }
-    if (!m.constant && m.most < 0)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "its trip count '%s' depends on data without a known largest value; it must be known when the model is imported, "
-            "unbounded loops are not supported",
-            in[0]->name);
+    l->cond = in[1];
     l->state = tc_arena_dup(a, in + 2, (l->nstate + 1) * sizeof *in);
-    TC_TRY(run_loop(l, &m, in[1], &last, err));
-    if (!last && l->nscan) { /* no trip is made: one is written out for the types of its results, and dropped as dead */
-        tc_graph_value **args = TC_NEW_N(a, tc_graph_value *, l->nstate + 3);
-        args[0] = number(l, TC_I64, 0);
-        args[1] = number(l, TC_BOOL, 1);
-        memcpy(args + 2, l->state, l->nstate * sizeof *args);
-        TC_TRY(trip(l, args, &last, err));
-    }
+    if (!in[0])
+        return TC_OK;
+    tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
+    TC_TRY(tc_graph_trace(&l->e, in[0], v));
+    l->limit = v[0];
+    return TC_OK;
+}
+
+/* No trip is made: one is written out for the types of its results, and dropped as dead. */
+static tc_status types_of_rows(loop *l, tc_graph_value ***last, tc_error *err) {
+    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + 3);
+    args[0] = number(l, TC_I64, 0);
+    args[1] = number(l, TC_BOOL, 1);
+    memcpy(args + 2, l->state, l->nstate * sizeof *args);
+    return trip(l, args, last, err);
+}
+
+static tc_status write_out_loop(loop *l, bool *open, tc_error *err) {
+    tc_graph_value **last = NULL;
+    TC_TRY(write_loop(l, &last, open, err));
+    if (*open)
+        return TC_OK;
+    if (!last && l->nscan)
+        TC_TRY(types_of_rows(l, &last, err));
     return give(l, last ? last + 1 + l->nstate : NULL, NULL, NULL, err);
 }
 
@@ -234,21 +240,13 @@ static tc_status scan_list(loop *l, const char *name, size_t n, const int64_t **
     return TC_OK;
 }
 
-typedef struct scan {
-    size_t n; /* inputs that are walked */
-    tc_graph_value **in;
-    const int64_t *axes, *directions, *out_axes, *out_directions;
-    int *axis; /* of each, not negative */
-} scan;
-
 /* The length that all walked inputs share. */
-static tc_status scan_length(loop *l, scan *s, int64_t *length, tc_error *err) {
-    *length = 0;
+static tc_status scan_length(loop *l, scan *s, tc_error *err) {
     for (size_t k = 0; k < s->n; k++) {
         const tc_graph_value *v = s->in[k];
         int64_t axis = s->axes ? s->axes[k] : 0;
         axis = axis < 0 ? axis + v->shape.ndim : axis;
-        if (axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != *length))
+        if (axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != s->length))
             return tc_fail(err, TC_BAD_INPUT,
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
@@ -256,24 +254,24 @@ static tc_status scan_length(loop *l, scan *s, int64_t *length, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT, "the size of scan input %zu ('%s') depends on data, which is not supported", k,
                            v->name);
         s->axis[k] = (int)axis;
-        *length = v->shape.d[axis];
+        s->length = v->shape.d[axis];
     }
-    if (*length > MAX_TRIPS)
-        return tc_fail(err, TC_BAD_INPUT, "it makes %" PRId64 " trips; at most %d are supported", *length, MAX_TRIPS);
     return TC_OK;
 }
 
-static tc_graph_value *element(loop *l, const scan *s, size_t k, int64_t i, int64_t length) {
+static tc_graph_value *element(loop *l, size_t k, int64_t i) {
+    const scan *s = l->scan;
     tc_graph_value *v = s->in[k];
     tc_graph_shape shape = v->shape;
     int d = s->axis[k];
-    i = s->directions && s->directions[k] ? length - 1 - i : i;
+    i = s->directions && s->directions[k] ? s->length - 1 - i : i;
     memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
     shape.ndim--;
     return tc_graph_em_reshape(&l->e, tc_graph_em_slice(&l->e, v, d, i, i + 1, 1), &shape);
 }
 
-static tc_status read_scan(loop *l, scan *s, tc_error *err) {
+static tc_status read_scan_attributes(loop *l, tc_error *err) {
+    scan *s = l->scan;
     const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, "num_scan_inputs");
     if (tc_graph_import_opset(l->im) < 9)
         return tc_fail(err, TC_BAD_INPUT, "Scan of opset 8 is not supported; export with opset 9 or later");
@@ -290,33 +288,102 @@ static tc_status read_scan(loop *l, scan *s, tc_error *err) {
     return scan_list(l, "scan_output_directions", l->nscan, &s->out_directions, err);
 }
 
-static tc_status add_scan(loop *l, tc_error *err) {
-    tc_arena *a = l->im->g->arena;
+static tc_status read_scan(loop *l, tc_error *err) {
     size_t n = l->p->n_input;
-    scan s = {.axis = TC_NEW_N(a, int, n + 1)};
-    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1), **args = TC_NEW_N(a, tc_graph_value *, n + 1), **out = NULL;
-    int64_t length;
+    tc_arena *a = l->im->g->arena;
+    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1);
     TC_TRY(open_loop(l, err));
     TC_TRY(read_inputs(l, in, 0, err));
-    TC_TRY(read_scan(l, &s, err));
-    s.in = in + l->nstate;
-    TC_TRY(scan_length(l, &s, &length, err));
-    if (length == 0)
-        return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
+    TC_TRY(read_scan_attributes(l, err));
+    l->scan->axis = TC_NEW_N(a, int, n + 1);
+    l->scan->in = in + l->nstate;
     l->state = tc_arena_dup(a, in, (l->nstate + 1) * sizeof *in);
-    for (int64_t i = 0; i < length; i++) {
+    TC_TRY(scan_length(l, l->scan, err));
+    if (l->scan->length == 0)
+        return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
+    l->limit = (tc_graph_number){.most = l->scan->length, .constant = true};
+    return TC_OK;
+}
+
+static tc_status write_out_scan(loop *l, tc_error *err) {
+    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->p->n_input + 1), **out = NULL;
+    const scan *s = l->scan;
+    for (int64_t i = 0; i < s->length; i++) {
         memcpy(args, l->state, l->nstate * sizeof *args);
-        for (size_t k = 0; k < s.n; k++)
-            args[l->nstate + k] = element(l, &s, k, i, length);
+        for (size_t k = 0; k < s->n; k++)
+            args[l->nstate + k] = element(l, k, i);
         TC_TRY(l->e.status);
         TC_TRY(trip(l, args, &out, err));
         keep_rows(l, out + l->nstate);
         TC_TRY(carry(l, out, err));
     }
-    return give(l, out + l->nstate, s.out_axes, s.out_directions, err);
+    return give(l, out + l->nstate, s->out_axes, s->out_directions, err);
+}
+
+tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err) {
+    const scan *s = l->scan;
+    int64_t perm[TC_GRAPH_MAX_DIMS], axis = s && s->out_axes ? s->out_axes[k] : 0;
+    int ndim = (*v)->shape.ndim;
+    axis = axis < 0 ? axis + ndim : axis;
+    if (axis < 0 || axis >= ndim)
+        return tc_fail(err, TC_BAD_INPUT, "result %zu has %d dimensions in a trip and cannot be put together along axis %" PRId64,
+                       k + l->nstate, ndim - 1, axis);
+    if (s && s->out_directions && s->out_directions[k])
+        *v = tc_graph_em_slice(&l->e, *v, 0, -1, INT64_MIN, -1);
+    for (int d = 0, from = 1; d < ndim; d++)
+        perm[d] = d == axis ? 0 : from++;
+    if (axis)
+        *v = tc_graph_em_transpose(&l->e, *v, perm);
+    return l->e.status;
+}
+
+/* ---- which way ---- */
+
+/* Those of inner bodies included. */
+static size_t count_nodes(const Onnx__GraphProto *g, int depth) {
+    size_t n = g->n_node;
+    for (size_t i = 0; i < g->n_node && depth < 32; i++)
+        for (size_t k = 0; k < g->node[i]->n_attribute; k++)
+            if (g->node[i]->attribute[k]->g)
+                n += count_nodes(g->node[i]->attribute[k]->g, depth + 1);
+    return n;
+}
+
+static bool is_small(const loop *l) {
+    size_t nodes = count_nodes(l->body, 0);
+    return l->limit.most <= FEW_TRIPS && (nodes == 0 || (size_t)TC_MAX(l->limit.most, 0) <= FEW_NODES / nodes);
+}
+
+static tc_status write_out(loop *l, bool *open, tc_error *err) {
+    *open = false;
+    return l->scan ? write_out_scan(l, err) : write_out_loop(l, open, err);
+}
+
+/* From its inputs again: an attempt to write it out may have changed what it carries. */
+static tc_status attempt(const loop *l, bool data, bool *open, tc_error *err) {
+    loop copy = *l;
+    copy.e.c = &copy.c;
+    copy.c.err = err;
+    copy.data = data;
+    copy.state = tc_arena_dup(l->im->g->arena, l->state, (l->nstate + 1) * sizeof *l->state);
+    return write_out(&copy, open, err);
 }
 
 tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
-    loop l = {.im = im, .p = p, .index = index};
-    return strcmp(p->op_type, "Loop") == 0 ? add_loop(&l, err) : add_scan(&l, err);
+    scan s = {0};
+    bool is_scan = strcmp(p->op_type, "Scan") == 0, open = true;
+    loop l = {.im = im, .p = p, .index = index, .scan = is_scan ? &s : NULL};
+    TC_TRY(is_scan ? read_scan(&l, err) : read_loop(&l, err));
+    bool none = is_false(l.cond) || (l.limit.constant && l.limit.most <= 0);
+    if (none || (l.limit.constant && !(l.cond && !l.cond->constant) && is_small(&l)))
+        TC_TRY(attempt(&l, false, &open, err));
+    if (!open)
+        return TC_OK;
+    tc_status status = tc_graph_import_trips_at_run_time(&l, err);
+    if (status == TC_BAD_INPUT && l.limit.most >= 0 && l.limit.most <= MAX_TRIPS) {
+        tc_error again;
+        if (attempt(&l, true, &open, &again) == TC_OK)
+            return TC_OK;
+    }
+    return status;
 }

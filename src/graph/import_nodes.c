@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/dynamic.h"
 #include "graph/import_int.h"
 
 /* Functions and branches within each other, in all, and the nodes they may become: a small file can ask for 2^32 of them. */
@@ -133,11 +132,15 @@ static bool find_in_scopes(const tc_graph_importer *im, const char *name, tc_gra
 tc_status tc_graph_import_input(tc_graph_importer *im, size_t index, const char *name, tc_graph_value **out, tc_error *err) {
     bool closed;
     *out = NULL;
-    if (!*name || find_in_scopes(im, name, out, &closed))
+    if (!*name)
         return TC_OK;
-    *out = closed ? NULL : tc_graph_find_value(im->g, name);
-    if (*out)
+    bool found = find_in_scopes(im, name, out, &closed);
+    if (!found && !closed)
+        *out = tc_graph_find_value(im->root, name);
+    if (found || *out) {
+        *out = *out ? tc_graph_import_here(im, *out) : NULL;
         return TC_OK;
+    }
     uintptr_t *maker = closed ? NULL : tc_map_gets(&im->producers, name);
     if (!maker)
         return tc_fail(err, TC_BAD_INPUT, "its input '%s' is neither %s, nor an initializer, nor any node's output before it",
@@ -234,18 +237,29 @@ typedef struct body {
     const char **outputs;
 } body;
 
+/* In the model's graph, which outlives those of bodies. */
+static tc_status add_body_constant(tc_graph_importer *im, Onnx__TensorProto *p, uint64_t key, tc_error *err) {
+    tc_graph *g = im->g;
+    im->g = im->root;
+    const char *name = tc_graph_fresh_name(im->root, p->name);
+    tc_status s = tc_graph_import_initializer(im, p, name, err);
+    im->g = g;
+    if (s == TC_OK)
+        tc_map_put(&im->body_constants, key, (uintptr_t)tc_graph_find_value(im->root, name));
+    return s;
+}
+
 /* Within im->scope. *out: the results. */
 static tc_status fill_body(tc_graph_importer *im, const body *b, size_t index, tc_graph_value **out, tc_error *err) {
     for (size_t i = 0; i < b->n_initializers; i++) {
-        const char *name = b->initializers[i]->name, *in_graph;
+        const char *name = b->initializers[i]->name;
         uint64_t key = (uint64_t)(uintptr_t)b->initializers[i];
         if (!name || !*name)
             return tc_fail(err, TC_BAD_INPUT, "initializer %zu has no name", i);
-        TC_TRY(name_here(im, name, &in_graph, err));
-        if (!tc_map_get(&im->body_constants, key)) {
-            TC_TRY(tc_graph_import_initializer(im, b->initializers[i], in_graph, err));
-            tc_map_put(&im->body_constants, key, (uintptr_t)tc_graph_find_value(im->g, in_graph));
-        }
+        if (tc_map_gets(&im->scope->values, name))
+            return tc_graph_import_duplicate(name, "in one body", err);
+        if (!tc_map_get(&im->body_constants, key))
+            TC_TRY(add_body_constant(im, b->initializers[i], key, err));
         tc_map_puts(&im->scope->values, name, *tc_map_get(&im->body_constants, key));
     }
     for (size_t i = 0; i < b->n_nodes; i++)
@@ -313,45 +327,13 @@ tc_status tc_graph_import_graph(tc_graph_importer *im, const Onnx__NodeProto *p,
     return add_body(im, p, s, &b, index, out, err);
 }
 
-static tc_status add_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
-                            tc_graph_value ***out, tc_error *err) {
+tc_status tc_graph_import_branch(tc_graph_importer *im, const Onnx__NodeProto *p, const char *which, size_t index,
+                                 tc_graph_value ***out, tc_error *err) {
     const Onnx__AttributeProto *a = tc_graph_import_attribute(p, which);
     if (!a || !a->g)
         return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a graph", which);
     tc_graph_import_scope s = {.call = p, .opset = tc_graph_import_opset(im)};
     return tc_graph_import_graph(im, p, a->g, &s, index, out, err);
-}
-
-/* Nodes have no effects, so both branches may be computed, and one chosen element by element. */
-static tc_status add_both_branches(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value *cond, size_t index,
-                                   tc_error *err) {
-    tc_graph_value **yes, **no, *one = cond;
-    TC_TRY(add_branch(im, p, "then_branch", index, &yes, err));
-    TC_TRY(add_branch(im, p, "else_branch", index, &no, err));
-    if (cond->shape.ndim > 0) {
-        const char *name = tc_graph_fresh_name(im->g, tc_arena_printf(im->g->arena, "%s.scalar", cond->name));
-        tc_graph_node *n = tc_graph_new_node(im->g, TC_GRAPH_OP_RESHAPE, "", &cond, 1);
-        tc_graph_set_ints(im->g, n, "shape", NULL, 0);
-        TC_TRY(tc_graph_place(im->g, n, &name, 1, TC_GRAPH_OPSET_MAX, err));
-        one = tc_graph_find_value(im->g, name);
-    }
-    tc_graph_infer_ctx c = {.g = im->g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
-    c.n = tc_graph_new_node(im->g, TC_GRAPH_OP_WHERE, p->name, NULL, 0);
-    tc_graph_emitter e = {&c, TC_OK};
-    for (size_t k = 0; k < p->n_output; k++) {
-        if (!*p->output[k])
-            continue;
-        if (yes[k]->dtype != no[k]->dtype || !tc_graph_shape_equal(&yes[k]->shape, &no[k]->shape))
-            return tc_fail(err, TC_BAD_INPUT,
-                           "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
-                           "different types need a condition that is known when the model is imported",
-                           cond->name, k, tc_graph_type_str(im->g->arena, yes[k]->dtype, &yes[k]->shape),
-                           tc_graph_type_str(im->g->arena, no[k]->dtype, &no[k]->shape));
-        tc_graph_value *v = tc_graph_em_either(&e, one, yes[k], no[k]);
-        TC_TRY(e.status);
-        TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v, 1), err));
-    }
-    return TC_OK;
 }
 
 /* A constant condition chooses its branch. */
@@ -363,8 +345,9 @@ static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t 
     if (!cond || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
         return tc_fail(err, TC_BAD_INPUT, "its condition must be one bool");
     if (!cond->constant)
-        return add_both_branches(im, p, cond, index, err);
-    TC_TRY(add_branch(im, p, *(const uint8_t *)cond->constant->data ? "then_branch" : "else_branch", index, &out, err));
+        return tc_graph_import_if_at_run_time(im, p, cond, index, err);
+    TC_TRY(
+        tc_graph_import_branch(im, p, *(const uint8_t *)cond->constant->data ? "then_branch" : "else_branch", index, &out, err));
     return tc_graph_import_give_outputs(im, p, out, err);
 }
 

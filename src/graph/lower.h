@@ -18,7 +18,7 @@ typedef enum tc_graph_class {
     TC_GRAPH_CLASS_ELEMENTWISE, /* out[i] from in[i], broadcasting */
     TC_GRAPH_CLASS_MOVE,        /* coordinates that depend on conditions or data: concat, pad, gather */
     TC_GRAPH_CLASS_REDUCE,      /* reductions and what is built of them: softmax, layer norm */
-    TC_GRAPH_CLASS_LIBRARY,     /* a library kernel (library.h), always by itself */
+    TC_GRAPH_CLASS_LIBRARY,     /* a library kernel (library.h), or a node with bodies; always by itself */
     TC_GRAPH_CLASS_ANCHOR /* contractions: read only by what follows elementwise, or row by row by another one (attention) */
 } tc_graph_class;
 

@@ -99,6 +99,9 @@ tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error 
     static const tc_graph_pass_options usual = {.level = TC_GRAPH_OPT_DEFAULT};
     o = o ? o : &usual;
     TC_TRY(tc_graph_passes_check(o, err));
+    for (size_t i = 0; i < g->nodes.len; i++)
+        for (int k = 0; k < 2 && g->nodes.data[i]->body[k]; k++)
+            TC_TRY(tc_graph_passes(g->nodes.data[i]->body[k], o, err));
     for (size_t i = 0; i < TC_LEN(passes); i++)
         if (wanted(o, &passes[i]))
             TC_TRY(run_shown(g, o, &passes[i], err));

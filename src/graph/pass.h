@@ -23,8 +23,8 @@ typedef struct tc_graph_pass_options {
 
 /* TC_BAD_INPUT, with the list of passes, unless every name in o is one of them. */
 TC_NODISCARD tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_error *err);
-/* Runs what o asks for (NULL: the default level) and verifies the graph after every pass. On failure the graph is good for
- * nothing but tc_graph_free. */
+/* Runs what o asks for (NULL: the default level), in bodies of nodes first, and verifies the graph after every pass. On failure
+ * the graph is good for nothing but tc_graph_free. */
 TC_NODISCARD tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error *err);
 
 /* ---- the passes ---- */

@@ -19,6 +19,17 @@ static void name_outputs(const tc_graph_program *p, tc_graph_plan *plan) {
             plan->output[p->out_slot[o]] = o;
 }
 
+/* The launches from head to end run over and over: what is used in there and also outside lives through all trips. */
+static void live_through(life *l, int n, int head, int end) {
+    for (int s = 0; s < n; s++) {
+        bool inside = l[s].first <= end && l[s].last >= head;
+        if (inside && (l[s].first < head || l[s].last > end)) {
+            l[s].first = TC_MIN(l[s].first, head);
+            l[s].last = TC_MAX(l[s].last, end);
+        }
+    }
+}
+
 static life *lives_of(const tc_graph_program *p) {
     life *l = tc_xcalloc((size_t)p->nslot + 1, sizeof *l);
     for (int s = 0; s < p->nslot; s++)
@@ -29,6 +40,9 @@ static life *lives_of(const tc_graph_program *p) {
             x->first = TC_MIN(x->first, i);
             x->last = i;
         }
+    for (int i = 0; i < p->nlaunch; i++) /* inner loops end first */
+        if (p->launches[i].kind == TC_CG_AGAIN)
+            live_through(l, p->nslot, p->launches[i].target, i);
     return l;
 }
 

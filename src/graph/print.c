@@ -1,5 +1,6 @@
 /* Text dump of a graph, for people and golden tests. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "graph/graph.h"
 
@@ -62,6 +63,18 @@ static void print_node(tc_strbuf *b, const tc_graph_node *n) {
     tc_sb_addc(b, '\n');
 }
 
+/* Its lines, further in. */
+static void print_body(tc_strbuf *b, const tc_graph *body) {
+    tc_strbuf text = {0};
+    tc_graph_print(body, &text);
+    for (const char *line = tc_sb_str(&text); *line;) {
+        int n = (int)strcspn(line, "\n");
+        tc_sb_printf(b, "    %.*s\n", n, line);
+        line += n + (line[n] == '\n');
+    }
+    tc_strbuf_free(&text);
+}
+
 static void print_constant(tc_strbuf *b, const tc_graph_value *v) {
     tc_sb_printf(b, "const %%%s : ", v->name);
     print_type(b, v);
@@ -85,8 +98,11 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out) {
         if (g->values.data[i]->constant && uses[i])
             print_constant(out, g->values.data[i]);
     free(uses);
-    for (size_t i = 0; i < g->nodes.len; i++)
+    for (size_t i = 0; i < g->nodes.len; i++) {
         print_node(out, g->nodes.data[i]);
+        for (int k = 0; k < 2 && g->nodes.data[i]->body[k]; k++)
+            print_body(out, g->nodes.data[i]->body[k]);
+    }
     for (size_t i = 0; i < g->outputs.len; i++) {
         const tc_graph_output *o = &g->outputs.data[i];
         tc_sb_printf(out, "output %s = %%%s : ", o->name, o->value->name);

@@ -1,42 +1,51 @@
 /* Programs: fused groups lowered to workloads, the memory between them, and equal workloads merged into tasks. */
-#include "graph/program.h"
+#include "graph/program_int.h"
 
 #include <string.h>
 
-typedef struct maker {
-    tc_graph_program *p;
-    const tc_graph *g;
-    tc_map slot_of; /* id of a value's memory -> slot */
-    tc_map task_of; /* hash -> task */
-    TC_VEC(tc_graph_slot) slots;
-    TC_VEC(tc_graph_launch) launches;
-    TC_VEC(tc_tune_task) tasks;
-    TC_VEC(tc_digest) hashes;
-} maker;
-
-static int64_t value_bytes(const tc_graph_value *v) {
-    return tc_graph_shape_count(&v->shape) * tc_dtype_bytes(v->dtype);
-}
+typedef tc_graph_maker maker;
 
 /* ---- slots ---- */
 
-static int add_slot(maker *m, uint64_t key, tc_graph_slot s) {
+/* What a value is known by: equal constants of a graph and of its nodes' bodies are one. */
+static uint64_t key_of(const tc_graph_value *v) {
+    return v->constant ? (uint64_t)(uintptr_t)v->constant : (uint64_t)(uintptr_t)v;
+}
+
+int tc_graph_maker_add_slot(maker *m, tc_graph_slot s) {
     tc_push(&m->slots, s);
-    tc_map_put(&m->slot_of, key, m->slots.len - 1);
     return (int)m->slots.len - 1;
 }
 
-static int slot_of(maker *m, const tc_graph_value *value) {
+void tc_graph_maker_bind(maker *m, const tc_graph_value *v, int slot) {
+    tc_map_put(&m->slot_of, key_of(v), (uintptr_t)slot);
+}
+
+bool tc_graph_maker_known(const maker *m, const tc_graph_value *v) {
+    return tc_map_get(&m->slot_of, key_of(tc_graph_memory_of(v))) != NULL;
+}
+
+int tc_graph_maker_slot(maker *m, const tc_graph_value *value) {
     const tc_graph_value *v = tc_graph_memory_of(value);
-    uintptr_t *known = tc_map_get(&m->slot_of, v->id);
+    uintptr_t *known = tc_map_get(&m->slot_of, key_of(v));
     if (known)
         return (int)*known;
-    tc_graph_slot s = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = value_bytes(v)};
+    tc_graph_slot s = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)};
     if (v->constant) {
         s.kind = TC_GRAPH_SLOT_CONST;
         s.constant = v->constant;
     }
-    return add_slot(m, v->id, s);
+    int slot = tc_graph_maker_add_slot(m, s);
+    tc_graph_maker_bind(m, v, slot);
+    return slot;
+}
+
+int tc_graph_maker_constant(maker *m, const char *name, const int64_t *v, int64_t n) {
+    tc_graph_shape s = {1, {n}};
+    tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &s, (void *)(uintptr_t)v);
+    return tc_graph_maker_add_slot(
+        m, (tc_graph_slot){
+               .kind = TC_GRAPH_SLOT_CONST, .name = name, .bytes = 8 * n, .constant = tc_arena_dup(m->p->arena, &t, sizeof t)});
 }
 
 static void add_inputs(maker *m) {
@@ -46,7 +55,8 @@ static void add_inputs(maker *m) {
     for (int i = 0; i < p->nin; i++) {
         const tc_graph_value *v = m->g->inputs.data[i];
         p->in[i] = (tc_graph_port){.name = v->name, .dtype = v->dtype, .shape = v->shape};
-        add_slot(m, v->id, (tc_graph_slot){.kind = TC_GRAPH_SLOT_INPUT, .name = v->name, .bytes = value_bytes(v), .input = i});
+        tc_graph_slot s = {.kind = TC_GRAPH_SLOT_INPUT, .name = v->name, .bytes = tc_graph_value_bytes(v), .input = i};
+        tc_graph_maker_bind(m, v, tc_graph_maker_add_slot(m, s));
     }
 }
 
@@ -61,7 +71,7 @@ static void add_outputs(maker *m) {
         const tc_graph_output *o = &m->g->outputs.data[i];
         p->out[i] = (tc_graph_port){.name = o->name, .dtype = v->dtype, .shape = v->shape};
         memcpy(p->out[i].extent, o->extent, sizeof o->extent);
-        p->out_slot[i] = slot_of(m, v);
+        p->out_slot[i] = tc_graph_maker_slot(m, v);
     }
 }
 
@@ -116,11 +126,11 @@ static int task_of(maker *m, const tc_workload *w, const char *what) {
     tc_digest hash = tc_te_hash(canonical);
     uintptr_t *known = tc_map_gets(&m->task_of, hash.hex);
     if (known) {
-        m->tasks.data[*known].weight += 1;
+        m->tasks.data[*known].weight += m->times;
         return (int)*known;
     }
     tc_map_puts(&m->task_of, hash.hex, m->tasks.len);
-    tc_tune_task t = {task_name(m->p->arena, what, canonical), canonical, 1};
+    tc_tune_task t = {task_name(m->p->arena, what, canonical), canonical, m->times};
     tc_push(&m->tasks, t);
     tc_push(&m->hashes, hash);
     return (int)m->tasks.len - 1;
@@ -133,23 +143,6 @@ static bool is_empty(const tc_graph_fused *f) {
     return false;
 }
 
-/* A slot that is not a value's: keys of values are their ids, which are smaller. */
-static int extra_slot(maker *m, tc_graph_slot s) {
-    return add_slot(m, ((uint64_t)1 << 32) + m->slots.len, s);
-}
-
-static int params_slot(maker *m, const tc_graph_library_kernel *k, const tc_graph_node *n, const int64_t **params) {
-    tc_arena *a = m->p->arena;
-    int64_t *p = TC_NEW_N(a, int64_t, TC_GRAPH_MAX_PARAMS);
-    tc_graph_shape s = {1, {k->params(n, p)}};
-    tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &s, p);
-    *params = p;
-    return extra_slot(m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_CONST,
-                                         .name = "parameters",
-                                         .bytes = 8 * s.d[0],
-                                         .constant = tc_arena_dup(a, &t, sizeof t)});
-}
-
 static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *err) {
     const tc_graph_library_kernel *k = tc_graph_library_of(n->op);
     if (!k)
@@ -157,11 +150,13 @@ static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *
                        tc_graph_op_name(n->op));
     tc_graph_launch x = {.name = n->name, .covers = tc_graph_op_name(n->op), .task = -1, .library = k};
     int *args = TC_NEW_N(m->p->arena, int, 1 + n->nin + n->nout);
-    args[x.nargs++] = params_slot(m, k, n, &x.params);
+    int64_t *params = TC_NEW_N(m->p->arena, int64_t, TC_GRAPH_MAX_PARAMS);
+    args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, k->params(n, params));
     for (int i = 0; i < n->nin; i++)
-        args[x.nargs++] = slot_of(m, n->in[i]);
+        args[x.nargs++] = tc_graph_maker_slot(m, n->in[i]);
     for (int i = 0; i < n->nout; i++)
-        args[x.nargs++] = slot_of(m, n->out[i]);
+        args[x.nargs++] = tc_graph_maker_slot(m, n->out[i]);
+    x.params = params;
     x.args = args;
     tc_push(&m->launches, x);
     return TC_OK;
@@ -169,6 +164,10 @@ static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *
 
 static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *f, tc_error *err) {
     const tc_graph_node *head = f->group.nodes[f->group.n - 1];
+    if (head->body[0])
+        return tc_graph_maker_control(m, head, err);
+    if (is_empty(f))
+        return TC_OK;
     if (tc_graph_class_of(head->op) == TC_GRAPH_CLASS_LIBRARY)
         return add_library_launch(m, head, err);
     tc_graph_lowered l;
@@ -177,14 +176,26 @@ static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *
     const tc_workload *w = l.workload;
     int *args = TC_NEW_N(a, int, w->nin + w->nout);
     for (int i = 0; i < w->nin; i++)
-        args[i] = slot_of(m, l.in[i]);
+        args[i] = tc_graph_maker_slot(m, l.in[i]);
     for (int i = 0; i < w->nout; i++)
-        args[w->nin + i] = slot_of(m, l.out[i]);
+        args[w->nin + i] = tc_graph_maker_slot(m, l.out[i]);
     tc_graph_launch x = {
         .name = f->group.nodes[f->group.n - 1]->name, .covers = covers(a, &f->group), .nargs = w->nin + w->nout, .args = args};
     x.task = task_of(m, w, x.covers);
     tc_push(&m->launches, x);
     return TC_OK;
+}
+
+tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
+    const tc_graph *around = m->g;
+    tc_graph_groups groups;
+    tc_status s = TC_OK;
+    m->g = g;
+    tc_graph_fuse(g, m->p->arena, &groups);
+    for (int i = 0; i < groups.n && s == TC_OK; i++)
+        s = add_launch(m, groups.stored, &groups.data[i], err);
+    m->g = around;
+    return s;
 }
 
 static void deliver(maker *m) {
@@ -226,14 +237,9 @@ void tc_graph_program_free(tc_graph_program *p) {
 
 tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err) {
     tc_graph_program *p = new_program(g->name);
-    maker m = {.p = p, .g = g};
-    tc_graph_groups groups;
-    tc_graph_fuse(g, p->arena, &groups);
+    maker m = {.p = p, .g = g, .times = 1};
     add_inputs(&m);
-    tc_status s = TC_OK;
-    for (int i = 0; i < groups.n && s == TC_OK; i++)
-        if (!is_empty(&groups.data[i]))
-            s = add_launch(&m, groups.stored, &groups.data[i], err);
+    tc_status s = tc_graph_maker_add(&m, g, err);
     if (s == TC_OK) {
         add_outputs(&m);
         deliver(&m);
@@ -294,7 +300,7 @@ static tc_status workload_slots(maker *m, const tc_workload *w, const tc_graph_n
             s.input = p->nin;
             p->in[p->nin++] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
         }
-        args[i] = add_slot(m, (uint64_t)i, s);
+        args[i] = tc_graph_maker_add_slot(m, s);
     }
     p->nout = p->nshown = w->nout;
     p->out = TC_NEW_N(p->arena, tc_graph_port, w->nout);
@@ -304,7 +310,7 @@ static tc_status workload_slots(maker *m, const tc_workload *w, const tc_graph_n
         const char *name = tc_arena_strdup(p->arena, t->name);
         tc_graph_slot s = {.kind = TC_GRAPH_SLOT_TEMP, .name = name, .bytes = tc_tensor_size(t) * tc_dtype_bytes(t->dtype)};
         p->out[i] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
-        p->out_slot[i] = args[w->nin + i] = add_slot(m, (uint64_t)(w->nin + i), s);
+        p->out_slot[i] = args[w->nin + i] = tc_graph_maker_add_slot(m, s);
     }
     return TC_OK;
 }
@@ -312,7 +318,7 @@ static tc_status workload_slots(maker *m, const tc_workload *w, const tc_graph_n
 tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants, size_t nconstants,
                                        uint64_t seed, tc_graph_program **out, tc_error *err) {
     tc_graph_program *p = new_program(name);
-    maker m = {.p = p};
+    maker m = {.p = p, .times = 1};
     int *args = TC_NEW_N(p->arena, int, w->nin + w->nout);
     tc_status s = workload_slots(&m, w, constants, nconstants, seed, args, err);
     if (s == TC_OK) {
@@ -352,9 +358,25 @@ int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **po
     return p->nshown;
 }
 
+/* Copies, and what decides where to go on. */
+static void print_control(const tc_graph_program *p, const tc_graph_launch *x, tc_strbuf *out) {
+    static const char *const words[] = {"copy", "unless", "unless less", "again", "go on"};
+    tc_sb_printf(out, "%s (", words[x->kind]);
+    for (int k = 0; k < x->nargs; k++)
+        tc_sb_printf(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
+    tc_sb_addc(out, ')');
+    if (x->kind != TC_CG_DO)
+        tc_sb_printf(out, " at launch %d", x->target);
+    tc_sb_addc(out, '\n');
+}
+
 void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
     for (int i = 0; i < p->nlaunch; i++) {
         const tc_graph_launch *x = &p->launches[i];
+        if (x->task < 0 && !x->library) {
+            print_control(p, x, out);
+            continue;
+        }
         int nout = x->library ? 0 : p->tasks[x->task].workload->nout;
         if (x->library) {
             tc_sb_printf(out, "library %s (", x->covers);

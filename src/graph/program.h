@@ -15,14 +15,18 @@ typedef struct tc_graph_slot {
     const tc_graph_tensor *constant; /* CONST */
 } tc_graph_slot;
 
+/* A kernel, a copy, or a decision where to go on (tc_cg_step says what the latter two do with their operands). */
 typedef struct tc_graph_launch {
     const char *name;   /* of the head's node */
     const char *covers; /* operators, in order */
-    int task;           /* -1: of a library kernel */
+    int task;           /* -1: of a library kernel, or none */
     int nargs;
     const int *args; /* slots: the workload's inputs, then its outputs; a library kernel's parameters before them */
-    const tc_graph_library_kernel *library; /* NULL: of a task */
+    const tc_graph_library_kernel *library; /* NULL: of a task, or none */
     const int64_t *params;
+    tc_cg_step_kind kind;
+    int64_t bytes; /* of a copy */
+    int target;    /* a launch's number; that of launches: the end */
 } tc_graph_launch;
 
 struct tc_graph_program {
@@ -53,7 +57,8 @@ typedef struct tc_graph_plan {
     int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
 } tc_graph_plan;
 
-/* Places the intermediates so that slots whose lives overlap never share a byte, and names the slots that live in the caller's
+/* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
+ * it lives throughout), and names the slots that live in the caller's
  * outputs. The arrays are in `a`. */
 void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan *out);
 
@@ -90,8 +95,11 @@ typedef struct tc_graph_block {
     void *memory;                      /* owned, or NULL */
 } tc_graph_block;
 
+/* The launches, in their order, and then copies of outputs. */
 typedef struct tc_graph_step {
-    int task; /* -1: a library kernel, or a copy of `bytes` from args[0] to args[1] */
+    tc_cg_step_kind kind;
+    int target;
+    int task; /* -1: a library kernel, or as tc_cg_step says without a kernel */
     const tc_graph_library_kernel *library;
     int launch;
     int nargs;

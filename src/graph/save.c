@@ -116,7 +116,9 @@ static tc_status put_driver(saver *s, tc_error *err) {
     tc_cg_step *steps = TC_NEW_N(s->arena, tc_cg_step, m->nstep);
     for (int i = 0; i < m->nstep; i++) {
         const tc_graph_step *x = &m->steps[i];
-        steps[i] = (tc_cg_step){.kernel = x->library    ? x->library->symbol
+        steps[i] = (tc_cg_step){.kind = x->kind,
+                                .target = x->target,
+                                .kernel = x->library    ? x->library->symbol
                                           : x->task < 0 ? NULL
                                                         : m->kernels[x->task].symbol,
                                 .nargs = x->nargs,

@@ -32,10 +32,52 @@ static void operand(source *s, const tc_cg_operand *o) {
     }
 }
 
+static void number(source *s, const char *type, const tc_cg_operand *o) {
+    tc_sb_printf(&s->b, "*(%s *)(", type);
+    operand(s, o);
+    tc_sb_addc(&s->b, ')');
+}
+
+/* Steps that decide where to go on. */
+static void decision(source *s, const tc_graph_step *x) {
+    tc_sb_add(&s->b, "    ");
+    if (x->kind == TC_CG_UNLESS) {
+        tc_sb_add(&s->b, "if (!");
+        number(s, "const uint8_t", &x->args[0]);
+        tc_sb_add(&s->b, ") ");
+    } else if (x->kind == TC_CG_UNLESS_LESS) {
+        tc_sb_add(&s->b, "if (");
+        number(s, "const int64_t", &x->args[0]);
+        tc_sb_add(&s->b, " >= ");
+        number(s, "const int64_t", &x->args[1]);
+        tc_sb_add(&s->b, ") ");
+    } else if (x->kind == TC_CG_AGAIN) {
+        tc_sb_add(&s->b, "++");
+        number(s, "int64_t", &x->args[0]);
+        tc_sb_add(&s->b, ";\n    ");
+    }
+    tc_sb_printf(&s->b, "goto step%d;\n", x->target);
+}
+
+static bool is_target(const tc_graph_model *m, int step) {
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].kind != TC_CG_DO && m->steps[i].target == step)
+            return true;
+    return false;
+}
+
 static void step(source *s, const tc_graph_step *x) {
+    if (x->kind != TC_CG_DO) {
+        decision(s, x);
+        return;
+    }
     if (x->task < 0) {
-        tc_sb_add(&s->b, "    memmove(");
+        tc_sb_add(&s->b, "    memmove((uint8_t *)");
         operand(s, &x->args[1]);
+        if (x->nargs == 3) {
+            tc_sb_printf(&s->b, " + %lld * ", (long long)x->bytes);
+            number(s, "const int64_t", &x->args[2]);
+        }
         tc_sb_add(&s->b, ", ");
         operand(s, &x->args[0]);
         tc_sb_printf(&s->b, ", %lld);\n", (long long)x->bytes);
@@ -53,8 +95,12 @@ static void entry(source *s) {
     const tc_graph_model *m = s->m;
     tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
     tc_sb_add(&s->b, "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n");
-    for (int i = 0; i < m->nstep; i++)
-        step(s, &m->steps[i]);
+    for (int i = 0; i <= m->nstep; i++) {
+        if (is_target(m, i))
+            tc_sb_printf(&s->b, "step%d:;\n", i);
+        if (i < m->nstep)
+            step(s, &m->steps[i]);
+    }
     tc_sb_printf(&s->b, "}\n\nvoid %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
     tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n}\n", s->name,
                  s->name);

@@ -48,7 +48,7 @@ static bool same_type(const tc_graph_value *a, const tc_graph_value *b) {
 }
 
 static bool nodes_equal(const tc_graph_node *a, const tc_graph_node *b) {
-    if (a->op != b->op || a->nin != b->nin || a->nout != b->nout || a->nattrs != b->nattrs)
+    if (a->op != b->op || a->nin != b->nin || a->nout != b->nout || a->nattrs != b->nattrs || a->body[0] != b->body[0])
         return false;
     if (memcmp(a->in, b->in, sizeof(*a->in) * (size_t)a->nin) != 0)
         return false;

@@ -24,7 +24,21 @@ static inline void trim_output(const tc_graph_program *p, void *const *memory, i
     tc_graph_tensor_trim(t, &s);
 }
 
-/* Runs every launch by tc_te_interp, or as the library kernel that it is. out[] are OWNED. */
+/* A copy or a decision; *at: the launch to go on with, which is the next one so far. */
+static inline void run_control(const tc_graph_launch *x, void *const *args, int *at) {
+    if (x->kind == TC_CG_DO)
+        memmove((char *)args[1] + (x->nargs == 3 ? x->bytes * *(const int64_t *)args[2] : 0), args[0], (size_t)x->bytes);
+    else if (x->kind == TC_CG_UNLESS)
+        *at = *(const uint8_t *)args[0] ? *at : x->target;
+    else if (x->kind == TC_CG_UNLESS_LESS)
+        *at = *(const int64_t *)args[0] < *(const int64_t *)args[1] ? *at : x->target;
+    else
+        *at = x->target;
+    if (x->kind == TC_CG_AGAIN)
+        ++*(int64_t *)args[0];
+}
+
+/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. */
 static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
                                           tc_error *err) {
     void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
@@ -37,12 +51,18 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
         if (p->slots[i].kind == TC_GRAPH_SLOT_CONST)
             memcpy(memory[i], p->slots[i].constant->data, (size_t)p->slots[i].bytes);
     }
-    for (int i = 0; i < p->nlaunch && s == TC_OK; i++) {
-        const tc_workload *w = p->launches[i].library ? NULL : p->tasks[p->launches[i].task].workload;
-        void **args = tc_xcalloc((size_t)p->launches[i].nargs, sizeof *args);
-        for (int k = 0; k < p->launches[i].nargs; k++)
-            args[k] = memory[p->launches[i].args[k]];
-        s = w ? tc_te_interp(w, (const void *const *)args, args + w->nin, err) : run_library(&p->launches[i], args, err);
+    for (int i = 0; i < p->nlaunch && s == TC_OK;) {
+        const tc_graph_launch *x = &p->launches[i++];
+        const tc_workload *w = x->task < 0 ? NULL : p->tasks[x->task].workload;
+        void **args = tc_xcalloc((size_t)x->nargs + 1, sizeof *args);
+        for (int k = 0; k < x->nargs; k++)
+            args[k] = memory[x->args[k]];
+        if (w)
+            s = tc_te_interp(w, (const void *const *)args, args + w->nin, err);
+        else if (x->library)
+            s = run_library(x, args, err);
+        else
+            run_control(x, args, &i);
         free(args);
     }
     for (int o = 0; o < p->nshown && s == TC_OK; o++) {

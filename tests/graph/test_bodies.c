@@ -148,9 +148,11 @@ static void test_refusals(void **state) {
     (void)state;
     tc_graph *g;
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_endless.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
-                 "the data alone decide when it ends");
+                 "result 1 has a row for every trip", "a constant trip count M");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_unbounded.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
-                 "trip count 'm' depends on data");
+                 "result 1 has a row for every trip");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("loop_grows.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
+                 "dimension 0 of value 0 that it carries grows by 1", "a constant trip count M");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_shapes.onnx"), NULL, &g, err), "node 'if1' (If)", "f32[2,3] or f32[]");
     assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("if_cycle.onnx"), NULL, &g, err), "node 'if1' (If)",
                  "'later' is made only later");
