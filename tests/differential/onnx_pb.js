@@ -1,5 +1,5 @@
 // ONNX models as bytes, from a description: {opset, nodes: [{op, inputs, outputs, attrs}], inputs and weights: [{name, type, dims, data}],
-// outputs: [name]}. An attribute's kind follows from its value: {i: 1}, {f: 0.5}, {s: 'x'}, {I: [..]}, {F: [..]}, {S: [..]}, {t: tensor}.
+// outputs: [name], known: {name: [type, dims]} where results have to say so}. An attribute's kind follows from its value: {i: 1}, {f: 0.5}, {s: 'x'}, {I: [..]}, {F: [..]}, {S: [..]}, {t: tensor}, {g: body}.
 'use strict';
 
 const {bytes, encode, number, varint} = require('../../benchmarks/ort/tensor_pb.js');
@@ -8,8 +8,8 @@ const IR_VERSION = 8, FIXED32 = 5;
 const MODEL = {irVersion: 1, producer: 2, graph: 7, opset: 8};
 const GRAPH = {node: 1, name: 2, initializer: 5, input: 11, output: 12};
 const NODE = {input: 1, output: 2, name: 3, op: 4, attribute: 5};
-const ATTRIBUTE = {name: 1, f: 2, i: 3, s: 4, t: 5, floats: 7, ints: 8, strings: 9, type: 20};
-const KIND = {f: 1, i: 2, s: 3, t: 4, F: 6, I: 7, S: 8};
+const ATTRIBUTE = {name: 1, f: 2, i: 3, s: 4, t: 5, g: 6, floats: 7, ints: 8, strings: 9, type: 20};
+const KIND = {f: 1, i: 2, s: 3, t: 4, g: 5, F: 6, I: 7, S: 8};
 const ELEMENT = {
     float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool: 9, float16: 10, float64: 11, uint32: 12, uint64: 13,
     bfloat16: 16,
@@ -29,6 +29,7 @@ const VALUE = {
     f: v => [float(ATTRIBUTE.f, v)],
     s: v => [text(ATTRIBUTE.s, v)],
     t: v => [bytes(ATTRIBUTE.t, encode('', v))],
+    g: v => [bytes(ATTRIBUTE.g, graph(v))],
     I: v => v.map(x => signed(ATTRIBUTE.ints, x)),
     F: v => v.map(x => float(ATTRIBUTE.floats, x)),
     S: v => v.map(x => text(ATTRIBUTE.strings, x)),
@@ -50,20 +51,23 @@ function node(n, index) {
 function valueInfo(name, type, dims) {
     const parts = [text(1, name)];
     if (type) {
-        const shape = Buffer.concat(dims.map(d => bytes(1, number(1, d))));
-        parts.push(bytes(2, bytes(1, Buffer.concat([number(1, ELEMENT[type]), bytes(2, shape)]))));
+        const shape = dims ? [bytes(2, Buffer.concat(dims.map(d => bytes(1, number(1, d)))))] : [];
+        parts.push(bytes(2, bytes(1, Buffer.concat([number(1, ELEMENT[type]), ...shape]))));
     }
     return Buffer.concat(parts);
 }
 
-function model(m) {
-    const graph = Buffer.concat([
+function graph(m) {
+    return Buffer.concat([
         ...m.nodes.map(node), text(GRAPH.name, 'differential'), ...m.weights.map(w => bytes(GRAPH.initializer, encode(w.name, w))),
         ...m.inputs.map(x => bytes(GRAPH.input, valueInfo(x.name, x.type, x.dims))),
-        ...m.outputs.map(name => bytes(GRAPH.output, valueInfo(name))),
+        ...m.outputs.map(name => bytes(GRAPH.output, valueInfo(name, ...((m.known || {})[name] || [])))),
     ]);
+}
+
+function model(m) {
     return Buffer.concat([
-        number(MODEL.irVersion, IR_VERSION), text(MODEL.producer, 'tctune differential test'), bytes(MODEL.graph, graph),
+        number(MODEL.irVersion, IR_VERSION), text(MODEL.producer, 'tctune differential test'), bytes(MODEL.graph, graph(m)),
         bytes(MODEL.opset, number(2, m.opset)),
     ]);
 }
