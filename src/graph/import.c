@@ -149,7 +149,7 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
     for (size_t i = 0; i < p->n_node; i++) {
         const Onnx__NodeProto *n = p->node[i];
         if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_is_loop(n) ||
-            tc_graph_import_called_function(im, n))
+            tc_graph_import_is_sequence_operator(im, n) || tc_graph_import_called_function(im, n))
             continue;
         const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
         const char *key =
@@ -173,6 +173,8 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
     if (counts.len) {
         tc_strbuf ops = {0};
         tc_graph_list_ops(&ops);
+        tc_sb_add(&ops, ", If, Loop, Scan");
+        tc_graph_list_sequence_ops(&ops);
         s = tc_fail(err, TC_BAD_INPUT, "operators that are not supported at opset %d: %s. Supported: %s", im->g->opset,
                     tc_sb_str(&b), tc_sb_str(&ops));
         tc_strbuf_free(&ops);
@@ -327,7 +329,11 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
         return TC_OK;
     }
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-        return tc_fail(err, TC_BAD_INPUT, "input '%s' is not a tensor (sequences, maps and optionals are not supported)", name);
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "input '%s' is not a tensor: sequences, maps and optionals are supported inside of a model only, where their "
+            "lengths are known; export the model with tensors as its inputs",
+            name);
     tc_dtype dtype;
     tc_graph_shape shape = {0};
     if (!tc_graph_dtype_of_onnx(type->tensor_type->elem_type, &dtype))
@@ -369,6 +375,12 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
         tc_graph_value *v = tc_graph_find_value(im->g, name);
         if (!v)
             return tc_fail(err, TC_BAD_INPUT, "the graph's output '%s' is made by no node", name);
+        if (v->sequence)
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "the graph's output '%s' is a sequence or optional (of %zu elements): a model gives tensors only; export it "
+                "with the elements as outputs, or with them concatenated",
+                name, v->sequence->n);
         tc_graph_add_output(im->g, name, v);
     }
     tc_graph_add_sizes(im->g);

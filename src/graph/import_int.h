@@ -5,6 +5,13 @@
 #include "graph/dynamic.h"
 #include "graph/onnx_int.h"
 
+/* A sequence, or an optional (of no value or one). Elements may be optionals' sequences. */
+typedef struct tc_graph_sequence {
+    size_t n;
+    tc_graph_value **v;
+    bool optional;
+} tc_graph_sequence;
+
 /* The body of a function or a branch while its nodes are added: names that mean something in there only. */
 typedef struct tc_graph_import_scope {
     struct tc_graph_import_scope *up;
@@ -100,6 +107,18 @@ typedef struct tc_graph_import_trips {
 TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
 /* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */
 TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
+
+/* The parts along the axis, however many. parts[] is used up. */
+tc_graph_value *tc_graph_import_put_together(tc_graph_emitter *e, int axis, tc_graph_value **parts, int64_t n);
+
+/* ---- import_sequences.c ---- */
+tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_value *const *v, size_t n, bool optional);
+bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onnx__NodeProto *p);
+/* The same, or Identity of a list. */
+bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index);
+TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index,
+                                                     tc_error *err);
+void tc_graph_list_sequence_ops(tc_strbuf *out); /* ", ConcatFromSequence, ..." */
 
 /* ---- import_run_time.c ---- */
 /* v, which may be of a graph around im->g, in im->g. */

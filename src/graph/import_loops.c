@@ -39,6 +39,11 @@ static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out,
 static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
     for (size_t k = 0; k < l->nstate; k++) {
         const tc_graph_value *old = l->state[k];
+        if (l->go && (old->sequence || next[k]->sequence))
+            return tc_fail(err, TC_BAD_INPUT,
+                           "value %zu that it carries is a sequence or optional, and the data decide how many trips there are; "
+                           "that number must be known when the model is imported",
+                           k);
         if (l->go && (next[k]->dtype != old->dtype || !tc_graph_shape_equal(&next[k]->shape, &old->shape)))
             return tc_fail(
                 err, TC_BAD_INPUT,
@@ -57,12 +62,12 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
 /* ---- results ---- */
 
 /* A kernel takes only so many operands. */
-static tc_graph_value *put_together(loop *l, int axis, tc_graph_value **parts, int64_t n) {
+tc_graph_value *tc_graph_import_put_together(tc_graph_emitter *e, int axis, tc_graph_value **parts, int64_t n) {
     enum { AT_ONCE = 32 };
     while (n > 1) {
         int64_t groups = 0;
         for (int64_t i = 0; i < n; i += AT_ONCE)
-            parts[groups++] = tc_graph_em_concat(&l->e, axis, parts + i, (int)TC_MIN(n - i, (int64_t)AT_ONCE));
+            parts[groups++] = tc_graph_em_concat(e, axis, parts + i, (int)TC_MIN(n - i, (int64_t)AT_ONCE));
         n = groups;
     }
     return parts[0];
@@ -83,7 +88,8 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
     s.d[axis] = 1;
     for (int64_t i = 0; i < n; i++) {
         tc_graph_value *row = l->rows[(size_t)(reverse ? n - 1 - i : i) * l->nscan + k];
-        if (!tc_graph_shape_equal(&row->shape, &first->shape) || row->dtype != first->dtype || tc_graph_is_dynamic(row))
+        if (!tc_graph_shape_equal(&row->shape, &first->shape) || row->dtype != first->dtype || tc_graph_is_dynamic(row) ||
+            row->sequence)
             return tc_fail(err, TC_BAD_INPUT, "result %zu is %s in one trip and %s in another, or its size depends on data",
                            k + l->nstate, tc_graph_type_str(l->im->g->arena, first->dtype, &first->shape),
                            tc_graph_type_str(l->im->g->arena, row->dtype, &row->shape));
@@ -93,7 +99,7 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
         s.d[axis] = 0;
         *out = tc_graph_em_ints(&l->e, first->dtype, &s, NULL);
     } else {
-        *out = put_together(l, (int)axis, parts, n);
+        *out = tc_graph_import_put_together(&l->e, (int)axis, parts, n);
     }
     if (n && l->done)
         *out = tc_graph_em_sized(&l->e, *out, (int)axis, l->done);
@@ -246,7 +252,7 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
         const tc_graph_value *v = s->in[k];
         int64_t axis = s->axes ? s->axes[k] : 0;
         axis = axis < 0 ? axis + v->shape.ndim : axis;
-        if (axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != s->length))
+        if (v->sequence || axis < 0 || axis >= v->shape.ndim || (k && v->shape.d[axis] != s->length))
             return tc_fail(err, TC_BAD_INPUT,
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);

@@ -180,8 +180,11 @@ static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, siz
         return tc_fail(err, TC_BAD_INPUT, "the operator (domain %s) is not supported at opset %d",
                        tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
     tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
-    for (size_t k = 0; k < p->n_input; k++)
+    for (size_t k = 0; k < p->n_input; k++) {
         TC_TRY(tc_graph_import_input(im, index, p->input[k], &in[k], err));
+        if (in[k] && in[k]->sequence)
+            return tc_fail(err, TC_BAD_INPUT, "its input '%s' is a sequence or optional, not a tensor", p->input[k]);
+    }
     *out = tc_graph_new_node(im->g, op, p->name, in, (int)p->n_input);
     for (size_t k = 0; k < p->n_attribute; k++)
         TC_TRY(add_attr_here(im, *out, p->attribute[k], err));
@@ -303,9 +306,19 @@ static tc_status give_output(tc_graph_importer *im, const Onnx__NodeProto *p, si
     return TC_OK;
 }
 
+static tc_status give_list(tc_graph_importer *im, const Onnx__NodeProto *p, size_t k, const tc_graph_value *list, tc_error *err) {
+    const char *name;
+    TC_TRY(name_here(im, p->output[k], &name, err));
+    tc_graph_add_value(im->g, name, list->dtype, &list->shape)->sequence = list->sequence;
+    bind_here(im, p->output[k], name);
+    return TC_OK;
+}
+
 tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v, tc_error *err) {
     for (size_t k = 0; k < p->n_output; k++)
-        if (*p->output[k])
+        if (*p->output[k] && v[k]->sequence)
+            TC_TRY(give_list(im, p, k, v[k], err));
+        else if (*p->output[k])
             TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v[k], 1), err));
     return TC_OK;
 }
@@ -342,7 +355,7 @@ static tc_status add_if(tc_graph_importer *im, const Onnx__NodeProto *p, size_t 
     if (p->n_input != 1)
         return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, but 1 is expected", p->n_input);
     TC_TRY(tc_graph_import_input(im, index, p->input[0], &cond, err));
-    if (!cond || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
+    if (!cond || cond->sequence || cond->dtype != TC_BOOL || tc_graph_shape_count(&cond->shape) != 1)
         return tc_fail(err, TC_BAD_INPUT, "its condition must be one bool");
     if (!cond->constant)
         return tc_graph_import_if_at_run_time(im, p, cond, index, err);
@@ -382,10 +395,13 @@ static tc_status add_call(tc_graph_importer *im, const Onnx__NodeProto *p, const
 tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err) {
     tc_graph_op op;
     const Onnx__FunctionProto *f = tc_graph_import_known_operator(im, p, &op) ? NULL : tc_graph_import_called_function(im, p);
-    bool loop = tc_graph_import_is_loop(p);
-    if (!tc_graph_import_is_if(p) && !loop && !f)
+    bool loop = tc_graph_import_is_loop(p), list = tc_graph_import_takes_sequence(im, p, index);
+    if (!tc_graph_import_is_if(p) && !loop && !f && !list)
         return add_plain_node(im, p, index, err);
-    tc_status s = f ? add_call(im, p, f, index, err) : loop ? tc_graph_import_loop(im, p, index, err) : add_if(im, p, index, err);
+    tc_status s = list   ? tc_graph_import_sequence_node(im, p, index, err)
+                  : f    ? add_call(im, p, f, index, err)
+                  : loop ? tc_graph_import_loop(im, p, index, err)
+                         : add_if(im, p, index, err);
     if (s != TC_OK)
         prefix_node(p, err);
     return s;

@@ -31,12 +31,26 @@ static tc_graph_value *capture(frame *f, tc_graph_value *v, tc_graph_value *oute
     return in;
 }
 
+static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v);
+
+static tc_graph_value *list_here(tc_graph_importer *im, frame *f, const tc_graph_value *v) {
+    const tc_graph_sequence *s = v->sequence;
+    tc_graph_value **all = TC_NEW_N(f->g->arena, tc_graph_value *, s->n + 1);
+    for (size_t i = 0; i < s->n; i++)
+        all[i] = here(im, f, s->v[i]);
+    tc_graph_value *list = tc_graph_import_list(f->g, all, s->n, s->optional);
+    tc_map_put(&f->inside, (uint64_t)(uintptr_t)v, (uintptr_t)list);
+    return list;
+}
+
 static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v) {
     if (tc_graph_owns(f ? f->g : im->root, v) || !f)
         return v;
     uintptr_t *known = tc_map_get(&f->inside, (uint64_t)(uintptr_t)v);
     if (known)
         return (tc_graph_value *)*known;
+    if (v->sequence)
+        return list_here(im, f, v);
     tc_graph_value *outer = here(im, f->up, v), *in = capture(f, v, outer);
     for (int d = 0; d < outer->shape.ndim; d++) {
         if (!tc_graph_extent(outer, d))
@@ -159,6 +173,11 @@ static bool is_open(const branches *b, size_t k, int d) {
 static tc_status type_result(branches *b, size_t k, tc_error *err) {
     const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
     tc_arena *a = b->im->g->arena;
+    if (yes->sequence || no->sequence)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "output %zu is a sequence or optional, and its condition '%s' depends on the network's inputs; it must be "
+                       "known when the model is imported",
+                       k, b->cond->name);
     if (yes->dtype != no->dtype || yes->shape.ndim != no->shape.ndim)
         return tc_fail(err, TC_BAD_INPUT,
                        "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
@@ -319,7 +338,8 @@ static tc_status fill(run *r, tc_error *err) {
     r->cond = l->scan ? number(&r->x.e, TC_BOOL, 1) : r->out[0];
     for (size_t k = 0; k < l->nstate; k++)
         r->state[k].next = r->out[k + (l->scan ? 0 : 1)];
-    if (r->cond->dtype != TC_BOOL || tc_graph_shape_count(&r->cond->shape) != 1 || tc_graph_is_dynamic(r->cond))
+    if (r->cond->sequence || r->cond->dtype != TC_BOOL || tc_graph_shape_count(&r->cond->shape) != 1 ||
+        tc_graph_is_dynamic(r->cond))
         return tc_fail(err, TC_BAD_INPUT, "its body's condition '%s' must be one bool", r->cond->name);
     return r->x.e.status;
 }
@@ -353,10 +373,20 @@ static tc_status settle(run *r, size_t k, int d, bool *again, tc_error *err) {
     return TC_OK;
 }
 
+static tc_status carries_list(size_t k, tc_error *err) {
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "value %zu that it carries is a sequence or optional; the number of trips must then be known when the model is "
+        "imported",
+        k);
+}
+
 static tc_status settle_all(run *r, bool *again, tc_error *err) {
     *again = false;
     for (size_t k = 0; k < r->l->nstate; k++) {
         carried *c = &r->state[k];
+        if (c->next->sequence)
+            return carries_list(k, err);
         if (c->next->dtype != r->l->state[k]->dtype || c->next->shape.ndim != c->most.ndim)
             return tc_fail(err, TC_BAD_INPUT,
                            "value %zu that it carries is %s before a trip and %s after it; where it is not written out trip by "
@@ -425,10 +455,11 @@ static tc_status check_rows(const run *r, tc_error *err) {
                 "result %zu has a row for every trip, and nothing bounds the number of trips; give the loop a constant "
                 "trip count M, the largest there may be",
                 which);
-        if (tc_graph_is_dynamic(v) || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
-            return tc_fail(err, TC_BAD_INPUT,
-                           "result %zu is %s in a trip: its size depends on data, or it has too many dimensions", which,
-                           tc_graph_type_str(r->l->im->g->arena, v->dtype, &v->shape));
+        if (v->sequence || tc_graph_is_dynamic(v) || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "result %zu is %s in a trip: it is a sequence, its size depends on data, or it has too many dimensions", which,
+                tc_graph_type_str(r->l->im->g->arena, v->dtype, &v->shape));
     }
     return TC_OK;
 }
@@ -527,6 +558,8 @@ static tc_status add_node(run *r, tc_error *err) {
 tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err) {
     run r = {.l = l, .state = TC_NEW_N(l->im->g->arena, carried, l->nstate + 1)};
     for (size_t k = 0; k < l->nstate; k++) {
+        if (l->state[k]->sequence)
+            return carries_list(k, err);
         r.state[k].most = l->state[k]->shape;
         for (int d = 0; d < l->state[k]->shape.ndim; d++)
             r.state[k].open[d] = tc_graph_extent(l->state[k], d) != NULL;

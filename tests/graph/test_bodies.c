@@ -1,5 +1,5 @@
-/* Branches and the model's own functions, from files in data/: one bool or none chooses a branch, and calls become their bodies.
- */
+/* Branches, loops, sequences and the model's own functions, from files in data/: one bool or none chooses a branch, and calls
+ * become their bodies. */
 #include <math.h>
 
 #include "lower_common.h"
@@ -144,6 +144,38 @@ static void test_scan(void **state) {
     check_loop(DATA("scan.onnx"), in, y, (tc_graph_shape)DIMS(2), rows, (tc_graph_shape)DIMS(2, 3));
 }
 
+/* ---- sequences ---- */
+
+static void test_optionals(void **state) {
+    (void)state;
+    float want[6];
+    for (int i = 0; i < 6; i++)
+        want[i] = (x_values[i] > 0 ? x_values[i] : 0) - x_values[i];
+    check(DATA("optional.onnx"), false, 0, want);
+}
+
+static void test_sequences(void **state) {
+    (void)state;
+    float want[6];
+    for (int i = 0; i < 6; i++)
+        want[(i + 3) % 6] = x_values[i] * (x_values[i] + 1) + x_values[i % 3];
+    check(DATA("sequence_map.onnx"), false, 0, want);
+}
+
+static void test_refused_sequences(void **state) {
+    (void)state;
+    tc_graph *g;
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("sequence_output.onnx"), NULL, &g, err), "output 'list' is a sequence",
+                 "2 elements");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("sequence_input.onnx"), NULL, &g, err), "input 'list' is not a tensor");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("sequence_dynamic.onnx"), NULL, &g, err), "node 'at1' (SequenceAt)",
+                 "position 'i' must be one integer that is known");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("sequence_misused.onnx"), NULL, &g, err), "node 'neg1' (Neg)",
+                 "input 'list' is a sequence");
+    assert_fails(TC_BAD_INPUT, tc_graph_import(DATA("sequence_loop.onnx"), NULL, &g, err), "node 'loop1' (Loop)",
+                 "value 0 that it carries is a sequence");
+}
+
 static void test_refusals(void **state) {
     (void)state;
     tc_graph *g;
@@ -160,12 +192,10 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition),
-                                       cmocka_unit_test(test_dynamic_condition),
-                                       cmocka_unit_test(test_functions),
-                                       cmocka_unit_test(test_constant_loop),
-                                       cmocka_unit_test(test_dynamic_loop),
-                                       cmocka_unit_test(test_scan),
-                                       cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant_condition), cmocka_unit_test(test_dynamic_condition),
+                                       cmocka_unit_test(test_functions),          cmocka_unit_test(test_constant_loop),
+                                       cmocka_unit_test(test_dynamic_loop),       cmocka_unit_test(test_scan),
+                                       cmocka_unit_test(test_optionals),          cmocka_unit_test(test_sequences),
+                                       cmocka_unit_test(test_refused_sequences),  cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
