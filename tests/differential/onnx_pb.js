@@ -48,11 +48,12 @@ function node(n, index) {
 }
 
 // ValueInfoProto: without a type, readers infer it.
-function valueInfo(name, type, dims) {
+function valueInfo(name, type, dims, sequence) {
     const parts = [text(1, name)];
     if (type) {
         const shape = dims ? [bytes(2, Buffer.concat(dims.map(d => bytes(1, number(1, d)))))] : [];
-        parts.push(bytes(2, bytes(1, Buffer.concat([number(1, ELEMENT[type]), ...shape]))));
+        const tensor = bytes(1, Buffer.concat([number(1, ELEMENT[type]), ...shape]));
+        parts.push(bytes(2, sequence ? bytes(4, bytes(1, tensor)) : tensor));
     }
     return Buffer.concat(parts);
 }
@@ -60,7 +61,7 @@ function valueInfo(name, type, dims) {
 function graph(m) {
     return Buffer.concat([
         ...m.nodes.map(node), text(GRAPH.name, 'differential'), ...m.weights.map(w => bytes(GRAPH.initializer, encode(w.name, w))),
-        ...m.inputs.map(x => bytes(GRAPH.input, valueInfo(x.name, x.type, x.dims))),
+        ...m.inputs.map(x => bytes(GRAPH.input, valueInfo(x.name, x.type, x.dims, x.sequence))),
         ...m.outputs.map(name => bytes(GRAPH.output, valueInfo(name, ...((m.known || {})[name] || [])))),
     ]);
 }

@@ -1,5 +1,5 @@
 // If, Loop and Scan with random bodies, some within each other: conditions that depend on data, trip counts of all kinds, values that are
-// carried, exchanged and grown, rows that are collected. A generator is (random, model) => results' [name, type].
+// carried, exchanged and grown, rows that are collected; and sequences. A generator is (random, model) => results' [name, type].
 //
 // A body is a model of its own that shares its parent's names, so that it may read the parent's values. Values that bodies work on are
 // f32 in [-1, 1], which many trips keep there.
@@ -32,6 +32,12 @@ class Body extends Model {
     // ONNX Runtime refuses results of a body that are values of what is around it.
     own(x) {
         return this.node('Identity', [x])[0];
+    }
+
+    sequence(type) {
+        const name = this.name('i');
+        this.inputs.push({name, type, sequence: true});
+        return name;
     }
 
     input(type, dims) {
@@ -190,6 +196,63 @@ control.scan = (r, m) => {
     const attrs = {body: {g: b}, num_scan_inputs: {i: walked}, scan_input_axes: {I: axes}, scan_input_directions: flags(walked), scan_output_directions: flags(rows)};
     attrs.scan_output_axes = {I: row.map(() => r.int(-1, dims.length))};
     return m.node('Scan', [m.operand(small(r, dims)), ...sequences], attrs, 1 + rows).map(name => [name, 'float32']);
+};
+
+// A list of tensors, [name, dims] of each beside it, changed some times and read at the end.
+control.sequence = (r, m) => {
+    const dims = () => [r.int(1, 4), r.int(1, 5)], fresh = () => {
+        const d = dims();
+        return {name: m.operand(small(r, d), !m.inputs.length), dims: d};
+    };
+    let items = Array.from({length: r.int(1, 4)}, fresh), list;
+    if (r.chance(0.5)) {
+        list = m.node('SequenceConstruct', items.map(x => x.name))[0];
+    } else {
+        const rows = r.int(1, 7), by = r.int(1, 3), x = m.operand(small(r, [rows, 3]), true);
+        const parts = r.chance(0.3) ? [x] : [x, r.chance(0.5) ? constant('int64', by) : fixed(ints([...Array(Math.floor(rows / by)).fill(by), ...(rows % by ? [rows % by] : [])]))];
+        const squeeze = parts.length === 1 && r.chance(0.5), size = parts.length === 1 ? 1 : by;
+        list = m.node('SplitToSequence', parts, {axis: {i: 0}, ...(squeeze ? {keepdims: {i: 0}} : {})})[0];
+        items = Array.from({length: Math.ceil(rows / size)}, (_, i) => ({name: '', dims: squeeze ? [3] : [Math.min(size, rows - i * size), 3]}));
+    }
+    const position = most => {
+        const at = r.int(0, most);
+        return [at, constant(r.pick(['int32', 'int64']), at)];
+    };
+    for (let k = r.int(0, 5); k > 0; k--) {
+        const what = r.int(0, 3), one = fresh();
+        if (what === 0) {
+            const [at, operand] = position(items.length), last = r.chance(0.3);
+            list = m.node('SequenceInsert', last ? [list, one.name] : [list, one.name, operand])[0];
+            items.splice(last ? items.length : at, 0, one);
+        } else if (what === 1 && items.length > 1) {
+            const [at, operand] = position(items.length - 1), last = r.chance(0.3);
+            list = m.node('SequenceErase', last ? [list] : [list, operand])[0];
+            items.splice(last ? items.length - 1 : at, 1);
+        } else if (what === 2 && m.opset >= 17) {
+            const b = new Body(m), x = b.input('float32'), factor = b.node('Mul', [x, one.name.length && r.chance(0.5) ? constant('float32', 0.5) : constant('float32', 2)])[0];
+            b.outputs.push(b.node('Tanh', [factor])[0]);
+            b.known[b.outputs[0]] = ['float32'];
+            list = m.node('SequenceMap', [list], {body: {g: b}})[0];
+        } else if (what === 3 && m.opset >= 15) {
+            list = m.node('Identity', [list])[0];
+        }
+    }
+    const [at, operand] = position(items.length - 1), results = [[m.node('SequenceAt', [list, operand])[0], 'float32'], [m.node('SequenceLength', [list])[0], 'int64']];
+    const equal = items.every(x => x.dims.slice(1).join() === items[at].dims.slice(1).join() && x.dims.length === items[at].dims.length);
+    if (equal)
+        results.push([m.node('ConcatFromSequence', [list], {axis: {i: 0}})[0], 'float32']);
+    if (items.every(x => x.dims.join() === items[at].dims.join()))
+        results.push([m.node('ConcatFromSequence', [list], {axis: {i: r.pick([0, 1, -1])}, new_axis: {i: 1}})[0], 'float32']);
+    return results;
+};
+// Rows that a loop appends to a list.
+control.collect = (r, m) => {
+    const d = [r.int(1, 3), r.int(1, 5)], b = new Body(m), i = b.input('int64', []), more = b.input('bool', []), list = b.sequence('float32');
+    const x = m.operand(small(r, d), true), step = b.node('Cast', [i], {to: {i: 1}})[0], row = b.node('Tanh', [b.node('Mul', [x, step])[0]])[0];
+    b.outputs.push(b.node('Identity', [more])[0], b.node('SequenceInsert', r.chance(0.5) ? [list, row] : [list, row, constant('int64', 0)])[0]);
+    const first = r.chance(0.5) ? m.node('SequenceEmpty', [])[0] : m.node('SequenceConstruct', [x])[0];
+    const all = m.node('Loop', [constant('int64', r.int(1, 9)), '', first], {body: {g: b}})[0];
+    return [[m.node('ConcatFromSequence', [all], {axis: {i: r.int(0, 1)}, new_axis: {i: r.int(0, 1)}})[0], 'float32']];
 };
 
 module.exports = {chains: control};
