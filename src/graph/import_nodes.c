@@ -316,7 +316,9 @@ static tc_status give_list(tc_graph_importer *im, const Onnx__NodeProto *p, size
 
 tc_status tc_graph_import_give_outputs(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value **v, tc_error *err) {
     for (size_t k = 0; k < p->n_output; k++)
-        if (*p->output[k] && v[k]->sequence)
+        if (*p->output[k] && !v[k])
+            return tc_fail(err, TC_BAD_INPUT, "its body gives no output %zu", k);
+        else if (*p->output[k] && v[k]->sequence)
             TC_TRY(give_list(im, p, k, v[k], err));
         else if (*p->output[k])
             TC_TRY(give_output(im, p, k, tc_graph_new_node(im->g, TC_GRAPH_OP_IDENTITY, p->name, &v[k], 1), err));

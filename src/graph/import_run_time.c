@@ -487,9 +487,13 @@ static tc_status type_outputs(const run *r, tc_graph_type *types, size_t *n, tc_
     return TC_OK;
 }
 
+/* NULL: there is none. One that the data give is not trusted to keep to its largest: rows have room for that many. */
 static tc_graph_value *limit_of(run *r) {
     const tc_graph_number *m = &r->l->limit;
-    return m->constant && m->most == INT64_MAX ? NULL : m->constant ? number(&r->l->e, TC_I64, m->most) : m->value;
+    if (!has_limit(r))
+        return m->constant ? NULL : m->value;
+    tc_graph_value *most = number(&r->l->e, TC_I64, m->most);
+    return m->constant ? most : em_min(&r->l->e, m->value, most);
 }
 
 /* The node's inputs but for captured values; how many are state. */

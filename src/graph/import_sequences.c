@@ -7,7 +7,7 @@
 
 #include "graph/import_int.h"
 
-enum { MAX_LENGTH = 1 << 16 };
+enum { MAX_LENGTH = 1 << 12 }; /* each element is a few nodes */
 
 typedef struct sequencer {
     tc_graph_importer *im;
@@ -153,7 +153,7 @@ static tc_status part_sizes(sequencer *s, int64_t length, int64_t **sizes, size_
         return tc_fail(s->err, TC_BAD_INPUT, "its sizes '%s' must be integers that are known when the model is imported",
                        v->name);
     int64_t step = !v ? 1 : v->shape.ndim ? 0 : tc_load_i(v->dtype, v->constant->data, 0), sum = 0;
-    int64_t count = v && v->shape.ndim ? v->shape.d[0] : step > 0 ? (length + step - 1) / step : -1;
+    int64_t count = v && v->shape.ndim ? v->shape.d[0] : step > 0 ? length / step + (length % step != 0) : -1;
     if (count < 0 || count > MAX_LENGTH)
         return tc_fail(s->err, TC_BAD_INPUT, "it makes %" PRId64 " parts of %" PRId64 "; at most %d are supported", count, length,
                        MAX_LENGTH);
@@ -204,6 +204,10 @@ static tc_status concat_from_sequence(sequencer *s) {
     TC_TRY(want_sequence(s, 0, &from));
     if (from->n == 0)
         return tc_fail(s->err, TC_BAD_INPUT, "the sequence has no elements to concatenate");
+    for (size_t i = 0; i < from->n; i++)
+        if (from->v[i]->sequence || from->v[i]->shape.ndim != from->v[0]->shape.ndim)
+            return tc_fail(s->err, TC_BAD_INPUT, "element %zu of the sequence is no tensor with as many dimensions as the first",
+                           i);
     int ndim = from->v[0]->shape.ndim + fresh;
     TC_TRY(want_axis(s, attribute(s, "axis", 0), ndim, &axis));
     if (ndim > TC_GRAPH_MAX_DIMS)
