@@ -192,7 +192,7 @@ TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
 void tc_graph_simplify(tc_graph *g);
 /* Only the last of these. */
 void tc_graph_drop_dead(tc_graph *g);
-/* Constants that no node reads and that are no output stop being constants, and what only they held is freed. */
+/* Constants that no node reads, nor its bodies, and that are no output stop being constants, and what only they held is freed. */
 void tc_graph_release_constants(tc_graph *g);
 
 /* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */

@@ -155,14 +155,25 @@ static bool holds(const void *const *sorted, size_t n, const void *p) {
     return n && bsearch(&p, sorted, n, sizeof *sorted, by_pointer);
 }
 
-/* Where the constants lie that are read, or that are not: `read` by value id. */
-static size_t places(const tc_graph *g, const uint32_t *uses, bool read, const void **at) {
-    size_t n = 0;
+typedef TC_VEC(const void *) addresses;
+
+/* Where the constants lie that are read, also in bodies of nodes, or those of g's own that are not: `read` by value id. */
+static void places(const tc_graph *g, const uint32_t *uses, bool read, addresses *at) {
     for (size_t i = 0; i < g->values.len; i++)
         if (g->values.data[i]->constant && (uses[i] > 0) == read)
-            at[n++] = g->values.data[i]->constant->data;
-    qsort(at, n, sizeof *at, by_pointer);
-    return n;
+            tc_push(at, g->values.data[i]->constant->data);
+    for (size_t i = 0; i < g->nodes.len && read; i++)
+        for (int k = 0; k < 2 && g->nodes.data[i]->body[k]; k++) {
+            uint32_t *inside = tc_graph_count_uses(g->nodes.data[i]->body[k]);
+            places(g->nodes.data[i]->body[k], inside, true, at);
+            free(inside);
+        }
+}
+
+static void sorted_places(const tc_graph *g, const uint32_t *uses, bool read, addresses *at) {
+    places(g, uses, read, at);
+    if (at->len)
+        qsort(at->data, at->len, sizeof *at->data, by_pointer);
 }
 
 static bool is_attribute(const tc_graph *g, const void *p) {
@@ -178,11 +189,13 @@ static bool is_attribute(const tc_graph *g, const void *p) {
 /* Constants that share memory start at the same byte: one is the other in another shape. */
 void tc_graph_release_constants(tc_graph *g) {
     uint32_t *uses = tc_graph_count_uses(g);
-    const void **kept = tc_xcalloc(g->values.len + 1, sizeof *kept), **dead = tc_xcalloc(g->values.len + 1, sizeof *dead);
-    size_t nkept = places(g, uses, true, kept), ndead = places(g, uses, false, dead), len = 0;
+    addresses kept = {0}, dead = {0};
+    size_t len = 0;
+    sorted_places(g, uses, true, &kept);
+    sorted_places(g, uses, false, &dead);
     for (size_t i = 0; i < g->blocks.len; i++) {
         tc_graph_storage_block b = g->blocks.data[i];
-        if (b.mapped || !holds(dead, ndead, b.p) || holds(kept, nkept, b.p) || is_attribute(g, b.p))
+        if (b.mapped || !holds(dead.data, dead.len, b.p) || holds(kept.data, kept.len, b.p) || is_attribute(g, b.p))
             g->blocks.data[len++] = b;
         else
             free(b.p);
@@ -192,8 +205,8 @@ void tc_graph_release_constants(tc_graph *g) {
         if (!uses[i])
             g->values.data[i]->constant = NULL;
     free(uses);
-    free(kept);
-    free(dead);
+    tc_vec_free(&kept);
+    tc_vec_free(&dead);
 }
 
 void tc_graph_simplify(tc_graph *g) {
