@@ -768,7 +768,8 @@ static void open_function(writer *w, const char *symbol) {
     w->indent = 1;
     for (int i = 0; i < w->f->nparam; i++) {
         const tc_param *p = &w->f->params[i];
-        line(w, "%stc_%s *restrict const ", p->kind == TC_PARAM_OUT ? "" : "const ", tc_dtype_name(p->buffer->dtype));
+        line(w, "%stc_%s *%sconst ", p->kind == TC_PARAM_OUT ? "" : "const ", tc_dtype_name(p->buffer->dtype),
+             p->overlaps ? "" : "restrict ");
         buffer(w, p->buffer);
         text(w, " = a%d;\n", i);
         line(w, "(void)");

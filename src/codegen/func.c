@@ -5,8 +5,8 @@
  *     SYMBOL.parN(begin, end, thread, closure)   what parallel_for calls: loads the closure, calls SYMBOL.parN.body
  *     SYMBOL.parN.body(begin, end, p0, p1, ..., shared, thread's workspace, captured arrays, outer variables)
  *
- * Bodies take every pointer as a `noalias` parameter of known alignment: that is how LLVM learns that buffers are distinct. They
- * are never inlined. */
+ * Bodies take every pointer as a `noalias` parameter of known alignment, unless it is said to overlap: that is how LLVM learns
+ * that buffers are distinct. They are never inlined. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,9 +41,10 @@ static tc_val new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMType
 }
 
 /* Facts about pointer parameter `at` of a body. `bytes` 0: the size is not known. */
-static void pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly) {
+static void pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly, bool overlaps) {
     unsigned i = (unsigned)at + 1;
-    attribute(g, fn, i, "noalias", 0);
+    if (!overlaps)
+        attribute(g, fn, i, "noalias", 0);
     attribute(g, fn, i, "nocapture", 0);
     attribute(g, fn, i, "align", TC_RT_ALIGN);
     if (readonly)
@@ -178,8 +179,9 @@ static void add_params(tc_cg *g, int first) {
         const tc_param *p = &g->f->params[i];
         tc_val v = LLVMGetParam(g->fn, (unsigned)(first + i));
         LLVMSetValueName2(v, p->buffer->name, strlen(p->buffer->name));
-        tc_cg_add_slot(g, (tc_slot){.buffer = p->buffer, .ptr = v, .align = TC_RT_ALIGN, .constant = is_input(p)});
-        pointer_attributes(g, g->fn, first + i, buffer_bytes(p->buffer), is_input(p));
+        bool constant = is_input(p) && !p->overlaps;
+        tc_cg_add_slot(g, (tc_slot){.buffer = p->buffer, .ptr = v, .align = TC_RT_ALIGN, .constant = constant});
+        pointer_attributes(g, g->fn, first + i, buffer_bytes(p->buffer), is_input(p), p->overlaps);
     }
 }
 
@@ -413,9 +415,9 @@ static void unpack(tc_cg *g, const frame *outer, const closure *c) {
     add_params(g, at);
     at += g->f->nparam;
     g->shared = LLVMGetParam(g->fn, (unsigned)at);
-    pointer_attributes(g, g->fn, at++, round64(g->f->shared_bytes), false);
+    pointer_attributes(g, g->fn, at++, round64(g->f->shared_bytes), false, false);
     g->thread = LLVMGetParam(g->fn, (unsigned)at);
-    pointer_attributes(g, g->fn, at++, round64(g->f->thread_bytes), false);
+    pointer_attributes(g, g->fn, at++, round64(g->f->thread_bytes), false, false);
     for (int i = 0; i < c->nslots; i++)
         unpack_slot(g, c->slot[i], LLVMGetParam(g->fn, (unsigned)at++));
     for (size_t i = 0; i < g->vars.len; i++)
@@ -591,9 +593,9 @@ static tc_val build_body(tc_cg *g) {
     open_function(g, new_function(g, name, g->i32, params, n + 3, false));
     add_params(g, 0);
     g->shared = LLVMGetParam(g->fn, (unsigned)n);
-    pointer_attributes(g, g->fn, n, round64(g->f->shared_bytes), false);
+    pointer_attributes(g, g->fn, n, round64(g->f->shared_bytes), false, false);
     g->threads = g->thread = LLVMGetParam(g->fn, (unsigned)n + 1);
-    pointer_attributes(g, g->fn, n + 1, round64(g->f->thread_bytes), false);
+    pointer_attributes(g, g->fn, n + 1, round64(g->f->thread_bytes), false, false);
     g->rt = LLVMGetParam(g->fn, (unsigned)n + 2);
     tc_val fn = g->fn;
     statement(g, g->f->body);

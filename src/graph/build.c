@@ -134,9 +134,28 @@ static tc_status compile_all(builder *b, tc_error *err) {
     return first == TC_OK ? TC_OK : tc_fail(err, first == TC_ILLEGAL ? TC_ENV : first, "%s", kept.msg);
 }
 
+static bool may_overwrite(void *user, const tc_graph_launch *x, int out, int in) {
+    const tc_graph_model *m = user;
+    return tc_tir_may_overwrite(m->units[x->task].func, out, in);
+}
+
+/* Kernels that write in place are compiled for it, also for their launches that do not. */
+static void note_in_place(builder *b) {
+    for (int i = 0; i < b->p->nlaunch; i++) {
+        const tc_graph_launch *x = &b->p->launches[i];
+        tc_graph_unit *u = x->task < 0 ? NULL : &b->m->units[x->task];
+        for (int o = 0; o < x->nargs && u; o++)
+            for (int k = 0; k < o; k++)
+                if (u->func->params[o].kind == TC_PARAM_OUT && b->m->plan.over[x->args[o]] == x->args[k] &&
+                    !(u->func->params[o].overlaps && u->func->params[k].overlaps))
+                    u->func = tc_tir_overwriting(u->ctx, u->func, o, k);
+    }
+}
+
 static void plan(builder *b) {
     tc_graph_model *m = b->m;
-    tc_graph_plan_memory(b->p, m->arena, &m->plan);
+    tc_graph_plan_memory(b->p, may_overwrite, m, m->arena, &m->plan);
+    note_in_place(b);
     int64_t workspace = 0;
     for (int i = 0; i < m->nkernel; i++)
         workspace = TC_MAX(workspace, tc_cg_workspace_bytes(m->units[i].func, m->threads));
@@ -161,8 +180,8 @@ static void fix_addresses(tc_graph_model *m) {
 static tc_status build(builder *b, tc_error *err) {
     TC_TRY(choose_schedules(b, err));
     TC_TRY(check_complete(b, err));
-    TC_TRY(compile_all(b, err));
     plan(b);
+    TC_TRY(compile_all(b, err));
     TC_TRY(tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants, err));
     if (!b->o->object_only)
         fix_addresses(b->m);

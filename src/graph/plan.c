@@ -1,6 +1,6 @@
 /* Memory plan: every intermediate gets a place in one arena for as long as it lives. Largest first, each at the lowest place
  * where it meets nobody alive at the same time; for the chains that networks are this is within a few percent of the best
- * (Pisarchyk and Lee, 2020). */
+ * (Pisarchyk and Lee, 2020). A result that is written over an operand shares its place, and both count as one. */
 #include "graph/program.h"
 
 typedef struct life {
@@ -71,22 +71,100 @@ static int64_t lowest_place(const tc_graph_plan *plan, const life *placed, int n
     return at;
 }
 
-void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan *plan) {
-    *plan = (tc_graph_plan){.offset = TC_NEW_N(a, int64_t, p->nslot), .output = TC_NEW_N(a, int, p->nslot)};
-    name_outputs(p, plan);
-    life *l = lives_of(p);
+/* ---- results in place ---- */
+
+static bool in_arena(const tc_graph_program *p, const tc_graph_plan *plan, int slot) {
+    return p->slots[slot].kind == TC_GRAPH_SLOT_TEMP && plan->output[slot] < 0;
+}
+
+static int count_uses(const tc_graph_launch *x, int slot) {
     int n = 0;
+    for (int k = 0; k < x->nargs; k++)
+        n += x->args[k] == slot;
+    return n;
+}
+
+/* Launch i makes `out` and is the last that reads `in`, which is large enough and nobody else's. */
+static bool could_overwrite(const tc_graph_program *p, const tc_graph_plan *plan, const life *l, int i, int out, int in) {
+    const tc_graph_launch *x = &p->launches[i];
+    return out != in && in_arena(p, plan, out) && in_arena(p, plan, in) && l[out].first == i && l[in].last == i &&
+           l[in].first < i && p->slots[out].bytes <= p->slots[in].bytes && count_uses(x, in) == 1 && count_uses(x, out) == 1;
+}
+
+static void choose_in_place(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, const life *l,
+                            tc_graph_plan *plan) {
+    bool *taken = tc_xcalloc((size_t)p->nslot + 1, sizeof *taken);
+    for (int i = 0; i < p->nlaunch; i++) {
+        const tc_graph_launch *x = &p->launches[i];
+        for (int o = 0; o < x->nargs && x->task >= 0; o++)
+            for (int k = 0; k < o; k++) {
+                int out = x->args[o], in = x->args[k];
+                if (plan->over[out] >= 0 || taken[in] || !could_overwrite(p, plan, l, i, out, in) || !may(user, x, o, k))
+                    continue;
+                plan->over[out] = in;
+                taken[in] = true;
+            }
+    }
+    free(taken);
+}
+
+/* The slot at the beginning of a chain of results in place: all of it has its memory. */
+static int owner(const tc_graph_plan *plan, int slot) {
+    while (plan->over[slot] >= 0)
+        slot = plan->over[slot];
+    return slot;
+}
+
+/* ---- the plan ---- */
+
+static void place(const tc_graph_program *p, const life *lives, tc_graph_plan *plan) {
+    life *l = tc_xcalloc((size_t)p->nslot + 1, sizeof *l), *merged = tc_xcalloc((size_t)p->nslot + 1, sizeof *merged);
+    int n = 0;
+    for (int s = 0; s < p->nslot; s++)
+        merged[s] = lives[s];
+    for (int s = 0; s < p->nslot; s++)
+        merged[owner(plan, s)].last = TC_MAX(merged[owner(plan, s)].last, lives[s].last);
+    plan->bytes = plan->naive = 0;
     for (int s = 0; s < p->nslot; s++) {
         plan->offset[s] = -1;
-        if (p->slots[s].kind == TC_GRAPH_SLOT_TEMP && plan->output[s] < 0 && l[s].last >= 0)
-            l[n++] = l[s];
+        if (!in_arena(p, plan, s) || lives[s].last < 0)
+            continue;
+        plan->naive += lives[s].bytes;
+        if (plan->over[s] < 0)
+            l[n++] = merged[s];
     }
     qsort(l, (size_t)n, sizeof *l, by_size);
     for (int i = 0; i < n; i++) {
         int64_t at = lowest_place(plan, l, i, &l[i]);
         plan->offset[l[i].slot] = at;
         plan->bytes = TC_MAX(plan->bytes, at + l[i].bytes);
-        plan->naive += l[i].bytes;
+    }
+    for (int s = 0; s < p->nslot; s++)
+        if (plan->over[s] >= 0)
+            plan->offset[s] = plan->offset[owner(plan, s)];
+    free(merged);
+    free(l);
+}
+
+static tc_graph_plan new_plan(const tc_graph_program *p, tc_arena *a) {
+    tc_graph_plan plan = {
+        .offset = TC_NEW_N(a, int64_t, p->nslot), .output = TC_NEW_N(a, int, p->nslot), .over = TC_NEW_N(a, int, p->nslot)};
+    for (int s = 0; s < p->nslot; s++)
+        plan.over[s] = -1;
+    name_outputs(p, &plan);
+    return plan;
+}
+
+void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *plan) {
+    life *l = lives_of(p);
+    *plan = new_plan(p, a);
+    place(p, l, plan);
+    if (may) {
+        tc_graph_plan in_place = new_plan(p, a);
+        choose_in_place(p, may, user, l, &in_place);
+        place(p, l, &in_place);
+        if (in_place.bytes <= plan->bytes) /* where it is not smaller, it still touches fewer lines */
+            *plan = in_place;
     }
     free(l);
 }
@@ -116,9 +194,14 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
         if (m->plan.offset[s] >= 0)
             lines[n++] = (line){m->plan.offset[s], lives[s]};
     qsort(lines, (size_t)n, sizeof *lines, by_place);
-    for (int i = 0; i < n; i++)
-        tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s\n", (long long)lines[i].at, (long long)lines[i].l.bytes,
+    for (int i = 0; i < n; i++) {
+        int over = m->plan.over[lines[i].l.slot];
+        tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s", (long long)lines[i].at, (long long)lines[i].l.bytes,
                      lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
+        if (over >= 0)
+            tc_sb_printf(out, " in place of %%%s", p->slots[over].name);
+        tc_sb_addc(out, '\n');
+    }
     tc_sb_printf(out, "%lld bytes of intermediates in %lld, %lld of workspace, %lld of constants\n", (long long)m->plan.naive,
                  (long long)m->plan.bytes, (long long)(m->arena_bytes - m->workspace_at), (long long)m->blob_bytes);
     free(lines);

@@ -54,13 +54,17 @@ static inline int64_t tc_graph_aligned(int64_t v) {
 typedef struct tc_graph_plan {
     int64_t *offset;      /* by slot: place of a TEMP in the arena; -1 for what is not there */
     int *output;          /* by slot: the output whose memory it is, else -1 */
+    int *over;            /* by slot: the one that it is written over by the launch that makes it, else -1 */
     int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
 } tc_graph_plan;
 
+/* Whether launch x, of a task, may write argument `out` over argument `in`. */
+typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int out, int in);
 /* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
- * it lives throughout), and names the slots that live in the caller's
- * outputs. The arrays are in `a`. */
-void tc_graph_plan_memory(const tc_graph_program *p, tc_arena *a, tc_graph_plan *out);
+ * it lives throughout), but for results that are written over what only their launch still reads; and names the slots that live
+ * in the caller's outputs. Results are written in place where `may` (NULL: nowhere) says so, unless that makes the whole larger.
+ * The arrays are in `a`. */
+void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *out);
 
 /* ---- model ---- */
 

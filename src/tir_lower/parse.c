@@ -181,6 +181,7 @@ static tc_status parse_param(parser *p) {
     if (a.kind == TC_PARAM_PACKED)
         TC_TRY(parse_layout(p, &a.layout));
     TC_TRY(parse_facts(p, b, &a.buffer));
+    TC_TRY(accept(p, "overlaps", &a.overlaps));
     b->param = (int)p->params.len;
     tc_push(&p->params, a);
     return TC_OK;

@@ -208,7 +208,7 @@ static void print_param(printer *p, const tc_param *a) {
     if (a->kind == TC_PARAM_PACKED)
         print_layout(p, a->layout);
     buffer_facts(p->b, a->buffer);
-    tc_sb_addc(p->b, '\n');
+    tc_sb_add(p->b, a->overlaps ? " overlaps\n" : "\n");
 }
 
 void tc_tir_print(tc_strbuf *b, const tc_func *f) {

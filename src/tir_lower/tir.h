@@ -85,6 +85,7 @@ typedef struct tc_param {
     const tc_buffer *buffer;
     enum { TC_PARAM_IN, TC_PARAM_PACKED, TC_PARAM_OUT } kind;
     int index;               /* position in workload->in or ->out */
+    bool overlaps;           /* may be the memory of another such argument: tc_tir_overwriting */
     const tc_layout *layout; /* PACKED */
 } tc_param;
 
@@ -139,6 +140,13 @@ TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_fun
 void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
 /* Whether that makes the same of the same constant for packed parameter p of f and q of g. */
 bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q);
+
+/* ---- results in place (in_place.c) ---- */
+/* Whether f, which is lowered, computes the same when parameters `out` and `in` are one piece of memory: each element is read
+ * where it is overwritten, and nowhere else, and overwritten once. False also where that is not plain to see. */
+bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
+/* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
+tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
 
 /* ---- text, checks, oracle ---- */
 void tc_tir_print(tc_strbuf *b, const tc_func *f);

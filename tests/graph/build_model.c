@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph_text.h"
 #include "lower_common.h"
 #include "search_space/space.h"
 #include "support/fs.h"
@@ -117,6 +118,22 @@ static void test_mlp(void **state) {
     free_tensors(want, (int)g->outputs.len);
     tc_graph_free(g);
     remove(SCRATCH("build_mlp.onnx"));
+}
+
+/* Results in place: from the library too, and from the C program. */
+static void test_in_place(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_tensor in, want;
+    assert_ok(graph_of_text("residuals", RESIDUALS, &g, err));
+    assert_ok(tc_graph_tensor_alloc(&in, TC_F32, &g->inputs.data[0]->shape, err));
+    for (int64_t i = 0; i < tc_graph_tensor_count(&in); i++)
+        ((float *)in.data)[i] = sinf((float)i);
+    assert_ok(tc_graph_eval(g, &in, &want, err));
+    check_model(g, "residuals", &in, &want, 1e-5);
+    tc_graph_tensor_free(&in);
+    tc_graph_tensor_free(&want);
+    tc_graph_free(g);
 }
 
 /* ---- PyTorch's exports ---- */
@@ -401,9 +418,10 @@ static void test_api(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),     cmocka_unit_test(test_copies),    cmocka_unit_test(test_workload),
-        cmocka_unit_test(test_records), cmocka_unit_test(test_refusals),  cmocka_unit_test(test_broken_record),
-        cmocka_unit_test(test_api),     cmocka_unit_test(test_bert_tiny), cmocka_unit_test(test_bert_tiny_dyn),
+        cmocka_unit_test(test_mlp),           cmocka_unit_test(test_in_place), cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_workload),      cmocka_unit_test(test_records),  cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_broken_record), cmocka_unit_test(test_api),      cmocka_unit_test(test_bert_tiny),
+        cmocka_unit_test(test_bert_tiny_dyn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,25 @@
 #include "graph/program.h"
 #include "graph_test.h"
 
+/* As graph text: the sums can be written over what they add to, and while they are made the arena is at its fullest. The widths
+ * are ragged for every vector. */
+#define RESIDUALS                                                                                                                \
+    "input %x : f32[40,100]\n"                                                                                                   \
+    "const %w0 : f32[100,90]\n"                                                                                                  \
+    "const %w1 : f32[90,90]\n"                                                                                                   \
+    "const %w2 : f32[90,90]\n"                                                                                                   \
+    "const %w3 : f32[90,90]\n"                                                                                                   \
+    "const %w4 : f32[90,50]\n"                                                                                                   \
+    "%a = MatMul(%x, %w0)\n"                                                                                                     \
+    "%b = MatMul(%a, %w1)\n"                                                                                                     \
+    "%c = MatMul(%b, %w2)\n"                                                                                                     \
+    "%d = Add(%c, %a)\n"                                                                                                         \
+    "%e = Tanh(%d)\n"                                                                                                            \
+    "%f = MatMul(%e, %w3)\n"                                                                                                     \
+    "%g = Mul(%f, %d)\n"                                                                                                         \
+    "%h = MatMul(%g, %w4)\n"                                                                                                     \
+    "output y = %h\n"
+
 /* A library kernel, without threads. */
 static inline tc_status run_library(const tc_graph_launch *x, void *const *args, tc_error *err) {
     void *workspace = tc_graph_aligned_alloc(x->library->workspace(x->params, 1));

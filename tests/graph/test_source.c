@@ -2,8 +2,10 @@
  * in this process; with threads and without; and a network with large weights, also as a relocatable object. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <math.h>
 #include <unistd.h>
 
+#include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"
 #include "te/text.h"
@@ -146,7 +148,44 @@ static void test_network(void **state) {
     remove(SCRATCH("source_mlp.onnx"));
 }
 
+/* The plan says where, and is smaller for it. */
+static void expect_in_place(const tc_graph_program *p, int results) {
+    tc_target *t;
+    tc_graph_model *m;
+    tc_graph_plan apart;
+    tc_strbuf b = {0};
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2, .object_only = true}, &m, err));
+    tc_graph_plan_memory(p, NULL, NULL, m->arena, &apart);
+    assert_true(m->plan.bytes < apart.bytes);
+    tc_graph_model_print_plan(m, &b);
+    int n = 0;
+    for (const char *at = tc_sb_str(&b); (at = strstr(at, " in place of %")); at++)
+        n++;
+    assert_int_equal(n, results);
+    tc_strbuf_free(&b);
+    tc_graph_model_free(m);
+    tc_target_free(t);
+}
+
+static void test_in_place(void **state) {
+    (void)state;
+    char *dir;
+    tc_graph *g;
+    tc_graph_program *p;
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    assert_ok(graph_of_text("residuals", RESIDUALS, &g, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    expect_in_place(p, 2);
+    check_program(p, dir, "residuals", true);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_network)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_network),
+                                       cmocka_unit_test(test_in_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

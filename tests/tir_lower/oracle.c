@@ -110,3 +110,35 @@ tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t sh
     free(args);
     return s;
 }
+
+static tc_status check_pair(const oracle *o, const tc_func *f, int out, int in, uint64_t shuffle, tc_error *err) {
+    const tc_buffer *b = f->params[in].buffer;
+    size_t bytes = (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
+    void **args = tc_xcalloc((size_t)f->nparam, sizeof *args);
+    for (int i = 0; i < f->nparam; i++)
+        args[i] = i == out || i == in ? NULL : argument(o, f, i);
+    args[in] = args[out] = tc_xmalloc(bytes + 1);
+    memcpy(args[in], o->in[f->params[in].index], bytes);
+    tc_status s = tc_tir_interp_shuffled(f, args, shuffle, err);
+    for (int i = 0; i < f->nparam; i++) {
+        const tc_param *p = &f->params[i];
+        if (p->kind == TC_PARAM_OUT && s == TC_OK)
+            s = compare(o->w->out[p->index], args[i], o->want[p->index], err);
+        if (p->kind != TC_PARAM_IN)
+            free(args[i]);
+    }
+    if (s != TC_OK)
+        tc_error_prefix(err, "%s written over %s: ", f->params[out].buffer->name, b->name);
+    free(args);
+    return s;
+}
+
+tc_status oracle_check_in_place(const oracle *o, const tc_func *f, uint64_t shuffle, int64_t *pairs, tc_error *err) {
+    for (int out = 0; out < f->nparam; out++)
+        for (int in = 0; in < f->nparam; in++)
+            if (tc_tir_may_overwrite(f, out, in)) {
+                ++*pairs;
+                TC_TRY(check_pair(o, f, out, in, shuffle, err));
+            }
+    return TC_OK;
+}

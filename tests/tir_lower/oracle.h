@@ -14,6 +14,9 @@ tc_status oracle_open(oracle *o, const tc_workload *w, uint64_t seed, tc_error *
 void oracle_close(oracle *o);
 /* Verifies f, interprets it (parallel iterations shuffled by `shuffle` unless 0) and compares. */
 tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err);
+/* The same for every pair of an output and an input that f may write it over, with one piece of memory for both. *pairs grows by
+ * their number. */
+tc_status oracle_check_in_place(const oracle *o, const tc_func *f, uint64_t shuffle, int64_t *pairs, tc_error *err);
 
 /* The machine that all tests of this folder lower for. */
 extern const tc_machine test_machine;

@@ -15,18 +15,21 @@
 enum { DEFAULT_CASES = 2000, MAX_STEPS = 28 };
 
 typedef struct totals {
-    int64_t illegal;
+    int64_t illegal, in_place; /* pairs of an output and an input that it may be written over */
 } totals;
 
 /* Half as wide, half as many registers, tails as powers of two instead of masks, caches so small that weights are prefetched. */
 static const tc_machine narrow_machine = {
     .vector_bytes = 32, .vector_regs = 16, .cores = 2, .l1 = 256, .l2 = 512, .l3 = 16 << 20, .line = 16};
 
-static tc_status check_lowered(const oracle *o, const tc_machine *m, tc_ctx *c, const tc_func *built, tc_error *err) {
+static tc_status check_lowered(const oracle *o, const tc_machine *m, tc_ctx *c, const tc_func *built, totals *sum,
+                               tc_error *err) {
     tc_func *lowered;
     tc_status s = tc_tir_lower(c, m, built, NULL, &lowered, err);
     if (s == TC_OK)
         s = oracle_check(o, c, lowered, 7, err);
+    if (s == TC_OK)
+        s = oracle_check_in_place(o, lowered, 7, &sum->in_place, err);
     if (s != TC_OK)
         tc_error_prefix(err, "lowered: ");
     return s == TC_ILLEGAL ? TC_BAD_INPUT : s;
@@ -50,7 +53,7 @@ static tc_status check_text(tc_ctx *c, const tc_func *f, tc_error *err) {
 }
 
 /* TC_OK; TC_ILLEGAL: the schedule cannot be replayed or lowered (fine); else a failure. */
-static tc_status check(const oracle *o, const tc_trace *t, tc_error *err) {
+static tc_status check(const oracle *o, const tc_trace *t, totals *sum, tc_error *err) {
     tc_ctx *c = tc_ctx_child(o->w->ctx);
     tc_sched *s;
     tc_func *built;
@@ -64,9 +67,9 @@ static tc_status check(const oracle *o, const tc_trace *t, tc_error *err) {
         if (status == TC_OK)
             status = oracle_check(o, c, built, 0, err);
         if (status == TC_OK)
-            status = check_lowered(o, &test_machine, c, built, err);
+            status = check_lowered(o, &test_machine, c, built, sum, err);
         if (status == TC_OK)
-            status = check_lowered(o, &narrow_machine, c, built, err);
+            status = check_lowered(o, &narrow_machine, c, built, sum, err);
         status = status == TC_ILLEGAL ? TC_BAD_INPUT : status;
     }
     tc_ctx_free(c);
@@ -83,7 +86,7 @@ static tc_trace *shrink(const oracle *o, tc_arena *a, const tc_trace *t) {
             tc_trace *less = tc_trace_copy(a, best);
             memmove(&less->steps[i], &less->steps[i + 1], sizeof *less->steps * (size_t)(less->n - i - 1));
             less->n--;
-            tc_status s = check(o, less, &err);
+            tc_status s = check(o, less, &(totals){0}, &err);
             if (s == TC_OK || s == TC_ILLEGAL)
                 continue;
             best = less;
@@ -98,7 +101,7 @@ static void report(const oracle *o, const tc_trace *t, uint64_t seed) {
     tc_strbuf te = {0}, sched = {0};
     tc_error err = {0};
     tc_trace *small = shrink(o, a, t);
-    (void)!check(o, small, &err);
+    (void)!check(o, small, &(totals){0}, &err);
     tc_te_print(&te, o->w);
     tc_trace_print(&sched, small);
     fprintf(stderr, "FAILED seed %llu: %s\n--- .te\n%s--- .sched\n%s---\n", (unsigned long long)seed, err.msg, tc_sb_str(&te),
@@ -121,7 +124,7 @@ static bool run_case(uint64_t seed, totals *sum) {
         tc_arena *a = tc_arena_new();
         tc_trace *t = tc_trace_copy(a, made);
         tc_ctx_free(child);
-        s = check(&o, t, &err);
+        s = check(&o, t, sum, &err);
         sum->illegal += s == TC_ILLEGAL;
         if (s != TC_OK && s != TC_ILLEGAL)
             report(&o, t, seed);
@@ -146,8 +149,8 @@ int main(int argc, char **argv) {
     int failed = 0;
     for (uint64_t i = 0; i < cases && failed < 5; i++)
         failed += !run_case(seed + i, &sum);
-    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering\n", (unsigned long long)cases,
-           (unsigned long long)seed, failed, (long long)sum.illegal);
-    /* A generator that makes mostly refused schedules tests nothing. */
-    return failed || (cases >= 100 && (uint64_t)sum.illegal * 3 > cases);
+    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering, %lld pairs in place\n", (unsigned long long)cases,
+           (unsigned long long)seed, failed, (long long)sum.illegal, (long long)sum.in_place);
+    /* A generator that makes mostly refused schedules tests nothing, nor one whose kernels never write in place. */
+    return failed || (cases >= 100 && ((uint64_t)sum.illegal * 3 > cases || (uint64_t)sum.in_place * 20 < cases));
 }
