@@ -120,6 +120,10 @@ TC_NODISCARD tc_status tc_graph_import_sequence_node(tc_graph_importer *im, cons
                                                      tc_error *err);
 void tc_graph_list_sequence_ops(tc_strbuf *out); /* ", ConcatFromSequence, ..." */
 
+/* ---- import_hoist.c ---- */
+/* Moves what is the same in all trips of f's body, a tidied graph, to the graph around it. */
+void tc_graph_import_hoist(tc_graph *around, tc_graph_import_frame *f);
+
 /* ---- import_run_time.c ---- */
 /* v, which may be of a graph around im->g, in im->g. */
 tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v);

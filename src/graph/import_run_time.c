@@ -249,6 +249,8 @@ tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__Node
         return s;
     }
     tc_graph *g = im->g;
+    for (int k = 0; k < 2; k++)
+        tc_graph_simplify(b.in[k].f.g);
     tc_graph_value **in = TC_NEW_N(g->arena, tc_graph_value *, b.in[0].f.around.len + b.in[1].f.around.len + 1);
     in[0] = cond;
     size_t then = close_body(g, &b.in[0], in + 1), nin = 1 + then + close_body(g, &b.in[1], in + 1 + then);
@@ -538,13 +540,19 @@ static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
     return tc_graph_import_give_outputs(l->im, l->p, v, err);
 }
 
+static tc_status check_end(const run *r, tc_error *err) {
+    bool ends = has_limit(r) || !r->l->limit.constant || !is_true(r->l->cond) || !is_true(r->cond);
+    return ends ? TC_OK : tc_fail(err, TC_BAD_INPUT, "it never ends: it has no trip count, and its condition always holds");
+}
+
 static tc_status add_node(run *r, tc_error *err) {
     tc_graph *g = r->l->im->g;
     size_t most = 3 + r->l->nstate * (1 + TC_GRAPH_MAX_DIMS) + r->nrows, nin, nout;
-    tc_graph_value **in = TC_NEW_N(g->arena, tc_graph_value *, most + r->x.f.around.len);
+    tc_graph_value **first = TC_NEW_N(g->arena, tc_graph_value *, most), **in;
     tc_graph_type *types = TC_NEW_N(g->arena, tc_graph_type, most);
-    size_t states = first_inputs(r, in, &nin);
-    tc_status s = check_rows(r, err);
+    size_t states = first_inputs(r, first, &nin);
+    tc_status s = check_end(r, err);
+    s = s == TC_OK ? check_rows(r, err) : s;
     s = s == TC_OK ? type_outputs(r, types, &nout, err) : s;
     s = s == TC_OK ? name_outputs(r) : s;
     s = s == TC_OK ? r->l->e.status : s;
@@ -552,6 +560,10 @@ static tc_status add_node(run *r, tc_error *err) {
         drop_frame(&r->x);
         return s;
     }
+    tc_graph_simplify(r->x.f.g);
+    tc_graph_import_hoist(g, &r->x.f);
+    in = TC_NEW_N(g->arena, tc_graph_value *, nin + r->x.f.around.len);
+    memcpy(in, first, nin * sizeof *in);
     nin += close_body(g, &r->x, in + nin);
     tc_graph_node *n = place_node(g, TC_GRAPH_OP_LOOP, r->l->p->name, in, nin, types, nout);
     tc_graph_set_int(g, n, "states", (int64_t)states);

@@ -162,6 +162,24 @@ static void test_long_scan(void **state) {
     check("scan", DATA("scan_long.onnx"), in, want, 2);
 }
 
+/* 40 times relu(x b'), of which the product is made before the loop. */
+static void test_hoist(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_strbuf b = {0};
+    tc_graph_tensor in[] = {F32(DIMS(2, 3), 1, 2, 3, -1, 0, 1), F32(DIMS(2, 3), 1, 1, 1, 0, 1, -1)};
+    tc_graph_tensor want[] = {F32(DIMS(2, 2), 240, 0, 0, 0)};
+    check("hoist", DATA("loop_hoist.onnx"), in, want, 1);
+    assert_ok(tc_graph_import(DATA("loop_hoist.onnx"), NULL, &g, err));
+    tc_graph_print(g, &b);
+    const char *product = strstr(tc_sb_str(&b), "MatMul"), *loop = strstr(tc_sb_str(&b), "= Loop("),
+               *relu = strstr(tc_sb_str(&b), "Relu");
+    if (!product || !loop || !relu || loop < product || relu < loop)
+        fail_msg("%s", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    tc_graph_free(g);
+}
+
 /* -x, or x twice; and the sum of that. */
 static void test_branches_of_two_shapes(void **state) {
     (void)state;
@@ -194,8 +212,11 @@ static void test_untaken_branch(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_while), cmocka_unit_test(test_grow),
-                                       cmocka_unit_test(test_long_scan), cmocka_unit_test(test_branches_of_two_shapes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_while),
+                                       cmocka_unit_test(test_grow),
+                                       cmocka_unit_test(test_long_scan),
+                                       cmocka_unit_test(test_hoist),
+                                       cmocka_unit_test(test_branches_of_two_shapes),
                                        cmocka_unit_test(test_untaken_branch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
