@@ -43,6 +43,7 @@ typedef struct tc_cli_args {
 #define FIELD_REAL(f) double f;
 #define FIELD_LIST(f) tc_cli_texts f;
 #define FIELD_FORMS(f) tc_accuracy f;
+#define FIELD_MODE(f) tc_meas_mode f;
 #define OPT(id, field, name, argument, kind, help) FIELD_##kind(field)
 #include "cli/options.def"
 #undef OPT
@@ -54,6 +55,7 @@ typedef struct tc_cli_args {
 #undef FIELD_REAL
 #undef FIELD_LIST
 #undef FIELD_FORMS
+#undef FIELD_MODE
     uint64_t given;    /* TC_CLI_BITs */
     tc_cli_texts rest; /* operands */
 } tc_cli_args;

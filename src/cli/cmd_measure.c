@@ -8,7 +8,8 @@ enum { DEFAULT_REPEATS = 30 };
 
 static tc_status time_it(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena, tc_record *r,
                          tc_error *err) {
-    tc_meas_options o = {.target = t->text, .threads = t->machine.cores, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tc_meas_options o = {
+        .target = t->text, .threads = t->machine.cores, .mode = a->mode, .seed = a->seed, .stop = tc_cli_stop_flag()};
     tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
     tc_meas *m;
     TC_TRY(tc_meas_new(&o, &m, err));
@@ -43,8 +44,8 @@ static void print(const tc_cli_args *a, const result *x) {
         tc_cli_json_print(j);
         return;
     }
-    printf("%s with %s: median %s of %zu samples, %d threads", x->name, a->sched, tc_cli_time(time, r->median), r->ntimes,
-           r->threads);
+    printf("%s with %s: median %s of %zu %s samples, %d threads", x->name, a->sched, tc_cli_time(time, r->median), r->ntimes,
+           tc_meas_mode_text(r->mode), r->threads);
     if (isfinite(gflops))
         printf(", %.1f GFLOP/s", gflops);
     printf("\nverified: the largest deviation from the reference is %.3g of what is tolerated\n", r->max_error);
@@ -58,15 +59,22 @@ static void print(const tc_cli_args *a, const result *x) {
 static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, tc_arena *arena,
                          tc_error *err) {
     tc_cli_schedule k;
-    tc_record r, best;
-    bool found;
+    tc_record r;
+    tc_meas_records best;
     TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
-    tc_meas_key key = {.workload = k.hash, .target = tc_meas_text_hash(t->text), .threads = t->machine.cores};
-    TC_TRY(tc_meas_db_best(db, arena, &key, &best, &found, err));
+    tc_digest target = tc_meas_text_hash(t->text);
+    tc_meas_filter same = {.workload_hash = k.hash.hex,
+                           .target_hash = target.hex,
+                           .threads = t->machine.cores,
+                           .mode = tc_meas_mode_text(a->mode),
+                           .verified = true,
+                           .limit = 1,
+                           .order = TC_MEAS_BY_RANK};
+    TC_TRY(tc_meas_db_select(db, arena, &same, &best, err));
     TC_TRY(time_it(a, t, &k, arena, &r, err));
     TC_TRY(tc_meas_db_insert(db, &r, 1, err));
-    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), found ? best.median : INFINITY};
+    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), best.len ? best.data[0].median : INFINITY};
     print(a, &x);
     return TC_OK;
 }
@@ -115,7 +123,7 @@ const tc_cli_command tc_cli_measure = {
         "record like any other, so that build uses it if it is the fastest and tune goes on from it.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) |
-               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(MODE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .required = TC_CLI_BIT(SCHED),
     .run = run,
 };

@@ -87,7 +87,7 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
                          .stop = tc_cli_stop_flag(),
                          .progress = tc_cli_on_progress,
                          .user = progress};
-    o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT;
+    o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : a->mode;
     (void)read_search(a, &o.search, err); /* both were checked before */
     (void)read_phases(a, &o.skip_phases, err);
     tc_tune *session = NULL;
@@ -119,6 +119,8 @@ static int check_budget(const tc_cli_args *a, tc_error *err) {
         return tc_cli_usage(err, "--minutes must be more than 0");
     if (a->deterministic && a->out)
         return tc_cli_usage(err, "--out needs measured times: with --deterministic-measure there are none to build from");
+    if (a->deterministic && tc_cli_given(a, TC_CLI_BIT(MODE)))
+        return tc_cli_usage(err, "--mode says how times are taken: with --deterministic-measure none are");
     if (tc_cli_given(a, TC_CLI_BIT(STOP_AT_ROOF)) && !(a->stop_at_roof > 0))
         return tc_cli_usage(err, "--stop-at-roof must be more than 0: it is a share of the peak, such as 0.97");
     return TC_CLI_DONE;
@@ -174,9 +176,9 @@ const tc_cli_command tc_cli_tune = {
         "those that gained nothing for long, "
         "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
-               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(DETERMINISTIC) | TC_CLI_BIT(SEARCH) |
-               TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) |
-               TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) |
-               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(MODE) | TC_CLI_BIT(DETERMINISTIC) |
+               TC_CLI_BIT(SEARCH) | TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
+               TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) |
+               TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 
-typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST, FORMS } kind;
+typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST, FORMS, MODE } kind;
 
 typedef struct spec {
     const char *name, *argument, *help;
@@ -73,6 +73,12 @@ static int take_accuracy(const spec *o, const char *v, tc_accuracy *out, tc_erro
     return TC_CLI_DONE;
 }
 
+static int take_mode(const spec *o, const char *v, tc_meas_mode *out, tc_error *err) {
+    if (!tc_meas_mode_parse(v, out) || (*out != TC_MEAS_HOT && *out != TC_MEAS_COLD))
+        return tc_cli_usage(err, "--%s is hot or cold, not '%s'", o->name, v);
+    return TC_CLI_DONE;
+}
+
 static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *err) {
     void *field = (char *)a + o->offset;
     switch (o->kind) {
@@ -97,6 +103,8 @@ static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *er
         return TC_CLI_DONE;
     case FORMS:
         return take_accuracy(o, v, field, err);
+    case MODE:
+        return take_mode(o, v, field, err);
     }
     return TC_CLI_DONE;
 }

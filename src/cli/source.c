@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "search_space/space.h"
 #include "support/fs.h"
+#include "support/log.h"
 #include "te/text.h"
 
 static const char default_db[] = "tctune.db";
@@ -207,6 +208,19 @@ int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
+/* What the network said is kept beside the other records, so that later builds need not ask again. A database that cannot be
+ * written to keeps nothing: the build goes on. */
+static void keep_contest(const tc_cli_args *a, const tc_graph_contest *c) {
+    tc_meas_db *db = NULL;
+    tc_error why = {0};
+    tc_status st = tc_cli_db_write(a, &db, &why);
+    if (st == TC_OK)
+        st = tc_graph_contest_store(c, db, &why);
+    if (st != TC_OK)
+        tc_log(TC_LOG_WARN, "what the network says of the records is used, but not kept: %s", why.msg);
+    tc_meas_db_close(db);
+}
+
 int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
                    tc_error *err) {
     enum { ROUNDS = 20 };
@@ -219,6 +233,8 @@ int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *targ
     if (st == TC_OK)
         st = tc_graph_contest_run(p, &o, a->top_k, ROUNDS, arena, out, err);
     tc_meas_db_close(db);
+    if (st == TC_OK)
+        keep_contest(a, out);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -282,36 +298,48 @@ typedef struct query {
     tc_meas_db *db; /* NULL: none */
 } query;
 
-/* The best record of a form becomes the schedule if it is better than *r. */
-static tc_status try_form(const query *q, const char *name, const tc_workload *w, tc_arena *a, tc_cli_schedule *out, tc_record *r,
-                          tc_error *err) {
-    tc_meas_key key = {
-        .workload = tc_te_hash(w), .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
-    tc_record x;
-    bool found;
-    TC_TRY(tc_meas_db_best(q->db, a, &key, &x, &found, err));
-    if (!found || (out->record && !tc_record_better(&x, r)))
-        return TC_OK;
-    *r = x;
-    out->record = x.id;
-    out->workload = print_workload(a, w);
-    out->hash = key.workload;
-    out->form = tc_arena_strdup(a, name);
-    return TC_OK;
+typedef struct lookup {
+    int n;
+    const char **name;
+    const tc_workload **w;
+    tc_meas_key *key;
+} lookup;
+
+/* The kernel's own workload and the other forms of it. */
+static lookup forms_of(const query *q, tc_arena *a) {
+    tc_space_alternative_list l = tc_space_alternatives(q->ctx, q->canonical, q->accuracy);
+    lookup x = {.n = 1 + l.n,
+                .name = TC_NEW_N(a, const char *, 1 + l.n),
+                .w = TC_NEW_N(a, const tc_workload *, 1 + l.n),
+                .key = TC_NEW_N(a, tc_meas_key, 1 + l.n)};
+    for (int i = 0; i < x.n; i++) {
+        x.name[i] = i ? tc_arena_strdup(a, l.data[i - 1].name) : "direct";
+        x.w[i] = i ? tc_te_canonical(q->ctx, l.data[i - 1].workload) : q->canonical;
+        x.key[i] = (tc_meas_key){
+            .workload = tc_te_hash(x.w[i]), .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    }
+    return x;
 }
 
 /* *why, where there is none: what comes closest. */
 static tc_status from_database(const query *q, tc_arena *a, tc_cli_schedule *out, tc_record *r, const char **why, tc_error *err) {
-    tc_space_alternative_list l = tc_space_alternatives(q->ctx, q->canonical, q->accuracy);
-    TC_TRY(try_form(q, "direct", q->canonical, a, out, r, err));
-    for (int i = 0; i < l.n; i++)
-        TC_TRY(try_form(q, l.data[i].name, tc_te_canonical(q->ctx, l.data[i].workload), a, out, r, err));
-    if (out->record)
-        return TC_OK;
-    tc_meas_key key = {.workload = out->hash, .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    lookup x = forms_of(q, a);
+    tc_meas_records best;
     tc_meas_near near;
-    TC_TRY(tc_meas_db_nearest(q->db, a, &key, out->workload, &near, err));
-    *why = near.why;
+    TC_TRY(tc_meas_db_ranked(q->db, a, x.key, x.n, 1, &best, err));
+    if (best.len == 0) {
+        TC_TRY(tc_meas_db_nearest(q->db, a, &x.key[0], out->workload, &near, err));
+        *why = near.why;
+        return TC_OK;
+    }
+    *r = best.data[0];
+    out->record = r->id;
+    for (int i = 0; i < x.n; i++)
+        if (strcmp(x.key[i].workload.hex, r->workload_hash.hex) == 0) {
+            out->workload = print_workload(a, x.w[i]);
+            out->hash = r->workload_hash;
+            out->form = x.name[i];
+        }
     return TC_OK;
 }
 

@@ -64,18 +64,21 @@ static bool is_new(const contest *c, int kernel, int rank) {
 }
 
 /* The best record keeps its place unless another is faster beyond doubt. */
-static void judge(const contest *c, int kernel, tc_graph_trial *t, int *rank) {
+static void judge(const contest *c, int kernel, tc_arena *a, tc_graph_trial *t, int *rank) {
     *rank = 0;
     for (int r = 0; r < c->k; r++) {
         const tc_graph_kernel *x = &c->m[r]->kernels[kernel];
         t[r] = (tc_graph_trial){.record = is_new(c, kernel, r) ? x->record : 0, .recorded = x->recorded, .speedup = 1};
         t[r].seconds = tc_meas_median(times_of(c, kernel, r), (size_t)c->rounds);
+        t[r].times = TC_NEW_N(a, double, c->rounds);
+        for (int i = 0; i < c->rounds; i++)
+            t[r].times[i] = times_of(c, kernel, r)[i] / x->count;
         if (r == 0 || t[r].record == 0)
             continue;
         tc_tune_verdict v = tc_tune_judge(times_of(c, kernel, r), times_of(c, kernel, 0), c->rounds, (uint64_t)kernel);
         t[r].speedup = v.ratio;
         t[r].faster = v.faster < 0;
-        if (t[r].faster && t[r].seconds < t[*rank].seconds)
+        if (t[r].faster && t[r].speedup > t[*rank].speedup)
             *rank = r;
     }
 }
@@ -121,8 +124,63 @@ tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_o
                                   .trials = TC_NEW_N(a, tc_graph_trial, c.nkernel * k),
                                   .ranks = TC_NEW_N(a, int, c.nkernel)};
         for (int i = 0; i < c.nkernel; i++)
-            judge(&c, i, &out->trials[i * k], &out->ranks[i]);
+            judge(&c, i, a, &out->trials[i * k], &out->ranks[i]);
     }
     release(&c);
+    return s;
+}
+
+/* ---- keeping what was found ---- */
+
+/* The record that trial r of a kernel's is, timed in the network. As in the tuner's contests the times are put on one scale, so
+ * that they alone rank the records: a rival's is the best record's by their ratio, a tie's the same and a hair more. */
+static tc_record as_record(const tc_graph_contest *c, const tc_graph_trial *t, int r, const tc_record *tuned, int64_t now,
+                           tc_arena *a) {
+    static const double tie = 1 + 1e-6;
+    tc_record x = *tuned;
+    double *times = TC_NEW_N(a, double, c->rounds), best = tc_meas_median(t[0].times, (size_t)c->rounds),
+           own = tc_meas_median(t[r].times, (size_t)c->rounds);
+    x.median = r == 0 ? best : t[r].faster || t[r].speedup < 1 ? best / t[r].speedup : best * tie;
+    for (int i = 0; i < c->rounds; i++)
+        times[i] = t[r].times[i] * (x.median / own);
+    x.id = 0;
+    x.mode = TC_MEAS_IN_GRAPH;
+    x.times = times;
+    x.ntimes = (size_t)c->rounds;
+    x.rounds = c->rounds;
+    x.when_ms = now; /* one for all: that makes them one comparison */
+    x.tctune_version = TCTUNE_VERSION;
+    return x;
+}
+
+static tc_status find_record(tc_meas_db *db, tc_arena *a, int64_t id, const tc_record **out, tc_error *err) {
+    tc_meas_records r;
+    TC_TRY(tc_meas_db_select(db, a, &(tc_meas_filter){.after_id = id - 1, .limit = 1}, &r, err));
+    *out = r.len > 0 && r.data[0].id == id && r.data[0].verified ? &r.data[0] : NULL; /* others may have changed it meanwhile */
+    return TC_OK;
+}
+
+tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err) {
+    TC_VEC(tc_record) all = {0};
+    tc_arena *a = tc_arena_new();
+    int64_t now = tc_meas_now_ms();
+    tc_status s = TC_OK;
+    for (int i = 0; i < c->nkernel; i++) {
+        const tc_graph_trial *t = &c->trials[i * c->k];
+        int compared = 0;
+        for (int r = 0; r < c->k; r++)
+            compared += t[r].record != 0;
+        for (int r = 0; r < c->k && compared > 1 && s == TC_OK; r++) {
+            const tc_record *tuned = NULL;
+            if (t[r].record)
+                s = find_record(db, a, t[r].record, &tuned, err);
+            if (tuned)
+                tc_push(&all, as_record(c, t, r, tuned, now, a));
+        }
+    }
+    if (s == TC_OK && all.len)
+        s = tc_meas_db_insert(db, all.data, all.len, err);
+    tc_vec_free(&all);
+    tc_arena_free(a);
     return s;
 }

@@ -153,6 +153,7 @@ typedef struct tc_graph_trial {
     double seconds;  /* of all launches of one run of the network: median over the rounds */
     double speedup;  /* over the best record: median of the rounds' ratios */
     bool faster;     /* than the best record, beyond doubt (tc_tune_judge) */
+    double *times;   /* seconds of one launch, in each round */
 } tc_graph_trial;
 
 typedef struct tc_graph_contest {
@@ -164,6 +165,10 @@ typedef struct tc_graph_contest {
 /* Runs the network with the k best records of each kernel, in turns. Holds k built models at once. Results are in `a`. */
 TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds,
                                             tc_arena *a, tc_graph_contest *out, tc_error *err);
+/* Stores what it found in the database that the records are of, as records of mode in-graph: the next build of any network with
+ * these kernels prefers the records that were fastest (tc_meas_db_ranked). Of a kernel with one record there is nothing to say.
+ */
+TC_NODISCARD tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err);
 
 /* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
  * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that

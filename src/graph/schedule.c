@@ -74,33 +74,22 @@ static tc_status use_default(const chooser *c, tc_error *err) {
 
 typedef TC_VEC(candidate) candidates;
 
-static tc_status add_records(const chooser *c, tc_arena *a, const tc_graph_form *form, size_t most, candidates *out,
-                             tc_error *err) {
-    tc_digest target = tc_meas_text_hash(c->model->target->text);
-    tc_meas_filter f = {.workload_hash = form->hash.hex,
-                        .target_hash = target.hex,
-                        .threads = c->model->threads,
-                        .verified = true,
-                        .real = true,
-                        .limit = most,
-                        .order = TC_MEAS_BY_RANK};
-    tc_meas_records list;
-    TC_TRY(tc_meas_db_select(c->o->db, a, &f, &list, err));
-    for (size_t i = 0; i < list.len; i++)
-        tc_push(out, ((candidate){form, list.data[i]}));
-    return TC_OK;
-}
-
-static int by_rank(const void *a, const void *b) {
-    const tc_record *x = &((const candidate *)a)->record, *y = &((const candidate *)b)->record;
-    return tc_record_better(x, y) ? -1 : tc_record_better(y, x) ? 1 : (x->id > y->id) - (x->id < y->id);
+static const tc_graph_form *form_of(const chooser *c, const tc_record *r) {
+    for (int f = 0; f < c->u->nform; f++)
+        if (strcmp(c->u->form[f].hash.hex, r->workload_hash.hex) == 0)
+            return &c->u->form[f];
+    return NULL;
 }
 
 static tc_status find_candidates(const chooser *c, tc_arena *a, size_t most, candidates *out, tc_error *err) {
+    tc_meas_key *keys = TC_NEW_N(a, tc_meas_key, c->u->nform);
+    tc_meas_records list;
     for (int f = 0; f < c->u->nform; f++)
-        TC_TRY(add_records(c, a, &c->u->form[f], most, out, err));
-    if (out->len)
-        qsort(out->data, out->len, sizeof *out->data, by_rank);
+        keys[f] = (tc_meas_key){
+            .workload = c->u->form[f].hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
+    TC_TRY(tc_meas_db_ranked(c->o->db, a, keys, c->u->nform, most, &list, err));
+    for (size_t i = 0; i < list.len; i++)
+        tc_push(out, ((candidate){form_of(c, &list.data[i]), list.data[i]}));
     return TC_OK;
 }
 

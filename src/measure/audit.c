@@ -220,8 +220,12 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
     tc_error why = {0};
     tc_meas_records r;
     tc_record now;
-    if (s->best_id == 0 || s->mode == TC_MEAS_SIMULATED) {
-        x->o->skipped(x->o->user, s, s->best_id ? "its times are simulated" : "it has no verified record");
+    const char *why_not = s->best_id == 0                ? "it has no verified record"
+                          : s->mode == TC_MEAS_SIMULATED ? "its times are simulated"
+                          : s->mode == TC_MEAS_IN_GRAPH  ? "its times are of a network"
+                                                         : NULL;
+    if (why_not) {
+        x->o->skipped(x->o->user, s, why_not);
         return TC_OK;
     }
     if (measurer(x, s, &why) != TC_OK) {

@@ -27,6 +27,7 @@ const char *tc_meas_db_path(const tc_meas_db *db);
 
 /* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. */
 TC_NODISCARD tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
+/* What is not verified any more is not to be used in a network either. */
 TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err);
 /* Replaces times, median and rounds of record r->id by those of r: better ones of the same program, taken in turns with others.
  */
@@ -37,7 +38,7 @@ typedef struct tc_meas_filter {
     const char *workload_hash, *target_hash; /* NULL: any */
     int threads;                             /* 0: any */
     const char *mode;                        /* tc_meas_mode_text; NULL: any */
-    bool real;                               /* of any mode but simulated */
+    bool real;                               /* hot or cold: timed by itself */
     bool ok;                                 /* measured without an error */
     bool verified;                           /* and verified */
     int64_t after_id;                        /* only records with a larger id: what is new since the last look */
@@ -67,8 +68,12 @@ typedef struct tc_meas_key {
     int threads;
 } tc_meas_key;
 
-/* The verified record to use: of those measured cold, or else hot, the first by tc_record_rank. *found false when there is none.
- */
+/* The verified records of kernels that compute the same (n keys: the forms of one task), the one to use first: at most `limit`.
+ * What was compared in a network comes first, by the times there (choose.c); then those measured cold, then hot, each by
+ * tc_record_rank. */
+TC_NODISCARD tc_status tc_meas_db_ranked(tc_meas_db *db, tc_arena *a, const tc_meas_key *keys, int n, size_t limit,
+                                         tc_meas_records *out, tc_error *err);
+/* The first of them for one key. *found false when there is none. */
 TC_NODISCARD tc_status tc_meas_db_best(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, tc_record *out, bool *found,
                                        tc_error *err);
 

@@ -105,7 +105,12 @@ tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_err
 
 tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err) {
     sqlite3_stmt *st;
-    TC_TRY(tc_meas_db_prepare(db, "UPDATE records SET verified = ?, max_error = ? WHERE id = ?", &st, err));
+    TC_TRY(
+        tc_meas_db_prepare(db,
+                           "UPDATE records SET verified = ?1, max_error = ?2 WHERE id = ?3 OR (NOT ?1 AND mode = 'in-graph' AND"
+                           " (workload, target, threads, trace_hash) ="
+                           " (SELECT workload, target, threads, trace_hash FROM records WHERE id = ?3))",
+                           &st, err));
     sqlite3_bind_int(st, 1, verified);
     sqlite3_bind_double(st, 2, bounded(max_error));
     sqlite3_bind_int64(st, 3, id);
@@ -285,17 +290,6 @@ static tc_status first(tc_meas_db *db, tc_arena *a, tc_meas_filter f, tc_record 
     if (*found)
         *out = r.data[0];
     return TC_OK;
-}
-
-tc_status tc_meas_db_best(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, tc_record *out, bool *found, tc_error *err) {
-    return first(db, a,
-                 (tc_meas_filter){.workload_hash = key->workload.hex,
-                                  .target_hash = key->target.hex,
-                                  .threads = key->threads,
-                                  .verified = true,
-                                  .real = true,
-                                  .order = TC_MEAS_BY_RANK},
-                 out, found, err);
 }
 
 tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_counts *out, tc_error *err) {

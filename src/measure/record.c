@@ -35,7 +35,7 @@ bool tc_meas_error_parse(const char *text, tc_meas_error *out) {
     return false;
 }
 
-static const char *const mode_text[TC_MEAS_NMODES] = {"hot", "cold", "simulated"};
+static const char *const mode_text[TC_MEAS_NMODES] = {"hot", "cold", "in-graph", "simulated"};
 
 const char *tc_meas_mode_text(tc_meas_mode m) {
     return mode_text[m];
@@ -268,7 +268,7 @@ static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_
         return missing(err, where, "rounds", "an integer");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
-        return missing(err, where, "mode", "hot, cold or simulated");
+        return missing(err, where, "mode", "hot, cold, in-graph or simulated");
     return TC_OK;
 }
 

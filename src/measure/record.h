@@ -26,6 +26,7 @@ bool tc_meas_error_parse(const char *text, tc_meas_error *out);
 typedef enum tc_meas_mode {
     TC_MEAS_HOT,       /* called again and again on the same data: what fits in a cache stays there */
     TC_MEAS_COLD,      /* constants come from memory at every call, as they do in a network whose weights no cache holds */
+    TC_MEAS_IN_GRAPH,  /* as part of a run of the network that it belongs to, beside its rivals (graph/contest.c) */
     TC_MEAS_SIMULATED, /* not timed: computed from the program, for tests of the search; never built into anything */
     TC_MEAS_NMODES
 } tc_meas_mode;
@@ -68,8 +69,8 @@ static inline double tc_record_rank(const tc_record *r) {
     return r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
 }
 
-/* x is the one to use: those that were measured cold come first. What TC_MEAS_BY_RANK orders by, for records of different
- * workloads that compute the same. */
+/* x is the one to use: those that were measured cold come before hot ones. What TC_MEAS_BY_RANK orders by, for records of
+ * different workloads that compute the same. */
 static inline bool tc_record_better(const tc_record *x, const tc_record *y) {
     bool cold = x->mode == TC_MEAS_COLD;
     return cold != (y->mode == TC_MEAS_COLD) ? cold : tc_record_rank(x) < tc_record_rank(y);

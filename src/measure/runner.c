@@ -1,7 +1,9 @@
 /* Running a candidate: seeded inputs that stay between candidates, packed constants, the check of the result, and timing.
  *
  * The first call writes into poisoned outputs and is checked; it also warms caches, page tables and the thread team. Then a
- * sample is the mean of as many calls as last min_sample seconds. Measured hot: nothing is flushed between calls. */
+ * sample is the mean of as many calls as last min_sample seconds. Measured hot, nothing is flushed between calls. Measured cold,
+ * the constants are put out of every cache before each call, and only the calls are timed: in a network the weights of the other
+ * kernels have pushed them out, while what a kernel reads besides was written just before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -169,16 +171,40 @@ typedef struct call {
     void **args;
     void *workspace;
     tc_rt rt;
+    const tc_func *cold; /* its constants are put out of the caches before each call; NULL: nothing is */
 } call;
 
+static void evict_constants(const call *c) {
+    for (int i = 0; c->cold && i < c->cold->nparam; i++) {
+        const tc_param *p = &c->cold->params[i];
+        if (p->kind == TC_PARAM_PACKED || (p->kind == TC_PARAM_IN && c->d->w->in[p->index]->is_const))
+            tc_meas_evict(c->args[i], (size_t)p->buffer->size * (size_t)tc_dtype_bytes(p->buffer->dtype));
+    }
+}
+
 static int32_t once(const call *c, double *seconds) {
+    evict_constants(c);
     double t = tc_now();
     int32_t rc = c->kernel(c->args, c->workspace, &c->rt);
     *seconds = tc_now() - t;
     return rc;
 }
 
+static int32_t cold_sample(const call *c, int64_t inner, double *seconds) {
+    double sum = 0, one;
+    for (int64_t i = 0; i < inner; i++) {
+        int32_t rc = once(c, &one);
+        if (rc != 0)
+            return rc;
+        sum += one;
+    }
+    *seconds = sum / (double)inner;
+    return 0;
+}
+
 static int32_t sample(const call *c, int64_t inner, double *seconds) {
+    if (c->cold)
+        return cold_sample(c, inner, seconds);
     double t = tc_now();
     for (int64_t i = 0; i < inner; i++) {
         int32_t rc = c->kernel(c->args, c->workspace, &c->rt);
@@ -367,7 +393,10 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     tc_error err = {0};
     tc_cg_module *m = NULL;
     tc_meas_region ws = {0};
-    call c = {.d = d, .args = TC_NEW_N(arena, void *, code->f->nparam), .rt = tc_cg_runtime(t->threads)};
+    call c = {.d = d,
+              .args = TC_NEW_N(arena, void *, code->f->nparam),
+              .rt = tc_cg_runtime(t->threads),
+              .cold = t->mode == TC_MEAS_COLD ? code->f : NULL};
     *out = (tc_meas_result){.message = ""};
     tc_status s = arguments(d, code->f, c.args, &err);
     if (s == TC_OK && code->workspace > 0)

@@ -19,6 +19,9 @@ TC_NODISCARD tc_status tc_meas_region_new(size_t size, tc_meas_region *out, tc_e
 void tc_meas_region_protect(const tc_meas_region *r); /* read-only from here on */
 void tc_meas_region_free(tc_meas_region *r);
 
+/* Puts the bytes out of every cache (evict.c). */
+void tc_meas_evict(const void *data, size_t size);
+
 /* A workload with its inputs, outputs and reference, kept between candidates. */
 typedef struct tc_meas_data tc_meas_data;
 /* TC_ENV when the memory or the reference cannot be had. Keeps w. */

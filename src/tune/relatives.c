@@ -133,7 +133,7 @@ static void take_elder(tc_tune *t, const tc_meas_summary *m, const tc_meas_recor
 
 /* Is it one of the session's own? */
 static bool own(const tc_tune *t, const tc_meas_summary *m) {
-    if (strcmp(m->target_hash.hex, t->target_hash.hex) != 0 || m->threads != t->o.threads)
+    if (strcmp(m->target_hash.hex, t->target_hash.hex) != 0 || m->threads != t->o.threads || m->mode != t->o.measure.mode)
         return false;
     for (int i = 0; i < t->n; i++)
         for (int f = 0; f < t->task[i].nform; f++)
@@ -142,13 +142,19 @@ static bool own(const tc_tune *t, const tc_meas_summary *m) {
     return false;
 }
 
+/* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones keep to
+ * themselves, and what was timed in a network is in its hot or cold record too. */
+static bool of_use(tc_meas_mode theirs, tc_meas_mode ours) {
+    return theirs == ours || (theirs != TC_MEAS_SIMULATED && theirs != TC_MEAS_IN_GRAPH && ours != TC_MEAS_SIMULATED);
+}
+
 static tc_status take_elders(tc_tune *t, tc_meas_db *db, tc_error *err) {
     tc_meas_summaries all;
     tc_arena *a = tc_arena_new(), *each = tc_arena_new();
     tc_status st = tc_meas_db_summaries(db, a, &all, err);
     for (size_t i = 0; st == TC_OK && i < all.len; i++) {
         const tc_meas_summary *m = &all.data[i];
-        if (m->mode != t->o.measure.mode || !m->best_id || (db == t->db && own(t, m)))
+        if (!of_use(m->mode, t->o.measure.mode) || !m->best_id || (db == t->db && own(t, m)))
             continue;
         tc_meas_filter f = {.workload_hash = m->workload_hash.hex,
                             .target_hash = m->target_hash.hex,
@@ -160,7 +166,9 @@ static tc_status take_elders(tc_tune *t, tc_meas_db *db, tc_error *err) {
         tc_meas_records r;
         st = tc_meas_db_select(db, each, &f, &r, err);
         if (st == TC_OK)
-            take_elder(t, m, &r, m->threads == t->o.threads && strcmp(m->target_hash.hex, t->target_hash.hex) == 0);
+            take_elder(t, m, &r,
+                       m->mode == t->o.measure.mode && m->threads == t->o.threads &&
+                           strcmp(m->target_hash.hex, t->target_hash.hex) == 0);
         tc_arena_reset(each);
     }
     tc_arena_free(each);

@@ -38,6 +38,13 @@ refused 1 "threads" "$TCTUNE" build --model "$model" --db m.db --threads 1 --out
 [ ! -e complete.so ] && [ ! -e complete.h ] || fail "an incomplete library was written"
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o top.so --top-k-in-graph 2 --print-memory-plan
 says "in network" "used" "of intermediates in"
+"$TCTUNE" db stats --db m.db | grep -q "in-graph" || fail "what the network said was not kept"
+cp m.db read_only.db
+chmod a-w read_only.db
+if [ ! -w read_only.db ]; then # not so for root
+    ok "$TCTUNE" build --model "$model" --db read_only.db --threads 2 -o top.so --top-k-in-graph 2
+    says "not kept"
+fi
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o object.o
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 -o source.c
 [ -s object.o ] && [ -s object.h ] && [ -s source.c ] && [ -s source.h ] || fail "no object or source"

@@ -47,6 +47,12 @@ done
 cmp same1.json same2.json || fail "one seed made two searches"
 ok "$TCTUNE" show --te gemm.te --db same1.db --threads 1 --print schedule
 says "default schedule"
+ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --mode cold --db modes.db --start-from none
+ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --db modes.db --start-from none
+ok "$TCTUNE" db stats --db modes.db
+says " hot " " cold "
+refused 2 "hot or cold" "$TCTUNE" --te gemm.te --trials 4 --mode warm
+refused 2 "--mode" "$TCTUNE" --te gemm.te --trials 4 --mode cold --deterministic-measure
 refused 2 "measured times" "$TCTUNE" --te gemm.te --trials 4 --deterministic-measure --out x.so
 
 # ---- phases, plain searches, and records to start from ----

@@ -415,6 +415,47 @@ static void the_best_are_measured_again(void **state) {
     tc_meas_db_close(db);
 }
 
+static tc_record in_graph(tc_record r, double seconds, int64_t when) {
+    r = later(in_turns(in_mode(r, TC_MEAS_IN_GRAPH), 20), when);
+    r.median = seconds;
+    return r;
+}
+
+/* What a network said of its kernel's records counts until a better record is found that it has not seen. */
+static void the_network_has_the_last_word(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_record fast = sample_record(arena, "w", 0, 1.0), slow = sample_record(arena, "other form", 1, 2.0), best;
+    tc_meas_key key[] = {{fast.workload_hash, fast.target_hash, 2}, {slow.workload_hash, slow.target_hash, 2}};
+    tc_meas_records r;
+    tc_meas_pruned pruned;
+    bool found;
+    int64_t id = insert(db, fast);
+    insert(db, slow);
+    insert(db, in_graph(slow, 9.0, 1000)); /* an older network, which the last one replaces */
+    insert(db, in_graph(fast, 5.0, 2000));
+    int64_t winner = insert(db, in_graph(slow, 4.0, 2000));
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_int_equal(r.len, 2);
+    assert_true(r.data[0].id == winner && r.data[1].median == 5.0);
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 1, &r, NULL), TC_OK);
+    assert_true(r.len == 1 && r.data[0].id == winner);
+    assert_int_equal(tc_meas_db_best(db, arena, &key[0], &best, &found, NULL), TC_OK);
+    assert_true(found && best.median == 5.0);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 1}, &pruned, NULL), TC_OK);
+    assert_int_equal(pruned.records, 1); /* of the older network */
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_true(r.len == 2 && r.data[0].id == winner);
+    int64_t newer = insert(db, sample_record(arena, "w", 7, 0.5));
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_true(r.len == 3 && r.data[0].id == newer && r.data[1].id == id);
+    assert_int_equal(tc_meas_db_set_verified(db, newer, false, 2.0, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_set_verified(db, id, false, 2.0, NULL), TC_OK); /* nor in the network then */
+    assert_int_equal(tc_meas_db_best(db, arena, &key[0], &best, &found, NULL), TC_OK);
+    assert_false(found);
+    tc_meas_db_close(db);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "fake") == 0)
         return fake_worker_main();
@@ -422,6 +463,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(summaries_count),
         TEST(the_best_is_the_one_to_trust),
+        TEST(the_network_has_the_last_word),
         TEST(older_files_are_read_and_migrated),
         TEST(merging_is_idempotent),
         TEST(what_cannot_be_merged_is_told),

@@ -124,6 +124,19 @@ static void other_workloads(void **state) {
     tc_meas_free(m);
 }
 
+/* Constants as they are and packed ones are put out of the caches; results are checked as ever. */
+static void cold_timing(void **state) {
+    (void)state;
+    static const char *const traces[] = {"", "transform_layout p1 (k, j) -> (j / 16, k, j % 16)\nparallel t0.i0\n"};
+    tc_meas *m = make((tc_meas_options){.mode = TC_MEAS_COLD});
+    for (size_t i = 0; i < TC_LEN(traces); i++) {
+        tc_record r = measure(m, input(GEMM, traces[i]));
+        check_good(&r);
+        assert_int_equal(r.mode, TC_MEAS_COLD);
+    }
+    tc_meas_free(m);
+}
+
 static void illegal_traces(void **state) {
     (void)state;
     tc_meas *m = make((tc_meas_options){0});
@@ -338,6 +351,7 @@ int main(int argc, char **argv) {
         TEST(nonsense_ends_the_worker_cleanly),
         TEST(schedules_of_a_gemm),
         TEST(other_workloads),
+        TEST(cold_timing),
         TEST(illegal_traces),
         TEST(slow_candidates_are_stopped_early),
         TEST(too_much_memory_is_a_record),

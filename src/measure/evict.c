@@ -1,0 +1,32 @@
+/* Putting data out of every cache, for cold timing: the next access comes from memory, whichever core makes it. */
+#include <stdlib.h>
+
+#include "measure/worker_int.h"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+
+/* Each line is written back and dropped by all cores. */
+void tc_meas_evict(const void *data, size_t size) {
+    enum { LINE = 64 };
+    const char *p = data;
+    for (size_t i = 0; i < size; i += LINE)
+        _mm_clflush(p + i);
+    if (size > 0)
+        _mm_clflush(p + size - 1);
+    _mm_mfence();
+}
+
+#else
+
+/* Without such an instruction other data take the caches' room. */
+void tc_meas_evict(const void *data, size_t size) {
+    enum { ROOM = 64 << 20, LINE = 64 }; /* more than the last level of what tctune runs on */
+    (void)data;
+    volatile char *other = size > 0 ? tc_xcalloc(ROOM, 1) : NULL;
+    for (size_t i = 0; other && i < ROOM; i += LINE)
+        other[i]++;
+    free((void *)other);
+}
+
+#endif
