@@ -111,6 +111,12 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *
     if (r->contests)
         fprintf(f, "%d contests (the best and its rivals in turns, %.0f s): %d ties, in which the incumbent stays\n", r->contests,
                 r->contest_seconds, r->ties);
+    if (r->rechecked)
+        fprintf(
+            f,
+            "nothing new was found where all is known: %d earlier records were timed again in turns with the best, %d of them "
+            "corrected\n",
+            r->rechecked, r->corrected);
     print_model(f, r);
     if (r->calm.disturbed)
         fprintf(f, "the machine is busy: a fixed loop takes %.2f times as long as at best, repeats spread over %.0f %%\n",
@@ -190,6 +196,8 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
     json_object_set_new(j, "model_trusted", json_boolean(r->model_trusted));
     json_object_set_new(j, "expected_gain_ms", tc_cli_json_real(r->expected_gain * 1e3));
     json_object_set_new(j, "contest_seconds", json_real(r->contest_seconds));
+    json_object_set_new(j, "rechecked", json_integer(r->rechecked));
+    json_object_set_new(j, "corrected", json_integer(r->corrected));
     json_object_set_new(j, "contests", json_integer(r->contests));
     json_object_set_new(j, "ties", json_integer(r->ties));
     json_object_set_new(j, "slowdown", json_real(r->calm.slowdown));

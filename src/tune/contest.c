@@ -15,7 +15,6 @@
 #include "tune/tune_int.h"
 
 enum {
-    RIVALS = 3,      /* at a time, beside the incumbent */
     ROUNDS = 7,      /* in turns; one more than the fewest that can tell */
     WIDE_ROUNDS = 12 /* on a busy machine */
 };
@@ -30,7 +29,7 @@ static double rank_of(const sample *x) {
 }
 
 static bool eligible(const sample *x) {
-    return x->verified && x->id != 0 && isfinite(x->seconds);
+    return x->verified && !x->stopped && x->id != 0 && isfinite(x->seconds);
 }
 
 /* The sample of task i that ranks first, -1: none. Of equal ones the older one. `in_turns`: of those that were in a contest. */
@@ -48,8 +47,7 @@ static int first_of(const tc_tune *t, int i, bool in_turns) {
     return best;
 }
 
-/* Who holds the title: whoever won it in a contest, whatever others did by themselves. */
-static int incumbent_of(const tc_tune *t, int i) {
+int tc_tune_incumbent(const tc_tune *t, int i) {
     int best = first_of(t, i, true);
     return best >= 0 ? best : first_of(t, i, false);
 }
@@ -90,9 +88,9 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
                 continue;
             while (place > 0 && t->samples.data[out[place - 1]].seconds > x->seconds)
                 place--;
-            if (place == RIVALS)
+            if (place == TC_TUNE_RIVALS)
                 continue;
-            n = TC_MIN(n + 1, (int)RIVALS);
+            n = TC_MIN(n + 1, (int)TC_TUNE_RIVALS);
             memmove(out + place + 1, out + place, sizeof *out * (size_t)(n - 1 - place));
             out[place] = at;
         }
@@ -103,14 +101,14 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
 /* ---- one contest ---- */
 
 typedef struct contest {
-    int n, at[RIVALS + 1]; /* samples; the incumbent first */
+    int n, at[TC_TUNE_RIVALS + 1]; /* samples; the incumbent first */
     int rounds, done;
     double *seconds; /* [n][rounds] */
     tc_record *record;
 } contest;
 
 static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
-    tc_meas_input in[RIVALS + 1];
+    tc_meas_input in[TC_TUNE_RIVALS + 1];
     for (int k = 0; k < c->n; k++) {
         const sample *x = &t->samples.data[c->at[k]];
         const tc_tune_form *f = &t->state[x->task].form[x->form];
@@ -149,6 +147,7 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
         times[r] = turn[r] * (seconds / now);
     x->seconds = seconds;
     x->drift = 1;
+    x->stopped = false;
     x->rounds += c->done;
     tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = seconds, .rounds = x->rounds};
     return tc_meas_db_retime(t->db, &as, err);
@@ -169,25 +168,40 @@ static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err
     return TC_OK;
 }
 
+static tc_status fight(tc_tune *t, contest *c, bool *failed, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_status st = hold(t, c, a, err);
+    *failed = false;
+    if (st == TC_OK)
+        st = disqualify(t, c, failed, err);
+    if (st == TC_OK && c->done >= TC_TUNE_MIN_ROUNDS)
+        st = settle(t, c, a, err);
+    tc_arena_free(a);
+    return st;
+}
+
+tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, tc_error *err) {
+    contest c = {.n = n};
+    bool failed;
+    memcpy(c.at, samples, sizeof *samples * (size_t)n);
+    tc_status st = fight(t, &c, &failed, err);
+    *held = st == TC_OK && c.done >= TC_TUNE_MIN_ROUNDS;
+    return st;
+}
+
 /* *settled: there is nothing left to find out, or nothing can be. */
 static tc_status one(tc_tune *t, int i, bool *settled, tc_error *err) {
     contest c = {.n = 1};
+    bool failed;
     *settled = true;
-    c.at[0] = incumbent_of(t, i);
+    c.at[0] = tc_tune_incumbent(t, i);
     if (c.at[0] < 0)
         return TC_OK;
     c.n += rivals_of(t, i, c.at[0], c.at + 1);
     if (c.n == 1 && t->samples.data[c.at[0]].rounds > 0)
         return TC_OK;
-    tc_arena *a = tc_arena_new();
-    bool failed = false;
-    tc_status st = hold(t, &c, a, err);
-    if (st == TC_OK)
-        st = disqualify(t, &c, &failed, err);
-    if (st == TC_OK && c.done >= TC_TUNE_MIN_ROUNDS)
-        st = settle(t, &c, a, err);
+    tc_status st = fight(t, &c, &failed, err);
     *settled = !failed && c.done < c.rounds;
-    tc_arena_free(a);
     return st;
 }
 

@@ -28,7 +28,9 @@ bool tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
                 .drift = 1,
                 .id = r->id,
                 .rounds = r->rounds,
-                .verified = tc_record_ok(r) && r->verified && !r->stopped_early};
+                .verified = tc_record_ok(r) && r->verified,
+                .stopped = r->stopped_early,
+                .program = r->program};
     bool added = false;
     if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
         tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {

@@ -110,7 +110,7 @@ static tc_status recall(tc_tune *t, int i, tc_error *err) {
     }
     if (t->state[i].valid)
         tc_push(&t->task[i].history, t->state[i].best);
-    t->task[i].contested = t->state[i].trials;
+    t->task[i].recalled = t->task[i].contested = t->state[i].trials;
     t->report.trials += t->state[i].trials;
     return TC_OK;
 }
@@ -216,9 +216,16 @@ static int64_t valid_now(const tc_tune *t) {
     return t->report.by_error[TC_MEAS_NONE];
 }
 
+/* A run that had nothing to spend leaves everything alone. */
+static bool idle(const tc_tune *t) {
+    return t->report.measured == 0 && t->report.end == TC_TUNE_END_TRIALS;
+}
+
 /* What is best is settled once more: what the run found, and what an earlier one was interrupted before. */
 static tc_status last_contests(tc_tune *t, tc_error *err) {
     tc_meas_set_deadline(t->meas, t->o.seconds > 0 ? t->started + t->o.seconds : 0);
+    for (int i = 0; i < t->n && !idle(t) && !tc_tune_interrupted(t); i++)
+        TC_TRY(tc_tune_recheck(t, i, err));
     for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
         TC_TRY(tc_tune_contest(t, i, err));
     return TC_OK;

@@ -16,7 +16,10 @@ typedef struct sample {
     double drift;   /* how much slower the machine was than at its best when it was timed: at least 1 */
     int64_t id;     /* of the record; 0: in no database */
     int rounds;     /* tc_record.rounds */
-    bool verified;  /* may win: in a contest (contest.c) at the latest */
+    bool verified;  /* its result was right: may win */
+    bool stopped;   /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
+    bool rechecked; /* by this session */
+    uint64_t program;
     const char *trace;
 } sample;
 
@@ -39,6 +42,7 @@ typedef struct task {
     form *form;
     tc_tune_form *found;    /* what the state shows of them */
     int rounds;             /* of all forms */
+    int recalled;           /* trials of earlier sessions */
     int contested;          /* trials at the last contest */
     int barren;             /* rounds in a row without a gain */
     TC_VEC(double) history; /* best after each round, INFINITY before the first valid one */
@@ -82,9 +86,17 @@ size_t tc_tune_elder_samples(const tc_tune *t, const tc_cost_sample **out);
 /* contest.c */
 /* Settles which candidate of task i is the best, by runs in turns; takes no trials. Nothing to settle: does nothing. */
 tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
+/* Runs n samples of one task in turns, the incumbent first, and puts their times on its scale. *held: enough turns were made. */
+enum { TC_TUNE_RIVALS = 3 /* at a time, beside the incumbent */ };
+tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, tc_error *err);
+/* Who holds the title of task i, whatever others did by themselves; -1: nobody yet. */
+int tc_tune_incumbent(const tc_tune *t, int i);
 bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last */
 void tc_tune_rerank(tc_tune *t, int i);            /* what the state says of the best follows the samples */
 void tc_tune_watch(tc_tune *t);                    /* is the machine quiet? Warns once when it is not */
+
+/* recheck.c: a task of earlier sessions in which nothing new is found: were its records disturbed when they were taken? */
+tc_status tc_tune_recheck(tc_tune *t, int i, tc_error *err);
 
 /* learn.c */
 tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all samples */

@@ -107,6 +107,51 @@ static void load_does_not_lose(void **state) {
     tc_arena_free(a);
 }
 
+static tc_tune *open_small(bench *b, int trials) {
+    static const char small[] = "tensor X[48, 20] f32\ncompute Y[i:48, j:20] = X[i, j] + 1.0\noutput Y\n";
+    tc_tune_options o = simulated(b, trials);
+    tc_tune_task only = {"small", parse(b->ctx, small), 1};
+    tc_tune *t;
+    tc_error err;
+    if (tc_tune_new(&o, &only, 1, b->db, &t, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return t;
+}
+
+/* Every program is known, and all that were worth something were timed while another program had a core. */
+static void disturbed_records_are_corrected(void **state) {
+    bench *b = *state;
+    tc_arena *a = tc_arena_new();
+    tc_error err;
+    tc_tune *t = open_small(b, 4000);
+    run_tune(t);
+    tc_tune_state s = tc_tune_get_report(t)->task[0];
+    assert_true(s.exhausted && s.valid > 3 && tc_tune_get_report(t)->rechecked == 0);
+    double honest = first_of(b, a, &s).median;
+    tc_meas_records r;
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){.verified = true, .order = TC_MEAS_BY_MEDIAN}, &r, &err),
+                     TC_OK);
+    double slowest = r.data[r.len - 1].median;
+    for (size_t k = 0; k + 1 < r.len; k++) { /* all but the slowest take longer than it */
+        double wrong = r.data[k].median / honest * slowest * 1.2;
+        tc_record as = {.id = r.data[k].id, .times = &wrong, .ntimes = 1, .median = wrong, .rounds = k % 2 ? 7 : 0};
+        assert_int_equal(tc_meas_db_retime(b->db, &as, &err), TC_OK);
+    }
+    assert_true(first_of(b, a, &s).median > 1.1 * honest);
+    tc_tune *idle = open_small(b, s.trials); /* nothing to spend: nothing is touched */
+    run_tune(idle);
+    assert_int_equal(tc_tune_get_report(idle)->rechecked, 0);
+    tc_tune_free(idle);
+    tc_tune_free(t);
+    t = open_small(b, 4000);
+    run_tune(t);
+    assert_true(tc_tune_get_report(t)->rechecked > 0 && tc_tune_get_report(t)->corrected > 0);
+    assert_true(tc_tune_get_report(t)->task[0].best <= 1.03 * honest);
+    assert_true(first_of(b, a, &s).median <= 1.03 * honest);
+    tc_tune_free(t);
+    tc_arena_free(a);
+}
+
 /* Nothing that was computed is ever found as a record to build from. */
 static void simulated_records_build_nothing(void **state) {
     bench *b = *state;
@@ -136,6 +181,7 @@ int main(int argc, char **argv) {
         SESSION_TEST(the_best_was_timed_in_turns),
         SESSION_TEST(luck_does_not_win),
         SESSION_TEST(load_does_not_lose),
+        SESSION_TEST(disturbed_records_are_corrected),
         SESSION_TEST(simulated_records_build_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
