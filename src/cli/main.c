@@ -21,7 +21,8 @@ static void print_overview(FILE *f) {
     for (size_t i = 0; i < TC_LEN(commands); i++)
         if (!commands[i]->hidden)
             fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug.\n");
+    fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug; error "
+               "for no warnings.\n");
 }
 
 /* The command that the first words are the name of; *words: how many. */
@@ -105,6 +106,8 @@ int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     tc_cli_ignore_write_signals();
+    if (!getenv("TCTUNE_LOG")) /* what a user should know is said; the library alone is silent */
+        tc_log_set_level(TC_LOG_WARN);
     if (argc < 2) {
         print_overview(stderr);
         return TC_CLI_USAGE;

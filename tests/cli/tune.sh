@@ -47,6 +47,11 @@ done
 cmp same1.json same2.json || fail "one seed made two searches"
 ok "$TCTUNE" show --te gemm.te --db same1.db --threads 1 --print schedule
 says "default schedule"
+mkdir logs
+echo '{"damaged' >logs/damaged.jsonl
+TCTUNE_LOGS=logs "$TCTUNE" --te gemm.te --trials 4 --threads 1 --deterministic-measure --db damaged.db >/dev/null 2>warned ||
+    fail "a damaged file of records ended the run"
+[ "$(grep -c "not used to start from" warned)" = 1 ] || fail "a damaged file of records was not told of, once"
 ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --mode cold --db modes.db --start-from none
 ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --db modes.db --start-from none
 ok "$TCTUNE" db stats --db modes.db

@@ -2,6 +2,9 @@
  * failure. The executable is its own worker. */
 #include "session.h"
 
+#include "support/fs.h"
+#include "tune/tune_int.h"
+
 static void test_trials_are_spent_and_resumed(void **state) {
     bench *b = *state;
     tc_error err;
@@ -42,9 +45,9 @@ typedef struct stopper {
     int events;
 } stopper;
 
-static void stop_soon(void *user, tc_tune_event e, int task, const tc_tune_report *r) {
+static void stop_soon(void *user, tc_tune_event e, int which, const tc_tune_report *r) {
     stopper *s = user;
-    (void)task;
+    (void)which;
     s->events++;
     if (e == TC_TUNE_MEASURED && r->measured == 2)
         s->stop = 1;
@@ -83,6 +86,89 @@ static void test_nothing_measured_is_a_failure(void **state) {
     tc_tune_free(t);
 }
 
+/* What goes to standard error until it is put back. */
+typedef struct capture {
+    char *folder, path[4096];
+    int saved;
+} capture;
+
+static void begin_capture(capture *c) {
+    assert_int_equal(tc_fs_temp_dir(&c->folder, NULL), TC_OK);
+    snprintf(c->path, sizeof c->path, "%s/stderr", c->folder);
+    fflush(stderr);
+    c->saved = dup(STDERR_FILENO);
+    FILE *f = fopen(c->path, "w");
+    assert_non_null(f);
+    dup2(fileno(f), STDERR_FILENO);
+    fclose(f);
+}
+
+/* How often it has `text`. */
+static int end_capture(capture *c, const char *text) {
+    char *all;
+    int n = 0;
+    fflush(stderr);
+    dup2(c->saved, STDERR_FILENO);
+    close(c->saved);
+    assert_int_equal(tc_fs_read(c->path, &all, NULL, NULL), TC_OK);
+    for (const char *p = all; (p = strstr(p, text)); p++)
+        n++;
+    free(all);
+    tc_fs_remove_tree(c->folder);
+    free(c->folder);
+    return n;
+}
+
+/* A stored model of another feature version is said once to be of no use; the search goes on and stores one of its own. */
+static void test_another_model_version_is_replaced(void **state) {
+    bench *b = *state;
+    tc_arena *a = tc_arena_new();
+    tc_error err;
+    capture c;
+    const void *data;
+    size_t size;
+    tc_tune_options o = simulated(b, 48);
+    tc_tune *t = open_tune(b, &o);
+    tc_digest target = t->target_hash;
+    run_tune(t);
+    tc_tune_free(t);
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost", &data, &size, &err), TC_OK);
+    assert_non_null(data);
+    char *other = tc_arena_dup(a, data, size);
+    other[12] = 99; /* feature version, after the magic and the format */
+    assert_int_equal(tc_meas_db_put_model(b->db, target, "cost", other, size, &err), TC_OK);
+    tc_log_set_level(TC_LOG_WARN);
+    begin_capture(&c);
+    o.trials = 96;
+    t = open_tune(b, &o);
+    run_tune(t);
+    int measured = tc_tune_get_report(t)->measured;
+    tc_tune_free(t);
+    tc_log_set_level(TC_LOG_ERROR);
+    assert_int_equal(end_capture(&c, "trained on feature version 99"), 1);
+    assert_int_equal(measured, 48);
+    assert_int_equal(tc_meas_db_get_model(b->db, a, target, "cost", &data, &size, &err), TC_OK);
+    tc_cost_model *m = tc_cost_new();
+    assert_int_equal(tc_cost_from_bytes(m, "stored", data, size, &err), TC_OK);
+    tc_cost_free(m);
+    tc_arena_free(a);
+}
+
+/* One of which nothing can be measured leaves its trials to the others. */
+static void test_a_dead_task_is_passed_over(void **state) {
+    bench *b = *state;
+    tc_tune_options o = simulated(b, 24);
+    tc_tune *t = open_tune(b, &o);
+    for (int f = 0; f < t->task[0].nform; f++)
+        t->task[0].form[f].failed_rounds = 3;
+    run_tune(t);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(r->task[0].trials, 0);
+    assert_int_equal(r->task[1].trials, 24);
+    assert_true(isinf(r->latency) && isfinite(r->task[1].best));
+    tc_tune_free(t);
+}
+
 static void test_bad_options_are_refused(void **state) {
     bench *b = *state;
     tc_error err;
@@ -100,6 +186,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_trials_are_spent_and_resumed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stop_keeps_what_was_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_measured_is_a_failure, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_another_model_version_is_replaced, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_dead_task_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_options_are_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
