@@ -35,6 +35,14 @@ static const char *form_of(const tc_tune_state *s) {
     return s->winner < 0 ? "-" : s->form[s->winner].name;
 }
 
+/* Some kernel is computed by another form, with fewer operations than the ones that its speed is told in. */
+static bool other_forms(const tc_tune_report *r) {
+    for (int i = 0; i < r->ntask; i++)
+        if (r->task[i].winner > 0)
+            return true;
+    return false;
+}
+
 static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
     static const char *const head[] = {">#", "task", ">weight", ">trials", ">valid", ">best", ">GFLOP/s", ">of peak", "form"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
@@ -58,6 +66,10 @@ static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
     }
     tc_cli_table_print(&t, f);
     tc_cli_table_free(&t);
+    if (other_forms(r))
+        fputs("GFLOP/s and of peak count the operations of the direct form, whichever is used: one that needs fewer can exceed "
+              "100 %\n",
+              f);
 }
 
 static void print_counts(FILE *f, const tc_tune_report *r) {
