@@ -121,7 +121,8 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
 
 tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
     sqlite3_stmt *st;
-    TC_TRY(tc_meas_db_prepare(db, "UPDATE records SET times = ?, median = ?, rounds = ?, stopped_early = 0 WHERE id = ?", &st, err));
+    TC_TRY(
+        tc_meas_db_prepare(db, "UPDATE records SET times = ?, median = ?, rounds = ?, stopped_early = 0 WHERE id = ?", &st, err));
     sqlite3_bind_blob(st, 1, r->ntimes ? (const void *)r->times : "", (int)(r->ntimes * sizeof *r->times), SQLITE_STATIC);
     sqlite3_bind_double(st, 2, r->median);
     sqlite3_bind_int(st, 3, r->rounds);
