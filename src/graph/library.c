@@ -1,4 +1,4 @@
-/* The table of library kernels, and the object that holds their code. */
+/* The table of library kernels, and their code: as an object and as source. */
 #include "graph/library.h"
 
 #include <string.h>
@@ -117,16 +117,25 @@ const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
     return NULL;
 }
 
-/* ---- the object ---- */
+/* ---- their code ---- */
 
 __asm__(".pushsection .rodata\n"
         ".balign 64\n"
         "tc_graph_library_begin: .incbin \"" TCTUNE_LIBRARY_OBJECT "\"\n"
         "tc_graph_library_end: .byte 0\n"
+        "tc_graph_library_text_begin: .incbin \"" TCTUNE_LIBRARY_SOURCE "\"\n"
+        "tc_graph_library_text_end: .byte 0\n"
         ".popsection\n");
 
 extern const char tc_graph_library_begin[] __attribute__((visibility("hidden")));
 extern const char tc_graph_library_end[] __attribute__((visibility("hidden")));
+extern const char tc_graph_library_text_begin[] __attribute__((visibility("hidden")));
+extern const char tc_graph_library_text_end[] __attribute__((visibility("hidden")));
+
+void tc_graph_library_text(const char **text, size_t *size) {
+    *text = tc_graph_library_text_begin;
+    *size = (size_t)(tc_graph_library_text_end - tc_graph_library_text_begin);
+}
 
 void tc_graph_library_object(const void **bytes, size_t *size) {
     *bytes = tc_graph_library_begin;

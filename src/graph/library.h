@@ -17,6 +17,8 @@ enum { TC_GRAPH_MAX_PARAMS = 32 };
 
 /* NULL: the operator is lowered to tensor expressions. */
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
+/* C source of all kernels that needs libc only; with TC_LIB_STATIC defined, nothing of it is visible outside. */
+void tc_graph_library_text(const char **text, size_t *size);
 /* The object that defines all kernels, position-independent code of this machine's architecture that needs libc only. */
 void tc_graph_library_object(const void **bytes, size_t *size);
 /* Does that object run on the target of this triple? */

@@ -8,7 +8,7 @@ enum { BLOCK = 256, INSERTION = 16 };
 
 /* ---- keys ---- */
 
-static uint64_t load(const void *x, int64_t bytes, int64_t i) {
+static uint64_t load_bits(const void *x, int64_t bytes, int64_t i) {
     switch (bytes) {
     case 1:
         return ((const uint8_t *)x)[i];
@@ -41,7 +41,7 @@ TC_LIB_KERNEL void tc_lib_keys(const void *x, int64_t kind, int64_t bytes, int64
                                uint64_t *keys) {
     uint64_t sign = (uint64_t)1 << (8 * bytes - 1), inf = infinity(kind, bytes);
     for (int64_t i = 0; i < n; i++)
-        keys[i] = load(x, bytes, start + i * stride);
+        keys[i] = load_bits(x, bytes, start + i * stride);
     if (kind == TC_LIB_SIGNED)
         for (int64_t i = 0; i < n; i++)
             keys[i] ^= sign;

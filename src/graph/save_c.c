@@ -66,9 +66,24 @@ static bool is_target(const tc_graph_model *m, int step) {
     return false;
 }
 
+static void library_step(source *s, const tc_graph_step *x) {
+    tc_sb_add(&s->b, "    {\n        void *args[] = {");
+    for (int i = 0; i < x->nargs; i++) {
+        tc_sb_printf(&s->b, "%s(void *)(uintptr_t)(", i ? ", " : "");
+        operand(s, &x->args[i]);
+        tc_sb_addc(&s->b, ')');
+    }
+    tc_sb_printf(&s->b, "};\n        %s(args, arena + %lld, &%s_rt);\n    }\n", x->library->symbol, (long long)s->m->workspace_at,
+                 s->name);
+}
+
 static void step(source *s, const tc_graph_step *x) {
     if (x->kind != TC_CG_DO) {
         decision(s, x);
+        return;
+    }
+    if (x->library) {
+        library_step(s, x);
         return;
     }
     if (x->task < 0) {
@@ -104,6 +119,31 @@ static void entry(source *s) {
     tc_sb_printf(&s->b, "}\n\nvoid %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
     tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n}\n", s->name,
                  s->name);
+}
+
+/* ---- library kernels ---- */
+
+static bool uses_library(const tc_graph_model *m) {
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].library)
+            return true;
+    return false;
+}
+
+/* Their source, and threads for them: each number of a thread is one's at a time, as their workspaces go by it. */
+static void library(source *s) {
+    const char *text;
+    size_t size;
+    tc_graph_library_text(&text, &size);
+    tc_sb_add(&s->b, "#define TC_LIB_STATIC\n");
+    tc_sb_addn(&s->b, text, size);
+    tc_sb_printf(&s->b, "static int32_t %s_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {\n",
+                 s->name);
+    tc_sb_add(&s->b, "    int32_t team = rt->nthreads;\n#ifdef _OPENMP\n"
+                     "#pragma omp parallel for schedule(static) num_threads(team)\n#endif\n"
+                     "    for (int32_t t = 0; t < team; t++)\n        if (n * t / team < n * (t + 1) / team)\n"
+                     "            body(n * t / team, n * (t + 1) / team, t, closure);\n    return 0;\n}\n\n");
+    tc_sb_printf(&s->b, "static const tc_rt %s_rt = {TC_RT_ABI, %d, %s_parallel_for, 0};\n\n", s->name, s->m->threads, s->name);
 }
 
 /* ---- weights ---- */
@@ -169,6 +209,8 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         included(s, weights_file);
     else if (m->blob_bytes)
         TC_TRY(array(s, err));
+    if (uses_library(m))
+        library(s);
     for (int i = 0; i < m->nkernel; i++)
         TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, err));
     entry(s);
@@ -213,11 +255,6 @@ static tc_status write_all(source *s, const char *path, const char *weights, tc_
 }
 
 static tc_status check(const tc_graph_model *m, const char *path, tc_error *err) {
-    for (int i = 0; i < m->nstep; i++)
-        if (m->steps[i].library)
-            return tc_fail(err, TC_BAD_INPUT,
-                           "%s: the model uses the library kernel '%s', which is not written out as C; build a .o or .so", path,
-                           m->steps[i].library->symbol);
     if (m->blob_bytes > INT32_MAX)
         return tc_fail(err, TC_BAD_INPUT, "%s: %lld bytes of weights are more than the 2 GiB that code can reach; build a .so",
                        path, (long long)m->blob_bytes);

@@ -1,0 +1,8 @@
+# Joins the files FILES, in order, to one C source OUT that includes system headers only. (cmake -DOUT=F -DFILES="A;B" -P this)
+set(text "")
+foreach(file IN LISTS FILES)
+    file(READ "${file}" part)
+    string(REGEX REPLACE "#include \"[^\n]*\n" "" part "${part}")
+    string(APPEND text "${part}\n")
+endforeach()
+file(WRITE "${OUT}" "${text}")
