@@ -18,6 +18,7 @@
 
 static const char MAGIC[] = "tctune object 1\n";
 enum { HEX = 32, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };
+static const char SYMBOL[] = "tctune_kernel"; /* of objects as they are kept */
 static const int64_t DEFAULT_BYTES = (int64_t)512 << 20;
 
 struct tc_cg_cache {
@@ -202,11 +203,13 @@ void tc_cg_cache_close(tc_cg_cache *c) {
 
 /* ---- reading and writing ---- */
 
-static tc_digest key_of(const tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol) {
+/* The program's own name is in no object. */
+static tc_digest key_of(const tc_cg_cache *c, const tc_target *t, const tc_func *f) {
+    tc_func nameless = *f;
     tc_strbuf b = {0};
-    tc_sb_printf(&b, "%s\n%s\n%s\n%d %d %d\n", c->build.hex, t->text, symbol, t->machine.vector_regs, t->machine.masks,
-                 t->machine.fma);
-    tc_tir_print(&b, f);
+    nameless.name = SYMBOL;
+    tc_sb_printf(&b, "%s\n%s\n%d %d %d\n", c->build.hex, t->text, t->machine.vector_regs, t->machine.masks, t->machine.fma);
+    tc_tir_print(&b, &nameless);
     tc_digest key = tc_digest_of(b.data, b.len);
     tc_strbuf_free(&b);
     return key;
@@ -291,21 +294,34 @@ static bool count(tc_cg_cache *c, bool hit, size_t stored) {
     return look;
 }
 
-tc_status tc_cg_cached_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol, void **obj, size_t *size,
-                              tc_error *err) {
-    if (!c)
-        return tc_cg_emit_object(t, &f, &symbol, 1, NULL, obj, size, err);
-    tc_digest key = key_of(c, t, f, symbol);
+static tc_status emit(const tc_target *t, const tc_func *f, void **obj, size_t *size, tc_error *err) {
+    static const char *const name = SYMBOL;
+    return tc_cg_emit_object(t, &f, &name, 1, NULL, obj, size, err);
+}
+
+static tc_status kept_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, void **obj, size_t *size, tc_error *err) {
+    tc_digest key = key_of(c, t, f);
     char *path = path_of(c, &key);
     tc_status s = TC_OK;
     if (fetch(path, obj, size)) {
         count(c, true, 0);
     } else {
-        s = tc_cg_emit_object(t, &f, &symbol, 1, NULL, obj, size, err);
+        s = emit(t, f, obj, size, err);
         bool kept = s == TC_OK && *size + HEADER <= (size_t)c->max_bytes && store(c, path, *obj, *size);
         if (count(c, false, kept ? *size + HEADER : 0))
             evict(c);
     }
     free(path);
+    return s;
+}
+
+tc_status tc_cg_cached_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol, void **obj, size_t *size,
+                              tc_error *err) {
+    TC_TRY(c ? kept_object(c, t, f, obj, size, err) : emit(t, f, obj, size, err));
+    if (!strcmp(symbol, SYMBOL))
+        return TC_OK;
+    tc_status s = tc_cg_rename_symbol(obj, size, SYMBOL, symbol, err);
+    if (s != TC_OK)
+        free(*obj);
     return s;
 }

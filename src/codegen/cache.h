@@ -1,7 +1,9 @@
 /* Objects on disk: the same program is never compiled twice for the same target by the same tctune.
  *
- * The key is a 128-bit hash of the lowered program's text, the symbol, the target, and this program's build (its linker's build
- * id): a changed code generator finds nothing of the old one. A file holds its own hash, so that a torn or damaged one is a miss
+ * The key is a 128-bit hash of the lowered program's text, the target, and this program's build (its linker's build
+ * id): a changed code generator finds nothing of the old one. The
+ * kernel's symbol is no part of it: objects are kept under one and are given the caller's, so that what tuning compiled serves a
+ * build. A file holds its own hash, so that a torn or damaged one is a miss
  * and is removed. Writing goes to a temporary file that is renamed: any number of processes may share a folder. The cache never
  * fails a command: what cannot be read or written is compiled and not kept. */
 #ifndef TC_CODEGEN_CACHE_H
@@ -21,7 +23,7 @@ void tc_cg_cache_close(tc_cg_cache *c);
 /* Objects taken from the cache and objects compiled since it was opened. */
 void tc_cg_cache_counts(const tc_cg_cache *c, int64_t *hits, int64_t *misses);
 
-/* tc_cg_emit_object of one function, from the cache where it is there. */
+/* tc_cg_emit_object of one function, from the cache where it is there. The bytes do not depend on whether it was. */
 TC_NODISCARD tc_status tc_cg_cached_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol, void **obj,
                                            size_t *size, tc_error *err);
 
