@@ -91,7 +91,7 @@ void tc_cg_module_free(tc_cg_module *m); /* NULL is fine */
  */
 tc_rt tc_cg_runtime(int nthreads);
 
-/* ---- whole models: driver, constants, linking (driver.c, link.c) ---- */
+/* ---- whole models: driver, constants, linking (driver.c, entry.c, rename.c, link.c) ---- */
 
 /* Where an operand of a step of a model lives. */
 typedef struct tc_cg_operand {
@@ -159,6 +159,10 @@ typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);
 TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *symbol, int64_t bytes, tc_cg_fill *fill, void *user,
                                         const char *out, tc_error *err);
 
+/* Gives the symbol `from` of a relocatable object the name `to`; *obj is malloced and replaced.
+ * TC_BAD_INPUT, with nothing changed, when there is no such symbol. */
+TC_NODISCARD tc_status tc_cg_rename_symbol(void **obj, size_t *size, const char *from, const char *to, tc_error *err);
+
 typedef struct tc_cg_link {
     int nobjects;
     const char *const *objects; /* paths of object files */
@@ -166,7 +170,12 @@ typedef struct tc_cg_link {
     const char *const *exports; /* NULL-terminated: only these stay visible; NULL: all */
     bool relocatable;           /* set by tc_cg_link_object */
     const char *linker;         /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
+    const char *triple; /* of another architecture than this machine's: TRIPLE-gcc and TRIPLE-ld are looked for; or NULL */
 } tc_cg_link;
+/* Compiles C for the architecture of a triple that is not this machine's, to position-independent code of its baseline that needs
+ * libc only; by $TCTUNE_LINKER where that is a compiler, else TRIPLE-gcc, else clang. `out` is an object file. TC_ENV when there
+ * is no compiler, or with its words when it fails. */
+TC_NODISCARD tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, const char *out, tc_error *err);
 /* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when
  * it fails. */
 TC_NODISCARD tc_status tc_cg_link_object(const tc_cg_link *l, const char *out, tc_error *err); /* the same as one .o */

@@ -1,4 +1,4 @@
-/* Shared libraries by the system's linker, run as a process. */
+/* Shared libraries by the system's linker, and C for other architectures by a compiler, run as processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -28,6 +28,23 @@ static bool executable(const char *name) {
     return false;
 }
 
+/* The architecture's own tools as distributions name them, "aarch64-linux-gnu-gcc", whichever vendor the triple names. */
+static const char *foreign_compiler(const char *triple) {
+    static const struct {
+        const char *arch, *compiler;
+    } names[] = {{"x86_64", "x86_64-linux-gnu-gcc"}, {"aarch64", "aarch64-linux-gnu-gcc"}, {"riscv64", "riscv64-linux-gnu-gcc"}};
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (!strncmp(triple, names[i].arch, strlen(names[i].arch)) && executable(names[i].compiler))
+            return names[i].compiler;
+    return NULL;
+}
+
+/* lld and clang serve every architecture. */
+static const char *find_foreign(const char *triple) {
+    const char *compiler = foreign_compiler(triple);
+    return compiler ? compiler : executable("ld.lld") ? "ld.lld" : NULL;
+}
+
 /* Compilers know where the system's libraries are; a bare linker comes last and is told less. */
 static const char *find_linker(const tc_cg_link *l) {
     static const char *const names[] = {"cc", "gcc", "clang", "ld.lld", "ld"};
@@ -36,6 +53,8 @@ static const char *find_linker(const tc_cg_link *l) {
         return l->linker;
     if (env && *env)
         return env;
+    if (l->triple)
+        return find_foreign(l->triple);
     for (size_t i = 0; i < TC_LEN(names); i++)
         if (executable(names[i]))
             return names[i];
@@ -143,16 +162,24 @@ static tc_status run(char *const *argv, const char *log, int *code, tc_error *er
     return TC_OK;
 }
 
-static tc_status linker_failed(const char *linker, const char *log, int code, tc_error *err) {
+static tc_status tool_failed(const char *what, const char *tool, const char *log, int code, tc_error *err) {
     char *text = NULL;
     if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
         text = NULL;
     for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
         text[--n] = 0;
-    tc_status s = tc_fail(err, TC_ENV, "the linker '%s' failed with status %d: %.800s", linker, code,
+    tc_status s = tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
                           text && *text ? text : "it said nothing; if there is no room, set TMPDIR to a larger folder");
     free(text);
     return s;
+}
+
+static const char *foreign_objcopy(const char *triple, const char *other) {
+    static const char *const names[] = {"x86_64-linux-gnu-objcopy", "aarch64-linux-gnu-objcopy", "riscv64-linux-gnu-objcopy"};
+    for (size_t i = 0; i < TC_LEN(names) && !other; i++)
+        if (!strncmp(triple, names[i], strcspn(names[i], "-")) && executable(names[i]))
+            other = names[i];
+    return other;
 }
 
 /* A linker hides no symbols of an object that is to be linked again. */
@@ -161,9 +188,11 @@ static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_
     const char *tool = NULL;
     words w = {0};
     int code = 0;
-    for (size_t i = TC_LEN(names); i-- > 0;)
+    for (size_t i = TC_LEN(names); i-- > (l->triple ? 1 : 0);) /* binutils' own is for one architecture */
         if (executable(names[i]))
             tool = names[i];
+    if (l->triple)
+        tool = foreign_objcopy(l->triple, tool);
     if (!tool)
         return tc_fail(err, TC_ENV, "no objcopy found, which hides the inner symbols of an object: install binutils or llvm");
     word(&w, "%s", tool);
@@ -175,7 +204,7 @@ static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_
     for (size_t i = 0; i < w.len; i++)
         free(w.data[i]);
     tc_vec_free(&w);
-    return s == TC_OK && code ? linker_failed(tool, log, code, err) : s;
+    return s == TC_OK && code ? tool_failed("objcopy", tool, log, code, err) : s;
 }
 
 static tc_status deliver(const char *dir, const char *out, tc_error *err) {
@@ -198,7 +227,7 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
         free(w.data[i]);
     tc_vec_free(&w);
     if (s == TC_OK && code)
-        s = linker_failed(linker, log, code, err);
+        s = tool_failed("linker", linker, log, code, err);
     if (s == TC_OK && l->relocatable && l->exports)
         s = hide(l, dir, log, err);
     return s == TC_OK ? deliver(dir, out, err) : s;
@@ -212,6 +241,62 @@ tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err)
     char *dir;
     TC_TRY(tc_fs_temp_dir(&dir, err));
     tc_status s = link_in(l, linker, dir, out, err);
+    tc_fs_remove_tree(dir);
+    free(dir);
+    return s;
+}
+
+/* ---- C for other architectures ---- */
+
+static bool takes_targets(const char *compiler) {
+    return strstr(compiler, "clang") != NULL;
+}
+
+static const char *find_compiler(const char *triple) {
+    const char *env = getenv("TCTUNE_LINKER");
+    if (env && *env && !is_bare(env))
+        return env;
+    const char *compiler = foreign_compiler(triple);
+    return compiler ? compiler : executable("clang") ? "clang" : NULL;
+}
+
+static tc_status compile_in(const char *dir, const char *compiler, const char *triple, const char *out, tc_error *err) {
+    static const char *const flags[] = {"-std=c17", "-O2", "-fPIC", "-fno-stack-protector", "-fvisibility=hidden", "-c"};
+    char log[4096];
+    int code = 0;
+    snprintf(log, sizeof log, "%s/log", dir);
+    words w = {0};
+    word(&w, "%s", compiler);
+    if (takes_targets(compiler))
+        word(&w, "--target=%s", triple);
+    for (size_t i = 0; i < TC_LEN(flags); i++)
+        word(&w, "%s", flags[i]);
+    word(&w, "%s/in.c", dir);
+    word(&w, "-o");
+    word(&w, "%s", out);
+    finish(&w);
+    tc_status s = run(w.data, log, &code, err);
+    for (size_t i = 0; i < w.len; i++)
+        free(w.data[i]);
+    tc_vec_free(&w);
+    return s == TC_OK && code ? tool_failed("compiler", compiler, log, code, err) : s;
+}
+
+tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, const char *out, tc_error *err) {
+    const char *compiler = find_compiler(triple);
+    if (!compiler)
+        return tc_fail(
+            err, TC_ENV,
+            "there is no C compiler for '%s': install its gcc (Debian: gcc-aarch64-linux-gnu, gcc-riscv64-linux-gnu), or "
+            "clang, or name one in TCTUNE_LINKER",
+            triple);
+    char *dir;
+    TC_TRY(tc_fs_temp_dir(&dir, err));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/in.c", dir);
+    tc_status s = tc_fs_write(path, text, size, err);
+    if (s == TC_OK)
+        s = compile_in(dir, compiler, triple, out, err);
     tc_fs_remove_tree(dir);
     free(dir);
     return s;

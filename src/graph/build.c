@@ -188,21 +188,9 @@ static tc_status build(builder *b, tc_error *err) {
     return TC_OK;
 }
 
-static tc_status check_library(const builder *b, tc_error *err) {
-    for (int i = 0; i < b->p->nlaunch; i++)
-        if (b->p->launches[i].library && !tc_graph_library_runs_on(b->m->target->triple))
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "node '%s' (%s): library kernels are compiled for this machine's architecture only, and the target is '%s'; "
-                "build this model on a machine of that kind",
-                b->p->launches[i].name, b->p->launches[i].covers, b->m->target->triple);
-    return TC_OK;
-}
-
 static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
     TC_TRY(tc_target_parse(b->o->target->text, &m->target, err));
     m->target->machine = b->o->target->machine;
-    TC_TRY(check_library(b, err));
     b->machine = m->target->machine;
     m->threads = b->o->threads > 0 ? b->o->threads : TC_MAX(1, b->machine.cores);
     b->machine.cores = m->threads;

@@ -94,14 +94,30 @@ static tc_status put_object(saver *s, const char *file, const void *obj, size_t 
     return tc_fs_write(path, obj, size, err);
 }
 
+/* For another architecture its source is compiled now. */
+static tc_status put_foreign_library(saver *s, const tc_graph_launch *x, tc_error *err) {
+    const char *text_of, *path = text(s, "%s/library.o", s->dir);
+    size_t size;
+    tc_graph_library_text(&text_of, &size);
+    tc_push(&s->objects, path);
+    tc_status r = tc_cg_compile_c(s->m->target->triple, text_of, size, path, err);
+    if (r != TC_OK)
+        tc_error_prefix(err, "node '%s' (%s): its library kernel must be compiled: ", x->name, x->covers);
+    return r;
+}
+
 static tc_status put_library(saver *s, tc_error *err) {
     const void *bytes;
     size_t size;
-    for (int i = 0; i < s->m->nstep; i++)
-        if (s->m->steps[i].library) {
-            tc_graph_library_object(&bytes, &size);
-            return put_object(s, "library", bytes, size, err);
-        }
+    for (int i = 0; i < s->m->program->nlaunch; i++) {
+        const tc_graph_launch *x = &s->m->program->launches[i];
+        if (!x->library)
+            continue;
+        if (!tc_graph_library_runs_on(s->m->target->triple))
+            return put_foreign_library(s, x, err);
+        tc_graph_library_object(&bytes, &size);
+        return put_object(s, "library", bytes, size, err);
+    }
     return TC_OK;
 }
 
@@ -278,6 +294,8 @@ static tc_status link_all(saver *s, const char *path, tc_error *err) {
     const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), object ? NULL : "tctune_prefix",
                              NULL};
     tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
+    if (!tc_graph_library_runs_on(s->m->target->triple))
+        l.triple = s->m->target->triple;
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
 }
 

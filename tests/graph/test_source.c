@@ -9,6 +9,7 @@
 #include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"
+#include "support/rng.h"
 #include "te/text.h"
 
 #define CASES TCTUNE_SOURCE_DIR "/tests/targets/cases/"
@@ -189,13 +190,10 @@ static void test_in_place(void **state) {
     free(dir);
 }
 
-/* Selecting, sorting and what depends on data: library kernels. */
-static void test_library(void **state) {
-    (void)state;
-    char *dir;
+/* ---- library kernels: selecting, sorting and what depends on data ---- */
+
+static tc_graph *select_graph(void) {
     tc_graph *g;
-    tc_graph_program *p;
-    assert_ok(tc_fs_temp_dir(&dir, err));
     tc_graph_writer *w = tc_graph_writer_new("select", 13);
     tc_graph_writer_input(w, "x", TC_F32, "4,100");
     tc_graph_writer_weight(w, "k", I64(DIMS(1), 9));
@@ -210,17 +208,98 @@ static void test_library(void **state) {
     tc_graph_writer_output(w, "places", TC_I64, NULL);
     tc_graph_writer_output(w, "different", TC_F32, NULL);
     assert_ok(import_model(w, SCRATCH("source_select.onnx"), NULL, &g, err));
+    remove(SCRATCH("source_select.onnx"));
+    return g;
+}
+
+static void test_library(void **state) {
+    (void)state;
+    char *dir;
+    tc_graph_program *p;
+    tc_graph *g = select_graph();
+    assert_ok(tc_fs_temp_dir(&dir, err));
     assert_ok(tc_graph_program_new(g, &p, err));
     check_program(p, dir, "select", true);
     tc_graph_program_free(p);
     tc_graph_free(g);
     tc_fs_remove_tree(dir);
     free(dir);
-    remove(SCRATCH("source_select.onnx"));
+}
+
+/* As an object for a CPU that this machine is not: a program of C with it runs under qemu. */
+static void check_foreign(const tc_graph_program *p, const char *arch, const char *target, const tc_graph_tensor *in,
+                          const tc_graph_tensor *want, int nsizes) {
+    char *dir, path[1200], compiler[64], emulator[64];
+    tc_target *t;
+    tc_graph_model *m;
+    const tc_graph_port *ports;
+    snprintf(compiler, sizeof compiler, "%s-linux-gnu-gcc", arch);
+    snprintf(emulator, sizeof emulator, "qemu-%s", arch);
+    if (!has(compiler) || !has(emulator)) {
+        print_message("skipped: %s or %s is not installed\n", compiler, emulator);
+        return;
+    }
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    assert_ok(tc_target_parse(target, &t, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2, .object_only = true}, &m, err));
+    int nout = tc_graph_model_outputs(m, &ports);
+    snprintf(path, sizeof path, "%s/sel.so", dir);
+    assert_ok(tc_graph_model_save(m, path, NULL, err));
+    snprintf(path, sizeof path, "%s/sel.o", dir);
+    assert_ok(tc_graph_model_save(m, path, NULL, err));
+    tc_strbuf b = {0};
+    tc_sb_printf(&b,
+                 "cd %s && %s -static -fopenmp -O1 -Wall -Werror -include sel.h -DMODEL=sel -DNIN=1 -DNOUT=%d -DOUT_BYTES=", dir,
+                 compiler, nout + nsizes);
+    for (int i = 0; i < nout; i++)
+        tc_sb_printf(&b, "%lld,", (long long)(tc_graph_shape_count(&ports[i].shape) * tc_dtype_bytes(ports[i].dtype)));
+    for (int i = 0; i < nsizes; i++)
+        tc_sb_printf(&b, "%s8", i ? "," : "");
+    tc_sb_printf(&b, " %s/build_caller.c sel.o -lm -o caller && %s ./caller .", TCTUNE_TEST_DIR, emulator);
+    snprintf(path, sizeof path, "%s/in.0", dir);
+    assert_ok(tc_fs_write(path, in->data, tc_graph_tensor_bytes(in), err));
+    must_run(&b);
+    for (int i = 0; i < nout; i++) {
+        char *data;
+        tc_graph_diff d;
+        snprintf(path, sizeof path, "%s/out.%d", dir, i);
+        assert_ok(tc_fs_read(path, &data, NULL, err));
+        tc_graph_tensor got = tc_graph_tensor_view(want[i].dtype, &want[i].shape, data);
+        assert_ok(tc_graph_tensor_compare(&got, &want[i], 0, 0, &d, err));
+        if (d.violations)
+            fail_msg("%s: output %d differs", target, i);
+        free(data);
+    }
+    tc_strbuf_free(&b);
+    tc_graph_model_free(m);
+    tc_target_free(t);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+static void test_foreign(void **state) {
+    (void)state;
+    tc_graph_tensor in, want[MAX_PORTS];
+    tc_graph_program *p;
+    tc_graph *g = select_graph();
+    tc_rng r = tc_rng_seed(7);
+    assert_ok(tc_graph_tensor_alloc(&in, TC_F32, &(tc_graph_shape)DIMS(4, 100), err));
+    for (int i = 0; i < 400; i++)
+        ((float *)in.data)[i] = (float)tc_rng_below(&r, 60) - 30;
+    assert_ok(tc_graph_eval(g, &in, want, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    check_foreign(p, "aarch64", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", &in, want, g->nsizes);
+    check_foreign(p, "riscv64", "generic-rv64", &in, want, g->nsizes);
+    for (size_t i = 0; i < g->outputs.len; i++)
+        tc_graph_tensor_free(&want[i]);
+    tc_graph_tensor_free(&in);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_network),
-                                       cmocka_unit_test(test_in_place), cmocka_unit_test(test_library)};
+                                       cmocka_unit_test(test_in_place), cmocka_unit_test(test_library),
+                                       cmocka_unit_test(test_foreign)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
