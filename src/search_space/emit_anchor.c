@@ -255,13 +255,23 @@ static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
     return out;
 }
 
+/* A constant has one layout: of several anchors that read it, the first one chooses. */
+static void emit_packed_constant(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
+    const tc_tensor *t = read->u.tensor;
+    for (size_t i = 0; i < e->packed.len; i++)
+        if (e->packed.data[i] == t)
+            return;
+    tc_push(&e->packed, t);
+    tc_space_step(e, "transform_layout %s %s", t->name, packed_layout(e, p, read, dv));
+}
+
 static void emit_operands(emitter *e, const anchor_plan *p, const char *task) {
     operand_list l = vector_operands(e->an, p);
     for (int i = 0; i < l.n; i++) {
         const tc_tensor *t = l.read[i]->u.tensor;
         int dv = vec_dim(e->an, p, l.read[i]);
         if (t->is_const)
-            tc_space_step(e, "transform_layout %s %s", t->name, packed_layout(e, p, l.read[i], dv));
+            emit_packed_constant(e, p, l.read[i], dv);
         else if (e->v.pack == 1 || (e->v.pack == 2 && task))
             emit_packed_copy(e, p, l.read[i], dv, e->v.pack == 2 ? task : NULL);
     }

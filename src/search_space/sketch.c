@@ -62,6 +62,7 @@ static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error
     k->dec = tc_arena_dup(s->arena, e.dec.data, e.dec.len * sizeof *e.dec.data);
     tc_strbuf_free(&e.text);
     tc_vec_free(&e.dec);
+    tc_vec_free(&e.packed);
     if (r != TC_OK)
         return r;
     for (int i = 0; i < s->nsketch; i++)

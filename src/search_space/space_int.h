@@ -103,6 +103,7 @@ typedef struct emitter {
     const char *at; /* loop that the clusters to come are computed at (chain), NULL: root */
     tc_strbuf text;
     TC_VEC(decision) dec;
+    TC_VEC(const tc_tensor *) packed; /* constants that have a layout */
 } emitter;
 
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err);

@@ -82,6 +82,13 @@ static const char *const family[] = {
     "tensor X[5, 6, 19] f32\ncompute Y[a:6, b:5, c:19] = tanh(X[b, a, c])\noutput Y\n",
     "tensor X[11, 13] f32\ntensor Z[11, 13] f32\ncompute Y[a:11, b:13] = X[a, b] * Z[a, b] + 1.0\noutput Y\n",
     /* one row, column sums, full reduction, pooling, convolution with padding */
+    /* two anchors that read one constant, one of them across it */
+    "tensor X[6, 40] f32\ntensor W[40, 40] f32 const\ncompute D[i:6, j:40] = sum(k:40) X[i, k] * W[k, j]\n"
+    "compute m[i:6] = max(j:40) D[i, j]\ncompute E[i:6, j:40] = exp(D[i, j] - m[i])\n"
+    "compute Y[i:6, j:40] = sum(k:40) E[i, k] * W[k, j]\noutput Y\n",
+    "tensor X[6, 40] f32\ntensor W[40, 40] f32 const\ncompute D[i:6, j:40] = sum(k:40) X[i, k] * W[k, j]\n"
+    "compute m[i:6] = max(j:40) D[i, j]\ncompute E[i:6, j:40] = exp(D[i, j] - m[i])\n"
+    "compute Y[i:6, j:40] = sum(k:40) E[i, k] * W[j, k]\noutput Y\n",
     "tensor X[1, 48] f32\ntensor W[48, 20] f32 const\ncompute D[i:1, j:20] = sum(k:48) X[i, k] * W[k, j]\ncompute Y[i:1, j:20] = "
     "tanh(D[i, j])\noutput Y\n",
     "tensor X[30, 17] f32\ncompute Y[j:17] = sum(k:30) X[k, j]\noutput Y\n",
