@@ -18,7 +18,8 @@ typedef struct tc_cg_cache tc_cg_cache;
 tc_cg_cache *tc_cg_cache_open(void);
 /* The same in a folder of one's own, created when it is not there, of at most max_bytes. */
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes);
-/* Removes what was used longest ago when the folder has grown over its bound. */
+/* Removes what was used longest ago when the folder has grown over its bound, which is looked at for each sixteenth of it that
+ * all processes stored. */
 void tc_cg_cache_close(tc_cg_cache *c);
 /* Objects taken from the cache and objects compiled since it was opened. */
 void tc_cg_cache_counts(const tc_cg_cache *c, int64_t *hits, int64_t *misses);
