@@ -28,6 +28,8 @@ typedef struct result {
     tc_meas_stream stream; /* at the footprint of a single kernel */
     const tc_graph_kernel *kernels;
     int nkernel;
+    const tc_graph_other *others;
+    int nother;
     const char *origin; /* of a single kernel's schedule, or NULL */
 } result;
 
@@ -57,6 +59,8 @@ static void print_kernels(const result *r) {
     double sum = 0;
     for (int i = 0; i < r->nkernel; i++)
         sum += r->kernels[i].seconds;
+    for (int i = 0; i < r->nother; i++)
+        sum += r->others[i].seconds;
     for (int i = 0; i < r->nkernel; i++) {
         const tc_graph_kernel *k = &r->kernels[i];
         char each[24], total[24];
@@ -75,6 +79,19 @@ static void print_kernels(const result *r) {
         else
             tc_cli_cell(&t, "default");
     }
+    for (int i = 0; i < r->nother; i++) {
+        const tc_graph_other *o = &r->others[i];
+        char each[24], total[24];
+        tc_cli_cell(&t, "-");
+        tc_cli_cell(&t, "%s", o->name);
+        tc_cli_cell(&t, "%d", o->count);
+        tc_cli_cell(&t, "%s", tc_cli_time(each, o->seconds / o->count));
+        tc_cli_cell(&t, "%s", tc_cli_time(total, o->seconds));
+        tc_cli_cell(&t, "%.1f %%", sum > 0 ? 100 * o->seconds / sum : 0);
+        for (int k = 0; k < 3; k++)
+            tc_cli_cell(&t, "-");
+        tc_cli_cell(&t, "library");
+    }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
@@ -82,7 +99,7 @@ static void print_kernels(const result *r) {
 static void print_text(const result *r) {
     char mid[24], low[24], high[24];
     double g = rate(r->flops, median_of(r));
-    if (r->nkernel) {
+    if (r->nkernel + r->nother) {
         print_kernels(r);
         putchar('\n');
     }
@@ -95,6 +112,14 @@ static void print_text(const result *r) {
                r->peak.f32_gflops, r->peak.isa);
     else
         printf("peak %.1f GFLOP/s (f32, %s)\n", r->peak.f32_gflops, r->peak.isa);
+}
+
+static json_t *others_json(const result *r) {
+    json_t *all = json_array();
+    for (int i = 0; i < r->nother; i++)
+        json_array_append_new(all, json_pack("{s:s, s:i, s:f}", "name", r->others[i].name, "count", r->others[i].count,
+                                             "total_ms", r->others[i].seconds * 1e3));
+    return all;
 }
 
 static void print_json(const result *r) {
@@ -125,6 +150,7 @@ static void print_json(const result *r) {
     if (r->origin)
         json_object_set_new(j, "schedule", json_string(r->origin));
     json_object_set_new(j, "kernels", kernels);
+    json_object_set_new(j, "others", others_json(r));
     tc_cli_json_print(j);
 }
 
@@ -213,8 +239,9 @@ static tc_status time_model(const tc_cli_args *a, tc_graph_model *m, const tc_gr
     TC_TRY(tc_graph_model_time(m, in, &o, r->times, &n, err));
     r->n = (size_t)n;
     r->nkernel = tc_graph_model_kernels(m, &r->kernels);
+    r->nother = tc_graph_model_others(m, &r->others);
     o.repeats = TC_MAX(3, o.repeats / 3);
-    if (r->nkernel)
+    if (r->nkernel + r->nother)
         TC_TRY(tc_graph_model_profile(m, in, &o, err));
     peak_again(r);
     if (r->n == 0)

@@ -250,8 +250,25 @@ static void make_steps(tc_graph_model *m) {
     }
 }
 
+/* Steps that are of no task, by what they do. */
+static void list_others(tc_graph_model *m) {
+    m->others = TC_NEW_N(m->arena, tc_graph_other, m->nstep);
+    for (int i = 0; i < m->nstep; i++) {
+        tc_graph_step *s = &m->steps[i];
+        const char *name = s->library ? tc_graph_op_name(s->library->op) : "copy";
+        if (s->task >= 0)
+            continue;
+        for (s->other = 0; s->other < m->nother && strcmp(m->others[s->other].name, name) != 0;)
+            s->other++;
+        m->nother += s->other == m->nother;
+        m->others[s->other].name = name;
+        m->others[s->other].count++;
+    }
+}
+
 tc_status tc_graph_place_constants(tc_graph_model *m, bool fill_blocks, bool use_up, tc_error *err) {
     make_steps(m);
+    list_others(m);
     if (fill_blocks)
         TC_TRY(fill_all(m, use_up, err));
     for (int i = 0; i < m->nstep; i++) {

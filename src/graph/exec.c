@@ -27,6 +27,11 @@ int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kern
     return m->nkernel;
 }
 
+int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others) {
+    *others = m->others;
+    return m->nother;
+}
+
 int tc_graph_model_threads(const tc_graph_model *m) {
     return m->threads;
 }
@@ -351,17 +356,23 @@ tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *
     return s;
 }
 
-/* all[run][step] -> median over runs of the sum of each kernel's steps */
+/* all[run][step] -> median over runs of the sum of the steps of one task or, where that is -1, of one of the others */
+static double median_of_steps(const tc_graph_model *m, const double *all, int runs, int task, int other, double *t) {
+    for (int r = 0; r < runs; r++) {
+        t[r] = 0;
+        for (int i = 0; i < m->nstep; i++)
+            if (m->steps[i].task == task && (task >= 0 || m->steps[i].other == other))
+                t[r] += all[(size_t)r * (size_t)m->nstep + (size_t)i];
+    }
+    return tc_meas_median(t, (size_t)runs);
+}
+
 static void summarise(tc_graph_model *m, const double *all, int runs) {
     double *t = tc_xcalloc((size_t)runs + 1, sizeof *t);
-    for (int k = 0; k < m->nkernel; k++) {
-        for (int r = 0; r < runs; r++) {
-            t[r] = 0;
-            for (int i = 0; i < m->nstep; i++)
-                t[r] += m->steps[i].task == k ? all[(size_t)r * (size_t)m->nstep + (size_t)i] : 0;
-        }
-        m->kernels[k].seconds = tc_meas_median(t, (size_t)runs);
-    }
+    for (int k = 0; k < m->nkernel; k++)
+        m->kernels[k].seconds = median_of_steps(m, all, runs, k, 0, t);
+    for (int k = 0; k < m->nother; k++)
+        m->others[k].seconds = median_of_steps(m, all, runs, -1, k, t);
     free(t);
 }
 

@@ -78,6 +78,13 @@ typedef struct tc_graph_kernel {
     double seconds;  /* of all launches of one run, from the last profile; 0 before */
 } tc_graph_kernel;
 
+/* What a run does beside those: library kernels by operator, and copies (with the decisions of loops). */
+typedef struct tc_graph_other {
+    const char *name; /* "TopK", "copy" */
+    int count;        /* steps of the model; in loops they may run more often */
+    double seconds;   /* as above */
+} tc_graph_other;
+
 typedef struct tc_graph_build_options {
     const tc_target *target;
     int threads;           /* 0: the target's cores */
@@ -106,6 +113,7 @@ int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports)
 /* Of output i in the last run; before it, and where nothing depends on data, the port's. */
 const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels); /* 0 for a loaded library */
+int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);    /* the same */
 int tc_graph_model_threads(const tc_graph_model *m);
 double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unknown */
 /* Memory of the built model: intermediates and workspace, what they would take without reuse, and constants as packed. */
@@ -136,7 +144,8 @@ typedef struct tc_graph_timing_options {
 } tc_graph_timing_options;
 TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                            double *times, int *n, tc_error *err);
-/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds. Not for a loaded library (TC_BAD_INPUT). */
+/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. Not for a loaded
+ * library (TC_BAD_INPUT). */
 TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                               tc_error *err);
 

@@ -105,6 +105,7 @@ typedef struct tc_graph_step {
     int target;
     int task; /* -1: a library kernel, or as tc_cg_step says without a kernel */
     const tc_graph_library_kernel *library;
+    int other; /* where task is -1: which of the model's others */
     int launch;
     int nargs;
     int64_t bytes;
@@ -124,12 +125,13 @@ struct tc_graph_model {
     tc_target *target;
     int threads;
     tc_rt rt;
-    int nin, nout, nkernel, nstep;
+    int nin, nout, nkernel, nother, nstep;
     int nshown; /* outputs without those that are sizes of others */
     tc_graph_port *in, *out;
     tc_graph_shape *out_shape; /* of the outputs in the last run */
     tc_graph_kernel *kernels;  /* by task */
-    tc_graph_unit *units;      /* by task */
+    tc_graph_other *others;
+    tc_graph_unit *units; /* by task */
     TC_VEC(tc_graph_block) blocks;
     int64_t blob_bytes;
     tc_graph_step *steps;

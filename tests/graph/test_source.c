@@ -226,6 +226,34 @@ static void test_library(void **state) {
     free(dir);
 }
 
+/* The profile of a model in this process counts them beside the kernels. */
+static void test_library_profile(void **state) {
+    (void)state;
+    tc_graph_program *p;
+    tc_graph_model *m;
+    tc_target *t;
+    tc_graph_tensor in;
+    tc_graph *g = select_graph();
+    const tc_graph_other *others;
+    assert_ok(tc_target_parse("native", &t, err));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
+    assert_ok(tc_graph_model_random_inputs(m, 1, &in, err));
+    assert_ok(tc_graph_model_profile(m, &in, &(tc_graph_timing_options){.repeats = 3}, err));
+    int n = tc_graph_model_others(m, &others), sorts = 0;
+    for (int i = 0; i < n; i++) {
+        sorts += strcmp(others[i].name, "TopKList") == 0;
+        assert_true(others[i].count > 0 && others[i].seconds > 0);
+    }
+    assert_true(n >= 3);
+    assert_int_equal(sorts, 1);
+    tc_graph_tensor_free(&in);
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_target_free(t);
+    tc_graph_free(g);
+}
+
 /* As an object for a CPU that this machine is not: a program of C with it runs under qemu. */
 static void check_foreign(const tc_graph_program *p, const char *arch, const char *target, const tc_graph_tensor *in,
                           const tc_graph_tensor *want, int nsizes) {
@@ -298,8 +326,8 @@ static void test_foreign(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_network),
-                                       cmocka_unit_test(test_in_place), cmocka_unit_test(test_library),
-                                       cmocka_unit_test(test_foreign)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),           cmocka_unit_test(test_network),
+                                       cmocka_unit_test(test_in_place),        cmocka_unit_test(test_library),
+                                       cmocka_unit_test(test_library_profile), cmocka_unit_test(test_foreign)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
