@@ -64,6 +64,19 @@ TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
  */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
+/* Where the time of a run goes: the distinct kernels, library kernels, and copies. `name` lives as long as the model. */
+typedef struct tctune_kernel_time {
+    const char *name;
+    int launches;   /* in a run; inside loops of the model they may be more */
+    double seconds; /* of all of them, median over the runs */
+} tctune_kernel_time;
+/* How many tctune_profile gives; 0 for a library that an earlier version built. */
+TC_API int tctune_num_kernels(const tctune_model *model);
+/* Runs the model `runs` times (at least 1) and writes times[tctune_num_kernels(model)]. Inputs as for tctune_run. A library must
+ * not be run by another thread meanwhile. */
+TC_API tctune_status tctune_profile(tctune_model *model, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
+                                    size_t error_size);
+
 TC_API const char *tctune_version(void);
 
 #ifdef __cplusplus

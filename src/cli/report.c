@@ -274,6 +274,8 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
         json_object_set_new(j, "source", json_string(k[i].source == TC_GRAPH_FROM_RECORD ? "record" : "default"));
         if (k[i].source == TC_GRAPH_FROM_RECORD) {
             json_object_set_new(j, "record", json_integer(k[i].record));
+        }
+        if (k[i].recorded > 0) { /* a library tells only which record it was */
             json_object_set_new(j, "recorded_ms", json_real(k[i].recorded * 1e3));
             json_object_set_new(j, "when_ms", json_integer(k[i].when_ms));
         }

@@ -122,9 +122,14 @@ static inline int tc_cg_step_operands(tc_cg_step_kind kind) {
 
 /* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
  * const tc_rt *rt)`. It runs the steps in order, but where they say otherwise, with workspace at arena + workspace_at, and
- * returns the first non-zero status. */
+ * returns the first non-zero status. With `watch`, the object also exports a variable of that name, a tc_cg_watch, whose function
+ * is called after each DO step that succeeded. */
+typedef struct tc_cg_watch {
+    void (*step)(void *user, int32_t step); /* NULL, as at first: nobody watches */
+    void *user;
+} tc_cg_watch;
 typedef struct tc_cg_driver {
-    const char *name;
+    const char *name, *watch; /* watch may be NULL */
     int nsteps;
     const tc_cg_step *steps;
     int64_t workspace_at;

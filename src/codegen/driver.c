@@ -126,8 +126,30 @@ static void decide(tc_cg *g, const tc_cg_step *s, LLVMBasicBlockRef next, const 
     }
 }
 
+static tc_val watcher(tc_cg *g, const tc_cg_driver *d) {
+    LLVMTypeRef fields[] = {g->ptr, g->ptr}, type = LLVMStructTypeInContext(g->ctx, fields, 2, 0);
+    tc_val v = LLVMAddGlobal(g->mod, type, d->watch);
+    LLVMSetInitializer(v, LLVMConstNull(type));
+    LLVMSetAlignment(v, 8);
+    return v;
+}
+
+static void tell(tc_cg *g, tc_val watch, int step) {
+    LLVMTypeRef params[] = {g->ptr, g->i32};
+    LLVMBasicBlockRef call = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "tell"),
+                      next = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "told");
+    tc_val f = load_pointer(g, watch, 0);
+    LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, f, ""), next, call);
+    LLVMPositionBuilderAtEnd(g->b, call);
+    tc_val args[] = {load_pointer(g, watch, 1), LLVMConstInt(g->i32, (unsigned)step, 0)};
+    LLVMBuildCall2(g->b, LLVMFunctionType(g->nothing, params, 2, 0), f, args, 2, "");
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+}
+
 /* Every step begins a block of its own where some step decides; else all are in one. */
 static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
+    tc_val watch = d->watch ? watcher(g, d) : NULL;
     LLVMBasicBlockRef *blocks = tc_xcalloc((size_t)d->nsteps + 1, sizeof *blocks);
     bool decides = false;
     for (int i = 0; i < d->nsteps; i++)
@@ -146,6 +168,8 @@ static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
             call_kernel(g, s, table, d->workspace_at);
         else if (s->bytes)
             copy(g, s);
+        if (watch && s->kind == TC_CG_DO)
+            tell(g, watch, i);
     }
     if (decides && d->steps[d->nsteps - 1].kind == TC_CG_DO)
         LLVMBuildBr(g->b, blocks[d->nsteps]);

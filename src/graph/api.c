@@ -209,3 +209,39 @@ tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outp
     free(out);
     return answer(s, &err, error, error_size);
 }
+
+/* ---- profile ---- */
+
+int tctune_num_kernels(const tctune_model *m) {
+    const tc_graph_kernel *k;
+    const tc_graph_other *o;
+    return tc_graph_model_kernels(m->model, &k) + tc_graph_model_others(m->model, &o);
+}
+
+static tc_status profile(tctune_model *m, const DLTensor *inputs, int runs, tc_graph_tensor *in, tc_error *err) {
+    const tc_graph_port *p;
+    int nin = tc_graph_model_inputs(m->model, &p);
+    if (runs < 1)
+        return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
+    for (int i = 0; i < nin; i++)
+        TC_TRY(take(&p[i], &inputs[i], &in[i], err));
+    return tc_graph_model_profile(m->model, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, err);
+}
+
+tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
+                             size_t error_size) {
+    tc_error err = {0};
+    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(m) + 1, sizeof *in);
+    tc_status s = profile(m, inputs, runs, in, &err);
+    free(in);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
+    const tc_graph_kernel *k;
+    const tc_graph_other *o;
+    int nk = tc_graph_model_kernels(m->model, &k), no = tc_graph_model_others(m->model, &o);
+    for (int i = 0; i < nk; i++)
+        times[i] = (tctune_kernel_time){k[i].name, k[i].count, k[i].seconds};
+    for (int i = 0; i < no; i++)
+        times[nk + i] = (tctune_kernel_time){o[i].name, o[i].count, o[i].seconds};
+    return TCTUNE_OK;
+}

@@ -37,7 +37,12 @@ int tc_graph_model_threads(const tc_graph_model *m) {
 }
 
 double tc_graph_model_flops(const tc_graph_model *m) {
-    return m->program ? tc_graph_program_flops(m->program) : 0;
+    if (m->program)
+        return tc_graph_program_flops(m->program);
+    double sum = 0;
+    for (int i = 0; i < m->nkernel; i++)
+        sum += m->kernels[i].count * m->kernels[i].flops;
+    return sum;
 }
 
 tc_graph_memory tc_graph_model_memory(const tc_graph_model *m) {
@@ -47,7 +52,7 @@ tc_graph_memory tc_graph_model_memory(const tc_graph_model *m) {
 void tc_graph_model_free(tc_graph_model *m) {
     if (!m)
         return;
-    for (int i = 0; i < m->nkernel; i++) {
+    for (int i = 0; i < m->nkernel && m->units; i++) {
         tc_cg_module_free(m->units[i].module);
         free(m->units[i].obj);
         tc_ctx_free(m->units[i].ctx);
@@ -153,12 +158,38 @@ static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int
     return tc_fail(err, TC_ENV, "%s: running it failed with status %d", what, (int)code);
 }
 
+/* What a library tells of its steps. */
+typedef struct watched {
+    double *seconds, since;
+    int n;
+} watched;
+
+static void on_step(void *user, int32_t step) {
+    watched *w = user;
+    double now = tc_now();
+    if (step >= 0 && step < w->n)
+        w->seconds[step] += now - w->since;
+    w->since = now;
+}
+
+static tc_status run_library(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+    watched w = {.seconds = seconds, .n = m->nstep};
+    bool watch = seconds && m->library.watch;
+    for (int i = 0; i < m->nstep && watch; i++)
+        seconds[i] = 0;
+    if (watch)
+        *m->library.watch = (tc_cg_watch){on_step, &w};
+    w.since = tc_now();
+    int32_t code = m->library.run(in, out);
+    if (watch)
+        *m->library.watch = (tc_cg_watch){0};
+    return code ? run_failed(m, NULL, code, err) : TC_OK;
+}
+
 /* seconds: by step, or NULL */
 static tc_status run_once(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
-    if (m->library.run) {
-        int32_t code = m->library.run(in, out);
-        return code ? run_failed(m, NULL, code, err) : TC_OK;
-    }
+    if (m->library.run)
+        return run_library(m, in, out, seconds, err);
     if (!m->memory)
         return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
                        m->target->text);
@@ -377,8 +408,8 @@ static void summarise(tc_graph_model *m, const double *all, int runs) {
 }
 
 tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, tc_error *err) {
-    if (m->library.run)
-        return tc_fail(err, TC_BAD_INPUT, "%s: a built library has no kernels to profile; give the model and its database",
+    if (m->library.run && (!m->library.watch || !m->nstep))
+        return tc_fail(err, TC_BAD_INPUT, "%s: the library does not tell of its kernels; build it again with this tctune",
                        m->path);
     pointers p;
     TC_TRY(open_run(m, in, &p, err));

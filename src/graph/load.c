@@ -53,12 +53,57 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
     return true;
 }
 
+/* Kernels, others and what each step is; libraries of earlier versions have none of it. */
+static bool read_steps(tc_graph_model *m, const json_t *j) {
+    const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others"),
+                 *steps = json_object_get(j, "steps");
+    m->nkernel = (int)json_array_size(kernels);
+    m->nother = (int)json_array_size(others);
+    m->nstep = (int)json_array_size(steps);
+    m->kernels = TC_NEW_N(m->arena, tc_graph_kernel, m->nkernel);
+    m->others = TC_NEW_N(m->arena, tc_graph_other, m->nother);
+    m->steps = TC_NEW_N(m->arena, tc_graph_step, m->nstep);
+    for (int i = 0; i < m->nkernel; i++) {
+        const json_t *k = json_array_get(kernels, (size_t)i);
+        const char *name = json_string_value(json_object_get(k, "name")), *form = json_string_value(json_object_get(k, "form"));
+        int64_t record = json_integer_value(json_object_get(k, "record"));
+        m->kernels[i] = (tc_graph_kernel){.name = tc_arena_strdup(m->arena, name ? name : ""),
+                                          .symbol = "",
+                                          .form = tc_arena_strdup(m->arena, form ? form : ""),
+                                          .workload = "",
+                                          .trace = "",
+                                          .why = "",
+                                          .count = (int)json_integer_value(json_object_get(k, "count")),
+                                          .flops = json_real_value(json_object_get(k, "flops")),
+                                          .source = record > 0 ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                                          .record = record};
+        if (!name || !form || m->kernels[i].count < 0)
+            return false;
+    }
+    for (int i = 0; i < m->nother; i++) {
+        const json_t *o = json_array_get(others, (size_t)i);
+        const char *name = json_string_value(json_object_get(o, "name"));
+        m->others[i] = (tc_graph_other){.name = tc_arena_strdup(m->arena, name ? name : ""),
+                                        .count = (int)json_integer_value(json_object_get(o, "count"))};
+        if (!name || m->others[i].count < 1)
+            return false;
+    }
+    for (int i = 0; i < m->nstep; i++) {
+        int64_t what = json_integer_value(json_array_get(steps, (size_t)i));
+        if (what < 0 || what >= m->nkernel + m->nother)
+            return false;
+        m->steps[i].task = what < m->nkernel ? (int)what : -1;
+        m->steps[i].other = (int)what - m->nkernel;
+    }
+    return true;
+}
+
 /* *target is in m's arena. */
 static bool read_metadata(tc_graph_model *m, const char *text, const char **target) {
     json_t *j = json_loads(text, 0, NULL);
     bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
               read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
-              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout);
+              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j);
     m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
     ok = ok && m->nshown >= 0 && m->nshown <= m->nout;
     for (int i = 0; ok && i < m->nout; i++)
@@ -145,6 +190,7 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
         return not_ours(path, "its metadata are missing or of another version", err);
     TC_TRY(check_target(path, target, err));
     memcpy(&m->library.run, &run, sizeof run);
+    m->library.watch = find(m, prefix, "watch");
     if (threads > 0 && threads < m->threads)
         m->threads = *limit = threads;
     m->staging = TC_NEW_N(m->arena, void *, m->nin);

@@ -112,8 +112,9 @@ int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
 /* Of output i in the last run; before it, and where nothing depends on data, the port's. */
 const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
-int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels); /* 0 for a loaded library */
-int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);    /* the same */
+/* Of a loaded library: without workloads and traces; 0 when an earlier version built it. */
+int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels);
+int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);
 int tc_graph_model_threads(const tc_graph_model *m);
 double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unknown */
 /* Memory of the built model: intermediates and workspace, what they would take without reuse, and constants as packed. */
@@ -144,8 +145,8 @@ typedef struct tc_graph_timing_options {
 } tc_graph_timing_options;
 TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                            double *times, int *n, tc_error *err);
-/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. Not for a loaded
- * library (TC_BAD_INPUT). */
+/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. TC_BAD_INPUT
+ * for a library that an earlier version built. */
 TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                               tc_error *err);
 

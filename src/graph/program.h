@@ -117,6 +117,7 @@ typedef struct tc_graph_step {
 typedef struct tc_graph_library {
     void *handle;
     int32_t (*run)(const void *const *inputs, void *const *outputs);
+    tc_cg_watch *watch; /* NULL: it was built before there was one */
 } tc_graph_library;
 
 struct tc_graph_model {

@@ -72,6 +72,23 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
     return list;
 }
 
+/* What a profile of the library speaks of: kernels, the others, and which of them each step is (others after all kernels). */
+static void add_steps(json_t *j, const tc_graph_model *m) {
+    json_t *kernels = json_array(), *others = json_array(), *steps = json_array();
+    for (int i = 0; i < m->nkernel; i++) {
+        const tc_graph_kernel *k = &m->kernels[i];
+        json_array_append_new(kernels, json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count,
+                                                 "flops", k->flops, "record", (json_int_t)k->record));
+    }
+    for (int i = 0; i < m->nother; i++)
+        json_array_append_new(others, json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));
+    for (int i = 0; i < m->nstep; i++)
+        json_array_append_new(steps, json_integer(m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other));
+    json_object_set_new(j, "kernels", kernels);
+    json_object_set_new(j, "others", others);
+    json_object_set_new(j, "steps", steps);
+}
+
 static const char *metadata(const saver *s) {
     const tc_graph_model *m = s->m;
     json_t *j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:f}", "format", 1, "name", s->name, "target", m->target->text,
@@ -79,6 +96,7 @@ static const char *metadata(const saver *s) {
                           "flops", tc_graph_model_flops(m));
     if (m->nshown < m->nout)
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
+    add_steps(j, m);
     char *dump = json_dumps(j, JSON_COMPACT);
     const char *r = tc_arena_strdup(s->arena, dump);
     free(dump);
@@ -141,7 +159,11 @@ static tc_status put_driver(saver *s, tc_error *err) {
                                 .args = x->args,
                                 .bytes = x->bytes};
     }
-    tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps, .workspace_at = m->workspace_at};
+    tc_cg_driver d = {.name = symbol(s, "driver"),
+                      .watch = symbol(s, "watch"),
+                      .nsteps = m->nstep,
+                      .steps = steps,
+                      .workspace_at = m->workspace_at};
     void *obj;
     size_t size;
     TC_TRY(tc_cg_emit_driver(m->target, &d, &obj, &size, err));
@@ -291,8 +313,8 @@ const char *tc_graph_header_path(tc_arena *a, const char *path) {
 
 static tc_status link_all(saver *s, const char *path, tc_error *err) {
     bool object = ends_with(path, ".o"); /* of which a program may have several: no loader looks for their prefix */
-    const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), object ? NULL : "tctune_prefix",
-                             NULL};
+    const char *exports[] = {
+        symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), object ? NULL : "tctune_prefix", NULL};
     tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
     if (!tc_graph_library_runs_on(s->m->target->triple))
         l.triple = s->m->target->triple;

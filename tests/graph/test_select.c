@@ -410,6 +410,30 @@ static void check_network(const network *n, tctune_model *m, const float *x) {
             fail_msg("%s: element %lld is %g, but %g was expected", n->name, (long long)i, got[i], want[i]);
 }
 
+/* A model and the library made of it tell of the same kernels. */
+static void check_profile(const char *name, tctune_model *m, tctune_model *loaded, const float *x) {
+    enum { MOST = 64 };
+    char error[512];
+    tctune_kernel_time a[MOST], b[MOST];
+    int64_t dims[] = {ROWS, COLUMNS};
+    DLTensor in = {(void *)(uintptr_t)x, {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, dims, NULL, 0};
+    int n = tctune_num_kernels(m);
+    assert_true(n > 0 && n <= MOST);
+    assert_int_equal(tctune_num_kernels(loaded), n);
+    if (tctune_profile(m, &in, 3, a, error, sizeof error) != TCTUNE_OK ||
+        tctune_profile(loaded, &in, 3, b, error, sizeof error) != TCTUNE_OK)
+        fail_msg("%s: %s", name, error);
+    bool library = false;
+    for (int i = 0; i < n; i++) {
+        assert_string_equal(a[i].name, b[i].name);
+        assert_int_equal(a[i].launches, b[i].launches);
+        assert_true(a[i].launches > 0 && a[i].seconds > 0 && b[i].seconds > 0);
+        library |= strcmp(b[i].name, "NonZeroList") == 0;
+    }
+    assert_true(library);
+    assert_int_equal(tctune_profile(loaded, &in, 0, b, error, sizeof error), TCTUNE_BAD_INPUT);
+}
+
 static void test_networks(void **state) {
     (void)state;
     float x[ROWS * COLUMNS];
@@ -430,6 +454,7 @@ static void test_networks(void **state) {
             check_network(&networks[i], loaded, x);
         }
         assert_null(tctune_output_shape(m, 1));
+        check_profile(networks[i].name, m, loaded, x);
         tctune_free(loaded);
         tctune_free(m);
     }
