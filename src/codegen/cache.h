@@ -1,11 +1,10 @@
 /* Objects on disk: the same program is never compiled twice for the same target by the same tctune.
  *
- * The key is a 128-bit hash of the lowered program's text, the target, and this program's build (its linker's build
- * id): a changed code generator finds nothing of the old one. The
- * kernel's symbol is no part of it: objects are kept under one and are given the caller's, so that what tuning compiled serves a
- * build. A file holds its own hash, so that a torn or damaged one is a miss
- * and is removed. Writing goes to a temporary file that is renamed: any number of processes may share a folder. The cache never
- * fails a command: what cannot be read or written is compiled and not kept. */
+ * The key is a 128-bit hash of the lowered program's text, the target, and this program's build (its linker's build id): a
+ * changed code generator finds nothing of the old one. The kernel's symbol is no part of it: objects are kept under one and are
+ * given the caller's, so that what tuning compiled serves a build. A file holds its own hash, so that a torn or damaged one is a
+ * miss and is removed. Writing goes to a temporary file that is renamed: any number of processes may share a folder. The cache
+ * never fails a command: what cannot be read or written is compiled and not kept. */
 #ifndef TC_CODEGEN_CACHE_H
 #define TC_CODEGEN_CACHE_H
 
