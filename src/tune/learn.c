@@ -12,38 +12,50 @@ static const char model_name[] = "cost";
 
 enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
 
-bool tc_tune_add_sample(tc_tune *t, int i, int which, const tc_record *r) {
-    form *k = &t->task[i].form[which];
-    bool failed = r->error != TC_MEAS_NONE;
-    if (failed && (r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL))
-        return false; /* says nothing about the program's speed */
+static bool says_nothing(const tc_record *r) {
+    return r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL;
+}
+
+static bool features_of(const tc_tune *t, const form *k, const tc_record *r, tc_cost_rows *rows) {
     tc_arena *a = tc_arena_new();
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
     tc_trace *tr;
     tc_sched *s;
     tc_func *f;
-    sample x = {.task = i,
-                .form = which,
-                .seconds = failed ? INFINITY : r->median,
-                .drift = 1,
-                .id = r->id,
-                .rounds = r->rounds,
-                .verified = tc_record_ok(r) && r->verified,
-                .stopped = r->stopped_early,
-                .program = r->program};
-    bool added = false;
-    if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
-        tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &x.rows, NULL) == TC_OK) {
-        x.trace = tc_arena_strdup(t->arena, r->trace);
-        tc_push(&k->samples, t->samples.len);
-        tc_push(&t->samples, x);
-        added = true;
-    } else {
-        tc_cost_rows_free(&x.rows);
-    }
+    bool ok = tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK &&
+              tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK &&
+              tc_cost_features(f, &t->machine, rows, NULL) == TC_OK;
     tc_ctx_free(ctx);
     tc_arena_free(a);
-    return added;
+    return ok;
+}
+
+void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_t n, bool *added) {
+    form *k = &t->task[i].form[which];
+    tc_cost_rows *rows = tc_xcalloc(n + 1, sizeof *rows);
+#pragma omp parallel for schedule(dynamic) num_threads(tc_tune_workers(t))
+    for (size_t j = 0; j < n; j++)
+        added[j] = !says_nothing(&r[j]) && features_of(t, k, &r[j], &rows[j]);
+    for (size_t j = 0; j < n; j++) {
+        if (!added[j]) {
+            tc_cost_rows_free(&rows[j]);
+            continue;
+        }
+        sample x = {.rows = rows[j],
+                    .task = i,
+                    .form = which,
+                    .seconds = r[j].error == TC_MEAS_NONE ? r[j].median : INFINITY,
+                    .drift = 1,
+                    .id = r[j].id,
+                    .rounds = r[j].rounds,
+                    .verified = tc_record_ok(&r[j]) && r[j].verified,
+                    .stopped = r[j].stopped_early,
+                    .program = r[j].program,
+                    .trace = tc_arena_strdup(t->arena, r[j].trace)};
+        tc_push(&k->samples, t->samples.len);
+        tc_push(&t->samples, x);
+    }
+    free(rows);
 }
 
 /* Enough is new for a fit: what fitting costs stays in proportion to what was measured. */

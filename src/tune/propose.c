@@ -11,7 +11,9 @@
 
 #include "tune/propose.h"
 
-enum { POPULATION = 384, GENERATIONS = 3, SEEDS = 32, NEIGHBOURS = 160, STARTS = 4 };
+enum { GENERATIONS = 3, SEEDS = 32, NEIGHBOURS = 160, STARTS = 4 };
+/* A generation, by how many candidates are wanted of it: what a search costs stays in proportion to what it brings. */
+enum { PER_CANDIDATE = 64, LEAST_POPULATION = 128, MOST_POPULATION = 384 };
 /* Of TVM 0.18's auto_scheduler. */
 enum { ANSOR_POPULATION = 2048, ANSOR_GENERATIONS = 4 };
 
@@ -25,45 +27,11 @@ static const double memory = 0.7, near = 1.05, near_pay = 0.005;
 
 /* ---- programs ---- */
 
-static int compare_hash(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-static bool known(const form *k, uint64_t h) {
-    return k->seen.len && bsearch(&h, k->seen.data, k->seen.len, sizeof h, compare_hash) != NULL;
-}
-
-void tc_tune_remember(form *k, uint64_t h) {
-    size_t at = 0;
-    if (known(k, h))
-        return;
-    tc_push(&k->seen, h);
-    for (at = k->seen.len - 1; at > 0 && k->seen.data[at - 1] > h; at--)
-        k->seen.data[at] = k->seen.data[at - 1];
-    k->seen.data[at] = h;
-}
-
-/* Builds the program of c->trace: its hash, and what the scorer makes of it in `slot`. False when it does not lower. */
-static bool realise(const tc_tune *t, const form *k, tc_candidate *c, const tc_scorer *sc, int slot) {
-    tc_ctx *ctx = tc_ctx_child(k->w->ctx);
-    tc_sched *s;
-    tc_func *f;
-    bool ok = tc_sch_replay(ctx, k->w, c->trace, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK;
-    if (ok) {
-        c->hash = tc_tir_hash(f);
-        if (sc)
-            sc->add(sc->user, slot, f);
-    }
-    tc_ctx_free(ctx);
-    return ok;
-}
-
 static bool is_new(const form *k, const tc_proposals *p, uint64_t h) {
     for (int j = 0; j < p->n; j++)
         if (p->c[j].hash == h)
             return false;
-    return !known(k, h);
+    return h && !tc_tune_known(k, h);
 }
 
 static void propose_one(tc_proposals *p, tc_candidate c, tc_tune_phase phase) {
@@ -73,10 +41,15 @@ static void propose_one(tc_proposals *p, tc_candidate c, tc_tune_phase phase) {
 
 /* Those of tr that are new programs, in order, until there are `want` proposals. */
 static void propose_in_order(tc_tune *t, form *k, tc_proposals *p, tc_trace *const *tr, int n, int want, tc_tune_phase phase) {
-    for (int i = 0; i < n && p->n < want && !tc_tune_stopped(t); i++) {
-        tc_candidate c = {.trace = tr[i]};
-        if (realise(t, k, &c, NULL, 0) && is_new(k, p, c.hash))
-            propose_one(p, c, phase);
+    tc_candidate *c = TC_NEW_N(p->arena, tc_candidate, want + 1);
+    for (int from = 0, m; from < n && p->n < want && !tc_tune_stopped(t); from += m) {
+        m = TC_MIN(n - from, want);
+        for (int i = 0; i < m; i++)
+            c[i] = (tc_candidate){.trace = tr[from + i]};
+        tc_tune_realise(t, k, c, m, NULL);
+        for (int i = 0; i < m && p->n < want; i++)
+            if (is_new(k, p, c[i].hash))
+                propose_one(p, c[i], phase);
     }
 }
 
@@ -112,13 +85,15 @@ static int look_around(tc_tune *t, form *k, const tc_proposals *p, const tc_trac
     int n = tc_space_neighbours(k->space, from, &t->rng, p->arena, tr, NEIGHBOURS), m = 0;
     tc_scorer sc = tc_tune_scorer(t);
     sc.begin(sc.user, n);
-    for (int i = 0; i < n && !tc_tune_stopped(t); i++) {
-        out[m] = (tc_candidate){.trace = tr[i]};
-        m += realise(t, k, &out[m], &sc, m) && is_new(k, p, out[m].hash);
-    }
-    sc.score(sc.user, m, score);
-    for (int i = 0; i < m; i++)
+    for (int i = 0; i < n; i++)
+        out[i] = (tc_candidate){.trace = tr[i]};
+    tc_tune_realise(t, k, out, n, &sc);
+    sc.score(sc.user, n, score);
+    for (int i = 0; i < n; i++) {
         out[i].score = score[i];
+        if (is_new(k, p, out[i].hash))
+            out[m++] = out[i];
+    }
     qsort(out, (size_t)m, sizeof *out, by_score);
     tc_tune_scorer_free(&sc);
     return m;
@@ -161,7 +136,7 @@ int tc_tune_best_traces(const tc_tune *t, const form *k, tc_arena *a, const tc_t
 
 static tc_space_options evolution_of(const tc_tune *t, int want) {
     tc_space_options o = tc_space_options_default();
-    o.population = POPULATION;
+    o.population = TC_MAX(LEAST_POPULATION, TC_MIN(PER_CANDIDATE * want, MOST_POPULATION));
     o.generations = GENERATIONS;
     if (t->o.skip_phases & TC_TUNE_PHASE_BIT(CONSTRUCT))
         o.constructed = 0;
@@ -197,7 +172,7 @@ static tc_status evolve(tc_tune *t, form *k, tc_proposals *p, int want, tc_error
     for (int j = 0; j < p->n; j++)
         tc_push(&skip, p->c[j].hash);
     if (skip.len)
-        qsort(skip.data, skip.len, sizeof *skip.data, compare_hash);
+        qsort(skip.data, skip.len, sizeof *skip.data, tc_tune_by_hash);
     const tc_trace *seeds[SEEDS];
     int nseeds = tc_tune_best_traces(t, k, p->arena, seeds, SEEDS), n = 0;
     tc_space_options o = evolution_of(t, want);
@@ -283,17 +258,29 @@ tc_status tc_tune_propose(tc_tune *t, form *k, tc_proposals *p, int want, tc_err
     return t->o.search == TC_TUNE_PHASES ? run_phases(t, k, p, want, err) : evolve(t, k, p, want, err);
 }
 
-void tc_tune_predict(tc_tune *t, const form *k, tc_proposals *p) {
+/* The model was asked when the candidate was found. */
+static bool has_score(const tc_tune *t, tc_tune_phase phase) {
+    return phase == TC_TUNE_DESCENT || (phase == TC_TUNE_EVOLVE && !blind(t));
+}
+
+void tc_tune_predict(tc_tune *t, form *k, tc_proposals *p) {
     p->score = TC_NEW_N(p->arena, double, p->n);
     p->predicted = tc_cost_trusted(t->model) && p->n > 0;
     if (!p->predicted)
         return;
-    tc_scorer sc = tc_tune_scorer(t);
-    sc.begin(sc.user, p->n);
+    tc_candidate *open = TC_NEW_N(p->arena, tc_candidate, p->n);
+    double *score = TC_NEW_N(p->arena, double, p->n);
+    int n = 0, m = 0;
     for (int i = 0; i < p->n; i++)
-        realise(t, k, &p->c[i], &sc, i);
-    sc.score(sc.user, p->n, p->score);
+        if (!has_score(t, p->phase[i]))
+            open[n++] = p->c[i];
+    tc_scorer sc = tc_tune_scorer(t);
+    sc.begin(sc.user, n);
+    tc_tune_realise(t, k, open, n, &sc);
+    sc.score(sc.user, n, score);
     tc_tune_scorer_free(&sc);
+    for (int i = 0; i < p->n; i++)
+        p->score[i] = has_score(t, p->phase[i]) ? p->c[i].score : score[m++];
 }
 
 /* ---- pay ---- */

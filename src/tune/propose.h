@@ -16,10 +16,19 @@ typedef struct tc_proposals {
 /* Up to `want` programs of form k that were never measured; n == 0: there are none. `arena` is given. */
 tc_status tc_tune_propose(tc_tune *t, form *k, tc_proposals *p, int want, tc_error *err);
 /* Fills in the scores, if the model is worth asking. */
-void tc_tune_predict(tc_tune *t, const form *k, tc_proposals *p);
+void tc_tune_predict(tc_tune *t, form *k, tc_proposals *p);
 /* The phases are paid for what was measured; the best was `before`. */
 void tc_tune_pay(tc_tune *t, form *k, const tc_proposals *p, const tc_record *r, double before);
+
+/* realise.c */
+/* Fills in the hashes of c[0..n), 0 for what does not lower; with `sc`, a program that was not measured goes to the slot of its
+ * number (after sc->begin). */
+void tc_tune_realise(const tc_tune *t, form *k, tc_candidate *c, int n, const tc_scorer *sc);
+/* Programs that were measured. */
 void tc_tune_remember(form *k, uint64_t program);
+bool tc_tune_known(const form *k, uint64_t program);
+int tc_tune_by_hash(const void *a, const void *b); /* for qsort */
+
 /* Traces of the best measured programs of the form, best first: at most cap, in `a`. */
 int tc_tune_best_traces(const tc_tune *t, const form *k, tc_arena *a, const tc_trace **out, int cap);
 

@@ -107,7 +107,11 @@ static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const 
     task *whole = &t->task[i];
     form *k = &whole->form[f];
     int valid = 0, tried = 0;
+    size_t first = t->samples.len;
     tc_tune_watch(t);
+    tc_tune_add_samples(t, i, f, r, (size_t)p->n, TC_NEW_N(p->arena, bool, p->n));
+    for (size_t j = first; j < t->samples.len; j++)
+        t->samples.data[j].drift = fmin(most_drift, t->report.calm.slowdown);
     for (int j = 0; j < p->n; j++) {
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
@@ -115,8 +119,6 @@ static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const 
         tc_tune_remember(k, p->c[j].hash);
         if (r[j].program)
             tc_tune_remember(k, r[j].program);
-        if (tc_tune_add_sample(t, i, f, &r[j]))
-            t->samples.data[t->samples.len - 1].drift = fmin(most_drift, t->report.calm.slowdown);
         valid += tc_record_ok(&r[j]);
     }
     judge_model(t, i, f, p, r);

@@ -6,7 +6,7 @@
 
 #include "support/map.h"
 #include "te/text.h"
-#include "tune/tune_int.h"
+#include "tune/propose.h"
 
 /* Share of the time kept for settling what is best when the search is over. */
 static const double last_words = 0.05;
@@ -71,11 +71,6 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
     tc_map_free(&at);
 }
 
-static int by_value(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* What the database holds on form f of task i becomes part of its state. */
 static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
     tc_arena *a = tc_arena_new();
@@ -87,17 +82,20 @@ static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
                              .mode = tc_meas_mode_text(t->o.measure.mode)};
     tc_meas_records r;
     tc_status st = tc_meas_db_select(t->db, a, &filter, &r, err);
+    bool *added = TC_NEW_N(a, bool, st == TC_OK ? r.len : 0);
+    if (st == TC_OK)
+        tc_tune_add_samples(t, i, f, r.data, r.len, added);
     for (size_t j = 0; st == TC_OK && j < r.len; j++) {
         double before = t->state[i].best;
         if (r.data[j].program)
             tc_push(&k->seen, r.data[j].program);
-        if (!tc_tune_add_sample(t, i, f, &r.data[j]))
+        if (!added[j])
             r.data[j].verified = false; /* what does not replay any more cannot be used */
         tc_tune_count(t, i, f, &r.data[j]);
         tc_tune_settle(t, i, before, 1);
     }
     if (k->seen.len)
-        qsort(k->seen.data, k->seen.len, sizeof(uint64_t), by_value);
+        qsort(k->seen.data, k->seen.len, sizeof(uint64_t), tc_tune_by_hash);
     k->rounds = s->valid > 0;
     tc_arena_free(a);
     return st;
@@ -180,6 +178,7 @@ static void free_form(form *k) {
     tc_space_free(k->space);
     tc_ctx_free(k->ctx);
     tc_vec_free(&k->seen);
+    tc_map_free(&k->lowered);
     tc_vec_free(&k->samples);
 }
 

@@ -5,6 +5,7 @@
 #include "cost_model/cost.h"
 #include "search_space/space.h"
 #include "support/log.h"
+#include "support/map.h"
 #include "support/vec.h"
 #include "tune/tune.h"
 
@@ -33,7 +34,8 @@ typedef struct form {
     int rounds;
     double pay[TC_TUNE_NPHASES]; /* what a trial of each phase gained lately (propose.c) */
     int failed_rounds;           /* rounds in a row without a valid candidate */
-    TC_VEC(uint64_t) seen;       /* program hashes, sorted */
+    TC_VEC(uint64_t) seen;       /* hashes of measured programs, sorted */
+    tc_map lowered;              /* hash of a trace -> hash of its program, 0: does not lower (realise.c) */
     TC_VEC(size_t) samples;      /* indices into session samples */
 } form;
 
@@ -100,8 +102,9 @@ tc_status tc_tune_recheck(tc_tune *t, int i, tc_error *err);
 
 /* learn.c */
 tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all samples */
-/* Adds a measured program: replays the trace, extracts features. False for one that does not replay: it is skipped. */
-bool tc_tune_add_sample(tc_tune *t, int i, int f, const tc_record *r);
+/* Adds measured programs: replays the traces, extracts features. added[j]: not one that does not replay, nor one that says
+ * nothing of a program's speed. */
+void tc_tune_add_samples(tc_tune *t, int i, int f, const tc_record *r, size_t n, bool *added);
 tc_scorer tc_tune_scorer(tc_tune *t);
 void tc_tune_scorer_free(tc_scorer *s);
 tc_status tc_tune_load_model(tc_tune *t, tc_error *err);

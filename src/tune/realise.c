@@ -1,0 +1,69 @@
+/* Traces become programs, on all threads: what each hashes to, and what the scorer makes of it. A form remembers the hash of
+ * every trace that it lowered, so that what construction and descent come upon again costs nothing. */
+#include <stdlib.h>
+
+#include "support/hash.h"
+#include "tir_lower/tir.h"
+#include "tune/propose.h"
+
+int tc_tune_by_hash(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+bool tc_tune_known(const form *k, uint64_t program) {
+    return k->seen.len && bsearch(&program, k->seen.data, k->seen.len, sizeof program, tc_tune_by_hash) != NULL;
+}
+
+void tc_tune_remember(form *k, uint64_t program) {
+    size_t at = 0;
+    if (tc_tune_known(k, program))
+        return;
+    tc_push(&k->seen, program);
+    for (at = k->seen.len - 1; at > 0 && k->seen.data[at - 1] > program; at--)
+        k->seen.data[at] = k->seen.data[at - 1];
+    k->seen.data[at] = program;
+}
+
+static uint64_t key_of(const tc_trace *tr) {
+    tc_strbuf b = {0};
+    tc_trace_print(&b, tr);
+    uint64_t h = tc_hash64(b.data, b.len, 0);
+    tc_strbuf_free(&b);
+    return h;
+}
+
+/* The program's hash; 0: the trace does not lower. */
+static uint64_t build(const tc_tune *t, const form *k, const tc_trace *tr, const tc_scorer *sc, int slot) {
+    tc_ctx *ctx = tc_ctx_child(k->w->ctx);
+    tc_sched *s;
+    tc_func *f;
+    uint64_t h = 0;
+    if (tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK) {
+        h = tc_tir_hash(f);
+        if (sc)
+            sc->add(sc->user, slot, f);
+    }
+    tc_ctx_free(ctx);
+    return h;
+}
+
+void tc_tune_realise(const tc_tune *t, form *k, tc_candidate *c, int n, const tc_scorer *sc) {
+    uint64_t *key = tc_xcalloc((size_t)n + 1, sizeof *key);
+    bool *open = tc_xcalloc((size_t)n + 1, sizeof *open);
+    for (int i = 0; i < n; i++) {
+        key[i] = key_of(c[i].trace);
+        const uintptr_t *h = tc_map_get(&k->lowered, key[i]);
+        c[i].hash = h ? *h : 0;
+        open[i] = !h || (sc && *h && !tc_tune_known(k, *h));
+    }
+#pragma omp parallel for schedule(dynamic) num_threads(tc_tune_workers(t))
+    for (int i = 0; i < n; i++)
+        if (open[i])
+            c[i].hash = tc_tune_stopped(t) ? 0 : build(t, k, c[i].trace, sc, i);
+    for (int i = 0; i < n && !tc_tune_stopped(t); i++)
+        if (open[i])
+            tc_map_put(&k->lowered, key[i], c[i].hash);
+    free(key);
+    free(open);
+}
