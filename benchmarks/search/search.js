@@ -8,6 +8,8 @@ const b = require('../common.js');
 const curves = require('./curves.js');
 const plot = require('./plot.js');
 
+// Every search compiles its candidates itself: one of them must not find the objects of another.
+const cache = path.join(b.results, 'search/cache');
 const opsFolder = path.join(b.root, 'benchmarks/ops'), folder = path.join(b.results, 'search');
 const KINDS = ['phases', 'random', 'ansor'];
 // From the operator suite, BERT-base and ResNet-50.
@@ -67,7 +69,7 @@ function tune(o, run, db, trials, more = []) {
     const started = Date.now(), kind = run.kind === LONG ? 'phases' : run.kind;
     const report = b.runJson(['tune', '--te', path.join(opsFolder, `${run.task}.te`), '--trials', String(trials), '--seed', String(run.seed),
                               '--threads', String(o.threads), '--search', kind, '--start-from', 'none', '--stop-at-roof', '9', '--db', db,
-                              ...more], {stdio: ['ignore', 'pipe', 'ignore']});
+                              ...more], {stdio: ['ignore', 'pipe', 'ignore'], env: {...process.env, TCTUNE_CACHE: cache}});
     return {started, seconds: (Date.now() - started) / 1000, report};
 }
 
@@ -91,6 +93,7 @@ function search(o, run, seconds) {
     const db = path.join(folder, `${run.task}-${run.kind}-${run.seed}.db`);
     for (const suffix of ['', '-wal', '-shm'])
         fs.rmSync(db + suffix, {force: true});
+    fs.rmSync(cache, {recursive: true, force: true});
     const parts = [tune(o, run, db, run.trials)], left = seconds - parts[0].seconds;
     if (left > 1)
         parts.push(tune(o, run, db, MORE * o.trials, ['--minutes', String(left / 60)]));
