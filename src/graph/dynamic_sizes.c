@@ -128,26 +128,27 @@ static tc_status size_concat(sizer *s) {
 }
 
 /* Indices past their size point to the first element. */
-static void mask_index(sizer *s) {
+static tc_status mask_index(sizer *s) {
     if (tc_graph_is_dynamic(s->n->in[1]))
         s->n->in[1] = tc_graph_em_masked(&s->e, s->n->in[1], -1,
                                          tc_graph_em_ints(&s->e, s->n->in[1]->dtype, &(tc_graph_shape){0}, &(int64_t){0}));
+    return s->e.status;
 }
 
 static tc_status size_gather(sizer *s) {
     int axis = (int)tc_graph_attr_int(s->n, "axis", 0), o = 0;
-    mask_index(s);
+    TC_TRY(mask_index(s));
     for (int d = 0; d < axis; d++)
         s->c->extent[0][o++] = in_extent(s, 0, d);
     for (int d = 0; d < s->n->in[1]->shape.ndim; d++)
         s->c->extent[0][o++] = in_extent(s, 1, d);
     for (int d = axis + 1; d < s->n->in[0]->shape.ndim; d++)
         s->c->extent[0][o++] = in_extent(s, 0, d);
-    return s->e.status;
+    return TC_OK;
 }
 
 static tc_status size_gather_elements(sizer *s) {
-    mask_index(s);
+    TC_TRY(mask_index(s));
     for (int d = 0; d < s->n->in[1]->shape.ndim; d++)
         s->c->extent[0][d] = in_extent(s, 1, d);
     return s->e.status;
@@ -157,7 +158,7 @@ static tc_status size_gather_nd(sizer *s) {
     const tc_graph_shape *index = &s->n->in[1]->shape;
     int batch = (int)tc_graph_attr_int(s->n, "batch_dims", 0), depth = (int)index->d[index->ndim - 1], o = 0;
     TC_TRY(no_dynamic(s, 1, index->ndim - 1, index->ndim));
-    mask_index(s);
+    TC_TRY(mask_index(s));
     for (int d = 0; d < index->ndim - 1; d++)
         s->c->extent[0][o++] = in_extent(s, 1, d);
     for (int d = batch + depth; d < s->n->in[0]->shape.ndim; d++)

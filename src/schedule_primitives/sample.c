@@ -10,10 +10,6 @@
 
 static const int TRIES = 16;
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 static int64_t product(int parts, const int64_t *inner) {
     int64_t p = 1;
     for (int i = 0; i < parts - 1; i++)
@@ -30,12 +26,12 @@ bool tc_sch_tile_legal(int64_t extent, int parts, int64_t max_inner, const int64
         if (inner[i] < 1)
             return false;
     int64_t g = granularity(max_inner);
-    return inner[parts - 2] <= g && product(parts, inner) <= ceil_div(extent, g) * g;
+    return inner[parts - 2] <= g && tc_ceil_div(product(parts, inner), g) <= tc_ceil_div(extent, g);
 }
 
 /* The part of the work that padding adds is at most a quarter. */
 static bool is_frugal(int64_t extent, int64_t p) {
-    return p <= extent + extent / 4 && ceil_div(extent, p) * p - extent <= extent / 4;
+    return p <= extent + extent / 4 && tc_ceil_div(extent, p) * p - extent <= extent / 4;
 }
 
 /* Whole candidates only: what draws and mutations may return. */
@@ -48,7 +44,7 @@ static int64_t padded_extent(int64_t extent, int64_t max_inner, tc_rng *r) {
         return extent;
     int64_t most = TC_MIN(extent, TC_MAX(granularity(max_inner), 16));
     int64_t unit = 1 + tc_rng_below(r, most);
-    int64_t padded = ceil_div(extent, unit) * unit;
+    int64_t padded = tc_ceil_div(extent, unit) * unit;
     return padded - extent <= extent / 4 ? padded : extent;
 }
 
@@ -110,7 +106,7 @@ static bool same(int parts, const int64_t *a, const int64_t *b) {
 static bool move_factor(int64_t extent, int parts, tc_rng *r, int64_t *f) {
     int from = (int)tc_rng_below(r, parts), to = (int)tc_rng_below(r, parts - 1);
     to += to >= from;
-    int64_t have = from ? f[from - 1] : ceil_div(extent, product(parts, f));
+    int64_t have = from ? f[from - 1] : tc_ceil_div(extent, product(parts, f));
     if (have < 2)
         return false;
     int64_t p = random_divisor(have, have, r);
@@ -125,7 +121,7 @@ static bool move_factor(int64_t extent, int parts, tc_rng *r, int64_t *f) {
 
 static void replace_factor(int64_t extent, int parts, int64_t max_inner, tc_rng *r, int64_t *f) {
     int at = (int)tc_rng_below(r, parts - 1);
-    int64_t others = product(parts, f) / f[at], most = ceil_div(extent, others);
+    int64_t others = product(parts, f) / f[at], most = tc_ceil_div(extent, others);
     if (at == parts - 2)
         most = TC_MIN(granularity(max_inner), TC_MAX(most, 1));
     if (tc_rng_below(r, 2))

@@ -6,13 +6,10 @@
  * Static extents are kept here; the outermost part of a split is always the inferred one, because the extent of an attached
  * stage's axis is known only when the region that its consumer needs is. */
 #include "schedule_primitives/sch_int.h"
+#include "support/vec.h"
 
 /* A schedule whose loops iterate more often than this is a mistake, and its index arithmetic could overflow. */
 static const int64_t MAX_EXTENT = (int64_t)1 << 40;
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /* Inner factors f[1 .. n) and their product. */
 static tc_status check_factors(const tc_instr *in, int n, const int64_t *f, int64_t *product, tc_error *err) {
@@ -34,7 +31,7 @@ static tc_status read_factors(const tc_sched *s, const tc_instr *in, tc_loop l, 
         TC_TRY(tc_sch_int_operand(s, in, i, &f[i], err));
     int64_t product;
     TC_TRY(check_factors(in, n, f, &product, err));
-    f[0] = ceil_div(s->loops[l].extent, product);
+    f[0] = tc_ceil_div(s->loops[l].extent, product);
     if (in->ints[0].kind == TC_ARG_INFER || (in->ints[0].kind == TC_ARG_REF && in->ints[0].part == 0))
         return TC_OK;
     int64_t given;
@@ -100,7 +97,7 @@ tc_status tc_sch_do_tile(tc_sched *s, const tc_instr *in, tc_error *err) {
         TC_TRY(tc_sch_int_operand(s, in, i, &f[i][1], err));
         TC_TRY(check_factors(in, 2, f[i], &product, err));
         TC_TRY(check_plain(s, in, in->names[i], l[i], err));
-        f[i][0] = ceil_div(s->loops[l[i]].extent, product);
+        f[i][0] = tc_ceil_div(s->loops[l[i]].extent, product);
     }
     int stage = s->loops[l[0]].stage;
     if (l[0] == l[1] || s->loops[l[1]].stage != stage)

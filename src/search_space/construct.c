@@ -5,6 +5,7 @@
  */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
+#include "support/vec.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,10 +27,6 @@ typedef struct plan {
  * has no operands in memory, compilers load all vectors of a row ahead, and more. */
 static int64_t operand_registers(const tc_machine *m, int64_t rows, int64_t vecs) {
     return (m->load_store ? vecs + 2 : TC_MIN(rows, vecs)) + 1 + (m->fma ? 0 : 4);
-}
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
 }
 
 /* Largest candidate not above `want`, else the smallest. */
@@ -64,17 +61,17 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
             *reg = d->extent; /* the few output channels share what is loaded of the input */
         return;
     }
-    int64_t tiles = ceil_div(d->extent, TC_MIN((int64_t)p->rows, d->extent));
-    *reg = TC_MIN(d->extent, ceil_div(ceil_div(d->extent, tiles), d->phase) * d->phase);
-    tiles = ceil_div(d->extent, *reg);
+    int64_t tiles = tc_ceil_div(d->extent, TC_MIN((int64_t)p->rows, d->extent));
+    *reg = TC_MIN(d->extent, tc_ceil_div(tc_ceil_div(d->extent, tiles), d->phase) * d->phase);
+    tiles = tc_ceil_div(d->extent, *reg);
     const decision *v = vec_of(&s->sk[p->sketch], d->anchor);
-    int64_t others = v->batch * ceil_div(v->extent, vec_width(s, p, v));
+    int64_t others = v->batch * tc_ceil_div(v->extent, vec_width(s, p, v));
     if (p->mid == 0)
         *mid = tiles;
     else if (p->mid == 2)
-        *mid = ceil_div(tiles, TC_MAX(1, ceil_div(4 * s->m.cores, others)));
+        *mid = tc_ceil_div(tiles, TC_MAX(1, tc_ceil_div(4 * s->m.cores, others)));
     if (d->block) /* blocks of equal length */
-        *mid = TC_MIN(*mid, ceil_div(tiles, ceil_div(tiles, TC_MAX(1, d->block / *reg))));
+        *mid = TC_MIN(*mid, tc_ceil_div(tiles, tc_ceil_div(tiles, TC_MAX(1, d->block / *reg))));
 }
 
 /* Writes decision d's values for plan p into step. */
@@ -111,7 +108,7 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         step->dec[0] = nearest(step, d->extent <= 8 && d->extent < p->rows ? 1 : p->rows);
         break;
     case ROLE_BLOCK_VEC:
-        step->dec[0] = TC_MIN(ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? 2 : 4);
+        step->dec[0] = TC_MIN(tc_ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? 2 : 4);
         break;
     case ROLE_CHUNK:
         step->dec[0] = p->mid == 1 ? 1 : 2;
@@ -139,19 +136,19 @@ tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc
 static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, id);
-    int64_t w = vec_width(s, p, v), vecs = ceil_div(w, v->lanes), reg = 1, phases = 1, tasks = v->batch * ceil_div(v->extent, w),
-            rows_total = 1;
-    double e = (double)v->extent / (double)(ceil_div(v->extent, w) * vecs * v->lanes);
+    int64_t w = vec_width(s, p, v), vecs = tc_ceil_div(w, v->lanes), reg = 1, phases = 1,
+            tasks = v->batch * tc_ceil_div(v->extent, w), rows_total = 1;
+    double e = (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes);
     for (int i = 0; i < k->ndec; i++) {
         const decision *d = &k->dec[i];
         if (d->anchor != id || d->role != ROLE_ROW_TILE)
             continue;
         int64_t r, mid;
         row_tile(s, p, d, &r, &mid);
-        e *= (double)d->extent / (double)(ceil_div(d->extent, r) * r);
+        e *= (double)d->extent / (double)(tc_ceil_div(d->extent, r) * r);
         reg *= r;
         phases *= d->phase;
-        tasks *= ceil_div(d->extent, r * mid);
+        tasks *= tc_ceil_div(d->extent, r * mid);
         rows_total *= d->extent;
     }
     /* of a tile that spans all parities a tap reaches one */
@@ -161,7 +158,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         e *= 0.3;
     if (v->lanewise && reg * vecs > s->m.vector_regs / 2) /* each step loads, under a mask at borders, what others broadcast */
         e *= 0.5;
-    e *= (double)tasks / (double)(ceil_div(tasks, s->m.cores) * s->m.cores);
+    e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
     double panel = (double)v->depth * (double)w * 4.0;
     if (k->v.block_k)
         e *= panel > 0.5 * (double)s->m.l2 ? 0.95 : 0.85;
@@ -275,7 +272,7 @@ int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t
         const decision *v = &k->dec[i];
         if (v->role != ROLE_VEC)
             continue;
-        int64_t regs = ceil_div(t->steps[tc_space_step_of(t, v->name)].dec[0], v->lanes);
+        int64_t regs = tc_ceil_div(t->steps[tc_space_step_of(t, v->name)].dec[0], v->lanes);
         for (int j = 0; j < k->ndec; j++) {
             const decision *d = &k->dec[j];
             const tc_instr *step = &t->steps[tc_space_step_of(t, d->name)];

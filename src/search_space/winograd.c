@@ -20,6 +20,7 @@
  * and an infinity or NaN in the input spreads over its tile. U is computed in double and rounded once. */
 #include "search_space/alternatives_int.h"
 
+#include "support/vec.h"
 #include "te/affine.h"
 
 enum { TAPS = 3, MAX_TILE = 6, MAX_OUT = 4, LEAST_CHANNELS = 16 };
@@ -418,18 +419,14 @@ static const tc_workload *weight_transform(writer *w) {
     return tc_te_workload(c, 1, &in, 1, &out, &made, NULL) == TC_OK ? made : NULL;
 }
 
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
 bool space_winograd(tc_ctx *c, const tc_workload *wl, const tc_compute *op, int m, space_replacement *out) {
     conv k;
     if (!recognise(c, wl, op, &k))
         return false;
     writer w = {.c = c, .k = &k, .f = &forms[m == 4]};
     int64_t h = op->axes[k.row].extent, x = op->axes[k.column].extent, a = w.f->a, no = op->axes[k.o].extent;
-    w.rows = ceil_div(h, m);
-    w.columns = ceil_div(x, m);
+    w.rows = tc_ceil_div(h, m);
+    w.columns = tc_ceil_div(x, m);
     w.tiles = w.rows * w.columns;
     for (int i = 0; i < k.nrest; i++)
         w.tiles *= op->axes[k.rest[i]].extent;

@@ -3,6 +3,7 @@
 #define TC_SUPPORT_VEC_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "support/arena.h"
@@ -39,5 +40,10 @@
 #define TC_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define TC_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define TC_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* ceil(a / b) for a >= 0 and b > 0. */
+static inline int64_t tc_ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
 
 #endif

@@ -6,19 +6,16 @@
  *     fuse   p0, p1 .. pn -> whole   whole runs to the product; p_n = whole % ext_n, p_n-1 = whole / ext_n % ext_n-1 ..
  *
  * Guards stand in normal form (an affine comparison), each as a condition of its own, as far out as their variables allow. */
+#include "support/vec.h"
 #include "tir_lower/build_int.h"
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
-}
 
 static void split_extents(builder *b, const tc_rel *r) {
     int64_t ext = b->loop_ext[r->whole], inner = 1;
     for (int i = r->n - 1; i > 0; i--) {
-        b->loop_ext[r->parts[i]] = TC_MIN(r->factor[i], ceil_div(ext, inner));
+        b->loop_ext[r->parts[i]] = TC_MIN(r->factor[i], tc_ceil_div(ext, inner));
         inner *= r->factor[i];
     }
-    b->loop_ext[r->parts[0]] = ceil_div(ext, inner);
+    b->loop_ext[r->parts[0]] = tc_ceil_div(ext, inner);
 }
 
 static void fuse_extents(builder *b, const tc_rel *r) {

@@ -226,6 +226,11 @@ static void test_operands(void **state) {
     tc_graph_writer_weight(w, "s", I64(DIMS(2), 1LL << 20, 1LL << 20));
     tc_graph_writer_node(w, "ConstantOfShape", "c", "s", "y");
     assert_refused(w, "node 'c' (ConstantOfShape)", "more than 4 GiB");
+    w = tc_graph_writer_new("bad", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1073741824");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "Unique", "u", "x", "y");
+    assert_refused(w, "node 'u' (Unique)", "a table of 1073741824 entries");
 }
 
 static void test_types(void **state) {

@@ -50,6 +50,15 @@ static void test_draws(void **state) {
     }
 }
 
+static void test_legal(void **state) {
+    (void)state;
+    assert_true(tc_sch_tile_legal(128, 3, INT64_MAX, (int64_t[]){2, 6})); /* a bound that no part reaches */
+    assert_false(tc_sch_tile_legal(128, 3, 4, (int64_t[]){2, 6}));
+    assert_false(tc_sch_tile_legal(128, 3, 16, (int64_t[]){64, 4}));
+    assert_false(tc_sch_tile_legal(128, 3, 16, (int64_t[]){INT64_MAX, 4}));
+    assert_false(tc_sch_tile_legal(128, 3, 16, (int64_t[]){0, 4}));
+}
+
 /* 12 = a * b * c has 18 ordered factorisations; draws reach every one, and padded tiles of 13 and 7 appear. */
 static void test_reaches_all(void **state) {
     (void)state;
@@ -159,9 +168,8 @@ static void test_replay_is_cheap(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_reaches_all),
-        cmocka_unit_test(test_mutations_connect),
+        cmocka_unit_test(test_draws),           cmocka_unit_test(test_legal),
+        cmocka_unit_test(test_reaches_all),     cmocka_unit_test(test_mutations_connect),
         cmocka_unit_test(test_replay_is_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
