@@ -265,9 +265,9 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
     return r;
 }
 
-int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t) {
+/* Accumulators that the decisions of a trace ask for at most. */
+static int64_t registers(const sketch *k, const tc_trace *t) {
     int64_t worst = 0;
-    (void)s;
     for (int i = 0; i < k->ndec; i++) {
         const decision *v = &k->dec[i];
         if (v->role != ROLE_VEC)
@@ -284,4 +284,10 @@ int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t
         worst = TC_MAX(worst, regs);
     }
     return worst;
+}
+
+bool tc_space_fits(const tc_space *s, const tc_trace *t) {
+    enum { OPERANDS = 2 };
+    int k = tc_space_sketch_of(s, t);
+    return k < 0 || registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS;
 }

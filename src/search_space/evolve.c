@@ -63,8 +63,7 @@ static bool realise(search *x, tc_trace *t, tc_rng *rng, int slot, tc_candidate 
             if (sched->trace->steps[i].dec_loc)
                 t->steps[i].dec_loc = tc_arena_strdup(t->arena, sched->trace->steps[i].dec_loc);
         }
-    int k = tc_space_sketch_of(x->s, t);
-    if (k >= 0 && tc_space_registers(x->s, &x->s->sk[k], t) > x->s->m.vector_regs - 2)
+    if (!tc_space_fits(x->s, t))
         return false;
     if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
         return false;

@@ -58,6 +58,14 @@ static void decisions(found *f, const sketch *k, const tc_trace *t, tc_rng *rng)
     }
 }
 
+static void keep_fitting(found *f, const tc_space *s) {
+    int n = 0;
+    for (int i = 0; i < f->n; i++)
+        if (tc_space_fits(s, f->out[i]))
+            f->out[n++] = f->out[i];
+    f->n = n;
+}
+
 int tc_space_neighbours(const tc_space *s, const tc_trace *t, tc_rng *rng, tc_arena *a, tc_trace **out, int cap) {
     int k = tc_space_sketch_of(s, t);
     found f = {.a = a, .out = out, .cap = cap};
@@ -65,6 +73,7 @@ int tc_space_neighbours(const tc_space *s, const tc_trace *t, tc_rng *rng, tc_ar
         return 0;
     decisions(&f, &s->sk[k], t, rng);
     f.n += tc_space_transfer(s, t, s, a, out + f.n, TC_MIN((int)SKETCHES, cap - f.n));
+    keep_fitting(&f, s);
     for (int i = f.n - 1; i > 0; i--) { /* where they cannot all be tried, none is preferred */
         int j = (int)tc_rng_below(rng, i + 1);
         tc_trace *x = out[i];

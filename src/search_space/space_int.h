@@ -155,8 +155,8 @@ double tc_space_work(const tc_workload *w);
 /* Lanes of a vector of the widest element type that stage `op` computes with. */
 int tc_space_lanes(const tc_machine *m, const tc_compute *op);
 
-/* Registers that the decisions of a trace ask for at most; compared with the machine's before a candidate is replayed. */
-int64_t tc_space_registers(const tc_space *s, const sketch *k, const tc_trace *t);
+/* The accumulators of t's tiles stay in registers beside their operands. What spills is slow, and takes seconds to compile. */
+bool tc_space_fits(const tc_space *s, const tc_trace *t);
 int tc_space_step_of(const tc_trace *t, const char *name); /* the sampled step that binds a decision, -1: none */
 /* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t);

@@ -463,6 +463,48 @@ static const char larger[] =
     "tensor X[40, 60] f32\ntensor W[60, 130] f32 const\ntensor B[130] f32 const\n"
     "compute D[i:40, j:130] = sum(k:60) X[i, k] * W[k, j]\ncompute Y[i:40, j:130] = max(D[i, j] + B[j], 0.0)\noutput Y\n";
 
+/* Vectors of the tile of results that the schedule of a dense layer keeps: rows by columns. */
+static int64_t accumulators(const tc_trace *t) {
+    int64_t columns = 0, rows = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tc_instr *s = &t->steps[i];
+        if (s->prim == TC_PRIM_SAMPLE_CATEGORICAL && !columns)
+            columns = tc_ceil_div(s->dec[0], machine.vector_bytes / 4);
+        else if (s->prim == TC_PRIM_SAMPLE_TILE && s->ints[0].value == 3)
+            rows = s->dec[1];
+    }
+    assert_true(columns > 0 && rows > 0);
+    return columns * rows;
+}
+
+/* However far descent goes, tiles stay within the registers. */
+static void test_neighbours_do_not_spill(void **state) {
+    (void)state;
+    enum { CAP = 64, STEPS = 24 };
+    bench b;
+    tc_error err;
+    tc_trace *t, *near[CAP];
+    open_bench(&b, larger);
+    tc_arena *a = tc_arena_new();
+    tc_rng r = tc_rng_seed(5);
+    int64_t most = 0;
+    assert_int_equal(tc_space_default(b.space, a, &t, &err), TC_OK);
+    for (int step = 0; step < STEPS; step++) {
+        int n = tc_space_neighbours(b.space, t, &r, a, near, CAP), widest = 0;
+        assert_true(n > 0);
+        for (int i = 0; i < n; i++) {
+            assert_true(accumulators(near[i]) <= machine.vector_regs - 2);
+            most = TC_MAX(most, accumulators(near[i]));
+            if (accumulators(near[i]) > accumulators(near[widest]))
+                widest = i;
+        }
+        t = near[step % 2 ? widest : (int)tc_rng_below(&r, n)];
+    }
+    assert_true(most > machine.vector_regs / 2);
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
 /* A schedule of one dense layer serves another with other extents and another epilogue: mostly as it is, always rightly. */
 static void test_schedules_move_to_similar_workloads(void **state) {
     (void)state;
@@ -497,6 +539,7 @@ int main(void) {
         cmocka_unit_test(test_stop_ends_the_search),
         cmocka_unit_test(test_stale_seeds_are_skipped),
         cmocka_unit_test(test_neighbours_are_right),
+        cmocka_unit_test(test_neighbours_do_not_spill),
         cmocka_unit_test(test_schedules_move_to_similar_workloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
