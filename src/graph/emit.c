@@ -77,6 +77,8 @@ tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int ax
 }
 
 tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value *const *in, int n) {
+    if (n == 1)
+        return in[0];
     tc_graph_node *node = tc_graph_em_node(e, TC_GRAPH_OP_CONCAT, in, n);
     tc_graph_set_int(e->c->g, node, "axis", axis);
     return tc_graph_em_place(e, node);

@@ -28,6 +28,7 @@ tc_graph_value *tc_graph_em_reshape(tc_graph_emitter *e, tc_graph_value *v, cons
 tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, const int64_t *perm);
 tc_graph_value *tc_graph_em_expand(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
 tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int axis, int64_t start, int64_t end, int64_t step);
+/* However many: import divides what is too much for a kernel. */
 tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value *const *in, int n);
 tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const int64_t *pads, tc_graph_value *fill);
 tc_graph_value *tc_graph_em_reduce(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, const int64_t *axes, size_t n,

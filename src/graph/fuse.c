@@ -11,7 +11,9 @@
 
 #include <string.h>
 
-enum { MAX_GROUP = 48, MAX_TREE = 160, MAX_PARTS = 16 };
+/* A kernel takes at most 500 buffers; operands are counted as if all were different ones. Only concatenations have more than
+ * three, and they join backwards only. */
+enum { MAX_GROUP = 48, MAX_OPERANDS = 256, MAX_TREE = 160, MAX_PARTS = 16 };
 
 typedef TC_VEC(int) ints;
 
@@ -363,10 +365,12 @@ static void grow_backwards(fuser *f, int head, ints *members) {
     tc_push(members, head);
     if (class_at(f, head) == TC_GRAPH_CLASS_LIBRARY)
         return;
+    int operands = node_of(f, head)->nin;
     for (int at = head - 1; at >= 0 && members->len < MAX_GROUP; at--)
-        if (joins(f, at, members)) {
+        if (operands + node_of(f, at)->nin <= MAX_OPERANDS && joins(f, at, members)) {
             f->mark[at] = f->epoch;
             tc_push(members, at);
+            operands += node_of(f, at)->nin;
         }
 }
 

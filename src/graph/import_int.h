@@ -108,9 +108,6 @@ TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__N
 /* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */
 TC_NODISCARD tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err);
 
-/* The parts along the axis, however many. parts[] is used up. */
-tc_graph_value *tc_graph_import_put_together(tc_graph_emitter *e, int axis, tc_graph_value **parts, int64_t n);
-
 /* ---- import_sequences.c ---- */
 tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_value *const *v, size_t n, bool optional);
 bool tc_graph_import_is_sequence_operator(const tc_graph_importer *im, const Onnx__NodeProto *p);

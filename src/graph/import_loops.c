@@ -61,18 +61,6 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
 
 /* ---- results ---- */
 
-/* A kernel takes only so many operands. */
-tc_graph_value *tc_graph_import_put_together(tc_graph_emitter *e, int axis, tc_graph_value **parts, int64_t n) {
-    enum { AT_ONCE = 32 };
-    while (n > 1) {
-        int64_t groups = 0;
-        for (int64_t i = 0; i < n; i += AT_ONCE)
-            parts[groups++] = tc_graph_em_concat(e, axis, parts + i, (int)TC_MIN(n - i, (int64_t)AT_ONCE));
-        n = groups;
-    }
-    return parts[0];
-}
-
 /* The rows of result k put together along an axis of their own; *empty: of the type of that, when there are none. */
 static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc_graph_value *empty, tc_graph_value **out,
                          tc_error *err) {
@@ -99,7 +87,7 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
         s.d[axis] = 0;
         *out = tc_graph_em_ints(&l->e, first->dtype, &s, NULL);
     } else {
-        *out = tc_graph_import_put_together(&l->e, (int)axis, parts, n);
+        *out = tc_graph_em_concat(&l->e, (int)axis, parts, (int)n);
     }
     if (n && l->done)
         *out = tc_graph_em_sized(&l->e, *out, (int)axis, l->done);

@@ -219,7 +219,7 @@ static tc_status concat_from_sequence(sequencer *s) {
         shape.d[axis] = 1;
         parts[i] = tc_graph_em_reshape(&s->e, parts[i], &shape);
     }
-    s->out[0] = tc_graph_import_put_together(&s->e, axis, parts, (int64_t)from->n);
+    s->out[0] = tc_graph_em_concat(&s->e, axis, parts, (int)from->n);
     return s->e.status;
 }
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/graph_int.h"
+#include "graph/emit.h"
 
 static int64_t product(const tc_graph_shape *s, int from, int to) {
     int64_t n = 1;
@@ -180,6 +180,22 @@ tc_status tc_graph_infer_transpose(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* What is more than a kernel should take at once becomes a tree: Concat(a0, .., a99) => Concat(Concat(a0, .., a31), ..). */
+static tc_status concat_in_parts(tc_graph_infer_ctx *c, int axis) {
+    enum { AT_ONCE = 32 }; /* each part is a buffer of the kernel and a condition for every element */
+    while (c->n->nin > AT_ONCE) {
+        int n = c->n->nin, made = 0;
+        tc_graph_value **part = TC_NEW_N(c->g->arena, tc_graph_value *, (n + AT_ONCE - 1) / AT_ONCE);
+        for (int k = 0; k < n; k += AT_ONCE) {
+            tc_graph_emitter e = {c, TC_OK};
+            part[made++] = tc_graph_em_concat(&e, axis, c->n->in + k, TC_MIN(n - k, AT_ONCE));
+            TC_TRY(e.status);
+        }
+        tc_graph_set_inputs(c->g, c->n, part, made);
+    }
+    return TC_OK;
+}
+
 tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
@@ -203,7 +219,7 @@ tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
     if (c->n->nin == 1)
         return tc_graph_infer_identity(c);
     tc_graph_set_int(c->g, c->n, "axis", axis);
-    return TC_OK;
+    return concat_in_parts(c, axis);
 }
 
 /* Sizes along the axis: a list, or as equal as possible with a smaller last part. */

@@ -14,7 +14,7 @@
 #include "graph/emit.h"
 
 /* Each step costs a few launches and a place in the plan; beyond this many the graph would be unreasonably large. */
-enum { MAX_STEPS = 4096, MAX_FUNCTIONS = 3, MAX_GATES = 4, CONCAT_AT_ONCE = 16 };
+enum { MAX_STEPS = 4096, MAX_FUNCTIONS = 3, MAX_GATES = 4 };
 
 typedef struct function {
     tc_graph_op op; /* TC_GRAPH_OP_COUNT: affine */
@@ -233,19 +233,6 @@ static tc_graph_value *run_step(layer *l, direction *d, step_fn *step, int64_t t
     return tc_graph_em_where(e, inside, y, tc_graph_em_scalar(e, l->dtype, 0));
 }
 
-/* Concatenation of many in a tree, so that no kernel has more than a few arguments. */
-static tc_graph_value *stack(layer *l, tc_graph_value **v, int64_t n) {
-    while (n > 1 && l->e.status == TC_OK) {
-        int64_t made = 0;
-        for (int64_t i = 0; i < n; i += CONCAT_AT_ONCE) {
-            int64_t m = TC_MIN(n - i, (int64_t)CONCAT_AT_ONCE);
-            v[made++] = m == 1 ? v[i] : tc_graph_em_concat(&l->e, 0, v + i, (int)m);
-        }
-        n = made;
-    }
-    return v[0];
-}
-
 /* All steps: the results [steps, 1, batch, hidden] when `wanted`; the last state is left in d. */
 static tc_graph_value *run_direction(layer *l, direction *d, step_fn *step, bool wanted) {
     tc_graph_value **y = TC_NEW_N(l->e.c->g->arena, tc_graph_value *, l->steps);
@@ -255,7 +242,7 @@ static tc_graph_value *run_direction(layer *l, direction *d, step_fn *step, bool
         tc_graph_value *h = run_step(l, d, step, t);
         y[t] = wanted ? tc_graph_em_reshape(&l->e, h, &one) : h;
     }
-    return wanted && l->e.status == TC_OK ? stack(l, y, l->steps) : NULL;
+    return wanted && l->e.status == TC_OK ? tc_graph_em_concat(&l->e, 0, y, (int)l->steps) : NULL;
 }
 
 /* ---- reading the node ---- */
