@@ -96,7 +96,8 @@ tc_rt tc_cg_runtime(int nthreads);
 /* Where an operand of a step of a model lives. */
 typedef struct tc_cg_operand {
     enum { TC_CG_INPUT, TC_CG_OUTPUT, TC_CG_ARENA, TC_CG_CONST } where;
-    int64_t at; /* INPUT, OUTPUT: index; ARENA: byte offset; CONST: byte offset in the constants */
+    int64_t at;   /* INPUT, OUTPUT: index; ARENA: byte offset; CONST: byte offset in the constants */
+    int64_t skip; /* OUTPUT: bytes before it */
 } tc_cg_operand;
 
 typedef enum tc_cg_step_kind {

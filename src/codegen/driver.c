@@ -55,7 +55,7 @@ static tc_val operand(tc_cg *g, const tc_cg_operand *o) {
     case TC_CG_INPUT:
         return load_pointer(g, LLVMGetParam(g->fn, P_INPUTS), o->at);
     case TC_CG_OUTPUT:
-        return load_pointer(g, LLVMGetParam(g->fn, P_OUTPUTS), o->at);
+        return at_bytes(g, load_pointer(g, LLVMGetParam(g->fn, P_OUTPUTS), o->at), o->skip);
     case TC_CG_ARENA:
         return at_bytes(g, LLVMGetParam(g->fn, P_ARENA), o->at);
     case TC_CG_CONST:

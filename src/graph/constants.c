@@ -193,16 +193,22 @@ static tc_status fill_all(tc_graph_model *m, bool use_up, tc_error *err) {
     return first;
 }
 
+/* Where a TEMP is. */
+static tc_cg_operand place_of(const tc_graph_model *m, int slot) {
+    int64_t skip;
+    int output = m->plan.output[tc_graph_whole_of(m->program, slot, &skip)];
+    if (output >= 0)
+        return (tc_cg_operand){.where = TC_CG_OUTPUT, .at = output, .skip = skip};
+    return (tc_cg_operand){.where = TC_CG_ARENA, .at = m->plan.offset[slot]};
+}
+
 static tc_cg_operand operand_of(tc_graph_model *m, const tc_graph_launch *x, int arg) {
-    int slot = x->args[arg];
-    const tc_graph_slot *s = &m->program->slots[slot];
+    const tc_graph_slot *s = &m->program->slots[x->args[arg]];
     if (s->kind == TC_GRAPH_SLOT_INPUT)
-        return (tc_cg_operand){TC_CG_INPUT, s->input};
-    if (s->kind == TC_GRAPH_SLOT_CONST)
-        return (tc_cg_operand){TC_CG_CONST, block_for(m, x, arg)}; /* becomes the offset when all blocks are known */
-    if (m->plan.output[slot] >= 0)
-        return (tc_cg_operand){TC_CG_OUTPUT, m->plan.output[slot]};
-    return (tc_cg_operand){TC_CG_ARENA, m->plan.offset[slot]};
+        return (tc_cg_operand){.where = TC_CG_INPUT, .at = s->input};
+    if (s->kind == TC_GRAPH_SLOT_CONST) /* becomes the offset when all blocks are known */
+        return (tc_cg_operand){.where = TC_CG_CONST, .at = block_for(m, x, arg)};
+    return place_of(m, x->args[arg]);
 }
 
 /* An output that no kernel writes itself is copied from where its value is. */
@@ -215,11 +221,11 @@ static tc_cg_operand copy_source(tc_graph_model *m, int o) {
     int slot = m->program->out_slot[o];
     const tc_graph_slot *s = &m->program->slots[slot];
     if (s->kind == TC_GRAPH_SLOT_INPUT)
-        return (tc_cg_operand){TC_CG_INPUT, s->input};
+        return (tc_cg_operand){.where = TC_CG_INPUT, .at = s->input};
     if (s->kind == TC_GRAPH_SLOT_TEMP)
-        return (tc_cg_operand){TC_CG_OUTPUT, m->plan.output[slot]};
-    return (tc_cg_operand){TC_CG_CONST,
-                           find_block(m, (tc_graph_block){.slot = slot, .task = -1, .param = -1, .bytes = s->bytes})};
+        return place_of(m, slot);
+    tc_graph_block b = {.slot = slot, .task = -1, .param = -1, .bytes = s->bytes};
+    return (tc_cg_operand){.where = TC_CG_CONST, .at = find_block(m, b)};
 }
 
 static void make_steps(tc_graph_model *m) {
@@ -246,7 +252,7 @@ static void make_steps(tc_graph_model *m) {
         *s = (tc_graph_step){
             .task = -1, .nargs = 2, .bytes = p->slots[p->out_slot[o]].bytes, .args = TC_NEW_N(m->arena, tc_cg_operand, 2)};
         s->args[0] = copy_source(m, o);
-        s->args[1] = (tc_cg_operand){TC_CG_OUTPUT, o};
+        s->args[1] = (tc_cg_operand){.where = TC_CG_OUTPUT, .at = o};
     }
 }
 

@@ -116,7 +116,7 @@ static void address_operands(tc_graph_step *s, const void *const *in, void *cons
         if (s->args[k].where == TC_CG_INPUT)
             s->argv[k] = (void *)(uintptr_t)in[s->args[k].at];
         else if (s->args[k].where == TC_CG_OUTPUT)
-            s->argv[k] = out[s->args[k].at];
+            s->argv[k] = (uint8_t *)out[s->args[k].at] + s->args[k].skip;
 }
 
 static void copy(const tc_graph_step *s) {

@@ -1,4 +1,4 @@
-/* Fusion in three sweeps.
+/* Fusion in three sweeps, and concatenations that need no kernel.
  *
  * First, attention: a contraction whose left operand is made, row by row, from another contraction's result becomes one group
  * with it, for the schedule may then compute everything for a block of rows at a time. MatMul, Div, Add(mask), Softmax, MatMul ->
@@ -6,8 +6,13 @@
  * from outside: its epilogue runs on the accumulators. MatMul, Add(bias), Div, Erf, Add, Mul, Mul  ->  one kernel Backwards,
  * every node that is left heads a group and takes the producers that nobody else reads: elementwise chains, and row groups, in
  * which reductions over trailing dimensions share their rows with what surrounds them. ReduceMean, Sub, Pow, ReduceMean, Add,
- * Sqrt, Div, Mul, Add  ->  one kernel A group is left only through its head, so no two groups can wait for each other. */
+ * Sqrt, Div, Mul, Add  ->  one kernel A group is left only through its head, so no two groups can wait for each other.
+ *
+ * Between these sweeps, concatenations of what kernels write anyway are taken out: their operands are written to their places in
+ * the result. */
 #include "graph/fuse.h"
+
+#include "tctune/runtime.h"
 
 #include <string.h>
 
@@ -25,7 +30,9 @@ typedef struct fuser {
     bool *is_output; /* by value id: it, or a view of it, is an output of the model */
     bool *stored;    /* by value id: a view that a kernel writes out, and that readers therefore start from */
     bool *taken;     /* by position */
-    uint64_t *mark;  /* by position: in the group that is being made when equal to `epoch` */
+    bool *is_piece;  /* by value id: it is written to its place in a concatenation */
+    TC_VEC(tc_graph_piece) pieces;
+    uint64_t *mark; /* by position: in the group that is being made when equal to `epoch` */
     uint64_t epoch;
 } fuser;
 
@@ -374,6 +381,72 @@ static void grow_backwards(fuser *f, int head, ints *members) {
         }
 }
 
+/* ---- concatenations without a kernel ---- */
+
+/* The memory of an operand of a concatenation that may become a piece of it: the result of a kernel, which nobody else places. */
+static tc_graph_value *movable(const fuser *f, const tc_graph_value *operand) {
+    tc_graph_value *v = (tc_graph_value *)(uintptr_t)tc_graph_memory_of(operand);
+    bool made = v->producer && !v->constant && !looks_through(f, v) && !v->producer->body[0];
+    return made && !f->is_output[v->id] && !f->is_piece[v->id] ? v : NULL;
+}
+
+/* A kernel writes v whether or not it is a piece: its group is made already, it does not join one of another shape, or somebody
+ * reads it from memory. */
+static bool is_written_anyway(const fuser *f, const tc_graph_value *v) {
+    const ints *uses = &f->uses[v->id];
+    bool read = false;
+    for (size_t u = 0; u < uses->len; u++) {
+        int at = uses->data[u];
+        tc_graph_class class = class_at(f, at);
+        read |= class == TC_GRAPH_CLASS_ANCHOR || class == TC_GRAPH_CLASS_LIBRARY;
+    }
+    int at = f->position[v->producer->id];
+    tc_graph_class class = class_at(f, at);
+    return read || f->taken[at] || class == TC_GRAPH_CLASS_LIBRARY || class == TC_GRAPH_CLASS_REDUCE;
+}
+
+/* The operands' elements lie in the result one operand after the other. */
+static bool keeps_blocks(const tc_graph_node *n) {
+    const tc_graph_shape *s = &n->out[0]->shape;
+    int64_t before = 1;
+    for (int d = 0; d < tc_graph_attr_int(n, "axis", 0); d++)
+        before *= s->d[d];
+    return before == 1 && tc_graph_shape_count(s) > 0;
+}
+
+/* Makes pieces of all operands of n, or of none. One that a kernel of its own must then write costs no more than the kernel of
+ * the concatenation did. */
+static bool take_pieces(fuser *f, const tc_graph_node *n) {
+    size_t before = f->pieces.len;
+    int64_t at = 0;
+    int extra = 0;
+    bool ok = keeps_blocks(n);
+    for (int k = 0; k < n->nin && ok; k++) {
+        int64_t bytes = tc_graph_shape_count(&n->in[k]->shape) * tc_dtype_bytes(n->in[k]->dtype);
+        if (bytes == 0)
+            continue;
+        tc_graph_value *v = movable(f, n->in[k]);
+        ok = v && at % TC_RT_ALIGN == 0;
+        if (!ok)
+            continue;
+        extra += !is_written_anyway(f, v);
+        f->is_piece[v->id] = true;
+        tc_push(&f->pieces, ((tc_graph_piece){v, n->out[0], at}));
+        at += bytes;
+    }
+    if (ok && extra <= 1)
+        return true;
+    while (f->pieces.len > before)
+        f->is_piece[f->pieces.data[--f->pieces.len].value->id] = false;
+    return false;
+}
+
+static void place_concatenations(fuser *f) {
+    for (int i = 0; i < f->n; i++)
+        if (node_of(f, i)->op == TC_GRAPH_OP_CONCAT && !f->taken[i])
+            f->taken[i] = take_pieces(f, node_of(f, i));
+}
+
 /* ---- stages ---- */
 
 /* Windows that overlap read an element of their input several times; where they pad, they read a padded copy. */
@@ -521,6 +594,7 @@ static void divide(fuser *f, tc_arena *a, tc_graph_fused *by_head) {
             grow_forwards(f, i, &members);
             finish_group(f, a, &members, by_head);
         }
+    place_concatenations(f);
     for (int i = f->n - 1; i >= 0; i--)
         if (!f->taken[i] && class_at(f, i) != TC_GRAPH_CLASS_VIEW) {
             grow_backwards(f, i, &members);
@@ -539,11 +613,14 @@ void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out) {
     f.stored = tc_xcalloc(values, sizeof *f.stored);
     f.taken = tc_xcalloc(nodes, sizeof *f.taken);
     f.mark = tc_xcalloc(nodes, sizeof *f.mark);
+    f.is_piece = tc_xcalloc(values, sizeof *f.is_piece);
     tc_graph_fused *by_head = tc_xcalloc(nodes, sizeof *by_head);
     gather_facts(&f);
     divide(&f, a, by_head);
     *out = (tc_graph_groups){.data = TC_NEW_N(a, tc_graph_fused, nodes),
-                             .stored = tc_arena_dup(a, f.stored, values * sizeof *f.stored)};
+                             .stored = tc_arena_dup(a, f.stored, values * sizeof *f.stored),
+                             .npieces = (int)f.pieces.len,
+                             .pieces = tc_arena_dup(a, f.pieces.data, f.pieces.len * sizeof *f.pieces.data)};
     for (int i = 0; i < f.n; i++)
         if (by_head[i].nout)
             out->data[out->n++] = by_head[i];
@@ -556,4 +633,6 @@ void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out) {
     free(f.stored);
     free(f.taken);
     free(f.mark);
+    free(f.is_piece);
+    tc_vec_free(&f.pieces);
 }

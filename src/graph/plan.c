@@ -1,6 +1,7 @@
 /* Memory plan: every intermediate gets a place in one arena for as long as it lives. Largest first, each at the lowest place
  * where it meets nobody alive at the same time; for the chains that networks are this is within a few percent of the best
- * (Pisarchyk and Lee, 2020). A result that is written over an operand shares its place, and both count as one. */
+ * (Pisarchyk and Lee, 2020). A result that is written over an operand shares its place, and both count as one. A concatenation
+ * and the pieces that are written to their places in it live together, from the first that is made to the last that is read. */
 #include "graph/program.h"
 
 typedef struct life {
@@ -30,19 +31,29 @@ static void live_through(life *l, int n, int head, int end) {
     }
 }
 
+static int whole_of(const tc_graph_program *p, int slot) {
+    int64_t at;
+    return tc_graph_whole_of(p, slot, &at);
+}
+
 static life *lives_of(const tc_graph_program *p) {
     life *l = tc_xcalloc((size_t)p->nslot + 1, sizeof *l);
     for (int s = 0; s < p->nslot; s++)
         l[s] = (life){s, tc_graph_aligned(p->slots[s].bytes), p->nlaunch, -1};
     for (int i = 0; i < p->nlaunch; i++)
         for (int k = 0; k < p->launches[i].nargs; k++) {
-            life *x = &l[p->launches[i].args[k]];
+            life *x = &l[whole_of(p, p->launches[i].args[k])];
             x->first = TC_MIN(x->first, i);
             x->last = i;
         }
     for (int i = 0; i < p->nlaunch; i++) /* inner loops end first */
         if (p->launches[i].kind == TC_CG_AGAIN)
             live_through(l, p->nslot, p->launches[i].target, i);
+    for (int s = 0; s < p->nslot; s++) {
+        const life *whole = &l[whole_of(p, s)];
+        l[s].first = whole->first;
+        l[s].last = whole->last;
+    }
     return l;
 }
 
@@ -73,22 +84,25 @@ static int64_t lowest_place(const tc_graph_plan *plan, const life *placed, int n
 
 /* ---- results in place ---- */
 
-static bool in_arena(const tc_graph_program *p, const tc_graph_plan *plan, int slot) {
-    return p->slots[slot].kind == TC_GRAPH_SLOT_TEMP && plan->output[slot] < 0;
+/* In the arena, and no piece of something else. */
+static bool has_place(const tc_graph_program *p, const tc_graph_plan *plan, int slot) {
+    return p->slots[slot].kind == TC_GRAPH_SLOT_TEMP && p->slots[slot].within < 0 && plan->output[slot] < 0;
 }
 
-static int count_uses(const tc_graph_launch *x, int slot) {
+/* Of the slot and its pieces. */
+static int count_uses(const tc_graph_program *p, const tc_graph_launch *x, int slot) {
     int n = 0;
     for (int k = 0; k < x->nargs; k++)
-        n += x->args[k] == slot;
+        n += whole_of(p, x->args[k]) == slot;
     return n;
 }
 
 /* Launch i makes `out` and is the last that reads `in`, which is large enough and nobody else's. */
 static bool could_overwrite(const tc_graph_program *p, const tc_graph_plan *plan, const life *l, int i, int out, int in) {
     const tc_graph_launch *x = &p->launches[i];
-    return out != in && in_arena(p, plan, out) && in_arena(p, plan, in) && l[out].first == i && l[in].last == i &&
-           l[in].first < i && p->slots[out].bytes <= p->slots[in].bytes && count_uses(x, in) == 1 && count_uses(x, out) == 1;
+    return out != in && has_place(p, plan, out) && has_place(p, plan, in) && l[out].first == i && l[in].last == i &&
+           l[in].first < i && p->slots[out].bytes <= p->slots[in].bytes && count_uses(p, x, in) == 1 &&
+           count_uses(p, x, out) == 1;
 }
 
 static void choose_in_place(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, const life *l,
@@ -127,7 +141,7 @@ static void place(const tc_graph_program *p, const life *lives, tc_graph_plan *p
     plan->bytes = plan->naive = 0;
     for (int s = 0; s < p->nslot; s++) {
         plan->offset[s] = -1;
-        if (!in_arena(p, plan, s) || lives[s].last < 0)
+        if (!has_place(p, plan, s) || lives[s].last < 0)
             continue;
         plan->naive += lives[s].bytes;
         if (plan->over[s] < 0)
@@ -142,6 +156,12 @@ static void place(const tc_graph_program *p, const life *lives, tc_graph_plan *p
     for (int s = 0; s < p->nslot; s++)
         if (plan->over[s] >= 0)
             plan->offset[s] = plan->offset[owner(plan, s)];
+    for (int s = 0; s < p->nslot; s++) {
+        int64_t at;
+        int whole = tc_graph_whole_of(p, s, &at);
+        if (whole != s && plan->offset[whole] >= 0)
+            plan->offset[s] = plan->offset[whole] + at;
+    }
     free(merged);
     free(l);
 }
@@ -195,11 +215,13 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
             lines[n++] = (line){m->plan.offset[s], lives[s]};
     qsort(lines, (size_t)n, sizeof *lines, by_place);
     for (int i = 0; i < n; i++) {
-        int over = m->plan.over[lines[i].l.slot];
+        int over = m->plan.over[lines[i].l.slot], within = p->slots[lines[i].l.slot].within;
         tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s", (long long)lines[i].at, (long long)lines[i].l.bytes,
                      lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
         if (over >= 0)
             tc_sb_printf(out, " in place of %%%s", p->slots[over].name);
+        if (within >= 0)
+            tc_sb_printf(out, " in %%%s", p->slots[within].name);
         tc_sb_addc(out, '\n');
     }
     tc_sb_printf(out, "%lld bytes of intermediates in %lld, %lld of workspace, %lld of constants\n", (long long)m->plan.naive,

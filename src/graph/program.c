@@ -13,6 +13,7 @@ static uint64_t key_of(const tc_graph_value *v) {
 }
 
 int tc_graph_maker_add_slot(maker *m, tc_graph_slot s) {
+    s.within = -1;
     tc_push(&m->slots, s);
     return (int)m->slots.len - 1;
 }
@@ -186,12 +187,22 @@ static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *
     return TC_OK;
 }
 
+static void add_pieces(maker *m, const tc_graph_groups *groups) {
+    for (int i = 0; i < groups->npieces; i++) {
+        const tc_graph_piece *x = &groups->pieces[i];
+        int piece = tc_graph_maker_slot(m, x->value), whole = tc_graph_maker_slot(m, x->whole);
+        m->slots.data[piece].within = whole;
+        m->slots.data[piece].at = x->at;
+    }
+}
+
 tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
     const tc_graph *around = m->g;
     tc_graph_groups groups;
     tc_status s = TC_OK;
     m->g = g;
     tc_graph_fuse(g, m->p->arena, &groups);
+    add_pieces(m, &groups);
     for (int i = 0; i < groups.n && s == TC_OK; i++)
         s = add_launch(m, groups.stored, &groups.data[i], err);
     m->g = around;
@@ -393,6 +404,10 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
             tc_sb_printf(out, " %%%s", p->slots[x->args[k]].name);
         tc_sb_addc(out, '\n');
     }
+    for (int i = 0; i < p->nslot; i++)
+        if (p->slots[i].within >= 0)
+            tc_sb_printf(out, "%%%s lies in %%%s at %lld\n", p->slots[i].name, p->slots[p->slots[i].within].name,
+                         (long long)p->slots[i].at);
     for (int i = 0; i < p->ntask; i++)
         tc_sb_printf(out, "task %d x%g: %s\n", i, p->tasks[i].weight, p->tasks[i].name);
 }

@@ -13,6 +13,8 @@ typedef struct tc_graph_slot {
     int64_t bytes;
     int input;                       /* INPUT: which */
     const tc_graph_tensor *constant; /* CONST */
+    int within;                      /* TEMP: the slot that this is a piece of, else -1 */
+    int64_t at;                      /* where in that, in bytes */
 } tc_graph_slot;
 
 /* A kernel, a copy, or a decision where to go on (tc_cg_step says what the latter two do with their operands). */
@@ -44,6 +46,13 @@ struct tc_graph_program {
     TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
 };
 
+/* The slot that this one is a piece of, or a piece of a piece; itself where it is whole. *at: where in it, in bytes. */
+static inline int tc_graph_whole_of(const tc_graph_program *p, int slot, int64_t *at) {
+    for (*at = 0; p->slots[slot].within >= 0; slot = p->slots[slot].within)
+        *at += p->slots[slot].at;
+    return slot;
+}
+
 /* Bytes from v up to a multiple of the alignment that kernels ask of their arguments. */
 static inline int64_t tc_graph_aligned(int64_t v) {
     return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
@@ -53,7 +62,7 @@ static inline int64_t tc_graph_aligned(int64_t v) {
 
 typedef struct tc_graph_plan {
     int64_t *offset;      /* by slot: place of a TEMP in the arena; -1 for what is not there */
-    int *output;          /* by slot: the output whose memory it is, else -1 */
+    int *output;          /* by slot, pieces left out: the output whose memory it is, else -1 */
     int *over;            /* by slot: the one that it is written over by the launch that makes it, else -1 */
     int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
 } tc_graph_plan;
@@ -61,9 +70,9 @@ typedef struct tc_graph_plan {
 /* Whether launch x, of a task, may write argument `out` over argument `in`. */
 typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int out, int in);
 /* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
- * it lives throughout), but for results that are written over what only their launch still reads; and names the slots that live
- * in the caller's outputs. Results are written in place where `may` (NULL: nowhere) says so, unless that makes the whole larger.
- * The arrays are in `a`. */
+ * it lives throughout), but for results that are written over what only their launch still reads, and pieces, which live with
+ * their whole; and names the slots that live in the caller's outputs. Results are written in place where `may` (NULL: nowhere)
+ * says so, unless that makes the whole larger. The arrays are in `a`. */
 void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *out);
 
 /* ---- model ---- */

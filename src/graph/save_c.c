@@ -21,7 +21,10 @@ static void operand(source *s, const tc_cg_operand *o) {
         tc_sb_printf(&s->b, "inputs[%lld]", (long long)o->at);
         return;
     case TC_CG_OUTPUT:
-        tc_sb_printf(&s->b, "outputs[%lld]", (long long)o->at);
+        if (o->skip)
+            tc_sb_printf(&s->b, "(uint8_t *)outputs[%lld] + %lld", (long long)o->at, (long long)o->skip);
+        else
+            tc_sb_printf(&s->b, "outputs[%lld]", (long long)o->at);
         return;
     case TC_CG_ARENA:
         tc_sb_printf(&s->b, "arena + %lld", (long long)o->at);

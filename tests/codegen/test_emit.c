@@ -178,9 +178,9 @@ static void library(void **state) {
     const tc_target *t = kernel_target();
     assert_int_equal(tc_cg_emit_object(t, &f, &name, 1, NULL, &obj, &size, &err), TC_OK);
     paths[0] = write_object(dir, "k.o", obj, size);
-    tc_cg_operand first[] = {{TC_CG_INPUT, 0}, {TC_CG_CONST, 64}, {TC_CG_ARENA, 128}},
-                  second[] = {{TC_CG_ARENA, 128}, {TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 0}};
-    tc_cg_operand copy[] = {{TC_CG_ARENA, 128}, {TC_CG_OUTPUT, 1}};
+    tc_cg_operand first[] = {{TC_CG_INPUT, 0, 0}, {TC_CG_CONST, 64, 0}, {TC_CG_ARENA, 128, 0}},
+                  second[] = {{TC_CG_ARENA, 128, 0}, {TC_CG_ARENA, 128, 0}, {TC_CG_OUTPUT, 0, 0}};
+    tc_cg_operand copy[] = {{TC_CG_ARENA, 128, 0}, {TC_CG_OUTPUT, 1, 0}};
     tc_cg_step steps[] = {{.kernel = "k0", .nargs = 3, .args = first},
                           {.kernel = "k0", .nargs = 3, .args = second},
                           {.nargs = 2, .args = copy, .bytes = 400}};
@@ -239,7 +239,7 @@ static void refused_steps(void **state) {
     tc_error err = {0};
     void *obj;
     size_t size;
-    tc_cg_operand one[] = {{TC_CG_ARENA, 0}};
+    tc_cg_operand one[] = {{TC_CG_ARENA, 0, 0}};
     tc_cg_step far = {.kind = TC_CG_AGAIN, .nargs = 1, .args = one, .target = 2},
                few = {.kind = TC_CG_UNLESS_LESS, .nargs = 1, .args = one}, copy = {.nargs = 1, .args = one, .bytes = 4};
     const tc_cg_step *steps[] = {&far, &few, &copy};

@@ -63,7 +63,13 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
     void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
     tc_status s = TC_OK;
     for (int i = 0; i < p->nslot; i++)
-        memory[i] = tc_xcalloc((size_t)p->slots[i].bytes + 8, 1);
+        if (p->slots[i].within < 0)
+            memory[i] = tc_xcalloc((size_t)p->slots[i].bytes + 8, 1);
+    for (int i = 0; i < p->nslot; i++) {
+        int64_t at;
+        int whole = tc_graph_whole_of(p, i, &at);
+        memory[i] = (char *)memory[whole] + at;
+    }
     for (int i = 0; i < p->nslot; i++) {
         if (p->slots[i].kind == TC_GRAPH_SLOT_INPUT)
             memcpy(memory[i], in[p->slots[i].input].data, (size_t)p->slots[i].bytes);
@@ -92,7 +98,8 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
         trim_output(p, memory, o, &out[o]);
     }
     for (int i = 0; i < p->nslot; i++)
-        free(memory[i]);
+        if (p->slots[i].within < 0)
+            free(memory[i]);
     free(memory);
     return s;
 }

@@ -1,101 +1,15 @@
 /* If, Loop and Scan that run at run time, from files in data/: by the evaluator, by the interpreter, compiled, as a library and
  * as C source. */
-#include <dlfcn.h>
 #include <math.h>
 
-#include "lower_common.h"
+#include "every_way.h"
 
 #define DATA(name) TCTUNE_TEST_DIR "/data/" name
-enum { MAX_OUT = 2 };
-
-typedef struct checked {
-    const char *name;
-    const tc_graph_tensor *in, *want;
-    int nout;
-} checked;
-
-static void expect(const checked *c, tc_graph_tensor *out, const char *how) {
-    for (int k = 0; k < c->nout; k++) {
-        tc_graph_diff d;
-        assert_ok(tc_graph_tensor_compare(&out[k], &c->want[k], 1e-5, 1e-6, &d, err));
-        if (d.violations)
-            fail_msg("%s, %s: output %d is wrong", c->name, how, k);
-        tc_graph_tensor_free(&out[k]);
-    }
-}
-
-static void check_library(const checked *c, tc_graph_model *m) {
-    static int count;
-    char path[1200];
-    tc_graph_model *loaded;
-    tc_graph_tensor out[MAX_OUT];
-    snprintf(path, sizeof path, SCRATCH("control%d.so"), count++);
-    assert_ok(tc_graph_model_save(m, path, NULL, err));
-    assert_ok(tc_graph_model_load(path, 0, &loaded, err));
-    assert_ok(tc_graph_model_run(loaded, c->in, out, err));
-    expect(c, out, "library");
-    tc_graph_model_free(loaded);
-}
-
-/* What is past the size of an output is not compared. */
-static void check_source(const checked *c, tc_graph_model *m) {
-    static int count;
-    const tc_graph_port *ports;
-    tc_graph_tensor out[2 * MAX_OUT + TC_GRAPH_MAX_DIMS];
-    const void *ins[8];
-    void *outs[TC_LEN(out)];
-    char source[1200], so[1200], command[4000];
-    snprintf(source, sizeof source, SCRATCH("control_source%d.c"), count);
-    snprintf(so, sizeof so, SCRATCH("control_source%d.so"), count++);
-    assert_ok(tc_graph_model_save(m, source, "control", err));
-    snprintf(command, sizeof command, "cc -std=c17 -O1 -Wall -Werror -fPIC -shared %s -o %s -lm", source, so);
-    assert_int_equal(system(command), 0);
-    void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL), *run = lib ? dlsym(lib, "control_run") : NULL;
-    assert_non_null(run);
-    void (*call)(const void *const *, void *const *);
-    memcpy(&call, &run, sizeof run);
-    int nin = tc_graph_model_inputs(m, &ports);
-    for (int i = 0; i < nin; i++)
-        ins[i] = c->in[i].data;
-    tc_graph_model_outputs(m, &ports);
-    for (int i = 0; i < m->nout; i++) {
-        assert_ok(tc_graph_tensor_alloc(&out[i], ports[i].dtype, &ports[i].shape, err));
-        outs[i] = out[i].data;
-    }
-    call(ins, outs);
-    for (int i = 0; i < m->nout; i++) {
-        tc_graph_tensor_trim(&out[i], i < c->nout ? &c->want[i].shape : &out[i].shape);
-    }
-    expect(c, out, "C source");
-    for (int i = c->nout; i < m->nout; i++)
-        tc_graph_tensor_free(&out[i]);
-    dlclose(lib);
-}
 
 static void check(const char *name, const char *file, const tc_graph_tensor *in, const tc_graph_tensor *want, int nout) {
-    checked c = {name, in, want, nout};
     tc_graph *g;
-    tc_graph_program *p;
-    tc_target *t;
-    tc_graph_model *m;
-    tc_graph_tensor out[MAX_OUT];
     assert_ok(tc_graph_import(file, NULL, &g, err));
-    assert_ok(tc_graph_verify(g, err));
-    assert_ok(tc_graph_eval(g, in, out, err));
-    expect(&c, out, "evaluated");
-    assert_ok(tc_graph_passes(g, NULL, err));
-    assert_ok(tc_graph_program_new(g, &p, err));
-    assert_ok(interpret_program(p, in, out, err));
-    expect(&c, out, "interpreted");
-    assert_ok(tc_target_parse("native", &t, err));
-    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
-    assert_ok(tc_graph_model_run(m, in, out, err));
-    expect(&c, out, "compiled");
-    check_library(&c, m);
-    check_source(&c, m);
-    tc_graph_model_free(m);
-    tc_graph_program_free(p);
-    tc_target_free(t);
+    check_every_way(&(checked){"control", name, in, want, nout}, g);
     tc_graph_free(g);
 }
 

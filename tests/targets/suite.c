@@ -206,12 +206,12 @@ static void add_model(suite *s, const suite_kernel *k) {
     for (int i = 0; i < k->f->nparam; i++) {
         const tc_param *p = &k->f->params[i];
         if (p->kind == TC_PARAM_PACKED) {
-            args[i] = (tc_cg_operand){TC_CG_CONST, at[i]};
+            args[i] = (tc_cg_operand){TC_CG_CONST, at[i], 0};
         } else if (p->kind == TC_PARAM_OUT) {
-            args[i] = (tc_cg_operand){TC_CG_OUTPUT, e.nout};
+            args[i] = (tc_cg_operand){TC_CG_OUTPUT, e.nout, 0};
             out_bytes[e.nout++] = (int64_t)bytes_of(p->buffer);
         } else {
-            args[i] = (tc_cg_operand){TC_CG_INPUT, e.nin};
+            args[i] = (tc_cg_operand){TC_CG_INPUT, e.nin, 0};
             in_bytes[e.nin++] = (int64_t)bytes_of(p->buffer);
         }
     }
