@@ -64,6 +64,24 @@ chains.moved = (r, m) => {
     const u = m.node('Slice', [p, fixed(ints([0])), fixed(ints([3])), fixed(ints([1]))])[0], v = m.node('Slice', [p, fixed(ints([3])), fixed(ints([6])), fixed(ints([1]))])[0];
     return [[m.node('Concat', [m.node('Mul', [u, v])[0], m.node('Tanh', [u])[0]], {axis: {i: 1}})[0], 'float32'], [v, 'float32']];
 };
+chains.stacked = (r, m) => {
+    const n = r.int(1, 3), k = r.pick([16, 16, 32, 5]), x = m.operand(f32(r, [n, k], {low: -1, high: 1}), true), layers = r.int(2, 5), parts = [], results = [];
+    for (let i = 0; i < layers; i++) // one after the other or all of x; some elementwise, some twice
+        parts.push(m.node(r.pick(['Tanh', 'Sigmoid']), [m.node('MatMul', [i && r.chance(0.5) ? parts[i - 1] : x, weight(r, [k, k])])[0]])[0]);
+    const one = r.pick(parts);
+    if (r.chance(0.2))
+        parts.push(one);
+    if (r.chance(0.3))
+        parts.push(m.node('Add', [one, x])[0]);
+    if (r.chance(0.2))
+        parts.push(x);
+    if (r.chance(0.2))
+        results.push([one, 'float32']);
+    let y = m.node('Concat', parts, {axis: {i: 0}})[0];
+    if (r.chance(0.5))
+        y = m.node('Concat', r.chance(0.5) ? [y, m.node('MatMul', [y, weight(r, [k, k])])[0]] : [parts[0], y], {axis: {i: 0}})[0];
+    return [...results, [r.chance(0.5) ? y : m.node('MatMul', [y, weight(r, [k, k])])[0], 'float32']];
+};
 chains.projections = (r, m) => {
     const n = r.int(1, 9), k = r.int(1, 17), x = m.operand(f32(r, [1, n, k], {low: -1, high: 1}), true);
     return [1, 2, 3].map(() => {
