@@ -199,6 +199,13 @@ static bool disproved(tc_meas_error e) {
            e == TC_MEAS_BUILD_FAILED;
 }
 
+/* A program that fails when it runs is bad whatever it did before; one that is not built any more may be good elsewhere. */
+static tc_status unmark(reruns *x, int64_t id, const tc_record *now, tc_error *err) {
+    bool ran = now->error == TC_MEAS_WRONG_RESULT || now->error == TC_MEAS_RUN_CRASH;
+    ++*x->unmarked;
+    return ran ? tc_meas_db_disqualify(x->db, id, now, err) : tc_meas_db_set_verified(x->db, id, false, now->max_error, err);
+}
+
 static tc_status measurer(reruns *x, const tc_meas_summary *s, tc_error *err) {
     if (x->m && strcmp(x->of->target_hash.hex, s->target_hash.hex) == 0 && x->of->threads == s->threads && x->of->mode == s->mode)
         return TC_OK;
@@ -237,10 +244,8 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
     TC_TRY(tc_meas_kernel_time(x->m, &in, SAMPLES, a, &now, err));
     if (now.error == TC_MEAS_INTERRUPTED)
         return TC_OK;
-    if (disproved(now.error)) {
-        TC_TRY(tc_meas_db_set_verified(x->db, s->best_id, false, now.max_error, err));
-        ++*x->unmarked;
-    }
+    if (disproved(now.error))
+        TC_TRY(unmark(x, s->best_id, &now, err));
     x->o->done(x->o->user, s, &r.data[0], &now);
     return TC_OK;
 }

@@ -29,6 +29,9 @@ const char *tc_meas_db_path(const tc_meas_db *db);
 TC_NODISCARD tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
 /* What is not verified any more is not to be used in a network either. */
 TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err);
+/* Record `id`, and every other of its program, was measured well once but failed when it was run again: they become failures with
+ * the error, signal and message of `why`. */
+TC_NODISCARD tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err);
 /* Replaces times, median and rounds of record r->id by those of r: better ones of the same program, taken in turns with others.
  */
 TC_NODISCARD tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err);
@@ -40,7 +43,7 @@ typedef struct tc_meas_filter {
     const char *mode;                        /* tc_meas_mode_text; NULL: any */
     bool real;                               /* hot or cold: timed by itself */
     bool ok;                                 /* measured without an error */
-    bool verified;                           /* and verified */
+    bool verified;                           /* and verified, while no other record says that its program is unreliable */
     int64_t after_id;                        /* only records with a larger id: what is new since the last look */
     size_t limit;                            /* 0: all */
     enum {

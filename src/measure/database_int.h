@@ -21,6 +21,9 @@ static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
     return db->schema >= 2 ? "r.rounds" : "0";
 }
 
+/* The failures that say of a program that it must not be used, whatever other records of it say. */
+#define TC_MEAS_UNRELIABLE "error IN ('wrong_result', 'run_crash', 'run_timeout')"
+
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);
 tc_status tc_meas_db_exec(tc_meas_db *db, const char *sql, const char *doing, tc_error *err);
@@ -36,7 +39,8 @@ tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const 
 void tc_meas_db_inserts_free(tc_meas_inserts *q);
 /* Which measurements there are, so that none is taken in twice (exchange.c). Free the map in any case. */
 tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err);
-bool tc_meas_known_add(tc_map *known, const tc_record *r); /* false: it was there */
+/* False: it was there. A copy that says that the candidate failed later on is news about one that does not. */
+bool tc_meas_known_add(tc_map *known, const tc_record *r);
 
 /* Write transactions: BEGIN IMMEDIATE waits for other writers up front, so no statement inside can fail for a lock. `end` commits
  * when s is TC_OK and otherwise rolls back; it returns the final status. */

@@ -119,6 +119,23 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
     return s;
 }
 
+tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db,
+                              "UPDATE records SET verified = 0, median = NULL, times = '', error = ?1, signal = ?2, message = ?3,"
+                              " max_error = ?4 WHERE id = ?5 OR (error = 'ok' AND program != 0 AND (workload, target, threads,"
+                              " program) = (SELECT workload, target, threads, program FROM records WHERE id = ?5))",
+                              &st, err));
+    bind_text(st, 1, tc_meas_error_text(why->error));
+    sqlite3_bind_int(st, 2, why->signal);
+    bind_text(st, 3, why->message);
+    sqlite3_bind_double(st, 4, bounded(why->max_error));
+    sqlite3_bind_int64(st, 5, id);
+    tc_status s = tc_meas_db_run(db, st, "storing a failure", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
 tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
     sqlite3_stmt *st;
     TC_TRY(
@@ -136,7 +153,7 @@ tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
 
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
                                     "r.program, r.error, r.signal, r.message, r.median,"
-                                    " r.times, r.build_seconds, r.run_seconds, r.verified, r.max_error, r.stopped_early, "
+                                    " r.times, r.build_seconds, r.run_seconds, %s, r.max_error, r.stopped_early, "
                                     "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s"
                                     " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
 
@@ -189,6 +206,16 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     return r;
 }
 
+/* Whether a record counts as verified: its own result was right, and no other record of the same program, taken in another way or
+ * by another session, says that the program went wrong, crashed or hung. One failure is enough: what fails only sometimes was
+ * merely lucky here. The inner query is evaluated once, not per record. */
+static void verified_text(tc_strbuf *b, const tc_meas_filter *f) {
+    tc_sb_printf(b,
+                 "(r.verified AND (r.workload, r.target, r.threads, r.program) NOT IN (SELECT workload, target, threads, program"
+                 " FROM records WHERE %sprogram != 0 AND " TC_MEAS_UNRELIABLE "))",
+                 f->workload_hash ? "workload = :workload AND " : "");
+}
+
 /* " WHERE ..." of a filter; the parameters are bound by name, those that the text does not mention are skipped. */
 static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
     tc_sb_add(b, " WHERE r.id > :after");
@@ -204,8 +231,10 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
         tc_sb_printf(b, " AND %s IN ('hot', 'cold')", tc_meas_db_mode_column(db));
     if (f->ok || f->verified)
         tc_sb_add(b, " AND r.error = 'ok' AND r.median IS NOT NULL");
-    if (f->verified)
-        tc_sb_add(b, " AND r.verified = 1");
+    if (f->verified) {
+        tc_sb_add(b, " AND r.verified = 1 AND ");
+        verified_text(b, f);
+    }
 }
 
 static void filter_bind(sqlite3_stmt *st, const tc_meas_filter *f) {
@@ -237,8 +266,11 @@ static void order_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter 
 }
 
 static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3_stmt **st, tc_error *err) {
-    tc_strbuf b = {0};
-    tc_sb_printf(&b, SELECT_RECORD, tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db));
+    tc_strbuf b = {0}, verified = {0};
+    verified_text(&verified, f);
+    tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_mode_column(db),
+                 tc_meas_db_rounds_column(db));
+    tc_strbuf_free(&verified);
     filter_text(db, &b, f);
     order_text(db, &b, f);
     if (f->limit > 0)
@@ -298,7 +330,9 @@ tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_coun
     int code;
     tc_strbuf b = {0};
     *out = (tc_meas_counts){0};
-    tc_sb_add(&b, "SELECT r.error, count(*), sum(r.verified) FROM records r");
+    tc_sb_add(&b, "SELECT r.error, count(*), sum(");
+    verified_text(&b, f);
+    tc_sb_add(&b, ") FROM records r");
     filter_text(db, &b, f);
     tc_sb_add(&b, " GROUP BY r.error");
     tc_status s = tc_meas_db_prepare(db, tc_sb_str(&b), &st, err);

@@ -42,7 +42,13 @@ static uint64_t identity(const tc_record *r) {
 }
 
 bool tc_meas_known_add(tc_map *known, const tc_record *r) {
-    return tc_map_put(known, identity(r), 1);
+    uint64_t key = identity(r);
+    bool failed = r->error != TC_MEAS_NONE;
+    const uintptr_t *knew_failure = tc_map_get(known, key);
+    if (knew_failure && (*knew_failure || !failed))
+        return false;
+    tc_map_put(known, key, failed);
+    return true;
 }
 
 static tc_status note(void *user, const tc_record *r, tc_error *err) {

@@ -166,8 +166,14 @@ static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned
                     " x.mode = 'in-graph' AND (x.workload, x.target, x.threads) ="
                     " (records.workload, records.target, records.threads))",
                     0, &out->records, err));
-    if (p->drop_failures)
+    if (p->drop_failures) { /* what they say of other records stays said */
+        TC_TRY(tc_meas_db_exec(db,
+                               "UPDATE records SET verified = 0 WHERE verified AND (workload, target, threads, program) IN"
+                               " (SELECT workload, target, threads, program FROM records WHERE program != 0"
+                               " AND " TC_MEAS_UNRELIABLE ")",
+                               "marking records", err));
         TC_TRY(drop(db, "DELETE FROM records WHERE error != 'ok'", 0, &out->records, err));
+    }
     TC_TRY(drop(db, "DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)", 0, &out->workloads, err));
     return drop(db, "DELETE FROM targets WHERE hash NOT IN (SELECT target FROM records)", 0, &out->targets, err);
 }

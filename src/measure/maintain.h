@@ -32,8 +32,8 @@ TC_NODISCARD tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas
 /* ---- joining ---- */
 
 /* Adds the records of the database file `path`, in one transaction, but those that `db` has already (same workload, target, trace
- * and time of measuring): merging twice changes nothing. Cost models stay behind: they are refitted from records. TC_BAD_INPUT
- * when `path` is db's own file. */
+ * and time of measuring; but a failure found later is taken over): merging twice changes nothing. Cost models stay behind: they
+ * are refitted from records. TC_BAD_INPUT when `path` is db's own file. */
 TC_NODISCARD tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
 
 /* ---- making smaller ---- */
@@ -80,7 +80,8 @@ typedef struct tc_meas_rerun {
 } tc_meas_rerun;
 
 /* Measures the best record of every summary again, in its own mode, where its target runs here. One that gives a wrong result or
- * fails is marked as not verified, so that nothing is built from it; *unmarked counts these. */
+ * crashes becomes a failure, one that is not built any more is not verified any more: nothing is built from either. *unmarked
+ * counts both. */
 TC_NODISCARD tc_status tc_meas_db_rerun(tc_meas_db *db, const tc_meas_rerun *o, int64_t *unmarked, tc_error *err);
 
 #endif

@@ -49,6 +49,19 @@ says "1 workloads, 1 targets, 16 records" "16 traces replay" "0 of them to anoth
 ok "$TCTUNE" db verify --rerun --db all.db
 says "measured again" "1 measured again, 0 failed, 0 skipped" recorded
 
+# ---- a program that failed once is used no more, whoever saw it fail ----
+ok "$TCTUNE" bench --te gemm.te --db copy.db --threads 1 --repeats 3 --json
+bad=$(json out kernels.0.record)
+sed -n "${bad}p" all.json | sed 's/"error":"ok"/"error":"wrong_result"/; s/"times":\[[^]]*\]/"times":[]/; s/"median":[^,]*,//
+    s/"verified":true/"verified":false/; s/"mode":"hot"/"mode":"cold"/; s/"when_ms":[0-9]*/"when_ms":1/' >failure.json
+ok "$TCTUNE" import failure.json --db copy.db
+says "1 records added"
+ok "$TCTUNE" build --te gemm.te --db copy.db --threads 1 --out gemm.so --json
+[ "$(json out kernels.0.source)" = record ] || fail "the other records are not used"
+[ "$(json out kernels.0.record)" != "$bad" ] || fail "a model is built from a program that gave a wrong result"
+ok "$TCTUNE" --te gemm.te --trials 17 --threads 1 --db copy.db --json
+[ "$(json out unreliable)" -eq 0 ] || fail "what was known to be no good was run again"
+
 # ---- prune ----
 ok "$TCTUNE" db prune --keep 1 --db a.db
 says "a.db: 7 records"

@@ -8,6 +8,7 @@
 
 #include "codegen/codegen.h"
 #include "fake_worker.h"
+#include "measure/exchange.h"
 #include "measure/maintain.h"
 #include "support/fs.h"
 #include "support/vec.h"
@@ -456,6 +457,85 @@ static void the_network_has_the_last_word(void **state) {
     tc_meas_db_close(db);
 }
 
+/* ---- candidates that fail only sometimes ---- */
+
+static int64_t used(tc_meas_db *db, const tc_record *like) {
+    tc_record best;
+    bool found;
+    assert_int_equal(
+        tc_meas_db_best(db, arena, &(tc_meas_key){like->workload_hash, like->target_hash, like->threads}, &best, &found, NULL),
+        TC_OK);
+    return found ? best.id : 0;
+}
+
+/* A failure of another session, measuring in another way, speaks against all records of the program, and pruning does not make it
+ * unsaid. */
+static void one_failure_is_enough(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_meas_pruned gone;
+    tc_meas_counts n;
+    tc_meas_summaries all;
+    tc_record fast = sample_record(arena, "w", 0, 1.0), slow = sample_record(arena, "w", 1, 2.0);
+    int64_t first = insert(db, fast), second = insert(db, slow);
+    insert(db, sample_failure(arena, "v", 0, TC_MEAS_RUN_CRASH)); /* the same program number, of another workload */
+    insert(db, in_mode(sample_failure(arena, "w", 1, TC_MEAS_RUN_FAILED), TC_MEAS_COLD)); /* says nothing of the program */
+    assert_int_equal(used(db, &fast), first);
+    insert(db, later(in_mode(sample_failure(arena, "w", 0, TC_MEAS_WRONG_RESULT), TC_MEAS_COLD), 500));
+    assert_int_equal(used(db, &fast), second);
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_int_equal(find(&all, "w", TC_MEAS_HOT)->best_id, second);
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){.workload_hash = fast.workload_hash.hex}, &n, NULL), TC_OK);
+    assert_int_equal(n.verified, 1);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.drop_failures = true}, &gone, NULL), TC_OK);
+    assert_int_equal(gone.records, 3);
+    assert_int_equal(used(db, &fast), second);
+    tc_meas_db_close(db);
+}
+
+/* All records of the program become the failure; copies of them that others have learn of it, by merging or importing. */
+static void a_disqualified_record_stays_so(void **state) {
+    (void)state;
+    const char *path = in_dir("t.db"), *lines = in_dir("t.jsonl");
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE), *copy = open_db(in_dir("copy.db"), TC_MEAS_DB_WRITE),
+               *old = open_db(in_dir("old.db"), TC_MEAS_DB_WRITE);
+    tc_record fast = sample_record(arena, "w", 0, 1.0), cold = later(in_mode(fast, TC_MEAS_COLD), 5),
+              slow = sample_record(arena, "w", 1, 2.0), why = sample_failure(arena, "w", 0, TC_MEAS_RUN_CRASH);
+    tc_meas_records r;
+    size_t added, known;
+    int64_t id = insert(db, fast);
+    insert(db, cold);
+    insert(db, slow);
+    insert(copy, cold);
+    insert(copy, slow);
+    insert(old, cold);
+    why.signal = 11;
+    assert_int_equal(tc_meas_db_disqualify(db, id, &why, NULL), TC_OK);
+    assert_int_equal(used(db, &fast), 3);
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(r.data[i].error, TC_MEAS_RUN_CRASH);
+        assert_true(!r.data[i].verified && r.data[i].ntimes == 0 && isinf(r.data[i].median));
+        assert_int_equal(r.data[i].signal, 11);
+        assert_string_equal(r.data[i].message, "because");
+    }
+    assert_int_equal(tc_meas_export(db, &(tc_meas_filter){0}, lines, &added, NULL), TC_OK);
+    assert_int_equal(tc_meas_import(old, lines, &added, NULL), TC_OK);
+    assert_int_equal(added, 3); /* both failures, and the good one */
+    assert_int_equal(used(old, &fast), 4);
+    assert_int_equal(used(copy, &fast), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tc_meas_db_merge(copy, path, &added, &known, NULL), TC_OK);
+        assert_int_equal(added, i == 0 ? 2 : 0);
+        assert_int_equal(used(copy, &fast), 2);
+    }
+    assert_int_equal(tc_meas_db_merge(db, in_dir("old.db"), &added, &known, NULL), TC_OK);
+    assert_int_equal(added, 0); /* what is known to fail is not taken back */
+    tc_meas_db_close(db);
+    tc_meas_db_close(copy);
+    tc_meas_db_close(old);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "fake") == 0)
         return fake_worker_main();
@@ -464,6 +544,8 @@ int main(int argc, char **argv) {
         TEST(summaries_count),
         TEST(the_best_is_the_one_to_trust),
         TEST(the_network_has_the_last_word),
+        TEST(one_failure_is_enough),
+        TEST(a_disqualified_record_stays_so),
         TEST(older_files_are_read_and_migrated),
         TEST(merging_is_idempotent),
         TEST(what_cannot_be_merged_is_told),
