@@ -81,6 +81,9 @@ static void print_counts(FILE *f, const tc_tune_report *r) {
                     tc_meas_error_meaning((tc_meas_error)e));
     if (r->first_error)
         fprintf(f, "  the first failure: %s\n", r->first_error);
+    if (r->unreliable)
+        fprintf(f, "  %d that had been measured well failed when run again: one failure is enough, they are not used\n",
+                r->unreliable);
     for (int i = 0; i < r->ntask; i++)
         if (!r->task[i].valid && r->task[i].failure)
             fprintf(f, "  task %d has no valid candidate: %s\n", i, r->task[i].failure);
@@ -212,6 +215,7 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
     json_object_set_new(j, "corrected", json_integer(r->corrected));
     json_object_set_new(j, "contests", json_integer(r->contests));
     json_object_set_new(j, "ties", json_integer(r->ties));
+    json_object_set_new(j, "unreliable", json_integer(r->unreliable));
     json_object_set_new(j, "slowdown", json_real(r->calm.slowdown));
     json_object_set_new(j, "spread", json_real(r->calm.spread));
     json_object_set_new(j, "busy", json_boolean(r->calm.disturbed));

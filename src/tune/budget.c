@@ -106,6 +106,11 @@ void tc_tune_settle(tc_tune *t, int i, double before, int trials) {
     s->settled = s->since_gain >= patience(t);
 }
 
+void tc_tune_reopen(tc_tune *t, int i) {
+    t->state[i].since_gain = 0;
+    tc_tune_settle(t, i, t->state[i].best, 0);
+}
+
 bool tc_tune_usable(const tc_tune *t, int i, int f) {
     return !t->state[i].form[f].exhausted && t->task[i].form[f].failed_rounds < DEAD_ROUNDS;
 }

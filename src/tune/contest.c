@@ -7,7 +7,10 @@
  *
  * The database ranks records by their times alone. So the times of a contest are put on the incumbent's scale: its own is the
  * smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). What was measured
- * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest. */
+ * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest.
+ *
+ * Every turn is checked as a first run is. One that fails now, crashing, hanging or computing something else, failed for good:
+ * its record becomes that failure, the title goes to the next best, and what was given up because of its times may be a rival. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +21,12 @@ enum {
     ROUNDS = 7,      /* in turns; one more than the fewest that can tell */
     WIDE_ROUNDS = 12 /* on a busy machine */
 };
-enum { CONTESTS = 4 /* in a row: each settles one incumbent */, SAMPLES = 2 /* per turn */, EVERY = 64 /* trials */ };
+enum {
+    CONTESTS = 4 /* in a row: each settles one incumbent */,
+    MOST_FAILED = 16 /* of one task in a row */,
+    SAMPLES = 2 /* per turn */,
+    EVERY = 64 /* trials */
+};
 
 static const double tie = 1 + 1e-6;
 /* Share of a run that may go into contests before its end. */
@@ -28,19 +36,29 @@ static double rank_of(const sample *x) {
     return x->rounds > 0 ? x->seconds : x->seconds * TC_MEAS_DOUBT;
 }
 
-static bool eligible(const sample *x) {
-    return x->verified && !x->stopped && x->id != 0 && isfinite(x->seconds);
+static bool usable(const sample *x) {
+    return x->verified && x->id != 0 && isfinite(x->seconds);
 }
 
-/* The sample of task i that ranks first, -1: none. Of equal ones the older one. `in_turns`: of those that were in a contest. */
-static int first_of(const tc_tune *t, int i, bool in_turns) {
+static bool eligible(const sample *x) {
+    return usable(x) && !x->stopped;
+}
+
+typedef bool condition(const sample *x);
+
+static bool was_in_turns(const sample *x) {
+    return eligible(x) && x->rounds > 0;
+}
+
+/* The sample of task i that ranks first of those that `is` true of, -1: none. Of equal ones the older one. */
+static int first_of(const tc_tune *t, int i, condition *is) {
     int best = -1;
     for (int f = 0; f < t->task[i].nform; f++) {
         const form *k = &t->task[i].form[f];
         for (size_t j = 0; j < k->samples.len; j++) {
             int at = (int)k->samples.data[j];
             const sample *x = &t->samples.data[at];
-            if (eligible(x) && (x->rounds > 0 || !in_turns) && (best < 0 || rank_of(x) < rank_of(&t->samples.data[best])))
+            if (is(x) && (best < 0 || rank_of(x) < rank_of(&t->samples.data[best])))
                 best = at;
         }
     }
@@ -48,13 +66,13 @@ static int first_of(const tc_tune *t, int i, bool in_turns) {
 }
 
 int tc_tune_incumbent(const tc_tune *t, int i) {
-    int best = first_of(t, i, true);
-    return best >= 0 ? best : first_of(t, i, false);
+    int best = first_of(t, i, was_in_turns);
+    return best >= 0 ? best : first_of(t, i, eligible);
 }
 
 void tc_tune_rerank(tc_tune *t, int i) {
     tc_tune_state *s = &t->state[i];
-    int best = first_of(t, i, false);
+    int best = first_of(t, i, eligible);
     for (int f = 0; f < s->nform; f++) {
         const form *k = &t->task[i].form[f];
         tc_tune_form *found = &t->task[i].found[f];
@@ -74,7 +92,8 @@ void tc_tune_rerank(tc_tune *t, int i) {
     s->in_turns = best >= 0 && t->samples.data[best].rounds > 0;
 }
 
-/* Rivals of sample `best`, fastest first: never in a contest, and as fast as it seems to be. */
+/* Rivals of sample `best`, fastest first: never in a contest, and as fast as it seems to be. Those that were given up early are
+ * slower than what they were raced against, so they are among them only when that turned out to be no good. */
 static int rivals_of(const tc_tune *t, int i, int best, int *out) {
     const sample *b = &t->samples.data[best];
     double limit = b->rounds > 0 ? b->seconds : b->seconds * TC_MEAS_DOUBT;
@@ -84,7 +103,7 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
         for (size_t j = 0; j < k->samples.len; j++) {
             int at = (int)k->samples.data[j], place = n;
             const sample *x = &t->samples.data[at];
-            if (at == best || !eligible(x) || x->rounds > 0 || x->seconds >= limit)
+            if (at == best || !usable(x) || x->rounds > 0 || x->seconds >= limit)
                 continue;
             while (place > 0 && t->samples.data[out[place - 1]].seconds > x->seconds)
                 place--;
@@ -121,19 +140,39 @@ static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
     return tc_meas_interleave(t->meas, in, (size_t)c->n, NULL, c->rounds, a, c->record, c->seconds, &c->done, err);
 }
 
-/* A candidate that was right before and now fails is not to be built into anything. */
-static tc_status disqualify(tc_tune *t, const contest *c, bool *any, tc_error *err) {
+/* What the session says of sample `at` follows its failure. */
+static void take_failure(tc_tune *t, int at, const tc_record *r) {
+    sample *x = &t->samples.data[at];
+    tc_tune_state *s = &t->state[x->task];
+    tc_tune_report *rep = &t->report;
+    x->verified = false;
+    x->seconds = INFINITY;
+    s->valid--;
+    t->task[x->task].found[x->form].valid--;
+    s->failure = s->failure ? s->failure : tc_arena_strdup(t->arena, r->message);
+    rep->unreliable++;
+    if ((size_t)at < t->earlier)
+        return;
+    rep->by_error[TC_MEAS_NONE]--;
+    rep->by_error[r->error]++;
+    rep->first_error = rep->first_error ? rep->first_error : s->failure;
+}
+
+/* One failure is enough: a candidate that was right before and now fails is not to be built into anything. */
+static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any, tc_error *err) {
     *any = false;
     for (int k = 0; k < c->n; k++) {
-        sample *x = &t->samples.data[c->at[k]];
-        const tc_record *r = &c->record[k];
-        if (tc_record_ok(r) || r->error == TC_MEAS_INTERRUPTED)
+        const sample *x = &t->samples.data[c->at[k]];
+        tc_record r = c->record[k];
+        if (tc_record_ok(&r) || r.error == TC_MEAS_INTERRUPTED)
             continue;
         *any = true;
-        x->verified = false;
-        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was run again, and is not used: %s", t->state[x->task].name,
-               (long long)x->id, r->message);
-        TC_TRY(tc_meas_db_set_verified(t->db, x->id, false, r->max_error, err));
+        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was run again, and is not used: %s: %s", t->state[x->task].name,
+               (long long)x->id, tc_meas_error_meaning(r.error), r.message);
+        r.message =
+            tc_arena_printf(a, "when it was run again, after it had been right at %.4g ms: %s", 1e3 * x->seconds, r.message);
+        take_failure(t, c->at[k], &r);
+        TC_TRY(tc_meas_db_disqualify(t->db, x->id, &r, err));
     }
     return TC_OK;
 }
@@ -173,46 +212,53 @@ static tc_status fight(tc_tune *t, contest *c, bool *failed, tc_error *err) {
     tc_status st = hold(t, c, a, err);
     *failed = false;
     if (st == TC_OK)
-        st = disqualify(t, c, failed, err);
+        st = disqualify(t, c, a, failed, err);
     if (st == TC_OK && c->done >= TC_TUNE_MIN_ROUNDS)
         st = settle(t, c, a, err);
     tc_arena_free(a);
     return st;
 }
 
-tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, tc_error *err) {
+tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, bool *failed, tc_error *err) {
     contest c = {.n = n};
-    bool failed;
     memcpy(c.at, samples, sizeof *samples * (size_t)n);
-    tc_status st = fight(t, &c, &failed, err);
+    tc_status st = fight(t, &c, failed, err);
     *held = st == TC_OK && c.done >= TC_TUNE_MIN_ROUNDS;
     return st;
 }
 
-/* *settled: there is nothing left to find out, or nothing can be. */
-static tc_status one(tc_tune *t, int i, bool *settled, tc_error *err) {
+/* *settled: there is nothing left to find out, or nothing can be. *failed: one of them is out. */
+static tc_status one(tc_tune *t, int i, bool *settled, bool *failed, tc_error *err) {
     contest c = {.n = 1};
-    bool failed;
     *settled = true;
+    *failed = false;
     c.at[0] = tc_tune_incumbent(t, i);
+    if (c.at[0] < 0)
+        c.at[0] = first_of(t, i, usable);
     if (c.at[0] < 0)
         return TC_OK;
     c.n += rivals_of(t, i, c.at[0], c.at + 1);
     if (c.n == 1 && t->samples.data[c.at[0]].rounds > 0)
         return TC_OK;
-    tc_status st = fight(t, &c, &failed, err);
-    *settled = !failed && c.done < c.rounds;
+    tc_status st = fight(t, &c, failed, err);
+    *settled = !*failed && c.done < c.rounds;
     return st;
 }
 
 tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err) {
-    bool settled = false;
+    bool settled = false, failed;
+    int held = 0, failures = 0;
     double t0 = tc_now();
     tc_status st = TC_OK;
     t->task[i].contested = t->state[i].trials;
-    for (int k = 0; k < CONTESTS && st == TC_OK && !settled && !tc_tune_interrupted(t); k++)
-        st = one(t, i, &settled, err);
+    while (held < CONTESTS && failures < MOST_FAILED && st == TC_OK && !settled && !tc_tune_interrupted(t)) {
+        st = one(t, i, &settled, &failed, err);
+        held += !failed;
+        failures += failed;
+    }
     tc_tune_rerank(t, i);
+    if (failures)
+        tc_tune_reopen(t, i);
     t->report.contest_seconds += tc_now() - t0;
     return st;
 }

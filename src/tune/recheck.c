@@ -89,25 +89,26 @@ static void doubt(const tc_tune *t, int i, measure_of *of, const uint64_t *defau
 
 /* ---- turns ---- */
 
-/* *corrected: how many were disturbed. */
-static tc_status recheck_once(tc_tune *t, int i, const uint64_t *defaults, int *corrected, tc_error *err) {
+/* *corrected: how many were disturbed. *failed: one of them is out, and the others are still to be doubted. */
+static tc_status recheck_once(tc_tune *t, int i, const uint64_t *defaults, int *corrected, bool *failed, tc_error *err) {
     static measure_of *const measures[] = {by_default, by_estimate, by_record, by_estimate};
     suspects s = {0};
     double recorded[TC_LEN(s.at)];
     int incumbent = tc_tune_incumbent(t, i), first = incumbent >= 0; /* all may have been given up */
     bool held;
     *corrected = 0;
+    *failed = false;
     if (incumbent >= 0)
         s.at[s.n++] = incumbent;
     for (size_t m = 0; m < TC_LEN(measures); m++)
         doubt(t, i, measures[m], defaults, &s);
     if (s.n == first)
         return TC_OK;
-    for (int k = 0; k < s.n; k++) {
+    for (int k = 0; k < s.n; k++)
         recorded[k] = t->samples.data[s.at[k]].seconds;
-        t->samples.data[s.at[k]].rechecked = k >= first;
-    }
-    TC_TRY(tc_tune_in_turns(t, s.at, s.n, &held, err));
+    TC_TRY(tc_tune_in_turns(t, s.at, s.n, &held, failed, err));
+    for (int k = first; k < s.n && !*failed; k++)
+        t->samples.data[s.at[k]].rechecked = true;
     for (int k = first; k < s.n && held; k++) {
         t->report.rechecked++;
         *corrected += t->samples.data[s.at[k]].seconds < disturbed * recorded[k];
@@ -117,7 +118,8 @@ static tc_status recheck_once(tc_tune *t, int i, const uint64_t *defaults, int *
 }
 
 tc_status tc_tune_recheck(tc_tune *t, int i, tc_error *err) {
-    int corrected = 1;
+    int corrected = 1, failures = 0;
+    bool failed = false;
     double t0 = tc_now();
     tc_status st = TC_OK;
     if (!due(t, i) || tc_meas_get_calm(t->meas).disturbed) /* what is taken now would be no better */
@@ -125,10 +127,14 @@ tc_status tc_tune_recheck(tc_tune *t, int i, tc_error *err) {
     uint64_t *defaults = tc_xcalloc((size_t)t->task[i].nform, sizeof *defaults);
     for (int f = 0; f < t->task[i].nform; f++)
         defaults[f] = default_program(t, i, f);
-    for (int k = 0; k < TURNS && corrected > 0 && st == TC_OK && !tc_tune_interrupted(t); k++)
-        st = recheck_once(t, i, defaults, &corrected, err);
+    for (int k = 0; k < TURNS && (corrected > 0 || failed) && st == TC_OK && !tc_tune_interrupted(t); k++) {
+        st = recheck_once(t, i, defaults, &corrected, &failed, err);
+        failures += failed;
+    }
     free(defaults);
     tc_tune_rerank(t, i);
+    if (failures)
+        tc_tune_reopen(t, i);
     t->report.contest_seconds += tc_now() - t0;
     return st;
 }

@@ -163,6 +163,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
         st = tc_tune_load_model(t, err);
     for (int i = 0; st == TC_OK && i < t->n; i++)
         st = recall(t, i, err);
+    t->earlier = t->samples.len;
     if (st == TC_OK)
         st = tc_tune_elders_new(t, err);
     if (st != TC_OK) {
@@ -230,23 +231,36 @@ static tc_status last_contests(tc_tune *t, tc_error *err) {
     return TC_OK;
 }
 
-tc_status tc_tune_run(tc_tune *t, tc_error *err) {
-    int batch = tc_tune_batch_size(t), want, i;
-    t->report.end = TC_TUNE_END_FAILED;
-    tell(t, TC_TUNE_STARTED, -1);
-    while (!tc_tune_stopped(t) && (want = tc_tune_round_size(t, batch)) > 0 && (i = tc_tune_next_task(t)) >= 0) {
-        int measured = 0, f = tc_tune_next_form(t, i);
+static bool can_go_on(const tc_tune *t, int batch) {
+    return !tc_tune_stopped(t) && tc_tune_round_size(t, batch) > 0 && tc_tune_next_task(t) >= 0;
+}
+
+static tc_status search(tc_tune *t, int batch, tc_error *err) {
+    tc_meas_set_deadline(t->meas, isfinite(t->deadline) ? t->deadline : 0);
+    while (can_go_on(t, batch)) {
+        int measured = 0, i = tc_tune_next_task(t), f = tc_tune_next_form(t, i);
         if (t->report.measured == 0) /* what is in the database, and what others left */
             TC_TRY(tc_tune_learn(t, err));
         tell(t, TC_TUNE_ROUND_STARTED, i);
-        TC_TRY(tc_tune_round(t, i, f, tc_tune_ramp(t, i, f, want), &measured, err));
+        TC_TRY(tc_tune_round(t, i, f, tc_tune_ramp(t, i, f, tc_tune_round_size(t, batch)), &measured, err));
         tc_tune_foresee(t);
         tell(t, TC_TUNE_ROUND_DONE, i);
         if (measured && !tc_tune_stopped(t))
             TC_TRY(tc_tune_learn(t, err));
     }
     t->report.end = tc_tune_why_ended(t);
-    TC_TRY(last_contests(t, err));
+    return TC_OK;
+}
+
+tc_status tc_tune_run(tc_tune *t, tc_error *err) {
+    int batch = tc_tune_batch_size(t), unreliable;
+    t->report.end = TC_TUNE_END_FAILED;
+    tell(t, TC_TUNE_STARTED, -1);
+    do { /* once, unless what ended the search was no good after all */
+        TC_TRY(search(t, batch, err));
+        unreliable = t->report.unreliable;
+        TC_TRY(last_contests(t, err));
+    } while (t->report.unreliable > unreliable && can_go_on(t, batch));
     TC_TRY(tc_tune_store_model(t, err));
     tell(t, TC_TUNE_FINISHED, -1);
     if (t->report.measured && !valid_now(t) && !tc_tune_interrupted(t))

@@ -96,6 +96,8 @@ typedef struct tc_tune_report {
     int contests, ties;     /* contests held by this run; rivals in them that could not be told from the incumbent */
     int rechecked;          /* records of earlier runs that were timed again, in turns with the best */
     int corrected;          /* of these, the ones that are noticeably faster than their records said */
+    int unreliable;         /* records that failed when they were run again, whenever they were made: they are used no more, and
+                             * those of this run count as failures */
     tc_meas_calm calm;      /* is the machine quiet? */
     /* The cost model's word on candidates before they were measured, of the last rounds, as tc_cost_quality has it: share of
      * pairs ordered rightly, share of the fastest tenth in the first third. NAN: none worth asking yet. */

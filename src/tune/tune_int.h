@@ -63,6 +63,7 @@ struct tc_tune {
     tc_tune_state *state;
     tc_tune_report report;
     TC_VEC(sample) samples;
+    size_t earlier; /* of these, the ones that the database had */
     tc_digest target_hash;
     struct tc_tune_elders *elders;                /* relatives.c: kernels of earlier sessions; NULL: none */
     size_t fitted;                                /* samples when the model was last fitted */
@@ -88,9 +89,10 @@ size_t tc_tune_elder_samples(const tc_tune *t, const tc_cost_sample **out);
 /* contest.c */
 /* Settles which candidate of task i is the best, by runs in turns; takes no trials. Nothing to settle: does nothing. */
 tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
-/* Runs n samples of one task in turns, the incumbent first, and puts their times on its scale. *held: enough turns were made. */
+/* Runs n samples of one task in turns, the incumbent first, and puts their times on its scale. *held: enough turns were made;
+ * *failed: not so, because one of them failed now, which is not used any more. */
 enum { TC_TUNE_RIVALS = 3 /* at a time, beside the incumbent */ };
-tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, tc_error *err);
+tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, bool *failed, tc_error *err);
 /* Who holds the title of task i, whatever others did by themselves; -1: nobody yet. */
 int tc_tune_incumbent(const tc_tune *t, int i);
 bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last */
@@ -123,6 +125,8 @@ void tc_tune_foresee(tc_tune *t);
 bool tc_tune_stopped(const tc_tune *t);
 /* budget.c: what may still be spent, and on whom. */
 bool tc_tune_late(const tc_tune *t); /* the time is up */
+/* The best of task i turned out to be no good, and with it what it said of roof and patience. */
+void tc_tune_reopen(tc_tune *t, int i);
 /* After new records of task i, its best having been `before`: is it at its roof, or has it not gained for long? */
 void tc_tune_settle(tc_tune *t, int i, double before, int trials);
 /* Candidates per round; trials that the next round may spend, 0: none. */

@@ -2,7 +2,7 @@
  * failure. The executable is its own worker. */
 #include "session.h"
 
-#include "support/fs.h"
+#include "capture.h"
 #include "tune/tune_int.h"
 
 static void test_trials_are_spent_and_resumed(void **state) {
@@ -84,39 +84,6 @@ static void test_nothing_measured_is_a_failure(void **state) {
     assert_int_equal(st, TC_ENV);
     assert_true(strlen(err.msg) > 10);
     tc_tune_free(t);
-}
-
-/* What goes to standard error until it is put back. */
-typedef struct capture {
-    char *folder, path[4096];
-    int saved;
-} capture;
-
-static void begin_capture(capture *c) {
-    assert_int_equal(tc_fs_temp_dir(&c->folder, NULL), TC_OK);
-    snprintf(c->path, sizeof c->path, "%s/stderr", c->folder);
-    fflush(stderr);
-    c->saved = dup(STDERR_FILENO);
-    FILE *f = fopen(c->path, "w");
-    assert_non_null(f);
-    dup2(fileno(f), STDERR_FILENO);
-    fclose(f);
-}
-
-/* How often it has `text`. */
-static int end_capture(capture *c, const char *text) {
-    char *all;
-    int n = 0;
-    fflush(stderr);
-    dup2(c->saved, STDERR_FILENO);
-    close(c->saved);
-    assert_int_equal(tc_fs_read(c->path, &all, NULL, NULL), TC_OK);
-    for (const char *p = all; (p = strstr(p, text)); p++)
-        n++;
-    free(all);
-    tc_fs_remove_tree(c->folder);
-    free(c->folder);
-    return n;
 }
 
 /* A stored model of another feature version is said once to be of no use; the search goes on and stores one of its own. */

@@ -1,0 +1,15 @@
+/* A worker for tests: the real one behind a go-between that makes one candidate fail in some of its runs and not in others. */
+#ifndef TC_TESTS_TUNE_FLAKY_WORKER_H
+#define TC_TESTS_TUNE_FLAKY_WORKER_H
+
+/* The kernel that it knows how to spoil. */
+extern const char flaky_kernel[];
+
+/* What the environment says: */
+#define FLAKY_FAULT "FLAKY_FAULT" /* wrong, crash or hang */
+#define FLAKY_FROM "FLAKY_FROM"   /* the victim's first run that fails, counted from 1; then every other one */
+#define FLAKY_STATE "FLAKY_STATE" /* file that has the victim's trace; PATH.runs has a byte for each of its runs */
+
+int flaky_worker_main(void);
+
+#endif

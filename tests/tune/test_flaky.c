@@ -1,0 +1,176 @@
+/* A candidate that fails only in some of its runs: the search goes on, the record becomes the failure, and nothing uses it,
+ * neither this session, nor a later one, nor a build. The faults are real ones (flaky_worker.c). */
+#include "session.h"
+
+#include "capture.h"
+#include "flaky_worker.h"
+#include "support/fs.h"
+#include "tune/tune_int.h"
+
+typedef struct fault {
+    const char *name;
+    tc_meas_error error;
+    const char *said; /* a part of the message */
+} fault;
+
+static const fault wrong = {"wrong", TC_MEAS_WRONG_RESULT, "the reference has"}, crash = {"crash", TC_MEAS_RUN_CRASH, ""},
+                   hang = {"hang", TC_MEAS_RUN_TIMEOUT, "after 1 s"};
+
+/* A folder for the go-between's files, and the task. */
+typedef struct scene {
+    bench *b;
+    char *folder, path[4096];
+    tc_tune_task task;
+} scene;
+
+static scene begin_scene(bench *b, const fault *f) {
+    scene s = {.b = b, .task = {"gemm", parse(b->ctx, flaky_kernel), 1}};
+    assert_int_equal(tc_fs_temp_dir(&s.folder, NULL), TC_OK);
+    snprintf(s.path, sizeof s.path, "%s/victim", s.folder);
+    setenv(FLAKY_STATE, s.path, 1);
+    setenv(FLAKY_FAULT, f->name, 1);
+    tc_log_set_level(TC_LOG_WARN);
+    return s;
+}
+
+static void end_scene(scene *s) {
+    tc_log_set_level(TC_LOG_ERROR);
+    tc_fs_remove_tree(s->folder);
+    free(s->folder);
+}
+
+/* Runs a session in which the victim fails from its run `from` on, and every other time. *warnings: how many spoke of it. */
+static tc_tune *run_session(scene *s, int trials, const char *from, int *warnings) {
+    tc_tune_options o = options(s->b, trials);
+    tc_tune *t;
+    tc_error err;
+    capture c;
+    o.measure.worker_arg = "flaky";
+    o.measure.builders = 1;
+    o.measure.run_limit = 1;
+    o.patience = 4;
+    setenv(FLAKY_FROM, from, 1);
+    if (tc_tune_new(&o, &s->task, 1, s->b->db, &t, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    begin_capture(&c);
+    tc_status st = tc_tune_run(t, &err);
+    *warnings = end_capture(&c, "failed when it was run again");
+    if (st != TC_OK)
+        fail_msg("%s", err.msg);
+    return t;
+}
+
+/* The record of the victim, of which there is one. */
+static tc_record victim_record(const scene *s, tc_arena *a) {
+    tc_meas_records r;
+    tc_record found = {0};
+    char *trace;
+    int n = 0;
+    assert_int_equal(tc_fs_read(s->path, &trace, NULL, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_select(s->b->db, a, &(tc_meas_filter){0}, &r, NULL), TC_OK);
+    for (size_t i = 0; i < r.len; i++)
+        if (strcmp(r.data[i].trace, trace) == 0) {
+            found = r.data[i];
+            n++;
+        }
+    assert_int_equal(n, 1);
+    free(trace);
+    return found;
+}
+
+/* What a build takes. */
+static tc_record used_record(const scene *s, const tc_tune *t, tc_arena *a) {
+    tc_meas_key key = {t->state[0].hash, t->target_hash, 1};
+    tc_record r;
+    bool found;
+    assert_int_equal(tc_meas_db_best(s->b->db, a, &key, &r, &found, NULL), TC_OK);
+    assert_true(found);
+    return r;
+}
+
+static void check_out(const scene *s, const tc_tune *t, const fault *f, tc_arena *a) {
+    const tc_tune_state *now = &tc_tune_get_report(t)->task[0];
+    tc_record bad = victim_record(s, a), used = used_record(s, t, a);
+    assert_int_equal(bad.error, f->error);
+    assert_false(bad.verified);
+    assert_true(isinf(bad.median) && bad.ntimes == 0);
+    if (!strstr(bad.message, "when it was run again") || !strstr(bad.message, f->said))
+        fail_msg("the record says '%s'", bad.message);
+    assert_string_not_equal(used.trace, bad.trace);
+    assert_true(used.verified && used.rounds > 0);
+    assert_true(now->best >= 1e-3 && now->best == used.median);
+    assert_string_equal(now->form[now->winner].trace, used.trace);
+}
+
+/* Right when it was measured first, and by far the fastest, so that all others were given up early; then it fails. */
+static void fails_in_the_contest(void **state, const fault *f) {
+    tc_arena *a = tc_arena_new();
+    scene s = begin_scene(*state, f);
+    int warnings;
+    tc_tune *t = run_session(&s, 18, "3", &warnings);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(r->measured, 18); /* it went on */
+    assert_int_equal(r->unreliable, 1);
+    assert_int_equal(r->by_error[f->error], 1);
+    assert_int_equal(r->by_error[TC_MEAS_NONE] + r->by_error[TC_MEAS_DUPLICATE], 17);
+    assert_int_equal(r->task[0].valid, r->by_error[TC_MEAS_NONE]);
+    assert_non_null(strstr(r->first_error, f->said));
+    assert_int_equal(warnings, 1);
+    check_out(&s, t, f, a);
+    tc_tune_free(t);
+
+    t = run_session(&s, 24, "3", &warnings);
+    r = tc_tune_get_report(t);
+    assert_int_equal(r->measured, 6);
+    assert_int_equal(r->unreliable, 0);
+    assert_int_equal(warnings, 0); /* it was said */
+    check_out(&s, t, f, a);
+    tc_tune_free(t);
+    end_scene(&s);
+    tc_arena_free(a);
+}
+
+static void crashes_now_and_then(void **state) {
+    fails_in_the_contest(state, &crash);
+}
+
+static void is_wrong_now_and_then(void **state) {
+    fails_in_the_contest(state, &wrong);
+}
+
+static void hangs_now_and_then(void **state) {
+    fails_in_the_contest(state, &hang);
+}
+
+/* It held the title of a whole session; the next one, which finds nothing better, looks at it again. */
+static void fails_in_a_later_session(void **state) {
+    tc_arena *a = tc_arena_new();
+    scene s = begin_scene(*state, &wrong);
+    int warnings;
+    tc_tune *t = run_session(&s, 18, "1000", &warnings);
+    assert_int_equal(tc_tune_get_report(t)->unreliable, 0);
+    assert_string_equal(used_record(&s, t, a).trace, victim_record(&s, a).trace);
+    tc_tune_free(t);
+
+    t = run_session(&s, 24, "0", &warnings);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(r->unreliable, 1);
+    assert_int_equal(r->by_error[TC_MEAS_WRONG_RESULT], 0); /* not one of this run's candidates */
+    assert_int_equal(warnings, 1);
+    check_out(&s, t, &wrong, a);
+    tc_tune_free(t);
+    end_scene(&s);
+    tc_arena_free(a);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "flaky") == 0)
+        return flaky_worker_main();
+    const struct CMUnitTest tests[] = {
+        SESSION_TEST(crashes_now_and_then),
+        SESSION_TEST(is_wrong_now_and_then),
+        SESSION_TEST(hangs_now_and_then),
+        SESSION_TEST(fails_in_a_later_session),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
