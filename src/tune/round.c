@@ -139,11 +139,27 @@ static void exhaust(tc_tune *t, int i, int f) {
         s->exhausted &= s->form[k].exhausted;
 }
 
+/* A form that has no legal candidate is no reason to end the search for the others. */
+static tc_status pass_over(tc_tune *t, int i, int f, const tc_error *none, tc_error *err) {
+    tc_tune_state *s = &t->state[i];
+    if (none->status == TC_ENV)
+        return tc_fail(err, TC_ENV, "%s", none->msg);
+    const char *why = tc_arena_printf(t->arena, "it has no legal candidate: %s", none->msg);
+    exhaust(t, i, f);
+    tc_log(TC_LOG_WARN, "%s (%s): %s; the search goes on without it", s->name, s->form[f].name, why);
+    s->failure = s->failure ? s->failure : why;
+    t->report.first_error = t->report.first_error ? t->report.first_error : why;
+    return TC_OK;
+}
+
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err) {
     tc_proposals p = {.arena = tc_arena_new()};
     double before = t->state[i].best, form_before = t->state[i].form[f].best, t0 = tc_now();
-    tc_status st = tc_tune_propose(t, &t->task[i].form[f], &p, want, err);
-    if (st == TC_OK)
+    tc_error none;
+    tc_status st = tc_tune_propose(t, &t->task[i].form[f], &p, want, &none);
+    if (st != TC_OK)
+        st = pass_over(t, i, f, &none, err);
+    else
         tc_tune_predict(t, &t->task[i].form[f], &p);
     t->report.search_seconds += tc_now() - t0;
     *measured = 0;

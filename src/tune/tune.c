@@ -113,6 +113,25 @@ static tc_status recall(tc_tune *t, int i, tc_error *err) {
     return TC_OK;
 }
 
+/* A database that knows other machines only may not be the one that was meant. */
+static tc_status tell_of_strangers(const tc_tune *t, tc_error *err) {
+    tc_meas_db_stats all;
+    tc_meas_counts own;
+    tc_meas_records first;
+    TC_TRY(tc_meas_db_stat(t->db, &all, err));
+    TC_TRY(tc_meas_db_count(t->db, &(tc_meas_filter){.target_hash = t->target_hash.hex}, &own, err));
+    if (all.records == 0 || own.total > 0)
+        return TC_OK;
+    TC_TRY(tc_meas_db_select(t->db, t->arena, &(tc_meas_filter){.limit = 1}, &first, err));
+    if (first.len)
+        tc_log(
+            TC_LOG_WARN,
+            "%s: none of its %lld records is for this target, `%.100s`: they are for %lld others, the first for `%.100s`. They "
+            "say where to begin, and nothing is built from them",
+            tc_meas_db_path(t->db), (long long)all.records, t->o.target->text, (long long)all.targets, first.data[0].target);
+    return TC_OK;
+}
+
 static void refresh(tc_tune *t) {
     tc_tune_report *r = &t->report;
     r->latency = 0;
@@ -164,6 +183,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     for (int i = 0; st == TC_OK && i < t->n; i++)
         st = recall(t, i, err);
     t->earlier = t->samples.len;
+    if (st == TC_OK)
+        st = tell_of_strangers(t, err);
     if (st == TC_OK)
         st = tc_tune_elders_new(t, err);
     if (st != TC_OK) {
@@ -269,6 +290,7 @@ tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     if (t->report.trials == 0 && tc_tune_late(t) && !tc_tune_interrupted(t))
         return tc_fail(err, TC_ENV, "the time was up before a candidate was measured: give more");
     if (t->report.trials == 0 && !tc_tune_stopped(t))
-        return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built");
+        return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built%s%s",
+                       t->report.first_error ? "; the first: " : "", t->report.first_error ? t->report.first_error : "");
     return TC_OK;
 }

@@ -10,6 +10,7 @@
 #include "measure/protocol.h"
 #include "measure/record.h"
 #include "measure/worker.h"
+#include "support/vec.h"
 
 enum { FD = TC_MEAS_WORKER_FD };
 
@@ -94,14 +95,23 @@ static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     (void)tc_meas_get_text(r, a);
     (void)tc_meas_get_u64(r);
     const char *trace = tc_meas_get_text(r, a);
+    size_t size, n = 3;
+    (void)tc_meas_get_text(r, a);
+    (void)tc_meas_get_bytes(r, &size);
+    (void)tc_meas_get_u64(r);
+    tc_meas_timing timing = tc_meas_get_timing(r);
     obey("run-", trace);
-    bool wrong = strstr(trace, "wrong") != NULL;
-    double t[3] = {number_after(trace, "time="), number_after(trace, "time="), number_after(trace, "time=")};
+    bool wrong = strstr(trace, "wrong") != NULL, echo = strstr(trace, "echo") != NULL;
+    double t[64];
+    if (echo)
+        n = TC_MIN((size_t)timing.samples, TC_LEN(t));
+    for (size_t i = 0; i < n; i++)
+        t[i] = number_after(trace, "time=");
     tc_meas_put_u64(b, wrong ? TC_MEAS_WRONG_RESULT : TC_MEAS_NONE);
     tc_meas_put_text(b, wrong ? "t0[0] is 1, the reference has 2" : "");
-    tc_meas_put_bytes(b, t, wrong ? 0 : sizeof t);
+    tc_meas_put_bytes(b, t, wrong ? 0 : n * sizeof *t);
     tc_meas_put_u64(b, !wrong);
-    tc_meas_put_f64(b, 0.5);
+    tc_meas_put_f64(b, echo ? timing.doubt : 0.5);
     tc_meas_put_u64(b, 0);
     tc_meas_put_f64(b, 0.125);
     tc_meas_put_f64(b, 1e-4 * (1 + number_after(trace, "load=")));

@@ -160,6 +160,37 @@ static void many_candidates(void **state) {
     tc_meas_free(m);
 }
 
+/* Measures n candidates on a machine so much slower than at its best; the last one tells how it was to be timed. */
+static tc_record measure_under(tc_meas *m, int n, double load, int *serial) {
+    tc_record r;
+    for (int i = 0; i < n; i++) {
+        tc_meas_input in = input("w", tc_arena_printf(arena, "echo %d time=0.001 load=%g", ++*serial, load));
+        assert_int_equal(tc_meas_batch(m, &in, 1, arena, &r, NULL, NULL, NULL), TC_OK);
+        assert_int_equal(r.error, TC_MEAS_NONE);
+    }
+    return r;
+}
+
+/* While others use the machine, candidates get more repeats and are given up less soon. */
+static void a_busy_machine_widens(void **state) {
+    (void)state;
+    int serial = 0;
+    tc_meas *m = make((tc_meas_options){.samples = 5});
+    tc_record r = measure_under(m, TC_MEAS_DRIFT_WINDOW + 1, 0, &serial);
+    assert_false(tc_meas_get_calm(m).disturbed);
+    assert_true(r.ntimes == 5 && r.max_error == 1);
+    r = measure_under(m, TC_MEAS_DRIFT_WINDOW + 1, 0.05, &serial); /* the clock drifts as much by itself */
+    assert_false(tc_meas_get_calm(m).disturbed);
+    assert_true(r.ntimes == 5 && r.max_error == 1);
+    r = measure_under(m, TC_MEAS_DRIFT_WINDOW + 1, 1, &serial);
+    assert_true(tc_meas_get_calm(m).disturbed && tc_meas_get_calm(m).slowdown == 2);
+    assert_true(r.ntimes == 10 && r.max_error == 2);
+    r = measure_under(m, TC_MEAS_DRIFT_WINDOW + 1, 0, &serial);
+    assert_false(tc_meas_get_calm(m).disturbed);
+    assert_true(r.ntimes == 5 && r.max_error == 1);
+    tc_meas_free(m);
+}
+
 static volatile sig_atomic_t stop;
 
 static void stop_after_two(void *user, size_t index, const tc_record *r) {
@@ -238,6 +269,7 @@ int main(int argc, char **argv) {
         TEST(memory_limits),
         TEST(equal_programs_are_measured_once),
         TEST(many_candidates),
+        TEST(a_busy_machine_widens),
         TEST(a_stop_leaves_valid_records),
         TEST(a_stop_ends_a_hanging_candidate),
         TEST(no_worker_is_an_error),

@@ -1,4 +1,5 @@
-/* A worker for tests: the real one behind a go-between that makes one candidate fail in some of its runs and not in others. */
+/* A worker for tests: the real one behind a go-between that makes one candidate fail in some of its runs and not in others, and
+ * can pretend that others use the machine. */
 #ifndef TC_TESTS_TUNE_FLAKY_WORKER_H
 #define TC_TESTS_TUNE_FLAKY_WORKER_H
 
@@ -8,6 +9,7 @@ extern const char flaky_kernel[];
 /* What the environment says: */
 #define FLAKY_FAULT "FLAKY_FAULT" /* wrong, crash or hang */
 #define FLAKY_FROM "FLAKY_FROM"   /* the victim's first run that fails, counted from 1; then every other one */
+#define FLAKY_LOAD "FLAKY_LOAD"   /* times as long as at first that the reference work takes; unset: 1 */
 #define FLAKY_STATE "FLAKY_STATE" /* file that has the victim's trace; PATH.runs has a byte for each of its runs */
 
 int flaky_worker_main(void);

@@ -16,6 +16,8 @@ typedef struct fault {
 static const fault wrong = {"wrong", TC_MEAS_WRONG_RESULT, "the reference has"}, crash = {"crash", TC_MEAS_RUN_CRASH, ""},
                    hang = {"hang", TC_MEAS_RUN_TIMEOUT, "after 1 s"};
 
+static const char again[] = "failed when it was run again";
+
 /* A folder for the go-between's files, and the task. */
 typedef struct scene {
     bench *b;
@@ -39,8 +41,8 @@ static void end_scene(scene *s) {
     free(s->folder);
 }
 
-/* Runs a session in which the victim fails from its run `from` on, and every other time. *warnings: how many spoke of it. */
-static tc_tune *run_session(scene *s, int trials, const char *from, int *warnings) {
+/* Runs a session in which the victim fails from its run `from` on, and every other time. *warnings: how many had `text`. */
+static tc_tune *run_session(scene *s, int trials, const char *from, const char *text, int *warnings) {
     tc_tune_options o = options(s->b, trials);
     tc_tune *t;
     tc_error err;
@@ -54,7 +56,7 @@ static tc_tune *run_session(scene *s, int trials, const char *from, int *warning
         fail_msg("%s", err.msg);
     begin_capture(&c);
     tc_status st = tc_tune_run(t, &err);
-    *warnings = end_capture(&c, "failed when it was run again");
+    *warnings = end_capture(&c, text);
     if (st != TC_OK)
         fail_msg("%s", err.msg);
     return t;
@@ -107,7 +109,7 @@ static void fails_in_the_contest(void **state, const fault *f) {
     tc_arena *a = tc_arena_new();
     scene s = begin_scene(*state, f);
     int warnings;
-    tc_tune *t = run_session(&s, 18, "3", &warnings);
+    tc_tune *t = run_session(&s, 18, "3", again, &warnings);
     const tc_tune_report *r = tc_tune_get_report(t);
     assert_int_equal(r->measured, 18); /* it went on */
     assert_int_equal(r->unreliable, 1);
@@ -119,7 +121,7 @@ static void fails_in_the_contest(void **state, const fault *f) {
     check_out(&s, t, f, a);
     tc_tune_free(t);
 
-    t = run_session(&s, 24, "3", &warnings);
+    t = run_session(&s, 24, "3", again, &warnings);
     r = tc_tune_get_report(t);
     assert_int_equal(r->measured, 6);
     assert_int_equal(r->unreliable, 0);
@@ -147,12 +149,12 @@ static void fails_in_a_later_session(void **state) {
     tc_arena *a = tc_arena_new();
     scene s = begin_scene(*state, &wrong);
     int warnings;
-    tc_tune *t = run_session(&s, 18, "1000", &warnings);
+    tc_tune *t = run_session(&s, 18, "1000", again, &warnings);
     assert_int_equal(tc_tune_get_report(t)->unreliable, 0);
     assert_string_equal(used_record(&s, t, a).trace, victim_record(&s, a).trace);
     tc_tune_free(t);
 
-    t = run_session(&s, 24, "0", &warnings);
+    t = run_session(&s, 24, "0", again, &warnings);
     const tc_tune_report *r = tc_tune_get_report(t);
     assert_int_equal(r->unreliable, 1);
     assert_int_equal(r->by_error[TC_MEAS_WRONG_RESULT], 0); /* not one of this run's candidates */
@@ -163,14 +165,30 @@ static void fails_in_a_later_session(void **state) {
     tc_arena_free(a);
 }
 
+/* A fixed loop takes twice its time from some moment on: that is said once, contests get more rounds, and the run goes on. */
+static void a_busy_machine_is_told_of_once(void **state) {
+    tc_arena *a = tc_arena_new();
+    scene s = begin_scene(*state, &wrong);
+    int warnings;
+    setenv(FLAKY_LOAD, "2", 1);
+    tc_tune *t = run_session(&s, 30, "1000", "others use this machine", &warnings);
+    unsetenv(FLAKY_LOAD);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(warnings, 1);
+    assert_int_equal(r->measured, 30);
+    assert_true(r->calm.disturbed && r->calm.slowdown == 2);
+    assert_int_equal(used_record(&s, t, a).rounds, 12);
+    tc_tune_free(t);
+    end_scene(&s);
+    tc_arena_free(a);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "flaky") == 0)
         return flaky_worker_main();
     const struct CMUnitTest tests[] = {
-        SESSION_TEST(crashes_now_and_then),
-        SESSION_TEST(is_wrong_now_and_then),
-        SESSION_TEST(hangs_now_and_then),
-        SESSION_TEST(fails_in_a_later_session),
+        SESSION_TEST(crashes_now_and_then),     SESSION_TEST(is_wrong_now_and_then),          SESSION_TEST(hangs_now_and_then),
+        SESSION_TEST(fails_in_a_later_session), SESSION_TEST(a_busy_machine_is_told_of_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

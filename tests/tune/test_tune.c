@@ -121,6 +121,68 @@ static void test_another_model_version_is_replaced(void **state) {
     tc_arena_free(a);
 }
 
+/* A database of another CPU is said once to be one; its schedules are among the first candidates. */
+static void test_records_of_another_cpu_are_a_start(void **state) {
+    bench *b = *state;
+    tc_arena *a = tc_arena_new();
+    tc_error err;
+    capture c;
+    tc_meas_records r;
+    tc_tune_options o = simulated(b, 24);
+    tc_tune *t = open_tune(b, &o);
+    run_tune(t);
+    tc_tune_free(t);
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){0}, &r, &err), TC_OK);
+    tc_meas_db_close(b->db);
+    assert_int_equal(tc_meas_db_open_memory(&b->db, &err), TC_OK);
+    for (size_t i = 0; i < r.len; i++)
+        tc_meas_record_identify(a, &r.data[i], r.data[i].workload, r.data[i].workload_hash, "llvm -mcpu=another",
+                                r.data[i].trace);
+    assert_int_equal(tc_meas_db_insert(b->db, r.data, r.len, &err), TC_OK);
+    tc_log_set_level(TC_LOG_WARN);
+    for (int again = 0; again < 2; again++) {
+        begin_capture(&c);
+        o.trials = again ? 36 : 24;
+        t = open_tune(b, &o);
+        run_tune(t);
+        assert_int_equal(end_capture(&c, "none of its 24 records is for this target"), again ? 0 : 1);
+        assert_int_equal(tc_tune_get_report(t)->measured, again ? 12 : 24);
+        assert_true(again || tc_tune_get_report(t)->tried[TC_TUNE_TRANSFER] > 0);
+        tc_tune_free(t);
+    }
+    tc_log_set_level(TC_LOG_ERROR);
+    tc_arena_free(a);
+}
+
+/* A kernel that no schedule can express is told of once, with the reason, and the others get its trials. */
+static void test_a_task_without_a_legal_candidate(void **state) {
+    bench *b = *state;
+    static const char huge[] = "tensor X[4000000, 4000000] f32\ncompute Y[i:4000000, j:4000000] = X[i, j] + 1.0\noutput Y\n";
+    tc_error err;
+    capture c;
+    tc_tune *t;
+    tc_tune_options o = options(b, 12);
+    b->task[0] = (tc_tune_task){"huge", parse(b->ctx, huge), 1};
+    tc_log_set_level(TC_LOG_WARN);
+    begin_capture(&c);
+    assert_int_equal(tc_tune_new(&o, b->task, 2, b->db, &t, &err), TC_OK);
+    tc_status st = tc_tune_run(t, &err);
+    tc_log_set_level(TC_LOG_ERROR);
+    assert_int_equal(end_capture(&c, "huge (direct): it has no legal candidate: "), 1);
+    assert_int_equal(st, TC_OK);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_true(r->task[0].trials == 0 && isinf(r->task[0].best) && r->task[0].winner == -1 && r->task[0].exhausted);
+    assert_non_null(strstr(r->task[0].failure, "the fused extent exceeds"));
+    assert_string_equal(r->first_error, r->task[0].failure);
+    assert_true(r->task[1].trials == 12 && isfinite(r->task[1].best));
+    tc_tune_free(t);
+
+    assert_int_equal(tc_tune_new(&o, b->task, 1, b->db, &t, &err), TC_OK); /* with nothing else to tune it is a failure */
+    assert_int_equal(tc_tune_run(t, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "the fused extent exceeds"));
+    tc_tune_free(t);
+}
+
 /* One of which nothing can be measured leaves its trials to the others. */
 static void test_a_dead_task_is_passed_over(void **state) {
     bench *b = *state;
@@ -154,6 +216,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_a_stop_keeps_what_was_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nothing_measured_is_a_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_model_version_is_replaced, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_records_of_another_cpu_are_a_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_task_without_a_legal_candidate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_task_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_options_are_refused, setup, teardown),
     };
