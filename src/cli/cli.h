@@ -169,6 +169,11 @@ int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_err
 /* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
 TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
                                                  tc_error *err);
+/* Times k in the isolated process that tuning uses, as --mode says, --repeats times. How it ended is in *out; an error: it could
+ * not be tried, or was stopped. */
+TC_NODISCARD tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena,
+                                          tc_record *out, tc_error *err);
+int tc_cli_repeats(const tc_cli_args *a); /* --repeats, or its default */
 
 /* ---- signals (signals.c) ---- */
 

@@ -5,12 +5,8 @@
 
 #include "cli/cli.h"
 
-enum { DEFAULT_REPEATS = 30, WARMUP = 5 };
+enum { WARMUP = 5 };
 static const double peak_seconds = 0.5;
-
-static int repeats_of(const tc_cli_args *a) {
-    return a->repeats ? a->repeats : DEFAULT_REPEATS;
-}
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -31,6 +27,7 @@ typedef struct result {
     const tc_graph_other *others;
     int nother;
     const char *origin; /* of a single kernel's schedule, or NULL */
+    const char *mode;   /* how a single kernel was timed; NULL: a network is timed as it runs */
 } result;
 
 static double median_of(const result *r) {
@@ -105,8 +102,9 @@ static void print_text(const result *r) {
     }
     if (r->origin)
         printf("schedule: %s\n", r->origin);
-    printf("%s: median %s of %zu runs (%s to %s), %d threads\n", r->what, tc_cli_time(mid, median_of(r)), r->n,
-           tc_cli_time(low, r->times[0]), tc_cli_time(high, r->times[r->n - 1]), r->threads);
+    printf("%s: median %s of %zu %s%sruns (%s to %s), %d threads\n", r->what, tc_cli_time(mid, median_of(r)), r->n,
+           r->mode ? r->mode : "", r->mode ? " " : "", tc_cli_time(low, r->times[0]), tc_cli_time(high, r->times[r->n - 1]),
+           r->threads);
     if (isfinite(g))
         printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / r->peak.f32_gflops,
                r->peak.f32_gflops, r->peak.isa);
@@ -149,6 +147,8 @@ static void print_json(const result *r) {
     json_object_set_new(j, "threads", json_integer(r->threads));
     if (r->origin)
         json_object_set_new(j, "schedule", json_string(r->origin));
+    if (r->mode)
+        json_object_set_new(j, "mode", json_string(r->mode));
     json_object_set_new(j, "kernels", kernels);
     json_object_set_new(j, "others", others_json(r));
     tc_cli_json_print(j);
@@ -163,24 +163,6 @@ static void print_result(const tc_cli_args *a, result *r) {
 }
 
 /* ---- one kernel, in the isolated process that tuning uses ---- */
-
-static tc_status time_kernel(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k,
-                             tc_arena *arena, tc_record *r, tc_error *err) {
-    tc_meas_options o = {.target = t->text, .threads = t->machine.cores, .seed = a->seed, .stop = tc_cli_stop_flag()};
-    tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
-    tc_meas *m;
-    TC_TRY(tc_meas_new(&o, &m, err));
-    tc_status st = tc_meas_kernel_time(m, &in, repeats_of(a), arena, r, err);
-    tc_meas_free(m);
-    if (st != TC_OK)
-        return st;
-    if (r->error == TC_MEAS_INTERRUPTED)
-        return tc_fail(err, TC_ENV, "stopped before anything was measured");
-    if (!tc_record_ok(r))
-        return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(r->error),
-                       r->message);
-    return TC_OK;
-}
 
 /* What a kernel reads and writes: intermediate values may never meet memory. */
 static int64_t footprint(const tc_workload *w) {
@@ -200,8 +182,11 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
     tc_status st = tc_cli_schedule_of(s->workload, tc_cli_accuracy(a), t, db, a->sched, arena, &k, err);
     if (st == TC_OK) {
         peak_again(&r);
-        st = time_kernel(a, s, t, &k, arena, &rec, err);
+        st = tc_cli_kernel_time(a, t, &k, arena, &rec, err);
     }
+    if (st == TC_OK && !tc_record_ok(&rec))
+        st = tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(rec.error),
+                     rec.message);
     if (st == TC_OK) {
         peak_again(&r);
         r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
@@ -221,6 +206,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
         r.times = tc_arena_dup(arena, rec.times, rec.ntimes * sizeof(double));
         r.n = rec.ntimes;
         r.origin = k.origin;
+        r.mode = tc_meas_mode_text(rec.mode);
         r.kernels = &one;
         r.nkernel = a->json;
         print_result(a, &r);
@@ -232,7 +218,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
 /* ---- a network ---- */
 
 static tc_status time_model(const tc_cli_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
-    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = repeats_of(a), .stop = tc_cli_stop_flag()};
+    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = tc_cli_repeats(a), .stop = tc_cli_stop_flag()};
     int n = 0;
     r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
     peak_again(r);
@@ -302,6 +288,8 @@ static int run(const tc_cli_args *a, tc_error *err) {
         return status;
     if (a->sched && !a->te)
         return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+    if (tc_cli_given(a, TC_CLI_BIT(MODE)) && !a->te)
+        return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     tc_cli_catch_signals();
     return a->model && tc_cli_is_library(a->model) ? bench_library(a, err) : bench_source(a, err);
 }
@@ -313,6 +301,7 @@ const tc_cli_command tc_cli_bench = {
                "measured before and after.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
-               TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(MODE) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .run = run,
 };

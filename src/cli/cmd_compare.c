@@ -8,8 +8,6 @@
 #include "support/fs.h"
 #include "te/text.h"
 
-enum { DEFAULT_ROUNDS = 30 };
-
 /* ---- what A and B are ---- */
 
 static bool is_peer(const char *spec) {
@@ -58,7 +56,11 @@ static int read_specs(const tc_cli_args *a, comparison *c, tc_error *err) {
     }
     if (c->side[0].kind == SIDE_PEER && c->side[1].kind == SIDE_PEER)
         return tc_cli_usage(err, "one of the two must be a schedule of tctune: two libraries are compared by benchmarks/gemm.sh");
-    int rounds = a->repeats ? a->repeats : DEFAULT_ROUNDS;
+    if (tc_cli_given(a, TC_CLI_BIT(MODE)) && a->mode == TC_MEAS_COLD &&
+        (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
+        return tc_cli_usage(err,
+                            "--mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
+    int rounds = tc_cli_repeats(a);
     if (rounds < TC_TUNE_MIN_ROUNDS)
         return tc_cli_usage(err, "--repeats %d: fewer than %d rounds cannot tell anything apart", rounds, TC_TUNE_MIN_ROUNDS);
     return TC_CLI_DONE;
@@ -189,9 +191,14 @@ static tc_status judge(const tc_cli_args *a, comparison *c, const compare_side *
 }
 
 static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
-    int n = 0, done, rounds = a->repeats ? a->repeats : DEFAULT_ROUNDS;
-    tc_meas_options o = {
-        .target = t->text, .threads = c->threads, .samples = 5, .budget = 0.15, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    int n = 0, done, rounds = tc_cli_repeats(a);
+    tc_meas_options o = {.target = t->text,
+                         .threads = c->threads,
+                         .mode = c->mode,
+                         .samples = 5,
+                         .budget = 0.15,
+                         .seed = a->seed,
+                         .stop = tc_cli_stop_flag()};
     tc_meas_input in[2];
     tc_record r[2];
     const compare_side *ours[2];
@@ -238,6 +245,14 @@ static void set_threads(const tc_cli_args *a, comparison *c, tc_target *t) {
     c->threads = t->machine.cores;
 }
 
+/* --mode, else the way in which the first record was timed, where the other side can be timed so too. */
+static void set_mode(const tc_cli_args *a, comparison *c) {
+    const compare_side *record = first_record(c);
+    bool peer = c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER;
+    bool cold = record && record->record.mode == TC_MEAS_COLD && !peer;
+    c->mode = tc_cli_given(a, TC_CLI_BIT(MODE)) ? a->mode : cold ? TC_MEAS_COLD : TC_MEAS_HOT;
+}
+
 static int run(const tc_cli_args *a, tc_error *err) {
     comparison c = {0};
     tc_cli_source s = {0};
@@ -257,6 +272,7 @@ static int run(const tc_cli_args *a, tc_error *err) {
         status = find_kernel(a, &c, &s, ctx, err);
     if (status == TC_CLI_DONE) {
         set_threads(a, &c, t);
+        set_mode(a, &c);
         status = compare(a, &c, t, arena, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
     }
     for (int i = 0; i < 2; i++) {
@@ -280,9 +296,11 @@ const tc_cli_command tc_cli_compare = {
         "it). Shows schedules and loop nests side by side, the cost-model features that differ, what the hot loops consist "
         "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "
         "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
-        "equality and a sign test agrees. The kernel is that of --te or --model and --kernel, or of a record.",
+        "equality and a sign test agrees. The kernel is that of --te or --model and --kernel, or of a record; threads and mode "
+        "are those "
+        "of the first record, unless given.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(REPEATS) |
-               TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(MODE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
     .run = run,
 };

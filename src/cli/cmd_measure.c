@@ -4,26 +4,6 @@
 
 #include "cli/cli.h"
 
-enum { DEFAULT_REPEATS = 30 };
-
-static tc_status time_it(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena, tc_record *r,
-                         tc_error *err) {
-    tc_meas_options o = {
-        .target = t->text, .threads = t->machine.cores, .mode = a->mode, .seed = a->seed, .stop = tc_cli_stop_flag()};
-    tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
-    tc_meas *m;
-    TC_TRY(tc_meas_new(&o, &m, err));
-    tc_status st = tc_meas_kernel_time(m, &in, a->repeats ? a->repeats : DEFAULT_REPEATS, arena, r, err);
-    tc_meas_free(m);
-    if (st != TC_OK)
-        return st;
-    if (r->error == TC_MEAS_INTERRUPTED)
-        return tc_fail(err, TC_ENV, "stopped before anything was measured");
-    if (!tc_record_ok(r) || !r->verified)
-        return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r->error), r->message);
-    return TC_OK;
-}
-
 typedef struct result {
     const tc_record *r;
     const char *name, *db;
@@ -72,7 +52,9 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
                            .limit = 1,
                            .order = TC_MEAS_BY_RANK};
     TC_TRY(tc_meas_db_select(db, arena, &same, &best, err));
-    TC_TRY(time_it(a, t, &k, arena, &r, err));
+    TC_TRY(tc_cli_kernel_time(a, t, &k, arena, &r, err));
+    if (!tc_record_ok(&r) || !r.verified)
+        return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r.error), r.message);
     TC_TRY(tc_meas_db_insert(db, &r, 1, err));
     result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), best.len ? best.data[0].median : INFINITY};
     print(a, &x);

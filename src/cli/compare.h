@@ -25,6 +25,7 @@ typedef struct comparison {
     tc_digest hash;
     const char *kernel; /* its name, or its hash */
     int threads;
+    tc_meas_mode mode;
     bool measured;
     tc_tune_roof roof;
     tc_tune_verdict verdict;

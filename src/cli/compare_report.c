@@ -90,6 +90,8 @@ static void print_roof(const comparison *c) {
         r->flops / 1e6, tc_cli_bytes(bytes, r->bytes), r->intensity, r->peak_gflops, r->bandwidth_gbs, c->threads);
     printf("bound by %s: %.1f GFLOP/s, %s a call\n", r->memory_bound ? "bandwidth" : "arithmetic", r->roof_gflops,
            tc_cli_time(roof, r->seconds));
+    if (c->mode == TC_MEAS_COLD)
+        printf("that is with all data where that bandwidth was measured; timed cold, constants come from memory\n");
     for (int i = 0; i < 2; i++)
         printf("%c: %s, %.1f GFLOP/s, %.1f %% of the roof\n", "AB"[i], tc_cli_time(time, seconds_of(c, i)),
                r -> flops / seconds_of(c, i) / 1e9, 100 * r -> seconds / seconds_of(c, i));
@@ -107,8 +109,8 @@ static void print_verdict(const comparison *c) {
     const tc_tune_verdict *v = &c->verdict;
     double percent, half;
     heading("verdict");
-    printf("%d rounds in turns; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n", v->rounds,
-           v->ratio, v->low, v->high, v->sign_p);
+    printf("%d rounds in turns, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n", v->rounds,
+           tc_meas_mode_text(c->mode), v->ratio, v->low, v->high, v->sign_p);
     faster_by(v, &percent, &half);
     if (same_program(c))
         printf("not distinguishable: A and B become the same program\n");
@@ -189,7 +191,8 @@ static json_t *verdict_json(const comparison *c) {
 }
 
 void tc_cli_comparison_json(const comparison *c) {
-    json_t *j = json_pack("{s:s,s:s,s:i}", "kernel", c->kernel, "hash", c->hash.hex, "threads", c->threads);
+    json_t *j = json_pack("{s:s,s:s,s:i,s:s}", "kernel", c->kernel, "hash", c->hash.hex, "threads", c->threads, "mode",
+                          tc_meas_mode_text(c->mode));
     json_object_set_new(j, "a", side_json(c, 0));
     json_object_set_new(j, "b", side_json(c, 1));
     if (both(c))

@@ -77,6 +77,16 @@ ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 12 --json
 ok "$TCTUNE" compare default default --te gemm.te --repeats 6 --threads 1
 says "(the same)" "A and B become the same program"
 
+says "6 rounds in turns, hot"
+ok "$TCTUNE" compare default hand.sched --te ffn.te --repeats 6 --threads 1 --mode cold
+says "6 rounds in turns, cold" "constants come from memory"
+ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5 --mode cold --db cold.db
+ok "$TCTUNE" compare 1@cold.db default --repeats 6 --json
+[ "$(json out mode)" = cold ] || fail "the record's mode is not used"
+ok "$TCTUNE" compare 1@cold.db default --repeats 6 --mode hot --json
+[ "$(json out mode)" = hot ] || fail "compare --mode"
+refused 2 "--mode cold goes with two schedules" "$TCTUNE" compare default onednn --te gemm.te --mode cold
+
 refused 2 "two things are compared" "$TCTUNE" compare default --te ffn.te
 refused 2 "two things are compared" "$TCTUNE" compare default default default --te ffn.te
 refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te

@@ -133,6 +133,14 @@ done
 [ "$(json out kernels.0.source)" = record ] || fail "the record is not used"
 ok "$TCTUNE" bench --te gemm.te --db t.db --threads 2 --repeats 3
 says "default schedule" "threads"
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 1 --repeats 5 --mode cold
+says "cold runs"
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 1 --repeats 5 --mode cold --json
+[ "$(json out mode)" = cold ] || fail "bench --mode"
+ok "$TCTUNE" bench --te gemm.te --db t.db --threads 1 --repeats 5
+says "hot runs"
+refused 2 "--mode goes with --te" "$TCTUNE" bench --model "$models/dense.onnx" --mode cold
+refused 2 "hot or cold" "$TCTUNE" bench --te gemm.te --mode warm
 
 # ---- show ----
 ok "$TCTUNE" show --te gemm.te --db t.db --threads 1
