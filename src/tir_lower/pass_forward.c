@@ -65,30 +65,14 @@ static void kill_store(forwarder *f, const tc_buffer *b, const tc_expr *index) {
     }
 }
 
+static void kill_stored(const tc_stmt *s, void *user) {
+    if (s->kind == TC_STMT_STORE)
+        kill_store(user, s->u.store.buffer, NULL);
+}
+
 static void kill_inside(forwarder *f, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n && f->w.n; i++)
-            kill_inside(f, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
-        kill_inside(f, s->u.loop.body);
-        return;
-    case TC_STMT_IF:
-        kill_inside(f, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            kill_inside(f, s->u.cond.otherwise);
-        return;
-    case TC_STMT_STORE:
-        kill_store(f, s->u.store.buffer, NULL);
-        return;
-    case TC_STMT_ALLOC:
-        kill_inside(f, s->u.alloc.body);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+    if (f->w.n)
+        tir_walk(s, kill_stored, f);
 }
 
 static const tc_expr *forward_expr(forwarder *f, const tc_expr *e) {
@@ -207,39 +191,15 @@ static void kill_load(const tc_expr *e, void *user) {
             drop(f, i);
 }
 
-static void kill_loads(forwarder *f, const tc_expr *e) {
-    if (e && e->nargs && f->w.n)
-        tc_expr_walk(e, kill_load, f);
+static void kill_loads(const tc_stmt *s, void *user) {
+    const forwarder *f = user;
+    if (f->w.n)
+        tir_walk_exprs(s, kill_load, user);
 }
 
 static void kill_loads_inside(forwarder *f, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n && f->w.n; i++)
-            kill_loads_inside(f, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
-        kill_loads(f, s->u.loop.extent);
-        kill_loads_inside(f, s->u.loop.body);
-        return;
-    case TC_STMT_IF:
-        kill_loads(f, s->u.cond.cond);
-        kill_loads_inside(f, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            kill_loads_inside(f, s->u.cond.otherwise);
-        return;
-    case TC_STMT_STORE:
-        kill_loads(f, s->u.store.index);
-        kill_loads(f, s->u.store.value);
-        kill_loads(f, s->u.store.mask);
-        return;
-    case TC_STMT_ALLOC:
-        kill_loads_inside(f, s->u.alloc.body);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+    if (f->w.n)
+        tir_walk(s, kill_loads, f);
 }
 
 static const tc_stmt *bury(forwarder *f, const tc_stmt *s);
@@ -307,35 +267,8 @@ static void note_load(const tc_expr *e, void *user) {
         tc_map_put(loaded, e->u.buffer->id, 1);
 }
 
-static void note_loads(tc_map *loaded, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            note_loads(loaded, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
-        tc_expr_walk(s->u.loop.extent, note_load, loaded);
-        note_loads(loaded, s->u.loop.body);
-        return;
-    case TC_STMT_IF:
-        tc_expr_walk(s->u.cond.cond, note_load, loaded);
-        note_loads(loaded, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            note_loads(loaded, s->u.cond.otherwise);
-        return;
-    case TC_STMT_STORE:
-        tc_expr_walk(s->u.store.index, note_load, loaded);
-        tc_expr_walk(s->u.store.value, note_load, loaded);
-        if (s->u.store.mask)
-            tc_expr_walk(s->u.store.mask, note_load, loaded);
-        return;
-    case TC_STMT_ALLOC:
-        note_loads(loaded, s->u.alloc.body);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+static void note_loads(const tc_stmt *s, void *user) {
+    tir_walk_exprs(s, note_load, user);
 }
 
 static const tc_stmt *drop_unread(tc_ctx *c, const tc_stmt *s, void *user) {
@@ -357,7 +290,7 @@ const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *b
     if (body)
         body = bury(f, body);
     if (body) {
-        note_loads(&f->loaded, body);
+        tir_walk(body, note_loads, &f->loaded);
         body = drop_unread(c, body, f);
     }
     tc_map_free(&f->places);

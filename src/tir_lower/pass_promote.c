@@ -189,32 +189,12 @@ static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env) {
     }
 }
 
-static void note_stored(tc_map *stored, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            note_stored(stored, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
-        note_stored(stored, s->u.loop.body);
-        return;
-    case TC_STMT_IF:
-        note_stored(stored, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            note_stored(stored, s->u.cond.otherwise);
-        return;
-    case TC_STMT_STORE:
-        if (s->u.store.buffer->scope != TC_BUF_REG && !tc_map_get(stored, s->u.store.buffer->id))
-            tc_map_put(stored, s->u.store.buffer->id, 1);
-        return;
-    case TC_STMT_ALLOC:
-        note_stored(stored, s->u.alloc.body);
+static void note_stored(const tc_stmt *s, void *user) {
+    tc_map *stored = user;
+    if (s->kind == TC_STMT_ALLOC)
         tc_map_put(stored, s->u.alloc.buffer->id, 2); /* (b): it does not live outside the loop */
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+    else if (s->kind == TC_STMT_STORE && s->u.store.buffer->scope != TC_BUF_REG && !tc_map_get(stored, s->u.store.buffer->id))
+        tc_map_put(stored, s->u.store.buffer->id, 1);
 }
 
 static void scan_free(scan *k) {
@@ -459,7 +439,7 @@ static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
     if (s->kind != TC_STMT_FOR || s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, k->env).lo < 1)
         return false;
     scan sc = {0};
-    note_stored(&sc.stored, s->u.loop.body);
+    tir_walk(s->u.loop.body, note_stored, &sc.stored);
     scan_stmt(&sc, s, k->env);
     out->nmade = 0;
     int used = choose_buffers(k, &sc, out);

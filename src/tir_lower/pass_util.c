@@ -65,29 +65,9 @@ void tir_memo_free(tir_memo *m) {
 
 /* ---- names ---- */
 
-static void collect_names(tc_map *used, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            collect_names(used, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
-        collect_names(used, s->u.loop.body);
-        return;
-    case TC_STMT_IF:
-        collect_names(used, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            collect_names(used, s->u.cond.otherwise);
-        return;
-    case TC_STMT_ALLOC:
-        tc_map_puts(used, s->u.alloc.buffer->name, 1);
-        collect_names(used, s->u.alloc.body);
-        return;
-    case TC_STMT_STORE:
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+static void collect_name(const tc_stmt *s, void *user) {
+    if (s->kind == TC_STMT_ALLOC)
+        tc_map_puts(user, s->u.alloc.buffer->name, 1);
 }
 
 void tir_names_init(tir_names *n, const tc_func *f) {
@@ -95,7 +75,7 @@ void tir_names_init(tir_names *n, const tc_func *f) {
     for (int i = 0; i < f->nparam; i++)
         tc_map_puts(&n->used, f->params[i].buffer->name, 1);
     if (f->body)
-        collect_names(&n->used, f->body);
+        tir_walk(f->body, collect_name, &n->used);
 }
 
 void tir_names_free(tir_names *n) {
@@ -316,33 +296,18 @@ static void widest_value(const tc_expr *e, void *user) {
         *w = TC_MAX(*w, tc_dtype_bytes(e->dtype));
 }
 
-static int widest_store(const tc_stmt *s) {
-    int w = 1;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            w = TC_MAX(w, widest_store(s->u.seq.s[i]));
-        return w;
-    case TC_STMT_FOR:
-        return widest_store(s->u.loop.body);
-    case TC_STMT_IF:
-        w = widest_store(s->u.cond.then);
-        return s->u.cond.otherwise ? TC_MAX(w, widest_store(s->u.cond.otherwise)) : w;
-    case TC_STMT_ALLOC:
-        return widest_store(s->u.alloc.body);
-    case TC_STMT_STORE:
-        w = tc_dtype_bytes(s->u.store.buffer->dtype);
-        tc_expr_walk(s->u.store.value, widest_value, &w);
-        return w;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
-    return w;
+static void widest_store(const tc_stmt *s, void *user) {
+    int *w = user;
+    if (s->kind != TC_STMT_STORE)
+        return;
+    *w = TC_MAX(*w, tc_dtype_bytes(s->u.store.buffer->dtype));
+    tc_expr_walk(s->u.store.value, widest_value, w);
 }
 
 int tir_lanes(const tc_machine *m, const tc_stmt *body) {
-    return TC_MAX(1, m->vector_bytes / widest_store(body));
+    int widest = 1;
+    tir_walk(body, widest_store, &widest);
+    return TC_MAX(1, m->vector_bytes / widest);
 }
 
 /* ---- conditions ---- */

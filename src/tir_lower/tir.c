@@ -175,3 +175,52 @@ const tc_stmt *tir_map_children(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, vo
     assert(!"statement kind");
     return s;
 }
+
+void tir_walk(const tc_stmt *s, tir_visit_fn *fn, void *user) {
+    fn(s, user);
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            tir_walk(s->u.seq.s[i], fn, user);
+        return;
+    case TC_STMT_FOR:
+        tir_walk(s->u.loop.body, fn, user);
+        return;
+    case TC_STMT_IF:
+        tir_walk(s->u.cond.then, fn, user);
+        if (s->u.cond.otherwise)
+            tir_walk(s->u.cond.otherwise, fn, user);
+        return;
+    case TC_STMT_ALLOC:
+        tir_walk(s->u.alloc.body, fn, user);
+        return;
+    case TC_STMT_STORE:
+    case TC_STMT_PREFETCH:
+    case TC_NSTMTS:
+        return;
+    }
+}
+
+void tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user) {
+    switch (s->kind) {
+    case TC_STMT_FOR:
+        tc_expr_walk(s->u.loop.extent, fn, user);
+        return;
+    case TC_STMT_IF:
+        tc_expr_walk(s->u.cond.cond, fn, user);
+        return;
+    case TC_STMT_STORE:
+        tc_expr_walk(s->u.store.index, fn, user);
+        tc_expr_walk(s->u.store.value, fn, user);
+        if (s->u.store.mask)
+            tc_expr_walk(s->u.store.mask, fn, user);
+        return;
+    case TC_STMT_PREFETCH:
+        tc_expr_walk(s->u.prefetch.index, fn, user);
+        return;
+    case TC_STMT_SEQ:
+    case TC_STMT_ALLOC:
+    case TC_NSTMTS:
+        return;
+    }
+}

@@ -90,16 +90,9 @@ static void *argument(const oracle *o, const tc_func *f, int i) {
     return p;
 }
 
-tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err) {
-    tc_status s = tc_tir_verify(c, f, err);
-    if (s != TC_OK) {
-        tc_error_prefix(err, "verify: ");
-        return s;
-    }
-    void **args = tc_xcalloc((size_t)f->nparam, sizeof *args);
-    for (int i = 0; i < f->nparam; i++)
-        args[i] = argument(o, f, i);
-    s = tc_tir_interp_shuffled(f, args, shuffle, err);
+/* Runs f and compares its outputs with what is wanted; frees the arguments that are not the oracle's. */
+static tc_status run_and_compare(const oracle *o, const tc_func *f, void **args, uint64_t shuffle, tc_error *err) {
+    tc_status s = tc_tir_interp_shuffled(f, args, shuffle, err);
     for (int i = 0; i < f->nparam; i++) {
         const tc_param *p = &f->params[i];
         if (p->kind == TC_PARAM_OUT && s == TC_OK)
@@ -111,6 +104,18 @@ tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t sh
     return s;
 }
 
+tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err) {
+    tc_status s = tc_tir_verify(c, f, err);
+    if (s != TC_OK) {
+        tc_error_prefix(err, "verify: ");
+        return s;
+    }
+    void **args = tc_xcalloc((size_t)f->nparam, sizeof *args);
+    for (int i = 0; i < f->nparam; i++)
+        args[i] = argument(o, f, i);
+    return run_and_compare(o, f, args, shuffle, err);
+}
+
 static tc_status check_pair(const oracle *o, const tc_func *f, int out, int in, uint64_t shuffle, tc_error *err) {
     const tc_buffer *b = f->params[in].buffer;
     size_t bytes = (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
@@ -119,17 +124,9 @@ static tc_status check_pair(const oracle *o, const tc_func *f, int out, int in, 
         args[i] = i == out || i == in ? NULL : argument(o, f, i);
     args[in] = args[out] = tc_xmalloc(bytes + 1);
     memcpy(args[in], o->in[f->params[in].index], bytes);
-    tc_status s = tc_tir_interp_shuffled(f, args, shuffle, err);
-    for (int i = 0; i < f->nparam; i++) {
-        const tc_param *p = &f->params[i];
-        if (p->kind == TC_PARAM_OUT && s == TC_OK)
-            s = compare(o->w->out[p->index], args[i], o->want[p->index], err);
-        if (p->kind != TC_PARAM_IN)
-            free(args[i]);
-    }
+    tc_status s = run_and_compare(o, f, args, shuffle, err);
     if (s != TC_OK)
         tc_error_prefix(err, "%s written over %s: ", f->params[out].buffer->name, b->name);
-    free(args);
     return s;
 }
 
