@@ -140,6 +140,9 @@ const char *tc_cli_db_path(const tc_cli_args *a);
  * constants are used up. */
 int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
                        tc_graph_model **out, tc_error *err);
+/* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
+typedef tc_status tc_cli_use_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err);
+int tc_cli_with_model(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err);
 /* Compares the --top-k-in-graph best records of each kernel in the network. The result lives in `arena`. */
 int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
                    tc_error *err);

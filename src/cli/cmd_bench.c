@@ -252,34 +252,19 @@ static tc_status bench_model(const tc_cli_args *a, tc_graph_model *m, tc_error *
     return st;
 }
 
-static int bench_source(const tc_cli_args *a, tc_error *err) {
+static int bench_te(const tc_cli_args *a, tc_error *err) {
     tc_cli_source s = {0};
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
-    tc_graph_model *m = NULL;
     int status = tc_cli_target(a, true, &t, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_source_open(a, &s, err);
-    if (status == TC_CLI_DONE && a->te && tc_cli_db_read(a, &db, err) != TC_OK)
+    if (status == TC_CLI_DONE && (tc_cli_db_read(a, &db, err) != TC_OK || bench_kernel(a, &s, t, db, err) != TC_OK))
         status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && a->te)
-        status = bench_kernel(a, &s, t, db, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-    else if (status == TC_CLI_DONE && (status = tc_cli_model_build(a, &s, t, false, NULL, &m, err)) == TC_CLI_DONE)
-        status = bench_model(a, m, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-    tc_graph_model_free(m);
     tc_meas_db_close(db);
     tc_cli_source_free(&s);
     tc_target_free(t);
     return status;
-}
-
-static int bench_library(const tc_cli_args *a, tc_error *err) {
-    tc_graph_model *m = NULL;
-    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
-    if (st == TC_OK)
-        st = bench_model(a, m, err);
-    tc_graph_model_free(m);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 static int run(const tc_cli_args *a, tc_error *err) {
@@ -291,7 +276,7 @@ static int run(const tc_cli_args *a, tc_error *err) {
     if (tc_cli_given(a, TC_CLI_BIT(MODE)) && !a->te)
         return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     tc_cli_catch_signals();
-    return a->model && tc_cli_is_library(a->model) ? bench_library(a, err) : bench_source(a, err);
+    return a->te ? bench_te(a, err) : tc_cli_with_model(a, bench_model, err);
 }
 
 const tc_cli_command tc_cli_bench = {

@@ -149,39 +149,13 @@ static tc_status run_model(const tc_cli_args *a, tc_graph_model *m, tc_error *er
     return st;
 }
 
-static int open_and_run(const tc_cli_args *a, tc_error *err) {
-    tc_cli_source s = {0};
-    tc_target *t = NULL;
-    tc_graph_model *m = NULL;
-    int status = tc_cli_target(a, true, &t, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, &s, t, false, NULL, &m, err);
-    if (status == TC_CLI_DONE && run_model(a, m, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    tc_graph_model_free(m);
-    tc_cli_source_free(&s);
-    tc_target_free(t);
-    return status;
-}
-
-static int load_and_run(const tc_cli_args *a, tc_error *err) {
-    tc_graph_model *m = NULL;
-    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
-    if (st == TC_OK)
-        st = run_model(a, m, err);
-    tc_graph_model_free(m);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-}
-
 static int run(const tc_cli_args *a, tc_error *err) {
     int status = tc_cli_check_source(a, err);
     if (status != TC_CLI_DONE)
         return status;
     if (a->outputs && tc_fs_check_writable(a->outputs, err) != TC_OK)
         return TC_CLI_FAILED;
-    return a->model && tc_cli_is_library(a->model) ? load_and_run(a, err) : open_and_run(a, err);
+    return tc_cli_with_model(a, run_model, err);
 }
 
 const tc_cli_command tc_cli_run = {

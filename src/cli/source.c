@@ -190,22 +190,61 @@ static tc_graph_build_options build_options(const tc_cli_args *a, const tc_targe
                                     .progress = tc_cli_on_build};
 }
 
+/* The source's program, the records to build it from, and how. Close *db in any case. */
+static tc_status prepare(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_meas_db **db, tc_graph_program **p,
+                         tc_graph_build_options *o, tc_error *err) {
+    *db = NULL;
+    TC_TRY(tc_cli_source_program(s, a->seed, p, err));
+    TC_TRY(tc_cli_db_read(a, db, err));
+    *o = build_options(a, target, *db);
+    return TC_OK;
+}
+
 int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
                        tc_graph_model **out, tc_error *err) {
-    tc_meas_db *db = NULL;
+    tc_meas_db *db;
     tc_graph_program *p;
+    tc_graph_build_options o;
     *out = NULL;
-    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
-    if (st == TC_OK)
-        st = tc_cli_db_read(a, &db, err);
-    tc_graph_build_options o = build_options(a, target, db);
-    o.object_only = object_only;
-    o.use_up_constants = true;
-    o.ranks = ranks;
-    if (st == TC_OK)
+    tc_status st = prepare(a, s, target, &db, &p, &o, err);
+    if (st == TC_OK) {
+        o.object_only = object_only;
+        o.use_up_constants = true;
+        o.ranks = ranks;
         st = tc_graph_model_build(p, &o, out, err);
+    }
     tc_meas_db_close(db);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+static int with_source(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
+    tc_cli_source s = {0};
+    tc_target *t = NULL;
+    tc_graph_model *m = NULL;
+    int status = tc_cli_target(a, true, &t, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_source_open(a, &s, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_model_build(a, &s, t, false, NULL, &m, err);
+    if (status == TC_CLI_DONE && use(a, m, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    tc_graph_model_free(m);
+    tc_cli_source_free(&s);
+    tc_target_free(t);
+    return status;
+}
+
+static int with_library(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
+    tc_graph_model *m = NULL;
+    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
+    if (st == TC_OK)
+        st = use(a, m, err);
+    tc_graph_model_free(m);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+int tc_cli_with_model(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
+    return a->model && tc_cli_is_library(a->model) ? with_library(a, use, err) : with_source(a, use, err);
 }
 
 /* What the network said is kept beside the other records, so that later builds need not ask again. A database that cannot be
@@ -224,12 +263,10 @@ static void keep_contest(const tc_cli_args *a, const tc_graph_contest *c) {
 int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
                    tc_error *err) {
     enum { ROUNDS = 20 };
-    tc_meas_db *db = NULL;
+    tc_meas_db *db;
     tc_graph_program *p;
-    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
-    if (st == TC_OK)
-        st = tc_cli_db_read(a, &db, err);
-    tc_graph_build_options o = build_options(a, target, db);
+    tc_graph_build_options o;
+    tc_status st = prepare(a, s, target, &db, &p, &o, err);
     if (st == TC_OK)
         st = tc_graph_contest_run(p, &o, a->top_k, ROUNDS, arena, out, err);
     tc_meas_db_close(db);
