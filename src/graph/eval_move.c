@@ -88,7 +88,7 @@ tc_status tc_graph_eval_concat(tc_graph_eval_ctx *c) {
 
 /* ---- gathers ---- */
 
-static tc_status load_index(tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
+tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
     int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
     if (at < -dim || at >= dim)
         return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, at, dim);
@@ -105,7 +105,7 @@ tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < n; i++, dst += part) {
             int64_t at;
-            TC_TRY(load_index(c, i, dim, &at));
+            TC_TRY(tc_graph_eval_index(c, i, dim, &at));
             memcpy(dst, (const char *)x->data + (size_t)(r * dim + at) * part, part);
         }
     return TC_OK;
@@ -122,7 +122,7 @@ tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
     w.strides[0][axis] = 0;
     for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
         int64_t at;
-        TC_TRY(load_index(c, i, x->shape.d[axis], &at));
+        TC_TRY(tc_graph_eval_index(c, i, x->shape.d[axis], &at));
         memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)(w.at[0] + at * own[axis]) * size,
                size);
     }
@@ -141,7 +141,7 @@ tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
         int64_t from = 0;
         for (int k = 0; k < depth; k++) {
             int64_t at;
-            TC_TRY(load_index(c, r * depth + k, x->shape.d[batch + k], &at));
+            TC_TRY(tc_graph_eval_index(c, r * depth + k, x->shape.d[batch + k], &at));
             from += at * own[batch + k];
         }
         memcpy((char *)c->out[0].data + (size_t)r * part,

@@ -50,14 +50,6 @@ static char letter_of(const tc_graph_node *n) {
     return strcmp(how, "add") == 0 ? 'a' : strcmp(how, "max") == 0 ? 'x' : how[1]; /* none, mul, min: o, u, i */
 }
 
-static tc_status read_index(tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *at) {
-    int64_t v = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
-    if (v < -dim || v >= dim)
-        return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, v, dim);
-    *at = v < 0 ? v + dim : v;
-    return TC_OK;
-}
-
 tc_status tc_graph_eval_scatter_elements(tc_graph_eval_ctx *c) {
     tc_graph_tensor *y = &c->out[0];
     int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
@@ -69,7 +61,7 @@ tc_status tc_graph_eval_scatter_elements(tc_graph_eval_ctx *c) {
     w.strides[0][axis] = 0;
     for (int64_t i = 0, n = tc_graph_tensor_count(c->in[1]); i < n; i++, tc_graph_walk_next(&w)) {
         int64_t at;
-        TC_TRY(read_index(c, i, y->shape.d[axis], &at));
+        TC_TRY(tc_graph_eval_index(c, i, y->shape.d[axis], &at));
         take(y, w.at[0] + at * stride, c->in[2], i, how);
     }
     return TC_OK;
@@ -88,7 +80,7 @@ tc_status tc_graph_eval_scatter_nd(tc_graph_eval_ctx *c) {
     for (int64_t i = 0; i < n; i++) {
         int64_t at = 0, k;
         for (int d = 0; d < depth; d++) {
-            TC_TRY(read_index(c, i * depth + d, y->shape.d[d], &k));
+            TC_TRY(tc_graph_eval_index(c, i * depth + d, y->shape.d[d], &k));
             at += k * strides[d];
         }
         for (int64_t j = 0; j < slice; j++)

@@ -101,6 +101,8 @@ typedef struct tc_graph_eval_ctx {
 } tc_graph_eval_ctx;
 
 typedef tc_status tc_graph_eval_fn(tc_graph_eval_ctx *c);
+/* Element i of the indices, which are input 1, into a dimension of `dim`: negative ones count from its end. */
+tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out);
 
 #define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) tc_graph_eval_fn tc_graph_eval_##eval;
 #include "graph/ops.def"

@@ -95,22 +95,36 @@ static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weight
     return TC_OK;
 }
 
-tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1], *bias = tc_graph_in(c, 2);
-    window w = {.n = x->shape.ndim - 2};
-    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+/* Weights have the channels of the input, divided among the groups, in dimension 1; transposed, those in dimension 0. */
+static tc_status want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     TC_TRY(want_spatial(c, x));
     TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
-    if (wt->shape.ndim != x->shape.ndim || group < 1 || group > TC_MAX(x->shape.d[1], 1) ||
-        wt->shape.d[1] * group != x->shape.d[1] || wt->shape.d[0] % group != 0)
+    bool fit = wt->shape.ndim == x->shape.ndim && group >= 1 && group <= TC_MAX(x->shape.d[1], 1) &&
+               (transposed ? wt->shape.d[0] : wt->shape.d[1] * group) == x->shape.d[1] && wt->shape.d[0] % group == 0;
+    if (!fit)
         return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
                                   tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
-    TC_TRY(read_kernel(c, wt, &w));
-    if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != wt->shape.d[0]))
+    return TC_OK;
+}
+
+static tc_status want_bias(tc_graph_infer_ctx *c, int64_t channels) {
+    const tc_graph_value *bias = tc_graph_in(c, 2);
+    if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
         return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
-                                  wt->shape.d[0]);
+                                  channels);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
+    window w = {.n = x->shape.ndim - 2};
+    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    TC_TRY(want_weights(c, false, group));
+    TC_TRY(read_kernel(c, wt, &w));
+    TC_TRY(want_bias(c, wt->shape.d[0]));
     TC_TRY(read_window(c, &x->shape, &w));
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
@@ -162,22 +176,13 @@ static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape 
 }
 
 tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
-    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1], *bias = tc_graph_in(c, 2);
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_int(c->n, "group", 1);
-    TC_TRY(want_spatial(c, x));
-    TC_TRY(tc_graph_want_number(c, 0));
-    TC_TRY(tc_graph_want_same_type(c, 0, 1));
-    if (wt->shape.ndim != x->shape.ndim || group < 1 || group > TC_MAX(x->shape.d[1], 1) || wt->shape.d[0] != x->shape.d[1] ||
-        wt->shape.d[0] % group != 0)
-        return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
-                                  tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
-                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
+    TC_TRY(want_weights(c, true, group));
     TC_TRY(read_kernel(c, wt, &w));
     int64_t channels = wt->shape.d[1] * group;
-    if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
-        return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
-                                  channels);
+    TC_TRY(want_bias(c, channels));
     c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
     TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);

@@ -1,30 +1,15 @@
 /* Batches against workers that misbehave: whatever happens to a candidate is a record, and the others are measured. */
 #include "sample.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "fake_worker.h"
 #include "measure/measure.h"
 #include "support/log.h"
 #include "support/vec.h"
-
-static tc_arena *arena;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tc_arena_free(arena);
-    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
-}
 
 static tc_meas *make(tc_meas_options o) {
     tc_meas *m;

@@ -3,19 +3,7 @@
 
 #include <stdlib.h>
 
-static tc_arena *arena;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tc_arena_free(arena);
-    return 0;
-}
+#include "arena.h"
 
 static void check_round_trip(const tc_record *r) {
     tc_strbuf one = {0}, two = {0};

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arena.h"
 #include "codegen/codegen.h"
 #include "measure/measure.h"
 #include "measure/process.h"
@@ -19,20 +20,6 @@
 #include "support/log.h"
 #include "support/vec.h"
 #include "te/text.h"
-
-static tc_arena *arena;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tc_arena_free(arena);
-    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
-}
 
 /* Canonical text and hash. */
 static tc_meas_input input(const char *te, const char *trace) {
