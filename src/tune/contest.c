@@ -149,22 +149,22 @@ static void take_failure(tc_tune *t, int at, const tc_record *r) {
     x->seconds = INFINITY;
     s->valid--;
     t->task[x->task].found[x->form].valid--;
-    s->failure = s->failure ? s->failure : tc_arena_strdup(t->arena, r->message);
+    const char *why = tc_arena_printf(t->arena, "%s: %s", tc_meas_error_meaning(r->error), r->message);
+    s->failure = s->failure ? s->failure : why;
     rep->unreliable++;
     if ((size_t)at < t->earlier)
         return;
     rep->by_error[TC_MEAS_NONE]--;
     rep->by_error[r->error]++;
-    rep->first_error = rep->first_error ? rep->first_error : s->failure;
+    rep->first_error = rep->first_error ? rep->first_error : why;
 }
 
-/* Slow builders and want of memory may be the machine's fault, and what was not run says nothing. */
+/* Slow builders and want of memory may be the machine's fault, and so may a run that could not begin. */
 static bool failed_by_itself(const tc_record *r) {
     switch (r->error) {
     case TC_MEAS_ILLEGAL:
     case TC_MEAS_BUILD_FAILED:
     case TC_MEAS_BUILD_CRASH:
-    case TC_MEAS_RUN_FAILED:
     case TC_MEAS_RUN_CRASH:
     case TC_MEAS_RUN_TIMEOUT:
     case TC_MEAS_WRONG_RESULT:
@@ -172,6 +172,7 @@ static bool failed_by_itself(const tc_record *r) {
     case TC_MEAS_NONE:
     case TC_MEAS_BUILD_TIMEOUT:
     case TC_MEAS_BUILD_MEMORY:
+    case TC_MEAS_RUN_FAILED:
     case TC_MEAS_RUN_MEMORY:
     case TC_MEAS_DUPLICATE:
     case TC_MEAS_INTERRUPTED:
