@@ -23,6 +23,7 @@ typedef struct scene {
     bench *b;
     char *folder, path[4096];
     tc_tune_task task;
+    double peak_gflops; /* 0: no task is ever at its roof */
 } scene;
 
 static scene begin_scene(bench *b, const fault *f) {
@@ -51,6 +52,7 @@ static tc_tune *run_session(scene *s, int trials, const char *from, const char *
     o.measure.builders = 1;
     o.measure.run_limit = 1;
     o.patience = 4;
+    o.peak_gflops = s->peak_gflops;
     setenv(FLAKY_FROM, from, 1);
     if (tc_tune_new(&o, &s->task, 1, s->b->db, &t, &err) != TC_OK)
         fail_msg("%s", err.msg);
@@ -144,6 +146,34 @@ static void hangs_now_and_then(void **state) {
     fails_in_the_contest(state, &hang);
 }
 
+/* So fast that it seemed to be at the machine's roof, which ended the search: the search goes on when it has failed. */
+static void fails_at_the_roof(void **state) {
+    tc_arena *a = tc_arena_new();
+    scene s = begin_scene(*state, &wrong);
+    int warnings;
+    s.peak_gflops = 1;
+    tc_tune *t = run_session(&s, 18, "1000", again, &warnings);
+    assert_int_equal(tc_tune_get_report(t)->end, TC_TUNE_END_AT_ROOF);
+    assert_true(tc_tune_get_report(t)->measured < 18);
+    tc_tune_free(t);
+    end_scene(&s);
+
+    tc_meas_db_close(s.b->db);
+    assert_int_equal(tc_meas_db_open_memory(&s.b->db, NULL), TC_OK);
+    s = begin_scene(*state, &wrong);
+    s.peak_gflops = 1;
+    t = run_session(&s, 18, "3", again, &warnings);
+    const tc_tune_report *r = tc_tune_get_report(t);
+    assert_int_equal(r->end, TC_TUNE_END_TRIALS);
+    assert_int_equal(r->measured, 18);
+    assert_int_equal(r->unreliable, 1);
+    assert_false(r->task[0].at_roof);
+    check_out(&s, t, &wrong, a);
+    tc_tune_free(t);
+    end_scene(&s);
+    tc_arena_free(a);
+}
+
 /* It held the title of a whole session; the next one, which finds nothing better, looks at it again. */
 static void fails_in_a_later_session(void **state) {
     tc_arena *a = tc_arena_new();
@@ -187,8 +217,8 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "flaky") == 0)
         return flaky_worker_main();
     const struct CMUnitTest tests[] = {
-        SESSION_TEST(crashes_now_and_then),     SESSION_TEST(is_wrong_now_and_then),          SESSION_TEST(hangs_now_and_then),
-        SESSION_TEST(fails_in_a_later_session), SESSION_TEST(a_busy_machine_is_told_of_once),
+        SESSION_TEST(crashes_now_and_then), SESSION_TEST(is_wrong_now_and_then),    SESSION_TEST(hangs_now_and_then),
+        SESSION_TEST(fails_at_the_roof),    SESSION_TEST(fails_in_a_later_session), SESSION_TEST(a_busy_machine_is_told_of_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
