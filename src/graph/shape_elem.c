@@ -126,6 +126,8 @@ tc_status tc_graph_infer_binary(tc_graph_infer_ctx *c) {
 }
 
 tc_status tc_graph_infer_pow(tc_graph_infer_ctx *c) {
+    TC_TRY(tc_graph_want_number(c, 0));
+    TC_TRY(tc_graph_want_number(c, 1));
     return infer_pair(c);
 }
 

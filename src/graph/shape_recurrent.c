@@ -13,8 +13,9 @@
 
 #include "graph/emit.h"
 
-/* Each step costs a few launches and a place in the plan; beyond this many the graph would be unreasonably large. */
-enum { MAX_STEPS = 4096, MAX_FUNCTIONS = 3, MAX_GATES = 4 };
+/* Each step costs a few launches and a place in the plan, and constants of a state's size are made; beyond these the graph would
+ * be unreasonably large. */
+enum { MAX_STEPS = 4096, MAX_STATE = 1 << 24, MAX_FUNCTIONS = 3, MAX_GATES = 4 };
 
 typedef struct function {
     tc_graph_op op; /* TC_GRAPH_OP_COUNT: affine */
@@ -339,6 +340,9 @@ static tc_status read_sizes(layer *l) {
                                   "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64 " hidden units: these must be at "
                                   "least 1, and at most %d steps are supported; bind a shorter length with --shape",
                                   l->steps, l->batch, l->hidden, MAX_STEPS);
+    if (l->batch > MAX_STATE / l->hidden)
+        return tc_graph_node_fail(c, "the state of %" PRId64 " sequences with %" PRId64 " hidden units has more than %d elements",
+                                  l->batch, l->hidden, MAX_STATE);
     return TC_OK;
 }
 

@@ -231,6 +231,12 @@ static void test_operands(void **state) {
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     tc_graph_writer_node(w, "Unique", "u", "x", "y");
     assert_refused(w, "node 'u' (Unique)", "a table of 1073741824 entries");
+    w = tc_graph_writer_new("bad", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,4294967297,1");
+    tc_graph_writer_input(w, "w", TC_F32, "1,3,1");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "GRU", "g", "x,w,w", "y");
+    assert_refused(w, "node 'g' (GRU)", "4294967297 sequences", "more than 16777216 elements");
 }
 
 static void test_types(void **state) {
@@ -250,6 +256,7 @@ static void test_types(void **state) {
         {"CumSum", "x,k", "must be of numbers", TC_BOOL},
         {"MatMul", "x,x", "must be of numbers", TC_BOOL},
         {"PRelu", "x,x", "must be of numbers", TC_BOOL},
+        {"Pow", "x,x", "must be of numbers", TC_BOOL},
         {"Softmax", "x", "must be floating point", TC_I32},
     };
     for (size_t i = 0; i < TC_LEN(cases); i++) {
