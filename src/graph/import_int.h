@@ -18,6 +18,7 @@ typedef struct tc_graph_import_scope {
     const Onnx__NodeProto *call;         /* the If, or the call */
     const Onnx__FunctionProto *function; /* NULL: a branch, which also sees what is around it */
     int opset, depth;
+    bool of_batch; /* one sequence of the batch that a Scan of opset 8 walks */
     tc_map values; /* name -> value, 0 for an input that the call leaves out */
 } tc_graph_import_scope;
 
@@ -82,6 +83,8 @@ typedef struct tc_graph_import_scan {
     const int64_t *axes, *directions, *out_axes, *out_directions;
     int *axis; /* of each, not negative */
     int64_t length;
+    bool batch; /* of opset 8: its body is such a Scan of one sequence, */
+    bool fill;  /* the rows of which are as many as the inputs are long: zeros after its last trip */
 } tc_graph_import_scan;
 
 /* A Loop, or a Scan as one. */
@@ -103,6 +106,9 @@ typedef struct tc_graph_import_trips {
     tc_graph_value *go, *done; /* does this trip count? NULL: yes. How many did: an i64 scalar; NULL: all */
     int64_t trips;
 } tc_graph_import_trips;
+
+/* The body for Scan p of opset 8, whose inputs have a batch dimension (import_scan_batch.c). */
+const Onnx__GraphProto *tc_graph_import_sequence_of_batch(tc_graph_importer *im, const Onnx__NodeProto *p);
 
 TC_NODISCARD tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);
 /* Result k's rows, [n, ..], with the axis and in the direction that the node asks for. */

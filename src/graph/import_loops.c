@@ -29,7 +29,7 @@ static int64_t constant_of(const tc_graph_value *v) {
 
 /* The body's results. `in`: what its inputs are in this trip. */
 static tc_status trip(loop *l, tc_graph_value *const *in, tc_graph_value ***out, tc_error *err) {
-    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im)};
+    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     for (size_t k = 0; k < l->body->n_input; k++)
         tc_map_puts(&s.values, l->body->input[k]->name ? l->body->input[k]->name : "", (uintptr_t)in[k]);
     return tc_graph_import_graph(l->im, l->p, l->body, &s, l->index, out, err);
@@ -61,6 +61,17 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
 
 /* ---- results ---- */
 
+/* A Scan that gives rows for trips that it does not make: they are 0. */
+static tc_graph_value *filled(loop *l, tc_graph_value *rows) {
+    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
+    if (!l->scan || !l->scan->fill)
+        return rows;
+    if (tc_graph_is_dynamic(rows))
+        rows = tc_graph_em_blind(&l->e, tc_graph_em_masked(&l->e, rows, 0, tc_graph_em_scalar(&l->e, rows->dtype, 0)));
+    pads[rows->shape.ndim] = l->scan->length - rows->shape.d[0];
+    return pads[rows->shape.ndim] ? tc_graph_em_pad(&l->e, rows, pads, NULL) : rows;
+}
+
 /* The rows of result k put together along an axis of their own; *empty: of the type of that, when there are none. */
 static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc_graph_value *empty, tc_graph_value **out,
                          tc_error *err) {
@@ -91,6 +102,7 @@ static tc_status stacked(loop *l, size_t k, int64_t axis, bool reverse, const tc
     }
     if (n && l->done)
         *out = tc_graph_em_sized(&l->e, *out, (int)axis, l->done);
+    *out = filled(l, *out);
     return l->e.status;
 }
 
@@ -258,60 +270,102 @@ static tc_graph_value *element(loop *l, size_t k, int64_t i) {
     tc_graph_value *v = s->in[k];
     tc_graph_shape shape = v->shape;
     int d = s->axis[k];
-    i = s->directions && s->directions[k] ? s->length - 1 - i : i;
+    bool back = s->directions && s->directions[k];
+    if (back && !l->limit.constant) { /* past its last trip, any */
+        tc_graph_value *at = em_sub(&l->e, l->limit.value, number(l, TC_I64, i + 1));
+        return tc_graph_em_gather(&l->e, TC_GRAPH_OP_GATHER, v, em_max(&l->e, at, number(l, TC_I64, 0)), d);
+    }
+    i = back ? TC_MAX(l->limit.most, 1) - 1 - i : i;
     memmove(&shape.d[d], &shape.d[d + 1], sizeof shape.d[0] * (size_t)(shape.ndim - d - 1));
     shape.ndim--;
     return tc_graph_em_reshape(&l->e, tc_graph_em_slice(&l->e, v, d, i, i + 1, 1), &shape);
 }
 
-static tc_status read_scan_attributes(loop *l, tc_error *err) {
+static tc_status read_scan_attributes(loop *l, size_t nin, tc_error *err) {
     scan *s = l->scan;
     const Onnx__AttributeProto *a = tc_graph_import_attribute(l->p, "num_scan_inputs");
-    if (tc_graph_import_opset(l->im) < 9)
-        return tc_fail(err, TC_BAD_INPUT, "Scan of opset 8 is not supported; export with opset 9 or later");
     s->n = a && a->i > 0 ? (size_t)a->i : 0;
-    if (s->n == 0 || s->n > l->p->n_input || l->body->n_input != l->p->n_input || l->body->n_output < l->p->n_input - s->n)
+    if (s->n == 0 || s->n > nin || l->body->n_input != nin || l->body->n_output < nin - s->n)
         return tc_fail(err, TC_BAD_INPUT,
-                       "attribute num_scan_inputs is %zu, which does not fit its %zu inputs and its body's %zu", s->n,
-                       l->p->n_input, l->body->n_input);
-    l->nstate = l->p->n_input - s->n;
+                       "attribute num_scan_inputs is %zu, which does not fit its %zu inputs and its body's %zu", s->n, nin,
+                       l->body->n_input);
+    l->nstate = nin - s->n;
     l->nscan = l->body->n_output - l->nstate;
+    if (s->fill)
+        return scan_list(l, "directions", s->n, &s->directions, err);
     TC_TRY(scan_list(l, "scan_input_axes", s->n, &s->axes, err));
     TC_TRY(scan_list(l, "scan_input_directions", s->n, &s->directions, err));
     TC_TRY(scan_list(l, "scan_output_axes", l->nscan, &s->out_axes, err));
     return scan_list(l, "scan_output_directions", l->nscan, &s->out_directions, err);
 }
 
+/* Opset 8: how many trips are made of those that the inputs are long enough for. */
+static tc_status read_scan_trips(loop *l, tc_graph_value *n, tc_error *err) {
+    int64_t length = l->scan->length;
+    TC_TRY(one_of_type(n, TC_I64, "sequence length", err));
+    tc_graph_value *most = em_min(&l->e, tc_graph_em_reshape(&l->e, n, &(tc_graph_shape){0}), number(l, TC_I64, length));
+    TC_TRY(l->e.status);
+    TC_TRY(tc_graph_trace(&l->e, em_max(&l->e, most, number(l, TC_I64, 0)), &l->limit));
+    l->limit.most = l->limit.constant ? l->limit.most : length;
+    return l->e.status;
+}
+
+/* The body for one sequence walks nothing but the batch. Inputs: without the lengths, if they are left out. */
+static tc_graph_value **read_batch(loop *l, tc_graph_value **in, size_t nin) {
+    size_t left_out = in[0] ? 0 : 1;
+    l->body = tc_graph_import_sequence_of_batch(l->im, l->p);
+    l->scan->n = nin - left_out;
+    l->nstate = 0;
+    l->nscan = l->body->n_output;
+    return in + left_out;
+}
+
 static tc_status read_scan(loop *l, tc_error *err) {
     size_t n = l->p->n_input;
     tc_arena *a = l->im->g->arena;
-    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1);
+    bool lengths = tc_graph_import_opset(l->im) < 9; /* are its first input */
+    tc_graph_value **in = TC_NEW_N(a, tc_graph_value *, n + 1), **rest = in + lengths;
+    if (n < 1 + (size_t)lengths)
+        return tc_fail(err, TC_BAD_INPUT, "it has %zu inputs, and so nothing to walk", n);
     TC_TRY(open_loop(l, err));
-    TC_TRY(read_inputs(l, in, 0, err));
-    TC_TRY(read_scan_attributes(l, err));
+    TC_TRY(read_inputs(l, in, lengths, err));
+    l->scan->fill = lengths && l->im->scope && l->im->scope->of_batch;
+    l->scan->batch = lengths && !l->scan->fill;
+    if (l->scan->batch)
+        rest = read_batch(l, in, n);
+    else
+        TC_TRY(read_scan_attributes(l, n - lengths, err));
     l->scan->axis = TC_NEW_N(a, int, n + 1);
-    l->scan->in = in + l->nstate;
-    l->state = tc_arena_dup(a, in, (l->nstate + 1) * sizeof *in);
+    l->scan->in = rest + l->nstate;
+    l->state = tc_arena_dup(a, rest, (l->nstate + 1) * sizeof *rest);
     TC_TRY(scan_length(l, l->scan, err));
     if (l->scan->length == 0)
         return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
     l->limit = (tc_graph_number){.most = l->scan->length, .constant = true};
-    return TC_OK;
+    return l->scan->fill && in[0] ? read_scan_trips(l, in[0], err) : TC_OK;
+}
+
+static tc_status scan_trip(loop *l, int64_t i, tc_graph_value ***out, tc_error *err) {
+    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->body->n_input + 1);
+    memcpy(args, l->state, l->nstate * sizeof *args);
+    for (size_t k = 0; k < l->scan->n; k++)
+        args[l->nstate + k] = element(l, k, i);
+    TC_TRY(l->e.status);
+    return trip(l, args, out, err);
 }
 
 static tc_status write_out_scan(loop *l, tc_error *err) {
-    tc_graph_value **args = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->p->n_input + 1), **out = NULL;
-    const scan *s = l->scan;
-    for (int64_t i = 0; i < s->length; i++) {
-        memcpy(args, l->state, l->nstate * sizeof *args);
-        for (size_t k = 0; k < s->n; k++)
-            args[l->nstate + k] = element(l, k, i);
-        TC_TRY(l->e.status);
-        TC_TRY(trip(l, args, &out, err));
+    tc_graph_value **out = NULL;
+    for (int64_t i = 0; i < l->limit.most; i++) {
+        if (!l->limit.constant)
+            also(l, em_less(&l->e, number(l, TC_I64, i), l->limit.value));
+        TC_TRY(scan_trip(l, i, &out, err));
         keep_rows(l, out + l->nstate);
         TC_TRY(carry(l, out, err));
     }
-    return give(l, out + l->nstate, s->out_axes, s->out_directions, err);
+    if (!out)
+        TC_TRY(scan_trip(l, 0, &out, err)); /* for the types of its rows, and dropped as dead */
+    return give(l, out + l->nstate, l->scan->out_axes, l->scan->out_directions, err);
 }
 
 tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph_value **v, tc_error *err) {
@@ -328,6 +382,7 @@ tc_status tc_graph_import_turn_rows(tc_graph_import_trips *l, size_t k, tc_graph
         perm[d] = d == axis ? 0 : from++;
     if (axis)
         *v = tc_graph_em_transpose(&l->e, *v, perm);
+    *v = filled(l, *v);
     return l->e.status;
 }
 

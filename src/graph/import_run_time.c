@@ -315,14 +315,18 @@ static tc_graph_value *add_inputs(run *r, size_t first) {
 /* What a Scan's body gets of input k in trip i. */
 static tc_graph_value *element(run *r, size_t k, tc_graph_value *i) {
     const tc_graph_import_scan *s = r->l->scan;
-    if (s->directions && s->directions[k])
-        i = em_sub(&r->x.e, number(&r->x.e, TC_I64, s->length - 1), i);
+    const tc_graph_number *n = &r->l->limit;
+    tc_graph_value *last = n->constant ? number(&r->x.e, TC_I64, n->most - 1) : NULL;
+    if (s->directions && s->directions[k]) {
+        last = last ? last : em_sub(&r->x.e, tc_graph_import_here(r->l->im, n->value), number(&r->x.e, TC_I64, 1));
+        i = em_sub(&r->x.e, last, i);
+    }
     return tc_graph_em_gather(&r->x.e, TC_GRAPH_OP_GATHER, tc_graph_import_here(r->l->im, s->in[k]), i, s->axis[k]);
 }
 
 static tc_status fill(run *r, tc_error *err) {
     tc_graph_import_trips *l = r->l;
-    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im)};
+    tc_graph_import_scope s = {.call = l->p, .opset = tc_graph_import_opset(l->im), .of_batch = l->scan && l->scan->batch};
     size_t first = l->scan ? 0 : 2;
     tc_graph_value *i = add_inputs(r, first), **in = TC_NEW_N(r->x.f.g->arena, tc_graph_value *, l->body->n_input + 1);
     if (!l->scan) {

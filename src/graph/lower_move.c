@@ -52,10 +52,12 @@ static void next_run(run *a, const tc_graph_shape *from, run *b, const tc_graph_
     }
 }
 
+/* A coordinate in a dimension of one element is 0, which is not always plain to see from what it is made of (i - 3 in the fourth
+ * part of a Concat). */
 static const tc_expr *linear(tc_graph_lower *l, const run *r, const tc_graph_shape *s, const tc_expr *const *idx) {
     const tc_expr *e = constant(l, 0);
     for (int d = r->from; d < r->to; d++)
-        e = add(l, scale(l, e, s->d[d]), idx[d]);
+        e = s->d[d] == 1 ? e : add(l, scale(l, e, s->d[d]), idx[d]);
     return tc_graph_index(l, e);
 }
 

@@ -76,6 +76,32 @@ static void test_long_scan(void **state) {
     check("scan", DATA("scan_long.onnx"), in, want, 2);
 }
 
+/* Opset 8: a batch of sequences of 40, 1 and 17 elements; s' = s / 2 + x - z, rows s' + s, z backwards. */
+static void test_batch_scan(void **state) {
+    (void)state;
+    static float x[3][40][2], z[3][40][2], rows[3][40][2], s[3][2] = {{0.25F, -1}, {1, 2}, {0, 0.5F}};
+    int64_t lengths[3] = {40, 1, 17};
+    float first[6];
+    memcpy(first, s, sizeof first);
+    for (int i = 0; i < 240; i++) {
+        x[i / 80][i % 80 / 2][i % 2] = sinf((float)i);
+        z[i / 80][i % 80 / 2][i % 2] = cosf((float)i);
+    }
+    for (int b = 0; b < 3; b++)
+        for (int k = 0; k < lengths[b]; k++)
+            for (int i = 0; i < 2; i++) {
+                float next = s[b][i] * 0.5F + x[b][k][i] - z[b][lengths[b] - 1 - k][i];
+                rows[b][k][i] = next + s[b][i];
+                s[b][i] = next;
+            }
+    tc_graph_tensor in[] = {tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(3), lengths),
+                            f32_tensor((tc_graph_shape)DIMS(3, 2), first), f32_tensor((tc_graph_shape)DIMS(3, 40, 2), x[0][0]),
+                            f32_tensor((tc_graph_shape)DIMS(3, 40, 2), z[0][0])};
+    tc_graph_tensor want[] = {f32_tensor((tc_graph_shape)DIMS(3, 2), s[0]),
+                              f32_tensor((tc_graph_shape)DIMS(3, 40, 2), rows[0][0])};
+    check("batch", DATA("scan_batch.onnx"), in, want, 2);
+}
+
 /* 40 times relu(x b'), of which the product is made before the loop. */
 static void test_hoist(void **state) {
     (void)state;
@@ -126,11 +152,9 @@ static void test_untaken_branch(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_while),
-                                       cmocka_unit_test(test_grow),
-                                       cmocka_unit_test(test_long_scan),
-                                       cmocka_unit_test(test_hoist),
-                                       cmocka_unit_test(test_branches_of_two_shapes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_while),         cmocka_unit_test(test_grow),
+                                       cmocka_unit_test(test_long_scan),     cmocka_unit_test(test_batch_scan),
+                                       cmocka_unit_test(test_hoist),         cmocka_unit_test(test_branches_of_two_shapes),
                                        cmocka_unit_test(test_untaken_branch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,6 +198,22 @@ control.scan = (r, m) => {
     return m.node('Scan', [m.operand(small(r, dims)), ...sequences], attrs, 1 + rows).map(name => [name, 'float32']);
 };
 
+// Scan as opset 8 has it: a batch of sequences, with or without lengths of their own.
+control.scan_batch = (r, m) => {
+    m.opset = 8;
+    const batch = r.int(1, 5), length = r.pick([1, 3, 20, 70]), dims = r.pick([[], [r.int(1, 6)], [2, r.int(1, 5)]]), b = new Body(m), walked = r.int(1, 2);
+    const state = b.input('float32', dims), x = Array.from({length: walked}, () => b.input('float32', dims));
+    const sum = x.reduce((a, y) => b.node('Add', [a, y])[0], b.node('Mul', [state, constant('float32', 0.25)])[0]), next = b.node('Tanh', [sum])[0];
+    b.outputs.push(next, b.node('Sub', [next, x[0]])[0]);
+    b.outputs.forEach(name => {
+        b.known[name] = ['float32', dims];
+    });
+    const lengths = ints(Array.from({length: batch}, () => r.int(1, length))), sequences = x.map(() => small(r, [batch, length, ...dims]));
+    const attrs = {body: {g: b}, num_scan_inputs: {i: walked}, directions: {I: x.map(() => r.int(0, 1))}};
+    const first = [r.chance(0.3) ? null : r.chance(0.3) ? fixed(lengths) : lengths, small(r, [batch, ...dims]), ...sequences];
+    return m.node('Scan', first.map((t, k) => m.operand(t, k === 2)), attrs, 2).map(name => [name, 'float32']);
+};
+
 // A list of tensors, [name, dims] of each beside it, changed some times and read at the end.
 control.sequence = (r, m) => {
     const dims = () => [r.int(1, 4), r.int(1, 5)], fresh = () => {
