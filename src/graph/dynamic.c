@@ -90,6 +90,13 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
     return r;
 }
 
+tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {
+    int64_t zero = 0, last = TC_MAX(x->shape.d[axis] - 1, 0);
+    index = em_min(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &last));
+    index = em_max(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &zero));
+    return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, tc_graph_em_blind(e, x), index, axis);
+}
+
 static tc_graph_value *limit(tc_graph_emitter *e, tc_dtype t, bool high) {
     if (tc_dtype_is_float(t))
         return tc_graph_em_scalar(e, t, high ? INFINITY : -INFINITY);

@@ -29,6 +29,8 @@ tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
 tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim);
 /* v, with `fill` past the sizes of dimension d, or of all (d < 0). */
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
+/* x[.., index, ..], blind, where the indices may point past what x has. */
+tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
 /* A number that is not above any (or below any, for `highest`) of the type's. */
 tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t);
 tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);

@@ -31,12 +31,6 @@ static tc_graph_value *with_sizes_of(tc_graph_emitter *e, tc_graph_value *r, con
     return r;
 }
 
-/* x[.., index, ..], where index has no more than x's elements along the axis and may point past them. */
-static tc_graph_value *pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {
-    index = em_max(e, em_min(e, index, number(e, TC_MAX(x->shape.d[axis] - 1, 0))), number(e, 0));
-    return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, tc_graph_em_blind(e, x), index, axis);
-}
-
 /* ---- Shape and Size ---- */
 
 static tc_status rewrite_shape(tc_graph_emitter *e) {
@@ -114,7 +108,7 @@ static tc_graph_value *by_places(reshaper *r) {
         step *= r->x->shape.d[i];
     }
     tc_graph_value *flat = tc_graph_em_reshape(e, tc_graph_em_blind(e, r->x), &(tc_graph_shape){1, {step}});
-    return pick(e, flat, 0, tc_graph_em_expand(e, at, &r->shape));
+    return tc_graph_em_pick(e, flat, 0, tc_graph_em_expand(e, at, &r->shape));
 }
 
 static tc_graph_value *reshaped(reshaper *r) {
@@ -342,7 +336,7 @@ static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d,
     } else {
         if (start->constant) /* the last few */
             most = TC_MIN(most, (-start->most + step - 1) / step);
-        y = pick(e, x, d, em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), number(e, step)), from));
+        y = tc_graph_em_pick(e, x, d, em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), number(e, step)), from));
     }
     if (y == x)
         y = em_unary(e, TC_GRAPH_OP_IDENTITY, y);
@@ -409,7 +403,7 @@ static tc_status rewrite_concat(tc_graph_emitter *e) {
         begin = em_add(e, begin, tc_graph_em_size(e, n->in[k], axis));
         place += n->in[k]->shape.d[axis];
     }
-    tc_graph_value *y = pick(e, all, axis, index);
+    tc_graph_value *y = tc_graph_em_pick(e, all, axis, index);
     for (int k = 0; k < n->nin; k++)
         y = with_sizes_of(e, y, n->in[k], axis);
     return become(e, tc_graph_em_sized(e, y, axis, begin));

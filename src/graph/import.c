@@ -378,9 +378,9 @@ static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
         if (v->sequence)
             return tc_fail(
                 err, TC_BAD_INPUT,
-                "the graph's output '%s' is a sequence or optional (of %zu elements): a model gives tensors only; export it "
+                "the graph's output '%s' is a sequence or optional (of %zu elements%s): a model gives tensors only; export it "
                 "with the elements as outputs, or with them concatenated",
-                name, v->sequence->n);
+                name, v->sequence->n, v->sequence->rows ? " and more" : "");
         tc_graph_add_output(im->g, name, v);
     }
     tc_graph_add_sizes(im->g);

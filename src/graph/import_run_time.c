@@ -1,8 +1,8 @@
-/* Loops and branches that the data decide about: their bodies become graphs of their own, which a node (If, Loop: ops.def) runs.
+/* Loops that the data decide about: their bodies become graphs of their own, which a node (ops.def) runs.
  *
  * A body's inputs are what it is given in every trip (the number of the trip, the state) and what it reads of the graphs around
- * it. A value that does not keep its shape, from trip to trip or between two branches, lies in memory of its largest shape and
- * carries its size (dynamic.h) as an i64 scalar beside it:
+ * it. A value that does not keep its shape from trip to trip lies in memory of its largest shape and carries its size (dynamic.h)
+ * as an i64 scalar beside it:
  *
  *     y [n] = Loop: Concat(y, row)   =>   Loop(.., Pad(y, [n + trips]), n): y' = Slice(Concat(y of size n, row)), n + 1
  *
@@ -12,270 +12,25 @@
 
 #include "graph/import_int.h"
 
-typedef tc_graph_import_frame frame;
-
-/* ---- graphs of bodies ---- */
-
-static tc_graph_value *capture(frame *f, tc_graph_value *v, tc_graph_value *outer) {
-    const char *name = tc_graph_fresh_name(f->g, v->name);
-    tc_graph_value *in;
-    if (outer->constant) {
-        in = tc_graph_add_value(f->g, name, outer->dtype, &outer->shape);
-        in->constant = outer->constant;
-    } else {
-        in = tc_graph_add_input(f->g, name, outer->dtype, &outer->shape);
-        in->most = outer->most;
-        tc_push(&f->around, outer);
-    }
-    tc_map_put(&f->inside, (uint64_t)(uintptr_t)v, (uintptr_t)in);
-    return in;
-}
-
-static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v);
-
-static tc_graph_value *list_here(tc_graph_importer *im, frame *f, const tc_graph_value *v) {
-    const tc_graph_sequence *s = v->sequence;
-    tc_graph_value **all = TC_NEW_N(f->g->arena, tc_graph_value *, s->n + 1);
-    for (size_t i = 0; i < s->n; i++)
-        all[i] = here(im, f, s->v[i]);
-    tc_graph_value *list = tc_graph_import_list(f->g, all, s->n, s->optional);
-    tc_map_put(&f->inside, (uint64_t)(uintptr_t)v, (uintptr_t)list);
-    return list;
-}
-
-static tc_graph_value *here(tc_graph_importer *im, frame *f, tc_graph_value *v) {
-    if (tc_graph_owns(f ? f->g : im->root, v) || !f)
-        return v;
-    uintptr_t *known = tc_map_get(&f->inside, (uint64_t)(uintptr_t)v);
-    if (known)
-        return (tc_graph_value *)*known;
-    if (v->sequence)
-        return list_here(im, f, v);
-    tc_graph_value *outer = here(im, f->up, v), *in = capture(f, v, outer);
-    for (int d = 0; d < outer->shape.ndim; d++) {
-        if (!tc_graph_extent(outer, d))
-            continue;
-        if (!in->extent)
-            in->extent = TC_NEW_N(f->g->arena, tc_graph_value *, TC_GRAPH_MAX_DIMS);
-        in->extent[d] = here(im, f, outer->extent[d]);
-    }
-    return in;
-}
-
-tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v) {
-    return here(im, im->frame, v);
-}
-
-/* What is emitted into a body's graph for node p. */
-typedef struct inside {
-    frame f;
-    tc_graph_infer_ctx c;
-    tc_graph_emitter e;
-} inside;
-
-static void open_frame(tc_graph_importer *im, inside *x, const Onnx__NodeProto *p, tc_error *err) {
-    *x = (inside){.f = {.up = im->frame, .g = tc_graph_new(im->path)}};
-    x->f.g->name = tc_arena_strdup(x->f.g->arena, p->name && *p->name ? p->name : p->op_type);
-    x->c = (tc_graph_infer_ctx){.g = x->f.g, .opset = TC_GRAPH_OPSET_MAX, .err = err};
-    x->c.n = tc_graph_new_node(x->f.g, TC_GRAPH_OP_IDENTITY, x->f.g->name, NULL, 0);
-    x->e = (tc_graph_emitter){&x->c, TC_OK};
-    im->frame = &x->f;
-    im->g = x->f.g;
-}
-
-/* Back to the graph around it. */
-static void leave_frame(tc_graph_importer *im, const inside *x) {
-    im->frame = x->f.up;
-    im->g = x->f.up ? x->f.up->g : im->root;
-}
-
-static void drop_frame(inside *x) {
-    tc_map_free(&x->f.inside);
-    tc_vec_free(&x->f.around);
-    tc_graph_free(x->f.g);
-    x->f.g = NULL;
-}
-
-/* Once its outputs are named: tidied, and the graph around it has it. captured[]: what it reads of that; room for all of around.
+/* What is carried settles in a few rounds: a list's elements and use, a size that changes, its growth, sizes that follow from it.
  */
-static size_t close_body(tc_graph *around, inside *x, tc_graph_value **captured) {
-    tc_graph *g = x->f.g;
-    tc_graph_simplify(g);
-    uint32_t *uses = tc_graph_count_uses(g);
-    size_t first = g->inputs.len - x->f.around.len, n = 0;
-    for (size_t i = 0; i < x->f.around.len; i++)
-        if (uses[g->inputs.data[first + i]->id]) {
-            captured[n] = x->f.around.data[i];
-            g->inputs.data[first + n++] = g->inputs.data[first + i];
-        }
-    g->inputs.len = first + n;
-    free(uses);
-    tc_map_free(&x->f.inside);
-    tc_vec_free(&x->f.around);
-    tc_push(&around->bodies, g);
-    return n;
-}
-
-/* v with its memory cut or padded to `to`, and every dimension at its largest. */
-static tc_graph_value *fitted(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to) {
-    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
-    bool short_of = false;
-    v = tc_graph_em_blind(e, v);
-    for (int d = 0; d < to->ndim; d++) {
-        if (v->shape.d[d] > to->d[d])
-            v = tc_graph_em_slice(e, v, d, 0, to->d[d], 1);
-        pads[to->ndim + d] = to->d[d] - v->shape.d[d];
-        short_of |= pads[to->ndim + d] > 0;
-    }
-    return short_of ? tc_graph_em_pad(e, v, pads, NULL) : v;
-}
-
-static void add_output(tc_graph *g, tc_graph_value *v) {
-    tc_graph_add_output(g, v->name, v);
-}
-
-/* A node without attributes; out[k] are made by types[k]. */
-static tc_graph_node *place_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value **in, size_t nin,
-                                 const tc_graph_type *types, size_t nout) {
-    tc_graph_node *n = tc_graph_new_node(g, op, name, in, (int)nin);
-    n->nout = (int)nout;
-    n->out = TC_NEW_N(g->arena, tc_graph_value *, nout + 1);
-    for (size_t k = 0; k < nout; k++) {
-        const char *own = tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.%zu", n->name, k));
-        n->out[k] = tc_graph_add_value(g, own, types[k].dtype, &types[k].shape);
-        n->out[k]->producer = n;
-    }
-    tc_push(&g->nodes, n);
-    return n;
-}
-
-static tc_graph_type scalar_type(tc_dtype t) {
-    return (tc_graph_type){.dtype = t};
-}
-
-/* ---- If ---- */
-
-typedef struct branches {
-    tc_graph_importer *im;
-    const Onnx__NodeProto *p;
-    tc_graph_value *cond;
-    inside in[2];
-    tc_graph_value **out[2]; /* [p's outputs] */
-    tc_graph_type *types;    /* [p's outputs], then of sizes */
-    size_t ntypes;
-} branches;
-
-static bool is_open(const branches *b, size_t k, int d) {
-    const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
-    return tc_graph_extent(yes, d) || tc_graph_extent(no, d) || yes->shape.d[d] != no->shape.d[d];
-}
-
-static tc_status type_result(branches *b, size_t k, tc_error *err) {
-    const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
-    tc_arena *a = b->im->g->arena;
-    if (yes->sequence || no->sequence)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "output %zu is a sequence or optional, and its condition '%s' depends on the network's inputs; it must be "
-                       "known when the model is imported",
-                       k, b->cond->name);
-    if (yes->dtype != no->dtype || yes->shape.ndim != no->shape.ndim)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
-                       "different types need a condition that is known when the model is imported",
-                       b->cond->name, k, tc_graph_type_str(a, yes->dtype, &yes->shape),
-                       tc_graph_type_str(a, no->dtype, &no->shape));
-    b->types[k] = (tc_graph_type){yes->dtype, yes->shape};
-    for (int d = 0; d < yes->shape.ndim; d++)
-        b->types[k].shape.d[d] = TC_MAX(yes->shape.d[d], no->shape.d[d]);
-    return tc_graph_shape_check(&b->types[k].shape, yes->dtype, err);
-}
-
-static tc_status type_results(branches *b, tc_error *err) {
-    size_t n = b->p->n_output;
-    b->types = TC_NEW_N(b->im->g->arena, tc_graph_type, n * (1 + TC_GRAPH_MAX_DIMS) + 1);
-    for (size_t k = 0; k < n; k++)
-        TC_TRY(type_result(b, k, err));
-    b->ntypes = n;
-    for (size_t k = 0; k < n; k++)
-        for (int d = 0; d < b->types[k].shape.ndim; d++)
-            if (is_open(b, k, d))
-                b->types[b->ntypes++] = scalar_type(TC_I64);
-    return TC_OK;
-}
-
-static tc_status name_results(branches *b, int which) {
-    tc_graph_emitter *e = &b->in[which].e;
-    for (size_t k = 0; k < b->p->n_output; k++)
-        add_output(e->c->g, fitted(e, b->out[which][k], &b->types[k].shape));
-    for (size_t k = 0; k < b->p->n_output; k++)
-        for (int d = 0; d < b->types[k].shape.ndim; d++)
-            if (is_open(b, k, d))
-                add_output(e->c->g, tc_graph_em_size(e, b->out[which][k], d));
-    return e->status;
-}
-
-static tc_status give_results(branches *b, tc_graph_node *n, tc_error *err) {
-    tc_graph_infer_ctx c = {.g = b->im->g, .opset = TC_GRAPH_OPSET_MAX, .n = n, .err = err};
-    tc_graph_emitter e = {&c, TC_OK};
-    for (size_t k = 0, size = b->p->n_output; k < b->p->n_output; k++)
-        for (int d = 0; d < b->types[k].shape.ndim; d++)
-            if (is_open(b, k, d))
-                n->out[k] = tc_graph_em_sized(&e, n->out[k], d, n->out[size++]);
-    TC_TRY(e.status);
-    return tc_graph_import_give_outputs(b->im, b->p, n->out, err);
-}
-
-static tc_status add_branches(branches *b, size_t index, tc_error *err) {
-    static const char *const names[] = {"then_branch", "else_branch"};
-    for (int k = 0; k < 2; k++) {
-        open_frame(b->im, &b->in[k], b->p, err);
-        tc_status s = tc_graph_import_branch(b->im, b->p, names[k], index, &b->out[k], err);
-        leave_frame(b->im, &b->in[k]);
-        TC_TRY(s);
-    }
-    TC_TRY(type_results(b, err));
-    TC_TRY(name_results(b, 0));
-    return name_results(b, 1);
-}
-
-tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__NodeProto *p, tc_graph_value *cond, size_t index,
-                                         tc_error *err) {
-    branches b = {.im = im, .p = p, .cond = cond};
-    tc_status s = add_branches(&b, index, err);
-    if (s != TC_OK) {
-        for (int k = 0; k < 2; k++)
-            if (b.in[k].f.g)
-                drop_frame(&b.in[k]);
-        return s;
-    }
-    tc_graph *g = im->g;
-    for (int k = 0; k < 2; k++)
-        tc_graph_simplify(b.in[k].f.g);
-    tc_graph_value **in = TC_NEW_N(g->arena, tc_graph_value *, b.in[0].f.around.len + b.in[1].f.around.len + 1);
-    in[0] = cond;
-    size_t then = close_body(g, &b.in[0], in + 1), nin = 1 + then + close_body(g, &b.in[1], in + 1 + then);
-    tc_graph_node *n = place_node(g, TC_GRAPH_OP_IF, p->name, in, nin, b.types, b.ntypes);
-    tc_graph_set_int(g, n, "then", (int64_t)then);
-    for (int k = 0; k < 2; k++)
-        n->body[k] = b.in[k].f.g;
-    return give_results(&b, n, err);
-}
-
-/* ---- Loop and Scan ---- */
-
-/* Shapes of what is carried settle in a few rounds: a size that changes, its growth, sizes that follow from it. */
-enum { ROUNDS = 6 };
+enum { ROUNDS = 8 };
 
 typedef struct carried {
+    tc_dtype dtype;
     tc_graph_shape most;              /* the largest */
     bool open[TC_GRAPH_MAX_DIMS];     /* the size is carried beside it */
     int64_t grows[TC_GRAPH_MAX_DIMS]; /* in a trip; 0: it does not */
     tc_graph_value *in, *next;        /* in the body */
+    bool beside;                      /* a list that is not carried: nothing is known of its elements, or */
+    bool appends;                     /* a trip appends to it and does not look: its elements are rows */
+    tc_graph_type element;            /* of a list */
+    tc_graph_value *row;              /* those that a trip appends, in the body; NULL: none */
 } carried;
 
 typedef struct run {
     tc_graph_import_trips *l;
-    inside x;
+    tc_graph_import_inside x;
     carried *state;
     tc_graph_value **out, *cond; /* of the body; the latter for the next trip */
     size_t *rows, nrows;         /* numbers of the results that somebody wants */
@@ -293,6 +48,15 @@ static tc_graph_value *number(tc_graph_emitter *e, tc_dtype t, int64_t v) {
     return tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &v);
 }
 
+/* The next dimension of a carried state, from (*k, *d) on, that is open; they begin at (0, -1). */
+static bool next_open(const run *r, size_t *k, int *d) {
+    for (++*d; *k < r->l->nstate; ++*k, *d = 0)
+        for (; !r->state[*k].beside && *d < r->state[*k].most.ndim; ++*d)
+            if (r->state[*k].open[*d])
+                return true;
+    return false;
+}
+
 /* The body's first inputs: the number of the trip, the state, its sizes. */
 static tc_graph_value *add_inputs(run *r, size_t first) {
     tc_graph *g = r->x.f.g;
@@ -300,16 +64,31 @@ static tc_graph_value *add_inputs(run *r, size_t first) {
     i->most = has_limit(r) ? TC_MAX(r->l->limit.most - 1, 0) : 0;
     for (size_t k = 0; k < r->l->nstate; k++) {
         const char *name = body_input(r, first + k)->name;
-        r->state[k].in = tc_graph_add_input(g, name ? name : "state", r->l->state[k]->dtype, &r->state[k].most);
+        carried *c = &r->state[k];
+        if (c->appends) /* what stands for its rows is nobody's, and nobody's input */
+            c->in = tc_graph_add_value(g, tc_graph_fresh_name(g, "rows"), c->dtype, &c->most);
+        else if (!c->beside)
+            c->in = tc_graph_add_input(g, name ? name : "state", c->dtype, &c->most);
+        if (c->appends)
+            tc_graph_em_sized(&r->x.e, c->in, 0,
+                              tc_graph_add_value(g, tc_graph_fresh_name(g, "size"), TC_I64, &(tc_graph_shape){0}));
     }
-    for (size_t k = 0; k < r->l->nstate; k++)
-        for (int d = 0; d < r->state[k].most.ndim; d++)
-            if (r->state[k].open[d]) {
-                tc_graph_value *in = r->state[k].in;
-                const char *name = tc_arena_printf(g->arena, "%s.shape[%d]", in->name, d);
-                tc_graph_em_sized(&r->x.e, in, d, tc_graph_add_input(g, name, TC_I64, &(tc_graph_shape){0}));
-            }
+    size_t k = 0;
+    for (int d = -1; next_open(r, &k, &d);) {
+        tc_graph_value *in = r->state[k].in;
+        const char *name = tc_arena_printf(g->arena, "%s.shape[%d]", in->name, d);
+        tc_graph_em_sized(&r->x.e, in, d, tc_graph_add_input(g, name, TC_I64, &(tc_graph_shape){0}));
+    }
     return i;
+}
+
+/* State k as the body knows it. */
+static tc_graph_value *given(const run *r, size_t k) {
+    const carried *c = &r->state[k];
+    if (!r->l->state[k]->sequence)
+        return c->in;
+    bool known = !c->beside || c->appends;
+    return tc_graph_import_list(r->x.f.g, (tc_graph_sequence){.rows = known ? c->in : NULL});
 }
 
 /* What a Scan's body gets of input k in trip i. */
@@ -334,7 +113,7 @@ static tc_status fill(run *r, tc_error *err) {
         in[1] = number(&r->x.e, TC_BOOL, 1);
     }
     for (size_t k = 0; k < l->nstate; k++)
-        in[first + k] = r->state[k].in;
+        in[first + k] = given(r, k);
     for (size_t k = 0; l->scan && k < l->scan->n; k++)
         in[l->nstate + k] = element(r, k, i);
     TC_TRY(r->x.e.status);
@@ -379,25 +158,82 @@ static tc_status settle(run *r, size_t k, int d, bool *again, tc_error *err) {
     return TC_OK;
 }
 
-static tc_status carries_list(size_t k, tc_error *err) {
-    return tc_fail(
-        err, TC_BAD_INPUT,
-        "value %zu that it carries is a sequence or optional; the number of trips must then be known when the model is "
-        "imported",
-        k);
+static tc_status carries_other(size_t k, const char *what, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT,
+                   "value %zu that it carries is %s; the number of trips must then be known when the model is "
+                   "imported",
+                   k, what);
+}
+
+/* ---- lists among them ---- */
+
+/* Does anything in the body read v? */
+static bool is_read(const run *r, const tc_graph_value *v) {
+    const tc_graph *g = r->x.f.g;
+    uint32_t *uses = tc_graph_count_uses(g);
+    bool read = uses[v->id] > 0;
+    free(uses);
+    for (size_t k = 0; k < r->l->body->n_output; k++)
+        read |= r->out[k] == v;
+    return read;
+}
+
+/* A list that is carried, or appended to, as rows. */
+static tc_status type_list(const run *r, size_t k, tc_error *err) {
+    carried *c = &r->state[k];
+    const tc_graph_sequence *first = r->l->state[k]->sequence;
+    c->dtype = c->element.dtype;
+    c->most = (tc_graph_shape){.ndim = c->element.shape.ndim + 1};
+    if (c->most.ndim > TC_GRAPH_MAX_DIMS)
+        return tc_fail(err, TC_BAD_INPUT, "the elements of list %zu that it carries have too many dimensions", k);
+    c->most.d[0] = TC_MAX((first->rows ? first->rows->shape.d[0] : 0) + (int64_t)first->n, 1);
+    memcpy(c->most.d + 1, c->element.shape.d, sizeof c->most.d[0] * (size_t)c->element.shape.ndim);
+    c->appends = true;
+    return TC_OK;
+}
+
+/* As what a list is carried is found out: its elements' type in a first body, which gets an empty list; then whether that only
+ * appends; and if not, as rows. */
+static tc_status settle_list(run *r, size_t k, bool *again, tc_error *err) {
+    carried *c = &r->state[k];
+    const tc_graph_sequence *next = c->next->sequence;
+    if (!next || next->optional)
+        return carries_other(k, "a sequence before a trip, and none after it", err);
+    if (c->beside && !c->appends) {
+        if (!tc_graph_import_element_type(next, &c->element))
+            return TC_OK;
+        *again = true;
+        return type_list(r, k, err);
+    }
+    if (c->appends && (next->rows != c->in || is_read(r, c->in) || is_read(r, c->in->extent[0]))) {
+        c->beside = c->appends = false;
+        c->open[0] = *again = true;
+        c->row = NULL;
+        return TC_OK;
+    }
+    if (!c->appends)
+        return tc_graph_import_rows(&r->x.e, next, &c->element, &c->next);
+    tc_graph_sequence fresh = {.n = next->n, .v = next->v};
+    TC_TRY(tc_graph_import_check_elements(&r->x.e, &fresh, &c->element));
+    c->row = next->n == 1 ? next->v[0] : NULL;
+    return next->n > 1 ? tc_graph_import_rows(&r->x.e, &fresh, &c->element, &c->row) : TC_OK;
 }
 
 static tc_status settle_all(run *r, bool *again, tc_error *err) {
     *again = false;
     for (size_t k = 0; k < r->l->nstate; k++) {
         carried *c = &r->state[k];
-        if (c->next->sequence)
-            return carries_list(k, err);
-        if (c->next->dtype != r->l->state[k]->dtype || c->next->shape.ndim != c->most.ndim)
+        if (r->l->state[k]->sequence)
+            TC_TRY(settle_list(r, k, again, err));
+        else if (c->next->sequence)
+            return carries_other(k, "no sequence before a trip, and one after it", err);
+        if (c->beside || c->next->sequence)
+            continue;
+        if (c->next->dtype != c->dtype || c->next->shape.ndim != c->most.ndim)
             return tc_fail(err, TC_BAD_INPUT,
                            "value %zu that it carries is %s before a trip and %s after it; where it is not written out trip by "
                            "trip, it must keep its type",
-                           k, tc_graph_type_str(r->l->im->g->arena, r->l->state[k]->dtype, &c->most),
+                           k, tc_graph_type_str(r->l->im->g->arena, c->dtype, &c->most),
                            tc_graph_type_str(r->l->im->g->arena, c->next->dtype, &c->next->shape));
         for (int d = 0; d < c->most.ndim; d++)
             TC_TRY(settle(r, k, d, again, err));
@@ -411,15 +247,15 @@ static tc_status make_body(run *r, tc_error *err) {
     bool again = true;
     tc_status s = TC_OK;
     for (int round = 0; again && s == TC_OK; round++) {
-        open_frame(r->l->im, &r->x, r->l->p, err);
+        tc_graph_import_open_frame(r->l->im, &r->x, r->l->p, err);
         s = fill(r, err);
-        leave_frame(r->l->im, &r->x);
+        tc_graph_import_leave_frame(r->l->im, &r->x);
         if (s == TC_OK)
             s = settle_all(r, &again, err);
         if (s == TC_OK && again && round == ROUNDS)
             s = tc_fail(err, TC_BAD_INPUT, "the shapes of the values that it carries do not settle");
         if (s != TC_OK || again)
-            drop_frame(&r->x);
+            tc_graph_import_drop_frame(&r->x);
     }
     return s;
 }
@@ -432,15 +268,18 @@ static tc_graph_value *row_of(const run *r, size_t k) {
 
 static tc_status name_outputs(run *r) {
     tc_graph_emitter *e = &r->x.e;
-    add_output(r->x.f.g, r->cond);
+    tc_graph_import_add_result(r->x.f.g, r->cond);
     for (size_t k = 0; k < r->l->nstate; k++)
-        add_output(r->x.f.g, fitted(e, r->state[k].next, &r->state[k].most));
-    for (size_t k = 0; k < r->l->nstate; k++)
-        for (int d = 0; d < r->state[k].most.ndim; d++)
-            if (r->state[k].open[d])
-                add_output(r->x.f.g, tc_graph_em_size(e, r->state[k].next, d));
+        if (!r->state[k].beside)
+            tc_graph_import_add_result(r->x.f.g, tc_graph_import_fitted(e, r->state[k].next, &r->state[k].most));
+    size_t open = 0;
+    for (int d = -1; next_open(r, &open, &d);)
+        tc_graph_import_add_result(r->x.f.g, tc_graph_em_size(e, r->state[open].next, d));
     for (size_t k = 0; k < r->nrows; k++)
-        add_output(r->x.f.g, row_of(r, k));
+        tc_graph_import_add_result(r->x.f.g, row_of(r, k));
+    for (size_t k = 0; k < r->l->nstate; k++)
+        if (r->state[k].row)
+            tc_graph_import_add_result(r->x.f.g, r->state[k].row);
     return e->status;
 }
 
@@ -451,45 +290,60 @@ static void list_rows(run *r) {
             r->rows[r->nrows++] = k;
 }
 
+static tc_status needs_limit(const char *what, size_t k, const char *why, tc_error *err) {
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s %zu %s, and nothing bounds the number of trips; give the loop a constant trip count M, the largest there may "
+        "be",
+        what, k, why);
+}
+
 static tc_status check_rows(const run *r, tc_error *err) {
     for (size_t k = 0; k < r->nrows; k++) {
         const tc_graph_value *v = row_of(r, k);
         size_t which = r->l->nstate + r->rows[k];
         if (!has_limit(r))
-            return tc_fail(
-                err, TC_BAD_INPUT,
-                "result %zu has a row for every trip, and nothing bounds the number of trips; give the loop a constant "
-                "trip count M, the largest there may be",
-                which);
+            return needs_limit("result", which, "has a row for every trip", err);
         if (v->sequence || tc_graph_is_dynamic(v) || v->shape.ndim >= TC_GRAPH_MAX_DIMS)
             return tc_fail(
                 err, TC_BAD_INPUT,
                 "result %zu is %s in a trip: it is a sequence, its size depends on data, or it has too many dimensions", which,
                 tc_graph_type_str(r->l->im->g->arena, v->dtype, &v->shape));
     }
+    for (size_t k = 0; k < r->l->nstate; k++)
+        if (r->state[k].row && !has_limit(r))
+            return needs_limit("list", k, "that it carries grows in every trip", err);
     return TC_OK;
+}
+
+/* Of all trips' rows, for result or value `which`. */
+static tc_status type_rows(const run *r, const tc_graph_value *row, size_t which, tc_graph_type *out, tc_error *err) {
+    tc_graph_shape s = {.ndim = row->shape.ndim + 1, .d = {r->l->limit.most}};
+    if (row->shape.ndim >= TC_GRAPH_MAX_DIMS)
+        return tc_fail(err, TC_BAD_INPUT, "what a trip appends to list %zu has too many dimensions", which);
+    memcpy(s.d + 1, row->shape.d, sizeof s.d[0] * (size_t)row->shape.ndim);
+    *out = (tc_graph_type){row->dtype, s};
+    if (tc_graph_shape_check(&s, row->dtype, err) == TC_OK)
+        return TC_OK;
+    tc_error_prefix(err, "result %zu has a row for each of at most %" PRId64 " trips, give a smaller trip count M: ", which,
+                    r->l->limit.most);
+    return TC_BAD_INPUT;
 }
 
 static tc_status type_outputs(const run *r, tc_graph_type *types, size_t *n, tc_error *err) {
     *n = 0;
-    types[(*n)++] = scalar_type(TC_I64);
+    types[(*n)++] = tc_graph_import_scalar_type(TC_I64);
     for (size_t k = 0; k < r->l->nstate; k++)
-        types[(*n)++] = (tc_graph_type){r->l->state[k]->dtype, r->state[k].most};
+        if (!r->state[k].beside)
+            types[(*n)++] = (tc_graph_type){r->state[k].dtype, r->state[k].most};
+    size_t open = 0;
+    for (int d = -1; next_open(r, &open, &d);)
+        types[(*n)++] = tc_graph_import_scalar_type(TC_I64);
+    for (size_t k = 0; k < r->nrows; k++)
+        TC_TRY(type_rows(r, row_of(r, k), r->l->nstate + r->rows[k], &types[(*n)++], err));
     for (size_t k = 0; k < r->l->nstate; k++)
-        for (int d = 0; d < r->state[k].most.ndim; d++)
-            if (r->state[k].open[d])
-                types[(*n)++] = scalar_type(TC_I64);
-    for (size_t k = 0; k < r->nrows; k++) {
-        const tc_graph_value *row = row_of(r, k);
-        tc_graph_shape s = {.ndim = row->shape.ndim + 1, .d = {r->l->limit.most}};
-        memcpy(s.d + 1, row->shape.d, sizeof s.d[0] * (size_t)row->shape.ndim);
-        if (tc_graph_shape_check(&s, row->dtype, err) != TC_OK) {
-            tc_error_prefix(err, "result %zu has a row for each of at most %" PRId64 " trips, give a smaller trip count M: ",
-                            r->l->nstate + r->rows[k], r->l->limit.most);
-            return TC_BAD_INPUT;
-        }
-        types[(*n)++] = (tc_graph_type){row->dtype, s};
-    }
+        if (r->state[k].row)
+            TC_TRY(type_rows(r, r->state[k].row, k, &types[(*n)++], err));
     return TC_OK;
 }
 
@@ -502,6 +356,14 @@ static tc_graph_value *limit_of(run *r) {
     return m->constant ? most : em_min(&r->l->e, m->value, most);
 }
 
+/* What state k is before the first trip. */
+static tc_graph_value *first_state(run *r, size_t k) {
+    tc_graph_value *v = r->l->state[k];
+    if (v->sequence && r->l->e.status == TC_OK)
+        r->l->e.status = tc_graph_import_rows(&r->l->e, v->sequence, &r->state[k].element, &v);
+    return v;
+}
+
 /* The node's inputs but for captured values; how many are state. */
 static size_t first_inputs(run *r, tc_graph_value **in, size_t *nin) {
     tc_graph_emitter *e = &r->l->e;
@@ -509,11 +371,11 @@ static size_t first_inputs(run *r, tc_graph_value **in, size_t *nin) {
     in[n++] = r->l->cond ? r->l->cond : number(e, TC_BOOL, 1);
     in[n++] = limit_of(r);
     for (size_t k = 0; k < r->l->nstate; k++)
-        in[n++] = fitted(e, r->l->state[k], &r->state[k].most);
-    for (size_t k = 0; k < r->l->nstate; k++)
-        for (int d = 0; d < r->state[k].most.ndim; d++)
-            if (r->state[k].open[d])
-                in[n++] = tc_graph_em_size(e, r->l->state[k], d);
+        if (!r->state[k].beside)
+            in[n++] = tc_graph_import_fitted(e, first_state(r, k), &r->state[k].most);
+    size_t open = 0;
+    for (int d = -1; next_open(r, &open, &d);)
+        in[n++] = tc_graph_em_size(e, first_state(r, open), d);
     *nin = n;
     return n - 2;
 }
@@ -522,24 +384,52 @@ static bool is_true(const tc_graph_value *v) {
     return !v || (v->constant && *(const uint8_t *)v->constant->data);
 }
 
+/* List k, to which the trips have appended these rows. */
+static tc_status give_appended(run *r, size_t k, tc_graph_value *rows, tc_graph_value **out) {
+    tc_graph_emitter *e = &r->l->e;
+    const tc_graph_sequence *first = r->l->state[k]->sequence;
+    if (rows->shape.ndim > r->state[k].element.shape.ndim + 1) {
+        tc_graph_shape s = rows->shape;
+        s.d[1] *= s.d[0];
+        memmove(s.d, s.d + 1, sizeof s.d[0] * (size_t)--s.ndim);
+        rows = tc_graph_em_reshape(e, rows, &s);
+    }
+    if (tc_graph_import_element_type(first, &(tc_graph_type){0})) {
+        tc_graph_value *both[2] = {NULL, rows};
+        TC_TRY(tc_graph_import_rows(e, first, &r->state[k].element, &both[0]));
+        rows = tc_graph_em_concat(e, 0, both, 2);
+    }
+    *out = tc_graph_import_list(r->l->im->g, (tc_graph_sequence){.rows = rows});
+    return e->status;
+}
+
+/* What is carried: the node's outputs after the first. */
+static void give_states(run *r, const tc_graph_node *n, tc_graph_value **v) {
+    size_t at = 1, open = 0;
+    for (size_t k = 0; k < r->l->nstate; k++)
+        v[k] = r->state[k].beside ? r->l->state[k] : n->out[at++];
+    for (int d = -1; next_open(r, &open, &d);)
+        v[open] = tc_graph_em_sized(&r->l->e, v[open], d, n->out[at++]);
+    for (size_t k = 0; k < r->l->nstate; k++)
+        if (r->l->state[k]->sequence && !r->state[k].beside)
+            v[k] = tc_graph_import_list(r->l->im->g, (tc_graph_sequence){.rows = v[k]});
+}
+
 static tc_status give(run *r, tc_graph_node *n, size_t states, tc_error *err) {
     tc_graph_import_trips *l = r->l;
     tc_graph_value **v = TC_NEW_N(l->im->g->arena, tc_graph_value *, l->nstate + l->nscan + 1);
-    size_t size = 1 + l->nstate;
-    for (size_t k = 0; k < l->nstate; k++) {
-        v[k] = n->out[1 + k];
-        for (int d = 0; d < r->state[k].most.ndim; d++)
-            if (r->state[k].open[d])
-                v[k] = tc_graph_em_sized(&l->e, v[k], d, n->out[size++]);
-    }
     bool all = l->limit.constant && is_true(l->cond) && is_true(n->body[0]->outputs.data[0].value);
+    size_t at = 1 + states;
+    give_states(r, n, v);
+    for (int k = 0; k < n->nout - (int)at && !all; k++)
+        n->out[at + (size_t)k] = tc_graph_em_sized(&l->e, n->out[at + (size_t)k], 0, n->out[0]);
     for (size_t k = 0; k < r->nrows; k++) {
-        tc_graph_value **to = &v[l->nstate + r->rows[k]];
-        *to = n->out[1 + states + k];
-        if (!all)
-            *to = tc_graph_em_sized(&l->e, *to, 0, n->out[0]);
-        TC_TRY(tc_graph_import_turn_rows(l, r->rows[k], to, err));
+        v[l->nstate + r->rows[k]] = n->out[at++];
+        TC_TRY(tc_graph_import_turn_rows(l, r->rows[k], &v[l->nstate + r->rows[k]], err));
     }
+    for (size_t k = 0; k < l->nstate; k++)
+        if (r->state[k].row)
+            TC_TRY(give_appended(r, k, n->out[at++], &v[k]));
     TC_TRY(l->e.status);
     return tc_graph_import_give_outputs(l->im, l->p, v, err);
 }
@@ -551,7 +441,7 @@ static tc_status check_end(const run *r, tc_error *err) {
 
 static tc_status add_node(run *r, tc_error *err) {
     tc_graph *g = r->l->im->g;
-    size_t most = 3 + r->l->nstate * (1 + TC_GRAPH_MAX_DIMS) + r->nrows, nin, nout;
+    size_t most = 3 + r->l->nstate * (2 + TC_GRAPH_MAX_DIMS) + r->nrows, nin, nout;
     tc_graph_value **first = TC_NEW_N(g->arena, tc_graph_value *, most), **in;
     tc_graph_type *types = TC_NEW_N(g->arena, tc_graph_type, most);
     size_t states = first_inputs(r, first, &nin);
@@ -561,29 +451,43 @@ static tc_status add_node(run *r, tc_error *err) {
     s = s == TC_OK ? name_outputs(r) : s;
     s = s == TC_OK ? r->l->e.status : s;
     if (s != TC_OK) {
-        drop_frame(&r->x);
+        tc_graph_import_drop_frame(&r->x);
         return s;
     }
     tc_graph_simplify(r->x.f.g);
     tc_graph_import_hoist(g, &r->x.f);
     in = TC_NEW_N(g->arena, tc_graph_value *, nin + r->x.f.around.len);
     memcpy(in, first, nin * sizeof *in);
-    nin += close_body(g, &r->x, in + nin);
-    tc_graph_node *n = place_node(g, TC_GRAPH_OP_LOOP, r->l->p->name, in, nin, types, nout);
+    nin += tc_graph_import_close_body(g, &r->x, in + nin);
+    tc_graph_node *n = tc_graph_import_place_node(g, TC_GRAPH_OP_LOOP, r->l->p->name, in, nin, types, nout);
     tc_graph_set_int(g, n, "states", (int64_t)states);
     n->body[0] = r->x.f.g;
     return give(r, n, states, err);
 }
 
+/* The state before the first trip. */
+static tc_status start(run *r, size_t k, tc_error *err) {
+    carried *c = &r->state[k];
+    const tc_graph_value *v = r->l->state[k];
+    c->dtype = v->dtype;
+    c->most = v->shape;
+    for (int d = 0; d < v->shape.ndim; d++)
+        c->open[d] = tc_graph_extent(v, d) != NULL;
+    if (!v->sequence)
+        return TC_OK;
+    if (v->sequence->optional)
+        return carries_other(k, "an optional", err);
+    c->beside = true;
+    if (!tc_graph_import_element_type(v->sequence, &c->element))
+        return TC_OK;
+    TC_TRY(tc_graph_import_check_elements(&r->l->e, v->sequence, &c->element));
+    return type_list(r, k, err);
+}
+
 tc_status tc_graph_import_trips_at_run_time(tc_graph_import_trips *l, tc_error *err) {
     run r = {.l = l, .state = TC_NEW_N(l->im->g->arena, carried, l->nstate + 1)};
-    for (size_t k = 0; k < l->nstate; k++) {
-        if (l->state[k]->sequence)
-            return carries_list(k, err);
-        r.state[k].most = l->state[k]->shape;
-        for (int d = 0; d < l->state[k]->shape.ndim; d++)
-            r.state[k].open[d] = tc_graph_extent(l->state[k], d) != NULL;
-    }
+    for (size_t k = 0; k < l->nstate; k++)
+        TC_TRY(start(&r, k, err));
     list_rows(&r);
     TC_TRY(make_body(&r, err));
     return add_node(&r, err);

@@ -1,5 +1,6 @@
 /* Sequences and optionals: lists of values that only import knows, so that their operators leave nothing behind but what they do
- * to tensors (slices, concatenations). Lengths and positions must be known; an optional is a list of one value or none.
+ * to tensors (slices, concatenations). Where only the data know lengths and positions, elements must be alike (import_lists.c);
+ * an optional is a list of one value or none.
  *
  * A list is a value of the graph whose `sequence` says what is in it, and which no node makes or reads. */
 #include <inttypes.h>
@@ -19,11 +20,12 @@ typedef struct sequencer {
     tc_error *err;
 } sequencer;
 
-tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_value *const *v, size_t n, bool optional) {
-    tc_graph_sequence *s = TC_NEW(g->arena, tc_graph_sequence);
-    *s = (tc_graph_sequence){.n = n, .optional = optional, .v = tc_arena_dup(g->arena, v, n * sizeof *v)};
+tc_graph_value *tc_graph_import_list(tc_graph *g, tc_graph_sequence s) {
+    tc_graph_sequence *own = TC_NEW(g->arena, tc_graph_sequence);
+    s.v = tc_arena_dup(g->arena, s.v, s.n * sizeof *s.v);
+    *own = s;
     tc_graph_value *list = tc_graph_add_value(g, tc_graph_fresh_name(g, "sequence"), TC_F32, &(tc_graph_shape){0});
-    list->sequence = s;
+    list->sequence = own;
     return list;
 }
 
@@ -49,17 +51,24 @@ static tc_status want_tensor(const sequencer *s, size_t k, tc_graph_value **out)
     return TC_OK;
 }
 
+/* Input k, which may be left out, is a position: one integer. */
+static tc_status check_position(const sequencer *s, size_t k) {
+    const tc_graph_value *v = input(s, k);
+    if (v && (v->sequence || !tc_dtype_is_int(v->dtype) || tc_graph_shape_count(&v->shape) != 1 || tc_graph_is_dynamic(v)))
+        return tc_fail(s->err, TC_BAD_INPUT, "its position '%s' must be one integer", v->name);
+    return TC_OK;
+}
+
+/* Does the list or the position in input k depend on data? */
+static bool is_open(const sequencer *s, const tc_graph_sequence *list, size_t k) {
+    const tc_graph_value *v = input(s, k);
+    return list->rows || (v && !v->constant);
+}
+
 /* Input k as a position among n: one of the last where it is negative, `otherwise` where it is left out. */
 static tc_status want_position(const sequencer *s, size_t k, int64_t n, int64_t otherwise, size_t *out) {
     const tc_graph_value *v = input(s, k);
-    int64_t at = otherwise;
-    if (v && (v->sequence || !v->constant || !tc_dtype_is_int(v->dtype) || tc_graph_shape_count(&v->shape) != 1))
-        return tc_fail(s->err, TC_BAD_INPUT,
-                       "its position '%s' must be one integer that is known when the model is imported; sequences whose elements "
-                       "the data choose are not supported",
-                       v->name);
-    if (v)
-        at = tc_load_i(v->dtype, v->constant->data, 0);
+    int64_t at = v ? tc_load_i(v->dtype, v->constant->data, 0) : otherwise;
     at = at < 0 ? at + n : at;
     if (at < 0 || at >= n)
         return tc_fail(s->err, TC_BAD_INPUT, "position %" PRId64 " is outside of a sequence of %" PRId64, at, n);
@@ -72,8 +81,8 @@ static int64_t attribute(const sequencer *s, const char *name, int64_t otherwise
     return a ? a->i : otherwise;
 }
 
-static tc_graph_value *list_of(sequencer *s, tc_graph_value *const *v, size_t n) {
-    return tc_graph_import_list(s->im->g, v, n, false);
+static tc_graph_value *list_of(sequencer *s, tc_graph_value **v, size_t n) {
+    return tc_graph_import_list(s->im->g, (tc_graph_sequence){.n = n, .v = v});
 }
 
 static tc_graph_value *constant(sequencer *s, tc_dtype t, int64_t v) {
@@ -101,8 +110,11 @@ static tc_status sequence_insert(sequencer *s) {
     size_t at = 0;
     TC_TRY(want_sequence(s, 0, &from));
     TC_TRY(want_tensor(s, 1, &v));
+    TC_TRY(check_position(s, 2));
     if (from->n >= MAX_LENGTH)
         return tc_fail(s->err, TC_BAD_INPUT, "sequences of more than %d elements are not supported", MAX_LENGTH);
+    if (is_open(s, from, 2) && input(s, 2))
+        return tc_graph_import_insert_at(&s->e, from, v, s->in[2], &s->out[0]);
     TC_TRY(want_position(s, 2, (int64_t)from->n + 1, (int64_t)from->n, &at));
     if (input(s, 2) && tc_load_i(s->in[2]->dtype, s->in[2]->constant->data, 0) < 0) /* counts from an end without the new one */
         at--;
@@ -112,7 +124,7 @@ static tc_status sequence_insert(sequencer *s) {
     memcpy(to, from->v, at * sizeof *to);
     to[at] = v;
     memcpy(to + at + 1, from->v + at, (from->n - at) * sizeof *to);
-    s->out[0] = list_of(s, to, from->n + 1);
+    s->out[0] = tc_graph_import_list(s->im->g, (tc_graph_sequence){.rows = from->rows, .n = from->n + 1, .v = to});
     return TC_OK;
 }
 
@@ -120,6 +132,9 @@ static tc_status sequence_erase(sequencer *s) {
     const tc_graph_sequence *from = NULL;
     size_t at = 0;
     TC_TRY(want_sequence(s, 0, &from));
+    TC_TRY(check_position(s, 1));
+    if (is_open(s, from, 1))
+        return tc_graph_import_erase_at(&s->e, from, input(s, 1), &s->out[0]);
     TC_TRY(want_position(s, 1, (int64_t)from->n, -1, &at));
     tc_graph_value **to = TC_NEW_N(s->im->g->arena, tc_graph_value *, from->n);
     memcpy(to, from->v, at * sizeof *to);
@@ -132,6 +147,9 @@ static tc_status sequence_at(sequencer *s) {
     const tc_graph_sequence *from = NULL;
     size_t at = 0;
     TC_TRY(want_sequence(s, 0, &from));
+    TC_TRY(check_position(s, 1));
+    if (is_open(s, from, 1))
+        return tc_graph_import_at(&s->e, from, s->in[1], &s->out[0]);
     TC_TRY(want_position(s, 1, (int64_t)from->n, -1, &at));
     s->out[0] = from->v[at];
     return TC_OK;
@@ -140,7 +158,7 @@ static tc_status sequence_at(sequencer *s) {
 static tc_status sequence_length(sequencer *s) {
     const tc_graph_sequence *from = NULL;
     TC_TRY(want_sequence(s, 0, &from));
-    s->out[0] = constant(s, TC_I64, (int64_t)from->n);
+    s->out[0] = tc_graph_import_count(&s->e, from);
     return s->e.status;
 }
 
@@ -177,6 +195,22 @@ static tc_status want_axis(const sequencer *s, int64_t axis, int ndim, int *out)
     return TC_OK;
 }
 
+static tc_status split_open_axis(sequencer *s, tc_graph_value *x, int axis) {
+    tc_graph_value *v = input(s, 1);
+    bool ones = !v || (!v->sequence && v->constant && tc_dtype_is_int(v->dtype) && v->shape.ndim == 0 &&
+                       tc_load_i(v->dtype, v->constant->data, 0) == 1);
+    if (!ones || x->shape.ndim >= TC_GRAPH_MAX_DIMS)
+        return tc_fail(
+            s->err, TC_BAD_INPUT,
+            "the size of dimension %d of '%s', along which it is split, depends on data; only parts of one element are "
+            "supported there",
+            axis, x->name);
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (d != axis && tc_graph_extent(x, d))
+            return tc_fail(s->err, TC_BAD_INPUT, "the sizes of two dimensions of '%s' depend on data; one is supported", x->name);
+    return tc_graph_import_split_rows(&s->e, x, axis, v || attribute(s, "keepdims", 1) != 0, &s->out[0]);
+}
+
 static tc_status split_to_sequence(sequencer *s) {
     tc_graph_value *x = NULL;
     int64_t *sizes = NULL, at = 0;
@@ -184,6 +218,8 @@ static tc_status split_to_sequence(sequencer *s) {
     int axis = 0;
     TC_TRY(want_tensor(s, 0, &x));
     TC_TRY(want_axis(s, attribute(s, "axis", 0), x->shape.ndim, &axis));
+    if (tc_graph_extent(x, axis))
+        return split_open_axis(s, x, axis);
     TC_TRY(part_sizes(s, x->shape.d[axis], &sizes, &n));
     bool squeeze = !input(s, 1) && attribute(s, "keepdims", 1) == 0;
     tc_graph_value **parts = TC_NEW_N(s->im->g->arena, tc_graph_value *, n + 1);
@@ -198,10 +234,18 @@ static tc_status split_to_sequence(sequencer *s) {
     return s->e.status;
 }
 
+static tc_status concat_rows(sequencer *s, const tc_graph_sequence *from, bool fresh) {
+    int axis = 0, ndim = from->rows->shape.ndim - 1 + fresh;
+    TC_TRY(want_axis(s, attribute(s, "axis", 0), ndim, &axis));
+    return tc_graph_import_concat_rows(&s->e, from, axis, fresh, &s->out[0]);
+}
+
 static tc_status concat_from_sequence(sequencer *s) {
     const tc_graph_sequence *from = NULL;
     int axis = 0, fresh = attribute(s, "new_axis", 0) != 0;
     TC_TRY(want_sequence(s, 0, &from));
+    if (from->rows)
+        return concat_rows(s, from, fresh);
     if (from->n == 0)
         return tc_fail(s->err, TC_BAD_INPUT, "the sequence has no elements to concatenate");
     for (size_t i = 0; i < from->n; i++)
@@ -239,6 +283,11 @@ static tc_status sequence_map(sequencer *s) {
     const tc_graph_sequence *first = NULL, *other = NULL;
     const Onnx__AttributeProto *a = tc_graph_import_attribute(s->p, "body");
     TC_TRY(want_sequence(s, 0, &first));
+    for (size_t k = 0; k < s->nin; k++)
+        if (want_sequence(s, k, &other) == TC_OK && other->rows)
+            return tc_fail(
+                s->err, TC_BAD_INPUT,
+                "only the data know how many elements its input %zu has; that must be known when the model is imported", k);
     if (!a || !a->g)
         return tc_fail(s->err, TC_BAD_INPUT, "attribute 'body' must be a graph");
     if (a->g->n_input != s->nin || a->g->n_output < s->p->n_output)
@@ -267,7 +316,7 @@ static bool is_optional(const tc_graph_value *v) {
 
 static tc_status optional(sequencer *s) {
     tc_graph_value *v = input(s, 0);
-    s->out[0] = tc_graph_import_list(s->im->g, &v, v ? 1 : 0, true);
+    s->out[0] = tc_graph_import_list(s->im->g, (tc_graph_sequence){.n = v ? 1 : 0, .v = &v, .optional = true});
     return TC_OK;
 }
 

@@ -141,7 +141,7 @@ void tc_graph_become_reshape(tc_graph_infer_ctx *c) {
         tc_graph_set_ints(c->g, c->n, "shape", c->out[0].shape.d, (size_t)c->out[0].shape.ndim);
 }
 
-/* If and Loop with bodies that are graphs: import_run_time.c types them itself. */
+/* If and Loop with bodies that are graphs: import types them itself. */
 tc_status tc_graph_infer_body(tc_graph_infer_ctx *c) {
     return tc_graph_node_fail(c, "a node with bodies is made by import only");
 }

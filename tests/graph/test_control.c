@@ -102,6 +102,56 @@ static void test_batch_scan(void **state) {
     check("batch", DATA("scan_batch.onnx"), in, want, 2);
 }
 
+/* x k and its negative in trip k, until that is at the limit: together along axis 1, which is their own or not. */
+static void test_appended(void **state) {
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        int64_t limit = (int64_t[]){0, 3, 100}[k], n = 2 * TC_MIN(limit + 1, 40);
+        static float y[2][80][3];
+        const float x[2][3] = {{1, -2, 0.5F}, {3, 0.25F, -1}};
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < n; j++)
+                for (int d = 0; d < 3; d++)
+                    (&y[0][0][0])[(i * n + j) * 3 + d] = x[i][d] * (float)(j / 2) * (j % 2 ? -1.0F : 1.0F);
+        tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(2, 3), x[0]),
+                                tc_graph_tensor_view(TC_I64, &(tc_graph_shape)SCALAR, &limit)};
+        tc_graph_tensor want[] = {f32_tensor((tc_graph_shape)DIMS(2, n, 3), y[0][0]),
+                                  f32_tensor((tc_graph_shape)DIMS(2, 3 * n), y[0][0])};
+        check("append", DATA("sequence_append.onnx"), in, want, 2);
+    }
+}
+
+/* A list of vectors, at first x and 2 x. Four times: twice the last one comes in front if its sum is above the limit; else it and
+ * x come last, and the first one goes. Where it does not go on at all, nothing happens. */
+static void test_carried_list(void **state) {
+    (void)state;
+    for (int k = 0; k < 4; k++) {
+        float limit = (float[]){0, 13, 1000, 0}[k], y[6][3] = {{1, 2, 0.5F}, {2, 4, 1}};
+        const float x[3] = {1, 2, 0.5F};
+        int64_t n = 2;
+        uint8_t go = k < 3;
+        for (int trip = 0; trip < 4 && go; trip++) {
+            float two[3], *last = y[n - 1];
+            for (int d = 0; d < 3; d++)
+                two[d] = 2 * last[d];
+            if (two[0] + two[1] + two[2] > limit) {
+                memmove(y[1], y[0], sizeof y[0] * (size_t)n);
+                memcpy(y[0], two, sizeof two);
+            } else {
+                memmove(y[0], y[1], sizeof y[0] * (size_t)(n - 1));
+                memcpy(y[n - 1], two, sizeof two);
+                memcpy(y[n], x, sizeof x);
+            }
+            n++;
+        }
+        tc_graph_tensor in[] = {f32_tensor((tc_graph_shape)DIMS(3), x), F32(SCALAR, limit),
+                                tc_graph_tensor_view(TC_BOOL, &(tc_graph_shape)SCALAR, &go)};
+        tc_graph_tensor want[] = {f32_tensor((tc_graph_shape)DIMS(n, 3), y[0]),
+                                  tc_graph_tensor_view(TC_I64, &(tc_graph_shape)SCALAR, &n)};
+        check("list", DATA("sequence_carried.onnx"), in, want, 2);
+    }
+}
+
 /* 40 times relu(x b'), of which the product is made before the loop. */
 static void test_hoist(void **state) {
     (void)state;
@@ -154,6 +204,7 @@ static void test_untaken_branch(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_while),         cmocka_unit_test(test_grow),
                                        cmocka_unit_test(test_long_scan),     cmocka_unit_test(test_batch_scan),
+                                       cmocka_unit_test(test_appended),      cmocka_unit_test(test_carried_list),
                                        cmocka_unit_test(test_hoist),         cmocka_unit_test(test_branches_of_two_shapes),
                                        cmocka_unit_test(test_untaken_branch)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,5 +270,25 @@ control.collect = (r, m) => {
     const all = m.node('Loop', [constant('int64', r.int(1, 9)), '', first], {body: {g: b}})[0];
     return [[m.node('ConcatFromSequence', [all], {axis: {i: r.int(0, 1)}, new_axis: {i: r.int(0, 1)}})[0], 'float32']];
 };
+// A list that a loop changes, whose end the data decide: appended to, or read, inserted into and erased from as well.
+control.listed = (r, m) => {
+    const d = [r.int(1, 3), r.int(1, 5)], b = new Body(m), i = b.input('int64', []), reads = r.chance(0.6), x = m.operand(small(r, d), true);
+    b.input('bool', []);
+    let list = b.sequence('float32');
+    const step = b.node('Cast', [i], {to: {i: 1}})[0], last = reads ? b.node('SequenceAt', [list, constant('int64', -1)])[0] : x;
+    const row = b.node('Tanh', [b.node('Add', [last, b.node('Mul', [x, step])[0]])[0]])[0], n = reads && r.chance(0.5) && b.node('SequenceLength', [list])[0];
+    for (let k = r.int(1, 2); k > 0; k--) {
+        const at = reads && r.chance(0.4) ? n && r.chance(0.5) ? b.node('Div', [n, constant('int64', 2)])[0] : constant('int64', r.int(-1, 0)) : '';
+        list = b.node('SequenceInsert', [list, k > 1 ? b.node('Neg', [row])[0] : row, at])[0];
+    }
+    if (reads && r.chance(0.3))
+        list = b.node('SequenceErase', r.chance(0.5) ? [list] : [list, constant('int64', 0)])[0];
+    const limit = {...ints([r.int(0, 12)]), dims: []}, more = b.node('Less', [i, m.operand(limit)])[0];
+    b.outputs.push(more, list);
+    const first = reads || r.chance(0.4) ? m.node('SequenceConstruct', r.chance(0.5) ? [x, x] : [x])[0] : m.node('SequenceEmpty', [])[0];
+    const all = m.node('Loop', [constant('int64', r.int(1, 50)), '', first], {body: {g: b}})[0];
+    const joined = m.node('ConcatFromSequence', [all], {axis: {i: r.int(0, 1)}, new_axis: {i: r.int(0, 1)}})[0];
+    return [[joined, 'float32'], [m.node('SequenceLength', [all])[0], 'int64'], [m.node('SequenceAt', [all, constant('int64', r.pick([0, -1]))])[0], 'float32']];
+};
 
 module.exports = {chains: control};
