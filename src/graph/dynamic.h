@@ -58,6 +58,18 @@ bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
 /* After it: sizes of the outputs. */
 TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
+/* ---- dynamic_place.c: for the first table ---- */
+TC_NODISCARD tc_status tc_graph_dynamic_pad(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_tile(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_scatter_elements(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_scatter_nd(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_squeeze(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_regions(tc_graph_emitter *e); /* RoiAlign, MaxRoiPool */
+/* The list as numbers: attribute `what` or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
+TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n);
+/* The failure for numbers v of input k of which one has no largest value. */
+tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
 

@@ -186,8 +186,7 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
     return open >= 0 ? open_dimension(r, open) : TC_OK;
 }
 
-/* The list as numbers: attribute `what` or input k. */
-static tc_status list_of(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n) {
+tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n) {
     size_t len;
     const int64_t *attr = tc_graph_attr_ints(e->c->n, what, &len);
     tc_graph_value *v = k < e->c->n->nin ? e->c->n->in[k] : NULL;
@@ -202,7 +201,7 @@ static tc_status list_of(tc_graph_emitter *e, int k, const char *what, tc_graph_
     return TC_OK;
 }
 
-static tc_status no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v) {
+tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v) {
     int i = 0;
     while (v[i].constant || v[i].most >= 0)
         i++;
@@ -224,11 +223,11 @@ static tc_status rewrite_reshape(tc_graph_emitter *e) {
         open |= whole[i] < 0;
     if (whole && !open && tc_graph_attr_int(e->c->n, "allowzero", 0)) /* import's own (tc_graph_emit_reshape): of the largest */
         return TC_OK;
-    TC_TRY(list_of(e, 1, "shape", want, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 1, "shape", want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(e->c, "shape has %lld dimensions; at most %d are supported", (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
-        return no_bound(e, "shape", 1, want);
+        return tc_graph_dynamic_no_bound(e, "shape", 1, want);
     TC_TRY(target_dims(&r, want, n, tc_graph_attr_int(e->c->n, "allowzero", 0) != 0));
     TC_TRY(tc_graph_shape_check(&r.shape, r.x->dtype, e->c->err));
     return become(e, reshaped(&r));
@@ -238,11 +237,11 @@ static tc_status rewrite_reshape(tc_graph_emitter *e) {
 
 static tc_status bounded_shape(tc_graph_emitter *e, int k, tc_graph_number *want, tc_graph_shape *s) {
     int64_t n;
-    TC_TRY(list_of(e, k, "", want, &n));
+    TC_TRY(tc_graph_dynamic_list(e, k, "", want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(e->c, "shape has %lld dimensions; at most %d are supported", (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
-        return no_bound(e, "shape", k, want);
+        return tc_graph_dynamic_no_bound(e, "shape", k, want);
     s->ndim = (int)n;
     for (int d = 0; d < s->ndim; d++)
         s->d[d] = want[d].most;
@@ -343,15 +342,33 @@ static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d,
     return tc_graph_em_sized(e, with_sizes_of(e, y, x, d), d, n);
 }
 
+/* Backwards: from one of [-1, size - 1], where -1 is before the first, to another. */
+static tc_graph_value *slice_back(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *start,
+                                  const tc_graph_number *end, int64_t step) {
+    int64_t most = (x->shape.d[d] - step - 1) / -step;
+    tc_graph_value *size = tc_graph_em_size(e, x, d), *one = number(e, 1), *last = em_sub(e, size, one), *at[2];
+    const tc_graph_number *given[] = {start, end};
+    for (int k = 0; k < 2; k++) {
+        tc_graph_value *v = number(e, TC_MAX(given[k]->most, -INT_MAX)), *zero = number(e, 0);
+        v = given[k]->constant ? v : given[k]->value;
+        v = tc_graph_em_where(e, em_less(e, v, zero), em_add(e, v, size), v);
+        at[k] = em_max(e, em_min(e, v, last), number(e, -1));
+    }
+    tc_graph_value *span = em_max(e, em_add(e, em_sub(e, at[0], at[1]), number(e, -step - 1)), number(e, 0));
+    tc_graph_value *index = em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), number(e, step)), at[0]);
+    tc_graph_value *y = tc_graph_em_pick(e, x, d, index);
+    return tc_graph_em_sized(e, with_sizes_of(e, y, x, d), d, em_div(e, span, number(e, -step)));
+}
+
 static tc_status rewrite_slice(tc_graph_emitter *e) {
     tc_graph_number starts[TC_GRAPH_MAX_NUMBERS], ends[TC_GRAPH_MAX_NUMBERS], axes[TC_GRAPH_MAX_NUMBERS],
         steps[TC_GRAPH_MAX_NUMBERS];
     int64_t n, nends, naxes, nsteps;
     tc_graph_value *x = e->c->n->in[0];
-    TC_TRY(list_of(e, 1, "starts", starts, &n));
-    TC_TRY(list_of(e, 2, "ends", ends, &nends));
-    TC_TRY(list_of(e, 3, "axes", axes, &naxes));
-    TC_TRY(list_of(e, 4, "steps", steps, &nsteps));
+    TC_TRY(tc_graph_dynamic_list(e, 1, "starts", starts, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 2, "ends", ends, &nends));
+    TC_TRY(tc_graph_dynamic_list(e, 3, "axes", axes, &naxes));
+    TC_TRY(tc_graph_dynamic_list(e, 4, "steps", steps, &nsteps));
     if (n == 0 || n != nends || (naxes && naxes != n) || (nsteps && nsteps != n) || (!naxes && n > x->shape.ndim))
         return tc_graph_node_fail(e->c, "starts, ends, axes and steps must have the same length");
     for (int64_t i = 0; i < n; i++) {
@@ -362,12 +379,11 @@ static tc_status rewrite_slice(tc_graph_emitter *e) {
             TC_TRY(tc_graph_want_axis(e->c, axes[i].most, x->shape.ndim, &d));
         int64_t step = nsteps ? steps[i].most : 1;
         bool plain = starts[i].constant && ends[i].constant && !tc_graph_extent(x, d);
-        if (!plain && step <= 0)
-            return tc_graph_node_fail(e->c, "dimension %d of '%s' depends on data; a step of %lld is not supported there", d,
-                                      x->name, (long long)step);
+        if (step == 0 || step < -INT_MAX)
+            return tc_graph_node_fail(e->c, "steps[%d] is %lld", (int)i, (long long)step);
         tc_graph_value *from = x;
         if (!plain)
-            x = slice_axis(e, x, d, &starts[i], &ends[i], step);
+            x = step > 0 ? slice_axis(e, x, d, &starts[i], &ends[i], step) : slice_back(e, x, d, &starts[i], &ends[i], step);
         else
             x = with_sizes_of(e, tc_graph_em_slice(e, tc_graph_em_blind(e, x), d, starts[i].most, ends[i].most, step), from, -1);
         TC_TRY(e->status);
@@ -443,6 +459,37 @@ static tc_status rewrite_top_k(tc_graph_emitter *e) {
     return e->status;
 }
 
+/* Parts are slices of known sizes. */
+static tc_status rewrite_split(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(e->c->n, "axis", 0), x->shape.ndim, &axis));
+    return tc_graph_extent(x, axis) ? tc_graph_dynamic_refuse(e->c, 0, axis) : TC_OK;
+}
+
+/* The last of the largest is not past the size: if it seems to be, all are the lowest number there is. */
+static tc_status rewrite_arg(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 0), x->shape.ndim, &axis));
+    if (!tc_graph_extent(x, axis) || !tc_graph_attr_int(n, "select_last_index", 0))
+        return TC_OK;
+    bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_int(n, "keepdims", 1) != 0;
+    x = tc_graph_em_masked(e, x, axis, max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
+    tc_graph_node *all = tc_graph_em_node(e, n->op, (tc_graph_value *[]){tc_graph_em_blind(e, x)}, 1);
+    tc_graph_set_int(e->c->g, all, "axis", axis);
+    tc_graph_set_int(e->c->g, all, "keepdims", keep);
+    tc_graph_set_int(e->c->g, all, "select_last_index", 1);
+    tc_graph_value *y = em_min(e, tc_graph_em_place(e, all), em_sub(e, tc_graph_extent(x, axis), number(e, 1)));
+    for (int d = 0, o = 0; d < x->shape.ndim; d++) {
+        if (d != axis && tc_graph_extent(x, d))
+            y = tc_graph_em_sized(e, y, o, tc_graph_extent(x, d));
+        o += d != axis || keep;
+    }
+    return become(e, y);
+}
+
 /* ---- the table ---- */
 
 typedef tc_status rewrite_fn(tc_graph_emitter *e);
@@ -461,17 +508,11 @@ static bool is_plain(tc_graph_op op) {
         TC_GRAPH_OP_IDENTITY,
         TC_GRAPH_OP_DROPOUT,
         TC_GRAPH_OP_FLATTEN,
-        TC_GRAPH_OP_SQUEEZE,
-        TC_GRAPH_OP_UNSQUEEZE,
         TC_GRAPH_OP_TRANSPOSE,
         TC_GRAPH_OP_GATHER_ND,
-        TC_GRAPH_OP_TILE,
-        TC_GRAPH_OP_PAD,
         TC_GRAPH_OP_TRILU,
         TC_GRAPH_OP_MATMUL,
         TC_GRAPH_OP_GEMM,
-        TC_GRAPH_OP_ARG_MAX,
-        TC_GRAPH_OP_ARG_MIN,
         TC_GRAPH_OP_SOFTMAX,
         TC_GRAPH_OP_LOG_SOFTMAX,
         TC_GRAPH_OP_HARDMAX,
@@ -486,6 +527,19 @@ static bool is_plain(tc_graph_op op) {
         TC_GRAPH_OP_GLOBAL_MAX_POOL,
         TC_GRAPH_OP_QUANTIZE_LINEAR,
         TC_GRAPH_OP_DEQUANTIZE_LINEAR,
+        TC_GRAPH_OP_DYNAMIC_QUANTIZE_LINEAR,
+        TC_GRAPH_OP_MATMUL_INTEGER,
+        TC_GRAPH_OP_CONV_INTEGER,
+        TC_GRAPH_OP_QLINEAR_MATMUL,
+        TC_GRAPH_OP_QLINEAR_CONV,
+        TC_GRAPH_OP_INSTANCE_NORM,
+        TC_GRAPH_OP_GROUP_NORM,
+        TC_GRAPH_OP_LP_NORM,
+        TC_GRAPH_OP_DEPTH_TO_SPACE,
+        TC_GRAPH_OP_SPACE_TO_DEPTH,
+        TC_GRAPH_OP_RESIZE,
+        TC_GRAPH_OP_UPSAMPLE,
+        TC_GRAPH_OP_EINSUM,
         TC_GRAPH_OP_ONE_HOT,
         TC_GRAPH_OP_NON_ZERO,
         TC_GRAPH_OP_COMPRESS,
@@ -506,6 +560,10 @@ static rewrite_fn *rewrite_of(tc_graph_op op) {
         return rewrite_size;
     case TC_GRAPH_OP_RESHAPE:
         return rewrite_reshape;
+    case TC_GRAPH_OP_SQUEEZE:
+        return tc_graph_dynamic_squeeze;
+    case TC_GRAPH_OP_UNSQUEEZE:
+        return tc_graph_dynamic_unsqueeze;
     case TC_GRAPH_OP_EXPAND:
         return rewrite_expand;
     case TC_GRAPH_OP_SLICE:
@@ -517,6 +575,23 @@ static rewrite_fn *rewrite_of(tc_graph_op op) {
         return rewrite_gather;
     case TC_GRAPH_OP_TOP_K:
         return rewrite_top_k;
+    case TC_GRAPH_OP_ARG_MAX:
+    case TC_GRAPH_OP_ARG_MIN:
+        return rewrite_arg;
+    case TC_GRAPH_OP_SPLIT:
+        return rewrite_split;
+    case TC_GRAPH_OP_PAD:
+        return tc_graph_dynamic_pad;
+    case TC_GRAPH_OP_TILE:
+        return tc_graph_dynamic_tile;
+    case TC_GRAPH_OP_SCATTER:
+    case TC_GRAPH_OP_SCATTER_ELEMENTS:
+        return tc_graph_dynamic_scatter_elements;
+    case TC_GRAPH_OP_SCATTER_ND:
+        return tc_graph_dynamic_scatter_nd;
+    case TC_GRAPH_OP_ROI_ALIGN:
+    case TC_GRAPH_OP_MAX_ROI_POOL:
+        return tc_graph_dynamic_regions;
     default:
         return is_plain(op) ? rewrite_nothing : NULL;
     }
@@ -536,6 +611,10 @@ static rewrite_fn *shape_rewrite_of(const tc_graph_node *n) {
         return rewrite_expand;
     case TC_GRAPH_OP_SLICE:
         return rewrite_slice;
+    case TC_GRAPH_OP_PAD:
+        return tc_graph_dynamic_pad;
+    case TC_GRAPH_OP_TILE:
+        return tc_graph_dynamic_tile;
     case TC_GRAPH_OP_CONSTANT_OF_SHAPE:
         return rewrite_constant_of_shape;
     case TC_GRAPH_OP_RANGE:

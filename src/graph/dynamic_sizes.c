@@ -96,9 +96,12 @@ static tc_status size_reshape(sizer *s) {
         in *= x->shape.d[d];
     for (int d = o + 1; d < out->shape.ndim; d++)
         rest *= out->shape.d[d];
-    if (o == out->shape.ndim || rest == 0 || in % rest != 0)
+    bool grows = rest && in % rest == 0, shrinks = in && rest % in == 0;
+    if (o == out->shape.ndim || (!grows && !shrinks))
         return tc_graph_dynamic_refuse(s->c, 0, first);
-    tc_graph_value *grown = em_mul(&s->e, size, tc_graph_em_ints(&s->e, TC_I64, &(tc_graph_shape){0}, &(int64_t){in / rest}));
+    int64_t times = grows ? in / rest : rest / in;
+    tc_graph_value *by = tc_graph_em_ints(&s->e, TC_I64, &(tc_graph_shape){0}, &times);
+    tc_graph_value *grown = grows ? em_mul(&s->e, size, by) : em_div(&s->e, size, by);
     grown->most = out->shape.d[o];
     s->c->extent[0][o] = grown;
     return s->e.status;
@@ -316,8 +319,13 @@ static tc_status size_gemm(sizer *s) {
     int ta = tc_graph_attr_int(s->n, "transA", 0) != 0, tb = tc_graph_attr_int(s->n, "transB", 0) != 0;
     s->c->extent[0][0] = in_extent(s, 0, ta);
     s->c->extent[0][1] = in_extent(s, 1, !tb);
-    TC_TRY(no_dynamic(s, 0, !ta, !ta + 1));
-    return no_dynamic(s, 1, tb, tb + 1);
+    if (!in_extent(s, 0, !ta) || !in_extent(s, 1, tb)) {
+        TC_TRY(no_dynamic(s, 0, !ta, !ta + 1));
+        TC_TRY(no_dynamic(s, 1, tb, tb + 1));
+    }
+    mask_contracted(s, 0, !ta);
+    mask_contracted(s, 1, tb);
+    return s->e.status;
 }
 
 /* ---- the table ---- */

@@ -82,10 +82,11 @@ typedef struct tc_graph_import_scan {
     size_t n;
     tc_graph_value **in;
     const int64_t *axes, *directions, *out_axes, *out_directions;
-    int *axis; /* of each, not negative */
-    int64_t length;
-    bool batch; /* of opset 8: its body is such a Scan of one sequence, */
-    bool fill;  /* the rows of which are as many as the inputs are long: zeros after its last trip */
+    int *axis;            /* of each, not negative */
+    int64_t length;       /* the largest, where */
+    tc_graph_value *size; /* depends on data; else NULL */
+    bool batch;           /* of opset 8: its body is such a Scan of one sequence, */
+    bool fill;            /* the rows of which are as many as the inputs are long: zeros after its last trip */
 } tc_graph_import_scan;
 
 /* A Loop, or a Scan as one. */

@@ -256,9 +256,14 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
             return tc_fail(err, TC_BAD_INPUT,
                            "scan input %zu ('%s') is %s: it has no axis %" PRId64 " or not the others' length there", k, v->name,
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
-        if (tc_graph_is_dynamic(v))
-            return tc_fail(err, TC_BAD_INPUT, "the size of scan input %zu ('%s') depends on data, which is not supported", k,
-                           v->name);
+        for (int d = 0; d < v->shape.ndim; d++)
+            if (d != axis && tc_graph_extent(v, d))
+                return tc_fail(err, TC_BAD_INPUT,
+                               "the size of scan input %zu ('%s') depends on data in a dimension along which it does not walk, "
+                               "which is not supported",
+                               k, v->name);
+        s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
+        s->in[k] = tc_graph_em_blind(&l->e, s->in[k]);
         s->axis[k] = (int)axis;
         s->length = v->shape.d[axis];
     }
@@ -341,7 +346,10 @@ static tc_status read_scan(loop *l, tc_error *err) {
     TC_TRY(scan_length(l, l->scan, err));
     if (l->scan->length == 0)
         return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
-    l->limit = (tc_graph_number){.most = l->scan->length, .constant = true};
+    l->limit = (tc_graph_number){.value = l->scan->size, .most = l->scan->length, .constant = !l->scan->size};
+    TC_TRY(l->e.status);
+    if (l->scan->size && (l->scan->fill || l->scan->batch))
+        return tc_fail(err, TC_BAD_INPUT, "the size of its inputs depends on data, which is not supported at opset 8");
     return l->scan->fill && in[0] ? read_scan_trips(l, in[0], err) : TC_OK;
 }
 

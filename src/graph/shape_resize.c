@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/emit.h"
+#include "graph/dynamic.h"
 
 typedef enum transform {
     HALF_PIXEL,
@@ -351,6 +351,8 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
     for (int d = 0; d < r.in->ndim; d++) {
         if (r.changes[d] && r.in->d[d] == 0 && r.out.d[d] > 0)
             return tc_graph_node_fail(c, "dimension %d is empty and cannot be resized", d);
+        if (r.changes[d] && tc_graph_extent(x, d))
+            return tc_graph_dynamic_refuse(c, 0, d);
         TC_TRY(tc_graph_want_table(c, r.changes[d] ? (double)r.out.d[d] * (r.mode == NEAREST ? 1 : 4 / stretch(&r, d)) : 0));
     }
     tc_graph_emitter e = {c, TC_OK};

@@ -101,5 +101,41 @@ chains.elementwise = (r, m) => {
     m.half = type === 'float16';
     return [[pool.at(-1), type], [pool.at(-2), type]];
 };
+// Rows of which the data say how many there are, as detectors have them after a threshold or a suppression, through some operators.
+chains.rows = (r, m) => {
+    const n = r.int(2, 9), width = r.int(2, 6), all = m.operand(f32(r, [n, width], {low: -1, high: 1}), true), score = f32(r, [n], {low: -1, high: 1}), i64 = (...v) => fixed(ints(v));
+    score.data[r.int(0, n - 1)] = 2;
+    const kept = m.node('Greater', [score, constant(0)])[0], index = m.node('Squeeze', [m.node('NonZero', [kept])[0], i64(0)])[0];
+    let rows = m.node('Gather', [all, index], {axis: {i: 0}})[0];
+    const count = () => m.node('Slice', [m.node('Shape', [rows])[0], i64(0), i64(1)])[0];
+    const steps = [
+        () => m.node('Concat', r.shuffled([rows, f32(r, [r.int(1, 3), width])]), {axis: {i: 0}})[0],
+        () => m.node('Concat', [rows, rows], {axis: {i: 0}})[0],
+        () => m.node('Slice', [rows, i64(-1), i64(-1000), i64(0), i64(-r.int(1, 2))])[0],
+        () => m.node('Slice', [rows, i64(0), i64(r.int(1, 9)), i64(0)])[0],
+        () => m.node('Tile', [rows, i64(r.int(1, 2), 1)])[0],
+        () => m.node('Pad', [rows, i64(r.int(0, 2), 0, r.int(0, 2), 0), r.chance(0.5) ? constant(0.5) : null], {mode: {s: r.pick(['constant', 'edge'])}})[0],
+        () => m.node('Pad', [rows, m.node('Concat', [i64(0, 0), m.node('Sub', [i64(20), count()])[0], i64(0)], {axis: {i: 0}})[0]])[0],
+        () => m.node('MatMul', [rows, weight(r, [width, width])])[0],
+        () => m.node('Mul', [m.node('ReduceSum', [rows, i64(0)], {keepdims: {i: 1}})[0], rows])[0],
+        () => m.node('Sub', [rows, m.node('ReduceMax', [rows], {axes: {I: [0]}})[0]])[0],
+        () => m.node('Gather', [rows, m.node('TopK', [m.node('ReduceMax', [rows], {axes: {I: [1]}, keepdims: {i: 0}})[0], m.node('Min', [count(), i64(3)])[0]], {}, 2)[1]], {axis: {i: 0}})[0],
+        () => m.node('Reshape', [m.node('Reshape', [rows, i64(-1)])[0], i64(-1, width)])[0],
+        () => m.node('Compress', [rows, m.node('Less', [m.node('ReduceMin', [rows], {axes: {I: [1]}, keepdims: {i: 0}})[0], constant(0.51)])[0]], {axis: {i: 0}})[0],
+        () => m.node('Softmax', [rows], {axis: {i: r.int(0, 1)}})[0],
+        () => m.node('Concat', m.node('Split', [rows, i64(1, width - 1)], {axis: {i: 1}}, 2).reverse(), {axis: {i: 1}})[0],
+        () => m.node('Transpose', [m.node('Transpose', [rows], {perm: {I: [1, 0]}})[0]], {perm: {I: [1, 0]}})[0],
+        () => m.node('Einsum', [rows, weight(r, [width, width])], {equation: {s: 'ni,ij->nj'}})[0],
+        () => m.node('Tanh', [m.node('Unsqueeze', [m.node('GatherND', [rows, m.node('Transpose', [m.node('NonZero', [m.node('Greater', [rows, constant(0.2)])[0]])[0]])[0]])[0], i64(1)])[0]])[0],
+    ];
+    for (let k = r.int(1, 3); k > 0; k--) {
+        const next = r.pick(steps);
+        rows = next();
+        if (next === steps.at(-1)) // one column is left
+            break;
+    }
+    const back = m.node('ScatterND', [all, m.node('Unsqueeze', [index, i64(1)])[0], m.node('Neg', [m.node('Gather', [all, index], {axis: {i: 0}})[0]])[0]])[0];
+    return [[rows, 'float32'], [m.node('ReduceSum', [rows], {keepdims: {i: 0}})[0], 'float32'], [back, 'float32']];
+};
 
 module.exports = {chains, list};
