@@ -22,7 +22,12 @@ chains.attention = (r, m) => {
 chains.convolution = (r, m) => {
     const c = r.int(1, 8), o = r.int(1, 17), size = r.int(4, 12), k = r.pick([1, 3]), x = f32(r, [r.int(1, 2), c, size, size]);
     const input = r.chance(0.3) ? m.node('Pad', [x, fixed(ints([0, 0, 1, 1, 0, 0, 1, 1]))])[0] : x;
-    let y = m.node('Conv', [input, weight(r, [o, c, k, k]), r.chance(0.5) ? weight(r, [o]) : null], {strides: {I: [1, 1]}})[0];
+    const kernel = dims => r.chance(0.3) ? f32(r, dims, {low: -1, high: 1}) : weight(r, dims); // some are inputs
+    let y = m.node('Conv', [input, kernel([o, c, k, k]), r.chance(0.5) ? weight(r, [o]) : null], {strides: {I: [1, 1]}})[0];
+    if (r.chance(0.3))
+        y = m.node('Conv', [m.node('Tanh', [y])[0], kernel([o, o, 1, 1])])[0];
+    if (r.chance(0.2))
+        y = m.node('ConvTranspose', [m.node('Tanh', [y])[0], kernel([o, o, 2, 2])], {strides: {I: [2, 2]}})[0];
     if (r.chance(0.6))
         y = m.node('BatchNormalization', [y, weight(r, [o]), weight(r, [o]), weight(r, [o]), fixed(r.positive('float32', [o]))])[0];
     if (r.chance(0.5))
