@@ -70,6 +70,8 @@ typedef struct tc_cost_options {
     uint64_t seed;   /* of the held-out split and of the subsample */
     int max_samples; /* 0: 2500. More are thinned: the fastest of each task and a random rest stay */
     int max_rounds;  /* 0: 150 */
+    bool growing;    /* the samples of the last fit and some more: while these are under a half, its number of rounds and its
+                      * quality on held-out programs stay, which takes a fifth of the time */
 } tc_cost_options;
 
 /* How well scores order programs. Pairs are of the same task, with labels at least 5 % apart. */

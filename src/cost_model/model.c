@@ -115,7 +115,8 @@ tc_status tc_cost_fit(tc_cost_model *m, size_t n, const tc_cost_sample *samples,
     size_t used = thin(n, samples, most, options.seed, kept);
     tc_cost_report r = {.used = (int)used, .thinned = (int)(n - used)};
     booster trees = {0};
-    tc_status status = train(used, kept, &options, &trees, &r, err);
+    bool same = options.growing && m->validated && n < m->validated + m->validated / 2 && tc_cost_trusted(m);
+    tc_status status = train(used, kept, &options, same ? &m->report : NULL, &trees, &r, err);
     free(kept);
     if (status != TC_OK)
         return status;
@@ -123,6 +124,7 @@ tc_status tc_cost_fit(tc_cost_model *m, size_t n, const tc_cost_sample *samples,
     m->trees = trees;
     m->trained = true;
     m->report = r;
+    m->validated = same ? m->validated : n;
     if (report)
         *report = r;
     return TC_OK;

@@ -132,6 +132,7 @@ tc_status tc_cost_from_bytes(tc_cost_model *m, const char *name, const void *dat
     booster_free(&m->trees);
     m->trees = trees;
     m->trained = true;
+    m->validated = 0;
     m->report = (tc_cost_report){.used = (int)h.used, .thinned = (int)h.thinned, .rounds = (int)h.rounds};
     m->report.held_out = (tc_cost_quality){(int)h.programs, (int64_t)h.pairs, h.accuracy, h.recall, h.loss};
     return TC_OK;

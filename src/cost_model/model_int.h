@@ -8,14 +8,16 @@
 struct tc_cost_model {
     booster trees;
     bool trained;
+    size_t validated; /* samples that were there when the number of rounds was last decided; 0: not by this process */
     tc_cost_report report;
 };
 
 /* Weight of a program in the fit: the ranking of fast programs is what the search uses. */
 double sample_weight(const tc_cost_sample *s);
 
-/* train.c: trees fitted to the samples, all of them checked before. */
-tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *o, booster *out, tc_cost_report *report,
-                tc_error *err);
+/* train.c: trees fitted to the samples, all of them checked before. `known`: rounds and quality that an earlier fit found on
+ * held-out programs, which are not looked for again; NULL: they are. */
+tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *o, const tc_cost_report *known, booster *out,
+                tc_cost_report *report, tc_error *err);
 
 #endif

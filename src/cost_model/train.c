@@ -274,16 +274,16 @@ static tc_status validate(size_t n, const tc_cost_sample *samples, const tc_cost
     return status;
 }
 
-tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *given, booster *out, tc_cost_report *report,
-                tc_error *err) {
+tc_status train(size_t n, const tc_cost_sample *samples, const tc_cost_options *given, const tc_cost_report *known, booster *out,
+                tc_cost_report *report, tc_error *err) {
     tc_cost_options o = *given;
     o.threads = TC_MAX(o.threads, 1);
     o.max_rounds = o.max_rounds > 0 ? TC_MAX(o.max_rounds, LEAST_ROUNDS) : DEFAULT_ROUNDS;
     tc_rng rng = tc_rng_seed(o.seed ^ 0x636f7374);
     int *part = tc_xcalloc(n + 1, sizeof *part);
-    int nfold = deal_folds(n, samples, &rng, part);
-    report->rounds = TC_MIN(BLIND_ROUNDS, o.max_rounds);
-    report->held_out = (tc_cost_quality){.pair_accuracy = 0.5};
+    int nfold = known ? 0 : deal_folds(n, samples, &rng, part);
+    report->rounds = TC_MIN(known ? known->rounds : BLIND_ROUNDS, o.max_rounds);
+    report->held_out = known ? known->held_out : (tc_cost_quality){.pair_accuracy = 0.5};
     fold all = {0};
     tc_status status = nfold ? validate(n, samples, &o, part, nfold, report, err) : TC_OK;
     if (status == TC_OK)

@@ -13,7 +13,7 @@
 
 enum { GENERATIONS = 3, SEEDS = 32, NEIGHBOURS = 160, STARTS = 4 };
 /* A generation, by how many candidates are wanted of it: what a search costs stays in proportion to what it brings. */
-enum { PER_CANDIDATE = 64, LEAST_POPULATION = 128, MOST_POPULATION = 384 };
+enum { PER_CANDIDATE = 48, LEAST_POPULATION = 96, MOST_POPULATION = 384 };
 /* Of TVM 0.18's auto_scheduler. */
 enum { ANSOR_POPULATION = 2048, ANSOR_GENERATIONS = 4 };
 
@@ -175,7 +175,7 @@ static tc_status evolve(tc_tune *t, form *k, tc_proposals *p, int want, tc_error
         qsort(skip.data, skip.len, sizeof *skip.data, tc_tune_by_hash);
     const tc_trace *seeds[SEEDS];
     int nseeds = tc_tune_best_traces(t, k, p->arena, seeds, SEEDS), n = 0;
-    tc_space_options o = evolution_of(t, want);
+    tc_space_options o = evolution_of(t, want - p->n);
     tc_scorer sc = tc_tune_scorer(t);
     tc_status st = tc_space_search(k->space, &o, blind(t) ? NULL : &sc, &t->rng, seeds, nseeds, skip.data, skip.len, want - p->n,
                                    p->arena, p->c + p->n, &n, err);
