@@ -28,8 +28,24 @@ function grid(trials) {
     return [...g].sort((x, y) => x - y);
 }
 
+// Shares in turns: {n: {kind: {task: share}}}, geometric means over seeds; of what was timed so. inTurns: turns.js, one per task.
+function sharesInTurns(runs, kinds, inTurns, keyOf) {
+    const shares = {};
+    for (const t of inTurns) {
+        const best = Math.min(...t.found.map(f => f.slower));
+        for (const kind of kinds)
+            for (const n of new Set(t.found.map(f => f.n))) {
+                const keys = runs.filter(r => r.task === t.task && r.kind === kind).map(keyOf);
+                const of = t.found.filter(f => f.n === n && keys.includes(f.run));
+                if (of.length)
+                    ((shares[n] ||= {})[kind] ||= {})[t.task] = geomean(of.map(f => best / f.slower));
+            }
+    }
+    return shares;
+}
+
 // {tasks, kinds, trials: [n], seconds: [t], byTrials: {kind: [share]}, bySeconds, perTask: {task: {kind: {at32, end}}}}
-function summarise(runs, kinds, trials) {
+function summarise(runs, kinds, trials, inTurns = [], keyOf = null) {
     const tasks = [...new Set(runs.map(r => r.task))], s = {tasks, kinds: [], trials: grid(trials), byTrials: {}, bySeconds: {}, perTask: {}};
     const best = Object.fromEntries(tasks.map(t => [t, bestKnown(runs.filter(r => r.task === t))]));
     const longest = Math.max(...runs.filter(r => kinds.includes(r.kind)).map(r => r.seconds));
@@ -47,6 +63,7 @@ function summarise(runs, kinds, trials) {
                                            end: geomean(of(t).map(r => shareAfter(r, best[t], trials)))};
     }
     s.best = best;
+    s.inTurns = sharesInTurns(runs, kinds, inTurns.filter(t => tasks.includes(t.task)), keyOf);
     return s;
 }
 
@@ -60,8 +77,11 @@ function goals(s, runs, speed) {
     const ours = runs.filter(r => r.kind === 'phases'), rows = [];
     for (const [n, goal] of Object.entries(GOALS)) {
         const at = s.trials.indexOf(Number(n));
+        const turns = Object.values(s.inTurns[n]?.phases || {}), share = turns.length === s.tasks.length ? geomean(turns) : NaN;
+        if (Number.isFinite(share))
+            rows.push([`share of the best known after ${n} trials, timed in turns`, percent(share), verdict(share, goal)]);
         if (at >= 0 && s.byTrials.phases)
-            rows.push([`share of the best known after ${n} trials`, percent(s.byTrials.phases[at]), verdict(s.byTrials.phases[at], goal)]);
+            rows.push([`the same by the searches' own timings`, percent(s.byTrials.phases[at]), verdict(s.byTrials.phases[at], goal)]);
     }
     for (const [task, goal] of Object.entries(speed)) {
         const of = ours.filter(r => r.task === task);
@@ -84,6 +104,17 @@ function perRun(runs) {
                           show(r.load, 1) + (r.busy ? ' busy' : '')]);
 }
 
+function turnsTable(s) {
+    const counts = Object.keys(s.inTurns), kinds = s.kinds.filter(k => counts.some(n => s.inTurns[n][k]));
+    if (!counts.length)
+        return '';
+    const of = (n, kind, tasks) => percent(geomean(tasks.map(t => s.inTurns[n][kind]?.[t] ?? NaN)));
+    const cells = tasks => kinds.map(k => counts.filter(n => s.inTurns[n][k]).map(n => of(n, k, tasks)).join(' → '));
+    const timed = s.tasks.filter(t => kinds.every(k => counts.every(n => !s.inTurns[n][k] || s.inTurns[n][k][t])));
+    return `Timed in turns, after ${counts.join(' and ')} trials:\n\n` +
+           table(['kernel', ...kinds], [...timed.map(t => [t, ...cells([t])]), ['all', ...cells(timed)]]);
+}
+
 function markdown(s, runs, speed, machine) {
     const parts = [`# Search\n\n${machine}. Shares of the best time that any run found, a longer one (long) among them; geometric means over ` +
                    'kernels and seeds.\n\n'];
@@ -93,6 +124,7 @@ function markdown(s, runs, speed, machine) {
     parts.push('Each kernel, after 32 trials and at the end:\n\n',
                table(['kernel', 'best ms', ...s.kinds], s.tasks.map(t => [t, show(s.best[t] * 1e3, 3), ...s.kinds.map(
                    k => `${percent(s.perTask[t][k].early)} → ${percent(s.perTask[t][k].end)}`)])));
+    parts.push(turnsTable(s));
     parts.push('Each run:\n\n', table(['kernel', 'search', 'seed', 'best ms', 'seconds', 'trials/s', 'own share', 'pairwise', 'peak GFLOP/s', 'load'],
                                       perRun(runs)));
     return parts.join('');

@@ -7,6 +7,7 @@ const {parseArgs} = require('util');
 const b = require('../common.js');
 const curves = require('./curves.js');
 const plot = require('./plot.js');
+const turns = require('./turns.js');
 
 // Every search compiles its candidates itself: one of them must not find the objects of another.
 const cache = path.join(b.results, 'search/cache');
@@ -20,6 +21,8 @@ const SPEED = {GMM_2: 12, R50_6: 5};
 const MORE = 8;
 // The best known time of a kernel is that of any run, one of them a search of ours that is longer than the others.
 const LONG = 'long', LONG_SEED = 1000;
+// When all searches of a kernel are done, their results take turns.
+const TURNS = 'turns';
 
 const usage = `usage: benchmarks/search/run [options]
 
@@ -33,7 +36,7 @@ const usage = `usage: benchmarks/search/run [options]
   --table FILE     Markdown (build/benchmarks/search.md)
   --plot FILE      picture (build/benchmarks/search.svg)
 
-All of it takes about an hour and a half on 2 cores that have nothing else to do; --tasks GMM_2,R50_6 --seeds 0 --trials 64 about two
+All of it takes about an hour on 2 cores that have nothing else to do; --tasks GMM_2,R50_6 --seeds 0 --trials 64 --bound 0 about two
 minutes. Ctrl-C loses the run that it interrupts, no other.`;
 
 function options() {
@@ -125,13 +128,32 @@ function write(o, runs) {
     const wanted = of.filter(r => o.seeds.includes(r.seed) && o.kinds.includes(r.kind) && r.trials === o.trials);
     if (!wanted.length)
         return '';
+    const inTurns = of.filter(r => r.kind === TURNS && r.trials === o.trials);
     wanted.push(...of.filter(r => r.kind === LONG && r.trials === o.bound && wanted.some(w => w.task === r.task)));
-    const summary = curves.summarise(wanted, o.kinds, o.trials);
+    const summary = curves.summarise(wanted, o.kinds, o.trials, inTurns, keyOf);
     const text = curves.markdown(summary, wanted, SPEED, `${b.machine()}, ${o.threads} threads`);
     fs.mkdirSync(path.dirname(path.resolve(o.table)), {recursive: true});
     fs.writeFileSync(o.table, text);
     plot.write(o.plot, `Best so far: ${summary.tasks.length} kernels, ${o.seeds.length} seeds, ${o.threads} threads`, summary);
     return text;
+}
+
+function takeTurns(o, runs, task, file) {
+    const key = {task, kind: TURNS, seed: o.seeds.join('+'), trials: o.trials, threads: o.threads};
+    const of = [...runs.values()].filter(r => r.task === task && r.threads === o.threads);
+    const done = of.filter(r => o.kinds.includes(r.kind) && o.seeds.includes(r.seed) && r.trials === o.trials);
+    done.push(...of.filter(r => r.kind === LONG && r.trials === o.bound));
+    if (runs.has(keyOf(key)) || done.length < 2)
+        return;
+    process.stderr.write(`${task}: what ${done.length} searches found, in turns (load ${b.load().toFixed(1)})\n`);
+    const counts = Object.keys(curves.GOALS).map(Number).concat(o.trials).filter((n, i, all) => n <= o.trials && all.indexOf(n) === i);
+    try {
+        const r = {...key, at: new Date().toISOString(), found: turns.time(folder, done, counts, keyOf, o.threads)};
+        runs.set(keyOf(r), r);
+        fs.appendFileSync(file, JSON.stringify(r) + '\n');
+    } catch (e) {
+        process.stderr.write(`  left out: ${e.message}\n`);
+    }
 }
 
 function main() {
@@ -158,6 +180,8 @@ function main() {
         fs.appendFileSync(file, JSON.stringify(r) + '\n');
         write(o, runs);
     }
+    for (const task of o.tasks)
+        takeTurns(o, runs, task, file);
     process.stdout.write(write(o, runs));
 }
 

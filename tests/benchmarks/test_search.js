@@ -8,6 +8,7 @@ const path = require('path');
 const search = path.resolve(__dirname, '../../benchmarks/search');
 const curves = require(path.join(search, 'curves.js'));
 const plot = require(path.join(search, 'plot.js'));
+const turns = require(path.join(search, 'turns.js'));
 
 const run = (task, kind, samples, more = {}) => ({
     task, kind, seed: 0, trials: samples.length, threads: 1, seconds: samples.at(-1)[0], samples, rate: 10, own: 0.1, pairwise: 0.85,
@@ -32,6 +33,21 @@ near(s.perTask.B.random.end, 0.5);
 const text = curves.markdown(s, runs, {A: 12}, 'a machine');
 for (const part of ['trials a second, A | 10.0 | missed (goal 12)', 'own share of the time | 10.0 % | reached', '| 4 | 100.0 % | 50.0 % |'])
     assert.ok(text.includes(part), `the table has no '${part}':\n${text}`);
+assert.ok(!text.includes('in turns'));
+
+// In turns, A's results are equal and B's are not: what the searches said of the times does not count.
+const keyOf = x => `${x.task} ${x.kind}`;
+const found = (task, ours, random) => ({task, found: [{run: `${task} phases`, n: 32, slower: ours}, {run: `${task} random`, n: 32, slower: random}]});
+const timed = curves.summarise(runs, ['phases', 'random'], 4, [found('A', 1.25, 1.25), found('B', 2, 1)], keyOf);
+near(timed.inTurns[32].phases.A, 1);
+near(timed.inTurns[32].phases.B, 0.5);
+near(timed.inTurns[32].random.B, 1);
+const both = curves.markdown(timed, runs, {}, 'a machine');
+for (const part of ['after 32 trials, timed in turns | 70.7 % | missed (goal 0.9)', '| B | 50.0 % | 100.0 % |', '| all | 70.7 % | 100.0 % |'])
+    assert.ok(both.includes(part), `the table has no '${part}':\n${both}`);
+assert.strictEqual(turns.incumbent(runs[2], 1), 0);
+assert.strictEqual(turns.incumbent(runs[0], 3), 2);
+assert.strictEqual(turns.incumbent(runs[0], Infinity), 2);
 const work = fs.mkdtempSync(path.join(process.env.TMPDIR || '/tmp', 'search-'));
 plot.write(path.join(work, 'p.svg'), 'title', s);
 assert.strictEqual(fs.readFileSync(path.join(work, 'p.svg'), 'utf8').match(/<polyline/g).length, 4);
