@@ -148,7 +148,7 @@ function takeTurns(o, runs, task, file) {
     process.stderr.write(`${task}: what ${done.length} searches found, in turns (load ${b.load().toFixed(1)})\n`);
     const counts = Object.keys(curves.GOALS).map(Number).concat(o.trials).filter((n, i, all) => n <= o.trials && all.indexOf(n) === i);
     try {
-        const r = {...key, at: new Date().toISOString(), found: turns.time(folder, done, counts, keyOf, o.threads)};
+        const r = {...key, at: new Date().toISOString(), found: turns.time(folder, path.join(opsFolder, `${task}.te`), done, counts, keyOf, o.threads)};
         runs.set(keyOf(r), r);
         fs.appendFileSync(file, JSON.stringify(r) + '\n');
     } catch (e) {

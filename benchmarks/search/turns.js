@@ -21,11 +21,11 @@ function incumbent(r, n) {
 
 // {run: key, n, slower}: the best of a run's first n trials takes `slower` times as long as the reference, which is the best of the last
 // of the runs. One task's runs; what has no database any more is left out.
-function time(folder, runs, counts, keyOf, threads) {
+function time(folder, te, runs, counts, keyOf, threads) {
     const last = runs.at(-1), reference = `${incumbent(last, Infinity)}@${fileOf(folder, last)}`, known = new Map([[reference, 1]]);
     const ratio = record => {
         if (!known.has(record))
-            known.set(record, b.runJson(['compare', reference, record, '--threads', String(threads), '--repeats', String(ROUNDS)],
+            known.set(record, b.runJson(['compare', reference, record, '--te', te, '--threads', String(threads), '--repeats', String(ROUNDS)],
                                         {stdio: ['ignore', 'pipe', 'ignore']}).verdict.ratio);
         return known.get(record);
     };

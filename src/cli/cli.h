@@ -169,6 +169,8 @@ TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, tc_accuracy accu
 int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
 /* The same, but several without --kernel are a TC_CLI_USAGE. */
 int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
+/* Name of the form of w, "direct" or another, whose workload has this hash; NULL: none has. In `a`. */
+const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a);
 /* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
 TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
                                                  tc_error *err);

@@ -115,13 +115,18 @@ static int find_kernel(const tc_cli_args *a, comparison *c, tc_cli_source *s, tc
     return TC_CLI_DONE;
 }
 
-static tc_status check_records(const comparison *c, tc_error *err) {
+/* A record may be of another form of the kernel. */
+static tc_status check_records(comparison *c, tc_arena *arena, tc_error *err) {
     for (int i = 0; i < 2; i++) {
-        const compare_side *s = &c->side[i];
-        if (s->kind == SIDE_RECORD && strcmp(s->record.workload_hash.hex, c->hash.hex) != 0)
+        compare_side *s = &c->side[i];
+        if (s->kind != SIDE_RECORD)
+            continue;
+        s->form = tc_cli_form_of(c->w, s->record.workload_hash.hex, arena);
+        if (!s->form)
             return tc_fail(err, TC_BAD_INPUT,
-                           "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s", (long long)s->id,
-                           s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
+                           "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s; where they are "
+                           "two forms of one kernel, name that with --te or --model",
+                           (long long)s->id, s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
     }
     return TC_OK;
 }
@@ -132,12 +137,14 @@ static tc_status from_record(const compare_side *s, tc_arena *arena, tc_cli_sche
     char time[24];
     *k = (tc_cli_schedule){.workload = s->record.workload,
                            .trace = s->record.trace,
-                           .form = "direct",
+                           .form = s->form,
                            .hash = s->record.workload_hash,
                            .record = s->id,
                            .seconds = s->record.median};
-    k->origin = tc_arena_printf(arena, "record %lld of %s: %s with %d threads on %s", (long long)s->id, s->db,
-                                tc_cli_time(time, s->record.median), s->record.threads, s->record.host);
+    bool direct = strcmp(s->form, "direct") == 0;
+    k->origin =
+        tc_arena_printf(arena, "record %lld of %s: %s%s%s with %d threads on %s", (long long)s->id, s->db, direct ? "" : s->form,
+                        direct ? "" : ", ", tc_cli_time(time, s->record.median), s->record.threads, s->record.host);
     return TC_OK;
 }
 
@@ -226,7 +233,7 @@ static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t
 }
 
 static tc_status compare(const tc_cli_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
-    TC_TRY(check_records(c, err));
+    TC_TRY(check_records(c, arena, err));
     for (int i = 0; i < 2; i++)
         TC_TRY(make_side(a, c, &c->side[i], t, arena, err));
     TC_TRY(measure(a, c, t, arena, err));
@@ -291,7 +298,8 @@ const tc_cli_command tc_cli_compare = {
     .summary = "compare two schedules of a kernel, or one and another library",
     .operands = "A B",
     .details =
-        "A and B are each a record (12, or 12@FILE.db), a .sched file, default (the constructed schedule), best (the best record "
+        "A and B are each a record of any form of the kernel (12, or 12@FILE.db), a .sched file, default (the constructed "
+        "schedule), best (the best record "
         "of --db), or, for a bare matmul, onednn or openblas through the benchmark program gemm_peers (TCTUNE_PEERS names "
         "it). Shows schedules and loop nests side by side, the cost-model features that differ, what the hot loops consist "
         "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "

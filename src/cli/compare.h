@@ -14,6 +14,7 @@ typedef struct compare_side {
     int64_t id;     /* RECORD */
     const char *db; /* RECORD: its file */
     tc_record record;
+    const char *form;  /* RECORD: of the kernel that it is of */
     tc_cli_schedule k; /* not of a peer; workload and trace are canonical */
     tc_tune_side made;
     tc_meas_peer *peer;

@@ -358,6 +358,18 @@ static lookup forms_of(const query *q, tc_arena *a) {
     return x;
 }
 
+const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *own = tc_te_canonical(ctx, w);
+    tc_space_alternative_list l = tc_space_alternatives(ctx, own, TC_ACCURACY_FAST);
+    const char *name = strcmp(tc_te_hash(own).hex, hash) == 0 ? "direct" : NULL;
+    for (int i = 0; i < l.n && !name; i++)
+        if (strcmp(tc_te_hash(tc_te_canonical(ctx, l.data[i].workload)).hex, hash) == 0)
+            name = tc_arena_strdup(a, l.data[i].name);
+    tc_ctx_free(ctx);
+    return name;
+}
+
 /* *why, where there is none: what comes closest. */
 static tc_status from_database(const query *q, tc_arena *a, tc_cli_schedule *out, tc_record *r, const char **why, tc_error *err) {
     lookup x = forms_of(q, a);

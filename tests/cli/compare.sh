@@ -89,6 +89,23 @@ refused 2 "--mode cold goes with two schedules" "$TCTUNE" compare default onednn
 
 refused 2 "two things are compared" "$TCTUNE" compare default --te ffn.te
 refused 2 "two things are compared" "$TCTUNE" compare default default default --te ffn.te
+# ---- two forms of one kernel ----
+cat >conv.te <<'TE'
+tensor X[1, 10, 10, 16] f32
+tensor W[3, 3, 16, 16] f32 const
+compute C[n:1, h:8, w:8, o:16] = sum(rh:3, rw:3, c:16) X[n, h + rh, w + rw, c] * W[rh, rw, c, o]
+output C
+TE
+ok "$TCTUNE" tune --te conv.te --trials 40 --threads 1 --db conv.db --start-from none
+ok "$TCTUNE" export --db conv.db --out conv.jsonl
+forms=$(awk 'match($0, /"workload_hash": *"[0-9a-f]+"/) { hash = substr($0, RSTART, RLENGTH) }
+             /"error": *"ok"/ && /"verified": *true/ && !(hash in seen) { seen[hash] = 1; print NR }' conv.jsonl)
+set -- $forms
+[ $# -ge 2 ] || fail "tuning a convolution has records of $# forms"
+ok "$TCTUNE" compare "$1@conv.db" "$2@conv.db" --te conv.te --threads 1 --repeats 6
+says "winograd" "rounds"
+refused 1 "two forms of one kernel" "$TCTUNE" compare "$2@conv.db" "$1@conv.db" --threads 1 --repeats 6
+
 refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te
 refused 2 "of which kernel?" "$TCTUNE" compare default hand.sched
 refused 2 "fewer than 6 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
