@@ -480,7 +480,7 @@ static int64_t accumulators(const tc_trace *t) {
 /* However far descent goes, tiles stay within the registers. */
 static void test_neighbours_do_not_spill(void **state) {
     (void)state;
-    enum { CAP = 64, STEPS = 24 };
+    enum { CAP = 48, STEPS = 8 };
     bench b;
     tc_error err;
     tc_trace *t, *near[CAP];
