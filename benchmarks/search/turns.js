@@ -34,7 +34,7 @@ function time(folder, te, runs, counts, keyOf, threads) {
     };
     const found = [];
     for (const r of runs)
-        for (const n of r === last ? [Infinity] : counts) {
+        for (const n of r === last ? [...counts.filter(x => x < r.trials), Infinity] : counts) {
             const at = incumbent(r, n);
             if (at)
                 found.push({run: keyOf(r), n: Number.isFinite(n) ? n : r.trials, slower: ratio(`${at}@${fileOf(folder, r)}`)});
