@@ -1,5 +1,5 @@
-/* Cost model: features of a built program (tc_tir_build's annotated nest) and a gradient-boosted model of its relative
- * throughput.
+/* Cost model: features of a built program (tc_tir_build's annotated nest), a gradient-boosted model of its relative throughput,
+ * and a regression on the programs of one task beside it.
  *
  * One feature row per store of the program; the program's score is the sum of the model over its rows, higher is faster. Labels
  * are throughput relative to the best of the task. This folder sees arrays, never a database, a trace or a clock. Features follow
@@ -103,10 +103,26 @@ bool tc_cost_trained(const tc_cost_model *m); /* fitted or loaded */
 bool tc_cost_trusted(const tc_cost_model *m);
 const tc_cost_report *tc_cost_last_report(const tc_cost_model *m); /* of the fit; kept by save and load */
 
-/* score[i] of rows[i]. Returns false, leaving score untouched, unless the model is trusted: rank by tc_cost_estimate or at random
- * then. A program with a feature that is not finite scores -INFINITY. Threads may call it at once. `threads` as in the options.
- */
-bool tc_cost_predict(const tc_cost_model *m, size_t n, const tc_cost_rows *const *rows, int threads, double *score);
+/* ---- one task's own order ---- */
+
+/* Kernel ridge regression on the programs of one task. It knows its task better than the trees of all of them do, and no other;
+ * it is quickly made anew from samples, so it is not kept in files. */
+typedef struct tc_cost_local tc_cost_local;
+
+/* `samples` are all of one task. Of `o` (may be NULL) the seed and max_samples count, here 512 unless given: the time is their
+ * cube. TC_BAD_INPUT as in tc_cost_fit. */
+TC_NODISCARD tc_status tc_cost_local_new(size_t n, const tc_cost_sample *samples, const tc_cost_options *o, tc_cost_local **out,
+                                         tc_error *err);
+void tc_cost_local_free(tc_cost_local *l); /* NULL is fine */
+/* It orders programs better than chance, each judged by the fit to the others. */
+bool tc_cost_local_trusted(const tc_cost_local *l);
+const tc_cost_quality *tc_cost_local_quality(const tc_cost_local *l); /* on those; programs == 0: no two of them differ */
+
+/* score[i] of rows[i], by the model and by `local`, the own order of the rows' task (NULL: none), as far as they are trusted.
+ * Returns false where neither is: rank by tc_cost_estimate or at random then. A program with a feature that is not finite scores
+ * -INFINITY. Threads may call it at once. `threads` as in the options. */
+bool tc_cost_predict(const tc_cost_model *m, const tc_cost_local *local, size_t n, const tc_cost_rows *const *rows, int threads,
+                     double *score);
 
 /* Order of `score` against the samples' labels: for any ranking, the model's or another. */
 tc_cost_quality tc_cost_judge(size_t n, const tc_cost_sample *samples, const double *score);

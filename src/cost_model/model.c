@@ -9,6 +9,9 @@
 #include "support/vec.h"
 
 enum { DEFAULT_SAMPLES = 2500, CHUNK_ROWS = 2048 };
+/* What the nearest programs of the task say counts that much, the trees the rest: the best of five shares on the searches that
+ * RIDGE and REACH (ridge.c) were chosen on. */
+static const double NEAR = 0.7;
 
 tc_cost_model *tc_cost_new(void) {
     return tc_xcalloc(1, sizeof(tc_cost_model));
@@ -29,15 +32,8 @@ const tc_cost_report *tc_cost_last_report(const tc_cost_model *m) {
     return &m->report;
 }
 
-/* Under random scores the pair accuracy of p programs has the spread of Kendall's tau, halved. Two such deviations above a half,
- * and at least 3 %, are asked for: choosing the round with the best held-out loss flatters the number. */
 bool tc_cost_trusted(const tc_cost_model *m) {
-    const tc_cost_quality *q = &m->report.held_out;
-    double p = q->programs;
-    if (!m->trained || p < 4 || q->pairs < 4)
-        return false;
-    double two_deviations = sqrt(2 * (2 * p + 5) / (9 * p * (p - 1)));
-    return q->pair_accuracy > 0.5 + TC_MAX(two_deviations, 0.03);
+    return m->trained && better_than_chance(&m->report.held_out);
 }
 
 /* ---- fitting ---- */
@@ -49,7 +45,7 @@ static int first_not_finite(const tc_cost_rows *r) {
     return -1;
 }
 
-static tc_status check_samples(size_t n, const tc_cost_sample *samples, tc_error *err) {
+tc_status check_samples(size_t n, const tc_cost_sample *samples, tc_error *err) {
     if (n == 0)
         return tc_fail(err, TC_BAD_INPUT, "cost model: no samples to learn from");
     for (size_t i = 0; i < n; i++) {
@@ -81,9 +77,7 @@ static int by_label(const void *x, const void *y) {
     return a->label != b->label ? (a->label < b->label ? 1 : -1) : (a->index > b->index) - (a->index < b->index);
 }
 
-/* At most `most` samples in `out`: half of them the fastest (labels are relative to each task's best), the rest drawn at random.
- */
-static size_t thin(size_t n, const tc_cost_sample *samples, size_t most, uint64_t seed, tc_cost_sample *out) {
+size_t thin(size_t n, const tc_cost_sample *samples, size_t most, uint64_t seed, tc_cost_sample *out) {
     if (n <= most) {
         memcpy(out, samples, n * sizeof *out);
         return n;
@@ -155,14 +149,13 @@ static tc_status predict_chunk(const tc_cost_model *m, const tc_cost_rows *const
     return status;
 }
 
-bool tc_cost_predict(const tc_cost_model *m, size_t n, const tc_cost_rows *const *rows, int threads, double *score) {
+/* By the trees. */
+static bool predict(const tc_cost_model *m, size_t n, const tc_cost_rows *const *rows, int threads, double *score) {
     typedef struct chunk {
         size_t from, to, nrow;
     } chunk;
     TC_VEC(chunk) chunks = {0};
     bool good = true;
-    if (!tc_cost_trusted(m))
-        return false;
     for (size_t i = 0; i < n; i++) {
         size_t nrow = (size_t)rows[i]->nrow;
         if (!chunks.len || chunks.data[chunks.len - 1].nrow + nrow > CHUNK_ROWS)
@@ -179,4 +172,18 @@ bool tc_cost_predict(const tc_cost_model *m, size_t n, const tc_cost_rows *const
     free(result);
     tc_vec_free(&chunks);
     return good;
+}
+
+bool tc_cost_predict(const tc_cost_model *m, const tc_cost_local *local, size_t n, const tc_cost_rows *const *rows, int threads,
+                     double *score) {
+    bool near = local && tc_cost_local_trusted(local), far = tc_cost_trusted(m);
+    if ((!near && !far) || (far && !predict(m, n, rows, threads, score)))
+        return false;
+#pragma omp parallel for schedule(static) num_threads(TC_MAX(threads, 1))
+    for (size_t i = 0; i < n; i++)
+        if (near && first_not_finite(rows[i]) >= 0)
+            score[i] = -INFINITY;
+        else if (near)
+            score[i] = far ? NEAR * local_predict(local, rows[i]) + (1 - NEAR) * score[i] : local_predict(local, rows[i]);
+    return true;
 }

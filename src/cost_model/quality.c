@@ -76,3 +76,13 @@ tc_cost_quality tc_cost_judge(size_t n, const tc_cost_sample *samples, const dou
         q.pair_accuracy = right / (double)q.pairs;
     return q;
 }
+
+/* Under random scores the pair accuracy of p programs has the spread of Kendall's tau, halved. Two such deviations above a half,
+ * and at least 3 %, are asked for: choosing the round with the best held-out loss flatters the number. */
+bool better_than_chance(const tc_cost_quality *q) {
+    double p = q->programs;
+    if (p < 4 || q->pairs < 4)
+        return false;
+    double two_deviations = sqrt(2 * (2 * p + 5) / (9 * p * (p - 1)));
+    return q->pair_accuracy > 0.5 + TC_MAX(two_deviations, 0.03);
+}

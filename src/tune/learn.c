@@ -11,6 +11,8 @@
 static const char model_name[] = "cost";
 
 enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
+/* Programs of a form before they are asked about its others. */
+enum { LEAST_OWN = 16 };
 
 static bool says_nothing(const tc_record *r) {
     return r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL;
@@ -91,6 +93,22 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
     return st;
 }
 
+tc_status tc_tune_learn_form(tc_tune *t, const form *k, tc_error *err) {
+    double t0 = tc_now();
+    tc_status st = TC_OK;
+    tc_cost_local_free(t->local);
+    t->local = NULL;
+    if (k->samples.len >= LEAST_OWN && t->o.search == TC_TUNE_PHASES) {
+        tc_cost_sample *s = tc_xcalloc(k->samples.len, sizeof *s);
+        for (size_t i = 0; i < k->samples.len; i++)
+            s[i] = as_sample(t, &t->samples.data[k->samples.data[i]]);
+        st = tc_cost_local_new(k->samples.len, s, &(tc_cost_options){.seed = t->o.seed}, &t->local, err);
+        free(s);
+    }
+    t->report.model_seconds += tc_now() - t0;
+    return st;
+}
+
 /* ---- scoring ---- */
 
 typedef struct scorer {
@@ -122,7 +140,7 @@ static void score(void *user, int n, double *scores) {
     const tc_cost_rows **p = tc_xcalloc((size_t)n + 1, sizeof *p);
     for (int i = 0; i < n; i++)
         p[i] = &s->rows[i];
-    if (!tc_cost_predict(s->t->model, (size_t)n, p, tc_tune_workers(s->t), scores))
+    if (!tc_cost_predict(s->t->model, s->t->local, (size_t)n, p, tc_tune_workers(s->t), scores))
         for (int i = 0; i < n; i++)
             scores[i] = s->rows[i].nrow ? 1e6 / (1.0 + tc_cost_estimate(&s->rows[i])) : 0.0;
     free(p);
@@ -140,6 +158,10 @@ void tc_tune_scorer_free(tc_scorer *sc) {
         tc_cost_rows_free(&s->rows[i]);
     free(s->rows);
     free(s);
+}
+
+bool tc_tune_can_score(const tc_tune *t) {
+    return tc_cost_trusted(t->model) || (t->local && tc_cost_local_trusted(t->local));
 }
 
 /* ---- keeping ---- */

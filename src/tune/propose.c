@@ -265,7 +265,7 @@ static bool has_score(const tc_tune *t, tc_tune_phase phase) {
 
 void tc_tune_predict(tc_tune *t, form *k, tc_proposals *p) {
     p->score = TC_NEW_N(p->arena, double, p->n);
-    p->predicted = tc_cost_trusted(t->model) && p->n > 0;
+    p->predicted = tc_tune_can_score(t) && p->n > 0;
     if (!p->predicted)
         return;
     tc_candidate *open = TC_NEW_N(p->arena, tc_candidate, p->n);

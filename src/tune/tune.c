@@ -219,6 +219,7 @@ void tc_tune_free(tc_tune *t) {
     tc_vec_free(&t->latency);
     tc_tune_elders_free(t);
     tc_cost_free(t->model);
+    tc_cost_local_free(t->local);
     tc_meas_free(t->meas);
     tc_arena_free(t->arena);
 }
@@ -262,6 +263,7 @@ static tc_status search(tc_tune *t, int batch, tc_error *err) {
         int measured = 0, i = tc_tune_next_task(t), f = tc_tune_next_form(t, i);
         if (t->report.measured == 0) /* what is in the database, and what others left */
             TC_TRY(tc_tune_learn(t, err));
+        TC_TRY(tc_tune_learn_form(t, &t->task[i].form[f], err));
         tell(t, TC_TUNE_ROUND_STARTED, i);
         TC_TRY(tc_tune_round(t, i, f, tc_tune_ramp(t, i, f, tc_tune_round_size(t, batch)), &measured, err));
         tc_tune_foresee(t);

@@ -57,6 +57,7 @@ struct tc_tune {
     tc_meas_db *db;
     tc_meas *meas;
     tc_cost_model *model;
+    tc_cost_local *local; /* of the form whose round it is; NULL: too few samples */
     tc_rng rng;
     int n, nform; /* tasks, and forms of all of them */
     task *task;
@@ -104,6 +105,10 @@ tc_status tc_tune_recheck(tc_tune *t, int i, tc_error *err);
 
 /* learn.c */
 tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all samples */
+/* Before a round of k: fits what its own samples say of its order. */
+tc_status tc_tune_learn_form(tc_tune *t, const form *k, tc_error *err);
+/* Candidates of the round's form have scores worth following. */
+bool tc_tune_can_score(const tc_tune *t);
 /* Adds measured programs: replays the traces, extracts features. added[j]: not one that does not replay, nor one that says
  * nothing of a program's speed. */
 void tc_tune_add_samples(tc_tune *t, int i, int f, const tc_record *r, size_t n, bool *added);

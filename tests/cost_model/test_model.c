@@ -86,7 +86,7 @@ static tc_cost_model *fitted(const set *s, const tc_cost_options *o, tc_cost_rep
 
 static double *predicted(const tc_cost_model *m, const set *s) {
     double *score = tc_xcalloc(s->n, sizeof *score);
-    assert_true(tc_cost_predict(m, s->n, s->ptr, 2, score));
+    assert_true(tc_cost_predict(m, NULL, s->n, s->ptr, 2, score));
     return score;
 }
 
@@ -140,7 +140,7 @@ static void test_score_is_sum_of_rows(void **state) {
         double sum = 0, part;
         for (int r = 0; r < train.rows[i].nrow; r++) {
             tc_cost_rows one = {train.rows[i].data + (size_t)r * TC_COST_NFEATURE, 1, 1};
-            assert_true(tc_cost_predict(m, 1, (const tc_cost_rows *const[]){&one}, 1, &part));
+            assert_true(tc_cost_predict(m, NULL, 1, (const tc_cost_rows *const[]){&one}, 1, &part));
             sum += part;
         }
         assert_true(fabs(sum - score[i]) < 1e-5);
@@ -150,7 +150,7 @@ static void test_score_is_sum_of_rows(void **state) {
     tc_cost_rows_copy(&bad, &train.rows[0]);
     bad.data[3] = NAN;
     double two[2];
-    assert_true(tc_cost_predict(m, 2, (const tc_cost_rows *const[]){&none, &bad}, 1, two));
+    assert_true(tc_cost_predict(m, NULL, 2, (const tc_cost_rows *const[]){&none, &bad}, 1, two));
     assert_true(two[0] == 0 && isinf(two[1]) && two[1] < 0);
     tc_cost_rows_free(&bad);
     free(score);
@@ -209,7 +209,7 @@ static void test_noise_is_not_trusted(void **state) {
         tc_cost_model *m = fitted(&s, &OPTIONS, NULL);
         double score = 42;
         assert_true(tc_cost_trained(m));
-        assert_true(tc_cost_predict(m, 1, s.ptr, 1, &score) == tc_cost_trusted(m));
+        assert_true(tc_cost_predict(m, NULL, 1, s.ptr, 1, &score) == tc_cost_trusted(m));
         assert_true(tc_cost_trusted(m) || score == 42);
         trusted += tc_cost_trusted(m);
         tc_cost_free(m);
@@ -223,7 +223,7 @@ static void test_untrained(void **state) {
     set s = make_set(1, 1, 1);
     tc_cost_model *m = tc_cost_new();
     double score = 42;
-    assert_false(tc_cost_trained(m) || tc_cost_trusted(m) || tc_cost_predict(m, 1, s.ptr, 1, &score));
+    assert_false(tc_cost_trained(m) || tc_cost_trusted(m) || tc_cost_predict(m, NULL, 1, s.ptr, 1, &score));
     assert_true(score == 42);
     tc_cost_free(m);
     tc_cost_free(NULL);
