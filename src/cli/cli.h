@@ -10,6 +10,7 @@
 
 #include "codegen/asm_facts.h"
 #include "codegen/codegen.h"
+#include "graph/contest.h"
 #include "graph/graph.h"
 #include "graph/model.h"
 #include "graph/pass.h"
@@ -136,16 +137,17 @@ TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc
 /* Records to start a search from: --start-from, else what ships. In memory; close *out in any case. */
 TC_NODISCARD tc_status tc_cli_library(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_args *a);
-/* Builds with the best records of --db, or those of other ranks (by kernel; NULL: the best). The last of the source's models: its
+/* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last of the source's models: its
  * constants are used up. */
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
-                       tc_graph_model **out, tc_error *err);
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+                       const tc_graph_choice *choices, tc_graph_model **out, tc_error *err);
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err);
-/* Compares the --top-k-in-graph best records of each kernel in the network. The result lives in `arena`. */
-int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
-                   tc_error *err);
+/* Checks the --top-k-in-graph best records of each kernel, notes in the database which fail, and compares the others in the
+ * network. The results live in `arena`. */
+int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_admission *admitted,
+                   tc_graph_contest *out, tc_error *err);
 
 /* The schedule that is in use for a kernel, and where it comes from. Lives in `a`. */
 typedef struct tc_cli_schedule {
@@ -179,6 +181,9 @@ TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_
 TC_NODISCARD tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena,
                                           tc_record *out, tc_error *err);
 int tc_cli_repeats(const tc_cli_args *a); /* --repeats, or its default */
+/* Record `id` of the database file failed when it was run again, as `now` says: notes that there. What became of it, as part of a
+ * sentence in `a`: "" where the failure does not disprove the record. A database that cannot be written to stays as it is. */
+const char *tc_cli_note_failure(const char *db_path, int64_t id, const tc_record *now, tc_arena *a);
 
 /* ---- signals (signals.c) ---- */
 
@@ -230,6 +235,7 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
 /* The records that were compared in the network, by kernel (k: of the model that is built). */
 void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k);
 json_t *tc_cli_contest_json(const tc_graph_contest *c);
+json_t *tc_cli_refusals_json(const tc_graph_admission *x);
 
 /* ---- kernels side by side (side.c) ---- */
 

@@ -11,7 +11,8 @@ static void print_plan(const tc_graph_model *m) {
     tc_strbuf_free(&b);
 }
 
-static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_graph_contest *c, const tc_target *t) {
+static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_graph_admission *admitted,
+                        const tc_graph_contest *c, const tc_target *t) {
     const tc_graph_kernel *k;
     int n = tc_graph_model_kernels(m, &k);
     tc_graph_memory mem = tc_graph_model_memory(m);
@@ -25,8 +26,10 @@ static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_
         json_object_set_new(j, "arena_bytes_without_reuse", json_integer(mem.arena_without_reuse));
         json_object_set_new(j, "constant_bytes", json_integer(mem.constants));
         json_object_set_new(j, "kernels", tc_cli_kernels_json(k, n));
-        if (c->k)
+        if (c->k) {
             json_object_set_new(j, "in_graph", tc_cli_contest_json(c));
+            json_object_set_new(j, "left_out", tc_cli_refusals_json(admitted));
+        }
         tc_cli_json_print(j);
         return;
     }
@@ -44,17 +47,18 @@ static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_
 /* With --top-k-in-graph, what the network itself says of the records comes first. */
 static int build(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_graph_model *m = NULL;
+    tc_graph_admission admitted = {0};
     tc_graph_contest c = {0};
     tc_arena *arena = tc_arena_new();
     int status = TC_CLI_DONE;
     if (a->top_k > 1)
-        status = tc_cli_contest(a, s, t, arena, &c, err);
+        status = tc_cli_contest(a, s, t, arena, &admitted, &c, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, s, t, true, c.ranks, &m, err);
+        status = tc_cli_model_build(a, s, t, true, c.choices, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        print_model(a, m, &c, t);
+        print_model(a, m, &admitted, &c, t);
     tc_graph_model_free(m);
     tc_arena_free(arena);
     return status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "measure/maintain.h"
 #include "te/text.h"
 
 int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err) {
@@ -99,4 +100,18 @@ tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_
     if (st == TC_OK && out->error == TC_MEAS_INTERRUPTED)
         return tc_fail(err, TC_ENV, "stopped before anything was measured");
     return st;
+}
+
+const char *tc_cli_note_failure(const char *db_path, int64_t id, const tc_record *now, tc_arena *a) {
+    tc_meas_db *db = NULL;
+    tc_error why = {0};
+    if (!tc_meas_disproves(now->error))
+        return "";
+    tc_status s = tc_meas_db_open(db_path, TC_MEAS_DB_WRITE, &db, &why);
+    if (s == TC_OK)
+        s = tc_meas_db_note_failure(db, id, now, &why);
+    tc_meas_db_close(db);
+    return s == TC_OK
+               ? tc_arena_printf(a, "record %lld of %s is marked as failed, and no longer used", (long long)id, db_path)
+               : tc_arena_printf(a, "record %lld of %s could not be marked as failed: %s", (long long)id, db_path, why.msg);
 }

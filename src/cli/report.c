@@ -322,6 +322,16 @@ void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_ke
     fprintf(f, "%d rounds in turns: %d of %d kernels change their record\n", c->rounds, changed, c->nkernel);
 }
 
+json_t *tc_cli_refusals_json(const tc_graph_admission *x) {
+    json_t *list = json_array();
+    for (int i = 0; i < x->nrefused; i++) {
+        const tc_graph_refusal *r = &x->refused[i];
+        json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s}", "record", (json_int_t)r->record.id, "kernel", r->kernel,
+                                              "error", tc_meas_error_text(r->now.error), "message", r->now.message));
+    }
+    return list;
+}
+
 json_t *tc_cli_contest_json(const tc_graph_contest *c) {
     json_t *list = json_array();
     for (int i = 0; i < c->nkernel; i++) {

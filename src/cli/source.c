@@ -200,8 +200,8 @@ static tc_status prepare(const tc_cli_args *a, tc_cli_source *s, const tc_target
     return TC_OK;
 }
 
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only, const int *ranks,
-                       tc_graph_model **out, tc_error *err) {
+int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+                       const tc_graph_choice *choices, tc_graph_model **out, tc_error *err) {
     tc_meas_db *db;
     tc_graph_program *p;
     tc_graph_build_options o;
@@ -210,7 +210,7 @@ int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *
     if (st == TC_OK) {
         o.object_only = object_only;
         o.use_up_constants = true;
-        o.ranks = ranks;
+        o.choices = choices;
         st = tc_graph_model_build(p, &o, out, err);
     }
     tc_meas_db_close(db);
@@ -260,15 +260,29 @@ static void keep_contest(const tc_cli_args *a, const tc_graph_contest *c) {
     tc_meas_db_close(db);
 }
 
-int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_contest *out,
-                   tc_error *err) {
+/* What was left out is said, and noted for all later commands. */
+static void keep_refusals(const tc_cli_args *a, const tc_graph_admission *x, tc_arena *arena) {
+    for (int i = 0; i < x->nrefused; i++) {
+        const tc_graph_refusal *r = &x->refused[i];
+        const char *noted = tc_cli_note_failure(tc_cli_db_path(a), r->record.id, &r->now, arena);
+        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
+               (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
+    }
+}
+
+int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_admission *admitted,
+                   tc_graph_contest *out, tc_error *err) {
     enum { ROUNDS = 20 };
     tc_meas_db *db;
     tc_graph_program *p;
     tc_graph_build_options o;
     tc_status st = prepare(a, s, target, &db, &p, &o, err);
+    if (st == TC_OK) {
+        st = tc_graph_admit(p, &o, a->top_k, arena, admitted, err);
+        keep_refusals(a, admitted, arena);
+    }
     if (st == TC_OK)
-        st = tc_graph_contest_run(p, &o, a->top_k, ROUNDS, arena, out, err);
+        st = tc_graph_contest_run(p, &o, admitted, ROUNDS, arena, out, err);
     tc_meas_db_close(db);
     if (st == TC_OK)
         keep_contest(a, out);

@@ -192,7 +192,7 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
     TC_TRY(tc_target_parse(b->o->target->text, &m->target, err));
     m->target->machine = b->o->target->machine;
     b->machine = m->target->machine;
-    m->threads = b->o->threads > 0 ? b->o->threads : TC_MAX(1, b->machine.cores);
+    m->threads = tc_graph_threads_of(b->o);
     b->machine.cores = m->threads;
     if (!b->o->object_only && !b->o->target->native)
         return tc_fail(err, TC_BAD_INPUT, "code for target '%s' cannot run on this machine; it can only be written to a library",

@@ -1,6 +1,7 @@
 /* Which of a kernel's best records is fastest in the network. Alone, in the tuner, a kernel finds its caches as the run before
- * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record. They run in turns,
- * and each kernel is compared with itself: the sum of its own launches in one round's runs. */
+ * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record that was admitted
+ * (admit.c). They run in turns, and each kernel is compared with itself: the sum of its own launches in one round's runs. */
+#include "graph/contest.h"
 #include "graph/program.h"
 #include "tune/compare.h"
 
@@ -8,6 +9,7 @@
 
 typedef struct contest {
     const tc_graph_build_options *o;
+    const tc_graph_admission *admitted;
     tc_graph_model *m[TC_GRAPH_CONTEST_MAX];
     int k, rounds, nkernel;
     double *times; /* [kernel][rank][round] */
@@ -18,18 +20,23 @@ static double *times_of(const contest *c, int kernel, int rank) {
     return c->times + ((size_t)kernel * (size_t)c->k + (size_t)rank) * (size_t)c->rounds;
 }
 
+/* That of this rank; where there are fewer, the best. */
+static tc_graph_choice one_of(const tc_graph_choice *x, int rank) {
+    return (tc_graph_choice){x->n > 0 ? &x->records[rank < x->n ? rank : 0] : NULL, x->n > 0, x->why};
+}
+
 static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *err) {
-    int *ranks = tc_xcalloc((size_t)p->ntask + 1, sizeof *ranks);
+    tc_graph_choice *choices = tc_xcalloc((size_t)p->ntask + 1, sizeof *choices);
     tc_graph_build_options o = *c->o;
     tc_status s = TC_OK;
-    o.ranks = ranks;
+    o.choices = choices;
     o.object_only = o.use_up_constants = false;
     for (int r = 0; r < c->k && s == TC_OK; r++) {
         for (int i = 0; i < p->ntask; i++)
-            ranks[i] = r;
+            choices[i] = one_of(&c->admitted->choices[i], r);
         s = tc_graph_model_build(p, &o, &c->m[r], err);
     }
-    free(ranks);
+    free(choices);
     return s;
 }
 
@@ -102,30 +109,39 @@ static void release(contest *c) {
     free(c->times);
 }
 
-tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds, tc_arena *a,
-                               tc_graph_contest *out, tc_error *err) {
-    contest c = {.o = o, .k = k, .rounds = TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), .nkernel = p->ntask};
-    if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
-        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
-                       k);
-    if (!o->db || !o->target->native)
-        return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
-                       o->db ? "a target that runs on this machine" : "a database");
+/* What was admitted, the one to use first. */
+static tc_graph_choice with_first(const tc_graph_choice *x, int rank, tc_arena *a) {
+    tc_record *r = TC_NEW_N(a, tc_record, x->n);
+    for (int i = 0, n = 1; i < x->n; i++)
+        r[i == rank ? 0 : n++] = x->records[i];
+    return (tc_graph_choice){r, x->n, x->why};
+}
+
+static void report(const contest *c, tc_arena *a, tc_graph_contest *out) {
+    *out = (tc_graph_contest){.nkernel = c->nkernel,
+                              .k = c->k,
+                              .rounds = c->rounds,
+                              .trials = TC_NEW_N(a, tc_graph_trial, c->nkernel * c->k),
+                              .ranks = TC_NEW_N(a, int, c->nkernel),
+                              .choices = TC_NEW_N(a, tc_graph_choice, c->nkernel)};
+    for (int i = 0; i < c->nkernel; i++) {
+        judge(c, i, a, &out->trials[i * c->k], &out->ranks[i]);
+        out->choices[i] = with_first(&c->admitted->choices[i], out->ranks[i], a);
+    }
+}
+
+tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, const tc_graph_admission *admitted,
+                               int rounds, tc_arena *a, tc_graph_contest *out, tc_error *err) {
+    int k = admitted->k;
+    contest c = {.o = o, .admitted = admitted, .k = k, .rounds = TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), .nkernel = p->ntask};
     c.times = tc_xcalloc((size_t)c.nkernel * (size_t)k * (size_t)c.rounds + 1, sizeof *c.times);
     tc_status s = build_models(&c, p, err);
     if (s == TC_OK)
         s = make_inputs(&c, err);
     if (s == TC_OK)
         s = run_rounds(&c, err);
-    if (s == TC_OK) {
-        *out = (tc_graph_contest){.nkernel = c.nkernel,
-                                  .k = k,
-                                  .rounds = c.rounds,
-                                  .trials = TC_NEW_N(a, tc_graph_trial, c.nkernel * k),
-                                  .ranks = TC_NEW_N(a, int, c.nkernel)};
-        for (int i = 0; i < c.nkernel; i++)
-            judge(&c, i, a, &out->trials[i * k], &out->ranks[i]);
-    }
+    if (s == TC_OK)
+        report(&c, a, out);
     release(&c);
     return s;
 }

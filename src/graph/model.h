@@ -85,16 +85,23 @@ typedef struct tc_graph_other {
     double seconds;   /* as above */
 } tc_graph_other;
 
+/* The records that a kernel may be built from. */
+typedef struct tc_graph_choice {
+    const tc_record *records; /* the one to use first; another where that does not replay */
+    int n;
+    const char *why; /* n == 0: why; NULL: db has none */
+} tc_graph_choice;
+
 typedef struct tc_graph_build_options {
     const tc_target *target;
-    int threads;           /* 0: the target's cores */
-    tc_meas_db *db;        /* NULL: default schedules */
-    const int *ranks;      /* by task: which of its verified records, 0 the best; where there are fewer, the best. NULL: 0 */
-    tc_accuracy accuracy;  /* which forms of a kernel may be used, where records say that they are faster */
-    bool require_complete; /* TC_BAD_INPUT that lists the kernels without a record */
-    bool object_only;      /* no code or packed constants in this process: only saving works, with less memory */
-    bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
-                            * can be built from it */
+    int threads;                    /* 0: the target's cores */
+    tc_meas_db *db;                 /* NULL: default schedules */
+    const tc_graph_choice *choices; /* by task: the records that may be used. NULL: the verified ones of db */
+    tc_accuracy accuracy;           /* which forms of a kernel may be used, where records say that they are faster */
+    bool require_complete;          /* TC_BAD_INPUT that lists the kernels without a record */
+    bool object_only;               /* no code or packed constants in this process: only saving works, with less memory */
+    bool use_up_constants;          /* constants of the program that only packed copies stand for are given back: no other model
+                                     * can be built from it */
     const volatile sig_atomic_t *stop; /* may be NULL */
     void (*progress)(void *user, int done, int total,
                      const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
@@ -153,32 +160,6 @@ TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_
 /* A line for every intermediate (place in the arena, bytes, first and last launch that uses it, name) in the order of places, and
  * the sums. */
 void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
-
-/* ---- records compared in the network (contest.c) ---- */
-enum { TC_GRAPH_CONTEST_MAX = 16 };
-
-typedef struct tc_graph_trial {
-    int64_t record;  /* 0: there is no record of this rank */
-    double recorded; /* seconds of one launch when it was tuned */
-    double seconds;  /* of all launches of one run of the network: median over the rounds */
-    double speedup;  /* over the best record: median of the rounds' ratios */
-    bool faster;     /* than the best record, beyond doubt (tc_tune_judge) */
-    double *times;   /* seconds of one launch, in each round */
-} tc_graph_trial;
-
-typedef struct tc_graph_contest {
-    int nkernel, k, rounds;
-    tc_graph_trial *trials; /* [nkernel][k], by rank */
-    int *ranks;             /* by kernel: the one to use, for tc_graph_build_options */
-} tc_graph_contest;
-
-/* Runs the network with the k best records of each kernel, in turns. Holds k built models at once. Results are in `a`. */
-TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, int k, int rounds,
-                                            tc_arena *a, tc_graph_contest *out, tc_error *err);
-/* Stores what it found in the database that the records are of, as records of mode in-graph: the next build of any network with
- * these kernels prefers the records that were fastest (tc_meas_db_ranked). Of a kernel with one record there is nothing to say.
- */
-TC_NODISCARD tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err);
 
 /* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
  * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that

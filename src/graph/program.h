@@ -161,6 +161,12 @@ const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
 TC_NODISCARD tc_status tc_graph_run_prologue(const tc_graph_model *m, const tc_space_prologue *q, const tc_graph_launch *x,
                                              tc_graph_tensor *out, tc_error *err);
 
+static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
+    return o->threads > 0 ? o->threads : TC_MAX(1, o->target->machine.cores);
+}
+/* The verified records of a unit's forms in the database, for the target and threads of o: at most `most`, the best first. */
+TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, tc_arena *a, size_t most,
+                                               tc_meas_records *out, tc_error *err);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    tc_graph_model *model, tc_error *err);

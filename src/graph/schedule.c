@@ -81,13 +81,23 @@ static const tc_graph_form *form_of(const chooser *c, const tc_record *r) {
     return NULL;
 }
 
-static tc_status find_candidates(const chooser *c, tc_arena *a, size_t most, candidates *out, tc_error *err) {
-    tc_meas_key *keys = TC_NEW_N(a, tc_meas_key, c->u->nform);
-    tc_meas_records list;
-    for (int f = 0; f < c->u->nform; f++)
+tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, tc_arena *a, size_t most,
+                                  tc_meas_records *out, tc_error *err) {
+    tc_meas_key *keys = TC_NEW_N(a, tc_meas_key, u->nform);
+    for (int f = 0; f < u->nform; f++)
         keys[f] = (tc_meas_key){
-            .workload = c->u->form[f].hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
-    TC_TRY(tc_meas_db_ranked(c->o->db, a, keys, c->u->nform, most, &list, err));
+            .workload = u->form[f].hash, .target = tc_meas_text_hash(o->target->text), .threads = tc_graph_threads_of(o)};
+    return tc_meas_db_ranked(o->db, a, keys, u->nform, most, out, err);
+}
+
+/* Those that the caller chose, else those of the database. */
+static tc_status find_candidates(const chooser *c, tc_arena *a, candidates *out, tc_error *err) {
+    const tc_graph_choice *chosen = c->o->choices ? &c->o->choices[c->task] : NULL;
+    tc_meas_records list = {0};
+    if (chosen)
+        list = (tc_meas_records){(tc_record *)(uintptr_t)chosen->records, (size_t)chosen->n};
+    else if (c->o->db)
+        TC_TRY(tc_graph_ranked_records(c->u, c->o, a, SPARE, &list, err));
     for (size_t i = 0; i < list.len; i++)
         tc_push(out, ((candidate){form_of(c, &list.data[i]), list.data[i]}));
     return TC_OK;
@@ -107,19 +117,25 @@ static tc_status replay(const chooser *c, tc_arena *a, const candidate *x, tc_er
     return TC_OK;
 }
 
-/* The record of the rank that is asked for (the best one where there are fewer), or else the next that replays. *used false when
- * there is none. k->why says what was passed over, or what there is instead. */
-static tc_status use_record(const chooser *c, tc_arena *a, const candidates *x, size_t rank, bool *used, tc_error *err) {
+/* The first record that replays. *used false when there is none. k->why says what was passed over. */
+static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool *used) {
     c->k->why = "";
-    for (size_t i = rank < x->len ? rank : 0; i < x->len && !*used; i++) {
+    for (size_t i = 0; i < x->len && !*used; i++) {
         tc_error local;
         *used = replay(c, a, &x->data[i], &local) == TC_OK;
         if (!*used)
             c->k->why = tc_arena_printf(c->model->arena, "record %lld (%s) does not replay any more: %s",
                                         (long long)x->data[i].record.id, x->data[i].form->name, local.msg);
     }
-    if (x->len > 0)
+}
+
+/* Why there is no record to choose. */
+static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
+    const char *why = c->o->choices ? c->o->choices[c->task].why : NULL;
+    if (why || !c->o->db) {
+        c->k->why = why ? kept(c, why) : "no database was given";
         return TC_OK;
+    }
     tc_meas_key key = {.workload = c->k->hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
     tc_meas_near near;
     TC_TRY(tc_meas_db_nearest(c->o->db, a, &key, c->k->workload, &near, err));
@@ -130,16 +146,14 @@ static tc_status use_record(const chooser *c, tc_arena *a, const candidates *x, 
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    tc_graph_model *model, tc_error *err) {
     chooser c = {p, task, o, m, model, &model->kernels[task], &model->units[task]};
-    size_t rank = o->ranks ? (size_t)o->ranks[task] : 0;
     bool used = false;
     candidates x = {0};
     tc_arena *a = tc_arena_new();
-    tc_status s = TC_OK;
-    c.k->why = "no database was given";
-    if (o->db)
-        s = find_candidates(&c, a, rank + SPARE, &x, err);
-    if (s == TC_OK && o->db)
-        s = use_record(&c, a, &x, rank, &used, err);
+    tc_status s = find_candidates(&c, a, &x, err);
+    if (s == TC_OK && x.len > 0)
+        use_record(&c, a, &x, &used);
+    else if (s == TC_OK)
+        s = explain(&c, a, err);
     tc_vec_free(&x);
     tc_arena_free(a);
     if (s != TC_OK || used)

@@ -193,17 +193,17 @@ static bool stopped(const reruns *x) {
     return x->o->stop && *x->o->stop;
 }
 
-/* Failures that say that the record is no good; being late or short of memory may be the machine's fault. */
-static bool disproved(tc_meas_error e) {
+bool tc_meas_disproves(tc_meas_error e) {
     return e == TC_MEAS_WRONG_RESULT || e == TC_MEAS_RUN_CRASH || e == TC_MEAS_BUILD_CRASH || e == TC_MEAS_ILLEGAL ||
            e == TC_MEAS_BUILD_FAILED;
 }
 
 /* A program that fails when it runs is bad whatever it did before; one that is not built any more may be good elsewhere. */
-static tc_status unmark(reruns *x, int64_t id, const tc_record *now, tc_error *err) {
+tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *now, tc_error *err) {
     bool ran = now->error == TC_MEAS_WRONG_RESULT || now->error == TC_MEAS_RUN_CRASH;
-    ++*x->unmarked;
-    return ran ? tc_meas_db_disqualify(x->db, id, now, err) : tc_meas_db_set_verified(x->db, id, false, now->max_error, err);
+    if (!tc_meas_disproves(now->error))
+        return TC_OK;
+    return ran ? tc_meas_db_disqualify(db, id, now, err) : tc_meas_db_set_verified(db, id, false, now->max_error, err);
 }
 
 static tc_status measurer(reruns *x, const tc_meas_summary *s, tc_error *err) {
@@ -244,8 +244,8 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
     TC_TRY(tc_meas_kernel_time(x->m, &in, SAMPLES, a, &now, err));
     if (now.error == TC_MEAS_INTERRUPTED)
         return TC_OK;
-    if (disproved(now.error))
-        TC_TRY(unmark(x, s->best_id, &now, err));
+    TC_TRY(tc_meas_db_note_failure(x->db, s->best_id, &now, err));
+    *x->unmarked += tc_meas_disproves(now.error);
     x->o->done(x->o->user, s, &r.data[0], &now);
     return TC_OK;
 }

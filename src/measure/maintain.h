@@ -69,6 +69,13 @@ typedef void tc_meas_complaint(void *user, const char *text);
  * theirs; every trace that was measured parses and replays. Changes nothing. An error only when the file cannot be read. */
 TC_NODISCARD tc_status tc_meas_db_audit(tc_meas_db *db, tc_meas_complaint *fn, void *user, tc_meas_audit *out, tc_error *err);
 
+/* Whether a failure of this kind says that the record is no good; being late or short of memory may be the machine's fault. */
+bool tc_meas_disproves(tc_meas_error e);
+/* Record `id` was run again and failed, as `now` says. One that gives a wrong result or crashes becomes a failure with all others
+ * of its program, one that is not built any more is not verified any more: nothing is built from either. What does not disprove
+ * it changes nothing. */
+TC_NODISCARD tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *now, tc_error *err);
+
 typedef struct tc_meas_rerun {
     const char *exe, *worker_arg;      /* as in tc_meas_options; may be NULL */
     const volatile sig_atomic_t *stop; /* may be NULL */
@@ -79,9 +86,8 @@ typedef struct tc_meas_rerun {
     void *user;
 } tc_meas_rerun;
 
-/* Measures the best record of every summary again, in its own mode, where its target runs here. One that gives a wrong result or
- * crashes becomes a failure, one that is not built any more is not verified any more: nothing is built from either. *unmarked
- * counts both. */
+/* Measures the best record of every summary again, in its own mode, where its target runs here, and notes what fails. *unmarked:
+ * how many were disproved. */
 TC_NODISCARD tc_status tc_meas_db_rerun(tc_meas_db *db, const tc_meas_rerun *o, int64_t *unmarked, tc_error *err);
 
 #endif

@@ -1,0 +1,102 @@
+# Records that fail when they are run again, whoever runs them: a worker that spoils one candidate stands for a record that lies.
+. "$(dirname "$0")/check.sh"
+
+cat >product.te <<'TE'
+tensor X[24, 32] f32
+tensor W[32, 48] f32
+compute Y[i:24, j:48] = sum(k:32) X[i, k] * W[k, j]
+output Y
+TE
+ok "$TCTUNE" --te product.te --trials 12 --threads 1 --stop-at-roof 9 --db good.db
+ok "$TCTUNE" export --db good.db --out good.jsonl
+
+mkdir -m 777 free # where anybody may write
+record_of() { # DATABASE: the one that is used
+    "$TCTUNE" build --te product.te --db "$1" --threads 1 -o used.so --json >used.json
+    json used.json kernels.0.record
+}
+victim=$(record_of good.db)
+[ "$victim" -gt 0 ] || fail "no record is used"
+sed -n "${victim}p" good.jsonl >victim.json
+json victim.json trace | head -c -1 >free/trace
+
+# flaky FAULT COMMAND...: with code that goes wrong in the victim's first run
+flaky() {
+    fault=$1
+    shift
+    rm -f free/trace.runs
+    FLAKY_STATE="$work/free/trace" FLAKY_FAULT=$fault FLAKY_FROM=1 "$@"
+}
+
+warned() { # TEXT...: on stderr
+    for text in "$@"; do
+        grep -qF -e "$text" err || fail "stderr does not say '$text'"
+    done
+}
+
+# marked DATABASE ERROR: the victim is a failure of that kind there, and another record is used
+marked() {
+    ok "$TCTUNE" export --db "$1" --out marked.jsonl
+    sed -n "${victim}p" marked.jsonl >marked.json
+    [ "$(json marked.json error)" = "$2" ] || fail "record $victim of $1 is $(json marked.json error), not $2"
+    [ "$(json marked.json verified)" = false ] || fail "record $victim of $1 is still verified"
+    [ "$(record_of "$1")" != "$victim" ] || fail "record $victim of $1 is still used"
+}
+
+# ---- in the network: what fails its check takes no part ----
+contest() { # FAULT DATABASE [OPTIONS...]
+    fault=$1
+    shift
+    ok flaky "$fault" "$FLAKY" build --te product.te --threads 1 -o in_graph.so --top-k-in-graph 3 --json --db "$@"
+    [ "$(json out kernels.0.source)" = record ] || fail "the other records are not used"
+    [ "$(json out kernels.0.record)" != "$victim" ] || fail "what failed was built in"
+    [ "$(json out left_out.0.record)" = "$victim" ] || fail "what failed is not listed"
+    [ "$(json out in_graph.0.2.record)" -gt 0 ] || fail "no other record took its place"
+    warned "record $victim failed when it was checked, and is left out"
+}
+for pair in wrong:wrong_result crash:run_crash; do
+    cp good.db t.db
+    contest ${pair%%:*} t.db
+    [ "$(json out left_out.0.error)" = "${pair#*:}" ] || fail "the error is not told"
+    warned "record $victim of t.db is marked as failed"
+    marked t.db "${pair#*:}"
+done
+cp good.db t.db
+contest hang t.db # may be the machine's fault
+[ "$(json out left_out.0.error)" = run_timeout ] || fail "the error is not told"
+! grep -q "marked as failed" err || fail "a timeout is marked as a failure"
+ok "$TCTUNE" build --te product.te --threads 1 -o in_graph.so --top-k-in-graph 3 --db t.db
+! grep -q "left out" err || fail "a good record is left out"
+
+# ---- where no record is left ----
+sed -n "${victim}p" good.jsonl >one.jsonl
+ok "$TCTUNE" import one.jsonl --db one.db
+ok flaky crash "$FLAKY" build --te product.te --threads 1 -o in_graph.so --top-k-in-graph 2 --db one.db
+says "0 of 1 kernels from records" "record 1 failed when it was checked"
+rm one.db
+ok "$TCTUNE" import one.jsonl --db one.db
+rm in_graph.so in_graph.h
+run 1 flaky wrong "$FLAKY" build --te product.te --threads 1 -o in_graph.so --top-k-in-graph 2 --db one.db --require-complete
+warned "record 1 failed when it was checked" "have no record"
+[ ! -e in_graph.so ] || fail "an incomplete library was written"
+
+# ---- a database that cannot be written to ----
+reader() { # COMMAND...: without the right to write here
+    if [ "$(id -u)" -eq 0 ]; then
+        setpriv --reuid=65534 --regid=65534 --clear-groups env TMPDIR="$work/free" "$@"
+    else
+        "$@"
+    fi
+}
+chmod a+rx "$work"
+cp good.db read_only.db
+chmod a-w,a+r read_only.db
+if reader test -x "$FLAKY" -a ! -w read_only.db; then
+    ok flaky wrong reader "$FLAKY" build --te product.te --threads 1 -o free/in_graph.so --top-k-in-graph 3 --db read_only.db --json
+    [ "$(json out kernels.0.record)" != "$victim" ] || fail "what failed was built in"
+    warned "record $victim of read_only.db could not be marked as failed: read_only.db: cannot be written"
+else
+    echo "skipped: a database that cannot be written to (nobody here is without the right)"
+fi
+
+echo "$checks checks"
