@@ -1,7 +1,8 @@
 /* Bounds by running: where intervals are too coarse (a fused loop taken apart by / and %, under a guard on the whole), the index
  * is evaluated for every combination of the loops it depends on for which the known conditions hold. Conditions bring further
  * loops in; if there are too many combinations, conditions are left out, which is sound. Loops that are in no condition and only
- * added to the index, times a number, are not combined: the index is extreme where all add the least, or all the most. */
+ * added to the index, times a number, are not combined: the index is extreme where all add the least, or all the most. Of a fused
+ * loop that only v % m and v / d % m are taken of, one period is enough. */
 #include "te/eval.h"
 #include "tir_lower/verify_int.h"
 
@@ -9,6 +10,7 @@ enum { MAX_RUNS = 1 << 20, MAX_VARS = 12, MAX_CONDS = 16 };
 
 typedef struct runner {
     const verifier *v;
+    const tc_expr *index;
     int nvar, ncond;
     const tc_var *var[MAX_VARS];
     int64_t lo[MAX_VARS], hi[MAX_VARS], value[MAX_VARS];
@@ -32,9 +34,7 @@ static void add_var(const tc_expr *e, void *user) {
         r->overflow = true;
         return;
     }
-    r->var[r->nvar] = e->u.var;
-    r->lo[r->nvar] = range.lo;
-    r->hi[r->nvar++] = range.hi;
+    r->var[r->nvar++] = e->u.var;
 }
 
 /* Whether e is e' + v * number with v nowhere in e'. */
@@ -48,8 +48,47 @@ static bool linear_in(const tc_expr *e, const tc_var *v) {
     return !tc_expr_uses_var(e, v);
 }
 
-static bool few(const runner *r) {
+/* Whether e takes v only modulo something: *period becomes a multiple of it. */
+static bool periodic(const tc_expr *e, const tc_var *v, int64_t *period) {
+    enum { LONGEST = 1 << 20 };
+    if (e->op == TC_OP_VAR)
+        return e->u.var != v;
+    if (e->op == TC_OP_MOD && tc_expr_uses_var(e, v) && e->args[1]->op == TC_OP_INT) {
+        const tc_expr *x = e->args[0];
+        bool divided = x->op == TC_OP_DIV && x->args[1]->op == TC_OP_INT;
+        int64_t m = e->args[1]->u.i, d = divided ? x->args[1]->u.i : 1;
+        x = divided ? x->args[0] : x;
+        if (x->op == TC_OP_VAR && m > 0 && d > 0 && m <= LONGEST && d <= LONGEST) {
+            int64_t step = *period;
+            while (*period % (m * d) != 0 && *period <= LONGEST)
+                *period += step;
+            return *period <= LONGEST;
+        }
+    }
+    for (int i = 0; i < e->nargs; i++)
+        if (!periodic(e->args[i], v, period))
+            return false;
+    return true;
+}
+
+/* Values that are tried of each loop. */
+static void set_ranges(runner *r) {
+    for (int i = 0; i < r->nvar; i++) {
+        int64_t period = 1;
+        tc_ival range = tc_env_get(r->v->env, r->var[i]);
+        bool once = range.lo >= 0 && periodic(r->index, r->var[i], &period);
+        for (int k = 0; k < r->ncond && once; k++)
+            once = periodic(r->cond[k].cond, r->var[i], &period);
+        once = once && range.hi - range.lo >= period;
+        r->lo[i] = once ? 0 : range.lo;
+        r->hi[i] = once ? period - 1 : range.hi;
+    }
+}
+
+/* How many combinations there are. */
+static bool few(runner *r) {
     double n = 1;
+    set_ranges(r);
     for (int i = 0; i < r->nvar; i++)
         n *= r->ends[i] ? 1 : (double)(r->hi[i] - r->lo[i] + 1);
     return !r->overflow && n <= MAX_RUNS;
@@ -62,18 +101,34 @@ static bool shares_var(const runner *r, const tc_expr *e) {
     return false;
 }
 
+static bool has_cond(const runner *r, const known_cond *k) {
+    for (int i = 0; i < r->ncond; i++)
+        if (r->cond[i].cond == k->cond && r->cond[i].holds == k->holds)
+            return true;
+    return false;
+}
+
 /* Takes a condition in if the loops it adds leave the count small. */
 static void add_cond(runner *r, const known_cond *k) {
     runner before = *r;
-    if (r->ncond == MAX_CONDS || !shares_var(r, k->cond))
+    if (r->ncond == MAX_CONDS || !shares_var(r, k->cond) || has_cond(r, k))
         return;
     tc_expr_walk(k->cond, add_var, r);
     for (int i = 0; i < r->nvar; i++)
         r->ends[i] = r->ends[i] && !tc_expr_uses_var(k->cond, r->var[i]);
-    if (few(r))
-        r->cond[r->ncond++] = *k;
-    else
+    r->cond[r->ncond++] = *k;
+    if (!few(r))
         *r = before;
+}
+
+/* Innermost first. A condition may be about loops that only an outer one brings in: in the else-branch of `t % 2 < 1` inside `for
+ * i in 3 - t % 2 * 2`, the index has i alone, the loop's extent brings t, and the branch says which. */
+static void add_conds(runner *r) {
+    for (int before = -1; before < r->ncond;) {
+        before = r->ncond;
+        for (size_t i = r->v->known.len; i-- > 0;)
+            add_cond(r, &r->v->known.data[i]);
+    }
 }
 
 static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
@@ -147,13 +202,12 @@ static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
 }
 
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
-    runner r = {.v = v};
+    runner r = {.v = v, .index = index};
     tc_expr_walk(index, add_var, &r);
     for (int i = 0; i < r.nvar; i++)
         r.ends[i] = linear_in(index, r.var[i]);
     if (!few(&r))
         return false;
-    for (size_t i = v->known.len; i-- > 0;)
-        add_cond(&r, &v->known.data[i]);
+    add_conds(&r);
     return find_corners(&r, index) && run(&r, 0, index, size);
 }

@@ -118,6 +118,20 @@ static void bounds(void **state) {
     verify_refused(x, HEAD "for i in 8 {\n  Y[i] = select(i >= 1, X[i - 2], 0.0)\n}\n", "a load of X may reach");
     verify_refused(x, HEAD "Y[ramp(4, 1, 8)] = bcast(0.0, 8)\n", "a store to Y");
     verify_ok(x, HEAD "Y[ramp(4, 1, 8)] if ramp(4, 1, 8) < bcast(8, 8) = bcast(0.0, 8)\n");
+    verify_ok(x, HEAD "for i in 12 {\n  if i < 8 {\n    Y[i] = 0.0\n  } else {\n    Y[i - 8] = X[11 - i]\n  }\n}\n");
+    verify_refused(x, HEAD "for i in 12 {\n  if i < 4 {\n    Y[i] = 0.0\n  } else {\n    Y[i] = 0.0\n  }\n}\n",
+                   "a store to Y may reach elements 4..11");
+    verify_ok(x, HEAD "for i in 12 {\n  Y[0] = select(i < 8, X[i], X[11 - i])\n}\n");
+    verify_refused(x, HEAD "for i in 12 {\n  Y[0] = select(i < 8, X[i], X[i - 3])\n}\n", "a load of X may reach elements 5..8");
+    /* A fused loop of more values than are tried, of which only remainders are used. */
+    verify_ok(x,
+              HEAD "for t in 9000000 {\n  if t / 4 % 2 + t % 4 < 4 {\n    Y[t % 8 / 4 * 2 + t % 4 + t / 4 % 2] = 0.0\n  }\n}\n");
+    verify_refused(
+        x, HEAD "for t in 9000000 {\n  if t / 4 % 2 + t % 4 < 4 {\n    Y[t % 8 / 4 * 5 + t % 4 + t / 4 % 2] = 0.0\n  }\n}\n",
+        "a store to Y may reach");
+    /* A tail: the branch says which t it is, the extent what follows for i. */
+    verify_ok(x, HEAD "for t in 6 {\n  for i in min(3 - t % 2 * 2, 2) {\n    for v in 2 {\n      if t % 2 < 1 {\n"
+                      "        Y[i * 4 + v] = 0.0\n      } else {\n        Y[i * 2 + v + 6] = 0.0\n      }\n    }\n  }\n}\n");
     /* Intervals alone cannot: the guard is on the fused loop. */
     verify_ok(x, HEAD "for f in 9 {\n  if guard f < 8 {\n    Y[f % 4 * 2 + f / 4] = 0.0\n  }\n}\n");
 }
