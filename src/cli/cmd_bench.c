@@ -174,19 +174,36 @@ static int64_t footprint(const tc_workload *w) {
     return bytes;
 }
 
-static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+/* A record that fails here is not used by any command any more. */
+static tc_status not_measured(const tc_cli_args *a, const tc_cli_source *s, const tc_cli_schedule *k, const tc_record *now,
+                              tc_arena *arena, tc_error *err) {
+    const char *noted = k->record ? tc_cli_note_failure(tc_cli_db_path(a), k->record, now, arena) : "";
+    return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", s->path, tc_meas_error_meaning(now->error),
+                   now->message, *noted ? "; " : "", noted);
+}
+
+/* The database is closed again: while somebody reads it, what is noted stays in its log. */
+static tc_status find_schedule(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, tc_arena *arena,
+                               tc_cli_schedule *k, tc_error *err) {
+    tc_meas_db *db;
+    TC_TRY(tc_cli_db_read(a, &db, err));
+    tc_status st = tc_cli_schedule_of(s->workload, tc_cli_accuracy(a), t, db, a->sched, arena, k, err);
+    tc_meas_db_close(db);
+    return st;
+}
+
+static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_cli_schedule k;
     tc_record rec;
     result r = {.what = s->single.name, .threads = t->machine.cores, .flops = tc_te_flops(s->workload)};
-    tc_status st = tc_cli_schedule_of(s->workload, tc_cli_accuracy(a), t, db, a->sched, arena, &k, err);
+    tc_status st = find_schedule(a, s, t, arena, &k, err);
     if (st == TC_OK) {
         peak_again(&r);
         st = tc_cli_kernel_time(a, t, &k, arena, &rec, err);
     }
     if (st == TC_OK && !tc_record_ok(&rec))
-        st = tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s", s->path, tc_meas_error_meaning(rec.error),
-                     rec.message);
+        st = not_measured(a, s, &k, &rec, arena, err);
     if (st == TC_OK) {
         peak_again(&r);
         r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
@@ -255,13 +272,11 @@ static tc_status bench_model(const tc_cli_args *a, tc_graph_model *m, tc_error *
 static int bench_te(const tc_cli_args *a, tc_error *err) {
     tc_cli_source s = {0};
     tc_target *t = NULL;
-    tc_meas_db *db = NULL;
     int status = tc_cli_target(a, true, &t, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_source_open(a, &s, err);
-    if (status == TC_CLI_DONE && (tc_cli_db_read(a, &db, err) != TC_OK || bench_kernel(a, &s, t, db, err) != TC_OK))
+    if (status == TC_CLI_DONE && bench_kernel(a, &s, t, err) != TC_OK)
         status = TC_CLI_FAILED;
-    tc_meas_db_close(db);
     tc_cli_source_free(&s);
     tc_target_free(t);
     return status;
@@ -283,7 +298,8 @@ const tc_cli_command tc_cli_bench = {
     .name = "bench",
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
     .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
-               "measured before and after.",
+               "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
+               "that fails is marked in the database, and no longer used.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
                TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(MODE) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/compare.h"
+#include "measure/maintain.h"
 #include "support/fs.h"
 #include "te/text.h"
 
@@ -180,15 +181,29 @@ static tc_status make_side(const tc_cli_args *a, const comparison *c, compare_si
 
 /* ---- measuring ---- */
 
-static tc_status failed(const compare_side *s, const tc_record *r, tc_error *err) {
-    return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s", s->spec, tc_meas_error_meaning(r->error), r->message);
+/* What becomes of the record of a side that failed. Elsewhere, or with other threads, its trace is another program. */
+static const char *note_failure(const tc_cli_args *a, const compare_side *s, const tc_record *now, tc_arena *arena) {
+    const tc_record *was = &s->record;
+    if (s->kind == SIDE_BEST)
+        return tc_cli_note_failure(tc_cli_db_path(a), s->k.record, now, arena);
+    if (s->kind != SIDE_RECORD || !tc_meas_disproves(now->error))
+        return "";
+    if (strcmp(was->target_hash.hex, now->target_hash.hex) != 0 || was->threads != now->threads)
+        return "the record is of another target or number of threads, and stays as it is";
+    return tc_cli_note_failure(s->db, s->id, now, arena);
+}
+
+static tc_status failed(const tc_cli_args *a, const compare_side *s, const tc_record *r, tc_arena *arena, tc_error *err) {
+    const char *noted = note_failure(a, s, r, arena);
+    return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s%s%s", s->spec, tc_meas_error_meaning(r->error), r->message,
+                   *noted ? "; " : "", noted);
 }
 
 static tc_status judge(const tc_cli_args *a, comparison *c, const compare_side *const *ours, int n, const tc_record *r, int done,
-                       int rounds, const double *seconds, tc_error *err) {
+                       int rounds, const double *seconds, tc_arena *arena, tc_error *err) {
     for (int i = 0; i < n; i++)
         if (!tc_record_ok(&r[i]) && r[i].error != TC_MEAS_INTERRUPTED)
-            return failed(ours[i], &r[i], err);
+            return failed(a, ours[i], &r[i], arena, err);
     if (done < TC_TUNE_MIN_ROUNDS)
         return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", done);
     bool peer_first = c->side[0].peer != NULL; /* the guest's times come last */
@@ -226,7 +241,7 @@ static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t
     tc_status st = tc_meas_interleave(m, in, (size_t)n, guest.user ? &guest : NULL, rounds, arena, r, seconds, &done, err);
     tc_meas_free(m);
     if (st == TC_OK)
-        st = judge(a, c, ours, n, r, done, rounds, seconds, err);
+        st = judge(a, c, ours, n, r, done, rounds, seconds, arena, err);
     if (st == TC_OK)
         c->roof = tc_tune_roofline(c->w, c->threads, &before);
     return st;
@@ -304,7 +319,8 @@ const tc_cli_command tc_cli_compare = {
         "it). Shows schedules and loop nests side by side, the cost-model features that differ, what the hot loops consist "
         "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "
         "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
-        "equality and a sign test agrees. The kernel is that of --te or --model and --kernel, or of a record; threads and mode "
+        "equality and a sign test agrees. A record that fails there is marked in its database, and no longer used. The kernel is "
+        "that of --te or --model and --kernel, or of a record; threads and mode "
         "are those "
         "of the first record, unless given.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |

@@ -277,10 +277,14 @@ int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *targ
     tc_graph_program *p;
     tc_graph_build_options o;
     tc_status st = prepare(a, s, target, &db, &p, &o, err);
-    if (st == TC_OK) {
+    if (st == TC_OK)
         st = tc_graph_admit(p, &o, a->top_k, arena, admitted, err);
-        keep_refusals(a, admitted, arena);
-    }
+    tc_meas_db_close(db); /* while somebody reads it, what is noted stays in its log */
+    db = NULL;
+    keep_refusals(a, admitted, arena);
+    if (st == TC_OK)
+        st = tc_cli_db_read(a, &db, err);
+    o.db = db;
     if (st == TC_OK)
         st = tc_graph_contest_run(p, &o, admitted, ROUNDS, arena, out, err);
     tc_meas_db_close(db);

@@ -80,6 +80,24 @@ run 1 flaky wrong "$FLAKY" build --te product.te --threads 1 -o in_graph.so --to
 warned "record 1 failed when it was checked" "have no record"
 [ ! -e in_graph.so ] || fail "an incomplete library was written"
 
+# ---- alone, and beside another ----
+for pair in wrong:wrong_result crash:run_crash; do
+    cp good.db t.db
+    run 1 flaky ${pair%%:*} "$FLAKY" bench --te product.te --threads 1 --db t.db
+    warned "could not be measured" "record $victim of t.db is marked as failed"
+    marked t.db ${pair#*:}
+done
+for victim_is in "$victim@t.db" best; do
+    cp good.db t.db
+    run 1 flaky wrong "$FLAKY" compare default "$victim_is" --te product.te --threads 1 --repeats 6 --db t.db
+    warned "$victim_is could not be measured" "record $victim of t.db is marked as failed"
+    marked t.db wrong_result
+done
+cp good.db t.db # with other threads it is another program
+run 1 flaky wrong "$FLAKY" compare default "$victim@t.db" --te product.te --threads 2 --repeats 6
+warned "could not be measured" "stays as it is"
+[ "$(record_of t.db)" = "$victim" ] || fail "a record of other threads is marked"
+
 # ---- a database that cannot be written to ----
 reader() { # COMMAND...: without the right to write here
     if [ "$(id -u)" -eq 0 ]; then
@@ -95,6 +113,10 @@ if reader test -x "$FLAKY" -a ! -w read_only.db; then
     ok flaky wrong reader "$FLAKY" build --te product.te --threads 1 -o free/in_graph.so --top-k-in-graph 3 --db read_only.db --json
     [ "$(json out kernels.0.record)" != "$victim" ] || fail "what failed was built in"
     warned "record $victim of read_only.db could not be marked as failed: read_only.db: cannot be written"
+    run 1 flaky wrong reader "$FLAKY" bench --te product.te --threads 1 --db read_only.db
+    warned "could not be measured" "record $victim of read_only.db could not be marked as failed"
+    run 1 flaky wrong reader "$FLAKY" compare best default --te product.te --threads 1 --repeats 6 --db read_only.db
+    warned "could not be measured" "record $victim of read_only.db could not be marked as failed"
 else
     echo "skipped: a database that cannot be written to (nobody here is without the right)"
 fi
