@@ -15,8 +15,14 @@ typedef struct tally {
     const tc_target *target;
     tc_meas_db *db;
     json_t *cases;
-    int count[3];
+    int count[3], with_constants;
 } tally;
+
+/* What a case needed. */
+typedef struct assumed {
+    tc_cli_texts constants; /* names of the inputs that were given as constants; malloc'ed */
+    char *why;              /* the refusal without them; NULL: there was none */
+} assumed;
 
 /* ---- files ---- */
 
@@ -59,26 +65,57 @@ static void free_list(char **list, size_t n) {
 
 /* ---- one case ---- */
 
+/* Without the path, which the line begins with, and without the list of all that is supported. */
+static char *shorten(const char *why, const char *model) {
+    size_t len = strlen(model);
+    if (strncmp(why, model, len) == 0 && strncmp(why + len, ": ", 2) == 0)
+        why += len + 2;
+    char *copy = tc_xstrdup(why), *list = strstr(copy, ". Supported:");
+    if (list)
+        *list = 0;
+    return copy;
+}
+
+static void forget(assumed *x) {
+    for (size_t i = 0; i < x->constants.len; i++)
+        free((char *)(uintptr_t)x->constants.data[i]);
+    x->constants.len = 0;
+}
+
+static tc_status import_with(const char *path, tc_graph_import_options *o, const tc_graph_named *constants, size_t n, assumed *x,
+                             tc_graph **g, tc_error *err) {
+    forget(x);
+    for (size_t i = 0; i < n; i++)
+        tc_push(&x->constants, tc_xstrdup(constants[i].name ? constants[i].name : ""));
+    o->constants = constants;
+    o->nconstants = n;
+    return tc_graph_import(path, o, g, err);
+}
+
+static bool asks_for_constants(const tc_error *err) {
+    return strstr(err->msg, "when the model is imported") != NULL;
+}
+
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
- * given as constants, and if that is not enough, all. */
-static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
+ * given as constants, and if that is not enough, all. That is another model than build would see: *x says so. */
+static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, assumed *x, tc_graph **g,
+                             tc_error *err) {
     tc_graph_binding *shapes;
     if (tc_cli_bindings(t->args, &shapes, err) != TC_CLI_DONE)
         return TC_BAD_INPUT;
     tc_graph_import_options o = {.shapes = shapes, .nshapes = t->args->shape.len};
     tc_status st = tc_graph_import(path, &o, g, err);
-    if (st != TC_OK && strstr(err->msg, "when the model is imported")) {
+    if (st != TC_OK && asks_for_constants(err) && !t->args->no_constants) {
         tc_graph_named *constants = tc_xcalloc(in->len + 1, sizeof *constants);
-        o.constants = constants;
+        size_t n = 0;
+        free(x->why);
+        x->why = shorten(err->msg, path);
         for (size_t i = 1; i < in->len; i++)
             if (tc_dtype_is_int(in->items[i].t.dtype))
-                constants[o.nconstants++] = in->items[i];
-        st = tc_graph_import(path, &o, g, err);
-        if (st != TC_OK) {
-            o.constants = in->items;
-            o.nconstants = in->len;
-            st = tc_graph_import(path, &o, g, err);
-        }
+                constants[n++] = in->items[i];
+        st = import_with(path, &o, constants, n, x, g, err);
+        if (st != TC_OK)
+            st = import_with(path, &o, in->items, in->len, x, g, err);
         free(constants);
     }
     tc_cli_bindings_free(shapes, t->args->shape.len);
@@ -134,12 +171,14 @@ static tc_status run_set(const tally *t, tc_graph_model *m, const tc_graph_bundl
 }
 
 /* A refusal to understand the model is a skip; a difference or anything else is a failure. */
-static verdict judge(const tc_error *err) {
+static verdict judge(const tally *t, const tc_error *err) {
+    if (t->args->no_constants && asks_for_constants(err))
+        return FAILED;
     return err->status == TC_BAD_INPUT && strstr(err->msg, "supported") ? SKIPPED : FAILED;
 }
 
 /* One data set of a case. Each builds anew: inputs that became constants belong to the data set. */
-static verdict run_data_set(const tally *t, const char *model, const char *set, tc_error *err) {
+static verdict run_data_set(const tally *t, const char *model, const char *set, assumed *x, tc_error *err) {
     tc_graph_bundle in = {0}, want = {0};
     tc_graph *g = NULL;
     tc_graph_program *p = NULL;
@@ -155,14 +194,14 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
     if (st == TC_OK)
         st = tc_cli_bundle_load(set, "output", NULL, 0, &want, err);
     if (st == TC_OK) {
-        st = import_case(t, model, &in, &g, err);
+        st = import_case(t, model, &in, x, &g, err);
         if (st == TC_OK && tc_cli_passes(t->args, g, err) != TC_CLI_DONE)
             st = TC_BAD_INPUT;
         if (st == TC_OK)
             st = tc_graph_program_new(g, &p, err);
-        v = st == TC_OK ? FAILED : judge(err);
+        v = st == TC_OK ? FAILED : judge(t, err);
     } else {
-        v = judge(err);
+        v = judge(t, err);
     }
     if (st == TC_OK)
         st = tc_graph_model_build(p, &o, &m, err);
@@ -176,26 +215,33 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
     return st == TC_OK ? PASSED : v;
 }
 
-/* Without the path, which the line begins with, and without the list of all that is supported. */
-static char *shorten(const char *why, const char *model) {
-    size_t len = strlen(model);
-    if (strncmp(why, model, len) == 0 && strncmp(why + len, ": ", 2) == 0)
-        why += len + 2;
-    char *copy = tc_xstrdup(why), *list = strstr(copy, ". Supported:");
-    if (list)
-        *list = 0;
-    return copy;
+static json_t *case_json(const char *dir, const char *result, const char *why, const assumed *x) {
+    json_t *constants = json_array();
+    for (size_t i = 0; i < x->constants.len; i++)
+        json_array_append_new(constants, json_string(x->constants.data[i]));
+    return json_pack("{s:s,s:s,s:s,s:o,s:s}", "case", dir, "result", result, "reason", why, "constants", constants,
+                     "without_constants", x->why ? x->why : "");
 }
 
-static void note(tally *t, const char *dir, verdict v, const char *why) {
+static void print_assumed(const assumed *x) {
+    printf("         with ");
+    for (size_t i = 0; i < x->constants.len; i++)
+        printf("%s'%s'", i ? ", " : "", x->constants.data[i]);
+    printf(" given as constant%s, for without: %s\n", x->constants.len == 1 ? "" : "s", x->why);
+}
+
+static void note(tally *t, const char *dir, verdict v, const char *why, const assumed *x) {
     static const char *const names[] = {"passed", "failed", "skipped"};
     t->count[v]++;
+    t->with_constants += x->why != NULL;
     if (t->args->json)
-        json_array_append_new(t->cases, json_pack("{s:s,s:s,s:s}", "case", dir, "result", names[v], "reason", why));
+        json_array_append_new(t->cases, case_json(dir, names[v], why, x));
     else if (v == PASSED)
         printf("passed   %s\n", dir);
     else
         printf("%-8s %s: %s\n", names[v], dir, why);
+    if (x->why && !t->args->json)
+        print_assumed(x);
     fflush(stdout);
 }
 
@@ -203,6 +249,7 @@ static void run_case(tally *t, const char *dir, const char *model) {
     char **sets;
     size_t n;
     tc_error err = {0};
+    assumed x = {0};
     verdict v = PASSED;
     list_folders(dir, "test_data_set_", &sets, &n);
     if (n == 0) {
@@ -211,10 +258,13 @@ static void run_case(tally *t, const char *dir, const char *model) {
     }
     for (size_t i = 0; i < n && v == PASSED; i++) {
         err.msg[0] = 0;
-        v = run_data_set(t, model, sets[i], &err);
+        v = run_data_set(t, model, sets[i], &x, &err);
     }
     char *why = shorten(v == PASSED ? "" : err.msg, model);
-    note(t, dir, v, why);
+    note(t, dir, v, why, &x);
+    forget(&x);
+    tc_vec_free(&x.constants);
+    free(x.why);
     free(why);
     free_list(sets, n);
 }
@@ -241,10 +291,14 @@ static bool walk(tally *t, const char *dir, int depth) {
 static int finish(tally *t, tc_error *err) {
     const int *c = t->count;
     if (t->args->json)
-        tc_cli_json_print(
-            json_pack("{s:i,s:i,s:i,s:O}", "passed", c[PASSED], "failed", c[FAILED], "skipped", c[SKIPPED], "cases", t->cases));
+        tc_cli_json_print(json_pack("{s:i,s:i,s:i,s:i,s:O}", "passed", c[PASSED], "failed", c[FAILED], "skipped", c[SKIPPED],
+                                    "with_constants", t->with_constants, "cases", t->cases));
     else
-        printf("%d passed, %d failed, %d skipped\n", c[PASSED], c[FAILED], c[SKIPPED]);
+        printf("%d passed, %d failed, %d skipped", c[PASSED], c[FAILED], c[SKIPPED]);
+    if (!t->args->json && t->with_constants)
+        printf("; %d had inputs given as constants", t->with_constants);
+    if (!t->args->json)
+        putchar('\n');
     if (*tc_cli_stop_flag()) {
         tc_fail(err, TC_ENV, "stopped before the end");
         return 128 + *tc_cli_stop_flag();
@@ -281,9 +335,12 @@ const tc_cli_command tc_cli_verify = {
     .name = "verify",
     .summary = "run ONNX test cases (folders of model.onnx with test_data_set_N) and compare their outputs",
     .operands = "DIR...",
-    .details = "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
-               "the reason.",
+    .details =
+        "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
+        "the reason. One that asks for inputs when it is imported (axes, shapes) gets the data set's as constants, and that "
+        "is said: build, which has no data, refuses it.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) |
-               TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+               TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(NO_CONSTANTS) | TC_CLI_BIT(JSON) |
+               TC_CLI_PASS_BITS,
     .run = run,
 };

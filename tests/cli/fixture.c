@@ -109,6 +109,29 @@ static void test_case(const char *dir, const char *op, float offset) {
     tc_graph_tensor_free(&y);
 }
 
+/* A case whose model is refused as it is: y = Reshape(x, shape), the shape being an input. */
+static void shape_case(const char *dir) {
+    char set[4096];
+    tc_error err;
+    tc_graph_tensor x = matrix(ROWS, INNER), y = matrix(ROWS, INNER), shape;
+    tc_graph_writer *w = start("8");
+    must(tc_graph_tensor_alloc(&shape, TC_I64, &(tc_graph_shape){1, {2}}, &err), &err);
+    ((int64_t *)shape.data)[0] = y.shape.d[0] = INNER;
+    ((int64_t *)shape.data)[1] = y.shape.d[1] = ROWS;
+    snprintf(set, sizeof set, "%s/test_data_set_0", dir);
+    mkdir(dir, 0777);
+    mkdir(set, 0777);
+    tc_graph_writer_input(w, "shape", TC_I64, "2");
+    tc_graph_writer_node(w, "Reshape", "only", "x,shape", "y");
+    save(w, in(dir, "model.onnx"));
+    must(tc_graph_pb_save(in(set, "input_0.pb"), "x", &x, &err), &err);
+    must(tc_graph_pb_save(in(set, "input_1.pb"), "shape", &shape, &err), &err);
+    must(tc_graph_pb_save(in(set, "output_0.pb"), "y", &y, &err), &err);
+    tc_graph_tensor_free(&x);
+    tc_graph_tensor_free(&y);
+    tc_graph_tensor_free(&shape);
+}
+
 static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
@@ -123,6 +146,7 @@ static int models(const char *dir) {
     test_case(in(dir, "cases/unsupported"), "FancyOp", 0);
     mkdir(in(dir, "wrong"), 0777);
     test_case(in(dir, "wrong/case"), "Relu", 1);
+    shape_case(in(dir, "asks"));
     return 0;
 }
 

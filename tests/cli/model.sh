@@ -101,6 +101,18 @@ ok "$TCTUNE" verify "$models/cases/right" --json
 [ "$(json out passed)" -eq 1 ] || fail "verify --json"
 run 1 "$TCTUNE" verify "$models/cases" "$models/wrong"
 says "1 passed, 1 failed, 1 skipped" "elements differ"
+! grep -q "given as constant" out || fail "no case needs constants"
+ok "$TCTUNE" verify "$models/cases/right" "$models/asks" # build has no data to take the shape from
+says "with 'shape' given as constant, for without: node 'only'" "2 passed, 0 failed, 0 skipped; 1 had inputs given as constants"
+ok "$TCTUNE" verify "$models/cases/right" "$models/asks" --json
+[ "$(json out with_constants)" -eq 1 ] || fail "verify --json does not count constants"
+[ "$(json out cases.1.constants.0)" = shape ] || fail "verify --json does not name the constants"
+[ "$(json out cases.0.constants)" = "[]" ] || fail "verify --json names constants of a case that needs none"
+json out cases.1.without_constants | grep -q "when the model is imported" || fail "verify --json does not say why"
+run 1 "$TCTUNE" verify "$models/cases/right" "$models/asks" --no-constants
+says "1 passed, 1 failed, 0 skipped" "when the model is imported"
+run 1 "$TCTUNE" build --model "$models/asks/model.onnx" -o asks.so
+grep -q "when the model is imported" err || fail "build says something else"
 mkdir none
 refused 1 "none|there is no test case" "$TCTUNE" verify none
 
