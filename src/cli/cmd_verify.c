@@ -97,7 +97,8 @@ static bool asks_for_constants(const tc_error *err) {
 }
 
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
- * given as constants, and if that is not enough, all. That is another model than build would see: *x says so. */
+ * given as constants, and if that is not enough, all after the first, or all, which leaves nothing to compute. That is another
+ * model than build would see: *x says so. */
 static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, assumed *x, tc_graph **g,
                              tc_error *err) {
     tc_graph_binding *shapes;
@@ -113,7 +114,10 @@ static tc_status import_case(const tally *t, const char *path, const tc_graph_bu
         for (size_t i = 1; i < in->len; i++)
             if (tc_dtype_is_int(in->items[i].t.dtype))
                 constants[n++] = in->items[i];
-        st = import_with(path, &o, constants, n, x, g, err);
+        if (n > 0)
+            st = import_with(path, &o, constants, n, x, g, err);
+        if (st != TC_OK && in->len > n + 1)
+            st = import_with(path, &o, in->items + 1, in->len - 1, x, g, err);
         if (st != TC_OK)
             st = import_with(path, &o, in->items, in->len, x, g, err);
         free(constants);
