@@ -34,7 +34,7 @@ struct tc_meas {
     size_t runs; /* of the current runner process */
     tc_meas_drift drift;
     tc_meas_sim *sim; /* times are computed: neither builders nor runner are started. NULL: they are taken */
-    tc_map seen;      /* workload and program -> measured before */
+    tc_map seen;      /* workload, program and mode -> measured before */
     tc_meas_stats stats;
 };
 
@@ -184,12 +184,16 @@ static void set_error(tc_record *r, tc_arena *a, tc_meas_error e, const char *me
     r->verified = false;
 }
 
+static tc_meas_mode mode_of(const tc_meas *m, const tc_meas_input *in) {
+    return in->cold && m->o.mode == TC_MEAS_HOT ? TC_MEAS_COLD : m->o.mode;
+}
+
 static void begin_record(const tc_meas *m, job *j, tc_arena *a) {
     tc_record *r = j->r;
     *r = tc_meas_record_empty();
     tc_meas_record_identify(a, r, j->in->workload, j->in->workload_hash, m->target, j->in->trace);
     r->threads = m->o.threads;
-    r->mode = m->o.mode;
+    r->mode = mode_of(m, j->in);
     r->tctune_version = TCTUNE_VERSION;
     r->llvm_version = tc_cg_llvm_version();
     r->host = tc_arena_strdup(a, m->host);
@@ -221,7 +225,8 @@ static tc_meas_error received_kind(uint64_t v, tc_meas_error otherwise) {
 /* ---- building ---- */
 
 static bool seen_before(tc_meas *m, const job *j) {
-    uint64_t key = tc_hash64(j->in->workload_hash.hex, sizeof j->in->workload_hash.hex, j->r->program);
+    uint64_t key =
+        tc_hash64(j->in->workload_hash.hex, sizeof j->in->workload_hash.hex, j->r->program + (j->r->mode == TC_MEAS_COLD));
     return !tc_map_put(&m->seen, key, 1) && !j->in->again;
 }
 
@@ -432,7 +437,7 @@ static void put_run(const tc_meas *m, const job *j, tc_strbuf *b) {
                         .best = j->best * TC_MIN(calm.slowdown, MOST_SLOWDOWN), /* was taken on a machine at its best */
                         .early_stop = TC_MAX(m->o.early_stop, 0.0),
                         .doubt = disturbed ? WIDER : 1,
-                        .mode = m->o.mode,
+                        .mode = mode_of(m, j->in),
                         .verify = !m->o.no_verify};
     tc_meas_put_text(b, j->in->workload);
     tc_meas_put_u64(b, m->o.seed);
@@ -484,7 +489,8 @@ static tc_status run_one(const batch *b, job *j, tc_error *err) {
 static double best_so_far(const job *jobs, size_t i) {
     double best = jobs[i].in->best > 0 ? jobs[i].in->best : INFINITY;
     for (size_t k = 0; k < i; k++)
-        if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0)
+        if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && jobs[k].r->mode == jobs[i].r->mode &&
+            strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0)
             best = TC_MIN(best, jobs[k].r->median);
     return isfinite(best) ? best : 0;
 }

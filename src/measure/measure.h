@@ -15,7 +15,7 @@
 typedef struct tc_meas_options {
     const char *target;                /* text of the target; must be able to run here */
     int threads;                       /* of the measured kernels; 0: one per core */
-    tc_meas_mode mode;                 /* how candidates are timed */
+    tc_meas_mode mode;                 /* how candidates are timed, unless they say cold themselves */
     int builders;                      /* processes; 0: one per core */
     const char *exe;                   /* executable that has tc_meas_worker_main; NULL: this one */
     const char *worker_arg;            /* its hidden subcommand; NULL: "worker" */
@@ -40,6 +40,7 @@ typedef struct tc_meas_input {
     double best; /* seconds of the best known record of the task; 0: none. Those of the same workload that were measured before
                   * it in the same batch count too */
     bool again;  /* measured even if an equal program was before */
+    bool cold;   /* timed cold where the options say hot */
     int samples; /* 0: as in the options */
 } tc_meas_input;
 

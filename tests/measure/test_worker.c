@@ -124,6 +124,22 @@ static void cold_timing(void **state) {
     tc_meas_free(m);
 }
 
+/* Some of a session's kernels are timed cold and some hot; times of the two are neither duplicates nor rivals. */
+static void cold_beside_hot(void **state) {
+    (void)state;
+    tc_meas *m = make((tc_meas_options){.early_stop = 1e-6});
+    tc_meas_input in[2] = {input(GEMM, ""), input(GEMM, "")};
+    tc_record r[2];
+    in[1].cold = true;
+    assert_int_equal(tc_meas_batch(m, in, 2, arena, r, NULL, NULL, NULL), TC_OK);
+    for (int i = 0; i < 2; i++) {
+        check_good(&r[i]);
+        assert_int_equal(r[i].mode, i ? TC_MEAS_COLD : TC_MEAS_HOT);
+        assert_false(r[i].stopped_early);
+    }
+    tc_meas_free(m);
+}
+
 static void illegal_traces(void **state) {
     (void)state;
     tc_meas *m = make((tc_meas_options){0});
@@ -339,6 +355,7 @@ int main(int argc, char **argv) {
         TEST(schedules_of_a_gemm),
         TEST(other_workloads),
         TEST(cold_timing),
+        TEST(cold_beside_hot),
         TEST(illegal_traces),
         TEST(slow_candidates_are_stopped_early),
         TEST(too_much_memory_is_a_record),
