@@ -90,6 +90,10 @@ int64_t tc_tensor_size(const tc_tensor *t); /* elements */
 /* Floating-point (or integer) operations of the workload as the field counts them: a multiply-add is 2, each arithmetic,
  * compare-select, min/max and math call 1. */
 double tc_te_flops(const tc_workload *w);
+/* Bytes of input t that one evaluation reads: all of it, unless fewer elements are asked for (a gather from a large table). */
+double tc_te_bytes_read(const tc_workload *w, const tc_tensor *t);
+/* The same, of all constants. */
+double tc_te_constant_bytes_read(const tc_workload *w);
 
 /* Reference interpreter: a dull loop nest over the unscheduled workload. Sums in f32 and narrower accumulate in double, so the
  * result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
