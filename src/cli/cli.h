@@ -44,7 +44,7 @@ typedef struct tc_cli_args {
 #define FIELD_REAL(f) double f;
 #define FIELD_LIST(f) tc_cli_texts f;
 #define FIELD_FORMS(f) tc_accuracy f;
-#define FIELD_MODE(f) tc_meas_mode f;
+#define FIELD_MODE(f) tc_tune_timing f;
 #define OPT(id, field, name, argument, kind, help) FIELD_##kind(field)
 #include "cli/options.def"
 #undef OPT
@@ -158,6 +158,7 @@ typedef struct tc_cli_schedule {
     const char *origin;   /* "record 12: 1.23 ms on HOST", "default schedule: no database", "FILE" */
     int64_t record;       /* its id; 0: none */
     double seconds;       /* that it was measured at, else 0 */
+    tc_meas_mode mode;    /* in which it was measured; HOT where it was not */
 } tc_cli_schedule;
 
 /* sched_file (may be NULL) first, then the best verified record of db (may be NULL) of any form of w that `accuracy` admits, then
@@ -176,10 +177,10 @@ const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a);
 /* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
 TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
                                                  tc_error *err);
-/* Times k in the isolated process that tuning uses, as --mode says, --repeats times. How it ended is in *out; an error: it could
+/* Times k in the isolated process that tuning uses, --repeats times. How it ended is in *out; an error: it could
  * not be tried, or was stopped. */
-TC_NODISCARD tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena,
-                                          tc_record *out, tc_error *err);
+TC_NODISCARD tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode,
+                                          tc_arena *arena, tc_record *out, tc_error *err);
 int tc_cli_repeats(const tc_cli_args *a); /* --repeats, or its default */
 /* Record `id` of the database file failed when it was run again, as `now` says: notes that there. What became of it, as part of a
  * sentence in `a`: "" where the failure does not disprove the record. A database that cannot be written to stays as it is. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "te/text.h"
 
 enum { WARMUP = 5 };
 static const double peak_seconds = 0.5;
@@ -28,6 +29,7 @@ typedef struct result {
     int nother;
     const char *origin; /* of a single kernel's schedule, or NULL */
     const char *mode;   /* how a single kernel was timed; NULL: a network is timed as it runs */
+    double constants;   /* bytes that came from memory in each call, timed cold */
 } result;
 
 static double median_of(const result *r) {
@@ -110,6 +112,9 @@ static void print_text(const result *r) {
                r->peak.f32_gflops, r->peak.isa);
     else
         printf("peak %.1f GFLOP/s (f32, %s)\n", r->peak.f32_gflops, r->peak.isa);
+    if (r->constants > 0)
+        printf("constants, %s, from memory in every call: %.1f GB/s\n", tc_cli_bytes(low, r->constants),
+               r->constants / median_of(r) / 1e9);
 }
 
 static json_t *others_json(const result *r) {
@@ -174,6 +179,22 @@ static int64_t footprint(const tc_workload *w) {
     return bytes;
 }
 
+/* Where --mode leaves it open, as tuning times the kernel, or as its record was timed if that was cold. */
+static tc_meas_mode mode_of(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k) {
+    bool cold = a->mode == TC_TUNE_AUTO && k->mode == TC_MEAS_COLD;
+    return cold ? TC_MEAS_COLD : tc_tune_mode(a->mode, s->workload, &t->machine);
+}
+
+/* Of the form that was timed; 0 when it was timed hot. */
+static double cold_constants(const tc_cli_schedule *k, tc_meas_mode mode) {
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    bool cold = mode == TC_MEAS_COLD && tc_te_parse(c, "workload", k->workload, &w, NULL) == TC_OK;
+    double bytes = cold ? tc_te_constant_bytes_read(w) : 0;
+    tc_ctx_free(c);
+    return bytes;
+}
+
 /* A record that fails here is not used by any command any more. */
 static tc_status not_measured(const tc_cli_args *a, const tc_cli_source *s, const tc_cli_schedule *k, const tc_record *now,
                               tc_arena *arena, tc_error *err) {
@@ -200,7 +221,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
     tc_status st = find_schedule(a, s, t, arena, &k, err);
     if (st == TC_OK) {
         peak_again(&r);
-        st = tc_cli_kernel_time(a, t, &k, arena, &rec, err);
+        st = tc_cli_kernel_time(a, t, &k, mode_of(a, s, t, &k), arena, &rec, err);
     }
     if (st == TC_OK && !tc_record_ok(&rec))
         st = not_measured(a, s, &k, &rec, arena, err);
@@ -224,6 +245,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
         r.n = rec.ntimes;
         r.origin = k.origin;
         r.mode = tc_meas_mode_text(rec.mode);
+        r.constants = cold_constants(&k, rec.mode);
         r.kernels = &one;
         r.nkernel = a->json;
         print_result(a, &r);

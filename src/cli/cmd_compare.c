@@ -57,8 +57,7 @@ static int read_specs(const tc_cli_args *a, comparison *c, tc_error *err) {
     }
     if (c->side[0].kind == SIDE_PEER && c->side[1].kind == SIDE_PEER)
         return tc_cli_usage(err, "one of the two must be a schedule of tctune: two libraries are compared by benchmarks/gemm.sh");
-    if (tc_cli_given(a, TC_CLI_BIT(MODE)) && a->mode == TC_MEAS_COLD &&
-        (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
+    if (a->mode == TC_TUNE_COLD && (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
         return tc_cli_usage(err,
                             "--mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
     int rounds = tc_cli_repeats(a);
@@ -236,14 +235,14 @@ static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t
         ours[n++] = s;
     }
     double *seconds = TC_NEW_N(arena, double, 2 * rounds);
-    tc_tune_roof before = tc_tune_roofline(c->w, c->threads, NULL);
+    tc_tune_roof before = tc_tune_roofline(c->w, &t->machine, c->mode, NULL);
     TC_TRY(tc_meas_new(&o, &m, err));
     tc_status st = tc_meas_interleave(m, in, (size_t)n, guest.user ? &guest : NULL, rounds, arena, r, seconds, &done, err);
     tc_meas_free(m);
     if (st == TC_OK)
         st = judge(a, c, ours, n, r, done, rounds, seconds, arena, err);
     if (st == TC_OK)
-        c->roof = tc_tune_roofline(c->w, c->threads, &before);
+        c->roof = tc_tune_roofline(c->w, &t->machine, c->mode, &before);
     return st;
 }
 
@@ -267,12 +266,19 @@ static void set_threads(const tc_cli_args *a, comparison *c, tc_target *t) {
     c->threads = t->machine.cores;
 }
 
-/* --mode, else the way in which the first record was timed, where the other side can be timed so too. */
-static void set_mode(const tc_cli_args *a, comparison *c) {
-    const compare_side *record = first_record(c);
-    bool peer = c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER;
-    bool cold = record && record->record.mode == TC_MEAS_COLD && !peer;
-    c->mode = tc_cli_given(a, TC_CLI_BIT(MODE)) ? a->mode : cold ? TC_MEAS_COLD : TC_MEAS_HOT;
+/* As --mode says; where it leaves that open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
+static void set_mode(const tc_cli_args *a, comparison *c, const tc_target *t) {
+    bool peer = false, cold = false;
+    for (int i = 0; i < 2; i++) {
+        peer |= c->side[i].kind == SIDE_PEER;
+        cold |= c->side[i].kind == SIDE_RECORD && c->side[i].record.mode == TC_MEAS_COLD;
+    }
+    if (peer)
+        c->mode = TC_MEAS_HOT;
+    else if (cold && a->mode == TC_TUNE_AUTO)
+        c->mode = TC_MEAS_COLD;
+    else
+        c->mode = tc_tune_mode(a->mode, c->w, &t->machine);
 }
 
 static int run(const tc_cli_args *a, tc_error *err) {
@@ -294,7 +300,7 @@ static int run(const tc_cli_args *a, tc_error *err) {
         status = find_kernel(a, &c, &s, ctx, err);
     if (status == TC_CLI_DONE) {
         set_threads(a, &c, t);
-        set_mode(a, &c);
+        set_mode(a, &c, t);
         status = compare(a, &c, t, arena, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
     }
     for (int i = 0; i < 2; i++) {
@@ -320,9 +326,9 @@ const tc_cli_command tc_cli_compare = {
         "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "
         "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
         "equality and a sign test agrees. A record that fails there is marked in its database, and no longer used. The kernel is "
-        "that of --te or --model and --kernel, or of a record; threads and mode "
-        "are those "
-        "of the first record, unless given.",
+        "that of --te or --model and --kernel, or of a record. "
+        "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
+        "would do so.",
     .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
                TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(REPEATS) |
                TC_CLI_BIT(MODE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,

@@ -44,15 +44,16 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
     TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
     tc_digest target = tc_meas_text_hash(t->text);
+    tc_meas_mode mode = tc_tune_mode(a->mode, task->workload, &t->machine);
     tc_meas_filter same = {.workload_hash = k.hash.hex,
                            .target_hash = target.hex,
                            .threads = t->machine.cores,
-                           .mode = tc_meas_mode_text(a->mode),
+                           .mode = tc_meas_mode_text(mode),
                            .verified = true,
                            .limit = 1,
                            .order = TC_MEAS_BY_RANK};
     TC_TRY(tc_meas_db_select(db, arena, &same, &best, err));
-    TC_TRY(tc_cli_kernel_time(a, t, &k, arena, &r, err));
+    TC_TRY(tc_cli_kernel_time(a, t, &k, mode, arena, &r, err));
     if (!tc_record_ok(&r) || !r.verified)
         return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r.error), r.message);
     TC_TRY(tc_meas_db_insert(db, &r, 1, err));

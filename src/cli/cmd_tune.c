@@ -87,7 +87,8 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
                          .stop = tc_cli_stop_flag(),
                          .progress = tc_cli_on_progress,
                          .user = progress};
-    o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : a->mode;
+    o.timing = a->mode;
+    o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT;
     (void)read_search(a, &o.search, err); /* both were checked before */
     (void)read_phases(a, &o.skip_phases, err);
     tc_tune *session = NULL;

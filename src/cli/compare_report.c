@@ -91,7 +91,7 @@ static void print_roof(const comparison *c) {
     printf("bound by %s: %.1f GFLOP/s, %s a call\n", r->memory_bound ? "bandwidth" : "arithmetic", r->roof_gflops,
            tc_cli_time(roof, r->seconds));
     if (c->mode == TC_MEAS_COLD)
-        printf("that is with all data where that bandwidth was measured; timed cold, constants come from memory\n");
+        printf("timed cold: the bytes are constants, the bandwidth that of memory\n");
     for (int i = 0; i < 2; i++)
         printf("%c: %s, %.1f GFLOP/s, %.1f %% of the roof\n", "AB"[i], tc_cli_time(time, seconds_of(c, i)),
                r -> flops / seconds_of(c, i) / 1e9, 100 * r -> seconds / seconds_of(c, i));

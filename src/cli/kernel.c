@@ -88,10 +88,10 @@ int tc_cli_repeats(const tc_cli_args *a) {
     return a->repeats ? a->repeats : DEFAULT;
 }
 
-tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_arena *arena, tc_record *out,
-                             tc_error *err) {
+tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode,
+                             tc_arena *arena, tc_record *out, tc_error *err) {
     tc_meas_options o = {
-        .target = t->text, .threads = t->machine.cores, .mode = a->mode, .seed = a->seed, .stop = tc_cli_stop_flag()};
+        .target = t->text, .threads = t->machine.cores, .mode = mode, .seed = a->seed, .stop = tc_cli_stop_flag()};
     tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
     tc_meas *m;
     TC_TRY(tc_meas_new(&o, &m, err));

@@ -73,10 +73,14 @@ static int take_accuracy(const spec *o, const char *v, tc_accuracy *out, tc_erro
     return TC_CLI_DONE;
 }
 
-static int take_mode(const spec *o, const char *v, tc_meas_mode *out, tc_error *err) {
-    if (!tc_meas_mode_parse(v, out) || (*out != TC_MEAS_HOT && *out != TC_MEAS_COLD))
-        return tc_cli_usage(err, "--%s is hot or cold, not '%s'", o->name, v);
-    return TC_CLI_DONE;
+static int take_mode(const spec *o, const char *v, tc_tune_timing *out, tc_error *err) {
+    static const char *const names[] = {[TC_TUNE_AUTO] = "auto", [TC_TUNE_HOT] = "hot", [TC_TUNE_COLD] = "cold"};
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (strcmp(v, names[i]) == 0) {
+            *out = (tc_tune_timing)i;
+            return TC_CLI_DONE;
+        }
+    return tc_cli_usage(err, "--%s is auto, hot or cold, not '%s'", o->name, v);
 }
 
 static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *err) {

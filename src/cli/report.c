@@ -43,8 +43,25 @@ static bool other_forms(const tc_tune_report *r) {
     return false;
 }
 
+/* GB of constants that the best candidate reads in a second; NAN: none does, or there is none. */
+static double constants_rate(const tc_tune_state *s) {
+    return s->winner >= 0 && s->form[s->winner].constants > 0 ? s->form[s->winner].constants / s->best / 1e9 : NAN;
+}
+
+/* What bounds cold tasks is not the peak. */
+static void print_cold(FILE *f, const tc_tune_report *r) {
+    for (int i = 0; i < r->ntask; i++) {
+        const tc_tune_state *s = &r->task[i];
+        char bytes[24];
+        if (s->mode == TC_MEAS_COLD && isfinite(constants_rate(s)))
+            fprintf(f, "task %d gets its constants, %s, from memory in every call: %.1f GB/s\n", i,
+                    tc_cli_bytes(bytes, s->form[s->winner].constants), constants_rate(s));
+    }
+}
+
 static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
-    static const char *const head[] = {">#", "task", ">weight", ">trials", ">valid", ">best", ">GFLOP/s", ">of peak", "form"};
+    static const char *const head[] = {">#",    "task",     ">weight",  ">trials", ">valid",
+                                       ">best", ">GFLOP/s", ">of peak", "form",    "timed"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
     for (int i = 0; i < r->ntask; i++) {
         const tc_tune_state *s = &r->task[i];
@@ -63,6 +80,7 @@ static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
             tc_cli_cell(&t, "-");
         }
         tc_cli_cell(&t, "%s", form_of(s));
+        tc_cli_cell(&t, "%s", tc_meas_mode_text(s->mode));
     }
     tc_cli_table_print(&t, f);
     tc_cli_table_free(&t);
@@ -70,6 +88,7 @@ static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
         fputs("GFLOP/s and of peak count the operations of the direct form, whichever is used: one that needs fewer can exceed "
               "100 %\n",
               f);
+    print_cold(f, r);
 }
 
 static void print_counts(FILE *f, const tc_tune_report *r) {
@@ -164,6 +183,8 @@ static json_t *task_json(const tc_tune_state *s, double peak) {
     json_object_set_new(j, "flops", json_real(s->flops));
     json_object_set_new(j, "gflops", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) : NAN));
     json_object_set_new(j, "of_peak", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) / peak : NAN));
+    json_object_set_new(j, "mode", json_string(tc_meas_mode_text(s->mode)));
+    json_object_set_new(j, "constants_gbs", tc_cli_json_real(s->mode == TC_MEAS_COLD ? constants_rate(s) : NAN));
     json_object_set_new(j, "form", s->winner < 0 ? json_null() : json_string(form_of(s)));
     json_object_set_new(j, "forms", forms_json(s));
     json_object_set_new(j, "exhausted", json_boolean(s->exhausted));

@@ -434,6 +434,7 @@ static tc_status choose(const query *q, const char *sched_file, tc_arena *a, tc_
     }
     char time[24];
     out->seconds = r.median;
+    out->mode = r.mode;
     out->trace = r.trace;
     out->origin = tc_arena_printf(a, "record %lld of %s: %s%s%s with %d threads on %s", (long long)r.id, tc_meas_db_path(q->db),
                                   strcmp(out->form, "direct") == 0 ? "" : out->form, strcmp(out->form, "direct") == 0 ? "" : ", ",

@@ -77,49 +77,24 @@ tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_sid
 
 /* ---- roofline ---- */
 
-/* How often the elements of a tensor are read in one call; a gather may read few of a large table. */
-typedef struct readings {
-    const tc_tensor *t;
-    double points; /* of the compute being looked at */
-    double n;
-} readings;
-
-static void count_readings(const tc_expr *e, void *user) {
-    readings *r = user;
-    if (e->op == TC_OP_READ && e->u.tensor == r->t)
-        r->n += r->points;
-}
-
-static double points_of(const tc_compute *c) {
-    double n = 1;
-    for (int i = 0; i < c->naxis; i++)
-        n *= (double)c->axes[i].extent;
-    for (int i = 0; i < c->nraxis; i++)
-        n *= (double)c->raxes[i].extent;
-    return n;
-}
-
-static double tensor_bytes(const tc_tensor *t, double elements) {
-    return TC_MIN((double)tc_tensor_size(t), elements) * tc_dtype_bytes(t->dtype);
-}
-
-static double input_bytes(const tc_workload *w, const tc_tensor *t) {
-    readings r = {.t = t};
-    for (int i = 0; i < w->ncompute; i++) {
-        r.points = points_of(w->computes[i]);
-        for (int o = 0; o < w->computes[i]->nout; o++)
-            tc_expr_walk(w->computes[i]->body[o], count_readings, &r);
-    }
-    return tensor_bytes(t, r.n);
-}
-
-tc_tune_roof tc_tune_roofline(const tc_workload *w, int threads, const tc_tune_roof *earlier) {
-    tc_tune_roof r = {.flops = tc_te_flops(w)};
+/* What a call must move. Timed cold, what is not constant was written just before: it is in a cache. */
+static double traffic(const tc_workload *w, tc_meas_mode mode) {
+    double bytes = 0;
+    if (mode == TC_MEAS_COLD && tc_te_constant_bytes_read(w) > 0)
+        return tc_te_constant_bytes_read(w);
     for (int i = 0; i < w->nin; i++)
-        r.bytes += input_bytes(w, w->in[i]);
+        bytes += tc_te_bytes_read(w, w->in[i]);
     for (int i = 0; i < w->nout; i++)
-        r.bytes += tensor_bytes(w->out[i], INFINITY);
-    tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)r.bytes, 0.4);
+        bytes += (double)tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
+    return bytes;
+}
+
+tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_machine *m, tc_meas_mode mode, const tc_tune_roof *earlier) {
+    enum { BEYOND = 4 /* times the last cache: nothing of it is still there at the next pass */ };
+    int threads = m->cores;
+    tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode)};
+    double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, BEYOND * (double)TC_MAX(m->l2, m->l3)) : r.bytes;
+    tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
     r.intensity = r.flops / r.bytes;
     r.peak_gflops = tc_meas_measure_peak(threads, 0.6).f32_gflops;
     r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);

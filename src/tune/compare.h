@@ -39,7 +39,8 @@ typedef struct tc_tune_difference {
 tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_side *b, int *n, int *unpaired);
 
 /* Place on the roofline (Williams et al. 2009): traffic is what any kernel must move, the inputs' elements that it reads and the
- * outputs, once; bandwidth that of the level of the hierarchy in which as many bytes live. */
+ * outputs, once; bandwidth that of the level of the hierarchy in which as many bytes live. Timed cold, traffic is the constants,
+ * and bandwidth that of memory. */
 typedef struct tc_tune_roof {
     double flops, bytes, intensity; /* per call; flops per byte */
     double peak_gflops, bandwidth_gbs;
@@ -47,9 +48,9 @@ typedef struct tc_tune_roof {
     bool memory_bound;
     double seconds; /* of a call at the roof */
 } tc_tune_roof;
-/* Measures peak and bandwidth, in about a second. The machine drifts: `earlier` (may be NULL) is the roofline of the same
- * workload before what is compared with it was measured, and the larger rates count. */
-tc_tune_roof tc_tune_roofline(const tc_workload *w, int threads, const tc_tune_roof *earlier);
+/* Measures peak and bandwidth on m->cores threads, in about a second. The machine drifts: `earlier` (may be NULL) is the roofline
+ * of the same workload before what is compared with it was measured, and the larger rates count. */
+tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_machine *m, tc_meas_mode mode, const tc_tune_roof *earlier);
 
 typedef struct tc_tune_verdict {
     int rounds;

@@ -131,8 +131,12 @@ static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
     for (int k = 0; k < c->n; k++) {
         const sample *x = &t->samples.data[c->at[k]];
         const tc_tune_form *f = &t->state[x->task].form[x->form];
-        in[k] = (tc_meas_input){
-            .workload = f->workload, .workload_hash = f->hash, .trace = x->trace, .again = true, .samples = SAMPLES};
+        in[k] = (tc_meas_input){.workload = f->workload,
+                                .workload_hash = f->hash,
+                                .trace = x->trace,
+                                .again = true,
+                                .cold = t->state[x->task].mode == TC_MEAS_COLD,
+                                .samples = SAMPLES};
     }
     c->rounds = tc_meas_get_calm(t->meas).disturbed ? WIDE_ROUNDS : ROUNDS;
     c->seconds = TC_NEW_N(a, double, c->n * c->rounds);

@@ -133,10 +133,10 @@ static void take_elder(tc_tune *t, const tc_meas_summary *m, const tc_meas_recor
 
 /* Is it one of the session's own? */
 static bool own(const tc_tune *t, const tc_meas_summary *m) {
-    if (strcmp(m->target_hash.hex, t->target_hash.hex) != 0 || m->threads != t->o.threads || m->mode != t->o.measure.mode)
+    if (strcmp(m->target_hash.hex, t->target_hash.hex) != 0 || m->threads != t->o.threads)
         return false;
     for (int i = 0; i < t->n; i++)
-        for (int f = 0; f < t->task[i].nform; f++)
+        for (int f = 0; f < t->task[i].nform && m->mode == t->state[i].mode; f++)
             if (strcmp(t->state[i].form[f].hash.hex, m->workload_hash.hex) == 0)
                 return true;
     return false;
@@ -144,8 +144,17 @@ static bool own(const tc_tune *t, const tc_meas_summary *m) {
 
 /* Times of another way of timing are no times of this one, but what was fast there is a good start. Simulated ones keep to
  * themselves, and what was timed in a network is in its hot or cold record too. */
-static bool of_use(tc_meas_mode theirs, tc_meas_mode ours) {
-    return theirs == ours || (theirs != TC_MEAS_SIMULATED && theirs != TC_MEAS_IN_GRAPH && ours != TC_MEAS_SIMULATED);
+static bool of_use(const tc_tune *t, tc_meas_mode theirs) {
+    bool simulated = t->o.measure.mode == TC_MEAS_SIMULATED;
+    return simulated ? theirs == TC_MEAS_SIMULATED : theirs == TC_MEAS_HOT || theirs == TC_MEAS_COLD;
+}
+
+/* Some task is timed so. */
+static bool in_use(const tc_tune *t, tc_meas_mode mode) {
+    for (int i = 0; i < t->n; i++)
+        if (t->state[i].mode == mode)
+            return true;
+    return false;
 }
 
 static tc_status take_elders(tc_tune *t, tc_meas_db *db, tc_error *err) {
@@ -154,7 +163,7 @@ static tc_status take_elders(tc_tune *t, tc_meas_db *db, tc_error *err) {
     tc_status st = tc_meas_db_summaries(db, a, &all, err);
     for (size_t i = 0; st == TC_OK && i < all.len; i++) {
         const tc_meas_summary *m = &all.data[i];
-        if (!of_use(m->mode, t->o.measure.mode) || !m->best_id || (db == t->db && own(t, m)))
+        if (!of_use(t, m->mode) || !m->best_id || (db == t->db && own(t, m)))
             continue;
         tc_meas_filter f = {.workload_hash = m->workload_hash.hex,
                             .target_hash = m->target_hash.hex,
@@ -167,8 +176,7 @@ static tc_status take_elders(tc_tune *t, tc_meas_db *db, tc_error *err) {
         st = tc_meas_db_select(db, each, &f, &r, err);
         if (st == TC_OK)
             take_elder(t, m, &r,
-                       m->mode == t->o.measure.mode && m->threads == t->o.threads &&
-                           strcmp(m->target_hash.hex, t->target_hash.hex) == 0);
+                       in_use(t, m->mode) && m->threads == t->o.threads && strcmp(m->target_hash.hex, t->target_hash.hex) == 0);
         tc_arena_reset(each);
     }
     tc_arena_free(each);

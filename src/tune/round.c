@@ -72,6 +72,7 @@ static tc_status measure(tc_tune *t, int i, int f, tc_proposals *p, tc_record *o
         in[j] = (tc_meas_input){.workload = s->workload,
                                 .workload_hash = s->hash,
                                 .trace = tc_arena_strdup(p->arena, tc_sb_str(&b)),
+                                .cold = t->state[i].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
         tc_strbuf_free(&b);
     }

@@ -27,8 +27,12 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
     form *k = &t->task[i].form[f];
     *k = (form){.w = tc_te_canonical(ctx, w), .ctx = ctx, .group = t->nform++};
     k->flops = tc_te_flops(k->w);
-    t->task[i].found[f] = (tc_tune_form){
-        .name = name, .workload = text_of(t->arena, k->w), .hash = tc_te_hash(k->w), .best = INFINITY, .rank = INFINITY};
+    t->task[i].found[f] = (tc_tune_form){.name = name,
+                                         .workload = text_of(t->arena, k->w),
+                                         .hash = tc_te_hash(k->w),
+                                         .constants = tc_te_constant_bytes_read(k->w),
+                                         .best = INFINITY,
+                                         .rank = INFINITY};
 }
 
 /* The task's own workload, which is canonical, and the alternatives of it. */
@@ -43,6 +47,7 @@ static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w)
         take_form(t, i, 1 + k, tc_arena_strdup(t->arena, l.data[k].name), l.data[k].workload);
     s->workload = s->form[0].workload;
     s->hash = s->form[0].hash;
+    s->mode = t->o.measure.mode == TC_MEAS_SIMULATED ? TC_MEAS_SIMULATED : tc_tune_mode(t->o.timing, w, &t->o.target->machine);
 }
 
 /* Canonicalises the tasks and merges equal ones. */
@@ -79,7 +84,7 @@ static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
     tc_meas_filter filter = {.workload_hash = s->hash.hex,
                              .target_hash = t->target_hash.hex,
                              .threads = t->o.threads,
-                             .mode = tc_meas_mode_text(t->o.measure.mode)};
+                             .mode = tc_meas_mode_text(t->state[i].mode)};
     tc_meas_records r;
     tc_status st = tc_meas_db_select(t->db, a, &filter, &r, err);
     bool *added = TC_NEW_N(a, bool, st == TC_OK ? r.len : 0);
@@ -132,6 +137,40 @@ static tc_status tell_of_strangers(const tc_tune *t, tc_error *err) {
     return TC_OK;
 }
 
+/* *any: form f of task i was timed hot by an earlier session. */
+static tc_status was_hot(const tc_tune *t, int i, int f, bool *any, tc_error *err) {
+    tc_meas_records r;
+    tc_meas_filter filter = {.workload_hash = t->state[i].form[f].hash.hex,
+                             .target_hash = t->target_hash.hex,
+                             .threads = t->o.threads,
+                             .mode = tc_meas_mode_text(TC_MEAS_HOT),
+                             .limit = 1};
+    TC_TRY(tc_meas_db_select(t->db, t->arena, &filter, &r, err));
+    *any |= r.len > 0;
+    return TC_OK;
+}
+
+/* Kernels that were tuned when all were timed hot are tuned again. */
+static tc_status tell_of_hot_records(const tc_tune *t, tc_error *err) {
+    int n = 0, first = -1;
+    for (int i = 0; i < t->n; i++) {
+        bool any = false;
+        if (t->o.timing != TC_TUNE_AUTO || t->state[i].mode != TC_MEAS_COLD || t->state[i].trials > 0)
+            continue;
+        for (int f = 0; f < t->task[i].nform && !any; f++)
+            TC_TRY(was_hot(t, i, f, &any, err));
+        first = any && first < 0 ? i : first;
+        n += any;
+    }
+    if (n)
+        tc_log(
+            TC_LOG_WARN,
+            "%s%s: records of hot runs only, of kernels whose constants exceed half of the last cache. They are timed cold now: "
+            "what is known says where to begin. --mode hot goes on as before",
+            t->state[first].name, n > 1 ? " and others" : "");
+    return TC_OK;
+}
+
 static void refresh(tc_tune *t) {
     tc_tune_report *r = &t->report;
     r->latency = 0;
@@ -172,6 +211,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->report.target_trials = o->trials;
     t->report.seconds_limit = o->seconds;
     tc_meas_options m = o->measure;
+    if (m.mode != TC_MEAS_SIMULATED)
+        m.mode = TC_MEAS_HOT; /* cold tasks say so */
     m.target = o->target->text;
     m.threads = o->threads;
     m.seed = o->seed;
@@ -185,6 +226,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->earlier = t->samples.len;
     if (st == TC_OK)
         st = tell_of_strangers(t, err);
+    if (st == TC_OK)
+        st = tell_of_hot_records(t, err);
     if (st == TC_OK)
         st = tc_tune_elders_new(t, err);
     if (st != TC_OK) {

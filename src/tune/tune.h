@@ -16,6 +16,7 @@
 #include "measure/database.h"
 #include "measure/measure.h"
 #include "search_space/alternatives.h"
+#include "tune/mode.h"
 
 typedef struct tc_tune_task {
     const char *name;            /* for reports */
@@ -28,6 +29,7 @@ typedef struct tc_tune_form {
     const char *name;     /* "direct": the task's own workload; else the alternative's */
     const char *workload; /* canonical text */
     tc_digest hash;
+    double constants; /* bytes that a call reads */
     int trials, valid;
     double best;       /* seconds of the best verified candidate; INFINITY: none */
     double rank;       /* tc_record_rank of it: what "best" goes by */
@@ -39,6 +41,7 @@ typedef struct tc_tune_form {
 typedef struct tc_tune_state {
     const char *name, *workload; /* canonical text */
     tc_digest hash;
+    tc_meas_mode mode;    /* how it is timed: what is said here is of records of that mode */
     double weight, flops; /* flops: of the task's own workload, whichever form wins */
     int trials;           /* measured candidates, earlier runs' too; failures count */
     int valid;            /* of these, the ones with a time */
@@ -137,7 +140,8 @@ typedef struct tc_tune_options {
     const volatile sig_atomic_t *stop; /* may be NULL */
     tc_tune_progress *progress;        /* may be NULL */
     void *user;
-    tc_meas_options measure; /* target, threads, seed and stop are filled in */
+    tc_tune_timing timing;   /* how tasks are timed, unless all of it is simulated */
+    tc_meas_options measure; /* target, threads, seed and stop are filled in; mode: SIMULATED, or left to `timing` */
 } tc_tune_options;
 
 typedef struct tc_tune tc_tune;

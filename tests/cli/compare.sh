@@ -79,7 +79,7 @@ says "(the same)" "A and B become the same program"
 
 says "6 rounds in turns, hot"
 ok "$TCTUNE" compare default hand.sched --te ffn.te --repeats 6 --threads 1 --mode cold
-says "6 rounds in turns, cold" "constants come from memory"
+says "6 rounds in turns, cold" "the bytes are constants"
 ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5 --mode cold --db cold.db
 ok "$TCTUNE" compare 1@cold.db default --repeats 6 --json
 [ "$(json out mode)" = cold ] || fail "the record's mode is not used"

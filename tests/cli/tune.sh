@@ -56,9 +56,7 @@ ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --mode cold --db modes.db --sta
 ok "$TCTUNE" --te gemm.te --trials 6 --threads 1 --db modes.db --start-from none
 ok "$TCTUNE" db stats --db modes.db
 says " hot " " cold "
-refused 2 "hot or cold" "$TCTUNE" --te gemm.te --trials 4 --mode warm
-refused 2 "--mode" "$TCTUNE" --te gemm.te --trials 4 --mode cold --deterministic-measure
-refused 2 "measured times" "$TCTUNE" --te gemm.te --trials 4 --deterministic-measure --out x.so
+refused 2 "auto, hot or cold" "$TCTUNE" --te gemm.te --trials 4 --mode warm
 
 # ---- phases, plain searches, and records to start from ----
 ok "$TCTUNE" --te gemm.te --trials 24 --threads 1 --deterministic-measure --phases construct,descent --start-from none --db phases.db --json

@@ -103,13 +103,16 @@ static void test_roofline(void **state) {
     tc_ctx *ctx = tc_ctx_new();
     const tc_workload *w;
     assert_int_equal(tc_te_parse(ctx, "dense", dense, &w, NULL), TC_OK);
-    tc_tune_roof r = tc_tune_roofline(w, 1, NULL), huge = {.peak_gflops = 1e9, .bandwidth_gbs = 1e9};
+    tc_machine m = {.cores = 1, .l2 = 1 << 18, .l3 = 1 << 20};
+    tc_tune_roof r = tc_tune_roofline(w, &m, TC_MEAS_HOT, NULL), huge = {.peak_gflops = 1e9, .bandwidth_gbs = 1e9};
     assert_true(r.flops == 2.0 * 24 * 48 * 32);
     assert_true(r.bytes == 4.0 * (24 * 32 + 32 * 48 + 24 * 48));
     assert_true(r.roof_gflops > 0 && r.roof_gflops <= r.peak_gflops && r.seconds > 0);
+    assert_true(tc_tune_roofline(w, &m, TC_MEAS_COLD, NULL).bytes == 4.0 * (32 * 48)); /* the constants */
     assert_int_equal(tc_te_parse(ctx, "gather", gather, &w, NULL), TC_OK);
-    assert_true(tc_tune_roofline(w, 1, NULL).bytes == 4.0 * (8 * 16 + 8 * 16) + 8.0 * 8); /* 8 rows of the table, not all of it */
-    r = tc_tune_roofline(w, 1, &huge);
+    assert_true(tc_tune_roofline(w, &m, TC_MEAS_HOT, NULL).bytes ==
+                4.0 * (8 * 16 + 8 * 16) + 8.0 * 8); /* 8 rows of the table, not all of it */
+    r = tc_tune_roofline(w, &m, TC_MEAS_HOT, &huge);
     assert_true(r.peak_gflops == 1e9 && r.bandwidth_gbs == 1e9);
     tc_ctx_free(ctx);
 }
