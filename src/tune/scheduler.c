@@ -25,6 +25,24 @@ static double speed(const tc_tune *t, int i) {
     return isfinite(t->state[i].best) ? tc_tune_work(t, i) / t->state[i].best : 0.0;
 }
 
+/* Constants that a cold task brings in from memory, in bytes per second; 0: of a hot one. */
+static double stream(const tc_tune *t, int i) {
+    const tc_tune_state *s = &t->state[i];
+    return s->mode == TC_MEAS_COLD && s->winner >= 0 ? s->form[s->winner].constants / s->best : 0.0;
+}
+
+/* The highest seen of any task. */
+typedef struct fastest {
+    double speed, stream;
+} fastest;
+
+/* What task i would take if it were as fast as the fastest kernel here. */
+static double by_peers(const tc_tune *t, int i, const fastest *top) {
+    const tc_tune_state *s = &t->state[i];
+    double seconds = top->speed > 0 ? tc_tune_work(t, i) / top->speed : 0.0;
+    return stream(t, i) > 0 ? fmax(seconds, s->form[s->winner].constants / top->stream) : seconds;
+}
+
 /* Seconds per inference that another round may save where the winner is at its roof: what the forms with fewer operations
  * promise, the less the more they were tried. */
 static double gain_of_rivals(const tc_tune *t, int i) {
@@ -37,7 +55,7 @@ static double gain_of_rivals(const tc_tune *t, int i) {
 }
 
 /* Seconds per inference that another round may save. */
-static double gain(const tc_tune *t, int i, double top_speed) {
+static double gain(const tc_tune *t, int i, const fastest *top) {
     const task *k = &t->task[i];
     const tc_tune_state *s = &t->state[i];
     if (s->at_roof)
@@ -50,9 +68,7 @@ static double gain(const tc_tune *t, int i, double top_speed) {
         back = now / (double)(n + 1);
     double rounds = (double)TC_MAX(1, k->rounds);
     double by_rounds = now / rounds; /* each round's average share so far */
-    double by_peers = top_speed > 0 ? now - optimism * tc_tune_work(t, i) / top_speed * s->weight
-                                    : now; /* as fast as the fastest kernel here */
-    double forward = fmax(0.0, fmin(by_rounds, by_peers));
+    double forward = fmax(0.0, fmin(by_rounds, now - optimism * by_peers(t, i, top) * s->weight));
     return backward_share * back + (1.0 - backward_share) * forward / (1.0 + 0.5 * k->barren);
 }
 
@@ -82,14 +98,17 @@ bool tc_tune_waits(const tc_tune *t, int i) {
 
 static int next_of(const tc_tune *t, bool patient) {
     int best = -1;
-    double most = -1.0, top = 0.0;
-    for (int i = 0; i < t->n; i++)
-        top = fmax(top, speed(t, i));
+    double most = -1.0;
+    fastest top = {0};
+    for (int i = 0; i < t->n; i++) {
+        top.speed = fmax(top.speed, speed(t, i));
+        top.stream = fmax(top.stream, stream(t, i));
+    }
     for (int i = 0; i < t->n; i++) {
         if (!tc_tune_open(t, i, patient))
             continue;
         double g =
-            tc_tune_waits(t, i) ? HUGE_VAL : gain(t, i, top); /* every form gets its first round before any gets a second */
+            tc_tune_waits(t, i) ? HUGE_VAL : gain(t, i, &top); /* every form gets its first round before any gets a second */
         if (g == HUGE_VAL && most == HUGE_VAL &&
             t->state[i].weight * t->state[i].flops <= t->state[best].weight * t->state[best].flops)
             continue;
