@@ -65,7 +65,8 @@ function report(o, tuning, ours, turns, load) {
 }
 
 b.main(async () => {
-    const o = options(), load = b.load(), kernel = writeKernel(o), common = ['--te', kernel, '--threads', String(o.threads), '--db', o.db];
+    const o = options(), load = b.load(), kernel = writeKernel(o); // peers are timed hot, and so are we
+    const common = ['--te', kernel, '--threads', String(o.threads), '--db', o.db, '--mode', 'hot'];
     const tuning = o.trials ? b.runJson(['tune', ...common, '--trials', String(o.trials), '--seed', o.seed]) : null;
     const ours = new b.Ours('ours', common), peers = await startPeers(o);
     const turns = await b.alternate([ours, ...peers], o.rounds, o.repeats);
