@@ -17,6 +17,19 @@ void tc_meas_evict(const void *data, size_t size) {
     _mm_mfence();
 }
 
+#elif defined(__aarch64__)
+
+/* Linux lets programs clean and invalidate lines to the point where all cores and memory agree. */
+void tc_meas_evict(const void *data, size_t size) {
+    uint64_t type;
+    __asm__("mrs %0, ctr_el0" : "=r"(type));
+    size_t line = (size_t)4 << (type >> 16 & 15);
+    const char *end = (const char *)data + size;
+    for (const char *p = (const char *)((uintptr_t)data & ~(uintptr_t)(line - 1)); p < end; p += line)
+        __asm__ volatile("dc civac, %0" : : "r"(p) : "memory");
+    __asm__ volatile("dsb ish" : : : "memory");
+}
+
 #else
 
 /* Without such an instruction other data take the caches' room. */
