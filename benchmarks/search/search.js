@@ -32,7 +32,7 @@ const usage = `usage: benchmarks/search/run [options]
   --bound N        trials of the longer search by which the others are judged; 0: none (1000)
   --search LIST    of ${KINDS.join(', ')} (all)
   --threads N      of the kernels (2)
-  --fresh          forgets the runs of earlier sessions; without it only what is missing is run
+  --fresh          forgets what earlier sessions ran of these kernels; without it only what is missing is run
   --table FILE     Markdown (build/benchmarks/search.md)
   --plot FILE      picture (build/benchmarks/search.svg)
 
@@ -104,7 +104,7 @@ function search(o, run, seconds) {
     return {
         ...run, at: new Date().toISOString(), load: b.load(), seconds: parts[0].seconds, samples: trialsOf(db, parts),
         rate: r.trials_per_second, own: (r.search_seconds + r.model_seconds) / r.seconds, pairwise: r.pairwise, recall: r.top_recall,
-        peak: r.peak_gflops, flops: r.tasks[0].flops, busy: r.busy, phases: r.phases,
+        peak: r.peak_gflops, flops: r.tasks[0].flops, mode: r.tasks[0].mode, busy: r.busy, phases: r.phases,
     };
 }
 
@@ -121,6 +121,11 @@ function readRuns(file) {
         }
     });
     return new Map(whole.map(r => [keyOf(r), r]));
+}
+
+function forget(file, tasks) {
+    const others = [...readRuns(file).values()].filter(r => !tasks.includes(r.task));
+    fs.writeFileSync(file, others.map(r => JSON.stringify(r) + '\n').join(''));
 }
 
 function write(o, runs) {
@@ -160,7 +165,7 @@ function main() {
     const o = options(), file = path.join(folder, 'runs.jsonl');
     fs.mkdirSync(folder, {recursive: true});
     if (o.fresh)
-        fs.rmSync(file, {force: true});
+        forget(file, o.tasks);
     const runs = readRuns(file), one = (task, kind, seed, trials) => ({task, kind, seed, trials, threads: o.threads});
     const todo = o.tasks.flatMap(task => [...o.seeds.flatMap(seed => o.kinds.map(kind => one(task, kind, seed, o.trials))),
                                           ...(o.bound ? [one(task, LONG, LONG_SEED, o.bound)] : [])]);
