@@ -10,7 +10,7 @@ enum { NPOINT = 2 * TC_COST_NFEATURE, DRAWN = 4096 };
 /* Added to the kernel's diagonal, and the kernel's reach in medians of the programs' distances: chosen by the pairs of next
  * batches, on 36 searches of the 12 kernels of the search benchmark. Both are flat around these. */
 static const double RIDGE = 0.1, REACH = 8;
-/* A column with less spread than this is constant. */
+/* A column whose spread is that small beside its mean is constant but for rounding. */
 static const double LEAST_SPREAD = 1e-6;
 
 void ridge_free(ridge *r) {
@@ -24,34 +24,32 @@ void ridge_free(ridge *r) {
 
 /* ---- programs as points ---- */
 
-/* Sums and maxima over the rows, which span many orders of magnitude. */
-static void describe(const tc_cost_rows *rows, double *x) {
-    for (int i = 0; i < TC_COST_NFEATURE; i++) {
-        double sum = 0, largest = -INFINITY;
-        for (int k = 0; k < rows->nrow; k++) {
-            double v = (double)rows->data[k * TC_COST_NFEATURE + i];
-            v = copysign(log1p(fabs(v)), v);
-            sum += v;
-            largest = TC_MAX(largest, v);
+/* Sums and maxima over the rows. Features that span orders of magnitude are logarithms already. */
+static void describe(const tc_cost_rows *rows, float *x) {
+    float *largest = x + TC_COST_NFEATURE;
+    memset(x, 0, NPOINT * sizeof *x);
+    for (int k = 0; k < rows->nrow; k++) {
+        const float *row = rows->data + (size_t)k * TC_COST_NFEATURE;
+        for (int i = 0; i < TC_COST_NFEATURE; i++) {
+            x[i] += row[i];
+            largest[i] = k == 0 || row[i] > largest[i] ? row[i] : largest[i];
         }
-        x[i] = sum;
-        x[TC_COST_NFEATURE + i] = rows->nrow ? largest : 0;
     }
 }
 
-static void choose_columns(ridge *r, size_t n, const double *x) {
+static void choose_columns(ridge *r, size_t n, const float *x) {
     r->column = tc_xcalloc(NPOINT, sizeof *r->column);
     r->mean = tc_xcalloc(NPOINT, sizeof *r->mean);
     r->unit = tc_xcalloc(NPOINT, sizeof *r->unit);
     for (int c = 0; c < NPOINT; c++) {
         double sum = 0, squares = 0;
         for (size_t i = 0; i < n; i++)
-            sum += x[i * NPOINT + (size_t)c];
+            sum += (double)x[i * NPOINT + (size_t)c];
         double mean = sum / (double)n;
         for (size_t i = 0; i < n; i++)
-            squares += (x[i * NPOINT + (size_t)c] - mean) * (x[i * NPOINT + (size_t)c] - mean);
+            squares += pow((double)x[i * NPOINT + (size_t)c] - mean, 2);
         double spread = sqrt(squares / (double)n);
-        if (spread < LEAST_SPREAD)
+        if (spread < LEAST_SPREAD * TC_MAX(1, fabs(mean)))
             continue;
         r->column[r->width] = c;
         r->mean[r->width] = mean;
@@ -59,9 +57,9 @@ static void choose_columns(ridge *r, size_t n, const double *x) {
     }
 }
 
-static void standardise(const ridge *r, const double *x, float *point) {
+static void standardise(const ridge *r, const float *x, float *point) {
     for (size_t c = 0; c < r->width; c++)
-        point[c] = (float)((x[r->column[c]] - r->mean[c]) / r->unit[c]);
+        point[c] = (float)(((double)x[r->column[c]] - r->mean[c]) / r->unit[c]);
 }
 
 static float distance(const float *x, const float *y, size_t width) {
@@ -142,7 +140,7 @@ static double *distances(const ridge *r, size_t n) {
 }
 
 bool ridge_fit(ridge *r, size_t n, const tc_cost_sample *samples, double *left_out) {
-    double *x = tc_xcalloc(n * NPOINT + 1, sizeof *x);
+    float *x = tc_xcalloc(n * NPOINT + 1, sizeof *x);
     *r = (ridge){.n = n};
     for (size_t i = 0; i < n; i++)
         describe(samples[i].rows, x + i * NPOINT);
@@ -172,8 +170,8 @@ bool ridge_fit(ridge *r, size_t n, const tc_cost_sample *samples, double *left_o
 }
 
 double ridge_predict(const ridge *r, const tc_cost_rows *rows) {
-    double x[NPOINT], sum = r->base;
-    float point[NPOINT];
+    float x[NPOINT], point[NPOINT];
+    double sum = r->base;
     describe(rows, x);
     standardise(r, x, point);
     for (size_t i = 0; i < r->n; i++)

@@ -5,8 +5,8 @@
 
 #include "cost_model/cost.h"
 
-/* f(x) = mean + sum_i alpha_i exp(-|x - x_i| / width) over the programs x_i it was fitted to (kernel ridge regression with a
- * Laplacian kernel; Saunders et al., ICML 1998). A program is the sums and the maxima of its rows' features, logarithmic and
+/* f(x) = base + sum_i alpha_i exp(-|x - x_i| / reach) over the programs x_i it was fitted to (kernel ridge regression with a
+ * Laplacian kernel; Saunders et al., ICML 1998). A program is the sums and the maxima of its rows' features,
  * standardised. Zero-initialised is empty. */
 typedef struct ridge {
     size_t n, width;     /* programs; columns that differ between them */
