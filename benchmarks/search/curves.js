@@ -93,7 +93,7 @@ function goals(s, runs, speed) {
     const own = median(ours.map(r => r.own)), judged = ours.filter(r => Number.isFinite(r.pairwise));
     rows.push(['the tuner\'s own share of the time', percent(own), `${own < 0.15 ? 'reached' : 'missed'} (goal below 15 %)`]);
     if (judged.length && s.trials.at(-1) >= 128)
-        rows.push(['pairs of new candidates that the model orders rightly', show(median(judged.map(r => r.pairwise))),
+        rows.push(['pairs of next batches, after 128 records, that the model orders rightly', show(median(judged.map(r => r.pairwise))),
                    verdict(median(judged.map(r => r.pairwise)), 0.8)]);
     return rows;
 }

@@ -103,7 +103,7 @@ function search(o, run, seconds) {
     const r = parts[0].report;
     return {
         ...run, at: new Date().toISOString(), load: b.load(), seconds: parts[0].seconds, samples: trialsOf(db, parts),
-        rate: r.trials_per_second, own: (r.search_seconds + r.model_seconds) / r.seconds, pairwise: r.pairwise, recall: r.top_recall,
+        rate: r.trials_per_second, own: (r.search_seconds + r.model_seconds) / r.seconds, pairwise: r.pairwise_known, recall: r.top_recall,
         peak: r.peak_gflops, flops: r.tasks[0].flops, mode: r.tasks[0].mode, busy: r.busy, phases: r.phases,
     };
 }

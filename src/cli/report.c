@@ -228,6 +228,7 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, co
                             json_pack("{s:i,s:i}", "tried", r->tried[p], "improved", r->improved[p]));
     json_object_set_new(j, "phases", phases);
     json_object_set_new(j, "pairwise", tc_cli_json_real(r->pairwise));
+    json_object_set_new(j, "pairwise_known", tc_cli_json_real(r->pairwise_known));
     json_object_set_new(j, "top_recall", tc_cli_json_real(r->top_recall));
     json_object_set_new(j, "model_trusted", json_boolean(r->model_trusted));
     json_object_set_new(j, "expected_gain_ms", tc_cli_json_real(r->expected_gain * 1e3));

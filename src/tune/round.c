@@ -101,6 +101,11 @@ static void judge_model(tc_tune *t, int i, int f, const tc_proposals *p, const t
     t->recalls = forgetting * t->recalls + 1;
     t->recalled = forgetting * t->recalled + q.top_recall;
     rep->pairwise = t->pairs_right / t->pairs;
+    if (t->state[i].trials - p->n >= TC_TUNE_KNOWN_RECORDS) {
+        t->known_pairs += (double)q.pairs;
+        t->known_right += (double)q.pairs * q.pair_accuracy;
+        rep->pairwise_known = t->known_right / t->known_pairs;
+    }
     rep->top_recall = t->recalled / t->recalls;
 }
 

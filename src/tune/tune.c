@@ -204,7 +204,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->machine = o->target->machine;
     t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
-    t->report.pairwise = t->report.top_recall = t->report.expected_gain = NAN;
+    t->report.pairwise = t->report.pairwise_known = t->report.top_recall = t->report.expected_gain = NAN;
     take_tasks(t, tasks, n);
     t->report.ntask = t->n;
     t->report.task = t->state;

@@ -85,6 +85,9 @@ typedef enum tc_tune_end {
 const char *tc_tune_end_text(tc_tune_end e);    /* "at_roof" */
 const char *tc_tune_end_meaning(tc_tune_end e); /* a clause for messages */
 
+/* Of a task, from which on its model should know it. */
+enum { TC_TUNE_KNOWN_RECORDS = 128 };
+
 typedef struct tc_tune_report {
     int ntask;
     const tc_tune_state *task;
@@ -105,6 +108,8 @@ typedef struct tc_tune_report {
     /* The cost model's word on candidates before they were measured, of the last rounds, as tc_cost_quality has it: share of
      * pairs ordered rightly, share of the fastest tenth in the first third. NAN: none worth asking yet. */
     double pairwise, top_recall;
+    /* The share of pairs in all rounds that began with TC_TUNE_KNOWN_RECORDS of their task or more. NAN: none. */
+    double pairwise_known;
     bool model_trusted; /* better than chance: else candidates are ranked by an analytic model */
     int tried[TC_TUNE_NPHASES], improved[TC_TUNE_NPHASES]; /* by this run: candidates, and those that became the best */
     double expected_gain;    /* seconds of latency that the next minute should gain; NAN: not known yet */

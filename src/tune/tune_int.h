@@ -70,6 +70,7 @@ struct tc_tune {
     size_t fitted;                                /* samples when the model was last fitted */
     TC_VEC(double) spent, latency;                /* seconds, and latency then, after each round since every task has a best */
     double pairs, pairs_right, recalls, recalled; /* of the model's word on new candidates, fading */
+    double known_pairs, known_right;              /* the same in tasks that are known well, not fading */
     double peak_gflops;                           /* the highest seen */
     bool warned;                                  /* of a busy machine */
     double started, deadline;                     /* deadline: of the search; INFINITY: none */
