@@ -1,5 +1,6 @@
 /* Traces as data: the table of steps, copying and comparing. Parsing and printing are beside this file. */
 #include "schedule_primitives/sch_int.h"
+#include "support/hash.h"
 
 static const struct {
     const char *text;
@@ -76,6 +77,12 @@ tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t) {
     return to;
 }
 
+tc_trace *tc_trace_fork(tc_arena *a, const tc_trace *t) {
+    tc_trace *to = TC_NEW(a, tc_trace);
+    *to = (tc_trace){.arena = a, .n = t->n, .steps = tc_arena_dup(a, t->steps, sizeof *t->steps * (size_t)t->n)};
+    return to;
+}
+
 static bool same_text(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -106,6 +113,40 @@ static bool same_step(const tc_instr *a, const tc_instr *b) {
     if (a->ndec && a->prim == TC_PRIM_SAMPLE_LOCATION)
         return same_text(a->dec_loc, b->dec_loc);
     return memcmp(a->dec, b->dec, sizeof *a->dec * (size_t)a->ndec) == 0;
+}
+
+static uint64_t hash_text(uint64_t h, const char *s) {
+    return s ? tc_hash64(s, strlen(s), h) : tc_hash_mix(h, 0);
+}
+
+static uint64_t hash_int(uint64_t h, const tc_int_arg *a) {
+    h = tc_hash_mix(h, (uint64_t)a->kind);
+    if (a->kind == TC_ARG_LITERAL)
+        return tc_hash_mix(h, (uint64_t)a->value);
+    return a->kind == TC_ARG_INFER ? h : hash_text(tc_hash_mix(h, (uint64_t)a->part), a->ref);
+}
+
+static uint64_t hash_step(uint64_t h, const tc_instr *s) {
+    h = tc_hash_mix(h, (uint64_t)s->prim << 48 | (uint64_t)s->nouts << 32 | (uint64_t)s->nnames << 16 | (uint64_t)s->nints);
+    for (int i = 0; i < s->nouts; i++)
+        h = hash_text(h, s->outs[i]);
+    for (int i = 0; i < s->nnames; i++)
+        h = hash_text(h, s->names[i]);
+    for (int i = 0; i < s->nints; i++)
+        h = hash_int(h, &s->ints[i]);
+    h = tc_hash_mix(hash_text(h, s->text), (uint64_t)s->ndec);
+    if (s->ndec && s->prim == TC_PRIM_SAMPLE_LOCATION)
+        return hash_text(h, s->dec_loc);
+    for (int i = 0; i < s->ndec; i++)
+        h = tc_hash_mix(h, (uint64_t)s->dec[i]);
+    return h;
+}
+
+uint64_t tc_trace_hash(const tc_trace *t) {
+    uint64_t h = (uint64_t)t->n;
+    for (int i = 0; i < t->n; i++)
+        h = hash_step(h, &t->steps[i]);
+    return h;
 }
 
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b) {

@@ -70,7 +70,11 @@ void tc_trace_print(tc_strbuf *b, const tc_trace *t);
 void tc_sch_print_step(tc_strbuf *b, const tc_instr *step); /* one line, without newline */
 /* Deep enough copy into `a`: steps array is new (decisions can be changed); strings are copied too when `a` differs. */
 tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t);
+/* The same with a new array of steps alone: its strings are those of t, whose arena must live as long. */
+tc_trace *tc_trace_fork(tc_arena *a, const tc_trace *t);
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b);
+/* Equal traces have equal hashes. For tables in memory: it is not kept from one version to the next. */
+uint64_t tc_trace_hash(const tc_trace *t);
 /* The trace for tc_te_canonical(w) that does what t does to w: for recording what was written with a kernel's own names. Stages
  * and loops that t makes keep their names, unless these could be canonical ones. In `a`. */
 tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t);

@@ -3,7 +3,7 @@
  * MAX_FAILURES.
  *
  * Each thread replays and builds in a context of its own, reset per candidate; what survives is the trace and the program's hash.
- */
+ * Mutation comes upon the same traces again and again, half of the time late in a search: each is realised and scored once. */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
 #include "support/map.h"
@@ -14,6 +14,13 @@
 
 enum { MAX_FAILURES = 16, ELITE_SHARE = 8 };
 
+/* A trace that was realised in this search. */
+typedef struct realised {
+    uint64_t hash; /* of its program; 0: not legal */
+    int slot;      /* of its generation, where the scorer has it */
+    double score;
+} realised;
+
 typedef struct search {
     const tc_space *s;
     const tc_space_options *o;
@@ -21,6 +28,8 @@ typedef struct search {
     tc_arena *arena;
     tc_ctx **ctx; /* one per thread */
     tc_arena **scratch;
+    tc_map known; /* hash of a trace -> index into seen; written between the parallel parts */
+    TC_VEC(realised) seen;
 } search;
 
 tc_space_options tc_space_options_default(void) {
@@ -47,35 +56,43 @@ static void clear_decisions(tc_trace *t) {
             t->steps[i].ndec = 0;
 }
 
-/* Replays t (drawing what is open), builds, hashes and hands the program to the scorer. False when it is not a legal schedule. */
-static bool realise(search *x, tc_trace *t, tc_rng *rng, int slot, tc_candidate *c) {
-    int th = omp_get_thread_num();
-    tc_ctx *ctx = x->ctx[th];
+static bool decided(const tc_trace *t) {
+    for (int i = 0; i < t->n; i++)
+        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].ndec == 0)
+            return false;
+    return true;
+}
+
+/* Replays t; what was open is drawn, and then decided in t too. */
+static bool replay(search *x, tc_trace *t, tc_rng *rng, tc_sched **sched) {
+    tc_ctx *ctx = x->ctx[omp_get_thread_num()];
     tc_ctx_reset(ctx);
-    tc_sched *sched;
-    tc_func *f;
-    if (tc_sch_replay(ctx, x->s->w, t, rng, &sched, NULL) != TC_OK)
+    if (tc_sch_replay(ctx, x->s->w, t, rng, sched, NULL) != TC_OK)
         return false;
-    for (int i = 0; i < t->n; i++) /* take over what was drawn */
+    for (int i = 0; i < t->n; i++)
         if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].ndec == 0) {
-            t->steps[i].ndec = sched->trace->steps[i].ndec;
-            memcpy(t->steps[i].dec, sched->trace->steps[i].dec, sizeof t->steps[i].dec);
-            if (sched->trace->steps[i].dec_loc)
-                t->steps[i].dec_loc = tc_arena_strdup(t->arena, sched->trace->steps[i].dec_loc);
+            const tc_instr *drawn = &(*sched)->trace->steps[i];
+            t->steps[i].ndec = drawn->ndec;
+            memcpy(t->steps[i].dec, drawn->dec, sizeof t->steps[i].dec);
+            if (drawn->dec_loc)
+                t->steps[i].dec_loc = tc_arena_strdup(t->arena, drawn->dec_loc);
         }
-    if (!tc_space_fits(x->s, t))
-        return false;
+    return true;
+}
+
+/* Builds and hands the program to the scorer. Returns its hash; 0: it is not a legal schedule. */
+static uint64_t build(search *x, tc_sched *sched, int slot) {
+    tc_func *f;
     if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
-        return false;
-    *c = (tc_candidate){.trace = t, .hash = tc_tir_hash(f)};
+        return 0;
     if (x->scorer && x->scorer->add)
         x->scorer->add(x->scorer->user, slot, f);
-    return true;
+    return tc_tir_hash(f);
 }
 
 /* A random instance of a random sketch. */
 static tc_trace *draw(search *x, tc_rng *rng, tc_arena *a) {
-    return tc_trace_copy(a, x->s->sk[tc_rng_below(rng, x->s->nsketch)].trace);
+    return tc_trace_fork(a, x->s->sk[tc_rng_below(rng, x->s->nsketch)].trace);
 }
 
 static int sampled_steps(const tc_trace *t, int *steps, int cap) {
@@ -165,10 +182,10 @@ typedef struct population {
 static tc_trace *first_of(search *x, int slot, const tc_trace *const *given, int ngiven, int seeded, tc_rng *rng, tc_arena *a,
                           int attempt) {
     if (slot < ngiven && attempt == 0)
-        return tc_trace_copy(a, given[slot]);
+        return tc_trace_fork(a, given[slot]);
     if (slot < seeded && ngiven > 0) {
         int top = TC_MIN(ngiven, 1 + ngiven / 2);
-        tc_trace *t = tc_trace_copy(a, given[tc_rng_below(rng, top)]);
+        tc_trace *t = tc_trace_fork(a, given[tc_rng_below(rng, top)]);
         if (mutate(x, t, rng))
             return t;
     }
@@ -180,7 +197,7 @@ static tc_trace *first_of(search *x, int slot, const tc_trace *const *given, int
 /* Child of the scored population `p`. */
 static tc_trace *child_of(search *x, const population *p, const double *weight, tc_rng *rng, tc_arena *a) {
     size_t i = tc_rng_weighted(rng, weight, (size_t)p->n);
-    tc_trace *t = tc_trace_copy(a, p->c[i].trace);
+    tc_trace *t = tc_trace_fork(a, p->c[i].trace);
     double u = tc_rng_unit(rng);
     if (u < x->o->mutate) {
         if (!mutate(x, t, rng))
@@ -204,42 +221,143 @@ typedef struct maker {
     tc_rng rng;
 } maker;
 
-static bool make_one(search *x, const maker *m, int slot, tc_candidate *c) {
-    tc_rng rng = tc_rng_fork(&m->rng, (uint64_t)slot);
-    tc_arena *a = x->scratch[omp_get_thread_num()];
-    for (int attempt = 0; attempt < MAX_FAILURES && !stopped(x->o); attempt++) {
-        tc_trace *t = m->parents ? child_of(x, m->parents, m->weight, &rng, a)
-                                 : first_of(x, slot, m->given, m->ngiven, m->seeded, &rng, a, attempt);
-        if (t && realise(x, t, &rng, slot, c))
-            return true;
-    }
-    return false;
+/* A place in a generation. */
+typedef struct slot {
+    enum { SLOT_PENDING, SLOT_WAITING, SLOT_BUILT, SLOT_FILLED, SLOT_EMPTY } state;
+    int attempts;
+    tc_rng rng;
+    tc_trace *trace;
+    uint64_t key;  /* hash of the trace */
+    uint64_t hash; /* BUILT: of the program */
+    size_t seen;   /* FILLED: index of what it is in the search */
+} slot;
+
+static slot *slots_new(search *x, const maker *m, int n) {
+    slot *s = TC_NEW_N(x->arena, slot, n);
+    for (int i = 0; i < n; i++)
+        s[i] = (slot){.state = SLOT_PENDING, .rng = tc_rng_fork(&m->rng, (uint64_t)i)};
+    return s;
 }
 
-/* Fills up to `want` slots in parallel; slots without a legal candidate are dropped. Deterministic for a given generator,
- * whatever the threads. */
+/* Whether the trace of s could be legal. Then s is FILLED, where the trace is known; WAITING, for realising it, or BUILT, where
+ * decisions had to be drawn, for which the trace was replayed anyway. */
+static bool admit(search *x, slot *s, int at) {
+    tc_sched *sched = NULL;
+    if (!decided(s->trace) && !replay(x, s->trace, &s->rng, &sched))
+        return false;
+    if (!tc_space_fits(x->s, s->trace))
+        return false;
+    s->key = tc_trace_hash(s->trace);
+    const uintptr_t *known = tc_map_get(&x->known, s->key);
+    if (known) {
+        s->state = SLOT_FILLED;
+        s->seen = *known;
+        return x->seen.data[*known].hash != 0;
+    }
+    s->state = sched ? SLOT_BUILT : SLOT_WAITING;
+    s->hash = sched ? build(x, sched, at) : 0;
+    return !sched || s->hash;
+}
+
+/* Tries until a trace is admitted. */
+static void make_one(search *x, const maker *m, slot *s, int at) {
+    tc_arena *a = x->scratch[omp_get_thread_num()];
+    while (s->attempts < MAX_FAILURES && !stopped(x->o)) {
+        int attempt = s->attempts++;
+        s->trace = m->parents ? child_of(x, m->parents, m->weight, &s->rng, a)
+                              : first_of(x, at, m->given, m->ngiven, m->seeded, &s->rng, a, attempt);
+        if (s->trace && admit(x, s, at))
+            return;
+    }
+    s->state = SLOT_EMPTY;
+}
+
+/* Enters what the slots made into the table. Returns how many of `first` stand for a trace that is to be realised. */
+static int enter(search *x, slot *s, int n, int *first) {
+    int todo = 0;
+    for (int i = 0; i < n; i++) {
+        if (s[i].state != SLOT_WAITING && s[i].state != SLOT_BUILT)
+            continue;
+        if (tc_map_get(&x->known, s[i].key))
+            continue;
+        tc_map_put(&x->known, s[i].key, x->seen.len);
+        tc_push(&x->seen, ((realised){.hash = s[i].hash, .slot = i}));
+        if (s[i].state == SLOT_WAITING)
+            first[todo++] = i;
+    }
+    return todo;
+}
+
+static void realise(search *x, slot *s, int at) {
+    tc_sched *sched;
+    bool ok = !stopped(x->o) && replay(x, s->trace, NULL, &sched);
+    s->hash = ok ? build(x, sched, at) : 0;
+}
+
+/* What the table says of those that waited: they are filled, or try again. */
+static void settle(search *x, slot *s, int n) {
+    for (int i = 0; i < n; i++) {
+        if (s[i].state != SLOT_WAITING && s[i].state != SLOT_BUILT)
+            continue;
+        s[i].seen = *tc_map_get(&x->known, s[i].key);
+        s[i].state = x->seen.data[s[i].seen].hash ? SLOT_FILLED : SLOT_PENDING;
+    }
+}
+
+/* Fills the slots in parallel, as far as legal traces are found. Deterministic for a given generator, whatever the threads: each
+ * slot draws from a generator of its own, and what is known of a trace does not depend on who realised it. */
+static slot *fill(search *x, const maker *m, int n) {
+    slot *s = slots_new(x, m, n);
+    int *first = TC_NEW_N(x->arena, int, n), pending = n;
+    while (pending > 0) {
+#pragma omp parallel for schedule(dynamic, 8) num_threads(x->o->threads)
+        for (int i = 0; i < n; i++)
+            if (s[i].state == SLOT_PENDING)
+                make_one(x, m, &s[i], i);
+        int todo = enter(x, s, n, first);
+#pragma omp parallel for schedule(dynamic, 4) num_threads(x->o->threads)
+        for (int i = 0; i < todo; i++)
+            realise(x, &s[first[i]], first[i]);
+        for (int i = 0; i < todo; i++)
+            x->seen.data[*tc_map_get(&x->known, s[first[i]].key)].hash = s[first[i]].hash;
+        settle(x, s, n);
+        pending = 0;
+        for (int i = 0; i < n; i++)
+            pending += s[i].state == SLOT_PENDING;
+    }
+    return s;
+}
+
+/* Only a location that was drawn lives no longer than the generation. */
+static tc_trace *keep(search *x, const tc_trace *t) {
+    tc_trace *to = tc_trace_fork(x->arena, t);
+    for (int i = 0; i < to->n; i++)
+        if (to->steps[i].dec_loc)
+            to->steps[i].dec_loc = tc_arena_strdup(x->arena, to->steps[i].dec_loc);
+    return to;
+}
+
+/* Up to `want` candidates, scored; slots without a legal candidate are dropped. */
 static population generation(search *x, const maker *m, int want) {
     population p = {.c = TC_NEW_N(x->arena, tc_candidate, want)};
-    bool *ok = TC_NEW_N(x->arena, bool, want);
     double *score = TC_NEW_N(x->arena, double, want);
+    bool scored = x->scorer && x->scorer->score;
+    size_t before = x->seen.len;
     if (x->scorer && x->scorer->begin)
         x->scorer->begin(x->scorer->user, want);
-#pragma omp parallel for schedule(dynamic, 8) num_threads(x->o->threads)
-    for (int i = 0; i < want; i++)
-        ok[i] = make_one(x, m, i, &p.c[i]);
-    if (x->scorer && x->scorer->score) {
+    const slot *s = fill(x, m, want);
+    tc_rng r = tc_rng_fork(&m->rng, UINT64_MAX);
+    if (scored)
         x->scorer->score(x->scorer->user, want, score);
-    } else {
-        tc_rng r = tc_rng_fork(&m->rng, UINT64_MAX);
-        for (int i = 0; i < want; i++)
-            score[i] = tc_rng_unit(&r);
+    for (size_t k = before; k < x->seen.len && scored; k++)
+        x->seen.data[k].score = score[x->seen.data[k].slot];
+    for (int i = 0; i < want; i++) {
+        double drawn = tc_rng_unit(&r);
+        if (s[i].state != SLOT_FILLED)
+            continue;
+        const realised *k = &x->seen.data[s[i].seen];
+        p.c[p.n++] = (tc_candidate){.trace = keep(x, s[i].trace), .hash = k->hash, .score = scored ? k->score : drawn};
     }
-    for (int i = 0; i < want; i++)
-        if (ok[i]) {
-            p.c[i].score = score[i];
-            p.c[i].trace = tc_trace_copy(x->arena, p.c[i].trace);
-            p.c[p.n++] = p.c[i];
-        }
     for (int t = 0; t < x->o->threads; t++)
         tc_arena_reset(x->scratch[t]);
     return p;
@@ -337,6 +455,8 @@ static void close_search(search *x) {
     }
     free(x->ctx);
     free(x->scratch);
+    tc_map_free(&x->known);
+    tc_vec_free(&x->seen);
     tc_arena_free(x->arena);
 }
 

@@ -149,6 +149,33 @@ static void test_draws_are_reproducible(void **state) {
     tc_ctx_free(c);
 }
 
+/* A fork shares strings and nothing that a search changes; hashes tell traces apart as tc_trace_equal does. */
+static void test_forks_and_hashes(void **state) {
+    (void)state;
+    static const char *const DECIDED = "t = sample_tile Y.j parts=3 max_inner=16 ~[2, 4]\nl = sample_compute_location S ~Y.i\n";
+    tc_arena *a = tc_arena_new(), *b = tc_arena_new();
+    tc_trace *t = NULL, *again = NULL;
+    assert_int_equal(tc_trace_parse(a, "x", DECIDED, &t, NULL), TC_OK);
+    assert_int_equal(tc_trace_parse(b, "x", DECIDED, &again, NULL), TC_OK);
+    tc_trace *fork = tc_trace_fork(b, t);
+    assert_true(tc_trace_equal(fork, t));
+    assert_ptr_equal(fork->steps[0].names, t->steps[0].names);
+    assert_true(tc_trace_hash(fork) == tc_trace_hash(t) && tc_trace_hash(again) == tc_trace_hash(t));
+    fork->steps[0].dec[1] = 8;
+    assert_int_equal(t->steps[0].dec[1], 4);
+    assert_false(tc_trace_equal(fork, t));
+    assert_true(tc_trace_hash(fork) != tc_trace_hash(t));
+    again->steps[1].dec_loc = "root";
+    assert_true(tc_trace_hash(again) != tc_trace_hash(t));
+    fork->steps[0].dec[1] = 4;
+    fork->steps[0].dec[2] = 7; /* not of the decision */
+    assert_true(tc_trace_equal(fork, t) && tc_trace_hash(fork) == tc_trace_hash(t));
+    fork->steps[0].ndec = 0;
+    assert_true(tc_trace_hash(fork) != tc_trace_hash(t));
+    tc_arena_free(a);
+    tc_arena_free(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_locations),
@@ -156,6 +183,7 @@ int main(void) {
         cmocka_unit_test(test_malformed_steps),
         cmocka_unit_test(test_steps_are_copied),
         cmocka_unit_test(test_draws_are_reproducible),
+        cmocka_unit_test(test_forks_and_hashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
