@@ -38,14 +38,17 @@ static void rehash(tc_map *m, size_t nslots) {
         *find_slot(m, m->entries[i].key, m->entries[i].str) = (uint32_t)(i + 1);
 }
 
-static void make_room(tc_map *m) {
+/* For one entry more; true when the slots moved. */
+static bool make_room(tc_map *m) {
     assert(m->len < UINT32_MAX / 4);
     if (m->len == m->cap) {
         m->cap = m->cap ? 2 * m->cap : 8;
         m->entries = tc_xrealloc(m->entries, m->cap * sizeof *m->entries);
     }
-    if (2 * (m->len + 1) > m->nslots)
-        rehash(m, m->nslots ? 2 * m->nslots : 16);
+    if (2 * (m->len + 1) <= m->nslots)
+        return false;
+    rehash(m, m->nslots ? 2 * m->nslots : 16);
+    return true;
 }
 
 static uintptr_t *get(const tc_map *m, uint64_t key, const char *str) {
@@ -56,13 +59,14 @@ static uintptr_t *get(const tc_map *m, uint64_t key, const char *str) {
 }
 
 static bool put(tc_map *m, uint64_t key, const char *str, uintptr_t value) {
-    uintptr_t *old = get(m, key, str);
-    if (old) {
-        *old = value;
+    uint32_t *slot = m->nslots ? find_slot(m, key, str) : NULL;
+    if (slot && *slot) {
+        m->entries[*slot - 1].value = value;
         return false;
     }
-    make_room(m);
-    *find_slot(m, key, str) = (uint32_t)(m->len + 1);
+    if (make_room(m) || !slot)
+        slot = find_slot(m, key, str);
+    *slot = (uint32_t)(m->len + 1);
     m->entries[m->len++] = (tc_map_entry){key, str ? tc_xstrdup(str) : NULL, value};
     return true;
 }

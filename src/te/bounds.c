@@ -110,7 +110,7 @@ void te_ranges_init(te_ranges *r, const tc_env *env) {
     r->user = NULL;
     r->expanding = 0;
     r->depth = 0;
-    memset(r->slot, 0, sizeof r->slot);
+    memset(r->slot_key, 0, sizeof r->slot_key);
 }
 
 void te_ranges_under(te_ranges *r, const te_ranges *outer, const tc_expr *cond, bool negated) {
@@ -404,9 +404,9 @@ static tc_ival range_of_atom(te_ranges *r, const tc_expr *e, tc_ival v) {
 tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (e->op == TC_OP_INT || e->op == TC_OP_VAR)
         return range_leaf(r, e);
-    te_range_slot *slot = &r->slot[(e->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS];
-    if (slot->key == e->id + 1)
-        return slot->v;
+    uint32_t slot = (e->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
+    if (r->slot_key[slot] == e->id + 1)
+        return r->slot[slot];
     tc_ival v = range_node(r, e), limits = dtype_range(e->dtype);
     if (e->dtype == TC_I64 && e->lanes == 1 && e->op != TC_OP_ADD && e->op != TC_OP_SUB && e->op != TC_OP_MUL)
         v = range_of_atom(r, e, v);
@@ -414,8 +414,10 @@ tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (wrapped || v.lo > v.hi) /* or contradictory facts */
         v = limits;
     /* While a case distinction is under way results depend on its depth: never less sound, but kept out of the memo. */
-    if (!r->expanding)
-        *slot = (te_range_slot){e->id + 1, v};
+    if (!r->expanding) {
+        r->slot_key[slot] = e->id + 1;
+        r->slot[slot] = v;
+    }
     return v;
 }
 

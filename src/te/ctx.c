@@ -1,5 +1,5 @@
-/* Contexts: an arena, an id counter and the table of interned expressions. A child looks into its parents' tables, which are
- * frozen while it lives, before its own; so a node that the parent has is never made twice and pointer equality holds across
+/* Contexts: an arena, an id counter and the table of interned expressions. A child looks into its own table and those of its
+ * parents, which are frozen while it lives; so a node that the parent has is never made twice and pointer equality holds across
  * both. */
 #include "te/te_int.h"
 
@@ -128,14 +128,14 @@ static void grow(tc_ctx *c) {
 
 const tc_expr *te_intern(tc_ctx *c, const tc_expr *key, const tc_expr *const *args) {
     uint32_t hash = hash_node(key, args);
+    uint32_t s = find(c, key, args, hash);
+    if (c->slots[s])
+        return c->slots[s];
     for (const tc_ctx *p = c->parent; p; p = p->parent) {
         const tc_expr *known = p->slots[find(p, key, args, hash)];
         if (known)
             return known;
     }
-    uint32_t s = find(c, key, args, hash);
-    if (c->slots[s])
-        return c->slots[s];
     size_t bytes = sizeof *key + key->nargs * sizeof key->args[0];
     tc_expr *e = tc_arena_alloc(c->arena, bytes);
     memcpy(e, key, sizeof *key);

@@ -7,9 +7,8 @@
 static const struct {
     const char *name;
     int bytes;
-    char class;
 } TYPES[] = {
-#define DTYPE(id, text, bytes, class) {text, bytes, class},
+#define DTYPE(id, text, bytes, class) {text, bytes},
     TC_DTYPES(DTYPE)
 #undef DTYPE
 };
@@ -20,18 +19,6 @@ const char *tc_dtype_name(tc_dtype t) {
 
 int tc_dtype_bytes(tc_dtype t) {
     return TYPES[t].bytes;
-}
-
-bool tc_dtype_is_float(tc_dtype t) {
-    return TYPES[t].class == 'f';
-}
-
-bool tc_dtype_is_int(tc_dtype t) {
-    return TYPES[t].class == 'i' || TYPES[t].class == 'u';
-}
-
-bool tc_dtype_is_signed(tc_dtype t) {
-    return TYPES[t].class == 'i' || TYPES[t].class == 'f';
 }
 
 bool tc_dtype_parse(const char *name, tc_dtype *out) {

@@ -31,9 +31,25 @@ typedef enum tc_dtype {
 
 const char *tc_dtype_name(tc_dtype t); /* "f32" */
 int tc_dtype_bytes(tc_dtype t);
-bool tc_dtype_is_float(tc_dtype t);
-bool tc_dtype_is_int(tc_dtype t);    /* signed or unsigned, not bool */
-bool tc_dtype_is_signed(tc_dtype t); /* signed integers and floats */
+
+/* The table's classes as data of this header: every expression that is made asks for them. */
+static inline char tc_dtype_class(tc_dtype t) {
+    static const char classes[] = {
+#define DTYPE(id, text, bytes, class) class,
+        TC_DTYPES(DTYPE)
+#undef DTYPE
+    };
+    return classes[t];
+}
+static inline bool tc_dtype_is_float(tc_dtype t) {
+    return tc_dtype_class(t) == 'f';
+}
+static inline bool tc_dtype_is_int(tc_dtype t) { /* signed or unsigned, not bool */
+    return tc_dtype_class(t) == 'i' || tc_dtype_class(t) == 'u';
+}
+static inline bool tc_dtype_is_signed(tc_dtype t) { /* signed integers and floats */
+    return tc_dtype_class(t) == 'i' || tc_dtype_class(t) == 'f';
+}
 /* Finds by name; returns false if there is none. */
 bool tc_dtype_parse(const char *name, tc_dtype *out);
 

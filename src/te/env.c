@@ -17,6 +17,12 @@ typedef struct undo {
     tc_ival before;
 } undo;
 
+/* What expressions simplified to, by their ids. */
+typedef struct simplified {
+    te_memo memo;
+    uint32_t newest; /* the highest id: variables made later are in none of them */
+} simplified;
+
 /* Facts are about different combinations of two and more variables (or of other atoms); what is known of one variable is in its
  * binding. So a nest of guards that repeat each other costs nothing. */
 struct tc_env {
@@ -24,6 +30,7 @@ struct tc_env {
     uint32_t nslots, len;
     TC_VEC(te_fact) facts;
     TC_VEC(undo) log;
+    simplified *simple; /* valid while the log is empty; NULL: not wanted */
 };
 
 enum { FIRST_SLOTS = 64 };
@@ -41,10 +48,39 @@ void tc_env_free(tc_env *e) {
     free(e->slots);
     tc_vec_free(&e->facts);
     tc_vec_free(&e->log);
+    if (e->simple)
+        te_memo_free(&e->simple->memo);
+    free(e->simple);
     free(e);
 }
 
+void tc_env_remember(tc_env *e) {
+    e->simple = tc_xmalloc(sizeof *e->simple);
+    te_memo_init(&e->simple->memo);
+    e->simple->newest = 0;
+}
+
+static void forget(tc_env *e) {
+    if (!e->simple)
+        return;
+    te_memo_free(&e->simple->memo);
+    te_memo_init(&e->simple->memo);
+    e->simple->newest = 0;
+}
+
+const tc_expr *te_env_simple(const tc_env *e, const tc_expr *x) {
+    return e && e->simple && e->log.len == 0 ? te_memo_get(&e->simple->memo, x->id) : NULL;
+}
+
+void te_env_note_simple(const tc_env *e, const tc_expr *x, const tc_expr *simple) {
+    if (!e || !e->simple || e->log.len)
+        return;
+    te_memo_put(&e->simple->memo, x->id, simple);
+    e->simple->newest = TC_MAX(e->simple->newest, x->id);
+}
+
 void tc_env_clear(tc_env *e) {
+    forget(e);
     memset(e->slots, 0, e->nslots * sizeof *e->slots);
     e->len = 0;
     e->facts.len = 0;
@@ -80,6 +116,8 @@ static binding *bind(tc_env *e, uint32_t id) {
 }
 
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
+    if (e->simple && v->id < e->simple->newest)
+        forget(e);
     bind(e, v->id)->range = range;
 }
 

@@ -7,29 +7,10 @@
 static const struct {
     const char *text;
     int arity;
-    unsigned traits;
 } OPS[] = {
-#define LEAF TC_LEAF
-#define COMMUTES TC_COMMUTES
-#define ASSOCIATES TC_ASSOCIATES
-#define IDEMPOTENT TC_IDEMPOTENT
-#define COMPARE TC_COMPARE
-#define LOGIC TC_LOGIC
-#define MATH TC_MATH
-#define MEMORY TC_MEMORY
-#define VECTOR TC_VECTOR
-#define OP(id, text, arity, traits) {text, arity, traits},
+#define OP(id, text, arity, traits) {text, arity},
 #include "te/ops.def"
 #undef OP
-#undef LEAF
-#undef COMMUTES
-#undef ASSOCIATES
-#undef IDEMPOTENT
-#undef COMPARE
-#undef LOGIC
-#undef MATH
-#undef MEMORY
-#undef VECTOR
 };
 
 const char *tc_op_text(tc_op op) {
@@ -38,10 +19,6 @@ const char *tc_op_text(tc_op op) {
 
 int tc_op_arity(tc_op op) {
     return OPS[op].arity;
-}
-
-unsigned tc_op_traits(tc_op op) {
-    return OPS[op].traits;
 }
 
 /* ---- leaves ---- */

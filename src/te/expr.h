@@ -36,7 +36,26 @@ enum tc_op_trait {
 
 const char *tc_op_text(tc_op op);
 int tc_op_arity(tc_op op);
-unsigned tc_op_traits(tc_op op);
+/* Here, so that asking costs a load: everything that handles expressions does. */
+static inline unsigned tc_op_traits(tc_op op) {
+    enum {
+        LEAF = TC_LEAF,
+        COMMUTES = TC_COMMUTES,
+        ASSOCIATES = TC_ASSOCIATES,
+        IDEMPOTENT = TC_IDEMPOTENT,
+        COMPARE = TC_COMPARE,
+        LOGIC = TC_LOGIC,
+        MATH = TC_MATH,
+        MEMORY = TC_MEMORY,
+        VECTOR = TC_VECTOR
+    };
+    static const uint16_t traits[] = {
+#define OP(id, text, arity, traits) traits,
+#include "te/ops.def"
+#undef OP
+    };
+    return traits[op];
+}
 
 typedef struct tc_tensor tc_tensor; /* te/te.h */
 typedef struct tc_buffer tc_buffer; /* tir_lower/tir.h; opaque here */
@@ -113,7 +132,8 @@ static inline bool tc_is_int(const tc_expr *e, int64_t v) {
 /* Visits e and all operands, each distinct node once, operands first. */
 typedef void tc_expr_visit(const tc_expr *e, void *user);
 void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user);
-/* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node). */
+/* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node).
+ * Immediates and variables are not remembered: fn gets them as often as they stand there. */
 typedef const tc_expr *tc_expr_rewrite(tc_ctx *c, const tc_expr *e, void *user);
 const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user);
 /* Replaces variables vars[i] by with[i] (scalars; `with` may be vectors only through the vectoriser, not here). */

@@ -4,44 +4,55 @@
 #include <stdlib.h>
 
 void te_memo_init(te_memo *m) {
-    m->slots = m->inline_slots;
+    m->keys = m->inline_keys;
+    m->values = m->inline_values;
     m->nslots = TE_MEMO_INLINE;
     m->len = 0;
-    memset(m->inline_slots, 0, sizeof m->inline_slots);
+    memset(m->inline_keys, 0, sizeof m->inline_keys);
 }
 
 void te_memo_free(te_memo *m) {
-    if (m->slots != m->inline_slots)
-        free(m->slots);
+    if (m->keys == m->inline_keys)
+        return;
+    free(m->keys);
+    free(m->values);
 }
 
-static te_memo_slot *find(const te_memo *m, uint32_t id) {
+static uint32_t find(const te_memo *m, uint32_t id) {
     uint32_t s = (id * 0x9e3779b1u >> 7) & (m->nslots - 1);
-    while (m->slots[s].key && m->slots[s].key != id + 1)
+    while (m->keys[s] && m->keys[s] != id + 1)
         s = (s + 1) & (m->nslots - 1);
-    return &m->slots[s];
+    return s;
 }
 
 const tc_expr *te_memo_get(const te_memo *m, uint32_t id) {
-    return find(m, id)->value;
+    uint32_t s = find(m, id);
+    return m->keys[s] ? m->values[s] : NULL;
 }
 
 static void grow(te_memo *m) {
-    te_memo old = *m;
+    uint32_t *keys = m->keys, n = m->nslots;
+    const tc_expr **values = m->values;
     m->nslots *= 2;
-    m->slots = tc_xcalloc(m->nslots, sizeof *m->slots);
-    const te_memo_slot *from = old.slots == m->inline_slots ? old.inline_slots : old.slots;
-    for (uint32_t i = 0; i < old.nslots; i++)
-        if (from[i].key)
-            *find(m, from[i].key - 1) = from[i];
-    if (old.slots != m->inline_slots)
-        free(old.slots);
+    m->keys = tc_xcalloc(m->nslots, sizeof *m->keys);
+    m->values = tc_xmalloc(m->nslots * sizeof *m->values);
+    for (uint32_t i = 0; i < n; i++)
+        if (keys[i]) {
+            uint32_t s = find(m, keys[i] - 1);
+            m->keys[s] = keys[i];
+            m->values[s] = values[i];
+        }
+    if (keys != m->inline_keys) {
+        free(keys);
+        free(values);
+    }
 }
 
 bool te_memo_put(te_memo *m, uint32_t id, const tc_expr *value) {
-    te_memo_slot *slot = find(m, id);
-    bool fresh = !slot->key;
-    *slot = (te_memo_slot){id + 1, value};
+    uint32_t s = find(m, id);
+    bool fresh = !m->keys[s];
+    m->keys[s] = id + 1;
+    m->values[s] = value;
     if (fresh && 2 * ++m->len > m->nslots)
         grow(m);
     return fresh;
@@ -56,6 +67,10 @@ static void walk(te_memo *seen, const tc_expr *e, tc_expr_visit *fn, void *user)
 }
 
 void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user) {
+    if (!e->nargs) {
+        fn(e, user);
+        return;
+    }
     te_memo seen;
     te_memo_init(&seen);
     walk(&seen, e, fn, user);
@@ -70,6 +85,8 @@ typedef struct mapper {
 } mapper;
 
 static const tc_expr *map(mapper *m, const tc_expr *e) {
+    if (tc_op_traits(e->op) & TC_LEAF)
+        return m->fn(m->c, e, m->user);
     const tc_expr *known = te_memo_get(&m->memo, e->id);
     if (known)
         return known;
@@ -85,6 +102,8 @@ static const tc_expr *map(mapper *m, const tc_expr *e) {
 }
 
 const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user) {
+    if (tc_op_traits(e->op) & TC_LEAF)
+        return fn(c, e, user);
     mapper m = {.c = c, .fn = fn, .user = user};
     te_memo_init(&m.memo);
     const tc_expr *r = map(&m, e);
@@ -129,6 +148,8 @@ static bool is_var(const tc_expr *e, const void *v) {
 }
 
 bool tc_expr_uses_var(const tc_expr *e, const tc_var *v) {
+    if (!e->nargs)
+        return is_var(e, v);
     te_memo seen;
     te_memo_init(&seen);
     bool found = any(&seen, e, is_var, v);

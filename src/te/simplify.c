@@ -328,13 +328,27 @@ const tc_expr *te_simp(simplifier *s, const tc_expr *e) {
     return r;
 }
 
+/* As te_simp would: a variable of one value is that value. */
+static const tc_expr *simplify_leaf(tc_ctx *c, const tc_expr *e, const tc_env *env) {
+    if (e->op != TC_OP_VAR || !env)
+        return e;
+    tc_ival v = tc_env_get(env, e->u.var);
+    return te_point(v) ? tc_int(c, e->dtype, v.lo) : e;
+}
+
 const tc_expr *tc_te_simplify(tc_ctx *c, const tc_expr *e, const tc_env *env) {
+    if (tc_op_traits(e->op) & TC_LEAF)
+        return simplify_leaf(c, e, env);
+    const tc_expr *known = te_env_simple(env, e);
+    if (known)
+        return known;
     te_ranges r;
     te_ranges_init(&r, env);
     simplifier s = {.c = c, .r = &r};
     te_memo_init(&s.memo);
     const tc_expr *out = te_simp(&s, e);
     te_memo_free(&s.memo);
+    te_env_note_simple(env, e, out);
     return out;
 }
 

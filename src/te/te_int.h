@@ -18,14 +18,12 @@ const tc_expr *te_intern(tc_ctx *c, const tc_expr *key, const tc_expr *const *ar
 
 /* ---- small tables by node id, on the stack until they grow (rewrite.c) ---- */
 enum { TE_MEMO_INLINE = 64 };
-typedef struct te_memo_slot {
-    uint32_t key; /* id + 1; 0 is free */
-    const tc_expr *value;
-} te_memo_slot;
 typedef struct te_memo {
-    te_memo_slot *slots;
+    uint32_t *keys; /* id + 1; 0 is free */
+    const tc_expr **values;
     uint32_t nslots, len;
-    te_memo_slot inline_slots[TE_MEMO_INLINE];
+    uint32_t inline_keys[TE_MEMO_INLINE];
+    const tc_expr *inline_values[TE_MEMO_INLINE]; /* of those with a key */
 } te_memo;
 void te_memo_init(te_memo *m);
 void te_memo_free(te_memo *m);
@@ -92,12 +90,11 @@ typedef struct te_fact {
 /* What cond (or its negation) says; at most `cap` facts, returns how many. */
 int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap);
 int te_env_facts(const tc_env *e, const te_fact **facts); /* e may be NULL */
+/* What x simplified to (tc_env_remember); NULL: not known, or not valid now. e may be NULL. */
+const tc_expr *te_env_simple(const tc_env *e, const tc_expr *x);
+void te_env_note_simple(const tc_env *e, const tc_expr *x, const tc_expr *simple);
 
 /* ---- ranges (bounds.c) ---- */
-typedef struct te_range_slot {
-    uint32_t key; /* id + 1; 0 is free */
-    tc_ival v;
-} te_range_slot;
 enum { TE_RANGE_SLOTS = 64 };
 /* One query: where ranges come from, and a memo (a cache: entries may be overwritten). */
 typedef struct te_ranges te_ranges;
@@ -108,9 +105,10 @@ struct te_ranges {
     te_fact fact[TE_COND_FACTS];
     tc_ival (*read_range)(void *user, const tc_expr *read, te_ranges *r); /* NULL: the dtype's range */
     void *user;
-    int expanding; /* depth of case distinctions under way */
-    int depth;     /* of scopes */
-    te_range_slot slot[TE_RANGE_SLOTS];
+    int expanding;                     /* depth of case distinctions under way */
+    int depth;                         /* of scopes */
+    uint32_t slot_key[TE_RANGE_SLOTS]; /* id + 1; 0 is free */
+    tc_ival slot[TE_RANGE_SLOTS];      /* of those with a key */
 };
 void te_ranges_init(te_ranges *r, const tc_env *env);
 /* A query inside `outer` where cond (or its negation) holds too. */

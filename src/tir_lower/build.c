@@ -295,6 +295,7 @@ static void release(builder *b) {
 
 tc_status tc_tir_build(tc_sched *s, const tc_machine *m, tc_func **out, tc_error *err) {
     builder b = {.s = s, .c = s->ctx, .m = m, .err = err, .env = tc_env_new()};
+    tc_env_remember(b.env);
     tc_arena *a = tc_ctx_arena(s->ctx);
     b.nests = TC_NEW_N(a, nest, s->nstage);
     b.loop_ext = TC_NEW_N(a, int64_t, s->nloop);

@@ -35,7 +35,7 @@ static uint64_t buffer_number(hasher *h, const tc_buffer *b) {
 static uint64_t hash_expr(hasher *h, const tc_expr *e) {
     if (!e)
         return 0x9e3779b97f4a7c15u;
-    uintptr_t *have = tc_map_get(&h->memo, e->id);
+    uintptr_t *have = e->nargs ? tc_map_get(&h->memo, e->id) : NULL; /* leaves cost less than looking them up */
     if (have)
         return *have;
     uint64_t v = mix(e->op + 1u, (uint64_t)e->dtype << 32 | (uint64_t)e->lanes << 8 | e->nargs), payload;
@@ -58,7 +58,8 @@ static uint64_t hash_expr(hasher *h, const tc_expr *e) {
     }
     for (int i = 0; i < e->nargs; i++)
         v = mix(v, hash_expr(h, e->args[i]));
-    tc_map_put(&h->memo, e->id, (uintptr_t)v);
+    if (e->nargs)
+        tc_map_put(&h->memo, e->id, (uintptr_t)v);
     return v;
 }
 

@@ -212,6 +212,34 @@ static void many_assumptions(void **state) {
     close_fixture(&f);
 }
 
+/* What is remembered is what would come out anew: assumptions and new ranges of known variables make it forget, and variables
+ * that come later do not. */
+static void remembered(void **state) {
+    (void)state;
+    fixture f = open_fixture();
+    tc_env_remember(f.env);
+    const tc_expr *e = parse(&f, "x % 8 + min(x, 20)"), *x = tc_varx(f.c, f.var['x' - 'a']);
+    tc_env_set(f.env, f.var['x' - 'a'], (tc_ival){0, 30});
+    const tc_expr *wide = tc_te_simplify(f.c, e, f.env);
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), wide);
+    size_t mark = tc_env_mark(f.env);
+    tc_env_assume(f.env, parse(&f, "x < 8"));
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), parse(&f, "x * 2"));
+    tc_env_undo(f.env, mark);
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), wide);
+    const tc_var *late = tc_var_new(f.c, "late");
+    tc_env_set(f.env, late, (tc_ival){0, 7});
+    assert_ptr_equal(tc_te_simplify(f.c, tc_mod(f.c, tc_varx(f.c, late), tc_i64(f.c, 8)), f.env), tc_varx(f.c, late));
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), wide);
+    tc_env_set(f.env, f.var['x' - 'a'], (tc_ival){0, 7});
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), parse(&f, "x * 2"));
+    tc_env_clear(f.env);
+    tc_env_set(f.env, f.var['x' - 'a'], (tc_ival){3, 3});
+    assert_ptr_equal(tc_te_simplify(f.c, e, f.env), tc_i64(f.c, 6));
+    assert_ptr_equal(tc_te_simplify(f.c, x, f.env), tc_i64(f.c, 3));
+    close_fixture(&f);
+}
+
 static void affine_form(void **state) {
     (void)state;
     fixture f = open_fixture();
@@ -436,6 +464,7 @@ int main(void) {
         cmocka_unit_test(table),
         cmocka_unit_test(bounds_table),
         cmocka_unit_test(refinement_undone),
+        cmocka_unit_test(remembered),
         cmocka_unit_test(affine_form),
         cmocka_unit_test(many_assumptions),
         cmocka_unit_test(random_expressions),
