@@ -43,7 +43,7 @@ static int64_t nearest(const tc_instr *step, int64_t want) {
 
 static int64_t vec_width(const tc_space *s, const plan *p, const decision *v) {
     const tc_trace *t = s->sk[p->sketch].trace;
-    return nearest(&t->steps[tc_space_step_of(t, v->name)], (int64_t)p->vecs * v->lanes);
+    return nearest(&t->steps[v->step], (int64_t)p->vecs * v->lanes);
 }
 
 static const decision *vec_of(const sketch *k, int anchor) {
@@ -123,7 +123,7 @@ static tc_trace *instantiate(const tc_space *s, tc_arena *a, const plan *p) {
     const sketch *k = &s->sk[p->sketch];
     tc_trace *t = tc_trace_copy(a, k->trace);
     for (int i = 0; i < k->ndec; i++)
-        decide(s, p, &k->dec[i], &t->steps[tc_space_step_of(t, k->dec[i].name)]);
+        decide(s, p, &k->dec[i], &t->steps[k->dec[i].step]);
     return t;
 }
 
@@ -184,9 +184,8 @@ static double estimate(const tc_space *s, const plan *p) {
         e *= p->width == 4 ? 1.0 : 0.9;
     if (!anchor && k->v.split_k)
         e *= k->v.split_k == 2 * s->m.cores ? 1.3 : 1.2;
-    double work = tc_space_work(s->w);
     if (s->m.cores > 1)
-        e *= k->v.serial == (work < 1e5) ? 1.0 : 0.6;
+        e *= k->v.serial == (s->work < 1e5) ? 1.0 : 0.6;
     return e * (p->unroll == 4 ? 1.0 : 0.99);
 }
 
@@ -272,10 +271,10 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
         const decision *v = &k->dec[i];
         if (v->role != ROLE_VEC)
             continue;
-        int64_t regs = tc_ceil_div(t->steps[tc_space_step_of(t, v->name)].dec[0], v->lanes);
+        int64_t regs = tc_ceil_div(t->steps[v->step].dec[0], v->lanes);
         for (int j = 0; j < k->ndec; j++) {
             const decision *d = &k->dec[j];
-            const tc_instr *step = &t->steps[tc_space_step_of(t, d->name)];
+            const tc_instr *step = &t->steps[d->step];
             if (d->anchor == v->anchor && d->role == ROLE_ROW_TILE)
                 regs *= step->dec[1];
             else if (d->anchor == v->anchor && d->role == ROLE_REG_ROW)

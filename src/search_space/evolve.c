@@ -6,6 +6,7 @@
  * Mutation comes upon the same traces again and again, half of the time late in a search: each is realised and scored once. */
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
+#include "support/hash.h"
 #include "support/map.h"
 
 #include <math.h>
@@ -26,8 +27,9 @@ typedef struct search {
     const tc_space_options *o;
     const tc_scorer *scorer;
     tc_arena *arena;
-    tc_ctx **ctx; /* one per thread */
+    tc_ctx **ctx; /* one per thread, like the next two */
     tc_arena **scratch;
+    tc_map *extents; /* hash of a tile's step and of what comes before -> extent of its loop */
     tc_map known; /* hash of a trace -> index into seen; written between the parallel parts */
     TC_VEC(realised) seen;
 } search;
@@ -90,6 +92,20 @@ static uint64_t build(search *x, tc_sched *sched, int slot) {
     return tc_tir_hash(f);
 }
 
+/* t; an instance of a sketch becomes one that shares the sketch's strings, by which it is told at once what it is of. */
+static const tc_trace *as_instance(search *x, const tc_trace *t) {
+    int k = tc_space_sketch_of(x->s, t);
+    if (k < 0)
+        return t;
+    tc_trace *to = tc_trace_fork(x->arena, x->s->sk[k].trace);
+    for (int i = 0; i < t->n; i++) {
+        to->steps[i].ndec = t->steps[i].ndec;
+        memcpy(to->steps[i].dec, t->steps[i].dec, sizeof to->steps[i].dec);
+        to->steps[i].dec_loc = t->steps[i].dec_loc;
+    }
+    return to;
+}
+
 /* A random instance of a random sketch. */
 static tc_trace *draw(search *x, tc_rng *rng, tc_arena *a) {
     return tc_trace_fork(a, x->s->sk[tc_rng_below(rng, x->s->nsketch)].trace);
@@ -118,18 +134,30 @@ static bool mutate_choice(tc_instr *step, tc_rng *rng) {
     return true;
 }
 
-/* Tiles move a factor between parts; the extent is the loop's in the present schedule, found by replaying up to the step. */
+/* Extent of the loop that the tile of step `at` divides in the present schedule, found by replaying up to the step; 0: it does
+ * not replay. What comes before a tile is often the same. */
+static int64_t tiled_extent(search *x, const tc_trace *t, int at) {
+    int th = omp_get_thread_num();
+    const char *name = t->steps[at].names[0];
+    const tc_trace head = {.arena = t->arena, .n = at, .steps = t->steps};
+    uint64_t key = tc_hash64(name, strlen(name), tc_trace_hash(&head));
+    const uintptr_t *known = tc_map_get(&x->extents[th], key);
+    if (known)
+        return (int64_t)*known;
+    tc_sched *s;
+    tc_ctx_reset(x->ctx[th]);
+    bool ok = tc_sch_replay(x->ctx[th], x->s->w, &head, NULL, &s, NULL) == TC_OK;
+    tc_loop l = ok ? tc_sch_find_loop(s, name) : -1;
+    int64_t extent = l < 0 ? 0 : s->loops[l].extent;
+    tc_map_put(&x->extents[th], key, (uintptr_t)extent);
+    return extent;
+}
+
+/* Tiles move a factor between parts. */
 static bool mutate_tile(search *x, tc_trace *t, int at, tc_rng *rng) {
     tc_instr *step = &t->steps[at];
-    tc_ctx *ctx = x->ctx[omp_get_thread_num()];
-    tc_ctx_reset(ctx);
-    tc_trace head = {.arena = t->arena, .n = at, .steps = t->steps};
-    tc_sched *s;
-    if (tc_sch_replay(ctx, x->s->w, &head, NULL, &s, NULL) != TC_OK)
-        return false;
-    tc_loop l = tc_sch_find_loop(s, step->names[0]);
-    int64_t to[TC_MAX_PARTS], parts = step->ints[0].value;
-    if (l < 0 || !tc_sch_mutate_tile(s->loops[l].extent, (int)parts, step->ints[1].value, rng, step->dec, to))
+    int64_t to[TC_MAX_PARTS], parts = step->ints[0].value, extent = tiled_extent(x, t, at);
+    if (!extent || !tc_sch_mutate_tile(extent, (int)parts, step->ints[1].value, rng, step->dec, to))
         return false;
     memcpy(step->dec, to, sizeof to[0] * (size_t)(parts - 1));
     return true;
@@ -441,6 +469,7 @@ static search open_search(const tc_space *s, const tc_space_options *o, const tc
     search x = {.s = s, .o = o, .scorer = scorer, .arena = tc_arena_new()};
     x.ctx = tc_xcalloc((size_t)o->threads, sizeof *x.ctx);
     x.scratch = tc_xcalloc((size_t)o->threads, sizeof *x.scratch);
+    x.extents = tc_xcalloc((size_t)o->threads, sizeof *x.extents);
     for (int t = 0; t < o->threads; t++) {
         x.ctx[t] = tc_ctx_child(s->w->ctx);
         x.scratch[t] = tc_arena_new();
@@ -452,9 +481,11 @@ static void close_search(search *x) {
     for (int t = 0; t < x->o->threads; t++) {
         tc_ctx_free(x->ctx[t]);
         tc_arena_free(x->scratch[t]);
+        tc_map_free(&x->extents[t]);
     }
     free(x->ctx);
     free(x->scratch);
+    free(x->extents);
     tc_map_free(&x->known);
     tc_vec_free(&x->seen);
     tc_arena_free(x->arena);
@@ -471,9 +502,9 @@ tc_status tc_space_search(const tc_space *s, const tc_space_options *o, const tc
     int nbuilt = o->constructed > 0 ? tc_space_construct(s, x.arena, built, TC_MIN(o->constructed, o->population / 4 + 1)) : 0;
     const tc_trace **given = TC_NEW_N(x.arena, const tc_trace *, nseeded + nbuilt);
     for (int i = 0; i < nseeded; i++)
-        given[i] = seeds[i];
+        given[i] = as_instance(&x, seeds[i]);
     for (int i = 0; i < nbuilt; i++)
-        given[nseeded + i] = built[i];
+        given[nseeded + i] = as_instance(&x, built[i]);
     maker m = {.given = given, .ngiven = nseeded + nbuilt, .rng = tc_rng_fork(rng, tc_rng_next(rng))};
     m.seeded = m.ngiven + (int)(o->seeded * o->population);
     pool b = {0};

@@ -48,7 +48,7 @@ static void tiles(found *f, const tc_trace *t, int at, int64_t extent, tc_rng *r
 
 static void decisions(found *f, const sketch *k, const tc_trace *t, tc_rng *rng) {
     for (int i = 0; i < k->ndec; i++) {
-        int at = tc_space_step_of(t, k->dec[i].name);
+        int at = k->dec[i].step;
         if (t->steps[at].ndec == 0)
             continue;
         if (t->steps[at].prim == TC_PRIM_SAMPLE_CATEGORICAL)

@@ -50,6 +50,14 @@ static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
                            anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
 }
 
+/* The sampled step that binds a decision. */
+static int step_of(const tc_trace *t, const char *name) {
+    for (int i = 0; i < t->n; i++)
+        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].nouts == 1 && strcmp(t->steps[i].outs[0], name) == 0)
+            return i;
+    return -1;
+}
+
 /* Decision names are unique within a sketch; loop names within a stage. */
 static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error *err) {
     emitter e = {.an = an, .arena = s->arena, .v = v};
@@ -65,6 +73,8 @@ static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error
     tc_vec_free(&e.packed);
     if (r != TC_OK)
         return r;
+    for (int i = 0; i < k->ndec; i++)
+        k->dec[i].step = step_of(k->trace, k->dec[i].name);
     for (int i = 0; i < s->nsketch; i++)
         if (tc_trace_equal(s->sk[i].trace, k->trace))
             return TC_OK;
@@ -131,7 +141,7 @@ static tc_status add_lanes(tc_space *s, const analysis *an, tc_error *err) {
 tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_space *s = TC_NEW(a, tc_space);
-    *s = (tc_space){.arena = a, .w = w, .m = *m};
+    *s = (tc_space){.arena = a, .w = w, .m = *m, .work = tc_space_work(w)};
     tc_ctx *ctx = tc_ctx_child(w->ctx);
     analysis an;
     tc_status r = tc_space_analyse(ctx, w, &s->m, &an, err);
@@ -168,13 +178,6 @@ const char *tc_space_sketch_name(const tc_space *s, int i) {
     return s->sk[i].name;
 }
 
-int tc_space_step_of(const tc_trace *t, const char *name) {
-    for (int i = 0; i < t->n; i++)
-        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].nouts == 1 && strcmp(t->steps[i].outs[0], name) == 0)
-            return i;
-    return -1;
-}
-
 static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
     if (a->kind != b->kind)
         return false;
@@ -183,6 +186,8 @@ static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
 }
 
 static bool same_step(const tc_instr *a, const tc_instr *b) {
+    if (a->outs == b->outs && a->names == b->names && a->ints == b->ints && a->text == b->text && a->prim == b->prim)
+        return true; /* of one sketch: forks share them */
     if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints || !a->text != !b->text)
         return false;
     for (int i = 0; i < a->nouts; i++)

@@ -53,6 +53,7 @@ typedef enum role {
 
 typedef struct decision {
     const char *name;
+    int step; /* of the sketch, and of its instances: the one that makes it */
     role role;
     int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
     int64_t extent; /* of the axis it divides */
@@ -89,6 +90,7 @@ struct tc_space {
     tc_arena *arena;
     const tc_workload *w;
     tc_machine m;
+    double work; /* tc_space_work of w */
     int nsketch;
     sketch *sk;
 };
@@ -157,7 +159,6 @@ int tc_space_lanes(const tc_machine *m, const tc_compute *op);
 
 /* The accumulators of t's tiles stay in registers beside their operands. What spills is slow, and takes seconds to compile. */
 bool tc_space_fits(const tc_space *s, const tc_trace *t);
-int tc_space_step_of(const tc_trace *t, const char *name); /* the sampled step that binds a decision, -1: none */
 /* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t);
 

@@ -16,7 +16,7 @@ typedef struct instance {
 } instance;
 
 static const tc_instr *step_of(const instance *x, int dec) {
-    return &x->t->steps[tc_space_step_of(x->t, x->k->dec[dec].name)];
+    return &x->t->steps[x->k->dec[dec].step];
 }
 
 /* Place of decision `dec` among those of its role and anchor. */
@@ -73,7 +73,7 @@ int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec) {
         return d->extent;
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == ROLE_VEC && k->dec[i].anchor == d->anchor) {
-            int64_t width = t->steps[tc_space_step_of(t, k->dec[i].name)].dec[0];
+            int64_t width = t->steps[k->dec[i].step].dec[0];
             return (d->extent + width - 1) / width;
         }
     return d->extent;
@@ -116,7 +116,7 @@ static bool take_tile(const tc_instr *from, int64_t was, int64_t is, tc_instr *t
 /* Decision `dec` of `from` becomes decision `as` of sketch k in t. */
 static void take(const instance *from, int dec, const sketch *k, int as, tc_trace *t) {
     const tc_instr *s = step_of(from, dec);
-    tc_instr *to = &t->steps[tc_space_step_of(t, k->dec[as].name)];
+    tc_instr *to = &t->steps[k->dec[as].step];
     if (to->prim == TC_PRIM_SAMPLE_CATEGORICAL && s->prim == to->prim)
         to->dec[0] = nearest(to, s->dec[0]);
     else if (to->prim == TC_PRIM_SAMPLE_TILE && s->prim == to->prim)
