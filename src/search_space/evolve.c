@@ -17,6 +17,7 @@ enum { MAX_FAILURES = 16, ELITE_SHARE = 8 };
 
 /* A trace that was realised in this search. */
 typedef struct realised {
+    uint64_t key;  /* hash of the trace */
     uint64_t hash; /* of its program; 0: not legal */
     int slot;      /* of its generation, where the scorer has it */
     double score;
@@ -30,7 +31,7 @@ typedef struct search {
     tc_ctx **ctx; /* one per thread, like the next two */
     tc_arena **scratch;
     tc_map *extents; /* hash of a tile's step and of what comes before -> extent of its loop */
-    tc_map known; /* hash of a trace -> index into seen; written between the parallel parts */
+    tc_map known;    /* hash of a trace -> index into seen; written between the parallel parts */
     TC_VEC(realised) seen;
 } search;
 
@@ -87,9 +88,21 @@ static uint64_t build(search *x, tc_sched *sched, int slot) {
     tc_func *f;
     if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
         return 0;
+    uint64_t hash = tc_tir_hash(f);
     if (x->scorer && x->scorer->add)
-        x->scorer->add(x->scorer->user, slot, f);
-    return tc_tir_hash(f);
+        x->scorer->add(x->scorer->user, slot, hash, f);
+    return hash;
+}
+
+/* An earlier search lowered the trace of this hash, and the scorer takes its program for the slot. */
+static bool recall(const search *x, uint64_t key, int slot, uint64_t *hash) {
+    const uintptr_t *known = x->o->lowered ? tc_map_get(x->o->lowered, key) : NULL;
+    if (!known)
+        return false;
+    *hash = *known;
+    if (!*hash || !x->scorer || !x->scorer->add)
+        return true;
+    return x->scorer->recall && x->scorer->recall(x->scorer->user, slot, *hash);
 }
 
 /* t; an instance of a sketch becomes one that shares the sketch's strings, by which it is told at once what it is of. */
@@ -267,8 +280,8 @@ static slot *slots_new(search *x, const maker *m, int n) {
     return s;
 }
 
-/* Whether the trace of s could be legal. Then s is FILLED, where the trace is known; WAITING, for realising it, or BUILT, where
- * decisions had to be drawn, for which the trace was replayed anyway. */
+/* Whether the trace of s could be legal. Then s is FILLED, where this search knows the trace; WAITING, for realising it, or
+ * BUILT: recalled, or replayed anyway because decisions had to be drawn. */
 static bool admit(search *x, slot *s, int at) {
     tc_sched *sched = NULL;
     if (!decided(s->trace) && !replay(x, s->trace, &s->rng, &sched))
@@ -282,9 +295,12 @@ static bool admit(search *x, slot *s, int at) {
         s->seen = *known;
         return x->seen.data[*known].hash != 0;
     }
-    s->state = sched ? SLOT_BUILT : SLOT_WAITING;
-    s->hash = sched ? build(x, sched, at) : 0;
-    return !sched || s->hash;
+    s->hash = 0;
+    bool have = recall(x, s->key, at, &s->hash);
+    s->state = sched || have ? SLOT_BUILT : SLOT_WAITING;
+    if (sched && !have)
+        s->hash = build(x, sched, at);
+    return s->state == SLOT_WAITING || s->hash;
 }
 
 /* Tries until a trace is admitted. */
@@ -309,7 +325,7 @@ static int enter(search *x, slot *s, int n, int *first) {
         if (tc_map_get(&x->known, s[i].key))
             continue;
         tc_map_put(&x->known, s[i].key, x->seen.len);
-        tc_push(&x->seen, ((realised){.hash = s[i].hash, .slot = i}));
+        tc_push(&x->seen, ((realised){.key = s[i].key, .hash = s[i].hash, .slot = i}));
         if (s[i].state == SLOT_WAITING)
             first[todo++] = i;
     }
@@ -377,8 +393,12 @@ static population generation(search *x, const maker *m, int want) {
     tc_rng r = tc_rng_fork(&m->rng, UINT64_MAX);
     if (scored)
         x->scorer->score(x->scorer->user, want, score);
-    for (size_t k = before; k < x->seen.len && scored; k++)
-        x->seen.data[k].score = score[x->seen.data[k].slot];
+    for (size_t k = before; k < x->seen.len; k++) {
+        realised *fresh = &x->seen.data[k];
+        fresh->score = scored ? score[fresh->slot] : 0;
+        if (x->o->lowered && !stopped(x->o))
+            tc_map_put(x->o->lowered, fresh->key, (uintptr_t)fresh->hash);
+    }
     for (int i = 0; i < want; i++) {
         double drawn = tc_rng_unit(&r);
         if (s[i].state != SLOT_FILLED)

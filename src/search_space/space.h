@@ -9,6 +9,7 @@
 
 #include <signal.h>
 
+#include "support/map.h"
 #include "tir_lower/tir.h"
 
 typedef struct tc_space tc_space;
@@ -30,12 +31,14 @@ typedef struct tc_candidate {
     double score;    /* of the scorer, higher is better; 0 before scoring */
 } tc_candidate;
 
-/* Scores candidates. `add` is called from several threads, once per slot, with the built (annotated) program, valid only during
- * the call; `score` afterwards, once per generation, for all n slots. A NULL scorer means random scores. */
+/* Scores candidates. `add` is called from several threads, once per slot, with the built (annotated) program and its hash, valid
+ * only during the call; or `recall` (may be NULL), which says whether the scorer knows that program and takes it for the slot;
+ * `score` afterwards, once per generation, for all n slots. A NULL scorer means random scores. */
 typedef struct tc_scorer {
     void *user;
     void (*begin)(void *user, int n);
-    void (*add)(void *user, int slot, const tc_func *f);
+    bool (*recall)(void *user, int slot, uint64_t program);
+    void (*add)(void *user, int slot, uint64_t program, const tc_func *f);
     void (*score)(void *user, int n, double *scores);
 } tc_scorer;
 
@@ -49,6 +52,7 @@ typedef struct tc_space_options {
     double seeded;    /* share of the first population taken from `seeds` and their mutations: 0.3 */
     int threads;      /* for replaying and building */
     const volatile sig_atomic_t *stop; /* may be NULL: checked between candidates */
+    tc_map *lowered; /* may be NULL: tc_trace_hash -> hash of its program, 0: not legal; what the search finds is added */
 } tc_space_options;
 
 tc_space_options tc_space_options_default(void);

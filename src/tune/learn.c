@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "te/text.h"
-#include "tune/tune_int.h"
+#include "tune/propose.h"
 
 /* Name under which the database keeps the model of a target. */
 static const char model_name[] = "cost";
@@ -113,7 +113,9 @@ tc_status tc_tune_learn_form(tc_tune *t, const form *k, tc_error *err) {
 
 typedef struct scorer {
     tc_tune *t;
+    form *k;
     tc_cost_rows *rows;
+    uint64_t *program;
     int n, cap;
 } scorer;
 
@@ -122,6 +124,7 @@ static void begin(void *user, int n) {
     if (n > s->cap) {
         s->rows = tc_xrealloc(s->rows, sizeof *s->rows * (size_t)n);
         memset(s->rows + s->cap, 0, sizeof *s->rows * (size_t)(n - s->cap));
+        s->program = tc_xrealloc(s->program, sizeof *s->program * (size_t)n);
         s->cap = n;
     }
     for (int i = 0; i < n; i++)
@@ -129,8 +132,19 @@ static void begin(void *user, int n) {
     s->n = n;
 }
 
-static void add(void *user, int slot, const tc_func *f) {
+static bool recall(void *user, int slot, uint64_t program) {
     scorer *s = user;
+    const tc_cost_rows *known = tc_tune_described(s->k, program);
+    if (!known)
+        return false;
+    tc_cost_rows_copy(&s->rows[slot], known);
+    s->program[slot] = program;
+    return true;
+}
+
+static void add(void *user, int slot, uint64_t program, const tc_func *f) {
+    scorer *s = user;
+    s->program[slot] = program;
     if (tc_cost_features(f, &s->t->machine, &s->rows[slot], NULL) != TC_OK)
         s->rows[slot].nrow = 0;
 }
@@ -143,13 +157,17 @@ static void score(void *user, int n, double *scores) {
     if (!tc_cost_predict(s->t->model, s->t->local, (size_t)n, p, tc_tune_workers(s->t), scores))
         for (int i = 0; i < n; i++)
             scores[i] = s->rows[i].nrow ? 1e6 / (1.0 + tc_cost_estimate(&s->rows[i])) : 0.0;
+    for (int i = 0; i < n; i++)
+        if (s->rows[i].nrow)
+            tc_tune_describe(s->k, s->program[i], &s->rows[i]);
     free(p);
 }
 
-tc_scorer tc_tune_scorer(tc_tune *t) {
+tc_scorer tc_tune_scorer(tc_tune *t, form *k) {
     scorer *s = tc_xcalloc(1, sizeof *s);
     s->t = t;
-    return (tc_scorer){.user = s, .begin = begin, .add = add, .score = score};
+    s->k = k;
+    return (tc_scorer){.user = s, .begin = begin, .recall = recall, .add = add, .score = score};
 }
 
 void tc_tune_scorer_free(tc_scorer *sc) {
@@ -157,6 +175,7 @@ void tc_tune_scorer_free(tc_scorer *sc) {
     for (int i = 0; i < s->cap; i++)
         tc_cost_rows_free(&s->rows[i]);
     free(s->rows);
+    free(s->program);
     free(s);
 }
 

@@ -83,7 +83,7 @@ static int look_around(tc_tune *t, form *k, const tc_proposals *p, const tc_trac
     tc_trace **tr = TC_NEW_N(p->arena, tc_trace *, NEIGHBOURS);
     double *score = TC_NEW_N(p->arena, double, NEIGHBOURS);
     int n = tc_space_neighbours(k->space, from, &t->rng, p->arena, tr, NEIGHBOURS), m = 0;
-    tc_scorer sc = tc_tune_scorer(t);
+    tc_scorer sc = tc_tune_scorer(t, k);
     sc.begin(sc.user, n);
     for (int i = 0; i < n; i++)
         out[i] = (tc_candidate){.trace = tr[i]};
@@ -176,7 +176,8 @@ static tc_status evolve(tc_tune *t, form *k, tc_proposals *p, int want, tc_error
     const tc_trace *seeds[SEEDS];
     int nseeds = tc_tune_best_traces(t, k, p->arena, seeds, SEEDS), n = 0;
     tc_space_options o = evolution_of(t, want - p->n);
-    tc_scorer sc = tc_tune_scorer(t);
+    o.lowered = &k->lowered;
+    tc_scorer sc = tc_tune_scorer(t, k);
     tc_status st = tc_space_search(k->space, &o, blind(t) ? NULL : &sc, &t->rng, seeds, nseeds, skip.data, skip.len, want - p->n,
                                    p->arena, p->c + p->n, &n, err);
     for (int i = 0; i < n; i++)
@@ -274,7 +275,7 @@ void tc_tune_predict(tc_tune *t, form *k, tc_proposals *p) {
     for (int i = 0; i < p->n; i++)
         if (!has_score(t, p->phase[i]))
             open[n++] = p->c[i];
-    tc_scorer sc = tc_tune_scorer(t);
+    tc_scorer sc = tc_tune_scorer(t, k);
     sc.begin(sc.user, n);
     tc_tune_realise(t, k, open, n, &sc);
     sc.score(sc.user, n, score);

@@ -24,6 +24,11 @@ void tc_tune_pay(tc_tune *t, form *k, const tc_proposals *p, const tc_record *r,
 /* Fills in the hashes of c[0..n), 0 for what does not lower; with `sc`, a program that was not measured goes to the slot of its
  * number (after sc->begin). */
 void tc_tune_realise(const tc_tune *t, form *k, tc_candidate *c, int n, const tc_scorer *sc);
+/* describe.c */
+/* The features of a program that a search of the form came upon; NULL: forgotten, or never seen. */
+const tc_cost_rows *tc_tune_described(const form *k, uint64_t program);
+void tc_tune_describe(form *k, uint64_t program, const tc_cost_rows *rows);
+void tc_tune_forget_descriptions(form *k);
 /* Programs that were measured. */
 void tc_tune_remember(form *k, uint64_t program);
 bool tc_tune_known(const form *k, uint64_t program);

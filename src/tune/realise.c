@@ -2,7 +2,6 @@
  * every trace that it lowered, so that what construction and descent come upon again costs nothing. */
 #include <stdlib.h>
 
-#include "support/hash.h"
 #include "tir_lower/tir.h"
 #include "tune/propose.h"
 
@@ -25,14 +24,6 @@ void tc_tune_remember(form *k, uint64_t program) {
     k->seen.data[at] = program;
 }
 
-static uint64_t key_of(const tc_trace *tr) {
-    tc_strbuf b = {0};
-    tc_trace_print(&b, tr);
-    uint64_t h = tc_hash64(b.data, b.len, 0);
-    tc_strbuf_free(&b);
-    return h;
-}
-
 /* The program's hash; 0: the trace does not lower. */
 static uint64_t build(const tc_tune *t, const form *k, const tc_trace *tr, const tc_scorer *sc, int slot) {
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
@@ -42,7 +33,7 @@ static uint64_t build(const tc_tune *t, const form *k, const tc_trace *tr, const
     if (tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK) {
         h = tc_tir_hash(f);
         if (sc)
-            sc->add(sc->user, slot, f);
+            sc->add(sc->user, slot, h, f);
     }
     tc_ctx_free(ctx);
     return h;
@@ -52,10 +43,11 @@ void tc_tune_realise(const tc_tune *t, form *k, tc_candidate *c, int n, const tc
     uint64_t *key = tc_xcalloc((size_t)n + 1, sizeof *key);
     bool *open = tc_xcalloc((size_t)n + 1, sizeof *open);
     for (int i = 0; i < n; i++) {
-        key[i] = key_of(c[i].trace);
+        key[i] = tc_trace_hash(c[i].trace);
         const uintptr_t *h = tc_map_get(&k->lowered, key[i]);
         c[i].hash = h ? *h : 0;
-        open[i] = !h || (sc && *h && !tc_tune_known(k, *h));
+        bool scored = h && (!sc || !*h || tc_tune_known(k, *h) || sc->recall(sc->user, i, *h));
+        open[i] = !scored;
     }
 #pragma omp parallel for schedule(dynamic) num_threads(tc_tune_workers(t))
     for (int i = 0; i < n; i++)

@@ -244,6 +244,7 @@ static void free_form(form *k) {
     tc_ctx_free(k->ctx);
     tc_vec_free(&k->seen);
     tc_map_free(&k->lowered);
+    tc_tune_forget_descriptions(k);
     tc_vec_free(&k->samples);
 }
 

@@ -24,6 +24,12 @@ typedef struct sample {
     const char *trace;
 } sample;
 
+/* Features of programs, by their hashes. */
+typedef struct tc_tune_programs {
+    tc_map at; /* index into rows */
+    TC_VEC(tc_cost_rows) rows;
+} tc_tune_programs;
+
 /* One workload that computes a task: its own, or an alternative. What was found is in the task's `found`, at the same place. */
 typedef struct form {
     tc_workload const *w; /* canonical, in a context of its own */
@@ -32,11 +38,12 @@ typedef struct form {
     double flops;
     int group; /* for the cost model: unique among the forms of all tasks */
     int rounds;
-    double pay[TC_TUNE_NPHASES]; /* what a trial of each phase gained lately (propose.c) */
-    int failed_rounds;           /* rounds in a row without a valid candidate */
-    TC_VEC(uint64_t) seen;       /* hashes of measured programs, sorted */
-    tc_map lowered;              /* hash of a trace -> hash of its program, 0: does not lower (realise.c) */
-    TC_VEC(size_t) samples;      /* indices into session samples */
+    double pay[TC_TUNE_NPHASES];    /* what a trial of each phase gained lately (propose.c) */
+    int failed_rounds;              /* rounds in a row without a valid candidate */
+    TC_VEC(uint64_t) seen;          /* hashes of measured programs, sorted */
+    tc_map lowered;                 /* tc_trace_hash -> hash of its program, 0: does not lower (realise.c) */
+    tc_tune_programs recent, older; /* what describe.c remembers */
+    TC_VEC(size_t) samples;         /* indices into session samples */
 } form;
 
 typedef struct task {
@@ -113,7 +120,7 @@ bool tc_tune_can_score(const tc_tune *t);
 /* Adds measured programs: replays the traces, extracts features. added[j]: not one that does not replay, nor one that says
  * nothing of a program's speed. */
 void tc_tune_add_samples(tc_tune *t, int i, int f, const tc_record *r, size_t n, bool *added);
-tc_scorer tc_tune_scorer(tc_tune *t);
+tc_scorer tc_tune_scorer(tc_tune *t, form *k);
 void tc_tune_scorer_free(tc_scorer *s);
 tc_status tc_tune_load_model(tc_tune *t, tc_error *err);
 tc_status tc_tune_store_model(tc_tune *t, tc_error *err);

@@ -393,6 +393,81 @@ static void test_search_is_deterministic_and_distinct(void **state) {
     close_bench(&b);
 }
 
+/* Scores are of programs; what was added once is known from then on. */
+typedef struct rememberer {
+    tc_map known;
+    uint64_t program[64];
+    int added, recalled;
+} rememberer;
+
+static bool recall_program(void *user, int slot, uint64_t program) {
+    rememberer *m = user;
+    m->program[slot] = program;
+    bool known = tc_map_get(&m->known, program) != NULL;
+    m->recalled += known;
+    return known;
+}
+
+static void add_program(void *user, int slot, uint64_t program, const tc_func *f) {
+    rememberer *m = user;
+    assert_true(program == tc_tir_hash(f));
+    m->program[slot] = program;
+    m->added++;
+}
+
+static void score_programs(void *user, int n, double *scores) {
+    rememberer *m = user;
+    for (int i = 0; i < n; i++) {
+        scores[i] = (double)(m->program[i] % 1009);
+        if (m->program[i])
+            tc_map_put(&m->known, m->program[i], 1);
+    }
+}
+
+/* Two searches, the second with what the first one left behind if `lowered` is given. */
+static void search_twice(const bench *b, rememberer *m, tc_map *lowered, tc_arena *a, tc_candidate *out, int want) {
+    tc_space_options o = tc_space_options_default();
+    o.population = 48;
+    o.generations = 2;
+    o.lowered = lowered;
+    tc_scorer sc = {.user = m, .recall = recall_program, .add = add_program, .score = score_programs};
+    for (int k = 0; k < 2; k++) {
+        tc_rng r = tc_rng_seed(17); /* the same traces again */
+        int n = 0;
+        m->added = m->recalled = 0;
+        assert_int_equal(tc_space_search(b->space, &o, &sc, &r, NULL, 0, NULL, 0, want, a, out, &n, NULL), TC_OK);
+        assert_int_equal(n, want);
+    }
+}
+
+static void test_what_is_lowered_is_recalled(void **state) {
+    (void)state;
+    enum { WANT = 16 };
+    for (size_t f = 0; f < 2; f++) {
+        bench b;
+        open_bench(&b, family[f]);
+        tc_arena *a = tc_arena_new();
+        rememberer plain = {0}, recalling = {0};
+        tc_map lowered = {0};
+        tc_candidate x[WANT], y[WANT];
+        search_twice(&b, &plain, NULL, a, x, WANT);
+        search_twice(&b, &recalling, &lowered, a, y, WANT);
+        for (int i = 0; i < WANT; i++) {
+            assert_true(x[i].hash == y[i].hash && x[i].score == y[i].score);
+            assert_true(tc_trace_equal(x[i].trace, y[i].trace));
+        }
+        assert_int_equal(plain.recalled, 0);
+        assert_true(plain.added > 0);
+        assert_int_equal(recalling.added, 0);
+        assert_true(recalling.recalled > 0);
+        tc_map_free(&plain.known);
+        tc_map_free(&recalling.known);
+        tc_map_free(&lowered);
+        tc_arena_free(a);
+        close_bench(&b);
+    }
+}
+
 static void test_stop_ends_the_search(void **state) {
     (void)state;
     bench b;
@@ -536,6 +611,7 @@ int main(void) {
         cmocka_unit_test(test_sampled_are_right),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_search_is_deterministic_and_distinct),
+        cmocka_unit_test(test_what_is_lowered_is_recalled),
         cmocka_unit_test(test_stop_ends_the_search),
         cmocka_unit_test(test_stale_seeds_are_skipped),
         cmocka_unit_test(test_neighbours_are_right),
