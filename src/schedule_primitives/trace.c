@@ -134,19 +134,33 @@ static uint64_t hash_step(uint64_t h, const tc_instr *s) {
         h = hash_text(h, s->names[i]);
     for (int i = 0; i < s->nints; i++)
         h = hash_int(h, &s->ints[i]);
-    h = tc_hash_mix(hash_text(h, s->text), (uint64_t)s->ndec);
-    if (s->ndec && s->prim == TC_PRIM_SAMPLE_LOCATION)
-        return hash_text(h, s->dec_loc);
-    for (int i = 0; i < s->ndec; i++)
-        h = tc_hash_mix(h, (uint64_t)s->dec[i]);
-    return h;
+    return hash_text(h, s->text);
 }
 
-uint64_t tc_trace_hash(const tc_trace *t) {
+uint64_t tc_trace_hash_steps(const tc_trace *t) {
     uint64_t h = (uint64_t)t->n;
     for (int i = 0; i < t->n; i++)
         h = hash_step(h, &t->steps[i]);
     return h;
+}
+
+uint64_t tc_trace_hash_decisions(uint64_t h, const tc_trace *t) {
+    for (int i = 0; i < t->n; i++) {
+        const tc_instr *s = &t->steps[i];
+        if (!tc_prim_sampled(s->prim))
+            continue;
+        h = tc_hash_mix(h, (uint64_t)s->ndec);
+        if (s->ndec && s->prim == TC_PRIM_SAMPLE_LOCATION)
+            h = hash_text(h, s->dec_loc);
+        else
+            for (int k = 0; k < s->ndec; k++)
+                h = tc_hash_mix(h, (uint64_t)s->dec[k]);
+    }
+    return h;
+}
+
+uint64_t tc_trace_hash(const tc_trace *t) {
+    return tc_trace_hash_decisions(tc_trace_hash_steps(t), t);
 }
 
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b) {

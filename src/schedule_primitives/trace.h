@@ -75,6 +75,9 @@ tc_trace *tc_trace_fork(tc_arena *a, const tc_trace *t);
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b);
 /* Equal traces have equal hashes. For tables in memory: it is not kept from one version to the next. */
 uint64_t tc_trace_hash(const tc_trace *t);
+/* In two parts: of its steps without their decisions, and with them. All instances of a sketch share the first. */
+uint64_t tc_trace_hash_steps(const tc_trace *t);
+uint64_t tc_trace_hash_decisions(uint64_t steps, const tc_trace *t);
 /* The trace for tc_te_canonical(w) that does what t does to w: for recording what was written with a kernel's own names. Stages
  * and loops that t makes keep their names, unless these could be canonical ones. In `a`. */
 tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t);

@@ -89,8 +89,9 @@ static uint64_t build(search *x, tc_sched *sched, int slot) {
     if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
         return 0;
     uint64_t hash = tc_tir_hash(f);
-    if (x->scorer && x->scorer->add)
-        x->scorer->add(x->scorer->user, slot, hash, f);
+    const tc_scorer *sc = x->scorer;
+    if (sc && sc->add && !(sc->recall && sc->recall(sc->user, slot, hash))) /* other traces make it too */
+        sc->add(sc->user, slot, hash, f);
     return hash;
 }
 
@@ -153,7 +154,7 @@ static int64_t tiled_extent(search *x, const tc_trace *t, int at) {
     int th = omp_get_thread_num();
     const char *name = t->steps[at].names[0];
     const tc_trace head = {.arena = t->arena, .n = at, .steps = t->steps};
-    uint64_t key = tc_hash64(name, strlen(name), tc_trace_hash(&head));
+    uint64_t key = tc_trace_hash_decisions(tc_hash_mix(tc_space_steps_of(x->s, t), (uint64_t)at), &head);
     const uintptr_t *known = tc_map_get(&x->extents[th], key);
     if (known)
         return (int64_t)*known;
@@ -288,7 +289,7 @@ static bool admit(search *x, slot *s, int at) {
         return false;
     if (!tc_space_fits(x->s, s->trace))
         return false;
-    s->key = tc_trace_hash(s->trace);
+    s->key = tc_trace_hash_decisions(tc_space_steps_of(x->s, s->trace), s->trace);
     const uintptr_t *known = tc_map_get(&x->known, s->key);
     if (known) {
         s->state = SLOT_FILLED;

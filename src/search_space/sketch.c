@@ -73,6 +73,7 @@ static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error
     tc_vec_free(&e.packed);
     if (r != TC_OK)
         return r;
+    k->steps = tc_trace_hash_steps(k->trace);
     for (int i = 0; i < k->ndec; i++)
         k->dec[i].step = step_of(k->trace, k->dec[i].name);
     for (int i = 0; i < s->nsketch; i++)
@@ -186,8 +187,6 @@ static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
 }
 
 static bool same_step(const tc_instr *a, const tc_instr *b) {
-    if (a->outs == b->outs && a->names == b->names && a->ints == b->ints && a->text == b->text && a->prim == b->prim)
-        return true; /* of one sketch: forks share them */
     if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints || !a->text != !b->text)
         return false;
     for (int i = 0; i < a->nouts; i++)
@@ -202,14 +201,29 @@ static bool same_step(const tc_instr *a, const tc_instr *b) {
     return !a->text || strcmp(a->text, b->text) == 0;
 }
 
-int tc_space_sketch_of(const tc_space *s, const tc_trace *t) {
+/* Forks of a sketch share these. */
+static bool shared_step(const tc_instr *a, const tc_instr *b) {
+    return a->outs == b->outs && a->names == b->names && a->ints == b->ints && a->text == b->text && a->prim == b->prim;
+}
+
+static int first_with(const tc_space *s, const tc_trace *t, bool (*same)(const tc_instr *a, const tc_instr *b)) {
     for (int k = 0; k < s->nsketch; k++) {
         const tc_trace *x = s->sk[k].trace;
         int i = 0;
-        while (x->n == t->n && i < t->n && same_step(&x->steps[i], &t->steps[i]))
+        while (x->n == t->n && i < t->n && same(&x->steps[i], &t->steps[i]))
             i++;
         if (x->n == t->n && i == t->n)
             return k;
     }
     return -1;
+}
+
+int tc_space_sketch_of(const tc_space *s, const tc_trace *t) {
+    int k = first_with(s, t, shared_step);
+    return k < 0 ? first_with(s, t, same_step) : k;
+}
+
+uint64_t tc_space_steps_of(const tc_space *s, const tc_trace *t) {
+    int k = first_with(s, t, shared_step);
+    return k < 0 ? tc_trace_hash_steps(t) : s->sk[k].steps;
 }

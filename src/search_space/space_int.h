@@ -82,6 +82,7 @@ typedef struct sketch {
     const char *name;
     variant v;
     tc_trace *trace;
+    uint64_t steps; /* tc_trace_hash_steps */
     int ndec;
     decision *dec;
 } sketch;
@@ -161,6 +162,7 @@ int tc_space_lanes(const tc_machine *m, const tc_compute *op);
 bool tc_space_fits(const tc_space *s, const tc_trace *t);
 /* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t);
+uint64_t tc_space_steps_of(const tc_space *s, const tc_trace *t); /* tc_trace_hash_steps, known for instances */
 
 /* Length of the loop that tile decision `dec` of sketch k divides in t. */
 int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec);

@@ -172,6 +172,8 @@ static void test_forks_and_hashes(void **state) {
     assert_true(tc_trace_equal(fork, t) && tc_trace_hash(fork) == tc_trace_hash(t));
     fork->steps[0].ndec = 0;
     assert_true(tc_trace_hash(fork) != tc_trace_hash(t));
+    assert_true(tc_trace_hash_steps(fork) == tc_trace_hash_steps(again));
+    assert_true(tc_trace_hash_decisions(tc_trace_hash_steps(again), fork) == tc_trace_hash(fork));
     tc_arena_free(a);
     tc_arena_free(b);
 }
