@@ -2,32 +2,16 @@
  *
  *   B[i] = f(X[i]);  Y[i] = g(B[i + 1])   =>   Y[i] = g(f(X[i + 1])) */
 #include "schedule_primitives/sch_int.h"
-#include "support/map.h"
 
 /* A body that reads its operand twice, inlined over and over, doubles each time: shared in memory, but printed, hashed and
  * estimated as a tree. Far beyond anything fusion makes on purpose. */
-static const uintptr_t MAX_TREE = 1 << 14;
+enum { MAX_TREE = 1 << 14 };
 
-typedef struct measure {
-    tc_map sizes; /* by expression id */
-    const tc_tensor *read;
-    uintptr_t read_size; /* what a read of `read` counts for */
-} measure;
-
-static void measure_node(const tc_expr *e, void *user) {
-    measure *m = user;
-    uintptr_t size = e->op == TC_OP_READ && e->u.tensor == m->read ? m->read_size : 1;
+/* Nodes of e as a tree, each read of `read` counting `read_size`; counting ends above MAX_TREE. */
+static int64_t tree_size(const tc_expr *e, const tc_tensor *read, int64_t read_size) {
+    int64_t size = e->op == TC_OP_READ && e->u.tensor == read ? read_size : 1;
     for (int i = 0; i < e->nargs && size <= MAX_TREE; i++)
-        size += *tc_map_get(&m->sizes, e->args[i]->id);
-    tc_map_put(&m->sizes, e->id, size);
-}
-
-/* Nodes of e as a tree (saturating), each read of `read` counting `read_size`. */
-static uintptr_t tree_size(const tc_expr *e, const tc_tensor *read, uintptr_t read_size) {
-    measure m = {.read = read, .read_size = read_size};
-    tc_expr_walk(e, measure_node, &m);
-    uintptr_t size = *tc_map_get(&m.sizes, e->id);
-    tc_map_free(&m.sizes);
+        size += tree_size(e->args[i], read, read_size);
     return size;
 }
 
@@ -41,14 +25,14 @@ tc_status tc_sch_can_inline(const tc_sched *s, int stage, const tc_instr *in, tc
     if (inside >= 0)
         return REFUSE(err, in, "stage %s is attached inside %s, which would have no loops any more", s->stages[inside].name,
                       st->name);
-    uintptr_t size = tree_size(st->op->body[0], NULL, 0);
+    int64_t size = tree_size(st->op->body[0], NULL, 0);
     for (int e = stage + 1; e < s->nstage; e++) {
         const tc_compute *op = s->stages[e].op;
         if (s->stages[e].attach == TC_ATTACH_INLINE || !tc_sch_reads_stage(s, e, stage))
             continue;
         for (int o = 0; o < op->nout; o++)
             if (tree_size(op->body[o], st->op->out[0], size) > MAX_TREE)
-                return REFUSE(err, in, "the expression of %s would grow beyond %d terms", s->stages[e].name, (int)MAX_TREE);
+                return REFUSE(err, in, "the expression of %s would grow beyond %d terms", s->stages[e].name, MAX_TREE);
     }
     return TC_OK;
 }
