@@ -105,8 +105,9 @@ const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a) {
     for (int i = 0; i < a->n; i++) {
         int64_t k = order[i]->coef;
         bool minus = sum && k < 0 && k != INT64_MIN;
-        const tc_expr *t = tc_mul(c, order[i]->atom, tc_i64(c, minus ? -k : k));
+        k = minus ? -k : k;
+        const tc_expr *t = k == 1 ? order[i]->atom : tc_mul(c, order[i]->atom, tc_i64(c, k));
         sum = !sum ? t : tc_bin(c, minus ? TC_OP_SUB : TC_OP_ADD, sum, t);
     }
-    return sum ? tc_add(c, sum, tc_i64(c, rest)) : tc_i64(c, rest);
+    return !sum ? tc_i64(c, rest) : rest ? tc_add(c, sum, tc_i64(c, rest)) : sum;
 }

@@ -30,12 +30,14 @@ const storage *find_storage(builder *b, const tc_tensor *t) {
 
 const tc_expr *flat_index(builder *b, const storage *at, const tc_expr *const *local, int ndim) {
     tc_ctx *c = b->c;
-    const tc_expr *sum = tc_i64(c, 0);
+    const tc_expr *sum = NULL;
     for (int k = 0; k < at->nphys; k++) {
         const tc_expr *x = at->layout ? tc_expr_subst(c, at->layout->to[k], ndim, at->layout->var, local) : local[k];
-        sum = tc_add(c, sum, tc_mul(c, x, tc_i64(c, at->stride[k])));
+        if (at->stride[k] != 1)
+            x = tc_mul(c, x, tc_i64(c, at->stride[k]));
+        sum = sum ? tc_add(c, sum, x) : x;
     }
-    return tc_te_simplify(c, sum, b->env);
+    return sum ? tc_te_simplify(c, sum, b->env) : tc_i64(c, 0);
 }
 
 static int64_t mul_sat(int64_t a, int64_t b) {
