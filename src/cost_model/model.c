@@ -143,7 +143,7 @@ static tc_status predict_chunk(const tc_cost_model *m, const tc_cost_rows *const
         double s = 0;
         for (int r = 0; r < rows[i]->nrow; r++)
             s += sum[at++];
-        score[i] = first_not_finite(rows[i]) >= 0 ? -INFINITY : s;
+        score[i] = s;
     }
     free(data);
     return status;
@@ -180,10 +180,14 @@ bool tc_cost_predict(const tc_cost_model *m, const tc_cost_local *local, size_t 
     if ((!near && !far) || (far && !predict(m, n, rows, threads, score)))
         return false;
 #pragma omp parallel for schedule(static) num_threads(TC_MAX(threads, 1))
-    for (size_t i = 0; i < n; i++)
-        if (near && first_not_finite(rows[i]) >= 0)
+    for (size_t i = 0; i < n; i++) {
+        double trees = far ? score[i] : 0;
+        if (first_not_finite(rows[i]) >= 0)
             score[i] = -INFINITY;
-        else if (near)
-            score[i] = far ? NEAR * local_predict(local, rows[i]) + (1 - NEAR) * score[i] : local_predict(local, rows[i]);
+        else if (near && rows[i]->nrow)
+            score[i] = far ? NEAR * local_predict(local, rows[i]) + (1 - NEAR) * trees : local_predict(local, rows[i]);
+        else
+            score[i] = trees;
+    }
     return true;
 }

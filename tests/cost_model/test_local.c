@@ -130,6 +130,9 @@ static void test_beside_the_trees(void **state) {
     assert_true(tc_cost_predict(m, NULL, FRESH, s->ptr + TRAIN, 1, trees));
     assert_true(tc_cost_predict(none, l, FRESH, s->ptr + TRAIN, 1, own));
     assert_true(tc_cost_predict(m, l, FRESH, s->ptr + TRAIN, 2, both));
+    tc_cost_rows empty = {0};
+    double nothing = 42;
+    assert_true(tc_cost_predict(none, l, 1, (const tc_cost_rows *const[]){&empty}, 1, &nothing) && nothing == 0);
     assert_true(isinf(trees[0]) && isinf(own[0]) && isinf(both[0]) && both[0] < 0);
     for (int i = 1; i < FRESH; i++)
         assert_true(both[i] >= fmin(trees[i], own[i]) - 1e-9 && both[i] <= fmax(trees[i], own[i]) + 1e-9);
