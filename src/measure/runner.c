@@ -2,9 +2,9 @@
  *
  * The first call writes into poisoned outputs and is checked. The calls of the next min_sample seconds wake the thread team and
  * warm the caches, and end the race for what is clearly slower than the best. Then a sample is the mean of as many calls as last
- * min_sample seconds. Measured hot, nothing is flushed between calls. Measured cold,
- * the constants are put out of every cache before each call, and only the calls are timed: in a network the weights of the other
- * kernels have pushed them out, while what a kernel reads besides was written just before. */
+ * min_sample seconds. Measured hot, nothing is flushed between calls. Measured cold, the constants are put out of every cache
+ * before each call, and only the calls are timed: in a network the weights of the other kernels have pushed them out, while what
+ * a kernel reads besides was written just before. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -88,7 +88,7 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err) {
     tc_status st = tc_cost_fit(t->model, n, s, &o, NULL, err);
     free(s);
     t->fitted = t->samples.len;
-    t->report.model_trusted = tc_cost_trusted(t->model);
+    t->report.model_trusted = tc_tune_can_score(t);
     t->report.model_seconds += tc_now() - t0;
     return st;
 }
@@ -105,6 +105,7 @@ tc_status tc_tune_learn_form(tc_tune *t, const form *k, tc_error *err) {
         st = tc_cost_local_new(k->samples.len, s, &(tc_cost_options){.seed = t->o.seed}, &t->local, err);
         free(s);
     }
+    t->report.model_trusted = tc_tune_can_score(t);
     t->report.model_seconds += tc_now() - t0;
     return st;
 }
