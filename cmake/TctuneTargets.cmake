@@ -1,12 +1,19 @@
 # tctune_library, tctune_test and tctune_shared_library: the only ways this project declares targets.
 include_guard()
 
+# The target of a folder of src/: tctune_graph_ir for graph/ir.
+function(tctune_library_target out folder)
+    string(REPLACE "/" "_" name ${folder})
+    set(${out} tctune_${name} PARENT_SCOPE)
+endfunction()
+
 # Turns the names of DEPS into targets: a folder of src/ means its library, anything else is a target as it stands.
 function(tctune_resolve_deps out)
     set(resolved)
     foreach(dep IN LISTS ARGN)
         if(dep IN_LIST TCTUNE_FOLDERS)
-            list(APPEND resolved tctune_${dep})
+            tctune_library_target(target ${dep})
+            list(APPEND resolved ${target})
         elseif(TARGET tctune::${dep})
             list(APPEND resolved tctune::${dep})
         else()
@@ -17,20 +24,21 @@ function(tctune_resolve_deps out)
 endfunction()
 
 # tctune_library(<folder> SOURCES a.c ... [DEPS support te llvm ...] [INCLUDES dir ...] [DEFINES X=1 ...])
-# makes the static library tctune_<folder>. DEPS are folders of lower floors, or vendors
+# makes the static library of a folder of src/ (or of a room in one: graph/ir). DEPS are folders of lower floors, or vendors
 # (llvm xgboost sqlite3 jansson protobuf_c zip openmp).
-function(tctune_library name)
+function(tctune_library folder)
     cmake_parse_arguments(arg "" "" "SOURCES;DEPS;INCLUDES;DEFINES" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "tctune_library(${name}): did not understand '${arg_UNPARSED_ARGUMENTS}'")
+        message(FATAL_ERROR "tctune_library(${folder}): did not understand '${arg_UNPARSED_ARGUMENTS}'")
     endif()
+    tctune_library_target(target ${folder})
     tctune_resolve_deps(deps ${arg_DEPS})
-    add_library(tctune_${name} STATIC ${arg_SOURCES})
-    target_include_directories(tctune_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
-    target_include_directories(tctune_${name} PRIVATE ${arg_INCLUDES})
-    target_compile_definitions(tctune_${name} PRIVATE ${arg_DEFINES})
-    target_link_libraries(tctune_${name} PUBLIC ${deps} m)
-    set_property(GLOBAL APPEND PROPERTY TCTUNE_LIBRARIES tctune_${name})
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+    target_include_directories(${target} PRIVATE ${arg_INCLUDES})
+    target_compile_definitions(${target} PRIVATE ${arg_DEFINES})
+    target_link_libraries(${target} PUBLIC ${deps} m)
+    set_property(GLOBAL APPEND PROPERTY TCTUNE_LIBRARIES ${target})
 endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [TIMEOUT s] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/io/numpy.h"
 #include "support/fs.h"
 
 /* ---- in and out ---- */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/onnx/import.h"
 #include "support/fs.h"
 
 enum { MAX_DEPTH = 6 };

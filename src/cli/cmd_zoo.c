@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/onnx/zoo.h"
 #include "support/fs.h"
 
 static const char *find(const char *name) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/onnx/import.h"
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "support/log.h"

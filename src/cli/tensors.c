@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/io/numpy.h"
+#include "graph/onnx/import.h"
 #include "support/fs.h"
 
 static char *folder_file(const char *dir, const char *kind, size_t i) {

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "graph/onnx_write.h"
+#include "graph/io/numpy.h"
+#include "graph/onnx/import.h"
+#include "graph/onnx/write.h"
 #include "support/strbuf.h"
 
 enum { ROWS = 8, INNER = 48, COLS = 40 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/onnx_int.h"
+#include "graph/onnx/onnx_int.h"
 
 typedef struct victim {
     tc_arena *a;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/pass.h"
-#include "graph/program.h"
+#include "graph/model/program.h"
+#include "graph/onnx/import.h"
+#include "graph/passes/pass.h"
 #include "measure/record.h"
 #include "schedule_primitives/schedule.h"
 #include "support/fs.h"

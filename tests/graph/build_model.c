@@ -3,6 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/io/numpy.h"
+#include "graph/onnx/import.h"
+#include "graph/onnx/zoo.h"
+#include "graph/ops/ops.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "search_space/space.h"

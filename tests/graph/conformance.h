@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "codegen/codegen.h"
+#include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

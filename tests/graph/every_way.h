@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include "graph/ops/ops.h"
 #include "lower_common.h"
 
 enum { MAX_OUT = 4 };

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/graph.h"
-#include "graph/onnx_write.h"
+#include "graph/ir/graph.h"
+#include "graph/onnx/import.h"
+#include "graph/onnx/write.h"
 #include "support/cmocka_all.h"
 
 /* The call succeeds, or the test fails with its message. Uses a tc_error of its own named `e_`. */

@@ -9,7 +9,8 @@
 #ifndef TC_TESTS_GRAPH_TEXT_H
 #define TC_TESTS_GRAPH_TEXT_H
 
-#include "graph/graph_int.h"
+#include "graph/ir/build.h"
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 #include "support/lex.h"
 #include "support/rng.h"

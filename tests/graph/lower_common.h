@@ -3,8 +3,8 @@
 #ifndef TC_TESTS_LOWER_COMMON_H
 #define TC_TESTS_LOWER_COMMON_H
 
-#include "graph/pass.h"
-#include "graph/program.h"
+#include "graph/model/program.h"
+#include "graph/passes/pass.h"
 #include "graph_test.h"
 
 /* As graph text: the sums can be written over what they add to, and while they are made the arena is at its fullest. The widths

@@ -3,6 +3,7 @@
  */
 #include <math.h>
 
+#include "graph/ops/ops.h"
 #include "lower_common.h"
 #include "support/rng.h"
 

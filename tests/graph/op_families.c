@@ -3,7 +3,8 @@
  * file. TC_SEED=N runs that seed alone. */
 #include <math.h>
 
-#include "graph/pass.h"
+#include "graph/ops/ops.h"
+#include "graph/passes/pass.h"
 #include "lower_common.h"
 #include "support/rng.h"
 

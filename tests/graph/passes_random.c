@@ -2,7 +2,8 @@
  * that come of it compute the same. TC_SEED=N runs one graph and prints it before and after. */
 #include <math.h>
 
-#include "graph/pass.h"
+#include "graph/ops/ops.h"
+#include "graph/passes/pass.h"
 #include "lower_common.h"
 #include "support/rng.h"
 

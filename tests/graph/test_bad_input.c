@@ -1,4 +1,6 @@
 /* Models that must be refused: each with a message that names file, place and remedy. */
+#include "graph/onnx/import.h"
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

@@ -2,6 +2,8 @@
  * become their bodies. */
 #include <math.h>
 
+#include "graph/onnx/import.h"
+#include "graph/ops/ops.h"
 #include "lower_common.h"
 
 #define DATA(name) TCTUNE_TEST_DIR "/data/" name

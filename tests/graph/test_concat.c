@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "every_way.h"
+#include "graph/onnx/import.h"
+#include "graph/ops/ops.h"
 #include "graph_text.h"
 
 #define DATA(name) TCTUNE_TEST_DIR "/data/" name

@@ -1,6 +1,7 @@
 /* The ONNX project's conformance cases in ../shared/onnx, on the reference evaluator: each case that imports must give the
  * expected outputs; those with operators that import does not know are counted as skipped. */
 #include "conformance.h"
+#include "graph/ops/ops.h"
 
 static bool evaluate(const char *dir, const data_set *d, tc_graph *g, const tally *t) {
     tc_graph_tensor in[MAX_TENSORS], out[MAX_TENSORS];

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "every_way.h"
+#include "graph/onnx/import.h"
 
 #define DATA(name) TCTUNE_TEST_DIR "/data/" name
 

@@ -1,4 +1,6 @@
 /* Tensor files: .npy, .npz and ONNX .pb, written by us and by NumPy (data/deflated.npz). */
+#include "graph/io/numpy.h"
+#include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

@@ -1,5 +1,6 @@
 /* Damaged models: whatever bytes are changed, import ends with a graph that verifies or with a message. Run it in the `dev`
  * preset to have the sanitizers look on. */
+#include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"
 #include "support/rng.h"

@@ -1,4 +1,5 @@
 /* Import of small models: types, folding, canonical form, shape bindings, external data; checked on the printed graph. */
+#include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

@@ -1,5 +1,8 @@
 /* PyTorch's exports in ../shared/models: imported, folded down to what computes, and evaluated against ONNX Runtime's outputs.
  * Where that folder is missing these tests are skipped; test_zoo covers the same operators on our own models. */
+#include "graph/io/numpy.h"
+#include "graph/onnx/import.h"
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

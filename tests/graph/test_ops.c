@@ -2,6 +2,7 @@
  * give the expected tensor. (The ONNX project's own cases are run by test_conformance where they are there.) */
 #include <math.h>
 
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 
 /* "axis:i=1 perm:I=0,2,1 mode:s=edge alpha:f=0.5" */

@@ -4,7 +4,7 @@
 #include <dirent.h>
 #include <math.h>
 
-#include "graph/pass.h"
+#include "graph/passes/pass.h"
 #include "graph_text.h"
 #include "support/fs.h"
 
@@ -67,7 +67,8 @@ static void run_only(tc_graph *g, const char *list) {
 #define PASS(name, level, summary)                                                                                               \
     if (!listed(list, #name))                                                                                                    \
         others[n++] = #name;
-#include "graph/passes.def"
+#include "graph/ops/ops.h"
+#include "graph/passes/passes.def"
 #undef PASS
     tc_graph_pass_options o = {.level = TC_GRAPH_OPT_MAX, .disabled = others, .ndisabled = n};
     assert_ok(tc_graph_passes(g, &o, err));

@@ -1,7 +1,8 @@
 /* LSTM, GRU, RNN and TopK against references of dull loops: evaluated, compiled, and from a saved library. */
 #include <math.h>
 
-#include "graph/graph_int.h"
+#include "graph/ir/build.h"
+#include "graph/ops/ops.h"
 #include "lower_common.h"
 #include "support/rng.h"
 

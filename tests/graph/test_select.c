@@ -2,6 +2,7 @@
  * networks behind NonZero against loops written out here, in this process and as a library. */
 #include <math.h>
 
+#include "graph/ops/ops.h"
 #include "lower_common.h"
 #include "support/rng.h"
 #include "tctune/tctune.h"

@@ -1,4 +1,5 @@
 /* tc_graph_simplify and the building functions that passes use. */
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 
 /* Appends op(in...) and gives its result, found by name. */

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "graph/onnx/import.h"
+#include "graph/onnx/zoo.h"
+#include "graph/ops/ops.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"

@@ -1,6 +1,9 @@
 /* The zoo's models import with the expected shapes, are the same each time, and their activations stay at a sane scale. */
 #include <math.h>
 
+#include "graph/onnx/import.h"
+#include "graph/onnx/zoo.h"
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 #include "support/fs.h"
 #include "support/hash.h"

@@ -1,0 +1,34 @@
+/* Fusion: the nodes of a graph divided into groups, one kernel each. */
+#ifndef TC_GRAPH_FUSE_FUSE_H
+#define TC_GRAPH_FUSE_FUSE_H
+
+#include "graph/ops/lower.h"
+
+typedef struct tc_graph_fused {
+    tc_graph_group group;
+    int nout;
+    tc_graph_value **out; /* outputs of the head that other groups or the model's outputs need */
+} tc_graph_fused;
+
+/* A value that is written to its place in a concatenation. */
+typedef struct tc_graph_piece {
+    tc_graph_value *value, *whole;
+    int64_t at; /* bytes from its beginning; a multiple of what kernels ask of their arguments */
+} tc_graph_piece;
+
+typedef struct tc_graph_groups {
+    int n;
+    tc_graph_fused *data; /* in an order of execution */
+    const bool *stored;   /* by value id: views that a kernel writes out for others to read */
+    int npieces;
+    const tc_graph_piece *pieces; /* all, and only those, of results that no group makes */
+} tc_graph_groups;
+
+/* Requires a verified graph. Every node that is neither a view nor a concatenation whose operands are written to their places in
+ * it is in exactly one group; a view is in one only when it is an output of the model that no other value's memory can stand for.
+ * Only heads are read from outside of their group. */
+void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out);
+/* The value whose memory v is: v itself, or the source of a chain of reshapes. */
+const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v);
+
+#endif

@@ -1,0 +1,29 @@
+/* For whoever adds nodes to a graph: the operator table's texts, ONNX's element types, names, storage of constants. */
+#ifndef TC_GRAPH_IR_BUILD_H
+#define TC_GRAPH_IR_BUILD_H
+
+#include "graph/ir/graph.h"
+
+/* ---- op table ---- */
+void tc_graph_list_ops(tc_strbuf *out); /* "Abs, Add, ..." */
+bool tc_graph_attr_allowed(tc_graph_op op, const char *name, tc_graph_attr_kind *kind);
+const char *tc_graph_attr_kind_name(tc_graph_attr_kind kind); /* "a list of integers" */
+
+/* ---- ONNX element types ---- */
+bool tc_graph_dtype_of_onnx(int64_t code, tc_dtype *out); /* false where we have no such type */
+int tc_graph_dtype_to_onnx(tc_dtype t);
+const char *tc_graph_onnx_type_name(int64_t code); /* "STRING", "FLOAT8E4M3FN", ... or "unknown" */
+
+/* ---- building ---- */
+/* Keeps the bytes alive as long as the graph (takes over OWNED storage, copies a VIEW); t becomes a view. */
+const tc_graph_tensor *tc_graph_keep_tensor(tc_graph *g, tc_graph_tensor *t);
+/* "base", or "base.2" and so on when that is taken or reserved. */
+const char *tc_graph_fresh_name(tc_graph *g, const char *base);
+static inline bool tc_graph_owns(const tc_graph *g, const tc_graph_value *v) {
+    return v->id < g->values.len && g->values.data[v->id] == v;
+}
+void tc_graph_set_inputs(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin);
+void tc_graph_set_floats(tc_graph *g, tc_graph_node *n, const char *name, const float *v, size_t len);
+void tc_graph_set_tensor(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_tensor *v);
+
+#endif

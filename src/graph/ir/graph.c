@@ -1,0 +1,301 @@
+/* The graph's containers: values, nodes, attributes, replacement, verification. */
+#include "graph/ir/build.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+tc_graph *tc_graph_new(const char *file) {
+    tc_arena *a = tc_arena_new();
+    tc_graph *g = TC_NEW(a, tc_graph);
+    g->arena = a;
+    g->file = tc_arena_strdup(a, file);
+    g->name = "graph";
+    g->opset = TC_GRAPH_OPSET_MAX;
+    return g;
+}
+
+void tc_graph_free(tc_graph *g) {
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->blocks.len; i++)
+        if (g->blocks.data[i].mapped)
+            munmap(g->blocks.data[i].p, g->blocks.data[i].mapped);
+        else
+            free(g->blocks.data[i].p);
+    for (size_t i = 0; i < g->bodies.len; i++)
+        tc_graph_free(g->bodies.data[i]);
+    tc_vec_free(&g->bodies);
+    tc_vec_free(&g->blocks);
+    tc_vec_free(&g->values);
+    tc_vec_free(&g->nodes);
+    tc_vec_free(&g->inputs);
+    tc_vec_free(&g->outputs);
+    tc_map_free(&g->names);
+    tc_map_free(&g->suffixes);
+    tc_arena_free(g->arena);
+}
+
+tc_graph_value *tc_graph_find_value(const tc_graph *g, const char *name) {
+    uintptr_t *slot = tc_map_gets(&g->names, name);
+    return slot ? (tc_graph_value *)*slot : NULL;
+}
+
+const char *tc_graph_fresh_name(tc_graph *g, const char *base) {
+    const char *name = tc_arena_strdup(g->arena, base);
+    uintptr_t *last = tc_map_gets(&g->suffixes, name), i = last ? *last : 1;
+    const char *key = name;
+    while (tc_map_gets(&g->names, name) || (g->reserved && tc_map_gets(g->reserved, name)))
+        name = tc_arena_printf(g->arena, "%s.%d", base, (int)++i);
+    if (last)
+        *last = i;
+    else if (i > 1)
+        tc_map_puts(&g->suffixes, key, i);
+    return name;
+}
+
+tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape) {
+    bool taken = tc_graph_find_value(g, name);
+    const char *unique = taken ? tc_graph_fresh_name(g, name) : tc_arena_strdup(g->arena, name);
+    tc_graph_value *v = TC_NEW(g->arena, tc_graph_value);
+    v->name = unique;
+    v->id = (uint32_t)g->values.len;
+    v->dtype = dtype;
+    v->shape = *shape;
+    tc_push(&g->values, v);
+    tc_map_puts(&g->names, unique, (uintptr_t)v);
+    return v;
+}
+
+tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape) {
+    tc_graph_value *v = tc_graph_add_value(g, name, dtype, shape);
+    tc_push(&g->inputs, v);
+    return v;
+}
+
+/* Storage that the graph now keeps alive. */
+static void adopt(tc_graph *g, tc_graph_tensor *t) {
+    if (t->storage == TC_GRAPH_OWNED) {
+        tc_push(&g->blocks, ((tc_graph_storage_block){.p = t->data}));
+    } else {
+        void *copy = tc_xmalloc(tc_graph_tensor_bytes(t) + 1);
+        memcpy(copy, t->data, tc_graph_tensor_bytes(t));
+        tc_push(&g->blocks, ((tc_graph_storage_block){.p = copy}));
+        t->data = copy;
+    }
+    t->storage = TC_GRAPH_VIEW;
+}
+
+const tc_graph_tensor *tc_graph_keep_tensor(tc_graph *g, tc_graph_tensor *t) {
+    adopt(g, t);
+    return tc_arena_dup(g->arena, t, sizeof *t);
+}
+
+tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t) {
+    tc_graph_value *v = tc_graph_add_value(g, name, t->dtype, &t->shape);
+    v->constant = tc_graph_keep_tensor(g, t);
+    return v;
+}
+
+void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v) {
+    tc_push(&g->outputs, ((tc_graph_output){.name = tc_arena_strdup(g->arena, name), .value = v}));
+}
+
+void tc_graph_set_inputs(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin) {
+    while (nin > 0 && !in[nin - 1])
+        nin--;
+    n->in = tc_arena_dup(g->arena, in, sizeof *in * (size_t)nin);
+    n->nin = nin;
+}
+
+tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value *const *in, int nin) {
+    tc_graph_node *n = TC_NEW(g->arena, tc_graph_node);
+    n->op = op;
+    n->id = g->next_id++;
+    n->name = name && *name ? tc_arena_strdup(g->arena, name) : tc_arena_printf(g->arena, "%s_%u", tc_graph_op_name(op), n->id);
+    tc_graph_set_inputs(g, n, in, nin);
+    return n;
+}
+
+static tc_graph_attr *attr_slot(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_attr_kind kind) {
+    size_t i = 0;
+    while (i < n->nattrs && strcmp(n->attrs[i].name, name) != 0)
+        i++;
+    if (i == n->nattrs && n->nattrs == n->cap_attrs) {
+        size_t cap = n->cap_attrs ? 2 * n->cap_attrs : 4;
+        tc_graph_attr *grown = TC_NEW_N(g->arena, tc_graph_attr, cap);
+        if (n->nattrs)
+            memcpy(grown, n->attrs, n->nattrs * sizeof *grown);
+        n->attrs = grown;
+        n->cap_attrs = cap;
+    }
+    if (i == n->nattrs)
+        n->nattrs++;
+    n->attrs[i] = (tc_graph_attr){.name = tc_arena_strdup(g->arena, name), .kind = kind};
+    return &n->attrs[i];
+}
+
+void tc_graph_set_int(tc_graph *g, tc_graph_node *n, const char *name, int64_t v) {
+    attr_slot(g, n, name, TC_GRAPH_ATTR_INT)->i = v;
+}
+
+void tc_graph_set_float(tc_graph *g, tc_graph_node *n, const char *name, double v) {
+    attr_slot(g, n, name, TC_GRAPH_ATTR_FLOAT)->f = v;
+}
+
+void tc_graph_set_str(tc_graph *g, tc_graph_node *n, const char *name, const char *v) {
+    const char *copy = tc_arena_strdup(g->arena, v);
+    attr_slot(g, n, name, TC_GRAPH_ATTR_STRING)->s = copy;
+}
+
+void tc_graph_set_ints(tc_graph *g, tc_graph_node *n, const char *name, const int64_t *v, size_t len) {
+    const int64_t *copy = tc_arena_dup(g->arena, v, len * sizeof *v);
+    tc_graph_attr *a = attr_slot(g, n, name, TC_GRAPH_ATTR_INTS);
+    a->ints = copy;
+    a->len = len;
+}
+
+void tc_graph_set_floats(tc_graph *g, tc_graph_node *n, const char *name, const float *v, size_t len) {
+    const float *copy = tc_arena_dup(g->arena, v, len * sizeof *v);
+    tc_graph_attr *a = attr_slot(g, n, name, TC_GRAPH_ATTR_FLOATS);
+    a->floats = copy;
+    a->len = len;
+}
+
+void tc_graph_set_tensor(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_tensor *v) {
+    const tc_graph_tensor *kept = tc_graph_keep_tensor(g, v);
+    attr_slot(g, n, name, TC_GRAPH_ATTR_TENSOR)->tensor = kept;
+}
+
+void tc_graph_drop_attr(tc_graph_node *n, const char *name) {
+    for (size_t i = 0; i < n->nattrs; i++)
+        if (strcmp(n->attrs[i].name, name) == 0) {
+            memmove(&n->attrs[i], &n->attrs[i + 1], (--n->nattrs - i) * sizeof n->attrs[0]);
+            return;
+        }
+}
+
+const tc_graph_attr *tc_graph_attr_find(const tc_graph_node *n, const char *name) {
+    for (size_t i = 0; i < n->nattrs; i++)
+        if (strcmp(n->attrs[i].name, name) == 0)
+            return &n->attrs[i];
+    return NULL;
+}
+
+int64_t tc_graph_attr_int(const tc_graph_node *n, const char *name, int64_t otherwise) {
+    const tc_graph_attr *a = tc_graph_attr_find(n, name);
+    return a && a->kind == TC_GRAPH_ATTR_INT ? a->i : otherwise;
+}
+
+double tc_graph_attr_float(const tc_graph_node *n, const char *name, double otherwise) {
+    const tc_graph_attr *a = tc_graph_attr_find(n, name);
+    return a && a->kind == TC_GRAPH_ATTR_FLOAT ? a->f : otherwise;
+}
+
+const char *tc_graph_attr_str(const tc_graph_node *n, const char *name, const char *otherwise) {
+    const tc_graph_attr *a = tc_graph_attr_find(n, name);
+    return a && a->kind == TC_GRAPH_ATTR_STRING ? a->s : otherwise;
+}
+
+const int64_t *tc_graph_attr_ints(const tc_graph_node *n, const char *name, size_t *len) {
+    const tc_graph_attr *a = tc_graph_attr_find(n, name);
+    *len = a && a->kind == TC_GRAPH_ATTR_INTS ? a->len : 0;
+    return a && a->kind == TC_GRAPH_ATTR_INTS ? a->ints : NULL;
+}
+
+uint32_t *tc_graph_count_uses(const tc_graph *g) {
+    uint32_t *uses = tc_xcalloc(g->values.len + 1, sizeof *uses);
+    for (size_t i = 0; i < g->nodes.len; i++)
+        for (int k = 0; k < g->nodes.data[i]->nin; k++)
+            if (g->nodes.data[i]->in[k])
+                uses[g->nodes.data[i]->in[k]->id]++;
+    for (size_t i = 0; i < g->outputs.len; i++)
+        uses[g->outputs.data[i].value->id]++;
+    return uses;
+}
+
+void tc_graph_replace(tc_graph *g, tc_graph_value *from, tc_graph_value *to) {
+    for (size_t i = 0; i < g->nodes.len; i++)
+        for (int k = 0; k < g->nodes.data[i]->nin; k++)
+            if (g->nodes.data[i]->in[k] == from)
+                g->nodes.data[i]->in[k] = to;
+    for (size_t i = 0; i < g->outputs.len; i++)
+        if (g->outputs.data[i].value == from)
+            g->outputs.data[i].value = to;
+}
+
+tc_status tc_graph_check_input(const tc_graph *g, size_t i, const tc_graph_tensor *t, tc_error *err) {
+    const tc_graph_value *v = g->inputs.data[i];
+    bool same_bits = v->dtype == t->dtype || (v->dtype == TC_BF16 && t->dtype == TC_U16);
+    if (same_bits && tc_graph_shape_equal(&v->shape, &t->shape))
+        return TC_OK;
+    tc_arena *scratch = tc_arena_new();
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "input '%s' must be %s, but the given array is %s", v->name,
+                          tc_graph_type_str(scratch, v->dtype, &v->shape), tc_graph_type_str(scratch, t->dtype, &t->shape));
+    tc_arena_free(scratch);
+    return s;
+}
+
+/* ---- verification ---- */
+
+static tc_status verify_bodies(const tc_graph_node *n, tc_error *err) {
+    for (int k = 0; k < 2 && n->body[k]; k++)
+        if (tc_graph_verify(n->body[k], err) != TC_OK) {
+            tc_error_prefix(err, "node '%s' (%s): in its body: ", n->name, tc_graph_op_name(n->op));
+            return TC_BAD_INPUT;
+        }
+    return TC_OK;
+}
+
+static tc_status verify_node(const tc_graph *g, const tc_graph_node *n, bool *defined, tc_error *err) {
+    for (int k = 0; k < n->nin; k++) {
+        const tc_graph_value *v = n->in[k];
+        if (!v)
+            continue;
+        if (v->id >= g->values.len || g->values.data[v->id] != v)
+            return tc_fail(err, TC_BAD_INPUT, "node '%s': input %d is not a value of this graph", n->name, k);
+        if (!defined[v->id])
+            return tc_fail(err, TC_BAD_INPUT, "node '%s': input '%s' is used before it is made", n->name, v->name);
+    }
+    for (int k = 0; k < n->nout; k++) {
+        const tc_graph_value *v = n->out[k];
+        if (!v)
+            continue;
+        if (v->producer != n || v->constant)
+            return tc_fail(err, TC_BAD_INPUT, "node '%s': output '%s' does not name it as its producer", n->name, v->name);
+        if (defined[v->id])
+            return tc_fail(err, TC_BAD_INPUT, "node '%s': output '%s' is made twice", n->name, v->name);
+        defined[v->id] = true;
+    }
+    return verify_bodies(n, err);
+}
+
+static tc_status verify_values(const tc_graph *g, bool *defined, tc_error *err) {
+    for (size_t i = 0; i < g->values.len; i++) {
+        const tc_graph_value *v = g->values.data[i];
+        if (v->id != i)
+            return tc_fail(err, TC_BAD_INPUT, "value '%s' has a wrong id", v->name);
+        TC_TRY(tc_graph_shape_check(&v->shape, v->dtype, err));
+        if (!v->constant)
+            continue;
+        if (v->constant->dtype != v->dtype || !tc_graph_shape_equal(&v->constant->shape, &v->shape) || v->producer)
+            return tc_fail(err, TC_BAD_INPUT, "constant '%s' does not match its value's type", v->name);
+        defined[i] = true;
+    }
+    for (size_t i = 0; i < g->inputs.len; i++)
+        defined[g->inputs.data[i]->id] = true;
+    return TC_OK;
+}
+
+tc_status tc_graph_verify(const tc_graph *g, tc_error *err) {
+    bool *defined = tc_xcalloc(g->values.len + 1, sizeof *defined);
+    tc_status s = verify_values(g, defined, err);
+    for (size_t i = 0; i < g->nodes.len && s == TC_OK; i++)
+        s = verify_node(g, g->nodes.data[i], defined, err);
+    for (size_t i = 0; i < g->outputs.len && s == TC_OK; i++)
+        if (!defined[g->outputs.data[i].value->id])
+            s = tc_fail(err, TC_BAD_INPUT, "output '%s' is never made", g->outputs.data[i].name);
+    free(defined);
+    return s;
+}

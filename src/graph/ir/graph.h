@@ -1,0 +1,174 @@
+/* Graph IR: a network after import. Every value has a static type; nodes stand in topological order; one arena owns all.
+ *
+ * Life of a graph: tc_graph_import (ONNX -> nodes, each checked, typed, brought into the canonical form that ops.def
+ * describes, and folded when its inputs are constants) -> tc_graph_simplify (identities, common and dead nodes) -> passes.
+ * After import no node depends on an opset version, no attribute is missing, no axis is negative, and no operand that a
+ * compiler needs as a constant (axes, shapes, pads, ...) is a tensor: they are attributes. */
+#ifndef TC_GRAPH_IR_GRAPH_H
+#define TC_GRAPH_IR_GRAPH_H
+
+#include "graph/ir/tensor.h"
+#include "support/map.h"
+#include "support/vec.h"
+
+/* The opset versions of the default domain whose semantics ops.def covers. */
+enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 21 };
+
+typedef enum tc_graph_op {
+#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) TC_GRAPH_OP_##id,
+#include "graph/ir/ops.def"
+#undef OP
+    TC_GRAPH_OP_COUNT
+} tc_graph_op;
+
+typedef struct tc_graph_op_info {
+    const char *name;     /* ONNX operator, default domain */
+    int since;            /* first opset that has it */
+    int min_in, max_in;   /* as ONNX writes it, before canonicalisation; max -1: variadic */
+    int min_out, max_out; /* max -1: variadic */
+    const char *attrs;    /* "axis:i keepdims:i": names and kinds that may occur in a model */
+} tc_graph_op_info;
+
+typedef enum tc_graph_attr_kind {
+    TC_GRAPH_ATTR_INT,
+    TC_GRAPH_ATTR_FLOAT,
+    TC_GRAPH_ATTR_STRING,
+    TC_GRAPH_ATTR_INTS,
+    TC_GRAPH_ATTR_FLOATS,
+    TC_GRAPH_ATTR_TENSOR
+} tc_graph_attr_kind;
+
+typedef struct tc_graph_attr {
+    const char *name;
+    tc_graph_attr_kind kind;
+    int64_t i;
+    double f;
+    const char *s;
+    size_t len; /* of ints or floats */
+    const int64_t *ints;
+    const float *floats;
+    const tc_graph_tensor *tensor;
+} tc_graph_attr;
+
+typedef struct tc_graph_node tc_graph_node;
+
+typedef struct tc_graph_value tc_graph_value;
+
+struct tc_graph_value {
+    const char *name; /* unique in the graph */
+    uint32_t id;      /* index in graph->values, for side tables of passes */
+    tc_dtype dtype;
+    tc_graph_shape shape;
+    tc_graph_node *producer;         /* NULL for graph inputs and constants */
+    const tc_graph_tensor *constant; /* its value, or NULL */
+    /* Sizes that depend on data, by dimension (dynamic.h): an i64 scalar that is the size at run time, where `shape` has the
+     * largest; NULL for a dimension that is as large as it says, and altogether where all are. Of use during import only. */
+    tc_graph_value **extent;
+    int64_t most;                             /* of a value that is such a size: its largest; 0 for others */
+    const struct tc_graph_sequence *sequence; /* of a list of values, which only import knows: see import_sequences.c */
+};
+
+struct tc_graph_node {
+    const char *name; /* the model's, or "Op_17" where it has none */
+    tc_graph_op op;
+    uint32_t id; /* unique, stable; not a position */
+    int nin, nout;
+    tc_graph_value **in;  /* NULL: an optional input that is left out. Trailing NULLs are dropped. */
+    tc_graph_value **out; /* NULL: an optional output that nobody asked for */
+    size_t nattrs, cap_attrs;
+    tc_graph_attr *attrs;
+    struct tc_graph *body[2]; /* of If: the branches; of Loop: its body (see ops.def) */
+};
+
+/* An output keeps the model's name for it, whichever value it turns out to be (perhaps an input or a constant). */
+typedef struct tc_graph_output {
+    const char *name;
+    tc_graph_value *value;
+    /* By dimension: the number of the output that is its size at run time; 0: it is as large as the shape says. Such sizes are
+     * outputs of their own, i64 scalars behind those of the model. */
+    int extent[TC_GRAPH_MAX_DIMS];
+} tc_graph_output;
+
+typedef TC_VEC(tc_graph_value *) tc_graph_values;
+typedef TC_VEC(tc_graph_node *) tc_graph_nodes;
+
+/* Memory of constants: malloc'ed, or mapped from an external-data file (mapped > 0: the length for munmap). */
+typedef struct tc_graph_storage_block {
+    void *p;
+    size_t mapped;
+} tc_graph_storage_block;
+
+typedef struct tc_graph {
+    tc_arena *arena;
+    const char *name, *file;               /* for messages */
+    int opset;                             /* of the default domain, as the model declared it; meaningless after import */
+    tc_graph_values values;                /* all, by id; dead ones stay */
+    tc_graph_nodes nodes;                  /* live ones, in topological order */
+    tc_graph_values inputs;                /* in the model's order; initialised ones are constants and not listed */
+    TC_VEC(tc_graph_output) outputs;       /* the model's, then sizes of them that depend on data */
+    size_t nsizes;                         /* how many of the latter */
+    tc_map names;                          /* value name -> value */
+    tc_map suffixes;                       /* base of a made-up name -> the last number given to it */
+    const tc_map *reserved;                /* during import: names that the file defines, also those yet to come */
+    TC_VEC(tc_graph_storage_block) blocks; /* storage of constants that does not lie in the arena */
+    TC_VEC(struct tc_graph *) bodies;      /* of nodes: owned; their constants may be this graph's */
+    uint32_t next_id;
+} tc_graph;
+
+/* ---- life ---- */
+tc_graph *tc_graph_new(const char *file);
+void tc_graph_free(tc_graph *g); /* NULL is fine */
+
+/* ---- reading ---- */
+const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
+const char *tc_graph_op_name(tc_graph_op op);
+bool tc_graph_op_find(const char *name, tc_graph_op *out);
+const tc_graph_attr *tc_graph_attr_find(const tc_graph_node *n, const char *name);
+int64_t tc_graph_attr_int(const tc_graph_node *n, const char *name, int64_t otherwise);
+double tc_graph_attr_float(const tc_graph_node *n, const char *name, double otherwise);
+const char *tc_graph_attr_str(const tc_graph_node *n, const char *name, const char *otherwise);
+const int64_t *tc_graph_attr_ints(const tc_graph_node *n, const char *name, size_t *len); /* NULL and 0 when absent */
+static inline bool tc_graph_is_const(const tc_graph_value *v) {
+    return v && v->constant;
+}
+/* Number of uses of every value by live nodes and outputs, by value id; malloc'ed. */
+uint32_t *tc_graph_count_uses(const tc_graph *g);
+tc_graph_value *tc_graph_find_value(const tc_graph *g, const char *name); /* NULL when absent */
+/* TC_BAD_INPUT when t cannot be fed to input i: wrong type or shape, with both written out. A bf16 input takes u16 bit patterns
+ * too, because NumPy has no such type. */
+TC_NODISCARD tc_status tc_graph_check_input(const tc_graph *g, size_t i, const tc_graph_tensor *t, tc_error *err);
+
+/* `%name = Op(%a, %b) {axis=1} : f32[1,128]`, one node a line, inputs and constants before, outputs after. */
+void tc_graph_print(const tc_graph *g, tc_strbuf *out);
+
+/* ---- building and changing (passes, tests) ---- */
+/* A name that is taken gets a suffix. */
+tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
+tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
+/* Takes over t's storage when it is OWNED, else copies it; t becomes a view. */
+tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);
+void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
+/* After the last tc_graph_add_output: adds the sizes that depend on data as outputs. */
+void tc_graph_add_sizes(tc_graph *g);
+/* Makes a node without outputs and without appending it; inputs may hold NULL. */
+tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value *const *in, int nin);
+void tc_graph_set_int(tc_graph *g, tc_graph_node *n, const char *name, int64_t v);
+void tc_graph_set_float(tc_graph *g, tc_graph_node *n, const char *name, double v);
+void tc_graph_set_str(tc_graph *g, tc_graph_node *n, const char *name, const char *v);
+void tc_graph_set_ints(tc_graph *g, tc_graph_node *n, const char *name, const int64_t *v, size_t len);
+void tc_graph_drop_attr(tc_graph_node *n, const char *name);
+/* Every use of `from` (inputs of nodes, outputs) becomes `to`. Linear in the graph; batch passes should use a map. */
+void tc_graph_replace(tc_graph *g, tc_graph_value *from, tc_graph_value *to);
+/* Checks: ids, order, producers, types of constants, arity. An assertion-grade check for tests and debug builds. */
+TC_NODISCARD tc_status tc_graph_verify(const tc_graph *g, tc_error *err);
+
+/* ---- clean-up; the passes are in pass.h ---- */
+/* Requires a verified graph; keeps outputs and their types. Removes identities, merges equal nodes, drops what no output
+ * needs. Bodies of nodes are graphs of their own, and not touched. */
+void tc_graph_simplify(tc_graph *g);
+/* Only the last of these. */
+void tc_graph_drop_dead(tc_graph *g);
+/* Constants that no node reads, nor its bodies, and that are no output stop being constants, and what only they held is freed. */
+void tc_graph_release_constants(tc_graph *g);
+
+#endif

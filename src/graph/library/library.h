@@ -1,0 +1,27 @@
+/* Library kernels from the side of the build: which operators have one, and what it is given. */
+#ifndef TC_GRAPH_LIBRARY_LIBRARY_H
+#define TC_GRAPH_LIBRARY_LIBRARY_H
+
+#include "graph/ir/graph.h"
+#include "graph/library/runtime.h"
+
+typedef struct tc_graph_library_kernel {
+    tc_graph_op op;
+    const char *symbol;
+    tc_kernel *run;
+    int64_t (*workspace)(const int64_t *params, int32_t nthreads);
+    int (*params)(const tc_graph_node *n, int64_t *out); /* writes at most TC_GRAPH_MAX_PARAMS, returns how many */
+} tc_graph_library_kernel;
+
+enum { TC_GRAPH_MAX_PARAMS = 32 };
+
+/* NULL: the operator is lowered to tensor expressions. */
+const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
+/* C source of all kernels that needs libc only; with TC_LIB_STATIC defined, nothing of it is visible outside. */
+void tc_graph_library_text(const char **text, size_t *size);
+/* The object that defines all kernels, position-independent code of this machine's architecture that needs libc only. */
+void tc_graph_library_object(const void **bytes, size_t *size);
+/* Does that object run on the target of this triple? */
+bool tc_graph_library_runs_on(const char *triple);
+
+#endif

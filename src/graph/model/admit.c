@@ -1,0 +1,197 @@
+/* Who may take part in a contest (contest.c): what runs there runs in this process, and nobody looks at its results. So each
+ * record first runs in a worker process, on the workload of the kernel's form as this program has it, and must agree with the
+ * reference. */
+#include "graph/model/contest.h"
+#include "graph/model/program.h"
+#include "measure/maintain.h"
+#include "measure/measure.h"
+#include "te/text.h"
+
+#include <string.h>
+
+typedef enum state { UNKNOWN, RIGHT, OUT } state;
+
+typedef struct candidate {
+    tc_record record;
+    const char *workload; /* text of the form that it is of */
+    state state;
+} candidate;
+
+typedef struct list {
+    candidate *data;
+    int n;
+    const char *why; /* of the last one that is out */
+} list;
+
+typedef struct admission {
+    const tc_graph_program *p;
+    const tc_graph_build_options *o;
+    int k;
+    tc_arena *a;
+    tc_meas *m;
+    list *lists; /* by task */
+    TC_VEC(tc_graph_refusal) refused;
+} admission;
+
+/* ---- candidates ---- */
+
+static const char *form_text(const tc_graph_unit *u, const char *hash, tc_arena *a) {
+    tc_strbuf b = {0};
+    for (int f = 0; f < u->nform && !b.len; f++)
+        if (strcmp(u->form[f].hash.hex, hash) == 0)
+            tc_te_print(&b, u->form[f].workload);
+    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+static bool same_schedule(const tc_record *x, const tc_record *y) {
+    return strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0 && strcmp(x->trace, y->trace) == 0;
+}
+
+/* One that was timed in several ways is one. */
+static void take(list *l, const tc_record *r, const tc_graph_unit *u, tc_arena *a) {
+    for (int i = 0; i < l->n; i++)
+        if (same_schedule(&l->data[i].record, r))
+            return;
+    l->data[l->n++] = (candidate){.record = *r, .workload = form_text(u, r->workload_hash.hex, a)};
+}
+
+/* More than take part, for those that are left out. */
+static tc_status find_candidates(admission *x, int task, tc_error *err) {
+    enum { SPARE = 8 };
+    tc_graph_unit u = {0};
+    tc_meas_records r;
+    tc_graph_list_forms(x->p, task, x->o->accuracy, &u);
+    tc_status s = tc_graph_ranked_records(&u, x->o, x->a, (size_t)x->k + SPARE, &r, err);
+    if (s == TC_OK) {
+        x->lists[task].data = TC_NEW_N(x->a, candidate, r.len);
+        for (size_t i = 0; i < r.len; i++)
+            take(&x->lists[task], &r.data[i], &u, x->a);
+    }
+    tc_ctx_free(u.ctx);
+    tc_ctx_free(u.forms);
+    return s;
+}
+
+/* ---- checking ---- */
+
+/* Another record of a program that failed: one failure is enough. */
+static bool same_program(const tc_record *x, const tc_record *y) {
+    return x->program != 0 && x->program == y->program && strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0;
+}
+
+static void leave_out(admission *x, int task, candidate *c, const tc_record *now) {
+    list *l = &x->lists[task];
+    c->state = OUT;
+    l->why = tc_arena_printf(x->a, "record %lld failed when it was checked: %s: %s", (long long)c->record.id,
+                             tc_meas_error_meaning(now->error), now->message);
+    tc_push(&x->refused, ((tc_graph_refusal){x->p->tasks[task].name, c->record, *now}));
+    for (int i = 0; i < l->n && tc_meas_disproves(now->error); i++)
+        if (same_program(&l->data[i].record, &c->record))
+            l->data[i].state = OUT;
+}
+
+typedef struct query {
+    int task;
+    candidate *c;
+} query;
+typedef TC_VEC(query) queries;
+
+/* Those that would take part and were not looked at. */
+static void ask_for(admission *x, queries *q) {
+    for (int task = 0; task < x->p->ntask; task++) {
+        list *l = &x->lists[task];
+        for (int i = 0, n = 0; i < l->n && n < x->k; i++) {
+            n += l->data[i].state != OUT;
+            if (l->data[i].state == UNKNOWN)
+                tc_push(q, ((query){task, &l->data[i]}));
+        }
+    }
+}
+
+static tc_status judge(admission *x, const queries *q, const tc_record *r, tc_error *err) {
+    bool stopped = false;
+    for (size_t i = 0; i < q->len; i++) {
+        candidate *c = q->data[i].c;
+        if (r[i].error == TC_MEAS_INTERRUPTED)
+            stopped = true;
+        else if (!tc_record_ok(&r[i]) || !r[i].verified)
+            leave_out(x, q->data[i].task, c, &r[i]);
+        else if (c->state == UNKNOWN)
+            c->state = RIGHT;
+    }
+    return stopped ? tc_fail(err, TC_ENV, "interrupted while checking records; nothing was written") : TC_OK;
+}
+
+static tc_status check(admission *x, const queries *q, tc_error *err) {
+    tc_meas_input *in = TC_NEW_N(x->a, tc_meas_input, q->len);
+    tc_record *r = TC_NEW_N(x->a, tc_record, q->len);
+    for (size_t i = 0; i < q->len; i++) {
+        const candidate *c = q->data[i].c;
+        in[i] = (tc_meas_input){
+            .workload = c->workload, .workload_hash = c->record.workload_hash, .trace = c->record.trace, .again = true};
+    }
+    TC_TRY(tc_meas_batch(x->m, in, q->len, x->a, r, NULL, NULL, err));
+    return judge(x, q, r, err);
+}
+
+/* Every call is checked, and times are of no interest: two calls each, and nobody is raced against anybody. */
+static tc_status open_measurer(admission *x, tc_error *err) {
+    tc_meas_options o = {.target = x->o->target->text,
+                         .threads = tc_graph_threads_of(x->o),
+                         .samples = 1,
+                         .min_sample = 1e-9,
+                         .budget = 1e-9,
+                         .early_stop = -1,
+                         .stop = x->o->stop};
+    return tc_meas_new(&o, &x->m, err);
+}
+
+static tc_status check_all(admission *x, tc_error *err) {
+    tc_status s = TC_OK;
+    for (bool more = true; more && s == TC_OK;) {
+        queries q = {0};
+        ask_for(x, &q);
+        more = q.len > 0;
+        if (more && !x->m)
+            s = open_measurer(x, err);
+        if (more && s == TC_OK)
+            s = check(x, &q, err);
+        tc_vec_free(&q);
+    }
+    return s;
+}
+
+static tc_graph_choice choice_of(const admission *x, const list *l) {
+    tc_record *r = TC_NEW_N(x->a, tc_record, x->k);
+    tc_graph_choice c = {.records = r, .why = l->why};
+    for (int i = 0; i < l->n && c.n < x->k; i++)
+        if (l->data[i].state == RIGHT)
+            r[c.n++] = l->data[i].record;
+    return c;
+}
+
+tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a, tc_graph_admission *out,
+                         tc_error *err) {
+    admission x = {.p = p, .o = o, .k = k, .a = a, .lists = TC_NEW_N(a, list, p->ntask)};
+    *out = (tc_graph_admission){.nkernel = p->ntask, .k = k, .choices = TC_NEW_N(a, tc_graph_choice, p->ntask)};
+    if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
+        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
+                       k);
+    if (!o->db || !o->target->native)
+        return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
+                       o->db ? "a target that runs on this machine" : "a database");
+    tc_status s = TC_OK;
+    for (int task = 0; task < p->ntask && s == TC_OK; task++)
+        s = find_candidates(&x, task, err);
+    if (s == TC_OK)
+        s = check_all(&x, err);
+    for (int task = 0; task < p->ntask && s == TC_OK; task++)
+        out->choices[task] = choice_of(&x, &x.lists[task]);
+    out->nrefused = (int)x.refused.len;
+    out->refused = tc_arena_dup(a, x.refused.data, x.refused.len * sizeof *x.refused.data);
+    tc_vec_free(&x.refused);
+    tc_meas_free(x.m);
+    return s;
+}

@@ -1,0 +1,248 @@
+/* The public C API (include/tctune/tctune.h) on top of graph, program and model. */
+#include "tctune/tctune.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/model/model.h"
+#include "graph/onnx/import.h"
+#include "graph/passes/pass.h"
+
+struct tctune_model {
+    tc_graph *graph;
+    tc_graph_program *program;
+    tc_graph_model *model;
+};
+
+static tctune_status answer(tc_status s, const tc_error *e, char *error, size_t size) {
+    if (s != TC_OK && error && size)
+        snprintf(error, size, "%s", e->msg);
+    return s == TC_OK ? TCTUNE_OK : s == TC_BAD_INPUT ? TCTUNE_BAD_INPUT : TCTUNE_ENVIRONMENT;
+}
+
+const char *tctune_version(void) {
+    return TCTUNE_VERSION;
+}
+
+/* ---- building ---- */
+
+static tc_status parse_shapes(const char *const *texts, tc_graph_binding **out, size_t *n, tc_error *err) {
+    size_t count = 0;
+    *n = 0;
+    while (texts && texts[count])
+        count++;
+    *out = tc_xcalloc(count + 1, sizeof **out);
+    for (; *n < count; (*n)++)
+        TC_TRY(tc_graph_binding_parse(texts[*n], &(*out)[*n], err));
+    return TC_OK;
+}
+
+static tc_status import(tctune_model *m, const char *file, const tctune_build_options *o, tc_error *err) {
+    tc_graph_import_options io = {0};
+    tc_graph_binding *shapes;
+    tc_status s = parse_shapes(o->shapes, &shapes, &io.nshapes, err);
+    io.shapes = shapes;
+    if (s == TC_OK)
+        s = tc_graph_import(file, &io, &m->graph, err);
+    if (s == TC_OK)
+        s = tc_graph_passes(m->graph, NULL, err);
+    for (size_t i = 0; i < io.nshapes; i++)
+        free((void *)(uintptr_t)shapes[i].name);
+    free(shapes);
+    return s;
+}
+
+static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_error *err) {
+    tc_target *target = NULL;
+    tc_meas_db *db = NULL;
+    tc_status s = tc_target_parse(o->target ? o->target : "native", &target, err);
+    if (s == TC_OK && o->database)
+        s = tc_meas_db_open(o->database, TC_MEAS_DB_READ, &db, err);
+    tc_graph_build_options bo = {.target = target,
+                                 .threads = o->threads,
+                                 .db = db,
+                                 .accuracy = TC_ACCURACY_FAST,
+                                 .require_complete = o->require_complete,
+                                 .use_up_constants = true};
+    if (s == TC_OK) {
+        bo.object_only = !target->native;
+        s = tc_graph_model_build(m->program, &bo, &m->model, err);
+    }
+    tc_meas_db_close(db);
+    tc_target_free(target);
+    return s;
+}
+
+tctune_status tctune_build(const char *onnx_file, const tctune_build_options *options, tctune_model **model, char *error,
+                           size_t error_size) {
+    static const tctune_build_options none = {0};
+    const tctune_build_options *o = options ? options : &none;
+    tc_error err = {0};
+    tctune_model *m = tc_xcalloc(1, sizeof *m);
+    tc_status s = import(m, onnx_file, o, &err);
+    if (s == TC_OK)
+        s = tc_graph_program_new(m->graph, &m->program, &err);
+    if (s == TC_OK)
+        s = compile(m, o, &err);
+    if (s == TC_OK) {
+        *model = m;
+        return TCTUNE_OK;
+    }
+    tctune_free(m);
+    return answer(s, &err, error, error_size);
+}
+
+tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size) {
+    tc_error err = {0};
+    tctune_model *m = tc_xcalloc(1, sizeof *m);
+    tc_status s = tc_graph_model_load(library, threads, &m->model, &err);
+    if (s == TC_OK)
+        *model = m;
+    else
+        tctune_free(m);
+    return answer(s, &err, error, error_size);
+}
+
+void tctune_free(tctune_model *m) {
+    if (!m)
+        return;
+    tc_graph_model_free(m->model);
+    tc_graph_program_free(m->program);
+    tc_graph_free(m->graph);
+    free(m);
+}
+
+tctune_status tctune_save(const tctune_model *m, const char *library, char *error, size_t error_size) {
+    tc_error err = {0};
+    return answer(tc_graph_model_save(m->model, library, NULL, &err), &err, error, error_size);
+}
+
+/* ---- ports ---- */
+
+enum { DL_BOOL = 6 }; /* kDLBool of DLPack 0.8 and later */
+
+static DLDataType dl_type(tc_dtype t) {
+    uint8_t code = t == TC_BOOL            ? DL_BOOL
+                   : t == TC_BF16          ? kDLBfloat
+                   : tc_dtype_is_float(t)  ? kDLFloat
+                   : tc_dtype_is_signed(t) ? kDLInt
+                                           : kDLUInt;
+    return (DLDataType){.code = code, .bits = (uint8_t)(8 * tc_dtype_bytes(t)), .lanes = 1};
+}
+
+static const char *describe(const tc_graph_port *p, DLDataType *type, int *ndim, const int64_t **shape) {
+    *type = dl_type(p->dtype);
+    *ndim = p->shape.ndim;
+    *shape = p->shape.d;
+    return p->name;
+}
+
+int tctune_num_inputs(const tctune_model *m) {
+    const tc_graph_port *p;
+    return tc_graph_model_inputs(m->model, &p);
+}
+
+int tctune_num_outputs(const tctune_model *m) {
+    const tc_graph_port *p;
+    return tc_graph_model_outputs(m->model, &p);
+}
+
+const char *tctune_input(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
+    const tc_graph_port *p;
+    return i >= 0 && i < tc_graph_model_inputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
+}
+
+const char *tctune_output(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
+    const tc_graph_port *p;
+    return i >= 0 && i < tc_graph_model_outputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
+}
+
+const int64_t *tctune_output_shape(const tctune_model *m, int i) {
+    return i >= 0 && i < tctune_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
+}
+
+/* ---- running ---- */
+
+static bool is_dense(const DLTensor *t) {
+    int64_t stride = 1;
+    for (int d = t->ndim - 1; d >= 0 && t->strides; d--) {
+        if (t->shape[d] != 1 && t->strides[d] != stride)
+            return false;
+        stride *= t->shape[d];
+    }
+    return true;
+}
+
+/* The port's view of t; TC_BAD_INPUT when it is anything else. */
+static tc_status take(const tc_graph_port *p, const DLTensor *t, tc_graph_tensor *out, tc_error *err) {
+    DLDataType type = dl_type(p->dtype);
+    bool same = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == 1 && t->ndim == p->shape.ndim;
+    for (int d = 0; same && d < t->ndim; d++)
+        same = t->shape[d] == p->shape.d[d];
+    if (!same || t->device.device_type != kDLCPU || !is_dense(t)) {
+        tc_arena *a = tc_arena_new();
+        tc_status s = tc_fail(err, TC_BAD_INPUT, "'%s' must be a dense tensor %s in CPU memory", p->name,
+                              tc_graph_type_str(a, p->dtype, &p->shape));
+        tc_arena_free(a);
+        return s;
+    }
+    *out = tc_graph_tensor_view(p->dtype, &p->shape, (char *)t->data + t->byte_offset);
+    return TC_OK;
+}
+
+static tc_status run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, tc_graph_tensor *in, tc_graph_tensor *out,
+                     tc_error *err) {
+    const tc_graph_port *ip, *op;
+    int nin = tc_graph_model_inputs(m->model, &ip), nout = tc_graph_model_outputs(m->model, &op);
+    for (int i = 0; i < nin; i++)
+        TC_TRY(take(&ip[i], &inputs[i], &in[i], err));
+    for (int i = 0; i < nout; i++)
+        TC_TRY(take(&op[i], &outputs[i], &out[i], err));
+    return tc_graph_model_run_into(m->model, in, out, err);
+}
+
+tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
+    tc_error err = {0};
+    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(m) + 1, sizeof *in);
+    tc_graph_tensor *out = tc_xcalloc((size_t)tctune_num_outputs(m) + 1, sizeof *out);
+    tc_status s = run(m, inputs, outputs, in, out, &err);
+    free(in);
+    free(out);
+    return answer(s, &err, error, error_size);
+}
+
+/* ---- profile ---- */
+
+int tctune_num_kernels(const tctune_model *m) {
+    const tc_graph_kernel *k;
+    const tc_graph_other *o;
+    return tc_graph_model_kernels(m->model, &k) + tc_graph_model_others(m->model, &o);
+}
+
+static tc_status profile(tctune_model *m, const DLTensor *inputs, int runs, tc_graph_tensor *in, tc_error *err) {
+    const tc_graph_port *p;
+    int nin = tc_graph_model_inputs(m->model, &p);
+    if (runs < 1)
+        return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
+    for (int i = 0; i < nin; i++)
+        TC_TRY(take(&p[i], &inputs[i], &in[i], err));
+    return tc_graph_model_profile(m->model, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, err);
+}
+
+tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
+                             size_t error_size) {
+    tc_error err = {0};
+    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(m) + 1, sizeof *in);
+    tc_status s = profile(m, inputs, runs, in, &err);
+    free(in);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
+    const tc_graph_kernel *k;
+    const tc_graph_other *o;
+    int nk = tc_graph_model_kernels(m->model, &k), no = tc_graph_model_others(m->model, &o);
+    for (int i = 0; i < nk; i++)
+        times[i] = (tctune_kernel_time){k[i].name, k[i].count, k[i].seconds};
+    for (int i = 0; i < no; i++)
+        times[nk + i] = (tctune_kernel_time){o[i].name, o[i].count, o[i].seconds};
+    return TCTUNE_OK;
+}

@@ -1,0 +1,229 @@
+/* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
+#include "codegen/cache.h"
+#include "graph/model/program.h"
+#include "te/text.h"
+
+#include <string.h>
+
+typedef struct builder {
+    const tc_graph_program *p;
+    const tc_graph_build_options *o;
+    tc_graph_model *m;
+    tc_machine machine;
+    tc_cg_cache *cache; /* of compiled kernels; NULL: none */
+} builder;
+
+static const char *workload_text(tc_arena *a, const tc_workload *w) {
+    tc_strbuf b = {0};
+    tc_te_print(&b, w);
+    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* "k3_matmul_add": unique by number, readable in a profile. */
+static const char *symbol_of(tc_arena *a, int task, const char *name) {
+    char text[40];
+    size_t n = 0;
+    for (; name[n] && name[n] != ' ' && n < sizeof text - 1; n++) {
+        char ch = name[n];
+        bool upper = ch >= 'A' && ch <= 'Z', plain = upper || (ch >= 'a' && ch <= 'z') || (ch >= '0' && ch <= '9');
+        text[n] = (char)(upper ? ch + 32 : plain ? ch : '_');
+    }
+    text[n] = 0;
+    return tc_arena_printf(a, "k%d_%s", task, text);
+}
+
+static void describe_kernels(builder *b) {
+    tc_graph_model *m = b->m;
+    m->nkernel = b->p->ntask;
+    m->kernels = TC_NEW_N(m->arena, tc_graph_kernel, m->nkernel);
+    m->units = TC_NEW_N(m->arena, tc_graph_unit, m->nkernel);
+    for (int i = 0; i < m->nkernel; i++) {
+        const tc_tune_task *t = &b->p->tasks[i];
+        m->kernels[i] = (tc_graph_kernel){.name = t->name,
+                                          .symbol = symbol_of(m->arena, i, t->name),
+                                          .workload = workload_text(m->arena, t->workload),
+                                          .trace = "",
+                                          .form = "direct",
+                                          .hash = b->p->hashes[i],
+                                          .count = (int)t->weight,
+                                          .flops = tc_te_flops(t->workload),
+                                          .why = ""};
+        tc_graph_list_forms(b->p, i, b->o->accuracy, &m->units[i]);
+    }
+}
+
+static bool stopped(const builder *b) {
+    return b->o->stop && *b->o->stop;
+}
+
+static tc_status interrupted(tc_error *err) {
+    return tc_fail(err, TC_ENV, "interrupted while building the model; nothing was written");
+}
+
+/* One thread at a time: the database handle belongs to it. */
+static tc_status choose_schedules(builder *b, tc_error *err) {
+    for (int i = 0; i < b->m->nkernel; i++) {
+        if (stopped(b))
+            return interrupted(err);
+        TC_TRY(tc_graph_choose_schedule(b->p, i, b->o, &b->machine, b->m, err));
+    }
+    return TC_OK;
+}
+
+static tc_status check_complete(const builder *b, tc_error *err) {
+    tc_strbuf list = {0};
+    int missing = 0;
+    for (int i = 0; i < b->m->nkernel; i++) {
+        const tc_graph_kernel *k = &b->m->kernels[i];
+        if (k->source == TC_GRAPH_FROM_RECORD)
+            continue;
+        if (missing++ < 8)
+            tc_sb_printf(&list, "\n  %s: %s", k->name, k->why);
+    }
+    tc_status s = TC_OK;
+    if (missing && b->o->require_complete)
+        s = tc_fail(err, TC_BAD_INPUT,
+                    "%d of %d kernels have no record for target '%s' with %d threads; tune the model with this database first, "
+                    "or build without "
+                    "requiring complete records:%s",
+                    missing, b->m->nkernel, b->m->target->text, b->m->threads, tc_sb_str(&list));
+    tc_strbuf_free(&list);
+    return s;
+}
+
+static tc_status compile(builder *b, int i, tc_error *err) {
+    tc_graph_unit *u = &b->m->units[i];
+    const tc_func *f = u->func;
+    TC_TRY(tc_cg_cached_object(b->cache, b->m->target, f, b->m->kernels[i].symbol, &u->obj, &u->size, err));
+    if (b->o->object_only)
+        return TC_OK;
+    TC_TRY(tc_cg_load(u->obj, u->size, &u->module, err));
+    return tc_cg_lookup(u->module, b->m->kernels[i].symbol, &u->kernel, err);
+}
+
+/* All kernels, on every core; the first failure wins. */
+static tc_status compile_all(builder *b, tc_error *err) {
+    int n = b->m->nkernel, done = 0;
+    tc_status first = TC_OK;
+    tc_error kept;
+    b->cache = tc_cg_cache_open();
+#pragma omp parallel for schedule(dynamic) num_threads(TC_MAX(1, TC_MIN(n, b->m->threads)))
+    for (int i = 0; i < n; i++) {
+        tc_error local;
+        if (stopped(b))
+            continue;
+        tc_status s = compile(b, i, &local);
+#pragma omp critical(tc_graph_compile)
+        {
+            done++;
+            if (s != TC_OK && first == TC_OK) {
+                first = s;
+                kept = local;
+                tc_error_prefix(&kept, "kernel '%s': ", b->m->kernels[i].name);
+            }
+            if (b->o->progress)
+                b->o->progress(b->o->user, done, n, b->m->kernels[i].name);
+        }
+    }
+    tc_cg_cache_close(b->cache);
+    b->cache = NULL;
+    if (stopped(b))
+        return interrupted(err);
+    return first == TC_OK ? TC_OK : tc_fail(err, first == TC_ILLEGAL ? TC_ENV : first, "%s", kept.msg);
+}
+
+static bool may_overwrite(void *user, const tc_graph_launch *x, int out, int in) {
+    const tc_graph_model *m = user;
+    return tc_tir_may_overwrite(m->units[x->task].func, out, in);
+}
+
+/* Kernels that write in place are compiled for it, also for their launches that do not. */
+static void note_in_place(builder *b) {
+    for (int i = 0; i < b->p->nlaunch; i++) {
+        const tc_graph_launch *x = &b->p->launches[i];
+        tc_graph_unit *u = x->task < 0 ? NULL : &b->m->units[x->task];
+        for (int o = 0; o < x->nargs && u; o++)
+            for (int k = 0; k < o; k++)
+                if (u->func->params[o].kind == TC_PARAM_OUT && b->m->plan.over[x->args[o]] == x->args[k] &&
+                    !(u->func->params[o].overlaps && u->func->params[k].overlaps))
+                    u->func = tc_tir_overwriting(u->ctx, u->func, o, k);
+    }
+}
+
+static void plan(builder *b) {
+    tc_graph_model *m = b->m;
+    tc_graph_plan_memory(b->p, may_overwrite, m, m->arena, &m->plan);
+    note_in_place(b);
+    int64_t workspace = 0;
+    for (int i = 0; i < m->nkernel; i++)
+        workspace = TC_MAX(workspace, tc_cg_workspace_bytes(m->units[i].func, m->threads));
+    for (int i = 0; i < b->p->nlaunch; i++) {
+        const tc_graph_launch *x = &b->p->launches[i];
+        if (x->library)
+            workspace = TC_MAX(workspace, x->library->workspace(x->params, m->threads));
+    }
+    m->workspace_at = tc_graph_aligned(m->plan.bytes);
+    m->arena_bytes = m->workspace_at + tc_graph_aligned(workspace);
+}
+
+/* Addresses inside the arena do not change any more. */
+static void fix_addresses(tc_graph_model *m) {
+    m->memory = tc_graph_aligned_alloc(m->arena_bytes);
+    for (int i = 0; i < m->nstep; i++)
+        for (int k = 0; k < m->steps[i].nargs; k++)
+            if (m->steps[i].args[k].where == TC_CG_ARENA)
+                m->steps[i].argv[k] = m->memory + m->steps[i].args[k].at;
+}
+
+static tc_status build(builder *b, tc_error *err) {
+    TC_TRY(choose_schedules(b, err));
+    TC_TRY(check_complete(b, err));
+    plan(b);
+    TC_TRY(compile_all(b, err));
+    TC_TRY(tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants, err));
+    if (!b->o->object_only)
+        fix_addresses(b->m);
+    return TC_OK;
+}
+
+static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
+    TC_TRY(tc_target_parse(b->o->target->text, &m->target, err));
+    m->target->machine = b->o->target->machine;
+    b->machine = m->target->machine;
+    m->threads = tc_graph_threads_of(b->o);
+    b->machine.cores = m->threads;
+    if (!b->o->object_only && !b->o->target->native)
+        return tc_fail(err, TC_BAD_INPUT, "code for target '%s' cannot run on this machine; it can only be written to a library",
+                       m->target->text);
+    m->rt = tc_cg_runtime(m->threads);
+    m->nin = b->p->nin;
+    m->nout = b->p->nout;
+    m->nshown = b->p->nshown;
+    m->in = b->p->in;
+    m->out = b->p->out;
+    m->staging = TC_NEW_N(m->arena, void *, m->nin);
+    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        m->out_shape[i] = m->out[i].shape;
+    return TC_OK;
+}
+
+tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_graph_model *m = TC_NEW(a, tc_graph_model);
+    *m = (tc_graph_model){.arena = a, .program = p};
+    builder b = {.p = p, .o = o, .m = m};
+    tc_status s = open_model(&b, m, err);
+    if (s == TC_OK) {
+        describe_kernels(&b);
+        s = build(&b, err);
+    }
+    if (s != TC_OK) {
+        tc_graph_model_free(m);
+        return s;
+    }
+    *out = m;
+    return TC_OK;
+}

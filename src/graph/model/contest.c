@@ -1,0 +1,202 @@
+/* Which of a kernel's best records is fastest in the network. Alone, in the tuner, a kernel finds its caches as the run before
+ * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record that was admitted
+ * (admit.c). They run in turns, and each kernel is compared with itself: the sum of its own launches in one round's runs. */
+#include "graph/model/contest.h"
+#include "graph/model/program.h"
+#include "tune/compare.h"
+
+#include <string.h>
+
+typedef struct contest {
+    const tc_graph_build_options *o;
+    const tc_graph_admission *admitted;
+    tc_graph_model *m[TC_GRAPH_CONTEST_MAX];
+    int k, rounds, nkernel;
+    double *times; /* [kernel][rank][round] */
+    tc_graph_tensor *in;
+} contest;
+
+static double *times_of(const contest *c, int kernel, int rank) {
+    return c->times + ((size_t)kernel * (size_t)c->k + (size_t)rank) * (size_t)c->rounds;
+}
+
+/* That of this rank; where there are fewer, the best. */
+static tc_graph_choice one_of(const tc_graph_choice *x, int rank) {
+    return (tc_graph_choice){x->n > 0 ? &x->records[rank < x->n ? rank : 0] : NULL, x->n > 0, x->why};
+}
+
+static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *err) {
+    tc_graph_choice *choices = tc_xcalloc((size_t)p->ntask + 1, sizeof *choices);
+    tc_graph_build_options o = *c->o;
+    tc_status s = TC_OK;
+    o.choices = choices;
+    o.object_only = o.use_up_constants = false;
+    for (int r = 0; r < c->k && s == TC_OK; r++) {
+        for (int i = 0; i < p->ntask; i++)
+            choices[i] = one_of(&c->admitted->choices[i], r);
+        s = tc_graph_model_build(p, &o, &c->m[r], err);
+    }
+    free(choices);
+    return s;
+}
+
+static tc_status turn(contest *c, int rank, int round, double *seconds, tc_error *err) {
+    TC_TRY(tc_graph_model_kernel_times(c->m[rank], c->in, seconds, err));
+    for (int i = 0; i < c->nkernel && round >= 0; i++)
+        times_of(c, i, rank)[round] = seconds[i];
+    return TC_OK;
+}
+
+/* Every other round goes backwards, so that no rank always comes after the same one. */
+static tc_status run_rounds(contest *c, tc_error *err) {
+    enum { WARMUP = 2 };
+    double *seconds = tc_xcalloc((size_t)c->nkernel + 1, sizeof *seconds);
+    tc_status s = TC_OK;
+    for (int round = -WARMUP; round < c->rounds && s == TC_OK; round++)
+        for (int i = 0; i < c->k && s == TC_OK; i++) {
+            if (c->o->stop && *c->o->stop)
+                s = tc_fail(err, TC_ENV, "interrupted while comparing records in the network; nothing was written");
+            else
+                s = turn(c, round % 2 ? c->k - 1 - i : i, round, seconds, err);
+        }
+    free(seconds);
+    return s;
+}
+
+static bool is_new(const contest *c, int kernel, int rank) {
+    for (int r = 0; r < rank; r++)
+        if (c->m[r]->kernels[kernel].record == c->m[rank]->kernels[kernel].record)
+            return false;
+    return c->m[rank]->kernels[kernel].source == TC_GRAPH_FROM_RECORD;
+}
+
+/* The best record keeps its place unless another is faster beyond doubt. */
+static void judge(const contest *c, int kernel, tc_arena *a, tc_graph_trial *t, int *rank) {
+    *rank = 0;
+    for (int r = 0; r < c->k; r++) {
+        const tc_graph_kernel *x = &c->m[r]->kernels[kernel];
+        t[r] = (tc_graph_trial){.record = is_new(c, kernel, r) ? x->record : 0, .recorded = x->recorded, .speedup = 1};
+        t[r].seconds = tc_meas_median(times_of(c, kernel, r), (size_t)c->rounds);
+        t[r].times = TC_NEW_N(a, double, c->rounds);
+        for (int i = 0; i < c->rounds; i++)
+            t[r].times[i] = times_of(c, kernel, r)[i] / x->count;
+        if (r == 0 || t[r].record == 0)
+            continue;
+        tc_tune_verdict v = tc_tune_judge(times_of(c, kernel, r), times_of(c, kernel, 0), c->rounds, (uint64_t)kernel);
+        t[r].speedup = v.ratio;
+        t[r].faster = v.faster < 0;
+        if (t[r].faster && t[r].speedup > t[*rank].speedup)
+            *rank = r;
+    }
+}
+
+static tc_status make_inputs(contest *c, tc_error *err) {
+    tc_graph_tensor *in = tc_xcalloc((size_t)c->m[0]->nin + 1, sizeof *in);
+    tc_status s = tc_graph_model_random_inputs(c->m[0], 0, in, err);
+    if (s == TC_OK)
+        c->in = in;
+    else
+        free(in);
+    return s;
+}
+
+static void release(contest *c) {
+    for (int i = 0; c->in && i < c->m[0]->nin; i++)
+        tc_graph_tensor_free(&c->in[i]);
+    for (int r = 0; r < c->k; r++)
+        tc_graph_model_free(c->m[r]);
+    free(c->in);
+    free(c->times);
+}
+
+/* What was admitted, the one to use first. */
+static tc_graph_choice with_first(const tc_graph_choice *x, int rank, tc_arena *a) {
+    tc_record *r = TC_NEW_N(a, tc_record, x->n);
+    for (int i = 0, n = 1; i < x->n; i++)
+        r[i == rank ? 0 : n++] = x->records[i];
+    return (tc_graph_choice){r, x->n, x->why};
+}
+
+static void report(const contest *c, tc_arena *a, tc_graph_contest *out) {
+    *out = (tc_graph_contest){.nkernel = c->nkernel,
+                              .k = c->k,
+                              .rounds = c->rounds,
+                              .trials = TC_NEW_N(a, tc_graph_trial, c->nkernel * c->k),
+                              .ranks = TC_NEW_N(a, int, c->nkernel),
+                              .choices = TC_NEW_N(a, tc_graph_choice, c->nkernel)};
+    for (int i = 0; i < c->nkernel; i++) {
+        judge(c, i, a, &out->trials[i * c->k], &out->ranks[i]);
+        out->choices[i] = with_first(&c->admitted->choices[i], out->ranks[i], a);
+    }
+}
+
+tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o, const tc_graph_admission *admitted,
+                               int rounds, tc_arena *a, tc_graph_contest *out, tc_error *err) {
+    int k = admitted->k;
+    contest c = {.o = o, .admitted = admitted, .k = k, .rounds = TC_MAX(rounds, TC_TUNE_MIN_ROUNDS), .nkernel = p->ntask};
+    c.times = tc_xcalloc((size_t)c.nkernel * (size_t)k * (size_t)c.rounds + 1, sizeof *c.times);
+    tc_status s = build_models(&c, p, err);
+    if (s == TC_OK)
+        s = make_inputs(&c, err);
+    if (s == TC_OK)
+        s = run_rounds(&c, err);
+    if (s == TC_OK)
+        report(&c, a, out);
+    release(&c);
+    return s;
+}
+
+/* ---- keeping what was found ---- */
+
+/* The record that trial r of a kernel's is, timed in the network. As in the tuner's contests the times are put on one scale, so
+ * that they alone rank the records: a rival's is the best record's by their ratio, a tie's the same and a hair more. */
+static tc_record as_record(const tc_graph_contest *c, const tc_graph_trial *t, int r, const tc_record *tuned, int64_t now,
+                           tc_arena *a) {
+    static const double tie = 1 + 1e-6;
+    tc_record x = *tuned;
+    double *times = TC_NEW_N(a, double, c->rounds), best = tc_meas_median(t[0].times, (size_t)c->rounds),
+           own = tc_meas_median(t[r].times, (size_t)c->rounds);
+    x.median = r == 0 ? best : t[r].faster || t[r].speedup < 1 ? best / t[r].speedup : best * tie;
+    for (int i = 0; i < c->rounds; i++)
+        times[i] = t[r].times[i] * (x.median / own);
+    x.id = 0;
+    x.mode = TC_MEAS_IN_GRAPH;
+    x.times = times;
+    x.ntimes = (size_t)c->rounds;
+    x.rounds = c->rounds;
+    x.when_ms = now; /* one for all: that makes them one comparison */
+    x.tctune_version = TCTUNE_VERSION;
+    return x;
+}
+
+static tc_status find_record(tc_meas_db *db, tc_arena *a, int64_t id, const tc_record **out, tc_error *err) {
+    tc_meas_records r;
+    TC_TRY(tc_meas_db_select(db, a, &(tc_meas_filter){.after_id = id - 1, .limit = 1}, &r, err));
+    *out = r.len > 0 && r.data[0].id == id && r.data[0].verified ? &r.data[0] : NULL; /* others may have changed it meanwhile */
+    return TC_OK;
+}
+
+tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err) {
+    TC_VEC(tc_record) all = {0};
+    tc_arena *a = tc_arena_new();
+    int64_t now = tc_meas_now_ms();
+    tc_status s = TC_OK;
+    for (int i = 0; i < c->nkernel; i++) {
+        const tc_graph_trial *t = &c->trials[i * c->k];
+        int compared = 0;
+        for (int r = 0; r < c->k; r++)
+            compared += t[r].record != 0;
+        for (int r = 0; r < c->k && compared > 1 && s == TC_OK; r++) {
+            const tc_record *tuned = NULL;
+            if (t[r].record)
+                s = find_record(db, a, t[r].record, &tuned, err);
+            if (tuned)
+                tc_push(&all, as_record(c, t, r, tuned, now, a));
+        }
+    }
+    if (s == TC_OK && all.len)
+        s = tc_meas_db_insert(db, all.data, all.len, err);
+    tc_vec_free(&all);
+    tc_arena_free(a);
+    return s;
+}

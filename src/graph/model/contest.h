@@ -1,0 +1,62 @@
+/* Records of a network's kernels compared in the network itself: first each is run in an isolated process and its result checked
+ * (admit.c), then those that passed run in this process, in turns (contest.c).
+ *
+ *   tc_graph_admit -> tc_graph_contest_run -> tc_graph_model_build with its choices, tc_graph_contest_store */
+#ifndef TC_GRAPH_MODEL_CONTEST_H
+#define TC_GRAPH_MODEL_CONTEST_H
+
+#include "graph/model/model.h"
+
+enum { TC_GRAPH_CONTEST_MAX = 16 };
+
+/* ---- which records take part ---- */
+
+/* A record that was left out: it failed when it was checked. */
+typedef struct tc_graph_refusal {
+    const char *kernel; /* the task's name */
+    tc_record record, now;
+} tc_graph_refusal;
+
+typedef struct tc_graph_admission {
+    int nkernel, k;
+    tc_graph_choice *choices; /* by kernel: its best records, at most k, all of which were right here and now */
+    const tc_graph_refusal *refused;
+    int nrefused;
+} tc_graph_admission;
+
+/* Runs the best records of each kernel in worker processes, as tuning does, and compares their results with the reference: one
+ * that is wrong, crashes, hangs or is not built any more is left out, and the next one takes its place. What a database says of
+ * its records was found by another build or on another machine, or is not even true. Changes nothing in the database; what was
+ * refused is in *out even when an error is returned. Results are in `a`. */
+TC_NODISCARD tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a,
+                                      tc_graph_admission *out, tc_error *err);
+
+/* ---- the contest ---- */
+
+typedef struct tc_graph_trial {
+    int64_t record;  /* 0: there is no record of this rank */
+    double recorded; /* seconds of one launch when it was tuned */
+    double seconds;  /* of all launches of one run of the network: median over the rounds */
+    double speedup;  /* over the best record: median of the rounds' ratios */
+    bool faster;     /* than the best record, beyond doubt (tc_tune_judge) */
+    double *times;   /* seconds of one launch, in each round */
+} tc_graph_trial;
+
+typedef struct tc_graph_contest {
+    int nkernel, k, rounds;
+    tc_graph_trial *trials;   /* [nkernel][k], by rank */
+    int *ranks;               /* by kernel: the one to use */
+    tc_graph_choice *choices; /* by kernel: what was admitted, that one first; for tc_graph_build_options */
+} tc_graph_contest;
+
+/* Runs the network with the admitted records of each kernel, in turns. Holds as many built models at once as records of one
+ * kernel are compared. Results are in `a`, and refer to `admitted`. */
+TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_graph_build_options *o,
+                                            const tc_graph_admission *admitted, int rounds, tc_arena *a, tc_graph_contest *out,
+                                            tc_error *err);
+/* Stores what it found in the database that the records are of, as records of mode in-graph: the next build of any network with
+ * these kernels prefers the records that were fastest (tc_meas_db_ranked). Of a kernel with one record there is nothing to say.
+ */
+TC_NODISCARD tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err);
+
+#endif

@@ -1,0 +1,428 @@
+/* Running a model: in this process, or a library that was loaded; timing and profiling. */
+#include "graph/model/program.h"
+#include "support/log.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports) {
+    *ports = m->in;
+    return m->nin;
+}
+
+int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports) {
+    *ports = m->out;
+    return m->nshown;
+}
+
+const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i) {
+    return &m->out_shape[i];
+}
+
+int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels) {
+    *kernels = m->kernels;
+    return m->nkernel;
+}
+
+int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others) {
+    *others = m->others;
+    return m->nother;
+}
+
+int tc_graph_model_threads(const tc_graph_model *m) {
+    return m->threads;
+}
+
+double tc_graph_model_flops(const tc_graph_model *m) {
+    if (m->program)
+        return tc_graph_program_flops(m->program);
+    double sum = 0;
+    for (int i = 0; i < m->nkernel; i++)
+        sum += m->kernels[i].count * m->kernels[i].flops;
+    return sum;
+}
+
+tc_graph_memory tc_graph_model_memory(const tc_graph_model *m) {
+    return (tc_graph_memory){m->arena_bytes, m->arena_bytes - m->plan.bytes + m->plan.naive, m->blob_bytes};
+}
+
+void tc_graph_model_free(tc_graph_model *m) {
+    if (!m)
+        return;
+    for (int i = 0; i < m->nkernel && m->units; i++) {
+        tc_cg_module_free(m->units[i].module);
+        free(m->units[i].obj);
+        tc_ctx_free(m->units[i].ctx);
+        tc_ctx_free(m->units[i].forms);
+    }
+    for (int i = 0; i < m->nin && m->staging; i++)
+        free(m->staging[i]);
+    tc_graph_free_constants(m);
+    free(m->memory);
+    tc_target_free(m->target);
+    if (m->library.handle)
+        dlclose(m->library.handle);
+    tc_arena_free(m->arena);
+}
+
+/* ---- inputs ---- */
+
+static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tensor *t, tc_error *err) {
+    const tc_graph_port *p = &m->in[i];
+    bool same_type = t->dtype == p->dtype || (p->dtype == TC_BF16 && t->dtype == TC_U16);
+    if (same_type && tc_graph_shape_equal(&t->shape, &p->shape))
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    tc_status s =
+        tc_fail(err, TC_BAD_INPUT,
+                "input '%s' is %s, but the model was built for %s; give it in that shape and type, or build the model again",
+                p->name, tc_graph_type_str(a, t->dtype, &t->shape), tc_graph_type_str(a, p->dtype, &p->shape));
+    tc_arena_free(a);
+    return s;
+}
+
+/* Kernels want aligned data; callers need not have it. */
+static const void *aligned_input(tc_graph_model *m, int i, const tc_graph_tensor *t) {
+    if ((uintptr_t)t->data % TC_RT_ALIGN == 0)
+        return t->data;
+    size_t bytes = tc_graph_tensor_bytes(t);
+    if (!m->staging[i])
+        m->staging[i] = tc_graph_aligned_alloc((int64_t)bytes);
+    memcpy(m->staging[i], t->data, bytes);
+    return m->staging[i];
+}
+
+static tc_status take_inputs(tc_graph_model *m, const tc_graph_tensor *in, const void **data, tc_error *err) {
+    for (int i = 0; i < m->nin; i++)
+        TC_TRY(check_input(m, i, &in[i], err));
+    for (int i = 0; i < m->nin; i++)
+        data[i] = aligned_input(m, i, &in[i]);
+    return TC_OK;
+}
+
+static tc_graph_tensor new_output(const tc_graph_port *p) {
+    tc_graph_tensor t = {.dtype = p->dtype, .storage = TC_GRAPH_OWNED, .shape = p->shape};
+    t.data = tc_graph_aligned_alloc(tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype));
+    return t;
+}
+
+/* ---- one run ---- */
+
+static void address_operands(tc_graph_step *s, const void *const *in, void *const *out) {
+    for (int k = 0; k < s->nargs; k++)
+        if (s->args[k].where == TC_CG_INPUT)
+            s->argv[k] = (void *)(uintptr_t)in[s->args[k].at];
+        else if (s->args[k].where == TC_CG_OUTPUT)
+            s->argv[k] = (uint8_t *)out[s->args[k].at] + s->args[k].skip;
+}
+
+static void copy(const tc_graph_step *s) {
+    int64_t row = s->nargs == 3 ? *(const int64_t *)s->argv[2] : 0;
+    memmove((char *)s->argv[1] + row * s->bytes, s->argv[0], (size_t)s->bytes);
+}
+
+/* *at: this step's number, then the next one's. */
+static int32_t run_step(tc_graph_model *m, int *at, const void *const *in, void *const *out) {
+    tc_graph_step *s = &m->steps[(*at)++];
+    address_operands(s, in, out);
+    switch (s->kind) {
+    case TC_CG_DO:
+        if (s->library)
+            return s->library->run(s->argv, m->memory + m->workspace_at, &m->rt);
+        if (s->task >= 0)
+            return m->units[s->task].kernel(s->argv, m->memory + m->workspace_at, &m->rt);
+        copy(s);
+        return 0;
+    case TC_CG_UNLESS:
+        *at = *(const uint8_t *)s->argv[0] ? *at : s->target;
+        return 0;
+    case TC_CG_UNLESS_LESS:
+        *at = *(const int64_t *)s->argv[0] < *(const int64_t *)s->argv[1] ? *at : s->target;
+        return 0;
+    case TC_CG_AGAIN:
+        ++*(int64_t *)s->argv[0];
+        *at = s->target;
+        return 0;
+    case TC_CG_GO:
+        *at = s->target;
+        return 0;
+    }
+    return 0;
+}
+
+static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int32_t code, tc_error *err) {
+    const char *what = !s ? m->path : s->library ? s->library->symbol : s->task >= 0 ? m->kernels[s->task].name : "copy";
+    return tc_fail(err, TC_ENV, "%s: running it failed with status %d", what, (int)code);
+}
+
+/* What a library tells of its steps. */
+typedef struct watched {
+    double *seconds, since;
+    int n;
+} watched;
+
+static void on_step(void *user, int32_t step) {
+    watched *w = user;
+    double now = tc_now();
+    if (step >= 0 && step < w->n)
+        w->seconds[step] += now - w->since;
+    w->since = now;
+}
+
+static tc_status run_library(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+    watched w = {.seconds = seconds, .n = m->nstep};
+    bool watch = seconds && m->library.watch;
+    for (int i = 0; i < m->nstep && watch; i++)
+        seconds[i] = 0;
+    if (watch)
+        *m->library.watch = (tc_cg_watch){on_step, &w};
+    w.since = tc_now();
+    int32_t code = m->library.run(in, out);
+    if (watch)
+        *m->library.watch = (tc_cg_watch){0};
+    return code ? run_failed(m, NULL, code, err) : TC_OK;
+}
+
+/* seconds: by step, or NULL */
+static tc_status run_once(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+    if (m->library.run)
+        return run_library(m, in, out, seconds, err);
+    if (!m->memory)
+        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
+                       m->target->text);
+    for (int i = 0; i < m->nstep && seconds; i++)
+        seconds[i] = 0;
+    for (int next = 0; next < m->nstep;) {
+        int i = next;
+        double start = seconds ? tc_now() : 0;
+        int32_t code = run_step(m, &next, in, out);
+        if (code)
+            return run_failed(m, &m->steps[i], code, err);
+        if (seconds)
+            seconds[i] += tc_now() - start;
+    }
+    return TC_OK;
+}
+
+/* Pointers of a run: inputs, outputs. */
+typedef struct pointers {
+    const void **in;
+    void **out;
+    tc_graph_tensor *tensors; /* outputs */
+} pointers;
+
+static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, pointers *p, tc_error *err) {
+    *p = (pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in)};
+    tc_status s = take_inputs(m, in, p->in, err);
+    if (s != TC_OK) {
+        free(p->in);
+        return s;
+    }
+    p->out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out);
+    p->tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors);
+    for (int i = 0; i < m->nout; i++) {
+        p->tensors[i] = new_output(&m->out[i]);
+        p->out[i] = p->tensors[i].data;
+    }
+    return TC_OK;
+}
+
+/* Outputs whose sizes depend on data are cut to them. A library that was loaded is not trusted to keep to its shapes. */
+static void trim_outputs(tc_graph_model *m, pointers *p, tc_graph_tensor *out) {
+    for (int i = 0; i < m->nshown; i++) {
+        tc_graph_shape s = m->out[i].shape;
+        for (int d = 0; d < s.ndim; d++)
+            if (m->out[i].extent[d])
+                s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[m->out[i].extent[d]]));
+        m->out_shape[i] = s;
+        tc_graph_tensor_trim(&out[i], &s);
+    }
+}
+
+static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
+    for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
+        tc_graph_tensor_free(&p->tensors[i]);
+    free(p->in);
+    free(p->out);
+    free(p->tensors);
+}
+
+tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    tc_status s = run_once(m, p.in, p.out, NULL, err);
+    if (s == TC_OK)
+        trim_outputs(m, &p, p.tensors);
+    for (int i = 0; i < m->nshown && s == TC_OK; i++)
+        out[i] = p.tensors[i];
+    close_run(m, &p, s == TC_OK);
+    return s;
+}
+
+/* Outputs that are not aligned are made beside and copied. */
+tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    for (int i = 0; i < m->nshown; i++)
+        if ((uintptr_t)out[i].data % TC_RT_ALIGN == 0)
+            p.out[i] = out[i].data;
+    tc_status s = run_once(m, p.in, p.out, NULL, err);
+    for (int i = 0; i < m->nshown && s == TC_OK; i++)
+        if (p.out[i] != out[i].data)
+            memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
+    for (int i = 0; i < m->nshown && s == TC_OK; i++) {
+        free(p.tensors[i].data);
+        p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
+    }
+    if (s == TC_OK)
+        trim_outputs(m, &p, p.tensors);
+    close_run(m, &p, false);
+    return s;
+}
+
+static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
+    tc_strbuf want = {0}, got = {0};
+    for (int i = 0; i < m->nin; i++)
+        tc_sb_printf(&want, "%s%s", i ? ", " : "", m->in[i].name);
+    for (size_t i = 0; i < in->len; i++)
+        tc_sb_printf(&got, "%s%s", i ? ", " : "", in->items[i].name);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "the model's inputs are named %s; given were %s", tc_sb_str(&want),
+                          in->len ? tc_sb_str(&got) : "none");
+    tc_strbuf_free(&want);
+    tc_strbuf_free(&got);
+    return s;
+}
+
+tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err) {
+    tc_graph_tensor *ins = tc_xcalloc((size_t)m->nin + 1, sizeof *ins), *outs = tc_xcalloc((size_t)m->nout + 1, sizeof *outs);
+    bool complete = in->len == (size_t)m->nin;
+    for (int i = 0; i < m->nin && complete; i++) {
+        const tc_graph_tensor *t = tc_graph_bundle_find(in, m->in[i].name);
+        complete = t != NULL;
+        if (t)
+            ins[i] = *t;
+    }
+    tc_status s = complete ? tc_graph_model_run(m, ins, outs, err) : bad_names(m, in, err);
+    if (s == TC_OK) {
+        *out = (tc_graph_bundle){.items = tc_xcalloc((size_t)m->nshown + 1, sizeof *out->items), .len = (size_t)m->nshown};
+        for (int i = 0; i < m->nshown; i++)
+            out->items[i] = (tc_graph_named){tc_xstrdup(m->out[i].name), outs[i]};
+    }
+    free(ins);
+    free(outs);
+    return s;
+}
+
+/* ---- inputs for measuring ---- */
+
+/* Largest safe value, exclusive, of input i where it is an index in some kernel; 0: none. */
+static int64_t index_limit(const tc_graph_model *m, int i) {
+    int64_t limit = 0;
+    for (int s = 0; s < m->nstep; s++)
+        for (int k = 0; k < m->steps[s].nargs && m->steps[s].task >= 0; k++) {
+            const tc_workload *w = m->program->tasks[m->steps[s].task].workload;
+            if (m->steps[s].args[k].where != TC_CG_INPUT || m->steps[s].args[k].at != i || k >= w->nin)
+                continue;
+            int64_t own = tc_te_index_limit(w, k);
+            if (own > 0)
+                limit = limit ? TC_MIN(limit, own) : own;
+        }
+    return limit;
+}
+
+tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
+    for (int i = 0; i < m->nin; i++) {
+        tc_status s = tc_graph_tensor_alloc(&in[i], m->in[i].dtype, &m->in[i].shape, err);
+        if (s != TC_OK) {
+            while (i-- > 0)
+                tc_graph_tensor_free(&in[i]);
+            return s;
+        }
+        tc_rng r = tc_rng_seed(seed + (uint64_t)i);
+        /* Embedding tables accept a small range whichever they are; wide ranges would only make every lookup a cache miss. */
+        int64_t limit = m->program ? index_limit(m, i) : 2;
+        tc_te_random_fill(m->in[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, limit > 0 ? TC_MIN(limit, 1000) : 0);
+    }
+    return TC_OK;
+}
+
+/* ---- timing ---- */
+
+static bool enough(const tc_graph_timing_options *o, int done, double spent) {
+    return (o->stop && *o->stop) || (done >= 3 && o->budget > 0 && spent >= o->budget);
+}
+
+tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, double *times,
+                              int *n, tc_error *err) {
+    pointers p;
+    *n = 0;
+    TC_TRY(open_run(m, in, &p, err));
+    tc_status s = TC_OK;
+    for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
+        s = run_once(m, p.in, p.out, NULL, err);
+    double begin = tc_now();
+    while (s == TC_OK && *n < o->repeats && !enough(o, *n, tc_now() - begin)) {
+        double start = tc_now();
+        s = run_once(m, p.in, p.out, NULL, err);
+        times[(*n)++] = tc_now() - start;
+    }
+    close_run(m, &p, false);
+    return s;
+}
+
+tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err) {
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    double *steps = tc_xcalloc((size_t)m->nstep + 1, sizeof *steps);
+    tc_status s = run_once(m, p.in, p.out, steps, err);
+    memset(seconds, 0, (size_t)m->nkernel * sizeof *seconds);
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].task >= 0)
+            seconds[m->steps[i].task] += steps[i];
+    free(steps);
+    close_run(m, &p, false);
+    return s;
+}
+
+/* all[run][step] -> median over runs of the sum of the steps of one task or, where that is -1, of one of the others */
+static double median_of_steps(const tc_graph_model *m, const double *all, int runs, int task, int other, double *t) {
+    for (int r = 0; r < runs; r++) {
+        t[r] = 0;
+        for (int i = 0; i < m->nstep; i++)
+            if (m->steps[i].task == task && (task >= 0 || m->steps[i].other == other))
+                t[r] += all[(size_t)r * (size_t)m->nstep + (size_t)i];
+    }
+    return tc_meas_median(t, (size_t)runs);
+}
+
+static void summarise(tc_graph_model *m, const double *all, int runs) {
+    double *t = tc_xcalloc((size_t)runs + 1, sizeof *t);
+    for (int k = 0; k < m->nkernel; k++)
+        m->kernels[k].seconds = median_of_steps(m, all, runs, k, 0, t);
+    for (int k = 0; k < m->nother; k++)
+        m->others[k].seconds = median_of_steps(m, all, runs, -1, k, t);
+    free(t);
+}
+
+tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, tc_error *err) {
+    if (m->library.run && (!m->library.watch || !m->nstep))
+        return tc_fail(err, TC_BAD_INPUT, "%s: the library does not tell of its kernels; build it again with this tctune",
+                       m->path);
+    pointers p;
+    TC_TRY(open_run(m, in, &p, err));
+    double *all = tc_xcalloc((size_t)o->repeats * (size_t)m->nstep + 1, sizeof *all), begin = tc_now();
+    tc_status s = TC_OK;
+    int runs = 0;
+    for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
+        s = run_once(m, p.in, p.out, NULL, err);
+    for (; s == TC_OK && runs < o->repeats && !enough(o, runs, tc_now() - begin); runs++)
+        s = run_once(m, p.in, p.out, all + (size_t)runs * (size_t)m->nstep, err);
+    if (s == TC_OK && runs > 0)
+        summarise(m, all, runs);
+    free(all);
+    close_run(m, &p, false);
+    return s;
+}

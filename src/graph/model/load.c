@@ -1,0 +1,214 @@
+/* Loading a library that tctune built: its metadata say what it takes and gives. */
+#include "graph/model/program.h"
+#include "support/fs.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static tc_status not_ours(const char *path, const char *why, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: this is not a library that tctune built (%s); build one with `tctune build --model M.onnx --out M.so`",
+                   path, why);
+}
+
+static bool read_shape(const json_t *j, tc_graph_shape *s) {
+    if (!json_is_array(j) || json_array_size(j) > TC_GRAPH_MAX_DIMS)
+        return false;
+    *s = (tc_graph_shape){.ndim = (int)json_array_size(j)};
+    for (int d = 0; d < s->ndim; d++) {
+        s->d[d] = json_integer_value(json_array_get(j, (size_t)d));
+        if (s->d[d] < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int *n) {
+    if (!json_is_array(j))
+        return false;
+    *n = (int)json_array_size(j);
+    *ports = TC_NEW_N(a, tc_graph_port, *n);
+    for (int i = 0; i < *n; i++) {
+        const json_t *x = json_array_get(j, (size_t)i);
+        tc_graph_port *p = &(*ports)[i];
+        const char *name = json_string_value(json_object_get(x, "name")), *type = json_string_value(json_object_get(x, "dtype"));
+        if (!name || !type || !tc_dtype_parse(type, &p->dtype) || !read_shape(json_object_get(x, "shape"), &p->shape))
+            return false;
+        p->name = tc_arena_strdup(a, name);
+        const char *key;
+        json_t *v;
+        json_object_foreach(json_object_get(x, "sizes"), key, v) {
+            int d = atoi(key);
+            if (d < 0 || d >= p->shape.ndim || json_integer_value(v) <= i || json_integer_value(v) >= *n)
+                return false;
+            p->extent[d] = (int)json_integer_value(v);
+        }
+    }
+    return true;
+}
+
+/* Kernels, others and what each step is; libraries of earlier versions have none of it. */
+static bool read_steps(tc_graph_model *m, const json_t *j) {
+    const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others"),
+                 *steps = json_object_get(j, "steps");
+    m->nkernel = (int)json_array_size(kernels);
+    m->nother = (int)json_array_size(others);
+    m->nstep = (int)json_array_size(steps);
+    m->kernels = TC_NEW_N(m->arena, tc_graph_kernel, m->nkernel);
+    m->others = TC_NEW_N(m->arena, tc_graph_other, m->nother);
+    m->steps = TC_NEW_N(m->arena, tc_graph_step, m->nstep);
+    for (int i = 0; i < m->nkernel; i++) {
+        const json_t *k = json_array_get(kernels, (size_t)i);
+        const char *name = json_string_value(json_object_get(k, "name")), *form = json_string_value(json_object_get(k, "form"));
+        int64_t record = json_integer_value(json_object_get(k, "record"));
+        m->kernels[i] = (tc_graph_kernel){.name = tc_arena_strdup(m->arena, name ? name : ""),
+                                          .symbol = "",
+                                          .form = tc_arena_strdup(m->arena, form ? form : ""),
+                                          .workload = "",
+                                          .trace = "",
+                                          .why = "",
+                                          .count = (int)json_integer_value(json_object_get(k, "count")),
+                                          .flops = json_real_value(json_object_get(k, "flops")),
+                                          .source = record > 0 ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                                          .record = record};
+        if (!name || !form || m->kernels[i].count < 0)
+            return false;
+    }
+    for (int i = 0; i < m->nother; i++) {
+        const json_t *o = json_array_get(others, (size_t)i);
+        const char *name = json_string_value(json_object_get(o, "name"));
+        m->others[i] = (tc_graph_other){.name = tc_arena_strdup(m->arena, name ? name : ""),
+                                        .count = (int)json_integer_value(json_object_get(o, "count"))};
+        if (!name || m->others[i].count < 1)
+            return false;
+    }
+    for (int i = 0; i < m->nstep; i++) {
+        int64_t what = json_integer_value(json_array_get(steps, (size_t)i));
+        if (what < 0 || what >= m->nkernel + m->nother)
+            return false;
+        m->steps[i].task = what < m->nkernel ? (int)what : -1;
+        m->steps[i].other = (int)what - m->nkernel;
+    }
+    return true;
+}
+
+/* *target is in m's arena. */
+static bool read_metadata(tc_graph_model *m, const char *text, const char **target) {
+    json_t *j = json_loads(text, 0, NULL);
+    bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
+              read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
+              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j);
+    m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
+    ok = ok && m->nshown >= 0 && m->nshown <= m->nout;
+    for (int i = 0; ok && i < m->nout; i++)
+        for (int d = 0; d < m->out[i].shape.ndim; d++) {
+            const tc_graph_port *size = &m->out[m->out[i].extent[d]];
+            ok &= !m->out[i].extent[d] || (size->dtype == TC_I64 && size->shape.ndim == 0);
+        }
+    const char *t = json_string_value(json_object_get(j, "target"));
+    ok = ok && t;
+    if (ok) {
+        m->threads = (int)json_integer_value(json_object_get(j, "threads"));
+        *target = tc_arena_strdup(m->arena, t);
+    }
+    json_decref(j);
+    return ok;
+}
+
+static void *find(tc_graph_model *m, const char *prefix, const char *what) {
+    char name[512];
+    snprintf(name, sizeof name, "%s_%s", prefix, what);
+    return dlsym(m->library.handle, name);
+}
+
+static tc_status cut_short(const char *path, uint64_t want, uint64_t have, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: the file is truncated: it speaks of %llu bytes and has %llu; copy it again, or build it again with "
+                   "`tctune build`",
+                   path, (unsigned long long)want, (unsigned long long)have);
+}
+
+/* Whether all that the headers of a 64-bit ELF file speak of is there: the system's loader maps what is missing, and the program
+ * dies of it later. Whatever is no such file is the loader's to refuse. */
+static tc_status check_whole(const char *path, tc_error *err) {
+    FILE *f = fopen(path, "rb");
+    struct stat st;
+    Elf64_Ehdr h;
+    if (!f)
+        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    uint64_t size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : 0, end = 0;
+    bool elf = fread(&h, sizeof h, 1, f) == 1 && !memcmp(h.e_ident, ELFMAG, SELFMAG) && h.e_ident[EI_CLASS] == ELFCLASS64;
+    if (elf)
+        end = TC_MAX(h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize, h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize);
+    if (elf && end <= size && fseek(f, (long)h.e_phoff, SEEK_SET) == 0)
+        for (int i = 0; i < h.e_phnum && h.e_phentsize == sizeof(Elf64_Phdr); i++) {
+            Elf64_Phdr p;
+            if (fread(&p, sizeof p, 1, f) == 1 && p.p_type == PT_LOAD)
+                end = TC_MAX(end, p.p_offset + p.p_filesz);
+        }
+    fclose(f);
+    return end > size ? cut_short(path, end, size, err) : TC_OK;
+}
+
+/* A feature that this CPU lacks would be an illegal instruction in the middle of the first run. */
+static tc_status check_target(const char *path, const char *text, tc_error *err) {
+    tc_target *built, *here = NULL;
+    TC_TRY(tc_target_parse(text, &built, err));
+    tc_status s = tc_target_parse("native", &here, err);
+    if (s == TC_OK && !built->native)
+        s = tc_fail(err, TC_BAD_INPUT,
+                    "%s: it was built for %s, and uses features that this CPU (%s) does not have; build it here, or with "
+                    "--target %s",
+                    path, built->cpu, here->cpu, here->cpu);
+    tc_target_free(here);
+    tc_target_free(built);
+    return s;
+}
+
+static tc_status open_library(tc_graph_model *m, const char *path, int threads, tc_error *err) {
+    if (!tc_fs_exists(path))
+        return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", path);
+    TC_TRY(check_whole(path, err));
+    /* A name without a slash would be looked for in the system's folders. */
+    m->path = tc_arena_printf(m->arena, "%s%s", strchr(path, '/') ? "" : "./", path);
+    m->library.handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
+    if (!m->library.handle)
+        return not_ours(path, dlerror(), err);
+    const char *prefix = dlsym(m->library.handle, "tctune_prefix");
+    if (!prefix)
+        return not_ours(path, "it has no symbol tctune_prefix", err);
+    const char *metadata = find(m, prefix, "metadata"), *target;
+    void *run = find(m, prefix, "run");
+    int32_t *limit = find(m, prefix, "threads");
+    if (!metadata || !run || !limit || !read_metadata(m, metadata, &target))
+        return not_ours(path, "its metadata are missing or of another version", err);
+    TC_TRY(check_target(path, target, err));
+    memcpy(&m->library.run, &run, sizeof run);
+    m->library.watch = find(m, prefix, "watch");
+    if (threads > 0 && threads < m->threads)
+        m->threads = *limit = threads;
+    m->staging = TC_NEW_N(m->arena, void *, m->nin);
+    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        m->out_shape[i] = m->out[i].shape;
+    return TC_OK;
+}
+
+tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_graph_model *m = TC_NEW(a, tc_graph_model);
+    *m = (tc_graph_model){.arena = a};
+    tc_status s = open_library(m, path, threads, err);
+    if (s != TC_OK) {
+        tc_graph_model_free(m);
+        return s;
+    }
+    *out = m;
+    return TC_OK;
+}

@@ -1,0 +1,173 @@
+/* From a graph to something that runs: the program (fused kernels, each a workload, and the buffers between them), and the model
+ * (every kernel compiled, constants packed, memory planned), which runs in this process or becomes a shared library.
+ *
+ *   tc_graph_import -> tc_graph_program_new -> tc_graph_program_tasks -> tuning ... -> tc_graph_model_build -> run, profile, save
+ *   a workload alone -> tc_graph_program_of_workload -> the same
+ *   a saved library  -> tc_graph_model_load -> run, time
+ *
+ * A program and a model are independent of the graph's further life only as far as said: constants are not copied, so the graph
+ * must outlive the program and the program the model. */
+#ifndef TC_GRAPH_MODEL_MODEL_H
+#define TC_GRAPH_MODEL_MODEL_H
+
+#include <signal.h>
+
+#include "codegen/codegen.h"
+#include "graph/ir/graph.h"
+#include "measure/database.h"
+#include "tune/tune.h"
+
+/* ---- program ---- */
+
+typedef struct tc_graph_program tc_graph_program;
+
+/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression.
+ */
+TC_NODISCARD tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err);
+/* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else
+ * seeded random ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must
+ * outlive it. */
+TC_NODISCARD tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants,
+                                                    size_t nconstants, uint64_t seed, tc_graph_program **out, tc_error *err);
+void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
+
+/* The distinct workloads, with how often each runs; the array lives as long as the program. */
+int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
+/* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
+void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out);
+/* Floating-point operations of one run of all kernels. */
+double tc_graph_program_flops(const tc_graph_program *p);
+
+/* Inputs and outputs of a program or model. */
+typedef struct tc_graph_port {
+    const char *name;
+    tc_dtype dtype;
+    tc_graph_shape shape; /* of an output some of whose sizes depend on data: the largest */
+    /* By dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the shape. */
+    int extent[TC_GRAPH_MAX_DIMS];
+} tc_graph_port;
+int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
+int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
+
+/* ---- model ---- */
+
+typedef struct tc_graph_model tc_graph_model;
+
+typedef enum tc_graph_source {
+    TC_GRAPH_FROM_RECORD, /* the best verified record of the database */
+    TC_GRAPH_FROM_DEFAULT /* none: the default schedule */
+} tc_graph_source;
+
+/* One distinct workload of a model: what the build report and `bench` print. Strings live as long as the model. */
+typedef struct tc_graph_kernel {
+    const char *name;     /* "MatMul+Add+Gelu ..." : of the task */
+    const char *symbol;   /* of the compiled function */
+    const char *form;     /* "direct", or the name of the alternative in use */
+    const char *workload; /* canonical text of that form */
+    const char *trace;    /* of the schedule in use */
+    tc_digest hash;       /* of the task's own workload, whichever form is in use */
+    int count;            /* launches per run */
+    double flops;         /* of one launch, in the task's own form */
+    tc_graph_source source;
+    int64_t record;  /* FROM_RECORD: its row */
+    double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
+    int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
+    tc_digest trace_hash;
+    const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
+                        better one was not used, or "" */
+    double seconds;  /* of all launches of one run, from the last profile; 0 before */
+} tc_graph_kernel;
+
+/* What a run does beside those: library kernels by operator, and copies (with the decisions of loops). */
+typedef struct tc_graph_other {
+    const char *name; /* "TopK", "copy" */
+    int count;        /* steps of the model; in loops they may run more often */
+    double seconds;   /* as above */
+} tc_graph_other;
+
+/* The records that a kernel may be built from. */
+typedef struct tc_graph_choice {
+    const tc_record *records; /* the one to use first; another where that does not replay */
+    int n;
+    const char *why; /* n == 0: why; NULL: db has none */
+} tc_graph_choice;
+
+typedef struct tc_graph_build_options {
+    const tc_target *target;
+    int threads;                    /* 0: the target's cores */
+    tc_meas_db *db;                 /* NULL: default schedules */
+    const tc_graph_choice *choices; /* by task: the records that may be used. NULL: the verified ones of db */
+    tc_accuracy accuracy;           /* which forms of a kernel may be used, where records say that they are faster */
+    bool require_complete;          /* TC_BAD_INPUT that lists the kernels without a record */
+    bool object_only;               /* no code or packed constants in this process: only saving works, with less memory */
+    bool use_up_constants;          /* constants of the program that only packed copies stand for are given back: no other model
+                                     * can be built from it */
+    const volatile sig_atomic_t *stop; /* may be NULL */
+    void (*progress)(void *user, int done, int total,
+                     const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
+    void *user;
+} tc_graph_build_options;
+
+TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out,
+                                            tc_error *err);
+/* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
+ * limit). */
+TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
+void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
+
+int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
+int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
+/* Of output i in the last run; before it, and where nothing depends on data, the port's. */
+const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
+/* Of a loaded library: without workloads and traces; 0 when an earlier version built it. */
+int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels);
+int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);
+int tc_graph_model_threads(const tc_graph_model *m);
+double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unknown */
+/* Memory of the built model: intermediates and workspace, what they would take without reuse, and constants as packed. */
+typedef struct tc_graph_memory {
+    int64_t arena, arena_without_reuse, constants;
+} tc_graph_memory;
+tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
+
+/* Checks the inputs' types and shapes; out[] (one per output, in its shape of this run) is allocated here, OWNED. in[] matches
+ * the model's inputs. Not thread-safe: a model has one arena. */
+TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
+/* The same into memory of the caller: out[] matches the model's outputs, each of its largest shape. What a run writes there is
+ * dense in the shape of tc_graph_model_output_shape. */
+TC_NODISCARD tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
+                                               tc_error *err);
+/* The same by name. TC_BAD_INPUT lists missing and unknown names. */
+TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out,
+                                                tc_error *err);
+/* Seeded inputs of sane scale; integers that index something stay within it. in[] is allocated here, OWNED. */
+TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err);
+
+/* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are
+ * made) or at the stop flag. times[repeats] gets seconds; *n how many. */
+typedef struct tc_graph_timing_options {
+    int warmup, repeats;
+    double budget;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+} tc_graph_timing_options;
+TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
+                                           double *times, int *n, tc_error *err);
+/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. TC_BAD_INPUT
+ * for a library that an earlier version built. */
+TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
+                                              tc_error *err);
+
+/* A line for every intermediate (place in the arena, bytes, first and last launch that uses it, name) in the order of places, and
+ * the sums. */
+void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
+
+/* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
+ * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
+ * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
+ * made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const *inputs, void *const *outputs);
+ * thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be lowered const char
+ * NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads const char tctune_prefix[] = "NAME"  (how a
+ * loader finds the others) */
+TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
+
+#endif

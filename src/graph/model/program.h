@@ -1,0 +1,184 @@
+/* The inside of a program and of a model: what the files between fusion and execution share. */
+#ifndef TC_GRAPH_MODEL_PROGRAM_H
+#define TC_GRAPH_MODEL_PROGRAM_H
+
+#include "graph/fuse/fuse.h"
+#include "graph/library/library.h"
+#include "graph/model/model.h"
+
+/* A piece of memory that kernels read or write. */
+typedef struct tc_graph_slot {
+    enum { TC_GRAPH_SLOT_INPUT, TC_GRAPH_SLOT_CONST, TC_GRAPH_SLOT_TEMP } kind;
+    const char *name;
+    int64_t bytes;
+    int input;                       /* INPUT: which */
+    const tc_graph_tensor *constant; /* CONST */
+    int within;                      /* TEMP: the slot that this is a piece of, else -1 */
+    int64_t at;                      /* where in that, in bytes */
+} tc_graph_slot;
+
+/* A kernel, a copy, or a decision where to go on (tc_cg_step says what the latter two do with their operands). */
+typedef struct tc_graph_launch {
+    const char *name;   /* of the head's node */
+    const char *covers; /* operators, in order */
+    int task;           /* -1: of a library kernel, or none */
+    int nargs;
+    const int *args; /* slots: the workload's inputs, then its outputs; a library kernel's parameters before them */
+    const tc_graph_library_kernel *library; /* NULL: of a task, or none */
+    const int64_t *params;
+    tc_cg_step_kind kind;
+    int64_t bytes; /* of a copy */
+    int target;    /* a launch's number; that of launches: the end */
+} tc_graph_launch;
+
+struct tc_graph_program {
+    tc_arena *arena;
+    tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
+    const char *name;
+    int nin, nout, ntask, nslot, nlaunch;
+    int nshown; /* outputs without those that are sizes of others */
+    tc_graph_port *in, *out;
+    int *out_slot;
+    tc_tune_task *tasks; /* canonical workloads */
+    tc_digest *hashes;   /* of them */
+    tc_graph_slot *slots;
+    tc_graph_launch *launches;     /* in order of execution */
+    TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
+};
+
+/* The slot that this one is a piece of, or a piece of a piece; itself where it is whole. *at: where in it, in bytes. */
+static inline int tc_graph_whole_of(const tc_graph_program *p, int slot, int64_t *at) {
+    for (*at = 0; p->slots[slot].within >= 0; slot = p->slots[slot].within)
+        *at += p->slots[slot].at;
+    return slot;
+}
+
+/* Bytes from v up to a multiple of the alignment that kernels ask of their arguments. */
+static inline int64_t tc_graph_aligned(int64_t v) {
+    return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
+}
+
+/* ---- memory plan (plan.c) ---- */
+
+typedef struct tc_graph_plan {
+    int64_t *offset;      /* by slot: place of a TEMP in the arena; -1 for what is not there */
+    int *output;          /* by slot, pieces left out: the output whose memory it is, else -1 */
+    int *over;            /* by slot: the one that it is written over by the launch that makes it, else -1 */
+    int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
+} tc_graph_plan;
+
+/* Whether launch x, of a task, may write argument `out` over argument `in`. */
+typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int out, int in);
+/* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
+ * it lives throughout), but for results that are written over what only their launch still reads, and pieces, which live with
+ * their whole; and names the slots that live in the caller's outputs. Results are written in place where `may` (NULL: nowhere)
+ * says so, unless that makes the whole larger. The arrays are in `a`. */
+void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *out);
+
+/* ---- model ---- */
+
+/* One way to compute a task (forms.c). */
+typedef struct tc_graph_form {
+    const char *name;            /* "direct": the task's own workload; else the alternative's */
+    const tc_workload *workload; /* canonical */
+    tc_digest hash;
+    const tc_space_alternative *alternative; /* NULL: the task's own */
+} tc_graph_form;
+
+/* A task's code. */
+typedef struct tc_graph_unit {
+    tc_ctx *forms; /* owns what the forms consist of; frozen */
+    int nform;
+    const tc_graph_form *form, *used; /* form[0] is the task's own workload; used: the one that func computes */
+    tc_ctx *ctx;                      /* of func */
+    tc_func *func;                    /* lowered */
+    void *obj;
+    size_t size;
+    tc_cg_module *module;
+    tc_kernel *kernel;
+} tc_graph_unit;
+
+/* A constant as a kernel wants it: as it is, or made or packed for parameter `param` of task `task`. */
+typedef struct tc_graph_block {
+    int slot, task, param;             /* task -1: as it is */
+    const tc_space_prologue *prologue; /* makes it, before it is packed; NULL: it is the model's constant */
+    const tc_graph_launch *launch;     /* whose constant the prologue reads */
+    int64_t bytes, offset;             /* in the blob of a saved library */
+    const void *data;                  /* aligned; NULL: made when it is written */
+    void *memory;                      /* owned, or NULL */
+} tc_graph_block;
+
+/* The launches, in their order, and then copies of outputs. */
+typedef struct tc_graph_step {
+    tc_cg_step_kind kind;
+    int target;
+    int task; /* -1: a library kernel, or as tc_cg_step says without a kernel */
+    const tc_graph_library_kernel *library;
+    int other; /* where task is -1: which of the model's others */
+    int launch;
+    int nargs;
+    int64_t bytes;
+    tc_cg_operand *args;
+    void **argv; /* addresses; those of inputs and outputs are set by each run */
+} tc_graph_step;
+
+/* Of a library that was loaded from a file. */
+typedef struct tc_graph_library {
+    void *handle;
+    int32_t (*run)(const void *const *inputs, void *const *outputs);
+    tc_cg_watch *watch; /* NULL: it was built before there was one */
+} tc_graph_library;
+
+struct tc_graph_model {
+    tc_arena *arena;
+    const tc_graph_program *program; /* NULL for a loaded library */
+    tc_target *target;
+    int threads;
+    tc_rt rt;
+    int nin, nout, nkernel, nother, nstep;
+    int nshown; /* outputs without those that are sizes of others */
+    tc_graph_port *in, *out;
+    tc_graph_shape *out_shape; /* of the outputs in the last run */
+    tc_graph_kernel *kernels;  /* by task */
+    tc_graph_other *others;
+    tc_graph_unit *units; /* by task */
+    TC_VEC(tc_graph_block) blocks;
+    int64_t blob_bytes;
+    tc_graph_step *steps;
+    tc_graph_plan plan;
+    int64_t workspace_at, arena_bytes;
+    uint8_t *memory; /* the arena; NULL for objects only */
+    void **staging;  /* by input: aligned copy for callers whose data is not; NULL until needed */
+    tc_graph_library library;
+    const char *path; /* of the library */
+};
+
+/* Fills the forms of a unit and makes its context. */
+void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u);
+/* What makes argument `arg` of the form in use; NULL: it is an argument of the task as it is. */
+const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
+/* *out (OWNED): what q makes of the constants of launch x. From any thread. */
+TC_NODISCARD tc_status tc_graph_run_prologue(const tc_graph_model *m, const tc_space_prologue *q, const tc_graph_launch *x,
+                                             tc_graph_tensor *out, tc_error *err);
+
+static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
+    return o->threads > 0 ? o->threads : TC_MAX(1, o->target->machine.cores);
+}
+/* The verified records of a unit's forms in the database, for the target and threads of o: at most `most`, the best first. */
+TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, tc_arena *a, size_t most,
+                                               tc_meas_records *out, tc_error *err);
+/* Chooses form and schedule of a task and lowers it. */
+tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
+                                   tc_graph_model *model, tc_error *err);
+/* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
+ * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
+TC_NODISCARD tc_status tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up, tc_error *err);
+/* All blocks, each padded to the alignment, to f: those that are not filled are packed one at a time. */
+TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err);
+/* One run: seconds[kernel] is the sum of its launches. */
+TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err);
+void tc_graph_free_constants(tc_graph_model *m);
+/* Aligned memory, zeroed; aborts when there is none. Release with free. */
+void *tc_graph_aligned_alloc(int64_t bytes);
+
+#endif

@@ -1,0 +1,180 @@
+/* If and Loop as launches: those of their bodies, copies between them, and steps that decide where to go on. Bodies share the
+ * program's slots, so memory is planned, constants are placed and equal kernels are one as in any program.
+ *
+ *     Loop                                          If
+ *         i = 0, state = its first value, go = cond       unless cond: no
+ *     head:                                               body 0, results = its outputs
+ *         unless i < limit: end                           go on: end
+ *         unless go: end                              no:
+ *         body                                            body 1, results = its outputs
+ *         rows[i] = row, go = cond, state = next      end:
+ *         again i: head
+ *     end: */
+#include "graph/model/program_int.h"
+
+#include <string.h>
+
+typedef tc_graph_maker maker;
+
+/* How often a body is thought to run that the data decide about: for the weights of its kernels only. */
+enum { GUESSED_TRIPS = 16 };
+
+static int add(maker *m, const tc_graph_node *n, tc_graph_launch x, const int *args, int nargs) {
+    x.name = n->name;
+    x.covers = tc_graph_op_name(n->op);
+    x.task = -1;
+    x.nargs = nargs;
+    x.args = tc_arena_dup(m->p->arena, args, sizeof *args * (size_t)nargs);
+    tc_push(&m->launches, x);
+    return (int)m->launches.len - 1;
+}
+
+static int decide(maker *m, const tc_graph_node *n, tc_cg_step_kind kind, int a, int b, int target) {
+    int args[] = {a, b};
+    return add(m, n, (tc_graph_launch){.kind = kind, .target = target}, args, tc_cg_step_operands(kind));
+}
+
+/* From here on. */
+static void aim(maker *m, int launch) {
+    if (launch >= 0)
+        m->launches.data[launch].target = (int)m->launches.len;
+}
+
+static void copy(maker *m, const tc_graph_node *n, int from, int to) {
+    int args[] = {from, to};
+    int64_t bytes = m->slots.data[from].bytes;
+    if (from != to && bytes > 0)
+        add(m, n, (tc_graph_launch){.bytes = bytes}, args, 2);
+}
+
+static void copy_row(maker *m, const tc_graph_node *n, int from, int to, int row) {
+    int args[] = {from, to, row};
+    int64_t bytes = m->slots.data[from].bytes;
+    if (bytes > 0)
+        add(m, n, (tc_graph_launch){.bytes = bytes}, args, 3);
+}
+
+static int temporary(maker *m, const char *name, int64_t bytes) {
+    return tc_graph_maker_add_slot(m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_TEMP, .name = name, .bytes = bytes});
+}
+
+/* ---- If ---- */
+
+/* What the branch computes for one result lies there from the start. */
+static void write_result(maker *m, const tc_graph_value *result, const tc_graph_value *value) {
+    const tc_graph_value *v = tc_graph_memory_of(value);
+    if (v->producer && !tc_graph_maker_known(m, v))
+        tc_graph_maker_bind(m, v, tc_graph_maker_slot(m, result));
+}
+
+static tc_status branch(maker *m, const tc_graph_node *n, int which, int first, tc_error *err) {
+    const tc_graph *body = n->body[which];
+    for (size_t i = 0; i < body->inputs.len; i++)
+        tc_graph_maker_bind(m, body->inputs.data[i], tc_graph_maker_slot(m, n->in[(size_t)first + i]));
+    for (int k = 0; k < n->nout; k++)
+        write_result(m, n->out[k], body->outputs.data[k].value);
+    TC_TRY(tc_graph_maker_add(m, body, err));
+    for (int k = 0; k < n->nout; k++)
+        copy(m, n, tc_graph_maker_slot(m, body->outputs.data[k].value), tc_graph_maker_slot(m, n->out[k]));
+    return TC_OK;
+}
+
+static tc_status add_if(maker *m, const tc_graph_node *n, tc_error *err) {
+    int then = (int)tc_graph_attr_int(n, "then", 0);
+    int to_else = decide(m, n, TC_CG_UNLESS, tc_graph_maker_slot(m, n->in[0]), 0, 0);
+    TC_TRY(branch(m, n, 0, 1, err));
+    int to_end = decide(m, n, TC_CG_GO, 0, 0, 0);
+    aim(m, to_else);
+    TC_TRY(branch(m, n, 1, 1 + then, err));
+    aim(m, to_end);
+    return TC_OK;
+}
+
+/* ---- Loop ---- */
+
+typedef struct loop {
+    const tc_graph_node *n;
+    const tc_graph *body;
+    int states;
+    int i, go;  /* slots; go -1: the body's condition always holds */
+    int *state; /* slots */
+} loop;
+
+static bool always(const tc_graph_value *v) {
+    return v->constant && *(const uint8_t *)v->constant->data;
+}
+
+static void enter(maker *m, loop *l) {
+    static const int64_t zero[] = {0};
+    const tc_graph_node *n = l->n;
+    const tc_graph_value *const *in = (const tc_graph_value *const *)l->body->inputs.data;
+    l->i = tc_graph_maker_slot(m, n->out[0]);
+    copy(m, n, tc_graph_maker_constant(m, "zero", zero, 1), l->i);
+    tc_graph_maker_bind(m, in[0], l->i);
+    for (int k = 0; k < l->states; k++) {
+        l->state[k] = tc_graph_maker_slot(m, n->out[k + 1]);
+        copy(m, n, tc_graph_maker_slot(m, n->in[k + 2]), l->state[k]);
+        tc_graph_maker_bind(m, in[k + 1], l->state[k]);
+    }
+    for (int k = l->states + 2; k < n->nin; k++)
+        tc_graph_maker_bind(m, in[k - 1], tc_graph_maker_slot(m, n->in[k]));
+    bool tested = !always(n->in[0]) || !always(l->body->outputs.data[0].value);
+    l->go = tested ? temporary(m, "go", 1) : -1;
+    if (tested)
+        copy(m, n, tc_graph_maker_slot(m, n->in[0]), l->go);
+}
+
+static bool is_state(const loop *l, int slot) {
+    for (int k = 0; k < l->states; k++)
+        if (l->state[k] == slot)
+            return true;
+    return false;
+}
+
+/* The body's results go where they belong. A state that becomes another one is put aside before any is overwritten. */
+static void carry(maker *m, const loop *l) {
+    const tc_graph_node *n = l->n;
+    int *next = TC_NEW_N(m->p->arena, int, l->states);
+    for (int k = l->states + 1; k < n->nout; k++)
+        copy_row(m, n, tc_graph_maker_slot(m, l->body->outputs.data[k].value), tc_graph_maker_slot(m, n->out[k]), l->i);
+    if (l->go >= 0)
+        copy(m, n, tc_graph_maker_slot(m, l->body->outputs.data[0].value), l->go);
+    for (int k = 0; k < l->states; k++) {
+        int from = next[k] = tc_graph_maker_slot(m, l->body->outputs.data[k + 1].value);
+        if (from == l->state[k] || !is_state(l, from))
+            continue;
+        next[k] = temporary(m, "aside", m->slots.data[from].bytes);
+        copy(m, n, from, next[k]);
+    }
+    for (int k = 0; k < l->states; k++)
+        copy(m, n, next[k], l->state[k]);
+}
+
+static double trips(const tc_graph_node *n) {
+    const tc_graph_value *v = n->in[1];
+    if (v && v->constant && always(n->in[0]) && always(n->body[0]->outputs.data[0].value))
+        return TC_MAX(1.0, (double)tc_load_i(TC_I64, v->constant->data, 0));
+    return GUESSED_TRIPS;
+}
+
+static tc_status add_loop(maker *m, const tc_graph_node *n, tc_error *err) {
+    loop l = {.n = n, .body = n->body[0], .states = (int)tc_graph_attr_int(n, "states", 0)};
+    l.state = TC_NEW_N(m->p->arena, int, l.states);
+    double times = m->times;
+    enter(m, &l);
+    int head = (int)m->launches.len;
+    int full = n->in[1] ? decide(m, n, TC_CG_UNLESS_LESS, l.i, tc_graph_maker_slot(m, n->in[1]), 0) : -1;
+    int stop = l.go >= 0 ? decide(m, n, TC_CG_UNLESS, l.go, 0, 0) : -1;
+    m->times *= trips(n);
+    TC_TRY(tc_graph_maker_add(m, l.body, err));
+    m->times = times;
+    carry(m, &l);
+    decide(m, n, TC_CG_AGAIN, l.i, 0, head);
+    aim(m, full);
+    aim(m, stop);
+    return TC_OK;
+}
+
+tc_status tc_graph_maker_control(maker *m, const tc_graph_node *n, tc_error *err) {
+    return n->op == TC_GRAPH_OP_IF ? add_if(m, n, err) : add_loop(m, n, err);
+}

@@ -1,0 +1,38 @@
+/* A program in the making: what program.c and program_control.c share. */
+#ifndef TC_GRAPH_MODEL_PROGRAM_INT_H
+#define TC_GRAPH_MODEL_PROGRAM_INT_H
+
+#include "graph/model/program.h"
+
+typedef struct tc_graph_maker {
+    tc_graph_program *p;
+    const tc_graph *g; /* whose nodes are being added */
+    double times;      /* how often, in a run */
+    tc_map slot_of;    /* what a value's memory is known by -> slot */
+    tc_map task_of;    /* hash -> task */
+    TC_VEC(tc_graph_slot) slots;
+    TC_VEC(tc_graph_launch) launches;
+    TC_VEC(tc_tune_task) tasks;
+    TC_VEC(tc_digest) hashes;
+} tc_graph_maker;
+
+static inline int64_t tc_graph_value_bytes(const tc_graph_value *v) {
+    return tc_graph_shape_count(&v->shape) * tc_dtype_bytes(v->dtype);
+}
+
+/* ---- program.c ---- */
+int tc_graph_maker_add_slot(tc_graph_maker *m, tc_graph_slot s);
+/* The value's memory is this slot. */
+void tc_graph_maker_bind(tc_graph_maker *m, const tc_graph_value *v, int slot);
+int tc_graph_maker_slot(tc_graph_maker *m, const tc_graph_value *v);
+bool tc_graph_maker_known(const tc_graph_maker *m, const tc_graph_value *v); /* it has one already */
+/* A slot of these numbers, which are not copied. */
+int tc_graph_maker_constant(tc_graph_maker *m, const char *name, const int64_t *v, int64_t n);
+/* Launches of all nodes of g, whose inputs are bound. */
+TC_NODISCARD tc_status tc_graph_maker_add(tc_graph_maker *m, const tc_graph *g, tc_error *err);
+
+/* ---- program_control.c ---- */
+/* Launches of a node with bodies. */
+TC_NODISCARD tc_status tc_graph_maker_control(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
+
+#endif

@@ -1,0 +1,366 @@
+/* A model as a shared library, or a relocatable object, and a header: kernels, driver, thread runtime, constants and entry point,
+ * linked so that only the symbols with the model's name stay visible. */
+#include "graph/model/save_int.h"
+#include "support/fs.h"
+
+#include <jansson.h>
+#include <string.h>
+
+typedef struct saver {
+    const tc_graph_model *m;
+    const char *name, *dir; /* prefix of symbols; scratch folder */
+    tc_arena *arena;
+    TC_VEC(const char *) objects;
+} saver;
+
+static const char *text(const saver *s, const char *fmt, ...) TC_PRINTF(2, 3);
+static const char *text(const saver *s, const char *fmt, ...) {
+    tc_strbuf b = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    tc_sb_vprintf(&b, fmt, ap);
+    va_end(ap);
+    const char *r = tc_arena_strdup(s->arena, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return r;
+}
+
+static const char *symbol(const saver *s, const char *what) {
+    return text(s, "%s_%s", s->name, what);
+}
+
+/* A C identifier from a file's name: "out/bert-base.so" -> "bert_base". */
+static const char *identifier(tc_arena *a, const char *path) {
+    const char *base = strrchr(path, '/');
+    char *s = tc_arena_strdup(a, base ? base + 1 : path), *dot = strchr(s, '.');
+    if (dot && dot != s)
+        *dot = 0;
+    for (char *p = s; *p; p++) {
+        bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_', digit = *p >= '0' && *p <= '9';
+        if (!letter && !(digit && p > s))
+            *p = '_';
+    }
+    return *s ? s : "model";
+}
+
+static bool is_identifier(const char *s) {
+    return *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(s) &&
+           !(*s >= '0' && *s <= '9');
+}
+
+/* ---- metadata ---- */
+
+static json_t *ports_json(const tc_graph_port *p, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        json_t *shape = json_array();
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            json_array_append_new(shape, json_integer(p[i].shape.d[d]));
+        json_t *port = json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape);
+        json_t *sizes = json_object(); /* dimension -> the output that is its size */
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            if (p[i].extent[d]) {
+                char key[16];
+                snprintf(key, sizeof key, "%d", d);
+                json_object_set_new(sizes, key, json_integer(p[i].extent[d]));
+            }
+        if (json_object_size(sizes))
+            json_object_set(port, "sizes", sizes);
+        json_decref(sizes);
+        json_array_append_new(list, port);
+    }
+    return list;
+}
+
+/* What a profile of the library speaks of: kernels, the others, and which of them each step is (others after all kernels). */
+static void add_steps(json_t *j, const tc_graph_model *m) {
+    json_t *kernels = json_array(), *others = json_array(), *steps = json_array();
+    for (int i = 0; i < m->nkernel; i++) {
+        const tc_graph_kernel *k = &m->kernels[i];
+        json_array_append_new(kernels, json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count,
+                                                 "flops", k->flops, "record", (json_int_t)k->record));
+    }
+    for (int i = 0; i < m->nother; i++)
+        json_array_append_new(others, json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));
+    for (int i = 0; i < m->nstep; i++)
+        json_array_append_new(steps, json_integer(m->steps[i].task >= 0 ? m->steps[i].task : m->nkernel + m->steps[i].other));
+    json_object_set_new(j, "kernels", kernels);
+    json_object_set_new(j, "others", others);
+    json_object_set_new(j, "steps", steps);
+}
+
+static const char *metadata(const saver *s) {
+    const tc_graph_model *m = s->m;
+    json_t *j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:f}", "format", 1, "name", s->name, "target", m->target->text,
+                          "threads", m->threads, "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
+                          "flops", tc_graph_model_flops(m));
+    if (m->nshown < m->nout)
+        json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
+    add_steps(j, m);
+    char *dump = json_dumps(j, JSON_COMPACT);
+    const char *r = tc_arena_strdup(s->arena, dump);
+    free(dump);
+    json_decref(j);
+    return r;
+}
+
+/* ---- objects ---- */
+
+static tc_status put_object(saver *s, const char *file, const void *obj, size_t size, tc_error *err) {
+    const char *path = text(s, "%s/%s.o", s->dir, file);
+    tc_push(&s->objects, path);
+    return tc_fs_write(path, obj, size, err);
+}
+
+/* For another architecture its source is compiled now. */
+static tc_status put_foreign_library(saver *s, const tc_graph_launch *x, tc_error *err) {
+    const char *text_of, *path = text(s, "%s/library.o", s->dir);
+    size_t size;
+    tc_graph_library_text(&text_of, &size);
+    tc_push(&s->objects, path);
+    tc_status r = tc_cg_compile_c(s->m->target->triple, text_of, size, path, err);
+    if (r != TC_OK)
+        tc_error_prefix(err, "node '%s' (%s): its library kernel must be compiled: ", x->name, x->covers);
+    return r;
+}
+
+static tc_status put_library(saver *s, tc_error *err) {
+    const void *bytes;
+    size_t size;
+    for (int i = 0; i < s->m->program->nlaunch; i++) {
+        const tc_graph_launch *x = &s->m->program->launches[i];
+        if (!x->library)
+            continue;
+        if (!tc_graph_library_runs_on(s->m->target->triple))
+            return put_foreign_library(s, x, err);
+        tc_graph_library_object(&bytes, &size);
+        return put_object(s, "library", bytes, size, err);
+    }
+    return TC_OK;
+}
+
+static tc_status put_kernels(saver *s, tc_error *err) {
+    for (int i = 0; i < s->m->nkernel; i++)
+        TC_TRY(put_object(s, s->m->kernels[i].symbol, s->m->units[i].obj, s->m->units[i].size, err));
+    return TC_OK;
+}
+
+static tc_status put_driver(saver *s, tc_error *err) {
+    const tc_graph_model *m = s->m;
+    tc_cg_step *steps = TC_NEW_N(s->arena, tc_cg_step, m->nstep);
+    for (int i = 0; i < m->nstep; i++) {
+        const tc_graph_step *x = &m->steps[i];
+        steps[i] = (tc_cg_step){.kind = x->kind,
+                                .target = x->target,
+                                .kernel = x->library    ? x->library->symbol
+                                          : x->task < 0 ? NULL
+                                                        : m->kernels[x->task].symbol,
+                                .nargs = x->nargs,
+                                .args = x->args,
+                                .bytes = x->bytes};
+    }
+    tc_cg_driver d = {.name = symbol(s, "driver"),
+                      .watch = symbol(s, "watch"),
+                      .nsteps = m->nstep,
+                      .steps = steps,
+                      .workspace_at = m->workspace_at};
+    void *obj;
+    size_t size;
+    TC_TRY(tc_cg_emit_driver(m->target, &d, &obj, &size, err));
+    tc_status r = put_object(s, "driver", obj, size, err);
+    free(obj);
+    return r;
+}
+
+static tc_status put_runtime(saver *s, tc_error *err) {
+    void *obj;
+    size_t size;
+    TC_TRY(tc_cg_emit_runtime(s->m->target, symbol(s, "parallel_for"), &obj, &size, err));
+    tc_status r = put_object(s, "runtime", obj, size, err);
+    free(obj);
+    return r;
+}
+
+static int64_t *port_bytes(const saver *s, const tc_graph_port *p, int n) {
+    int64_t *b = TC_NEW_N(s->arena, int64_t, n);
+    for (int i = 0; i < n; i++)
+        b[i] = tc_graph_shape_count(&p[i].shape) * tc_dtype_bytes(p[i].dtype);
+    return b;
+}
+
+static tc_status put_entry(saver *s, tc_error *err) {
+    const tc_graph_model *m = s->m;
+    struct tc_cg_text texts[] = {{symbol(s, "metadata"), metadata(s)}, {"tctune_prefix", s->name}};
+    tc_cg_entry e = {.name = symbol(s, "run"),
+                     .driver = symbol(s, "driver"),
+                     .runtime = symbol(s, "parallel_for"),
+                     .constants = m->blob_bytes ? symbol(s, "constants") : NULL,
+                     .threads = symbol(s, "threads"),
+                     .nthreads = m->threads,
+                     .arena_bytes = m->arena_bytes,
+                     .nin = m->nin,
+                     .nout = m->nout,
+                     .in_bytes = port_bytes(s, m->in, m->nin),
+                     .out_bytes = port_bytes(s, m->out, m->nout),
+                     .ntexts = (int)TC_LEN(texts),
+                     .texts = texts};
+    void *obj;
+    size_t size;
+    TC_TRY(tc_cg_emit_entry(m->target, &e, &obj, &size, err));
+    tc_status r = put_object(s, "entry", obj, size, err);
+    free(obj);
+    return r;
+}
+
+/* ---- constants ---- */
+
+static tc_status write_constants(void *user, FILE *f, tc_error *err) {
+    return tc_graph_write_constants(user, f, err);
+}
+
+static tc_status put_constants(saver *s, tc_error *err) {
+    if (!s->m->blob_bytes)
+        return TC_OK;
+    const char *obj = text(s, "%s/constants.o", s->dir);
+    tc_push(&s->objects, obj);
+    return tc_cg_write_blob(s->m->target, symbol(s, "constants"), s->m->blob_bytes, write_constants, (void *)(uintptr_t)s->m, obj,
+                            err);
+}
+
+/* ---- header ---- */
+
+static const char *c_type(tc_dtype t) {
+    switch (t) {
+    case TC_BOOL:
+        return "bool, one byte";
+    case TC_I8:
+        return "int8_t";
+    case TC_U8:
+        return "uint8_t";
+    case TC_I16:
+        return "int16_t";
+    case TC_U16:
+        return "uint16_t";
+    case TC_I32:
+        return "int32_t";
+    case TC_U32:
+        return "uint32_t";
+    case TC_I64:
+        return "int64_t";
+    case TC_U64:
+        return "uint64_t";
+    case TC_F16:
+        return "half, two bytes";
+    case TC_BF16:
+        return "bfloat16, two bytes";
+    case TC_F32:
+        return "float";
+    case TC_F64:
+        return "double";
+    case TC_NDTYPES:
+        break;
+    }
+    return "?";
+}
+
+static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n) {
+    for (int i = 0; i < n; i++) {
+        tc_sb_printf(b, " *   %s[%d]  %s  ", what, i, c_type(p[i].dtype));
+        tc_graph_shape_print(b, &p[i].shape);
+        tc_sb_add(b, "  ");
+        for (const char *c = p[i].name; *c; c++) /* a name may not end the comment */
+            tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            if (p[i].extent[d])
+                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
+        tc_sb_addc(b, '\n');
+    }
+}
+
+void tc_graph_describe_ports(const tc_graph_model *m, tc_strbuf *b) {
+    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major:\n", m->target->cpu, m->threads,
+                 m->threads == 1 ? "" : "s");
+    list_ports(b, "inputs", m->in, m->nin);
+    list_ports(b, "outputs", m->out, m->nout);
+    tc_sb_add(b, " */\n");
+}
+
+static void header(const saver *s, tc_strbuf *b) {
+    const tc_graph_model *m = s->m;
+    tc_graph_describe_ports(m, b);
+    tc_sb_printf(b, "#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", s->name, s->name);
+    tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", s->name, m->nin, s->name, m->nout);
+    tc_sb_add(b, "/* Returns 0. Several threads may call it at once; outputs must not overlap inputs. -1: out of memory. */\n");
+    tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
+    tc_sb_printf(b, "extern int32_t %s_threads;         /* may be lowered before a call */\n", s->name);
+    tc_sb_printf(b, "extern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes */\n\n",
+                 s->name);
+    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+const char *tc_graph_header_path(tc_arena *a, const char *path) {
+    size_t n = strlen(path) - (ends_with(path, ".so") ? 3 : ends_with(path, ".o") || ends_with(path, ".c") ? 2 : 0);
+    return tc_arena_printf(a, "%.*s.h", (int)n, path);
+}
+
+/* ---- all of it ---- */
+
+static tc_status link_all(saver *s, const char *path, tc_error *err) {
+    bool object = ends_with(path, ".o"); /* of which a program may have several: no loader looks for their prefix */
+    const char *exports[] = {
+        symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), object ? NULL : "tctune_prefix", NULL};
+    tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
+    if (!tc_graph_library_runs_on(s->m->target->triple))
+        l.triple = s->m->target->triple;
+    return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
+}
+
+static tc_status save(saver *s, const char *path, tc_error *err) {
+    TC_TRY(put_kernels(s, err));
+    TC_TRY(put_library(s, err));
+    TC_TRY(put_driver(s, err));
+    TC_TRY(put_runtime(s, err));
+    TC_TRY(put_entry(s, err));
+    TC_TRY(put_constants(s, err));
+    TC_TRY(link_all(s, path, err));
+    tc_strbuf b = {0};
+    header(s, &b);
+    tc_status r = tc_fs_write(tc_graph_header_path(s->arena, path), b.data, b.len, err);
+    tc_strbuf_free(&b);
+    if (r != TC_OK)
+        remove(path); /* both or none */
+    return r;
+}
+
+tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
+    if (!m->program)
+        return tc_fail(err, TC_BAD_INPUT, "%s: a loaded library cannot be saved again; copy the file", m->path);
+    if (name && !is_identifier(name))
+        return tc_fail(err, TC_BAD_INPUT, "'%s' cannot name a library's symbols; use letters, digits and underscores", name);
+    tc_arena *a = tc_arena_new();
+    saver s = {.m = m, .arena = a, .name = name ? name : identifier(a, path)};
+    char *dir = NULL;
+    tc_status r = tc_fs_check_writable(path, err);
+    if (r == TC_OK)
+        r = tc_fs_check_writable(tc_graph_header_path(a, path), err);
+    bool source = ends_with(path, ".c");
+    if (r == TC_OK && source)
+        r = tc_graph_save_c(m, path, s.name, err);
+    else if (r == TC_OK)
+        r = tc_fs_temp_dir(&dir, err);
+    if (r == TC_OK && !source) {
+        s.dir = dir;
+        r = save(&s, path, err);
+        tc_fs_remove_tree(dir);
+    }
+    free(dir);
+    tc_vec_free(&s.objects);
+    tc_arena_free(a);
+    return r;
+}

@@ -1,0 +1,276 @@
+/* A model as C source: the kernels, one function that runs them in memory of its own or the caller's, and the weights. Small
+ * weights are an array; larger ones, which compilers take minutes and gigabytes over, a file beside the source that the assembler
+ * includes. The one limit is then the 2 GiB that code reaches its data within. */
+#include "graph/model/save_int.h"
+#include "support/fs.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { MOST_IN_SOURCE = 1 << 20 };
+
+typedef struct source {
+    const tc_graph_model *m;
+    const char *name;
+    tc_strbuf b;
+} source;
+
+static void operand(source *s, const tc_cg_operand *o) {
+    switch (o->where) {
+    case TC_CG_INPUT:
+        tc_sb_printf(&s->b, "inputs[%lld]", (long long)o->at);
+        return;
+    case TC_CG_OUTPUT:
+        if (o->skip)
+            tc_sb_printf(&s->b, "(uint8_t *)outputs[%lld] + %lld", (long long)o->at, (long long)o->skip);
+        else
+            tc_sb_printf(&s->b, "outputs[%lld]", (long long)o->at);
+        return;
+    case TC_CG_ARENA:
+        tc_sb_printf(&s->b, "arena + %lld", (long long)o->at);
+        return;
+    case TC_CG_CONST:
+        tc_sb_printf(&s->b, "%s_weights + %lld", s->name, (long long)o->at);
+        return;
+    }
+}
+
+static void number(source *s, const char *type, const tc_cg_operand *o) {
+    tc_sb_printf(&s->b, "*(%s *)(", type);
+    operand(s, o);
+    tc_sb_addc(&s->b, ')');
+}
+
+/* Steps that decide where to go on. */
+static void decision(source *s, const tc_graph_step *x) {
+    tc_sb_add(&s->b, "    ");
+    if (x->kind == TC_CG_UNLESS) {
+        tc_sb_add(&s->b, "if (!");
+        number(s, "const uint8_t", &x->args[0]);
+        tc_sb_add(&s->b, ") ");
+    } else if (x->kind == TC_CG_UNLESS_LESS) {
+        tc_sb_add(&s->b, "if (");
+        number(s, "const int64_t", &x->args[0]);
+        tc_sb_add(&s->b, " >= ");
+        number(s, "const int64_t", &x->args[1]);
+        tc_sb_add(&s->b, ") ");
+    } else if (x->kind == TC_CG_AGAIN) {
+        tc_sb_add(&s->b, "++");
+        number(s, "int64_t", &x->args[0]);
+        tc_sb_add(&s->b, ";\n    ");
+    }
+    tc_sb_printf(&s->b, "goto step%d;\n", x->target);
+}
+
+static bool is_target(const tc_graph_model *m, int step) {
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].kind != TC_CG_DO && m->steps[i].target == step)
+            return true;
+    return false;
+}
+
+static void library_step(source *s, const tc_graph_step *x) {
+    tc_sb_add(&s->b, "    {\n        void *args[] = {");
+    for (int i = 0; i < x->nargs; i++) {
+        tc_sb_printf(&s->b, "%s(void *)(uintptr_t)(", i ? ", " : "");
+        operand(s, &x->args[i]);
+        tc_sb_addc(&s->b, ')');
+    }
+    tc_sb_printf(&s->b, "};\n        %s(args, arena + %lld, &%s_rt);\n    }\n", x->library->symbol, (long long)s->m->workspace_at,
+                 s->name);
+}
+
+static void step(source *s, const tc_graph_step *x) {
+    if (x->kind != TC_CG_DO) {
+        decision(s, x);
+        return;
+    }
+    if (x->library) {
+        library_step(s, x);
+        return;
+    }
+    if (x->task < 0) {
+        tc_sb_add(&s->b, "    memmove((uint8_t *)");
+        operand(s, &x->args[1]);
+        if (x->nargs == 3) {
+            tc_sb_printf(&s->b, " + %lld * ", (long long)x->bytes);
+            number(s, "const int64_t", &x->args[2]);
+        }
+        tc_sb_add(&s->b, ", ");
+        operand(s, &x->args[0]);
+        tc_sb_printf(&s->b, ", %lld);\n", (long long)x->bytes);
+        return;
+    }
+    tc_sb_printf(&s->b, "    %s(", s->m->kernels[x->task].symbol);
+    for (int i = 0; i < x->nargs; i++) {
+        operand(s, &x->args[i]);
+        tc_sb_add(&s->b, ", ");
+    }
+    tc_sb_printf(&s->b, "arena + %lld);\n", (long long)s->m->workspace_at);
+}
+
+static void entry(source *s) {
+    const tc_graph_model *m = s->m;
+    tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
+    tc_sb_add(&s->b, "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n");
+    for (int i = 0; i <= m->nstep; i++) {
+        if (is_target(m, i))
+            tc_sb_printf(&s->b, "step%d:;\n", i);
+        if (i < m->nstep)
+            step(s, &m->steps[i]);
+    }
+    tc_sb_printf(&s->b, "}\n\nvoid %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
+    tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n}\n", s->name,
+                 s->name);
+}
+
+/* ---- library kernels ---- */
+
+static bool uses_library(const tc_graph_model *m) {
+    for (int i = 0; i < m->nstep; i++)
+        if (m->steps[i].library)
+            return true;
+    return false;
+}
+
+/* Their source, and threads for them: each number of a thread is one's at a time, as their workspaces go by it. */
+static void library(source *s) {
+    const char *text;
+    size_t size;
+    tc_graph_library_text(&text, &size);
+    tc_sb_add(&s->b, "#define TC_LIB_STATIC\n");
+    tc_sb_addn(&s->b, text, size);
+    tc_sb_printf(&s->b, "static int32_t %s_parallel_for(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure) {\n",
+                 s->name);
+    tc_sb_add(&s->b, "    int32_t team = rt->nthreads;\n#ifdef _OPENMP\n"
+                     "#pragma omp parallel for schedule(static) num_threads(team)\n#endif\n"
+                     "    for (int32_t t = 0; t < team; t++)\n        if (n * t / team < n * (t + 1) / team)\n"
+                     "            body(n * t / team, n * (t + 1) / team, t, closure);\n    return 0;\n}\n\n");
+    tc_sb_printf(&s->b, "static const tc_rt %s_rt = {TC_RT_ABI, %d, %s_parallel_for, 0};\n\n", s->name, s->m->threads, s->name);
+}
+
+/* ---- weights ---- */
+
+static tc_status array(source *s, tc_error *err) {
+    char *data = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&data, &size);
+    tc_status r = f ? tc_graph_write_constants(s->m, f, err) : tc_fail(err, TC_ENV, "no memory for the weights");
+    if (f)
+        fclose(f);
+    tc_sb_printf(&s->b, "static const _Alignas(64) uint8_t %s_weights[%zu] = {", s->name, size);
+    for (size_t i = 0; i < size && r == TC_OK; i++)
+        tc_sb_printf(&s->b, "%s%u,", i % 32 ? "" : "\n    ", (unsigned)(uint8_t)data[i]);
+    tc_sb_add(&s->b, "\n};\n\n");
+    free(data);
+    return r;
+}
+
+static void included(source *s, const char *file) {
+    tc_sb_printf(&s->b,
+                 "/* %lld bytes, read by the assembler: looked for in the current folder and where -Wa,-I says, or named by\n"
+                 " * -D%s_WEIGHTS='\"PATH\"'. */\n#ifndef %s_WEIGHTS\n#define %s_WEIGHTS \"%s\"\n#endif\n",
+                 (long long)s->m->blob_bytes, s->name, s->name, s->name, file);
+    tc_sb_printf(&s->b,
+                 "__asm__(\".section .rodata\\n.balign 64\\n.globl %s_weights\\n.hidden %s_weights\\n%s_weights:\\n"
+                 ".incbin \\\"\" %s_WEIGHTS \"\\\"\\n.previous\\n\");\n",
+                 s->name, s->name, s->name, s->name);
+    tc_sb_printf(&s->b, "extern const uint8_t %s_weights[] __attribute__((visibility(\"hidden\")));\n\n", s->name);
+}
+
+static tc_status write_weights(const source *s, const char *path, tc_error *err) {
+    char *dir = NULL;
+    TC_TRY(tc_fs_temp_dir(&dir, err));
+    tc_strbuf temp = {0};
+    tc_sb_printf(&temp, "%s/weights", dir);
+    FILE *f = fopen(tc_sb_str(&temp), "wb");
+    tc_status r = f ? tc_graph_write_constants(s->m, f, err) : tc_fail(err, TC_ENV, "cannot be written: %s", strerror(errno));
+    if (r != TC_OK)
+        tc_error_prefix(err, "%s: ", tc_sb_str(&temp));
+    if (f && fclose(f) != 0 && r == TC_OK)
+        r = tc_fail(err, TC_ENV, "%s: writing the weights failed; free space there or set TMPDIR to a larger folder",
+                    tc_sb_str(&temp));
+    if (r == TC_OK)
+        r = tc_fs_move(tc_sb_str(&temp), path, err);
+    tc_fs_remove_tree(dir);
+    tc_strbuf_free(&temp);
+    free(dir);
+    return r;
+}
+
+/* ---- all of it ---- */
+
+static tc_status write_source(source *s, const char *weights_file, tc_error *err) {
+    const tc_graph_model *m = s->m;
+    tc_sb_printf(
+        &s->b, "/* Made by tctune: see the header. C17; OpenMP's threads where the compiler has it switched on (-fopenmp). */\n");
+    tc_cg_c_prelude(&s->b);
+    tc_sb_printf(&s->b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(m->arena_bytes, TC_RT_ALIGN));
+    tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n", s->name);
+    tc_sb_printf(&s->b, "void %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
+    if (weights_file)
+        included(s, weights_file);
+    else if (m->blob_bytes)
+        TC_TRY(array(s, err));
+    if (uses_library(m))
+        library(s);
+    for (int i = 0; i < m->nkernel; i++)
+        TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, err));
+    entry(s);
+    return TC_OK;
+}
+
+static void header(const source *s, tc_strbuf *b) {
+    tc_graph_describe_ports(s->m, b);
+    tc_sb_printf(b, "#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", s->name,
+                 s->name);
+    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d, %s_MEMORY = %lld };\n\n", s->name, s->m->nin, s->name, s->m->nout,
+                 s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));
+    tc_sb_add(
+        b,
+        "/* In static memory: one call at a time. Arrays are aligned to their elements; outputs must not overlap inputs. */\n");
+    tc_sb_printf(b, "void %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
+    tc_sb_add(b, "/* In memory of the caller's, that many bytes aligned to 64: several threads may call it at once. */\n");
+    tc_sb_printf(b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n\n", s->name);
+    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
+static tc_status write_all(source *s, const char *path, const char *weights, tc_error *err) {
+    const char *slash = weights ? strrchr(weights, '/') : NULL;
+    tc_arena *a = tc_arena_new();
+    const char *h = tc_graph_header_path(a, path);
+    tc_strbuf b = {0};
+    header(s, &b);
+    tc_status r = write_source(s, slash ? slash + 1 : weights, err);
+    if (r == TC_OK && weights)
+        r = write_weights(s, weights, err);
+    if (r == TC_OK)
+        r = tc_fs_write(path, s->b.data, s->b.len, err);
+    if (r == TC_OK && tc_fs_write(h, b.data, b.len, err) != TC_OK) {
+        remove(path); /* all or none */
+        r = TC_ENV;
+    }
+    if (r != TC_OK && weights)
+        remove(weights);
+    tc_strbuf_free(&b);
+    tc_arena_free(a);
+    return r;
+}
+
+static tc_status check(const tc_graph_model *m, const char *path, tc_error *err) {
+    if (m->blob_bytes > INT32_MAX)
+        return tc_fail(err, TC_BAD_INPUT, "%s: %lld bytes of weights are more than the 2 GiB that code can reach; build a .so",
+                       path, (long long)m->blob_bytes);
+    return TC_OK;
+}
+
+tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
+    source s = {.m = m, .name = name};
+    tc_strbuf weights = {0};
+    TC_TRY(check(m, path, err));
+    tc_sb_printf(&weights, "%.*s.weights", (int)strlen(path) - 2, path);
+    tc_status r = write_all(&s, path, m->blob_bytes > MOST_IN_SOURCE ? tc_sb_str(&weights) : NULL, err);
+    tc_strbuf_free(&weights);
+    tc_strbuf_free(&s.b);
+    return r;
+}

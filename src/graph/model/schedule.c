@@ -1,0 +1,162 @@
+/* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
+ * workload; and its lowering. */
+#include "graph/model/program.h"
+#include "search_space/space.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPARE = 4 /* records looked at: more than one in case the first does not replay any more */ };
+
+typedef struct chooser {
+    const tc_graph_program *p;
+    int task;
+    const tc_graph_build_options *o;
+    const tc_machine *m;
+    tc_graph_model *model;
+    tc_graph_kernel *k;
+    tc_graph_unit *u;
+} chooser;
+
+/* A form of the kernel (forms.c) and a record of it. */
+typedef struct candidate {
+    const tc_graph_form *form;
+    tc_record record;
+} candidate;
+
+static const char *kept(const chooser *c, const char *s) {
+    return tc_arena_strdup(c->model->arena, s);
+}
+
+static const char *trace_text(const chooser *c, const tc_trace *t) {
+    tc_strbuf b = {0};
+    tc_trace_print(&b, t);
+    const char *s = kept(c, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* Replays t on a form and runs all passes; leaves the context empty on failure. */
+static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, tc_error *err) {
+    const tc_workload *w = form->workload;
+    tc_sched *s;
+    tc_func *f;
+    tc_ctx_reset(c->u->ctx);
+    TC_TRY(tc_sch_replay(c->u->ctx, w, t, NULL, &s, err));
+    TC_TRY(tc_tir_build(s, c->m, &f, err));
+    TC_TRY(tc_tir_lower(c->u->ctx, c->m, f, NULL, &c->u->func, err));
+    c->k->trace = trace_text(c, s->trace);
+    c->k->trace_hash = tc_meas_text_hash(c->k->trace);
+    c->k->form = form->name;
+    c->u->used = form;
+    return TC_OK;
+}
+
+static tc_status use_default(const chooser *c, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_space *space;
+    tc_trace *t;
+    tc_status s = tc_space_new(c->p->tasks[c->task].workload, c->m, &space, err);
+    if (s == TC_OK) {
+        s = tc_space_default(space, a, &t, err);
+        if (s == TC_OK)
+            s = lower(c, &c->u->form[0], t, err);
+        tc_space_free(space);
+    }
+    tc_arena_free(a);
+    if (s != TC_OK)
+        tc_error_prefix(err, "kernel '%s': no default schedule: ", c->k->name);
+    c->k->source = TC_GRAPH_FROM_DEFAULT;
+    return s == TC_ILLEGAL ? TC_ENV : s;
+}
+
+/* ---- records ---- */
+
+typedef TC_VEC(candidate) candidates;
+
+static const tc_graph_form *form_of(const chooser *c, const tc_record *r) {
+    for (int f = 0; f < c->u->nform; f++)
+        if (strcmp(c->u->form[f].hash.hex, r->workload_hash.hex) == 0)
+            return &c->u->form[f];
+    return NULL;
+}
+
+tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, tc_arena *a, size_t most,
+                                  tc_meas_records *out, tc_error *err) {
+    tc_meas_key *keys = TC_NEW_N(a, tc_meas_key, u->nform);
+    for (int f = 0; f < u->nform; f++)
+        keys[f] = (tc_meas_key){
+            .workload = u->form[f].hash, .target = tc_meas_text_hash(o->target->text), .threads = tc_graph_threads_of(o)};
+    return tc_meas_db_ranked(o->db, a, keys, u->nform, most, out, err);
+}
+
+/* Those that the caller chose, else those of the database. */
+static tc_status find_candidates(const chooser *c, tc_arena *a, candidates *out, tc_error *err) {
+    const tc_graph_choice *chosen = c->o->choices ? &c->o->choices[c->task] : NULL;
+    tc_meas_records list = {0};
+    if (chosen)
+        list = (tc_meas_records){(tc_record *)(uintptr_t)chosen->records, (size_t)chosen->n};
+    else if (c->o->db)
+        TC_TRY(tc_graph_ranked_records(c->u, c->o, a, SPARE, &list, err));
+    for (size_t i = 0; i < list.len; i++)
+        tc_push(out, ((candidate){form_of(c, &list.data[i]), list.data[i]}));
+    return TC_OK;
+}
+
+static tc_status replay(const chooser *c, tc_arena *a, const candidate *x, tc_error *err) {
+    const tc_record *r = &x->record;
+    tc_trace *t;
+    TC_TRY(tc_trace_parse(a, "record", r->trace, &t, err));
+    TC_TRY(lower(c, x->form, t, err));
+    c->k->source = TC_GRAPH_FROM_RECORD;
+    c->k->record = r->id;
+    c->k->recorded = r->median;
+    c->k->when_ms = r->when_ms;
+    if (x->form->alternative)
+        c->k->workload = kept(c, r->workload);
+    return TC_OK;
+}
+
+/* The first record that replays. *used false when there is none. k->why says what was passed over. */
+static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool *used) {
+    c->k->why = "";
+    for (size_t i = 0; i < x->len && !*used; i++) {
+        tc_error local;
+        *used = replay(c, a, &x->data[i], &local) == TC_OK;
+        if (!*used)
+            c->k->why = tc_arena_printf(c->model->arena, "record %lld (%s) does not replay any more: %s",
+                                        (long long)x->data[i].record.id, x->data[i].form->name, local.msg);
+    }
+}
+
+/* Why there is no record to choose. */
+static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
+    const char *why = c->o->choices ? c->o->choices[c->task].why : NULL;
+    if (why || !c->o->db) {
+        c->k->why = why ? kept(c, why) : "no database was given";
+        return TC_OK;
+    }
+    tc_meas_key key = {.workload = c->k->hash, .target = tc_meas_text_hash(c->model->target->text), .threads = c->model->threads};
+    tc_meas_near near;
+    TC_TRY(tc_meas_db_nearest(c->o->db, a, &key, c->k->workload, &near, err));
+    c->k->why = kept(c, near.why);
+    return TC_OK;
+}
+
+tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
+                                   tc_graph_model *model, tc_error *err) {
+    chooser c = {p, task, o, m, model, &model->kernels[task], &model->units[task]};
+    bool used = false;
+    candidates x = {0};
+    tc_arena *a = tc_arena_new();
+    tc_status s = find_candidates(&c, a, &x, err);
+    if (s == TC_OK && x.len > 0)
+        use_record(&c, a, &x, &used);
+    else if (s == TC_OK)
+        s = explain(&c, a, err);
+    tc_vec_free(&x);
+    tc_arena_free(a);
+    if (s != TC_OK || used)
+        return s;
+    return use_default(&c, err);
+}

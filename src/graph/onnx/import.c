@@ -1,0 +1,467 @@
+/* ONNX import: file -> checked message -> typed, folded graph. The order is that of the messages a user wants to see: first
+ * whether it is a model at all, then whether all of its operators are known, then types, then nodes one by one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/onnx/import.h"
+#include "graph/onnx/import_int.h"
+#include "support/fs.h"
+#include "support/log.h"
+
+/* ONNX IR versions: opsets came with 3; 11 is the newest known (opset 21 came with 10). */
+enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 11 };
+
+/* ---- reading the file ---- */
+
+/* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
+ * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
+ * reading a page again. */
+typedef struct reader {
+    char *data;
+    size_t size, copied, dropped;
+} reader;
+
+static void *reader_alloc(void *user, size_t size) {
+    enum { STEP = 16 << 20, WEIGHT = 1 << 12 };
+    reader *r = user;
+    if (r->copied < r->size && r->copied - r->dropped >= STEP) {
+        size_t to = r->copied / STEP * STEP;
+        madvise(r->data + r->dropped, to - r->dropped, MADV_DONTNEED);
+        r->dropped = to;
+    }
+    r->copied += size >= WEIGHT ? size : 0;
+    return malloc(size);
+}
+
+static void reader_free(void *user, void *p) {
+    (void)user;
+    free(p);
+}
+
+static tc_status unpack_model(const char *path, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
+    reader r = {.data = data, .size = size};
+    ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
+    *out = size ? onnx__model_proto__unpack(&allocator, size, data) : NULL;
+    if (*out && (*out)->graph)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    const char *why = *out ? "it has no graph, so it is not an ONNX model" : tc_onnx_diagnose(a, data, size);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path, why);
+    tc_arena_free(a);
+    if (*out)
+        onnx__model_proto__free_unpacked(*out, NULL);
+    *out = NULL;
+    return s;
+}
+
+/* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
+static tc_status read_model(const char *path, Onnx__ModelProto **out, tc_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
+    }
+    size_t size = (size_t)st.st_size;
+    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    close(fd);
+    if (data == MAP_FAILED)
+        return tc_fail(err, TC_ENV, "%s: cannot be read: %s", path, strerror(errno));
+    tc_status s = unpack_model(path, data, size, out, err);
+    if (data)
+        munmap(data, size);
+    return s;
+}
+
+/* ---- whole-model checks ---- */
+
+bool tc_graph_import_default_domain(const char *domain) {
+    return !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
+}
+
+static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
+    const Onnx__ModelProto *m = im->model;
+    if (m->ir_version < IR_MIN || m->ir_version > IR_MAX)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "ONNX IR version %" PRId64 " is not supported (%d to %d are); export with an older version", m->ir_version,
+                       IR_MIN, IR_MAX);
+    int64_t opset = m->ir_version < IR_WITH_OPSETS ? 1 : 0;
+    for (size_t i = 0; i < m->n_opset_import; i++)
+        if (tc_graph_import_default_domain(m->opset_import[i]->domain))
+            opset = m->opset_import[i]->version;
+    if (opset == 0)
+        return tc_fail(err, TC_BAD_INPUT, "the model does not say which opset it uses: the file is truncated or damaged");
+    if (opset < TC_GRAPH_OPSET_MIN || opset > TC_GRAPH_OPSET_MAX)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "opset %" PRId64 " of the default domain is not supported (%d to %d are); export with opset_version=17",
+                       opset, TC_GRAPH_OPSET_MIN, TC_GRAPH_OPSET_MAX);
+    im->g->opset = (int)opset;
+    if (im->proto->n_sparse_initializer)
+        return tc_fail(err, TC_BAD_INPUT, "sparse initializers are not supported");
+    return TC_OK;
+}
+
+/* Also an operator newer than the model's opset is unknown to it. */
+int tc_graph_import_opset(const tc_graph_importer *im) {
+    return im->scope ? im->scope->opset : im->root->opset;
+}
+
+bool tc_graph_import_known_operator(const tc_graph_importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) && tc_graph_op_find(n->op_type, op) &&
+           tc_graph_op_info_of(*op)->since <= tc_graph_import_opset(im);
+}
+
+bool tc_graph_import_is_if(const Onnx__NodeProto *n) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) && strcmp(n->op_type, "If") == 0;
+}
+
+bool tc_graph_import_is_loop(const Onnx__NodeProto *n) {
+    return n->op_type && tc_graph_import_default_domain(n->domain) &&
+           (strcmp(n->op_type, "Loop") == 0 || strcmp(n->op_type, "Scan") == 0);
+}
+
+static bool same_domain(const char *a, const char *b) {
+    return tc_graph_import_default_domain(a) ? tc_graph_import_default_domain(b) : b && strcmp(a, b) == 0;
+}
+
+/* The function of the model's own that n calls, or NULL. */
+const Onnx__FunctionProto *tc_graph_import_called_function(const tc_graph_importer *im, const Onnx__NodeProto *n) {
+    for (size_t i = 0; i < im->model->n_functions; i++) {
+        const Onnx__FunctionProto *f = im->model->functions[i];
+        if (n->op_type && f->name && strcmp(f->name, n->op_type) == 0 && same_domain(f->domain, n->domain))
+            return f;
+    }
+    return NULL;
+}
+
+/* All unknown operators at once: each with its domain, count and first node. */
+static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
+    tc_map counts = {0};
+    tc_strbuf b = {0};
+    const Onnx__GraphProto *p = im->proto;
+    tc_graph_op op;
+    for (size_t i = 0; i < p->n_node; i++) {
+        const Onnx__NodeProto *n = p->node[i];
+        if (tc_graph_import_known_operator(im, n, &op) || tc_graph_import_is_if(n) || tc_graph_import_is_loop(n) ||
+            tc_graph_import_is_sequence_operator(im, n) || tc_graph_import_called_function(im, n))
+            continue;
+        const char *domain = tc_graph_import_default_domain(n->domain) ? "ai.onnx" : n->domain;
+        const char *key =
+            tc_arena_printf(im->g->arena, "%s (domain %s, first in node '%s'", n->op_type ? n->op_type : "(no type)", domain,
+                            n->name && *n->name ? n->name
+                            : n->n_output       ? n->output[0]
+                                                : "(unnamed)");
+        size_t head = strcspn(key, ",");
+        bool seen = false;
+        for (size_t k = 0; k < counts.len && !seen; k++)
+            if (strncmp(counts.entries[k].str, key, head + 1) == 0) {
+                counts.entries[k].value++;
+                seen = true;
+            }
+        if (!seen)
+            tc_map_puts(&counts, key, 1);
+    }
+    for (size_t k = 0; k < counts.len && k < 8; k++)
+        tc_sb_printf(&b, "%s%s; %zu in all)", k ? ", " : "", counts.entries[k].str, (size_t)counts.entries[k].value);
+    tc_status s = TC_OK;
+    if (counts.len) {
+        tc_strbuf ops = {0};
+        tc_graph_list_ops(&ops);
+        tc_sb_add(&ops, ", If, Loop, Scan");
+        tc_graph_list_sequence_ops(&ops);
+        s = tc_fail(err, TC_BAD_INPUT, "operators that are not supported at opset %d: %s. Supported: %s", im->g->opset,
+                    tc_sb_str(&b), tc_sb_str(&ops));
+        tc_strbuf_free(&ops);
+    }
+    tc_strbuf_free(&b);
+    tc_map_free(&counts);
+    return s;
+}
+
+tc_status tc_graph_import_duplicate(const char *name, const char *what, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT, "the name '%s' is given twice (%s); every value of an ONNX graph has one source", name,
+                   what);
+}
+
+/* Who makes which value; every value is made once. */
+static tc_status index_producers(tc_graph_importer *im, tc_error *err) {
+    const Onnx__GraphProto *p = im->proto;
+    for (size_t i = 0; i < p->n_node; i++)
+        for (size_t k = 0; k < p->node[i]->n_output; k++) {
+            const char *name = p->node[i]->output[k];
+            if (*name && !tc_map_puts(&im->producers, name, i))
+                return tc_graph_import_duplicate(name, "as the output of two nodes", err);
+        }
+    return TC_OK;
+}
+
+/* ---- initializers and inputs ---- */
+
+tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err) {
+    tc_graph_tensor t;
+    TC_TRY(tc_onnx_read_tensor(p, &im->files, true, &t, err));
+    if (t.storage == TC_GRAPH_OWNED) {
+        tc_graph_add_constant(im->g, name, &t);
+    } else { /* in a mapped file, which the graph will own */
+        tc_graph_value *v = tc_graph_add_value(im->g, name, t.dtype, &t.shape);
+        v->constant = tc_arena_dup(im->g->arena, &t, sizeof t);
+    }
+    return TC_OK;
+}
+
+static tc_status add_initializers(tc_graph_importer *im, tc_error *err) {
+    Onnx__GraphProto *p = im->proto;
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        const char *name = p->initializer[i]->name;
+        if (!name || !*name)
+            return tc_fail(err, TC_BAD_INPUT, "initializer %zu has no name", i);
+        if (tc_graph_find_value(im->g, name) || tc_map_gets(&im->producers, name))
+            return tc_graph_import_duplicate(name, "an initializer", err);
+        TC_TRY(tc_graph_import_initializer(im, p->initializer[i], name, err));
+    }
+    return TC_OK;
+}
+
+static const tc_graph_binding *find_binding(const tc_graph_importer *im, const char *name, bool one_number) {
+    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++)
+        if (strcmp(im->opts->shapes[i].name, name) == 0 && (!one_number || im->opts->shapes[i].shape.ndim == 1)) {
+            im->used_shapes[i] = true;
+            return &im->opts->shapes[i];
+        }
+    return NULL;
+}
+
+/* "1,?,64": the declared shape with what is open, and a suggestion for --shape with 1 and 128 in the open places. */
+static void describe_shape(const Onnx__TensorShapeProto *s, tc_strbuf *declared, tc_strbuf *example) {
+    for (size_t i = 0; i < s->n_dim; i++) {
+        const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+            tc_sb_printf(declared, "%s%" PRId64, i ? "," : "", d->dim_value);
+            tc_sb_printf(example, "%s%" PRId64, i ? "," : "", d->dim_value);
+            continue;
+        }
+        bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
+        tc_sb_printf(declared, "%s%s", i ? "," : "", named ? d->dim_param : "?");
+        tc_sb_printf(example, "%s%d", i ? "," : "", i ? 128 : 1);
+    }
+}
+
+static tc_status symbolic_shape(const char *name, const Onnx__TensorShapeProto *s, tc_error *err) {
+    tc_strbuf declared = {0}, example = {0};
+    describe_shape(s, &declared, &example);
+    tc_status status = tc_fail(err, TC_BAD_INPUT,
+                               "input '%s' has the shape [%s], in which not every dimension is a number; give it with --shape, "
+                               "for example --shape %s=%s",
+                               name, tc_sb_str(&declared), name, tc_sb_str(&example));
+    tc_strbuf_free(&declared);
+    tc_strbuf_free(&example);
+    return status;
+}
+
+/* Dimension i of an input: what the model says, then what the command line says, which must agree. */
+static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s, size_t i,
+                             const tc_graph_binding *whole, int64_t *out, tc_error *err) {
+    const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
+    const tc_graph_binding *dim = NULL;
+    bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    if (fixed && d->dim_value < 0)
+        return tc_fail(err, TC_BAD_INPUT, "input '%s': dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
+    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param)
+        dim = find_binding(im, d->dim_param, true);
+    if (fixed && whole && whole->shape.d[i] != d->dim_value)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "input '%s': --shape gives dimension %zu as %" PRId64 ", but the model fixes it at %" PRId64, name, i,
+                       whole->shape.d[i], d->dim_value);
+    if (!fixed && !whole && !dim)
+        return symbolic_shape(name, s, err);
+    *out = whole ? whole->shape.d[i] : dim ? dim->shape.d[0] : d->dim_value;
+    return TC_OK;
+}
+
+static tc_status resolve_shape(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type, tc_graph_shape *out,
+                               tc_error *err) {
+    const tc_graph_binding *whole = find_binding(im, name, false);
+    if (!type->shape) {
+        if (!whole)
+            return tc_fail(err, TC_BAD_INPUT, "input '%s' has no shape; give it with --shape %s=1,128 (its dimensions)", name,
+                           name);
+        *out = whole->shape;
+        return TC_OK;
+    }
+    if (type->shape->n_dim > TC_GRAPH_MAX_DIMS)
+        return tc_fail(err, TC_BAD_INPUT, "input '%s' has %zu dimensions; at most %d are supported", name, type->shape->n_dim,
+                       TC_GRAPH_MAX_DIMS);
+    out->ndim = (int)type->shape->n_dim;
+    if (whole && whole->shape.ndim != out->ndim)
+        return tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives %d dimensions, but the model has %d", name,
+                       whole->shape.ndim, out->ndim);
+    for (size_t i = 0; i < type->shape->n_dim; i++)
+        TC_TRY(resolve_dim(im, name, type->shape, i, whole, &out->d[i], err));
+    return TC_OK;
+}
+
+static const tc_graph_tensor *given_constant(const tc_graph_importer *im, const char *name) {
+    for (size_t i = 0; im->opts && i < im->opts->nconstants; i++)
+        if (strcmp(im->opts->constants[i].name, name) == 0)
+            return &im->opts->constants[i].t;
+    return NULL;
+}
+
+static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
+    const char *name = in->name ? in->name : "";
+    const Onnx__TypeProto *type = in->type;
+    const tc_graph_value *known = tc_graph_find_value(im->g, name);
+    if (known && known->constant && !given_constant(im, name))
+        return TC_OK; /* an initializer gives its value */
+    if (!*name || known || tc_map_gets(&im->producers, name))
+        return *name ? tc_graph_import_duplicate(name, "a graph input", err)
+                     : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
+    if (given_constant(im, name)) {
+        tc_graph_tensor t = *given_constant(im, name);
+        t.storage = TC_GRAPH_VIEW;
+        tc_graph_add_constant(im->g, name, &t);
+        return TC_OK;
+    }
+    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "input '%s' is not a tensor: sequences, maps and optionals are supported inside of a model only, where their "
+            "lengths are known; export the model with tensors as its inputs",
+            name);
+    tc_dtype dtype;
+    tc_graph_shape shape = {0};
+    if (!tc_graph_dtype_of_onnx(type->tensor_type->elem_type, &dtype))
+        return tc_fail(err, TC_BAD_INPUT, "input '%s': element type %s is not supported", name,
+                       tc_graph_onnx_type_name(type->tensor_type->elem_type));
+    TC_TRY(resolve_shape(im, name, type->tensor_type, &shape, err));
+    if (tc_graph_shape_check(&shape, dtype, err) != TC_OK) {
+        tc_error_prefix(err, "input '%s': ", name);
+        return TC_BAD_INPUT;
+    }
+    tc_graph_add_input(im->g, name, dtype, &shape);
+    return TC_OK;
+}
+
+static tc_status add_inputs(tc_graph_importer *im, tc_error *err) {
+    for (size_t i = 0; i < im->proto->n_input; i++)
+        TC_TRY(add_input(im, im->proto->input[i], err));
+    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++) {
+        if (im->used_shapes[i])
+            continue;
+        tc_strbuf names = {0};
+        for (size_t k = 0; k < im->g->inputs.len; k++)
+            tc_sb_printf(&names, "%s%s", k ? ", " : "", im->g->inputs.data[k]->name);
+        tc_status s =
+            tc_fail(err, TC_BAD_INPUT, "--shape %s: the model has no input or symbolic dimension of that name; its inputs are %s",
+                    im->opts->shapes[i].name, tc_sb_str(&names));
+        tc_strbuf_free(&names);
+        return s;
+    }
+    return TC_OK;
+}
+
+static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
+    const Onnx__GraphProto *p = im->proto;
+    if (p->n_output == 0)
+        return tc_fail(err, TC_BAD_INPUT, "the graph has no outputs");
+    for (size_t i = 0; i < p->n_output; i++) {
+        const char *name = p->output[i]->name ? p->output[i]->name : "";
+        tc_graph_value *v = tc_graph_find_value(im->g, name);
+        if (!v)
+            return tc_fail(err, TC_BAD_INPUT, "the graph's output '%s' is made by no node", name);
+        if (v->sequence)
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "the graph's output '%s' is a sequence or optional (of %zu elements%s): a model gives tensors only; export it "
+                "with the elements as outputs, or with them concatenated",
+                name, v->sequence->n, v->sequence->rows ? " and more" : "");
+        tc_graph_add_output(im->g, name, v);
+    }
+    tc_graph_add_sizes(im->g);
+    return TC_OK;
+}
+
+/* ---- entry ---- */
+
+static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
+    TC_TRY(check_versions(im, err));
+    TC_TRY(check_operators(im, err));
+    TC_TRY(index_producers(im, err));
+    im->g->reserved = &im->producers;
+    TC_TRY(add_initializers(im, err));
+    TC_TRY(add_inputs(im, err));
+    for (size_t i = 0; i < im->proto->n_node; i++)
+        TC_TRY(tc_graph_import_node(im, im->proto->node[i], i, err));
+    TC_TRY(add_outputs(im, err));
+    tc_graph_simplify(im->g);
+    return TC_OK;
+}
+
+static void hand_over_files(tc_graph_importer *im) {
+    for (size_t i = 0; i < im->files.blocks.len; i++)
+        if (im->files.blocks.data[i].mapped)
+            tc_push(&im->g->blocks, im->files.blocks.data[i]);
+    tc_vec_free(&im->files.blocks);
+    tc_map_free(&im->files.mapped);
+}
+
+tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
+    tc_graph_importer im = {.path = path, .opts = opts};
+    *out = NULL;
+    double start = tc_now();
+    TC_TRY(read_model(path, &im.model, err));
+    im.proto = im.model->graph;
+    im.g = im.root = tc_graph_new(path);
+    if (im.proto->name && *im.proto->name)
+        im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
+    im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
+    char *dir = tc_fs_dirname(path);
+    im.files.dir = dir;
+    tc_status s = fill_graph(&im, err);
+    hand_over_files(&im);
+    im.g->reserved = NULL;
+    tc_map_free(&im.producers);
+    tc_map_free(&im.body_constants);
+    free(im.used_shapes);
+    free(dir);
+    onnx__model_proto__free_unpacked(im.model, NULL);
+    if (s != TC_OK) {
+        tc_error_prefix(err, "%s: ", path);
+        tc_graph_free(im.g);
+        return s;
+    }
+    tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, im.g->nodes.len, tc_now() - start);
+    *out = im.g;
+    return TC_OK;
+}
+
+tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_error *err) {
+    const char *eq = strrchr(text, '=');
+    tc_graph_shape s = {0};
+    bool ok = eq && eq != text;
+    const char *p = eq ? eq + 1 : "";
+    while (ok && *p) {
+        char *end;
+        errno = 0;
+        long long v = strtoll(p, &end, 10);
+        ok = end != p && errno == 0 && v >= 0 && s.ndim < TC_GRAPH_MAX_DIMS && (*end == 0 || (*end == ',' && end[1]));
+        if (ok)
+            s.d[s.ndim++] = v;
+        p = end + (*end == ',');
+    }
+    if (!ok)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "--shape %s: expected NAME=D0,D1,... with non-negative numbers, for example --shape input_ids=1,128",
+                       text);
+    char *name = tc_xstrdup(text);
+    name[eq - text] = 0;
+    *out = (tc_graph_binding){.name = name, .shape = s};
+    return TC_OK;
+}

@@ -1,0 +1,32 @@
+/* ONNX files as graphs. */
+#ifndef TC_GRAPH_ONNX_IMPORT_H
+#define TC_GRAPH_ONNX_IMPORT_H
+
+#include "graph/ir/graph.h"
+
+/* --shape NAME=1,128 : NAME is a graph input, or (with one number) a symbolic dimension. */
+typedef struct tc_graph_binding {
+    const char *name;
+    tc_graph_shape shape;
+} tc_graph_binding;
+/* Parses "name=1,128" ("name=" is a scalar); binding.name is malloc'ed. */
+TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_error *err);
+
+typedef struct tc_graph_import_options {
+    const tc_graph_binding *shapes;
+    size_t nshapes;
+    /* Graph inputs to be treated as constants of these values (they vanish from graph->inputs): conformance cases feed
+     * axes and shapes this way. Copied. */
+    const tc_graph_named *constants;
+    size_t nconstants;
+} tc_graph_import_options;
+
+/* Reads, types, folds and simplifies a model. opts may be NULL. On failure *out is NULL and err names file, node, remedy. */
+TC_NODISCARD tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err);
+
+/* ---- single tensors: ONNX TensorProto files ---- */
+/* *name is malloc'ed (may be ""); NULL to ignore it. */
+TC_NODISCARD tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, tc_error *err);
+TC_NODISCARD tc_status tc_graph_pb_save(const char *path, const char *name, const tc_graph_tensor *t, tc_error *err);
+
+#endif

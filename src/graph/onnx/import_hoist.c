@@ -1,0 +1,122 @@
+/* What a loop's body computes of values around it alone is the same in every trip: it is done once, before the loop. Only what
+ * costs something is taken out (contractions, reductions, library kernels, with what they need): elementwise nodes and views fuse
+ * with what reads them in the body.
+ *
+ *     Loop: y = Add(state, MatMul(a, b))   =>   m = MatMul(a, b), Loop: y = Add(state, m) */
+#include <stdlib.h>
+
+#include "graph/onnx/import_int.h"
+#include "graph/ops/lower.h"
+#include "graph/passes/pass.h"
+
+typedef struct hoist {
+    tc_graph_import_frame *f;
+    tc_graph *around, *g;
+    tc_graph_value **outer; /* by id of a value of the body: what it is around it; NULL: not known there */
+    bool *same;             /* by id: a captured value, a constant, or made of such: equal in all trips */
+    bool *wanted;           /* by id: to be made outside */
+} hoist;
+
+static void note_captured(hoist *h) {
+    size_t first = h->g->inputs.len - h->f->around.len;
+    for (size_t i = 0; i < h->f->around.len; i++) {
+        const tc_graph_value *v = h->g->inputs.data[first + i];
+        h->outer[v->id] = h->f->around.data[i];
+        h->same[v->id] = true;
+    }
+    for (size_t i = 0; i < h->g->values.len; i++)
+        h->same[i] |= h->g->values.data[i]->constant != NULL;
+}
+
+static bool is_same(const hoist *h, const tc_graph_node *n) {
+    bool same = !n->body[0];
+    for (int k = 0; k < n->nin && same; k++)
+        same = !n->in[k] || h->same[n->in[k]->id];
+    return same;
+}
+
+static bool costs(const tc_graph_node *n) {
+    tc_graph_class c = tc_graph_class_of(n->op);
+    return c == TC_GRAPH_CLASS_ANCHOR || c == TC_GRAPH_CLASS_REDUCE || c == TC_GRAPH_CLASS_LIBRARY;
+}
+
+static bool makes(const tc_graph_node *n, const bool *set) {
+    for (int k = 0; k < n->nout; k++)
+        if (n->out[k] && set[n->out[k]->id])
+            return true;
+    return false;
+}
+
+static void mark(const tc_graph_node *n, bool *set) {
+    for (int k = 0; k < n->nout; k++)
+        if (n->out[k])
+            set[n->out[k]->id] = true;
+}
+
+static void choose(hoist *h) {
+    for (size_t i = 0; i < h->g->nodes.len; i++)
+        if (is_same(h, h->g->nodes.data[i]))
+            mark(h->g->nodes.data[i], h->same);
+    for (size_t i = h->g->nodes.len; i-- > 0;) {
+        const tc_graph_node *n = h->g->nodes.data[i];
+        if (!makes(n, h->same) || !(costs(n) || makes(n, h->wanted)))
+            continue;
+        mark(n, h->wanted);
+        for (int k = 0; k < n->nin; k++)
+            if (n->in[k])
+                h->wanted[n->in[k]->id] = true;
+    }
+}
+
+static tc_graph_value *outside(hoist *h, const tc_graph_value *v) {
+    if (v && !h->outer[v->id]) { /* a constant */
+        tc_graph_tensor t = *v->constant;
+        t.storage = TC_GRAPH_VIEW;
+        h->outer[v->id] = tc_graph_add_constant(h->around, tc_graph_fresh_name(h->around, v->name), &t);
+    }
+    return v ? h->outer[v->id] : NULL;
+}
+
+/* The same node around the loop; what it made in the body is captured from there. */
+static void move(hoist *h, const tc_graph_node *n) {
+    tc_graph *g = h->around;
+    tc_graph_value **in = TC_NEW_N(g->arena, tc_graph_value *, n->nin + 1);
+    for (int k = 0; k < n->nin; k++)
+        in[k] = outside(h, n->in[k]);
+    tc_graph_node *copy = tc_graph_copy_node(g, n, in);
+    copy->nout = n->nout;
+    copy->out = TC_NEW_N(g->arena, tc_graph_value *, n->nout + 1);
+    for (int k = 0; k < n->nout; k++) {
+        tc_graph_value *v = n->out[k];
+        if (!v)
+            continue;
+        copy->out[k] = tc_graph_add_value(g, tc_graph_fresh_name(g, v->name), v->dtype, &v->shape);
+        copy->out[k]->producer = copy;
+        h->outer[v->id] = copy->out[k];
+        v->producer = NULL;
+        tc_push(&h->g->inputs, v);
+        tc_push(&h->f->around, copy->out[k]);
+    }
+    tc_push(&g->nodes, copy);
+}
+
+void tc_graph_import_hoist(tc_graph *around, tc_graph_import_frame *f) {
+    size_t n = f->g->values.len + 1, left = 0;
+    hoist h = {.f = f, .around = around, .g = f->g};
+    h.outer = tc_xcalloc(n, sizeof *h.outer);
+    h.same = tc_xcalloc(n, sizeof *h.same);
+    h.wanted = tc_xcalloc(n, sizeof *h.wanted);
+    note_captured(&h);
+    choose(&h);
+    for (size_t i = 0; i < f->g->nodes.len; i++) {
+        tc_graph_node *x = f->g->nodes.data[i];
+        if (makes(x, h.same) && makes(x, h.wanted))
+            move(&h, x);
+        else
+            f->g->nodes.data[left++] = x;
+    }
+    f->g->nodes.len = left;
+    free(h.outer);
+    free(h.same);
+    free(h.wanted);
+}

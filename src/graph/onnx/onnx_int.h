@@ -1,0 +1,25 @@
+/* The only header that shows generated protobuf code; seen by the ONNX readers and writers of this folder alone. */
+#ifndef TC_GRAPH_ONNX_ONNX_INT_H
+#define TC_GRAPH_ONNX_ONNX_INT_H
+
+#include "graph/ir/build.h"
+#include "onnx/onnx.pb-c.h"
+
+/* Where external data may lie, and the files mapped so far. */
+typedef struct tc_onnx_files {
+    const char *dir; /* of the model; NULL: external data is not possible here */
+    tc_map mapped;   /* path -> index in blocks */
+    TC_VEC(tc_graph_storage_block) blocks;
+} tc_onnx_files;
+
+/* Converts a TensorProto. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc); bytes of
+ * external files are views into files->blocks. The message of a failure starts with the tensor's name. */
+TC_NODISCARD tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out,
+                                           tc_error *err);
+/* p's fields point into t and name: no copies, and p needs no freeing. `dims` has room for TC_GRAPH_MAX_DIMS. */
+void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims);
+
+/* Says in words what is wrong with bytes that do not parse as a message: empty, truncated at which field, or not protobuf. */
+const char *tc_onnx_diagnose(tc_arena *a, const uint8_t *data, size_t size);
+
+#endif

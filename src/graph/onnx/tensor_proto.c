@@ -1,0 +1,368 @@
+/* TensorProto <-> host tensor: raw bytes, typed fields, external files; and tensors alone in .pb files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/onnx/import.h"
+#include "graph/onnx/onnx_int.h"
+#include "support/fs.h"
+
+static const char *name_of(const Onnx__TensorProto *p) {
+    return p->name && *p->name ? p->name : "(unnamed)";
+}
+
+static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_error *err) {
+    *out = (tc_graph_tensor){0};
+    if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': element type %s (%d) is not supported", name_of(p),
+                       tc_graph_onnx_type_name(p->data_type), p->data_type);
+    if (p->n_dims > TC_GRAPH_MAX_DIMS)
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s' has %zu dimensions; at most %d are supported", name_of(p), p->n_dims,
+                       TC_GRAPH_MAX_DIMS);
+    out->shape.ndim = (int)p->n_dims;
+    for (size_t i = 0; i < p->n_dims; i++)
+        out->shape.d[i] = p->dims[i];
+    if (tc_graph_shape_check(&out->shape, out->dtype, err) != TC_OK) {
+        tc_error_prefix(err, "tensor '%s': ", name_of(p));
+        return TC_BAD_INPUT;
+    }
+    return TC_OK;
+}
+
+static tc_status wrong_size(const Onnx__TensorProto *p, const tc_graph_tensor *t, size_t have, const char *unit, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_status s = tc_fail(err, TC_BAD_INPUT,
+                          "tensor '%s': its shape %s needs %zu %s, but the model holds %zu; the file is damaged or was "
+                          "stripped of its weights",
+                          name_of(p), tc_graph_type_str(a, t->dtype, &t->shape),
+                          *unit == 'b' ? tc_graph_tensor_bytes(t) : (size_t)tc_graph_tensor_count(t), unit, have);
+    tc_arena_free(a);
+    return s;
+}
+
+static void normalise_bools(tc_graph_tensor *t) {
+    if (t->dtype == TC_BOOL)
+        for (int64_t i = 0, n = tc_graph_tensor_count(t); i < n; i++)
+            ((uint8_t *)t->data)[i] = ((uint8_t *)t->data)[i] != 0;
+}
+
+static tc_status read_raw(Onnx__TensorProto *p, bool steal, tc_graph_tensor *t, tc_error *err) {
+    if (p->raw_data.len != tc_graph_tensor_bytes(t))
+        return wrong_size(p, t, p->raw_data.len, "bytes", err);
+    if (steal && p->raw_data.len) {
+        t->data = p->raw_data.data;
+        t->storage = TC_GRAPH_OWNED;
+        p->raw_data = (ProtobufCBinaryData){0};
+    } else {
+        TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
+        if (p->raw_data.len)
+            memcpy(t->data, p->raw_data.data, p->raw_data.len);
+    }
+    normalise_bools(t);
+    return TC_OK;
+}
+
+/* ---- typed fields ---- */
+
+/* The field that ONNX prescribes for a type, and how many values it has. 16-bit floats are bit patterns in int32_data. */
+static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
+    switch (t) {
+    case TC_F32:
+        return p->n_float_data;
+    case TC_F64:
+        return p->n_double_data;
+    case TC_I64:
+        return p->n_int64_data;
+    case TC_U32:
+    case TC_U64:
+        return p->n_uint64_data;
+    default:
+        return p->n_int32_data;
+    }
+}
+
+static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        switch (t->dtype) {
+        case TC_F32:
+            ((float *)t->data)[i] = p->float_data[i];
+            break;
+        case TC_F64:
+            ((double *)t->data)[i] = p->double_data[i];
+            break;
+        case TC_I64:
+            ((int64_t *)t->data)[i] = p->int64_data[i];
+            break;
+        case TC_U64:
+            ((uint64_t *)t->data)[i] = p->uint64_data[i];
+            break;
+        case TC_U32:
+            ((uint32_t *)t->data)[i] = (uint32_t)p->uint64_data[i];
+            break;
+        case TC_I32:
+            ((int32_t *)t->data)[i] = p->int32_data[i];
+            break;
+        case TC_I16:
+        case TC_U16:
+        case TC_F16:
+        case TC_BF16:
+            ((uint16_t *)t->data)[i] = (uint16_t)p->int32_data[i];
+            break;
+        default:
+            ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
+            break;
+        }
+}
+
+static tc_status read_fields(const Onnx__TensorProto *p, tc_graph_tensor *t, tc_error *err) {
+    size_t n = field_length(p, t->dtype);
+    if (n != (size_t)tc_graph_tensor_count(t))
+        return wrong_size(p, t, n, "elements", err);
+    TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
+    copy_field(p, t, n);
+    normalise_bools(t);
+    return TC_OK;
+}
+
+/* ---- external data ---- */
+
+typedef struct external {
+    const char *location;
+    int64_t offset, length; /* length -1: not given */
+} external;
+
+static tc_status parse_external(const Onnx__TensorProto *p, external *e, tc_error *err) {
+    *e = (external){.length = -1};
+    for (size_t i = 0; i < p->n_external_data; i++) {
+        const char *key = p->external_data[i]->key, *value = p->external_data[i]->value;
+        bool is_offset = key && strcmp(key, "offset") == 0, is_length = key && strcmp(key, "length") == 0;
+        if (key && value && strcmp(key, "location") == 0)
+            e->location = value;
+        if (!is_offset && !is_length)
+            continue;
+        char *end = NULL;
+        errno = 0;
+        int64_t v = value ? strtoll(value, &end, 10) : -1;
+        if (!value || !*value || *end || errno || v < 0)
+            return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data has the %s '%s', which is not a size", name_of(p), key,
+                           value ? value : "");
+        *(is_offset ? &e->offset : &e->length) = v;
+    }
+    if (!e->location || !*e->location)
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': its data is external, but no location is given", name_of(p));
+    return TC_OK;
+}
+
+/* A model may only name files beside or below itself. */
+static bool stays_inside(const char *location) {
+    if (location[0] == '/')
+        return false;
+    for (const char *part = location; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
+        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == 0))
+            return false;
+    return true;
+}
+
+static tc_status map_file(const char *path, tc_graph_storage_block *out, tc_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        int code = errno;
+        if (fd >= 0)
+            close(fd);
+        return tc_fail(err, TC_BAD_INPUT, "external data file %s cannot be opened (%s); it must lie beside the model", path,
+                       strerror(code));
+    }
+    void *p = NULL;
+    if (!S_ISREG(st.st_mode)) {
+        close(fd);
+        return tc_fail(err, TC_BAD_INPUT, "external data file %s is not a regular file", path);
+    }
+    if (st.st_size > 0)
+        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (p == MAP_FAILED)
+        return tc_fail(err, TC_ENV, "external data file %s cannot be mapped: %s", path, strerror(errno));
+    *out = (tc_graph_storage_block){p, (size_t)st.st_size};
+    return TC_OK;
+}
+
+/* Maps a file once. */
+static tc_status open_external(tc_onnx_files *files, const char *location, tc_graph_storage_block *out, const char **path_in_map,
+                               tc_error *err) {
+    tc_strbuf path = {0};
+    tc_sb_printf(&path, "%s/%s", files->dir, location);
+    uintptr_t *known = tc_map_gets(&files->mapped, tc_sb_str(&path));
+    tc_status s = TC_OK;
+    if (known) {
+        *out = files->blocks.data[*known];
+    } else if ((s = map_file(tc_sb_str(&path), out, err)) == TC_OK) {
+        tc_map_puts(&files->mapped, tc_sb_str(&path), files->blocks.len);
+        tc_push(&files->blocks, *out);
+    }
+    for (size_t i = 0; s == TC_OK && i < files->mapped.len; i++)
+        if (strcmp(files->mapped.entries[i].str, tc_sb_str(&path)) == 0)
+            *path_in_map = files->mapped.entries[i].str;
+    tc_strbuf_free(&path);
+    return s;
+}
+
+static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files, tc_graph_tensor *t, tc_error *err) {
+    external e;
+    TC_TRY(parse_external(p, &e, err));
+    if (!files || !files->dir)
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data is not possible here", name_of(p));
+    if (!stays_inside(e.location))
+        return tc_fail(err, TC_BAD_INPUT,
+                       "tensor '%s': external data location '%s' leads out of the model's folder and is refused", name_of(p),
+                       e.location);
+    tc_graph_storage_block block;
+    const char *path = e.location;
+    if (open_external(files, e.location, &block, &path, err) != TC_OK) {
+        tc_error_prefix(err, "tensor '%s': ", name_of(p));
+        return TC_BAD_INPUT;
+    }
+    size_t need = tc_graph_tensor_bytes(t), offset = (size_t)e.offset;
+    if (e.length >= 0 && (size_t)e.length != need)
+        return wrong_size(p, t, (size_t)e.length, "bytes", err);
+    if (offset > block.mapped || need > block.mapped - offset)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "tensor '%s': external data needs bytes %zu to %zu of %s, which has only %zu; the file is truncated or "
+                       "belongs to another model",
+                       name_of(p), offset, offset + need, path, block.mapped);
+    if (need && offset % 16 == 0 && t->dtype != TC_BOOL) {
+        t->data = (char *)block.p + offset;
+        t->storage = TC_GRAPH_VIEW;
+        return TC_OK;
+    }
+    TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
+    if (need)
+        memcpy(t->data, (char *)block.p + offset, need);
+    normalise_bools(t);
+    return TC_OK;
+}
+
+tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
+    TC_TRY(read_type(p, out, err));
+    if (p->segment)
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': segments are not supported", name_of(p));
+    if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        return read_external(p, files, out, err);
+    if (p->has_raw_data)
+        return read_raw(p, steal, out, err);
+    return read_fields(p, out, err);
+}
+
+void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims) {
+    onnx__tensor_proto__init(p);
+    memcpy(dims, t->shape.d, sizeof *dims * (size_t)t->shape.ndim);
+    p->dims = dims;
+    p->n_dims = (size_t)t->shape.ndim;
+    p->has_data_type = 1;
+    p->data_type = tc_graph_dtype_to_onnx(t->dtype);
+    p->name = (char *)name;
+    p->has_raw_data = 1;
+    p->raw_data = (ProtobufCBinaryData){tc_graph_tensor_bytes(t), t->data};
+}
+
+/* ---- diagnosis ---- */
+
+static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *out) {
+    *out = 0;
+    for (int shift = 0; shift < 64 && *at < size; shift += 7) {
+        uint8_t byte = data[(*at)++];
+        *out |= (uint64_t)(byte & 127) << shift;
+        if (!(byte & 128))
+            return true;
+    }
+    return false;
+}
+
+/* Steps over one field; false at the end of what can be understood. */
+static bool skip_field(const uint8_t *data, size_t size, size_t *at, uint64_t *tag, uint64_t *length) {
+    *length = 0;
+    if (!read_varint(data, size, at, tag) || *tag >> 3 == 0)
+        return false;
+    uint64_t ignored;
+    switch (*tag & 7) {
+    case 0:
+        return read_varint(data, size, at, &ignored);
+    case 1:
+        *length = 8;
+        break;
+    case 2:
+        if (!read_varint(data, size, at, length))
+            return false;
+        break;
+    case 5:
+        *length = 4;
+        break;
+    default:
+        return false;
+    }
+    if (*length > size - *at)
+        return false;
+    *at += *length;
+    return true;
+}
+
+const char *tc_onnx_diagnose(tc_arena *a, const uint8_t *data, size_t size) {
+    if (size == 0)
+        return "the file is empty";
+    size_t at = 0, start = 0;
+    uint64_t tag = 0, length = 0;
+    int fields = 0;
+    while (at < size) {
+        start = at;
+        if (!skip_field(data, size, &at, &tag, &length))
+            break;
+        fields++;
+    }
+    /* ModelProto has fields 1 to 8, 14, 20 and 25, TensorProto 1 to 14. */
+    if (at < size && tag >> 3 <= 25 && (tag & 7) == 2 && length > size - at && (fields > 0 || tag >> 3 == 7))
+        return tc_arena_printf(
+            a, "the file is truncated: field %" PRIu64 " at byte %zu has %" PRIu64 " bytes, but only %zu are left", tag >> 3,
+            start, length, size - at);
+    if (at < size)
+        return "the file is not an ONNX model (it is not a protobuf message)";
+    return "the file is damaged, or is not an ONNX model";
+}
+
+/* ---- .pb files ---- */
+
+tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, tc_error *err) {
+    char *data;
+    size_t size;
+    TC_TRY(tc_fs_read(path, &data, &size, err));
+    Onnx__TensorProto *p = onnx__tensor_proto__unpack(NULL, size, (const uint8_t *)data);
+    tc_status s;
+    if (!p) {
+        tc_arena *a = tc_arena_new();
+        s = tc_fail(err, TC_BAD_INPUT, "%s: not an ONNX tensor: %s", path, tc_onnx_diagnose(a, (const uint8_t *)data, size));
+        tc_arena_free(a);
+    } else if ((s = tc_onnx_read_tensor(p, NULL, true, out, err)) != TC_OK) {
+        tc_error_prefix(err, "%s: ", path);
+    } else if (name) {
+        *name = tc_xstrdup(p->name ? p->name : "");
+    }
+    if (p)
+        onnx__tensor_proto__free_unpacked(p, NULL);
+    free(data);
+    return s;
+}
+
+tc_status tc_graph_pb_save(const char *path, const char *name, const tc_graph_tensor *t, tc_error *err) {
+    Onnx__TensorProto p;
+    int64_t dims[TC_GRAPH_MAX_DIMS];
+    tc_onnx_fill_tensor(&p, name, t, dims);
+    size_t size = onnx__tensor_proto__get_packed_size(&p);
+    uint8_t *bytes = tc_xmalloc(size + 1);
+    onnx__tensor_proto__pack(&p, bytes);
+    tc_status s = tc_fs_write(path, bytes, size, err);
+    free(bytes);
+    return s;
+}

@@ -1,0 +1,53 @@
+/* Inference of Det and MaxRoiPool: library kernels in f32 or f64, with casts around them for shorter floats. */
+#include <inttypes.h>
+
+#include "graph/ops/emit.h"
+
+/* The node on operands of type t, its result cast back. */
+static tc_status on_type(tc_graph_infer_ctx *c, tc_graph_op op, tc_dtype t) {
+    tc_graph_emitter e = {c, TC_OK};
+    tc_dtype own = c->n->in[0]->dtype;
+    tc_graph_value *in[2];
+    for (int k = 0; k < c->n->nin; k++)
+        in[k] = tc_graph_em_cast(&e, c->n->in[k], t);
+    tc_graph_node *n = tc_graph_em_node(&e, op, in, c->n->nin);
+    size_t len;
+    const int64_t *pooled = tc_graph_attr_ints(c->n, "pooled_shape", &len);
+    if (pooled) {
+        tc_graph_set_ints(c->g, n, "pooled_shape", pooled, len);
+        tc_graph_set_float(c->g, n, "spatial_scale", tc_graph_attr_float(c->n, "spatial_scale", 1));
+    }
+    return tc_graph_em_finish(&e, tc_graph_em_cast(&e, tc_graph_em_place(&e, n), own));
+}
+
+static tc_dtype computed_in(const tc_graph_infer_ctx *c) {
+    return c->n->in[0]->dtype == TC_F64 ? TC_F64 : TC_F32;
+}
+
+tc_status tc_graph_infer_det(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int ndim = x->shape.ndim;
+    TC_TRY(tc_graph_want_float(c, 0));
+    if (ndim < 2 || x->shape.d[ndim - 1] != x->shape.d[ndim - 2] || x->shape.d[ndim - 1] == 0)
+        return tc_graph_node_fail(c, "the input must hold square matrices, but is %s",
+                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape));
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    c->out[0].shape.ndim -= 2;
+    return c->n->op == TC_GRAPH_OP_DET_LIST ? TC_OK : on_type(c, TC_GRAPH_OP_DET_LIST, computed_in(c));
+}
+
+tc_status tc_graph_infer_max_roi_pool(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *rois = c->n->in[1];
+    size_t len;
+    const int64_t *pooled = tc_graph_attr_ints(c->n, "pooled_shape", &len);
+    TC_TRY(tc_graph_want_float(c, 0));
+    TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    if (x->shape.ndim != 4 || rois->shape.ndim != 2 || rois->shape.d[1] != 5)
+        return tc_graph_node_fail(c, "it expects an input [N, C, H, W] and rois [R, 5], but they are %s and %s",
+                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape),
+                                  tc_graph_type_str(c->g->arena, rois->dtype, &rois->shape));
+    if (!pooled || len != 2 || pooled[0] < 1 || pooled[1] < 1)
+        return tc_graph_node_fail(c, "attribute pooled_shape must be two positive integers");
+    c->out[0] = (tc_graph_type){x->dtype, {4, {rois->shape.d[0], x->shape.d[1], pooled[0], pooled[1]}}};
+    return c->n->op == TC_GRAPH_OP_MAX_ROI_POOL_LIST ? TC_OK : on_type(c, TC_GRAPH_OP_MAX_ROI_POOL_LIST, computed_in(c));
+}

@@ -1,0 +1,367 @@
+/* Inference of Resize and Upsample. Both are separable: along each axis that changes, every output is a weighted sum of a few
+ * inputs whose places and weights are known here. So an axis becomes an index (nearest), a sum of weighted Gathers (linear and
+ * cubic), or one Gather, a product and a ReduceSum (antialias, whose filters are as long as the image shrinks).
+ *
+ * Coordinates are computed in float, as ONNX Runtime does: in double, other neighbours are nearest at the ties. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "graph/ops/dynamic.h"
+
+typedef enum transform {
+    HALF_PIXEL,
+    HALF_PIXEL_SYMMETRIC,
+    PYTORCH_HALF_PIXEL,
+    ALIGN_CORNERS,
+    ASYMMETRIC,
+    TF_HALF_PIXEL_FOR_NN,
+    TF_CROP_AND_RESIZE
+} transform;
+
+typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, SIMPLE } rounding;
+
+typedef enum filter { NEAREST, LINEAR, CUBIC } filter;
+
+typedef struct resize {
+    filter mode;
+    transform coords;
+    rounding round;
+    bool antialias, exclude_outside;
+    double cubic_a, extrapolation;
+    float scale[TC_GRAPH_MAX_DIMS], roi[2][TC_GRAPH_MAX_DIMS];
+    bool changes[TC_GRAPH_MAX_DIMS];
+    const tc_graph_shape *in;
+    tc_graph_shape out;
+} resize;
+
+/* ---- reading ---- */
+
+/* Position of attribute `name` in a list that ends with NULL. */
+static tc_status read_choice(tc_graph_infer_ctx *c, const char *name, const char *otherwise, const char *const *choices,
+                             int *out) {
+    const char *text = tc_graph_attr_str(c->n, name, otherwise);
+    for (int i = 0; choices[i]; i++)
+        if (strcmp(choices[i], text) == 0) {
+            *out = i;
+            return TC_OK;
+        }
+    return tc_graph_node_fail(c, "attribute %s is '%s', which is not supported", name, text);
+}
+
+static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const coords[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+    static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
+    bool old = c->opset < 11 || c->n->op == TC_GRAPH_OP_UPSAMPLE;
+    int mode, coord, round;
+    TC_TRY(read_choice(c, "mode", "nearest", modes, &mode));
+    TC_TRY(read_choice(c, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel", coords, &coord));
+    TC_TRY(read_choice(c, "nearest_mode", "round_prefer_floor", rounds, &round));
+    r->mode = (filter)mode;
+    r->coords = (transform)coord;
+    r->round = old ? SIMPLE : (rounding)round;
+    r->antialias = tc_graph_attr_int(c->n, "antialias", 0);
+    r->exclude_outside = tc_graph_attr_int(c->n, "exclude_outside", 0);
+    r->cubic_a = tc_graph_attr_float(c->n, "cubic_coeff_a", -0.75);
+    r->extrapolation = tc_graph_attr_float(c->n, "extrapolation_value", 0);
+    return TC_OK;
+}
+
+/* The axes that scales, sizes and roi speak of, all by default. */
+static tc_status read_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
+    int ndim = c->n->in[0]->shape.ndim;
+    const int64_t *given = tc_graph_attr_ints(c->n, "axes", n);
+    if (!given)
+        *n = (size_t)ndim;
+    if (*n > (size_t)ndim)
+        return tc_graph_node_fail(c, "attribute axes has %zu entries for %d dimensions", *n, ndim);
+    for (size_t i = 0; i < *n; i++)
+        TC_TRY(tc_graph_want_axis(c, given ? given[i] : (int64_t)i, ndim, &axes[i]));
+    return TC_OK;
+}
+
+static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size_t n, resize *r) {
+    const double *v;
+    size_t len;
+    const tc_graph_attr *a = tc_graph_attr_find(c->n, "scales");
+    TC_TRY(tc_graph_want_floats(c, k, "scales", &v, &len));
+    if ((a ? a->len : len) != n)
+        return tc_graph_node_fail(c, "scales has %zu entries; %zu are expected", a ? a->len : len, n);
+    for (size_t i = 0; i < n; i++) {
+        float s = a ? a->floats[i] : (float)v[i];
+        double to = floor((double)r->in->d[axes[i]] * (double)s);
+        if (!(s > 0) || !(to < 1e15))
+            return tc_graph_node_fail(c, "scales[%zu] is %g", i, (double)s);
+        r->scale[axes[i]] = s;
+        r->out.d[axes[i]] = (int64_t)to;
+        r->changes[axes[i]] = s != 1;
+    }
+    return TC_OK;
+}
+
+/* keep_aspect_ratio_policy: one scale for all axes, which makes none larger (or smaller) than asked for. */
+static tc_status keep_aspect(tc_graph_infer_ctx *c, const char *policy, const int *axes, size_t n, resize *r) {
+    bool larger = strcmp(policy, "not_larger") != 0;
+    if (larger && strcmp(policy, "not_smaller") != 0)
+        return tc_graph_node_fail(c, "attribute keep_aspect_ratio_policy is '%s', which is not supported", policy);
+    float scale = larger ? 0 : INFINITY;
+    for (size_t i = 0; i < n; i++)
+        scale = larger ? fmaxf(scale, r->scale[axes[i]]) : fminf(scale, r->scale[axes[i]]);
+    for (size_t i = 0; i < n; i++) {
+        r->scale[axes[i]] = scale;
+        r->out.d[axes[i]] = (int64_t)floorf(scale * (float)r->in->d[axes[i]] + 0.5F);
+    }
+    return TC_OK;
+}
+
+static tc_status read_sizes(tc_graph_infer_ctx *c, const int *axes, size_t n, resize *r) {
+    const int64_t *v;
+    size_t len;
+    TC_TRY(tc_graph_want_ints(c, 3, "sizes", &v, &len));
+    if (len != n)
+        return tc_graph_node_fail(c, "sizes has %zu entries; %zu are expected", len, n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t from = r->in->d[axes[i]];
+        if (v[i] < 0 || (from == 0 && v[i] > 0))
+            return tc_graph_node_fail(c, "sizes[%zu] is %" PRId64 " for a dimension of %" PRId64, i, v[i], from);
+        r->out.d[axes[i]] = v[i];
+        r->scale[axes[i]] = from ? (float)v[i] / (float)from : 1;
+    }
+    const char *policy = tc_graph_attr_str(c->n, "keep_aspect_ratio_policy", "stretch");
+    if (strcmp(policy, "stretch") != 0)
+        TC_TRY(keep_aspect(c, policy, axes, n, r));
+    for (size_t i = 0; i < n; i++)
+        r->changes[axes[i]] = r->out.d[axes[i]] != r->in->d[axes[i]] || r->scale[axes[i]] != 1;
+    return TC_OK;
+}
+
+static tc_status read_roi(tc_graph_infer_ctx *c, const int *axes, size_t n, resize *r) {
+    const double *v;
+    size_t len;
+    if (r->coords != TF_CROP_AND_RESIZE)
+        return TC_OK;
+    TC_TRY(tc_graph_want_floats(c, 1, "roi", &v, &len));
+    if (len != 2 * n)
+        return tc_graph_node_fail(c, "roi has %zu entries; %zu are expected", len, 2 * n);
+    for (size_t i = 0; i < n; i++) {
+        r->roi[0][axes[i]] = (float)v[i];
+        r->roi[1][axes[i]] = (float)v[i + n];
+        r->changes[axes[i]] |= v[i] != 0 || v[i + n] != 1;
+    }
+    return TC_OK;
+}
+
+static bool has_elements(const tc_graph_infer_ctx *c, int k) {
+    const tc_graph_value *v = tc_graph_in(c, k);
+    return v && tc_graph_shape_count(&v->shape) > 0;
+}
+
+static tc_status read_resize(tc_graph_infer_ctx *c, resize *r) {
+    int axes[TC_GRAPH_MAX_DIMS];
+    size_t n;
+    bool old = c->opset < 11 || c->n->op == TC_GRAPH_OP_UPSAMPLE;
+    *r = (resize){.in = &c->n->in[0]->shape, .out = c->n->in[0]->shape};
+    for (int d = 0; d < TC_GRAPH_MAX_DIMS; d++)
+        r->scale[d] = r->roi[1][d] = 1;
+    TC_TRY(read_modes(c, r));
+    TC_TRY(read_axes(c, axes, &n));
+    if (old)
+        TC_TRY(read_scales(c, 1, axes, n, r));
+    else if (has_elements(c, 2))
+        TC_TRY(read_scales(c, 2, axes, n, r));
+    else if (tc_graph_in(c, 3))
+        TC_TRY(read_sizes(c, axes, n, r));
+    else
+        return tc_graph_node_fail(c, "it has neither scales nor sizes");
+    return read_roi(c, axes, n, r);
+}
+
+/* ---- one axis ---- */
+
+/* Where output i of axis d lies in the input. */
+static float source(const resize *r, int d, int64_t i) {
+    float x = (float)i, in = (float)r->in->d[d], out = (float)r->out.d[d], s = r->scale[d];
+    switch (r->coords) {
+    case HALF_PIXEL:
+        return (x + 0.5F) / s - 0.5F;
+    case HALF_PIXEL_SYMMETRIC:
+        return in / 2 * (1 - out / (s * in)) + (x + 0.5F) / s - 0.5F;
+    case PYTORCH_HALF_PIXEL:
+        return out > 1 ? (x + 0.5F) / s - 0.5F : 0;
+    case ALIGN_CORNERS:
+        return out > 1 ? x * (in - 1) / (out - 1) : 0;
+    case ASYMMETRIC:
+        return x / s;
+    case TF_HALF_PIXEL_FOR_NN:
+        return (x + 0.5F) / s;
+    case TF_CROP_AND_RESIZE:
+        break;
+    }
+    float a = r->roi[0][d], b = r->roi[1][d];
+    return out > 1 ? a * (in - 1) + x * (b - a) * (in - 1) / (out - 1) : 0.5F * (a + b) * (in - 1);
+}
+
+static int64_t nearest(const resize *r, int d, float x) {
+    switch (r->round) {
+    case PREFER_FLOOR:
+        return x == floorf(x) + 0.5F ? (int64_t)floorf(x) : (int64_t)roundf(x);
+    case PREFER_CEIL:
+        return x == floorf(x) + 0.5F ? (int64_t)ceilf(x) : (int64_t)roundf(x);
+    case FLOOR:
+        return (int64_t)floorf(x);
+    case CEIL:
+        return (int64_t)ceilf(x);
+    case SIMPLE:
+        break;
+    }
+    return r->scale[d] < 1 ? (int64_t)ceilf(x) : (int64_t)x;
+}
+
+/* Every output's `n` inputs and their weights, tap by tap. */
+typedef struct taps {
+    int64_t n, out;
+    int64_t *index; /* [n][out] */
+    double *weight;
+} taps;
+
+static double cubic(double a, double x) {
+    x = fabs(x);
+    if (x < 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* An antialiasing filter is stretched by as much as the axis shrinks. */
+static double stretch(const resize *r, int d) {
+    return r->antialias && r->scale[d] < 1 ? (double)r->scale[d] : 1;
+}
+
+/* Inputs outside are those at the edge, or left out. */
+static void fill_output(const resize *r, int d, taps *t, int64_t i, int64_t first) {
+    float x = source(r, d, i);
+    double shrink = stretch(r, d), sum = 0, base = floor((double)x), ratio = (double)x - base;
+    int64_t last = r->in->d[d] - 1;
+    for (int64_t k = 0; k < t->n; k++) {
+        double at = ((double)(first + k) - ratio) * shrink, place = base + (double)(first + k);
+        double w = r->mode == LINEAR ? fmax(0, 1 - fabs(at)) : cubic(r->cubic_a, at);
+        if (r->exclude_outside && (place < 0 || place > (double)last))
+            w = 0;
+        t->index[k * t->out + i] = (int64_t)fmin(fmax(place, 0), (double)last);
+        t->weight[k * t->out + i] = w;
+        sum += w;
+    }
+    for (int64_t k = 0; k < t->n && (r->exclude_outside || shrink < 1) && sum != 0; k++)
+        t->weight[k * t->out + i] /= sum;
+}
+
+static taps taps_of(tc_graph_infer_ctx *c, const resize *r, int d) {
+    int half = r->mode == LINEAR ? 1 : 2;
+    int64_t first = (int64_t)floor(-half / stretch(r, d)) + 1;
+    taps t = {.n = 2 - 2 * first, .out = r->out.d[d]};
+    t.index = TC_NEW_N(c->g->arena, int64_t, t.n * t.out + 1);
+    t.weight = TC_NEW_N(c->g->arena, double, t.n *t.out + 1);
+    for (int64_t i = 0; i < t.out; i++)
+        fill_output(r, d, &t, i, first);
+    return t;
+}
+
+/* ---- building ---- */
+
+static bool all_zero(const double *w, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (w[i] != 0)
+            return false;
+    return true;
+}
+
+/* x[.., index0[i], ..] * weight0[i] + x[.., index1[i], ..] * weight1[i] + ... */
+static tc_graph_value *sum_of_taps(tc_graph_emitter *e, tc_graph_value *x, int axis, const taps *t) {
+    tc_graph_value *sum = NULL;
+    for (int64_t k = 0; k < t->n; k++) {
+        const double *w = t->weight + k * t->out;
+        if (all_zero(w, t->out) && (sum || k + 1 < t->n))
+            continue;
+        tc_graph_value *weight = tc_graph_em_floats(e, x->dtype, &(tc_graph_shape){1, {t->out}}, w);
+        weight = tc_graph_em_along(e, weight, axis, x->shape.ndim);
+        tc_graph_value *term = em_mul(e, tc_graph_em_index(e, x, axis, t->index + k * t->out, t->out), weight);
+        sum = sum ? em_add(e, sum, term) : term;
+    }
+    return sum;
+}
+
+/* The taps in a dimension of their own after the axis, then summed. */
+static tc_graph_value *reduced_taps(tc_graph_emitter *e, tc_graph_value *x, int axis, const taps *t) {
+    int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, t->n * t->out + 1), last = axis + 1;
+    double *weight = TC_NEW_N(e->c->g->arena, double, t->n * t->out + 1);
+    for (int64_t i = 0; i < t->out; i++)
+        for (int64_t k = 0; k < t->n; k++) {
+            index[i * t->n + k] = t->index[k * t->out + i];
+            weight[i * t->n + k] = t->weight[k * t->out + i];
+        }
+    tc_graph_shape s = {2, {t->out, t->n}};
+    tc_graph_value *spread = tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, x, tc_graph_em_ints(e, TC_I64, &s, index), axis);
+    tc_graph_value *w = tc_graph_em_along(e, tc_graph_em_floats(e, x->dtype, &s, weight), axis, x->shape.ndim + 1);
+    return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, em_mul(e, spread, w), &last, 1, false);
+}
+
+enum { MAX_TERMS = 4 }; /* more are a reduction */
+
+static tc_graph_value *resize_axis(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
+    int64_t n = r->out.d[d], last = r->in->d[d] - 1;
+    if (r->mode != NEAREST) {
+        taps t = taps_of(e->c, r, d);
+        return t.n <= MAX_TERMS ? sum_of_taps(e, x, d, &t) : reduced_taps(e, x, d, &t);
+    }
+    int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
+    for (int64_t i = 0; i < n; i++)
+        index[i] = TC_MAX(0, TC_MIN(nearest(r, d, source(r, d, i)), last));
+    return tc_graph_em_index(e, x, d, index, n);
+}
+
+/* tf_crop_and_resize: what lies outside of the input gets a value of its own. */
+static tc_graph_value *extrapolate(tc_graph_emitter *e, const resize *r, tc_graph_value *y, int d) {
+    int64_t n = r->out.d[d];
+    int64_t *outside = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
+    bool any = false;
+    for (int64_t i = 0; i < n; i++) {
+        float x = source(r, d, i);
+        outside[i] = x < 0 || x > (float)(r->in->d[d] - 1);
+        any |= outside[i];
+    }
+    if (!any)
+        return y;
+    tc_graph_value *mask = tc_graph_em_ints(e, TC_BOOL, &(tc_graph_shape){1, {n}}, outside);
+    mask = tc_graph_em_along(e, mask, d, y->shape.ndim);
+    return tc_graph_em_where(e, mask, tc_graph_em_scalar(e, y->dtype, r->extrapolation), y);
+}
+
+/* What weighted sums of t are computed in. */
+static tc_dtype sum_type(tc_dtype t) {
+    bool wide = t == TC_F64 || t == TC_I32 || t == TC_U32 || t == TC_I64 || t == TC_U64;
+    return wide ? TC_F64 : TC_F32;
+}
+
+tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0];
+    resize r;
+    TC_TRY(read_resize(c, &r));
+    TC_TRY(tc_graph_shape_check(&r.out, TC_F64, c->err));
+    for (int d = 0; d < r.in->ndim; d++) {
+        if (r.changes[d] && r.in->d[d] == 0 && r.out.d[d] > 0)
+            return tc_graph_node_fail(c, "dimension %d is empty and cannot be resized", d);
+        if (r.changes[d] && tc_graph_extent(x, d))
+            return tc_graph_dynamic_refuse(c, 0, d);
+        TC_TRY(tc_graph_want_table(c, r.changes[d] ? (double)r.out.d[d] * (r.mode == NEAREST ? 1 : 4 / stretch(&r, d)) : 0));
+    }
+    tc_graph_emitter e = {c, TC_OK};
+    tc_dtype t = r.mode == NEAREST ? x->dtype : sum_type(x->dtype);
+    tc_graph_value *y = tc_graph_em_cast(&e, x, t);
+    for (int d = 0; d < r.in->ndim; d++)
+        if (r.changes[d])
+            y = resize_axis(&e, &r, y, d);
+    for (int d = 0; d < r.in->ndim && r.coords == TF_CROP_AND_RESIZE; d++)
+        y = extrapolate(&e, &r, y, d);
+    return tc_graph_em_finish(&e, tc_graph_em_cast(&e, y, x->dtype));
+}

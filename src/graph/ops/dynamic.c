@@ -1,0 +1,150 @@
+/* Sizes that depend on data: what the rewriting of operators is made of. See dynamic.h. */
+#include "graph/ops/dynamic.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+bool tc_graph_is_dynamic(const tc_graph_value *v) {
+    for (int d = 0; v && v->extent && d < v->shape.ndim; d++)
+        if (v->extent[d])
+            return true;
+    return false;
+}
+
+tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d) {
+    const tc_graph_value *v = c->n->in[k];
+    while (d < v->shape.ndim - 1 && !tc_graph_extent(v, d))
+        d++;
+    return tc_graph_node_fail(
+        c,
+        "dimension %d of input %d ('%s') depends on data (at most %lld); this operator needs its size to be "
+        "known when the model is imported, data-dependent sizes are not supported there",
+        d, k, v->name, (long long)v->shape.d[d]);
+}
+
+static void set_extent(tc_graph *g, tc_graph_value *v, int d, tc_graph_value *size) {
+    if (!v->extent)
+        v->extent = TC_NEW_N(g->arena, tc_graph_value *, TC_GRAPH_MAX_DIMS);
+    v->extent[d] = size;
+}
+
+tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size) {
+    tc_graph *g = e->c->g;
+    if (e->status != TC_OK)
+        return v;
+    if (size->constant) {
+        tc_graph_value **old = v->extent, *cut;
+        int64_t n = tc_load_i(TC_I64, size->constant->data, 0);
+        v->extent = NULL; /* a plain slice of memory */
+        cut = n == v->shape.d[d] ? v : tc_graph_em_slice(e, v, d, 0, TC_MAX(n, 0), 1);
+        v->extent = old;
+        for (int i = 0; old && i < v->shape.ndim; i++)
+            if (old[i] && i != d)
+                set_extent(g, cut, i, old[i]);
+        return cut;
+    }
+    size->most = v->shape.d[d];
+    set_extent(g, v, d, size);
+    return v;
+}
+
+tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, int d) {
+    tc_graph_value *x = tc_graph_extent(v, d);
+    return x ? x : tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v->shape.d[d]);
+}
+
+tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v) {
+    if (!tc_graph_is_dynamic(v))
+        return v;
+    tc_graph_value *r = em_unary(e, TC_GRAPH_OP_IDENTITY, v);
+    r->extent = NULL;
+    return r;
+}
+
+tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim) {
+    tc_graph_shape s = {.ndim = ndim};
+    for (int i = 0; i < ndim; i++)
+        s.d[i] = i == d ? n : 1;
+    if (e->status == TC_OK)
+        e->status = tc_graph_want_table(e->c, (double)n);
+    int64_t *v = tc_xcalloc(e->status == TC_OK ? (size_t)n + 1 : 1, sizeof *v);
+    for (int64_t i = 0; i < n && e->status == TC_OK; i++)
+        v[i] = i;
+    tc_graph_value *r = tc_graph_em_ints(e, TC_I64, &s, v);
+    free(v);
+    return r;
+}
+
+tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill) {
+    tc_graph_value *r = tc_graph_em_blind(e, v);
+    for (int i = 0; i < v->shape.ndim && v->extent; i++) {
+        if (!v->extent[i] || (d >= 0 && i != d))
+            continue;
+        tc_graph_value *in = em_less(e, tc_graph_em_iota(e, v->shape.d[i], i, v->shape.ndim), v->extent[i]);
+        r = tc_graph_em_where(e, in, r, fill);
+    }
+    for (int i = 0; i < v->shape.ndim && v->extent && e->status == TC_OK; i++)
+        if (v->extent[i])
+            set_extent(e->c->g, r, i, v->extent[i]);
+    return r;
+}
+
+tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index) {
+    int64_t zero = 0, last = TC_MAX(x->shape.d[axis] - 1, 0);
+    index = em_min(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &last));
+    index = em_max(e, index, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &zero));
+    return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, tc_graph_em_blind(e, x), index, axis);
+}
+
+static tc_graph_value *limit(tc_graph_emitter *e, tc_dtype t, bool high) {
+    if (tc_dtype_is_float(t))
+        return tc_graph_em_scalar(e, t, high ? INFINITY : -INFINITY);
+    int bits = 8 * tc_dtype_bytes(t);
+    int64_t v = high ? 1 : 0;
+    if (t != TC_BOOL && tc_dtype_is_signed(t))
+        v = high ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits);
+    else if (t != TC_BOOL && high)
+        v = -1;
+    return tc_graph_em_ints(e, t, &(tc_graph_shape){0}, &v);
+}
+
+tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t) {
+    return limit(e, t, false);
+}
+
+tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t) {
+    return limit(e, t, true);
+}
+
+void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout) {
+    tc_graph *g = e->c->g;
+    const char **names = TC_NEW_N(g->arena, const char *, nout);
+    for (int k = 0; k < nout; k++)
+        names[k] = tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.%d", n->name, k));
+    if (e->status == TC_OK)
+        e->status = tc_graph_place(g, n, names, nout, TC_GRAPH_OPSET_MAX, e->c->err);
+    for (int k = 0; k < nout; k++)
+        v[k] = e->status == TC_OK ? tc_graph_find_value(g, names[k]) : tc_graph_em_scalar(e, TC_I64, 0);
+}
+
+tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b) {
+    tc_graph_value *r = tc_graph_em_where(e, cond, tc_graph_em_blind(e, a), tc_graph_em_blind(e, b));
+    for (int d = 0; d < a->shape.ndim; d++)
+        if (tc_graph_extent(a, d) || tc_graph_extent(b, d))
+            r = tc_graph_em_sized(e, r, d, tc_graph_em_where(e, cond, tc_graph_em_size(e, a, d), tc_graph_em_size(e, b, d)));
+    return r;
+}
+
+void tc_graph_add_sizes(tc_graph *g) {
+    size_t n = g->outputs.len;
+    for (size_t i = 0; i < n; i++)
+        for (int d = 0; d < g->outputs.data[i].value->shape.ndim; d++) {
+            tc_graph_value *x = tc_graph_extent(g->outputs.data[i].value, d);
+            if (!x)
+                continue;
+            g->outputs.data[i].extent[d] = (int)g->outputs.len;
+            tc_graph_add_output(g, tc_arena_printf(g->arena, "%s.shape[%d]", g->outputs.data[i].name, d), x);
+            g->nsizes++;
+        }
+}

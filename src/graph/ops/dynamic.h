@@ -1,0 +1,76 @@
+/* Sizes that depend on data (of NonZero, Compress, Unique, NonMaxSuppression, and of what follows them).
+ *
+ * A dimension of such a size has its largest as its extent in the value's shape, and its size at run time as an i64 scalar of the
+ * graph, made by nodes like any other. Kernels compute over the largest; what lies past the size at run time is unspecified, but
+ * harmless. An operator for which that makes a difference gets its operand masked (reductions, contractions, indices), or is
+ * written as a Gather whose indices are computed from the sizes (Concat, Slice, Reshape). So after import nobody knows of such
+ * sizes but the outputs, which carry them along as outputs of their own.
+ *
+ * What happens to a node is in two tables: by the operator as the model has it, before inference (dynamic_rewrite.c), and by the
+ * canonical one after it (dynamic_sizes.c). An operator in neither is refused. */
+#ifndef TC_GRAPH_OPS_DYNAMIC_H
+#define TC_GRAPH_OPS_DYNAMIC_H
+
+#include "graph/ops/emit.h"
+
+static inline tc_graph_value *tc_graph_extent(const tc_graph_value *v, int d) {
+    return v && v->extent ? v->extent[d] : NULL;
+}
+bool tc_graph_is_dynamic(const tc_graph_value *v);
+
+/* ---- dynamic.c ---- */
+/* Dimension d of v is `size` (an i64 scalar) large at run time: cut to it at once where it is known. */
+tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size);
+/* Size of dimension d of v: an i64 scalar, maybe constant. */
+tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, int d);
+/* The same memory with every dimension at its largest. */
+tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
+/* [0, 1, .. n) along axis d of ndim. */
+tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim);
+/* v, with `fill` past the sizes of dimension d, or of all (d < 0). */
+tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
+/* x[.., index, ..], blind, where the indices may point past what x has. */
+tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
+/* A number that is not above any (or below any, for `highest`) of the type's. */
+tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t);
+tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);
+/* Places a node with several outputs in front of e->c->n; v[k] are these. */
+void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout);
+
+/* Where(cond, a, b) of equal types, cond a scalar: also of their sizes. */
+tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
+
+/* ---- dynamic_trace.c ---- */
+/* A number that the graph computes, seen through what only moves it. */
+typedef struct tc_graph_number {
+    tc_graph_value *value; /* an i64 scalar */
+    int64_t most;          /* its largest; -1: not known */
+    bool constant;         /* it is `most` */
+} tc_graph_number;
+/* Elements of the integer vector or scalar v: as many as its shape says, at most TC_GRAPH_MAX_NUMBERS. */
+enum { TC_GRAPH_MAX_NUMBERS = 64 };
+TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number *out);
+/* Are all of them constants, or have a largest value? */
+bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
+
+/* ---- the two tables ---- */
+/* Before inference of c->n, any of whose operands may be of such a size. It may rewrite the node. */
+TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
+/* After it: sizes of the outputs. */
+TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
+/* ---- dynamic_place.c: for the first table ---- */
+TC_NODISCARD tc_status tc_graph_dynamic_pad(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_tile(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_scatter_elements(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_scatter_nd(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_squeeze(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e);
+TC_NODISCARD tc_status tc_graph_dynamic_regions(tc_graph_emitter *e); /* RoiAlign, MaxRoiPool */
+/* The list as numbers: attribute `what` or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
+TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n);
+/* The failure for numbers v of input k of which one has no largest value. */
+tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
+/* The failure for an operand that the operator does not take so. */
+tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
+
+#endif

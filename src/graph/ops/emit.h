@@ -1,0 +1,84 @@
+/* Operators that are written in terms of others. The families that use this build the defining expression, value by value, in
+ * front of the node, which then becomes an Identity of the result: such operators need no evaluation and no lowering of their
+ * own, and fusion sees through them.
+ *
+ *     tc_graph_emitter e = {c};
+ *     tc_graph_value *mean = tc_graph_em_reduce(&e, TC_GRAPH_OP_REDUCE_MEAN, x, axes, n, true);
+ *     return tc_graph_em_finish(&e, em_sub(&e, x, mean));
+ *
+ * The first failure stays in e.status; what is made after it is a scratch value with TC_GRAPH_MAX_DIMS dimensions of 1. */
+#ifndef TC_GRAPH_OPS_EMIT_H
+#define TC_GRAPH_OPS_EMIT_H
+
+#include "graph/ops/infer.h"
+
+typedef struct tc_graph_emitter {
+    tc_graph_infer_ctx *c;
+    tc_status status;
+} tc_graph_emitter;
+
+/* A node to be given attributes, and then placed. */
+tc_graph_node *tc_graph_em_node(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *const *in, int nin);
+tc_graph_value *tc_graph_em_place(tc_graph_emitter *e, tc_graph_node *n);
+
+tc_graph_value *tc_graph_em_op(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a, tc_graph_value *b); /* b may be NULL */
+tc_graph_value *tc_graph_em_where(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
+tc_graph_value *tc_graph_em_cast(tc_graph_emitter *e, tc_graph_value *v, tc_dtype to);
+tc_graph_value *tc_graph_em_reshape(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
+tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, const int64_t *perm);
+tc_graph_value *tc_graph_em_expand(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);
+tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int axis, int64_t start, int64_t end, int64_t step);
+/* However many: import divides what is too much for a kernel. */
+tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value *const *in, int n);
+tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const int64_t *pads, tc_graph_value *fill);
+tc_graph_value *tc_graph_em_reduce(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, const int64_t *axes, size_t n,
+                                   bool keepdims);
+/* GATHER or GATHER_ELEMENTS */
+tc_graph_value *tc_graph_em_gather(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, tc_graph_value *index, int axis);
+/* v[.., index[i], ..]: by a view where the indices are regular (all, every k-th, each k times), else by Gather. */
+tc_graph_value *tc_graph_em_index(tc_graph_emitter *e, tc_graph_value *v, int axis, const int64_t *index, int64_t n);
+
+tc_graph_value *tc_graph_em_scalar(tc_graph_emitter *e, tc_dtype t, double v);
+tc_graph_value *tc_graph_em_ints(tc_graph_emitter *e, tc_dtype t, const tc_graph_shape *shape, const int64_t *v);
+tc_graph_value *tc_graph_em_floats(tc_graph_emitter *e, tc_dtype t, const tc_graph_shape *shape, const double *v);
+
+/* v in `ndim` dimensions, its own ones from `axis` on: what broadcasts along these. */
+tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim);
+
+/* Names v as output k > 0 of the node, if anybody asked for it. */
+void tc_graph_em_output(tc_graph_emitter *e, int k, tc_graph_value *v);
+/* Turns the node into an Identity of v. With several outputs, those after the first are given before. */
+TC_NODISCARD tc_status tc_graph_em_finish(tc_graph_emitter *e, tc_graph_value *v);
+
+/* Tables (indices, weights) are made at import and kept: fails for one of more than 2^26 entries, which a damaged file asks for
+ * sooner than a network. */
+TC_NODISCARD tc_status tc_graph_want_table(tc_graph_infer_ctx *c, double entries);
+/* Elements of a constant input widened, in the arena; fails when input k is not constant. NULL and 0 for one left out. */
+TC_NODISCARD tc_status tc_graph_want_floats(tc_graph_infer_ctx *c, int k, const char *what, const double **v, size_t *len);
+
+#define EM_BINARY(name, op)                                                                                                      \
+    static inline tc_graph_value *em_##name(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b) {                         \
+        return tc_graph_em_op(e, TC_GRAPH_OP_##op, a, b);                                                                        \
+    }
+EM_BINARY(add, ADD)
+EM_BINARY(sub, SUB)
+EM_BINARY(mul, MUL)
+EM_BINARY(div, DIV)
+EM_BINARY(min, MIN)
+EM_BINARY(max, MAX)
+EM_BINARY(pow, POW)
+EM_BINARY(less, LESS)
+EM_BINARY(greater, GREATER)
+EM_BINARY(equal, EQUAL)
+EM_BINARY(or, OR)
+#undef EM_BINARY
+
+static inline tc_graph_value *em_unary(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a) {
+    return tc_graph_em_op(e, op, a, NULL);
+}
+/* The same with a number on the right. */
+static inline tc_graph_value *em_by(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *a, double b) {
+    return tc_graph_em_op(e, op, a, tc_graph_em_scalar(e, a->dtype, b));
+}
+
+#endif

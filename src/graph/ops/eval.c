@@ -1,0 +1,185 @@
+/* The reference evaluator's entry points, and folding, which is the evaluator applied to constants. */
+#include "graph/ops/eval.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static tc_graph_eval_fn *const eval_fns[TC_GRAPH_OP_COUNT] = {
+#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) [TC_GRAPH_OP_##id] = tc_graph_eval_##eval,
+#include "graph/ir/ops.def"
+#undef OP
+};
+
+tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
+    return tc_fail(c->err, TC_BAD_INPUT, "%s should have been rewritten at import", tc_graph_op_name(c->n->op));
+}
+
+double *tc_graph_wide_f64(const tc_graph_tensor *t) {
+    int64_t n = tc_graph_tensor_count(t);
+    double *v = tc_xmalloc(((size_t)n + 1) * sizeof *v);
+    tc_graph_tensor_to_f64(t, v);
+    return v;
+}
+
+int64_t *tc_graph_wide_i64(const tc_graph_tensor *t) {
+    int64_t n = tc_graph_tensor_count(t);
+    int64_t *v = tc_xmalloc(((size_t)n + 1) * sizeof *v);
+    tc_graph_tensor_to_i64(t, v);
+    return v;
+}
+
+tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out, tc_error *err) {
+    tc_graph_eval_ctx c = {.n = n, .in = in, .out = out, .err = err};
+    tc_status s = TC_OK;
+    memset(out, 0, sizeof *out * (size_t)n->nout);
+    for (int k = 0; k < n->nout && s == TC_OK; k++)
+        if (n->out[k])
+            s = tc_graph_tensor_alloc(&out[k], n->out[k]->dtype, &n->out[k]->shape, err);
+    if (s == TC_OK)
+        s = eval_fns[n->op](&c);
+    for (int k = 0; k < n->nout && s != TC_OK; k++)
+        tc_graph_tensor_free(&out[k]);
+    return s;
+}
+
+/* ---- folding ---- */
+
+/* Folding may enlarge what must be stored: a broadcast constant is cheaper to compute than to keep. Chosen so that masks and
+ * position tables fold and expanded weights do not. */
+enum { FOLD_ALWAYS_BYTES = 16 << 20, FOLD_GROWTH = 2 };
+
+static bool worth_folding(const tc_graph_node *n) {
+    size_t in = 0, out = 0;
+    if (n->body[0])
+        return false; /* a loop may take for ever */
+    for (int k = 0; k < n->nin; k++) {
+        if (!n->in[k])
+            continue;
+        if (!n->in[k]->constant)
+            return false;
+        in += tc_graph_tensor_bytes(n->in[k]->constant);
+    }
+    for (int k = 0; k < n->nout; k++)
+        if (n->out[k])
+            out += (size_t)tc_graph_shape_count(&n->out[k]->shape) * (size_t)tc_dtype_bytes(n->out[k]->dtype);
+    return out <= FOLD_ALWAYS_BYTES || out <= FOLD_GROWTH * in;
+}
+
+/* Identity and Reshape share the bytes of their operand. */
+static bool fold_view(tc_graph *g, tc_graph_node *n) {
+    if (n->op != TC_GRAPH_OP_IDENTITY && n->op != TC_GRAPH_OP_RESHAPE)
+        return false;
+    tc_graph_tensor t = tc_graph_tensor_view(n->out[0]->dtype, &n->out[0]->shape, n->in[0]->constant->data);
+    n->out[0]->constant = tc_arena_dup(g->arena, &t, sizeof t);
+    n->out[0]->producer = NULL;
+    return true;
+}
+
+tc_status tc_graph_fold(tc_graph *g, tc_graph_node *n, bool *folded, tc_error *err) {
+    *folded = false;
+    if (!worth_folding(n))
+        return TC_OK;
+    *folded = true;
+    if (fold_view(g, n))
+        return TC_OK;
+    const tc_graph_tensor **in = TC_NEW_N(g->arena, const tc_graph_tensor *, n->nin);
+    tc_graph_tensor *out = TC_NEW_N(g->arena, tc_graph_tensor, n->nout);
+    for (int k = 0; k < n->nin; k++)
+        in[k] = n->in[k] ? n->in[k]->constant : NULL;
+    TC_TRY(tc_graph_eval_node(n, in, out, err));
+    for (int k = 0; k < n->nout; k++)
+        if (n->out[k]) {
+            n->out[k]->constant = tc_graph_keep_tensor(g, &out[k]);
+            n->out[k]->producer = NULL;
+        }
+    return TC_OK;
+}
+
+/* ---- whole graphs ---- */
+
+typedef struct run {
+    const tc_graph *g;
+    tc_graph_tensor *computed;    /* by value id; data NULL where not (or no longer) there */
+    const tc_graph_tensor **live; /* by value id: input, constant or computed */
+    uint32_t *uses;               /* left, by value id */
+} run;
+
+static void release_inputs(run *r, const tc_graph_node *n) {
+    for (int k = 0; k < n->nin; k++)
+        if (n->in[k] && --r->uses[n->in[k]->id] == 0 && r->computed[n->in[k]->id].data)
+            tc_graph_tensor_free(&r->computed[n->in[k]->id]);
+}
+
+static tc_status run_node(run *r, const tc_graph_node *n, tc_error *err) {
+    const tc_graph_tensor **in = tc_xcalloc((size_t)n->nin + 1, sizeof *in);
+    tc_graph_tensor *out = tc_xcalloc((size_t)n->nout + 1, sizeof *out);
+    for (int k = 0; k < n->nin; k++)
+        in[k] = n->in[k] ? r->live[n->in[k]->id] : NULL;
+    tc_status s = tc_graph_eval_node(n, in, out, err);
+    for (int k = 0; k < n->nout && s == TC_OK; k++)
+        if (n->out[k]) {
+            r->computed[n->out[k]->id] = out[k];
+            r->live[n->out[k]->id] = &r->computed[n->out[k]->id];
+        }
+    if (s == TC_OK)
+        release_inputs(r, n);
+    else
+        tc_error_prefix(err, "node '%s' (%s): ", n->name, tc_graph_op_name(n->op));
+    free(in);
+    free(out);
+    return s;
+}
+
+static tc_graph_shape run_shape(const run *r, const tc_graph_output *o) {
+    tc_graph_shape s = o->value->shape;
+    for (int d = 0; d < s.ndim; d++)
+        if (o->extent[d])
+            s.d[d] = *(const int64_t *)r->live[r->g->outputs.data[o->extent[d]].value->id]->data;
+    return s;
+}
+
+static tc_status run_outputs(run *r, tc_graph_tensor *out, tc_error *err) {
+    const tc_graph *g = r->g;
+    size_t n = g->outputs.len - g->nsizes;
+    memset(out, 0, sizeof *out * n);
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
+        const tc_graph_tensor *t = r->live[g->outputs.data[i].value->id];
+        tc_graph_shape shape = run_shape(r, &g->outputs.data[i]);
+        s = tc_graph_tensor_alloc(&out[i], t->dtype, &t->shape, err);
+        if (s == TC_OK) {
+            memcpy(out[i].data, t->data, tc_graph_tensor_bytes(t));
+            tc_graph_tensor_trim(&out[i], &shape);
+        }
+    }
+    for (size_t i = 0; i < n && s != TC_OK; i++)
+        tc_graph_tensor_free(&out[i]);
+    return s;
+}
+
+tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
+    for (size_t i = 0; i < g->inputs.len; i++)
+        TC_TRY(tc_graph_check_input(g, i, &in[i], err));
+    run r = {.g = g, .uses = tc_graph_count_uses(g)};
+    r.computed = tc_xcalloc(g->values.len + 1, sizeof *r.computed);
+    r.live = tc_xcalloc(g->values.len + 1, sizeof *r.live);
+    tc_graph_tensor *fed = tc_xcalloc(g->inputs.len + 1, sizeof *fed);
+    for (size_t i = 0; i < g->values.len; i++)
+        r.live[i] = g->values.data[i]->constant;
+    for (size_t i = 0; i < g->inputs.len; i++) {
+        fed[i] = tc_graph_tensor_view(g->inputs.data[i]->dtype, &in[i].shape, in[i].data);
+        r.live[g->inputs.data[i]->id] = &fed[i];
+    }
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < g->nodes.len && s == TC_OK; i++)
+        s = run_node(&r, g->nodes.data[i], err);
+    if (s == TC_OK)
+        s = run_outputs(&r, out, err);
+    for (size_t i = 0; i < g->values.len; i++)
+        tc_graph_tensor_free(&r.computed[i]);
+    free(r.computed);
+    free(fed);
+    free(r.live);
+    free(r.uses);
+    return s;
+}

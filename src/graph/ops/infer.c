@@ -1,0 +1,244 @@
+/* Inference: dispatch to the operator families, and what these share. A node enters the graph here: it is typed,
+ * brought into canonical form, and folded when all its inputs are constants. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/ops/dynamic.h"
+
+static tc_graph_infer_fn *const infer_fns[TC_GRAPH_OP_COUNT] = {
+#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) [TC_GRAPH_OP_##id] = tc_graph_infer_##infer,
+#include "graph/ir/ops.def"
+#undef OP
+};
+
+tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tc_status s = tc_vfail(c->err, TC_BAD_INPUT, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
+    const tc_graph_value *in = tc_graph_in(c, k);
+    if (!in)
+        return tc_graph_node_fail(c, "input %d (%s) is missing", k, what);
+    if (!in->constant)
+        return tc_graph_node_fail(c,
+                                  "input %d (%s), value '%s', must be known when the model is imported, but it depends on the "
+                                  "network's inputs; data-dependent shapes are not supported",
+                                  k, what, in->name);
+    if (!tc_dtype_is_int(in->dtype) || in->shape.ndim > 1)
+        return tc_graph_node_fail(c, "input %d (%s) must be a list of integers, but is %s", k, what,
+                                  tc_graph_type_str(c->g->arena, in->dtype, &in->shape));
+    int64_t n = tc_graph_shape_count(&in->shape);
+    int64_t *copy = TC_NEW_N(c->g->arena, int64_t, n);
+    tc_graph_tensor_to_i64(in->constant, copy);
+    *v = copy;
+    *len = (size_t)n;
+    return TC_OK;
+}
+
+tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
+    *v = tc_graph_attr_ints(c->n, what, len);
+    if (*v || !tc_graph_in(c, k))
+        return TC_OK;
+    return tc_graph_want_ints(c, k, what, v, len);
+}
+
+tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out) {
+    if (axis < -ndim || axis >= ndim)
+        return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, ndim);
+    *out = (int)(axis < 0 ? axis + ndim : axis);
+    return TC_OK;
+}
+
+tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b, tc_graph_shape *out) {
+    if (tc_graph_shape_broadcast(a, b, out))
+        return TC_OK;
+    tc_strbuf text = {0};
+    tc_graph_shape_print(&text, a);
+    tc_sb_add(&text, " and ");
+    tc_graph_shape_print(&text, b);
+    tc_status s = tc_graph_node_fail(c, "the shapes %s do not broadcast", tc_sb_str(&text));
+    tc_strbuf_free(&text);
+    return s;
+}
+
+tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k) {
+    const tc_graph_value *v = tc_graph_in(c, k);
+    if (v && !tc_dtype_is_float(v->dtype))
+        return tc_graph_node_fail(c, "input %d ('%s') must be floating point, but is %s", k, v->name, tc_dtype_name(v->dtype));
+    return TC_OK;
+}
+
+tc_status tc_graph_want_number(tc_graph_infer_ctx *c, int k) {
+    const tc_graph_value *v = tc_graph_in(c, k);
+    if (v && v->dtype == TC_BOOL)
+        return tc_graph_node_fail(c, "input %d ('%s') must be of numbers, but is bool", k, v->name);
+    return TC_OK;
+}
+
+tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int l) {
+    const tc_graph_value *a = tc_graph_in(c, k), *b = tc_graph_in(c, l);
+    if (a && b && a->dtype != b->dtype)
+        return tc_graph_node_fail(c, "inputs %d and %d must have one type, but are %s and %s", k, l, tc_dtype_name(a->dtype),
+                                  tc_dtype_name(b->dtype));
+    return TC_OK;
+}
+
+/* ---- emitting and rewriting ---- */
+
+tc_graph_node *tc_graph_emit_node(tc_graph_infer_ctx *c, tc_graph_op op, tc_graph_value *const *in, int nin) {
+    tc_graph_node *n = tc_graph_new_node(c->g, op, "", in, nin);
+    n->name = tc_arena_printf(c->g->arena, "%s.%s", c->n->name, tc_graph_op_name(op));
+    return n;
+}
+
+/* Emitted nodes follow the newest opset; their outputs are named after the node's first output. */
+tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value **out) {
+    const char *base = c->nout > 0 && c->names[0] ? c->names[0] : c->n->name;
+    const char *name = tc_graph_fresh_name(c->g, tc_arena_printf(c->g->arena, "%s.%s", base, tc_graph_op_name(n->op)));
+    TC_TRY(tc_graph_place(c->g, n, &name, 1, TC_GRAPH_OPSET_MAX, c->err));
+    *out = tc_graph_find_value(c->g, name);
+    return TC_OK;
+}
+
+tc_status tc_graph_emit_reshape(tc_graph_infer_ctx *c, tc_graph_value *v, const tc_graph_shape *shape, tc_graph_value **out) {
+    if (tc_graph_shape_equal(&v->shape, shape)) {
+        *out = v;
+        return TC_OK;
+    }
+    tc_graph_node *n = tc_graph_emit_node(c, TC_GRAPH_OP_RESHAPE, &v, 1);
+    tc_graph_set_ints(c->g, n, "shape", shape->d, (size_t)shape->ndim);
+    tc_graph_set_int(c->g, n, "allowzero", 1);
+    return tc_graph_emit(c, n, out);
+}
+
+tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v) {
+    double *wide = TC_NEW(c->g->arena, double);
+    tc_graph_shape scalar = {0};
+    tc_graph_tensor t = tc_graph_tensor_view(dtype, &scalar, wide);
+    tc_graph_tensor_from_f64(&t, &v);
+    return tc_graph_add_constant(c->g, tc_graph_fresh_name(c->g, tc_arena_printf(c->g->arena, "%s.const", c->n->name)), &t);
+}
+
+void tc_graph_become(tc_graph_infer_ctx *c, tc_graph_op op, int nin) {
+    c->n->op = op;
+    c->n->nattrs = 0;
+    if (c->n->nin > nin)
+        tc_graph_set_inputs(c->g, c->n, c->n->in, nin);
+}
+
+void tc_graph_become_reshape(tc_graph_infer_ctx *c) {
+    tc_graph_become(c, TC_GRAPH_OP_RESHAPE, 1);
+    const tc_graph_value *x = c->n->in[0];
+    c->out[0].dtype = x->dtype;
+    if (tc_graph_shape_equal(&x->shape, &c->out[0].shape))
+        c->n->op = TC_GRAPH_OP_IDENTITY;
+    else
+        tc_graph_set_ints(c->g, c->n, "shape", c->out[0].shape.d, (size_t)c->out[0].shape.ndim);
+}
+
+/* If and Loop with bodies that are graphs: import types them itself. */
+tc_status tc_graph_infer_body(tc_graph_infer_ctx *c) {
+    return tc_graph_node_fail(c, "a node with bodies is made by import only");
+}
+
+/* ---- entry ---- */
+
+static tc_status check_arity(tc_graph_infer_ctx *c) {
+    const tc_graph_op_info *info = tc_graph_op_info_of(c->n->op);
+    int nin = c->n->nin;
+    if (nin < info->min_in || (info->max_in >= 0 && nin > info->max_in))
+        return tc_graph_node_fail(c, "it has %d inputs, but %d to %d are expected", nin, info->min_in, info->max_in);
+    for (int k = 0; k < info->min_in; k++)
+        if (!c->n->in[k])
+            return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
+    for (int k = 0; info->max_in < 0 && k < nin; k++)
+        if (!c->n->in[k])
+            return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
+    if (c->nout < info->min_out || (info->max_out >= 0 && c->nout > info->max_out))
+        return tc_graph_node_fail(c, "it has %d outputs, but at most %d are supported", c->nout, info->max_out);
+    return TC_OK;
+}
+
+static tc_graph_value *new_output(tc_graph_infer_ctx *c, int k) {
+    const tc_graph_type *t = &c->out[k];
+    if (!c->names[k])
+        return NULL;
+    tc_graph_value *v = tc_graph_add_value(c->g, c->names[k], t->dtype, &t->shape);
+    for (int d = 0; d < t->shape.ndim; d++)
+        if (c->extent[k][d])
+            v->extent = c->extent[k];
+    return v;
+}
+
+static tc_status attach_outputs(tc_graph_infer_ctx *c) {
+    tc_graph_node *n = c->n;
+    TC_TRY(tc_graph_dynamic_sizes(c));
+    for (int k = 0; k < c->nout; k++)
+        if (c->names[k])
+            TC_TRY(tc_graph_shape_check(&c->out[k].shape, c->out[k].dtype, c->err));
+    n->nout = c->nout;
+    n->out = TC_NEW_N(c->g->arena, tc_graph_value *, c->nout);
+    for (int k = 0; k < c->nout; k++) {
+        n->out[k] = new_output(c, k);
+        if (n->out[k])
+            n->out[k]->producer = n;
+    }
+    bool folded = false;
+    TC_TRY(tc_graph_fold(c->g, n, &folded, c->err));
+    if (!folded)
+        tc_push(&c->g->nodes, n);
+    return TC_OK;
+}
+
+/* Split(x) {axis, split}  =>  one Slice per output that is used */
+static tc_status place_slices(tc_graph_infer_ctx *c) {
+    size_t len;
+    const int64_t *sizes = tc_graph_attr_ints(c->n, "split", &len);
+    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    tc_graph_value *x = c->n->in[0];
+    int64_t at = 0;
+    for (int k = 0; k < c->nout; at += sizes[k], k++) {
+        if (!c->names[k])
+            continue;
+        tc_graph_node *n =
+            tc_graph_new_node(c->g, TC_GRAPH_OP_SLICE, tc_arena_printf(c->g->arena, "%s.%d", c->n->name, k), &x, 1);
+        int64_t end = at + sizes[k], ax = axis;
+        tc_graph_set_ints(c->g, n, "axes", &ax, 1);
+        tc_graph_set_ints(c->g, n, "starts", &at, 1);
+        tc_graph_set_ints(c->g, n, "ends", &end, 1);
+        TC_TRY(tc_graph_place(c->g, n, &c->names[k], 1, TC_GRAPH_OPSET_MAX, c->err));
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, int opset, tc_error *err) {
+    while (nout > 0 && !names[nout - 1])
+        nout--;
+    tc_graph_op op = n->op;
+    tc_graph_infer_ctx c = {.g = g, .n = n, .opset = opset, .nout = nout, .names = names, .err = err};
+    c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
+    c.extent = TC_NEW_N(g->arena, tc_graph_extents, nout + 1);
+    tc_status s = check_arity(&c);
+    if (s == TC_OK)
+        s = tc_graph_dynamic_rewrite(&c);
+    if (s == TC_OK)
+        s = infer_fns[n->op](&c);
+    if (s == TC_OK && c.kept)
+        tc_graph_add_value(g, names[0], c.kept->dtype, &c.kept->shape)->constant = c.kept;
+    else if (s == TC_OK && c.has_constant)
+        tc_graph_add_constant(g, names[0], &c.constant);
+    else if (s == TC_OK && c.nout > 0) /* else the family has made all outputs itself */
+        s = n->op == TC_GRAPH_OP_SPLIT ? place_slices(&c) : attach_outputs(&c);
+    if (s != TC_OK)
+        tc_error_prefix(err, "node '%s' (%s): ", n->name, tc_graph_op_name(op));
+    return s;
+}
+
+tc_status tc_graph_append(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, tc_error *err) {
+    return tc_graph_place(g, n, names, nout, TC_GRAPH_OPSET_MAX, err);
+}

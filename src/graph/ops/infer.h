@@ -1,0 +1,73 @@
+/* Inference: what the operator families share. */
+#ifndef TC_GRAPH_OPS_INFER_H
+#define TC_GRAPH_OPS_INFER_H
+
+#include "graph/ir/build.h"
+#include "graph/ops/ops.h"
+
+/* One function per operator family types the outputs and brings the node into canonical form. It may emit nodes before n
+ * (tc_graph_emit) and turn n itself into another operator; its result may also be a constant right away. */
+typedef struct tc_graph_type {
+    tc_dtype dtype;
+    tc_graph_shape shape;
+} tc_graph_type;
+
+typedef tc_graph_value *tc_graph_extents[TC_GRAPH_MAX_DIMS];
+
+typedef struct tc_graph_infer {
+    tc_graph *g;
+    tc_graph_node *n;
+    int opset;
+    int nout;                 /* outputs the model asks for, with those left out */
+    const char *const *names; /* of the outputs; NULL for one left out */
+    tc_graph_type *out;       /* [nout], filled in by the family */
+    tc_graph_extents *extent; /* [nout], as in tc_graph_value; filled in by dynamic_sizes.c */
+    /* Where output 0 is known already; the node then vanishes. */
+    bool has_constant;
+    tc_graph_tensor constant;    /* freshly allocated, or */
+    const tc_graph_tensor *kept; /* one that the graph keeps alive already */
+    tc_error *err;
+} tc_graph_infer_ctx;
+
+typedef tc_status tc_graph_infer_fn(tc_graph_infer_ctx *c);
+
+#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) tc_graph_infer_fn tc_graph_infer_##infer;
+#include "graph/ir/ops.def"
+#undef OP
+
+/* A failure of c->n; the caller adds node and file. */
+tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) TC_PRINTF(2, 3);
+/* Input k as a constant list of integers; fails with a remedy when it is not constant. *v is in the arena. */
+TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
+/* The attribute `what` or else input k (newer opsets); *v is NULL when there is neither. */
+TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
+/* A negative axis counts from the end. Fails outside [-ndim, ndim - 1]. */
+TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
+TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,
+                                               tc_graph_shape *out);
+TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);
+TC_NODISCARD tc_status tc_graph_want_number(tc_graph_infer_ctx *c, int k); /* not bool */
+TC_NODISCARD tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int l);
+/* Emits a node before c->n (folded when its inputs are constants) and gives its only output. */
+tc_graph_node *tc_graph_emit_node(tc_graph_infer_ctx *c, tc_graph_op op, tc_graph_value *const *in, int nin);
+TC_NODISCARD tc_status tc_graph_emit(tc_graph_infer_ctx *c, tc_graph_node *n, tc_graph_value **out);
+TC_NODISCARD tc_status tc_graph_emit_reshape(tc_graph_infer_ctx *c, tc_graph_value *v, const tc_graph_shape *shape,
+                                             tc_graph_value **out);
+tc_graph_value *tc_graph_emit_scalar(tc_graph_infer_ctx *c, tc_dtype dtype, double v);
+/* Turns c->n into another operator: keeps its first nin inputs, drops all attributes. */
+void tc_graph_become(tc_graph_infer_ctx *c, tc_graph_op op, int nin);
+/* Turns c->n into Reshape of input 0 to out[0].shape (Identity when that changes nothing). */
+void tc_graph_become_reshape(tc_graph_infer_ctx *c);
+
+static inline const tc_graph_value *tc_graph_in(const tc_graph_infer_ctx *c, int k) {
+    return k < c->n->nin ? c->n->in[k] : NULL;
+}
+
+/* ---- folding ---- */
+/* The node's outputs become constants when all its inputs are and the result is not unreasonably large; *folded says so. */
+tc_status tc_graph_fold(tc_graph *g, tc_graph_node *n, bool *folded, tc_error *err);
+/* tc_graph_append with the opset whose semantics apply and the choice to fold. */
+TC_NODISCARD tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, int opset,
+                                      tc_error *err);
+
+#endif

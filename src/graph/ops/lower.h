@@ -1,0 +1,129 @@
+/* From nodes to tensor expressions, one group of nodes (one kernel) at a time.
+ *
+ * The idea: every value is a function from coordinates to an expression. An elementwise node composes the functions of its
+ * operands; a node that moves data changes the coordinates; a reduction makes a compute and reads it. So a group of any size
+ * becomes one expression per stage, transposes and reshapes cost nothing, and what is not in the group is a placeholder.
+ *
+ * Dimensions of extent 1 are dropped from every tensor: [1,128,768] is a placeholder X[128, 768]. */
+#ifndef TC_GRAPH_OPS_LOWER_H
+#define TC_GRAPH_OPS_LOWER_H
+
+#include "graph/ir/graph.h"
+#include "te/affine.h"
+#include "te/te.h"
+
+/* How an operator takes part in fusion. */
+typedef enum tc_graph_class {
+    TC_GRAPH_CLASS_VIEW, /* an affine change of coordinates: never computed on its own unless it is an output of the model */
+    TC_GRAPH_CLASS_ELEMENTWISE, /* out[i] from in[i], broadcasting */
+    TC_GRAPH_CLASS_MOVE,        /* coordinates that depend on conditions or data: concat, pad, gather */
+    TC_GRAPH_CLASS_REDUCE,      /* reductions and what is built of them: softmax, layer norm */
+    TC_GRAPH_CLASS_LIBRARY,     /* a library kernel (library.h), or a node with bodies; always by itself */
+    TC_GRAPH_CLASS_ANCHOR /* contractions: read only by what follows elementwise, or row by row by another one (attention) */
+} tc_graph_class;
+
+tc_graph_class tc_graph_class_of(tc_graph_op op);
+/* Each element of the result is a function of the operands' elements at its place, whatever place that is. */
+bool tc_graph_is_pointwise(tc_graph_op op);
+/* Reshape and Identity: the same elements in the same order. */
+static inline bool tc_graph_keeps_memory(const tc_graph_node *n) {
+    return n && (n->op == TC_GRAPH_OP_RESHAPE || n->op == TC_GRAPH_OP_IDENTITY);
+}
+
+typedef struct tc_graph_lower tc_graph_lower;
+
+/* Value of output `out` of n at idx[0..ndim of that output), as an expression of its dtype. */
+typedef const tc_expr *tc_graph_at_fn(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx);
+
+/* One kernel's nodes, in topological order; the last is the head, whose outputs are the only values others read. */
+typedef struct tc_graph_group {
+    int n;
+    tc_graph_node **nodes;
+    const bool *stage; /* nodes[i] gets a compute of its own, not a copy in each reader's expression */
+} tc_graph_group;
+
+/* A workload and the graph values behind its placeholders and outputs. */
+typedef struct tc_graph_lowered {
+    const tc_workload *workload;
+    const tc_graph_value **in, **out; /* in the arena of the context */
+} tc_graph_lowered;
+
+/* TC_BAD_INPUT names the node whose operator has no tensor expression. `outs`: those of the head's outputs that are wanted.
+ * `stored` (NULL: none), by value id: views that lie in memory of their own. */
+TC_NODISCARD tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, const tc_graph_group *group,
+                                            int nout, tc_graph_value *const *outs, tc_graph_lowered *out, tc_error *err);
+
+/* The same workload with dimensions that are always walked together merged (collapse.c). Order of inputs and outputs is kept. */
+TC_NODISCARD tc_status tc_graph_collapse(tc_ctx *c, const tc_workload *w, const tc_workload **out, tc_error *err);
+
+/* ---- for the operator families ---- */
+tc_ctx *tc_graph_lower_ctx(tc_graph_lower *l);
+/* Value v at idx (as many as v has dims). */
+const tc_expr *tc_graph_value_at(tc_graph_lower *l, const tc_graph_value *v, const tc_expr *const *idx);
+/* Operand k of n at the place that broadcasting to a value of `ndim` dims gives it. */
+const tc_expr *tc_graph_operand(tc_graph_lower *l, const tc_graph_node *n, int k, int ndim, const tc_expr *const *idx);
+tc_axis tc_graph_axis(tc_graph_lower *l, const char *prefix, int number, int64_t extent);
+const tc_expr *tc_graph_index(tc_graph_lower *l, const tc_expr *e); /* simplified under the ranges of all axes */
+/* Fails once, at the first reason; the expression returned is a zero of dtype t, so that building can go on. */
+const tc_expr *tc_graph_lower_fail(tc_graph_lower *l, const tc_graph_node *n, tc_dtype t, const char *fmt, ...) TC_PRINTF(4, 5);
+
+/* The stages of a node: computes made once and then read. `key` tells several of one node apart. A new one has one axis for every
+ * dimension of `shape` that is larger than 1 (for none: one of extent 1); at[] gets the coordinates in all dimensions. */
+typedef struct tc_graph_stage {
+    const tc_graph_node *node;
+    int key;
+    tc_graph_shape shape;
+    int naxis, nraxis;
+    tc_axis axes[TC_MAX_DIMS], raxes[TC_MAX_DIMS];
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+} tc_graph_stage;
+/* True when the stage is new: the caller then builds the body and calls tc_graph_stage_end. */
+bool tc_graph_stage_begin(tc_graph_lower *l, const tc_graph_node *n, int key, const tc_graph_shape *shape, tc_graph_stage *s);
+/* Reduction axis over `extent`; its coordinate (0 when the extent is 1: no axis is made). */
+const tc_expr *tc_graph_stage_reduce(tc_graph_lower *l, tc_graph_stage *s, int64_t extent);
+void tc_graph_stage_end(tc_graph_lower *l, tc_graph_stage *s, tc_reducer r, int nout, const tc_expr *const *body);
+/* Output o of the stage at coordinates of its shape. */
+const tc_expr *tc_graph_stage_read(tc_graph_lower *l, const tc_graph_stage *s, int o, const tc_expr *const *idx);
+
+/* Float arithmetic of f16 and bf16 happens in f32: the type to compute t in, and the operand in it. */
+static inline tc_dtype tc_graph_wide(tc_dtype t) {
+    return t == TC_F16 || t == TC_BF16 ? TC_F32 : t;
+}
+
+#define AT(name) tc_graph_at_fn tc_graph_at_##name
+AT(unary);
+AT(activation);
+AT(cast);
+AT(binary);
+AT(compare);
+AT(where);
+AT(reshape);
+AT(transpose);
+AT(slice);
+AT(expand);
+AT(concat);
+AT(gather);
+AT(gather_elements);
+AT(gather_nd);
+AT(tile);
+AT(pad);
+AT(trilu);
+AT(identity);
+AT(matmul);
+AT(gemm);
+AT(reduce);
+AT(arg);
+AT(softmax);
+AT(cum_sum);
+AT(layer_norm);
+AT(batch_norm);
+AT(conv);
+AT(pool);
+AT(pool_indices);
+AT(quantize);
+AT(dequantize);
+AT(scatter);
+AT(library); /* fails: such a node is never lowered */
+#undef AT
+
+#endif

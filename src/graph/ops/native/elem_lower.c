@@ -1,0 +1,371 @@
+/* Elementwise operators as expressions. Floats narrower than f32 are computed in f32 and rounded once. */
+#include "graph/ops/lower.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct elem {
+    tc_graph_lower *l;
+    tc_ctx *c;
+    const tc_graph_node *n;
+    tc_dtype t; /* computed in */
+} elem;
+
+static const tc_expr *num(const elem *e, double v) {
+    return tc_imm(e->c, e->t, v);
+}
+
+static const tc_expr *un(const elem *e, tc_op op, const tc_expr *x) {
+    return tc_un(e->c, op, x);
+}
+
+static const tc_expr *bin(const elem *e, tc_op op, const tc_expr *a, const tc_expr *b) {
+    return tc_bin(e->c, op, a, b);
+}
+
+static const tc_expr *pick(const elem *e, const tc_expr *cond, const tc_expr *a, const tc_expr *b) {
+    return tc_select(e->c, cond, a, b);
+}
+
+static const tc_expr *less(const elem *e, const tc_expr *a, const tc_expr *b) {
+    return bin(e, TC_OP_LT, a, b);
+}
+
+/* ---- one operand ---- */
+
+/* The functions that have no operation of their own go through f64: next to 0 and 1 their formulas cancel. */
+static const tc_expr *area_function(const elem *e, const tc_expr *x32) {
+    elem d = *e;
+    d.t = TC_F64;
+    const tc_expr *x = tc_cast(e->c, TC_F64, x32), *one = num(&d, 1), *r;
+    if (e->n->op == TC_GRAPH_OP_ATANH) {
+        r = un(&d, TC_OP_LOG, bin(&d, TC_OP_DIV, bin(&d, TC_OP_ADD, one, x), bin(&d, TC_OP_SUB, one, x)));
+        return tc_cast(e->c, e->t, bin(&d, TC_OP_MUL, r, num(&d, 0.5)));
+    }
+    const tc_expr *square = bin(&d, TC_OP_MUL, x, x), *a = e->n->op == TC_GRAPH_OP_ASINH ? un(&d, TC_OP_ABS, x) : x;
+    const tc_expr *root = un(&d, TC_OP_SQRT, bin(&d, TC_OP_ADD, square, num(&d, e->n->op == TC_GRAPH_OP_ASINH ? 1 : -1)));
+    r = un(&d, TC_OP_LOG, bin(&d, TC_OP_ADD, a, root));
+    if (e->n->op == TC_GRAPH_OP_ASINH)
+        r = pick(&d, less(&d, x, num(&d, 0)), bin(&d, TC_OP_MUL, r, num(&d, -1)), r);
+    return tc_cast(e->c, e->t, r);
+}
+
+static const tc_expr *sign_of(const elem *e, const tc_expr *x) {
+    const tc_expr *zero = num(e, 0), *below = x;
+    if (tc_dtype_is_signed(e->t))
+        below = pick(e, less(e, x, zero), num(e, -1), x);
+    return pick(e, bin(e, TC_OP_GT, x, zero), num(e, 1), below);
+}
+
+static const tc_expr *negated(const elem *e, const tc_expr *x) {
+    return tc_dtype_is_float(e->t) ? bin(e, TC_OP_MUL, x, num(e, -1)) : bin(e, TC_OP_SUB, num(e, 0), x);
+}
+
+static const tc_expr *infinite(const elem *e, const tc_expr *x) {
+    bool neg = tc_graph_attr_int(e->n, "detect_negative", 1), pos = tc_graph_attr_int(e->n, "detect_positive", 1);
+    const tc_expr *inf = un(e, TC_OP_ISINF, x);
+    if (!neg)
+        inf = bin(e, TC_OP_AND, inf, bin(e, TC_OP_GT, x, num(e, 0)));
+    if (!pos)
+        inf = bin(e, TC_OP_AND, inf, less(e, x, num(e, 0)));
+    return inf;
+}
+
+static const tc_expr *simple(const elem *e, const tc_expr *x) {
+    static const struct {
+        tc_graph_op from;
+        tc_op to;
+    } table[] = {{TC_GRAPH_OP_ACOS, TC_OP_ACOS}, {TC_GRAPH_OP_ASIN, TC_OP_ASIN},   {TC_GRAPH_OP_ATAN, TC_OP_ATAN},
+                 {TC_GRAPH_OP_CEIL, TC_OP_CEIL}, {TC_GRAPH_OP_COS, TC_OP_COS},     {TC_GRAPH_OP_COSH, TC_OP_COSH},
+                 {TC_GRAPH_OP_ERF, TC_OP_ERF},   {TC_GRAPH_OP_EXP, TC_OP_EXP},     {TC_GRAPH_OP_FLOOR, TC_OP_FLOOR},
+                 {TC_GRAPH_OP_LOG, TC_OP_LOG},   {TC_GRAPH_OP_ROUND, TC_OP_ROUND}, {TC_GRAPH_OP_SIGMOID, TC_OP_SIGMOID},
+                 {TC_GRAPH_OP_SIN, TC_OP_SIN},   {TC_GRAPH_OP_SINH, TC_OP_SINH},   {TC_GRAPH_OP_SQRT, TC_OP_SQRT},
+                 {TC_GRAPH_OP_TAN, TC_OP_TAN},   {TC_GRAPH_OP_TANH, TC_OP_TANH},   {TC_GRAPH_OP_IS_NAN, TC_OP_ISNAN},
+                 {TC_GRAPH_OP_NOT, TC_OP_NOT}};
+    for (size_t i = 0; i < TC_LEN(table); i++)
+        if (table[i].from == e->n->op)
+            return un(e, table[i].to, x);
+    return NULL;
+}
+
+static const tc_expr *unary(const elem *e, const tc_expr *x) {
+    switch ((int)e->n->op) {
+    case TC_GRAPH_OP_ABS:
+        return tc_dtype_is_signed(e->t) ? un(e, TC_OP_ABS, x) : x;
+    case TC_GRAPH_OP_ACOSH:
+    case TC_GRAPH_OP_ASINH:
+    case TC_GRAPH_OP_ATANH:
+        return area_function(e, x);
+    case TC_GRAPH_OP_NEG:
+        return negated(e, x);
+    case TC_GRAPH_OP_RECIPROCAL:
+        return bin(e, TC_OP_DIV, num(e, 1), x);
+    case TC_GRAPH_OP_RELU:
+        return tc_dtype_is_signed(e->t) ? bin(e, TC_OP_MAX, x, num(e, 0)) : x;
+    case TC_GRAPH_OP_SIGN:
+        return sign_of(e, x);
+    case TC_GRAPH_OP_IS_INF:
+        return infinite(e, x);
+    case TC_GRAPH_OP_BITWISE_NOT:
+        return bin(e, TC_OP_BXOR, x, tc_int(e->c, e->t, -1));
+    default:
+        return simple(e, x);
+    }
+}
+
+/* erf of an integer is 0, 1 or -1 times erf(1) and more, truncated: 0 (elem_eval.c does the same). */
+static bool integer_erf(const tc_graph_node *n) {
+    return n->op == TC_GRAPH_OP_ERF && !tc_dtype_is_float(n->in[0]->dtype);
+}
+
+static elem elem_of(tc_graph_lower *l, const tc_graph_node *n, tc_dtype t) {
+    return (elem){l, tc_graph_lower_ctx(l), n, t};
+}
+
+const tc_expr *tc_graph_at_unary(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_dtype from = n->in[0]->dtype, to = n->out[out]->dtype;
+    elem e = elem_of(l, n, tc_graph_wide(from));
+    const tc_expr *x = tc_cast(e.c, e.t, tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx));
+    if (integer_erf(n)) {
+        elem f = elem_of(l, n, TC_F64);
+        return tc_cast(e.c, to, un(&f, TC_OP_TRUNC, un(&f, TC_OP_ERF, tc_cast(e.c, TC_F64, x))));
+    }
+    return tc_cast(e.c, to, unary(&e, x));
+}
+
+static const tc_expr *clamp01(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_MIN, bin(e, TC_OP_MAX, x, num(e, 0)), num(e, 1));
+}
+
+static const tc_expr *softplus(const elem *e, const tc_expr *x) {
+    const tc_expr *down = un(e, TC_OP_EXP, negated(e, un(e, TC_OP_ABS, x)));
+    return bin(e, TC_OP_ADD, bin(e, TC_OP_MAX, x, num(e, 0)), un(e, TC_OP_LOG, bin(e, TC_OP_ADD, down, num(e, 1))));
+}
+
+static const tc_expr *gelu(const elem *e, const tc_expr *x) {
+    const tc_expr *inner;
+    if (strcmp(tc_graph_attr_str(e->n, "approximate", "none"), "tanh") == 0) {
+        const tc_expr *cube = bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, x, x), x), num(e, 0.044715));
+        inner = un(e, TC_OP_TANH, bin(e, TC_OP_MUL, bin(e, TC_OP_ADD, x, cube), num(e, sqrt(2 / M_PI))));
+    } else {
+        inner = un(e, TC_OP_ERF, bin(e, TC_OP_MUL, x, num(e, M_SQRT1_2)));
+    }
+    return bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, x, bin(e, TC_OP_ADD, inner, num(e, 1))), num(e, 0.5));
+}
+
+/* exp(x) - 1, scaled */
+static const tc_expr *exp_minus_one(const elem *e, const tc_expr *x, double scale) {
+    return bin(e, TC_OP_MUL, bin(e, TC_OP_SUB, un(e, TC_OP_EXP, x), num(e, 1)), num(e, scale));
+}
+
+static const tc_expr *scaled(const elem *e, const tc_expr *x, double by) {
+    return bin(e, TC_OP_MUL, x, num(e, by));
+}
+
+static const tc_expr *activation(const elem *e, const tc_expr *x) {
+    double a = tc_graph_attr_float(e->n, "alpha", 0), b = tc_graph_attr_float(e->n, "beta", 0);
+    const tc_expr *zero = num(e, 0), *negative = less(e, x, zero);
+    switch ((int)e->n->op) {
+    case TC_GRAPH_OP_HARD_SWISH:
+        return bin(e, TC_OP_MUL, x, clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, 1.0 / 6), num(e, 0.5))));
+    case TC_GRAPH_OP_MISH:
+        return bin(e, TC_OP_MUL, x, un(e, TC_OP_TANH, softplus(e, x)));
+    case TC_GRAPH_OP_SOFTPLUS:
+        return softplus(e, x);
+    case TC_GRAPH_OP_SOFTSIGN:
+        return bin(e, TC_OP_DIV, x, bin(e, TC_OP_ADD, un(e, TC_OP_ABS, x), num(e, 1)));
+    case TC_GRAPH_OP_GELU:
+        return gelu(e, x);
+    case TC_GRAPH_OP_CELU:
+        return pick(e, negative, exp_minus_one(e, scaled(e, x, 1 / a), a), x);
+    case TC_GRAPH_OP_ELU:
+        return pick(e, negative, exp_minus_one(e, x, a), x);
+    case TC_GRAPH_OP_HARD_SIGMOID:
+        return clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, a), num(e, b)));
+    case TC_GRAPH_OP_LEAKY_RELU:
+        return pick(e, negative, scaled(e, x, a), x);
+    case TC_GRAPH_OP_SELU: {
+        double gamma = tc_graph_attr_float(e->n, "gamma", 1);
+        return pick(e, bin(e, TC_OP_GT, x, zero), scaled(e, x, gamma), exp_minus_one(e, x, gamma * a));
+    }
+    case TC_GRAPH_OP_SHRINK: {
+        double bias = tc_graph_attr_float(e->n, "bias", 0), lambd = tc_graph_attr_float(e->n, "lambd", 0.5);
+        const tc_expr *above = pick(e, bin(e, TC_OP_GT, x, num(e, lambd)), bin(e, TC_OP_SUB, x, num(e, bias)), zero);
+        return pick(e, less(e, x, num(e, -lambd)), bin(e, TC_OP_ADD, x, num(e, bias)), above);
+    }
+    case TC_GRAPH_OP_THRESHOLDED_RELU:
+        return pick(e, bin(e, TC_OP_GT, x, num(e, a)), x, zero);
+    default:
+        return zero;
+    }
+}
+
+/* Integers (Shrink takes them) are computed in f64. */
+const tc_expr *tc_graph_at_activation(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_dtype from = n->in[0]->dtype, to = n->out[out]->dtype;
+    elem e = elem_of(l, n, tc_dtype_is_float(from) ? tc_graph_wide(from) : TC_F64);
+    const tc_expr *x = tc_cast(e.c, e.t, tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx));
+    return tc_cast(e.c, to, activation(&e, x));
+}
+
+const tc_expr *tc_graph_at_cast(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    const tc_expr *x = tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx);
+    return tc_cast(tc_graph_lower_ctx(l), n->out[out]->dtype, x);
+}
+
+/* ---- two operands ---- */
+
+/* b with its zeros (and, when `minus_one`, its -1) replaced by 1: a divisor that is safe to execute everywhere. */
+static const tc_expr *safe_divisor(const elem *e, const tc_expr *b) {
+    if (b->op == TC_OP_INT)
+        return b->u.i == 0 ? num(e, 1) : b;
+    const tc_expr *bad = bin(e, TC_OP_EQ, b, num(e, 0));
+    if (tc_dtype_is_signed(e->t))
+        bad = bin(e, TC_OP_OR, bad, bin(e, TC_OP_EQ, b, num(e, -1)));
+    return pick(e, bad, num(e, 1), b);
+}
+
+/* The most negative integer divided by -1 traps on some machines; a quotient by -1 is a negation. */
+static const tc_expr *int_quotient(const elem *e, tc_op op, const tc_expr *a, const tc_expr *b, const tc_expr *by_minus_one) {
+    const tc_expr *q = bin(e, op, a, safe_divisor(e, b));
+    if (!tc_dtype_is_signed(e->t))
+        return q;
+    return pick(e, bin(e, TC_OP_EQ, b, num(e, -1)), by_minus_one, q);
+}
+
+static const tc_expr *modulo(const elem *e, const tc_expr *a, const tc_expr *b) {
+    bool c_like = tc_graph_attr_int(e->n, "fmod", 0);
+    if (tc_dtype_is_float(e->t))
+        return bin(e, TC_OP_MOD, a, b);
+    return int_quotient(e, c_like ? TC_OP_TMOD : TC_OP_MOD, a, b, num(e, 0));
+}
+
+static const tc_expr *int_power(const elem *e, const tc_expr *a, int64_t k) {
+    const tc_expr *r = NULL;
+    for (; k; k >>= 1, a = bin(e, TC_OP_MUL, a, a))
+        if (k & 1)
+            r = r ? bin(e, TC_OP_MUL, r, a) : a;
+    return r ? r : num(e, 1);
+}
+
+/* Exponents that are known make multiplications and roots. */
+static const tc_expr *power(const elem *e, const tc_expr *a, const tc_expr *b) {
+    double k = b->op == TC_OP_FLOAT ? b->u.f : b->op == TC_OP_INT ? (double)b->u.i : NAN;
+    bool floats = tc_dtype_is_float(e->t);
+    if (k == floor(k) && k >= 0 && k <= 16)
+        return int_power(e, a, (int64_t)k);
+    if (floats && k == 0.5)
+        return un(e, TC_OP_SQRT, a);
+    if (floats && (k == -1 || k == -0.5))
+        return bin(e, TC_OP_DIV, num(e, 1), k == -1 ? a : un(e, TC_OP_SQRT, a));
+    tc_dtype t = floats ? e->t : TC_F64;
+    const tc_expr *r = bin(e, TC_OP_POW, tc_cast(e->c, t, a), tc_cast(e->c, t, b));
+    return tc_cast(e->c, e->t, r);
+}
+
+static const tc_expr *shifted(const elem *e, const tc_expr *a, const tc_expr *b) {
+    tc_op op = tc_graph_attr_str(e->n, "direction", "")[0] == 'L' ? TC_OP_SHL : TC_OP_SHR;
+    const tc_expr *fits = less(e, b, num(e, 8 * tc_dtype_bytes(e->t)));
+    return pick(e, fits, bin(e, op, a, pick(e, fits, b, num(e, 0))), num(e, 0));
+}
+
+/* A quotient whose divisor is the same for many elements becomes a product with its reciprocal, which is then computed once for
+ * them. */
+static const tc_expr *quotient(const elem *e, const tc_expr *a, const tc_expr *b) {
+    if (!tc_dtype_is_float(e->t))
+        return int_quotient(e, TC_OP_TDIV, a, b, negated(e, a));
+    const tc_graph_value *whole = e->n->out[0], *divisor = e->n->in[1];
+    if (b->op == TC_OP_FLOAT && e->t == TC_F32 && b->u.f != 0 && isnormal(1 / b->u.f))
+        return bin(e, TC_OP_MUL, a, num(e, 1 / b->u.f));
+    if (e->t == TC_F32 && tc_graph_shape_count(&divisor->shape) * 4 <= tc_graph_shape_count(&whole->shape))
+        return bin(e, TC_OP_MUL, a, bin(e, TC_OP_DIV, num(e, 1), b));
+    return bin(e, TC_OP_DIV, a, b);
+}
+
+static const tc_expr *binary(const elem *e, const tc_expr *a, const tc_expr *b) {
+    switch ((int)e->n->op) {
+    case TC_GRAPH_OP_ADD:
+        return bin(e, TC_OP_ADD, a, b);
+    case TC_GRAPH_OP_SUB:
+        return bin(e, TC_OP_SUB, a, b);
+    case TC_GRAPH_OP_MUL:
+        return bin(e, TC_OP_MUL, a, b);
+    case TC_GRAPH_OP_DIV:
+        return quotient(e, a, b);
+    case TC_GRAPH_OP_MOD:
+        return modulo(e, a, b);
+    case TC_GRAPH_OP_PRELU:
+        return tc_dtype_is_signed(e->t) ? pick(e, less(e, a, num(e, 0)), bin(e, TC_OP_MUL, a, b), a) : a;
+    case TC_GRAPH_OP_BIT_SHIFT:
+        return shifted(e, a, b);
+    case TC_GRAPH_OP_BITWISE_AND:
+        return bin(e, TC_OP_BAND, a, b);
+    case TC_GRAPH_OP_BITWISE_OR:
+        return bin(e, TC_OP_BOR, a, b);
+    case TC_GRAPH_OP_BITWISE_XOR:
+        return bin(e, TC_OP_BXOR, a, b);
+    case TC_GRAPH_OP_AND:
+        return bin(e, TC_OP_AND, a, b);
+    case TC_GRAPH_OP_OR:
+        return bin(e, TC_OP_OR, a, b);
+    case TC_GRAPH_OP_XOR:
+        return bin(e, TC_OP_NE, a, b);
+    case TC_GRAPH_OP_MAX:
+        return bin(e, TC_OP_MAX, a, b);
+    default:
+        return bin(e, TC_OP_MIN, a, b);
+    }
+}
+
+/* Pow's exponent may have another type; when it is a float and the base is not, both are computed in f64. */
+static const tc_expr *at_pow(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *a, const tc_expr *b) {
+    tc_dtype to = n->out[0]->dtype;
+    elem e = elem_of(l, n, tc_graph_wide(to));
+    if (!tc_dtype_is_float(to) && tc_dtype_is_float(n->in[1]->dtype))
+        e.t = TC_F64;
+    return tc_cast(e.c, to, power(&e, tc_cast(e.c, e.t, a), b));
+}
+
+const tc_expr *tc_graph_at_binary(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    int ndim = n->out[0]->shape.ndim;
+    const tc_expr *a = tc_graph_operand(l, n, 0, ndim, idx), *b = tc_graph_operand(l, n, 1, ndim, idx);
+    if (n->op == TC_GRAPH_OP_POW)
+        return at_pow(l, n, a, b);
+    tc_dtype to = n->out[out]->dtype;
+    elem e = elem_of(l, n, tc_graph_wide(to));
+    return tc_cast(e.c, to, binary(&e, tc_cast(e.c, e.t, a), tc_cast(e.c, e.t, b)));
+}
+
+const tc_expr *tc_graph_at_compare(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    tc_op op = n->op == TC_GRAPH_OP_EQUAL              ? TC_OP_EQ
+               : n->op == TC_GRAPH_OP_GREATER          ? TC_OP_GT
+               : n->op == TC_GRAPH_OP_GREATER_OR_EQUAL ? TC_OP_GE
+               : n->op == TC_GRAPH_OP_LESS             ? TC_OP_LT
+                                                       : TC_OP_LE;
+    int ndim = n->out[0]->shape.ndim;
+    return tc_bin(tc_graph_lower_ctx(l), op, tc_graph_operand(l, n, 0, ndim, idx), tc_graph_operand(l, n, 1, ndim, idx));
+}
+
+const tc_expr *tc_graph_at_where(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    int ndim = n->out[0]->shape.ndim;
+    const tc_expr *cond = tc_graph_operand(l, n, 0, ndim, idx);
+    return tc_select(tc_graph_lower_ctx(l), cond, tc_graph_operand(l, n, 1, ndim, idx), tc_graph_operand(l, n, 2, ndim, idx));
+}
+
+/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, parameters along dimension 1 */
+const tc_expr *tc_graph_at_batch_norm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_dtype to = n->out[out]->dtype;
+    elem e = elem_of(l, n, tc_graph_wide(to));
+    const tc_expr *p[5], *channel = n->in[0]->shape.ndim > 1 ? idx[1] : tc_i64(e.c, 0);
+    p[0] = tc_cast(e.c, e.t, tc_graph_value_at(l, n->in[0], idx));
+    for (int k = 1; k < 5; k++) {
+        const tc_expr *at = n->in[k]->shape.ndim ? channel : NULL;
+        p[k] = tc_cast(e.c, e.t, tc_graph_value_at(l, n->in[k], &at));
+    }
+    const tc_expr *deviation = un(&e, TC_OP_SQRT, bin(&e, TC_OP_ADD, p[4], num(&e, tc_graph_attr_float(n, "epsilon", 1e-5))));
+    const tc_expr *factor = bin(&e, TC_OP_DIV, p[1], deviation);
+    const tc_expr *y = bin(&e, TC_OP_MUL, bin(&e, TC_OP_SUB, p[0], p[3]), factor);
+    return tc_cast(e.c, to, bin(&e, TC_OP_ADD, y, p[2]));
+}

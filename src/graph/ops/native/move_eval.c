@@ -1,0 +1,219 @@
+/* Reference evaluation of operators that move data: bytes are copied, whatever the type. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/ops/eval.h"
+
+tc_status tc_graph_eval_copy(tc_graph_eval_ctx *c) {
+    memcpy(c->out[0].data, c->in[0]->data, tc_graph_tensor_bytes(c->in[0]));
+    return TC_OK;
+}
+
+/* out[index] = in[start + sum of index * stride] */
+static void strided_copy(tc_graph_eval_ctx *c, int64_t start, const int64_t *strides) {
+    size_t size = (size_t)tc_dtype_bytes(c->out[0].dtype);
+    int64_t count = tc_graph_tensor_count(&c->out[0]);
+    tc_graph_walk w = {.shape = c->out[0].shape, .at = {start}};
+    memcpy(w.strides[0], strides, sizeof *strides * (size_t)w.shape.ndim);
+    char *dst = c->out[0].data;
+    const char *src = c->in[0]->data;
+    if (size == 4) { /* weights: worth a faster loop */
+        for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
+            ((uint32_t *)c->out[0].data)[i] = ((const uint32_t *)c->in[0]->data)[w.at[0]];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
+        memcpy(dst + (size_t)i * size, src + (size_t)w.at[0] * size, size);
+}
+
+tc_status tc_graph_eval_transpose(tc_graph_eval_ctx *c) {
+    size_t len;
+    const int64_t *perm = tc_graph_attr_ints(c->n, "perm", &len);
+    int64_t own[TC_GRAPH_MAX_DIMS], strides[TC_GRAPH_MAX_DIMS];
+    tc_graph_shape_strides(&c->in[0]->shape, own);
+    for (size_t i = 0; i < len; i++)
+        strides[i] = own[perm[i]];
+    strided_copy(c, 0, strides);
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_slice(tc_graph_eval_ctx *c) {
+    size_t len;
+    const int64_t *starts = tc_graph_attr_ints(c->n, "starts", &len), *steps = tc_graph_attr_ints(c->n, "steps", &len);
+    int64_t own[TC_GRAPH_MAX_DIMS], strides[TC_GRAPH_MAX_DIMS], start = 0;
+    tc_graph_shape_strides(&c->in[0]->shape, own);
+    for (size_t i = 0; i < len; i++) {
+        start += starts[i] * own[i];
+        strides[i] = steps[i] * own[i];
+    }
+    strided_copy(c, start, strides);
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_expand(tc_graph_eval_ctx *c) {
+    int64_t strides[TC_GRAPH_MAX_DIMS];
+    tc_graph_broadcast_strides(&c->in[0]->shape, &c->out[0].shape, strides);
+    strided_copy(c, 0, strides);
+    return TC_OK;
+}
+
+/* Bytes of the dims from `axis` on. */
+static size_t tail_bytes(const tc_graph_tensor *t, int axis) {
+    size_t n = (size_t)tc_dtype_bytes(t->dtype);
+    for (int i = axis; i < t->shape.ndim; i++)
+        n *= (size_t)t->shape.d[i];
+    return n;
+}
+
+static int64_t head_count(const tc_graph_shape *s, int axis) {
+    int64_t n = 1;
+    for (int i = 0; i < axis; i++)
+        n *= s->d[i];
+    return n;
+}
+
+tc_status tc_graph_eval_concat(tc_graph_eval_ctx *c) {
+    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    size_t row = tail_bytes(&c->out[0], axis), at = 0;
+    int64_t rows = head_count(&c->out[0].shape, axis);
+    for (int k = 0; k < c->n->nin; k++) {
+        size_t part = tail_bytes(c->in[k], axis);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy((char *)c->out[0].data + (size_t)r * row + at, (const char *)c->in[k]->data + (size_t)r * part, part);
+        at += part;
+    }
+    return TC_OK;
+}
+
+/* ---- gathers ---- */
+
+tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
+    int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
+    if (at < -dim || at >= dim)
+        return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, at, dim);
+    *out = at < 0 ? at + dim : at;
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int64_t rows = head_count(&x->shape, axis), n = tc_graph_tensor_count(c->in[1]), dim = x->shape.d[axis];
+    size_t part = tail_bytes(x, axis + 1);
+    char *dst = c->out[0].data;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i++, dst += part) {
+            int64_t at;
+            TC_TRY(tc_graph_eval_index(c, i, dim, &at));
+            memcpy(dst, (const char *)x->data + (size_t)(r * dim + at) * part, part);
+        }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    size_t size = (size_t)tc_dtype_bytes(x->dtype);
+    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(c->in[1]);
+    tc_graph_shape_strides(&x->shape, own);
+    tc_graph_walk w = {.shape = c->in[1]->shape};
+    memcpy(w.strides[0], own, sizeof own);
+    w.strides[0][axis] = 0;
+    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
+        int64_t at;
+        TC_TRY(tc_graph_eval_index(c, i, x->shape.d[axis], &at));
+        memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)(w.at[0] + at * own[axis]) * size,
+               size);
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0], *index = c->in[1];
+    int batch = (int)tc_graph_attr_int(c->n, "batch_dims", 0);
+    int depth = (int)index->shape.d[index->shape.ndim - 1];
+    int64_t own[TC_GRAPH_MAX_DIMS], rows = head_count(&index->shape, index->shape.ndim - 1);
+    int64_t batches = head_count(&x->shape, batch), per_batch = batches ? rows / batches : 0;
+    size_t part = tail_bytes(x, batch + depth), batch_bytes = tail_bytes(x, batch), size = (size_t)tc_dtype_bytes(x->dtype);
+    tc_graph_shape_strides(&x->shape, own);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t from = 0;
+        for (int k = 0; k < depth; k++) {
+            int64_t at;
+            TC_TRY(tc_graph_eval_index(c, r * depth + k, x->shape.d[batch + k], &at));
+            from += at * own[batch + k];
+        }
+        memcpy((char *)c->out[0].data + (size_t)r * part,
+               (const char *)x->data + (size_t)(r / per_batch) * batch_bytes + (size_t)from * size, part);
+    }
+    return TC_OK;
+}
+
+/* ---- index maps ---- */
+
+tc_status tc_graph_eval_tile(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    size_t size = (size_t)tc_dtype_bytes(x->dtype);
+    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(&c->out[0]);
+    tc_graph_shape_strides(&x->shape, own);
+    tc_graph_walk w = {.shape = c->out[0].shape};
+    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
+        int64_t at = 0;
+        for (int d = 0; d < w.shape.ndim; d++)
+            at += w.index[d] % x->shape.d[d] * own[d];
+        memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
+    }
+    return TC_OK;
+}
+
+/* The source index in a dimension of n for position i, or -1 for the fill value. mode by its first letter. */
+static int64_t pad_source(char mode, int64_t i, int64_t n) {
+    if (i >= 0 && i < n)
+        return i;
+    switch (mode) {
+    case 'e':
+        return i < 0 ? 0 : n - 1;
+    case 'w':
+        return ((i % n) + n) % n;
+    case 'r':
+        return i < 0 ? -i : 2 * (n - 1) - i;
+    default:
+        return -1;
+    }
+}
+
+tc_status tc_graph_eval_pad(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0], *value = c->n->nin > 1 ? c->in[1] : NULL;
+    size_t size = (size_t)tc_dtype_bytes(x->dtype), len;
+    char mode = tc_graph_attr_str(c->n, "mode", "constant")[0];
+    const int64_t *pads = tc_graph_attr_ints(c->n, "pads", &len);
+    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(&c->out[0]);
+    tc_graph_shape_strides(&x->shape, own);
+    tc_graph_walk w = {.shape = c->out[0].shape};
+    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
+        int64_t at = 0;
+        for (int d = 0; d < w.shape.ndim && at >= 0; d++) {
+            int64_t from = pad_source(mode, w.index[d] - pads[d], x->shape.d[d]);
+            at = from < 0 ? -1 : at + from * own[d];
+        }
+        if (at >= 0)
+            memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)at * size, size);
+        else if (value)
+            memcpy((char *)c->out[0].data + (size_t)i * size, value->data, size);
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_trilu(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    size_t size = (size_t)tc_dtype_bytes(x->dtype);
+    bool upper = tc_graph_attr_int(c->n, "upper", 1);
+    int64_t k = tc_graph_attr_int(c->n, "k", 0), cols = x->shape.d[x->shape.ndim - 1], rows = x->shape.d[x->shape.ndim - 2];
+    for (int64_t i = 0, count = tc_graph_tensor_count(x); i < count; i++) {
+        int64_t col = i % cols, row = i / cols % rows;
+        if (upper ? col >= row + k : col <= row + k)
+            memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)i * size, size);
+    }
+    return TC_OK;
+}

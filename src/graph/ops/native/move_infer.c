@@ -1,0 +1,471 @@
+/* Inference of operators that move data: reshapes, transposes, slices, gathers, padding. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ops/emit.h"
+
+static int64_t product(const tc_graph_shape *s, int from, int to) {
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
+        n *= s->d[i];
+    return n;
+}
+
+tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
+    tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
+    c->out[0] = (tc_graph_type){c->n->in[0]->dtype, c->n->in[0]->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_dropout(tc_graph_infer_ctx *c) {
+    const tc_graph_value *training = tc_graph_in(c, 2), *ratio = tc_graph_in(c, 1);
+    bool keeps_all =
+        ratio && ratio->constant && tc_dtype_is_float(ratio->dtype) && tc_load_f(ratio->dtype, ratio->constant->data, 0) == 0;
+    if (training && !keeps_all && (!training->constant || ((const uint8_t *)training->constant->data)[0]))
+        return tc_graph_node_fail(c, "training_mode must be false: export the model for inference");
+    if (c->nout > 1 && c->names[1]) { /* the mask: nothing is dropped */
+        tc_graph_tensor mask;
+        tc_dtype dtype = c->opset < 10 ? c->n->in[0]->dtype : TC_BOOL;
+        TC_TRY(tc_graph_tensor_alloc(&mask, dtype, &c->n->in[0]->shape, c->err));
+        for (int64_t i = 0, count = tc_graph_tensor_count(&mask); i < count; i++)
+            if (tc_dtype_is_float(dtype))
+                tc_store_f(dtype, mask.data, i, 1);
+            else
+                tc_store_i(dtype, mask.data, i, 1);
+        tc_graph_add_constant(c->g, c->names[1], &mask);
+    }
+    c->nout = 1;
+    return tc_graph_infer_identity(c);
+}
+
+/* ---- Reshape and the operators that are nothing but it ---- */
+
+tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    const int64_t *want;
+    size_t len;
+    TC_TRY(tc_graph_want_list(c, 1, "shape", &want, &len));
+    if (!want)
+        return tc_graph_node_fail(c, "it has no shape");
+    if (len > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_fail(c, "shape has %zu dimensions; at most %d are supported", len, TC_GRAPH_MAX_DIMS);
+    bool allowzero = tc_graph_attr_int(c->n, "allowzero", 0);
+    tc_graph_shape s = {.ndim = (int)len};
+    int open = -1;
+    int64_t count = tc_graph_shape_count(&x->shape), known = 1;
+    for (int i = 0; i < s.ndim; i++) {
+        s.d[i] = want[i];
+        if (want[i] == 0 && !allowzero) {
+            if (i >= x->shape.ndim)
+                return tc_graph_node_fail(c, "shape[%d] is 0 (copy), but the input has only %d dimensions", i, x->shape.ndim);
+            s.d[i] = x->shape.d[i];
+        } else if (want[i] == -1 && open < 0) {
+            open = i;
+            continue;
+        } else if (want[i] < 0) {
+            return tc_graph_node_fail(c, "shape[%d] is %" PRId64 "; one dimension may be -1, the others must not be negative", i,
+                                      want[i]);
+        }
+        if (__builtin_mul_overflow(known, s.d[i], &known))
+            return tc_graph_node_fail(c, "the shape overflows");
+    }
+    if (open >= 0) {
+        s.d[open] = known ? count / known : 0;
+        known *= s.d[open];
+    }
+    if (known != count)
+        return tc_graph_node_fail(c, "the input %s has %" PRId64 " elements, which do not fit the requested shape",
+                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape), count);
+    c->out[0].shape = s;
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    int64_t axis = tc_graph_attr_int(c->n, "axis", 1);
+    if (axis < -x->ndim || axis > x->ndim)
+        return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, x->ndim);
+    int at = (int)(axis < 0 ? axis + x->ndim : axis);
+    c->out[0].shape = (tc_graph_shape){2, {product(x, 0, at), product(x, at, x->ndim)}};
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+/* Marks the axes of a list for a tensor with ndim dimensions; refuses repetitions. */
+static tc_status mark_axes(tc_graph_infer_ctx *c, const int64_t *axes, size_t len, int ndim, bool marked[TC_GRAPH_MAX_DIMS]) {
+    for (size_t i = 0; i < len; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(c, axes[i], ndim, &at));
+        if (marked[at])
+            return tc_graph_node_fail(c, "axis %d is listed twice", at);
+        marked[at] = true;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    const int64_t *axes;
+    size_t len;
+    bool marked[TC_GRAPH_MAX_DIMS] = {0};
+    TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    TC_TRY(mark_axes(c, axes, len, x->ndim, marked));
+    tc_graph_shape s = {0};
+    for (int i = 0; i < x->ndim; i++) {
+        if (marked[i] && x->d[i] != 1)
+            return tc_graph_node_fail(c, "dimension %d cannot be squeezed: it is %" PRId64 ", not 1", i, x->d[i]);
+        if (axes ? !marked[i] : x->d[i] != 1)
+            s.d[s.ndim++] = x->d[i];
+    }
+    c->out[0].shape = s;
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_unsqueeze(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    const int64_t *axes;
+    size_t len;
+    bool marked[TC_GRAPH_MAX_DIMS] = {0};
+    TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    int ndim = x->ndim + (int)TC_MIN(len, TC_GRAPH_MAX_DIMS + 1);
+    if (!axes || ndim > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_fail(c, "axes are missing or give more than %d dimensions", TC_GRAPH_MAX_DIMS);
+    TC_TRY(mark_axes(c, axes, len, ndim, marked));
+    tc_graph_shape s = {.ndim = ndim};
+    for (int i = 0, from = 0; i < ndim; i++)
+        s.d[i] = marked[i] ? 1 : x->d[from++];
+    c->out[0].shape = s;
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+/* ---- Transpose, Concat, Split, Slice ---- */
+
+/* Whether the dims other than 1 stay in order: then no byte moves. */
+static bool keeps_order(const tc_graph_shape *x, const int64_t *perm) {
+    int64_t last = -1;
+    for (int i = 0; i < x->ndim; i++) {
+        if (x->d[perm[i]] == 1)
+            continue;
+        if (perm[i] < last)
+            return false;
+        last = perm[i];
+    }
+    return true;
+}
+
+tc_status tc_graph_infer_transpose(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    size_t len;
+    const int64_t *given = tc_graph_attr_ints(c->n, "perm", &len);
+    int64_t perm[TC_GRAPH_MAX_DIMS];
+    bool seen[TC_GRAPH_MAX_DIMS] = {0};
+    if (given && len != (size_t)x->shape.ndim)
+        return tc_graph_node_fail(c, "attribute perm has %zu entries for %d dimensions", len, x->shape.ndim);
+    tc_graph_shape s = {.ndim = x->shape.ndim};
+    for (int i = 0; i < s.ndim; i++) {
+        perm[i] = given ? given[i] : s.ndim - 1 - i;
+        if (perm[i] < 0 || perm[i] >= s.ndim || seen[perm[i]])
+            return tc_graph_node_fail(c, "attribute perm is not a permutation of 0..%d", s.ndim - 1);
+        seen[perm[i]] = true;
+        s.d[i] = x->shape.d[perm[i]];
+    }
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    if (keeps_order(&x->shape, perm))
+        tc_graph_become_reshape(c);
+    else
+        tc_graph_set_ints(c->g, c->n, "perm", perm, (size_t)s.ndim);
+    return TC_OK;
+}
+
+/* What is more than a kernel should take at once becomes a tree: Concat(a0, .., a99) => Concat(Concat(a0, .., a31), ..). */
+static tc_status concat_in_parts(tc_graph_infer_ctx *c, int axis) {
+    enum { AT_ONCE = 32 }; /* each part is a buffer of the kernel and a condition for every element */
+    while (c->n->nin > AT_ONCE) {
+        int n = c->n->nin, made = 0;
+        tc_graph_value **part = TC_NEW_N(c->g->arena, tc_graph_value *, (n + AT_ONCE - 1) / AT_ONCE);
+        for (int k = 0; k < n; k += AT_ONCE) {
+            tc_graph_emitter e = {c, TC_OK};
+            part[made++] = tc_graph_em_concat(&e, axis, c->n->in + k, TC_MIN(n - k, AT_ONCE));
+            TC_TRY(e.status);
+        }
+        tc_graph_set_inputs(c->g, c->n, part, made);
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int axis;
+    if (c->opset >= 4 && !tc_graph_attr_find(c->n, "axis"))
+        return tc_graph_node_fail(c, "attribute axis is missing");
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 1), x->shape.ndim, &axis));
+    tc_graph_shape s = x->shape;
+    for (int k = 1; k < c->n->nin; k++) {
+        const tc_graph_value *v = c->n->in[k];
+        TC_TRY(tc_graph_want_same_type(c, 0, k));
+        tc_graph_shape like = v->shape;
+        like.d[axis] = x->shape.d[axis];
+        if (!tc_graph_shape_equal(&like, &x->shape))
+            return tc_graph_node_fail(c, "input %d is %s, which differs from input 0 (%s) beside axis %d", k,
+                                      tc_graph_type_str(c->g->arena, v->dtype, &v->shape),
+                                      tc_graph_type_str(c->g->arena, x->dtype, &x->shape), axis);
+        if (__builtin_add_overflow(s.d[axis], v->shape.d[axis], &s.d[axis]))
+            return tc_graph_node_fail(c, "axis %d overflows", axis);
+    }
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    if (c->n->nin == 1)
+        return tc_graph_infer_identity(c);
+    tc_graph_set_int(c->g, c->n, "axis", axis);
+    return concat_in_parts(c, axis);
+}
+
+/* Sizes along the axis: a list, or as equal as possible with a smaller last part. */
+static tc_status split_sizes(tc_graph_infer_ctx *c, int64_t extent, const int64_t **sizes) {
+    size_t len;
+    TC_TRY(tc_graph_want_list(c, 1, "split", sizes, &len));
+    int64_t parts = tc_graph_attr_int(c->n, "num_outputs", *sizes ? (int64_t)len : c->nout), sum = 0;
+    if (parts < c->nout || parts > 1 << 20 || (*sizes && parts != (int64_t)len))
+        return tc_graph_node_fail(c, "it has %d outputs, but is split into %" PRId64 " parts", c->nout, parts);
+    if (!*sizes) {
+        int64_t part = parts ? (extent + parts - 1) / parts : 0, *equal = TC_NEW_N(c->g->arena, int64_t, parts);
+        if (extent % parts != 0 && !tc_graph_attr_find(c->n, "num_outputs"))
+            return tc_graph_node_fail(c, "dimension %" PRId64 " does not split into %" PRId64 " equal parts", extent, parts);
+        for (int64_t i = 0; i < parts; i++)
+            equal[i] = TC_MAX(0, TC_MIN(part, extent - i * part));
+        *sizes = equal;
+        len = (size_t)parts;
+    }
+    for (size_t i = 0; i < len; i++)
+        if ((*sizes)[i] < 0 || __builtin_add_overflow(sum, (*sizes)[i], &sum))
+            return tc_graph_node_fail(c, "a part has the size %" PRId64, (*sizes)[i]);
+    if (sum != extent)
+        return tc_graph_node_fail(c, "its parts add up to %" PRId64 ", but the dimension is %" PRId64, sum, extent);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_split(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int axis;
+    const int64_t *sizes;
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(split_sizes(c, x->shape.d[axis], &sizes));
+    tc_graph_become(c, TC_GRAPH_OP_SPLIT, 1);
+    tc_graph_set_int(c->g, c->n, "axis", axis);
+    tc_graph_set_ints(c->g, c->n, "split", sizes, (size_t)c->nout);
+    return TC_OK; /* the caller makes Slices of it, which are typed on their own */
+}
+
+/* One dimension of a Slice: first index, and number of steps taken. Out-of-range bounds are clamped as in Python. */
+static int64_t clamp_slice(int64_t dim, int64_t *start, int64_t end, int64_t step) {
+    int64_t lo = step > 0 ? 0 : -1, hi = step > 0 ? dim : dim - 1;
+    *start = *start < 0 ? TC_MAX(*start + dim, lo) : TC_MIN(*start, hi);
+    end = end < 0 ? TC_MAX(end + dim, lo) : TC_MIN(end, hi);
+    int64_t span = step > 0 ? end - *start : *start - end, stride = step > 0 ? step : -step;
+    int64_t n = span > 0 ? (span - 1) / stride + 1 : 0;
+    if (n == 0)
+        *start = 0;
+    return n;
+}
+
+typedef struct slice_args {
+    const int64_t *starts, *ends, *axes, *steps;
+    size_t nstarts, nends, naxes, nsteps;
+} slice_args;
+
+static tc_status read_slice(tc_graph_infer_ctx *c, slice_args *a) {
+    TC_TRY(tc_graph_want_list(c, 1, "starts", &a->starts, &a->nstarts));
+    TC_TRY(tc_graph_want_list(c, 2, "ends", &a->ends, &a->nends));
+    TC_TRY(tc_graph_want_list(c, 3, "axes", &a->axes, &a->naxes));
+    TC_TRY(tc_graph_want_list(c, 4, "steps", &a->steps, &a->nsteps));
+    if (!a->starts || !a->ends || a->nends != a->nstarts || (a->axes && a->naxes != a->nstarts) ||
+        (a->steps && a->nsteps != a->nstarts))
+        return tc_graph_node_fail(c, "starts, ends, axes and steps must have the same length");
+    if (!a->axes && a->nstarts > (size_t)c->n->in[0]->shape.ndim)
+        return tc_graph_node_fail(c, "it slices %zu dimensions of a tensor with %d", a->nstarts, c->n->in[0]->shape.ndim);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    slice_args a;
+    TC_TRY(read_slice(c, &a));
+    int64_t starts[TC_GRAPH_MAX_DIMS] = {0}, steps[TC_GRAPH_MAX_DIMS];
+    for (int i = 0; i < TC_GRAPH_MAX_DIMS; i++)
+        steps[i] = 1;
+    tc_graph_shape s = x->shape;
+    for (size_t i = 0; i < a.nstarts; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(c, a.axes ? a.axes[i] : (int64_t)i, s.ndim, &at));
+        steps[at] = a.steps ? a.steps[i] : 1;
+        if (steps[at] == 0 || steps[at] == INT64_MIN)
+            return tc_graph_node_fail(c, "the step of axis %d is %" PRId64, at, steps[at]);
+        starts[at] = a.starts[i];
+        s.d[at] = clamp_slice(x->shape.d[at], &starts[at], a.ends[i], steps[at]);
+    }
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    bool whole = tc_graph_shape_equal(&s, &x->shape);
+    for (int i = 0; i < s.ndim; i++)
+        whole = whole && (steps[i] == 1 || s.d[i] <= 1);
+    if (whole)
+        return tc_graph_infer_identity(c);
+    tc_graph_become(c, TC_GRAPH_OP_SLICE, 1);
+    tc_graph_set_ints(c->g, c->n, "starts", starts, (size_t)s.ndim);
+    tc_graph_set_ints(c->g, c->n, "steps", steps, (size_t)s.ndim);
+    return TC_OK;
+}
+
+/* ---- Expand, Tile, Pad, Trilu, DepthToSpace ---- */
+
+tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    const int64_t *dims;
+    size_t len;
+    TC_TRY(tc_graph_want_ints(c, 1, "shape", &dims, &len));
+    tc_graph_shape want = {.ndim = (int)len};
+    if (len > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_fail(c, "shape has %zu dimensions; at most %d are supported", len, TC_GRAPH_MAX_DIMS);
+    memcpy(want.d, dims, len * sizeof *dims);
+    TC_TRY(tc_graph_shape_check(&want, x->dtype, c->err));
+    c->out[0].dtype = x->dtype;
+    TC_TRY(tc_graph_want_broadcast(c, &x->shape, &want, &c->out[0].shape));
+    if (tc_graph_shape_equal(&c->out[0].shape, &x->shape))
+        return tc_graph_infer_identity(c);
+    tc_graph_become(c, TC_GRAPH_OP_EXPAND, 1);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    const int64_t *repeats;
+    size_t len;
+    TC_TRY(tc_graph_want_list(c, 1, "repeats", &repeats, &len));
+    if (!repeats || len != (size_t)x->shape.ndim)
+        return tc_graph_node_fail(c, "repeats has %zu entries for %d dimensions", len, x->shape.ndim);
+    tc_graph_shape s = x->shape;
+    bool changes = false;
+    for (int i = 0; i < s.ndim; i++) {
+        changes |= repeats[i] != 1;
+        if (repeats[i] < 0 || __builtin_mul_overflow(s.d[i], repeats[i], &s.d[i]))
+            return tc_graph_node_fail(c, "repeats[%d] is %" PRId64, i, repeats[i]);
+    }
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    if (!changes)
+        return tc_graph_infer_identity(c);
+    tc_graph_become(c, TC_GRAPH_OP_TILE, 1);
+    tc_graph_set_ints(c->g, c->n, "repeats", repeats, len);
+    return TC_OK;
+}
+
+/* pads for every dim, from the attribute or from input 1, which opset 18 restricts to the axes of input 3. */
+static tc_status read_pads(tc_graph_infer_ctx *c, int64_t pads[2 * TC_GRAPH_MAX_DIMS]) {
+    const int64_t *given, *axes = NULL;
+    size_t len, naxes;
+    int ndim = c->n->in[0]->shape.ndim;
+    TC_TRY(tc_graph_want_list(c, 1, tc_graph_attr_find(c->n, "paddings") ? "paddings" : "pads", &given, &len));
+    if (tc_graph_in(c, 3))
+        TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
+    else
+        naxes = (size_t)ndim;
+    if (!given || len != 2 * naxes)
+        return tc_graph_node_fail(c, "pads has %zu entries; %zu are expected", len, 2 * naxes);
+    for (size_t i = 0; i < naxes; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, ndim, &at));
+        pads[at] = given[i];
+        pads[at + ndim] = given[i + naxes];
+    }
+    return TC_OK;
+}
+
+/* How far `mode` can reach outside of a dimension. */
+static bool pad_fits(const char *mode, int64_t dim, int64_t pad) {
+    if (strcmp(mode, "reflect") == 0)
+        return pad <= 0 || pad < dim;
+    return pad <= 0 || dim > 0 || strcmp(mode, "constant") == 0;
+}
+
+tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0], *value = c->n->nin > 2 ? c->n->in[2] : NULL;
+    const char *mode = tc_graph_attr_str(c->n, "mode", "constant");
+    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
+    if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
+        return tc_graph_node_fail(c, "attribute mode is '%s'; constant, reflect, edge and wrap are supported", mode);
+    TC_TRY(read_pads(c, pads));
+    tc_graph_shape s = x->shape;
+    bool changes = false;
+    for (int i = 0; i < s.ndim; i++) {
+        int64_t lo = pads[i], hi = pads[i + s.ndim];
+        changes |= lo != 0 || hi != 0;
+        if (!pad_fits(mode, s.d[i], lo) || !pad_fits(mode, s.d[i], hi))
+            return tc_graph_node_fail(c,
+                                      "pads (%" PRId64 ", %" PRId64 ") are too large for dimension %d (%" PRId64 ") in mode %s",
+                                      lo, hi, i, s.d[i], mode);
+        if (__builtin_add_overflow(s.d[i], lo, &s.d[i]) || __builtin_add_overflow(s.d[i], hi, &s.d[i]) || s.d[i] < 0)
+            return tc_graph_node_fail(c, "pads (%" PRId64 ", %" PRId64 ") leave nothing of dimension %d", lo, hi, i);
+    }
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    if (!changes)
+        return tc_graph_infer_identity(c);
+    double fill = tc_graph_attr_float(c->n, "value", 0);
+    if (value && value->dtype != x->dtype)
+        return tc_graph_node_fail(c, "the padding value is %s, but the input %s", tc_dtype_name(value->dtype),
+                                  tc_dtype_name(x->dtype));
+    if (!value && fill != 0)
+        value = tc_graph_emit_scalar(c, x->dtype, fill);
+    tc_graph_become(c, TC_GRAPH_OP_PAD, 1);
+    tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, value}, 2);
+    tc_graph_set_str(c->g, c->n, "mode", mode);
+    tc_graph_set_ints(c->g, c->n, "pads", pads, 2 * (size_t)s.ndim);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int64_t upper = tc_graph_attr_int(c->n, "upper", 1), k = tc_graph_attr_int(c->n, "k", 0);
+    if (x->shape.ndim < 2)
+        return tc_graph_node_fail(c, "the input must have at least 2 dimensions");
+    if (tc_graph_in(c, 1)) {
+        const int64_t *v;
+        size_t len;
+        TC_TRY(tc_graph_want_ints(c, 1, "k", &v, &len));
+        if (len != 1)
+            return tc_graph_node_fail(c, "input 1 (k) must have one element");
+        k = v[0];
+    }
+    tc_graph_become(c, TC_GRAPH_OP_TRILU, 1);
+    tc_graph_set_int(c->g, c->n, "upper", upper);
+    tc_graph_set_int(c->g, c->n, "k", k);
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    return TC_OK;
+}
+
+/* Reshape to six dimensions, Transpose, Reshape back. */
+tc_status tc_graph_infer_depth_space(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0], *v;
+    const int64_t *d = x->shape.d, b = tc_graph_attr_int(c->n, "blocksize", 0);
+    bool to_space = c->n->op == TC_GRAPH_OP_DEPTH_TO_SPACE, crd = strcmp(tc_graph_attr_str(c->n, "mode", "DCR"), "CRD") == 0;
+    if (x->shape.ndim != 4 || b <= 0 || b > 1 << 15 || (to_space ? d[1] % (b * b) : d[2] % b || d[3] % b))
+        return tc_graph_node_fail(c, "the input must be [N,C,H,W] and divisible by blocksize (%" PRId64 ")", b);
+    tc_graph_shape split;
+    int64_t perm[6];
+    if (!to_space) {
+        split = (tc_graph_shape){6, {d[0], d[1], d[2] / b, b, d[3] / b, b}};
+        memcpy(perm, (const int64_t[]){0, 3, 5, 1, 2, 4}, sizeof perm);
+        c->out[0].shape = (tc_graph_shape){4, {d[0], d[1] * b * b, d[2] / b, d[3] / b}};
+    } else {
+        int64_t ch = d[1] / (b * b);
+        split = crd ? (tc_graph_shape){6, {d[0], ch, b, b, d[2], d[3]}} : (tc_graph_shape){6, {d[0], b, b, ch, d[2], d[3]}};
+        memcpy(perm, crd ? (const int64_t[]){0, 1, 4, 2, 5, 3} : (const int64_t[]){0, 3, 4, 1, 5, 2}, sizeof perm);
+        c->out[0].shape = (tc_graph_shape){4, {d[0], ch, d[2] * b, d[3] * b}};
+    }
+    TC_TRY(tc_graph_emit_reshape(c, x, &split, &v));
+    tc_graph_node *t = tc_graph_emit_node(c, TC_GRAPH_OP_TRANSPOSE, &v, 1);
+    tc_graph_set_ints(c->g, t, "perm", perm, 6);
+    TC_TRY(tc_graph_emit(c, t, &v));
+    tc_graph_set_inputs(c->g, c->n, &v, 1);
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}

@@ -1,0 +1,262 @@
+/* Inference of the quantised operators. Scales and zero points are brought into the shape that broadcasts against what they
+ * belong to, so that QuantizeLinear and DequantizeLinear are elementwise; everything else is written in terms of them and of
+ * contractions of i32. A zero point that is known to be 0 leaves no trace. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ops/emit.h"
+
+/* ---- QuantizeLinear, DequantizeLinear ---- */
+
+/* One parameter per `block` elements of the axis: each is repeated, the last perhaps less often. */
+static tc_graph_value *spread_blocks(tc_graph_emitter *e, tc_graph_value *p, int axis, int64_t block, int64_t dim) {
+    int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, dim + 1);
+    for (int64_t i = 0; i < dim; i++)
+        index[i] = i / block;
+    return tc_graph_em_index(e, p, axis, index, dim);
+}
+
+static tc_status want_block_shape(tc_graph_infer_ctx *c, const tc_graph_value *p, int axis, int64_t block) {
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    bool fits = p->shape.ndim == x->ndim;
+    for (int d = 0; fits && d < x->ndim; d++)
+        fits = p->shape.d[d] == (d == axis ? (x->d[d] + block - 1) / block : x->d[d]);
+    if (fits)
+        return TC_OK;
+    return tc_graph_node_fail(c, "'%s' does not have one element for each block of %" PRId64 " along axis %d", p->name, block,
+                              axis);
+}
+
+/* A scale or zero point of x: for the whole tensor, along one axis, or by blocks of it. */
+static tc_status spread_parameter(tc_graph_emitter *e, tc_graph_value *p, tc_graph_value **out) {
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_shape *x = &c->n->in[0]->shape;
+    int64_t block = tc_graph_attr_int(c->n, "block_size", 0);
+    int axis;
+    if (tc_graph_shape_count(&p->shape) == 1 && !block) {
+        *out = tc_graph_em_reshape(e, p, &(tc_graph_shape){0});
+        return e->status;
+    }
+    tc_graph_shape both;
+    if (!block && p->shape.ndim == x->ndim && tc_graph_shape_broadcast(x, &p->shape, &both) && tc_graph_shape_equal(x, &both)) {
+        *out = p; /* canonical already */
+        return TC_OK;
+    }
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 1), x->ndim, &axis));
+    if (block < 0)
+        return tc_graph_node_fail(c, "attribute block_size is %" PRId64, block);
+    if (block) {
+        TC_TRY(want_block_shape(c, p, axis, block));
+        TC_TRY(tc_graph_want_table(c, (double)x->d[axis]));
+        *out = spread_blocks(e, p, axis, block, x->d[axis]);
+        return e->status;
+    }
+    if (p->shape.ndim != 1 || p->shape.d[0] != x->d[axis])
+        return tc_graph_node_fail(c, "'%s' must have one element, or one for each of the %" PRId64 " of axis %d", p->name,
+                                  x->d[axis], axis);
+    *out = tc_graph_em_along(e, p, axis, x->ndim);
+    return e->status;
+}
+
+static bool is_zero(const tc_graph_value *v) {
+    if (!v->constant || tc_dtype_is_float(v->dtype))
+        return false;
+    for (int64_t i = 0, n = tc_graph_shape_count(&v->shape); i < n; i++)
+        if (tc_load_i(v->dtype, v->constant->data, i) != 0)
+            return false;
+    return true;
+}
+
+static tc_status spread_parameters(tc_graph_infer_ctx *c, tc_graph_value *p[3]) {
+    tc_graph_emitter e = {c, TC_OK};
+    p[0] = c->n->in[0];
+    p[2] = NULL;
+    TC_TRY(tc_graph_want_float(c, 1));
+    for (int k = 1; k < c->n->nin; k++)
+        if (c->n->in[k])
+            TC_TRY(spread_parameter(&e, c->n->in[k], &p[k]));
+    return TC_OK;
+}
+
+/* The type that is quantised to; x / scale rounded, and the zero point added, saturates in it. */
+static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
+    int64_t code = tc_graph_attr_int(c->n, "output_dtype", 0);
+    *t = TC_U8;
+    if (code && !tc_graph_dtype_of_onnx(code, t))
+        return tc_graph_node_fail(c, "attribute output_dtype: element type %s is not supported", tc_graph_onnx_type_name(code));
+    if (tc_graph_in(c, 2))
+        *t = c->n->in[2]->dtype;
+    if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16)
+        return tc_graph_node_fail(c, "it quantises to %s; u8, i8, u16 and i16 are supported", tc_dtype_name(*t));
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
+    tc_graph_value *p[3], *x = c->n->in[0];
+    tc_dtype t;
+    if (!tc_dtype_is_float(x->dtype) && x->dtype != TC_I32)
+        return tc_graph_node_fail(c, "it quantises floating point and i32, but the input is %s", tc_dtype_name(x->dtype));
+    TC_TRY(quantised_type(c, &t));
+    TC_TRY(spread_parameters(c, p));
+    tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
+    tc_graph_become(c, TC_GRAPH_OP_QUANTIZE_LINEAR, 3);
+    tc_graph_set_int(c->g, c->n, "output_dtype", tc_graph_dtype_to_onnx(t)); /* also without a zero point that says it */
+    c->out[0] = (tc_graph_type){t, x->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_dequantize(tc_graph_infer_ctx *c) {
+    tc_graph_value *p[3], *x = c->n->in[0];
+    if (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32)
+        return tc_graph_node_fail(c, "it takes i8, u8, i16, u16 and i32, but the input is %s", tc_dtype_name(x->dtype));
+    TC_TRY(tc_graph_want_same_type(c, 0, 2));
+    TC_TRY(spread_parameters(c, p));
+    tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
+    tc_graph_become(c, TC_GRAPH_OP_DEQUANTIZE_LINEAR, 3);
+    c->out[0] = (tc_graph_type){p[1]->dtype, x->shape};
+    return TC_OK;
+}
+
+/* y_scale = (max - min) / 255 with 0 in the range, y_zero_point = the u8 that stands for 0 */
+tc_status tc_graph_infer_dynamic_quantize(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0];
+    int64_t all[TC_GRAPH_MAX_DIMS];
+    size_t n = (size_t)x->shape.ndim;
+    TC_TRY(tc_graph_want_float(c, 0));
+    for (size_t d = 0; d < n; d++)
+        all[d] = (int64_t)d;
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *zero = tc_graph_em_scalar(&e, x->dtype, 0), *one = tc_graph_em_scalar(&e, x->dtype, 1);
+    tc_graph_value *low = em_min(&e, tc_graph_em_reduce(&e, TC_GRAPH_OP_REDUCE_MIN, x, all, n, false), zero);
+    tc_graph_value *high = em_max(&e, tc_graph_em_reduce(&e, TC_GRAPH_OP_REDUCE_MAX, x, all, n, false), zero);
+    tc_graph_value *scale = em_by(&e, TC_GRAPH_OP_DIV, em_sub(&e, high, low), 255);
+    tc_graph_value *divisor = tc_graph_em_where(&e, em_equal(&e, scale, zero), one, scale); /* all zero: x / 1 */
+    tc_graph_value *at = em_by(&e, TC_GRAPH_OP_MAX, em_div(&e, em_sub(&e, zero, low), divisor), 0);
+    at = em_unary(&e, TC_GRAPH_OP_ROUND, em_by(&e, TC_GRAPH_OP_MIN, at, 255));
+    tc_graph_value *point = tc_graph_em_cast(&e, at, TC_U8);
+    tc_graph_em_output(&e, 1, scale);
+    tc_graph_em_output(&e, 2, point);
+    tc_graph_value *in[] = {x, divisor, point};
+    return tc_graph_em_finish(&e, tc_graph_em_place(&e, tc_graph_em_node(&e, TC_GRAPH_OP_QUANTIZE_LINEAR, in, 3)));
+}
+
+/* ---- integer contractions ---- */
+
+/* v - zero in i32; `axis`: where a list of zero points lies, of `ndim` dimensions. */
+static tc_graph_value *centred(tc_graph_emitter *e, tc_graph_value *v, tc_graph_value *zero, int axis) {
+    tc_graph_value *wide = tc_graph_em_cast(e, v, TC_I32);
+    if (!zero || is_zero(zero))
+        return wide;
+    zero = tc_graph_em_cast(e, zero, TC_I32);
+    if (tc_graph_shape_count(&zero->shape) == 1)
+        zero = tc_graph_em_reshape(e, zero, &(tc_graph_shape){0});
+    else if (zero->shape.ndim == 1)
+        zero = tc_graph_em_along(e, zero, axis, v->shape.ndim);
+    return em_sub(e, wide, zero);
+}
+
+static tc_status want_bytes(tc_graph_infer_ctx *c, int k) {
+    tc_dtype t = c->n->in[k]->dtype;
+    if (t == TC_U8 || t == TC_I8)
+        return TC_OK;
+    return tc_graph_node_fail(c, "input %d ('%s') must be u8 or i8, but is %s", k, c->n->in[k]->name, tc_dtype_name(t));
+}
+
+static tc_graph_value *input(const tc_graph_infer_ctx *c, int k) {
+    return k < c->n->nin ? c->n->in[k] : NULL;
+}
+
+/* A list of zero points (or scales) of MatMul's operand k: by row of the first, by column of the second. */
+static int matmul_axis(const tc_graph_value *v, int k) {
+    return v->shape.ndim < 2 ? 0 : v->shape.ndim - (k == 0 ? 2 : 1);
+}
+
+static tc_graph_value *integer_product(tc_graph_emitter *e, tc_graph_value *const x[2], tc_graph_value *const zero[2]) {
+    tc_graph_value *wide[2];
+    for (int k = 0; k < 2; k++)
+        wide[k] = centred(e, x[k], zero[k], matmul_axis(x[k], k));
+    return tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, wide[0], wide[1]);
+}
+
+tc_status tc_graph_infer_matmul_integer(tc_graph_infer_ctx *c) {
+    TC_TRY(want_bytes(c, 0));
+    TC_TRY(want_bytes(c, 1));
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *const x[] = {c->n->in[0], c->n->in[1]}, *const zero[] = {input(c, 2), input(c, 3)};
+    return tc_graph_em_finish(&e, integer_product(&e, x, zero));
+}
+
+/* Copies the attributes of a window, which Conv then checks. */
+static void copy_window(tc_graph_emitter *e, tc_graph_node *to) {
+    static const char *const lists[] = {"dilations", "kernel_shape", "pads", "strides"};
+    const tc_graph_node *from = e->c->n;
+    for (size_t i = 0; i < TC_LEN(lists); i++) {
+        size_t len;
+        const int64_t *v = tc_graph_attr_ints(from, lists[i], &len);
+        if (v)
+            tc_graph_set_ints(e->c->g, to, lists[i], v, len);
+    }
+    tc_graph_set_str(e->c->g, to, "auto_pad", tc_graph_attr_str(from, "auto_pad", "NOTSET"));
+    tc_graph_set_int(e->c->g, to, "group", tc_graph_attr_int(from, "group", 1));
+}
+
+/* The padding counts as the zero point: as zeros of what it is subtracted from. */
+static tc_graph_value *integer_conv(tc_graph_emitter *e, tc_graph_value *const x[2], tc_graph_value *const zero[2],
+                                    tc_graph_value *bias) {
+    tc_graph_value *in[] = {centred(e, x[0], zero[0], 1), centred(e, x[1], zero[1], 0), bias};
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_CONV, in, 3);
+    copy_window(e, n);
+    return tc_graph_em_place(e, n);
+}
+
+tc_status tc_graph_infer_conv_integer(tc_graph_infer_ctx *c) {
+    TC_TRY(want_bytes(c, 0));
+    TC_TRY(want_bytes(c, 1));
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *const x[] = {c->n->in[0], c->n->in[1]}, *const zero[] = {input(c, 2), input(c, 3)};
+    return tc_graph_em_finish(&e, integer_conv(&e, x, zero, NULL));
+}
+
+/* A scale that multiplies the product; `axis`: where a list of them lies in it. */
+static tc_graph_value *scaled(tc_graph_emitter *e, tc_graph_value *product, tc_graph_value *scale, int axis) {
+    scale = tc_graph_em_cast(e, scale, TC_F32);
+    if (tc_graph_shape_count(&scale->shape) == 1)
+        scale = tc_graph_em_reshape(e, scale, &(tc_graph_shape){0});
+    else if (scale->shape.ndim == 1)
+        scale = tc_graph_em_along(e, scale, axis, product->shape.ndim);
+    return em_mul(e, product, scale);
+}
+
+/* An integer product in the quantisation of the result: inputs k (scale) and k + 1 (zero point). */
+static tc_status finish_quantised(tc_graph_emitter *e, tc_graph_value *product, int k) {
+    tc_graph_value *const *in = e->c->n->in, *p[] = {product, tc_graph_em_cast(e, in[k], TC_F32), in[k + 1]};
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_QUANTIZE_LINEAR, p, 3);
+    tc_graph_set_int(e->c->g, n, "axis", TC_MAX(product->shape.ndim - 2, 0)); /* QLinearMatMul's may be by row */
+    return tc_graph_em_finish(e, tc_graph_em_place(e, n));
+}
+
+/* (a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero) */
+tc_status tc_graph_infer_qlinear_matmul(tc_graph_infer_ctx *c) {
+    tc_graph_value *const *in = c->n->in;
+    TC_TRY(want_bytes(c, 0));
+    TC_TRY(want_bytes(c, 3));
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *const x[] = {in[0], in[3]}, *const zero[] = {in[2], in[5]};
+    tc_graph_value *y = tc_graph_em_cast(&e, integer_product(&e, x, zero), TC_F32);
+    y = scaled(&e, y, in[1], TC_MAX(y->shape.ndim - 2, 0));
+    y = scaled(&e, y, in[4], TC_MAX(y->shape.ndim - 1, 0));
+    return finish_quantised(&e, y, 6);
+}
+
+/* (x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias?); the bias is i32 in units of x_scale * w_scale */
+tc_status tc_graph_infer_qlinear_conv(tc_graph_infer_ctx *c) {
+    tc_graph_value *const *in = c->n->in;
+    TC_TRY(want_bytes(c, 0));
+    TC_TRY(want_bytes(c, 3));
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *const x[] = {in[0], in[3]}, *const zero[] = {in[2], in[5]};
+    tc_graph_value *y = tc_graph_em_cast(&e, integer_conv(&e, x, zero, input(c, 8)), TC_F32);
+    y = scaled(&e, y, in[1], 1);
+    y = scaled(&e, y, in[4], 1);
+    return finish_quantised(&e, y, 6);
+}

@@ -1,0 +1,233 @@
+/* Inference of convolution and pooling: [N, C, spatial...] under a moving window. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ir/build.h"
+#include "graph/ops/infer.h"
+
+enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
+
+typedef struct window {
+    int n; /* spatial dims */
+    int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
+} window;
+
+/* An attribute of `len` integers with a lower bound; `otherwise` where it is absent. */
+static tc_status read_ints(tc_graph_infer_ctx *c, const char *name, int len, int64_t least, int64_t otherwise, int64_t *out) {
+    size_t n;
+    const int64_t *v = tc_graph_attr_ints(c->n, name, &n);
+    if (v && n != (size_t)len)
+        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", name, n, len);
+    for (int i = 0; i < len; i++) {
+        out[i] = v ? v[i] : otherwise;
+        if (out[i] < least || out[i] > 1 << 30)
+            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, name, i, out[i]);
+    }
+    return TC_OK;
+}
+
+static int64_t effective(const window *w, int i) {
+    return (w->kernel[i] - 1) * w->dilations[i] + 1;
+}
+
+/* auto_pad: SAME_UPPER and SAME_LOWER give ceil(in / stride) outputs, the odd pad going to the end or to the beginning. */
+static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
+    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
+    if (!upper && !lower && strcmp(mode, "VALID") != 0 && strcmp(mode, "NOTSET") != 0)
+        return tc_graph_node_fail(c, "attribute auto_pad is '%s'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported", mode);
+    if (!upper && !lower)
+        return read_ints(c, strcmp(mode, "VALID") == 0 ? "" : "pads", 2 * w->n, 0, 0, w->pads);
+    for (int i = 0; i < w->n; i++) {
+        int64_t in = x->d[i + 2], out = (in + w->strides[i] - 1) / w->strides[i];
+        int64_t total = TC_MAX(0, (out - 1) * w->strides[i] + effective(w, i) - in);
+        w->pads[i] = upper ? total / 2 : total - total / 2;
+        w->pads[i + w->n] = total - w->pads[i];
+    }
+    return TC_OK;
+}
+
+static tc_status read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
+    TC_TRY(read_ints(c, "strides", w->n, 1, 1, w->strides));
+    TC_TRY(read_ints(c, "dilations", w->n, 1, 1, w->dilations));
+    return resolve_pads(c, x, w);
+}
+
+/* Number of window positions; with ceil_mode the last may run past the end, if it starts inside of input or left pad. */
+static tc_status window_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, const window *w, bool ceil_mode,
+                                tc_graph_shape *out) {
+    out->ndim = x->ndim;
+    for (int i = 0; i < w->n; i++) {
+        int64_t room = x->d[i + 2] + w->pads[i] + w->pads[i + w->n] - effective(w, i), stride = w->strides[i];
+        if (room < 0)
+            return tc_graph_node_fail(c, "the window (%" PRId64 " with dilation) is larger than dimension %d with its padding",
+                                      effective(w, i), i + 2);
+        int64_t n = (ceil_mode ? room + stride - 1 : room) / stride + 1;
+        if (ceil_mode && (n - 1) * stride >= x->d[i + 2] + w->pads[i])
+            n--;
+        out->d[i + 2] = n;
+    }
+    return TC_OK;
+}
+
+static void store_window(tc_graph_infer_ctx *c, const window *w) {
+    tc_graph_become(c, c->n->op, c->n->nin);
+    tc_graph_set_ints(c->g, c->n, "kernel_shape", w->kernel, (size_t)w->n);
+    tc_graph_set_ints(c->g, c->n, "strides", w->strides, (size_t)w->n);
+    tc_graph_set_ints(c->g, c->n, "dilations", w->dilations, (size_t)w->n);
+    tc_graph_set_ints(c->g, c->n, "pads", w->pads, 2 * (size_t)w->n);
+}
+
+static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
+    if (x->shape.ndim < 3)
+        return tc_graph_node_fail(c, "the input '%s' must be [N, C, spatial...], but has %d dimensions", x->name, x->shape.ndim);
+    return TC_OK;
+}
+
+/* The weights say what the kernel is; the attribute may repeat it. */
+static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
+    TC_TRY(read_ints(c, "kernel_shape", w->n, 0, 0, w->kernel));
+    for (int i = 0; i < w->n; i++) {
+        if (!w->kernel[i])
+            w->kernel[i] = weights->shape.d[i + 2];
+        if (w->kernel[i] != weights->shape.d[i + 2] || w->kernel[i] < 1)
+            return tc_graph_node_fail(c, "attribute kernel_shape differs from the weights' shape");
+    }
+    return TC_OK;
+}
+
+/* Weights have the channels of the input, divided among the groups, in dimension 1; transposed, those in dimension 0. */
+static tc_status want_weights(tc_graph_infer_ctx *c, bool transposed, int64_t group) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
+    TC_TRY(want_spatial(c, x));
+    TC_TRY(tc_graph_want_number(c, 0));
+    TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    bool fit = wt->shape.ndim == x->shape.ndim && group >= 1 && group <= TC_MAX(x->shape.d[1], 1) &&
+               (transposed ? wt->shape.d[0] : wt->shape.d[1] * group) == x->shape.d[1] && wt->shape.d[0] % group == 0;
+    if (!fit)
+        return tc_graph_node_fail(c, "the weights %s do not fit the input %s with group %" PRId64,
+                                  tc_graph_type_str(c->g->arena, wt->dtype, &wt->shape),
+                                  tc_graph_type_str(c->g->arena, x->dtype, &x->shape), group);
+    return TC_OK;
+}
+
+static tc_status want_bias(tc_graph_infer_ctx *c, int64_t channels) {
+    const tc_graph_value *bias = tc_graph_in(c, 2);
+    if (bias && (bias->shape.ndim != 1 || bias->shape.d[0] != channels))
+        return tc_graph_node_fail(c, "the bias '%s' must have one element per output channel (%" PRId64 ")", bias->name,
+                                  channels);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
+    window w = {.n = x->shape.ndim - 2};
+    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    TC_TRY(want_weights(c, false, group));
+    TC_TRY(read_kernel(c, wt, &w));
+    TC_TRY(want_bias(c, wt->shape.d[0]));
+    TC_TRY(read_window(c, &x->shape, &w));
+    c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
+    TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
+    store_window(c, &w);
+    tc_graph_set_int(c->g, c->n, "group", group);
+    return TC_OK;
+}
+
+/* Sizes of a transposed convolution without padding: what a convolution with this window would have read. */
+static void natural_sizes(const tc_graph_shape *x, const window *w, const int64_t *extra, int64_t *size) {
+    for (int i = 0; i < w->n; i++)
+        size[i] = (x->d[i + 2] - 1) * w->strides[i] + extra[i] + effective(w, i);
+}
+
+/* Padding that is wanted sizes' consequence; the odd one goes to the end with SAME_UPPER, else to the beginning. */
+static void pads_for_sizes(const window *w, bool upper, const int64_t *natural, const int64_t *wanted, int64_t *pads) {
+    for (int i = 0; i < w->n; i++) {
+        int64_t total = TC_MAX(0, natural[i] - wanted[i]);
+        pads[i] = upper ? total / 2 : total - total / 2;
+        pads[i + w->n] = total - pads[i];
+    }
+}
+
+static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
+    int64_t extra[MAX_SPATIAL], natural[MAX_SPATIAL], wanted[MAX_SPATIAL];
+    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
+    TC_TRY(read_window(c, x, w));
+    TC_TRY(read_ints(c, "output_padding", w->n, 0, 0, extra));
+    natural_sizes(x, w, extra, natural);
+    size_t given = 0;
+    const int64_t *shape = tc_graph_attr_ints(c->n, "output_shape", &given);
+    if (shape && given != (size_t)w->n && given != (size_t)w->n + 2)
+        return tc_graph_node_fail(c, "attribute output_shape has %zu entries; %d are expected", given, w->n);
+    for (int i = 0; i < w->n; i++) {
+        wanted[i] = shape ? shape[(int)given - w->n + i] : x->d[i + 2] * w->strides[i];
+        if (wanted[i] < 1 && shape)
+            return tc_graph_node_fail(c, "attribute output_shape[%d] is %" PRId64, i, wanted[i]);
+    }
+    if (shape || same)
+        pads_for_sizes(w, upper, natural, wanted, w->pads);
+    for (int i = 0; i < w->n; i++) {
+        int64_t n = shape || same ? wanted[i] : natural[i] - w->pads[i] - w->pads[i + w->n];
+        if (n < 1)
+            return tc_graph_node_fail(c, "dimension %d of the result would have %" PRId64 " elements", i + 2, n);
+        c->out[0].shape.d[i + 2] = n;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
+    window w = {.n = x->shape.ndim - 2};
+    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    TC_TRY(want_weights(c, true, group));
+    TC_TRY(read_kernel(c, wt, &w));
+    int64_t channels = wt->shape.d[1] * group;
+    TC_TRY(want_bias(c, channels));
+    c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
+    TC_TRY(transposed_outputs(c, &x->shape, &w));
+    store_window(c, &w);
+    tc_graph_set_int(c->g, c->n, "group", group);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    window w = {.n = x->shape.ndim - 2};
+    TC_TRY(want_spatial(c, x));
+    TC_TRY(c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
+    if (!tc_graph_attr_find(c->n, "kernel_shape"))
+        return tc_graph_node_fail(c, "attribute kernel_shape is missing");
+    TC_TRY(read_ints(c, "kernel_shape", w.n, 1, 1, w.kernel));
+    TC_TRY(read_window(c, &x->shape, &w));
+    int64_t count_pad = tc_graph_attr_int(c->n, "count_include_pad", 0);
+    int64_t by_columns = tc_graph_attr_int(c->n, "storage_order", 0);
+    c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
+    TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_int(c->n, "ceil_mode", 0), &c->out[0].shape));
+    store_window(c, &w);
+    if (c->n->op == TC_GRAPH_OP_AVERAGE_POOL)
+        tc_graph_set_int(c->g, c->n, "count_include_pad", count_pad);
+    if (c->nout > 1) { /* only MaxPool's may be */
+        tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
+        store_window(c, &w);
+        tc_graph_set_int(c->g, c->n, "storage_order", by_columns);
+        c->out[1] = (tc_graph_type){TC_I64, c->out[0].shape};
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int64_t axes[TC_GRAPH_MAX_DIMS];
+    TC_TRY(want_spatial(c, x));
+    TC_TRY(c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    for (int i = 2; i < x->shape.ndim; i++) {
+        axes[i - 2] = i;
+        c->out[0].shape.d[i] = 1;
+    }
+    tc_graph_become(c, c->n->op == TC_GRAPH_OP_GLOBAL_MAX_POOL ? TC_GRAPH_OP_REDUCE_MAX : TC_GRAPH_OP_REDUCE_MEAN, 1);
+    tc_graph_set_ints(c->g, c->n, "axes", axes, (size_t)x->shape.ndim - 2);
+    tc_graph_set_int(c->g, c->n, "keepdims", 1);
+    return TC_OK;
+}

@@ -1,0 +1,21 @@
+/* What is done with operators of any kind: their nodes are appended to a graph, and evaluated. */
+#ifndef TC_GRAPH_OPS_OPS_H
+#define TC_GRAPH_OPS_OPS_H
+
+#include "graph/ir/graph.h"
+
+/* ---- appending ---- */
+/* Gives the node `nout` fresh outputs called names[i] (NULL: unused), infers their types, canonicalises it by the newest
+ * opset's rules, and appends it to g->nodes, or folds it when its inputs are constants. It may become several nodes: find the
+ * results by name. The only way in for nodes that did not come from a file. */
+TC_NODISCARD tc_status tc_graph_append(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, tc_error *err);
+
+/* ---- reference evaluator: dull loops, float work in double; the oracle of lowering and the engine of folding ---- */
+/* Evaluates one canonical node. in[i] is NULL where the node's input is; out[i] is allocated here (OWNED), typed as the node's
+ * outputs; outputs that are NULL in the node are skipped. */
+TC_NODISCARD tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out,
+                                          tc_error *err);
+/* Whole graph: in[] matches g->inputs, out[] g->outputs without the sizes, which are the shapes' (allocated here, OWNED). */
+TC_NODISCARD tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
+
+#endif

@@ -1,0 +1,49 @@
+/* The passes over a graph between import and fusion: passes.def lists them, pass.c runs them.
+ *
+ *   tc_graph_import -> tc_graph_passes -> tc_graph_program_new
+ *
+ * A new pass is a line in passes.def and a file NAME.c. */
+#ifndef TC_GRAPH_PASSES_PASS_H
+#define TC_GRAPH_PASSES_PASS_H
+
+#include <stdio.h>
+
+#include "graph/ir/graph.h"
+
+enum { TC_GRAPH_OPT_DEFAULT = 2, TC_GRAPH_OPT_MAX = 3 };
+
+typedef struct tc_graph_pass_options {
+    int level;                   /* 0 to TC_GRAPH_OPT_MAX */
+    const char *const *disabled; /* names of passes to leave out */
+    size_t ndisabled;
+    const char *dump; /* NULL, the name of a pass, or "all": the graph before and after it is written to `log` */
+    bool times;       /* seconds and nodes of each pass are written to `log` */
+    FILE *log;        /* where both go; NULL: stderr */
+} tc_graph_pass_options;
+
+/* TC_BAD_INPUT, with the list of passes, unless every name in o is one of them. */
+TC_NODISCARD tc_status tc_graph_passes_check(const tc_graph_pass_options *o, tc_error *err);
+/* Runs what o asks for (NULL: the default level), in bodies of nodes first, and verifies the graph after every pass. On failure
+ * the graph is good for nothing but tc_graph_free. */
+TC_NODISCARD tc_status tc_graph_passes(tc_graph *g, const tc_graph_pass_options *o, tc_error *err);
+
+/* ---- the passes ---- */
+#define PASS(name, level, summary) TC_NODISCARD tc_status tc_graph_pass_##name(tc_graph *g, tc_error *err);
+#include "graph/passes/passes.def"
+#undef PASS
+
+/* ---- for them ---- */
+/* Gives n its only output, of this type, named after `base`, and appends n. For nodes that are canonical already and whose type
+ * the pass knows: nothing is inferred or folded. */
+tc_graph_value *tc_graph_place_typed(tc_graph *g, tc_graph_node *n, const char *base, tc_dtype dtype, const tc_graph_shape *s);
+/* From now on n, which has no outputs yet, makes v; appends n. Whoever made v before must not be in the graph any more, or be
+ * dead. */
+void tc_graph_produce(tc_graph *g, tc_graph_node *n, tc_graph_value *v);
+/* A copy of n with other inputs: same operator, name and attributes, no outputs; not appended. */
+tc_graph_node *tc_graph_copy_node(tc_graph *g, const tc_graph_node *n, tc_graph_value *const *in);
+/* Transposed or reshaped v: a constant when v is one, v itself when that changes nothing, else a node appended to g. A
+ * transposition that moves no element is a Reshape. */
+tc_graph_value *tc_graph_transposed(tc_graph *g, tc_graph_value *v, const int64_t *perm);
+tc_graph_value *tc_graph_reshaped(tc_graph *g, tc_graph_value *v, const tc_graph_shape *s);
+
+#endif
