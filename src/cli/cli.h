@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/options.h"
 #include "codegen/asm_facts.h"
 #include "codegen/codegen.h"
 #include "graph/ir/graph.h"
@@ -20,79 +21,9 @@
 #include "support/vec.h"
 #include "tune/tune.h"
 
-/* ---- options (options.c) ---- */
-
-enum {
-#define OPT(id, field, name, argument, kind, help) TC_CLI_OPT_##id,
-#include "cli/options.def"
-#undef OPT
-    TC_CLI_NOPTS
-};
-#define TC_CLI_BIT(id) (UINT64_C(1) << TC_CLI_OPT_##id)
-/* Of every command that imports a network. */
-#define TC_CLI_PASS_BITS                                                                                                         \
-    (TC_CLI_BIT(OPT_LEVEL) | TC_CLI_BIT(DISABLE_PASS) | TC_CLI_BIT(PRINT_PASS_TIMES) | TC_CLI_BIT(DUMP_GRAPH))
-
-typedef TC_VEC(const char *) tc_cli_texts;
-
-/* Fields of options that were not given are zero or NULL. */
-typedef struct tc_cli_args {
-#define FIELD_FLAG(f) bool f;
-#define FIELD_TEXT(f) const char *f;
-#define FIELD_COUNT(f) int f;
-#define FIELD_LEVEL(f) int f;
-#define FIELD_SEED(f) uint64_t f;
-#define FIELD_REAL(f) double f;
-#define FIELD_LIST(f) tc_cli_texts f;
-#define FIELD_FORMS(f) tc_accuracy f;
-#define FIELD_MODE(f) tc_tune_timing f;
-#define OPT(id, field, name, argument, kind, help) FIELD_##kind(field)
-#include "cli/options.def"
-#undef OPT
-#undef FIELD_FLAG
-#undef FIELD_TEXT
-#undef FIELD_COUNT
-#undef FIELD_LEVEL
-#undef FIELD_SEED
-#undef FIELD_REAL
-#undef FIELD_LIST
-#undef FIELD_FORMS
-#undef FIELD_MODE
-    uint64_t given;    /* TC_CLI_BITs */
-    tc_cli_texts rest; /* operands */
-} tc_cli_args;
-
-/* How a command ends. */
-enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
-
-typedef struct tc_cli_command {
-    const char *name, *summary;
-    const char *operands; /* "DIR...": at least one is needed; NULL: none are taken */
-    const char *details;  /* a paragraph for --help, or NULL */
-    uint64_t options;     /* TC_CLI_BITs it takes, besides --help */
-    uint64_t required;
-    bool hidden; /* not in the list of commands */
-    /* The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
-    int (*run)(const tc_cli_args *a, tc_error *err);
-} tc_cli_command;
-
 extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,
     tc_cli_compare, tc_cli_zoo, tc_cli_export, tc_cli_import, tc_cli_db_stats, tc_cli_db_merge, tc_cli_db_prune, tc_cli_db_verify,
     tc_cli_db_export, tc_cli_db_import;
-
-/* TC_CLI_DONE, or TC_CLI_USAGE with err. argv[0] is the first argument after the command's name. */
-int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a, tc_error *err);
-void tc_cli_args_free(tc_cli_args *a);
-void tc_cli_help(FILE *f, const tc_cli_command *c);
-static inline bool tc_cli_given(const tc_cli_args *a, uint64_t bit) {
-    return (a->given & bit) != 0;
-}
-/* --accuracy; commands that do not take it work with the kernel's own workload. */
-static inline tc_accuracy tc_cli_accuracy(const tc_cli_args *a) {
-    return tc_cli_given(a, TC_CLI_BIT(ACCURACY)) ? a->accuracy : TC_ACCURACY_FAST;
-}
-/* Fills err and returns TC_CLI_USAGE. */
-int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 
 /* ---- what commands work on (source.c) ---- */
 
@@ -110,45 +41,45 @@ typedef struct tc_cli_source {
 } tc_cli_source;
 
 /* Opens what --model or --te names: TC_CLI_DONE, TC_CLI_USAGE (neither or both), TC_CLI_FAILED. Free it in any case. */
-int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err);
+int tc_cli_source_open(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err);
 /* The program, also of a --te kernel. */
 TC_NODISCARD tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err);
 void tc_cli_source_free(tc_cli_source *s);
 /* One of --model and --te: TC_CLI_DONE, or TC_CLI_USAGE. */
-int tc_cli_check_source(const tc_cli_args *a, tc_error *err);
+int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err);
 
-/* Reads --shape. *out is malloc'ed with malloc'ed names; n = a->shape.len. */
-int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err);
+/* Reads --shape. *out is malloc'ed with malloc'ed names; n = shape->len. */
+int tc_cli_bindings(const tc_cli_texts *shape, tc_graph_binding **out, tc_error *err);
 void tc_cli_bindings_free(tc_graph_binding *b, size_t n);
 
 /* The names of graph passes: TC_CLI_DONE, or TC_CLI_USAGE with the list of those there are. */
-int tc_cli_check_passes(const tc_cli_args *a, tc_error *err);
+int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err);
 /* Runs the graph passes that the options ask for: TC_CLI_DONE or TC_CLI_FAILED. */
-int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err);
+int tc_cli_passes(const tc_cli_pass_args *a, tc_graph *g, tc_error *err);
 
 /* A shared library rather than an ONNX model, by its first bytes. */
 bool tc_cli_is_library(const char *path);
 
 /* --target and --threads. `runs_here`: an error unless code for it runs on this machine. */
-int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_error *err);
+int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, tc_error *err);
 /* --db for writing; for reading: *out is NULL with --untuned, and when no --db was given and there is no file of
  * the default name. */
-TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
-TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
-/* Records to start a search from: --start-from, else what ships. In memory; close *out in any case. */
-TC_NODISCARD tc_status tc_cli_library(const tc_cli_args *a, tc_meas_db **out, tc_error *err);
-const char *tc_cli_db_path(const tc_cli_args *a);
+TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
+TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
+/* Records to start a search from: of the files of --start-from, else what ships. In memory; close *out in any case. */
+TC_NODISCARD tc_status tc_cli_library(const tc_cli_texts *start_from, tc_meas_db **out, tc_error *err);
+const char *tc_cli_db_path(const tc_cli_db_args *a);
 /* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last of the source's models: its
  * constants are used up. */
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, tc_graph_model **out, tc_error *err);
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
-typedef tc_status tc_cli_use_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err);
-int tc_cli_with_model(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err);
-/* Checks the --top-k-in-graph best records of each kernel, notes in the database which fail, and compares the others in the
+typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
+int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
+/* Checks the k best records of each kernel, notes in the database which fail, and compares the others in the
  * network. The results live in `arena`. */
-int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_admission *admitted,
-                   tc_graph_contest *out, tc_error *err);
+int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
+                   tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);
 
 /* The schedule that is in use for a kernel, and where it comes from. Lives in `a`. */
 typedef struct tc_cli_schedule {
@@ -178,11 +109,11 @@ const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a);
 /* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
 TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
                                                  tc_error *err);
-/* Times k in the isolated process that tuning uses, --repeats times. How it ended is in *out; an error: it could
+/* Times k in the isolated process that tuning uses, `repeats` times (0: the default). How it ended is in *out; an error: it could
  * not be tried, or was stopped. */
-TC_NODISCARD tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode,
-                                          tc_arena *arena, tc_record *out, tc_error *err);
-int tc_cli_repeats(const tc_cli_args *a); /* --repeats, or its default */
+TC_NODISCARD tc_status tc_cli_kernel_time(const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode, int repeats,
+                                          uint64_t seed, tc_arena *arena, tc_record *out, tc_error *err);
+int tc_cli_repeats(int asked); /* of --repeats, or its default for 0 */
 /* Record `id` of the database file failed when it was run again, as `now` says: notes that there. What became of it, as part of a
  * sentence in `a`: "" where the failure does not disprove the record. A database that cannot be written to stays as it is. */
 const char *tc_cli_note_failure(const char *db_path, int64_t id, const tc_record *now, tc_arena *a);
@@ -253,10 +184,6 @@ void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width
 TC_NODISCARD tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports,
                                           tc_graph_bundle *out, tc_error *err);
 
-/* Tolerances of the ONNX project's test cases, unless given. */
-typedef struct tc_cli_tolerance {
-    double rtol, atol; /* negative: by dtype */
-} tc_cli_tolerance;
 double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype);
 double tc_cli_atol(const tc_cli_tolerance *t, tc_dtype dtype);
 

@@ -9,6 +9,32 @@
 enum { WARMUP = 5 };
 static const double peak_seconds = 0.5;
 
+typedef struct bench_args {
+    tc_cli_common common;
+    tc_cli_model_args model;
+    tc_cli_timing timing;
+    int repeats; /* 0: not given */
+    const char *sched;
+    bool json;
+} bench_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(bench_args, model.source),
+    TC_CLI_TIMING_OPTION(bench_args, timing),
+    TC_CLI_DB_OPTION(bench_args, model.db.path),
+    TC_CLI_UNTUNED_OPTION(bench_args, model.db.untuned),
+    TC_CLI_TARGET_OPTION(bench_args, model.target.name),
+    TC_CLI_ACCURACY_OPTION(bench_args, model.accuracy),
+    TC_CLI_THREADS_OPTION(bench_args, model.target.threads),
+    TC_CLI_SEED_OPTION(bench_args, model.seed),
+    TC_CLI_COMPLETE_OPTION(bench_args, model.require_complete),
+    TC_CLI_REPEATS_OPTION(bench_args, repeats),
+    TC_CLI_SCHED_OPTION(bench_args, sched),
+    TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
+    TC_CLI_NO_CACHE_OPTION(bench_args),
+    TC_CLI_JSON_OPTION(bench_args, json),
+};
+
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
@@ -159,7 +185,7 @@ static void print_json(const result *r) {
     tc_cli_json_print(j);
 }
 
-static void print_result(const tc_cli_args *a, result *r) {
+static void print_result(const bench_args *a, result *r) {
     qsort(r->times, r->n, sizeof *r->times, by_value);
     if (a->json)
         print_json(r);
@@ -180,9 +206,9 @@ static int64_t footprint(const tc_workload *w) {
 }
 
 /* Where --mode leaves it open, as tuning times the kernel, or as its record was timed if that was cold. */
-static tc_meas_mode mode_of(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k) {
-    bool cold = a->mode == TC_TUNE_AUTO && k->mode == TC_MEAS_COLD;
-    return cold ? TC_MEAS_COLD : tc_tune_mode(a->mode, s->workload, &t->machine);
+static tc_meas_mode mode_of(const bench_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k) {
+    bool cold = a->timing.asked == TC_TUNE_AUTO && k->mode == TC_MEAS_COLD;
+    return cold ? TC_MEAS_COLD : tc_tune_mode(a->timing.asked, s->workload, &t->machine);
 }
 
 /* Of the form that was timed; 0 when it was timed hot. */
@@ -196,24 +222,24 @@ static double cold_constants(const tc_cli_schedule *k, tc_meas_mode mode) {
 }
 
 /* A record that fails here is not used by any command any more. */
-static tc_status not_measured(const tc_cli_args *a, const tc_cli_source *s, const tc_cli_schedule *k, const tc_record *now,
+static tc_status not_measured(const bench_args *a, const tc_cli_source *s, const tc_cli_schedule *k, const tc_record *now,
                               tc_arena *arena, tc_error *err) {
-    const char *noted = k->record ? tc_cli_note_failure(tc_cli_db_path(a), k->record, now, arena) : "";
+    const char *noted = k->record ? tc_cli_note_failure(tc_cli_db_path(&a->model.db), k->record, now, arena) : "";
     return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", s->path, tc_meas_error_meaning(now->error),
                    now->message, *noted ? "; " : "", noted);
 }
 
 /* The database is closed again: while somebody reads it, what is noted stays in its log. */
-static tc_status find_schedule(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, tc_arena *arena,
+static tc_status find_schedule(const bench_args *a, const tc_cli_source *s, const tc_target *t, tc_arena *arena,
                                tc_cli_schedule *k, tc_error *err) {
     tc_meas_db *db;
-    TC_TRY(tc_cli_db_read(a, &db, err));
-    tc_status st = tc_cli_schedule_of(s->workload, tc_cli_accuracy(a), t, db, a->sched, arena, k, err);
+    TC_TRY(tc_cli_db_read(&a->model.db, &db, err));
+    tc_status st = tc_cli_schedule_of(s->workload, a->model.accuracy, t, db, a->sched, arena, k, err);
     tc_meas_db_close(db);
     return st;
 }
 
-static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_cli_schedule k;
     tc_record rec;
@@ -221,7 +247,7 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
     tc_status st = find_schedule(a, s, t, arena, &k, err);
     if (st == TC_OK) {
         peak_again(&r);
-        st = tc_cli_kernel_time(a, t, &k, mode_of(a, s, t, &k), arena, &rec, err);
+        st = tc_cli_kernel_time(t, &k, mode_of(a, s, t, &k), a->repeats, a->model.seed, arena, &rec, err);
     }
     if (st == TC_OK && !tc_record_ok(&rec))
         st = not_measured(a, s, &k, &rec, arena, err);
@@ -256,8 +282,8 @@ static tc_status bench_kernel(const tc_cli_args *a, tc_cli_source *s, const tc_t
 
 /* ---- a network ---- */
 
-static tc_status time_model(const tc_cli_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
-    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = tc_cli_repeats(a), .stop = tc_cli_stop_flag()};
+static tc_status time_model(const bench_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
+    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = tc_cli_repeats(a->repeats), .stop = tc_cli_stop_flag()};
     int n = 0;
     r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
     peak_again(r);
@@ -274,12 +300,14 @@ static tc_status time_model(const tc_cli_args *a, tc_graph_model *m, const tc_gr
     return TC_OK;
 }
 
-static tc_status bench_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err) {
+static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err) {
+    const bench_args *a = user;
+    const tc_cli_source_args *s = &a->model.source;
     const tc_graph_port *ports;
     int nin = tc_graph_model_inputs(m, &ports);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in);
-    result r = {.what = a->model ? a->model : a->te, .threads = tc_graph_model_threads(m), .flops = tc_graph_model_flops(m)};
-    tc_status st = tc_graph_model_random_inputs(m, a->seed, in, err);
+    result r = {.what = s->model ? s->model : s->te, .threads = tc_graph_model_threads(m), .flops = tc_graph_model_flops(m)};
+    tc_status st = tc_graph_model_random_inputs(m, a->model.seed, in, err);
     if (st == TC_OK)
         st = time_model(a, m, in, &r, err);
     if (st == TC_OK)
@@ -291,12 +319,12 @@ static tc_status bench_model(const tc_cli_args *a, tc_graph_model *m, tc_error *
     return st;
 }
 
-static int bench_te(const tc_cli_args *a, tc_error *err) {
+static int bench_te(const bench_args *a, tc_error *err) {
     tc_cli_source s = {0};
     tc_target *t = NULL;
-    int status = tc_cli_target(a, true, &t, err);
+    int status = tc_cli_target(&a->model.target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
+        status = tc_cli_source_open(&a->model.source, &s, err);
     if (status == TC_CLI_DONE && bench_kernel(a, &s, t, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_cli_source_free(&s);
@@ -304,16 +332,17 @@ static int bench_te(const tc_cli_args *a, tc_error *err) {
     return status;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
-    int status = tc_cli_check_source(a, err);
+static int run(const void *args, tc_error *err) {
+    const bench_args *a = args;
+    int status = tc_cli_check_source(&a->model.source, err);
     if (status != TC_CLI_DONE)
         return status;
-    if (a->sched && !a->te)
+    if (a->sched && !a->model.source.te)
         return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
-    if (tc_cli_given(a, TC_CLI_BIT(MODE)) && !a->te)
+    if (a->timing.given && !a->model.source.te)
         return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     tc_cli_catch_signals();
-    return a->te ? bench_te(a, err) : tc_cli_with_model(a, bench_model, err);
+    return a->model.source.te ? bench_te(a, err) : tc_cli_with_model(&a->model, bench_model, a, err);
 }
 
 const tc_cli_command tc_cli_bench = {
@@ -322,9 +351,7 @@ const tc_cli_command tc_cli_bench = {
     .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
                "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
                "that fails is marked in the database, and no longer used.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
-               TC_CLI_BIT(SCHED) | TC_CLI_BIT(REPEATS) | TC_CLI_BIT(MODE) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(bench_args, options),
+    .defaults = &(const bench_args){.model = TC_CLI_MODEL_DEFAULTS},
     .run = run,
 };

@@ -4,6 +4,36 @@
 #include "cli/cli.h"
 #include "support/fs.h"
 
+typedef struct build_args {
+    tc_cli_common common;
+    tc_cli_model_args model;
+    const char *out, *name, *inputs;
+    int top_k; /* 0: not given */
+    bool print_plan, json;
+} build_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(build_args, model.source),
+    TC_CLI_DB_OPTION(build_args, model.db.path),
+    TC_CLI_UNTUNED_OPTION(build_args, model.db.untuned),
+    TC_CLI_TARGET_OPTION(build_args, model.target.name),
+    TC_CLI_ACCURACY_OPTION(build_args, model.accuracy),
+    TC_CLI_THREADS_OPTION(build_args, model.target.threads),
+    TC_CLI_SEED_OPTION(build_args, model.seed),
+    TC_CLI_OUT_OPTION(build_args, out),
+    TC_CLI_NAME_OPTION(build_args, name),
+    TC_CLI_COMPLETE_OPTION(build_args, model.require_complete),
+    TC_CLI_COUNT(
+        build_args, top_k, "top-k-in-graph", "K",
+        "run the network with the K best records of each kernel in turns, and use whichever is fastest there beyond doubt. "
+        "Each is first run in a process of its own and its result checked; what fails is left out"),
+    TC_CLI_FLAG(build_args, print_plan, "print-memory-plan", "print where every intermediate lies and how long it lives"),
+    TC_CLI_INPUTS_OPTION(build_args, inputs),
+    TC_CLI_PASS_OPTIONS(build_args, model.source.passes),
+    TC_CLI_NO_CACHE_OPTION(build_args),
+    TC_CLI_JSON_OPTION(build_args, json),
+};
+
 static void print_plan(const tc_graph_model *m) {
     tc_strbuf b = {0};
     tc_graph_model_print_plan(m, &b);
@@ -11,7 +41,7 @@ static void print_plan(const tc_graph_model *m) {
     tc_strbuf_free(&b);
 }
 
-static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_graph_admission *admitted,
+static void print_model(const build_args *a, const tc_graph_model *m, const tc_graph_admission *admitted,
                         const tc_graph_contest *c, const tc_target *t) {
     const tc_graph_kernel *k;
     int n = tc_graph_model_kernels(m, &k);
@@ -45,16 +75,16 @@ static void print_model(const tc_cli_args *a, const tc_graph_model *m, const tc_
 }
 
 /* With --top-k-in-graph, what the network itself says of the records comes first. */
-static int build(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static int build(const build_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_graph_model *m = NULL;
     tc_graph_admission admitted = {0};
     tc_graph_contest c = {0};
     tc_arena *arena = tc_arena_new();
     int status = TC_CLI_DONE;
     if (a->top_k > 1)
-        status = tc_cli_contest(a, s, t, arena, &admitted, &c, err);
+        status = tc_cli_contest(&a->model, s, t, a->top_k, arena, &admitted, &c, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, s, t, true, c.choices, &m, err);
+        status = tc_cli_model_build(&a->model, s, t, true, c.choices, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
@@ -64,19 +94,20 @@ static int build(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_
     return status;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const build_args *a = args;
     tc_cli_source s = {0};
     tc_target *t = NULL;
-    int status = tc_cli_check_source(a, err);
-    if (status == TC_CLI_DONE && a->inputs && !a->te)
+    int status = tc_cli_check_source(&a->model.source, err);
+    if (status == TC_CLI_DONE && a->inputs && !a->model.source.te)
         status = tc_cli_usage(err, "--inputs goes with --te: a model's file has the values of its constants");
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, false, &t, err);
+        status = tc_cli_target(&a->model.target, false, &t, err);
     if (status == TC_CLI_DONE && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
+        status = tc_cli_source_open(&a->model.source, &s, err);
     s.constants = a->inputs;
     if (status == TC_CLI_DONE)
         status = build(a, &s, t, err);
@@ -93,10 +124,8 @@ const tc_cli_command tc_cli_build = {
                "records are used. The library needs the C library and OpenMP's runtime only. "
                "-o M.o writes one relocatable object instead, -o M.c C source with a static-memory entry point. "
                "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
-               TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUT) | TC_CLI_BIT(NAME) | TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(TOP_K) |
-               TC_CLI_BIT(PRINT_PLAN) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
-    .required = TC_CLI_BIT(OUT),
+    TC_CLI_ARGS(build_args, options),
+    .defaults = &(const build_args){.model = TC_CLI_MODEL_DEFAULTS},
+    .required = "out",
     .run = run,
 };

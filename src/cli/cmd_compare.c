@@ -9,6 +9,32 @@
 #include "support/fs.h"
 #include "te/text.h"
 
+typedef struct compare_args {
+    tc_cli_common common;
+    tc_cli_source_args source;
+    tc_cli_timing timing;
+    tc_cli_db_args db;
+    tc_cli_target_args target;
+    uint64_t seed;
+    int repeats; /* 0: not given */
+    const char *kernel;
+    bool json;
+} compare_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(compare_args, source),
+    TC_CLI_TIMING_OPTION(compare_args, timing),
+    TC_CLI_DB_OPTION(compare_args, db.path),
+    TC_CLI_TARGET_OPTION(compare_args, target.name),
+    TC_CLI_THREADS_OPTION(compare_args, target.threads),
+    TC_CLI_SEED_OPTION(compare_args, seed),
+    TC_CLI_REPEATS_OPTION(compare_args, repeats),
+    TC_CLI_KERNEL_OPTION(compare_args, kernel),
+    TC_CLI_PASS_OPTIONS(compare_args, source.passes),
+    TC_CLI_NO_CACHE_OPTION(compare_args),
+    TC_CLI_JSON_OPTION(compare_args, json),
+};
+
 /* ---- what A and B are ---- */
 
 static bool is_peer(const char *spec) {
@@ -18,14 +44,14 @@ static bool is_peer(const char *spec) {
     return false;
 }
 
-static bool is_record(const tc_cli_args *a, const char *spec, compare_side *s) {
+static bool is_record(const compare_args *a, const char *spec, compare_side *s) {
     char *end;
     s->id = strtoll(spec, &end, 10);
-    s->db = *end == '@' ? end + 1 : tc_cli_db_path(a);
+    s->db = *end == '@' ? end + 1 : tc_cli_db_path(&a->db);
     return end != spec && s->id > 0 && (!*end || (*end == '@' && end[1]));
 }
 
-static int read_spec(const tc_cli_args *a, const char *spec, compare_side *s, tc_error *err) {
+static int read_spec(const compare_args *a, const char *spec, compare_side *s, tc_error *err) {
     size_t n = strlen(spec);
     s->spec = spec;
     if (strcmp(spec, "default") == 0)
@@ -47,20 +73,20 @@ static int read_spec(const tc_cli_args *a, const char *spec, compare_side *s, tc
     return TC_CLI_DONE;
 }
 
-static int read_specs(const tc_cli_args *a, comparison *c, tc_error *err) {
-    if (a->rest.len != 2)
-        return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->rest.len);
+static int read_specs(const compare_args *a, comparison *c, tc_error *err) {
+    if (a->common.operands.len != 2)
+        return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->common.operands.len);
     for (int i = 0; i < 2; i++) {
-        int status = read_spec(a, a->rest.data[i], &c->side[i], err);
+        int status = read_spec(a, a->common.operands.data[i], &c->side[i], err);
         if (status != TC_CLI_DONE)
             return status;
     }
     if (c->side[0].kind == SIDE_PEER && c->side[1].kind == SIDE_PEER)
         return tc_cli_usage(err, "one of the two must be a schedule of tctune: two libraries are compared by benchmarks/gemm.sh");
-    if (a->mode == TC_TUNE_COLD && (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
+    if (a->timing.asked == TC_TUNE_COLD && (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
         return tc_cli_usage(err,
                             "--mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
-    int rounds = tc_cli_repeats(a);
+    int rounds = tc_cli_repeats(a->repeats);
     if (rounds < TC_TUNE_MIN_ROUNDS)
         return tc_cli_usage(err, "--repeats %d: fewer than %d rounds cannot tell anything apart", rounds, TC_TUNE_MIN_ROUNDS);
     return TC_CLI_DONE;
@@ -91,12 +117,12 @@ static const compare_side *first_record(const comparison *c) {
 }
 
 /* The workload of --te or --model, else that of a record. */
-static int find_kernel(const tc_cli_args *a, comparison *c, tc_cli_source *s, tc_ctx *ctx, tc_error *err) {
+static int find_kernel(const compare_args *a, comparison *c, tc_cli_source *s, tc_ctx *ctx, tc_error *err) {
     const compare_side *record = first_record(c);
     const tc_workload *w;
     int kernel, status = TC_CLI_DONE;
-    if (a->te || a->model) {
-        status = tc_cli_source_open(a, s, err);
+    if (a->source.te || a->source.model) {
+        status = tc_cli_source_open(&a->source, s, err);
         if (status == TC_CLI_DONE)
             status = tc_cli_pick_one(s, a->kernel, &kernel, err);
         if (status != TC_CLI_DONE)
@@ -148,13 +174,13 @@ static tc_status from_record(const compare_side *s, tc_arena *arena, tc_cli_sche
     return TC_OK;
 }
 
-static tc_status schedule_of(const tc_cli_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
+static tc_status schedule_of(const compare_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
                              tc_error *err) {
     tc_meas_db *db = NULL;
     if (s->kind == SIDE_RECORD)
         return from_record(s, arena, &s->k);
     if (s->kind == SIDE_BEST)
-        TC_TRY(tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, &db, err));
+        TC_TRY(tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err));
     tc_status st = tc_cli_schedule_of(c->w, TC_ACCURACY_STRICT, t, db, s->kind == SIDE_FILE ? s->spec : NULL, arena, &s->k, err);
     if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record)
         st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(db), s->k.origin);
@@ -164,7 +190,7 @@ static tc_status schedule_of(const tc_cli_args *a, const comparison *c, compare_
     return st == TC_OK ? tc_cli_schedule_canonical(c->w, t, arena, &s->k, err) : st;
 }
 
-static tc_status make_side(const tc_cli_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
+static tc_status make_side(const compare_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
                            tc_error *err) {
     tc_meas_gemm g;
     if (s->kind == SIDE_PEER) {
@@ -181,10 +207,10 @@ static tc_status make_side(const tc_cli_args *a, const comparison *c, compare_si
 /* ---- measuring ---- */
 
 /* What becomes of the record of a side that failed. Elsewhere, or with other threads, its trace is another program. */
-static const char *note_failure(const tc_cli_args *a, const compare_side *s, const tc_record *now, tc_arena *arena) {
+static const char *note_failure(const compare_args *a, const compare_side *s, const tc_record *now, tc_arena *arena) {
     const tc_record *was = &s->record;
     if (s->kind == SIDE_BEST)
-        return tc_cli_note_failure(tc_cli_db_path(a), s->k.record, now, arena);
+        return tc_cli_note_failure(tc_cli_db_path(&a->db), s->k.record, now, arena);
     if (s->kind != SIDE_RECORD || !tc_meas_disproves(now->error))
         return "";
     if (strcmp(was->target_hash.hex, now->target_hash.hex) != 0 || was->threads != now->threads)
@@ -192,13 +218,13 @@ static const char *note_failure(const tc_cli_args *a, const compare_side *s, con
     return tc_cli_note_failure(s->db, s->id, now, arena);
 }
 
-static tc_status failed(const tc_cli_args *a, const compare_side *s, const tc_record *r, tc_arena *arena, tc_error *err) {
+static tc_status failed(const compare_args *a, const compare_side *s, const tc_record *r, tc_arena *arena, tc_error *err) {
     const char *noted = note_failure(a, s, r, arena);
     return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s%s%s", s->spec, tc_meas_error_meaning(r->error), r->message,
                    *noted ? "; " : "", noted);
 }
 
-static tc_status judge(const tc_cli_args *a, comparison *c, const compare_side *const *ours, int n, const tc_record *r, int done,
+static tc_status judge(const compare_args *a, comparison *c, const compare_side *const *ours, int n, const tc_record *r, int done,
                        int rounds, const double *seconds, tc_arena *arena, tc_error *err) {
     for (int i = 0; i < n; i++)
         if (!tc_record_ok(&r[i]) && r[i].error != TC_MEAS_INTERRUPTED)
@@ -211,8 +237,8 @@ static tc_status judge(const tc_cli_args *a, comparison *c, const compare_side *
     return TC_OK;
 }
 
-static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
-    int n = 0, done, rounds = tc_cli_repeats(a);
+static tc_status measure(const compare_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
+    int n = 0, done, rounds = tc_cli_repeats(a->repeats);
     tc_meas_options o = {.target = t->text,
                          .threads = c->threads,
                          .mode = c->mode,
@@ -246,7 +272,7 @@ static tc_status measure(const tc_cli_args *a, comparison *c, const tc_target *t
     return st;
 }
 
-static tc_status compare(const tc_cli_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
+static tc_status compare(const compare_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
     TC_TRY(check_records(c, arena, err));
     for (int i = 0; i < 2; i++)
         TC_TRY(make_side(a, c, &c->side[i], t, arena, err));
@@ -259,15 +285,15 @@ static tc_status compare(const tc_cli_args *a, comparison *c, const tc_target *t
 }
 
 /* Threads: --threads, else those that the first record was measured with, else one per core. */
-static void set_threads(const tc_cli_args *a, comparison *c, tc_target *t) {
+static void set_threads(const compare_args *a, comparison *c, tc_target *t) {
     const compare_side *record = first_record(c);
-    if (!a->threads && record)
+    if (!a->target.threads && record)
         t->machine.cores = record->record.threads;
     c->threads = t->machine.cores;
 }
 
 /* As --mode says; where it leaves that open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
-static void set_mode(const tc_cli_args *a, comparison *c, const tc_target *t) {
+static void set_mode(const compare_args *a, comparison *c, const tc_target *t) {
     bool peer = false, cold = false;
     for (int i = 0; i < 2; i++) {
         peer |= c->side[i].kind == SIDE_PEER;
@@ -275,13 +301,14 @@ static void set_mode(const tc_cli_args *a, comparison *c, const tc_target *t) {
     }
     if (peer)
         c->mode = TC_MEAS_HOT;
-    else if (cold && a->mode == TC_TUNE_AUTO)
+    else if (cold && a->timing.asked == TC_TUNE_AUTO)
         c->mode = TC_MEAS_COLD;
     else
-        c->mode = tc_tune_mode(a->mode, c->w, &t->machine);
+        c->mode = tc_tune_mode(a->timing.asked, c->w, &t->machine);
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const compare_args *a = args;
     comparison c = {0};
     tc_cli_source s = {0};
     tc_target *t = NULL;
@@ -289,10 +316,10 @@ static int run(const tc_cli_args *a, tc_error *err) {
     tc_ctx *ctx = tc_ctx_new();
     tc_cli_catch_signals();
     int status = read_specs(a, &c, err);
-    if (status == TC_CLI_DONE && (a->te || a->model))
-        status = tc_cli_check_source(a, err);
+    if (status == TC_CLI_DONE && (a->source.te || a->source.model))
+        status = tc_cli_check_source(&a->source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, true, &t, err);
+        status = tc_cli_target(&a->target, true, &t, err);
     for (int i = 0; i < 2 && status == TC_CLI_DONE; i++)
         if (c.side[i].kind == SIDE_RECORD && load_record(&c.side[i], arena, err) != TC_OK)
             status = TC_CLI_FAILED;
@@ -329,8 +356,7 @@ const tc_cli_command tc_cli_compare = {
         "that of --te or --model and --kernel, or of a record. "
         "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
         "would do so.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(REPEATS) |
-               TC_CLI_BIT(MODE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(compare_args, options),
+    .defaults = &(const compare_args){.source = TC_CLI_SOURCE_DEFAULTS},
     .run = run,
 };

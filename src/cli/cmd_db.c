@@ -11,40 +11,60 @@
 
 /* ---- export and import ---- */
 
-static int run_export(const tc_cli_args *a, tc_error *err) {
+typedef struct export_args {
+    tc_cli_common common;
+    tc_cli_db_args db;
+    const char *out;
+} export_args;
+
+static const tc_cli_option export_options[] = {
+    TC_CLI_DB_OPTION(export_args, db.path),
+    TC_CLI_OUT_OPTION(export_args, out),
+};
+
+static int run_export(const void *args, tc_error *err) {
+    const export_args *a = args;
     tc_meas_db *db = NULL;
     tc_meas_filter filter = {0};
     size_t n = 0;
-    tc_status st = tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, &db, err);
+    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err);
     if (st == TC_OK)
         st = tc_meas_export(db, &filter, a->out, &n, err);
     tc_meas_db_close(db);
     if (st != TC_OK)
         return TC_CLI_FAILED;
-    printf("%zu records of %s are in %s\n", n, tc_cli_db_path(a), a->out);
+    printf("%zu records of %s are in %s\n", n, tc_cli_db_path(&a->db), a->out);
     return TC_CLI_DONE;
 }
 
 /* Before a database is made for what they hold. */
-static int check_files(const tc_cli_args *a, tc_error *err) {
-    for (size_t i = 0; i < a->rest.len; i++)
-        if (!tc_fs_exists(a->rest.data[i])) {
-            tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", a->rest.data[i]);
+static int check_files(const tc_cli_texts *files, tc_error *err) {
+    for (size_t i = 0; i < files->len; i++)
+        if (!tc_fs_exists(files->data[i])) {
+            tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files->data[i]);
             return TC_CLI_FAILED;
         }
     return TC_CLI_DONE;
 }
 
-static int run_import(const tc_cli_args *a, tc_error *err) {
+typedef struct import_args {
+    tc_cli_common common;
+    tc_cli_db_args db;
+} import_args;
+
+static const tc_cli_option import_options[] = {TC_CLI_DB_OPTION(import_args, db.path)};
+
+static int run_import(const void *args, tc_error *err) {
+    const import_args *a = args;
     tc_meas_db *db = NULL;
-    if (check_files(a, err) != TC_CLI_DONE)
+    if (check_files(&a->common.operands, err) != TC_CLI_DONE)
         return TC_CLI_FAILED;
-    tc_status st = tc_cli_db_write(a, &db, err);
-    for (size_t i = 0; i < a->rest.len && st == TC_OK; i++) {
+    tc_status st = tc_cli_db_write(&a->db, &db, err);
+    for (size_t i = 0; i < a->common.operands.len && st == TC_OK; i++) {
         size_t added = 0;
-        st = tc_meas_import(db, a->rest.data[i], &added, err);
+        st = tc_meas_import(db, a->common.operands.data[i], &added, err);
         if (st == TC_OK)
-            printf("%s: %zu records added to %s\n", a->rest.data[i], added, tc_cli_db_path(a));
+            printf("%s: %zu records added to %s\n", a->common.operands.data[i], added, tc_cli_db_path(&a->db));
     }
     tc_meas_db_close(db);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
@@ -52,16 +72,17 @@ static int run_import(const tc_cli_args *a, tc_error *err) {
 
 /* ---- merge ---- */
 
-static int run_merge(const tc_cli_args *a, tc_error *err) {
+static int run_merge(const void *args, tc_error *err) {
+    const import_args *a = args;
     tc_meas_db *db = NULL;
-    if (check_files(a, err) != TC_CLI_DONE)
+    if (check_files(&a->common.operands, err) != TC_CLI_DONE)
         return TC_CLI_FAILED;
-    tc_status st = tc_cli_db_write(a, &db, err);
-    for (size_t i = 0; i < a->rest.len && st == TC_OK; i++) {
+    tc_status st = tc_cli_db_write(&a->db, &db, err);
+    for (size_t i = 0; i < a->common.operands.len && st == TC_OK; i++) {
         size_t added = 0, known = 0;
-        st = tc_meas_db_merge(db, a->rest.data[i], &added, &known, err);
+        st = tc_meas_db_merge(db, a->common.operands.data[i], &added, &known, err);
         if (st == TC_OK)
-            printf("%s: %zu records added to %s, %zu were there\n", a->rest.data[i], added, a->db, known);
+            printf("%s: %zu records added to %s, %zu were there\n", a->common.operands.data[i], added, a->db.path, known);
     }
     tc_meas_db_close(db);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
@@ -176,18 +197,30 @@ static void print_stats_json(const tc_meas_db_stats *whole, const tc_meas_summar
                                 (json_int_t)whole->bytes, "summaries", list));
 }
 
-static int run_stats(const tc_cli_args *a, tc_error *err) {
+typedef struct stats_args {
+    tc_cli_common common;
+    tc_cli_db_args db;
+    bool json;
+} stats_args;
+
+static const tc_cli_option stats_options[] = {
+    TC_CLI_DB_OPTION(stats_args, db.path),
+    TC_CLI_JSON_OPTION(stats_args, json),
+};
+
+static int run_stats(const void *args, tc_error *err) {
+    const stats_args *a = args;
     tc_meas_db *db = NULL;
     tc_meas_db_stats whole;
     tc_meas_summaries all;
     tc_arena *arena = tc_arena_new();
-    tc_status st = tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, &db, err);
+    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err);
     if (st == TC_OK)
         st = tc_meas_db_stat(db, &whole, err);
     if (st == TC_OK)
         st = tc_meas_db_summaries(db, arena, &all, err);
     if (st == TC_OK)
-        (a->json ? print_stats_json : print_stats)(&whole, &all, tc_cli_db_path(a));
+        (a->json ? print_stats_json : print_stats)(&whole, &all, tc_cli_db_path(&a->db));
     tc_meas_db_close(db);
     tc_arena_free(arena);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
@@ -195,25 +228,39 @@ static int run_stats(const tc_cli_args *a, tc_error *err) {
 
 /* ---- prune ---- */
 
-static int run_prune(const tc_cli_args *a, tc_error *err) {
+typedef struct prune_args {
+    tc_cli_common common;
+    tc_cli_db_args db;
+    int keep; /* 0: not given */
+    bool drop_failures;
+} prune_args;
+
+static const tc_cli_option prune_options[] = {
+    TC_CLI_DB_OPTION(prune_args, db.path),
+    TC_CLI_COUNT(prune_args, keep, "keep", "K", "keep the K fastest valid records of every workload and target"),
+    TC_CLI_FLAG(prune_args, drop_failures, "drop-failures", "remove the records of candidates that failed"),
+};
+
+static int run_prune(const void *args, tc_error *err) {
+    const prune_args *a = args;
     tc_meas_db *db = NULL;
     tc_meas_pruned gone;
     tc_meas_prune p = {.keep = a->keep, .drop_failures = a->drop_failures};
     char before[24], after[24];
     if (!a->keep && !a->drop_failures)
         return tc_cli_usage(err, "nothing to prune: give --keep K, --drop-failures, or both");
-    if (!tc_fs_exists(tc_cli_db_path(a))) {
-        tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", tc_cli_db_path(a));
+    if (!tc_fs_exists(tc_cli_db_path(&a->db))) {
+        tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", tc_cli_db_path(&a->db));
         return TC_CLI_FAILED;
     }
-    tc_status st = tc_cli_db_write(a, &db, err);
+    tc_status st = tc_cli_db_write(&a->db, &db, err);
     if (st == TC_OK)
         st = tc_meas_db_prune(db, &p, &gone, err);
     tc_meas_db_close(db);
     if (st != TC_OK)
         return TC_CLI_FAILED;
-    printf("%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n", tc_cli_db_path(a),
-           gone.records, gone.workloads, gone.targets, tc_cli_bytes(before, (double)gone.bytes_before),
+    printf("%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n",
+           tc_cli_db_path(&a->db), gone.records, gone.workloads, gone.targets, tc_cli_bytes(before, (double)gone.bytes_before),
            tc_cli_bytes(after, (double)gone.bytes_after));
     return TC_CLI_DONE;
 }
@@ -278,8 +325,20 @@ static int report_audit(const tc_meas_audit *x, const char *path, tc_error *err)
     return TC_CLI_FAILED;
 }
 
-static int run_verify(const tc_cli_args *a, tc_error *err) {
-    const char *path = tc_cli_db_path(a);
+typedef struct db_verify_args {
+    tc_cli_common common;
+    tc_cli_db_args db;
+    bool rerun;
+} db_verify_args;
+
+static const tc_cli_option verify_options[] = {
+    TC_CLI_DB_OPTION(db_verify_args, db.path),
+    TC_CLI_FLAG(db_verify_args, rerun, "rerun", "also measure the best record of every workload again"),
+};
+
+static int run_verify(const void *args, tc_error *err) {
+    const db_verify_args *a = args;
+    const char *path = tc_cli_db_path(&a->db);
     tc_meas_db *db = NULL;
     tc_meas_audit x;
     tc_cli_catch_signals();
@@ -302,12 +361,12 @@ static int run_verify(const tc_cli_args *a, tc_error *err) {
 #define EXPORT(command, secret)                                                                                                  \
     {                                                                                                                            \
         .name = command, .summary = "write a database's records to a file of JSON lines",                                        \
-        .options = TC_CLI_BIT(DB) | TC_CLI_BIT(OUT), .required = TC_CLI_BIT(OUT), .run = run_export, .hidden = secret            \
+        TC_CLI_ARGS(export_args, export_options), .required = "out", .run = run_export, .hidden = secret                         \
     }
 #define IMPORT(command, secret)                                                                                                  \
     {                                                                                                                            \
         .name = command, .summary = "add records from files of JSON lines to a database", .operands = "FILE...",                 \
-        .options = TC_CLI_BIT(DB), .run = run_import, .hidden = secret                                                           \
+        TC_CLI_ARGS(import_args, import_options), .run = run_import, .hidden = secret                                            \
     }
 
 const tc_cli_command tc_cli_export = EXPORT("export", true), tc_cli_db_export = EXPORT("db export", false),
@@ -316,7 +375,7 @@ const tc_cli_command tc_cli_export = EXPORT("export", true), tc_cli_db_export = 
 const tc_cli_command tc_cli_db_stats = {
     .name = "db stats",
     .summary = "say what a database holds: per workload and target, records, best times and failures",
-    .options = TC_CLI_BIT(DB) | TC_CLI_BIT(JSON),
+    TC_CLI_ARGS(stats_args, stats_options),
     .run = run_stats,
 };
 
@@ -326,8 +385,8 @@ const tc_cli_command tc_cli_db_merge = {
     .details = "A record that is there already (same workload, target, trace and time of measuring) is not added again, so that "
                "merging twice changes nothing. Each file is merged whole or not at all.",
     .operands = "FILE.db...",
-    .options = TC_CLI_BIT(DB),
-    .required = TC_CLI_BIT(DB),
+    TC_CLI_ARGS(import_args, import_options),
+    .required = "db",
     .run = run_merge,
 };
 
@@ -336,7 +395,7 @@ const tc_cli_command tc_cli_db_prune = {
     .summary = "remove records that are not needed and give their space back",
     .details = "What is removed no longer counts as a trial and teaches the cost model nothing: tuning may measure it again. "
                "The best record of every workload and target is always kept.",
-    .options = TC_CLI_BIT(DB) | TC_CLI_BIT(KEEP) | TC_CLI_BIT(DROP_FAILURES),
+    TC_CLI_ARGS(prune_args, prune_options),
     .run = run_prune,
 };
 
@@ -346,6 +405,6 @@ const tc_cli_command tc_cli_db_verify = {
     .details = "Changes nothing. With --rerun the best record of every workload is also measured again where its target runs "
                "here; one that now gives a wrong result, crashes or cannot be built is marked as not verified, so that nothing "
                "is built from it.",
-    .options = TC_CLI_BIT(DB) | TC_CLI_BIT(RERUN),
+    TC_CLI_ARGS(db_verify_args, verify_options),
     .run = run_verify,
 };

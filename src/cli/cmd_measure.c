@@ -4,13 +4,40 @@
 
 #include "cli/cli.h"
 
+typedef struct measure_args {
+    tc_cli_common common;
+    tc_cli_source_args source;
+    tc_cli_timing timing;
+    tc_cli_db_args db;
+    tc_cli_target_args target;
+    uint64_t seed;
+    int repeats; /* 0: not given */
+    const char *kernel, *sched;
+    bool json;
+} measure_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(measure_args, source),
+    TC_CLI_TIMING_OPTION(measure_args, timing),
+    TC_CLI_DB_OPTION(measure_args, db.path),
+    TC_CLI_TARGET_OPTION(measure_args, target.name),
+    TC_CLI_THREADS_OPTION(measure_args, target.threads),
+    TC_CLI_SEED_OPTION(measure_args, seed),
+    TC_CLI_REPEATS_OPTION(measure_args, repeats),
+    TC_CLI_KERNEL_OPTION(measure_args, kernel),
+    TC_CLI_SCHED_OPTION(measure_args, sched),
+    TC_CLI_PASS_OPTIONS(measure_args, source.passes),
+    TC_CLI_NO_CACHE_OPTION(measure_args),
+    TC_CLI_JSON_OPTION(measure_args, json),
+};
+
 typedef struct result {
     const tc_record *r;
     const char *name, *db;
     double flops, best; /* best: of the records there were before; INFINITY: none */
 } result;
 
-static void print(const tc_cli_args *a, const result *x) {
+static void print(const measure_args *a, const result *x) {
     const tc_record *r = x->r;
     double gflops = x->flops > 0 ? x->flops / r->median / 1e9 : NAN;
     char time[24], best[24];
@@ -36,7 +63,7 @@ static void print(const tc_cli_args *a, const result *x) {
         printf("the first one of this kernel\n");
 }
 
-static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, tc_arena *arena,
+static tc_status measure(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, tc_arena *arena,
                          tc_error *err) {
     tc_cli_schedule k;
     tc_record r;
@@ -44,7 +71,7 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
     TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
     tc_digest target = tc_meas_text_hash(t->text);
-    tc_meas_mode mode = tc_tune_mode(a->mode, task->workload, &t->machine);
+    tc_meas_mode mode = tc_tune_mode(a->timing.asked, task->workload, &t->machine);
     tc_meas_filter same = {.workload_hash = k.hash.hex,
                            .target_hash = target.hex,
                            .threads = t->machine.cores,
@@ -53,7 +80,7 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
                            .limit = 1,
                            .order = TC_MEAS_BY_RANK};
     TC_TRY(tc_meas_db_select(db, arena, &same, &best, err));
-    TC_TRY(tc_cli_kernel_time(a, t, &k, mode, arena, &r, err));
+    TC_TRY(tc_cli_kernel_time(t, &k, mode, a->repeats, a->seed, arena, &r, err));
     if (!tc_record_ok(&r) || !r.verified)
         return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r.error), r.message);
     TC_TRY(tc_meas_db_insert(db, &r, 1, err));
@@ -63,30 +90,31 @@ static tc_status measure(const tc_cli_args *a, const tc_tune_task *task, const t
 }
 
 /* The schedule is read before a database is made for its record. */
-static tc_status check_schedule(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
+static tc_status check_schedule(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
                                 tc_error *err) {
     tc_cli_schedule k;
     TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
     return tc_cli_schedule_canonical(task->workload, t, arena, &k, err);
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const measure_args *a = args;
     tc_cli_source s = {0};
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     tc_arena *arena = tc_arena_new();
     int kernel = -1;
     tc_cli_catch_signals();
-    int status = tc_cli_check_source(a, err);
+    int status = tc_cli_check_source(&a->source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, true, &t, err);
+        status = tc_cli_target(&a->target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
+        status = tc_cli_source_open(&a->source, &s, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_pick_one(&s, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && check_schedule(a, &s.tasks[kernel], t, arena, err) != TC_OK)
         status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && tc_cli_db_write(a, &db, err) != TC_OK)
+    if (status == TC_CLI_DONE && tc_cli_db_write(&a->db, &db, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && measure(a, &s.tasks[kernel], t, db, arena, err) != TC_OK)
         status = TC_CLI_FAILED;
@@ -104,9 +132,8 @@ const tc_cli_command tc_cli_measure = {
         "Takes a .sched file in the kernel's own names or in canonical ones, as `tctune show --print schedule` prints them. "
         "It runs in the isolated process that tuning uses and is compared with the reference; a verified one becomes a "
         "record like any other, so that build uses it if it is the fastest and tune goes on from it.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) |
-               TC_CLI_BIT(REPEATS) | TC_CLI_BIT(MODE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
-    .required = TC_CLI_BIT(SCHED),
+    TC_CLI_ARGS(measure_args, options),
+    .defaults = &(const measure_args){.source = TC_CLI_SOURCE_DEFAULTS},
+    .required = "sched",
     .run = run,
 };

@@ -6,6 +6,32 @@
 #include "graph/io/numpy.h"
 #include "support/fs.h"
 
+typedef struct run_args {
+    tc_cli_common common;
+    tc_cli_model_args model;
+    const char *inputs, *outputs, *check;
+    tc_cli_tolerance tolerance;
+    bool json;
+} run_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(run_args, model.source),
+    TC_CLI_DB_OPTION(run_args, model.db.path),
+    TC_CLI_UNTUNED_OPTION(run_args, model.db.untuned),
+    TC_CLI_TARGET_OPTION(run_args, model.target.name),
+    TC_CLI_ACCURACY_OPTION(run_args, model.accuracy),
+    TC_CLI_THREADS_OPTION(run_args, model.target.threads),
+    TC_CLI_SEED_OPTION(run_args, model.seed),
+    TC_CLI_COMPLETE_OPTION(run_args, model.require_complete),
+    TC_CLI_INPUTS_OPTION(run_args, inputs),
+    TC_CLI_TEXT(run_args, outputs, "outputs", "FILE", ".npz that the outputs are written to"),
+    TC_CLI_TEXT(run_args, check, "check", "FILE", ".npz with expected outputs by name (or out.NAME), or a folder of output_N.pb"),
+    TC_CLI_TOLERANCE_OPTIONS(run_args, tolerance),
+    TC_CLI_PASS_OPTIONS(run_args, model.source.passes),
+    TC_CLI_NO_CACHE_OPTION(run_args),
+    TC_CLI_JSON_OPTION(run_args, json),
+};
+
 /* ---- in and out ---- */
 
 static tc_status random_inputs(tc_graph_model *m, uint64_t seed, tc_graph_bundle *in, tc_error *err) {
@@ -28,11 +54,11 @@ static void name_by_position(tc_graph_bundle *b, const tc_graph_port *ports, int
     }
 }
 
-static tc_status load_inputs(const tc_cli_args *a, tc_graph_model *m, tc_graph_bundle *in, tc_error *err) {
+static tc_status load_inputs(const run_args *a, tc_graph_model *m, tc_graph_bundle *in, tc_error *err) {
     const tc_graph_port *ports;
     int n = tc_graph_model_inputs(m, &ports);
     if (!a->inputs)
-        return random_inputs(m, a->seed, in, err);
+        return random_inputs(m, a->model.seed, in, err);
     TC_TRY(tc_cli_bundle_load(a->inputs, "input", ports, n, in, err));
     if (tc_fs_is_dir(a->inputs))
         name_by_position(in, ports, n);
@@ -69,15 +95,14 @@ static tc_status compare_one(comparison *c, const tc_cli_tolerance *tol, const c
     return TC_OK;
 }
 
-static tc_status compare_all(comparison *c, const tc_cli_args *a, const tc_graph_bundle *out, const tc_graph_bundle *want,
+static tc_status compare_all(comparison *c, const run_args *a, const tc_graph_bundle *out, const tc_graph_bundle *want,
                              tc_error *err) {
-    tc_cli_tolerance tol = {tc_cli_given(a, TC_CLI_BIT(RTOL)) ? a->rtol : -1, tc_cli_given(a, TC_CLI_BIT(ATOL)) ? a->atol : -1};
     bool by_position = tc_fs_is_dir(a->check);
     for (size_t i = 0; i < want->len; i++) {
         const tc_graph_tensor *got =
             by_position ? (i < out->len ? &out->items[i].t : NULL) : tc_graph_bundle_find(out, want->items[i].name);
         if (got)
-            TC_TRY(compare_one(c, &tol, want->items[i].name, got, &want->items[i].t, err));
+            TC_TRY(compare_one(c, &a->tolerance, want->items[i].name, got, &want->items[i].t, err));
     }
     if (c->compared)
         return TC_OK;
@@ -89,7 +114,7 @@ static tc_status compare_all(comparison *c, const tc_cli_args *a, const tc_graph
     return st;
 }
 
-static tc_status check(const tc_cli_args *a, tc_graph_model *m, const tc_graph_bundle *out, tc_error *err) {
+static tc_status check(const run_args *a, tc_graph_model *m, const tc_graph_bundle *out, tc_error *err) {
     static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", ""};
     const tc_graph_port *ports;
     int n = tc_graph_model_outputs(m, &ports);
@@ -110,7 +135,7 @@ static tc_status check(const tc_cli_args *a, tc_graph_model *m, const tc_graph_b
     return st;
 }
 
-static void describe(const tc_cli_args *a, const tc_graph_bundle *out) {
+static void describe(const run_args *a, const tc_graph_bundle *out) {
     tc_strbuf b = {0};
     json_t *list = json_array();
     for (size_t i = 0; i < out->len; i++) {
@@ -134,11 +159,13 @@ static void describe(const tc_cli_args *a, const tc_graph_bundle *out) {
 
 /* ---- the command ---- */
 
-static tc_status run_model(const tc_cli_args *a, tc_graph_model *m, tc_error *err) {
+static tc_status run_model(const void *user, tc_graph_model *m, tc_error *err) {
+    const run_args *a = user;
+    const tc_cli_source_args *s = &a->model.source;
     tc_graph_bundle in = {0}, out = {0};
     tc_status st = load_inputs(a, m, &in, err);
     if (st == TC_OK && (st = tc_graph_model_run_named(m, &in, &out, err)) != TC_OK)
-        tc_error_prefix(err, "%s: ", a->inputs ? a->inputs : a->model ? a->model : a->te);
+        tc_error_prefix(err, "%s: ", a->inputs ? a->inputs : s->model ? s->model : s->te);
     if (st == TC_OK && a->outputs)
         st = tc_graph_npz_save(a->outputs, out.items, out.len, err);
     if (st == TC_OK && !(a->check && a->json))
@@ -150,13 +177,14 @@ static tc_status run_model(const tc_cli_args *a, tc_graph_model *m, tc_error *er
     return st;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
-    int status = tc_cli_check_source(a, err);
+static int run(const void *args, tc_error *err) {
+    const run_args *a = args;
+    int status = tc_cli_check_source(&a->model.source, err);
     if (status != TC_CLI_DONE)
         return status;
     if (a->outputs && tc_fs_check_writable(a->outputs, err) != TC_OK)
         return TC_CLI_FAILED;
-    return tc_cli_with_model(a, run_model, err);
+    return tc_cli_with_model(&a->model, run_model, a, err);
 }
 
 const tc_cli_command tc_cli_run = {
@@ -165,9 +193,7 @@ const tc_cli_command tc_cli_run = {
     .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command "
                "fails when an "
                "element differs by more than atol + rtol * |reference|.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) |
-               TC_CLI_BIT(UNTUNED) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) |
-               TC_CLI_BIT(INPUTS) | TC_CLI_BIT(OUTPUTS) | TC_CLI_BIT(CHECK) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) |
-               TC_CLI_BIT(REQUIRE_COMPLETE) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(run_args, options),
+    .defaults = &(const run_args){.model = TC_CLI_MODEL_DEFAULTS, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},
     .run = run,
 };

@@ -6,6 +6,34 @@
 #include "te/text.h"
 #include "tir_lower/passes.h"
 
+typedef struct show_args {
+    tc_cli_common common;
+    tc_cli_source_args source;
+    tc_cli_db_args db;
+    tc_cli_target_args target;
+    tc_accuracy accuracy;
+    const char *kernel, *sched, *print, *dump;
+    bool json;
+} show_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(show_args, source),
+    TC_CLI_DB_OPTION(show_args, db.path),
+    TC_CLI_UNTUNED_OPTION(show_args, db.untuned),
+    TC_CLI_TARGET_OPTION(show_args, target.name),
+    TC_CLI_ACCURACY_OPTION(show_args, accuracy),
+    TC_CLI_THREADS_OPTION(show_args, target.threads),
+    TC_CLI_KERNEL_OPTION(show_args, kernel),
+    TC_CLI_SCHED_OPTION(show_args, sched),
+    TC_CLI_TEXT(show_args, print, "print", "PARTS",
+                "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm; default "
+                "workload,schedule,nest,ir,asm"),
+    TC_CLI_TEXT(show_args, dump, "dump", "PASS",
+                "also print the program after this lowering pass, or after all of them (to standard error)"),
+    TC_CLI_PASS_OPTIONS(show_args, source.passes),
+    TC_CLI_JSON_OPTION(show_args, json),
+};
+
 /* PART(id, name, heading) */
 #define PARTS(PART)                                                                                                              \
     PART(WORKLOAD, "workload", "workload")                                                                                       \
@@ -76,7 +104,7 @@ static int check_dump(const char *pass, tc_error *err) {
 
 /* ---- choosing a kernel ---- */
 
-static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+static int list(const show_args *a, const tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
     static const char *const head[] = {">#", "kernel", ">weight", ">MFLOP", "schedule"};
     tc_cli_table table = tc_cli_table_new(TC_LEN(head), head);
     json_t *kernels = json_array();
@@ -84,7 +112,7 @@ static int list(const tc_cli_args *a, const tc_cli_source *s, const tc_target *t
     tc_status st = TC_OK;
     for (int i = 0; i < s->ntask && st == TC_OK; i++) {
         tc_cli_schedule k;
-        st = tc_cli_schedule_of(s->tasks[i].workload, tc_cli_accuracy(a), t, db, NULL, arena, &k, err);
+        st = tc_cli_schedule_of(s->tasks[i].workload, a->accuracy, t, db, NULL, arena, &k, err);
         if (st != TC_OK)
             break;
         double flops = tc_te_flops(s->tasks[i].workload);
@@ -160,7 +188,7 @@ static void mark_asm(stages *s, const tc_target *t) {
     s->text[PART_ASM] = marked;
 }
 
-static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_schedule *k, const stages *s) {
+static void print_parts(const show_args *a, const char *name, const tc_cli_schedule *k, const stages *s) {
     if (a->json) {
         json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "form", k->form, "origin", k->origin);
         for (int i = 0; i < NPARTS; i++)
@@ -184,13 +212,12 @@ static void print_parts(const tc_cli_args *a, const char *name, const tc_cli_sch
     }
 }
 
-static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts,
-                tc_error *err) {
+static int show(const show_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_ctx *ctx = tc_ctx_new();
     tc_cli_schedule k;
     stages s = {.want = parts};
-    tc_status st = tc_cli_schedule_of(task->workload, tc_cli_accuracy(a), t, db, a->sched, arena, &k, err);
+    tc_status st = tc_cli_schedule_of(task->workload, a->accuracy, t, db, a->sched, arena, &k, err);
     if (st == TC_OK)
         st = lower(&s, ctx, t, &k, a->dump, err);
     if (st == TC_OK && !a->json)
@@ -205,7 +232,8 @@ static int show(const tc_cli_args *a, const tc_tune_task *task, const tc_target 
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const show_args *a = args;
     tc_cli_source s = {0};
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
@@ -214,16 +242,16 @@ static int run(const tc_cli_args *a, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = check_dump(a->dump, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_check_source(a, err);
+        status = tc_cli_check_source(&a->source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, false, &t, err);
+        status = tc_cli_target(&a->target, false, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
+        status = tc_cli_source_open(&a->source, &s, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_pick(&s, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
         status = tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", s.path, s.ntask);
-    if (status == TC_CLI_DONE && tc_cli_db_read(a, &db, err) != TC_OK)
+    if (status == TC_CLI_DONE && tc_cli_db_read(&a->db, &db, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = kernel < 0 ? list(a, &s, t, db, err) : show(a, &s.tasks[kernel], t, db, parts, err);
@@ -242,8 +270,7 @@ const tc_cli_command tc_cli_show = {
         "loop "
         "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "
         "asm_facts tells the same in numbers.",
-    .options = TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(UNTUNED) |
-               TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(KERNEL) | TC_CLI_BIT(SCHED) |
-               TC_CLI_BIT(PRINT) | TC_CLI_BIT(DUMP) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(show_args, options),
+    .defaults = &(const show_args){.source = TC_CLI_SOURCE_DEFAULTS, .accuracy = TC_ACCURACY_FAST},
     .run = run,
 };

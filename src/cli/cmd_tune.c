@@ -7,6 +7,51 @@
 
 static const double peak_seconds = 0.4;
 
+typedef struct tune_args {
+    tc_cli_common common;
+    tc_cli_model_args model;
+    int trials;                   /* 0: not given, as for batch */
+    double minutes, stop_at_roof; /* negative: not given */
+    const char *search, *phases;
+    tc_cli_texts start_from;
+    tc_cli_timing timing;
+    bool deterministic;
+    int batch;
+    const char *out, *name;
+    bool json;
+} tune_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SOURCE_OPTIONS(tune_args, model.source),
+    TC_CLI_COUNT(tune_args, trials, "trials", "N", "candidates to measure in all; what the database holds already counts"),
+    TC_CLI_REAL(tune_args, minutes, "minutes", "M", "wall time of the search, alone or with --trials: the first reached ends it"),
+    TC_CLI_REAL(tune_args, stop_at_roof, "stop-at-roof", "SHARE",
+                "a kernel that reaches this share of the measured peak gets no more trials; default 0.97"),
+    TC_CLI_TEXT(tune_args, search, "search", "NAME",
+                "phases (default), or for comparison random (samples), ansor (evolution alone, with Ansor's constants)"),
+    TC_CLI_TEXT(tune_args, phases, "phases", "LIST",
+                "only these, separated by commas: construct, transfer, descent, evolution; default all"),
+    TC_CLI_LIST(tune_args, start_from, "start-from", "FILE|none",
+                "records of similar kernels to start from: JSON lines or a database; may be repeated. Default what ships with "
+                "tctune"),
+    TC_CLI_TIMING_OPTION(tune_args, timing),
+    TC_CLI_FLAG(
+        tune_args, deterministic, "deterministic-measure",
+        "compute times from the programs instead of taking them: one seed gives one search, step for step; nothing is built "
+        "from such records"),
+    TC_CLI_DB_OPTION(tune_args, model.db.path),
+    TC_CLI_TARGET_OPTION(tune_args, model.target.name),
+    TC_CLI_ACCURACY_OPTION(tune_args, model.accuracy),
+    TC_CLI_THREADS_OPTION(tune_args, model.target.threads),
+    TC_CLI_SEED_OPTION(tune_args, model.seed),
+    TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
+    TC_CLI_OUT_OPTION(tune_args, out),
+    TC_CLI_NAME_OPTION(tune_args, name),
+    TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
+    TC_CLI_NO_CACHE_OPTION(tune_args),
+    TC_CLI_JSON_OPTION(tune_args, json),
+};
+
 /* The machine drifts: the peak is taken before and after the work it is compared with, and the larger one counts. */
 static tc_meas_peak larger(tc_meas_peak a, tc_meas_peak b) {
     a.f32_gflops = TC_MAX(a.f32_gflops, b.f32_gflops);
@@ -14,16 +59,16 @@ static tc_meas_peak larger(tc_meas_peak a, tc_meas_peak b) {
     return a;
 }
 
-static void print_report(const tc_cli_args *a, const tc_tune_report *r, const tc_meas_peak *peak) {
+static void print_report(const tune_args *a, const tc_tune_report *r, const tc_meas_peak *peak) {
     if (a->json)
-        tc_cli_json_print(tc_cli_tuning_json(r, peak, tc_cli_db_path(a)));
+        tc_cli_json_print(tc_cli_tuning_json(r, peak, tc_cli_db_path(&a->model.db)));
     else
-        tc_cli_report_tuning(stdout, r, peak, tc_cli_db_path(a));
+        tc_cli_report_tuning(stdout, r, peak, tc_cli_db_path(&a->model.db));
 }
 
-static int build_result(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static int build_result(const tune_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_graph_model *m;
-    int status = tc_cli_model_build(a, s, t, false, NULL, &m, err);
+    int status = tc_cli_model_build(&a->model, s, t, false, NULL, &m, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
@@ -35,24 +80,24 @@ static int build_result(const tc_cli_args *a, tc_cli_source *s, const tc_target 
 }
 
 /* "random" */
-static int read_search(const tc_cli_args *a, tc_tune_search *out, tc_error *err) {
+static int read_search(const char *name, tc_tune_search *out, tc_error *err) {
     static const char *const names[] = {[TC_TUNE_PHASES] = "phases", [TC_TUNE_RANDOM] = "random", [TC_TUNE_ANSOR] = "ansor"};
     *out = TC_TUNE_PHASES;
-    for (size_t i = 0; a->search && i < TC_LEN(names); i++)
-        if (strcmp(a->search, names[i]) == 0) {
+    for (size_t i = 0; name && i < TC_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0) {
             *out = (tc_tune_search)i;
             return TC_CLI_DONE;
         }
-    return a->search ? tc_cli_usage(err, "--search %s: there are phases, random and ansor", a->search) : TC_CLI_DONE;
+    return name ? tc_cli_usage(err, "--search %s: there are phases, random and ansor", name) : TC_CLI_DONE;
 }
 
 /* "construct,descent": the others are skipped. */
-static int read_phases(const tc_cli_args *a, unsigned *skip, tc_error *err) {
+static int read_phases(const char *list, unsigned *skip, tc_error *err) {
     *skip = 0;
-    if (!a->phases)
+    if (!list)
         return TC_CLI_DONE;
     *skip = (1u << TC_TUNE_NPHASES) - 1;
-    for (const char *s = a->phases; *s; s += *s == ',') {
+    for (const char *s = list; *s; s += *s == ',') {
         size_t n = strcspn(s, ",");
         int p = 0;
         while (p < TC_TUNE_NPHASES &&
@@ -66,31 +111,35 @@ static int read_phases(const tc_cli_args *a, unsigned *skip, tc_error *err) {
     return *skip == (1u << TC_TUNE_NPHASES) - 1 ? tc_cli_usage(err, "--phases names no phase") : TC_CLI_DONE;
 }
 
-static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+/* What the command line says of a session. */
+static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err) {
+    *o = (tc_tune_options){.trials = a->trials,
+                           .seconds = 60 * TC_MAX(a->minutes, 0),
+                           .stop_at_roof = TC_MAX(a->stop_at_roof, 0),
+                           .batch = a->batch,
+                           .seed = a->model.seed,
+                           .accuracy = a->model.accuracy,
+                           .stop = tc_cli_stop_flag(),
+                           .timing = a->timing.asked,
+                           .measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT};
+    int status = read_search(a->search, &o->search, err);
+    return status == TC_CLI_DONE ? read_phases(a->phases, &o->skip_phases, err) : status;
+}
+
+static int tune(const tune_args *a, tc_tune_options o, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
     tc_meas_db *library = NULL;
-    if (tc_cli_library(a, &library, err) != TC_OK) {
+    if (tc_cli_library(&a->start_from, &library, err) != TC_OK) {
         tc_meas_db_close(library);
         return TC_CLI_FAILED;
     }
     tc_meas_peak peak = tc_meas_measure_peak(t->machine.cores, peak_seconds);
     tc_cli_progress *progress = tc_cli_progress_new(peak.f32_gflops);
-    tc_tune_options o = {.target = t,
-                         .trials = a->trials,
-                         .seconds = 60 * a->minutes,
-                         .peak_gflops = peak.f32_gflops,
-                         .stop_at_roof = a->stop_at_roof,
-                         .threads = t->machine.cores,
-                         .batch = a->batch,
-                         .library = library,
-                         .seed = a->seed,
-                         .accuracy = tc_cli_accuracy(a),
-                         .stop = tc_cli_stop_flag(),
-                         .progress = tc_cli_on_progress,
-                         .user = progress};
-    o.timing = a->mode;
-    o.measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT;
-    (void)read_search(a, &o.search, err); /* both were checked before */
-    (void)read_phases(a, &o.skip_phases, err);
+    o.target = t;
+    o.threads = t->machine.cores;
+    o.peak_gflops = peak.f32_gflops;
+    o.library = library;
+    o.progress = tc_cli_on_progress;
+    o.user = progress;
     tc_tune *session = NULL;
     tc_status st = tc_tune_new(&o, s->tasks, s->ntask, db, &session, err);
     if (st == TC_OK) {
@@ -105,58 +154,56 @@ static int tune(const tc_cli_args *a, tc_cli_source *s, const tc_target *t, tc_m
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-static int stopped(const tc_cli_args *a, tc_error *err) {
+static int stopped(const tune_args *a, tc_error *err) {
     int signal = *tc_cli_stop_flag();
     tc_fail(err, TC_ENV, "stopped by %s; what was measured is in %s, and the same command goes on from there%s%s",
-            signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(a), a->out ? ". Nothing was written to " : "",
+            signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "",
             a->out ? a->out : "");
     return 128 + signal;
 }
 
-static int check_budget(const tc_cli_args *a, tc_error *err) {
-    if (!a->trials && !tc_cli_given(a, TC_CLI_BIT(MINUTES)))
+static int check_budget(const tune_args *a, tc_error *err) {
+    if (!a->trials && a->minutes < 0)
         return tc_cli_usage(err, "the budget is missing: give --trials N, --minutes M, or both");
-    if (tc_cli_given(a, TC_CLI_BIT(MINUTES)) && !(a->minutes > 0))
+    if (a->minutes == 0)
         return tc_cli_usage(err, "--minutes must be more than 0");
     if (a->deterministic && a->out)
         return tc_cli_usage(err, "--out needs measured times: with --deterministic-measure there are none to build from");
-    if (a->deterministic && tc_cli_given(a, TC_CLI_BIT(MODE)))
+    if (a->deterministic && a->timing.given)
         return tc_cli_usage(err, "--mode says how times are taken: with --deterministic-measure none are");
-    if (tc_cli_given(a, TC_CLI_BIT(STOP_AT_ROOF)) && !(a->stop_at_roof > 0))
+    if (a->stop_at_roof == 0)
         return tc_cli_usage(err, "--stop-at-roof must be more than 0: it is a share of the peak, such as 0.97");
     return TC_CLI_DONE;
 }
 
 /* Everything that can be wrong is found before the first trial. */
-static int prepare(const tc_cli_args *a, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
-    tc_tune_search search;
-    unsigned skip;
+static int prepare(const tune_args *a, tc_tune_options *o, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
     int status = check_budget(a, err);
     if (status == TC_CLI_DONE)
-        status = read_search(a, &search, err);
+        status = session_options(a, o, err);
     if (status == TC_CLI_DONE)
-        status = read_phases(a, &skip, err);
+        status = tc_cli_check_source(&a->model.source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_check_source(a, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, true, t, err);
+        status = tc_cli_target(&a->model.target, true, t, err);
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, s, err);
-    if (status == TC_CLI_DONE && tc_cli_db_write(a, db, err) != TC_OK)
+        status = tc_cli_source_open(&a->model.source, s, err);
+    if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, db, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const tune_args *a = args;
     tc_cli_source s = {0};
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
+    tc_tune_options o;
     tc_cli_catch_signals();
-    int status = prepare(a, &s, &t, &db, err);
+    int status = prepare(a, &o, &s, &t, &db, err);
     if (status == TC_CLI_DONE)
-        status = tune(a, &s, t, db, err);
+        status = tune(a, o, &s, t, db, err);
     tc_meas_db_close(db);
     if (status == TC_CLI_DONE && *tc_cli_stop_flag())
         status = stopped(a, err);
@@ -176,10 +223,7 @@ const tc_cli_command tc_cli_tune = {
         "the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
         "those that gained nothing for long, "
         "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(MODEL) | TC_CLI_BIT(TE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(TRIALS) |
-               TC_CLI_BIT(MINUTES) | TC_CLI_BIT(STOP_AT_ROOF) | TC_CLI_BIT(MODE) | TC_CLI_BIT(DETERMINISTIC) |
-               TC_CLI_BIT(SEARCH) | TC_CLI_BIT(PHASES) | TC_CLI_BIT(START_FROM) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) |
-               TC_CLI_BIT(ACCURACY) | TC_CLI_BIT(THREADS) | TC_CLI_BIT(SEED) | TC_CLI_BIT(BATCH) | TC_CLI_BIT(OUT) |
-               TC_CLI_BIT(NAME) | TC_CLI_BIT(JSON) | TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(tune_args, options),
+    .defaults = &(const tune_args){.model = TC_CLI_MODEL_DEFAULTS, .minutes = -1, .stop_at_roof = -1},
     .run = run,
 };

@@ -9,10 +9,35 @@
 
 enum { MAX_DEPTH = 6 };
 
+typedef struct verify_args {
+    tc_cli_common common;
+    tc_cli_texts shape;
+    tc_cli_pass_args passes;
+    tc_cli_db_args db;
+    tc_cli_target_args target;
+    tc_accuracy accuracy;
+    tc_cli_tolerance tolerance;
+    bool no_constants, json;
+} verify_args;
+
+static const tc_cli_option options[] = {
+    TC_CLI_SHAPE_OPTION(verify_args, shape),
+    TC_CLI_DB_OPTION(verify_args, db.path),
+    TC_CLI_TARGET_OPTION(verify_args, target.name),
+    TC_CLI_ACCURACY_OPTION(verify_args, accuracy),
+    TC_CLI_THREADS_OPTION(verify_args, target.threads),
+    TC_CLI_TOLERANCE_OPTIONS(verify_args, tolerance),
+    TC_CLI_PASS_OPTIONS(verify_args, passes),
+    TC_CLI_NO_CACHE_OPTION(verify_args),
+    TC_CLI_FLAG(verify_args, no_constants, "no-constants",
+                "never give a case's inputs as constants: a model that needs it fails, as it does in build"),
+    TC_CLI_JSON_OPTION(verify_args, json),
+};
+
 typedef enum verdict { PASSED, FAILED, SKIPPED } verdict;
 
 typedef struct tally {
-    const tc_cli_args *args;
+    const verify_args *args;
     const tc_target *target;
     tc_meas_db *db;
     json_t *cases;
@@ -103,7 +128,7 @@ static bool asks_for_constants(const tc_error *err) {
 static tc_status import_case(const tally *t, const char *path, const tc_graph_bundle *in, assumed *x, tc_graph **g,
                              tc_error *err) {
     tc_graph_binding *shapes;
-    if (tc_cli_bindings(t->args, &shapes, err) != TC_CLI_DONE)
+    if (tc_cli_bindings(&t->args->shape, &shapes, err) != TC_CLI_DONE)
         return TC_BAD_INPUT;
     tc_graph_import_options o = {.shapes = shapes, .nshapes = t->args->shape.len};
     tc_status st = tc_graph_import(path, &o, g, err);
@@ -141,14 +166,13 @@ static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, 
 }
 
 static tc_status compare(const tally *t, const tc_graph_tensor *got, int n, const tc_graph_bundle *want, tc_error *err) {
-    tc_cli_tolerance tol = {tc_cli_given(t->args, TC_CLI_BIT(RTOL)) ? t->args->rtol : -1,
-                            tc_cli_given(t->args, TC_CLI_BIT(ATOL)) ? t->args->atol : -1};
+    const tc_cli_tolerance *tol = &t->args->tolerance;
     if ((size_t)n < want->len)
         return tc_fail(err, TC_BAD_INPUT, "the model has %d outputs, the data set %zu", n, want->len);
     for (size_t i = 0; i < want->len; i++) {
         const tc_graph_tensor *w = &want->items[i].t;
         tc_graph_diff d;
-        tc_status st = tc_graph_tensor_compare(&got[i], w, tc_cli_rtol(&tol, w->dtype), tc_cli_atol(&tol, w->dtype), &d, err);
+        tc_status st = tc_graph_tensor_compare(&got[i], w, tc_cli_rtol(tol, w->dtype), tc_cli_atol(tol, w->dtype), &d, err);
         if (st == TC_OK && d.violations)
             st = tc_fail(err, TC_BAD_INPUT, "%lld of %lld elements differ, error %.3g", (long long)d.violations,
                          (long long)tc_graph_tensor_count(w), d.rel);
@@ -189,7 +213,7 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
     tc_graph_program *p = NULL;
     tc_graph_model *m = NULL;
     tc_graph_build_options o = {
-        .target = t->target, .threads = t->target->machine.cores, .accuracy = tc_cli_accuracy(t->args), .db = t->db};
+        .target = t->target, .threads = t->target->machine.cores, .accuracy = t->args->accuracy, .db = t->db};
     verdict v = FAILED;
     bool has_inputs = false;
     char *first = join(set, "input_0.pb");
@@ -200,7 +224,7 @@ static verdict run_data_set(const tally *t, const char *model, const char *set, 
         st = tc_cli_bundle_load(set, "output", NULL, 0, &want, err);
     if (st == TC_OK) {
         st = import_case(t, model, &in, x, &g, err);
-        if (st == TC_OK && tc_cli_passes(t->args, g, err) != TC_CLI_DONE)
+        if (st == TC_OK && tc_cli_passes(&t->args->passes, g, err) != TC_CLI_DONE)
             st = TC_BAD_INPUT;
         if (st == TC_OK)
             st = tc_graph_program_new(g, &p, err);
@@ -311,21 +335,22 @@ static int finish(tally *t, tc_error *err) {
     return c[FAILED] ? TC_CLI_FAILED : TC_CLI_DONE;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
+static int run(const void *args, tc_error *err) {
+    const verify_args *a = args;
     tally t = {.args = a};
     tc_target *target = NULL;
-    int status = tc_cli_check_passes(a, err);
+    int status = tc_cli_check_passes(&a->passes, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(a, true, &target, err);
+        status = tc_cli_target(&a->target, true, &target, err);
     tc_cli_catch_signals();
-    if (status == TC_CLI_DONE && a->db && tc_cli_db_read(a, &t.db, err) != TC_OK)
+    if (status == TC_CLI_DONE && a->db.path && tc_cli_db_read(&a->db, &t.db, err) != TC_OK)
         status = TC_CLI_FAILED;
     t.target = target;
     t.cases = json_array();
-    for (size_t i = 0; i < a->rest.len && status == TC_CLI_DONE && !*tc_cli_stop_flag(); i++)
-        if (!walk(&t, a->rest.data[i], MAX_DEPTH)) {
+    for (size_t i = 0; i < a->common.operands.len && status == TC_CLI_DONE && !*tc_cli_stop_flag(); i++)
+        if (!walk(&t, a->common.operands.data[i], MAX_DEPTH)) {
             tc_fail(err, TC_BAD_INPUT, "%s: there is no test case (a folder with model.onnx and test_data_set_0) in it",
-                    a->rest.data[i]);
+                    a->common.operands.data[i]);
             status = TC_CLI_FAILED;
         }
     if (status == TC_CLI_DONE)
@@ -344,8 +369,8 @@ const tc_cli_command tc_cli_verify = {
         "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
         "the reason. One that asks for inputs when it is imported (axes, shapes) gets the data set's as constants, and that "
         "is said: build, which has no data, refuses it.",
-    .options = TC_CLI_BIT(NO_CACHE) | TC_CLI_BIT(SHAPE) | TC_CLI_BIT(DB) | TC_CLI_BIT(TARGET) | TC_CLI_BIT(ACCURACY) |
-               TC_CLI_BIT(THREADS) | TC_CLI_BIT(RTOL) | TC_CLI_BIT(ATOL) | TC_CLI_BIT(NO_CONSTANTS) | TC_CLI_BIT(JSON) |
-               TC_CLI_PASS_BITS,
+    TC_CLI_ARGS(verify_args, options),
+    .defaults = &(
+        const verify_args){.passes = TC_CLI_PASS_DEFAULTS, .accuracy = TC_ACCURACY_FAST, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},
     .run = run,
 };

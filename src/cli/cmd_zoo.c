@@ -5,6 +5,13 @@
 #include "graph/onnx/zoo.h"
 #include "support/fs.h"
 
+typedef struct zoo_args {
+    tc_cli_common common;
+    const char *out;
+} zoo_args;
+
+static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
+
 static const char *find(const char *name) {
     for (const char *const *n = tc_graph_zoo_names(); *n; n++)
         if (strcmp(*n, name) == 0)
@@ -42,17 +49,18 @@ static int write_one(const char *name, const char *out, tc_error *err) {
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-static int run(const tc_cli_args *a, tc_error *err) {
-    if (a->rest.len == 0)
+static int run(const void *args, tc_error *err) {
+    const zoo_args *a = args;
+    if (a->common.operands.len == 0)
         return list();
-    if (a->out && a->rest.len > 1)
+    if (a->out && a->common.operands.len > 1)
         return tc_cli_usage(err, "--out names one file, but %zu networks are asked for; without it each gets NAME.onnx",
-                            a->rest.len);
-    for (size_t i = 0; i < a->rest.len; i++)
-        if (!find(a->rest.data[i]))
-            return no_such(a->rest.data[i], err);
-    for (size_t i = 0; i < a->rest.len; i++) {
-        int status = write_one(a->rest.data[i], a->out, err);
+                            a->common.operands.len);
+    for (size_t i = 0; i < a->common.operands.len; i++)
+        if (!find(a->common.operands.data[i]))
+            return no_such(a->common.operands.data[i], err);
+    for (size_t i = 0; i < a->common.operands.len; i++) {
+        int status = write_one(a->common.operands.data[i], a->out, err);
         if (status != TC_CLI_DONE)
             return status;
     }
@@ -64,6 +72,6 @@ const tc_cli_command tc_cli_zoo = {
     .summary = "write ready-made networks (BERT, ResNet-50, MobileNet-v2, an MLP) as ONNX files with random weights",
     .operands = "[NAME...]",
     .details = "Without a name, lists them. The same name gives the same file on every machine.",
-    .options = TC_CLI_BIT(OUT),
+    TC_CLI_ARGS(zoo_args, options),
     .run = run,
 };

@@ -83,19 +83,18 @@ tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc
     return st;
 }
 
-int tc_cli_repeats(const tc_cli_args *a) {
+int tc_cli_repeats(int asked) {
     enum { DEFAULT = 30 };
-    return a->repeats ? a->repeats : DEFAULT;
+    return asked ? asked : DEFAULT;
 }
 
-tc_status tc_cli_kernel_time(const tc_cli_args *a, const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode,
+tc_status tc_cli_kernel_time(const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode, int repeats, uint64_t seed,
                              tc_arena *arena, tc_record *out, tc_error *err) {
-    tc_meas_options o = {
-        .target = t->text, .threads = t->machine.cores, .mode = mode, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tc_meas_options o = {.target = t->text, .threads = t->machine.cores, .mode = mode, .seed = seed, .stop = tc_cli_stop_flag()};
     tc_meas_input in = {.workload = k->workload, .trace = k->trace, .workload_hash = k->hash};
     tc_meas *m;
     TC_TRY(tc_meas_new(&o, &m, err));
-    tc_status st = tc_meas_kernel_time(m, &in, tc_cli_repeats(a), arena, out, err);
+    tc_status st = tc_meas_kernel_time(m, &in, tc_cli_repeats(repeats), arena, out, err);
     tc_meas_free(m);
     if (st == TC_OK && out->error == TC_MEAS_INTERRUPTED)
         return tc_fail(err, TC_ENV, "stopped before anything was measured");

@@ -80,12 +80,12 @@ static void take_shipped(tc_meas_db *db) {
     tc_arena_free(a);
 }
 
-tc_status tc_cli_library(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
+tc_status tc_cli_library(const tc_cli_texts *start_from, tc_meas_db **out, tc_error *err) {
     TC_TRY(tc_meas_db_open_memory(out, err));
-    if (a->start_from.len == 0)
+    if (start_from->len == 0)
         take_shipped(*out);
-    for (size_t i = 0; i < a->start_from.len; i++)
-        if (strcmp(a->start_from.data[i], "none") != 0)
-            TC_TRY(take(*out, a->start_from.data[i], err));
+    for (size_t i = 0; i < start_from->len; i++)
+        if (strcmp(start_from->data[i], "none") != 0)
+            TC_TRY(take(*out, start_from->data[i], err));
     return TC_OK;
 }

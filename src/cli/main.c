@@ -78,16 +78,16 @@ static int unknown_command(const char *name) {
 }
 
 static int run_command(const tc_cli_command *c, int argc, char **argv) {
-    tc_cli_args a;
+    tc_cli_common *args;
     tc_error err = {0};
-    int status = tc_cli_parse(c, argc, argv, &a, &err);
-    if (status == TC_CLI_DONE && a.no_cache)
+    int status = tc_cli_parse(c, argc, argv, &args, &err);
+    if (status == TC_CLI_DONE && args->no_cache)
         setenv("TCTUNE_CACHE", "off", 1); /* workers inherit it */
-    if (status == TC_CLI_DONE && a.help)
+    if (status == TC_CLI_DONE && args->help)
         tc_cli_help(stdout, c);
     else if (status == TC_CLI_DONE)
-        status = c->run(&a, &err);
-    tc_cli_args_free(&a);
+        status = c->run(args, &err);
+    tc_cli_args_free(c, args);
     if (status != TC_CLI_DONE)
         fflush(stdout); /* a table comes before the error that ends it */
     if (status != TC_CLI_DONE && err.msg[0])

@@ -1,23 +1,13 @@
-/* The option table: parsing and help, both from options.def. */
+/* Options: reading values, the command line by a command's table, and its help. */
+#include "cli/options.h"
+
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-
-typedef enum kind { FLAG, TEXT, COUNT, LEVEL, SEED, REAL, LIST, FORMS, MODE } kind;
-
-typedef struct spec {
-    const char *name, *argument, *help;
-    kind kind;
-    size_t offset;
-} spec;
-
-static const spec specs[] = {
-#define OPT(id, field, name, argument, kind, help) {name, argument, help, kind, offsetof(tc_cli_args, field)},
-#include "cli/options.def"
-#undef OPT
-};
+#include "graph/passes/pass.h"
+#include "support/strbuf.h"
 
 int tc_cli_usage(tc_error *err, const char *fmt, ...) {
     va_list ap;
@@ -29,7 +19,26 @@ int tc_cli_usage(tc_error *err, const char *fmt, ...) {
 
 /* ---- values ---- */
 
-static int take_count(const spec *o, const char *v, int *out, tc_error *err) {
+int tc_cli_take_flag(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    (void)o, (void)v, (void)err;
+    *(bool *)field = true;
+    return TC_CLI_DONE;
+}
+
+int tc_cli_take_text(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    if (!*v)
+        return tc_cli_usage(err, "--%s needs a value: %s", o->name, o->argument);
+    *(const char **)field = v;
+    return TC_CLI_DONE;
+}
+
+int tc_cli_take_list(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    (void)o, (void)err;
+    tc_push((tc_cli_texts *)field, v);
+    return TC_CLI_DONE;
+}
+
+int tc_cli_take_count(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     char *end;
     errno = 0;
     long n = strtol(v, &end, 10);
@@ -37,162 +46,167 @@ static int take_count(const spec *o, const char *v, int *out, tc_error *err) {
         return tc_cli_usage(err, "--%s needs a whole number, not '%s'", o->name, v);
     if (errno || n < 1 || n > 1000000000)
         return tc_cli_usage(err, "--%s must be between 1 and 1000000000, not %s", o->name, v);
-    *out = (int)n;
+    *(int *)field = (int)n;
     return TC_CLI_DONE;
 }
 
-static int take_level(const spec *o, const char *v, int *out, tc_error *err) {
+int tc_cli_take_level(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     if (*v < '0' || *v > '0' + TC_GRAPH_OPT_MAX || v[1])
         return tc_cli_usage(err, "--%s needs a number from 0 to %d, not '%s'", o->name, TC_GRAPH_OPT_MAX, v);
-    *out = *v - '0';
+    *(int *)field = *v - '0';
     return TC_CLI_DONE;
 }
 
-static int take_seed(const spec *o, const char *v, uint64_t *out, tc_error *err) {
+int tc_cli_take_seed(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     char *end;
     errno = 0;
-    *out = strtoull(v, &end, 0);
+    *(uint64_t *)field = strtoull(v, &end, 0);
     if (end == v || *end || errno || *v == '-')
         return tc_cli_usage(err, "--%s needs a whole number that is not negative, not '%s'", o->name, v);
     return TC_CLI_DONE;
 }
 
-static int take_real(const spec *o, const char *v, double *out, tc_error *err) {
+int tc_cli_take_real(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     char *end;
-    *out = strtod(v, &end);
-    if (end == v || *end || !(*out >= 0))
+    double x = strtod(v, &end);
+    if (end == v || *end || !(x >= 0))
         return tc_cli_usage(err, "--%s needs a number that is not negative, not '%s'", o->name, v);
+    *(double *)field = x;
     return TC_CLI_DONE;
 }
 
-static int take_accuracy(const spec *o, const char *v, tc_accuracy *out, tc_error *err) {
+int tc_cli_take_accuracy(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     bool strict = strcmp(v, "strict") == 0;
     if (!strict && strcmp(v, "fast") != 0)
         return tc_cli_usage(err, "--%s is strict or fast, not '%s'", o->name, v);
-    *out = strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST;
+    *(tc_accuracy *)field = strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST;
     return TC_CLI_DONE;
 }
 
-static int take_mode(const spec *o, const char *v, tc_tune_timing *out, tc_error *err) {
+int tc_cli_take_timing(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     static const char *const names[] = {[TC_TUNE_AUTO] = "auto", [TC_TUNE_HOT] = "hot", [TC_TUNE_COLD] = "cold"};
     for (size_t i = 0; i < TC_LEN(names); i++)
         if (strcmp(v, names[i]) == 0) {
-            *out = (tc_tune_timing)i;
+            *(tc_cli_timing *)field = (tc_cli_timing){true, (tc_tune_timing)i};
             return TC_CLI_DONE;
         }
     return tc_cli_usage(err, "--%s is auto, hot or cold, not '%s'", o->name, v);
 }
 
-static int take_value(const spec *o, const char *v, tc_cli_args *a, tc_error *err) {
-    void *field = (char *)a + o->offset;
-    switch (o->kind) {
-    case FLAG:
-        *(bool *)field = true;
-        return TC_CLI_DONE;
-    case TEXT:
-        if (!*v)
-            return tc_cli_usage(err, "--%s needs a value: %s", o->name, o->argument);
-        *(const char **)field = v;
-        return TC_CLI_DONE;
-    case COUNT:
-        return take_count(o, v, field, err);
-    case LEVEL:
-        return take_level(o, v, field, err);
-    case SEED:
-        return take_seed(o, v, field, err);
-    case REAL:
-        return take_real(o, v, field, err);
-    case LIST:
-        tc_push((tc_cli_texts *)field, v);
-        return TC_CLI_DONE;
-    case FORMS:
-        return take_accuracy(o, v, field, err);
-    case MODE:
-        return take_mode(o, v, field, err);
-    }
-    return TC_CLI_DONE;
-}
-
 /* ---- the command line ---- */
 
-static bool takes(const tc_cli_command *c, int id) {
-    return id == TC_CLI_OPT_HELP || (c->options >> id & 1);
+/* The last row of every table. */
+static const tc_cli_option help_option = TC_CLI_FLAG(tc_cli_common, help, "help", "print this help");
+
+static const tc_cli_option *option(const tc_cli_command *c, size_t i) {
+    return i < c->noption ? &c->options[i] : &help_option;
 }
 
-static int find(const char *name, size_t len) {
-    for (int i = 0; i < TC_CLI_NOPTS; i++)
-        if (strlen(specs[i].name) == len && memcmp(specs[i].name, name, len) == 0)
-            return i;
+/* Its row, noption for --help; -1: the command does not take it. */
+static int find(const tc_cli_command *c, const char *name, size_t len) {
+    for (size_t i = 0; i <= c->noption; i++)
+        if (strlen(option(c, i)->name) == len && memcmp(option(c, i)->name, name, len) == 0)
+            return (int)i;
     return -1;
 }
 
 static int unknown(const tc_cli_command *c, const char *arg, tc_error *err) {
     tc_strbuf known = {0};
-    for (int i = 0; i < TC_CLI_NOPTS; i++)
-        if (takes(c, i))
-            tc_sb_printf(&known, "%s--%s", known.len ? ", " : "", specs[i].name);
+    for (size_t i = 0; i <= c->noption; i++)
+        tc_sb_printf(&known, "%s--%s", i ? ", " : "", option(c, i)->name);
     int s =
         tc_cli_usage(err, "there is no option %.*s here; %s takes %s", (int)strcspn(arg, "="), arg, c->name, tc_sb_str(&known));
     tc_strbuf_free(&known);
     return s;
 }
 
-/* Takes the option at argv[*i] and its value, as "--name value" or "--name=value". */
-static int take_option(const tc_cli_command *c, int argc, char **argv, int *i, tc_cli_args *a, tc_error *err) {
-    const char *arg = argv[*i];
+/* What is being read. */
+typedef struct command_line {
+    const tc_cli_command *command;
+    int argc, i; /* i: the argument that is looked at */
+    char **argv;
+    bool *given; /* by row */
+    tc_cli_common *args;
+} command_line;
+
+/* Takes the option at argv[i] and its value, as "--name value" or "--name=value". */
+static int take_option(command_line *l, tc_error *err) {
+    const char *arg = l->argv[l->i];
     if (strcmp(arg, "-h") == 0)
         arg = "--help";
     else if (strcmp(arg, "-o") == 0)
         arg = "--out";
     size_t len = strcspn(arg, "=");
-    int id = arg[1] == '-' ? find(arg + 2, len - 2) : -1;
-    if (id < 0 || !takes(c, id))
-        return unknown(c, arg, err);
-    const spec *o = &specs[id];
+    int row = arg[1] == '-' ? find(l->command, arg + 2, len - 2) : -1;
+    if (row < 0)
+        return unknown(l->command, arg, err);
+    const tc_cli_option *o = option(l->command, (size_t)row);
     const char *v = arg[len] ? arg + len + 1 : NULL;
-    if (o->kind == FLAG && v)
+    if (!o->argument && v)
         return tc_cli_usage(err, "--%s takes no value", o->name);
-    if (o->kind != FLAG && !v) {
-        if (*i + 1 >= argc)
+    if (o->argument && !v) {
+        if (l->i + 1 >= l->argc)
             return tc_cli_usage(err, "--%s needs a value: --%s %s", o->name, o->name, o->argument);
-        v = argv[++*i];
+        v = l->argv[++l->i];
     }
-    if (o->kind != LIST && (a->given >> id & 1))
+    if (o->take != tc_cli_take_list && l->given[row])
         return tc_cli_usage(err, "--%s is given twice", o->name);
-    a->given |= UINT64_C(1) << id;
-    return take_value(o, v, a, err);
+    l->given[row] = true;
+    return o->take(o, v, (char *)l->args + o->offset, err);
 }
 
-int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_args *a, tc_error *err) {
+static int take_all(command_line *l, tc_error *err) {
     bool only_operands = false;
-    *a = (tc_cli_args){0};
-    for (int i = 0; i < argc; i++) {
-        if (!only_operands && strcmp(argv[i], "--") == 0) {
+    for (; l->i < l->argc; l->i++) {
+        char *arg = l->argv[l->i];
+        if (!only_operands && strcmp(arg, "--") == 0) {
             only_operands = true;
-        } else if (!only_operands && argv[i][0] == '-' && argv[i][1]) {
-            int s = take_option(c, argc, argv, &i, a, err);
+        } else if (!only_operands && arg[0] == '-' && arg[1]) {
+            int s = take_option(l, err);
             if (s != TC_CLI_DONE)
                 return s;
         } else {
-            tc_push(&a->rest, argv[i]);
+            tc_push(&l->args->operands, arg);
         }
     }
-    if (a->help)
-        return TC_CLI_DONE;
-    if (a->rest.len && !c->operands)
-        return tc_cli_usage(err, "'%s' is not understood: %s takes options only", a->rest.data[0], c->name);
-    if (!a->rest.len && c->operands && c->operands[0] != '[')
-        return tc_cli_usage(err, "%s needs %s", c->name, c->operands);
-    for (int i = 0; i < TC_CLI_NOPTS; i++)
-        if ((c->required & ~a->given) >> i & 1)
-            return tc_cli_usage(err, "--%s %s is missing: %s", specs[i].name, specs[i].argument, specs[i].help);
     return TC_CLI_DONE;
 }
 
-void tc_cli_args_free(tc_cli_args *a) {
-    tc_vec_free(&a->shape);
-    tc_vec_free(&a->disable_pass);
-    tc_vec_free(&a->rest);
+/* What is missing, or too much. */
+static int check(const command_line *l, tc_error *err) {
+    const tc_cli_command *c = l->command;
+    const tc_cli_texts *operands = &l->args->operands;
+    if (operands->len && !c->operands)
+        return tc_cli_usage(err, "'%s' is not understood: %s takes options only", operands->data[0], c->name);
+    if (!operands->len && c->operands && c->operands[0] != '[')
+        return tc_cli_usage(err, "%s needs %s", c->name, c->operands);
+    for (size_t i = 0; c->required && i < c->noption; i++) {
+        const tc_cli_option *o = &c->options[i];
+        if (!l->given[i] && strcmp(o->name, c->required) == 0)
+            return tc_cli_usage(err, "--%s %s is missing: %s", o->name, o->argument, o->help);
+    }
+    return TC_CLI_DONE;
+}
+
+int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common **args, tc_error *err) {
+    command_line l = {.command = c, .argc = argc, .argv = argv};
+    l.args = *args = tc_xcalloc(1, c->size);
+    if (c->defaults)
+        memcpy(l.args, c->defaults, c->size);
+    l.given = tc_xcalloc(c->noption + 1, sizeof *l.given);
+    int status = take_all(&l, err);
+    if (status == TC_CLI_DONE && !l.args->help)
+        status = check(&l, err);
+    free(l.given);
+    return status;
+}
+
+void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args) {
+    for (size_t i = 0; i < c->noption; i++)
+        if (c->options[i].take == tc_cli_take_list)
+            tc_vec_free((tc_cli_texts *)(void *)((char *)args + c->options[i].offset));
+    tc_vec_free(&args->operands);
+    free(args);
 }
 
 /* ---- help ---- */
@@ -228,10 +242,8 @@ void tc_cli_help(FILE *f, const tc_cli_command *c) {
         wrap(f, c->details, 0, 0);
     }
     fprintf(f, "\noptions:\n");
-    for (int i = 0; i < TC_CLI_NOPTS; i++) {
-        if (!takes(c, i))
-            continue;
-        const spec *o = &specs[i];
+    for (size_t i = 0; i <= c->noption; i++) {
+        const tc_cli_option *o = option(c, i);
         int n = fprintf(f, "  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         if (n >= HELP_COLUMN) {
             fprintf(f, "\n");

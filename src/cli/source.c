@@ -14,23 +14,24 @@ static const char default_db[] = "tctune.db";
 
 /* ---- network or kernel ---- */
 
-int tc_cli_check_source(const tc_cli_args *a, tc_error *err) {
+int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err) {
+    const tc_cli_pass_args *p = &a->passes;
     if (!a->model && !a->te)
         return tc_cli_usage(err, "nothing to work on: name a network with --model FILE.onnx or a kernel with --te FILE.te");
     if (a->model && a->te)
         return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
     if (a->te && a->shape.len)
         return tc_cli_usage(err, "--shape goes with --model: a .te kernel states its shapes itself");
-    if (a->te && (a->given & TC_CLI_PASS_BITS))
+    if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
         return tc_cli_usage(
             err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
-    return tc_cli_check_passes(a, err);
+    return tc_cli_check_passes(p, err);
 }
 
-int tc_cli_bindings(const tc_cli_args *a, tc_graph_binding **out, tc_error *err) {
-    tc_graph_binding *b = tc_xcalloc(a->shape.len + 1, sizeof *b);
-    for (size_t i = 0; i < a->shape.len; i++)
-        if (tc_graph_binding_parse(a->shape.data[i], &b[i], err) != TC_OK) {
+int tc_cli_bindings(const tc_cli_texts *shape, tc_graph_binding **out, tc_error *err) {
+    tc_graph_binding *b = tc_xcalloc(shape->len + 1, sizeof *b);
+    for (size_t i = 0; i < shape->len; i++)
+        if (tc_graph_binding_parse(shape->data[i], &b[i], err) != TC_OK) {
             tc_cli_bindings_free(b, i);
             *out = NULL;
             return TC_CLI_USAGE;
@@ -45,20 +46,20 @@ void tc_cli_bindings_free(tc_graph_binding *b, size_t n) {
     free(b);
 }
 
-static tc_graph_pass_options pass_options(const tc_cli_args *a) {
-    return (tc_graph_pass_options){.level = tc_cli_given(a, TC_CLI_BIT(OPT_LEVEL)) ? a->opt_level : TC_GRAPH_OPT_DEFAULT,
-                                   .disabled = a->disable_pass.data,
-                                   .ndisabled = a->disable_pass.len,
-                                   .dump = a->dump_graph,
-                                   .times = a->print_pass_times};
+static tc_graph_pass_options pass_options(const tc_cli_pass_args *a) {
+    return (tc_graph_pass_options){.level = a->level >= 0 ? a->level : TC_GRAPH_OPT_DEFAULT,
+                                   .disabled = a->disable.data,
+                                   .ndisabled = a->disable.len,
+                                   .dump = a->dump,
+                                   .times = a->times};
 }
 
-int tc_cli_check_passes(const tc_cli_args *a, tc_error *err) {
+int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err) {
     tc_graph_pass_options o = pass_options(a);
     return tc_graph_passes_check(&o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
 }
 
-int tc_cli_passes(const tc_cli_args *a, tc_graph *g, tc_error *err) {
+int tc_cli_passes(const tc_cli_pass_args *a, tc_graph *g, tc_error *err) {
     tc_graph_pass_options o = pass_options(a);
     return tc_graph_passes(g, &o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
@@ -72,9 +73,9 @@ bool tc_cli_is_library(const char *path) {
     return elf;
 }
 
-static int open_model(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+static int open_model(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
     tc_graph_binding *shapes;
-    int status = tc_cli_bindings(a, &shapes, err);
+    int status = tc_cli_bindings(&a->shape, &shapes, err);
     if (status != TC_CLI_DONE)
         return status;
     tc_graph_import_options o = {.shapes = shapes, .nshapes = a->shape.len};
@@ -82,7 +83,7 @@ static int open_model(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
     tc_cli_bindings_free(shapes, a->shape.len);
     if (st != TC_OK)
         return TC_CLI_FAILED;
-    status = tc_cli_passes(a, s->graph, err);
+    status = tc_cli_passes(&a->passes, s->graph, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_program_new(s->graph, &s->program, err) != TC_OK) {
@@ -100,7 +101,7 @@ static const char *stem(tc_cli_source *s) {
     return tc_arena_strndup(tc_ctx_arena(s->ctx), name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
-static int open_te(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+static int open_te(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
     char *text = NULL;
     s->ctx = tc_ctx_new();
     tc_status st = tc_fs_read(a->te, &text, NULL, err);
@@ -115,7 +116,7 @@ static int open_te(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
     return TC_CLI_DONE;
 }
 
-int tc_cli_source_open(const tc_cli_args *a, tc_cli_source *s, tc_error *err) {
+int tc_cli_source_open(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
     *s = (tc_cli_source){.path = a->model ? a->model : a->te};
     int status = tc_cli_check_source(a, err);
     if (status != TC_CLI_DONE)
@@ -143,9 +144,9 @@ void tc_cli_source_free(tc_cli_source *s) {
 
 /* ---- target ---- */
 
-int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_error *err) {
+int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, tc_error *err) {
     *out = NULL;
-    if (tc_target_parse(a->target ? a->target : "native", out, err) != TC_OK) {
+    if (tc_target_parse(a->name ? a->name : "native", out, err) != TC_OK) {
         tc_error_prefix(err, "--target: ");
         return TC_CLI_USAGE;
     }
@@ -155,7 +156,7 @@ int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_erro
         return tc_cli_usage(err,
                             "--target %s: code for it does not run on this machine, so it cannot be measured here; "
                             "`tctune build --target` makes a library for it from the records of a database",
-                            a->target);
+                            a->name);
     }
     if (a->threads)
         (*out)->machine.cores = a->threads;
@@ -164,27 +165,27 @@ int tc_cli_target(const tc_cli_args *a, bool runs_here, tc_target **out, tc_erro
 
 /* ---- database ---- */
 
-const char *tc_cli_db_path(const tc_cli_args *a) {
-    return a->db ? a->db : default_db;
+const char *tc_cli_db_path(const tc_cli_db_args *a) {
+    return a->path ? a->path : default_db;
 }
 
-tc_status tc_cli_db_write(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
+tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err) {
     return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_WRITE, out, err);
 }
 
-tc_status tc_cli_db_read(const tc_cli_args *a, tc_meas_db **out, tc_error *err) {
+tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err) {
     *out = NULL;
-    if (a->untuned || (!a->db && !tc_fs_exists(default_db)))
+    if (a->untuned || (!a->path && !tc_fs_exists(default_db)))
         return TC_OK;
     return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, out, err);
 }
 
 /* ---- built model ---- */
 
-static tc_graph_build_options build_options(const tc_cli_args *a, const tc_target *target, tc_meas_db *db) {
+static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc_target *target, tc_meas_db *db) {
     return (tc_graph_build_options){.target = target,
                                     .threads = target->machine.cores,
-                                    .accuracy = tc_cli_accuracy(a),
+                                    .accuracy = a->accuracy,
                                     .db = db,
                                     .require_complete = a->require_complete,
                                     .stop = tc_cli_stop_flag(),
@@ -192,16 +193,16 @@ static tc_graph_build_options build_options(const tc_cli_args *a, const tc_targe
 }
 
 /* The source's program, the records to build it from, and how. Close *db in any case. */
-static tc_status prepare(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_meas_db **db, tc_graph_program **p,
-                         tc_graph_build_options *o, tc_error *err) {
+static tc_status prepare(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, tc_meas_db **db,
+                         tc_graph_program **p, tc_graph_build_options *o, tc_error *err) {
     *db = NULL;
     TC_TRY(tc_cli_source_program(s, a->seed, p, err));
-    TC_TRY(tc_cli_db_read(a, db, err));
+    TC_TRY(tc_cli_db_read(&a->db, db, err));
     *o = build_options(a, target, *db);
     return TC_OK;
 }
 
-int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, tc_graph_model **out, tc_error *err) {
     tc_meas_db *db;
     tc_graph_program *p;
@@ -218,16 +219,16 @@ int tc_cli_model_build(const tc_cli_args *a, tc_cli_source *s, const tc_target *
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-static int with_source(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
+static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
     tc_cli_source s = {0};
     tc_target *t = NULL;
     tc_graph_model *m = NULL;
-    int status = tc_cli_target(a, true, &t, err);
+    int status = tc_cli_target(&a->target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(a, &s, err);
+        status = tc_cli_source_open(&a->source, &s, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_model_build(a, &s, t, false, NULL, &m, err);
-    if (status == TC_CLI_DONE && use(a, m, err) != TC_OK)
+    if (status == TC_CLI_DONE && use(user, m, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_graph_model_free(m);
     tc_cli_source_free(&s);
@@ -235,22 +236,23 @@ static int with_source(const tc_cli_args *a, tc_cli_use_model *use, tc_error *er
     return status;
 }
 
-static int with_library(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
+static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
     tc_graph_model *m = NULL;
-    tc_status st = tc_graph_model_load(a->model, a->threads, &m, err);
+    tc_status st = tc_graph_model_load(a->source.model, a->target.threads, &m, err);
     if (st == TC_OK)
-        st = use(a, m, err);
+        st = use(user, m, err);
     tc_graph_model_free(m);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-int tc_cli_with_model(const tc_cli_args *a, tc_cli_use_model *use, tc_error *err) {
-    return a->model && tc_cli_is_library(a->model) ? with_library(a, use, err) : with_source(a, use, err);
+int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
+    bool library = a->source.model && tc_cli_is_library(a->source.model);
+    return (library ? with_library : with_source)(a, use, user, err);
 }
 
 /* What the network said is kept beside the other records, so that later builds need not ask again. A database that cannot be
  * written to keeps nothing: the build goes on. */
-static void keep_contest(const tc_cli_args *a, const tc_graph_contest *c) {
+static void keep_contest(const tc_cli_db_args *a, const tc_graph_contest *c) {
     tc_meas_db *db = NULL;
     tc_error why = {0};
     tc_status st = tc_cli_db_write(a, &db, &why);
@@ -262,7 +264,7 @@ static void keep_contest(const tc_cli_args *a, const tc_graph_contest *c) {
 }
 
 /* What was left out is said, and noted for all later commands. */
-static void keep_refusals(const tc_cli_args *a, const tc_graph_admission *x, tc_arena *arena) {
+static void keep_refusals(const tc_cli_db_args *a, const tc_graph_admission *x, tc_arena *arena) {
     for (int i = 0; i < x->nrefused; i++) {
         const tc_graph_refusal *r = &x->refused[i];
         const char *noted = tc_cli_note_failure(tc_cli_db_path(a), r->record.id, &r->now, arena);
@@ -271,26 +273,26 @@ static void keep_refusals(const tc_cli_args *a, const tc_graph_admission *x, tc_
     }
 }
 
-int tc_cli_contest(const tc_cli_args *a, tc_cli_source *s, const tc_target *target, tc_arena *arena, tc_graph_admission *admitted,
-                   tc_graph_contest *out, tc_error *err) {
+int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
+                   tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
     enum { ROUNDS = 20 };
     tc_meas_db *db;
     tc_graph_program *p;
     tc_graph_build_options o;
     tc_status st = prepare(a, s, target, &db, &p, &o, err);
     if (st == TC_OK)
-        st = tc_graph_admit(p, &o, a->top_k, arena, admitted, err);
+        st = tc_graph_admit(p, &o, k, arena, admitted, err);
     tc_meas_db_close(db); /* while somebody reads it, what is noted stays in its log */
     db = NULL;
-    keep_refusals(a, admitted, arena);
+    keep_refusals(&a->db, admitted, arena);
     if (st == TC_OK)
-        st = tc_cli_db_read(a, &db, err);
+        st = tc_cli_db_read(&a->db, &db, err);
     o.db = db;
     if (st == TC_OK)
         st = tc_graph_contest_run(p, &o, admitted, ROUNDS, arena, out, err);
     tc_meas_db_close(db);
     if (st == TC_OK)
-        keep_contest(a, out);
+        keep_contest(&a->db, out);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 

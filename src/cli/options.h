@@ -1,0 +1,208 @@
+/* Options of commands. A command has a struct of its own, and a table with one row for each option that it takes: how the option
+ * is spelt, what --help says of it, and which field it goes into. What several commands take alike is a small struct with its own
+ * rows: the groups below.
+ *
+ *   typedef struct zoo_args {
+ *       tc_cli_common common;
+ *       const char *out;
+ *   } zoo_args;
+ *   static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
+ *
+ * A table is in the order in which --help lists it. --help itself is in none: every command takes it. */
+#ifndef TC_CLI_OPTIONS_H
+#define TC_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "search_space/alternatives.h"
+#include "support/status.h"
+#include "support/vec.h"
+#include "tune/mode.h"
+
+/* ---- rows ---- */
+
+/* How a command ends. */
+enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
+
+typedef TC_VEC(const char *) tc_cli_texts;
+
+typedef struct tc_cli_option tc_cli_option;
+
+/* Reads the value v of an option into its field: TC_CLI_DONE, or TC_CLI_USAGE with err. A flag has no value. */
+typedef int tc_cli_take(const tc_cli_option *o, const char *v, void *field, tc_error *err);
+
+struct tc_cli_option {
+    const char *name;
+    const char *argument; /* for --help; NULL: it takes none */
+    const char *help;
+    tc_cli_take *take;
+    size_t offset; /* of the field in the command's struct */
+};
+
+tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real,
+    tc_cli_take_list, tc_cli_take_accuracy, tc_cli_take_timing;
+
+/* The place of a field of type T in struct S; a field of another type does not compile. */
+#define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
+
+/* The row of an option whose field is of type T. */
+#define TC_CLI_ROW(S, field, T, take, name, argument, help)                                                                      \
+    { name, argument, help, take, TC_CLI_PLACE(S, field, T) }
+
+#define TC_CLI_FLAG(S, field, name, help) TC_CLI_ROW(S, field, bool, tc_cli_take_flag, name, NULL, help)
+#define TC_CLI_TEXT(S, field, name, argument, help) TC_CLI_ROW(S, field, const char *, tc_cli_take_text, name, argument, help)
+/* A whole number from 1. */
+#define TC_CLI_COUNT(S, field, name, argument, help) TC_CLI_ROW(S, field, int, tc_cli_take_count, name, argument, help)
+/* A number that is not negative. */
+#define TC_CLI_REAL(S, field, name, argument, help) TC_CLI_ROW(S, field, double, tc_cli_take_real, name, argument, help)
+/* It may be given more than once. */
+#define TC_CLI_LIST(S, field, name, argument, help) TC_CLI_ROW(S, field, tc_cli_texts, tc_cli_take_list, name, argument, help)
+
+/* ---- what commands share ---- */
+
+/* The first member of every command's struct. */
+typedef struct tc_cli_common {
+    tc_cli_texts operands;
+    bool help, no_cache;
+} tc_cli_common;
+
+/* Which graph passes run. */
+typedef struct tc_cli_pass_args {
+    int level; /* -1: not given */
+    tc_cli_texts disable;
+    bool times;
+    const char *dump;
+} tc_cli_pass_args;
+
+/* A network, or one kernel. */
+typedef struct tc_cli_source_args {
+    const char *model, *te;
+    tc_cli_texts shape;
+    tc_cli_pass_args passes;
+} tc_cli_source_args;
+
+typedef struct tc_cli_target_args {
+    const char *name; /* NULL: native */
+    int threads;      /* 0: one per core */
+} tc_cli_target_args;
+
+typedef struct tc_cli_db_args {
+    const char *path; /* NULL: the default name */
+    bool untuned;
+} tc_cli_db_args;
+
+typedef struct tc_cli_timing {
+    bool given;
+    tc_tune_timing asked;
+} tc_cli_timing;
+
+/* How far outputs may be from what is expected. Where it is not given: as the ONNX project's test cases have it. */
+typedef struct tc_cli_tolerance {
+    double rtol, atol; /* negative: by dtype */
+} tc_cli_tolerance;
+
+/* What a model is made from. */
+typedef struct tc_cli_model_args {
+    tc_cli_source_args source;
+    tc_cli_target_args target;
+    tc_cli_db_args db;
+    tc_accuracy accuracy;
+    uint64_t seed;
+    bool require_complete;
+} tc_cli_model_args;
+
+/* Fields that are not zero where an option is not given. */
+#define TC_CLI_PASS_DEFAULTS                                                                                                     \
+    { .level = -1 }
+#define TC_CLI_SOURCE_DEFAULTS                                                                                                   \
+    { .passes = TC_CLI_PASS_DEFAULTS }
+#define TC_CLI_MODEL_DEFAULTS                                                                                                    \
+    { .source = TC_CLI_SOURCE_DEFAULTS, .accuracy = TC_ACCURACY_FAST }
+#define TC_CLI_TOLERANCE_DEFAULTS                                                                                                \
+    { .rtol = -1, .atol = -1 }
+
+/* ---- rows of what they share: S is the command's struct, g a group in it, f a field ---- */
+
+#define TC_CLI_SHAPE_OPTION(S, f)                                                                                                \
+    TC_CLI_LIST(S, f, "shape", "NAME=1,128",                                                                                     \
+                "shape of an input, or with one number the value of a symbolic dimension; may be repeated")
+#define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
+    TC_CLI_TEXT(S, g.model, "model", "FILE", "the network: an ONNX model (for run and bench also a library that build wrote)"),  \
+        TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape)
+#define TC_CLI_PASS_OPTIONS(S, g)                                                                                                \
+    TC_CLI_ROW(S, g.level, int, tc_cli_take_level, "opt-level", "0..3",                                                          \
+               "which graph passes run: 0 what correctness needs, 1 less work, 2 layouts and algorithms too (default), 3 "       \
+               "results may differ"),                                                                                            \
+        TC_CLI_LIST(S, g.disable, "disable-pass", "NAME", "leave this graph pass out; may be repeated"),                         \
+        TC_CLI_FLAG(S, g.times, "print-pass-times", "print the time of each graph pass (to standard error)"),                    \
+        TC_CLI_TEXT(S, g.dump, "dump-graph", "PASS",                                                                             \
+                    "print the graph before and after this graph pass, or all of them (to standard error)")
+
+#define TC_CLI_DB_OPTION(S, f) TC_CLI_TEXT(S, f, "db", "FILE", "tuning database; default tctune.db in the current folder")
+#define TC_CLI_UNTUNED_OPTION(S, f) TC_CLI_FLAG(S, f, "untuned", "use default schedules, whatever the database holds")
+#define TC_CLI_TARGET_OPTION(S, f)                                                                                               \
+    TC_CLI_TEXT(S, f, "target", "T",                                                                                             \
+                "what code is made for: native (default), a CPU's name such as znver4, or \"llvm -mtriple=... -mcpu=...\"")
+#define TC_CLI_ACCURACY_OPTION(S, f)                                                                                             \
+    TC_CLI_ROW(S, f, tc_accuracy, tc_cli_take_accuracy, "accuracy", "strict|fast",                                               \
+               "fast (default): kernels may also be computed by algorithms that round more, where they are faster: "             \
+               "Winograd's convolution, up to 5e-4 of a network's outputs; strict: never")
+#define TC_CLI_THREADS_OPTION(S, f) TC_CLI_COUNT(S, f, "threads", "N", "threads of the kernels; default one per core")
+#define TC_CLI_SEED_OPTION(S, f)                                                                                                 \
+    TC_CLI_ROW(S, f, uint64_t, tc_cli_take_seed, "seed", "S", "seed of the search and of random inputs; default 0")
+#define TC_CLI_TIMING_OPTION(S, f)                                                                                               \
+    TC_CLI_ROW(S, f, tc_cli_timing, tc_cli_take_timing, "mode", "auto|hot|cold",                                                 \
+               "how kernels are timed: hot, called again and again on the same data; cold, with the constants put out of "       \
+               "every cache before each call, as in networks whose weights no cache holds; auto (default): cold where the "      \
+               "constants of some form of the kernel take more than half of the last cache, else hot. Records of both may be "   \
+               "in one database; build prefers cold ones")
+
+#define TC_CLI_OUT_OPTION(S, f) TC_CLI_TEXT(S, f, "out", "FILE", "where the result is written")
+#define TC_CLI_NAME_OPTION(S, f)                                                                                                 \
+    TC_CLI_TEXT(S, f, "name", "PREFIX", "prefix of the library's symbols; default from the name of the file")
+#define TC_CLI_COMPLETE_OPTION(S, f)                                                                                             \
+    TC_CLI_FLAG(S, f, "require-complete", "fail unless every kernel has a record in the database")
+#define TC_CLI_INPUTS_OPTION(S, f)                                                                                               \
+    TC_CLI_TEXT(S, f, "inputs", "FILE",                                                                                          \
+                ".npz with the inputs by name (or in.NAME), or a folder of input_N.pb; default seeded random values")
+#define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
+    TC_CLI_REAL(S, g.rtol, "rtol", "R", "relative tolerance of floats; default 1e-3 (1e-2 for 16-bit floats)"),                  \
+        TC_CLI_REAL(S, g.atol, "atol", "A", "absolute tolerance; default 1e-5 (1e-3 for 16-bit floats)")
+#define TC_CLI_REPEATS_OPTION(S, f) TC_CLI_COUNT(S, f, "repeats", "N", "timed runs, of which the median is taken; default 30")
+#define TC_CLI_KERNEL_OPTION(S, f) TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX", "which kernel of the network")
+#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE", "a schedule in .sched form instead of the best record")
+#define TC_CLI_NO_CACHE_OPTION(S)                                                                                                \
+    TC_CLI_FLAG(S, common.no_cache, "no-cache", "compile every kernel, and keep no objects ($TCTUNE_CACHE, else ~/.cache/tctune)")
+#define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, "json", "report as one JSON object on standard output")
+
+/* ---- commands ---- */
+
+typedef struct tc_cli_command {
+    const char *name, *summary;
+    const char *operands; /* "DIR...": at least one is needed; NULL: none are taken */
+    const char *details;  /* a paragraph for --help, or NULL */
+    size_t size;          /* of the command's struct */
+    const tc_cli_option *options;
+    size_t noption;
+    const void *defaults; /* such a struct, or NULL: all zero */
+    const char *required; /* an option that must be given, or NULL */
+    bool hidden;          /* not in the list of commands */
+    /* Gets the command's struct. The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
+    int (*run)(const void *args, tc_error *err);
+} tc_cli_command;
+
+/* Of a command's description: its struct, which begins with tc_cli_common, and its table. */
+#define TC_CLI_ARGS(S, table)                                                                                                    \
+    .size = sizeof(S) + 0 * sizeof(char[offsetof(S, common) == 0 ? 1 : -1]), .options = table, .noption = TC_LEN(table)
+
+/* *args becomes the command's struct: free it with tc_cli_args_free in any case. TC_CLI_DONE, or TC_CLI_USAGE with err. argv[0]
+ * is the first argument after the command's name. */
+int tc_cli_parse(const tc_cli_command *c, int argc, char **argv, tc_cli_common **args, tc_error *err);
+void tc_cli_args_free(const tc_cli_command *c, tc_cli_common *args);
+void tc_cli_help(FILE *f, const tc_cli_command *c);
+/* Fills err and returns TC_CLI_USAGE. */
+int tc_cli_usage(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
+
+#endif
