@@ -116,13 +116,10 @@ tc_val tc_cg_any_lane(tc_cg *g, tc_val mask); /* i1: some lane is set */
 tc_val tc_cg_pred_for(tc_cg *g, int lanes);   /* g->pred with that many lanes, or NULL */
 
 /* ---- address.c ---- */
-enum { TC_CG_TERMS = 32 };
-/* sum(coef * atom) + c + stride * lane; atoms are scalars. */
+/* base + stride * lane */
 typedef struct tc_cg_index {
-    int n;
-    const tc_expr *atom[TC_CG_TERMS];
-    int64_t coef[TC_CG_TERMS];
-    int64_t c, stride;
+    tc_affine base;
+    int64_t stride;
 } tc_cg_index;
 bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out); /* false: not of that form */
 tc_ival tc_cg_range(tc_cg *g, const tc_expr *e);        /* over all lanes */

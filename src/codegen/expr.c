@@ -313,13 +313,8 @@ static tc_val compare_ramp(tc_cg *g, const tc_expr *e) {
     if ((tc_cg_flags(g, a) | tc_cg_flags(g, b)) & TC_EF_LOAD)
         return NULL;
     int64_t step = x.stride - y.stride;
-    if (step < -64 || step > 64 || x.n + y.n > TC_CG_TERMS)
+    if (step < -64 || step > 64 || !tc_affine_add(&x.base, &y.base, -1))
         return NULL;
-    for (int i = 0; i < y.n; i++) {
-        x.atom[x.n] = y.atom[i];
-        x.coef[x.n++] = -y.coef[i];
-    }
-    x.c -= y.c;
     tc_val s = LLVMBuildNeg(g->b, tc_cg_index_value(g, &x), ""); /* compare step * lane OP s */
     int64_t far = 64 * (int64_t)e->lanes + 64;
     s = tc_cg_intr2(g, "llvm.smin", tc_cg_intr2(g, "llvm.smax", s, tc_cg_i64(g, -far)), tc_cg_i64(g, far));

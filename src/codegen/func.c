@@ -209,7 +209,7 @@ static void unbind(tc_cg *g) {
 
 static tc_ival loop_range(tc_cg *g, const tc_expr *extent) {
     tc_ival n = tc_te_bounds(extent, g->env);
-    return (tc_ival){0, n.hi == INT64_MAX ? INT64_MAX : TC_MAX(n.hi - 1, 0)};
+    return (tc_ival){0, n.hi == TC_INF ? TC_INF : TC_MAX(n.hi - 1, 0)};
 }
 
 static void body_of(tc_cg *g, const tc_stmt *s, tc_val i) {

@@ -161,7 +161,7 @@ static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, in
     int bytes = tc_dtype_bytes(s->buffer->dtype);
     tc_cg_index y = *x;
     if (x->stride == -1) {
-        y.c -= lanes - 1;
+        y.base.c -= lanes - 1;
         tc_val wide = load_at(g, s, tc_cg_pointer(g, s, &y), lanes, tc_cg_index_align(&y, bytes, s->align));
         return shuffle_stride(g, wide, lanes, lanes - 1, -1);
     }
@@ -180,7 +180,7 @@ static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int l
     tc_val v = LLVMGetPoison(tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes));
     for (int i = 0; i < lanes; i++) {
         tc_cg_index y = *x;
-        y.c += i * x->stride;
+        y.base.c += i * x->stride;
         tc_val e = load_at(g, s, tc_cg_pointer(g, s, &y), 1, bytes);
         v = LLVMBuildInsertElement(g->b, v, e, lane_const(g, i), "");
     }
@@ -210,12 +210,12 @@ static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
 
 static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_index *x) {
     int64_t last;
-    if (!tc_cg_flatten(index, x) || x->n != 0) {
+    if (!tc_cg_flatten(index, x) || x->base.n != 0) {
         tc_cg_fail(g, "register buffer %s is indexed by something that is not constant", s->buffer->name);
         return false;
     }
-    last = x->c + x->stride * (index->lanes - 1);
-    if (TC_MIN(x->c, last) < 0 || TC_MAX(x->c, last) >= s->buffer->size) {
+    last = x->base.c + x->stride * (index->lanes - 1);
+    if (TC_MIN(x->base.c, last) < 0 || TC_MAX(x->base.c, last) >= s->buffer->size) {
         tc_cg_fail(g, "register buffer %s has %lld elements, index %lld is outside", s->buffer->name, (long long)s->buffer->size,
                    (long long)last);
         return false;
@@ -229,7 +229,7 @@ static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b) {
 
 static bool whole_reg(const tc_buffer *b, const tc_cg_index *x, int lanes) {
     int r = TC_MAX(b->reg_lanes, 1);
-    return lanes == r && x->c % r == 0 && (lanes == 1 || x->stride == 1);
+    return lanes == r && x->base.c % r == 0 && (lanes == 1 || x->stride == 1);
 }
 
 static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index) {
@@ -239,10 +239,10 @@ static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index) {
     if (!reg_index(g, s, index, &x))
         return NULL;
     if (whole_reg(b, &x, lanes))
-        return LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[x.c / r], "");
+        return LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[x.base.c / r], "");
     tc_val v = LLVMGetPoison(tc_cg_val_type(g, b->dtype, lanes));
     for (int i = 0; i < lanes; i++) {
-        int64_t at = x.c + i * x.stride;
+        int64_t at = x.base.c + i * x.stride;
         tc_val e = LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[at / r], "");
         if (r > 1)
             e = LLVMBuildExtractElement(g->b, e, lane_const(g, (int)(at % r)), "");
@@ -260,11 +260,11 @@ static void store_reg(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v
     if (mask)
         v = LLVMBuildSelect(g->b, mask, v, load_reg(g, s, index), "");
     if (whole_reg(b, &x, lanes)) {
-        LLVMBuildStore(g->b, v, s->regs[x.c / r]);
+        LLVMBuildStore(g->b, v, s->regs[x.base.c / r]);
         return;
     }
     for (int i = 0; i < lanes; i++) {
-        int64_t at = x.c + i * x.stride;
+        int64_t at = x.base.c + i * x.stride;
         tc_val e = lanes > 1 ? LLVMBuildExtractElement(g->b, v, lane_const(g, i), "") : v;
         if (r > 1) {
             tc_val old = LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[at / r], "");
@@ -376,7 +376,7 @@ static void scatter(tc_cg *g, const tc_slot *s, tc_val index, tc_val v, tc_val m
 static void store_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v) {
     for (int i = 0; i < tc_cg_lanes(v); i++) {
         tc_cg_index y = *x;
-        y.c += i * x->stride;
+        y.base.c += i * x->stride;
         store_at(g, s, tc_cg_pointer(g, s, &y), LLVMBuildExtractElement(g->b, v, lane_const(g, i), ""),
                  tc_dtype_bytes(s->buffer->dtype));
     }

@@ -41,9 +41,9 @@
 #define TC_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define TC_MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* ceil(a / b) for a >= 0 and b > 0. */
+/* ceil(a / b) for b > 0. */
 static inline int64_t tc_ceil_div(int64_t a, int64_t b) {
-    return a / b + (a % b != 0);
+    return a / b + (a % b > 0);
 }
 
 #endif

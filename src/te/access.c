@@ -29,7 +29,7 @@ static tc_ival infer(value_ranges *v, const tc_tensor *t) {
     if (t == v->given)
         return v->given_range;
     if (!t->op || tc_dtype_is_float(t->dtype) || t->op->reducer == TC_RED_SUM || t->op->reducer == TC_RED_PROD)
-        return TE_ALL;
+        return TC_IVAL_ALL;
     te_ranges r;
     te_ranges_init(&r, v->env);
     r.read_range = of_read;
@@ -132,12 +132,12 @@ typedef struct access_check {
 } access_check;
 
 static void print_ival(tc_strbuf *b, tc_ival v) {
-    if (v.lo == TE_NINF)
+    if (v.lo == TC_NINF)
         tc_sb_add(b, "anything");
     else
         tc_sb_printf(b, "%lld", (long long)v.lo);
     if (v.hi != v.lo)
-        v.hi == TE_INF ? tc_sb_add(b, " and up") : tc_sb_printf(b, "..%lld", (long long)v.hi);
+        v.hi == TC_INF ? tc_sb_add(b, " and up") : tc_sb_printf(b, "..%lld", (long long)v.hi);
 }
 
 static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {

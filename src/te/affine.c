@@ -11,7 +11,7 @@ static int64_t wrap_add(int64_t a, int64_t b) {
     return (int64_t)((uint64_t)a + (uint64_t)b);
 }
 
-int64_t te_gcd(int64_t a, int64_t b) {
+int64_t tc_gcd(int64_t a, int64_t b) {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a, y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
     while (y) {
         uint64_t r = x % y;
@@ -21,7 +21,20 @@ int64_t te_gcd(int64_t a, int64_t b) {
     return (int64_t)x;
 }
 
-bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
+void tc_affine_drop(tc_affine *a, int term) {
+    memmove(&a->term[term], &a->term[term + 1], sizeof *a->term * (size_t)(--a->n - term));
+}
+
+bool tc_affine_same_terms(const tc_affine *a, const tc_affine *b) {
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
+            return false;
+    return true;
+}
+
+bool tc_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
     if (coef == 0)
         return true;
     int i = a->n;
@@ -31,7 +44,7 @@ bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
         tc_term *t = &a->term[i - 1];
         t->coef = wrap_add(t->coef, coef);
         if (t->coef == 0)
-            memmove(t, t + 1, (size_t)(--a->n - (i - 1)) * sizeof *t);
+            tc_affine_drop(a, i - 1);
         return true;
     }
     if (a->n == TC_MAX_TERMS)
@@ -42,33 +55,33 @@ bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
     return true;
 }
 
-bool te_affine_add(tc_affine *a, const tc_affine *b, int64_t scale) {
+bool tc_affine_add(tc_affine *a, const tc_affine *b, int64_t scale) {
     a->c = wrap_add(a->c, wrap_mul(b->c, scale));
     for (int i = 0; i < b->n; i++)
-        if (!te_affine_term(a, b->term[i].atom, wrap_mul(b->term[i].coef, scale)))
+        if (!tc_affine_term(a, b->term[i].atom, wrap_mul(b->term[i].coef, scale)))
             return false;
     return true;
 }
 
-bool te_linear(tc_affine *a, const tc_expr *e, int64_t scale) {
+bool tc_affine_linear(tc_affine *a, const tc_expr *e, int64_t scale) {
     switch ((int)e->op) {
     case TC_OP_INT:
         a->c = wrap_add(a->c, wrap_mul(e->u.i, scale));
         return true;
     case TC_OP_ADD:
-        return te_linear(a, e->args[0], scale) && te_linear(a, e->args[1], scale);
+        return tc_affine_linear(a, e->args[0], scale) && tc_affine_linear(a, e->args[1], scale);
     case TC_OP_SUB:
-        return te_linear(a, e->args[0], scale) && te_linear(a, e->args[1], wrap_mul(scale, -1));
+        return tc_affine_linear(a, e->args[0], scale) && tc_affine_linear(a, e->args[1], wrap_mul(scale, -1));
     case TC_OP_MUL:
         if (e->args[1]->op == TC_OP_INT)
-            return te_linear(a, e->args[0], wrap_mul(scale, e->args[1]->u.i));
-        return te_affine_term(a, e, scale);
+            return tc_affine_linear(a, e->args[0], wrap_mul(scale, e->args[1]->u.i));
+        return tc_affine_term(a, e, scale);
     default:
-        return te_affine_term(a, e, scale);
+        return tc_affine_term(a, e, scale);
     }
 }
 
-int64_t te_affine_coef(const tc_affine *a, const tc_expr *atom) {
+int64_t tc_affine_coef(const tc_affine *a, const tc_expr *atom) {
     for (int i = 0; i < a->n && a->term[i].atom->id <= atom->id; i++)
         if (a->term[i].atom == atom)
             return a->term[i].coef;
@@ -79,7 +92,7 @@ static uint64_t magnitude(int64_t v) {
     return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
 }
 
-/* Positive before negative, then by falling coefficient: `i * 768 + k - j`. Outer loops tend to have the larger strides. */
+/* Outer loops tend to have the larger strides: `i * 768 + k - j`. */
 static bool before(const tc_term *a, const tc_term *b) {
     if ((a->coef > 0) != (b->coef > 0))
         return a->coef > 0;
@@ -88,14 +101,18 @@ static bool before(const tc_term *a, const tc_term *b) {
     return a->atom->id < b->atom->id;
 }
 
-const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a) {
-    const tc_term *order[TC_MAX_TERMS] = {NULL};
+void tc_affine_order(const tc_affine *a, const tc_term *order[TC_MAX_TERMS]) {
     for (int i = 0; i < a->n; i++) {
         int k = i;
         for (; k > 0 && before(&a->term[i], order[k - 1]); k--)
             order[k] = order[k - 1];
         order[k] = &a->term[i];
     }
+}
+
+const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a) {
+    const tc_term *order[TC_MAX_TERMS];
+    tc_affine_order(a, order);
     const tc_expr *sum = NULL;
     int64_t rest = a->c;
     if (a->n && order[0]->coef < 0 && rest != 0) { /* 5 - x */

@@ -4,11 +4,50 @@
 #ifndef TC_TE_AFFINE_H
 #define TC_TE_AFFINE_H
 
+#include "support/vec.h"
 #include "te/expr.h"
 
+/* ---- intervals (bounds.c) ---- */
+
+#define TC_INF INT64_MAX /* unbounded on that side */
+#define TC_NINF INT64_MIN
 typedef struct tc_ival {
-    int64_t lo, hi; /* inclusive; lo > hi: empty. INT64_MIN / INT64_MAX mean unbounded on that side; arithmetic saturates. */
+    int64_t lo, hi; /* inclusive; lo > hi: empty. Arithmetic saturates, and what is unbounded stays so. */
 } tc_ival;
+static const tc_ival TC_IVAL_ALL = {TC_NINF, TC_INF};
+
+static inline bool tc_ival_bounded(tc_ival v) { /* on both sides */
+    return v.lo != TC_NINF && v.hi != TC_INF;
+}
+static inline bool tc_ival_point(tc_ival v) { /* one value only */
+    return v.lo == v.hi && tc_ival_bounded(v);
+}
+static inline tc_ival tc_ival_meet(tc_ival a, tc_ival b) { /* what is in both */
+    return (tc_ival){TC_MAX(a.lo, b.lo), TC_MIN(a.hi, b.hi)};
+}
+static inline tc_ival tc_ival_join(tc_ival a, tc_ival b) { /* the smallest interval with both in it */
+    return (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
+}
+/* The values of a + b, k * a and a / b, which `floors` as DIV does or truncates as TDIV. A divisor that may be 0 or negative
+ * tells nothing. */
+tc_ival tc_ival_add(tc_ival a, tc_ival b);
+tc_ival tc_ival_scale(tc_ival a, int64_t k);
+tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors);
+/* All values of a type: TC_IVAL_ALL of a float. u64 stands from 0 to TC_INF, unbounded. */
+tc_ival tc_ival_of_dtype(tc_dtype t);
+
+/* Quotient rounded down, and the remainder that belongs to it; b is not 0. tc_ceil_div is in support/vec.h. */
+static inline int64_t tc_floor_div(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t tc_floor_mod(int64_t a, int64_t b) {
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+int64_t tc_gcd(int64_t a, int64_t b); /* of magnitudes; gcd(0, b) = |b| */
+
+/* ---- what is known of variables (env.c) ---- */
 
 /* Variable ranges. Lookup by variable id; later bindings of a variable replace earlier ones. */
 typedef struct tc_env tc_env;
@@ -29,12 +68,16 @@ void tc_env_assume(tc_env *e, const tc_expr *cond);
 void tc_env_assume_not(tc_env *e, const tc_expr *cond); /* cond is known to be false */
 void tc_env_undo(tc_env *e, size_t mark);               /* forgets assumptions, not tc_env_set */
 
+/* ---- questions (bounds.c) ---- */
+
 /* Range of an integer or bool scalar expression; sound, exact for affine expressions of independent variables. Memory reads: the
  * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. i64 arithmetic is taken not to
  * overflow. */
 tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env);
 /* Decides a boolean expression: 1 always true, 0 always false, -1 unknown. */
 int tc_te_decide(const tc_expr *cond, const tc_env *env);
+
+/* ---- affine forms (affine.c) ---- */
 
 typedef struct tc_term {
     const tc_expr *atom;
@@ -47,6 +90,20 @@ typedef struct tc_affine {
     int64_t c;
     tc_term term[TC_MAX_TERMS]; /* ordered by atom id: equal forms compare equal term by term */
 } tc_affine;
+
+/* a += coef * atom, and a += scale * b; false when there is no room (a is then unusable). Coefficients wrap as i64 does. */
+bool tc_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef);
+bool tc_affine_add(tc_affine *a, const tc_affine *b, int64_t scale);
+/* a += scale * e, splitting the i64 scalar e at + - and * by constants; all else are atoms, as they are. */
+bool tc_affine_linear(tc_affine *a, const tc_expr *e, int64_t scale);
+/* The coefficient of atom; 0 if absent. */
+int64_t tc_affine_coef(const tc_affine *a, const tc_expr *atom);
+void tc_affine_drop(tc_affine *a, int term);
+bool tc_affine_same_terms(const tc_affine *a, const tc_affine *b); /* they differ by a constant at most */
+/* The terms in the order in which they are written: positive before negative, then by falling coefficient. */
+void tc_affine_order(const tc_affine *a, const tc_term *order[TC_MAX_TERMS]);
+
+/* ---- simplification (simplify.c) ---- */
 
 /* Normal form of an i64 scalar. Returns false if it has more than TC_MAX_TERMS terms (out is then unusable). */
 bool tc_te_affine(tc_ctx *c, const tc_expr *e, const tc_env *env, tc_affine *out);

@@ -1,6 +1,6 @@
 /* Ranges by interval arithmetic over linear forms. Sums are collected first, so that x - x is 0 and independent variables give
  * exact bounds; known facts about a linear combination narrow every form that contains a multiple of it; min, max and select
- * inside a sum are bounded case by case. INT64_MIN and INT64_MAX stand for "unbounded" and absorb everything. */
+ * inside a sum are bounded case by case. */
 #include "te/te_int.h"
 
 enum { MAX_EXPANSION = 3 }; /* nested case distinctions: 2^3 forms at most */
@@ -11,29 +11,29 @@ enum { MAX_SCOPES = 6 };    /* nested selects whose arms are bounded under their
 
 static int64_t add_lo(int64_t a, int64_t b) {
     int64_t r;
-    return a == TE_NINF || b == TE_NINF || __builtin_add_overflow(a, b, &r) ? TE_NINF : r;
+    return a == TC_NINF || b == TC_NINF || __builtin_add_overflow(a, b, &r) ? TC_NINF : r;
 }
 
 static int64_t add_hi(int64_t a, int64_t b) {
     int64_t r;
-    return a == TE_INF || b == TE_INF || __builtin_add_overflow(a, b, &r) ? TE_INF : r;
+    return a == TC_INF || b == TC_INF || __builtin_add_overflow(a, b, &r) ? TC_INF : r;
 }
 
-tc_ival te_ival_add(tc_ival a, tc_ival b) {
+tc_ival tc_ival_add(tc_ival a, tc_ival b) {
     return (tc_ival){add_lo(a.lo, b.lo), add_hi(a.hi, b.hi)};
 }
 
 static int64_t saturating_mul(int64_t a, int64_t b) {
-    bool unbounded = a == TE_NINF || a == TE_INF || b == TE_NINF || b == TE_INF;
+    bool unbounded = a == TC_NINF || a == TC_INF || b == TC_NINF || b == TC_INF;
     int64_t r;
     if (a == 0 || b == 0)
         return 0;
     if (!unbounded && !__builtin_mul_overflow(a, b, &r))
         return r;
-    return (a < 0) != (b < 0) ? TE_NINF : TE_INF;
+    return (a < 0) != (b < 0) ? TC_NINF : TC_INF;
 }
 
-tc_ival te_ival_scale(tc_ival a, int64_t k) {
+tc_ival tc_ival_scale(tc_ival a, int64_t k) {
     if (k == 0)
         return (tc_ival){0, 0};
     tc_ival r = {saturating_mul(a.lo, k), saturating_mul(a.hi, k)};
@@ -45,42 +45,42 @@ static tc_ival ival_mul(tc_ival a, tc_ival b) {
                     saturating_mul(a.hi, b.hi)};
     tc_ival r = {p[0], p[0]};
     for (int i = 1; i < 4; i++)
-        r = te_join(r, (tc_ival){p[i], p[i]});
+        r = tc_ival_join(r, (tc_ival){p[i], p[i]});
     return r;
 }
 
 static int64_t div_bound(int64_t a, int64_t b, bool floors) {
-    if (a == TE_NINF || a == TE_INF)
-        return b == TE_INF ? (a == TE_NINF ? -1 : 0) : a;
-    if (b == TE_INF)
+    if (a == TC_NINF || a == TC_INF)
+        return b == TC_INF ? (a == TC_NINF ? -1 : 0) : a;
+    if (b == TC_INF)
         return a < 0 && floors ? -1 : 0;
-    return floors ? te_floordiv(a, b) : a / b;
+    return floors ? tc_floor_div(a, b) : a / b;
 }
 
 /* Positive divisors; others tell nothing beyond the dtype. */
-static tc_ival ival_div(tc_ival a, tc_ival b, bool floors) {
+tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors) {
     if (b.lo <= 0)
-        return TE_ALL;
+        return TC_IVAL_ALL;
     tc_ival lo = {div_bound(a.lo, b.lo, floors), div_bound(a.hi, b.lo, floors)};
     tc_ival hi = {div_bound(a.lo, b.hi, floors), div_bound(a.hi, b.hi, floors)};
-    return te_join(lo, hi);
+    return tc_ival_join(lo, hi);
 }
 
 static tc_ival ival_mod(tc_ival a, tc_ival b) {
     if (b.lo <= 0)
-        return b.hi < 0 && b.lo != TE_NINF ? (tc_ival){b.lo + 1, 0} : TE_ALL;
+        return b.hi < 0 && b.lo != TC_NINF ? (tc_ival){b.lo + 1, 0} : TC_IVAL_ALL;
     if (a.lo >= 0 && a.hi < b.lo)
         return a;
-    if (te_point(b) && te_bounded(a) && te_floordiv(a.lo, b.lo) == te_floordiv(a.hi, b.lo))
-        return (tc_ival){te_floormod(a.lo, b.lo), te_floormod(a.hi, b.lo)};
-    int64_t most = b.hi == TE_INF ? TE_INF : b.hi - 1;
+    if (tc_ival_point(b) && tc_ival_bounded(a) && tc_floor_div(a.lo, b.lo) == tc_floor_div(a.hi, b.lo))
+        return (tc_ival){tc_floor_mod(a.lo, b.lo), tc_floor_mod(a.hi, b.lo)};
+    int64_t most = b.hi == TC_INF ? TC_INF : b.hi - 1;
     return (tc_ival){0, a.lo >= 0 ? TC_MIN(most, a.hi) : most};
 }
 
 static tc_ival ival_tmod(tc_ival a, tc_ival b) {
     if (b.lo <= 0)
-        return TE_ALL;
-    int64_t most = b.hi == TE_INF ? TE_INF : b.hi - 1;
+        return TC_IVAL_ALL;
+    int64_t most = b.hi == TC_INF ? TC_INF : b.hi - 1;
     if (a.lo >= 0 && a.hi < b.lo)
         return a;
     return (tc_ival){a.lo >= 0 ? 0 : TC_MAX(-most, a.lo), a.hi <= 0 ? 0 : TC_MIN(most, a.hi)};
@@ -94,9 +94,9 @@ static tc_ival ival_max(tc_ival a, tc_ival b) {
     return (tc_ival){TC_MAX(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
 }
 
-static tc_ival dtype_range(tc_dtype t) {
+tc_ival tc_ival_of_dtype(tc_dtype t) {
     if (tc_dtype_is_float(t))
-        return TE_ALL;
+        return TC_IVAL_ALL;
     return (tc_ival){tc_int_min(t), tc_int_max(t)};
 }
 
@@ -128,19 +128,19 @@ void te_ranges_under(te_ranges *r, const te_ranges *outer, const tc_expr *cond, 
 static tc_ival sum_of_ranges(te_ranges *r, const tc_affine *a) {
     tc_ival sum = {a->c, a->c};
     for (int i = 0; i < a->n; i++)
-        sum = te_ival_add(sum, te_ival_scale(te_range(r, a->term[i].atom), a->term[i].coef));
+        sum = tc_ival_add(sum, tc_ival_scale(te_range(r, a->term[i].atom), a->term[i].coef));
     return sum;
 }
 
 /* How often the fact's combination is in a; 0 if it is not, wholly. */
 static int64_t multiple_of(const tc_affine *a, const te_fact *f) {
-    int64_t k = te_affine_coef(a, f->term[0].atom);
+    int64_t k = tc_affine_coef(a, f->term[0].atom);
     if (k == 0 || k == INT64_MIN || k % f->term[0].coef)
         return 0;
     k /= f->term[0].coef;
     for (int i = 1; i < f->n; i++) {
         int64_t want;
-        if (__builtin_mul_overflow(k, f->term[i].coef, &want) || te_affine_coef(a, f->term[i].atom) != want)
+        if (__builtin_mul_overflow(k, f->term[i].coef, &want) || tc_affine_coef(a, f->term[i].atom) != want)
             return 0;
     }
     return k;
@@ -176,8 +176,8 @@ static tc_ival range_with_facts(te_ranges *r, const tc_affine *a, fact_cursor at
             continue;
         tc_affine rest = *a;
         for (int i = 0; i < f->n; i++)
-            te_affine_term(&rest, f->term[i].atom, -k * f->term[i].coef);
-        best = te_meet(best, te_ival_add(te_ival_scale(f->range, k), range_with_facts(r, &rest, at, used + 1)));
+            tc_affine_term(&rest, f->term[i].atom, -k * f->term[i].coef);
+        best = tc_ival_meet(best, tc_ival_add(tc_ival_scale(f->range, k), range_with_facts(r, &rest, at, used + 1)));
     }
     return best;
 }
@@ -194,14 +194,14 @@ static bool take_remainder(te_ranges *r, tc_affine *a, tc_ival *extra) {
             continue;
         int64_t m = -(a->term[i].coef / d->args[1]->u.i);
         tc_affine x = {0}, rest = *a;
-        if (!te_linear(&x, d->args[0], 1) || x.n == 0)
+        if (!tc_affine_linear(&x, d->args[0], 1) || x.n == 0)
             continue;
         bool all = true;
         for (int k = 0; k < x.n; k++)
-            all &= te_affine_coef(a, x.term[k].atom) == (int64_t)((uint64_t)m * (uint64_t)x.term[k].coef);
-        if (!all || !te_affine_term(&rest, d, -a->term[i].coef) || !te_affine_add(&rest, &x, -m))
+            all &= tc_affine_coef(a, x.term[k].atom) == (int64_t)((uint64_t)m * (uint64_t)x.term[k].coef);
+        if (!all || !tc_affine_term(&rest, d, -a->term[i].coef) || !tc_affine_add(&rest, &x, -m))
             continue;
-        *extra = te_ival_add(*extra, te_ival_scale(ival_mod(te_range_affine(r, &x), te_range(r, d->args[1])), m));
+        *extra = tc_ival_add(*extra, tc_ival_scale(ival_mod(te_range_affine(r, &x), te_range(r, d->args[1])), m));
         *a = rest;
         return true;
     }
@@ -212,7 +212,7 @@ static bool take_remainder(te_ranges *r, tc_affine *a, tc_ival *extra) {
 static bool range_case(te_ranges *r, const tc_affine *a, int i, const tc_expr *with, tc_ival *out) {
     tc_affine b = *a;
     int64_t coef = a->term[i].coef;
-    if (!te_affine_term(&b, a->term[i].atom, -coef) || !te_linear(&b, with, coef))
+    if (!tc_affine_term(&b, a->term[i].atom, -coef) || !tc_affine_linear(&b, with, coef))
         return false;
     *out = te_range_affine(r, &b);
     return true;
@@ -223,7 +223,7 @@ static tc_ival range_by_cases(te_ranges *r, const tc_affine *a, int i) {
     const tc_expr *e = a->term[i].atom;
     tc_ival x, y;
     if (!range_case(r, a, i, e->args[0], &x) || !range_case(r, a, i, e->args[1], &y))
-        return TE_ALL;
+        return TC_IVAL_ALL;
     return (e->op == TC_OP_MIN) == (a->term[i].coef > 0) ? ival_min(x, y) : ival_max(x, y);
 }
 
@@ -236,11 +236,11 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
     for (int i = 0; i < a.n && a.n > 1 && r->expanding < MAX_EXPANSION; i++)
         if (a.term[i].atom->op == TC_OP_MIN || a.term[i].atom->op == TC_OP_MAX) {
             r->expanding++;
-            v = te_meet(v, range_by_cases(r, &a, i));
+            v = tc_ival_meet(v, range_by_cases(r, &a, i));
             r->expanding--;
             break;
         }
-    v = te_ival_add(v, extra);
+    v = tc_ival_add(v, extra);
     return v.lo > v.hi ? (tc_ival){0, 0} : v; /* contradictory facts: never reached, so anything is sound, and 0 is in bounds */
 }
 
@@ -248,25 +248,25 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
 
 static tc_ival range_linear(te_ranges *r, const tc_expr *e) {
     tc_affine a = {0};
-    if (te_linear(&a, e, 1) && !(a.n == 1 && a.term[0].atom == e))
+    if (tc_affine_linear(&a, e, 1) && !(a.n == 1 && a.term[0].atom == e))
         return te_range_affine(r, &a);
     tc_ival x = te_range(r, e->args[0]), y = te_range(r, e->args[1]);
     if (e->op == TC_OP_MUL)
         return ival_mul(x, y);
-    return te_ival_add(x, e->op == TC_OP_SUB ? te_ival_scale(y, -1) : y);
+    return tc_ival_add(x, e->op == TC_OP_SUB ? tc_ival_scale(y, -1) : y);
 }
 
 /* Elements that are all congruent modulo g leave remainders congruent modulo g: (16 * x) % 64 is at most 48. */
 static tc_ival range_mod(te_ranges *r, const tc_expr *e) {
     tc_ival v = ival_mod(te_range(r, e->args[0]), te_range(r, e->args[1]));
     tc_affine a = {0};
-    if (e->dtype != TC_I64 || e->lanes != 1 || !positive_divisor(e) || !te_linear(&a, e->args[0], 1))
+    if (e->dtype != TC_I64 || e->lanes != 1 || !positive_divisor(e) || !tc_affine_linear(&a, e->args[0], 1))
         return v;
     int64_t c = e->args[1]->u.i, g = c;
     for (int i = 0; i < a.n; i++)
-        g = te_gcd(g, a.term[i].coef);
-    int64_t first = te_floormod(a.c, g);
-    return g > 1 ? te_meet(v, (tc_ival){first, c - g + first}) : v;
+        g = tc_gcd(g, a.term[i].coef);
+    int64_t first = tc_floor_mod(a.c, g);
+    return g > 1 ? tc_ival_meet(v, (tc_ival){first, c - g + first}) : v;
 }
 
 /* An arm of a select, under its condition where that says something. */
@@ -283,7 +283,7 @@ static tc_ival range_select(te_ranges *r, const tc_expr *e) {
     int known = te_decide(r, e->args[0]);
     if (known >= 0)
         return te_range(r, e->args[known ? 1 : 2]);
-    return te_join(range_arm(r, e, false), range_arm(r, e, true));
+    return tc_ival_join(range_arm(r, e, false), range_arm(r, e, true));
 }
 
 static int64_t mask_above(int64_t v) {
@@ -295,15 +295,15 @@ static int64_t mask_above(int64_t v) {
 
 static tc_ival range_bits(te_ranges *r, const tc_expr *e) {
     tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]);
-    if (e->op == TC_OP_SHR && te_point(b) && b.lo >= 0 && b.lo < 63 && e->dtype != TC_U64)
-        return (tc_ival){a.lo >> b.lo, a.hi == TE_INF ? TE_INF : a.hi >> b.lo};
-    if (e->op == TC_OP_SHL && te_point(b) && b.lo >= 0 && b.lo < 62)
-        return te_ival_scale(a, (int64_t)1 << b.lo);
+    if (e->op == TC_OP_SHR && tc_ival_point(b) && b.lo >= 0 && b.lo < 63 && e->dtype != TC_U64)
+        return (tc_ival){a.lo >> b.lo, a.hi == TC_INF ? TC_INF : a.hi >> b.lo};
+    if (e->op == TC_OP_SHL && tc_ival_point(b) && b.lo >= 0 && b.lo < 62)
+        return tc_ival_scale(a, (int64_t)1 << b.lo);
     if (e->op == TC_OP_BAND && (a.lo >= 0 || b.lo >= 0))
         return (tc_ival){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : TC_MIN(a.hi, b.hi)};
-    if ((e->op == TC_OP_BOR || e->op == TC_OP_BXOR) && a.lo >= 0 && b.lo >= 0 && te_bounded(a) && te_bounded(b))
+    if ((e->op == TC_OP_BOR || e->op == TC_OP_BXOR) && a.lo >= 0 && b.lo >= 0 && tc_ival_bounded(a) && tc_ival_bounded(b))
         return (tc_ival){0, mask_above(TC_MAX(a.hi, b.hi))};
-    return dtype_range(e->dtype);
+    return tc_ival_of_dtype(e->dtype);
 }
 
 static tc_ival range_bool(te_ranges *r, const tc_expr *e) {
@@ -312,23 +312,23 @@ static tc_ival range_bool(te_ranges *r, const tc_expr *e) {
 }
 
 static tc_ival range_abs(tc_ival v) {
-    if (v.lo >= 0 || v.lo == TE_NINF) /* |INT64_MIN| wraps */
-        return v.lo >= 0 ? v : TE_ALL;
-    tc_ival flipped = te_ival_scale(v, -1);
+    if (v.lo >= 0 || v.lo == TC_NINF) /* |INT64_MIN| wraps */
+        return v.lo >= 0 ? v : TC_IVAL_ALL;
+    tc_ival flipped = tc_ival_scale(v, -1);
     return v.hi <= 0 ? flipped : (tc_ival){0, TC_MAX(v.hi, flipped.hi)};
 }
 
 /* A value that the target type does not hold wraps; te_range sees to it, but for u64, whose upper half looks unbounded here. */
 static tc_ival range_cast(te_ranges *r, const tc_expr *e) {
     if (tc_dtype_is_float(e->args[0]->dtype))
-        return dtype_range(e->dtype);
+        return tc_ival_of_dtype(e->dtype);
     tc_ival v = te_range(r, e->args[0]);
-    return e->args[0]->dtype == TC_U64 && v.hi == TE_INF ? TE_ALL : v;
+    return e->args[0]->dtype == TC_U64 && v.hi == TC_INF ? TC_IVAL_ALL : v;
 }
 
 static tc_ival range_memory(te_ranges *r, const tc_expr *e) {
-    tc_ival v = dtype_range(e->dtype);
-    return r->read_range && e->op == TC_OP_READ ? te_meet(v, r->read_range(r->user, e, r)) : v;
+    tc_ival v = tc_ival_of_dtype(e->dtype);
+    return r->read_range && e->op == TC_OP_READ ? tc_ival_meet(v, r->read_range(r->user, e, r)) : v;
 }
 
 static tc_ival range_node(te_ranges *r, const tc_expr *e) {
@@ -340,7 +340,7 @@ static tc_ival range_node(te_ranges *r, const tc_expr *e) {
         return range_memory(r, e);
     case TC_OP_RAMP: {
         tc_ival lanes = {0, e->lanes - 1};
-        return te_ival_add(te_range(r, e->args[0]), ival_mul(te_range(r, e->args[1]), lanes));
+        return tc_ival_add(te_range(r, e->args[0]), ival_mul(te_range(r, e->args[1]), lanes));
     }
     case TC_OP_BCAST:
         return te_range(r, e->args[0]);
@@ -351,10 +351,10 @@ static tc_ival range_node(te_ranges *r, const tc_expr *e) {
             return range_linear(r, e);
         if (e->op == TC_OP_MUL)
             return ival_mul(te_range(r, e->args[0]), te_range(r, e->args[1]));
-        return te_ival_add(te_range(r, e->args[0]), te_ival_scale(te_range(r, e->args[1]), e->op == TC_OP_SUB ? -1 : 1));
+        return tc_ival_add(te_range(r, e->args[0]), tc_ival_scale(te_range(r, e->args[1]), e->op == TC_OP_SUB ? -1 : 1));
     case TC_OP_DIV:
     case TC_OP_TDIV:
-        return ival_div(te_range(r, e->args[0]), te_range(r, e->args[1]), e->op == TC_OP_DIV);
+        return tc_ival_div(te_range(r, e->args[0]), te_range(r, e->args[1]), e->op == TC_OP_DIV);
     case TC_OP_MOD:
         return range_mod(r, e);
     case TC_OP_TMOD:
@@ -376,18 +376,18 @@ static tc_ival range_node(te_ranges *r, const tc_expr *e) {
     case TC_OP_SHR:
         return range_bits(r, e);
     default:
-        return dtype_range(e->dtype);
+        return tc_ival_of_dtype(e->dtype);
     }
 }
 
 static tc_ival range_leaf(te_ranges *r, const tc_expr *e) {
     if (e->op == TC_OP_INT)
-        return e->dtype == TC_U64 && e->u.i < 0 ? dtype_range(TC_U64) : (tc_ival){e->u.i, e->u.i};
-    tc_ival v = r->env ? tc_env_get(r->env, e->u.var) : TE_ALL;
+        return e->dtype == TC_U64 && e->u.i < 0 ? tc_ival_of_dtype(TC_U64) : (tc_ival){e->u.i, e->u.i};
+    tc_ival v = r->env ? tc_env_get(r->env, e->u.var) : TC_IVAL_ALL;
     for (const te_ranges *s = r; s; s = s->outer)
         for (int i = 0; i < s->nfact; i++)
             if (s->fact[i].n == 1 && s->fact[i].term[0].atom == e)
-                v = te_meet(v, s->fact[i].range);
+                v = tc_ival_meet(v, s->fact[i].range);
     return v;
 }
 
@@ -397,7 +397,7 @@ static tc_ival range_of_atom(te_ranges *r, const tc_expr *e, tc_ival v) {
     fact_cursor at = {.scope = r};
     for (const te_fact *f; (f = next_fact(&at, r)) != NULL;)
         if (f->n == 1 && f->term[0].atom == e && f->term[0].coef == 1)
-            v = te_meet(v, f->range);
+            v = tc_ival_meet(v, f->range);
     return v;
 }
 
@@ -407,10 +407,10 @@ tc_ival te_range(te_ranges *r, const tc_expr *e) {
     uint32_t slot = (e->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
     if (r->slot_key[slot] == e->id + 1)
         return r->slot[slot];
-    tc_ival v = range_node(r, e), limits = dtype_range(e->dtype);
+    tc_ival v = range_node(r, e), limits = tc_ival_of_dtype(e->dtype);
     if (e->dtype == TC_I64 && e->lanes == 1 && e->op != TC_OP_ADD && e->op != TC_OP_SUB && e->op != TC_OP_MUL)
         v = range_of_atom(r, e, v);
-    bool wrapped = v.lo < limits.lo || v.hi > limits.hi || (e->dtype == TC_U64 && v.hi == TE_INF);
+    bool wrapped = v.lo < limits.lo || v.hi > limits.hi || (e->dtype == TC_U64 && v.hi == TC_INF);
     if (wrapped || v.lo > v.hi) /* or contradictory facts */
         v = limits;
     /* While a case distinction is under way results depend on its depth: never less sound, but kept out of the memo. */
@@ -450,7 +450,7 @@ static int decide_order(tc_op op, tc_ival difference) {
 bool te_exact(te_ranges *r, const tc_affine *a) {
     for (int i = 0; i < a->n; i++) {
         const tc_expr *atom = a->term[i].atom;
-        if (atom->op != TC_OP_VAR && !te_bounded(te_range(r, atom)) && te_touches_memory(atom))
+        if (atom->op != TC_OP_VAR && !tc_ival_bounded(te_range(r, atom)) && te_touches_memory(atom))
             return false;
     }
     return true;
@@ -462,11 +462,12 @@ static int decide_comparison(te_ranges *r, const tc_expr *e) {
         return -1;
     if (a->dtype == TC_I64 && a->lanes == 1) {
         tc_affine d = {0}, y = {0};
-        if (te_linear(&d, a, 1) && te_linear(&y, b, 1) && te_exact(r, &d) && te_exact(r, &y) && te_affine_add(&d, &y, -1))
+        if (tc_affine_linear(&d, a, 1) && tc_affine_linear(&y, b, 1) && te_exact(r, &d) && te_exact(r, &y) &&
+            tc_affine_add(&d, &y, -1))
             return decide_order(e->op, te_range_affine(r, &d));
     }
     tc_ival x = te_range(r, a), y = te_range(r, b);
-    if (!te_bounded(x) || !te_bounded(y)) {
+    if (!tc_ival_bounded(x) || !tc_ival_bounded(y)) {
         if (a->dtype == TC_U64)
             return -1;
     }
@@ -502,7 +503,7 @@ int te_decide(te_ranges *r, const tc_expr *e) {
         return decide_comparison(r, e);
     case TC_OP_SELECT: {
         tc_ival v = range_select(r, e);
-        return te_point(v) ? (int)v.lo : -1;
+        return tc_ival_point(v) ? (int)v.lo : -1;
     }
     case TC_OP_CAST: /* x != 0 */
         if (!tc_dtype_is_float(e->args[0]->dtype)) {
@@ -514,7 +515,7 @@ int te_decide(te_ranges *r, const tc_expr *e) {
     case TC_OP_MAX: {
         tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]),
                 v = e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
-        return te_point(v) ? (int)v.lo : -1;
+        return tc_ival_point(v) ? (int)v.lo : -1;
     }
     default:
         return -1;

@@ -7,7 +7,7 @@
 typedef struct binding {
     uint32_t key; /* variable id + 1; 0 is free */
     tc_ival range;
-    tc_ival assumed; /* narrowed by conditions; TE_ALL without */
+    tc_ival assumed; /* narrowed by conditions; TC_IVAL_ALL without */
 } binding;
 
 /* How to take an assumption back. */
@@ -109,7 +109,7 @@ static binding *bind(tc_env *e, uint32_t id) {
     binding *b = find(e, id);
     if (b->key)
         return b;
-    *b = (binding){id + 1, TE_ALL, TE_ALL};
+    *b = (binding){id + 1, TC_IVAL_ALL, TC_IVAL_ALL};
     if (2 * ++e->len > e->nslots)
         grow(e);
     return find(e, id);
@@ -123,7 +123,7 @@ void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
 
 tc_ival tc_env_get(const tc_env *e, const tc_var *v) {
     const binding *b = find(e, v->id);
-    return b->key ? te_meet(b->range, b->assumed) : TE_ALL;
+    return b->key ? tc_ival_meet(b->range, b->assumed) : TC_IVAL_ALL;
 }
 
 int te_env_facts(const tc_env *e, const te_fact **facts) {
@@ -141,18 +141,18 @@ static bool make_fact(const tc_affine *a, tc_ival range, te_fact *out) {
         return false;
     int64_t g = 0;
     for (int i = 0; i < a->n; i++)
-        g = te_gcd(g, a->term[i].coef);
+        g = tc_gcd(g, a->term[i].coef);
     if (g <= 0 || a->c == INT64_MIN)
         return false;
     bool flip = a->term[0].coef < 0;
-    range = te_ival_add(range, (tc_ival){-a->c, -a->c});
+    range = tc_ival_add(range, (tc_ival){-a->c, -a->c});
     if (flip)
-        range = te_ival_scale(range, -1);
+        range = tc_ival_scale(range, -1);
     out->n = a->n;
     for (int i = 0; i < a->n; i++)
         out->term[i] = (tc_term){a->term[i].atom, a->term[i].coef / (flip ? -g : g)};
-    out->range.lo = range.lo == TE_NINF ? TE_NINF : -te_floordiv(-range.lo, g);
-    out->range.hi = range.hi == TE_INF ? TE_INF : te_floordiv(range.hi, g);
+    out->range.lo = range.lo == TC_NINF ? TC_NINF : -tc_floor_div(-range.lo, g);
+    out->range.hi = range.hi == TC_INF ? TC_INF : tc_floor_div(range.hi, g);
     return true;
 }
 
@@ -177,21 +177,21 @@ static int comparison_fact(const tc_expr *cond, bool negated, te_fact *out) {
     if (!(tc_op_traits(cond->op) & TC_COMPARE) || cond->nargs != 2 || cond->lanes != 1 || cond->args[0]->dtype != TC_I64)
         return 0;
     tc_affine d = {0};
-    if (!te_linear(&d, cond->args[0], 1) || !te_linear(&d, cond->args[1], -1))
+    if (!tc_affine_linear(&d, cond->args[0], 1) || !tc_affine_linear(&d, cond->args[1], -1))
         return 0;
     tc_ival range;
     switch ((int)(negated ? negate(cond->op) : cond->op)) {
     case TC_OP_LT:
-        range = (tc_ival){TE_NINF, -1};
+        range = (tc_ival){TC_NINF, -1};
         break;
     case TC_OP_LE:
-        range = (tc_ival){TE_NINF, 0};
+        range = (tc_ival){TC_NINF, 0};
         break;
     case TC_OP_GT:
-        range = (tc_ival){1, TE_INF};
+        range = (tc_ival){1, TC_INF};
         break;
     case TC_OP_GE:
-        range = (tc_ival){0, TE_INF};
+        range = (tc_ival){0, TC_INF};
         break;
     case TC_OP_EQ:
         range = (tc_ival){0, 0};
@@ -223,13 +223,13 @@ static void note(tc_env *e, const te_fact *f) {
         uint32_t id = f->term[0].atom->u.var->id;
         binding *b = bind(e, id);
         tc_push(&e->log, ((undo){UNDO_VAR, id, b->assumed}));
-        b->assumed = te_meet(b->assumed, f->range);
+        b->assumed = tc_ival_meet(b->assumed, f->range);
         return;
     }
     for (size_t i = 0; i < e->facts.len; i++)
         if (same_combination(&e->facts.data[i], f)) {
             tc_push(&e->log, ((undo){UNDO_FACT, (uint32_t)i, e->facts.data[i].range}));
-            e->facts.data[i].range = te_meet(e->facts.data[i].range, f->range);
+            e->facts.data[i].range = tc_ival_meet(e->facts.data[i].range, f->range);
             return;
         }
     tc_push(&e->log, ((undo){.kind = UNDO_PUSH}));

@@ -41,7 +41,7 @@ static const tc_expr *simp_linear(simplifier *s, const tc_expr *e) {
 static const tc_expr *simp_product(simplifier *s, const tc_expr *e) {
     const tc_expr *x = te_simp(s, e->args[0]), *y = te_simp(s, e->args[1]), *p = tc_mul(s->c, x, y);
     tc_affine a = {0};
-    if (p->op == TC_OP_MUL && p->args[1]->op == TC_OP_INT && te_linear(&a, p, 1)) {
+    if (p->op == TC_OP_MUL && p->args[1]->op == TC_OP_INT && tc_affine_linear(&a, p, 1)) {
         te_recombine(s, &a);
         return tc_te_from_affine(s->c, &a);
     }
@@ -54,10 +54,10 @@ static const tc_expr *simp_product(simplifier *s, const tc_expr *e) {
 static void common_terms(tc_affine *a, tc_affine *b, tc_affine *common) {
     *common = (tc_affine){0};
     for (int i = 0; i < a->n; i++)
-        if (te_affine_coef(b, a->term[i].atom) == a->term[i].coef)
-            te_affine_term(common, a->term[i].atom, a->term[i].coef);
-    te_affine_add(a, common, -1);
-    te_affine_add(b, common, -1);
+        if (tc_affine_coef(b, a->term[i].atom) == a->term[i].coef)
+            tc_affine_term(common, a->term[i].atom, a->term[i].coef);
+    tc_affine_add(a, common, -1);
+    tc_affine_add(b, common, -1);
     if (a->c == b->c && a->n && b->n) {
         common->c = a->c;
         a->c = b->c = 0;
@@ -82,7 +82,7 @@ static const tc_expr *simp_minmax(simplifier *s, const tc_expr *e) {
     tc_affine a, b, d = {0}, common;
     const tc_expr *x, *y;
     bool min = e->op == TC_OP_MIN;
-    if (!te_form(s, e->args[0], &a) || !te_form(s, e->args[1], &b) || !te_affine_add(&d, &a, 1) || !te_affine_add(&d, &b, -1) ||
+    if (!te_form(s, e->args[0], &a) || !te_form(s, e->args[1], &b) || !tc_affine_add(&d, &a, 1) || !tc_affine_add(&d, &b, -1) ||
         !te_exact(s->r, &a) || !te_exact(s->r, &b)) {
         x = te_simp(s, e->args[0]), y = te_simp(s, e->args[1]);
         return tc_bin(s->c, e->op, x, y);
@@ -92,7 +92,7 @@ static const tc_expr *simp_minmax(simplifier *s, const tc_expr *e) {
         return tc_te_from_affine(s->c, (v.hi <= 0) == min ? &a : &b);
     common_terms(&a, &b, &common);
     const tc_expr *m = make_minmax(s, e->op, tc_te_from_affine(s->c, &a), tc_te_from_affine(s->c, &b));
-    return te_linear(&common, m, 1) ? tc_te_from_affine(s->c, &common) : m;
+    return tc_affine_linear(&common, m, 1) ? tc_te_from_affine(s->c, &common) : m;
 }
 
 /* ---- comparisons ---- */
@@ -102,19 +102,19 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
     int64_t g = 0, c;
     int lead = 0;
     for (int i = 0; i < d.n; i++) {
-        g = te_gcd(g, d.term[i].coef);
+        g = tc_gcd(g, d.term[i].coef);
         if (llabs(d.term[i].coef) > llabs(d.term[lead].coef))
             lead = i;
     }
     bool negative = d.term[lead].coef < 0;
     tc_affine sum = {0};
-    if (!te_affine_add(&sum, &d, negative ? -1 : 1))
+    if (!tc_affine_add(&sum, &d, negative ? -1 : 1))
         return NULL;
     int64_t k = negative ? d.c + 1 : -d.c; /* sum < -c; or, with sum = -d: -sum + c < 0 is sum >= c + 1 */
     sum.c = 0;
     for (int i = 0; i < sum.n; i++)
         sum.term[i].coef /= g;
-    k = -te_floordiv(-k, g); /* sum < k / g rounds up; so does sum >= k / g */
+    k = -tc_floor_div(-k, g); /* sum < k / g rounds up; so does sum >= k / g */
     /* g * b + small < k, small in [0, g): small does not matter if k is a multiple of g or small stays on one side of k % g. */
     int64_t f[TC_MAX_TERMS], most = 0;
     for (int i = 0; i < sum.n; i++)
@@ -125,7 +125,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
         if (!te_split_small(s, &sum, f[i], &b, &small))
             continue;
         tc_ival v = te_range_affine(s->r, &small);
-        int64_t q = te_floordiv(k, f[i]), r = te_floormod(k, f[i]);
+        int64_t q = tc_floor_div(k, f[i]), r = tc_floor_mod(k, f[i]);
         if (r > v.lo && r <= v.hi)
             continue;
         sum = b;
@@ -136,7 +136,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
     const tc_expr *atom = lone_atom(&sum);
     if (te_divides_by_const(atom, TC_OP_DIV, &c) && !__builtin_mul_overflow(k, c, &g)) { /* x / c < k is x < k * c */
         tc_affine x = {0};
-        if (te_linear(&x, atom->args[0], 1)) {
+        if (tc_affine_linear(&x, atom->args[0], 1)) {
             k = g - x.c;
             x.c = 0;
             sum = x;
@@ -148,7 +148,7 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
 static const tc_expr *equals_zero(simplifier *s, tc_affine d, tc_op op) {
     int64_t g = 0;
     for (int i = 0; i < d.n; i++)
-        g = te_gcd(g, d.term[i].coef);
+        g = tc_gcd(g, d.term[i].coef);
     if (d.c % g)
         return tc_bool(s->c, op == TC_OP_NE);
     int64_t sign = d.term[0].coef < 0 ? -g : g;
@@ -164,7 +164,7 @@ static const tc_expr *simp_index_comparison(simplifier *s, const tc_expr *e) {
     bool swap = e->op == TC_OP_GT || e->op == TC_OP_GE; /* a > b is b < a, and a >= b is !(a < b) */
     const tc_expr *x = e->args[0], *y = e->args[1];
     bool ok = te_form(s, x, &a) && te_form(s, y, &b) && te_exact(s->r, &a) && te_exact(s->r, &b) &&
-              te_affine_add(&d, swap ? &b : &a, 1) && te_affine_add(&d, swap ? &a : &b, -1);
+              tc_affine_add(&d, swap ? &b : &a, 1) && tc_affine_add(&d, swap ? &a : &b, -1);
     if (!ok)
         return tc_bin(s->c, e->op, te_simp(s, x), te_simp(s, y));
     if (e->op == TC_OP_LE || e->op == TC_OP_GE)
@@ -312,7 +312,7 @@ static const tc_expr *settle(simplifier *s, const tc_expr *e) {
     if (tc_dtype_is_float(e->dtype) || e->op == TC_OP_INT || e->op == TC_OP_BCAST)
         return e;
     tc_ival v = te_range(s->r, e);
-    return te_point(v) ? tc_bcast(s->c, tc_int(s->c, e->dtype, v.lo), e->lanes) : e;
+    return tc_ival_point(v) ? tc_bcast(s->c, tc_int(s->c, e->dtype, v.lo), e->lanes) : e;
 }
 
 const tc_expr *te_simp(simplifier *s, const tc_expr *e) {
@@ -333,7 +333,7 @@ static const tc_expr *simplify_leaf(tc_ctx *c, const tc_expr *e, const tc_env *e
     if (e->op != TC_OP_VAR || !env)
         return e;
     tc_ival v = tc_env_get(env, e->u.var);
-    return te_point(v) ? tc_int(c, e->dtype, v.lo) : e;
+    return tc_ival_point(v) ? tc_int(c, e->dtype, v.lo) : e;
 }
 
 const tc_expr *tc_te_simplify(tc_ctx *c, const tc_expr *e, const tc_env *env) {

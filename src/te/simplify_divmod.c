@@ -20,7 +20,7 @@ static bool lin(simplifier *s, tc_affine *a, const tc_expr *e, int64_t scale) {
     default:
         break;
     }
-    return te_linear(a, te_simp(s, e), scale);
+    return tc_affine_linear(a, te_simp(s, e), scale);
 }
 
 /* The form of e, recombined; false if it has too many terms. */
@@ -46,28 +46,28 @@ static void divmod(simplifier *s, const tc_affine *a, int64_t c, bool quotient, 
 /* a = c * q + r: whole multiples of c go to q. Coefficients are cut towards zero, the constant of r is in [0, c). */
 static void split_by(const tc_affine *a, int64_t c, tc_affine *q, tc_affine *r) {
     *q = *r = (tc_affine){0};
-    q->c = te_floordiv(a->c, c);
-    r->c = te_floormod(a->c, c);
+    q->c = tc_floor_div(a->c, c);
+    r->c = tc_floor_mod(a->c, c);
     for (int i = 0; i < a->n; i++) {
         int64_t whole = a->term[i].coef / c;
-        te_affine_term(q, a->term[i].atom, whole);
-        te_affine_term(r, a->term[i].atom, a->term[i].coef - whole * c);
+        tc_affine_term(q, a->term[i].atom, whole);
+        tc_affine_term(r, a->term[i].atom, a->term[i].coef - whole * c);
     }
 }
 
 /* a = g * b + rest with rest known to be in [0, g). */
 bool te_split_small(simplifier *s, const tc_affine *a, int64_t g, tc_affine *b, tc_affine *rest) {
     *b = *rest = (tc_affine){0};
-    rest->c = te_floormod(a->c, g);
-    b->c = te_floordiv(a->c, g);
+    rest->c = tc_floor_mod(a->c, g);
+    b->c = tc_floor_div(a->c, g);
     for (int i = 0; i < a->n; i++) {
         int64_t k = a->term[i].coef;
-        te_affine_term(k % g ? rest : b, a->term[i].atom, k % g ? k : k / g);
+        tc_affine_term(k % g ? rest : b, a->term[i].atom, k % g ? k : k / g);
     }
     tc_ival v = te_range_affine(s->r, rest);
-    if (!te_bounded(v) || te_floordiv(v.lo, g) != te_floordiv(v.hi, g))
+    if (!tc_ival_bounded(v) || tc_floor_div(v.lo, g) != tc_floor_div(v.hi, g))
         return false;
-    int64_t shift = te_floordiv(v.lo, g);
+    int64_t shift = tc_floor_div(v.lo, g);
     b->c += shift;
     rest->c -= shift * g;
     return true;
@@ -77,7 +77,7 @@ bool te_split_small(simplifier *s, const tc_affine *a, int64_t g, tc_affine *b, 
 int te_factors(const tc_affine *a, int64_t c, int64_t out[TC_MAX_TERMS]) {
     int n = 0;
     for (int i = 0; i < a->n; i++) {
-        int64_t g = te_gcd(a->term[i].coef, c);
+        int64_t g = tc_gcd(a->term[i].coef, c);
         int k = 0;
         while (k < n && out[k] > g)
             k++;
@@ -95,13 +95,13 @@ static bool divmod_of_atom(simplifier *s, const tc_affine *r, int64_t c, bool qu
     const tc_expr *atom = r->n == 1 && r->term[0].coef == 1 ? r->term[0].atom : NULL;
     tc_affine x = {0};
     if (quotient && te_divides_by_const(atom, TC_OP_DIV, &c1) && !__builtin_mul_overflow(c, c1, &product)) {
-        if (!te_linear(&x, atom->args[0], 1) || __builtin_mul_overflow(r->c, c1, &product) ||
+        if (!tc_affine_linear(&x, atom->args[0], 1) || __builtin_mul_overflow(r->c, c1, &product) ||
             __builtin_add_overflow(x.c, product, &x.c))
             return false;
         divmod(s, &x, c * c1, true, out);
         return true;
     }
-    if (!te_divides_by_const(atom, TC_OP_MOD, &c1) || r->c != 0 || c1 % c || !te_linear(&x, atom->args[0], 1))
+    if (!te_divides_by_const(atom, TC_OP_MOD, &c1) || r->c != 0 || c1 % c || !tc_affine_linear(&x, atom->args[0], 1))
         return false;
     divmod(s, &x, c, quotient, out);
     if (quotient) {
@@ -113,7 +113,7 @@ static bool divmod_of_atom(simplifier *s, const tc_affine *r, int64_t c, bool qu
 
 static void atom_of(simplifier *s, tc_op op, const tc_affine *r, int64_t c, tc_affine *out) {
     *out = (tc_affine){0};
-    te_affine_term(out, tc_bin(s->c, op, tc_te_from_affine(s->c, r), tc_i64(s->c, c)), 1);
+    tc_affine_term(out, tc_bin(s->c, op, tc_te_from_affine(s->c, r), tc_i64(s->c, c)), 1);
 }
 
 /* r / c or r % c where r has no whole multiple of c left to take out. */
@@ -132,7 +132,7 @@ static void divmod_rest(simplifier *s, const tc_affine *r, int64_t c, bool quoti
         if (quotient)
             return;
         *out = small;
-        if (te_affine_add(out, &inner, g[i]))
+        if (tc_affine_add(out, &inner, g[i]))
             return;
     }
     atom_of(s, quotient ? TC_OP_DIV : TC_OP_MOD, r, c, out);
@@ -147,15 +147,15 @@ static void divmod(simplifier *s, const tc_affine *a, int64_t c, bool quotient, 
     }
     split_by(a, c, &q, &r);
     tc_ival v = te_range_affine(s->r, &r);
-    if (te_bounded(v) && te_floordiv(v.lo, c) == te_floordiv(v.hi, c)) {
-        int64_t shift = te_floordiv(v.lo, c);
+    if (tc_ival_bounded(v) && tc_floor_div(v.lo, c) == tc_floor_div(v.hi, c)) {
+        int64_t shift = tc_floor_div(v.lo, c);
         *out = quotient ? q : r;
         out->c += quotient ? shift : -shift * c;
         return;
     }
     divmod_rest(s, &r, c, quotient, &rest);
     *out = rest;
-    if (quotient && !te_affine_add(out, &q, 1)) {
+    if (quotient && !tc_affine_add(out, &q, 1)) {
         tc_affine whole = *a;
         atom_of(s, TC_OP_DIV, &whole, c, out);
     }
@@ -182,7 +182,7 @@ const tc_expr *te_simp_divmod(simplifier *s, const tc_expr *e) {
 /* a with the terms x (coefficient cx) and y (cy) taken out and scale * b put in; false, and a unchanged, if that has no room. */
 static bool replace_two(tc_affine *a, tc_term x, tc_term y, const tc_affine *b, int64_t scale) {
     tc_affine t = *a;
-    if (!te_affine_term(&t, x.atom, -x.coef) || !te_affine_term(&t, y.atom, -y.coef) || !te_affine_add(&t, b, scale))
+    if (!tc_affine_term(&t, x.atom, -x.coef) || !tc_affine_term(&t, y.atom, -y.coef) || !tc_affine_add(&t, b, scale))
         return false;
     *a = t;
     return true;
@@ -202,14 +202,14 @@ static bool recombine_mod(simplifier *s, tc_affine *a, int i) {
         if (te_divides_by_const(u.atom, TC_OP_DIV, &d) && u.coef == whole) {
             bool same = u.atom->args[0] == x && d == c;
             bool outer = nested && u.atom->args[0] == x->args[0] && d / c == c1 && d % c == 0;
-            if ((same || outer) && te_linear(&b, x, 1) && replace_two(a, t, u, &b, t.coef))
+            if ((same || outer) && tc_affine_linear(&b, x, 1) && replace_two(a, t, u, &b, t.coef))
                 return true;
         }
         /* (y / c1) % c * (m * c1) + y % c1 * m is y % (c * c1) * m */
         if (nested && te_divides_by_const(u.atom, TC_OP_MOD, &d) && d == c1 && u.atom->args[0] == x->args[0] &&
             t.coef % c1 == 0 && u.coef == t.coef / c1 && !__builtin_mul_overflow(c, c1, &whole)) {
             tc_affine y = {0};
-            if (!te_linear(&y, x->args[0], 1))
+            if (!tc_affine_linear(&y, x->args[0], 1))
                 return false;
             divmod(s, &y, whole, false, &b);
             return replace_two(a, t, u, &b, u.coef);
@@ -222,7 +222,7 @@ static bool recombine_mod(simplifier *s, tc_affine *a, int i) {
 static bool contains(const tc_affine *a, const tc_affine *x, int64_t m) {
     int64_t want;
     for (int i = 0; i < x->n; i++)
-        if (__builtin_mul_overflow(m, x->term[i].coef, &want) || te_affine_coef(a, x->term[i].atom) != want)
+        if (__builtin_mul_overflow(m, x->term[i].coef, &want) || tc_affine_coef(a, x->term[i].atom) != want)
             return false;
     return x->n > 0;
 }
@@ -235,11 +235,11 @@ static bool recombine_div(simplifier *s, tc_affine *a, int i) {
         return false;
     int64_t m = -(t.coef / c);
     tc_affine x = {0}, b, rest = *a;
-    if (!te_linear(&x, t.atom->args[0], 1) || !contains(a, &x, m) || !te_affine_term(&rest, t.atom, -t.coef) ||
-        !te_affine_add(&rest, &x, -m))
+    if (!tc_affine_linear(&x, t.atom->args[0], 1) || !contains(a, &x, m) || !tc_affine_term(&rest, t.atom, -t.coef) ||
+        !tc_affine_add(&rest, &x, -m))
         return false;
     divmod(s, &x, c, false, &b);
-    if (!te_affine_add(&rest, &b, m))
+    if (!tc_affine_add(&rest, &b, m))
         return false;
     *a = rest;
     return true;
@@ -252,14 +252,14 @@ static bool absorb(simplifier *s, tc_affine *a, int i) {
         return false;
     for (int k = 0; k < 2; k++) {
         tc_affine arm = {0}, moved = {0}, rest = *a;
-        if (!te_linear(&arm, t.atom->args[k], 1) || !contains(a, &arm, -t.coef))
+        if (!tc_affine_linear(&arm, t.atom->args[k], 1) || !contains(a, &arm, -t.coef))
             continue;
         arm.c = 0;
-        if (!te_affine_add(&rest, &arm, t.coef) || !te_affine_term(&rest, t.atom, -t.coef) || !te_affine_add(&moved, &arm, -1))
+        if (!tc_affine_add(&rest, &arm, t.coef) || !tc_affine_term(&rest, t.atom, -t.coef) || !tc_affine_add(&moved, &arm, -1))
             continue;
         const tc_expr *offset = tc_te_from_affine(s->c, &moved);
         const tc_expr *x = tc_add(s->c, t.atom->args[0], offset), *y = tc_add(s->c, t.atom->args[1], offset);
-        if (!te_linear(&rest, te_simp(s, tc_bin(s->c, t.atom->op, x, y)), t.coef))
+        if (!tc_affine_linear(&rest, te_simp(s, tc_bin(s->c, t.atom->op, x, y)), t.coef))
             continue;
         *a = rest;
         return true;

@@ -70,16 +70,6 @@ const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
 /* What a body says about memory: any READ or LOAD below e. */
 bool te_touches_memory(const tc_expr *e);
 
-/* ---- linear forms (affine.c) ---- */
-/* a += coef * atom, and a += scale * b; false when there is no room. Coefficients wrap like i64 arithmetic. */
-bool te_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef);
-bool te_affine_add(tc_affine *a, const tc_affine *b, int64_t scale);
-/* a += scale * e, splitting e at + - and * by constants; all else are atoms, as they are. e: i64 scalar. */
-bool te_linear(tc_affine *a, const tc_expr *e, int64_t scale);
-/* The coefficient of atom; 0 if absent. */
-int64_t te_affine_coef(const tc_affine *a, const tc_expr *atom);
-int64_t te_gcd(int64_t a, int64_t b); /* of magnitudes; gcd(0, b) = |b| */
-
 /* ---- facts (env.c): lo <= sum of terms <= hi is known ---- */
 enum { TE_FACT_TERMS = 10, TE_COND_FACTS = 8 };
 typedef struct te_fact {
@@ -118,34 +108,5 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *a);
 int te_decide(te_ranges *r, const tc_expr *cond);
 /* No atom's arithmetic can overflow i64: index arithmetic, taken not to, or data in known bounds. */
 bool te_exact(te_ranges *r, const tc_affine *a);
-
-/* ---- intervals ---- */
-#define TE_INF INT64_MAX
-#define TE_NINF INT64_MIN
-static const tc_ival TE_ALL = {TE_NINF, TE_INF};
-static inline bool te_bounded(tc_ival v) {
-    return v.lo != TE_NINF && v.hi != TE_INF;
-}
-static inline bool te_point(tc_ival v) {
-    return v.lo == v.hi && te_bounded(v);
-}
-static inline tc_ival te_meet(tc_ival a, tc_ival b) {
-    return (tc_ival){TC_MAX(a.lo, b.lo), TC_MIN(a.hi, b.hi)};
-}
-static inline tc_ival te_join(tc_ival a, tc_ival b) {
-    return (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
-}
-tc_ival te_ival_add(tc_ival a, tc_ival b);
-tc_ival te_ival_scale(tc_ival a, int64_t k);
-
-/* ---- floor arithmetic ---- */
-static inline int64_t te_floordiv(int64_t a, int64_t b) {
-    int64_t q = a / b;
-    return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-static inline int64_t te_floormod(int64_t a, int64_t b) {
-    int64_t r = a % b;
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
 
 #endif

@@ -91,17 +91,10 @@ static unsigned classify(const outer_set *outer, const tc_expr *e) {
 }
 
 static bool add_interval(split *s, int64_t coef, tc_ival v) {
-    if (v.lo == INT64_MIN || v.hi == INT64_MAX || v.lo > v.hi)
-        return false;
-    int64_t a, z;
-    if (__builtin_mul_overflow(v.lo, coef, &a) || __builtin_mul_overflow(v.hi, coef, &z))
-        return false;
-    if (coef < 0) {
-        int64_t t = a;
-        a = z;
-        z = t;
-    }
-    return !__builtin_add_overflow(s->lo, a, &s->lo) && !__builtin_add_overflow(s->hi, z, &s->hi);
+    tc_ival sum = tc_ival_add((tc_ival){s->lo, s->hi}, tc_ival_scale(v, coef));
+    s->lo = sum.lo;
+    s->hi = sum.hi;
+    return v.lo <= v.hi && tc_ival_bounded(v) && tc_ival_bounded(sum);
 }
 
 static void add_outer(tc_ctx *c, split *s, const tc_expr *atom, int64_t coef) {
@@ -162,7 +155,7 @@ static bool merge(builder *b, split *into, const split *with) {
         const tc_expr *zero = tc_i64(c, 0);
         const tc_expr *x = tc_sub(c, with->outer ? with->outer : zero, into->outer ? into->outer : zero);
         d = tc_te_bounds(tc_te_simplify(c, x, b->env), b->env);
-        if (d.lo == INT64_MIN || d.hi == INT64_MAX)
+        if (!tc_ival_bounded(d))
             return false;
     }
     into->lo = TC_MIN(into->lo, with->lo + d.lo);

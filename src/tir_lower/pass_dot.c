@@ -61,7 +61,7 @@ static bool match(const dotter *k, const tc_stmt *s, step *out) {
 /* Steps q of one group. */
 static bool follows(const step *first, const step *s, int q) {
     return s->a == first->a && s->b == first->b && s->from.c == first->from.c + q && s->to.c == first->to.c + q &&
-           tir_affine_same_terms(&s->from, &first->from) && tir_affine_same_terms(&s->to, &first->to);
+           tc_affine_same_terms(&s->from, &first->from) && tc_affine_same_terms(&s->to, &first->to);
 }
 
 static bool same_place(const tc_stmt *a, const tc_stmt *b) {

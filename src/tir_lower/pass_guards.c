@@ -93,7 +93,7 @@ static bool bound_loop(settler *k, const tc_stmt *s, const tc_expr *cond, bounds
     for (int i = a.n; i-- > 0;) {
         if (a.term[i].atom->op == TC_OP_VAR && a.term[i].atom->u.var == v) {
             coef = a.term[i].coef;
-            tir_affine_drop(&a, i);
+            tc_affine_drop(&a, i);
         } else if (tc_expr_uses_var(a.term[i].atom, v)) {
             return false;
         }
@@ -102,9 +102,9 @@ static bool bound_loop(settler *k, const tc_stmt *s, const tc_expr *cond, bounds
         return false;
     if (a.n == 0) {
         if (coef > 0)
-            b->lo = TC_MAX(b->lo, tir_ceildiv(-a.c, coef));
+            b->lo = TC_MAX(b->lo, tc_ceil_div(-a.c, coef));
         else
-            b->hi = TC_MIN(b->hi, tir_floordiv(a.c, -coef) + 1);
+            b->hi = TC_MIN(b->hi, tc_floor_div(a.c, -coef) + 1);
         return true;
     }
     if (coef > 0 || s->u.loop.kind != TC_FOR_SERIAL)

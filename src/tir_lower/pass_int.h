@@ -86,9 +86,6 @@ int tir_lanes(const tc_machine *m, const tc_stmt *body);
 bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affine *a);
 const tc_expr *tir_affine_cond(tc_ctx *c, const tc_affine *a); /* the condition A >= 0, negative terms moved to the left: x < y */
 tc_ival tir_affine_bounds(tc_ctx *c, const tc_affine *a, const tc_env *env);
-bool tir_affine_add(tc_affine *a, int64_t k, const tc_affine *b); /* a += k * b; false on too many terms */
-void tir_affine_drop(tc_affine *a, int term);
-bool tir_affine_same_terms(const tc_affine *a, const tc_affine *b); /* they differ by a constant at most */
 /* Splits a conjunction; returns how many there are (at most cap are written). */
 int tir_conjuncts(const tc_expr *cond, const tc_expr **out, int cap);
 enum { TIR_MAX_CONJUNCTS = 16 };
@@ -96,8 +93,6 @@ enum { TIR_MAX_CONJUNCTS = 16 };
 const tc_stmt *tir_map_if(tc_ctx *c, const tc_stmt *s, tc_env *env, tir_stmt_fn *fn, void *user);
 /* Assumes that cond holds or does not; the mark to undo it with. */
 size_t tir_suppose(tc_env *env, const tc_expr *cond, bool holds);
-int64_t tir_floordiv(int64_t a, int64_t b);
-int64_t tir_ceildiv(int64_t a, int64_t b);
 
 /* ---- where a statement writes and reads ---- */
 typedef struct tir_place {

@@ -93,8 +93,9 @@ static bool fold(const partitioner *k, tc_affine *a) {
     for (size_t i = k->facts.len; i-- > 0;) {
         const fact *f = &k->facts.data[i];
         int64_t q = f->range.lo == f->range.hi ? multiple(a, &f->s) : 0;
-        if (!q || !tir_affine_add(a, -q, &f->s))
+        if (!q)
             continue;
+        tc_affine_add(a, &f->s, -q); /* takes terms out, so there is room */
         a->c += q * f->range.lo;
         any = true;
     }
@@ -106,11 +107,9 @@ static bool range_of_terms(const partitioner *k, const tc_affine *s, tc_ival *ou
     *out = (tc_ival){s->c, s->c};
     for (int i = 0; i < s->n; i++) {
         tc_ival t = tc_te_bounds(s->term[i].atom, k->env);
-        int64_t q = s->term[i].coef;
-        if (t.lo == INT64_MIN || t.hi == INT64_MAX)
+        if (!tc_ival_bounded(t))
             return false;
-        out->lo += q * (q > 0 ? t.lo : t.hi);
-        out->hi += q * (q > 0 ? t.hi : t.lo);
+        *out = tc_ival_add(*out, tc_ival_scale(t, s->term[i].coef));
     }
     return true;
 }
@@ -211,15 +210,6 @@ static enum side side_of(const partitioner *k, const tc_expr *atom) {
     return outside == n && n ? OUTSIDE : outside == 0 ? TILE : NEITHER;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t t = a % b;
-        a = b;
-        b = t;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Splits A into g*S + I. False unless S is there and uses the place's loop. */
 static bool analyse(partitioner *k, const tc_expr *cond, guard *out) {
     tc_affine a, inner, *s = &out->s;
@@ -236,7 +226,7 @@ static bool analyse(partitioner *k, const tc_expr *cond, guard *out) {
         tc_affine *to = side == OUTSIDE ? s : &inner;
         to->term[to->n++] = a.term[i];
         if (side == OUTSIDE) {
-            g = gcd(g, a.term[i].coef);
+            g = tc_gcd(g, a.term[i].coef);
             uses |= tc_expr_uses_var(a.term[i].atom, k->place);
         }
     }
@@ -246,14 +236,14 @@ static bool analyse(partitioner *k, const tc_expr *cond, guard *out) {
     for (int i = 0; i < s->n; i++)
         s->term[i].coef /= g;
     tc_ival r = tir_affine_bounds(k->c, &inner, k->env);
-    if (r.lo == INT64_MIN || r.hi == INT64_MAX)
+    if (!tc_ival_bounded(r))
         return false;
     if (g > 0) {
-        out->full = (tc_ival){tir_ceildiv(-r.lo, g), INT64_MAX};
-        out->some = (tc_ival){tir_ceildiv(-r.hi, g), INT64_MAX};
+        out->full = (tc_ival){tc_ceil_div(-r.lo, g), TC_INF};
+        out->some = (tc_ival){tc_ceil_div(-r.hi, g), TC_INF};
     } else {
-        out->full = (tc_ival){INT64_MIN, tir_floordiv(r.lo, -g)};
-        out->some = (tc_ival){INT64_MIN, tir_floordiv(r.hi, -g)};
+        out->full = (tc_ival){TC_NINF, tc_floor_div(r.lo, -g)};
+        out->some = (tc_ival){TC_NINF, tc_floor_div(r.hi, -g)};
     }
     return true;
 }
@@ -327,20 +317,20 @@ static int add_segment(segment *seg, int n, int64_t lo, int64_t hi, int singles)
 /* Cuts the range of S at the borders of the guards with this S, ascending. 0 when nothing would be decided that is not decided
  * already. *soft: they are all soft. */
 static int segments(const partitioner *k, const guard *g, segment *seg, bool *soft) {
-    tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {INT64_MAX, INT64_MIN}, image = all;
-    if (all.lo == INT64_MIN || all.hi == INT64_MAX)
+    tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {TC_INF, TC_NINF}, image = all;
+    if (!tc_ival_bounded(all))
         return 0;
     *soft = true;
     for (size_t i = 0; i < k->guards.len; i++) {
         const guard *h = &k->guards.data[i];
-        if (!tir_affine_same_terms(&h->s, &g->s))
+        if (!tc_affine_same_terms(&h->s, &g->s))
             continue;
-        full = (tc_ival){TC_MAX(full.lo, h->full.lo), TC_MIN(full.hi, h->full.hi)};
-        some = (tc_ival){TC_MIN(some.lo, h->some.lo), TC_MAX(some.hi, h->some.hi)};
-        image = (tc_ival){TC_MAX(image.lo, h->some.lo), TC_MIN(image.hi, h->some.hi)};
+        full = tc_ival_meet(full, h->full);
+        some = tc_ival_join(some, h->some);
+        image = tc_ival_meet(image, h->some);
         *soft &= h->soft;
     }
-    some = *soft ? image : (tc_ival){TC_MAX(some.lo, all.lo), TC_MIN(some.hi, all.hi)};
+    some = *soft ? image : tc_ival_meet(some, all);
     if (full.lo > full.hi || (full.lo == all.lo && full.hi == all.hi))
         return 0;
     int n = add_segment(seg, 0, all.lo, some.lo - 1, 0);
@@ -426,7 +416,7 @@ static bool choose(partitioner *k, const tc_stmt *loop, const tc_stmt *body, gua
     for (size_t i = 0; i < k->guards.len; i++) {
         int members = 0;
         for (size_t j = 0; j < k->guards.len; j++)
-            if (tir_affine_same_terms(&k->guards.data[i].s, &k->guards.data[j].s))
+            if (tc_affine_same_terms(&k->guards.data[i].s, &k->guards.data[j].s))
                 members += k->guards.data[j].soft ? 1 : 1 << 16;
         segment s[MAX_SEGMENTS];
         bool soft;

@@ -60,7 +60,7 @@ static bool split_index(stream_list *l, const tc_expr *index, stream *out) {
         const tc_expr *atom = out->rest.term[i].atom;
         if (atom->op == TC_OP_VAR && atom->u.var == l->k) {
             out->step = out->rest.term[i].coef;
-            tir_affine_drop(&out->rest, i--);
+            tc_affine_drop(&out->rest, i--);
         } else if (tc_expr_uses_var(atom, l->k)) {
             return false;
         }
@@ -83,7 +83,7 @@ static void note_load(const tc_expr *e, void *user) {
     bool ok = split_index(l, e->args[0], &now);
     stream *s = stream_of(l, now.buffer);
     if (s) {
-        s->regular = s->regular && ok && now.step == s->step && tir_affine_same_terms(&now.rest, &s->rest);
+        s->regular = s->regular && ok && now.step == s->step && tc_affine_same_terms(&now.rest, &s->rest);
         s->lo = TC_MIN(s->lo, now.lo);
         s->hi = TC_MAX(s->hi, now.hi);
     } else if (l->n < MAX_STREAMS) {
@@ -138,7 +138,7 @@ static int hints(prefetcher *p, const stream *s, const tc_var *k, int64_t trips,
     bool dense = s->regular && s->hi - s->lo <= s->step && 2 * (s->hi - s->lo) >= s->step;
     if (!dense || panel * bytes > p->m->l2 || !find_reuse(p, s, &r))
         return 0;
-    int64_t lines = tir_ceildiv(panel, line), share = tir_ceildiv(lines, r.times * trips);
+    int64_t lines = tc_ceil_div(panel, line), share = tc_ceil_div(lines, r.times * trips);
     if (share > cap)
         return 0;
     tc_affine base = s->rest;

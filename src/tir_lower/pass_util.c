@@ -232,7 +232,7 @@ const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s) {
 
 tc_ival tir_loop_range(const tc_expr *extent, const tc_env *env) {
     tc_ival r = tc_te_bounds(extent, env);
-    return (tc_ival){0, r.hi == INT64_MAX ? INT64_MAX : r.hi - 1};
+    return (tc_ival){0, r.hi == TC_INF ? TC_INF : r.hi - 1};
 }
 
 static void assume_below(tc_ctx *c, tc_env *env, const tc_expr *v, const tc_expr *extent) {
@@ -275,7 +275,7 @@ int64_t tir_weight(const tc_stmt *s, int lanes) {
         w = tir_weight(s->u.loop.body, lanes);
         if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
             return w + 1;
-        return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tir_ceildiv(n, lanes) : n);
+        return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tc_ceil_div(n, lanes) : n);
     case TC_STMT_IF:
         return tir_weight(s->u.cond.then, lanes) + (s->u.cond.otherwise ? tir_weight(s->u.cond.otherwise, lanes) : 0);
     case TC_STMT_ALLOC:
@@ -312,48 +312,6 @@ int tir_lanes(const tc_machine *m, const tc_stmt *body) {
 
 /* ---- conditions ---- */
 
-int64_t tir_floordiv(int64_t a, int64_t b) {
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-int64_t tir_ceildiv(int64_t a, int64_t b) {
-    return -tir_floordiv(-a, b);
-}
-
-bool tir_affine_add(tc_affine *a, int64_t k, const tc_affine *b) {
-    tc_affine r = {.c = a->c + k * b->c};
-    int i = 0, j = 0;
-    while (i < a->n || j < b->n) {
-        tc_term t;
-        if (j == b->n || (i < a->n && a->term[i].atom->id < b->term[j].atom->id))
-            t = a->term[i++];
-        else if (i == a->n || b->term[j].atom->id < a->term[i].atom->id)
-            t = (tc_term){b->term[j].atom, k * b->term[j].coef}, j++;
-        else
-            t = (tc_term){a->term[i].atom, a->term[i].coef + k * b->term[j].coef}, i++, j++;
-        if (t.coef == 0)
-            continue;
-        if (r.n == TC_MAX_TERMS)
-            return false;
-        r.term[r.n++] = t;
-    }
-    *a = r;
-    return true;
-}
-
-void tir_affine_drop(tc_affine *a, int term) {
-    memmove(&a->term[term], &a->term[term + 1], sizeof *a->term * (size_t)(--a->n - term));
-}
-
-bool tir_affine_same_terms(const tc_affine *a, const tc_affine *b) {
-    if (a->n != b->n)
-        return false;
-    for (int i = 0; i < a->n; i++)
-        if (a->term[i].atom != b->term[i].atom || a->term[i].coef != b->term[i].coef)
-            return false;
-    return true;
-}
-
 bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affine *a) {
     bool swap = cond->op == TC_OP_LT || cond->op == TC_OP_LE, strict = cond->op == TC_OP_LT || cond->op == TC_OP_GT;
     if (!swap && cond->op != TC_OP_GE && cond->op != TC_OP_GT)
@@ -363,7 +321,7 @@ bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affin
     tc_affine less;
     if (!tc_te_affine(c, cond->args[swap], env, a) || !tc_te_affine(c, cond->args[!swap], env, &less))
         return false;
-    if (!tir_affine_add(a, -1, &less))
+    if (!tc_affine_add(a, &less, -1))
         return false;
     a->c -= strict;
     return true;

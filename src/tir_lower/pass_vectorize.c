@@ -92,7 +92,7 @@ static const tc_expr *vec_index(vectoriser *k, const tc_expr *e, bool simplified
         const tc_expr *atom = a.term[i].atom;
         if (atom->op == TC_OP_VAR && atom->u.var == k->u) {
             stride = a.term[i].coef;
-            tir_affine_drop(&a, i);
+            tc_affine_drop(&a, i);
         } else {
             other |= by_lane(k, atom);
         }
@@ -242,7 +242,7 @@ static const tc_expr *any_lane(vectoriser *k, const tc_expr *cond, bool *prefix)
     for (int i = a.n; i-- > 0;) {
         if (a.term[i].atom->op == TC_OP_VAR && a.term[i].atom->u.var == k->u) {
             coef = a.term[i].coef;
-            tir_affine_drop(&a, i);
+            tc_affine_drop(&a, i);
         } else if (tc_expr_uses_var(a.term[i].atom, k->u)) {
             return NULL;
         }

@@ -165,7 +165,7 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     tc_env_undo(v->env, mark);
     if (ok)
         return TC_OK;
-    if (r.lo == INT64_MIN || r.hi == INT64_MAX)
+    if (!tc_ival_bounded(r))
         return fail(v, "%s %s may reach beyond its elements 0..%lld", what, b->name, (long long)b->size - 1);
     return fail(v, "%s %s may reach elements %lld..%lld, but it has 0..%lld", what, b->name, (long long)r.lo, (long long)r.hi,
                 (long long)b->size - 1);
@@ -243,7 +243,7 @@ static tc_status check_for(verifier *v, const tc_stmt *s) {
     if (parallel && v->parallel)
         return fail(v, "a parallel loop runs inside another one");
     tc_ival n = tc_te_bounds(s->u.loop.extent, v->env);
-    tc_env_set(v->env, var, (tc_ival){0, n.hi == INT64_MAX ? INT64_MAX : n.hi - 1});
+    tc_env_set(v->env, var, (tc_ival){0, n.hi == TC_INF ? TC_INF : n.hi - 1});
     tc_push(&v->loops, var);
     size_t mark = tc_env_mark(v->env), known = v->known.len;
     if (s->u.loop.extent->op != TC_OP_INT)

@@ -30,7 +30,7 @@ static void add_var(const tc_expr *e, void *user) {
         if (r->var[i] == e->u.var)
             return;
     tc_ival range = tc_env_get(r->v->env, e->u.var);
-    if (r->nvar == MAX_VARS || range.lo == INT64_MIN || range.hi == INT64_MAX) {
+    if (r->nvar == MAX_VARS || !tc_ival_bounded(range)) {
         r->overflow = true;
         return;
     }
