@@ -1,0 +1,49 @@
+/* Backwards: a node that is left heads a group and takes the producers that nobody else reads: chains of elementwise nodes and of
+ * those that move data, and reductions as far as rows.c lets them. */
+#include "graph/fuse/fuse_int.h"
+
+/* Each part of a concatenation is a condition for every element. */
+enum { MAX_PARTS = 16 };
+
+bool tc_fuse_reads_once(const tc_graph_node *n) {
+    return n->op == TC_GRAPH_OP_CONCAT || n->op == TC_GRAPH_OP_PAD;
+}
+
+/* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,
+ * or p's are rows of c. */
+static bool cheap_inside(const tc_graph_node *p, const tc_graph_node *c) {
+    if (p->op == TC_GRAPH_OP_CONCAT && c->op == TC_GRAPH_OP_CONCAT && p->nin + c->nin > MAX_PARTS)
+        return false;
+    if (tc_fuse_reads_once(c))
+        return true;
+    int64_t has = tc_graph_shape_count(&p->out[0]->shape), wants = tc_graph_shape_count(tc_fuse_domain(c));
+    return has >= wants || (has > 1 && tc_fuse_is_prefix(&p->out[0]->shape, tc_fuse_domain(c)));
+}
+
+static bool joins(const tc_fuser *f, int at, const tc_fuse_nodes *members) {
+    const tc_graph_node *p = tc_fuse_node(f, at);
+    tc_graph_class class = tc_fuse_class(f, at);
+    if (f->taken[at] || class == TC_GRAPH_CLASS_VIEW || class == TC_GRAPH_CLASS_ANCHOR || class == TC_GRAPH_CLASS_LIBRARY ||
+        p->nout != 1 || tc_fuse_escapes(f, at))
+        return false;
+    const tc_fuse_nodes *uses = &f->uses[p->out[0]->id];
+    for (size_t u = 0; u < uses->len; u++) {
+        const tc_graph_node *c = tc_fuse_node(f, uses->data[u]);
+        if (tc_graph_class_of(c->op) == TC_GRAPH_CLASS_ANCHOR || !cheap_inside(p, c))
+            return false;
+    }
+    return class != TC_GRAPH_CLASS_REDUCE || tc_fuse_reduction_joins(f, at, members);
+}
+
+void tc_fuse_grow(tc_fuser *f, int head, tc_fuse_nodes *members) {
+    tc_push(members, head);
+    tc_fuse_begin(f, members);
+    if (tc_fuse_class(f, head) == TC_GRAPH_CLASS_LIBRARY)
+        return;
+    int operands = tc_fuse_node(f, head)->nin;
+    for (int at = head - 1; at >= 0 && members->len < TC_FUSE_MAX_GROUP; at--)
+        if (operands + tc_fuse_node(f, at)->nin <= TC_FUSE_MAX_OPERANDS && joins(f, at, members)) {
+            tc_fuse_add(f, members, at);
+            operands += tc_fuse_node(f, at)->nin;
+        }
+}

@@ -1,0 +1,65 @@
+/* Forwards: a contraction takes the elementwise nodes that follow it, as long as one value of all these is read from outside. Its
+ * epilogue runs on the accumulators.
+ *
+ *     MatMul, Add(bias), Div, Erf, Add, Mul, Mul    ->  one kernel */
+#include "graph/fuse/fuse_int.h"
+
+/* Elementwise, of the anchor's shape, and reading the group's values only where it writes. */
+static bool continues(const tc_fuser *f, int at, const tc_graph_shape *shape) {
+    const tc_graph_node *n = tc_fuse_node(f, at);
+    if (f->taken[at] || tc_fuse_class(f, at) != TC_GRAPH_CLASS_ELEMENTWISE || !tc_fuse_same_shape(&n->out[0]->shape, shape))
+        return false;
+    bool reads = false;
+    for (int k = 0; k < n->nin; k++) {
+        if (!n->in[k] || !tc_fuse_producer_inside(f, tc_fuse_source(f, n->in[k])))
+            continue;
+        if (!tc_fuse_plain_source(f, n->in[k]) || !tc_fuse_same_shape(&n->in[k]->shape, shape))
+            return false;
+        reads = true;
+    }
+    return reads;
+}
+
+static int count_escapes(const tc_fuser *f, const tc_fuse_nodes *members) {
+    int n = 0;
+    for (size_t i = 0; i < members->len; i++)
+        n += tc_fuse_escapes(f, members->data[i]);
+    return n;
+}
+
+/* Cuts the members back to the longest beginning that only one value leaves. */
+static void cut_to_one_exit(tc_fuser *f, tc_fuse_nodes *members) {
+    while (members->len > 1 && (count_escapes(f, members) != 1 || !tc_fuse_escapes(f, members->data[members->len - 1])))
+        f->mark[members->data[--members->len]] = 0;
+}
+
+/* When all that happens to the result is a transposition, it is stored that way: the kernel's loops do not care, and its readers
+ * get rows. MatMul [12,128,64], Transpose [128,12,64], Reshape [128,768]  ->  one kernel that writes [128,768] */
+static void store_transposed(tc_fuser *f, tc_fuse_nodes *members) {
+    int last = members->data[members->len - 1];
+    tc_graph_value *v = tc_fuse_node(f, last)->out[0];
+    tc_graph_node *t = tc_fuse_only_reader(f, v);
+    if (!t || t->op != TC_GRAPH_OP_TRANSPOSE || tc_fuse_keeps_order(t) || members->len >= TC_FUSE_MAX_GROUP)
+        return;
+    tc_graph_value *w = t->out[0];
+    int at = f->position[t->id];
+    f->stored[w->id] = true;
+    f->is_output[w->id] = f->is_output[v->id];
+    f->is_output[v->id] = false;
+    tc_fuse_nodes all = f->uses[v->id], self = {0};
+    tc_push(&self, at);
+    f->uses[w->id] = all;
+    f->uses[v->id] = self;
+    tc_fuse_add(f, members, at);
+}
+
+void tc_fuse_add_epilogue(tc_fuser *f, int anchor, tc_fuse_nodes *members) {
+    tc_push(members, anchor);
+    tc_fuse_begin(f, members);
+    const tc_graph_shape *shape = &tc_fuse_node(f, anchor)->out[0]->shape;
+    for (int at = anchor + 1; at < f->n && members->len < TC_FUSE_MAX_GROUP; at++)
+        if (continues(f, at, shape))
+            tc_fuse_add(f, members, at);
+    cut_to_one_exit(f, members);
+    store_transposed(f, members);
+}
