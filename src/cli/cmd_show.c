@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "te/text.h"
 #include "tir_lower/passes.h"
+#include "tir_lower/program.h"
 
 typedef struct show_args {
     tc_cli_common common;
@@ -155,25 +156,23 @@ static tc_status emit(stages *s, part p, const tc_target *t, const tc_func *f, t
 
 static tc_status lower(stages *s, tc_ctx *ctx, const tc_target *t, const tc_cli_schedule *k, const char *dump, tc_error *err) {
     const tc_workload *w;
-    tc_trace *trace;
-    tc_sched *sched;
-    tc_func *nest, *f;
+    tc_tir_program p;
     tc_rng rng = tc_rng_seed(0);
+    const unsigned unlowered = 1U << PART_WORKLOAD | 1U << PART_SCHEDULE | 1U << PART_STAGES | 1U << PART_NEST;
+    bool lowers = dump || (s->want & ~unlowered);
     TC_TRY(tc_te_parse(ctx, "workload", k->workload, &w, err));
-    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "schedule", k->trace, &trace, err));
-    TC_TRY(tc_sch_replay(ctx, w, trace, &rng, &sched, err));
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = k->trace, .name = "schedule", .rng = &rng, .dump = dump};
+    TC_TRY(tc_tir_program_make(ctx, &from, lowers ? TC_TIR_LOWERED : TC_TIR_NEST, &p, err));
     tc_sb_add(&s->text[PART_WORKLOAD], k->workload);
     tc_sb_printf(&s->text[PART_SCHEDULE], "# %s\n%s", k->origin, k->trace);
-    tc_sch_print(&s->text[PART_STAGES], sched);
-    TC_TRY(tc_tir_build(sched, &t->machine, &nest, err));
-    tc_tir_print(&s->text[PART_NEST], nest);
-    if (!dump && !(s->want & ~(1U << PART_WORKLOAD | 1U << PART_SCHEDULE | 1U << PART_STAGES | 1U << PART_NEST)))
+    tc_sch_print(&s->text[PART_STAGES], p.sched);
+    tc_tir_print(&s->text[PART_NEST], p.nest);
+    if (!lowers)
         return TC_OK;
-    TC_TRY(tc_tir_lower(ctx, &t->machine, nest, dump, &f, err));
-    tc_tir_print(&s->text[PART_TIR], f);
-    TC_TRY(emit(s, PART_RAW_IR, t, f, TC_CG_IR, err));
-    TC_TRY(emit(s, PART_IR, t, f, TC_CG_OPT_IR, err));
-    TC_TRY(emit(s, PART_ASM, t, f, TC_CG_ASM, err));
+    tc_tir_print(&s->text[PART_TIR], p.lowered);
+    TC_TRY(emit(s, PART_RAW_IR, t, p.lowered, TC_CG_IR, err));
+    TC_TRY(emit(s, PART_IR, t, p.lowered, TC_CG_OPT_IR, err));
+    TC_TRY(emit(s, PART_ASM, t, p.lowered, TC_CG_ASM, err));
     tc_cg_asm_facts_read(t, tc_sb_str(&s->text[PART_ASM]), &s->facts);
     return TC_OK;
 }

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "measure/maintain.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err) {
     char *end;
@@ -36,13 +37,10 @@ int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_err
 
 static tc_status program_hash(const tc_target *t, const tc_workload *w, const tc_trace *trace, uint64_t *hash, tc_error *err) {
     tc_ctx *ctx = tc_ctx_child(w->ctx);
-    tc_sched *s;
-    tc_func *f;
-    tc_status st = tc_sch_replay(ctx, w, trace, NULL, &s, err);
-    if (st == TC_OK)
-        st = tc_tir_build(s, &t->machine, &f, err);
-    if (st == TC_OK)
-        *hash = tc_tir_hash(f);
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .trace = trace};
+    tc_tir_program p;
+    tc_status st = tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, err);
+    *hash = p.hash;
     tc_ctx_free(ctx);
     return st;
 }

@@ -8,6 +8,7 @@
 #include "measure/maintain.h"
 #include "measure/measure.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 typedef struct audit {
     tc_meas_db *db;
@@ -70,18 +71,17 @@ static bool must_replay(const tc_record *r) {
 
 static tc_status replay(audit *x, tc_ctx *ctx, const tc_record *r, tc_error *err) {
     tc_trace *t;
-    tc_sched *s;
-    tc_func *f;
+    tc_tir_program p;
     TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "trace", r->trace, &t, err));
     if (!must_replay(r))
         return TC_OK;
-    TC_TRY(tc_sch_replay(ctx, x->w, t, NULL, &s, err));
     const tc_target *target = target_of(x, r);
+    tc_tir_origin from = {.workload = x->w, .machine = target ? &target->machine : NULL, .trace = t};
+    TC_TRY(tc_tir_program_make(ctx, &from, target ? TC_TIR_HASH : 0, &p, err));
     if (!target)
         return TC_OK;
-    TC_TRY(tc_tir_build(s, &target->machine, &f, err));
     x->out->replayed++;
-    x->out->changed += tc_tir_hash(f) != r->program;
+    x->out->changed += p.hash != r->program;
     return TC_OK;
 }
 

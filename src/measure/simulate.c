@@ -7,10 +7,10 @@
 
 #include "codegen/codegen.h"
 #include "cost_model/cost.h"
-#include "schedule_primitives/schedule.h"
 #include "support/log.h"
 #include "support/rng.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 /* Cycles per second; logarithmic spread of programs around the analytic model (a trained model errs by about that much on real
  * machines), and of one program's repeats. */
@@ -62,29 +62,20 @@ static tc_status take_workload(tc_meas_sim *s, const char *text, tc_error *err) 
     return st;
 }
 
-static tc_status build(const tc_meas_sim *s, tc_ctx *ctx, tc_arena *a, const char *text, tc_func **f, tc_error *err) {
-    tc_trace *trace;
-    tc_sched *sched;
-    TC_TRY(tc_trace_parse(a, "trace", text, &trace, err));
-    TC_TRY(tc_sch_replay(ctx, s->w, trace, NULL, &sched, err));
-    return tc_tir_build(sched, &s->target->machine, f, err);
-}
-
 tc_status tc_meas_sim_program(tc_meas_sim *s, const char *workload, const char *trace, uint64_t *program, double *seconds,
                               tc_error *err) {
-    tc_func *f;
+    tc_tir_program p;
     TC_TRY(take_workload(s, workload, err));
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
-    tc_arena *a = tc_arena_new();
-    tc_status st = build(s, ctx, a, trace, &f, err);
+    tc_tir_origin from = {.workload = s->w, .machine = &s->target->machine, .text = trace, .name = "trace"};
+    tc_status st = tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, err);
     if (st == TC_OK)
-        st = tc_cost_features(f, &s->target->machine, &s->rows, err);
+        st = tc_cost_features(p.nest, &s->target->machine, &s->rows, err);
     if (st == TC_OK) {
-        *program = tc_tir_hash(f);
+        *program = p.hash;
         tc_rng rng = tc_rng_seed(*program);
         *seconds = (1 + tc_cost_estimate(&s->rows)) / clock_rate * exp(program_spread * tc_rng_normal(&rng));
     }
-    tc_arena_free(a);
     tc_ctx_free(ctx);
     return st;
 }

@@ -10,6 +10,7 @@
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 enum {
     KEPT = 8 /* workloads with data: a round measures one task, rounds go round a handful */
@@ -74,13 +75,9 @@ static tc_status find_target(worker *w, const char *text, int threads, tc_error 
     return TC_OK;
 }
 
-/* Trace text -> annotated function, in `ctx`. */
-static tc_status rebuild(worker *w, const kept *k, tc_ctx *ctx, const char *trace_text, tc_func **out, tc_error *err) {
-    tc_trace *trace;
-    tc_sched *sched;
-    TC_TRY(tc_trace_parse(w->arena, "trace", trace_text, &trace, err));
-    TC_TRY(tc_sch_replay(ctx, k->w, trace, NULL, &sched, err));
-    return tc_tir_build(sched, &w->target->machine, out, err);
+/* What the target found last makes of a trace. */
+static tc_tir_origin origin_of(const worker *w, const kept *k, const char *trace) {
+    return (tc_tir_origin){.workload = k->w, .machine = &w->target->machine, .text = trace, .name = "trace"};
 }
 
 /* ---- BUILD ---- */
@@ -96,18 +93,20 @@ typedef struct built {
 static tc_status build(worker *w, const char *workload, const char *trace, const char *target, int threads, tc_ctx **ctx,
                        built *b, tc_error *err) {
     kept *k;
-    tc_func *f, *lowered;
+    tc_tir_program p;
     b->error = TC_MEAS_BUILD_FAILED;
     TC_TRY(find_workload(w, workload, &k, err));
     TC_TRY(find_target(w, target, threads, err));
     *ctx = tc_ctx_child(k->ctx);
     b->error = TC_MEAS_ILLEGAL;
-    TC_TRY(rebuild(w, k, *ctx, trace, &f, err));
-    b->program = tc_tir_hash(f);
-    TC_TRY(tc_tir_lower(*ctx, &w->target->machine, f, NULL, &lowered, err));
+    tc_tir_origin from = origin_of(w, k, trace);
+    tc_status s = tc_tir_program_make(*ctx, &from, TC_TIR_HASH | TC_TIR_LOWERED, &p, err);
+    b->program = p.hash; /* known also where the passes refuse it */
+    if (s != TC_OK)
+        return s;
     b->error = TC_MEAS_BUILD_FAILED;
-    b->workspace = (uint64_t)tc_cg_workspace_bytes(lowered, threads);
-    TC_TRY(tc_cg_cached_object(w->cache, w->target, lowered, TC_MEAS_SYMBOL, &b->object, &b->size, err));
+    b->workspace = (uint64_t)tc_cg_workspace_bytes(p.lowered, threads);
+    TC_TRY(tc_cg_cached_object(w->cache, w->target, p.lowered, TC_MEAS_SYMBOL, &b->object, &b->size, err));
     b->error = TC_MEAS_NONE;
     return TC_OK;
 }
@@ -174,7 +173,7 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     tc_error err = {0};
     tc_meas_result res = {.error = TC_MEAS_RUN_FAILED};
     kept *k;
-    tc_func *f;
+    tc_tir_program p;
     size_t size;
     tc_ctx *ctx = NULL;
     const char *workload = tc_meas_get_text(r, w->arena);
@@ -188,10 +187,13 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     tc_status s = prepare(w, workload, seed, &k, &err);
     if (s == TC_OK)
         s = find_target(w, target, t.threads, &err);
+    if (s == TC_OK) {
+        tc_tir_origin from = origin_of(w, k, trace);
+        ctx = tc_ctx_child(k->ctx);
+        s = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, &err);
+    }
     if (s == TC_OK)
-        s = rebuild(w, k, ctx = tc_ctx_child(k->ctx), trace, &f, &err);
-    if (s == TC_OK)
-        tc_meas_run(k->data, &(tc_meas_code){f, object, size, workspace}, &t, w->arena, &res);
+        tc_meas_run(k->data, &(tc_meas_code){p.nest, object, size, workspace}, &t, w->arena, &res);
     else
         res.message = err.msg;
     put_result(reply, &res, tc_now() - start);

@@ -6,6 +6,7 @@
 #include "schedule_primitives/sample.h"
 #include "search_space/space_int.h"
 #include "support/vec.h"
+#include "tir_lower/program.h"
 
 #include <math.h>
 #include <string.h>
@@ -251,12 +252,10 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
     tc_status r = tc_fail(err, TC_ILLEGAL, "no schedule could be constructed");
     for (int i = 0; i < n && r != TC_OK; i++) {
-        tc_sched *sched;
-        tc_func *f;
+        tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t[i]};
+        tc_tir_program p;
         tc_ctx_reset(ctx);
-        r = tc_sch_replay(ctx, s->w, t[i], NULL, &sched, err);
-        if (r == TC_OK)
-            r = tc_tir_build(sched, &s->m, &f, err);
+        r = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, err);
         if (r == TC_OK)
             *out = t[i];
     }

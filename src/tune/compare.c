@@ -7,26 +7,23 @@
 
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 /* ---- one side ---- */
 
 static tc_status lower(tc_ctx *ctx, const tc_target *t, const char *workload, const char *trace, tc_tune_side *out,
                        tc_error *err) {
     const tc_workload *w;
-    tc_trace *tr;
-    tc_sched *s;
-    tc_func *nest, *f;
+    tc_tir_program p;
     tc_rng rng = tc_rng_seed(0);
     TC_TRY(tc_te_parse(ctx, "workload", workload, &w, err));
-    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "schedule", trace, &tr, err));
-    TC_TRY(tc_sch_replay(ctx, w, tr, &rng, &s, err));
-    TC_TRY(tc_tir_build(s, &t->machine, &nest, err));
-    out->program = tc_tir_hash(nest);
-    tc_tir_print(&out->nest, nest);
-    TC_TRY(tc_cost_features(nest, &t->machine, &out->features, err));
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = trace, .name = "schedule", .rng = &rng};
+    TC_TRY(tc_tir_program_make(ctx, &from, TC_TIR_HASH | TC_TIR_LOWERED, &p, err));
+    out->program = p.hash;
+    tc_tir_print(&out->nest, p.nest);
+    TC_TRY(tc_cost_features(p.nest, &t->machine, &out->features, err));
     out->cycles = tc_cost_estimate(&out->features);
-    TC_TRY(tc_tir_lower(ctx, &t->machine, nest, NULL, &f, err));
-    const tc_func *funcs[] = {f};
+    const tc_func *funcs[] = {p.lowered};
     return tc_cg_emit_text(t, funcs, NULL, 1, NULL, TC_CG_ASM, &out->assembly, err);
 }
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "te/text.h"
+#include "tir_lower/program.h"
 #include "tune/propose.h"
 
 /* Name under which the database keeps the model of a target. */
@@ -18,17 +18,13 @@ static bool says_nothing(const tc_record *r) {
     return r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL;
 }
 
-static bool features_of(const tc_tune *t, const form *k, const tc_record *r, tc_cost_rows *rows) {
-    tc_arena *a = tc_arena_new();
-    tc_ctx *ctx = tc_ctx_child(k->w->ctx);
-    tc_trace *tr;
-    tc_sched *s;
-    tc_func *f;
-    bool ok = tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK &&
-              tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK &&
-              tc_cost_features(f, &t->machine, rows, NULL) == TC_OK;
+bool tc_tune_features(const tc_tune *t, const tc_workload *w, const char *trace, tc_cost_rows *rows) {
+    tc_ctx *ctx = tc_ctx_child(w->ctx);
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = trace, .name = "record"};
+    tc_tir_program p;
+    bool ok = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, NULL) == TC_OK &&
+              tc_cost_features(p.nest, &t->machine, rows, NULL) == TC_OK;
     tc_ctx_free(ctx);
-    tc_arena_free(a);
     return ok;
 }
 
@@ -37,7 +33,7 @@ void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_
     tc_cost_rows *rows = tc_xcalloc(n + 1, sizeof *rows);
 #pragma omp parallel for schedule(dynamic) num_threads(tc_tune_workers(t))
     for (size_t j = 0; j < n; j++)
-        added[j] = !says_nothing(&r[j]) && features_of(t, k, &r[j], &rows[j]);
+        added[j] = !says_nothing(&r[j]) && tc_tune_features(t, k->w, r[j].trace, &rows[j]);
     for (size_t j = 0; j < n; j++) {
         if (!added[j]) {
             tc_cost_rows_free(&rows[j]);

@@ -2,7 +2,7 @@
  * every trace that it lowered, so that what construction and descent come upon again costs nothing. */
 #include <stdlib.h>
 
-#include "tir_lower/tir.h"
+#include "tir_lower/program.h"
 #include "tune/propose.h"
 
 int tc_tune_by_hash(const void *a, const void *b) {
@@ -27,16 +27,12 @@ void tc_tune_remember(form *k, uint64_t program) {
 /* The program's hash; 0: the trace does not lower. */
 static uint64_t build(const tc_tune *t, const form *k, const tc_trace *tr, const tc_scorer *sc, int slot) {
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
-    tc_sched *s;
-    tc_func *f;
-    uint64_t h = 0;
-    if (tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK && tc_tir_build(s, &t->machine, &f, NULL) == TC_OK) {
-        h = tc_tir_hash(f);
-        if (sc)
-            sc->add(sc->user, slot, h, f);
-    }
+    tc_tir_origin from = {.workload = k->w, .machine = &t->machine, .trace = tr};
+    tc_tir_program p;
+    if (tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, NULL) == TC_OK && sc)
+        sc->add(sc->user, slot, p.hash, p.nest);
     tc_ctx_free(ctx);
-    return h;
+    return p.hash;
 }
 
 void tc_tune_realise(const tc_tune *t, form *k, tc_candidate *c, int n, const tc_scorer *sc) {

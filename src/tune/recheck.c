@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tir_lower/program.h"
 #include "tune/tune_int.h"
 
 enum { TURNS = 4 /* in a row */ };
@@ -27,13 +28,13 @@ static uint64_t default_program(tc_tune *t, int i, int f) {
     tc_arena *a = tc_arena_new();
     tc_ctx *ctx = tc_ctx_child(k->w->ctx);
     tc_trace *tr;
-    tc_sched *s;
-    tc_func *fn;
+    tc_tir_program p;
     uint64_t h = 0;
     if ((k->space || tc_space_new(k->w, &t->machine, &k->space, NULL) == TC_OK) &&
-        tc_space_default(k->space, a, &tr, NULL) == TC_OK && tc_sch_replay(ctx, k->w, tr, NULL, &s, NULL) == TC_OK &&
-        tc_tir_build(s, &t->machine, &fn, NULL) == TC_OK)
-        h = tc_tir_hash(fn);
+        tc_space_default(k->space, a, &tr, NULL) == TC_OK) {
+        tc_tir_origin from = {.workload = k->w, .machine = &t->machine, .trace = tr};
+        h = tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, NULL) == TC_OK ? p.hash : 0;
+    }
     tc_ctx_free(ctx);
     tc_arena_free(a);
     return h;

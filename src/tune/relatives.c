@@ -93,14 +93,8 @@ static double distance(const shape *a, const shape *b) {
 /* A program that was measured: its features, with its speed beside the best of its kernel. */
 static void learn_from(tc_tune *t, const tc_workload *w, const tc_record *r, double best) {
     struct tc_tune_elders *e = t->elders;
-    tc_ctx *ctx = tc_ctx_child(w->ctx);
-    tc_arena *a = tc_arena_new();
-    tc_trace *tr;
-    tc_sched *s;
-    tc_func *f;
     tc_cost_rows rows = {0};
-    if (tc_trace_parse(a, "record", r->trace, &tr, NULL) == TC_OK && tc_sch_replay(ctx, w, tr, NULL, &s, NULL) == TC_OK &&
-        tc_tir_build(s, &t->machine, &f, NULL) == TC_OK && tc_cost_features(f, &t->machine, &rows, NULL) == TC_OK) {
+    if (tc_tune_features(t, w, r->trace, &rows)) {
         tc_cost_rows *kept = TC_NEW(e->arena, tc_cost_rows);
         tc_cost_rows_copy(kept, &rows);
         tc_push(&e->rows, kept);
@@ -109,8 +103,6 @@ static void learn_from(tc_tune *t, const tc_workload *w, const tc_record *r, dou
         tc_push(&e->samples, x);
     }
     tc_cost_rows_free(&rows);
-    tc_ctx_free(ctx);
-    tc_arena_free(a);
 }
 
 static void take_elder(tc_tune *t, const tc_meas_summary *m, const tc_meas_records *r, bool here) {

@@ -117,6 +117,8 @@ tc_status tc_tune_learn(tc_tune *t, tc_error *err); /* refits the model on all s
 tc_status tc_tune_learn_form(tc_tune *t, const form *k, tc_error *err);
 /* Candidates of the round's form have scores worth following. */
 bool tc_tune_can_score(const tc_tune *t);
+/* Features of the program that the text of a trace makes of w, a form or an elder; false: it makes none. Threads may call it. */
+bool tc_tune_features(const tc_tune *t, const tc_workload *w, const char *trace, tc_cost_rows *rows);
 /* Adds measured programs: replays the traces, extracts features. added[j]: not one that does not replay, nor one that says
  * nothing of a program's speed. */
 void tc_tune_add_samples(tc_tune *t, int i, int f, const tc_record *r, size_t n, bool *added);

@@ -12,6 +12,7 @@
 #include "support/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 static const char folder[] = TCTUNE_SOURCE_DIR "/benchmarks/ops";
 
@@ -112,17 +113,17 @@ static void check_round_trip(tc_ctx *c, const char *name, const tc_workload *w) 
 /* Schedules, lowers and verifies. False with err. */
 static bool lower_default(const tc_workload *w, tc_ctx *c, tc_arena *a, facts *f, tc_error *err) {
     tc_space *space;
-    tc_trace *t;
-    tc_sched *s;
-    tc_func *built, *lowered;
+    tc_trace *t = NULL;
+    tc_tir_program p;
+    tc_tir_origin from = {.workload = w, .machine = &machine};
     if (tc_space_new(w, &machine, &space, err) != TC_OK)
         return false;
-    bool ok = tc_space_default(space, a, &t, err) == TC_OK && tc_sch_replay(c, w, t, NULL, &s, err) == TC_OK &&
-              tc_tir_build(s, &machine, &built, err) == TC_OK && tc_tir_lower(c, &machine, built, NULL, &lowered, err) == TC_OK &&
-              tc_tir_verify(c, lowered, err) == TC_OK;
+    bool ok = tc_space_default(space, a, &t, err) == TC_OK;
+    from.trace = t;
+    ok = ok && tc_tir_program_make(c, &from, TC_TIR_LOWERED, &p, err) == TC_OK && tc_tir_verify(c, p.lowered, err) == TC_OK;
     tc_space_free(space);
     if (ok)
-        gather(lowered->body, f);
+        gather(p.lowered->body, f);
     return ok;
 }
 

@@ -10,6 +10,7 @@
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "kernel.h"
+#include "tir_lower/program.h"
 
 enum { DEFAULT_CASES = 300, MAX_STEPS = 28 };
 
@@ -112,15 +113,14 @@ static bool run_case(uint64_t seed, int64_t *refused) {
     tc_ctx *child = tc_ctx_child(c);
     tc_trace *t = tc_test_random_trace(child, w, &rng, MAX_STEPS);
     const tc_machine *m = &kernel_target()->machine;
-    tc_sched *s;
-    tc_func *built, *lowered;
+    tc_tir_origin from = {.workload = w, .machine = m, .trace = t};
+    tc_tir_program p;
     bool ok = true;
-    if (tc_sch_replay(child, w, t, NULL, &s, &err) != TC_OK || tc_tir_build(s, m, &built, &err) != TC_OK ||
-        tc_tir_lower(child, m, built, NULL, &lowered, &err) != TC_OK)
+    if (tc_tir_program_make(child, &from, TC_TIR_LOWERED, &p, &err) != TC_OK)
         ++*refused;
-    else if (!run_lowered(w, lowered, seed)) {
+    else if (!run_lowered(w, p.lowered, seed)) {
         tc_strbuf b = {0};
-        tc_tir_print(&b, lowered);
+        tc_tir_print(&b, p.lowered);
         fprintf(stderr, "FAILED seed %llu\n%s\n", (unsigned long long)seed, tc_sb_str(&b));
         tc_strbuf_free(&b);
         ok = false;

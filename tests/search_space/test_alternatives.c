@@ -10,6 +10,7 @@
 #include "support/strbuf.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 enum { MAX_TENSORS = 8 };
 
@@ -309,15 +310,14 @@ static void execute(tc_ctx *parent, const tc_workload *w, void *const *in, void 
     tc_arena *a = tc_arena_new();
     tc_space *space;
     tc_trace *t;
-    tc_sched *s;
-    tc_func *f, *g;
+    tc_tir_program made;
     tc_error err;
     void *args[MAX_TENSORS];
     assert_int_equal(tc_space_new(w, &machine, &space, &err), TC_OK);
     assert_int_equal(tc_space_default(space, a, &t, &err), TC_OK);
-    assert_int_equal(tc_sch_replay(c, w, t, NULL, &s, &err), TC_OK);
-    assert_int_equal(tc_tir_build(s, &machine, &f, &err), TC_OK);
-    assert_int_equal(tc_tir_lower(c, &machine, f, NULL, &g, &err), TC_OK);
+    tc_tir_origin from = {.workload = w, .machine = &machine, .trace = t};
+    assert_int_equal(tc_tir_program_make(c, &from, TC_TIR_LOWERED, &made, &err), TC_OK);
+    const tc_func *g = made.lowered;
     for (int p = 0; p < g->nparam; p++) {
         const tc_param *q = &g->params[p];
         args[p] = q->kind == TC_PARAM_OUT ? out : in[q->index];

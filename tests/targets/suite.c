@@ -9,6 +9,7 @@
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 enum { MOST_CONSTRUCTED = 2, THREADS = 3, MATH_ULPS = 4, MOST_SHOWN = 8 };
 
@@ -89,14 +90,11 @@ static void read_cases(suite *s, const char *without) {
 /* Adds the kernel of a trace; counts what lowering refuses. */
 static void add_trace(suite *s, const suite_case *c, const tc_trace *trace, bool must) {
     tc_error err = {0};
-    tc_sched *sched;
-    tc_func *built;
     suite_kernel k = {.of = c};
-    tc_status st = tc_sch_replay(c->ctx, c->w, trace, NULL, &sched, &err);
-    if (st == TC_OK)
-        st = tc_tir_build(sched, &s->target->machine, &built, &err);
-    if (st == TC_OK)
-        st = tc_tir_lower(c->ctx, &s->target->machine, built, NULL, &k.f, &err);
+    tc_tir_origin from = {.workload = c->w, .machine = &s->target->machine, .trace = trace};
+    tc_tir_program p;
+    tc_status st = tc_tir_program_make(c->ctx, &from, TC_TIR_LOWERED, &p, &err);
+    k.f = p.lowered;
     if (st == TC_OK)
         st = tc_tir_verify(c->ctx, k.f, &err);
     if (st != TC_OK && must)

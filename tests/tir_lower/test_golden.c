@@ -9,6 +9,7 @@
 #include "support/fs.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/program.h"
 
 typedef struct one {
     tc_ctx *ctx;
@@ -72,14 +73,14 @@ static tc_status check_func(one *t, const oracle *o, const tc_func *f, bool gold
 
 static tc_status lower(one *t, const char *te, const char *sched, const tc_workload **w, tc_func **built) {
     char file[256];
-    tc_trace *trace;
-    tc_sched *schedule;
+    tc_tir_program p;
     snprintf(file, sizeof file, "%s.te", t->name);
     TC_TRY(tc_te_parse(t->ctx, file, te, w, &t->err));
     snprintf(file, sizeof file, "%s.sched", t->name);
-    TC_TRY(tc_trace_parse(tc_ctx_arena(t->ctx), file, sched, &trace, &t->err));
-    TC_TRY(tc_sch_replay(t->ctx, *w, trace, NULL, &schedule, &t->err));
-    return tc_tir_build(schedule, &test_machine, built, &t->err);
+    tc_tir_origin from = {.workload = *w, .machine = &test_machine, .text = sched, .name = file};
+    tc_status s = tc_tir_program_make(t->ctx, &from, TC_TIR_NEST, &p, &t->err);
+    *built = p.nest;
+    return s;
 }
 
 static tc_status check_both(one *t, const oracle *o, const tc_func *built) {

@@ -16,6 +16,7 @@
 #include "support/vec.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/program.h"
 
 typedef struct kernel {
     tc_ctx *c;
@@ -31,14 +32,12 @@ static void must(tc_status s, const tc_error *err) {
 static kernel lower(const char *te, const char *sched) {
     kernel k = {.c = tc_ctx_new()};
     tc_error err = {0};
-    tc_trace *t;
-    tc_sched *s;
-    tc_func *built;
+    tc_tir_program p;
     must(tc_te_parse(k.c, "test.te", te, &k.w, &err), &err);
-    must(tc_trace_parse(tc_ctx_arena(k.c), "test.sched", sched, &t, &err), &err);
-    must(tc_sch_replay(k.c, k.w, t, NULL, &s, &err), &err);
-    must(tc_tir_build(s, &test_machine, &built, &err), &err);
-    must(tc_tir_lower(k.c, &test_machine, built, getenv("TC_DUMP"), &k.f, &err), &err);
+    tc_tir_origin from = {
+        .workload = k.w, .machine = &test_machine, .text = sched, .name = "test.sched", .dump = getenv("TC_DUMP")};
+    must(tc_tir_program_make(k.c, &from, TC_TIR_LOWERED, &p, &err), &err);
+    k.f = p.lowered;
     must(tc_tir_verify(k.c, k.f, &err), &err);
     return k;
 }

@@ -2,6 +2,7 @@
  * workload; and its lowering. */
 #include "graph/model/program.h"
 #include "search_space/space.h"
+#include "tir_lower/program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,14 +39,12 @@ static const char *trace_text(const chooser *c, const tc_trace *t) {
 
 /* Replays t on a form and runs all passes; leaves the context empty on failure. */
 static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, tc_error *err) {
-    const tc_workload *w = form->workload;
-    tc_sched *s;
-    tc_func *f;
+    tc_tir_origin from = {.workload = form->workload, .machine = c->m, .trace = t};
+    tc_tir_program p;
     tc_ctx_reset(c->u->ctx);
-    TC_TRY(tc_sch_replay(c->u->ctx, w, t, NULL, &s, err));
-    TC_TRY(tc_tir_build(s, c->m, &f, err));
-    TC_TRY(tc_tir_lower(c->u->ctx, c->m, f, NULL, &c->u->func, err));
-    c->k->trace = trace_text(c, s->trace);
+    TC_TRY(tc_tir_program_make(c->u->ctx, &from, TC_TIR_LOWERED, &p, err));
+    c->u->func = p.lowered;
+    c->k->trace = trace_text(c, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     c->k->form = form->name;
     c->u->used = form;

@@ -1,0 +1,39 @@
+/* From a trace to a program: replay -> schedule -> build -> annotated nest -> hash, lower. The one way that is taken wherever a
+ * stored or proposed schedule becomes something to look at, to learn from or to run, so that equal traces make equal programs
+ * everywhere. */
+#ifndef TC_TIR_PROGRAM_H
+#define TC_TIR_PROGRAM_H
+
+#include "tir_lower/tir.h"
+
+/* What is wanted beside the schedule; what nobody wants is not computed. */
+enum tc_tir_want {
+    TC_TIR_NEST = 1,   /* the annotated nest; either of the others needs it and so brings it */
+    TC_TIR_HASH = 2,   /* of the nest */
+    TC_TIR_LOWERED = 4 /* after all passes */
+};
+
+/* Where a program comes from. */
+typedef struct tc_tir_origin {
+    const tc_workload *workload;
+    const tc_machine *machine; /* may be NULL where the schedule alone is wanted */
+    const tc_trace *trace;     /* NULL: `text` is parsed */
+    const char *text, *name;   /* a trace as text, and what messages call it */
+    tc_rng *rng;               /* draws decisions that the trace leaves open; NULL: it leaves none */
+    const char *dump;          /* of the lowering, as in tc_tir_lower */
+} tc_tir_origin;
+
+/* What came of it, all in the context that it was made in; NULL or 0: not wanted, or not reached. */
+typedef struct tc_tir_program {
+    tc_sched *sched; /* sched->trace has all decisions */
+    tc_func *nest;
+    uint64_t hash;
+    tc_func *lowered;
+} tc_tir_program;
+
+/* Makes of `from` what `want`, bits of tc_tir_want, asks for, in `ctx`, which is the workload's context or a child of it. The
+ * status and message of the first stage that fails are returned; what was made until then is in *out. */
+TC_NODISCARD tc_status tc_tir_program_make(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *out,
+                                           tc_error *err);
+
+#endif
