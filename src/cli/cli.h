@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 #include "cli/options.h"
-#include "codegen/asm_facts.h"
-#include "codegen/codegen.h"
+#include "codegen/code/asm_facts.h"
+#include "codegen/code/target.h"
 #include "graph/ir/graph.h"
 #include "graph/model/contest.h"
 #include "graph/model/model.h"

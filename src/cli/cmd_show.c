@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "codegen/code/code.h"
 #include "te/text.h"
 #include "tir_lower/passes.h"
 #include "tir_lower/program.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "measure/database_int.h"
 #include "measure/maintain.h"
 #include "measure/measure.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "measure/drift.h"
 #include "measure/process.h"
 #include "measure/simulate.h"

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "measure/worker_int.h"
+#include "tctune/runtime.h"
 
 /* Large buffers lie on large pages, as those of built models do. */
 enum { HUGE_PAGE = 2 << 20 };

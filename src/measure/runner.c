@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/artefacts/runtime.h"
+#include "codegen/code/code.h"
 #include "measure/peak.h"
 #include "measure/worker_int.h"
 #include "support/log.h"

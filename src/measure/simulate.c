@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "cost_model/cost.h"
 #include "support/log.h"
 #include "support/rng.h"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/cache.h"
+#include "codegen/artefacts/cache.h"
+#include "codegen/code/code.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"

@@ -2,7 +2,7 @@
 #ifndef TC_MEASURE_WORKER_INT_H
 #define TC_MEASURE_WORKER_INT_H
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "measure/check.h"
 #include "measure/protocol.h"
 #include "measure/record.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/code/code.h"
 #include "support/vec.h"
 #include "te/text.h"
 #include "tir_lower/program.h"

@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "measure/database.h"
 #include "measure/measure.h"
 #include "search_space/alternatives.h"

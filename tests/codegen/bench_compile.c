@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/code.h"
 #include "kernel.h"
 #include "search_space/space.h"
 #include "support/fs.h"

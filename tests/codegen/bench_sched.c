@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/artefacts/runtime.h"
 #include "kernel.h"
 #include "schedule_primitives/trace.h"
 #include "support/fs.h"

@@ -1,5 +1,7 @@
 #include "kernel.h"
 
+#include "codegen/artefacts/runtime.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef TC_TESTS_CODEGEN_KERNEL_H
 #define TC_TESTS_CODEGEN_KERNEL_H
 
-#include "codegen/codegen.h"
+#include "codegen/code/code.h"
 #include "support/vec.h"
 
 typedef struct kernel {

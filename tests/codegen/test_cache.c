@@ -9,7 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/cache.h"
+#include "codegen/artefacts/artefacts_int.h"
+#include "codegen/artefacts/cache.h"
 #include "kernel.h"
 #include "support/fs.h"
 

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/artefacts/library.h"
+#include "codegen/artefacts/link.h"
+#include "codegen/artefacts/runtime.h"
 #include "kernel.h"
 #include "support/fs.h"
 

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"

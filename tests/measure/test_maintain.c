@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "fake_worker.h"
 #include "measure/exchange.h"
 #include "measure/maintain.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/codegen.h"
+#include "codegen/artefacts/runtime.h"
 
 extern tc_kernel *const kernels[];
 extern const char *const kernel_names[];

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/artefacts/library.h"
+#include "codegen/artefacts/runtime.h"
+#include "codegen/code/code.h"
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "te/text.h"

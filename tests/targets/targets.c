@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codegen/code/code.h"
 #include "suite.h"
 #include "support/fs.h"
 
@@ -86,7 +87,8 @@ static int link_program(const platform *p, const suite *s) {
     tc_strbuf c = {0};
     tc_sb_printf(&c, "'%s' -std=c17 -O1 -static -fopenmp -D_GNU_SOURCE -I'%s/src' -I'%s/include' -o '%s/program'", p->compiler,
                  TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
-    tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/runtime.c' '%s/kernels.c'", TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR, s->dir);
+    tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/kernels.c'", TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR,
+                 s->dir);
     for (size_t i = 0; i < s->objects.len; i++)
         tc_sb_printf(&c, " '%s'", s->objects.data[i]);
     tc_sb_add(&c, " -lm");

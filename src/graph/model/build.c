@@ -1,5 +1,6 @@
 /* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
-#include "codegen/cache.h"
+#include "codegen/artefacts/cache.h"
+#include "codegen/artefacts/runtime.h"
 #include "graph/model/program.h"
 #include "te/text.h"
 

@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#include "codegen/codegen.h"
+#include "codegen/code/target.h"
 #include "graph/ir/graph.h"
 #include "measure/database.h"
 #include "tune/tune.h"

@@ -2,6 +2,8 @@
 #ifndef TC_GRAPH_MODEL_PROGRAM_H
 #define TC_GRAPH_MODEL_PROGRAM_H
 
+#include "codegen/artefacts/library.h"
+#include "codegen/code/code.h"
 #include "graph/fuse/fuse.h"
 #include "graph/library/library.h"
 #include "graph/model/model.h"

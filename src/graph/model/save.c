@@ -1,5 +1,7 @@
 /* A model as a shared library, or a relocatable object, and a header: kernels, driver, thread runtime, constants and entry point,
  * linked so that only the symbols with the model's name stay visible. */
+#include "codegen/artefacts/link.h"
+#include "codegen/artefacts/runtime.h"
 #include "graph/model/save_int.h"
 #include "support/fs.h"
 

@@ -1,0 +1,24 @@
+/* Inside the room of artefacts: modules that are not kernels, and names in objects. */
+#ifndef TC_CODEGEN_ARTEFACTS_ARTEFACTS_INT_H
+#define TC_CODEGEN_ARTEFACTS_ARTEFACTS_INT_H
+
+#include "codegen/code/builder.h"
+
+/* ---- unit.c ---- */
+
+/* Begins a module of its own, called `name`. */
+void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err);
+/* Compiles what was built, unless that failed, and releases the module. */
+TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size);
+/* The address `bytes` bytes behind base. */
+tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes);
+/* Begins a function: an empty block "entry", where the builder then stands. */
+tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
+
+/* ---- rename.c ---- */
+
+/* Gives the symbol `from` of a relocatable object the name `to`; *obj is malloced and replaced.
+ * TC_BAD_INPUT, with nothing changed, when there is no such symbol. */
+TC_NODISCARD tc_status tc_cg_rename_symbol(void **obj, size_t *size, const char *from, const char *to, tc_error *err);
+
+#endif

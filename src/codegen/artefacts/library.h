@@ -1,0 +1,88 @@
+/* What a library of a whole model holds besides its kernels: the driver that runs them in order, the entry point that C programs
+ * call, and the constants. Each is made as an object of its own. */
+#ifndef TC_CODEGEN_ARTEFACTS_LIBRARY_H
+#define TC_CODEGEN_ARTEFACTS_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "codegen/code/target.h"
+#include "support/status.h"
+#include "tctune/runtime.h"
+
+/* ---- the driver (driver.c) ---- */
+
+/* Where an operand of a step of a model lives. */
+typedef struct tc_cg_operand {
+    enum { TC_CG_INPUT, TC_CG_OUTPUT, TC_CG_ARENA, TC_CG_CONST } where;
+    int64_t at;   /* INPUT, OUTPUT: index; ARENA: byte offset; CONST: byte offset in the constants */
+    int64_t skip; /* OUTPUT: bytes before it */
+} tc_cg_operand;
+
+typedef enum tc_cg_step_kind {
+    TC_CG_DO,          /* a kernel or a copy */
+    TC_CG_UNLESS,      /* goes on at step `target` unless args[0], a bool, holds */
+    TC_CG_UNLESS_LESS, /* goes on at step `target` unless args[0] < args[1], two i64s */
+    TC_CG_AGAIN,       /* adds 1 to args[0], an i64, and goes on at step `target` */
+    TC_CG_GO           /* goes on at step `target` */
+} tc_cg_step_kind;
+
+typedef struct tc_cg_step {
+    tc_cg_step_kind kind;
+    const char *kernel; /* DO: symbol; NULL: copy `bytes` from args[0] to args[1], or to row args[2] (an i64) of args[1] */
+    int nargs;
+    const tc_cg_operand *args;
+    int64_t bytes;
+    int target; /* a step's number, or that of steps: the end */
+} tc_cg_step;
+/* How many operands a step of this kind has; DO: -1. */
+static inline int tc_cg_step_operands(tc_cg_step_kind kind) {
+    return kind == TC_CG_DO ? -1 : kind == TC_CG_GO ? 0 : kind == TC_CG_UNLESS_LESS ? 2 : 1;
+}
+
+/* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
+ * const tc_rt *rt)`. It runs the steps in order, but where they say otherwise, with workspace at arena + workspace_at, and
+ * returns the first non-zero status. With `watch`, the object also exports a variable of that name, a tc_cg_watch, whose function
+ * is called after each DO step that succeeded. */
+typedef struct tc_cg_watch {
+    void (*step)(void *user, int32_t step); /* NULL, as at first: nobody watches */
+    void *user;
+} tc_cg_watch;
+typedef struct tc_cg_driver {
+    const char *name, *watch; /* watch may be NULL */
+    int nsteps;
+    const tc_cg_step *steps;
+    int64_t workspace_at;
+} tc_cg_driver;
+TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err);
+
+/* ---- the entry point (entry.c) ---- */
+
+/* The entry point that C programs call, `int32_t NAME(const void *const *inputs, void *const *outputs)`: runs the driver with an
+ * arena of its own and a runtime of `nthreads` threads. Arrays need no alignment; several threads may call it at once. It returns
+ * the driver's status, or -1 when there is no memory. The object also defines `int32_t THREADS`, which callers may lower, and the
+ * texts as `const char SYMBOL[]`. */
+typedef struct tc_cg_entry {
+    const char *name;
+    const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
+    const char *constants;        /* of tc_cg_write_blob's; NULL: there are none */
+    const char *threads;          /* of the variable */
+    int nthreads;
+    int64_t arena_bytes;
+    int nin, nout;
+    const int64_t *in_bytes, *out_bytes;
+    int ntexts;
+    const struct tc_cg_text { const char *symbol, *text; } * texts;
+} tc_cg_entry;
+TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
+
+/* ---- constants (blob.c) ---- */
+
+/* Writes to `out` an object that holds `bytes` bytes, all written to the stream by `fill`, as read-only data under `symbol`,
+ * aligned to a page; symbol_size (u64) is their number. Nothing is held in memory. `out` is whole or absent. */
+typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);
+TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *symbol, int64_t bytes, tc_cg_fill *fill, void *user,
+                                        const char *out, tc_error *err);
+
+#endif

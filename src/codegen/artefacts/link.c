@@ -1,0 +1,311 @@
+/* Shared libraries by the system's linker, and C for other architectures by a compiler, run as processes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/artefacts/link.h"
+#include "support/fs.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+extern char **environ;
+
+/* A program of $PATH, or one named by a path, that can be executed. */
+static bool executable(const char *name) {
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0;
+    const char *path = getenv("PATH");
+    for (path = path ? path : "/usr/bin:/bin"; *path;) {
+        size_t n = strcspn(path, ":");
+        char full[4096];
+        if (n && snprintf(full, sizeof full, "%.*s/%s", (int)n, path, name) < (int)sizeof full && access(full, X_OK) == 0)
+            return true;
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+/* The architecture's own tools as distributions name them, "aarch64-linux-gnu-gcc", whichever vendor the triple names. */
+static const char *foreign_compiler(const char *triple) {
+    static const struct {
+        const char *arch, *compiler;
+    } names[] = {{"x86_64", "x86_64-linux-gnu-gcc"}, {"aarch64", "aarch64-linux-gnu-gcc"}, {"riscv64", "riscv64-linux-gnu-gcc"}};
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (!strncmp(triple, names[i].arch, strlen(names[i].arch)) && executable(names[i].compiler))
+            return names[i].compiler;
+    return NULL;
+}
+
+/* lld and clang serve every architecture. */
+static const char *find_foreign(const char *triple) {
+    const char *compiler = foreign_compiler(triple);
+    return compiler ? compiler : executable("ld.lld") ? "ld.lld" : NULL;
+}
+
+/* Compilers know where the system's libraries are; a bare linker comes last and is told less. */
+static const char *find_linker(const tc_cg_link *l) {
+    static const char *const names[] = {"cc", "gcc", "clang", "ld.lld", "ld"};
+    const char *env = getenv("TCTUNE_LINKER");
+    if (l->linker)
+        return l->linker;
+    if (env && *env)
+        return env;
+    if (l->triple)
+        return find_foreign(l->triple);
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (executable(names[i]))
+            return names[i];
+    return NULL;
+}
+
+static bool is_bare(const char *linker) {
+    const char *base = strrchr(linker, '/');
+    base = base ? base + 1 : linker;
+    return !strncmp(base, "ld", 2);
+}
+
+typedef TC_VEC(char *) words;
+
+static void word(words *w, const char *fmt, ...) TC_PRINTF(2, 3);
+static void word(words *w, const char *fmt, ...) {
+    tc_strbuf b = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    tc_sb_vprintf(&b, fmt, ap);
+    va_end(ap);
+    char *s = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    tc_push(w, s);
+}
+
+static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *err) {
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "{ global:");
+    for (int i = 0; l->exports[i]; i++)
+        tc_sb_printf(&b, " %s;", l->exports[i]);
+    tc_sb_add(&b, " local: *; };\n");
+    tc_status s = tc_fs_write(path, b.data, b.len, err);
+    tc_strbuf_free(&b);
+    return s;
+}
+
+static void finish(words *w) {
+    char *end = NULL;
+    tc_push(w, end);
+}
+
+/* The library's own name is its file's, so that programs linked to it look for it by that. */
+static void command(const tc_cg_link *l, const char *linker, const char *dir, const char *out, words *w) {
+    bool bare = is_bare(linker);
+    const char *slash = strrchr(out, '/');
+    word(w, "%s", linker);
+    if (l->relocatable) {
+        static const char *const flags[] = {"-r", "-nostdlib"};
+        for (size_t i = 0; i < TC_LEN(flags) - bare; i++)
+            word(w, "%s", flags[i]);
+        word(w, "-o");
+        word(w, "%s/out.so", dir);
+        for (int i = 0; i < l->nobjects; i++)
+            word(w, "%s", l->objects[i]);
+        finish(w);
+        return;
+    }
+    word(w, "-shared");
+    word(w, bare ? "-soname=%s" : "-Wl,-soname,%s", slash ? slash + 1 : out);
+    word(w, "-o");
+    word(w, "%s/out.so", dir);
+    for (int i = 0; i < l->nobjects; i++)
+        word(w, "%s", l->objects[i]);
+    if (l->exports)
+        word(w, bare ? "--version-script=%s/exports" : "-Wl,--version-script=%s/exports", dir);
+    word(w, bare ? "--no-undefined" : "-Wl,--no-undefined");
+    word(w, bare ? "-z" : "-Wl,-z,noexecstack");
+    if (bare) {
+        word(w, "noexecstack");
+        static const char *const dirs[] = {"/lib/x86_64-linux-gnu",
+                                           "/usr/lib/x86_64-linux-gnu",
+                                           "/lib/aarch64-linux-gnu",
+                                           "/usr/lib/aarch64-linux-gnu",
+                                           "/lib64",
+                                           "/usr/lib64"};
+        for (size_t i = 0; i < TC_LEN(dirs); i++)
+            word(w, "-L%s", dirs[i]);
+    }
+    if (l->openmp)
+        word(w, "-l:libgomp.so.1");
+    word(w, bare ? "-l:libm.so.6" : "-lm");
+    if (bare)
+        word(w, "-l:libc.so.6");
+    finish(w);
+}
+
+/* Runs argv with its output in the file `log`; *code is the exit status, or 128 + the signal. */
+static tc_status run(char *const *argv, const char *log, int *code, tc_error *err) {
+    posix_spawn_file_actions_t fa;
+    posix_spawn_file_actions_init(&fa);
+    posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&fa, 1, 2);
+    pid_t pid;
+    int e = posix_spawnp(&pid, argv[0], &fa, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&fa);
+    if (e)
+        return tc_fail(err, TC_ENV, "cannot run the linker '%s': %s", argv[0], strerror(e));
+    int st;
+    while (waitpid(pid, &st, 0) < 0)
+        if (errno != EINTR)
+            return tc_fail(err, TC_ENV, "waiting for the linker '%s': %s", argv[0], strerror(errno));
+    *code = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
+    return TC_OK;
+}
+
+static tc_status tool_failed(const char *what, const char *tool, const char *log, int code, tc_error *err) {
+    char *text = NULL;
+    if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
+        text = NULL;
+    for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
+        text[--n] = 0;
+    tc_status s = tc_fail(err, TC_ENV, "the %s '%s' failed with status %d: %.800s", what, tool, code,
+                          text && *text ? text : "it said nothing; if there is no room, set TMPDIR to a larger folder");
+    free(text);
+    return s;
+}
+
+static const char *foreign_objcopy(const char *triple, const char *other) {
+    static const char *const names[] = {"x86_64-linux-gnu-objcopy", "aarch64-linux-gnu-objcopy", "riscv64-linux-gnu-objcopy"};
+    for (size_t i = 0; i < TC_LEN(names) && !other; i++)
+        if (!strncmp(triple, names[i], strcspn(names[i], "-")) && executable(names[i]))
+            other = names[i];
+    return other;
+}
+
+/* A linker hides no symbols of an object that is to be linked again. */
+static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_error *err) {
+    static const char *const names[] = {"objcopy", "llvm-objcopy", "llvm-objcopy-19"};
+    const char *tool = NULL;
+    words w = {0};
+    int code = 0;
+    for (size_t i = TC_LEN(names); i-- > (l->triple ? 1 : 0);) /* binutils' own is for one architecture */
+        if (executable(names[i]))
+            tool = names[i];
+    if (l->triple)
+        tool = foreign_objcopy(l->triple, tool);
+    if (!tool)
+        return tc_fail(err, TC_ENV, "no objcopy found, which hides the inner symbols of an object: install binutils or llvm");
+    word(&w, "%s", tool);
+    for (int i = 0; l->exports[i]; i++)
+        word(&w, "--keep-global-symbol=%s", l->exports[i]);
+    word(&w, "%s/out.so", dir);
+    finish(&w);
+    tc_status s = run(w.data, log, &code, err);
+    for (size_t i = 0; i < w.len; i++)
+        free(w.data[i]);
+    tc_vec_free(&w);
+    return s == TC_OK && code ? tool_failed("objcopy", tool, log, code, err) : s;
+}
+
+static tc_status deliver(const char *dir, const char *out, tc_error *err) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/out.so", dir);
+    return tc_fs_move(path, out, err);
+}
+
+static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err) {
+    char log[4096], exports[4096];
+    int code = 0;
+    snprintf(log, sizeof log, "%s/log", dir);
+    snprintf(exports, sizeof exports, "%s/exports", dir);
+    if (l->exports)
+        TC_TRY(write_exports(l, exports, err));
+    words w = {0};
+    command(l, linker, dir, out, &w);
+    tc_status s = run(w.data, log, &code, err);
+    for (size_t i = 0; i < w.len; i++)
+        free(w.data[i]);
+    tc_vec_free(&w);
+    if (s == TC_OK && code)
+        s = tool_failed("linker", linker, log, code, err);
+    if (s == TC_OK && l->relocatable && l->exports)
+        s = hide(l, dir, log, err);
+    return s == TC_OK ? deliver(dir, out, err) : s;
+}
+
+tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err) {
+    TC_TRY(tc_fs_check_writable(out, err));
+    const char *linker = find_linker(l);
+    if (!linker)
+        return tc_fail(err, TC_ENV, "no linker found: install gcc, clang, lld or binutils, or name one in TCTUNE_LINKER");
+    char *dir;
+    TC_TRY(tc_fs_temp_dir(&dir, err));
+    tc_status s = link_in(l, linker, dir, out, err);
+    tc_fs_remove_tree(dir);
+    free(dir);
+    return s;
+}
+
+/* ---- C for other architectures ---- */
+
+static bool takes_targets(const char *compiler) {
+    return strstr(compiler, "clang") != NULL;
+}
+
+static const char *find_compiler(const char *triple) {
+    const char *env = getenv("TCTUNE_LINKER");
+    if (env && *env && !is_bare(env))
+        return env;
+    const char *compiler = foreign_compiler(triple);
+    return compiler ? compiler : executable("clang") ? "clang" : NULL;
+}
+
+static tc_status compile_in(const char *dir, const char *compiler, const char *triple, const char *out, tc_error *err) {
+    static const char *const flags[] = {"-std=c17", "-O2", "-fPIC", "-fno-stack-protector", "-fvisibility=hidden", "-c"};
+    char log[4096];
+    int code = 0;
+    snprintf(log, sizeof log, "%s/log", dir);
+    words w = {0};
+    word(&w, "%s", compiler);
+    if (takes_targets(compiler))
+        word(&w, "--target=%s", triple);
+    for (size_t i = 0; i < TC_LEN(flags); i++)
+        word(&w, "%s", flags[i]);
+    word(&w, "%s/in.c", dir);
+    word(&w, "-o");
+    word(&w, "%s", out);
+    finish(&w);
+    tc_status s = run(w.data, log, &code, err);
+    for (size_t i = 0; i < w.len; i++)
+        free(w.data[i]);
+    tc_vec_free(&w);
+    return s == TC_OK && code ? tool_failed("compiler", compiler, log, code, err) : s;
+}
+
+tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, const char *out, tc_error *err) {
+    const char *compiler = find_compiler(triple);
+    if (!compiler)
+        return tc_fail(
+            err, TC_ENV,
+            "there is no C compiler for '%s': install its gcc (Debian: gcc-aarch64-linux-gnu, gcc-riscv64-linux-gnu), or "
+            "clang, or name one in TCTUNE_LINKER",
+            triple);
+    char *dir;
+    TC_TRY(tc_fs_temp_dir(&dir, err));
+    char path[4096];
+    snprintf(path, sizeof path, "%s/in.c", dir);
+    tc_status s = tc_fs_write(path, text, size, err);
+    if (s == TC_OK)
+        s = compile_in(dir, compiler, triple, out, err);
+    tc_fs_remove_tree(dir);
+    free(dir);
+    return s;
+}
+
+tc_status tc_cg_link_object(const tc_cg_link *l, const char *out, tc_error *err) {
+    tc_cg_link object = *l;
+    object.relocatable = true;
+    return tc_cg_link_shared(&object, out, err);
+}

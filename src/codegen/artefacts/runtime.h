@@ -1,0 +1,19 @@
+/* parallel_for on OpenMP's team, which kernels call: in this process, and as an object for libraries that run without tctune. */
+#ifndef TC_CODEGEN_ARTEFACTS_RUNTIME_H
+#define TC_CODEGEN_ARTEFACTS_RUNTIME_H
+
+#include <stddef.h>
+
+#include "codegen/code/target.h"
+#include "support/status.h"
+#include "tctune/runtime.h"
+
+/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value, copied at will.
+ */
+tc_rt tc_cg_runtime(int nthreads);
+
+/* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime
+ * (GOMP_parallel), for libraries that must run without tctune. */
+TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err);
+
+#endif

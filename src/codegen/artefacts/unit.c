@@ -1,0 +1,30 @@
+/* Modules that are not kernels: opened, filled with functions, compiled, released. */
+#include "codegen/artefacts/artefacts_int.h"
+
+void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err) {
+    LLVMContextRef ctx = LLVMContextCreate();
+    tc_cg_init(g, t, ctx, LLVMModuleCreateWithNameInContext(name, ctx), name, err);
+}
+
+tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size) {
+    tc_status s = g->status == TC_OK ? tc_cg_object_of(g->target, g->mod, false, obj, size, g->err) : g->status;
+    tc_cg_done(g);
+    LLVMDisposeModule(g->mod);
+    LLVMContextDispose(g->ctx);
+    return s;
+}
+
+tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes) {
+    tc_val off = tc_cg_i64(g, bytes);
+    return bytes ? LLVMBuildGEP2(g->b, g->i8, base, &off, 1, "") : base;
+}
+
+tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported) {
+    g->fn = LLVMAddFunction(g->mod, name, LLVMFunctionType(ret, params, (unsigned)n, 0));
+    if (!exported)
+        LLVMSetLinkage(g->fn, LLVMInternalLinkage);
+    tc_cg_fn_attrs(g->ctx, g->target, g->fn);
+    g->entry = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "entry");
+    LLVMPositionBuilderAtEnd(g->b, g->entry);
+    return g->fn;
+}

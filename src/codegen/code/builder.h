@@ -1,0 +1,43 @@
+/* A module being built with LLVM: for code generation's rooms only, which alone know LLVM.
+ *
+ * Failure is sticky: tc_cg_fail keeps the first message, whoever fails returns NULL, and the caller that began the module looks
+ * at g->status once at the end. */
+#ifndef TC_CODEGEN_CODE_BUILDER_H
+#define TC_CODEGEN_CODE_BUILDER_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "codegen/code/target.h"
+#include "support/status.h"
+
+typedef LLVMValueRef tc_val;
+
+typedef struct tc_cg {
+    const tc_target *target;
+    const char *symbol; /* what is being built, for messages */
+    LLVMContextRef ctx;
+    LLVMModuleRef mod;
+    LLVMBuilderRef b;
+    LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
+    tc_val fn;               /* function being built */
+    LLVMBasicBlockRef entry; /* its entry block: allocas go there */
+    struct tc_cg_kernel *k;  /* the kernel being lowered; NULL in other modules */
+    tc_status status;
+    tc_error *err;
+} tc_cg;
+
+void tc_cg_init(tc_cg *g, const tc_target *t, LLVMContextRef ctx, LLVMModuleRef mod, const char *symbol, tc_error *err);
+void tc_cg_done(tc_cg *g);                                         /* the module and its context stay */
+tc_val tc_cg_fail(tc_cg *g, const char *fmt, ...) TC_PRINTF(2, 3); /* TC_ILLEGAL; returns NULL */
+tc_val tc_cg_i64(tc_cg *g, int64_t v);
+tc_val tc_cg_alloca(tc_cg *g, LLVMTypeRef type, int64_t count, int align, const char *name); /* in the entry block */
+void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn);                      /* the target's, of a function */
+
+/* ---- modules to machine code (emit.c) ---- */
+
+TC_NODISCARD tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err);
+/* Checks, optimises and compiles the module; *obj is malloc'ed. */
+TC_NODISCARD tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, bool fast, void **obj, size_t *size, tc_error *err);
+
+#endif

@@ -1,0 +1,143 @@
+/* Inside code generation: the state of one function's lowering and the pieces that its files share.
+ *
+ *     func.c     statements, loops, outlining of parallel loops      expr.c   arithmetic, comparisons, casts, select
+ *     memory.c   loads, stores, masks, register buffers              address.c   index -> pointer, strides, alignment, ranges
+ *     math.c     exp, log, tanh, erf, ... as polynomials             builder.c  short names for LLVM builder calls
+ *     emit.c     module, attributes, pass list, machine code         kernel.c   buffers, predicates, memo tables
+ *
+ * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
+ * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
+ * and is no vector. */
+#ifndef TC_CODEGEN_CODE_CODE_INT_H
+#define TC_CODEGEN_CODE_CODE_INT_H
+
+#include "codegen/code/builder.h"
+#include "codegen/code/code.h"
+#include "support/map.h"
+#include "support/vec.h"
+#include "te/affine.h"
+
+/* A map whose changes can be undone: what was computed in a block is forgotten when the block no longer dominates. */
+typedef struct tc_undo {
+    uint64_t key;
+    uintptr_t old;
+} tc_undo;
+typedef struct tc_memo {
+    tc_map map;
+    TC_VEC(tc_undo) log;
+} tc_memo;
+uintptr_t tc_memo_get(const tc_memo *m, uint64_t key); /* 0: absent */
+void tc_memo_set(tc_memo *m, uint64_t key, uintptr_t value);
+size_t tc_memo_mark(const tc_memo *m);
+void tc_memo_undo(tc_memo *m, size_t mark);
+void tc_memo_free(tc_memo *m);
+
+/* How a buffer is reached within the function being built. */
+typedef struct tc_slot {
+    const tc_buffer *buffer;
+    tc_val ptr;                     /* PARAM, SHARED, THREAD, STACK */
+    tc_val *regs;                   /* REG: one alloca per value */
+    int align;                      /* bytes that ptr is known to be aligned to */
+    bool constant;                  /* nothing writes it while the kernel runs */
+    int region;                     /* which outlined function allocated it; 0: the kernel's own */
+    LLVMMetadataRef scope, noalias; /* workspace buffers: alias scope and the list of those it cannot alias; or NULL */
+} tc_slot;
+
+typedef struct tc_scope_var {
+    const tc_var *var;
+    tc_val value;
+} tc_scope_var;
+
+/* What the lowering of a kernel knows besides the module it builds. */
+typedef struct tc_cg_kernel {
+    const tc_func *f;
+    const tc_machine *m;
+    bool fma, f16c, scalar_gather, avx, avx512, dot_i8, dot_bf16; /* of the target */
+    unsigned md_scope, md_noalias, md_invariant;
+
+    int region, nregions;
+    tc_val rt, shared, threads, thread; /* workspace of all, of all threads, of this thread */
+    bool in_parallel;
+
+    tc_map slots; /* buffer id -> tc_slot *, this function's */
+    TC_VEC(tc_scope_var) vars;
+    tc_map var_at; /* variable id -> index in vars + 1, the nesting depth */
+    tc_env *env;   /* ranges of the variables in scope */
+    tc_memo pure;  /* expression id -> value; index prefixes -> pointer */
+    tc_memo local; /* the same for what reads memory that changes; emptied after each statement */
+    tc_map flags;  /* expression id -> tc_expr_flags + 1 */
+    tc_val pred;   /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
+    tc_arena *arena;
+} tc_cg_kernel;
+
+enum tc_expr_flags { TC_EF_LOAD = 1, TC_EF_MUTABLE = 2, TC_EF_HAZARD = 4 /* division by what may be 0 */ };
+
+/* ---- builder.c ---- */
+LLVMTypeRef tc_cg_vec(LLVMTypeRef elem, int lanes); /* lanes 1: elem itself */
+LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t);   /* of one element in memory */
+LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes);
+int tc_cg_lanes(tc_val v);
+tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes);
+tc_val tc_cg_int(LLVMTypeRef type, int64_t v);                          /* integer constant of a scalar or vector type */
+tc_val tc_cg_real(LLVMTypeRef type, double v);                          /* float constant of a scalar or vector type */
+tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step); /* <0, step, 2 * step, ...> */
+LLVMTypeRef tc_cg_like(tc_val v, LLVMTypeRef elem);                     /* elem with as many lanes as v */
+/* Calls intrinsic "llvm.NAME" overloaded on `nover` types. */
+tc_val tc_cg_intrinsic(tc_cg *g, const char *name, LLVMTypeRef *over, int nover, tc_val *args, int nargs);
+tc_val tc_cg_intr1(tc_cg *g, const char *name, tc_val a);                       /* overloaded on a's type */
+tc_val tc_cg_intr2(tc_cg *g, const char *name, tc_val a, tc_val b);             /* overloaded on a's type */
+tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs); /* C function applied to each lane */
+bool tc_cg_all_ones(tc_val mask);
+tc_val tc_cg_any_lane(tc_cg *g, tc_val mask); /* i1: some lane is set */
+
+/* ---- kernel.c ---- */
+void tc_cg_kernel_init(tc_cg_kernel *k, tc_cg *g, const tc_func *f); /* and makes it g's */
+void tc_cg_kernel_done(tc_cg *g);
+tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
+void tc_cg_add_slot(tc_cg *g, tc_slot slot);
+tc_val tc_cg_pred_for(tc_cg *g, int lanes); /* the predicate with that many lanes, or NULL */
+
+/* ---- address.c ---- */
+/* base + stride * lane */
+typedef struct tc_cg_index {
+    tc_affine base;
+    int64_t stride;
+} tc_cg_index;
+bool tc_cg_flatten(const tc_expr *e, tc_cg_index *out); /* false: not of that form */
+tc_ival tc_cg_range(tc_cg *g, const tc_expr *e);        /* over all lanes */
+tc_ival tc_cg_index_range(tc_cg *g, const tc_cg_index *x, int lanes);
+int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align); /* of lane 0, in bytes */
+tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x);               /* lane 0, i64 */
+tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x); /* of lane 0 */
+tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);         /* pointer(s) at a computed index, scalar or vector */
+
+/* ---- memory.c ---- */
+tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e);
+tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e); /* of neighbours, as they are stored */
+void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
+void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *s);
+
+/* ---- expr.c ---- */
+tc_val tc_cg_expr(tc_cg *g, const tc_expr *e);
+unsigned tc_cg_flags(tc_cg *g, const tc_expr *e);   /* tc_expr_flags */
+tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v); /* f32 value -> nearest value of f16 or bf16, as f32 */
+tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val bits);
+tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v);
+tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max); /* floats, NaN if either is */
+
+/* ---- math.c ---- */
+tc_val tc_cg_math(tc_cg *g, tc_op op, tc_val x);
+tc_val tc_cg_pow(tc_cg *g, tc_val x, tc_val y);
+
+/* ---- func.c ---- */
+void tc_cg_function(tc_cg *g, const tc_func *f); /* f's code in g's module, exported as g->symbol */
+
+/* ---- target.c, target_machine.c ---- */
+void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
+bool tc_cg_has_feature(const tc_target *t, const char *name);
+void tc_cg_detect_machine(tc_machine *m);
+void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);
+int tc_cg_widest_vector(const tc_target *t); /* bytes */
+bool tc_cg_sve(const tc_target *t);          /* vectors are held in SVE registers of machine.vector_bytes */
+
+#endif

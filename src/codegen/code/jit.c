@@ -1,0 +1,78 @@
+/* Loading object code into this process (ORC's LLJIT), and compiling straight into it. */
+#include <llvm-c/Error.h>
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+
+#include "codegen/code/code_int.h"
+
+struct tc_cg_module {
+    LLVMOrcLLJITRef jit;
+};
+
+static tc_status orc_error(LLVMErrorRef e, tc_status status, tc_error *err, const char *what) {
+    char *msg = LLVMGetErrorMessage(e);
+    tc_fail(err, status, "%s: %s", what, msg);
+    LLVMDisposeErrorMessage(msg);
+    return status;
+}
+
+static tc_status add(LLVMOrcLLJITRef jit, const void *obj, size_t size, tc_error *err) {
+    LLVMOrcJITDylibRef lib = LLVMOrcLLJITGetMainJITDylib(jit);
+    LLVMOrcDefinitionGeneratorRef process;
+    LLVMErrorRef e = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), NULL, NULL);
+    if (e)
+        return orc_error(e, TC_ENV, err, "looking up this process's symbols");
+    LLVMOrcJITDylibAddGenerator(lib, process);
+    LLVMMemoryBufferRef buf = LLVMCreateMemoryBufferWithMemoryRangeCopy(obj, size, "kernel");
+    if ((e = LLVMOrcLLJITAddObjectFile(jit, lib, buf)))
+        return orc_error(e, TC_BAD_INPUT, err, "loading object code");
+    return TC_OK;
+}
+
+tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err) {
+    tc_cg_llvm_init();
+    LLVMOrcLLJITRef jit;
+    LLVMErrorRef e = LLVMOrcCreateLLJIT(&jit, NULL);
+    if (e)
+        return orc_error(e, TC_ENV, err, "starting LLVM's JIT");
+    tc_cg_module *m = tc_xcalloc(1, sizeof *m);
+    m->jit = jit;
+    tc_status s = add(jit, obj, size, err);
+    if (s != TC_OK) {
+        tc_cg_module_free(m);
+        return s;
+    }
+    *out = m;
+    return TC_OK;
+}
+
+tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out,
+                    tc_error *err) {
+    if (!t->native)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "code for target '%s' cannot run on this machine; build an object or a library and copy it", t->text);
+    void *obj;
+    size_t size;
+    TC_TRY(tc_cg_emit_object(t, funcs, NULL, n, opts, &obj, &size, err));
+    tc_status s = tc_cg_load(obj, size, out, err);
+    free(obj);
+    return s;
+}
+
+tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
+    LLVMOrcExecutorAddress at = 0;
+    LLVMErrorRef e = LLVMOrcLLJITLookup(m->jit, &at, name);
+    if (e)
+        return orc_error(e, TC_BAD_INPUT, err, name);
+    *out = (tc_kernel *)(uintptr_t)at;
+    return TC_OK;
+}
+
+void tc_cg_module_free(tc_cg_module *m) {
+    if (!m)
+        return;
+    LLVMErrorRef e = LLVMOrcDisposeLLJIT(m->jit);
+    if (e)
+        LLVMConsumeError(e);
+    free(m);
+}

@@ -1,0 +1,94 @@
+/* What the lowering of one kernel remembers: memo tables of values, buffers, predicates. */
+#include <string.h>
+
+#include "codegen/code/code_int.h"
+
+/* ---- memo ---- */
+
+uintptr_t tc_memo_get(const tc_memo *m, uint64_t key) {
+    const uintptr_t *v = tc_map_get(&m->map, key);
+    return v ? *v : 0;
+}
+
+void tc_memo_set(tc_memo *m, uint64_t key, uintptr_t value) {
+    tc_undo u = {key, tc_memo_get(m, key)};
+    tc_push(&m->log, u);
+    tc_map_put(&m->map, key, value);
+}
+
+size_t tc_memo_mark(const tc_memo *m) {
+    return m->log.len;
+}
+
+void tc_memo_undo(tc_memo *m, size_t mark) {
+    while (m->log.len > mark) {
+        tc_undo u = m->log.data[--m->log.len];
+        tc_map_put(&m->map, u.key, u.old);
+    }
+}
+
+void tc_memo_free(tc_memo *m) {
+    tc_map_free(&m->map);
+    tc_vec_free(&m->log);
+}
+
+/* ---- life ---- */
+
+static void set_features(tc_cg_kernel *k, const tc_target *t) {
+    bool x86 = !strncmp(t->triple, "x86_64", 6);
+    k->fma = t->machine.fma;
+    k->dot_i8 = t->machine.dot_i8;
+    k->dot_bf16 = t->machine.dot_bf16;
+    k->f16c = x86 ? tc_cg_has_feature(t, "f16c") : !strncmp(t->triple, "aarch64", 7) || tc_cg_has_feature(t, "zvfhmin");
+    k->avx = x86 && tc_cg_has_feature(t, "avx");
+    k->avx512 = x86 && tc_cg_has_feature(t, "avx512f");
+    /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through
+     * branches. */
+    k->scalar_gather = !strncmp(t->cpu, "znver", 5) || !(x86 && tc_cg_has_feature(t, "avx2"));
+}
+
+void tc_cg_kernel_init(tc_cg_kernel *k, tc_cg *g, const tc_func *f) {
+    *k = (tc_cg_kernel){.f = f, .m = &g->target->machine, .env = tc_env_new(), .arena = tc_arena_new()};
+    k->md_scope = LLVMGetMDKindIDInContext(g->ctx, "alias.scope", 11);
+    k->md_noalias = LLVMGetMDKindIDInContext(g->ctx, "noalias", 7);
+    k->md_invariant = LLVMGetMDKindIDInContext(g->ctx, "invariant.load", 14);
+    set_features(k, g->target);
+    g->k = k;
+}
+
+void tc_cg_kernel_done(tc_cg *g) {
+    tc_cg_kernel *k = g->k;
+    tc_env_free(k->env);
+    tc_arena_free(k->arena);
+    tc_map_free(&k->slots);
+    tc_map_free(&k->var_at);
+    tc_map_free(&k->flags);
+    tc_vec_free(&k->vars);
+    tc_memo_free(&k->pure);
+    tc_memo_free(&k->local);
+    g->k = NULL;
+}
+
+/* ---- slots ---- */
+
+tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b) {
+    const uintptr_t *s = tc_map_get(&g->k->slots, b->id);
+    if (!s || !*s) {
+        tc_cg_fail(g, "buffer %s is used where it is not allocated", b->name);
+        return NULL;
+    }
+    return (tc_slot *)*s;
+}
+
+void tc_cg_add_slot(tc_cg *g, tc_slot slot) {
+    tc_slot *s = tc_arena_dup(g->k->arena, &slot, sizeof slot);
+    tc_map_put(&g->k->slots, slot.buffer->id, (uintptr_t)s);
+}
+
+/* ---- predicates ---- */
+
+tc_val tc_cg_pred_for(tc_cg *g, int lanes) {
+    if (!g->k->pred || tc_cg_lanes(g->k->pred) == lanes)
+        return g->k->pred;
+    return tc_cg_splat(g, tc_cg_any_lane(g, g->k->pred), lanes);
+}

@@ -1,0 +1,460 @@
+/* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers; storage formats.
+ *
+ * Inside an arm of a select, g->k->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose
+ * index is in bounds anyway ignores it; another one is masked, or its index is forced to 0 where the value is not wanted, since
+ * every buffer has an element 0. */
+#include "codegen/code/code_int.h"
+
+/* ---- storage formats ---- */
+
+static tc_val f16_to_f32(tc_cg *g, tc_val h) {
+    if (g->k->f16c)
+        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, h, tc_cg_like(h, g->f16), ""), tc_cg_like(h, g->f32), "");
+    LLVMTypeRef it = tc_cg_like(h, g->i32), ft = tc_cg_like(h, g->f32);
+    tc_val w = LLVMBuildZExt(g->b, h, it, "");
+    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x8000), ""), tc_cg_int(it, 16), "");
+    tc_val em = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x7fff), ""), tc_cg_int(it, 13), "");
+    /* The product rebiases the exponent, and normalises subnormals. */
+    tc_val scaled = LLVMBuildFMul(g->b, LLVMBuildBitCast(g->b, em, ft, ""), tc_cg_real(ft, 0x1p112), "");
+    tc_val bits = LLVMBuildBitCast(g->b, scaled, it, "");
+    tc_val special = LLVMBuildICmp(g->b, LLVMIntUGE, em, tc_cg_int(it, 0x7c00 << 13), "");
+    bits = LLVMBuildSelect(g->b, special, LLVMBuildOr(g->b, em, tc_cg_int(it, 0x7f800000), ""), bits, "");
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, bits, sign, ""), ft, "");
+}
+
+/* Round to nearest even, by integer arithmetic; the result is i16. */
+static tc_val f32_to_f16_bits(tc_cg *g, tc_val v) {
+    LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
+    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
+    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 0x8000), "");
+    tc_val a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
+    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, 13), ""), tc_cg_int(it, 1), "");
+    tc_val normal = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, a, odd, ""), tc_cg_int(it, (int32_t)0xc8000fffu), "");
+    normal = LLVMBuildLShr(g->b, normal, tc_cg_int(it, 13), "");
+    /* 0.5 has the unit in the last place of f16's subnormals: adding it rounds. */
+    tc_val half = LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, a, ft, ""), tc_cg_real(ft, 0.5), "");
+    tc_val sub = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, half, it, ""), tc_cg_int(it, 0x3f000000), "");
+    tc_val r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, a, tc_cg_int(it, 0x38800000), ""), sub, normal, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, a, tc_cg_int(it, 0x477ff000), ""), tc_cg_int(it, 0x7c00), r, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, 0x7f800000), ""), tc_cg_int(it, 0x7e00), r, "");
+    return LLVMBuildTrunc(g->b, LLVMBuildOr(g->b, r, sign, ""), tc_cg_like(v, g->i16), "");
+}
+
+static tc_val round_bf16(tc_cg *g, tc_val v) {
+    LLVMTypeRef it = tc_cg_like(v, g->i32);
+    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
+    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 1), "");
+    tc_val up = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, u, odd, ""), tc_cg_int(it, 0x7fff), "");
+    tc_val quiet = LLVMBuildOr(g->b, u, tc_cg_int(it, 0x400000), "");
+    tc_val nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+    tc_val r = LLVMBuildAnd(g->b, LLVMBuildSelect(g->b, nan, quiet, up, ""), tc_cg_int(it, (int32_t)0xffff0000u), "");
+    return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
+}
+
+tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BF16)
+        return round_bf16(g, v);
+    if (t != TC_F16)
+        return v;
+    if (!g->k->f16c)
+        return f16_to_f32(g, f32_to_f16_bits(g, v));
+    return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), LLVMTypeOf(v), "");
+}
+
+tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (t == TC_F16)
+        return f16_to_f32(g, v);
+    if (t != TC_BF16)
+        return v;
+    LLVMTypeRef it = tc_cg_like(v, g->i32);
+    tc_val w = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, v, it, ""), tc_cg_int(it, 16), "");
+    return LLVMBuildBitCast(g->b, w, tc_cg_like(v, g->f32), "");
+}
+
+tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BOOL)
+        return LLVMBuildZExt(g->b, v, tc_cg_like(v, g->i8), "");
+    if (t == TC_F16 && !g->k->f16c)
+        return f32_to_f16_bits(g, v);
+    if (t == TC_F16)
+        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), tc_cg_like(v, g->i16), "");
+    if (t != TC_BF16)
+        return v;
+    tc_val u =
+        LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, tc_cg_like(v, g->i32), ""), tc_cg_int(tc_cg_like(v, g->i32), 16), "");
+    return LLVMBuildTrunc(g->b, u, tc_cg_like(v, g->i16), "");
+}
+
+/* ---- plain accesses ---- */
+
+static void tag(tc_cg *g, const tc_slot *s, tc_val inst) {
+    if (s->scope) {
+        LLVMSetMetadata(inst, g->k->md_scope, LLVMMetadataAsValue(g->ctx, s->scope));
+        if (s->noalias)
+            LLVMSetMetadata(inst, g->k->md_noalias, LLVMMetadataAsValue(g->ctx, s->noalias));
+    }
+}
+
+static tc_val load_at(tc_cg *g, const tc_slot *s, tc_val p, int lanes, int align) {
+    tc_val v = LLVMBuildLoad2(g->b, tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes), p, "");
+    LLVMSetAlignment(v, (unsigned)align);
+    tag(g, s, v);
+    if (s->constant)
+        LLVMSetMetadata(v, g->k->md_invariant, LLVMMetadataAsValue(g->ctx, LLVMMDNodeInContext2(g->ctx, NULL, 0)));
+    return v;
+}
+
+static void store_at(tc_cg *g, const tc_slot *s, tc_val p, tc_val v, int align) {
+    tc_val st = LLVMBuildStore(g->b, v, p);
+    LLVMSetAlignment(st, (unsigned)align);
+    tag(g, s, st);
+}
+
+static tc_val masked_load(tc_cg *g, const tc_slot *s, tc_val p, tc_val mask, int align) {
+    LLVMTypeRef vt = tc_cg_like(mask, tc_cg_mem_type(g, s->buffer->dtype)), over[] = {vt, g->ptr};
+    tc_val args[] = {p, tc_cg_int(g->i32, align), mask, LLVMConstNull(vt)};
+    tc_val v = tc_cg_intrinsic(g, "llvm.masked.load", over, 2, args, 4);
+    if (v)
+        tag(g, s, v);
+    return v;
+}
+
+static tc_val both(tc_cg *g, tc_val a, tc_val b) {
+    return !a ? b : !b ? a : LLVMBuildAnd(g->b, a, b, "");
+}
+
+/* ---- strided and gathered loads ---- */
+
+static tc_val lane_const(tc_cg *g, int i) {
+    return tc_cg_i64(g, i);
+}
+
+static tc_val shuffle_stride(tc_cg *g, tc_val wide, int lanes, int first, int step) {
+    tc_val *sel = tc_xmalloc((size_t)lanes * sizeof *sel);
+    for (int i = 0; i < lanes; i++)
+        sel[i] = tc_cg_int(g->i32, first + i * step);
+    tc_val v = LLVMBuildShuffleVector(g->b, wide, LLVMGetPoison(LLVMTypeOf(wide)), LLVMConstVector(sel, (unsigned)lanes), "");
+    free(sel);
+    return v;
+}
+
+/* Stride -1, or a small one whose whole span may be read: one wide load and a shuffle. NULL when it is neither. */
+static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
+    int bytes = tc_dtype_bytes(s->buffer->dtype);
+    tc_cg_index y = *x;
+    if (x->stride == -1) {
+        y.base.c -= lanes - 1;
+        tc_val wide = load_at(g, s, tc_cg_pointer(g, s, &y), lanes, tc_cg_index_align(&y, bytes, s->align));
+        return shuffle_stride(g, wide, lanes, lanes - 1, -1);
+    }
+    if (x->stride < 2 || x->stride > 4)
+        return NULL;
+    y.stride = 1;
+    tc_ival r = tc_cg_index_range(g, &y, (int)x->stride * lanes);
+    if (r.lo < 0 || r.hi >= s->buffer->size)
+        return NULL;
+    tc_val wide = load_at(g, s, tc_cg_pointer(g, s, x), (int)x->stride * lanes, tc_cg_index_align(x, bytes, s->align));
+    return shuffle_stride(g, wide, lanes, 0, (int)x->stride);
+}
+
+static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
+    int bytes = tc_dtype_bytes(s->buffer->dtype);
+    tc_val v = LLVMGetPoison(tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes));
+    for (int i = 0; i < lanes; i++) {
+        tc_cg_index y = *x;
+        y.base.c += i * x->stride;
+        tc_val e = load_at(g, s, tc_cg_pointer(g, s, &y), 1, bytes);
+        v = LLVMBuildInsertElement(g->b, v, e, lane_const(g, i), "");
+    }
+    return v;
+}
+
+static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
+    int lanes = tc_cg_lanes(index), bytes = tc_dtype_bytes(s->buffer->dtype);
+    LLVMTypeRef vt = tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes);
+    if (!g->k->scalar_gather && bytes >= 4) {
+        LLVMTypeRef over[] = {vt, tc_cg_vec(g->ptr, lanes)};
+        tc_val all = mask ? mask : LLVMConstAllOnes(tc_cg_vec(g->i1, lanes));
+        tc_val args[] = {tc_cg_element(g, s, index), tc_cg_int(g->i32, bytes), all, LLVMConstNull(vt)};
+        return tc_cg_intrinsic(g, "llvm.masked.gather", over, 2, args, 4);
+    }
+    if (mask)
+        index = LLVMBuildSelect(g->b, mask, index, LLVMConstNull(LLVMTypeOf(index)), "");
+    tc_val v = LLVMGetPoison(vt);
+    for (int i = 0; i < lanes; i++) {
+        tc_val at = LLVMBuildExtractElement(g->b, index, lane_const(g, i), "");
+        v = LLVMBuildInsertElement(g->b, v, load_at(g, s, tc_cg_element(g, s, at), 1, bytes), lane_const(g, i), "");
+    }
+    return v;
+}
+
+/* ---- buffers in registers ---- */
+
+static bool reg_index(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_cg_index *x) {
+    int64_t last;
+    if (!tc_cg_flatten(index, x) || x->base.n != 0) {
+        tc_cg_fail(g, "register buffer %s is indexed by something that is not constant", s->buffer->name);
+        return false;
+    }
+    last = x->base.c + x->stride * (index->lanes - 1);
+    if (TC_MIN(x->base.c, last) < 0 || TC_MAX(x->base.c, last) >= s->buffer->size) {
+        tc_cg_fail(g, "register buffer %s has %lld elements, index %lld is outside", s->buffer->name, (long long)s->buffer->size,
+                   (long long)last);
+        return false;
+    }
+    return true;
+}
+
+static LLVMTypeRef reg_type(tc_cg *g, const tc_buffer *b) {
+    return tc_cg_val_type(g, b->dtype, TC_MAX(b->reg_lanes, 1));
+}
+
+static bool whole_reg(const tc_buffer *b, const tc_cg_index *x, int lanes) {
+    int r = TC_MAX(b->reg_lanes, 1);
+    return lanes == r && x->base.c % r == 0 && (lanes == 1 || x->stride == 1);
+}
+
+static tc_val load_reg(tc_cg *g, const tc_slot *s, const tc_expr *index) {
+    const tc_buffer *b = s->buffer;
+    int lanes = index->lanes, r = TC_MAX(b->reg_lanes, 1);
+    tc_cg_index x;
+    if (!reg_index(g, s, index, &x))
+        return NULL;
+    if (whole_reg(b, &x, lanes))
+        return LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[x.base.c / r], "");
+    tc_val v = LLVMGetPoison(tc_cg_val_type(g, b->dtype, lanes));
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = x.base.c + i * x.stride;
+        tc_val e = LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[at / r], "");
+        if (r > 1)
+            e = LLVMBuildExtractElement(g->b, e, lane_const(g, (int)(at % r)), "");
+        v = lanes > 1 ? LLVMBuildInsertElement(g->b, v, e, lane_const(g, i), "") : e;
+    }
+    return v;
+}
+
+static void store_reg(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
+    const tc_buffer *b = s->buffer;
+    int lanes = index->lanes, r = TC_MAX(b->reg_lanes, 1);
+    tc_cg_index x;
+    if (!reg_index(g, s, index, &x))
+        return;
+    if (mask)
+        v = LLVMBuildSelect(g->b, mask, v, load_reg(g, s, index), "");
+    if (whole_reg(b, &x, lanes)) {
+        LLVMBuildStore(g->b, v, s->regs[x.base.c / r]);
+        return;
+    }
+    for (int i = 0; i < lanes; i++) {
+        int64_t at = x.base.c + i * x.stride;
+        tc_val e = lanes > 1 ? LLVMBuildExtractElement(g->b, v, lane_const(g, i), "") : v;
+        if (r > 1) {
+            tc_val old = LLVMBuildLoad2(g->b, reg_type(g, b), s->regs[at / r], "");
+            e = LLVMBuildInsertElement(g->b, old, e, lane_const(g, (int)(at % r)), "");
+        }
+        LLVMBuildStore(g->b, e, s->regs[at / r]);
+    }
+}
+
+/* ---- load ---- */
+
+/* The mask operand as a value, NULL when there is none or it is all true. */
+static tc_val mask_value(tc_cg *g, const tc_expr *mask) {
+    if (!mask)
+        return NULL;
+    tc_val m = tc_cg_expr(g, mask);
+    return m && tc_cg_all_ones(m) ? NULL : m;
+}
+
+static tc_val zero_where_off(tc_cg *g, tc_val mask, tc_val v) {
+    return mask ? LLVMBuildSelect(g->b, mask, v, LLVMConstNull(LLVMTypeOf(v)), "") : v;
+}
+
+/* Scalar element at x (or at e, when it has no affine form); where `want` is given and false, element 0 instead. */
+static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, const tc_expr *index, tc_val want) {
+    int bytes = tc_dtype_bytes(s->buffer->dtype);
+    if (!want && x)
+        return load_at(g, s, tc_cg_pointer(g, s, x), 1, bytes);
+    tc_val v = x ? tc_cg_index_value(g, x) : tc_cg_expr(g, index);
+    if (want && v)
+        v = LLVMBuildSelect(g->b, want, v, tc_cg_i64(g, 0), "");
+    return v ? load_at(g, s, tc_cg_element(g, s, v), 1, bytes) : NULL;
+}
+
+/* Whether x stays in the buffer whatever the predicate says. */
+static bool in_bounds(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
+    tc_ival r = tc_cg_index_range(g, x, lanes);
+    return r.lo >= 0 && r.hi < s->buffer->size;
+}
+
+static tc_val load_contiguous(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes, tc_val mask, tc_val pred) {
+    int align = tc_cg_index_align(x, tc_dtype_bytes(s->buffer->dtype), s->align);
+    if (pred && !mask && tc_cg_lanes(pred) == 1 && s->buffer->size >= lanes) {
+        tc_val at = LLVMBuildSelect(g->b, pred, tc_cg_index_value(g, x), tc_cg_i64(g, 0), "");
+        return load_at(g, s, tc_cg_element(g, s, at), lanes, TC_MIN(align, s->align));
+    }
+    mask = both(g, mask, pred ? tc_cg_pred_for(g, lanes) : NULL);
+    tc_val p = tc_cg_pointer(g, s, x);
+    return mask ? masked_load(g, s, p, mask, align) : load_at(g, s, p, lanes, align);
+}
+
+static tc_val load_vector(tc_cg *g, const tc_slot *s, const tc_expr *e, tc_val mask) {
+    int lanes = e->lanes;
+    tc_cg_index x;
+    bool affine = tc_cg_flatten(e->args[0], &x);
+    tc_val pred = affine && in_bounds(g, s, &x, lanes) ? NULL : g->k->pred;
+    if (affine && x.stride == 1)
+        return load_contiguous(g, s, &x, lanes, mask, pred);
+    tc_val want = both(g, mask, pred ? tc_cg_pred_for(g, lanes) : NULL);
+    if (affine && x.stride == 0) {
+        tc_val one = load_scalar(g, s, &x, NULL, want ? tc_cg_any_lane(g, want) : NULL);
+        return zero_where_off(g, mask, tc_cg_splat(g, one, lanes));
+    }
+    if (affine && !want) {
+        tc_val v = load_shuffled(g, s, &x, lanes);
+        return v ? v : load_lanes(g, s, &x, lanes);
+    }
+    tc_val index = tc_cg_expr(g, e->args[0]);
+    return index ? zero_where_off(g, mask, gather(g, s, index, want)) : NULL;
+}
+
+tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e) {
+    tc_slot *s = tc_cg_slot(g, e->u.buffer);
+    if (!s)
+        return NULL;
+    tc_val mask = mask_value(g, e->nargs > 1 ? e->args[1] : NULL), v;
+    if (g->status != TC_OK)
+        return NULL;
+    if (s->regs)
+        return (v = load_reg(g, s, e->args[0])) ? zero_where_off(g, mask, v) : NULL;
+    if (e->lanes == 1) {
+        tc_cg_index x;
+        bool affine = tc_cg_flatten(e->args[0], &x);
+        tc_val pred = affine && in_bounds(g, s, &x, 1) ? NULL : tc_cg_pred_for(g, 1);
+        v = load_scalar(g, s, affine ? &x : NULL, e->args[0], both(g, mask, pred));
+        v = v ? zero_where_off(g, mask, v) : NULL;
+    } else {
+        v = load_vector(g, s, e, mask);
+    }
+    return v ? tc_cg_from_memory(g, s->buffer->dtype, v) : NULL;
+}
+
+/* ---- store ---- */
+
+static void scatter(tc_cg *g, const tc_slot *s, tc_val index, tc_val v, tc_val mask) {
+    int lanes = tc_cg_lanes(index), bytes = tc_dtype_bytes(s->buffer->dtype);
+    if (mask) {
+        LLVMTypeRef over[] = {LLVMTypeOf(v), tc_cg_vec(g->ptr, lanes)};
+        tc_val args[] = {v, tc_cg_element(g, s, index), tc_cg_int(g->i32, bytes), mask};
+        tc_cg_intrinsic(g, "llvm.masked.scatter", over, 2, args, 4);
+        return;
+    }
+    for (int i = 0; i < lanes; i++) {
+        tc_val at = LLVMBuildExtractElement(g->b, index, lane_const(g, i), "");
+        store_at(g, s, tc_cg_element(g, s, at), LLVMBuildExtractElement(g->b, v, lane_const(g, i), ""), bytes);
+    }
+}
+
+static void store_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v) {
+    for (int i = 0; i < tc_cg_lanes(v); i++) {
+        tc_cg_index y = *x;
+        y.base.c += i * x->stride;
+        store_at(g, s, tc_cg_pointer(g, s, &y), LLVMBuildExtractElement(g->b, v, lane_const(g, i), ""),
+                 tc_dtype_bytes(s->buffer->dtype));
+    }
+}
+
+static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
+    tc_cg_index x;
+    bool affine = tc_cg_flatten(index, &x);
+    if (affine && x.stride == 1) {
+        int align = tc_cg_index_align(&x, tc_dtype_bytes(s->buffer->dtype), s->align);
+        tc_val p = tc_cg_pointer(g, s, &x);
+        if (!mask) {
+            store_at(g, s, p, v, align);
+            return;
+        }
+        LLVMTypeRef over[] = {LLVMTypeOf(v), g->ptr};
+        tc_val args[] = {v, p, tc_cg_int(g->i32, align), mask};
+        tc_val st = tc_cg_intrinsic(g, "llvm.masked.store", over, 2, args, 4);
+        if (st)
+            tag(g, s, st);
+        return;
+    }
+    if (affine && !mask) {
+        store_strided(g, s, &x, v);
+        return;
+    }
+    tc_val at = tc_cg_expr(g, index);
+    if (at)
+        scatter(g, s, at, v, mask);
+}
+
+/* A masked scalar store is a branch: the element must not be written, nor read, when the mask is off. */
+static void store_scalar(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
+    tc_cg_index x;
+    LLVMBasicBlockRef done = NULL;
+    size_t mark = tc_memo_mark(&g->k->pure);
+    if (mask) {
+        LLVMBasicBlockRef yes = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "store");
+        done = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "stored");
+        LLVMBuildCondBr(g->b, mask, yes, done);
+        LLVMPositionBuilderAtEnd(g->b, yes);
+    }
+    tc_val p, at;
+    if (tc_cg_flatten(index, &x))
+        p = tc_cg_pointer(g, s, &x);
+    else
+        p = (at = tc_cg_expr(g, index)) ? tc_cg_element(g, s, at) : NULL;
+    if (p)
+        store_at(g, s, p, v, tc_dtype_bytes(s->buffer->dtype));
+    if (done) {
+        LLVMBuildBr(g->b, done);
+        LLVMPositionBuilderAtEnd(g->b, done);
+        tc_memo_undo(&g->k->pure, mark);
+    }
+}
+
+void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st) {
+    const tc_expr *index = st->u.store.index;
+    tc_slot *s = tc_cg_slot(g, st->u.store.buffer);
+    tc_val v = s ? tc_cg_expr(g, st->u.store.value) : NULL;
+    tc_val mask = v ? mask_value(g, st->u.store.mask) : NULL;
+    if (!v || g->status != TC_OK)
+        return;
+    if (s->constant) {
+        tc_cg_fail(g, "stores to input %s", s->buffer->name);
+        return;
+    }
+    if (s->regs) {
+        store_reg(g, s, index, v, mask);
+        return;
+    }
+    v = tc_cg_to_memory(g, s->buffer->dtype, v);
+    if (index->lanes == 1)
+        store_scalar(g, s, index, v, mask);
+    else
+        store_vector(g, s, index, v, mask);
+}
+
+tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
+    tc_slot *s = tc_cg_slot(g, e->u.buffer);
+    tc_cg_index x;
+    if (!s || s->regs || e->nargs != 1 || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
+        return tc_cg_fail(g, "an operand of dot is not a run of neighbours in %s", e->u.buffer->name);
+    int bytes = tc_dtype_bytes((tc_dtype)e->dtype);
+    return load_at(g, s, tc_cg_pointer(g, s, &x), e->lanes, tc_cg_index_align(&x, bytes, s->align));
+}
+
+void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *st) {
+    enum { READ = 0, MODERATE_LOCALITY = 2, DATA = 1 }; /* operands of llvm.prefetch; moderate: into the second-level cache */
+    tc_slot *s = tc_cg_slot(g, st->u.prefetch.buffer);
+    tc_cg_index x;
+    tc_val p = s && tc_cg_flatten(st->u.prefetch.index, &x) ? tc_cg_pointer(g, s, &x) : NULL;
+    if (!p || g->status != TC_OK)
+        return; /* only a hint */
+    tc_val args[4] = {p, tc_cg_int(g->i32, READ), tc_cg_int(g->i32, MODERATE_LOCALITY), tc_cg_int(g->i32, DATA)};
+    tc_cg_intrinsic(g, "llvm.prefetch", &g->ptr, 1, args, 4);
+}

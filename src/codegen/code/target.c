@@ -1,0 +1,426 @@
+/* Targets by name. Text is canonical: features are merged with those that the CPU's name implies, sorted, and a feature that is
+ * off is written only where the name would switch it on. */
+#include <ctype.h>
+#include <llvm-c/Target.h>
+#include <llvm/Config/llvm-config.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/code/code_int.h"
+#include "codegen/code/target_table.h"
+
+typedef enum arch { ARCH_X86, ARCH_ARM, ARCH_RISCV, ARCH_OTHER } arch;
+
+typedef struct cpu {
+    const char *name;
+    arch arch;
+    const char *sets; /* "a,b,c": features that the name implies */
+} cpu;
+
+static const cpu CPUS[] = {
+#define X86(name, sets) {name, ARCH_X86, sets},
+#define ARM(name, sets) {name, ARCH_ARM, sets},
+#define RISCV(name, sets) {name, ARCH_RISCV, sets},
+    TC_CPUS(X86, ARM, RISCV)
+#undef X86
+#undef ARM
+#undef RISCV
+};
+
+static const char *const NAMES[] = {"native",
+#define X86(name, sets) name,
+#define ARM(name, sets) name,
+#define RISCV(name, sets) name,
+                                    TC_CPUS(X86, ARM, RISCV)
+#undef X86
+#undef ARM
+#undef RISCV
+                                        NULL};
+
+const char *const *tc_target_names(void) {
+    return NAMES;
+}
+
+bool tc_cg_has_feature(const tc_target *t, const char *name) {
+    size_t n = strlen(name);
+    const char *found = NULL;
+    for (const char *p = t->features; (p = strstr(p, name)); p += n)
+        if (p > t->features && (p[-1] == '+' || p[-1] == '-') && (p[n] == ',' || p[n] == 0))
+            found = p; /* the last mention counts */
+    return found && found[-1] == '+';
+}
+
+static void init_all(void) {
+    LLVMInitializeAllTargetInfos();
+    LLVMInitializeAllTargets();
+    LLVMInitializeAllTargetMCs();
+    LLVMInitializeAllAsmPrinters();
+    LLVMInitializeAllAsmParsers();
+}
+
+void tc_cg_llvm_init(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_all);
+}
+
+const char *tc_cg_llvm_version(void) {
+    return LLVM_VERSION_STRING;
+}
+
+/* ---- names ---- */
+
+static const cpu *find_cpu(const char *name) {
+    for (size_t i = 0; i < TC_LEN(CPUS); i++)
+        if (!strcmp(CPUS[i].name, name))
+            return &CPUS[i];
+    return NULL;
+}
+
+static arch arch_of(const char *triple) {
+    if (!strncmp(triple, "x86_64", 6) || !strncmp(triple, "amd64", 5))
+        return ARCH_X86;
+    if (!strncmp(triple, "aarch64", 7) || !strncmp(triple, "arm64", 5))
+        return ARCH_ARM;
+    return !strncmp(triple, "riscv64", 7) ? ARCH_RISCV : ARCH_OTHER;
+}
+
+static const char *default_triple(arch a) {
+    static const char *const triples[] = {"x86_64-pc-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", ""};
+    return triples[a];
+}
+
+static tc_status unknown(tc_error *err, const char *text, const char *why) {
+    tc_strbuf b = {0};
+    for (int i = 0; NAMES[i]; i++)
+        tc_sb_printf(&b, "%s%s", i ? " " : "", NAMES[i]);
+    tc_status s =
+        tc_fail(err, TC_BAD_INPUT,
+                "target '%s': %s. A target is 'native', the name of a CPU, or 'llvm -mtriple=TRIPLE [-mcpu=CPU] [-mattr=+a,-b] "
+                "[-vector-bytes=16|32|64]'. CPUs: %s",
+                text, why, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+/* ---- features ---- */
+
+typedef struct feature {
+    char *name;
+    bool on, implied; /* implied: the CPU's name switches it on */
+} feature;
+typedef TC_VEC(feature) features;
+
+static void set_feature(features *f, const char *name, size_t len, bool on, bool implied) {
+    for (size_t i = 0; i < f->len; i++) {
+        if (strlen(f->data[i].name) == len && !strncmp(f->data[i].name, name, len)) {
+            f->data[i].on = on;
+            return;
+        }
+    }
+    feature x = {tc_xmalloc(len + 1), on, implied};
+    memcpy(x.name, name, len);
+    x.name[len] = 0;
+    tc_push(f, x);
+}
+
+static bool is_on(const features *f, const char *name) {
+    for (size_t i = 0; i < f->len; i++)
+        if (!strcmp(f->data[i].name, name))
+            return f->data[i].on;
+    return false;
+}
+
+/* "a,b" (implied) or "+a,-b". False on something else. */
+static bool add_features(features *f, const char *text, bool implied) {
+    while (*text) {
+        size_t n = strcspn(text, ",");
+        bool sign = *text == '+' || *text == '-';
+        if (n > (size_t)sign && (sign || implied))
+            set_feature(f, text + sign, n - sign, *text != '-', implied);
+        else if (n)
+            return false;
+        text += n + (text[n] == ',');
+    }
+    return true;
+}
+
+/* Switching off a set switches off what is built on it; LLVM would otherwise turn the base on again. */
+static void close_features(features *f) {
+    static const char *const bases[] = {"avx", "avx2", "avx512f"};
+    for (size_t b = 0; b < TC_LEN(bases); b++) {
+        bool off = false;
+        for (size_t i = 0; i < f->len; i++)
+            off |= !f->data[i].on && !strcmp(f->data[i].name, bases[b]);
+        for (size_t i = 0; off && i < f->len; i++) {
+            const char *n = f->data[i].name;
+            bool over = !strncmp(n, "avx512", 6) || (b < 2 && !strncmp(n, "avx", 3) && strcmp(n, "avx")) ||
+                        (b < 1 && (!strcmp(n, "fma") || !strcmp(n, "f16c")));
+            if (over)
+                f->data[i].on = false;
+        }
+    }
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const feature *)a)->name, ((const feature *)b)->name);
+}
+
+static char *print_features(features *f, bool known_cpu) {
+    tc_strbuf b = {0};
+    close_features(f);
+    if (f->len)
+        qsort(f->data, f->len, sizeof *f->data, by_name);
+    for (size_t i = 0; i < f->len; i++)
+        if (f->data[i].on || f->data[i].implied || !known_cpu)
+            tc_sb_printf(&b, "%s%c%s", b.len ? "," : "", f->data[i].on ? '+' : '-', f->data[i].name);
+    char *s = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
+}
+
+static void free_features(features *f) {
+    for (size_t i = 0; i < f->len; i++)
+        free(f->data[i].name);
+    tc_vec_free(f);
+}
+
+/* Of the host's many features, those in a set of any CPU we know: the others do not change our code. */
+static void add_host_features(features *f, arch a) {
+    features host = {0}, known = {0};
+    char *text = LLVMGetHostCPUFeatures();
+    add_features(&host, text, false);
+    LLVMDisposeMessage(text);
+    for (size_t i = 0; i < TC_LEN(CPUS); i++)
+        if (CPUS[i].arch == a)
+            add_features(&known, CPUS[i].sets, true);
+    for (size_t i = 0; i < host.len; i++) {
+        bool listed = a != ARCH_X86 && host.data[i].on;
+        for (size_t k = 0; k < known.len && !listed; k++)
+            listed = !strcmp(known.data[k].name, host.data[i].name);
+        if (listed)
+            set_feature(f, host.data[i].name, strlen(host.data[i].name), host.data[i].on, false);
+    }
+    free_features(&host);
+    free_features(&known);
+}
+
+/* ---- parsing ---- */
+
+typedef struct request {
+    char triple[128], cpu[64], attr[2048];
+    long vector_bytes, cores;
+} request;
+
+static bool option(const char *word, const char *name, char *out, size_t size) {
+    size_t n = strlen(name);
+    return !strncmp(word, name, n) && snprintf(out, size, "%s", word + n) < (int)size;
+}
+
+static tc_status read_options(const char *text, request *q, tc_error *err) {
+    char word[2304], number[32];
+    const char *p = text + 4;
+    while (*(p += strspn(p, " \t"))) {
+        size_t n = strcspn(p, " \t");
+        if (n >= sizeof word)
+            return unknown(err, text, "an option is too long");
+        memcpy(word, p, n);
+        word[n] = 0;
+        p += n;
+        if (option(word, "-mtriple=", q->triple, sizeof q->triple) || option(word, "-mcpu=", q->cpu, sizeof q->cpu) ||
+            option(word, "-mattr=", q->attr, sizeof q->attr))
+            continue;
+        if (option(word, "-vector-bytes=", number, sizeof number))
+            q->vector_bytes = strtol(number, NULL, 10);
+        else if (option(word, "-cores=", number, sizeof number))
+            q->cores = strtol(number, NULL, 10);
+        else {
+            char why[128];
+            snprintf(why, sizeof why, "'%.80s' is not an option of a target", word);
+            return unknown(err, text, why);
+        }
+    }
+    if (q->vector_bytes && q->vector_bytes != 16 && q->vector_bytes != 32 && q->vector_bytes != 64)
+        return unknown(err, text, "-vector-bytes must be 16, 32 or 64");
+    return q->cores < 0 || q->cores > 4096 ? unknown(err, text, "-cores must be between 1 and 4096") : TC_OK;
+}
+
+static void host_names(request *q) {
+    char *triple = LLVMGetDefaultTargetTriple(), *name = LLVMGetHostCPUName();
+    snprintf(q->triple, sizeof q->triple, "%s", triple);
+    snprintf(q->cpu, sizeof q->cpu, "%s", name);
+    LLVMDisposeMessage(triple);
+    LLVMDisposeMessage(name);
+}
+
+/* Completes the request: which triple and CPU are meant. *host: the CPU is this machine's. */
+static tc_status resolve(const char *text, request *q, bool *host, tc_error *err) {
+    bool llvm = !strncmp(text, "llvm", 4) && (!text[4] || isspace((unsigned char)text[4]));
+    *host = !strcmp(text, "native");
+    if (*host) {
+        host_names(q);
+        return TC_OK;
+    }
+    if (!llvm) {
+        const cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
+        if (!c)
+            return unknown(err, text, "no such target");
+        snprintf(q->triple, sizeof q->triple, "%s", default_triple(c->arch));
+        snprintf(q->cpu, sizeof q->cpu, "%s", text);
+        return TC_OK;
+    }
+    TC_TRY(read_options(text, q, err));
+    if (!strcmp(q->cpu, "native") && !*q->triple) {
+        *host = true;
+        host_names(q);
+    }
+    const cpu *c = find_cpu(q->cpu);
+    if (!*q->triple && c)
+        snprintf(q->triple, sizeof q->triple, "%s", default_triple(c->arch));
+    if (!*q->triple)
+        return unknown(err, text, "-mtriple is missing");
+    return TC_OK;
+}
+
+/* "aarch64" -> "aarch64-unknown-linux-gnu"; the rest as LLVM writes it. */
+static char *full_triple(const char *t) {
+    if (!strchr(t, '-') && arch_of(t) != ARCH_OTHER)
+        return tc_xstrdup(default_triple(arch_of(t)));
+    char *n = LLVMNormalizeTargetTriple(t), *copy = tc_xstrdup(n);
+    LLVMDisposeMessage(n);
+    return copy;
+}
+
+static tc_status check_triple(const char *text, const char *triple, tc_error *err) {
+    LLVMTargetRef target;
+    char *msg = NULL;
+    if (!LLVMGetTargetFromTriple(triple, &target, &msg))
+        return LLVMTargetHasAsmBackend(target) ? TC_OK : unknown(err, text, "this LLVM makes no object code for that triple");
+    tc_status s = unknown(err, text, "LLVM does not know that triple");
+    LLVMDisposeMessage(msg);
+    return s;
+}
+
+/* Generated code holds 64-bit pointers and little-endian constants; both are facts of every kernel's calling convention. */
+static tc_status check_layout(const char *text, const tc_target *t, tc_error *err) {
+    LLVMTargetMachineRef tm;
+    TC_TRY(tc_cg_machine(t, true, &tm, err));
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(tm);
+    bool ok = LLVMPointerSize(layout) == 8 && LLVMByteOrder(layout) == LLVMLittleEndian;
+    LLVMDisposeTargetData(layout);
+    LLVMDisposeTargetMachine(tm);
+    return ok ? TC_OK : unknown(err, text, "only 64-bit little-endian targets are supported");
+}
+
+/* LLVM warns of a feature that it does not know and goes on; we refuse it. */
+static tc_status check_features(const char *text, const features *f, arch a, tc_error *err) {
+    static const char *const known[] = {TC_FEATURES_X86, TC_FEATURES_ARM, TC_FEATURES_RISCV};
+    for (size_t i = 0; a != ARCH_OTHER && i < f->len; i++) {
+        char word[64], why[2048];
+        if (snprintf(word, sizeof word, " %s ", f->data[i].name) < (int)sizeof word && strstr(known[a], word))
+            continue;
+        snprintf(why, sizeof why, "feature '%.60s' is not known for this architecture; -mattr takes%s", f->data[i].name,
+                 known[a]);
+        return unknown(err, text, why);
+    }
+    return TC_OK;
+}
+
+/* The width of vectors that was asked for, when the target has registers of that width. */
+static tc_status check_width(const char *text, const tc_target *t, int bytes, tc_error *err) {
+    int widest = tc_cg_widest_vector(t);
+    char why[160];
+    if (bytes <= widest)
+        return TC_OK;
+    snprintf(why, sizeof why, "-vector-bytes=%d needs wider registers than the target has (%d bytes)%s", bytes, widest,
+             arch_of(t->triple) == ARCH_RISCV ? "; add -mattr=+v,+zvl256b or +zvl512b"
+             : arch_of(t->triple) == ARCH_ARM ? "; add -mattr=+sve"
+                                              : "");
+    return unknown(err, text, why);
+}
+
+/* Runs here: the host's architecture, and all that is on is on in the host. */
+static bool runs_here(const char *triple, const features *f) {
+    features host = {0};
+    char *here = LLVMGetDefaultTargetTriple(), *text = LLVMGetHostCPUFeatures();
+    bool ok = arch_of(here) == arch_of(triple) && arch_of(here) != ARCH_OTHER;
+    add_features(&host, text, false);
+    for (size_t i = 0; ok && i < f->len; i++)
+        ok = !f->data[i].on || is_on(&host, f->data[i].name);
+    LLVMDisposeMessage(here);
+    LLVMDisposeMessage(text);
+    free_features(&host);
+    return ok;
+}
+
+static tc_status finish(const char *text, const request *q, bool host, tc_target *t, tc_error *err) {
+    t->triple = full_triple(q->triple);
+    TC_TRY(check_triple(text, t->triple, err));
+    arch a = arch_of(t->triple);
+    bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
+    const cpu *c = find_cpu(plain && a == ARCH_RISCV ? "generic-rv64" : q->cpu);
+    if (!host && !plain && (!c || c->arch != a)) {
+        char why[160];
+        snprintf(why, sizeof why, c ? "CPU '%.64s' is not of that triple's architecture" : "CPU '%.64s' is not known", q->cpu);
+        return unknown(err, text, why);
+    }
+    features f = {0};
+    if (c)
+        add_features(&f, c->sets, true);
+    if (host)
+        add_host_features(&f, a);
+    bool good = add_features(&f, q->attr, false);
+    tc_status s = good && !host ? check_features(text, &f, a, err) : TC_OK;
+    t->features = print_features(&f, c != NULL);
+    t->native = runs_here(t->triple, &f);
+    free_features(&f);
+    if (!good)
+        return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
+    TC_TRY(s);
+    bool rv = a == ARCH_RISCV && c && !strncmp(q->cpu, "rv64", 4);
+    t->cpu = tc_xstrdup(rv      ? "generic-rv64"
+                        : plain ? (a == ARCH_X86     ? "x86-64"
+                                   : a == ARCH_RISCV ? "generic-rv64"
+                                                     : "generic")
+                                : q->cpu);
+    TC_TRY(check_layout(text, t, err));
+    TC_TRY(check_width(text, t, (int)q->vector_bytes, err));
+    tc_cg_default_machine(t, (int)q->vector_bytes, &t->machine);
+    if (t->native)
+        tc_cg_detect_machine(&t->machine);
+    if (q->cores)
+        t->machine.cores = (int)q->cores;
+    return TC_OK;
+}
+
+tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err) {
+    tc_cg_llvm_init();
+    request q = {0};
+    bool host = false;
+    TC_TRY(resolve(text, &q, &host, err));
+    tc_target *t = tc_xcalloc(1, sizeof *t);
+    tc_status s = finish(text, &q, host, t, err);
+    if (s != TC_OK) {
+        tc_target_free(t);
+        return s;
+    }
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "llvm -mtriple=%s -mcpu=%s", t->triple, t->cpu);
+    if (*t->features)
+        tc_sb_printf(&b, " -mattr=%s", t->features);
+    tc_sb_printf(&b, " -vector-bytes=%d", t->machine.vector_bytes);
+    t->text = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    *out = t;
+    return TC_OK;
+}
+
+void tc_target_free(tc_target *t) {
+    if (!t)
+        return;
+    free(t->text);
+    free(t->triple);
+    free(t->cpu);
+    free(t->features);
+    free(t);
+}
