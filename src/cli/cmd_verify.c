@@ -118,10 +118,6 @@ static tc_status import_with(const char *path, tc_graph_import_options *o, const
     return tc_graph_import(path, o, g, err);
 }
 
-static bool asks_for_constants(const tc_error *err) {
-    return strstr(err->msg, "when the model is imported") != NULL;
-}
-
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
  * given as constants, and if that is not enough, all after the first, or all, which leaves nothing to compute. That is another
  * model than build would see: *x says so. */
@@ -132,7 +128,7 @@ static tc_status import_case(const tally *t, const char *path, const tc_graph_bu
         return TC_BAD_INPUT;
     tc_graph_import_options o = {.shapes = shapes, .nshapes = t->args->shape.len};
     tc_status st = tc_graph_import(path, &o, g, err);
-    if (st != TC_OK && asks_for_constants(err) && !t->args->no_constants) {
+    if (st != TC_OK && tc_error_wants_constant(err) && !t->args->no_constants) {
         tc_graph_named *constants = tc_xcalloc(in->len + 1, sizeof *constants);
         size_t n = 0;
         free(x->why);
@@ -201,9 +197,9 @@ static tc_status run_set(const tally *t, tc_graph_model *m, const tc_graph_bundl
 
 /* A refusal to understand the model is a skip; a difference or anything else is a failure. */
 static verdict judge(const tally *t, const tc_error *err) {
-    if (t->args->no_constants && asks_for_constants(err))
+    if (t->args->no_constants && tc_error_wants_constant(err))
         return FAILED;
-    return err->status == TC_BAD_INPUT && strstr(err->msg, "supported") ? SKIPPED : FAILED;
+    return tc_error_unsupported(err) ? SKIPPED : FAILED;
 }
 
 /* One data set of a case. Each builds anew: inputs that became constants belong to the data set. */

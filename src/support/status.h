@@ -4,6 +4,7 @@
 #define TC_SUPPORT_STATUS_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #define TC_NODISCARD __attribute__((warn_unused_result))
 #define TC_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -15,18 +16,33 @@ typedef enum tc_status {
     TC_ENV        /* disk, process, compiler, clock, memory limit */
 } tc_status;
 
+/* What is decided by an error goes by its code, never by words of its message. */
+typedef enum tc_error_code {
+#define CODE(id, unsupported, wants_constant) TC_ERROR_##id,
+#include "support/error_codes.def"
+#undef CODE
+} tc_error_code;
+
 /* The message of a failure. Callers own it (usually on the stack); every function taking `tc_error *err` accepts NULL. */
 typedef struct tc_error {
     tc_status status;
+    tc_error_code code;
     char msg[1536];
 } tc_error;
 
-/* Sets err (if not NULL) to status and the formatted message; returns status, so `return tc_fail(err, TC_ENV, ...)` reads well.
- */
+/* The columns of error_codes.def, of an error. */
+bool tc_error_unsupported(const tc_error *err);
+bool tc_error_wants_constant(const tc_error *err);
+
+/* Sets err (if not NULL) to status and the formatted message, with code PLAIN; returns status, so `return tc_fail(err, TC_ENV, ...)`
+ * reads well. */
 tc_status tc_fail(tc_error *err, tc_status status, const char *fmt, ...) TC_PRINTF(3, 4);
 tc_status tc_vfail(tc_error *err, tc_status status, const char *fmt, va_list ap);
+/* The same with TC_BAD_INPUT and a code. */
+tc_status tc_refuse(tc_error *err, tc_error_code code, const char *fmt, ...) TC_PRINTF(3, 4);
+tc_status tc_vrefuse(tc_error *err, tc_error_code code, const char *fmt, va_list ap);
 
-/* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps the status. */
+/* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps status and code. */
 void tc_error_prefix(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 
 /* Returns early from a function that itself returns tc_status. */

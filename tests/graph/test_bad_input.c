@@ -101,6 +101,34 @@ static void test_attributes(void **state) {
     assert_refused(w, "node 'soft' (Softmax)", "axis 2 is outside of a tensor with 2 dimensions");
 }
 
+static tc_error_code code_of(tc_graph_writer *w) {
+    tc_graph *g = NULL;
+    tc_error err = {0};
+    assert_int_equal(import_model(w, PATH, NULL, &g, &err), TC_BAD_INPUT);
+    return err.code;
+}
+
+/* What cannot be done is told from what is wrong, whatever the names in the model say. */
+static void test_codes(void **state) {
+    (void)state;
+    tc_graph_writer *w = skeleton(17);
+    tc_graph_writer_node(w, "FancyOp", "a", "x", "y");
+    assert_int_equal(code_of(w), TC_ERROR_UNSUPPORTED);
+    w = skeleton(17);
+    tc_graph_writer_node(w, "Gather", "a", "x,x", "y");
+    assert_int_equal(code_of(w), TC_ERROR_PLAIN);
+    w = skeleton(17);
+    tc_graph_writer_node(w, "Relu", "supported when the model is imported", "x", "z");
+    assert_int_equal(code_of(w), TC_ERROR_PLAIN);
+    w = skeleton(17);
+    tc_graph_writer_node(w, "Range", "a", "x,x,x", "y");
+    assert_int_equal(code_of(w), TC_ERROR_NOT_CONSTANT);
+    w = skeleton(17);
+    tc_graph_writer_input(w, "shape", TC_I64, "2");
+    tc_graph_writer_node(w, "Expand", "a", "x,shape", "y");
+    assert_int_equal(code_of(w), TC_ERROR_DATA_DEPENDENT);
+}
+
 static void test_names(void **state) {
     (void)state;
     tc_graph_writer *w = skeleton(17);
@@ -302,11 +330,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_a_model), cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_versions),    cmocka_unit_test(test_unknown_operators),
-        cmocka_unit_test(test_attributes),  cmocka_unit_test(test_names),
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_inputs),      cmocka_unit_test(test_operands),
-        cmocka_unit_test(test_run_inputs),  cmocka_unit_test(test_types),
-        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_attributes),  cmocka_unit_test(test_codes),
+        cmocka_unit_test(test_names),       cmocka_unit_test(test_order),
+        cmocka_unit_test(test_weights),     cmocka_unit_test(test_inputs),
+        cmocka_unit_test(test_operands),    cmocka_unit_test(test_run_inputs),
+        cmocka_unit_test(test_types),       cmocka_unit_test(test_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,23 @@ static void errors_can_be_wrapped(void **state) {
     assert_string_equal(err.msg, "again: m.onnx: node 'n1': unknown operator 'Foo'");
 }
 
+static void errors_carry_codes(void **state) {
+    (void)state;
+    tc_error err = {0};
+    assert_int_equal(tc_refuse(&err, TC_ERROR_UNSUPPORTED, "no %s", "strings"), TC_BAD_INPUT);
+    tc_error_prefix(&err, "m.onnx: ");
+    assert_int_equal(err.status, TC_BAD_INPUT);
+    assert_string_equal(err.msg, "m.onnx: no strings");
+    assert_true(tc_error_unsupported(&err) && !tc_error_wants_constant(&err));
+    (void)tc_refuse(&err, TC_ERROR_NOT_CONSTANT, "axes");
+    assert_true(!tc_error_unsupported(&err) && tc_error_wants_constant(&err));
+    (void)tc_refuse(&err, TC_ERROR_DATA_DEPENDENT, "shape");
+    assert_true(tc_error_unsupported(&err) && tc_error_wants_constant(&err));
+    (void)tc_fail(&err, TC_BAD_INPUT, "not supported when the model is imported"); /* words decide nothing */
+    assert_true(!tc_error_unsupported(&err) && !tc_error_wants_constant(&err));
+    assert_int_equal(tc_refuse(NULL, TC_ERROR_UNSUPPORTED, "nobody asks"), TC_BAD_INPUT);
+}
+
 static void long_messages_end_in_dots(void **state) {
     (void)state;
     tc_error err = {0};
@@ -195,6 +212,7 @@ int main(void) {
         cmocka_unit_test(doubles_read_back_bit_for_bit),
         cmocka_unit_test(errors_carry_status_and_message),
         cmocka_unit_test(errors_can_be_wrapped),
+        cmocka_unit_test(errors_carry_codes),
         cmocka_unit_test(long_messages_end_in_dots),
         cmocka_unit_test(log_respects_its_level),
         cmocka_unit_test(time_moves_forward),

@@ -54,9 +54,9 @@ static tc_status parse_descr(const char *file, const char *p, npy_header *h, tc_
             h->swap = text[0] == '>' && bytes > 1;
             return TC_OK;
         }
-    return tc_fail(err, TC_BAD_INPUT,
-                   "%s: element type '%s' is not supported; save the array as bool, (u)int8..64, float16, float32 or float64",
-                   file, text);
+    return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                     "%s: element type '%s' is not supported; save the array as bool, (u)int8..64, float16, float32 or float64",
+                     file, text);
 }
 
 static tc_status parse_shape(const char *file, const char *p, tc_graph_shape *s, tc_error *err) {

@@ -89,9 +89,9 @@ bool tc_graph_import_default_domain(const char *domain) {
 static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
     const Onnx__ModelProto *m = im->model;
     if (m->ir_version < IR_MIN || m->ir_version > IR_MAX)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "ONNX IR version %" PRId64 " is not supported (%d to %d are); export with an older version", m->ir_version,
-                       IR_MIN, IR_MAX);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "ONNX IR version %" PRId64 " is not supported (%d to %d are); export with an older version",
+                         m->ir_version, IR_MIN, IR_MAX);
     int64_t opset = m->ir_version < IR_WITH_OPSETS ? 1 : 0;
     for (size_t i = 0; i < m->n_opset_import; i++)
         if (tc_graph_import_default_domain(m->opset_import[i]->domain))
@@ -99,12 +99,12 @@ static tc_status check_versions(tc_graph_importer *im, tc_error *err) {
     if (opset == 0)
         return tc_fail(err, TC_BAD_INPUT, "the model does not say which opset it uses: the file is truncated or damaged");
     if (opset < TC_GRAPH_OPSET_MIN || opset > TC_GRAPH_OPSET_MAX)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "opset %" PRId64 " of the default domain is not supported (%d to %d are); export with opset_version=17",
-                       opset, TC_GRAPH_OPSET_MIN, TC_GRAPH_OPSET_MAX);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                         "opset %" PRId64 " of the default domain is not supported (%d to %d are); export with opset_version=17",
+                         opset, TC_GRAPH_OPSET_MIN, TC_GRAPH_OPSET_MAX);
     im->g->opset = (int)opset;
     if (im->proto->n_sparse_initializer)
-        return tc_fail(err, TC_BAD_INPUT, "sparse initializers are not supported");
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "sparse initializers are not supported");
     return TC_OK;
 }
 
@@ -176,8 +176,8 @@ static tc_status check_operators(tc_graph_importer *im, tc_error *err) {
         tc_graph_list_ops(&ops);
         tc_sb_add(&ops, ", If, Loop, Scan");
         tc_graph_list_sequence_ops(&ops);
-        s = tc_fail(err, TC_BAD_INPUT, "operators that are not supported at opset %d: %s. Supported: %s", im->g->opset,
-                    tc_sb_str(&b), tc_sb_str(&ops));
+        s = tc_refuse(err, TC_ERROR_UNSUPPORTED, "operators that are not supported at opset %d: %s. Supported: %s", im->g->opset,
+                      tc_sb_str(&b), tc_sb_str(&ops));
         tc_strbuf_free(&ops);
     }
     tc_strbuf_free(&b);
@@ -296,8 +296,8 @@ static tc_status resolve_shape(tc_graph_importer *im, const char *name, const On
         return TC_OK;
     }
     if (type->shape->n_dim > TC_GRAPH_MAX_DIMS)
-        return tc_fail(err, TC_BAD_INPUT, "input '%s' has %zu dimensions; at most %d are supported", name, type->shape->n_dim,
-                       TC_GRAPH_MAX_DIMS);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s' has %zu dimensions; at most %d are supported", name,
+                         type->shape->n_dim, TC_GRAPH_MAX_DIMS);
     out->ndim = (int)type->shape->n_dim;
     if (whole && whole->shape.ndim != out->ndim)
         return tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives %d dimensions, but the model has %d", name,
@@ -330,16 +330,16 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
         return TC_OK;
     }
     if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-        return tc_fail(
-            err, TC_BAD_INPUT,
+        return tc_refuse(
+            err, TC_ERROR_UNSUPPORTED,
             "input '%s' is not a tensor: sequences, maps and optionals are supported inside of a model only, where their "
             "lengths are known; export the model with tensors as its inputs",
             name);
     tc_dtype dtype;
     tc_graph_shape shape = {0};
     if (!tc_graph_dtype_of_onnx(type->tensor_type->elem_type, &dtype))
-        return tc_fail(err, TC_BAD_INPUT, "input '%s': element type %s is not supported", name,
-                       tc_graph_onnx_type_name(type->tensor_type->elem_type));
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s': element type %s is not supported", name,
+                         tc_graph_onnx_type_name(type->tensor_type->elem_type));
     TC_TRY(resolve_shape(im, name, type->tensor_type, &shape, err));
     if (tc_graph_shape_check(&shape, dtype, err) != TC_OK) {
         tc_error_prefix(err, "input '%s': ", name);

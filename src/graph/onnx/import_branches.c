@@ -34,8 +34,8 @@ static tc_status rows_of_result(branches *b, size_t k, tc_error *err) {
     b->lists[k] = is_list(yes) && is_list(no);
     if (!b->lists[k] ||
         (!tc_graph_import_element_type(yes->sequence, &type) && !tc_graph_import_element_type(no->sequence, &type)))
-        return tc_fail(
-            err, TC_BAD_INPUT,
+        return tc_refuse(
+            err, TC_ERROR_NOT_CONSTANT,
             "output %zu is an optional, or a sequence without elements, and its condition '%s' depends on the network's "
             "inputs; it must be known when the model is imported",
             k, b->cond->name);
@@ -48,11 +48,11 @@ static tc_status type_result(branches *b, size_t k, tc_error *err) {
     const tc_graph_value *yes = b->out[0][k], *no = b->out[1][k];
     tc_arena *a = b->im->g->arena;
     if (yes->dtype != no->dtype || yes->shape.ndim != no->shape.ndim)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
-                       "different types need a condition that is known when the model is imported",
-                       b->cond->name, k, tc_graph_type_str(a, yes->dtype, &yes->shape),
-                       tc_graph_type_str(a, no->dtype, &no->shape));
+        return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
+                         "its condition '%s' depends on the network's inputs, and output %zu is %s or %s: branches of "
+                         "different types need a condition that is known when the model is imported",
+                         b->cond->name, k, tc_graph_type_str(a, yes->dtype, &yes->shape),
+                         tc_graph_type_str(a, no->dtype, &no->shape));
     b->types[k] = (tc_graph_type){yes->dtype, yes->shape};
     for (int d = 0; d < yes->shape.ndim; d++)
         b->types[k].shape.d[d] = TC_MAX(yes->shape.d[d], no->shape.d[d]);

@@ -40,10 +40,10 @@ static tc_status carry(loop *l, tc_graph_value *const *next, tc_error *err) {
     for (size_t k = 0; k < l->nstate; k++) {
         const tc_graph_value *old = l->state[k];
         if (l->go && (old->sequence || next[k]->sequence))
-            return tc_fail(err, TC_BAD_INPUT,
-                           "value %zu that it carries is a sequence or optional, and the data decide how many trips there are; "
-                           "that number must be known when the model is imported",
-                           k);
+            return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
+                             "value %zu that it carries is a sequence or optional, and the data decide how many trips there are; "
+                             "that number must be known when the model is imported",
+                             k);
         if (l->go && (next[k]->dtype != old->dtype || !tc_graph_shape_equal(&next[k]->shape, &old->shape)))
             return tc_fail(
                 err, TC_BAD_INPUT,
@@ -258,10 +258,10 @@ static tc_status scan_length(loop *l, scan *s, tc_error *err) {
                            tc_graph_type_str(l->im->g->arena, v->dtype, &v->shape), axis);
         for (int d = 0; d < v->shape.ndim; d++)
             if (d != axis && tc_graph_extent(v, d))
-                return tc_fail(err, TC_BAD_INPUT,
-                               "the size of scan input %zu ('%s') depends on data in a dimension along which it does not walk, "
-                               "which is not supported",
-                               k, v->name);
+                return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                                 "the size of scan input %zu ('%s') depends on data in a dimension along which it does not walk, "
+                                 "which is not supported",
+                                 k, v->name);
         s->size = s->size ? s->size : tc_graph_extent(v, (int)axis);
         s->in[k] = tc_graph_em_blind(&l->e, s->in[k]);
         s->axis[k] = (int)axis;
@@ -345,11 +345,11 @@ static tc_status read_scan(loop *l, tc_error *err) {
     l->state = tc_arena_dup(a, rest, (l->nstate + 1) * sizeof *rest);
     TC_TRY(scan_length(l, l->scan, err));
     if (l->scan->length == 0)
-        return tc_fail(err, TC_BAD_INPUT, "it walks inputs without elements, which is not supported");
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "it walks inputs without elements, which is not supported");
     l->limit = (tc_graph_number){.value = l->scan->size, .most = l->scan->length, .constant = !l->scan->size};
     TC_TRY(l->e.status);
     if (l->scan->size && (l->scan->fill || l->scan->batch))
-        return tc_fail(err, TC_BAD_INPUT, "the size of its inputs depends on data, which is not supported at opset 8");
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the size of its inputs depends on data, which is not supported at opset 8");
     return l->scan->fill && in[0] ? read_scan_trips(l, in[0], err) : TC_OK;
 }
 

@@ -79,8 +79,8 @@ static bool function_names(tc_graph_importer *im, tc_graph_node *n, const Onnx__
 static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__AttributeProto *a, tc_error *err) {
     tc_graph_attr_kind want, kind;
     if (!a->name || !tc_graph_attr_allowed(n->op, a->name, &want))
-        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' is not supported; known: %s", a->name ? a->name : "",
-                       tc_graph_op_info_of(n->op)->attrs);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "attribute '%s' is not supported; known: %s", a->name ? a->name : "",
+                         tc_graph_op_info_of(n->op)->attrs);
     if (old_cast_target(im, n, a) || function_names(im, n, a))
         return TC_OK;
     if (!attr_kind(attr_type(a), &kind) || kind != want || (a->ref_attr_name && *a->ref_attr_name))
@@ -177,8 +177,8 @@ static tc_status add_attr_here(tc_graph_importer *im, tc_graph_node *n, Onnx__At
 static tc_status build_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_graph_node **out, tc_error *err) {
     tc_graph_op op = TC_GRAPH_OP_COUNT;
     if (!tc_graph_import_known_operator(im, p, &op)) /* check_operators has refused it already, but for bodies */
-        return tc_fail(err, TC_BAD_INPUT, "the operator (domain %s) is not supported at opset %d",
-                       tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "the operator (domain %s) is not supported at opset %d",
+                         tc_graph_import_default_domain(p->domain) ? "ai.onnx" : p->domain, tc_graph_import_opset(im));
     tc_graph_value **in = TC_NEW_N(im->g->arena, tc_graph_value *, p->n_input);
     for (size_t k = 0; k < p->n_input; k++) {
         TC_TRY(tc_graph_import_input(im, index, p->input[k], &in[k], err));

@@ -159,10 +159,10 @@ static tc_status settle(run *r, size_t k, int d, bool *again, tc_error *err) {
 }
 
 static tc_status carries_other(size_t k, const char *what, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "value %zu that it carries is %s; the number of trips must then be known when the model is "
-                   "imported",
-                   k, what);
+    return tc_refuse(err, TC_ERROR_NOT_CONSTANT,
+                     "value %zu that it carries is %s; the number of trips must then be known when the model is "
+                     "imported",
+                     k, what);
 }
 
 /* ---- lists among them ---- */

@@ -112,7 +112,7 @@ static tc_status sequence_insert(sequencer *s) {
     TC_TRY(want_tensor(s, 1, &v));
     TC_TRY(check_position(s, 2));
     if (from->n >= MAX_LENGTH)
-        return tc_fail(s->err, TC_BAD_INPUT, "sequences of more than %d elements are not supported", MAX_LENGTH);
+        return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "sequences of more than %d elements are not supported", MAX_LENGTH);
     if (is_open(s, from, 2) && input(s, 2))
         return tc_graph_import_insert_at(&s->e, from, v, s->in[2], &s->out[0]);
     TC_TRY(want_position(s, 2, (int64_t)from->n + 1, (int64_t)from->n, &at));
@@ -168,13 +168,13 @@ static tc_status sequence_length(sequencer *s) {
 static tc_status part_sizes(sequencer *s, int64_t length, int64_t **sizes, size_t *n) {
     tc_graph_value *v = input(s, 1);
     if (v && (v->sequence || !v->constant || !tc_dtype_is_int(v->dtype) || v->shape.ndim > 1))
-        return tc_fail(s->err, TC_BAD_INPUT, "its sizes '%s' must be integers that are known when the model is imported",
-                       v->name);
+        return tc_refuse(s->err, TC_ERROR_NOT_CONSTANT,
+                         "its sizes '%s' must be integers that are known when the model is imported", v->name);
     int64_t step = !v ? 1 : v->shape.ndim ? 0 : tc_load_i(v->dtype, v->constant->data, 0), sum = 0;
     int64_t count = v && v->shape.ndim ? v->shape.d[0] : step > 0 ? length / step + (length % step != 0) : -1;
     if (count < 0 || count > MAX_LENGTH)
-        return tc_fail(s->err, TC_BAD_INPUT, "it makes %" PRId64 " parts of %" PRId64 "; at most %d are supported", count, length,
-                       MAX_LENGTH);
+        return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "it makes %" PRId64 " parts of %" PRId64 "; at most %d are supported",
+                         count, length, MAX_LENGTH);
     *n = (size_t)count;
     *sizes = TC_NEW_N(s->im->g->arena, int64_t, count + 1);
     for (int64_t i = 0; i < count; i++) {
@@ -200,14 +200,15 @@ static tc_status split_open_axis(sequencer *s, tc_graph_value *x, int axis) {
     bool ones = !v || (!v->sequence && v->constant && tc_dtype_is_int(v->dtype) && v->shape.ndim == 0 &&
                        tc_load_i(v->dtype, v->constant->data, 0) == 1);
     if (!ones || x->shape.ndim >= TC_GRAPH_MAX_DIMS)
-        return tc_fail(
-            s->err, TC_BAD_INPUT,
+        return tc_refuse(
+            s->err, TC_ERROR_UNSUPPORTED,
             "the size of dimension %d of '%s', along which it is split, depends on data; only parts of one element are "
             "supported there",
             axis, x->name);
     for (int d = 0; d < x->shape.ndim; d++)
         if (d != axis && tc_graph_extent(x, d))
-            return tc_fail(s->err, TC_BAD_INPUT, "the sizes of two dimensions of '%s' depend on data; one is supported", x->name);
+            return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "the sizes of two dimensions of '%s' depend on data; one is supported",
+                             x->name);
     return tc_graph_import_split_rows(&s->e, x, axis, v || attribute(s, "keepdims", 1) != 0, &s->out[0]);
 }
 
@@ -255,7 +256,8 @@ static tc_status concat_from_sequence(sequencer *s) {
     int ndim = from->v[0]->shape.ndim + fresh;
     TC_TRY(want_axis(s, attribute(s, "axis", 0), ndim, &axis));
     if (ndim > TC_GRAPH_MAX_DIMS)
-        return tc_fail(s->err, TC_BAD_INPUT, "the result has %d dimensions; at most %d are supported", ndim, TC_GRAPH_MAX_DIMS);
+        return tc_refuse(s->err, TC_ERROR_UNSUPPORTED, "the result has %d dimensions; at most %d are supported", ndim,
+                         TC_GRAPH_MAX_DIMS);
     tc_graph_value **parts = tc_arena_dup(s->im->g->arena, from->v, from->n * sizeof *parts);
     for (size_t i = 0; i < from->n && fresh; i++) {
         tc_graph_shape shape = parts[i]->shape;
@@ -285,8 +287,8 @@ static tc_status sequence_map(sequencer *s) {
     TC_TRY(want_sequence(s, 0, &first));
     for (size_t k = 0; k < s->nin; k++)
         if (want_sequence(s, k, &other) == TC_OK && other->rows)
-            return tc_fail(
-                s->err, TC_BAD_INPUT,
+            return tc_refuse(
+                s->err, TC_ERROR_NOT_CONSTANT,
                 "only the data know how many elements its input %zu has; that must be known when the model is imported", k);
     if (!a || !a->g)
         return tc_fail(s->err, TC_BAD_INPUT, "attribute 'body' must be a graph");

@@ -18,11 +18,11 @@ static const char *name_of(const Onnx__TensorProto *p) {
 static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_error *err) {
     *out = (tc_graph_tensor){0};
     if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
-        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': element type %s (%d) is not supported", name_of(p),
-                       tc_graph_onnx_type_name(p->data_type), p->data_type);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': element type %s (%d) is not supported", name_of(p),
+                         tc_graph_onnx_type_name(p->data_type), p->data_type);
     if (p->n_dims > TC_GRAPH_MAX_DIMS)
-        return tc_fail(err, TC_BAD_INPUT, "tensor '%s' has %zu dimensions; at most %d are supported", name_of(p), p->n_dims,
-                       TC_GRAPH_MAX_DIMS);
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s' has %zu dimensions; at most %d are supported", name_of(p),
+                         p->n_dims, TC_GRAPH_MAX_DIMS);
     out->shape.ndim = (int)p->n_dims;
     for (size_t i = 0; i < p->n_dims; i++)
         out->shape.d[i] = p->dims[i];
@@ -249,7 +249,7 @@ static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files,
 tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
     TC_TRY(read_type(p, out, err));
     if (p->segment)
-        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': segments are not supported", name_of(p));
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': segments are not supported", name_of(p));
     if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
         return read_external(p, files, out, err);
     if (p->has_raw_data)

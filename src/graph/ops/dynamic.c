@@ -16,8 +16,8 @@ tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d) {
     const tc_graph_value *v = c->n->in[k];
     while (d < v->shape.ndim - 1 && !tc_graph_extent(v, d))
         d++;
-    return tc_graph_node_fail(
-        c,
+    return tc_graph_node_refuse(
+        c, TC_ERROR_DATA_DEPENDENT,
         "dimension %d of input %d ('%s') depends on data (at most %lld); this operator needs its size to be "
         "known when the model is imported, data-dependent sizes are not supported there",
         d, k, v->name, (long long)v->shape.d[d]);

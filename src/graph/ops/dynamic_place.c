@@ -105,8 +105,8 @@ tc_status tc_graph_dynamic_pad(tc_graph_emitter *e) {
     if (!any)
         return TC_OK;
     if (!edge && strcmp(mode, "constant") != 0)
-        return tc_graph_node_fail(e->c, "attribute mode is '%s'; constant and edge are supported where sizes depend on data",
-                                  mode);
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
+                                    "attribute mode is '%s'; constant and edge are supported where sizes depend on data", mode);
     TC_TRY(pad_fill(e, &fill));
     for (int d = 0; d < ndim; d++)
         if (!before[d].constant || !after[d].constant || before[d].most || after[d].most)
@@ -254,8 +254,8 @@ tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e) {
     TC_TRY(tc_graph_want_list(e->c, 1, "axes", &axes, &len));
     int64_t ndim = x->shape.ndim + (int64_t)len;
     if (ndim > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(e->c, "the result has %lld dimensions; at most %d are supported", (long long)ndim,
-                                  TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "the result has %lld dimensions; at most %d are supported",
+                                    (long long)ndim, TC_GRAPH_MAX_DIMS);
     TC_TRY(marked_axes(e, (int)ndim, fresh, &any));
     int from = 0;
     for (int o = 0; o < ndim; o++)

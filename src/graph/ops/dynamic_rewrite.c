@@ -205,8 +205,8 @@ tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k
     int i = 0;
     while (v[i].constant || v[i].most >= 0)
         i++;
-    return tc_graph_node_fail(
-        e->c,
+    return tc_graph_node_refuse(
+        e->c, TC_ERROR_DATA_DEPENDENT,
         "%s[%d] ('%s') depends on data without a known largest value; input %d must be known when the model "
         "is imported, unbounded data-dependent shapes are not supported",
         what, i, v[i].value->name, k);
@@ -225,7 +225,8 @@ static tc_status rewrite_reshape(tc_graph_emitter *e) {
         return TC_OK;
     TC_TRY(tc_graph_dynamic_list(e, 1, "shape", want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(e->c, "shape has %lld dimensions; at most %d are supported", (long long)n, TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
+                                    (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", 1, want);
     TC_TRY(target_dims(&r, want, n, tc_graph_attr_int(e->c->n, "allowzero", 0) != 0));
@@ -239,7 +240,8 @@ static tc_status bounded_shape(tc_graph_emitter *e, int k, tc_graph_number *want
     int64_t n;
     TC_TRY(tc_graph_dynamic_list(e, k, "", want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(e->c, "shape has %lld dimensions; at most %d are supported", (long long)n, TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
+                                    (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", k, want);
     s->ndim = (int)n;
@@ -298,8 +300,8 @@ static tc_status rewrite_range(tc_graph_emitter *e) {
         TC_TRY(tc_graph_trace(e, e->c->n->in[k], &v[k]));
     }
     if (!v[0].constant || !v[2].constant || v[2].most <= 0 || v[1].most < 0)
-        return tc_graph_node_fail(
-            e->c,
+        return tc_graph_node_refuse(
+            e->c, TC_ERROR_DATA_DEPENDENT,
             "start and delta must be known when the model is imported, delta above 0, and limit ('%s') must have "
             "a known largest value; other data-dependent ranges are not supported",
             e->c->n->in[1]->name);
@@ -374,7 +376,7 @@ static tc_status rewrite_slice(tc_graph_emitter *e) {
     for (int64_t i = 0; i < n; i++) {
         int d = (int)i;
         if ((naxes && !axes[i].constant) || (nsteps && !steps[i].constant))
-            return tc_graph_node_fail(e->c, "axes and steps must be known when the model is imported");
+            return tc_graph_node_refuse(e->c, TC_ERROR_NOT_CONSTANT, "axes and steps must be known when the model is imported");
         if (naxes)
             TC_TRY(tc_graph_want_axis(e->c, axes[i].most, x->shape.ndim, &d));
         int64_t step = nsteps ? steps[i].most : 1;

@@ -217,7 +217,8 @@ enum { MAX_TABLE = 1 << 26 };
 tc_status tc_graph_want_table(tc_graph_infer_ctx *c, double entries) {
     if (entries <= MAX_TABLE)
         return TC_OK;
-    return tc_graph_node_fail(c, "it needs a table of %.0f entries; at most %d are supported", entries, MAX_TABLE);
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it needs a table of %.0f entries; at most %d are supported", entries,
+                                MAX_TABLE);
 }
 
 tc_status tc_graph_want_floats(tc_graph_infer_ctx *c, int k, const char *what, const double **v, size_t *len) {
@@ -227,7 +228,8 @@ tc_status tc_graph_want_floats(tc_graph_infer_ctx *c, int k, const char *what, c
     if (!in)
         return TC_OK;
     if (!in->constant)
-        return tc_graph_node_fail(c, "input %d (%s), value '%s', must be known when the model is imported", k, what, in->name);
+        return tc_graph_node_refuse(c, TC_ERROR_NOT_CONSTANT,
+                                    "input %d (%s), value '%s', must be known when the model is imported", k, what, in->name);
     int64_t n = tc_graph_shape_count(&in->shape);
     double *copy = TC_NEW_N(c->g->arena, double, n + 1);
     tc_graph_tensor_to_f64(in->constant, copy);

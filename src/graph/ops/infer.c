@@ -20,15 +20,23 @@ tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) {
     return s;
 }
 
+tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    tc_status s = tc_vrefuse(c->err, code, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
 tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
     const tc_graph_value *in = tc_graph_in(c, k);
     if (!in)
         return tc_graph_node_fail(c, "input %d (%s) is missing", k, what);
     if (!in->constant)
-        return tc_graph_node_fail(c,
-                                  "input %d (%s), value '%s', must be known when the model is imported, but it depends on the "
-                                  "network's inputs; data-dependent shapes are not supported",
-                                  k, what, in->name);
+        return tc_graph_node_refuse(c, TC_ERROR_DATA_DEPENDENT,
+                                    "input %d (%s), value '%s', must be known when the model is imported, but it depends on the "
+                                    "network's inputs; data-dependent shapes are not supported",
+                                    k, what, in->name);
     if (!tc_dtype_is_int(in->dtype) || in->shape.ndim > 1)
         return tc_graph_node_fail(c, "input %d (%s) must be a list of integers, but is %s", k, what,
                                   tc_graph_type_str(c->g->arena, in->dtype, &in->shape));
@@ -160,7 +168,8 @@ static tc_status check_arity(tc_graph_infer_ctx *c) {
         if (!c->n->in[k])
             return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
     if (c->nout < info->min_out || (info->max_out >= 0 && c->nout > info->max_out))
-        return tc_graph_node_fail(c, "it has %d outputs, but at most %d are supported", c->nout, info->max_out);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it has %d outputs, but at most %d are supported", c->nout,
+                                    info->max_out);
     return TC_OK;
 }
 

@@ -37,6 +37,8 @@ typedef tc_status tc_graph_infer_fn(tc_graph_infer_ctx *c);
 
 /* A failure of c->n; the caller adds node and file. */
 tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) TC_PRINTF(2, 3);
+/* The same with a code that tells it from others. */
+tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const char *fmt, ...) TC_PRINTF(3, 4);
 /* Input k as a constant list of integers; fails with a remedy when it is not constant. *v is in the arena. */
 TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
 /* The attribute `what` or else input k (newer opsets); *v is NULL when there is neither. */

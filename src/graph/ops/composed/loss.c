@@ -17,7 +17,8 @@ static tc_status read_loss(tc_graph_infer_ctx *c, loss *s) {
     const tc_graph_value *x = c->n->in[0], *target = c->n->in[1], *w = tc_graph_in(c, 2);
     s->how = tc_graph_attr_str(c->n, "reduction", "mean");
     if (strcmp(s->how, "mean") != 0 && strcmp(s->how, "sum") != 0 && strcmp(s->how, "none") != 0)
-        return tc_graph_node_fail(c, "attribute reduction is '%s'; none, sum and mean are supported", s->how);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute reduction is '%s'; none, sum and mean are supported",
+                                    s->how);
     TC_TRY(tc_graph_want_float(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 2));
     bool fits = x->shape.ndim >= 2 && target->shape.ndim == x->shape.ndim - 1;

@@ -58,7 +58,7 @@ tc_status tc_graph_infer_group_norm(tc_graph_infer_ctx *c) {
     TC_TRY(want_channels(c, 1, by_group ? groups : channels));
     TC_TRY(want_channels(c, 2, by_group ? groups : channels));
     if (x->shape.ndim + 1 > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "inputs of %d dimensions are not supported", x->shape.ndim);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "inputs of %d dimensions are not supported", x->shape.ndim);
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_shape split = {x->shape.ndim + 1, {x->shape.d[0], groups, channels / groups}};
     tc_graph_shape params = {split.ndim, {1, groups, by_group ? 1 : channels / groups}};
@@ -108,7 +108,7 @@ tc_status tc_graph_infer_lp_norm(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_float(c, 0));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), x->shape.ndim, &axis));
     if (p != 1 && p != 2)
-        return tc_graph_node_fail(c, "attribute p is %" PRId64 "; 1 and 2 are supported", p);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute p is %" PRId64 "; 1 and 2 are supported", p);
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *norm = norm_over(&e, x, p, &(int64_t){axis}, 1), *zero = tc_graph_em_scalar(&e, x->dtype, 0);
     tc_graph_value *safe = tc_graph_em_where(&e, em_equal(&e, norm, zero), tc_graph_em_scalar(&e, x->dtype, 1), norm);

@@ -336,10 +336,10 @@ static tc_status read_sizes(layer *l) {
     if (given != l->hidden)
         return tc_graph_node_fail(c, "hidden_size is %" PRId64 ", but input 2 (R) is made for %" PRId64, given, l->hidden);
     if (l->steps < 1 || l->steps > MAX_STEPS || l->batch < 1 || l->hidden < 1)
-        return tc_graph_node_fail(c,
-                                  "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64 " hidden units: these must be at "
-                                  "least 1, and at most %d steps are supported; bind a shorter length with --shape",
-                                  l->steps, l->batch, l->hidden, MAX_STEPS);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "%" PRId64 " steps of %" PRId64 " sequences with %" PRId64 " hidden units: these must be at "
+                                    "least 1, and at most %d steps are supported; bind a shorter length with --shape",
+                                    l->steps, l->batch, l->hidden, MAX_STEPS);
     if (l->batch > MAX_STATE / l->hidden)
         return tc_graph_node_fail(c, "the state of %" PRId64 " sequences with %" PRId64 " hidden units has more than %d elements",
                                   l->batch, l->hidden, MAX_STATE);

@@ -46,7 +46,7 @@ static tc_status read_choice(tc_graph_infer_ctx *c, const char *name, const char
             *out = i;
             return TC_OK;
         }
-    return tc_graph_node_fail(c, "attribute %s is '%s', which is not supported", name, text);
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute %s is '%s', which is not supported", name, text);
 }
 
 static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
@@ -105,7 +105,8 @@ static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size
 static tc_status keep_aspect(tc_graph_infer_ctx *c, const char *policy, const int *axes, size_t n, resize *r) {
     bool larger = strcmp(policy, "not_larger") != 0;
     if (larger && strcmp(policy, "not_smaller") != 0)
-        return tc_graph_node_fail(c, "attribute keep_aspect_ratio_policy is '%s', which is not supported", policy);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute keep_aspect_ratio_policy is '%s', which is not supported",
+                                    policy);
     float scale = larger ? 0 : INFINITY;
     for (size_t i = 0; i < n; i++)
         scale = larger ? fmaxf(scale, r->scale[axes[i]]) : fminf(scale, r->scale[axes[i]]);

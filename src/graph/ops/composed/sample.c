@@ -160,9 +160,11 @@ static tc_status read_grid(tc_graph_infer_ctx *c, sampler *s, char *mode) {
     bool linear = strcmp(how, "linear") == 0 || strcmp(how, "bilinear") == 0;
     bool cubic = strcmp(how, "cubic") == 0 || strcmp(how, "bicubic") == 0;
     if (!linear && !cubic && strcmp(how, "nearest") != 0)
-        return tc_graph_node_fail(c, "attribute mode is '%s'; linear, nearest and cubic are supported", how);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute mode is '%s'; linear, nearest and cubic are supported",
+                                    how);
     if (strcmp(pad, "zeros") != 0 && strcmp(pad, "border") != 0 && strcmp(pad, "reflection") != 0)
-        return tc_graph_node_fail(c, "attribute padding_mode is '%s'; zeros, border and reflection are supported", pad);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "attribute padding_mode is '%s'; zeros, border and reflection are supported", pad);
     s->naxes = x->shape.ndim - 2;
     bool fits = s->naxes >= 1 && s->naxes <= MAX_AXES && grid->shape.ndim == x->shape.ndim && grid->shape.d[0] == x->shape.d[0] &&
                 grid->shape.d[grid->shape.ndim - 1] == s->naxes;
@@ -278,10 +280,10 @@ static tc_status read_roi_align(tc_graph_infer_ctx *c, roi_align *r) {
     r->samples = tc_graph_attr_int(c->n, "sampling_ratio", 0);
     r->scale = tc_graph_attr_float(c->n, "spatial_scale", 1);
     if ((!r->max && strcmp(mode, "avg") != 0) || (!r->half_pixel && strcmp(coords, "output_half_pixel") != 0))
-        return tc_graph_node_fail(c,
-                                  "attribute mode is '%s' and coordinate_transformation_mode '%s'; avg and max, half_pixel and "
-                                  "output_half_pixel are supported",
-                                  mode, coords);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "attribute mode is '%s' and coordinate_transformation_mode '%s'; avg and max, half_pixel and "
+                                    "output_half_pixel are supported",
+                                    mode, coords);
     if (r->out[0] < 1 || r->out[1] < 1 || r->out[0] > 1 << 12 || r->out[1] > 1 << 12 || r->samples < 0 || r->samples > 64)
         return tc_graph_node_fail(c, "attribute output_height, output_width or sampling_ratio is out of range");
     if (x->shape.ndim != 4 || rois->shape.ndim != 2 || rois->shape.d[1] != 4 || batch->shape.ndim != 1 ||

@@ -88,7 +88,7 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
         if (d != axis && tc_graph_extent(x, d))
             return tc_graph_dynamic_refuse(c, 0, d);
     if (tc_graph_shape_count(&x->shape) == 0)
-        return tc_graph_node_fail(c, "the input '%s' has no elements, which is not supported", x->name);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "the input '%s' has no elements, which is not supported", x->name);
     tc_graph_value *in[] = {tc_graph_em_blind(&e, x), tc_graph_em_size(&e, x, axis)};
     tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_UNIQUE_LIST, in, 2);
     tc_graph_set_int(c->g, n, "axis", axis);

@@ -23,8 +23,8 @@ tc_status tc_graph_infer_window(tc_graph_infer_ctx *c) {
     if (len != 1 || v[0] < 0 || v[0] > 1 << 24)
         return tc_graph_node_fail(c, "input 0 (size) must be one number that is not negative");
     if (!tc_graph_dtype_of_onnx(code, &t))
-        return tc_graph_node_fail(c, "attribute output_datatype: element type %s is not supported",
-                                  tc_graph_onnx_type_name(code));
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_datatype: element type %s is not supported",
+                                    tc_graph_onnx_type_name(code));
     int64_t n = v[0], turn = tc_graph_attr_int(c->n, "periodic", 1) ? n : n - 1;
     double *w = TC_NEW_N(c->g->arena, double, n + 1);
     for (int64_t i = 0; i < n; i++) {
@@ -62,8 +62,8 @@ tc_status tc_graph_infer_mel_weights(tc_graph_infer_ctx *c) {
     tc_dtype t;
     int64_t code = tc_graph_attr_int(c->n, "output_datatype", 1);
     if (!tc_graph_dtype_of_onnx(code, &t))
-        return tc_graph_node_fail(c, "attribute output_datatype: element type %s is not supported",
-                                  tc_graph_onnx_type_name(code));
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_datatype: element type %s is not supported",
+                                    tc_graph_onnx_type_name(code));
     for (int k = 0; k < 5; k++) {
         const double *v;
         size_t len;
@@ -176,8 +176,9 @@ tc_status tc_graph_infer_dft(tc_graph_infer_ctx *c) {
     TC_TRY(read_number(c, 1, "dft_length", &f.n));
     bool onesided = tc_graph_attr_int(c->n, "onesided", 0);
     if (f.n < 1 || f.n > MAX_TRANSFORM || (onesided && f.inverse))
-        return tc_graph_node_fail(c, "a transform of length %" PRId64 " is not supported (1 to %d, onesided only forwards)", f.n,
-                                  MAX_TRANSFORM);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "a transform of length %" PRId64 " is not supported (1 to %d, onesided only forwards)", f.n,
+                                    MAX_TRANSFORM);
     f.bins = onesided ? f.n / 2 + 1 : f.n;
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *part[2] = {NULL, NULL};

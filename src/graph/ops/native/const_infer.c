@@ -50,7 +50,7 @@ tc_status tc_graph_infer_constant(tc_graph_infer_ctx *c) {
     case TC_GRAPH_ATTR_STRING:
         break;
     }
-    return tc_graph_node_fail(c, "strings are not supported");
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "strings are not supported");
 }
 
 tc_status tc_graph_infer_constant_of_shape(tc_graph_infer_ctx *c) {
@@ -58,7 +58,8 @@ tc_status tc_graph_infer_constant_of_shape(tc_graph_infer_ctx *c) {
     size_t len;
     TC_TRY(tc_graph_want_ints(c, 0, "shape", &dims, &len));
     if (len > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "shape has %zu dimensions; at most %d are supported", len, TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
+                                    TC_GRAPH_MAX_DIMS);
     tc_graph_shape s = {.ndim = (int)len};
     memcpy(s.d, dims, len * sizeof *dims);
     const tc_graph_attr *value = tc_graph_attr_find(c->n, "value");
@@ -77,7 +78,8 @@ tc_status tc_graph_infer_eye_like(tc_graph_infer_ctx *c) {
     tc_dtype dtype = x->dtype;
     int64_t code = tc_graph_attr_int(c->n, "dtype", 0), k = tc_graph_attr_int(c->n, "k", 0);
     if (code && !tc_graph_dtype_of_onnx(code, &dtype))
-        return tc_graph_node_fail(c, "attribute dtype: element type %s is not supported", tc_graph_onnx_type_name(code));
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute dtype: element type %s is not supported",
+                                    tc_graph_onnx_type_name(code));
     if (x->shape.ndim != 2)
         return tc_graph_node_fail(c, "the input must have 2 dimensions, not %d", x->shape.ndim);
     TC_TRY(give(c, dtype, &x->shape));
@@ -101,7 +103,8 @@ tc_status tc_graph_infer_range(tc_graph_infer_ctx *c) {
         const tc_graph_value *v = c->n->in[k];
         TC_TRY(tc_graph_want_same_type(c, 0, k));
         if (!v->constant || tc_graph_shape_count(&v->shape) != 1)
-            return tc_graph_node_fail(c, "input %d ('%s') must be a scalar known when the model is imported", k, v->name);
+            return tc_graph_node_refuse(c, TC_ERROR_NOT_CONSTANT,
+                                        "input %d ('%s') must be a scalar known when the model is imported", k, v->name);
         tc_graph_tensor_to_f64(v->constant, &f[k]);
         tc_graph_tensor_to_i64(v->constant, &i[k]);
     }

@@ -50,7 +50,8 @@ tc_status tc_graph_infer_activation(tc_graph_infer_ctx *c) {
     if (c->n->op == TC_GRAPH_OP_GELU) {
         const char *how = tc_graph_attr_str(c->n, "approximate", "none");
         if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
-            return tc_graph_node_fail(c, "attribute approximate is '%s'; \"none\" and \"tanh\" are supported", how);
+            return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                        "attribute approximate is '%s'; \"none\" and \"tanh\" are supported", how);
         tc_graph_set_str(c->g, c->n, "approximate", how);
     }
     tc_graph_drop_attr(c->n, "consumed_inputs");
@@ -77,7 +78,8 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
     } else {
         int64_t code = tc_graph_attr_int(c->n, "to", 0);
         if (!tc_graph_dtype_of_onnx(code, &to))
-            return tc_graph_node_fail(c, "attribute to: element type %s is not supported", tc_graph_onnx_type_name(code));
+            return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute to: element type %s is not supported",
+                                        tc_graph_onnx_type_name(code));
     }
     tc_graph_become(c, to == x->dtype ? TC_GRAPH_OP_IDENTITY : TC_GRAPH_OP_CAST, 1);
     if (c->n->op == TC_GRAPH_OP_CAST)

@@ -48,7 +48,8 @@ tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
     if (!want)
         return tc_graph_node_fail(c, "it has no shape");
     if (len > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "shape has %zu dimensions; at most %d are supported", len, TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
+                                    TC_GRAPH_MAX_DIMS);
     bool allowzero = tc_graph_attr_int(c->n, "allowzero", 0);
     tc_graph_shape s = {.ndim = (int)len};
     int open = -1;
@@ -326,7 +327,8 @@ tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_ints(c, 1, "shape", &dims, &len));
     tc_graph_shape want = {.ndim = (int)len};
     if (len > TC_GRAPH_MAX_DIMS)
-        return tc_graph_node_fail(c, "shape has %zu dimensions; at most %d are supported", len, TC_GRAPH_MAX_DIMS);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
+                                    TC_GRAPH_MAX_DIMS);
     memcpy(want.d, dims, len * sizeof *dims);
     TC_TRY(tc_graph_shape_check(&want, x->dtype, c->err));
     c->out[0].dtype = x->dtype;
@@ -392,7 +394,8 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
     const char *mode = tc_graph_attr_str(c->n, "mode", "constant");
     int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
-        return tc_graph_node_fail(c, "attribute mode is '%s'; constant, reflect, edge and wrap are supported", mode);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "attribute mode is '%s'; constant, reflect, edge and wrap are supported", mode);
     TC_TRY(read_pads(c, pads));
     tc_graph_shape s = x->shape;
     bool changes = false;

@@ -83,11 +83,13 @@ static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
     int64_t code = tc_graph_attr_int(c->n, "output_dtype", 0);
     *t = TC_U8;
     if (code && !tc_graph_dtype_of_onnx(code, t))
-        return tc_graph_node_fail(c, "attribute output_dtype: element type %s is not supported", tc_graph_onnx_type_name(code));
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
+                                    tc_graph_onnx_type_name(code));
     if (tc_graph_in(c, 2))
         *t = c->n->in[2]->dtype;
     if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16)
-        return tc_graph_node_fail(c, "it quantises to %s; u8, i8, u16 and i16 are supported", tc_dtype_name(*t));
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it quantises to %s; u8, i8, u16 and i16 are supported",
+                                    tc_dtype_name(*t));
     return TC_OK;
 }
 

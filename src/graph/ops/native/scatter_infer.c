@@ -15,7 +15,8 @@ static tc_status read_reduction(tc_graph_infer_ctx *c, const char **how) {
     for (size_t i = 0; i < TC_LEN(known); i++)
         if (strcmp(known[i], *how) == 0)
             return TC_OK;
-    return tc_graph_node_fail(c, "attribute reduction is '%s'; none, add, mul, max and min are supported", *how);
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute reduction is '%s'; none, add, mul, max and min are supported",
+                                *how);
 }
 
 static tc_status want_operands(tc_graph_infer_ctx *c) {

@@ -35,7 +35,8 @@ static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, wi
     const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
     bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
     if (!upper && !lower && strcmp(mode, "VALID") != 0 && strcmp(mode, "NOTSET") != 0)
-        return tc_graph_node_fail(c, "attribute auto_pad is '%s'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported", mode);
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "attribute auto_pad is '%s'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported", mode);
     if (!upper && !lower)
         return read_ints(c, strcmp(mode, "VALID") == 0 ? "" : "pads", 2 * w->n, 0, 0, w->pads);
     for (int i = 0; i < w->n; i++) {
