@@ -214,7 +214,14 @@ typedef struct pointers {
     tc_graph_tensor *tensors; /* outputs */
 } pointers;
 
-static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, pointers *p, tc_error *err) {
+/* Kernels may write to it. */
+static bool is_aligned(const tc_graph_tensor *t) {
+    return (uintptr_t)t->data % TC_RT_ALIGN == 0;
+}
+
+/* `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */
+static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *given, pointers *p,
+                          tc_error *err) {
     *p = (pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in)};
     tc_status s = take_inputs(m, in, p->in, err);
     if (s != TC_OK) {
@@ -224,7 +231,8 @@ static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, pointers
     p->out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out);
     p->tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors);
     for (int i = 0; i < m->nout; i++) {
-        p->tensors[i] = new_output(&m->out[i]);
+        bool use = given && i < m->nshown && is_aligned(&given[i]);
+        p->tensors[i] = use ? tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data) : new_output(&m->out[i]);
         p->out[i] = p->tensors[i].data;
     }
     return TC_OK;
@@ -252,7 +260,7 @@ static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
 
 tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
     pointers p;
-    TC_TRY(open_run(m, in, &p, err));
+    TC_TRY(open_run(m, in, NULL, &p, err));
     tc_status s = run_once(m, p.in, p.out, NULL, err);
     if (s == TC_OK)
         trim_outputs(m, &p, p.tensors);
@@ -265,18 +273,14 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
 /* Outputs that are not aligned are made beside and copied. */
 tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
     pointers p;
-    TC_TRY(open_run(m, in, &p, err));
-    for (int i = 0; i < m->nshown; i++)
-        if ((uintptr_t)out[i].data % TC_RT_ALIGN == 0)
-            p.out[i] = out[i].data;
+    TC_TRY(open_run(m, in, out, &p, err));
     tc_status s = run_once(m, p.in, p.out, NULL, err);
     for (int i = 0; i < m->nshown && s == TC_OK; i++)
-        if (p.out[i] != out[i].data)
+        if (p.out[i] != out[i].data) {
             memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
-    for (int i = 0; i < m->nshown && s == TC_OK; i++) {
-        free(p.tensors[i].data);
-        p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
-    }
+            tc_graph_tensor_free(&p.tensors[i]);
+            p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
+        }
     if (s == TC_OK)
         trim_outputs(m, &p, p.tensors);
     close_run(m, &p, false);
@@ -359,7 +363,7 @@ tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, cons
                               int *n, tc_error *err) {
     pointers p;
     *n = 0;
-    TC_TRY(open_run(m, in, &p, err));
+    TC_TRY(open_run(m, in, NULL, &p, err));
     tc_status s = TC_OK;
     for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
         s = run_once(m, p.in, p.out, NULL, err);
@@ -375,7 +379,7 @@ tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, cons
 
 tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err) {
     pointers p;
-    TC_TRY(open_run(m, in, &p, err));
+    TC_TRY(open_run(m, in, NULL, &p, err));
     double *steps = tc_xcalloc((size_t)m->nstep + 1, sizeof *steps);
     tc_status s = run_once(m, p.in, p.out, steps, err);
     memset(seconds, 0, (size_t)m->nkernel * sizeof *seconds);
@@ -412,7 +416,7 @@ tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, c
         return tc_fail(err, TC_BAD_INPUT, "%s: the library does not tell of its kernels; build it again with this tctune",
                        m->path);
     pointers p;
-    TC_TRY(open_run(m, in, &p, err));
+    TC_TRY(open_run(m, in, NULL, &p, err));
     double *all = tc_xcalloc((size_t)o->repeats * (size_t)m->nstep + 1, sizeof *all), begin = tc_now();
     tc_status s = TC_OK;
     int runs = 0;
