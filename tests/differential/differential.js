@@ -41,7 +41,7 @@ function options() {
 
 // All there is, chains twice as often; a generator is missing where the operator table has grown.
 function names(only) {
-    const table = fs.readFileSync(path.join(root, 'src/graph/ops.def'), 'utf8').matchAll(/^OP\(\w+, "(\w+)", (\d+)/gm);
+    const table = fs.readFileSync(path.join(root, 'src/graph/ir/ops.def'), 'utf8').matchAll(/^(?:|POINTWISE_|REWRITTEN_)OP\(\w+, "(\w+)", (\d+)/gm);
     const missing = [...table].filter(([, name, since]) => Number(since) <= OPSETS[1] && !ops[name]).map(x => x[1]);
     if (missing.length)
         throw new Error(`no generator for: ${missing.join(', ')}`);

@@ -6,7 +6,7 @@
 enum { MAX_PARTS = 16 };
 
 bool tc_fuse_reads_once(const tc_graph_node *n) {
-    return n->op == TC_GRAPH_OP_CONCAT || n->op == TC_GRAPH_OP_PAD;
+    return tc_graph_op_is(n->op, TC_GRAPH_READS_ONCE);
 }
 
 /* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,

@@ -8,10 +8,8 @@ bool tc_fuse_keeps_rows(const tc_graph_node *n) {
     int64_t axis = tc_graph_attr_int(n, "axis", 0);
     const int64_t *axes = tc_graph_attr_ints(n, "axes", &len);
     const tc_graph_shape *s = &n->in[0]->shape;
-    if (n->op == TC_GRAPH_OP_LAYER_NORM)
-        return true;
-    if (n->op == TC_GRAPH_OP_MAX_POOL || n->op == TC_GRAPH_OP_AVERAGE_POOL || n->op == TC_GRAPH_OP_CUM_SUM)
-        return false;
+    if (tc_graph_op_is(n->op, TC_GRAPH_WHOLE_ROWS | TC_GRAPH_NO_ROWS))
+        return tc_graph_op_is(n->op, TC_GRAPH_WHOLE_ROWS);
     if (!axes) {
         axes = &axis;
         len = 1;

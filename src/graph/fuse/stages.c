@@ -28,10 +28,8 @@ static bool overlaps(const tc_graph_node *n) {
     return any;
 }
 
-/* Operators that read each element of an operand several times, or in several of their own stages. */
 static bool reads_again(const tc_graph_node *n) {
-    return n->op == TC_GRAPH_OP_SOFTMAX || n->op == TC_GRAPH_OP_LOG_SOFTMAX || n->op == TC_GRAPH_OP_LAYER_NORM ||
-           n->op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP || overlaps(n);
+    return tc_graph_op_is(n->op, TC_GRAPH_READS_AGAIN) || overlaps(n);
 }
 
 static bool needs_stage(stager *s, int i) {

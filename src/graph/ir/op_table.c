@@ -1,12 +1,25 @@
-/* The operator table as data: names, arities, attribute lists. */
+/* The operator table as data: names, arities, classes, traits, attribute lists. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/ir/build.h"
 
+enum {
+    POINTWISE = TC_GRAPH_POINTWISE,
+    KEEPS_MEMORY = TC_GRAPH_KEEPS_MEMORY,
+    CONVOLUTION = TC_GRAPH_CONVOLUTION,
+    KEEPS_FORM = TC_GRAPH_KEEPS_FORM,
+    READS_AGAIN = TC_GRAPH_READS_AGAIN,
+    READS_ONCE = TC_GRAPH_READS_ONCE,
+    WHOLE_ROWS = TC_GRAPH_WHOLE_ROWS,
+    NO_ROWS = TC_GRAPH_NO_ROWS,
+    TAKES_NUMBERS = TC_GRAPH_TAKES_NUMBERS,
+    ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS
+};
+
 static const tc_graph_op_info op_infos[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs)                                                \
-    [TC_GRAPH_OP_##id] = {name, since, min_in, max_in, min_out, max_out, attrs},
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, attrs)       \
+    [TC_GRAPH_OP_##id] = {name, since, min_in, max_in, min_out, max_out, TC_GRAPH_CLASS_##class, traits, attrs},
 #include "graph/ir/ops.def"
 #undef OP
 };
@@ -17,6 +30,14 @@ const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op) {
 
 const char *tc_graph_op_name(tc_graph_op op) {
     return op_infos[op].name;
+}
+
+tc_graph_class tc_graph_class_of(tc_graph_op op) {
+    return op_infos[op].class;
+}
+
+bool tc_graph_op_is(tc_graph_op op, unsigned traits) {
+    return (op_infos[op].traits & traits) != 0;
 }
 
 bool tc_graph_op_find(const char *name, tc_graph_op *out) {

@@ -99,7 +99,7 @@ static void skip_inner_reshape(tc_graph_node *n) {
 }
 
 static bool is_identity(const tc_graph_node *n) {
-    return n->op == TC_GRAPH_OP_IDENTITY || (n->op == TC_GRAPH_OP_RESHAPE && same_type(n->in[0], n->out[0]));
+    return n->op == TC_GRAPH_OP_IDENTITY || (tc_graph_keeps_memory(n) && same_type(n->in[0], n->out[0]));
 }
 
 static void simplify_node(simplifier *s, tc_graph_node *n) {

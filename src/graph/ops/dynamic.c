@@ -1,5 +1,5 @@
-/* Sizes that depend on data: what the rewriting of operators is made of. See dynamic.h. */
-#include "graph/ops/dynamic.h"
+/* Sizes that depend on data: which of the operator table's functions are asked, and what these are made of. See dynamic.h. */
+#include "graph/ops/functions.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -147,4 +147,62 @@ void tc_graph_add_sizes(tc_graph *g) {
             tc_graph_add_output(g, tc_arena_printf(g->arena, "%s.shape[%d]", g->outputs.data[i].name, d), x);
             g->nsizes++;
         }
+}
+
+/* ---- what the operator table names ---- */
+
+tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d) {
+    return k < e->c->n->nin ? tc_graph_extent(e->c->n->in[k], d) : NULL;
+}
+
+tc_status tc_graph_dynamic_refuse_any(const tc_graph_emitter *e, int k, int from, int to) {
+    for (int d = from; d < to; d++)
+        if (tc_graph_in_extent(e, k, d))
+            return tc_graph_dynamic_refuse(e->c, k, d);
+    return TC_OK;
+}
+
+/* The first operand of n of such a size; n->nin: there is none. */
+static int first_dynamic(const tc_graph_node *n) {
+    int k = 0;
+    while (k < n->nin && !tc_graph_is_dynamic(n->in[k]))
+        k++;
+    return k;
+}
+
+tc_status tc_graph_rewrite_none(tc_graph_emitter *e) {
+    return tc_graph_dynamic_refuse(e->c, first_dynamic(e->c->n), 0);
+}
+
+/* The operator becomes others for which it holds, or handles such operands itself. */
+tc_status tc_graph_rewrite_keep(tc_graph_emitter *e) {
+    return e->status;
+}
+
+tc_status tc_graph_sizes_none(tc_graph_emitter *e) {
+    return tc_graph_rewrite_none(e);
+}
+
+/* Is the shape computed from such sizes, whatever the other operands are? */
+static bool has_computed_shape(const tc_graph_node *n) {
+    int from = tc_graph_op_is(n->op, TC_GRAPH_ALL_NUMBERS) ? 0 : tc_graph_op_is(n->op, TC_GRAPH_TAKES_NUMBERS) ? 1 : n->nin;
+    for (int k = from; k < n->nin; k++)
+        if (n->in[k] && !n->in[k]->constant && tc_dtype_is_int(n->in[k]->dtype))
+            return true;
+    return false;
+}
+
+tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    const tc_graph_functions *f = tc_graph_functions_of(c->n->op);
+    if (has_computed_shape(c->n))
+        return f->rewrite(&e);
+    if (first_dynamic(c->n) == c->n->nin)
+        return TC_OK;
+    return tc_graph_op_is(c->n->op, TC_GRAPH_ALL_NUMBERS) ? tc_graph_rewrite_none(&e) : f->rewrite(&e);
+}
+
+tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    return first_dynamic(c->n) == c->n->nin ? TC_OK : tc_graph_functions_of(c->n->op)->sizes(&e);
 }

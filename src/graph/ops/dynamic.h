@@ -6,8 +6,8 @@
  * written as a Gather whose indices are computed from the sizes (Concat, Slice, Reshape). So after import nobody knows of such
  * sizes but the outputs, which carry them along as outputs of their own.
  *
- * What happens to a node is in two tables: by the operator as the model has it, before inference (dynamic_rewrite.c), and by the
- * canonical one after it (dynamic_sizes.c). An operator in neither is refused. */
+ * The operator table names what happens to a node: to that of the model before inference (`rewrite`, dynamic_rewrite.c and
+ * dynamic_place.c), and to the canonical one after it (`sizes`, dynamic_sizes.c). */
 #ifndef TC_GRAPH_OPS_DYNAMIC_H
 #define TC_GRAPH_OPS_DYNAMIC_H
 
@@ -53,24 +53,22 @@ TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 
-/* ---- the two tables ---- */
-/* Before inference of c->n, any of whose operands may be of such a size. It may rewrite the node. */
+/* ---- what the operator table's functions are, and what they share ---- */
+/* Of the node e->c->n. Before inference, it may rewrite the node; after it, it fills in e->c->extent, and may change operands. */
+typedef tc_status tc_graph_dynamic_fn(tc_graph_emitter *e);
+/* Before inference of c->n, any of whose operands may be of such a size. */
 TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
 /* After it: sizes of the outputs. */
 TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
-/* ---- dynamic_place.c: for the first table ---- */
-TC_NODISCARD tc_status tc_graph_dynamic_pad(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_tile(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_scatter_elements(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_scatter_nd(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_squeeze(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e);
-TC_NODISCARD tc_status tc_graph_dynamic_regions(tc_graph_emitter *e); /* RoiAlign, MaxRoiPool */
+/* Of dimension d of input k of the node; NULL where the node has fewer inputs. */
+tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d);
 /* The list as numbers: attribute `what` or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
 TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n);
 /* The failure for numbers v of input k of which one has no largest value. */
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
+/* The same for the first of its dimensions from..to that has such a size, if any. */
+TC_NODISCARD tc_status tc_graph_dynamic_refuse_any(const tc_graph_emitter *e, int k, int from, int to);
 
 #endif

@@ -1,7 +1,7 @@
 /* Operators on operands whose sizes depend on data, before inference, continued: those that put elements where there were none
  * (Pad, Tile), or only at some places (scattering), that take a list of regions, and those that name dimensions. See dynamic.h.
  */
-#include "graph/ops/dynamic.h"
+#include "graph/ops/functions.h"
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
     return tc_graph_has_bounds(given, n) ? e->status : tc_graph_dynamic_no_bound(e, "pads", 1, given);
 }
 
-tc_status tc_graph_dynamic_pad(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
     const char *mode = tc_graph_attr_str(e->c->n, "mode", "constant");
     tc_graph_value *x = e->c->n->in[0], *fill;
@@ -114,7 +114,7 @@ tc_status tc_graph_dynamic_pad(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, x);
 }
 
-tc_status tc_graph_dynamic_tile(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     tc_graph_number repeats[TC_GRAPH_MAX_NUMBERS];
     const tc_graph_number none = {.constant = true};
     tc_graph_value *x = e->c->n->in[0];
@@ -165,7 +165,7 @@ static tc_graph_value *scattered(tc_graph_emitter *e, int axis, tc_graph_value *
     return tc_graph_em_slice(e, y, axis, 0, x->shape.d[axis], 1);
 }
 
-tc_status tc_graph_dynamic_scatter_elements(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_scatter_elements(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
     const tc_graph_value *x = n->in[0];
     int axis;
@@ -178,7 +178,7 @@ tc_status tc_graph_dynamic_scatter_elements(tc_graph_emitter *e) {
 }
 
 /* Of tuples [.., depth], the first entry says where; past the sizes the others are 0. */
-tc_status tc_graph_dynamic_scatter_nd(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_scatter_nd(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
     const tc_graph_value *x = n->in[0], *tuples = n->in[1];
     int last = tuples->shape.ndim - 1;
@@ -228,7 +228,7 @@ static tc_status marked_axes(tc_graph_emitter *e, int ndim, bool *marked, bool *
     return TC_OK;
 }
 
-tc_status tc_graph_dynamic_squeeze(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_squeeze(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     bool go[TC_GRAPH_MAX_DIMS] = {false}, any;
     int at[TC_GRAPH_MAX_DIMS], ndim = 0;
@@ -245,7 +245,7 @@ tc_status tc_graph_dynamic_squeeze(tc_graph_emitter *e) {
     return with_dims(e, at, ndim);
 }
 
-tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_unsqueeze(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     bool fresh[TC_GRAPH_MAX_DIMS] = {false}, any;
     int at[TC_GRAPH_MAX_DIMS];
@@ -267,7 +267,7 @@ tc_status tc_graph_dynamic_unsqueeze(tc_graph_emitter *e) {
 
 /* ---- regions: past their number, they are empty ones of the first image ---- */
 
-tc_status tc_graph_dynamic_regions(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_regions(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
     tc_graph_value *in[3] = {n->in[0]}, *size = NULL;
     if (tc_graph_is_dynamic(n->in[0]))

@@ -1,21 +1,12 @@
-/* Operators of a model on operands whose sizes depend on data, before inference: which of them take such operands, and those that
- * must be written otherwise because the position of an element depends on sizes. See dynamic.h. */
-#include "graph/ops/dynamic.h"
+/* Operators of a model on operands whose sizes depend on data, before inference: those that must be written otherwise because the
+ * position of an element depends on sizes. See dynamic.h. */
+#include "graph/ops/functions.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "graph/ops/lower.h"
-
 static tc_graph_value *number(tc_graph_emitter *e, int64_t v) {
     return tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v);
-}
-
-static bool any_dynamic(const tc_graph_node *n) {
-    for (int k = 0; k < n->nin; k++)
-        if (tc_graph_is_dynamic(n->in[k]))
-            return true;
-    return false;
 }
 
 /* The node becomes v. */
@@ -33,7 +24,7 @@ static tc_graph_value *with_sizes_of(tc_graph_emitter *e, tc_graph_value *r, con
 
 /* ---- Shape and Size ---- */
 
-static tc_status rewrite_shape(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_shape(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     int64_t ndim = x->shape.ndim, from = tc_graph_attr_int(e->c->n, "start", 0), to = tc_graph_attr_int(e->c->n, "end", ndim);
     from = TC_MAX(0, TC_MIN(from < 0 ? from + ndim : from, ndim));
@@ -46,7 +37,7 @@ static tc_status rewrite_shape(tc_graph_emitter *e) {
     return become(e, tc_graph_em_concat(e, 0, parts, (int)(to - from)));
 }
 
-static tc_status rewrite_size(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_size(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     tc_graph_value *n = number(e, 1);
     for (int d = 0; d < x->shape.ndim; d++)
@@ -212,7 +203,7 @@ tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k
         what, i, v[i].value->name, k);
 }
 
-static tc_status rewrite_reshape(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     reshaper r = {.e = e, .x = e->c->n->in[0]};
     int64_t n;
@@ -250,7 +241,7 @@ static tc_status bounded_shape(tc_graph_emitter *e, int k, tc_graph_number *want
     return TC_OK;
 }
 
-static tc_status rewrite_expand(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_expand(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     tc_graph_shape s = {0}, to;
     tc_graph_value *x = e->c->n->in[0];
@@ -271,7 +262,7 @@ static tc_status rewrite_expand(tc_graph_emitter *e) {
     return become(e, y);
 }
 
-static tc_status rewrite_constant_of_shape(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     tc_graph_shape s = {0};
     TC_TRY(bounded_shape(e, 0, want, &s));
@@ -292,7 +283,7 @@ static tc_status rewrite_constant_of_shape(tc_graph_emitter *e) {
 }
 
 /* Integers from a constant in constant steps, to a limit that depends on data. */
-static tc_status rewrite_range(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
     tc_graph_number v[3];
     for (int k = 0; k < 3; k++) {
         if (tc_graph_shape_count(&e->c->n->in[k]->shape) != 1)
@@ -362,7 +353,7 @@ static tc_graph_value *slice_back(tc_graph_emitter *e, tc_graph_value *x, int d,
     return tc_graph_em_sized(e, with_sizes_of(e, y, x, d), d, em_div(e, span, number(e, -step)));
 }
 
-static tc_status rewrite_slice(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
     tc_graph_number starts[TC_GRAPH_MAX_NUMBERS], ends[TC_GRAPH_MAX_NUMBERS], axes[TC_GRAPH_MAX_NUMBERS],
         steps[TC_GRAPH_MAX_NUMBERS];
     int64_t n, nends, naxes, nsteps;
@@ -395,7 +386,7 @@ static tc_status rewrite_slice(tc_graph_emitter *e) {
 
 /* ---- Concat along such an axis: every element asks which part it comes from ---- */
 
-static tc_status rewrite_concat(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 1), ndim, &axis));
@@ -429,7 +420,7 @@ static tc_status rewrite_concat(tc_graph_emitter *e) {
 
 /* ---- Gather: negative indices count from the end at run time ---- */
 
-static tc_status rewrite_gather(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 0), ndim, &axis));
@@ -449,7 +440,7 @@ static tc_status rewrite_gather(tc_graph_emitter *e) {
 /* ---- order ---- */
 
 /* What must not be among the best sorts last: behind equals, for it comes after them. */
-static tc_status rewrite_top_k(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *x = n->in[0];
     int axis;
@@ -462,7 +453,7 @@ static tc_status rewrite_top_k(tc_graph_emitter *e) {
 }
 
 /* Parts are slices of known sizes. */
-static tc_status rewrite_split(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     int axis;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(e->c->n, "axis", 0), x->shape.ndim, &axis));
@@ -470,7 +461,7 @@ static tc_status rewrite_split(tc_graph_emitter *e) {
 }
 
 /* The last of the largest is not past the size: if it seems to be, all are the lowest number there is. */
-static tc_status rewrite_arg(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_arg(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *x = n->in[0];
     int axis;
@@ -490,152 +481,4 @@ static tc_status rewrite_arg(tc_graph_emitter *e) {
         o += d != axis || keep;
     }
     return become(e, y);
-}
-
-/* ---- the table ---- */
-
-typedef tc_status rewrite_fn(tc_graph_emitter *e);
-
-static tc_status rewrite_nothing(tc_graph_emitter *e) {
-    return e->status;
-}
-
-/* Operators that become others for which it holds, and those that handle such operands themselves. */
-static bool is_plain(tc_graph_op op) {
-    static const tc_graph_op plain[] = {
-        TC_GRAPH_OP_CAST_LIKE,
-        TC_GRAPH_OP_SUM,
-        TC_GRAPH_OP_MEAN,
-        TC_GRAPH_OP_CLIP,
-        TC_GRAPH_OP_IDENTITY,
-        TC_GRAPH_OP_DROPOUT,
-        TC_GRAPH_OP_FLATTEN,
-        TC_GRAPH_OP_TRANSPOSE,
-        TC_GRAPH_OP_GATHER_ND,
-        TC_GRAPH_OP_TRILU,
-        TC_GRAPH_OP_MATMUL,
-        TC_GRAPH_OP_GEMM,
-        TC_GRAPH_OP_SOFTMAX,
-        TC_GRAPH_OP_LOG_SOFTMAX,
-        TC_GRAPH_OP_HARDMAX,
-        TC_GRAPH_OP_CUM_SUM,
-        TC_GRAPH_OP_LAYER_NORM,
-        TC_GRAPH_OP_BATCH_NORM,
-        TC_GRAPH_OP_CONV,
-        TC_GRAPH_OP_CONV_TRANSPOSE,
-        TC_GRAPH_OP_MAX_POOL,
-        TC_GRAPH_OP_AVERAGE_POOL,
-        TC_GRAPH_OP_GLOBAL_AVERAGE_POOL,
-        TC_GRAPH_OP_GLOBAL_MAX_POOL,
-        TC_GRAPH_OP_QUANTIZE_LINEAR,
-        TC_GRAPH_OP_DEQUANTIZE_LINEAR,
-        TC_GRAPH_OP_DYNAMIC_QUANTIZE_LINEAR,
-        TC_GRAPH_OP_MATMUL_INTEGER,
-        TC_GRAPH_OP_CONV_INTEGER,
-        TC_GRAPH_OP_QLINEAR_MATMUL,
-        TC_GRAPH_OP_QLINEAR_CONV,
-        TC_GRAPH_OP_INSTANCE_NORM,
-        TC_GRAPH_OP_GROUP_NORM,
-        TC_GRAPH_OP_LP_NORM,
-        TC_GRAPH_OP_DEPTH_TO_SPACE,
-        TC_GRAPH_OP_SPACE_TO_DEPTH,
-        TC_GRAPH_OP_RESIZE,
-        TC_GRAPH_OP_UPSAMPLE,
-        TC_GRAPH_OP_EINSUM,
-        TC_GRAPH_OP_ONE_HOT,
-        TC_GRAPH_OP_NON_ZERO,
-        TC_GRAPH_OP_COMPRESS,
-        TC_GRAPH_OP_UNIQUE,
-        TC_GRAPH_OP_NMS,
-    };
-    for (size_t i = 0; i < TC_LEN(plain); i++)
-        if (plain[i] == op)
-            return true;
-    return tc_graph_is_pointwise(op) || (op >= TC_GRAPH_OP_REDUCE_L1 && op <= TC_GRAPH_OP_REDUCE_SUM_SQUARE);
-}
-
-static rewrite_fn *rewrite_of(tc_graph_op op) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_SHAPE:
-        return rewrite_shape;
-    case TC_GRAPH_OP_SIZE:
-        return rewrite_size;
-    case TC_GRAPH_OP_RESHAPE:
-        return rewrite_reshape;
-    case TC_GRAPH_OP_SQUEEZE:
-        return tc_graph_dynamic_squeeze;
-    case TC_GRAPH_OP_UNSQUEEZE:
-        return tc_graph_dynamic_unsqueeze;
-    case TC_GRAPH_OP_EXPAND:
-        return rewrite_expand;
-    case TC_GRAPH_OP_SLICE:
-        return rewrite_slice;
-    case TC_GRAPH_OP_CONCAT:
-        return rewrite_concat;
-    case TC_GRAPH_OP_GATHER:
-    case TC_GRAPH_OP_GATHER_ELEMENTS:
-        return rewrite_gather;
-    case TC_GRAPH_OP_TOP_K:
-        return rewrite_top_k;
-    case TC_GRAPH_OP_ARG_MAX:
-    case TC_GRAPH_OP_ARG_MIN:
-        return rewrite_arg;
-    case TC_GRAPH_OP_SPLIT:
-        return rewrite_split;
-    case TC_GRAPH_OP_PAD:
-        return tc_graph_dynamic_pad;
-    case TC_GRAPH_OP_TILE:
-        return tc_graph_dynamic_tile;
-    case TC_GRAPH_OP_SCATTER:
-    case TC_GRAPH_OP_SCATTER_ELEMENTS:
-        return tc_graph_dynamic_scatter_elements;
-    case TC_GRAPH_OP_SCATTER_ND:
-        return tc_graph_dynamic_scatter_nd;
-    case TC_GRAPH_OP_ROI_ALIGN:
-    case TC_GRAPH_OP_MAX_ROI_POOL:
-        return tc_graph_dynamic_regions;
-    default:
-        return is_plain(op) ? rewrite_nothing : NULL;
-    }
-}
-
-/* Shapes that are computed from such sizes, for operands of any kind. */
-static rewrite_fn *shape_rewrite_of(const tc_graph_node *n) {
-    bool computed = false;
-    for (int k = n->op == TC_GRAPH_OP_CONSTANT_OF_SHAPE || n->op == TC_GRAPH_OP_RANGE ? 0 : 1; k < n->nin; k++)
-        computed |= n->in[k] && !n->in[k]->constant && tc_dtype_is_int(n->in[k]->dtype);
-    if (!computed)
-        return NULL;
-    switch ((int)n->op) {
-    case TC_GRAPH_OP_RESHAPE:
-        return rewrite_reshape;
-    case TC_GRAPH_OP_EXPAND:
-        return rewrite_expand;
-    case TC_GRAPH_OP_SLICE:
-        return rewrite_slice;
-    case TC_GRAPH_OP_PAD:
-        return tc_graph_dynamic_pad;
-    case TC_GRAPH_OP_TILE:
-        return tc_graph_dynamic_tile;
-    case TC_GRAPH_OP_CONSTANT_OF_SHAPE:
-        return rewrite_constant_of_shape;
-    case TC_GRAPH_OP_RANGE:
-        return rewrite_range;
-    default:
-        return NULL;
-    }
-}
-
-tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
-    tc_graph_emitter e = {c, TC_OK};
-    rewrite_fn *f = shape_rewrite_of(c->n);
-    if (f)
-        return f(&e);
-    if (!any_dynamic(c->n))
-        return TC_OK;
-    f = rewrite_of(c->n->op);
-    int k = 0;
-    while (!tc_graph_is_dynamic(c->n->in[k]))
-        k++;
-    return f ? f(&e) : tc_graph_dynamic_refuse(c, k, 0);
 }

@@ -18,7 +18,7 @@ static void look_through(tc_graph_value **v, int64_t *i) {
             for (; *i >= n->in[k]->shape.d[0]; k++)
                 *i -= n->in[k]->shape.d[0];
             *v = n->in[k];
-        } else if (n->op == TC_GRAPH_OP_IDENTITY || n->op == TC_GRAPH_OP_RESHAPE) {
+        } else if (tc_graph_keeps_memory(n)) {
             *v = n->in[0];
         } else if (n->op == TC_GRAPH_OP_CAST && is_index_type(n->in[0]->dtype) && is_index_type((*v)->dtype)) {
             *v = n->in[0];

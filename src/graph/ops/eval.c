@@ -1,14 +1,8 @@
 /* The reference evaluator's entry points, and folding, which is the evaluator applied to constants. */
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static tc_graph_eval_fn *const eval_fns[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) [TC_GRAPH_OP_##id] = tc_graph_eval_##eval,
-#include "graph/ir/ops.def"
-#undef OP
-};
 
 tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
     return tc_fail(c->err, TC_BAD_INPUT, "%s should have been rewritten at import", tc_graph_op_name(c->n->op));
@@ -36,7 +30,7 @@ tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *cons
         if (n->out[k])
             s = tc_graph_tensor_alloc(&out[k], n->out[k]->dtype, &n->out[k]->shape, err);
     if (s == TC_OK)
-        s = eval_fns[n->op](&c);
+        s = tc_graph_functions_of(n->op)->eval(&c);
     for (int k = 0; k < n->nout && s != TC_OK; k++)
         tc_graph_tensor_free(&out[k]);
     return s;
@@ -65,9 +59,9 @@ static bool worth_folding(const tc_graph_node *n) {
     return out <= FOLD_ALWAYS_BYTES || out <= FOLD_GROWTH * in;
 }
 
-/* Identity and Reshape share the bytes of their operand. */
+/* What keeps the memory shares the bytes of its operand. */
 static bool fold_view(tc_graph *g, tc_graph_node *n) {
-    if (n->op != TC_GRAPH_OP_IDENTITY && n->op != TC_GRAPH_OP_RESHAPE)
+    if (!tc_graph_keeps_memory(n))
         return false;
     tc_graph_tensor t = tc_graph_tensor_view(n->out[0]->dtype, &n->out[0]->shape, n->in[0]->constant->data);
     n->out[0]->constant = tc_arena_dup(g->arena, &t, sizeof t);

@@ -15,10 +15,6 @@ typedef tc_status tc_graph_eval_fn(tc_graph_eval_ctx *c);
 /* Element i of the indices, which are input 1, into a dimension of `dim`: negative ones count from its end. */
 tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out);
 
-#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) tc_graph_eval_fn tc_graph_eval_##eval;
-#include "graph/ir/ops.def"
-#undef OP
-
 /* A tensor's elements widened; malloc'ed. */
 double *tc_graph_wide_f64(const tc_graph_tensor *t);
 int64_t *tc_graph_wide_i64(const tc_graph_tensor *t);

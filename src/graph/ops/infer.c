@@ -4,13 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/ops/dynamic.h"
-
-static tc_graph_infer_fn *const infer_fns[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) [TC_GRAPH_OP_##id] = tc_graph_infer_##infer,
-#include "graph/ir/ops.def"
-#undef OP
-};
+#include "graph/ops/functions.h"
 
 tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) {
     va_list ap;
@@ -236,7 +230,7 @@ tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names
     if (s == TC_OK)
         s = tc_graph_dynamic_rewrite(&c);
     if (s == TC_OK)
-        s = infer_fns[n->op](&c);
+        s = tc_graph_functions_of(n->op)->infer(&c);
     if (s == TC_OK && c.kept)
         tc_graph_add_value(g, names[0], c.kept->dtype, &c.kept->shape)->constant = c.kept;
     else if (s == TC_OK && c.has_constant)

@@ -21,7 +21,7 @@ typedef struct tc_graph_infer {
     int nout;                 /* outputs the model asks for, with those left out */
     const char *const *names; /* of the outputs; NULL for one left out */
     tc_graph_type *out;       /* [nout], filled in by the family */
-    tc_graph_extents *extent; /* [nout], as in tc_graph_value; filled in by dynamic_sizes.c */
+    tc_graph_extents *extent; /* [nout], as in tc_graph_value; filled in by tc_graph_dynamic_sizes */
     /* Where output 0 is known already; the node then vanishes. */
     bool has_constant;
     tc_graph_tensor constant;    /* freshly allocated, or */
@@ -30,10 +30,6 @@ typedef struct tc_graph_infer {
 } tc_graph_infer_ctx;
 
 typedef tc_status tc_graph_infer_fn(tc_graph_infer_ctx *c);
-
-#define OP(id, name, since, min_in, max_in, min_out, max_out, infer, eval, attrs) tc_graph_infer_fn tc_graph_infer_##infer;
-#include "graph/ir/ops.def"
-#undef OP
 
 /* A failure of c->n; the caller adds node and file. */
 tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) TC_PRINTF(2, 3);

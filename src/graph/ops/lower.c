@@ -1,37 +1,15 @@
-/* The engine of lowering: placeholders, stages, memory of what was built, and the table of operators. */
-#include "graph/ops/lower.h"
+/* The engine of lowering: placeholders, stages, and memory of what was built. */
+#include "graph/ops/functions.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "support/hash.h"
 
-typedef struct op_rule {
-    tc_graph_class class;
-    tc_graph_at_fn *at; /* NULL: has no tensor expression */
-} op_rule;
-
-/* Operators that import leaves in a graph. */
-static op_rule rule_of(tc_graph_op op) {
-    static const op_rule rules[TC_GRAPH_OP_COUNT] = {
-#define RULE(id, class, fn) [TC_GRAPH_OP_##id] = {TC_GRAPH_CLASS_##class, tc_graph_at_##fn},
-#include "graph/ops/lower_rules.def"
-#undef RULE
-    };
-    return rules[op];
-}
-
-tc_graph_class tc_graph_class_of(tc_graph_op op) {
-    return rule_of(op).class;
-}
-
-bool tc_graph_is_pointwise(tc_graph_op op) {
-    static tc_graph_at_fn *const pointwise[] = {tc_graph_at_unary,  tc_graph_at_activation, tc_graph_at_cast,
-                                                tc_graph_at_binary, tc_graph_at_compare,    tc_graph_at_where};
-    for (size_t i = 0; i < TC_LEN(pointwise); i++)
-        if (rule_of(op).at == pointwise[i])
-            return true;
-    return false;
+const tc_expr *tc_graph_at_none(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)idx;
+    return tc_graph_lower_fail(l, n, n->out[out]->dtype,
+                               "this operator cannot be compiled yet; run the model without it or replace it before export");
 }
 
 const tc_expr *tc_graph_at_library(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
@@ -227,11 +205,7 @@ static int out_number(const tc_graph_node *n, const tc_graph_value *v) {
 }
 
 static const tc_expr *node_at(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    op_rule r = rule_of(n->op);
-    if (!r.at)
-        return tc_graph_lower_fail(l, n, n->out[out]->dtype,
-                                   "this operator cannot be compiled yet; run the model without it or replace it before export");
-    return r.at(l, n, out, idx);
+    return tc_graph_functions_of(n->op)->at(l, n, out, idx);
 }
 
 /* A reduction that is only to be stored in another order of its axes is written in that order. NULL when the body is something

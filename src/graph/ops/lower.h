@@ -12,24 +12,6 @@
 #include "te/affine.h"
 #include "te/te.h"
 
-/* How an operator takes part in fusion. */
-typedef enum tc_graph_class {
-    TC_GRAPH_CLASS_VIEW, /* an affine change of coordinates: never computed on its own unless it is an output of the model */
-    TC_GRAPH_CLASS_ELEMENTWISE, /* out[i] from in[i], broadcasting */
-    TC_GRAPH_CLASS_MOVE,        /* coordinates that depend on conditions or data: concat, pad, gather */
-    TC_GRAPH_CLASS_REDUCE,      /* reductions and what is built of them: softmax, layer norm */
-    TC_GRAPH_CLASS_LIBRARY,     /* a library kernel (library.h), or a node with bodies; always by itself */
-    TC_GRAPH_CLASS_ANCHOR /* contractions: read only by what follows elementwise, or row by row by another one (attention) */
-} tc_graph_class;
-
-tc_graph_class tc_graph_class_of(tc_graph_op op);
-/* Each element of the result is a function of the operands' elements at its place, whatever place that is. */
-bool tc_graph_is_pointwise(tc_graph_op op);
-/* Reshape and Identity: the same elements in the same order. */
-static inline bool tc_graph_keeps_memory(const tc_graph_node *n) {
-    return n && (n->op == TC_GRAPH_OP_RESHAPE || n->op == TC_GRAPH_OP_IDENTITY);
-}
-
 typedef struct tc_graph_lower tc_graph_lower;
 
 /* Value of output `out` of n at idx[0..ndim of that output), as an expression of its dtype. */
@@ -89,41 +71,5 @@ const tc_expr *tc_graph_stage_read(tc_graph_lower *l, const tc_graph_stage *s, i
 static inline tc_dtype tc_graph_wide(tc_dtype t) {
     return t == TC_F16 || t == TC_BF16 ? TC_F32 : t;
 }
-
-#define AT(name) tc_graph_at_fn tc_graph_at_##name
-AT(unary);
-AT(activation);
-AT(cast);
-AT(binary);
-AT(compare);
-AT(where);
-AT(reshape);
-AT(transpose);
-AT(slice);
-AT(expand);
-AT(concat);
-AT(gather);
-AT(gather_elements);
-AT(gather_nd);
-AT(tile);
-AT(pad);
-AT(trilu);
-AT(identity);
-AT(matmul);
-AT(gemm);
-AT(reduce);
-AT(arg);
-AT(softmax);
-AT(cum_sum);
-AT(layer_norm);
-AT(batch_norm);
-AT(conv);
-AT(pool);
-AT(pool_indices);
-AT(quantize);
-AT(dequantize);
-AT(scatter);
-AT(library); /* fails: such a node is never lowered */
-#undef AT
 
 #endif

@@ -391,55 +391,23 @@ static bool convert_gemm(layout *l, tc_graph_node *n) {
 
 /* ---- the walk ---- */
 
+static bool convert_none(layout *l, tc_graph_node *n) {
+    (void)l;
+    (void)n;
+    return false;
+}
+
+typedef bool convert_fn(layout *l, tc_graph_node *n);
+
+static convert_fn *const converts[TC_GRAPH_OP_COUNT] = {
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, attrs)       \
+    [TC_GRAPH_OP_##id] = convert_##last,
+#include "graph/ir/ops.def"
+#undef OP
+};
+
 static bool convert(layout *l, tc_graph_node *n) {
-    if (n->nout != 1 || !n->out[0] || n->nin == 0 || !n->in[0])
-        return false;
-    if (tc_graph_is_pointwise(n->op))
-        return convert_pointwise(l, n);
-    switch ((int)n->op) {
-    case TC_GRAPH_OP_CONV:
-    case TC_GRAPH_OP_CONV_TRANSPOSE:
-        return convert_conv(l, n);
-    case TC_GRAPH_OP_MAX_POOL:
-    case TC_GRAPH_OP_AVERAGE_POOL:
-        return convert_pool(l, n);
-    case TC_GRAPH_OP_CONCAT:
-        return convert_concat(l, n);
-    case TC_GRAPH_OP_GATHER:
-        return convert_gather(l, n);
-    case TC_GRAPH_OP_PAD:
-    case TC_GRAPH_OP_SLICE:
-    case TC_GRAPH_OP_TILE:
-    case TC_GRAPH_OP_EXPAND:
-    case TC_GRAPH_OP_IDENTITY:
-    case TC_GRAPH_OP_SOFTMAX:
-    case TC_GRAPH_OP_LOG_SOFTMAX:
-    case TC_GRAPH_OP_HARDMAX:
-    case TC_GRAPH_OP_CUM_SUM:
-        return convert_unary(l, n);
-    case TC_GRAPH_OP_REDUCE_L1:
-    case TC_GRAPH_OP_REDUCE_L2:
-    case TC_GRAPH_OP_REDUCE_LOG_SUM:
-    case TC_GRAPH_OP_REDUCE_LOG_SUM_EXP:
-    case TC_GRAPH_OP_REDUCE_MAX:
-    case TC_GRAPH_OP_REDUCE_MEAN:
-    case TC_GRAPH_OP_REDUCE_MIN:
-    case TC_GRAPH_OP_REDUCE_PROD:
-    case TC_GRAPH_OP_REDUCE_SUM:
-    case TC_GRAPH_OP_REDUCE_SUM_SQUARE:
-    case TC_GRAPH_OP_ARG_MAX:
-    case TC_GRAPH_OP_ARG_MIN:
-        return convert_reduce(l, n);
-    case TC_GRAPH_OP_TRANSPOSE:
-        return convert_transpose(l, n);
-    case TC_GRAPH_OP_RESHAPE:
-        return convert_reshape(l, n);
-    case TC_GRAPH_OP_GEMM:
-    case TC_GRAPH_OP_MATMUL:
-        return convert_gemm(l, n);
-    default:
-        return false;
-    }
+    return n->nout == 1 && n->out[0] && n->nin > 0 && n->in[0] && converts[n->op](l, n);
 }
 
 static void visit(layout *l, tc_graph_node *n) {
@@ -450,23 +418,17 @@ static void visit(layout *l, tc_graph_node *n) {
     tc_push(&l->g->nodes, n);
 }
 
-static bool is_convolution(const tc_graph_node *n) {
-    return n->op == TC_GRAPH_OP_CONV || n->op == TC_GRAPH_OP_CONV_TRANSPOSE;
-}
-
 /* Nodes between convolutions, roughly: their results have the dimensions of their first operand. */
 static bool keeps_form(const tc_graph_node *n) {
     return n->nout == 1 && n->nin > 0 && n->in[0] && n->out[0] && n->in[0]->shape.ndim >= 3 &&
-           n->in[0]->shape.ndim == n->out[0]->shape.ndim &&
-           (tc_graph_is_pointwise(n->op) || n->op == TC_GRAPH_OP_MAX_POOL || n->op == TC_GRAPH_OP_AVERAGE_POOL ||
-            n->op == TC_GRAPH_OP_CONCAT || n->op == TC_GRAPH_OP_PAD || n->op == TC_GRAPH_OP_SLICE || n->op == TC_GRAPH_OP_GATHER);
+           n->in[0]->shape.ndim == n->out[0]->shape.ndim && tc_graph_op_is(n->op, TC_GRAPH_POINTWISE | TC_GRAPH_KEEPS_FORM);
 }
 
 static bool *find_what_leads_on(const tc_graph *g) {
     bool *leads = tc_xcalloc(g->values.len + 1, sizeof *leads);
     for (size_t i = g->nodes.len; i-- > 0;) {
         const tc_graph_node *n = g->nodes.data[i];
-        if (is_convolution(n))
+        if (tc_graph_op_is(n->op, TC_GRAPH_CONVOLUTION))
             leads[n->in[0]->id] = true;
         for (int k = 0; keeps_form(n) && leads[n->out[0]->id] && k < n->nin; k++)
             if (n->in[k])

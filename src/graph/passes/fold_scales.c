@@ -101,7 +101,7 @@ static bool affine_of(const tc_graph_node *n, int *x, affine *out) {
 /* A convolution of constant weights that only one node reads. */
 static bool is_foldable(const folder *f, const tc_graph_value *v, const tc_graph_shape *wanted) {
     const tc_graph_node *n = v->producer;
-    if (!n || (n->op != TC_GRAPH_OP_CONV && n->op != TC_GRAPH_OP_CONV_TRANSPOSE) || !tc_graph_is_const(n->in[1]))
+    if (!n || !tc_graph_op_is(n->op, TC_GRAPH_CONVOLUTION) || !tc_graph_is_const(n->in[1]))
         return false;
     if (n->nin > 2 && n->in[2] && !tc_graph_is_const(n->in[2]))
         return false;

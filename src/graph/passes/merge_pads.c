@@ -44,16 +44,9 @@ static bool pads_nothing(const tc_graph_node *n) {
 }
 
 static bool takes_fill(const tc_graph_node *n, double fill) {
-    switch ((int)n->op) {
-    case TC_GRAPH_OP_CONV:
-        return fill == 0;
-    case TC_GRAPH_OP_AVERAGE_POOL:
+    if (n->op == TC_GRAPH_OP_AVERAGE_POOL)
         return fill == 0 && (pads_nothing(n) || tc_graph_attr_int(n, "count_include_pad", 0));
-    case TC_GRAPH_OP_MAX_POOL:
-        return fill == -INFINITY;
-    default:
-        return false;
-    }
+    return n->op == TC_GRAPH_OP_CONV ? fill == 0 : n->op == TC_GRAPH_OP_MAX_POOL && fill == -INFINITY;
 }
 
 static void merge(tc_graph *g, tc_graph_node *n, const tc_graph_node *pad) {

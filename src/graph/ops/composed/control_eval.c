@@ -1,5 +1,5 @@
 /* References of If and Loop: their bodies are evaluated as graphs. */
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 enum { FIRST_DOTS = 128, LABELS = FIRST_DOTS + TC_GRAPH_MAX_DIMS };
 

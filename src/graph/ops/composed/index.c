@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 static int64_t *count_up(tc_graph_emitter *e, int64_t n) {
     int64_t *v = TC_NEW_N(e->c->g->arena, int64_t, n + 1);

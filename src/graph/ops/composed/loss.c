@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 typedef struct loss {
     tc_graph_emitter e;

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 /* x is [N, C, ...], and v has one element for each of `n` channels (or groups). */
 static tc_status want_channels(tc_graph_infer_ctx *c, int k, int64_t n) {

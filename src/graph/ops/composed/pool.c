@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
 

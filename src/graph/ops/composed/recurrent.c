@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 /* Each step costs a few launches and a place in the plan, and constants of a state's size are made; beyond these the graph would
  * be unreasonably large. */

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 /* By a column: sum over i of (-1)^i * m[i][column] * det(m without both); `rows` are those left. */
 static double expanded(const double *m, int64_t n, int64_t column, uint32_t rows) {

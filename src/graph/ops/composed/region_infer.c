@@ -1,7 +1,7 @@
 /* Inference of Det and MaxRoiPool: library kernels in f32 or f64, with casts around them for shorter floats. */
 #include <inttypes.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 /* The node on operands of type t, its result cast back. */
 static tc_status on_type(tc_graph_infer_ctx *c, tc_graph_op op, tc_dtype t) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/dynamic.h"
+#include "graph/ops/functions.h"
 
 typedef enum transform {
     HALF_PIXEL,

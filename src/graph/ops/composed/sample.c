@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 enum { MAX_AXES = 3 };
 

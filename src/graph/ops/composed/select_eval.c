@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 /* -1, 0, 1; NaN is the largest, and all NaN are equal. */
 static int order(const tc_graph_tensor *t, int64_t i, int64_t j) {

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "graph/ops/dynamic.h"
+#include "graph/ops/functions.h"
 
 static tc_graph_value *flattened(tc_graph_emitter *e, tc_graph_value *v) {
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_RESHAPE, &v, 1);

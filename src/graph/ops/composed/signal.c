@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 enum { MAX_TRANSFORM = 1 << 12 }; /* 2 matrices of its square: 128 MiB of f32 */
 

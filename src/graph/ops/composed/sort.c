@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/dynamic.h"
+#include "graph/ops/functions.h"
 
 /* Longer rows go to a library kernel: up to here counting is a handful of vector operations per element. */
 enum { COUNTED = 64 };

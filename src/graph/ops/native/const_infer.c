@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ops/infer.h"
+#include "graph/ops/functions.h"
 
 /* More than this is a damaged file rather than a model. */
 #define MAX_CONSTANT_BYTES ((int64_t)4 << 30)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]) {
     int64_t own[TC_GRAPH_MAX_DIMS];

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ops/infer.h"
+#include "graph/ops/functions.h"
 
 static void out_like(tc_graph_infer_ctx *c, const tc_graph_value *v) {
     c->out[0] = (tc_graph_type){v->dtype, v->shape};

@@ -1,5 +1,5 @@
 /* Elementwise operators as expressions. Floats narrower than f32 are computed in f32 and rounded once. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ops/infer.h"
+#include "graph/ops/functions.h"
 
 static tc_status want_indices(tc_graph_infer_ctx *c, const tc_graph_value *v) {
     if (v->dtype == TC_I32 || v->dtype == TC_I64)

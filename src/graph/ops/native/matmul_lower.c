@@ -1,5 +1,5 @@
 /* Contractions. f16 and bf16 accumulate in f32. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 static const tc_expr *product(tc_ctx *c, tc_dtype t, const tc_expr *a, const tc_expr *b) {
     return tc_mul(c, tc_cast(c, t, a), tc_cast(c, t, b));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 tc_status tc_graph_eval_copy(tc_graph_eval_ctx *c) {
     memcpy(c->out[0].data, c->in[0]->data, tc_graph_tensor_bytes(c->in[0]));

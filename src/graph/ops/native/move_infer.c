@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 static int64_t product(const tc_graph_shape *s, int from, int to) {
     int64_t n = 1;

@@ -1,5 +1,5 @@
 /* Operators that move data: each turns the coordinates of its output into those of its input. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <string.h>
 

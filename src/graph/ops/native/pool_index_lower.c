@@ -2,7 +2,7 @@
  *
  *     V[c, o], I[c, o] = argmax(k) {X[c, o * stride + k - pad], o * stride + k - pad}        what is outside: the lowest value,
  * and an index that wins against none */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 typedef struct window {
     tc_graph_lower *l;

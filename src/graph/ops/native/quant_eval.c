@@ -2,7 +2,7 @@
  * differently at the ties. */
 #include <math.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 static tc_graph_walk walk_of(const tc_graph_eval_ctx *c) {
     tc_graph_walk w = {.shape = c->out[0].shape};

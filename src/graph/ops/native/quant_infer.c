@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "graph/ops/emit.h"
+#include "graph/ops/functions.h"
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 

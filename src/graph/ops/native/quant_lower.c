@@ -1,6 +1,6 @@
 /* QuantizeLinear and DequantizeLinear, elementwise: their parameters broadcast. The division is a true one, because a product
  * with the reciprocal rounds differently at the ties. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 /* ---- MatMul, Gemm ---- */
 

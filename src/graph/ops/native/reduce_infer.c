@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ops/infer.h"
+#include "graph/ops/functions.h"
 
 /* ---- MatMul, Gemm ---- */
 

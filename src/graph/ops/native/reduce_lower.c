@@ -1,5 +1,5 @@
 /* Reductions: one stage, and what remains to be done with its sum is written where it is read. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <math.h>
 

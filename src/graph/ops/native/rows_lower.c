@@ -1,5 +1,5 @@
 /* Operators along rows: softmax and its kin, layer normalisation. Each is a few stages that share their rows. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 static double combined_f(char how, double a, double b) {
     bool nan = isnan(a) || isnan(b);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ops/infer.h"
+#include "graph/ops/functions.h"
 
 /* Updates that an element may ask in a tensor expression: a few vector comparisons, which fuse with what surrounds them. */
 enum { ASKED = 16 };

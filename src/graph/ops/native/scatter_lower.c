@@ -6,7 +6,7 @@
  *
  * Each element asks as many updates as there are along the axis (ScatterND: all of them), which is cheap for a few (a cache of
  * keys and values, one row of a table) and no worse than a scatter by one thread for moderate numbers. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/ops/eval.h"
+#include "graph/ops/functions.h"
 
 typedef struct window {
     int n;

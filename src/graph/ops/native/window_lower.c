@@ -7,7 +7,7 @@
  *
  * A transposed convolution pads between the elements too (stride 2: every other one of P is an element of X) and walks the kernel
  * backwards; the search space recognises the period of the condition and leaves out the products with zero. */
-#include "graph/ops/lower.h"
+#include "graph/ops/functions.h"
 
 #include <math.h>
 
