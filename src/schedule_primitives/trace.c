@@ -71,7 +71,7 @@ tc_instr tc_sch_copy_step(tc_arena *a, const tc_instr *in) {
 
 tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t) {
     tc_trace *to = TC_NEW(a, tc_trace);
-    *to = (tc_trace){.arena = a, .n = t->n, .steps = TC_NEW_N(a, tc_instr, t->n)};
+    *to = (tc_trace){.arena = a, .n = t->n, .id = t->id, .steps = TC_NEW_N(a, tc_instr, t->n)};
     for (int i = 0; i < t->n; i++)
         to->steps[i] = t->arena == a ? t->steps[i] : tc_sch_copy_step(a, &t->steps[i]);
     return to;
@@ -79,7 +79,7 @@ tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t) {
 
 tc_trace *tc_trace_fork(tc_arena *a, const tc_trace *t) {
     tc_trace *to = TC_NEW(a, tc_trace);
-    *to = (tc_trace){.arena = a, .n = t->n, .steps = tc_arena_dup(a, t->steps, sizeof *t->steps * (size_t)t->n)};
+    *to = (tc_trace){.arena = a, .n = t->n, .id = t->id, .steps = tc_arena_dup(a, t->steps, sizeof *t->steps * (size_t)t->n)};
     return to;
 }
 
@@ -103,13 +103,19 @@ static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
 }
 
 static bool same_step(const tc_instr *a, const tc_instr *b) {
-    if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints || a->ndec != b->ndec)
+    if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints)
         return false;
     if (!same_strings(a->nouts, a->outs, b->outs) || !same_strings(a->nnames, a->names, b->names) || !same_text(a->text, b->text))
         return false;
     for (int i = 0; i < a->nints; i++)
         if (!same_int(&a->ints[i], &b->ints[i]))
             return false;
+    return true;
+}
+
+static bool same_decision(const tc_instr *a, const tc_instr *b) {
+    if (a->ndec != b->ndec)
+        return false;
     if (a->ndec && a->prim == TC_PRIM_SAMPLE_LOCATION)
         return same_text(a->dec_loc, b->dec_loc);
     return memcmp(a->dec, b->dec, sizeof *a->dec * (size_t)a->ndec) == 0;
@@ -139,6 +145,8 @@ static uint64_t hash_step(uint64_t h, const tc_instr *s) {
 
 uint64_t tc_trace_hash_steps(const tc_trace *t) {
     uint64_t h = (uint64_t)t->n;
+    if (t->id)
+        return t->id;
     for (int i = 0; i < t->n; i++)
         h = hash_step(h, &t->steps[i]);
     return h;
@@ -163,11 +171,20 @@ uint64_t tc_trace_hash(const tc_trace *t) {
     return tc_trace_hash_decisions(tc_trace_hash_steps(t), t);
 }
 
-bool tc_trace_equal(const tc_trace *a, const tc_trace *b) {
+bool tc_trace_same_steps(const tc_trace *a, const tc_trace *b) {
     if (a->n != b->n)
         return false;
     for (int i = 0; i < a->n; i++)
         if (!same_step(&a->steps[i], &b->steps[i]))
+            return false;
+    return true;
+}
+
+bool tc_trace_equal(const tc_trace *a, const tc_trace *b) {
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!same_decision(&a->steps[i], &b->steps[i]) || !same_step(&a->steps[i], &b->steps[i]))
             return false;
     return true;
 }

@@ -63,6 +63,8 @@ typedef struct tc_trace {
     tc_arena *arena; /* where its steps live */
     int n;
     tc_instr *steps;
+    uint64_t
+        id; /* tc_trace_hash_steps, where it was kept: of a sketch and of its copies, which it tells from others; 0: was not */
 } tc_trace;
 
 TC_NODISCARD tc_status tc_trace_parse(tc_arena *a, const char *file, const char *text, tc_trace **out, tc_error *err);
@@ -75,6 +77,7 @@ tc_trace *tc_trace_fork(tc_arena *a, const tc_trace *t);
 bool tc_trace_equal(const tc_trace *a, const tc_trace *b);
 /* Equal traces have equal hashes. For tables in memory: it is not kept from one version to the next. */
 uint64_t tc_trace_hash(const tc_trace *t);
+bool tc_trace_same_steps(const tc_trace *a, const tc_trace *b); /* equal up to decisions */
 /* In two parts: of its steps without their decisions, and with them. All instances of a sketch share the first. */
 uint64_t tc_trace_hash_steps(const tc_trace *t);
 uint64_t tc_trace_hash_decisions(uint64_t steps, const tc_trace *t);

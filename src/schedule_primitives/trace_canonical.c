@@ -102,6 +102,7 @@ static void rename_outs(renamer *r, const tc_instr *in, const char **outs) {
 tc_trace *tc_trace_canonical(tc_arena *a, const tc_workload *w, const tc_trace *t) {
     renamer r = {.a = a, .w = w};
     tc_trace *copy = tc_trace_copy(a, t);
+    copy->id = 0;
     for (int i = 0; i < t->n; i++) {
         const tc_instr *in = &t->steps[i];
         const char **names = TC_NEW_N(a, const char *, in->nnames + 1), **outs = TC_NEW_N(a, const char *, in->nouts + 1);
