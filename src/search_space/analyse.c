@@ -3,8 +3,6 @@
  * consumed only inside it, but for its head. */
 #include "search_space/space_int.h"
 
-#include <string.h>
-
 /* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
  * many of the others as fit into its time on one vector. */
 enum { CHEAP_OPS = 6, DIVISION_OPS = 8 };
@@ -110,14 +108,12 @@ static tc_status inline_all(analysis *an, tc_error *err) {
     for (int st = s->nstage - 1; st >= 0; st--) {
         if (!inlinable(s, st))
             continue;
-        tc_instr step = {.prim = TC_PRIM_COMPUTE_INLINE, .nnames = 1};
-        const char *name = s->stages[st].name;
-        step.names = &name;
-        tc_status r = tc_sch_apply(s, &step, NULL, err);
+        tc_space_inline(&an->prologue, stage_called(s->stages[st].name));
+        tc_status r = tc_sch_apply(s, &an->prologue.steps.data[an->prologue.steps.len - 1], NULL, err);
         if (r == TC_ILLEGAL)
-            continue;
-        TC_TRY(r);
-        tc_sb_printf(&an->prologue, "compute_inline %s\n", name);
+            an->prologue.steps.len--;
+        else
+            TC_TRY(r);
     }
     return TC_OK;
 }
@@ -233,8 +229,9 @@ static void classify_all(analysis *an) {
     make_clusters(an);
 }
 
-tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err) {
-    *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w), .lane_stage = -1};
+tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, tc_arena *steps, analysis *out,
+                           tc_error *err) {
+    *out = (analysis){.ctx = ctx, .m = m, .s = tc_sch_new(ctx, w), .prologue.arena = steps, .lane_stage = -1};
     TC_TRY(inline_all(out, err));
     classify_all(out);
     return TC_OK;
@@ -287,41 +284,36 @@ const tc_axis *tc_space_split_axis(const analysis *an, const tc_compute **op) {
     return NULL;
 }
 
-/* Applies the prologue so far, and looks at what became of the workload. */
-static tc_status analyse_again(const analysis *an, analysis *out, tc_error *err) {
-    tc_trace *t;
-    TC_TRY(tc_trace_parse(tc_ctx_arena(an->ctx), "rfactor", tc_sb_str(&out->prologue), &t, err));
-    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, t, NULL, &out->s, err));
-    classify_all(out);
-    return TC_OK;
+/* An analysis of which the prologue is to be written on. */
+static analysis continued(const analysis *an) {
+    analysis out = {.ctx = an->ctx, .m = an->m, .prologue.arena = an->prologue.arena, .lane_stage = -1};
+    tc_space_continue(&out.prologue, &an->prologue);
+    return out;
 }
 
-static int stage_named(const tc_sched *s, const char *name) {
-    int st = s->nstage - 1;
-    while (st >= 0 && strcmp(s->stages[st].name, name) != 0)
-        st--;
-    return st;
+/* Applies the prologue so far, and looks at what became of the workload. */
+static tc_status analyse_again(const analysis *an, analysis *out, tc_error *err) {
+    tc_trace t = tc_space_built(&out->prologue);
+    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, &t, NULL, &out->s, err));
+    classify_all(out);
+    return TC_OK;
 }
 
 tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, tc_error *err) {
     const tc_compute *op;
     const tc_axis *axis = tc_space_split_axis(an, &op);
-    const char *n = op->name, *k = axis->var->name;
-    *out = (analysis){.ctx = an->ctx, .m = an->m, .lane_stage = -1};
-    tc_strbuf *b = &out->prologue, order = {0};
-    tc_sb_add(b, tc_sb_str(&an->prologue));
-    int64_t each = (axis->extent + parts - 1) / parts;
-    tc_sb_printf(b, "%s_s, %s_r = split %s.%s [_, %lld]\n%s_ks = rfactor %s.%s_s\n", k, k, n, k, (long long)each, n, n, k);
-    for (int i = 0; i < op->naxis; i++)
-        tc_sb_printf(&order, "x%d, ", i);
-    tc_sb_printf(b, "transform_layout %s_ks (%sx%d) -> (x%d", n, tc_sb_str(&order), op->naxis, op->naxis);
-    for (int i = 0; i < op->naxis; i++)
-        tc_sb_printf(b, ", x%d", i);
-    tc_sb_add(b, ")\n");
-    tc_strbuf_free(&order);
+    *out = continued(an);
+    builder *b = &out->prologue;
+    factor each = fixed((axis->extent + parts - 1) / parts);
+    loop_ref k[2];
+    tc_space_split(b, loop_of(stage_called(op->name), axis), "sr", &each, k);
+    stage_ref sums = tc_space_rfactor(b, k[0], "ks");
+    layout l = tc_space_layout(op->naxis + 1); /* the part, which is the last dimension, becomes the first */
+    for (int i = 0; i <= op->naxis; i++)
+        tc_space_lay(&l, i ? i - 1 : op->naxis);
+    tc_space_transform_layout(b, sums.name, &l);
     TC_TRY(analyse_again(an, out, err));
-    int part = stage_named(out->s, tc_arena_printf(tc_ctx_arena(an->ctx), "%s_ks", n));
-    const tc_compute *p = out->s->stages[part].op;
+    const tc_compute *p = out->s->stages[tc_sch_find_stage(out->s, sums.name)].op;
     out->split_k = p->axes[p->naxis - 1].var;
     return TC_OK;
 }
@@ -347,18 +339,20 @@ const tc_compute *tc_space_lanes_anchor(const analysis *an) {
 
 tc_status tc_space_analyse_lanes(const analysis *an, analysis *out, tc_error *err) {
     const tc_compute *op = tc_space_lanes_anchor(an);
-    const char *n = op->name, *k = op->raxes[op->nraxis - 1].var->name;
-    *out = (analysis){.ctx = an->ctx, .m = an->m};
-    tc_sb_add(&out->prologue, tc_sb_str(&an->prologue));
-    tc_sb_printf(&out->prologue, "%s_r, %s_l = split %s.%s [_, %d]\n%s_kl = rfactor %s.%s_l\nunroll %s.%s_l\n", k, k, n, k,
-                 tc_space_lanes(an->m, op), n, n, k, n, k);
+    *out = continued(an);
+    builder *b = &out->prologue;
+    factor lanes = fixed(tc_space_lanes(an->m, op));
+    loop_ref k[2];
+    tc_space_split(b, loop_of(stage_called(op->name), &op->raxes[op->nraxis - 1]), "rl", &lanes, k);
+    tc_space_rfactor(b, k[1], "kl");
+    tc_space_unroll(b, k[1]);
     TC_TRY(analyse_again(an, out, err));
-    out->lane_stage = stage_named(out->s, n);
+    out->lane_stage = tc_sch_find_stage(out->s, op->name);
     return TC_OK;
 }
 
 void tc_space_analysis_free(analysis *an) {
-    tc_strbuf_free(&an->prologue);
+    tc_space_builder_free(&an->prologue);
 }
 
 double tc_space_work(const tc_workload *w) {

@@ -13,6 +13,8 @@
 
 enum { IN_FLIGHT = 8, MAX_PLANS = 512, SHORT_AXIS = 8 };
 
+const int64_t tc_space_tile_rows[TILE_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
+
 /* One consistent choice for all decisions of a sketch. */
 typedef struct plan {
     int sketch;
@@ -165,10 +167,10 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         e *= panel > 0.5 * (double)s->m.l2 ? 0.95 : 0.85;
     else if (panel > 0.5 * (double)s->m.l2)
         e *= 0.9;
-    if (k->v.pack == 0)
+    if (!k->v.pack)
         e *= rows_total > 16 ? 0.9 : 1.0;
     else
-        e *= 1.0 - fmin(0.5, 1.0 / (double)rows_total) - (k->v.pack == 2 ? 0.02 : 0.0);
+        e *= 1.0 - fmin(0.5, 1.0 / (double)rows_total) - (k->v.pack_task ? 0.02 : 0.0);
     return e * (k->v.rows_inner ? 1.0 : 0.98);
 }
 
@@ -204,18 +206,17 @@ static bool has_anchor(const sketch *k) {
 
 /* Register tiles worth a try: r x n up to the register file. */
 static int enumerate(const tc_space *s, plan *out) {
-    static const int rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
     int n = 0;
     for (int k = 0; k < s->nsketch; k++) {
         bool anchor = has_anchor(&s->sk[k]);
-        for (size_t r = 0; r < (anchor ? TC_LEN(rows) : 1); r++)
+        for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
-                int regs = rows[r] * v;
-                if (regs + TC_MIN(rows[r], v) > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows[r] > 1))
+                int rows = (int)tc_space_tile_rows[r], regs = rows * v;
+                if (regs + TC_MIN(rows, v) > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
                 for (int mid = 0; mid < 3 && n < MAX_PLANS * 8; mid++) {
                     plan p = {.sketch = k,
-                              .rows = rows[r],
+                              .rows = rows,
                               .vecs = v,
                               .mid = mid,
                               .unroll = mid == 1 ? 8 : 4,

@@ -1,5 +1,4 @@
-/* Emission of sketch text: steps, sampled decisions with their roles, and the rules for clusters without an anchor (elementwise
- * maps and row groups: softmax, layer norm, reductions).
+/* The rules for clusters without an anchor: elementwise maps and row groups (softmax, layer norm, reductions).
  *
  * Map:   fuse outer axes, parallel; last axis in vectors of a sampled width.
  * Rows:  head:  fo, fi = split(fuse(row axes)); parallel fo; every other member computed at fi.
@@ -9,70 +8,29 @@
  * cores, and each block's running values stay in registers. */
 #include "search_space/space_int.h"
 
-#include <stdio.h>
-#include <string.h>
-
 enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8, MAX_UNROLLED_TAPS = 16, MIN_BLOCK = 8, MAX_BLOCK = 32 };
 
-void tc_space_step(emitter *e, const char *fmt, ...) {
-    va_list ap;
-    va_start(ap, fmt);
-    tc_sb_vprintf(&e->text, fmt, ap);
-    va_end(ap);
-    tc_sb_addc(&e->text, '\n');
-}
-
-static const char *new_decision(emitter *e, role r, int anchor, int64_t extent) {
-    static const char *const letter[] = {"ti", "v", "tv", "u", "kb", "bi", "ri", "bv", "c", "w"};
-    decision d = {.role = r, .anchor = anchor, .extent = extent, .phase = 1};
-    d.name = tc_arena_printf(e->arena, "%s%d", letter[r], e->unique++);
-    tc_push(&e->dec, d);
-    return d.name;
-}
-
-const char *tc_space_sample_tile(emitter *e, role r, int anchor, const char *loop, int parts, int64_t max_inner, int64_t extent) {
-    const char *n = new_decision(e, r, anchor, extent);
-    tc_space_step(e, "%s = sample_tile %s parts=%d max_inner=%lld", n, loop, parts, (long long)max_inner);
-    return n;
-}
-
-const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const int64_t *values, int64_t extent) {
-    const char *name = new_decision(e, r, anchor, extent);
-    tc_sb_printf(&e->text, "%s = sample_categorical [", name);
-    for (int i = 0; i < n; i++)
-        tc_sb_printf(&e->text, "%s%lld", i ? ", " : "", (long long)values[i]);
-    tc_sb_add(&e->text, "]\n");
-    return name;
-}
-
 /* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */
-static const char *sample_width(emitter *e, int64_t extent, int lanes) {
+static factor sample_width(emitter *e, int64_t extent, int lanes) {
     int64_t w[4];
     int n = 0;
     w[n++] = TC_MIN(extent, lanes);
     for (int k = 2; k <= MAX_WIDTH_VECTORS; k *= 2)
         if ((int64_t)lanes * k < extent + lanes)
             w[n++] = (int64_t)lanes * k;
-    return tc_space_sample_choice(e, ROLE_WIDTH, -1, n, w, extent);
+    return chosen(tc_space_sample_choice(&e->b, ROLE_WIDTH, -1, n, w, extent));
 }
 
-/* "X.a X.b X.c" for axes [from, to). */
-static const char *loop_list(emitter *e, const char *stage, const tc_axis *axes, int from, int to) {
-    tc_strbuf b = {0};
-    for (int i = from; i < to; i++)
-        tc_sb_printf(&b, "%s%s.%s", i > from ? " " : "", stage, axes[i].var->name);
-    const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
+/* One loop of all of them, called after the first axis. n >= 1. */
+static loop_ref fuse_all(emitter *e, const tc_compute *op, const loop_list *l) {
+    return l->n == 1 ? l->at[0] : tc_space_fuse(&e->b, l, tc_arena_printf(e->b.arena, "%s_f", op->axes[0].var->name));
 }
 
-/* Fuses axes [0, n) into one loop; returns its bare name. n >= 1. */
-static const char *fuse_leading(emitter *e, const tc_compute *op, int n) {
-    if (n == 1)
-        return op->axes[0].var->name;
-    const char *name = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
-    tc_space_step(e, "%s = fuse %s", name, loop_list(e, op->name, op->axes, 0, n));
-    return name;
+/* Fuses axes [0, n) into one loop. n >= 1. */
+static loop_ref fuse_leading(emitter *e, const tc_compute *op, int n) {
+    loop_list l = {0};
+    tc_space_list_axes(&l, stage_called(op->name), op->axes, n);
+    return fuse_all(e, op, &l);
 }
 
 static int64_t extent_of(const tc_axis *axes, int n) {
@@ -82,18 +40,24 @@ static int64_t extent_of(const tc_axis *axes, int n) {
     return x;
 }
 
-static void vectorize_last(emitter *e, const tc_compute *op) {
-    const tc_axis *x = &op->axes[op->naxis - 1];
-    if (x->extent < 2)
-        return;
-    const char *w = sample_width(e, x->extent, tc_space_lanes(e->an->m, op)), *v = x->var->name;
-    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", v, v, op->name, v, w);
+static const tc_axis *last_axis(const tc_compute *op) {
+    return &op->axes[op->naxis - 1];
 }
 
-static void mark_vector(emitter *e, const tc_compute *op) {
-    const tc_axis *x = &op->axes[op->naxis - 1];
-    if (x->extent >= 2)
-        tc_space_step(e, "vectorize %s.%s_v", op->name, x->var->name);
+/* Divides the last axis by a width, which its inner part has; false: it is too short. */
+static bool split_last(emitter *e, const tc_compute *op, loop_ref *parts) {
+    const tc_axis *x = last_axis(op);
+    if (x->extent < 2)
+        return false;
+    factor w = sample_width(e, x->extent, tc_space_lanes(e->an->m, op));
+    tc_space_split(&e->b, loop_of(stage_called(op->name), x), "ov", &w, parts);
+    return true;
+}
+
+static void vectorize_last(emitter *e, const tc_compute *op) {
+    loop_ref x[2];
+    if (split_last(e, op, x))
+        tc_space_vectorize(&e->b, x[1]);
 }
 
 static void check_identity(const tc_expr *r, void *user) {
@@ -136,55 +100,67 @@ static int transposed_axis(const tc_compute *op) {
 
 /* Blocks of the last axis and of the one that memory runs along: a line that is read for one vector serves the next ones. Returns
  * the loop over the blocks' rows and all other axes. */
-static const char *emit_transposing(emitter *e, const tc_compute *op, int along) {
-    const char *n = op->name, *a = op->axes[along].var->name, *v = op->axes[op->naxis - 1].var->name;
+static loop_ref emit_transposing(emitter *e, const tc_compute *op, int along) {
+    const tc_axis *a = &op->axes[along];
     int64_t block[3], nb = 0;
     for (int64_t b = MIN_BLOCK; b <= MAX_BLOCK; b *= 2)
-        if (nb == 0 || b < op->axes[along].extent + MIN_BLOCK)
+        if (nb == 0 || b < a->extent + MIN_BLOCK)
             block[nb++] = b;
-    vectorize_last(e, op);
-    const char *b = tc_space_sample_choice(e, ROLE_WIDTH, -1, (int)nb, block, op->axes[along].extent);
-    tc_space_step(e, "%s_o, %s_i = split %s.%s [_, %s]", a, a, n, a, b);
-    tc_strbuf outer = {0};
-    for (int x = 0; x < op->naxis - 1; x++)
-        tc_sb_printf(&outer, " %s.%s%s", n, op->axes[x].var->name, x == along ? "_o" : "");
-    tc_space_step(e, "reorder%s %s.%s_o %s.%s_i %s.%s_v", tc_sb_str(&outer), n, v, n, a, n, v);
-    mark_vector(e, op);
-    const char *first = tc_arena_printf(e->arena, "%s%s", op->axes[0].var->name, along == 0 ? "_o" : "");
-    if (op->naxis > 2) {
-        first = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
-        tc_space_step(e, "%s = fuse%s", first, tc_sb_str(&outer));
-    }
-    tc_strbuf_free(&outer);
-    return first;
+    loop_ref x[2], y[2];
+    split_last(e, op, x);
+    factor b = chosen(tc_space_sample_choice(&e->b, ROLE_WIDTH, -1, (int)nb, block, a->extent));
+    tc_space_split(&e->b, loop_of(x[0].stage, a), "oi", &b, y);
+    loop_list outer = {0}, all;
+    for (int i = 0; i < op->naxis - 1; i++)
+        tc_space_list(&outer, i == along ? y[0] : loop_of(x[0].stage, &op->axes[i]));
+    all = outer;
+    tc_space_list(&all, x[0]);
+    tc_space_list(&all, y[1]);
+    tc_space_list(&all, x[1]);
+    tc_space_reorder(&e->b, &all);
+    tc_space_vectorize(&e->b, x[1]);
+    return fuse_all(e, op, &outer);
+}
+
+/* Every value at one place of all operands: one loop over all of them. Returns the one outside of the vectors. */
+static loop_ref emit_pointwise(emitter *e, const tc_compute *op) {
+    loop_ref all = fuse_leading(e, op, op->naxis), part[2];
+    all.root = "f";
+    factor w = sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
+    tc_space_split(&e->b, all, "ov", &w, part);
+    tc_space_vectorize(&e->b, part[1]);
+    return part[0];
+}
+
+/* The last axis in vectors; returns the loop over as many of the others as can be one, or what there is of the last. */
+static loop_ref emit_plain(emitter *e, const tc_compute *op) {
+    loop_ref x[2];
+    bool vectors = split_last(e, op, x);
+    if (vectors)
+        tc_space_vectorize(&e->b, x[1]);
+    if (is_loop(e->at))
+        return e->at;
+    if (op->naxis > 1)
+        return fuse_leading(e, op, TC_MIN(op->naxis - 1, (int)TC_MAX_PARTS));
+    return vectors ? x[0] : loop_of(stage_called(op->name), last_axis(op));
 }
 
 void tc_space_emit_map(emitter *e, const cluster *c) {
     const tc_compute *op = e->an->s->stages[c->member[0]].op;
-    const char *par = NULL;
-    if (e->at)
-        tc_space_step(e, "compute_at %s %s", op->name, e->at);
+    bool task = !is_loop(e->at);
+    loop_ref par;
+    if (!task)
+        tc_space_compute_at(&e->b, stage_called(op->name), e->at);
     if (op->naxis == 0)
         return;
-    if (!e->at && op->naxis <= TC_MAX_PARTS && pointwise(op)) {
-        const char *f = fuse_leading(e, op, op->naxis);
-        const char *w = sample_width(e, extent_of(op->axes, op->naxis), tc_space_lanes(e->an->m, op));
-        tc_space_step(e, "f_o, f_v = split %s.%s [_, %s]", op->name, f, w);
-        tc_space_step(e, "vectorize %s.f_v", op->name);
-        par = "f_o";
-    } else if (!e->at && op->naxis - 1 <= TC_MAX_PARTS && op->axes[op->naxis - 1].extent > 1 && transposed_axis(op) >= 0) {
+    if (task && op->naxis <= TC_MAX_PARTS && pointwise(op))
+        par = emit_pointwise(e, op);
+    else if (task && op->naxis - 1 <= TC_MAX_PARTS && last_axis(op)->extent > 1 && transposed_axis(op) >= 0)
         par = emit_transposing(e, op, transposed_axis(op));
-    } else {
-        vectorize_last(e, op);
-        mark_vector(e, op);
-        if (e->at)
-            return;
-        int outer = op->naxis - 1 < TC_MAX_PARTS ? op->naxis - 1 : TC_MAX_PARTS;
-        const char *last = op->axes[op->naxis - 1].var->name;
-        par = outer ? fuse_leading(e, op, outer) : op->axes[0].extent < 2 ? last : tc_arena_printf(e->arena, "%s_o", last);
-    }
-    if (!e->v.serial)
-        tc_space_step(e, "parallel %s.%s", op->name, par);
+    else
+        par = emit_plain(e, op);
+    if (task && !e->v.serial)
+        tc_space_parallel(&e->b, par);
 }
 
 /* ---- rows ---- */
@@ -195,86 +171,95 @@ static bool reduces_contiguous(const emitter *e, const tc_compute *op) {
            tc_space_reduces_contiguous(op);
 }
 
-static void attach(emitter *e, const char *stage, const char *loop) {
-    if (!loop)
+static void attach(emitter *e, stage_ref stage, loop_ref loop) {
+    if (!is_loop(loop))
         return;
-    tc_space_step(e, "compute_at %s %s", stage, loop);
-    tc_space_step(e, "set_scope %s local", stage);
+    tc_space_compute_at(&e->b, stage, loop);
+    tc_space_keep_local(&e->b, stage);
 }
 
 /* "(x0, .., xn, xm) -> (x0, .., xm, xn)": the second rfactor appends its axis behind the lanes; memory has the lanes last. */
-static const char *lanes_last(emitter *e, int n) {
-    tc_strbuf b = {0}, head = {0};
+static layout lanes_last(int n) {
+    layout l = tc_space_layout(n + 2);
     for (int i = 0; i < n; i++)
-        tc_sb_printf(&head, "x%d, ", i);
-    tc_sb_printf(&b, "(%sx%d, x%d) -> (%sx%d, x%d)", tc_sb_str(&head), n, n + 1, tc_sb_str(&head), n + 1, n);
-    const char *s = tc_arena_strdup(e->arena, tc_sb_str(&b));
-    tc_strbuf_free(&head);
-    tc_strbuf_free(&b);
-    return s;
+        tc_space_lay(&l, i);
+    tc_space_lay(&l, n + 1);
+    tc_space_lay(&l, n);
+    return l;
 }
 
-/* op[..] = reduce over k (contiguous): lanes and accumulators factored out. `loop`: where members are computed, or NULL for root.
- */
-static void emit_vector_reduction(emitter *e, const tc_compute *op, const char *loop) {
+/* What a reduction is divided into: lanes, and independent accumulators of lanes. */
+typedef struct partial_sums {
+    int n; /* 0: it is whole; else 2 */
+    stage_ref stage[2];
+} partial_sums;
+
+/* All accumulators are live over all of the reduction: its loops outside, the other reductions' before them. */
+static void order_accumulators(emitter *e, const tc_compute *op, stage_ref acc, const loop_ref *k) {
+    loop_list order = {0};
+    tc_space_list_axes(&order, acc, op->raxes, op->nraxis - 1);
+    for (int i = 0; i < 3; i++)
+        tc_space_list(&order, loop_in(acc, k[i]));
+    tc_space_reorder(&e->b, &order);
+    tc_space_unroll(&e->b, loop_in(acc, k[1]));
+    tc_space_vectorize(&e->b, loop_in(acc, k[2]));
+}
+
+/* op[..] = reduce over k (contiguous): lanes and accumulators factored out. `loop`: where members are computed, if at one. */
+static partial_sums emit_vector_reduction(emitter *e, const tc_compute *op, loop_ref loop) {
     const tc_axis *kx = &op->raxes[op->nraxis - 1];
-    const char *k = kx->var->name, *n = op->name;
+    builder *b = &e->b;
     int lanes = tc_space_lanes(e->an->m, op);
     int64_t u[4], nu = 0;
     for (int64_t f = 1; f <= MAX_WIDTH_VECTORS; f *= 2)
         if (f == 1 || f * lanes <= kx->extent)
             u[nu++] = f;
-    const char *un = tc_space_sample_choice(e, ROLE_UNROLL_K, -1, (int)nu, u, kx->extent);
-    tc_space_step(e, "%s_o, %s_u, %s_v = split %s.%s [_, %s, %d]", k, k, k, n, k, un, lanes);
-    tc_space_step(e, "%s_rv = rfactor %s.%s_v", n, n, k);
-    tc_space_step(e, "%s_ru = rfactor %s_rv.%s_u", n, n, k);
-    attach(e, tc_arena_printf(e->arena, "%s_rv", n), loop);
-    attach(e, tc_arena_printf(e->arena, "%s_ru", n), loop);
-    tc_space_step(e, "transform_layout %s_ru %s", n, lanes_last(e, op->naxis));
-    tc_strbuf order = {0}; /* the other reductions outside, so that all accumulators are live over all of them */
-    for (int r = 0; r < op->nraxis - 1; r++)
-        tc_sb_printf(&order, "%s_ru.%s ", n, op->raxes[r].var->name);
-    tc_space_step(e, "reorder %s%s_ru.%s_o %s_ru.%s_u %s_ru.%s_v", tc_sb_str(&order), n, k, n, k, n, k);
-    tc_strbuf_free(&order);
-    tc_space_step(e, "unroll %s_ru.%s_u", n, k);
-    tc_space_step(e, "vectorize %s_ru.%s_v", n, k);
-    tc_space_step(e, "reorder %s_rv.%s_u %s_rv.%s_v", n, k, n, k);
-    tc_space_step(e, "unroll %s_rv.%s_u", n, k);
-    tc_space_step(e, "vectorize %s_rv.%s_v", n, k);
-    tc_space_step(e, "unroll %s.%s_v", n, k);
+    factor inner[] = {chosen(tc_space_sample_choice(b, ROLE_UNROLL_K, -1, (int)nu, u, kx->extent)), fixed(lanes)};
+    loop_ref k[3];
+    tc_space_split(b, loop_of(stage_called(op->name), kx), "ouv", inner, k);
+    stage_ref rv = tc_space_rfactor(b, k[2], "rv"), ru = tc_space_rfactor(b, loop_in(rv, k[1]), "ru");
+    attach(e, rv, loop);
+    attach(e, ru, loop);
+    layout l = lanes_last(op->naxis);
+    tc_space_transform_layout(b, ru.name, &l);
+    order_accumulators(e, op, ru, k);
+    tc_space_reorder(b, &(loop_list){2, {loop_in(rv, k[1]), loop_in(rv, k[2])}});
+    tc_space_unroll(b, loop_in(rv, k[1]));
+    tc_space_vectorize(b, loop_in(rv, k[2]));
+    tc_space_unroll(b, k[2]);
+    return (partial_sums){2, {rv, ru}};
 }
 
 /* A small window is unrolled: its taps keep the running value in a register and fold their addresses. */
-static void unroll_taps(emitter *e, const char *stage, const tc_compute *op) {
-    int64_t taps = extent_of(op->raxes, op->nraxis);
-    for (int r = 0; r < op->nraxis && taps <= MAX_UNROLLED_TAPS; r++)
-        tc_space_step(e, "unroll %s.%s", stage, op->raxes[r].var->name);
+static void unroll_taps(emitter *e, stage_ref stage, const tc_compute *op) {
+    loop_list taps = {0};
+    tc_space_list_axes(&taps, stage, op->raxes, op->nraxis);
+    if (extent_of(op->raxes, op->nraxis) <= MAX_UNROLLED_TAPS)
+        tc_space_unroll_all(&e->b, &taps);
 }
 
 /* Reduction loops outside of the vectors of the last spatial axis. */
 static void emit_spatial_reduction(emitter *e, const tc_compute *op) {
-    const char *x = op->axes[op->naxis - 1].var->name;
-    if (op->axes[op->naxis - 1].extent < 2 || op->nout > 1)
+    loop_ref x[2];
+    if (op->nout > 1 || !split_last(e, op, x))
         return;
-    vectorize_last(e, op);
-    tc_space_step(e, "reorder %s %s.%s_v", loop_list(e, op->name, op->raxes, 0, op->nraxis), op->name, x);
-    mark_vector(e, op);
-    unroll_taps(e, op->name, op);
+    loop_list order = {0};
+    tc_space_list_axes(&order, x[0].stage, op->raxes, op->nraxis);
+    tc_space_list(&order, x[1]);
+    tc_space_reorder(&e->b, &order);
+    tc_space_vectorize(&e->b, x[1]);
+    unroll_taps(e, x[0].stage, op);
 }
 
-static void emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, int rows, const char *loop) {
-    if (loop)
-        attach(e, op->name, loop);
-    if (kind == KIND_MAP) {
-        if (op->naxis > rows) {
-            vectorize_last(e, op);
-            mark_vector(e, op);
-        }
-    } else if (reduces_contiguous(e, op)) {
-        emit_vector_reduction(e, op, loop);
-    } else if (op->naxis > rows) {
+static partial_sums emit_row_member(emitter *e, const tc_compute *op, stage_kind kind, int rows, loop_ref loop) {
+    attach(e, stage_called(op->name), loop);
+    if (kind != KIND_MAP && reduces_contiguous(e, op))
+        return emit_vector_reduction(e, op, loop);
+    if (op->naxis > rows && kind == KIND_MAP)
+        vectorize_last(e, op);
+    else if (op->naxis > rows)
         emit_spatial_reduction(e, op);
-    }
+    return (partial_sums){0};
 }
 
 /* Some member reduces one value per row, over strided memory (pooling): neighbouring rows are its vectors. */
@@ -294,7 +279,7 @@ static bool needs_vector_axis(const emitter *e, const cluster *c) {
 /* Everything goes along all of the head's axes, the last of which carries the vectors: pooling, sums of columns. */
 static bool windows(const emitter *e, const cluster *c) {
     const tc_compute *head = e->an->s->stages[c->member[0]].op;
-    if (e->at || c->rows != head->naxis || head->naxis > TC_MAX_PARTS || head->axes[head->naxis - 1].extent < 2)
+    if (is_loop(e->at) || c->rows != head->naxis || head->naxis > TC_MAX_PARTS || last_axis(head)->extent < 2)
         return false;
     for (int i = 0; i < c->n; i++)
         if (e->an->s->stages[c->member[i]].op->nout > 1)
@@ -303,50 +288,67 @@ static bool windows(const emitter *e, const cluster *c) {
 }
 
 /* Blocks of the last axis count as rows; returns the loop over all of them. */
-static const char *fuse_blocks(emitter *e, const tc_compute *op, const char *width) {
-    const char *n = op->name, *x = op->axes[op->naxis - 1].var->name;
-    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", x, x, n, x, width);
-    tc_space_step(e, "vectorize %s.%s_v", n, x);
-    if (op->naxis == 1)
-        return tc_arena_printf(e->arena, "%s_o", x);
-    const char *f = tc_arena_printf(e->arena, "%s_f", op->axes[0].var->name);
-    tc_space_step(e, "%s = fuse %s %s.%s_o", f, loop_list(e, n, op->axes, 0, op->naxis - 1), n, x);
-    return f;
+static loop_ref fuse_blocks(emitter *e, const tc_compute *op, factor width) {
+    stage_ref stage = stage_called(op->name);
+    loop_ref x[2];
+    tc_space_split(&e->b, loop_of(stage, last_axis(op)), "ov", &width, x);
+    tc_space_vectorize(&e->b, x[1]);
+    loop_list rows = {0};
+    tc_space_list_axes(&rows, stage, op->axes, op->naxis - 1);
+    tc_space_list(&rows, x[0]);
+    return fuse_all(e, op, &rows);
 }
 
 /* A stage for one block of the last axis: a reduction's running values stay in registers. */
-static void emit_window(emitter *e, const char *stage, const tc_compute *op, const char *loop) {
-    const char *x = op->axes[op->naxis - 1].var->name;
+static void emit_window(emitter *e, stage_ref stage, const tc_compute *op, loop_ref loop) {
+    loop_list order = {0};
     attach(e, stage, loop);
+    tc_space_list_axes(&order, stage, op->raxes, op->nraxis);
+    tc_space_list(&order, loop_of(stage, last_axis(op)));
     if (op->nraxis)
-        tc_space_step(e, "reorder %s %s.%s", loop_list(e, stage, op->raxes, 0, op->nraxis), stage, x);
-    tc_space_step(e, "vectorize %s.%s", stage, x);
+        tc_space_reorder(&e->b, &order);
+    tc_space_vectorize(&e->b, loop_of(stage, last_axis(op)));
     unroll_taps(e, stage, op);
+}
+
+/* Groups of rows are the tasks; returns the loop over the rows of one. */
+static loop_ref emit_tasks(emitter *e, loop_ref rows, int64_t extent) {
+    loop_ref part[2];
+    factor chunk = part_of(tc_space_sample_tile(&e->b, ROLE_CHUNK, -1, rows, 2, MAX_ROW_CHUNK, extent), 1);
+    rows.root = "r";
+    tc_space_split(&e->b, rows, "oi", &chunk, part);
+    if (!e->v.serial)
+        tc_space_parallel(&e->b, part[0]);
+    return part[1];
 }
 
 static void emit_windows(emitter *e, const cluster *c) {
     const analysis *an = e->an;
     const tc_compute *head = an->s->stages[c->member[0]].op;
-    const char *acc = NULL;
-    if (head->nraxis) {
-        acc = tc_arena_printf(e->arena, "%s_acc", head->name);
-        tc_space_step(e, "%s = cache_write %s local", acc, head->name);
-    }
-    int64_t last = head->axes[head->naxis - 1].extent;
+    stage_ref acc;
+    if (head->nraxis)
+        acc = tc_space_cache_write(&e->b, stage_called(head->name));
     int lanes = tc_space_lanes(an->m, an->s->stages[c->member[c->n - 1]].op);
-    const char *f = fuse_blocks(e, head, sample_width(e, last, lanes));
-    const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
-    const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, head->naxis - 1));
-    tc_space_step(e, "r_o, r_i = split %s [_, %s.1]", q, t);
-    if (!e->v.serial)
-        tc_space_step(e, "parallel %s.r_o", head->name);
-    const char *loop = tc_arena_printf(e->arena, "%s.r_i", head->name);
-    if (acc)
+    loop_ref rows = fuse_blocks(e, head, sample_width(e, last_axis(head)->extent, lanes));
+    loop_ref loop = emit_tasks(e, rows, extent_of(head->axes, head->naxis - 1));
+    if (head->nraxis)
         emit_window(e, acc, head, loop);
     for (int i = 1; i < c->n; i++) {
         const tc_compute *op = an->s->stages[c->member[i]].op;
-        emit_window(e, op->name, op, loop);
+        emit_window(e, stage_called(op->name), op, loop);
     }
+}
+
+/* The head's row axes, where the other members are computed: in the task of the cluster before, or in tasks of their own. */
+static loop_ref emit_row_loops(emitter *e, const tc_compute *head, int rows) {
+    stage_ref stage = stage_called(head->name);
+    if (is_loop(e->at))
+        tc_space_compute_at(&e->b, stage, e->at);
+    if (rows == 0)
+        return (loop_ref){0};
+    if (is_loop(e->at))
+        return loop_of(stage, &head->axes[rows - 1]);
+    return emit_tasks(e, fuse_leading(e, head, rows), extent_of(head->axes, rows));
 }
 
 void tc_space_emit_rows(emitter *e, const cluster *c) {
@@ -359,27 +361,11 @@ void tc_space_emit_rows(emitter *e, const cluster *c) {
     int rows = c->rows;
     if (rows == head->naxis && rows > 0 && needs_vector_axis(e, c))
         rows--; /* the last axis carries the vectors */
-    if (rows > TC_MAX_PARTS)
-        rows = TC_MAX_PARTS;
-    const char *loop = NULL;
-    if (e->at) {
-        tc_space_step(e, "compute_at %s %s", head->name, e->at);
-        if (rows > 0)
-            loop = tc_arena_printf(e->arena, "%s.%s", head->name, head->axes[rows - 1].var->name);
-    } else if (rows > 0) {
-        const char *f = fuse_leading(e, head, rows);
-        const char *q = tc_arena_printf(e->arena, "%s.%s", head->name, f);
-        const char *t = tc_space_sample_tile(e, ROLE_CHUNK, -1, q, 2, MAX_ROW_CHUNK, extent_of(head->axes, rows));
-        tc_space_step(e, "r_o, r_i = split %s [_, %s.1]", q, t);
-        if (!e->v.serial)
-            tc_space_step(e, "parallel %s.r_o", head->name);
-        loop = tc_arena_printf(e->arena, "%s.r_i", head->name);
-    }
-    emit_row_member(e, head, an->kind[c->member[0]], rows, NULL);
-    if (an->kind[c->member[0]] == KIND_REDUCE && loop && reduces_contiguous(e, head)) {
-        attach(e, tc_arena_printf(e->arena, "%s_rv", head->name), loop);
-        attach(e, tc_arena_printf(e->arena, "%s_ru", head->name), loop);
-    }
+    rows = TC_MIN(rows, (int)TC_MAX_PARTS);
+    loop_ref loop = emit_row_loops(e, head, rows);
+    partial_sums parts = emit_row_member(e, head, an->kind[c->member[0]], rows, (loop_ref){0});
+    for (int i = 0; i < parts.n; i++)
+        attach(e, parts.stage[i], loop);
     for (int i = 1; i < c->n; i++)
         emit_row_member(e, an->s->stages[c->member[i]].op, an->kind[c->member[i]], rows, loop);
 }

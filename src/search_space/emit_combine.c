@@ -74,83 +74,79 @@ bool tc_space_combines(const tc_sched *s, int head, int products) {
 /* ---- loops ---- */
 
 /* Divides the head's axis for dimension d into its parts; returns the loop that runs inside a part. */
-static const char *emit_cut(emitter *e, const combination *k, int d, tc_strbuf *parts) {
-    const char *h = k->head->name, *x = k->head->axes[k->axis[d]].var->name;
+static loop_ref emit_cut(emitter *e, const combination *k, int d, loop_list *parts) {
+    loop_ref whole = loop_of(stage_called(k->head->name), &k->head->axes[k->axis[d]]), part[2];
     if (!is_cut(k, d))
-        return x;
-    tc_space_step(e, "%s_q, %s_h = split %s.%s [_, %lld]", x, x, h, x, (long long)k->period[d]);
-    tc_sb_printf(parts, " %s.%s_q", h, x);
-    return tc_arena_printf(e->arena, "%s_h", x);
+        return whole;
+    factor period = fixed(k->period[d]);
+    tc_space_split(&e->b, whole, "qh", &period, part);
+    tc_space_list(parts, part[0]);
+    return part[1];
 }
 
 /* The head's loops; returns the one that is a task. */
-static const char *emit_head(emitter *e, const combination *k, const char *width, const char *const *rows) {
-    const char *h = k->head->name, *v = k->head->axes[k->head->naxis - 1].var->name, *task = "task";
-    int last = k->op->naxis - 1, ntask = 1;
-    tc_strbuf parts = {0}, outer = {0}, inner = {0};
-    const char *whole = emit_cut(e, k, last, &parts);
-    tc_space_step(e, "%s_t, %s_v = split %s.%s [_, %s]", v, v, h, whole, width);
-    tc_sb_printf(&outer, " %s.%s_t", h, v);
+static loop_ref emit_head(emitter *e, const combination *k, factor width, const decision_ref *rows) {
+    int last = k->op->naxis - 1;
+    loop_list parts = {0}, outer = {0}, inner = {0}, all;
+    loop_ref v[2], x[3];
+    tc_space_split(&e->b, emit_cut(e, k, last, &parts), "tv", &width, v);
+    tc_space_list(&outer, v[0]);
     for (int d = 1; d < last; d++) {
-        const char *x = k->head->axes[k->axis[d]].var->name;
-        whole = emit_cut(e, k, d, &parts);
-        tc_space_step(e, "%s_0, %s_1, %s_2 = split %s.%s [_, %s.1, %s.2]", x, x, x, h, whole, rows[d], rows[d]);
-        if (ntask < TC_MAX_PARTS) {
-            tc_sb_printf(&outer, " %s.%s_0", h, x);
-            ntask++;
-        } else {
-            tc_sb_printf(&inner, " %s.%s_0", h, x);
-        }
-        tc_sb_printf(&inner, " %s.%s_1 %s.%s_2", h, x, h, x);
+        loop_ref whole = emit_cut(e, k, d, &parts);
+        tc_space_split(&e->b, whole, "012", (factor[]){part_of(rows[d], 1), part_of(rows[d], 2)}, x);
+        tc_space_list(outer.n < TC_MAX_PARTS ? &outer : &inner, x[0]);
+        tc_space_list(&inner, x[1]);
+        tc_space_list(&inner, x[2]);
     }
-    tc_space_step(e, "reorder%s%s%s %s.%s_v", tc_sb_str(&outer), tc_sb_str(&inner), tc_sb_str(&parts), h, v);
-    tc_space_step(e, "%s = fuse%s", task, tc_sb_str(&outer));
-    for (int d = 1; d <= last; d++)
-        if (is_cut(k, d))
-            tc_space_step(e, "unroll %s.%s_q", h, k->head->axes[k->axis[d]].var->name);
-    tc_space_step(e, "vectorize %s.%s_v", h, v);
+    all = outer;
+    tc_space_list_all(&all, &inner);
+    tc_space_list_all(&all, &parts);
+    tc_space_list(&all, v[1]);
+    tc_space_reorder(&e->b, &all);
+    loop_ref task = tc_space_fuse(&e->b, &outer, "task");
+    for (int i = 1; i < parts.n; i++)
+        tc_space_unroll(&e->b, parts.at[i]);
+    tc_space_unroll(&e->b, parts.at[0]); /* the last axis is cut always, and first */
+    tc_space_vectorize(&e->b, v[1]);
     if (!e->v.serial)
-        tc_space_step(e, "parallel %s.%s", h, task);
-    tc_strbuf_free(&parts);
-    tc_strbuf_free(&outer);
-    tc_strbuf_free(&inner);
-    return tc_arena_printf(e->arena, "%s.%s", h, task);
+        tc_space_parallel(&e->b, task);
+    return task;
 }
 
 /* The products' block: loops over register tiles; returns the innermost of them. */
-static const char *emit_block(emitter *e, const combination *k, const char *const *rows) {
-    const char *n = k->op->name, *v = k->op->axes[k->op->naxis - 1].var->name, *at = NULL;
-    tc_strbuf outer = {0}, inner = {0};
+static loop_ref emit_block(emitter *e, const combination *k, const decision_ref *rows) {
+    stage_ref stage = stage_called(k->op->name);
+    loop_list order = {0}, inner = {0};
+    loop_ref x[2];
+    tc_space_list(&order, loop_of(stage, &k->op->axes[0]));
     for (int d = 1; d < k->op->naxis - 1; d++) {
-        const char *x = k->op->axes[d].var->name;
-        tc_space_step(e, "%s_o, %s_r = split %s.%s [_, %s.2]", x, x, n, x, rows[d]);
-        at = tc_arena_printf(e->arena, "%s.%s_o", n, x);
-        tc_sb_printf(&outer, " %s", at);
-        tc_sb_printf(&inner, " %s.%s_r", n, x);
+        factor tile = part_of(rows[d], 2);
+        tc_space_split(&e->b, loop_of(stage, &k->op->axes[d]), "or", &tile, x);
+        tc_space_list(&order, x[0]);
+        tc_space_list(&inner, x[1]);
     }
-    tc_space_step(e, "reorder %s.%s%s%s %s.%s", n, k->op->axes[0].var->name, tc_sb_str(&outer), tc_sb_str(&inner), n, v);
-    for (int d = 1; d < k->op->naxis - 1; d++)
-        tc_space_step(e, "unroll %s.%s_r", n, k->op->axes[d].var->name);
-    tc_space_step(e, "vectorize %s.%s", n, v);
-    tc_strbuf_free(&outer);
-    tc_strbuf_free(&inner);
+    loop_ref at = x[0], v = loop_of(stage, &k->op->axes[k->op->naxis - 1]);
+    tc_space_list_all(&order, &inner);
+    tc_space_list(&order, v);
+    tc_space_reorder(&e->b, &order);
+    tc_space_unroll_all(&e->b, &inner);
+    tc_space_vectorize(&e->b, v);
     return at;
 }
 
 void tc_space_emit_combine(emitter *e, const cluster *c) {
     combination k = combination_of(e->an->s, c->member[0], c->member[1]);
     int id = e->nanchor++, last = k.op->naxis - 1;
-    size_t from = e->dec.len;
-    const char *rows[TC_MAX_DIMS], *n = k.op->name, *acc = tc_arena_printf(e->arena, "%s_acc", n);
-    const char *width = tc_space_sample_vec(e, id, k.period[last], tc_space_lanes(e->an->m, k.op));
+    decision_ref rows[TC_MAX_DIMS], width = tc_space_sample_vec(e, id, k.period[last], tc_space_lanes(e->an->m, k.op));
+    stage_ref products = stage_called(k.op->name);
     for (int d = 1; d < last; d++) {
-        const char *loop = tc_arena_printf(e->arena, "%s.%s", n, k.op->axes[d].var->name);
-        rows[d] = tc_space_sample_tile(e, ROLE_ROW_TILE, id, loop, 3, e->an->m->vector_regs - 4, k.period[d]);
-        e->dec.data[e->dec.len - 1].block = BLOCK_ROWS;
+        loop_ref loop = loop_of(products, &k.op->axes[d]);
+        rows[d] = tc_space_sample_tile(&e->b, ROLE_ROW_TILE, id, loop, 3, e->an->m->vector_regs - 4, k.period[d]);
+        tc_space_decision(&e->b, rows[d])->block = BLOCK_ROWS;
     }
-    const char *task = emit_head(e, &k, width, rows);
-    tc_space_step(e, "%s = cache_write %s local", acc, n);
-    tc_space_step(e, "compute_at %s %s", n, task);
-    tc_space_step(e, "compute_at %s %s", acc, emit_block(e, &k, rows));
-    tc_space_emit_register_tile(e, c->member[1], acc, width, id, from);
+    loop_ref task = emit_head(e, &k, chosen(width), rows);
+    stage_ref acc = tc_space_cache_write(&e->b, products);
+    tc_space_compute_at(&e->b, products, task);
+    tc_space_compute_at(&e->b, acc, emit_block(e, &k, rows));
+    tc_space_emit_register_tile(e, c->member[1], acc, width, id);
 }

@@ -110,14 +110,14 @@ static void follow_read(const tc_expr *e, void *user) {
     }
 }
 
-static void emit_member(emitter *e, const tc_compute *op, const case_axes *cases, const bool *constant, const char *loop) {
-    const char *n = op->name;
-    tc_space_step(e, "compute_at %s %s", n, loop);
-    tc_space_step(e, "set_scope %s local", n);
+static void emit_member(emitter *e, const tc_compute *op, const case_axes *cases, const bool *constant, loop_ref loop) {
+    stage_ref stage = stage_called(op->name);
+    tc_space_compute_at(&e->b, stage, loop);
+    tc_space_keep_local(&e->b, stage);
     for (int x = 0; x < op->naxis - 1; x++)
         if (cases->inner[x] || constant[x])
-            tc_space_step(e, "unroll %s.%s", n, op->axes[x].var->name);
-    tc_space_step(e, "vectorize %s.%s", n, op->axes[op->naxis - 1].var->name);
+            tc_space_unroll(&e->b, loop_of(stage, &op->axes[x]));
+    tc_space_vectorize(&e->b, loop_of(stage, &op->axes[op->naxis - 1]));
 }
 
 /* ---- the head ---- */
@@ -126,54 +126,52 @@ static bool is_split(const case_axes *k, int x) {
     return k->inner[x] && k->inner[x] != k->op->axes[x].extent;
 }
 
-/* Splits, orders and marks the head's loops; returns the loop that its members are computed at. */
-static const char *emit_head(emitter *e, const case_axes *k) {
-    const tc_compute *op = k->op;
-    const char *n = op->name, *last = op->axes[op->naxis - 1].var->name;
-    /* one vector: all cases of a tile fill the registers, and more of them only make the program longer */
-    const char *width =
-        tc_arena_printf(e->arena, "%lld", (long long)TC_MIN(op->axes[op->naxis - 1].extent, tc_space_lanes(e->an->m, op)));
-    tc_strbuf outer = {0}, inner = {0}, tasks = {0};
-    int ntask = 0;
-    for (int x = 0; x < op->naxis - 1; x++) {
-        const char *v = op->axes[x].var->name;
-        if (is_split(k, x))
-            tc_space_step(e, "%s_o, %s_i = split %s.%s [_, %lld]", v, v, n, v, (long long)k->inner[x]);
-        if (k->inner[x])
-            tc_sb_printf(&inner, " %s.%s%s", n, v, is_split(k, x) ? "_i" : "");
-        if (!k->inner[x] || is_split(k, x))
-            tc_sb_printf(&outer, " %s.%s%s", n, v, is_split(k, x) ? "_o" : "");
-    }
-    tc_space_step(e, "%s_o, %s_v = split %s.%s [_, %s]", last, last, n, last, width);
-    tc_space_step(e, "reorder%s %s.%s_o%s %s.%s_v", tc_sb_str(&outer), n, last, tc_sb_str(&inner), n, last);
-    for (int x = 0; x < op->naxis - 1; x++)
-        if (k->inner[x])
-            tc_space_step(e, "unroll %s.%s%s", n, op->axes[x].var->name, is_split(k, x) ? "_i" : "");
-    tc_space_step(e, "vectorize %s.%s_v", n, last);
-    const char *task = NULL;
-    for (int x = 0; x < op->naxis - 1; x++) { /* all but the last: the tasks; their borders are known in the last one's loop */
-        if (k->inner[x] && !is_split(k, x))
-            continue;
-        const char *loop = tc_arena_printf(e->arena, "%s%s", op->axes[x].var->name, is_split(k, x) ? "_o" : "");
-        if (task && ntask < TC_MAX_PARTS) {
-            tc_sb_printf(&tasks, " %s.%s", n, task);
-            ntask++;
+/* The loops of the head's axes but the last: `outer` walks the tiles, `inner` the cases. */
+static void split_cases(emitter *e, const case_axes *k, loop_list *outer, loop_list *inner) {
+    for (int x = 0; x < k->op->naxis - 1; x++) {
+        loop_ref whole = loop_of(stage_called(k->op->name), &k->op->axes[x]), part[2];
+        if (is_split(k, x)) {
+            factor period = fixed(k->inner[x]);
+            tc_space_split(&e->b, whole, "oi", &period, part);
+            tc_space_list(outer, part[0]);
+            tc_space_list(inner, part[1]);
+        } else {
+            tc_space_list(k->inner[x] ? inner : outer, whole);
         }
-        task = loop;
     }
-    if (ntask > 1) {
-        tc_space_step(e, "tile = fuse%s", tc_sb_str(&tasks));
-        tc_sb_clear(&tasks);
-        tc_sb_printf(&tasks, " %s.tile", n);
-    } else if (ntask == 0) {
-        tc_sb_printf(&tasks, " %s.%s", n, task ? task : tc_arena_printf(e->arena, "%s_o", last));
-    }
+}
+
+/* The tasks: all outer loops but the last, whose borders are known in each of its steps; what there is, where it is the only one. */
+static loop_ref fuse_tasks(emitter *e, const loop_list *outer, loop_ref otherwise) {
+    loop_list tasks = {0};
+    for (int i = 0; i < outer->n - 1 && i < TC_MAX_PARTS; i++)
+        tc_space_list(&tasks, outer->at[i]);
+    if (tasks.n > 1)
+        return tc_space_fuse(&e->b, &tasks, "tile");
+    return outer->n ? outer->at[0] : otherwise;
+}
+
+/* Splits, orders and marks the head's loops; returns the loop that its members are computed at. */
+static loop_ref emit_head(emitter *e, const case_axes *k) {
+    const tc_compute *op = k->op;
+    const tc_axis *last = &op->axes[op->naxis - 1];
+    /* one vector: all cases of a tile fill the registers, and more of them only make the program longer */
+    factor width = fixed(TC_MIN(last->extent, tc_space_lanes(e->an->m, op)));
+    loop_list outer = {0}, inner = {0}, all;
+    loop_ref c[2];
+    split_cases(e, k, &outer, &inner);
+    tc_space_split(&e->b, loop_of(stage_called(op->name), last), "ov", &width, c);
+    all = outer;
+    tc_space_list(&all, c[0]);
+    tc_space_list_all(&all, &inner);
+    tc_space_list(&all, c[1]);
+    tc_space_reorder(&e->b, &all);
+    tc_space_unroll_all(&e->b, &inner);
+    tc_space_vectorize(&e->b, c[1]);
+    loop_ref task = fuse_tasks(e, &outer, c[0]);
     if (!e->v.serial)
-        tc_space_step(e, "parallel%s", tc_sb_str(&tasks));
-    tc_strbuf_free(&outer);
-    tc_strbuf_free(&inner);
-    tc_strbuf_free(&tasks);
-    return tc_arena_printf(e->arena, "%s.%s_o", n, last);
+        tc_space_parallel(&e->b, task);
+    return c[0];
 }
 
 void tc_space_emit_transform(emitter *e, const cluster *c) {
@@ -185,7 +183,7 @@ void tc_space_emit_transform(emitter *e, const cluster *c) {
         r[i] = (member_reads){.s = s, .member = c->member[i], .head = &head, .cases = &cases[i]};
         tc_expr_walk(head.op->body[0], follow_read, &r[i]);
     }
-    const char *loop = emit_head(e, &head);
+    loop_ref loop = emit_head(e, &head);
     for (int i = 1; i < c->n; i++)
         emit_member(e, s->stages[c->member[i]].op, &cases[i], r[i].constant, loop);
 }

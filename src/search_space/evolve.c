@@ -154,7 +154,7 @@ static int64_t tiled_extent(search *x, const tc_trace *t, int at) {
     int th = omp_get_thread_num();
     const char *name = t->steps[at].names[0];
     const tc_trace head = {.arena = t->arena, .n = at, .steps = t->steps};
-    uint64_t key = tc_trace_hash_decisions(tc_hash_mix(tc_space_steps_of(x->s, t), (uint64_t)at), &head);
+    uint64_t key = tc_trace_hash_decisions(tc_hash_mix(tc_trace_hash_steps(t), (uint64_t)at), &head);
     const uintptr_t *known = tc_map_get(&x->extents[th], key);
     if (known)
         return (int64_t)*known;
@@ -289,7 +289,7 @@ static bool admit(search *x, slot *s, int at) {
         return false;
     if (!tc_space_fits(x->s, s->trace))
         return false;
-    s->key = tc_trace_hash_decisions(tc_space_steps_of(x->s, s->trace), s->trace);
+    s->key = tc_trace_hash(s->trace);
     const uintptr_t *known = tc_map_get(&x->known, s->key);
     if (known) {
         s->state = SLOT_FILLED;

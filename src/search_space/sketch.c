@@ -1,9 +1,5 @@
-/* Sketches: the variants of the rules that differ for a workload, each generated as text and parsed into a trace with open
- * decisions. */
+/* Sketches: the variants of the rules that differ for a workload, each a trace with open decisions. */
 #include "search_space/space_int.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* Below this much work a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations or bytes take some
  * 30 us on one core. */
@@ -11,6 +7,9 @@
 
 /* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results. */
 enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 96 };
+
+/* 0: operands are read in place, 1: packed at root, 2: packed per task. */
+#define PACK(how) .pack = (how) > 0, .pack_task = (how) == 2
 
 static void emit_clusters(emitter *e) {
     const analysis *an = e->an;
@@ -36,54 +35,48 @@ static void emit_clusters(emitter *e) {
     }
 }
 
-static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
-    static const char *const pack[] = {"", "+pack", "+pack-task"};
-    bool anchor = false, rows = false, combine = false;
-    for (int i = 0; i < an->ncluster; i++) {
-        combine |= an->cluster[i].kind == CLUSTER_COMBINE;
-        anchor |= an->cluster[i].kind == CLUSTER_ANCHOR;
-        rows |= an->cluster[i].kind == CLUSTER_ROWS;
-    }
-    const char *chain = v.chain ? "+chain" : v.lanes_k ? "+lanes" : v.split_k ? tc_arena_printf(a, "+split%d", v.split_k) : "";
-    const char *base = anchor ? (v.block_k ? "tile+block" : "tile") : combine ? "combine" : rows ? "rows" : "map";
-    return tc_arena_printf(a, "%s%s%s%s%s%s", base, chain, v.taps ? "+taps" : "", anchor ? pack[v.pack] : "",
-                           anchor && v.rows_inner ? "+rows-inner" : "", v.serial ? "+serial" : "");
+static bool has_cluster(const analysis *an, cluster_kind kind) {
+    for (int i = 0; i < an->ncluster; i++)
+        if (an->cluster[i].kind == kind)
+            return true;
+    return false;
 }
 
-/* The sampled step that binds a decision. */
-static int step_of(const tc_trace *t, const char *name) {
-    for (int i = 0; i < t->n; i++)
-        if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].nouts == 1 && strcmp(t->steps[i].outs[0], name) == 0)
-            return i;
-    return -1;
+/* "tile+pack+rows-inner" */
+static const char *variant_name(tc_arena *a, const analysis *an, variant v) {
+    bool anchor = has_cluster(an, CLUSTER_ANCHOR);
+    const char *name = anchor                             ? "tile"
+                       : has_cluster(an, CLUSTER_COMBINE) ? "combine"
+                       : has_cluster(an, CLUSTER_ROWS)    ? "rows"
+                                                          : "map";
+#define VARIANT(id, text, anchors)                                                                                               \
+    if (v.id && (anchor || !(anchors)))                                                                                          \
+        name = v.id > 1 ? tc_arena_printf(a, "%s%s%d", name, text, v.id) : tc_arena_printf(a, "%s%s", name, text);
+#include "search_space/variants.def"
+#undef VARIANT
+    return name;
 }
 
 /* Decision names are unique within a sketch; loop names within a stage. */
-static tc_status add_sketch(tc_space *s, const analysis *an, variant v, tc_error *err) {
-    emitter e = {.an = an, .arena = s->arena, .v = v};
-    tc_sb_add(&e.text, tc_sb_str(&an->prologue));
+static void add_sketch(tc_space *s, const analysis *an, variant v) {
+    emitter e = {.an = an, .b.arena = s->arena, .v = v};
+    tc_space_continue(&e.b, &an->prologue);
     emit_clusters(&e);
+    tc_trace written = tc_space_built(&e.b);
     sketch *k = &s->sk[s->nsketch];
-    *k = (sketch){.name = variant_name(s->arena, an, v), .v = v};
-    tc_status r = tc_trace_parse(s->arena, k->name, tc_sb_str(&e.text), &k->trace, err);
-    k->ndec = (int)e.dec.len;
-    k->dec = tc_arena_dup(s->arena, e.dec.data, e.dec.len * sizeof *e.dec.data);
-    tc_strbuf_free(&e.text);
-    tc_vec_free(&e.dec);
+    *k = (sketch){.name = variant_name(s->arena, an, v), .v = v, .ndec = (int)e.b.dec.len};
+    k->trace = tc_trace_fork(s->arena, &written);
+    k->trace->id = tc_trace_hash_steps(k->trace);
+    k->dec = tc_arena_dup(s->arena, e.b.dec.data, e.b.dec.len * sizeof *e.b.dec.data);
+    tc_space_builder_free(&e.b);
     tc_vec_free(&e.packed);
-    if (r != TC_OK)
-        return r;
-    k->steps = tc_trace_hash_steps(k->trace);
-    for (int i = 0; i < k->ndec; i++)
-        k->dec[i].step = step_of(k->trace, k->dec[i].name);
     for (int i = 0; i < s->nsketch; i++)
-        if (tc_trace_equal(s->sk[i].trace, k->trace))
-            return TC_OK;
+        if (tc_trace_same_steps(s->sk[i].trace, k->trace))
+            return;
     s->nsketch++;
-    return TC_OK;
 }
 
-static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
+static void add_variants(tc_space *s, const analysis *an) {
     bool anchor = false, packs = false, blocks = false, taps = false;
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
@@ -100,15 +93,13 @@ static tc_status add_variants(tc_space *s, const analysis *an, tc_error *err) {
         for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
             for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
                 for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-                    TC_TRY(
-                        add_sketch(s, an, (variant){.block_k = block, .pack = pack, .rows_inner = inner, .serial = serial}, err));
+                    add_sketch(s, an, (variant){.block_k = block, PACK(pack), .rows_inner = inner, .serial = serial});
     for (int inner = 1; inner >= 0 && taps; inner--)
         for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            TC_TRY(add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .taps = true}, err));
+            add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .taps = true});
     for (int pack = 0; pack <= (packs ? 2 : 0) && tc_space_chains(an); pack++)
         for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            TC_TRY(add_sketch(s, an, (variant){.pack = pack, .rows_inner = true, .serial = serial, .chain = true}, err));
-    return TC_OK;
+            add_sketch(s, an, (variant){PACK(pack), .rows_inner = true, .serial = serial, .chain = true});
 }
 
 /* Where cores would be idle for want of results, the reduction is divided among them. */
@@ -119,7 +110,7 @@ static tc_status add_split(tc_space *s, const analysis *an, tc_error *err) {
         analysis split;
         tc_status r = tc_space_analyse_split(an, parts, &split, err);
         for (int pack = 0; pack < 3 && r == TC_OK; pack++)
-            r = add_sketch(s, &split, (variant){.pack = pack, .rows_inner = true, .split_k = parts}, err);
+            add_sketch(s, &split, (variant){PACK(pack), .rows_inner = true, .split_k = parts});
         tc_space_analysis_free(&split);
         TC_TRY(r);
     }
@@ -134,7 +125,7 @@ static tc_status add_lanes(tc_space *s, const analysis *an, tc_error *err) {
     tc_status r = tc_space_analyse_lanes(an, &lanes, err);
     bool small = tc_space_work(an->s->workload) < SERIAL_WORK;
     for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2) && r == TC_OK; serial++)
-        r = add_sketch(s, &lanes, (variant){.rows_inner = true, .serial = serial, .lanes_k = true}, err);
+        add_sketch(s, &lanes, (variant){.rows_inner = true, .serial = serial, .lanes_k = true});
     tc_space_analysis_free(&lanes);
     return r;
 }
@@ -145,9 +136,9 @@ tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out
     *s = (tc_space){.arena = a, .w = w, .m = *m, .work = tc_space_work(w)};
     tc_ctx *ctx = tc_ctx_child(w->ctx);
     analysis an;
-    tc_status r = tc_space_analyse(ctx, w, &s->m, &an, err);
+    tc_status r = tc_space_analyse(ctx, w, &s->m, a, &an, err);
     if (r == TC_OK)
-        r = add_variants(s, &an, err);
+        add_variants(s, &an);
     if (r == TC_OK)
         r = add_split(s, &an, err);
     if (r == TC_OK)
@@ -179,51 +170,10 @@ const char *tc_space_sketch_name(const tc_space *s, int i) {
     return s->sk[i].name;
 }
 
-static bool same_int(const tc_int_arg *a, const tc_int_arg *b) {
-    if (a->kind != b->kind)
-        return false;
-    return a->kind == TC_ARG_LITERAL ? a->value == b->value
-                                     : a->kind == TC_ARG_INFER || (a->part == b->part && strcmp(a->ref, b->ref) == 0);
-}
-
-static bool same_step(const tc_instr *a, const tc_instr *b) {
-    if (a->prim != b->prim || a->nouts != b->nouts || a->nnames != b->nnames || a->nints != b->nints || !a->text != !b->text)
-        return false;
-    for (int i = 0; i < a->nouts; i++)
-        if (strcmp(a->outs[i], b->outs[i]))
-            return false;
-    for (int i = 0; i < a->nnames; i++)
-        if (strcmp(a->names[i], b->names[i]))
-            return false;
-    for (int i = 0; i < a->nints; i++)
-        if (!same_int(&a->ints[i], &b->ints[i]))
-            return false;
-    return !a->text || strcmp(a->text, b->text) == 0;
-}
-
-/* Forks of a sketch share these. */
-static bool shared_step(const tc_instr *a, const tc_instr *b) {
-    return a->outs == b->outs && a->names == b->names && a->ints == b->ints && a->text == b->text && a->prim == b->prim;
-}
-
-static int first_with(const tc_space *s, const tc_trace *t, bool (*same)(const tc_instr *a, const tc_instr *b)) {
-    for (int k = 0; k < s->nsketch; k++) {
-        const tc_trace *x = s->sk[k].trace;
-        int i = 0;
-        while (x->n == t->n && i < t->n && same(&x->steps[i], &t->steps[i]))
-            i++;
-        if (x->n == t->n && i == t->n)
-            return k;
-    }
-    return -1;
-}
-
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t) {
-    int k = first_with(s, t, shared_step);
-    return k < 0 ? first_with(s, t, same_step) : k;
-}
-
-uint64_t tc_space_steps_of(const tc_space *s, const tc_trace *t) {
-    int k = first_with(s, t, shared_step);
-    return k < 0 ? tc_trace_hash_steps(t) : s->sk[k].steps;
+    uint64_t id = tc_trace_hash_steps(t);
+    for (int k = 0; k < s->nsketch; k++)
+        if (s->sk[k].trace->id == id && (t->id || tc_trace_same_steps(s->sk[k].trace, t)))
+            return k;
+    return -1;
 }

@@ -2,9 +2,8 @@
 #ifndef TC_SPACE_SPACE_INT_H
 #define TC_SPACE_SPACE_INT_H
 
+#include "search_space/build_int.h"
 #include "search_space/space.h"
-#include "support/strbuf.h"
-#include "support/vec.h"
 
 /* What a stage is to the sketch rules. */
 typedef enum stage_kind {
@@ -15,10 +14,12 @@ typedef enum stage_kind {
 
 enum { MAX_CLUSTER = 24, MAX_READS = 24 };
 
+typedef enum cluster_kind { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM, CLUSTER_COMBINE } cluster_kind;
+
 /* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
  * consumers first. */
 typedef struct cluster {
-    enum { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM, CLUSTER_COMBINE } kind;
+    cluster_kind kind;
     int n;
     int member[MAX_CLUSTER];
     int rows; /* ROWS: how many leading axes of the head are row axes */
@@ -28,61 +29,26 @@ typedef struct cluster {
 typedef struct analysis {
     tc_ctx *ctx;
     const tc_machine *m;
-    tc_sched *s;        /* all inlinable stages inlined */
-    tc_strbuf prologue; /* the compute_inline steps */
-    stage_kind *kind;   /* per stage of s */
+    tc_sched *s;      /* all inlinable stages inlined */
+    builder prologue; /* the steps that made it of the workload: compute_inline, rfactor */
+    stage_kind *kind; /* per stage of s */
     int ncluster;
     cluster *cluster;      /* in order of emission: consumers first */
     const tc_var *split_k; /* the axis that rfactor made of a reduction (split-K), NULL: none */
     int lane_stage;        /* the stage that adds up the lanes of a reduction carried by the vectors, -1: none */
 } analysis;
 
-/* What a decision stands for: how the constructed schedules choose it, and what pruning knows of it. */
-typedef enum role {
-    ROLE_ROW_TILE,  /* sample_tile parts=3: cache part, register part of a non-vector axis */
-    ROLE_VEC,       /* categorical: register width of the vector axis in elements */
-    ROLE_VEC_OUTER, /* sample_tile parts=2: cache part of the vector axis, counted in register widths */
-    ROLE_UNROLL_K,  /* categorical: reduction steps unrolled */
-    ROLE_BLOCK_K,   /* categorical: reduction block */
-    ROLE_BLOCK_ROW, /* sample_tile parts=2: cache block of a row axis (K-blocked sketches) */
-    ROLE_REG_ROW,   /* categorical: register part of a row axis (K-blocked sketches) */
-    ROLE_BLOCK_VEC, /* sample_tile parts=2: cache block of the vector axis, in register widths (K-blocked sketches) */
-    ROLE_CHUNK,     /* sample_tile parts=2: iterations per parallel task */
-    ROLE_WIDTH      /* categorical: elements handled by one vector step of a row or elementwise loop */
-} role;
-
-typedef struct decision {
-    const char *name;
-    int step; /* of the sketch, and of its instances: the one that makes it */
-    role role;
-    int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
-    int64_t extent; /* of the axis it divides */
-    bool primary;   /* ROW: the row axis that carries the register tile in constructed schedules */
-    int64_t block;  /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
-    int64_t phase;  /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
-    int lanes;      /* VEC: lanes of a vector register for the anchor's element type */
-    int64_t batch;  /* VEC: product of the batch axes, all of them parallel tasks */
-    int64_t depth;  /* VEC: product of the reduction axes */
-    bool lanewise;  /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
-} decision;
-
-/* A sketch variant: which alternatives the rules take. */
+/* A sketch variant: which alternatives the rules take (variants.def). All of one type, without holes: equal ones have equal bytes. */
 typedef struct variant {
-    bool block_k;    /* accumulate in a cache block, reduction blocked outside of it */
-    int pack;        /* non-constant vector operands: 0 read in place, 1 packed once at root, 2 packed per parallel task */
-    bool rows_inner; /* the row loops run inside the vector-axis loop of the cache tile */
-    bool serial;     /* no parallel loops: small kernels */
-    bool taps;       /* window taps unrolled, so that the parities of a transposed convolution are known (sub-pixel form) */
-    int split_k;     /* the reduction divided among this many partial results that are added up at the end; 0: whole */
-    bool lanes_k;    /* the reduction carries the vectors, whose lanes are added up at the end: few output channels */
-    bool chain;      /* all other clusters are computed per task of the last one: attention per head and block of rows */
+#define VARIANT(id, text, anchors) int id;
+#include "search_space/variants.def"
+#undef VARIANT
 } variant;
 
 typedef struct sketch {
     const char *name;
     variant v;
-    tc_trace *trace;
-    uint64_t steps; /* tc_trace_hash_steps */
+    tc_trace *trace; /* its id is the sketch's */
     int ndec;
     decision *dec;
 } sketch;
@@ -96,20 +62,22 @@ struct tc_space {
     sketch *sk;
 };
 
-/* Text being generated, with its decisions. */
+/* A sketch being written. */
 typedef struct emitter {
     const analysis *an;
-    tc_arena *arena;
+    builder b;
     variant v;
-    int lanes; /* f32-sized lanes of a vector */
-    int nanchor, unique;
-    const char *at; /* loop that the clusters to come are computed at (chain), NULL: root */
-    tc_strbuf text;
-    TC_VEC(decision) dec;
+    int nanchor;
+    loop_ref at;                      /* where the clusters to come are computed (chain), no loop: at root */
     TC_VEC(const tc_tensor *) packed; /* constants that have a layout */
 } emitter;
 
-tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, analysis *out, tc_error *err);
+/* Rows that register tiles are made of. */
+enum { TILE_ROWS = 12 };
+extern const int64_t tc_space_tile_rows[TILE_ROWS];
+
+/* What the analysis finds lives in ctx, the steps of the prologue in `steps`. */
+tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, tc_arena *steps, analysis *out, tc_error *err);
 /* The reduction axis of *op that makes tasks when it is divided: of the only anchor with few results, or of the only reduction,
  * to one number; NULL: there is none. */
 const tc_axis *tc_space_split_axis(const analysis *an, const tc_compute **op);
@@ -123,11 +91,6 @@ tc_status tc_space_analyse_lanes(const analysis *an, analysis *out, tc_error *er
 bool tc_space_reduces_contiguous(const tc_compute *op);
 void tc_space_analysis_free(analysis *an);
 
-void tc_space_step(emitter *e, const char *fmt, ...) TC_PRINTF(2, 3); /* one line of the trace */
-/* Emits a sampled step and records its decision; returns the decision's name. */
-const char *tc_space_sample_tile(emitter *e, role r, int anchor, const char *loop, int parts, int64_t max_inner, int64_t extent);
-const char *tc_space_sample_choice(emitter *e, role r, int anchor, int n, const int64_t *values, int64_t extent);
-
 void tc_space_emit_map(emitter *e, const cluster *c);
 void tc_space_emit_rows(emitter *e, const cluster *c);
 void tc_space_emit_anchor(emitter *e, const cluster *c);
@@ -137,11 +100,11 @@ void tc_space_emit_combine(emitter *e, const cluster *c);
 bool tc_space_is_transform(const tc_compute *op);
 /* Every value of `head`, a map, is a choice of sums over the first axis of `products`, a batch of matmuls (Strassen). */
 bool tc_space_combines(const tc_sched *s, int head, int products);
-/* The loops of `acc`, which accumulates stage `stage` in registers, and the layout of its operands; the cluster's decisions begin
- * at `from` with its width. */
-void tc_space_emit_register_tile(emitter *e, int stage, const char *acc, const char *width, int id, size_t from);
+/* The loops of `acc`, which accumulates stage `stage` in registers, and the layout of its operands; `width` is the first of the
+ * cluster's decisions. */
+void tc_space_emit_register_tile(emitter *e, int stage, stage_ref acc, decision_ref width, int id);
 /* Register widths: 1..8 vectors, and the whole axis when it is short and odd. */
-const char *tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
+decision_ref tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
@@ -162,7 +125,6 @@ int tc_space_lanes(const tc_machine *m, const tc_compute *op);
 bool tc_space_fits(const tc_space *s, const tc_trace *t);
 /* Sketch of which t is an instance (same steps up to decisions), -1 if none. */
 int tc_space_sketch_of(const tc_space *s, const tc_trace *t);
-uint64_t tc_space_steps_of(const tc_space *s, const tc_trace *t); /* tc_trace_hash_steps, known for instances */
 
 /* Length of the loop that tile decision `dec` of sketch k divides in t. */
 int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec);

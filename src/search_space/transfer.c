@@ -135,11 +135,6 @@ static tc_trace *move(const instance *from, const tc_space *to, int sk, tc_arena
     return t;
 }
 
-static bool same_variant(const variant *a, const variant *b) {
-    return a->block_k == b->block_k && a->pack == b->pack && a->rows_inner == b->rows_inner && a->serial == b->serial &&
-           a->taps == b->taps && a->split_k == b->split_k && a->lanes_k == b->lanes_k && a->chain == b->chain;
-}
-
 int tc_space_transfer(const tc_space *from, const tc_trace *t, const tc_space *to, tc_arena *a, tc_trace **out, int cap) {
     int k = tc_space_sketch_of(from, t), n = 0;
     if (k < 0 || from->sk[k].ndec == 0)
@@ -150,7 +145,7 @@ int tc_space_transfer(const tc_space *from, const tc_trace *t, const tc_space *t
             return 0;
     for (int same = 1; same >= 0; same--)
         for (int i = 0; i < to->nsketch && n < cap; i++)
-            if (same_variant(&to->sk[i].v, &x.k->v) == (same != 0) && !(from == to && i == k))
+            if ((memcmp(&to->sk[i].v, &x.k->v, sizeof x.k->v) == 0) == (same != 0) && !(from == to && i == k))
                 out[n++] = move(&x, to, i, a);
     return n;
 }

@@ -1,0 +1,52 @@
+/* Private to the rule of anchors: the plan of one, and the parts that write it. */
+#ifndef TC_SPACE_ANCHOR_INT_H
+#define TC_SPACE_ANCHOR_INT_H
+
+#include "search_space/space_int.h"
+
+typedef enum axis_role { AXIS_BATCH, AXIS_ROW, AXIS_VEC } axis_role;
+
+typedef struct anchor_plan {
+    const tc_compute *head;      /* whose axes are tiled */
+    const tc_compute *op;        /* the reduction (its body; renamed when a write cache is made) */
+    stage_ref acc;               /* the stage that reduces */
+    int lanes, reads;            /* reads: places at which the head reads the anchor */
+    axis_role role[TC_MAX_DIMS]; /* of the head's axes */
+    int dim[TC_MAX_DIMS];        /* anchor axis that a head axis walks, -1: none */
+    int vec;                     /* head axis that carries the vectors */
+    int acc_vec;                 /* anchor axis that carries the vectors */
+    int group;                   /* steps of the last reduction that one dot instruction takes; 1: there is none */
+    bool blocked;                /* the reduction is blocked outside of a cache tile */
+    bool batch_inside;           /* packed operands hold the panels of all batches side by side */
+    decision_ref width;          /* register width */
+} anchor_plan;
+
+/* ---- anchor_plan.c ---- */
+void tc_space_plan(const analysis *an, int head, int anchor, anchor_plan *p);
+void tc_space_plan_cluster(const analysis *an, const cluster *c, anchor_plan *p);
+/* Dimension of `read` whose index runs with coefficient 1 along v; -1: none. */
+int tc_space_dim_along(tc_ctx *ctx, const tc_expr *read, const tc_var *v);
+/* Every operand of the reduction depends on axis a. */
+bool tc_space_is_batch(const tc_compute *op, int a);
+/* The period with which conditions on axis d's index repeat: the stride of a transposed convolution. */
+int64_t tc_space_phase_of(const tc_compute *op, int d);
+/* Some axis has such a period, and the taps are few enough to be written out. */
+bool tc_space_phased(const tc_compute *op);
+
+/* ---- anchor_operands.c ---- */
+/* Steps of the last reduction that one dot instruction takes; 1: there is none for this product. */
+int tc_space_dot_group(const analysis *an, const anchor_plan *p);
+/* Every operand of the reduction runs along its vector axis, as in a depthwise convolution. */
+bool tc_space_lanewise(const analysis *an, const anchor_plan *p);
+/* Layouts of constants and packed copies of others, at root or in the loop `task`. */
+void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
+
+/* ---- anchor_tile.c ---- */
+/* Unrolled reduction steps. */
+factor tc_space_sample_unroll(emitter *e, int id, int64_t extent);
+
+/* ---- anchor_blocked.c ---- */
+/* The loops of the accumulating stage when its tile is a cache block. */
+void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id);
+
+#endif

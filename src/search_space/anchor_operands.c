@@ -1,0 +1,192 @@
+/* The operands of an anchor: which of them are stored in the order in which the tile walks them. Constants are at build time,
+ * others by a cached copy at root or per parallel task (BLIS's packing, Van Zee and van de Geijn 2015). */
+#include "search_space/anchor_int.h"
+
+static int vec_dim(const analysis *an, const anchor_plan *p, const tc_expr *read) {
+    return tc_space_dim_along(an->ctx, read, p->op->axes[p->acc_vec].var);
+}
+
+/* Dimension d of the operand is walked by the reduction. */
+static bool reduce_dim(const anchor_plan *p, const tc_expr *read, int d) {
+    for (int k = 0; k < p->op->nraxis; k++)
+        if (tc_expr_uses_var(read->args[d], p->op->raxes[k].var))
+            return true;
+    return false;
+}
+
+typedef struct operand_list {
+    int n;
+    const tc_expr *read[MAX_READS];
+} operand_list;
+
+static void add_operand(const tc_expr *e, void *user) {
+    operand_list *l = user;
+    if (e->op != TC_OP_READ || l->n == MAX_READS)
+        return;
+    for (int i = 0; i < l->n; i++)
+        if (l->read[i]->u.tensor == e->u.tensor)
+            return;
+    l->read[l->n++] = e;
+}
+
+/* Some spatial axis longer than one does not walk the operand, so its values are used again by every step of that axis. */
+static bool reused(const anchor_plan *p, const tc_expr *read) {
+    for (int x = 0; x < p->op->naxis; x++) {
+        bool used = p->op->axes[x].extent < 2;
+        for (int d = 0; d < read->nargs && !used; d++)
+            used = tc_expr_uses_var(read->args[d], p->op->axes[x].var);
+        if (!used)
+            return true;
+    }
+    return false;
+}
+
+/* Operands of the reduction that are walked by its vector axis and by its reduction, and used more than once per value (a
+ * depthwise convolution's image is not: copying it costs more than it saves): those a layout pays for. */
+static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
+    operand_list all = {0}, out = {0};
+    tc_expr_walk(p->op->body[0], add_operand, &all);
+    for (int i = 0; i < all.n; i++) {
+        int dv = vec_dim(an, p, all.read[i]);
+        bool reduces = false;
+        for (int d = 0; d < all.read[i]->nargs; d++)
+            reduces |= d != dv && reduce_dim(p, all.read[i], d);
+        if (dv >= 0 && reduces && (all.read[i]->u.tensor->is_const || reused(p, all.read[i])))
+            out.read[out.n++] = all.read[i];
+    }
+    return out;
+}
+
+bool tc_space_lanewise(const analysis *an, const anchor_plan *p) {
+    operand_list all = {0};
+    tc_expr_walk(p->op->body[0], add_operand, &all);
+    for (int i = 0; i < all.n; i++)
+        if (vec_dim(an, p, all.read[i]) < 0)
+            return false;
+    return all.n > 0;
+}
+
+bool tc_space_anchor_packs(const analysis *an, const cluster *c) {
+    anchor_plan p;
+    tc_space_plan_cluster(an, c, &p);
+    operand_list l = vector_operands(an, &p);
+    for (int i = 0; i < l.n; i++)
+        if (!l.read[i]->u.tensor->is_const)
+            return true;
+    return false;
+}
+
+/* ---- packing ---- */
+
+/* Batch dimensions, then blocks of the vector dimension (or these first), then the rest, then the vector lanes: "(x0, x1) ->
+ * (x1 / v, x0, x1 % v)". */
+static layout packed_layout(const anchor_plan *p, const tc_expr *read, int dv) {
+    layout l = tc_space_layout(read->nargs);
+    factor width = chosen(p->width), group = fixed(p->group);
+    if (p->batch_inside)
+        tc_space_lay_blocks(&l, dv, width);
+    for (int d = 0; d < read->nargs; d++)
+        if (d != dv && !reduce_dim(p, read, d))
+            tc_space_lay(&l, d);
+    if (!p->batch_inside)
+        tc_space_lay_blocks(&l, dv, width);
+    int steps = -1; /* dimension whose neighbours one dot instruction takes */
+    for (int d = 0; d < read->nargs; d++) {
+        if (d == dv || !reduce_dim(p, read, d))
+            continue;
+        if (p->group > 1 && tc_expr_uses_var(read->args[d], p->op->raxes[p->op->nraxis - 1].var))
+            tc_space_lay_blocks(&l, steps = d, group);
+        else
+            tc_space_lay(&l, d);
+    }
+    tc_space_lay_places(&l, dv, width);
+    if (steps >= 0)
+        tc_space_lay_places(&l, steps, group);
+    return l;
+}
+
+/* Axis d of a cached copy of t: called as in t's producer, or ax0, ax1, ... for an input. */
+static loop_ref copy_axis(emitter *e, stage_ref copy, const tc_tensor *t, int d) {
+    int st = tc_sch_stage_of(e->an->s, t);
+    if (st >= 0)
+        return loop_of(copy, &e->an->s->stages[st].op->axes[d]);
+    const char *name = tc_arena_printf(e->b.arena, "ax%d", d);
+    return (loop_ref){copy, name, name};
+}
+
+/* A cached, packed copy of operand `read`: batch dimensions, blocks of the vector dimension, reduction dimensions, then the
+ * vector. */
+static void emit_packed_copy(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, loop_ref task) {
+    const tc_tensor *t = read->u.tensor;
+    builder *b = &e->b;
+    stage_ref copy = tc_space_cache_read(b, t->name, p->acc);
+    layout l = packed_layout(p, read, dv);
+    tc_space_transform_layout(b, copy.name, &l);
+    factor width = chosen(p->width);
+    loop_ref v[2];
+    tc_space_split(b, copy_axis(e, copy, t, dv), "ov", &width, v);
+    loop_list order = {0};
+    for (int pass = 0; pass < 3; pass++)
+        for (int d = 0; d < t->ndim; d++) {
+            if ((d == dv) != (pass == 1) || (d != dv && reduce_dim(p, read, d) != (pass == 2)))
+                continue;
+            tc_space_list(&order, d == dv ? v[0] : copy_axis(e, copy, t, d));
+        }
+    loop_ref first = order.at[0];
+    tc_space_list(&order, v[1]);
+    tc_space_reorder(b, &order);
+    tc_space_vectorize(b, v[1]);
+    if (is_loop(task))
+        tc_space_compute_at(b, copy, task);
+    else if (!e->v.serial)
+        tc_space_parallel(b, first);
+}
+
+/* A constant has one layout: of several anchors that read it, the first one chooses. */
+static void emit_packed_constant(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
+    const tc_tensor *t = read->u.tensor;
+    for (size_t i = 0; i < e->packed.len; i++)
+        if (e->packed.data[i] == t)
+            return;
+    tc_push(&e->packed, t);
+    layout l = packed_layout(p, read, dv);
+    tc_space_transform_layout(&e->b, t->name, &l);
+}
+
+void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task) {
+    operand_list l = vector_operands(e->an, p);
+    bool packs = e->v.pack && (!e->v.pack_task || is_loop(task));
+    for (int i = 0; i < l.n; i++) {
+        int dv = vec_dim(e->an, p, l.read[i]);
+        if (l.read[i]->u.tensor->is_const)
+            emit_packed_constant(e, p, l.read[i], dv);
+        else if (packs)
+            emit_packed_copy(e, p, l.read[i], dv, e->v.pack_task ? task : (loop_ref){0});
+    }
+}
+
+/* ---- dot instructions ---- */
+
+/* An operand under a conversion to the accumulator's type. */
+static const tc_expr *widened_read(const tc_expr *e) {
+    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
+}
+
+/* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
+ * holds the steps of the last reduction as neighbours (pass_dot.c). */
+int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
+    const tc_expr *e = p->op->body[0];
+    const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
+    int group = e->dtype == TC_I32 && an->m->dot_i8 ? 4 : e->dtype == TC_F32 && an->m->dot_bf16 ? 2 : 1;
+    if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL || group == 1 || k->extent < group)
+        return 1;
+    const tc_expr *x = widened_read(e->args[0]), *y = widened_read(e->args[1]);
+    if (!x || !y || tc_dtype_bytes((tc_dtype)x->dtype) * group != 4 || tc_dtype_bytes((tc_dtype)y->dtype) * group != 4)
+        return 1;
+    if (group == 4 && x->dtype == y->dtype)
+        return 1; /* unsigned times signed only */
+    if (group == 2 && (x->dtype != TC_BF16 || y->dtype != TC_BF16))
+        return 1;
+    const tc_expr *along = vec_dim(an, p, x) < 0 ? x : y, *last = along->args[along->nargs - 1];
+    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? group : 1;
+}
