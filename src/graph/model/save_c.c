@@ -1,7 +1,7 @@
 /* A model as C source: the kernels, one function that runs them in memory of its own or the caller's, and the weights. Small
  * weights are an array; larger ones, which compilers take minutes and gigabytes over, a file beside the source that the assembler
  * includes. The one limit is then the 2 GiB that code reaches its data within. */
-#include "codegen/code/c_source.h"
+#include "codegen/c_source/c_source.h"
 #include "graph/model/save_int.h"
 #include "support/fs.h"
 

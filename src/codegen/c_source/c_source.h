@@ -1,6 +1,6 @@
 /* Lowered TIR as C source: the same programs for compilers other than LLVM. */
-#ifndef TC_CODEGEN_CODE_C_SOURCE_H
-#define TC_CODEGEN_CODE_C_SOURCE_H
+#ifndef TC_CODEGEN_C_SOURCE_C_SOURCE_H
+#define TC_CODEGEN_C_SOURCE_C_SOURCE_H
 
 #include "support/status.h"
 #include "support/strbuf.h"

@@ -1,0 +1,189 @@
+/* What kernels in C stand on: their types, and the arithmetic that C leaves open or has no name for. Every file with such kernels
+ * begins with this text; it needs nothing but the standard headers, and is compiled and tested as it stands. */
+#ifndef TC_CODEGEN_C_SOURCE_PRELUDE_H
+#define TC_CODEGEN_C_SOURCE_PRELUDE_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef _OPENMP
+extern int omp_get_thread_num(void);
+#define TC_THREAD omp_get_thread_num()
+#else
+#define TC_THREAD 0
+#endif
+
+#if defined(__GNUC__)
+#define TC_ALIAS __attribute__((may_alias))
+#define TC_FN static inline __attribute__((unused))
+#else
+#define TC_ALIAS
+#define TC_FN static inline
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+/* ---- types ---- */
+
+/* Memory is reused for values of different types. bool is a byte; 16-bit floats are computed with as f32 and rounded. */
+typedef uint8_t TC_ALIAS tc_bool;
+typedef int8_t TC_ALIAS tc_i8;
+typedef uint8_t TC_ALIAS tc_u8;
+typedef int16_t TC_ALIAS tc_i16;
+typedef uint16_t TC_ALIAS tc_u16;
+typedef int32_t TC_ALIAS tc_i32;
+typedef uint32_t TC_ALIAS tc_u32;
+typedef int64_t TC_ALIAS tc_i64;
+typedef uint64_t TC_ALIAS tc_u64;
+typedef uint16_t TC_ALIAS tc_f16;
+typedef uint16_t TC_ALIAS tc_bf16;
+typedef float TC_ALIAS tc_f32;
+typedef double TC_ALIAS tc_f64;
+
+/* ---- 16-bit floats: conversions round to nearest even ---- */
+
+TC_FN uint32_t tc_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+
+TC_FN float tc_of(uint32_t u) {
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+TC_FN float tc_from_bf16(uint16_t h) {
+    return tc_of((uint32_t)h << 16);
+}
+
+TC_FN uint16_t tc_to_bf16(float f) {
+    uint32_t u = tc_bits(f);
+    if ((u & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(u >> 16 | 0x40);
+    return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+
+TC_FN float tc_from_f16(uint16_t h) {
+    uint32_t s = (uint32_t)(h & 0x8000) << 16, e = (h >> 10) & 31, m = h & 0x3ff;
+    if (e == 31)
+        return tc_of(s | 0x7f800000 | m << 13);
+    if (e)
+        return tc_of(s | (e + 112) << 23 | m << 13);
+    return tc_of(s | tc_bits((float)m * 0x1p-24f));
+}
+
+TC_FN uint16_t tc_to_f16(float f) {
+    uint32_t u = tc_bits(f), s = (u >> 16) & 0x8000, a = u & 0x7fffffff;
+    if (a > 0x7f800000)
+        return (uint16_t)(s | 0x7e00 | ((u >> 13) & 0x1ff));
+    if (a >= 0x477ff000) /* 65520 and more */
+        return (uint16_t)(s | 0x7c00);
+    if (a < 0x38800000) /* subnormal: 0.5 has the unit of its last place, so adding it rounds */
+        return (uint16_t)(s | (tc_bits(tc_of(a) + 0.5f) - 0x3f000000));
+    return (uint16_t)(s | ((a - 0x38000000 + 0xfff + ((a >> 13) & 1)) >> 13));
+}
+
+TC_FN float tc_round_f16(float f) {
+    return tc_from_f16(tc_to_f16(f));
+}
+
+TC_FN float tc_round_bf16(float f) {
+    return tc_from_bf16(tc_to_bf16(f));
+}
+
+/* ---- integers ---- */
+
+/* Division and remainder that round towards minus infinity. */
+TC_FN int64_t tc_div(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+
+TC_FN int64_t tc_mod(int64_t a, int64_t b) {
+    int64_t r = a % b;
+    return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
+TC_FN int64_t tc_min_i(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+TC_FN int64_t tc_max_i(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+TC_FN uint64_t tc_min_u(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+TC_FN uint64_t tc_max_u(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+TC_FN int64_t tc_abs(int64_t a) {
+    return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+}
+
+TC_FN uint64_t tc_pow_u(uint64_t a, uint64_t n) {
+    uint64_t r = 1;
+    for (; n; n >>= 1, a *= a)
+        r = n & 1 ? r * a : r;
+    return r;
+}
+
+/* Negative exponents give the real value rounded towards zero. */
+TC_FN int64_t tc_pow_i(int64_t a, int64_t n) {
+    return n >= 0 ? (int64_t)tc_pow_u((uint64_t)a, (uint64_t)n) : a == 1 ? 1 : a == -1 ? (n % 2 ? -1 : 1) : 0;
+}
+
+/* ---- floats ---- */
+
+/* NaN if either is. */
+TC_FN float tc_minf(float a, float b) {
+    return a != a ? a : a < b ? a : b;
+}
+
+TC_FN float tc_maxf(float a, float b) {
+    return a != a ? a : a > b ? a : b;
+}
+
+TC_FN double tc_min(double a, double b) {
+    return a != a ? a : a < b ? a : b;
+}
+
+TC_FN double tc_max(double a, double b) {
+    return a != a ? a : a > b ? a : b;
+}
+
+TC_FN float tc_sigmoidf(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
+
+TC_FN double tc_sigmoid(double x) {
+    return 1.0 / (1.0 + exp(-x));
+}
+
+TC_FN float tc_rsqrtf(float x) {
+    return 1.0f / sqrtf(x);
+}
+
+TC_FN double tc_rsqrt(double x) {
+    return 1.0 / sqrt(x);
+}
+
+/* ---- floats to integers: truncates, saturates, and makes 0 of what is not a number ---- */
+
+TC_FN int64_t tc_to_i(double x, int64_t low, int64_t high) {
+    return x != x ? 0 : x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
+}
+
+TC_FN uint64_t tc_to_u(double x, uint64_t high) {
+    return !(x > 0) ? 0 : x >= (double)high ? high : (uint64_t)x;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* The prelude's functions, for a test that has te's of the same names beside them. */
+#ifndef TC_TESTS_CODEGEN_PRELUDE_FUNCTIONS_H
+#define TC_TESTS_CODEGEN_PRELUDE_FUNCTIONS_H
+
+#include <stdint.h>
+
+typedef struct prelude_functions {
+    float (*from_f16)(uint16_t), (*from_bf16)(uint16_t);
+    uint16_t (*to_f16)(float), (*to_bf16)(float);
+    float (*round_f16)(float), (*round_bf16)(float);
+    int64_t (*div)(int64_t, int64_t), (*mod)(int64_t, int64_t), (*min_i)(int64_t, int64_t), (*max_i)(int64_t, int64_t);
+    int64_t (*pow_i)(int64_t, int64_t), (*abs)(int64_t);
+    uint64_t (*min_u)(uint64_t, uint64_t), (*max_u)(uint64_t, uint64_t), (*pow_u)(uint64_t, uint64_t);
+    float (*minf)(float, float), (*maxf)(float, float), (*sigmoidf)(float), (*rsqrtf)(float);
+    double (*min)(double, double), (*max)(double, double), (*sigmoid)(double), (*rsqrt)(double);
+    int64_t (*to_i)(double, int64_t, int64_t);
+    uint64_t (*to_u)(double, uint64_t);
+} prelude_functions;
+
+extern const prelude_functions prelude;
+
+#endif
