@@ -120,7 +120,7 @@ static void collect_opaque(collector *k, const tc_expr *e, double scale) {
 static void collect(collector *k, const tc_expr *e, double scale) {
     if (k->fuel-- <= 0)
         return;
-    switch ((int)e->op) {
+    switch (e->op) {
     case TC_OP_INT:
         k->out->offset += scale * (double)e->u.i;
         return;
@@ -157,7 +157,48 @@ static void collect(collector *k, const tc_expr *e, double scale) {
         k->out->gathered = true;
         collect_opaque(k, e, scale);
         return;
-    default:
+    case TC_OP_FLOAT:
+    case TC_OP_READ:
+    case TC_OP_POW:
+    case TC_OP_FMA:
+    case TC_OP_DOT:
+    case TC_OP_EQ:
+    case TC_OP_NE:
+    case TC_OP_LT:
+    case TC_OP_LE:
+    case TC_OP_GT:
+    case TC_OP_GE:
+    case TC_OP_AND:
+    case TC_OP_OR:
+    case TC_OP_NOT:
+    case TC_OP_BAND:
+    case TC_OP_BOR:
+    case TC_OP_BXOR:
+    case TC_OP_SHL:
+    case TC_OP_SHR:
+    case TC_OP_ABS:
+    case TC_OP_SQRT:
+    case TC_OP_RSQRT:
+    case TC_OP_EXP:
+    case TC_OP_LOG:
+    case TC_OP_TANH:
+    case TC_OP_ERF:
+    case TC_OP_SIGMOID:
+    case TC_OP_SIN:
+    case TC_OP_COS:
+    case TC_OP_TAN:
+    case TC_OP_ASIN:
+    case TC_OP_ACOS:
+    case TC_OP_ATAN:
+    case TC_OP_SINH:
+    case TC_OP_COSH:
+    case TC_OP_FLOOR:
+    case TC_OP_CEIL:
+    case TC_OP_ROUND:
+    case TC_OP_TRUNC:
+    case TC_OP_ISNAN:
+    case TC_OP_ISINF:
+    case TC_NOPS:
         collect_opaque(k, e, scale);
         return;
     }

@@ -133,23 +133,17 @@ static enum op_class class_of(const tc_expr *e) {
  * instruction tables); transcendental functions are the length of an inlined polynomial with range reduction. Only their order
  * matters. */
 static double slots(const tc_expr *e, enum op_class c) {
-    switch (e->op) {
-    case TC_OP_SQRT:
-    case TC_OP_RSQRT:
-        return 12;
-    case TC_OP_POW:
-        return 48;
-    case TC_OP_EXP:
-    case TC_OP_SIGMOID:
-        return 14;
-    default:
-        break;
-    }
-    if (c == OPC_MATH)
-        return 24;
-    if (c == OPC_DIV)
-        return 10;
-    return c == OPC_IDIV ? 20 : 1;
+    static const struct {
+        tc_op op;
+        double slots;
+    } functions[] = {{TC_OP_SQRT, 12}, {TC_OP_RSQRT, 12}, {TC_OP_POW, 48}, {TC_OP_EXP, 14}, {TC_OP_SIGMOID, 14}};
+    enum { DIV = 10, IDIV = 20, OTHER_FUNCTIONS = 24 };
+    if (c != OPC_MATH)
+        return c == OPC_DIV ? DIV : c == OPC_IDIV ? IDIV : 1;
+    for (size_t i = 0; i < TC_LEN(functions); i++)
+        if (functions[i].op == e->op)
+            return functions[i].slots;
+    return OTHER_FUNCTIONS;
 }
 
 static int width_of(const tc_expr *e) {

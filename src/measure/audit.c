@@ -66,7 +66,7 @@ static const tc_target *target_of(audit *x, const tc_record *r) {
 
 /* A candidate that was refused is a record too: its trace need not apply. */
 static bool must_replay(const tc_record *r) {
-    return r->program != 0 && r->error != TC_MEAS_ILLEGAL && r->error != TC_MEAS_BUILD_FAILED;
+    return r->program != 0 && !tc_meas_error_is(r->error, TC_MEAS_REFUSED);
 }
 
 static tc_status replay(audit *x, tc_ctx *ctx, const tc_record *r, tc_error *err) {
@@ -194,13 +194,12 @@ static bool stopped(const reruns *x) {
 }
 
 bool tc_meas_disproves(tc_meas_error e) {
-    return e == TC_MEAS_WRONG_RESULT || e == TC_MEAS_RUN_CRASH || e == TC_MEAS_BUILD_CRASH || e == TC_MEAS_ILLEGAL ||
-           e == TC_MEAS_BUILD_FAILED;
+    return tc_meas_error_is(e, TC_MEAS_DISPROVES);
 }
 
 /* A program that fails when it runs is bad whatever it did before; one that is not built any more may be good elsewhere. */
 tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *now, tc_error *err) {
-    bool ran = now->error == TC_MEAS_WRONG_RESULT || now->error == TC_MEAS_RUN_CRASH;
+    bool ran = tc_meas_error_is(now->error, TC_MEAS_RAN);
     if (!tc_meas_disproves(now->error))
         return TC_OK;
     return ran ? tc_meas_db_disqualify(db, id, now, err) : tc_meas_db_set_verified(db, id, false, now->max_error, err);

@@ -46,9 +46,20 @@ static double epsilon(tc_dtype t) {
         return 0x1p-10;
     case TC_BF16:
         return 0x1p-7;
-    default:
-        return FLT_EPSILON;
+    case TC_BOOL:
+    case TC_I8:
+    case TC_U8:
+    case TC_I16:
+    case TC_U16:
+    case TC_I32:
+    case TC_U32:
+    case TC_I64:
+    case TC_U64:
+    case TC_F32:
+    case TC_NDTYPES:
+        break;
     }
+    return FLT_EPSILON;
 }
 
 typedef struct traits {

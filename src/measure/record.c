@@ -10,10 +10,18 @@
 
 #include "support/status.h"
 
+enum {
+    REFUSED = TC_MEAS_REFUSED,
+    ITS_OWN = TC_MEAS_ITS_OWN,
+    DISPROVES = TC_MEAS_DISPROVES,
+    RAN = TC_MEAS_RAN,
+    MUTE = TC_MEAS_MUTE
+};
 static const struct {
     const char *text, *meaning;
+    unsigned traits;
 } error_table[TC_MEAS_NERRORS] = {
-#define ERR(id, text, meaning) {text, meaning},
+#define ERR(id, text, meaning, traits) {text, meaning, traits},
 #include "measure/errors.def"
 #undef ERR
 };
@@ -26,6 +34,10 @@ const char *tc_meas_error_meaning(tc_meas_error e) {
     return error_table[e].meaning;
 }
 
+bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait) {
+    return (error_table[e].traits & (unsigned)trait) != 0;
+}
+
 bool tc_meas_error_parse(const char *text, tc_meas_error *out) {
     for (int i = 0; i < TC_MEAS_NERRORS; i++)
         if (strcmp(error_table[i].text, text) == 0) {
@@ -35,7 +47,11 @@ bool tc_meas_error_parse(const char *text, tc_meas_error *out) {
     return false;
 }
 
-static const char *const mode_text[TC_MEAS_NMODES] = {"hot", "cold", "in-graph", "simulated"};
+static const char *const mode_text[TC_MEAS_NMODES] = {
+#define MODE(id, text) text,
+#include "measure/modes.def"
+#undef MODE
+};
 
 const char *tc_meas_mode_text(tc_meas_mode m) {
     return mode_text[m];

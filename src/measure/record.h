@@ -12,7 +12,7 @@
 #include "support/strbuf.h"
 
 typedef enum tc_meas_error {
-#define ERR(id, text, meaning) TC_MEAS_##id,
+#define ERR(id, text, meaning, traits) TC_MEAS_##id,
 #include "measure/errors.def"
 #undef ERR
     TC_MEAS_NERRORS
@@ -22,12 +22,14 @@ const char *tc_meas_error_text(tc_meas_error e);    /* "run_timeout": the stored
 const char *tc_meas_error_meaning(tc_meas_error e); /* a phrase for messages */
 bool tc_meas_error_parse(const char *text, tc_meas_error *out);
 
-/* How a candidate was timed. Times of different modes are never compared with each other. */
+/* What errors.def says of a kind. */
+enum tc_meas_error_trait { TC_MEAS_REFUSED = 1, TC_MEAS_ITS_OWN = 2, TC_MEAS_DISPROVES = 4, TC_MEAS_RAN = 8, TC_MEAS_MUTE = 16 };
+bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait);
+
 typedef enum tc_meas_mode {
-    TC_MEAS_HOT,       /* called again and again on the same data: what fits in a cache stays there */
-    TC_MEAS_COLD,      /* constants come from memory at every call, as they do in a network whose weights no cache holds */
-    TC_MEAS_IN_GRAPH,  /* as part of a run of the network that it belongs to, beside its rivals (graph/contest.c) */
-    TC_MEAS_SIMULATED, /* not timed: computed from the program, for tests of the search; never built into anything */
+#define MODE(id, text) TC_MEAS_##id,
+#include "measure/modes.def"
+#undef MODE
     TC_MEAS_NMODES
 } tc_meas_mode;
 

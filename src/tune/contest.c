@@ -163,36 +163,13 @@ static void take_failure(tc_tune *t, int at, const tc_record *r) {
     rep->first_error = rep->first_error ? rep->first_error : why;
 }
 
-/* Slow builders and want of memory may be the machine's fault, and so may a run that could not begin. */
-static bool failed_by_itself(const tc_record *r) {
-    switch (r->error) {
-    case TC_MEAS_ILLEGAL:
-    case TC_MEAS_BUILD_FAILED:
-    case TC_MEAS_BUILD_CRASH:
-    case TC_MEAS_RUN_CRASH:
-    case TC_MEAS_RUN_TIMEOUT:
-    case TC_MEAS_WRONG_RESULT:
-        return true;
-    case TC_MEAS_NONE:
-    case TC_MEAS_BUILD_TIMEOUT:
-    case TC_MEAS_BUILD_MEMORY:
-    case TC_MEAS_RUN_FAILED:
-    case TC_MEAS_RUN_MEMORY:
-    case TC_MEAS_DUPLICATE:
-    case TC_MEAS_INTERRUPTED:
-    case TC_MEAS_NERRORS:
-        break;
-    }
-    return false;
-}
-
 /* One failure is enough: a candidate that was right before and now fails is not to be built into anything. */
 static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any, tc_error *err) {
     *any = false;
     for (int k = 0; k < c->n; k++) {
         const sample *x = &t->samples.data[c->at[k]];
         tc_record r = c->record[k];
-        if (!failed_by_itself(&r))
+        if (!tc_meas_error_is(r.error, TC_MEAS_ITS_OWN))
             continue;
         *any = true;
         tc_log(TC_LOG_WARN, "%s: record %lld failed when it was run again, and is not used: %s: %s", t->state[x->task].name,

@@ -14,10 +14,6 @@ enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
 /* Programs of a form before they are asked about its others. */
 enum { LEAST_OWN = 16 };
 
-static bool says_nothing(const tc_record *r) {
-    return r->error == TC_MEAS_INTERRUPTED || r->error == TC_MEAS_DUPLICATE || r->error == TC_MEAS_ILLEGAL;
-}
-
 bool tc_tune_features(const tc_tune *t, const tc_workload *w, const char *trace, tc_cost_rows *rows) {
     tc_ctx *ctx = tc_ctx_child(w->ctx);
     tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = trace, .name = "record"};
@@ -33,7 +29,7 @@ void tc_tune_add_samples(tc_tune *t, int i, int which, const tc_record *r, size_
     tc_cost_rows *rows = tc_xcalloc(n + 1, sizeof *rows);
 #pragma omp parallel for schedule(dynamic) num_threads(tc_tune_workers(t))
     for (size_t j = 0; j < n; j++)
-        added[j] = !says_nothing(&r[j]) && tc_tune_features(t, k->w, r[j].trace, &rows[j]);
+        added[j] = !tc_meas_error_is(r[j].error, TC_MEAS_MUTE) && tc_tune_features(t, k->w, r[j].trace, &rows[j]);
     for (size_t j = 0; j < n; j++) {
         if (!added[j]) {
             tc_cost_rows_free(&rows[j]);
