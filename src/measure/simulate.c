@@ -1,5 +1,9 @@
-/* What simulate.h describes. */
-#include "measure/simulate.h"
+/* Jobs whose times are computed from the program instead of taken. One program always gets the same times, on every machine and
+ * whatever else runs on it, so that a search can be repeated step for step. Nothing is compiled and nothing is run.
+ *
+ * A program's time is what the analytic model behind the cost model's features expects, times a factor of its own, drawn from its
+ * hash: the model knows most of the truth, not all of it. Repeats scatter upwards, as they do on a machine. */
+#include "measure/measure_int.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +13,7 @@
 #include "cost_model/cost.h"
 #include "support/log.h"
 #include "support/rng.h"
+#include "support/vec.h"
 #include "te/text.h"
 #include "tir_lower/program.h"
 
@@ -16,31 +21,33 @@
  * machines), and of one program's repeats. */
 static const double clock_rate = 3e9, program_spread = 0.12, repeat_spread = 0.01;
 
-struct tc_meas_sim {
+typedef struct simulator {
     tc_target *target;
     char *text; /* of the workload in `ctx` */
     tc_ctx *ctx;
     const tc_workload *w;
     tc_cost_rows rows;
-};
+} simulator;
 
-tc_status tc_meas_sim_new(const char *target, int threads, tc_meas_sim **out, tc_error *err) {
+static tc_status open_simulator(const tc_meas *m, void **state, tc_error *err) {
     tc_target *t;
-    TC_TRY(tc_target_parse(target, &t, err));
-    t->machine.cores = threads;
-    *out = tc_xcalloc(1, sizeof **out);
-    (*out)->target = t;
+    TC_TRY(tc_target_parse(m->o.target, &t, err));
+    t->machine.cores = m->o.threads;
+    simulator *s = tc_xcalloc(1, sizeof *s);
+    s->target = t;
+    *state = s;
     return TC_OK;
 }
 
-static void forget(tc_meas_sim *s) {
+static void forget(simulator *s) {
     tc_ctx_free(s->ctx);
     free(s->text);
     s->ctx = NULL;
     s->text = NULL;
 }
 
-void tc_meas_sim_free(tc_meas_sim *s) {
+static void close_simulator(void *state) {
+    simulator *s = state;
     if (!s)
         return;
     forget(s);
@@ -49,7 +56,7 @@ void tc_meas_sim_free(tc_meas_sim *s) {
     free(s);
 }
 
-static tc_status take_workload(tc_meas_sim *s, const char *text, tc_error *err) {
+static tc_status take_workload(simulator *s, const char *text, tc_error *err) {
     if (s->text && strcmp(s->text, text) == 0)
         return TC_OK;
     forget(s);
@@ -62,8 +69,9 @@ static tc_status take_workload(tc_meas_sim *s, const char *text, tc_error *err) 
     return st;
 }
 
-tc_status tc_meas_sim_program(tc_meas_sim *s, const char *workload, const char *trace, uint64_t *program, double *seconds,
-                              tc_error *err) {
+/* Hash and seconds of the program that `trace` makes of `workload` (texts). TC_ILLEGAL when it makes none. */
+static tc_status program_of(simulator *s, const char *workload, const char *trace, uint64_t *program, double *seconds,
+                            tc_error *err) {
     tc_tir_program p;
     TC_TRY(take_workload(s, workload, err));
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
@@ -80,10 +88,56 @@ tc_status tc_meas_sim_program(tc_meas_sim *s, const char *workload, const char *
     return st;
 }
 
-void tc_meas_sim_times(uint64_t program, double seconds, uint64_t first, double *times, size_t n) {
+/* Repeats first .. first + n of a program that takes `seconds`. */
+static void repeats_of(uint64_t program, double seconds, uint64_t first, double *times, size_t n) {
     tc_rng all = tc_rng_seed(program ^ 0x74696d6573);
     for (size_t i = 0; i < n; i++) {
         tc_rng one = tc_rng_fork(&all, first + i);
         times[i] = seconds * exp(repeat_spread * fabs(tc_rng_normal(&one)));
     }
 }
+
+/* ---- the carrier ---- */
+
+static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err) {
+    (void)err;
+    for (tc_meas_job *j = jobs; j < jobs + n && !tc_meas_stopped(b->m); j++) {
+        tc_error why = {0};
+        if (program_of(b->m->carries, j->in->workload, j->in->trace, &j->r->program, &j->simulated, &why) != TC_OK)
+            tc_meas_end_with(j->r, b->a, TC_MEAS_ILLEGAL, why.msg);
+        else
+            j->ready = tc_meas_is_new(b->m, j, b->a);
+        if (!j->ready)
+            tc_meas_report(b, j);
+    }
+    return TC_OK;
+}
+
+static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
+    tc_record *r = j->r;
+    size_t n = (size_t)tc_meas_samples(b->m, j);
+    double *times = TC_NEW_N(b->a, double, n);
+    (void)err;
+    repeats_of(r->program, j->simulated, j->repeats, times, n);
+    j->repeats += n;
+    tc_meas_end_with(r, b->a, TC_MEAS_NONE, "");
+    r->verified = true; /* of its kind: records of this mode are never built into anything */
+    r->times = times;
+    r->ntimes = n;
+    r->median = tc_meas_median(times, n);
+    return TC_OK;
+}
+
+/* Computed times have no roof. */
+static double peak(const tc_meas *m, double seconds) {
+    (void)m, (void)seconds;
+    return 0;
+}
+
+static size_t restarts(const void *state) {
+    (void)state;
+    return 0;
+}
+
+const tc_meas_carrier tc_meas_simulated = {
+    .open = open_simulator, .close = close_simulator, .build = build, .run = run, .peak = peak, .restarts = restarts};

@@ -5,7 +5,6 @@
  * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
 #include <math.h>
 
-#include "measure/peak.h"
 #include "tune/tune_int.h"
 
 enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
@@ -95,7 +94,7 @@ static bool at_roof(tc_tune *t, int i) {
         return false; /* also when another form with fewer operations became the winner */
     if (t->state[i].at_roof)
         return true;
-    t->peak_gflops = fmax(t->peak_gflops, tc_meas_measure_fma(t->o.threads, peak_seconds));
+    t->peak_gflops = fmax(t->peak_gflops, tc_meas_fma_rate(t->meas, peak_seconds));
     return reaches_roof(t, i) && !doubtful(t, i);
 }
 
