@@ -66,15 +66,6 @@ static double rate(double flops, double seconds) {
     return flops > 0 && seconds > 0 && isfinite(seconds) ? flops / seconds / 1e9 : NAN;
 }
 
-/* The machine drifts: the peak is taken before and after what it is compared with, and the larger one counts. */
-static void peak_again(result *r) {
-    tc_meas_peak p = tc_meas_measure_peak(r->threads, peak_seconds);
-    r->peak.isa = p.isa;
-    r->peak.threads = p.threads;
-    r->peak.f32_gflops = TC_MAX(r->peak.f32_gflops, p.f32_gflops);
-    r->peak.triad_gbs = TC_MAX(r->peak.triad_gbs, p.triad_gbs);
-}
-
 /* ---- reports ---- */
 
 static void print_kernels(const result *r) {
@@ -246,13 +237,13 @@ static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_ta
     result r = {.what = s->single.name, .threads = t->machine.cores, .flops = tc_te_flops(s->workload)};
     tc_status st = find_schedule(a, s, t, arena, &k, err);
     if (st == TC_OK) {
-        peak_again(&r);
+        tc_meas_peak_raise(&r.peak, r.threads, peak_seconds);
         st = tc_cli_kernel_time(t, &k, mode_of(a, s, t, &k), a->repeats, a->model.seed, arena, &rec, err);
     }
     if (st == TC_OK && !tc_record_ok(&rec))
         st = not_measured(a, s, &k, &rec, arena, err);
     if (st == TC_OK) {
-        peak_again(&r);
+        tc_meas_peak_raise(&r.peak, r.threads, peak_seconds);
         r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
         tc_graph_kernel one = {.name = r.what,
                                .symbol = "",
@@ -286,7 +277,7 @@ static tc_status time_model(const bench_args *a, tc_graph_model *m, const tc_gra
     tc_graph_timing_options o = {.warmup = WARMUP, .repeats = tc_cli_repeats(a->repeats), .stop = tc_cli_stop_flag()};
     int n = 0;
     r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
-    peak_again(r);
+    tc_meas_peak_raise(&r->peak, r->threads, peak_seconds);
     TC_TRY(tc_graph_model_time(m, in, &o, r->times, &n, err));
     r->n = (size_t)n;
     r->nkernel = tc_graph_model_kernels(m, &r->kernels);
@@ -294,7 +285,7 @@ static tc_status time_model(const bench_args *a, tc_graph_model *m, const tc_gra
     o.repeats = TC_MAX(3, o.repeats / 3);
     if (r->nkernel + r->nother)
         TC_TRY(tc_graph_model_profile(m, in, &o, err));
-    peak_again(r);
+    tc_meas_peak_raise(&r->peak, r->threads, peak_seconds);
     if (r->n == 0)
         return tc_fail(err, TC_ENV, "stopped before anything was measured");
     return TC_OK;

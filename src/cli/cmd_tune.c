@@ -52,13 +52,6 @@ static const tc_cli_option options[] = {
     TC_CLI_JSON_OPTION(tune_args, json),
 };
 
-/* The machine drifts: the peak is taken before and after the work it is compared with, and the larger one counts. */
-static tc_meas_peak larger(tc_meas_peak a, tc_meas_peak b) {
-    a.f32_gflops = TC_MAX(a.f32_gflops, b.f32_gflops);
-    a.triad_gbs = TC_MAX(a.triad_gbs, b.triad_gbs);
-    return a;
-}
-
 static void print_report(const tune_args *a, const tc_tune_report *r, const tc_meas_peak *peak) {
     if (a->json)
         tc_cli_json_print(tc_cli_tuning_json(r, peak, tc_cli_db_path(&a->model.db)));
@@ -145,7 +138,7 @@ static int tune(const tune_args *a, tc_tune_options o, tc_cli_source *s, const t
     if (st == TC_OK) {
         st = tc_tune_run(session, err);
         if (tc_tune_get_report(session)->measured)
-            peak = larger(peak, tc_meas_measure_peak(t->machine.cores, peak_seconds));
+            tc_meas_peak_raise(&peak, t->machine.cores, peak_seconds);
         print_report(a, tc_tune_get_report(session), &peak);
     }
     tc_tune_free(session);

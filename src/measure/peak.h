@@ -14,6 +14,9 @@ typedef struct tc_meas_peak {
 
 /* Takes about `seconds` (0: 0.5). threads 0: one per core. */
 tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
+/* Measures again and keeps the larger rates: the machine drifts, so peaks are taken before and after what is compared with them.
+ * Zero-initialised is one that was never measured. */
+void tc_meas_peak_raise(tc_meas_peak *p, int threads, double seconds);
 
 /* The multiply-add rate alone, in GFLOP/s. */
 double tc_meas_measure_fma(int threads, double seconds);

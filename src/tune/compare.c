@@ -94,12 +94,12 @@ tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_machine *m, tc_meas
     double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, BEYOND * (double)TC_MAX(m->l2, m->l3)) : r.bytes;
     tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
     r.intensity = r.flops / r.bytes;
-    r.peak_gflops = tc_meas_measure_peak(threads, 0.6).f32_gflops;
+    tc_meas_peak peak = {.f32_gflops = earlier ? earlier->peak_gflops : 0};
+    tc_meas_peak_raise(&peak, threads, 0.6);
+    r.peak_gflops = peak.f32_gflops;
     r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
-    if (earlier) {
-        r.peak_gflops = TC_MAX(r.peak_gflops, earlier->peak_gflops);
+    if (earlier)
         r.bandwidth_gbs = TC_MAX(r.bandwidth_gbs, earlier->bandwidth_gbs);
-    }
     r.memory_bound = r.intensity * r.bandwidth_gbs < r.peak_gflops;
     r.roof_gflops = TC_MIN(r.intensity * r.bandwidth_gbs, r.peak_gflops);
     r.seconds = r.memory_bound ? r.bytes / (r.bandwidth_gbs * 1e9) : r.flops / (r.peak_gflops * 1e9);
