@@ -151,16 +151,16 @@ static void take_failure(tc_tune *t, int at, const tc_record *r) {
     tc_tune_report *rep = &t->report;
     x->verified = false;
     x->seconds = INFINITY;
-    s->valid--;
     t->task[x->task].found[x->form].valid--;
     const char *why = tc_arena_printf(t->arena, "%s: %s", tc_meas_error_meaning(r->error), r->message);
     s->failure = s->failure ? s->failure : why;
     rep->unreliable++;
-    if ((size_t)at < t->earlier)
-        return;
-    rep->by_error[TC_MEAS_NONE]--;
-    rep->by_error[r->error]++;
-    rep->first_error = rep->first_error ? rep->first_error : why;
+    if ((size_t)at >= t->earlier) {
+        rep->by_error[TC_MEAS_NONE]--;
+        rep->by_error[r->error]++;
+        rep->first_error = rep->first_error ? rep->first_error : why;
+    }
+    tc_tune_tally(t);
 }
 
 /* One failure is enough: a candidate that was right before and now fails is not to be built into anything. */

@@ -11,16 +11,31 @@ static const double forgetting = 0.75;
 
 /* ---- measuring ---- */
 
+void tc_tune_tally(tc_tune *t) {
+    tc_tune_report *rep = &t->report;
+    rep->trials = rep->measured = 0;
+    for (int i = 0; i < t->n; i++) {
+        tc_tune_state *s = &t->state[i];
+        s->trials = s->valid = 0;
+        s->exhausted = true;
+        for (int f = 0; f < s->nform; f++) {
+            s->trials += s->form[f].trials;
+            s->valid += s->form[f].valid;
+            s->exhausted &= s->form[f].exhausted;
+        }
+        rep->trials += s->trials;
+    }
+    for (int e = 0; e < TC_MEAS_NERRORS; e++)
+        rep->measured += (int)rep->by_error[e];
+}
+
 void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r) {
     tc_tune_state *s = &t->state[i];
     tc_tune_form *k = &t->task[i].found[f];
-    s->trials++;
     k->trials++;
-    if (!tc_record_ok(r))
-        return;
-    s->valid++;
-    k->valid++;
-    if (!r->verified || r->stopped_early || tc_record_rank(r) >= k->rank)
+    k->valid += tc_record_ok(r);
+    tc_tune_tally(t);
+    if (!tc_record_ok(r) || !r->verified || r->stopped_early || tc_record_rank(r) >= k->rank)
         return;
     k->best = r->median;
     k->rank = tc_record_rank(r);
@@ -37,8 +52,6 @@ static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
     tc_tune_report *rep = &t->report;
     if (r->error == TC_MEAS_INTERRUPTED)
         return;
-    rep->measured++;
-    rep->trials++;
     rep->by_error[r->error]++;
     tc_tune_count(t, i, f, r);
     if (tc_record_ok(r))
@@ -138,11 +151,8 @@ static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const 
 }
 
 static void exhaust(tc_tune *t, int i, int f) {
-    tc_tune_state *s = &t->state[i];
     t->task[i].found[f].exhausted = true;
-    s->exhausted = true;
-    for (int k = 0; k < s->nform; k++)
-        s->exhausted &= s->form[k].exhausted;
+    tc_tune_tally(t);
 }
 
 /* A form that has no legal candidate is no reason to end the search for the others. */

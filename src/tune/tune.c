@@ -114,7 +114,6 @@ static tc_status recall(tc_tune *t, int i, tc_error *err) {
     if (t->state[i].valid)
         tc_push(&t->task[i].history, t->state[i].best);
     t->task[i].recalled = t->task[i].contested = t->state[i].trials;
-    t->report.trials += t->state[i].trials;
     return TC_OK;
 }
 

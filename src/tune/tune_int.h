@@ -85,6 +85,8 @@ struct tc_tune {
 
 /* round.c: one round of form f of task i with at most `want` candidates. *measured: how many were. */
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
+/* What the state and the report say of trials follows from the counts of the forms and of errors. */
+void tc_tune_tally(tc_tune *t);
 /* A measured program counts for its form and task. */
 void tc_tune_count(tc_tune *t, int i, int f, const tc_record *r);
 /* relatives.c: what is known of similar kernels, from earlier sessions and from the other tasks of this one. */
