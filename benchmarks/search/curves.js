@@ -130,4 +130,27 @@ function markdown(s, runs, speed, machine) {
     return parts.join('');
 }
 
-module.exports = {GOALS, grid, markdown, summarise};
+// ---- sets of kernels ----
+
+// What the cost model is worth on the kernels of a set that have runs: the median share of pairs of next batches, after 128 records, that it
+// orders rightly, and shares of the best known after 32 trials. runs: of any kind; what ours found counts.
+function figures(runs, tasks, trials, inTurns, keyOf) {
+    const done = tasks.filter(t => runs.some(r => r.task === t && r.kind === 'phases'));
+    const of = runs.filter(r => done.includes(r.task)), s = summarise(of, ['phases'], trials, inTurns, keyOf);
+    const judged = of.filter(r => r.kind === 'phases' && Number.isFinite(r.pairwise)).map(r => r.pairwise);
+    const timed = Object.values(s.inTurns[32]?.phases || {}), at = s.trials.indexOf(32);
+    return {kernels: done.length, of: tasks.length, pairs: judged.length ? median(judged) : NaN,
+            turns: timed.length === done.length ? geomean(timed) : NaN, own: at >= 0 ? s.byTrials.phases[at] : NaN};
+}
+
+// list: [name, figures]
+function sets(list) {
+    const share = x => Number.isFinite(x) ? percent(x) : '-';
+    return 'The cost model on each set of kernels: pairs of next batches, after 128 records, that it orders rightly; share of the best known ' +
+           'after 32 trials, timed in turns and by the searches\' own timings:\n\n' +
+           table(['set', 'kernels', 'pairs', 'in turns', 'own timings'], list.map(
+               ([name, f]) => [name, f.kernels < f.of ? `${f.kernels} of ${f.of}` : f.of, Number.isFinite(f.pairs) ? show(f.pairs) : '-',
+                               share(f.turns), share(f.own)]));
+}
+
+module.exports = {GOALS, figures, grid, markdown, sets, summarise};

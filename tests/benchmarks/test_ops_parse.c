@@ -1,4 +1,4 @@
-/* Every kernel of benchmarks/ops parses, prints and parses to the same workload, and has a default schedule that lowers to a
+/* Every kernel of benchmarks/ops and benchmarks/search/apart parses, prints and parses to the same workload, and has a default schedule that lowers to a
  * verified program. Programs without vectors are named, not refused: the space decides what is fast. TCTUNE_OPS_REPORT=1 prints a
  * line per kernel; an argument keeps the files whose name contains it. */
 #include "support/cmocka_all.h"
@@ -14,7 +14,7 @@
 #include "te/text.h"
 #include "tir_lower/program.h"
 
-static const char folder[] = TCTUNE_SOURCE_DIR "/benchmarks/ops";
+static const char *const folders[] = {TCTUNE_SOURCE_DIR "/benchmarks/ops", TCTUNE_SOURCE_DIR "/benchmarks/search/apart"};
 
 static const tc_machine machine = {.vector_bytes = 64,
                                    .vector_regs = 32,
@@ -37,7 +37,7 @@ static bool wanted(const char *name, const char *only) {
     return n > 3 && strcmp(name + n - 3, ".te") == 0 && (!only || strstr(name, only));
 }
 
-static void list_files(file_list *files, const char *only) {
+static void list_files(const char *folder, file_list *files, const char *only) {
     DIR *d = opendir(folder);
     if (!d)
         fail_msg("%s cannot be read", folder);
@@ -91,7 +91,7 @@ static const tc_workload *parse(tc_ctx *c, const char *file, const char *text) {
     return w;
 }
 
-static const tc_workload *read_file(tc_ctx *c, const char *name) {
+static const tc_workload *read_file(tc_ctx *c, const char *folder, const char *name) {
     char path[512], *text;
     tc_error err;
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -146,14 +146,14 @@ static bool check_default(const char *name, const tc_workload *w) {
     return ok;
 }
 
-static void test_every_file(void **state) {
+static void check_folder(const char *folder, const char *only) {
     file_list files = {0};
     size_t bad = 0;
-    list_files(&files, *state);
-    assert_true(files.len > 0);
+    list_files(folder, &files, only);
+    assert_true(files.len > 0 || only);
     for (size_t i = 0; i < files.len; i++) {
         tc_ctx *c = tc_ctx_new();
-        const tc_workload *w = read_file(c, files.data[i]);
+        const tc_workload *w = read_file(c, folder, files.data[i]);
         check_round_trip(c, files.data[i], w);
         bad += !check_default(files.data[i], w);
         tc_ctx_free(c);
@@ -162,6 +162,11 @@ static void test_every_file(void **state) {
     if (bad)
         fail_msg("%zu of %zu kernels have no default schedule that lowers", bad, files.len);
     tc_vec_free(&files);
+}
+
+static void test_every_file(void **state) {
+    for (size_t i = 0; i < TC_LEN(folders); i++)
+        check_folder(folders[i], *state);
 }
 
 int main(int argc, char **argv) {

@@ -45,6 +45,15 @@ near(timed.inTurns[32].random.B, 1);
 const both = curves.markdown(timed, runs, {}, 'a machine');
 for (const part of ['after 32 trials, timed in turns | 70.7 % | missed (goal 0.9)', '| B | 50.0 % | 100.0 % |', '| all | 70.7 % | 100.0 % |'])
     assert.ok(both.includes(part), `the table has no '${part}':\n${both}`);
+// What the model is worth on the kernels of a set: C has no runs yet.
+const inTurns32 = [found('A', 1.25, 1.25), found('B', 2, 1)];
+const worth = curves.figures([...runs, run('A', 'phases', [[1, 1e-3]], {seed: 1, pairwise: 0.75})], ['A', 'B', 'C'], 4, inTurns32, keyOf);
+assert.deepStrictEqual([worth.kernels, worth.of, worth.pairs], [2, 3, 0.85]);
+near(worth.turns, Math.sqrt(0.5));
+assert.ok(Number.isNaN(worth.own)); // none had 32 trials
+assert.ok(Number.isNaN(curves.figures(runs, ['A', 'B'], 4, inTurns32.slice(1), keyOf).turns)); // A was not timed in turns
+for (const part of ['| one | 2 of 3 | 0.85 | 70.7 % | - |', '| two | 3 | - | - | 50.0 % |'])
+    assert.ok(curves.sets([['one', worth], ['two', {kernels: 3, of: 3, pairs: NaN, turns: NaN, own: 0.5}]]).includes(part), part);
 assert.strictEqual(turns.incumbent(runs[2], 1), 0);
 assert.strictEqual(turns.incumbent(runs[0], 3), 2);
 assert.strictEqual(turns.incumbent(runs[0], Infinity), 2);
