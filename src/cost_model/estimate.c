@@ -3,16 +3,19 @@
  *
  * The port counts and latencies are those of the cores we tune for first (AVX-512 x86: one or two vector operations, two loads
  * and one store a cycle, 4 cycles of latency for a fused multiply-add); the bandwidths are a core's sustained bytes per cycle,
- * rounded down. */
+ * rounded down. ARITH_PORTS was 2 at first; on which kernels it was calibrated to 1.5 is not recorded. What is said to be chosen
+ * was not measured apart. */
 #include "cost_model/nest.h"
 
 #include <math.h>
 
-static const double ARITH_PORTS = 1.5, LOAD_PORTS = 2, FMA_LATENCY = 4, BRANCH_CYCLES = 1.5;
+static const double ARITH_PORTS = 1.5, LOAD_PORTS = 2, FMA_LATENCY = 4;
+static const double BRANCH_CYCLES = 1.5;                    /* counting, comparing, jumping: chosen */
 static const double LEVEL_BYTES_PER_CYCLE[3] = {32, 24, 6}; /* into l1, l2, l3 */
 static const double REGION_CYCLES = 4000;                   /* starting and joining a team: about a microsecond */
-static const double OVERLAP = 0.15;                         /* share of the shorter of compute and memory that is not hidden */
-static const double INDEX_DIV_CYCLES = 4;
+static const double OVERLAP = 0.15;       /* share of the shorter of compute and memory that is not hidden: chosen */
+static const double INDEX_DIV_CYCLES = 4; /* chosen */
+enum { MEMORY_CORES = 4 };                /* that many saturate the memory: chosen */
 
 double estimate_compute(const nest *n, const store_site *s, const row_facts *r) {
     double arith = s->arith / ARITH_PORTS;
@@ -27,7 +30,7 @@ double estimate_compute(const nest *n, const store_site *s, const row_facts *r) 
 double estimate_memory(const row_facts *r) {
     double most = 0;
     for (int i = 0; i < 3; i++) {
-        double cores = TC_MAX(TC_MIN(r->cores, i == 2 ? 4 : r->cores), 1); /* a few cores saturate the memory */
+        double cores = TC_MAX(TC_MIN(r->cores, i == 2 ? MEMORY_CORES : r->cores), 1);
         most = TC_MAX(most, r->traffic[i] / LEVEL_BYTES_PER_CYCLE[i] / cores);
     }
     return most;

@@ -5,9 +5,9 @@
 #include "cost_model/model_int.h"
 #include "support/vec.h"
 
-/* Labels nearer than this are equal: repeated measurements of one program scatter by a few per cent. */
+/* Labels nearer than this are equal: repeated measurements of one program scatter by a few per cent (drift.c has figures). */
 static const double LABEL_GAP = 0.05;
-enum { MAX_JUDGED = 4096 }; /* pairs are quadratic */
+enum { MAX_JUDGED = 4096 }; /* pairs are quadratic; chosen */
 
 typedef struct judged {
     int task;
@@ -78,7 +78,8 @@ tc_cost_quality tc_cost_judge(size_t n, const tc_cost_sample *samples, const dou
 }
 
 /* Under random scores the pair accuracy of p programs has the spread of Kendall's tau, halved. Two such deviations above a half,
- * and at least 3 %, are asked for: choosing the round with the best held-out loss flatters the number. */
+ * and at least 3 %, are asked for: choosing the round with the best held-out loss flatters the number. Both were chosen and
+ * not measured apart. */
 bool better_than_chance(const tc_cost_quality *q) {
     double p = q->programs;
     if (p < 4 || q->pairs < 4)

@@ -6,11 +6,14 @@
 
 #include "support/vec.h"
 
+/* DRAWN: distances that the median is taken of. Chosen; it is known to a few per cent then, and REACH is flat. */
 enum { NPOINT = 2 * TC_COST_NFEATURE, DRAWN = 4096 };
-/* Added to the kernel's diagonal, and the kernel's reach in medians of the programs' distances: chosen by the pairs of next
- * batches, on 36 searches of the 12 kernels of the search benchmark. Both are flat around these. */
+/* Added to the kernel's diagonal, and the kernel's reach in medians of the programs' distances: fitted, by the pairs of next
+ * batches, on 36 searches of the 12 kernels of the search benchmark. Both are flat around these. `benchmarks/search/run --set
+ * apart` checks them on others. */
 static const double RIDGE = 0.1, REACH = 8;
-/* A column whose spread is that small beside its mean is constant but for rounding. */
+/* A column whose spread is that small beside its mean is constant but for rounding: some eight units in the last place of a
+ * float. */
 static const double LEAST_SPREAD = 1e-6;
 
 void ridge_free(ridge *r) {

@@ -18,7 +18,7 @@
 #include "tir_lower/program.h"
 
 /* Cycles per second; logarithmic spread of programs around the analytic model (a trained model errs by about that much on real
- * machines), and of one program's repeats. */
+ * machines), and of one program's repeats (as on an idle machine: drift.c). */
 static const double clock_rate = 3e9, program_spread = 0.12, repeat_spread = 0.01;
 
 typedef struct simulator {

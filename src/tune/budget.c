@@ -7,12 +7,14 @@
 
 #include "tune/tune_int.h"
 
+/* MAX_BATCH is Ansor's number of measurements in a round. The others, here and below, were chosen and not measured apart, but for
+ * what says more. */
 enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 3, PATIENCE = 96, LONG = 3 };
 
 /* A best that became better by less is noise. */
 static const double noticeable = 0.995, default_roof = 0.97;
-static const double peak_seconds = 0.05;
-/* Shares of the peak above that are errors of the peak: it drifts by a few per cent. */
+static const double peak_seconds = 0.05; /* a hundred rounds of the loop in each slice (measure/peak.c) */
+/* Shares of the peak above that are errors of the peak: it drifts by a few per cent (benchmarks/README.md). */
 static const double believable = 1.08;
 /* Times that a peak measured on a busy machine may be too low. */
 static const double understated = 16;
@@ -22,7 +24,7 @@ static const double understated = 16;
 enum { RIVAL_TRIALS = 64 };
 static const double rival_behind = 1.25;
 
-/* Trials a second, to size batches by where only time is given: what small kernels reach on two cores. */
+/* Trials a second, to size batches by where only time is given: measured, what small kernels reach on two cores. */
 static const double trials_per_second = 10;
 
 static const struct {

@@ -19,8 +19,9 @@
 
 enum {
     ROUNDS = 7,      /* in turns; one more than the fewest that can tell */
-    WIDE_ROUNDS = 12 /* on a busy machine */
+    WIDE_ROUNDS = 12 /* on a busy machine: chosen */
 };
+/* Chosen; not measured apart. */
 enum {
     CONTESTS = 4 /* in a row: each settles one incumbent */,
     MOST_FAILED = 16 /* of one task in a row */,
@@ -28,8 +29,9 @@ enum {
     EVERY = 64 /* trials */
 };
 
+/* Enough to rank behind the incumbent, too little to be seen. */
 static const double tie = 1 + 1e-6;
-/* Share of a run that may go into contests before its end. */
+/* Share of a run that may go into contests before its end. Chosen. */
 static const double most_time = 0.08;
 
 static double rank_of(const sample *x) {

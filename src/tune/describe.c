@@ -5,7 +5,7 @@
 
 #include "tune/propose.h"
 
-enum { MOST = 1024 }; /* of each table; some 2 KB each */
+enum { MOST = 1024 }; /* of each table; some 2 KB each. Chosen, for 4 MB a form at most */
 
 static const tc_cost_rows *find(const tc_tune_programs *p, uint64_t program) {
     const uintptr_t *at = tc_map_get(&p->at, program);

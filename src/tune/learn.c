@@ -10,8 +10,9 @@
 /* Name under which the database keeps the model of a target. */
 static const char model_name[] = "cost";
 
+/* Chosen; not measured apart. */
 enum { LEAST_FRESH = 8, FRESH_SHARE = 16 };
-/* Programs of a form before they are asked about its others. */
+/* Programs of a form before they are asked about its others. Chosen. */
 enum { LEAST_OWN = 16 };
 
 bool tc_tune_features(const tc_tune *t, const tc_workload *w, const char *trace, tc_cost_rows *rows) {

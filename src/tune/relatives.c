@@ -11,6 +11,7 @@
 #include "te/text.h"
 #include "tune/tune_int.h"
 
+/* Numbers, distances and weights were chosen and not measured apart. */
 enum {
     TRACES = 4,  /* kept of an elder */
     LEARNT = 32, /* programs of an elder that the model learns from */

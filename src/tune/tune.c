@@ -8,7 +8,7 @@
 #include "te/text.h"
 #include "tune/propose.h"
 
-/* Share of the time kept for settling what is best when the search is over. */
+/* Share of the time kept for settling what is best when the search is over. Chosen. */
 static const double last_words = 0.05;
 
 /* ---- opening ---- */
