@@ -115,37 +115,21 @@ static tc_status emit_attached(builder *b, nest *n, int pos, int from, const tc_
 
 /* May a vector loop have this body: only stores under guards, and unrolled loops of them. */
 static const char *vector_body_problem(const tc_stmt *s) {
-    if (!s)
-        return NULL;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++) {
-            const char *why = vector_body_problem(s->u.seq.s[i]);
-            if (why)
-                return why;
-        }
-        return NULL;
-    case TC_STMT_FOR:
-        if (s->u.loop.kind == TC_FOR_VECTOR)
-            return "another vectorized loop";
-        return s->u.loop.kind == TC_FOR_UNROLL ? vector_body_problem(s->u.loop.body) : "a loop that is not unrolled";
-    case TC_STMT_IF:
-        return vector_body_problem(s->u.cond.then);
-    case TC_STMT_STORE:
-        return NULL;
-    case TC_STMT_ALLOC:
+    const tc_stmt *inside;
+    const char *why = NULL;
+    if (s->kind == TC_STMT_ALLOC)
         return "a stage computed inside of it";
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
-    return NULL;
+    if (s->kind == TC_STMT_FOR && s->u.loop.kind != TC_FOR_UNROLL)
+        return s->u.loop.kind == TC_FOR_VECTOR ? "another vectorized loop" : "a loop that is not unrolled";
+    for (int i = 0; !why && (inside = tc_tir_child(s, i)); i++)
+        why = vector_body_problem(inside);
+    return why;
 }
 
 static tc_status check_loop(builder *b, const nest *n, int pos, const tc_stmt *body) {
     const tc_loop_info *l = &b->s->loops[n->st->leaf[pos]];
     if (n->kind[pos] == TC_FOR_VECTOR) {
-        const char *why = l->reduce ? "reduces" : vector_body_problem(body);
+        const char *why = l->reduce ? "reduces" : body ? vector_body_problem(body) : NULL;
         if (why)
             return tc_fail(b->err, TC_ILLEGAL, "loop %s.%s is vectorized but %s%s; vectorize an innermost spatial loop",
                            n->st->name, l->name, l->reduce ? "" : "contains ", why);
@@ -213,31 +197,15 @@ static tc_status emit_stage(builder *b, nest *n, const tc_stmt **out) {
 
 /* Statements after unrolling and vectorising. */
 static int64_t unrolled_size(const builder *b, const tc_stmt *s) {
-    int64_t n = 0;
-    if (!s)
-        return 0;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            n += unrolled_size(b, s->u.seq.s[i]);
+    const tc_stmt *inside;
+    int64_t n = s->kind == TC_STMT_STORE, lanes = TC_MAX(b->m->vector_bytes / 4, 1);
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        n += unrolled_size(b, inside);
+    if (s->kind != TC_STMT_FOR)
         return n;
-    case TC_STMT_FOR: {
-        int64_t ext = s->u.loop.extent->op == TC_OP_INT ? s->u.loop.extent->u.i : 1, lanes = TC_MAX(b->m->vector_bytes / 4, 1);
-        n = unrolled_size(b, s->u.loop.body);
-        int64_t times = s->u.loop.kind == TC_FOR_UNROLL ? ext : s->u.loop.kind == TC_FOR_VECTOR ? (ext + lanes - 1) / lanes : 1;
-        return TC_MIN(times, MAX_STATEMENTS + 1) * TC_MIN(n, MAX_STATEMENTS + 1);
-    }
-    case TC_STMT_IF:
-        return unrolled_size(b, s->u.cond.then) + unrolled_size(b, s->u.cond.otherwise);
-    case TC_STMT_STORE:
-        return 1;
-    case TC_STMT_ALLOC:
-        return unrolled_size(b, s->u.alloc.body);
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
-    return n;
+    int64_t ext = s->u.loop.extent->op == TC_OP_INT ? s->u.loop.extent->u.i : 1;
+    int64_t times = s->u.loop.kind == TC_FOR_UNROLL ? ext : s->u.loop.kind == TC_FOR_VECTOR ? (ext + lanes - 1) / lanes : 1;
+    return TC_MIN(times, MAX_STATEMENTS + 1) * TC_MIN(n, MAX_STATEMENTS + 1);
 }
 
 /* Root stages from `from` on; each buffer lives from its first store to the end. */
@@ -263,7 +231,7 @@ static tc_status emit_from(builder *b, int from, const tc_stmt **out) {
 
 tc_status emit_roots(builder *b, const tc_stmt **out) {
     TC_TRY(emit_from(b, 0, out));
-    if (unrolled_size(b, *out) > MAX_STATEMENTS)
+    if (*out && unrolled_size(b, *out) > MAX_STATEMENTS)
         return tc_fail(b->err, TC_ILLEGAL, "unrolling makes more than %d statements; unroll fewer or shorter loops",
                        MAX_STATEMENTS);
     return TC_OK;

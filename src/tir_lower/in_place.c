@@ -54,52 +54,37 @@ static bool store_is_plain(overwrite *o, const tc_stmt *s) {
 
 /* The first condition, for every statement. */
 static bool reads_plainly(overwrite *o, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            if (!reads_plainly(o, s->u.seq.s[i]))
-                return false;
-        return true;
-    case TC_STMT_FOR:
-        return reads_neither(o, s->u.loop.extent) && reads_plainly(o, s->u.loop.body);
-    case TC_STMT_IF:
-        return reads_neither(o, s->u.cond.cond) && reads_plainly(o, s->u.cond.then) &&
-               (!s->u.cond.otherwise || reads_plainly(o, s->u.cond.otherwise));
-    case TC_STMT_STORE:
+    const tc_expr *own[TC_TIR_MAX_EXPRS];
+    const tc_stmt *inside;
+    if (s->kind == TC_STMT_STORE)
         return store_is_plain(o, s);
-    case TC_STMT_ALLOC:
-        return reads_plainly(o, s->u.alloc.body);
-    case TC_STMT_PREFETCH:
-        return reads_neither(o, s->u.prefetch.index);
-    case TC_NSTMTS:
-        break;
-    }
-    return false;
+    for (int i = tc_tir_exprs(s, own); i-- > 0;)
+        if (!reads_neither(o, own[i]))
+            return false;
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        if (!reads_plainly(o, inside))
+            return false;
+    return true;
 }
 
 /* ---- counting stores ---- */
 
+/* What decides how often something in s is stored; NULL: nothing does. */
+static const tc_expr *deciding(const tc_stmt *s) {
+    if (s->kind == TC_STMT_STORE)
+        return s->u.store.mask;
+    return s->kind == TC_STMT_FOR ? s->u.loop.extent : s->kind == TC_STMT_IF ? s->u.cond.cond : NULL;
+}
+
 /* How often something below is stored depends on v. */
 static bool depends(const tc_stmt *s, const tc_var *v) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            if (depends(s->u.seq.s[i], v))
-                return true;
-        return false;
-    case TC_STMT_FOR:
-        return tc_expr_uses_var(s->u.loop.extent, v) || depends(s->u.loop.body, v);
-    case TC_STMT_IF:
-        return tc_expr_uses_var(s->u.cond.cond, v) || depends(s->u.cond.then, v) ||
-               (s->u.cond.otherwise && depends(s->u.cond.otherwise, v));
-    case TC_STMT_STORE:
-        return s->u.store.mask && tc_expr_uses_var(s->u.store.mask, v);
-    case TC_STMT_ALLOC:
-        return depends(s->u.alloc.body, v);
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
+    const tc_expr *by = deciding(s);
+    const tc_stmt *inside;
+    if (by && tc_expr_uses_var(by, v))
+        return true;
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        if (depends(inside, v))
+            return true;
     return false;
 }
 
@@ -143,33 +128,28 @@ static int64_t count_loop(overwrite *o, const tc_stmt *s) {
     return sum;
 }
 
+static int64_t count_arm(overwrite *o, const tc_stmt *s) {
+    int holds = tc_te_decide(s->u.cond.cond, o->env);
+    const tc_stmt *arm = holds ? s->u.cond.then : s->u.cond.otherwise;
+    o->ok &= holds >= 0;
+    return o->ok && arm ? count_stores(o, arm) : 0;
+}
+
 static int64_t count_stores(overwrite *o, const tc_stmt *s) {
+    const tc_stmt *inside;
     int64_t sum = 0;
     o->ok &= ++o->steps < MOST_STEPS;
     if (!o->ok)
         return 0;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            sum += count_stores(o, s->u.seq.s[i]);
-        return sum;
-    case TC_STMT_FOR:
+    if (s->kind == TC_STMT_FOR)
         return count_loop(o, s);
-    case TC_STMT_IF: {
-        int holds = tc_te_decide(s->u.cond.cond, o->env);
-        const tc_stmt *arm = holds ? s->u.cond.then : s->u.cond.otherwise;
-        o->ok &= holds >= 0;
-        return o->ok && arm ? count_stores(o, arm) : 0;
-    }
-    case TC_STMT_STORE:
+    if (s->kind == TC_STMT_IF)
+        return count_arm(o, s);
+    if (s->kind == TC_STMT_STORE)
         return s->u.store.buffer == o->out ? lanes_of(o, s->u.store.mask, s->u.store.index->lanes) : 0;
-    case TC_STMT_ALLOC:
-        return count_stores(o, s->u.alloc.body);
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
-    return 0;
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        sum += count_stores(o, inside);
+    return sum;
 }
 
 bool tc_tir_may_overwrite(const tc_func *f, int out, int in) {

@@ -103,28 +103,31 @@ static void gather(const dotter *k, const tc_stmt **s, int n, int i) {
         s[at[q]] = NULL;
 }
 
-static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *dot_seq(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *dot_for(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules DOT = {{[TC_STMT_SEQ] = dot_seq, [TC_STMT_FOR] = dot_for}};
+
+static const tc_stmt *dot_for(tc_ctx *c, const tc_stmt *s, void *user) {
     dotter *k = user;
-    if (s->kind == TC_STMT_FOR) {
-        size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
-        const tc_stmt *r = tir_map_children(c, s, walk, user);
-        tc_env_undo(k->env, mark);
-        return r;
-    }
-    if (s->kind != TC_STMT_SEQ)
-        return tir_map_children(c, s, walk, user);
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
+    s = tir_rewrite_inside(c, &DOT, s, user);
+    tc_env_undo(k->env, mark);
+    return s;
+}
+
+static const tc_stmt *dot_seq(tc_ctx *c, const tc_stmt *s, void *user) {
     const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, s->u.seq.n);
     for (int i = 0; i < s->u.seq.n; i++)
-        out[i] = walk(c, s->u.seq.s[i], user);
+        out[i] = tir_rewrite(c, &DOT, s->u.seq.s[i], user);
     for (int i = 0; i < s->u.seq.n; i++)
-        gather(k, out, s->u.seq.n, i);
+        gather(user, out, s->u.seq.n, i);
     return tc_tir_seq(c, s->u.seq.n, out);
 }
 
 tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)err;
     dotter k = {c, m, tc_env_new()};
-    *out = tir_with_body(c, in, (m->dot_i8 || m->dot_bf16) && in->body ? walk(c, in->body, &k) : in->body);
+    *out = tir_with_body(c, in, m->dot_i8 || m->dot_bf16 ? tir_rewrite(c, &DOT, in->body, &k) : in->body);
     tc_env_free(k.env);
     return TC_OK;
 }

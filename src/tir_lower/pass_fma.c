@@ -21,15 +21,14 @@ static const tc_expr *fuse(tc_ctx *c, const tc_expr *e, void *user) {
     return is_product(b) ? tc_fma(c, b->args[0], b->args[1], a) : e;
 }
 
-static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
-    if (s->kind != TC_STMT_STORE)
-        return tir_map_children(c, s, walk, user);
-    const tc_expr *value = tc_expr_map(c, s->u.store.value, fuse, NULL);
-    return value == s->u.store.value ? s : tc_tir_store(c, s->u.store.buffer, s->u.store.index, value, s->u.store.mask);
+static const tc_stmt *fuse_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    return tir_with_store(c, s, s->u.store.index, tc_expr_map(c, s->u.store.value, fuse, user), s->u.store.mask);
 }
+
+static const tir_rules FUSE = {{[TC_STMT_STORE] = fuse_store}};
 
 tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)err;
-    *out = tir_with_body(c, in, m->fma && in->body ? walk(c, in->body, NULL) : in->body);
+    *out = tir_with_body(c, in, m->fma ? tir_rewrite(c, &FUSE, in->body, NULL) : in->body);
     return TC_OK;
 }

@@ -72,7 +72,7 @@ static void kill_stored(const tc_stmt *s, void *user) {
 
 static void kill_inside(forwarder *f, const tc_stmt *s) {
     if (f->w.n)
-        tir_walk(s, kill_stored, f);
+        tc_tir_walk(s, kill_stored, f);
 }
 
 static const tc_expr *forward_expr(forwarder *f, const tc_expr *e) {
@@ -105,9 +105,15 @@ static bool travels(const tc_expr *e) {
     return e->op == TC_OP_INT || e->op == TC_OP_FLOAT || (e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG);
 }
 
-static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *forward_for(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *forward_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *forward_store(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *forward_alloc(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules FORWARD = {
+    {[TC_STMT_FOR] = forward_for, [TC_STMT_IF] = forward_if, [TC_STMT_STORE] = forward_store, [TC_STMT_ALLOC] = forward_alloc}};
 
-static const tc_stmt *forward_store(forwarder *f, const tc_stmt *s) {
+static const tc_stmt *forward_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    forwarder *f = user;
     const tc_buffer *b = s->u.store.buffer;
     if (f->mask != s->u.store.mask)
         tir_memo_clear(&f->memo);
@@ -122,9 +128,7 @@ static const tc_stmt *forward_store(forwarder *f, const tc_stmt *s) {
         f->w.k[f->w.n++] = (known){b, index, mask, value};
         tir_memo_clear(&f->memo);
     }
-    return index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask
-               ? s
-               : tc_tir_store(f->c, b, index, value, mask);
+    return tir_with_store(c, s, index, value, mask);
 }
 
 static void forget_registers(forwarder *f) {
@@ -139,45 +143,32 @@ static const tc_stmt *forward_apart(forwarder *f, const tc_stmt *s, bool threads
     window before = f->w;
     if (threads)
         forget_registers(f);
-    s = forward(f->c, s, f);
+    s = tir_rewrite(f->c, &FORWARD, s, f);
     f->w = before;
     tir_memo_clear(&f->memo);
     return s;
 }
 
-static const tc_stmt *forward(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *forward_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_stmt *r = tir_rewrite_inside(c, &FORWARD, s, user);
+    kill_store(user, s->u.alloc.buffer, NULL); /* it ends here */
+    return r;
+}
+
+static const tc_stmt *forward_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    kill_inside(user, s);
+    return tir_with_loop(c, s, s->u.loop.extent, forward_apart(user, s->u.loop.body, s->u.loop.kind == TC_FOR_PARALLEL));
+}
+
+static const tc_stmt *forward_if(tc_ctx *c, const tc_stmt *s, void *user) {
     forwarder *f = user;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return tir_map_children(c, s, forward, f);
-    case TC_STMT_ALLOC: {
-        const tc_stmt *r = tir_map_children(c, s, forward, f);
-        kill_store(f, s->u.alloc.buffer, NULL); /* it ends here */
-        return r;
-    }
-    case TC_STMT_STORE:
-        return forward_store(f, s);
-    case TC_STMT_FOR: {
-        kill_inside(f, s);
-        const tc_stmt *body = forward_apart(f, s->u.loop.body, s->u.loop.kind == TC_FOR_PARALLEL);
-        return tc_tir_for(c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
-    }
-    case TC_STMT_IF: {
-        tir_memo_clear(&f->memo);
-        f->mask = NULL;
-        const tc_expr *cond = forward_expr(f, s->u.cond.cond);
-        const tc_stmt *t = forward_apart(f, s->u.cond.then, false);
-        const tc_stmt *o = s->u.cond.otherwise ? forward_apart(f, s->u.cond.otherwise, false) : NULL;
-        kill_inside(f, s);
-        return tc_tir_if(c, cond, s->u.cond.guard, t, o);
-    }
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+    tir_memo_clear(&f->memo);
+    f->mask = NULL;
+    const tc_expr *cond = forward_expr(f, s->u.cond.cond);
+    const tc_stmt *t = forward_apart(f, s->u.cond.then, false);
+    const tc_stmt *o = s->u.cond.otherwise ? forward_apart(f, s->u.cond.otherwise, false) : NULL;
+    kill_inside(f, s);
+    return tir_with_arms(c, s, cond, t, o);
 }
 
 /* ---- dead stores: the same window, filled from the end ---- */
@@ -194,17 +185,24 @@ static void kill_load(const tc_expr *e, void *user) {
 static void kill_loads(const tc_stmt *s, void *user) {
     const forwarder *f = user;
     if (f->w.n)
-        tir_walk_exprs(s, kill_load, user);
+        tc_tir_walk_exprs(s, kill_load, user);
 }
 
 static void kill_loads_inside(forwarder *f, const tc_stmt *s) {
     if (f->w.n)
-        tir_walk(s, kill_loads, f);
+        tc_tir_walk(s, kill_loads, f);
 }
 
-static const tc_stmt *bury(forwarder *f, const tc_stmt *s);
+static const tc_stmt *bury_seq(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *bury_for(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *bury_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *bury_store(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules BURY = {
+    {[TC_STMT_SEQ] = bury_seq, [TC_STMT_FOR] = bury_for, [TC_STMT_IF] = bury_if, [TC_STMT_STORE] = bury_store}};
 
-static const tc_stmt *bury_store(forwarder *f, const tc_stmt *s) {
+static const tc_stmt *bury_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    forwarder *f = user;
     const tc_buffer *b = s->u.store.buffer;
     for (int i = 0; i < f->w.n; i++) {
         const known *k = &f->w.k[i];
@@ -223,40 +221,28 @@ static const tc_stmt *bury_apart(forwarder *f, const tc_stmt *s) {
         return NULL;
     window before = f->w;
     f->w.n = 0;
-    s = bury(f, s);
+    s = tir_rewrite(f->c, &BURY, s, f);
     f->w = before;
     return s;
 }
 
-static const tc_stmt *bury(forwarder *f, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ: {
-        const tc_stmt **out = TC_NEW_N(tc_ctx_arena(f->c), const tc_stmt *, s->u.seq.n);
-        for (int i = s->u.seq.n; i-- > 0;)
-            out[i] = bury(f, s->u.seq.s[i]);
-        return tc_tir_seq(f->c, s->u.seq.n, out);
-    }
-    case TC_STMT_ALLOC:
-        return tc_tir_alloc(f->c, s->u.alloc.buffer, bury(f, s->u.alloc.body));
-    case TC_STMT_STORE:
-        return bury_store(f, s);
-    case TC_STMT_FOR: {
-        const tc_stmt *body = bury_apart(f, s->u.loop.body);
-        kill_loads_inside(f, s);
-        return tc_tir_for(f->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
-    }
-    case TC_STMT_IF: {
-        const tc_stmt *t = bury_apart(f, s->u.cond.then), *o = bury_apart(f, s->u.cond.otherwise);
-        kill_loads_inside(f, s);
-        return tc_tir_if(f->c, s->u.cond.cond, s->u.cond.guard, t, o);
-    }
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+static const tc_stmt *bury_seq(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, s->u.seq.n);
+    for (int i = s->u.seq.n; i-- > 0;)
+        out[i] = tir_rewrite(c, &BURY, s->u.seq.s[i], user);
+    return tc_tir_seq(c, s->u.seq.n, out);
+}
+
+static const tc_stmt *bury_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_stmt *body = bury_apart(user, s->u.loop.body);
+    kill_loads_inside(user, s);
+    return tir_with_loop(c, s, s->u.loop.extent, body);
+}
+
+static const tc_stmt *bury_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_stmt *t = bury_apart(user, s->u.cond.then), *o = bury_apart(user, s->u.cond.otherwise);
+    kill_loads_inside(user, s);
+    return tir_with_arms(c, s, s->u.cond.cond, t, o);
 }
 
 /* ---- dead buffers ---- */
@@ -268,30 +254,34 @@ static void note_load(const tc_expr *e, void *user) {
 }
 
 static void note_loads(const tc_stmt *s, void *user) {
-    tir_walk_exprs(s, note_load, user);
+    tc_tir_walk_exprs(s, note_load, user);
 }
 
-static const tc_stmt *drop_unread(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *drop_unread_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
     forwarder *f = user;
-    if (s->kind == TC_STMT_STORE)
-        return s->u.store.buffer->scope == TC_BUF_PARAM || tc_map_get(&f->loaded, s->u.store.buffer->id) ? s : NULL;
-    const tc_stmt *r = tir_map_children(c, s, drop_unread, user);
-    if (s->kind == TC_STMT_ALLOC && r && !tc_map_get(&f->loaded, s->u.alloc.buffer->id))
-        return r->kind == TC_STMT_ALLOC ? r->u.alloc.body : r;
-    return r;
+    return s->u.store.buffer->scope == TC_BUF_PARAM || tc_map_get(&f->loaded, s->u.store.buffer->id) ? s : NULL;
+}
+
+static const tc_stmt *drop_unread_alloc(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules DROP_UNREAD = {{[TC_STMT_STORE] = drop_unread_store, [TC_STMT_ALLOC] = drop_unread_alloc}};
+
+static const tc_stmt *drop_unread_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    forwarder *f = user;
+    const tc_stmt *body = tir_rewrite(c, &DROP_UNREAD, s->u.alloc.body, user);
+    return tc_map_get(&f->loaded, s->u.alloc.buffer->id) ? tir_with_alloc(c, s, body) : body;
 }
 
 const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body) {
     forwarder *f = tc_xcalloc(1, sizeof *f);
     f->c = c;
     f->env = env;
-    body = forward(c, body, f);
+    body = tir_rewrite(c, &FORWARD, body, f);
     f->w.n = 0;
-    if (body)
-        body = bury(f, body);
+    body = tir_rewrite(c, &BURY, body, f);
     if (body) {
-        tir_walk(body, note_loads, &f->loaded);
-        body = drop_unread(c, body, f);
+        tc_tir_walk(body, note_loads, &f->loaded);
+        body = tir_rewrite(c, &DROP_UNREAD, body, f);
     }
     tc_map_free(&f->places);
     tc_map_free(&f->loaded);

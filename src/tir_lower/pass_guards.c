@@ -9,19 +9,18 @@
  * the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
 #include "tir_lower/pass_int.h"
 
-#include <assert.h>
-
-typedef struct settler {
-    tc_ctx *c;
-    tir_names *names;
-    tc_env *env;
-} settler;
-
 /* Conditions under which all of a settled statement runs. */
 typedef struct pending {
     int n;
     const tc_expr *cond[TIR_MAX_CONJUNCTS];
 } pending;
+
+typedef struct settler {
+    tc_ctx *c;
+    tir_names *names;
+    tc_env *env;
+    pending *out; /* of the statement at hand: it gets the conditions that the result must be wrapped in */
+} settler;
 
 static const tc_stmt *settle(settler *k, const tc_stmt *s, pending *out);
 
@@ -44,14 +43,19 @@ static const tc_stmt *settle_alone(settler *k, const tc_stmt *s) {
     return wrap(k, &p, s);
 }
 
-static const tc_stmt *settle_child(tc_ctx *c, const tc_stmt *s, void *user) {
-    (void)c;
-    return settle_alone(user, s);
+/* An arm of an IF, under what its condition says. */
+static const tc_stmt *settle_arm(settler *k, const tc_expr *cond, bool holds, const tc_stmt *s) {
+    size_t mark = tir_suppose(k->env, cond, holds);
+    s = settle_alone(k, s);
+    tc_env_undo(k->env, mark);
+    return s;
 }
 
-static const tc_stmt *settle_seq(settler *k, const tc_stmt *s, pending *out) {
+static const tc_stmt *settle_seq(tc_ctx *c, const tc_stmt *s, void *user) {
+    settler *k = user;
+    pending *out = k->out;
     int n = s->u.seq.n;
-    tc_arena *a = tc_ctx_arena(k->c);
+    tc_arena *a = tc_ctx_arena(c);
     const tc_stmt **child = TC_NEW_N(a, const tc_stmt *, n);
     pending *own = TC_NEW_N(a, pending, n);
     for (int i = 0; i < n; i++)
@@ -74,7 +78,7 @@ static const tc_stmt *settle_seq(settler *k, const tc_stmt *s, pending *out) {
         own[i].n = kept;
         child[i] = wrap(k, &own[i], child[i]);
     }
-    return tc_tir_seq(k->c, n, child);
+    return tc_tir_seq(c, n, child);
 }
 
 /* The range a loop keeps once guards have become bounds: [lo, hi) and min(hi, dyn). */
@@ -136,8 +140,10 @@ static const tc_stmt *rebuild(settler *k, const tc_stmt *s, const tc_stmt *body,
     return tc_tir_for(k->c, s->u.loop.var, tc_te_simplify(k->c, extent, k->env), s->u.loop.kind, s->u.loop.reduce, body);
 }
 
-static const tc_stmt *settle_for(settler *k, const tc_stmt *s, pending *out) {
-    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
+static const tc_stmt *settle_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    settler *k = user;
+    pending *out = k->out;
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     pending in = {0}, stay = {0};
     const tc_stmt *body = settle(k, s->u.loop.body, &in);
     tc_env_undo(k->env, mark);
@@ -158,9 +164,17 @@ static const tc_stmt *settle_for(settler *k, const tc_stmt *s, pending *out) {
     return rebuild(k, s, body, &b);
 }
 
-static const tc_stmt *settle_if(settler *k, const tc_stmt *s, pending *out) {
+static const tc_stmt *settle_arms(settler *k, const tc_stmt *s) {
+    const tc_expr *cond = s->u.cond.cond;
+    const tc_stmt *then = settle_arm(k, cond, true, s->u.cond.then), *otherwise = s->u.cond.otherwise;
+    return tir_with_arms(k->c, s, cond, then, otherwise ? settle_arm(k, cond, false, otherwise) : NULL);
+}
+
+static const tc_stmt *settle_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    settler *k = user;
     if (!s->u.cond.guard || s->u.cond.otherwise)
-        return tir_map_if(k->c, s, k->env, settle_child, k);
+        return settle_arms(k, s);
     const tc_expr *conj[TIR_MAX_CONJUNCTS];
     int n = tir_conjuncts(s->u.cond.cond, conj, TIR_MAX_CONJUNCTS);
     pending p = {0};
@@ -184,35 +198,21 @@ static const tc_stmt *settle_if(settler *k, const tc_stmt *s, pending *out) {
     for (int i = 0; i < inner.n; i++)
         if (!has(&p, inner.cond[i]))
             p.cond[p.n++] = inner.cond[i];
-    *out = p;
+    *k->out = p;
     return then;
 }
 
-/* Settles s; `out` (empty on entry) gets the conditions that the result must be wrapped in. */
+/* Settles s; `out` (empty on entry) gets the conditions that the result must be wrapped in: those of an ALLOC are its body's. */
 static const tc_stmt *settle(settler *k, const tc_stmt *s, pending *out) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return settle_seq(k, s, out);
-    case TC_STMT_FOR:
-        return settle_for(k, s, out);
-    case TC_STMT_IF:
-        return settle_if(k, s, out);
-    case TC_STMT_ALLOC: {
-        const tc_stmt *body = settle(k, s->u.alloc.body, out);
-        return body == s->u.alloc.body ? s : tc_tir_alloc(k->c, s->u.alloc.buffer, body);
-    }
-    case TC_STMT_STORE:
-        return s;
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
+    static const tir_rules RULES = {{[TC_STMT_SEQ] = settle_seq, [TC_STMT_FOR] = settle_for, [TC_STMT_IF] = settle_if}};
+    pending *outer = k->out;
+    k->out = out;
+    s = tir_rewrite(k->c, &RULES, s, k);
+    k->out = outer;
     return s;
 }
 
 const tc_stmt *tir_settle_guards(tc_ctx *c, tir_names *names, tc_env *env, const tc_stmt *s) {
-    settler k = {c, names, env};
+    settler k = {c, names, env, NULL};
     return settle_alone(&k, s);
 }

@@ -67,7 +67,7 @@ typedef struct tir_copier {
 void tir_bind(tir_copier *k, const tc_var *v, const tc_expr *to);
 void tir_unbind(tir_copier *k);                                /* the latest binding */
 const tc_expr *tir_copy_expr(tir_copier *k, const tc_expr *e); /* e may be NULL */
-const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s);
+const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s); /* s may be NULL */
 void tir_copier_free(tir_copier *k);
 
 /* ---- ranges ---- */
@@ -89,8 +89,8 @@ tc_ival tir_affine_bounds(tc_ctx *c, const tc_affine *a, const tc_env *env);
 /* Splits a conjunction; returns how many there are (at most cap are written). */
 int tir_conjuncts(const tc_expr *cond, const tc_expr **out, int cap);
 enum { TIR_MAX_CONJUNCTS = 16 };
-/* tir_map_children of an IF, with its condition known to `env` in the arms. */
-const tc_stmt *tir_map_if(tc_ctx *c, const tc_stmt *s, tc_env *env, tir_stmt_fn *fn, void *user);
+/* tir_rewrite_inside of an IF, with its condition known to `env` in the arms. */
+const tc_stmt *tir_rewrite_arms(tc_ctx *c, const tir_rules *r, const tc_stmt *s, tc_env *env, void *pass);
 /* Assumes that cond holds or does not; the mark to undo it with. */
 size_t tir_suppose(tc_env *env, const tc_expr *cond, bool holds);
 

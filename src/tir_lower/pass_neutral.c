@@ -58,14 +58,15 @@ bool tir_is_neutral(const tc_func *f, const tc_stmt *s) {
     return v->op == TC_OP_ADD ? is_zero(f, x) : is_infinite(x, v->op == TC_OP_MAX ? -1.0 : 1.0);
 }
 
-static const tc_stmt *drop(tc_ctx *c, const tc_stmt *s, void *user) {
-    if (s->kind == TC_STMT_STORE)
-        return tir_is_neutral(user, s) ? NULL : s;
-    return tir_map_children(c, s, drop, user);
+static const tc_stmt *drop_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    return tir_is_neutral(user, s) ? NULL : s;
 }
+
+static const tir_rules DROP = {{[TC_STMT_STORE] = drop_store}};
 
 tc_status tir_pass_neutral(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)m, (void)err;
-    *out = tir_with_body(c, in, in->body ? drop(c, in->body, (void *)(uintptr_t)in) : NULL);
+    *out = tir_with_body(c, in, tir_rewrite(c, &DROP, in->body, (void *)(uintptr_t)in));
     return TC_OK;
 }

@@ -97,7 +97,7 @@ static grid grid_at(const tc_stmt *const *s, int n) {
     return g;
 }
 
-static const tc_stmt *order_seq(tc_ctx *c, const tc_stmt *s) {
+static const tc_stmt *order(tc_ctx *c, const tc_stmt *s) {
     int n = s->u.seq.n;
     const tc_stmt **out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, n);
     for (int at = 0; at < n;) {
@@ -110,13 +110,16 @@ static const tc_stmt *order_seq(tc_ctx *c, const tc_stmt *s) {
     return tc_tir_seq(c, n, out);
 }
 
-static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
-    s = tir_map_children(c, s, walk, user);
-    return s->kind == TC_STMT_SEQ ? order_seq(c, s) : s;
+static const tc_stmt *order_seq(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules ORDER = {{[TC_STMT_SEQ] = order_seq}};
+
+static const tc_stmt *order_seq(tc_ctx *c, const tc_stmt *s, void *user) {
+    s = tir_rewrite_inside(c, &ORDER, s, user);
+    return s->kind == TC_STMT_SEQ ? order(c, s) : s;
 }
 
 tc_status tir_pass_order(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)m, (void)err;
-    *out = tir_with_body(c, in, in->body ? walk(c, in->body, NULL) : NULL);
+    *out = tir_with_body(c, in, tir_rewrite(c, &ORDER, in->body, NULL));
     return TC_OK;
 }

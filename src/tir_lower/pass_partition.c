@@ -148,33 +148,38 @@ static bool has_select(const tc_expr *e) {
     return r;
 }
 
-static const tc_stmt *resolve(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *resolve(partitioner *k, const tc_stmt *s);
+
+static const tc_stmt *resolve_for(tc_ctx *c, const tc_stmt *s, void *user) {
     partitioner *k = user;
-    if (s->kind == TC_STMT_FOR) {
-        const tc_expr *extent = tc_te_simplify(c, s->u.loop.extent, k->env); /* min(6, 128 - 6*S) */
-        size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, extent);
-        const tc_stmt *body = resolve(c, s->u.loop.body, k);
-        tc_env_undo(k->env, mark);
-        return body == s->u.loop.body && extent == s->u.loop.extent
-                   ? s
-                   : tc_tir_for(c, s->u.loop.var, extent, s->u.loop.kind, s->u.loop.reduce, body);
-    }
-    if (s->kind == TC_STMT_IF && s->u.cond.guard) {
-        const tc_expr *cond = resolve_cond(k, s->u.cond.cond);
-        if (cond->op == TC_OP_INT && !cond->u.i)
-            return s->u.cond.otherwise ? resolve(c, s->u.cond.otherwise, k) : NULL;
-        const tc_stmt *then = resolve(c, s->u.cond.then, k);
-        const tc_stmt *otherwise = s->u.cond.otherwise ? resolve(c, s->u.cond.otherwise, k) : NULL;
-        return tc_tir_if(c, cond, true, then, otherwise);
-    }
-    if (s->kind == TC_STMT_STORE && has_select(s->u.store.value)) {
-        const tc_expr *value = tc_te_simplify(c, s->u.store.value, k->env);
-        if (value == s->u.store.value)
-            return s;
-        s = tc_tir_store(c, s->u.store.buffer, s->u.store.index, value, s->u.store.mask);
-        return tir_is_neutral(k->func, s) ? NULL : s;
-    }
-    return tir_map_children(c, s, resolve, k);
+    const tc_expr *extent = tc_te_simplify(c, s->u.loop.extent, k->env); /* min(6, 128 - 6*S) */
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, extent);
+    const tc_stmt *body = resolve(k, s->u.loop.body);
+    tc_env_undo(k->env, mark);
+    return tir_with_loop(c, s, extent, body);
+}
+
+static const tc_stmt *resolve_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    partitioner *k = user;
+    const tc_expr *cond = s->u.cond.guard ? resolve_cond(k, s->u.cond.cond) : s->u.cond.cond;
+    if (cond->op == TC_OP_INT && !cond->u.i)
+        return resolve(k, s->u.cond.otherwise);
+    const tc_stmt *then = resolve(k, s->u.cond.then);
+    return tir_with_arms(c, s, cond, then, resolve(k, s->u.cond.otherwise));
+}
+
+static const tc_stmt *resolve_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    const partitioner *k = user;
+    const tc_expr *value = has_select(s->u.store.value) ? tc_te_simplify(c, s->u.store.value, k->env) : s->u.store.value;
+    if (value == s->u.store.value)
+        return s;
+    s = tir_with_store(c, s, s->u.store.index, value, s->u.store.mask);
+    return tir_is_neutral(k->func, s) ? NULL : s;
+}
+
+static const tc_stmt *resolve(partitioner *k, const tc_stmt *s) {
+    static const tir_rules RULES = {{[TC_STMT_FOR] = resolve_for, [TC_STMT_IF] = resolve_if, [TC_STMT_STORE] = resolve_store}};
+    return tir_rewrite(k->c, &RULES, s, k);
 }
 
 /* ---- finding what to version ---- */
@@ -270,37 +275,20 @@ static void note_padding(const tc_expr *e, void *user) {
 
 /* Lists the guards in s whose place is the body of the loop over k->place. */
 static void collect(partitioner *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            collect(k, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR: {
-        bool serial = s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL;
+    const tc_stmt *inside;
+    size_t serial = k->serial_inside.len;
+    if (s->kind == TC_STMT_FOR) {
         tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
-        if (serial)
+        if (s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
             tc_push(&k->serial_inside, s->u.loop.var);
-        collect(k, s->u.loop.body);
-        k->serial_inside.len -= serial;
-        return;
-    }
-    case TC_STMT_IF:
-        if (s->u.cond.guard)
-            note_guards(k, s->u.cond.cond, false);
-        collect(k, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            collect(k, s->u.cond.otherwise);
-        return;
-    case TC_STMT_ALLOC:
-        collect(k, s->u.alloc.body);
-        return;
-    case TC_STMT_STORE:
+    } else if (s->kind == TC_STMT_IF && s->u.cond.guard) {
+        note_guards(k, s->u.cond.cond, false);
+    } else if (s->kind == TC_STMT_STORE) {
         tc_expr_walk(s->u.store.value, note_padding, k);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
     }
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        collect(k, inside);
+    k->serial_inside.len = serial;
 }
 
 static int add_segment(segment *seg, int n, int64_t lo, int64_t hi, int singles) {
@@ -362,7 +350,7 @@ static const tc_stmt *specialise(partitioner *k, const tc_stmt *loop, const tc_s
     tc_env_assume(k->env, at_least(k, s, seg.s.lo));
     tc_env_assume(k->env, at_most(k, s, seg.s.hi));
     tc_push(&k->facts, ((fact){*s, seg.s}));
-    body = body && !contradiction(k) ? resolve(k->c, body, k) : NULL;
+    body = body && !contradiction(k) ? resolve(k, body) : NULL;
     if (body)
         body = tir_settle_guards(k->c, k->names, k->env, body);
     if (body)
@@ -395,7 +383,7 @@ static const tc_stmt *split_loop(partitioner *k, const tc_stmt *loop, const segm
         tir_copier_free(&copy);
         if (body)
             tc_env_set(k->env, v, (tc_ival){0, count - 1});
-        part[i] = body ? resolve(k->c, body, k) : NULL;
+        part[i] = resolve(k, body);
         if (part[i])
             part[i] = tir_settle_guards(k->c, k->names, k->env, part[i]);
         if (part[i] && count > 1)
@@ -444,14 +432,14 @@ static const tc_stmt *versioned(partitioner *k, const tc_stmt *loop, const tc_st
     return if_chain(k, loop, body, &g.s, seg, n);
 }
 
-static const tc_stmt *walk_for(partitioner *k, const tc_stmt *s) {
+static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    partitioner *k = user;
     bool serial = s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL;
-    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     tc_push(&k->outer, s->u.loop.var);
     guard g;
     segment seg[MAX_SEGMENTS];
     int n;
-    const tc_stmt *body, *r;
     int64_t extent;
     bool found = serial && choose(k, s, s->u.loop.body, &g, seg, &n);
     bool own = found && g.s.n == 1 && g.s.term[0].atom->op == TC_OP_VAR && g.s.term[0].atom->u.var == s->u.loop.var;
@@ -459,22 +447,22 @@ static const tc_stmt *walk_for(partitioner *k, const tc_stmt *s) {
         k->outer.len--;
         return split_loop(k, s, seg, n);
     }
-    body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n) : walk(k, s->u.loop.body);
-    r = body == s->u.loop.body ? s : tc_tir_for(k->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
+    const tc_stmt *body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n) : walk(k, s->u.loop.body);
     k->outer.len--;
     tc_env_undo(k->env, mark);
-    return r;
+    return tir_with_loop(c, s, s->u.loop.extent, body);
 }
 
-static const tc_stmt *walk_child(tc_ctx *c, const tc_stmt *s, void *user) {
-    (void)c;
-    return walk(user, s);
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules WALK = {{[TC_STMT_FOR] = walk_for, [TC_STMT_IF] = walk_if}};
+
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const partitioner *k = user;
+    return tir_rewrite_arms(c, &WALK, s, k->env, user);
 }
 
 static const tc_stmt *walk(partitioner *k, const tc_stmt *s) {
-    if (s->kind == TC_STMT_IF)
-        return tir_map_if(k->c, s, k->env, walk_child, k);
-    return s->kind == TC_STMT_FOR ? walk_for(k, s) : tir_map_children(k->c, s, walk_child, k);
+    return tir_rewrite(k->c, &WALK, s, k);
 }
 
 tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {

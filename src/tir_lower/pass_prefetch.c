@@ -92,10 +92,9 @@ static void note_load(const tc_expr *e, void *user) {
     }
 }
 
-static const tc_stmt *note_stores(tc_ctx *c, const tc_stmt *s, void *user) {
+static void note_stores(const tc_stmt *s, void *user) {
     if (s->kind == TC_STMT_STORE)
         tc_expr_walk(s->u.store.value, note_load, user);
-    return tir_map_children(c, s, note_stores, user);
 }
 
 /* Where the panel changes, and how often it is walked through until then. */
@@ -155,25 +154,14 @@ static int hints(prefetcher *p, const stream *s, const tc_var *k, int64_t trips,
     return (int)share;
 }
 
+static void note_loop(const tc_stmt *s, void *user) {
+    *(bool *)user |= s->kind == TC_STMT_FOR;
+}
+
 static bool has_loop(const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            if (has_loop(s->u.seq.s[i]))
-                return true;
-        return false;
-    case TC_STMT_FOR:
-        return true;
-    case TC_STMT_IF:
-        return has_loop(s->u.cond.then) || (s->u.cond.otherwise && has_loop(s->u.cond.otherwise));
-    case TC_STMT_ALLOC:
-        return has_loop(s->u.alloc.body);
-    case TC_STMT_STORE:
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return false;
-    }
-    return false;
+    bool found = false;
+    tc_tir_walk(s, note_loop, &found);
+    return found;
 }
 
 /* The innermost loop s, its streams' next panels hinted at in front of its body. */
@@ -185,38 +173,38 @@ static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
     if (!tir_const_extent(s, &trips))
         return s;
     stream_list l = {.p = p, .k = s->u.loop.var};
-    note_stores(p->c, s->u.loop.body, &l);
+    tc_tir_walk(s->u.loop.body, note_stores, &l);
     for (int i = 0; i < l.n; i++)
         n += hints(p, &l.s[i], l.k, trips, out + n, MAX_HINTS - n);
     if (n == 0)
         return s;
     out[n++] = s->u.loop.body;
-    return tc_tir_for(p->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, tc_tir_seq(p->c, n, out));
+    return tir_with_loop(p->c, s, s->u.loop.extent, tc_tir_seq(p->c, n, out));
 }
 
-static const tc_stmt *walk(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *hint_for(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules HINT = {{[TC_STMT_FOR] = hint_for}};
+
+static const tc_stmt *hint_for(tc_ctx *c, const tc_stmt *s, void *user) {
     prefetcher *p = user;
-    if (s->kind != TC_STMT_FOR)
-        return tir_map_children(c, s, walk, user);
     if (p->depth == MAX_DEPTH)
         return s;
     size_t mark = tir_enter_loop(c, p->env, s->u.loop.var, s->u.loop.extent);
-    const tc_stmt *r;
     if (s->u.loop.reduce && !has_loop(s->u.loop.body)) {
-        r = hint_loop(p, s);
+        s = hint_loop(p, s);
     } else {
         p->loop[p->depth++] = s;
-        r = tir_map_children(c, s, walk, user);
+        s = tir_rewrite_inside(c, &HINT, s, user);
         p->depth--;
     }
     tc_env_undo(p->env, mark);
-    return r;
+    return s;
 }
 
 tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)err;
     prefetcher p = {.c = c, .m = m, .f = in, .env = tc_env_new()};
-    *out = tir_with_body(c, in, m->l2 > 0 && m->line > 0 && in->body ? walk(c, in->body, &p) : in->body);
+    *out = tir_with_body(c, in, m->l2 > 0 && m->line > 0 ? tir_rewrite(c, &HINT, in->body, &p) : in->body);
     tc_env_free(p.env);
     return TC_OK;
 }

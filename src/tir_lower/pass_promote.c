@@ -61,6 +61,7 @@ typedef struct promoter {
 } promoter;
 
 static const tc_stmt *walk(promoter *k, const tc_stmt *s);
+static const tc_stmt *walk_inside(promoter *k, const tc_stmt *s);
 
 /* ---- places ---- */
 
@@ -147,46 +148,44 @@ static void scan_expr(scan *k, const tc_expr *e) {
         access(k, e->u.buffer, e->args[0], e->nargs > 1 ? e->args[1] : NULL, false);
 }
 
-/* Visits everything in order of execution. `env` only to tell whether inner loops run at least once. */
+static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env);
+
+/* `env` only to tell whether inner loops run at least once. */
+static void scan_for(scan *k, const tc_stmt *s, tc_env *env) {
+    bool maybe = k->constant ? s->u.loop.kind == TC_FOR_PARALLEL
+                             : s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, env).lo < 1;
+    tc_env_set(env, s->u.loop.var, tir_loop_range(s->u.loop.extent, env));
+    tc_map_put(&k->bound, s->u.loop.var->id, 1);
+    if (s->u.loop.kind == TC_FOR_PARALLEL)
+        tir_memo_clear(&k->seen); /* a register cannot be used by other threads, whatever was loaded before */
+    k->under += maybe;
+    scan_stmt(k, s->u.loop.body, env);
+    k->under -= maybe;
+}
+
+static void scan_store(scan *k, const tc_stmt *s) {
+    scan_expr(k, s->u.store.index);
+    scan_expr(k, s->u.store.value);
+    scan_expr(k, s->u.store.mask);
+    access(k, s->u.store.buffer, s->u.store.index, s->u.store.mask, true);
+}
+
+/* Visits everything in order of execution. */
 static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            scan_stmt(k, s->u.seq.s[i], env);
-        return;
-    case TC_STMT_FOR: {
-        bool maybe = k->constant ? s->u.loop.kind == TC_FOR_PARALLEL
-                                 : s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, env).lo < 1;
-        tc_env_set(env, s->u.loop.var, tir_loop_range(s->u.loop.extent, env));
-        tc_map_put(&k->bound, s->u.loop.var->id, 1);
-        if (s->u.loop.kind == TC_FOR_PARALLEL)
-            tir_memo_clear(&k->seen); /* a register cannot be used by other threads, whatever was loaded before */
-        k->under += maybe;
-        scan_stmt(k, s->u.loop.body, env);
-        k->under -= maybe;
+    const tc_stmt *inside;
+    bool conditional = s->kind == TC_STMT_IF && !k->constant;
+    if (s->kind == TC_STMT_FOR) {
+        scan_for(k, s, env);
         return;
     }
-    case TC_STMT_IF:
+    if (s->kind == TC_STMT_STORE)
+        scan_store(k, s);
+    if (s->kind == TC_STMT_IF)
         scan_expr(k, s->u.cond.cond);
-        k->under += !k->constant;
-        scan_stmt(k, s->u.cond.then, env);
-        if (s->u.cond.otherwise)
-            scan_stmt(k, s->u.cond.otherwise, env);
-        k->under -= !k->constant;
-        return;
-    case TC_STMT_STORE:
-        scan_expr(k, s->u.store.index);
-        scan_expr(k, s->u.store.value);
-        scan_expr(k, s->u.store.mask);
-        access(k, s->u.store.buffer, s->u.store.index, s->u.store.mask, true);
-        return;
-    case TC_STMT_ALLOC:
-        scan_stmt(k, s->u.alloc.body, env);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
+    k->under += conditional;
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        scan_stmt(k, inside, env);
+    k->under -= conditional;
 }
 
 static void note_stored(const tc_stmt *s, void *user) {
@@ -310,35 +309,40 @@ static const tc_expr *rewrite_expr(promoter *k, const tc_expr *e) {
     return r;
 }
 
-static const tc_stmt *rewrite_store(promoter *k, const tc_stmt *s) {
-    const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
-    if (k->mask != s->u.store.mask)
+/* The memo holds what is right under the mask of the store at hand. */
+static void set_mask(promoter *k, const tc_expr *mask) {
+    if (k->mask != mask)
         tir_memo_clear(&k->memo);
-    k->mask = s->u.store.mask;
+    k->mask = mask;
+}
+
+static const tc_stmt *use_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    promoter *k = user;
+    const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
+    set_mask(k, s->u.store.mask);
     const tc_expr *value = rewrite_expr(k, s->u.store.value), *mask = rewrite_expr(k, s->u.store.mask);
     if (!to)
-        return tc_tir_store(k->c, s->u.store.buffer, rewrite_expr(k, s->u.store.index), value, mask);
+        return tc_tir_store(c, s->u.store.buffer, rewrite_expr(k, s->u.store.index), value, mask);
     if (mask && to->mixed)
-        value = tc_select(k->c, mask, value, load_slot(k, to));
-    return tc_tir_store(k->c, to->reg, to->reg_index, value, NULL);
+        value = tc_select(c, mask, value, load_slot(k, to));
+    return tc_tir_store(c, to->reg, to->reg_index, value, NULL);
 }
 
-static const tc_stmt *rewrite(tc_ctx *c, const tc_stmt *s, void *user) {
-    promoter *k = user;
-    if (s->kind == TC_STMT_STORE)
-        return rewrite_store(k, s);
-    if (k->mask)
-        tir_memo_clear(&k->memo);
-    k->mask = NULL;
-    if (s->kind == TC_STMT_IF)
-        s = tc_tir_if(c, rewrite_expr(k, s->u.cond.cond), s->u.cond.guard, s->u.cond.then, s->u.cond.otherwise);
-    return tir_map_children(c, s, rewrite, user);
+static const tc_stmt *use_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules USE = {{[TC_STMT_IF] = use_if, [TC_STMT_STORE] = use_store}};
+
+static const tc_stmt *use_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    set_mask(user, NULL);
+    const tc_expr *cond = rewrite_expr(user, s->u.cond.cond);
+    const tc_stmt *then = tir_rewrite(c, &USE, s->u.cond.then, user);
+    return tir_with_arms(c, s, cond, then, tir_rewrite(c, &USE, s->u.cond.otherwise, user));
 }
 
-static const tc_stmt *rewrite_all(promoter *k, const scan *sc, const tc_stmt *s) {
+/* s with the scan's registers in use. */
+static const tc_stmt *use_registers(promoter *k, const scan *sc, const tc_stmt *s) {
     k->active = sc;
     tir_memo_clear(&k->memo);
-    return rewrite(k->c, s, k);
+    return tir_rewrite(k->c, &USE, s, k);
 }
 
 static const tc_stmt *wrap_allocs(promoter *k, const tc_buffer *const *made, int n, const tc_stmt *body) {
@@ -376,7 +380,7 @@ static const tc_stmt *promote_alloc(promoter *k, const tc_stmt *s) {
     const tc_stmt *r = NULL;
     if (regs > 0 && regs <= k->free_regs) {
         assign(k, &sc, b, made, &nmade);
-        const tc_stmt *body = clear_mixed(k, &sc, rewrite_all(k, &sc, s->u.alloc.body));
+        const tc_stmt *body = clear_mixed(k, &sc, use_registers(k, &sc, s->u.alloc.body));
         k->free_regs -= regs;
         r = wrap_allocs(k, made, nmade, walk(k, body));
         k->free_regs += regs;
@@ -429,23 +433,18 @@ static int choose_buffers(promoter *k, scan *sc, promoted *out) {
     return used;
 }
 
-static const tc_stmt *walk_child(tc_ctx *c, const tc_stmt *s, void *user) {
-    (void)c;
-    return walk(user, s);
-}
-
 /* False if nothing in the loop can be promoted. A loop that may not run at all would load what need not exist. */
 static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
     if (s->kind != TC_STMT_FOR || s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, k->env).lo < 1)
         return false;
     scan sc = {0};
-    tir_walk(s->u.loop.body, note_stored, &sc.stored);
+    tc_tir_walk(s->u.loop.body, note_stored, &sc.stored);
     scan_stmt(&sc, s, k->env);
     out->nmade = 0;
     int used = choose_buffers(k, &sc, out);
     if (out->nmade) {
         k->free_regs -= used;
-        out->code = transfers(k, &sc, tir_map_children(k->c, rewrite_all(k, &sc, s), walk_child, k));
+        out->code = transfers(k, &sc, walk_inside(k, use_registers(k, &sc, s)));
         k->free_regs += used;
         k->changed = true;
     }
@@ -454,7 +453,7 @@ static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
 }
 
 /* A sequence. Registers of a promoted loop stay visible to what follows it. */
-static const tc_stmt *walk_seq(promoter *k, int n, const tc_stmt *const *s) {
+static const tc_stmt *walk_each(promoter *k, int n, const tc_stmt *const *s) {
     const tc_stmt **out = TC_NEW_N(tc_ctx_arena(k->c), const tc_stmt *, n + 1);
     for (int i = 0; i < n; i++) {
         promoted p;
@@ -462,39 +461,50 @@ static const tc_stmt *walk_seq(promoter *k, int n, const tc_stmt *const *s) {
             out[i] = walk(k, s[i]);
             continue;
         }
-        const tc_stmt *two[2] = {p.code, walk_seq(k, n - i - 1, s + i + 1)};
+        const tc_stmt *two[2] = {p.code, walk_each(k, n - i - 1, s + i + 1)};
         out[i] = wrap_allocs(k, p.made, p.nmade, tc_tir_seq(k->c, 2, two));
         return tc_tir_seq(k->c, i + 1, out);
     }
     return tc_tir_seq(k->c, n, out);
 }
 
+static const tc_stmt *walk_seq(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    return walk_each(user, s->u.seq.n, s->u.seq.s);
+}
+
+static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    promoter *k = user;
+    promoted p;
+    if (promote_loop(k, s, &p))
+        return wrap_allocs(k, p.made, p.nmade, p.code);
+    tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
+    return walk_inside(k, s);
+}
+
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *walk_alloc(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules WALK = {
+    {[TC_STMT_SEQ] = walk_seq, [TC_STMT_FOR] = walk_for, [TC_STMT_IF] = walk_if, [TC_STMT_ALLOC] = walk_alloc}};
+
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const promoter *k = user;
+    return tir_rewrite_arms(c, &WALK, s, k->env, user);
+}
+
+static const tc_stmt *walk_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    const tc_stmt *r = promote_alloc(user, s);
+    return r ? r : walk_inside(user, s);
+}
+
+static const tc_stmt *walk_inside(promoter *k, const tc_stmt *s) {
+    return tir_rewrite_inside(k->c, &WALK, s, k);
+}
+
 static const tc_stmt *walk(promoter *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return walk_seq(k, s->u.seq.n, s->u.seq.s);
-    case TC_STMT_FOR: {
-        promoted p;
-        if (promote_loop(k, s, &p))
-            return wrap_allocs(k, p.made, p.nmade, p.code);
-        tc_env_set(k->env, s->u.loop.var, tir_loop_range(s->u.loop.extent, k->env));
-        return tir_map_children(k->c, s, walk_child, k);
-    }
-    case TC_STMT_ALLOC: {
-        const tc_stmt *r = promote_alloc(k, s);
-        return r ? r : tir_map_children(k->c, s, walk_child, k);
-    }
-    case TC_STMT_IF:
-        return tir_map_if(k->c, s, k->env, walk_child, k);
-    case TC_STMT_STORE:
-        return s;
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+    return tir_rewrite(k->c, &WALK, s, k);
 }
 
 tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {

@@ -8,7 +8,6 @@
  * may overlap. Needs: TC_REGISTERS. Gives: TC_PLACED. */
 #include "tir_lower/pass_int.h"
 
-#include <assert.h>
 #include <string.h>
 
 enum {
@@ -97,34 +96,27 @@ static void visit_alloc(storage *k, const tc_stmt *s) {
     l->scope = small && !l->crosses ? TC_BUF_STACK : l->parallels ? TC_BUF_THREAD : TC_BUF_SHARED;
 }
 
+static void visit_store(storage *k, const tc_stmt *s) {
+    k->now++;
+    touch(k, s->u.store.buffer);
+    touch_expr(k, s->u.store.index);
+    touch_expr(k, s->u.store.value);
+    touch_expr(k, s->u.store.mask);
+}
+
 static void visit(storage *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            visit(k, s->u.seq.s[i]);
-        return;
-    case TC_STMT_FOR:
+    const tc_stmt *inside;
+    if (s->kind == TC_STMT_FOR) {
         visit_for(k, s);
-        return;
-    case TC_STMT_IF:
-        touch_expr(k, s->u.cond.cond);
-        visit(k, s->u.cond.then);
-        if (s->u.cond.otherwise)
-            visit(k, s->u.cond.otherwise);
-        return;
-    case TC_STMT_STORE:
-        k->now++;
-        touch(k, s->u.store.buffer);
-        touch_expr(k, s->u.store.index);
-        touch_expr(k, s->u.store.value);
-        touch_expr(k, s->u.store.mask);
-        return;
-    case TC_STMT_ALLOC:
+    } else if (s->kind == TC_STMT_ALLOC) {
         visit_alloc(k, s);
-        return;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
+    } else if (s->kind == TC_STMT_STORE) {
+        visit_store(k, s);
+    } else {
+        if (s->kind == TC_STMT_IF)
+            touch_expr(k, s->u.cond.cond);
+        for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+            visit(k, inside);
     }
 }
 

@@ -13,8 +13,6 @@
  * the operands of such trees. */
 #include "tir_lower/pass_int.h"
 
-#include <assert.h>
-
 enum {
     MAX_STORES = 16384, /* beyond it a candidate takes seconds to compile and no instruction cache holds it */
     MIN_TREE = 4
@@ -98,8 +96,8 @@ static const tc_stmt *expand(unroller *k, const tc_stmt *s, int64_t n) {
     return one ? one : tc_tir_seq(c, (int)n, out);
 }
 
-static const tc_stmt *unroll_for(unroller *k, const tc_stmt *s) {
-    tc_ctx *c = k->copy.c;
+static const tc_stmt *unroll_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    unroller *k = user;
     const tc_expr *extent = unroll_expr(k, s->u.loop.extent);
     const tc_var *v = s->u.loop.var;
     if (s->u.loop.kind == TC_FOR_UNROLL && extent->op == TC_OP_INT)
@@ -123,7 +121,8 @@ static const tc_stmt *unroll_for(unroller *k, const tc_stmt *s) {
     return tc_tir_for(c, v, extent, kind, s->u.loop.reduce, body);
 }
 
-static const tc_stmt *unroll_if(unroller *k, const tc_stmt *s) {
+static const tc_stmt *unroll_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    unroller *k = user;
     const tc_expr *cond = unroll_expr(k, s->u.cond.cond);
     int known = cond->op == TC_OP_INT ? cond->u.i != 0 : tc_te_decide(cond, k->env);
     k->guards |= s->u.cond.guard && known < 0;
@@ -131,16 +130,15 @@ static const tc_stmt *unroll_if(unroller *k, const tc_stmt *s) {
     const tc_stmt *t = known == 0 ? NULL : unroll(k, s->u.cond.then);
     tc_env_undo(k->env, mark);
     tir_suppose(k->env, cond, false);
-    const tc_stmt *o = known == 1 || !s->u.cond.otherwise ? NULL : unroll(k, s->u.cond.otherwise);
+    const tc_stmt *o = known == 1 ? NULL : unroll(k, s->u.cond.otherwise);
     tc_env_undo(k->env, mark);
     if (known >= 0)
         return known ? t : o;
-    if (cond == s->u.cond.cond && t == s->u.cond.then && o == s->u.cond.otherwise)
-        return s;
-    return tc_tir_if(k->copy.c, cond, s->u.cond.guard, t, o);
+    return tir_with_arms(c, s, cond, t, o);
 }
 
-static const tc_stmt *unroll_store(unroller *k, const tc_stmt *s) {
+static const tc_stmt *unroll_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    unroller *k = user;
     const tc_buffer *b = s->u.store.buffer;
     for (size_t i = k->copy.bufs.len; i-- > 0;)
         if (k->copy.bufs.data[i].from == b) {
@@ -149,16 +147,15 @@ static const tc_stmt *unroll_store(unroller *k, const tc_stmt *s) {
         }
     const tc_expr *index = unroll_expr(k, s->u.store.index), *value = unroll_expr(k, s->u.store.value);
     const tc_expr *mask = unroll_expr(k, s->u.store.mask);
-    if (b == s->u.store.buffer && index == s->u.store.index && value == s->u.store.value && mask == s->u.store.mask)
-        return s;
-    return tc_tir_store(k->copy.c, b, index, value, mask);
+    return b == s->u.store.buffer ? tir_with_store(c, s, index, value, mask) : tc_tir_store(c, b, index, value, mask);
 }
 
-static const tc_stmt *unroll_alloc(unroller *k, const tc_stmt *s) {
+static const tc_stmt *unroll_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    unroller *k = user;
     const tc_buffer *b = s->u.alloc.buffer;
     bool renamed = k->copy.fresh;
     if (renamed) {
-        b = tir_fresh_buffer(k->copy.c, k->copy.names, b);
+        b = tir_fresh_buffer(c, k->copy.names, b);
         tc_push(&k->copy.bufs, ((tir_rename){s->u.alloc.buffer, b}));
         tir_memo_clear(&k->copy.memo);
     }
@@ -167,33 +164,13 @@ static const tc_stmt *unroll_alloc(unroller *k, const tc_stmt *s) {
         k->copy.bufs.len--;
         tir_memo_clear(&k->copy.memo);
     }
-    return body == s->u.alloc.body ? s : tc_tir_alloc(k->copy.c, b, body);
-}
-
-static const tc_stmt *unroll_child(tc_ctx *c, const tc_stmt *s, void *user) {
-    (void)c;
-    return unroll(user, s);
+    return body == s->u.alloc.body ? s : tc_tir_alloc(c, b, body);
 }
 
 static const tc_stmt *unroll(unroller *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return tir_map_children(k->copy.c, s, unroll_child, k);
-    case TC_STMT_FOR:
-        return unroll_for(k, s);
-    case TC_STMT_IF:
-        return unroll_if(k, s);
-    case TC_STMT_STORE:
-        return unroll_store(k, s);
-    case TC_STMT_ALLOC:
-        return unroll_alloc(k, s);
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+    static const tir_rules RULES = {
+        {[TC_STMT_FOR] = unroll_for, [TC_STMT_IF] = unroll_if, [TC_STMT_STORE] = unroll_store, [TC_STMT_ALLOC] = unroll_alloc}};
+    return tir_rewrite(k->copy.c, &RULES, s, k);
 }
 
 tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {

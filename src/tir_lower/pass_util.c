@@ -75,7 +75,7 @@ void tir_names_init(tir_names *n, const tc_func *f) {
     for (int i = 0; i < f->nparam; i++)
         tc_map_puts(&n->used, f->params[i].buffer->name, 1);
     if (f->body)
-        tir_walk(f->body, collect_name, &n->used);
+        tc_tir_walk(f->body, collect_name, &n->used);
 }
 
 void tir_names_free(tir_names *n) {
@@ -167,30 +167,36 @@ const tc_expr *tir_copy_expr(tir_copier *k, const tc_expr *e) {
     return r;
 }
 
-static const tc_stmt *copy_seq(tir_copier *k, const tc_stmt *s) {
-    const tc_stmt **out = TC_NEW_N(tc_ctx_arena(k->c), const tc_stmt *, s->u.seq.n);
-    for (int i = 0; i < s->u.seq.n; i++)
-        out[i] = tir_copy_stmt(k, s->u.seq.s[i]);
-    return tc_tir_seq(k->c, s->u.seq.n, out);
-}
-
-static const tc_stmt *copy_for(tir_copier *k, const tc_stmt *s) {
+static const tc_stmt *copy_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    tir_copier *k = user;
     const tc_expr *extent = tir_copy_expr(k, s->u.loop.extent);
     const tc_var *v = s->u.loop.var;
     if (k->fresh) {
-        v = tc_var_new(k->c, v->name);
-        tir_bind(k, s->u.loop.var, tc_varx(k->c, v));
+        v = tc_var_new(c, v->name);
+        tir_bind(k, s->u.loop.var, tc_varx(c, v));
     }
     const tc_stmt *body = tir_copy_stmt(k, s->u.loop.body);
     if (k->fresh)
         tir_unbind(k);
-    return tc_tir_for(k->c, v, extent, s->u.loop.kind, s->u.loop.reduce, body);
+    return tc_tir_for(c, v, extent, s->u.loop.kind, s->u.loop.reduce, body);
 }
 
-static const tc_stmt *copy_alloc(tir_copier *k, const tc_stmt *s) {
+static const tc_stmt *copy_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_expr *cond = tir_copy_expr(user, s->u.cond.cond);
+    const tc_stmt *then = tir_copy_stmt(user, s->u.cond.then);
+    return tir_with_arms(c, s, cond, then, tir_copy_stmt(user, s->u.cond.otherwise));
+}
+
+static const tc_stmt *copy_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_expr *mask = tir_copy_expr(user, s->u.store.mask), *value = tir_copy_expr(user, s->u.store.value);
+    return tc_tir_store(c, copy_buffer(user, s->u.store.buffer), tir_copy_expr(user, s->u.store.index), value, mask);
+}
+
+static const tc_stmt *copy_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    tir_copier *k = user;
     const tc_buffer *b = copy_buffer(k, s->u.alloc.buffer);
     if (k->fresh) {
-        b = tir_fresh_buffer(k->c, k->names, b);
+        b = tir_fresh_buffer(c, k->names, b);
         tc_push(&k->bufs, ((tir_rename){s->u.alloc.buffer, b}));
         tir_memo_clear(&k->memo);
     }
@@ -199,33 +205,20 @@ static const tc_stmt *copy_alloc(tir_copier *k, const tc_stmt *s) {
         k->bufs.len--;
         tir_memo_clear(&k->memo);
     }
-    return tc_tir_alloc(k->c, b, body);
+    return tc_tir_alloc(c, b, body);
+}
+
+static const tc_stmt *copy_prefetch(tc_ctx *c, const tc_stmt *s, void *user) {
+    return tc_tir_prefetch(c, copy_buffer(user, s->u.prefetch.buffer), tir_copy_expr(user, s->u.prefetch.index));
 }
 
 const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return copy_seq(k, s);
-    case TC_STMT_FOR:
-        return copy_for(k, s);
-    case TC_STMT_IF: {
-        const tc_expr *cond = tir_copy_expr(k, s->u.cond.cond);
-        const tc_stmt *t = tir_copy_stmt(k, s->u.cond.then);
-        const tc_stmt *o = s->u.cond.otherwise ? tir_copy_stmt(k, s->u.cond.otherwise) : NULL;
-        return tc_tir_if(k->c, cond, s->u.cond.guard, t, o);
-    }
-    case TC_STMT_STORE:
-        return tc_tir_store(k->c, copy_buffer(k, s->u.store.buffer), tir_copy_expr(k, s->u.store.index),
-                            tir_copy_expr(k, s->u.store.value), tir_copy_expr(k, s->u.store.mask));
-    case TC_STMT_ALLOC:
-        return copy_alloc(k, s);
-    case TC_STMT_PREFETCH:
-        return tc_tir_prefetch(k->c, copy_buffer(k, s->u.prefetch.buffer), tir_copy_expr(k, s->u.prefetch.index));
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+    static const tir_rules RULES = {{[TC_STMT_FOR] = copy_for,
+                                     [TC_STMT_IF] = copy_if,
+                                     [TC_STMT_STORE] = copy_store,
+                                     [TC_STMT_ALLOC] = copy_alloc,
+                                     [TC_STMT_PREFETCH] = copy_prefetch}};
+    return tir_rewrite(k->c, &RULES, s, k);
 }
 
 /* ---- ranges ---- */
@@ -265,28 +258,15 @@ static int64_t saturate(int64_t a, int64_t b) {
 }
 
 int64_t tir_weight(const tc_stmt *s, int lanes) {
-    int64_t n, w = 0;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            w = TC_MIN(w + tir_weight(s->u.seq.s[i], lanes), INT64_MAX / 4);
+    const tc_stmt *inside;
+    int64_t n, w = s->kind == TC_STMT_STORE;
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
+        w = TC_MIN(w + tir_weight(inside, lanes), INT64_MAX / 4);
+    if (s->kind != TC_STMT_FOR)
         return w;
-    case TC_STMT_FOR:
-        w = tir_weight(s->u.loop.body, lanes);
-        if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
-            return w + 1;
-        return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tc_ceil_div(n, lanes) : n);
-    case TC_STMT_IF:
-        return tir_weight(s->u.cond.then, lanes) + (s->u.cond.otherwise ? tir_weight(s->u.cond.otherwise, lanes) : 0);
-    case TC_STMT_ALLOC:
-        return tir_weight(s->u.alloc.body, lanes);
-    case TC_STMT_STORE:
-        return 1;
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        break;
-    }
-    return w;
+    if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
+        return w + 1;
+    return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tc_ceil_div(n, lanes) : n);
 }
 
 /* Bytes of the widest element that is computed with. Index arithmetic is i64 and does not count: it is scalar, or a ramp. */
@@ -306,7 +286,7 @@ static void widest_store(const tc_stmt *s, void *user) {
 
 int tir_lanes(const tc_machine *m, const tc_stmt *body) {
     int widest = 1;
-    tir_walk(body, widest_store, &widest);
+    tc_tir_walk(body, widest_store, &widest);
     return TC_MAX(1, m->vector_bytes / widest);
 }
 
@@ -365,14 +345,14 @@ size_t tir_suppose(tc_env *env, const tc_expr *cond, bool holds) {
     return mark;
 }
 
-const tc_stmt *tir_map_if(tc_ctx *c, const tc_stmt *s, tc_env *env, tir_stmt_fn *fn, void *user) {
+const tc_stmt *tir_rewrite_arms(tc_ctx *c, const tir_rules *r, const tc_stmt *s, tc_env *env, void *pass) {
     size_t mark = tir_suppose(env, s->u.cond.cond, true);
-    const tc_stmt *t = fn(c, s->u.cond.then, user), *o = NULL;
+    const tc_stmt *then = tir_rewrite(c, r, s->u.cond.then, pass), *otherwise = NULL;
     tc_env_undo(env, mark);
     if (s->u.cond.otherwise) {
         tir_suppose(env, s->u.cond.cond, false);
-        o = fn(c, s->u.cond.otherwise, user);
+        otherwise = tir_rewrite(c, r, s->u.cond.otherwise, pass);
         tc_env_undo(env, mark);
     }
-    return t == s->u.cond.then && o == s->u.cond.otherwise ? s : tc_tir_if(c, s->u.cond.cond, s->u.cond.guard, t, o);
+    return tir_with_arms(c, s, s->u.cond.cond, then, otherwise);
 }

@@ -208,10 +208,11 @@ static const tc_expr *vec(vectoriser *k, const tc_expr *e) {
 
 /* ---- statements ---- */
 
-static const tc_stmt *vec_store(vectoriser *k, const tc_stmt *s) {
+static const tc_stmt *vec_store(tc_ctx *c, const tc_stmt *s, void *user) {
+    vectoriser *k = user;
     const tc_expr *index = widen(k, vec(k, s->u.store.index));
     const tc_expr *value = widen(k, vec(k, s->u.store.value));
-    return tc_tir_store(k->c, s->u.store.buffer, index, value, k->mask);
+    return tc_tir_store(c, s->u.store.buffer, index, value, k->mask);
 }
 
 typedef struct mask_state {
@@ -253,13 +254,14 @@ static const tc_expr *any_lane(vectoriser *k, const tc_expr *cond, bool *prefix)
     return tir_affine_cond(k->c, &a);
 }
 
-static const tc_stmt *vec_if(vectoriser *k, const tc_stmt *s) {
-    const tc_expr *scalar = tc_te_simplify(k->c, s->u.cond.cond, k->env), *cond = vec(k, scalar);
+static const tc_stmt *vec_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    vectoriser *k = user;
+    const tc_expr *scalar = tc_te_simplify(c, s->u.cond.cond, k->env), *cond = vec(k, scalar);
     if (cond->op == TC_OP_INT)
-        return cond->u.i ? vec_stmt(k, s->u.cond.then) : s->u.cond.otherwise ? vec_stmt(k, s->u.cond.otherwise) : NULL;
+        return vec_stmt(k, cond->u.i ? s->u.cond.then : s->u.cond.otherwise);
     if (cond->lanes == 1) {
-        const tc_stmt *t = vec_stmt(k, s->u.cond.then), *o = s->u.cond.otherwise ? vec_stmt(k, s->u.cond.otherwise) : NULL;
-        return tc_tir_if(k->c, cond, s->u.cond.guard, t, o);
+        const tc_stmt *then = vec_stmt(k, s->u.cond.then);
+        return tir_with_arms(c, s, cond, then, vec_stmt(k, s->u.cond.otherwise));
     }
     bool prefix;
     const tc_expr *some = s->u.cond.otherwise ? NULL : any_lane(k, scalar, &prefix);
@@ -267,12 +269,12 @@ static const tc_stmt *vec_if(vectoriser *k, const tc_stmt *s) {
     if (some) {
         on.prefix = prefix && k->prefix;
         on.maybe_empty = k->maybe_empty || (k->mask && !on.prefix);
-        return tc_tir_if(k->c, some, s->u.cond.guard, vec_under(k, s->u.cond.then, on), NULL);
+        return tc_tir_if(c, some, s->u.cond.guard, vec_under(k, s->u.cond.then, on), NULL);
     }
     const tc_stmt *both[2] = {vec_under(k, s->u.cond.then, on), NULL};
     if (s->u.cond.otherwise)
-        both[1] = vec_under(k, s->u.cond.otherwise, narrow(k, tc_un(k->c, TC_OP_NOT, cond)));
-    return tc_tir_seq(k->c, 2, both);
+        both[1] = vec_under(k, s->u.cond.otherwise, narrow(k, tc_un(c, TC_OP_NOT, cond)));
+    return tc_tir_seq(c, 2, both);
 }
 
 typedef struct expansion {
@@ -287,12 +289,18 @@ static const tc_expr *expand_load(tc_ctx *c, const tc_expr *e, void *user) {
     return tc_load(c, x->to, e->dtype, tc_add(c, tc_mul(c, e->args[0], x->lanes), x->u), NULL);
 }
 
-static const tc_stmt *expand_stmt(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *expand_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *expand_store(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules EXPAND = {{[TC_STMT_IF] = expand_if, [TC_STMT_STORE] = expand_store}};
+
+static const tc_stmt *expand_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const tc_expr *cond = tc_expr_map(c, s->u.cond.cond, expand_load, user);
+    const tc_stmt *then = tir_rewrite(c, &EXPAND, s->u.cond.then, user);
+    return tir_with_arms(c, s, cond, then, tir_rewrite(c, &EXPAND, s->u.cond.otherwise, user));
+}
+
+static const tc_stmt *expand_store(tc_ctx *c, const tc_stmt *s, void *user) {
     const expansion *x = user;
-    if (s->kind == TC_STMT_IF)
-        s = tc_tir_if(c, tc_expr_map(c, s->u.cond.cond, expand_load, user), s->u.cond.guard, s->u.cond.then, s->u.cond.otherwise);
-    if (s->kind != TC_STMT_STORE)
-        return tir_map_children(c, s, expand_stmt, user);
     const tc_expr *index = tc_expr_map(c, s->u.store.index, expand_load, user);
     const tc_expr *value = tc_expr_map(c, s->u.store.value, expand_load, user);
     if (s->u.store.buffer != x->from)
@@ -301,57 +309,42 @@ static const tc_stmt *expand_stmt(tc_ctx *c, const tc_stmt *s, void *user) {
 }
 
 /* A buffer of one iteration becomes one of `lanes` iterations, interleaved. */
-static const tc_stmt *vec_alloc(vectoriser *k, const tc_stmt *s) {
+static const tc_stmt *vec_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
+    vectoriser *k = user;
     const tc_buffer *b = s->u.alloc.buffer;
-    tc_buffer *wide = tir_fresh_buffer(k->c, k->names, b);
+    tc_buffer *wide = tir_fresh_buffer(c, k->names, b);
     wide->size = b->size * k->lanes;
-    expansion x = {b, wide, tc_i64(k->c, k->lanes), tc_varx(k->c, k->u)};
-    const tc_stmt *body = vec_stmt(k, expand_stmt(k->c, s->u.alloc.body, &x));
-    return tc_tir_alloc(k->c, wide, body);
+    expansion x = {b, wide, tc_i64(c, k->lanes), tc_varx(c, k->u)};
+    return tc_tir_alloc(c, wide, vec_stmt(k, tir_rewrite(c, &EXPAND, s->u.alloc.body, &x)));
+}
+
+static const tc_stmt *vec_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    vectoriser *k = user;
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
+    if (tc_env_mark(k->env) != mark) /* what follows from the extent holds inside only */
+        tir_memo_clear(&k->memo);
+    const tc_stmt *body = vec_stmt(k, s->u.loop.body);
+    if (tc_env_mark(k->env) != mark)
+        tir_memo_clear(&k->memo);
+    tc_env_undo(k->env, mark);
+    return tir_with_loop(c, s, s->u.loop.extent, body);
 }
 
 static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s) {
-    switch (s->kind) {
-    case TC_STMT_SEQ: {
-        const tc_stmt **out = TC_NEW_N(tc_ctx_arena(k->c), const tc_stmt *, s->u.seq.n);
-        for (int i = 0; i < s->u.seq.n; i++)
-            out[i] = vec_stmt(k, s->u.seq.s[i]);
-        return tc_tir_seq(k->c, s->u.seq.n, out);
-    }
-    case TC_STMT_FOR: {
-        size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
-        if (tc_env_mark(k->env) != mark) /* what follows from the extent holds inside only */
-            tir_memo_clear(&k->memo);
-        const tc_stmt *body = vec_stmt(k, s->u.loop.body);
-        if (tc_env_mark(k->env) != mark)
-            tir_memo_clear(&k->memo);
-        tc_env_undo(k->env, mark);
-        return tc_tir_for(k->c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, body);
-    }
-    case TC_STMT_IF:
-        return vec_if(k, s);
-    case TC_STMT_STORE:
-        return vec_store(k, s);
-    case TC_STMT_ALLOC:
-        return vec_alloc(k, s);
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
+    static const tir_rules RULES = {
+        {[TC_STMT_FOR] = vec_for, [TC_STMT_IF] = vec_if, [TC_STMT_STORE] = vec_store, [TC_STMT_ALLOC] = vec_alloc}};
+    return tir_rewrite(k->c, &RULES, s, k);
 }
 
 /* ---- loops ---- */
 
-static const tc_stmt *simplify_scalar(tc_ctx *c, const tc_stmt *s, void *user) {
+static const tc_stmt *simplify_store(tc_ctx *c, const tc_stmt *s, void *user) {
     const vectoriser *k = user;
-    if (s->kind != TC_STMT_STORE)
-        return tir_map_children(c, s, simplify_scalar, user);
     const tc_expr *index = tc_te_simplify(c, s->u.store.index, k->env), *value = tc_te_simplify(c, s->u.store.value, k->env);
     return tc_tir_store(c, s->u.store.buffer, index, value, NULL);
 }
+
+static const tir_rules SIMPLIFY_SCALAR = {{[TC_STMT_STORE] = simplify_store}};
 
 /* Iterations [base, base + active) of loop s in `lanes` lanes, as a copy with its own loops and buffers. */
 static const tc_stmt *chunk(vectoriser *k, const tc_stmt *s, const tc_expr *base, int lanes, int active) {
@@ -362,7 +355,7 @@ static const tc_stmt *chunk(vectoriser *k, const tc_stmt *s, const tc_expr *base
     const tc_stmt *body = tir_copy_stmt(&copy, s->u.loop.body);
     tir_copier_free(&copy);
     if (!body || !k->u)
-        return body ? walk(k, simplify_scalar(c, body, k)) : NULL;
+        return body ? walk(k, tir_rewrite(c, &SIMPLIFY_SCALAR, body, k)) : NULL;
     tc_env_set(k->env, k->u, (tc_ival){0, active - 1});
     k->lanes = lanes;
     k->active = active;
@@ -433,18 +426,18 @@ typedef struct checker {
 } checker;
 
 /* A store to one place from every iteration, or a vector inside, cannot be vectorised; buffers of the iteration itself can. */
-static const tc_stmt *check(tc_ctx *c, const tc_stmt *s, void *user) {
-    checker *k = user;
+static void check(tc_ctx *c, const tc_stmt *s, checker *k) {
+    const tc_stmt *inside;
     if (s->kind == TC_STMT_STORE)
         k->scalar |= !tc_expr_uses_var(s->u.store.index, k->v);
     if (s->kind == TC_STMT_FOR)
         k->scalar |= s->u.loop.kind == TC_FOR_VECTOR || tc_expr_uses_var(s->u.loop.extent, k->v);
     if (s->kind == TC_STMT_ALLOC) { /* its stores become stores at u */
         expansion x = {s->u.alloc.buffer, s->u.alloc.buffer, tc_i64(c, 1), tc_varx(c, k->v)};
-        const tc_stmt *body = expand_stmt(c, s->u.alloc.body, &x);
-        return body ? check(c, body, user) : NULL;
+        s = tir_with_alloc(c, s, tir_rewrite(c, &EXPAND, s->u.alloc.body, &x));
     }
-    return tir_map_children(c, s, check, user);
+    for (int i = 0; s && (inside = tc_tir_child(s, i)); i++)
+        check(c, inside, k);
 }
 
 static const tc_stmt *expand_loop(vectoriser *k, const tc_stmt *s) {
@@ -463,20 +456,25 @@ static const tc_stmt *expand_loop(vectoriser *k, const tc_stmt *s) {
     return tc_tir_seq(k->c, (int)n, out);
 }
 
-static const tc_stmt *walk_child(tc_ctx *c, const tc_stmt *s, void *user) {
-    (void)c;
-    return walk(user, s);
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user);
+static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules WALK = {{[TC_STMT_FOR] = walk_for, [TC_STMT_IF] = walk_if}};
+
+static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user) {
+    const vectoriser *k = user;
+    return tir_rewrite_arms(c, &WALK, s, k->env, user);
+}
+
+static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
+    vectoriser *k = user;
+    size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
+    s = s->u.loop.kind == TC_FOR_VECTOR ? expand_loop(k, s) : tir_rewrite_inside(c, &WALK, s, user);
+    tc_env_undo(k->env, mark);
+    return s;
 }
 
 static const tc_stmt *walk(vectoriser *k, const tc_stmt *s) {
-    if (s->kind == TC_STMT_IF)
-        return tir_map_if(k->c, s, k->env, walk_child, k);
-    if (s->kind != TC_STMT_FOR)
-        return tir_map_children(k->c, s, walk_child, k);
-    size_t mark = tir_enter_loop(k->c, k->env, s->u.loop.var, s->u.loop.extent);
-    s = s->u.loop.kind == TC_FOR_VECTOR ? expand_loop(k, s) : tir_map_children(k->c, s, walk_child, k);
-    tc_env_undo(k->env, mark);
-    return s;
+    return tir_rewrite(k->c, &WALK, s, k);
 }
 
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
@@ -484,7 +482,7 @@ tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, 
     tir_names names;
     tir_names_init(&names, in);
     vectoriser k = {.c = c, .m = m, .names = &names, .env = tc_env_new()};
-    *out = tir_with_body(c, in, in->body ? walk(&k, in->body) : NULL);
+    *out = tir_with_body(c, in, walk(&k, in->body));
     tc_env_free(k.env);
     tir_memo_free(&k.memo);
     tir_names_free(&names);

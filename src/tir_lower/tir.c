@@ -1,6 +1,5 @@
-/* Constructors of TIR nodes and the rewriting helper that every pass uses. Statements are immutable and live in the context's
- * arena. Constructors canonicalise only the trivial: nothing (NULL) inside means nothing outside, decided conditions vanish,
- * nested sequences are flat. */
+/* Constructors of TIR nodes. Statements are immutable and live in the context's arena. Constructors canonicalise only the trivial:
+ * nothing (NULL) inside means nothing outside, decided conditions vanish, nested sequences are flat. */
 #include "tir_lower/tir_int.h"
 
 #include <assert.h>
@@ -131,96 +130,4 @@ const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *ind
     r->u.prefetch.buffer = b;
     r->u.prefetch.index = index;
     return r;
-}
-
-static const tc_stmt *map_seq(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user) {
-    const tc_stmt **out = NULL;
-    for (int i = 0; i < s->u.seq.n; i++) {
-        const tc_stmt *n = fn(c, s->u.seq.s[i], user);
-        if (n == s->u.seq.s[i] && !out)
-            continue;
-        if (!out) {
-            out = TC_NEW_N(tc_ctx_arena(c), const tc_stmt *, s->u.seq.n);
-            memcpy(out, s->u.seq.s, sizeof *out * (size_t)i);
-        }
-        out[i] = n;
-    }
-    return out ? tc_tir_seq(c, s->u.seq.n, out) : s;
-}
-
-const tc_stmt *tir_map_children(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user) {
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        return map_seq(c, s, fn, user);
-    case TC_STMT_FOR: {
-        const tc_stmt *b = fn(c, s->u.loop.body, user);
-        return b == s->u.loop.body ? s : tc_tir_for(c, s->u.loop.var, s->u.loop.extent, s->u.loop.kind, s->u.loop.reduce, b);
-    }
-    case TC_STMT_IF: {
-        const tc_stmt *t = fn(c, s->u.cond.then, user);
-        const tc_stmt *o = s->u.cond.otherwise ? fn(c, s->u.cond.otherwise, user) : NULL;
-        return t == s->u.cond.then && o == s->u.cond.otherwise ? s : tc_tir_if(c, s->u.cond.cond, s->u.cond.guard, t, o);
-    }
-    case TC_STMT_STORE:
-        return s;
-    case TC_STMT_ALLOC: {
-        const tc_stmt *b = fn(c, s->u.alloc.body, user);
-        return b == s->u.alloc.body ? s : tc_tir_alloc(c, s->u.alloc.buffer, b);
-    }
-    case TC_STMT_PREFETCH:
-        return s;
-    case TC_NSTMTS:
-        break;
-    }
-    assert(!"statement kind");
-    return s;
-}
-
-void tir_walk(const tc_stmt *s, tir_visit_fn *fn, void *user) {
-    fn(s, user);
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            tir_walk(s->u.seq.s[i], fn, user);
-        return;
-    case TC_STMT_FOR:
-        tir_walk(s->u.loop.body, fn, user);
-        return;
-    case TC_STMT_IF:
-        tir_walk(s->u.cond.then, fn, user);
-        if (s->u.cond.otherwise)
-            tir_walk(s->u.cond.otherwise, fn, user);
-        return;
-    case TC_STMT_ALLOC:
-        tir_walk(s->u.alloc.body, fn, user);
-        return;
-    case TC_STMT_STORE:
-    case TC_STMT_PREFETCH:
-    case TC_NSTMTS:
-        return;
-    }
-}
-
-void tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user) {
-    switch (s->kind) {
-    case TC_STMT_FOR:
-        tc_expr_walk(s->u.loop.extent, fn, user);
-        return;
-    case TC_STMT_IF:
-        tc_expr_walk(s->u.cond.cond, fn, user);
-        return;
-    case TC_STMT_STORE:
-        tc_expr_walk(s->u.store.index, fn, user);
-        tc_expr_walk(s->u.store.value, fn, user);
-        if (s->u.store.mask)
-            tc_expr_walk(s->u.store.mask, fn, user);
-        return;
-    case TC_STMT_PREFETCH:
-        tc_expr_walk(s->u.prefetch.index, fn, user);
-        return;
-    case TC_STMT_SEQ:
-    case TC_STMT_ALLOC:
-    case TC_NSTMTS:
-        return;
-    }
 }

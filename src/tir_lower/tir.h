@@ -129,6 +129,33 @@ const tc_stmt *tc_tir_store(tc_ctx *c, const tc_buffer *b, const tc_expr *index,
 const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body);
 const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *index);
 
+/* ---- traversal (traverse.c): code that names only the kinds of statement it cares about ---- */
+/* The i-th of the statements directly in s, in order of execution; NULL after the last. */
+static inline const tc_stmt *tc_tir_child(const tc_stmt *s, int i) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        return i < s->u.seq.n ? s->u.seq.s[i] : NULL;
+    case TC_STMT_FOR:
+        return i == 0 ? s->u.loop.body : NULL;
+    case TC_STMT_IF:
+        return i == 0 ? s->u.cond.then : i == 1 ? s->u.cond.otherwise : NULL;
+    case TC_STMT_ALLOC:
+        return i == 0 ? s->u.alloc.body : NULL;
+    case TC_STMT_STORE:
+    case TC_STMT_PREFETCH:
+    case TC_NSTMTS:
+        break;
+    }
+    return NULL;
+}
+/* The expressions that s itself holds, not those of the statements in it, as they are evaluated. Returns how many. */
+enum { TC_TIR_MAX_EXPRS = 3 };
+int tc_tir_exprs(const tc_stmt *s, const tc_expr *out[TC_TIR_MAX_EXPRS]);
+/* Visits s, then the statements in it, in order of execution. */
+void tc_tir_walk(const tc_stmt *s, void (*fn)(const tc_stmt *s, void *user), void *user);
+/* Walks (tc_expr_walk) each of tc_tir_exprs(s). */
+void tc_tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user);
+
 /* ---- from a schedule (build.c, bounds.c) ---- */
 /* Annotated loop nest of a schedule. TC_ILLEGAL when the schedule cannot be lowered (attach cycles, a region that is not a box,
  * vectorised reduction, workspace over `max_workspace` bytes): err says why. The function lives in s->ctx. */

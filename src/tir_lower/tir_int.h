@@ -9,14 +9,24 @@ extern const char *const tir_scope_text[]; /* by tc_buf_scope */
 extern const char *const tir_for_text[];   /* by tc_for_kind */
 enum { TIR_NSCOPES = TC_BUF_REG + 1, TIR_NFORS = TC_FOR_UNROLL + 1 };
 
-/* Children of a statement: calls fn on each and rebuilds the statement if any changed. fn may return NULL (nothing left). */
-typedef const tc_stmt *tir_stmt_fn(tc_ctx *c, const tc_stmt *s, void *user);
-const tc_stmt *tir_map_children(tc_ctx *c, const tc_stmt *s, tir_stmt_fn *fn, void *user);
-/* Visits s, then the statements in it, in order of execution. */
-typedef void tir_visit_fn(const tc_stmt *s, void *user);
-void tir_walk(const tc_stmt *s, tir_visit_fn *fn, void *user);
-/* Walks the expressions that s itself holds, not those of the statements in it. */
-void tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user);
+/* ---- rewriting (traverse.c) ---- */
+
+/* What a pass makes of a statement of one kind: s itself where nothing changes, NULL where nothing is left. */
+typedef const tc_stmt *tir_rule(tc_ctx *c, const tc_stmt *s, void *pass);
+/* A pass over statements: the kinds that it changes. Of all others the statements inside are rewritten. */
+typedef struct tir_rules {
+    tir_rule *of[TC_NSTMTS];
+} tir_rules;
+const tc_stmt *tir_rewrite(tc_ctx *c, const tir_rules *r, const tc_stmt *s, void *pass); /* s may be NULL */
+/* What tir_rewrite does with a kind that has no rule: rewrites the statements in s, and rebuilds s if one of them changed. */
+const tc_stmt *tir_rewrite_inside(tc_ctx *c, const tir_rules *r, const tc_stmt *s, void *pass);
+
+/* s with other parts: s itself where they are the ones it has. */
+const tc_stmt *tir_with_loop(tc_ctx *c, const tc_stmt *s, const tc_expr *extent, const tc_stmt *body);
+const tc_stmt *tir_with_arms(tc_ctx *c, const tc_stmt *s, const tc_expr *cond, const tc_stmt *then, const tc_stmt *otherwise);
+const tc_stmt *tir_with_store(tc_ctx *c, const tc_stmt *s, const tc_expr *index, const tc_expr *value, const tc_expr *mask);
+const tc_stmt *tir_with_alloc(tc_ctx *c, const tc_stmt *s, const tc_stmt *body);
+
 /* Extents of a layout's physical coordinates for logical extents `shape`. */
 void tir_layout_extents(const tc_layout *l, const int64_t *shape, int64_t *out);
 

@@ -313,41 +313,13 @@ static void use_expr(const tc_expr *e, void *user) {
         tc_map_put(used, id, 1);
 }
 
-static void use(const tc_stmt *s, tc_map *used) {
-    if (!s)
-        return;
-    switch (s->kind) {
-    case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            use(s->u.seq.s[i], used);
-        return;
-    case TC_STMT_FOR:
-        tc_expr_walk(s->u.loop.extent, use_expr, used);
-        use(s->u.loop.body, used);
-        return;
-    case TC_STMT_IF:
-        tc_expr_walk(s->u.cond.cond, use_expr, used);
-        use(s->u.cond.then, used);
-        use(s->u.cond.otherwise, used);
-        return;
-    case TC_STMT_STORE:
-        tc_expr_walk(s->u.store.index, use_expr, used);
-        tc_expr_walk(s->u.store.value, use_expr, used);
-        if (s->u.store.mask)
-            tc_expr_walk(s->u.store.mask, use_expr, used);
+static void use(const tc_stmt *s, void *user) {
+    tc_map *used = user;
+    tc_tir_walk_exprs(s, use_expr, used);
+    if (s->kind == TC_STMT_STORE)
         tc_map_put(used, s->u.store.buffer->id, 2);
-        return;
-    case TC_STMT_ALLOC:
-        use(s->u.alloc.body, used);
-        return;
-    case TC_STMT_PREFETCH:
-        tc_expr_walk(s->u.prefetch.index, use_expr, used);
-        if (!tc_map_get(used, s->u.prefetch.buffer->id))
-            tc_map_put(used, s->u.prefetch.buffer->id, 1);
-        return;
-    case TC_NSTMTS:
-        return;
-    }
+    if (s->kind == TC_STMT_PREFETCH && !tc_map_get(used, s->u.prefetch.buffer->id))
+        tc_map_put(used, s->u.prefetch.buffer->id, 1);
 }
 
 static int nregs(const tc_buffer *b) {
@@ -391,7 +363,7 @@ static bool collect(tc_cg *g, closure *c, const tc_stmt *body) {
         tc_cg_fail(g, "a parallel loop needs %d values from outside; at most %d are supported", n, MAX_ARGS);
         return false;
     }
-    use(body, &c->used);
+    tc_tir_walk(body, use, &c->used);
     for (int i = 0; i < g->k->f->nparam; i++)
         c->value[c->n++] = tc_cg_slot(g, g->k->f->params[i].buffer)->ptr;
     c->value[c->n++] = g->k->shared;
