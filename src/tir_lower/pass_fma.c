@@ -4,7 +4,8 @@
  *
  * f32 and f64 only: narrower floats round every operation to their own type. Of two products the left one is fused, so that a
  * chain of additions keeps its order. Differences are left alone: where x * y - z cancels, the rounding that fusing skips is all
- * that remains, and softmax's exp(x * s - max(x * s)) would raise e to it. Needs: the machine has fma, else nothing is done. */
+ * that remains, and softmax's exp(x * s - max(x * s)) would raise e to it. Breaks: PLAIN_SUMS.
+ * Needs: the machine has fma, else nothing is done. */
 #include "tir_lower/pass_int.h"
 
 static bool is_product(const tc_expr *e) {

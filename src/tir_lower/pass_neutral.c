@@ -7,7 +7,7 @@
  * zero when the other factor is finite: constants are taken to be finite, as ONNX means padding to contribute nothing; run-time
  * operands are multiplied. A sum that started at +0 never becomes -0, so leaving +0 or -0 out does not change a bit of it.
  *
- * Needs: no VECTOR loops, since selects of unrolled loops are decided by vectorise. Keeps everything else. */
+ * Needs: NO_VECTOR, since selects of unrolled loops are decided by vectorise; PLAIN_SUMS. Keeps everything else. */
 #include "tir_lower/pass_int.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
  * A tile of r by n accumulators whose rows come one after another keeps n operands for the next row; column by column it keeps r.
  * For 3 rows of 8 vectors that decides whether 32 registers suffice. Compilers schedule within such a block but start from its
  * order. Every accumulator receives its terms in the same order as before: results do not change. Tiles with at least as many
- * rows as columns, and whatever is not a full grid, stay as they were. Needs: accumulators are registers. */
+ * rows as columns, and whatever is not a full grid, stay as they were. Needs: REGISTERS. */
 #include "tir_lower/pass_int.h"
 
 /* acc += of * with, fused or not. */

@@ -20,8 +20,8 @@
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
  *  => for rx in 3 { if xo*4 + rx >= 1 { for c { acc[x] += X[..] * W[..] } } else { the same for x >= 1 } }
  *
- * Needs: guards as `tc_tir_build` makes them. Gives: TC_PARTITIONED. A guard stays dynamic where its partial segment is long or
- * the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
+ * Needs: TILE_LOOPS; guards as `tc_tir_build` makes them. Gives: PARTITIONED. A guard stays dynamic where its partial segment is
+ * long or the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>

@@ -11,7 +11,8 @@
  * (the scheme of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, for what they call slivers of
  * B).
  *
- * Only packed constants that are larger than the second-level cache. Needs: registers are promoted, so that loops are final. */
+ * Only packed constants that are larger than the second-level cache. Needs: REGISTERS, so that loops are final. Breaks:
+ * NO_HINTS. */
 #include <assert.h>
 
 #include "tir_lower/pass_int.h"

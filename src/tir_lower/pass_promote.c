@@ -18,7 +18,7 @@
  * the result is stored under the same mask, otherwise it becomes a select with 0. Slots of different width go to different
  * buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
  *
- * Needs: TC_NO_VECTOR (indices are what they will be). Gives: TC_REGISTERS. Keeps: order of reduction. */
+ * Needs: NO_UNROLL and NO_VECTOR (indices are what they will be). Gives: REGISTERS. Keeps: order of reduction. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>

@@ -5,8 +5,8 @@
  *
  * Every expression goes through tc_te_simplify with the ranges of the loops around it, and of the conditions on one variable;
  * decided IFs, loops without iterations, loops of one iteration and what they leave empty go. Values of floats never change.
- * Needs and breaks nothing; runs before and after partition, while the program is small: later passes keep what they make in
- * normal form themselves. */
+ * Needs: NO_HINTS, whose indices it would leave with variables that are gone. Breaks nothing; runs before and after partition,
+ * while the program is small: later passes keep what they make in normal form themselves. */
 #include "tir_lower/pass_int.h"
 
 typedef struct simplifier {

@@ -5,7 +5,7 @@
  * Registers stay registers. Small buffers (MAX_STACK bytes) go to the stack, unless threads share them; others to the workspace:
  * the thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its
  * first to its last access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart
- * may overlap. Needs: TC_REGISTERS. Gives: TC_PLACED. */
+ * may overlap. Needs: REGISTERS. Gives: PLACED. */
 #include "tir_lower/pass_int.h"
 
 #include <string.h>

@@ -9,8 +9,8 @@
  *
  *     for i < 4 unrolled reduce { M = max(M, V[i]) }   =>   M = max(M, max(max(V[0], V[2]), max(V[1], V[3])))
  *
- * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Gives: no UNROLL loop remains. Keeps: order of execution, but for
- * the operands of such trees. */
+ * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Needs: PARTITIONED, or each copy would keep its guards; NO_HINTS.
+ * Gives: NO_UNROLL. Breaks: TILE_LOOPS. Keeps: order of execution, but for the operands of such trees. */
 #include "tir_lower/pass_int.h"
 
 enum {

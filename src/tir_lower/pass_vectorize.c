@@ -12,7 +12,8 @@
  * program would not read. Remainders: powers of two as they are (one element is a scalar), others under a constant mask, or as
  * powers of two where masks are dear. Loops of more than MAX_CHUNKS registers keep a serial loop around GROUP of them.
  *
- * Needs: iterations of a VECTOR loop are independent; no UNROLL loops. Gives: TC_NO_VECTOR. */
+ * Needs: iterations of a VECTOR loop are independent; NO_UNROLL, since a buffer index that an unrolled loop moves is no register
+ * yet; NO_HINTS. Gives: NO_VECTOR. Breaks: TILE_LOOPS. */
 #include "tir_lower/pass_int.h"
 
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* passes/NAME.in.tir -> passes/NAME.out.tir: what single passes do. The first line of an input, `# run: PASS ...`, names them.
  * Input and output must verify, compute the same, and the output's text must round-trip. TC_UPDATE_GOLDENS=1 rewrites the
- * outputs. */
+ * outputs. Then the passes' contracts: each refuses a program that lacks what it requires. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -136,6 +136,73 @@ static tc_status check_file(const char *name, tc_error *err) {
     return s;
 }
 
+/* ---- contracts ---- */
+
+/* A program that is seen to lack a property; what is not seen is only said to be lacking. */
+static const char *program_without(int property) {
+    static const char *const PLAIN = "func f\nparam Y f32[8] out 0 align 64\nbody\nfor i in 8 {\n  Y[i] = 1.0\n}\n";
+    static const char *const LACKING[TC_TIR_NPROPERTIES] = {
+        [TC_TIR_NO_UNROLL] = "func f\nparam Y f32[8] out 0 align 64\nbody\nunrolled i in 8 {\n  Y[i] = 1.0\n}\n",
+        [TC_TIR_NO_VECTOR] = "func f\nparam Y f32[8] out 0 align 64\nbody\nvectorized i in 8 {\n  Y[i] = 1.0\n}\n",
+        [TC_TIR_NO_HINTS] = "func f\nparam Y f32[8] out 0 align 64\nbody\nfor i in 8 {\n  prefetch Y[i]\n  Y[i] = 1.0\n}\n",
+    };
+    return LACKING[property] ? LACKING[property] : PLAIN;
+}
+
+static tc_status refuses_without(tc_ctx *c, const tc_tir_pass *p, int property, tc_error *err) {
+    tc_func *f, *out;
+    TC_TRY(tc_tir_parse(c, "t.tir", program_without(property), &f, err));
+    bool seen = strcmp(program_without(property), program_without(TC_TIR_PLACED)) != 0;
+    unsigned have = ~tc_tir_refuted(f) & (seen ? ~0u : ~(1u << property)), before = have;
+    tc_error why = {0};
+    if (tc_tir_run_pass(p, c, &test_machine, f, &have, &out, &why) != TC_ILLEGAL || have != before)
+        return tc_fail(err, TC_BAD_INPUT, "pass %s runs on a program not %s", p->name,
+                       tc_tir_property_text((tc_tir_property)property));
+    if (!strstr(why.msg, p->name) || !strstr(why.msg, tc_tir_property_text((tc_tir_property)property)))
+        return tc_fail(err, TC_BAD_INPUT, "pass %s does not say what it requires: %s", p->name, why.msg);
+    return TC_OK;
+}
+
+/* With all that it requires the pass runs, and what it provides and breaks is known of the result. */
+static tc_status keeps_books(tc_ctx *c, const tc_tir_pass *p, tc_error *err) {
+    tc_func *f, *out;
+    TC_TRY(tc_tir_parse(c, "t.tir", program_without(TC_TIR_PLACED), &f, err));
+    unsigned have = p->requires | p->breaks;
+    TC_TRY(tc_tir_run_pass(p, c, &test_machine, f, &have, &out, err));
+    if (have != ((p->requires & ~p->breaks) | p->provides))
+        return tc_fail(err, TC_BAD_INPUT, "pass %s leaves properties %x", p->name, have);
+    return TC_OK;
+}
+
+/* A property that nobody requires says nothing; one that nothing provides can never be had. */
+static tc_status check_property(int property, tc_error *err) {
+    unsigned required = tc_tir_lowered, provided = tc_tir_built, bit = 1u << property;
+    for (int i = 0; i < tc_tir_npasses; i++) {
+        required |= tc_tir_passes[i].requires;
+        provided |= tc_tir_passes[i].provides;
+    }
+    if (!(required & provided & bit))
+        return tc_fail(err, TC_BAD_INPUT, "%s: nobody %s it", tc_tir_property_text((tc_tir_property)property),
+                       required & bit ? "provides" : "requires");
+    return TC_OK;
+}
+
+static tc_status check_contracts(tc_error *err) {
+    tc_status s = TC_OK;
+    for (int k = 0; k < TC_TIR_NPROPERTIES && s == TC_OK; k++)
+        s = check_property(k, err);
+    for (int i = 0; i < tc_tir_npasses && s == TC_OK; i++) {
+        const tc_tir_pass *p = &tc_tir_passes[i];
+        tc_ctx *c = tc_ctx_new();
+        s = keeps_books(c, p, err);
+        for (int k = 0; k < TC_TIR_NPROPERTIES && s == TC_OK; k++)
+            if (p->requires >> k & 1)
+                s = refuses_without(c, p, k, err);
+        tc_ctx_free(c);
+    }
+    return s;
+}
+
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -161,6 +228,11 @@ int main(int argc, char **argv) {
             failed++;
         }
         free(names[i]);
+    }
+    tc_error err = {0};
+    if (check_contracts(&err) != TC_OK) {
+        fprintf(stderr, "FAILED contracts: %s\n", err.msg);
+        failed++;
     }
     printf("%d passes, %d failed\n", n, failed);
     return failed || n == 0;
