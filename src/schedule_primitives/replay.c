@@ -2,26 +2,6 @@
  * depend on nothing that the caller may release. */
 #include "schedule_primitives/sch_int.h"
 
-static tc_sch_do *const PRIMITIVES[TC_NPRIMS] = {
-    [TC_PRIM_SPLIT] = tc_sch_do_split,
-    [TC_PRIM_TILE] = tc_sch_do_tile,
-    [TC_PRIM_FUSE] = tc_sch_do_fuse,
-    [TC_PRIM_REORDER] = tc_sch_do_reorder,
-    [TC_PRIM_VECTORIZE] = tc_sch_do_annotate,
-    [TC_PRIM_UNROLL] = tc_sch_do_annotate,
-    [TC_PRIM_PARALLEL] = tc_sch_do_annotate,
-    [TC_PRIM_COMPUTE_AT] = tc_sch_do_compute_at,
-    [TC_PRIM_COMPUTE_INLINE] = tc_sch_do_compute_inline,
-    [TC_PRIM_COMPUTE_ROOT] = tc_sch_do_compute_root,
-    [TC_PRIM_CACHE_READ] = tc_sch_do_cache_read,
-    [TC_PRIM_CACHE_WRITE] = tc_sch_do_cache_write,
-    [TC_PRIM_RFACTOR] = tc_sch_do_rfactor,
-    [TC_PRIM_TRANSFORM_LAYOUT] = tc_sch_do_transform_layout,
-    [TC_PRIM_STORAGE_ALIGN] = tc_sch_do_storage_align,
-    [TC_PRIM_SET_SCOPE] = tc_sch_do_set_scope,
-    [TC_PRIM_PRAGMA] = tc_sch_do_pragma,
-};
-
 static bool within(int n, int min, int max) {
     return n >= min && n <= max;
 }
@@ -62,10 +42,8 @@ static void append(tc_sched *s, const tc_instr *in) {
 tc_status tc_sch_apply(tc_sched *s, const tc_instr *step, tc_rng *rng, tc_error *err) {
     TC_TRY(check_form(step, err));
     tc_instr in = tc_sch_copy_step(s->trace->arena, step);
-    if (tc_prim_sampled(in.prim))
-        TC_TRY(tc_sch_do_sampled(s, &in, rng, err));
-    else
-        TC_TRY(PRIMITIVES[in.prim](s, &in, err));
+    const tc_sch_form *f = tc_sch_form_of(in.prim);
+    TC_TRY(f->run ? f->run(s, &in, err) : tc_sch_do_sampled(s, &in, rng, err));
     append(s, &in);
     return TC_OK;
 }

@@ -5,7 +5,7 @@
 
 enum { MAX_LOCATIONS = 128 };
 
-static tc_status decide_tile(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
+tc_status tc_sch_decide_tile(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
     tc_loop l;
     int64_t parts, max_inner;
     TC_TRY(tc_sch_leaf_operand(s, in, 0, &l, err));
@@ -37,7 +37,7 @@ static tc_status decide_tile(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_deci
     return TC_OK;
 }
 
-static tc_status decide_category(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
+tc_status tc_sch_decide_category(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
     int64_t v;
     if (in->ndec == 0) {
         TC_TRY(tc_sch_int_operand(s, in, (int)tc_rng_below(rng, in->nints), &in->dec[0], err));
@@ -65,7 +65,7 @@ static bool is_location(tc_sched *s, int stage, const char *name) {
     return l >= 0 && tc_sch_can_attach(s, stage, s->loops[l].stage, l, &why);
 }
 
-static tc_status decide_location(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
+tc_status tc_sch_decide_location(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err) {
     int stage;
     TC_TRY(tc_sch_stage_operand(s, in, 0, &stage, err));
     if (in->ndec == 0) {
@@ -103,12 +103,7 @@ tc_status tc_sch_do_sampled(tc_sched *s, tc_instr *in, tc_rng *rng, tc_error *er
         return BAD(err, in, "`%s` cannot be a decision's name", d.name);
     if (in->ndec == 0 && !rng)
         return BAD(err, in, "`%s` is undecided, and this replay draws no decisions; write one after `~`", d.name);
-    if (in->prim == TC_PRIM_SAMPLE_TILE)
-        TC_TRY(decide_tile(s, in, rng, &d, err));
-    else if (in->prim == TC_PRIM_SAMPLE_CATEGORICAL)
-        TC_TRY(decide_category(s, in, rng, &d, err));
-    else
-        TC_TRY(decide_location(s, in, rng, &d, err));
+    TC_TRY(tc_sch_form_of(in->prim)->decide(s, in, rng, &d, err));
     bind(s, &d);
     return TC_OK;
 }

@@ -12,22 +12,8 @@
 #include "schedule_primitives/schedule.h"
 #include "support/vec.h"
 
-/* Shape of a step: how many names, which operands. The parser, the printer and the checks of tc_sch_apply read it. */
-typedef enum tc_sch_ints { TC_INTS_NONE, TC_INTS_PLAIN, TC_INTS_LIST, TC_INTS_TILE } tc_sch_ints;
-typedef enum tc_sch_text { TC_TEXT_NONE, TC_TEXT_SCOPE, TC_TEXT_KEY, TC_TEXT_LAYOUT } tc_sch_text;
-
-typedef struct tc_sch_form {
-    int min_outs, max_outs;
-    int min_names, max_names;
-    tc_sch_ints ints;
-    int min_ints, max_ints;
-    tc_sch_text text;
-    const char *usage; /* an example, for messages */
-} tc_sch_form;
-
 enum { TC_SCH_MAX_NAMES = 64, TC_SCH_MAX_VALUES = 64 };
 
-const tc_sch_form *tc_sch_form_of(tc_prim p);
 /* Deep copy of one step: every string and array is new and lives in `a`. */
 tc_instr tc_sch_copy_step(tc_arena *a, const tc_instr *in);
 
@@ -39,6 +25,29 @@ typedef struct tc_sch_decision {
     int64_t part[TC_MAX_PARTS];
     const char *loc;
 } tc_sch_decision;
+
+/* How a step is written and what it does: a row of primitives.def. */
+typedef tc_status tc_sch_do(tc_sched *s, const tc_instr *in, tc_error *err);
+/* Makes (where `in` has none) and checks the decision of a sampled step. */
+typedef tc_status tc_sch_decide(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err);
+typedef enum tc_sch_binds { TC_BINDS_NOTHING, TC_BINDS_DECISION, TC_BINDS_LOOPS, TC_BINDS_STAGE, TC_BINDS_COPY } tc_sch_binds;
+typedef enum tc_sch_ints { TC_INTS_NONE, TC_INTS_PLAIN, TC_INTS_LIST, TC_INTS_TILE } tc_sch_ints;
+typedef enum tc_sch_text { TC_TEXT_NONE, TC_TEXT_SCOPE, TC_TEXT_KEY, TC_TEXT_LAYOUT } tc_sch_text;
+
+typedef struct tc_sch_form {
+    const char *word;
+    tc_sch_do *run;        /* NULL: a sampled step */
+    tc_sch_decide *decide; /* NULL: any other */
+    tc_sch_binds binds;
+    int min_outs, max_outs;
+    int min_names, max_names;
+    tc_sch_ints ints;
+    int min_ints, max_ints;
+    tc_sch_text text;
+    const char *usage; /* an example, for messages */
+} tc_sch_form;
+
+const tc_sch_form *tc_sch_form_of(tc_prim p);
 
 /* What a stage's current compute reads: each tensor once, in order of first use. */
 typedef struct tc_sch_reads {
@@ -121,10 +130,10 @@ void tc_sch_inline(tc_sched *s, int stage);
 tc_status tc_sch_parse_layout(const tc_sched *s, const tc_instr *in, const tc_layout **out, tc_error *err);
 
 /* ---- the primitives ---- */
-typedef tc_status tc_sch_do(tc_sched *s, const tc_instr *in, tc_error *err);
 tc_sch_do tc_sch_do_split, tc_sch_do_tile, tc_sch_do_fuse, tc_sch_do_reorder, tc_sch_do_annotate, tc_sch_do_compute_at,
     tc_sch_do_compute_inline, tc_sch_do_compute_root, tc_sch_do_cache_read, tc_sch_do_cache_write, tc_sch_do_rfactor,
     tc_sch_do_transform_layout, tc_sch_do_storage_align, tc_sch_do_set_scope, tc_sch_do_pragma;
+tc_sch_decide tc_sch_decide_tile, tc_sch_decide_category, tc_sch_decide_location;
 /* Sampled steps complete `in` with the decision (drawn if it has none) and bind its name. */
 tc_status tc_sch_do_sampled(tc_sched *s, tc_instr *in, tc_rng *rng, tc_error *err);
 

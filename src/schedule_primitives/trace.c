@@ -2,47 +2,20 @@
 #include "schedule_primitives/sch_int.h"
 #include "support/hash.h"
 
-static const struct {
-    const char *text;
-    bool sampled;
-} PRIMS[TC_NPRIMS] = {
-#define PRIM(id, text, sampled) [TC_PRIM_##id] = {text, sampled},
+static const tc_sch_form FORMS[TC_NPRIMS] = {
+#define SAMPLED(id, word, how, ...) [TC_PRIM_##id] = {word, NULL, tc_sch_decide_##how, TC_BINDS_DECISION, __VA_ARGS__},
+#define PRIM(id, word, how, binds, ...) [TC_PRIM_##id] = {word, tc_sch_do_##how, NULL, TC_BINDS_##binds, __VA_ARGS__},
 #include "schedule_primitives/primitives.def"
+#undef SAMPLED
 #undef PRIM
 };
 
-/* Outs, names, integers, text, usage. */
-static const tc_sch_form FORMS[TC_NPRIMS] = {
-    [TC_PRIM_SAMPLE_TILE] = {1, 1, 1, 1, TC_INTS_TILE, 2, 2, TC_TEXT_NONE, "t = sample_tile Y.i parts=3 max_inner=16"},
-    [TC_PRIM_SAMPLE_CATEGORICAL] = {1, 1, 0, 0, TC_INTS_LIST, 1, TC_SCH_MAX_VALUES, TC_TEXT_NONE,
-                                    "u = sample_categorical [0, 16, 64]"},
-    [TC_PRIM_SAMPLE_LOCATION] = {1, 1, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "l = sample_compute_location B"},
-    [TC_PRIM_SPLIT] = {2, TC_MAX_PARTS, 1, 1, TC_INTS_LIST, 2, TC_MAX_PARTS, TC_TEXT_NONE, "io, ii = split Y.i [_, 6]"},
-    [TC_PRIM_TILE] = {4, 4, 2, 2, TC_INTS_PLAIN, 2, 2, TC_TEXT_NONE, "xo, yo, xi, yi = tile Y.i Y.j 8 16"},
-    [TC_PRIM_FUSE] = {1, 1, 2, TC_MAX_PARTS, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "f = fuse Y.io Y.jo"},
-    [TC_PRIM_REORDER] = {0, 0, 2, TC_SCH_MAX_NAMES, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "reorder Y.io Y.jo"},
-    [TC_PRIM_VECTORIZE] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "vectorize Y.ji"},
-    [TC_PRIM_UNROLL] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "unroll Y.ii"},
-    [TC_PRIM_PARALLEL] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "parallel Y.f"},
-    [TC_PRIM_COMPUTE_AT] = {0, 0, 2, 2, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "compute_at D Y.jm"},
-    [TC_PRIM_COMPUTE_INLINE] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "compute_inline B"},
-    [TC_PRIM_COMPUTE_ROOT] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "compute_root B"},
-    [TC_PRIM_CACHE_READ] = {1, 1, 1, TC_SCH_MAX_NAMES, TC_INTS_NONE, 0, 0, TC_TEXT_SCOPE, "C = cache_read W D global"},
-    [TC_PRIM_CACHE_WRITE] = {1, 1, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_SCOPE, "L = cache_write D local"},
-    [TC_PRIM_RFACTOR] = {1, 1, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_NONE, "R = rfactor D.ko"},
-    [TC_PRIM_TRANSFORM_LAYOUT] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_LAYOUT,
-                                  "transform_layout W (k, j) -> (j / 64, k, j % 64)"},
-    [TC_PRIM_STORAGE_ALIGN] = {0, 0, 1, 1, TC_INTS_PLAIN, 2, 2, TC_TEXT_NONE, "storage_align D 0 16"},
-    [TC_PRIM_SET_SCOPE] = {0, 0, 1, 1, TC_INTS_NONE, 0, 0, TC_TEXT_SCOPE, "set_scope D local"},
-    [TC_PRIM_PRAGMA] = {0, 0, 1, 1, TC_INTS_PLAIN, 1, 1, TC_TEXT_KEY, "pragma Y auto_unroll_max 64"},
-};
-
 const char *tc_prim_text(tc_prim p) {
-    return PRIMS[p].text;
+    return FORMS[p].word;
 }
 
 bool tc_prim_sampled(tc_prim p) {
-    return PRIMS[p].sampled;
+    return FORMS[p].decide != NULL;
 }
 
 const tc_sch_form *tc_sch_form_of(tc_prim p) {

@@ -2,29 +2,24 @@
  * `.sched`, one step a line; round-trips exactly. Stages and loops go by name; a loop is STAGE.LOOP where it is an operand and a
  * bare name where a step makes it (loop names are unique within their stage).
  *
- *   ti = sample_tile D.i parts=3 max_inner=16 ~[2, 6]       # decision: the inner parts, outermost first; the first part is
- * inferred u  = sample_categorical [0, 16, 64] ~64                 # decision: one of the values l  = sample_compute_location B
- * ~Y.jm                    # decision: a loop, `root` or `inline` io, ii = split Y.i [_, 6]                               #
- * factors: integers, or ti.1 (part 1 of ti), or u; `_` is inferred: ceil xo, yo, xi, yi = tile Y.i Y.j 8 16 f = fuse Y.io Y.jo #
- * adjacent loops, outer first reorder Y.io Y.jo Y.ii Y.ji                             # permutes the listed loops within the
- * places they occupy vectorize Y.ji     unroll Y.ii     parallel Y.f         # one a line, really compute_at D Y.jm compute_at B
- * l     compute_inline B     compute_root B C = cache_read W D global                               # new stage C copies tensor
- * W; stage D (or several, after W) reads C L = cache_write D local                                 # new stage L computes what D
- * computed; D copies it. Its axes: D's names R = rfactor D.ko                                        # new stage R with ko as
- * extra last axis; D reduces over it transform_layout W (k, j) -> (j / 64, k, j % 64)        # constant: packed at build time;
- * stage: its buffer's layout. ti.2 allowed storage_align D 0 16                                    # the stride of dimension 0
- * (the row pitch) becomes a multiple of 16 elements set_scope D local                                       # global | local
- *   pragma Y auto_unroll_max 64                             # key and value (integer or reference)
+ *   [NAME, .. =] PRIMITIVE [OPERAND ..] [TEXT] [INTEGERS] [~DECISION]          # to the end of the line
  *
- * Decisions are absent (`sample_tile D.i parts=3 max_inner=16`) in a sketch: replay draws them from the given generator. */
+ *   ti = sample_tile D.i parts=3 max_inner=16 ~[2, 6]
+ *   i_0, i_1, i_2 = split Y.i [_, ti.1, ti.2]
+ *   compute_at D Y.i_1
+ *
+ * An integer is a literal, `_` (inferred), or a decision: ti.1 is part 1 of a tile, u the value of a categorical one. All
+ * primitives, each with an example: primitives.def. */
 #ifndef TC_SCH_TRACE_H
 #define TC_SCH_TRACE_H
 
 #include "te/te.h"
 
 typedef enum tc_prim {
-#define PRIM(id, text, sampled) TC_PRIM_##id,
+#define SAMPLED(id, ...) TC_PRIM_##id,
+#define PRIM(id, ...) TC_PRIM_##id,
 #include "schedule_primitives/primitives.def"
+#undef SAMPLED
 #undef PRIM
     TC_NPRIMS
 } tc_prim;

@@ -1,10 +1,8 @@
 /* A trace in canonical names. A stage that a step makes (cache_write, rfactor) takes its axes' names over from the stage it came
  * from, so those follow the same renaming; all other names that steps make are free. */
 #include <ctype.h>
-#include <string.h>
 
-#include "schedule_primitives/trace.h"
-#include "support/vec.h"
+#include "schedule_primitives/sch_int.h"
 
 /* A stage that a step made, and the compute whose axes it has. */
 typedef struct made {
@@ -84,17 +82,24 @@ static const char *location(const renamer *r, const char *name) {
 
 static void rename_outs(renamer *r, const tc_instr *in, const char **outs) {
     const char *stage = in->nnames ? stage_of(r, in->names[0]) : "";
-    bool makes_stage = in->prim == TC_PRIM_CACHE_READ || in->prim == TC_PRIM_CACHE_WRITE || in->prim == TC_PRIM_RFACTOR;
+    tc_sch_binds binds = tc_sch_form_of(in->prim)->binds;
     for (int i = 0; i < in->nouts; i++) {
-        if (tc_prim_sampled(in->prim)) {
+        switch (binds) {
+        case TC_BINDS_DECISION:
             outs[i] = tc_arena_strdup(r->a, in->outs[i]);
             tc_push(&r->decisions, outs[i]);
-        } else if (makes_stage) {
-            made m = {in->outs[i], in->prim == TC_PRIM_CACHE_READ ? NULL : like(r, stage)};
+            break;
+        case TC_BINDS_STAGE:
+        case TC_BINDS_COPY: {
+            made m = {in->outs[i], binds == TC_BINDS_STAGE ? like(r, stage) : NULL};
             outs[i] = free_name(r, in->outs[i]);
             tc_push(&r->made, m);
-        } else {
+            break;
+        }
+        case TC_BINDS_LOOPS:
+        case TC_BINDS_NOTHING:
             outs[i] = loop(r, like(r, stage), in->outs[i]);
+            break;
         }
     }
 }
