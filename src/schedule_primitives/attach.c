@@ -27,7 +27,7 @@ static bool check_one(const tc_sched *s, int d, tc_sch_why *why) {
     why->kind = TC_WHY_VECTOR;
     for (int i = 0; i <= pos; i++) {
         why->loop = at->leaf[i];
-        if (s->loops[at->leaf[i]].anno == TC_ANNO_VECTORIZE)
+        if (s->loops[at->leaf[i]].kind == TC_FOR_VECTOR)
             return false;
     }
     why->kind = TC_WHY_CONSUMER;

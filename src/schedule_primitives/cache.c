@@ -91,7 +91,7 @@ static tc_status check_fresh(const tc_sched *s, const tc_instr *in, int stage, t
     if (st->nrel)
         return REFUSE(err, in, "stage %s has been split or fused; use cache_write before shaping its loops", st->name);
     for (int i = 0; i < st->nleaf; i++)
-        if (s->loops[st->leaf[i]].anno != TC_ANNO_NONE)
+        if (s->loops[st->leaf[i]].kind != TC_FOR_SERIAL)
             return REFUSE(err, in, "loop %s.%s is annotated; use cache_write before shaping the loops", st->name,
                           s->loops[st->leaf[i]].name);
     int inside = tc_sch_attached_in(s, stage, -1);

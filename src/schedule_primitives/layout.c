@@ -65,24 +65,20 @@ static bool to_digit(const tc_layout *l, const tc_expr *e, digit *d) {
 static bool add_scaled(const tc_layout *l, const tc_expr *e, int64_t k, linear *out) {
     digit d;
     int64_t c;
-    switch ((int)e->op) {
-    case TC_OP_INT:
+    if (e->op == TC_OP_INT)
         return !__builtin_mul_overflow(k, e->u.i, &c) && !__builtin_add_overflow(out->c, c, &out->c);
-    case TC_OP_ADD:
-        return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], k, out);
-    case TC_OP_SUB:
-        return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], -k, out);
-    case TC_OP_MUL:
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
+        return add_scaled(l, e->args[0], k, out) && add_scaled(l, e->args[1], e->op == TC_OP_ADD ? k : -k, out);
+    if (e->op == TC_OP_MUL) {
         if (e->args[1]->op != TC_OP_INT || llabs(e->args[1]->u.i) > INT_MAX || llabs(k) > INT_MAX)
             return false;
         return add_scaled(l, e->args[0], k * e->args[1]->u.i, out);
-    default:
-        if (out->n == MAX_DIGITS || !to_digit(l, e, &d))
-            return false;
-        out->coef[out->n] = k;
-        out->d[out->n++] = d;
-        return true;
     }
+    if (out->n == MAX_DIGITS || !to_digit(l, e, &d))
+        return false;
+    out->coef[out->n] = k;
+    out->d[out->n++] = d;
+    return true;
 }
 
 /* ---- ranges and injectivity ---- */

@@ -46,7 +46,7 @@ static tc_status check_vectorize(const tc_sched *s, const tc_instr *in, tc_loop 
         return REFUSE(err, in, "%s is a reduction loop; rfactor makes one that can be vectorised", in->names[0]);
     int pos = tc_sch_leaf_pos(st, l);
     for (int i = 0; i < st->nleaf; i++) {
-        if (s->loops[st->leaf[i]].anno == TC_ANNO_VECTORIZE)
+        if (s->loops[st->leaf[i]].kind == TC_FOR_VECTOR)
             return REFUSE(err, in, "stage %s has a vectorised loop already: %s", st->name, s->loops[st->leaf[i]].name);
         int d = i < pos ? -1 : tc_sch_attached_in(s, info->stage, st->leaf[i]);
         if (d >= 0)
@@ -64,25 +64,24 @@ static tc_status check_parallel(const tc_sched *s, const tc_instr *in, tc_loop l
                       "%s is a reduction loop: its iterations write the same elements; rfactor makes one that can be parallel",
                       in->names[0]);
     for (int i = 0; i < st->nleaf; i++)
-        if (s->loops[st->leaf[i]].anno == TC_ANNO_PARALLEL)
+        if (s->loops[st->leaf[i]].kind == TC_FOR_PARALLEL)
             return REFUSE(err, in, "stage %s has a parallel loop already: %s; fuse the loops before", st->name,
                           s->loops[st->leaf[i]].name);
     return TC_OK;
 }
 
 tc_status tc_sch_do_annotate(tc_sched *s, const tc_instr *in, tc_error *err) {
-    static const char *const ANNO[] = {"", "vectorised", "unrolled", "parallel"};
     tc_loop l;
     TC_TRY(tc_sch_leaf_operand(s, in, 0, &l, err));
-    if (s->loops[l].anno != TC_ANNO_NONE)
-        return REFUSE(err, in, "%s is %s already", in->names[0], ANNO[s->loops[l].anno]);
+    if (s->loops[l].kind != TC_FOR_SERIAL)
+        return REFUSE(err, in, "%s is %s already", in->names[0], tc_for_info_of(s->loops[l].kind)->is);
     if (in->prim == TC_PRIM_VECTORIZE)
         TC_TRY(check_vectorize(s, in, l, err));
     if (in->prim == TC_PRIM_PARALLEL)
         TC_TRY(check_parallel(s, in, l, err));
-    s->loops[l].anno = in->prim == TC_PRIM_VECTORIZE  ? TC_ANNO_VECTORIZE
-                       : in->prim == TC_PRIM_PARALLEL ? TC_ANNO_PARALLEL
-                                                      : TC_ANNO_UNROLL;
+    for (int k = 0; k < TC_NFORS; k++)
+        if (tc_for_info_of((tc_for_kind)k)->made_by == in->prim)
+            s->loops[l].kind = (tc_for_kind)k;
     return TC_OK;
 }
 

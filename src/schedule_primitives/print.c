@@ -66,12 +66,14 @@ static void print_place(tc_strbuf *b, const tc_sched *s, const tc_stage *st) {
 }
 
 static void print_loops(tc_strbuf *b, const tc_sched *s, const tc_stage *st) {
-    static const char *const ANNO[] = {"", " vectorize", " unroll", " parallel"};
     for (int i = 0; i < st->nrel; i++)
         print_rel(b, s, &st->rel[i]);
     for (int i = 0; i < st->nleaf; i++) {
         const tc_loop_info *l = &s->loops[st->leaf[i]];
-        tc_sb_printf(b, "  for %s < %lld%s%s\n", l->name, (long long)l->extent, l->reduce ? " reduce" : "", ANNO[l->anno]);
+        tc_sb_printf(b, "  for %s < %lld%s", l->name, (long long)l->extent, l->reduce ? " reduce" : "");
+        if (l->kind != TC_FOR_SERIAL)
+            tc_sb_printf(b, " %s", tc_prim_text(tc_for_info_of(l->kind)->made_by));
+        tc_sb_addc(b, '\n');
     }
 }
 

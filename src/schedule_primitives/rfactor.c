@@ -137,7 +137,7 @@ static void become_final(tc_sched *s, int d, const factored *f, const tc_compute
         if (s->loops[i].stage == d && s->loops[i].reduce)
             s->loops[i].stage = -1;
     tc_loop fresh = tc_sch_new_loop(s, d, ko.name, true, ko.extent);
-    s->loops[fresh].anno = ko.anno;
+    s->loops[fresh].kind = ko.kind;
     tc_loop *root = TC_NEW_N(a, tc_loop, to->naxis + 1), *leaf = TC_NEW_N(a, tc_loop, st->nleaf);
     memcpy(root, st->root, sizeof *root * (size_t)to->naxis);
     root[to->naxis] = fresh;
@@ -187,9 +187,9 @@ tc_status tc_sch_do_rfactor(tc_sched *s, const tc_instr *in, tc_error *err) {
     make_axes(&r, &f);
     invert_relations(&r);
     const tc_compute *partial = partial_compute(&r, &f, in->outs[0]);
-    tc_anno anno[TC_SCH_MAX_NAMES];
+    tc_for_kind kind[TC_SCH_MAX_NAMES];
     for (int i = 0; i < f.nraxis; i++)
-        anno[i] = s->loops[f.rloop[i]].anno;
+        kind[i] = s->loops[f.rloop[i]].kind;
     tc_sch_insert_stage(s, d, in->outs[0], partial);
     become_final(s, d + 1, &f, partial);
     tc_stage *st = &s->stages[d], *final = &s->stages[d + 1];
@@ -201,6 +201,6 @@ tc_status tc_sch_do_rfactor(tc_sched *s, const tc_instr *in, tc_error *err) {
     }
     /* Loops of R that were annotated as loops of D (unrolled, the only thing a reduction loop can be) stay so. */
     for (int i = 0; i < f.nraxis; i++)
-        s->loops[st->root[f.naxis + i]].anno = anno[i];
+        s->loops[st->root[f.naxis + i]].kind = kind[i];
     return TC_OK;
 }

@@ -149,18 +149,13 @@ bool tc_sch_mutate_tile(int64_t extent, int parts, int64_t max_inner, tc_rng *r,
     for (int t = 0; t < TRIES; t++) {
         for (int i = 0; i < parts - 1; i++)
             to[i] = from[i];
-        switch (tc_rng_below(r, 8)) {
-        case 0:
+        int64_t how = tc_rng_below(r, 8); /* all anew, one factor anew, or a move: in one, two and five of eight cases */
+        if (how == 0)
             tc_sch_draw_tile(extent, parts, max_inner, r, to);
-            break;
-        case 1:
-        case 2:
+        else if (how <= 2)
             replace_factor(extent, parts, max_inner, r, to);
-            break;
-        default:
-            if (!move_factor(extent, parts, r, to))
-                continue;
-        }
+        else if (!move_factor(extent, parts, r, to))
+            continue;
         if (!same(parts, from, to) && acceptable(extent, parts, max_inner, to))
             return true;
     }

@@ -13,7 +13,21 @@
 
 typedef int tc_loop; /* index into tc_sched.loops */
 
-typedef enum tc_anno { TC_ANNO_NONE, TC_ANNO_VECTORIZE, TC_ANNO_UNROLL, TC_ANNO_PARALLEL } tc_anno;
+/* What a loop is: the table loop_kinds.def. */
+typedef enum tc_for_kind {
+#define LOOP(id, prim, is, text, inside) TC_FOR_##id,
+#include "schedule_primitives/loop_kinds.def"
+#undef LOOP
+    TC_NFORS
+} tc_for_kind;
+
+typedef struct tc_for_info {
+    tc_prim made_by;  /* TC_NPRIMS: no primitive */
+    const char *is;   /* in messages: "vectorised" */
+    const char *text; /* in the text of loop nests: "vectorized" */
+    unsigned inside;  /* 1 << kind of each that may stand inside */
+} tc_for_info;
+
 typedef enum tc_attach { TC_ATTACH_ROOT, TC_ATTACH_AT, TC_ATTACH_INLINE } tc_attach;
 typedef enum tc_scope { TC_SCOPE_GLOBAL, TC_SCOPE_LOCAL } tc_scope; /* LOCAL: registers or stack when attached inside a loop */
 
@@ -22,11 +36,11 @@ typedef struct tc_loop_info {
     int stage;
     bool reduce;    /* fuse and split never mix reduction and spatial loops */
     int64_t extent; /* static extent (see above) */
-    tc_anno anno;
+    tc_for_kind kind;
 } tc_loop_info;
 
-/* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...; FUSE: parts (outer first) -> whole.
- */
+/* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...
+ * FUSE: parts (outer first) -> whole. */
 typedef struct tc_rel {
     enum { TC_REL_SPLIT, TC_REL_FUSE } kind;
     tc_loop whole;
@@ -101,6 +115,9 @@ TC_NODISCARD tc_status tc_sch_replay(tc_ctx *ctx, const tc_workload *w, const tc
 
 /* What each stage computes, where, and in which loops; for people and golden tests. The trace is the form that round-trips. */
 void tc_sch_print(tc_strbuf *b, const tc_sched *s);
+
+const tc_for_info *tc_for_info_of(tc_for_kind kind);
+bool tc_for_may_contain(tc_for_kind outer, tc_for_kind inner); /* at any depth */
 
 int tc_sch_find_stage(const tc_sched *s, const char *name);         /* -1: none */
 tc_loop tc_sch_find_loop(const tc_sched *s, const char *qualified); /* "Y.io"; -1: none */

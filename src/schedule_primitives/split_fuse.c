@@ -44,10 +44,10 @@ static tc_status read_factors(const tc_sched *s, const tc_instr *in, tc_loop l, 
 
 /* A loop that carries an annotation or an attached stage stays as it is. */
 static tc_status check_plain(const tc_sched *s, const tc_instr *in, const char *name, tc_loop l, tc_error *err) {
-    static const char *const ANNO[] = {"", "vectorised", "unrolled", "parallel"};
     const tc_loop_info *info = &s->loops[l];
-    if (info->anno != TC_ANNO_NONE)
-        return REFUSE(err, in, "%s is %s already; annotate loops after they have been shaped", name, ANNO[info->anno]);
+    if (info->kind != TC_FOR_SERIAL)
+        return REFUSE(err, in, "%s is %s already; annotate loops after they have been shaped", name,
+                      tc_for_info_of(info->kind)->is);
     int d = tc_sch_attached_in(s, info->stage, l);
     if (d >= 0)
         return REFUSE(err, in, "stage %s is attached at %s; shape the loop first", s->stages[d].name, name);
@@ -129,7 +129,7 @@ static tc_status fuse_operands(const tc_sched *s, const tc_instr *in, tc_rel *re
         if (info->reduce != first->reduce)
             return REFUSE(err, in, "%s and %s cannot be fused: one is a reduction loop, the other is not", in->names[0],
                           in->names[i]);
-        if (i < in->nnames - 1 || info->anno != TC_ANNO_NONE)
+        if (i < in->nnames - 1 || info->kind != TC_FOR_SERIAL)
             TC_TRY(check_plain(s, in, in->names[i], rel->parts[i], err));
         if (i && info->extent > MAX_EXTENT / extent)
             return REFUSE(err, in, "the fused extent exceeds 2^40");

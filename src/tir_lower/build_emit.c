@@ -119,7 +119,7 @@ static const char *vector_body_problem(const tc_stmt *s) {
     const char *why = NULL;
     if (s->kind == TC_STMT_ALLOC)
         return "a stage computed inside of it";
-    if (s->kind == TC_STMT_FOR && s->u.loop.kind != TC_FOR_UNROLL)
+    if (s->kind == TC_STMT_FOR && !tc_for_may_contain(TC_FOR_VECTOR, s->u.loop.kind))
         return s->u.loop.kind == TC_FOR_VECTOR ? "another vectorized loop" : "a loop that is not unrolled";
     for (int i = 0; !why && (inside = tc_tir_child(s, i)); i++)
         why = vector_body_problem(inside);

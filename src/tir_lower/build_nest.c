@@ -145,25 +145,11 @@ static void make_body(builder *b, nest *n) {
     }
 }
 
-static tc_for_kind kind_of(tc_anno a) {
-    switch (a) {
-    case TC_ANNO_NONE:
-        return TC_FOR_SERIAL;
-    case TC_ANNO_VECTORIZE:
-        return TC_FOR_VECTOR;
-    case TC_ANNO_UNROLL:
-        return TC_FOR_UNROLL;
-    case TC_ANNO_PARALLEL:
-        return TC_FOR_PARALLEL;
-    }
-    return TC_FOR_SERIAL;
-}
-
 static void leaf_kinds(builder *b, nest *n) {
     n->first_reduce = n->st->nleaf;
     for (int i = n->st->nleaf - 1; i >= 0; i--) {
         const tc_loop_info *l = &b->s->loops[n->st->leaf[i]];
-        n->kind[i] = kind_of(l->anno);
+        n->kind[i] = l->kind;
         if (!l->reduce || b->loop_ext[n->st->leaf[i]] == 1)
             continue;
         n->reduces = n->st->op->reducer != TC_RED_NONE;

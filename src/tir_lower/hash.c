@@ -38,24 +38,17 @@ static uint64_t hash_expr(hasher *h, const tc_expr *e) {
     uintptr_t *have = e->nargs ? tc_map_get(&h->memo, e->id) : NULL; /* leaves cost less than looking them up */
     if (have)
         return *have;
-    uint64_t v = mix(e->op + 1u, (uint64_t)e->dtype << 32 | (uint64_t)e->lanes << 8 | e->nargs), payload;
-    switch (e->op) {
-    case TC_OP_INT:
-        v = mix(v, (uint64_t)e->u.i);
-        break;
-    case TC_OP_FLOAT:
-        memcpy(&payload, &e->u.f, sizeof payload);
-        v = mix(v, payload);
-        break;
-    case TC_OP_VAR:
-        v = mix(v, var_number(h, e->u.var));
-        break;
-    case TC_OP_LOAD:
-        v = mix(v, buffer_number(h, e->u.buffer));
-        break;
-    default:
-        break;
+    uint64_t v = mix(e->op + 1u, (uint64_t)e->dtype << 32 | (uint64_t)e->lanes << 8 | e->nargs), bits;
+    if (e->op == TC_OP_FLOAT) {
+        memcpy(&bits, &e->u.f, sizeof bits);
+        v = mix(v, bits);
     }
+    if (e->op == TC_OP_INT)
+        v = mix(v, (uint64_t)e->u.i);
+    if (e->op == TC_OP_VAR)
+        v = mix(v, var_number(h, e->u.var));
+    if (e->op == TC_OP_LOAD)
+        v = mix(v, buffer_number(h, e->u.buffer));
     for (int i = 0; i < e->nargs; i++)
         v = mix(v, hash_expr(h, e->args[i]));
     if (e->nargs)

@@ -62,7 +62,7 @@ static mem *add_mem(interp *x, const tc_buffer *b) {
 static void own_memory(mem *m, bool data) {
     m->own_owner = true;
     m->owner = tc_xcalloc((size_t)m->buf->size, sizeof *m->owner);
-    if (m->buf->scope == TC_BUF_PARAM || m->buf->scope == TC_BUF_SHARED) {
+    if (tc_tir_scope(m->buf->scope)->shared) {
         m->stamp = tc_xcalloc((size_t)m->buf->size, sizeof *m->stamp);
         m->reader = tc_xcalloc((size_t)m->buf->size, sizeof *m->reader);
     }
@@ -92,7 +92,7 @@ static void add_workspace(interp *x, workspace *w, tc_buf_scope scope, int64_t b
 
 static bool place_mem(interp *x, const tc_placement *p) {
     const tc_buffer *b = p->buffer;
-    mem *w = x->mems.data[b->scope == TC_BUF_SHARED ? 0 : 1];
+    mem *w = x->mems.data[tc_tir_scope(b->scope)->shared ? 0 : 1];
     int bytes = tc_dtype_bytes(b->dtype);
     if (p->offset % b->align || p->offset < 0 || p->offset + b->size * bytes > w->buf->size)
         return interp_fail(x, "%s is placed at byte %lld of a workspace of %lld, misaligned or outside", b->name,

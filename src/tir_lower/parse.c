@@ -1,6 +1,6 @@
 /* Reads the text form of TIR that print.c writes (its grammar stands there). Everything is checked before a constructor sees it:
- * a wrong file is a message with line and column, never an assertion. The workload is not part of the text: f->workload is NULL.
- */
+ * a wrong file is a message with line and column, never an assertion. The workload is not part of the text:
+ * f->workload is NULL. */
 #include <string.h>
 
 #include "support/lex.h"
@@ -228,9 +228,9 @@ static tc_status parse_alloc(parser *p, const tc_stmt **out) {
     tc_lex at = p->l;
     TC_TRY(tc_lex_ident(&p->l, &scope, "a scope", p->err));
     int k = TC_BUF_SHARED;
-    while (k < TIR_NSCOPES && strcmp(scope, tir_scope_text[k]) != 0)
+    while (k < TC_NSCOPES && strcmp(scope, tc_tir_scope((tc_buf_scope)k)->text) != 0)
         k++;
-    if (k == TIR_NSCOPES)
+    if (k == TC_NSCOPES)
         return tc_lex_fail(&at, p->err, "expected shared, thread, stack or reg, found '%s'", scope);
     b->scope = (tc_buf_scope)k;
     const tc_buffer *declared;
@@ -285,8 +285,8 @@ static tc_status parse_stmt(parser *p, const tc_stmt **out) {
     const char *word;
     TC_TRY(tc_lex_ident(&p->l, &word, "a statement", p->err));
     if (!tc_lex_is(&p->l, "[")) {
-        for (int k = 0; k < TIR_NFORS; k++)
-            if (strcmp(word, tir_for_text[k]) == 0)
+        for (int k = 0; k < TC_NFORS; k++)
+            if (strcmp(word, tc_for_info_of((tc_for_kind)k)->text) == 0)
                 return parse_for(p, (tc_for_kind)k, out);
         if (strcmp(word, "if") == 0)
             return parse_if(p, out);

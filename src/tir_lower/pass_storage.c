@@ -2,7 +2,7 @@
  *
  *     alloc T f32[98304] { ... }   =>   alloc T f32[98304] shared { ... }      place T 0
  *
- * Registers stay registers. Small buffers (MAX_STACK bytes) go to the stack, unless threads share them; others to the workspace:
+ * Registers stay registers. Small buffers go to the stack, unless threads share them; others to the workspace:
  * the thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its
  * first to its last access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart
  * may overlap. Needs: REGISTERS. Gives: PLACED. */
@@ -11,7 +11,6 @@
 #include <string.h>
 
 enum {
-    MAX_STACK = 4096,        /* bytes of one buffer */
     MAX_STACK_TOTAL = 32768, /* bytes at one time: a worker's stack is small, and so is the L1 cache */
     ALIGN = 64
 };
@@ -85,7 +84,7 @@ static void visit_alloc(storage *k, const tc_stmt *s) {
     }
     size_t me = k->lives.len;
     int64_t bytes = b->size * tc_dtype_bytes(b->dtype);
-    bool small = bytes <= MAX_STACK && k->stack + bytes <= MAX_STACK_TOTAL;
+    bool small = bytes <= tc_tir_scope(TC_BUF_STACK)->most && k->stack + bytes <= MAX_STACK_TOTAL;
     tc_push(&k->lives,
             ((life){.buffer = b, .bytes = bytes, .loops = (int)k->loops.len, .parallels = k->parallels, .first = INT64_MAX}));
     tc_map_put(&k->at, b->id, me);
@@ -157,13 +156,13 @@ static void assign_offsets(tc_ctx *c, storage *k, tc_func *f) {
     tc_placement *place = TC_NEW_N(tc_ctx_arena(c), tc_placement, k->lives.len + 1);
     size_t n = 0;
     for (size_t i = 0; i < k->lives.len; i++)
-        if (k->lives.data[i].scope != TC_BUF_STACK)
+        if (tc_tir_scope(k->lives.data[i].scope)->workspace)
             order[n++] = &k->lives.data[i];
     qsort(order, n, sizeof(life *), by_size);
     for (size_t i = 0; i < n; i++) {
         life *l = order[i];
         l->offset = lowest(order, i, l);
-        int64_t *total = l->scope == TC_BUF_SHARED ? &f->shared_bytes : &f->thread_bytes;
+        int64_t *total = tc_tir_scope(l->scope)->shared ? &f->shared_bytes : &f->thread_bytes;
         *total = TC_MAX(*total, aligned(l->offset + l->bytes));
         place[i] = (tc_placement){l->placed, l->offset};
     }

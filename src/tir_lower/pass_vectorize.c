@@ -174,24 +174,18 @@ static const tc_expr *vec_division(vectoriser *k, const tc_expr *e) {
     return with_vectors(k, e, args);
 }
 
+static bool divides(tc_op op) {
+    return op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
+}
+
 static const tc_expr *vec_node(vectoriser *k, const tc_expr *e) {
-    switch (e->op) {
-    case TC_OP_LOAD:
+    if (e->op == TC_OP_LOAD)
         return vec_load(k, e);
-    case TC_OP_SELECT:
+    if (e->op == TC_OP_SELECT)
         return vec_select(k, e);
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-    case TC_OP_TDIV:
-    case TC_OP_TMOD:
-        if (tc_dtype_is_float(e->dtype))
-            return vec_operands(k, e);
-        if (e->dtype == TC_I64 && e->args[1]->op == TC_OP_INT)
-            return vec_index(k, e, false);
+    if (divides(e->op) && !tc_dtype_is_float(e->dtype) && (e->dtype != TC_I64 || e->args[1]->op != TC_OP_INT))
         return vec_division(k, e);
-    default:
-        return e->dtype == TC_I64 ? vec_index(k, e, false) : vec_operands(k, e);
-    }
+    return e->dtype == TC_I64 ? vec_index(k, e, false) : vec_operands(k, e);
 }
 
 static const tc_expr *vec(vectoriser *k, const tc_expr *e) {

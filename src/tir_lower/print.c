@@ -110,7 +110,7 @@ static void for_stmt(printer *p, const tc_stmt *s, int indent) {
     expr(p, s->u.loop.extent);
     p->b = b;
     enter(p, s->u.loop.var);
-    tc_sb_printf(b, "%s %s in %s%s", tir_for_text[s->u.loop.kind], var_name(p, s->u.loop.var), tc_sb_str(&extent),
+    tc_sb_printf(b, "%s %s in %s%s", tc_for_info_of(s->u.loop.kind)->text, var_name(p, s->u.loop.var), tc_sb_str(&extent),
                  s->u.loop.reduce ? " reduce" : "");
     tc_strbuf_free(&extent);
     block(p, s->u.loop.body, indent);
@@ -146,7 +146,7 @@ static void alloc_stmt(printer *p, const tc_stmt *s, int indent) {
     const tc_buffer *f = s->u.alloc.buffer;
     tc_sb_add(p->b, "alloc ");
     buffer(p->b, f);
-    tc_sb_printf(p->b, " %s", tir_scope_text[f->scope]);
+    tc_sb_printf(p->b, " %s", tc_tir_scope(f->scope)->text);
     buffer_facts(p->b, f);
     block(p, s->u.alloc.body, indent);
     tc_sb_addc(p->b, '\n');

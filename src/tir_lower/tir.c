@@ -5,13 +5,14 @@
 #include <assert.h>
 #include <string.h>
 
-const char *const tir_scope_text[] = {[TC_BUF_PARAM] = "param",
-                                      [TC_BUF_SHARED] = "shared",
-                                      [TC_BUF_THREAD] = "thread",
-                                      [TC_BUF_STACK] = "stack",
-                                      [TC_BUF_REG] = "reg"};
-const char *const tir_for_text[] = {
-    [TC_FOR_SERIAL] = "for", [TC_FOR_PARALLEL] = "parallel", [TC_FOR_VECTOR] = "vectorized", [TC_FOR_UNROLL] = "unrolled"};
+const tc_scope_info *tc_tir_scope(tc_buf_scope scope) {
+    static const tc_scope_info SCOPES[TC_NSCOPES] = {
+#define SCOPE(id, text, shared, addressed, workspace, most) [TC_BUF_##id] = {text, shared, addressed, workspace, most},
+#include "tir_lower/scopes.def"
+#undef SCOPE
+    };
+    return &SCOPES[scope];
+}
 
 enum { BUFFER_ALIGN = 64 }; /* bytes: a cache line, and the widest vector of any CPU we generate code for */
 

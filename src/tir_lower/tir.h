@@ -12,14 +12,22 @@
 #include "schedule_primitives/schedule.h"
 #include "te/affine.h"
 
+/* Where a buffer lives: the table scopes.def. */
 typedef enum tc_buf_scope {
-    TC_BUF_PARAM,  /* argument: input, packed constant, or output */
-    TC_BUF_SHARED, /* workspace shared by all threads; lives for the whole call */
-    TC_BUF_THREAD, /* workspace private to the thread; allocated inside a parallel loop, or small and at root of a serial region
-                    */
-    TC_BUF_STACK,  /* small private array on the stack */
-    TC_BUF_REG     /* each distinct constant index (scalar or vector-aligned) is an SSA value; never addressed dynamically */
+#define SCOPE(id, text, shared, addressed, workspace, most) TC_BUF_##id,
+#include "tir_lower/scopes.def"
+#undef SCOPE
+    TC_NSCOPES
 } tc_buf_scope;
+
+typedef struct tc_scope_info {
+    const char *text;
+    bool shared;    /* all threads see one and the same buffer */
+    bool addressed; /* it is memory; else its indices are constants */
+    bool workspace; /* storage assignment gives it a place in a workspace (tc_func.place) */
+    int64_t most;   /* bytes of the largest buffer that storage assignment puts there; 0: any */
+} tc_scope_info;
+const tc_scope_info *tc_tir_scope(tc_buf_scope scope);
 
 struct tc_buffer {
     const char *name; /* unique within the function */
@@ -35,13 +43,11 @@ struct tc_buffer {
 };
 
 typedef enum tc_stmt_kind {
-#define STMT(id, text) TC_STMT_##id,
+#define STMT(id) TC_STMT_##id,
 #include "tir_lower/stmts.def"
 #undef STMT
     TC_NSTMTS
 } tc_stmt_kind;
-
-typedef enum tc_for_kind { TC_FOR_SERIAL, TC_FOR_PARALLEL, TC_FOR_VECTOR, TC_FOR_UNROLL } tc_for_kind;
 
 typedef struct tc_stmt tc_stmt;
 struct tc_stmt {

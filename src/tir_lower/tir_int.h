@@ -4,11 +4,6 @@
 
 #include "tir_lower/tir.h"
 
-/* Words of the text form; one table for printer and parser. */
-extern const char *const tir_scope_text[]; /* by tc_buf_scope */
-extern const char *const tir_for_text[];   /* by tc_for_kind */
-enum { TIR_NSCOPES = TC_BUF_REG + 1, TIR_NFORS = TC_FOR_UNROLL + 1 };
-
 /* ---- rewriting (traverse.c) ---- */
 
 /* What a pass makes of a statement of one kind: s itself where nothing changes, NULL where nothing is left. */

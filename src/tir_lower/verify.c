@@ -55,7 +55,7 @@ static tc_status check_buffer(verifier *v, const tc_buffer *b) {
     const buffer_scope *s = buffer_in_scope(v, b);
     if (!s)
         return fail(v, "buffer %s is used outside of its alloc", b->name);
-    if (v->parallel && !s->parallel && b->scope != TC_BUF_PARAM && b->scope != TC_BUF_SHARED)
+    if (v->parallel && !s->parallel && !tc_tir_scope(b->scope)->shared)
         return fail(v, "buffer %s is private to a thread but used by parallel iterations", b->name);
     return TC_OK;
 }
@@ -153,7 +153,7 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
         return fail(v, "the index of %s is %s, not i64", b->name, tc_dtype_name(index->dtype));
     if (mask && (mask->dtype != TC_BOOL || mask->lanes != index->lanes))
         return fail(v, "the mask of %s does not fit its index", b->name);
-    if (b->scope == TC_BUF_REG)
+    if (!tc_tir_scope(b->scope)->addressed)
         TC_TRY(check_reg_index(v, b, index));
     const tc_expr *i = lane_expr(v, index);
     size_t mark = tc_env_mark(v->env), known = v->known.len;
@@ -240,7 +240,7 @@ static tc_status check_for(verifier *v, const tc_stmt *s) {
     TC_TRY(check_expr(v, s->u.loop.extent));
     if (!tc_map_put(&v->bound, var->id, 1))
         return fail(v, "variable %s is bound by two loops", var->name);
-    if (parallel && v->parallel)
+    if (v->parallel && !tc_for_may_contain(TC_FOR_PARALLEL, s->u.loop.kind))
         return fail(v, "a parallel loop runs inside another one");
     tc_ival n = tc_te_bounds(s->u.loop.extent, v->env);
     tc_env_set(v->env, var, (tc_ival){0, n.hi == TC_INF ? TC_INF : n.hi - 1});
@@ -292,8 +292,8 @@ static tc_status check_alloc(verifier *v, const tc_stmt *s) {
     const tc_buffer *b = s->u.alloc.buffer;
     if (buffer_in_scope(v, b))
         return fail(v, "buffer %s is allocated inside its own alloc", b->name);
-    if (b->scope == TC_BUF_PARAM || (b->scope == TC_BUF_SHARED && v->parallel))
-        return fail(v, "buffer %s of scope %s is allocated %s", b->name, tir_scope_text[b->scope],
+    if (b->scope == TC_BUF_PARAM || (tc_tir_scope(b->scope)->shared && v->parallel))
+        return fail(v, "buffer %s of scope %s is allocated %s", b->name, tc_tir_scope(b->scope)->text,
                     v->parallel ? "by a parallel iteration" : "");
     if (b->size < 1 || b->reg_lanes < 1 || b->size % b->reg_lanes)
         return fail(v, "buffer %s has %lld elements in groups of %d", b->name, (long long)b->size, b->reg_lanes);

@@ -143,7 +143,7 @@ static void alloc(tc_cgc_writer *w, const tc_stmt *s) {
             at = w->f->place[i].offset;
     tc_cgc_line(w, "{\n");
     w->indent++;
-    if (b->scope == TC_BUF_STACK || b->scope == TC_BUF_REG) {
+    if (!tc_tir_scope(b->scope)->workspace) {
         tc_cgc_line(w, "_Alignas(64) tc_%s ", tc_dtype_name(b->dtype));
         tc_cgc_buffer(w, b);
         tc_cgc_text(w, "[%" PRId64 "];\n", b->size);

@@ -180,6 +180,9 @@ static void allocate(tc_cg *g, const tc_buffer *b) {
         return;
     case TC_BUF_PARAM:
         tc_cg_fail(g, "argument %s must not be allocated", b->name);
+        return;
+    case TC_NSCOPES:
+        break;
     }
 }
 
@@ -528,6 +531,9 @@ static void for_statement(tc_cg *g, const tc_stmt *s) {
     case TC_FOR_UNROLL:
         tc_cg_fail(g, "loop %s is still marked %s: the function must be lowered first", s->u.loop.var->name,
                    s->u.loop.kind == TC_FOR_VECTOR ? "vector" : "unroll");
+        return;
+    case TC_NFORS:
+        break;
     }
 }
 
