@@ -1,4 +1,4 @@
-/* Private to the two files of the database: the handle, statements and error texts. */
+/* Private to the files of the database: the handle, statements and error texts. */
 #ifndef TC_MEASURE_DATABASE_INT_H
 #define TC_MEASURE_DATABASE_INT_H
 
@@ -28,6 +28,14 @@ static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);
 tc_status tc_meas_db_exec(tc_meas_db *db, const char *sql, const char *doing, tc_error *err);
 tc_status tc_meas_db_prepare(tc_meas_db *db, const char *sql, sqlite3_stmt **out, tc_error *err);
+static inline void tc_meas_db_bind_text(sqlite3_stmt *st, int i, const char *s) {
+    sqlite3_bind_text(st, i, s, -1, SQLITE_STATIC);
+}
+/* Column i of the present row; NULL is "", and no digest. */
+const char *tc_meas_db_text(tc_arena *a, sqlite3_stmt *st, int i);
+tc_digest tc_meas_db_digest(sqlite3_stmt *st, int i);
+/* The first record of a filter. */
+tc_status tc_meas_db_first(tc_meas_db *db, tc_arena *a, tc_meas_filter f, tc_record *out, bool *found, tc_error *err);
 /* Runs a statement that returns no rows, then resets it. */
 tc_status tc_meas_db_run(tc_meas_db *db, sqlite3_stmt *st, const char *doing, tc_error *err);
 /* The statements that store a record, for use inside a write transaction. Free them in any case. */

@@ -79,7 +79,8 @@ TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *input
 tc_meas_calm tc_meas_get_calm(const tc_meas *m);
 void tc_meas_set_deadline(tc_meas *m, double deadline); /* as in the options */
 int tc_meas_threads(const tc_meas *m);
-/* GFLOP/s of multiply-adds where the candidates run, now, on as many threads; takes about `seconds`. 0: their times are computed. */
+/* GFLOP/s of multiply-adds where the candidates run, now, on as many threads; takes about `seconds`. 0: their times are
+ * computed. */
 double tc_meas_fma_rate(const tc_meas *m, double seconds);
 /* Sums since the start, for reports: seconds spent building (wall), running (wall), and restarts of processes after a death. */
 typedef struct tc_meas_stats {

@@ -33,7 +33,8 @@ typedef struct tc_meas_carrier {
     /* Starts nothing yet. TC_BAD_INPUT for a target that it cannot serve. */
     tc_status (*open)(const tc_meas *m, void **state, tc_error *err);
     void (*close)(void *state); /* NULL is fine */
-    /* Makes each of n jobs ready; the record of one that cannot be says why, and it is reported. A stop leaves some as they were. */
+    /* Makes each of n jobs ready; the record of one that cannot be says why, and it is reported. A stop leaves some as they
+     * were. */
     tc_status (*build)(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err);
     /* Runs a job that is ready: its record gets the times, or says why there are none. A job may be run again. */
     tc_status (*run)(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err);
