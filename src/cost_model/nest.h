@@ -1,5 +1,6 @@
 /* A built program seen as what the features need: loops, stores with their loop path, and accesses as sums of strided terms.
- * Internal to cost_model. Filled by nest.c (walk), access.c (addresses) and arith.c (operations); read by rows.c and estimate.c.
+ * Internal to cost_model. Filled by nest.c (walk), access.c (addresses) and arith.c (operations); read by facts.c, buffers.c,
+ * rows.c and estimate.c.
  *
  * Vocabulary. The *path* of a store is the loops around it, level 0 outermost. The sub-nest *at depth d* runs the levels d and
  * deeper; d == nlevel is a single iteration. The *band* is the run of unrolled and vectorised levels innermost on the path: it
@@ -52,24 +53,30 @@ typedef struct access {
     size_t touched;  /* nest.pool: unique bytes at depth 0..nlevel, then unique lines at depth 0..nlevel */
 } access;
 
+/* Float classes first, then integers, then the rest; each with the column of features.def that counts it. */
+#define OP_CLASSES(CLASS)                                                                                                        \
+    CLASS(FMA, F_FMA)                                                                                                            \
+    CLASS(ADD, F_ADD)                                                                                                            \
+    CLASS(MUL, F_MUL)                                                                                                            \
+    CLASS(DIV, F_DIV)                                                                                                            \
+    CLASS(CMP, F_CMP)                                                                                                            \
+    CLASS(MATH, F_MATH)                                                                                                          \
+    CLASS(OTHER, F_OTHER)                                                                                                        \
+    CLASS(IMAD, I_MAD)                                                                                                           \
+    CLASS(IADD, I_ADD)                                                                                                           \
+    CLASS(IMUL, I_MUL)                                                                                                           \
+    CLASS(IDIV, I_DIV)                                                                                                           \
+    CLASS(ICMP, I_CMP)                                                                                                           \
+    CLASS(IOTHER, I_OTHER)                                                                                                       \
+    CLASS(BOOL, BOOL)                                                                                                            \
+    CLASS(SELECT, SELECT)                                                                                                        \
+    CLASS(CAST, CAST)
+
 enum op_class {
-    OPC_FMA, /* float classes first, in the order of features.def; then integers; then the rest */
-    OPC_ADD,
-    OPC_MUL,
-    OPC_DIV,
-    OPC_CMP,
-    OPC_MATH,
-    OPC_OTHER,
-    OPC_IMAD,
-    OPC_IADD,
-    OPC_IMUL,
-    OPC_IDIV,
-    OPC_ICMP,
-    OPC_IOTHER,
-    OPC_BOOL,
-    OPC_SELECT,
-    OPC_CAST,
-    NOPC,
+#define CLASS(id, column) OPC_##id,
+    OP_CLASSES(CLASS)
+#undef CLASS
+        NOPC,
     OPC_NONE
 };
 
@@ -146,7 +153,7 @@ void guard_shares(const nest *n, const store_site *s, const tc_expr *cond, doubl
 /* arith.c: counts the operations of the store's value and adds its loads. */
 void arith_count(nest *n, store_site *s, const tc_expr *value);
 
-/* rows.c, from here on in columns of one row */
+/* Of one store: facts.c */
 typedef struct row_facts {
     double iterations, loads, stores, branches, cores, imbalance, tasks, regions;
     double accumulators, live, acc_trips;
