@@ -12,27 +12,27 @@
 
 #include "support/arena.h"
 #include "support/strbuf.h"
+#include "support/vec.h"
 
 /* The reason in errno, with what to do about it where that is known. */
 static const char *reason(int error) {
-    switch (error) {
-    case ENOSPC:
-    case EDQUOT:
-        return "no space is left on the disk; free some and run again";
-    case EFBIG:
-        return "the file would exceed the size limit that is set for this process";
-    case EROFS:
-        return "the file system is read-only";
-    case EACCES:
-    case EPERM:
-        return "permission denied";
-    case ENOTDIR:
-        return "a part of the path is a file, not a folder";
-    case ENOENT:
-        return "no such file or folder";
-    default:
-        return strerrordesc_np(error);
-    }
+    static const struct {
+        int error;
+        const char *text;
+    } known[] = {
+        {ENOSPC, "no space is left on the disk; free some and run again"},
+        {EDQUOT, "no space is left on the disk; free some and run again"},
+        {EFBIG, "the file would exceed the size limit that is set for this process"},
+        {EROFS, "the file system is read-only"},
+        {EACCES, "permission denied"},
+        {EPERM, "permission denied"},
+        {ENOTDIR, "a part of the path is a file, not a folder"},
+        {ENOENT, "no such file or folder"},
+    };
+    for (size_t i = 0; i < TC_LEN(known); i++)
+        if (known[i].error == error)
+            return known[i].text;
+    return strerrordesc_np(error);
 }
 
 static tc_status read_all(int fd, const char *path, size_t hint, char **data, size_t *size, tc_error *err) {

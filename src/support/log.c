@@ -9,7 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const LEVEL_NAMES[] = {"error", "warn", "info", "debug"};
+static const char *const LEVEL_NAMES[] = {
+    [TC_LOG_ERROR] = "error", [TC_LOG_WARN] = "warn", [TC_LOG_INFO] = "info", [TC_LOG_DEBUG] = "debug"};
 enum { NLEVELS = sizeof LEVEL_NAMES / sizeof LEVEL_NAMES[0], SILENT = -1, UNSET = -2 };
 
 static atomic_int current_level = UNSET;

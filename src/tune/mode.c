@@ -6,7 +6,8 @@
 #include "search_space/alternatives.h"
 #include "support/vec.h"
 
-/* The other half is for what the kernel reads and writes besides, and for whoever else uses the cache. Chosen; not measured apart. */
+/* The other half is for what the kernel reads and writes besides, and for whoever else uses the cache. Chosen; not measured
+ * apart. */
 static const double constants_share = 0.5;
 
 tc_meas_mode tc_tune_mode_by_size(double constant_bytes, const tc_machine *m) {

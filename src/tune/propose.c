@@ -11,8 +11,8 @@
 
 #include "tune/propose.h"
 
-/* But for Ansor's, numbers and shares here were chosen and not measured apart; the search benchmark (benchmarks/README.md) judges them
- * together. */
+/* But for Ansor's, numbers and shares here were chosen and not measured apart; the search benchmark (benchmarks/README.md)
+ * judges them together. */
 enum { GENERATIONS = 3, SEEDS = 32, NEIGHBOURS = 160, STARTS = 4 };
 /* A generation, by how many candidates are wanted of it: what a search costs stays in proportion to what it brings. */
 enum { PER_CANDIDATE = 48, LEAST_POPULATION = 96, MOST_POPULATION = 384 };
@@ -23,8 +23,8 @@ static const double first_shares[TC_TUNE_NPHASES] = {
     [TC_TUNE_CONSTRUCT] = 0.6, [TC_TUNE_TRANSFER] = 0.25, [TC_TUNE_DESCENT] = 0, [TC_TUNE_EVOLVE] = 0.15};
 static const double least_shares[TC_TUNE_NPHASES] = {
     [TC_TUNE_CONSTRUCT] = 0.08, [TC_TUNE_TRANSFER] = 0.05, [TC_TUNE_DESCENT] = 0.25, [TC_TUNE_EVOLVE] = 0.2};
-/* Half of what a phase was paid is forgotten after two rounds (0.7 squared); coming within 5 % of the best is worth a gain of half a per cent.
- */
+/* Half of what a phase was paid is forgotten after two rounds (0.7 squared); coming within 5 % of the best is worth a gain of
+ * half a per cent. */
 static const double memory = 0.7, near = 1.05, near_pay = 0.005;
 
 /* ---- programs ---- */
