@@ -60,6 +60,8 @@ static void facts(void **state) {
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -mattr=-avx512f", 32, 16, false, true},
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -mattr=-avx", 16, 16, false, false},
         {"llvm -mtriple=x86_64 -mcpu=skylake-avx512 -vector-bytes=32", 32, 32, true, true},
+        {"llvm -mtriple=amd64-pc-linux-gnu -mcpu=haswell", 32, 16, false, true},
+        {"llvm -mtriple=arm64-unknown-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", 32, 32, true, true},
     };
     for (size_t i = 0; i < TC_LEN(cases); i++) {
         tc_target *t;

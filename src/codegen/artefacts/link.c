@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/link.h"
+#include "codegen/code/isa.h"
 #include "support/fs.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
@@ -30,15 +31,10 @@ static bool executable(const char *name) {
     return false;
 }
 
-/* The architecture's own tools as distributions name them, "aarch64-linux-gnu-gcc", whichever vendor the triple names. */
+/* The architecture's own compiler as distributions name it, whichever vendor the triple names. */
 static const char *foreign_compiler(const char *triple) {
-    static const struct {
-        const char *arch, *compiler;
-    } names[] = {{"x86_64", "x86_64-linux-gnu-gcc"}, {"aarch64", "aarch64-linux-gnu-gcc"}, {"riscv64", "riscv64-linux-gnu-gcc"}};
-    for (size_t i = 0; i < TC_LEN(names); i++)
-        if (!strncmp(triple, names[i].arch, strlen(names[i].arch)) && executable(names[i].compiler))
-            return names[i].compiler;
-    return NULL;
+    const tc_cg_isa *isa = tc_cg_isa_of(triple);
+    return isa && executable(isa->gcc) ? isa->gcc : NULL;
 }
 
 /* lld and clang serve every architecture. */
@@ -177,11 +173,8 @@ static tc_status tool_failed(const char *what, const char *tool, const char *log
 }
 
 static const char *foreign_objcopy(const char *triple, const char *other) {
-    static const char *const names[] = {"x86_64-linux-gnu-objcopy", "aarch64-linux-gnu-objcopy", "riscv64-linux-gnu-objcopy"};
-    for (size_t i = 0; i < TC_LEN(names) && !other; i++)
-        if (!strncmp(triple, names[i], strcspn(names[i], "-")) && executable(names[i]))
-            other = names[i];
-    return other;
+    const tc_cg_isa *isa = tc_cg_isa_of(triple);
+    return !other && isa && executable(isa->objcopy) ? isa->objcopy : other;
 }
 
 /* A linker hides no symbols of an object that is to be linked again. */

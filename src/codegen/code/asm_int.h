@@ -24,7 +24,6 @@ typedef struct asm_op {
 } asm_op;
 
 typedef struct asm_isa {
-    const char *triple;  /* how triples of this set begin */
     const char *comment; /* what comments begin with */
     void (*classify)(const tc_target *t, const char *mnemonic, const char *operands, asm_op *op);
 } asm_isa;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "codegen/code/asm_int.h"
+#include "codegen/code/isa.h"
 #include "support/vec.h"
 
 typedef struct rule {
@@ -173,15 +174,10 @@ static void classify_riscv(const tc_target *t, const char *mnemonic, const char 
 
 /* ---- all ---- */
 
-static const asm_isa ISAS[] = {{"x86_64", "#", classify_x86},
-                               {"amd64", "#", classify_x86},
-                               {"aarch64", "//", classify_arm},
-                               {"arm64", "//", classify_arm},
-                               {"riscv64", "#", classify_riscv}};
+static const asm_isa ISAS[TC_CG_NISAS] = {
+    [TC_CG_X86] = {"#", classify_x86}, [TC_CG_ARM] = {"//", classify_arm}, [TC_CG_RISCV] = {"#", classify_riscv}};
 
 const asm_isa *tc_cg_asm_isa(const tc_target *t) {
-    for (size_t i = 0; i < TC_LEN(ISAS); i++)
-        if (strncmp(t->triple, ISAS[i].triple, strlen(ISAS[i].triple)) == 0)
-            return &ISAS[i];
-    return NULL;
+    const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
+    return isa ? &ISAS[isa->id] : NULL;
 }

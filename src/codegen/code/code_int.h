@@ -13,6 +13,7 @@
 
 #include "codegen/code/builder.h"
 #include "codegen/code/code.h"
+#include "codegen/code/isa.h"
 #include "support/map.h"
 #include "support/vec.h"
 #include "te/affine.h"
@@ -52,7 +53,7 @@ typedef struct tc_scope_var {
 typedef struct tc_cg_kernel {
     const tc_func *f;
     const tc_machine *m;
-    bool fma, f16c, scalar_gather, avx, avx512, dot_i8, dot_bf16; /* of the target */
+    bool fma, f16c, scalar_gather, nan_maximum, avx, avx512, dot_i8, dot_bf16; /* of the target */
     unsigned md_scope, md_noalias, md_invariant;
 
     int region, nregions;
@@ -134,10 +135,9 @@ void tc_cg_function(tc_cg *g, const tc_func *f); /* f's code in g's module, expo
 
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
-bool tc_cg_has_feature(const tc_target *t, const char *name);
 void tc_cg_detect_machine(tc_machine *m);
 void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);
 int tc_cg_widest_vector(const tc_target *t); /* bytes */
-bool tc_cg_sve(const tc_target *t);          /* vectors are held in SVE registers of machine.vector_bytes */
+bool tc_cg_scalable(const tc_target *t);     /* vectors are held in SVE registers of machine.vector_bytes */
 
 #endif

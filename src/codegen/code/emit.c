@@ -6,6 +6,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/code/code_int.h"
@@ -34,20 +35,17 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
         text_attr(ctx, fn, "target-cpu", t->cpu);
     if (*t->features)
         text_attr(ctx, fn, "target-features", t->features);
-    if (tc_cg_sve(t)) {
+    if (tc_cg_scalable(t)) {
         unsigned kind = LLVMGetEnumAttributeKindForName("vscale_range", strlen("vscale_range"));
         uint64_t scale = (uint64_t)t->machine.vector_bytes / 16; /* least and most: the register is exactly that wide */
         LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(ctx, kind, scale << 32 | scale));
     }
-    if (!strncmp(t->triple, "x86_64", 6)) {
-        text_attr(ctx, fn, "prefer-vector-width",
-                  t->machine.vector_bytes >= 64   ? "512"
-                  : t->machine.vector_bytes >= 32 ? "256"
-                                                  : "128");
-        text_attr(ctx, fn, "min-legal-vector-width",
-                  t->machine.vector_bytes >= 64   ? "512"
-                  : t->machine.vector_bytes >= 32 ? "256"
-                                                  : "128");
+    const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
+    if (isa && isa->id == TC_CG_X86) {
+        char bits[16];
+        snprintf(bits, sizeof bits, "%d", 8 * t->machine.vector_bytes);
+        text_attr(ctx, fn, "prefer-vector-width", bits);
+        text_attr(ctx, fn, "min-legal-vector-width", bits);
     }
 }
 

@@ -1,6 +1,5 @@
 /* Expressions: arithmetic, comparisons, casts, select. The operations' semantics are those of te/expr.h. */
 #include <stdio.h>
-#include <string.h>
 
 #include "codegen/code/code_int.h"
 #include "te/eval.h"
@@ -177,7 +176,7 @@ static tc_val x86_max(tc_cg *g, tc_val a, tc_val b, bool max) {
  * intrinsic is for LLVM, which would merge the two choices into one with a condition of three instructions. Callers put a
  * constant, or else the newer value of a reduction, into a: the accumulator's chain stays short. */
 tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max) {
-    if (!strncmp(g->target->triple, "aarch64", 7))
+    if (g->k->nan_maximum)
         return tc_cg_intr2(g, max ? "llvm.maximum" : "llvm.minimum", a, b);
     if (is_number(b)) {
         tc_val t = a;

@@ -1,6 +1,4 @@
 /* What the lowering of one kernel remembers: memo tables of values, buffers, predicates. */
-#include <string.h>
-
 #include "codegen/code/code_int.h"
 
 /* ---- memo ---- */
@@ -35,16 +33,15 @@ void tc_memo_free(tc_memo *m) {
 /* ---- life ---- */
 
 static void set_features(tc_cg_kernel *k, const tc_target *t) {
-    bool x86 = !strncmp(t->triple, "x86_64", 6);
     k->fma = t->machine.fma;
     k->dot_i8 = t->machine.dot_i8;
     k->dot_bf16 = t->machine.dot_bf16;
-    k->f16c = x86 ? tc_cg_has_feature(t, "f16c") : !strncmp(t->triple, "aarch64", 7) || tc_cg_has_feature(t, "zvfhmin");
-    k->avx = x86 && tc_cg_has_feature(t, "avx");
-    k->avx512 = x86 && tc_cg_has_feature(t, "avx512f");
-    /* AMD's gathers are microcoded: separate loads are faster. Without a gather instruction LLVM makes the same, but through
-     * branches. */
-    k->scalar_gather = !strncmp(t->cpu, "znver", 5) || !(x86 && tc_cg_has_feature(t, "avx2"));
+    k->f16c = tc_cg_fact_of(t, TC_CG_F16);
+    k->avx = tc_cg_fact_of(t, TC_CG_AVX);
+    k->avx512 = tc_cg_fact_of(t, TC_CG_AVX512);
+    k->nan_maximum = tc_cg_fact_of(t, TC_CG_NAN_MAXIMUM);
+    /* Without a gather instruction LLVM makes the same, but through branches. */
+    k->scalar_gather = tc_cg_slow_gather(t->cpu) || !tc_cg_fact_of(t, TC_CG_GATHER);
 }
 
 void tc_cg_kernel_init(tc_cg_kernel *k, tc_cg *g, const tc_func *f) {

@@ -8,47 +8,14 @@
 #include <string.h>
 
 #include "codegen/code/code_int.h"
-#include "codegen/code/target_table.h"
-
-typedef enum arch { ARCH_X86, ARCH_ARM, ARCH_RISCV, ARCH_OTHER } arch;
-
-typedef struct cpu {
-    const char *name;
-    arch arch;
-    const char *sets; /* "a,b,c": features that the name implies */
-} cpu;
-
-static const cpu CPUS[] = {
-#define X86(name, sets) {name, ARCH_X86, sets},
-#define ARM(name, sets) {name, ARCH_ARM, sets},
-#define RISCV(name, sets) {name, ARCH_RISCV, sets},
-    TC_CPUS(X86, ARM, RISCV)
-#undef X86
-#undef ARM
-#undef RISCV
-};
 
 static const char *const NAMES[] = {"native",
-#define X86(name, sets) name,
-#define ARM(name, sets) name,
-#define RISCV(name, sets) name,
-                                    TC_CPUS(X86, ARM, RISCV)
-#undef X86
-#undef ARM
-#undef RISCV
-                                        NULL};
+#define CPU(name, isa, features) name,
+#include "codegen/code/isa.def"
+                                    NULL};
 
 const char *const *tc_target_names(void) {
     return NAMES;
-}
-
-bool tc_cg_has_feature(const tc_target *t, const char *name) {
-    size_t n = strlen(name);
-    const char *found = NULL;
-    for (const char *p = t->features; (p = strstr(p, name)); p += n)
-        if (p > t->features && (p[-1] == '+' || p[-1] == '-') && (p[n] == ',' || p[n] == 0))
-            found = p; /* the last mention counts */
-    return found && found[-1] == '+';
 }
 
 static void init_all(void) {
@@ -70,24 +37,13 @@ const char *tc_cg_llvm_version(void) {
 
 /* ---- names ---- */
 
-static const cpu *find_cpu(const char *name) {
-    for (size_t i = 0; i < TC_LEN(CPUS); i++)
-        if (!strcmp(CPUS[i].name, name))
-            return &CPUS[i];
+static const tc_cg_cpu *find_cpu(const char *name) {
+    int n;
+    const tc_cg_cpu *cpus = tc_cg_cpus(&n);
+    for (int i = 0; i < n; i++)
+        if (!strcmp(cpus[i].name, name))
+            return &cpus[i];
     return NULL;
-}
-
-static arch arch_of(const char *triple) {
-    if (!strncmp(triple, "x86_64", 6) || !strncmp(triple, "amd64", 5))
-        return ARCH_X86;
-    if (!strncmp(triple, "aarch64", 7) || !strncmp(triple, "arm64", 5))
-        return ARCH_ARM;
-    return !strncmp(triple, "riscv64", 7) ? ARCH_RISCV : ARCH_OTHER;
-}
-
-static const char *default_triple(arch a) {
-    static const char *const triples[] = {"x86_64-pc-linux-gnu", "aarch64-unknown-linux-gnu", "riscv64-unknown-linux-gnu", ""};
-    return triples[a];
 }
 
 static tc_status unknown(tc_error *err, const char *text, const char *why) {
@@ -186,16 +142,18 @@ static void free_features(features *f) {
 }
 
 /* Of the host's many features, those in a set of any CPU we know: the others do not change our code. */
-static void add_host_features(features *f, arch a) {
+static void add_host_features(features *f, const tc_cg_isa *isa) {
     features host = {0}, known = {0};
+    int n;
+    const tc_cg_cpu *cpus = tc_cg_cpus(&n);
     char *text = LLVMGetHostCPUFeatures();
     add_features(&host, text, false);
     LLVMDisposeMessage(text);
-    for (size_t i = 0; i < TC_LEN(CPUS); i++)
-        if (CPUS[i].arch == a)
-            add_features(&known, CPUS[i].sets, true);
+    for (int i = 0; i < n; i++)
+        if (isa && cpus[i].isa == isa->id)
+            add_features(&known, cpus[i].features, true);
     for (size_t i = 0; i < host.len; i++) {
-        bool listed = a != ARCH_X86 && host.data[i].on;
+        bool listed = !(isa && isa->id == TC_CG_X86) && host.data[i].on;
         for (size_t k = 0; k < known.len && !listed; k++)
             listed = !strcmp(known.data[k].name, host.data[i].name);
         if (listed)
@@ -262,10 +220,10 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
         return TC_OK;
     }
     if (!llvm) {
-        const cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
+        const tc_cg_cpu *c = strlen(text) < sizeof q->cpu ? find_cpu(text) : NULL;
         if (!c)
             return unknown(err, text, "no such target");
-        snprintf(q->triple, sizeof q->triple, "%s", default_triple(c->arch));
+        snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
         snprintf(q->cpu, sizeof q->cpu, "%s", text);
         return TC_OK;
     }
@@ -274,9 +232,9 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
         *host = true;
         host_names(q);
     }
-    const cpu *c = find_cpu(q->cpu);
+    const tc_cg_cpu *c = find_cpu(q->cpu);
     if (!*q->triple && c)
-        snprintf(q->triple, sizeof q->triple, "%s", default_triple(c->arch));
+        snprintf(q->triple, sizeof q->triple, "%s", tc_cg_isa_row(c->isa)->triple);
     if (!*q->triple)
         return unknown(err, text, "-mtriple is missing");
     return TC_OK;
@@ -284,8 +242,9 @@ static tc_status resolve(const char *text, request *q, bool *host, tc_error *err
 
 /* "aarch64" -> "aarch64-unknown-linux-gnu"; the rest as LLVM writes it. */
 static char *full_triple(const char *t) {
-    if (!strchr(t, '-') && arch_of(t) != ARCH_OTHER)
-        return tc_xstrdup(default_triple(arch_of(t)));
+    const tc_cg_isa *isa = tc_cg_isa_of(t);
+    if (!strchr(t, '-') && isa)
+        return tc_xstrdup(isa->triple);
     char *n = LLVMNormalizeTargetTriple(t), *copy = tc_xstrdup(n);
     LLVMDisposeMessage(n);
     return copy;
@@ -313,14 +272,13 @@ static tc_status check_layout(const char *text, const tc_target *t, tc_error *er
 }
 
 /* LLVM warns of a feature that it does not know and goes on; we refuse it. */
-static tc_status check_features(const char *text, const features *f, arch a, tc_error *err) {
-    static const char *const known[] = {TC_FEATURES_X86, TC_FEATURES_ARM, TC_FEATURES_RISCV};
-    for (size_t i = 0; a != ARCH_OTHER && i < f->len; i++) {
+static tc_status check_features(const char *text, const features *f, const tc_cg_isa *isa, tc_error *err) {
+    for (size_t i = 0; isa && i < f->len; i++) {
         char word[64], why[2048];
-        if (snprintf(word, sizeof word, " %s ", f->data[i].name) < (int)sizeof word && strstr(known[a], word))
+        if (snprintf(word, sizeof word, " %s ", f->data[i].name) < (int)sizeof word && strstr(isa->features, word))
             continue;
         snprintf(why, sizeof why, "feature '%.60s' is not known for this architecture; -mattr takes%s", f->data[i].name,
-                 known[a]);
+                 isa->features);
         return unknown(err, text, why);
     }
     return TC_OK;
@@ -329,13 +287,12 @@ static tc_status check_features(const char *text, const features *f, arch a, tc_
 /* The width of vectors that was asked for, when the target has registers of that width. */
 static tc_status check_width(const char *text, const tc_target *t, int bytes, tc_error *err) {
     int widest = tc_cg_widest_vector(t);
+    const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     char why[160];
     if (bytes <= widest)
         return TC_OK;
     snprintf(why, sizeof why, "-vector-bytes=%d needs wider registers than the target has (%d bytes)%s", bytes, widest,
-             arch_of(t->triple) == ARCH_RISCV ? "; add -mattr=+v,+zvl256b or +zvl512b"
-             : arch_of(t->triple) == ARCH_ARM ? "; add -mattr=+sve"
-                                              : "");
+             isa ? isa->wider : "");
     return unknown(err, text, why);
 }
 
@@ -343,7 +300,7 @@ static tc_status check_width(const char *text, const tc_target *t, int bytes, tc
 static bool runs_here(const char *triple, const features *f) {
     features host = {0};
     char *here = LLVMGetDefaultTargetTriple(), *text = LLVMGetHostCPUFeatures();
-    bool ok = arch_of(here) == arch_of(triple) && arch_of(here) != ARCH_OTHER;
+    bool ok = tc_cg_isa_of(here) && tc_cg_isa_of(here) == tc_cg_isa_of(triple);
     add_features(&host, text, false);
     for (size_t i = 0; ok && i < f->len; i++)
         ok = !f->data[i].on || is_on(&host, f->data[i].name);
@@ -356,33 +313,28 @@ static bool runs_here(const char *triple, const features *f) {
 static tc_status finish(const char *text, const request *q, bool host, tc_target *t, tc_error *err) {
     t->triple = full_triple(q->triple);
     TC_TRY(check_triple(text, t->triple, err));
-    arch a = arch_of(t->triple);
+    const tc_cg_isa *isa = tc_cg_isa_of(t->triple);
     bool plain = !*q->cpu || !strcmp(q->cpu, "generic");
-    const cpu *c = find_cpu(plain && a == ARCH_RISCV ? "generic-rv64" : q->cpu);
-    if (!host && !plain && (!c || c->arch != a)) {
+    const tc_cg_cpu *c = find_cpu(plain && isa && isa->implied_cpu ? isa->implied_cpu : q->cpu);
+    if (!host && !plain && (!c || !isa || c->isa != isa->id)) {
         char why[160];
         snprintf(why, sizeof why, c ? "CPU '%.64s' is not of that triple's architecture" : "CPU '%.64s' is not known", q->cpu);
         return unknown(err, text, why);
     }
     features f = {0};
     if (c)
-        add_features(&f, c->sets, true);
+        add_features(&f, c->features, true);
     if (host)
-        add_host_features(&f, a);
+        add_host_features(&f, isa);
     bool good = add_features(&f, q->attr, false);
-    tc_status s = good && !host ? check_features(text, &f, a, err) : TC_OK;
+    tc_status s = good && !host ? check_features(text, &f, isa, err) : TC_OK;
     t->features = print_features(&f, c != NULL);
     t->native = runs_here(t->triple, &f);
     free_features(&f);
     if (!good)
         return unknown(err, text, "-mattr must be a list like +avx2,-avx512f");
     TC_TRY(s);
-    bool rv = a == ARCH_RISCV && c && !strncmp(q->cpu, "rv64", 4);
-    t->cpu = tc_xstrdup(rv      ? "generic-rv64"
-                        : plain ? (a == ARCH_X86     ? "x86-64"
-                                   : a == ARCH_RISCV ? "generic-rv64"
-                                                     : "generic")
-                                : q->cpu);
+    t->cpu = tc_xstrdup(!plain ? tc_cg_llvm_cpu(q->cpu) : isa ? isa->plain_cpu : "generic");
     TC_TRY(check_layout(text, t, err));
     TC_TRY(check_width(text, t, (int)q->vector_bytes, err));
     tc_cg_default_machine(t, (int)q->vector_bytes, &t->machine);

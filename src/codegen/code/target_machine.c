@@ -1,4 +1,4 @@
-/* Facts of a machine: typical ones by instruction set, and this one's, asked from the system. */
+/* Machines: typical ones by the facts of isa.def, and this one, asked from the system. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,69 +6,32 @@
 
 #include "codegen/code/code_int.h"
 
-static bool is_arm(const tc_target *t) {
-    return !strncmp(t->triple, "aarch64", 7) || !strncmp(t->triple, "arm64", 5);
-}
-
-static bool is_riscv(const tc_target *t) {
-    return !strncmp(t->triple, "riscv64", 7);
-}
-
-bool tc_cg_sve(const tc_target *t) {
-    return is_arm(t) && t->machine.vector_bytes > 16;
-}
-
-/* RISC-V: what the features promise of the registers' width; `v` alone promises 128 bits. */
-static int riscv_vector(const tc_target *t) {
-    return tc_cg_has_feature(t, "zvl512b") ? 64 : tc_cg_has_feature(t, "zvl256b") ? 32 : 16;
+bool tc_cg_scalable(const tc_target *t) {
+    int from = tc_cg_fact_of(t, TC_CG_SCALABLE_FROM);
+    return from && t->machine.vector_bytes >= from;
 }
 
 int tc_cg_widest_vector(const tc_target *t) {
-    if (!strncmp(t->triple, "x86_64", 6))
-        return tc_cg_has_feature(t, "avx512f") ? 64 : tc_cg_has_feature(t, "avx") ? 32 : 16;
-    if (is_arm(t))
-        return tc_cg_has_feature(t, "sve") ? 64 : 16; /* SVE's width is the machine's: who names one says which */
-    return is_riscv(t) ? riscv_vector(t) : 16;
+    return TC_MAX(TC_MAX(tc_cg_fact_of(t, TC_CG_WIDEST_BYTES), tc_cg_fact_of(t, TC_CG_VECTOR_BYTES)), 16);
 }
 
-static void x86_machine(const tc_target *t, tc_machine *m) {
-    bool avx512 = tc_cg_has_feature(t, "avx512f");
-    m->vector_regs = avx512 ? 32 : 16;
-    m->masks = avx512;
-    m->fma = avx512 || tc_cg_has_feature(t, "fma");
-    m->dot_i8 = avx512 && tc_cg_has_feature(t, "avx512vnni");
-    m->dot_bf16 = avx512 && tc_cg_has_feature(t, "avx512bf16");
-}
-
-/* NEON's 16 bytes unless a width is named: that makes code for SVE registers of exactly this width, with predicates for tails. */
-static void arm_machine(int bytes, tc_machine *m) {
-    m->l1 = 64 << 10;
-    m->fma = true;
-    m->load_store = true;
-    m->masks = bytes > 16;
-    m->vector_bytes = TC_MAX(bytes, 16);
-}
-
-/* Without the vector extension four scalar registers stand for one vector. */
-static void riscv_machine(const tc_target *t, tc_machine *m) {
-    bool v = tc_cg_has_feature(t, "v");
-    m->masks = v;
-    m->load_store = true;
-    m->fma = v || tc_cg_has_feature(t, "f");
-    m->vector_regs = v ? 32 : 8;
+static int or_common(int fact, int common) {
+    return fact ? fact : common;
 }
 
 /* Caches and cores of a target that is not this machine: what is common among servers. `bytes`: width of vectors, 0: the target's
  * own. */
 void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
-    *m = (tc_machine){.vector_regs = 32, .cores = 4, .l1 = 32 << 10, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
-    m->vector_bytes = bytes ? bytes : tc_cg_widest_vector(t);
-    if (!strncmp(t->triple, "x86_64", 6))
-        x86_machine(t, m);
-    else if (is_arm(t))
-        arm_machine(bytes, m);
-    else if (is_riscv(t))
-        riscv_machine(t, m);
+    int masked = tc_cg_fact_of(t, TC_CG_MASKED_FROM);
+    *m = (tc_machine){.cores = 4, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
+    m->vector_bytes = bytes ? bytes : or_common(tc_cg_fact_of(t, TC_CG_VECTOR_BYTES), 16);
+    m->vector_regs = or_common(tc_cg_fact_of(t, TC_CG_VECTOR_REGS), 32);
+    m->masks = masked && m->vector_bytes >= masked;
+    m->fma = tc_cg_fact_of(t, TC_CG_FMA);
+    m->load_store = tc_cg_fact_of(t, TC_CG_LOAD_STORE);
+    m->l1 = or_common(tc_cg_fact_of(t, TC_CG_L1_KIB), 32) << 10;
+    m->dot_i8 = tc_cg_fact_of(t, TC_CG_AVX512) && tc_cg_has_feature(t, "avx512vnni");
+    m->dot_bf16 = tc_cg_fact_of(t, TC_CG_AVX512) && tc_cg_has_feature(t, "avx512bf16");
 }
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
