@@ -26,30 +26,24 @@ static bool constant_of(const tc_expr *e, int64_t *v) {
 
 static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x) {
     int64_t v;
-    switch (e->op) {
-    case TC_OP_INT:
+    if (e->op == TC_OP_INT) {
         x->base.c += scale * e->u.i;
         return true;
-    case TC_OP_BCAST:
+    }
+    if (e->op == TC_OP_BCAST)
         return flatten(e->args[0], scale, x);
-    case TC_OP_RAMP:
+    if (e->op == TC_OP_RAMP) {
         if (!constant_of(e->args[1], &v))
             return false;
         x->stride += scale * v;
         return flatten(e->args[0], scale, x);
-    case TC_OP_ADD:
-        return flatten(e->args[0], scale, x) && flatten(e->args[1], scale, x);
-    case TC_OP_SUB:
-        return flatten(e->args[0], scale, x) && flatten(e->args[1], -scale, x);
-    case TC_OP_MUL:
-        if (constant_of(e->args[1], &v))
-            return flatten(e->args[0], scale * v, x);
-        if (constant_of(e->args[0], &v))
-            return flatten(e->args[1], scale * v, x);
-        break;
-    default:
-        break;
     }
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
+        return flatten(e->args[0], scale, x) && flatten(e->args[1], e->op == TC_OP_ADD ? scale : -scale, x);
+    if (e->op == TC_OP_MUL && constant_of(e->args[1], &v))
+        return flatten(e->args[0], scale * v, x);
+    if (e->op == TC_OP_MUL && constant_of(e->args[0], &v))
+        return flatten(e->args[1], scale * v, x);
     return e->lanes == 1 && tc_affine_term(&x->base, e, scale);
 }
 

@@ -1,5 +1,7 @@
 /* Expressions: arithmetic, comparisons, casts, select. The operations' semantics are those of te/expr.h. */
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "codegen/code/code_int.h"
 #include "te/eval.h"
@@ -31,6 +33,10 @@ unsigned tc_cg_flags(tc_cg *g, const tc_expr *e) {
 }
 
 /* ---- integers ---- */
+
+static tc_val no_code(tc_cg *g, const tc_expr *e) {
+    return tc_cg_fail(g, "no code for %s on %s", tc_op_text(e->op), tc_dtype_name((tc_dtype)e->dtype));
+}
 
 static tc_val binop(tc_cg *g, LLVMOpcode op, tc_val a, tc_val b) {
     return LLVMBuildBinOp(g->b, op, a, b, "");
@@ -104,44 +110,46 @@ static tc_val int_pow(tc_cg *g, tc_dtype dt, tc_val x, tc_val y) {
     return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, y, zero, ""), small, r, "");
 }
 
+typedef tc_val build_fn(LLVMBuilderRef b, tc_val x, tc_val y, const char *name);
+
+/* Operations on integers that are one of LLVM's, 0: not on this type; and how they are written where they cannot overflow. */
+static const struct {
+    LLVMOpcode is_signed, is_unsigned, is_bool;
+    build_fn *of_index;
+} INT_OPCODES[TC_NOPS] = {
+    [TC_OP_ADD] = {LLVMAdd, LLVMAdd, LLVMAdd, LLVMBuildNSWAdd},
+    [TC_OP_SUB] = {LLVMSub, LLVMSub, LLVMSub, LLVMBuildNSWSub},
+    [TC_OP_MUL] = {LLVMMul, LLVMMul, LLVMMul, LLVMBuildNSWMul},
+    [TC_OP_MIN] = {0, 0, LLVMAnd, NULL},
+    [TC_OP_MAX] = {0, 0, LLVMOr, NULL},
+    [TC_OP_AND] = {LLVMAnd, LLVMAnd, LLVMAnd, NULL},
+    [TC_OP_OR] = {LLVMOr, LLVMOr, LLVMOr, NULL},
+    [TC_OP_BAND] = {LLVMAnd, LLVMAnd, LLVMAnd, NULL},
+    [TC_OP_BOR] = {LLVMOr, LLVMOr, LLVMOr, NULL},
+    [TC_OP_BXOR] = {LLVMXor, LLVMXor, LLVMXor, NULL},
+    [TC_OP_SHL] = {LLVMShl, LLVMShl, LLVMShl, NULL},
+    [TC_OP_SHR] = {LLVMAShr, LLVMLShr, LLVMLShr, NULL},
+};
+
 static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     tc_dtype t = (tc_dtype)e->dtype;
-    bool s = tc_dtype_is_signed(t), is_bool = t == TC_BOOL;
+    bool s = tc_dtype_is_signed(t);
+    LLVMOpcode code = t == TC_BOOL ? INT_OPCODES[e->op].is_bool
+                      : s          ? INT_OPCODES[e->op].is_signed
+                                   : INT_OPCODES[e->op].is_unsigned;
     /* Index arithmetic does not overflow: the verifier keeps indices in bounds. */
     bool index = t == TC_I64 && e->lanes == 1 && !(tc_cg_flags(g, e) & TC_EF_LOAD);
-    switch (e->op) {
-    case TC_OP_ADD:
-        return index ? LLVMBuildNSWAdd(g->b, a, b, "") : binop(g, LLVMAdd, a, b);
-    case TC_OP_SUB:
-        return index ? LLVMBuildNSWSub(g->b, a, b, "") : binop(g, LLVMSub, a, b);
-    case TC_OP_MUL:
-        return index ? LLVMBuildNSWMul(g->b, a, b, "") : binop(g, LLVMMul, a, b);
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-    case TC_OP_TDIV:
-    case TC_OP_TMOD:
+    if (index && INT_OPCODES[e->op].of_index)
+        return INT_OPCODES[e->op].of_index(g->b, a, b, "");
+    if (code)
+        return binop(g, code, a, b);
+    if (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD)
         return divide(g, e, a, b);
-    case TC_OP_MIN:
-        return is_bool ? binop(g, LLVMAnd, a, b) : tc_cg_intr2(g, s ? "llvm.smin" : "llvm.umin", a, b);
-    case TC_OP_MAX:
-        return is_bool ? binop(g, LLVMOr, a, b) : tc_cg_intr2(g, s ? "llvm.smax" : "llvm.umax", a, b);
-    case TC_OP_POW:
-        return int_pow(g, t, a, b);
-    case TC_OP_AND:
-    case TC_OP_BAND:
-        return binop(g, LLVMAnd, a, b);
-    case TC_OP_OR:
-    case TC_OP_BOR:
-        return binop(g, LLVMOr, a, b);
-    case TC_OP_BXOR:
-        return binop(g, LLVMXor, a, b);
-    case TC_OP_SHL:
-        return binop(g, LLVMShl, a, b);
-    case TC_OP_SHR:
-        return binop(g, s ? LLVMAShr : LLVMLShr, a, b);
-    default:
-        return tc_cg_fail(g, "no code for %s on %s", tc_op_text(e->op), tc_dtype_name(t));
-    }
+    if (e->op == TC_OP_MIN)
+        return tc_cg_intr2(g, s ? "llvm.smin" : "llvm.umin", a, b);
+    if (e->op == TC_OP_MAX)
+        return tc_cg_intr2(g, s ? "llvm.smax" : "llvm.umax", a, b);
+    return e->op == TC_OP_POW ? int_pow(g, t, a, b) : no_code(g, e);
 }
 
 /* ---- floats ---- */
@@ -196,106 +204,63 @@ static bool reads_register(const tc_expr *e) {
     return e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG;
 }
 
-static tc_val float_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
-    switch (e->op) {
-    case TC_OP_ADD:
-        return binop(g, LLVMFAdd, a, b);
-    case TC_OP_SUB:
-        return binop(g, LLVMFSub, a, b);
-    case TC_OP_MUL:
-        return binop(g, LLVMFMul, a, b);
-    case TC_OP_DIV:
-    case TC_OP_TDIV:
-        return binop(g, LLVMFDiv, a, b);
-    case TC_OP_MOD:
-    case TC_OP_TMOD: {
-        tc_val args[] = {a, b};
-        LLVMTypeRef s = tc_cg_lanes(a) > 1 ? LLVMGetElementType(LLVMTypeOf(a)) : LLVMTypeOf(a);
-        return tc_cg_call_lanes(g, LLVMGetTypeKind(s) == LLVMFloatTypeKind ? "fmodf" : "fmod", args, 2);
-    }
-    case TC_OP_MIN:
-    case TC_OP_MAX:
-        if (reads_register(e->args[0]))
-            return tc_cg_max(g, b, a, e->op == TC_OP_MAX);
-        return tc_cg_max(g, a, b, e->op == TC_OP_MAX);
-    case TC_OP_POW:
-        return tc_cg_pow(g, a, b);
-    default:
-        return tc_cg_fail(g, "no code for %s on %s", tc_op_text(e->op), tc_dtype_name((tc_dtype)e->dtype));
-    }
+static const LLVMOpcode FLOAT_OPCODES[TC_NOPS] = {
+    [TC_OP_ADD] = LLVMFAdd, [TC_OP_SUB] = LLVMFSub, [TC_OP_MUL] = LLVMFMul, [TC_OP_DIV] = LLVMFDiv, [TC_OP_TDIV] = LLVMFDiv};
+
+static tc_val float_mod(tc_cg *g, tc_val a, tc_val b) {
+    tc_val args[] = {a, b};
+    LLVMTypeRef s = tc_cg_lanes(a) > 1 ? LLVMGetElementType(LLVMTypeOf(a)) : LLVMTypeOf(a);
+    return tc_cg_call_lanes(g, LLVMGetTypeKind(s) == LLVMFloatTypeKind ? "fmodf" : "fmod", args, 2);
 }
 
+static tc_val float_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
+    if (FLOAT_OPCODES[e->op])
+        return binop(g, FLOAT_OPCODES[e->op], a, b);
+    if (e->op == TC_OP_MOD || e->op == TC_OP_TMOD)
+        return float_mod(g, a, b);
+    if ((e->op == TC_OP_MIN || e->op == TC_OP_MAX) && reads_register(e->args[0]))
+        return tc_cg_max(g, b, a, e->op == TC_OP_MAX);
+    if (e->op == TC_OP_MIN || e->op == TC_OP_MAX)
+        return tc_cg_max(g, a, b, e->op == TC_OP_MAX);
+    return e->op == TC_OP_POW ? tc_cg_pow(g, a, b) : no_code(g, e);
+}
+
+/* The kernel runs in the default mode of rounding: rint rounds half to even. */
+static const char *const FLOAT_INTRINSICS[TC_NOPS] = {[TC_OP_ABS] = "llvm.fabs",
+                                                      [TC_OP_FLOOR] = "llvm.floor",
+                                                      [TC_OP_CEIL] = "llvm.ceil",
+                                                      [TC_OP_ROUND] = "llvm.rint",
+                                                      [TC_OP_TRUNC] = "llvm.trunc"};
+
 static tc_val float_unary(tc_cg *g, const tc_expr *e, tc_val a) {
-    switch (e->op) {
-    case TC_OP_ABS:
-        return tc_cg_intr1(g, "llvm.fabs", a);
-    case TC_OP_FLOOR:
-        return tc_cg_intr1(g, "llvm.floor", a);
-    case TC_OP_CEIL:
-        return tc_cg_intr1(g, "llvm.ceil", a);
-    case TC_OP_ROUND:
-        return tc_cg_intr1(g, "llvm.rint", a); /* the kernel runs in the default mode: half to even */
-    case TC_OP_TRUNC:
-        return tc_cg_intr1(g, "llvm.trunc", a);
-    default:
-        return tc_cg_math(g, e->op, a);
-    }
+    const char *name = FLOAT_INTRINSICS[e->op];
+    return name ? tc_cg_intr1(g, name, a) : tc_cg_math(g, e->op, a);
+}
+
+static tc_val int_abs(tc_cg *g, tc_val a) {
+    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, a, LLVMConstNull(LLVMTypeOf(a)), ""), LLVMBuildNeg(g->b, a, ""),
+                           a, "");
 }
 
 static tc_val int_unary(tc_cg *g, const tc_expr *e, tc_val a) {
-    switch (e->op) {
-    case TC_OP_ABS:
-        if (!tc_dtype_is_signed((tc_dtype)e->dtype))
-            return a;
-        return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, a, LLVMConstNull(LLVMTypeOf(a)), ""),
-                               LLVMBuildNeg(g->b, a, ""), a, "");
-    case TC_OP_NOT:
+    if (e->op == TC_OP_ABS)
+        return tc_dtype_is_signed((tc_dtype)e->dtype) ? int_abs(g, a) : a;
+    if (e->op == TC_OP_NOT)
         return LLVMBuildNot(g->b, a, "");
-    case TC_OP_FLOOR:
-    case TC_OP_CEIL:
-    case TC_OP_ROUND:
-    case TC_OP_TRUNC:
-        return a;
-    default:
-        return tc_cg_fail(g, "no code for %s on %s", tc_op_text(e->op), tc_dtype_name((tc_dtype)e->dtype));
-    }
+    bool rounds = e->op == TC_OP_FLOOR || e->op == TC_OP_CEIL || e->op == TC_OP_ROUND || e->op == TC_OP_TRUNC;
+    return rounds ? a : no_code(g, e);
 }
 
 /* ---- comparisons ---- */
 
-static LLVMIntPredicate int_pred(tc_op op, bool s) {
-    switch (op) {
-    case TC_OP_EQ:
-        return LLVMIntEQ;
-    case TC_OP_NE:
-        return LLVMIntNE;
-    case TC_OP_LT:
-        return s ? LLVMIntSLT : LLVMIntULT;
-    case TC_OP_LE:
-        return s ? LLVMIntSLE : LLVMIntULE;
-    case TC_OP_GT:
-        return s ? LLVMIntSGT : LLVMIntUGT;
-    default:
-        return s ? LLVMIntSGE : LLVMIntUGE;
-    }
-}
-
-static LLVMRealPredicate real_pred(tc_op op) {
-    switch (op) {
-    case TC_OP_EQ:
-        return LLVMRealOEQ;
-    case TC_OP_NE:
-        return LLVMRealUNE;
-    case TC_OP_LT:
-        return LLVMRealOLT;
-    case TC_OP_LE:
-        return LLVMRealOLE;
-    case TC_OP_GT:
-        return LLVMRealOGT;
-    default:
-        return LLVMRealOGE;
-    }
-}
+static const struct {
+    LLVMIntPredicate is_signed, is_unsigned;
+    LLVMRealPredicate is_float;
+} PREDICATES[TC_NOPS] = {
+    [TC_OP_EQ] = {LLVMIntEQ, LLVMIntEQ, LLVMRealOEQ},   [TC_OP_NE] = {LLVMIntNE, LLVMIntNE, LLVMRealUNE},
+    [TC_OP_LT] = {LLVMIntSLT, LLVMIntULT, LLVMRealOLT}, [TC_OP_LE] = {LLVMIntSLE, LLVMIntULE, LLVMRealOLE},
+    [TC_OP_GT] = {LLVMIntSGT, LLVMIntUGT, LLVMRealOGT}, [TC_OP_GE] = {LLVMIntSGE, LLVMIntUGE, LLVMRealOGE},
+};
 
 /* Comparisons of index vectors, the masks of tails and paddings: s + d * lane OP 0 with a scalar s that is compared once, in 32
  * bits, instead of sixteen 64-bit sums. NULL when the comparison is not of that form.
@@ -318,7 +283,7 @@ static tc_val compare_ramp(tc_cg *g, const tc_expr *e) {
     int64_t far = 64 * (int64_t)e->lanes + 64;
     s = tc_cg_intr2(g, "llvm.smin", tc_cg_intr2(g, "llvm.smax", s, tc_cg_i64(g, -far)), tc_cg_i64(g, far));
     tc_val narrow = tc_cg_splat(g, LLVMBuildTrunc(g->b, s, g->i32, ""), e->lanes);
-    return LLVMBuildICmp(g->b, int_pred(e->op, true), tc_cg_iota(g, g->i32, e->lanes, step), narrow, "");
+    return LLVMBuildICmp(g->b, PREDICATES[e->op].is_signed, tc_cg_iota(g, g->i32, e->lanes, step), narrow, "");
 }
 
 static tc_val compare(tc_cg *g, const tc_expr *e) {
@@ -338,8 +303,9 @@ static tc_val compare(tc_cg *g, const tc_expr *e) {
                              tc_cg_real(LLVMTypeOf(a), (double)__builtin_inff()), "");
     }
     if (tc_dtype_is_float(t))
-        return LLVMBuildFCmp(g->b, real_pred(e->op), a, b, "");
-    return LLVMBuildICmp(g->b, int_pred(e->op, tc_dtype_is_signed(t)), a, b, "");
+        return LLVMBuildFCmp(g->b, PREDICATES[e->op].is_float, a, b, "");
+    bool s = tc_dtype_is_signed(t);
+    return LLVMBuildICmp(g->b, s ? PREDICATES[e->op].is_signed : PREDICATES[e->op].is_unsigned, a, b, "");
 }
 
 /* ---- casts ---- */
@@ -512,45 +478,57 @@ static tc_val arithmetic(tc_cg *g, const tc_expr *e) {
     return v && isf ? tc_cg_round(g, t, v) : v;
 }
 
-static tc_val node(tc_cg *g, const tc_expr *e) {
-    LLVMTypeRef type = tc_cg_val_type(g, (tc_dtype)e->dtype, e->lanes);
-    tc_val v;
-    switch (e->op) {
-    case TC_OP_INT:
-        return tc_cg_int(type, e->u.i);
-    case TC_OP_FLOAT:
-        return tc_cg_real(type, e->u.f);
-    case TC_OP_VAR:
-        return variable(g, e);
-    case TC_OP_READ:
-        return tc_cg_fail(g, "reads tensor %s; tensors must be lowered to buffers first", e->u.tensor->name);
-    case TC_OP_LOAD:
-        return tc_cg_load_expr(g, e);
-    case TC_OP_RAMP:
-        return ramp(g, e);
-    case TC_OP_BCAST:
-        return (v = tc_cg_expr(g, e->args[0])) ? tc_cg_splat(g, v, e->lanes) : NULL;
-    case TC_OP_FMA:
-        return fma_expr(g, e);
-    case TC_OP_DOT:
-        return dot_expr(g, e);
-    case TC_OP_SELECT:
-        return select_expr(g, e);
-    case TC_OP_CAST:
-        return (v = tc_cg_expr(g, e->args[0])) ? cast(g, v, (tc_dtype)e->args[0]->dtype, (tc_dtype)e->dtype) : NULL;
-    default:
-        return tc_op_traits(e->op) & TC_COMPARE ? compare(g, e) : arithmetic(g, e);
-    }
+static tc_val int_literal(tc_cg *g, const tc_expr *e) {
+    return tc_cg_int(tc_cg_val_type(g, (tc_dtype)e->dtype, e->lanes), e->u.i);
 }
+
+static tc_val float_literal(tc_cg *g, const tc_expr *e) {
+    return tc_cg_real(tc_cg_val_type(g, (tc_dtype)e->dtype, e->lanes), e->u.f);
+}
+
+static tc_val no_read(tc_cg *g, const tc_expr *e) {
+    return tc_cg_fail(g, "reads tensor %s; tensors must be lowered to buffers first", e->u.tensor->name);
+}
+
+static tc_val broadcast(tc_cg *g, const tc_expr *e) {
+    tc_val v = tc_cg_expr(g, e->args[0]);
+    return v ? tc_cg_splat(g, v, e->lanes) : NULL;
+}
+
+static tc_val cast_expr(tc_cg *g, const tc_expr *e) {
+    tc_val v = tc_cg_expr(g, e->args[0]);
+    return v ? cast(g, v, (tc_dtype)e->args[0]->dtype, (tc_dtype)e->dtype) : NULL;
+}
+
+typedef tc_val lower_fn(tc_cg *g, const tc_expr *e);
+
+static lower_fn *const LOWER[] = {
+    [TC_OP_INT] = int_literal,      [TC_OP_FLOAT] = float_literal, [TC_OP_VAR] = variable,       [TC_OP_READ] = no_read,
+    [TC_OP_LOAD] = tc_cg_load_expr, [TC_OP_RAMP] = ramp,           [TC_OP_BCAST] = broadcast,    [TC_OP_ADD] = arithmetic,
+    [TC_OP_SUB] = arithmetic,       [TC_OP_MUL] = arithmetic,      [TC_OP_DIV] = arithmetic,     [TC_OP_MOD] = arithmetic,
+    [TC_OP_TDIV] = arithmetic,      [TC_OP_TMOD] = arithmetic,     [TC_OP_MIN] = arithmetic,     [TC_OP_MAX] = arithmetic,
+    [TC_OP_POW] = arithmetic,       [TC_OP_FMA] = fma_expr,        [TC_OP_DOT] = dot_expr,       [TC_OP_EQ] = compare,
+    [TC_OP_NE] = compare,           [TC_OP_LT] = compare,          [TC_OP_LE] = compare,         [TC_OP_GT] = compare,
+    [TC_OP_GE] = compare,           [TC_OP_AND] = arithmetic,      [TC_OP_OR] = arithmetic,      [TC_OP_NOT] = arithmetic,
+    [TC_OP_BAND] = arithmetic,      [TC_OP_BOR] = arithmetic,      [TC_OP_BXOR] = arithmetic,    [TC_OP_SHL] = arithmetic,
+    [TC_OP_SHR] = arithmetic,       [TC_OP_SELECT] = select_expr,  [TC_OP_CAST] = cast_expr,     [TC_OP_ABS] = arithmetic,
+    [TC_OP_SQRT] = arithmetic,      [TC_OP_RSQRT] = arithmetic,    [TC_OP_EXP] = arithmetic,     [TC_OP_LOG] = arithmetic,
+    [TC_OP_TANH] = arithmetic,      [TC_OP_ERF] = arithmetic,      [TC_OP_SIGMOID] = arithmetic, [TC_OP_SIN] = arithmetic,
+    [TC_OP_COS] = arithmetic,       [TC_OP_TAN] = arithmetic,      [TC_OP_ASIN] = arithmetic,    [TC_OP_ACOS] = arithmetic,
+    [TC_OP_ATAN] = arithmetic,      [TC_OP_SINH] = arithmetic,     [TC_OP_COSH] = arithmetic,    [TC_OP_FLOOR] = arithmetic,
+    [TC_OP_CEIL] = arithmetic,      [TC_OP_ROUND] = arithmetic,    [TC_OP_TRUNC] = arithmetic,   [TC_OP_ISNAN] = compare,
+    [TC_OP_ISINF] = compare,
+};
+static_assert(TC_LEN(LOWER) == TC_NOPS, "an operation has no code");
 
 tc_val tc_cg_expr(tc_cg *g, const tc_expr *e) {
     if (g->status != TC_OK)
         return NULL;
     if (!e->nargs)
-        return node(g, e);
+        return LOWER[e->op](g, e);
     tc_memo *memo = tc_cg_flags(g, e) & TC_EF_MUTABLE ? &g->k->local : &g->k->pure;
     tc_val v = (tc_val)tc_memo_get(memo, e->id);
-    if (!v && (v = node(g, e)))
+    if (!v && (v = LOWER[e->op](g, e)))
         tc_memo_set(memo, e->id, (uintptr_t)v);
     return v;
 }

@@ -161,36 +161,12 @@ static tc_val log_f32(tc_cg *g, tc_val x) {
 
 /* ---- dispatch ---- */
 
-static const char *libm_name(tc_op op, bool f32) {
-    switch (op) {
-    case TC_OP_EXP:
-        return f32 ? "expf" : "exp";
-    case TC_OP_LOG:
-        return f32 ? "logf" : "log";
-    case TC_OP_TANH:
-        return f32 ? "tanhf" : "tanh";
-    case TC_OP_ERF:
-        return f32 ? "erff" : "erf";
-    case TC_OP_SIN:
-        return f32 ? "sinf" : "sin";
-    case TC_OP_COS:
-        return f32 ? "cosf" : "cos";
-    case TC_OP_TAN:
-        return f32 ? "tanf" : "tan";
-    case TC_OP_ASIN:
-        return f32 ? "asinf" : "asin";
-    case TC_OP_ACOS:
-        return f32 ? "acosf" : "acos";
-    case TC_OP_ATAN:
-        return f32 ? "atanf" : "atan";
-    case TC_OP_SINH:
-        return f32 ? "sinhf" : "sinh";
-    case TC_OP_COSH:
-        return f32 ? "coshf" : "cosh";
-    default:
-        return NULL;
-    }
-}
+/* In f32 and in f64. */
+static const char *const LIBM[TC_NOPS][2] = {
+    [TC_OP_EXP] = {"expf", "exp"},    [TC_OP_LOG] = {"logf", "log"},    [TC_OP_TANH] = {"tanhf", "tanh"},
+    [TC_OP_ERF] = {"erff", "erf"},    [TC_OP_SIN] = {"sinf", "sin"},    [TC_OP_COS] = {"cosf", "cos"},
+    [TC_OP_TAN] = {"tanf", "tan"},    [TC_OP_ASIN] = {"asinf", "asin"}, [TC_OP_ACOS] = {"acosf", "acos"},
+    [TC_OP_ATAN] = {"atanf", "atan"}, [TC_OP_SINH] = {"sinhf", "sinh"}, [TC_OP_COSH] = {"coshf", "cosh"}};
 
 static tc_val piece_of(tc_cg *g, tc_op op, tc_val x) {
     bool f32 = LLVMGetTypeKind(tc_cg_lanes(x) > 1 ? LLVMGetElementType(LLVMTypeOf(x)) : LLVMTypeOf(x)) == LLVMFloatTypeKind;
@@ -208,7 +184,7 @@ static tc_val piece_of(tc_cg *g, tc_op op, tc_val x) {
         return tanh_f32(g, x);
     if (f32 && op == TC_OP_ERF)
         return erf_f32(g, x);
-    const char *name = libm_name(op, f32);
+    const char *name = LIBM[op][!f32];
     return name ? tc_cg_call_lanes(g, name, &x, 1) : tc_cg_fail(g, "no code for function %s", tc_op_text(op));
 }
 
