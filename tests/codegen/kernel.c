@@ -40,17 +40,21 @@ void kernel_parse(kernel *k, const char *text) {
     die_if(tc_tir_parse(k->ctx, "test.tir", text, &k->f, &err), &err, text);
 }
 
-void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o) {
-    tc_error err;
+tc_status kernel_try(kernel *k, const tc_target *t, const tc_cg_options *o, tc_error *err) {
     const tc_func *f = k->f;
     double start = kernel_clock(1);
     void *obj;
     size_t size;
-    die_if(tc_cg_emit_object(t, &f, NULL, 1, o, &obj, &size, &err), &err, NULL);
+    TC_TRY(tc_cg_emit_object(t, &f, NULL, 1, o, &obj, &size, err));
     k->compile_seconds = kernel_clock(1) - start;
-    die_if(tc_cg_load(obj, size, &k->mod, &err), &err, NULL);
+    tc_status s = tc_cg_load(obj, size, &k->mod, err);
     free(obj);
-    die_if(tc_cg_lookup(k->mod, f->name, &k->fn, &err), &err, NULL);
+    return s == TC_OK ? tc_cg_lookup(k->mod, f->name, &k->fn, err) : s;
+}
+
+void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o) {
+    tc_error err;
+    die_if(kernel_try(k, t, o, &err), &err, NULL);
 }
 
 void *kernel_alloc(size_t bytes) {

@@ -13,7 +13,9 @@ typedef struct kernel {
     double compile_seconds;
 } kernel;
 
-/* All abort with the message on failure. */
+/* Compiles and loads the function of k. */
+tc_status kernel_try(kernel *k, const tc_target *t, const tc_cg_options *o, tc_error *err);
+/* All others abort with the message on failure. */
 const tc_target *kernel_target(void); /* native, or $TCTUNE_TEST_TARGET; freed at exit */
 void kernel_parse(kernel *k, const char *text);
 void kernel_compile(kernel *k, const tc_target *t, const tc_cg_options *o);

@@ -85,12 +85,9 @@ static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed) {
     data want = make_args(w, f, seed);
     tc_status s = tc_tir_interp(f, want.args, &err);
     kernel k = {.f = f};
-    const tc_func *cf = f;
     bool ok = s == TC_OK;
     if (ok)
-        s = tc_cg_jit(kernel_target(), &cf, 1, &(tc_cg_options){.verify = true}, &k.mod, &err);
-    if (ok && s == TC_OK)
-        s = tc_cg_lookup(k.mod, f->name, &k.fn, &err);
+        s = kernel_try(&k, kernel_target(), &(tc_cg_options){.verify = true}, &err);
     ok = ok && s == TC_OK;
     for (int threads = 1; ok && threads <= 3; threads += 2) {
         data got = make_args(w, f, seed);

@@ -46,9 +46,6 @@ typedef struct tc_cg_module tc_cg_module;
 
 /* Loads object bytes (this machine's format). The bytes are copied. */
 TC_NODISCARD tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err);
-/* Compiles and loads; the target must be native. */
-TC_NODISCARD tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts,
-                                 tc_cg_module **out, tc_error *err);
 /* Address of an exported symbol, TC_BAD_INPUT when there is none. Valid until the module is freed. */
 TC_NODISCARD tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err);
 void tc_cg_module_free(tc_cg_module *m); /* NULL is fine */

@@ -1,4 +1,4 @@
-/* Loading object code into this process (ORC's LLJIT), and compiling straight into it. */
+/* Loading object code into this process: ORC's LLJIT. */
 #include <llvm-c/Error.h>
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
@@ -44,19 +44,6 @@ tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error 
     }
     *out = m;
     return TC_OK;
-}
-
-tc_status tc_cg_jit(const tc_target *t, const tc_func *const *funcs, int n, const tc_cg_options *opts, tc_cg_module **out,
-                    tc_error *err) {
-    if (!t->native)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "code for target '%s' cannot run on this machine; build an object or a library and copy it", t->text);
-    void *obj;
-    size_t size;
-    TC_TRY(tc_cg_emit_object(t, funcs, NULL, n, opts, &obj, &size, err));
-    tc_status s = tc_cg_load(obj, size, out, err);
-    free(obj);
-    return s;
 }
 
 tc_status tc_cg_lookup(tc_cg_module *m, const char *name, tc_kernel **out, tc_error *err) {
