@@ -19,6 +19,7 @@
 #include "measure/database.h"
 #include "measure/peak.h"
 #include "support/vec.h"
+#include "tune/schedule.h"
 #include "tune/tune.h"
 
 extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,
@@ -66,8 +67,6 @@ int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, 
  * the default name. */
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
-/* Records to start a search from: of the files of --start-from, else what ships. In memory; close *out in any case. */
-TC_NODISCARD tc_status tc_cli_library(const tc_cli_texts *start_from, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_db_args *a);
 /* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last of the source's models: its
  * constants are used up. */
@@ -81,42 +80,15 @@ int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const v
 int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);
 
-/* The schedule that is in use for a kernel, and where it comes from. Lives in `a`. */
-typedef struct tc_cli_schedule {
-    const char *workload; /* text that the trace applies to: canonical, except for --sched written with the kernel's own names */
-    const char *trace;    /* text */
-    const char *form;     /* which form of the kernel the workload is: "direct", or the alternative's name */
-    tc_digest hash;       /* of the workload */
-    const char *origin;   /* "record 12: 1.23 ms on HOST", "default schedule: no database", "FILE" */
-    int64_t record;       /* its id; 0: none */
-    double seconds;       /* that it was measured at, else 0 */
-    tc_meas_mode mode;    /* in which it was measured; HOT where it was not */
-} tc_cli_schedule;
-
-/* sched_file (may be NULL) first, then the best verified record of db (may be NULL) of any form of w that `accuracy` admits, then
- * the default schedule. A schedule by hand and the default are of w itself. */
-TC_NODISCARD tc_status tc_cli_schedule_of(const tc_workload *w, tc_accuracy accuracy, const tc_target *t, tc_meas_db *db,
-                                          const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err);
-
 /* ---- one kernel (kernel.c) ---- */
 
 /* Which of the source's kernels --kernel names; -1 when it was not given and there are several. */
 int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
 /* The same, but several without --kernel are a TC_CLI_USAGE. */
 int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
-/* Name of the form of w, "direct" or another, whose workload has this hash; NULL: none has. In `a`. */
-const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a);
-/* Puts a schedule of w that is in the kernel's own names into canonical ones, as records have it. */
-TC_NODISCARD tc_status tc_cli_schedule_canonical(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *k,
-                                                 tc_error *err);
-/* Times k in the isolated process that tuning uses, `repeats` times (0: the default). How it ended is in *out; an error: it could
- * not be tried, or was stopped. */
-TC_NODISCARD tc_status tc_cli_kernel_time(const tc_target *t, const tc_cli_schedule *k, tc_meas_mode mode, int repeats,
-                                          uint64_t seed, tc_arena *arena, tc_record *out, tc_error *err);
-int tc_cli_repeats(int asked); /* of --repeats, or its default for 0 */
-/* Record `id` of the database file failed when it was run again, as `now` says: notes that there. What became of it, as part of a
- * sentence in `a`: "" where the failure does not disprove the record. A database that cannot be written to stays as it is. */
-const char *tc_cli_note_failure(const char *db_path, int64_t id, const tc_record *now, tc_arena *a);
+/* Where a schedule comes from, for people, in `a`: "record 12 of tctune.db: 1.23 ms with 2 threads on HOST", "default schedule
+ * (there is no database)", "FILE". */
+const char *tc_cli_origin(const tc_tune_schedule *s, tc_arena *a);
 
 /* ---- signals (signals.c) ---- */
 

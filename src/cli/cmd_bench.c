@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "te/text.h"
+#include "tune/kernel.h"
 
 enum { WARMUP = 5 };
 static const double peak_seconds = 0.5;
@@ -186,87 +187,68 @@ static void print_result(const bench_args *a, result *r) {
 
 /* ---- one kernel, in the isolated process that tuning uses ---- */
 
-/* What a kernel reads and writes: intermediate values may never meet memory. */
-static int64_t footprint(const tc_workload *w) {
-    int64_t bytes = 0;
-    for (int i = 0; i < w->nin; i++)
-        bytes += tc_tensor_size(w->in[i]) * tc_dtype_bytes(w->in[i]->dtype);
-    for (int i = 0; i < w->nout; i++)
-        bytes += tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
-    return bytes;
-}
-
-/* Where --mode leaves it open, as tuning times the kernel, or as its record was timed if that was cold. */
-static tc_meas_mode mode_of(const bench_args *a, const tc_cli_source *s, const tc_target *t, const tc_cli_schedule *k) {
-    bool cold = a->timing.asked == TC_TUNE_AUTO && k->mode == TC_MEAS_COLD;
-    return cold ? TC_MEAS_COLD : tc_tune_mode(a->timing.asked, s->workload, &t->machine);
-}
-
-/* Of the form that was timed; 0 when it was timed hot. */
-static double cold_constants(const tc_cli_schedule *k, tc_meas_mode mode) {
-    tc_ctx *c = tc_ctx_new();
-    const tc_workload *w;
-    bool cold = mode == TC_MEAS_COLD && tc_te_parse(c, "workload", k->workload, &w, NULL) == TC_OK;
-    double bytes = cold ? tc_te_constant_bytes_read(w) : 0;
-    tc_ctx_free(c);
-    return bytes;
-}
-
 /* A record that fails here is not used by any command any more. */
-static tc_status not_measured(const bench_args *a, const tc_cli_source *s, const tc_cli_schedule *k, const tc_record *now,
-                              tc_arena *arena, tc_error *err) {
-    const char *noted = k->record ? tc_cli_note_failure(tc_cli_db_path(&a->model.db), k->record, now, arena) : "";
+static tc_status not_measured(const tc_cli_source *s, const tc_tune_schedule *k, const tc_record *now, tc_arena *arena,
+                              tc_error *err) {
+    const char *noted = k->record ? tc_tune_note_failure(k->db, k->record, now, arena) : "";
     return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", s->path, tc_meas_error_meaning(now->error),
                    now->message, *noted ? "; " : "", noted);
 }
 
 /* The database is closed again: while somebody reads it, what is noted stays in its log. */
 static tc_status find_schedule(const bench_args *a, const tc_cli_source *s, const tc_target *t, tc_arena *arena,
-                               tc_cli_schedule *k, tc_error *err) {
-    tc_meas_db *db;
-    TC_TRY(tc_cli_db_read(&a->model.db, &db, err));
-    tc_status st = tc_cli_schedule_of(s->workload, a->model.accuracy, t, db, a->sched, arena, k, err);
-    tc_meas_db_close(db);
+                               tc_tune_schedule *k, tc_error *err) {
+    tc_tune_query q = {.workload = s->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
+    TC_TRY(tc_cli_db_read(&a->model.db, &q.db, err));
+    tc_status st = tc_tune_schedule_find(&q, arena, k, err);
+    tc_meas_db_close(q.db);
     return st;
+}
+
+static void print_kernel(const bench_args *a, const tc_cli_source *s, const tc_target *t, const tc_tune_schedule *k,
+                         const tc_tune_kernel_bench *b, tc_arena *arena) {
+    const tc_record *r = k->record;
+    result x = {.what = s->single.name,
+                .threads = t->machine.cores,
+                .times = tc_arena_dup(arena, b->record.times, b->record.ntimes * sizeof(double)),
+                .n = b->record.ntimes,
+                .flops = tc_te_flops(s->workload),
+                .peak = b->peak,
+                .stream = b->stream,
+                .origin = tc_cli_origin(k, arena),
+                .mode = tc_meas_mode_text(b->record.mode),
+                .constants = b->constants};
+    tc_graph_kernel one = {.name = x.what,
+                           .symbol = "",
+                           .form = k->form,
+                           .workload = k->workload,
+                           .trace = k->trace,
+                           .hash = k->hash,
+                           .count = 1,
+                           .flops = x.flops,
+                           .source = r ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                           .record = r ? r->id : 0,
+                           .recorded = r ? r->median : 0,
+                           .why = r ? "" : x.origin,
+                           .seconds = b->record.median};
+    x.kernels = &one;
+    x.nkernel = a->json;
+    print_result(a, &x);
 }
 
 static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
     tc_arena *arena = tc_arena_new();
-    tc_cli_schedule k;
-    tc_record rec;
-    result r = {.what = s->single.name, .threads = t->machine.cores, .flops = tc_te_flops(s->workload)};
+    tc_tune_kernel_options o = {
+        .target = t, .timing = a->timing.asked, .repeats = a->repeats, .seed = a->model.seed, .stop = tc_cli_stop_flag()};
+    tc_tune_schedule k;
+    tc_tune_kernel_bench b;
     tc_status st = find_schedule(a, s, t, arena, &k, err);
-    if (st == TC_OK) {
-        tc_meas_peak_raise(&r.peak, r.threads, peak_seconds);
-        st = tc_cli_kernel_time(t, &k, mode_of(a, s, t, &k), a->repeats, a->model.seed, arena, &rec, err);
-    }
-    if (st == TC_OK && !tc_record_ok(&rec))
-        st = not_measured(a, s, &k, &rec, arena, err);
-    if (st == TC_OK) {
-        tc_meas_peak_raise(&r.peak, r.threads, peak_seconds);
-        r.stream = tc_meas_measure_stream(r.threads, footprint(s->workload), 0);
-        tc_graph_kernel one = {.name = r.what,
-                               .symbol = "",
-                               .form = k.form,
-                               .workload = k.workload,
-                               .trace = k.trace,
-                               .hash = k.hash,
-                               .count = 1,
-                               .flops = r.flops,
-                               .source = k.record ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
-                               .record = k.record,
-                               .recorded = k.seconds,
-                               .why = k.record ? "" : k.origin,
-                               .seconds = rec.median};
-        r.times = tc_arena_dup(arena, rec.times, rec.ntimes * sizeof(double));
-        r.n = rec.ntimes;
-        r.origin = k.origin;
-        r.mode = tc_meas_mode_text(rec.mode);
-        r.constants = cold_constants(&k, rec.mode);
-        r.kernels = &one;
-        r.nkernel = a->json;
-        print_result(a, &r);
-    }
+    if (st == TC_OK)
+        st = tc_tune_kernel_measure(s->workload, &k, &o, arena, &b, err);
+    if (st == TC_OK && !tc_record_ok(&b.record))
+        st = not_measured(s, &k, &b.record, arena, err);
+    if (st == TC_OK)
+        print_kernel(a, s, t, &k, &b, arena);
     tc_arena_free(arena);
     return st;
 }
@@ -274,7 +256,8 @@ static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_ta
 /* ---- a network ---- */
 
 static tc_status time_model(const bench_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
-    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = tc_cli_repeats(a->repeats), .stop = tc_cli_stop_flag()};
+    tc_graph_timing_options o = {
+        .warmup = WARMUP, .repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS, .stop = tc_cli_stop_flag()};
     int n = 0;
     r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
     tc_meas_peak_raise(&r->peak, r->threads, peak_seconds);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/compare.h"
-#include "measure/maintain.h"
 #include "support/fs.h"
 #include "te/text.h"
+#include "tune/kernel.h"
 
 typedef struct compare_args {
     tc_cli_common common;
@@ -73,6 +73,10 @@ static int read_spec(const compare_args *a, const char *spec, compare_side *s, t
     return TC_CLI_DONE;
 }
 
+static int rounds_of(const compare_args *a) {
+    return a->repeats ? a->repeats : TC_TUNE_REPEATS;
+}
+
 static int read_specs(const compare_args *a, comparison *c, tc_error *err) {
     if (a->common.operands.len != 2)
         return tc_cli_usage(err, "two things are compared, A and B; %zu were given", a->common.operands.len);
@@ -86,31 +90,13 @@ static int read_specs(const compare_args *a, comparison *c, tc_error *err) {
     if (a->timing.asked == TC_TUNE_COLD && (c->side[0].kind == SIDE_PEER || c->side[1].kind == SIDE_PEER))
         return tc_cli_usage(err,
                             "--mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
-    int rounds = tc_cli_repeats(a->repeats);
+    int rounds = rounds_of(a);
     if (rounds < TC_TUNE_MIN_ROUNDS)
         return tc_cli_usage(err, "--repeats %d: fewer than %d rounds cannot tell anything apart", rounds, TC_TUNE_MIN_ROUNDS);
     return TC_CLI_DONE;
 }
 
 /* ---- records, and the kernel they are of ---- */
-
-static tc_status load_record(compare_side *s, tc_arena *arena, tc_error *err) {
-    tc_meas_db *db;
-    tc_meas_records found;
-    tc_meas_filter f = {.after_id = s->id - 1, .limit = 1};
-    TC_TRY(tc_meas_db_open(s->db, TC_MEAS_DB_READ, &db, err));
-    tc_status st = tc_meas_db_select(db, arena, &f, &found, err);
-    tc_meas_db_close(db);
-    if (st != TC_OK)
-        return st;
-    if (!found.len || found.data[0].id != s->id)
-        return tc_fail(err, TC_BAD_INPUT, "%s has no record %lld; `tctune export` lists what it has", s->db, (long long)s->id);
-    s->record = found.data[0];
-    if (!tc_record_ok(&s->record))
-        return tc_fail(err, TC_BAD_INPUT, "record %lld of %s is of a candidate that failed: %s", (long long)s->id, s->db,
-                       tc_meas_error_meaning(s->record.error));
-    return TC_OK;
-}
 
 static const compare_side *first_record(const comparison *c) {
     return c->side[0].kind == SIDE_RECORD ? &c->side[0] : c->side[1].kind == SIDE_RECORD ? &c->side[1] : NULL;
@@ -142,52 +128,31 @@ static int find_kernel(const compare_args *a, comparison *c, tc_cli_source *s, t
 }
 
 /* A record may be of another form of the kernel. */
-static tc_status check_records(comparison *c, tc_arena *arena, tc_error *err) {
-    for (int i = 0; i < 2; i++) {
-        compare_side *s = &c->side[i];
-        if (s->kind != SIDE_RECORD)
-            continue;
-        s->form = tc_cli_form_of(c->w, s->record.workload_hash.hex, arena);
-        if (!s->form)
-            return tc_fail(err, TC_BAD_INPUT,
-                           "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s; where they are "
-                           "two forms of one kernel, name that with --te or --model",
-                           (long long)s->id, s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
-    }
+static tc_status from_record(const comparison *c, compare_side *s, tc_arena *arena, tc_error *err) {
+    const char *form = tc_tune_form_of(c->w, s->record.workload_hash.hex, arena);
+    if (!form)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s; where they are "
+                       "two forms of one kernel, name that with --te or --model",
+                       (long long)s->id, s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
+    s->k = tc_tune_schedule_of_record(&s->record, form, s->db);
     return TC_OK;
 }
 
 /* ---- schedules ---- */
 
-static tc_status from_record(const compare_side *s, tc_arena *arena, tc_cli_schedule *k) {
-    char time[24];
-    *k = (tc_cli_schedule){.workload = s->record.workload,
-                           .trace = s->record.trace,
-                           .form = s->form,
-                           .hash = s->record.workload_hash,
-                           .record = s->id,
-                           .seconds = s->record.median};
-    bool direct = strcmp(s->form, "direct") == 0;
-    k->origin =
-        tc_arena_printf(arena, "record %lld of %s: %s%s%s with %d threads on %s", (long long)s->id, s->db, direct ? "" : s->form,
-                        direct ? "" : ", ", tc_cli_time(time, s->record.median), s->record.threads, s->record.host);
-    return TC_OK;
-}
-
-static tc_status schedule_of(const compare_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
-                             tc_error *err) {
-    tc_meas_db *db = NULL;
-    if (s->kind == SIDE_RECORD)
-        return from_record(s, arena, &s->k);
+static tc_status find_schedule(const compare_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
+                               tc_error *err) {
+    tc_tune_query q = {.workload = c->w, .target = t, .accuracy = TC_ACCURACY_STRICT};
+    q.file = s->kind == SIDE_FILE ? s->spec : NULL;
     if (s->kind == SIDE_BEST)
-        TC_TRY(tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err));
-    tc_status st = tc_cli_schedule_of(c->w, TC_ACCURACY_STRICT, t, db, s->kind == SIDE_FILE ? s->spec : NULL, arena, &s->k, err);
+        TC_TRY(tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &q.db, err));
+    tc_status st = tc_tune_schedule_find(&q, arena, &s->k, err);
     if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record)
-        st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(db), s->k.origin);
-    if (st == TC_OK && s->kind == SIDE_DEFAULT)
-        s->k.origin = "constructed, not measured before";
-    tc_meas_db_close(db);
-    return st == TC_OK ? tc_cli_schedule_canonical(c->w, t, arena, &s->k, err) : st;
+        st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(q.db),
+                     tc_cli_origin(&s->k, arena));
+    tc_meas_db_close(q.db);
+    return st == TC_OK ? tc_tune_schedule_canonical(c->w, t, arena, &s->k, err) : st;
 }
 
 static tc_status make_side(const compare_args *a, const comparison *c, compare_side *s, const tc_target *t, tc_arena *arena,
@@ -195,9 +160,13 @@ static tc_status make_side(const compare_args *a, const comparison *c, compare_s
     tc_meas_gemm g;
     if (s->kind == SIDE_PEER) {
         TC_TRY(tc_meas_gemm_of(c->w, &g, err));
-        return tc_meas_peer_open(s->spec, &g, c->threads, tc_cli_stop_flag(), &s->peer, err);
+        TC_TRY(tc_meas_peer_open(s->spec, &g, c->threads, tc_cli_stop_flag(), &s->peer, err));
+        s->origin = tc_meas_peer_version(s->peer);
+        return TC_OK;
     }
-    TC_TRY(schedule_of(a, c, s, t, arena, err));
+    if (s->kind != SIDE_RECORD)
+        TC_TRY(find_schedule(a, c, s, t, arena, err));
+    s->origin = s->kind == SIDE_DEFAULT ? "constructed, not measured before" : tc_cli_origin(&s->k, arena);
     tc_status st = tc_tune_side_make(t, s->k.workload, s->k.trace, &s->made, err);
     if (st != TC_OK)
         tc_error_prefix(err, "%s: ", s->spec);
@@ -206,74 +175,26 @@ static tc_status make_side(const compare_args *a, const comparison *c, compare_s
 
 /* ---- measuring ---- */
 
-/* What becomes of the record of a side that failed. Elsewhere, or with other threads, its trace is another program. */
-static const char *note_failure(const compare_args *a, const compare_side *s, const tc_record *now, tc_arena *arena) {
-    const tc_record *was = &s->record;
-    if (s->kind == SIDE_BEST)
-        return tc_cli_note_failure(tc_cli_db_path(&a->db), s->k.record, now, arena);
-    if (s->kind != SIDE_RECORD || !tc_meas_disproves(now->error))
-        return "";
-    if (strcmp(was->target_hash.hex, now->target_hash.hex) != 0 || was->threads != now->threads)
-        return "the record is of another target or number of threads, and stays as it is";
-    return tc_cli_note_failure(s->db, s->id, now, arena);
-}
-
-static tc_status failed(const compare_args *a, const compare_side *s, const tc_record *r, tc_arena *arena, tc_error *err) {
-    const char *noted = note_failure(a, s, r, arena);
-    return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s%s%s", s->spec, tc_meas_error_meaning(r->error), r->message,
+static tc_status failed(const compare_side *s, const tc_record *now, tc_arena *arena, tc_error *err) {
+    const char *noted = s->k.record ? tc_tune_note_failure(s->k.db, s->k.record, now, arena) : "";
+    return tc_fail(err, TC_ENV, "%s could not be measured: %s: %s%s%s", s->spec, tc_meas_error_meaning(now->error), now->message,
                    *noted ? "; " : "", noted);
 }
 
-static tc_status judge(const compare_args *a, comparison *c, const compare_side *const *ours, int n, const tc_record *r, int done,
-                       int rounds, const double *seconds, tc_arena *arena, tc_error *err) {
-    for (int i = 0; i < n; i++)
-        if (!tc_record_ok(&r[i]) && r[i].error != TC_MEAS_INTERRUPTED)
-            return failed(a, ours[i], &r[i], arena, err);
-    if (done < TC_TUNE_MIN_ROUNDS)
-        return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", done);
-    bool peer_first = c->side[0].peer != NULL; /* the guest's times come last */
-    c->verdict = tc_tune_judge(seconds + (peer_first ? rounds : 0), seconds + (peer_first ? 0 : rounds), done, a->seed);
-    c->measured = true;
-    return TC_OK;
-}
-
 static tc_status measure(const compare_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
-    int n = 0, done, rounds = tc_cli_repeats(a->repeats);
-    tc_meas_options o = {.target = t->text,
-                         .threads = c->threads,
-                         .mode = c->mode,
-                         .samples = 5,
-                         .budget = 0.15,
-                         .seed = a->seed,
-                         .stop = tc_cli_stop_flag()};
-    tc_meas_input in[2];
-    tc_record r[2];
-    const compare_side *ours[2];
-    tc_meas_guest guest = {.turn = tc_meas_peer_turn};
-    tc_meas *m;
-    for (int i = 0; i < 2; i++) {
-        const compare_side *s = &c->side[i];
-        if (s->peer) {
-            guest.user = s->peer;
-            continue;
-        }
-        in[n] = (tc_meas_input){.workload = s->k.workload, .trace = s->k.trace, .workload_hash = s->k.hash, .again = true};
-        ours[n++] = s;
-    }
-    double *seconds = TC_NEW_N(arena, double, 2 * rounds);
-    tc_tune_roof before = tc_tune_roofline(c->w, &t->machine, c->mode, NULL);
-    TC_TRY(tc_meas_new(&o, &m, err));
-    tc_status st = tc_meas_interleave(m, in, (size_t)n, guest.user ? &guest : NULL, rounds, arena, r, seconds, &done, err);
-    tc_meas_free(m);
-    if (st == TC_OK)
-        st = judge(a, c, ours, n, r, done, rounds, seconds, arena, err);
-    if (st == TC_OK)
-        c->roof = tc_tune_roofline(c->w, &t->machine, c->mode, &before);
-    return st;
+    tc_tune_duellist rival[2];
+    tc_tune_duel_options o = {
+        .workload = c->w, .target = t, .mode = c->mode, .rounds = rounds_of(a), .seed = a->seed, .stop = tc_cli_stop_flag()};
+    for (int i = 0; i < 2; i++)
+        rival[i] = (tc_tune_duellist){.schedule = c->side[i].peer ? NULL : &c->side[i].k, .peer = c->side[i].peer};
+    TC_TRY(tc_tune_duel_run(rival, &o, arena, &c->duel, err));
+    return c->duel.failed < 0 ? TC_OK : failed(&c->side[c->duel.failed], &c->duel.record, arena, err);
 }
 
 static tc_status compare(const compare_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
-    TC_TRY(check_records(c, arena, err));
+    for (int i = 0; i < 2; i++)
+        if (c->side[i].kind == SIDE_RECORD)
+            TC_TRY(from_record(c, &c->side[i], arena, err));
     for (int i = 0; i < 2; i++)
         TC_TRY(make_side(a, c, &c->side[i], t, arena, err));
     TC_TRY(measure(a, c, t, arena, err));
@@ -321,7 +242,8 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_target(&a->target, true, &t, err);
     for (int i = 0; i < 2 && status == TC_CLI_DONE; i++)
-        if (c.side[i].kind == SIDE_RECORD && load_record(&c.side[i], arena, err) != TC_OK)
+        if (c.side[i].kind == SIDE_RECORD &&
+            tc_tune_record_load(c.side[i].db, c.side[i].id, arena, &c.side[i].record, err) != TC_OK)
             status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = find_kernel(a, &c, &s, ctx, err);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "tune/kernel.h"
 
 typedef struct measure_args {
     tc_cli_common common;
@@ -63,38 +64,23 @@ static void print(const measure_args *a, const result *x) {
         printf("the first one of this kernel\n");
 }
 
-static tc_status measure(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, tc_arena *arena,
-                         tc_error *err) {
-    tc_cli_schedule k;
-    tc_record r;
-    tc_meas_records best;
-    TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
-    TC_TRY(tc_cli_schedule_canonical(task->workload, t, arena, &k, err));
-    tc_digest target = tc_meas_text_hash(t->text);
-    tc_meas_mode mode = tc_tune_mode(a->timing.asked, task->workload, &t->machine);
-    tc_meas_filter same = {.workload_hash = k.hash.hex,
-                           .target_hash = target.hex,
-                           .threads = t->machine.cores,
-                           .mode = tc_meas_mode_text(mode),
-                           .verified = true,
-                           .limit = 1,
-                           .order = TC_MEAS_BY_RANK};
-    TC_TRY(tc_meas_db_select(db, arena, &same, &best, err));
-    TC_TRY(tc_cli_kernel_time(t, &k, mode, a->repeats, a->seed, arena, &r, err));
-    if (!tc_record_ok(&r) || !r.verified)
-        return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", a->sched, tc_meas_error_meaning(r.error), r.message);
-    TC_TRY(tc_meas_db_insert(db, &r, 1, err));
-    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), best.len ? best.data[0].median : INFINITY};
-    print(a, &x);
-    return TC_OK;
+/* Read before a database is made for its record. */
+static tc_status read_schedule(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
+                               tc_tune_schedule *out, tc_error *err) {
+    tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = TC_ACCURACY_STRICT, .file = a->sched};
+    TC_TRY(tc_tune_schedule_find(&q, arena, out, err));
+    return tc_tune_schedule_canonical(task->workload, t, arena, out, err);
 }
 
-/* The schedule is read before a database is made for its record. */
-static tc_status check_schedule(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
-                                tc_error *err) {
-    tc_cli_schedule k;
-    TC_TRY(tc_cli_schedule_of(task->workload, TC_ACCURACY_STRICT, t, NULL, a->sched, arena, &k, err));
-    return tc_cli_schedule_canonical(task->workload, t, arena, &k, err);
+static tc_status measure(const measure_args *a, const tc_tune_task *task, const tc_tune_schedule *s, const tc_target *t,
+                         tc_meas_db *db, tc_arena *arena, tc_error *err) {
+    tc_tune_kernel_options o = {
+        .target = t, .timing = a->timing.asked, .repeats = a->repeats, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tc_record r;
+    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), INFINITY};
+    TC_TRY(tc_tune_kernel_record(task->workload, s, &o, db, arena, &r, &x.best, err));
+    print(a, &x);
+    return TC_OK;
 }
 
 static int run(const void *args, tc_error *err) {
@@ -103,6 +89,7 @@ static int run(const void *args, tc_error *err) {
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     tc_arena *arena = tc_arena_new();
+    tc_tune_schedule k;
     int kernel = -1;
     tc_cli_catch_signals();
     int status = tc_cli_check_source(&a->source, err);
@@ -112,11 +99,11 @@ static int run(const void *args, tc_error *err) {
         status = tc_cli_source_open(&a->source, &s, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_pick_one(&s, a->kernel, &kernel, err);
-    if (status == TC_CLI_DONE && check_schedule(a, &s.tasks[kernel], t, arena, err) != TC_OK)
+    if (status == TC_CLI_DONE && read_schedule(a, &s.tasks[kernel], t, arena, &k, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && tc_cli_db_write(&a->db, &db, err) != TC_OK)
         status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && measure(a, &s.tasks[kernel], t, db, arena, err) != TC_OK)
+    if (status == TC_CLI_DONE && measure(a, &s.tasks[kernel], &k, t, db, arena, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_meas_db_close(db);
     tc_cli_source_free(&s);

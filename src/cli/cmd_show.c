@@ -113,19 +113,21 @@ static int list(const show_args *a, const tc_cli_source *s, const tc_target *t, 
     tc_arena *arena = tc_arena_new();
     tc_status st = TC_OK;
     for (int i = 0; i < s->ntask && st == TC_OK; i++) {
-        tc_cli_schedule k;
-        st = tc_cli_schedule_of(s->tasks[i].workload, a->accuracy, t, db, NULL, arena, &k, err);
+        tc_tune_query q = {.workload = s->tasks[i].workload, .target = t, .accuracy = a->accuracy, .db = db};
+        tc_tune_schedule k;
+        st = tc_tune_schedule_find(&q, arena, &k, err);
         if (st != TC_OK)
             break;
+        const char *origin = tc_cli_origin(&k, arena);
         double flops = tc_te_flops(s->tasks[i].workload);
         tc_cli_cell(&table, "%d", i);
         tc_cli_cell(&table, "%s", s->tasks[i].name);
         tc_cli_cell(&table, "%g", s->tasks[i].weight);
         tc_cli_cell(&table, "%.2f", flops / 1e6);
-        tc_cli_cell(&table, "%s", k.origin);
+        tc_cli_cell(&table, "%s", origin);
         json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:f,s:s,s:s,s:s}", "index", i, "name", s->tasks[i].name, "weight",
                                                  s->tasks[i].weight, "flops", flops, "hash", k.hash.hex, "form", k.form,
-                                                 "schedule", k.origin));
+                                                 "schedule", origin));
     }
     if (st == TC_OK && a->json)
         tc_cli_json_print(json_pack("{s:s,s:O}", "model", s->path, "kernels", kernels));
@@ -155,7 +157,8 @@ static tc_status emit(stages *s, part p, const tc_target *t, const tc_func *f, t
     return tc_cg_emit_text(t, &f, NULL, 1, NULL, stage, &s->text[p], err);
 }
 
-static tc_status lower(stages *s, tc_ctx *ctx, const tc_target *t, const tc_cli_schedule *k, const char *dump, tc_error *err) {
+static tc_status lower(stages *s, tc_ctx *ctx, const tc_target *t, const tc_tune_schedule *k, const char *origin,
+                       const char *dump, tc_error *err) {
     const tc_workload *w;
     tc_tir_program p;
     tc_rng rng = tc_rng_seed(0);
@@ -165,7 +168,7 @@ static tc_status lower(stages *s, tc_ctx *ctx, const tc_target *t, const tc_cli_
     tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = k->trace, .name = "schedule", .rng = &rng, .dump = dump};
     TC_TRY(tc_tir_program_make(ctx, &from, lowers ? TC_TIR_LOWERED : TC_TIR_NEST, &p, err));
     tc_sb_add(&s->text[PART_WORKLOAD], k->workload);
-    tc_sb_printf(&s->text[PART_SCHEDULE], "# %s\n%s", k->origin, k->trace);
+    tc_sb_printf(&s->text[PART_SCHEDULE], "# %s\n%s", origin, k->trace);
     tc_sch_print(&s->text[PART_STAGES], p.sched);
     tc_tir_print(&s->text[PART_NEST], p.nest);
     if (!lowers)
@@ -188,9 +191,9 @@ static void mark_asm(stages *s, const tc_target *t) {
     s->text[PART_ASM] = marked;
 }
 
-static void print_parts(const show_args *a, const char *name, const tc_cli_schedule *k, const stages *s) {
+static void print_parts(const show_args *a, const char *name, const tc_tune_schedule *k, const char *origin, const stages *s) {
     if (a->json) {
-        json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "form", k->form, "origin", k->origin);
+        json_t *j = json_pack("{s:s,s:s,s:s,s:s}", "kernel", name, "hash", k->hash.hex, "form", k->form, "origin", origin);
         for (int i = 0; i < NPARTS; i++)
             if (wants(s, (part)i))
                 json_object_set_new(j, part_names[i], json_string(tc_sb_str(&s->text[i])));
@@ -215,15 +218,19 @@ static void print_parts(const show_args *a, const char *name, const tc_cli_sched
 static int show(const show_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_ctx *ctx = tc_ctx_new();
-    tc_cli_schedule k;
+    tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->accuracy, .file = a->sched, .db = db};
+    tc_tune_schedule k;
     stages s = {.want = parts};
-    tc_status st = tc_cli_schedule_of(task->workload, a->accuracy, t, db, a->sched, arena, &k, err);
-    if (st == TC_OK)
-        st = lower(&s, ctx, t, &k, a->dump, err);
+    const char *origin = NULL;
+    tc_status st = tc_tune_schedule_find(&q, arena, &k, err);
+    if (st == TC_OK) {
+        origin = tc_cli_origin(&k, arena);
+        st = lower(&s, ctx, t, &k, origin, a->dump, err);
+    }
     if (st == TC_OK && !a->json)
         mark_asm(&s, t);
     if (st == TC_OK)
-        print_parts(a, task->name, &k, &s);
+        print_parts(a, task->name, &k, origin, &s);
     for (int i = 0; i < NPARTS; i++)
         tc_strbuf_free(&s.text[i]);
     tc_cg_asm_facts_free(&s.facts);

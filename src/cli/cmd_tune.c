@@ -121,7 +121,7 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
 
 static int tune(const tune_args *a, tc_tune_options o, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
     tc_meas_db *library = NULL;
-    if (tc_cli_library(&a->start_from, &library, err) != TC_OK) {
+    if (tc_tune_start_records(a->start_from.data, a->start_from.len, &library, err) != TC_OK) {
         tc_meas_db_close(library);
         return TC_CLI_FAILED;
     }

@@ -14,8 +14,8 @@ typedef struct compare_side {
     int64_t id;     /* RECORD */
     const char *db; /* RECORD: its file */
     tc_record record;
-    const char *form;  /* RECORD: of the kernel that it is of */
-    tc_cli_schedule k; /* not of a peer; workload and trace are canonical */
+    tc_tune_schedule k; /* not of a peer; workload and trace are canonical */
+    const char *origin; /* of the schedule or the library, for people */
     tc_tune_side made;
     tc_meas_peer *peer;
 } compare_side;
@@ -27,9 +27,7 @@ typedef struct comparison {
     const char *kernel; /* its name, or its hash */
     int threads;
     tc_meas_mode mode;
-    bool measured;
-    tc_tune_roof roof;
-    tc_tune_verdict verdict;
+    tc_tune_duel duel;
 } comparison;
 
 void tc_cli_comparison_print(const comparison *c);

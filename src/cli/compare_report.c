@@ -15,10 +15,6 @@ static bool same_program(const comparison *c) {
     return both(c) && c->side[0].made.program == c->side[1].made.program;
 }
 
-static const char *origin(const compare_side *s) {
-    return s->peer ? tc_meas_peer_version(s->peer) : s->k.origin;
-}
-
 static void heading(const char *text) {
     printf("\n# ---- %s ----\n", text);
 }
@@ -78,11 +74,11 @@ static void print_assembly(const comparison *c) {
 /* ---- time ---- */
 
 static double seconds_of(const comparison *c, int i) {
-    return i ? c->verdict.b : c->verdict.a;
+    return i ? c->duel.verdict.b : c->duel.verdict.a;
 }
 
 static void print_roof(const comparison *c) {
-    const tc_tune_roof *r = &c->roof;
+    const tc_tune_roof *r = &c->duel.roof;
     char bytes[24], time[24], roof[24];
     heading("roofline");
     printf(
@@ -106,7 +102,7 @@ static void faster_by(const tc_tune_verdict *v, double *percent, double *half) {
 }
 
 static void print_verdict(const comparison *c) {
-    const tc_tune_verdict *v = &c->verdict;
+    const tc_tune_verdict *v = &c->duel.verdict;
     double percent, half;
     heading("verdict");
     printf("%d rounds in turns, %s; time of B / time of A: %.4f, 95 %% interval %.4f to %.4f; sign test p = %.2g\n", v->rounds,
@@ -123,17 +119,15 @@ static void print_verdict(const comparison *c) {
 
 void tc_cli_comparison_print(const comparison *c) {
     const compare_side *a = &c->side[0], *b = &c->side[1];
-    printf("kernel %s\nA: %s (%s)\nB: %s (%s)\n", c->kernel, a->spec, origin(a), b->spec, origin(b));
+    printf("kernel %s\nA: %s (%s)\nB: %s (%s)\n", c->kernel, a->spec, a->origin, b->spec, b->origin);
     if (both(c)) {
         columns(c, "schedules: A left, B right", a->k.trace, b->k.trace);
         columns(c, "loop nests", tc_sb_str(&a->made.nest), tc_sb_str(&b->made.nest));
         print_features(c);
     }
     print_assembly(c);
-    if (c->measured) {
-        print_roof(c);
-        print_verdict(c);
-    }
+    print_roof(c);
+    print_verdict(c);
 }
 
 /* ---- JSON ---- */
@@ -151,7 +145,7 @@ static json_t *features_json(const comparison *c) {
 
 static json_t *side_json(const comparison *c, int i) {
     const compare_side *s = &c->side[i];
-    json_t *j = json_pack("{s:s,s:s}", "spec", s->spec, "origin", origin(s));
+    json_t *j = json_pack("{s:s,s:s}", "spec", s->spec, "origin", s->origin);
     if (!s->peer) {
         char program[24];
         snprintf(program, sizeof program, "%016llx", (unsigned long long)s->made.program);
@@ -161,16 +155,14 @@ static json_t *side_json(const comparison *c, int i) {
         json_object_set_new(j, "expected_cycles", tc_cli_json_real(s->made.cycles));
         json_object_set_new(j, "asm_facts", tc_cli_asm_json(&s->made.facts));
     }
-    if (c->measured) {
-        json_object_set_new(j, "median_ms", tc_cli_json_real(seconds_of(c, i) * 1e3));
-        json_object_set_new(j, "gflops", tc_cli_json_real(c->roof.flops / seconds_of(c, i) / 1e9));
-        json_object_set_new(j, "of_roof", tc_cli_json_real(c->roof.seconds / seconds_of(c, i)));
-    }
+    json_object_set_new(j, "median_ms", tc_cli_json_real(seconds_of(c, i) * 1e3));
+    json_object_set_new(j, "gflops", tc_cli_json_real(c->duel.roof.flops / seconds_of(c, i) / 1e9));
+    json_object_set_new(j, "of_roof", tc_cli_json_real(c->duel.roof.seconds / seconds_of(c, i)));
     return j;
 }
 
 static json_t *verdict_json(const comparison *c) {
-    const tc_tune_verdict *v = &c->verdict;
+    const tc_tune_verdict *v = &c->duel.verdict;
     double percent, half;
     json_t *j = json_object();
     faster_by(v, &percent, &half);
@@ -197,13 +189,11 @@ void tc_cli_comparison_json(const comparison *c) {
     json_object_set_new(j, "b", side_json(c, 1));
     if (both(c))
         json_object_set_new(j, "features", features_json(c));
-    if (c->measured) {
-        const tc_tune_roof *r = &c->roof;
-        json_object_set_new(j, "roofline",
-                            json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity",
-                                      r->intensity, "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs,
-                                      "roof_gflops", r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
-        json_object_set_new(j, "verdict", verdict_json(c));
-    }
+    const tc_tune_roof *r = &c->duel.roof;
+    json_object_set_new(j, "roofline",
+                        json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity",
+                                  r->intensity, "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "roof_gflops",
+                                  r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
+    json_object_set_new(j, "verdict", verdict_json(c));
     tc_cli_json_print(j);
 }

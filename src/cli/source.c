@@ -1,14 +1,13 @@
 /* What commands work on: the network or kernel, the target, the database, and the schedule that a kernel would get. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "graph/onnx/import.h"
-#include "search_space/space.h"
 #include "support/fs.h"
 #include "support/log.h"
 #include "te/text.h"
+#include "tune/kernel.h"
 
 static const char default_db[] = "tctune.db";
 
@@ -267,7 +266,7 @@ static void keep_contest(const tc_cli_db_args *a, const tc_graph_contest *c) {
 static void keep_refusals(const tc_cli_db_args *a, const tc_graph_admission *x, tc_arena *arena) {
     for (int i = 0; i < x->nrefused; i++) {
         const tc_graph_refusal *r = &x->refused[i];
-        const char *noted = tc_cli_note_failure(tc_cli_db_path(a), r->record.id, &r->now, arena);
+        const char *noted = tc_tune_note_failure(tc_cli_db_path(a), &r->record, &r->now, arena);
         tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
                (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
     }
@@ -294,163 +293,4 @@ int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target
     if (st == TC_OK)
         keep_contest(&a->db, out);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-}
-
-/* ---- the schedule of a kernel ---- */
-
-static const char *print_workload(tc_arena *a, const tc_workload *w) {
-    tc_strbuf b = {0};
-    tc_te_print(&b, w);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
-static const char *print_trace(tc_arena *a, const tc_trace *t) {
-    tc_strbuf b = {0};
-    tc_trace_print(&b, t);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
-/* The trace of a file with its decisions made, if it replays on w. */
-static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *a, const char **text, tc_error *err) {
-    tc_ctx *ctx = tc_ctx_child(w->ctx);
-    tc_rng rng = tc_rng_seed(0);
-    tc_sched *s;
-    tc_status st = tc_sch_replay(ctx, w, t, &rng, &s, err);
-    if (st == TC_OK)
-        *text = print_trace(a, s->trace);
-    tc_ctx_free(ctx);
-    return st;
-}
-
-/* A schedule by hand speaks of the kernel's own names, or of canonical ones when it began as a record. */
-static tc_status from_file(const tc_workload *w, const tc_workload *canonical, const char *file, tc_arena *a,
-                           tc_cli_schedule *out, tc_error *err) {
-    char *text;
-    tc_trace *t;
-    TC_TRY(tc_fs_read(file, &text, NULL, err));
-    tc_status st = tc_trace_parse(a, file, tc_arena_strdup(a, text), &t, err);
-    free(text);
-    if (st != TC_OK)
-        return st;
-    out->origin = tc_arena_printf(a, "%s", file);
-    if (replay_file(canonical, t, a, &out->trace, NULL) == TC_OK)
-        return TC_OK;
-    st = replay_file(w, t, a, &out->trace, err);
-    if (st != TC_OK)
-        tc_error_prefix(err, "%s: ", file);
-    else
-        out->workload = print_workload(a, w);
-    return st;
-}
-
-/* What is looked up for a kernel. */
-typedef struct query {
-    const tc_workload *w, *canonical;
-    tc_ctx *ctx; /* of canonical */
-    tc_accuracy accuracy;
-    const tc_target *target;
-    tc_meas_db *db; /* NULL: none */
-} query;
-
-typedef struct lookup {
-    int n;
-    const char **name;
-    const tc_workload **w;
-    tc_meas_key *key;
-} lookup;
-
-/* The kernel's own workload and the other forms of it. */
-static lookup forms_of(const query *q, tc_arena *a) {
-    tc_space_alternative_list l = tc_space_alternatives(q->ctx, q->canonical, q->accuracy);
-    lookup x = {.n = 1 + l.n,
-                .name = TC_NEW_N(a, const char *, 1 + l.n),
-                .w = TC_NEW_N(a, const tc_workload *, 1 + l.n),
-                .key = TC_NEW_N(a, tc_meas_key, 1 + l.n)};
-    for (int i = 0; i < x.n; i++) {
-        x.name[i] = i ? tc_arena_strdup(a, l.data[i - 1].name) : "direct";
-        x.w[i] = i ? tc_te_canonical(q->ctx, l.data[i - 1].workload) : q->canonical;
-        x.key[i] = (tc_meas_key){
-            .workload = tc_te_hash(x.w[i]), .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
-    }
-    return x;
-}
-
-const char *tc_cli_form_of(const tc_workload *w, const char *hash, tc_arena *a) {
-    tc_ctx *ctx = tc_ctx_new();
-    const tc_workload *own = tc_te_canonical(ctx, w);
-    tc_space_alternative_list l = tc_space_alternatives(ctx, own, TC_ACCURACY_FAST);
-    const char *name = strcmp(tc_te_hash(own).hex, hash) == 0 ? "direct" : NULL;
-    for (int i = 0; i < l.n && !name; i++)
-        if (strcmp(tc_te_hash(tc_te_canonical(ctx, l.data[i].workload)).hex, hash) == 0)
-            name = tc_arena_strdup(a, l.data[i].name);
-    tc_ctx_free(ctx);
-    return name;
-}
-
-/* *why, where there is none: what comes closest. */
-static tc_status from_database(const query *q, tc_arena *a, tc_cli_schedule *out, tc_record *r, const char **why, tc_error *err) {
-    lookup x = forms_of(q, a);
-    tc_meas_records best;
-    tc_meas_near near;
-    TC_TRY(tc_meas_db_ranked(q->db, a, x.key, x.n, 1, &best, err));
-    if (best.len == 0) {
-        TC_TRY(tc_meas_db_nearest(q->db, a, &x.key[0], out->workload, &near, err));
-        *why = near.why;
-        return TC_OK;
-    }
-    *r = best.data[0];
-    out->record = r->id;
-    for (int i = 0; i < x.n; i++)
-        if (strcmp(x.key[i].workload.hex, r->workload_hash.hex) == 0) {
-            out->workload = print_workload(a, x.w[i]);
-            out->hash = r->workload_hash;
-            out->form = x.name[i];
-        }
-    return TC_OK;
-}
-
-static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
-    tc_space *space;
-    tc_trace *trace;
-    TC_TRY(tc_space_new(w, &t->machine, &space, err));
-    tc_status st = tc_space_default(space, a, &trace, err);
-    if (st == TC_OK)
-        out->trace = print_trace(a, trace);
-    tc_space_free(space);
-    return st;
-}
-
-static tc_status choose(const query *q, const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
-    if (sched_file)
-        return from_file(q->w, q->canonical, sched_file, a, out, err);
-    const char *why = "there is no database";
-    tc_record r;
-    if (q->db)
-        TC_TRY(from_database(q, a, out, &r, &why, err));
-    if (!out->record) {
-        out->origin = tc_arena_printf(a, "default schedule (%s)", why);
-        return from_space(q->canonical, q->target, a, out, err);
-    }
-    char time[24];
-    out->seconds = r.median;
-    out->mode = r.mode;
-    out->trace = r.trace;
-    out->origin = tc_arena_printf(a, "record %lld of %s: %s%s%s with %d threads on %s", (long long)r.id, tc_meas_db_path(q->db),
-                                  strcmp(out->form, "direct") == 0 ? "" : out->form, strcmp(out->form, "direct") == 0 ? "" : ", ",
-                                  tc_cli_time(time, r.median), r.threads, r.host);
-    return TC_OK;
-}
-
-tc_status tc_cli_schedule_of(const tc_workload *w, tc_accuracy accuracy, const tc_target *t, tc_meas_db *db,
-                             const char *sched_file, tc_arena *a, tc_cli_schedule *out, tc_error *err) {
-    query q = {.w = w, .ctx = tc_ctx_new(), .accuracy = accuracy, .target = t, .db = db};
-    q.canonical = tc_te_canonical(q.ctx, w);
-    *out = (tc_cli_schedule){.workload = print_workload(a, q.canonical), .form = "direct", .hash = tc_te_hash(w)};
-    tc_status st = choose(&q, sched_file, a, out, err);
-    tc_ctx_free(q.ctx);
-    return st;
 }

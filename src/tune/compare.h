@@ -12,6 +12,8 @@
 #include "cost_model/cost.h"
 #include "measure/measure.h"
 #include "measure/peak.h"
+#include "measure/peer.h"
+#include "tune/schedule.h"
 
 /* What a schedule becomes. Zero-initialised is empty. */
 typedef struct tc_tune_side {
@@ -62,5 +64,34 @@ typedef struct tc_tune_verdict {
 enum { TC_TUNE_MIN_ROUNDS = 6 }; /* fewer can never satisfy the sign test */
 /* a[i] and b[i]: seconds in round i. */
 tc_tune_verdict tc_tune_judge(const double *a, const double *b, int rounds, uint64_t seed);
+
+/* ---- both, timed ---- */
+
+/* One of the two: a schedule, which is in canonical names, or else another library. */
+typedef struct tc_tune_duellist {
+    const tc_tune_schedule *schedule;
+    tc_meas_peer *peer;
+} tc_tune_duellist;
+
+typedef struct tc_tune_duel_options {
+    const tc_workload *workload; /* for the roofline */
+    const tc_target *target;     /* its cores are the threads of both */
+    tc_meas_mode mode;
+    int rounds; /* at least TC_TUNE_MIN_ROUNDS */
+    uint64_t seed;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+} tc_tune_duel_options;
+
+typedef struct tc_tune_duel {
+    int failed;       /* the rival whose kernel failed, which ends it; -1: none */
+    tc_record record; /* how that one failed */
+    tc_tune_roof roof;
+    tc_tune_verdict verdict;
+} tc_tune_duel;
+
+/* Runs two rivals, at most one of which is a library, in turns in the isolated process. TC_ENV when it was stopped too early for a
+ * verdict. What it says of a failure is in `arena`. */
+TC_NODISCARD tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, tc_arena *arena,
+                                        tc_tune_duel *out, tc_error *err);
 
 #endif

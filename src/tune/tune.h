@@ -149,6 +149,10 @@ typedef struct tc_tune_options {
     tc_meas_options measure; /* target, threads, seed and stop are filled in; mode: SIMULATED, or left to `timing` */
 } tc_tune_options;
 
+/* A library in memory of the records of n files, JSON lines or databases; "none" names none. Without any, of what ships with
+ * tctune: a file of that which cannot be read is said in the log and passed over. Close *out in any case. */
+TC_NODISCARD tc_status tc_tune_start_records(const char *const *files, size_t n, tc_meas_db **out, tc_error *err);
+
 typedef struct tc_tune tc_tune;
 
 /* Opens a session over tasks and a database (which must outlive it). Reads what the database holds on them. */

@@ -1,15 +1,17 @@
-/* Records of other kernels that a search starts from: those that ship with tctune, or the files of --start-from. */
+/* Records of other kernels that a search starts from (tune.h): those that ship with tctune, or of files. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
 #include "measure/exchange.h"
 #include "measure/maintain.h"
 #include "support/log.h"
+#include "support/vec.h"
+#include "tune/tune.h"
 
 static bool is_database(const char *path) {
     char head[16] = {0};
@@ -60,7 +62,7 @@ static int by_name(const void *a, const void *b) {
 static void take_shipped(tc_meas_db *db) {
     char folder[PATH_MAX];
     tc_arena *a = tc_arena_new();
-    tc_cli_texts files = {0};
+    TC_VEC(const char *) files = {0};
     DIR *d = shipped_folder(folder) ? opendir(folder) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         size_t n = strlen(e->d_name);
@@ -80,12 +82,12 @@ static void take_shipped(tc_meas_db *db) {
     tc_arena_free(a);
 }
 
-tc_status tc_cli_library(const tc_cli_texts *start_from, tc_meas_db **out, tc_error *err) {
+tc_status tc_tune_start_records(const char *const *files, size_t n, tc_meas_db **out, tc_error *err) {
     TC_TRY(tc_meas_db_open_memory(out, err));
-    if (start_from->len == 0)
+    if (n == 0)
         take_shipped(*out);
-    for (size_t i = 0; i < start_from->len; i++)
-        if (strcmp(start_from->data[i], "none") != 0)
-            TC_TRY(take(*out, start_from->data[i], err));
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(files[i], "none") != 0)
+            TC_TRY(take(*out, files[i], err));
     return TC_OK;
 }
