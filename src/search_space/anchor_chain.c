@@ -36,7 +36,7 @@ static int shared_rows(const analysis *an, const cluster *c) {
     return q.all ? q.rows : 0;
 }
 
-/* The other clusters' members read each other along the same rows. */
+/* The other clusters' members read each other along the same rows, and nobody else wants them whole. */
 bool tc_space_chains(const analysis *an) {
     if (an->ncluster < 2 || an->cluster[0].kind != CLUSTER_ANCHOR)
         return false;
@@ -45,6 +45,8 @@ bool tc_space_chains(const analysis *an) {
         return false;
     for (int i = 1; i < an->ncluster; i++) {
         int from = an->cluster[i].member[0];
+        if (an->s->stages[from].is_output)
+            return false;
         if (head != an->cluster[0].member[an->cluster[0].n - 1] && tc_space_common_rows(an->s, head, from) < TC_MAX_DIMS)
             return false; /* read by the epilogue too */
         for (int j = 1; j < i; j++)

@@ -230,12 +230,23 @@ static int enumerate(const tc_space *s, plan *out) {
     return n;
 }
 
+/* Its tiles are some that their steps can take: rows are not more than their step has for the inner part. */
+static bool tiles_legal(const sketch *k, const tc_trace *t) {
+    for (int i = 0; i < k->ndec; i++) {
+        const tc_instr *step = &t->steps[k->dec[i].step];
+        if (step->prim == TC_PRIM_SAMPLE_TILE &&
+            !tc_sch_tile_legal(tc_space_tiled_extent(k, t, i), (int)step->ints[0].value, step->ints[1].value, step->dec))
+            return false;
+    }
+    return true;
+}
+
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) {
     plan *p = tc_xmalloc(sizeof *p * MAX_PLANS * 8);
     int n = enumerate(s, p), m = 0;
     for (int i = 0; i < n && m < cap; i++) {
         tc_trace *t = instantiate(s, a, &p[i]);
-        bool dup = false;
+        bool dup = !tiles_legal(&s->sk[p[i].sketch], t);
         for (int j = 0; j < m && !dup; j++)
             dup = tc_trace_equal(out[j], t);
         if (!dup)

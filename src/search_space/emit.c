@@ -279,7 +279,7 @@ static bool needs_vector_axis(const emitter *e, const cluster *c) {
 /* Everything goes along all of the head's axes, the last of which carries the vectors: pooling, sums of columns. */
 static bool windows(const emitter *e, const cluster *c) {
     const tc_compute *head = e->an->s->stages[c->member[0]].op;
-    if (is_loop(e->at) || c->rows != head->naxis || head->naxis > TC_MAX_PARTS || last_axis(head)->extent < 2)
+    if (is_loop(e->at) || c->rows != head->naxis || head->naxis < 1 || head->naxis > TC_MAX_PARTS || last_axis(head)->extent < 2)
         return false;
     for (int i = 0; i < c->n; i++)
         if (e->an->s->stages[c->member[i]].op->nout > 1)

@@ -1,24 +1,23 @@
-/* The sketches themselves.
+/* The sketches themselves: their text, and that they replay.
  *
- * cases/NAME.te is a workload and NAME.sketches what the space makes of it: every parallel sketch for one machine, and for several machines
- * digests of all texts, of the schedules constructed and of some that are drawn. Traces of them are in databases, so none may change
- * by accident. TC_UPDATE_GOLDENS=1 rewrites the expectations. */
-#include "support/cmocka_all.h"
+ * cases/NAME.te is a workload and NAME.sketches what the space makes of it: every parallel sketch for one machine, and for
+ * several machines digests of all texts, of the schedules constructed and of some that are drawn. Traces of them are in
+ * databases, so none may change by accident. TC_UPDATE_GOLDENS=1 rewrites the expectations. */
+#include "families.h"
 
 #include <dirent.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "search_space/space.h"
+#include "common/random_workload.h"
 #include "support/fs.h"
 #include "support/hash.h"
 #include "support/vec.h"
-#include "te/text.h"
 
 #define CASES TCTUNE_TEST_DIR "/cases"
 
-enum { MOST_CONSTRUCTED = 64 };
+enum { MOST_CONSTRUCTED = 64, DRAWS = 8, RANDOM_WORKLOADS = 12 };
 
 static const struct {
     const char *name;
@@ -101,6 +100,32 @@ static uint64_t digest(uint64_t h, const tc_trace *t) {
 
 static tc_rng seed_of(int sketch, int draw) {
     return tc_rng_seed((uint64_t)(sketch * 100 + draw));
+}
+
+/* Every sketch with any decisions, and everything that is constructed. */
+static void check_replays(const tc_workload *w, const tc_space *s) {
+    tc_ctx *scratch = tc_ctx_child(w->ctx);
+    tc_arena *a = tc_arena_new();
+    for (int k = 0; k < tc_space_nsketch(s); k++)
+        for (int d = 0; d < DRAWS; d++) {
+            tc_rng r = seed_of(k, d);
+            replayed(scratch, w, tc_space_sketch_name(s, k), tc_space_sketch(s, k), &r);
+        }
+    tc_trace *t[MOST_CONSTRUCTED];
+    int n = tc_space_construct(s, a, t, MOST_CONSTRUCTED);
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++)
+        replayed(scratch, w, "a constructed schedule", t[i], NULL);
+    tc_arena_free(a);
+    tc_ctx_free(scratch);
+}
+
+static void check_replays_everywhere(const tc_workload *w) {
+    for (size_t m = 0; m < TC_LEN(MACHINES); m++) {
+        tc_space *s = space_of(w, &MACHINES[m].m);
+        check_replays(w, s);
+        tc_space_free(s);
+    }
 }
 
 /* ---- goldens ---- */
@@ -188,9 +213,61 @@ static void test_goldens(void **state) {
     free(files);
 }
 
+/* ---- replays ---- */
+
+static void test_families_replay(void **state) {
+    (void)state;
+    for (size_t f = 0; f < TC_LEN(family); f++) {
+        tc_ctx *c = tc_ctx_new();
+        check_replays_everywhere(workload_of(c, family[f]));
+        tc_ctx_free(c);
+    }
+}
+
+static void test_random_workloads_replay(void **state) {
+    (void)state;
+    for (int kind = 0; kind < tc_test_nworkload_kinds(); kind++)
+        for (int i = 0; i < RANDOM_WORKLOADS; i++) {
+            tc_ctx *c = tc_ctx_new();
+            tc_rng r = tc_rng_seed((uint64_t)(kind * RANDOM_WORKLOADS + i));
+            check_replays_everywhere(tc_test_workload_of_kind(c, &r, kind));
+            tc_ctx_free(c);
+        }
+}
+
+/* Every kernel that is recorded, in turns for one of the machines. */
+static void test_recorded_workloads_replay(void **state) {
+    (void)state;
+    tc_map known = {0};
+    char *log = read_text(TCTUNE_SOURCE_DIR "/tuning_logs/znver4.jsonl"), *rest = log;
+    for (char *line; (line = strtok_r(rest, "\n", &rest));) {
+        json_t *record = json_loads(line, 0, NULL);
+        const char *text = json_string_value(json_object_get(record, "workload"));
+        assert_non_null(text);
+        if (tc_map_put(&known, tc_hash64(text, strlen(text), 0), 1)) {
+            tc_ctx *c = tc_ctx_new();
+            tc_error err = {0};
+            const tc_workload *w;
+            if (tc_te_parse(c, "recorded", text, &w, &err) != TC_OK)
+                fail_msg("%s", err.msg);
+            tc_space *s = space_of(w, &MACHINES[known.len % TC_LEN(MACHINES)].m);
+            check_replays(w, s);
+            tc_space_free(s);
+            tc_ctx_free(c);
+        }
+        json_decref(record);
+    }
+    assert_true(known.len > 100);
+    tc_map_free(&known);
+    free(log);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens),
+        cmocka_unit_test(test_families_replay),
+        cmocka_unit_test(test_random_workloads_replay),
+        cmocka_unit_test(test_recorded_workloads_replay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
