@@ -1,9 +1,12 @@
-/* The search space of one workload: sketches (traces with open decisions), the schedules constructed from the target's facts,
- * random sampling, mutation, crossover, and the evolutionary search over them. It gets scores through a callback and never sees a
- * clock or a database.
+/* The search space of one workload: sketches (traces with open decisions), the
+ * schedules constructed from the target's facts, random sampling, mutation,
+ * crossover, and the evolutionary search over them. It gets scores through a
+ * callback and never sees a clock or a database.
  *
- * Sketch generation follows Ansor (OSDI'20, section 4) with rules for packed operands, register tiles and row groups; sampling
- * and evolution follow MetaSchedule (2205.13603): a candidate is a trace, a mutation changes one decision and replays. */
+ * Sketch generation follows Ansor (OSDI'20, section 4) with rules for packed
+ * operands, register tiles and row groups; sampling and evolution follow
+ * MetaSchedule (2205.13603): a candidate is a trace, a mutation changes one
+ * decision and replays. */
 #ifndef TC_SPACE_SPACE_H
 #define TC_SPACE_SPACE_H
 
@@ -14,15 +17,18 @@
 
 typedef struct tc_space tc_space;
 
-/* Sketches of a workload (canonical names are not required) for a machine. The workload's context must stay frozen while the
- * space is used. TC_ILLEGAL when no rule applies (does not happen for workloads that tc_te_workload accepts). */
+/* Sketches of a workload (canonical names are not required) for a machine. The
+ * workload's context must stay frozen while the space is used. TC_ILLEGAL when
+ * no rule applies (does not happen for workloads that tc_te_workload accepts).
+ */
 TC_NODISCARD tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err);
 void tc_space_free(tc_space *s);
 int tc_space_nsketch(const tc_space *s);
 const tc_trace *tc_space_sketch(const tc_space *s, int i);
 const char *tc_space_sketch_name(const tc_space *s, int i); /* "tile+fuse+pack", for reports */
 
-/* The schedule used when nothing was tuned: the best constructed one by an analytic estimate. The trace lives in `a`. */
+/* The schedule used when nothing was tuned: the best constructed one by an
+ * analytic estimate. The trace lives in `a`. */
 TC_NODISCARD tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err);
 
 typedef struct tc_candidate {
@@ -31,9 +37,11 @@ typedef struct tc_candidate {
     double score;    /* of the scorer, higher is better; 0 before scoring */
 } tc_candidate;
 
-/* Scores candidates. `add` is called from several threads, once per slot, with the built (annotated) program and its hash, valid
- * only during the call; or `recall` (may be NULL), which says whether the scorer knows that program and takes it for the slot;
- * `score` afterwards, once per generation, for all n slots. A NULL scorer means random scores. */
+/* Scores candidates. `add` is called from several threads, once per slot, with
+ * the built (annotated) program and its hash, valid only during the call; or
+ * `recall` (may be NULL), which says whether the scorer knows that program and
+ * takes it for the slot; `score` afterwards, once per generation, for all n
+ * slots. A NULL scorer means random scores. */
 typedef struct tc_scorer {
     void *user;
     void (*begin)(void *user, int n);
@@ -43,39 +51,60 @@ typedef struct tc_scorer {
 } tc_scorer;
 
 typedef struct tc_space_options {
-    int population;   /* 512 */
-    int generations;  /* 4 */
-    double mutate;    /* probability that a child is a mutation, 0.70; crossover otherwise in crossover's share, copies else */
-    double crossover; /* 0.15 */
-    double epsilon;   /* share of the result drawn at random: 0.05 */
-    int constructed;  /* schedules constructed for the first population: 64 */
-    double seeded;    /* share of the first population taken from `seeds` and their mutations: 0.3 */
-    int threads;      /* for replaying and building */
+    int population;                    /* 512 */
+    int generations;                   /* 4 */
+    double mutate;                     /* probability that a child is a mutation, 0.70; crossover
+                       otherwise in crossover's share, copies else */
+    double crossover;                  /* 0.15 */
+    double epsilon;                    /* share of the result drawn at random: 0.05 */
+    int constructed;                   /* schedules constructed for the first population: 64 */
+    double seeded;                     /* share of the first population taken from `seeds` and their
+                    mutations: 0.3 */
+    int threads;                       /* for replaying and building */
     const volatile sig_atomic_t *stop; /* may be NULL: checked between candidates */
-    tc_map *lowered; /* may be NULL: tc_trace_hash -> hash of its program, 0: not legal; what the search finds is added */
+    tc_map *lowered;                   /* may be NULL: tc_trace_hash -> hash of its program, 0: not
+                      legal; what the search finds is added */
 } tc_space_options;
 
 tc_space_options tc_space_options_default(void);
 
-/* Runs one search and returns up to `want` distinct candidates, best first, none of whose hashes is in `seen` (a sorted array of
- * nseen). seeds: traces of measured programs, best first (they need not be of this version's sketches: those that no longer
- * replay are skipped). Bounded: gives up on sampling after a fixed number of failures. *n may be 0 when the space is exhausted.
- */
-TC_NODISCARD tc_status tc_space_search(const tc_space *s, const tc_space_options *o, const tc_scorer *scorer, tc_rng *rng,
-                                       const tc_trace *const *seeds, int nseeds, const uint64_t *seen, size_t nseen, int want,
-                                       tc_arena *a, tc_candidate *out, int *n, tc_error *err);
+/* What a search is asked for. */
+typedef struct tc_space_query {
+    tc_space_options options;
+    const tc_scorer *scorer;      /* NULL: scores are random */
+    tc_rng *rng;                  /* is drawn from */
+    const tc_trace *const *seeds; /* traces of measured programs, best first; need not be of this
+               * version's sketches: those that no longer replay are skipped */
+    int nseeds;
+    const uint64_t *seen; /* programs that are not wanted again: hashes, sorted */
+    size_t nseen;
+    int want;        /* candidates at most */
+    tc_arena *arena; /* where the result lives */
+} tc_space_query;
 
-/* Constructed schedules (register tiles that fill the register file, cache tiles that fit): up to cap traces in `a`, best
- * estimate first. */
+/* Distinct candidates, best first. */
+typedef struct tc_space_found {
+    int n; /* may be 0 when the space is exhausted */
+    tc_candidate *data;
+} tc_space_found;
+
+/* Runs one search. Bounded: gives up on sampling after a fixed number of
+ * failures. */
+TC_NODISCARD tc_status tc_space_search(const tc_space *s, const tc_space_query *q, tc_space_found *out, tc_error *err);
+
+/* Constructed schedules (register tiles that fill the register file, cache
+ * tiles that fit): up to cap traces in `a`, best estimate first. */
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap);
 
-/* What differs from t (an instance of one of the space's sketches, all decisions made) in one decision, or makes the same
- * decisions in another sketch: up to cap traces in `a`, in random order. They need not be legal. */
+/* What differs from t (an instance of one of the space's sketches, all
+ * decisions made) in one decision, or makes the same decisions in another
+ * sketch: up to cap traces in `a`, in random order. They need not be legal. */
 int tc_space_neighbours(const tc_space *s, const tc_trace *t, tc_rng *rng, tc_arena *a, tc_trace **out, int cap);
 
-/* The decisions of t, an instance of a sketch of `from`, in the sketches of `to` (which may be the same space): up to cap traces
- * in `a`, those of the same kind of sketch first. What has no counterpart is constructed. They need not be legal. 0 when t is no
- * instance. */
+/* The decisions of t, an instance of a sketch of `from`, in the sketches of
+ * `to` (which may be the same space): up to cap traces in `a`, those of the
+ * same kind of sketch first. What has no counterpart is constructed. They need
+ * not be legal. 0 when t is no instance. */
 int tc_space_transfer(const tc_space *from, const tc_trace *t, const tc_space *to, tc_arena *a, tc_trace **out, int cap);
 
 #endif

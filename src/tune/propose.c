@@ -176,15 +176,23 @@ static tc_status evolve(tc_tune *t, form *k, tc_proposals *p, int want, tc_error
     if (skip.len)
         qsort(skip.data, skip.len, sizeof *skip.data, tc_tune_by_hash);
     const tc_trace *seeds[SEEDS];
-    int nseeds = tc_tune_best_traces(t, k, p->arena, seeds, SEEDS), n = 0;
-    tc_space_options o = evolution_of(t, want - p->n);
-    o.lowered = &k->lowered;
     tc_scorer sc = tc_tune_scorer(t, k);
-    tc_status st = tc_space_search(k->space, &o, blind(t) ? NULL : &sc, &t->rng, seeds, nseeds, skip.data, skip.len, want - p->n,
-                                   p->arena, p->c + p->n, &n, err);
-    for (int i = 0; i < n; i++)
-        p->phase[p->n + i] = TC_TUNE_EVOLVE;
-    p->n += n;
+    tc_space_query q = {.options = evolution_of(t, want - p->n),
+                        .scorer = blind(t) ? NULL : &sc,
+                        .rng = &t->rng,
+                        .seeds = seeds,
+                        .nseeds = tc_tune_best_traces(t, k, p->arena, seeds, SEEDS),
+                        .seen = skip.data,
+                        .nseen = skip.len,
+                        .want = want - p->n,
+                        .arena = p->arena};
+    q.options.lowered = &k->lowered;
+    tc_space_found found;
+    tc_status st = tc_space_search(k->space, &q, &found, err);
+    for (int i = 0; st == TC_OK && i < found.n; i++, p->n++) {
+        p->c[p->n] = found.data[i];
+        p->phase[p->n] = TC_TUNE_EVOLVE;
+    }
     tc_tune_scorer_free(&sc);
     tc_vec_free(&skip);
     return st;

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     tc_rng rng = tc_rng_seed(1);
     tc_arena *arena = tc_arena_new();
     tc_ctx *ctx = tc_ctx_new();
-    int want = argc > 2 ? atoi(argv[2]) : 100, n;
+    int want = argc > 2 ? atoi(argv[2]) : 100;
     if (argc < 2 || want < 1) {
         fprintf(stderr, "usage: bench_codegen_compile FILE.te [CANDIDATES]\n");
         return 2;
@@ -73,20 +73,19 @@ int main(int argc, char **argv) {
     die_if(tc_fs_read(argv[1], &text, NULL, &err), &err);
     die_if(tc_te_parse(ctx, argv[1], text, &w, &err), &err);
     die_if(tc_space_new(w, &t->machine, &space, &err), &err);
-    tc_space_options o = tc_space_options_default();
-    o.population = 2 * want, o.generations = 1, o.threads = 1;
-    tc_candidate *found = tc_xcalloc((size_t)want, sizeof *found);
-    die_if(tc_space_search(space, &o, NULL, &rng, NULL, 0, NULL, 0, want, arena, found, &n, &err), &err);
+    tc_space_query q = {.options = tc_space_options_default(), .rng = &rng, .want = want, .arena = arena};
+    tc_space_found found;
+    q.options.population = 2 * want, q.options.generations = 1, q.options.threads = 1;
+    die_if(tc_space_search(space, &q, &found, &err), &err);
     times ts = {tc_xcalloc((size_t)want, 8), tc_xcalloc((size_t)want, 8), tc_xcalloc((size_t)want, 8), 0};
-    for (int i = 0; i < n; i++)
-        measure(t, w, found[i].trace, &ts);
+    for (int i = 0; i < found.n; i++)
+        measure(t, w, found.data[i].trace, &ts);
     printf("%s: %d candidates; lower %.1f, compile %.1f (nine tenths under %.1f) ms; object %.1f KB\n", argv[1], ts.n,
            share(ts.lower, ts.n, 0.5), share(ts.compile, ts.n, 0.5), share(ts.compile, ts.n, 0.9),
            share(ts.bytes, ts.n, 0.5) / 1e6);
     free(ts.lower);
     free(ts.compile);
     free(ts.bytes);
-    free(found);
     free(text);
     tc_space_free(space);
     tc_arena_free(arena);

@@ -190,18 +190,26 @@ static void score_by_hash(void *user, int n, double *scores) {
         scores[i] = (double)((i * 7919) % 101);
 }
 
-static int search(const bench *b, int threads, const uint64_t *seen, size_t nseen, tc_arena *a, tc_candidate *out, int want) {
+/* What a small search is asked for. */
+static tc_space_query query(const tc_scorer *sc, tc_rng *rng, int want, tc_arena *a) {
+    tc_space_query q = {.options = tc_space_options_default(), .scorer = sc, .rng = rng, .want = want, .arena = a};
+    q.options.population = 48;
+    q.options.generations = 2;
+    return q;
+}
+
+static tc_space_found search(const bench *b, int threads, const uint64_t *seen, size_t nseen, tc_arena *a, int want) {
     tc_error err;
-    tc_space_options o = tc_space_options_default();
-    o.population = 48;
-    o.generations = 2;
-    o.threads = threads;
     tc_scorer sc = {.score = score_by_hash};
     tc_rng r = tc_rng_seed(11);
-    int n = 0;
-    if (tc_space_search(b->space, &o, &sc, &r, NULL, 0, seen, nseen, want, a, out, &n, &err) != TC_OK)
+    tc_space_query q = query(&sc, &r, want, a);
+    q.options.threads = threads;
+    q.seen = seen;
+    q.nseen = nseen;
+    tc_space_found found;
+    if (tc_space_search(b->space, &q, &found, &err) != TC_OK)
         fail_msg("%s", err.msg);
-    return n;
+    return found;
 }
 
 static int compare_hash(const void *a, const void *b) {
@@ -215,21 +223,20 @@ static void test_search_is_deterministic_and_distinct(void **state) {
     bench b;
     open_bench(&b, family[0]);
     tc_arena *a = tc_arena_new();
-    tc_candidate x[WANT], y[WANT], z[WANT];
-    int n = search(&b, 1, NULL, 0, a, x, WANT);
-    assert_int_equal(n, WANT);
-    assert_int_equal(search(&b, 2, NULL, 0, a, y, WANT), n);
+    tc_space_found x = search(&b, 1, NULL, 0, a, WANT), y = search(&b, 2, NULL, 0, a, WANT);
+    assert_int_equal(x.n, WANT);
+    assert_int_equal(y.n, WANT);
     uint64_t seen[WANT];
-    for (int i = 0; i < n; i++) {
-        assert_true(x[i].hash == y[i].hash);
-        seen[i] = x[i].hash;
+    for (int i = 0; i < WANT; i++) {
+        assert_true(x.data[i].hash == y.data[i].hash);
+        seen[i] = x.data[i].hash;
         for (int j = 0; j < i; j++)
-            assert_true(x[i].hash != x[j].hash);
+            assert_true(x.data[i].hash != x.data[j].hash);
     }
     qsort(seen, WANT, sizeof *seen, compare_hash);
-    int m = search(&b, 2, seen, WANT, a, z, WANT);
-    for (int i = 0; i < m; i++)
-        assert_null(bsearch(&z[i].hash, seen, WANT, sizeof *seen, compare_hash));
+    tc_space_found z = search(&b, 2, seen, WANT, a, WANT);
+    for (int i = 0; i < z.n; i++)
+        assert_null(bsearch(&z.data[i].hash, seen, WANT, sizeof *seen, compare_hash));
     tc_arena_free(a);
     close_bench(&b);
 }
@@ -266,19 +273,18 @@ static void score_programs(void *user, int n, double *scores) {
 }
 
 /* Two searches; with `lowered`, the second one has what the first left behind, and programs are recalled. */
-static void search_twice(const bench *b, rememberer *m, tc_map *lowered, tc_arena *a, tc_candidate *out, int want) {
-    tc_space_options o = tc_space_options_default();
-    o.population = 48;
-    o.generations = 2;
-    o.lowered = lowered;
+static tc_space_found search_twice(const bench *b, rememberer *m, tc_map *lowered, tc_arena *a, int want) {
     tc_scorer sc = {.user = m, .recall = lowered ? recall_program : NULL, .add = add_program, .score = score_programs};
+    tc_space_found found = {0};
     for (int k = 0; k < 2; k++) {
         tc_rng r = tc_rng_seed(17); /* the same traces again */
-        int n = 0;
+        tc_space_query q = query(&sc, &r, want, a);
+        q.options.lowered = lowered;
         m->added = m->recalled = 0;
-        assert_int_equal(tc_space_search(b->space, &o, &sc, &r, NULL, 0, NULL, 0, want, a, out, &n, NULL), TC_OK);
-        assert_int_equal(n, want);
+        assert_int_equal(tc_space_search(b->space, &q, &found, NULL), TC_OK);
+        assert_int_equal(found.n, want);
     }
+    return found;
 }
 
 static void test_what_is_lowered_is_recalled(void **state) {
@@ -290,12 +296,10 @@ static void test_what_is_lowered_is_recalled(void **state) {
         tc_arena *a = tc_arena_new();
         rememberer plain = {0}, recalling = {0};
         tc_map lowered = {0};
-        tc_candidate x[WANT], y[WANT];
-        search_twice(&b, &plain, NULL, a, x, WANT);
-        search_twice(&b, &recalling, &lowered, a, y, WANT);
+        tc_space_found x = search_twice(&b, &plain, NULL, a, WANT), y = search_twice(&b, &recalling, &lowered, a, WANT);
         for (int i = 0; i < WANT; i++) {
-            assert_true(x[i].hash == y[i].hash && x[i].score == y[i].score);
-            assert_true(tc_trace_equal(x[i].trace, y[i].trace));
+            assert_true(x.data[i].hash == y.data[i].hash && x.data[i].score == y.data[i].score);
+            assert_true(tc_trace_equal(x.data[i].trace, y.data[i].trace));
         }
         assert_true(plain.added > 0);
         assert_int_equal(recalling.added, 0);
@@ -313,17 +317,16 @@ static void test_stop_ends_the_search(void **state) {
     bench b;
     open_bench(&b, family[0]);
     volatile sig_atomic_t stop = 1;
-    tc_space_options o = tc_space_options_default();
-    o.stop = &stop;
     tc_arena *a = tc_arena_new();
-    tc_candidate out[4];
     tc_rng r = tc_rng_seed(1);
-    int n = -1;
+    tc_space_query q = query(NULL, &r, 4, a);
+    tc_space_found found;
     tc_error err;
-    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, NULL, 0, NULL, 0, 4, a, out, &n, &err), TC_OK);
-    assert_int_equal(n, 0);
-    o.population = 0;
-    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, NULL, 0, NULL, 0, 4, a, out, &n, &err), TC_BAD_INPUT);
+    q.options.stop = &stop;
+    assert_int_equal(tc_space_search(b.space, &q, &found, &err), TC_OK);
+    assert_int_equal(found.n, 0);
+    q.options.population = 0;
+    assert_int_equal(tc_space_search(b.space, &q, &found, &err), TC_BAD_INPUT);
     tc_arena_free(a);
     close_bench(&b);
 }
@@ -338,14 +341,13 @@ static void test_stale_seeds_are_skipped(void **state) {
     tc_error err;
     assert_int_equal(tc_trace_parse(a, "old", "x, y = split NOPE.i [_, 4]\n", &stale, &err), TC_OK);
     const tc_trace *seeds[] = {stale};
-    tc_space_options o = tc_space_options_default();
-    o.population = 32;
-    o.generations = 1;
-    tc_candidate out[8];
     tc_rng r = tc_rng_seed(3);
-    int n = 0;
-    assert_int_equal(tc_space_search(b.space, &o, NULL, &r, seeds, 1, NULL, 0, 8, a, out, &n, &err), TC_OK);
-    assert_true(n > 0);
+    tc_space_query q = query(NULL, &r, 8, a);
+    tc_space_found found;
+    q.seeds = seeds;
+    q.nseeds = 1;
+    assert_int_equal(tc_space_search(b.space, &q, &found, &err), TC_OK);
+    assert_true(found.n > 0);
     tc_arena_free(a);
     close_bench(&b);
 }

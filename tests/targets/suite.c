@@ -116,19 +116,18 @@ static void schedule(suite *s, const suite_case *c, int sampled) {
     tc_arena *a = tc_arena_new();
     tc_trace *chosen, *made[MOST_CONSTRUCTED];
     tc_rng rng = tc_rng_seed(5);
-    tc_space_options o = tc_space_options_default();
-    o.population = 16, o.generations = 1, o.threads = 1;
+    tc_space_query q = {.options = tc_space_options_default(), .rng = &rng, .want = sampled, .arena = a};
+    tc_space_found found;
+    q.options.population = 16, q.options.generations = 1, q.options.threads = 1;
     die_if(tc_space_new(c->w, &s->target->machine, &space, &err), &err, c->name);
     die_if(tc_space_default(space, a, &chosen, &err), &err, c->name);
     add_trace(s, c, chosen, true);
     int n = tc_space_construct(space, a, made, MOST_CONSTRUCTED);
     for (int i = 1; i < n; i++)
         add_trace(s, c, made[i], false);
-    tc_candidate *found = tc_xcalloc((size_t)sampled + 1, sizeof *found);
-    die_if(tc_space_search(space, &o, NULL, &rng, NULL, 0, NULL, 0, sampled, a, found, &n, &err), &err, c->name);
-    for (int i = 0; i < n; i++)
-        add_trace(s, c, found[i].trace, false);
-    free(found);
+    die_if(tc_space_search(space, &q, &found, &err), &err, c->name);
+    for (int i = 0; i < found.n; i++)
+        add_trace(s, c, found.data[i].trace, false);
     tc_space_free(space);
     tc_arena_free(a);
 }
