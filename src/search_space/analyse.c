@@ -4,11 +4,12 @@
 #include "search_space/space_int.h"
 
 /* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
- * many of the others as fit into its time on one vector. */
+ * many of the others as fit into its time on one vector. Chosen by that; not measured apart. */
 enum { CHEAP_OPS = 6, DIVISION_OPS = 8 };
-/* Fewer results per core than two register tiles leave cores idle; a shorter reduction is not worth a second pass. */
+/* Fewer results per core than two register tiles leave cores idle; a shorter reduction is not worth a second pass. Chosen by
+ * that; not measured apart. */
 enum { FEW_RESULTS = 1024, MIN_SPLIT_K = 512 };
-/* A sum of fewer than this is read in the time of a barrier or two. */
+/* A sum of fewer than this is read in the time of a barrier or two. Chosen by that; not measured apart. */
 enum { MIN_SPLIT_TOTAL = 1 << 15, MIN_SPLIT_AXIS = 64 };
 
 static void count_ops(const tc_expr *e, void *user) {

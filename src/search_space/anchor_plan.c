@@ -1,8 +1,10 @@
-/* What the rule of anchors knows of a reduction before it writes anything: which role each axis of the head plays, and whether the
- * reduction's conditions repeat along it. An axis is `batch` when every operand uses it (nothing to reuse across it), `vec` when it
- * runs along the output's last dimension, else `row`. */
+/* What the rule of anchors knows of a reduction before it writes anything: which role each axis of the head plays, and whether
+ * the reduction's conditions repeat along it. An axis is `batch` when every operand uses it (nothing to reuse across it), `vec`
+ * when it runs along the output's last dimension, else `row`. */
 #include "search_space/anchor_int.h"
 
+/* Bounds of the space: a shorter reduction is not blocked; taps that are written out (5 x 5); strides of transposed convolutions.
+ * Chosen; not measured apart. */
 enum { MIN_BLOCKED_K = 256, MAX_TAPS = 25, MAX_PHASE = 4 };
 
 typedef struct find {

@@ -10,6 +10,7 @@
  * Axes of the head are tiled; the anchor is computed inside and its region follows. Operands that use the vec axis are packed. */
 #include "search_space/anchor_int.h"
 
+/* Bounds of the space: vectors of a tile's row, rows and widths of a cache block, unrolled steps. Chosen; not measured apart. */
 enum { MAX_VEC_REGS = 8, MAX_BLOCK_ROWS = 256, MAX_BLOCK_VECS = 64, MAX_UNROLL_K = 16 };
 
 decision_ref tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes) {

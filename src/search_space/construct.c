@@ -11,8 +11,38 @@
 #include <math.h>
 #include <string.h>
 
-enum { IN_FLIGHT = 8, MAX_PLANS = 512, SHORT_AXIS = 8 };
+/* Multiply-adds that must be under way: 4 cycles by 2 pipes. The machine description does not tell. */
+enum { IN_FLIGHT = 8 };
+/* Room for all plans of a workload, and output channels that are tiled as a whole. Chosen; not measured apart. */
+enum { MAX_PLANS = 4096, SHORT_AXIS = 8 };
+/* What constructed schedules take for decisions that the estimate does not weigh: steps of a reduction's block; axes of a block
+ * up to which rows are not tiled; row tiles, and register widths, of a cache block. Chosen; not measured apart. */
+enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
+/* Tasks per core where a cache tile is made as large as balance allows. Chosen; not measured apart. */
+enum { TASKS_PER_CORE = 4 };
 
+/* Factors of the estimate. Only the order of plans matters, and measuring decides in the end; so where nothing else is said, a
+ * factor was chosen, and not measured apart. */
+static const double FREE_LOADS = 0.4; /* loads per multiply-add that cost nothing */
+static const double SPILLS = 0.3; /* the tile does not fit the registers; measured later, in descent: three to six times slower */
+static const double MASKED = 0.5; /* depthwise, over half of the registers: steps load what others broadcast */
+static const double PANEL_L2 = 0.5;       /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
+static const double PANEL_MISSES = 0.9;   /* a larger panel */
+static const double BLOCKED = 0.85;       /* the reduction in blocks: accumulators go through the cache .. */
+static const double BLOCKED_LARGE = 0.95; /* .. which a panel that does not fit is worth */
+static const double UNPACKED = 0.9;       /* an operand read in place, by more than .. */
+static const int64_t FEW_READERS = 16;    /* .. so many rows */
+static const double MOST_PACKING = 0.5;   /* packing is one pass over what all rows read: at most this share of the work */
+static const double PACKED_BY_ALL = 0.02; /* each task packs for itself */
+static const double ROWS_OUTSIDE = 0.98;  /* panels of the vector operand change with every step */
+static const double OTHER_WIDTH = 0.9;    /* elementwise loops in other steps than of four vectors */
+static const double SPLIT = 1.2;         /* a sum to one number divided; measured: a norm of 16 MB takes a third of the time .. */
+static const double SPLIT_BEST = 1.3;    /* .. into two parts per core */
+static const double WRONG_SERIAL = 0.6;  /* a parallel region around less than SERIAL_WORK, or no region around more */
+static const double SERIAL_WORK = 1e5;   /* operations and bytes: see SERIAL_WORK in sketch.c */
+static const double OTHER_UNROLL = 0.99; /* the reduction in other steps than four */
+
+/* Row counts of register tiles that are tried. Chosen; not measured apart. */
 const int64_t tc_space_tile_rows[TILE_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
 
 /* One consistent choice for all decisions of a sketch. */
@@ -23,6 +53,7 @@ typedef struct plan {
     int unroll;      /* reduction steps */
     int width;       /* vectors per step of row and elementwise loops */
     double estimate; /* share of the machine's peak, of sorts: only the order matters */
+    int number;      /* in the order of enumeration */
 } plan;
 
 /* Registers of the inner loop beside a tile's accumulators: the operands of the shorter side and one of the longer; without fused
@@ -72,7 +103,7 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
     if (p->mid == 0)
         *mid = tiles;
     else if (p->mid == 2)
-        *mid = tc_ceil_div(tiles, TC_MAX(1, tc_ceil_div(4 * s->m.cores, others)));
+        *mid = tc_ceil_div(tiles, TC_MAX(1, tc_ceil_div(TASKS_PER_CORE * s->m.cores, others)));
     if (d->block) /* blocks of equal length */
         *mid = TC_MIN(*mid, tc_ceil_div(tiles, tc_ceil_div(tiles, TC_MAX(1, d->block / *reg))));
 }
@@ -102,16 +133,16 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         step->dec[0] = nearest(step, d->anchor < 0 ? p->width : p->unroll);
         break;
     case ROLE_BLOCK_K:
-        step->dec[0] = nearest(step, 256);
+        step->dec[0] = nearest(step, BLOCK_K);
         break;
     case ROLE_BLOCK_ROW:
-        step->dec[0] = d->extent <= 8 ? 1 : TC_MIN(d->extent, p->rows * (p->mid == 0 ? 16 : 8));
+        step->dec[0] = d->extent <= FEW_ROWS ? 1 : TC_MIN(d->extent, p->rows * (p->mid == 0 ? MANY_BLOCK_TILES : BLOCK_TILES));
         break;
     case ROLE_REG_ROW:
-        step->dec[0] = nearest(step, d->extent <= 8 && d->extent < p->rows ? 1 : p->rows);
+        step->dec[0] = nearest(step, d->extent <= FEW_ROWS && d->extent < p->rows ? 1 : p->rows);
         break;
     case ROLE_BLOCK_VEC:
-        step->dec[0] = TC_MIN(tc_ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? 2 : 4);
+        step->dec[0] = TC_MIN(tc_ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? FEW_BLOCK_WIDTHS : BLOCK_WIDTHS);
         break;
     case ROLE_CHUNK:
         step->dec[0] = p->mid == 1 ? 1 : 2;
@@ -156,22 +187,22 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     }
     /* of a tile that spans all parities a tap reaches one */
     double rows = (double)reg / (double)phases, in_flight = rows * (double)vecs, loads = ((double)vecs + rows) / in_flight;
-    e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - 0.4));
+    e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - FREE_LOADS));
     if (reg * vecs + operand_registers(&s->m, reg, vecs) > s->m.vector_regs)
-        e *= 0.3;
-    if (v->lanewise && reg * vecs > s->m.vector_regs / 2) /* each step loads, under a mask at borders, what others broadcast */
-        e *= 0.5;
+        e *= SPILLS;
+    if (v->lanewise && reg * vecs > s->m.vector_regs / 2)
+        e *= MASKED;
     e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
     double panel = (double)v->depth * (double)w * 4.0;
     if (k->v.block_k)
-        e *= panel > 0.5 * (double)s->m.l2 ? 0.95 : 0.85;
-    else if (panel > 0.5 * (double)s->m.l2)
-        e *= 0.9;
+        e *= panel > PANEL_L2 * (double)s->m.l2 ? BLOCKED_LARGE : BLOCKED;
+    else if (panel > PANEL_L2 * (double)s->m.l2)
+        e *= PANEL_MISSES;
     if (!k->v.pack)
-        e *= rows_total > 16 ? 0.9 : 1.0;
+        e *= rows_total > FEW_READERS ? UNPACKED : 1.0;
     else
-        e *= 1.0 - fmin(0.5, 1.0 / (double)rows_total) - (k->v.pack_task ? 0.02 : 0.0);
-    return e * (k->v.rows_inner ? 1.0 : 0.98);
+        e *= 1.0 - fmin(MOST_PACKING, 1.0 / (double)rows_total) - (k->v.pack_task ? PACKED_BY_ALL : 0.0);
+    return e * (k->v.rows_inner ? 1.0 : ROWS_OUTSIDE);
 }
 
 static double estimate(const tc_space *s, const plan *p) {
@@ -184,17 +215,21 @@ static double estimate(const tc_space *s, const plan *p) {
             anchor = true;
         }
     if (!anchor)
-        e *= p->width == 4 ? 1.0 : 0.9;
+        e *= p->width == 4 ? 1.0 : OTHER_WIDTH;
     if (!anchor && k->v.split_k)
-        e *= k->v.split_k == 2 * s->m.cores ? 1.3 : 1.2;
+        e *= k->v.split_k == 2 * s->m.cores ? SPLIT_BEST : SPLIT;
     if (s->m.cores > 1)
-        e *= k->v.serial == (s->work < 1e5) ? 1.0 : 0.6;
-    return e * (p->unroll == 4 ? 1.0 : 0.99);
+        e *= k->v.serial == (s->work < SERIAL_WORK) ? 1.0 : WRONG_SERIAL;
+    return e * (p->unroll == 4 ? 1.0 : OTHER_UNROLL);
 }
 
+/* Ties are common, and the first of equals is the default schedule: they stay in the order of enumeration. A total order, so that
+ * every libc's sort makes the same of it. */
 static int by_estimate(const void *a, const void *b) {
     const plan *x = a, *y = b;
-    return x->estimate < y->estimate ? 1 : x->estimate > y->estimate ? -1 : 0;
+    if (x->estimate != y->estimate)
+        return x->estimate < y->estimate ? 1 : -1;
+    return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static bool has_anchor(const sketch *k) {
@@ -214,13 +249,14 @@ static int enumerate(const tc_space *s, plan *out) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
-                for (int mid = 0; mid < 3 && n < MAX_PLANS * 8; mid++) {
+                for (int mid = 0; mid < 3 && n < MAX_PLANS; mid++) {
                     plan p = {.sketch = k,
                               .rows = rows,
                               .vecs = v,
                               .mid = mid,
                               .unroll = mid == 1 ? 8 : 4,
-                              .width = anchor || mid == 0 ? 4 : mid};
+                              .width = anchor || mid == 0 ? 4 : mid,
+                              .number = n};
                     p.estimate = estimate(s, &p);
                     out[n++] = p;
                 }
@@ -242,7 +278,7 @@ static bool tiles_legal(const sketch *k, const tc_trace *t) {
 }
 
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) {
-    plan *p = tc_xmalloc(sizeof *p * MAX_PLANS * 8);
+    plan *p = tc_xmalloc(sizeof *p * MAX_PLANS);
     int n = enumerate(s, p), m = 0;
     for (int i = 0; i < n && m < cap; i++) {
         tc_trace *t = instantiate(s, a, &p[i]);
@@ -258,7 +294,7 @@ int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) 
 
 /* Tries constructed schedules in order until one lowers: normally the first. */
 tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err) {
-    enum { TRIES = 64 };
+    enum { TRIES = 64 }; /* chosen; not measured apart */
     tc_trace *t[TRIES];
     int n = tc_space_construct(s, a, t, TRIES);
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
@@ -274,6 +310,8 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
     tc_ctx_free(ctx);
     return r;
 }
+
+/* ---- what fits ---- */
 
 /* Accumulators that the decisions of a trace ask for at most. */
 static int64_t registers(const sketch *k, const tc_trace *t) {
@@ -297,7 +335,7 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
 }
 
 bool tc_space_fits(const tc_space *s, const tc_trace *t) {
-    enum { OPERANDS = 2 };
+    enum { OPERANDS = 2 }; /* one of either side at least: derived */
     int k = tc_space_sketch_of(s, t);
     return k < 0 || registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS;
 }

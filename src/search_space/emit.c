@@ -8,6 +8,8 @@
  * cores, and each block's running values stay in registers. */
 #include "search_space/space_int.h"
 
+/* Bounds of the space: rows of a task, vectors of a step, taps that are written out, sides of a transposed block. Chosen; not
+ * measured apart. */
 enum { MAX_ROW_CHUNK = 16, MAX_WIDTH_VECTORS = 8, MAX_UNROLLED_TAPS = 16, MIN_BLOCK = 8, MAX_BLOCK = 32 };
 
 /* Widths of 1, 2, 4, 8 vectors, none wider than the loop rounded up to a vector; a loop shorter than a vector is taken whole. */

@@ -11,6 +11,8 @@
  */
 #include "search_space/space_int.h"
 
+/* Reads that make a combination, parts of an axis, and rows of a block, whose products are to stay in the cache. Chosen; not
+ * measured apart. */
 enum { MIN_TERMS = 3, MAX_PARTS = 4, BLOCK_ROWS = 128 };
 
 /* How the head reads the products. */

@@ -10,6 +10,8 @@
  * (x / p, x % p) is split by p, and its second half is inner. */
 #include "search_space/space_int.h"
 
+/* Cases of an axis, of which Winograd's F(4,3) has six; reads of one operand that make a transform. Chosen; not measured
+ * apart. */
 enum { MAX_CASES = 8, MIN_READS = 3 };
 
 /* Per axis of a stage: 0: outer; its extent: inner; else the period by which it is split. */
@@ -141,7 +143,8 @@ static void split_cases(emitter *e, const case_axes *k, loop_list *outer, loop_l
     }
 }
 
-/* The tasks: all outer loops but the last, whose borders are known in each of its steps; what there is, where it is the only one. */
+/* The tasks: all outer loops but the last, whose borders are known in each of its steps; what there is, where it is the only
+ * one. */
 static loop_ref fuse_tasks(emitter *e, const loop_list *outer, loop_ref otherwise) {
     loop_list tasks = {0};
     for (int i = 0; i < outer->n - 1 && i < TC_MAX_PARTS; i++)

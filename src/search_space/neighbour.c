@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-enum { TILES = 6, SKETCHES = 12 }; /* neighbours of one tile that are drawn; other sketches that are tried */
+/* Neighbours of one tile that are drawn; other sketches that are tried. Chosen; not measured apart. */
+enum { TILES = 6, SKETCHES = 12 };
 
 typedef struct found {
     tc_arena *a;

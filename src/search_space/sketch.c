@@ -2,10 +2,11 @@
 #include "search_space/space_int.h"
 
 /* Below this much work a parallel region's barrier (about a microsecond) is worth questioning: 2e6 operations or bytes take some
- * 30 us on one core. */
+ * 30 us on one core. An estimate; not measured apart. */
 #define SERIAL_WORK 2e6
 
-/* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results. */
+/* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results; the length of one
+ * was chosen, and not measured apart. MAX_SKETCHES is room for all that the loops below make. */
 enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 96 };
 
 /* 0: operands are read in place, 1: packed at root, 2: packed per task. */

@@ -38,7 +38,8 @@ typedef struct analysis {
     int lane_stage;        /* the stage that adds up the lanes of a reduction carried by the vectors, -1: none */
 } analysis;
 
-/* A sketch variant: which alternatives the rules take (variants.def). All of one type, without holes: equal ones have equal bytes. */
+/* A sketch variant: which alternatives the rules take (variants.def). All of one type, without holes: equal ones have equal
+ * bytes. */
 typedef struct variant {
 #define VARIANT(id, text, anchors) int id;
 #include "search_space/variants.def"
