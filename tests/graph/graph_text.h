@@ -102,26 +102,26 @@ static inline tc_status read_attr(graph_reader *r, tc_graph_node *n, tc_error *e
     int64_t v[2 * TC_GRAPH_MAX_DIMS], i;
     size_t len;
     double f;
-    tc_graph_attr_kind kind;
+    tc_graph_attr_id id;
     TC_TRY(tc_lex_ident(&r->l, &name, "an attribute", err));
     TC_TRY(tc_lex_expect(&r->l, "=", err));
-    if (!tc_graph_attr_allowed(n->op, name, &kind))
+    if (!tc_graph_attr_allowed(n->op, name, &id))
         return tc_lex_fail(&r->l, err, "unknown attribute '%s'", name);
-    switch (kind) {
+    switch (tc_graph_attr_kind_of(id)) {
     case TC_GRAPH_ATTR_INT:
         TC_TRY(tc_lex_int(&r->l, &i, "a number", err));
-        tc_graph_set_int(r->g, n, name, i);
+        tc_graph_set_int(r->g, n, id, i);
         return TC_OK;
     case TC_GRAPH_ATTR_FLOAT:
         TC_TRY(read_number(r, &f, err));
-        tc_graph_set_float(r->g, n, name, f);
+        tc_graph_set_float(r->g, n, id, f);
         return TC_OK;
     case TC_GRAPH_ATTR_STRING:
-        tc_graph_set_str(r->g, n, name, r->l.tok.text);
+        tc_graph_set_str(r->g, n, id, r->l.tok.text);
         return tc_lex_next(&r->l, err);
     case TC_GRAPH_ATTR_INTS:
         TC_TRY(read_ints(r, v, &len, err));
-        tc_graph_set_ints(r->g, n, name, v, len);
+        tc_graph_set_ints(r->g, n, id, v, len);
         return TC_OK;
     case TC_GRAPH_ATTR_FLOATS:
     case TC_GRAPH_ATTR_TENSOR:

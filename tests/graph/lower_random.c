@@ -89,7 +89,7 @@ static void add_transpose(world *w) {
         perm[k] = t;
     }
     tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
-    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)a->shape.ndim);
+    tc_graph_set_perm(w->g, n, perm, (size_t)a->shape.ndim);
     add_node(w, n);
 }
 
@@ -131,14 +131,14 @@ static void add_reduce(world *w) {
     ((int64_t *)t.data)[0] = axis;
     tc_graph_op op = ops[below(w, 3)];
     tc_graph_node *n = node(w, op, a, tc_graph_add_constant(w->g, name, &t));
-    tc_graph_set_int(w->g, n, "keepdims", a->shape.ndim == 1 || below(w, 3));
+    tc_graph_set_keepdims(w->g, n, a->shape.ndim == 1 || below(w, 3));
     add_node(w, n);
 }
 
 static void add_softmax(world *w) {
     tc_graph_value *a = pick(w);
     tc_graph_node *n = node(w, below(w, 3) ? TC_GRAPH_OP_SOFTMAX : TC_GRAPH_OP_LOG_SOFTMAX, a, NULL);
-    tc_graph_set_int(w->g, n, "axis", below(w, 3) ? a->shape.ndim - 1 : below(w, a->shape.ndim));
+    tc_graph_set_axis(w->g, n, below(w, 3) ? a->shape.ndim - 1 : below(w, a->shape.ndim));
     add_node(w, n);
 }
 
@@ -147,8 +147,8 @@ static void add_layer_norm(world *w) {
     tc_graph_shape s = {1, {a->shape.d[a->shape.ndim - 1]}};
     tc_graph_value *in[] = {a, weight(w, &s), weight(w, &s)};
     tc_graph_node *n = tc_graph_new_node(w->g, TC_GRAPH_OP_LAYER_NORM, NULL, in, 3);
-    tc_graph_set_int(w->g, n, "axis", a->shape.ndim - 1);
-    tc_graph_set_float(w->g, n, "epsilon", 0.1);
+    tc_graph_set_axis(w->g, n, a->shape.ndim - 1);
+    tc_graph_set_epsilon(w->g, n, 0.1);
     add_node(w, n);
 }
 
@@ -188,7 +188,7 @@ static void add_residuals(world *w) {
 
 static void concat(world *w, tc_graph_value **part, int n, int axis) {
     tc_graph_node *c = tc_graph_new_node(w->g, TC_GRAPH_OP_CONCAT, NULL, part, n);
-    tc_graph_set_int(w->g, c, "axis", axis);
+    tc_graph_set_axis(w->g, c, axis);
     add_node(w, c);
 }
 
@@ -222,7 +222,7 @@ static void add_attention(world *w) { /* a a^T */
     perm[k - 1] = k - 2;
     perm[k - 2] = k - 1;
     tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
-    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)k);
+    tc_graph_set_perm(w->g, n, perm, (size_t)k);
     add_node(w, n);
     add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, w->pool[w->n - 1]));
 }
@@ -236,7 +236,7 @@ static void add_concat(world *w) {
     if (!tc_graph_shape_equal(&x, &y))
         b = a;
     tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, b);
-    tc_graph_set_int(w->g, n, "axis", axis);
+    tc_graph_set_axis(w->g, n, axis);
     add_node(w, n);
 }
 

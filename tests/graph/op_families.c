@@ -117,12 +117,12 @@ static tc_graph_node *make_resize(fixture *f) {
     }
     tc_graph_node *node = NODE(f, RESIZE, floats(f, s), scales(f, 2 * n, roi), by_sizes ? NULL : scales(f, n, scale),
                                by_sizes ? list(f, n, sizes) : NULL);
-    tc_graph_set_str(f->g, node, "mode", PICK(f, modes));
-    tc_graph_set_str(f->g, node, "coordinate_transformation_mode", PICK(f, coords));
-    tc_graph_set_str(f->g, node, "nearest_mode", PICK(f, rounds));
-    tc_graph_set_int(f->g, node, "antialias", below(f, 2));
-    tc_graph_set_int(f->g, node, "exclude_outside", below(f, 2));
-    tc_graph_set_float(f->g, node, "extrapolation_value", 7);
+    tc_graph_set_mode(f->g, node, PICK(f, modes));
+    tc_graph_set_coordinate_transformation_mode(f->g, node, PICK(f, coords));
+    tc_graph_set_nearest_mode(f->g, node, PICK(f, rounds));
+    tc_graph_set_antialias(f->g, node, below(f, 2));
+    tc_graph_set_exclude_outside(f->g, node, below(f, 2));
+    tc_graph_set_extrapolation_value(f->g, node, 7);
     return node;
 }
 
@@ -143,7 +143,7 @@ static tc_graph_node *make_dequantize(fixture *f) {
     tc_graph_tensor step = random_tensor(f, TC_F32, (tc_graph_shape){2, {3, blocks}}, 0, 0);
     tc_graph_value *zero = integers(f, t, (tc_graph_shape){2, {3, blocks}}, 0, 100);
     tc_graph_node *node = NODE(f, DEQUANTIZE_LINEAR, x, input_of(f, step), zero);
-    tc_graph_set_int(f->g, node, "block_size", block);
+    tc_graph_set_block_size(f->g, node, block);
     return node;
 }
 
@@ -158,9 +158,9 @@ static tc_graph_node *make_qlinear_conv(fixture *f) {
     tc_graph_node *node = NODE(f, QLINEAR_CONV, x, number(f, 0.02F), integers(f, xt, one, 0, 20), w,
                                by_channel ? steps(f, m) : number(f, 0.01F), integers(f, wt, by_channel ? all : one, 0, 20),
                                number(f, 0.5F), integers(f, xt, one, 0, 20), integers(f, TC_I32, all, -500, 500));
-    tc_graph_set_int(f->g, node, "group", groups);
-    tc_graph_set_ints(f->g, node, "pads", (const int64_t[]){1, 0, 1, 1}, 4);
-    tc_graph_set_ints(f->g, node, "strides", (const int64_t[]){1, 1 + below(f, 2)}, 2);
+    tc_graph_set_group(f->g, node, groups);
+    tc_graph_set_pads(f->g, node, (const int64_t[]){1, 0, 1, 1}, 4);
+    tc_graph_set_strides(f->g, node, (const int64_t[]){1, 1 + below(f, 2)}, 2);
     return node;
 }
 
@@ -187,24 +187,24 @@ static tc_graph_node *make_group_norm(fixture *f) {
     s.d[1] = groups * between(f, 1, 3);
     tc_graph_shape c = {1, {s.d[1]}};
     tc_graph_node *node = NODE(f, GROUP_NORM, floats(f, s), floats(f, c), floats(f, c));
-    tc_graph_set_int(f->g, node, "num_groups", groups);
+    tc_graph_set_num_groups(f->g, node, groups);
     return node;
 }
 
 static tc_graph_node *make_lrn(fixture *f) {
     tc_graph_node *node = NODE(f, LRN, floats(f, image(f, (int)between(f, 1, 2))));
-    tc_graph_set_int(f->g, node, "size", between(f, 1, 5));
-    tc_graph_set_float(f->g, node, "alpha", 0.5);
+    tc_graph_set_size(f->g, node, between(f, 1, 5));
+    tc_graph_set_alpha(f->g, node, 0.5);
     return node;
 }
 
 static tc_graph_node *make_lp_pool(fixture *f) {
     tc_graph_shape s = image(f, 2);
     tc_graph_node *node = NODE(f, LP_POOL, floats(f, s));
-    tc_graph_set_int(f->g, node, "p", between(f, 1, 3));
-    tc_graph_set_int(f->g, node, "ceil_mode", below(f, 2));
-    tc_graph_set_ints(f->g, node, "kernel_shape", (const int64_t[]){between(f, 1, 3), between(f, 1, 3)}, 2);
-    tc_graph_set_ints(f->g, node, "strides", (const int64_t[]){between(f, 1, 3), between(f, 1, 3)}, 2);
+    tc_graph_set_p(f->g, node, between(f, 1, 3));
+    tc_graph_set_ceil_mode(f->g, node, below(f, 2));
+    tc_graph_set_kernel_shape(f->g, node, (const int64_t[]){between(f, 1, 3), between(f, 1, 3)}, 2);
+    tc_graph_set_strides(f->g, node, (const int64_t[]){between(f, 1, 3), between(f, 1, 3)}, 2);
     return node;
 }
 
@@ -218,11 +218,11 @@ static tc_graph_node *make_max_pool(fixture *f) {
         pads[d] = below(f, kernel[d]);
         pads[d + s.ndim - 2] = below(f, kernel[d]);
     }
-    tc_graph_set_ints(f->g, node, "kernel_shape", kernel, (size_t)s.ndim - 2);
-    tc_graph_set_ints(f->g, node, "strides", strides, (size_t)s.ndim - 2);
-    tc_graph_set_ints(f->g, node, "pads", pads, 2 * ((size_t)s.ndim - 2));
-    tc_graph_set_int(f->g, node, "storage_order", below(f, 2));
-    tc_graph_set_int(f->g, node, "ceil_mode", below(f, 2));
+    tc_graph_set_kernel_shape(f->g, node, kernel, (size_t)s.ndim - 2);
+    tc_graph_set_strides(f->g, node, strides, (size_t)s.ndim - 2);
+    tc_graph_set_pads(f->g, node, pads, 2 * ((size_t)s.ndim - 2));
+    tc_graph_set_storage_order(f->g, node, below(f, 2));
+    tc_graph_set_ceil_mode(f->g, node, below(f, 2));
     return node;
 }
 
@@ -233,8 +233,8 @@ static tc_graph_node *make_col2im(fixture *f) {
         n *= (im[d] + 1 - block[d]) / strides[d] + 1;
     tc_graph_node *node =
         NODE(f, COL2IM, floats(f, (tc_graph_shape){3, {2, 3 * block[0] * block[1], n}}), list(f, 2, im), list(f, 2, block));
-    tc_graph_set_ints(f->g, node, "strides", strides, 2);
-    tc_graph_set_ints(f->g, node, "pads", (const int64_t[]){1, 0, 0, 1}, 4);
+    tc_graph_set_strides(f->g, node, strides, 2);
+    tc_graph_set_pads(f->g, node, (const int64_t[]){1, 0, 0, 1}, 4);
     return node;
 }
 
@@ -242,9 +242,9 @@ static tc_graph_node *make_grid_sample(fixture *f) {
     static const char *const modes[] = {"linear", "nearest", "cubic"}, *const pads[] = {"zeros", "border", "reflection"};
     tc_graph_shape s = image(f, 2);
     tc_graph_node *node = NODE(f, GRID_SAMPLE, floats(f, s), floats(f, (tc_graph_shape){4, {s.d[0], 3, 4, 2}}));
-    tc_graph_set_str(f->g, node, "mode", PICK(f, modes));
-    tc_graph_set_str(f->g, node, "padding_mode", PICK(f, pads));
-    tc_graph_set_int(f->g, node, "align_corners", below(f, 2));
+    tc_graph_set_mode(f->g, node, PICK(f, modes));
+    tc_graph_set_padding_mode(f->g, node, PICK(f, pads));
+    tc_graph_set_align_corners(f->g, node, below(f, 2));
     return node;
 }
 
@@ -253,12 +253,12 @@ static tc_graph_node *make_roi_align(fixture *f) {
     tc_graph_shape s = image(f, 2);
     tc_graph_node *node = NODE(f, ROI_ALIGN, floats(f, s), floats(f, (tc_graph_shape){2, {3, 4}}),
                                integers(f, TC_I64, (tc_graph_shape){1, {3}}, 0, s.d[0]));
-    tc_graph_set_str(f->g, node, "mode", PICK(f, modes));
-    tc_graph_set_str(f->g, node, "coordinate_transformation_mode", PICK(f, coords));
-    tc_graph_set_int(f->g, node, "output_height", between(f, 1, 3));
-    tc_graph_set_int(f->g, node, "output_width", between(f, 1, 3));
-    tc_graph_set_int(f->g, node, "sampling_ratio", between(f, 0, 3));
-    tc_graph_set_float(f->g, node, "spatial_scale", 2.5);
+    tc_graph_set_mode(f->g, node, PICK(f, modes));
+    tc_graph_set_coordinate_transformation_mode(f->g, node, PICK(f, coords));
+    tc_graph_set_output_height(f->g, node, between(f, 1, 3));
+    tc_graph_set_output_width(f->g, node, between(f, 1, 3));
+    tc_graph_set_sampling_ratio(f->g, node, between(f, 0, 3));
+    tc_graph_set_spatial_scale(f->g, node, 2.5);
     return node;
 }
 
@@ -268,9 +268,9 @@ static tc_graph_node *make_deform_conv(fixture *f) {
     tc_graph_node *node =
         NODE(f, DEFORM_CONV, floats(f, (tc_graph_shape){4, {2, c, h, 4}}), floats(f, (tc_graph_shape){4, {4, c / group, 2, 2}}),
              floats(f, o), floats(f, (tc_graph_shape){1, {4}}), below(f, 2) ? floats(f, mask) : NULL);
-    tc_graph_set_int(f->g, node, "group", group);
-    tc_graph_set_int(f->g, node, "offset_group", offsets);
-    tc_graph_set_ints(f->g, node, "pads", (const int64_t[]){1, 0, 1, 1}, 4);
+    tc_graph_set_group(f->g, node, group);
+    tc_graph_set_offset_group(f->g, node, offsets);
+    tc_graph_set_pads(f->g, node, (const int64_t[]){1, 0, 1, 1}, 4);
     return node;
 }
 
@@ -278,7 +278,7 @@ static tc_graph_node *make_one_hot(fixture *f) {
     tc_graph_shape s = {2, {between(f, 1, 4), between(f, 1, 4)}};
     tc_graph_node *node = NODE(f, ONE_HOT, integers(f, TC_I64, s, -6, 7), list(f, 1, (const int64_t[]){between(f, 1, 5)}),
                                floats(f, (tc_graph_shape){1, {2}}));
-    tc_graph_set_int(f->g, node, "axis", between(f, -3, 2));
+    tc_graph_set_axis(f->g, node, between(f, -3, 2));
     return node;
 }
 
@@ -287,8 +287,8 @@ static tc_graph_node *make_reverse_sequence(fixture *f) {
     int time = (int)below(f, 2);
     tc_graph_node *node =
         NODE(f, REVERSE_SEQUENCE, floats(f, s), integers(f, TC_I64, (tc_graph_shape){1, {s.d[1 - time]}}, 1, s.d[time] + 1));
-    tc_graph_set_int(f->g, node, "time_axis", time);
-    tc_graph_set_int(f->g, node, "batch_axis", 1 - time);
+    tc_graph_set_time_axis(f->g, node, time);
+    tc_graph_set_batch_axis(f->g, node, 1 - time);
     return node;
 }
 
@@ -303,8 +303,8 @@ static tc_graph_node *make_scatter_elements(fixture *f) {
     for (int d = 0; d < 3; d++)
         u.d[d] = between(f, 1, d == axis ? 7 : s.d[d]);
     tc_graph_node *node = NODE(f, SCATTER_ELEMENTS, floats(f, s), integers(f, TC_I64, u, -s.d[axis], s.d[axis]), floats(f, u));
-    tc_graph_set_int(f->g, node, "axis", axis);
-    tc_graph_set_str(f->g, node, "reduction", random_reduction(f));
+    tc_graph_set_axis(f->g, node, axis);
+    tc_graph_set_reduction(f->g, node, random_reduction(f));
     return node;
 }
 
@@ -316,7 +316,7 @@ static tc_graph_node *make_scatter_nd(fixture *f) {
         u.d[u.ndim++] = s.d[d];
     tc_graph_node *node = NODE(f, SCATTER_ND, integers(f, TC_I32, s, -9, 9), integers(f, TC_I64, index, -least, least),
                                integers(f, TC_I32, u, -9, 9));
-    tc_graph_set_str(f->g, node, "reduction", random_reduction(f));
+    tc_graph_set_reduction(f->g, node, random_reduction(f));
     return node;
 }
 
@@ -332,7 +332,7 @@ static tc_graph_node *make_softmax_loss(fixture *f) {
         tc_graph_tensor_cast(&wide, node->in[2]->constant);
         node->in[2] = constant(f, wide);
     }
-    tc_graph_set_str(f->g, node, "reduction", PICK(f, how));
+    tc_graph_set_reduction(f->g, node, PICK(f, how));
     return node;
 }
 
@@ -340,9 +340,9 @@ static tc_graph_node *make_dft(fixture *f) {
     int64_t parts = between(f, 1, 2), inverse = below(f, 2);
     tc_graph_shape s = {3, {2, between(f, 1, 9), parts}};
     tc_graph_node *node = NODE(f, DFT, floats(f, s), list(f, 1, (const int64_t[]){between(f, 1, 10)}));
-    tc_graph_set_int(f->g, node, "axis", below(f, 2));
-    tc_graph_set_int(f->g, node, "inverse", inverse);
-    tc_graph_set_int(f->g, node, "onesided", inverse ? 0 : below(f, 2));
+    tc_graph_set_axis(f->g, node, below(f, 2));
+    tc_graph_set_inverse(f->g, node, inverse);
+    tc_graph_set_onesided(f->g, node, inverse ? 0 : below(f, 2));
     return node;
 }
 
@@ -350,14 +350,14 @@ static tc_graph_node *make_stft(fixture *f) {
     int64_t frame = between(f, 2, 8);
     tc_graph_node *node = NODE(f, STFT, floats(f, (tc_graph_shape){3, {2, 20, between(f, 1, 2)}}),
                                list(f, 1, (const int64_t[]){between(f, 1, 5)}), floats(f, (tc_graph_shape){1, {frame}}));
-    tc_graph_set_int(f->g, node, "onesided", below(f, 2));
+    tc_graph_set_onesided(f->g, node, below(f, 2));
     return node;
 }
 
 static tc_graph_node *make_affine_grid(fixture *f) {
     int64_t size[] = {2, 3, between(f, 1, 4), between(f, 1, 4)};
     tc_graph_node *node = NODE(f, AFFINE_GRID, floats(f, (tc_graph_shape){3, {2, 2, 3}}), list(f, 4, size));
-    tc_graph_set_int(f->g, node, "align_corners", below(f, 2));
+    tc_graph_set_align_corners(f->g, node, below(f, 2));
     return node;
 }
 
@@ -514,7 +514,7 @@ static void run_einsum(const char *equation, uint64_t seed, const tc_target *t) 
     } while (*p++ == ',');
     p++;
     tc_graph_node *node = tc_graph_new_node(f.g, TC_GRAPH_OP_EINSUM, "einsum", in, f.nin);
-    tc_graph_set_str(f.g, node, "equation", equation);
+    tc_graph_set_equation(f.g, node, equation);
     append(&f, equation, node, 1);
     tc_graph_shape s = term_shape(p, strlen(p), size);
     double *sums = tc_xcalloc((size_t)tc_graph_shape_count(&s) + 1, sizeof *sums);
@@ -570,7 +570,7 @@ static tc_status append_einsum(const char *equation, tc_error *err) {
     fixture f = fixture_of(1);
     const char *name = "y";
     tc_graph_node *node = NODE(&f, EINSUM, floats(&f, (tc_graph_shape){2, {2, 3}}), floats(&f, (tc_graph_shape){2, {4, 3}}));
-    tc_graph_set_str(f.g, node, "equation", equation);
+    tc_graph_set_equation(f.g, node, equation);
     tc_status s = tc_graph_append(f.g, node, &name, 1, err);
     free_fixture(&f);
     return s;

@@ -51,11 +51,11 @@ static tc_graph_node *node(world *w, tc_graph_op op, tc_graph_value *a, tc_graph
     return tc_graph_new_node(w->g, op, NULL, in, c ? 3 : b ? 2 : 1);
 }
 
-static void random_ints(world *w, tc_graph_node *n, const char *name, int len, int least, int limit) {
+static void random_ints(world *w, tc_graph_node *n, tc_graph_attr_id id, int len, int least, int limit) {
     int64_t v[2 * TC_GRAPH_MAX_DIMS];
     for (int i = 0; i < len; i++)
         v[i] = least + below(w, limit - least);
-    tc_graph_set_ints(w->g, n, name, v, (size_t)len);
+    tc_graph_set_ints(w->g, n, id, v, (size_t)len);
 }
 
 static int common_divisor(world *w, int64_t a, int64_t b) {
@@ -78,13 +78,13 @@ static void add_conv(world *w) {
         s.d[d + 2] = 1 + below(w, 4);
     tc_graph_node *n = node(w, transposed ? TC_GRAPH_OP_CONV_TRANSPOSE : TC_GRAPH_OP_CONV, x, constant(w, &s, 0.4, false),
                             below(w, 2) ? constant(w, &bias, 1, false) : NULL);
-    random_ints(w, n, "strides", nspace, 1, below(w, 2) ? 2 : 4);
-    random_ints(w, n, "pads", 2 * nspace, 0, 3);
+    random_ints(w, n, TC_ATTR_strides, nspace, 1, below(w, 2) ? 2 : 4);
+    random_ints(w, n, TC_ATTR_pads, 2 * nspace, 0, 3);
     if (below(w, 4) == 0)
-        random_ints(w, n, "dilations", nspace, 1, 3);
+        random_ints(w, n, TC_ATTR_dilations, nspace, 1, 3);
     if (transposed && below(w, 2))
-        random_ints(w, n, "output_padding", nspace, 0, 2);
-    tc_graph_set_int(w->g, n, "group", group);
+        random_ints(w, n, TC_ATTR_output_padding, nspace, 0, 2);
+    tc_graph_set_group(w->g, n, group);
     add(w, n);
 }
 
@@ -95,12 +95,12 @@ static void add_pool(world *w) {
     if (nspace < 1 || nspace > 3)
         return;
     if (n->op != TC_GRAPH_OP_GLOBAL_AVERAGE_POOL) {
-        random_ints(w, n, "kernel_shape", nspace, 2, 4);
-        random_ints(w, n, "strides", nspace, 1, 3);
-        random_ints(w, n, "pads", 2 * nspace, 0, 2);
-        tc_graph_set_int(w->g, n, "ceil_mode", below(w, 2));
+        random_ints(w, n, TC_ATTR_kernel_shape, nspace, 2, 4);
+        random_ints(w, n, TC_ATTR_strides, nspace, 1, 3);
+        random_ints(w, n, TC_ATTR_pads, 2 * nspace, 0, 2);
+        tc_graph_set_ceil_mode(w->g, n, below(w, 2));
         if (n->op == TC_GRAPH_OP_AVERAGE_POOL)
-            tc_graph_set_int(w->g, n, "count_include_pad", below(w, 2));
+            tc_graph_set_count_include_pad(w->g, n, below(w, 2));
     }
     add(w, n);
 }
@@ -151,7 +151,7 @@ static void add_concat(world *w) {
     tc_graph_value *a = pick(w), *b = pick(w);
     int axis = a->shape.ndim > 1 ? below(w, 2) : 0;
     tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, below(w, 2) ? a : b, NULL);
-    tc_graph_set_int(w->g, n, "axis", axis);
+    tc_graph_set_axis(w->g, n, axis);
     add(w, n);
 }
 
@@ -172,16 +172,16 @@ static void add_along_axis(world *w) {
     tc_graph_node *n = node(w, ops[below(w, 4)], x, NULL, NULL);
     if (n->op == TC_GRAPH_OP_SLICE) {
         from = below(w, (int)to);
-        tc_graph_set_ints(w->g, n, "starts", &from, 1);
-        tc_graph_set_ints(w->g, n, "ends", &to, 1);
-        tc_graph_set_ints(w->g, n, "steps", &step, 1);
+        tc_graph_set_starts(w->g, n, &from, 1);
+        tc_graph_set_ends(w->g, n, &to, 1);
+        tc_graph_set_steps(w->g, n, &step, 1);
     } else if (n->op != TC_GRAPH_OP_SOFTMAX) {
-        tc_graph_set_int(w->g, n, "keepdims", below(w, 2));
+        tc_graph_set_keepdims(w->g, n, below(w, 2));
     }
     if (n->op == TC_GRAPH_OP_SOFTMAX)
-        tc_graph_set_int(w->g, n, "axis", axis);
+        tc_graph_set_axis(w->g, n, axis);
     else
-        tc_graph_set_ints(w->g, n, "axes", &axis, 1);
+        tc_graph_set_axes(w->g, n, &axis, 1);
     add(w, n);
 }
 
@@ -196,7 +196,7 @@ static void add_gather(world *w) {
         index[i] = i / 2;
     tc_graph_tensor t = tc_graph_tensor_view(TC_I64, &(tc_graph_shape){1, {n}}, index);
     tc_graph_node *g = node(w, TC_GRAPH_OP_GATHER, x, tc_graph_add_constant(w->g, "index", &t), NULL);
-    tc_graph_set_int(w->g, g, "axis", axis);
+    tc_graph_set_axis(w->g, g, axis);
     add(w, g);
 }
 
@@ -214,7 +214,7 @@ static void add_transpose(world *w) {
     for (int d = 1; d < ndim && mode < 2; d++) /* channels to the end, or from there */
         perm[d] = mode ? (d == ndim - 1 ? 1 : d + 1) : (d == 1 ? ndim - 1 : d - 1);
     tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, x, NULL, NULL);
-    tc_graph_set_ints(w->g, n, "perm", perm, (size_t)ndim);
+    tc_graph_set_perm(w->g, n, perm, (size_t)ndim);
     add(w, n);
 }
 
@@ -228,7 +228,7 @@ static void add_reshape(world *w) {
         else
             s.d[from] *= x->shape.d[d];
     tc_graph_node *n = node(w, TC_GRAPH_OP_RESHAPE, x, NULL, NULL);
-    tc_graph_set_ints(w->g, n, "shape", s.d, (size_t)s.ndim);
+    tc_graph_set_shape(w->g, n, s.d, (size_t)s.ndim);
     add(w, n);
 }
 
@@ -243,7 +243,7 @@ static void add_dense(world *w) {
     int64_t out = 1 + below(w, 5);
     tc_graph_shape s = {2, {by_columns ? out : x->shape.d[1], by_columns ? x->shape.d[1] : out}};
     n = node(w, TC_GRAPH_OP_GEMM, x, constant(w, &s, 0.2, false), NULL);
-    tc_graph_set_int(w->g, n, "transB", by_columns);
+    tc_graph_set_trans_b(w->g, n, by_columns);
     add(w, n);
 }
 

@@ -183,17 +183,17 @@ static tc_status make_graph(const recurrent *r, const tc_graph_tensor *in, tc_gr
     }
     tc_graph_node *n = *node = tc_graph_new_node(g, r->op, "layer", v, MAX_IN);
     if (r->direction)
-        tc_graph_set_str(g, n, "direction", r->direction);
+        tc_graph_set_direction(g, n, r->direction);
     if (r->functions && *r->functions) {
-        tc_graph_set_str(g, n, "activations", r->functions);
-        tc_graph_set_floats(g, n, "activation_alpha", alpha, 2);
-        tc_graph_set_floats(g, n, "activation_beta", beta, 2);
+        tc_graph_set_activations(g, n, r->functions);
+        tc_graph_set_activation_alpha(g, n, alpha, 2);
+        tc_graph_set_activation_beta(g, n, beta, 2);
     }
-    tc_graph_set_int(g, n, "layout", r->layout);
-    tc_graph_set_int(g, n, "input_forget", r->input_forget);
-    tc_graph_set_int(g, n, "linear_before_reset", r->linear_before_reset);
+    tc_graph_set_layout(g, n, r->layout);
+    tc_graph_set_input_forget(g, n, r->input_forget);
+    tc_graph_set_linear_before_reset(g, n, r->linear_before_reset);
     if (r->clip > 0)
-        tc_graph_set_float(g, n, "clip", r->clip);
+        tc_graph_set_clip(g, n, r->clip);
     int nout = r->op == TC_GRAPH_OP_LSTM ? 3 : 2;
     TC_TRY(tc_graph_append(g, n, outs, nout, err));
     for (int k = 0; k < nout; k++)
@@ -329,7 +329,7 @@ static void test_steps_share_kernels(void **state) {
 
 /* ---- refusals ---- */
 
-static void expect_refusal(const tc_graph_tensor *in, int nin, const char *attr, int64_t value, const char *text,
+static void expect_refusal(const tc_graph_tensor *in, int nin, tc_graph_attr_id attr, int64_t value, const char *text,
                            const char *message) {
     tc_graph *g = tc_graph_new("test");
     tc_graph_value *v[MAX_IN] = {0};
@@ -353,14 +353,14 @@ static void test_refusals(void **state) {
     recurrent r = {TC_GRAPH_OP_LSTM, SIZES, .gates = 4, .directions = 1, .lengths = true, .bias = true};
     tc_graph_tensor in[MAX_IN];
     make_inputs(&r, in);
-    expect_refusal(in, 5, "hidden_size", 7, NULL, "hidden_size is 7, but input 2 (R) is made for 6");
-    expect_refusal(in, 5, "direction", 0, "sideways", "direction is 'sideways'");
-    expect_refusal(in, 5, "direction", 0, "bidirectional", "input 1 (W) must be f32[2,24,4]");
-    expect_refusal(in, 5, "activations", 0, "Sigmoid,Sine,Tanh", "'Sine' is not a known function");
-    expect_refusal(in, 5, "activations", 0, "Sigmoid,Tanh", "activations must name 3 functions");
-    expect_refusal(in, 5, "layout", 1, NULL, "input 4 (sequence_lens)");
+    expect_refusal(in, 5, TC_ATTR_hidden_size, 7, NULL, "hidden_size is 7, but input 2 (R) is made for 6");
+    expect_refusal(in, 5, TC_ATTR_direction, 0, "sideways", "direction is 'sideways'");
+    expect_refusal(in, 5, TC_ATTR_direction, 0, "bidirectional", "input 1 (W) must be f32[2,24,4]");
+    expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Sine,Tanh", "'Sine' is not a known function");
+    expect_refusal(in, 5, TC_ATTR_activations, 0, "Sigmoid,Tanh", "activations must name 3 functions");
+    expect_refusal(in, 5, TC_ATTR_layout, 1, NULL, "input 4 (sequence_lens)");
     ((int64_t *)in[4].data)[1] = 6;
-    expect_refusal(in, 5, NULL, 0, NULL, "element 1 is 6, but X has 5 steps");
+    expect_refusal(in, 5, TC_ATTR_none, 0, NULL, "element 1 is 6, but X has 5 steps");
     free_all(in, MAX_IN);
 }
 
@@ -371,8 +371,8 @@ static tc_status top_k(tc_graph *g, const tc_graph_shape *s, int64_t axis, int64
     tc_graph_tensor count = I64(DIMS(1), k);
     tc_graph_value *v[] = {tc_graph_add_input(g, "x", TC_F32, s), tc_graph_add_constant(g, "k", &count)};
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_TOP_K, "top", v, 2);
-    tc_graph_set_int(g, n, "axis", axis);
-    tc_graph_set_int(g, n, "largest", largest);
+    tc_graph_set_axis(g, n, axis);
+    tc_graph_set_largest(g, n, largest);
     TC_TRY(tc_graph_append(g, n, outs, 2, err));
     for (int i = 0; i < 2; i++)
         tc_graph_add_output(g, outs[i], tc_graph_find_value(g, outs[i]));
@@ -424,7 +424,7 @@ static void test_wide_concat(void **state) {
         parts[k] = x;
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_CONCAT, "concat", parts, PARTS);
     const char *outs[] = {"y"};
-    tc_graph_set_int(g, n, "axis", 0);
+    tc_graph_set_axis(g, n, 0);
     assert_ok(tc_graph_append(g, n, outs, 1, err));
     tc_graph_add_output(g, "y", tc_graph_find_value(g, "y"));
     float values[PARTS * 6];

@@ -68,11 +68,11 @@ static void check_node(const tc_target *target, tc_rng *r, tc_dtype t, const cha
     }
     tc_graph_node *n = tc_graph_new_node(g, code, "n", in, sorts ? 2 : 1);
     if (sorts || (code == TC_GRAPH_OP_UNIQUE && tc_rng_below(r, 2)))
-        tc_graph_set_int(g, n, "axis", axis);
+        tc_graph_set_axis(g, n, axis);
     if (sorts)
-        tc_graph_set_int(g, n, "largest", (int64_t)tc_rng_below(r, 2));
+        tc_graph_set_largest(g, n, (int64_t)tc_rng_below(r, 2));
     if (code == TC_GRAPH_OP_UNIQUE)
-        tc_graph_set_int(g, n, "sorted", (int64_t)tc_rng_below(r, 2));
+        tc_graph_set_sorted(g, n, (int64_t)tc_rng_below(r, 2));
     assert_ok(tc_graph_append(g, n, names, nout, err));
     for (int k = 0; k < nout; k++)
         tc_graph_add_output(g, names[k], tc_graph_find_value(g, names[k]));
@@ -128,12 +128,12 @@ static void check_operands(const tc_target *target, const char *op, tc_graph_ten
     assert_true(tc_graph_op_find(op, &code));
     tc_graph_node *n = tc_graph_new_node(g, code, "n", v, nin);
     if (how)
-        tc_graph_set_str(g, n, "reduction", how);
+        tc_graph_set_reduction(g, n, how);
     if (code == TC_GRAPH_OP_SCATTER_ELEMENTS)
-        tc_graph_set_int(g, n, "axis", axis);
+        tc_graph_set_axis(g, n, axis);
     if (code == TC_GRAPH_OP_MAX_ROI_POOL) {
-        tc_graph_set_ints(g, n, "pooled_shape", (int64_t[]){3, 2}, 2);
-        tc_graph_set_float(g, n, "spatial_scale", 0.5);
+        tc_graph_set_pooled_shape(g, n, (int64_t[]){3, 2}, 2);
+        tc_graph_set_spatial_scale(g, n, 0.5);
     }
     assert_ok(tc_graph_append(g, n, &y, 1, err));
     tc_graph_add_output(g, y, tc_graph_find_value(g, y));

@@ -12,7 +12,7 @@ static tc_graph_value *add(tc_graph *g, tc_graph_op op, const char *name, tc_gra
 
 static tc_graph_value *reshape(tc_graph *g, const char *name, tc_graph_value *x, tc_graph_shape s) {
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RESHAPE, name, &x, 1);
-    tc_graph_set_ints(g, n, "shape", s.d, (size_t)s.ndim);
+    tc_graph_set_shape(g, n, s.d, (size_t)s.ndim);
     assert_ok(tc_graph_append(g, n, &name, 1, err));
     return tc_graph_find_value(g, name);
 }
@@ -131,20 +131,21 @@ static void test_release(void **state) {
 static void test_attributes(void **state) {
     (void)state;
     tc_graph *g = tc_graph_new("test");
-    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RELU, "", NULL, 0);
-    for (int i = 0; i < 10; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "a%d", i);
-        tc_graph_set_int(g, n, name, i);
-    }
-    tc_graph_set_int(g, n, "a3", 33);
-    tc_graph_drop_attr(n, "a0");
-    tc_graph_drop_attr(n, "none");
+    tc_graph_value *x = tc_graph_add_input(g, "x", TC_F32, &(tc_graph_shape)DIMS(4));
+    tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RELU, NULL, &x, 1);
+    static const tc_graph_attr_id ids[] = {TC_ATTR_axis,      TC_ATTR_keepdims, TC_ATTR_group,   TC_ATTR_k,      TC_ATTR_to,
+                                           TC_ATTR_exclusive, TC_ATTR_reverse,  TC_ATTR_largest, TC_ATTR_sorted, TC_ATTR_upper};
+    for (int i = 0; i < 10; i++)
+        tc_graph_set_int(g, n, ids[i], i);
+    tc_graph_set_k(g, n, 33);
+    tc_graph_drop_attr(n, TC_ATTR_axis);
+    tc_graph_drop_attr(n, TC_ATTR_none);
     assert_int_equal(n->nattrs, 9);
-    assert_int_equal(tc_graph_attr_int(n, "a3", 0), 33);
-    assert_int_equal(tc_graph_attr_int(n, "a9", 0), 9);
-    assert_int_equal(tc_graph_attr_int(n, "a0", -1), -1);
-    assert_int_equal((int)tc_graph_attr_float(n, "a3", 7), 7); /* another kind is as good as absent */
+    assert_int_equal(tc_graph_attr_k(n), 33);
+    assert_int_equal(tc_graph_attr_upper(n), 9);
+    assert_int_equal(tc_graph_attr_axis_or(n, -1), -1);
+    assert_int_equal((int)tc_graph_attr_alpha_or(n, 7), 7);
+    assert_int_equal((int)tc_graph_attr_epsilon_or(n, 0), 0);
     assert_string_equal(n->name, "Relu_0");
     tc_graph_free(g);
 }

@@ -29,7 +29,7 @@ static bool is_written_anyway(const tc_fuser *f, const tc_graph_value *v) {
 static bool keeps_blocks(const tc_graph_node *n) {
     const tc_graph_shape *s = &n->out[0]->shape;
     int64_t before = 1;
-    for (int d = 0; d < tc_graph_attr_int(n, "axis", 0); d++)
+    for (int d = 0; d < tc_graph_attr_axis(n); d++)
         before *= s->d[d];
     return before == 1 && tc_graph_shape_count(s) > 0;
 }

@@ -37,7 +37,7 @@ bool tc_fuse_is_view(const tc_graph_node *n) {
 bool tc_fuse_keeps_order(const tc_graph_node *n) {
     if (n->op == TC_GRAPH_OP_TRANSPOSE) {
         size_t len;
-        const int64_t *perm = tc_graph_attr_ints(n, "perm", &len);
+        const int64_t *perm = tc_graph_attr_perm(n, &len);
         int64_t last = -1;
         for (size_t d = 0; d < len; d++) {
             if (n->out[0]->shape.d[d] == 1)

@@ -5,8 +5,8 @@
 
 bool tc_fuse_keeps_rows(const tc_graph_node *n) {
     size_t len = 1;
-    int64_t axis = tc_graph_attr_int(n, "axis", 0);
-    const int64_t *axes = tc_graph_attr_ints(n, "axes", &len);
+    int64_t axis = tc_graph_attr_axis(n);
+    const int64_t *axes = tc_graph_attr_axes(n, &len);
     const tc_graph_shape *s = &n->in[0]->shape;
     if (tc_graph_op_is(n->op, TC_GRAPH_WHOLE_ROWS | TC_GRAPH_NO_ROWS))
         return tc_graph_op_is(n->op, TC_GRAPH_WHOLE_ROWS);

@@ -18,8 +18,8 @@ typedef struct stager {
 /* Windows that overlap read an element of their input several times; where they pad, they read a padded copy. */
 static bool overlaps(const tc_graph_node *n) {
     size_t len = 0, sides = 0;
-    const int64_t *pads = tc_graph_attr_ints(n, "pads", &sides);
-    const int64_t *kernel = tc_graph_attr_ints(n, "kernel_shape", &len), *strides = tc_graph_attr_ints(n, "strides", &len);
+    const int64_t *pads = tc_graph_attr_pads(n, &sides);
+    const int64_t *kernel = tc_graph_attr_kernel_shape(n, &len), *strides = tc_graph_attr_strides(n, &len);
     bool any = false;
     for (size_t d = 0; kernel && strides && d < len; d++)
         any |= kernel[d] > strides[d];

@@ -1,13 +1,8 @@
-/* For whoever adds nodes to a graph: the operator table's texts, ONNX's element types, names, storage of constants. */
+/* For whoever adds nodes to a graph: ONNX's element types, names, storage of constants. */
 #ifndef TC_GRAPH_IR_BUILD_H
 #define TC_GRAPH_IR_BUILD_H
 
 #include "graph/ir/graph.h"
-
-/* ---- op table ---- */
-void tc_graph_list_ops(tc_strbuf *out); /* "Abs, Add, ..." */
-bool tc_graph_attr_allowed(tc_graph_op op, const char *name, tc_graph_attr_kind *kind);
-const char *tc_graph_attr_kind_name(tc_graph_attr_kind kind); /* "a list of integers" */
 
 /* ---- ONNX element types ---- */
 bool tc_graph_dtype_of_onnx(int64_t code, tc_dtype *out); /* false where we have no such type */
@@ -23,7 +18,5 @@ static inline bool tc_graph_owns(const tc_graph *g, const tc_graph_value *v) {
     return v->id < g->values.len && g->values.data[v->id] == v;
 }
 void tc_graph_set_inputs(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin);
-void tc_graph_set_floats(tc_graph *g, tc_graph_node *n, const char *name, const float *v, size_t len);
-void tc_graph_set_tensor(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_tensor *v);
 
 #endif

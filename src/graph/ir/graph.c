@@ -1,4 +1,4 @@
-/* The graph's containers: values, nodes, attributes, replacement, verification. */
+/* The graph's containers: values, nodes, replacement, verification. */
 #include "graph/ir/build.h"
 
 #include <inttypes.h>
@@ -116,92 +116,6 @@ tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, 
     n->name = name && *name ? tc_arena_strdup(g->arena, name) : tc_arena_printf(g->arena, "%s_%u", tc_graph_op_name(op), n->id);
     tc_graph_set_inputs(g, n, in, nin);
     return n;
-}
-
-static tc_graph_attr *attr_slot(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_attr_kind kind) {
-    size_t i = 0;
-    while (i < n->nattrs && strcmp(n->attrs[i].name, name) != 0)
-        i++;
-    if (i == n->nattrs && n->nattrs == n->cap_attrs) {
-        size_t cap = n->cap_attrs ? 2 * n->cap_attrs : 4;
-        tc_graph_attr *grown = TC_NEW_N(g->arena, tc_graph_attr, cap);
-        if (n->nattrs)
-            memcpy(grown, n->attrs, n->nattrs * sizeof *grown);
-        n->attrs = grown;
-        n->cap_attrs = cap;
-    }
-    if (i == n->nattrs)
-        n->nattrs++;
-    n->attrs[i] = (tc_graph_attr){.name = tc_arena_strdup(g->arena, name), .kind = kind};
-    return &n->attrs[i];
-}
-
-void tc_graph_set_int(tc_graph *g, tc_graph_node *n, const char *name, int64_t v) {
-    attr_slot(g, n, name, TC_GRAPH_ATTR_INT)->i = v;
-}
-
-void tc_graph_set_float(tc_graph *g, tc_graph_node *n, const char *name, double v) {
-    attr_slot(g, n, name, TC_GRAPH_ATTR_FLOAT)->f = v;
-}
-
-void tc_graph_set_str(tc_graph *g, tc_graph_node *n, const char *name, const char *v) {
-    const char *copy = tc_arena_strdup(g->arena, v);
-    attr_slot(g, n, name, TC_GRAPH_ATTR_STRING)->s = copy;
-}
-
-void tc_graph_set_ints(tc_graph *g, tc_graph_node *n, const char *name, const int64_t *v, size_t len) {
-    const int64_t *copy = tc_arena_dup(g->arena, v, len * sizeof *v);
-    tc_graph_attr *a = attr_slot(g, n, name, TC_GRAPH_ATTR_INTS);
-    a->ints = copy;
-    a->len = len;
-}
-
-void tc_graph_set_floats(tc_graph *g, tc_graph_node *n, const char *name, const float *v, size_t len) {
-    const float *copy = tc_arena_dup(g->arena, v, len * sizeof *v);
-    tc_graph_attr *a = attr_slot(g, n, name, TC_GRAPH_ATTR_FLOATS);
-    a->floats = copy;
-    a->len = len;
-}
-
-void tc_graph_set_tensor(tc_graph *g, tc_graph_node *n, const char *name, tc_graph_tensor *v) {
-    const tc_graph_tensor *kept = tc_graph_keep_tensor(g, v);
-    attr_slot(g, n, name, TC_GRAPH_ATTR_TENSOR)->tensor = kept;
-}
-
-void tc_graph_drop_attr(tc_graph_node *n, const char *name) {
-    for (size_t i = 0; i < n->nattrs; i++)
-        if (strcmp(n->attrs[i].name, name) == 0) {
-            memmove(&n->attrs[i], &n->attrs[i + 1], (--n->nattrs - i) * sizeof n->attrs[0]);
-            return;
-        }
-}
-
-const tc_graph_attr *tc_graph_attr_find(const tc_graph_node *n, const char *name) {
-    for (size_t i = 0; i < n->nattrs; i++)
-        if (strcmp(n->attrs[i].name, name) == 0)
-            return &n->attrs[i];
-    return NULL;
-}
-
-int64_t tc_graph_attr_int(const tc_graph_node *n, const char *name, int64_t otherwise) {
-    const tc_graph_attr *a = tc_graph_attr_find(n, name);
-    return a && a->kind == TC_GRAPH_ATTR_INT ? a->i : otherwise;
-}
-
-double tc_graph_attr_float(const tc_graph_node *n, const char *name, double otherwise) {
-    const tc_graph_attr *a = tc_graph_attr_find(n, name);
-    return a && a->kind == TC_GRAPH_ATTR_FLOAT ? a->f : otherwise;
-}
-
-const char *tc_graph_attr_str(const tc_graph_node *n, const char *name, const char *otherwise) {
-    const tc_graph_attr *a = tc_graph_attr_find(n, name);
-    return a && a->kind == TC_GRAPH_ATTR_STRING ? a->s : otherwise;
-}
-
-const int64_t *tc_graph_attr_ints(const tc_graph_node *n, const char *name, size_t *len) {
-    const tc_graph_attr *a = tc_graph_attr_find(n, name);
-    *len = a && a->kind == TC_GRAPH_ATTR_INTS ? a->len : 0;
-    return a && a->kind == TC_GRAPH_ATTR_INTS ? a->ints : NULL;
 }
 
 uint32_t *tc_graph_count_uses(const tc_graph *g) {

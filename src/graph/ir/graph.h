@@ -7,76 +7,11 @@
 #ifndef TC_GRAPH_IR_GRAPH_H
 #define TC_GRAPH_IR_GRAPH_H
 
+#include "graph/ir/attrs.h"
+#include "graph/ir/op_table.h"
 #include "graph/ir/tensor.h"
 #include "support/map.h"
 #include "support/vec.h"
-
-/* The opset versions of the default domain whose semantics ops.def covers. */
-enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 21 };
-
-typedef enum tc_graph_op {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, attrs)       \
-    TC_GRAPH_OP_##id,
-#include "graph/ir/ops.def"
-#undef OP
-    TC_GRAPH_OP_COUNT
-} tc_graph_op;
-
-/* How an operator takes part in fusion. */
-typedef enum tc_graph_class {
-    TC_GRAPH_CLASS_NONE, /* inference writes it in terms of others: no graph has it */
-    TC_GRAPH_CLASS_VIEW, /* an affine change of coordinates: never computed on its own unless it is an output of the model */
-    TC_GRAPH_CLASS_ELEMENTWISE, /* out[i] from in[i], broadcasting */
-    TC_GRAPH_CLASS_MOVE,        /* coordinates that depend on conditions or data: concat, pad, gather */
-    TC_GRAPH_CLASS_REDUCE,      /* reductions and what is built of them: softmax, layer norm */
-    TC_GRAPH_CLASS_LIBRARY,     /* a library kernel (library.h), or a node with bodies; always by itself */
-    TC_GRAPH_CLASS_ANCHOR /* contractions: read only by what follows elementwise, or row by row by another one (attention) */
-} tc_graph_class;
-
-/* What passes ask of operators. */
-enum tc_graph_trait {
-    TC_GRAPH_POINTWISE = 1, /* each element of the result is a function of the operands' at its place, whatever place that is */
-    TC_GRAPH_KEEPS_MEMORY = 2,    /* the same elements in the same order */
-    TC_GRAPH_CONVOLUTION = 4,     /* (x, weights, bias?), x being [N, C, spatial...] */
-    TC_GRAPH_KEEPS_FORM = 8,      /* as pointwise ones: stands between convolutions, with a result of its operand's dimensions */
-    TC_GRAPH_READS_AGAIN = 16,    /* each element of an operand several times, or in several of its own stages */
-    TC_GRAPH_READS_ONCE = 32,     /* its elements are those of its operands, each in one place */
-    TC_GRAPH_WHOLE_ROWS = 64,     /* reduces the last dimensions, whichever its axis is */
-    TC_GRAPH_NO_ROWS = 128,       /* of class REDUCE, but what it adds up are no rows */
-    TC_GRAPH_TAKES_NUMBERS = 256, /* operands after the first are numbers that make its shape */
-    TC_GRAPH_ALL_NUMBERS = 512    /* so are all */
-};
-
-typedef struct tc_graph_op_info {
-    const char *name;     /* ONNX operator, default domain */
-    int since;            /* first opset that has it */
-    int min_in, max_in;   /* as ONNX writes it, before canonicalisation; max -1: variadic */
-    int min_out, max_out; /* max -1: variadic */
-    tc_graph_class class;
-    unsigned traits;   /* of tc_graph_trait */
-    const char *attrs; /* "axis:i keepdims:i": names and kinds that may occur in a model */
-} tc_graph_op_info;
-
-typedef enum tc_graph_attr_kind {
-    TC_GRAPH_ATTR_INT,
-    TC_GRAPH_ATTR_FLOAT,
-    TC_GRAPH_ATTR_STRING,
-    TC_GRAPH_ATTR_INTS,
-    TC_GRAPH_ATTR_FLOATS,
-    TC_GRAPH_ATTR_TENSOR
-} tc_graph_attr_kind;
-
-typedef struct tc_graph_attr {
-    const char *name;
-    tc_graph_attr_kind kind;
-    int64_t i;
-    double f;
-    const char *s;
-    size_t len; /* of ints or floats */
-    const int64_t *ints;
-    const float *floats;
-    const tc_graph_tensor *tensor;
-} tc_graph_attr;
 
 typedef struct tc_graph_node tc_graph_node;
 
@@ -148,24 +83,10 @@ tc_graph *tc_graph_new(const char *file);
 void tc_graph_free(tc_graph *g); /* NULL is fine */
 
 /* ---- reading ---- */
-const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
-const char *tc_graph_op_name(tc_graph_op op);
-bool tc_graph_op_find(const char *name, tc_graph_op *out);
-tc_graph_class tc_graph_class_of(tc_graph_op op);
-/* Has it one of these traits? */
-bool tc_graph_op_is(tc_graph_op op, unsigned traits);
-static inline bool tc_graph_is_pointwise(tc_graph_op op) {
-    return tc_graph_op_is(op, TC_GRAPH_POINTWISE);
-}
-/* NULL does not. */
+/* The same elements in the same order? NULL does not. */
 static inline bool tc_graph_keeps_memory(const tc_graph_node *n) {
     return n && tc_graph_op_is(n->op, TC_GRAPH_KEEPS_MEMORY);
 }
-const tc_graph_attr *tc_graph_attr_find(const tc_graph_node *n, const char *name);
-int64_t tc_graph_attr_int(const tc_graph_node *n, const char *name, int64_t otherwise);
-double tc_graph_attr_float(const tc_graph_node *n, const char *name, double otherwise);
-const char *tc_graph_attr_str(const tc_graph_node *n, const char *name, const char *otherwise);
-const int64_t *tc_graph_attr_ints(const tc_graph_node *n, const char *name, size_t *len); /* NULL and 0 when absent */
 static inline bool tc_graph_is_const(const tc_graph_value *v) {
     return v && v->constant;
 }
@@ -190,11 +111,6 @@ void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
 void tc_graph_add_sizes(tc_graph *g);
 /* Makes a node without outputs and without appending it; inputs may hold NULL. */
 tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, tc_graph_value *const *in, int nin);
-void tc_graph_set_int(tc_graph *g, tc_graph_node *n, const char *name, int64_t v);
-void tc_graph_set_float(tc_graph *g, tc_graph_node *n, const char *name, double v);
-void tc_graph_set_str(tc_graph *g, tc_graph_node *n, const char *name, const char *v);
-void tc_graph_set_ints(tc_graph *g, tc_graph_node *n, const char *name, const int64_t *v, size_t len);
-void tc_graph_drop_attr(tc_graph_node *n, const char *name);
 /* Every use of `from` (inputs of nodes, outputs) becomes `to`. Linear in the graph; batch passes should use a map. */
 void tc_graph_replace(tc_graph *g, tc_graph_value *from, tc_graph_value *to);
 /* Checks: ids, order, producers, types of constants, arity. An assertion-grade check for tests and debug builds. */

@@ -12,8 +12,8 @@ static void print_type(tc_strbuf *b, const tc_graph_value *v) {
 }
 
 static void print_attr(tc_strbuf *b, const tc_graph_attr *a) {
-    tc_sb_printf(b, "%s=", a->name);
-    switch (a->kind) {
+    tc_sb_printf(b, "%s=", tc_graph_attr_name(a->id));
+    switch (tc_graph_attr_kind_of(a->id)) {
     case TC_GRAPH_ATTR_INT:
         tc_sb_printf(b, "%" PRId64, a->i);
         break;

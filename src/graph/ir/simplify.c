@@ -24,9 +24,9 @@ static tc_graph_value *resolve(const simplifier *s, tc_graph_value *v) {
 }
 
 static bool attrs_equal(const tc_graph_attr *a, const tc_graph_attr *b) {
-    if (a->kind != b->kind || strcmp(a->name, b->name) != 0)
+    if (a->id != b->id)
         return false;
-    switch (a->kind) {
+    switch (tc_graph_attr_kind_of(a->id)) {
     case TC_GRAPH_ATTR_INT:
         return a->i == b->i;
     case TC_GRAPH_ATTR_FLOAT:
@@ -67,7 +67,8 @@ static uint64_t node_hash(const tc_graph_node *n) {
         h = tc_hash_mix(h, n->in[k] ? n->in[k]->id : UINT32_MAX);
     for (size_t i = 0; i < n->nattrs; i++) {
         const tc_graph_attr *a = &n->attrs[i];
-        h = tc_hash_mix(h, a->kind == TC_GRAPH_ATTR_INTS ? tc_hash64(a->ints, a->len * sizeof *a->ints, 0) : (uint64_t)a->i);
+        h = tc_hash_mix(h, tc_graph_attr_kind_of(a->id) == TC_GRAPH_ATTR_INTS ? tc_hash64(a->ints, a->len * sizeof *a->ints, 0)
+                                                                              : (uint64_t)a->i);
     }
     return h;
 }
@@ -180,7 +181,7 @@ static bool is_attribute(const tc_graph *g, const void *p) {
     for (size_t i = 0; i < g->nodes.len; i++)
         for (size_t k = 0; k < g->nodes.data[i]->nattrs; k++) {
             const tc_graph_attr *a = &g->nodes.data[i]->attrs[k];
-            if (a->kind == TC_GRAPH_ATTR_TENSOR && a->tensor->data == p)
+            if (tc_graph_attr_kind_of(a->id) == TC_GRAPH_ATTR_TENSOR && a->tensor->data == p)
                 return true;
         }
     return false;

@@ -13,7 +13,7 @@ static int64_t kind_of(tc_dtype t) {
 /* kind, bytes, and x as [outer, n, inner] around the node's axis */
 static int along_axis(const tc_graph_node *n, int64_t *p) {
     const tc_graph_value *x = n->in[0];
-    int axis = (int)tc_graph_attr_int(n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(n);
     p[0] = kind_of(x->dtype);
     p[1] = tc_dtype_bytes(x->dtype);
     p[2] = p[4] = 1;
@@ -25,14 +25,14 @@ static int along_axis(const tc_graph_node *n, int64_t *p) {
 
 static int top_k_params(const tc_graph_node *n, int64_t *p) {
     int at = along_axis(n, p);
-    p[at++] = tc_graph_attr_int(n, "k", 0);
-    p[at++] = tc_graph_attr_int(n, "largest", 1);
+    p[at++] = tc_graph_attr_k(n);
+    p[at++] = tc_graph_attr_largest(n);
     return at;
 }
 
 static int unique_params(const tc_graph_node *n, int64_t *p) {
     int at = along_axis(n, p);
-    p[at++] = tc_graph_attr_int(n, "sorted", 1);
+    p[at++] = tc_graph_attr_sorted(n);
     return at;
 }
 
@@ -51,23 +51,23 @@ static int non_zero_params(const tc_graph_node *n, int64_t *p) {
 static int nms_params(const tc_graph_node *n, int64_t *p) {
     const int64_t *scores = n->in[1]->shape.d;
     memcpy(p, scores, 3 * sizeof *p);
-    p[3] = tc_graph_attr_int(n, "center_point_box", 0);
-    p[4] = tc_graph_attr_int(n, "most", 0);
+    p[3] = tc_graph_attr_center_point_box(n);
+    p[4] = tc_graph_attr_most(n);
     return 5;
 }
 
 static int scatter_params(const tc_graph_node *n, int64_t *p) {
     static const char *const how[] = {"none", "add", "mul", "max", "min"};
     const tc_graph_shape *x = &n->in[0]->shape, *index = &n->in[1]->shape;
-    bool nd = tc_graph_attr_int(n, "tuples", 0) != 0;
+    bool nd = tc_graph_attr_tuples(n) != 0;
     p[0] = kind_of(n->in[0]->dtype);
     p[1] = tc_dtype_bytes(n->in[0]->dtype);
-    for (p[2] = 0; strcmp(how[p[2]], tc_graph_attr_str(n, "reduction", "none")) != 0; p[2]++)
+    for (p[2] = 0; strcmp(how[p[2]], tc_graph_attr_reduction(n)) != 0; p[2]++)
         ;
     p[3] = tc_dtype_bytes(n->in[1]->dtype);
     p[5] = x->ndim;
     memcpy(p + 6, x->d, sizeof x->d);
-    p[14] = tc_graph_attr_int(n, "axis", 0);
+    p[14] = tc_graph_attr_axis(n);
     p[15] = nd ? index->d[index->ndim - 1] : 0;
     p[4] = nd ? tc_graph_shape_count(index) / p[15] : 0;
     memcpy(p + 16, index->d, sizeof index->d);
@@ -83,7 +83,7 @@ static int det_params(const tc_graph_node *n, int64_t *p) {
 }
 
 static int max_roi_pool_params(const tc_graph_node *n, int64_t *p) {
-    double scale = tc_graph_attr_float(n, "spatial_scale", 1);
+    double scale = tc_graph_attr_spatial_scale(n);
     p[0] = tc_dtype_bytes(n->in[0]->dtype);
     memcpy(p + 1, n->in[0]->shape.d, 4 * sizeof *p);
     p[5] = n->in[1]->shape.d[0];
@@ -93,13 +93,13 @@ static int max_roi_pool_params(const tc_graph_node *n, int64_t *p) {
 }
 
 static int roi_align_params(const tc_graph_node *n, int64_t *p) {
-    double scale = tc_graph_attr_float(n, "spatial_scale", 1);
+    double scale = tc_graph_attr_spatial_scale(n);
     p[0] = tc_dtype_bytes(n->in[0]->dtype);
     memcpy(p + 1, n->in[0]->shape.d, 4 * sizeof *p);
     p[5] = n->in[1]->shape.d[0];
     memcpy(p + 6, n->out[0]->shape.d + 2, 2 * sizeof *p);
-    p[8] = strcmp(tc_graph_attr_str(n, "mode", "avg"), "max") == 0;
-    p[9] = strcmp(tc_graph_attr_str(n, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
+    p[8] = strcmp(tc_graph_attr_mode_or(n, "avg"), "max") == 0;
+    p[9] = strcmp(tc_graph_attr_coordinate_transformation_mode(n), "half_pixel") == 0;
     memcpy(p + 10, &scale, sizeof scale);
     return 11;
 }

@@ -80,7 +80,7 @@ static tc_status branch(maker *m, const tc_graph_node *n, int which, int first, 
 }
 
 static tc_status add_if(maker *m, const tc_graph_node *n, tc_error *err) {
-    int then = (int)tc_graph_attr_int(n, "then", 0);
+    int then = (int)tc_graph_attr_then(n);
     int to_else = decide(m, n, TC_CG_UNLESS, tc_graph_maker_slot(m, n->in[0]), 0, 0);
     TC_TRY(branch(m, n, 0, 1, err));
     int to_end = decide(m, n, TC_CG_GO, 0, 0, 0);
@@ -158,7 +158,7 @@ static double trips(const tc_graph_node *n) {
 }
 
 static tc_status add_loop(maker *m, const tc_graph_node *n, tc_error *err) {
-    loop l = {.n = n, .body = n->body[0], .states = (int)tc_graph_attr_int(n, "states", 0)};
+    loop l = {.n = n, .body = n->body[0], .states = (int)tc_graph_attr_states(n)};
     l.state = TC_NEW_N(m->p->arena, int, l.states);
     double times = m->times;
     enter(m, &l);

@@ -132,7 +132,7 @@ tc_status tc_graph_import_if_at_run_time(tc_graph_importer *im, const Onnx__Node
     size_t then = tc_graph_import_close_body(g, &b.in[0], in + 1),
            nin = 1 + then + tc_graph_import_close_body(g, &b.in[1], in + 1 + then);
     tc_graph_node *n = tc_graph_import_place_node(g, TC_GRAPH_OP_IF, p->name, in, nin, b.types, b.ntypes);
-    tc_graph_set_int(g, n, "then", (int64_t)then);
+    tc_graph_set_then(g, n, (int64_t)then);
     for (int k = 0; k < 2; k++)
         n->body[k] = b.in[k].f.g;
     return give_results(&b, n, err);

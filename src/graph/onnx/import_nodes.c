@@ -60,7 +60,7 @@ static bool old_cast_target(tc_graph_importer *im, tc_graph_node *n, const Onnx_
     int64_t code = 1;
     while (strcmp(tc_graph_onnx_type_name(code), name) != 0 && strcmp(tc_graph_onnx_type_name(code), "unknown") != 0)
         code++;
-    tc_graph_set_int(im->g, n, "to", code);
+    tc_graph_set_to(im->g, n, code);
     return true;
 }
 
@@ -71,35 +71,44 @@ static bool function_names(tc_graph_importer *im, tc_graph_node *n, const Onnx__
     tc_strbuf b = {0};
     for (size_t i = 0; i < a->n_strings; i++)
         tc_sb_printf(&b, "%s%s", i ? "," : "", bytes_to_text(im->g->arena, a->strings[i]));
-    tc_graph_set_str(im->g, n, a->name, tc_sb_str(&b));
+    tc_graph_set_activations(im->g, n, tc_sb_str(&b));
     tc_strbuf_free(&b);
     return true;
 }
 
+static tc_status unknown_attr(tc_graph_op op, const char *name, tc_error *err) {
+    tc_strbuf known = {0};
+    tc_graph_list_attrs(op, &known);
+    tc_status s = tc_refuse(err, TC_ERROR_UNSUPPORTED, "attribute '%s' is not supported; known: %s", name, tc_sb_str(&known));
+    tc_strbuf_free(&known);
+    return s;
+}
+
 static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__AttributeProto *a, tc_error *err) {
-    tc_graph_attr_kind want, kind;
-    if (!a->name || !tc_graph_attr_allowed(n->op, a->name, &want))
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "attribute '%s' is not supported; known: %s", a->name ? a->name : "",
-                         tc_graph_op_info_of(n->op)->attrs);
+    tc_graph_attr_id id;
+    tc_graph_attr_kind kind;
+    if (!a->name || !tc_graph_attr_allowed(n->op, a->name, &id))
+        return unknown_attr(n->op, a->name ? a->name : "", err);
     if (old_cast_target(im, n, a) || function_names(im, n, a))
         return TC_OK;
-    if (!attr_kind(attr_type(a), &kind) || kind != want || (a->ref_attr_name && *a->ref_attr_name))
-        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be %s", a->name, tc_graph_attr_kind_name(want));
+    if (!attr_kind(attr_type(a), &kind) || kind != tc_graph_attr_kind_of(id) || (a->ref_attr_name && *a->ref_attr_name))
+        return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be %s", a->name,
+                       tc_graph_attr_kind_name(tc_graph_attr_kind_of(id)));
     switch (kind) {
     case TC_GRAPH_ATTR_INT:
-        tc_graph_set_int(im->g, n, a->name, a->i);
+        tc_graph_set_int(im->g, n, id, a->i);
         break;
     case TC_GRAPH_ATTR_FLOAT:
-        tc_graph_set_float(im->g, n, a->name, (double)a->f);
+        tc_graph_set_float(im->g, n, id, (double)a->f);
         break;
     case TC_GRAPH_ATTR_STRING:
-        tc_graph_set_str(im->g, n, a->name, bytes_to_text(im->g->arena, a->s));
+        tc_graph_set_str(im->g, n, id, bytes_to_text(im->g->arena, a->s));
         break;
     case TC_GRAPH_ATTR_INTS:
-        tc_graph_set_ints(im->g, n, a->name, a->ints, a->n_ints);
+        tc_graph_set_ints(im->g, n, id, a->ints, a->n_ints);
         break;
     case TC_GRAPH_ATTR_FLOATS:
-        tc_graph_set_floats(im->g, n, a->name, a->floats, a->n_floats);
+        tc_graph_set_floats(im->g, n, id, a->floats, a->n_floats);
         break;
     case TC_GRAPH_ATTR_TENSOR: {
         tc_graph_tensor t;
@@ -107,7 +116,7 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
             return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
         bool once = !im->scope; /* a body may be added again */
         TC_TRY(tc_onnx_read_tensor(a->t, &im->files, once, &t, err));
-        tc_graph_set_tensor(im->g, n, a->name, &t);
+        tc_graph_set_tensor(im->g, n, id, &t);
         break;
     }
     }

@@ -460,7 +460,7 @@ static tc_status add_node(run *r, tc_error *err) {
     memcpy(in, first, nin * sizeof *in);
     nin += tc_graph_import_close_body(g, &r->x, in + nin);
     tc_graph_node *n = tc_graph_import_place_node(g, TC_GRAPH_OP_LOOP, r->l->p->name, in, nin, types, nout);
-    tc_graph_set_int(g, n, "states", (int64_t)states);
+    tc_graph_set_states(g, n, (int64_t)states);
     n->body[0] = r->x.f.g;
     return give(r, n, states, err);
 }

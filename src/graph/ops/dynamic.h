@@ -62,8 +62,8 @@ TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);
 TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
 /* Of dimension d of input k of the node; NULL where the node has fewer inputs. */
 tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d);
-/* The list as numbers: attribute `what` or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
-TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n);
+/* The list as numbers: the attribute or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
+TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n);
 /* The failure for numbers v of input k of which one has no largest value. */
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */

@@ -61,7 +61,7 @@ static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, c
 static tc_status pad_fill(tc_graph_emitter *e, tc_graph_value **fill) {
     const tc_graph_node *n = e->c->n;
     tc_graph_value *given = n->nin > 2 ? n->in[2] : NULL;
-    *fill = tc_graph_em_scalar(e, n->in[0]->dtype, tc_graph_attr_float(n, "value", 0));
+    *fill = tc_graph_em_scalar(e, n->in[0]->dtype, tc_graph_attr_fill(n));
     if (!given)
         return e->status;
     if (given->dtype != n->in[0]->dtype || tc_graph_shape_count(&given->shape) != 1)
@@ -78,7 +78,7 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
     const int64_t *axes = NULL;
     size_t naxes = (size_t)x->shape.ndim;
     int64_t n;
-    TC_TRY(tc_graph_dynamic_list(e, 1, tc_graph_attr_find(c->n, "paddings") ? "paddings" : "pads", given, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 1, tc_graph_attr_find(c->n, TC_ATTR_paddings) ? TC_ATTR_paddings : TC_ATTR_pads, given, &n));
     if (tc_graph_in(c, 3))
         TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
     if (n != 2 * (int64_t)naxes)
@@ -97,7 +97,7 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
 
 tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
-    const char *mode = tc_graph_attr_str(e->c->n, "mode", "constant");
+    const char *mode = tc_graph_attr_mode(e->c->n);
     tc_graph_value *x = e->c->n->in[0], *fill;
     int ndim = x->shape.ndim;
     bool any = false, edge = strcmp(mode, "edge") == 0;
@@ -120,7 +120,7 @@ tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
     tc_graph_value *x = e->c->n->in[0];
     bool any = false;
     int64_t n;
-    TC_TRY(tc_graph_dynamic_list(e, 1, "repeats", repeats, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_repeats, repeats, &n));
     if (n != x->shape.ndim)
         return tc_graph_node_fail(e->c, "repeats has %lld entries for %d dimensions", (long long)n, x->shape.ndim);
     if (!tc_graph_has_bounds(repeats, n))
@@ -169,7 +169,7 @@ tc_status tc_graph_rewrite_scatter_elements(tc_graph_emitter *e) {
     const tc_graph_node *n = e->c->n;
     const tc_graph_value *x = n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
     if (!tc_dtype_is_int(n->in[1]->dtype) || n->in[1]->shape.ndim != x->shape.ndim)
         return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", n->in[1]->name, x->name);
     tc_graph_value *index = from_start(e, n->in[1], tc_graph_em_size(e, x, axis));
@@ -218,7 +218,7 @@ static tc_status with_dims(tc_graph_emitter *e, const int *at, int ndim) {
 static tc_status marked_axes(tc_graph_emitter *e, int ndim, bool *marked, bool *any) {
     const int64_t *axes;
     size_t len;
-    TC_TRY(tc_graph_want_list(e->c, 1, "axes", &axes, &len));
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
     *any = axes != NULL;
     for (size_t i = 0; i < len; i++) {
         int d;
@@ -251,7 +251,7 @@ tc_status tc_graph_rewrite_unsqueeze(tc_graph_emitter *e) {
     int at[TC_GRAPH_MAX_DIMS];
     const int64_t *axes;
     size_t len;
-    TC_TRY(tc_graph_want_list(e->c, 1, "axes", &axes, &len));
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
     int64_t ndim = x->shape.ndim + (int64_t)len;
     if (ndim > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "the result has %lld dimensions; at most %d are supported",

@@ -26,7 +26,7 @@ static tc_graph_value *with_sizes_of(tc_graph_emitter *e, tc_graph_value *r, con
 
 tc_status tc_graph_rewrite_shape(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
-    int64_t ndim = x->shape.ndim, from = tc_graph_attr_int(e->c->n, "start", 0), to = tc_graph_attr_int(e->c->n, "end", ndim);
+    int64_t ndim = x->shape.ndim, from = tc_graph_attr_start(e->c->n), to = tc_graph_attr_end_or(e->c->n, ndim);
     from = TC_MAX(0, TC_MIN(from < 0 ? from + ndim : from, ndim));
     to = TC_MAX(from, TC_MIN(to < 0 ? to + ndim : to, ndim));
     tc_graph_value *parts[TC_GRAPH_MAX_DIMS];
@@ -177,9 +177,9 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
     return open >= 0 ? open_dimension(r, open) : TC_OK;
 }
 
-tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, const char *what, tc_graph_number *out, int64_t *n) {
+tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n) {
     size_t len;
-    const int64_t *attr = tc_graph_attr_ints(e->c->n, what, &len);
+    const int64_t *attr = tc_graph_attr_ints(e->c->n, id, &len);
     tc_graph_value *v = k < e->c->n->nin ? e->c->n->in[k] : NULL;
     *n = 0;
     if (attr)
@@ -208,19 +208,19 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     reshaper r = {.e = e, .x = e->c->n->in[0]};
     int64_t n;
     size_t len;
-    const int64_t *whole = tc_graph_attr_ints(e->c->n, "shape", &len);
+    const int64_t *whole = tc_graph_attr_shape(e->c->n, &len);
     bool open = false;
     for (size_t i = 0; whole && i < len; i++)
         open |= whole[i] < 0;
-    if (whole && !open && tc_graph_attr_int(e->c->n, "allowzero", 0)) /* import's own (tc_graph_emit_reshape): of the largest */
+    if (whole && !open && tc_graph_attr_allowzero(e->c->n)) /* import's own (tc_graph_emit_reshape): of the largest */
         return TC_OK;
-    TC_TRY(tc_graph_dynamic_list(e, 1, "shape", want, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_shape, want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
                                     (long long)n, TC_GRAPH_MAX_DIMS);
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", 1, want);
-    TC_TRY(target_dims(&r, want, n, tc_graph_attr_int(e->c->n, "allowzero", 0) != 0));
+    TC_TRY(target_dims(&r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
     TC_TRY(tc_graph_shape_check(&r.shape, r.x->dtype, e->c->err));
     return become(e, reshaped(&r));
 }
@@ -229,7 +229,7 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
 
 static tc_status bounded_shape(tc_graph_emitter *e, int k, tc_graph_number *want, tc_graph_shape *s) {
     int64_t n;
-    TC_TRY(tc_graph_dynamic_list(e, k, "", want, &n));
+    TC_TRY(tc_graph_dynamic_list(e, k, TC_ATTR_none, want, &n));
     if (n > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
                                     (long long)n, TC_GRAPH_MAX_DIMS);
@@ -266,7 +266,7 @@ tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     tc_graph_shape s = {0};
     TC_TRY(bounded_shape(e, 0, want, &s));
-    const tc_graph_attr *a = tc_graph_attr_find(e->c->n, "value");
+    const tc_graph_attr *a = tc_graph_attr_find(e->c->n, TC_ATTR_value);
     if (a && tc_graph_tensor_count(a->tensor) != 1)
         return tc_graph_node_fail(e->c, "attribute value must have one element");
     tc_graph_value *fill = tc_graph_em_scalar(e, TC_F32, 0);
@@ -358,10 +358,10 @@ tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
         steps[TC_GRAPH_MAX_NUMBERS];
     int64_t n, nends, naxes, nsteps;
     tc_graph_value *x = e->c->n->in[0];
-    TC_TRY(tc_graph_dynamic_list(e, 1, "starts", starts, &n));
-    TC_TRY(tc_graph_dynamic_list(e, 2, "ends", ends, &nends));
-    TC_TRY(tc_graph_dynamic_list(e, 3, "axes", axes, &naxes));
-    TC_TRY(tc_graph_dynamic_list(e, 4, "steps", steps, &nsteps));
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_starts, starts, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 2, TC_ATTR_ends, ends, &nends));
+    TC_TRY(tc_graph_dynamic_list(e, 3, TC_ATTR_axes, axes, &naxes));
+    TC_TRY(tc_graph_dynamic_list(e, 4, TC_ATTR_steps, steps, &nsteps));
     if (n == 0 || n != nends || (naxes && naxes != n) || (nsteps && nsteps != n) || (!naxes && n > x->shape.ndim))
         return tc_graph_node_fail(e->c, "starts, ends, axes and steps must have the same length");
     for (int64_t i = 0; i < n; i++) {
@@ -389,7 +389,7 @@ tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
 tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 1), ndim, &axis));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, 1), ndim, &axis));
     bool moves = false;
     for (int k = 0; k < n->nin; k++)
         moves |= tc_graph_extent(n->in[k], axis) != NULL;
@@ -423,7 +423,7 @@ tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
 tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 0), ndim, &axis));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), ndim, &axis));
     tc_graph_value *size = tc_graph_extent(n->in[0], axis), *index = n->in[1];
     bool negative = !index->constant;
     for (int64_t i = 0, count = tc_graph_shape_count(&index->shape); i < count && !negative && tc_dtype_is_int(index->dtype); i++)
@@ -444,10 +444,10 @@ tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *x = n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", -1), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, -1), x->shape.ndim, &axis));
     if (!tc_graph_extent(x, axis))
         return TC_OK;
-    bool largest = tc_graph_attr_int(n, "largest", 1) != 0;
+    bool largest = tc_graph_attr_largest(n) != 0;
     n->in[0] = tc_graph_em_masked(e, x, axis, largest ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
     return e->status;
 }
@@ -456,7 +456,7 @@ tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
 tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(e->c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(e->c->n), x->shape.ndim, &axis));
     return tc_graph_extent(x, axis) ? tc_graph_dynamic_refuse(e->c, 0, axis) : TC_OK;
 }
 
@@ -465,15 +465,15 @@ tc_status tc_graph_rewrite_arg(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     tc_graph_value *x = n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_int(n, "axis", 0), x->shape.ndim, &axis));
-    if (!tc_graph_extent(x, axis) || !tc_graph_attr_int(n, "select_last_index", 0))
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
+    if (!tc_graph_extent(x, axis) || !tc_graph_attr_select_last_index(n))
         return TC_OK;
-    bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_int(n, "keepdims", 1) != 0;
+    bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_keepdims(n) != 0;
     x = tc_graph_em_masked(e, x, axis, max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
     tc_graph_node *all = tc_graph_em_node(e, n->op, (tc_graph_value *[]){tc_graph_em_blind(e, x)}, 1);
-    tc_graph_set_int(e->c->g, all, "axis", axis);
-    tc_graph_set_int(e->c->g, all, "keepdims", keep);
-    tc_graph_set_int(e->c->g, all, "select_last_index", 1);
+    tc_graph_set_axis(e->c->g, all, axis);
+    tc_graph_set_keepdims(e->c->g, all, keep);
+    tc_graph_set_select_last_index(e->c->g, all, 1);
     tc_graph_value *y = em_min(e, tc_graph_em_place(e, all), em_sub(e, tc_graph_extent(x, axis), number(e, 1)));
     for (int d = 0, o = 0; d < x->shape.ndim; d++) {
         if (d != axis && tc_graph_extent(x, d))

@@ -36,7 +36,7 @@ tc_status tc_graph_sizes_broadcast(tc_graph_emitter *e) {
 
 tc_status tc_graph_sizes_transpose(tc_graph_emitter *e) {
     size_t len;
-    const int64_t *perm = tc_graph_attr_ints(e->c->n, "perm", &len);
+    const int64_t *perm = tc_graph_attr_perm(e->c->n, &len);
     for (size_t d = 0; d < len; d++)
         e->c->extent[0][d] = tc_graph_in_extent(e, 0, (int)perm[d]);
     return TC_OK;
@@ -98,7 +98,7 @@ tc_status tc_graph_sizes_slice(tc_graph_emitter *e) {
 }
 
 tc_status tc_graph_sizes_concat(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_int(e->c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(e->c->n);
     for (int k = 0; k < e->c->n->nin; k++)
         for (int d = 0; d < e->c->out[0].shape.ndim; d++) {
             if (tc_graph_in_extent(e, k, d) && d == axis)
@@ -118,7 +118,7 @@ static tc_status mask_index(tc_graph_emitter *e) {
 }
 
 tc_status tc_graph_sizes_gather(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_int(e->c->n, "axis", 0), o = 0;
+    int axis = (int)tc_graph_attr_axis(e->c->n), o = 0;
     TC_TRY(mask_index(e));
     for (int d = 0; d < axis; d++)
         e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
@@ -138,7 +138,7 @@ tc_status tc_graph_sizes_gather_elements(tc_graph_emitter *e) {
 
 tc_status tc_graph_sizes_gather_nd(tc_graph_emitter *e) {
     const tc_graph_shape *index = &e->c->n->in[1]->shape;
-    int batch = (int)tc_graph_attr_int(e->c->n, "batch_dims", 0), depth = (int)index->d[index->ndim - 1], o = 0;
+    int batch = (int)tc_graph_attr_batch_dims(e->c->n), depth = (int)index->d[index->ndim - 1], o = 0;
     TC_TRY(tc_graph_dynamic_refuse_any(e, 1, index->ndim - 1, index->ndim));
     TC_TRY(mask_index(e));
     for (int d = 0; d < index->ndim - 1; d++)
@@ -157,7 +157,7 @@ tc_status tc_graph_sizes_tile(tc_graph_emitter *e) {
 
 tc_status tc_graph_sizes_pad(tc_graph_emitter *e) {
     size_t len;
-    const int64_t *pads = tc_graph_attr_ints(e->c->n, "pads", &len);
+    const int64_t *pads = tc_graph_attr_pads(e->c->n, &len);
     for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++)
         if (tc_graph_in_extent(e, 0, d) && (pads[d] || pads[(size_t)d + len / 2]))
             return tc_graph_dynamic_refuse(e->c, 0, d);
@@ -203,9 +203,9 @@ static void mean_of_size(tc_graph_emitter *e, tc_graph_value *size, int64_t most
 
 tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
     size_t len = 0;
-    int64_t axis = tc_graph_attr_int(e->c->n, "axis", 0);
-    const int64_t *axes = tc_graph_attr_ints(e->c->n, "axes", &len);
-    bool keep = tc_graph_attr_int(e->c->n, "keepdims", 1) != 0;
+    int64_t axis = tc_graph_attr_axis(e->c->n);
+    const int64_t *axes = tc_graph_attr_axes(e->c->n, &len);
+    bool keep = tc_graph_attr_keepdims(e->c->n) != 0;
     const tc_graph_value *x = e->c->n->in[0];
     for (int d = 0, o = 0; d < x->shape.ndim; d++) {
         bool reduced = axes ? false : d == axis;
@@ -219,7 +219,7 @@ tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
         o += keep;
         if (!size)
             continue;
-        if (tc_graph_attr_int(e->c->n, "select_last_index", 0))
+        if (tc_graph_attr_select_last_index(e->c->n))
             return tc_graph_dynamic_refuse(e->c, 0, d);
         e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], d, neutral(e));
         if (e->c->n->op == TC_GRAPH_OP_REDUCE_MEAN)
@@ -229,7 +229,7 @@ tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
 }
 
 tc_status tc_graph_sizes_softmax(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_int(e->c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(e->c->n);
     if (tc_graph_in_extent(e, 0, axis))
         e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, neutral(e));
     TC_TRY(e->status);
@@ -237,15 +237,15 @@ tc_status tc_graph_sizes_softmax(tc_graph_emitter *e) {
 }
 
 tc_status tc_graph_sizes_cum_sum(tc_graph_emitter *e) {
-    int axis = (int)tc_graph_attr_int(e->c->n, "axis", 0);
-    if (tc_graph_in_extent(e, 0, axis) && tc_graph_attr_int(e->c->n, "reverse", 0))
+    int axis = (int)tc_graph_attr_axis(e->c->n);
+    if (tc_graph_in_extent(e, 0, axis) && tc_graph_attr_reverse(e->c->n))
         e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
     TC_TRY(e->status);
     return tc_graph_sizes_same(e);
 }
 
 tc_status tc_graph_sizes_layer_norm(tc_graph_emitter *e) {
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, (int)tc_graph_attr_int(e->c->n, "axis", 0), e->c->n->in[0]->shape.ndim));
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, (int)tc_graph_attr_axis(e->c->n), e->c->n->in[0]->shape.ndim));
     return tc_graph_sizes_same(e);
 }
 
@@ -300,7 +300,7 @@ tc_status tc_graph_sizes_matmul(tc_graph_emitter *e) {
 }
 
 tc_status tc_graph_sizes_gemm(tc_graph_emitter *e) {
-    int ta = tc_graph_attr_int(e->c->n, "transA", 0) != 0, tb = tc_graph_attr_int(e->c->n, "transB", 0) != 0;
+    int ta = tc_graph_attr_trans_a(e->c->n) != 0, tb = tc_graph_attr_trans_b(e->c->n) != 0;
     e->c->extent[0][0] = tc_graph_in_extent(e, 0, ta);
     e->c->extent[0][1] = tc_graph_in_extent(e, 1, !tb);
     if (!tc_graph_in_extent(e, 0, !ta) || !tc_graph_in_extent(e, 1, tb)) {

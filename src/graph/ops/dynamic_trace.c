@@ -23,7 +23,7 @@ static void look_through(tc_graph_value **v, int64_t *i) {
         } else if (n->op == TC_GRAPH_OP_CAST && is_index_type(n->in[0]->dtype) && is_index_type((*v)->dtype)) {
             *v = n->in[0];
         } else if (n->op == TC_GRAPH_OP_SLICE && (*v)->shape.ndim == 1) {
-            *i = tc_graph_attr_ints(n, "starts", &len)[0] + *i * tc_graph_attr_ints(n, "steps", &len)[0];
+            *i = tc_graph_attr_starts(n, &len)[0] + *i * tc_graph_attr_steps(n, &len)[0];
             *v = n->in[0];
         } else {
             return;

@@ -37,7 +37,7 @@ tc_graph_value *tc_graph_em_cast(tc_graph_emitter *e, tc_graph_value *v, tc_dtyp
     if (v->dtype == to)
         return v;
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_CAST, &v, 1);
-    tc_graph_set_int(e->c->g, n, "to", tc_graph_dtype_to_onnx(to));
+    tc_graph_set_to(e->c->g, n, tc_graph_dtype_to_onnx(to));
     return tc_graph_em_place(e, n);
 }
 
@@ -55,7 +55,7 @@ tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, co
     if (!changes || e->status != TC_OK)
         return v;
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_TRANSPOSE, &v, 1);
-    tc_graph_set_ints(e->c->g, n, "perm", perm, (size_t)v->shape.ndim);
+    tc_graph_set_perm(e->c->g, n, perm, (size_t)v->shape.ndim);
     return tc_graph_em_place(e, n);
 }
 
@@ -69,10 +69,10 @@ tc_graph_value *tc_graph_em_expand(tc_graph_emitter *e, tc_graph_value *v, const
 tc_graph_value *tc_graph_em_slice(tc_graph_emitter *e, tc_graph_value *v, int axis, int64_t start, int64_t end, int64_t step) {
     int64_t at = axis;
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_SLICE, &v, 1);
-    tc_graph_set_ints(e->c->g, n, "axes", &at, 1);
-    tc_graph_set_ints(e->c->g, n, "starts", &start, 1);
-    tc_graph_set_ints(e->c->g, n, "ends", &end, 1);
-    tc_graph_set_ints(e->c->g, n, "steps", &step, 1);
+    tc_graph_set_axes(e->c->g, n, &at, 1);
+    tc_graph_set_starts(e->c->g, n, &start, 1);
+    tc_graph_set_ends(e->c->g, n, &end, 1);
+    tc_graph_set_steps(e->c->g, n, &step, 1);
     return tc_graph_em_place(e, n);
 }
 
@@ -80,13 +80,13 @@ tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value
     if (n == 1)
         return in[0];
     tc_graph_node *node = tc_graph_em_node(e, TC_GRAPH_OP_CONCAT, in, n);
-    tc_graph_set_int(e->c->g, node, "axis", axis);
+    tc_graph_set_axis(e->c->g, node, axis);
     return tc_graph_em_place(e, node);
 }
 
 tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const int64_t *pads, tc_graph_value *fill) {
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_PAD, (tc_graph_value *[]){v, NULL, fill}, 3);
-    tc_graph_set_ints(e->c->g, n, "pads", pads, 2 * (size_t)v->shape.ndim);
+    tc_graph_set_pads(e->c->g, n, pads, 2 * (size_t)v->shape.ndim);
     return tc_graph_em_place(e, n);
 }
 
@@ -95,14 +95,14 @@ tc_graph_value *tc_graph_em_reduce(tc_graph_emitter *e, tc_graph_op op, tc_graph
     if (n == 0)
         return v;
     tc_graph_node *node = tc_graph_em_node(e, op, &v, 1);
-    tc_graph_set_ints(e->c->g, node, "axes", axes, n);
-    tc_graph_set_int(e->c->g, node, "keepdims", keepdims);
+    tc_graph_set_axes(e->c->g, node, axes, n);
+    tc_graph_set_keepdims(e->c->g, node, keepdims);
     return tc_graph_em_place(e, node);
 }
 
 tc_graph_value *tc_graph_em_gather(tc_graph_emitter *e, tc_graph_op op, tc_graph_value *v, tc_graph_value *index, int axis) {
     tc_graph_node *n = tc_graph_em_node(e, op, (tc_graph_value *[]){v, index}, 2);
-    tc_graph_set_int(e->c->g, n, "axis", axis);
+    tc_graph_set_axis(e->c->g, n, axis);
     return tc_graph_em_place(e, n);
 }
 

@@ -16,7 +16,7 @@ typedef struct tc_graph_functions {
 /* None is NULL: where the table says `none`, the function fails with the reason. */
 const tc_graph_functions *tc_graph_functions_of(tc_graph_op op);
 
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, attrs)       \
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
     tc_graph_infer_fn tc_graph_infer_##infer;                                                                                    \
     tc_graph_eval_fn tc_graph_eval_##eval;                                                                                       \
     tc_graph_at_fn tc_graph_at_##at;                                                                                             \

@@ -42,11 +42,11 @@ tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, con
     return TC_OK;
 }
 
-tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len) {
-    *v = tc_graph_attr_ints(c->n, what, len);
+tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, const int64_t **v, size_t *len) {
+    *v = tc_graph_attr_ints(c->n, id, len);
     if (*v || !tc_graph_in(c, k))
         return TC_OK;
-    return tc_graph_want_ints(c, k, what, v, len);
+    return tc_graph_want_ints(c, k, tc_graph_attr_name(id), v, len);
 }
 
 tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out) {
@@ -113,8 +113,8 @@ tc_status tc_graph_emit_reshape(tc_graph_infer_ctx *c, tc_graph_value *v, const 
         return TC_OK;
     }
     tc_graph_node *n = tc_graph_emit_node(c, TC_GRAPH_OP_RESHAPE, &v, 1);
-    tc_graph_set_ints(c->g, n, "shape", shape->d, (size_t)shape->ndim);
-    tc_graph_set_int(c->g, n, "allowzero", 1);
+    tc_graph_set_shape(c->g, n, shape->d, (size_t)shape->ndim);
+    tc_graph_set_allowzero(c->g, n, 1);
     return tc_graph_emit(c, n, out);
 }
 
@@ -140,7 +140,7 @@ void tc_graph_become_reshape(tc_graph_infer_ctx *c) {
     if (tc_graph_shape_equal(&x->shape, &c->out[0].shape))
         c->n->op = TC_GRAPH_OP_IDENTITY;
     else
-        tc_graph_set_ints(c->g, c->n, "shape", c->out[0].shape.d, (size_t)c->out[0].shape.ndim);
+        tc_graph_set_shape(c->g, c->n, c->out[0].shape.d, (size_t)c->out[0].shape.ndim);
 }
 
 /* If and Loop with bodies that are graphs: import types them itself. */
@@ -201,8 +201,8 @@ static tc_status attach_outputs(tc_graph_infer_ctx *c) {
 /* Split(x) {axis, split}  =>  one Slice per output that is used */
 static tc_status place_slices(tc_graph_infer_ctx *c) {
     size_t len;
-    const int64_t *sizes = tc_graph_attr_ints(c->n, "split", &len);
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    const int64_t *sizes = tc_graph_attr_split(c->n, &len);
+    int axis = (int)tc_graph_attr_axis(c->n);
     tc_graph_value *x = c->n->in[0];
     int64_t at = 0;
     for (int k = 0; k < c->nout; at += sizes[k], k++) {
@@ -211,9 +211,9 @@ static tc_status place_slices(tc_graph_infer_ctx *c) {
         tc_graph_node *n =
             tc_graph_new_node(c->g, TC_GRAPH_OP_SLICE, tc_arena_printf(c->g->arena, "%s.%d", c->n->name, k), &x, 1);
         int64_t end = at + sizes[k], ax = axis;
-        tc_graph_set_ints(c->g, n, "axes", &ax, 1);
-        tc_graph_set_ints(c->g, n, "starts", &at, 1);
-        tc_graph_set_ints(c->g, n, "ends", &end, 1);
+        tc_graph_set_axes(c->g, n, &ax, 1);
+        tc_graph_set_starts(c->g, n, &at, 1);
+        tc_graph_set_ends(c->g, n, &end, 1);
         TC_TRY(tc_graph_place(c->g, n, &c->names[k], 1, TC_GRAPH_OPSET_MAX, c->err));
     }
     return TC_OK;

@@ -37,8 +37,8 @@ tc_status tc_graph_node_fail(tc_graph_infer_ctx *c, const char *fmt, ...) TC_PRI
 tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const char *fmt, ...) TC_PRINTF(3, 4);
 /* Input k as a constant list of integers; fails with a remedy when it is not constant. *v is in the arena. */
 TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
-/* The attribute `what` or else input k (newer opsets); *v is NULL when there is neither. */
-TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
+/* The attribute or else input k (newer opsets); *v is NULL when there is neither. */
+TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, const int64_t **v, size_t *len);
 /* A negative axis counts from the end. Fails outside [-ndim, ndim - 1]. */
 TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
 TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,

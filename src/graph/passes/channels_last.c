@@ -57,7 +57,7 @@ static tc_graph_value *transposed_from(const tc_graph_value *v) {
     if (!v->producer || v->producer->op != TC_GRAPH_OP_TRANSPOSE || v->shape.ndim < 3)
         return NULL;
     perm_to_first(v->shape.ndim, perm);
-    const int64_t *own = tc_graph_attr_ints(v->producer, "perm", &len);
+    const int64_t *own = tc_graph_attr_perm(v->producer, &len);
     return memcmp(own, perm, len * sizeof *perm) == 0 ? v->producer->in[0] : NULL;
 }
 
@@ -120,18 +120,18 @@ static void produce_last(layout *l, tc_graph_node *n, const tc_graph_node *old) 
 
 /* ---- rewriting attributes ---- */
 
-static void permute_attr(layout *l, tc_graph_node *n, const char *name, int ndim) {
+static void permute_attr(layout *l, tc_graph_node *n, tc_graph_attr_id id, int ndim) {
     size_t len;
     int64_t out[2 * TC_GRAPH_MAX_DIMS];
-    const int64_t *v = tc_graph_attr_ints(n, name, &len);
+    const int64_t *v = tc_graph_attr_ints(n, id, &len);
     for (size_t i = 0; v && i < len; i++)
         out[(int)i / ndim * ndim + place_of((int)i % ndim, ndim)] = v[i];
     if (v)
-        tc_graph_set_ints(l->g, n, name, out, len);
+        tc_graph_set_ints(l->g, n, id, out, len);
 }
 
 static void move_axis(layout *l, tc_graph_node *n, int ndim) {
-    tc_graph_set_int(l->g, n, "axis", place_of((int)tc_graph_attr_int(n, "axis", 0), ndim));
+    tc_graph_set_axis(l->g, n, place_of((int)tc_graph_attr_axis(n), ndim));
 }
 
 /* ---- windows ---- */
@@ -140,7 +140,7 @@ static void move_axis(layout *l, tc_graph_node *n, int ndim) {
 static tc_graph_value *weights_last(layout *l, const tc_graph_node *n) {
     tc_graph_value *w = first(l, n->in[1]);
     tc_graph_shape apart = w->shape, joined = {.ndim = w->shape.ndim};
-    int64_t perm[TC_GRAPH_MAX_DIMS], group = tc_graph_attr_int(n, "group", 1);
+    int64_t perm[TC_GRAPH_MAX_DIMS], group = tc_graph_attr_group(n);
     uint64_t key = tc_hash_mix(tc_hash_mix(w->id, n->op), (uint64_t)group);
     uintptr_t *known = tc_map_get(&l->weights, key);
     if (known)
@@ -180,7 +180,7 @@ static bool convert_conv(layout *l, tc_graph_node *n) {
         return false;
     tc_graph_value *in[] = {last(l, n->in[0]), weights_last(l, n), n->nin > 2 ? first(l, n->in[2]) : NULL};
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, in);
-    tc_graph_set_int(l->g, copy, "channels_last", 1);
+    tc_graph_set_channels_last(l->g, copy, 1);
     produce_last(l, copy, n);
     return true;
 }
@@ -189,7 +189,7 @@ static bool convert_pool(layout *l, tc_graph_node *n) {
     if (!has_last(l, n->in[0]))
         return false;
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, (tc_graph_value *[]){last(l, n->in[0])});
-    tc_graph_set_int(l->g, copy, "channels_last", 1);
+    tc_graph_set_channels_last(l->g, copy, 1);
     produce_last(l, copy, n);
     return true;
 }
@@ -237,11 +237,11 @@ static bool convert_unary(layout *l, tc_graph_node *n) {
     for (int k = 0; k < n->nin; k++)
         in[k] = k == 0 ? last(l, n->in[0]) : first(l, n->in[k]);
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, in);
-    permute_attr(l, copy, "pads", ndim);
-    permute_attr(l, copy, "starts", ndim);
-    permute_attr(l, copy, "steps", ndim);
-    permute_attr(l, copy, "repeats", ndim);
-    if (tc_graph_attr_find(copy, "axis"))
+    permute_attr(l, copy, TC_ATTR_pads, ndim);
+    permute_attr(l, copy, TC_ATTR_starts, ndim);
+    permute_attr(l, copy, TC_ATTR_steps, ndim);
+    permute_attr(l, copy, TC_ATTR_repeats, ndim);
+    if (tc_graph_attr_find(copy, TC_ATTR_axis))
         move_axis(l, copy, ndim);
     produce_last(l, copy, n);
     return true;
@@ -289,17 +289,17 @@ static void produce_reduced(layout *l, tc_graph_node *n, tc_graph_value *v, cons
     }
     tc_graph_value *x = tc_graph_place_typed(l->g, n, tc_arena_printf(l->g->arena, "%s.last", v->name), v->dtype, &s);
     tc_graph_node *view = tc_graph_new_node(l->g, TC_GRAPH_OP_RESHAPE, "", &x, 1);
-    tc_graph_set_ints(l->g, view, "shape", v->shape.d, (size_t)v->shape.ndim);
+    tc_graph_set_shape(l->g, view, v->shape.d, (size_t)v->shape.ndim);
     tc_graph_produce(l->g, view, v);
 }
 
 /* Reductions and searches over axes; without keepdims the result is the same in both forms, or the node is not converted. */
 static bool convert_reduce(layout *l, tc_graph_node *n) {
     const tc_graph_shape *s = &n->in[0]->shape;
-    int64_t axis = tc_graph_attr_int(n, "axis", 0), moved[TC_GRAPH_MAX_DIMS];
+    int64_t axis = tc_graph_attr_axis(n), moved[TC_GRAPH_MAX_DIMS];
     size_t len = 0;
-    const int64_t *axes = tc_graph_attr_ints(n, "axes", &len);
-    bool keepdims = tc_graph_attr_int(n, "keepdims", 1);
+    const int64_t *axes = tc_graph_attr_axes(n, &len);
+    bool keepdims = tc_graph_attr_keepdims(n);
     if (!axes) {
         axes = &axis;
         len = 1;
@@ -311,9 +311,9 @@ static bool convert_reduce(layout *l, tc_graph_node *n) {
     qsort(moved, len, sizeof *moved, by_value);
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, (tc_graph_value *[]){last(l, n->in[0])});
     if (axes == &axis)
-        tc_graph_set_int(l->g, copy, "axis", moved[0]);
+        tc_graph_set_axis(l->g, copy, moved[0]);
     else
-        tc_graph_set_ints(l->g, copy, "axes", moved, len);
+        tc_graph_set_axes(l->g, copy, moved, len);
     if (keepdims)
         produce_last(l, copy, n);
     else
@@ -327,7 +327,7 @@ static bool convert_reduce(layout *l, tc_graph_node *n) {
 static bool convert_transpose(layout *l, tc_graph_node *n) {
     uintptr_t *known = tc_map_get(&l->last, n->in[0]->id);
     size_t len;
-    const int64_t *perm = tc_graph_attr_ints(n, "perm", &len);
+    const int64_t *perm = tc_graph_attr_perm(n, &len);
     int64_t other[TC_GRAPH_MAX_DIMS];
     bool same = true;
     if (!known)
@@ -339,7 +339,7 @@ static bool convert_transpose(layout *l, tc_graph_node *n) {
     tc_graph_value *x = (tc_graph_value *)*known;
     tc_graph_node *view = tc_graph_new_node(l->g, same ? TC_GRAPH_OP_IDENTITY : TC_GRAPH_OP_TRANSPOSE, n->name, &x, 1);
     if (!same)
-        tc_graph_set_ints(l->g, view, "perm", other, len);
+        tc_graph_set_perm(l->g, view, other, len);
     tc_graph_produce(l->g, view, n->out[0]);
     return true;
 }
@@ -351,7 +351,7 @@ static bool convert_reshape(layout *l, tc_graph_node *n) {
         return false;
     tc_graph_shape s = shape_last(to);
     tc_graph_node *copy = tc_graph_copy_node(l->g, n, (tc_graph_value *[]){last(l, n->in[0])});
-    tc_graph_set_ints(l->g, copy, "shape", s.d, (size_t)s.ndim);
+    tc_graph_set_shape(l->g, copy, s.d, (size_t)s.ndim);
     produce_last(l, copy, n);
     return true;
 }
@@ -369,9 +369,8 @@ static tc_graph_value *flattened(const layout *l, const tc_graph_value *v) {
 /* Gemm(Flatten(x), w): the weights' rows are put in the order of the other form, once, and nothing is transposed. */
 static bool convert_gemm(layout *l, tc_graph_node *n) {
     tc_graph_value *x = flattened(l, n->in[0]), *w = n->in[1];
-    bool by_columns = tc_graph_attr_int(n, "transB", 0);
-    if (!x || !tc_graph_is_const(w) || w->shape.ndim != 2 || tc_graph_attr_int(n, "transA", 0) ||
-        x->shape.ndim + 1 > TC_GRAPH_MAX_DIMS)
+    bool by_columns = tc_graph_attr_trans_b(n);
+    if (!x || !tc_graph_is_const(w) || w->shape.ndim != 2 || tc_graph_attr_trans_a(n) || x->shape.ndim + 1 > TC_GRAPH_MAX_DIMS)
         return false;
     int nin = x->shape.ndim - 1, skip = by_columns ? 1 : 0; /* w's long dimension becomes [C, spatial...] */
     tc_graph_shape apart = {.ndim = nin + 1};
@@ -400,7 +399,7 @@ static bool convert_none(layout *l, tc_graph_node *n) {
 typedef bool convert_fn(layout *l, tc_graph_node *n);
 
 static convert_fn *const converts[TC_GRAPH_OP_COUNT] = {
-#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, attrs)       \
+#define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
     [TC_GRAPH_OP_##id] = convert_##last,
 #include "graph/ir/ops.def"
 #undef OP

@@ -110,8 +110,8 @@ static void slice(tc_graph *g, tc_graph_value *y, int64_t start, tc_graph_value 
         steps[d] = 1;
     starts[n - 1] = start;
     tc_graph_node *s = tc_graph_new_node(g, TC_GRAPH_OP_SLICE, "", &y, 1);
-    tc_graph_set_ints(g, s, "starts", starts, (size_t)n);
-    tc_graph_set_ints(g, s, "steps", steps, (size_t)n);
+    tc_graph_set_starts(g, s, starts, (size_t)n);
+    tc_graph_set_steps(g, s, steps, (size_t)n);
     tc_graph_produce(g, s, v);
 }
 

@@ -49,7 +49,7 @@ static bool affine_of_norm(const tc_graph_node *n, affine *out) {
     for (int k = 1; k < 5; k++)
         v[k] = tc_graph_wide_f64(n->in[k]->constant);
     *out = new_affine(n->in[1]->shape.d[0]);
-    double epsilon = tc_graph_attr_float(n, "epsilon", 1e-5);
+    double epsilon = tc_graph_attr_epsilon(n);
     for (int64_t i = 0; i < out->n; i++) {
         out->scale[i] = v[1][i] / sqrt(v[4][i] + epsilon);
         out->shift[i] = v[2][i] - v[3][i] * out->scale[i];
@@ -107,7 +107,7 @@ static bool is_foldable(const folder *f, const tc_graph_value *v, const tc_graph
         return false;
     bool once = v->id >= f->nuses || f->uses[v->id] == 1;
     return once && (v->dtype == TC_F32 || v->dtype == TC_F64) && tc_graph_shape_equal(&v->shape, wanted) &&
-           !tc_graph_attr_int(n, "channels_last", 0);
+           !tc_graph_attr_channels_last(n);
 }
 
 static tc_graph_value *constant_from(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
@@ -125,7 +125,7 @@ static int64_t channel_of(const tc_graph_node *conv, int64_t i) {
     int64_t kernel = tc_graph_shape_count(w) / (w->d[0] * w->d[1]);
     if (conv->op == TC_GRAPH_OP_CONV)
         return i / (w->d[1] * kernel);
-    int64_t per = w->d[0] / tc_graph_attr_int(conv, "group", 1);
+    int64_t per = w->d[0] / tc_graph_attr_group(conv);
     return i / (w->d[1] * kernel) / per * w->d[1] + i / kernel % w->d[1];
 }
 

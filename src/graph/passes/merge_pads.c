@@ -24,9 +24,9 @@ static bool fill_of(const tc_graph_node *pad, double *fill) {
 /* The Pad pads nothing but the spatial dimensions, and cuts nothing off. */
 static bool is_spatial(const tc_graph_node *pad) {
     size_t len;
-    const int64_t *p = tc_graph_attr_ints(pad, "pads", &len);
+    const int64_t *p = tc_graph_attr_pads(pad, &len);
     int ndim = pad->in[0]->shape.ndim;
-    if (strcmp(tc_graph_attr_str(pad, "mode", "constant"), "constant") != 0 || ndim < 3)
+    if (strcmp(tc_graph_attr_mode(pad), "constant") != 0 || ndim < 3)
         return false;
     for (size_t i = 0; i < len; i++)
         if (p[i] < 0 || (p[i] > 0 && i % (size_t)ndim < 2))
@@ -36,7 +36,7 @@ static bool is_spatial(const tc_graph_node *pad) {
 
 static bool pads_nothing(const tc_graph_node *n) {
     size_t len;
-    const int64_t *p = tc_graph_attr_ints(n, "pads", &len);
+    const int64_t *p = tc_graph_attr_pads(n, &len);
     for (size_t i = 0; i < len; i++)
         if (p[i])
             return false;
@@ -45,19 +45,19 @@ static bool pads_nothing(const tc_graph_node *n) {
 
 static bool takes_fill(const tc_graph_node *n, double fill) {
     if (n->op == TC_GRAPH_OP_AVERAGE_POOL)
-        return fill == 0 && (pads_nothing(n) || tc_graph_attr_int(n, "count_include_pad", 0));
+        return fill == 0 && (pads_nothing(n) || tc_graph_attr_count_include_pad(n));
     return n->op == TC_GRAPH_OP_CONV ? fill == 0 : n->op == TC_GRAPH_OP_MAX_POOL && fill == -INFINITY;
 }
 
 static void merge(tc_graph *g, tc_graph_node *n, const tc_graph_node *pad) {
     size_t len, padded;
-    const int64_t *own = tc_graph_attr_ints(n, "pads", &len), *more = tc_graph_attr_ints(pad, "pads", &padded);
+    const int64_t *own = tc_graph_attr_pads(n, &len), *more = tc_graph_attr_pads(pad, &padded);
     int64_t sum[2 * TC_GRAPH_MAX_DIMS];
     for (size_t i = 0, half = len / 2; i < len; i++)
         sum[i] = own[i] + more[i < half ? i + 2 : i + 4];
-    tc_graph_set_ints(g, n, "pads", sum, len);
+    tc_graph_set_pads(g, n, sum, len);
     if (n->op == TC_GRAPH_OP_AVERAGE_POOL)
-        tc_graph_set_int(g, n, "count_include_pad", 1);
+        tc_graph_set_count_include_pad(g, n, 1);
     n->in[0] = pad->in[0];
 }
 

@@ -155,7 +155,7 @@ tc_graph_value *tc_graph_reshaped(tc_graph *g, tc_graph_value *v, const tc_graph
     if (tc_graph_shape_equal(&v->shape, s))
         return v;
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_RESHAPE, "", &v, 1);
-    tc_graph_set_ints(g, n, "shape", s->d, (size_t)s->ndim);
+    tc_graph_set_shape(g, n, s->d, (size_t)s->ndim);
     return place_or_fold(g, n, tc_arena_printf(g->arena, "%s.reshaped", v->name), s);
 }
 
@@ -173,7 +173,7 @@ tc_graph_value *tc_graph_transposed(tc_graph *g, tc_graph_value *v, const int64_
     if (!moves)
         return tc_graph_reshaped(g, v, &s);
     tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_TRANSPOSE, "", &v, 1);
-    tc_graph_set_ints(g, n, "perm", perm, (size_t)s.ndim);
+    tc_graph_set_perm(g, n, perm, (size_t)s.ndim);
     return place_or_fold(g, n, tc_arena_printf(g->arena, "%s.transposed", v->name), &s);
 }
 

@@ -68,15 +68,15 @@ static void join(splitter *s, tc_graph_value *x, const bool *split, tc_graph_val
             all.d[d] *= x->shape.d[m++];
     }
     tc_graph_node *n = tc_graph_new_node(s->g, TC_GRAPH_OP_RESHAPE, "", &x, 1);
-    tc_graph_set_ints(s->g, n, "shape", all.d, (size_t)all.ndim);
+    tc_graph_set_shape(s->g, n, all.d, (size_t)all.ndim);
     if (tc_graph_shape_equal(&all, &v->shape)) {
         tc_graph_produce(s->g, n, v);
         return;
     }
     x = tc_graph_place_typed(s->g, n, tc_arena_printf(s->g->arena, "%s.rounded", v->name), v->dtype, &all);
     n = tc_graph_new_node(s->g, TC_GRAPH_OP_SLICE, "", &x, 1);
-    tc_graph_set_ints(s->g, n, "starts", starts, (size_t)all.ndim);
-    tc_graph_set_ints(s->g, n, "steps", steps, (size_t)all.ndim);
+    tc_graph_set_starts(s->g, n, starts, (size_t)all.ndim);
+    tc_graph_set_steps(s->g, n, steps, (size_t)all.ndim);
     tc_graph_produce(s->g, n, v);
 }
 
@@ -110,9 +110,9 @@ typedef struct taps {
 static taps taps_of(const tc_graph_node *n) {
     size_t len;
     taps t = {.nspace = n->in[0]->shape.ndim - 2, .phases = 1, .kernel_size = 1, .tap_size = 1};
-    t.kernel = tc_graph_attr_ints(n, "kernel_shape", &len);
-    t.stride = tc_graph_attr_ints(n, "strides", &len);
-    t.pads = tc_graph_attr_ints(n, "pads", &len);
+    t.kernel = tc_graph_attr_kernel_shape(n, &len);
+    t.stride = tc_graph_attr_strides(n, &len);
+    t.pads = tc_graph_attr_pads(n, &len);
     for (int d = 0; d < t.nspace; d++) {
         t.count[d] = (t.kernel[d] + t.stride[d] - 1) / t.stride[d];
         t.phases *= t.stride[d];
@@ -135,12 +135,11 @@ static int count_dims(const tc_graph_node *n, const taps *t) {
 }
 
 static bool is_eligible(const tc_graph_node *n) {
-    if (n->op != TC_GRAPH_OP_CONV_TRANSPOSE || !tc_graph_attr_int(n, "channels_last", 0) || !tc_graph_is_const(n->in[1]) ||
-        n->nout != 1)
+    if (n->op != TC_GRAPH_OP_CONV_TRANSPOSE || !tc_graph_attr_channels_last(n) || !tc_graph_is_const(n->in[1]) || n->nout != 1)
         return false;
     taps t = taps_of(n);
     size_t len;
-    const int64_t *dilations = tc_graph_attr_ints(n, "dilations", &len);
+    const int64_t *dilations = tc_graph_attr_dilations(n, &len);
     bool strided = false;
     for (int d = 0; d < t.nspace; d++) {
         strided |= t.stride[d] > 1;
@@ -199,7 +198,7 @@ static tc_status split_conv(splitter *s, tc_graph_node *n, tc_error *err) {
     if (!in[1])
         return TC_ENV;
     tc_graph_node *copy = tc_graph_copy_node(s->g, n, in);
-    tc_graph_set_int(s->g, copy, "phases", 1);
+    tc_graph_set_phases(s->g, copy, 1);
     tc_graph_shape shape = split_shape(&p, &n->out[0]->shape);
     produce_split(s, copy, n->out[0], &shape);
     return TC_OK;
@@ -256,7 +255,7 @@ static bool split_pointwise(splitter *s, tc_graph_node *n) {
 static bool split_transpose(splitter *s, tc_graph_node *n) {
     tc_graph_value *x = split_of(s, n->in[0]);
     size_t len;
-    const int64_t *perm = tc_graph_attr_ints(n, "perm", &len);
+    const int64_t *perm = tc_graph_attr_perm(n, &len);
     int64_t parts[TC_GRAPH_MAX_DIMS];
     bool split[TC_GRAPH_MAX_DIMS];
     int m = 0;

@@ -29,7 +29,7 @@ tc_status tc_graph_eval_if(tc_graph_eval_ctx *c) {
     bool yes = holds(c->in[0]);
     const tc_graph *body = n->body[yes ? 0 : 1];
     tc_graph_tensor *out = tc_xcalloc(body->outputs.len + 1, sizeof *out);
-    tc_status s = evaluate(body, c->in + 1 + (yes ? 0 : tc_graph_attr_int(n, "then", 0)), out, c->err);
+    tc_status s = evaluate(body, c->in + 1 + (yes ? 0 : tc_graph_attr_then(n)), out, c->err);
     for (int k = 0; k < n->nout && s == TC_OK; k++)
         take(&c->out[k], &out[k]);
     free(out);
@@ -60,7 +60,7 @@ static tc_status trip(tc_graph_eval_ctx *c, const tc_graph_tensor **in, int stat
 
 tc_status tc_graph_eval_loop(tc_graph_eval_ctx *c) {
     const tc_graph_node *n = c->n;
-    int states = (int)tc_graph_attr_int(n, "states", 0);
+    int states = (int)tc_graph_attr_states(n);
     int64_t limit = c->in[1] ? tc_load_i(TC_I64, c->in[1]->data, 0) : INT64_MAX, *done = c->out[0].data;
     bool go = holds(c->in[0]);
     const tc_graph_tensor **in = tc_xcalloc(n->body[0]->inputs.len + 1, sizeof *in);

@@ -30,7 +30,7 @@ typedef struct einsum {
 /* ---- the equation ---- */
 
 static tc_status bad_equation(einsum *s, const char *why) {
-    return tc_graph_node_fail(s->e.c, "attribute equation '%s': %s", tc_graph_attr_str(s->e.c->n, "equation", ""), why);
+    return tc_graph_node_fail(s->e.c, "attribute equation '%s': %s", tc_graph_attr_equation(s->e.c->n), why);
 }
 
 /* One side's labels up to the comma, arrow or end; an ellipsis stands for `dots` dimensions, the last ones of s->dots. */
@@ -100,7 +100,7 @@ static tc_status note_sizes(einsum *s, const term *t, uint8_t *count) {
 
 static tc_status read_equation(einsum *s, term *terms) {
     const tc_graph_node *n = s->e.c->n;
-    const char *equation = tc_graph_attr_str(n, "equation", ""), *p = equation;
+    const char *equation = tc_graph_attr_equation(n), *p = equation;
     uint8_t count[LABELS] = {0};
     for (int k = 0; k < n->nin; k++, p = next_term(p))
         s->dots = TC_MAX(s->dots, dots_of(p, n->in[k]->shape.ndim));

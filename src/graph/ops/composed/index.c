@@ -38,7 +38,7 @@ tc_status tc_graph_infer_one_hot(tc_graph_infer_ctx *c) {
     int ndim = x->shape.ndim + 1;
     if (ndim > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), ndim, &axis));
     TC_TRY(tc_graph_want_table(c, depths[0]));
     int64_t depth = (int64_t)depths[0];
     tc_graph_emitter e = {c, TC_OK};
@@ -59,8 +59,8 @@ tc_status tc_graph_infer_one_hot(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_reverse_sequence(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *lengths = c->n->in[1];
     int time, batch, ndim = x->shape.ndim;
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "time_axis", 0), ndim, &time));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "batch_axis", 1), ndim, &batch));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_time_axis(c->n), ndim, &time));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_batch_axis(c->n), ndim, &batch));
     if (time == batch || lengths->dtype != TC_I64 || lengths->shape.ndim != 1 || lengths->shape.d[0] != x->shape.d[batch])
         return tc_graph_node_fail(c, "sequence_lens must be i64 and have one element for each of the %" PRId64 " sequences",
                                   x->shape.d[batch]);
@@ -82,7 +82,7 @@ tc_status tc_graph_infer_center_crop_pad(tc_graph_infer_ctx *c) {
     int ndim = x->shape.ndim;
     int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
     TC_TRY(tc_graph_want_ints(c, 1, "shape", &want, &n));
-    axes = tc_graph_attr_ints(c->n, "axes", &naxes);
+    axes = tc_graph_attr_axes(c->n, &naxes);
     if (n != (axes ? naxes : (size_t)ndim))
         return tc_graph_node_fail(c, "shape has %zu entries; %zu are expected", n, axes ? naxes : (size_t)ndim);
     tc_graph_emitter e = {c, TC_OK};

@@ -15,7 +15,7 @@ typedef struct loss {
 
 static tc_status read_loss(tc_graph_infer_ctx *c, loss *s) {
     const tc_graph_value *x = c->n->in[0], *target = c->n->in[1], *w = tc_graph_in(c, 2);
-    s->how = tc_graph_attr_str(c->n, "reduction", "mean");
+    s->how = tc_graph_attr_reduction_or(c->n, "mean");
     if (strcmp(s->how, "mean") != 0 && strcmp(s->how, "sum") != 0 && strcmp(s->how, "none") != 0)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute reduction is '%s'; none, sum and mean are supported",
                                     s->how);
@@ -38,7 +38,7 @@ static void read_targets(loss *s) {
     tc_graph_shape shape = x->shape;
     shape.d[1] = 1;
     s->target = tc_graph_em_reshape(e, tc_graph_em_cast(e, c->n->in[1], TC_I64), &shape);
-    const tc_graph_attr *ignore = tc_graph_attr_find(c->n, "ignore_index");
+    const tc_graph_attr *ignore = tc_graph_attr_find(c->n, TC_ATTR_ignore_index);
     tc_graph_value *ignored = NULL;
     if (ignore) {
         ignored = em_equal(e, s->target, tc_graph_em_scalar(e, TC_I64, (double)ignore->i));
@@ -86,7 +86,7 @@ tc_status tc_graph_infer_softmax_loss(tc_graph_infer_ctx *c) {
     loss s = {.e = {c, TC_OK}};
     TC_TRY(read_loss(c, &s));
     tc_graph_node *n = tc_graph_em_node(&s.e, TC_GRAPH_OP_LOG_SOFTMAX, c->n->in, 1);
-    tc_graph_set_int(c->g, n, "axis", 1);
+    tc_graph_set_axis(c->g, n, 1);
     tc_graph_value *logp = tc_graph_em_place(&s.e, n);
     tc_graph_em_output(&s.e, 1, logp);
     return finish_loss(&s, logp);

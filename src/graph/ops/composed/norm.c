@@ -23,8 +23,8 @@ static tc_status want_batch_and_channels(tc_graph_infer_ctx *c) {
 static tc_graph_value *normalise_rows(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *scale, tc_graph_value *bias,
                                       int axis) {
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_LAYER_NORM, (tc_graph_value *[]){x, scale, bias}, 3);
-    tc_graph_set_int(e->c->g, n, "axis", axis);
-    tc_graph_set_float(e->c->g, n, "epsilon", tc_graph_attr_float(e->c->n, "epsilon", 1e-5F));
+    tc_graph_set_axis(e->c->g, n, axis);
+    tc_graph_set_epsilon(e->c->g, n, tc_graph_attr_epsilon(e->c->n));
     return tc_graph_em_place(e, n);
 }
 
@@ -51,7 +51,7 @@ tc_status tc_graph_infer_instance_norm(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_group_norm(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *p[2];
     TC_TRY(want_batch_and_channels(c));
-    int64_t channels = x->shape.d[1], groups = tc_graph_attr_int(c->n, "num_groups", 0);
+    int64_t channels = x->shape.d[1], groups = tc_graph_attr_num_groups(c->n);
     if (groups < 1 || channels % groups)
         return tc_graph_node_fail(c, "attribute num_groups (%" PRId64 ") must divide the %" PRId64 " channels", groups, channels);
     bool by_group = c->opset < 21;
@@ -77,7 +77,7 @@ tc_status tc_graph_infer_mean_variance_norm(tc_graph_infer_ctx *c) {
     static const int64_t usual[] = {0, 2, 3};
     tc_graph_value *x = c->n->in[0];
     size_t n;
-    const int64_t *axes = tc_graph_attr_ints(c->n, "axes", &n);
+    const int64_t *axes = tc_graph_attr_axes(c->n, &n);
     TC_TRY(tc_graph_want_float(c, 0));
     if (!axes) {
         axes = usual;
@@ -103,10 +103,10 @@ static tc_graph_value *norm_over(tc_graph_emitter *e, tc_graph_value *x, int64_t
 /* x divided by its norm along one axis; rows of zeros stay zero */
 tc_status tc_graph_infer_lp_norm(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t p = tc_graph_attr_int(c->n, "p", 2);
+    int64_t p = tc_graph_attr_p(c->n);
     int axis;
     TC_TRY(tc_graph_want_float(c, 0));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
     if (p != 1 && p != 2)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute p is %" PRId64 "; 1 and 2 are supported", p);
     tc_graph_emitter e = {c, TC_OK};
@@ -117,7 +117,7 @@ tc_status tc_graph_infer_lp_norm(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_global_lp_pool(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t axes[TC_GRAPH_MAX_DIMS], p = tc_graph_attr_int(c->n, "p", 2);
+    int64_t axes[TC_GRAPH_MAX_DIMS], p = tc_graph_attr_p(c->n);
     TC_TRY(want_batch_and_channels(c));
     if (p < 1)
         return tc_graph_node_fail(c, "attribute p is %" PRId64 "; it must be positive", p);
@@ -131,22 +131,22 @@ tc_status tc_graph_infer_global_lp_pool(tc_graph_infer_ctx *c) {
  * one channel, [N, 1, C, elements]. */
 tc_status tc_graph_infer_lrn(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t size = tc_graph_attr_int(c->n, "size", 0), before = (size - 1) / 2, after = size - 1 - before, per = 1;
+    int64_t size = tc_graph_attr_size(c->n), before = (size - 1) / 2, after = size - 1 - before, per = 1;
     TC_TRY(want_batch_and_channels(c));
     if (size < 1 || size > 1 << 20)
         return tc_graph_node_fail(c, "attribute size is %" PRId64, size);
     for (int d = 2; d < x->shape.ndim; d++)
         per *= x->shape.d[d];
-    double alpha = tc_graph_attr_float(c->n, "alpha", 1e-4F), beta = tc_graph_attr_float(c->n, "beta", 0.75);
-    double bias = tc_graph_attr_float(c->n, "bias", 1);
+    double alpha = tc_graph_attr_alpha_or(c->n, 1e-4F), beta = tc_graph_attr_beta_or(c->n, 0.75);
+    double bias = tc_graph_attr_bias_or(c->n, 1);
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *wide = tc_graph_em_cast(&e, x, x->dtype == TC_F64 ? TC_F64 : TC_F32);
     tc_graph_shape image = {4, {x->shape.d[0], 1, x->shape.d[1], per}};
     tc_graph_value *squares = tc_graph_em_reshape(&e, em_mul(&e, wide, wide), &image);
     tc_graph_node *pool = tc_graph_em_node(&e, TC_GRAPH_OP_AVERAGE_POOL, &squares, 1);
-    tc_graph_set_ints(c->g, pool, "kernel_shape", (const int64_t[]){size, 1}, 2);
-    tc_graph_set_ints(c->g, pool, "pads", (const int64_t[]){before, 0, after, 0}, 4);
-    tc_graph_set_int(c->g, pool, "count_include_pad", 1);
+    tc_graph_set_kernel_shape(c->g, pool, (const int64_t[]){size, 1}, 2);
+    tc_graph_set_pads(c->g, pool, (const int64_t[]){before, 0, after, 0}, 4);
+    tc_graph_set_count_include_pad(c->g, pool, 1);
     tc_graph_value *mean = tc_graph_em_reshape(&e, tc_graph_em_place(&e, pool), &x->shape);
     tc_graph_value *base = em_by(&e, TC_GRAPH_OP_ADD, em_by(&e, TC_GRAPH_OP_MUL, mean, alpha), bias);
     tc_graph_value *y = em_div(&e, wide, em_by(&e, TC_GRAPH_OP_POW, base, beta));

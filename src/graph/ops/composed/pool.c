@@ -7,15 +7,15 @@
 enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
 
 /* An attribute of n integers of at least `least`; `otherwise` where it is absent. */
-static tc_status read_ints(tc_graph_infer_ctx *c, const char *name, int n, int64_t least, int64_t otherwise, int64_t *out) {
+static tc_status read_ints(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, int64_t least, int64_t otherwise, int64_t *out) {
     size_t len;
-    const int64_t *v = tc_graph_attr_ints(c->n, name, &len);
+    const int64_t *v = tc_graph_attr_ints(c->n, id, &len);
     if (v && len != (size_t)n)
-        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", name, len, n);
+        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", tc_graph_attr_name(id), len, n);
     for (int i = 0; i < n; i++) {
         out[i] = v ? v[i] : otherwise;
         if (out[i] < least || out[i] > 1 << 30)
-            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, name, i, out[i]);
+            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
     }
     return TC_OK;
 }
@@ -36,12 +36,12 @@ typedef struct window {
 
 static tc_status read_window(tc_graph_infer_ctx *c, window *w) {
     w->n = c->n->in[0]->shape.ndim - 2;
-    if (!tc_graph_attr_find(c->n, "kernel_shape"))
+    if (!tc_graph_attr_find(c->n, TC_ATTR_kernel_shape))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
-    TC_TRY(read_ints(c, "kernel_shape", w->n, 1, 1, w->kernel));
-    TC_TRY(read_ints(c, "strides", w->n, 1, 1, w->strides));
-    TC_TRY(read_ints(c, "dilations", w->n, 1, 1, w->dilations));
-    return read_ints(c, "pads", 2 * w->n, 0, 0, w->pads);
+    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w->n, 1, 1, w->kernel));
+    TC_TRY(read_ints(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
+    TC_TRY(read_ints(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
+    return read_ints(c, TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
 }
 
 /* With ceil_mode the last window may run past the padding: that much more of it makes all windows whole. */
@@ -57,15 +57,15 @@ static void make_whole(const tc_graph_shape *x, window *w) {
 /* The p-th root of the sum of |x|^p: an average pool whose windows all count their padding, times their size. */
 tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t p = tc_graph_attr_int(c->n, "p", 2), size = 1;
-    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    int64_t p = tc_graph_attr_p(c->n), size = 1;
+    const char *mode = tc_graph_attr_auto_pad(c->n);
     window w;
     TC_TRY(want_spatial(c));
     TC_TRY(tc_graph_want_float(c, 0));
     TC_TRY(read_window(c, &w));
     if (p < 1)
         return tc_graph_node_fail(c, "attribute p is %" PRId64 "; it must be positive", p);
-    if (tc_graph_attr_int(c->n, "ceil_mode", 0) && strcmp(mode, "NOTSET") == 0)
+    if (tc_graph_attr_ceil_mode(c->n) && strcmp(mode, "NOTSET") == 0)
         make_whole(&x->shape, &w);
     for (int d = 0; d < w.n; d++)
         size *= w.kernel[d];
@@ -75,13 +75,13 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     if (p > 2)
         powers = em_by(&e, TC_GRAPH_OP_POW, powers, (double)p);
     tc_graph_node *pool = tc_graph_em_node(&e, TC_GRAPH_OP_AVERAGE_POOL, &powers, 1);
-    tc_graph_set_ints(c->g, pool, "kernel_shape", w.kernel, (size_t)w.n);
-    tc_graph_set_ints(c->g, pool, "strides", w.strides, (size_t)w.n);
-    tc_graph_set_ints(c->g, pool, "dilations", w.dilations, (size_t)w.n);
+    tc_graph_set_kernel_shape(c->g, pool, w.kernel, (size_t)w.n);
+    tc_graph_set_strides(c->g, pool, w.strides, (size_t)w.n);
+    tc_graph_set_dilations(c->g, pool, w.dilations, (size_t)w.n);
     if (strcmp(mode, "NOTSET") == 0)
-        tc_graph_set_ints(c->g, pool, "pads", w.pads, 2 * (size_t)w.n);
-    tc_graph_set_str(c->g, pool, "auto_pad", mode);
-    tc_graph_set_int(c->g, pool, "count_include_pad", 1);
+        tc_graph_set_pads(c->g, pool, w.pads, 2 * (size_t)w.n);
+    tc_graph_set_auto_pad(c->g, pool, mode);
+    tc_graph_set_count_include_pad(c->g, pool, 1);
     tc_graph_value *sum = em_by(&e, TC_GRAPH_OP_MUL, tc_graph_em_place(&e, pool), (double)size);
     tc_graph_value *root = p == 2   ? em_unary(&e, TC_GRAPH_OP_SQRT, sum)
                            : p == 1 ? sum
@@ -122,9 +122,9 @@ static tc_status read_columns(tc_graph_infer_ctx *c, columns *k) {
     if (x->ndim != 3 || n != nblock || n < 1 || n > MAX_SPATIAL)
         return tc_graph_node_fail(c, "it expects an input of 3 dimensions, and image_shape and block_shape of one length");
     k->w.n = (int)n;
-    TC_TRY(read_ints(c, "strides", k->w.n, 1, 1, k->w.strides));
-    TC_TRY(read_ints(c, "dilations", k->w.n, 1, 1, k->w.dilations));
-    TC_TRY(read_ints(c, "pads", 2 * k->w.n, 0, 0, k->w.pads));
+    TC_TRY(read_ints(c, TC_ATTR_strides, k->w.n, 1, 1, k->w.strides));
+    TC_TRY(read_ints(c, TC_ATTR_dilations, k->w.n, 1, 1, k->w.dilations));
+    TC_TRY(read_ints(c, TC_ATTR_pads, 2 * k->w.n, 0, 0, k->w.pads));
     k->pixels = k->taps = k->nblocks = 1;
     for (int d = 0; d < k->w.n; d++) {
         if (image[d] < 1 || image[d] > 1 << 24 || block[d] < 1 || block[d] > image[d] + (1 << 20))

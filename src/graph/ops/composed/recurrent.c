@@ -79,9 +79,9 @@ static tc_graph_value *apply(layer *l, const function *f, tc_graph_value *v) {
     bool has_alpha = f->op == TC_GRAPH_OP_LEAKY_RELU || f->op == TC_GRAPH_OP_THRESHOLDED_RELU || f->op == TC_GRAPH_OP_ELU ||
                      f->op == TC_GRAPH_OP_HARD_SIGMOID;
     if (has_alpha)
-        tc_graph_set_float(e->c->g, n, "alpha", f->alpha);
+        tc_graph_set_alpha(e->c->g, n, f->alpha);
     if (f->op == TC_GRAPH_OP_HARD_SIGMOID)
-        tc_graph_set_float(e->c->g, n, "beta", f->beta);
+        tc_graph_set_beta(e->c->g, n, f->beta);
     return tc_graph_em_place(e, n);
 }
 
@@ -273,19 +273,20 @@ static bool find_function(const char *name, size_t len, size_t *at) {
     return false;
 }
 
-static const float *float_list(const tc_graph_node *n, const char *name, size_t *len) {
-    const tc_graph_attr *a = tc_graph_attr_find(n, name);
-    *len = a && a->kind == TC_GRAPH_ATTR_FLOATS ? a->len : 0;
+static const float *float_list(const tc_graph_node *n, tc_graph_attr_id id, size_t *len) {
+    const tc_graph_attr *a = tc_graph_attr_find(n, id);
+    *len = a ? a->len : 0;
     return a ? a->floats : NULL;
 }
 
 /* Import joins the names by commas. Those that take parameters find them in order. */
 static tc_status read_functions(layer *l, const char *defaults) {
     tc_graph_infer_ctx *c = l->e.c;
-    const char *given = tc_graph_attr_str(c->n, "activations", "");
+    const char *given = tc_graph_attr_activations(c->n);
     const char *p = *given ? given : l->directions == 1 ? defaults : tc_arena_printf(c->g->arena, "%s,%s", defaults, defaults);
     size_t nalpha, nbeta, a = 0, b = 0, at;
-    const float *alpha = float_list(c->n, "activation_alpha", &nalpha), *beta = float_list(c->n, "activation_beta", &nbeta);
+    const float *alpha = float_list(c->n, TC_ATTR_activation_alpha, &nalpha),
+                *beta = float_list(c->n, TC_ATTR_activation_beta, &nbeta);
     int n = 0, want = l->directions * l->nfunctions;
     for (; *p && n < want; n++) {
         size_t len = strcspn(p, ",");
@@ -314,7 +315,7 @@ static tc_status want_shape(layer *l, int k, const char *what, const tc_graph_sh
 }
 
 static tc_status read_direction(layer *l) {
-    const char *s = tc_graph_attr_str(l->e.c->n, "direction", "forward");
+    const char *s = tc_graph_attr_direction_or(l->e.c->n, "forward");
     l->backward = strcmp(s, "reverse") == 0;
     l->directions = strcmp(s, "bidirectional") == 0 ? 2 : 1;
     if (l->directions == 1 && !l->backward && strcmp(s, "forward") != 0)
@@ -332,7 +333,7 @@ static tc_status read_sizes(layer *l) {
     l->batch = x->shape.d[l->batch_first ? 0 : 1];
     l->inputs = x->shape.d[2];
     l->hidden = r->shape.d[2];
-    int64_t given = tc_graph_attr_int(c->n, "hidden_size", l->hidden);
+    int64_t given = tc_graph_attr_hidden_size_or(c->n, l->hidden);
     if (given != l->hidden)
         return tc_graph_node_fail(c, "hidden_size is %" PRId64 ", but input 2 (R) is made for %" PRId64, given, l->hidden);
     if (l->steps < 1 || l->steps > MAX_STEPS || l->batch < 1 || l->hidden < 1)
@@ -402,10 +403,10 @@ static tc_status make_mask(layer *l) {
 
 static tc_status read_layer(layer *l, const char *defaults) {
     const tc_graph_node *n = l->e.c->n;
-    l->batch_first = tc_graph_attr_int(n, "layout", 0) != 0;
-    l->input_forget = tc_graph_attr_int(n, "input_forget", 0) != 0;
-    l->linear_before_reset = tc_graph_attr_int(n, "linear_before_reset", 0) != 0;
-    l->clip = tc_graph_attr_float(n, "clip", 0);
+    l->batch_first = tc_graph_attr_layout(n) != 0;
+    l->input_forget = tc_graph_attr_input_forget(n) != 0;
+    l->linear_before_reset = tc_graph_attr_linear_before_reset(n) != 0;
+    l->clip = tc_graph_attr_clip(n);
     TC_TRY(read_direction(l));
     TC_TRY(read_sizes(l));
     TC_TRY(check_operands(l));

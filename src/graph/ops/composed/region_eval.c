@@ -53,7 +53,7 @@ tc_status tc_graph_eval_det_list(tc_graph_eval_ctx *c) {
 /* Every pixel is asked whether it lies in the bin. */
 tc_status tc_graph_eval_max_roi_pool_list(tc_graph_eval_ctx *c) {
     const int64_t *x = c->in[0]->shape.d, *y = c->out[0].shape.d;
-    double scale = tc_graph_attr_float(c->n, "spatial_scale", 1);
+    double scale = tc_graph_attr_spatial_scale(c->n);
     double *v = tc_graph_wide_f64(c->in[0]), *roi = tc_graph_wide_f64(c->in[1]);
     for (int64_t i = 0; i < tc_graph_tensor_count(&c->out[0]); i++) {
         int64_t r = i / (y[1] * y[2] * y[3]), channel = i / (y[2] * y[3]) % y[1], bin[] = {i / y[3] % y[2], i % y[3]};
@@ -104,9 +104,9 @@ static double sample(const double *image, int64_t high, int64_t wide, double y, 
 
 tc_status tc_graph_eval_roi_align_list(tc_graph_eval_ctx *c) {
     const int64_t *s = c->in[0]->shape.d, *o = c->out[0].shape.d, *batch = c->in[2]->data;
-    double scale = tc_graph_attr_float(c->n, "spatial_scale", 1);
-    bool max = strcmp(tc_graph_attr_str(c->n, "mode", "avg"), "max") == 0;
-    bool half = strcmp(tc_graph_attr_str(c->n, "coordinate_transformation_mode", "half_pixel"), "half_pixel") == 0;
+    double scale = tc_graph_attr_spatial_scale(c->n);
+    bool max = strcmp(tc_graph_attr_mode_or(c->n, "avg"), "max") == 0;
+    bool half = strcmp(tc_graph_attr_coordinate_transformation_mode(c->n), "half_pixel") == 0;
     double *v = tc_graph_wide_f64(c->in[0]), *roi = tc_graph_wide_f64(c->in[1]);
     for (int64_t i = 0; i < tc_graph_tensor_count(&c->out[0]); i++) {
         int64_t r = i / (o[1] * o[2] * o[3]), channel = i / (o[2] * o[3]) % o[1];

@@ -12,10 +12,10 @@ static tc_status on_type(tc_graph_infer_ctx *c, tc_graph_op op, tc_dtype t) {
         in[k] = tc_graph_em_cast(&e, c->n->in[k], t);
     tc_graph_node *n = tc_graph_em_node(&e, op, in, c->n->nin);
     size_t len;
-    const int64_t *pooled = tc_graph_attr_ints(c->n, "pooled_shape", &len);
+    const int64_t *pooled = tc_graph_attr_pooled_shape(c->n, &len);
     if (pooled) {
-        tc_graph_set_ints(c->g, n, "pooled_shape", pooled, len);
-        tc_graph_set_float(c->g, n, "spatial_scale", tc_graph_attr_float(c->n, "spatial_scale", 1));
+        tc_graph_set_pooled_shape(c->g, n, pooled, len);
+        tc_graph_set_spatial_scale(c->g, n, tc_graph_attr_spatial_scale(c->n));
     }
     return tc_graph_em_finish(&e, tc_graph_em_cast(&e, tc_graph_em_place(&e, n), own));
 }
@@ -39,7 +39,7 @@ tc_status tc_graph_infer_det(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_max_roi_pool(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *rois = c->n->in[1];
     size_t len;
-    const int64_t *pooled = tc_graph_attr_ints(c->n, "pooled_shape", &len);
+    const int64_t *pooled = tc_graph_attr_pooled_shape(c->n, &len);
     TC_TRY(tc_graph_want_float(c, 0));
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     if (x->shape.ndim != 4 || rois->shape.ndim != 2 || rois->shape.d[1] != 5)

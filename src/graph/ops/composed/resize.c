@@ -37,16 +37,17 @@ typedef struct resize {
 
 /* ---- reading ---- */
 
-/* Position of attribute `name` in a list that ends with NULL. */
-static tc_status read_choice(tc_graph_infer_ctx *c, const char *name, const char *otherwise, const char *const *choices,
+/* Position of the attribute in a list that ends with NULL. */
+static tc_status read_choice(tc_graph_infer_ctx *c, tc_graph_attr_id id, const char *otherwise, const char *const *choices,
                              int *out) {
-    const char *text = tc_graph_attr_str(c->n, name, otherwise);
+    const char *text = tc_graph_attr_str(c->n, id, otherwise);
     for (int i = 0; choices[i]; i++)
         if (strcmp(choices[i], text) == 0) {
             *out = i;
             return TC_OK;
         }
-    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute %s is '%s', which is not supported", name, text);
+    return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute %s is '%s', which is not supported", tc_graph_attr_name(id),
+                                text);
 }
 
 static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
@@ -56,23 +57,23 @@ static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
     bool old = c->opset < 11 || c->n->op == TC_GRAPH_OP_UPSAMPLE;
     int mode, coord, round;
-    TC_TRY(read_choice(c, "mode", "nearest", modes, &mode));
-    TC_TRY(read_choice(c, "coordinate_transformation_mode", old ? "asymmetric" : "half_pixel", coords, &coord));
-    TC_TRY(read_choice(c, "nearest_mode", "round_prefer_floor", rounds, &round));
+    TC_TRY(read_choice(c, TC_ATTR_mode, "nearest", modes, &mode));
+    TC_TRY(read_choice(c, TC_ATTR_coordinate_transformation_mode, old ? "asymmetric" : "half_pixel", coords, &coord));
+    TC_TRY(read_choice(c, TC_ATTR_nearest_mode, "round_prefer_floor", rounds, &round));
     r->mode = (filter)mode;
     r->coords = (transform)coord;
     r->round = old ? SIMPLE : (rounding)round;
-    r->antialias = tc_graph_attr_int(c->n, "antialias", 0);
-    r->exclude_outside = tc_graph_attr_int(c->n, "exclude_outside", 0);
-    r->cubic_a = tc_graph_attr_float(c->n, "cubic_coeff_a", -0.75);
-    r->extrapolation = tc_graph_attr_float(c->n, "extrapolation_value", 0);
+    r->antialias = tc_graph_attr_antialias(c->n);
+    r->exclude_outside = tc_graph_attr_exclude_outside(c->n);
+    r->cubic_a = tc_graph_attr_cubic_coeff_a(c->n);
+    r->extrapolation = tc_graph_attr_extrapolation_value(c->n);
     return TC_OK;
 }
 
 /* The axes that scales, sizes and roi speak of, all by default. */
 static tc_status read_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
     int ndim = c->n->in[0]->shape.ndim;
-    const int64_t *given = tc_graph_attr_ints(c->n, "axes", n);
+    const int64_t *given = tc_graph_attr_axes(c->n, n);
     if (!given)
         *n = (size_t)ndim;
     if (*n > (size_t)ndim)
@@ -85,7 +86,7 @@ static tc_status read_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
 static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size_t n, resize *r) {
     const double *v;
     size_t len;
-    const tc_graph_attr *a = tc_graph_attr_find(c->n, "scales");
+    const tc_graph_attr *a = tc_graph_attr_find(c->n, TC_ATTR_scales);
     TC_TRY(tc_graph_want_floats(c, k, "scales", &v, &len));
     if ((a ? a->len : len) != n)
         return tc_graph_node_fail(c, "scales has %zu entries; %zu are expected", a ? a->len : len, n);
@@ -130,7 +131,7 @@ static tc_status read_sizes(tc_graph_infer_ctx *c, const int *axes, size_t n, re
         r->out.d[axes[i]] = v[i];
         r->scale[axes[i]] = from ? (float)v[i] / (float)from : 1;
     }
-    const char *policy = tc_graph_attr_str(c->n, "keep_aspect_ratio_policy", "stretch");
+    const char *policy = tc_graph_attr_keep_aspect_ratio_policy(c->n);
     if (strcmp(policy, "stretch") != 0)
         TC_TRY(keep_aspect(c, policy, axes, n, r));
     for (size_t i = 0; i < n; i++)

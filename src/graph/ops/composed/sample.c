@@ -156,7 +156,7 @@ static tc_status want_pixels(tc_graph_infer_ctx *c, const sampler *s) {
 
 static tc_status read_grid(tc_graph_infer_ctx *c, sampler *s, char *mode) {
     const tc_graph_value *x = c->n->in[0], *grid = c->n->in[1];
-    const char *how = tc_graph_attr_str(c->n, "mode", "linear"), *pad = tc_graph_attr_str(c->n, "padding_mode", "zeros");
+    const char *how = tc_graph_attr_mode_or(c->n, "linear"), *pad = tc_graph_attr_padding_mode(c->n);
     bool linear = strcmp(how, "linear") == 0 || strcmp(how, "bilinear") == 0;
     bool cubic = strcmp(how, "cubic") == 0 || strcmp(how, "bicubic") == 0;
     if (!linear && !cubic && strcmp(how, "nearest") != 0)
@@ -175,7 +175,7 @@ static tc_status read_grid(tc_graph_infer_ctx *c, sampler *s, char *mode) {
     TC_TRY(tc_graph_want_float(c, 1));
     *mode = linear ? 'l' : cubic ? 'c' : 'n';
     s->padding = pad[0];
-    s->corners = tc_graph_attr_int(c->n, "align_corners", 0);
+    s->corners = tc_graph_attr_align_corners(c->n);
     s->n = 1;
     for (int d = 0; d < s->naxes; d++) {
         s->extent[d] = x->shape.d[d + 2];
@@ -231,7 +231,7 @@ tc_status tc_graph_infer_affine_grid(tc_graph_infer_ctx *c) {
     size_t len;
     TC_TRY(tc_graph_want_ints(c, 1, "size", &size, &len));
     int k = (int)len - 2;
-    bool corners = tc_graph_attr_int(c->n, "align_corners", 0);
+    bool corners = tc_graph_attr_align_corners(c->n);
     if ((k != 2 && k != 3) || theta->shape.ndim != 3 || theta->shape.d[0] != size[0] || theta->shape.d[1] != k ||
         theta->shape.d[2] != k + 1)
         return tc_graph_node_fail(c, "size must be [N, C, (D,) H, W] and theta [N, k, k + 1], k the number of axes");
@@ -270,15 +270,15 @@ typedef struct roi_align {
 
 static tc_status read_roi_align(tc_graph_infer_ctx *c, roi_align *r) {
     const tc_graph_value *x = c->n->in[0], *rois = c->n->in[1], *batch = c->n->in[2];
-    const char *mode = tc_graph_attr_str(c->n, "mode", "avg");
+    const char *mode = tc_graph_attr_mode_or(c->n, "avg");
     const char *coords =
-        tc_graph_attr_str(c->n, "coordinate_transformation_mode", c->opset < 16 ? "output_half_pixel" : "half_pixel");
+        tc_graph_attr_coordinate_transformation_mode_or(c->n, c->opset < 16 ? "output_half_pixel" : "half_pixel");
     r->max = strcmp(mode, "max") == 0;
     r->half_pixel = strcmp(coords, "half_pixel") == 0;
-    r->out[0] = tc_graph_attr_int(c->n, "output_height", 1);
-    r->out[1] = tc_graph_attr_int(c->n, "output_width", 1);
-    r->samples = tc_graph_attr_int(c->n, "sampling_ratio", 0);
-    r->scale = tc_graph_attr_float(c->n, "spatial_scale", 1);
+    r->out[0] = tc_graph_attr_output_height(c->n);
+    r->out[1] = tc_graph_attr_output_width(c->n);
+    r->samples = tc_graph_attr_sampling_ratio(c->n);
+    r->scale = tc_graph_attr_spatial_scale(c->n);
     if ((!r->max && strcmp(mode, "avg") != 0) || (!r->half_pixel && strcmp(coords, "output_half_pixel") != 0))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "attribute mode is '%s' and coordinate_transformation_mode '%s'; avg and max, half_pixel and "
@@ -359,11 +359,11 @@ static tc_status adaptive(tc_graph_infer_ctx *c, const roi_align *r) {
     tc_graph_value *in[] = {tc_graph_em_cast(&e, c->n->in[0], t), tc_graph_em_cast(&e, c->n->in[1], t),
                             tc_graph_em_cast(&e, c->n->in[2], TC_I64)};
     tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_ROI_ALIGN_LIST, in, 3);
-    tc_graph_set_int(c->g, n, "output_height", r->out[0]);
-    tc_graph_set_int(c->g, n, "output_width", r->out[1]);
-    tc_graph_set_float(c->g, n, "spatial_scale", r->scale);
-    tc_graph_set_str(c->g, n, "mode", r->max ? "max" : "avg");
-    tc_graph_set_str(c->g, n, "coordinate_transformation_mode", r->half_pixel ? "half_pixel" : "output_half_pixel");
+    tc_graph_set_output_height(c->g, n, r->out[0]);
+    tc_graph_set_output_width(c->g, n, r->out[1]);
+    tc_graph_set_spatial_scale(c->g, n, r->scale);
+    tc_graph_set_mode(c->g, n, r->max ? "max" : "avg");
+    tc_graph_set_coordinate_transformation_mode(c->g, n, r->half_pixel ? "half_pixel" : "output_half_pixel");
     return tc_graph_em_finish(&e, tc_graph_em_cast(&e, tc_graph_em_place(&e, n), x->dtype));
 }
 
@@ -401,13 +401,14 @@ typedef struct deform {
     int64_t batch, channels, group, offset_groups, taps;
 } deform;
 
-static tc_status read_pair(tc_graph_infer_ctx *c, const char *name, int n, int64_t least, int64_t otherwise, int64_t *out) {
+static tc_status read_pair(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, int64_t least, int64_t otherwise, int64_t *out) {
     size_t len;
-    const int64_t *v = tc_graph_attr_ints(c->n, name, &len);
+    const int64_t *v = tc_graph_attr_ints(c->n, id, &len);
     for (int i = 0; i < n; i++) {
         out[i] = v && len == (size_t)n ? v[i] : otherwise;
         if ((v && len != (size_t)n) || out[i] < least || out[i] > 1 << 20)
-            return tc_graph_node_fail(c, "attribute %s must be %d integers of at least %" PRId64, name, n, least);
+            return tc_graph_node_fail(c, "attribute %s must be %d integers of at least %" PRId64, tc_graph_attr_name(id), n,
+                                      least);
     }
     return TC_OK;
 }
@@ -417,13 +418,13 @@ static tc_status read_deform(tc_graph_infer_ctx *c, deform *f) {
     if (x->shape.ndim != 4 || w->shape.ndim != 4 || offset->shape.ndim != 4 || (mask && mask->shape.ndim != 4))
         return tc_graph_node_fail(c, "its input, weights, offsets and mask must have 4 dimensions");
     TC_TRY(tc_graph_want_float(c, 0));
-    TC_TRY(read_pair(c, "strides", 2, 1, 1, f->strides));
-    TC_TRY(read_pair(c, "dilations", 2, 1, 1, f->dilations));
-    TC_TRY(read_pair(c, "pads", 4, 0, 0, f->pads));
+    TC_TRY(read_pair(c, TC_ATTR_strides, 2, 1, 1, f->strides));
+    TC_TRY(read_pair(c, TC_ATTR_dilations, 2, 1, 1, f->dilations));
+    TC_TRY(read_pair(c, TC_ATTR_pads, 4, 0, 0, f->pads));
     f->batch = x->shape.d[0];
     f->channels = x->shape.d[1];
-    f->group = tc_graph_attr_int(c->n, "group", 1);
-    f->offset_groups = tc_graph_attr_int(c->n, "offset_group", 1);
+    f->group = tc_graph_attr_group(c->n);
+    f->offset_groups = tc_graph_attr_offset_group(c->n);
     f->taps = w->shape.d[2] * w->shape.d[3];
     for (int d = 0; d < 2; d++) {
         f->kernel[d] = w->shape.d[d + 2];

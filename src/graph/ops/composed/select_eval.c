@@ -24,7 +24,7 @@ typedef struct lines {
 
 static lines lines_of(const tc_graph_eval_ctx *c) {
     const tc_graph_shape *s = &c->in[0]->shape;
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(c->n);
     lines l = {1, s->d[axis], 1};
     for (int d = 0; d < s->ndim; d++)
         *(d < axis ? &l.outer : &l.inner) *= d == axis ? 1 : s->d[d];
@@ -34,8 +34,8 @@ static lines lines_of(const tc_graph_eval_ctx *c) {
 tc_status tc_graph_eval_top_k_list(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
     lines l = lines_of(c);
-    int64_t k = tc_graph_attr_int(c->n, "k", 0), *index = c->out[1].data;
-    int sign = tc_graph_attr_int(c->n, "largest", 1) ? -1 : 1;
+    int64_t k = tc_graph_attr_k(c->n), *index = c->out[1].data;
+    int sign = tc_graph_attr_largest(c->n) ? -1 : 1;
     size_t size = (size_t)tc_dtype_bytes(x->dtype);
     bool *taken = tc_xcalloc((size_t)l.n + 1, sizeof *taken);
     for (int64_t line = 0; line < l.outer * l.inner; line++) {
@@ -86,7 +86,7 @@ tc_status tc_graph_eval_unique_list(tc_graph_eval_ctx *c) {
     lines l = lines_of(c);
     int64_t used = *(const int64_t *)c->in[1]->data, groups = 0;
     int64_t *first = c->out[0].data, *inverse = c->out[1].data, *counts = c->out[2].data;
-    bool sorted = tc_graph_attr_int(c->n, "sorted", 1) != 0;
+    bool sorted = tc_graph_attr_sorted(c->n) != 0;
     for (int64_t i = 0; i < used; i++) { /* each new slice is inserted among the known ones */
         int64_t g = 0;
         while (g < groups && slice_order(c->in[0], &l, first[g], i) != 0)
@@ -166,10 +166,10 @@ tc_status tc_graph_eval_nms_list(tc_graph_eval_ctx *c) {
     const int64_t *d = c->in[1]->shape.d;
     int64_t *to = c->out[0].data, rows = 0, *kept = tc_xcalloc((size_t)d[2] + 1, sizeof *kept);
     suppression s = {.n = TC_MIN(d[2], *(const int64_t *)c->in[5]->data),
-                     .most = TC_MIN(tc_graph_attr_int(c->n, "most", 0), *(const int64_t *)c->in[2]->data),
+                     .most = TC_MIN(tc_graph_attr_most(c->n), *(const int64_t *)c->in[2]->data),
                      .iou = *(const float *)c->in[3]->data,
                      .threshold = *(const float *)c->in[4]->data,
-                     .center = tc_graph_attr_int(c->n, "center_point_box", 0) != 0};
+                     .center = tc_graph_attr_center_point_box(c->n) != 0};
     for (int64_t g = 0; g < d[0] * d[1]; g++) {
         s.boxes = (const float *)c->in[0]->data + g / d[1] * d[2] * 4;
         s.scores = (const float *)c->in[1]->data + g * d[2];

@@ -10,7 +10,7 @@
 
 static tc_graph_value *flattened(tc_graph_emitter *e, tc_graph_value *v) {
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_RESHAPE, &v, 1);
-    tc_graph_set_ints(e->c->g, n, "shape", (int64_t[]){-1}, 1);
+    tc_graph_set_shape(e->c->g, n, (int64_t[]){-1}, 1);
     return tc_graph_em_place(e, n);
 }
 
@@ -57,8 +57,8 @@ tc_status tc_graph_infer_compress(tc_graph_infer_ctx *c) {
     if (condition->dtype != TC_BOOL || condition->shape.ndim != 1)
         return tc_graph_node_fail(c, "the condition '%s' must be a list of bool, but is %s", condition->name,
                                   tc_graph_type_str(c->g->arena, condition->dtype, &condition->shape));
-    if (tc_graph_attr_find(c->n, "axis"))
-        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    if (tc_graph_attr_find(c->n, TC_ATTR_axis))
+        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     else
         x = flattened(&e, x);
     TC_TRY(e.status);
@@ -69,7 +69,7 @@ tc_status tc_graph_infer_compress(tc_graph_infer_ctx *c) {
     if (n == 0 || dim == 0)
         return tc_graph_em_finish(&e, tc_graph_em_slice(&e, x, axis, 0, 0, 1));
     tc_graph_node *flat = tc_graph_em_node(&e, TC_GRAPH_OP_SQUEEZE, (tc_graph_value *[]){non_zero(&e, condition)}, 1);
-    tc_graph_set_ints(c->g, flat, "axes", (int64_t[]){0}, 1);
+    tc_graph_set_axes(c->g, flat, (int64_t[]){0}, 1);
     return tc_graph_em_finish(&e, tc_graph_em_gather(&e, TC_GRAPH_OP_GATHER, x, tc_graph_em_place(&e, flat), axis));
 }
 
@@ -79,8 +79,8 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *x = c->n->in[0], *out[4];
     int axis = 0;
-    if (tc_graph_attr_find(c->n, "axis"))
-        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    if (tc_graph_attr_find(c->n, TC_ATTR_axis))
+        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     else
         x = flattened(&e, x);
     TC_TRY(e.status);
@@ -91,8 +91,8 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "the input '%s' has no elements, which is not supported", x->name);
     tc_graph_value *in[] = {tc_graph_em_blind(&e, x), tc_graph_em_size(&e, x, axis)};
     tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_UNIQUE_LIST, in, 2);
-    tc_graph_set_int(c->g, n, "axis", axis);
-    tc_graph_set_int(c->g, n, "sorted", tc_graph_attr_int(c->n, "sorted", 1));
+    tc_graph_set_axis(c->g, n, axis);
+    tc_graph_set_sorted(c->g, n, tc_graph_attr_sorted(c->n));
     tc_graph_em_place_all(&e, n, out, 4);
     TC_TRY(e.status);
     tc_graph_value *first = tc_graph_em_sized(&e, out[0], 0, out[3]);
@@ -108,7 +108,7 @@ tc_status tc_graph_infer_unique(tc_graph_infer_ctx *c) {
 }
 
 tc_status tc_graph_infer_unique_list(tc_graph_infer_ctx *c) {
-    int64_t n = c->n->in[0]->shape.d[tc_graph_attr_int(c->n, "axis", 0)];
+    int64_t n = c->n->in[0]->shape.d[tc_graph_attr_axis(c->n)];
     for (int k = 0; k < 4; k++)
         c->out[k] = (tc_graph_type){TC_I64, {k < 3, {n}}};
     return TC_OK;
@@ -128,7 +128,7 @@ static tc_status nms_scalar(tc_graph_emitter *e, int k, tc_dtype t, double other
 static tc_status nms_operands(tc_graph_infer_ctx *c) {
     const tc_graph_value *boxes = c->n->in[0], *scores = c->n->in[1];
     const tc_graph_shape *b = &boxes->shape, *s = &scores->shape;
-    int64_t center = tc_graph_attr_int(c->n, "center_point_box", 0);
+    int64_t center = tc_graph_attr_center_point_box(c->n);
     if (boxes->dtype != TC_F32 || scores->dtype != TC_F32 || b->ndim != 3 || s->ndim != 3 || b->d[2] != 4 || b->d[0] != s->d[0] ||
         b->d[1] != s->d[2])
         return tc_graph_node_fail(
@@ -161,8 +161,8 @@ tc_status tc_graph_infer_nms(tc_graph_infer_ctx *c) {
     in[0] = tc_graph_em_blind(&e, c->n->in[0]);
     in[1] = tc_graph_em_blind(&e, c->n->in[1]);
     tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_NMS_LIST, in, 6);
-    tc_graph_set_int(c->g, n, "center_point_box", tc_graph_attr_int(c->n, "center_point_box", 0));
-    tc_graph_set_int(c->g, n, "most", most);
+    tc_graph_set_center_point_box(c->g, n, tc_graph_attr_center_point_box(c->n));
+    tc_graph_set_most(c->g, n, most);
     tc_graph_em_place_all(&e, n, out, 2);
     TC_TRY(e.status);
     return tc_graph_em_finish(&e, tc_graph_em_sized(&e, out[0], 0, out[1]));
@@ -170,7 +170,7 @@ tc_status tc_graph_infer_nms(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_nms_list(tc_graph_infer_ctx *c) {
     const tc_graph_shape *s = &c->n->in[1]->shape;
-    int64_t rows = s->d[0] * s->d[1] * tc_graph_attr_int(c->n, "most", 0);
+    int64_t rows = s->d[0] * s->d[1] * tc_graph_attr_most(c->n);
     c->out[0] = (tc_graph_type){TC_I64, {2, {rows, 3}}};
     c->out[1] = (tc_graph_type){TC_I64, {0}};
     return TC_OK;

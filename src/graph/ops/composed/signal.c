@@ -19,13 +19,13 @@ tc_status tc_graph_infer_window(tc_graph_infer_ctx *c) {
     size_t len;
     tc_dtype t;
     TC_TRY(tc_graph_want_ints(c, 0, "size", &v, &len));
-    int64_t code = tc_graph_attr_int(c->n, "output_datatype", 1);
+    int64_t code = tc_graph_attr_output_datatype(c->n);
     if (len != 1 || v[0] < 0 || v[0] > 1 << 24)
         return tc_graph_node_fail(c, "input 0 (size) must be one number that is not negative");
     if (!tc_graph_dtype_of_onnx(code, &t))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_datatype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
-    int64_t n = v[0], turn = tc_graph_attr_int(c->n, "periodic", 1) ? n : n - 1;
+    int64_t n = v[0], turn = tc_graph_attr_periodic(c->n) ? n : n - 1;
     double *w = TC_NEW_N(c->g->arena, double, n + 1);
     for (int64_t i = 0; i < n; i++) {
         double x = turn > 0 ? 2 * M_PI * (double)i / (double)turn : 0;
@@ -60,7 +60,7 @@ tc_status tc_graph_infer_mel_weights(tc_graph_infer_ctx *c) {
     static const char *const names[] = {"num_mel_bins", "dft_length", "sample_rate", "lower_edge_hertz", "upper_edge_hertz"};
     double in[5];
     tc_dtype t;
-    int64_t code = tc_graph_attr_int(c->n, "output_datatype", 1);
+    int64_t code = tc_graph_attr_output_datatype(c->n);
     if (!tc_graph_dtype_of_onnx(code, &t))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_datatype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
@@ -167,14 +167,14 @@ tc_status tc_graph_infer_dft(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_float(c, 0));
     if (ndim < 1 || (x->shape.d[ndim] != 1 && x->shape.d[ndim] != 2))
         return tc_graph_node_fail(c, "the input's last dimension must be 1 (real) or 2 (complex)");
-    int64_t at = tc_graph_attr_int(c->n, "axis", c->opset < 20 ? 1 : -2);
+    int64_t at = tc_graph_attr_axis_or(c->n, c->opset < 20 ? 1 : -2);
     TC_TRY(read_number(c, 2, "axis", &at));
     TC_TRY(tc_graph_want_axis(c, at, ndim + 1, &axis));
     if (axis == ndim)
         return tc_graph_node_fail(c, "axis %" PRId64 " is that of real and imaginary parts", at);
-    transform f = {.n = x->shape.d[axis], .inverse = tc_graph_attr_int(c->n, "inverse", 0)};
+    transform f = {.n = x->shape.d[axis], .inverse = tc_graph_attr_inverse(c->n)};
     TC_TRY(read_number(c, 1, "dft_length", &f.n));
-    bool onesided = tc_graph_attr_int(c->n, "onesided", 0);
+    bool onesided = tc_graph_attr_onesided(c->n);
     if (f.n < 1 || f.n > MAX_TRANSFORM || (onesided && f.inverse))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "a transform of length %" PRId64 " is not supported (1 to %d, onesided only forwards)", f.n,
@@ -203,7 +203,7 @@ tc_status tc_graph_infer_stft(tc_graph_infer_ctx *c) {
                                   "frame_length, at most %d, that is no longer than the signal",
                                   MAX_TRANSFORM);
     int64_t frames = (x->shape.d[1] - length) / step + 1;
-    transform f = {.n = length, .bins = tc_graph_attr_int(c->n, "onesided", 1) && !complex ? length / 2 + 1 : length};
+    transform f = {.n = length, .bins = tc_graph_attr_onesided_or(c->n, 1) && !complex ? length / 2 + 1 : length};
     TC_TRY(tc_graph_want_table(c, (double)frames * (double)length));
     int64_t *at = TC_NEW_N(c->g->arena, int64_t, frames * length);
     for (int64_t i = 0; i < frames * length; i++)

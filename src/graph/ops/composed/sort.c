@@ -32,7 +32,7 @@ static tc_graph_value *places(tc_graph_emitter *e, tc_graph_value *x, bool large
     tc_graph_value *worse = largest ? above(e, self, other) : above(e, other, self);
     tc_graph_value *earlier = em_unary(e, TC_GRAPH_OP_NOT, worse), *below = tc_graph_em_scalar(e, TC_I64, -1);
     tc_graph_node *tri = tc_graph_em_node(e, TC_GRAPH_OP_TRILU, (tc_graph_value *[]){earlier, below}, 2);
-    tc_graph_set_int(e->c->g, tri, "upper", 0);
+    tc_graph_set_upper(e->c->g, tri, 0);
     tc_graph_value *before = tc_graph_em_cast(e, em_or(e, better, tc_graph_em_place(e, tri)), TC_I64);
     return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, before, &last, 1, false);
 }
@@ -57,7 +57,7 @@ static tc_graph_value *best(tc_graph_emitter *e, tc_graph_value *place, int64_t 
 /* *k: the largest; *at_run: K itself where it depends on data. */
 static tc_status read_k(tc_graph_emitter *e, int64_t n, int64_t *k, tc_graph_value **at_run) {
     tc_graph_infer_ctx *c = e->c;
-    *k = tc_graph_attr_int(c->n, "k", -1); /* opset 9 and before */
+    *k = tc_graph_attr_k_or(c->n, -1); /* opset 9 and before */
     if (c->n->nin > 1) {
         tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
         int64_t len = tc_graph_shape_count(&c->n->in[1]->shape);
@@ -89,7 +89,7 @@ static void counted(tc_graph_emitter *e, tc_graph_value *x, int axis, int64_t k,
     moved.d[axis] = x->shape.d[ndim - 1];
     moved.d[ndim - 1] = k;
     tc_graph_value *flat = tc_graph_em_reshape(e, tc_graph_em_transpose(e, x, perm), &(tc_graph_shape){2, {rows, n}});
-    tc_graph_value *index = best(e, places(e, flat, tc_graph_attr_int(e->c->n, "largest", 1) != 0), k);
+    tc_graph_value *index = best(e, places(e, flat, tc_graph_attr_largest(e->c->n) != 0), k);
     tc_graph_value *found = tc_graph_em_gather(e, TC_GRAPH_OP_GATHER_ELEMENTS, flat, index, 1);
     *place = tc_graph_em_transpose(e, tc_graph_em_reshape(e, index, &moved), perm);
     *value = tc_graph_em_transpose(e, tc_graph_em_reshape(e, found, &moved), perm);
@@ -99,9 +99,9 @@ static void by_library(tc_graph_emitter *e, tc_graph_value *x, int axis, int64_t
                        tc_graph_value **place) {
     tc_graph_value *out[2];
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_TOP_K_LIST, &x, 1);
-    tc_graph_set_int(e->c->g, n, "axis", axis);
-    tc_graph_set_int(e->c->g, n, "k", k);
-    tc_graph_set_int(e->c->g, n, "largest", tc_graph_attr_int(e->c->n, "largest", 1) != 0);
+    tc_graph_set_axis(e->c->g, n, axis);
+    tc_graph_set_k(e->c->g, n, k);
+    tc_graph_set_largest(e->c->g, n, tc_graph_attr_largest(e->c->n) != 0);
     tc_graph_em_place_all(e, n, out, 2);
     *value = out[0];
     *place = out[1];
@@ -123,7 +123,7 @@ tc_status tc_graph_infer_top_k(tc_graph_infer_ctx *c) {
     int axis;
     int64_t k;
     TC_TRY(tc_graph_want_number(c, 0));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
     TC_TRY(read_k(&e, x->shape.d[axis], &k, &k_value));
     bool few = x->shape.d[axis] <= COUNTED || tc_graph_shape_count(&x->shape) == 0 || k == 0;
     (few ? counted : by_library)(&e, tc_graph_em_blind(&e, x), axis, k, &value, &place);
@@ -137,7 +137,7 @@ tc_status tc_graph_infer_top_k(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_top_k_list(tc_graph_infer_ctx *c) {
     tc_graph_shape s = c->n->in[0]->shape;
-    s.d[tc_graph_attr_int(c->n, "axis", 0)] = tc_graph_attr_int(c->n, "k", 0);
+    s.d[tc_graph_attr_axis(c->n)] = tc_graph_attr_k(c->n);
     c->out[0] = (tc_graph_type){c->n->in[0]->dtype, s};
     c->out[1] = (tc_graph_type){TC_I64, s};
     return TC_OK;

@@ -35,7 +35,7 @@ tc_status tc_graph_infer_constant(tc_graph_infer_ctx *c) {
     if (c->n->nattrs != 1)
         return tc_graph_node_fail(c, "it must have exactly one attribute, its value");
     const tc_graph_attr *a = &c->n->attrs[0];
-    switch (a->kind) {
+    switch (tc_graph_attr_kind_of(a->id)) {
     case TC_GRAPH_ATTR_TENSOR:
         c->kept = a->tensor;
         return TC_OK;
@@ -62,7 +62,7 @@ tc_status tc_graph_infer_constant_of_shape(tc_graph_infer_ctx *c) {
                                     TC_GRAPH_MAX_DIMS);
     tc_graph_shape s = {.ndim = (int)len};
     memcpy(s.d, dims, len * sizeof *dims);
-    const tc_graph_attr *value = tc_graph_attr_find(c->n, "value");
+    const tc_graph_attr *value = tc_graph_attr_find(c->n, TC_ATTR_value);
     const tc_graph_tensor *fill = value ? value->tensor : NULL;
     if (fill && tc_graph_tensor_count(fill) != 1)
         return tc_graph_node_fail(c, "attribute value must have one element");
@@ -76,7 +76,7 @@ tc_status tc_graph_infer_constant_of_shape(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_eye_like(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     tc_dtype dtype = x->dtype;
-    int64_t code = tc_graph_attr_int(c->n, "dtype", 0), k = tc_graph_attr_int(c->n, "k", 0);
+    int64_t code = tc_graph_attr_dtype(c->n), k = tc_graph_attr_k(c->n);
     if (code && !tc_graph_dtype_of_onnx(code, &dtype))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute dtype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
@@ -126,7 +126,7 @@ tc_status tc_graph_infer_range(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_shape(tc_graph_infer_ctx *c) {
     const tc_graph_shape *x = &c->n->in[0]->shape;
-    int64_t from = tc_graph_attr_int(c->n, "start", 0), to = tc_graph_attr_int(c->n, "end", x->ndim);
+    int64_t from = tc_graph_attr_start(c->n), to = tc_graph_attr_end_or(c->n, x->ndim);
     from = TC_MAX(0, TC_MIN(from < 0 ? from + x->ndim : from, x->ndim));
     to = TC_MAX(0, TC_MIN(to < 0 ? to + x->ndim : to, x->ndim));
     return give_ints(c, x->d + from, TC_MAX(0, to - from), 1);

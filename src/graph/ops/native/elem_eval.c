@@ -150,11 +150,13 @@ static bool has_parameters(tc_graph_op op) {
 }
 
 static void eval_float_unary(const tc_graph_node *n, double *v, int64_t count) {
-    double a = tc_graph_attr_float(n, n->op == TC_GRAPH_OP_SHRINK ? "bias" : "alpha", 0);
-    const char *second = n->op == TC_GRAPH_OP_SHRINK ? "lambd" : n->op == TC_GRAPH_OP_SELU ? "gamma" : "beta";
+    double a = tc_graph_attr_float(n, n->op == TC_GRAPH_OP_SHRINK ? TC_ATTR_bias : TC_ATTR_alpha, 0);
+    tc_graph_attr_id second = n->op == TC_GRAPH_OP_SHRINK ? TC_ATTR_lambd
+                              : n->op == TC_GRAPH_OP_SELU ? TC_ATTR_gamma
+                                                          : TC_ATTR_beta;
     double b = tc_graph_attr_float(n, second, 0);
     bool with = has_parameters(n->op), gelu = n->op == TC_GRAPH_OP_GELU;
-    bool by_tanh = gelu && strcmp(tc_graph_attr_str(n, "approximate", "none"), "tanh") == 0;
+    bool by_tanh = gelu && strcmp(tc_graph_attr_approximate(n), "tanh") == 0;
     for (int64_t i = 0; i < count; i++)
         if (gelu)
             v[i] = by_tanh ? tanh_gelu(v[i]) : erf_gelu(v[i]);
@@ -183,7 +185,7 @@ tc_status tc_graph_eval_unary(tc_graph_eval_ctx *c) {
 tc_status tc_graph_eval_classify(tc_graph_eval_ctx *c) {
     double *v = tc_graph_wide_f64(c->in[0]);
     bool inf = c->n->op == TC_GRAPH_OP_IS_INF;
-    bool neg = tc_graph_attr_int(c->n, "detect_negative", 1), pos = tc_graph_attr_int(c->n, "detect_positive", 1);
+    bool neg = tc_graph_attr_detect_negative(c->n), pos = tc_graph_attr_detect_positive(c->n);
     for (int64_t i = 0, n = tc_graph_tensor_count(c->in[0]); i < n; i++)
         ((uint8_t *)c->out[0].data)[i] = inf ? isinf(v[i]) && (v[i] < 0 ? neg : pos) : isnan(v[i]);
     free(v);
@@ -270,7 +272,7 @@ static int64_t int_binary(const tc_graph_node *n, tc_dtype t, int64_t a, int64_t
     case TC_GRAPH_OP_DIV:
         return int_div(a, b, u);
     case TC_GRAPH_OP_MOD:
-        return int_mod(a, b, u, tc_graph_attr_int(n, "fmod", 0));
+        return int_mod(a, b, u, tc_graph_attr_fmod(n));
     case TC_GRAPH_OP_POW:
         return int_pow(a, b);
     case TC_GRAPH_OP_PRELU:
@@ -289,7 +291,7 @@ static int64_t int_binary(const tc_graph_node *n, tc_dtype t, int64_t a, int64_t
     case TC_GRAPH_OP_BITWISE_XOR:
         return a ^ b;
     case TC_GRAPH_OP_BIT_SHIFT:
-        return shift(a, b, 8 * tc_dtype_bytes(t), tc_graph_attr_str(n, "direction", "")[0] == 'L');
+        return shift(a, b, 8 * tc_dtype_bytes(t), tc_graph_attr_direction(n)[0] == 'L');
     default:
         return 0;
     }

@@ -25,19 +25,19 @@ tc_status tc_graph_infer_unary_float(tc_graph_infer_ctx *c) {
 
 static const struct {
     tc_graph_op op;
-    const char *name;
+    tc_graph_attr_id id;
     double otherwise;
 } activation_floats[] = {
-    {TC_GRAPH_OP_CELU, "alpha", 1},
-    {TC_GRAPH_OP_ELU, "alpha", 1},
-    {TC_GRAPH_OP_HARD_SIGMOID, "alpha", 0.2F},
-    {TC_GRAPH_OP_HARD_SIGMOID, "beta", 0.5},
-    {TC_GRAPH_OP_LEAKY_RELU, "alpha", 0.01F},
-    {TC_GRAPH_OP_SELU, "alpha", 1.67326319217681884765625},
-    {TC_GRAPH_OP_SELU, "gamma", 1.05070102214813232421875},
-    {TC_GRAPH_OP_SHRINK, "bias", 0},
-    {TC_GRAPH_OP_SHRINK, "lambd", 0.5},
-    {TC_GRAPH_OP_THRESHOLDED_RELU, "alpha", 1},
+    {TC_GRAPH_OP_CELU, TC_ATTR_alpha, 1},
+    {TC_GRAPH_OP_ELU, TC_ATTR_alpha, 1},
+    {TC_GRAPH_OP_HARD_SIGMOID, TC_ATTR_alpha, 0.2F},
+    {TC_GRAPH_OP_HARD_SIGMOID, TC_ATTR_beta, 0.5},
+    {TC_GRAPH_OP_LEAKY_RELU, TC_ATTR_alpha, 0.01F},
+    {TC_GRAPH_OP_SELU, TC_ATTR_alpha, 1.67326319217681884765625},
+    {TC_GRAPH_OP_SELU, TC_ATTR_gamma, 1.05070102214813232421875},
+    {TC_GRAPH_OP_SHRINK, TC_ATTR_bias, 0},
+    {TC_GRAPH_OP_SHRINK, TC_ATTR_lambd, 0.5},
+    {TC_GRAPH_OP_THRESHOLDED_RELU, TC_ATTR_alpha, 1},
 };
 
 tc_status tc_graph_infer_activation(tc_graph_infer_ctx *c) {
@@ -45,16 +45,16 @@ tc_status tc_graph_infer_activation(tc_graph_infer_ctx *c) {
         TC_TRY(tc_graph_want_float(c, 0));
     for (size_t i = 0; i < TC_LEN(activation_floats); i++)
         if (activation_floats[i].op == c->n->op)
-            tc_graph_set_float(c->g, c->n, activation_floats[i].name,
-                               tc_graph_attr_float(c->n, activation_floats[i].name, activation_floats[i].otherwise));
+            tc_graph_set_float(c->g, c->n, activation_floats[i].id,
+                               tc_graph_attr_float(c->n, activation_floats[i].id, activation_floats[i].otherwise));
     if (c->n->op == TC_GRAPH_OP_GELU) {
-        const char *how = tc_graph_attr_str(c->n, "approximate", "none");
+        const char *how = tc_graph_attr_approximate(c->n);
         if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
             return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                         "attribute approximate is '%s'; \"none\" and \"tanh\" are supported", how);
-        tc_graph_set_str(c->g, c->n, "approximate", how);
+        tc_graph_set_approximate(c->g, c->n, how);
     }
-    tc_graph_drop_attr(c->n, "consumed_inputs");
+    tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
     out_like(c, c->n->in[0]);
     return TC_OK;
 }
@@ -62,8 +62,8 @@ tc_status tc_graph_infer_activation(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_classify(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_float(c, 0));
     if (c->n->op == TC_GRAPH_OP_IS_INF) {
-        tc_graph_set_int(c->g, c->n, "detect_negative", tc_graph_attr_int(c->n, "detect_negative", 1));
-        tc_graph_set_int(c->g, c->n, "detect_positive", tc_graph_attr_int(c->n, "detect_positive", 1));
+        tc_graph_set_detect_negative(c->g, c->n, tc_graph_attr_detect_negative(c->n));
+        tc_graph_set_detect_positive(c->g, c->n, tc_graph_attr_detect_positive(c->n));
     }
     out_like(c, c->n->in[0]);
     c->out[0].dtype = TC_BOOL;
@@ -76,14 +76,14 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
     if (c->n->op == TC_GRAPH_OP_CAST_LIKE) {
         to = c->n->in[1]->dtype;
     } else {
-        int64_t code = tc_graph_attr_int(c->n, "to", 0);
+        int64_t code = tc_graph_attr_to(c->n);
         if (!tc_graph_dtype_of_onnx(code, &to))
             return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute to: element type %s is not supported",
                                         tc_graph_onnx_type_name(code));
     }
     tc_graph_become(c, to == x->dtype ? TC_GRAPH_OP_IDENTITY : TC_GRAPH_OP_CAST, 1);
     if (c->n->op == TC_GRAPH_OP_CAST)
-        tc_graph_set_int(c->g, c->n, "to", tc_graph_dtype_to_onnx(to));
+        tc_graph_set_to(c->g, c->n, tc_graph_dtype_to_onnx(to));
     out_like(c, x);
     c->out[0].dtype = to;
     return TC_OK;
@@ -91,12 +91,12 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
 
 /* Opsets before 7 broadcast b only when told so, aligned at `axis`: trailing ones make that today's rule. */
 static tc_status align_old_broadcast(tc_graph_infer_ctx *c) {
-    const tc_graph_attr *axis = tc_graph_attr_find(c->n, "axis");
+    const tc_graph_attr *axis = tc_graph_attr_find(c->n, TC_ATTR_axis);
     tc_graph_value *a = c->n->in[0], *b = c->n->in[1];
-    int64_t broadcast = tc_graph_attr_int(c->n, "broadcast", 0);
-    tc_graph_drop_attr(c->n, "broadcast");
-    tc_graph_drop_attr(c->n, "axis");
-    tc_graph_drop_attr(c->n, "consumed_inputs");
+    int64_t broadcast = tc_graph_attr_broadcast(c->n);
+    tc_graph_drop_attr(c->n, TC_ATTR_broadcast);
+    tc_graph_drop_attr(c->n, TC_ATTR_axis);
+    tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
     if (!broadcast || !axis)
         return TC_OK;
     int at;
@@ -120,10 +120,10 @@ tc_status tc_graph_infer_binary(tc_graph_infer_ctx *c) {
     if (c->n->in[0]->dtype == TC_BOOL)
         return tc_graph_node_fail(c, "its operands must be numbers, but are bool");
     if (c->n->op == TC_GRAPH_OP_MOD) {
-        int64_t fmod_ = tc_graph_attr_int(c->n, "fmod", 0);
+        int64_t fmod_ = tc_graph_attr_fmod(c->n);
         if (!fmod_ && tc_dtype_is_float(c->n->in[0]->dtype))
             return tc_graph_node_fail(c, "attribute fmod must be 1 for floating-point operands");
-        tc_graph_set_int(c->g, c->n, "fmod", fmod_);
+        tc_graph_set_fmod(c->g, c->n, fmod_);
     }
     return infer_pair(c);
 }
@@ -139,7 +139,7 @@ tc_status tc_graph_infer_prelu(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_same_type(c, 0, 1));
     TC_TRY(tc_graph_want_number(c, 0));
     tc_graph_value *x = c->n->in[0], *slope = c->n->in[1];
-    tc_graph_drop_attr(c->n, "consumed_inputs");
+    tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
     if (c->opset < 7 && slope->shape.ndim == 1 && x->shape.ndim > 2) { /* one slope per channel */
         tc_graph_shape s = {.ndim = x->shape.ndim - 1, .d = {slope->shape.d[0], 1, 1, 1, 1, 1, 1, 1}};
         TC_TRY(tc_graph_emit_reshape(c, slope, &s, &c->n->in[1]));
@@ -151,7 +151,7 @@ tc_status tc_graph_infer_prelu(tc_graph_infer_ctx *c) {
 }
 
 tc_status tc_graph_infer_bit_shift(tc_graph_infer_ctx *c) {
-    const char *direction = tc_graph_attr_str(c->n, "direction", "");
+    const char *direction = tc_graph_attr_direction(c->n);
     if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0)
         return tc_graph_node_fail(c, "attribute direction must be LEFT or RIGHT, not '%s'", direction);
     return tc_graph_infer_bitwise(c);
@@ -201,7 +201,7 @@ tc_status tc_graph_infer_variadic(tc_graph_infer_ctx *c) {
     bool mean = op == TC_GRAPH_OP_MEAN;
     tc_graph_op pair = op == TC_GRAPH_OP_SUM || mean ? TC_GRAPH_OP_ADD : op;
     int n = c->n->nin;
-    tc_graph_drop_attr(c->n, "consumed_inputs");
+    tc_graph_drop_attr(c->n, TC_ATTR_consumed_inputs);
     if (n == 1) {
         tc_graph_become(c, TC_GRAPH_OP_IDENTITY, 1);
         out_like(c, c->n->in[0]);
@@ -220,15 +220,15 @@ tc_status tc_graph_infer_variadic(tc_graph_infer_ctx *c) {
 }
 
 /* A bound of Clip: an input (a scalar, or one element in one dimension) or, before opset 11, an attribute. */
-static tc_status clip_bound(tc_graph_infer_ctx *c, int k, const char *attr, tc_graph_value **out) {
-    const tc_graph_attr *a = tc_graph_attr_find(c->n, attr);
+static tc_status clip_bound(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, tc_graph_value **out) {
+    const tc_graph_attr *a = tc_graph_attr_find(c->n, id);
     tc_graph_value *v = k < c->n->nin ? c->n->in[k] : NULL;
     *out = a ? tc_graph_emit_scalar(c, c->n->in[0]->dtype, a->f) : v;
     if (a || !v)
         return TC_OK;
     TC_TRY(tc_graph_want_same_type(c, 0, k));
     if (tc_graph_shape_count(&v->shape) != 1)
-        return tc_graph_node_fail(c, "input %d (%s) must be a scalar", k, attr);
+        return tc_graph_node_fail(c, "input %d (%s) must be a scalar", k, tc_graph_attr_name(id));
     tc_graph_shape scalar = {0};
     return tc_graph_emit_reshape(c, v, &scalar, out);
 }
@@ -236,8 +236,8 @@ static tc_status clip_bound(tc_graph_infer_ctx *c, int k, const char *attr, tc_g
 /* Clip(x, lo, hi)  =>  Min(Max(x, lo), hi); where lo > hi that gives hi, as ONNX wants it */
 tc_status tc_graph_infer_clip(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *lo, *hi;
-    TC_TRY(clip_bound(c, 1, "min", &lo));
-    TC_TRY(clip_bound(c, 2, "max", &hi));
+    TC_TRY(clip_bound(c, 1, TC_ATTR_min, &lo));
+    TC_TRY(clip_bound(c, 2, TC_ATTR_max, &hi));
     out_like(c, x);
     if (lo && hi)
         TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, TC_GRAPH_OP_MAX, (tc_graph_value *[]){x, lo}, 2), &x));

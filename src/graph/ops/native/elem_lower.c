@@ -62,7 +62,7 @@ static const tc_expr *negated(const elem *e, const tc_expr *x) {
 }
 
 static const tc_expr *infinite(const elem *e, const tc_expr *x) {
-    bool neg = tc_graph_attr_int(e->n, "detect_negative", 1), pos = tc_graph_attr_int(e->n, "detect_positive", 1);
+    bool neg = tc_graph_attr_detect_negative(e->n), pos = tc_graph_attr_detect_positive(e->n);
     const tc_expr *inf = un(e, TC_OP_ISINF, x);
     if (!neg)
         inf = bin(e, TC_OP_AND, inf, bin(e, TC_OP_GT, x, num(e, 0)));
@@ -144,7 +144,7 @@ static const tc_expr *softplus(const elem *e, const tc_expr *x) {
 
 static const tc_expr *gelu(const elem *e, const tc_expr *x) {
     const tc_expr *inner;
-    if (strcmp(tc_graph_attr_str(e->n, "approximate", "none"), "tanh") == 0) {
+    if (strcmp(tc_graph_attr_approximate(e->n), "tanh") == 0) {
         const tc_expr *cube = bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, bin(e, TC_OP_MUL, x, x), x), num(e, 0.044715));
         inner = un(e, TC_OP_TANH, bin(e, TC_OP_MUL, bin(e, TC_OP_ADD, x, cube), num(e, sqrt(2 / M_PI))));
     } else {
@@ -163,7 +163,7 @@ static const tc_expr *scaled(const elem *e, const tc_expr *x, double by) {
 }
 
 static const tc_expr *activation(const elem *e, const tc_expr *x) {
-    double a = tc_graph_attr_float(e->n, "alpha", 0), b = tc_graph_attr_float(e->n, "beta", 0);
+    double a = tc_graph_attr_alpha_or(e->n, 0), b = tc_graph_attr_beta_or(e->n, 0);
     const tc_expr *zero = num(e, 0), *negative = less(e, x, zero);
     switch ((int)e->n->op) {
     case TC_GRAPH_OP_HARD_SWISH:
@@ -185,11 +185,11 @@ static const tc_expr *activation(const elem *e, const tc_expr *x) {
     case TC_GRAPH_OP_LEAKY_RELU:
         return pick(e, negative, scaled(e, x, a), x);
     case TC_GRAPH_OP_SELU: {
-        double gamma = tc_graph_attr_float(e->n, "gamma", 1);
+        double gamma = tc_graph_attr_gamma(e->n);
         return pick(e, bin(e, TC_OP_GT, x, zero), scaled(e, x, gamma), exp_minus_one(e, x, gamma * a));
     }
     case TC_GRAPH_OP_SHRINK: {
-        double bias = tc_graph_attr_float(e->n, "bias", 0), lambd = tc_graph_attr_float(e->n, "lambd", 0.5);
+        double bias = tc_graph_attr_bias(e->n), lambd = tc_graph_attr_lambd(e->n);
         const tc_expr *above = pick(e, bin(e, TC_OP_GT, x, num(e, lambd)), bin(e, TC_OP_SUB, x, num(e, bias)), zero);
         return pick(e, less(e, x, num(e, -lambd)), bin(e, TC_OP_ADD, x, num(e, bias)), above);
     }
@@ -234,7 +234,7 @@ static const tc_expr *int_quotient(const elem *e, tc_op op, const tc_expr *a, co
 }
 
 static const tc_expr *modulo(const elem *e, const tc_expr *a, const tc_expr *b) {
-    bool c_like = tc_graph_attr_int(e->n, "fmod", 0);
+    bool c_like = tc_graph_attr_fmod(e->n);
     if (tc_dtype_is_float(e->t))
         return bin(e, TC_OP_MOD, a, b);
     return int_quotient(e, c_like ? TC_OP_TMOD : TC_OP_MOD, a, b, num(e, 0));
@@ -264,7 +264,7 @@ static const tc_expr *power(const elem *e, const tc_expr *a, const tc_expr *b) {
 }
 
 static const tc_expr *shifted(const elem *e, const tc_expr *a, const tc_expr *b) {
-    tc_op op = tc_graph_attr_str(e->n, "direction", "")[0] == 'L' ? TC_OP_SHL : TC_OP_SHR;
+    tc_op op = tc_graph_attr_direction(e->n)[0] == 'L' ? TC_OP_SHL : TC_OP_SHR;
     const tc_expr *fits = less(e, b, num(e, 8 * tc_dtype_bytes(e->t)));
     return pick(e, fits, bin(e, op, a, pick(e, fits, b, num(e, 0))), num(e, 0));
 }
@@ -364,7 +364,7 @@ const tc_expr *tc_graph_at_batch_norm(tc_graph_lower *l, const tc_graph_node *n,
         const tc_expr *at = n->in[k]->shape.ndim ? channel : NULL;
         p[k] = tc_cast(e.c, e.t, tc_graph_value_at(l, n->in[k], &at));
     }
-    const tc_expr *deviation = un(&e, TC_OP_SQRT, bin(&e, TC_OP_ADD, p[4], num(&e, tc_graph_attr_float(n, "epsilon", 1e-5))));
+    const tc_expr *deviation = un(&e, TC_OP_SQRT, bin(&e, TC_OP_ADD, p[4], num(&e, tc_graph_attr_epsilon(n))));
     const tc_expr *factor = bin(&e, TC_OP_DIV, p[1], deviation);
     const tc_expr *y = bin(&e, TC_OP_MUL, bin(&e, TC_OP_SUB, p[0], p[3]), factor);
     return tc_cast(e.c, to, bin(&e, TC_OP_ADD, y, p[2]));

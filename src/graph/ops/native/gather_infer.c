@@ -43,9 +43,9 @@ static tc_status become_slice(tc_graph_infer_ctx *c, int axis) {
     const tc_graph_value *index = c->n->in[1];
     int64_t at = tc_load_i(index->dtype, index->constant->data, 0), end = at + 1, ax = axis;
     tc_graph_node *slice = tc_graph_emit_node(c, TC_GRAPH_OP_SLICE, &x, 1);
-    tc_graph_set_ints(c->g, slice, "axes", &ax, 1);
-    tc_graph_set_ints(c->g, slice, "starts", &at, 1);
-    tc_graph_set_ints(c->g, slice, "ends", &end, 1);
+    tc_graph_set_axes(c->g, slice, &ax, 1);
+    tc_graph_set_starts(c->g, slice, &at, 1);
+    tc_graph_set_ends(c->g, slice, &end, 1);
     TC_TRY(tc_graph_emit(c, slice, &x));
     tc_graph_set_inputs(c->g, c->n, &x, 1);
     tc_graph_become_reshape(c);
@@ -56,7 +56,7 @@ tc_status tc_graph_infer_gather(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
     int axis;
     TC_TRY(want_indices(c, index));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     TC_TRY(normalise_indices(c, x->shape.d[axis]));
     tc_graph_shape s = {0};
     if (x->shape.ndim - 1 + index->shape.ndim > TC_GRAPH_MAX_DIMS)
@@ -70,7 +70,7 @@ tc_status tc_graph_infer_gather(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, s};
     if (index->constant && !x->constant && tc_graph_shape_count(&index->shape) == 1)
         return become_slice(c, axis);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
+    tc_graph_set_axis(c->g, c->n, axis);
     return TC_OK;
 }
 
@@ -78,14 +78,14 @@ tc_status tc_graph_infer_gather_elements(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
     int axis;
     TC_TRY(want_indices(c, index));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     bool fits = index->shape.ndim == x->shape.ndim;
     for (int i = 0; fits && i < x->shape.ndim; i++)
         fits = i == axis || index->shape.d[i] <= x->shape.d[i];
     if (!fits)
         return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
     TC_TRY(normalise_indices(c, x->shape.d[axis]));
-    tc_graph_set_int(c->g, c->n, "axis", axis);
+    tc_graph_set_axis(c->g, c->n, axis);
     c->out[0] = (tc_graph_type){x->dtype, index->shape};
     return TC_OK;
 }
@@ -93,7 +93,7 @@ tc_status tc_graph_infer_gather_elements(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
     TC_TRY(want_indices(c, index));
-    int64_t batch = tc_graph_attr_int(c->n, "batch_dims", 0);
+    int64_t batch = tc_graph_attr_batch_dims(c->n);
     int q = index->shape.ndim, r = x->shape.ndim;
     int64_t depth = q ? index->shape.d[q - 1] : 0;
     if (q < 1 || batch < 0 || batch >= q || batch > r || depth < 1 || depth > r - batch ||
@@ -106,7 +106,7 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
         s.d[s.ndim++] = index->shape.d[i];
     for (int i = (int)(batch + depth); i < r; i++)
         s.d[s.ndim++] = x->shape.d[i];
-    tc_graph_set_int(c->g, c->n, "batch_dims", batch);
+    tc_graph_set_batch_dims(c->g, c->n, batch);
     c->out[0] = (tc_graph_type){x->dtype, s};
     return TC_OK;
 }

@@ -48,8 +48,8 @@ static const tc_expr *times(tc_ctx *c, const tc_expr *x, double by) {
 /* alpha * a b + beta * bias: the sum is the stage, the rest its epilogue */
 const tc_expr *tc_graph_at_gemm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
-    bool trans_a = tc_graph_attr_int(n, "transA", 0), trans_b = tc_graph_attr_int(n, "transB", 0);
-    double alpha = tc_graph_attr_float(n, "alpha", 1), beta = tc_graph_attr_float(n, "beta", 1);
+    bool trans_a = tc_graph_attr_trans_a(n), trans_b = tc_graph_attr_trans_b(n);
+    double alpha = tc_graph_attr_alpha(n), beta = tc_graph_attr_beta(n);
     tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
     int64_t depth = n->in[0]->shape.d[trans_a ? 0 : 1];
     const tc_expr *y = tc_imm(c, t, 0);

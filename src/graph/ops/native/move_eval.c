@@ -29,7 +29,7 @@ static void strided_copy(tc_graph_eval_ctx *c, int64_t start, const int64_t *str
 
 tc_status tc_graph_eval_transpose(tc_graph_eval_ctx *c) {
     size_t len;
-    const int64_t *perm = tc_graph_attr_ints(c->n, "perm", &len);
+    const int64_t *perm = tc_graph_attr_perm(c->n, &len);
     int64_t own[TC_GRAPH_MAX_DIMS], strides[TC_GRAPH_MAX_DIMS];
     tc_graph_shape_strides(&c->in[0]->shape, own);
     for (size_t i = 0; i < len; i++)
@@ -40,7 +40,7 @@ tc_status tc_graph_eval_transpose(tc_graph_eval_ctx *c) {
 
 tc_status tc_graph_eval_slice(tc_graph_eval_ctx *c) {
     size_t len;
-    const int64_t *starts = tc_graph_attr_ints(c->n, "starts", &len), *steps = tc_graph_attr_ints(c->n, "steps", &len);
+    const int64_t *starts = tc_graph_attr_starts(c->n, &len), *steps = tc_graph_attr_steps(c->n, &len);
     int64_t own[TC_GRAPH_MAX_DIMS], strides[TC_GRAPH_MAX_DIMS], start = 0;
     tc_graph_shape_strides(&c->in[0]->shape, own);
     for (size_t i = 0; i < len; i++) {
@@ -74,7 +74,7 @@ static int64_t head_count(const tc_graph_shape *s, int axis) {
 }
 
 tc_status tc_graph_eval_concat(tc_graph_eval_ctx *c) {
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(c->n);
     size_t row = tail_bytes(&c->out[0], axis), at = 0;
     int64_t rows = head_count(&c->out[0].shape, axis);
     for (int k = 0; k < c->n->nin; k++) {
@@ -98,7 +98,7 @@ tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim
 
 tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(c->n);
     int64_t rows = head_count(&x->shape, axis), n = tc_graph_tensor_count(c->in[1]), dim = x->shape.d[axis];
     size_t part = tail_bytes(x, axis + 1);
     char *dst = c->out[0].data;
@@ -113,7 +113,7 @@ tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
 
 tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(c->n);
     size_t size = (size_t)tc_dtype_bytes(x->dtype);
     int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(c->in[1]);
     tc_graph_shape_strides(&x->shape, own);
@@ -131,7 +131,7 @@ tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
 
 tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0], *index = c->in[1];
-    int batch = (int)tc_graph_attr_int(c->n, "batch_dims", 0);
+    int batch = (int)tc_graph_attr_batch_dims(c->n);
     int depth = (int)index->shape.d[index->shape.ndim - 1];
     int64_t own[TC_GRAPH_MAX_DIMS], rows = head_count(&index->shape, index->shape.ndim - 1);
     int64_t batches = head_count(&x->shape, batch), per_batch = batches ? rows / batches : 0;
@@ -186,8 +186,8 @@ static int64_t pad_source(char mode, int64_t i, int64_t n) {
 tc_status tc_graph_eval_pad(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0], *value = c->n->nin > 1 ? c->in[1] : NULL;
     size_t size = (size_t)tc_dtype_bytes(x->dtype), len;
-    char mode = tc_graph_attr_str(c->n, "mode", "constant")[0];
-    const int64_t *pads = tc_graph_attr_ints(c->n, "pads", &len);
+    char mode = tc_graph_attr_mode(c->n)[0];
+    const int64_t *pads = tc_graph_attr_pads(c->n, &len);
     int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(&c->out[0]);
     tc_graph_shape_strides(&x->shape, own);
     tc_graph_walk w = {.shape = c->out[0].shape};
@@ -208,8 +208,8 @@ tc_status tc_graph_eval_pad(tc_graph_eval_ctx *c) {
 tc_status tc_graph_eval_trilu(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
     size_t size = (size_t)tc_dtype_bytes(x->dtype);
-    bool upper = tc_graph_attr_int(c->n, "upper", 1);
-    int64_t k = tc_graph_attr_int(c->n, "k", 0), cols = x->shape.d[x->shape.ndim - 1], rows = x->shape.d[x->shape.ndim - 2];
+    bool upper = tc_graph_attr_upper(c->n);
+    int64_t k = tc_graph_attr_k(c->n), cols = x->shape.d[x->shape.ndim - 1], rows = x->shape.d[x->shape.ndim - 2];
     for (int64_t i = 0, count = tc_graph_tensor_count(x); i < count; i++) {
         int64_t col = i % cols, row = i / cols % rows;
         if (upper ? col >= row + k : col <= row + k)

@@ -44,13 +44,13 @@ tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     const int64_t *want;
     size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, "shape", &want, &len));
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_shape, &want, &len));
     if (!want)
         return tc_graph_node_fail(c, "it has no shape");
     if (len > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
                                     TC_GRAPH_MAX_DIMS);
-    bool allowzero = tc_graph_attr_int(c->n, "allowzero", 0);
+    bool allowzero = tc_graph_attr_allowzero(c->n);
     tc_graph_shape s = {.ndim = (int)len};
     int open = -1;
     int64_t count = tc_graph_shape_count(&x->shape), known = 1;
@@ -84,7 +84,7 @@ tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_flatten(tc_graph_infer_ctx *c) {
     const tc_graph_shape *x = &c->n->in[0]->shape;
-    int64_t axis = tc_graph_attr_int(c->n, "axis", 1);
+    int64_t axis = tc_graph_attr_axis_or(c->n, 1);
     if (axis < -x->ndim || axis > x->ndim)
         return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, x->ndim);
     int at = (int)(axis < 0 ? axis + x->ndim : axis);
@@ -110,7 +110,7 @@ tc_status tc_graph_infer_squeeze(tc_graph_infer_ctx *c) {
     const int64_t *axes;
     size_t len;
     bool marked[TC_GRAPH_MAX_DIMS] = {0};
-    TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
     TC_TRY(mark_axes(c, axes, len, x->ndim, marked));
     tc_graph_shape s = {0};
     for (int i = 0; i < x->ndim; i++) {
@@ -129,7 +129,7 @@ tc_status tc_graph_infer_unsqueeze(tc_graph_infer_ctx *c) {
     const int64_t *axes;
     size_t len;
     bool marked[TC_GRAPH_MAX_DIMS] = {0};
-    TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
     int ndim = x->ndim + (int)TC_MIN(len, TC_GRAPH_MAX_DIMS + 1);
     if (!axes || ndim > TC_GRAPH_MAX_DIMS)
         return tc_graph_node_fail(c, "axes are missing or give more than %d dimensions", TC_GRAPH_MAX_DIMS);
@@ -160,7 +160,7 @@ static bool keeps_order(const tc_graph_shape *x, const int64_t *perm) {
 tc_status tc_graph_infer_transpose(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     size_t len;
-    const int64_t *given = tc_graph_attr_ints(c->n, "perm", &len);
+    const int64_t *given = tc_graph_attr_perm(c->n, &len);
     int64_t perm[TC_GRAPH_MAX_DIMS];
     bool seen[TC_GRAPH_MAX_DIMS] = {0};
     if (given && len != (size_t)x->shape.ndim)
@@ -177,7 +177,7 @@ tc_status tc_graph_infer_transpose(tc_graph_infer_ctx *c) {
     if (keeps_order(&x->shape, perm))
         tc_graph_become_reshape(c);
     else
-        tc_graph_set_ints(c->g, c->n, "perm", perm, (size_t)s.ndim);
+        tc_graph_set_perm(c->g, c->n, perm, (size_t)s.ndim);
     return TC_OK;
 }
 
@@ -200,9 +200,9 @@ static tc_status concat_in_parts(tc_graph_infer_ctx *c, int axis) {
 tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
-    if (c->opset >= 4 && !tc_graph_attr_find(c->n, "axis"))
+    if (c->opset >= 4 && !tc_graph_attr_find(c->n, TC_ATTR_axis))
         return tc_graph_node_fail(c, "attribute axis is missing");
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 1), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->shape.ndim, &axis));
     tc_graph_shape s = x->shape;
     for (int k = 1; k < c->n->nin; k++) {
         const tc_graph_value *v = c->n->in[k];
@@ -219,20 +219,20 @@ tc_status tc_graph_infer_concat(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, s};
     if (c->n->nin == 1)
         return tc_graph_infer_identity(c);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
+    tc_graph_set_axis(c->g, c->n, axis);
     return concat_in_parts(c, axis);
 }
 
 /* Sizes along the axis: a list, or as equal as possible with a smaller last part. */
 static tc_status split_sizes(tc_graph_infer_ctx *c, int64_t extent, const int64_t **sizes) {
     size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, "split", sizes, &len));
-    int64_t parts = tc_graph_attr_int(c->n, "num_outputs", *sizes ? (int64_t)len : c->nout), sum = 0;
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_split, sizes, &len));
+    int64_t parts = tc_graph_attr_num_outputs_or(c->n, *sizes ? (int64_t)len : c->nout), sum = 0;
     if (parts < c->nout || parts > 1 << 20 || (*sizes && parts != (int64_t)len))
         return tc_graph_node_fail(c, "it has %d outputs, but is split into %" PRId64 " parts", c->nout, parts);
     if (!*sizes) {
         int64_t part = parts ? (extent + parts - 1) / parts : 0, *equal = TC_NEW_N(c->g->arena, int64_t, parts);
-        if (extent % parts != 0 && !tc_graph_attr_find(c->n, "num_outputs"))
+        if (extent % parts != 0 && !tc_graph_attr_find(c->n, TC_ATTR_num_outputs))
             return tc_graph_node_fail(c, "dimension %" PRId64 " does not split into %" PRId64 " equal parts", extent, parts);
         for (int64_t i = 0; i < parts; i++)
             equal[i] = TC_MAX(0, TC_MIN(part, extent - i * part));
@@ -251,11 +251,11 @@ tc_status tc_graph_infer_split(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
     const int64_t *sizes;
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     TC_TRY(split_sizes(c, x->shape.d[axis], &sizes));
     tc_graph_become(c, TC_GRAPH_OP_SPLIT, 1);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
-    tc_graph_set_ints(c->g, c->n, "split", sizes, (size_t)c->nout);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_split(c->g, c->n, sizes, (size_t)c->nout);
     return TC_OK; /* the caller makes Slices of it, which are typed on their own */
 }
 
@@ -277,10 +277,10 @@ typedef struct slice_args {
 } slice_args;
 
 static tc_status read_slice(tc_graph_infer_ctx *c, slice_args *a) {
-    TC_TRY(tc_graph_want_list(c, 1, "starts", &a->starts, &a->nstarts));
-    TC_TRY(tc_graph_want_list(c, 2, "ends", &a->ends, &a->nends));
-    TC_TRY(tc_graph_want_list(c, 3, "axes", &a->axes, &a->naxes));
-    TC_TRY(tc_graph_want_list(c, 4, "steps", &a->steps, &a->nsteps));
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_starts, &a->starts, &a->nstarts));
+    TC_TRY(tc_graph_want_list(c, 2, TC_ATTR_ends, &a->ends, &a->nends));
+    TC_TRY(tc_graph_want_list(c, 3, TC_ATTR_axes, &a->axes, &a->naxes));
+    TC_TRY(tc_graph_want_list(c, 4, TC_ATTR_steps, &a->steps, &a->nsteps));
     if (!a->starts || !a->ends || a->nends != a->nstarts || (a->axes && a->naxes != a->nstarts) ||
         (a->steps && a->nsteps != a->nstarts))
         return tc_graph_node_fail(c, "starts, ends, axes and steps must have the same length");
@@ -313,8 +313,8 @@ tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
     if (whole)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SLICE, 1);
-    tc_graph_set_ints(c->g, c->n, "starts", starts, (size_t)s.ndim);
-    tc_graph_set_ints(c->g, c->n, "steps", steps, (size_t)s.ndim);
+    tc_graph_set_starts(c->g, c->n, starts, (size_t)s.ndim);
+    tc_graph_set_steps(c->g, c->n, steps, (size_t)s.ndim);
     return TC_OK;
 }
 
@@ -343,7 +343,7 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     const int64_t *repeats;
     size_t len;
-    TC_TRY(tc_graph_want_list(c, 1, "repeats", &repeats, &len));
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_repeats, &repeats, &len));
     if (!repeats || len != (size_t)x->shape.ndim)
         return tc_graph_node_fail(c, "repeats has %zu entries for %d dimensions", len, x->shape.ndim);
     tc_graph_shape s = x->shape;
@@ -357,7 +357,7 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
     if (!changes)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_TILE, 1);
-    tc_graph_set_ints(c->g, c->n, "repeats", repeats, len);
+    tc_graph_set_repeats(c->g, c->n, repeats, len);
     return TC_OK;
 }
 
@@ -366,7 +366,7 @@ static tc_status read_pads(tc_graph_infer_ctx *c, int64_t pads[2 * TC_GRAPH_MAX_
     const int64_t *given, *axes = NULL;
     size_t len, naxes;
     int ndim = c->n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_list(c, 1, tc_graph_attr_find(c->n, "paddings") ? "paddings" : "pads", &given, &len));
+    TC_TRY(tc_graph_want_list(c, 1, tc_graph_attr_find(c->n, TC_ATTR_paddings) ? TC_ATTR_paddings : TC_ATTR_pads, &given, &len));
     if (tc_graph_in(c, 3))
         TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
     else
@@ -391,7 +391,7 @@ static bool pad_fits(const char *mode, int64_t dim, int64_t pad) {
 
 tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *value = c->n->nin > 2 ? c->n->in[2] : NULL;
-    const char *mode = tc_graph_attr_str(c->n, "mode", "constant");
+    const char *mode = tc_graph_attr_mode(c->n);
     int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
     if (strcmp(mode, "constant") != 0 && strcmp(mode, "reflect") != 0 && strcmp(mode, "edge") != 0 && strcmp(mode, "wrap") != 0)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
@@ -412,7 +412,7 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, s};
     if (!changes)
         return tc_graph_infer_identity(c);
-    double fill = tc_graph_attr_float(c->n, "value", 0);
+    double fill = tc_graph_attr_fill(c->n);
     if (value && value->dtype != x->dtype)
         return tc_graph_node_fail(c, "the padding value is %s, but the input %s", tc_dtype_name(value->dtype),
                                   tc_dtype_name(x->dtype));
@@ -420,14 +420,14 @@ tc_status tc_graph_infer_pad(tc_graph_infer_ctx *c) {
         value = tc_graph_emit_scalar(c, x->dtype, fill);
     tc_graph_become(c, TC_GRAPH_OP_PAD, 1);
     tc_graph_set_inputs(c->g, c->n, (tc_graph_value *[]){x, value}, 2);
-    tc_graph_set_str(c->g, c->n, "mode", mode);
-    tc_graph_set_ints(c->g, c->n, "pads", pads, 2 * (size_t)s.ndim);
+    tc_graph_set_mode(c->g, c->n, mode);
+    tc_graph_set_pads(c->g, c->n, pads, 2 * (size_t)s.ndim);
     return TC_OK;
 }
 
 tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    int64_t upper = tc_graph_attr_int(c->n, "upper", 1), k = tc_graph_attr_int(c->n, "k", 0);
+    int64_t upper = tc_graph_attr_upper(c->n), k = tc_graph_attr_k(c->n);
     if (x->shape.ndim < 2)
         return tc_graph_node_fail(c, "the input must have at least 2 dimensions");
     if (tc_graph_in(c, 1)) {
@@ -439,8 +439,8 @@ tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
         k = v[0];
     }
     tc_graph_become(c, TC_GRAPH_OP_TRILU, 1);
-    tc_graph_set_int(c->g, c->n, "upper", upper);
-    tc_graph_set_int(c->g, c->n, "k", k);
+    tc_graph_set_upper(c->g, c->n, upper);
+    tc_graph_set_k(c->g, c->n, k);
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     return TC_OK;
 }
@@ -448,8 +448,8 @@ tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
 /* Reshape to six dimensions, Transpose, Reshape back. */
 tc_status tc_graph_infer_depth_space(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0], *v;
-    const int64_t *d = x->shape.d, b = tc_graph_attr_int(c->n, "blocksize", 0);
-    bool to_space = c->n->op == TC_GRAPH_OP_DEPTH_TO_SPACE, crd = strcmp(tc_graph_attr_str(c->n, "mode", "DCR"), "CRD") == 0;
+    const int64_t *d = x->shape.d, b = tc_graph_attr_blocksize(c->n);
+    bool to_space = c->n->op == TC_GRAPH_OP_DEPTH_TO_SPACE, crd = strcmp(tc_graph_attr_mode_or(c->n, "DCR"), "CRD") == 0;
     if (x->shape.ndim != 4 || b <= 0 || b > 1 << 15 || (to_space ? d[1] % (b * b) : d[2] % b || d[3] % b))
         return tc_graph_node_fail(c, "the input must be [N,C,H,W] and divisible by blocksize (%" PRId64 ")", b);
     tc_graph_shape split;
@@ -466,7 +466,7 @@ tc_status tc_graph_infer_depth_space(tc_graph_infer_ctx *c) {
     }
     TC_TRY(tc_graph_emit_reshape(c, x, &split, &v));
     tc_graph_node *t = tc_graph_emit_node(c, TC_GRAPH_OP_TRANSPOSE, &v, 1);
-    tc_graph_set_ints(c->g, t, "perm", perm, 6);
+    tc_graph_set_perm(c->g, t, perm, 6);
     TC_TRY(tc_graph_emit(c, t, &v));
     tc_graph_set_inputs(c->g, c->n, &v, 1);
     tc_graph_become_reshape(c);

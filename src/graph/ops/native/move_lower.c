@@ -91,7 +91,7 @@ const tc_expr *tc_graph_at_reshape(tc_graph_lower *l, const tc_graph_node *n, in
 const tc_expr *tc_graph_at_transpose(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     size_t len;
-    const int64_t *perm = tc_graph_attr_ints(n, "perm", &len);
+    const int64_t *perm = tc_graph_attr_perm(n, &len);
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
     for (size_t d = 0; d < len; d++)
         at[perm[d]] = idx[d];
@@ -101,7 +101,7 @@ const tc_expr *tc_graph_at_transpose(tc_graph_lower *l, const tc_graph_node *n, 
 const tc_expr *tc_graph_at_slice(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     size_t len;
-    const int64_t *starts = tc_graph_attr_ints(n, "starts", &len), *steps = tc_graph_attr_ints(n, "steps", &len);
+    const int64_t *starts = tc_graph_attr_starts(n, &len), *steps = tc_graph_attr_steps(n, &len);
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
     for (size_t d = 0; d < len; d++)
         at[d] = tc_graph_index(l, add(l, scale(l, idx[d], steps[d]), constant(l, starts[d])));
@@ -139,7 +139,7 @@ static const tc_expr *concat_parts(tc_graph_lower *l, const tc_graph_node *n, in
 
 const tc_expr *tc_graph_at_concat(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    int axis = (int)tc_graph_attr_int(n, "axis", 0), len = 0;
+    int axis = (int)tc_graph_attr_axis(n), len = 0;
     part *parts = TC_NEW_N(tc_ctx_arena(tc_graph_lower_ctx(l)), part, n->nin);
     int64_t start = 0;
     for (int k = 0; k < n->nin; start += n->in[k]->shape.d[axis], k++)
@@ -184,8 +184,8 @@ static const tc_expr *padded(tc_graph_lower *l, char mode, const tc_expr *i, int
 const tc_expr *tc_graph_at_pad(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     size_t len;
-    const int64_t *pads = tc_graph_attr_ints(n, "pads", &len);
-    char mode = tc_graph_attr_str(n, "mode", "constant")[0];
+    const int64_t *pads = tc_graph_attr_pads(n, &len);
+    char mode = tc_graph_attr_mode(n)[0];
     const tc_graph_shape *from = &n->in[0]->shape;
     const tc_expr *at[TC_GRAPH_MAX_DIMS], *inside = NULL;
     bool empty = false;
@@ -215,8 +215,8 @@ const tc_expr *tc_graph_at_pad(tc_graph_lower *l, const tc_graph_node *n, int ou
 const tc_expr *tc_graph_at_trilu(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     int d = n->out[out]->shape.ndim;
-    const tc_expr *edge = add(l, idx[d - 2], constant(l, tc_graph_attr_int(n, "k", 0)));
-    const tc_expr *kept = tc_bin(c, tc_graph_attr_int(n, "upper", 1) ? TC_OP_GE : TC_OP_LE, idx[d - 1], edge);
+    const tc_expr *edge = add(l, idx[d - 2], constant(l, tc_graph_attr_k(n)));
+    const tc_expr *kept = tc_bin(c, tc_graph_attr_upper(n) ? TC_OP_GE : TC_OP_LE, idx[d - 1], edge);
     return tc_select(c, kept, tc_graph_value_at(l, n->in[0], idx), tc_imm(c, n->out[out]->dtype, 0));
 }
 
@@ -234,7 +234,7 @@ static const tc_expr *data_index(tc_graph_lower *l, const tc_expr *raw, int64_t 
 
 const tc_expr *tc_graph_at_gather(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    int axis = (int)tc_graph_attr_int(n, "axis", 0), depth = n->in[1]->shape.ndim;
+    int axis = (int)tc_graph_attr_axis(n), depth = n->in[1]->shape.ndim;
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
     for (int d = 0; d < n->in[0]->shape.ndim; d++)
         if (d != axis)
@@ -245,7 +245,7 @@ const tc_expr *tc_graph_at_gather(tc_graph_lower *l, const tc_graph_node *n, int
 
 const tc_expr *tc_graph_at_gather_elements(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    int axis = (int)tc_graph_attr_int(n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(n);
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
     memcpy(at, idx, sizeof *at * (size_t)n->in[0]->shape.ndim);
     at[axis] = data_index(l, tc_graph_value_at(l, n->in[1], idx), n->in[0]->shape.d[axis]);
@@ -254,7 +254,7 @@ const tc_expr *tc_graph_at_gather_elements(tc_graph_lower *l, const tc_graph_nod
 
 const tc_expr *tc_graph_at_gather_nd(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    int batch = (int)tc_graph_attr_int(n, "batch_dims", 0), last = n->in[1]->shape.ndim - 1;
+    int batch = (int)tc_graph_attr_batch_dims(n), last = n->in[1]->shape.ndim - 1;
     int depth = (int)n->in[1]->shape.d[last];
     const tc_expr *at[TC_GRAPH_MAX_DIMS], *where[TC_GRAPH_MAX_DIMS];
     for (int d = 0; d < batch; d++)

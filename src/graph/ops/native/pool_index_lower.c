@@ -15,10 +15,10 @@ typedef struct window {
 static window window_of(tc_graph_lower *l, const tc_graph_node *n) {
     size_t len;
     window w = {.l = l, .c = tc_graph_lower_ctx(l), .in = &n->in[0]->shape, .n = n->in[0]->shape.ndim - 2};
-    w.kernel = tc_graph_attr_ints(n, "kernel_shape", &len);
-    w.strides = tc_graph_attr_ints(n, "strides", &len);
-    w.dilations = tc_graph_attr_ints(n, "dilations", &len);
-    w.pads = tc_graph_attr_ints(n, "pads", &len);
+    w.kernel = tc_graph_attr_kernel_shape(n, &len);
+    w.strides = tc_graph_attr_strides(n, &len);
+    w.dilations = tc_graph_attr_dilations(n, &len);
+    w.pads = tc_graph_attr_pads(n, &len);
     return w;
 }
 
@@ -80,7 +80,7 @@ const tc_expr *tc_graph_at_pool_indices(tc_graph_lower *l, const tc_graph_node *
     int64_t plane = 1;
     for (int d = 2; d < w.in->ndim; d++)
         plane *= w.in->d[d];
-    if (tc_graph_attr_int(n, "storage_order", 0))
+    if (tc_graph_attr_storage_order(n))
         y = by_columns(&w, y);
     const tc_expr *before = tc_add(w.c, scaled(&w, idx[0], w.in->d[1]), idx[1]);
     return tc_add(w.c, y, scaled(&w, before, plane));

@@ -31,7 +31,7 @@ static tc_status want_block_shape(tc_graph_infer_ctx *c, const tc_graph_value *p
 static tc_status spread_parameter(tc_graph_emitter *e, tc_graph_value *p, tc_graph_value **out) {
     tc_graph_infer_ctx *c = e->c;
     const tc_graph_shape *x = &c->n->in[0]->shape;
-    int64_t block = tc_graph_attr_int(c->n, "block_size", 0);
+    int64_t block = tc_graph_attr_block_size(c->n);
     int axis;
     if (tc_graph_shape_count(&p->shape) == 1 && !block) {
         *out = tc_graph_em_reshape(e, p, &(tc_graph_shape){0});
@@ -42,7 +42,7 @@ static tc_status spread_parameter(tc_graph_emitter *e, tc_graph_value *p, tc_gra
         *out = p; /* canonical already */
         return TC_OK;
     }
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 1), x->ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->ndim, &axis));
     if (block < 0)
         return tc_graph_node_fail(c, "attribute block_size is %" PRId64, block);
     if (block) {
@@ -80,7 +80,7 @@ static tc_status spread_parameters(tc_graph_infer_ctx *c, tc_graph_value *p[3]) 
 
 /* The type that is quantised to; x / scale rounded, and the zero point added, saturates in it. */
 static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
-    int64_t code = tc_graph_attr_int(c->n, "output_dtype", 0);
+    int64_t code = tc_graph_attr_output_dtype(c->n);
     *t = TC_U8;
     if (code && !tc_graph_dtype_of_onnx(code, t))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
@@ -102,7 +102,7 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
     TC_TRY(spread_parameters(c, p));
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_QUANTIZE_LINEAR, 3);
-    tc_graph_set_int(c->g, c->n, "output_dtype", tc_graph_dtype_to_onnx(t)); /* also without a zero point that says it */
+    tc_graph_set_output_dtype(c->g, c->n, tc_graph_dtype_to_onnx(t)); /* also without a zero point that says it */
     c->out[0] = (tc_graph_type){t, x->shape};
     return TC_OK;
 }
@@ -190,7 +190,7 @@ tc_status tc_graph_infer_matmul_integer(tc_graph_infer_ctx *c) {
 
 /* Copies the attributes of a window, which Conv then checks. */
 static void copy_window(tc_graph_emitter *e, tc_graph_node *to) {
-    static const char *const lists[] = {"dilations", "kernel_shape", "pads", "strides"};
+    static const tc_graph_attr_id lists[] = {TC_ATTR_dilations, TC_ATTR_kernel_shape, TC_ATTR_pads, TC_ATTR_strides};
     const tc_graph_node *from = e->c->n;
     for (size_t i = 0; i < TC_LEN(lists); i++) {
         size_t len;
@@ -198,8 +198,8 @@ static void copy_window(tc_graph_emitter *e, tc_graph_node *to) {
         if (v)
             tc_graph_set_ints(e->c->g, to, lists[i], v, len);
     }
-    tc_graph_set_str(e->c->g, to, "auto_pad", tc_graph_attr_str(from, "auto_pad", "NOTSET"));
-    tc_graph_set_int(e->c->g, to, "group", tc_graph_attr_int(from, "group", 1));
+    tc_graph_set_auto_pad(e->c->g, to, tc_graph_attr_auto_pad(from));
+    tc_graph_set_group(e->c->g, to, tc_graph_attr_group(from));
 }
 
 /* The padding counts as the zero point: as zeros of what it is subtracted from. */
@@ -233,7 +233,7 @@ static tc_graph_value *scaled(tc_graph_emitter *e, tc_graph_value *product, tc_g
 static tc_status finish_quantised(tc_graph_emitter *e, tc_graph_value *product, int k) {
     tc_graph_value *const *in = e->c->n->in, *p[] = {product, tc_graph_em_cast(e, in[k], TC_F32), in[k + 1]};
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_QUANTIZE_LINEAR, p, 3);
-    tc_graph_set_int(e->c->g, n, "axis", TC_MAX(product->shape.ndim - 2, 0)); /* QLinearMatMul's may be by row */
+    tc_graph_set_axis(e->c->g, n, TC_MAX(product->shape.ndim - 2, 0)); /* QLinearMatMul's may be by row */
     return tc_graph_em_finish(e, tc_graph_em_place(e, n));
 }
 

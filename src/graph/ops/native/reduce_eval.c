@@ -77,8 +77,8 @@ static double *wide_matrix(const tc_graph_tensor *t, bool transposed) {
 
 /* Integers too: exact up to 2^53, which is beyond what integer Gemms hold. */
 tc_status tc_graph_eval_gemm(tc_graph_eval_ctx *c) {
-    bool ta = tc_graph_attr_int(c->n, "transA", 0), tb = tc_graph_attr_int(c->n, "transB", 0);
-    double alpha = tc_graph_attr_float(c->n, "alpha", 1), beta = tc_graph_attr_float(c->n, "beta", 1);
+    bool ta = tc_graph_attr_trans_a(c->n), tb = tc_graph_attr_trans_b(c->n);
+    double alpha = tc_graph_attr_alpha(c->n), beta = tc_graph_attr_beta(c->n);
     int64_t m = c->out[0].shape.d[0], n = c->out[0].shape.d[1], k = c->in[0]->shape.d[!ta];
     double *a = wide_matrix(c->in[0], ta), *b = wide_matrix(c->in[1], tb), *y = tc_xcalloc((size_t)(m * n) + 1, sizeof *y);
     multiply_f64(a, b, y, m, k, n);
@@ -101,7 +101,7 @@ tc_status tc_graph_eval_gemm(tc_graph_eval_ctx *c) {
 /* Walks the input; offset 0 is the output element that each input element belongs to. */
 static tc_graph_walk reduce_walk(const tc_graph_eval_ctx *c, int64_t *per_output) {
     size_t len;
-    const int64_t *axes = tc_graph_attr_ints(c->n, "axes", &len);
+    const int64_t *axes = tc_graph_attr_axes(c->n, &len);
     tc_graph_shape kept = c->in[0]->shape;
     *per_output = 1;
     for (size_t i = 0; i < len; i++) {
@@ -263,8 +263,8 @@ static int64_t best_of_row(const double *x, const rows *r, int64_t at, double si
 }
 
 tc_status tc_graph_eval_arg(tc_graph_eval_ctx *c) {
-    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_int(c->n, "axis", 0));
-    bool last = tc_graph_attr_int(c->n, "select_last_index", 0);
+    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_axis(c->n));
+    bool last = tc_graph_attr_select_last_index(c->n);
     double *x = tc_graph_wide_f64(c->in[0]), sign = c->n->op == TC_GRAPH_OP_ARG_MAX ? 1 : -1;
     for (int64_t row = 0; row < r.outer * r.stride; row++)
         ((int64_t *)c->out[0].data)[row] = best_of_row(x, &r, row_start(&r, row), sign, last);
@@ -289,7 +289,7 @@ static void softmax_row(tc_graph_op op, double *x, const rows *r, int64_t at) {
 }
 
 tc_status tc_graph_eval_softmax(tc_graph_eval_ctx *c) {
-    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_int(c->n, "axis", 0));
+    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_axis(c->n));
     double *x = tc_graph_wide_f64(c->in[0]);
     for (int64_t row = 0; row < r.outer * r.stride; row++)
         softmax_row(c->n->op, x, &r, row_start(&r, row));
@@ -299,8 +299,8 @@ tc_status tc_graph_eval_softmax(tc_graph_eval_ctx *c) {
 }
 
 tc_status tc_graph_eval_cum_sum(tc_graph_eval_ctx *c) {
-    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_int(c->n, "axis", 0));
-    bool exclusive = tc_graph_attr_int(c->n, "exclusive", 0), reverse = tc_graph_attr_int(c->n, "reverse", 0);
+    rows r = rows_of(&c->in[0]->shape, (int)tc_graph_attr_axis(c->n));
+    bool exclusive = tc_graph_attr_exclusive(c->n), reverse = tc_graph_attr_reverse(c->n);
     double *x = tc_graph_wide_f64(c->in[0]);
     for (int64_t row = 0; row < r.outer * r.stride; row++) {
         double sum = 0;
@@ -342,9 +342,9 @@ static void scale_and_shift(tc_graph_eval_ctx *c, double *x) {
 
 tc_status tc_graph_eval_layer_norm(tc_graph_eval_ctx *c) {
     const tc_graph_shape *s = &c->in[0]->shape;
-    double epsilon = tc_graph_attr_float(c->n, "epsilon", 0), *x = tc_graph_wide_f64(c->in[0]);
+    double epsilon = tc_graph_attr_epsilon(c->n), *x = tc_graph_wide_f64(c->in[0]);
     int64_t outer = 1, n = 1;
-    for (int i = 0, axis = (int)tc_graph_attr_int(c->n, "axis", 0); i < s->ndim; i++)
+    for (int i = 0, axis = (int)tc_graph_attr_axis(c->n); i < s->ndim; i++)
         *(i < axis ? &outer : &n) *= s->d[i];
     for (int64_t row = 0; row < outer; row++) {
         double mean, inverse;
@@ -363,7 +363,7 @@ tc_status tc_graph_eval_layer_norm(tc_graph_eval_ctx *c) {
 
 tc_status tc_graph_eval_batch_norm(tc_graph_eval_ctx *c) {
     rows r = rows_of(&c->in[0]->shape, 1);
-    double epsilon = tc_graph_attr_float(c->n, "epsilon", 0), *p[5];
+    double epsilon = tc_graph_attr_epsilon(c->n), *p[5];
     for (int k = 0; k < 5; k++)
         p[k] = tc_graph_wide_f64(c->in[k]);
     for (int64_t i = 0, count = tc_graph_tensor_count(c->in[0]); i < count; i++) {

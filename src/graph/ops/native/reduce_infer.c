@@ -58,7 +58,7 @@ tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_number(c, 0));
     if (a->shape.ndim != 2 || b->shape.ndim != 2)
         return tc_graph_node_fail(c, "its operands must have 2 dimensions, but have %d and %d", a->shape.ndim, b->shape.ndim);
-    bool ta = tc_graph_attr_int(n, "transA", 0), tb = tc_graph_attr_int(n, "transB", 0);
+    bool ta = tc_graph_attr_trans_a(n), tb = tc_graph_attr_trans_b(n);
     tc_graph_shape s = {2, {a->shape.d[ta], b->shape.d[!tb]}}, with_bias = s;
     if (a->shape.d[!ta] != b->shape.d[tb])
         return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ (transA %d, transB %d)",
@@ -66,11 +66,11 @@ tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
                                   tc_graph_type_str(c->g->arena, b->dtype, &b->shape), ta, tb);
     if (bias && (!tc_graph_shape_broadcast(&s, &bias->shape, &with_bias) || !tc_graph_shape_equal(&s, &with_bias)))
         return tc_graph_node_fail(c, "the addend '%s' does not broadcast to the result", bias->name);
-    tc_graph_set_float(c->g, n, "alpha", tc_graph_attr_float(n, "alpha", 1));
-    tc_graph_set_float(c->g, n, "beta", tc_graph_attr_float(n, "beta", 1));
-    tc_graph_set_int(c->g, n, "transA", ta);
-    tc_graph_set_int(c->g, n, "transB", tb);
-    tc_graph_drop_attr(n, "broadcast");
+    tc_graph_set_alpha(c->g, n, tc_graph_attr_alpha(n));
+    tc_graph_set_beta(c->g, n, tc_graph_attr_beta(n));
+    tc_graph_set_trans_a(c->g, n, ta);
+    tc_graph_set_trans_b(c->g, n, tb);
+    tc_graph_drop_attr(n, TC_ATTR_broadcast);
     c->out[0] = (tc_graph_type){a->dtype, s};
     return TC_OK;
 }
@@ -105,12 +105,12 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
     tc_graph_op op = c->n->op;
     const int64_t *axes;
     size_t len;
-    bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_int(c->n, "keepdims", 1);
-    TC_TRY(tc_graph_want_list(c, 1, "axes", &axes, &len));
+    bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_keepdims(c->n);
+    TC_TRY(tc_graph_want_list(c, 1, TC_ATTR_axes, &axes, &len));
     if (op != TC_GRAPH_OP_REDUCE_MAX && op != TC_GRAPH_OP_REDUCE_MIN)
         TC_TRY(tc_graph_want_number(c, 0));
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
-    if (len == 0 && tc_graph_attr_int(c->n, "noop_with_empty_axes", 0)) {
+    if (len == 0 && tc_graph_attr_noop_with_empty_axes(c->n)) {
         reduce_nothing(c, x);
         return TC_OK;
     }
@@ -132,25 +132,25 @@ tc_status tc_graph_infer_reduce(tc_graph_infer_ctx *c) {
             sorted[n++] = i;
     }
     tc_graph_become(c, op, 1);
-    tc_graph_set_ints(c->g, c->n, "axes", sorted, n);
-    tc_graph_set_int(c->g, c->n, "keepdims", keepdims);
+    tc_graph_set_axes(c->g, c->n, sorted, n);
+    tc_graph_set_keepdims(c->g, c->n, keepdims);
     c->out[0].shape = reduced_shape(&x->shape, marked, keepdims);
     return TC_OK;
 }
 
 tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_int(c->n, "keepdims", 1);
-    int64_t last = tc_graph_attr_int(c->n, "select_last_index", 0);
+    bool marked[TC_GRAPH_MAX_DIMS] = {0}, keepdims = tc_graph_attr_keepdims(c->n);
+    int64_t last = tc_graph_attr_select_last_index(c->n);
     int axis;
     TC_TRY(tc_graph_want_number(c, 0));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     if (x->shape.d[axis] == 0)
         return tc_graph_node_fail(c, "axis %d is empty", axis);
     marked[axis] = true;
-    tc_graph_set_int(c->g, c->n, "axis", axis);
-    tc_graph_set_int(c->g, c->n, "keepdims", keepdims);
-    tc_graph_set_int(c->g, c->n, "select_last_index", last);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_keepdims(c->g, c->n, keepdims);
+    tc_graph_set_select_last_index(c->g, c->n, last);
     c->out[0] = (tc_graph_type){TC_I64, reduced_shape(&x->shape, marked, keepdims)};
     return TC_OK;
 }
@@ -161,9 +161,9 @@ tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
 static tc_status old_softmax(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 1), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->shape.ndim, &axis));
     if (axis == x->shape.ndim - 1) {
-        tc_graph_set_int(c->g, c->n, "axis", axis);
+        tc_graph_set_axis(c->g, c->n, axis);
         return TC_OK;
     }
     tc_graph_shape flat = {2, {1, 1}};
@@ -183,18 +183,18 @@ tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     if (c->opset < 13)
         return old_softmax(c);
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), x->shape.ndim, &axis));
-    tc_graph_set_int(c->g, c->n, "axis", axis);
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
+    tc_graph_set_axis(c->g, c->n, axis);
     return TC_OK;
 }
 
 tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
-    int64_t exclusive = tc_graph_attr_int(c->n, "exclusive", 0), reverse = tc_graph_attr_int(c->n, "reverse", 0);
+    int64_t exclusive = tc_graph_attr_exclusive(c->n), reverse = tc_graph_attr_reverse(c->n);
     int axis;
     TC_TRY(tc_graph_want_number(c, 0));
-    if (tc_graph_attr_find(c->n, "axis")) {
-        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    if (tc_graph_attr_find(c->n, TC_ATTR_axis)) {
+        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     } else {
         const int64_t *v;
         size_t len;
@@ -204,9 +204,9 @@ tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
         TC_TRY(tc_graph_want_axis(c, v[0], x->shape.ndim, &axis));
     }
     tc_graph_become(c, TC_GRAPH_OP_CUM_SUM, 1);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
-    tc_graph_set_int(c->g, c->n, "exclusive", exclusive);
-    tc_graph_set_int(c->g, c->n, "reverse", reverse);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_exclusive(c->g, c->n, exclusive);
+    tc_graph_set_reverse(c->g, c->n, reverse);
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     return TC_OK;
 }
@@ -215,8 +215,8 @@ tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     int axis;
     TC_TRY(tc_graph_want_float(c, 0));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", -1), x->shape.ndim, &axis));
-    double epsilon = tc_graph_attr_float(c->n, "epsilon", 1e-5F);
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
+    double epsilon = tc_graph_attr_epsilon(c->n);
     for (int k = 1; k < c->n->nin; k++) {
         const tc_graph_value *v = c->n->in[k];
         tc_graph_shape s;
@@ -225,8 +225,8 @@ tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "input %d ('%s') does not broadcast to the input's shape", k, v->name);
     }
     tc_graph_become(c, TC_GRAPH_OP_LAYER_NORM, c->n->nin);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
-    tc_graph_set_float(c->g, c->n, "epsilon", epsilon);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_epsilon(c->g, c->n, epsilon);
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     for (int k = 1; k < c->nout; k++) {
         c->out[k] = (tc_graph_type){x->dtype == TC_F64 ? TC_F64 : TC_F32, x->shape};
@@ -239,10 +239,10 @@ tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
 tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     TC_TRY(tc_graph_want_float(c, 0));
-    double epsilon = tc_graph_attr_float(c->n, "epsilon", 1e-5F);
-    if (tc_graph_attr_int(c->n, "training_mode", 0) || c->nout > 1)
+    double epsilon = tc_graph_attr_epsilon(c->n);
+    if (tc_graph_attr_training_mode(c->n) || c->nout > 1)
         return tc_graph_node_fail(c, "it is in training mode: export the model for inference");
-    if (!tc_graph_attr_int(c->n, "spatial", 1))
+    if (!tc_graph_attr_spatial(c->n))
         return tc_graph_node_fail(c, "attribute spatial must be 1");
     if (x->shape.ndim < 2)
         return tc_graph_node_fail(c, "the input must have at least 2 dimensions");
@@ -251,7 +251,7 @@ tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "input %d ('%s') must have one element per channel (%" PRId64 ")", k, c->n->in[k]->name,
                                       x->shape.d[1]);
     tc_graph_become(c, TC_GRAPH_OP_BATCH_NORM, 5);
-    tc_graph_set_float(c->g, c->n, "epsilon", epsilon);
+    tc_graph_set_epsilon(c->g, c->n, epsilon);
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     return TC_OK;
 }

@@ -14,7 +14,7 @@ static tc_graph_shape kept_shape(const tc_graph_shape *s, const int64_t *axes, s
 /* Coordinates of a stage of kept_shape from those of the node's output. */
 static void kept_index(tc_ctx *c, const tc_graph_node *n, int ndim, const int64_t *axes, size_t naxes, const tc_expr *const *idx,
                        const tc_expr **at) {
-    bool keepdims = tc_graph_attr_int(n, "keepdims", 1);
+    bool keepdims = tc_graph_attr_keepdims(n);
     size_t k = 0;
     for (int d = 0, from = 0; d < ndim; d++) {
         bool reduced = k < naxes && axes[k] == d;
@@ -70,7 +70,7 @@ typedef struct reduction {
 
 static reduction reduction_of(tc_graph_lower *l, const tc_graph_node *n) {
     reduction r = {.l = l, .n = n, .t = reduce_type(n), .per = 1};
-    r.axes = tc_graph_attr_ints(n, "axes", &r.naxes);
+    r.axes = tc_graph_attr_axes(n, &r.naxes);
     r.kept = kept_shape(&n->in[0]->shape, r.axes, r.naxes);
     for (size_t k = 0; k < r.naxes; k++)
         r.per *= n->in[0]->shape.d[r.axes[k]];
@@ -139,8 +139,8 @@ const tc_expr *tc_graph_at_reduce(tc_graph_lower *l, const tc_graph_node *n, int
 const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
     tc_ctx *c = tc_graph_lower_ctx(l);
-    int64_t axis = tc_graph_attr_int(n, "axis", 0), extent = n->in[0]->shape.d[axis];
-    bool last = tc_graph_attr_int(n, "select_last_index", 0);
+    int64_t axis = tc_graph_attr_axis(n), extent = n->in[0]->shape.d[axis];
+    bool last = tc_graph_attr_select_last_index(n);
     tc_graph_shape kept = kept_shape(&n->in[0]->shape, &axis, 1);
     const tc_expr *at[TC_GRAPH_MAX_DIMS], *end = tc_i64(c, extent - 1);
     kept_index(c, n, kept.ndim, &axis, 1, idx, at);
@@ -161,8 +161,8 @@ const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int ou
 /* y[i] = sum of x[k] over k <= i. Quadratic in the axis; the axes that models accumulate over are short. */
 const tc_expr *tc_graph_at_cum_sum(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
-    int64_t axis = tc_graph_attr_int(n, "axis", 0);
-    bool exclusive = tc_graph_attr_int(n, "exclusive", 0), reverse = tc_graph_attr_int(n, "reverse", 0);
+    int64_t axis = tc_graph_attr_axis(n);
+    bool exclusive = tc_graph_attr_exclusive(n), reverse = tc_graph_attr_reverse(n);
     tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
     tc_graph_stage s;
     if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {

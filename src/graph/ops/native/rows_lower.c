@@ -104,7 +104,7 @@ static const tc_expr *hardmax(const rows *r, const tc_expr *const *idx) {
 }
 
 const tc_expr *tc_graph_at_softmax(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    int axis = (int)tc_graph_attr_int(n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(n);
     rows r = rows_of(l, n, axis, axis + 1);
     if (n->op == TC_GRAPH_OP_HARDMAX && r.per == 1)
         return tc_imm(r.c, n->out[out]->dtype, 1);
@@ -139,13 +139,13 @@ static const tc_expr *square(const rows *r, const tc_expr *const *idx) {
 
 static const tc_expr *inverse_deviation(const rows *r, const tc_expr *const *idx) {
     const tc_expr *variance = per_element(r, reduced(r, SQUARES, TC_RED_SUM, square, idx));
-    const tc_expr *epsilon = tc_imm(r->c, r->t, tc_graph_attr_float(r->n, "epsilon", 1e-5));
+    const tc_expr *epsilon = tc_imm(r->c, r->t, tc_graph_attr_epsilon(r->n));
     return tc_div(r->c, tc_imm(r->c, r->t, 1), tc_un(r->c, TC_OP_SQRT, tc_add(r->c, variance, epsilon)));
 }
 
 const tc_expr *tc_graph_at_layer_norm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     int ndim = n->in[0]->shape.ndim;
-    rows r = rows_of(l, n, (int)tc_graph_attr_int(n, "axis", -1), ndim);
+    rows r = rows_of(l, n, (int)tc_graph_attr_axis(n), ndim);
     tc_dtype to = n->out[out]->dtype;
     if (out > 0)
         return tc_cast(r.c, to, out == 1 ? mean(&r, idx) : inverse_deviation(&r, idx));

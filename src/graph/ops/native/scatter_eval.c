@@ -46,13 +46,13 @@ static void take(tc_graph_tensor *y, int64_t at, const tc_graph_tensor *u, int64
 }
 
 static char letter_of(const tc_graph_node *n) {
-    const char *how = tc_graph_attr_str(n, "reduction", "none");
+    const char *how = tc_graph_attr_reduction(n);
     return strcmp(how, "add") == 0 ? 'a' : strcmp(how, "max") == 0 ? 'x' : how[1]; /* none, mul, min: o, u, i */
 }
 
 tc_status tc_graph_eval_scatter_elements(tc_graph_eval_ctx *c) {
     tc_graph_tensor *y = &c->out[0];
-    int axis = (int)tc_graph_attr_int(c->n, "axis", 0);
+    int axis = (int)tc_graph_attr_axis(c->n);
     char how = letter_of(c->n);
     memcpy(y->data, c->in[0]->data, tc_graph_tensor_bytes(y));
     tc_graph_walk w = {.shape = c->in[1]->shape};
@@ -90,5 +90,5 @@ tc_status tc_graph_eval_scatter_nd(tc_graph_eval_ctx *c) {
 }
 
 tc_status tc_graph_eval_scatter_list(tc_graph_eval_ctx *c) {
-    return tc_graph_attr_int(c->n, "tuples", 0) ? tc_graph_eval_scatter_nd(c) : tc_graph_eval_scatter_elements(c);
+    return tc_graph_attr_tuples(c->n) ? tc_graph_eval_scatter_nd(c) : tc_graph_eval_scatter_elements(c);
 }

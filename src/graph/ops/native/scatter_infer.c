@@ -11,7 +11,7 @@ enum { ASKED = 16 };
 
 static tc_status read_reduction(tc_graph_infer_ctx *c, const char **how) {
     static const char *const known[] = {"none", "add", "mul", "max", "min"};
-    *how = tc_graph_attr_str(c->n, "reduction", "none");
+    *how = tc_graph_attr_reduction(c->n);
     for (size_t i = 0; i < TC_LEN(known); i++)
         if (strcmp(known[i], *how) == 0)
             return TC_OK;
@@ -46,7 +46,7 @@ static void prefer_library(tc_graph_infer_ctx *c, int64_t asked, bool tuples, co
     if (asked <= ASKED || tc_graph_shape_count(&c->n->in[0]->shape) == 0 || (!combines && strcmp(how, "none") != 0))
         return;
     c->n->op = TC_GRAPH_OP_SCATTER_LIST;
-    tc_graph_set_int(c->g, c->n, "tuples", tuples);
+    tc_graph_set_tuples(c->g, c->n, tuples);
 }
 
 tc_status tc_graph_infer_scatter_list(tc_graph_infer_ctx *c) {
@@ -61,7 +61,7 @@ tc_status tc_graph_infer_scatter_elements(tc_graph_infer_ctx *c) {
     int axis;
     TC_TRY(want_operands(c));
     TC_TRY(read_reduction(c, &how));
-    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_int(c->n, "axis", 0), x->shape.ndim, &axis));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
     bool fits = index->shape.ndim == x->shape.ndim && tc_graph_shape_equal(&index->shape, &updates->shape);
     for (int d = 0; fits && d < x->shape.ndim; d++)
         fits = d == axis || index->shape.d[d] <= x->shape.d[d];
@@ -73,8 +73,8 @@ tc_status tc_graph_infer_scatter_elements(tc_graph_infer_ctx *c) {
     if (tc_graph_shape_count(&index->shape) == 0)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ELEMENTS, 3);
-    tc_graph_set_int(c->g, c->n, "axis", axis);
-    tc_graph_set_str(c->g, c->n, "reduction", how);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_reduction(c->g, c->n, how);
     prefer_library(c, index->shape.d[axis], false, how);
     return TC_OK;
 }
@@ -105,7 +105,7 @@ tc_status tc_graph_infer_scatter_nd(tc_graph_infer_ctx *c) {
     if (tc_graph_shape_count(&index->shape) == 0)
         return tc_graph_infer_identity(c);
     tc_graph_become(c, TC_GRAPH_OP_SCATTER_ND, 3);
-    tc_graph_set_str(c->g, c->n, "reduction", how);
+    tc_graph_set_reduction(c->g, c->n, how);
     prefer_library(c, tc_graph_shape_count(&index->shape) / index->shape.d[index->shape.ndim - 1], true, how);
     return TC_OK;
 }

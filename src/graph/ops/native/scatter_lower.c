@@ -21,9 +21,9 @@ typedef struct scatter {
 } scatter;
 
 static scatter scatter_of(tc_graph_lower *l, const tc_graph_node *n) {
-    scatter s = {.l = l, .c = tc_graph_lower_ctx(l), .n = n, .how = tc_graph_attr_str(n, "reduction", "none")};
+    scatter s = {.l = l, .c = tc_graph_lower_ctx(l), .n = n, .how = tc_graph_attr_reduction(n)};
     const tc_graph_shape *index = &n->in[1]->shape;
-    s.axis = (int)tc_graph_attr_int(n, "axis", 0);
+    s.axis = (int)tc_graph_attr_axis(n);
     s.count = index->d[s.axis];
     if (n->op == TC_GRAPH_OP_SCATTER_ELEMENTS)
         return s;

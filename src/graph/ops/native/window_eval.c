@@ -22,15 +22,15 @@ static const int64_t *sizes_out(const window *w) {
 static window window_of(const tc_graph_eval_ctx *c) {
     size_t len;
     const tc_graph_shape *x = &c->in[0]->shape, *y = &c->out[0].shape;
-    bool last = tc_graph_attr_int(c->n, "channels_last", 0);
+    bool last = tc_graph_attr_channels_last(c->n);
     int space = last ? 1 : 2, channel = last ? x->ndim - 1 : 1;
     window w = {.n = x->ndim - 2, .in = x->d + space, .out = y->d + space, .last = last, .batch = x->d[0]};
     w.in_channels = x->d[channel];
     w.out_channels = y->d[y->ndim > x->ndim ? y->ndim - 1 : channel];
-    w.kernel = tc_graph_attr_ints(c->n, "kernel_shape", &len);
-    w.strides = tc_graph_attr_ints(c->n, "strides", &len);
-    w.dilations = tc_graph_attr_ints(c->n, "dilations", &len);
-    w.pads = tc_graph_attr_ints(c->n, "pads", &len);
+    w.kernel = tc_graph_attr_kernel_shape(c->n, &len);
+    w.strides = tc_graph_attr_strides(c->n, &len);
+    w.dilations = tc_graph_attr_dilations(c->n, &len);
+    w.pads = tc_graph_attr_pads(c->n, &len);
     for (int i = 0; i < w.n && y->ndim > x->ndim; i++)
         w.split[i] = y->d[2 * i + 1] * y->d[2 * i + 2];
     w.in_size = w.out_size = w.kernel_size = 1;
@@ -135,7 +135,7 @@ static int64_t target(const window *w, int64_t i, int64_t t) {
 
 static tc_status eval_conv(tc_graph_eval_ctx *c, bool transposed) {
     window w = window_of(c);
-    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    int64_t group = tc_graph_attr_group(c->n);
     double *x = tc_graph_wide_f64(c->in[0]), *k = tc_graph_wide_f64(c->in[1]);
     double *bias = c->n->nin > 2 && c->in[2] ? tc_graph_wide_f64(c->in[2]) : NULL;
     double *y = tc_xmalloc(((size_t)tc_graph_tensor_count(&c->out[0]) + 1) * sizeof *y);
@@ -184,7 +184,7 @@ static double pool_window(const window *w, const double *plane, int64_t step, in
 
 tc_status tc_graph_eval_pool(tc_graph_eval_ctx *c) {
     window w = window_of(c);
-    bool max = c->n->op == TC_GRAPH_OP_MAX_POOL, count_pad = tc_graph_attr_int(c->n, "count_include_pad", 0);
+    bool max = c->n->op == TC_GRAPH_OP_MAX_POOL, count_pad = tc_graph_attr_count_include_pad(c->n);
     int64_t n = w.in_channels, step = w.last ? n : 1;
     double *x = tc_graph_wide_f64(c->in[0]);
     double *y = tc_xmalloc(((size_t)tc_graph_tensor_count(&c->out[0]) + 1) * sizeof *y);
@@ -230,7 +230,7 @@ tc_status tc_graph_eval_pool_indices(tc_graph_eval_ctx *c) {
     tc_graph_tensor out[2] = {c->out[0].data ? c->out[0] : c->out[1]};
     shaped.out = out;
     window w = window_of(&shaped);
-    bool columns = tc_graph_attr_int(c->n, "storage_order", 0);
+    bool columns = tc_graph_attr_storage_order(c->n);
     double *x = tc_graph_wide_f64(c->in[0]);
     for (int64_t i = 0, n = tc_graph_tensor_count(&out[0]); i < n; i++) {
         int64_t before = i / w.out_size * w.in_size, at = place_of_max(&w, x + before, i % w.out_size);

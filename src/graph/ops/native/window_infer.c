@@ -13,15 +13,15 @@ typedef struct window {
 } window;
 
 /* An attribute of `len` integers with a lower bound; `otherwise` where it is absent. */
-static tc_status read_ints(tc_graph_infer_ctx *c, const char *name, int len, int64_t least, int64_t otherwise, int64_t *out) {
+static tc_status read_ints(tc_graph_infer_ctx *c, tc_graph_attr_id id, int len, int64_t least, int64_t otherwise, int64_t *out) {
     size_t n;
-    const int64_t *v = tc_graph_attr_ints(c->n, name, &n);
+    const int64_t *v = tc_graph_attr_ints(c->n, id, &n);
     if (v && n != (size_t)len)
-        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", name, n, len);
+        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", tc_graph_attr_name(id), n, len);
     for (int i = 0; i < len; i++) {
         out[i] = v ? v[i] : otherwise;
         if (out[i] < least || out[i] > 1 << 30)
-            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, name, i, out[i]);
+            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
     }
     return TC_OK;
 }
@@ -32,13 +32,13 @@ static int64_t effective(const window *w, int i) {
 
 /* auto_pad: SAME_UPPER and SAME_LOWER give ceil(in / stride) outputs, the odd pad going to the end or to the beginning. */
 static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
-    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    const char *mode = tc_graph_attr_auto_pad(c->n);
     bool upper = strcmp(mode, "SAME_UPPER") == 0, lower = strcmp(mode, "SAME_LOWER") == 0;
     if (!upper && !lower && strcmp(mode, "VALID") != 0 && strcmp(mode, "NOTSET") != 0)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "attribute auto_pad is '%s'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported", mode);
     if (!upper && !lower)
-        return read_ints(c, strcmp(mode, "VALID") == 0 ? "" : "pads", 2 * w->n, 0, 0, w->pads);
+        return read_ints(c, strcmp(mode, "VALID") == 0 ? TC_ATTR_none : TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
     for (int i = 0; i < w->n; i++) {
         int64_t in = x->d[i + 2], out = (in + w->strides[i] - 1) / w->strides[i];
         int64_t total = TC_MAX(0, (out - 1) * w->strides[i] + effective(w, i) - in);
@@ -49,8 +49,8 @@ static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, wi
 }
 
 static tc_status read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
-    TC_TRY(read_ints(c, "strides", w->n, 1, 1, w->strides));
-    TC_TRY(read_ints(c, "dilations", w->n, 1, 1, w->dilations));
+    TC_TRY(read_ints(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
+    TC_TRY(read_ints(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
     return resolve_pads(c, x, w);
 }
 
@@ -73,10 +73,10 @@ static tc_status window_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, 
 
 static void store_window(tc_graph_infer_ctx *c, const window *w) {
     tc_graph_become(c, c->n->op, c->n->nin);
-    tc_graph_set_ints(c->g, c->n, "kernel_shape", w->kernel, (size_t)w->n);
-    tc_graph_set_ints(c->g, c->n, "strides", w->strides, (size_t)w->n);
-    tc_graph_set_ints(c->g, c->n, "dilations", w->dilations, (size_t)w->n);
-    tc_graph_set_ints(c->g, c->n, "pads", w->pads, 2 * (size_t)w->n);
+    tc_graph_set_kernel_shape(c->g, c->n, w->kernel, (size_t)w->n);
+    tc_graph_set_strides(c->g, c->n, w->strides, (size_t)w->n);
+    tc_graph_set_dilations(c->g, c->n, w->dilations, (size_t)w->n);
+    tc_graph_set_pads(c->g, c->n, w->pads, 2 * (size_t)w->n);
 }
 
 static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
@@ -87,7 +87,7 @@ static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
 
 /* The weights say what the kernel is; the attribute may repeat it. */
 static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
-    TC_TRY(read_ints(c, "kernel_shape", w->n, 0, 0, w->kernel));
+    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w->n, 0, 0, w->kernel));
     for (int i = 0; i < w->n; i++) {
         if (!w->kernel[i])
             w->kernel[i] = weights->shape.d[i + 2];
@@ -123,7 +123,7 @@ static tc_status want_bias(tc_graph_infer_ctx *c, int64_t channels) {
 tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     window w = {.n = x->shape.ndim - 2};
-    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    int64_t group = tc_graph_attr_group(c->n);
     TC_TRY(want_weights(c, false, group));
     TC_TRY(read_kernel(c, wt, &w));
     TC_TRY(want_bias(c, wt->shape.d[0]));
@@ -131,7 +131,7 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
     store_window(c, &w);
-    tc_graph_set_int(c->g, c->n, "group", group);
+    tc_graph_set_group(c->g, c->n, group);
     return TC_OK;
 }
 
@@ -152,13 +152,13 @@ static void pads_for_sizes(const window *w, bool upper, const int64_t *natural, 
 
 static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
     int64_t extra[MAX_SPATIAL], natural[MAX_SPATIAL], wanted[MAX_SPATIAL];
-    const char *mode = tc_graph_attr_str(c->n, "auto_pad", "NOTSET");
+    const char *mode = tc_graph_attr_auto_pad(c->n);
     bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
     TC_TRY(read_window(c, x, w));
-    TC_TRY(read_ints(c, "output_padding", w->n, 0, 0, extra));
+    TC_TRY(read_ints(c, TC_ATTR_output_padding, w->n, 0, 0, extra));
     natural_sizes(x, w, extra, natural);
     size_t given = 0;
-    const int64_t *shape = tc_graph_attr_ints(c->n, "output_shape", &given);
+    const int64_t *shape = tc_graph_attr_output_shape(c->n, &given);
     if (shape && given != (size_t)w->n && given != (size_t)w->n + 2)
         return tc_graph_node_fail(c, "attribute output_shape has %zu entries; %d are expected", given, w->n);
     for (int i = 0; i < w->n; i++) {
@@ -180,7 +180,7 @@ static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape 
 tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0], *wt = c->n->in[1];
     window w = {.n = x->shape.ndim - 2};
-    int64_t group = tc_graph_attr_int(c->n, "group", 1);
+    int64_t group = tc_graph_attr_group(c->n);
     TC_TRY(want_weights(c, true, group));
     TC_TRY(read_kernel(c, wt, &w));
     int64_t channels = wt->shape.d[1] * group;
@@ -188,7 +188,7 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
     TC_TRY(transposed_outputs(c, &x->shape, &w));
     store_window(c, &w);
-    tc_graph_set_int(c->g, c->n, "group", group);
+    tc_graph_set_group(c->g, c->n, group);
     return TC_OK;
 }
 
@@ -197,21 +197,21 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     window w = {.n = x->shape.ndim - 2};
     TC_TRY(want_spatial(c, x));
     TC_TRY(c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
-    if (!tc_graph_attr_find(c->n, "kernel_shape"))
+    if (!tc_graph_attr_find(c->n, TC_ATTR_kernel_shape))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
-    TC_TRY(read_ints(c, "kernel_shape", w.n, 1, 1, w.kernel));
+    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w.n, 1, 1, w.kernel));
     TC_TRY(read_window(c, &x->shape, &w));
-    int64_t count_pad = tc_graph_attr_int(c->n, "count_include_pad", 0);
-    int64_t by_columns = tc_graph_attr_int(c->n, "storage_order", 0);
+    int64_t count_pad = tc_graph_attr_count_include_pad(c->n);
+    int64_t by_columns = tc_graph_attr_storage_order(c->n);
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
-    TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_int(c->n, "ceil_mode", 0), &c->out[0].shape));
+    TC_TRY(window_outputs(c, &x->shape, &w, tc_graph_attr_ceil_mode(c->n), &c->out[0].shape));
     store_window(c, &w);
     if (c->n->op == TC_GRAPH_OP_AVERAGE_POOL)
-        tc_graph_set_int(c->g, c->n, "count_include_pad", count_pad);
+        tc_graph_set_count_include_pad(c->g, c->n, count_pad);
     if (c->nout > 1) { /* only MaxPool's may be */
         tc_graph_become(c, TC_GRAPH_OP_MAX_POOL_INDICES, 1);
         store_window(c, &w);
-        tc_graph_set_int(c->g, c->n, "storage_order", by_columns);
+        tc_graph_set_storage_order(c->g, c->n, by_columns);
         c->out[1] = (tc_graph_type){TC_I64, c->out[0].shape};
     }
     return TC_OK;
@@ -228,7 +228,7 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
         c->out[0].shape.d[i] = 1;
     }
     tc_graph_become(c, c->n->op == TC_GRAPH_OP_GLOBAL_MAX_POOL ? TC_GRAPH_OP_REDUCE_MAX : TC_GRAPH_OP_REDUCE_MEAN, 1);
-    tc_graph_set_ints(c->g, c->n, "axes", axes, (size_t)x->shape.ndim - 2);
-    tc_graph_set_int(c->g, c->n, "keepdims", 1);
+    tc_graph_set_axes(c->g, c->n, axes, (size_t)x->shape.ndim - 2);
+    tc_graph_set_keepdims(c->g, c->n, 1);
     return TC_OK;
 }

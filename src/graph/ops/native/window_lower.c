@@ -27,13 +27,13 @@ static window window_of(tc_graph_lower *l, const tc_graph_node *n) {
     size_t len;
     window w = {.l = l, .c = tc_graph_lower_ctx(l), .n = n, .in = &n->in[0]->shape, .out = &n->out[0]->shape};
     w.nspace = w.in->ndim - 2;
-    w.last = tc_graph_attr_int(n, "channels_last", 0);
+    w.last = tc_graph_attr_channels_last(n);
     w.space = w.last ? 1 : 2;
     w.channel = w.last ? w.in->ndim - 1 : 1;
-    w.kernel = tc_graph_attr_ints(n, "kernel_shape", &len);
-    w.strides = tc_graph_attr_ints(n, "strides", &len);
-    w.dilations = tc_graph_attr_ints(n, "dilations", &len);
-    w.pads = tc_graph_attr_ints(n, "pads", &len);
+    w.kernel = tc_graph_attr_kernel_shape(n, &len);
+    w.strides = tc_graph_attr_strides(n, &len);
+    w.dilations = tc_graph_attr_dilations(n, &len);
+    w.pads = tc_graph_attr_pads(n, &len);
     return w;
 }
 
@@ -140,7 +140,7 @@ static const tc_expr *scaled(const window *w, const tc_expr *a, int64_t by) {
 
 /* Input channel of reduction step k for output channel o: each group reads channels of its own. */
 static const tc_expr *input_channel(const window *w, const tc_expr *o, const tc_expr *k, int64_t per) {
-    int64_t groups = tc_graph_attr_int(w->n, "group", 1);
+    int64_t groups = tc_graph_attr_group(w->n);
     if (groups == 1)
         return k;
     const tc_expr *group = quotient(w, o, w->out->d[w->last ? w->out->ndim - 1 : 1] / groups);
@@ -149,7 +149,7 @@ static const tc_expr *input_channel(const window *w, const tc_expr *o, const tc_
 
 /* ConvTranspose keeps [C, O/group, kernel...]: the dimensions of weights are by input channel and by channel of the group. */
 static void transposed_weight(const window *w, const weights *k, const tc_expr *o, const tc_expr *channel, const tc_expr **at) {
-    int64_t groups = tc_graph_attr_int(w->n, "group", 1), per = w->out->d[w->channel] / groups;
+    int64_t groups = tc_graph_attr_group(w->n), per = w->out->d[w->channel] / groups;
     if (w->last || groups == 1)
         return;
     at[k->reduced] = channel;
@@ -159,7 +159,7 @@ static void transposed_weight(const window *w, const weights *k, const tc_expr *
 static void build_conv(const window *w, tc_graph_stage *s, tc_dtype t, bool transposed) {
     weights k = weights_of(w, transposed);
     padding p = transposed ? padding_of_transposed(w) : padding_of(w);
-    int64_t per = w->in->d[w->channel] / tc_graph_attr_int(w->n, "group", 1);
+    int64_t per = w->in->d[w->channel] / tc_graph_attr_group(w->n);
     const tc_expr *x[TC_GRAPH_MAX_DIMS], *at[TC_GRAPH_MAX_DIMS], *o = s->at[w->channel];
     x[0] = s->at[0];
     at[k.out] = o;
@@ -217,7 +217,7 @@ static const tc_expr *carry(const window *w, const phased *p, int d, const tc_ex
 static void build_phased(const window *w, tc_graph_stage *s, tc_dtype t) {
     phased p = phased_of(w);
     const tc_expr *x[TC_GRAPH_MAX_DIMS], *at[TC_GRAPH_MAX_DIMS], *o = s->at[w->out->ndim - 1];
-    int64_t groups = tc_graph_attr_int(w->n, "group", 1), per = w->in->d[w->channel] / groups;
+    int64_t groups = tc_graph_attr_group(w->n), per = w->in->d[w->channel] / groups;
     x[0] = s->at[0];
     for (int d = 0; d < w->nspace; d++) {
         const tc_expr *q = s->at[2 * d + 1], *r = s->at[2 * d + 2], *tap = tc_graph_stage_reduce(w->l, s, p.taps[d]);
@@ -238,7 +238,7 @@ const tc_expr *tc_graph_at_conv(tc_graph_lower *l, const tc_graph_node *n, int o
     window w = window_of(l, n);
     tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
     tc_graph_stage s;
-    bool phases = tc_graph_attr_int(n, "phases", 0);
+    bool phases = tc_graph_attr_phases(n);
     if (tc_graph_stage_begin(l, n, RESULT, w.out, &s)) {
         if (phases)
             build_phased(&w, &s, t);
@@ -268,7 +268,7 @@ static const tc_expr *taps(const window *w, int d, const tc_expr *o, int64_t low
 }
 
 static const tc_expr *divisor(const window *w, const tc_expr *const *idx, tc_dtype t) {
-    bool padding_counts = tc_graph_attr_int(w->n, "count_include_pad", 0);
+    bool padding_counts = tc_graph_attr_count_include_pad(w->n);
     const tc_expr *count = tc_i64(w->c, 1);
     for (int d = 0; d < w->nspace; d++) {
         int64_t low = padding_counts ? -w->pads[d] : 0;
