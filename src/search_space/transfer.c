@@ -56,6 +56,7 @@ static int64_t first_of(const instance *x, role r, int64_t otherwise) {
     return otherwise;
 }
 
+/* What is not decided is as the estimate prefers it: four steps of the reduction, four vectors. */
 static tc_space_tile tile_of(const instance *x) {
     int64_t lanes = x->s->m.vector_bytes / 4;
     for (int i = 0; i < x->k->ndec; i++)

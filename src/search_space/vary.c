@@ -8,6 +8,11 @@
 #include <omp.h>
 #include <string.h>
 
+/* Decisions that a mutation tries to change before it gives up, those among which it draws them, and how often it takes a
+ * neighbour of a choice, not any other. Chosen; not measured apart. */
+enum { MUTATIONS = 8, MAX_SAMPLED = 64 };
+static const double TO_NEIGHBOUR = 0.6;
+
 static void clear_decisions(tc_trace *t) {
     for (int i = 0; i < t->n; i++)
         if (tc_prim_sampled(t->steps[i].prim))
@@ -55,7 +60,7 @@ static bool mutate_choice(tc_instr *step, tc_rng *rng) {
     while (at < step->nints && step->ints[at].value != was)
         at++;
     /* a neighbour mostly, anything sometimes: the candidates are ordered */
-    int to = tc_rng_unit(rng) < 0.6 ? at + (tc_rng_below(rng, 2) ? 1 : -1) : (int)tc_rng_below(rng, step->nints);
+    int to = tc_rng_unit(rng) < TO_NEIGHBOUR ? at + (tc_rng_below(rng, 2) ? 1 : -1) : (int)tc_rng_below(rng, step->nints);
     if (to < 0 || to >= step->nints || to == at)
         to = (at + 1) % step->nints;
     step->dec[0] = step->ints[to].value;
@@ -93,8 +98,8 @@ static bool mutate_tile(search *x, tc_trace *t, int at, tc_rng *rng) {
 }
 
 static bool mutate(search *x, tc_trace *t, tc_rng *rng) {
-    int steps[64], n = sampled_steps(t, steps, 64);
-    for (int tries = 0; n > 0 && tries < 8; tries++) {
+    int steps[MAX_SAMPLED], n = sampled_steps(t, steps, MAX_SAMPLED);
+    for (int tries = 0; n > 0 && tries < MUTATIONS; tries++) {
         int at = steps[tc_rng_below(rng, n)];
         tc_instr *s = &t->steps[at];
         if (s->prim == TC_PRIM_SAMPLE_TILE && mutate_tile(x, t, at, rng))
