@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "cli/options.h"
-#include "codegen/code/asm_facts.h"
+#include "codegen/assembly/asm_facts.h"
 #include "codegen/code/target.h"
 #include "graph/ir/graph.h"
 #include "graph/model/contest.h"

@@ -8,7 +8,7 @@
 #ifndef TC_TUNE_COMPARE_H
 #define TC_TUNE_COMPARE_H
 
-#include "codegen/code/asm_facts.h"
+#include "codegen/assembly/asm_facts.h"
 #include "cost_model/cost.h"
 #include "measure/measure.h"
 #include "measure/peak.h"

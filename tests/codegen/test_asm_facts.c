@@ -1,5 +1,5 @@
 /* Loops, the hot one, and what it consists of, in small texts of each instruction set as LLVM prints them. */
-#include "codegen/code/asm_facts.h"
+#include "codegen/assembly/asm_facts.h"
 
 #include <string.h>
 

@@ -1,9 +1,13 @@
 /* Runs on the target: reads kernels' arguments from a file, calls them with one thread and with several, writes the results.
  * Compiled by a cross compiler together with the runtime and a generated table of kernels; see targets.c.
  *
- * Input, 64-bit words of the target's byte order: number of kernels; per kernel: thread_workspace bytes for 1 and for 3 threads,
- * number of arguments; per argument: bytes, whether it is a result; and, when it is none, its content padded to 8 bytes. Output:
- * the results of each kernel, for 1 thread and then for 3, in order. */
+ * Input, in 64-bit words of the target's byte order:
+ *
+ *     number of kernels, and for each
+ *         bytes of workspace for 1 thread, for 3 threads; number of arguments, and for each
+ *             bytes; whether it is a result; when it is none, its content, padded to 8 bytes
+ *
+ * Output: the results of each kernel, for 1 thread and then for 3, in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

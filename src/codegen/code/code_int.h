@@ -1,9 +1,12 @@
 /* Inside code generation: the state of one function's lowering and the pieces that its files share.
  *
- *     func.c     statements, loops, outlining of parallel loops      expr.c   arithmetic, comparisons, casts, select
- *     memory.c   loads, stores, masks, register buffers              address.c   index -> pointer, strides, alignment, ranges
- *     math.c     exp, log, tanh, erf, ... as polynomials             builder.c  short names for LLVM builder calls
- *     emit.c     module, attributes, pass list, machine code         kernel.c   buffers, predicates, memo tables
+ *     func.c     the kernel as functions                           expr.c      nodes, comparisons, select
+ *     stmt.c     loops, branches                                   arith.c     arithmetic on integers and floats
+ *     parallel.c bodies of parallel loops as functions             convert.c   casts, storage formats
+ *     buffers.c  where buffers are                                 math.c      exp, log, tanh, erf, ... as polynomials
+ *     memory.c   loads, stores, masks, register buffers            address.c   index -> pointer, strides, alignment, ranges
+ *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
+ *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -94,9 +97,15 @@ tc_val tc_cg_any_lane(tc_cg *g, tc_val mask); /* i1: some lane is set */
 /* ---- kernel.c ---- */
 void tc_cg_kernel_init(tc_cg_kernel *k, tc_cg *g, const tc_func *f); /* and makes it g's */
 void tc_cg_kernel_done(tc_cg *g);
+tc_val tc_cg_pred_for(tc_cg *g, int lanes); /* the predicate with that many lanes, or NULL */
+
+/* ---- buffers.c ---- */
 tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
 void tc_cg_add_slot(tc_cg *g, tc_slot slot);
-tc_val tc_cg_pred_for(tc_cg *g, int lanes); /* the predicate with that many lanes, or NULL */
+void tc_cg_allocate(tc_cg *g, const tc_buffer *b);
+void tc_cg_add_placed(tc_cg *g, const tc_buffer *b);    /* in the workspace */
+void tc_cg_add_registers(tc_cg *g, const tc_buffer *b); /* in values */
+void tc_cg_add_params(tc_cg *g, int first);             /* the kernel's, which the function has from parameter `first` on */
 
 /* ---- address.c ---- */
 /* base + stride * lane */
@@ -120,18 +129,40 @@ void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *s);
 
 /* ---- expr.c ---- */
 tc_val tc_cg_expr(tc_cg *g, const tc_expr *e);
-unsigned tc_cg_flags(tc_cg *g, const tc_expr *e);   /* tc_expr_flags */
+unsigned tc_cg_flags(tc_cg *g, const tc_expr *e); /* tc_expr_flags */
+
+/* ---- arith.c ---- */
+tc_val tc_cg_arithmetic(tc_cg *g, const tc_expr *e);
+tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max); /* floats, NaN if either is */
+
+/* ---- convert.c ---- */
+tc_val tc_cg_cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to);
 tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v); /* f32 value -> nearest value of f16 or bf16, as f32 */
 tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val bits);
 tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v);
-tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max); /* floats, NaN if either is */
 
 /* ---- math.c ---- */
 tc_val tc_cg_math(tc_cg *g, tc_op op, tc_val x);
 tc_val tc_cg_pow(tc_cg *g, tc_val x, tc_val y);
 
+/* ---- stmt.c ---- */
+void tc_cg_stmt(tc_cg *g, const tc_stmt *s);
+void tc_cg_serial_loop(tc_cg *g, const tc_stmt *s);
+/* for var = begin; var < end: the test is at the bottom; `check` adds one at the top. */
+void tc_cg_counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, bool check);
+
+/* ---- parallel.c ---- */
+void tc_cg_parallel_loop(tc_cg *g, const tc_stmt *s);
+
 /* ---- func.c ---- */
+enum { TC_CG_MAX_ARGS = 512 };
 void tc_cg_function(tc_cg *g, const tc_func *f); /* f's code in g's module, exported as g->symbol */
+tc_val tc_cg_new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
+/* Facts about pointer parameter `at` of a body. `bytes` 0: the size is not known. */
+void tc_cg_pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly, bool overlaps);
+void tc_cg_open_function(tc_cg *g, tc_val fn);      /* with an entry block for allocas only, and one where code goes */
+void tc_cg_close_function(tc_cg *g, tc_val result); /* NULL: returns nothing */
+int64_t tc_cg_round64(int64_t n);                   /* bytes of workspace, in whole lines */
 
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */

@@ -1,4 +1,8 @@
-"""Derives the coefficients of math.c: minimax fits in the relative error, by Lawson's iteratively reweighted least squares, in double precision on Chebyshev nodes. Prints C arrays, constant term first.   python3 fit_math.py"""
+"""Derives the coefficients of math.c: minimax fits in the relative error, by Lawson's iteratively reweighted least squares, in
+double precision on Chebyshev nodes. Prints C arrays, constant term first.
+
+    python3 fit_math.py
+"""
 import math
 
 import numpy as np

@@ -66,22 +66,6 @@ void tc_cg_kernel_done(tc_cg *g) {
     g->k = NULL;
 }
 
-/* ---- slots ---- */
-
-tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b) {
-    const uintptr_t *s = tc_map_get(&g->k->slots, b->id);
-    if (!s || !*s) {
-        tc_cg_fail(g, "buffer %s is used where it is not allocated", b->name);
-        return NULL;
-    }
-    return (tc_slot *)*s;
-}
-
-void tc_cg_add_slot(tc_cg *g, tc_slot slot) {
-    tc_slot *s = tc_arena_dup(g->k->arena, &slot, sizeof slot);
-    tc_map_put(&g->k->slots, slot.buffer->id, (uintptr_t)s);
-}
-
 /* ---- predicates ---- */
 
 tc_val tc_cg_pred_for(tc_cg *g, int lanes) {

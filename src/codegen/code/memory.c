@@ -1,91 +1,9 @@
-/* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers; storage formats.
+/* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers.
  *
  * Inside an arm of a select, g->k->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose
  * index is in bounds anyway ignores it; another one is masked, or its index is forced to 0 where the value is not wanted, since
  * every buffer has an element 0. */
 #include "codegen/code/code_int.h"
-
-/* ---- storage formats ---- */
-
-static tc_val f16_to_f32(tc_cg *g, tc_val h) {
-    if (g->k->f16c)
-        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, h, tc_cg_like(h, g->f16), ""), tc_cg_like(h, g->f32), "");
-    LLVMTypeRef it = tc_cg_like(h, g->i32), ft = tc_cg_like(h, g->f32);
-    tc_val w = LLVMBuildZExt(g->b, h, it, "");
-    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x8000), ""), tc_cg_int(it, 16), "");
-    tc_val em = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x7fff), ""), tc_cg_int(it, 13), "");
-    /* The product rebiases the exponent, and normalises subnormals. */
-    tc_val scaled = LLVMBuildFMul(g->b, LLVMBuildBitCast(g->b, em, ft, ""), tc_cg_real(ft, 0x1p112), "");
-    tc_val bits = LLVMBuildBitCast(g->b, scaled, it, "");
-    tc_val special = LLVMBuildICmp(g->b, LLVMIntUGE, em, tc_cg_int(it, 0x7c00 << 13), "");
-    bits = LLVMBuildSelect(g->b, special, LLVMBuildOr(g->b, em, tc_cg_int(it, 0x7f800000), ""), bits, "");
-    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, bits, sign, ""), ft, "");
-}
-
-/* Round to nearest even, by integer arithmetic; the result is i16. */
-static tc_val f32_to_f16_bits(tc_cg *g, tc_val v) {
-    LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
-    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
-    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 0x8000), "");
-    tc_val a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
-    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, 13), ""), tc_cg_int(it, 1), "");
-    tc_val normal = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, a, odd, ""), tc_cg_int(it, (int32_t)0xc8000fffu), "");
-    normal = LLVMBuildLShr(g->b, normal, tc_cg_int(it, 13), "");
-    /* 0.5 has the unit in the last place of f16's subnormals: adding it rounds. */
-    tc_val half = LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, a, ft, ""), tc_cg_real(ft, 0.5), "");
-    tc_val sub = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, half, it, ""), tc_cg_int(it, 0x3f000000), "");
-    tc_val r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, a, tc_cg_int(it, 0x38800000), ""), sub, normal, "");
-    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, a, tc_cg_int(it, 0x477ff000), ""), tc_cg_int(it, 0x7c00), r, "");
-    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, 0x7f800000), ""), tc_cg_int(it, 0x7e00), r, "");
-    return LLVMBuildTrunc(g->b, LLVMBuildOr(g->b, r, sign, ""), tc_cg_like(v, g->i16), "");
-}
-
-static tc_val round_bf16(tc_cg *g, tc_val v) {
-    LLVMTypeRef it = tc_cg_like(v, g->i32);
-    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
-    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 1), "");
-    tc_val up = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, u, odd, ""), tc_cg_int(it, 0x7fff), "");
-    tc_val quiet = LLVMBuildOr(g->b, u, tc_cg_int(it, 0x400000), "");
-    tc_val nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
-    tc_val r = LLVMBuildAnd(g->b, LLVMBuildSelect(g->b, nan, quiet, up, ""), tc_cg_int(it, (int32_t)0xffff0000u), "");
-    return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
-}
-
-tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v) {
-    if (t == TC_BF16)
-        return round_bf16(g, v);
-    if (t != TC_F16)
-        return v;
-    if (!g->k->f16c)
-        return f16_to_f32(g, f32_to_f16_bits(g, v));
-    return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), LLVMTypeOf(v), "");
-}
-
-tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v) {
-    if (t == TC_BOOL)
-        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
-    if (t == TC_F16)
-        return f16_to_f32(g, v);
-    if (t != TC_BF16)
-        return v;
-    LLVMTypeRef it = tc_cg_like(v, g->i32);
-    tc_val w = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, v, it, ""), tc_cg_int(it, 16), "");
-    return LLVMBuildBitCast(g->b, w, tc_cg_like(v, g->f32), "");
-}
-
-tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
-    if (t == TC_BOOL)
-        return LLVMBuildZExt(g->b, v, tc_cg_like(v, g->i8), "");
-    if (t == TC_F16 && !g->k->f16c)
-        return f32_to_f16_bits(g, v);
-    if (t == TC_F16)
-        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), tc_cg_like(v, g->i16), "");
-    if (t != TC_BF16)
-        return v;
-    tc_val u =
-        LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, tc_cg_like(v, g->i32), ""), tc_cg_int(tc_cg_like(v, g->i32), 16), "");
-    return LLVMBuildTrunc(g->b, u, tc_cg_like(v, g->i16), "");
-}
 
 /* ---- plain accesses ---- */
 

@@ -1,13 +1,13 @@
 /* Loops of an assembly text and what they do. A loop is what lies between a label and the last branch back to it; loops nest as
  * these intervals do. LLVM lays a loop's blocks out one after the other, so nothing foreign lies in between. */
-#include "codegen/code/asm_facts.h"
+#include "codegen/assembly/asm_facts.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/code/asm_int.h"
+#include "codegen/assembly/asm_int.h"
 #include "support/vec.h"
 
 enum {

@@ -1,8 +1,8 @@
 /* Private to the reading of assembly: what one instruction is. */
-#ifndef TC_CODEGEN_CODE_ASM_INT_H
-#define TC_CODEGEN_CODE_ASM_INT_H
+#ifndef TC_CODEGEN_ASSEMBLY_ASM_INT_H
+#define TC_CODEGEN_ASSEMBLY_ASM_INT_H
 
-#include "codegen/code/asm_facts.h"
+#include "codegen/assembly/asm_facts.h"
 
 typedef enum asm_kind {
     ASM_OTHER,

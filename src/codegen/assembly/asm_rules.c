@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/code/asm_int.h"
+#include "codegen/assembly/asm_int.h"
 #include "codegen/code/isa.h"
 #include "support/vec.h"
 

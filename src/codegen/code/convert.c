@@ -1,0 +1,130 @@
+/* From one type to another: casts, and the formats in which values are stored. */
+#include "codegen/code/code_int.h"
+
+/* ---- storage formats ---- */
+
+static tc_val f16_to_f32(tc_cg *g, tc_val h) {
+    if (g->k->f16c)
+        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, h, tc_cg_like(h, g->f16), ""), tc_cg_like(h, g->f32), "");
+    LLVMTypeRef it = tc_cg_like(h, g->i32), ft = tc_cg_like(h, g->f32);
+    tc_val w = LLVMBuildZExt(g->b, h, it, "");
+    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x8000), ""), tc_cg_int(it, 16), "");
+    tc_val em = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x7fff), ""), tc_cg_int(it, 13), "");
+    /* The product rebiases the exponent, and normalises subnormals. */
+    tc_val scaled = LLVMBuildFMul(g->b, LLVMBuildBitCast(g->b, em, ft, ""), tc_cg_real(ft, 0x1p112), "");
+    tc_val bits = LLVMBuildBitCast(g->b, scaled, it, "");
+    tc_val special = LLVMBuildICmp(g->b, LLVMIntUGE, em, tc_cg_int(it, 0x7c00 << 13), "");
+    bits = LLVMBuildSelect(g->b, special, LLVMBuildOr(g->b, em, tc_cg_int(it, 0x7f800000), ""), bits, "");
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, bits, sign, ""), ft, "");
+}
+
+/* Round to nearest even, by integer arithmetic; the result is i16. */
+static tc_val f32_to_f16_bits(tc_cg *g, tc_val v) {
+    LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
+    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
+    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 0x8000), "");
+    tc_val a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
+    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, 13), ""), tc_cg_int(it, 1), "");
+    tc_val normal = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, a, odd, ""), tc_cg_int(it, (int32_t)0xc8000fffu), "");
+    normal = LLVMBuildLShr(g->b, normal, tc_cg_int(it, 13), "");
+    /* 0.5 has the unit in the last place of f16's subnormals: adding it rounds. */
+    tc_val half = LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, a, ft, ""), tc_cg_real(ft, 0.5), "");
+    tc_val sub = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, half, it, ""), tc_cg_int(it, 0x3f000000), "");
+    tc_val r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, a, tc_cg_int(it, 0x38800000), ""), sub, normal, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, a, tc_cg_int(it, 0x477ff000), ""), tc_cg_int(it, 0x7c00), r, "");
+    r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, 0x7f800000), ""), tc_cg_int(it, 0x7e00), r, "");
+    return LLVMBuildTrunc(g->b, LLVMBuildOr(g->b, r, sign, ""), tc_cg_like(v, g->i16), "");
+}
+
+static tc_val round_bf16(tc_cg *g, tc_val v) {
+    LLVMTypeRef it = tc_cg_like(v, g->i32);
+    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
+    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 16), ""), tc_cg_int(it, 1), "");
+    tc_val up = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, u, odd, ""), tc_cg_int(it, 0x7fff), "");
+    tc_val quiet = LLVMBuildOr(g->b, u, tc_cg_int(it, 0x400000), "");
+    tc_val nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+    tc_val r = LLVMBuildAnd(g->b, LLVMBuildSelect(g->b, nan, quiet, up, ""), tc_cg_int(it, (int32_t)0xffff0000u), "");
+    return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
+}
+
+tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BF16)
+        return round_bf16(g, v);
+    if (t != TC_F16)
+        return v;
+    if (!g->k->f16c)
+        return f16_to_f32(g, f32_to_f16_bits(g, v));
+    return LLVMBuildFPExt(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), LLVMTypeOf(v), "");
+}
+
+tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (t == TC_F16)
+        return f16_to_f32(g, v);
+    if (t != TC_BF16)
+        return v;
+    LLVMTypeRef it = tc_cg_like(v, g->i32);
+    tc_val w = LLVMBuildShl(g->b, LLVMBuildZExt(g->b, v, it, ""), tc_cg_int(it, 16), "");
+    return LLVMBuildBitCast(g->b, w, tc_cg_like(v, g->f32), "");
+}
+
+tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
+    if (t == TC_BOOL)
+        return LLVMBuildZExt(g->b, v, tc_cg_like(v, g->i8), "");
+    if (t == TC_F16 && !g->k->f16c)
+        return f32_to_f16_bits(g, v);
+    if (t == TC_F16)
+        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), tc_cg_like(v, g->i16), "");
+    if (t != TC_BF16)
+        return v;
+    tc_val u =
+        LLVMBuildLShr(g->b, LLVMBuildBitCast(g->b, v, tc_cg_like(v, g->i32), ""), tc_cg_int(tc_cg_like(v, g->i32), 16), "");
+    return LLVMBuildTrunc(g->b, u, tc_cg_like(v, g->i16), "");
+}
+
+/* ---- casts ---- */
+
+static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to) {
+    LLVMTypeRef over[] = {tc_cg_like(a, tc_cg_mem_type(g, to)), LLVMTypeOf(a)};
+    return tc_cg_intrinsic(g, tc_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &a, 1);
+}
+
+static tc_val int_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
+    LLVMTypeRef t = tc_cg_like(a, to == TC_F64 ? g->f64 : g->f32);
+    bool s = tc_dtype_is_signed(from);
+    return tc_cg_round(g, to, s ? LLVMBuildSIToFP(g->b, a, t, "") : LLVMBuildUIToFP(g->b, a, t, ""));
+}
+
+static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
+    if (to == TC_F64)
+        return LLVMBuildFPExt(g->b, a, tc_cg_like(a, g->f64), "");
+    if (from == TC_F64)
+        a = LLVMBuildFPTrunc(g->b, a, tc_cg_like(a, g->f32), "");
+    return to == TC_F32 ? a : tc_cg_round(g, to, a);
+}
+
+static tc_val int_to_int(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
+    LLVMTypeRef t = tc_cg_like(a, tc_cg_mem_type(g, to));
+    int have = from == TC_BOOL ? 0 : tc_dtype_bytes(from), want = tc_dtype_bytes(to);
+    if (have == want)
+        return a;
+    if (have > want)
+        return LLVMBuildTrunc(g->b, a, t, "");
+    return tc_dtype_is_signed(from) ? LLVMBuildSExt(g->b, a, t, "") : LLVMBuildZExt(g->b, a, t, "");
+}
+
+tc_val tc_cg_cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
+    if (from == to)
+        return a;
+    bool ff = tc_dtype_is_float(from), tf = tc_dtype_is_float(to);
+    if (to == TC_BOOL && ff)
+        return LLVMBuildFCmp(g->b, LLVMRealUNE, a, LLVMConstNull(LLVMTypeOf(a)), "");
+    if (to == TC_BOOL)
+        return LLVMBuildICmp(g->b, LLVMIntNE, a, LLVMConstNull(LLVMTypeOf(a)), "");
+    if (ff && tf)
+        return float_to_float(g, a, from, to);
+    if (ff)
+        return float_to_int(g, a, to);
+    return tf ? int_to_float(g, a, from, to) : int_to_int(g, a, from, to);
+}
