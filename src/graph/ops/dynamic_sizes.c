@@ -166,32 +166,24 @@ tc_status tc_graph_sizes_pad(tc_graph_emitter *e) {
 
 /* ---- along axes ---- */
 
-/* What a reduction may see past the size without noticing; NULL: there is none. */
+/* What a reduction may see past the size without noticing. */
 static tc_graph_value *neutral(tc_graph_emitter *e) {
+    enum { ZERO, ONE, LOWEST, HIGHEST };
+    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
+        [TC_GRAPH_OP_REDUCE_L1] = ZERO,      [TC_GRAPH_OP_REDUCE_L2] = ZERO,
+        [TC_GRAPH_OP_REDUCE_LOG_SUM] = ZERO, [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = LOWEST,
+        [TC_GRAPH_OP_REDUCE_MAX] = LOWEST,   [TC_GRAPH_OP_REDUCE_MEAN] = ZERO,
+        [TC_GRAPH_OP_REDUCE_MIN] = HIGHEST,  [TC_GRAPH_OP_REDUCE_PROD] = ONE,
+        [TC_GRAPH_OP_REDUCE_SUM] = ZERO,     [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = ZERO,
+        [TC_GRAPH_OP_ARG_MAX] = LOWEST,      [TC_GRAPH_OP_ARG_MIN] = HIGHEST,
+        [TC_GRAPH_OP_SOFTMAX] = LOWEST,      [TC_GRAPH_OP_LOG_SOFTMAX] = LOWEST,
+        [TC_GRAPH_OP_HARDMAX] = LOWEST,
+    };
+    uint8_t which = neutrals[e->c->n->op];
     tc_dtype t = e->c->n->in[0]->dtype;
-    switch ((int)e->c->n->op) {
-    case TC_GRAPH_OP_REDUCE_SUM:
-    case TC_GRAPH_OP_REDUCE_MEAN:
-    case TC_GRAPH_OP_REDUCE_L1:
-    case TC_GRAPH_OP_REDUCE_L2:
-    case TC_GRAPH_OP_REDUCE_LOG_SUM:
-    case TC_GRAPH_OP_REDUCE_SUM_SQUARE:
-        return tc_graph_em_scalar(e, t, 0);
-    case TC_GRAPH_OP_REDUCE_PROD:
-        return tc_graph_em_scalar(e, t, 1);
-    case TC_GRAPH_OP_REDUCE_MAX:
-    case TC_GRAPH_OP_REDUCE_LOG_SUM_EXP:
-    case TC_GRAPH_OP_ARG_MAX:
-    case TC_GRAPH_OP_SOFTMAX:
-    case TC_GRAPH_OP_LOG_SOFTMAX:
-    case TC_GRAPH_OP_HARDMAX:
-        return tc_graph_em_lowest(e, t);
-    case TC_GRAPH_OP_REDUCE_MIN:
-    case TC_GRAPH_OP_ARG_MIN:
-        return tc_graph_em_highest(e, t);
-    default:
-        return NULL;
-    }
+    if (which == LOWEST || which == HIGHEST)
+        return which == LOWEST ? tc_graph_em_lowest(e, t) : tc_graph_em_highest(e, t);
+    return tc_graph_em_scalar(e, t, which == ONE);
 }
 
 /* sum / bound  =>  sum / size, as sum / bound * (bound / size) */

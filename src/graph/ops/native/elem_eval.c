@@ -1,4 +1,5 @@
-/* Reference evaluation of elementwise operators. Floats are computed in double and rounded once; integers wrap. */
+/* Reference evaluation of elementwise operators: a formula each, in a table by operator. Floats are computed in double and rounded
+ * once; integers wrap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,147 +37,175 @@ static double clamp01(double x) {
     return x < 0 ? 0 : x > 1 ? 1 : x;
 }
 
-/* Operators with parameters: a = alpha (or bias), b = beta, gamma or lambd. */
-static double activation(tc_graph_op op, double x, double a, double b) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_CELU:
-        return fmax(0, x) + fmin(0, a * expm1(x / a));
-    case TC_GRAPH_OP_ELU:
-        return x < 0 ? a * expm1(x) : x;
-    case TC_GRAPH_OP_HARD_SIGMOID:
-        return clamp01(a * x + b);
-    case TC_GRAPH_OP_LEAKY_RELU:
-        return x < 0 ? a * x : x;
-    case TC_GRAPH_OP_SELU:
-        return x > 0 ? b * x : b * a * expm1(x);
-    case TC_GRAPH_OP_SHRINK:
-        return x < -b ? x + a : x > b ? x - a : 0;
-    case TC_GRAPH_OP_THRESHOLDED_RELU:
-        return x > a ? x : 0;
-    default:
-        return NAN;
-    }
+static double hard_swish(double x) {
+    return x * clamp01(x / 6 + 0.5);
 }
 
-static double float_unary(tc_graph_op op, double x) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_ABS:
-        return fabs(x);
-    case TC_GRAPH_OP_ACOS:
-        return acos(x);
-    case TC_GRAPH_OP_ACOSH:
-        return acosh(x);
-    case TC_GRAPH_OP_ASIN:
-        return asin(x);
-    case TC_GRAPH_OP_ASINH:
-        return asinh(x);
-    case TC_GRAPH_OP_ATAN:
-        return atan(x);
-    case TC_GRAPH_OP_ATANH:
-        return atanh(x);
-    case TC_GRAPH_OP_CEIL:
-        return ceil(x);
-    case TC_GRAPH_OP_COS:
-        return cos(x);
-    case TC_GRAPH_OP_COSH:
-        return cosh(x);
-    case TC_GRAPH_OP_ERF:
-        return erf(x);
-    case TC_GRAPH_OP_EXP:
-        return exp(x);
-    case TC_GRAPH_OP_FLOOR:
-        return floor(x);
-    case TC_GRAPH_OP_HARD_SWISH:
-        return x * clamp01(x / 6 + 0.5);
-    case TC_GRAPH_OP_LOG:
-        return log(x);
-    case TC_GRAPH_OP_MISH:
-        return x * tanh(softplus(x));
-    case TC_GRAPH_OP_NEG:
-        return -x;
-    case TC_GRAPH_OP_RECIPROCAL:
-        return 1 / x;
-    case TC_GRAPH_OP_RELU:
-        return x < 0 ? 0 : x;
-    case TC_GRAPH_OP_ROUND:
-        return nearbyint(x); /* ties to even */
-    case TC_GRAPH_OP_SIGMOID:
-        return 1 / (1 + exp(-x));
-    case TC_GRAPH_OP_SIGN:
-        return sign_of(x);
-    case TC_GRAPH_OP_SIN:
-        return sin(x);
-    case TC_GRAPH_OP_SINH:
-        return sinh(x);
-    case TC_GRAPH_OP_SOFTPLUS:
-        return softplus(x);
-    case TC_GRAPH_OP_SOFTSIGN:
-        return x / (1 + fabs(x));
-    case TC_GRAPH_OP_SQRT:
-        return sqrt(x);
-    case TC_GRAPH_OP_TAN:
-        return tan(x);
-    case TC_GRAPH_OP_TANH:
-        return tanh(x);
-    default:
-        return NAN;
-    }
+static double mish(double x) {
+    return x * tanh(softplus(x));
 }
 
-static int64_t int_unary(tc_graph_op op, int64_t x) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_ABS:
-        return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
-    case TC_GRAPH_OP_NEG:
-        return (int64_t)(0 - (uint64_t)x);
-    case TC_GRAPH_OP_RELU:
-        return x < 0 ? 0 : x;
-    case TC_GRAPH_OP_SIGN:
-        return (x > 0) - (x < 0);
-    case TC_GRAPH_OP_NOT:
-        return !x;
-    case TC_GRAPH_OP_BITWISE_NOT:
-        return ~x;
-    case TC_GRAPH_OP_ERF:
-        return x ? (x > 0 ? 1 : -1) * (int64_t)erf(fabs((double)x)) : 0;
-    default:
-        return x;
-    }
+static double negated(double x) {
+    return -x;
 }
 
-static bool has_parameters(tc_graph_op op) {
-    return op == TC_GRAPH_OP_CELU || op == TC_GRAPH_OP_ELU || op == TC_GRAPH_OP_HARD_SIGMOID || op == TC_GRAPH_OP_LEAKY_RELU ||
-           op == TC_GRAPH_OP_SELU || op == TC_GRAPH_OP_SHRINK || op == TC_GRAPH_OP_THRESHOLDED_RELU;
+static double reciprocal(double x) {
+    return 1 / x;
+}
+
+static double relu(double x) {
+    return x < 0 ? 0 : x;
+}
+
+static double sigmoid(double x) {
+    return 1 / (1 + exp(-x));
+}
+
+static double softsign(double x) {
+    return x / (1 + fabs(x));
+}
+
+static int64_t int_abs(int64_t x) {
+    return x < 0 ? (int64_t)(0 - (uint64_t)x) : x;
+}
+
+static int64_t int_negated(int64_t x) {
+    return (int64_t)(0 - (uint64_t)x);
+}
+
+static int64_t int_relu(int64_t x) {
+    return x < 0 ? 0 : x;
+}
+
+static int64_t int_sign(int64_t x) {
+    return (x > 0) - (x < 0);
+}
+
+static int64_t int_not(int64_t x) {
+    return !x;
+}
+
+static int64_t int_inverted(int64_t x) {
+    return ~x;
+}
+
+static int64_t int_erf(int64_t x) {
+    return x ? (x > 0 ? 1 : -1) * (int64_t)erf(fabs((double)x)) : 0;
+}
+
+/* NULL: inference lets no such operand through. Round: ties to even. */
+static const struct {
+    double (*of_float)(double x);
+    int64_t (*of_int)(int64_t x);
+} unaries[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_ABS] = {fabs, int_abs},
+    [TC_GRAPH_OP_ACOS] = {acos, NULL},
+    [TC_GRAPH_OP_ACOSH] = {acosh, NULL},
+    [TC_GRAPH_OP_ASIN] = {asin, NULL},
+    [TC_GRAPH_OP_ASINH] = {asinh, NULL},
+    [TC_GRAPH_OP_ATAN] = {atan, NULL},
+    [TC_GRAPH_OP_ATANH] = {atanh, NULL},
+    [TC_GRAPH_OP_CEIL] = {ceil, NULL},
+    [TC_GRAPH_OP_COS] = {cos, NULL},
+    [TC_GRAPH_OP_COSH] = {cosh, NULL},
+    [TC_GRAPH_OP_ERF] = {erf, int_erf},
+    [TC_GRAPH_OP_EXP] = {exp, NULL},
+    [TC_GRAPH_OP_FLOOR] = {floor, NULL},
+    [TC_GRAPH_OP_HARD_SWISH] = {hard_swish, NULL},
+    [TC_GRAPH_OP_LOG] = {log, NULL},
+    [TC_GRAPH_OP_MISH] = {mish, NULL},
+    [TC_GRAPH_OP_NEG] = {negated, int_negated},
+    [TC_GRAPH_OP_RECIPROCAL] = {reciprocal, NULL},
+    [TC_GRAPH_OP_RELU] = {relu, int_relu},
+    [TC_GRAPH_OP_ROUND] = {nearbyint, NULL},
+    [TC_GRAPH_OP_SIGMOID] = {sigmoid, NULL},
+    [TC_GRAPH_OP_SIGN] = {sign_of, int_sign},
+    [TC_GRAPH_OP_SIN] = {sin, NULL},
+    [TC_GRAPH_OP_SINH] = {sinh, NULL},
+    [TC_GRAPH_OP_SOFTPLUS] = {softplus, NULL},
+    [TC_GRAPH_OP_SOFTSIGN] = {softsign, NULL},
+    [TC_GRAPH_OP_SQRT] = {sqrt, NULL},
+    [TC_GRAPH_OP_TAN] = {tan, NULL},
+    [TC_GRAPH_OP_TANH] = {tanh, NULL},
+    [TC_GRAPH_OP_NOT] = {NULL, int_not},
+    [TC_GRAPH_OP_BITWISE_NOT] = {NULL, int_inverted},
+};
+
+/* ---- one operand and parameters ---- */
+
+static double celu(double x, double alpha, double unused) {
+    (void)unused;
+    return fmax(0, x) + fmin(0, alpha * expm1(x / alpha));
+}
+
+static double elu(double x, double alpha, double unused) {
+    (void)unused;
+    return x < 0 ? alpha * expm1(x) : x;
+}
+
+static double hard_sigmoid(double x, double alpha, double beta) {
+    return clamp01(alpha * x + beta);
+}
+
+static double leaky_relu(double x, double alpha, double unused) {
+    (void)unused;
+    return x < 0 ? alpha * x : x;
+}
+
+static double selu(double x, double alpha, double gamma) {
+    return x > 0 ? gamma * x : gamma * alpha * expm1(x);
+}
+
+static double shrink(double x, double bias, double lambd) {
+    return x < -lambd ? x + bias : x > lambd ? x - bias : 0;
+}
+
+static double thresholded_relu(double x, double alpha, double unused) {
+    (void)unused;
+    return x > alpha ? x : 0;
+}
+
+static const struct {
+    double (*f)(double x, double a, double b);
+    tc_graph_attr_id a, b;
+} activations[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_CELU] = {celu, TC_ATTR_alpha, TC_ATTR_none},
+    [TC_GRAPH_OP_ELU] = {elu, TC_ATTR_alpha, TC_ATTR_none},
+    [TC_GRAPH_OP_HARD_SIGMOID] = {hard_sigmoid, TC_ATTR_alpha, TC_ATTR_beta},
+    [TC_GRAPH_OP_LEAKY_RELU] = {leaky_relu, TC_ATTR_alpha, TC_ATTR_none},
+    [TC_GRAPH_OP_SELU] = {selu, TC_ATTR_alpha, TC_ATTR_gamma},
+    [TC_GRAPH_OP_SHRINK] = {shrink, TC_ATTR_bias, TC_ATTR_lambd},
+    [TC_GRAPH_OP_THRESHOLDED_RELU] = {thresholded_relu, TC_ATTR_alpha, TC_ATTR_none},
+};
+
+static void eval_activation(const tc_graph_node *n, double *v, int64_t count) {
+    double a = tc_graph_attr_float(n, activations[n->op].a, 0), b = tc_graph_attr_float(n, activations[n->op].b, 0);
+    for (int64_t i = 0; i < count; i++)
+        v[i] = activations[n->op].f(v[i], a, b);
 }
 
 static void eval_float_unary(const tc_graph_node *n, double *v, int64_t count) {
-    double a = tc_graph_attr_float(n, n->op == TC_GRAPH_OP_SHRINK ? TC_ATTR_bias : TC_ATTR_alpha, 0);
-    tc_graph_attr_id second = n->op == TC_GRAPH_OP_SHRINK ? TC_ATTR_lambd
-                              : n->op == TC_GRAPH_OP_SELU ? TC_ATTR_gamma
-                                                          : TC_ATTR_beta;
-    double b = tc_graph_attr_float(n, second, 0);
-    bool with = has_parameters(n->op), gelu = n->op == TC_GRAPH_OP_GELU;
-    bool by_tanh = gelu && strcmp(tc_graph_attr_approximate(n), "tanh") == 0;
+    double (*f)(double) = unaries[n->op].of_float;
+    if (n->op == TC_GRAPH_OP_GELU)
+        f = strcmp(tc_graph_attr_approximate(n), "tanh") == 0 ? tanh_gelu : erf_gelu;
     for (int64_t i = 0; i < count; i++)
-        if (gelu)
-            v[i] = by_tanh ? tanh_gelu(v[i]) : erf_gelu(v[i]);
-        else
-            v[i] = with ? activation(n->op, v[i], a, b) : float_unary(n->op, v[i]);
+        v[i] = f(v[i]);
 }
 
 tc_status tc_graph_eval_unary(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[0];
     int64_t count = tc_graph_tensor_count(x);
-    if (tc_dtype_is_float(x->dtype) || has_parameters(c->n->op)) {
+    bool activation = activations[c->n->op].f != NULL;
+    if (tc_dtype_is_float(x->dtype) || activation) {
         double *v = tc_graph_wide_f64(x);
-        eval_float_unary(c->n, v, count);
+        (activation ? eval_activation : eval_float_unary)(c->n, v, count);
         tc_graph_tensor_from_f64(&c->out[0], v);
         free(v);
         return TC_OK;
     }
     int64_t *v = tc_graph_wide_i64(x);
     for (int64_t i = 0; i < count; i++)
-        v[i] = int_unary(c->n->op, v[i]);
+        v[i] = unaries[c->n->op].of_int(v[i]);
     tc_graph_tensor_from_i64(&c->out[0], v);
     free(v);
     return TC_OK;
@@ -199,32 +228,58 @@ tc_status tc_graph_eval_cast(tc_graph_eval_ctx *c) {
 
 /* ---- two operands ---- */
 
-static double float_binary(tc_graph_op op, double a, double b) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_ADD:
-        return a + b;
-    case TC_GRAPH_OP_SUB:
-        return a - b;
-    case TC_GRAPH_OP_MUL:
-        return a * b;
-    case TC_GRAPH_OP_DIV:
-        return a / b;
-    case TC_GRAPH_OP_MOD:
-        return fmod(a, b);
-    case TC_GRAPH_OP_POW:
-        return pow(a, b);
-    case TC_GRAPH_OP_PRELU:
-        return a < 0 ? a * b : a;
-    case TC_GRAPH_OP_MAX:
-        return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-    case TC_GRAPH_OP_MIN:
-        return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-    default:
-        return NAN;
-    }
+static double add(double a, double b) {
+    return a + b;
 }
 
-static int64_t int_pow(int64_t base, int64_t e) {
+static double sub(double a, double b) {
+    return a - b;
+}
+
+static double mul(double a, double b) {
+    return a * b;
+}
+
+static double quotient(double a, double b) {
+    return a / b;
+}
+
+static double prelu(double a, double b) {
+    return a < 0 ? a * b : a;
+}
+
+static double larger(double a, double b) {
+    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+}
+
+static double smaller(double a, double b) {
+    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+}
+
+/* What integer formulas ask of the node and its type. */
+typedef struct int_node {
+    const tc_graph_node *n;
+    int bits;
+    bool is_unsigned; /* of 64 bits: all others are widened to signed numbers */
+} int_node;
+
+static int64_t int_add(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t int_sub(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+static int64_t int_mul(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static int64_t int_pow(const int_node *t, int64_t base, int64_t e) {
+    (void)t;
     if (e < 0)
         return base == 1 ? 1 : base == -1 ? (e % 2 ? -1 : 1) : 0;
     uint64_t r = 1, b = (uint64_t)base;
@@ -235,67 +290,72 @@ static int64_t int_pow(int64_t base, int64_t e) {
 }
 
 /* b is not 0, and overflow wraps. */
-static int64_t int_div(int64_t a, int64_t b, bool is_unsigned) {
-    if (is_unsigned)
+static int64_t int_div(const int_node *t, int64_t a, int64_t b) {
+    if (t->is_unsigned)
         return (int64_t)((uint64_t)a / (uint64_t)b);
     return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
-static int64_t int_mod(int64_t a, int64_t b, bool is_unsigned, bool c_like) {
-    if (is_unsigned)
+static int64_t int_mod(const int_node *t, int64_t a, int64_t b) {
+    if (t->is_unsigned)
         return (int64_t)((uint64_t)a % (uint64_t)b);
     if (b == -1)
         return 0;
     int64_t r = a % b;
-    return !c_like && r != 0 && (r < 0) != (b < 0) ? r + b : r;
+    return !tc_graph_attr_fmod(t->n) && r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static int64_t int_prelu(const int_node *t, int64_t a, int64_t b) {
+    return a < 0 ? int_mul(t, a, b) : a;
 }
 
 static bool int_less(int64_t a, int64_t b, bool is_unsigned) {
     return is_unsigned ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
-static int64_t shift(int64_t a, int64_t b, int bits, bool left) {
-    if (b < 0 || b >= bits)
-        return 0;
-    return (int64_t)(left ? (uint64_t)a << b : (uint64_t)a >> b);
+static int64_t int_larger(const int_node *t, int64_t a, int64_t b) {
+    return int_less(a, b, t->is_unsigned) ? b : a;
 }
 
-static int64_t int_binary(const tc_graph_node *n, tc_dtype t, int64_t a, int64_t b) {
-    bool u = t == TC_U64;
-    switch ((int)n->op) {
-    case TC_GRAPH_OP_ADD:
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case TC_GRAPH_OP_SUB:
-        return (int64_t)((uint64_t)a - (uint64_t)b);
-    case TC_GRAPH_OP_MUL:
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case TC_GRAPH_OP_DIV:
-        return int_div(a, b, u);
-    case TC_GRAPH_OP_MOD:
-        return int_mod(a, b, u, tc_graph_attr_fmod(n));
-    case TC_GRAPH_OP_POW:
-        return int_pow(a, b);
-    case TC_GRAPH_OP_PRELU:
-        return a < 0 ? (int64_t)((uint64_t)a * (uint64_t)b) : a;
-    case TC_GRAPH_OP_MAX:
-        return int_less(a, b, u) ? b : a;
-    case TC_GRAPH_OP_MIN:
-        return int_less(b, a, u) ? b : a;
-    case TC_GRAPH_OP_AND:
-    case TC_GRAPH_OP_BITWISE_AND:
-        return a & b;
-    case TC_GRAPH_OP_OR:
-    case TC_GRAPH_OP_BITWISE_OR:
-        return a | b;
-    case TC_GRAPH_OP_XOR:
-    case TC_GRAPH_OP_BITWISE_XOR:
-        return a ^ b;
-    case TC_GRAPH_OP_BIT_SHIFT:
-        return shift(a, b, 8 * tc_dtype_bytes(t), tc_graph_attr_direction(n)[0] == 'L');
-    default:
-        return 0;
-    }
+static int64_t int_smaller(const int_node *t, int64_t a, int64_t b) {
+    return int_less(b, a, t->is_unsigned) ? b : a;
 }
+
+static int64_t int_and(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return a & b;
+}
+
+static int64_t int_or(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return a | b;
+}
+
+static int64_t int_xor(const int_node *t, int64_t a, int64_t b) {
+    (void)t;
+    return a ^ b;
+}
+
+static int64_t int_shift(const int_node *t, int64_t a, int64_t b) {
+    if (b < 0 || b >= t->bits)
+        return 0;
+    return (int64_t)(tc_graph_attr_direction(t->n)[0] == 'L' ? (uint64_t)a << b : (uint64_t)a >> b);
+}
+
+/* NULL: inference lets no such operands through. */
+static const struct {
+    double (*of_floats)(double a, double b);
+    int64_t (*of_ints)(const int_node *t, int64_t a, int64_t b);
+} binaries[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_ADD] = {add, int_add},          [TC_GRAPH_OP_SUB] = {sub, int_sub},
+    [TC_GRAPH_OP_MUL] = {mul, int_mul},          [TC_GRAPH_OP_DIV] = {quotient, int_div},
+    [TC_GRAPH_OP_MOD] = {fmod, int_mod},         [TC_GRAPH_OP_POW] = {pow, int_pow},
+    [TC_GRAPH_OP_PRELU] = {prelu, int_prelu},    [TC_GRAPH_OP_MAX] = {larger, int_larger},
+    [TC_GRAPH_OP_MIN] = {smaller, int_smaller},  [TC_GRAPH_OP_AND] = {NULL, int_and},
+    [TC_GRAPH_OP_BITWISE_AND] = {NULL, int_and}, [TC_GRAPH_OP_OR] = {NULL, int_or},
+    [TC_GRAPH_OP_BITWISE_OR] = {NULL, int_or},   [TC_GRAPH_OP_XOR] = {NULL, int_xor},
+    [TC_GRAPH_OP_BITWISE_XOR] = {NULL, int_xor}, [TC_GRAPH_OP_BIT_SHIFT] = {NULL, int_shift},
+};
 
 static tc_graph_walk walk_of(const tc_graph_eval_ctx *c) {
     tc_graph_walk w = {.shape = c->out[0].shape};
@@ -310,7 +370,7 @@ static void eval_float_binary(tc_graph_eval_ctx *c) {
     double *r = tc_xmalloc(((size_t)count + 1) * sizeof *r);
     tc_graph_walk w = walk_of(c);
     for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
-        r[i] = float_binary(c->n->op, a[w.at[0]], b[w.at[1]]);
+        r[i] = binaries[c->n->op].of_floats(a[w.at[0]], b[w.at[1]]);
     tc_graph_tensor_from_f64(&c->out[0], r);
     free(a);
     free(b);
@@ -321,11 +381,12 @@ static tc_status eval_int_binary(tc_graph_eval_ctx *c) {
     int64_t *a = tc_graph_wide_i64(c->in[0]), *b = tc_graph_wide_i64(c->in[1]);
     int64_t count = tc_graph_tensor_count(&c->out[0]);
     int64_t *r = tc_xmalloc(((size_t)count + 1) * sizeof *r);
+    int_node t = {c->n, 8 * tc_dtype_bytes(c->in[0]->dtype), c->in[0]->dtype == TC_U64};
     bool divides = c->n->op == TC_GRAPH_OP_DIV || c->n->op == TC_GRAPH_OP_MOD, by_zero = false;
     tc_graph_walk w = walk_of(c);
     for (int64_t i = 0; i < count && !by_zero; i++, tc_graph_walk_next(&w)) {
         by_zero = divides && b[w.at[1]] == 0;
-        r[i] = by_zero ? 0 : int_binary(c->n, c->in[0]->dtype, a[w.at[0]], b[w.at[1]]);
+        r[i] = by_zero ? 0 : binaries[c->n->op].of_ints(&t, a[w.at[0]], b[w.at[1]]);
     }
     if (!by_zero)
         tc_graph_tensor_from_i64(&c->out[0], r);
@@ -342,21 +403,19 @@ tc_status tc_graph_eval_binary(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
+/* Of which of these it holds; a NaN is neither. */
+static const struct {
+    bool less, equal, greater;
+} comparisons[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_EQUAL] = {.equal = true},
+    [TC_GRAPH_OP_LESS] = {.less = true},
+    [TC_GRAPH_OP_LESS_OR_EQUAL] = {.less = true, .equal = true},
+    [TC_GRAPH_OP_GREATER] = {.greater = true},
+    [TC_GRAPH_OP_GREATER_OR_EQUAL] = {.equal = true, .greater = true},
+};
+
 static bool holds(tc_graph_op op, bool less, bool equal, bool unordered) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_EQUAL:
-        return equal;
-    case TC_GRAPH_OP_LESS:
-        return less;
-    case TC_GRAPH_OP_LESS_OR_EQUAL:
-        return less || equal;
-    case TC_GRAPH_OP_GREATER:
-        return !less && !equal && !unordered;
-    case TC_GRAPH_OP_GREATER_OR_EQUAL:
-        return !less && !unordered;
-    default:
-        return false;
-    }
+    return less ? comparisons[op].less : equal ? comparisons[op].equal : !unordered && comparisons[op].greater;
 }
 
 tc_status tc_graph_eval_compare(tc_graph_eval_ctx *c) {

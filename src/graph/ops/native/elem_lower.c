@@ -1,4 +1,4 @@
-/* Elementwise operators as expressions. Floats narrower than f32 are computed in f32 and rounded once. */
+/* Elementwise operators as expressions: an operation or a formula each, in tables by operator. Floats narrower than f32 are computed in f32 and rounded once. */
 #include "graph/ops/functions.h"
 
 #include <math.h>
@@ -71,46 +71,62 @@ static const tc_expr *infinite(const elem *e, const tc_expr *x) {
     return inf;
 }
 
-static const tc_expr *simple(const elem *e, const tc_expr *x) {
-    static const struct {
-        tc_graph_op from;
-        tc_op to;
-    } table[] = {{TC_GRAPH_OP_ACOS, TC_OP_ACOS}, {TC_GRAPH_OP_ASIN, TC_OP_ASIN},   {TC_GRAPH_OP_ATAN, TC_OP_ATAN},
-                 {TC_GRAPH_OP_CEIL, TC_OP_CEIL}, {TC_GRAPH_OP_COS, TC_OP_COS},     {TC_GRAPH_OP_COSH, TC_OP_COSH},
-                 {TC_GRAPH_OP_ERF, TC_OP_ERF},   {TC_GRAPH_OP_EXP, TC_OP_EXP},     {TC_GRAPH_OP_FLOOR, TC_OP_FLOOR},
-                 {TC_GRAPH_OP_LOG, TC_OP_LOG},   {TC_GRAPH_OP_ROUND, TC_OP_ROUND}, {TC_GRAPH_OP_SIGMOID, TC_OP_SIGMOID},
-                 {TC_GRAPH_OP_SIN, TC_OP_SIN},   {TC_GRAPH_OP_SINH, TC_OP_SINH},   {TC_GRAPH_OP_SQRT, TC_OP_SQRT},
-                 {TC_GRAPH_OP_TAN, TC_OP_TAN},   {TC_GRAPH_OP_TANH, TC_OP_TANH},   {TC_GRAPH_OP_IS_NAN, TC_OP_ISNAN},
-                 {TC_GRAPH_OP_NOT, TC_OP_NOT}};
-    for (size_t i = 0; i < TC_LEN(table); i++)
-        if (table[i].from == e->n->op)
-            return un(e, table[i].to, x);
-    return NULL;
+static const tc_expr *absolute(const elem *e, const tc_expr *x) {
+    return tc_dtype_is_signed(e->t) ? un(e, TC_OP_ABS, x) : x;
 }
 
+static const tc_expr *reciprocal(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_DIV, num(e, 1), x);
+}
+
+static const tc_expr *relu(const elem *e, const tc_expr *x) {
+    return tc_dtype_is_signed(e->t) ? bin(e, TC_OP_MAX, x, num(e, 0)) : x;
+}
+
+static const tc_expr *inverted(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_BXOR, x, tc_int(e->c, e->t, -1));
+}
+
+typedef const tc_expr *unary_formula(const elem *e, const tc_expr *x);
+
+static const struct {
+    unary_formula *formula; /* or else */
+    tc_op op;
+} unaries[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_ABS] = {.formula = absolute},
+    [TC_GRAPH_OP_ACOS] = {.op = TC_OP_ACOS},
+    [TC_GRAPH_OP_ACOSH] = {.formula = area_function},
+    [TC_GRAPH_OP_ASIN] = {.op = TC_OP_ASIN},
+    [TC_GRAPH_OP_ASINH] = {.formula = area_function},
+    [TC_GRAPH_OP_ATAN] = {.op = TC_OP_ATAN},
+    [TC_GRAPH_OP_ATANH] = {.formula = area_function},
+    [TC_GRAPH_OP_CEIL] = {.op = TC_OP_CEIL},
+    [TC_GRAPH_OP_COS] = {.op = TC_OP_COS},
+    [TC_GRAPH_OP_COSH] = {.op = TC_OP_COSH},
+    [TC_GRAPH_OP_ERF] = {.op = TC_OP_ERF},
+    [TC_GRAPH_OP_EXP] = {.op = TC_OP_EXP},
+    [TC_GRAPH_OP_FLOOR] = {.op = TC_OP_FLOOR},
+    [TC_GRAPH_OP_LOG] = {.op = TC_OP_LOG},
+    [TC_GRAPH_OP_NEG] = {.formula = negated},
+    [TC_GRAPH_OP_RECIPROCAL] = {.formula = reciprocal},
+    [TC_GRAPH_OP_RELU] = {.formula = relu},
+    [TC_GRAPH_OP_ROUND] = {.op = TC_OP_ROUND},
+    [TC_GRAPH_OP_SIGMOID] = {.op = TC_OP_SIGMOID},
+    [TC_GRAPH_OP_SIGN] = {.formula = sign_of},
+    [TC_GRAPH_OP_SIN] = {.op = TC_OP_SIN},
+    [TC_GRAPH_OP_SINH] = {.op = TC_OP_SINH},
+    [TC_GRAPH_OP_SQRT] = {.op = TC_OP_SQRT},
+    [TC_GRAPH_OP_TAN] = {.op = TC_OP_TAN},
+    [TC_GRAPH_OP_TANH] = {.op = TC_OP_TANH},
+    [TC_GRAPH_OP_IS_INF] = {.formula = infinite},
+    [TC_GRAPH_OP_IS_NAN] = {.op = TC_OP_ISNAN},
+    [TC_GRAPH_OP_NOT] = {.op = TC_OP_NOT},
+    [TC_GRAPH_OP_BITWISE_NOT] = {.formula = inverted},
+};
+
 static const tc_expr *unary(const elem *e, const tc_expr *x) {
-    switch ((int)e->n->op) {
-    case TC_GRAPH_OP_ABS:
-        return tc_dtype_is_signed(e->t) ? un(e, TC_OP_ABS, x) : x;
-    case TC_GRAPH_OP_ACOSH:
-    case TC_GRAPH_OP_ASINH:
-    case TC_GRAPH_OP_ATANH:
-        return area_function(e, x);
-    case TC_GRAPH_OP_NEG:
-        return negated(e, x);
-    case TC_GRAPH_OP_RECIPROCAL:
-        return bin(e, TC_OP_DIV, num(e, 1), x);
-    case TC_GRAPH_OP_RELU:
-        return tc_dtype_is_signed(e->t) ? bin(e, TC_OP_MAX, x, num(e, 0)) : x;
-    case TC_GRAPH_OP_SIGN:
-        return sign_of(e, x);
-    case TC_GRAPH_OP_IS_INF:
-        return infinite(e, x);
-    case TC_GRAPH_OP_BITWISE_NOT:
-        return bin(e, TC_OP_BXOR, x, tc_int(e->c, e->t, -1));
-    default:
-        return simple(e, x);
-    }
+    unary_formula *f = unaries[e->n->op].formula;
+    return f ? f(e, x) : un(e, unaries[e->n->op].op, x);
 }
 
 /* erf of an integer is 0, 1 or -1 times erf(1) and more, truncated: 0 (elem_eval.c does the same). */
@@ -162,50 +178,71 @@ static const tc_expr *scaled(const elem *e, const tc_expr *x, double by) {
     return bin(e, TC_OP_MUL, x, num(e, by));
 }
 
-static const tc_expr *activation(const elem *e, const tc_expr *x) {
-    double a = tc_graph_attr_alpha_or(e->n, 0), b = tc_graph_attr_beta_or(e->n, 0);
-    const tc_expr *zero = num(e, 0), *negative = less(e, x, zero);
-    switch ((int)e->n->op) {
-    case TC_GRAPH_OP_HARD_SWISH:
-        return bin(e, TC_OP_MUL, x, clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, 1.0 / 6), num(e, 0.5))));
-    case TC_GRAPH_OP_MISH:
-        return bin(e, TC_OP_MUL, x, un(e, TC_OP_TANH, softplus(e, x)));
-    case TC_GRAPH_OP_SOFTPLUS:
-        return softplus(e, x);
-    case TC_GRAPH_OP_SOFTSIGN:
-        return bin(e, TC_OP_DIV, x, bin(e, TC_OP_ADD, un(e, TC_OP_ABS, x), num(e, 1)));
-    case TC_GRAPH_OP_GELU:
-        return gelu(e, x);
-    case TC_GRAPH_OP_CELU:
-        return pick(e, negative, exp_minus_one(e, scaled(e, x, 1 / a), a), x);
-    case TC_GRAPH_OP_ELU:
-        return pick(e, negative, exp_minus_one(e, x, a), x);
-    case TC_GRAPH_OP_HARD_SIGMOID:
-        return clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, a), num(e, b)));
-    case TC_GRAPH_OP_LEAKY_RELU:
-        return pick(e, negative, scaled(e, x, a), x);
-    case TC_GRAPH_OP_SELU: {
-        double gamma = tc_graph_attr_gamma(e->n);
-        return pick(e, bin(e, TC_OP_GT, x, zero), scaled(e, x, gamma), exp_minus_one(e, x, gamma * a));
-    }
-    case TC_GRAPH_OP_SHRINK: {
-        double bias = tc_graph_attr_bias(e->n), lambd = tc_graph_attr_lambd(e->n);
-        const tc_expr *above = pick(e, bin(e, TC_OP_GT, x, num(e, lambd)), bin(e, TC_OP_SUB, x, num(e, bias)), zero);
-        return pick(e, less(e, x, num(e, -lambd)), bin(e, TC_OP_ADD, x, num(e, bias)), above);
-    }
-    case TC_GRAPH_OP_THRESHOLDED_RELU:
-        return pick(e, bin(e, TC_OP_GT, x, num(e, a)), x, zero);
-    default:
-        return zero;
-    }
+static const tc_expr *hard_swish(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_MUL, x, clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, 1.0 / 6), num(e, 0.5))));
 }
+
+static const tc_expr *mish(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_MUL, x, un(e, TC_OP_TANH, softplus(e, x)));
+}
+
+static const tc_expr *softsign(const elem *e, const tc_expr *x) {
+    return bin(e, TC_OP_DIV, x, bin(e, TC_OP_ADD, un(e, TC_OP_ABS, x), num(e, 1)));
+}
+
+static const tc_expr *celu(const elem *e, const tc_expr *x) {
+    double alpha = tc_graph_attr_alpha(e->n);
+    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, scaled(e, x, 1 / alpha), alpha), x);
+}
+
+static const tc_expr *elu(const elem *e, const tc_expr *x) {
+    return pick(e, less(e, x, num(e, 0)), exp_minus_one(e, x, tc_graph_attr_alpha(e->n)), x);
+}
+
+static const tc_expr *hard_sigmoid(const elem *e, const tc_expr *x) {
+    return clamp01(e, bin(e, TC_OP_ADD, scaled(e, x, tc_graph_attr_alpha(e->n)), num(e, tc_graph_attr_beta(e->n))));
+}
+
+static const tc_expr *leaky_relu(const elem *e, const tc_expr *x) {
+    return pick(e, less(e, x, num(e, 0)), scaled(e, x, tc_graph_attr_alpha(e->n)), x);
+}
+
+static const tc_expr *selu(const elem *e, const tc_expr *x) {
+    double gamma = tc_graph_attr_gamma(e->n);
+    return pick(e, bin(e, TC_OP_GT, x, num(e, 0)), scaled(e, x, gamma), exp_minus_one(e, x, gamma * tc_graph_attr_alpha(e->n)));
+}
+
+static const tc_expr *shrink(const elem *e, const tc_expr *x) {
+    double bias = tc_graph_attr_bias(e->n), lambd = tc_graph_attr_lambd(e->n);
+    const tc_expr *above = pick(e, bin(e, TC_OP_GT, x, num(e, lambd)), bin(e, TC_OP_SUB, x, num(e, bias)), num(e, 0));
+    return pick(e, less(e, x, num(e, -lambd)), bin(e, TC_OP_ADD, x, num(e, bias)), above);
+}
+
+static const tc_expr *thresholded_relu(const elem *e, const tc_expr *x) {
+    return pick(e, bin(e, TC_OP_GT, x, num(e, tc_graph_attr_alpha(e->n))), x, num(e, 0));
+}
+
+static unary_formula *const activations[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_HARD_SWISH] = hard_swish,
+    [TC_GRAPH_OP_MISH] = mish,
+    [TC_GRAPH_OP_SOFTPLUS] = softplus,
+    [TC_GRAPH_OP_SOFTSIGN] = softsign,
+    [TC_GRAPH_OP_GELU] = gelu,
+    [TC_GRAPH_OP_CELU] = celu,
+    [TC_GRAPH_OP_ELU] = elu,
+    [TC_GRAPH_OP_HARD_SIGMOID] = hard_sigmoid,
+    [TC_GRAPH_OP_LEAKY_RELU] = leaky_relu,
+    [TC_GRAPH_OP_SELU] = selu,
+    [TC_GRAPH_OP_SHRINK] = shrink,
+    [TC_GRAPH_OP_THRESHOLDED_RELU] = thresholded_relu,
+};
 
 /* Integers (Shrink takes them) are computed in f64. */
 const tc_expr *tc_graph_at_activation(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_dtype from = n->in[0]->dtype, to = n->out[out]->dtype;
     elem e = elem_of(l, n, tc_dtype_is_float(from) ? tc_graph_wide(from) : TC_F64);
     const tc_expr *x = tc_cast(e.c, e.t, tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx));
-    return tc_cast(e.c, to, activation(&e, x));
+    return tc_cast(e.c, to, activations[n->op](&e, x));
 }
 
 const tc_expr *tc_graph_at_cast(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
@@ -282,39 +319,31 @@ static const tc_expr *quotient(const elem *e, const tc_expr *a, const tc_expr *b
     return bin(e, TC_OP_DIV, a, b);
 }
 
+static const tc_expr *prelu(const elem *e, const tc_expr *a, const tc_expr *b) {
+    return tc_dtype_is_signed(e->t) ? pick(e, less(e, a, num(e, 0)), bin(e, TC_OP_MUL, a, b), a) : a;
+}
+
+typedef const tc_expr *binary_formula(const elem *e, const tc_expr *a, const tc_expr *b);
+
+static const struct {
+    binary_formula *formula; /* or else */
+    tc_op op;
+} binaries[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_ADD] = {.op = TC_OP_ADD},          [TC_GRAPH_OP_SUB] = {.op = TC_OP_SUB},
+    [TC_GRAPH_OP_MUL] = {.op = TC_OP_MUL},          [TC_GRAPH_OP_DIV] = {.formula = quotient},
+    [TC_GRAPH_OP_MOD] = {.formula = modulo},        [TC_GRAPH_OP_PRELU] = {.formula = prelu},
+    [TC_GRAPH_OP_BIT_SHIFT] = {.formula = shifted}, [TC_GRAPH_OP_BITWISE_AND] = {.op = TC_OP_BAND},
+    [TC_GRAPH_OP_BITWISE_OR] = {.op = TC_OP_BOR},   [TC_GRAPH_OP_BITWISE_XOR] = {.op = TC_OP_BXOR},
+    [TC_GRAPH_OP_AND] = {.op = TC_OP_AND},          [TC_GRAPH_OP_OR] = {.op = TC_OP_OR},
+    [TC_GRAPH_OP_XOR] = {.op = TC_OP_NE},           [TC_GRAPH_OP_MAX] = {.op = TC_OP_MAX},
+    [TC_GRAPH_OP_MIN] = {.op = TC_OP_MIN},          [TC_GRAPH_OP_EQUAL] = {.op = TC_OP_EQ},
+    [TC_GRAPH_OP_GREATER] = {.op = TC_OP_GT},       [TC_GRAPH_OP_GREATER_OR_EQUAL] = {.op = TC_OP_GE},
+    [TC_GRAPH_OP_LESS] = {.op = TC_OP_LT},          [TC_GRAPH_OP_LESS_OR_EQUAL] = {.op = TC_OP_LE},
+};
+
 static const tc_expr *binary(const elem *e, const tc_expr *a, const tc_expr *b) {
-    switch ((int)e->n->op) {
-    case TC_GRAPH_OP_ADD:
-        return bin(e, TC_OP_ADD, a, b);
-    case TC_GRAPH_OP_SUB:
-        return bin(e, TC_OP_SUB, a, b);
-    case TC_GRAPH_OP_MUL:
-        return bin(e, TC_OP_MUL, a, b);
-    case TC_GRAPH_OP_DIV:
-        return quotient(e, a, b);
-    case TC_GRAPH_OP_MOD:
-        return modulo(e, a, b);
-    case TC_GRAPH_OP_PRELU:
-        return tc_dtype_is_signed(e->t) ? pick(e, less(e, a, num(e, 0)), bin(e, TC_OP_MUL, a, b), a) : a;
-    case TC_GRAPH_OP_BIT_SHIFT:
-        return shifted(e, a, b);
-    case TC_GRAPH_OP_BITWISE_AND:
-        return bin(e, TC_OP_BAND, a, b);
-    case TC_GRAPH_OP_BITWISE_OR:
-        return bin(e, TC_OP_BOR, a, b);
-    case TC_GRAPH_OP_BITWISE_XOR:
-        return bin(e, TC_OP_BXOR, a, b);
-    case TC_GRAPH_OP_AND:
-        return bin(e, TC_OP_AND, a, b);
-    case TC_GRAPH_OP_OR:
-        return bin(e, TC_OP_OR, a, b);
-    case TC_GRAPH_OP_XOR:
-        return bin(e, TC_OP_NE, a, b);
-    case TC_GRAPH_OP_MAX:
-        return bin(e, TC_OP_MAX, a, b);
-    default:
-        return bin(e, TC_OP_MIN, a, b);
-    }
+    binary_formula *f = binaries[e->n->op].formula;
+    return f ? f(e, a, b) : bin(e, binaries[e->n->op].op, a, b);
 }
 
 /* Pow's exponent may have another type; when it is a float and the base is not, both are computed in f64. */
@@ -338,13 +367,9 @@ const tc_expr *tc_graph_at_binary(tc_graph_lower *l, const tc_graph_node *n, int
 
 const tc_expr *tc_graph_at_compare(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     (void)out;
-    tc_op op = n->op == TC_GRAPH_OP_EQUAL              ? TC_OP_EQ
-               : n->op == TC_GRAPH_OP_GREATER          ? TC_OP_GT
-               : n->op == TC_GRAPH_OP_GREATER_OR_EQUAL ? TC_OP_GE
-               : n->op == TC_GRAPH_OP_LESS             ? TC_OP_LT
-                                                       : TC_OP_LE;
     int ndim = n->out[0]->shape.ndim;
-    return tc_bin(tc_graph_lower_ctx(l), op, tc_graph_operand(l, n, 0, ndim, idx), tc_graph_operand(l, n, 1, ndim, idx));
+    return tc_bin(tc_graph_lower_ctx(l), binaries[n->op].op, tc_graph_operand(l, n, 0, ndim, idx),
+                  tc_graph_operand(l, n, 1, ndim, idx));
 }
 
 const tc_expr *tc_graph_at_where(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {

@@ -113,54 +113,83 @@ static tc_graph_walk reduce_walk(const tc_graph_eval_ctx *c, int64_t *per_output
     return w;
 }
 
-static double reduce_start(tc_graph_op op) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_REDUCE_MAX:
-        return -INFINITY;
-    case TC_GRAPH_OP_REDUCE_MIN:
-        return INFINITY;
-    case TC_GRAPH_OP_REDUCE_PROD:
-        return 1;
-    default:
-        return 0;
-    }
+/* A step takes an element x into acc; peak: the maximum of the output's elements (only ReduceLogSumExp). */
+
+static double add(double acc, double x, double peak) {
+    (void)peak;
+    return acc + x;
 }
 
-/* peak: the maximum of the output's elements (only ReduceLogSumExp). */
-static double reduce_step(tc_graph_op op, double acc, double x, double peak) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_REDUCE_L1:
-        return acc + fabs(x);
-    case TC_GRAPH_OP_REDUCE_L2:
-    case TC_GRAPH_OP_REDUCE_SUM_SQUARE:
-        return acc + x * x;
-    case TC_GRAPH_OP_REDUCE_LOG_SUM_EXP:
-        return acc + exp(x - peak);
-    case TC_GRAPH_OP_REDUCE_MAX:
-        return isnan(x) || x > acc ? x : acc;
-    case TC_GRAPH_OP_REDUCE_MIN:
-        return isnan(x) || x < acc ? x : acc;
-    case TC_GRAPH_OP_REDUCE_PROD:
-        return acc * x;
-    default:
-        return acc + x;
-    }
+static double add_absolute(double acc, double x, double peak) {
+    (void)peak;
+    return acc + fabs(x);
 }
 
-static double reduce_end(tc_graph_op op, double acc, double peak, int64_t n) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_REDUCE_L2:
-        return sqrt(acc);
-    case TC_GRAPH_OP_REDUCE_LOG_SUM:
-        return log(acc);
-    case TC_GRAPH_OP_REDUCE_LOG_SUM_EXP:
-        return log(acc) + peak;
-    case TC_GRAPH_OP_REDUCE_MEAN:
-        return acc / (double)n;
-    default:
-        return acc;
-    }
+static double add_square(double acc, double x, double peak) {
+    (void)peak;
+    return acc + x * x;
 }
+
+static double add_exponential(double acc, double x, double peak) {
+    return acc + exp(x - peak);
+}
+
+static double larger(double acc, double x, double peak) {
+    (void)peak;
+    return isnan(x) || x > acc ? x : acc;
+}
+
+static double smaller(double acc, double x, double peak) {
+    (void)peak;
+    return isnan(x) || x < acc ? x : acc;
+}
+
+static double multiply(double acc, double x, double peak) {
+    (void)peak;
+    return acc * x;
+}
+
+/* What remains to be done with n elements' sum. */
+
+static double root(double acc, double peak, int64_t n) {
+    (void)peak;
+    (void)n;
+    return sqrt(acc);
+}
+
+static double logarithm(double acc, double peak, int64_t n) {
+    (void)peak;
+    (void)n;
+    return log(acc);
+}
+
+static double log_of_exponentials(double acc, double peak, int64_t n) {
+    (void)n;
+    return log(acc) + peak;
+}
+
+static double mean_of(double acc, double peak, int64_t n) {
+    (void)peak;
+    return acc / (double)n;
+}
+
+static const struct {
+    double start;
+    double (*step)(double acc, double x, double peak);
+    double (*end)(double acc, double peak, int64_t n); /* NULL: nothing */
+    bool needs_reals;                                  /* of integers, too */
+} reductions[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_REDUCE_L1] = {0, add_absolute, NULL, false},
+    [TC_GRAPH_OP_REDUCE_L2] = {0, add_square, root, true},
+    [TC_GRAPH_OP_REDUCE_LOG_SUM] = {0, add, logarithm, true},
+    [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = {0, add_exponential, log_of_exponentials, true},
+    [TC_GRAPH_OP_REDUCE_MAX] = {-INFINITY, larger, NULL, false},
+    [TC_GRAPH_OP_REDUCE_MEAN] = {0, add, mean_of, false},
+    [TC_GRAPH_OP_REDUCE_MIN] = {INFINITY, smaller, NULL, false},
+    [TC_GRAPH_OP_REDUCE_PROD] = {1, multiply, NULL, false},
+    [TC_GRAPH_OP_REDUCE_SUM] = {0, add, NULL, false},
+    [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = {0, add_square, NULL, false},
+};
 
 static void reduce_f64(tc_graph_eval_ctx *c, const double *x, double *y) {
     tc_graph_op op = c->n->op;
@@ -177,12 +206,12 @@ static void reduce_f64(tc_graph_eval_ctx *c, const double *x, double *y) {
                 peak[i] = 0;
     }
     for (int64_t i = 0; i < outs; i++)
-        y[i] = reduce_start(op);
+        y[i] = reductions[op].start;
     w = start;
     for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w))
-        y[w.at[0]] = reduce_step(op, y[w.at[0]], x[i], peak[w.at[0]]);
-    for (int64_t i = 0; i < outs; i++)
-        y[i] = reduce_end(op, y[i], peak[i], per);
+        y[w.at[0]] = reductions[op].step(y[w.at[0]], x[i], peak[w.at[0]]);
+    for (int64_t i = 0; i < outs && reductions[op].end; i++)
+        y[i] = reductions[op].end(y[i], peak[i], per);
     free(peak);
 }
 
@@ -216,8 +245,7 @@ static void reduce_i64(tc_graph_eval_ctx *c, const int64_t *x, int64_t *y) {
 tc_status tc_graph_eval_reduce(tc_graph_eval_ctx *c) {
     tc_graph_op op = c->n->op;
     size_t outs = (size_t)tc_graph_tensor_count(&c->out[0]) + 1;
-    bool needs_reals = op == TC_GRAPH_OP_REDUCE_L2 || op == TC_GRAPH_OP_REDUCE_LOG_SUM || op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP;
-    if (needs_reals || tc_dtype_is_float(c->in[0]->dtype)) {
+    if (reductions[op].needs_reals || tc_dtype_is_float(c->in[0]->dtype)) {
         double *x = tc_graph_wide_f64(c->in[0]), *y = tc_xmalloc(outs * sizeof *y);
         reduce_f64(c, x, y);
         tc_graph_tensor_from_f64(&c->out[0], y);

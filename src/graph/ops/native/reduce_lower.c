@@ -24,38 +24,48 @@ static void kept_index(tc_ctx *c, const tc_graph_node *n, int ndim, const int64_
     }
 }
 
+enum ending { AS_IS, MEAN, ROOT, LOGARITHM };
+
+static const struct {
+    tc_reducer reducer;
+    enum { PLAIN, ABSOLUTE, SQUARE } term; /* of an element */
+    enum ending end;                       /* what is done with the sum */
+    bool needs_reals;                      /* of integers, too */
+} reductions[TC_GRAPH_OP_COUNT] = {
+    [TC_GRAPH_OP_REDUCE_L1] = {TC_RED_SUM, ABSOLUTE, AS_IS, false},
+    [TC_GRAPH_OP_REDUCE_L2] = {TC_RED_SUM, SQUARE, ROOT, true},
+    [TC_GRAPH_OP_REDUCE_LOG_SUM] = {TC_RED_SUM, PLAIN, LOGARITHM, true},
+    [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = {TC_RED_SUM, PLAIN, AS_IS, true}, /* as two stages: tc_graph_at_reduce */
+    [TC_GRAPH_OP_REDUCE_MAX] = {TC_RED_MAX, PLAIN, AS_IS, false},
+    [TC_GRAPH_OP_REDUCE_MEAN] = {TC_RED_SUM, PLAIN, MEAN, false},
+    [TC_GRAPH_OP_REDUCE_MIN] = {TC_RED_MIN, PLAIN, AS_IS, false},
+    [TC_GRAPH_OP_REDUCE_PROD] = {TC_RED_PROD, PLAIN, AS_IS, false},
+    [TC_GRAPH_OP_REDUCE_SUM] = {TC_RED_SUM, PLAIN, AS_IS, false},
+    [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = {TC_RED_SUM, SQUARE, AS_IS, false},
+};
+
 static tc_reducer reducer_of(tc_graph_op op) {
-    switch ((int)op) {
-    case TC_GRAPH_OP_REDUCE_MAX:
-        return TC_RED_MAX;
-    case TC_GRAPH_OP_REDUCE_MIN:
-        return TC_RED_MIN;
-    case TC_GRAPH_OP_REDUCE_PROD:
-        return TC_RED_PROD;
-    default:
-        return TC_RED_SUM;
-    }
+    return reductions[op].reducer;
 }
 
 /* What is summed: computed in f64 where integers need roots or logarithms. */
 static tc_dtype reduce_type(const tc_graph_node *n) {
     tc_dtype t = n->in[0]->dtype;
-    bool reals = n->op == TC_GRAPH_OP_REDUCE_L2 || n->op == TC_GRAPH_OP_REDUCE_LOG_SUM || n->op == TC_GRAPH_OP_REDUCE_LOG_SUM_EXP;
     if (t == TC_BOOL)
         return TC_I32;
-    return reals && !tc_dtype_is_float(t) ? TC_F64 : tc_graph_wide(t);
+    return reductions[n->op].needs_reals && !tc_dtype_is_float(t) ? TC_F64 : tc_graph_wide(t);
 }
 
 static const tc_expr *term_of(tc_ctx *c, const tc_graph_node *n, const tc_expr *x) {
-    switch ((int)n->op) {
-    case TC_GRAPH_OP_REDUCE_L1:
+    switch (reductions[n->op].term) {
+    case PLAIN:
+        break;
+    case ABSOLUTE:
         return tc_dtype_is_signed(x->dtype) ? tc_un(c, TC_OP_ABS, x) : x;
-    case TC_GRAPH_OP_REDUCE_L2:
-    case TC_GRAPH_OP_REDUCE_SUM_SQUARE:
+    case SQUARE:
         return tc_mul(c, x, x);
-    default:
-        return x;
     }
+    return x;
 }
 
 typedef struct reduction {
@@ -106,18 +116,19 @@ static const tc_expr *staged(const reduction *r, int key, tc_reducer red, const 
 
 static const tc_expr *finished(const reduction *r, const tc_expr *sum) {
     tc_ctx *c = tc_graph_lower_ctx(r->l);
-    switch ((int)r->n->op) {
-    case TC_GRAPH_OP_REDUCE_MEAN:
+    switch (reductions[r->n->op].end) {
+    case AS_IS:
+        break;
+    case MEAN:
         if (!tc_dtype_is_float(r->t))
             return tc_bin(c, TC_OP_TDIV, sum, tc_int(c, r->t, TC_MAX(r->per, 1)));
         return tc_mul(c, sum, tc_float(c, r->t, 1.0 / (double)r->per));
-    case TC_GRAPH_OP_REDUCE_L2:
+    case ROOT:
         return tc_un(c, TC_OP_SQRT, sum);
-    case TC_GRAPH_OP_REDUCE_LOG_SUM:
+    case LOGARITHM:
         return tc_un(c, TC_OP_LOG, sum);
-    default:
-        return sum;
     }
+    return sum;
 }
 
 const tc_expr *tc_graph_at_reduce(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
