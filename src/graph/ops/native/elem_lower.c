@@ -378,19 +378,3 @@ const tc_expr *tc_graph_at_where(tc_graph_lower *l, const tc_graph_node *n, int 
     const tc_expr *cond = tc_graph_operand(l, n, 0, ndim, idx);
     return tc_select(tc_graph_lower_ctx(l), cond, tc_graph_operand(l, n, 1, ndim, idx), tc_graph_operand(l, n, 2, ndim, idx));
 }
-
-/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, parameters along dimension 1 */
-const tc_expr *tc_graph_at_batch_norm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    tc_dtype to = n->out[out]->dtype;
-    elem e = elem_of(l, n, tc_graph_wide(to));
-    const tc_expr *p[5], *channel = n->in[0]->shape.ndim > 1 ? idx[1] : tc_i64(e.c, 0);
-    p[0] = tc_cast(e.c, e.t, tc_graph_value_at(l, n->in[0], idx));
-    for (int k = 1; k < 5; k++) {
-        const tc_expr *at = n->in[k]->shape.ndim ? channel : NULL;
-        p[k] = tc_cast(e.c, e.t, tc_graph_value_at(l, n->in[k], &at));
-    }
-    const tc_expr *deviation = un(&e, TC_OP_SQRT, bin(&e, TC_OP_ADD, p[4], num(&e, tc_graph_attr_epsilon(n))));
-    const tc_expr *factor = bin(&e, TC_OP_DIV, p[1], deviation);
-    const tc_expr *y = bin(&e, TC_OP_MUL, bin(&e, TC_OP_SUB, p[0], p[3]), factor);
-    return tc_cast(e.c, to, bin(&e, TC_OP_ADD, y, p[2]));
-}

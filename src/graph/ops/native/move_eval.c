@@ -59,14 +59,14 @@ tc_status tc_graph_eval_expand(tc_graph_eval_ctx *c) {
 }
 
 /* Bytes of the dims from `axis` on. */
-static size_t tail_bytes(const tc_graph_tensor *t, int axis) {
+size_t tc_graph_tail_bytes(const tc_graph_tensor *t, int axis) {
     size_t n = (size_t)tc_dtype_bytes(t->dtype);
     for (int i = axis; i < t->shape.ndim; i++)
         n *= (size_t)t->shape.d[i];
     return n;
 }
 
-static int64_t head_count(const tc_graph_shape *s, int axis) {
+int64_t tc_graph_head_count(const tc_graph_shape *s, int axis) {
     int64_t n = 1;
     for (int i = 0; i < axis; i++)
         n *= s->d[i];
@@ -75,77 +75,13 @@ static int64_t head_count(const tc_graph_shape *s, int axis) {
 
 tc_status tc_graph_eval_concat(tc_graph_eval_ctx *c) {
     int axis = (int)tc_graph_attr_axis(c->n);
-    size_t row = tail_bytes(&c->out[0], axis), at = 0;
-    int64_t rows = head_count(&c->out[0].shape, axis);
+    size_t row = tc_graph_tail_bytes(&c->out[0], axis), at = 0;
+    int64_t rows = tc_graph_head_count(&c->out[0].shape, axis);
     for (int k = 0; k < c->n->nin; k++) {
-        size_t part = tail_bytes(c->in[k], axis);
+        size_t part = tc_graph_tail_bytes(c->in[k], axis);
         for (int64_t r = 0; r < rows; r++)
             memcpy((char *)c->out[0].data + (size_t)r * row + at, (const char *)c->in[k]->data + (size_t)r * part, part);
         at += part;
-    }
-    return TC_OK;
-}
-
-/* ---- gathers ---- */
-
-tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
-    int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
-    if (at < -dim || at >= dim)
-        return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, at, dim);
-    *out = at < 0 ? at + dim : at;
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[0];
-    int axis = (int)tc_graph_attr_axis(c->n);
-    int64_t rows = head_count(&x->shape, axis), n = tc_graph_tensor_count(c->in[1]), dim = x->shape.d[axis];
-    size_t part = tail_bytes(x, axis + 1);
-    char *dst = c->out[0].data;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t i = 0; i < n; i++, dst += part) {
-            int64_t at;
-            TC_TRY(tc_graph_eval_index(c, i, dim, &at));
-            memcpy(dst, (const char *)x->data + (size_t)(r * dim + at) * part, part);
-        }
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[0];
-    int axis = (int)tc_graph_attr_axis(c->n);
-    size_t size = (size_t)tc_dtype_bytes(x->dtype);
-    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(c->in[1]);
-    tc_graph_shape_strides(&x->shape, own);
-    tc_graph_walk w = {.shape = c->in[1]->shape};
-    memcpy(w.strides[0], own, sizeof own);
-    w.strides[0][axis] = 0;
-    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
-        int64_t at;
-        TC_TRY(tc_graph_eval_index(c, i, x->shape.d[axis], &at));
-        memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)(w.at[0] + at * own[axis]) * size,
-               size);
-    }
-    return TC_OK;
-}
-
-tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *x = c->in[0], *index = c->in[1];
-    int batch = (int)tc_graph_attr_batch_dims(c->n);
-    int depth = (int)index->shape.d[index->shape.ndim - 1];
-    int64_t own[TC_GRAPH_MAX_DIMS], rows = head_count(&index->shape, index->shape.ndim - 1);
-    int64_t batches = head_count(&x->shape, batch), per_batch = batches ? rows / batches : 0;
-    size_t part = tail_bytes(x, batch + depth), batch_bytes = tail_bytes(x, batch), size = (size_t)tc_dtype_bytes(x->dtype);
-    tc_graph_shape_strides(&x->shape, own);
-    for (int64_t r = 0; r < rows; r++) {
-        int64_t from = 0;
-        for (int k = 0; k < depth; k++) {
-            int64_t at;
-            TC_TRY(tc_graph_eval_index(c, r * depth + k, x->shape.d[batch + k], &at));
-            from += at * own[batch + k];
-        }
-        memcpy((char *)c->out[0].data + (size_t)r * part,
-               (const char *)x->data + (size_t)(r / per_batch) * batch_bytes + (size_t)from * size, part);
     }
     return TC_OK;
 }

@@ -168,23 +168,3 @@ const tc_expr *tc_graph_at_arg(tc_graph_lower *l, const tc_graph_node *n, int ou
     const tc_expr *found = tc_graph_stage_read(l, &s, 1, at);
     return last ? tc_sub(c, end, found) : found;
 }
-
-/* y[i] = sum of x[k] over k <= i. Quadratic in the axis; the axes that models accumulate over are short. */
-const tc_expr *tc_graph_at_cum_sum(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    tc_ctx *c = tc_graph_lower_ctx(l);
-    int64_t axis = tc_graph_attr_axis(n);
-    bool exclusive = tc_graph_attr_exclusive(n), reverse = tc_graph_attr_reverse(n);
-    tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
-    tc_graph_stage s;
-    if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
-        const tc_expr *at[TC_GRAPH_MAX_DIMS];
-        for (int d = 0; d < s.shape.ndim; d++)
-            at[d] = s.at[d];
-        at[axis] = tc_graph_stage_reduce(l, &s, s.shape.d[axis]);
-        tc_op op = exclusive ? (reverse ? TC_OP_GT : TC_OP_LT) : (reverse ? TC_OP_GE : TC_OP_LE);
-        const tc_expr *x = tc_cast(c, t, tc_graph_value_at(l, n->in[0], at));
-        const tc_expr *body = tc_select(c, tc_bin(c, op, at[axis], s.at[axis]), x, tc_imm(c, t, 0));
-        tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
-    }
-    return tc_cast(c, to, tc_graph_stage_read(l, &s, 0, idx));
-}

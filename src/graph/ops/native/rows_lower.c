@@ -1,4 +1,5 @@
-/* Operators along rows: softmax and its kin, layer normalisation. Each is a few stages that share their rows. */
+/* Operators along axes: softmax and its kin, layer normalisation, each a few stages that share their rows; running sums; batch
+ * normalisation, which is elementwise. */
 #include "graph/ops/functions.h"
 
 #include <string.h>
@@ -154,4 +155,45 @@ const tc_expr *tc_graph_at_layer_norm(tc_graph_lower *l, const tc_graph_node *n,
     if (n->nin > 2 && n->in[2])
         y = tc_add(r.c, y, tc_cast(r.c, r.t, tc_graph_operand(l, n, 2, ndim, idx)));
     return tc_cast(r.c, to, y);
+}
+
+/* ---- running sums ---- */
+
+/* y[i] = sum of x[k] over k <= i. Quadratic in the axis; the axes that models accumulate over are short. */
+const tc_expr *tc_graph_at_cum_sum(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int64_t axis = tc_graph_attr_axis(n);
+    bool exclusive = tc_graph_attr_exclusive(n), reverse = tc_graph_attr_reverse(n);
+    tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
+        const tc_expr *at[TC_GRAPH_MAX_DIMS];
+        for (int d = 0; d < s.shape.ndim; d++)
+            at[d] = s.at[d];
+        at[axis] = tc_graph_stage_reduce(l, &s, s.shape.d[axis]);
+        tc_op op = exclusive ? (reverse ? TC_OP_GT : TC_OP_LT) : (reverse ? TC_OP_GE : TC_OP_LE);
+        const tc_expr *x = tc_cast(c, t, tc_graph_value_at(l, n->in[0], at));
+        const tc_expr *body = tc_select(c, tc_bin(c, op, at[axis], s.at[axis]), x, tc_imm(c, t, 0));
+        tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
+    }
+    return tc_cast(c, to, tc_graph_stage_read(l, &s, 0, idx));
+}
+
+/* ---- batch normalisation ---- */
+
+/* (x - mean) * (scale / sqrt(variance + epsilon)) + bias, parameters along dimension 1 */
+const tc_expr *tc_graph_at_batch_norm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_dtype to = n->out[out]->dtype;
+    tc_dtype t = tc_graph_wide(to);
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_expr *p[5], *channel = n->in[0]->shape.ndim > 1 ? idx[1] : tc_i64(c, 0);
+    p[0] = tc_cast(c, t, tc_graph_value_at(l, n->in[0], idx));
+    for (int k = 1; k < 5; k++) {
+        const tc_expr *at = n->in[k]->shape.ndim ? channel : NULL;
+        p[k] = tc_cast(c, t, tc_graph_value_at(l, n->in[k], &at));
+    }
+    const tc_expr *deviation = tc_un(c, TC_OP_SQRT, tc_bin(c, TC_OP_ADD, p[4], tc_imm(c, t, tc_graph_attr_epsilon(n))));
+    const tc_expr *factor = tc_bin(c, TC_OP_DIV, p[1], deviation);
+    const tc_expr *y = tc_bin(c, TC_OP_MUL, tc_bin(c, TC_OP_SUB, p[0], p[3]), factor);
+    return tc_cast(c, to, tc_bin(c, TC_OP_ADD, y, p[2]));
 }

@@ -1,10 +1,13 @@
-/* Inference of the quantised operators. Scales and zero points are brought into the shape that broadcasts against what they
- * belong to, so that QuantizeLinear and DequantizeLinear are elementwise; everything else is written in terms of them and of
- * contractions of i32. A zero point that is known to be 0 leaves no trace. */
+/* The quantised operators. Scales and zero points are brought into the shape that broadcasts against what they belong to, so that
+ * QuantizeLinear and DequantizeLinear are elementwise; everything else is written in terms of them and of contractions of i32. A
+ * zero point that is known to be 0 leaves no trace. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "graph/ops/functions.h"
+
+/* ---- inference ---- */
 
 /* ---- QuantizeLinear, DequantizeLinear ---- */
 
@@ -261,4 +264,76 @@ tc_status tc_graph_infer_qlinear_conv(tc_graph_infer_ctx *c) {
     y = scaled(&e, y, in[1], 1);
     y = scaled(&e, y, in[4], 1);
     return finish_quantised(&e, y, 6);
+}
+
+/* ---- evaluation ---- */
+
+/* Reference evaluation of QuantizeLinear and DequantizeLinear. In float, as ONNX has it: the quotient of doubles would be rounded
+ * differently at the ties. */
+
+static tc_graph_walk walk_of(const tc_graph_eval_ctx *c) {
+    tc_graph_walk w = {.shape = c->out[0].shape};
+    for (int k = 0; k < c->n->nin && k < 3; k++)
+        tc_graph_broadcast_strides(&c->in[k]->shape, &w.shape, w.strides[k]);
+    return w;
+}
+
+static double element(const tc_graph_tensor *t, int64_t i) {
+    return tc_dtype_is_float(t->dtype) ? tc_load_f(t->dtype, t->data, i) : (double)tc_load_i(t->dtype, t->data, i);
+}
+
+tc_status tc_graph_eval_quantize(tc_graph_eval_ctx *c) {
+    tc_graph_tensor *y = &c->out[0];
+    bool is_signed = tc_dtype_is_signed(y->dtype);
+    int bits = 8 * tc_dtype_bytes(y->dtype);
+    float low = is_signed ? -ldexpf(1, bits - 1) : 0, high = ldexpf(1, is_signed ? bits - 1 : bits) - 1;
+    tc_graph_walk w = walk_of(c);
+    for (int64_t i = 0, n = tc_graph_tensor_count(y); i < n; i++, tc_graph_walk_next(&w)) {
+        float q = nearbyintf((float)element(c->in[0], w.at[0]) / (float)element(c->in[1], w.at[1]));
+        if (c->n->nin > 2)
+            q += (float)element(c->in[2], w.at[2]);
+        tc_store_i(y->dtype, y->data, i, isnan(q) ? 0 : (int64_t)fminf(fmaxf(q, low), high));
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_dequantize(tc_graph_eval_ctx *c) {
+    tc_graph_walk w = walk_of(c);
+    for (int64_t i = 0, n = tc_graph_tensor_count(&c->out[0]); i < n; i++, tc_graph_walk_next(&w)) {
+        double q = element(c->in[0], w.at[0]) - (c->n->nin > 2 ? element(c->in[2], w.at[2]) : 0);
+        tc_store_f(c->out[0].dtype, c->out[0].data, i, (double)(float)q * element(c->in[1], w.at[1]));
+    }
+    return TC_OK;
+}
+
+/* ---- lowering ---- */
+
+/* QuantizeLinear and DequantizeLinear, elementwise: their parameters broadcast. The division is a true one, because a product
+ * with the reciprocal rounds differently at the ties. */
+
+static const tc_expr *operand(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *const *idx, tc_dtype as) {
+    return tc_cast(tc_graph_lower_ctx(l), as, tc_graph_operand(l, n, k, n->out[0]->shape.ndim, idx));
+}
+
+const tc_expr *tc_graph_at_quantize(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    tc_dtype to = n->out[out]->dtype;
+    bool is_signed = tc_dtype_is_signed(to);
+    int bits = 8 * tc_dtype_bytes(to);
+    const tc_expr *q = tc_div(c, operand(l, n, 0, idx, TC_F32), operand(l, n, 1, idx, TC_F32));
+    q = tc_un(c, TC_OP_ROUND, q);
+    if (n->nin > 2)
+        q = tc_add(c, q, operand(l, n, 2, idx, TC_F32));
+    double low = is_signed ? -ldexp(1, bits - 1) : 0, high = ldexp(1, is_signed ? bits - 1 : bits) - 1;
+    q = tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, q, tc_imm(c, TC_F32, low)), tc_imm(c, TC_F32, high));
+    return tc_cast(c, to, tc_cast(c, TC_I32, q));
+}
+
+const tc_expr *tc_graph_at_dequantize(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
+    const tc_expr *q = operand(l, n, 0, idx, TC_I32);
+    if (n->nin > 2)
+        q = tc_sub(c, q, operand(l, n, 2, idx, TC_I32));
+    return tc_cast(c, to, tc_mul(c, tc_cast(c, t, q), operand(l, n, 1, idx, t)));
 }

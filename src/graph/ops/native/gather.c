@@ -1,0 +1,228 @@
+/* The Gather family. Constant indices are checked by inference, and made non-negative. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ir/build.h"
+#include "graph/ops/functions.h"
+
+/* ---- inference ---- */
+
+static tc_status want_indices(tc_graph_infer_ctx *c, const tc_graph_value *v) {
+    if (v->dtype == TC_I32 || v->dtype == TC_I64)
+        return TC_OK;
+    return tc_graph_node_fail(c, "the indices '%s' must be i32 or i64, but are %s", v->name, tc_dtype_name(v->dtype));
+}
+
+/* Replaces constant indices into a dimension of `dim` by non-negative ones; refuses those outside. */
+static tc_status normalise_indices(tc_graph_infer_ctx *c, int64_t dim) {
+    const tc_graph_value *v = c->n->in[1];
+    if (!v->constant)
+        return TC_OK;
+    bool negative = false;
+    int64_t n = tc_graph_shape_count(&v->shape);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = tc_load_i(v->dtype, v->constant->data, i);
+        if (at < -dim || at >= dim)
+            return tc_graph_node_fail(c, "index %" PRId64 " in '%s' is outside of a dimension of %" PRId64, at, v->name, dim);
+        negative |= at < 0;
+    }
+    if (!negative)
+        return TC_OK;
+    tc_graph_tensor t;
+    TC_TRY(tc_graph_tensor_alloc(&t, v->dtype, &v->shape, c->err));
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = tc_load_i(v->dtype, v->constant->data, i);
+        tc_store_i(v->dtype, t.data, i, at < 0 ? at + dim : at);
+    }
+    const char *name = tc_graph_fresh_name(c->g, tc_arena_printf(c->g->arena, "%s.indices", c->n->name));
+    c->n->in[1] = tc_graph_add_constant(c->g, name, &t);
+    return TC_OK;
+}
+
+/* One constant index  =>  Slice and Reshape: an affine access that later passes can see through. */
+static tc_status become_slice(tc_graph_infer_ctx *c, int axis) {
+    tc_graph_value *x = c->n->in[0];
+    const tc_graph_value *index = c->n->in[1];
+    int64_t at = tc_load_i(index->dtype, index->constant->data, 0), end = at + 1, ax = axis;
+    tc_graph_node *slice = tc_graph_emit_node(c, TC_GRAPH_OP_SLICE, &x, 1);
+    tc_graph_set_axes(c->g, slice, &ax, 1);
+    tc_graph_set_starts(c->g, slice, &at, 1);
+    tc_graph_set_ends(c->g, slice, &end, 1);
+    TC_TRY(tc_graph_emit(c, slice, &x));
+    tc_graph_set_inputs(c->g, c->n, &x, 1);
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_gather(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
+    int axis;
+    TC_TRY(want_indices(c, index));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
+    TC_TRY(normalise_indices(c, x->shape.d[axis]));
+    tc_graph_shape s = {0};
+    if (x->shape.ndim - 1 + index->shape.ndim > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
+    for (int i = 0; i < axis; i++)
+        s.d[s.ndim++] = x->shape.d[i];
+    for (int i = 0; i < index->shape.ndim; i++)
+        s.d[s.ndim++] = index->shape.d[i];
+    for (int i = axis + 1; i < x->shape.ndim; i++)
+        s.d[s.ndim++] = x->shape.d[i];
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    if (index->constant && !x->constant && tc_graph_shape_count(&index->shape) == 1)
+        return become_slice(c, axis);
+    tc_graph_set_axis(c->g, c->n, axis);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_gather_elements(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
+    int axis;
+    TC_TRY(want_indices(c, index));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
+    bool fits = index->shape.ndim == x->shape.ndim;
+    for (int i = 0; fits && i < x->shape.ndim; i++)
+        fits = i == axis || index->shape.d[i] <= x->shape.d[i];
+    if (!fits)
+        return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
+    TC_TRY(normalise_indices(c, x->shape.d[axis]));
+    tc_graph_set_axis(c->g, c->n, axis);
+    c->out[0] = (tc_graph_type){x->dtype, index->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0], *index = c->n->in[1];
+    TC_TRY(want_indices(c, index));
+    int64_t batch = tc_graph_attr_batch_dims(c->n);
+    int q = index->shape.ndim, r = x->shape.ndim;
+    int64_t depth = q ? index->shape.d[q - 1] : 0;
+    if (q < 1 || batch < 0 || batch >= q || batch > r || depth < 1 || depth > r - batch ||
+        memcmp(x->shape.d, index->shape.d, (size_t)batch * sizeof(int64_t)) != 0)
+        return tc_graph_node_fail(c, "the indices '%s' do not fit the shape of '%s'", index->name, x->name);
+    if (q - 1 + r - depth - batch > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_fail(c, "the result has more than %d dimensions", TC_GRAPH_MAX_DIMS);
+    tc_graph_shape s = {0};
+    for (int i = 0; i < q - 1; i++)
+        s.d[s.ndim++] = index->shape.d[i];
+    for (int i = (int)(batch + depth); i < r; i++)
+        s.d[s.ndim++] = x->shape.d[i];
+    tc_graph_set_batch_dims(c->g, c->n, batch);
+    c->out[0] = (tc_graph_type){x->dtype, s};
+    return TC_OK;
+}
+
+/* ---- evaluation ---- */
+
+tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
+    int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
+    if (at < -dim || at >= dim)
+        return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, at, dim);
+    *out = at < 0 ? at + dim : at;
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    int axis = (int)tc_graph_attr_axis(c->n);
+    int64_t rows = tc_graph_head_count(&x->shape, axis), n = tc_graph_tensor_count(c->in[1]), dim = x->shape.d[axis];
+    size_t part = tc_graph_tail_bytes(x, axis + 1);
+    char *dst = c->out[0].data;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < n; i++, dst += part) {
+            int64_t at;
+            TC_TRY(tc_graph_eval_index(c, i, dim, &at));
+            memcpy(dst, (const char *)x->data + (size_t)(r * dim + at) * part, part);
+        }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather_elements(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0];
+    int axis = (int)tc_graph_attr_axis(c->n);
+    size_t size = (size_t)tc_dtype_bytes(x->dtype);
+    int64_t own[TC_GRAPH_MAX_DIMS], count = tc_graph_tensor_count(c->in[1]);
+    tc_graph_shape_strides(&x->shape, own);
+    tc_graph_walk w = {.shape = c->in[1]->shape};
+    memcpy(w.strides[0], own, sizeof own);
+    w.strides[0][axis] = 0;
+    for (int64_t i = 0; i < count; i++, tc_graph_walk_next(&w)) {
+        int64_t at;
+        TC_TRY(tc_graph_eval_index(c, i, x->shape.d[axis], &at));
+        memcpy((char *)c->out[0].data + (size_t)i * size, (const char *)x->data + (size_t)(w.at[0] + at * own[axis]) * size,
+               size);
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_gather_nd(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[0], *index = c->in[1];
+    int batch = (int)tc_graph_attr_batch_dims(c->n);
+    int depth = (int)index->shape.d[index->shape.ndim - 1];
+    int64_t own[TC_GRAPH_MAX_DIMS], rows = tc_graph_head_count(&index->shape, index->shape.ndim - 1);
+    int64_t batches = tc_graph_head_count(&x->shape, batch), per_batch = batches ? rows / batches : 0;
+    size_t part = tc_graph_tail_bytes(x, batch + depth), batch_bytes = tc_graph_tail_bytes(x, batch),
+           size = (size_t)tc_dtype_bytes(x->dtype);
+    tc_graph_shape_strides(&x->shape, own);
+    for (int64_t r = 0; r < rows; r++) {
+        int64_t from = 0;
+        for (int k = 0; k < depth; k++) {
+            int64_t at;
+            TC_TRY(tc_graph_eval_index(c, r * depth + k, x->shape.d[batch + k], &at));
+            from += at * own[batch + k];
+        }
+        memcpy((char *)c->out[0].data + (size_t)r * part,
+               (const char *)x->data + (size_t)(r / per_batch) * batch_bytes + (size_t)from * size, part);
+    }
+    return TC_OK;
+}
+
+/* ---- lowering ---- */
+
+/* An index read from data: negative ones count from the end; what is out of range is clamped, because a kernel has nobody to
+ * tell. */
+static const tc_expr *data_index(tc_graph_lower *l, const tc_expr *raw, int64_t dim) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_expr *i = tc_cast(c, TC_I64, raw), *zero = tc_i64(c, 0);
+    if (tc_dtype_is_signed(raw->dtype))
+        i = tc_select(c, tc_bin(c, TC_OP_LT, i, zero), tc_add(c, i, tc_i64(c, dim)), i);
+    return tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, zero), tc_i64(c, dim - 1));
+}
+
+const tc_expr *tc_graph_at_gather(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    int axis = (int)tc_graph_attr_axis(n), depth = n->in[1]->shape.ndim;
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < n->in[0]->shape.ndim; d++)
+        if (d != axis)
+            at[d] = idx[d < axis ? d : d - 1 + depth];
+    at[axis] = data_index(l, tc_graph_value_at(l, n->in[1], idx + axis), n->in[0]->shape.d[axis]);
+    return tc_graph_value_at(l, n->in[0], at);
+}
+
+const tc_expr *tc_graph_at_gather_elements(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    memcpy(at, idx, sizeof *at * (size_t)n->in[0]->shape.ndim);
+    at[axis] = data_index(l, tc_graph_value_at(l, n->in[1], idx), n->in[0]->shape.d[axis]);
+    return tc_graph_value_at(l, n->in[0], at);
+}
+
+const tc_expr *tc_graph_at_gather_nd(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    int batch = (int)tc_graph_attr_batch_dims(n), last = n->in[1]->shape.ndim - 1;
+    int depth = (int)n->in[1]->shape.d[last];
+    const tc_expr *at[TC_GRAPH_MAX_DIMS], *where[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < batch; d++)
+        at[d] = idx[d];
+    memcpy(where, idx, sizeof *where * (size_t)last);
+    for (int k = 0; k < depth; k++) {
+        where[last] = tc_i64(tc_graph_lower_ctx(l), k);
+        at[batch + k] = data_index(l, tc_graph_value_at(l, n->in[1], where), n->in[0]->shape.d[batch + k]);
+    }
+    for (int d = batch + depth; d < n->in[0]->shape.ndim; d++)
+        at[d] = idx[last + d - batch - depth];
+    return tc_graph_value_at(l, n->in[0], at);
+}

@@ -1,0 +1,235 @@
+/* MatMul and Gemm. Lowered, f16 and bf16 accumulate in f32. */
+#include "graph/ops/functions.h"
+
+#include <stdlib.h>
+
+#include "graph/ir/build.h"
+
+/* ---- inference ---- */
+
+/* MatMul of vectors: [K] becomes [1,K] on the left, [K,1] on the right, and the result loses that dimension again. */
+static tc_status matmul_vectors(tc_graph_infer_ctx *c) {
+    tc_graph_value *a = c->n->in[0], *b = c->n->in[1], *wide[2];
+    bool va = a->shape.ndim == 1, vb = b->shape.ndim == 1;
+    tc_graph_shape sa = va ? (tc_graph_shape){2, {1, a->shape.d[0]}} : a->shape;
+    tc_graph_shape sb = vb ? (tc_graph_shape){2, {b->shape.d[0], 1}} : b->shape;
+    TC_TRY(tc_graph_emit_reshape(c, a, &sa, &wide[0]));
+    TC_TRY(tc_graph_emit_reshape(c, b, &sb, &wide[1]));
+    tc_graph_value *y;
+    TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, TC_GRAPH_OP_MATMUL, wide, 2), &y));
+    tc_graph_shape s = {0};
+    for (int i = 0; i < y->shape.ndim; i++)
+        if (!(va && i == y->shape.ndim - 2) && !(vb && i == y->shape.ndim - 1))
+            s.d[s.ndim++] = y->shape.d[i];
+    tc_graph_set_inputs(c->g, c->n, &y, 1);
+    c->out[0].shape = s;
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_matmul(tc_graph_infer_ctx *c) {
+    const tc_graph_value *a = c->n->in[0], *b = c->n->in[1];
+    TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    TC_TRY(tc_graph_want_number(c, 0));
+    if (a->shape.ndim < 1 || b->shape.ndim < 1)
+        return tc_graph_node_fail(c, "its operands must have at least one dimension");
+    if (a->shape.ndim == 1 || b->shape.ndim == 1)
+        return matmul_vectors(c);
+    int na = a->shape.ndim, nb = b->shape.ndim;
+    if (a->shape.d[na - 1] != b->shape.d[nb - 2])
+        return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ",
+                                  tc_graph_type_str(c->g->arena, a->dtype, &a->shape),
+                                  tc_graph_type_str(c->g->arena, b->dtype, &b->shape));
+    tc_graph_shape ba = a->shape, bb = b->shape, s;
+    ba.ndim -= 2;
+    bb.ndim -= 2;
+    TC_TRY(tc_graph_want_broadcast(c, &ba, &bb, &s));
+    s.d[s.ndim++] = a->shape.d[na - 2];
+    s.d[s.ndim++] = b->shape.d[nb - 1];
+    c->out[0] = (tc_graph_type){a->dtype, s};
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_gemm(tc_graph_infer_ctx *c) {
+    const tc_graph_value *a = c->n->in[0], *b = c->n->in[1], *bias = tc_graph_in(c, 2);
+    tc_graph_node *n = c->n;
+    TC_TRY(tc_graph_want_same_type(c, 0, 1));
+    TC_TRY(tc_graph_want_same_type(c, 0, 2));
+    TC_TRY(tc_graph_want_number(c, 0));
+    if (a->shape.ndim != 2 || b->shape.ndim != 2)
+        return tc_graph_node_fail(c, "its operands must have 2 dimensions, but have %d and %d", a->shape.ndim, b->shape.ndim);
+    bool ta = tc_graph_attr_trans_a(n), tb = tc_graph_attr_trans_b(n);
+    tc_graph_shape s = {2, {a->shape.d[ta], b->shape.d[!tb]}}, with_bias = s;
+    if (a->shape.d[!ta] != b->shape.d[tb])
+        return tc_graph_node_fail(c, "the inner dimensions of %s and %s differ (transA %d, transB %d)",
+                                  tc_graph_type_str(c->g->arena, a->dtype, &a->shape),
+                                  tc_graph_type_str(c->g->arena, b->dtype, &b->shape), ta, tb);
+    if (bias && (!tc_graph_shape_broadcast(&s, &bias->shape, &with_bias) || !tc_graph_shape_equal(&s, &with_bias)))
+        return tc_graph_node_fail(c, "the addend '%s' does not broadcast to the result", bias->name);
+    tc_graph_set_alpha(c->g, n, tc_graph_attr_alpha(n));
+    tc_graph_set_beta(c->g, n, tc_graph_attr_beta(n));
+    tc_graph_set_trans_a(c->g, n, ta);
+    tc_graph_set_trans_b(c->g, n, tb);
+    tc_graph_drop_attr(n, TC_ATTR_broadcast);
+    c->out[0] = (tc_graph_type){a->dtype, s};
+    return TC_OK;
+}
+
+/* ---- evaluation: accumulators are double or int64 ---- */
+
+/* y[m,n] += a[m,k] * b[k,n], rows of b in order: the inner loop is contiguous. */
+static void multiply_f64(const double *a, const double *b, double *y, int64_t m, int64_t k, int64_t n) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p++) {
+            double v = a[i * k + p];
+            for (int64_t j = 0; j < n; j++)
+                y[i * n + j] += v * b[p * n + j];
+        }
+}
+
+static void multiply_i64(const int64_t *a, const int64_t *b, int64_t *y, int64_t m, int64_t k, int64_t n) {
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t p = 0; p < k; p++)
+            for (int64_t j = 0; j < n; j++)
+                y[i * n + j] = (int64_t)((uint64_t)y[i * n + j] + (uint64_t)a[i * k + p] * (uint64_t)b[p * n + j]);
+}
+
+/* Walks the batch dims; offsets 0 and 1 count whole matrices of a and b. */
+static tc_graph_walk batch_walk(const tc_graph_eval_ctx *c, int64_t *batches) {
+    tc_graph_shape a = c->in[0]->shape, b = c->in[1]->shape;
+    tc_graph_walk w = {.shape = c->out[0].shape};
+    a.ndim -= 2;
+    b.ndim -= 2;
+    w.shape.ndim -= 2;
+    tc_graph_broadcast_strides(&a, &w.shape, w.strides[0]);
+    tc_graph_broadcast_strides(&b, &w.shape, w.strides[1]);
+    *batches = tc_graph_shape_count(&w.shape);
+    return w;
+}
+
+tc_status tc_graph_eval_matmul(tc_graph_eval_ctx *c) {
+    const tc_graph_shape *sa = &c->in[0]->shape, *sb = &c->in[1]->shape;
+    int64_t m = sa->d[sa->ndim - 2], k = sa->d[sa->ndim - 1], n = sb->d[sb->ndim - 1], batches;
+    tc_graph_walk w = batch_walk(c, &batches);
+    size_t count = (size_t)tc_graph_tensor_count(&c->out[0]);
+    if (tc_dtype_is_float(c->out[0].dtype)) {
+        double *a = tc_graph_wide_f64(c->in[0]), *b = tc_graph_wide_f64(c->in[1]), *y = tc_xcalloc(count + 1, sizeof *y);
+        for (int64_t i = 0; i < batches; i++, tc_graph_walk_next(&w))
+            multiply_f64(a + w.at[0] * m * k, b + w.at[1] * k * n, y + i * m * n, m, k, n);
+        tc_graph_tensor_from_f64(&c->out[0], y);
+        free(a);
+        free(b);
+        free(y);
+        return TC_OK;
+    }
+    int64_t *a = tc_graph_wide_i64(c->in[0]), *b = tc_graph_wide_i64(c->in[1]), *y = tc_xcalloc(count + 1, sizeof *y);
+    for (int64_t i = 0; i < batches; i++, tc_graph_walk_next(&w))
+        multiply_i64(a + w.at[0] * m * k, b + w.at[1] * k * n, y + i * m * n, m, k, n);
+    tc_graph_tensor_from_i64(&c->out[0], y);
+    free(a);
+    free(b);
+    free(y);
+    return TC_OK;
+}
+
+static double *wide_matrix(const tc_graph_tensor *t, bool transposed) {
+    double *v = tc_graph_wide_f64(t);
+    if (!transposed)
+        return v;
+    int64_t rows = t->shape.d[0], cols = t->shape.d[1];
+    double *r = tc_xmalloc(((size_t)(rows * cols) + 1) * sizeof *r);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            r[j * rows + i] = v[i * cols + j];
+    free(v);
+    return r;
+}
+
+/* Integers too: exact up to 2^53, which is beyond what integer Gemms hold. */
+tc_status tc_graph_eval_gemm(tc_graph_eval_ctx *c) {
+    bool ta = tc_graph_attr_trans_a(c->n), tb = tc_graph_attr_trans_b(c->n);
+    double alpha = tc_graph_attr_alpha(c->n), beta = tc_graph_attr_beta(c->n);
+    int64_t m = c->out[0].shape.d[0], n = c->out[0].shape.d[1], k = c->in[0]->shape.d[!ta];
+    double *a = wide_matrix(c->in[0], ta), *b = wide_matrix(c->in[1], tb), *y = tc_xcalloc((size_t)(m * n) + 1, sizeof *y);
+    multiply_f64(a, b, y, m, k, n);
+    double *bias = c->n->nin > 2 ? tc_graph_wide_f64(c->in[2]) : NULL;
+    tc_graph_walk w = {.shape = c->out[0].shape};
+    if (bias)
+        tc_graph_broadcast_strides(&c->in[2]->shape, &w.shape, w.strides[0]);
+    for (int64_t i = 0; i < m * n; i++, tc_graph_walk_next(&w))
+        y[i] = alpha * y[i] + (bias ? beta * bias[w.at[0]] : 0);
+    tc_graph_tensor_from_f64(&c->out[0], y);
+    free(a);
+    free(b);
+    free(y);
+    free(bias);
+    return TC_OK;
+}
+
+/* ---- lowering ---- */
+
+static const tc_expr *product(tc_ctx *c, tc_dtype t, const tc_expr *a, const tc_expr *b) {
+    return tc_mul(c, tc_cast(c, t, a), tc_cast(c, t, b));
+}
+
+/* Coordinates of operand k of a MatMul: its batch dimensions broadcast, then `row`, `column`. */
+static const tc_expr *matrix_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *const *batch, const tc_expr *row,
+                                const tc_expr *column) {
+    const tc_graph_shape *s = &n->in[k]->shape;
+    int nbatch = n->out[0]->shape.ndim - 2, skip = nbatch - (s->ndim - 2);
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < s->ndim - 2; d++)
+        at[d] = s->d[d] == 1 ? tc_i64(tc_graph_lower_ctx(l), 0) : batch[d + skip];
+    at[s->ndim - 2] = row;
+    at[s->ndim - 1] = column;
+    return tc_graph_value_at(l, n->in[k], at);
+}
+
+const tc_expr *tc_graph_at_matmul(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_graph_shape *a = &n->in[0]->shape;
+    tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
+    int64_t depth = a->d[a->ndim - 1];
+    if (depth == 0)
+        return tc_imm(c, to, 0);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
+        int row = s.shape.ndim - 2;
+        const tc_expr *k = tc_graph_stage_reduce(l, &s, depth);
+        const tc_expr *body = product(c, t, matrix_at(l, n, 0, s.at, s.at[row], k), matrix_at(l, n, 1, s.at, k, s.at[row + 1]));
+        tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
+    }
+    return tc_cast(c, to, tc_graph_stage_read(l, &s, 0, idx));
+}
+
+static const tc_expr *gemm_operand(tc_graph_lower *l, const tc_graph_node *n, int k, bool transposed, const tc_expr *row,
+                                   const tc_expr *column) {
+    const tc_expr *at[] = {transposed ? column : row, transposed ? row : column};
+    return tc_graph_value_at(l, n->in[k], at);
+}
+
+static const tc_expr *times(tc_ctx *c, const tc_expr *x, double by) {
+    return by == 1 ? x : tc_mul(c, x, tc_imm(c, x->dtype, by));
+}
+
+/* alpha * a b + beta * bias: the sum is the stage, the rest its epilogue */
+const tc_expr *tc_graph_at_gemm(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    bool trans_a = tc_graph_attr_trans_a(n), trans_b = tc_graph_attr_trans_b(n);
+    double alpha = tc_graph_attr_alpha(n), beta = tc_graph_attr_beta(n);
+    tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
+    int64_t depth = n->in[0]->shape.d[trans_a ? 0 : 1];
+    const tc_expr *y = tc_imm(c, t, 0);
+    tc_graph_stage s;
+    if (depth > 0 && tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
+        const tc_expr *k = tc_graph_stage_reduce(l, &s, depth);
+        const tc_expr *body =
+            product(c, t, gemm_operand(l, n, 0, trans_a, s.at[0], k), gemm_operand(l, n, 1, trans_b, k, s.at[1]));
+        tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
+    }
+    if (depth > 0)
+        y = times(c, tc_graph_stage_read(l, &s, 0, idx), alpha);
+    if (n->nin > 2 && n->in[2])
+        y = tc_add(c, y, times(c, tc_cast(c, t, tc_graph_operand(l, n, 2, 2, idx)), beta));
+    return tc_cast(c, to, y);
+}

@@ -1,0 +1,105 @@
+/* Inference of operators along axes, which keep the shape: softmax and its kin, running sums, normalisations. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ir/build.h"
+#include "graph/ops/functions.h"
+
+/* Before opset 13 the dims from axis on count as one: Reshape to two dimensions, Softmax over the second, Reshape back. */
+static tc_status old_softmax(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->shape.ndim, &axis));
+    if (axis == x->shape.ndim - 1) {
+        tc_graph_set_axis(c->g, c->n, axis);
+        return TC_OK;
+    }
+    tc_graph_shape flat = {2, {1, 1}};
+    for (int i = 0; i < x->shape.ndim; i++)
+        flat.d[i >= axis] *= x->shape.d[i];
+    TC_TRY(tc_graph_emit_reshape(c, x, &flat, &x));
+    TC_TRY(tc_graph_emit(c, tc_graph_emit_node(c, c->n->op, &x, 1), &x));
+    tc_graph_set_inputs(c->g, c->n, &x, 1);
+    tc_graph_become_reshape(c);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_softmax(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_float(c, 0));
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    if (c->opset < 13)
+        return old_softmax(c);
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
+    tc_graph_set_axis(c->g, c->n, axis);
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_cum_sum(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int64_t exclusive = tc_graph_attr_exclusive(c->n), reverse = tc_graph_attr_reverse(c->n);
+    int axis;
+    TC_TRY(tc_graph_want_number(c, 0));
+    if (tc_graph_attr_find(c->n, TC_ATTR_axis)) {
+        TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
+    } else {
+        const int64_t *v;
+        size_t len;
+        TC_TRY(tc_graph_want_ints(c, 1, "axis", &v, &len));
+        if (len != 1)
+            return tc_graph_node_fail(c, "input 1 (axis) must have one element");
+        TC_TRY(tc_graph_want_axis(c, v[0], x->shape.ndim, &axis));
+    }
+    tc_graph_become(c, TC_GRAPH_OP_CUM_SUM, 1);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_exclusive(c->g, c->n, exclusive);
+    tc_graph_set_reverse(c->g, c->n, reverse);
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_layer_norm(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_float(c, 0));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
+    double epsilon = tc_graph_attr_epsilon(c->n);
+    for (int k = 1; k < c->n->nin; k++) {
+        const tc_graph_value *v = c->n->in[k];
+        tc_graph_shape s;
+        TC_TRY(tc_graph_want_same_type(c, 0, k));
+        if (!tc_graph_shape_broadcast(&x->shape, &v->shape, &s) || !tc_graph_shape_equal(&s, &x->shape))
+            return tc_graph_node_fail(c, "input %d ('%s') does not broadcast to the input's shape", k, v->name);
+    }
+    tc_graph_become(c, TC_GRAPH_OP_LAYER_NORM, c->n->nin);
+    tc_graph_set_axis(c->g, c->n, axis);
+    tc_graph_set_epsilon(c->g, c->n, epsilon);
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    for (int k = 1; k < c->nout; k++) {
+        c->out[k] = (tc_graph_type){x->dtype == TC_F64 ? TC_F64 : TC_F32, x->shape};
+        for (int i = axis; i < x->shape.ndim; i++)
+            c->out[k].shape.d[i] = 1;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[0];
+    TC_TRY(tc_graph_want_float(c, 0));
+    double epsilon = tc_graph_attr_epsilon(c->n);
+    if (tc_graph_attr_training_mode(c->n) || c->nout > 1)
+        return tc_graph_node_fail(c, "it is in training mode: export the model for inference");
+    if (!tc_graph_attr_spatial(c->n))
+        return tc_graph_node_fail(c, "attribute spatial must be 1");
+    if (x->shape.ndim < 2)
+        return tc_graph_node_fail(c, "the input must have at least 2 dimensions");
+    for (int k = 1; k < 5; k++)
+        if (c->n->in[k]->shape.ndim != 1 || c->n->in[k]->shape.d[0] != x->shape.d[1])
+            return tc_graph_node_fail(c, "input %d ('%s') must have one element per channel (%" PRId64 ")", k, c->n->in[k]->name,
+                                      x->shape.d[1]);
+    tc_graph_become(c, TC_GRAPH_OP_BATCH_NORM, 5);
+    tc_graph_set_epsilon(c->g, c->n, epsilon);
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    return TC_OK;
+}
