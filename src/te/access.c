@@ -146,7 +146,7 @@ static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
     for (int d = 0; d < t->ndim; d++) {
         tc_ival v = te_range(r, read->args[d]);
         bool inside = v.lo >= 0 && v.hi < t->shape[d], outside = v.hi < 0 || v.lo >= t->shape[d];
-        if (inside || (!outside && te_touches_memory(read->args[d])))
+        if (inside || (!outside && tc_expr_touches_memory(read->args[d])))
             continue;
         tc_strbuf b = {0};
         tc_sb_printf(&b, "compute %s: ", s->op->name);

@@ -450,7 +450,7 @@ static int decide_order(tc_op op, tc_ival difference) {
 bool te_exact(te_ranges *r, const tc_affine *a) {
     for (int i = 0; i < a->n; i++) {
         const tc_expr *atom = a->term[i].atom;
-        if (atom->op != TC_OP_VAR && !tc_ival_bounded(te_range(r, atom)) && te_touches_memory(atom))
+        if (atom->op != TC_OP_VAR && !tc_ival_bounded(te_range(r, atom)) && tc_expr_touches_memory(atom))
             return false;
     }
     return true;

@@ -129,16 +129,25 @@ static inline bool tc_is_int(const tc_expr *e, int64_t v) {
     return e->op == TC_OP_INT && e->u.i == v;
 }
 
+/* ---- traversal (rewrite.c) ---- */
+
 /* Visits e and all operands, each distinct node once, operands first. */
 typedef void tc_expr_visit(const tc_expr *e, void *user);
 void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user);
+/* Whether the test holds for e or an operand, however deep. */
+typedef bool tc_expr_test(const tc_expr *e, const void *user);
+bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user);
+bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
+bool tc_expr_touches_memory(const tc_expr *e); /* any READ or LOAD */
 /* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node).
  * Immediates and variables are not remembered: fn gets them as often as they stand there. */
 typedef const tc_expr *tc_expr_rewrite(tc_ctx *c, const tc_expr *e, void *user);
 const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user);
+/* e with fn(operand) for each of its operands: what a rewriter with a memo or an order of its own does about the kinds that it has
+ * nothing to say of. */
+const tc_expr *tc_expr_map_args(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user);
 /* Replaces variables vars[i] by with[i] (scalars; `with` may be vectors only through the vectoriser, not here). */
 const tc_expr *tc_expr_subst(tc_ctx *c, const tc_expr *e, int n, const tc_var *const *vars, const tc_expr *const *with);
-bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
 
 /* Infix text with minimal parentheses; variables by name, tensors T[i, j], loads B[i]. */
 void tc_expr_print(tc_strbuf *b, const tc_expr *e);

@@ -14,7 +14,7 @@ static double weight(const tc_expr *e) {
     if (e->op == TC_OP_CAST)
         return 0;
     if (e->op == TC_OP_SELECT) /* the comparison is part of it */
-        return te_touches_memory(e->args[0]);
+        return tc_expr_touches_memory(e->args[0]);
     return e->op == TC_OP_FMA ? 2 : 1;
 }
 
@@ -29,9 +29,9 @@ static double alone(const tc_expr *e) {
 }
 
 static void count(counter *k, const tc_expr *e) {
-    if (!te_memo_put(&k->seen, e->id, e) || e->op == TC_OP_READ || !te_touches_memory(e))
+    if (!te_memo_put(&k->seen, e->id, e) || e->op == TC_OP_READ || !tc_expr_touches_memory(e))
         return;
-    if (e->op == TC_OP_SELECT && !te_touches_memory(e->args[0])) {
+    if (e->op == TC_OP_SELECT && !tc_expr_touches_memory(e->args[0])) {
         k->ops += TC_MAX(alone(e->args[1]), alone(e->args[2]));
         return;
     }

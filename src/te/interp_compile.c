@@ -60,27 +60,18 @@ static int find(const compiler *k, int m, uint32_t id) {
 }
 
 /* Whether evaluating e where it is not wanted could fail. */
-static bool may_fail(const tc_expr *e) {
+static bool may_fail(const tc_expr *e, const void *unused) {
+    (void)unused;
     bool integer_division = !tc_dtype_is_float(e->dtype) && (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV ||
                                                              e->op == TC_OP_TMOD || e->op == TC_OP_SHL || e->op == TC_OP_SHR);
     return e->op == TC_OP_READ || (integer_division && e->args[1]->op != TC_OP_INT);
-}
-
-static void note_failing(const tc_expr *e, void *user) {
-    *(bool *)user |= may_fail(e);
-}
-
-static bool needs_mask(const tc_expr *e) {
-    bool needed = false;
-    tc_expr_walk(e, note_failing, &needed);
-    return needed;
 }
 
 static int compile(compiler *k, const tc_expr *e, int m);
 
 /* The mask of an arm of a select whose condition is in register cond. */
 static int arm_mask(compiler *k, const tc_expr *arm, int cond, bool negated, int m) {
-    if (!needs_mask(arm))
+    if (!tc_expr_any(arm, may_fail, NULL))
         return m;
     int reg = cond, outer = k->masks.data[m].reg;
     insn i = {.dtype = TC_BOOL, .a = reg, .b = -1, .c = -1, .mask = -1};
@@ -115,7 +106,7 @@ static int compile_node(compiler *k, const tc_expr *e, int m) {
     assert(e->op != TC_OP_VAR && e->op != TC_OP_LOAD); /* axes have registers already; loads are TIR's */
     if (e->op == TC_OP_SELECT)
         return compile_select(k, e, m);
-    insn i = {.op = e->op, .dtype = e->dtype, .a = -1, .b = -1, .c = -1, .mask = may_fail(e) ? k->masks.data[m].reg : -1};
+    insn i = {.op = e->op, .dtype = e->dtype, .a = -1, .b = -1, .c = -1, .mask = may_fail(e, NULL) ? k->masks.data[m].reg : -1};
     if (e->op == TC_OP_READ) {
         i.read = e;
         for (int d = 0; d < e->nargs; d++)

@@ -77,26 +77,30 @@ void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user) {
     te_memo_free(&seen);
 }
 
+const tc_expr *tc_expr_map_args(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user) {
+    const tc_expr *args[TC_MAX_DIMS]; /* READ has most */
+    bool changed = false;
+    for (int i = 0; i < e->nargs; i++) {
+        args[i] = fn(c, e->args[i], user);
+        changed |= args[i] != e->args[i];
+    }
+    return changed ? tc_with_args(c, e, args) : e;
+}
+
 typedef struct mapper {
-    tc_ctx *c;
     tc_expr_rewrite *fn;
     void *user;
     te_memo memo;
 } mapper;
 
-static const tc_expr *map(mapper *m, const tc_expr *e) {
+static const tc_expr *map(tc_ctx *c, const tc_expr *e, void *user) {
+    mapper *m = user;
     if (tc_op_traits(e->op) & TC_LEAF)
-        return m->fn(m->c, e, m->user);
+        return m->fn(c, e, m->user);
     const tc_expr *known = te_memo_get(&m->memo, e->id);
     if (known)
         return known;
-    const tc_expr *args[TC_MAX_DIMS]; /* READ has most */
-    bool changed = false;
-    for (int i = 0; i < e->nargs; i++) {
-        args[i] = map(m, e->args[i]);
-        changed |= args[i] != e->args[i];
-    }
-    const tc_expr *r = m->fn(m->c, changed ? tc_with_args(m->c, e, args) : e, m->user);
+    const tc_expr *r = m->fn(c, tc_expr_map_args(c, e, map, m), m->user);
     te_memo_put(&m->memo, e->id, r);
     return r;
 }
@@ -104,9 +108,9 @@ static const tc_expr *map(mapper *m, const tc_expr *e) {
 const tc_expr *tc_expr_map(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn, void *user) {
     if (tc_op_traits(e->op) & TC_LEAF)
         return fn(c, e, user);
-    mapper m = {.c = c, .fn = fn, .user = user};
+    mapper m = {.fn = fn, .user = user};
     te_memo_init(&m.memo);
-    const tc_expr *r = map(&m, e);
+    const tc_expr *r = map(c, e, &m);
     te_memo_free(&m.memo);
     return r;
 }
@@ -132,7 +136,7 @@ const tc_expr *tc_expr_subst(tc_ctx *c, const tc_expr *e, int n, const tc_var *c
     return n ? tc_expr_map(c, e, replace_var, &s) : e;
 }
 
-static bool any(te_memo *seen, const tc_expr *e, bool (*test)(const tc_expr *e, const void *user), const void *user) {
+static bool any(te_memo *seen, const tc_expr *e, tc_expr_test *test, const void *user) {
     if (test(e, user))
         return true;
     if (!e->nargs || !te_memo_put(seen, e->id, e))
@@ -143,18 +147,22 @@ static bool any(te_memo *seen, const tc_expr *e, bool (*test)(const tc_expr *e, 
     return false;
 }
 
+bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user) {
+    if (!e->nargs)
+        return test(e, user);
+    te_memo seen;
+    te_memo_init(&seen);
+    bool found = any(&seen, e, test, user);
+    te_memo_free(&seen);
+    return found;
+}
+
 static bool is_var(const tc_expr *e, const void *v) {
     return e->op == TC_OP_VAR && e->u.var == v;
 }
 
 bool tc_expr_uses_var(const tc_expr *e, const tc_var *v) {
-    if (!e->nargs)
-        return is_var(e, v);
-    te_memo seen;
-    te_memo_init(&seen);
-    bool found = any(&seen, e, is_var, v);
-    te_memo_free(&seen);
-    return found;
+    return tc_expr_any(e, is_var, v);
 }
 
 static bool is_memory(const tc_expr *e, const void *unused) {
@@ -162,12 +170,6 @@ static bool is_memory(const tc_expr *e, const void *unused) {
     return e->op == TC_OP_READ || e->op == TC_OP_LOAD;
 }
 
-bool te_touches_memory(const tc_expr *e) {
-    if (!e->nargs)
-        return is_memory(e, NULL);
-    te_memo seen;
-    te_memo_init(&seen);
-    bool found = any(&seen, e, is_memory, NULL);
-    te_memo_free(&seen);
-    return found;
+bool tc_expr_touches_memory(const tc_expr *e) {
+    return tc_expr_any(e, is_memory, NULL);
 }

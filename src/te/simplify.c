@@ -227,7 +227,7 @@ static const tc_expr *simp_under(simplifier *s, const tc_expr *e, const tc_expr 
  * indices must stay as they are. */
 static const tc_expr *simp_logic(simplifier *s, const tc_expr *e) {
     const tc_expr *a = te_simp(s, e->args[0]), *b = e->args[1];
-    b = a->op == TC_OP_INT || te_touches_memory(b) ? te_simp(s, b) : simp_under(s, b, a, e->op == TC_OP_OR);
+    b = a->op == TC_OP_INT || tc_expr_touches_memory(b) ? te_simp(s, b) : simp_under(s, b, a, e->op == TC_OP_OR);
     return tc_bin(s->c, e->op, a, b);
 }
 
@@ -243,14 +243,9 @@ static const tc_expr *simp_select(simplifier *s, const tc_expr *e) {
 
 /* ---- all nodes ---- */
 
-static const tc_expr *with_simple_args(simplifier *s, const tc_expr *e) {
-    const tc_expr *args[TC_MAX_DIMS];
-    bool changed = false;
-    for (int i = 0; i < e->nargs; i++) {
-        args[i] = te_simp(s, e->args[i]);
-        changed |= args[i] != e->args[i];
-    }
-    return changed ? tc_with_args(s->c, e, args) : e;
+static const tc_expr *simple_arg(tc_ctx *c, const tc_expr *e, void *user) {
+    (void)c;
+    return te_simp(user, e);
 }
 
 /* i64(i32(x)) is x if x fits. */
@@ -264,7 +259,7 @@ static const tc_expr *simp_cast(simplifier *s, const tc_expr *e) {
 }
 
 static const tc_expr *simp_other(simplifier *s, const tc_expr *e) {
-    e = with_simple_args(s, e);
+    e = tc_expr_map_args(s->c, e, simple_arg, s);
     const tc_expr *r = e->lanes > 1 ? te_simp_vector(s, e) : NULL;
     if (r)
         return r;

@@ -67,9 +67,6 @@ static inline const tc_expr *te_const(const tc_expr *x) {
  * ops. For SELECT a and b are the arms. The constructors assert it; the parser reports it. */
 const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
 
-/* What a body says about memory: any READ or LOAD below e. */
-bool te_touches_memory(const tc_expr *e);
-
 /* ---- facts (env.c): lo <= sum of terms <= hi is known ---- */
 enum { TE_FACT_TERMS = 10, TE_COND_FACTS = 8 };
 typedef struct te_fact {

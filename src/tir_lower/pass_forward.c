@@ -75,19 +75,14 @@ static void kill_inside(forwarder *f, const tc_stmt *s) {
         tc_tir_walk(s, kill_stored, f);
 }
 
-static const tc_expr *forward_expr(forwarder *f, const tc_expr *e) {
+static const tc_expr *forward_expr(tc_ctx *c, const tc_expr *e, void *user) {
+    forwarder *f = user;
     if (!e || e->nargs == 0 || f->w.n == 0)
         return e;
-    const tc_expr *r = tir_memo_get(&f->memo, e), *args[4];
+    const tc_expr *r = tir_memo_get(&f->memo, e);
     if (r)
         return r;
-    bool changed = false;
-    assert(e->nargs <= 4);
-    for (int i = 0; i < e->nargs; i++) {
-        args[i] = forward_expr(f, e->args[i]);
-        changed |= args[i] != e->args[i];
-    }
-    r = changed ? tc_with_args(f->c, e, args) : e;
+    r = tc_expr_map_args(c, e, forward_expr, f);
     if (e->op == TC_OP_LOAD)
         for (int i = 0; i < f->w.n; i++) {
             const known *k = &f->w.k[i];
@@ -118,8 +113,8 @@ static const tc_stmt *forward_store(tc_ctx *c, const tc_stmt *s, void *user) {
     if (f->mask != s->u.store.mask)
         tir_memo_clear(&f->memo);
     f->mask = s->u.store.mask;
-    const tc_expr *index = forward_expr(f, s->u.store.index), *value = forward_expr(f, s->u.store.value);
-    const tc_expr *mask = forward_expr(f, s->u.store.mask);
+    const tc_expr *index = forward_expr(f->c, s->u.store.index, f), *value = forward_expr(f->c, s->u.store.value, f);
+    const tc_expr *mask = forward_expr(f->c, s->u.store.mask, f);
     kill_store(f, b, index);
     bool self = value->op == TC_OP_LOAD && value->u.buffer == b;
     if (travels(value) && !self) {
@@ -164,7 +159,7 @@ static const tc_stmt *forward_if(tc_ctx *c, const tc_stmt *s, void *user) {
     forwarder *f = user;
     tir_memo_clear(&f->memo);
     f->mask = NULL;
-    const tc_expr *cond = forward_expr(f, s->u.cond.cond);
+    const tc_expr *cond = forward_expr(f->c, s->u.cond.cond, f);
     const tc_stmt *t = forward_apart(f, s->u.cond.then, false);
     const tc_stmt *o = s->u.cond.otherwise ? forward_apart(f, s->u.cond.otherwise, false) : NULL;
     kill_inside(f, s);

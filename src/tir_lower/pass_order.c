@@ -15,16 +15,14 @@ typedef struct term {
     const tc_expr *of, *with;
 } term;
 
-static void note_register(const tc_expr *e, void *user) {
-    if (e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG)
-        *(bool *)user = true;
+static bool reads_register(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->op == TC_OP_LOAD && e->u.buffer->scope == TC_BUF_REG;
 }
 
 /* No store of the tile can change what it reads. */
 static bool is_fixed(const tc_expr *e) {
-    bool reads = false;
-    tc_expr_walk(e, note_register, &reads);
-    return !reads;
+    return !tc_expr_any(e, reads_register, NULL);
 }
 
 static bool is_accumulator(const tc_stmt *s, const tc_expr *e) {

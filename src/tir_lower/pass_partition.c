@@ -138,14 +138,9 @@ static const tc_expr *resolve_cond(const partitioner *k, const tc_expr *cond) {
     return tir_cond_affine(k->c, cond, k->env, &a) && fold(k, &a) ? tir_affine_cond(k->c, &a) : cond;
 }
 
-static void note_select(const tc_expr *e, void *user) {
-    *(bool *)user |= e->op == TC_OP_SELECT;
-}
-
-static bool has_select(const tc_expr *e) {
-    bool r = false;
-    tc_expr_walk(e, note_select, &r);
-    return r;
+static bool is_select(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->op == TC_OP_SELECT;
 }
 
 static const tc_stmt *resolve(partitioner *k, const tc_stmt *s);
@@ -170,7 +165,8 @@ static const tc_stmt *resolve_if(tc_ctx *c, const tc_stmt *s, void *user) {
 
 static const tc_stmt *resolve_store(tc_ctx *c, const tc_stmt *s, void *user) {
     const partitioner *k = user;
-    const tc_expr *value = has_select(s->u.store.value) ? tc_te_simplify(c, s->u.store.value, k->env) : s->u.store.value;
+    const tc_expr *value =
+        tc_expr_any(s->u.store.value, is_select, NULL) ? tc_te_simplify(c, s->u.store.value, k->env) : s->u.store.value;
     if (value == s->u.store.value)
         return s;
     s = tir_with_store(c, s, s->u.store.index, value, s->u.store.mask);

@@ -206,21 +206,12 @@ static void scan_free(scan *k) {
 
 /* ---- choosing ---- */
 
-typedef struct bound_check {
-    const tc_map *bound;
-    bool uses;
-} bound_check;
-
-static void check_bound(const tc_expr *e, void *user) {
-    bound_check *k = user;
-    k->uses |= (e->op == TC_OP_VAR && tc_map_get(k->bound, e->u.var->id)) || e->op == TC_OP_LOAD;
+static bool varies(const tc_expr *e, const void *bound) {
+    return (e->op == TC_OP_VAR && tc_map_get(bound, e->u.var->id)) || e->op == TC_OP_LOAD;
 }
 
 static bool invariant(const scan *k, const tc_expr *e) {
-    bound_check b = {&k->bound, false};
-    if (e)
-        tc_expr_walk(e, check_bound, &b);
-    return !b.uses;
+    return !e || !tc_expr_any(e, varies, &k->bound);
 }
 
 /* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails.
@@ -291,20 +282,15 @@ static const tc_expr *load_masked(promoter *k, const slot *s, const tc_expr *mas
     return tc_select(k->c, mask, r, tc_bcast(k->c, tc_imm(k->c, s->buffer->dtype, 0), r->lanes));
 }
 
-static const tc_expr *rewrite_expr(promoter *k, const tc_expr *e) {
+static const tc_expr *rewrite_expr(tc_ctx *c, const tc_expr *e, void *user) {
+    promoter *k = user;
     if (!e || e->nargs == 0)
         return e;
-    const tc_expr *r = tir_memo_get(&k->memo, e), *args[4];
+    const tc_expr *r = tir_memo_get(&k->memo, e);
     if (r)
         return r;
     const slot *s = e->op == TC_OP_LOAD ? slot_of(k, e->u.buffer, e->args[0]) : NULL;
-    bool changed = false;
-    assert(e->nargs <= 4);
-    for (int i = 0; !s && i < e->nargs; i++) {
-        args[i] = rewrite_expr(k, e->args[i]);
-        changed |= args[i] != e->args[i];
-    }
-    r = s ? load_masked(k, s, e->nargs > 1 ? rewrite_expr(k, e->args[1]) : NULL) : changed ? tc_with_args(k->c, e, args) : e;
+    r = s ? load_masked(k, s, e->nargs > 1 ? rewrite_expr(c, e->args[1], k) : NULL) : tc_expr_map_args(c, e, rewrite_expr, k);
     tir_memo_put(&k->memo, e, r);
     return r;
 }
@@ -320,9 +306,9 @@ static const tc_stmt *use_store(tc_ctx *c, const tc_stmt *s, void *user) {
     promoter *k = user;
     const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
     set_mask(k, s->u.store.mask);
-    const tc_expr *value = rewrite_expr(k, s->u.store.value), *mask = rewrite_expr(k, s->u.store.mask);
+    const tc_expr *value = rewrite_expr(c, s->u.store.value, k), *mask = rewrite_expr(c, s->u.store.mask, k);
     if (!to)
-        return tc_tir_store(c, s->u.store.buffer, rewrite_expr(k, s->u.store.index), value, mask);
+        return tc_tir_store(c, s->u.store.buffer, rewrite_expr(c, s->u.store.index, k), value, mask);
     if (mask && to->mixed)
         value = tc_select(c, mask, value, load_slot(k, to));
     return tc_tir_store(c, to->reg, to->reg_index, value, NULL);
@@ -333,7 +319,7 @@ static const tir_rules USE = {{[TC_STMT_IF] = use_if, [TC_STMT_STORE] = use_stor
 
 static const tc_stmt *use_if(tc_ctx *c, const tc_stmt *s, void *user) {
     set_mask(user, NULL);
-    const tc_expr *cond = rewrite_expr(user, s->u.cond.cond);
+    const tc_expr *cond = rewrite_expr(c, s->u.cond.cond, user);
     const tc_stmt *then = tir_rewrite(c, &USE, s->u.cond.then, user);
     return tir_with_arms(c, s, cond, then, tir_rewrite(c, &USE, s->u.cond.otherwise, user));
 }

@@ -33,16 +33,8 @@ static const tc_expr *unroll_expr(unroller *k, const tc_expr *e) {
     return r == e || !r || k->in_vector ? r : tc_te_simplify(k->copy.c, r, k->env);
 }
 
-static void note_load(const tc_expr *e, void *user) {
-    const void **query = user;
-    if (e->op == TC_OP_LOAD && e->u.buffer == query[0])
-        query[1] = e;
-}
-
-static bool loads(const tc_expr *e, const tc_buffer *b) {
-    const void *query[2] = {b, NULL};
-    tc_expr_walk(e, note_load, query);
-    return query[1] != NULL;
+static bool loads(const tc_expr *e, const void *buffer) {
+    return e->op == TC_OP_LOAD && e->u.buffer == buffer;
 }
 
 /* What a store of  acc = acc op x  adds to acc; NULL if it is not one. */
@@ -54,7 +46,7 @@ static const tc_expr *addend(const tc_stmt *s) {
         return NULL;
     const tc_expr *acc = v->args[0];
     bool own = acc->op == TC_OP_LOAD && acc->u.buffer == s->u.store.buffer && acc->args[0] == s->u.store.index && acc->nargs == 1;
-    return own && !loads(v->args[1], s->u.store.buffer) ? v->args[1] : NULL;
+    return own && !tc_expr_any(v->args[1], loads, s->u.store.buffer) ? v->args[1] : NULL;
 }
 
 static bool same_reduction(const tc_stmt *a, const tc_stmt *b) {

@@ -139,19 +139,17 @@ static const tc_buffer *copy_buffer(const tir_copier *k, const tc_buffer *b) {
     return b;
 }
 
+static const tc_expr *copy_arg(tc_ctx *c, const tc_expr *e, void *user) {
+    (void)c;
+    return tir_copy_expr(user, e);
+}
+
 static const tc_expr *copy_node(tir_copier *k, const tc_expr *e) {
-    const tc_expr *few[4], **args = e->nargs <= 4 ? few : TC_NEW_N(tc_ctx_arena(k->c), const tc_expr *, e->nargs);
-    bool changed = false;
-    for (int i = 0; i < e->nargs; i++) {
-        args[i] = tir_copy_expr(k, e->args[i]);
-        changed |= args[i] != e->args[i];
-    }
-    if (e->op == TC_OP_LOAD) {
-        const tc_buffer *b = copy_buffer(k, e->u.buffer);
-        if (b != e->u.buffer)
-            return tc_load(k->c, b, e->dtype, args[0], e->nargs > 1 ? args[1] : NULL);
-    }
-    return changed ? tc_with_args(k->c, e, args) : e;
+    const tc_buffer *b = e->op == TC_OP_LOAD ? copy_buffer(k, e->u.buffer) : NULL;
+    if (!b || b == e->u.buffer)
+        return tc_expr_map_args(k->c, e, copy_arg, k);
+    const tc_expr *index = tir_copy_expr(k, e->args[0]);
+    return tc_load(k->c, b, e->dtype, index, e->nargs > 1 ? tir_copy_expr(k, e->args[1]) : NULL);
 }
 
 const tc_expr *tir_copy_expr(tir_copier *k, const tc_expr *e) {

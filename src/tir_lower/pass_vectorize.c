@@ -65,19 +65,10 @@ static const tc_expr *vec_operands(vectoriser *k, const tc_expr *e) {
     return with_vectors(k, e, args);
 }
 
-static void note_load(const tc_expr *e, void *user) {
-    *(bool *)user |= e->op == TC_OP_LOAD;
-}
-
-static bool loads(const tc_expr *e) {
-    bool r = false;
-    tc_expr_walk(e, note_load, &r);
-    return r;
-}
-
 /* Whether an atom of an index keeps it from being a ramp: it varies by lane, or it loads what no lane may be entitled to. */
 static bool by_lane(const vectoriser *k, const tc_expr *atom) {
-    return atom->op != TC_OP_VAR && (tc_expr_uses_var(atom, k->u) || ((k->arm || k->maybe_empty) && loads(atom)));
+    return atom->op != TC_OP_VAR &&
+           (tc_expr_uses_var(atom, k->u) || ((k->arm || k->maybe_empty) && tc_expr_touches_memory(atom)));
 }
 
 /* i64 arithmetic: a ramp if it is affine in u; (16 * x + u) / 16 is, once simplified. */
@@ -130,7 +121,7 @@ static const tc_expr *vec_load(vectoriser *k, const tc_expr *e) {
 
 /* The value of an arm of a select, read only where `taken`. */
 static const tc_expr *vec_arm(vectoriser *k, const tc_expr *e, const tc_expr *taken) {
-    if (!loads(e))
+    if (!tc_expr_touches_memory(e))
         return vec(k, e);
     const tc_expr *outer = k->arm ? k->arm : k->mask;
     vectoriser in = *k;

@@ -62,21 +62,20 @@ static tc_status check_buffer(verifier *v, const tc_buffer *b) {
 
 /* ---- lanes ---- */
 
-static const tc_expr *lane_expr(verifier *v, const tc_expr *e) {
+static const tc_expr *lane_expr(tc_ctx *c, const tc_expr *e, void *user) {
+    verifier *v = user;
     if (e->lanes == 1)
         return e;
     uintptr_t *have = tc_map_get(&v->lane_memo, e->id);
     if (have)
         return (const tc_expr *)*have;
-    const tc_expr *r, *args[TC_MAX_DIMS];
-    for (int i = 0; i < e->nargs; i++)
-        args[i] = lane_expr(v, e->args[i]);
+    const tc_expr *r;
     if (e->op == TC_OP_BCAST)
-        r = args[0];
+        r = e->args[0];
     else if (e->op == TC_OP_RAMP)
-        r = tc_add(v->c, args[0], tc_mul(v->c, args[1], tc_varx(v->c, v->lane)));
+        r = tc_add(c, e->args[0], tc_mul(c, e->args[1], tc_varx(c, v->lane)));
     else
-        r = tc_with_args(v->c, e, args);
+        r = tc_expr_map_args(c, e, lane_expr, v);
     tc_map_put(&v->lane_memo, e->id, (uintptr_t)r);
     return r;
 }
@@ -114,7 +113,7 @@ static void find_fixed(const tc_expr *e, void *user) {
 
 /* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. */
 static void assume(verifier *v, const tc_expr *cond, bool holds) {
-    cond = lane_expr(v, cond);
+    cond = lane_expr(v->c, cond, v);
     tell(v, cond, holds);
     fixed_var f = {.v = v};
     tc_expr_walk(cond, find_fixed, &f);
@@ -127,17 +126,6 @@ static void assume(verifier *v, const tc_expr *cond, bool holds) {
 }
 
 /* ---- accesses ---- */
-
-static void note_memory(const tc_expr *e, void *user) {
-    if (tc_op_traits(e->op) & TC_MEMORY)
-        *(bool *)user = true;
-}
-
-static bool depends_on_data(const tc_expr *e) {
-    bool found = false;
-    tc_expr_walk(e, note_memory, &found);
-    return found;
-}
 
 static tc_status check_reg_index(verifier *v, const tc_buffer *b, const tc_expr *index) {
     const tc_expr *base = index->op == TC_OP_RAMP ? index->args[0] : index;
@@ -155,12 +143,12 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
         return fail(v, "the mask of %s does not fit its index", b->name);
     if (!tc_tir_scope(b->scope)->addressed)
         TC_TRY(check_reg_index(v, b, index));
-    const tc_expr *i = lane_expr(v, index);
+    const tc_expr *i = lane_expr(v->c, index, v);
     size_t mark = tc_env_mark(v->env), known = v->known.len;
     if (mask)
         assume(v, mask, true);
     tc_ival r = tc_te_bounds(i, v->env);
-    bool ok = (r.lo >= 0 && r.hi < b->size) || r.lo > r.hi || depends_on_data(i) || verify_by_running(v, i, b->size);
+    bool ok = (r.lo >= 0 && r.hi < b->size) || r.lo > r.hi || tc_expr_touches_memory(i) || verify_by_running(v, i, b->size);
     v->known.len = known;
     tc_env_undo(v->env, mark);
     if (ok)
