@@ -177,16 +177,12 @@ static const tc_expr *widened_read(const tc_expr *e) {
 int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
     const tc_expr *e = p->op->body[0];
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
-    int group = e->dtype == TC_I32 && an->m->dot_i8 ? 4 : e->dtype == TC_F32 && an->m->dot_bf16 ? 2 : 1;
-    if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL || group == 1 || k->extent < group)
+    if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return 1;
     const tc_expr *x = widened_read(e->args[0]), *y = widened_read(e->args[1]);
-    if (!x || !y || tc_dtype_bytes((tc_dtype)x->dtype) * group != 4 || tc_dtype_bytes((tc_dtype)y->dtype) * group != 4)
-        return 1;
-    if (group == 4 && x->dtype == y->dtype)
-        return 1; /* unsigned times signed only */
-    if (group == 2 && (x->dtype != TC_BF16 || y->dtype != TC_BF16))
+    const tc_intrinsic *row = x && y ? tc_intrinsic_of(an->m->intrinsics, e->dtype, x->dtype, y->dtype) : NULL;
+    if (!row || k->extent < row->group)
         return 1;
     const tc_expr *along = vec_dim(an, p, x) < 0 ? x : y, *last = along->args[along->nargs - 1];
-    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? group : 1;
+    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? row->group : 1;
 }

@@ -278,16 +278,11 @@ const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_ex
     return node(c, TC_OP_FMA, a->dtype, a->lanes, 3, args);
 }
 
-static bool dot_types(tc_dtype acc, tc_dtype a, tc_dtype b) {
-    if (acc == TC_I32)
-        return (a == TC_U8 && b == TC_I8) || (a == TC_I8 && b == TC_U8);
-    return acc == TC_F32 && a == TC_BF16 && b == TC_BF16;
-}
-
 const char *tc_dot_problem(const tc_expr *acc, const tc_expr *a, const tc_expr *b) {
-    if (!dot_types((tc_dtype)acc->dtype, (tc_dtype)a->dtype, (tc_dtype)b->dtype))
+    const tc_intrinsic *row = tc_intrinsic_of(TC_INTRINSICS_ALL, acc->dtype, a->dtype, b->dtype);
+    if (!row)
         return "dot adds u8 times i8 to i32, or bf16 times bf16 to f32";
-    if (a->lanes != (acc->dtype == TC_I32 ? 4 : 2) || b->lanes != a->lanes * acc->lanes)
+    if (a->lanes != row->group || b->lanes != a->lanes * acc->lanes)
         return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
     return NULL;
 }

@@ -110,7 +110,7 @@ const tc_expr *tc_ramp(tc_ctx *c, const tc_expr *base, const tc_expr *stride, in
 const tc_expr *tc_bcast(tc_ctx *c, const tc_expr *x, int lanes); /* lanes == 1 returns x */
 const tc_expr *tc_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b);
 const tc_expr *tc_un(tc_ctx *c, tc_op op, const tc_expr *a);
-/* Why dot(c, a, b) is none, NULL if it is one: i32 of u8 times i8 (or the reverse) in groups of 4, f32 of bf16 in groups of 2. */
+/* Why dot(c, a, b) is none, NULL if it is one: what a row of intrinsics.def does, in any number of lanes. */
 const char *tc_dot_problem(const tc_expr *acc, const tc_expr *a, const tc_expr *b);
 const tc_expr *tc_dot(tc_ctx *c, const tc_expr *acc, const tc_expr *a, const tc_expr *b);
 const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d);

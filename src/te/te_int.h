@@ -9,6 +9,7 @@
 #include "support/vec.h"
 #include "te/affine.h"
 #include "te/eval.h"
+#include "te/intrinsic.h"
 #include "te/te.h"
 #include "te/text.h"
 

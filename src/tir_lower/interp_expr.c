@@ -129,6 +129,8 @@ static int32_t compile_node(interp *x, const tc_expr *e, pred p) {
     i.c = a[2];
     if (e->nargs)
         i.from = e->args[0]->dtype;
+    if (e->op == TC_OP_DOT)
+        i.group = (uint8_t)e->args[1]->lanes;
     if (e->op == TC_OP_LOAD)
         i.m = interp_mem(x, e->u.buffer);
     emit(x, i);
@@ -277,15 +279,14 @@ static void run_simple(interp *x, const inst *i) {
 static void run_dot(interp *x, const inst *i) {
     const val *acc = slot_at(x, i->a), *a = slot_at(x, i->b), *b = slot_at(x, i->c);
     val *d = slot_at(x, i->dst);
-    int group = i->dtype == TC_I32 ? 4 : 2;
     for (int k = 0; k < i->lanes; k++) {
         val v = acc[k];
-        for (int q = 0; q < group; q++) {
-            const val *w = &b[group * k + q];
-            if (i->dtype == TC_I32)
-                v.i = tc_cast_ii(TC_I32, v.i + a[q].i * w->i);
+        for (int q = 0; q < i->group; q++) {
+            const val *w = &b[i->group * k + q];
+            if (tc_dtype_is_float(i->dtype))
+                v.f = tc_eval_fma(i->dtype, a[q].f, w->f, v.f);
             else
-                v.f = tc_eval_fma(TC_F32, a[q].f, w->f, v.f);
+                v.i = tc_cast_ii(i->dtype, v.i + a[q].i * w->i);
         }
         d[k] = v;
     }

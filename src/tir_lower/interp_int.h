@@ -56,6 +56,7 @@ typedef enum xcode {
  * all. */
 typedef struct inst {
     uint8_t code, op, dtype, from;
+    uint8_t group; /* DOT: products per lane */
     uint16_t lanes, pred_lanes;
     int32_t dst, a, b, c, pred;
     mem *m;

@@ -19,13 +19,10 @@ typedef struct dotter {
 
 /* One step: buffer[index] += a[from] * b[to + group * lane]. */
 typedef struct step {
+    int group;
     const tc_buffer *a, *b;
     tc_affine from, to;
 } step;
-
-static int group_of(const dotter *k, tc_dtype acc) {
-    return acc == TC_I32 && k->m->dot_i8 ? 4 : acc == TC_F32 && k->m->dot_bf16 ? 2 : 0;
-}
 
 /* The load under a conversion to the accumulator's type, from memory that no register store changes. */
 static const tc_expr *widened_load(const tc_expr *e) {
@@ -34,28 +31,30 @@ static const tc_expr *widened_load(const tc_expr *e) {
     return e->args[0]->u.buffer->scope == TC_BUF_REG ? NULL : e->args[0];
 }
 
-static bool match_product(const dotter *k, const tc_expr *x, const tc_expr *y, int group, step *s) {
+/* x * y, of which x stands in every lane, added to acc. */
+static bool match_product(const dotter *k, tc_dtype acc, const tc_expr *x, const tc_expr *y, step *s) {
     const tc_expr *a = x->op == TC_OP_BCAST ? widened_load(x->args[0]) : NULL, *b = widened_load(y);
-    if (!a || !b || b->args[0]->op != TC_OP_RAMP || !tc_is_int(b->args[0]->args[1], group))
+    if (!a || !b || b->args[0]->op != TC_OP_RAMP)
         return false;
-    tc_dtype t = (tc_dtype)a->dtype, u = (tc_dtype)b->dtype;
-    bool types = group == 2 ? t == TC_BF16 && u == TC_BF16 : (t == TC_U8 && u == TC_I8) || (t == TC_I8 && u == TC_U8);
+    const tc_intrinsic *row = tc_intrinsic_of(k->m->intrinsics, acc, a->dtype, b->dtype);
+    if (!row || !tc_is_int(b->args[0]->args[1], row->group))
+        return false;
+    s->group = row->group;
     s->a = a->u.buffer;
     s->b = b->u.buffer;
-    return types && tc_te_affine(k->c, a->args[0], k->env, &s->from) && tc_te_affine(k->c, b->args[0]->args[0], k->env, &s->to);
+    return tc_te_affine(k->c, a->args[0], k->env, &s->from) && tc_te_affine(k->c, b->args[0]->args[0], k->env, &s->to);
 }
 
 static bool match(const dotter *k, const tc_stmt *s, step *out) {
     if (s->kind != TC_STMT_STORE || s->u.store.mask || s->u.store.buffer->scope != TC_BUF_REG)
         return false;
     const tc_expr *v = s->u.store.value;
-    int group = group_of(k, (tc_dtype)v->dtype);
-    if (!group || v->lanes == 1 || v->op != TC_OP_ADD || v->args[1]->op != TC_OP_MUL)
+    if (v->lanes == 1 || v->op != TC_OP_ADD || v->args[1]->op != TC_OP_MUL)
         return false;
     const tc_expr *acc = v->args[0], *x = v->args[1]->args[0], *y = v->args[1]->args[1];
     if (acc->op != TC_OP_LOAD || acc->u.buffer != s->u.store.buffer || acc->args[0] != s->u.store.index)
         return false;
-    return match_product(k, x, y, group, out) || match_product(k, y, x, group, out);
+    return match_product(k, v->dtype, x, y, out) || match_product(k, v->dtype, y, x, out);
 }
 
 /* Steps q of one group. */
@@ -68,8 +67,9 @@ static bool same_place(const tc_stmt *a, const tc_stmt *b) {
     return a->u.store.buffer == b->u.store.buffer && a->u.store.index == b->u.store.index;
 }
 
-static const tc_stmt *fuse(const dotter *k, const tc_stmt *s, const step *first, int group) {
+static const tc_stmt *fuse(const dotter *k, const tc_stmt *s, const step *first) {
     const tc_expr *v = s->u.store.value;
+    int group = first->group;
     const tc_expr *from = tc_te_from_affine(k->c, &first->from), *to = tc_te_from_affine(k->c, &first->to),
                   *one = tc_i64(k->c, 1);
     const tc_expr *a = tc_load(k->c, first->a, first->a->dtype, tc_ramp(k->c, from, one, group), NULL);
@@ -84,8 +84,7 @@ static void gather(const dotter *k, const tc_stmt **s, int n, int i) {
     int at[MAX_GROUP], have = 1;
     if (!s[i] || !match(k, s[i], &first))
         return;
-    int group = group_of(k, (tc_dtype)s[i]->u.store.value->dtype);
-    for (int j = i + 1; j < n && have < group; j++) {
+    for (int j = i + 1; j < n && have < first.group; j++) {
         if (!s[j])
             continue;
         if (s[j]->kind != TC_STMT_STORE || s[j]->u.store.buffer->scope != TC_BUF_REG)
@@ -96,10 +95,10 @@ static void gather(const dotter *k, const tc_stmt **s, int n, int i) {
             return;
         at[have++] = j;
     }
-    if (have < group)
+    if (have < first.group)
         return;
-    s[i] = fuse(k, s[i], &first, group);
-    for (int q = 1; q < group; q++)
+    s[i] = fuse(k, s[i], &first);
+    for (int q = 1; q < first.group; q++)
         s[at[q]] = NULL;
 }
 
@@ -127,7 +126,7 @@ static const tc_stmt *dot_seq(tc_ctx *c, const tc_stmt *s, void *user) {
 tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)err;
     dotter k = {c, m, tc_env_new()};
-    *out = tir_with_body(c, in, m->dot_i8 || m->dot_bf16 ? tir_rewrite(c, &DOT, in->body, &k) : in->body);
+    *out = tir_with_body(c, in, m->intrinsics ? tir_rewrite(c, &DOT, in->body, &k) : in->body);
     tc_env_free(k.env);
     return TC_OK;
 }

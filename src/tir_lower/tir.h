@@ -11,6 +11,7 @@
 
 #include "schedule_primitives/schedule.h"
 #include "te/affine.h"
+#include "te/intrinsic.h"
 
 /* Where a buffer lives: the table scopes.def. */
 typedef enum tc_buf_scope {
@@ -118,11 +119,11 @@ typedef struct tc_machine {
     int vector_regs;  /* architectural vector registers: 32 or 16 */
     bool masks;       /* masked loads and stores are cheap */
     bool fma;
-    bool load_store;       /* arithmetic takes its operands from registers only, as on AArch64 and RISC-V */
-    bool dot_i8, dot_bf16; /* instructions for dot(): four u8 * i8 added to an i32 lane, two bf16 * bf16 to an f32 lane */
-    int cores;             /* threads a kernel may use */
-    int64_t l1, l2, l3;    /* bytes: data caches; l3 is the share one process can count on */
-    int line;              /* bytes */
+    bool load_store;             /* arithmetic takes its operands from registers only, as on AArch64 and RISC-V */
+    tc_intrinsic_set intrinsics; /* what it has of intrinsics.def */
+    int cores;                   /* threads a kernel may use */
+    int64_t l1, l2, l3;          /* bytes: data caches; l3 is the share one process can count on */
+    int line;                    /* bytes */
 } tc_machine;
 
 /* ---- building ---- */

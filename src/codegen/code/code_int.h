@@ -56,7 +56,7 @@ typedef struct tc_scope_var {
 typedef struct tc_cg_kernel {
     const tc_func *f;
     const tc_machine *m;
-    bool fma, f16c, scalar_gather, nan_maximum, avx, avx512, dot_i8, dot_bf16; /* of the target */
+    bool fma, f16c, scalar_gather, nan_maximum, avx, avx512; /* of the target */
     unsigned md_scope, md_noalias, md_invariant;
 
     int region, nregions;

@@ -34,8 +34,6 @@ void tc_memo_free(tc_memo *m) {
 
 static void set_features(tc_cg_kernel *k, const tc_target *t) {
     k->fma = t->machine.fma;
-    k->dot_i8 = t->machine.dot_i8;
-    k->dot_bf16 = t->machine.dot_bf16;
     k->f16c = tc_cg_fact_of(t, TC_CG_F16);
     k->avx = tc_cg_fact_of(t, TC_CG_AVX);
     k->avx512 = tc_cg_fact_of(t, TC_CG_AVX512);

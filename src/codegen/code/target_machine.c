@@ -19,6 +19,13 @@ static int or_common(int fact, int common) {
     return fact ? fact : common;
 }
 
+static tc_intrinsic_set intrinsics(const tc_target *t) {
+    tc_intrinsic_set have = 0;
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        have |= (tc_intrinsic_set)tc_cg_has_feature(t, tc_intrinsic_row((tc_intrinsic_id)i)->feature) << i;
+    return have;
+}
+
 /* Caches and cores of a target that is not this machine: what is common among servers. `bytes`: width of vectors, 0: the target's
  * own. */
 void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
@@ -30,8 +37,7 @@ void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
     m->fma = tc_cg_fact_of(t, TC_CG_FMA);
     m->load_store = tc_cg_fact_of(t, TC_CG_LOAD_STORE);
     m->l1 = or_common(tc_cg_fact_of(t, TC_CG_L1_KIB), 32) << 10;
-    m->dot_i8 = tc_cg_fact_of(t, TC_CG_AVX512) && tc_cg_has_feature(t, "avx512vnni");
-    m->dot_bf16 = tc_cg_fact_of(t, TC_CG_AVX512) && tc_cg_has_feature(t, "avx512bf16");
+    m->intrinsics = tc_cg_fact_of(t, TC_CG_AVX512) ? intrinsics(t) : 0;
 }
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
