@@ -8,7 +8,7 @@ static const struct {
     const char *text;
     int arity;
 } OPS[] = {
-#define OP(id, text, arity, traits) {text, arity},
+#define OP(id, text, arity, traits, takes) {text, arity},
 #include "te/ops.def"
 #undef OP
 };
@@ -55,89 +55,45 @@ const tc_expr *tc_varx(tc_ctx *c, const tc_var *v) {
 
 /* ---- memory and vectors ---- */
 
+/* A node whose operands were not looked at yet. */
+static const tc_expr *checked(tc_ctx *c, const tc_expr *key, const tc_expr *const *args) {
+    assert(!te_problem(key, args));
+    return te_intern(c, key, args);
+}
+
 const tc_expr *tc_read(tc_ctx *c, const tc_tensor *t, int n, const tc_expr *const *idx) {
-    assert(n == t->ndim);
     const tc_expr *args[TC_MAX_DIMS];
     tc_expr key = {.op = TC_OP_READ, .dtype = (uint8_t)t->dtype, .nargs = (uint8_t)n, .lanes = 1, .u.tensor = t};
-    for (int i = 0; i < n; i++) {
-        assert(tc_dtype_is_int(idx[i]->dtype));
-        args[i] = tc_cast(c, TC_I64, idx[i]);
-        key.lanes = TC_MAX(key.lanes, args[i]->lanes);
-    }
     for (int i = 0; i < n; i++)
-        args[i] = args[i]->lanes == key.lanes ? args[i] : tc_bcast(c, args[i], key.lanes);
+        args[i] = tc_cast(c, TC_I64, idx[i]);
+    assert(!te_problem(&key, idx));
     return te_intern(c, &key, args);
 }
 
 const tc_expr *tc_load(tc_ctx *c, const tc_buffer *b, tc_dtype elem, const tc_expr *index, const tc_expr *mask) {
-    assert(index->dtype == TC_I64);
-    assert(!mask || (mask->dtype == TC_BOOL && mask->lanes == index->lanes));
-    if (mask && te_const(mask) && te_const(mask)->u.i)
+    if (mask && te_const(mask) && te_const(mask)->u.i && mask->lanes == index->lanes)
         mask = NULL;
     const tc_expr *args[] = {index, mask};
     tc_expr key = {.op = TC_OP_LOAD, .dtype = (uint8_t)elem, .nargs = mask ? 2 : 1, .lanes = index->lanes, .u.buffer = b};
-    return te_intern(c, &key, args);
+    return checked(c, &key, args);
 }
 
 const tc_expr *tc_ramp(tc_ctx *c, const tc_expr *base, const tc_expr *stride, int lanes) {
-    assert(base->dtype == TC_I64 && stride->dtype == TC_I64 && base->lanes == 1 && stride->lanes == 1);
-    assert(lanes >= 1 && lanes <= UINT16_MAX);
-    if (lanes == 1)
-        return base;
+    assert(lanes <= UINT16_MAX);
     const tc_expr *args[] = {base, stride};
     tc_expr key = {.op = TC_OP_RAMP, .dtype = TC_I64, .nargs = 2, .lanes = (uint16_t)lanes};
-    return te_intern(c, &key, args);
+    return lanes == 1 ? base : checked(c, &key, args);
 }
 
 const tc_expr *tc_bcast(tc_ctx *c, const tc_expr *x, int lanes) {
-    assert(x->lanes == 1 && lanes >= 1 && lanes <= UINT16_MAX);
     if (lanes == 1)
         return x;
+    assert(lanes <= UINT16_MAX);
     tc_expr key = {.op = TC_OP_BCAST, .dtype = x->dtype, .nargs = 1, .lanes = (uint16_t)lanes};
-    return te_intern(c, &key, &x);
+    return checked(c, &key, &x);
 }
 
 /* ---- operations ---- */
-
-static bool integers_only(tc_op op) {
-    switch ((int)op) {
-    case TC_OP_TDIV:
-    case TC_OP_TMOD:
-    case TC_OP_SHL:
-    case TC_OP_SHR:
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool bitwise(tc_op op) {
-    return op == TC_OP_BAND || op == TC_OP_BOR || op == TC_OP_BXOR;
-}
-
-const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b) {
-    unsigned traits = tc_op_traits(op);
-    bool is_float = tc_dtype_is_float(a->dtype), is_bool = a->dtype == TC_BOOL;
-    if (b && a->dtype != b->dtype)
-        return "the operands have different dtypes";
-    if (b && a->lanes != b->lanes)
-        return "the operands have different lane counts";
-    if (traits & TC_LOGIC)
-        return is_bool ? NULL : "the operands must be bool";
-    if (traits & TC_COMPARE)
-        return (op == TC_OP_ISNAN || op == TC_OP_ISINF) && !is_float ? "the operand must be a float" : NULL;
-    if (bitwise(op))
-        return is_float ? "the operands must be integers or bool" : NULL;
-    if (op == TC_OP_SELECT)
-        return NULL;
-    if (is_bool && op != TC_OP_MIN && op != TC_OP_MAX)
-        return "the operands must be numbers, not bool";
-    if (integers_only(op))
-        return is_float ? "the operands must be integers" : NULL;
-    if (((traits & TC_MATH) && op != TC_OP_POW) || op == TC_OP_FMA)
-        return is_float ? NULL : "the operands must be floats";
-    return NULL;
-}
 
 static const tc_expr *node(tc_ctx *c, tc_op op, tc_dtype t, int lanes, int n, const tc_expr *const *args) {
     tc_expr key = {.op = op, .dtype = (uint8_t)t, .nargs = (uint8_t)n, .lanes = (uint16_t)lanes};
@@ -272,36 +228,26 @@ const tc_expr *tc_un(tc_ctx *c, tc_op op, const tc_expr *a) {
     return r ? r : node(c, op, tc_op_traits(op) & TC_COMPARE ? TC_BOOL : a->dtype, a->lanes, 1, &a);
 }
 
-const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d) {
-    assert(!te_op_problem(TC_OP_FMA, a, b) && !te_op_problem(TC_OP_FMA, a, d));
-    const tc_expr *args[] = {a, b, d};
-    return node(c, TC_OP_FMA, a->dtype, a->lanes, 3, args);
+static tc_expr ternary(tc_op op, const tc_expr *like) {
+    return (tc_expr){.op = op, .dtype = like->dtype, .nargs = 3, .lanes = like->lanes};
 }
 
-const char *tc_dot_problem(const tc_expr *acc, const tc_expr *a, const tc_expr *b) {
-    const tc_intrinsic *row = tc_intrinsic_of(TC_INTRINSICS_ALL, acc->dtype, a->dtype, b->dtype);
-    if (!row)
-        return "dot adds u8 times i8 to i32, or bf16 times bf16 to f32";
-    if (a->lanes != row->group || b->lanes != a->lanes * acc->lanes)
-        return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
-    return NULL;
+const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d) {
+    const tc_expr *args[] = {a, b, d}, key = ternary(TC_OP_FMA, a);
+    return checked(c, &key, args);
 }
 
 const tc_expr *tc_dot(tc_ctx *c, const tc_expr *acc, const tc_expr *a, const tc_expr *b) {
-    assert(!tc_dot_problem(acc, a, b));
-    const tc_expr *args[] = {acc, a, b};
-    return node(c, TC_OP_DOT, acc->dtype, acc->lanes, 3, args);
+    const tc_expr *args[] = {acc, a, b}, key = ternary(TC_OP_DOT, acc);
+    return checked(c, &key, args);
 }
 
 const tc_expr *tc_select(tc_ctx *c, const tc_expr *cond, const tc_expr *a, const tc_expr *b) {
-    assert(cond->dtype == TC_BOOL && !te_op_problem(TC_OP_SELECT, a, b) && cond->lanes == a->lanes);
-    const tc_expr *k = te_const(cond);
+    const tc_expr *args[] = {cond, a, b}, key = ternary(TC_OP_SELECT, a), *k = te_const(cond);
+    assert(!te_problem(&key, args));
     if (k)
         return k->u.i ? a : b;
-    if (a == b)
-        return a;
-    const tc_expr *args[] = {cond, a, b};
-    return node(c, TC_OP_SELECT, a->dtype, a->lanes, 3, args);
+    return a == b ? a : te_intern(c, &key, args);
 }
 
 /* The immediate x in dtype t. */

@@ -16,7 +16,7 @@
 #include "te/dtype.h"
 
 typedef enum tc_op {
-#define OP(id, text, arity, traits) TC_OP_##id,
+#define OP(id, text, arity, traits, takes) TC_OP_##id,
 #include "te/ops.def"
 #undef OP
     TC_NOPS
@@ -50,7 +50,7 @@ static inline unsigned tc_op_traits(tc_op op) {
         VECTOR = TC_VECTOR
     };
     static const uint16_t traits[] = {
-#define OP(id, text, arity, traits) traits,
+#define OP(id, text, arity, traits, takes) traits,
 #include "te/ops.def"
 #undef OP
     };
@@ -96,7 +96,7 @@ uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as express
 
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
 
-/* Constructors. They check dtype and lane agreement (assertion) and canonicalise only the trivial: constant folding of
+/* Constructors. They check their operands (check.c; a wrong one is a bug) and canonicalise only the trivial: constant folding of
  * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */
 const tc_expr *tc_int(tc_ctx *c, tc_dtype t, int64_t v); /* integer or bool immediate, wrapped to t */
 const tc_expr *tc_i64(tc_ctx *c, int64_t v);
@@ -110,8 +110,7 @@ const tc_expr *tc_ramp(tc_ctx *c, const tc_expr *base, const tc_expr *stride, in
 const tc_expr *tc_bcast(tc_ctx *c, const tc_expr *x, int lanes); /* lanes == 1 returns x */
 const tc_expr *tc_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b);
 const tc_expr *tc_un(tc_ctx *c, tc_op op, const tc_expr *a);
-/* Why dot(c, a, b) is none, NULL if it is one: what a row of intrinsics.def does, in any number of lanes. */
-const char *tc_dot_problem(const tc_expr *acc, const tc_expr *a, const tc_expr *b);
+/* What a row of intrinsics.def does, in any number of lanes. */
 const tc_expr *tc_dot(tc_ctx *c, const tc_expr *acc, const tc_expr *a, const tc_expr *b);
 const tc_expr *tc_fma(tc_ctx *c, const tc_expr *a, const tc_expr *b, const tc_expr *d);
 const tc_expr *tc_select(tc_ctx *c, const tc_expr *cond, const tc_expr *a, const tc_expr *b);
@@ -149,10 +148,10 @@ const tc_expr *tc_expr_map_args(tc_ctx *c, const tc_expr *e, tc_expr_rewrite *fn
 /* Replaces variables vars[i] by with[i] (scalars; `with` may be vectors only through the vectoriser, not here). */
 const tc_expr *tc_expr_subst(tc_ctx *c, const tc_expr *e, int n, const tc_var *const *vars, const tc_expr *const *with);
 
-/* Infix text with minimal parentheses; variables by name, tensors T[i, j], loads B[i]. */
+/* Infix text with minimal parentheses, of what te has: variables by name, tensors T[i, j]. */
 void tc_expr_print(tc_strbuf *b, const tc_expr *e);
-/* The same with names of the caller's choice: `namer` gets a VAR, READ or LOAD node and returns the name to print for its
- * variable, tensor or buffer. (A tc_buffer's first member is its name: that is all this folder knows about it.) */
+/* The same of what TIR has too, with names of the caller's choice: `namer` gets a VAR, READ or LOAD node and returns the name to
+ * print for its variable, tensor or buffer. */
 typedef const char *tc_expr_namer(void *user, const tc_expr *e);
 void tc_expr_print_named(tc_strbuf *b, const tc_expr *e, tc_expr_namer *namer, void *user);
 

@@ -6,14 +6,12 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_NESTING = 200, MAX_DEPTH = 500 };
+enum { MAX_NESTING = 200, MAX_DEPTH = 500, MAX_ARGS = 3 };
 
 typedef struct parser {
     tc_ctx *c;
     tc_lex *lex;
-    tc_te_resolve *resolve;
-    void *user;
-    const char **why;
+    const tc_te_scope *scope;
     tc_error *err;
     int brackets; /* open ones: newlines are skipped inside */
     int nesting;
@@ -166,6 +164,22 @@ static tc_status check_operands(parser *p, tc_op op, const operand *x, const ope
                    y && x->e->dtype != y->e->dtype ? "; cast one of them, e.g. f32(x)" : "");
 }
 
+/* The node `like` with operands x. This is where every node that the text names is made, and where it is refused. */
+static tc_status make(parser *p, const tc_expr *like, const operand *x, place at, operand *out) {
+    const tc_expr *args[MAX_ARGS] = {NULL};
+    int depth = 0;
+    for (int i = 0; i < like->nargs; i++) {
+        args[i] = x[i].e;
+        depth = TC_MAX(depth, x[i].depth);
+    }
+    const char *problem = te_problem(like, args);
+    if (problem)
+        return FAIL_AT(p, at, "%s", problem);
+    TC_TRY(check_depth(p, depth + 1, at));
+    *out = typed(tc_with_args(p->c, like, args), depth + 1, at);
+    return TC_OK;
+}
+
 static bool is_zero(const tc_expr *e) {
     const tc_expr *k = te_const(e);
     return k && k->op == TC_OP_INT && k->u.i == 0;
@@ -178,10 +192,7 @@ static tc_status make_bin(parser *p, tc_op op, operand *x, operand *y, place at,
     bool divides = op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
     if (divides && is_zero(both[1].e))
         return FAIL_AT(p, at, "integer division by zero");
-    int depth = TC_MAX(both[0].depth, both[1].depth) + 1;
-    TC_TRY(check_depth(p, depth, at));
-    *out = typed(tc_bin(p->c, op, both[0].e, both[1].e), depth, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = op, .nargs = 2}, both, at, out);
 }
 
 /* Arithmetic on two literals stays a literal: X[i] * (1.0 / 8.0) must not make an f32 out of the factor if X is f16. */
@@ -193,7 +204,7 @@ static tc_status fold_literals(parser *p, tc_op op, const operand *x, const oper
     int64_t v;
     if (!tc_eval_i(op, TC_I64, x->i, y->i, &v))
         return FAIL_AT(p, at, "integer division by zero");
-    if (op == TC_OP_DIV && x->i % y->i)
+    if (op == TC_OP_DIV && y->i != -1 && x->i % y->i)
         return FAIL_AT(p, at, "%lld / %lld of integers rounds down; write %lld.0 / %lld.0 if the fraction is meant",
                        (long long)x->i, (long long)y->i, (long long)x->i, (long long)y->i);
     *out = literal_int(v, x->at);
@@ -212,16 +223,12 @@ static tc_status make_un(parser *p, tc_op op, operand *x, place at, operand *out
         TC_TRY(settle(p, x, TC_F32, 1));
     TC_TRY(settle_alone(p, x));
     TC_TRY(check_operands(p, op, x, NULL, at));
-    TC_TRY(check_depth(p, x->depth + 1, at));
-    *out = typed(tc_un(p->c, op, x->e), x->depth + 1, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = op, .nargs = 1}, x, at, out);
 }
 
 /* ---- calls ---- */
 
 static tc_status parse(parser *p, int min_prec, operand *out);
-
-enum { MAX_ARGS = 3 };
 
 static tc_status parse_args(parser *p, const char *name, int n, operand *args) {
     place at = here(p);
@@ -247,9 +254,7 @@ static tc_status call_cast(parser *p, tc_dtype t, place at, operand *out) {
         return TC_OK;
     }
     TC_TRY(settle(p, &x, t, 1));
-    TC_TRY(check_depth(p, x.depth + 1, at));
-    *out = typed(tc_cast(p->c, t, x.e), x.depth + 1, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = TC_OP_CAST, .dtype = (uint8_t)t, .nargs = 1}, &x, at, out);
 }
 
 static tc_status call_select(parser *p, place at, operand *out) {
@@ -265,10 +270,7 @@ static tc_status call_select(parser *p, place at, operand *out) {
     TC_TRY(check_operands(p, TC_OP_SELECT, &x[1], &x[2], at));
     if (x[0].e->lanes != x[1].e->lanes)
         return FAIL_AT(p, at, "select: the condition has %d lanes, the arms have %d", x[0].e->lanes, x[1].e->lanes);
-    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
-    TC_TRY(check_depth(p, depth, at));
-    *out = typed(tc_select(p->c, x[0].e, x[1].e, x[2].e), depth, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = TC_OP_SELECT, .nargs = 3}, x, at, out);
 }
 
 static tc_status call_fma(parser *p, place at, operand *out) {
@@ -277,22 +279,15 @@ static tc_status call_fma(parser *p, place at, operand *out) {
     TC_TRY(unify(p, x, 3));
     TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[1], at));
     TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[2], at));
-    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
-    TC_TRY(check_depth(p, depth, at));
-    *out = typed(tc_fma(p->c, x[0].e, x[1].e, x[2].e), depth, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = TC_OP_FMA, .nargs = 3}, x, at, out);
 }
 
 static tc_status call_dot(parser *p, place at, operand *out) {
     operand x[3];
     TC_TRY(parse_args(p, "dot", 3, x));
-    const char *why = tc_dot_problem(x[0].e, x[1].e, x[2].e);
-    if (why)
-        return FAIL_AT(p, at, "%s", why);
-    int depth = TC_MAX(x[0].depth, TC_MAX(x[1].depth, x[2].depth)) + 1;
-    TC_TRY(check_depth(p, depth, at));
-    *out = typed(tc_dot(p->c, x[0].e, x[1].e, x[2].e), depth, at);
-    return TC_OK;
+    for (int i = 0; i < 3; i++)
+        TC_TRY(settle_alone(p, &x[i]));
+    return make(p, &(tc_expr){.op = TC_OP_DOT, .nargs = 3}, x, at, out);
 }
 
 static tc_status parse_lanes(parser *p, int *lanes) {
@@ -306,21 +301,20 @@ static tc_status parse_lanes(parser *p, int *lanes) {
 
 static tc_status call_vector(parser *p, tc_op op, place at, operand *out) {
     operand x[2];
-    int n = op == TC_OP_RAMP ? 2 : 1, lanes = 1;
+    int n = tc_op_arity(op), lanes = 1;
     TC_TRY(open_bracket(p, "("));
     for (int i = 0; i < n; i++) {
         if (i)
             TC_TRY(expect(p, ","));
         TC_TRY(parse(p, 0, &x[i]));
         TC_TRY(settle_alone(p, &x[i]));
-        if (x[i].e->lanes != 1 || (op == TC_OP_RAMP && x[i].e->dtype != TC_I64))
-            return FAIL_AT(p, x[i].at, op == TC_OP_RAMP ? "ramp takes an i64 base and stride" : "bcast takes a scalar");
+        const tc_expr one = {.op = op, .nargs = 1, .lanes = 1};
+        const char *problem = te_problem(&one, (const tc_expr *[]){x[i].e});
+        if (problem)
+            return FAIL_AT(p, x[i].at, "%s", problem);
     }
     TC_TRY(parse_lanes(p, &lanes));
-    int depth = TC_MAX(x[0].depth, n == 2 ? x[1].depth : 0) + 1;
-    TC_TRY(check_depth(p, depth, at));
-    *out = typed(op == TC_OP_RAMP ? tc_ramp(p->c, x[0].e, x[1].e, lanes) : tc_bcast(p->c, x[0].e, lanes), depth, at);
-    return TC_OK;
+    return make(p, &(tc_expr){.op = op, .nargs = (uint8_t)n, .lanes = (uint16_t)lanes}, x, at, out);
 }
 
 /* Activation functions by their definitions. */
@@ -375,6 +369,9 @@ static tc_status parse_call(parser *p, const char *name, place at, operand *out)
         return call_sugar(p, name, at, out);
     if (!find_op(name, &op))
         return FAIL_AT(p, at, "unknown function '%s'", name);
+    if (p->scope->dialect == TC_DIALECT_TE && (tc_op_traits(op) & TC_VECTOR))
+        return FAIL_AT(p, at, "the body of a compute must be a scalar expression, without %s",
+                       op == TC_OP_DOT ? "dot" : "ramp and bcast");
     switch ((int)op) {
     case TC_OP_SELECT:
         return call_select(p, at, out);
@@ -392,9 +389,16 @@ static tc_status parse_call(parser *p, const char *name, place at, operand *out)
 
 /* ---- names ---- */
 
+static const tc_expr *lookup(parser *p, const char *name, int n, const tc_expr *const *idx) {
+    if (p->scope->why)
+        *p->scope->why = NULL;
+    return p->scope->resolve(p->scope->user, name, n, idx);
+}
+
 static tc_status unknown(parser *p, const char *name, place at) {
-    if (p->why && *p->why)
-        return FAIL_AT(p, at, "%s", *p->why);
+    const char **why = p->scope->why;
+    if (why && *why)
+        return FAIL_AT(p, at, "%s", *why);
     return FAIL_AT(p, at, "unknown name '%s'", name);
 }
 
@@ -442,9 +446,7 @@ static tc_status parse_access(parser *p, const char *name, place at, operand *ou
         TC_TRY(expect(p, ","));
         mask = tc_lex_is(p->lex, "mask") && te_peek_is(p->lex, ":");
     }
-    if (p->why)
-        *p->why = NULL;
-    const tc_expr *e = p->resolve(p->user, name, n, idx);
+    const tc_expr *e = lookup(p, name, n, idx);
     if (!e)
         return unknown(p, name, at);
     *out = typed(e, depth + 1, at);
@@ -470,9 +472,7 @@ static tc_status parse_name(parser *p, operand *out) {
         *out = literal_real(name[0] == 'i' ? (double)INFINITY : (double)NAN, at);
         return TC_OK;
     }
-    if (p->why)
-        *p->why = NULL;
-    const tc_expr *e = p->resolve(p->user, name, 0, NULL);
+    const tc_expr *e = lookup(p, name, 0, NULL);
     if (!e)
         return unknown(p, name, at);
     *out = typed(e, 1, at);
@@ -565,23 +565,13 @@ static tc_status parse(parser *p, int min_prec, operand *out) {
     return TC_OK;
 }
 
-tc_status te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const char **why, const tc_dtype *literal,
-                        const tc_expr **out, tc_error *err) {
-    parser p = {.c = c, .lex = lex, .resolve = resolve, .user = user, .why = why, .err = err};
+tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, const tc_te_scope *scope, const tc_expr **out, tc_error *err) {
+    parser p = {.c = c, .lex = lex, .scope = scope, .err = err};
     operand x;
     TC_TRY(parse(&p, 0, &x));
-    if (literal)
-        TC_TRY(settle(&p, &x, *literal, 1));
+    if (scope->literal)
+        TC_TRY(settle(&p, &x, *scope->literal, 1));
     TC_TRY(settle_alone(&p, &x));
     *out = x.e;
     return TC_OK;
-}
-
-tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const tc_expr **out, tc_error *err) {
-    return te_parse_expr(c, lex, resolve, user, NULL, NULL, out, err);
-}
-
-tc_status tc_te_parse_expr_as(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, tc_dtype literal, const tc_expr **out,
-                              tc_error *err) {
-    return te_parse_expr(c, lex, resolve, user, NULL, &literal, out, err);
 }

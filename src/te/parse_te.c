@@ -174,13 +174,11 @@ static tc_status parse_reducer(te_parser *p, tc_reducer *r) {
 static tc_status parse_body(te_parser *p, int nout, const tc_expr **body) {
     if (nout > 1)
         TC_TRY(tc_lex_expect(&p->lex, "(", p->err));
+    const tc_te_scope scope = {.dialect = TC_DIALECT_TE, .resolve = resolve, .user = p, .why = &p->why};
     for (int o = 0; o < nout; o++) {
         if (o)
             TC_TRY(tc_lex_expect(&p->lex, ",", p->err));
-        tc_lex at = p->lex;
-        TC_TRY(te_parse_expr(p->c, &p->lex, resolve, p, &p->why, NULL, &body[o], p->err));
-        if (body[o]->lanes != 1)
-            return tc_lex_fail(&at, p->err, "the body of a compute must be a scalar expression, without ramp and bcast");
+        TC_TRY(tc_te_parse_expr(p->c, &p->lex, &scope, &body[o], p->err));
     }
     return nout > 1 ? tc_lex_expect(&p->lex, ")", p->err) : TC_OK;
 }

@@ -198,11 +198,7 @@ static void print(printer *p, const tc_expr *e, int min_prec) {
 
 static const char *own_name(void *unused, const tc_expr *e) {
     (void)unused;
-    if (e->op == TC_OP_VAR)
-        return e->u.var->name;
-    if (e->op == TC_OP_READ)
-        return e->u.tensor->name;
-    return *(const char *const *)(const void *)e->u.buffer; /* see expr.h: the first member is the name */
+    return e->op == TC_OP_VAR ? e->u.var->name : e->op == TC_OP_READ ? e->u.tensor->name : "?"; /* a buffer is TIR's to name */
 }
 
 void tc_expr_print_named(tc_strbuf *b, const tc_expr *e, tc_expr_namer *namer, void *user) {

@@ -54,8 +54,7 @@ static const tc_expr *simp_ramps(simplifier *s, const tc_expr *e) {
 /* Operations on equal lanes are one scalar operation. */
 static const tc_expr *simp_broadcasts(simplifier *s, const tc_expr *e) {
     const tc_expr *args[3];
-    if (e->lanes == 1 || e->nargs == 0 || e->nargs > 3 || e->op == TC_OP_RAMP || e->op == TC_OP_BCAST || e->op == TC_OP_READ ||
-        (e->op == TC_OP_LOAD && e->nargs == 2))
+    if (e->lanes == 1 || e->nargs == 0 || (tc_op_traits(e->op) & TC_VECTOR) || (e->op == TC_OP_LOAD && e->nargs == 2))
         return NULL;
     for (int i = 0; i < e->nargs; i++) {
         if (e->args[i]->op != TC_OP_BCAST)

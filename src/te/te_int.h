@@ -50,9 +50,6 @@ void te_print(tc_strbuf *b, const tc_workload *w, bool canonical);
 bool te_reserved(const char *name);
 
 /* ---- expression parser (parse_expr.c) ---- */
-/* `why`, if not NULL: where `resolve` may leave a better reason than "unknown name" (pointing into the context). */
-tc_status te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const char **why, const tc_dtype *literal,
-                        const tc_expr **out, tc_error *err);
 /* The token after the current one is `text`. */
 bool te_peek_is(const tc_lex *lex, const char *text);
 
@@ -64,8 +61,11 @@ static inline const tc_expr *te_const(const tc_expr *x) {
     return x->op == TC_OP_INT || x->op == TC_OP_FLOAT ? x : NULL;
 }
 
-/* Why op cannot take operands of these dtypes and lanes ("the operands are f32 and i64"); NULL if it can. b is NULL for unary
- * ops. For SELECT a and b are the arms. The constructors assert it; the parser reports it. */
+/* ---- what operations take (check.c) ---- */
+/* Why the node e cannot have these operands ("the operands must be floats"); NULL if it can. Of e the kind, the number of operands and
+ * the payload are looked at, of RAMP and BCAST the lanes. Constructors assert it, the parser reports it. */
+const char *te_problem(const tc_expr *e, const tc_expr *const *args);
+/* The same of two operands of arithmetic, or of the arms of a SELECT; b is NULL for unary ops. */
 const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
 
 /* ---- facts (env.c): lo <= sum of terms <= hi is known ---- */

@@ -20,25 +20,47 @@
 TC_NODISCARD tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_workload **out, tc_error *err);
 void tc_te_print(tc_strbuf *b, const tc_workload *w);
 
-/* Expression parser shared with layouts and TIR: reads one expression at the lexer's current token; `resolve` maps an identifier
- * (and, for a name followed by '[', its parsed indices) to an expression or returns NULL when unknown. A name without brackets
- * comes with nidx 0 and idx NULL; `T[]` with nidx 0 and idx not NULL. Indices come as i64 (scalars, or vectors in TIR).
+/* ---- expressions ----
  *
- *     a || b   a && b   a < b (== != <= > >=)   a + b - c   a * b / c % d   !a   -a       lowest to highest; comparisons do not
- * chain min(a, b)  select(c, a, b)  exp(x) ...    every other op of ops.def as a call by its text f32(x) cast; of a literal: the
- * immediate of that dtype ramp(base, stride, 16)   bcast(x, 16)     vectors; the lane count comes last B[index]   B[index, mask:
- * m]              loads: `resolve` gets B and one index and returns tc_load(..., NULL); the parser adds the mask true  false  inf
- * nan                     -x of a float is x * -1.0, of an integer 0 - x
+ * The grammar of te's bodies and of TIR, lowest precedence first; comparisons do not chain:
+ *
+ *     a || b
+ *     a && b
+ *     a < b                        and == != <= > >=
+ *     a + b - c
+ *     a * b / c % d
+ *     !a   -a                      -x of a float is x * -1.0, of an integer 0 - x
+ *     min(a, b)  select(c, a, b)   every other op of ops.def as a call by its text
+ *     f32(x)                       cast; of a literal: the immediate of that dtype
+ *     T[i, j]  B[index]            T[] has no index
+ *     true  false  inf  nan
+ *
+ * and, in TIR alone:
+ *
+ *     ramp(base, stride, 16)       vectors; the lane count comes last
+ *     bcast(x, 16)
+ *     dot(c, a, b)
+ *     B[index, mask: m]            `resolve` gets B and one index and returns tc_load(..., NULL); the parser adds the mask
  *
  * A bare literal takes the dtype (and lanes) of the operand beside it; where there is none it is f32 with a point or exponent and
- * i64 without. Stops at the first token that cannot continue the expression. Newlines inside brackets are skipped. Deep nesting
- * is refused. */
+ * i64 without. Stops at the first token that cannot continue the expression. Newlines inside brackets are skipped. Deep nesting is
+ * refused. */
+typedef enum tc_dialect { TC_DIALECT_TE, TC_DIALECT_TIR } tc_dialect;
+
+/* Maps an identifier (and, for a name followed by '[', its parsed indices) to an expression; NULL: unknown. A name without brackets
+ * comes with nidx 0 and idx NULL; `T[]` with nidx 0 and idx not NULL. Indices come as i64 (scalars, or vectors in TIR). */
 typedef const tc_expr *tc_te_resolve(void *user, const char *name, int nidx, const tc_expr *const *idx);
-TC_NODISCARD tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, const tc_expr **out,
-                                        tc_error *err);
-/* The same with a known dtype for a bare literal: "store this value into an f16 buffer". A typed expression keeps its own dtype.
- */
-TC_NODISCARD tc_status tc_te_parse_expr_as(tc_ctx *c, tc_lex *lex, tc_te_resolve *resolve, void *user, tc_dtype literal,
-                                           const tc_expr **out, tc_error *err);
+
+/* Where an expression stands. */
+typedef struct tc_te_scope {
+    tc_dialect dialect;
+    tc_te_resolve *resolve;
+    void *user;
+    const char **why;        /* NULL, or where `resolve` may leave a better reason than "unknown name" */
+    const tc_dtype *literal; /* of a literal that stands alone ("store this value into an f16 buffer"); NULL: its own */
+} tc_te_scope;
+
+/* Reads one expression at the lexer's current token. */
+TC_NODISCARD tc_status tc_te_parse_expr(tc_ctx *c, tc_lex *lex, const tc_te_scope *scope, const tc_expr **out, tc_error *err);
 
 #endif

@@ -64,8 +64,14 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
     return b && nidx == 1 ? tc_load(p->c, b, b->dtype, idx[0], NULL) : NULL;
 }
 
+/* `literal`: the dtype of a literal that stands alone; NULL: its own. */
+static tc_status parse_expr_as(parser *p, const tc_dtype *literal, const tc_expr **out) {
+    const tc_te_scope scope = {.dialect = TC_DIALECT_TIR, .resolve = resolve, .user = p, .literal = literal};
+    return tc_te_parse_expr(p->c, &p->l, &scope, out, p->err);
+}
+
 static tc_status parse_expr(parser *p, const tc_expr **out) {
-    return tc_te_parse_expr(p->c, &p->l, resolve, p, out, p->err);
+    return parse_expr_as(p, NULL, out);
 }
 
 static tc_status check_index(parser *p, const tc_lex *at, const tc_expr *index, const tc_expr *mask) {
@@ -254,7 +260,7 @@ static tc_status parse_store(parser *p, const char *name, const tc_lex *at, cons
         TC_TRY(parse_expr(p, &mask));
     TC_TRY(check_index(p, at, index, mask));
     TC_TRY(expect(p, "="));
-    TC_TRY(tc_te_parse_expr_as(p->c, &p->l, resolve, p, b->dtype, &value, p->err));
+    TC_TRY(parse_expr_as(p, &b->dtype, &value));
     if (value->dtype != b->dtype || value->lanes != index->lanes)
         return tc_lex_fail(at, p->err, "storing %s x %d to %s: expected %s x %d", tc_dtype_name(value->dtype), value->lanes, name,
                            tc_dtype_name(b->dtype), index->lanes);

@@ -74,6 +74,8 @@ static const tc_expr *lane_expr(tc_ctx *c, const tc_expr *e, void *user) {
         r = e->args[0];
     else if (e->op == TC_OP_RAMP)
         r = tc_add(c, e->args[0], tc_mul(c, e->args[1], tc_varx(c, v->lane)));
+    else if (e->op == TC_OP_DOT)
+        r = tc_cast(c, e->dtype, tc_varx(c, tc_var_new(c, "any"))); /* its operands have lanes of their own */
     else
         r = tc_expr_map_args(c, e, lane_expr, v);
     tc_map_put(&v->lane_memo, e->id, (uintptr_t)r);
@@ -148,7 +150,7 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     if (mask)
         assume(v, mask, true);
     tc_ival r = tc_te_bounds(i, v->env);
-    bool ok = (r.lo >= 0 && r.hi < b->size) || r.lo > r.hi || tc_expr_touches_memory(i) || verify_by_running(v, i, b->size);
+    bool ok = (r.lo >= 0 && r.hi < b->size) || r.lo > r.hi || tc_expr_touches_memory(index) || verify_by_running(v, i, b->size);
     v->known.len = known;
     tc_env_undo(v->env, mark);
     if (ok)

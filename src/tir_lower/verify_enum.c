@@ -131,8 +131,11 @@ static void add_conds(runner *r) {
     }
 }
 
+/* False if e is not of integers alone. */
 static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
     int64_t a[3];
+    if (tc_dtype_is_float(e->dtype) || (tc_op_traits(e->op) & (TC_MEMORY | TC_VECTOR)))
+        return false;
     if (e->op == TC_OP_INT) {
         *out = e->u.i;
         return true;

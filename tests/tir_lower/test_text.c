@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,49 @@ static void syntax_errors(void **state) {
     parse_refused(x, HEAD "alloc t f32[1] heap align 4 {\n}\n", "expected shared, thread, stack or reg, found 'heap'");
     parse_refused(x, HEAD "if X[0] {\n}\n", "expected a scalar bool");
     parse_refused(x, "func t\nparam X f32[8] inn 0 align 4\nbody\n", "expected in, packed or out, found 'inn'");
+}
+
+/* What only TIR can say, said wrongly. */
+static void wrong_vectors(void **state) {
+    fixture *x = *state;
+    parse_refused(x, HEAD "Y[0] = f32(dot(1, 2, 3))\n", "t.tir:5:12: dot adds u8 times i8 to i32, or bf16 times bf16 to f32");
+    parse_refused(x, HEAD "Y[0] = f32(dot(i32(0), bcast(u8(1), 4), bcast(i8(1), 8)))\n",
+                  "t.tir:5:12: the second operand of dot has");
+    parse_refused(x, HEAD "Y[0] = X[ramp(0, 1, 4) + ramp(0, 1, 8)]\n", "t.tir:5:24: '+' cannot be applied to i64x4 and i64x8");
+    parse_refused(x, HEAD "Y[0] = X[ramp(ramp(0, 1, 4), 1, 4)]\n", "t.tir:5:15: ramp takes an i64 base and stride");
+    parse_refused(x, HEAD "Y[ramp(0, 1, 8)] = bcast(bcast(1.0, 8), 8)\n", "t.tir:5:26: bcast takes a scalar");
+    parse_refused(x, HEAD "Y[0] = X[0, mask: bcast(true, 8)]\n", "the mask must be bool with the index's 1 lanes");
+    parse_refused(x, HEAD "Y[0] = X[0, 1]\n", "t.tir:5:8: unknown name 'X'");
+}
+
+/* A dot of constants is legal, if of no use; an index that depends on one may be anything. */
+static void constant_dots(void **state) {
+    fixture *x = *state;
+    static const char *const DOT = "dot(bcast(i32(1), 8), bcast(u8(1), 4), bcast(i8(2), 32))";
+    char text[400];
+    snprintf(text, sizeof text, HEAD "Y[ramp(0, 1, 8)] = f32(%s)\n", DOT);
+    verify_ok(x, text);
+    float in[8] = {0}, out[8] = {0};
+    void *const args[] = {in, out};
+    assert_int_equal(tc_tir_interp(x->f, args, &x->err), TC_OK);
+    assert_true(out[0] == 9 && out[7] == 9);
+    const tc_expr *value = x->f->body->u.store.value;
+    assert_ptr_equal(tc_te_simplify(x->c, value, NULL), value);
+    snprintf(text, sizeof text, HEAD "Y[i64(%s)] = bcast(1.0, 8)\n", DOT);
+    verify_refused(x, text, "a store to Y may reach");
+    verify_refused(x, HEAD "for i in 9 {\n  Y[i + i64(dot(i32(0), bcast(u8(0), 4), bcast(i8(1), 4)))] = 1.0\n}\n",
+                   "a store to Y may reach");
+}
+
+/* Conditions on floats and on data say nothing about an index. */
+static void conditions_on_data(void **state) {
+    fixture *x = *state;
+    verify_refused(x, HEAD "for i in 9 {\n  if f32(i) < 8.0 {\n    Y[i] = 0.0\n  }\n}\n", "a store to Y may reach elements 0..8");
+    verify_refused(x, HEAD "for i in 9 {\n  if X[min(i, 7)] < 8.0 {\n    Y[i] = 0.0\n  }\n}\n", "a store to Y may reach");
+    verify_refused(x,
+                   "func t\nparam I i64[8] in 0 align 8\nparam Y f32[8] out 0 align 4\nbody\nfor i in 9 {\n"
+                   "  if I[min(i, 7)] < 8 {\n    Y[i] = 0.0\n  }\n}\n",
+                   "a store to Y may reach");
 }
 
 static void bounds(void **state) {
@@ -226,6 +270,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(shadowed_names_print_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(syntax_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_vectors, setup, teardown),
+        cmocka_unit_test_setup_teardown(constant_dots, setup, teardown),
+        cmocka_unit_test_setup_teardown(conditions_on_data, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(interpreter_computes, setup, teardown),

@@ -358,8 +358,10 @@ void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st) {
 }
 
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
-    tc_slot *s = tc_cg_slot(g, e->u.buffer);
     tc_cg_index x;
+    if (e->op != TC_OP_LOAD)
+        return tc_cg_fail(g, "an operand of dot is no load");
+    tc_slot *s = tc_cg_slot(g, e->u.buffer);
     if (!s || s->regs || e->nargs != 1 || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
         return tc_cg_fail(g, "an operand of dot is not a run of neighbours in %s", e->u.buffer->name);
     int bytes = tc_dtype_bytes((tc_dtype)e->dtype);

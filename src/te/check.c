@@ -1,0 +1,135 @@
+/* What every kind of node takes, in one place: the constructors assert it, the parser reports it with its place. Total: any operands
+ * of any kind may be asked about. */
+#include "te/te_int.h"
+
+/* What the column `takes` of ops.def says of the operands. All from CHOICE on must have one dtype and one lane count, but for the
+ * condition of a choice. */
+typedef enum takes {
+    NOTHING,
+    INDICES,     /* READ: an integer per dimension */
+    ADDRESS,     /* LOAD: an i64 index, and a bool of its lanes as the mask */
+    PROGRESSION, /* RAMP: scalar i64 base and stride */
+    SCALAR,      /* BCAST */
+    GROUPS,      /* DOT: a row of intrinsics.def */
+    CHOICE,      /* SELECT: a bool, and two of any kind with its lanes */
+    ANYTHING,
+    BOOLS,
+    BITS, /* integers or bool */
+    NUMBERS,
+    INTEGERS,
+    FLOATS,
+    A_FLOAT
+} takes;
+
+static const uint8_t TAKES[] = {
+#define OP(id, text, arity, traits, takes) takes,
+#include "te/ops.def"
+#undef OP
+};
+
+static const char *dtype_problem(takes what, tc_dtype t) {
+    bool is_float = tc_dtype_is_float(t);
+    switch (what) {
+    case BOOLS:
+        return t == TC_BOOL ? NULL : "the operands must be bool";
+    case BITS:
+        return is_float ? "the operands must be integers or bool" : NULL;
+    case NUMBERS:
+        return t == TC_BOOL ? "the operands must be numbers, not bool" : NULL;
+    case INTEGERS:
+        return is_float ? "the operands must be integers" : dtype_problem(NUMBERS, t);
+    case FLOATS:
+        return is_float ? NULL : t == TC_BOOL ? "the operands must be numbers, not bool" : "the operands must be floats";
+    case A_FLOAT:
+        return is_float ? NULL : "the operand must be a float";
+    case NOTHING:
+    case INDICES:
+    case ADDRESS:
+    case PROGRESSION:
+    case SCALAR:
+    case GROUPS:
+    case CHOICE:
+    case ANYTHING:
+        return NULL;
+    }
+    return NULL;
+}
+
+const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b) {
+    if (b && a->dtype != b->dtype)
+        return "the operands have different dtypes";
+    if (b && a->lanes != b->lanes)
+        return "the operands have different lane counts";
+    return dtype_problem((takes)TAKES[op], a->dtype);
+}
+
+static const char *indices_problem(const tc_expr *e, const tc_expr *const *args) {
+    if (e->nargs != e->u.tensor->ndim)
+        return "a read has one index for each dimension of its tensor";
+    for (int i = 0; i < e->nargs; i++)
+        if (!tc_dtype_is_int(args[i]->dtype) || args[i]->lanes != 1)
+            return "the indices of a read must be scalar integers";
+    return NULL;
+}
+
+static const char *address_problem(const tc_expr *e, const tc_expr *const *args) {
+    if (e->nargs < 1 || args[0]->dtype != TC_I64)
+        return "the index of a load must be i64";
+    if (e->nargs > 1 && (args[1]->dtype != TC_BOOL || args[1]->lanes != args[0]->lanes))
+        return "the mask of a load must be bool with the lanes of its index";
+    return NULL;
+}
+
+static const char *lanes_problem(const tc_expr *e, const tc_expr *const *args) {
+    for (int i = 0; i < e->nargs; i++)
+        if (args[i]->lanes != 1 || (TAKES[e->op] == PROGRESSION && args[i]->dtype != TC_I64))
+            return e->op == TC_OP_RAMP ? "ramp takes an i64 base and stride" : "bcast takes a scalar";
+    return e->lanes >= 1 ? NULL : "a vector has at least one lane";
+}
+
+static const char *groups_problem(const tc_expr *const *args) {
+    const tc_expr *acc = args[0], *a = args[1], *b = args[2];
+    const tc_intrinsic *row = tc_intrinsic_of(TC_INTRINSICS_ALL, acc->dtype, a->dtype, b->dtype);
+    if (!row)
+        return "dot adds u8 times i8 to i32, or bf16 times bf16 to f32";
+    if (a->lanes != row->group || b->lanes != a->lanes * acc->lanes)
+        return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
+    return NULL;
+}
+
+static const char *choice_problem(const tc_expr *const *args) {
+    const char *arms = te_op_problem(TC_OP_SELECT, args[1], args[2]);
+    if (args[0]->dtype != TC_BOOL)
+        return "the first operand of select must be bool";
+    return !arms && args[0]->lanes != args[1]->lanes ? "the condition of select has other lanes than its arms" : arms;
+}
+
+const char *te_problem(const tc_expr *e, const tc_expr *const *args) {
+    switch ((takes)TAKES[e->op]) {
+    case NOTHING:
+        return NULL;
+    case INDICES:
+        return indices_problem(e, args);
+    case ADDRESS:
+        return address_problem(e, args);
+    case PROGRESSION:
+    case SCALAR:
+        return lanes_problem(e, args);
+    case GROUPS:
+        return groups_problem(args);
+    case CHOICE:
+        return choice_problem(args);
+    case ANYTHING:
+    case BOOLS:
+    case BITS:
+    case NUMBERS:
+    case INTEGERS:
+    case FLOATS:
+    case A_FLOAT:
+        break;
+    }
+    const char *why = NULL;
+    for (int i = 0; i < e->nargs && !why; i++)
+        why = te_op_problem(e->op, args[0], args[i]);
+    return why;
+}
