@@ -28,7 +28,7 @@ static tc_ival of_read(void *user, const tc_expr *read, te_ranges *unused) {
 static tc_ival infer(value_ranges *v, const tc_tensor *t) {
     if (t == v->given)
         return v->given_range;
-    if (!t->op || tc_dtype_is_float(t->dtype) || t->op->reducer == TC_RED_SUM || t->op->reducer == TC_RED_PROD)
+    if (!t->op || tc_dtype_is_float(t->dtype) || (t->op->reducer != TC_RED_NONE && !te_reducer_chooses(t->op->reducer)))
         return TC_IVAL_ALL;
     te_ranges r;
     te_ranges_init(&r, v->env);

@@ -64,21 +64,16 @@ bool tc_affine_add(tc_affine *a, const tc_affine *b, int64_t scale) {
 }
 
 bool tc_affine_linear(tc_affine *a, const tc_expr *e, int64_t scale) {
-    switch ((int)e->op) {
-    case TC_OP_INT:
+    if (e->op == TC_OP_INT) {
         a->c = wrap_add(a->c, wrap_mul(e->u.i, scale));
         return true;
-    case TC_OP_ADD:
-        return tc_affine_linear(a, e->args[0], scale) && tc_affine_linear(a, e->args[1], scale);
-    case TC_OP_SUB:
-        return tc_affine_linear(a, e->args[0], scale) && tc_affine_linear(a, e->args[1], wrap_mul(scale, -1));
-    case TC_OP_MUL:
-        if (e->args[1]->op == TC_OP_INT)
-            return tc_affine_linear(a, e->args[0], wrap_mul(scale, e->args[1]->u.i));
-        return tc_affine_term(a, e, scale);
-    default:
-        return tc_affine_term(a, e, scale);
     }
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
+        return tc_affine_linear(a, e->args[0], scale) &&
+               tc_affine_linear(a, e->args[1], e->op == TC_OP_SUB ? wrap_mul(scale, -1) : scale);
+    if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
+        return tc_affine_linear(a, e->args[0], wrap_mul(scale, e->args[1]->u.i));
+    return tc_affine_term(a, e, scale);
 }
 
 int64_t tc_affine_coef(const tc_affine *a, const tc_expr *atom) {

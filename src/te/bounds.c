@@ -311,7 +311,8 @@ static tc_ival range_bool(te_ranges *r, const tc_expr *e) {
     return known < 0 ? (tc_ival){0, 1} : (tc_ival){known, known};
 }
 
-static tc_ival range_abs(tc_ival v) {
+static tc_ival range_abs(te_ranges *r, const tc_expr *e) {
+    tc_ival v = te_range(r, e->args[0]);
     if (v.lo >= 0 || v.lo == TC_NINF) /* |INT64_MIN| wraps */
         return v.lo >= 0 ? v : TC_IVAL_ALL;
     tc_ival flipped = tc_ival_scale(v, -1);
@@ -331,53 +332,51 @@ static tc_ival range_memory(te_ranges *r, const tc_expr *e) {
     return r->read_range && e->op == TC_OP_READ ? tc_ival_meet(v, r->read_range(r->user, e, r)) : v;
 }
 
+static tc_ival range_ramp(te_ranges *r, const tc_expr *e) {
+    tc_ival lanes = {0, e->lanes - 1};
+    return tc_ival_add(te_range(r, e->args[0]), ival_mul(te_range(r, e->args[1]), lanes));
+}
+
+static tc_ival range_bcast(te_ranges *r, const tc_expr *e) {
+    return te_range(r, e->args[0]);
+}
+
+static tc_ival range_arithmetic(te_ranges *r, const tc_expr *e) {
+    if (e->dtype == TC_I64 && e->lanes == 1)
+        return range_linear(r, e);
+    tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]);
+    if (e->op == TC_OP_MUL)
+        return ival_mul(a, b);
+    return tc_ival_add(a, tc_ival_scale(b, e->op == TC_OP_SUB ? -1 : 1));
+}
+
+static tc_ival range_div(te_ranges *r, const tc_expr *e) {
+    return tc_ival_div(te_range(r, e->args[0]), te_range(r, e->args[1]), e->op == TC_OP_DIV);
+}
+
+static tc_ival range_tmod(te_ranges *r, const tc_expr *e) {
+    return ival_tmod(te_range(r, e->args[0]), te_range(r, e->args[1]));
+}
+
+static tc_ival range_minmax(te_ranges *r, const tc_expr *e) {
+    tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]);
+    return e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
+}
+
+/* What tells more than the dtype does. */
+static tc_ival (*const RANGES[TC_NOPS])(te_ranges *r, const tc_expr *e) = {
+    [TC_OP_READ] = range_memory,    [TC_OP_LOAD] = range_memory,    [TC_OP_RAMP] = range_ramp,      [TC_OP_BCAST] = range_bcast,
+    [TC_OP_ADD] = range_arithmetic, [TC_OP_SUB] = range_arithmetic, [TC_OP_MUL] = range_arithmetic, [TC_OP_DIV] = range_div,
+    [TC_OP_TDIV] = range_div,       [TC_OP_MOD] = range_mod,        [TC_OP_TMOD] = range_tmod,      [TC_OP_MIN] = range_minmax,
+    [TC_OP_MAX] = range_minmax,     [TC_OP_SELECT] = range_select,  [TC_OP_CAST] = range_cast,      [TC_OP_ABS] = range_abs,
+    [TC_OP_BAND] = range_bits,      [TC_OP_BOR] = range_bits,       [TC_OP_BXOR] = range_bits,      [TC_OP_SHL] = range_bits,
+    [TC_OP_SHR] = range_bits,
+};
+
 static tc_ival range_node(te_ranges *r, const tc_expr *e) {
     if (e->dtype == TC_BOOL && !(tc_op_traits(e->op) & (TC_MEMORY | TC_VECTOR)) && e->op != TC_OP_SELECT)
         return range_bool(r, e);
-    switch ((int)e->op) {
-    case TC_OP_READ:
-    case TC_OP_LOAD:
-        return range_memory(r, e);
-    case TC_OP_RAMP: {
-        tc_ival lanes = {0, e->lanes - 1};
-        return tc_ival_add(te_range(r, e->args[0]), ival_mul(te_range(r, e->args[1]), lanes));
-    }
-    case TC_OP_BCAST:
-        return te_range(r, e->args[0]);
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-    case TC_OP_MUL:
-        if (e->dtype == TC_I64 && e->lanes == 1)
-            return range_linear(r, e);
-        if (e->op == TC_OP_MUL)
-            return ival_mul(te_range(r, e->args[0]), te_range(r, e->args[1]));
-        return tc_ival_add(te_range(r, e->args[0]), tc_ival_scale(te_range(r, e->args[1]), e->op == TC_OP_SUB ? -1 : 1));
-    case TC_OP_DIV:
-    case TC_OP_TDIV:
-        return tc_ival_div(te_range(r, e->args[0]), te_range(r, e->args[1]), e->op == TC_OP_DIV);
-    case TC_OP_MOD:
-        return range_mod(r, e);
-    case TC_OP_TMOD:
-        return ival_tmod(te_range(r, e->args[0]), te_range(r, e->args[1]));
-    case TC_OP_MIN:
-        return ival_min(te_range(r, e->args[0]), te_range(r, e->args[1]));
-    case TC_OP_MAX:
-        return ival_max(te_range(r, e->args[0]), te_range(r, e->args[1]));
-    case TC_OP_SELECT:
-        return range_select(r, e);
-    case TC_OP_CAST:
-        return range_cast(r, e);
-    case TC_OP_ABS:
-        return range_abs(te_range(r, e->args[0]));
-    case TC_OP_BAND:
-    case TC_OP_BOR:
-    case TC_OP_BXOR:
-    case TC_OP_SHL:
-    case TC_OP_SHR:
-        return range_bits(r, e);
-    default:
-        return tc_ival_of_dtype(e->dtype);
-    }
+    return RANGES[e->op] ? RANGES[e->op](r, e) : tc_ival_of_dtype(e->dtype);
 }
 
 static tc_ival range_leaf(te_ranges *r, const tc_expr *e) {
@@ -429,22 +428,12 @@ tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env) {
 
 /* ---- decisions ---- */
 
+/* Of a comparison of a and b, with the range of a - b, or of its sign. */
 static int decide_order(tc_op op, tc_ival difference) {
-    bool below = difference.hi<0, above = difference.lo> 0, at_most = difference.hi <= 0, at_least = difference.lo >= 0;
-    switch ((int)op) {
-    case TC_OP_LT:
-        return below ? 1 : at_least ? 0 : -1;
-    case TC_OP_LE:
-        return at_most ? 1 : above ? 0 : -1;
-    case TC_OP_GT:
-        return above ? 1 : at_most ? 0 : -1;
-    case TC_OP_GE:
-        return at_least ? 1 : below ? 0 : -1;
-    case TC_OP_EQ:
-        return at_most && at_least ? 1 : below || above ? 0 : -1;
-    default:
-        return below || above ? 1 : at_most && at_least ? 0 : -1;
-    }
+    unsigned possible = (difference.lo < 0 ? TE_LESS : 0) | (difference.lo <= 0 && difference.hi >= 0 ? TE_EQUAL : 0) |
+                        (difference.hi > 0 ? TE_GREATER : 0),
+             holds = te_comparison(op) & possible;
+    return holds == possible ? 1 : holds ? -1 : 0;
 }
 
 bool te_exact(te_ranges *r, const tc_affine *a) {
@@ -476,50 +465,52 @@ static int decide_comparison(te_ranges *r, const tc_expr *e) {
     return decide_order(e->op, sign);
 }
 
+static int decide_same(te_ranges *r, const tc_expr *e) {
+    return te_decide(r, e->args[0]);
+}
+
+static int decide_not(te_ranges *r, const tc_expr *e) {
+    int a = te_decide(r, e->args[0]);
+    return a < 0 ? -1 : !a;
+}
+
+static int decide_logic(te_ranges *r, const tc_expr *e) {
+    int absorbing = e->op == TC_OP_OR, a = te_decide(r, e->args[0]);
+    if (a == absorbing)
+        return a;
+    int b = te_decide(r, e->args[1]);
+    return b == absorbing ? b : a < 0 ? -1 : b;
+}
+
+static int decide_select(te_ranges *r, const tc_expr *e) {
+    tc_ival v = range_select(r, e);
+    return tc_ival_point(v) ? (int)v.lo : -1;
+}
+
+static int decide_minmax(te_ranges *r, const tc_expr *e) {
+    tc_ival v = range_minmax(r, e);
+    return tc_ival_point(v) ? (int)v.lo : -1;
+}
+
+/* x != 0 */
+static int decide_cast(te_ranges *r, const tc_expr *e) {
+    if (tc_dtype_is_float(e->args[0]->dtype))
+        return -1;
+    return decide_order(TC_OP_NE, te_range(r, e->args[0]));
+}
+
+static int (*const DECISIONS[TC_NOPS])(te_ranges *r, const tc_expr *e) = {
+    [TC_OP_BCAST] = decide_same,    [TC_OP_NOT] = decide_not,       [TC_OP_AND] = decide_logic,
+    [TC_OP_OR] = decide_logic,      [TC_OP_EQ] = decide_comparison, [TC_OP_NE] = decide_comparison,
+    [TC_OP_LT] = decide_comparison, [TC_OP_LE] = decide_comparison, [TC_OP_GT] = decide_comparison,
+    [TC_OP_GE] = decide_comparison, [TC_OP_SELECT] = decide_select, [TC_OP_CAST] = decide_cast,
+    [TC_OP_MIN] = decide_minmax,    [TC_OP_MAX] = decide_minmax,
+};
+
 int te_decide(te_ranges *r, const tc_expr *e) {
-    switch ((int)e->op) {
-    case TC_OP_INT:
+    if (e->op == TC_OP_INT)
         return e->u.i != 0;
-    case TC_OP_BCAST:
-        return te_decide(r, e->args[0]);
-    case TC_OP_NOT: {
-        int a = te_decide(r, e->args[0]);
-        return a < 0 ? -1 : !a;
-    }
-    case TC_OP_AND:
-    case TC_OP_OR: {
-        int absorbing = e->op == TC_OP_OR, a = te_decide(r, e->args[0]);
-        if (a == absorbing)
-            return a;
-        int b = te_decide(r, e->args[1]);
-        return b == absorbing ? b : a < 0 ? -1 : b;
-    }
-    case TC_OP_EQ:
-    case TC_OP_NE:
-    case TC_OP_LT:
-    case TC_OP_LE:
-    case TC_OP_GT:
-    case TC_OP_GE:
-        return decide_comparison(r, e);
-    case TC_OP_SELECT: {
-        tc_ival v = range_select(r, e);
-        return tc_ival_point(v) ? (int)v.lo : -1;
-    }
-    case TC_OP_CAST: /* x != 0 */
-        if (!tc_dtype_is_float(e->args[0]->dtype)) {
-            tc_ival v = te_range(r, e->args[0]);
-            return v.lo > 0 || v.hi < 0 ? 1 : v.lo == 0 && v.hi == 0 ? 0 : -1;
-        }
-        return -1;
-    case TC_OP_MIN:
-    case TC_OP_MAX: {
-        tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]),
-                v = e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
-        return tc_ival_point(v) ? (int)v.lo : -1;
-    }
-    default:
-        return -1;
-    }
+    return DECISIONS[e->op] ? DECISIONS[e->op](r, e) : -1;
 }
 
 int tc_te_decide(const tc_expr *cond, const tc_env *env) {

@@ -2,54 +2,39 @@
  * of any kind may be asked about. */
 #include "te/te_int.h"
 
-/* What the column `takes` of ops.def says of the operands. All from CHOICE on must have one dtype and one lane count, but for the
- * condition of a choice. */
-typedef enum takes {
-    NOTHING,
-    INDICES,     /* READ: an integer per dimension */
-    ADDRESS,     /* LOAD: an i64 index, and a bool of its lanes as the mask */
-    PROGRESSION, /* RAMP: scalar i64 base and stride */
-    SCALAR,      /* BCAST */
-    GROUPS,      /* DOT: a row of intrinsics.def */
-    CHOICE,      /* SELECT: a bool, and two of any kind with its lanes */
-    ANYTHING,
-    BOOLS,
-    BITS, /* integers or bool */
-    NUMBERS,
-    INTEGERS,
-    FLOATS,
-    A_FLOAT
-} takes;
-
-static const uint8_t TAKES[] = {
-#define OP(id, text, arity, traits, takes) takes,
+te_takes te_takes_of(tc_op op) {
+    static const uint8_t TAKES[] = {
+#define OP(id, text, arity, traits, takes) TE_##takes,
 #include "te/ops.def"
 #undef OP
-};
+    };
+    return (te_takes)TAKES[op];
+}
 
-static const char *dtype_problem(takes what, tc_dtype t) {
+static const char *dtype_problem(te_takes what, tc_dtype t) {
     bool is_float = tc_dtype_is_float(t);
     switch (what) {
-    case BOOLS:
+    case TE_BOOLS:
         return t == TC_BOOL ? NULL : "the operands must be bool";
-    case BITS:
+    case TE_BITS:
         return is_float ? "the operands must be integers or bool" : NULL;
-    case NUMBERS:
+    case TE_NUMBERS:
         return t == TC_BOOL ? "the operands must be numbers, not bool" : NULL;
-    case INTEGERS:
-        return is_float ? "the operands must be integers" : dtype_problem(NUMBERS, t);
-    case FLOATS:
+    case TE_INTEGERS:
+        return is_float ? "the operands must be integers" : dtype_problem(TE_NUMBERS, t);
+    case TE_FLOATS:
         return is_float ? NULL : t == TC_BOOL ? "the operands must be numbers, not bool" : "the operands must be floats";
-    case A_FLOAT:
+    case TE_A_FLOAT:
         return is_float ? NULL : "the operand must be a float";
-    case NOTHING:
-    case INDICES:
-    case ADDRESS:
-    case PROGRESSION:
-    case SCALAR:
-    case GROUPS:
-    case CHOICE:
-    case ANYTHING:
+    case TE_NOTHING:
+    case TE_INDICES:
+    case TE_ADDRESS:
+    case TE_PROGRESSION:
+    case TE_SCALAR:
+    case TE_GROUPS:
+    case TE_CHOICE:
+    case TE_CONVERTIBLE:
+    case TE_ANYTHING:
         return NULL;
     }
     return NULL;
@@ -60,7 +45,7 @@ const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b) {
         return "the operands have different dtypes";
     if (b && a->lanes != b->lanes)
         return "the operands have different lane counts";
-    return dtype_problem((takes)TAKES[op], a->dtype);
+    return dtype_problem(te_takes_of(op), a->dtype);
 }
 
 static const char *indices_problem(const tc_expr *e, const tc_expr *const *args) {
@@ -82,7 +67,7 @@ static const char *address_problem(const tc_expr *e, const tc_expr *const *args)
 
 static const char *lanes_problem(const tc_expr *e, const tc_expr *const *args) {
     for (int i = 0; i < e->nargs; i++)
-        if (args[i]->lanes != 1 || (TAKES[e->op] == PROGRESSION && args[i]->dtype != TC_I64))
+        if (args[i]->lanes != 1 || (te_takes_of(e->op) == TE_PROGRESSION && args[i]->dtype != TC_I64))
             return e->op == TC_OP_RAMP ? "ramp takes an i64 base and stride" : "bcast takes a scalar";
     return e->lanes >= 1 ? NULL : "a vector has at least one lane";
 }
@@ -105,27 +90,28 @@ static const char *choice_problem(const tc_expr *const *args) {
 }
 
 const char *te_problem(const tc_expr *e, const tc_expr *const *args) {
-    switch ((takes)TAKES[e->op]) {
-    case NOTHING:
+    switch (te_takes_of(e->op)) {
+    case TE_NOTHING:
         return NULL;
-    case INDICES:
+    case TE_INDICES:
         return indices_problem(e, args);
-    case ADDRESS:
+    case TE_ADDRESS:
         return address_problem(e, args);
-    case PROGRESSION:
-    case SCALAR:
+    case TE_PROGRESSION:
+    case TE_SCALAR:
         return lanes_problem(e, args);
-    case GROUPS:
+    case TE_GROUPS:
         return groups_problem(args);
-    case CHOICE:
+    case TE_CHOICE:
         return choice_problem(args);
-    case ANYTHING:
-    case BOOLS:
-    case BITS:
-    case NUMBERS:
-    case INTEGERS:
-    case FLOATS:
-    case A_FLOAT:
+    case TE_CONVERTIBLE:
+    case TE_ANYTHING:
+    case TE_BOOLS:
+    case TE_BITS:
+    case TE_NUMBERS:
+    case TE_INTEGERS:
+    case TE_FLOATS:
+    case TE_A_FLOAT:
         break;
     }
     const char *why = NULL;

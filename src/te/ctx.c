@@ -69,14 +69,11 @@ const tc_var *tc_var_new(tc_ctx *c, const char *name) {
 
 /* The payload as bits: ids where there are some, so that a hash does not depend on addresses more than it must. */
 static uint64_t payload(const tc_expr *e) {
-    switch (e->op) {
-    case TC_OP_VAR:
+    if (e->op == TC_OP_VAR)
         return e->u.var->id;
-    case TC_OP_READ:
+    if (e->op == TC_OP_READ)
         return e->u.tensor->id;
-    default:
-        return (uint64_t)e->u.i; /* also the bits of a double, or a buffer's address */
-    }
+    return (uint64_t)e->u.i; /* also the bits of a double, or a buffer's address */
 }
 
 static uint32_t hash_node(const tc_expr *key, const tc_expr *const *args) {

@@ -88,9 +88,19 @@ double tc_load_f(tc_dtype t, const void *base, int64_t i) {
         return (double)((const float *)base)[i];
     case TC_F64:
         return ((const double *)base)[i];
-    default:
-        return t == TC_U64 ? (double)((const uint64_t *)base)[i] : (double)tc_load_i(t, base, i);
+    case TC_BOOL:
+    case TC_I8:
+    case TC_U8:
+    case TC_I16:
+    case TC_U16:
+    case TC_I32:
+    case TC_U32:
+    case TC_I64:
+    case TC_U64:
+    case TC_NDTYPES:
+        break;
     }
+    return t == TC_U64 ? (double)((const uint64_t *)base)[i] : (double)tc_load_i(t, base, i);
 }
 
 int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
@@ -112,10 +122,15 @@ int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
     case TC_I64:
     case TC_U64:
         return ((const int64_t *)base)[i];
-    default:
-        assert(!"tc_load_i of a float type");
-        return 0;
+    case TC_F16:
+    case TC_BF16:
+    case TC_F32:
+    case TC_F64:
+    case TC_NDTYPES:
+        break;
     }
+    assert(!"tc_load_i of a float type");
+    return 0;
 }
 
 void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
@@ -132,9 +147,19 @@ void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
     case TC_F64:
         ((double *)base)[i] = v;
         return;
-    default:
-        assert(!"tc_store_f to an integer type");
+    case TC_BOOL:
+    case TC_I8:
+    case TC_U8:
+    case TC_I16:
+    case TC_U16:
+    case TC_I32:
+    case TC_U32:
+    case TC_I64:
+    case TC_U64:
+    case TC_NDTYPES:
+        break;
     }
+    assert(!"tc_store_f to an integer type");
 }
 
 void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
@@ -158,7 +183,12 @@ void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
     case TC_U64:
         ((int64_t *)base)[i] = v;
         return;
-    default:
-        assert(!"tc_store_i to a float type");
+    case TC_F16:
+    case TC_BF16:
+    case TC_F32:
+    case TC_F64:
+    case TC_NDTYPES:
+        break;
     }
+    assert(!"tc_store_i to a float type");
 }

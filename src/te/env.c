@@ -156,50 +156,20 @@ static bool make_fact(const tc_affine *a, tc_ival range, te_fact *out) {
     return true;
 }
 
-static tc_op negate(tc_op op) {
-    switch ((int)op) {
-    case TC_OP_LT:
-        return TC_OP_GE;
-    case TC_OP_LE:
-        return TC_OP_GT;
-    case TC_OP_GT:
-        return TC_OP_LE;
-    case TC_OP_GE:
-        return TC_OP_LT;
-    case TC_OP_EQ:
-        return TC_OP_NE;
-    default:
-        return TC_OP_EQ;
-    }
-}
-
 static int comparison_fact(const tc_expr *cond, bool negated, te_fact *out) {
     if (!(tc_op_traits(cond->op) & TC_COMPARE) || cond->nargs != 2 || cond->lanes != 1 || cond->args[0]->dtype != TC_I64)
         return 0;
     tc_affine d = {0};
     if (!tc_affine_linear(&d, cond->args[0], 1) || !tc_affine_linear(&d, cond->args[1], -1))
         return 0;
-    tc_ival range;
-    switch ((int)(negated ? negate(cond->op) : cond->op)) {
-    case TC_OP_LT:
-        range = (tc_ival){TC_NINF, -1};
-        break;
-    case TC_OP_LE:
-        range = (tc_ival){TC_NINF, 0};
-        break;
-    case TC_OP_GT:
-        range = (tc_ival){1, TC_INF};
-        break;
-    case TC_OP_GE:
-        range = (tc_ival){0, TC_INF};
-        break;
-    case TC_OP_EQ:
-        range = (tc_ival){0, 0};
-        break;
-    default: /* x != y excludes one point only */
-        return 0;
-    }
-    return make_fact(&d, range, out);
+    static const tc_ival RANGES[TC_NOPS] = {/* of the difference */
+                                            [TC_OP_LT] = {TC_NINF, -1},
+                                            [TC_OP_LE] = {TC_NINF, 0},
+                                            [TC_OP_GT] = {1, TC_INF},
+                                            [TC_OP_GE] = {0, TC_INF},
+                                            [TC_OP_EQ] = {0, 0}};
+    tc_op op = negated ? te_negated(cond->op) : cond->op;
+    return op != TC_OP_NE && make_fact(&d, RANGES[op], out); /* x != y excludes one point only */
 }
 
 int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap) {

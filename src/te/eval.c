@@ -1,7 +1,6 @@
 /* Scalar semantics: see expr.h (integers wrap, division rounds down, every float operation rounds to its dtype). */
-#include "te/eval.h"
+#include "te/te_int.h"
 
-#include <assert.h>
 #include <math.h>
 
 int64_t tc_int_min(tc_dtype t) {
@@ -33,9 +32,16 @@ int64_t tc_wrap_i(tc_dtype t, int64_t v) {
         return (int32_t)v;
     case TC_U32:
         return (uint32_t)v;
-    default:
-        return v;
+    case TC_I64:
+    case TC_U64:
+    case TC_F16:
+    case TC_BF16:
+    case TC_F32:
+    case TC_F64:
+    case TC_NDTYPES:
+        break;
     }
+    return v;
 }
 
 double tc_round_f(tc_dtype t, double v) {
@@ -46,9 +52,20 @@ double tc_round_f(tc_dtype t, double v) {
         return (double)tc_bf16_to_f32(tc_f32_to_bf16((float)v));
     case TC_F32:
         return (double)(float)v;
-    default:
-        return v;
+    case TC_F64:
+    case TC_BOOL:
+    case TC_I8:
+    case TC_U8:
+    case TC_I16:
+    case TC_U16:
+    case TC_I32:
+    case TC_U32:
+    case TC_I64:
+    case TC_U64:
+    case TC_NDTYPES:
+        break;
     }
+    return v;
 }
 
 static int64_t wrapping(tc_op op, int64_t a, int64_t b) {
@@ -79,22 +96,18 @@ static bool divide(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
     return true;
 }
 
+unsigned te_comparison(tc_op op) {
+    static const uint8_t HOLDS[TC_NOPS] = {
+        [TC_OP_EQ] = TE_EQUAL,   [TC_OP_NE] = TE_LESS | TE_GREATER | TE_UNORDERED,
+        [TC_OP_LT] = TE_LESS,    [TC_OP_LE] = TE_LESS | TE_EQUAL,
+        [TC_OP_GT] = TE_GREATER, [TC_OP_GE] = TE_GREATER | TE_EQUAL,
+    };
+    return HOLDS[op];
+}
+
 static bool compare(tc_op op, tc_dtype t, int64_t a, int64_t b) {
     bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
-    switch (op) {
-    case TC_OP_EQ:
-        return a == b;
-    case TC_OP_NE:
-        return a != b;
-    case TC_OP_LT:
-        return less;
-    case TC_OP_LE:
-        return less || a == b;
-    case TC_OP_GT:
-        return !less && a != b;
-    default:
-        return !less;
-    }
+    return te_comparison(op) & (less ? TE_LESS : a == b ? TE_EQUAL : TE_GREATER);
 }
 
 static int64_t int_pow(tc_dtype t, int64_t base, int64_t exponent) {
@@ -173,34 +186,45 @@ bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
     case TC_OP_TRUNC:
         *out = a;
         return true;
-    default:
-        assert(!"tc_eval_i: not an integer operation");
-        return false;
+    case TC_OP_INT:
+    case TC_OP_FLOAT:
+    case TC_OP_VAR:
+    case TC_OP_READ:
+    case TC_OP_LOAD:
+    case TC_OP_RAMP:
+    case TC_OP_BCAST:
+    case TC_OP_FMA:
+    case TC_OP_DOT:
+    case TC_OP_SELECT:
+    case TC_OP_CAST:
+    case TC_OP_SQRT:
+    case TC_OP_RSQRT:
+    case TC_OP_EXP:
+    case TC_OP_LOG:
+    case TC_OP_TANH:
+    case TC_OP_ERF:
+    case TC_OP_SIGMOID:
+    case TC_OP_SIN:
+    case TC_OP_COS:
+    case TC_OP_TAN:
+    case TC_OP_ASIN:
+    case TC_OP_ACOS:
+    case TC_OP_ATAN:
+    case TC_OP_SINH:
+    case TC_OP_COSH:
+    case TC_OP_ISNAN:
+    case TC_OP_ISINF:
+    case TC_NOPS:
+        break;
     }
+    assert(!"tc_eval_i: not an integer operation");
+    return false;
 }
 
 bool tc_eval_compare_f(tc_op op, double a, double b) {
-    switch (op) {
-    case TC_OP_EQ:
-        return a == b;
-    case TC_OP_NE:
-        return a != b;
-    case TC_OP_LT:
-        return a < b;
-    case TC_OP_LE:
-        return a <= b;
-    case TC_OP_GT:
-        return a > b;
-    case TC_OP_GE:
-        return a >= b;
-    case TC_OP_ISNAN:
-        return isnan(a);
-    case TC_OP_ISINF:
-        return isinf(a);
-    default:
-        assert(!"tc_eval_compare_f: not a comparison");
-        return false;
-    }
+    if (op == TC_OP_ISNAN || op == TC_OP_ISINF)
+        return op == TC_OP_ISNAN ? isnan(a) : isinf(a);
+    return te_comparison(op) & (a < b ? TE_LESS : a == b ? TE_EQUAL : a > b ? TE_GREATER : TE_UNORDERED);
 }
 
 static double eval_f(tc_op op, double a, double b) {
@@ -263,10 +287,38 @@ static double eval_f(tc_op op, double a, double b) {
         return rint(a);
     case TC_OP_TRUNC:
         return trunc(a);
-    default:
-        assert(!"tc_eval_f: not a float operation");
-        return 0;
+    case TC_OP_INT:
+    case TC_OP_FLOAT:
+    case TC_OP_VAR:
+    case TC_OP_READ:
+    case TC_OP_LOAD:
+    case TC_OP_RAMP:
+    case TC_OP_BCAST:
+    case TC_OP_FMA:
+    case TC_OP_DOT:
+    case TC_OP_EQ:
+    case TC_OP_NE:
+    case TC_OP_LT:
+    case TC_OP_LE:
+    case TC_OP_GT:
+    case TC_OP_GE:
+    case TC_OP_AND:
+    case TC_OP_OR:
+    case TC_OP_NOT:
+    case TC_OP_BAND:
+    case TC_OP_BOR:
+    case TC_OP_BXOR:
+    case TC_OP_SHL:
+    case TC_OP_SHR:
+    case TC_OP_SELECT:
+    case TC_OP_CAST:
+    case TC_OP_ISNAN:
+    case TC_OP_ISINF:
+    case TC_NOPS:
+        break;
     }
+    assert(!"tc_eval_f: not a float operation");
+    return 0;
 }
 
 double tc_eval_f(tc_op op, tc_dtype t, double a, double b) {

@@ -105,21 +105,6 @@ static const tc_expr *splat_int(tc_ctx *c, tc_dtype t, int lanes, int64_t v) {
     return tc_bcast(c, tc_int(c, t, v), lanes);
 }
 
-static bool folds(tc_op op) {
-    switch ((int)op) {
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-    case TC_OP_MUL:
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-    case TC_OP_MIN:
-    case TC_OP_MAX:
-        return true;
-    default: /* pow depends on the C library's last bit */
-        return false;
-    }
-}
-
 /* Both operands are immediates x and y. NULL: leave the operation as it is. */
 static const tc_expr *fold_bin(tc_ctx *c, tc_op op, const tc_expr *x, const tc_expr *y, int lanes) {
     tc_dtype t = x->dtype;
@@ -127,28 +112,19 @@ static const tc_expr *fold_bin(tc_ctx *c, tc_op op, const tc_expr *x, const tc_e
     if (tc_dtype_is_float(t)) {
         if (compares)
             return splat_int(c, TC_BOOL, lanes, tc_eval_compare_f(op, x->u.f, y->u.f));
-        return folds(op) ? tc_bcast(c, tc_float(c, t, tc_eval_f(op, t, x->u.f, y->u.f)), lanes) : NULL;
+        return tc_op_traits(op) & TC_FOLDS ? tc_bcast(c, tc_float(c, t, tc_eval_f(op, t, x->u.f, y->u.f)), lanes) : NULL;
     }
     int64_t v;
     return tc_eval_i(op, t, x->u.i, y->u.i, &v) ? splat_int(c, compares ? TC_BOOL : t, lanes, v) : NULL;
 }
 
 static const tc_expr *integer_identity(tc_ctx *c, tc_op op, const tc_expr *a, int64_t y) {
-    switch ((int)op) {
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-        return y == 0 ? a : NULL;
-    case TC_OP_MUL:
-        return y == 1 ? a : y == 0 ? splat_int(c, a->dtype, a->lanes, 0) : NULL;
-    case TC_OP_DIV:
-    case TC_OP_TDIV:
-        return y == 1 ? a : NULL;
-    case TC_OP_MOD:
-    case TC_OP_TMOD:
-        return y == 1 ? splat_int(c, a->dtype, a->lanes, 0) : NULL;
-    default:
-        return NULL;
-    }
+    enum { NEITHER, NOTHING, ZERO }; /* what it does: nothing, or it leaves zero */
+    static const uint8_t BY[2][TC_NOPS] = {
+        {[TC_OP_ADD] = NOTHING, [TC_OP_SUB] = NOTHING, [TC_OP_MUL] = ZERO},
+        {[TC_OP_MUL] = NOTHING, [TC_OP_DIV] = NOTHING, [TC_OP_TDIV] = NOTHING, [TC_OP_MOD] = ZERO, [TC_OP_TMOD] = ZERO}};
+    int does = y == 0 || y == 1 ? BY[y][op] : NEITHER;
+    return does == NOTHING ? a : does == ZERO ? splat_int(c, a->dtype, a->lanes, 0) : NULL;
 }
 
 /* x + 0.0 is not x for x = -0.0, but x + -0.0 is. */
@@ -266,28 +242,33 @@ const tc_expr *tc_cast(tc_ctx *c, tc_dtype t, const tc_expr *a) {
 }
 
 const tc_expr *tc_with_args(tc_ctx *c, const tc_expr *e, const tc_expr *const *args) {
-    switch (e->op) {
-    case TC_OP_INT:
-    case TC_OP_FLOAT:
-    case TC_OP_VAR:
+    switch (te_takes_of(e->op)) {
+    case TE_NOTHING:
         return e;
-    case TC_OP_READ:
+    case TE_INDICES:
         return tc_read(c, e->u.tensor, e->nargs, args);
-    case TC_OP_LOAD:
+    case TE_ADDRESS:
         return tc_load(c, e->u.buffer, e->dtype, args[0], e->nargs == 2 ? args[1] : NULL);
-    case TC_OP_RAMP:
+    case TE_PROGRESSION:
         return tc_ramp(c, args[0], args[1], e->lanes);
-    case TC_OP_BCAST:
+    case TE_SCALAR:
         return tc_bcast(c, args[0], e->lanes);
-    case TC_OP_FMA:
-        return tc_fma(c, args[0], args[1], args[2]);
-    case TC_OP_DOT:
+    case TE_GROUPS:
         return tc_dot(c, args[0], args[1], args[2]);
-    case TC_OP_SELECT:
+    case TE_CHOICE:
         return tc_select(c, args[0], args[1], args[2]);
-    case TC_OP_CAST:
+    case TE_CONVERTIBLE:
         return tc_cast(c, e->dtype, args[0]);
-    default:
-        return tc_op_arity(e->op) == 1 ? tc_un(c, e->op, args[0]) : tc_bin(c, e->op, args[0], args[1]);
+    case TE_ANYTHING:
+    case TE_BOOLS:
+    case TE_BITS:
+    case TE_NUMBERS:
+    case TE_INTEGERS:
+    case TE_FLOATS:
+    case TE_A_FLOAT:
+        break;
     }
+    if (e->nargs == 3)
+        return tc_fma(c, args[0], args[1], args[2]);
+    return e->nargs == 2 ? tc_bin(c, e->op, args[0], args[1]) : tc_un(c, e->op, args[0]);
 }

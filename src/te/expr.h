@@ -31,7 +31,8 @@ enum tc_op_trait {
     TC_LOGIC = 32,
     TC_MATH = 64,
     TC_MEMORY = 128,
-    TC_VECTOR = 256
+    TC_VECTOR = 256,
+    TC_FOLDS = 512 /* of float immediates too: the result does not depend on the C library */
 };
 
 const char *tc_op_text(tc_op op);
@@ -47,7 +48,8 @@ static inline unsigned tc_op_traits(tc_op op) {
         LOGIC = TC_LOGIC,
         MATH = TC_MATH,
         MEMORY = TC_MEMORY,
-        VECTOR = TC_VECTOR
+        VECTOR = TC_VECTOR,
+        FOLDS = TC_FOLDS
     };
     static const uint16_t traits[] = {
 #define OP(id, text, arity, traits, takes) traits,

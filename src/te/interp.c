@@ -126,45 +126,34 @@ static tc_status run_code(machine *m, const program *p, int from, int to, int n)
 /* ---- reducing ---- */
 
 static void start(const tc_compute *op, cell *acc0, cell *acc1, int n) {
-    tc_dtype t = op->out[0]->dtype;
-    bool is_float = tc_dtype_is_float(t), largest = op->reducer == TC_RED_MIN || op->reducer == TC_RED_ARGMIN;
-    cell v = {.i = 0};
-    if (op->reducer == TC_RED_SUM || op->reducer == TC_RED_PROD) {
-        if (is_float)
-            v.f = op->reducer == TC_RED_PROD;
-        else
-            v.i = op->reducer == TC_RED_PROD;
-    } else if (is_float) {
-        v.f = largest ? (double)INFINITY : -(double)INFINITY;
-    } else {
-        v.i = !largest ? tc_int_min(t) : t == TC_U64 ? -1 : tc_int_max(t);
+    cell *const acc[] = {acc0, acc1};
+    for (int o = 0; o < op->nout; o++) {
+        tc_dtype t = op->out[o]->dtype;
+        te_number v = te_reducer_start(op->reducer, o, t);
+        cell first = tc_dtype_is_float(t) ? (cell){.f = v.f} : (cell){.i = v.i};
+        for (int l = 0; l < n; l++)
+            acc[o][l] = first;
     }
-    for (int l = 0; l < n; l++)
-        acc0[l] = v;
-    for (int l = 0; l < n && acc1; l++)
-        acc1[l].i = op->out[1]->dtype == TC_U64 ? -1 : tc_int_max(op->out[1]->dtype);
 }
 
 /* acc[0] (+)= x, one element. */
 static void reduce_one(const tc_compute *op, cell *a0, cell *a1, cell x0, cell x1) {
-    static const tc_op OPS[TC_NREDUCERS] = {
-        [TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
+    const te_reducer *row = te_reducer_of(op->reducer);
     tc_dtype t = op->out[0]->dtype;
     bool is_float = tc_dtype_is_float(t);
-    if (op->reducer != TC_RED_ARGMAX && op->reducer != TC_RED_ARGMIN) {
+    if (row->nout == 1) {
         if (is_float)
-            a0->f = tc_eval_f(OPS[op->reducer], TC_F64, a0->f, x0.f);
+            a0->f = tc_eval_f(row->op, TC_F64, a0->f, x0.f);
         else
-            tc_eval_i(OPS[op->reducer], t, a0->i, x0.i, &a0->i);
+            tc_eval_i(row->op, t, a0->i, x0.i, &a0->i);
         return;
     }
-    tc_op better = op->reducer == TC_RED_ARGMAX ? TC_OP_GT : TC_OP_LT;
     int64_t wins = 0, ties = 0, smaller = 0;
     if (is_float) {
-        wins = tc_eval_compare_f(better, x0.f, a0->f);
+        wins = tc_eval_compare_f(row->op, x0.f, a0->f);
         ties = x0.f == a0->f;
     } else {
-        tc_eval_i(better, t, x0.i, a0->i, &wins);
+        tc_eval_i(row->op, t, x0.i, a0->i, &wins);
         ties = x0.i == a0->i;
     }
     tc_eval_i(TC_OP_LT, op->out[1]->dtype, x1.i, a1->i, &smaller);

@@ -5,17 +5,12 @@
 #include <math.h>
 
 static void round_lanes(tc_dtype t, cell *d, int n) {
-    switch (t) {
-    case TC_F64:
+    if (t == TC_F64)
         return;
-    case TC_F32:
-        for (int l = 0; l < n; l++)
-            d[l].f = (double)(float)d[l].f;
-        return;
-    default:
-        for (int l = 0; l < n; l++)
-            d[l].f = tc_round_f(t, d[l].f);
-    }
+    for (int l = 0; l < n && t == TC_F32; l++)
+        d[l].f = (double)(float)d[l].f;
+    for (int l = 0; l < n && t != TC_F32; l++)
+        d[l].f = tc_round_f(t, d[l].f);
 }
 
 static void wrap_lanes(tc_dtype t, cell *d, int n) {
@@ -25,88 +20,110 @@ static void wrap_lanes(tc_dtype t, cell *d, int n) {
         d[l].i = tc_wrap_i(t, d[l].i);
 }
 
+/* ---- loops that the compiler vectorises ---- */
+
+typedef void loop(cell *restrict d, const cell *a, const cell *b, int n);
+
+static void add_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f + b[l].f;
+}
+
+static void sub_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f - b[l].f;
+}
+
+static void mul_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f * b[l].f;
+}
+
+static void div_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f / b[l].f;
+}
+
+static void max_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f != a[l].f || a[l].f > b[l].f ? a[l].f : b[l].f;
+}
+
+static void min_f(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].f = a[l].f != a[l].f || a[l].f < b[l].f ? a[l].f : b[l].f;
+}
+
+static void add_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = (int64_t)((uint64_t)a[l].i + (uint64_t)b[l].i);
+}
+
+static void sub_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = (int64_t)((uint64_t)a[l].i - (uint64_t)b[l].i);
+}
+
+static void mul_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = (int64_t)((uint64_t)a[l].i * (uint64_t)b[l].i);
+}
+
+static void and_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = a[l].i & b[l].i;
+}
+
+static void less_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = a[l].i < b[l].i;
+}
+
+static void at_least_i(cell *restrict d, const cell *a, const cell *b, int n) {
+    for (int l = 0; l < n; l++)
+        d[l].i = a[l].i >= b[l].i;
+}
+
+static loop *const FLOAT_LOOPS[TC_NOPS] = {
+    [TC_OP_ADD] = add_f, [TC_OP_SUB] = sub_f, [TC_OP_MUL] = mul_f, [TC_OP_DIV] = div_f, [TC_OP_MAX] = max_f, [TC_OP_MIN] = min_f};
+static loop *const INT_LOOPS[TC_NOPS] = {[TC_OP_ADD] = add_i, [TC_OP_SUB] = sub_i, [TC_OP_MUL] = mul_i, [TC_OP_AND] = and_i};
+/* Signed; u64 compares otherwise. */
+static loop *const COMPARE_LOOPS[TC_NOPS] = {[TC_OP_LT] = less_i, [TC_OP_GE] = at_least_i};
+
 static void binary_f(const insn *k, cell *restrict d, const cell *a, const cell *b, int n) {
-    switch ((int)k->op) {
-    case TC_OP_ADD:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f + b[l].f;
-        break;
-    case TC_OP_SUB:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f - b[l].f;
-        break;
-    case TC_OP_MUL:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f * b[l].f;
-        break;
-    case TC_OP_DIV:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f / b[l].f;
-        break;
-    case TC_OP_MAX:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f != a[l].f || a[l].f > b[l].f ? a[l].f : b[l].f;
-        break;
-    case TC_OP_MIN:
-        for (int l = 0; l < n; l++)
-            d[l].f = a[l].f != a[l].f || a[l].f < b[l].f ? a[l].f : b[l].f;
-        break;
-    default:
+    if (FLOAT_LOOPS[k->op])
+        FLOAT_LOOPS[k->op](d, a, b, n);
+    else
         for (int l = 0; l < n; l++)
             d[l].f = tc_eval_f(k->op, TC_F64, a[l].f, b[l].f);
-    }
     round_lanes(k->dtype, d, n);
 }
 
 static bool binary_i(const insn *k, cell *restrict d, const cell *a, const cell *b, const cell *mask, int n) {
-    switch ((int)k->op) {
-    case TC_OP_ADD:
-        for (int l = 0; l < n; l++)
-            d[l].i = (int64_t)((uint64_t)a[l].i + (uint64_t)b[l].i);
-        break;
-    case TC_OP_SUB:
-        for (int l = 0; l < n; l++)
-            d[l].i = (int64_t)((uint64_t)a[l].i - (uint64_t)b[l].i);
-        break;
-    case TC_OP_MUL:
-        for (int l = 0; l < n; l++)
-            d[l].i = (int64_t)((uint64_t)a[l].i * (uint64_t)b[l].i);
-        break;
-    case TC_OP_AND:
-        for (int l = 0; l < n; l++)
-            d[l].i = a[l].i & b[l].i;
+    if (INT_LOOPS[k->op]) {
+        INT_LOOPS[k->op](d, a, b, n);
+        wrap_lanes(k->dtype, d, n);
         return true;
-    default: {
-        bool ok = true;
-        for (int l = 0; l < n; l++) {
-            int64_t v = 0;
-            if (!tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v) && (!mask || mask[l].i))
-                ok = false;
-            d[l].i = v;
-        }
-        return ok;
     }
+    bool ok = true;
+    for (int l = 0; l < n; l++) {
+        int64_t v = 0;
+        if (!tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v) && (!mask || mask[l].i))
+            ok = false;
+        d[l].i = v;
     }
-    wrap_lanes(k->dtype, d, n);
-    return true;
+    return ok;
 }
 
 static void compare_i64(const insn *k, cell *restrict d, const cell *a, const cell *b, int n) {
-    switch ((int)k->op) {
-    case TC_OP_LT:
-        for (int l = 0; l < n; l++)
-            d[l].i = a[l].i < b[l].i;
+    if (COMPARE_LOOPS[k->op] && k->dtype != TC_U64) {
+        COMPARE_LOOPS[k->op](d, a, b, n);
         return;
-    case TC_OP_GE:
-        for (int l = 0; l < n; l++)
-            d[l].i = a[l].i >= b[l].i;
-        return;
-    default:
-        for (int l = 0; l < n; l++) {
-            int64_t v = 0;
-            tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v);
-            d[l].i = v;
-        }
+    }
+    for (int l = 0; l < n; l++) {
+        int64_t v = 0;
+        tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v);
+        d[l].i = v;
     }
 }
 

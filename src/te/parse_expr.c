@@ -257,9 +257,9 @@ static tc_status call_cast(parser *p, tc_dtype t, place at, operand *out) {
     return make(p, &(tc_expr){.op = TC_OP_CAST, .dtype = (uint8_t)t, .nargs = 1}, &x, at, out);
 }
 
-static tc_status call_select(parser *p, place at, operand *out) {
+static tc_status call_select(parser *p, tc_op op, place at, operand *out) {
     operand x[3];
-    TC_TRY(parse_args(p, "select", 3, x));
+    TC_TRY(parse_args(p, tc_op_text(op), 3, x));
     TC_TRY(settle_alone(p, &x[0]));
     TC_TRY(unify(p, x + 1, 2));
     if (x[0].e->dtype != TC_BOOL)
@@ -267,27 +267,27 @@ static tc_status call_select(parser *p, place at, operand *out) {
     for (int i = 1; i < 3; i++) /* a scalar literal beside a vector condition */
         if (te_const(x[i].e) && x[i].e->lanes == 1 && x[0].e->lanes > 1)
             x[i].e = tc_bcast(p->c, x[i].e, x[0].e->lanes);
-    TC_TRY(check_operands(p, TC_OP_SELECT, &x[1], &x[2], at));
+    TC_TRY(check_operands(p, op, &x[1], &x[2], at));
     if (x[0].e->lanes != x[1].e->lanes)
         return FAIL_AT(p, at, "select: the condition has %d lanes, the arms have %d", x[0].e->lanes, x[1].e->lanes);
-    return make(p, &(tc_expr){.op = TC_OP_SELECT, .nargs = 3}, x, at, out);
+    return make(p, &(tc_expr){.op = op, .nargs = 3}, x, at, out);
 }
 
-static tc_status call_fma(parser *p, place at, operand *out) {
+static tc_status call_fma(parser *p, tc_op op, place at, operand *out) {
     operand x[3];
-    TC_TRY(parse_args(p, "fma", 3, x));
+    TC_TRY(parse_args(p, tc_op_text(op), 3, x));
     TC_TRY(unify(p, x, 3));
-    TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[1], at));
-    TC_TRY(check_operands(p, TC_OP_FMA, &x[0], &x[2], at));
-    return make(p, &(tc_expr){.op = TC_OP_FMA, .nargs = 3}, x, at, out);
+    TC_TRY(check_operands(p, op, &x[0], &x[1], at));
+    TC_TRY(check_operands(p, op, &x[0], &x[2], at));
+    return make(p, &(tc_expr){.op = op, .nargs = 3}, x, at, out);
 }
 
-static tc_status call_dot(parser *p, place at, operand *out) {
+static tc_status call_dot(parser *p, tc_op op, place at, operand *out) {
     operand x[3];
-    TC_TRY(parse_args(p, "dot", 3, x));
+    TC_TRY(parse_args(p, tc_op_text(op), 3, x));
     for (int i = 0; i < 3; i++)
         TC_TRY(settle_alone(p, &x[i]));
-    return make(p, &(tc_expr){.op = TC_OP_DOT, .nargs = 3}, x, at, out);
+    return make(p, &(tc_expr){.op = op, .nargs = 3}, x, at, out);
 }
 
 static tc_status parse_lanes(parser *p, int *lanes) {
@@ -353,12 +353,18 @@ static bool find_op(const char *name, tc_op *op) {
     return false;
 }
 
-static tc_status call_op(parser *p, tc_op op, const char *name, place at, operand *out) {
+static tc_status call_op(parser *p, tc_op op, place at, operand *out) {
     operand x[2];
     int arity = tc_op_arity(op);
-    TC_TRY(parse_args(p, name, arity, x));
+    TC_TRY(parse_args(p, tc_op_text(op), arity, x));
     return arity == 1 ? make_un(p, op, &x[0], at, out) : make_bin(p, op, &x[0], &x[1], at, out);
 }
+
+/* Functions that take something else than one or two operands of a kind. */
+static tc_status (*const CALLS[TC_NOPS])(parser *p, tc_op op, place at, operand *out) = {
+    [TC_OP_SELECT] = call_select, [TC_OP_FMA] = call_fma,      [TC_OP_DOT] = call_dot,
+    [TC_OP_RAMP] = call_vector,   [TC_OP_BCAST] = call_vector,
+};
 
 static tc_status parse_call(parser *p, const char *name, place at, operand *out) {
     tc_dtype t;
@@ -372,19 +378,7 @@ static tc_status parse_call(parser *p, const char *name, place at, operand *out)
     if (p->scope->dialect == TC_DIALECT_TE && (tc_op_traits(op) & TC_VECTOR))
         return FAIL_AT(p, at, "the body of a compute must be a scalar expression, without %s",
                        op == TC_OP_DOT ? "dot" : "ramp and bcast");
-    switch ((int)op) {
-    case TC_OP_SELECT:
-        return call_select(p, at, out);
-    case TC_OP_FMA:
-        return call_fma(p, at, out);
-    case TC_OP_DOT:
-        return call_dot(p, at, out);
-    case TC_OP_RAMP:
-    case TC_OP_BCAST:
-        return call_vector(p, op, at, out);
-    default:
-        return call_op(p, op, name, at, out);
-    }
+    return CALLS[op] ? CALLS[op](p, op, at, out) : call_op(p, op, at, out);
 }
 
 /* ---- names ---- */
@@ -526,23 +520,14 @@ static tc_status parse_unary(parser *p, operand *out) {
     return minus ? negate(p, &x, at, out) : make_un(p, TC_OP_NOT, &x, at, out);
 }
 
-enum { PREC_COMPARE = 3 };
-
-static const struct {
-    tc_op op;
-    int prec;
-} INFIX[] = {
-    {TC_OP_OR, 1}, {TC_OP_AND, 2}, {TC_OP_EQ, 3},  {TC_OP_NE, 3},  {TC_OP_LT, 3},  {TC_OP_LE, 3},  {TC_OP_GT, 3},
-    {TC_OP_GE, 3}, {TC_OP_ADD, 4}, {TC_OP_SUB, 4}, {TC_OP_MUL, 5}, {TC_OP_DIV, 5}, {TC_OP_MOD, 5},
-};
-
-/* The infix operator at the current token; -1 if there is none. */
-static int infix(const parser *p) {
-    if (p->lex->tok.kind == TC_TOK_PUNCT)
-        for (int i = 0; i < (int)TC_LEN(INFIX); i++)
-            if (strcmp(p->lex->tok.text, tc_op_text(INFIX[i].op)) == 0)
-                return i;
-    return -1;
+/* The infix operator at the current token; false if there is none. */
+static bool infix(const parser *p, tc_op *op) {
+    for (int i = TC_OP_ADD; i < TC_NOPS && p->lex->tok.kind == TC_TOK_PUNCT; i++)
+        if (te_precedence((tc_op)i) < TE_PREC_UNARY && strcmp(p->lex->tok.text, tc_op_text((tc_op)i)) == 0) {
+            *op = (tc_op)i;
+            return true;
+        }
+    return false;
 }
 
 static tc_status parse(parser *p, int min_prec, operand *out) {
@@ -550,16 +535,17 @@ static tc_status parse(parser *p, int min_prec, operand *out) {
         return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
     TC_TRY(parse_unary(p, out));
     bool compared = false;
-    for (int i; (i = infix(p)) >= 0 && INFIX[i].prec >= min_prec;) {
+    for (tc_op op; infix(p, &op) && te_precedence(op) >= min_prec;) {
         place at = here(p);
-        if (INFIX[i].prec == PREC_COMPARE && compared)
+        int prec = te_precedence(op);
+        if (prec == TE_PREC_COMPARE && compared)
             return tc_lex_fail(p->lex, p->err, "comparisons do not chain; write a < b && b < c");
         operand right, left = *out;
         TC_TRY(next(p));
         TC_TRY(skip_newlines(p));
-        TC_TRY(parse(p, INFIX[i].prec + 1, &right));
-        TC_TRY(make_infix(p, INFIX[i].op, &left, &right, at, out));
-        compared = INFIX[i].prec == PREC_COMPARE;
+        TC_TRY(parse(p, prec + 1, &right));
+        TC_TRY(make_infix(p, op, &left, &right, at, out));
+        compared = prec == TE_PREC_COMPARE;
     }
     p->nesting--;
     return TC_OK;

@@ -159,13 +159,21 @@ static tc_reducer find_reducer(const te_parser *p) {
     return TC_NREDUCERS;
 }
 
+static tc_status unknown_reducer(const te_parser *p) {
+    tc_strbuf known = {0};
+    for (int r = TC_RED_NONE + 1; r < TC_NREDUCERS; r++)
+        tc_sb_printf(&known, "%s%s", known.len ? ", " : "", tc_reducer_name((tc_reducer)r));
+    tc_status s = tc_lex_fail(&p->lex, p->err, "unknown reducer '%s'; known are %s", p->lex.tok.text, tc_sb_str(&known));
+    tc_strbuf_free(&known);
+    return s;
+}
+
 static tc_status parse_reducer(te_parser *p, tc_reducer *r) {
     *r = find_reducer(p);
     if (*r == TC_RED_NONE)
         return TC_OK;
     if (*r == TC_NREDUCERS)
-        return tc_lex_fail(&p->lex, p->err, "unknown reducer '%s'; known are sum, prod, max, min, argmax, argmin",
-                           p->lex.tok.text);
+        return unknown_reducer(p);
     TC_TRY(tc_lex_next(&p->lex, p->err));
     TC_TRY(tc_lex_next(&p->lex, p->err));
     return parse_axes(p, ")", p->raxes, &p->nraxis);
@@ -185,9 +193,9 @@ static tc_status parse_body(te_parser *p, int nout, const tc_expr **body) {
 
 static tc_status check_body(te_parser *p, tc_reducer r, const tc_expr *const *body, const tc_lex *at) {
     tc_dtype t = body[0]->dtype;
-    if ((r == TC_RED_SUM || r == TC_RED_PROD) && t == TC_BOOL)
+    if (r != TC_RED_NONE && !te_reducer_chooses(r) && t == TC_BOOL)
         return tc_lex_fail(at, p->err, "%s over bool; cast it, e.g. i32(x)", tc_reducer_name(r));
-    if ((r == TC_RED_ARGMAX || r == TC_RED_ARGMIN) && !tc_dtype_is_int(body[1]->dtype))
+    if (te_reducer_of(r)->nout == 2 && !tc_dtype_is_int(body[1]->dtype))
         return tc_lex_fail(at, p->err, "%s reduces (value, index); the index must be an integer, not %s", tc_reducer_name(r),
                            tc_dtype_name(body[1]->dtype));
     return TC_OK;
@@ -216,7 +224,7 @@ static tc_status parse_compute(te_parser *p) {
     TC_TRY(tc_lex_expect(&p->lex, "=", p->err));
     tc_lex body_at = p->lex;
     TC_TRY(parse_reducer(p, &r));
-    int want = r == TC_RED_ARGMAX || r == TC_RED_ARGMIN ? 2 : 1;
+    int want = te_reducer_of(r)->nout;
     if (nout != want)
         return tc_lex_fail(&at, p->err, "%s has %d output%s, but %d %s named",
                            r == TC_RED_NONE ? "a compute" : tc_reducer_name(r), want, want == 1 ? "" : "s (value and index)",

@@ -7,37 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PREC_OR = 1, PREC_AND, PREC_COMPARE, PREC_ADD, PREC_MUL, PREC_UNARY };
-
 typedef struct printer {
     tc_strbuf *b;
     tc_expr_namer *namer;
     void *user;
 } printer;
 
-static int precedence(const tc_expr *e) {
-    switch ((int)e->op) {
-    case TC_OP_OR:
-        return PREC_OR;
-    case TC_OP_AND:
-        return PREC_AND;
-    case TC_OP_EQ:
-    case TC_OP_NE:
-    case TC_OP_LT:
-    case TC_OP_LE:
-    case TC_OP_GT:
-    case TC_OP_GE:
-        return PREC_COMPARE;
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-        return PREC_ADD;
-    case TC_OP_MUL:
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-        return PREC_MUL;
-    default:
-        return PREC_UNARY;
-    }
+int te_precedence(tc_op op) {
+    static const uint8_t INFIX[TC_NOPS] = {
+        [TC_OP_OR] = TE_PREC_OR,      [TC_OP_AND] = TE_PREC_AND,    [TC_OP_EQ] = TE_PREC_COMPARE, [TC_OP_NE] = TE_PREC_COMPARE,
+        [TC_OP_LT] = TE_PREC_COMPARE, [TC_OP_LE] = TE_PREC_COMPARE, [TC_OP_GT] = TE_PREC_COMPARE, [TC_OP_GE] = TE_PREC_COMPARE,
+        [TC_OP_ADD] = TE_PREC_ADD,    [TC_OP_SUB] = TE_PREC_ADD,    [TC_OP_MUL] = TE_PREC_MUL,    [TC_OP_DIV] = TE_PREC_MUL,
+        [TC_OP_MOD] = TE_PREC_MUL,
+    };
+    return INFIX[op] ? INFIX[op] : TE_PREC_UNARY;
 }
 
 /* Shortest digits that read back, rounded to the dtype, as the same value. */
@@ -143,7 +126,7 @@ static bool prints_as_minus(const tc_expr *e, const tc_expr **magnitude_of) {
 }
 
 static void print_infix(printer *p, const tc_expr *e, int prec) {
-    int left = prec == PREC_COMPARE ? prec + 1 : prec;
+    int left = prec == TE_PREC_COMPARE ? prec + 1 : prec;
     const tc_expr *k;
     print_operand(p, e, 0, 0, left);
     if (prints_as_minus(e, &k)) {
@@ -160,37 +143,25 @@ static void print_infix(printer *p, const tc_expr *e, int prec) {
 }
 
 static void print(printer *p, const tc_expr *e, int min_prec) {
-    int prec = precedence(e);
+    int prec = te_precedence(e->op);
     bool paren = prec < min_prec;
     if (paren)
         tc_sb_addc(p->b, '(');
-    switch ((int)e->op) {
-    case TC_OP_INT:
-    case TC_OP_FLOAT:
+    if (is_imm(e)) {
         print_imm(p, e, default_dtype(e));
-        break;
-    case TC_OP_VAR:
+    } else if (e->op == TC_OP_VAR) {
         tc_sb_add(p->b, p->namer(p->user, e));
-        break;
-    case TC_OP_READ:
-    case TC_OP_LOAD:
+    } else if (tc_op_traits(e->op) & TC_MEMORY) {
         print_access(p, e);
-        break;
-    case TC_OP_NOT:
+    } else if (e->op == TC_OP_NOT) {
         tc_sb_addc(p->b, '!');
-        print(p, e->args[0], PREC_UNARY);
-        break;
-    case TC_OP_CAST:
+        print(p, e->args[0], TE_PREC_UNARY);
+    } else if (prec < TE_PREC_UNARY) {
+        print_infix(p, e, prec);
+    } else if (e->op == TC_OP_CAST) {
         print_call(p, e, tc_dtype_name(e->dtype), 0);
-        break;
-    case TC_OP_SELECT:
-        print_call(p, e, tc_op_text(e->op), 1);
-        break;
-    default:
-        if (prec < PREC_UNARY)
-            print_infix(p, e, prec);
-        else
-            print_call(p, e, tc_op_text(e->op), 0);
+    } else { /* the condition of a select has a dtype of its own */
+        print_call(p, e, tc_op_text(e->op), e->op == TC_OP_SELECT);
     }
     if (paren)
         tc_sb_addc(p->b, ')');

@@ -48,6 +48,10 @@ static const tc_expr *simp_product(simplifier *s, const tc_expr *e) {
     return p;
 }
 
+static const tc_expr *simp_mul(simplifier *s, const tc_expr *e) {
+    return e->args[1]->op == TC_OP_INT ? simp_linear(s, e) : simp_product(s, e);
+}
+
 /* ---- min and max ---- */
 
 /* Takes the terms that both have out of a and b. */
@@ -181,28 +185,11 @@ static const tc_expr *simp_index_comparison(simplifier *s, const tc_expr *e) {
     return is_const_form(&d) ? tc_bool(s->c, d.c < 0) : less_than_zero(s, d);
 }
 
-static tc_op negated(tc_op op) {
-    switch ((int)op) {
-    case TC_OP_EQ:
-        return TC_OP_NE;
-    case TC_OP_NE:
-        return TC_OP_EQ;
-    case TC_OP_LT:
-        return TC_OP_GE;
-    case TC_OP_GE:
-        return TC_OP_LT;
-    case TC_OP_GT:
-        return TC_OP_LE;
-    default:
-        return TC_OP_GT;
-    }
-}
-
 static const tc_expr *simp_not(simplifier *s, const tc_expr *e) {
     const tc_expr *a = te_simp(s, e->args[0]);
     bool compares = (tc_op_traits(a->op) & TC_COMPARE) && a->nargs == 2;
     bool total = compares && (!tc_dtype_is_float(a->args[0]->dtype) || a->op == TC_OP_EQ || a->op == TC_OP_NE); /* NaN */
-    return total ? te_simp(s, tc_bin(s->c, negated(a->op), a->args[0], a->args[1])) : tc_un(s->c, TC_OP_NOT, a);
+    return total ? te_simp(s, tc_bin(s->c, te_negated(a->op), a->args[0], a->args[1])) : tc_un(s->c, TC_OP_NOT, a);
 }
 
 /* ---- conditions that hold in a part ---- */
@@ -268,38 +255,36 @@ static const tc_expr *simp_other(simplifier *s, const tc_expr *e) {
     return e->op == TC_OP_RAMP && tc_is_int(e->args[1], 0) ? tc_bcast(s->c, e->args[0], e->lanes) : e;
 }
 
+/* Rules by kind, and whether they are for i64 scalars alone: of the node, or of what a comparison compares. Kinds without a rule get
+ * simple operands. */
+typedef struct rule {
+    const tc_expr *(*apply)(simplifier *s, const tc_expr *e);
+    bool index_only;
+} rule;
+
+static const rule RULES[TC_NOPS] = {
+    [TC_OP_ADD] = {simp_linear, true},
+    [TC_OP_SUB] = {simp_linear, true},
+    [TC_OP_MUL] = {simp_mul, true},
+    [TC_OP_DIV] = {te_simp_divmod, true},
+    [TC_OP_MOD] = {te_simp_divmod, true},
+    [TC_OP_MIN] = {simp_minmax, true},
+    [TC_OP_MAX] = {simp_minmax, true},
+    [TC_OP_EQ] = {simp_index_comparison, true},
+    [TC_OP_NE] = {simp_index_comparison, true},
+    [TC_OP_LT] = {simp_index_comparison, true},
+    [TC_OP_LE] = {simp_index_comparison, true},
+    [TC_OP_GT] = {simp_index_comparison, true},
+    [TC_OP_GE] = {simp_index_comparison, true},
+    [TC_OP_AND] = {simp_logic, false},
+    [TC_OP_OR] = {simp_logic, false},
+    [TC_OP_NOT] = {simp_not, false},
+    [TC_OP_SELECT] = {simp_select, false},
+};
+
 static const tc_expr *simp_node(simplifier *s, const tc_expr *e) {
-    switch ((int)e->op) {
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-        return scalar_index(e) ? simp_linear(s, e) : simp_other(s, e);
-    case TC_OP_MUL:
-        if (!scalar_index(e))
-            return simp_other(s, e);
-        return e->args[1]->op == TC_OP_INT ? simp_linear(s, e) : simp_product(s, e);
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-        return scalar_index(e) ? te_simp_divmod(s, e) : simp_other(s, e);
-    case TC_OP_MIN:
-    case TC_OP_MAX:
-        return scalar_index(e) ? simp_minmax(s, e) : simp_other(s, e);
-    case TC_OP_EQ:
-    case TC_OP_NE:
-    case TC_OP_LT:
-    case TC_OP_LE:
-    case TC_OP_GT:
-    case TC_OP_GE:
-        return scalar_index(e->args[0]) ? simp_index_comparison(s, e) : simp_other(s, e);
-    case TC_OP_AND:
-    case TC_OP_OR:
-        return simp_logic(s, e);
-    case TC_OP_NOT:
-        return simp_not(s, e);
-    case TC_OP_SELECT:
-        return simp_select(s, e);
-    default:
-        return simp_other(s, e);
-    }
+    const rule *r = &RULES[e->op];
+    return r->apply && (!r->index_only || scalar_index(e->args[0])) ? r->apply(s, e) : simp_other(s, e);
 }
 
 /* Integers and bools of which only one value is possible. */

@@ -7,19 +7,12 @@
 /* a += scale * e with atoms simplified and variables of one value replaced by it. */
 static bool lin(simplifier *s, tc_affine *a, const tc_expr *e, int64_t scale) {
     int64_t k;
-    switch ((int)e->op) {
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-        if (e->op == TC_OP_SUB && scale == INT64_MIN)
-            break;
-        return lin(s, a, e->args[0], scale) && lin(s, a, e->args[1], e->op == TC_OP_SUB ? -scale : scale);
-    case TC_OP_MUL:
-        if (e->args[1]->op != TC_OP_INT || __builtin_mul_overflow(scale, e->args[1]->u.i, &k))
-            break;
+    if (e->op == TC_OP_ADD)
+        return lin(s, a, e->args[0], scale) && lin(s, a, e->args[1], scale);
+    if (e->op == TC_OP_SUB && scale != INT64_MIN)
+        return lin(s, a, e->args[0], scale) && lin(s, a, e->args[1], -scale);
+    if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT && !__builtin_mul_overflow(scale, e->args[1]->u.i, &k))
         return lin(s, a, e->args[0], k);
-    default:
-        break;
-    }
     return tc_affine_linear(a, te_simp(s, e), scale);
 }
 

@@ -35,20 +35,13 @@ static const tc_expr *simp_ramps(simplifier *s, const tc_expr *e) {
     const tc_expr *a, *b, *sa, *sb;
     if (e->dtype != TC_I64 || e->nargs != 2 || !as_ramp(s, e->args[0], &a, &sa) || !as_ramp(s, e->args[1], &b, &sb))
         return NULL;
-    switch ((int)e->op) {
-    case TC_OP_ADD:
-    case TC_OP_SUB:
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
         return make_ramp(s, tc_bin(s->c, e->op, a, b), tc_bin(s->c, e->op, sa, sb), e->lanes);
-    case TC_OP_MUL:
-        if (tc_is_int(sb, 0))
-            return make_ramp(s, tc_mul(s->c, a, b), tc_mul(s->c, sa, b), e->lanes);
-        return tc_is_int(sa, 0) ? make_ramp(s, tc_mul(s->c, a, b), tc_mul(s->c, a, sb), e->lanes) : NULL;
-    case TC_OP_DIV:
-    case TC_OP_MOD:
-        return tc_is_int(sb, 0) ? ramp_divmod(s, e, a, sa, b) : NULL;
-    default:
-        return NULL;
-    }
+    if ((e->op == TC_OP_DIV || e->op == TC_OP_MOD) && tc_is_int(sb, 0))
+        return ramp_divmod(s, e, a, sa, b);
+    if (e->op == TC_OP_MUL && tc_is_int(sb, 0))
+        return make_ramp(s, tc_mul(s->c, a, b), tc_mul(s->c, sa, b), e->lanes);
+    return e->op == TC_OP_MUL && tc_is_int(sa, 0) ? make_ramp(s, tc_mul(s->c, a, b), tc_mul(s->c, a, sb), e->lanes) : NULL;
 }
 
 /* Operations on equal lanes are one scalar operation. */

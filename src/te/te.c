@@ -38,41 +38,50 @@ int64_t tc_tensor_size(const tc_tensor *t) {
 
 /* ---- reducers ---- */
 
-const char *tc_reducer_name(tc_reducer r) {
-    static const char *const NAMES[TC_NREDUCERS] = {
-        [TC_RED_NONE] = "",   [TC_RED_SUM] = "sum",       [TC_RED_PROD] = "prod",     [TC_RED_MAX] = "max",
-        [TC_RED_MIN] = "min", [TC_RED_ARGMAX] = "argmax", [TC_RED_ARGMIN] = "argmin",
+const te_reducer *te_reducer_of(tc_reducer r) {
+    static const te_reducer ROWS[TC_NREDUCERS] = {
+        [TC_RED_NONE] = {.text = "", .nout = 1},
+#define REDUCER(id, text, op, nout, start) [TC_RED_##id] = {text, TC_OP_##op, nout, TE_START_##start},
+#include "te/reducers.def"
+#undef REDUCER
     };
-    return NAMES[r];
+    return &ROWS[r];
 }
 
-static bool is_arg(tc_reducer r) {
-    return r == TC_RED_ARGMAX || r == TC_RED_ARGMIN;
+const char *tc_reducer_name(tc_reducer r) {
+    return te_reducer_of(r)->text;
+}
+
+te_number te_reducer_start(tc_reducer r, int o, tc_dtype t) {
+    assert(r != TC_RED_NONE);
+    bool is_float = tc_dtype_is_float(t);
+    switch (o == 1 ? TE_START_HIGHEST : te_reducer_of(r)->start) { /* any real index is smaller */
+    case TE_START_ZERO:
+        return (te_number){.f = 0, .i = 0};
+    case TE_START_ONE:
+        return (te_number){.f = 1, .i = 1};
+    case TE_START_LOWEST:
+        return is_float ? (te_number){.f = -(double)INFINITY} : (te_number){.i = tc_int_min(t)};
+    case TE_START_HIGHEST:
+        break;
+    }
+    return is_float ? (te_number){.f = (double)INFINITY} : (te_number){.i = t == TC_U64 ? -1 : tc_int_max(t)};
 }
 
 const tc_expr *tc_reducer_identity(tc_ctx *c, tc_reducer r, int o, tc_dtype t) {
-    assert(r != TC_RED_NONE);
-    bool is_float = tc_dtype_is_float(t);
-    if (o == 1) /* any real index is smaller */
-        return is_float ? tc_float(c, t, (double)INFINITY) : tc_int(c, t, t == TC_U64 ? -1 : tc_int_max(t));
-    if (r == TC_RED_SUM || r == TC_RED_PROD)
-        return tc_imm(c, t, r == TC_RED_PROD ? 1 : 0);
-    bool largest = r == TC_RED_MIN || r == TC_RED_ARGMIN;
-    if (is_float)
-        return tc_float(c, t, largest ? (double)INFINITY : -(double)INFINITY);
-    return tc_int(c, t, !largest ? tc_int_min(t) : t == TC_U64 ? -1 : tc_int_max(t));
+    te_number v = te_reducer_start(r, o, t);
+    return tc_dtype_is_float(t) ? tc_float(c, t, v.f) : tc_int(c, t, v.i);
 }
 
 void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const tc_expr *const *b, const tc_expr **dst) {
-    static const tc_op OPS[TC_NREDUCERS] = {
-        [TC_RED_SUM] = TC_OP_ADD, [TC_RED_PROD] = TC_OP_MUL, [TC_RED_MAX] = TC_OP_MAX, [TC_RED_MIN] = TC_OP_MIN};
+    const te_reducer *row = te_reducer_of(r);
     assert(r != TC_RED_NONE);
-    if (!is_arg(r)) {
-        dst[0] = tc_bin(c, OPS[r], a[0], b[0]);
+    if (row->nout == 1) {
+        dst[0] = tc_bin(c, row->op, a[0], b[0]);
         return;
     }
     /* b wins if it is better, or as good with the smaller index. */
-    const tc_expr *better = tc_bin(c, r == TC_RED_ARGMAX ? TC_OP_GT : TC_OP_LT, b[0], a[0]);
+    const tc_expr *better = tc_bin(c, row->op, b[0], a[0]);
     const tc_expr *tie = tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_EQ, b[0], a[0]), tc_bin(c, TC_OP_LT, b[1], a[1]));
     const tc_expr *take_b = tc_bin(c, TC_OP_OR, better, tie), *v = tc_select(c, take_b, b[0], a[0]);
     dst[1] = tc_select(c, take_b, b[1], a[1]);
@@ -83,7 +92,7 @@ void tc_reducer_combine(tc_ctx *c, tc_reducer r, const tc_expr *const *a, const 
 
 const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis,
                                 const tc_axis *raxes, int nout, const tc_expr *const *body) {
-    assert(naxis <= TC_MAX_DIMS && nout == (is_arg(r) ? 2 : 1));
+    assert(naxis <= TC_MAX_DIMS && nout == te_reducer_of(r)->nout);
     assert((r == TC_RED_NONE) == (nraxis == 0));
     tc_arena *arena = tc_ctx_arena(c);
     tc_compute *op = TC_NEW(arena, tc_compute);

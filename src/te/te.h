@@ -29,12 +29,9 @@ typedef struct tc_axis {
 
 typedef enum tc_reducer {
     TC_RED_NONE,
-    TC_RED_SUM,
-    TC_RED_PROD,
-    TC_RED_MAX,
-    TC_RED_MIN,
-    TC_RED_ARGMAX,
-    TC_RED_ARGMIN,
+#define REDUCER(id, text, op, nout, start) TC_RED_##id,
+#include "te/reducers.def"
+#undef REDUCER
     TC_NREDUCERS
 } tc_reducer;
 

@@ -31,6 +31,41 @@ void te_memo_free(te_memo *m);
 const tc_expr *te_memo_get(const te_memo *m, uint32_t id);       /* NULL: absent */
 bool te_memo_put(te_memo *m, uint32_t id, const tc_expr *value); /* false: was there (then overwritten) */
 
+/* ---- comparisons (eval.c) ---- */
+/* How two values can stand to each other; the set of those for which a comparison of two operands holds. */
+enum { TE_LESS = 1, TE_EQUAL = 2, TE_GREATER = 4, TE_UNORDERED = 8 /* floats: one is NaN */ };
+unsigned te_comparison(tc_op op);
+/* The comparison that holds where this one does not; of integers, or of EQ and NE. */
+static inline tc_op te_negated(tc_op op) {
+    return op == TC_OP_EQ   ? TC_OP_NE
+           : op == TC_OP_NE ? TC_OP_EQ
+           : op == TC_OP_LT ? TC_OP_GE
+           : op == TC_OP_GE ? TC_OP_LT
+           : op == TC_OP_GT ? TC_OP_LE
+                            : TC_OP_GT;
+}
+
+/* ---- reducers (te.c): the rows of reducers.def ---- */
+enum te_start { TE_START_ZERO, TE_START_ONE, TE_START_LOWEST, TE_START_HIGHEST };
+typedef struct te_reducer {
+    const char *text;
+    tc_op op;
+    int nout;
+    enum te_start start;
+} te_reducer;
+const te_reducer *te_reducer_of(tc_reducer r);
+/* The result is one of the values that are reduced. */
+static inline bool te_reducer_chooses(tc_reducer r) {
+    enum te_start s = te_reducer_of(r)->start;
+    return s == TE_START_LOWEST || s == TE_START_HIGHEST;
+}
+typedef struct te_number {
+    double f;  /* of a float type */
+    int64_t i; /* of an integer or bool */
+} te_number;
+/* What output o of dtype t starts from. */
+te_number te_reducer_start(tc_reducer r, int o, tc_dtype t);
+
 /* Renames an output of a compute that was just made; `name` lives in the context. */
 void te_name_output(const tc_compute *op, int o, const char *name);
 
@@ -49,7 +84,10 @@ void te_print(tc_strbuf *b, const tc_workload *w, bool canonical);
 /* Names that the text form gives a meaning, so that no variable can have them. */
 bool te_reserved(const char *name);
 
-/* ---- expression parser (parse_expr.c) ---- */
+/* ---- expressions as text (print.c, parse_expr.c) ---- */
+enum { TE_PREC_OR = 1, TE_PREC_AND, TE_PREC_COMPARE, TE_PREC_ADD, TE_PREC_MUL, TE_PREC_UNARY };
+/* Of an infix operator how strongly it binds; all else are as strong as what has one operand. */
+int te_precedence(tc_op op);
 /* The token after the current one is `text`. */
 bool te_peek_is(const tc_lex *lex, const char *text);
 
@@ -62,6 +100,25 @@ static inline const tc_expr *te_const(const tc_expr *x) {
 }
 
 /* ---- what operations take (check.c) ---- */
+/* The column `takes` of ops.def. From ANYTHING on all operands have one dtype and one lane count. */
+typedef enum te_takes {
+    TE_NOTHING,
+    TE_INDICES,     /* READ: an integer per dimension */
+    TE_ADDRESS,     /* LOAD: an i64 index, and a bool of its lanes as the mask */
+    TE_PROGRESSION, /* RAMP: scalar i64 base and stride */
+    TE_SCALAR,      /* BCAST */
+    TE_GROUPS,      /* DOT: a row of intrinsics.def */
+    TE_CHOICE,      /* SELECT: a bool, and two of any kind with its lanes */
+    TE_CONVERTIBLE, /* CAST */
+    TE_ANYTHING,
+    TE_BOOLS,
+    TE_BITS, /* integers or bool */
+    TE_NUMBERS,
+    TE_INTEGERS,
+    TE_FLOATS,
+    TE_A_FLOAT
+} te_takes;
+te_takes te_takes_of(tc_op op);
 /* Why the node e cannot have these operands ("the operands must be floats"); NULL if it can. Of e the kind, the number of operands and
  * the payload are looked at, of RAMP and BCAST the lanes. Constructors assert it, the parser reports it. */
 const char *te_problem(const tc_expr *e, const tc_expr *const *args);
