@@ -12,6 +12,7 @@
 #include "codegen/assembly/asm_facts.h"
 #include "codegen/code/target.h"
 #include "graph/ir/graph.h"
+#include "graph/model/bundle.h"
 #include "graph/model/contest.h"
 #include "graph/model/model.h"
 #include "graph/onnx/import.h"
@@ -49,10 +50,7 @@ void tc_cli_source_free(tc_cli_source *s);
 /* One of --model and --te: TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err);
 
-/* Reads --shape. *out is malloc'ed with malloc'ed names; n = shape->len. */
-int tc_cli_bindings(const tc_cli_texts *shape, tc_graph_binding **out, tc_error *err);
-void tc_cli_bindings_free(tc_graph_binding *b, size_t n);
-
+tc_graph_pass_options tc_cli_pass_options(const tc_cli_pass_args *a);
 /* The names of graph passes: TC_CLI_DONE, or TC_CLI_USAGE with the list of those there are. */
 int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err);
 /* Runs the graph passes that the options ask for: TC_CLI_DONE or TC_CLI_FAILED. */
@@ -75,8 +73,7 @@ int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_ta
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
-/* Checks the k best records of each kernel, notes in the database which fail, and compares the others in the
- * network. The results live in `arena`. */
+/* Compares the k best records of each kernel in the network (tc_graph_contest_hold). The results live in `arena`. */
 int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);
 
@@ -148,15 +145,5 @@ json_t *tc_cli_asm_json(const tc_cg_asm_facts *f);
 /* Two texts as columns, lines that both have beside each other. Between them stands "|" where the lines differ, "<" and ">" where
  * only one side has one. `width`: of the whole; lines are cut to fit. */
 void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width);
-
-/* ---- named tensors from files (tensors.c) ---- */
-
-/* Reads .npz or a folder of KIND_N.pb (kind "input" or "output"). Items named PREFIX.x ("in.", "out.") are taken without the
- * prefix, and then nothing else is. Items of a folder without names of their own are named by the ports' order. */
-TC_NODISCARD tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports,
-                                          tc_graph_bundle *out, tc_error *err);
-
-double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype);
-double tc_cli_atol(const tc_cli_tolerance *t, tc_dtype dtype);
 
 #endif

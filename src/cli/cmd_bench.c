@@ -7,9 +7,6 @@
 #include "te/text.h"
 #include "tune/kernel.h"
 
-enum { WARMUP = 5 };
-static const double peak_seconds = 0.5;
-
 typedef struct bench_args {
     tc_cli_common common;
     tc_cli_model_args model;
@@ -255,41 +252,34 @@ static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_ta
 
 /* ---- a network ---- */
 
-static tc_status time_model(const bench_args *a, tc_graph_model *m, const tc_graph_tensor *in, result *r, tc_error *err) {
-    tc_graph_timing_options o = {
-        .warmup = WARMUP, .repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS, .stop = tc_cli_stop_flag()};
-    int n = 0;
-    r->times = tc_xcalloc((size_t)o.repeats, sizeof *r->times);
-    tc_meas_peak_raise(&r->peak, r->threads, peak_seconds);
-    TC_TRY(tc_graph_model_time(m, in, &o, r->times, &n, err));
-    r->n = (size_t)n;
-    r->nkernel = tc_graph_model_kernels(m, &r->kernels);
-    r->nother = tc_graph_model_others(m, &r->others);
-    o.repeats = TC_MAX(3, o.repeats / 3);
-    if (r->nkernel + r->nother)
-        TC_TRY(tc_graph_model_profile(m, in, &o, err));
-    tc_meas_peak_raise(&r->peak, r->threads, peak_seconds);
-    if (r->n == 0)
-        return tc_fail(err, TC_ENV, "stopped before anything was measured");
-    return TC_OK;
+static void print_model(const bench_args *a, const tc_graph_model *m, const tc_graph_bench *b) {
+    const tc_cli_source_args *s = &a->model.source;
+    result r = {.what = s->model ? s->model : s->te,
+                .threads = tc_graph_model_threads(m),
+                .times = b->times,
+                .n = (size_t)b->n,
+                .flops = tc_graph_model_flops(m),
+                .peak = b->peak};
+    r.nkernel = tc_graph_model_kernels(m, &r.kernels);
+    r.nother = tc_graph_model_others(m, &r.others);
+    print_result(a, &r);
 }
 
 static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err) {
     const bench_args *a = user;
-    const tc_cli_source_args *s = &a->model.source;
     const tc_graph_port *ports;
-    int nin = tc_graph_model_inputs(m, &ports);
+    int nin = tc_graph_model_inputs(m, &ports), repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS;
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in);
-    result r = {.what = s->model ? s->model : s->te, .threads = tc_graph_model_threads(m), .flops = tc_graph_model_flops(m)};
+    tc_graph_bench b = {0};
     tc_status st = tc_graph_model_random_inputs(m, a->model.seed, in, err);
     if (st == TC_OK)
-        st = time_model(a, m, in, &r, err);
+        st = tc_graph_model_bench(m, in, repeats, tc_cli_stop_flag(), &b, err);
     if (st == TC_OK)
-        print_result(a, &r);
+        print_model(a, m, &b);
     for (int i = 0; i < nin; i++)
         tc_graph_tensor_free(&in[i]);
     free(in);
-    free(r.times);
+    free(b.times);
     return st;
 }
 

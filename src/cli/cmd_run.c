@@ -10,7 +10,7 @@ typedef struct run_args {
     tc_cli_common common;
     tc_cli_model_args model;
     const char *inputs, *outputs, *check;
-    tc_cli_tolerance tolerance;
+    tc_graph_tolerance tolerance;
     bool json;
 } run_args;
 
@@ -59,7 +59,7 @@ static tc_status load_inputs(const run_args *a, tc_graph_model *m, tc_graph_bund
     int n = tc_graph_model_inputs(m, &ports);
     if (!a->inputs)
         return random_inputs(m, a->model.seed, in, err);
-    TC_TRY(tc_cli_bundle_load(a->inputs, "input", ports, n, in, err));
+    TC_TRY(tc_graph_bundle_load(a->inputs, "input", ports, n, in, err));
     if (tc_fs_is_dir(a->inputs))
         name_by_position(in, ports, n);
     return TC_OK;
@@ -73,11 +73,10 @@ typedef struct comparison {
     int compared, wrong;
 } comparison;
 
-static tc_status compare_one(comparison *c, const tc_cli_tolerance *tol, const char *name, const tc_graph_tensor *got,
+static tc_status compare_one(comparison *c, const tc_graph_tolerance *tol, const char *name, const tc_graph_tensor *got,
                              const tc_graph_tensor *want, tc_error *err) {
     tc_graph_diff d;
-    double rtol = tc_cli_rtol(tol, want->dtype), atol = tc_cli_atol(tol, want->dtype);
-    tc_status st = tc_graph_tensor_compare(got, want, rtol, atol, &d, err);
+    tc_status st = tc_graph_tensor_within(got, want, tol, &d, err);
     if (st != TC_OK) {
         tc_error_prefix(err, "output '%s': ", name);
         return st;
@@ -119,7 +118,7 @@ static tc_status check(const run_args *a, tc_graph_model *m, const tc_graph_bund
     const tc_graph_port *ports;
     int n = tc_graph_model_outputs(m, &ports);
     tc_graph_bundle want;
-    TC_TRY(tc_cli_bundle_load(a->check, "output", ports, n, &want, err));
+    TC_TRY(tc_graph_bundle_load(a->check, "output", ports, n, &want, err));
     comparison c = {.table = tc_cli_table_new(TC_LEN(head), head), .list = json_array()};
     tc_status st = compare_all(&c, a, out, &want, err);
     if (st == TC_OK && a->json)

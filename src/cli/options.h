@@ -98,11 +98,6 @@ typedef struct tc_cli_timing {
     tc_tune_timing asked;
 } tc_cli_timing;
 
-/* How far outputs may be from what is expected. Where it is not given: as the ONNX project's test cases have it. */
-typedef struct tc_cli_tolerance {
-    double rtol, atol; /* negative: by dtype */
-} tc_cli_tolerance;
-
 /* What a model is made from. */
 typedef struct tc_cli_model_args {
     tc_cli_source_args source;

@@ -5,9 +5,7 @@
 #include "cli/cli.h"
 #include "graph/onnx/import.h"
 #include "support/fs.h"
-#include "support/log.h"
 #include "te/text.h"
-#include "tune/kernel.h"
 
 static const char default_db[] = "tctune.db";
 
@@ -27,25 +25,7 @@ int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err) {
     return tc_cli_check_passes(p, err);
 }
 
-int tc_cli_bindings(const tc_cli_texts *shape, tc_graph_binding **out, tc_error *err) {
-    tc_graph_binding *b = tc_xcalloc(shape->len + 1, sizeof *b);
-    for (size_t i = 0; i < shape->len; i++)
-        if (tc_graph_binding_parse(shape->data[i], &b[i], err) != TC_OK) {
-            tc_cli_bindings_free(b, i);
-            *out = NULL;
-            return TC_CLI_USAGE;
-        }
-    *out = b;
-    return TC_CLI_DONE;
-}
-
-void tc_cli_bindings_free(tc_graph_binding *b, size_t n) {
-    for (size_t i = 0; b && i < n; i++)
-        free((char *)(uintptr_t)b[i].name);
-    free(b);
-}
-
-static tc_graph_pass_options pass_options(const tc_cli_pass_args *a) {
+tc_graph_pass_options tc_cli_pass_options(const tc_cli_pass_args *a) {
     return (tc_graph_pass_options){.level = a->level >= 0 ? a->level : TC_GRAPH_OPT_DEFAULT,
                                    .disabled = a->disable.data,
                                    .ndisabled = a->disable.len,
@@ -54,12 +34,12 @@ static tc_graph_pass_options pass_options(const tc_cli_pass_args *a) {
 }
 
 int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err) {
-    tc_graph_pass_options o = pass_options(a);
+    tc_graph_pass_options o = tc_cli_pass_options(a);
     return tc_graph_passes_check(&o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
 }
 
 int tc_cli_passes(const tc_cli_pass_args *a, tc_graph *g, tc_error *err) {
-    tc_graph_pass_options o = pass_options(a);
+    tc_graph_pass_options o = tc_cli_pass_options(a);
     return tc_graph_passes(g, &o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -74,15 +54,14 @@ bool tc_cli_is_library(const char *path) {
 
 static int open_model(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
     tc_graph_binding *shapes;
-    int status = tc_cli_bindings(&a->shape, &shapes, err);
-    if (status != TC_CLI_DONE)
-        return status;
+    if (tc_graph_bindings_parse(a->shape.data, a->shape.len, &shapes, err) != TC_OK)
+        return TC_CLI_USAGE;
     tc_graph_import_options o = {.shapes = shapes, .nshapes = a->shape.len};
     tc_status st = tc_graph_import(a->model, &o, &s->graph, err);
-    tc_cli_bindings_free(shapes, a->shape.len);
+    tc_graph_bindings_free(shapes, a->shape.len);
     if (st != TC_OK)
         return TC_CLI_FAILED;
-    status = tc_cli_passes(&a->passes, s->graph, err);
+    int status = tc_cli_passes(&a->passes, s->graph, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_program_new(s->graph, &s->program, err) != TC_OK) {
@@ -127,7 +106,7 @@ tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_progra
     tc_status st = TC_OK;
     tc_graph_bundle constants = {0};
     if (!s->program && s->constants)
-        st = tc_cli_bundle_load(s->constants, "input", NULL, 0, &constants, err);
+        st = tc_graph_bundle_load(s->constants, "input", NULL, 0, &constants, err);
     if (st == TC_OK && !s->program)
         st = tc_graph_program_of_workload(s->workload, s->single.name, constants.items, constants.len, seed, &s->program, err);
     tc_graph_bundle_free(&constants);
@@ -172,9 +151,14 @@ tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *e
     return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_WRITE, out, err);
 }
 
+/* Whether there is a database to read. */
+static bool reads_db(const tc_cli_db_args *a) {
+    return !a->untuned && (a->path || tc_fs_exists(default_db));
+}
+
 tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err) {
     *out = NULL;
-    if (a->untuned || (!a->path && !tc_fs_exists(default_db)))
+    if (!reads_db(a))
         return TC_OK;
     return tc_meas_db_open(tc_cli_db_path(a), TC_MEAS_DB_READ, out, err);
 }
@@ -191,24 +175,16 @@ static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc
                                     .progress = tc_cli_on_build};
 }
 
-/* The source's program, the records to build it from, and how. Close *db in any case. */
-static tc_status prepare(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, tc_meas_db **db,
-                         tc_graph_program **p, tc_graph_build_options *o, tc_error *err) {
-    *db = NULL;
-    TC_TRY(tc_cli_source_program(s, a->seed, p, err));
-    TC_TRY(tc_cli_db_read(&a->db, db, err));
-    *o = build_options(a, target, *db);
-    return TC_OK;
-}
-
 int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, tc_graph_model **out, tc_error *err) {
-    tc_meas_db *db;
+    tc_meas_db *db = NULL;
     tc_graph_program *p;
-    tc_graph_build_options o;
     *out = NULL;
-    tc_status st = prepare(a, s, target, &db, &p, &o, err);
+    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
+    if (st == TC_OK)
+        st = tc_cli_db_read(&a->db, &db, err);
     if (st == TC_OK) {
+        tc_graph_build_options o = build_options(a, target, db);
         o.object_only = object_only;
         o.use_up_constants = true;
         o.choices = choices;
@@ -249,48 +225,12 @@ int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const v
     return (library ? with_library : with_source)(a, use, user, err);
 }
 
-/* What the network said is kept beside the other records, so that later builds need not ask again. A database that cannot be
- * written to keeps nothing: the build goes on. */
-static void keep_contest(const tc_cli_db_args *a, const tc_graph_contest *c) {
-    tc_meas_db *db = NULL;
-    tc_error why = {0};
-    tc_status st = tc_cli_db_write(a, &db, &why);
-    if (st == TC_OK)
-        st = tc_graph_contest_store(c, db, &why);
-    if (st != TC_OK)
-        tc_log(TC_LOG_WARN, "what the network says of the records is used, but not kept: %s", why.msg);
-    tc_meas_db_close(db);
-}
-
-/* What was left out is said, and noted for all later commands. */
-static void keep_refusals(const tc_cli_db_args *a, const tc_graph_admission *x, tc_arena *arena) {
-    for (int i = 0; i < x->nrefused; i++) {
-        const tc_graph_refusal *r = &x->refused[i];
-        const char *noted = tc_tune_note_failure(tc_cli_db_path(a), &r->record, &r->now, arena);
-        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
-               (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
-    }
-}
-
 int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
-    enum { ROUNDS = 20 };
-    tc_meas_db *db;
     tc_graph_program *p;
-    tc_graph_build_options o;
-    tc_status st = prepare(a, s, target, &db, &p, &o, err);
+    tc_graph_build_options o = build_options(a, target, NULL);
+    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
     if (st == TC_OK)
-        st = tc_graph_admit(p, &o, k, arena, admitted, err);
-    tc_meas_db_close(db); /* while somebody reads it, what is noted stays in its log */
-    db = NULL;
-    keep_refusals(&a->db, admitted, arena);
-    if (st == TC_OK)
-        st = tc_cli_db_read(&a->db, &db, err);
-    o.db = db;
-    if (st == TC_OK)
-        st = tc_graph_contest_run(p, &o, admitted, ROUNDS, arena, out, err);
-    tc_meas_db_close(db);
-    if (st == TC_OK)
-        keep_contest(&a->db, out);
+        st = tc_graph_contest_hold(p, &o, reads_db(&a->db) ? tc_cli_db_path(&a->db) : NULL, k, arena, admitted, out, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }

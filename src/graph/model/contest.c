@@ -3,7 +3,9 @@
  * (admit.c). They run in turns, and each kernel is compared with itself: the sum of its own launches in one round's runs. */
 #include "graph/model/contest.h"
 #include "graph/model/program.h"
+#include "support/log.h"
 #include "tune/compare.h"
+#include "tune/kernel.h"
 
 #include <string.h>
 
@@ -198,5 +200,48 @@ tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_e
         s = tc_meas_db_insert(db, all.data, all.len, err);
     tc_vec_free(&all);
     tc_arena_free(a);
+    return s;
+}
+
+/* ---- all of it ---- */
+
+static void keep_refusals(const char *db, const tc_graph_admission *x, tc_arena *a) {
+    for (int i = 0; i < x->nrefused; i++) {
+        const tc_graph_refusal *r = &x->refused[i];
+        const char *noted = tc_tune_note_failure(db, &r->record, &r->now, a);
+        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
+               (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
+    }
+}
+
+static void keep_contest(const char *path, const tc_graph_contest *c) {
+    tc_meas_db *db = NULL;
+    tc_error why = {0};
+    tc_status s = tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, &why);
+    if (s == TC_OK)
+        s = tc_graph_contest_store(c, db, &why);
+    if (s != TC_OK)
+        tc_log(TC_LOG_WARN, "what the network says of the records is used, but not kept: %s", why.msg);
+    tc_meas_db_close(db);
+}
+
+tc_status tc_graph_contest_hold(const tc_graph_program *p, const tc_graph_build_options *o, const char *db, int k, tc_arena *a,
+                                tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
+    enum { ROUNDS = 20 };
+    tc_graph_build_options with = *o;
+    with.db = NULL;
+    if (db)
+        TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
+    tc_status s = tc_graph_admit(p, &with, k, a, admitted, err);
+    tc_meas_db_close(with.db); /* while somebody reads it, what is noted stays in its log */
+    with.db = NULL;
+    keep_refusals(db, admitted, a);
+    if (s == TC_OK)
+        s = tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err);
+    if (s == TC_OK)
+        s = tc_graph_contest_run(p, &with, admitted, ROUNDS, a, out, err);
+    tc_meas_db_close(with.db);
+    if (s == TC_OK)
+        keep_contest(db, out);
     return s;
 }

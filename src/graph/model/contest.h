@@ -59,4 +59,10 @@ TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_
  */
 TC_NODISCARD tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err);
 
+/* All of it, with the k best records of each kernel that the database file `db` has (NULL: TC_BAD_INPUT): what was left out is
+ * noted there and said in the log, what the network said is stored there, so that later builds need not ask again. A database that
+ * cannot be written to keeps nothing, and the log says so. o->db is not looked at. */
+TC_NODISCARD tc_status tc_graph_contest_hold(const tc_graph_program *p, const tc_graph_build_options *o, const char *db, int k,
+                                             tc_arena *a, tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);
+
 #endif

@@ -15,6 +15,7 @@
 #include "codegen/code/target.h"
 #include "graph/ir/graph.h"
 #include "measure/database.h"
+#include "measure/peak.h"
 #include "tune/tune.h"
 
 /* ---- program ---- */
@@ -156,6 +157,17 @@ TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_ten
  * for a library that an earlier version built. */
 TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                               tc_error *err);
+
+/* A model's latency, beside what the machine can do: after some unmeasured runs up to `repeats` timed ones, then a profile of a
+ * third of them, which fills in kernels and others where the model knows them. */
+typedef struct tc_graph_bench {
+    double *times; /* seconds, in the order taken; malloc'ed */
+    int n;
+    tc_meas_peak peak; /* the larger of before and after */
+} tc_graph_bench;
+/* Free out->times in any case. TC_ENV when it was stopped before anything was measured. */
+TC_NODISCARD tc_status tc_graph_model_bench(tc_graph_model *m, const tc_graph_tensor *in, int repeats,
+                                            const volatile sig_atomic_t *stop, tc_graph_bench *out, tc_error *err);
 
 /* A line for every intermediate (place in the arena, bytes, first and last launch that uses it, name) in the order of places, and
  * the sums. */

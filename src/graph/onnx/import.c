@@ -465,3 +465,20 @@ tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_err
     *out = (tc_graph_binding){.name = name, .shape = s};
     return TC_OK;
 }
+
+tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err) {
+    *out = tc_xcalloc(n + 1, sizeof **out);
+    for (size_t i = 0; i < n; i++)
+        if (tc_graph_binding_parse(texts[i], &(*out)[i], err) != TC_OK) {
+            tc_graph_bindings_free(*out, i);
+            *out = NULL;
+            return TC_BAD_INPUT;
+        }
+    return TC_OK;
+}
+
+void tc_graph_bindings_free(tc_graph_binding *b, size_t n) {
+    for (size_t i = 0; b && i < n; i++)
+        free((char *)(uintptr_t)b[i].name);
+    free(b);
+}

@@ -11,6 +11,9 @@ typedef struct tc_graph_binding {
 } tc_graph_binding;
 /* Parses "name=1,128" ("name=" is a scalar); binding.name is malloc'ed. */
 TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_error *err);
+/* A list of n of them; *out is malloc'ed, NULL on failure. */
+TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err);
+void tc_graph_bindings_free(tc_graph_binding *b, size_t n); /* NULL is fine */
 
 typedef struct tc_graph_import_options {
     const tc_graph_binding *shapes;

@@ -1,11 +1,13 @@
-/* Named tensors from .npz files and from the folders of ONNX test cases; tolerances. */
+/* What bundle.h describes. */
+#include "graph/model/bundle.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "graph/io/numpy.h"
 #include "graph/onnx/import.h"
 #include "support/fs.h"
+#include "support/vec.h"
 
 static char *folder_file(const char *dir, const char *kind, size_t i) {
     tc_strbuf b = {0};
@@ -61,8 +63,8 @@ static void keep_prefixed(tc_graph_bundle *b, const char *prefix) {
         b->len = kept;
 }
 
-tc_status tc_cli_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports, tc_graph_bundle *out,
-                             tc_error *err) {
+tc_status tc_graph_bundle_load(const char *path, const char *kind, const tc_graph_port *ports, int nports, tc_graph_bundle *out,
+                               tc_error *err) {
     *out = (tc_graph_bundle){0};
     if (tc_fs_is_dir(path)) {
         TC_TRY(load_folder(path, kind, ports, nports, out, err));
@@ -79,12 +81,17 @@ static bool is_half(tc_dtype t) {
     return t == TC_F16 || t == TC_BF16;
 }
 
-double tc_cli_rtol(const tc_cli_tolerance *t, tc_dtype dtype) {
+static double relative(const tc_graph_tolerance *t, tc_dtype dtype) {
     if (!tc_dtype_is_float(dtype))
         return 0;
     return t->rtol >= 0 ? t->rtol : is_half(dtype) ? 1e-2 : 1e-3;
 }
 
-double tc_cli_atol(const tc_cli_tolerance *t, tc_dtype dtype) {
+static double absolute(const tc_graph_tolerance *t, tc_dtype dtype) {
     return t->atol >= 0 ? t->atol : is_half(dtype) ? 1e-3 : 1e-5;
+}
+
+tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const tc_graph_tensor *want, const tc_graph_tolerance *t,
+                                 tc_graph_diff *out, tc_error *err) {
+    return tc_graph_tensor_compare(got, want, relative(t, want->dtype), absolute(t, want->dtype), out, err);
 }

@@ -1,0 +1,223 @@
+/* What cases.h describes. */
+#include "graph/model/cases.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fs.h"
+#include "support/vec.h"
+
+enum { MAX_DEPTH = 6 };
+
+/* ---- files ---- */
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+typedef TC_VEC(const char *) paths;
+
+/* Sorted paths, in `a`, of the folders in `dir` whose names start with `prefix`. */
+static paths list_folders(const char *dir, const char *prefix, tc_arena *a) {
+    paths v = {0};
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.' || strncmp(e->d_name, prefix, strlen(prefix)) != 0)
+            continue;
+        const char *path = tc_arena_printf(a, "%s/%s", dir, e->d_name);
+        if (tc_fs_is_dir(path))
+            tc_push(&v, path);
+    }
+    if (d)
+        closedir(d);
+    if (v.len)
+        qsort(v.data, v.len, sizeof *v.data, by_text);
+    return v;
+}
+
+typedef struct walker {
+    tc_arena *a;
+    const volatile sig_atomic_t *stop;
+    tc_graph_each_case *each;
+    void *user;
+} walker;
+
+static bool walk(const walker *w, const char *dir, int depth) {
+    bool any = tc_fs_exists(tc_arena_printf(w->a, "%s/model.onnx", dir));
+    if (any)
+        w->each(w->user, dir);
+    if (any || depth == 0)
+        return any;
+    paths folders = list_folders(dir, "", w->a);
+    for (size_t i = 0; i < folders.len && !(w->stop && *w->stop); i++)
+        any |= walk(w, folders.data[i], depth - 1);
+    tc_vec_free(&folders);
+    return any;
+}
+
+bool tc_graph_cases_walk(const char *dir, const volatile sig_atomic_t *stop, tc_graph_each_case *each, void *user) {
+    walker w = {tc_arena_new(), stop, each, user};
+    bool any = walk(&w, dir, MAX_DEPTH);
+    tc_arena_free(w.a);
+    return any;
+}
+
+/* ---- one case ---- */
+
+typedef struct trial {
+    const tc_graph_case_options *o;
+    const char *model;
+    tc_graph_binding *shapes;
+    tc_arena *a;
+    tc_graph_case *out;
+} trial;
+
+/* Without the path, and without the list of all that is supported. */
+static const char *shorten(const trial *t, const char *why) {
+    size_t len = strlen(t->model);
+    if (strncmp(why, t->model, len) == 0 && strncmp(why + len, ": ", 2) == 0)
+        why += len + 2;
+    const char *list = strstr(why, ". Supported:");
+    return tc_arena_strndup(t->a, why, list ? (size_t)(list - why) : strlen(why));
+}
+
+static tc_status import_with(const trial *t, const tc_graph_named *constants, size_t n, tc_graph **g, tc_error *err) {
+    t->out->constants = TC_NEW_N(t->a, const char *, n + 1);
+    t->out->nconstants = n;
+    for (size_t i = 0; i < n; i++)
+        t->out->constants[i] = tc_arena_strdup(t->a, constants[i].name ? constants[i].name : "");
+    tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes, .constants = constants, .nconstants = n};
+    return tc_graph_import(t->model, &o, g, err);
+}
+
+/* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
+ * given as constants, and if that is not enough, all after the first, or all, which leaves nothing to compute. That is another
+ * model than build would see: `without` says so. */
+static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
+    tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes};
+    tc_status st = tc_graph_import(t->model, &o, g, err);
+    if (st == TC_OK || !tc_error_wants_constant(err) || t->o->no_constants)
+        return st;
+    tc_graph_named *integers = TC_NEW_N(t->a, tc_graph_named, in->len + 1);
+    size_t n = 0;
+    t->out->without = shorten(t, err->msg);
+    for (size_t i = 1; i < in->len; i++)
+        if (tc_dtype_is_int(in->items[i].t.dtype))
+            integers[n++] = in->items[i];
+    if (n > 0)
+        st = import_with(t, integers, n, g, err);
+    if (st != TC_OK && in->len > n + 1)
+        st = import_with(t, in->items + 1, in->len - 1, g, err);
+    return st == TC_OK ? st : import_with(t, in->items, in->len, g, err);
+}
+
+/* Inputs in the order of the ports: by position, or by name where some became constants. */
+static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, int n, tc_graph_tensor *out, tc_error *err) {
+    for (int i = 0; i < n; i++) {
+        const tc_graph_tensor *t = tc_graph_bundle_find(in, ports[i].name);
+        if (!t && (size_t)n == in->len)
+            t = &in->items[i].t;
+        if (!t)
+            return tc_fail(err, TC_BAD_INPUT, "the data set has no input for '%s'", ports[i].name);
+        out[i] = tc_graph_tensor_view(t->dtype, &t->shape, t->data);
+    }
+    return TC_OK;
+}
+
+static tc_status compare(const trial *t, const tc_graph_tensor *got, int n, const tc_graph_bundle *want, tc_error *err) {
+    if ((size_t)n < want->len)
+        return tc_fail(err, TC_BAD_INPUT, "the model has %d outputs, the data set %zu", n, want->len);
+    for (size_t i = 0; i < want->len; i++) {
+        const tc_graph_tensor *w = &want->items[i].t;
+        tc_graph_diff d;
+        tc_status st = tc_graph_tensor_within(&got[i], w, &t->o->tolerance, &d, err);
+        if (st == TC_OK && d.violations)
+            st = tc_fail(err, TC_BAD_INPUT, "%lld of %lld elements differ, error %.3g", (long long)d.violations,
+                         (long long)tc_graph_tensor_count(w), d.rel);
+        if (st != TC_OK) {
+            tc_error_prefix(err, "output %zu: ", i);
+            return st;
+        }
+    }
+    return TC_OK;
+}
+
+static tc_status run_set(const trial *t, tc_graph_model *m, const tc_graph_bundle *in, const tc_graph_bundle *want,
+                         tc_error *err) {
+    const tc_graph_port *ports;
+    int nin = tc_graph_model_inputs(m, &ports), nout = tc_graph_model_outputs(m, &(const tc_graph_port *){NULL});
+    tc_graph_tensor *src = tc_xcalloc((size_t)nin + 1, sizeof *src), *dst = tc_xcalloc((size_t)nout + 1, sizeof *dst);
+    tc_status st = arrange(in, ports, nin, src, err);
+    if (st == TC_OK && (st = tc_graph_model_run(m, src, dst, err)) == TC_OK)
+        st = compare(t, dst, nout, want, err);
+    for (int i = 0; i < nout; i++)
+        tc_graph_tensor_free(&dst[i]);
+    free(src);
+    free(dst);
+    return st;
+}
+
+/* A refusal to understand the model is a skip; a difference or anything else is a failure. */
+static tc_graph_verdict judge(const trial *t, const tc_error *err) {
+    if (t->o->no_constants && tc_error_wants_constant(err))
+        return TC_GRAPH_CASE_FAILED;
+    return tc_error_unsupported(err) ? TC_GRAPH_CASE_SKIPPED : TC_GRAPH_CASE_FAILED;
+}
+
+static tc_status load_set(const trial *t, const char *set, tc_graph_bundle *in, tc_graph_bundle *want, tc_error *err) {
+    if (tc_fs_exists(tc_arena_printf(t->a, "%s/input_0.pb", set)))
+        TC_TRY(tc_graph_bundle_load(set, "input", NULL, 0, in, err));
+    return tc_graph_bundle_load(set, "output", NULL, 0, want, err);
+}
+
+/* Up to here, what is not supported is found. */
+static tc_status understand(trial *t, const tc_graph_bundle *in, tc_graph **g, tc_graph_program **p, tc_error *err) {
+    TC_TRY(tc_graph_bindings_parse(t->o->shapes, t->o->nshapes, &t->shapes, err));
+    tc_status st = import_case(t, in, g, err);
+    tc_graph_bindings_free(t->shapes, t->o->nshapes);
+    TC_TRY(st);
+    TC_TRY(tc_graph_passes(*g, &t->o->passes, err));
+    return tc_graph_program_new(*g, p, err);
+}
+
+static void run_data_set(trial *t, const char *set, tc_error *err) {
+    tc_graph_bundle in = {0}, want = {0};
+    tc_graph *g = NULL;
+    tc_graph_program *p = NULL;
+    tc_graph_model *m = NULL;
+    tc_graph_build_options o = {
+        .target = t->o->target, .threads = t->o->target->machine.cores, .accuracy = t->o->accuracy, .db = t->o->db};
+    tc_status st = load_set(t, set, &in, &want, err);
+    if (st == TC_OK)
+        st = understand(t, &in, &g, &p, err);
+    t->out->verdict = st == TC_OK ? TC_GRAPH_CASE_FAILED : judge(t, err);
+    if (st == TC_OK)
+        st = tc_graph_model_build(p, &o, &m, err);
+    if (st == TC_OK)
+        st = run_set(t, m, &in, &want, err);
+    if (st == TC_OK)
+        t->out->verdict = TC_GRAPH_CASE_PASSED;
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_graph_bundle_free(&in);
+    tc_graph_bundle_free(&want);
+}
+
+tc_graph_case tc_graph_case_run(const char *dir, const tc_graph_case_options *o, tc_arena *a) {
+    tc_graph_case c = {.verdict = TC_GRAPH_CASE_PASSED, .why = ""};
+    trial t = {.o = o, .model = tc_arena_printf(a, "%s/model.onnx", dir), .a = a, .out = &c};
+    tc_error err = {0};
+    paths sets = list_folders(dir, "test_data_set_", a);
+    if (sets.len == 0) {
+        c.verdict = TC_GRAPH_CASE_SKIPPED;
+        tc_fail(&err, TC_BAD_INPUT, "there is no test_data_set_0");
+    }
+    for (size_t i = 0; i < sets.len && c.verdict == TC_GRAPH_CASE_PASSED; i++)
+        run_data_set(&t, sets.data[i], &err);
+    if (c.verdict != TC_GRAPH_CASE_PASSED)
+        c.why = shorten(&t, err.msg);
+    tc_vec_free(&sets);
+    return c;
+}

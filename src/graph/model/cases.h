@@ -1,0 +1,45 @@
+/* The ONNX project's test cases: folders, each with a model.onnx and test_data_set_N folders of inputs and outputs. */
+#ifndef TC_GRAPH_MODEL_CASES_H
+#define TC_GRAPH_MODEL_CASES_H
+
+#include "graph/model/bundle.h"
+#include "graph/onnx/import.h"
+#include "graph/passes/pass.h"
+
+typedef struct tc_graph_case_options {
+    const char *const *shapes; /* as tc_graph_binding_parse reads them */
+    size_t nshapes;
+    tc_graph_pass_options passes;
+    const tc_target *target; /* its cores are the threads */
+    tc_accuracy accuracy;
+    tc_meas_db *db; /* NULL: default schedules */
+    tc_graph_tolerance tolerance;
+    bool no_constants; /* a model that asks for inputs as constants fails, instead of getting them */
+} tc_graph_case_options;
+
+typedef enum tc_graph_verdict {
+    TC_GRAPH_CASE_PASSED,
+    TC_GRAPH_CASE_FAILED,
+    TC_GRAPH_CASE_SKIPPED /* something in the model is not supported */
+} tc_graph_verdict;
+
+/* How it went. Texts live as long as the arena. */
+typedef struct tc_graph_case {
+    tc_graph_verdict verdict;
+    const char *why; /* not PASSED */
+    /* Where import asked for inputs as constants: those that were given as such, and the refusal without; else 0 and NULL. */
+    const char **constants;
+    size_t nconstants;
+    const char *without;
+} tc_graph_case;
+
+/* Builds and runs the case in folder `dir` with each of its data sets, up to the first that does not pass. Each builds anew: inputs
+ * that became constants belong to the data set. */
+tc_graph_case tc_graph_case_run(const char *dir, const tc_graph_case_options *o, tc_arena *a);
+
+/* Calls `each` for every case in `dir` and, to some depth, in folders of it, in the order of their names, until `stop` (may be NULL)
+ * is raised. False when there is none. */
+typedef void tc_graph_each_case(void *user, const char *dir);
+bool tc_graph_cases_walk(const char *dir, const volatile sig_atomic_t *stop, tc_graph_each_case *each, void *user);
+
+#endif
