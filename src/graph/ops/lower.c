@@ -24,16 +24,50 @@ struct tc_graph_lower {
     const bool *stored;
     tc_env *env;                       /* ranges of all axes made so far */
     tc_map member;                     /* node id -> index in group + 1 */
-    tc_map holders;                    /* hash of (memory, squeezed shape) -> placeholder */
+    tc_map holders;                    /* (memory, squeezed shape) -> placeholder */
     tc_map stages;                     /* (node, key) -> compute */
     tc_map tensors;                    /* value id -> the tensor that holds it */
-    tc_map memo;                       /* hash of (value, coordinates) -> expression */
+    tc_map memo;                       /* (value, coordinates) -> expression */
     TC_VEC(const tc_graph_value *) in; /* of the placeholders, in order of first use */
     TC_VEC(const tc_tensor *) in_tensor;
     int unique;
     tc_status status;
     tc_error *err;
 };
+
+/* Maps from a row of numbers: what has one hash is told apart by the numbers. */
+enum { MAX_KEY = TC_GRAPH_MAX_DIMS + 1 };
+
+typedef struct entry {
+    const void *value;
+    const struct entry *next;
+    size_t len;
+    int64_t key[];
+} entry;
+
+static uint64_t key_hash(const int64_t *key, size_t len) {
+    return tc_hash64(key, len * sizeof *key, 0x6c6f776572);
+}
+
+static const void *recall(const tc_map *m, const int64_t *key, size_t len) {
+    uintptr_t *first = tc_map_get(m, key_hash(key, len));
+    for (const entry *k = first ? (const entry *)*first : NULL; k; k = k->next)
+        if (k->len == len && memcmp(k->key, key, len * sizeof *key) == 0)
+            return k->value;
+    return NULL;
+}
+
+static void keep(tc_graph_lower *l, tc_map *m, const int64_t *key, size_t len, const void *value) {
+    uint64_t hash = key_hash(key, len);
+    uintptr_t *first = tc_map_get(m, hash);
+    entry *k = tc_arena_alloc(tc_ctx_arena(l->c), sizeof *k + len * sizeof *key);
+    *k = (entry){value, first ? (const entry *)*first : NULL, len};
+    memcpy(k->key, key, len * sizeof *key);
+    if (first)
+        *first = (uintptr_t)k;
+    else
+        tc_map_put(m, hash, (uintptr_t)k);
+}
 
 tc_ctx *tc_graph_lower_ctx(tc_graph_lower *l) {
     return l->c;
@@ -98,16 +132,14 @@ static const tc_graph_value *memory_of(const tc_graph_lower *l, const tc_graph_v
 }
 
 static const tc_tensor *placeholder(tc_graph_lower *l, const tc_graph_value *v) {
-    int64_t shape[TC_GRAPH_MAX_DIMS + 1] = {0};
+    int64_t key[MAX_KEY] = {memory_of(l, v)->id}, *shape = key + 1;
     int ndim = squeezed(&v->shape, shape);
-    shape[TC_GRAPH_MAX_DIMS] = memory_of(l, v)->id;
-    uint64_t key = tc_hash64(shape, sizeof shape, 0x686f6c646572);
-    uintptr_t *known = tc_map_get(&l->holders, key);
+    const tc_tensor *known = recall(&l->holders, key, (size_t)ndim + 1);
     if (known)
-        return (const tc_tensor *)*known;
+        return known;
     const char *name = tc_arena_printf(tc_ctx_arena(l->c), "%s%d", v->constant ? "c" : "x", (int)l->in.len);
     const tc_tensor *t = tc_te_placeholder(l->c, name, v->dtype, ndim, shape, v->constant != NULL);
-    tc_map_put(&l->holders, key, (uintptr_t)t);
+    keep(l, &l->holders, key, (size_t)ndim + 1, t);
     tc_push(&l->in, v);
     tc_push(&l->in_tensor, t);
     return t;
@@ -255,11 +287,11 @@ static const tc_tensor *value_stage(tc_graph_lower *l, const tc_graph_value *v) 
     return t;
 }
 
-static uint64_t memo_key(const tc_graph_value *v, const tc_expr *const *idx) {
-    uint32_t ids[TC_GRAPH_MAX_DIMS + 1] = {v->id};
+static size_t memo_key(const tc_graph_value *v, const tc_expr *const *idx, int64_t key[MAX_KEY]) {
+    key[0] = v->id;
     for (int d = 0; d < v->shape.ndim; d++)
-        ids[d + 1] = idx[d]->id;
-    return tc_hash64(ids, sizeof ids[0] * (size_t)(v->shape.ndim + 1), 0x6c6f776572);
+        key[d + 1] = idx[d]->id;
+    return (size_t)v->shape.ndim + 1;
 }
 
 static bool looks_through(const tc_graph_lower *l, const tc_graph_value *v) {
@@ -286,12 +318,13 @@ static const tc_expr *value_at(tc_graph_lower *l, const tc_graph_value *v, const
 }
 
 const tc_expr *tc_graph_value_at(tc_graph_lower *l, const tc_graph_value *v, const tc_expr *const *idx) {
-    uint64_t key = memo_key(v, idx);
-    uintptr_t *known = tc_map_get(&l->memo, key);
+    int64_t key[MAX_KEY];
+    size_t len = memo_key(v, idx, key);
+    const tc_expr *known = recall(&l->memo, key, len);
     if (known)
-        return (const tc_expr *)*known;
+        return known;
     const tc_expr *e = l->status == TC_OK ? value_at(l, v, idx) : tc_imm(l->c, v->dtype, 0);
-    tc_map_put(&l->memo, key, (uintptr_t)e);
+    keep(l, &l->memo, key, len, e);
     return e;
 }
 
