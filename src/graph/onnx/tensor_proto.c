@@ -80,9 +80,18 @@ static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
     case TC_U32:
     case TC_U64:
         return p->n_uint64_data;
-    default:
-        return p->n_int32_data;
+    case TC_BOOL:
+    case TC_I8:
+    case TC_U8:
+    case TC_I16:
+    case TC_U16:
+    case TC_I32:
+    case TC_F16:
+    case TC_BF16:
+    case TC_NDTYPES:
+        break;
     }
+    return p->n_int32_data;
 }
 
 static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n) {
@@ -112,8 +121,12 @@ static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n)
         case TC_BF16:
             ((uint16_t *)t->data)[i] = (uint16_t)p->int32_data[i];
             break;
-        default:
+        case TC_BOOL:
+        case TC_I8:
+        case TC_U8:
             ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
+            break;
+        case TC_NDTYPES:
             break;
         }
 }

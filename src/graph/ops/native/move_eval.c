@@ -107,16 +107,11 @@ tc_status tc_graph_eval_tile(tc_graph_eval_ctx *c) {
 static int64_t pad_source(char mode, int64_t i, int64_t n) {
     if (i >= 0 && i < n)
         return i;
-    switch (mode) {
-    case 'e':
+    if (mode == 'e')
         return i < 0 ? 0 : n - 1;
-    case 'w':
+    if (mode == 'w')
         return ((i % n) + n) % n;
-    case 'r':
-        return i < 0 ? -i : 2 * (n - 1) - i;
-    default:
-        return -1;
-    }
+    return mode == 'r' ? (i < 0 ? -i : 2 * (n - 1) - i) : -1;
 }
 
 tc_status tc_graph_eval_pad(tc_graph_eval_ctx *c) {

@@ -164,21 +164,18 @@ static const tc_expr *padded(tc_graph_lower *l, char mode, const tc_expr *i, int
     tc_ctx *c = tc_graph_lower_ctx(l);
     const tc_expr *zero = constant(l, 0), *end = constant(l, n), *last = constant(l, n - 1);
     *inside = NULL;
-    switch (mode) {
-    case 'e':
+    if (mode == 'e')
         return tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, zero), last);
-    case 'w':
+    if (mode == 'w')
         return tc_mod(c, i, end);
-    case 'r': {
+    if (mode == 'r') {
         const tc_expr *up = tc_select(c, tc_bin(c, TC_OP_LT, i, zero), tc_sub(c, zero, i), i);
         const tc_expr *down = tc_sub(c, constant(l, 2 * (n - 1)), i);
         const tc_expr *folded = tc_select(c, tc_bin(c, TC_OP_LT, i, end), up, down);
         return tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, folded, zero), last);
     }
-    default:
-        *inside = tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, i, zero), tc_bin(c, TC_OP_LT, i, end));
-        return i;
-    }
+    *inside = tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GE, i, zero), tc_bin(c, TC_OP_LT, i, end));
+    return i;
 }
 
 const tc_expr *tc_graph_at_pad(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {

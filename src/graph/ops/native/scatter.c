@@ -116,30 +116,16 @@ tc_status tc_graph_infer_scatter_nd(tc_graph_infer_ctx *c) {
 
 static double combined_f(char how, double a, double b) {
     bool nan = isnan(a) || isnan(b);
-    switch (how) {
-    case 'a':
-        return a + b;
-    case 'u':
-        return a * b;
-    case 'x':
-        return nan ? NAN : a > b ? a : b;
-    default:
-        return nan ? NAN : a < b ? a : b;
-    }
+    if (how == 'a' || how == 'u')
+        return how == 'a' ? a + b : a * b;
+    return nan ? NAN : (how == 'x' ? a > b : a < b) ? a : b;
 }
 
 static int64_t combined_i(char how, tc_dtype t, int64_t a, int64_t b) {
     bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
-    switch (how) {
-    case 'a':
-        return (int64_t)((uint64_t)a + (uint64_t)b);
-    case 'u':
-        return (int64_t)((uint64_t)a * (uint64_t)b);
-    case 'x':
-        return less ? b : a;
-    default:
-        return less ? a : b;
-    }
+    if (how == 'a' || how == 'u')
+        return (int64_t)(how == 'a' ? (uint64_t)a + (uint64_t)b : (uint64_t)a * (uint64_t)b);
+    return less == (how == 'x') ? b : a;
 }
 
 /* y[at] takes update[from]; how: the letter that tells none, add, mul, max and min apart. */
