@@ -2,11 +2,13 @@
 # Installs every Debian 12 package that building, testing and running tctune needs; does nothing when all are there.
 #   scripts/install-deps.sh               what ./test.sh and ./quickstart.sh need
 #   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
+#   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does
 #   scripts/install-deps.sh --list        only prints the names
 set -eu
 
-# C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model.
-packages="gcc libc6-dev cmake ninja-build pkg-config"
+# C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets build
+# with Ninja, a bare `cmake -S . -B build` with Make.
+packages="gcc libc6-dev cmake make ninja-build pkg-config"
 # Code generation, cost model, database.
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
@@ -15,13 +17,23 @@ packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson
 packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx"
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
-benchmark_packages="nodejs npm libdnnl-dev libopenblas-dev"
+benchmark_packages="libdnnl-dev libopenblas-dev"
+clang_packages="clang-19 libomp-19-dev"
+
+# ONNX Runtime's package asks for Node 16. One that is there already stays, wherever it is from: Debian's npm would not go with it.
+has_node() {
+    command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] >= 16 ? 0 : 1)' 2>/dev/null
+}
 
 case "${1:-}" in
     --list) echo "$packages"; exit 0 ;;
-    --benchmarks) packages="$packages $benchmark_packages" ;;
+    --benchmarks)
+        packages="$packages $benchmark_packages"
+        has_node || packages="$packages nodejs npm"
+        ;;
+    --clang) packages="$packages $clang_packages" ;;
     "") ;;
-    *) echo "usage: $0 [--benchmarks | --list]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--benchmarks | --clang | --list]" >&2; exit 2 ;;
 esac
 
 missing=

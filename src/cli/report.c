@@ -327,10 +327,11 @@ void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_ke
         changed += c->ranks[i] > 0;
         for (int r = 0; r < c->k; r++) {
             const tc_graph_trial *x = &c->trials[i * c->k + r];
-            char tuned[24], here[24];
+            char index[24], tuned[24], here[24];
             if (!x->record)
                 continue;
-            tc_cli_cell(&t, r ? "" : "%d", i);
+            snprintf(index, sizeof index, "%d", i);
+            tc_cli_cell(&t, "%s", r ? "" : index);
             tc_cli_cell(&t, "%s", r ? "" : k[i].name);
             tc_cli_cell(&t, "%lld", (long long)x->record);
             tc_cli_cell(&t, "%s", tc_cli_time(tuned, x->recorded));

@@ -149,7 +149,7 @@ static tc_status read_header(tc_meas_db *db, header *h, tc_error *err) {
 }
 
 static tc_status check_version(tc_meas_db *db, tc_meas_db_mode mode, int64_t *version, tc_error *err) {
-    header h;
+    header h = {0};
     TC_TRY(read_header(db, &h, err));
     *version = h.version;
     if (h.id != APPLICATION_ID && (h.id != 0 || h.version != 0 || h.tables != 0))
@@ -343,7 +343,7 @@ const char *tc_meas_db_path(const tc_meas_db *db) {
 /* ---- whole file ---- */
 
 tc_status tc_meas_db_stat(tc_meas_db *db, tc_meas_db_stats *out, tc_error *err) {
-    int64_t schema;
+    int64_t schema = 0;
     TC_TRY(query_int(db, "PRAGMA user_version", &schema, err));
     out->schema = (int)schema;
     TC_TRY(query_int(db, "SELECT count(*) FROM workloads", &out->workloads, err));

@@ -142,9 +142,11 @@ static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
     }
     if (e->op == TC_OP_VAR) {
         for (int i = 0; i < r->nvar; i++)
-            if (r->var[i] == e->u.var)
+            if (r->var[i] == e->u.var) {
                 *out = r->value[i];
-        return true;
+                return true;
+            }
+        return false;
     }
     for (int i = 0; i < e->nargs && i < 3; i++)
         if (!eval(r, e->args[i], &a[i]))

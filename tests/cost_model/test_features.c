@@ -26,7 +26,7 @@ static const tc_machine MACHINE = {.vector_bytes = 64,
 static tc_func *parse_file(tc_ctx *c, const char *file) {
     tc_error err;
     char *text;
-    tc_func *f;
+    tc_func *f = NULL;
     if (tc_fs_read(file, &text, NULL, &err) != TC_OK || tc_tir_parse(c, file, text, &f, &err) != TC_OK)
         fail_msg("%s", err.msg);
     free(text);

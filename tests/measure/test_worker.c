@@ -77,8 +77,8 @@ static void schedules_of_a_gemm(void **state) {
         "",
         "io, ii = split t0.i0 [_, 7]\nparallel t0.io\n",
         "reorder t0.i0 t0.k0 t0.i1\nvectorize t0.i1\n",
-        "transform_layout p1 (k, j) -> (j / 16, k, j % 16)\n"
-        "jo, ji = split t0.i1 [_, 16]\nreorder t0.i0 t0.jo t0.k0 t0.ji\nvectorize t0.ji\nparallel t0.i0\n",
+        ("transform_layout p1 (k, j) -> (j / 16, k, j % 16)\n"
+         "jo, ji = split t0.i1 [_, 16]\nreorder t0.i0 t0.jo t0.k0 t0.ji\nvectorize t0.ji\nparallel t0.i0\n"),
     };
     tc_meas *m = make((tc_meas_options){0});
     for (size_t i = 0; i < TC_LEN(traces); i++) {

@@ -45,7 +45,7 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
 static const tc_expr *parse(fixture *f, const char *text) {
     tc_lex lex;
     tc_error err;
-    const tc_expr *e;
+    const tc_expr *e = NULL;
     if (tc_lex_open(&lex, tc_ctx_arena(f->c), "test", text, false, &err) != TC_OK ||
         tc_te_parse_expr(f->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, f, NULL, NULL}, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);

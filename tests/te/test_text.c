@@ -231,7 +231,7 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
 static const tc_expr *parse_expr(scope *s, const char *text) {
     tc_lex lex;
     tc_error err;
-    const tc_expr *e;
+    const tc_expr *e = NULL;
     if (tc_lex_open(&lex, tc_ctx_arena(s->c), "expr", text, false, &err) != TC_OK ||
         tc_te_parse_expr(s->c, &lex, &(tc_te_scope){TC_DIALECT_TIR, resolve, s, NULL, NULL}, &e, &err) != TC_OK)
         fail_msg("%s in %s", err.msg, text);

@@ -44,6 +44,7 @@ typedef struct checker {
 
 /* Place of a variable among the axes (or, with *reduce set, the reduction axes) of the compute. */
 static int place_of(const checker *k, const tc_expr *e, bool *reduce) {
+    *reduce = false;
     for (int i = 0; e && e->op == TC_OP_VAR && i < k->op->naxis + k->op->nraxis; i++) {
         *reduce = i >= k->op->naxis;
         int at = *reduce ? i - k->op->naxis : i;

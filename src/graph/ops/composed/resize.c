@@ -56,7 +56,7 @@ static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
                                          "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
     static const char *const rounds[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", NULL};
     bool old = c->opset < 11 || c->n->op == TC_GRAPH_OP_UPSAMPLE;
-    int mode, coord, round;
+    int mode = 0, coord = 0, round = 0;
     TC_TRY(read_choice(c, TC_ATTR_mode, "nearest", modes, &mode));
     TC_TRY(read_choice(c, TC_ATTR_coordinate_transformation_mode, old ? "asymmetric" : "half_pixel", coords, &coord));
     TC_TRY(read_choice(c, TC_ATTR_nearest_mode, "round_prefer_floor", rounds, &round));

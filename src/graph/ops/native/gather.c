@@ -117,9 +117,9 @@ tc_status tc_graph_infer_gather_nd(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_eval_index(const tc_graph_eval_ctx *c, int64_t i, int64_t dim, int64_t *out) {
     int64_t at = tc_load_i(c->in[1]->dtype, c->in[1]->data, i);
+    *out = at < 0 ? at + dim : at;
     if (at < -dim || at >= dim)
         return tc_fail(c->err, TC_BAD_INPUT, "index %" PRId64 " is outside of a dimension of %" PRId64, at, dim);
-    *out = at < 0 ? at + dim : at;
     return TC_OK;
 }
 
