@@ -20,7 +20,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # Assertions stay on in every build: a violated invariant must never become a wrong kernel.
-set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
+set(CMAKE_C_FLAGS_DEBUG "-Og -g")
 set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
 set(CMAKE_C_FLAGS_RELEASE "-O3")
 set(CMAKE_C_FLAGS_MINSIZEREL "-Os")
@@ -38,7 +38,7 @@ if(TCTUNE_HOSTILE)
 endif()
 if(TCTUNE_SANITIZE)
     add_compile_definitions(TCTUNE_SANITIZED=1)
-    add_compile_options(-fsanitize=${TCTUNE_SANITIZE})
+    add_compile_options(-fsanitize=${TCTUNE_SANITIZE} -g1) # lines for stack traces; all of -g takes half as long again to compile
     add_link_options(-fsanitize=${TCTUNE_SANITIZE})
     if(TCTUNE_SANITIZE MATCHES undefined)
         add_compile_options(-fno-sanitize-recover=undefined)
