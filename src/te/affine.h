@@ -56,7 +56,6 @@ void tc_env_free(tc_env *e);
 /* From now on tc_te_simplify remembers what it made of which expression, while nothing is assumed. For an environment that is
  * used with one context alone (or its parents' expressions), by one thread, and not beyond a reset of it. */
 void tc_env_remember(tc_env *e);
-void tc_env_clear(tc_env *e);
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range);
 tc_ival tc_env_get(const tc_env *e, const tc_var *v); /* unbounded when unknown */
 

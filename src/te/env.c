@@ -79,14 +79,6 @@ void te_env_note_simple(const tc_env *e, const tc_expr *x, const tc_expr *simple
     e->simple->newest = TC_MAX(e->simple->newest, x->id);
 }
 
-void tc_env_clear(tc_env *e) {
-    forget(e);
-    memset(e->slots, 0, e->nslots * sizeof *e->slots);
-    e->len = 0;
-    e->facts.len = 0;
-    e->log.len = 0;
-}
-
 static binding *find(const tc_env *e, uint32_t id) {
     uint32_t s = (id * 0x9e3779b1u >> 7) & (e->nslots - 1);
     while (e->slots[s].key && e->slots[s].key != id + 1)
