@@ -28,8 +28,10 @@ const tc_target *kernel_target(void) {
         const char *name = getenv("TCTUNE_TEST_TARGET");
         die_if(tc_target_parse(name ? name : "native", &native, &err), &err, NULL);
         atexit(release);
-        if (!native->native)
-            exit(77); /* this machine cannot run that target's code: CTest counts the test as skipped */
+        if (!native->native) {
+            printf("skipped: this machine cannot run code for %s\n", name);
+            exit(77); /* CTest counts the test as skipped */
+        }
     }
     return native;
 }

@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <unistd.h>
 
-#include "codegen/code/target.h"
 #include "graph/onnx/import.h"
 #include "graph_test.h"
 #include "support/fs.h"
@@ -80,8 +79,7 @@ static inline bool outputs_agree(const char *dir, const char *how, const data_se
 
 /* What is made of every case, and how it went. */
 typedef struct tally {
-    bool (*check)(const char *dir, const data_set *d, tc_graph *g, const struct tally *t);
-    const tc_target *target;
+    bool (*check)(const char *dir, const data_set *d, tc_graph *g);
     int passed, failed, skipped; /* skipped: import does not know some operator */
 } tally;
 
@@ -94,7 +92,7 @@ static inline void run_case(tally *t, const char *dir) {
     tc_graph *g = NULL;
     tc_error e = {0};
     if (import_case(path, &d, &g, &e) == TC_OK) {
-        bool ok = t->check(dir, &d, g, t);
+        bool ok = t->check(dir, &d, g);
         t->passed += ok;
         t->failed += !ok;
     } else if (tc_error_unsupported(&e)) {

@@ -3,10 +3,9 @@
 #include "conformance.h"
 #include "graph/ops/ops.h"
 
-static bool evaluate(const char *dir, const data_set *d, tc_graph *g, const tally *t) {
+static bool evaluate(const char *dir, const data_set *d, tc_graph *g) {
     tc_graph_tensor in[MAX_TENSORS], out[MAX_TENSORS];
     tc_error e = {0};
-    (void)t;
     give_inputs(d, g, in);
     if (tc_graph_verify(g, &e) != TC_OK || tc_graph_eval(g, in, out, &e) != TC_OK) {
         print_error("%s: %s\n", dir, e.msg);

@@ -101,6 +101,7 @@ static void every_misfortune_is_a_record(void **state) {
 static void memory_limits(void **state) {
     (void)state;
 #ifdef TCTUNE_SANITIZED
+    print_message("skipped: memory limits (a sanitizer's shadow is larger than any)\n");
     skip();
 #endif
     const expectation e[] = {

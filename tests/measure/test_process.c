@@ -109,6 +109,7 @@ static void a_crash_tells_its_signal_and_last_words(void **state) {
 static void a_memory_hog_hits_its_limit(void **state) {
     (void)state;
 #ifdef TCTUNE_SANITIZED
+    print_message("skipped: memory limits (a sanitizer's shadow is larger than any)\n");
     skip();
 #endif
     assert_int_equal(ask("prepare-memory", 30), TC_MEAS_EV_DIED);

@@ -180,6 +180,7 @@ static void slow_candidates_are_stopped_early(void **state) {
 static void too_much_memory_is_a_record(void **state) {
     (void)state;
 #ifdef TCTUNE_SANITIZED
+    print_message("skipped: memory limits (a sanitizer's shadow is larger than any)\n");
     skip();
 #endif
     tc_meas *m = make((tc_meas_options){.memory_limit = 1 << 30});

@@ -1,5 +1,7 @@
 /* Random workloads and random traces: whatever is applied replays to the same schedule, prints and parses to the same trace,
- * keeps the attach invariant's consequences, and a refused step changes nothing. */
+ * keeps the attach invariant's consequences, and a refused step changes nothing.
+ *
+ *     test_schedule_random [CASES [SEED]] */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +15,12 @@
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 
-enum { CASES = 1500, STEPS = 24 };
+enum { DEFAULT_CASES = 1500, STEPS = 24 };
+
+typedef struct run {
+    uint64_t cases, first, seed; /* seed: of the case at hand */
+    bool done;
+} run;
 
 static char *text_of(const tc_sched *s) {
     tc_strbuf b = {0};
@@ -109,22 +116,27 @@ static void one_case(tc_ctx *c, const tc_workload *w, tc_rng *r, int *refused) {
 }
 
 static void test_random_traces(void **state) {
-    (void)state;
-    const char *given = getenv("TC_TEST_SEED");
-    uint64_t first = given ? strtoull(given, NULL, 10) : 1;
-    int cases = given ? 1 : CASES, refused = 0;
-    for (int i = 0; i < cases; i++) {
-        tc_rng r = tc_rng_seed(first + (uint64_t)i);
+    run *x = *state;
+    int refused = 0;
+    for (x->seed = x->first; x->seed < x->first + x->cases; x->seed++) {
+        tc_rng r = tc_rng_seed(x->seed);
         tc_ctx *parent = tc_ctx_new();
         const tc_workload *w = tc_test_random_workload(parent, &r);
         tc_ctx *c = tc_ctx_child(parent);
-        if (given)
-            print_message("seed %llu\n", (unsigned long long)first);
         one_case(c, w, &r, &refused);
         tc_ctx_free(c);
         tc_ctx_free(parent);
     }
-    print_message("%d cases, %d steps refused\n", cases, refused);
+    x->done = true;
+    print_message("%llu cases from seed %llu, %d steps refused\n", (unsigned long long)x->cases, (unsigned long long)x->first,
+                  refused);
+}
+
+static int tell_seed(void **state) {
+    const run *x = *state;
+    if (!x->done)
+        print_error("seed %llu; again: test_schedule_random 1 %llu\n", (unsigned long long)x->seed, (unsigned long long)x->seed);
+    return 0;
 }
 
 static void test_same_seed_same_trace(void **state) {
@@ -144,9 +156,11 @@ static void test_same_seed_same_trace(void **state) {
     free(text[1]);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    run x = {.cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES,
+             .first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_traces),
+        cmocka_unit_test_prestate_setup_teardown(test_random_traces, NULL, tell_seed, &x),
         cmocka_unit_test(test_same_seed_same_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

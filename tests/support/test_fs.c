@@ -116,8 +116,10 @@ static void writing_needs_a_folder(void **state) {
 
 static void read_only_folders_are_refused(void **state) {
     (void)state;
-    if (geteuid() == 0)
-        skip(); /* permissions do not bind root */
+    if (geteuid() == 0) {
+        print_message("skipped: read-only folders (permissions do not bind root)\n");
+        skip();
+    }
     tc_error err = {0};
     assert_int_equal(tc_fs_write(in_folder("old"), "1", 1, &err), TC_OK);
     assert_int_equal(chmod(folder, 0500), 0);
