@@ -1,57 +1,164 @@
 #!/bin/sh
 # Builds tctune and runs every test, then the unit tests again under the address and undefined-behaviour sanitizers.
-#   ./test.sh           all of it
-#   ./test.sh --fast    the first half only
+#   ./test.sh                    all of it
+#   ./test.sh --fast             the first half only
+#   ./test.sh --full [MINUTES]   and then what takes long, as far as it ends within so many minutes more
+# What failed and what was left out is named at the end; the last line counts both.
 # Needs Debian 12 and git; whatever else is missing is installed (scripts/install-deps.sh).
 set -eu
 cd "$(dirname "$0")"
 started=$(date +%s)
 jobs=$(nproc)
+mode=${1:-}
+limit=${2:-}
+case $mode in
+"" | --fast | --full) ;;
+*)
+    echo "usage: $0 [--fast | --full [MINUTES]]" >&2
+    exit 2
+    ;;
+esac
+passed=0 failed=0 skipped=0
+notes= # a line for each that failed or was left out
+
+seconds() {
+    echo $(($(date +%s) - started))
+}
 
 step() {
+    doing=$*
     echo
-    echo "== $* ($(($(date +%s) - started)) s)"
+    echo "== $* ($(seconds) s)"
+}
+
+note() {
+    notes="$notes$*
+"
+}
+
+# left_out PART: WHY
+left_out() {
+    skipped=$((skipped + 1))
+    note "skipped: $*"
 }
 
 finish() {
     status=$?
-    echo
-    if [ "$status" -eq 0 ]; then
-        echo "test.sh: all tests passed in $(($(date +%s) - started)) s"
-    else
-        echo "test.sh: FAILED in '$doing' after $(($(date +%s) - started)) s"
+    if [ "$status" -ne 0 ]; then
+        failed=$((failed + 1))
+        note "FAILED: $doing"
     fi
+    printf '\n%s' "$notes"
+    echo "test.sh: $(seconds) s"
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ] || exit 1
 }
 trap finish EXIT
 
-doing="installing packages"
-step "$doing"
+build() { # PRESET [OPTION...]
+    step "building ($1)"
+    cmake --preset "$1"
+    cmake --build --preset "$@" -j "$jobs"
+}
+
+# One test.
+check() { # NAME COMMAND...
+    step "$1"
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        note "FAILED: $doing"
+    fi
+}
+
+# The tests of a preset.
+suite() { # NAME PRESET [OPTION...]
+    step "$1"
+    report=build/$2/junit.xml
+    preset=$2
+    shift 2
+    rm -f "$report"
+    status=0
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" --output-junit junit.xml "$@" || status=$?
+    counted=$(awk -v part="$doing" -f scripts/count-tests.awk "$report")
+    lines=$(echo "$counted" | sed '$d')
+    [ -z "$lines" ] || note "$lines"
+    # shellcheck disable=SC2086 # counts PASSED FAILED SKIPPED
+    set -- ${counted##*counts}
+    passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    if [ "$status" -ne 0 ] && [ "$2" -eq 0 ]; then
+        failed=$((failed + 1))
+        note "FAILED: $doing: ctest ended with status $status"
+    fi
+}
+
+# What the differential test needs is fetched by tests/differential/run, not by the way.
+differential() { # CASES
+    if [ -d benchmarks/ort/node_modules/onnxruntime-node ]; then
+        TCTUNE=$PWD/build/release/bin/tctune check "the differential test, $1 cases" tests/differential/run --cases "$1"
+    else
+        left_out "the differential test: it needs ONNX Runtime for Node (tests/differential/run fetches it)"
+    fi
+}
+
+step "installing packages"
 scripts/install-deps.sh
+build release
+suite "the tests (release)" release
+[ "$mode" != --fast ] || exit 0
 
-doing="building (release)"
-step "$doing"
-cmake --preset release
-cmake --build --preset release -j "$jobs"
+differential 1000
+build dev --target unit_tests
+suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
+[ "$mode" = --full ] || exit 0
 
-doing="the tests (release)"
-step "$doing"
-ctest --test-dir build/release --output-on-failure -j "$jobs"
+full_started=$(seconds)
 
-[ "${1:-}" != --fast ] || exit 0
+# Whether a part may begin that takes about so many minutes on two cores.
+room() { # MINUTES NAME
+    [ -n "$limit" ] || return 0
+    [ $(($(seconds) - full_started + $1 * 60)) -gt $((limit * 60)) ] || return 0
+    left_out "$2: no room in $limit minutes"
+    return 1
+}
 
-doing="the differential test"
-step "$doing"
-if [ -d benchmarks/ort/node_modules/onnxruntime-node ]; then
-    TCTUNE=$PWD/build/release/bin/tctune tests/differential/run
-else
-    echo "left out: it needs ONNX Runtime for Node (tests/differential/run fetches it)"
+# Random cases, shared out among the cores.
+spread() { # CASES PROGRAM
+    share=$((($1 + jobs - 1) / jobs))
+    first=1
+    pids=
+    while [ "$first" -le "$1" ]; do
+        "$2" $share $first &
+        pids="$pids $!"
+        first=$((first + share))
+    done
+    status=0
+    for pid in $pids; do
+        wait "$pid" || status=1
+    done
+    return $status
+}
+random() { # MINUTES CASES WHAT PROGRAM
+    ! room "$1" "$2 $3" || check "$2 $3" spread "$2" "build/release/tests/$4"
+}
+
+random 1 100000 "random schedules, replayed" schedule_primitives/test_schedule_random
+random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
+random 3 10000 "random schedules, compiled" codegen/test_cg_property
+
+if room 8 "the command under sanitizers"; then
+    build dev
+    suite "the command under sanitizers" dev -L cli
 fi
-
-doing="building (dev: sanitizers, verifier on)"
-step "$doing"
-cmake --preset dev
-cmake --build --preset dev -j "$jobs"
-
-doing="the unit tests (dev)"
-step "$doing"
-ctest --test-dir build/dev -L unit --output-on-failure -j "$jobs"
+if room 9 "hostile"; then
+    build hostile --target unit_tests
+    suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
+fi
+if room 9 "tsan"; then
+    build tsan --target unit_tests
+    suite "tsan: the thread sanitizer" tsan -L unit
+fi
+! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
+! room 6 "the differential test, 10000 cases" || differential 10000
