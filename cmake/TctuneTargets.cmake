@@ -77,13 +77,14 @@ function(tctune_test name)
     endif()
 endfunction()
 
-# Properties that every test shares, also those made with add_test directly. Sanitised builds get five times the time.
+# Properties that every test shares, also those made with add_test directly. Sanitised builds get five times the time. Objects are kept
+# by program and by build, so tests of one build share them; those that test the keeping have folders of their own.
 function(tctune_test_properties name)
     cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
     if(TCTUNE_SANITIZE)
         math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
     endif()
-    set(env "TCTUNE_CACHE=off" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
+    set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
             "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
             "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp" "UBSAN_OPTIONS=print_stacktrace=1")
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)

@@ -14,7 +14,7 @@ static void time_ends_a_run(void **state) {
     const tc_tune_report *r = tc_tune_get_report(t);
     assert_int_equal(r->end, TC_TUNE_END_TIME);
     assert_true(r->measured > 0);
-    assert_true(tc_now() - start < 6); /* a search and a candidate more, on a busy machine */
+    assert_true(tc_now() - start < 20); /* a search and a candidate more, on a very busy machine */
     tc_tune_free(t);
 }
 
