@@ -106,10 +106,10 @@ differential() { # CASES
 step "installing packages"
 scripts/install-deps.sh
 build release
-suite "the tests (release)" release
+suite "the tests (release)" release -LE long
 [ "$mode" != --fast ] || exit 0
 
-differential 1000
+differential 2000
 build dev --target unit_tests
 suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
 [ "$mode" = --full ] || exit 0
@@ -148,9 +148,10 @@ random 1 100000 "random schedules, replayed" schedule_primitives/test_schedule_r
 random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
 random 3 10000 "random schedules, compiled" codegen/test_cg_property
 
-if room 8 "the command under sanitizers"; then
+! room 3 "large networks" || suite "large networks" release -L long
+if room 9 "the command under sanitizers"; then
     build dev
-    suite "the command under sanitizers" dev -L cli
+    suite "the command under sanitizers" dev -L "cli|release"
 fi
 if room 9 "hostile"; then
     build hostile --target unit_tests

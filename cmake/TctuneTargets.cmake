@@ -42,6 +42,7 @@ function(tctune_library folder)
 endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [TIMEOUT s] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])
+# Labels: `unit` tests run under sanitizers too; `long` ones only in ./test.sh --full.
 # makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are found by
 # their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
 function(tctune_test name)
@@ -89,6 +90,14 @@ function(tctune_test_properties name)
             "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp" "UBSAN_OPTIONS=print_stacktrace=1")
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${env}")
+endfunction()
+
+# A test that cannot be run here, so that it is counted as left out.
+function(tctune_skipped_test name why)
+    message(STATUS "tests: ${name} is left out: ${why}")
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${why}")
+    tctune_test_properties(${name} TIMEOUT 60 ${ARGN})
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
 # libtctune.so: the objects of every folder's library but the command's, exporting only what is marked TC_API.

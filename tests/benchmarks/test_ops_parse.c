@@ -1,6 +1,8 @@
 /* Every kernel of benchmarks/ops and benchmarks/search/apart parses, prints and parses to the same workload, and has a default schedule that lowers to a
  * verified program. Programs without vectors are named, not refused: the space decides what is fast. TCTUNE_OPS_REPORT=1 prints a
- * line per kernel; an argument keeps the files whose name contains it. */
+ * line per kernel.
+ *
+ *     test_ops_parse [[--but] WORD]      only files whose name contains the word, or only others */
 #include "support/cmocka_all.h"
 
 #include <dirent.h>
@@ -32,17 +34,22 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool wanted(const char *name, const char *only) {
+typedef struct choice {
+    const char *word; /* NULL: all files */
+    bool but;
+} choice;
+
+static bool wanted(const char *name, const choice *c) {
     size_t n = strlen(name);
-    return n > 3 && strcmp(name + n - 3, ".te") == 0 && (!only || strstr(name, only));
+    return n > 3 && strcmp(name + n - 3, ".te") == 0 && (!c->word || (strstr(name, c->word) != NULL) != c->but);
 }
 
-static void list_files(const char *folder, file_list *files, const char *only) {
+static void list_files(const char *folder, file_list *files, const choice *c) {
     DIR *d = opendir(folder);
     if (!d)
         fail_msg("%s cannot be read", folder);
     for (struct dirent *e; (e = readdir(d)) != NULL;)
-        if (wanted(e->d_name, only))
+        if (wanted(e->d_name, c))
             tc_push(files, tc_xstrdup(e->d_name));
     closedir(d);
     qsort(files->data, files->len, sizeof *files->data, by_name);
@@ -146,11 +153,11 @@ static bool check_default(const char *name, const tc_workload *w) {
     return ok;
 }
 
-static void check_folder(const char *folder, const char *only) {
+static void check_folder(const char *folder, const choice *which) {
     file_list files = {0};
     size_t bad = 0;
-    list_files(folder, &files, only);
-    assert_true(files.len > 0 || only);
+    list_files(folder, &files, which);
+    assert_true(files.len > 0 || which->word);
     for (size_t i = 0; i < files.len; i++) {
         tc_ctx *c = tc_ctx_new();
         const tc_workload *w = read_file(c, folder, files.data[i]);
@@ -170,8 +177,7 @@ static void test_every_file(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_prestate(test_every_file, argc > 1 ? argv[1] : NULL),
-    };
+    choice c = {.word = argc > 1 ? argv[argc - 1] : NULL, .but = argc > 2 && strcmp(argv[1], "--but") == 0};
+    const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(test_every_file, &c)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 # Every topology of SHARED/models: weights filled in, imported, built, and run from the library within 1e-4 of the reference, or within what
-# NAME.json says; and the light models of SHARED/onnx. Skipped, saying so, where that folder or the tools to fill in the weights are missing.
+# NAME.json says; and the light models of SHARED/onnx. The argument chooses: `small` ones, or `large` ones that take minutes. Skipped, saying so, where that folder or the tools to fill in the weights are missing.
 . "$(dirname "$0")/check.sh"
 
 python=/usr/bin/python3
@@ -34,6 +34,11 @@ close() { # MODEL
 for topology in "$SHARED"/models/*.topology.onnx; do
     name=$(basename "$topology" .topology.onnx)
     reference=$SHARED/models/$name.reference.npz
+    case $name in
+    bert_base* | mobilenet_v2_qdq_u8 | r3d_18 | resnet50_qdq | unet | vit_b_16) size=large ;;
+    *) size=small ;;
+    esac
+    [ "$size" = "$1" ] || continue
     if [ ! -f "$reference" ]; then
         echo "skipped: $name (its sizes are symbols, and its references one for each size)"
         continue
@@ -55,7 +60,7 @@ for topology in "$SHARED"/models/*.topology.onnx; do
     echo "$name: right"
 done
 
-if [ -d "$SHARED/onnx/light" ]; then
+if [ "$1" = large ] && [ -d "$SHARED/onnx/light" ]; then
     ok "$TCTUNE" verify "$SHARED/onnx/light"
     says "5 passed, 0 failed, 0 skipped"
     tail -n 1 out

@@ -7,7 +7,7 @@
 #include "lower_common.h"
 #include "support/rng.h"
 
-enum { GRAPHS = 250, MAX_OUT = 4 };
+enum { GRAPHS = TC_TEST_CASES(250), MAX_OUT = 4 };
 
 typedef struct world {
     tc_rng rng;

@@ -8,7 +8,7 @@
 #include "lower_common.h"
 #include "support/rng.h"
 
-enum { MAX_PORTS = 8, SEEDS = 10 };
+enum { MAX_PORTS = 8, SEEDS = TC_TEST_CASES(10) };
 
 typedef struct fixture {
     tc_rng rng;

@@ -7,7 +7,7 @@
 #include "lower_common.h"
 #include "support/rng.h"
 
-enum { GRAPHS = 300, COMPILED_EVERY = 6, MAX_VALUES = 24 };
+enum { GRAPHS = TC_TEST_CASES(300), COMPILED_EVERY = 6, MAX_VALUES = 24 };
 
 typedef struct world {
     tc_rng rng;
