@@ -157,9 +157,5 @@ if room 9 "hostile"; then
     build hostile --target unit_tests
     suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
 fi
-if room 9 "tsan"; then
-    build tsan --target unit_tests
-    suite "tsan: the thread sanitizer" tsan -L unit
-fi
 ! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
 ! room 6 "the differential test, 10000 cases" || differential 10000
