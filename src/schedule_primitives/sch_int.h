@@ -126,7 +126,7 @@ bool tc_sch_can_attach(tc_sched *s, int stage, int at_stage, tc_loop loop, tc_sc
 tc_status tc_sch_can_inline(const tc_sched *s, int stage, const tc_instr *in, tc_error *err);
 void tc_sch_inline(tc_sched *s, int stage);
 
-/* ---- layout.c ---- */
+/* ---- layout_text.c ---- */
 tc_status tc_sch_parse_layout(const tc_sched *s, const tc_instr *in, const tc_layout **out, tc_error *err);
 
 /* ---- the primitives ---- */
