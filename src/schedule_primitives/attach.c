@@ -1,7 +1,7 @@
 /* compute_at and compute_root: where a stage is computed. The invariant, checked after every change that could break it:
  *
- *   a stage D attached at loop l of stage Y has all its consumers in Y's body or in stages attached, directly or not, at l or
- * further in; l is a leaf of Y; neither l nor a loop around it is vectorised.
+ *   a stage D attached at loop l of stage Y has all its consumers in Y's body or in stages attached, directly or not, at l
+ *   or further in; l is a leaf of Y; neither l nor a loop around it is vectorised.
  *
  * It follows that every stage stands before its consumers, that the attach chain of a stage goes upwards in stage order, and so
  * has no cycle. */

@@ -116,8 +116,8 @@ typedef struct tc_sch_why {
     int consumer; /* CONSUMER: the one outside of the loop */
     tc_loop loop; /* VECTOR: the vectorised loop */
 } tc_sch_why;
-/* Checks that every attached stage computes before and around all of its consumers. only >= 0: the stages attached in that stage.
- */
+/* Checks that every attached stage computes before and around all of its consumers. only >= 0: the stages attached in that
+ * stage. */
 bool tc_sch_check_attach(const tc_sched *s, int only, tc_sch_why *why);
 tc_status tc_sch_refuse_why(const tc_sched *s, const tc_instr *in, const tc_sch_why *why, tc_error *err);
 bool tc_sch_can_root(tc_sched *s, int stage);

@@ -4,8 +4,8 @@
  * A stage is one compute, possibly rewritten by primitives. Its root loops are its axes then its reduction axes; split and fuse
  * make new loops and record the relation; `leaf` is the loop order, outermost first. Extents: `extent` is the static one, which
  * is what the axis has when its stage is computed at root. A stage attached inside a consumer computes only the region needed
- * there; tir_lower infers those extents, so factors are always inner ones and the outermost part of a split is inferred (ceil).
- */
+ * there; tir_lower infers those extents, so factors are always inner ones and the outermost part of a split is inferred
+ * (ceil). */
 #ifndef TC_SCH_SCHEDULE_H
 #define TC_SCH_SCHEDULE_H
 
@@ -63,9 +63,9 @@ typedef struct tc_pragma {
 
 typedef struct tc_stage {
     const char *name;
-    const tc_compute
-        *op; /* current compute; reads tensors of other stages, inputs, or packed constants. Its out[] stay the same tensors
-              * whatever primitives do to it, so tensor->op may be an older form: use tc_sch_stage_of, not tensor->op */
+    /* Current compute; reads tensors of other stages, inputs, or packed constants. Its out[] stay the same tensors whatever
+     * primitives do to it, so tensor->op may be an older form: use tc_sch_stage_of, not tensor->op. */
+    const tc_compute *op;
     tc_attach attach;
     int at_stage;
     tc_loop at_loop;

@@ -8,8 +8,8 @@
  * where `outer` uses only loops at or around L and stays symbolic, and everything else is relaxed to an interval. Then the region
  * is [outer + lo, outer + hi]. Several reads with the same outer part merge exactly; parts that differ by a bounded amount merge
  * to their hull; everything else needs the whole dimension. (x / c) whose x mixes both kinds splits as (outer + lo) / c plus [0,
- * ceil((hi - lo) / c)]. A region whose minimum is constant is clipped to the tensor: no iteration outside of it is ever wanted.
- */
+ * ceil((hi - lo) / c)]. A region whose minimum is constant is clipped to the tensor: no iteration outside of it is ever
+ * wanted. */
 #include "tir_lower/build_int.h"
 
 typedef struct outer_set {

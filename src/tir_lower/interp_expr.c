@@ -1,6 +1,6 @@
 /* Expressions of the TIR interpreter: compiled once to straight-line programs over slots, each value computed once. A scalar
- * select jumps over the arm not taken; a vector select runs both arms with a predicate, so that inactive lanes touch no memory.
- */
+ * select jumps over the arm not taken; a vector select runs both arms with a predicate, so that inactive lanes touch no
+ * memory. */
 #include <math.h>
 
 #include "tir_lower/interp_int.h"
