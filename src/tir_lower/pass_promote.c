@@ -19,34 +19,10 @@
  * buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
  *
  * Needs: NO_UNROLL and NO_VECTOR (indices are what they will be). Gives: REGISTERS. Keeps: order of reduction. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/promote_int.h"
 
 #include <assert.h>
 #include <string.h>
-
-enum { MAX_SLOTS = 256 };
-
-typedef struct slot {
-    const tc_expr *index, *mask;
-    const tc_buffer *buffer;
-    tir_place at;
-    int active; /* lanes that any access touches */
-    bool mixed; /* accessed under different masks */
-    bool read_first, stored, masked_first;
-    tc_buffer *reg; /* where it went, and which element */
-    const tc_expr *reg_index;
-} slot;
-
-/* Accesses of the candidate buffers in one scope. */
-typedef struct scan {
-    tc_map slots;  /* (buffer, index) -> position in list */
-    tc_map stored; /* buffer -> 1 + (accesses must not be promoted) */
-    TC_VEC(slot) list;
-    tc_map bound;  /* variables of loops inside */
-    tir_memo seen; /* expressions whose loads are noted */
-    int under;     /* conditional depth: not certain to run */
-    bool constant; /* (a): only constant indices will do, and a condition is no obstacle */
-} scan;
 
 typedef struct promoter {
     tc_ctx *c;
@@ -54,8 +30,8 @@ typedef struct promoter {
     tir_names *names;
     tc_env *env;
     tir_memo memo;
-    const scan *active;  /* while rewriting */
-    const tc_expr *mask; /* of the store at hand: lanes outside do not matter */
+    const tir_scan *active; /* while rewriting */
+    const tc_expr *mask;    /* of the store at hand: lanes outside do not matter */
     int free_regs;
     bool changed; /* (b) happened: forwarding is worth while */
 } promoter;
@@ -63,163 +39,22 @@ typedef struct promoter {
 static const tc_stmt *walk(promoter *k, const tc_stmt *s);
 static const tc_stmt *walk_inside(promoter *k, const tc_stmt *s);
 
-/* ---- places ---- */
-
-tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index) {
-    tir_place p = {.span = index->lanes};
-    const tc_expr *base = index;
-    if (index->op == TC_OP_RAMP)
-        base = tc_is_int(index->args[1], 1) ? index->args[0] : NULL;
-    else if (index->lanes > 1)
-        base = NULL;
-    if (base && tc_te_affine(c, base, env, &p.base)) {
-        p.known = true;
-        p.at = p.base.c;
-        p.base.c = 0;
-    }
-    return p;
-}
-
-bool tir_places_disjoint(const tir_place *a, const tir_place *b) {
-    if (!a->known || !b->known || a->base.n != b->base.n)
-        return false;
-    for (int i = 0; i < a->base.n; i++)
-        if (a->base.term[i].atom != b->base.term[i].atom || a->base.term[i].coef != b->base.term[i].coef)
-            return false;
-    return a->at + a->span <= b->at || b->at + b->span <= a->at;
-}
-
-/* Lanes that a constant mask `ramp(0, 1, n) < bcast(r)` leaves on. */
-static int active_lanes(const tc_expr *index, const tc_expr *mask) {
-    if (!mask || mask->op != TC_OP_LT || mask->args[0]->op != TC_OP_RAMP || mask->args[1]->op != TC_OP_BCAST)
-        return index->lanes;
-    const tc_expr *ramp = mask->args[0], *limit = mask->args[1]->args[0];
-    if (!tc_is_int(ramp->args[0], 0) || !tc_is_int(ramp->args[1], 1) || limit->op != TC_OP_INT)
-        return index->lanes;
-    return (int)TC_MAX(1, TC_MIN(limit->u.i, index->lanes));
-}
-
-/* ---- scanning ---- */
-
-static void refuse(scan *k, const tc_buffer *b) {
-    tc_map_put(&k->stored, b->id, 2);
-}
-
-static uint64_t slot_key(const tc_buffer *b, const tc_expr *index) {
-    return (uint64_t)b->id << 32 | index->id;
-}
-
-static bool constant_index(const tc_expr *e) {
-    return e->op == TC_OP_INT || (e->op == TC_OP_RAMP && e->args[0]->op == TC_OP_INT && tc_is_int(e->args[1], 1));
-}
-
-static void access(scan *k, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, bool store) {
-    uintptr_t *state = tc_map_get(&k->stored, b->id);
-    if (!state || *state == 2)
-        return;
-    if (k->constant ? !constant_index(index) || k->under : k->under > 0) {
-        refuse(k, b);
-        return;
-    }
-    uintptr_t *at = tc_map_get(&k->slots, slot_key(b, index));
-    if (!at) {
-        if (k->list.len == MAX_SLOTS) {
-            refuse(k, b);
-            return;
-        }
-        tc_map_put(&k->slots, slot_key(b, index), k->list.len);
-        tc_push(&k->list,
-                ((slot){.index = index, .mask = mask, .buffer = b, .read_first = !store, .masked_first = mask != NULL}));
-        at = tc_map_get(&k->slots, slot_key(b, index));
-    }
-    slot *s = &k->list.data[*at];
-    s->mixed |= s->mask != mask;
-    s->stored |= store;
-    s->active = TC_MAX(s->active, active_lanes(index, mask));
-}
-
-static void scan_expr(scan *k, const tc_expr *e) {
-    if (!e || e->nargs == 0 || tir_memo_get(&k->seen, e))
-        return;
-    tir_memo_put(&k->seen, e, e);
-    for (int i = 0; i < e->nargs; i++)
-        scan_expr(k, e->args[i]);
-    if (e->op == TC_OP_LOAD)
-        access(k, e->u.buffer, e->args[0], e->nargs > 1 ? e->args[1] : NULL, false);
-}
-
-static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env);
-
-/* `env` only to tell whether inner loops run at least once. */
-static void scan_for(scan *k, const tc_stmt *s, tc_env *env) {
-    bool maybe = k->constant ? s->u.loop.kind == TC_FOR_PARALLEL
-                             : s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, env).lo < 1;
-    tc_env_set(env, s->u.loop.var, tir_loop_range(s->u.loop.extent, env));
-    tc_map_put(&k->bound, s->u.loop.var->id, 1);
-    if (s->u.loop.kind == TC_FOR_PARALLEL)
-        tir_memo_clear(&k->seen); /* a register cannot be used by other threads, whatever was loaded before */
-    k->under += maybe;
-    scan_stmt(k, s->u.loop.body, env);
-    k->under -= maybe;
-}
-
-static void scan_store(scan *k, const tc_stmt *s) {
-    scan_expr(k, s->u.store.index);
-    scan_expr(k, s->u.store.value);
-    scan_expr(k, s->u.store.mask);
-    access(k, s->u.store.buffer, s->u.store.index, s->u.store.mask, true);
-}
-
-/* Visits everything in order of execution. */
-static void scan_stmt(scan *k, const tc_stmt *s, tc_env *env) {
-    const tc_stmt *inside;
-    bool conditional = s->kind == TC_STMT_IF && !k->constant;
-    if (s->kind == TC_STMT_FOR) {
-        scan_for(k, s, env);
-        return;
-    }
-    if (s->kind == TC_STMT_STORE)
-        scan_store(k, s);
-    if (s->kind == TC_STMT_IF)
-        scan_expr(k, s->u.cond.cond);
-    k->under += conditional;
-    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
-        scan_stmt(k, inside, env);
-    k->under -= conditional;
-}
-
-static void note_stored(const tc_stmt *s, void *user) {
-    tc_map *stored = user;
-    if (s->kind == TC_STMT_ALLOC)
-        tc_map_put(stored, s->u.alloc.buffer->id, 2); /* (b): it does not live outside the loop */
-    else if (s->kind == TC_STMT_STORE && s->u.store.buffer->scope != TC_BUF_REG && !tc_map_get(stored, s->u.store.buffer->id))
-        tc_map_put(stored, s->u.store.buffer->id, 1);
-}
-
-static void scan_free(scan *k) {
-    tc_map_free(&k->slots);
-    tc_map_free(&k->stored);
-    tc_map_free(&k->bound);
-    tc_vec_free(&k->list);
-    tir_memo_free(&k->seen);
-}
-
 /* ---- choosing ---- */
 
 static bool varies(const tc_expr *e, const void *bound) {
     return (e->op == TC_OP_VAR && tc_map_get(bound, e->u.var->id)) || e->op == TC_OP_LOAD;
 }
 
-static bool invariant(const scan *k, const tc_expr *e) {
+static bool invariant(const tir_scan *k, const tc_expr *e) {
     return !e || !tc_expr_any(e, varies, &k->bound);
 }
 
 /* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails.
  */
-static int admissible(promoter *k, scan *sc, const tc_buffer *b) {
+static int admissible(promoter *k, tir_scan *sc, const tc_buffer *b) {
     int regs = 0;
     for (size_t i = 0; i < sc->list.len; i++) {
-        slot *s = &sc->list.data[i];
+        tir_slot *s = &sc->list.data[i];
         if (s->buffer != b)
             continue;
         s->at = tir_place_of(k->c, k->env, s->index);
@@ -236,9 +71,9 @@ static int admissible(promoter *k, scan *sc, const tc_buffer *b) {
 }
 
 /* Gives the slots of b registers: one buffer for each width. */
-static void assign(promoter *k, scan *sc, const tc_buffer *b, const tc_buffer **made, int *nmade) {
+static void assign(promoter *k, tir_scan *sc, const tc_buffer *b, const tc_buffer **made, int *nmade) {
     for (size_t i = 0; i < sc->list.len; i++) {
-        slot *s = &sc->list.data[i];
+        tir_slot *s = &sc->list.data[i];
         if (s->buffer != b || !(sc->constant || s->stored))
             continue;
         for (size_t j = 0; !s->reg && j < i; j++)
@@ -264,18 +99,18 @@ static void assign(promoter *k, scan *sc, const tc_buffer *b, const tc_buffer **
 
 /* ---- rewriting ---- */
 
-static const slot *slot_of(const promoter *k, const tc_buffer *b, const tc_expr *index) {
-    const uintptr_t *at = tc_map_get(&k->active->slots, slot_key(b, index));
-    const slot *s = at ? &k->active->list.data[*at] : NULL;
+static const tir_slot *slot_of(const promoter *k, const tc_buffer *b, const tc_expr *index) {
+    const uintptr_t *at = tc_map_get(&k->active->slots, tir_slot_key(b, index));
+    const tir_slot *s = at ? &k->active->list.data[*at] : NULL;
     return s && s->reg ? s : NULL;
 }
 
-static const tc_expr *load_slot(promoter *k, const slot *s) {
+static const tc_expr *load_slot(promoter *k, const tir_slot *s) {
     return tc_load(k->c, s->reg, s->buffer->dtype, s->reg_index, NULL);
 }
 
 /* A masked load gives 0 where the mask is off. */
-static const tc_expr *load_masked(promoter *k, const slot *s, const tc_expr *mask) {
+static const tc_expr *load_masked(promoter *k, const tir_slot *s, const tc_expr *mask) {
     const tc_expr *r = load_slot(k, s);
     if (!mask || mask == k->mask)
         return r;
@@ -289,7 +124,7 @@ static const tc_expr *rewrite_expr(tc_ctx *c, const tc_expr *e, void *user) {
     const tc_expr *r = tir_memo_get(&k->memo, e);
     if (r)
         return r;
-    const slot *s = e->op == TC_OP_LOAD ? slot_of(k, e->u.buffer, e->args[0]) : NULL;
+    const tir_slot *s = e->op == TC_OP_LOAD ? slot_of(k, e->u.buffer, e->args[0]) : NULL;
     r = s ? load_masked(k, s, e->nargs > 1 ? rewrite_expr(c, e->args[1], k) : NULL) : tc_expr_map_args(c, e, rewrite_expr, k);
     tir_memo_put(&k->memo, e, r);
     return r;
@@ -304,7 +139,7 @@ static void set_mask(promoter *k, const tc_expr *mask) {
 
 static const tc_stmt *use_store(tc_ctx *c, const tc_stmt *s, void *user) {
     promoter *k = user;
-    const slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
+    const tir_slot *to = slot_of(k, s->u.store.buffer, s->u.store.index);
     set_mask(k, s->u.store.mask);
     const tc_expr *value = rewrite_expr(c, s->u.store.value, k), *mask = rewrite_expr(c, s->u.store.mask, k);
     if (!to)
@@ -325,7 +160,7 @@ static const tc_stmt *use_if(tc_ctx *c, const tc_stmt *s, void *user) {
 }
 
 /* s with the scan's registers in use. */
-static const tc_stmt *use_registers(promoter *k, const scan *sc, const tc_stmt *s) {
+static const tc_stmt *use_registers(promoter *k, const tir_scan *sc, const tc_stmt *s) {
     k->active = sc;
     tir_memo_clear(&k->memo);
     return tir_rewrite(k->c, &USE, s, k);
@@ -340,10 +175,10 @@ static const tc_stmt *wrap_allocs(promoter *k, const tc_buffer *const *made, int
 /* ---- (a) private buffers ---- */
 
 /* Selects need the register to have a value before the first store under a mask. */
-static const tc_stmt *clear_mixed(promoter *k, const scan *sc, const tc_stmt *body) {
+static const tc_stmt *clear_mixed(promoter *k, const tir_scan *sc, const tc_stmt *body) {
     TC_VEC(const tc_stmt *) seq = {0};
     for (size_t i = 0; i < sc->list.len; i++) {
-        const slot *s = &sc->list.data[i];
+        const tir_slot *s = &sc->list.data[i];
         if (!s->reg || !s->mixed || !s->masked_first)
             continue;
         const tc_expr *zero = tc_bcast(k->c, tc_imm(k->c, s->buffer->dtype, 0), s->index->lanes);
@@ -357,11 +192,11 @@ static const tc_stmt *clear_mixed(promoter *k, const scan *sc, const tc_stmt *bo
 
 static const tc_stmt *promote_alloc(promoter *k, const tc_stmt *s) {
     const tc_buffer *b = s->u.alloc.buffer, *made[32];
-    if (b->scope == TC_BUF_REG || b->size > MAX_SLOTS * 64)
+    if (b->scope == TC_BUF_REG || b->size > TIR_MAX_SLOTS * 64)
         return NULL;
-    scan sc = {.constant = true};
+    tir_scan sc = {.constant = true};
     tc_map_put(&sc.stored, b->id, 1);
-    scan_stmt(&sc, s->u.alloc.body, k->env);
+    tir_scan_stmt(&sc, s->u.alloc.body, k->env);
     int nmade = 0, regs = *tc_map_get(&sc.stored, b->id) == 1 ? admissible(k, &sc, b) : 0;
     const tc_stmt *r = NULL;
     if (regs > 0 && regs <= k->free_regs) {
@@ -371,7 +206,7 @@ static const tc_stmt *promote_alloc(promoter *k, const tc_stmt *s) {
         r = wrap_allocs(k, made, nmade, walk(k, body));
         k->free_regs += regs;
     }
-    scan_free(&sc);
+    tir_scan_free(&sc);
     return r;
 }
 
@@ -383,17 +218,17 @@ typedef struct promoted {
     int nmade;
 } promoted;
 
-static const tc_stmt *transfers(promoter *k, const scan *sc, const tc_stmt *loop) {
+static const tc_stmt *transfers(promoter *k, const tir_scan *sc, const tc_stmt *loop) {
     TC_VEC(const tc_stmt *) seq = {0};
     for (size_t i = 0; i < sc->list.len; i++) {
-        const slot *s = &sc->list.data[i];
+        const tir_slot *s = &sc->list.data[i];
         if (s->reg && s->read_first)
             tc_push(&seq, tc_tir_store(k->c, s->reg, s->reg_index, tc_load(k->c, s->buffer, s->buffer->dtype, s->index, s->mask),
                                        NULL));
     }
     tc_push(&seq, loop);
     for (size_t i = 0; i < sc->list.len; i++) {
-        const slot *s = &sc->list.data[i];
+        const tir_slot *s = &sc->list.data[i];
         if (s->reg)
             tc_push(&seq, tc_tir_store(k->c, s->buffer, s->index, load_slot(k, s), s->mask));
     }
@@ -403,7 +238,7 @@ static const tc_stmt *transfers(promoter *k, const scan *sc, const tc_stmt *loop
 }
 
 /* Which buffers of a scanned loop get registers. Returns how many registers that takes. */
-static int choose_buffers(promoter *k, scan *sc, promoted *out) {
+static int choose_buffers(promoter *k, tir_scan *sc, promoted *out) {
     int used = 0;
     for (size_t i = 0; i < sc->list.len; i++) {
         const tc_buffer *b = sc->list.data[i].buffer;
@@ -414,18 +249,26 @@ static int choose_buffers(promoter *k, scan *sc, promoted *out) {
             assign(k, sc, b, out->made, &out->nmade);
             used += regs;
         }
-        refuse(sc, b); /* decided */
+        tir_scan_refuse(sc, b); /* decided */
     }
     return used;
+}
+
+static void note_stored(const tc_stmt *s, void *user) {
+    tc_map *stored = user;
+    if (s->kind == TC_STMT_ALLOC)
+        tc_map_put(stored, s->u.alloc.buffer->id, 2); /* (b): it does not live outside the loop */
+    else if (s->kind == TC_STMT_STORE && s->u.store.buffer->scope != TC_BUF_REG && !tc_map_get(stored, s->u.store.buffer->id))
+        tc_map_put(stored, s->u.store.buffer->id, 1);
 }
 
 /* False if nothing in the loop can be promoted. A loop that may not run at all would load what need not exist. */
 static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
     if (s->kind != TC_STMT_FOR || s->u.loop.kind != TC_FOR_SERIAL || tc_te_bounds(s->u.loop.extent, k->env).lo < 1)
         return false;
-    scan sc = {0};
+    tir_scan sc = {0};
     tc_tir_walk(s->u.loop.body, note_stored, &sc.stored);
-    scan_stmt(&sc, s, k->env);
+    tir_scan_stmt(&sc, s, k->env);
     out->nmade = 0;
     int used = choose_buffers(k, &sc, out);
     if (out->nmade) {
@@ -434,7 +277,7 @@ static bool promote_loop(promoter *k, const tc_stmt *s, promoted *out) {
         k->free_regs += used;
         k->changed = true;
     }
-    scan_free(&sc);
+    tir_scan_free(&sc);
     return out->nmade > 0;
 }
 

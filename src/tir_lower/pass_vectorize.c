@@ -14,190 +14,21 @@
  *
  * Needs: iterations of a VECTOR loop are independent; NO_UNROLL, since a buffer index that an unrolled loop moves is no register
  * yet; NO_HINTS. Gives: NO_VECTOR. Breaks: TILE_LOOPS. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/vectorize_int.h"
 
 #include <assert.h>
-#include <math.h>
 
 enum { MAX_CHUNKS = 16, GROUP = 4 }; /* 16 registers a row is the largest register tile's width; longer loops only cost code */
 
-typedef struct vectoriser {
-    tc_ctx *c;
-    const tc_machine *m;
-    tir_names *names;
-    tc_env *env;
-    const tc_var *u; /* the lane within the current chunk */
-    int lanes, active;
-    const tc_expr *mask;            /* lanes that run the current statement; NULL: all */
-    bool prefix;                    /* mask is NULL or true in lane 0 and then without gaps */
-    bool maybe_empty;               /* mask may be off in every lane */
-    const tc_expr *arm;             /* within an arm of a select: lanes that take it (implies mask); NULL outside */
-    tir_memo memo;                  /* scalar -> vector, under the current mask and arm */
-    const struct vectoriser *outer; /* within an arm: outside of it */
-} vectoriser;
-
-static const tc_expr *vec(vectoriser *k, const tc_expr *e);
-static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s);
-static const tc_stmt *walk(vectoriser *k, const tc_stmt *s);
-
-static const tc_expr *widen(vectoriser *k, const tc_expr *e) {
-    return e->lanes == 1 ? tc_bcast(k->c, e, k->lanes) : e;
-}
-
-/* ---- expressions ---- */
-
-static const tc_expr *with_vectors(vectoriser *k, const tc_expr *e, const tc_expr **args) {
-    bool any = false, changed = false;
-    for (int i = 0; i < e->nargs; i++) {
-        any |= args[i]->lanes > 1;
-        changed |= args[i] != e->args[i];
-    }
-    for (int i = 0; any && i < e->nargs; i++)
-        args[i] = widen(k, args[i]);
-    return changed ? tc_with_args(k->c, e, args) : e;
-}
-
-static const tc_expr *vec_operands(vectoriser *k, const tc_expr *e) {
-    const tc_expr *args[4];
-    assert(e->nargs <= 4);
-    for (int i = 0; i < e->nargs; i++)
-        args[i] = vec(k, e->args[i]);
-    return with_vectors(k, e, args);
-}
-
-/* Whether an atom of an index keeps it from being a ramp: it varies by lane, or it loads what no lane may be entitled to. */
-static bool by_lane(const vectoriser *k, const tc_expr *atom) {
-    return atom->op != TC_OP_VAR &&
-           (tc_expr_uses_var(atom, k->u) || ((k->arm || k->maybe_empty) && tc_expr_touches_memory(atom)));
-}
-
-/* i64 arithmetic: a ramp if it is affine in u; (16 * x + u) / 16 is, once simplified. */
-static const tc_expr *vec_index(vectoriser *k, const tc_expr *e, bool simplified) {
-    tc_affine a;
-    if (e->nargs == 0)
-        return vec(k, e);
-    if (!tc_te_affine(k->c, e, k->env, &a))
-        return vec_operands(k, e);
-    int64_t stride = 0;
-    bool other = false;
-    for (int i = a.n; i-- > 0;) {
-        const tc_expr *atom = a.term[i].atom;
-        if (atom->op == TC_OP_VAR && atom->u.var == k->u) {
-            stride = a.term[i].coef;
-            tc_affine_drop(&a, i);
-        } else {
-            other |= by_lane(k, atom);
-        }
-    }
-    if (other && !simplified)
-        return vec_index(k, tc_te_simplify(k->c, e, k->env), true);
-    if (other)
-        return vec_operands(k, e);
-    return stride ? tc_ramp(k->c, tc_te_from_affine(k->c, &a), tc_i64(k->c, stride), k->lanes) : tc_te_from_affine(k->c, &a);
-}
-
-/* Whether every lane may be read, whatever the program's conditions say: an input, in bounds. */
-static bool readable(const vectoriser *k, const tc_buffer *b, const tc_expr *index) { /* index: scalar, in u */
-    if (b->scope != TC_BUF_PARAM || !b->tensor || b->tensor->op)
-        return false;
-    tc_ival r = tc_te_bounds(index, k->env);
-    return r.lo >= 0 && r.hi < b->size && k->active == k->lanes;
-}
-
-static const tc_expr *vec_load(vectoriser *k, const tc_expr *e) {
-    for (const vectoriser *o = k->outer; o; o = o->outer)
-        if (tir_memo_get(&o->memo, e)) /* read there in any case */
-            return tir_memo_get(&o->memo, e);
-    const tc_expr *v = vec(k, e->args[0]), *mask = k->mask;
-    bool maybe_empty = k->maybe_empty;
-    if (k->arm && !readable(k, e->u.buffer, e->args[0])) {
-        mask = k->arm;
-        maybe_empty = true;
-    }
-    if (v->lanes == 1 && !maybe_empty)
-        return v == e->args[0] ? e : tc_load(k->c, e->u.buffer, e->dtype, v, NULL);
-    return tc_load(k->c, e->u.buffer, e->dtype, widen(k, v), mask);
-}
-
-/* The value of an arm of a select, read only where `taken`. */
-static const tc_expr *vec_arm(vectoriser *k, const tc_expr *e, const tc_expr *taken) {
-    if (!tc_expr_touches_memory(e))
-        return vec(k, e);
-    const tc_expr *outer = k->arm ? k->arm : k->mask;
-    vectoriser in = *k;
-    in.memo = (tir_memo){0};
-    in.outer = k;
-    in.arm = outer ? tc_bin(k->c, TC_OP_AND, outer, taken) : taken;
-    const tc_expr *r = vec(&in, e);
-    tir_memo_free(&in.memo);
-    return r;
-}
-
-static bool is_zero(const tc_expr *e) {
-    if (e->op == TC_OP_BCAST)
-        e = e->args[0];
-    return (e->op == TC_OP_INT && e->u.i == 0) || (e->op == TC_OP_FLOAT && e->u.f == 0 && !signbit(e->u.f));
-}
-
-/* select(m, B[x, m], 0) is B[x, m]: lanes off load 0. */
-static bool is_masked_load(const tc_expr *const *args) {
-    const tc_expr *load = args[1];
-    return load->op == TC_OP_LOAD && load->nargs == 2 && load->args[1] == args[0] && is_zero(args[2]);
-}
-
-static const tc_expr *vec_select(vectoriser *k, const tc_expr *e) {
-    const tc_expr *cond = vec(k, tc_te_simplify(k->c, e->args[0], k->env));
-    if (cond->op == TC_OP_INT)
-        return vec(k, e->args[cond->u.i ? 1 : 2]);
-    if (cond->lanes == 1 && !tc_expr_uses_var(e, k->u) && !k->arm && !k->maybe_empty)
-        return e;
-    cond = widen(k, cond);
-    const tc_expr *args[3] = {cond, vec_arm(k, e->args[1], cond), vec_arm(k, e->args[2], tc_un(k->c, TC_OP_NOT, cond))};
-    return is_masked_load(args) ? args[1] : with_vectors(k, e, args);
-}
-
-/* Where no lane runs, 0 was loaded as the divisor. */
-static const tc_expr *vec_division(vectoriser *k, const tc_expr *e) {
-    const tc_expr *mask = k->arm ? k->arm : k->mask, *args[2] = {vec(k, e->args[0]), vec(k, e->args[1])};
-    bool constant = args[1]->op == TC_OP_INT || (args[1]->op == TC_OP_BCAST && args[1]->args[0]->op == TC_OP_INT);
-    if (mask && !constant && (args[0]->lanes > 1 || args[1]->lanes > 1))
-        args[1] = tc_select(k->c, mask, widen(k, args[1]), tc_bcast(k->c, tc_imm(k->c, e->dtype, 1), k->lanes));
-    return with_vectors(k, e, args);
-}
-
-static bool divides(tc_op op) {
-    return op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
-}
-
-static const tc_expr *vec_node(vectoriser *k, const tc_expr *e) {
-    if (e->op == TC_OP_LOAD)
-        return vec_load(k, e);
-    if (e->op == TC_OP_SELECT)
-        return vec_select(k, e);
-    if (divides(e->op) && !tc_dtype_is_float(e->dtype) && (e->dtype != TC_I64 || e->args[1]->op != TC_OP_INT))
-        return vec_division(k, e);
-    return e->dtype == TC_I64 ? vec_index(k, e, false) : vec_operands(k, e);
-}
-
-static const tc_expr *vec(vectoriser *k, const tc_expr *e) {
-    if (e->op == TC_OP_VAR)
-        return e->u.var == k->u ? tc_ramp(k->c, tc_i64(k->c, 0), tc_i64(k->c, 1), k->lanes) : e;
-    if (e->nargs == 0)
-        return e;
-    const tc_expr *r = tir_memo_get(&k->memo, e);
-    if (!r) {
-        r = vec_node(k, e);
-        tir_memo_put(&k->memo, e, r);
-    }
-    return r;
-}
+static const tc_stmt *vec_stmt(tir_vectoriser *k, const tc_stmt *s);
+static const tc_stmt *walk(tir_vectoriser *k, const tc_stmt *s);
 
 /* ---- statements ---- */
 
 static const tc_stmt *vec_store(tc_ctx *c, const tc_stmt *s, void *user) {
-    vectoriser *k = user;
-    const tc_expr *index = widen(k, vec(k, s->u.store.index));
-    const tc_expr *value = widen(k, vec(k, s->u.store.value));
+    tir_vectoriser *k = user;
+    const tc_expr *index = tir_widen(k, tir_vec(k, s->u.store.index));
+    const tc_expr *value = tir_widen(k, tir_vec(k, s->u.store.value));
     return tc_tir_store(c, s->u.store.buffer, index, value, k->mask);
 }
 
@@ -206,7 +37,7 @@ typedef struct mask_state {
     bool prefix, maybe_empty;
 } mask_state;
 
-static const tc_stmt *vec_under(vectoriser *k, const tc_stmt *s, mask_state to) {
+static const tc_stmt *vec_under(tir_vectoriser *k, const tc_stmt *s, mask_state to) {
     mask_state from = {k->mask, k->prefix, k->maybe_empty};
     k->mask = to.mask, k->prefix = to.prefix, k->maybe_empty = to.maybe_empty;
     tir_memo_clear(&k->memo);
@@ -216,12 +47,12 @@ static const tc_stmt *vec_under(vectoriser *k, const tc_stmt *s, mask_state to) 
     return s;
 }
 
-static mask_state narrow(const vectoriser *k, const tc_expr *by) {
+static mask_state narrow(const tir_vectoriser *k, const tc_expr *by) {
     return (mask_state){k->mask ? tc_bin(k->c, TC_OP_AND, k->mask, by) : by, false, true};
 }
 
 /* The condition that some lane passes `cond`, an inequality affine in u; sets *prefix if lane 0 is the last to fail. */
-static const tc_expr *any_lane(vectoriser *k, const tc_expr *cond, bool *prefix) {
+static const tc_expr *any_lane(tir_vectoriser *k, const tc_expr *cond, bool *prefix) {
     tc_affine a;
     if (!tir_cond_affine(k->c, cond, k->env, &a))
         return NULL;
@@ -241,8 +72,8 @@ static const tc_expr *any_lane(vectoriser *k, const tc_expr *cond, bool *prefix)
 }
 
 static const tc_stmt *vec_if(tc_ctx *c, const tc_stmt *s, void *user) {
-    vectoriser *k = user;
-    const tc_expr *scalar = tc_te_simplify(c, s->u.cond.cond, k->env), *cond = vec(k, scalar);
+    tir_vectoriser *k = user;
+    const tc_expr *scalar = tc_te_simplify(c, s->u.cond.cond, k->env), *cond = tir_vec(k, scalar);
     if (cond->op == TC_OP_INT)
         return vec_stmt(k, cond->u.i ? s->u.cond.then : s->u.cond.otherwise);
     if (cond->lanes == 1) {
@@ -296,7 +127,7 @@ static const tc_stmt *expand_store(tc_ctx *c, const tc_stmt *s, void *user) {
 
 /* A buffer of one iteration becomes one of `lanes` iterations, interleaved. */
 static const tc_stmt *vec_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
-    vectoriser *k = user;
+    tir_vectoriser *k = user;
     const tc_buffer *b = s->u.alloc.buffer;
     tc_buffer *wide = tir_fresh_buffer(c, k->names, b);
     wide->size = b->size * k->lanes;
@@ -305,7 +136,7 @@ static const tc_stmt *vec_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
 }
 
 static const tc_stmt *vec_for(tc_ctx *c, const tc_stmt *s, void *user) {
-    vectoriser *k = user;
+    tir_vectoriser *k = user;
     size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     if (tc_env_mark(k->env) != mark) /* what follows from the extent holds inside only */
         tir_memo_clear(&k->memo);
@@ -316,7 +147,7 @@ static const tc_stmt *vec_for(tc_ctx *c, const tc_stmt *s, void *user) {
     return tir_with_loop(c, s, s->u.loop.extent, body);
 }
 
-static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s) {
+static const tc_stmt *vec_stmt(tir_vectoriser *k, const tc_stmt *s) {
     static const tir_rules RULES = {
         {[TC_STMT_FOR] = vec_for, [TC_STMT_IF] = vec_if, [TC_STMT_STORE] = vec_store, [TC_STMT_ALLOC] = vec_alloc}};
     return tir_rewrite(k->c, &RULES, s, k);
@@ -325,7 +156,7 @@ static const tc_stmt *vec_stmt(vectoriser *k, const tc_stmt *s) {
 /* ---- loops ---- */
 
 static const tc_stmt *simplify_store(tc_ctx *c, const tc_stmt *s, void *user) {
-    const vectoriser *k = user;
+    const tir_vectoriser *k = user;
     const tc_expr *index = tc_te_simplify(c, s->u.store.index, k->env), *value = tc_te_simplify(c, s->u.store.value, k->env);
     return tc_tir_store(c, s->u.store.buffer, index, value, NULL);
 }
@@ -333,7 +164,7 @@ static const tc_stmt *simplify_store(tc_ctx *c, const tc_stmt *s, void *user) {
 static const tir_rules SIMPLIFY_SCALAR = {{[TC_STMT_STORE] = simplify_store}};
 
 /* Iterations [base, base + active) of loop s in `lanes` lanes, as a copy with its own loops and buffers. */
-static const tc_stmt *chunk(vectoriser *k, const tc_stmt *s, const tc_expr *base, int lanes, int active) {
+static const tc_stmt *chunk(tir_vectoriser *k, const tc_stmt *s, const tc_expr *base, int lanes, int active) {
     tc_ctx *c = k->c;
     tir_copier copy = {.c = c, .names = k->names, .fresh = true};
     k->u = lanes > 1 ? tc_var_new(c, "lane") : NULL;
@@ -361,7 +192,7 @@ static bool power_of_two(int64_t n) {
 }
 
 /* The last r < lanes iterations, from `base`. Appends to out. */
-static int remainder_chunks(vectoriser *k, const tc_stmt *s, int64_t base, int64_t r, int lanes, const tc_stmt **out) {
+static int remainder_chunks(tir_vectoriser *k, const tc_stmt *s, int64_t base, int64_t r, int lanes, const tc_stmt **out) {
     tc_ctx *c = k->c;
     int n = 0;
     if (r == 0)
@@ -384,7 +215,7 @@ static int remainder_chunks(vectoriser *k, const tc_stmt *s, int64_t base, int64
     return n;
 }
 
-static const tc_stmt *chunks(vectoriser *k, const tc_stmt *s, int64_t n, int lanes) {
+static const tc_stmt *chunks(tir_vectoriser *k, const tc_stmt *s, int64_t n, int lanes) {
     tc_ctx *c = k->c;
     const tc_stmt *out[MAX_CHUNKS + GROUP + 16];
     int m = 0;
@@ -426,7 +257,7 @@ static void check(tc_ctx *c, const tc_stmt *s, checker *k) {
         check(c, inside, k);
 }
 
-static const tc_stmt *expand_loop(vectoriser *k, const tc_stmt *s) {
+static const tc_stmt *expand_loop(tir_vectoriser *k, const tc_stmt *s) {
     int64_t n;
     if (!tir_const_extent(s, &n)) { /* build never makes these */
         const tc_stmt *body = walk(k, s->u.loop.body);
@@ -447,19 +278,19 @@ static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user);
 static const tir_rules WALK = {{[TC_STMT_FOR] = walk_for, [TC_STMT_IF] = walk_if}};
 
 static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user) {
-    const vectoriser *k = user;
+    const tir_vectoriser *k = user;
     return tir_rewrite_arms(c, &WALK, s, k->env, user);
 }
 
 static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
-    vectoriser *k = user;
+    tir_vectoriser *k = user;
     size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     s = s->u.loop.kind == TC_FOR_VECTOR ? expand_loop(k, s) : tir_rewrite_inside(c, &WALK, s, user);
     tc_env_undo(k->env, mark);
     return s;
 }
 
-static const tc_stmt *walk(vectoriser *k, const tc_stmt *s) {
+static const tc_stmt *walk(tir_vectoriser *k, const tc_stmt *s) {
     return tir_rewrite(k->c, &WALK, s, k);
 }
 
@@ -467,7 +298,7 @@ tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, 
     (void)err;
     tir_names names;
     tir_names_init(&names, in);
-    vectoriser k = {.c = c, .m = m, .names = &names, .env = tc_env_new()};
+    tir_vectoriser k = {.c = c, .m = m, .names = &names, .env = tc_env_new()};
     *out = tir_with_body(c, in, walk(&k, in->body));
     tc_env_free(k.env);
     tir_memo_free(&k.memo);
