@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "codegen/code/code.h"
 #include "te/text.h"
-#include "tir_lower/passes.h"
+#include "tir_lower/passes/passes.h"
 #include "tir_lower/program.h"
 
 typedef struct show_args {

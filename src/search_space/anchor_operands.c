@@ -173,7 +173,7 @@ static const tc_expr *widened_read(const tc_expr *e) {
 }
 
 /* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
- * holds the steps of the last reduction as neighbours (pass_dot.c). */
+ * holds the steps of the last reduction as neighbours (tir_lower/passes/dot.c). */
 int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
     const tc_expr *e = p->op->body[0];
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];

@@ -1,6 +1,6 @@
 /* The one traversal of statements: what each kind holds, and rewriting by rules. A pass names the kinds that it changes; how to
  * reach the statements inside all others stands here alone. */
-#include "tir_lower/tir_int.h"
+#include "tir_lower/rewrite.h"
 
 #include <string.h>
 

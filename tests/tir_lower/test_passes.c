@@ -11,7 +11,7 @@
 #include "support/rng.h"
 #include "support/vec.h"
 #include "tir_lower/oracle.h"
-#include "tir_lower/passes.h"
+#include "tir_lower/passes/passes.h"
 
 enum { MAX_PARAMS = 8 };
 

@@ -1,6 +1,6 @@
 /* The expressions of vectorize: bottom-up, what does not use the lane stays scalar until it meets a vector. See
- * pass_vectorize.c. */
-#include "tir_lower/vectorize_int.h"
+ * passes/vectorize.c. */
+#include "tir_lower/passes/vectorize_int.h"
 
 #include <assert.h>
 #include <math.h>

@@ -6,7 +6,7 @@
  * chain of additions keeps its order. Differences are left alone: where x * y - z cancels, the rounding that fusing skips is all
  * that remains, and softmax's exp(x * s - max(x * s)) would raise e to it. Breaks: PLAIN_SUMS.
  * Needs: the machine has fma, else nothing is done. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 static bool is_product(const tc_expr *e) {
     return e->op == TC_OP_MUL;

@@ -4,8 +4,8 @@
 
 #include "support/map.h"
 #include "support/vec.h"
-#include "tir_lower/passes.h"
-#include "tir_lower/tir_int.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/rewrite.h"
 
 /* Every pass, in a file of its own. */
 tc_status tir_pass_simplify(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
@@ -105,13 +105,13 @@ tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index);
 bool tir_places_disjoint(const tir_place *a, const tir_place *b); /* for certain; within one buffer */
 
 /* After registers were loaded and stored around loops: values go directly from store to load, dead stores and buffers go
- * (pass_forward.c). */
+ * (passes/forward.c). */
 const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body);
 
-/* A store that adds nothing to its reduction: a product with the padding's zero, the maximum with -inf (pass_neutral.c). */
+/* A store that adds nothing to its reduction: a product with the padding's zero, the maximum with -inf (passes/neutral.c). */
 bool tir_is_neutral(const tc_func *f, const tc_stmt *s);
 
-/* Guards move outwards as far as their variables allow, and bounds of single loops become the loops' extents (pass_guards.c). */
+/* Guards move outwards as far as their variables allow, and bounds of single loops become the loops' extents (passes/guards.c). */
 const tc_stmt *tir_settle_guards(tc_ctx *c, tir_names *names, tc_env *env, const tc_stmt *s);
 
 #endif

@@ -1,8 +1,8 @@
-/* What partition's files share. S, I and segments are explained in pass_partition.c. */
+/* What partition's files share. S, I and segments are explained in passes/partition.c. */
 #ifndef TC_TIR_PARTITION_INT_H
 #define TC_TIR_PARTITION_INT_H
 
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 enum { TIR_MAX_SEGMENTS = 12 };
 

@@ -1,12 +1,12 @@
 /* The pass table and its runner. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
 #define PROPERTY(id, text) id = 1 << TC_TIR_##id,
-#include "tir_lower/properties.def"
+#include "tir_lower/passes/properties.def"
 #undef PROPERTY
 };
 
@@ -33,7 +33,7 @@ const int tc_tir_npasses = (int)TC_LEN(tc_tir_passes);
 const char *tc_tir_property_text(tc_tir_property p) {
     static const char *const TEXT[] = {
 #define PROPERTY(id, text) [TC_TIR_##id] = text,
-#include "tir_lower/properties.def"
+#include "tir_lower/passes/properties.def"
 #undef PROPERTY
     };
     return TEXT[p];

@@ -8,7 +8,7 @@
 /* Sets of these are unsigned: 1 << property. */
 typedef enum tc_tir_property {
 #define PROPERTY(id, text) TC_TIR_##id,
-#include "tir_lower/properties.def"
+#include "tir_lower/passes/properties.def"
 #undef PROPERTY
     TC_TIR_NPROPERTIES
 } tc_tir_property;

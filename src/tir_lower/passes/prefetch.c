@@ -15,7 +15,7 @@
  * NO_HINTS. */
 #include <assert.h>
 
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 enum { MAX_DEPTH = 32, MAX_STREAMS = 4 };
 

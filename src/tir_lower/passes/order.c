@@ -8,7 +8,7 @@
  * For 3 rows of 8 vectors that decides whether 32 registers suffice. Compilers schedule within such a block but start from its
  * order. Every accumulator receives its terms in the same order as before: results do not change. Tiles with at least as many
  * rows as columns, and whatever is not a full grid, stay as they were. Needs: REGISTERS. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 /* acc += of * with, fused or not. */
 typedef struct term {

@@ -8,7 +8,7 @@
  * operands are multiplied. A sum that started at +0 never becomes -0, so leaving +0 or -0 out does not change a bit of it.
  *
  * Needs: NO_VECTOR, since selects of unrolled loops are decided by vectorise; PLAIN_SUMS. Keeps everything else. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 #include <math.h>
 

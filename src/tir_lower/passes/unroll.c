@@ -5,13 +5,13 @@
  *
  * Runs before vectorise, so that a vector's bounds and masks see constants. Every copy after the first gets loop variables and
  * buffers of its own; expressions are simplified, guards that the copies decide vanish and the others settle again
- * (pass_guards.c). A reduction of scalars becomes one balanced tree, since a chain would wait for each operation's latency:
+ * (passes/guards.c). A reduction of scalars becomes one balanced tree, since a chain would wait for each operation's latency:
  *
  *     for i < 4 unrolled reduce { M = max(M, V[i]) }   =>   M = max(M, max(max(V[0], V[2]), max(V[1], V[3])))
  *
  * Refuses (TC_ILLEGAL) a program that would exceed MAX_STORES. Needs: PARTITIONED, or each copy would keep its guards; NO_HINTS.
  * Gives: NO_UNROLL. Breaks: TILE_LOOPS. Keeps: order of execution, but for the operands of such trees. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 enum {
     MAX_STORES = 16384, /* beyond it a candidate takes seconds to compile and no instruction cache holds it */

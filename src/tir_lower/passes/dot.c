@@ -9,7 +9,7 @@
  * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes) and unrolls them; what is not of that
  * form stays as it was. Integers: the same result. bf16: the two products are added without rounding in between, as for fma.
  * Needs: REGISTERS, so that nothing between the steps can touch what they read; PLAIN_SUMS; the machine has the instruction. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 typedef struct dotter {
     tc_ctx *c;

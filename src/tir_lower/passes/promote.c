@@ -10,7 +10,7 @@
  *     for k { C[x] = C[x] + f(k) }
  *  => alloc R reg { R[0] = C[x]  for k { R[0] = R[0] + f(k) }  C[x] = R[0] ... the statements after the loop }
  *
- * over as many nested loops as allow it. What follows is forwarded (pass_forward.c): an initial constant goes to R directly, a
+ * over as many nested loops as allow it. What follows is forwarded (passes/forward.c): an initial constant goes to R directly, a
  * consumer reads R, and stores that nothing reads any more are dropped.
  *
  * A slot is one index (scalar, or a ramp of stride 1) that is always accessed with the same lanes; slots may not overlap. A mask
@@ -19,7 +19,7 @@
  * buffers. Nothing is promoted beyond the machine's vector registers: spilling would cost what memory does.
  *
  * Needs: NO_UNROLL and NO_VECTOR (indices are what they will be). Gives: REGISTERS. Keeps: order of reduction. */
-#include "tir_lower/promote_int.h"
+#include "tir_lower/passes/promote_int.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * store that another one to the same place follows, with no load between them, is dropped; so are private buffers that nobody
  * loads. Only immediates and registers travel: a longer expression would be computed twice, or read memory that has changed
  * since. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 #include <assert.h>
 

@@ -14,7 +14,7 @@
  *
  * Needs: iterations of a VECTOR loop are independent; NO_UNROLL, since a buffer index that an unrolled loop moves is no register
  * yet; NO_HINTS. Gives: NO_VECTOR. Breaks: TILE_LOOPS. */
-#include "tir_lower/vectorize_int.h"
+#include "tir_lower/passes/vectorize_int.h"
 
 #include <assert.h>
 

@@ -1,5 +1,5 @@
 /* The first half of promote: which places of which buffers a scope accesses, how and under which masks. */
-#include "tir_lower/promote_int.h"
+#include "tir_lower/passes/promote_int.h"
 
 /* Lanes that a constant mask `ramp(0, 1, n) < bcast(r)` leaves on. */
 static int active_lanes(const tc_expr *index, const tc_expr *mask) {

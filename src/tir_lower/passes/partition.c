@@ -14,7 +14,7 @@
  * the segments become an IF chain.
  *
  * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the
- * select; a segment that lies on the padding altogether loses the taps that add nothing (pass_neutral.c), and so does one where S
+ * select; a segment that lies on the padding altogether loses the taps that add nothing (passes/neutral.c), and so does one where S
  * is a number, once its tile is unrolled; what remains is one body that keeps the select.
  *
  *     for rx in 3 { for c { acc[x] += select(xo*4 + x + rx >= 1, X[..], 0) * W[..] } }      # x < 4 unrolled
@@ -22,7 +22,7 @@
  *
  * Needs: TILE_LOOPS; guards as `tc_tir_build` makes them. Gives: PARTITIONED. A guard stays dynamic where its partial segment is
  * long or the copies would grow the program beyond MAX_STORES. Keeps: order of execution. */
-#include "tir_lower/partition_int.h"
+#include "tir_lower/passes/partition_int.h"
 
 #include <assert.h>
 

@@ -2,7 +2,7 @@
 #ifndef TC_TIR_VECTORIZE_INT_H
 #define TC_TIR_VECTORIZE_INT_H
 
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 typedef struct tir_vectoriser {
     tc_ctx *c;

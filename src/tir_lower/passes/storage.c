@@ -6,7 +6,7 @@
  * the thread's own where allocated inside a parallel loop, else the shared one. Workspace is reused: a buffer lives from its
  * first to its last access, widened to the outermost loop around that access inside its allocation; buffers whose lives are apart
  * may overlap. Needs: REGISTERS. Gives: PLACED. */
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef TC_TIR_PROMOTE_INT_H
 #define TC_TIR_PROMOTE_INT_H
 
-#include "tir_lower/pass_int.h"
+#include "tir_lower/passes/pass_int.h"
 
 enum { TIR_MAX_SLOTS = 256 };
 

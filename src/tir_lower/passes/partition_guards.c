@@ -1,5 +1,5 @@
 /* The first half of partition: which guards can be versioned where, and how they cut the range of S. */
-#include "tir_lower/partition_int.h"
+#include "tir_lower/passes/partition_int.h"
 
 enum { MAX_SINGLES = 2 }; /* partial segments up to this long become one body per value */
 
