@@ -117,91 +117,54 @@ static void collect_opaque(collector *k, const tc_expr *e, double scale) {
     }
 }
 
+static void collect_int(collector *k, const tc_expr *e, double scale) {
+    k->out->offset += scale * (double)e->u.i;
+}
+
+static void collect_var(collector *k, const tc_expr *e, double scale) {
+    add_var(k, e->u.var, scale);
+}
+
+static void collect_sum(collector *k, const tc_expr *e, double scale) {
+    collect(k, e->args[0], scale);
+    collect(k, e->args[1], e->op == TC_OP_ADD ? scale : -scale);
+}
+
+/* Moves like its first operand. */
+static void collect_first(collector *k, const tc_expr *e, double scale) {
+    collect(k, e->args[0], scale);
+}
+
+/* A clamp moves like what it clamps. */
+static void collect_clamp(collector *k, const tc_expr *e, double scale) {
+    collect(k, e->args[e->args[0]->op == TC_OP_INT], scale);
+}
+
+static void collect_select(collector *k, const tc_expr *e, double scale) {
+    collect(k, e->args[1], scale);
+}
+
+static void collect_load(collector *k, const tc_expr *e, double scale) {
+    k->out->gathered = true;
+    collect_opaque(k, e, scale);
+}
+
+/* Operators that are not listed are opaque. */
+typedef void collect_fn(collector *k, const tc_expr *e, double scale);
+static collect_fn *const collect_of[TC_NOPS] = {
+    [TC_OP_INT] = collect_int,       [TC_OP_VAR] = collect_var,      [TC_OP_ADD] = collect_sum,
+    [TC_OP_SUB] = collect_sum,       [TC_OP_MUL] = collect_product,  [TC_OP_DIV] = collect_quotient,
+    [TC_OP_TDIV] = collect_quotient, [TC_OP_MOD] = collect_quotient, [TC_OP_TMOD] = collect_quotient,
+    [TC_OP_RAMP] = collect_first,    [TC_OP_BCAST] = collect_first,  [TC_OP_CAST] = collect_first,
+    [TC_OP_MIN] = collect_clamp,     [TC_OP_MAX] = collect_clamp,    [TC_OP_SELECT] = collect_select,
+    [TC_OP_LOAD] = collect_load,
+};
+
 static void collect(collector *k, const tc_expr *e, double scale) {
     if (k->fuel-- <= 0)
         return;
-    switch (e->op) {
-    case TC_OP_INT:
-        k->out->offset += scale * (double)e->u.i;
-        return;
-    case TC_OP_VAR:
-        add_var(k, e->u.var, scale);
-        return;
-    case TC_OP_ADD:
-    case TC_OP_SUB:
-        collect(k, e->args[0], scale);
-        collect(k, e->args[1], e->op == TC_OP_ADD ? scale : -scale);
-        return;
-    case TC_OP_MUL:
-        collect_product(k, e, scale);
-        return;
-    case TC_OP_DIV:
-    case TC_OP_TDIV:
-    case TC_OP_MOD:
-    case TC_OP_TMOD:
-        collect_quotient(k, e, scale);
-        return;
-    case TC_OP_RAMP:
-    case TC_OP_BCAST:
-    case TC_OP_CAST:
-        collect(k, e->args[0], scale);
-        return;
-    case TC_OP_MIN: /* a clamp: moves like what it clamps */
-    case TC_OP_MAX:
-        collect(k, e->args[e->args[0]->op == TC_OP_INT], scale);
-        return;
-    case TC_OP_SELECT:
-        collect(k, e->args[1], scale);
-        return;
-    case TC_OP_LOAD:
-        k->out->gathered = true;
-        collect_opaque(k, e, scale);
-        return;
-    case TC_OP_FLOAT:
-    case TC_OP_READ:
-    case TC_OP_POW:
-    case TC_OP_FMA:
-    case TC_OP_DOT:
-    case TC_OP_EQ:
-    case TC_OP_NE:
-    case TC_OP_LT:
-    case TC_OP_LE:
-    case TC_OP_GT:
-    case TC_OP_GE:
-    case TC_OP_AND:
-    case TC_OP_OR:
-    case TC_OP_NOT:
-    case TC_OP_BAND:
-    case TC_OP_BOR:
-    case TC_OP_BXOR:
-    case TC_OP_SHL:
-    case TC_OP_SHR:
-    case TC_OP_ABS:
-    case TC_OP_SQRT:
-    case TC_OP_RSQRT:
-    case TC_OP_EXP:
-    case TC_OP_LOG:
-    case TC_OP_TANH:
-    case TC_OP_ERF:
-    case TC_OP_SIGMOID:
-    case TC_OP_SIN:
-    case TC_OP_COS:
-    case TC_OP_TAN:
-    case TC_OP_ASIN:
-    case TC_OP_ACOS:
-    case TC_OP_ATAN:
-    case TC_OP_SINH:
-    case TC_OP_COSH:
-    case TC_OP_FLOOR:
-    case TC_OP_CEIL:
-    case TC_OP_ROUND:
-    case TC_OP_TRUNC:
-    case TC_OP_ISNAN:
-    case TC_OP_ISINF:
-    case TC_NOPS:
-        collect_opaque(k, e, scale);
-        return;
-    }
+    collect_fn *f = collect_of[e->op];
+    (f ? f : collect_opaque)(k, e, scale);
 }
 
 static void sort_terms(address *a) {
