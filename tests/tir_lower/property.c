@@ -12,7 +12,12 @@
 #include "te/text.h"
 #include "tir_lower/oracle.h"
 
-enum { DEFAULT_CASES = 2000, MAX_STEPS = 28 };
+#ifdef TCTUNE_SANITIZED
+enum { DEFAULT_CASES = 500 };
+#else
+enum { DEFAULT_CASES = 2000 };
+#endif
+enum { MAX_STEPS = 28 };
 
 typedef struct totals {
     int64_t illegal, in_place; /* pairs of an output and an input that it may be written over */
