@@ -29,12 +29,12 @@ class Model {
         return bf16 ? this.node('Cast', [name], {to: {i: BFLOAT16}})[0] : name;
     }
 
-    // Adds the node, after its operands' own; gives its results' names.
-    node(op, operands, attrs = {}, results = 1) {
+    // Adds the node, after its operands' own; gives its results' names, '' for those that are not asked for.
+    node(op, operands, attrs = {}, results = 1, asked = null) {
         const inputs = operands.map((x, i) => this.operand(x, i === 0 && this.inputs.length === 0));
         while (inputs.length && inputs[inputs.length - 1] === '')
             inputs.pop();
-        const outputs = Array.from({length: results}, () => this.name('y'));
+        const outputs = Array.from({length: results}, (_, i) => !asked || asked.includes(i) ? this.name('y') : '');
         this.nodes.push({op, inputs, outputs, attrs});
         return outputs;
     }
@@ -51,8 +51,8 @@ class Model {
     }
 }
 
-// Turns what a generator of one operator drew into a model: {operands, attrs, results, types, fuse, exact, coarse}. types are the results';
-// fuse false: nothing before or after; exact: nothing before, for the function has a domain or steps; coarse: constants of the operator are
+// Turns what a generator of one operator drew into a model: {operands, attrs, results, asked, types, fuse, exact, coarse}. asked: the results
+// that are wanted (all); types are the results'; fuse false: nothing before or after; exact: nothing before, for the function has a domain or steps; coarse: constants of the operator are
 // f32 in ONNX Runtime, also among f64.
 function single(random, opset, op, drawn) {
     const m = new Model(random, opset), {operands, attrs = {}, results = 1} = drawn, ins = [...operands];
@@ -61,8 +61,10 @@ function single(random, opset, op, drawn) {
     const types = drawn.types || Array(results).fill(first ? first.type : 'float32');
     if (chained && !drawn.exact && random.chance(0.15))
         ins[0] = m.elementwise(m.operand(first, true), first.type);
-    const out = m.node(op, ins, attrs, results);
+    const out = m.node(op, ins, attrs, results, drawn.asked);
     out.forEach((name, i) => {
+        if (!name)
+            return;
         let last = name;
         if (chained && widen(types[i]))
             for (let k = random.chance(0.3) ? random.int(1, 2) : 0; k > 0; k--)

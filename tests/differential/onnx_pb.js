@@ -7,7 +7,7 @@ const {bytes, encode, number, varint} = require('../../benchmarks/ort/tensor_pb.
 const IR_VERSION = 8, FIXED32 = 5;
 const MODEL = {irVersion: 1, producer: 2, graph: 7, opset: 8};
 const GRAPH = {node: 1, name: 2, initializer: 5, input: 11, output: 12};
-const NODE = {input: 1, output: 2, name: 3, op: 4, attribute: 5};
+const NODE = {input: 1, output: 2, name: 3, op: 4, attribute: 5, domain: 7};
 const ATTRIBUTE = {name: 1, f: 2, i: 3, s: 4, t: 5, g: 6, floats: 7, ints: 8, strings: 9, type: 20};
 const KIND = {f: 1, i: 2, s: 3, t: 4, g: 5, F: 6, I: 7, S: 8};
 const ELEMENT = {
@@ -40,10 +40,12 @@ function attribute(name, value) {
     return bytes(NODE.attribute, Buffer.concat([text(ATTRIBUTE.name, name), ...VALUE[kind](value[kind]), number(ATTRIBUTE.type, KIND[kind])]));
 }
 
+// An operator of another domain than the default one has it in front: com.microsoft.Gelu.
 function node(n, index) {
+    const dot = n.op.lastIndexOf('.');
     return bytes(GRAPH.node, Buffer.concat([
         ...n.inputs.map(x => text(NODE.input, x)), ...n.outputs.map(x => text(NODE.output, x)), text(NODE.name, n.name || `node${index}`),
-        text(NODE.op, n.op), ...Object.entries(n.attrs || {}).map(([k, v]) => attribute(k, v)),
+        text(NODE.op, n.op.slice(dot + 1)), ...(dot > 0 ? [text(NODE.domain, n.op.slice(0, dot))] : []), ...Object.entries(n.attrs || {}).map(([k, v]) => attribute(k, v)),
     ]));
 }
 
@@ -69,7 +71,7 @@ function graph(m) {
 function model(m) {
     return Buffer.concat([
         number(MODEL.irVersion, IR_VERSION), text(MODEL.producer, 'tctune differential test'), bytes(MODEL.graph, graph(m)),
-        bytes(MODEL.opset, number(2, m.opset)),
+        bytes(MODEL.opset, number(2, m.opset)), bytes(MODEL.opset, Buffer.concat([text(1, 'com.microsoft'), number(2, 1)])),
     ]);
 }
 

@@ -5,7 +5,7 @@
 #include "graph/ir/attrs.h"
 
 /* The opset versions of the default domain whose semantics ops.def covers. */
-enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 21 };
+enum { TC_GRAPH_OPSET_MIN = 1, TC_GRAPH_OPSET_MAX = 24 };
 
 typedef enum tc_graph_op {
 #define OP(id, name, since, min_in, max_in, min_out, max_out, class, traits, infer, eval, at, last, rewrite, sizes, ...)         \
@@ -43,7 +43,7 @@ enum tc_graph_trait {
 enum { TC_GRAPH_MAX_ATTRS = 11 };
 
 typedef struct tc_graph_op_info {
-    const char *name;     /* ONNX operator, default domain */
+    const char *name;     /* ONNX operator: "Gelu" of the default domain, "com.microsoft.Gelu" of another */
     int since;            /* first opset that has it */
     int min_in, max_in;   /* as ONNX writes it, before canonicalisation; max -1: variadic */
     int min_out, max_out; /* max -1: variadic */
@@ -55,7 +55,7 @@ typedef struct tc_graph_op_info {
 /* The data of the row. */
 const tc_graph_op_info *tc_graph_op_info_of(tc_graph_op op);
 const char *tc_graph_op_name(tc_graph_op op);
-/* By ONNX's name. */
+/* By the name in the table. */
 bool tc_graph_op_find(const char *name, tc_graph_op *out);
 tc_graph_class tc_graph_class_of(tc_graph_op op);
 /* Has it one of these traits? */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,8 +14,8 @@
 #include "support/fs.h"
 #include "support/log.h"
 
-/* ONNX IR versions: opsets came with 3; 11 is the newest known (opset 21 came with 10). */
-enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 11 };
+/* ONNX IR versions: opsets came with 3; 13 is the newest known (opset 24 came with 12). */
+enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 13 };
 
 /* ---- reading the file ---- */
 
@@ -113,9 +114,19 @@ int tc_graph_import_opset(const tc_graph_importer *im) {
     return im->scope ? im->scope->opset : im->root->opset;
 }
 
+/* Of the node's domain. A dot in a name stands behind a domain. */
+static bool find_operator(const Onnx__NodeProto *n, tc_graph_op *op) {
+    char name[128];
+    if (!n->op_type || strchr(n->op_type, '.'))
+        return false;
+    if (tc_graph_import_default_domain(n->domain))
+        return tc_graph_op_find(n->op_type, op);
+    int len = snprintf(name, sizeof name, "%s.%s", n->domain, n->op_type);
+    return len < (int)sizeof name && tc_graph_op_find(name, op);
+}
+
 bool tc_graph_import_known_operator(const tc_graph_importer *im, const Onnx__NodeProto *n, tc_graph_op *op) {
-    return n->op_type && tc_graph_import_default_domain(n->domain) && tc_graph_op_find(n->op_type, op) &&
-           tc_graph_op_info_of(*op)->since <= tc_graph_import_opset(im);
+    return find_operator(n, op) && tc_graph_op_info_of(*op)->since <= tc_graph_import_opset(im);
 }
 
 bool tc_graph_import_is_if(const Onnx__NodeProto *n) {

@@ -185,13 +185,26 @@ tc_graph_value *tc_graph_em_floats(tc_graph_emitter *e, tc_dtype t, const tc_gra
     return keep(e, &made);
 }
 
-/* ---- shapes and results ---- */
+/* ---- shapes, attributes and results ---- */
 
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim) {
     tc_graph_shape s = {.ndim = ndim};
     for (int d = 0; d < ndim; d++)
         s.d[d] = d >= axis && d < axis + v->shape.ndim ? v->shape.d[d - axis] : 1;
     return tc_graph_em_reshape(e, v, &s);
+}
+
+void tc_graph_em_copy_window(tc_graph_emitter *e, tc_graph_node *to) {
+    static const tc_graph_attr_id lists[] = {TC_ATTR_dilations, TC_ATTR_kernel_shape, TC_ATTR_pads, TC_ATTR_strides};
+    const tc_graph_node *from = e->c->n;
+    for (size_t i = 0; i < TC_LEN(lists); i++) {
+        size_t len;
+        const int64_t *v = tc_graph_attr_ints(from, lists[i], &len);
+        if (v)
+            tc_graph_set_ints(e->c->g, to, lists[i], v, len);
+    }
+    tc_graph_set_auto_pad(e->c->g, to, tc_graph_attr_auto_pad(from));
+    tc_graph_set_group(e->c->g, to, tc_graph_attr_group(from));
 }
 
 void tc_graph_em_output(tc_graph_emitter *e, int k, tc_graph_value *v) {

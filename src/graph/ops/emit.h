@@ -42,8 +42,15 @@ tc_graph_value *tc_graph_em_scalar(tc_graph_emitter *e, tc_dtype t, double v);
 tc_graph_value *tc_graph_em_ints(tc_graph_emitter *e, tc_dtype t, const tc_graph_shape *shape, const int64_t *v);
 tc_graph_value *tc_graph_em_floats(tc_graph_emitter *e, tc_dtype t, const tc_graph_shape *shape, const double *v);
 
+/* Gives `to`, a window, the attributes of the node's window: padding, strides and so on, which inference then checks. */
+void tc_graph_em_copy_window(tc_graph_emitter *e, tc_graph_node *to);
+
 /* v in `ndim` dimensions, its own ones from `axis` on: what broadcasts along these. */
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim);
+
+/* x / sqrt(mean(x^2) + epsilon) * scale over the dimensions from axis on; *inverse: 1 / sqrt(..), which has them as ones. */
+tc_graph_value *tc_graph_em_rms_norm(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *scale, int axis, double epsilon,
+                                     tc_graph_value **inverse);
 
 /* Names v as output k > 0 of the node, if anybody asked for it. */
 void tc_graph_em_output(tc_graph_emitter *e, int k, tc_graph_value *v);

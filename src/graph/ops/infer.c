@@ -68,6 +68,12 @@ tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a
     return s;
 }
 
+tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k) {
+    if (tc_graph_in(c, k))
+        return TC_OK;
+    return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
+}
+
 tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k) {
     const tc_graph_value *v = tc_graph_in(c, k);
     if (v && !tc_dtype_is_float(v->dtype))
@@ -155,12 +161,8 @@ static tc_status check_arity(tc_graph_infer_ctx *c) {
     int nin = c->n->nin;
     if (nin < info->min_in || (info->max_in >= 0 && nin > info->max_in))
         return tc_graph_node_fail(c, "it has %d inputs, but %d to %d are expected", nin, info->min_in, info->max_in);
-    for (int k = 0; k < info->min_in; k++)
-        if (!c->n->in[k])
-            return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
-    for (int k = 0; info->max_in < 0 && k < nin; k++)
-        if (!c->n->in[k])
-            return tc_graph_node_fail(c, "input %d is left out, but it is not optional", k);
+    for (int k = 0; k < (info->max_in < 0 ? nin : info->min_in); k++)
+        TC_TRY(tc_graph_want_input(c, k));
     if (c->nout < info->min_out || (info->max_out >= 0 && c->nout > info->max_out))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it has %d outputs, but at most %d are supported", c->nout,
                                     info->max_out);

@@ -43,6 +43,8 @@ TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph
 TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
 TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,
                                                tc_graph_shape *out);
+/* Input k, behind others that are optional, is there. */
+TC_NODISCARD tc_status tc_graph_want_input(tc_graph_infer_ctx *c, int k);
 TC_NODISCARD tc_status tc_graph_want_float(tc_graph_infer_ctx *c, int k);
 TC_NODISCARD tc_status tc_graph_want_number(tc_graph_infer_ctx *c, int k); /* not bool */
 TC_NODISCARD tc_status tc_graph_want_same_type(tc_graph_infer_ctx *c, int k, int l);

@@ -201,7 +201,8 @@ static const tc_tensor *same_as(const tc_graph_stage *s, const tc_expr *body) {
 
 void tc_graph_stage_end(tc_graph_lower *l, tc_graph_stage *s, tc_reducer r, int nout, const tc_expr *const *body) {
     char name[64];
-    int at = snprintf(name, sizeof name - 12, "%s", tc_graph_op_name(s->node->op));
+    const char *op_name = tc_graph_op_name(s->node->op), *dot = strrchr(op_name, '.');
+    int at = snprintf(name, sizeof name - 12, "%s", dot ? dot + 1 : op_name);
     for (int i = 0; i < at; i++)
         name[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 32 : name[i]);
     snprintf(name + at, sizeof name - (size_t)at, "%d", l->unique++);

@@ -152,3 +152,32 @@ tc_status tc_graph_infer_lrn(tc_graph_infer_ctx *c) {
     tc_graph_value *y = em_div(&e, wide, em_by(&e, TC_GRAPH_OP_POW, base, beta));
     return tc_graph_em_finish(&e, tc_graph_em_cast(&e, y, x->dtype));
 }
+
+/* x / sqrt(mean(x^2) + epsilon) * scale over the dimensions from axis on, in f32 or f64; the result has the type of the scale */
+tc_graph_value *tc_graph_em_rms_norm(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *scale, int axis, double epsilon,
+                                     tc_graph_value **inverse) {
+    int64_t axes[TC_GRAPH_MAX_DIMS];
+    for (int d = axis; d < x->shape.ndim; d++)
+        axes[d - axis] = d;
+    tc_graph_value *wide = tc_graph_em_cast(e, x, x->dtype == TC_F64 ? TC_F64 : TC_F32);
+    tc_graph_value *mean =
+        tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_MEAN, em_mul(e, wide, wide), axes, (size_t)(x->shape.ndim - axis), true);
+    tc_graph_value *root = em_unary(e, TC_GRAPH_OP_SQRT, em_by(e, TC_GRAPH_OP_ADD, mean, epsilon));
+    *inverse = em_unary(e, TC_GRAPH_OP_RECIPROCAL, root);
+    return em_mul(e, tc_graph_em_cast(e, em_mul(e, wide, *inverse), scale->dtype), scale);
+}
+
+tc_status tc_graph_infer_rms_norm(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0], *scale = c->n->in[1], *inverse;
+    tc_graph_shape s;
+    int axis;
+    TC_TRY(tc_graph_want_float(c, 0));
+    TC_TRY(tc_graph_want_float(c, 1));
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
+    if (!tc_graph_shape_broadcast(&x->shape, &scale->shape, &s) || !tc_graph_shape_equal(&s, &x->shape))
+        return tc_graph_node_fail(c, "input 1 ('%s') does not broadcast to the input's shape", scale->name);
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *y = tc_graph_em_rms_norm(&e, x, scale, axis, tc_graph_attr_epsilon(c->n), &inverse);
+    tc_graph_em_output(&e, 1, inverse);
+    return tc_graph_em_finish(&e, y);
+}

@@ -191,26 +191,12 @@ tc_status tc_graph_infer_matmul_integer(tc_graph_infer_ctx *c) {
     return tc_graph_em_finish(&e, integer_product(&e, x, zero));
 }
 
-/* Copies the attributes of a window, which Conv then checks. */
-static void copy_window(tc_graph_emitter *e, tc_graph_node *to) {
-    static const tc_graph_attr_id lists[] = {TC_ATTR_dilations, TC_ATTR_kernel_shape, TC_ATTR_pads, TC_ATTR_strides};
-    const tc_graph_node *from = e->c->n;
-    for (size_t i = 0; i < TC_LEN(lists); i++) {
-        size_t len;
-        const int64_t *v = tc_graph_attr_ints(from, lists[i], &len);
-        if (v)
-            tc_graph_set_ints(e->c->g, to, lists[i], v, len);
-    }
-    tc_graph_set_auto_pad(e->c->g, to, tc_graph_attr_auto_pad(from));
-    tc_graph_set_group(e->c->g, to, tc_graph_attr_group(from));
-}
-
 /* The padding counts as the zero point: as zeros of what it is subtracted from. */
 static tc_graph_value *integer_conv(tc_graph_emitter *e, tc_graph_value *const x[2], tc_graph_value *const zero[2],
                                     tc_graph_value *bias) {
     tc_graph_value *in[] = {centred(e, x[0], zero[0], 1), centred(e, x[1], zero[1], 0), bias};
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_CONV, in, 3);
-    copy_window(e, n);
+    tc_graph_em_copy_window(e, n);
     return tc_graph_em_place(e, n);
 }
 

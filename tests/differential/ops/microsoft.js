@@ -1,0 +1,77 @@
+// What ONNX Runtime's optimiser writes: operators of com.microsoft, and those that are registered beside ONNX's own. Newer operators of
+// ONNX that are made of the same parts stand here too.
+'use strict';
+
+const {ints, list, scalar} = require('../random.js');
+const {fixed} = require('./move.js');
+const {window} = require('./window.js');
+
+const ops = {};
+const ms = name => `com.microsoft.${name}`;
+const f32 = (r, dims, range = {low: -2, high: 2}) => r.tensor('float32', dims, range);
+const epsilon = r => ({f: r.pick([1e-3, 0.25])});
+
+// ---- activations ----
+
+for (const [op, extra] of [['BiasGelu', 1], ['FastGelu', 0.5], ['Gelu', 0]])
+    ops[ms(op)] = {since: 7, make: r => {
+        const x = f32(r, r.dims(1, 4)), bias = r.chance(extra) ? f32(r, [x.dims.at(-1)]) : null;
+        return {operands: bias ? [x, bias] : [x]};
+    }};
+ops[ms('QuickGelu')] = {since: 7, make: r => ({operands: [f32(r, r.dims(1, 4))], attrs: r.chance(0.5) ? {alpha: {f: r.int(4, 16) / 8}} : {}})};
+ops.Swish = {since: 24, make: r => ({operands: [r.tensor(r.pick(['float32', 'float16']), r.dims(1, 4))], attrs: r.chance(0.5) ? {alpha: {f: r.int(4, 16) / 8}} : {}})};
+
+// ---- normalisations ----
+
+const rows = r => r.dims(2, 3, [2, 3, 4, 5, 8, 16, 17]);
+function rms(type) {
+    return r => {
+        const x = r.tensor(type(r), r.dims(1, 4, [2, 3, 4, 5, 8, 16, 17])), axis = r.int(0, x.dims.length - 1);
+        return {operands: [x, r.tensor(x.type, x.dims.slice(axis))], attrs: {axis: {i: r.chance(0.3) ? axis - x.dims.length : axis}, epsilon: epsilon(r)}, coarse: true};
+    };
+}
+ops.RMSNormalization = {since: 23, make: rms(r => r.pick(['float32', 'float16', 'float64']))};
+ops.SimplifiedLayerNormalization = {since: 7, make: rms(() => 'float32')};
+ops[ms('SimplifiedLayerNormalization')] = ops.SimplifiedLayerNormalization;
+function skip(lists) {
+    return r => {
+        const [a, ...rest] = [r.int(1, 3), r.int(1, 5), r.pick([2, 3, 8, 16, 17])], flat = r.chance(0.2), dims = flat ? rest : [a, ...rest], own = [rest[1]];
+        const other = flat ? dims : r.pick([dims, rest, [1, ...rest]]), optional = Array.from({length: lists}, () => r.chance(0.6) ? f32(r, own) : null);
+        return {operands: [f32(r, dims), f32(r, other), f32(r, own), ...optional], attrs: {epsilon: epsilon(r)}, ...(r.chance(0.5) ? {results: 4, asked: [0, 3]} : {})};
+    };
+}
+ops[ms('SkipLayerNormalization')] = {since: 7, make: skip(2)};
+ops[ms('SkipSimplifiedLayerNormalization')] = {since: 7, make: skip(1)};
+ops[ms('EmbedLayerNormalization')] = {since: 7, make: r => {
+    const b = r.int(1, 3), s = r.int(1, 6), h = r.pick([2, 3, 8, 16]), id = (n, dims = [b, s]) => r.tensor('int32', dims, {low: 0, high: n - 1}), segments = r.chance(0.7);
+    const mask = r.chance(0.5) ? r.tensor('int32', [b, s], {low: 0, high: 1}) : null, own = r.chance(0.3) ? id(9, r.chance(0.5) ? [1, s] : [b, s]) : null;
+    const operands = [id(7), segments ? id(2) : null, f32(r, [7, h]), f32(r, [9, h]), segments ? f32(r, [2, h]) : null, f32(r, [h]), f32(r, [h]), mask, own];
+    return {operands, attrs: {epsilon: epsilon(r)}, results: 2, types: ['float32', 'int32'], fuse: false};
+}};
+
+// ---- contractions ----
+
+ops[ms('FusedMatMul')] = {since: 7, make: r => {
+    const type = r.pick(['float32', 'float32', 'float64']), m = r.int(1, 9), k = r.int(1, 9), n = r.int(1, 9), batch = r.dims(0, 2, [1, 2, 3]), attrs = {};
+    const side = (rows_, columns, name, batched) => {
+        const turn = r.int(0, 1), own = turn ? [columns, rows_] : [rows_, columns];
+        attrs[`trans${name}`] = {i: turn};
+        if (!batched)
+            return [...batch, ...own];
+        attrs[`transBatch${name}`] = {i: 1};
+        return [own[0], ...batch, own[1]];
+    };
+    const apart = batch.length > 0 && r.chance(0.4);
+    if (r.chance(0.6))
+        attrs.alpha = {f: r.int(1, 16) / 8};
+    return {operands: [r.tensor(type, side(m, k, 'A', apart && r.chance(0.7))), r.tensor(type, side(k, n, 'B', apart && r.chance(0.7)))], attrs, coarse: true};
+}};
+ops[ms('FusedConv')] = {since: 7, make: r => {
+    const w = window(r, {kernelNamed: false, rank: r.int(1, 2)}), group = r.pick([1, 1, 2]), ci = r.int(1, 3), co = r.int(1, 4);
+    const [activation, n] = r.pick([['Relu', 0], ['Sigmoid', 0], ['Tanh', 0], ['LeakyRelu', 1], ['HardSigmoid', 2], ['Clip', 2]]);
+    const params = n ? {activation_params: {F: activation === 'Clip' ? [-1, 1] : [0.25, 0.5].slice(0, n)}} : {};
+    return {operands: [f32(r, [1, group * ci, ...w.sizes]), fixed(f32(r, [group * co, ci, ...w.kernel])), r.chance(0.6) ? fixed(f32(r, [group * co])) : null],
+            attrs: {...w.attrs, ...(group > 1 ? {group: {i: group}} : {}), activation: {s: activation}, ...params}};
+}};
+
+module.exports = {ops, ints, list, scalar, rows};

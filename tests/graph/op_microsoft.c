@@ -1,0 +1,217 @@
+/* What ONNX Runtime's optimiser writes for several operators: random shapes and attributes, evaluated, interpreted and compiled,
+ * against loops of this file. TC_SEED=N runs that seed alone. */
+#include <math.h>
+
+#include "op_fixture.h"
+
+enum { SEEDS = TC_TEST_CASES(6) };
+
+static double at(const fixture *f, int k, int64_t i) {
+    return tc_load_f(f->in[k].dtype, f->in[k].data, i);
+}
+
+/* ---- activations ---- */
+
+static double gelu(double x) {
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
+
+static double fast_gelu(double x) {
+    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+static tc_graph_shape table(fixture *f) {
+    return (tc_graph_shape){3, {between(f, 1, 3), between(f, 1, 5), between(f, 1, 20)}};
+}
+
+static tc_graph_node *make_bias_gelu(fixture *f) {
+    tc_graph_shape s = table(f);
+    f->note[0] = s.d[2];
+    return NODE(f, MS_BIAS_GELU, floats(f, s), floats(f, (tc_graph_shape){1, {s.d[2]}}));
+}
+
+static void define_bias_gelu(const fixture *f, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = gelu(at(f, 0, i) + at(f, 1, i % f->note[0]));
+}
+
+static tc_graph_node *make_fast_gelu(fixture *f) {
+    return NODE(f, MS_FAST_GELU, floats(f, table(f)));
+}
+
+static void define_fast_gelu(const fixture *f, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = fast_gelu(at(f, 0, i));
+}
+
+static tc_graph_node *make_quick_gelu(fixture *f) {
+    return NODE(f, MS_QUICK_GELU, floats(f, table(f)));
+}
+
+static void define_quick_gelu(const fixture *f, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        y[i] = at(f, 0, i) / (1 + exp(-1.702 * at(f, 0, i)));
+}
+
+/* ---- normalisations of sums ---- */
+
+/* note: elements of a row, of the skip, with a mean, with a bias */
+static tc_graph_node *make_skip(fixture *f, bool mean) {
+    tc_graph_shape s = table(f), row = {1, {s.d[2] += 2}}, skip = {2, {s.d[1], s.d[2]}};
+    bool flat = below(f, 2), bias = below(f, 2);
+    int64_t note[] = {s.d[2], s.d[1] * s.d[2] * (flat ? 1 : s.d[0]), mean, bias};
+    memcpy(f->note, note, sizeof note);
+    tc_graph_value *x = floats(f, s), *other = floats(f, flat ? skip : s), *gamma = floats(f, row);
+    tc_graph_value *beta = mean ? floats(f, row) : NULL, *own = bias ? floats(f, row) : NULL;
+    tc_graph_node *n = mean ? NODE(f, MS_SKIP_LAYER_NORM, x, other, gamma, beta, own)
+                            : NODE(f, MS_SKIP_SIMPLIFIED_LAYER_NORM, x, other, gamma, own);
+    tc_graph_set_epsilon(f->g, n, 0.125);
+    return n;
+}
+
+static tc_graph_node *make_skip_layer_norm(fixture *f) {
+    return make_skip(f, true);
+}
+
+static tc_graph_node *make_skip_rms_norm(fixture *f) {
+    return make_skip(f, false);
+}
+
+static void define_skip(const fixture *f, double *y, int64_t n) {
+    int64_t width = f->note[0];
+    bool with_mean = f->note[2], bias = f->note[3];
+    for (int64_t row = 0; row < n; row += width) {
+        double sum = 0, squares = 0;
+        for (int64_t i = 0; i < width; i++) {
+            y[row + i] = at(f, 0, row + i) + at(f, 1, (row + i) % f->note[1]) + (bias ? at(f, 3 + with_mean, i) : 0);
+            sum += y[row + i];
+        }
+        double mean = with_mean ? sum / (double)width : 0;
+        for (int64_t i = 0; i < width; i++)
+            squares += (y[row + i] - mean) * (y[row + i] - mean);
+        for (int64_t i = 0; i < width; i++)
+            y[row + i] =
+                (y[row + i] - mean) / sqrt(squares / (double)width + 0.125) * at(f, 2, i) + (with_mean ? at(f, 3, i) : 0);
+    }
+}
+
+/* ---- contractions ---- */
+
+/* note: batch, m, k, n, and of each operand whether it is transposed, and across the batch */
+static tc_graph_node *make_fused_matmul(fixture *f) {
+    int64_t b = between(f, 1, 3), m = between(f, 1, 5), k = between(f, 1, 5), n = between(f, 1, 20);
+    int64_t note[] = {b, m, k, n, below(f, 2), below(f, 2), below(f, 2), below(f, 2)};
+    memcpy(f->note, note, sizeof note);
+    tc_graph_value *in[2];
+    for (int o = 0; o < 2; o++) {
+        int64_t rows = note[1 + o], columns = note[2 + o], first = note[4 + o] ? columns : rows,
+                last = note[4 + o] ? rows : columns;
+        in[o] = floats(f, note[6 + o] ? (tc_graph_shape){3, {first, b, last}} : (tc_graph_shape){3, {b, first, last}});
+    }
+    tc_graph_node *node = NODE(f, MS_FUSED_MATMUL, in[0], in[1]);
+    tc_graph_set_alpha(f->g, node, 0.5);
+    tc_graph_set_trans_a(f->g, node, note[4]);
+    tc_graph_set_trans_b(f->g, node, note[5]);
+    tc_graph_set_trans_batch_a(f->g, node, note[6]);
+    tc_graph_set_trans_batch_b(f->g, node, note[7]);
+    return node;
+}
+
+static double factor(const fixture *f, int o, int64_t b, int64_t row, int64_t column) {
+    int64_t rows = f->note[1 + o], columns = f->note[2 + o];
+    bool turned = f->note[4 + o];
+    int64_t first = turned ? column : row, last = turned ? row : column, width = turned ? rows : columns;
+    int64_t height = turned ? columns : rows;
+    return at(f, o, (f->note[6 + o] ? first * f->note[0] + b : b * height + first) * width + last);
+}
+
+static void define_fused_matmul(const fixture *f, double *y, int64_t count) {
+    int64_t m = f->note[1], k = f->note[2], n = f->note[3];
+    for (int64_t i = 0; i < count; i++) {
+        y[i] = 0;
+        for (int64_t p = 0; p < k; p++)
+            y[i] += 0.5 * factor(f, 0, i / (m * n), i / n % m, p) * factor(f, 1, i / (m * n), p, i % n);
+    }
+}
+
+/* ---- running ---- */
+
+typedef void define_fn(const fixture *f, double *y, int64_t n);
+
+static void run_seed(const char *name, make_fn *make, define_fn *define, uint64_t seed, const tc_target *t) {
+    fixture f = fixture_of(seed);
+    tc_graph_tensor want, got;
+    append(&f, name, make(&f), 1);
+    assert_ok(tc_graph_eval(f.g, f.in, &got, err));
+    int64_t n = tc_graph_tensor_count(&got);
+    double *y = tc_xcalloc((size_t)n + 1, sizeof *y);
+    define(&f, y, n);
+    assert_ok(tc_graph_tensor_alloc(&want, got.dtype, &got.shape, err));
+    tc_graph_tensor_from_f64(&want, y);
+    expect(&f, name, "evaluated", &got, &want);
+    run_program(&f, name, t, &want);
+    tc_graph_tensor_free(&got);
+    tc_graph_tensor_free(&want);
+    free(y);
+    free_fixture(&f);
+}
+
+static void test_definitions(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        make_fn *make;
+        define_fn *define;
+    } families[] = {{"BiasGelu", make_bias_gelu, define_bias_gelu},
+                    {"FastGelu", make_fast_gelu, define_fast_gelu},
+                    {"QuickGelu", make_quick_gelu, define_quick_gelu},
+                    {"SkipLayerNormalization", make_skip_layer_norm, define_skip},
+                    {"SkipSimplifiedLayerNormalization", make_skip_rms_norm, define_skip},
+                    {"FusedMatMul", make_fused_matmul, define_fused_matmul}};
+    const char *one = getenv("TC_SEED");
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (size_t i = 0; i < TC_LEN(families); i++)
+        for (uint64_t seed = one ? strtoull(one, NULL, 10) : 1; seed <= (one ? strtoull(one, NULL, 10) : SEEDS); seed++)
+            run_seed(families[i].name, families[i].make, families[i].define, seed, t);
+    tc_target_free(t);
+}
+
+/* ---- messages ---- */
+
+static tc_status append_fused_conv(const char *activation, size_t numbers, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    const float params[] = {0.1F, 0.2F, 0.3F};
+    tc_graph_node *node =
+        NODE(&f, MS_FUSED_CONV, floats(&f, (tc_graph_shape){4, {1, 1, 4, 4}}), floats(&f, (tc_graph_shape){4, {1, 1, 3, 3}}));
+    tc_graph_set_activation(f.g, node, activation);
+    tc_graph_set_activation_params(f.g, node, params, numbers);
+    tc_status s = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return s;
+}
+
+static tc_status append_skip(tc_graph_shape skip, int64_t row, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    tc_graph_node *node = NODE(&f, MS_SKIP_LAYER_NORM, floats(&f, (tc_graph_shape){3, {2, 3, 4}}), floats(&f, skip),
+                               floats(&f, (tc_graph_shape){1, {row}}));
+    tc_status s = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return s;
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    assert_fails(TC_BAD_INPUT, append_fused_conv("Softsign", 0, err), "node 'op' (com.microsoft.FusedConv)", "'Softsign'",
+                 "HardSigmoid");
+    assert_fails(TC_BAD_INPUT, append_fused_conv("Clip", 1, err), "activation_params has 1 numbers, but Clip takes 2");
+    assert_fails(TC_BAD_INPUT, append_skip((tc_graph_shape){2, {2, 4}}, 4, err), "does not broadcast");
+    assert_fails(TC_BAD_INPUT, append_skip((tc_graph_shape){2, {3, 4}}, 3, err), "must have 4 elements in one dimension");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_definitions), cmocka_unit_test(test_refusals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
