@@ -14,7 +14,7 @@ packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
 # Tests; Python fills the test models with weights.
-packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx"
+packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zstd"
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 benchmark_packages="libdnnl-dev libopenblas-dev"

@@ -158,9 +158,9 @@ enum { MAX_DOT_LANES = 64 };
 /* One instruction. The group of args[1] stands in every lane; integers go in four bytes to a lane, floats as what they are. */
 static tc_val dot_instruction(tc_cg *g, const tc_expr *e, const tc_intrinsic *row, tc_val acc, tc_val x, tc_val w) {
     bool swap = e->args[1]->dtype != row->a;
-    LLVMTypeRef floats = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), (unsigned)(row->group * row->lanes));
-    LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : LLVMVectorType(g->i32, (unsigned)row->lanes);
-    x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->lanes), t, "");
+    LLVMTypeRef floats = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), (unsigned)(row->k * row->n));
+    LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : LLVMVectorType(g->i32, (unsigned)row->n);
+    x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->n), t, "");
     w = LLVMBuildBitCast(g->b, w, t, "");
     tc_val args[] = {acc, swap ? w : x, swap ? x : w};
     return tc_cg_intrinsic(g, row->llvm, NULL, 0, args, 3);
@@ -195,8 +195,9 @@ static tc_val dot_expr(tc_cg *g, const tc_expr *e) {
         return NULL;
     if (e->lanes > MAX_DOT_LANES)
         return tc_cg_fail(g, "has a dot of %d lanes; at most %d are supported", e->lanes, MAX_DOT_LANES);
-    const tc_intrinsic *row = tc_intrinsic_of(g->k->m->intrinsics, e->dtype, e->args[1]->dtype, e->args[2]->dtype);
-    return row && e->lanes == row->lanes ? dot_instruction(g, e, row, acc, x, w) : dot_steps(g, e, acc, x, w);
+    const tc_intrinsic *row =
+        tc_intrinsic_of_lanes(g->k->m->intrinsics, e->dtype, e->args[1]->dtype, e->args[2]->dtype, e->lanes);
+    return row ? dot_instruction(g, e, row, acc, x, w) : dot_steps(g, e, acc, x, w);
 }
 
 static tc_val int_literal(tc_cg *g, const tc_expr *e) {

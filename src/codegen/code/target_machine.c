@@ -19,10 +19,13 @@ static int or_common(int fact, int common) {
     return fact ? fact : common;
 }
 
-static tc_intrinsic_set intrinsics(const tc_target *t) {
+/* Units that the target has, in registers that are not wider than its vectors. */
+static tc_intrinsic_set intrinsics(const tc_target *t, int vector_bytes) {
     tc_intrinsic_set have = 0;
-    for (int i = 0; i < TC_NINTRINSICS; i++)
-        have |= (tc_intrinsic_set)tc_cg_has_feature(t, tc_intrinsic_row((tc_intrinsic_id)i)->feature) << i;
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
+        have |= (tc_intrinsic_set)(tc_cg_has_feature(t, r->feature) && r->vector <= vector_bytes) << i;
+    }
     return have;
 }
 
@@ -37,7 +40,7 @@ void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
     m->fma = tc_cg_fact_of(t, TC_CG_FMA);
     m->load_store = tc_cg_fact_of(t, TC_CG_LOAD_STORE);
     m->l1 = or_common(tc_cg_fact_of(t, TC_CG_L1_KIB), 32) << 10;
-    m->intrinsics = tc_cg_fact_of(t, TC_CG_AVX512) ? intrinsics(t) : 0;
+    m->intrinsics = intrinsics(t, m->vector_bytes);
 }
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
