@@ -11,12 +11,9 @@
 #include "cli/options.h"
 #include "codegen/assembly/asm_facts.h"
 #include "codegen/code/target.h"
-#include "graph/ir/graph.h"
 #include "graph/model/bundle.h"
 #include "graph/model/contest.h"
-#include "graph/model/model.h"
-#include "graph/onnx/import.h"
-#include "graph/passes/pass.h"
+#include "graph/model/work.h"
 #include "measure/database.h"
 #include "measure/peak.h"
 #include "support/vec.h"
@@ -29,35 +26,17 @@ extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify
 
 /* ---- what commands work on (source.c) ---- */
 
-/* A network or one kernel. */
-typedef struct tc_cli_source {
-    const char *path;
-    tc_ctx *ctx; /* --te */
-    const tc_workload *workload;
-    tc_tune_task single;
-    const char *constants; /* file with the constants of a --te kernel by name; NULL: random ones */
-    tc_graph *graph;       /* --model */
-    tc_graph_program *program;
-    const tc_tune_task *tasks;
-    int ntask;
-} tc_cli_source;
-
-/* Opens what --model or --te names: TC_CLI_DONE, TC_CLI_USAGE (neither or both), TC_CLI_FAILED. Free it in any case. */
-int tc_cli_source_open(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err);
-/* The program, also of a --te kernel. */
-TC_NODISCARD tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err);
-void tc_cli_source_free(tc_cli_source *s);
+/* Opens what --model or --te names: TC_CLI_DONE, TC_CLI_USAGE (neither or both), TC_CLI_FAILED; *out is NULL unless done.
+ * `constants`: a file with the constants of a --te kernel; NULL: random ones. */
+int tc_cli_open(const tc_cli_model_args *a, const char *constants, tc_graph_work **out, tc_error *err);
+/* The same where nothing is built from it. */
+int tc_cli_open_source(const tc_cli_source_args *a, tc_graph_work **out, tc_error *err);
 /* One of --model and --te: TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err);
 
 tc_graph_pass_options tc_cli_pass_options(const tc_cli_pass_args *a);
 /* The names of graph passes: TC_CLI_DONE, or TC_CLI_USAGE with the list of those there are. */
 int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err);
-/* Runs the graph passes that the options ask for: TC_CLI_DONE or TC_CLI_FAILED. */
-int tc_cli_passes(const tc_cli_pass_args *a, tc_graph *g, tc_error *err);
-
-/* A shared library rather than an ONNX model, by its first bytes. */
-bool tc_cli_is_library(const char *path);
 
 /* --target and --threads. `runs_here`: an error unless code for it runs on this machine. */
 int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, tc_error *err);
@@ -66,23 +45,24 @@ int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, 
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_db_args *a);
-/* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last of the source's models: its
- * constants are used up. */
-int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+/* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last model of w: its constants are used
+ * up. */
+int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, tc_graph_model **out, tc_error *err);
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
 /* Compares the k best records of each kernel in the network (tc_graph_contest_hold). The results live in `arena`. */
-int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
+int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);
+
+/* Which of its kernels --kernel names; -1 when it was not given and there are several. */
+int tc_cli_pick(const tc_graph_work *w, const char *kernel, int *out, tc_error *err);
+/* The same, but several without --kernel are a TC_CLI_USAGE. */
+int tc_cli_pick_one(const tc_graph_work *w, const char *kernel, const tc_tune_task **out, tc_error *err);
 
 /* ---- one kernel (kernel.c) ---- */
 
-/* Which of the source's kernels --kernel names; -1 when it was not given and there are several. */
-int tc_cli_pick(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
-/* The same, but several without --kernel are a TC_CLI_USAGE. */
-int tc_cli_pick_one(const tc_cli_source *s, const char *kernel, int *out, tc_error *err);
 /* Where a schedule comes from, for people, in `a`: "record 12 of tctune.db: 1.23 ms with 2 threads on HOST", "default schedule
  * (there is no database)", "FILE". */
 const char *tc_cli_origin(const tc_tune_schedule *s, tc_arena *a);
@@ -123,14 +103,14 @@ void tc_cli_json_print(json_t *j);
 
 typedef struct tc_cli_progress tc_cli_progress;
 /* Live lines when stderr is a terminal, else a line per round. */
-tc_cli_progress *tc_cli_progress_new(double peak_gflops);
+tc_cli_progress *tc_cli_progress_new(void);
 void tc_cli_progress_free(tc_cli_progress *p);
 tc_tune_progress tc_cli_on_progress; /* user: the tc_cli_progress */
 /* Progress of tc_graph_model_build, user NULL. */
 void tc_cli_on_build(void *user, int done, int total, const char *kernel);
 
-void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db);
-json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, const char *db);
+void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const char *db);
+json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db);
 /* One line per kernel: which record or why the default; for build. */
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n);
 json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);

@@ -185,31 +185,30 @@ static void print_result(const bench_args *a, result *r) {
 /* ---- one kernel, in the isolated process that tuning uses ---- */
 
 /* A record that fails here is not used by any command any more. */
-static tc_status not_measured(const tc_cli_source *s, const tc_tune_schedule *k, const tc_record *now, tc_arena *arena,
-                              tc_error *err) {
+static tc_status not_measured(const char *path, const tc_tune_schedule *k, const tc_record *now, tc_arena *arena, tc_error *err) {
     const char *noted = k->record ? tc_tune_note_failure(k->db, k->record, now, arena) : "";
-    return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", s->path, tc_meas_error_meaning(now->error),
+    return tc_fail(err, TC_ENV, "%s: the kernel could not be measured: %s: %s%s%s", path, tc_meas_error_meaning(now->error),
                    now->message, *noted ? "; " : "", noted);
 }
 
 /* The database is closed again: while somebody reads it, what is noted stays in its log. */
-static tc_status find_schedule(const bench_args *a, const tc_cli_source *s, const tc_target *t, tc_arena *arena,
+static tc_status find_schedule(const bench_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
                                tc_tune_schedule *k, tc_error *err) {
-    tc_tune_query q = {.workload = s->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
+    tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
     TC_TRY(tc_cli_db_read(&a->model.db, &q.db, err));
     tc_status st = tc_tune_schedule_find(&q, arena, k, err);
     tc_meas_db_close(q.db);
     return st;
 }
 
-static void print_kernel(const bench_args *a, const tc_cli_source *s, const tc_target *t, const tc_tune_schedule *k,
+static void print_kernel(const bench_args *a, const tc_tune_task *task, const tc_target *t, const tc_tune_schedule *k,
                          const tc_tune_kernel_bench *b, tc_arena *arena) {
     const tc_record *r = k->record;
-    result x = {.what = s->single.name,
+    result x = {.what = task->name,
                 .threads = t->machine.cores,
                 .times = tc_arena_dup(arena, b->record.times, b->record.ntimes * sizeof(double)),
                 .n = b->record.ntimes,
-                .flops = tc_te_flops(s->workload),
+                .flops = tc_te_flops(task->workload),
                 .peak = b->peak,
                 .stream = b->stream,
                 .origin = tc_cli_origin(k, arena),
@@ -233,19 +232,21 @@ static void print_kernel(const bench_args *a, const tc_cli_source *s, const tc_t
     print_result(a, &x);
 }
 
-static tc_status bench_kernel(const bench_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static tc_status bench_kernel(const bench_args *a, const tc_graph_work *w, const tc_target *t, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_tune_kernel_options o = {
         .target = t, .timing = a->timing.asked, .repeats = a->repeats, .seed = a->model.seed, .stop = tc_cli_stop_flag()};
+    const tc_tune_task *task;
     tc_tune_schedule k;
     tc_tune_kernel_bench b;
-    tc_status st = find_schedule(a, s, t, arena, &k, err);
+    tc_graph_work_tasks(w, &task); /* of a kernel: one */
+    tc_status st = find_schedule(a, task, t, arena, &k, err);
     if (st == TC_OK)
-        st = tc_tune_kernel_measure(s->workload, &k, &o, arena, &b, err);
+        st = tc_tune_kernel_measure(task->workload, &k, &o, arena, &b, err);
     if (st == TC_OK && !tc_record_ok(&b.record))
-        st = not_measured(s, &k, &b.record, arena, err);
+        st = not_measured(tc_graph_work_path(w), &k, &b.record, arena, err);
     if (st == TC_OK)
-        print_kernel(a, s, t, &k, &b, arena);
+        print_kernel(a, task, t, &k, &b, arena);
     tc_arena_free(arena);
     return st;
 }
@@ -284,14 +285,14 @@ static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err)
 }
 
 static int bench_te(const bench_args *a, tc_error *err) {
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
     tc_target *t = NULL;
     int status = tc_cli_target(&a->model.target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(&a->model.source, &s, err);
-    if (status == TC_CLI_DONE && bench_kernel(a, &s, t, err) != TC_OK)
+        status = tc_cli_open(&a->model, NULL, &w, err);
+    if (status == TC_CLI_DONE && bench_kernel(a, w, t, err) != TC_OK)
         status = TC_CLI_FAILED;
-    tc_cli_source_free(&s);
+    tc_graph_work_free(w);
     tc_target_free(t);
     return status;
 }

@@ -75,16 +75,16 @@ static void print_model(const build_args *a, const tc_graph_model *m, const tc_g
 }
 
 /* With --top-k-in-graph, what the network itself says of the records comes first. */
-static int build(const build_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static int build(const build_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
     tc_graph_model *m = NULL;
     tc_graph_admission admitted = {0};
     tc_graph_contest c = {0};
     tc_arena *arena = tc_arena_new();
     int status = TC_CLI_DONE;
     if (a->top_k > 1)
-        status = tc_cli_contest(&a->model, s, t, a->top_k, arena, &admitted, &c, err);
+        status = tc_cli_contest(&a->model, w, t, a->top_k, arena, &admitted, &c, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(&a->model, s, t, true, c.choices, &m, err);
+        status = tc_cli_model_build(&a->model, w, t, true, c.choices, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
@@ -96,7 +96,7 @@ static int build(const build_args *a, tc_cli_source *s, const tc_target *t, tc_e
 
 static int run(const void *args, tc_error *err) {
     const build_args *a = args;
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
     tc_target *t = NULL;
     int status = tc_cli_check_source(&a->model.source, err);
     if (status == TC_CLI_DONE && a->inputs && !a->model.source.te)
@@ -107,11 +107,10 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(&a->model.source, &s, err);
-    s.constants = a->inputs;
+        status = tc_cli_open(&a->model, a->inputs, &w, err);
     if (status == TC_CLI_DONE)
-        status = build(a, &s, t, err);
-    tc_cli_source_free(&s);
+        status = build(a, w, t, err);
+    tc_graph_work_free(w);
     tc_target_free(t);
     return status;
 }

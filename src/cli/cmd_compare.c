@@ -103,18 +103,19 @@ static const compare_side *first_record(const comparison *c) {
 }
 
 /* The workload of --te or --model, else that of a record. */
-static int find_kernel(const compare_args *a, comparison *c, tc_cli_source *s, tc_ctx *ctx, tc_error *err) {
+static int find_kernel(const compare_args *a, comparison *c, tc_graph_work **work, tc_ctx *ctx, tc_error *err) {
     const compare_side *record = first_record(c);
     const tc_workload *w;
-    int kernel, status = TC_CLI_DONE;
+    const tc_tune_task *task;
+    int status;
     if (a->source.te || a->source.model) {
-        status = tc_cli_source_open(&a->source, s, err);
+        status = tc_cli_open_source(&a->source, work, err);
         if (status == TC_CLI_DONE)
-            status = tc_cli_pick_one(s, a->kernel, &kernel, err);
+            status = tc_cli_pick_one(*work, a->kernel, &task, err);
         if (status != TC_CLI_DONE)
             return status;
-        w = s->tasks[kernel].workload;
-        c->kernel = s->tasks[kernel].name;
+        w = task->workload;
+        c->kernel = task->name;
     } else if (record) {
         if (tc_te_parse(ctx, "workload", record->record.workload, &w, err) != TC_OK)
             return TC_CLI_FAILED;
@@ -231,7 +232,7 @@ static void set_mode(const compare_args *a, comparison *c, const tc_target *t) {
 static int run(const void *args, tc_error *err) {
     const compare_args *a = args;
     comparison c = {0};
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
     tc_target *t = NULL;
     tc_arena *arena = tc_arena_new();
     tc_ctx *ctx = tc_ctx_new();
@@ -246,7 +247,7 @@ static int run(const void *args, tc_error *err) {
             tc_tune_record_load(c.side[i].db, c.side[i].id, arena, &c.side[i].record, err) != TC_OK)
             status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = find_kernel(a, &c, &s, ctx, err);
+        status = find_kernel(a, &c, &w, ctx, err);
     if (status == TC_CLI_DONE) {
         set_threads(a, &c, t);
         set_mode(a, &c, t);
@@ -256,7 +257,7 @@ static int run(const void *args, tc_error *err) {
         tc_tune_side_free(&c.side[i].made);
         tc_meas_peer_close(c.side[i].peer);
     }
-    tc_cli_source_free(&s);
+    tc_graph_work_free(w);
     tc_ctx_free(ctx);
     tc_target_free(t);
     tc_arena_free(arena);

@@ -6,8 +6,6 @@
 #include "cli/cli.h"
 #include "measure/exchange.h"
 #include "measure/maintain.h"
-#include "support/fs.h"
-#include "te/text.h"
 
 /* ---- export and import ---- */
 
@@ -37,16 +35,6 @@ static int run_export(const void *args, tc_error *err) {
     return TC_CLI_DONE;
 }
 
-/* Before a database is made for what they hold. */
-static int check_files(const tc_cli_texts *files, tc_error *err) {
-    for (size_t i = 0; i < files->len; i++)
-        if (!tc_fs_exists(files->data[i])) {
-            tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files->data[i]);
-            return TC_CLI_FAILED;
-        }
-    return TC_CLI_DONE;
-}
-
 typedef struct import_args {
     tc_cli_common common;
     tc_cli_db_args db;
@@ -54,60 +42,34 @@ typedef struct import_args {
 
 static const tc_cli_option import_options[] = {TC_CLI_DB_OPTION(import_args, db.path)};
 
+static void print_imported(void *user, const char *file, size_t added, size_t known) {
+    (void)known;
+    printf("%s: %zu records added to %s\n", file, added, (const char *)user);
+}
+
 static int run_import(const void *args, tc_error *err) {
     const import_args *a = args;
-    tc_meas_db *db = NULL;
-    if (check_files(&a->common.operands, err) != TC_CLI_DONE)
-        return TC_CLI_FAILED;
-    tc_status st = tc_cli_db_write(&a->db, &db, err);
-    for (size_t i = 0; i < a->common.operands.len && st == TC_OK; i++) {
-        size_t added = 0;
-        st = tc_meas_import(db, a->common.operands.data[i], &added, err);
-        if (st == TC_OK)
-            printf("%s: %zu records added to %s\n", a->common.operands.data[i], added, tc_cli_db_path(&a->db));
-    }
-    tc_meas_db_close(db);
+    const tc_cli_texts *files = &a->common.operands;
+    const char *db = tc_cli_db_path(&a->db);
+    tc_status st = tc_meas_import_files(db, files->data, files->len, print_imported, (void *)(uintptr_t)db, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 /* ---- merge ---- */
 
+static void print_merged(void *user, const char *file, size_t added, size_t known) {
+    printf("%s: %zu records added to %s, %zu were there\n", file, added, (const char *)user, known);
+}
+
 static int run_merge(const void *args, tc_error *err) {
     const import_args *a = args;
-    tc_meas_db *db = NULL;
-    if (check_files(&a->common.operands, err) != TC_CLI_DONE)
-        return TC_CLI_FAILED;
-    tc_status st = tc_cli_db_write(&a->db, &db, err);
-    for (size_t i = 0; i < a->common.operands.len && st == TC_OK; i++) {
-        size_t added = 0, known = 0;
-        st = tc_meas_db_merge(db, a->common.operands.data[i], &added, &known, err);
-        if (st == TC_OK)
-            printf("%s: %zu records added to %s, %zu were there\n", a->common.operands.data[i], added, a->db.path, known);
-    }
-    tc_meas_db_close(db);
+    const tc_cli_texts *files = &a->common.operands;
+    const char *db = tc_cli_db_path(&a->db);
+    tc_status st = tc_meas_merge_files(db, files->data, files->len, print_merged, (void *)(uintptr_t)db, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 /* ---- stats ---- */
-
-/* "p0[128, 768] p1[768, 3072]": what goes into a workload, from its text. */
-static void put_operands(tc_strbuf *b, const char *workload) {
-    for (const char *line = workload; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, "tensor ", 7) != 0)
-            continue;
-        line += 7;
-        tc_sb_printf(b, "%s%.*s", b->len ? " " : "", (int)strcspn(line, "]\n") + 1, line);
-    }
-}
-
-static double flops_of(const char *workload) {
-    tc_ctx *ctx = tc_ctx_new();
-    const tc_workload *w;
-    double flops = tc_te_parse(ctx, "workload", workload, &w, NULL) == TC_OK ? tc_te_flops(w) : 0;
-    tc_ctx_free(ctx);
-    return flops;
-}
 
 /* "12 s", "3 min", "5 h", "2 d" */
 static void put_age(tc_cli_table *t, int64_t when_ms, int64_t now_ms) {
@@ -133,9 +95,9 @@ static void put_failures(tc_strbuf *b, const tc_meas_counts *c) {
 static void stats_row(tc_cli_table *t, const tc_meas_summary *s, int64_t now) {
     tc_strbuf failures = {0}, operands = {0};
     char time[24];
-    double flops = flops_of(s->workload);
+    double flops = tc_meas_summary_flops(s);
     put_failures(&failures, &s->counts);
-    put_operands(&operands, s->workload);
+    tc_meas_summary_operands(&operands, s);
     tc_cli_cell(t, "%.8s", s->workload_hash.hex);
     tc_cli_cell(t, "%.8s", s->target_hash.hex);
     tc_cli_cell(t, "%d", s->threads);
@@ -249,11 +211,7 @@ static int run_prune(const void *args, tc_error *err) {
     char before[24], after[24];
     if (!a->keep && !a->drop_failures)
         return tc_cli_usage(err, "nothing to prune: give --keep K, --drop-failures, or both");
-    if (!tc_fs_exists(tc_cli_db_path(&a->db))) {
-        tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", tc_cli_db_path(&a->db));
-        return TC_CLI_FAILED;
-    }
-    tc_status st = tc_cli_db_write(&a->db, &db, err);
+    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_CHANGE, &db, err);
     if (st == TC_OK)
         st = tc_meas_db_prune(db, &p, &gone, err);
     tc_meas_db_close(db);
@@ -342,11 +300,7 @@ static int run_verify(const void *args, tc_error *err) {
     tc_meas_db *db = NULL;
     tc_meas_audit x;
     tc_cli_catch_signals();
-    if (a->rerun && !tc_fs_exists(path)) { /* for writing, a missing file would be made */
-        tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", path);
-        return TC_CLI_FAILED;
-    }
-    tc_status st = tc_meas_db_open(path, a->rerun ? TC_MEAS_DB_WRITE : TC_MEAS_DB_READ, &db, err);
+    tc_status st = tc_meas_db_open(path, a->rerun ? TC_MEAS_DB_CHANGE : TC_MEAS_DB_READ, &db, err);
     if (st == TC_OK)
         st = tc_meas_db_audit(db, print_complaint, NULL, &x, err);
     int status = st == TC_OK ? report_audit(&x, path, err) : TC_CLI_FAILED;

@@ -85,28 +85,28 @@ static tc_status measure(const measure_args *a, const tc_tune_task *task, const 
 
 static int run(const void *args, tc_error *err) {
     const measure_args *a = args;
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
+    const tc_tune_task *task;
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     tc_arena *arena = tc_arena_new();
     tc_tune_schedule k;
-    int kernel = -1;
     tc_cli_catch_signals();
     int status = tc_cli_check_source(&a->source, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_target(&a->target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(&a->source, &s, err);
+        status = tc_cli_open_source(&a->source, &w, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_pick_one(&s, a->kernel, &kernel, err);
-    if (status == TC_CLI_DONE && read_schedule(a, &s.tasks[kernel], t, arena, &k, err) != TC_OK)
+        status = tc_cli_pick_one(w, a->kernel, &task, err);
+    if (status == TC_CLI_DONE && read_schedule(a, task, t, arena, &k, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && tc_cli_db_write(&a->db, &db, err) != TC_OK)
         status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && measure(a, &s.tasks[kernel], &k, t, db, arena, err) != TC_OK)
+    if (status == TC_CLI_DONE && measure(a, task, &k, t, db, arena, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_meas_db_close(db);
-    tc_cli_source_free(&s);
+    tc_graph_work_free(w);
     tc_target_free(t);
     tc_arena_free(arena);
     return status;

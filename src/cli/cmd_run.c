@@ -1,7 +1,4 @@
 /* tctune run: one run of a network or a built library, its outputs written and compared. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "cli/cli.h"
 #include "graph/io/numpy.h"
 #include "support/fs.h"
@@ -32,105 +29,42 @@ static const tc_cli_option options[] = {
     TC_CLI_JSON_OPTION(run_args, json),
 };
 
-/* ---- in and out ---- */
+/* ---- what is printed ---- */
 
-static tc_status random_inputs(tc_graph_model *m, uint64_t seed, tc_graph_bundle *in, tc_error *err) {
-    const tc_graph_port *ports;
-    int n = tc_graph_model_inputs(m, &ports);
-    tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
-    tc_status st = tc_graph_model_random_inputs(m, seed, t, err);
-    *in = (tc_graph_bundle){tc_xcalloc((size_t)n + 1, sizeof *in->items), 0};
-    for (int i = 0; i < n && st == TC_OK; i++)
-        in->items[in->len++] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
-    free(t);
-    return st;
-}
-
-/* By name when the inputs have the ports' names; a folder of test data is in the ports' order, whatever it calls them. */
-static void name_by_position(tc_graph_bundle *b, const tc_graph_port *ports, int n) {
-    for (size_t i = 0; i < b->len && (int)i < n; i++) {
-        free(b->items[i].name);
-        b->items[i].name = tc_xstrdup(ports[i].name);
+static void print_comparison(const run_args *a, const tc_graph_comparison *c) {
+    static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", ""};
+    tc_cli_table table = tc_cli_table_new(TC_LEN(head), head);
+    json_t *list = json_array();
+    for (int i = 0; i < c->n; i++) {
+        const tc_graph_compared *o = &c->data[i];
+        const tc_graph_diff *d = &o->diff;
+        tc_cli_cell(&table, "%s", o->name);
+        tc_cli_cell(&table, "%.3g", d->rel);
+        tc_cli_cell(&table, "%.3g", d->max_abs);
+        tc_cli_cell(&table, "%lld of %lld", (long long)d->violations, (long long)o->elements);
+        tc_cli_cell(&table, "%s", d->violations ? "DIFFERS" : "ok");
+        json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:b}", "name", o->name, "error", tc_cli_json_real(d->rel),
+                                              "max_abs", tc_cli_json_real(d->max_abs), "violations", (json_int_t)d->violations,
+                                              "elements", (json_int_t)o->elements, "ok", d->violations == 0));
     }
-}
-
-static tc_status load_inputs(const run_args *a, tc_graph_model *m, tc_graph_bundle *in, tc_error *err) {
-    const tc_graph_port *ports;
-    int n = tc_graph_model_inputs(m, &ports);
-    if (!a->inputs)
-        return random_inputs(m, a->model.seed, in, err);
-    TC_TRY(tc_graph_bundle_load(a->inputs, "input", ports, n, in, err));
-    if (tc_fs_is_dir(a->inputs))
-        name_by_position(in, ports, n);
-    return TC_OK;
-}
-
-/* ---- comparing ---- */
-
-typedef struct comparison {
-    tc_cli_table table;
-    json_t *list;
-    int compared, wrong;
-} comparison;
-
-static tc_status compare_one(comparison *c, const tc_graph_tolerance *tol, const char *name, const tc_graph_tensor *got,
-                             const tc_graph_tensor *want, tc_error *err) {
-    tc_graph_diff d;
-    tc_status st = tc_graph_tensor_within(got, want, tol, &d, err);
-    if (st != TC_OK) {
-        tc_error_prefix(err, "output '%s': ", name);
-        return st;
-    }
-    c->compared++;
-    c->wrong += d.violations > 0;
-    tc_cli_cell(&c->table, "%s", name);
-    tc_cli_cell(&c->table, "%.3g", d.rel);
-    tc_cli_cell(&c->table, "%.3g", d.max_abs);
-    tc_cli_cell(&c->table, "%lld of %lld", (long long)d.violations, (long long)tc_graph_tensor_count(want));
-    tc_cli_cell(&c->table, "%s", d.violations ? "DIFFERS" : "ok");
-    json_array_append_new(c->list, json_pack("{s:s,s:o,s:o,s:I,s:I,s:b}", "name", name, "error", tc_cli_json_real(d.rel),
-                                             "max_abs", tc_cli_json_real(d.max_abs), "violations", (json_int_t)d.violations,
-                                             "elements", (json_int_t)tc_graph_tensor_count(want), "ok", d.violations == 0));
-    return TC_OK;
-}
-
-static tc_status compare_all(comparison *c, const run_args *a, const tc_graph_bundle *out, const tc_graph_bundle *want,
-                             tc_error *err) {
-    bool by_position = tc_fs_is_dir(a->check);
-    for (size_t i = 0; i < want->len; i++) {
-        const tc_graph_tensor *got =
-            by_position ? (i < out->len ? &out->items[i].t : NULL) : tc_graph_bundle_find(out, want->items[i].name);
-        if (got)
-            TC_TRY(compare_one(c, &a->tolerance, want->items[i].name, got, &want->items[i].t, err));
-    }
-    if (c->compared)
-        return TC_OK;
-    tc_strbuf names = {0};
-    for (size_t i = 0; i < out->len; i++)
-        tc_sb_printf(&names, "%s%s", i ? ", " : "", out->items[i].name);
-    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s: holds none of the outputs: %s", a->check, tc_sb_str(&names));
-    tc_strbuf_free(&names);
-    return st;
+    if (a->json)
+        tc_cli_json_print(json_pack("{s:b,s:O}", "ok", c->wrong == 0, "outputs", list));
+    else
+        tc_cli_table_print(&table, stdout);
+    json_decref(list);
+    tc_cli_table_free(&table);
 }
 
 static tc_status check(const run_args *a, tc_graph_model *m, const tc_graph_bundle *out, tc_error *err) {
-    static const char *const head[] = {"output", ">error", ">largest", ">outside the tolerance", ""};
-    const tc_graph_port *ports;
-    int n = tc_graph_model_outputs(m, &ports);
-    tc_graph_bundle want;
-    TC_TRY(tc_graph_bundle_load(a->check, "output", ports, n, &want, err));
-    comparison c = {.table = tc_cli_table_new(TC_LEN(head), head), .list = json_array()};
-    tc_status st = compare_all(&c, a, out, &want, err);
-    if (st == TC_OK && a->json)
-        tc_cli_json_print(json_pack("{s:b,s:O}", "ok", c.wrong == 0, "outputs", c.list));
-    else if (st == TC_OK)
-        tc_cli_table_print(&c.table, stdout);
+    tc_arena *arena = tc_arena_new();
+    tc_graph_comparison c;
+    tc_status st = tc_graph_outputs_compare(m, out, a->check, &a->tolerance, arena, &c, err);
+    if (st == TC_OK)
+        print_comparison(a, &c);
     if (st == TC_OK && c.wrong)
         st = tc_fail(err, TC_BAD_INPUT, "%d of %d outputs differ from %s by more than the tolerance (--rtol, --atol)", c.wrong,
-                     c.compared, a->check);
-    json_decref(c.list);
-    tc_cli_table_free(&c.table);
-    tc_graph_bundle_free(&want);
+                     c.n, a->check);
+    tc_arena_free(arena);
     return st;
 }
 
@@ -162,7 +96,7 @@ static tc_status run_model(const void *user, tc_graph_model *m, tc_error *err) {
     const run_args *a = user;
     const tc_cli_source_args *s = &a->model.source;
     tc_graph_bundle in = {0}, out = {0};
-    tc_status st = load_inputs(a, m, &in, err);
+    tc_status st = tc_graph_inputs_load(m, a->inputs, a->model.seed, &in, err);
     if (st == TC_OK && (st = tc_graph_model_run_named(m, &in, &out, err)) != TC_OK)
         tc_error_prefix(err, "%s: ", a->inputs ? a->inputs : s->model ? s->model : s->te);
     if (st == TC_OK && a->outputs)

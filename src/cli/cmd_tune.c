@@ -5,8 +5,6 @@
 #include "cli/cli.h"
 #include "support/fs.h"
 
-static const double peak_seconds = 0.4;
-
 typedef struct tune_args {
     tc_cli_common common;
     tc_cli_model_args model;
@@ -52,16 +50,16 @@ static const tc_cli_option options[] = {
     TC_CLI_JSON_OPTION(tune_args, json),
 };
 
-static void print_report(const tune_args *a, const tc_tune_report *r, const tc_meas_peak *peak) {
+static void print_report(const tune_args *a, const tc_tune_report *r) {
     if (a->json)
-        tc_cli_json_print(tc_cli_tuning_json(r, peak, tc_cli_db_path(&a->model.db)));
+        tc_cli_json_print(tc_cli_tuning_json(r, tc_cli_db_path(&a->model.db)));
     else
-        tc_cli_report_tuning(stdout, r, peak, tc_cli_db_path(&a->model.db));
+        tc_cli_report_tuning(stdout, r, tc_cli_db_path(&a->model.db));
 }
 
-static int build_result(const tune_args *a, tc_cli_source *s, const tc_target *t, tc_error *err) {
+static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
     tc_graph_model *m;
-    int status = tc_cli_model_build(&a->model, s, t, false, NULL, &m, err);
+    int status = tc_cli_model_build(&a->model, w, t, false, NULL, &m, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
@@ -119,27 +117,27 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
     return status == TC_CLI_DONE ? read_phases(a->phases, &o->skip_phases, err) : status;
 }
 
-static int tune(const tune_args *a, tc_tune_options o, tc_cli_source *s, const tc_target *t, tc_meas_db *db, tc_error *err) {
+static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, const tc_target *t, tc_meas_db *db,
+                tc_error *err) {
     tc_meas_db *library = NULL;
     if (tc_tune_start_records(a->start_from.data, a->start_from.len, &library, err) != TC_OK) {
         tc_meas_db_close(library);
         return TC_CLI_FAILED;
     }
-    tc_meas_peak peak = tc_meas_measure_peak(t->machine.cores, peak_seconds);
-    tc_cli_progress *progress = tc_cli_progress_new(peak.f32_gflops);
+    tc_cli_progress *progress = tc_cli_progress_new();
     o.target = t;
     o.threads = t->machine.cores;
-    o.peak_gflops = peak.f32_gflops;
+    o.measure_peak = true;
     o.library = library;
     o.progress = tc_cli_on_progress;
     o.user = progress;
+    const tc_tune_task *tasks;
+    int ntask = tc_graph_work_tasks(w, &tasks);
     tc_tune *session = NULL;
-    tc_status st = tc_tune_new(&o, s->tasks, s->ntask, db, &session, err);
+    tc_status st = tc_tune_new(&o, tasks, ntask, db, &session, err);
     if (st == TC_OK) {
         st = tc_tune_run(session, err);
-        if (tc_tune_get_report(session)->measured)
-            tc_meas_peak_raise(&peak, t->machine.cores, peak_seconds);
-        print_report(a, tc_tune_get_report(session), &peak);
+        print_report(a, tc_tune_get_report(session));
     }
     tc_tune_free(session);
     tc_cli_progress_free(progress);
@@ -170,7 +168,7 @@ static int check_budget(const tune_args *a, tc_error *err) {
 }
 
 /* Everything that can be wrong is found before the first trial. */
-static int prepare(const tune_args *a, tc_tune_options *o, tc_cli_source *s, tc_target **t, tc_meas_db **db, tc_error *err) {
+static int prepare(const tune_args *a, tc_tune_options *o, tc_graph_work **w, tc_target **t, tc_meas_db **db, tc_error *err) {
     int status = check_budget(a, err);
     if (status == TC_CLI_DONE)
         status = session_options(a, o, err);
@@ -181,7 +179,7 @@ static int prepare(const tune_args *a, tc_tune_options *o, tc_cli_source *s, tc_
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(&a->model.source, s, err);
+        status = tc_cli_open(&a->model, NULL, w, err);
     if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, db, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
@@ -189,20 +187,20 @@ static int prepare(const tune_args *a, tc_tune_options *o, tc_cli_source *s, tc_
 
 static int run(const void *args, tc_error *err) {
     const tune_args *a = args;
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     tc_tune_options o;
     tc_cli_catch_signals();
-    int status = prepare(a, &o, &s, &t, &db, err);
+    int status = prepare(a, &o, &w, &t, &db, err);
     if (status == TC_CLI_DONE)
-        status = tune(a, o, &s, t, db, err);
+        status = tune(a, o, w, t, db, err);
     tc_meas_db_close(db);
     if (status == TC_CLI_DONE && *tc_cli_stop_flag())
         status = stopped(a, err);
     else if (status == TC_CLI_DONE && a->out)
-        status = build_result(a, &s, t, err);
-    tc_cli_source_free(&s);
+        status = build_result(a, w, t, err);
+    tc_graph_work_free(w);
     tc_target_free(t);
     return status;
 }

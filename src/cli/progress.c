@@ -12,17 +12,16 @@ enum { BAR = 24, LEAST_ROWS = 6 };
 
 struct tc_cli_progress {
     bool terminal;
-    double peak; /* GFLOP/s; 0: unknown */
+    double peak; /* GFLOP/s */
     int round;
     int drawn; /* lines on the screen that the next drawing replaces */
     double drawn_at;
 };
 
-tc_cli_progress *tc_cli_progress_new(double peak_gflops) {
+tc_cli_progress *tc_cli_progress_new(void) {
     tc_cli_progress *p = tc_xcalloc(1, sizeof *p);
     const char *term = getenv("TERM");
     p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-    p->peak = peak_gflops;
     return p;
 }
 
@@ -143,6 +142,7 @@ static void draw(tc_cli_progress *p, int current, const tc_tune_report *r) {
 
 void tc_cli_on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *r) {
     tc_cli_progress *p = user;
+    p->peak = r->peak.f32_gflops;
     if (p->terminal) {
         if (event != TC_TUNE_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
             draw(p, task, r);

@@ -131,8 +131,9 @@ static void print_model(FILE *f, const tc_tune_report *r) {
                 100 * r->pairwise, 100 * r->top_recall, r->model_trusted ? "" : "; no better than chance: not used");
 }
 
-void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
+void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const char *db) {
     char time[24], spent[24];
+    const tc_meas_peak *peak = &r->peak;
     print_tasks(f, r, peak->f32_gflops);
     fputc('\n', f);
     print_counts(f, r);
@@ -203,7 +204,8 @@ static json_t *failed_json(const tc_tune_report *r) {
     return j;
 }
 
-json_t *tc_cli_tuning_json(const tc_tune_report *r, const tc_meas_peak *peak, const char *db) {
+json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db) {
+    const tc_meas_peak *peak = &r->peak;
     json_t *j = json_object(), *tasks = json_array();
     for (int i = 0; i < r->ntask; i++)
         json_array_append_new(tasks, task_json(&r->task[i], peak->f32_gflops));

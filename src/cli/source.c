@@ -1,11 +1,6 @@
-/* What commands work on: the network or kernel, the target, the database, and the schedule that a kernel would get. */
-#include <stdlib.h>
-#include <string.h>
-
+/* What commands work on, as their options say: the network or kernel, the target, the database. */
 #include "cli/cli.h"
-#include "graph/onnx/import.h"
 #include "support/fs.h"
-#include "te/text.h"
 
 static const char default_db[] = "tctune.db";
 
@@ -38,86 +33,29 @@ int tc_cli_check_passes(const tc_cli_pass_args *a, tc_error *err) {
     return tc_graph_passes_check(&o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
 }
 
-int tc_cli_passes(const tc_cli_pass_args *a, tc_graph *g, tc_error *err) {
-    tc_graph_pass_options o = tc_cli_pass_options(a);
-    return tc_graph_passes(g, &o, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-}
-
-bool tc_cli_is_library(const char *path) {
-    char head[4] = "";
-    FILE *f = fopen(path, "rb");
-    bool elf = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, "\177ELF", 4) == 0;
-    if (f)
-        fclose(f);
-    return elf;
-}
-
-static int open_model(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
+int tc_cli_open(const tc_cli_model_args *m, const char *constants, tc_graph_work **out, tc_error *err) {
+    const tc_cli_source_args *a = &m->source;
     tc_graph_binding *shapes;
-    if (tc_graph_bindings_parse(a->shape.data, a->shape.len, &shapes, err) != TC_OK)
-        return TC_CLI_USAGE;
-    tc_graph_import_options o = {.shapes = shapes, .nshapes = a->shape.len};
-    tc_status st = tc_graph_import(a->model, &o, &s->graph, err);
-    tc_graph_bindings_free(shapes, a->shape.len);
-    if (st != TC_OK)
-        return TC_CLI_FAILED;
-    int status = tc_cli_passes(&a->passes, s->graph, err);
-    if (status != TC_CLI_DONE)
-        return status;
-    if (tc_graph_program_new(s->graph, &s->program, err) != TC_OK) {
-        tc_error_prefix(err, "%s: ", a->model);
-        return TC_CLI_FAILED;
-    }
-    s->ntask = tc_graph_program_tasks(s->program, &s->tasks);
-    return TC_CLI_DONE;
-}
-
-/* "gemm" of "dir/gemm.te", in s->ctx. */
-static const char *stem(tc_cli_source *s) {
-    const char *slash = strrchr(s->path, '/'), *name = slash ? slash + 1 : s->path;
-    const char *dot = strrchr(name, '.');
-    return tc_arena_strndup(tc_ctx_arena(s->ctx), name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
-}
-
-static int open_te(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
-    char *text = NULL;
-    s->ctx = tc_ctx_new();
-    tc_status st = tc_fs_read(a->te, &text, NULL, err);
-    if (st == TC_OK)
-        st = tc_te_parse(s->ctx, a->te, text, &s->workload, err);
-    free(text);
-    if (st != TC_OK)
-        return TC_CLI_FAILED;
-    s->single = (tc_tune_task){.name = stem(s), .workload = s->workload, .weight = 1};
-    s->tasks = &s->single;
-    s->ntask = 1;
-    return TC_CLI_DONE;
-}
-
-int tc_cli_source_open(const tc_cli_source_args *a, tc_cli_source *s, tc_error *err) {
-    *s = (tc_cli_source){.path = a->model ? a->model : a->te};
+    *out = NULL;
     int status = tc_cli_check_source(a, err);
     if (status != TC_CLI_DONE)
         return status;
-    return a->model ? open_model(a, s, err) : open_te(a, s, err);
+    if (tc_graph_bindings_parse(a->shape.data, a->shape.len, &shapes, err) != TC_OK)
+        return TC_CLI_USAGE;
+    tc_graph_work_options o = {.model = a->model,
+                               .te = a->te,
+                               .shapes = shapes,
+                               .nshapes = a->shape.len,
+                               .passes = tc_cli_pass_options(&a->passes),
+                               .constants = constants,
+                               .seed = m->seed};
+    tc_status st = tc_graph_work_open(&o, out, err);
+    tc_graph_bindings_free(shapes, a->shape.len);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
-tc_status tc_cli_source_program(tc_cli_source *s, uint64_t seed, tc_graph_program **out, tc_error *err) {
-    tc_status st = TC_OK;
-    tc_graph_bundle constants = {0};
-    if (!s->program && s->constants)
-        st = tc_graph_bundle_load(s->constants, "input", NULL, 0, &constants, err);
-    if (st == TC_OK && !s->program)
-        st = tc_graph_program_of_workload(s->workload, s->single.name, constants.items, constants.len, seed, &s->program, err);
-    tc_graph_bundle_free(&constants);
-    *out = s->program;
-    return st;
-}
-
-void tc_cli_source_free(tc_cli_source *s) {
-    tc_graph_program_free(s->program);
-    tc_graph_free(s->graph);
-    tc_ctx_free(s->ctx);
+int tc_cli_open_source(const tc_cli_source_args *a, tc_graph_work **out, tc_error *err) {
+    return tc_cli_open(&(tc_cli_model_args){.source = *a}, NULL, out, err);
 }
 
 /* ---- target ---- */
@@ -165,48 +103,42 @@ tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *er
 
 /* ---- built model ---- */
 
-static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc_target *target, tc_meas_db *db) {
+/* The database to read; NULL: none. */
+static const char *db_to_read(const tc_cli_db_args *a) {
+    return reads_db(a) ? tc_cli_db_path(a) : NULL;
+}
+
+static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc_target *target) {
     return (tc_graph_build_options){.target = target,
                                     .threads = target->machine.cores,
                                     .accuracy = a->accuracy,
-                                    .db = db,
                                     .require_complete = a->require_complete,
                                     .stop = tc_cli_stop_flag(),
                                     .progress = tc_cli_on_build};
 }
 
-int tc_cli_model_build(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, bool object_only,
+int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, tc_graph_model **out, tc_error *err) {
-    tc_meas_db *db = NULL;
-    tc_graph_program *p;
-    *out = NULL;
-    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
-    if (st == TC_OK)
-        st = tc_cli_db_read(&a->db, &db, err);
-    if (st == TC_OK) {
-        tc_graph_build_options o = build_options(a, target, db);
-        o.object_only = object_only;
-        o.use_up_constants = true;
-        o.choices = choices;
-        st = tc_graph_model_build(p, &o, out, err);
-    }
-    tc_meas_db_close(db);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    tc_graph_build_options o = build_options(a, target);
+    o.object_only = object_only;
+    o.use_up_constants = true;
+    o.choices = choices;
+    return tc_graph_work_build(w, &o, db_to_read(&a->db), out, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
-    tc_cli_source s = {0};
+    tc_graph_work *w = NULL;
     tc_target *t = NULL;
     tc_graph_model *m = NULL;
     int status = tc_cli_target(&a->target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_source_open(&a->source, &s, err);
+        status = tc_cli_open(a, NULL, &w, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, &s, t, false, NULL, &m, err);
+        status = tc_cli_model_build(a, w, t, false, NULL, &m, err);
     if (status == TC_CLI_DONE && use(user, m, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_graph_model_free(m);
-    tc_cli_source_free(&s);
+    tc_graph_work_free(w);
     tc_target_free(t);
     return status;
 }
@@ -221,16 +153,37 @@ static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const
 }
 
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
-    bool library = a->source.model && tc_cli_is_library(a->source.model);
+    bool library = a->source.model && tc_graph_is_library(a->source.model);
     return (library ? with_library : with_source)(a, use, user, err);
 }
 
-int tc_cli_contest(const tc_cli_model_args *a, tc_cli_source *s, const tc_target *target, int k, tc_arena *arena,
+int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
     tc_graph_program *p;
-    tc_graph_build_options o = build_options(a, target, NULL);
-    tc_status st = tc_cli_source_program(s, a->seed, &p, err);
+    tc_graph_build_options o = build_options(a, target);
+    tc_status st = tc_graph_work_program(w, &p, err);
     if (st == TC_OK)
-        st = tc_graph_contest_hold(p, &o, reads_db(&a->db) ? tc_cli_db_path(&a->db) : NULL, k, arena, admitted, out, err);
+        st = tc_graph_contest_hold(p, &o, db_to_read(&a->db), k, arena, admitted, out, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+/* ---- one kernel ---- */
+
+int tc_cli_pick(const tc_graph_work *w, const char *kernel, int *out, tc_error *err) {
+    const tc_tune_task *tasks;
+    int n = tc_graph_work_tasks(w, &tasks);
+    *out = !kernel ? (n == 1 ? 0 : -1) : tc_graph_work_find(w, kernel);
+    if (!kernel || *out >= 0)
+        return TC_CLI_DONE;
+    return tc_cli_usage(
+        err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them",
+        tc_graph_work_path(w), kernel, n - 1);
+}
+
+int tc_cli_pick_one(const tc_graph_work *w, const char *kernel, const tc_tune_task **out, tc_error *err) {
+    int i, n = tc_graph_work_tasks(w, out), status = tc_cli_pick(w, kernel, &i, err);
+    if (status == TC_CLI_DONE && i < 0)
+        return tc_cli_usage(err, "%s has %d kernels: name one with --kernel; `tctune show` lists them", tc_graph_work_path(w), n);
+    *out += TC_MAX(i, 0);
+    return status;
 }

@@ -231,6 +231,8 @@ static tc_status check_path(const char *path, tc_meas_db_mode mode, tc_error *er
                            strerror(errno));
         return TC_OK;
     }
+    if (mode == TC_MEAS_DB_CHANGE)
+        return tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", path);
     if (errno != ENOENT || mode == TC_MEAS_DB_READ)
         return tc_fail(err, errno == ENOENT ? TC_BAD_INPUT : TC_ENV,
                        "%s: cannot be opened: %s. Tune first, or name an existing database with --db", path, strerror(errno));

@@ -13,8 +13,9 @@
 typedef struct tc_meas_db tc_meas_db;
 
 typedef enum tc_meas_db_mode {
-    TC_MEAS_DB_READ, /* must exist; never changed, not even migrated */
-    TC_MEAS_DB_WRITE /* created or migrated when needed */
+    TC_MEAS_DB_READ,   /* must exist; never changed, not even migrated */
+    TC_MEAS_DB_CHANGE, /* must exist; migrated when needed */
+    TC_MEAS_DB_WRITE   /* created or migrated when needed */
 } tc_meas_db_mode;
 
 TC_NODISCARD tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **out, tc_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure/database_int.h"
+#include "measure/maintain.h"
 #include "support/fs.h"
 #include "support/vec.h"
 
@@ -99,4 +100,39 @@ tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_err
     tc_arena_free(a);
     free(text);
     return s;
+}
+
+/* ---- files into a file ---- */
+
+typedef tc_status take_fn(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
+
+static tc_status take_files(const char *path, const char *const *files, size_t n, take_fn *take, tc_meas_taken *fn, void *user,
+                            tc_error *err) {
+    tc_meas_db *db;
+    for (size_t i = 0; i < n; i++)
+        if (!tc_fs_exists(files[i]))
+            return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
+    TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
+        size_t added = 0, known = 0;
+        s = take(db, files[i], &added, &known, err);
+        if (s == TC_OK)
+            fn(user, files[i], added, known);
+    }
+    tc_meas_db_close(db);
+    return s;
+}
+
+static tc_status import_one(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
+    *known = 0;
+    return tc_meas_import(db, path, added, err);
+}
+
+tc_status tc_meas_import_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
+    return take_files(db, files, n, import_one, fn, user, err);
+}
+
+tc_status tc_meas_merge_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
+    return take_files(db, files, n, tc_meas_db_merge, fn, user, err);
 }

@@ -9,6 +9,7 @@
 
 #include "measure/database_int.h"
 #include "support/vec.h"
+#include "te/text.h"
 
 /* ---- summaries ---- */
 
@@ -87,6 +88,26 @@ tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas_summaries *o
     tc_vec_free(&g.v);
     tc_map_free(&g.at);
     return s;
+}
+
+double tc_meas_summary_flops(const tc_meas_summary *s) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    double flops = tc_te_parse(ctx, "workload", s->workload, &w, NULL) == TC_OK ? tc_te_flops(w) : 0;
+    tc_ctx_free(ctx);
+    return flops;
+}
+
+void tc_meas_summary_operands(tc_strbuf *out, const tc_meas_summary *s) {
+    static const char tensor[] = "tensor ";
+    size_t from = out->len;
+    for (const char *line = s->workload; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, tensor, strlen(tensor)) != 0)
+            continue;
+        line += strlen(tensor);
+        tc_sb_printf(out, "%s%.*s", out->len > from ? " " : "", (int)strcspn(line, "]\n") + 1, line);
+    }
 }
 
 /* ---- merging ---- */

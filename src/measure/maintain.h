@@ -26,6 +26,11 @@ typedef struct tc_meas_summaries {
     size_t len;
 } tc_meas_summaries;
 
+/* Floating-point operations of its workload; 0 where the text is none. */
+double tc_meas_summary_flops(const tc_meas_summary *s);
+/* What goes into its workload: "p0[128, 768] p1[768, 3072]". */
+void tc_meas_summary_operands(tc_strbuf *out, const tc_meas_summary *s);
+
 /* In `a`, ordered by workload hash, target hash, threads and mode. */
 TC_NODISCARD tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas_summaries *out, tc_error *err);
 

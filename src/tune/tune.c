@@ -10,6 +10,8 @@
 
 /* Share of the time kept for settling what is best when the search is over. Chosen. */
 static const double last_words = 0.05;
+/* Of a measurement of the peak: a hundred rounds and more of each loop of it. Chosen. */
+static const double peak_seconds = 0.4;
 
 /* ---- opening ---- */
 
@@ -195,10 +197,14 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
         return tc_fail(err, TC_BAD_INPUT, "there is no budget: give a number of trials, or a time, or both");
     if (n < 1)
         return tc_fail(err, TC_BAD_INPUT, "there is nothing to tune: the model has no kernel");
+    tc_meas_peak peak = {.f32_gflops = o->peak_gflops};
+    if (o->measure_peak)
+        peak = tc_meas_measure_peak(o->threads, peak_seconds);
     tc_arena *a = tc_arena_new();
     tc_tune *t = TC_NEW(a, tc_tune);
     *t = (tc_tune){.o = *o, .arena = a, .db = db, .rng = tc_rng_seed(o->seed), .started = tc_now()};
-    t->peak_gflops = o->peak_gflops;
+    t->report.peak = peak;
+    t->peak_gflops = peak.f32_gflops;
     t->deadline = o->seconds > 0 ? t->started + (1 - last_words) * o->seconds : INFINITY;
     t->machine = o->target->machine;
     t->machine.cores = o->threads;
@@ -318,7 +324,7 @@ static tc_status search(tc_tune *t, int batch, tc_error *err) {
     return TC_OK;
 }
 
-tc_status tc_tune_run(tc_tune *t, tc_error *err) {
+static tc_status run(tc_tune *t, tc_error *err) {
     int batch = tc_tune_batch_size(t), unreliable;
     t->report.end = TC_TUNE_END_FAILED;
     tell(t, TC_TUNE_STARTED, -1);
@@ -338,4 +344,11 @@ tc_status tc_tune_run(tc_tune *t, tc_error *err) {
         return tc_fail(err, TC_ENV, "nothing was measured: no task has a schedule that can be built%s%s",
                        t->report.first_error ? "; the first: " : "", t->report.first_error ? t->report.first_error : "");
     return TC_OK;
+}
+
+tc_status tc_tune_run(tc_tune *t, tc_error *err) {
+    tc_status st = run(t, err);
+    if (t->o.measure_peak && t->report.measured)
+        tc_meas_peak_raise(&t->report.peak, t->o.threads, peak_seconds);
+    return st;
 }

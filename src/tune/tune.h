@@ -15,6 +15,7 @@
 #include "codegen/code/target.h"
 #include "measure/database.h"
 #include "measure/measure.h"
+#include "measure/peak.h"
 #include "search_space/alternatives.h"
 #include "tune/mode.h"
 
@@ -105,6 +106,7 @@ typedef struct tc_tune_report {
     int unreliable;         /* records that failed when they were run again, whenever they were made: they are used no more, and
                              * those of this run count as failures */
     tc_meas_calm calm;      /* is the machine quiet? */
+    tc_meas_peak peak;      /* where it was asked for: the larger of before and after */
     /* The cost model's word on candidates before they were measured, of the last rounds, as tc_cost_quality has it: share of
      * pairs ordered rightly, share of the fastest tenth in the first third. NAN: none worth asking yet. */
     double pairwise, top_recall;
@@ -131,7 +133,9 @@ typedef struct tc_tune_options {
     const tc_target *target; /* must run here */
     int trials;              /* in all, shared among the tasks; 0: no limit */
     double seconds;          /* wall time of the run; 0: no limit. One of the two must be given; the first reached ends it */
-    double peak_gflops;      /* of the machine with these threads; 0: unknown, then no task is ever at its roof */
+    bool measure_peak;       /* before the session begins and when it has ended, for the report */
+    double peak_gflops;      /* unless it is measured: of the machine with these threads; 0: unknown, then no task is ever at its
+                              * roof */
     double stop_at_roof;     /* a task with that share of the peak is done; 0: 0.97 */
     int patience;            /* trials of a task without a gain after which others go first; 0: 96 */
     int threads;             /* of the measured kernels */

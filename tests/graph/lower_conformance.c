@@ -27,8 +27,8 @@ static bool interpret(const char *dir, const data_set *d, tc_graph *g) {
 
 static void test_cases(void **state) {
     (void)state;
-    tally t = {.check = interpret};
-    if (!run_cases(only, &t))
+    tally t = {.check = interpret, .only = only};
+    if (!run_cases(&t))
         skip();
     assert_int_equal(t.failed, 0);
     if (!only)

@@ -4,13 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "graph/model/model.h"
-#include "graph/onnx/import.h"
-#include "graph/passes/pass.h"
+#include "graph/model/work.h"
 
 struct tctune_model {
-    tc_graph *graph;
-    tc_graph_program *program;
+    tc_graph_work *work; /* NULL: it was loaded */
     tc_graph_model *model;
 };
 
@@ -26,49 +23,28 @@ const char *tctune_version(void) {
 
 /* ---- building ---- */
 
-static tc_status parse_shapes(const char *const *texts, tc_graph_binding **out, size_t *n, tc_error *err) {
-    size_t count = 0;
-    *n = 0;
-    while (texts && texts[count])
-        count++;
-    *out = tc_xcalloc(count + 1, sizeof **out);
-    for (; *n < count; (*n)++)
-        TC_TRY(tc_graph_binding_parse(texts[*n], &(*out)[*n], err));
-    return TC_OK;
-}
-
-static tc_status import(tctune_model *m, const char *file, const tctune_build_options *o, tc_error *err) {
-    tc_graph_import_options io = {0};
+static tc_status open_file(tctune_model *m, const char *file, const tctune_build_options *o, tc_error *err) {
+    tc_graph_work_options wo = {.model = file, .passes.level = TC_GRAPH_OPT_DEFAULT};
     tc_graph_binding *shapes;
-    tc_status s = parse_shapes(o->shapes, &shapes, &io.nshapes, err);
-    io.shapes = shapes;
-    if (s == TC_OK)
-        s = tc_graph_import(file, &io, &m->graph, err);
-    if (s == TC_OK)
-        s = tc_graph_passes(m->graph, NULL, err);
-    for (size_t i = 0; i < io.nshapes; i++)
-        free((void *)(uintptr_t)shapes[i].name);
-    free(shapes);
+    while (o->shapes && o->shapes[wo.nshapes])
+        wo.nshapes++;
+    TC_TRY(tc_graph_bindings_parse(o->shapes, wo.nshapes, &shapes, err));
+    wo.shapes = shapes;
+    tc_status s = tc_graph_work_open(&wo, &m->work, err);
+    tc_graph_bindings_free(shapes, wo.nshapes);
     return s;
 }
 
 static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_error *err) {
-    tc_target *target = NULL;
-    tc_meas_db *db = NULL;
-    tc_status s = tc_target_parse(o->target ? o->target : "native", &target, err);
-    if (s == TC_OK && o->database)
-        s = tc_meas_db_open(o->database, TC_MEAS_DB_READ, &db, err);
+    tc_target *target;
+    TC_TRY(tc_target_parse(o->target ? o->target : "native", &target, err));
     tc_graph_build_options bo = {.target = target,
                                  .threads = o->threads,
-                                 .db = db,
                                  .accuracy = TC_ACCURACY_FAST,
                                  .require_complete = o->require_complete,
+                                 .object_only = !target->native,
                                  .use_up_constants = true};
-    if (s == TC_OK) {
-        bo.object_only = !target->native;
-        s = tc_graph_model_build(m->program, &bo, &m->model, err);
-    }
-    tc_meas_db_close(db);
+    tc_status s = tc_graph_work_build(m->work, &bo, o->database, &m->model, err);
     tc_target_free(target);
     return s;
 }
@@ -79,9 +55,7 @@ tctune_status tctune_build(const char *onnx_file, const tctune_build_options *op
     const tctune_build_options *o = options ? options : &none;
     tc_error err = {0};
     tctune_model *m = tc_xcalloc(1, sizeof *m);
-    tc_status s = import(m, onnx_file, o, &err);
-    if (s == TC_OK)
-        s = tc_graph_program_new(m->graph, &m->program, &err);
+    tc_status s = open_file(m, onnx_file, o, &err);
     if (s == TC_OK)
         s = compile(m, o, &err);
     if (s == TC_OK) {
@@ -107,8 +81,7 @@ void tctune_free(tctune_model *m) {
     if (!m)
         return;
     tc_graph_model_free(m->model);
-    tc_graph_program_free(m->program);
-    tc_graph_free(m->graph);
+    tc_graph_work_free(m->work);
     free(m);
 }
 

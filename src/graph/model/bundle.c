@@ -95,3 +95,71 @@ tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const tc_graph_tens
                                  tc_graph_diff *out, tc_error *err) {
     return tc_graph_tensor_compare(got, want, relative(t, want->dtype), absolute(t, want->dtype), out, err);
 }
+
+/* ---- of a model ---- */
+
+static tc_status random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_bundle *out, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_inputs(m, &ports);
+    tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
+    tc_status st = tc_graph_model_random_inputs(m, seed, t, err);
+    *out = (tc_graph_bundle){tc_xcalloc((size_t)n + 1, sizeof *out->items), 0};
+    for (int i = 0; i < n && st == TC_OK; i++)
+        out->items[out->len++] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
+    free(t);
+    return st;
+}
+
+tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, uint64_t seed, tc_graph_bundle *out, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_inputs(m, &ports);
+    if (!path)
+        return random_inputs(m, seed, out, err);
+    TC_TRY(tc_graph_bundle_load(path, "input", ports, n, out, err));
+    for (size_t i = 0; tc_fs_is_dir(path) && i < out->len && (int)i < n; i++) {
+        free(out->items[i].name);
+        out->items[i].name = tc_xstrdup(ports[i].name);
+    }
+    return TC_OK;
+}
+
+static tc_status none_there(const tc_graph_bundle *got, const char *path, tc_error *err) {
+    tc_strbuf names = {0};
+    for (size_t i = 0; i < got->len; i++)
+        tc_sb_printf(&names, "%s%s", i ? ", " : "", got->items[i].name);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s: holds none of the outputs: %s", path, tc_sb_str(&names));
+    tc_strbuf_free(&names);
+    return st;
+}
+
+static tc_status compare(const tc_graph_bundle *got, const tc_graph_bundle *want, bool by_position, const tc_graph_tolerance *t,
+                         tc_arena *a, tc_graph_comparison *out, tc_error *err) {
+    *out = (tc_graph_comparison){.data = TC_NEW_N(a, tc_graph_compared, want->len)};
+    for (size_t i = 0; i < want->len; i++) {
+        const tc_graph_named *w = &want->items[i];
+        const tc_graph_tensor *own = by_position ? (i < got->len ? &got->items[i].t : NULL) : tc_graph_bundle_find(got, w->name);
+        tc_graph_compared *c = &out->data[out->n];
+        if (!own)
+            continue;
+        *c = (tc_graph_compared){.name = tc_arena_strdup(a, w->name), .elements = tc_graph_tensor_count(&w->t)};
+        tc_status st = tc_graph_tensor_within(own, &w->t, t, &c->diff, err);
+        if (st != TC_OK) {
+            tc_error_prefix(err, "output '%s': ", w->name);
+            return st;
+        }
+        out->n++;
+        out->wrong += c->diff.violations > 0;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_outputs_compare(const tc_graph_model *m, const tc_graph_bundle *got, const char *path,
+                                   const tc_graph_tolerance *t, tc_arena *a, tc_graph_comparison *out, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_outputs(m, &ports);
+    tc_graph_bundle want;
+    TC_TRY(tc_graph_bundle_load(path, "output", ports, n, &want, err));
+    tc_status st = compare(got, &want, tc_fs_is_dir(path), t, a, out, err);
+    tc_graph_bundle_free(&want);
+    return st == TC_OK && !out->n ? none_there(got, path, err) : st;
+}

@@ -1,4 +1,4 @@
-/* Named tensors from files, and what is expected compared with what came out. */
+/* Named tensors from files: what a model is given, and what is expected compared with what came out. */
 #ifndef TC_GRAPH_MODEL_BUNDLE_H
 #define TC_GRAPH_MODEL_BUNDLE_H
 
@@ -17,5 +17,29 @@ typedef struct tc_graph_tolerance {
 /* tc_graph_tensor_compare by what is tolerated for the type of `want`. */
 TC_NODISCARD tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const tc_graph_tensor *want,
                                               const tc_graph_tolerance *t, tc_graph_diff *out, tc_error *err);
+
+/* ---- of a model ---- */
+
+/* Its inputs: of a file by name, of a folder in the ports' order, whatever it calls them; path NULL: seeded random ones. */
+TC_NODISCARD tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, uint64_t seed, tc_graph_bundle *out,
+                                            tc_error *err);
+
+/* How an output is. */
+typedef struct tc_graph_compared {
+    const char *name;
+    int64_t elements;
+    tc_graph_diff diff;
+} tc_graph_compared;
+
+typedef struct tc_graph_comparison {
+    tc_graph_compared *data;
+    int n, wrong; /* wrong: those with elements outside of the tolerance */
+} tc_graph_comparison;
+
+/* Compares its outputs `got` with those of a file by name, or of a folder in the ports' order. What is not in both is left out, but
+ * TC_BAD_INPUT where nothing is left. *out is in `a`. */
+TC_NODISCARD tc_status tc_graph_outputs_compare(const tc_graph_model *m, const tc_graph_bundle *got, const char *path,
+                                                const tc_graph_tolerance *t, tc_arena *a, tc_graph_comparison *out,
+                                                tc_error *err);
 
 #endif

@@ -112,6 +112,15 @@ static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph
     return st == TC_OK ? st : import_with(t, in->items, in->len, g, err);
 }
 
+tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in, tc_arena *a,
+                               tc_graph_case *c, tc_graph **out, tc_error *err) {
+    trial t = {.o = o, .model = model, .a = a, .out = c};
+    TC_TRY(tc_graph_bindings_parse(o->shapes, o->nshapes, &t.shapes, err));
+    tc_status st = import_case(&t, in, out, err);
+    tc_graph_bindings_free(t.shapes, o->nshapes);
+    return st;
+}
+
 /* Inputs in the order of the ports: by position, or by name where some became constants. */
 static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, int n, tc_graph_tensor *out, tc_error *err) {
     for (int i = 0; i < n; i++) {
@@ -165,30 +174,32 @@ static tc_graph_verdict judge(const trial *t, const tc_error *err) {
     return tc_error_unsupported(err) ? TC_GRAPH_CASE_SKIPPED : TC_GRAPH_CASE_FAILED;
 }
 
-static tc_status load_set(const trial *t, const char *set, tc_graph_bundle *in, tc_graph_bundle *want, tc_error *err) {
-    if (tc_fs_exists(tc_arena_printf(t->a, "%s/input_0.pb", set)))
-        TC_TRY(tc_graph_bundle_load(set, "input", NULL, 0, in, err));
-    return tc_graph_bundle_load(set, "output", NULL, 0, want, err);
+tc_status tc_graph_data_set_load(const char *dir, tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err) {
+    tc_strbuf first = {0};
+    tc_status st = TC_OK;
+    *in = *out = (tc_graph_bundle){0};
+    tc_sb_printf(&first, "%s/input_0.pb", dir);
+    if (tc_fs_exists(tc_sb_str(&first)))
+        st = tc_graph_bundle_load(dir, "input", NULL, 0, in, err);
+    tc_strbuf_free(&first);
+    return st == TC_OK ? tc_graph_bundle_load(dir, "output", NULL, 0, out, err) : st;
 }
 
 /* Up to here, what is not supported is found. */
-static tc_status understand(trial *t, const tc_graph_bundle *in, tc_graph **g, tc_graph_program **p, tc_error *err) {
-    TC_TRY(tc_graph_bindings_parse(t->o->shapes, t->o->nshapes, &t->shapes, err));
-    tc_status st = import_case(t, in, g, err);
-    tc_graph_bindings_free(t->shapes, t->o->nshapes);
-    TC_TRY(st);
+static tc_status understand(const trial *t, const tc_graph_bundle *in, tc_graph **g, tc_graph_program **p, tc_error *err) {
+    TC_TRY(tc_graph_case_import(t->model, t->o, in, t->a, t->out, g, err));
     TC_TRY(tc_graph_passes(*g, &t->o->passes, err));
     return tc_graph_program_new(*g, p, err);
 }
 
-static void run_data_set(trial *t, const char *set, tc_error *err) {
+static void run_data_set(const trial *t, const char *set, tc_error *err) {
     tc_graph_bundle in = {0}, want = {0};
     tc_graph *g = NULL;
     tc_graph_program *p = NULL;
     tc_graph_model *m = NULL;
     tc_graph_build_options o = {
         .target = t->o->target, .threads = t->o->target->machine.cores, .accuracy = t->o->accuracy, .db = t->o->db};
-    tc_status st = load_set(t, set, &in, &want, err);
+    tc_status st = tc_graph_data_set_load(set, &in, &want, err);
     if (st == TC_OK)
         st = understand(t, &in, &g, &p, err);
     t->out->verdict = st == TC_OK ? TC_GRAPH_CASE_FAILED : judge(t, err);

@@ -33,6 +33,12 @@ typedef struct tc_graph_case {
     const char *without;
 } tc_graph_case;
 
+/* The inputs and expected outputs in a folder test_data_set_N; there may be no inputs. Free both in any case. */
+TC_NODISCARD tc_status tc_graph_data_set_load(const char *dir, tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err);
+/* Imports the model of a case for a data set, whose inputs become constants where import asks for them; *c says which, in `a`. */
+TC_NODISCARD tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in,
+                                            tc_arena *a, tc_graph_case *c, tc_graph **out, tc_error *err);
+
 /* Builds and runs the case in folder `dir` with each of its data sets, up to the first that does not pass. Each builds anew: inputs
  * that became constants belong to the data set. */
 tc_graph_case tc_graph_case_run(const char *dir, const tc_graph_case_options *o, tc_arena *a);

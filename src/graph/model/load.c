@@ -200,6 +200,15 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
     return TC_OK;
 }
 
+bool tc_graph_is_library(const char *path) {
+    char head[4] = "";
+    FILE *f = fopen(path, "rb");
+    bool elf = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, "\177ELF", 4) == 0;
+    if (f)
+        fclose(f);
+    return elf;
+}
+
 tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_graph_model *m = TC_NEW(a, tc_graph_model);

@@ -114,6 +114,8 @@ TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_
 /* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
  * limit). */
 TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
+/* Whether a file could be one, rather than an ONNX model, by its first bytes. */
+bool tc_graph_is_library(const char *path);
 void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);

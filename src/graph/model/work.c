@@ -1,0 +1,130 @@
+/* What work.h describes. */
+#include "graph/model/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/model/bundle.h"
+#include "support/fs.h"
+#include "te/text.h"
+
+struct tc_graph_work {
+    char *path;
+    tc_graph *graph; /* of a network */
+    tc_ctx *ctx;     /* of a kernel, like what follows */
+    tc_tune_task single;
+    char *constants;
+    uint64_t seed;
+    tc_graph_program *program; /* NULL: of a kernel, and nobody has asked for it */
+    const tc_tune_task *tasks;
+    int ntask;
+};
+
+/* ---- opening ---- */
+
+static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
+    tc_graph_import_options io = {.shapes = o->shapes, .nshapes = o->nshapes};
+    TC_TRY(tc_graph_import(o->model, &io, &w->graph, err));
+    TC_TRY(tc_graph_passes(w->graph, &o->passes, err));
+    tc_status st = tc_graph_program_new(w->graph, &w->program, err);
+    if (st == TC_OK)
+        w->ntask = tc_graph_program_tasks(w->program, &w->tasks);
+    else
+        tc_error_prefix(err, "%s: ", o->model);
+    return st;
+}
+
+/* "gemm" of "dir/gemm.te" */
+static const char *stem(const char *path, tc_arena *a) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return tc_arena_strndup(a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
+    char *text;
+    const tc_workload *workload;
+    TC_TRY(tc_fs_read(o->te, &text, NULL, err));
+    w->ctx = tc_ctx_new();
+    tc_status st = tc_te_parse(w->ctx, o->te, text, &workload, err);
+    free(text);
+    TC_TRY(st);
+    w->constants = o->constants ? tc_xstrdup(o->constants) : NULL;
+    w->seed = o->seed;
+    w->single = (tc_tune_task){.name = stem(o->te, tc_ctx_arena(w->ctx)), .workload = workload, .weight = 1};
+    w->tasks = &w->single;
+    w->ntask = 1;
+    return TC_OK;
+}
+
+tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_graph_work **out, tc_error *err) {
+    tc_graph_work *w = tc_xcalloc(1, sizeof *w);
+    w->path = tc_xstrdup(o->model ? o->model : o->te);
+    tc_status st = o->model ? open_network(w, o, err) : open_kernel(w, o, err);
+    *out = st == TC_OK ? w : NULL;
+    if (st != TC_OK)
+        tc_graph_work_free(w);
+    return st;
+}
+
+void tc_graph_work_free(tc_graph_work *w) {
+    if (!w)
+        return;
+    tc_graph_program_free(w->program);
+    tc_graph_free(w->graph);
+    tc_ctx_free(w->ctx);
+    free(w->constants);
+    free(w->path);
+    free(w);
+}
+
+/* ---- what there is ---- */
+
+const char *tc_graph_work_path(const tc_graph_work *w) {
+    return w->path;
+}
+
+int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks) {
+    *tasks = w->tasks;
+    return w->ntask;
+}
+
+int tc_graph_work_find(const tc_graph_work *w, const char *kernel) {
+    char *end;
+    long n = strtol(kernel, &end, 10);
+    if (end != kernel && !*end && n >= 0 && n < w->ntask)
+        return (int)n;
+    for (int i = 0; i < w->ntask; i++)
+        if (strcmp(w->tasks[i].name, kernel) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- building ---- */
+
+tc_status tc_graph_work_program(tc_graph_work *w, tc_graph_program **out, tc_error *err) {
+    tc_status st = TC_OK;
+    tc_graph_bundle constants = {0};
+    if (!w->program && w->constants)
+        st = tc_graph_bundle_load(w->constants, "input", NULL, 0, &constants, err);
+    if (st == TC_OK && !w->program)
+        st = tc_graph_program_of_workload(w->single.workload, w->single.name, constants.items, constants.len, w->seed,
+                                          &w->program, err);
+    tc_graph_bundle_free(&constants);
+    *out = w->program;
+    return st;
+}
+
+tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db, tc_graph_model **out,
+                              tc_error *err) {
+    tc_graph_build_options with = *o;
+    tc_graph_program *p;
+    *out = NULL;
+    with.db = NULL;
+    TC_TRY(tc_graph_work_program(w, &p, err));
+    if (db)
+        TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
+    tc_status st = tc_graph_model_build(p, &with, out, err);
+    tc_meas_db_close(with.db);
+    return st;
+}

@@ -1,0 +1,43 @@
+/* What is worked on: a network of an ONNX file, or one kernel of a .te file. Either is a list of kernels, which can be tuned, and a
+ * program, which can be built.
+ *
+ *   tc_graph_work_open -> tc_graph_work_tasks -> tuning ... -> tc_graph_work_build -> run, save */
+#ifndef TC_GRAPH_MODEL_WORK_H
+#define TC_GRAPH_MODEL_WORK_H
+
+#include "graph/model/model.h"
+#include "graph/onnx/import.h"
+#include "graph/passes/pass.h"
+
+typedef struct tc_graph_work_options {
+    const char *model, *te; /* the file: one of the two */
+    /* Of a network. */
+    const tc_graph_binding *shapes;
+    size_t nshapes;
+    tc_graph_pass_options passes;
+    /* Of a kernel: a file with its constants by name (bundle.h); NULL: seeded random ones. */
+    const char *constants;
+    uint64_t seed;
+} tc_graph_work_options;
+
+typedef struct tc_graph_work tc_graph_work;
+
+/* Imports the network, runs the graph passes and fuses; or reads the kernel. The options are copied. On failure
+ * *out is NULL. */
+TC_NODISCARD tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_graph_work **out, tc_error *err);
+void tc_graph_work_free(tc_graph_work *w); /* NULL is fine; after every model of it */
+
+const char *tc_graph_work_path(const tc_graph_work *w); /* the file */
+/* The distinct kernels, as tc_graph_program_tasks has them. */
+int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks);
+/* The kernel with this name, or this number counted from 0; -1: there is none. */
+int tc_graph_work_find(const tc_graph_work *w, const char *kernel);
+
+/* The program, also of a kernel; it belongs to w. An error only where a kernel's constants cannot be read. */
+TC_NODISCARD tc_status tc_graph_work_program(tc_graph_work *w, tc_graph_program **out, tc_error *err);
+/* Builds the program with the best records of the database file `db` (NULL: default schedules), or as o->choices say; o->db is not
+ * looked at. */
+TC_NODISCARD tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db,
+                                           tc_graph_model **out, tc_error *err);
+
+#endif
