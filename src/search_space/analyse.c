@@ -2,6 +2,7 @@
  * share an outer loop nest. Invariant: every stage that is not inlined is in exactly one cluster, and a cluster's members are
  * consumed only inside it, but for its head. */
 #include "search_space/space_int.h"
+#include "tir_lower/program.h"
 
 /* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
  * many of the others as fit into its time on one vector. Chosen by that; not measured apart. */
@@ -295,7 +296,10 @@ static analysis continued(const analysis *an) {
 /* Applies the prologue so far, and looks at what became of the workload. */
 static tc_status analyse_again(const analysis *an, analysis *out, tc_error *err) {
     tc_trace t = tc_space_built(&out->prologue);
-    TC_TRY(tc_sch_replay(an->ctx, an->s->workload, &t, NULL, &out->s, err));
+    tc_tir_origin from = {.workload = an->s->workload, .trace = &t};
+    tc_tir_program p;
+    TC_TRY(tc_tir_program_make(an->ctx, &from, 0, &p, err));
+    out->s = p.sched;
     classify_all(out);
     return TC_OK;
 }

@@ -6,6 +6,7 @@
  * deterministic for a given generator, whatever the threads: each slot draws
  * from a generator of its own. Every loop is bounded by MAX_FAILURES. */
 #include "search_space/search_int.h"
+#include "tir_lower/program.h"
 
 #include <omp.h>
 #include <string.h>
@@ -24,14 +25,14 @@ static bool decided(const tc_trace *t) {
 }
 
 /* Replays t; what was open is drawn, and then decided in t too. */
-static bool replay(const search *x, tc_trace *t, tc_rng *rng, tc_sched **sched) {
+static bool replay(const search *x, tc_trace *t, tc_rng *rng, tc_tir_program *p) {
     tc_ctx *ctx = x->ctx[omp_get_thread_num()];
     tc_ctx_reset(ctx);
-    if (tc_sch_replay(ctx, x->s->w, t, rng, sched, NULL) != TC_OK)
+    if (tc_tir_program_make(ctx, &(tc_tir_origin){.workload = x->s->w, .trace = t, .rng = rng}, 0, p, NULL) != TC_OK)
         return false;
     for (int i = 0; i < t->n; i++)
         if (tc_prim_sampled(t->steps[i].prim) && t->steps[i].ndec == 0) {
-            const tc_instr *drawn = &(*sched)->trace->steps[i];
+            const tc_instr *drawn = &p->sched->trace->steps[i];
             t->steps[i].ndec = drawn->ndec;
             memcpy(t->steps[i].dec, drawn->dec, sizeof t->steps[i].dec);
             if (drawn->dec_loc)
@@ -40,17 +41,16 @@ static bool replay(const search *x, tc_trace *t, tc_rng *rng, tc_sched **sched) 
     return true;
 }
 
-/* Builds and hands the program to the scorer. Returns its hash; 0: it is not a
- * legal schedule. */
-static uint64_t build(const search *x, tc_sched *sched, int at) {
-    tc_func *f;
-    if (tc_tir_build(sched, &x->s->m, &f, NULL) != TC_OK)
+/* Builds what was replayed and hands it to the scorer. Returns its hash; 0: it
+ * is not a legal schedule. */
+static uint64_t build(const search *x, tc_tir_program *p, int at) {
+    tc_ctx *ctx = x->ctx[omp_get_thread_num()];
+    if (tc_tir_program_more(ctx, &(tc_tir_origin){.machine = &x->s->m}, TC_TIR_HASH, p, NULL) != TC_OK)
         return 0;
-    uint64_t hash = tc_tir_hash(f);
     const tc_scorer *sc = x->q->scorer;
-    if (sc && sc->add && !(sc->recall && sc->recall(sc->user, at, hash))) /* other traces make it too */
-        sc->add(sc->user, at, hash, f);
-    return hash;
+    if (sc && sc->add && !(sc->recall && sc->recall(sc->user, at, p->hash))) /* other traces make it too */
+        sc->add(sc->user, at, p->hash, p->nest);
+    return p->hash;
 }
 
 /* ---- a generation ---- */
@@ -66,8 +66,8 @@ static slot *slots_new(search *x, const maker *m, int n) {
  * knows the trace; WAITING, for realising it, or BUILT: recalled, or replayed
  * anyway because decisions had to be drawn. */
 static bool admit(const search *x, slot *s, int at) {
-    tc_sched *sched = NULL;
-    if (!decided(s->trace) && !replay(x, s->trace, &s->rng, &sched))
+    tc_tir_program p = {0};
+    if (!decided(s->trace) && !replay(x, s->trace, &s->rng, &p))
         return false;
     if (!tc_space_fits(x->s, s->trace))
         return false;
@@ -80,9 +80,9 @@ static bool admit(const search *x, slot *s, int at) {
     }
     s->hash = 0;
     bool have = tc_space_recall(x, s->key, at, &s->hash);
-    s->state = sched || have ? SLOT_BUILT : SLOT_WAITING;
-    if (sched && !have)
-        s->hash = build(x, sched, at);
+    s->state = p.sched || have ? SLOT_BUILT : SLOT_WAITING;
+    if (p.sched && !have)
+        s->hash = build(x, &p, at);
     return s->state == SLOT_WAITING || s->hash;
 }
 
@@ -99,9 +99,9 @@ static void make_one(search *x, const maker *m, slot *s, int at) {
 }
 
 static void realise(const search *x, slot *s, int at) {
-    tc_sched *sched;
-    bool ok = !stopped(x) && replay(x, s->trace, NULL, &sched);
-    s->hash = ok ? build(x, sched, at) : 0;
+    tc_tir_program p;
+    bool ok = !stopped(x) && replay(x, s->trace, NULL, &p);
+    s->hash = ok ? build(x, &p, at) : 0;
 }
 
 /* Realises, in parallel, what the n slots made and nobody knows yet; `first`

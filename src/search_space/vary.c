@@ -4,6 +4,7 @@
 #include "schedule_primitives/sample.h"
 #include "search_space/search_int.h"
 #include "support/hash.h"
+#include "tir_lower/program.h"
 
 #include <omp.h>
 #include <string.h>
@@ -78,11 +79,12 @@ static int64_t tiled_extent(search *x, const tc_trace *t, int at) {
     const uintptr_t *known = tc_map_get(&x->extents[th], key);
     if (known)
         return (int64_t)*known;
-    tc_sched *s;
+    tc_tir_origin from = {.workload = x->s->w, .trace = &head};
+    tc_tir_program p;
     tc_ctx_reset(x->ctx[th]);
-    bool ok = tc_sch_replay(x->ctx[th], x->s->w, &head, NULL, &s, NULL) == TC_OK;
-    tc_loop l = ok ? tc_sch_find_loop(s, name) : -1;
-    int64_t extent = l < 0 ? 0 : s->loops[l].extent;
+    bool ok = tc_tir_program_make(x->ctx[th], &from, 0, &p, NULL) == TC_OK;
+    tc_loop l = ok ? tc_sch_find_loop(p.sched, name) : -1;
+    int64_t extent = l < 0 ? 0 : p.sched->loops[l].extent;
     tc_map_put(&x->extents[th], key, (uintptr_t)extent);
     return extent;
 }

@@ -35,5 +35,8 @@ typedef struct tc_tir_program {
  * status and message of the first stage that fails are returned; what was made until then is in *out. */
 TC_NODISCARD tc_status tc_tir_program_make(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *out,
                                            tc_error *err);
+/* The same of a program that has its schedule already: makes what `want`, which is not nothing, asks for beside it. */
+TC_NODISCARD tc_status tc_tir_program_more(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *p,
+                                           tc_error *err);
 
 #endif

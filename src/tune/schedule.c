@@ -33,10 +33,11 @@ static const char *trace_text(tc_arena *a, const tc_trace *t) {
 static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *a, const char **text, tc_error *err) {
     tc_ctx *ctx = tc_ctx_child(w->ctx);
     tc_rng rng = tc_rng_seed(0);
-    tc_sched *s;
-    tc_status st = tc_sch_replay(ctx, w, t, &rng, &s, err);
+    tc_tir_origin from = {.workload = w, .trace = t, .rng = &rng};
+    tc_tir_program p;
+    tc_status st = tc_tir_program_make(ctx, &from, 0, &p, err);
     if (st == TC_OK)
-        *text = trace_text(a, s->trace);
+        *text = trace_text(a, p.sched->trace);
     tc_ctx_free(ctx);
     return st;
 }

@@ -55,6 +55,26 @@ static void test_only_what_is_wanted(void **state) {
     tc_ctx_free(x.ctx);
 }
 
+/* A schedule that there is goes on to the same program as one in a single call. */
+static void test_in_two_calls(void **state) {
+    (void)state;
+    const char text[] = "io, ii = split Y.i [_, 16]\nparallel Y.io\n";
+    fixture x = open_workload();
+    const tc_tir_origin from = {.machine = &test_machine};
+    assert_int_equal(make(&x, text, NULL, TC_TIR_HASH), TC_OK);
+    uint64_t hash = x.p.hash;
+    assert_int_equal(make(&x, text, NULL, 0), TC_OK);
+    const tc_sched *sched = x.p.sched;
+    assert_int_equal(tc_tir_program_more(x.ctx, &from, TC_TIR_HASH, &x.p, &x.err), TC_OK);
+    assert_ptr_equal(x.p.sched, sched);
+    assert_true(x.p.hash == hash);
+    const tc_func *nest = x.p.nest;
+    assert_int_equal(tc_tir_program_more(x.ctx, &from, TC_TIR_LOWERED, &x.p, &x.err), TC_OK);
+    assert_ptr_equal(x.p.nest, nest);
+    assert_non_null(x.p.lowered);
+    tc_ctx_free(x.ctx);
+}
+
 /* What is drawn stands in the schedule's trace, which makes the same program without a generator. */
 static void test_drawn_decisions(void **state) {
     (void)state;
@@ -89,6 +109,7 @@ static void test_failures(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_only_what_is_wanted),
+        cmocka_unit_test(test_in_two_calls),
         cmocka_unit_test(test_drawn_decisions),
         cmocka_unit_test(test_failures),
     };
