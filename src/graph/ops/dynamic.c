@@ -54,6 +54,10 @@ tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, i
     return x ? x : tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v->shape.d[d]);
 }
 
+tc_graph_value *tc_graph_em_number(tc_graph_emitter *e, int64_t v) {
+    return tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v);
+}
+
 tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v) {
     if (!tc_graph_is_dynamic(v))
         return v;
@@ -136,6 +140,26 @@ tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc
     return r;
 }
 
+tc_graph_value *tc_graph_em_with_sizes(tc_graph_emitter *e, tc_graph_value *y, const tc_graph_value *x, int d,
+                                       tc_graph_value *size) {
+    for (int i = 0; i < x->shape.ndim && i < y->shape.ndim; i++)
+        if (i == d ? size != NULL : tc_graph_extent(x, i) != NULL)
+            y = tc_graph_em_sized(e, y, i, i == d ? size : tc_graph_extent(x, i));
+    return y;
+}
+
+tc_graph_value *tc_graph_em_again(tc_graph_emitter *e, tc_graph_value *const *in) {
+    tc_graph *g = e->c->g;
+    const tc_graph_node *n = e->c->n;
+    tc_graph_node *copy = tc_graph_em_node(e, n->op, in, n->nin);
+    copy->attrs = tc_arena_dup(g->arena, n->attrs, n->nattrs * sizeof *n->attrs);
+    copy->nattrs = copy->cap_attrs = n->nattrs;
+    const char *name = tc_graph_fresh_name(g, tc_arena_printf(g->arena, "%s.all", n->name));
+    if (e->status == TC_OK)
+        e->status = tc_graph_place(g, copy, &name, 1, e->c->opset, e->c->err);
+    return e->status == TC_OK ? tc_graph_find_value(g, name) : in[0];
+}
+
 void tc_graph_add_sizes(tc_graph *g) {
     size_t n = g->outputs.len;
     for (size_t i = 0; i < n; i++)
@@ -205,4 +229,74 @@ tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
 tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     return first_dynamic(c->n) == c->n->nin ? TC_OK : tc_graph_functions_of(c->n->op)->sizes(&e);
+}
+
+/* ---- what the families share ---- */
+
+/* As operand 0, all outputs. */
+tc_status tc_graph_sizes_same(tc_graph_emitter *e) {
+    for (int k = 0; k < e->c->nout; k++)
+        for (int d = 0; d < e->c->n->in[0]->shape.ndim && d < e->c->out[k].shape.ndim; d++)
+            e->c->extent[k][d] = tc_graph_in_extent(e, 0, d);
+    for (int k = 1; k < e->c->n->nin; k++)
+        if (e->c->n->in[k])
+            TC_TRY(tc_graph_dynamic_refuse_any(e, k, 0, e->c->n->in[k]->shape.ndim));
+    return TC_OK;
+}
+
+/* All operands broadcast to the output. Operands of two sizes are equal in a valid model, so either will do. */
+tc_status tc_graph_sizes_broadcast(tc_graph_emitter *e) {
+    tc_graph_type *out = &e->c->out[0];
+    for (int k = 0; k < e->c->n->nin; k++) {
+        const tc_graph_shape *x = &e->c->n->in[k]->shape;
+        for (int d = 0; d < x->ndim; d++) {
+            int to = d + out->shape.ndim - x->ndim;
+            tc_graph_value *size = tc_graph_in_extent(e, k, d);
+            if (size && x->d[d] != out->shape.d[to])
+                return tc_graph_dynamic_refuse(e->c, k, d);
+            if (size && !e->c->extent[0][to])
+                e->c->extent[0][to] = size;
+        }
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n) {
+    size_t len;
+    const int64_t *attr = tc_graph_attr_ints(e->c->n, id, &len);
+    tc_graph_value *v = k < e->c->n->nin ? e->c->n->in[k] : NULL;
+    *n = 0;
+    if (attr)
+        v = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {(int64_t)len}}, attr);
+    if (!v)
+        return TC_OK;
+    TC_TRY(e->status);
+    TC_TRY(tc_graph_trace(e, v, out));
+    *n = tc_graph_shape_count(&v->shape);
+    return TC_OK;
+}
+
+tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v) {
+    int i = 0;
+    while (v[i].constant || v[i].most >= 0)
+        i++;
+    return tc_graph_node_refuse(
+        e->c, TC_ERROR_DATA_DEPENDENT,
+        "%s[%d] ('%s') depends on data without a known largest value; input %d must be known when the model "
+        "is imported, unbounded data-dependent shapes are not supported",
+        what, i, v[i].value->name, k);
+}
+
+tc_status tc_graph_dynamic_shape(tc_graph_emitter *e, int k, tc_graph_number *want, tc_graph_shape *s) {
+    int64_t n;
+    TC_TRY(tc_graph_dynamic_list(e, k, TC_ATTR_none, want, &n));
+    if (n > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
+                                    (long long)n, TC_GRAPH_MAX_DIMS);
+    if (!tc_graph_has_bounds(want, n))
+        return tc_graph_dynamic_no_bound(e, "shape", k, want);
+    s->ndim = (int)n;
+    for (int d = 0; d < s->ndim; d++)
+        s->d[d] = want[d].most;
+    return TC_OK;
 }

@@ -6,8 +6,8 @@
  * written as a Gather whose indices are computed from the sizes (Concat, Slice, Reshape). So after import nobody knows of such
  * sizes but the outputs, which carry them along as outputs of their own.
  *
- * The operator table names what happens to a node: to that of the model before inference (`rewrite`, dynamic_rewrite.c and
- * dynamic_place.c), and to the canonical one after it (`sizes`, dynamic_sizes.c). */
+ * The operator table names what happens to a node: to that of the model before inference (`rewrite`), and to the
+ * canonical one after it (`sizes`); both functions stand with the operator's family. */
 #ifndef TC_GRAPH_OPS_DYNAMIC_H
 #define TC_GRAPH_OPS_DYNAMIC_H
 
@@ -23,6 +23,8 @@ bool tc_graph_is_dynamic(const tc_graph_value *v);
 tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size);
 /* Size of dimension d of v: an i64 scalar, maybe constant. */
 tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, int d);
+/* The i64 scalar v. */
+tc_graph_value *tc_graph_em_number(tc_graph_emitter *e, int64_t v);
 /* The same memory with every dimension at its largest. */
 tc_graph_value *tc_graph_em_blind(tc_graph_emitter *e, tc_graph_value *v);
 /* [0, 1, .. n) along axis d of ndim. */
@@ -36,6 +38,12 @@ tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t);
 tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);
 /* Places a node with several outputs in front of e->c->n; v[k] are these. */
 void tc_graph_em_place_all(tc_graph_emitter *e, tc_graph_node *n, tc_graph_value **v, int nout);
+
+/* y, blind, with the sizes of x but for dimension d, which has `size`; NULL: none. */
+tc_graph_value *tc_graph_em_with_sizes(tc_graph_emitter *e, tc_graph_value *y, const tc_graph_value *x, int d,
+                                       tc_graph_value *size);
+/* The node with other operands, placed in front of itself. */
+tc_graph_value *tc_graph_em_again(tc_graph_emitter *e, tc_graph_value *const *in);
 
 /* Where(cond, a, b) of equal types, cond a scalar: also of their sizes. */
 tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc_graph_value *a, tc_graph_value *b);
@@ -64,6 +72,8 @@ TC_NODISCARD tc_status tc_graph_dynamic_sizes(tc_graph_infer_ctx *c);
 tc_graph_value *tc_graph_in_extent(const tc_graph_emitter *e, int k, int d);
 /* The list as numbers: the attribute or input k; out has room for TC_GRAPH_MAX_NUMBERS. */
 TC_NODISCARD tc_status tc_graph_dynamic_list(tc_graph_emitter *e, int k, tc_graph_attr_id id, tc_graph_number *out, int64_t *n);
+/* Input k as the shape of a result: its numbers, all of which have a largest value, and that as *s. */
+TC_NODISCARD tc_status tc_graph_dynamic_shape(tc_graph_emitter *e, int k, tc_graph_number *want, tc_graph_shape *s);
 /* The failure for numbers v of input k of which one has no largest value. */
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */

@@ -142,3 +142,18 @@ tc_status tc_graph_infer_top_k_list(tc_graph_infer_ctx *c) {
     c->out[1] = (tc_graph_type){TC_I64, s};
     return TC_OK;
 }
+
+/* ---- sizes that depend on data ---- */
+
+/* What must not be among the best sorts last: behind equals, for it comes after them. */
+tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, -1), x->shape.ndim, &axis));
+    if (!tc_graph_extent(x, axis))
+        return TC_OK;
+    bool largest = tc_graph_attr_largest(n) != 0;
+    n->in[0] = tc_graph_em_masked(e, x, axis, largest ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
+    return e->status;
+}

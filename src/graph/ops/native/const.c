@@ -136,3 +136,70 @@ tc_status tc_graph_infer_size(tc_graph_infer_ctx *c) {
     int64_t n = tc_graph_shape_count(&c->n->in[0]->shape);
     return give_ints(c, &n, 1, 0);
 }
+
+/* ---- sizes that depend on data ---- */
+
+tc_status tc_graph_rewrite_shape(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    int64_t ndim = x->shape.ndim, from = tc_graph_attr_start(e->c->n), to = tc_graph_attr_end_or(e->c->n, ndim);
+    from = TC_MAX(0, TC_MIN(from < 0 ? from + ndim : from, ndim));
+    to = TC_MAX(from, TC_MIN(to < 0 ? to + ndim : to, ndim));
+    tc_graph_value *parts[TC_GRAPH_MAX_DIMS];
+    for (int64_t d = from; d < to; d++)
+        parts[d - from] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, (int)d), &(tc_graph_shape){1, {1}});
+    if (from == to)
+        return tc_graph_em_finish(e, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {0}}, NULL));
+    return tc_graph_em_finish(e, tc_graph_em_concat(e, 0, parts, (int)(to - from)));
+}
+
+tc_status tc_graph_rewrite_size(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    tc_graph_value *n = tc_graph_em_number(e, 1);
+    for (int d = 0; d < x->shape.ndim; d++)
+        n = em_mul(e, n, tc_graph_em_size(e, x, d));
+    return tc_graph_em_finish(e, n);
+}
+
+tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
+    tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
+    tc_graph_shape s = {0};
+    TC_TRY(tc_graph_dynamic_shape(e, 0, want, &s));
+    const tc_graph_attr *a = tc_graph_attr_find(e->c->n, TC_ATTR_value);
+    if (a && tc_graph_tensor_count(a->tensor) != 1)
+        return tc_graph_node_fail(e->c, "attribute value must have one element");
+    tc_graph_value *fill = tc_graph_em_scalar(e, TC_F32, 0);
+    if (a) {
+        tc_graph_tensor one = tc_graph_tensor_view(a->tensor->dtype, &(tc_graph_shape){0}, a->tensor->data);
+        fill = tc_graph_add_constant(e->c->g, tc_graph_fresh_name(e->c->g, e->c->n->name), &one);
+    }
+    tc_graph_value *y = tc_graph_em_expand(e, fill, &s);
+    y = y == fill ? em_unary(e, TC_GRAPH_OP_IDENTITY, y) : y;
+    for (int d = 0; d < s.ndim; d++)
+        if (!want[d].constant)
+            y = tc_graph_em_sized(e, y, d, want[d].value);
+    return tc_graph_em_finish(e, y);
+}
+
+/* Integers from a constant in constant steps, to a limit that depends on data. */
+tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
+    tc_graph_number v[3];
+    for (int k = 0; k < 3; k++) {
+        if (tc_graph_shape_count(&e->c->n->in[k]->shape) != 1)
+            return tc_graph_node_fail(e->c, "input %d ('%s') must be a scalar", k, e->c->n->in[k]->name);
+        TC_TRY(tc_graph_trace(e, e->c->n->in[k], &v[k]));
+    }
+    if (!v[0].constant || !v[2].constant || v[2].most <= 0 || v[1].most < 0)
+        return tc_graph_node_refuse(
+            e->c, TC_ERROR_DATA_DEPENDENT,
+            "start and delta must be known when the model is imported, delta above 0, and limit ('%s') must have "
+            "a known largest value; other data-dependent ranges are not supported",
+            e->c->n->in[1]->name);
+    int64_t start = v[0].most, step = v[2].most, most = TC_MAX(0, (v[1].most - start + step - 1) / step);
+    tc_graph_value *span = em_add(e, em_sub(e, v[1].value, tc_graph_em_number(e, start)), tc_graph_em_number(e, step - 1));
+    tc_graph_value *n =
+        em_max(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), tc_graph_em_number(e, step)), tc_graph_em_number(e, 0));
+    tc_graph_value *y =
+        em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), tc_graph_em_number(e, step)), tc_graph_em_number(e, start));
+    return tc_graph_em_finish(
+        e, tc_graph_em_sized(e, tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), e->c->n->in[0]->dtype), 0, n));
+}

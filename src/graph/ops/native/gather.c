@@ -226,3 +226,61 @@ const tc_expr *tc_graph_at_gather_nd(tc_graph_lower *l, const tc_graph_node *n, 
         at[d] = idx[last + d - batch - depth];
     return tc_graph_value_at(l, n->in[0], at);
 }
+
+/* ---- sizes that depend on data ---- */
+
+tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    int axis, ndim = n->in[0]->shape.ndim;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), ndim, &axis));
+    tc_graph_value *size = tc_graph_extent(n->in[0], axis), *index = n->in[1];
+    bool negative = !index->constant;
+    for (int64_t i = 0, count = tc_graph_shape_count(&index->shape); i < count && !negative && tc_dtype_is_int(index->dtype); i++)
+        negative = tc_load_i(index->dtype, index->constant->data, i) < 0;
+    if (!size || !negative || !tc_dtype_is_int(index->dtype))
+        return TC_OK;
+    tc_graph_value *blind = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
+    tc_graph_value *wrapped = tc_graph_em_where(e, em_less(e, blind, tc_graph_em_number(e, 0)), em_add(e, blind, size), blind);
+    wrapped = em_max(e, wrapped, tc_graph_em_number(e, 0));
+    n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
+    return e->status;
+}
+
+/* Indices past their size point to the first element. */
+static tc_status mask_index(tc_graph_emitter *e) {
+    if (tc_graph_is_dynamic(e->c->n->in[1]))
+        e->c->n->in[1] = tc_graph_em_masked(e, e->c->n->in[1], -1,
+                                            tc_graph_em_ints(e, e->c->n->in[1]->dtype, &(tc_graph_shape){0}, &(int64_t){0}));
+    return e->status;
+}
+
+tc_status tc_graph_sizes_gather(tc_graph_emitter *e) {
+    int axis = (int)tc_graph_attr_axis(e->c->n), o = 0;
+    TC_TRY(mask_index(e));
+    for (int d = 0; d < axis; d++)
+        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
+    for (int d = 0; d < e->c->n->in[1]->shape.ndim; d++)
+        e->c->extent[0][o++] = tc_graph_in_extent(e, 1, d);
+    for (int d = axis + 1; d < e->c->n->in[0]->shape.ndim; d++)
+        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
+    return TC_OK;
+}
+
+tc_status tc_graph_sizes_gather_elements(tc_graph_emitter *e) {
+    TC_TRY(mask_index(e));
+    for (int d = 0; d < e->c->n->in[1]->shape.ndim; d++)
+        e->c->extent[0][d] = tc_graph_in_extent(e, 1, d);
+    return e->status;
+}
+
+tc_status tc_graph_sizes_gather_nd(tc_graph_emitter *e) {
+    const tc_graph_shape *index = &e->c->n->in[1]->shape;
+    int batch = (int)tc_graph_attr_batch_dims(e->c->n), depth = (int)index->d[index->ndim - 1], o = 0;
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 1, index->ndim - 1, index->ndim));
+    TC_TRY(mask_index(e));
+    for (int d = 0; d < index->ndim - 1; d++)
+        e->c->extent[0][o++] = tc_graph_in_extent(e, 1, d);
+    for (int d = batch + depth; d < e->c->n->in[0]->shape.ndim; d++)
+        e->c->extent[0][o++] = tc_graph_in_extent(e, 0, d);
+    return e->status;
+}

@@ -233,3 +233,55 @@ const tc_expr *tc_graph_at_gemm(tc_graph_lower *l, const tc_graph_node *n, int o
         y = tc_add(c, y, times(c, tc_cast(c, t, tc_graph_operand(l, n, 2, 2, idx)), beta));
     return tc_cast(c, to, y);
 }
+
+/* ---- sizes that depend on data ---- */
+
+static void mask_contracted(tc_graph_emitter *e, int k, int d) {
+    if (tc_graph_in_extent(e, k, d))
+        e->c->n->in[k] = tc_graph_em_masked(e, e->c->n->in[k], d, tc_graph_em_scalar(e, e->c->n->in[k]->dtype, 0));
+}
+
+tc_status tc_graph_sizes_matmul(tc_graph_emitter *e) {
+    const tc_graph_shape *a = &e->c->n->in[0]->shape, *b = &e->c->n->in[1]->shape;
+    tc_graph_type *out = &e->c->out[0];
+    int na = a->ndim, nb = b->ndim, batch = TC_MAX(na, nb) - 2;
+    if (na < 2 || nb < 2) {
+        TC_TRY(tc_graph_dynamic_refuse_any(e, 0, na < 2 ? 0 : na, na));
+        TC_TRY(tc_graph_dynamic_refuse_any(e, 1, 0, nb));
+        for (int d = 0; d < na - 1; d++)
+            e->c->extent[0][d] = tc_graph_in_extent(e, 0, d);
+    }
+    for (int k = 0; k < 2 && batch >= 0 && na >= 2 && nb >= 2; k++)
+        for (int d = 0, n = k ? nb : na; d < n - 2; d++) {
+            int to = d + batch - (n - 2);
+            if (tc_graph_in_extent(e, k, d) && e->c->n->in[k]->shape.d[d] != out->shape.d[to])
+                return tc_graph_dynamic_refuse(e->c, k, d);
+            if (tc_graph_in_extent(e, k, d))
+                e->c->extent[0][to] = tc_graph_in_extent(e, k, d);
+        }
+    if (na >= 2 && nb >= 2) {
+        e->c->extent[0][batch] = tc_graph_in_extent(e, 0, na - 2);
+        e->c->extent[0][batch + 1] = tc_graph_in_extent(e, 1, nb - 1);
+    }
+    bool either = tc_graph_in_extent(e, 0, na - 1) || (nb >= 2 && tc_graph_in_extent(e, 1, nb - 2));
+    mask_contracted(e, 0, na - 1);
+    if (nb >= 2)
+        mask_contracted(e, 1, nb - 2);
+    if (either && !(tc_graph_in_extent(e, 0, na - 1) && nb >= 2 && tc_graph_in_extent(e, 1, nb - 2)))
+        return tc_graph_dynamic_refuse(e->c, tc_graph_in_extent(e, 0, na - 1) ? 0 : 1,
+                                       tc_graph_in_extent(e, 0, na - 1) ? na - 1 : nb - 2);
+    return e->status;
+}
+
+tc_status tc_graph_sizes_gemm(tc_graph_emitter *e) {
+    int ta = tc_graph_attr_trans_a(e->c->n) != 0, tb = tc_graph_attr_trans_b(e->c->n) != 0;
+    e->c->extent[0][0] = tc_graph_in_extent(e, 0, ta);
+    e->c->extent[0][1] = tc_graph_in_extent(e, 1, !tb);
+    if (!tc_graph_in_extent(e, 0, !ta) || !tc_graph_in_extent(e, 1, tb)) {
+        TC_TRY(tc_graph_dynamic_refuse_any(e, 0, !ta, !ta + 1));
+        TC_TRY(tc_graph_dynamic_refuse_any(e, 1, tb, tb + 1));
+    }
+    mask_contracted(e, 0, !ta);
+    mask_contracted(e, 1, tb);
+    return e->status;
+}

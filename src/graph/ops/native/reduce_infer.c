@@ -82,3 +82,80 @@ tc_status tc_graph_infer_arg(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){TC_I64, reduced_shape(&x->shape, marked, keepdims)};
     return TC_OK;
 }
+
+/* ---- sizes that depend on data ---- */
+
+/* What a reduction may see past the size without noticing. */
+static tc_graph_value *neutral(tc_graph_emitter *e) {
+    enum { ZERO, ONE, LOWEST, HIGHEST };
+    static const uint8_t neutrals[TC_GRAPH_OP_COUNT] = {
+        [TC_GRAPH_OP_REDUCE_L1] = ZERO,      [TC_GRAPH_OP_REDUCE_L2] = ZERO,
+        [TC_GRAPH_OP_REDUCE_LOG_SUM] = ZERO, [TC_GRAPH_OP_REDUCE_LOG_SUM_EXP] = LOWEST,
+        [TC_GRAPH_OP_REDUCE_MAX] = LOWEST,   [TC_GRAPH_OP_REDUCE_MEAN] = ZERO,
+        [TC_GRAPH_OP_REDUCE_MIN] = HIGHEST,  [TC_GRAPH_OP_REDUCE_PROD] = ONE,
+        [TC_GRAPH_OP_REDUCE_SUM] = ZERO,     [TC_GRAPH_OP_REDUCE_SUM_SQUARE] = ZERO,
+        [TC_GRAPH_OP_ARG_MAX] = LOWEST,      [TC_GRAPH_OP_ARG_MIN] = HIGHEST,
+    };
+    uint8_t which = neutrals[e->c->n->op];
+    tc_dtype t = e->c->n->in[0]->dtype;
+    if (which == LOWEST || which == HIGHEST)
+        return which == LOWEST ? tc_graph_em_lowest(e, t) : tc_graph_em_highest(e, t);
+    return tc_graph_em_scalar(e, t, which == ONE);
+}
+
+/* sum / bound  =>  sum / size, as sum / bound * (bound / size) */
+static void mean_of_size(tc_graph_emitter *e, tc_graph_value *size, int64_t most) {
+    tc_dtype t = e->c->n->in[0]->dtype;
+    tc_graph_value *scale = em_div(e, tc_graph_em_scalar(e, t, (double)most), tc_graph_em_cast(e, size, t));
+    e->c->n->in[0] = em_mul(e, e->c->n->in[0], scale);
+}
+
+tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
+    size_t len = 0;
+    int64_t axis = tc_graph_attr_axis(e->c->n);
+    const int64_t *axes = tc_graph_attr_axes(e->c->n, &len);
+    bool keep = tc_graph_attr_keepdims(e->c->n) != 0;
+    const tc_graph_value *x = e->c->n->in[0];
+    for (int d = 0, o = 0; d < x->shape.ndim; d++) {
+        bool reduced = axes ? false : d == axis;
+        for (size_t k = 0; k < len; k++)
+            reduced |= axes[k] == d;
+        tc_graph_value *size = tc_graph_extent(x, d);
+        if (!reduced) {
+            e->c->extent[0][o++] = size;
+            continue;
+        }
+        o += keep;
+        if (!size)
+            continue;
+        if (tc_graph_attr_select_last_index(e->c->n))
+            return tc_graph_dynamic_refuse(e->c, 0, d);
+        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], d, neutral(e));
+        if (e->c->n->op == TC_GRAPH_OP_REDUCE_MEAN)
+            mean_of_size(e, size, x->shape.d[d]);
+    }
+    return e->status;
+}
+
+/* The last of the largest is not past the size: if it seems to be, all are the lowest number there is. */
+tc_status tc_graph_rewrite_arg(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
+    if (!tc_graph_extent(x, axis) || !tc_graph_attr_select_last_index(n))
+        return TC_OK;
+    bool max = n->op == TC_GRAPH_OP_ARG_MAX, keep = tc_graph_attr_keepdims(n) != 0;
+    x = tc_graph_em_masked(e, x, axis, max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
+    tc_graph_node *all = tc_graph_em_node(e, n->op, (tc_graph_value *[]){tc_graph_em_blind(e, x)}, 1);
+    tc_graph_set_axis(e->c->g, all, axis);
+    tc_graph_set_keepdims(e->c->g, all, keep);
+    tc_graph_set_select_last_index(e->c->g, all, 1);
+    tc_graph_value *y = em_min(e, tc_graph_em_place(e, all), em_sub(e, tc_graph_extent(x, axis), tc_graph_em_number(e, 1)));
+    for (int d = 0, o = 0; d < x->shape.ndim; d++) {
+        if (d != axis && tc_graph_extent(x, d))
+            y = tc_graph_em_sized(e, y, o, tc_graph_extent(x, d));
+        o += d != axis || keep;
+    }
+    return tc_graph_em_finish(e, y);
+}

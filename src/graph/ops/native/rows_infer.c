@@ -103,3 +103,26 @@ tc_status tc_graph_infer_batch_norm(tc_graph_infer_ctx *c) {
     c->out[0] = (tc_graph_type){x->dtype, x->shape};
     return TC_OK;
 }
+
+/* ---- sizes that depend on data ---- */
+
+tc_status tc_graph_sizes_softmax(tc_graph_emitter *e) {
+    int axis = (int)tc_graph_attr_axis(e->c->n);
+    if (tc_graph_in_extent(e, 0, axis))
+        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_lowest(e, e->c->n->in[0]->dtype));
+    TC_TRY(e->status);
+    return tc_graph_sizes_same(e);
+}
+
+tc_status tc_graph_sizes_cum_sum(tc_graph_emitter *e) {
+    int axis = (int)tc_graph_attr_axis(e->c->n);
+    if (tc_graph_in_extent(e, 0, axis) && tc_graph_attr_reverse(e->c->n))
+        e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
+    TC_TRY(e->status);
+    return tc_graph_sizes_same(e);
+}
+
+tc_status tc_graph_sizes_layer_norm(tc_graph_emitter *e) {
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, (int)tc_graph_attr_axis(e->c->n), e->c->n->in[0]->shape.ndim));
+    return tc_graph_sizes_same(e);
+}

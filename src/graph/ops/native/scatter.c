@@ -313,3 +313,62 @@ const tc_expr *tc_graph_at_scatter(tc_graph_lower *l, const tc_graph_node *n, in
     tc_reducer_combine(s.c, red, a, b, r);
     return tc_cast(s.c, to, r[0]);
 }
+
+/* ---- sizes that depend on data: what lies past those of indices goes to a place behind the data, which is cut off ---- */
+
+/* Indices that count from the end, which is not where it will be. size: of the dimension, or a row of sizes. */
+static tc_graph_value *from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size) {
+    index = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
+    return tc_graph_em_where(e, em_less(e, index, tc_graph_em_number(e, 0)), em_add(e, index, size), index);
+}
+
+/* The same sizes for what is as large. */
+static tc_graph_value *like(tc_graph_emitter *e, tc_graph_value *y, const tc_graph_value *x) {
+    return tc_graph_em_with_sizes(e, y, x, -1, NULL);
+}
+
+/* index: blind, of x's axis; past the sizes of `given` it points behind. */
+static tc_graph_value *scattered(tc_graph_emitter *e, int axis, tc_graph_value *index, const tc_graph_value *given) {
+    tc_graph_value *x = tc_graph_em_blind(e, e->c->n->in[0]), *updates = tc_graph_em_blind(e, e->c->n->in[2]);
+    int64_t pads[2 * TC_GRAPH_MAX_DIMS] = {0};
+    pads[x->shape.ndim + axis] = 1;
+    index = like(e, index, given);
+    index = tc_graph_em_blind(e, tc_graph_em_masked(e, index, -1, tc_graph_em_number(e, x->shape.d[axis])));
+    tc_graph_value *y = tc_graph_em_again(e, (tc_graph_value *[]){tc_graph_em_pad(e, x, pads, NULL), index, updates});
+    return tc_graph_em_slice(e, y, axis, 0, x->shape.d[axis], 1);
+}
+
+tc_status tc_graph_rewrite_scatter_elements(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *x = n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
+    if (!tc_dtype_is_int(n->in[1]->dtype) || n->in[1]->shape.ndim != x->shape.ndim)
+        return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", n->in[1]->name, x->name);
+    tc_graph_value *index = from_start(e, n->in[1], tc_graph_em_size(e, x, axis));
+    tc_graph_value *y = scattered(e, axis, index, tc_graph_is_dynamic(n->in[1]) ? n->in[1] : n->in[2]);
+    return tc_graph_em_finish(e, like(e, y, x));
+}
+
+/* Of tuples [.., depth], the first entry says where; past the sizes the others are 0. */
+tc_status tc_graph_rewrite_scatter_nd(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *x = n->in[0], *tuples = n->in[1];
+    int last = tuples->shape.ndim - 1;
+    int64_t depth = last >= 0 ? tuples->shape.d[last] : 0;
+    if (!tc_dtype_is_int(tuples->dtype) || depth < 1 || depth > x->shape.ndim || tc_graph_extent(tuples, last))
+        return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", tuples->name, x->name);
+    tc_graph_value *sizes[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < depth; d++)
+        sizes[d] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, d), &(tc_graph_shape){1, {1}});
+    tc_graph_value *index = from_start(e, n->in[1], tc_graph_em_concat(e, 0, sizes, (int)depth));
+    if (depth > 1) { /* behind the data in the first dimension only */
+        tc_graph_value *rest = like(e, tc_graph_em_slice(e, index, last, 1, depth, 1), tuples);
+        rest = tc_graph_em_blind(e, tc_graph_em_masked(e, rest, -1, tc_graph_em_number(e, 0)));
+        tc_graph_value *first = like(e, tc_graph_em_slice(e, index, last, 0, 1, 1), tuples);
+        first = tc_graph_em_blind(e, tc_graph_em_masked(e, first, -1, tc_graph_em_number(e, x->shape.d[0])));
+        index = tc_graph_em_concat(e, last, (tc_graph_value *[]){first, rest}, 2);
+        tuples = index;
+    }
+    return tc_graph_em_finish(e, like(e, scattered(e, 0, index, tuples), x));
+}

@@ -232,3 +232,16 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
     tc_graph_set_keepdims(c->g, c->n, 1);
     return TC_OK;
 }
+
+/* ---- sizes that depend on data ---- */
+
+/* Windows walk the dimensions after the first two, and contractions the second. */
+tc_status tc_graph_sizes_pool(tc_graph_emitter *e) {
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 2, e->c->n->in[0]->shape.ndim));
+    return tc_graph_sizes_same(e);
+}
+
+tc_status tc_graph_sizes_conv(tc_graph_emitter *e) {
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, e->c->n->in[0]->shape.ndim));
+    return tc_graph_sizes_same(e);
+}

@@ -1,0 +1,289 @@
+/* Operators that move data, on operands whose sizes depend on data. See dynamic.h. */
+#include "graph/ops/functions.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* ---- Slice ---- */
+
+/* A bound of a slice as Python has it, in [0, size]. */
+static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc_graph_value *size) {
+    tc_graph_value *at = v->value, *zero = tc_graph_em_number(e, 0);
+    if (v->constant && v->most < 0)
+        at = em_add(e, size, tc_graph_em_number(e, TC_MAX(v->most, -INT_MAX)));
+    else if (!v->constant)
+        at = tc_graph_em_where(e, em_less(e, at, zero), em_add(e, at, size), at);
+    return em_max(e, em_min(e, at, size), zero);
+}
+
+static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *start,
+                                  const tc_graph_number *end, int64_t step) {
+    int64_t dim = x->shape.d[d], most = (dim + step - 1) / step;
+    tc_graph_value *size = tc_graph_em_size(e, x, d), *from = clamped(e, start, size), *to = clamped(e, end, size);
+    tc_graph_value *span = em_add(e, em_sub(e, to, from), tc_graph_em_number(e, step - 1));
+    tc_graph_value *n = em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), tc_graph_em_number(e, step)), *y;
+    if (start->constant && start->most >= 0) { /* a plain slice at its largest */
+        int64_t stop = end->constant && end->most >= 0 ? TC_MIN(end->most, dim) : dim;
+        y = tc_graph_em_slice(e, tc_graph_em_blind(e, x), d, start->most, stop, step);
+    } else {
+        if (start->constant) /* the last few */
+            most = TC_MIN(most, (-start->most + step - 1) / step);
+        y = tc_graph_em_pick(e, x, d, em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), tc_graph_em_number(e, step)), from));
+    }
+    if (y == x)
+        y = em_unary(e, TC_GRAPH_OP_IDENTITY, y);
+    return tc_graph_em_sized(e, tc_graph_em_with_sizes(e, y, x, d, NULL), d, n);
+}
+
+/* Backwards: from one of [-1, size - 1], where -1 is before the first, to another. */
+static tc_graph_value *slice_back(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *start,
+                                  const tc_graph_number *end, int64_t step) {
+    int64_t most = (x->shape.d[d] - step - 1) / -step;
+    tc_graph_value *size = tc_graph_em_size(e, x, d), *one = tc_graph_em_number(e, 1), *last = em_sub(e, size, one), *at[2];
+    const tc_graph_number *given[] = {start, end};
+    for (int k = 0; k < 2; k++) {
+        tc_graph_value *v = tc_graph_em_number(e, TC_MAX(given[k]->most, -INT_MAX)), *zero = tc_graph_em_number(e, 0);
+        v = given[k]->constant ? v : given[k]->value;
+        v = tc_graph_em_where(e, em_less(e, v, zero), em_add(e, v, size), v);
+        at[k] = em_max(e, em_min(e, v, last), tc_graph_em_number(e, -1));
+    }
+    tc_graph_value *span =
+        em_max(e, em_add(e, em_sub(e, at[0], at[1]), tc_graph_em_number(e, -step - 1)), tc_graph_em_number(e, 0));
+    tc_graph_value *index = em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), tc_graph_em_number(e, step)), at[0]);
+    tc_graph_value *y = tc_graph_em_pick(e, x, d, index);
+    return tc_graph_em_sized(e, tc_graph_em_with_sizes(e, y, x, d, NULL), d, em_div(e, span, tc_graph_em_number(e, -step)));
+}
+
+tc_status tc_graph_rewrite_slice(tc_graph_emitter *e) {
+    tc_graph_number starts[TC_GRAPH_MAX_NUMBERS], ends[TC_GRAPH_MAX_NUMBERS], axes[TC_GRAPH_MAX_NUMBERS],
+        steps[TC_GRAPH_MAX_NUMBERS];
+    int64_t n, nends, naxes, nsteps;
+    tc_graph_value *x = e->c->n->in[0];
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_starts, starts, &n));
+    TC_TRY(tc_graph_dynamic_list(e, 2, TC_ATTR_ends, ends, &nends));
+    TC_TRY(tc_graph_dynamic_list(e, 3, TC_ATTR_axes, axes, &naxes));
+    TC_TRY(tc_graph_dynamic_list(e, 4, TC_ATTR_steps, steps, &nsteps));
+    if (n == 0 || n != nends || (naxes && naxes != n) || (nsteps && nsteps != n) || (!naxes && n > x->shape.ndim))
+        return tc_graph_node_fail(e->c, "starts, ends, axes and steps must have the same length");
+    for (int64_t i = 0; i < n; i++) {
+        int d = (int)i;
+        if ((naxes && !axes[i].constant) || (nsteps && !steps[i].constant))
+            return tc_graph_node_refuse(e->c, TC_ERROR_NOT_CONSTANT, "axes and steps must be known when the model is imported");
+        if (naxes)
+            TC_TRY(tc_graph_want_axis(e->c, axes[i].most, x->shape.ndim, &d));
+        int64_t step = nsteps ? steps[i].most : 1;
+        bool plain = starts[i].constant && ends[i].constant && !tc_graph_extent(x, d);
+        if (step == 0 || step < -INT_MAX)
+            return tc_graph_node_fail(e->c, "steps[%d] is %lld", (int)i, (long long)step);
+        tc_graph_value *from = x;
+        if (!plain)
+            x = step > 0 ? slice_axis(e, x, d, &starts[i], &ends[i], step) : slice_back(e, x, d, &starts[i], &ends[i], step);
+        else
+            x = tc_graph_em_with_sizes(e, tc_graph_em_slice(e, tc_graph_em_blind(e, x), d, starts[i].most, ends[i].most, step),
+                                       from, -1, NULL);
+        TC_TRY(e->status);
+    }
+    return tc_graph_em_finish(e, x);
+}
+
+tc_status tc_graph_sizes_slice(tc_graph_emitter *e) {
+    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++) {
+        if (tc_graph_in_extent(e, 0, d) && e->c->out[0].shape.d[d] != e->c->n->in[0]->shape.d[d])
+            return tc_graph_dynamic_refuse(e->c, 0, d);
+        e->c->extent[0][d] = tc_graph_in_extent(e, 0, d);
+    }
+    return TC_OK;
+}
+
+/* ---- Concat along such an axis: every element asks which part it comes from ---- */
+
+tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    int axis, ndim = n->in[0]->shape.ndim;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, 1), ndim, &axis));
+    bool moves = false;
+    for (int k = 0; k < n->nin; k++)
+        moves |= tc_graph_extent(n->in[k], axis) != NULL;
+    if (!moves)
+        return TC_OK;
+    tc_graph_value **parts = TC_NEW_N(e->c->g->arena, tc_graph_value *, n->nin);
+    int64_t total = 0;
+    for (int k = 0; k < n->nin; k++) {
+        parts[k] = tc_graph_em_blind(e, n->in[k]);
+        if (n->in[k]->shape.ndim != ndim)
+            return tc_graph_node_fail(e->c, "input %d has %d dimensions, but input 0 has %d", k, n->in[k]->shape.ndim, ndim);
+        total += n->in[k]->shape.d[axis];
+    }
+    tc_graph_value *all = tc_graph_em_concat(e, axis, parts, n->nin), *at = tc_graph_em_iota(e, total, 0, 1), *index = at;
+    tc_graph_value *begin = tc_graph_em_number(e, 0);
+    int64_t place = 0;
+    for (int k = 0; k < n->nin; k++) { /* element i of part k, which begins at `begin`, lies at place + i - begin */
+        tc_graph_value *mine = em_sub(e, em_add(e, at, tc_graph_em_number(e, place)), begin);
+        index = k ? tc_graph_em_where(e, em_less(e, at, begin), index, mine) : mine;
+        begin = em_add(e, begin, tc_graph_em_size(e, n->in[k], axis));
+        place += n->in[k]->shape.d[axis];
+    }
+    tc_graph_value *y = tc_graph_em_pick(e, all, axis, index);
+    for (int k = 0; k < n->nin; k++)
+        y = tc_graph_em_with_sizes(e, y, n->in[k], axis, NULL);
+    return tc_graph_em_finish(e, tc_graph_em_sized(e, y, axis, begin));
+}
+
+tc_status tc_graph_sizes_concat(tc_graph_emitter *e) {
+    int axis = (int)tc_graph_attr_axis(e->c->n);
+    for (int k = 0; k < e->c->n->nin; k++)
+        for (int d = 0; d < e->c->out[0].shape.ndim; d++) {
+            if (tc_graph_in_extent(e, k, d) && d == axis)
+                return tc_graph_dynamic_refuse(e->c, k, d);
+            if (!e->c->extent[0][d])
+                e->c->extent[0][d] = tc_graph_in_extent(e, k, d);
+        }
+    return TC_OK;
+}
+
+/* ---- Pad and Tile: along an open axis, every element asks which one it is ---- */
+
+static bool is_open(const tc_graph_value *x, int d, const tc_graph_number *a, const tc_graph_number *b) {
+    bool known = a->constant && b->constant;
+    return !known || (tc_graph_extent(x, d) && (a->most || b->most));
+}
+
+static tc_graph_value *along(tc_graph_emitter *e, tc_graph_value *v, int d, int ndim) {
+    tc_graph_shape s = {.ndim = ndim};
+    for (int i = 0; i < ndim; i++)
+        s.d[i] = i == d ? v->shape.d[0] : 1;
+    return tc_graph_em_reshape(e, v, &s);
+}
+
+/* fill: NULL repeats the edge. */
+static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *before,
+                                const tc_graph_number *after, tc_graph_value *fill) {
+    int64_t most = x->shape.d[d] + TC_MAX(before->most, 0) + TC_MAX(after->most, 0);
+    tc_graph_value *size = tc_graph_em_size(e, x, d), *from = em_sub(e, tc_graph_em_iota(e, most, 0, 1), before->value);
+    tc_graph_value *last = em_sub(e, size, tc_graph_em_number(e, 1)),
+                   *n = em_add(e, size, em_add(e, before->value, after->value));
+    tc_graph_value *y = tc_graph_em_pick(e, x, d, em_max(e, em_min(e, from, last), tc_graph_em_number(e, 0)));
+    if (fill) {
+        tc_graph_value *in =
+            tc_graph_em_op(e, TC_GRAPH_OP_AND, em_less(e, tc_graph_em_number(e, -1), from), em_less(e, from, size));
+        y = tc_graph_em_where(e, along(e, in, d, x->shape.ndim), y, fill);
+    }
+    return tc_graph_em_with_sizes(e, y, x, d, em_max(e, n, tc_graph_em_number(e, 0)));
+}
+
+static tc_status pad_fill(tc_graph_emitter *e, tc_graph_value **fill) {
+    const tc_graph_node *n = e->c->n;
+    tc_graph_value *given = n->nin > 2 ? n->in[2] : NULL;
+    *fill = tc_graph_em_scalar(e, n->in[0]->dtype, tc_graph_attr_fill(n));
+    if (!given)
+        return e->status;
+    if (given->dtype != n->in[0]->dtype || tc_graph_shape_count(&given->shape) != 1)
+        return tc_graph_node_fail(e->c, "the padding value '%s' must be one %s", given->name, tc_dtype_name(n->in[0]->dtype));
+    *fill = tc_graph_em_reshape(e, given, &(tc_graph_shape){0});
+    return e->status;
+}
+
+/* before[d] and after[d] for all dimensions. *any is set if one of them is open. */
+static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after, bool *any) {
+    tc_graph_number given[TC_GRAPH_MAX_NUMBERS];
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_value *x = c->n->in[0];
+    const int64_t *axes = NULL;
+    size_t naxes = (size_t)x->shape.ndim;
+    int64_t n;
+    TC_TRY(tc_graph_dynamic_list(e, 1, tc_graph_attr_find(c->n, TC_ATTR_paddings) ? TC_ATTR_paddings : TC_ATTR_pads, given, &n));
+    if (tc_graph_in(c, 3))
+        TC_TRY(tc_graph_want_ints(c, 3, "axes", &axes, &naxes));
+    if (n != 2 * (int64_t)naxes)
+        return tc_graph_node_fail(c, "pads has %lld entries; %zu are expected", (long long)n, 2 * naxes);
+    for (int d = 0; d < x->shape.ndim; d++)
+        before[d] = after[d] = (tc_graph_number){.value = tc_graph_em_number(e, 0), .constant = true};
+    for (size_t i = 0; i < naxes; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, x->shape.ndim, &at));
+        before[at] = given[i];
+        after[at] = given[i + naxes];
+        *any |= is_open(x, at, &before[at], &after[at]);
+    }
+    return tc_graph_has_bounds(given, n) ? e->status : tc_graph_dynamic_no_bound(e, "pads", 1, given);
+}
+
+tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
+    tc_graph_number before[TC_GRAPH_MAX_DIMS], after[TC_GRAPH_MAX_DIMS];
+    const char *mode = tc_graph_attr_mode(e->c->n);
+    tc_graph_value *x = e->c->n->in[0], *fill;
+    int ndim = x->shape.ndim;
+    bool any = false, edge = strcmp(mode, "edge") == 0;
+    TC_TRY(read_pads(e, before, after, &any));
+    if (!any)
+        return TC_OK;
+    if (!edge && strcmp(mode, "constant") != 0)
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
+                                    "attribute mode is '%s'; constant and edge are supported where sizes depend on data", mode);
+    TC_TRY(pad_fill(e, &fill));
+    for (int d = 0; d < ndim; d++)
+        if (!before[d].constant || !after[d].constant || before[d].most || after[d].most)
+            x = pad_axis(e, x, d, &before[d], &after[d], edge ? NULL : fill);
+    return tc_graph_em_finish(e, x);
+}
+
+tc_status tc_graph_sizes_pad(tc_graph_emitter *e) {
+    size_t len;
+    const int64_t *pads = tc_graph_attr_pads(e->c->n, &len);
+    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++)
+        if (tc_graph_in_extent(e, 0, d) && (pads[d] || pads[(size_t)d + len / 2]))
+            return tc_graph_dynamic_refuse(e->c, 0, d);
+    return tc_graph_sizes_same(e);
+}
+
+tc_status tc_graph_rewrite_tile(tc_graph_emitter *e) {
+    tc_graph_number repeats[TC_GRAPH_MAX_NUMBERS];
+    const tc_graph_number none = {.constant = true};
+    tc_graph_value *x = e->c->n->in[0];
+    bool any = false;
+    int64_t n;
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_repeats, repeats, &n));
+    if (n != x->shape.ndim)
+        return tc_graph_node_fail(e->c, "repeats has %lld entries for %d dimensions", (long long)n, x->shape.ndim);
+    if (!tc_graph_has_bounds(repeats, n))
+        return tc_graph_dynamic_no_bound(e, "repeats", 1, repeats);
+    for (int d = 0; d < x->shape.ndim; d++)
+        any |= is_open(x, d, &repeats[d], &none) && !(repeats[d].constant && repeats[d].most == 1);
+    for (int d = 0; d < x->shape.ndim && any; d++) {
+        int64_t most;
+        if (repeats[d].constant && repeats[d].most == 1)
+            continue;
+        if (repeats[d].most < 0 || __builtin_mul_overflow(x->shape.d[d], repeats[d].most, &most))
+            return tc_graph_node_fail(e->c, "repeats[%d] is %lld", d, (long long)repeats[d].most);
+        tc_graph_value *size = tc_graph_em_size(e, x, d), *i = tc_graph_em_iota(e, most, 0, 1);
+        tc_graph_value *round = em_mul(e, em_div(e, i, em_max(e, size, tc_graph_em_number(e, 1))), size);
+        tc_graph_value *y = tc_graph_em_pick(e, x, d, em_sub(e, i, round));
+        x = tc_graph_em_with_sizes(e, y, x, d, em_mul(e, size, repeats[d].value));
+    }
+    return any ? tc_graph_em_finish(e, x) : TC_OK;
+}
+
+tc_status tc_graph_sizes_tile(tc_graph_emitter *e) {
+    for (int d = 0; d < e->c->n->in[0]->shape.ndim; d++)
+        if (tc_graph_in_extent(e, 0, d) && e->c->out[0].shape.d[d] != e->c->n->in[0]->shape.d[d])
+            return tc_graph_dynamic_refuse(e->c, 0, d);
+    return tc_graph_sizes_same(e);
+}
+
+/* ---- Split and Transpose ---- */
+
+/* Parts are slices of known sizes. */
+tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    int axis;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(e->c->n), x->shape.ndim, &axis));
+    return tc_graph_extent(x, axis) ? tc_graph_dynamic_refuse(e->c, 0, axis) : TC_OK;
+}
+
+tc_status tc_graph_sizes_transpose(tc_graph_emitter *e) {
+    size_t len;
+    const int64_t *perm = tc_graph_attr_perm(e->c->n, &len);
+    for (size_t d = 0; d < len; d++)
+        e->c->extent[0][d] = tc_graph_in_extent(e, 0, (int)perm[d]);
+    return TC_OK;
+}

@@ -1,0 +1,288 @@
+/* Reshape and its kin on operands whose sizes depend on data. See dynamic.h. */
+#include "graph/ops/functions.h"
+
+/* ---- Reshape, before inference ---- */
+
+typedef struct reshaper {
+    tc_graph_emitter *e;
+    tc_graph_value *x;
+    tc_graph_shape shape;                    /* of the result, at its largest */
+    tc_graph_value *size[TC_GRAPH_MAX_DIMS]; /* of its dimensions at run time; NULL: constant */
+} reshaper;
+
+static bool same_dim(const reshaper *r, int i, int o) {
+    return r->x->shape.d[i] == r->shape.d[o] && tc_graph_extent(r->x, i) == r->size[o];
+}
+
+/* Only the first of the dimensions that do not correspond may vary: then an element's place does not depend on sizes. */
+static bool keeps_places(const reshaper *r) {
+    int i = 0, o = 0, ie = r->x->shape.ndim, oe = r->shape.ndim;
+    while (i < ie && o < oe && same_dim(r, i, o))
+        i++, o++;
+    while (ie > i && oe > o && same_dim(r, ie - 1, oe - 1))
+        ie--, oe--;
+    int64_t in = 1, out = 1;
+    for (int d = i; d < ie; d++)
+        in *= r->x->shape.d[d];
+    for (int d = o; d < oe; d++)
+        out *= r->shape.d[d];
+    while (i < ie && r->x->shape.d[i] == 1 && !tc_graph_extent(r->x, i))
+        i++;
+    while (o < oe && r->shape.d[o] == 1 && !r->size[o])
+        o++;
+    for (int d = i + 1; d < ie; d++)
+        if (tc_graph_extent(r->x, d))
+            return false;
+    for (int d = o + 1; d < oe; d++)
+        if (r->size[d])
+            return false;
+    return in == out;
+}
+
+/* Everything else: the place of each element of the result among those of x, by arithmetic on the sizes. */
+static tc_graph_value *by_places(reshaper *r) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_value *linear = tc_graph_em_number(e, 0), *stride = tc_graph_em_number(e, 1), *at = tc_graph_em_number(e, 0);
+    for (int o = r->shape.ndim - 1; o >= 0; o--) {
+        linear = em_add(e, linear, em_mul(e, tc_graph_em_iota(e, r->shape.d[o], o, r->shape.ndim), stride));
+        stride = em_mul(e, stride, r->size[o] ? r->size[o] : tc_graph_em_number(e, r->shape.d[o]));
+    }
+    int64_t step = 1;
+    for (int i = r->x->shape.ndim - 1; i >= 0; i--) {
+        tc_graph_value *n = em_max(e, tc_graph_em_size(e, r->x, i), tc_graph_em_number(e, 1)), *next = em_div(e, linear, n);
+        at = em_add(e, at, em_mul(e, em_sub(e, linear, em_mul(e, next, n)), tc_graph_em_number(e, step)));
+        linear = next;
+        step *= r->x->shape.d[i];
+    }
+    tc_graph_value *flat = tc_graph_em_reshape(e, tc_graph_em_blind(e, r->x), &(tc_graph_shape){1, {step}});
+    return tc_graph_em_pick(e, flat, 0, tc_graph_em_expand(e, at, &r->shape));
+}
+
+static tc_graph_value *reshaped(reshaper *r) {
+    tc_graph_value *y = keeps_places(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_places(r);
+    if (y == r->x)
+        y = em_unary(r->e, TC_GRAPH_OP_IDENTITY, y);
+    for (int o = 0; o < r->shape.ndim; o++)
+        if (r->size[o])
+            y = tc_graph_em_sized(r->e, y, o, r->size[o]);
+    return y;
+}
+
+/* The dimension that is given as -1: what x has, divided by the others, first by those that are the same on both sides. */
+static tc_status open_dimension(reshaper *r, int open) {
+    tc_graph_emitter *e = r->e;
+    bool used[TC_GRAPH_MAX_DIMS] = {false};
+    int64_t in = 1, out = 1;
+    tc_graph_value *above = NULL, *below = NULL;
+    for (int o = 0; o < r->shape.ndim; o++) {
+        if (o == open)
+            continue;
+        int i = 0;
+        while (i < r->x->shape.ndim && r->size[o] && (used[i] || tc_graph_extent(r->x, i) != r->size[o]))
+            i++;
+        if (r->size[o] && i < r->x->shape.ndim)
+            used[i] = true;
+        else if (r->size[o])
+            below = below ? em_mul(e, below, r->size[o]) : r->size[o];
+        else
+            out *= r->shape.d[o];
+    }
+    for (int i = 0; i < r->x->shape.ndim; i++) {
+        tc_graph_value *size = tc_graph_extent(r->x, i);
+        if (used[i])
+            continue;
+        in *= r->x->shape.d[i];
+        if (size)
+            above = above ? em_mul(e, above, size) : size;
+    }
+    if (out == 0)
+        return tc_graph_node_fail(e->c, "shape[%d] is -1, but another dimension is 0", open);
+    int64_t fixed = 1;
+    for (int i = 0; i < r->x->shape.ndim; i++)
+        fixed *= used[i] || tc_graph_extent(r->x, i) ? 1 : r->x->shape.d[i];
+    r->shape.d[open] = in / out;
+    if (!above && !below)
+        return in % out == 0 ? TC_OK
+                             : tc_graph_node_fail(e->c, "%lld elements do not divide into the requested shape", (long long)in);
+    above = above ? above : tc_graph_em_number(e, 1);
+    if (fixed % out == 0)
+        above = fixed == out ? above : em_mul(e, above, tc_graph_em_number(e, fixed / out));
+    else
+        above = em_div(e, em_mul(e, above, tc_graph_em_number(e, fixed)), tc_graph_em_number(e, out));
+    r->size[open] = below ? em_div(e, above, em_max(e, below, tc_graph_em_number(e, 1))) : above;
+    return e->status;
+}
+
+static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n, bool allowzero) {
+    int open = -1;
+    r->shape.ndim = (int)n;
+    for (int o = 0; o < r->shape.ndim; o++) {
+        r->shape.d[o] = want[o].most;
+        r->size[o] = want[o].constant ? NULL : want[o].value;
+        if (!want[o].constant || want[o].most > 0 || (want[o].most == 0 && allowzero))
+            continue;
+        if (want[o].most == -1 && open < 0) {
+            open = o;
+        } else if (want[o].most == 0 && o < r->x->shape.ndim) {
+            r->shape.d[o] = r->x->shape.d[o];
+            r->size[o] = tc_graph_extent(r->x, o);
+        } else {
+            return tc_graph_node_fail(r->e->c, "shape[%d] is %lld, which names no dimension", o, (long long)want[o].most);
+        }
+    }
+    return open >= 0 ? open_dimension(r, open) : TC_OK;
+}
+
+tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
+    tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
+    reshaper r = {.e = e, .x = e->c->n->in[0]};
+    int64_t n;
+    size_t len;
+    const int64_t *whole = tc_graph_attr_shape(e->c->n, &len);
+    bool open = false;
+    for (size_t i = 0; whole && i < len; i++)
+        open |= whole[i] < 0;
+    if (whole && !open && tc_graph_attr_allowzero(e->c->n)) /* import's own (tc_graph_emit_reshape): of the largest */
+        return TC_OK;
+    TC_TRY(tc_graph_dynamic_list(e, 1, TC_ATTR_shape, want, &n));
+    if (n > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "shape has %lld dimensions; at most %d are supported",
+                                    (long long)n, TC_GRAPH_MAX_DIMS);
+    if (!tc_graph_has_bounds(want, n))
+        return tc_graph_dynamic_no_bound(e, "shape", 1, want);
+    TC_TRY(target_dims(&r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
+    TC_TRY(tc_graph_shape_check(&r.shape, r.x->dtype, e->c->err));
+    return tc_graph_em_finish(e, reshaped(&r));
+}
+
+/* ---- and after it: dimensions that correspond, and a first one that grows or shrinks by what follows it ---- */
+
+static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d) {
+    while (d < x->ndim && x->d[d] == 1 && !(size && size[d]))
+        d++;
+    return d;
+}
+
+tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    tc_graph_type *out = &e->c->out[0];
+    int i = 0, o = 0;
+    for (;;) {
+        i = next_dim(&x->shape, x->extent, i);
+        o = next_dim(&out->shape, NULL, o);
+        if (i == x->shape.ndim)
+            return TC_OK;
+        if (o == out->shape.ndim || x->shape.d[i] != out->shape.d[o])
+            break;
+        e->c->extent[0][o++] = x->extent[i++];
+    }
+    int first = i;
+    tc_graph_value *size = x->extent[i];
+    for (i++; i < x->shape.ndim; i++)
+        if (x->extent[i])
+            return tc_graph_dynamic_refuse(e->c, 0, i);
+    if (!size)
+        return TC_OK;
+    int64_t in = 1, rest = 1;
+    for (int d = first + 1; d < x->shape.ndim; d++)
+        in *= x->shape.d[d];
+    for (int d = o + 1; d < out->shape.ndim; d++)
+        rest *= out->shape.d[d];
+    bool grows = rest && in % rest == 0, shrinks = in && rest % in == 0;
+    if (o == out->shape.ndim || (!grows && !shrinks))
+        return tc_graph_dynamic_refuse(e->c, 0, first);
+    int64_t times = grows ? in / rest : rest / in;
+    tc_graph_value *by = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &times);
+    tc_graph_value *grown = grows ? em_mul(e, size, by) : em_div(e, size, by);
+    grown->most = out->shape.d[o];
+    e->c->extent[0][o] = grown;
+    return e->status;
+}
+
+/* ---- Expand ---- */
+
+tc_status tc_graph_rewrite_expand(tc_graph_emitter *e) {
+    tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
+    tc_graph_shape s = {0}, to;
+    tc_graph_value *x = e->c->n->in[0];
+    TC_TRY(tc_graph_dynamic_shape(e, 1, want, &s));
+    if (!tc_graph_shape_broadcast(&x->shape, &s, &to))
+        return tc_graph_node_fail(e->c, "the shape of '%s' does not broadcast to the requested one", x->name);
+    tc_graph_value *y = tc_graph_em_expand(e, tc_graph_em_blind(e, x), &to);
+    if (y == x)
+        y = em_unary(e, TC_GRAPH_OP_IDENTITY, x);
+    for (int d = 0; d < to.ndim; d++) {
+        int i = d - (to.ndim - x->shape.ndim), o = d - (to.ndim - s.ndim);
+        tc_graph_value *size = i >= 0 && x->shape.d[i] != 1 ? tc_graph_extent(x, i) : NULL;
+        if (!size && o >= 0 && !want[o].constant)
+            size = want[o].value;
+        if (size)
+            y = tc_graph_em_sized(e, y, d, size);
+    }
+    return tc_graph_em_finish(e, y);
+}
+
+/* ---- Squeeze and Unsqueeze: which dimension is which does not show where their largest is 1 ---- */
+
+/* x's dimensions but those of 1 that go, between new ones: at[o] is the one that dimension o of the result is, or -1. */
+static tc_status with_dims(tc_graph_emitter *e, const int *at, int ndim) {
+    tc_graph_value *x = e->c->n->in[0];
+    tc_graph_shape s = {.ndim = ndim};
+    for (int o = 0; o < ndim; o++)
+        s.d[o] = at[o] < 0 ? 1 : x->shape.d[at[o]];
+    tc_graph_value *y = tc_graph_em_reshape(e, tc_graph_em_blind(e, x), &s);
+    for (int o = 0; o < ndim; o++)
+        if (at[o] >= 0 && tc_graph_extent(x, at[o]))
+            y = tc_graph_em_sized(e, y, o, tc_graph_extent(x, at[o]));
+    return tc_graph_em_finish(e, y);
+}
+
+static tc_status marked_axes(tc_graph_emitter *e, int ndim, bool *marked, bool *any) {
+    const int64_t *axes;
+    size_t len;
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
+    *any = axes != NULL;
+    for (size_t i = 0; i < len; i++) {
+        int d;
+        TC_TRY(tc_graph_want_axis(e->c, axes[i], ndim, &d));
+        marked[d] = true;
+    }
+    return TC_OK;
+}
+
+tc_status tc_graph_rewrite_squeeze(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    bool go[TC_GRAPH_MAX_DIMS] = {false}, any;
+    int at[TC_GRAPH_MAX_DIMS], ndim = 0;
+    TC_TRY(marked_axes(e, x->shape.ndim, go, &any));
+    for (int d = 0; d < x->shape.ndim; d++) {
+        bool one = x->shape.d[d] == 1 && !tc_graph_extent(x, d);
+        if (go[d] && !one)
+            return tc_graph_extent(x, d) ? tc_graph_dynamic_refuse(e->c, 0, d)
+                                         : tc_graph_node_fail(e->c, "dimension %d cannot be squeezed: it is %lld, not 1", d,
+                                                              (long long)x->shape.d[d]);
+        if (any ? !go[d] : !one)
+            at[ndim++] = d;
+    }
+    return with_dims(e, at, ndim);
+}
+
+tc_status tc_graph_rewrite_unsqueeze(tc_graph_emitter *e) {
+    const tc_graph_value *x = e->c->n->in[0];
+    bool fresh[TC_GRAPH_MAX_DIMS] = {false}, any;
+    int at[TC_GRAPH_MAX_DIMS];
+    const int64_t *axes;
+    size_t len;
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
+    int64_t ndim = x->shape.ndim + (int64_t)len;
+    if (ndim > TC_GRAPH_MAX_DIMS)
+        return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "the result has %lld dimensions; at most %d are supported",
+                                    (long long)ndim, TC_GRAPH_MAX_DIMS);
+    TC_TRY(marked_axes(e, (int)ndim, fresh, &any));
+    int from = 0;
+    for (int o = 0; o < ndim; o++)
+        at[o] = fresh[o] || from == x->shape.ndim ? -1 : from++;
+    if (from < x->shape.ndim || (int)len != (int)ndim - from)
+        return tc_graph_node_fail(e->c, "attribute axes names a dimension twice");
+    return with_dims(e, at, (int)ndim);
+}
