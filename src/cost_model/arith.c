@@ -215,6 +215,7 @@ static level_set visit_new(counter *k, const tc_expr *e) {
     return mask;
 }
 
+/* Not tc_expr_walk: what a node counts as depends on the one that it stands in (a product in a sum, an index in a load). */
 static level_set visit(counter *k, const tc_expr *e) {
     if (k->n->memo.cap) {
         memo_slot *slot = find_slot(k->n->memo.slot, k->n->memo.cap, k->n->memo.epoch, e);

@@ -35,7 +35,7 @@ void tc_cgc_node(tc_cgc_writer *w, const tc_expr *e, const char *lane); /* e its
 
 /* ---- values.c ---- */
 enum { TC_CGC_LOADS = 1, TC_CGC_DIVIDES = 2 };                          /* facts of a node and all under it */
-unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e);              /* TC_CGC_LOADS, ... and bits of values.c's own */
+unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e);              /* TC_CGC_LOADS, ... */
 void tc_cgc_expr(tc_cgc_writer *w, const tc_expr *e, const char *lane); /* e, by its name where it has one */
 /* Notes what a statement computes. always: whether it does so for every lane, so that it may be computed ahead. */
 void tc_cgc_note(tc_cgc_writer *w, const tc_expr *e, bool always);

@@ -4,20 +4,23 @@
 
 #include "codegen/c_source/c_source_int.h"
 
-enum { KNOWN = TC_CGC_DIVIDES << 1 };     /* of facts: they were found */
 enum { SEEN = 1, TWICE = 2, ALWAYS = 4 }; /* how a statement uses a node */
 
-unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e) {
-    const uintptr_t *known = tc_map_get(&w->facts, e->id);
-    if (known)
-        return (unsigned)*known;
+/* Of e from those of its operands. */
+static void find_facts(const tc_expr *e, void *user) {
+    tc_cgc_writer *w = user;
     bool divides = (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD) &&
                    !tc_dtype_is_float((tc_dtype)e->dtype);
-    unsigned all = KNOWN | (e->op == TC_OP_LOAD ? TC_CGC_LOADS : 0u) | (divides ? TC_CGC_DIVIDES : 0u);
+    uintptr_t all = (e->op == TC_OP_LOAD ? TC_CGC_LOADS : 0u) | (divides ? TC_CGC_DIVIDES : 0u);
     for (int i = 0; i < e->nargs; i++)
-        all |= tc_cgc_facts(w, e->args[i]);
+        all |= *tc_map_get(&w->facts, e->args[i]->id);
     tc_map_put(&w->facts, e->id, all);
-    return all;
+}
+
+unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e) {
+    if (!tc_map_get(&w->facts, e->id))
+        tc_expr_walk(e, find_facts, w);
+    return (unsigned)*tc_map_get(&w->facts, e->id);
 }
 
 static bool has_name(tc_cgc_writer *w, const tc_expr *e) {

@@ -95,18 +95,25 @@ int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align) {
 
 /* ---- values ---- */
 
+typedef struct innermost {
+    tc_map *var_at;
+    int depth;
+} innermost;
+
+static void find_innermost(const tc_expr *e, void *user) {
+    innermost *x = user;
+    const uintptr_t *at = e->op == TC_OP_VAR ? tc_map_get(x->var_at, e->u.var->id) : NULL;
+    if (at)
+        x->depth = TC_MAX(x->depth, (int)*at);
+    if (e->op == TC_OP_LOAD)
+        x->depth = INT32_MAX;
+}
+
 /* Nesting depth of the innermost variable that e depends on; reading memory counts as innermost. */
 static int depth_of(tc_cg *g, const tc_expr *e) {
-    if (e->op == TC_OP_VAR) {
-        const uintptr_t *at = tc_map_get(&g->k->var_at, e->u.var->id);
-        return at ? (int)*at : 0;
-    }
-    if (e->op == TC_OP_LOAD)
-        return INT32_MAX;
-    int d = 0;
-    for (int i = 0; i < e->nargs; i++)
-        d = TC_MAX(d, depth_of(g, e->args[i]));
-    return d;
+    innermost x = {.var_at = &g->k->var_at};
+    tc_expr_walk(e, find_innermost, &x);
+    return x.depth;
 }
 
 /* The terms by depth, outermost first, and as they are written where it is the same. */
