@@ -17,70 +17,6 @@
 /* ONNX IR versions: opsets came with 3; 13 is the newest known (opset 24 came with 12). */
 enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 13 };
 
-/* ---- reading the file ---- */
-
-/* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
- * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
- * reading a page again. */
-typedef struct reader {
-    char *data;
-    size_t size, copied, dropped;
-} reader;
-
-static void *reader_alloc(void *user, size_t size) {
-    enum { STEP = 16 << 20, WEIGHT = 1 << 12 };
-    reader *r = user;
-    if (r->copied < r->size && r->copied - r->dropped >= STEP) {
-        size_t to = r->copied / STEP * STEP;
-        madvise(r->data + r->dropped, to - r->dropped, MADV_DONTNEED);
-        r->dropped = to;
-    }
-    r->copied += size >= WEIGHT ? size : 0;
-    return malloc(size);
-}
-
-static void reader_free(void *user, void *p) {
-    (void)user;
-    free(p);
-}
-
-static tc_status unpack_model(const char *path, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
-    reader r = {.data = data, .size = size};
-    ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
-    *out = size ? onnx__model_proto__unpack(&allocator, size, data) : NULL;
-    if (*out && (*out)->graph)
-        return TC_OK;
-    tc_arena *a = tc_arena_new();
-    const char *why = *out ? "it has no graph, so it is not an ONNX model" : tc_onnx_diagnose(a, data, size);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path, why);
-    tc_arena_free(a);
-    if (*out)
-        onnx__model_proto__free_unpacked(*out, NULL);
-    *out = NULL;
-    return s;
-}
-
-/* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
-static tc_status read_model(const char *path, Onnx__ModelProto **out, tc_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-        close(fd);
-        return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
-    }
-    size_t size = (size_t)st.st_size;
-    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    close(fd);
-    if (data == MAP_FAILED)
-        return tc_fail(err, TC_ENV, "%s: cannot be read: %s", path, strerror(errno));
-    tc_status s = unpack_model(path, data, size, out, err);
-    if (data)
-        munmap(data, size);
-    return s;
-}
-
 /* ---- whole-model checks ---- */
 
 bool tc_graph_import_default_domain(const char *domain) {
@@ -427,7 +363,7 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     tc_graph_importer im = {.path = path, .opts = opts};
     *out = NULL;
     double start = tc_now();
-    TC_TRY(read_model(path, &im.model, err));
+    TC_TRY(tc_onnx_read_model(path, NULL, &im.model, err));
     im.proto = im.model->graph;
     im.g = im.root = tc_graph_new(path);
     if (im.proto->name && *im.proto->name)

@@ -11,6 +11,11 @@ typedef struct tc_onnx_files {
     tc_map mapped;   /* path -> index in blocks */
     TC_VEC(tc_graph_storage_block) blocks;
 } tc_onnx_files;
+void tc_onnx_files_free(tc_onnx_files *files); /* and what is mapped; not `dir` */
+
+/* A model as it stands in the file (file.c), with a graph: in `arena`, or, where that is NULL, to be freed by onnx__model_proto__free_unpacked with
+ * the default allocator. TC_BAD_INPUT says what is wrong with the file. */
+TC_NODISCARD tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
 
 /* Converts a TensorProto. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc); bytes of
  * external files are views into files->blocks. The message of a failure starts with the tensor's name. */

@@ -224,6 +224,13 @@ static tc_status open_external(tc_onnx_files *files, const char *location, tc_gr
     return s;
 }
 
+void tc_onnx_files_free(tc_onnx_files *files) {
+    for (size_t i = 0; i < files->blocks.len; i++)
+        munmap(files->blocks.data[i].p, files->blocks.data[i].mapped);
+    tc_vec_free(&files->blocks);
+    tc_map_free(&files->mapped);
+}
+
 static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files, tc_graph_tensor *t, tc_error *err) {
     external e;
     TC_TRY(parse_external(p, &e, err));

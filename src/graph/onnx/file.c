@@ -1,0 +1,73 @@
+/* Reading a whole ONNX file as a message. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "graph/onnx/onnx_int.h"
+
+/* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
+ * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
+ * reading a page again. */
+typedef struct reader {
+    tc_arena *arena;
+    char *data;
+    size_t size, copied, dropped;
+} reader;
+
+static void *reader_alloc(void *user, size_t size) {
+    enum { STEP = 16 << 20, WEIGHT = 1 << 12 };
+    reader *r = user;
+    if (r->copied < r->size && r->copied - r->dropped >= STEP) {
+        size_t to = r->copied / STEP * STEP;
+        madvise(r->data + r->dropped, to - r->dropped, MADV_DONTNEED);
+        r->dropped = to;
+    }
+    r->copied += size >= WEIGHT ? size : 0;
+    return r->arena ? tc_arena_alloc(r->arena, size) : malloc(size);
+}
+
+static void reader_free(void *user, void *p) {
+    reader *r = user;
+    if (!r->arena)
+        free(p);
+}
+
+static tc_status unpack(const char *path, tc_arena *arena, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
+    reader r = {.arena = arena, .data = data, .size = size};
+    ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
+    *out = size ? onnx__model_proto__unpack(&allocator, size, data) : NULL;
+    if (*out && (*out)->graph)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    const char *why = *out ? "it has no graph, so it is not an ONNX model" : tc_onnx_diagnose(a, data, size);
+    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path, why);
+    tc_arena_free(a);
+    if (*out)
+        onnx__model_proto__free_unpacked(*out, &allocator);
+    *out = NULL;
+    return s;
+}
+
+/* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
+tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0)
+        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        close(fd);
+        return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
+    }
+    size_t size = (size_t)st.st_size;
+    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+    close(fd);
+    if (data == MAP_FAILED)
+        return tc_fail(err, TC_ENV, "%s: cannot be read: %s", path, strerror(errno));
+    tc_status s = unpack(path, arena, data, size, out, err);
+    if (data)
+        munmap(data, size);
+    return s;
+}
