@@ -1,0 +1,186 @@
+/* Which nodes are quantised: layers, and what lies between them. */
+#include <math.h>
+#include <string.h>
+
+#include "graph/quantize/quantize_int.h"
+
+static bool is_default_op(const tc_onnx_edit_node *n, const char *op) {
+    return n->op && strcmp(n->op, op) == 0 && (!*n->domain || strcmp(n->domain, "ai.onnx") == 0);
+}
+
+/* ---- layers ---- */
+
+/* Fills in what kind of layer node n is; false where it is none. */
+static bool describe(const tc_onnx_edit *e, const tc_onnx_edit_node *n, const tc_graph_tensor *w, step *s) {
+    if (is_default_op(n, "Conv")) {
+        s->axis = 0;
+        s->scaled_bias = true;
+        return w->shape.ndim >= 3;
+    }
+    if (is_default_op(n, "MatMul")) {
+        s->axis = w->shape.ndim == 2 ? 1 : -1;
+        s->matmul = w->shape.ndim == 2;
+        return w->shape.ndim >= 2;
+    }
+    bool plain = tc_onnx_edit_float(e, s->node, "alpha", 1) == 1 && tc_onnx_edit_float(e, s->node, "beta", 1) == 1;
+    s->axis = tc_onnx_edit_int(e, s->node, "transB", 0) ? 0 : 1;
+    s->matmul = plain && tc_onnx_edit_int(e, s->node, "transA", 0) == 0;
+    s->scaled_bias = plain;
+    return w->shape.ndim == 2;
+}
+
+static const char *refusal(const step *s, const tc_quantize_options *o) {
+    bool four = o->kind == TC_QUANTIZE_WEIGHTS && o->bits == 4;
+    if (!s->matmul && o->kind == TC_QUANTIZE_DYNAMIC)
+        return "only matmuls with a matrix of weights have a dynamic form";
+    if (!s->matmul && four)
+        return "only matmuls with a matrix of weights have 4-bit weights";
+    return NULL;
+}
+
+static bool is_kept(const tc_onnx_edit_node *n, const tc_quantize_options *o, bool *found) {
+    bool kept = false;
+    for (size_t i = 0; i < o->nkeep; i++) {
+        bool is = strcmp(o->keep[i], n->name) == 0;
+        for (int k = 0; k < n->nout; k++)
+            is |= strcmp(o->keep[i], n->out[k]) == 0;
+        kept |= is;
+        found[i] |= is;
+    }
+    return kept;
+}
+
+static tc_status add_layer(tc_onnx_edit *e, int i, const tc_quantize_options *o, bool *found, plan *p, tc_error *err) {
+    tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
+    const tc_graph_tensor *x, *w;
+    step s = {.node = i, .layer = true};
+    TC_TRY(tc_onnx_edit_constant(e, n.in[0], &x, err));
+    TC_TRY(tc_onnx_edit_constant(e, n.in[1], &w, err));
+    if (x || !w || w->dtype != TC_F32 || tc_graph_tensor_count(w) == 0 || !describe(e, &n, w, &s))
+        return TC_OK;
+    s.why = is_kept(&n, o, found) ? "it was to be kept" : refusal(&s, o);
+    if (o->per_tensor)
+        s.axis = -1;
+    tc_push(&p->steps, s);
+    return TC_OK;
+}
+
+/* ---- between layers ---- */
+
+/* Operators whose results on quantised values are about as good as on reals. `all`: every input is an activation, else the first;
+ * `same`: the result holds values of the input. */
+static const struct between {
+    const char *op;
+    bool all, same;
+} BETWEEN[] = {{"Add", true, false},
+               {"Concat", true, false},
+               {"MaxPool", false, true},
+               {"AveragePool", false, false},
+               {"GlobalAveragePool", false, false},
+               {"Reshape", false, true},
+               {"Flatten", false, true},
+               {"Transpose", false, true},
+               {"Squeeze", false, true},
+               {"Unsqueeze", false, true}};
+
+static const struct between *find_between(const tc_onnx_edit_node *n) {
+    for (size_t i = 0; i < TC_LEN(BETWEEN); i++)
+        if (is_default_op(n, BETWEEN[i].op) && n->nout == 1)
+            return &BETWEEN[i];
+    return NULL;
+}
+
+/* What the range of a layer's result absorbs. */
+static bool is_absorbed(const tc_onnx_edit_node *n) {
+    return (is_default_op(n, "Relu") || is_default_op(n, "Clip") || is_default_op(n, "Identity")) && n->nin > 0;
+}
+
+static bool inputs_in(const tc_map *m, const tc_onnx_edit_node *n, bool all) {
+    for (int k = 0; k < (all ? n->nin : 1); k++)
+        if (!tc_map_gets(m, n->in[k]))
+            return false;
+    return n->nin > 0;
+}
+
+static void put_inputs(tc_map *m, const tc_onnx_edit_node *n, bool all) {
+    for (int k = 0; k < (all ? n->nin : 1); k++)
+        tc_map_puts(m, n->in[k], 1);
+}
+
+/* The place in steps of every node, or -1. */
+static int *places(tc_onnx_edit *e, const plan *p) {
+    int n = tc_onnx_edit_nodes(e), *at = TC_NEW_N(tc_onnx_edit_arena(e), int, n);
+    for (int i = 0; i < n; i++)
+        at[i] = -1;
+    for (size_t i = 0; i < p->steps.len; i++)
+        at[p->steps.data[i].node] = (int)i;
+    return at;
+}
+
+/* Forwards: values that come from quantised nodes alone. A node between layers that reads others is none of ours. */
+static void settle_sources(tc_onnx_edit *e, plan *p, const int *at) {
+    tc_map ours = {0};
+    for (int i = 0; i < tc_onnx_edit_nodes(e); i++) {
+        tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
+        step *s = at[i] < 0 ? NULL : &p->steps.data[at[i]];
+        if (s && !s->layer)
+            s->why = inputs_in(&ours, &n, s->all) ? NULL : "it is not between quantised layers";
+        if (s ? !s->why : is_absorbed(&n) && inputs_in(&ours, &n, false))
+            tc_map_puts(&ours, n.out[0], 1);
+    }
+    tc_map_free(&ours);
+}
+
+/* Backwards: nor is one whose result no quantised node reads. */
+static void settle_users(tc_onnx_edit *e, plan *p, const int *at) {
+    tc_map wanted = {0};
+    for (int i = tc_onnx_edit_nodes(e) - 1; i >= 0; i--) {
+        tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
+        step *s = at[i] < 0 ? NULL : &p->steps.data[at[i]];
+        if (s && !s->layer && !s->why && !tc_map_gets(&wanted, n.out[0]))
+            s->why = "it is not between quantised layers";
+        if (s ? !s->why : is_absorbed(&n) && tc_map_gets(&wanted, n.out[0]))
+            put_inputs(&wanted, &n, s && s->all);
+    }
+    tc_map_free(&wanted);
+}
+
+void quant_settle(tc_onnx_edit *e, plan *p) {
+    const int *at = places(e, p);
+    settle_sources(e, p, at);
+    settle_users(e, p, at);
+}
+
+/* ---- the plan ---- */
+
+static tc_status add_node(tc_onnx_edit *e, int i, const tc_quantize_options *o, bool *found, plan *p, tc_error *err) {
+    tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
+    bool weighted = is_default_op(&n, "Conv") || is_default_op(&n, "MatMul") || is_default_op(&n, "Gemm");
+    if (weighted && n.nin >= 2 && n.nout == 1)
+        return add_layer(e, i, o, found, p, err);
+    const struct between *b = o->kind == TC_QUANTIZE_STATIC ? find_between(&n) : NULL;
+    if (b)
+        tc_push(&p->steps, ((step){.node = i, .all = b->all, .same_range = b->same}));
+    return TC_OK;
+}
+
+tc_status quant_plan(tc_onnx_edit *e, const tc_quantize_options *o, plan *p, tc_error *err) {
+    bool *found = TC_NEW_N(tc_onnx_edit_arena(e), bool, o->nkeep);
+    for (int i = 0; i < tc_onnx_edit_nodes(e); i++)
+        TC_TRY(add_node(e, i, o, found, p, err));
+    for (size_t i = 0; i < o->nkeep; i++)
+        if (!found[i])
+            return tc_fail(err, TC_BAD_INPUT,
+                           "there is no layer '%s' to keep: it must be the name of a Conv, MatMul or Gemm with constant weights, "
+                           "or of its output",
+                           o->keep[i]);
+    bool any = false;
+    for (size_t i = 0; i < p->steps.len; i++)
+        any |= p->steps.data[i].layer && !p->steps.data[i].why;
+    if (!any)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "there is no layer to quantise: no Conv, MatMul or Gemm with constant f32 weights that this form can express");
+    quant_settle(e, p);
+    return TC_OK;
+}
