@@ -1,6 +1,7 @@
 /* Expressions of the TIR interpreter: compiled once to straight-line programs over slots, each value computed once. A scalar
  * select jumps over the arm not taken; a vector select runs both arms with a predicate, so that inactive lanes touch no
  * memory. */
+#include <assert.h>
 #include <math.h>
 
 #include "tir_lower/interp_int.h"
@@ -212,7 +213,7 @@ static bool run_int(interp *x, const inst *i) {
     return true;
 }
 
-static void run_float(interp *x, const inst *i) {
+static bool run_float(interp *x, const inst *i) {
     const val *a = slot_at(x, i->a), *b = i->b == NO_SLOT ? a : slot_at(x, i->b);
     val *d = slot_at(x, i->dst);
     for (int k = 0; k < i->lanes; k++)
@@ -222,61 +223,97 @@ static void run_float(interp *x, const inst *i) {
             d[k].f = (double)(float)(a[k].f * b[k].f);
         else
             d[k].f = tc_eval_f((tc_op)i->op, i->dtype, a[k].f, b[k].f);
+    return true;
 }
 
-static void run_cast(interp *x, const inst *i) {
+static bool run_cast_ii(interp *x, const inst *i) {
     const val *a = slot_at(x, i->a);
     val *d = slot_at(x, i->dst);
     for (int k = 0; k < i->lanes; k++)
-        switch ((xcode)i->code) {
-        case X_CAST_II:
-            d[k].i = tc_cast_ii(i->dtype, a[k].i);
-            break;
-        case X_CAST_IF:
-            d[k].f = tc_cast_if(i->from, i->dtype, a[k].i);
-            break;
-        case X_CAST_FI:
-            d[k].i = tc_cast_fi(i->dtype, a[k].f);
-            break;
-        default:
-            d[k].f = tc_round_f(i->dtype, a[k].f);
-        }
+        d[k].i = tc_cast_ii(i->dtype, a[k].i);
+    return true;
 }
 
-static void run_simple(interp *x, const inst *i) {
-    const val *a = slot_at(x, i->a), *b = i->b == NO_SLOT || i->code == X_PRED ? a : slot_at(x, i->b);
-    const val *c = i->c == NO_SLOT || i->code == X_PRED ? a : slot_at(x, i->c);
-    const val *p = i->code == X_PRED && i->pred != NO_SLOT ? slot_at(x, i->pred) : NULL;
+static bool run_cast_if(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a);
     val *d = slot_at(x, i->dst);
     for (int k = 0; k < i->lanes; k++)
-        switch ((xcode)i->code) {
-        case X_CMP_F:
-            d[k].i = tc_eval_compare_f((tc_op)i->op, a[k].f, b[k].f);
-            break;
-        case X_FMA:
-            d[k].f = tc_eval_fma(i->dtype, a[k].f, b[k].f, c[k].f);
-            break;
-        case X_SELECT:
-            d[k] = a[k].i ? b[k] : c[k];
-            break;
-        case X_PRED:
-            d[k].i = (a[k].i != 0) == (i->b != 0) && (!p || p[k].i);
-            break;
-        case X_COPY:
-            d[k] = a[k];
-            break;
-        case X_BCAST:
-            d[k] = a[0];
-            break;
-        case X_RAMP:
-            d[k].i = a[0].i + k * b[0].i;
-            break;
-        default:
-            break;
-        }
+        d[k].f = tc_cast_if(i->from, i->dtype, a[k].i);
+    return true;
 }
 
-static void run_dot(interp *x, const inst *i) {
+static bool run_cast_fi(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].i = tc_cast_fi(i->dtype, a[k].f);
+    return true;
+}
+
+static bool run_cast_ff(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].f = tc_round_f(i->dtype, a[k].f);
+    return true;
+}
+
+static bool run_compare_f(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a), *b = i->b == NO_SLOT ? a : slot_at(x, i->b);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].i = tc_eval_compare_f((tc_op)i->op, a[k].f, b[k].f);
+    return true;
+}
+
+static bool run_fma(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a), *b = slot_at(x, i->b), *c = slot_at(x, i->c);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].f = tc_eval_fma(i->dtype, a[k].f, b[k].f, c[k].f);
+    return true;
+}
+
+static bool run_select(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a), *b = slot_at(x, i->b), *c = slot_at(x, i->c);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k] = a[k].i ? b[k] : c[k];
+    return true;
+}
+
+static bool run_pred(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a), *p = i->pred == NO_SLOT ? NULL : slot_at(x, i->pred);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].i = (a[k].i != 0) == (i->b != 0) && (!p || p[k].i);
+    return true;
+}
+
+static bool run_copy(interp *x, const inst *i) {
+    const val *a = slot_at(x, i->a);
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k] = a[k];
+    return true;
+}
+
+static bool run_bcast(interp *x, const inst *i) {
+    val v = *slot_at(x, i->a), *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k] = v;
+    return true;
+}
+
+static bool run_ramp(interp *x, const inst *i) {
+    int64_t base = slot_at(x, i->a)->i, stride = slot_at(x, i->b)->i;
+    val *d = slot_at(x, i->dst);
+    for (int k = 0; k < i->lanes; k++)
+        d[k].i = base + k * stride;
+    return true;
+}
+
+static bool run_dot(interp *x, const inst *i) {
     const val *acc = slot_at(x, i->a), *a = slot_at(x, i->b), *b = slot_at(x, i->c);
     val *d = slot_at(x, i->dst);
     for (int k = 0; k < i->lanes; k++) {
@@ -290,42 +327,18 @@ static void run_dot(interp *x, const inst *i) {
         }
         d[k] = v;
     }
-}
-
-static bool run_inst(interp *x, const inst *i) {
-    switch ((xcode)i->code) {
-    case X_INT:
-    case X_CMP_I:
-        return run_int(x, i);
-    case X_FLOAT:
-        run_float(x, i);
-        return true;
-    case X_LOAD:
-        return run_load(x, i);
-    case X_CAST_II:
-    case X_CAST_IF:
-    case X_CAST_FI:
-    case X_CAST_FF:
-        run_cast(x, i);
-        return true;
-    case X_DOT:
-        run_dot(x, i);
-        return true;
-    case X_CMP_F:
-    case X_FMA:
-    case X_SELECT:
-    case X_PRED:
-    case X_COPY:
-    case X_BCAST:
-    case X_RAMP:
-        run_simple(x, i);
-        return true;
-    case X_JZ:
-    case X_JMP:
-        break;
-    }
     return true;
 }
+
+/* False: it failed, and the interpreter says how. */
+typedef bool runner(interp *x, const inst *i);
+static runner *const RUNNERS[] = {
+    [X_INT] = run_int,         [X_FLOAT] = run_float,     [X_CMP_I] = run_int,       [X_CMP_F] = run_compare_f,
+    [X_FMA] = run_fma,         [X_DOT] = run_dot,         [X_SELECT] = run_select,   [X_PRED] = run_pred,
+    [X_COPY] = run_copy,       [X_LOAD] = run_load,       [X_BCAST] = run_bcast,     [X_RAMP] = run_ramp,
+    [X_CAST_II] = run_cast_ii, [X_CAST_IF] = run_cast_if, [X_CAST_FI] = run_cast_fi, [X_CAST_FF] = run_cast_ff,
+};
+static_assert(TC_LEN(RUNNERS) == X_NCODES, "an instruction has no runner");
 
 bool interp_exec(interp *x, program p) {
     for (uint32_t pc = p.from; pc < p.to; pc++) {
@@ -333,7 +346,7 @@ bool interp_exec(interp *x, program p) {
         if (i->code == X_JMP || i->code == X_JZ) {
             if (i->code == X_JMP || !slot_at(x, i->a)->i)
                 pc = (uint32_t)i->dst - 1;
-        } else if (!run_inst(x, i)) {
+        } else if (!RUNNERS[i->code](x, i)) {
             return false;
         }
     }

@@ -31,7 +31,10 @@ typedef struct mem {
     bool own_data, own_owner;
 } mem;
 
+/* interp_exec runs jumps itself, RUNNERS (interp_expr.c) the others. */
 typedef enum xcode {
+    X_JZ,
+    X_JMP,
     X_INT,
     X_FLOAT,
     X_CMP_I,
@@ -41,15 +44,14 @@ typedef enum xcode {
     X_SELECT,
     X_PRED,
     X_COPY,
-    X_JZ,
-    X_JMP,
     X_LOAD,
     X_BCAST,
     X_RAMP,
     X_CAST_II,
     X_CAST_IF,
     X_CAST_FI,
-    X_CAST_FF
+    X_CAST_FF,
+    X_NCODES
 } xcode;
 
 /* Operands are slots: >= 0 a temporary, else ~slot a permanent (loop variable or immediate). `pred`: lanes that count, NO_SLOT =
