@@ -166,13 +166,22 @@ static tc_status parse_decision(parser *p, tc_instr *in) {
     return TC_OK;
 }
 
+static const uint8_t LENGTHS[TC_NPRIMS] = {
+#define SAMPLED(id, word, ...) sizeof(word) - 1,
+#define PRIM(id, word, ...) sizeof(word) - 1,
+#include "schedule_primitives/primitives.def"
+#undef SAMPLED
+#undef PRIM
+};
+
+/* Traces are parsed by the thousand. Hardly two primitives are equally long, so that few words are compared. */
 static tc_status find_prim(parser *p, const char *name, int line, int col, tc_prim *out) {
-    for (int i = 0; i < TC_NPRIMS; i++) {
-        if (strcmp(name, tc_prim_text((tc_prim)i)) == 0) {
+    size_t len = strlen(name);
+    for (int i = 0; i < TC_NPRIMS; i++)
+        if (LENGTHS[i] == len && memcmp(name, tc_prim_text((tc_prim)i), len) == 0) {
             *out = (tc_prim)i;
             return TC_OK;
         }
-    }
     tc_strbuf known = {0};
     for (int i = 0; i < TC_NPRIMS; i++)
         tc_sb_printf(&known, "%s%s", i ? ", " : "", tc_prim_text((tc_prim)i));
