@@ -68,21 +68,26 @@ function startOrt(o) {
     return b.Peer.start('ONNX Runtime', process.execPath, args.map(String));
 }
 
-// The largest error of any output against the peer's, over the largest value there.
-async function compare(o, ort, library) {
+// A folder of the peer's inputs and outputs: everybody computes the same.
+async function saveInputs(o, ort) {
     const dir = path.join(o.work, 'io');
     fs.rmSync(dir, {recursive: true, force: true});
     await ort.ask(`save ${dir}`);
+    return dir;
+}
+
+// The largest error of any output against the peer's, over the largest value there.
+function compare(o, dir, library) {
     const r = b.runJson(['run', '--model', library, '--threads', String(o.threads), '--inputs', dir, '--check', dir, '--rtol', '1e-2',
                          '--atol', '1e-3']);
     return Math.max(...r.outputs.map(x => x.error));
 }
 
-async function measure(o, ort, libraries) {
-    const ours = libraries.map(([name, file]) => new b.Ours(name, ['--model', file, '--threads', String(o.threads)]));
+async function measure(o, ort, dir, libraries) {
+    const ours = libraries.map(([name, file]) => new b.Ours(name, ['--model', file, '--inputs', dir, '--threads', String(o.threads)]));
     const turns = await b.alternate([ort, ...ours], o.rounds, o.repeats);
     // A library does not know its operations; the network does. Its kernels' own times are from the same minutes.
-    const profile = b.runJson(['bench', ...o.source, '--threads', String(o.threads), '--db', o.db, '--repeats', '5']);
+    const profile = b.runJson(['bench', ...o.source, '--inputs', dir, '--threads', String(o.threads), '--db', o.db, '--repeats', '5']);
     return {turns, peak: ours[0].peak, flops: profile.flops, kernels: profile.kernels};
 }
 
@@ -110,8 +115,8 @@ b.main(async () => {
     if (!o['no-untuned'])
         libraries.push(['untuned', build(o, 'untuned', null)]);
     const ort = await startOrt(o);
-    const error = await compare(o, ort, libraries[0][1]);
-    const m = await measure(o, ort, libraries);
+    const dir = await saveInputs(o, ort), error = compare(o, dir, libraries[0][1]);
+    const m = await measure(o, ort, dir, libraries);
     ort.stop();
     report(o, import_s, tuning, m, error, ort.about.version, load);
 });

@@ -12,7 +12,7 @@ typedef struct bench_args {
     tc_cli_model_args model;
     tc_cli_timing timing;
     int repeats; /* 0: not given */
-    const char *sched;
+    const char *sched, *inputs;
     bool json;
 } bench_args;
 
@@ -28,6 +28,7 @@ static const tc_cli_option options[] = {
     TC_CLI_COMPLETE_OPTION(bench_args, model.require_complete),
     TC_CLI_REPEATS_OPTION(bench_args, repeats),
     TC_CLI_SCHED_OPTION(bench_args, sched),
+    TC_CLI_INPUTS_OPTION(bench_args, inputs),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_JSON_OPTION(bench_args, json),
@@ -266,21 +267,29 @@ static void print_model(const bench_args *a, const tc_graph_model *m, const tc_g
     print_result(a, &r);
 }
 
-static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err) {
-    const bench_args *a = user;
-    const tc_graph_port *ports;
-    int nin = tc_graph_model_inputs(m, &ports), repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS;
-    tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in);
+static tc_status bench_on(const bench_args *a, tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
+    int repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS;
+    tc_graph_tensor *views = tc_xcalloc(in->len + 1, sizeof *views);
     tc_graph_bench b = {0};
-    tc_status st = tc_graph_model_random_inputs(m, a->model.seed, in, err);
+    tc_status st = tc_graph_model_match(m, in, views, err);
     if (st == TC_OK)
-        st = tc_graph_model_bench(m, in, repeats, tc_cli_stop_flag(), &b, err);
+        st = tc_graph_model_bench(m, views, repeats, tc_cli_stop_flag(), &b, err);
     if (st == TC_OK)
         print_model(a, m, &b);
-    for (int i = 0; i < nin; i++)
-        tc_graph_tensor_free(&in[i]);
-    free(in);
+    else if (a->inputs)
+        tc_error_prefix(err, "%s: ", a->inputs);
+    free(views);
     free(b.times);
+    return st;
+}
+
+static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err) {
+    const bench_args *a = user;
+    tc_graph_bundle in = {0};
+    tc_status st = tc_graph_inputs_load(m, a->inputs, a->model.seed, &in, err);
+    if (st == TC_OK)
+        st = bench_on(a, m, &in, err);
+    tc_graph_bundle_free(&in);
     return st;
 }
 
@@ -306,6 +315,9 @@ static int run(const void *args, tc_error *err) {
         return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
     if (a->timing.given && !a->model.source.te)
         return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
+    if (a->inputs && a->model.source.te)
+        return tc_cli_usage(
+            err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
     tc_cli_catch_signals();
     return a->model.source.te ? bench_te(a, err) : tc_cli_with_model(&a->model, bench_model, a, err);
 }

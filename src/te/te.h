@@ -103,6 +103,12 @@ TC_NODISCARD tc_status tc_te_interp_points(const tc_workload *w, const void *con
 /* Fills an input with seeded values of sane scale: floats uniform in [-1, 1), integers in a small range (for tensors used as
  * indices: within the bounds they index), bool random. `index_limit` <= 0 means a default small range. */
 void tc_te_random_fill(tc_dtype t, void *data, int64_t n, tc_rng *r, int64_t index_limit);
+/* The same in two steps: whole numbers in [low, high); where that is empty, as it is for floats by themselves, floats in [-1, 1). */
+typedef struct tc_te_range {
+    int64_t low, high;
+} tc_te_range;
+tc_te_range tc_te_random_range(tc_dtype t, int64_t index_limit);
+void tc_te_random_within(tc_dtype t, void *data, int64_t n, tc_rng *r, tc_te_range x);
 /* Upper bound (exclusive) of safe integer values for placeholder `in` when its values are used as an index anywhere; 0 if never.
  */
 int64_t tc_te_index_limit(const tc_workload *w, int in);

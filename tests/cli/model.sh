@@ -24,6 +24,12 @@ ok "$TCTUNE" run --model dense.so --inputs "$models/x.npz" --check y.npz --json
 ok "$TCTUNE" run --model "$model" --db m.db --threads 2 --inputs "$models/x.npz" --check y.npz
 ok "$TCTUNE" bench --model dense.so --repeats 5 --json
 json out median_ms >/dev/null
+for source in dense.so "$model"; do
+    ok "$TCTUNE" bench --model $source --inputs "$models/x.npz" --repeats 3 --json
+    json out median_ms >/dev/null
+    ok "$TCTUNE" bench --model $source --inputs "$models/cases/right/test_data_set_0" --repeats 3
+    refused 1 "y.npz|inputs are named x" "$TCTUNE" bench --model $source --inputs y.npz --repeats 3
+done
 ok "$TCTUNE" bench --model "$model" --db m.db --threads 2 --repeats 5 --json
 for key in median_ms gflops peak_gflops threads kernels.0.name kernels.0.gflops kernels.0.of_peak; do
     json out $key >/dev/null

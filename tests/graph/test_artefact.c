@@ -264,10 +264,59 @@ static void test_other_cpu(void **state) {
     remove(SCRATCH("artefact_cpu.h"));
 }
 
+/* Ids within the table, masks of ones, and the rest of sane scale. */
+static const char DRAWN[] = "tensor ids[6] i64\n"
+                            "tensor key_mask[6] i64\n"
+                            "tensor float_Mask[6] f32\n"
+                            "tensor steps[6] i32\n"
+                            "tensor X[6, 4] f32\n"
+                            "tensor T[40, 4] f32 const\n"
+                            "compute Y[i:6, j:4] = T[ids[i], j] * f32(key_mask[i]) + X[i, j] * float_Mask[i] + f32(steps[i])\n"
+                            "output Y\n";
+
+static void test_drawn_inputs(void **state) {
+    (void)state;
+    enum { N = 5 };
+    artefact a;
+    tc_graph_model *m[2];
+    tc_graph_tensor in[2][N];
+    tc_te_range want[N] = {{0, 40}, {1, 2}, {1, 2}, {-8, 8}, {0, 0}};
+    open_artefact(&a, DRAWN);
+    save(&a, SCRATCH("artefact_drawn.so"), true);
+    assert_ok(tc_graph_model_build(a.program, &(tc_graph_build_options){.target = a.target, .threads = 1}, &m[0], err));
+    assert_ok(tc_graph_model_load(SCRATCH("artefact_drawn.so"), 0, &m[1], err));
+    for (int k = 0; k < 2; k++)
+        assert_ok(tc_graph_model_random_inputs(m[k], 5, in[k], err));
+    for (int i = 0; i < N; i++) {
+        const tc_graph_port *port[2];
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(tc_graph_model_inputs(m[k], &port[k]), N);
+            assert_int_equal(port[k][i].drawn.low, want[i].low);
+            assert_int_equal(port[k][i].drawn.high, want[i].high);
+        }
+        for (int64_t e = 0; e < tc_graph_tensor_count(&in[0][i]); e++) {
+            const tc_graph_tensor *t = &in[0][i];
+            bool uniform = want[i].low == want[i].high;
+            double v = tc_dtype_is_float(t->dtype) ? tc_load_f(t->dtype, t->data, e) : (double)tc_load_i(t->dtype, t->data, e);
+            assert_true(v >= (uniform ? -1 : (double)want[i].low) && v < (uniform ? 1 : (double)want[i].high));
+        }
+        assert_memory_equal(in[0][i].data, in[1][i].data, tc_graph_tensor_bytes(&in[0][i]));
+    }
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < N; i++)
+            tc_graph_tensor_free(&in[k][i]);
+        tc_graph_model_free(m[k]);
+    }
+    close_artefact(&a);
+    remove(SCRATCH("artefact_drawn.so"));
+    remove(SCRATCH("artefact_drawn.h"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory),         cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_combined_weights),
         cmocka_unit_test(test_shared_weights), cmocka_unit_test(test_truncated),  cmocka_unit_test(test_other_cpu),
+        cmocka_unit_test(test_drawn_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

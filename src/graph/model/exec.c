@@ -300,16 +300,22 @@ static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, t
     return s;
 }
 
-tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err) {
-    tc_graph_tensor *ins = tc_xcalloc((size_t)m->nin + 1, sizeof *ins), *outs = tc_xcalloc((size_t)m->nout + 1, sizeof *outs);
+tc_status tc_graph_model_match(const tc_graph_model *m, const tc_graph_bundle *in, tc_graph_tensor *out, tc_error *err) {
     bool complete = in->len == (size_t)m->nin;
     for (int i = 0; i < m->nin && complete; i++) {
         const tc_graph_tensor *t = tc_graph_bundle_find(in, m->in[i].name);
         complete = t != NULL;
         if (t)
-            ins[i] = *t;
+            out[i] = tc_graph_tensor_view(t->dtype, &t->shape, t->data);
     }
-    tc_status s = complete ? tc_graph_model_run(m, ins, outs, err) : bad_names(m, in, err);
+    return complete ? TC_OK : bad_names(m, in, err);
+}
+
+tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err) {
+    tc_graph_tensor *ins = tc_xcalloc((size_t)m->nin + 1, sizeof *ins), *outs = tc_xcalloc((size_t)m->nout + 1, sizeof *outs);
+    tc_status s = tc_graph_model_match(m, in, ins, err);
+    if (s == TC_OK)
+        s = tc_graph_model_run(m, ins, outs, err);
     if (s == TC_OK) {
         *out = (tc_graph_bundle){.items = tc_xcalloc((size_t)m->nshown + 1, sizeof *out->items), .len = (size_t)m->nshown};
         for (int i = 0; i < m->nshown; i++)
@@ -318,39 +324,6 @@ tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in,
     free(ins);
     free(outs);
     return s;
-}
-
-/* ---- inputs for measuring ---- */
-
-/* Largest safe value, exclusive, of input i where it is an index in some kernel; 0: none. */
-static int64_t index_limit(const tc_graph_model *m, int i) {
-    int64_t limit = 0;
-    for (int s = 0; s < m->nstep; s++)
-        for (int k = 0; k < m->steps[s].nargs && m->steps[s].task >= 0; k++) {
-            const tc_workload *w = m->program->tasks[m->steps[s].task].workload;
-            if (m->steps[s].args[k].where != TC_CG_INPUT || m->steps[s].args[k].at != i || k >= w->nin)
-                continue;
-            int64_t own = tc_te_index_limit(w, k);
-            if (own > 0)
-                limit = limit ? TC_MIN(limit, own) : own;
-        }
-    return limit;
-}
-
-tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
-    for (int i = 0; i < m->nin; i++) {
-        tc_status s = tc_graph_tensor_alloc(&in[i], m->in[i].dtype, &m->in[i].shape, err);
-        if (s != TC_OK) {
-            while (i-- > 0)
-                tc_graph_tensor_free(&in[i]);
-            return s;
-        }
-        tc_rng r = tc_rng_seed(seed + (uint64_t)i);
-        /* Embedding tables accept a small range whichever they are; wide ranges would only make every lookup a cache miss. */
-        int64_t limit = m->program ? index_limit(m, i) : 2;
-        tc_te_random_fill(m->in[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, limit > 0 ? TC_MIN(limit, 1000) : 0);
-    }
-    return TC_OK;
 }
 
 /* ---- timing ---- */

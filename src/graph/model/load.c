@@ -1,6 +1,7 @@
 /* Loading a library that tctune built: its metadata say what it takes and gives. */
 #include "graph/model/program.h"
 #include "support/fs.h"
+#include "te/eval.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -29,6 +30,17 @@ static bool read_shape(const json_t *j, tc_graph_shape *s) {
     return true;
 }
 
+/* Absent for floats in [-1, 1). Where an integer has none, in a library of an earlier version, it is of 0 and 1: every table has
+ * two rows. */
+static bool read_range(const json_t *j, tc_dtype t, tc_te_range *out) {
+    int64_t most = tc_dtype_is_float(t) ? INT32_MAX : tc_int_max(t);
+    *out = (tc_te_range){0, tc_dtype_is_float(t) ? 0 : 2};
+    if (j)
+        *out = (tc_te_range){json_integer_value(json_array_get(j, 0)), json_integer_value(json_array_get(j, 1))};
+    int64_t least = tc_dtype_is_float(t) ? INT32_MIN : tc_int_min(t);
+    return !j || (least <= out->low && out->low < out->high && out->high - 1 <= most);
+}
+
 static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int *n) {
     if (!json_is_array(j))
         return false;
@@ -38,7 +50,8 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
         const json_t *x = json_array_get(j, (size_t)i);
         tc_graph_port *p = &(*ports)[i];
         const char *name = json_string_value(json_object_get(x, "name")), *type = json_string_value(json_object_get(x, "dtype"));
-        if (!name || !type || !tc_dtype_parse(type, &p->dtype) || !read_shape(json_object_get(x, "shape"), &p->shape))
+        if (!name || !type || !tc_dtype_parse(type, &p->dtype) || !read_shape(json_object_get(x, "shape"), &p->shape) ||
+            !read_range(json_object_get(x, "drawn"), p->dtype, &p->drawn))
             return false;
         p->name = tc_arena_strdup(a, name);
         const char *key;

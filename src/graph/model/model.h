@@ -46,6 +46,7 @@ typedef struct tc_graph_port {
     tc_graph_shape shape; /* of an output some of whose sizes depend on data: the largest */
     /* By dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the shape. */
     int extent[TC_GRAPH_MAX_DIMS];
+    tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */
 } tc_graph_port;
 int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
@@ -140,10 +141,14 @@ TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tens
  * dense in the shape of tc_graph_model_output_shape. */
 TC_NODISCARD tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
                                                tc_error *err);
-/* The same by name. TC_BAD_INPUT lists missing and unknown names. */
+/* The items of `in` in the order of the model's inputs, as views. TC_BAD_INPUT lists missing and unknown names. */
+TC_NODISCARD tc_status tc_graph_model_match(const tc_graph_model *m, const tc_graph_bundle *in, tc_graph_tensor *out,
+                                            tc_error *err);
+/* A run with inputs by name, as match finds them. */
 TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out,
                                                 tc_error *err);
-/* Seeded inputs of sane scale; integers that index something stay within it. in[] is allocated here, OWNED. */
+/* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. A library draws
+ * what its model draws. in[] is allocated here, OWNED. */
 TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err);
 
 /* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are

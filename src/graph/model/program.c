@@ -254,6 +254,7 @@ tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_err
     if (s == TC_OK) {
         add_outputs(&m);
         deliver(&m);
+        tc_graph_find_ranges(p);
         *out = p;
     } else {
         tc_graph_program_free(p);
@@ -337,6 +338,7 @@ tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, c
             .name = p->name, .covers = p->name, .nargs = w->nin + w->nout, .args = args, .task = task_of(&m, w, p->name)};
         tc_push(&m.launches, x);
         deliver(&m);
+        tc_graph_find_ranges(p);
         *out = p;
     } else {
         tc_graph_program_free(p);

@@ -156,6 +156,8 @@ struct tc_graph_model {
 };
 
 /* Fills the forms of a unit and makes its context. */
+/* draw.c: the ranges of the program's inputs. */
+void tc_graph_find_ranges(tc_graph_program *p);
 void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u);
 /* What makes argument `arg` of the form in use; NULL: it is an argument of the task as it is. */
 const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);

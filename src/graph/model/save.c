@@ -68,6 +68,8 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
             }
         if (json_object_size(sizes))
             json_object_set(port, "sizes", sizes);
+        if (p[i].drawn.low < p[i].drawn.high)
+            json_object_set_new(port, "drawn", json_pack("[I, I]", (json_int_t)p[i].drawn.low, (json_int_t)p[i].drawn.high));
         json_decref(sizes);
         json_array_append_new(list, port);
     }

@@ -1,0 +1,58 @@
+/* What the inputs of a model get where nobody gives values: a range for each, found when its program is made and kept in its
+ * libraries, so that both draw the same.
+ *
+ * Integers that index something stay within it. That an input is a mask stands in its name alone: a mask of noise hides what the
+ * network was built to look at, and what a softmax makes of it is not what it makes of data. Ones let everything through, as a
+ * factor, as a condition, and added before a softmax. */
+#include <strings.h>
+
+#include "graph/model/program.h"
+
+/* Embedding tables are larger; ids all over one would make every lookup a cache miss. */
+enum { MOST_INDICES = 1000 };
+
+static bool is_mask(const char *name) {
+    for (; *name; name++)
+        if (strncasecmp(name, "mask", 4) == 0)
+            return true;
+    return false;
+}
+
+/* The smallest limit, exclusive, of what input i indexes in any kernel that reads it; 0: nothing. */
+static int64_t index_limit(const tc_graph_program *p, int i) {
+    int64_t limit = 0;
+    for (int l = 0; l < p->nlaunch; l++) {
+        const tc_graph_launch *x = &p->launches[l];
+        const tc_workload *w = x->task < 0 ? NULL : p->tasks[x->task].workload;
+        for (int k = 0; w && k < w->nin; k++) {
+            const tc_graph_slot *s = &p->slots[x->args[k]];
+            int64_t own = s->kind == TC_GRAPH_SLOT_INPUT && s->input == i ? tc_te_index_limit(w, k) : 0;
+            if (own > 0)
+                limit = limit ? TC_MIN(limit, own) : own;
+        }
+    }
+    return TC_MIN(limit, (int64_t)MOST_INDICES);
+}
+
+void tc_graph_find_ranges(tc_graph_program *p) {
+    for (int i = 0; i < p->nin; i++) {
+        tc_graph_port *port = &p->in[i];
+        int64_t limit = tc_dtype_is_float(port->dtype) ? 0 : index_limit(p, i);
+        bool ones = is_mask(port->name) && limit == 0;
+        port->drawn = ones ? (tc_te_range){1, 2} : tc_te_random_range(port->dtype, limit);
+    }
+}
+
+tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
+    for (int i = 0; i < m->nin; i++) {
+        tc_status s = tc_graph_tensor_alloc(&in[i], m->in[i].dtype, &m->in[i].shape, err);
+        if (s != TC_OK) {
+            while (i-- > 0)
+                tc_graph_tensor_free(&in[i]);
+            return s;
+        }
+        tc_rng r = tc_rng_seed(seed + (uint64_t)i);
+        tc_te_random_within(m->in[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, m->in[i].drawn);
+    }
+    return TC_OK;
+}
