@@ -157,6 +157,10 @@ static void count(counter *k, const tc_expr *e, enum op_class c, level_set mask)
     double lanes = nest_lanes(k->n, width_of(e)), elements = nest_times(k->n, k->s, mask, 1) * e->lanes;
     double issued = nest_times(k->n, k->s, mask, lanes) * (e->lanes > 1 ? TC_MAX(e->lanes / lanes, 1) : 1);
     k->s->count[c] += elements;
+    if (k->s->tiles && c == OPC_CAST) /* the unit takes operands as they are */
+        return;
+    if (k->s->tiles)
+        issued = nest_times(k->n, k->s, mask, 2);
     k->s->arith += issued * slots(e, c);
     k->s->arith_plain += issued;
     k->s->issued += issued * lanes;

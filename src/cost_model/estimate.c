@@ -17,7 +17,15 @@ static const double OVERLAP = 0.15;       /* share of the shorter of compute and
 static const double INDEX_DIV_CYCLES = 4; /* chosen */
 enum { MEMORY_CORES = 4 };                /* that many saturate the memory: chosen */
 
+/* Multiplications of tiles beside the loads and stores that feed them. */
+static double tile_cycles(const store_site *s, const row_facts *r) {
+    double multiply = s->arith_plain * s->tiles->cycles, move = r->loads * s->tiles->load + r->stores * s->tiles->store;
+    return TC_MAX(multiply, move) + OVERLAP * TC_MIN(multiply, move);
+}
+
 double estimate_compute(const nest *n, const store_site *s, const row_facts *r) {
+    if (s->tiles)
+        return (tile_cycles(s, r) + BRANCH_CYCLES * r->branches) * r->imbalance / n->m->cores;
     double arith = s->arith / ARITH_PORTS;
     if (s->accumulates && r->accumulators > 0 && r->acc_trips > 1)
         arith = TC_MAX(arith, s->arith_plain * FMA_LATENCY / TC_MAX(r->accumulators, 1));

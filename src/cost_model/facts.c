@@ -6,6 +6,10 @@ double facts_lanes(const nest *n, const tc_buffer *b) {
     return nest_lanes(n, tc_dtype_bytes(b->dtype));
 }
 
+int facts_registers(const nest *n, const store_site *s) {
+    return s->tiles ? TC_TILES : n->m->vector_regs;
+}
+
 int facts_vector_level(const nest *n, const store_site *s) {
     for (int l = s->nlevel - 1; l >= 0; l--)
         if (loop_at(n, s, l)->kind == TC_FOR_VECTOR)
@@ -28,7 +32,7 @@ double facts_band_vectors(const nest *n, const store_site *s, const access *a, b
         const loop_node *loop = loop_at(n, s, l);
         if (!(a->at.moved >> l & 1) || (loop->reduce && !all))
             continue;
-        p *= loop->kind == TC_FOR_VECTOR ? ceil(loop->extent / lanes) : loop->extent;
+        p *= s->tiles ? nest_pieces(loop, 2) : loop->kind == TC_FOR_VECTOR ? ceil(loop->extent / lanes) : loop->extent;
     }
     return p * a->times;
 }
@@ -37,7 +41,7 @@ double facts_band_vectors(const nest *n, const store_site *s, const access *a, b
  */
 bool facts_kept_in_registers(const nest *n, const store_site *s) {
     const access *own = access_at(n, s, 0);
-    return s->accumulates && own->times == 1 && facts_band_vectors(n, s, own, false) <= n->m->vector_regs;
+    return s->accumulates && own->times == 1 && facts_band_vectors(n, s, own, false) <= facts_registers(n, s);
 }
 
 /* Iterations of the loops directly around the band that leave the store's address alone. */
@@ -77,7 +81,7 @@ void facts_count_moves(const nest *n, const store_site *s, row_facts *r) {
         const access *a = access_at(n, s, i);
         double lanes = facts_vector_move(a, vec) == MOVE_STRIDED ? 1 : facts_lanes(n, a->buffer);
         bool own = i == 0;
-        double times = nest_times(n, s, own && s->accumulates ? all : a->hoist, lanes);
+        double times = nest_times(n, s, own && s->accumulates ? all : a->hoist, s->tiles ? 2 : lanes);
         if (own && facts_kept_in_registers(n, s))
             times /= steps;
         if (own)

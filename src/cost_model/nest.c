@@ -58,12 +58,19 @@ double nest_lanes(const nest *n, int bytes) {
 }
 
 static bool expanded(tc_for_kind k) {
-    return k == TC_FOR_UNROLL || k == TC_FOR_VECTOR;
+    return k == TC_FOR_UNROLL || k == TC_FOR_VECTOR || k == TC_FOR_TENSOR;
 }
 
 static double vectors(double extent, double lanes) {
     double v = extent / lanes, whole = (double)(int64_t)v;
     return whole < v ? whole + 1 : whole;
+}
+
+/* Vectors of a vector loop; a unit's loops are one instruction; of elements (lanes 1) there are as many as iterations. */
+double nest_pieces(const loop_node *l, double lanes) {
+    if (l->kind == TC_FOR_TENSOR && lanes > 1)
+        return 1;
+    return l->kind == TC_FOR_VECTOR ? vectors(l->extent, lanes) : l->extent;
 }
 
 double nest_times(const nest *n, const store_site *s, level_set mask, double lanes) {
@@ -76,7 +83,7 @@ double nest_times(const nest *n, const store_site *s, level_set mask, double lan
         const loop_node *loop = &n->loops.data[s->path[l]];
         if (l > deepest && !(mask >> l & 1))
             continue;
-        p *= loop->kind == TC_FOR_VECTOR ? vectors(loop->extent, lanes) : loop->extent;
+        p *= nest_pieces(loop, lanes);
     }
     return p;
 }
@@ -113,6 +120,9 @@ static void visit_store(walker *w, const tc_stmt *st) {
     s.band = s.nlevel;
     while (s.band > 0 && expanded(n->loops.data[s.path[s.band - 1]].kind))
         s.band--;
+    for (int l = 0; l < s.nlevel; l++)
+        if (n->loops.data[s.path[l]].unit && n->loops.data[s.path[l]].kind == TC_FOR_TENSOR)
+            s.tiles = n->loops.data[s.path[l]].unit;
     s.access = n->accesses.len;
     address at;
     address_of(n, &s, st->u.store.index, &at);
@@ -129,7 +139,8 @@ static tc_status visit(walker *w, const tc_stmt *s);
 static tc_status visit_loop(walker *w, const tc_stmt *s) {
     if (w->nlevel == MAX_LEVELS)
         return tc_fail(w->err, TC_BAD_INPUT, "cost features: more than %d loops around a store; fuse or remove some", MAX_LEVELS);
-    loop_node l = {.var = s->u.loop.var, .depth = w->nlevel, .kind = s->u.loop.kind, .reduce = s->u.loop.reduce};
+    loop_node l = {
+        .var = s->u.loop.var, .depth = w->nlevel, .kind = s->u.loop.kind, .reduce = s->u.loop.reduce, .unit = s->u.loop.unit};
     l.parent = w->nlevel ? w->path[w->nlevel - 1] : -1;
     l.extent = s->u.loop.extent->op == TC_OP_INT ? (double)s->u.loop.extent->u.i : middle(w, s->u.loop.extent, 16);
     l.extent = TC_MAX(l.extent, 1);
@@ -185,6 +196,7 @@ static tc_status visit(walker *w, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         return visit_alloc(w, s);
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         break;
     }

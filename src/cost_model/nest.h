@@ -22,6 +22,7 @@ typedef struct loop_node {
     int depth;  /* its level on every path through it */
     tc_for_kind kind;
     bool reduce;
+    const tc_intrinsic *unit;
     double extent;
 } loop_node;
 
@@ -83,8 +84,9 @@ enum op_class {
 typedef struct store_site {
     const tc_stmt *s;
     int nlevel;
-    int path[MAX_LEVELS]; /* loop of each level */
-    int band;             /* first level of the band; nlevel if there is none */
+    int path[MAX_LEVELS];      /* loop of each level */
+    int band;                  /* first level of the band; nlevel if there is none */
+    const tc_intrinsic *tiles; /* the unit with tile registers that does it; NULL: vectors */
     int nguard;
     double valid, partial; /* shares: iterations that pass all guards; tiles that are partial */
     size_t access;         /* first of naccess in nest.accesses; the store's own is the first */
@@ -136,7 +138,8 @@ double nest_trips(const nest *n, const store_site *s, int from, int to);
 /* How often a value that depends on `mask` is computed in the whole program; with `lanes` > 1 a vector loop counts its vectors.
  */
 double nest_times(const nest *n, const store_site *s, level_set mask, double lanes);
-double nest_lanes(const nest *n, int bytes); /* of a vector register */
+double nest_lanes(const nest *n, int bytes);          /* of a vector register */
+double nest_pieces(const loop_node *l, double lanes); /* what its iterations are done in */
 
 /* access.c */
 void address_of(const nest *n, const store_site *s, const tc_expr *index, address *out);

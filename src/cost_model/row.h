@@ -32,6 +32,8 @@ static inline double footprint(const nest *n, const store_site *s, int d) {
 /* facts.c: what several groups need */
 /* The innermost vector loop around the store; -1: none. */
 int facts_vector_level(const nest *n, const store_site *s);
+/* Registers for what the store's band keeps: vectors or tiles. */
+int facts_registers(const nest *n, const store_site *s);
 row_facts facts_of(const nest *n, const store_site *s);
 /* Loads and stores that the program executes. */
 void facts_count_moves(const nest *n, const store_site *s, row_facts *r);

@@ -87,7 +87,7 @@ static void put_loops(const nest *n, const store_site *s, const row_facts *r, fl
 }
 
 static void put_tile(const nest *n, const store_site *s, const row_facts *r, float *row) {
-    double moves[3] = {0, 0, 0}, regs = TC_MAX(n->m->vector_regs, 1);
+    double moves[3] = {0, 0, 0}, regs = TC_MAX(facts_registers(n, s), 1);
     int vec = facts_vector_level(n, s);
     for (int i = 0; i < s->naccess; i++) {
         const access *a = access_at(n, s, i);

@@ -1,6 +1,7 @@
 /* The schedule as text, for people and for tests: what each stage computes, where, and in which loops. Nothing reads it back; the
  * trace is the form that round-trips. */
 #include "schedule_primitives/sch_int.h"
+#include "te/intrinsic.h"
 
 static void print_axes(tc_strbuf *b, int n, const tc_axis *axes) {
     for (int i = 0; i < n; i++)
@@ -73,6 +74,8 @@ static void print_loops(tc_strbuf *b, const tc_sched *s, const tc_stage *st) {
         tc_sb_printf(b, "  for %s < %lld%s", l->name, (long long)l->extent, l->reduce ? " reduce" : "");
         if (l->kind != TC_FOR_SERIAL)
             tc_sb_printf(b, " %s", tc_prim_text(tc_for_info_of(l->kind)->made_by));
+        if (l->unit)
+            tc_sb_printf(b, " %s", l->unit->text);
         tc_sb_addc(b, '\n');
     }
 }

@@ -32,7 +32,7 @@ typedef tc_status tc_sch_do(tc_sched *s, const tc_instr *in, tc_error *err);
 typedef tc_status tc_sch_decide(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_decision *d, tc_error *err);
 typedef enum tc_sch_binds { TC_BINDS_NOTHING, TC_BINDS_DECISION, TC_BINDS_LOOPS, TC_BINDS_STAGE, TC_BINDS_COPY } tc_sch_binds;
 typedef enum tc_sch_ints { TC_INTS_NONE, TC_INTS_PLAIN, TC_INTS_LIST, TC_INTS_TILE } tc_sch_ints;
-typedef enum tc_sch_text { TC_TEXT_NONE, TC_TEXT_SCOPE, TC_TEXT_KEY, TC_TEXT_LAYOUT } tc_sch_text;
+typedef enum tc_sch_text { TC_TEXT_NONE, TC_TEXT_SCOPE, TC_TEXT_KEY, TC_TEXT_LAYOUT, TC_TEXT_UNIT } tc_sch_text;
 
 typedef struct tc_sch_form {
     const char *word;
@@ -132,7 +132,7 @@ tc_status tc_sch_parse_layout(const tc_sched *s, const tc_instr *in, const tc_la
 /* ---- the primitives ---- */
 tc_sch_do tc_sch_do_split, tc_sch_do_tile, tc_sch_do_fuse, tc_sch_do_reorder, tc_sch_do_annotate, tc_sch_do_compute_at,
     tc_sch_do_compute_inline, tc_sch_do_compute_root, tc_sch_do_cache_read, tc_sch_do_cache_write, tc_sch_do_rfactor,
-    tc_sch_do_transform_layout, tc_sch_do_storage_align, tc_sch_do_set_scope, tc_sch_do_pragma;
+    tc_sch_do_transform_layout, tc_sch_do_storage_align, tc_sch_do_set_scope, tc_sch_do_pragma, tc_sch_do_tensorize;
 tc_sch_decide tc_sch_decide_tile, tc_sch_decide_category, tc_sch_decide_location;
 /* Sampled steps complete `in` with the decision (drawn if it has none) and bind its name. */
 tc_status tc_sch_do_sampled(tc_sched *s, tc_instr *in, tc_rng *rng, tc_error *err);

@@ -37,6 +37,7 @@ typedef struct tc_loop_info {
     bool reduce;    /* fuse and split never mix reduction and spatial loops */
     int64_t extent; /* static extent (see above) */
     tc_for_kind kind;
+    const struct tc_intrinsic *unit; /* whose outermost loop it is; NULL: none */
 } tc_loop_info;
 
 /* SPLIT: whole -> parts[0..n) with factor[0] inferred: whole = ((p0 * f1 + p1) * f2 + p2)...

@@ -48,7 +48,7 @@ typedef struct tc_instr {
     const char *const *names;
     int nints;
     const tc_int_arg *ints; /* factors, values, parts/max_inner, pragma value */
-    const char *text;       /* scope, pragma key, or layout text "(k, j) -> (j / 64, k, j % 64)" */
+    const char *text;       /* scope, pragma key, unit, or layout text "(k, j) -> (j / 64, k, j % 64)" */
     int ndec; /* 0: undecided. sample_tile: parts-1 inner factors; categorical: 1 value; location: 1 (see dec_loc) */
     int64_t dec[TC_MAX_PARTS];
     const char *dec_loc; /* location decision: "Y.jm", "root" or "inline" */

@@ -117,6 +117,8 @@ static tc_status parse_text(parser *p, const tc_sch_form *form, tc_instr *in) {
         return parse_layout_text(p, in);
     case TC_TEXT_KEY:
         return tc_lex_ident(&p->lex, &in->text, "the pragma's key", p->err);
+    case TC_TEXT_UNIT:
+        return tc_lex_ident(&p->lex, &in->text, "the name of a unit", p->err);
     case TC_TEXT_SCOPE:
         if (!tc_lex_is(&p->lex, "global") && !tc_lex_is(&p->lex, "local"))
             return tc_lex_fail(&p->lex, p->err, "expected the scope, `global` or `local`, as in `%s`", form->usage);

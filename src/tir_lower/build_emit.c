@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tir_lower/build_int.h"
+#include "tir_lower/unit_match.h"
 
 enum {
     MAX_STATEMENTS = 8192, /* a body longer than this after unrolling takes LLVM seconds and no instruction cache holds it */
@@ -140,6 +141,22 @@ static tc_status check_loop(builder *b, const nest *n, int pos, const tc_stmt *b
     return TC_OK;
 }
 
+/* The nest of a unit's loops does what the unit does, and the target has it. */
+static tc_status check_unit(builder *b, const nest *n, const tc_loop_info *l, const tc_stmt *s) {
+    const tc_intrinsic *u = l->unit;
+    tir_unit_nest fits;
+    tc_error why = {0};
+    if (!tc_intrinsic_in(b->m->intrinsics, u))
+        return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: the target has no %s", n->st->name, l->name, u->text, u->feature);
+    const tc_intrinsic *wide = tc_intrinsic_of(b->m->intrinsics, u->acc, u->a, u->b);
+    if (u->place == TC_UNIT_VECTOR && wide != u)
+        return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: the target's vectors are wider; name %s", n->st->name, l->name,
+                       u->text, wide->text);
+    if (tir_match_unit(b->c, b->env, s, u, true, &fits, &why))
+        return TC_OK;
+    return tc_fail(b->err, TC_ILLEGAL, "tensorize %s.%s %s: %s", n->st->name, l->name, u->text, why.msg);
+}
+
 static tc_status emit_loop(builder *b, nest *n, int pos, const tc_stmt **out) {
     if (pos == n->st->nleaf) {
         *out = emit_store(b, n);
@@ -158,8 +175,11 @@ static tc_status emit_loop(builder *b, nest *n, int pos, const tc_stmt **out) {
     s[1] = wrap_guards(b, n, pos + 1, false, 0, NULL, NULL, s[1]);
     if (n->var[pos]) {
         TC_TRY(check_loop(b, n, pos, s[1]));
-        bool reduce = b->s->loops[n->st->leaf[pos]].reduce;
-        s[1] = tc_tir_for(b->c, n->var[pos], tc_i64(b->c, b->loop_ext[n->st->leaf[pos]]), n->kind[pos], reduce, s[1]);
+        const tc_loop_info *l = &b->s->loops[n->st->leaf[pos]];
+        tc_stmt like = {.kind = TC_STMT_FOR, .u.loop = {.kind = n->kind[pos], .reduce = l->reduce, .unit = l->unit}};
+        s[1] = tc_tir_for_like(b->c, &like, n->var[pos], tc_i64(b->c, b->loop_ext[n->st->leaf[pos]]), s[1]);
+        if (l->unit)
+            TC_TRY(check_unit(b, n, l, s[1]));
     }
     *out = tc_tir_seq(b->c, 2, s);
     return TC_OK;

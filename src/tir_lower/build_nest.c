@@ -40,7 +40,7 @@ static void leaf_extents(builder *b, nest *n) {
 static void leaf_vars(builder *b, nest *n) {
     for (int i = 0; i < n->st->nleaf; i++) {
         tc_loop l = n->st->leaf[i];
-        if (b->loop_ext[l] == 1) {
+        if (b->loop_ext[l] == 1 && b->s->loops[l].kind != TC_FOR_TENSOR) {
             b->loop_val[l] = tc_i64(b->c, 0);
             continue;
         }
@@ -155,6 +155,9 @@ static void leaf_kinds(builder *b, nest *n) {
         n->reduces = n->st->op->reducer != TC_RED_NONE;
         n->first_reduce = i;
     }
+    /* A unit's loops stay together: results are set to zero before the outermost of them. */
+    while (n->first_reduce < n->st->nleaf && n->first_reduce > 0 && n->kind[n->first_reduce - 1] == TC_FOR_TENSOR)
+        n->first_reduce--;
 }
 
 void nest_finish(builder *b, nest *n) {

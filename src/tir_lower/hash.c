@@ -62,6 +62,15 @@ static uint64_t hash_buffer(hasher *h, const tc_buffer *b) {
                       b->local);
 }
 
+static uint64_t hash_intrin(hasher *h, const tc_tile_stmt *t) {
+    uint64_t v = mix((uint64_t)t->op, (uint64_t)t->stride);
+    if (t->unit)
+        v = mix(v, tc_hash64(t->unit->text, strlen(t->unit->text), 0));
+    for (int i = 0; i < 3; i++)
+        v = mix(v, t->tile[i] ? buffer_number(h, t->tile[i]) : 0);
+    return mix(mix(v, t->memory ? buffer_number(h, t->memory) : 0), hash_expr(h, t->index));
+}
+
 static uint64_t hash_stmt(hasher *h, const tc_stmt *s) {
     if (!s)
         return 0x2545f4914f6cdd1du;
@@ -74,6 +83,8 @@ static uint64_t hash_stmt(hasher *h, const tc_stmt *s) {
     case TC_STMT_FOR:
         v = mix(v, hash_expr(h, s->u.loop.extent));
         v = mix(v, var_number(h, s->u.loop.var) << 4 | (uint64_t)s->u.loop.kind << 1 | s->u.loop.reduce);
+        if (s->u.loop.unit)
+            v = mix(v, tc_hash64(s->u.loop.unit->text, strlen(s->u.loop.unit->text), 0));
         return mix(v, hash_stmt(h, s->u.loop.body));
     case TC_STMT_IF:
         v = mix(mix(v, s->u.cond.guard), hash_expr(h, s->u.cond.cond));
@@ -87,6 +98,8 @@ static uint64_t hash_stmt(hasher *h, const tc_stmt *s) {
         return mix(v, hash_stmt(h, s->u.alloc.body));
     case TC_STMT_PREFETCH:
         return mix(mix(v, buffer_number(h, s->u.prefetch.buffer)), hash_expr(h, s->u.prefetch.index));
+    case TC_STMT_INTRIN:
+        return mix(v, hash_intrin(h, &s->u.intrin));
     case TC_NSTMTS:
         break;
     }

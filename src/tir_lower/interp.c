@@ -11,10 +11,11 @@
 typedef struct xstmt xstmt;
 struct xstmt {
     const tc_stmt *s;
-    program p[3]; /* FOR: extent. IF: cond. STORE: index, mask, value */
+    program p[3]; /* FOR: extent. IF: cond. STORE: index, mask, value. INTRIN: index */
     bool masked;
     int32_t var;
-    mem *m;
+    mem *m;       /* INTRIN: memory, or NULL */
+    mem *tile[3]; /* INTRIN */
     int n;
     xstmt **kids; /* SEQ: all. IF: then, otherwise. others: body */
 };
@@ -187,6 +188,16 @@ static void forget(mem *m) {
 
 /* ---- compiling ---- */
 
+static void compile_intrin(interp *x, xstmt *r) {
+    const tc_tile_stmt *t = &r->s->u.intrin;
+    if (t->memory) {
+        r->p[0] = interp_compile(x, t->index);
+        r->m = interp_mem(x, t->memory);
+    }
+    for (int i = 0; i < 3 && t->tile[i]; i++)
+        r->tile[i] = interp_mem(x, t->tile[i]);
+}
+
 static xstmt *compile(interp *x, tc_arena *a, const tc_stmt *s) {
     if (!s)
         return NULL;
@@ -224,6 +235,9 @@ static xstmt *compile(interp *x, tc_arena *a, const tc_stmt *s) {
         r->m = interp_mem(x, s->u.alloc.buffer);
         body[0] = s->u.alloc.body;
         r->n = 1;
+        break;
+    case TC_STMT_INTRIN:
+        compile_intrin(x, r);
         break;
     case TC_STMT_PREFETCH:
     case TC_NSTMTS:
@@ -304,6 +318,55 @@ static bool run_store(interp *x, const xstmt *s) {
     return true;
 }
 
+/* One element from or to memory, bit for bit. */
+static bool move_element(interp *x, bool loads, mem *tile, int64_t at, mem *memory, int64_t index) {
+    size_t bytes = (size_t)tc_dtype_bytes(memory->buf->dtype);
+    unsigned char *t = tile->data + (size_t)at * bytes, *m = memory->data + index * (int64_t)bytes;
+    if (loads ? !interp_check_load(x, memory, index) : !interp_check_load(x, tile, at) || !check_store(x, memory, index))
+        return false;
+    memcpy(loads ? t : m, loads ? m : t, bytes);
+    return !loads || check_store(x, tile, at);
+}
+
+static bool move_tile(interp *x, const xstmt *s) {
+    const tc_tile_stmt *t = &s->s->u.intrin;
+    if (!interp_exec(x, s->p[0]))
+        return false;
+    int64_t base = slot_at(x, s->p[0].slot)->i, cols = t->tile[0]->reg_lanes;
+    for (int64_t k = 0; k < t->tile[0]->size; k++)
+        if (!move_element(x, t->op == TC_TILE_LOAD, s->tile[0], k, s->m, base + k / cols * t->stride + k % cols))
+            return false;
+    return true;
+}
+
+static bool run_intrin(interp *x, const xstmt *s) {
+    const tc_tile_stmt *t = &s->s->u.intrin;
+    if (t->memory)
+        return move_tile(x, s);
+    for (int i = t->op == TC_TILE_ZERO; i < 3 && t->tile[i]; i++)
+        for (int64_t k = 0; k < t->tile[i]->size; k++)
+            if (!interp_check_load(x, s->tile[i], k))
+                return false;
+    for (int64_t k = 0; k < t->tile[0]->size; k++)
+        if (!check_store(x, s->tile[0], k))
+            return false;
+    if (t->op == TC_TILE_ZERO) {
+        memset(s->tile[0]->data, 0, (size_t)(t->tile[0]->size * tc_dtype_bytes(t->tile[0]->dtype)));
+        return true;
+    }
+    tc_unit_call c = {.m = tc_tir_tile_rows(t->tile[0]),
+                      .n = t->tile[0]->reg_lanes,
+                      .k = t->tile[1]->reg_lanes,
+                      .acc = s->tile[0]->data,
+                      .a = s->tile[1]->data,
+                      .b = s->tile[2]->data,
+                      .acc_stride = t->tile[0]->reg_lanes,
+                      .a_stride = t->tile[1]->reg_lanes,
+                      .b_stride = t->tile[2]->reg_lanes};
+    tc_intrinsic_run(t->unit, &c);
+    return true;
+}
+
 static bool run(interp *x, const xstmt *s) {
     if (!s)
         return true;
@@ -322,6 +385,8 @@ static bool run(interp *x, const xstmt *s) {
     case TC_STMT_ALLOC:
         forget(s->m);
         return run(x, s->kids[0]);
+    case TC_STMT_INTRIN:
+        return run_intrin(x, s);
     case TC_STMT_PREFETCH:
     case TC_NSTMTS:
         break;

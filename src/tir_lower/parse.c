@@ -195,20 +195,32 @@ static tc_status parse_param(parser *p) {
 
 /* ---- statements ---- */
 
+static tc_status parse_unit(parser *p, const tc_intrinsic **out) {
+    tc_lex at = p->l;
+    const char *name;
+    TC_TRY(tc_lex_ident(&p->l, &name, "the name of a unit", p->err));
+    *out = tc_intrinsic_named(name);
+    return *out ? TC_OK : tc_lex_fail(&at, p->err, "there is no unit '%s'", name);
+}
+
 static tc_status parse_for(parser *p, tc_for_kind kind, const tc_stmt **out) {
     const char *name;
     const tc_expr *extent;
-    bool reduce;
+    bool reduce, has_unit;
     const tc_stmt *body;
     TC_TRY(tc_lex_ident(&p->l, &name, "a loop variable", p->err));
     TC_TRY(expect(p, "in"));
     TC_TRY(parse_scalar(p, TC_I64, &extent));
     TC_TRY(accept(p, "reduce", &reduce));
+    tc_stmt like = {.kind = TC_STMT_FOR, .u.loop = {.kind = kind, .reduce = reduce}};
+    TC_TRY(accept(p, "unit", &has_unit));
+    if (has_unit)
+        TC_TRY(parse_unit(p, &like.u.loop.unit));
     const tc_var *v = tc_var_new(p->c, name);
     tc_push(&p->vars, v);
     TC_TRY(parse_block(p, &body));
     p->vars.len--;
-    *out = tc_tir_for(p->c, v, extent, kind, reduce, body);
+    *out = tc_tir_for_like(p->c, &like, v, extent, body);
     return TC_OK;
 }
 
@@ -237,7 +249,7 @@ static tc_status parse_alloc(parser *p, const tc_stmt **out) {
     while (k < TC_NSCOPES && strcmp(scope, tc_tir_scope((tc_buf_scope)k)->text) != 0)
         k++;
     if (k == TC_NSCOPES)
-        return tc_lex_fail(&at, p->err, "expected shared, thread, stack or reg, found '%s'", scope);
+        return tc_lex_fail(&at, p->err, "expected shared, thread, stack, reg or tile, found '%s'", scope);
     b->scope = (tc_buf_scope)k;
     const tc_buffer *declared;
     TC_TRY(parse_facts(p, b, &declared));
@@ -286,6 +298,46 @@ static tc_status parse_prefetch(parser *p, const tc_stmt **out) {
     return TC_OK;
 }
 
+static tc_status parse_tile_operand(parser *p, const tc_buffer **out) {
+    tc_lex at = p->l;
+    const char *name;
+    TC_TRY(tc_lex_ident(&p->l, &name, "a tile", p->err));
+    *out = find_buffer(p, name);
+    return *out && (*out)->scope == TC_BUF_TILE ? TC_OK : tc_lex_fail(&at, p->err, "'%s' is no tile", name);
+}
+
+static tc_status parse_tile_memory(parser *p, tc_tile_stmt *t) {
+    tc_lex at = p->l;
+    const char *name;
+    TC_TRY(tc_lex_ident(&p->l, &name, "a buffer", p->err));
+    t->memory = find_buffer(p, name);
+    if (!t->memory)
+        return tc_lex_fail(&at, p->err, "unknown buffer '%s'", name);
+    TC_TRY(expect(p, "["));
+    TC_TRY(parse_scalar(p, TC_I64, &t->index));
+    TC_TRY(expect(p, "]"));
+    TC_TRY(expect(p, "by"));
+    return parse_int(p, 0, (int64_t)1 << 40, &t->stride, "a distance between rows");
+}
+
+static tc_status parse_intrin(parser *p, const tc_stmt **out) {
+    static const char *const OPS[] = {[TC_TILE_ZERO] = "zero", [TC_TILE_LOAD] = "load", [TC_TILE_STORE] = "store"};
+    tc_tile_stmt t = {.op = TC_TILE_MULTIPLY};
+    for (int i = 0; i < TC_TILE_MULTIPLY; i++)
+        if (tc_lex_is(&p->l, OPS[i]))
+            t.op = (tc_tile_op)i;
+    if (t.op == TC_TILE_MULTIPLY)
+        TC_TRY(parse_unit(p, &t.unit));
+    else
+        TC_TRY(expect(p, OPS[t.op]));
+    for (int i = 0; i < (t.op == TC_TILE_MULTIPLY ? 3 : 1); i++)
+        TC_TRY(parse_tile_operand(p, &t.tile[i]));
+    if (t.op == TC_TILE_LOAD || t.op == TC_TILE_STORE)
+        TC_TRY(parse_tile_memory(p, &t));
+    *out = tc_tir_tile(p->c, &t);
+    return TC_OK;
+}
+
 static tc_status parse_stmt(parser *p, const tc_stmt **out) {
     tc_lex at = p->l;
     const char *word;
@@ -300,6 +352,8 @@ static tc_status parse_stmt(parser *p, const tc_stmt **out) {
             return parse_alloc(p, out);
         if (strcmp(word, "prefetch") == 0)
             return parse_prefetch(p, out);
+        if (strcmp(word, "tile") == 0)
+            return parse_intrin(p, out);
     }
     return parse_store(p, word, &at, out);
 }

@@ -18,7 +18,8 @@
  *       }
  *     }
  *
- * Expressions are those of te/text.h; a masked load is B[index, mask: m]. A name is unique among the names in scope; a second `i`
+ * Loops of a unit are `tensor i in 16 unit amx_u8s8 {`, the outermost one with its name; statements of tiles `tile zero T`, `tile load
+ * T X[index] by 768`, `tile store T Y[index] by 32`, `tile amx_u8s8 T A B`. Expressions are those of te/text.h; a masked load is B[index, mask: m]. A name is unique among the names in scope; a second `i`
  * within a loop `i` is printed as i_1. */
 #include "tir_lower/tir_int.h"
 
@@ -112,6 +113,8 @@ static void for_stmt(printer *p, const tc_stmt *s, int indent) {
     enter(p, s->u.loop.var);
     tc_sb_printf(b, "%s %s in %s%s", tc_for_info_of(s->u.loop.kind)->text, var_name(p, s->u.loop.var), tc_sb_str(&extent),
                  s->u.loop.reduce ? " reduce" : "");
+    if (s->u.loop.unit)
+        tc_sb_printf(b, " unit %s", s->u.loop.unit->text);
     tc_strbuf_free(&extent);
     block(p, s->u.loop.body, indent);
     tc_sb_addc(b, '\n');
@@ -158,6 +161,19 @@ static void prefetch_stmt(printer *p, const tc_stmt *s) {
     tc_sb_add(p->b, "]\n");
 }
 
+static void intrin_stmt(printer *p, const tc_tile_stmt *t) {
+    static const char *const OPS[] = {[TC_TILE_ZERO] = "zero", [TC_TILE_LOAD] = "load", [TC_TILE_STORE] = "store"};
+    tc_sb_printf(p->b, "tile %s", t->unit ? t->unit->text : OPS[t->op]);
+    for (int i = 0; i < 3 && t->tile[i]; i++)
+        tc_sb_printf(p->b, " %s", t->tile[i]->name);
+    if (t->memory) {
+        tc_sb_printf(p->b, " %s[", t->memory->name);
+        expr(p, t->index);
+        tc_sb_printf(p->b, "] by %lld", (long long)t->stride);
+    }
+    tc_sb_addc(p->b, '\n');
+}
+
 static void stmt(printer *p, const tc_stmt *s, int indent) {
     if (s->kind == TC_STMT_SEQ) {
         for (int i = 0; i < s->u.seq.n; i++)
@@ -180,6 +196,9 @@ static void stmt(printer *p, const tc_stmt *s, int indent) {
         return;
     case TC_STMT_PREFETCH:
         prefetch_stmt(p, s);
+        return;
+    case TC_STMT_INTRIN:
+        intrin_stmt(p, &s->u.intrin);
         return;
     case TC_STMT_SEQ:
     case TC_NSTMTS:

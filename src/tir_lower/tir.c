@@ -79,6 +79,13 @@ const tc_stmt *tc_tir_for(tc_ctx *c, const tc_var *v, const tc_expr *extent, tc_
     return r;
 }
 
+const tc_stmt *tc_tir_for_like(tc_ctx *c, const tc_stmt *like, const tc_var *v, const tc_expr *extent, const tc_stmt *body) {
+    tc_stmt *r = (tc_stmt *)tc_tir_for(c, v, extent, like->u.loop.kind, like->u.loop.reduce, body);
+    if (r)
+        r->u.loop.unit = like->u.loop.unit;
+    return r;
+}
+
 const tc_stmt *tc_tir_if(tc_ctx *c, const tc_expr *cond, bool guard, const tc_stmt *then, const tc_stmt *otherwise) {
     assert(cond->dtype == TC_BOOL && cond->lanes == 1);
     if (cond->op == TC_OP_INT)
@@ -131,4 +138,15 @@ const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *ind
     r->u.prefetch.buffer = b;
     r->u.prefetch.index = index;
     return r;
+}
+
+const tc_stmt *tc_tir_tile(tc_ctx *c, const tc_tile_stmt *t) {
+    assert(t->tile[0] && !t->memory == !t->index && !t->unit == (t->op != TC_TILE_MULTIPLY));
+    tc_stmt *r = new_stmt(c, TC_STMT_INTRIN);
+    r->u.intrin = *t;
+    return r;
+}
+
+int tc_tir_tile_rows(const tc_buffer *tile) {
+    return (int)(tile->size / tile->reg_lanes);
 }

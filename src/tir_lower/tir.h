@@ -50,6 +50,22 @@ typedef enum tc_stmt_kind {
     TC_NSTMTS
 } tc_stmt_kind;
 
+/* What is done with tile registers. A tile is a buffer of scope TILE with rows of reg_lanes elements. */
+typedef enum tc_tile_op {
+    TC_TILE_ZERO,    /* tile[0] = 0 */
+    TC_TILE_LOAD,    /* tile[0] = memory: row i from element index + i * stride on */
+    TC_TILE_STORE,   /* the other way */
+    TC_TILE_MULTIPLY /* tile[0] += tile[1] * tile[2], as the unit does it */
+} tc_tile_op;
+typedef struct tc_tile_stmt {
+    tc_tile_op op;
+    const tc_intrinsic *unit; /* MULTIPLY */
+    const tc_buffer *tile[3]; /* as many as the operation has */
+    const tc_buffer *memory;  /* LOAD, STORE; else NULL */
+    const tc_expr *index;     /* i64 scalar */
+    int64_t stride;           /* elements, not negative */
+} tc_tile_stmt;
+
 typedef struct tc_stmt tc_stmt;
 struct tc_stmt {
     tc_stmt_kind kind;
@@ -62,7 +78,8 @@ struct tc_stmt {
             const tc_var *var;     /* runs over [0, extent): loops are always normalised to start at 0 */
             const tc_expr *extent; /* i64; usually immediate */
             tc_for_kind kind;
-            bool reduce; /* iterates a reduction axis */
+            bool reduce;              /* iterates a reduction axis */
+            const tc_intrinsic *unit; /* the loops from here inwards are one of its instructions; NULL: no such loop */
             const tc_stmt *body;
         } loop;
         struct {
@@ -84,6 +101,7 @@ struct tc_stmt {
             const tc_buffer *buffer;
             const tc_expr *index; /* i64 scalar; may lie outside of the buffer */
         } prefetch;               /* a hint that the line with this element is wanted soon; lowered programs only */
+        tc_tile_stmt intrin;      /* lowered programs only */
     } u;
 };
 
@@ -131,10 +149,14 @@ const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t 
                                const tc_tensor *tensor);
 const tc_stmt *tc_tir_seq(tc_ctx *c, int n, const tc_stmt *const *s); /* flattens, drops NULL and empty; n == 1 returns s[0] */
 const tc_stmt *tc_tir_for(tc_ctx *c, const tc_var *v, const tc_expr *extent, tc_for_kind kind, bool reduce, const tc_stmt *body);
+/* A loop of the kind of `like`, and of its unit if it has one. */
+const tc_stmt *tc_tir_for_like(tc_ctx *c, const tc_stmt *like, const tc_var *v, const tc_expr *extent, const tc_stmt *body);
 const tc_stmt *tc_tir_if(tc_ctx *c, const tc_expr *cond, bool guard, const tc_stmt *then, const tc_stmt *otherwise);
 const tc_stmt *tc_tir_store(tc_ctx *c, const tc_buffer *b, const tc_expr *index, const tc_expr *value, const tc_expr *mask);
 const tc_stmt *tc_tir_alloc(tc_ctx *c, const tc_buffer *b, const tc_stmt *body);
 const tc_stmt *tc_tir_prefetch(tc_ctx *c, const tc_buffer *b, const tc_expr *index);
+const tc_stmt *tc_tir_tile(tc_ctx *c, const tc_tile_stmt *t);
+int tc_tir_tile_rows(const tc_buffer *tile);
 
 /* ---- traversal (traverse.c): code that names only the kinds of statement it cares about ---- */
 /* The i-th of the statements directly in s, in order of execution; NULL after the last. */
@@ -150,6 +172,7 @@ static inline const tc_stmt *tc_tir_child(const tc_stmt *s, int i) {
         return i == 0 ? s->u.alloc.body : NULL;
     case TC_STMT_STORE:
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         break;
     }

@@ -20,6 +20,9 @@ int tc_tir_exprs(const tc_stmt *s, const tc_expr *out[TC_TIR_MAX_EXPRS]) {
     case TC_STMT_PREFETCH:
         out[0] = s->u.prefetch.index;
         return 1;
+    case TC_STMT_INTRIN:
+        out[0] = s->u.intrin.index;
+        return out[0] ? 1 : 0;
     case TC_STMT_SEQ:
     case TC_STMT_ALLOC:
     case TC_NSTMTS:
@@ -47,7 +50,7 @@ void tc_tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user
 const tc_stmt *tir_with_loop(tc_ctx *c, const tc_stmt *s, const tc_expr *extent, const tc_stmt *body) {
     if (extent == s->u.loop.extent && body == s->u.loop.body)
         return s;
-    return tc_tir_for(c, s->u.loop.var, extent, s->u.loop.kind, s->u.loop.reduce, body);
+    return tc_tir_for_like(c, s, s->u.loop.var, extent, body);
 }
 
 const tc_stmt *tir_with_arms(tc_ctx *c, const tc_stmt *s, const tc_expr *cond, const tc_stmt *then, const tc_stmt *otherwise) {
@@ -95,6 +98,7 @@ const tc_stmt *tir_rewrite_inside(tc_ctx *c, const tir_rules *r, const tc_stmt *
         return tir_with_alloc(c, s, tir_rewrite(c, r, s->u.alloc.body, pass));
     case TC_STMT_STORE:
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         break;
     }

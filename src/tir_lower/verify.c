@@ -143,6 +143,8 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
         return fail(v, "the index of %s is %s, not i64", b->name, tc_dtype_name(index->dtype));
     if (mask && (mask->dtype != TC_BOOL || mask->lanes != index->lanes))
         return fail(v, "the mask of %s does not fit its index", b->name);
+    if (b->scope == TC_BUF_TILE)
+        return fail(v, "tile %s is used as memory", b->name);
     if (!tc_tir_scope(b->scope)->addressed)
         TC_TRY(check_reg_index(v, b, index));
     const tc_expr *i = lane_expr(v->c, index, v);
@@ -287,10 +289,51 @@ static tc_status check_alloc(verifier *v, const tc_stmt *s) {
                     v->parallel ? "by a parallel iteration" : "");
     if (b->size < 1 || b->reg_lanes < 1 || b->size % b->reg_lanes)
         return fail(v, "buffer %s has %lld elements in groups of %d", b->name, (long long)b->size, b->reg_lanes);
+    if (b->scope == TC_BUF_TILE &&
+        (b->reg_lanes * tc_dtype_bytes(b->dtype) > TC_TILE_BYTES || tc_tir_tile_rows(b) > TC_TILE_ROWS))
+        return fail(v, "tile %s has more than %d rows of %d bytes", b->name, TC_TILE_ROWS, TC_TILE_BYTES);
+    v->tiles += b->scope == TC_BUF_TILE;
+    if (v->tiles > TC_TILES)
+        return fail(v, "more than %d tiles are alive", TC_TILES);
     tc_push(&v->buffers, ((buffer_scope){b, v->parallel}));
     TC_TRY(check_stmt(v, s->u.alloc.body));
     v->buffers.len--;
+    v->tiles -= b->scope == TC_BUF_TILE;
     return TC_OK;
+}
+
+/* The first and the last element are in bounds: the others lie between them. */
+static tc_status check_tile_memory(verifier *v, const tc_tile_stmt *t) {
+    const tc_buffer *tile = t->tile[0], *b = t->memory;
+    const tc_expr *last = tc_add(v->c, t->index, tc_i64(v->c, (tc_tir_tile_rows(tile) - 1) * t->stride + tile->reg_lanes - 1));
+    const char *what = t->op == TC_TILE_LOAD ? "a tile's load of" : "a tile's store to";
+    set_lanes(v, 1);
+    if (b->dtype != tile->dtype || t->stride < 0)
+        return fail(v, "a tile of %s and memory of %s, or rows that lie backwards", tc_dtype_name(tile->dtype),
+                    tc_dtype_name(b->dtype));
+    if (t->op == TC_TILE_STORE && b->scope == TC_BUF_PARAM && v->f->params[b->param].kind != TC_PARAM_OUT)
+        return fail(v, "a store to the input %s", b->name);
+    TC_TRY(check_expr(v, t->index));
+    TC_TRY(check_access(v, b, t->index, NULL, what));
+    return check_access(v, b, last, NULL, what);
+}
+
+static tc_status check_intrin(verifier *v, const tc_tile_stmt *t) {
+    for (int i = 0; i < 3 && t->tile[i]; i++) {
+        TC_TRY(check_buffer(v, t->tile[i]));
+        if (t->tile[i]->scope != TC_BUF_TILE)
+            return fail(v, "%s is no tile", t->tile[i]->name);
+    }
+    if (t->memory)
+        return check_tile_memory(v, t);
+    if (t->op != TC_TILE_MULTIPLY)
+        return TC_OK;
+    const tc_intrinsic *u = t->unit;
+    const tc_buffer *acc = t->tile[0], *a = t->tile[1], *b = t->tile[2];
+    bool types = u->place == TC_UNIT_TILE && acc->dtype == u->acc && a->dtype == u->a && b->dtype == u->b;
+    bool shapes = tc_tir_tile_rows(acc) == tc_tir_tile_rows(a) && acc->reg_lanes * u->group == b->reg_lanes &&
+                  a->reg_lanes == tc_tir_tile_rows(b) * u->group && acc != a && acc != b && a != b;
+    return types && shapes ? TC_OK : fail(v, "the tiles of %s do not fit it, or each other", u->text);
 }
 
 static tc_status check_stmt(verifier *v, const tc_stmt *s) {
@@ -314,6 +357,8 @@ static tc_status check_stmt(verifier *v, const tc_stmt *s) {
     case TC_STMT_PREFETCH:
         TC_TRY(check_buffer(v, s->u.prefetch.buffer));
         return check_expr(v, s->u.prefetch.index);
+    case TC_STMT_INTRIN:
+        return check_intrin(v, &s->u.intrin);
     case TC_NSTMTS:
         break;
     }

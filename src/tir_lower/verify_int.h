@@ -25,6 +25,7 @@ typedef struct verifier {
     tc_env *env;
     const tc_var *lane;
     bool parallel;
+    int tiles; /* alive */
     tc_map bound, lane_memo;
     TC_VEC(const tc_var *) loops;
     TC_VEC(buffer_scope) buffers;

@@ -85,6 +85,7 @@ static void gather(const tc_stmt *s, facts *f) {
         gather(s->u.alloc.body, f);
         break;
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         break;
     }

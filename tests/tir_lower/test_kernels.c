@@ -103,6 +103,7 @@ static void note_stmt(facts *f, const tc_stmt *s) {
         note_stmt(f, s->u.alloc.body);
         return;
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         return;
     }
@@ -144,6 +145,7 @@ static int hot_loops(const tc_stmt *s, const tc_stmt **out, int n) {
         return hot_loops(s->u.alloc.body, out, n);
     case TC_STMT_STORE:
     case TC_STMT_PREFETCH:
+    case TC_STMT_INTRIN:
     case TC_NSTMTS:
         return n;
     }

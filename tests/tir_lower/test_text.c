@@ -103,7 +103,7 @@ static void syntax_errors(void **state) {
     parse_refused(x, HEAD "for i in 8 {\n", "expected '}'");
     parse_refused(x, HEAD "alloc t f32[0] stack align 4 {\n}\n", "a buffer size must be in 1..");
     parse_refused(x, HEAD "alloc t f31[1] stack align 4 {\n}\n", "unknown element type 'f31'");
-    parse_refused(x, HEAD "alloc t f32[1] heap align 4 {\n}\n", "expected shared, thread, stack or reg, found 'heap'");
+    parse_refused(x, HEAD "alloc t f32[1] heap align 4 {\n}\n", "expected shared, thread, stack, reg or tile, found 'heap'");
     parse_refused(x, HEAD "if X[0] {\n}\n", "expected a scalar bool");
     parse_refused(x, "func t\nparam X f32[8] inn 0 align 4\nbody\n", "expected in, packed or out, found 'inn'");
 }

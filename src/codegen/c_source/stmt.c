@@ -197,6 +197,9 @@ void tc_cgc_stmt(tc_cgc_writer *w, const tc_stmt *s) {
     case TC_STMT_ALLOC:
         alloc(w, s);
         return;
+    case TC_STMT_INTRIN:
+        tc_cgc_fail(w, "tile instructions; name a target without them");
+        return;
     case TC_STMT_PREFETCH: /* a hint only */
     case TC_NSTMTS:
         return;

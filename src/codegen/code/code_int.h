@@ -7,6 +7,7 @@
  *     memory.c   loads, stores, masks, register buffers            address.c   index -> pointer, strides, alignment, ranges
  *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
  *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
+ *     tiles.c    tile registers
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -72,6 +73,11 @@ typedef struct tc_cg_kernel {
     tc_map flags;  /* expression id -> tc_expr_flags + 1 */
     tc_val pred;   /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
     tc_arena *arena;
+
+    tc_map tile_of;          /* buffer id -> its register + 1 */
+    tc_val tiles_now;        /* this function's variable: the configuration that is loaded; NULL: it uses no tiles */
+    int tiles_open, nconfig; /* allocations of tiles around; configurations of the kernel */
+    struct tc_tile_config *configs;
 } tc_cg_kernel;
 
 enum tc_expr_flags { TC_EF_LOAD = 1, TC_EF_MUTABLE = 2, TC_EF_HAZARD = 4 /* division by what may be 0 */ };
@@ -150,6 +156,13 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s);
 void tc_cg_serial_loop(tc_cg *g, const tc_stmt *s);
 /* for var = begin; var < end: the test is at the bottom; `check` adds one at the top. */
 void tc_cg_counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, bool check);
+
+/* ---- tiles.c ---- */
+void tc_cg_open_tiles(tc_cg *g, const tc_stmt *alloc); /* before an allocation of a tile; after it tc_cg_close_tiles */
+void tc_cg_close_tiles(tc_cg *g);
+void tc_cg_release_tiles(tc_cg *g); /* before this function ends, and before others run that configure tiles */
+void tc_cg_permit_tiles(tc_cg *g);  /* at the kernel's entry, when its bodies are built */
+void tc_cg_tile_stmt(tc_cg *g, const tc_tile_stmt *t);
 
 /* ---- parallel.c ---- */
 void tc_cg_parallel_loop(tc_cg *g, const tc_stmt *s);

@@ -93,6 +93,7 @@ static tc_val build_body(tc_cg *g) {
     g->k->rt = LLVMGetParam(g->fn, (unsigned)n + 2);
     tc_val fn = g->fn;
     tc_cg_stmt(g, g->k->f->body);
+    tc_cg_release_tiles(g);
     tc_cg_close_function(g, LLVMConstInt(g->i32, 0, 0));
     return fn;
 }
@@ -106,6 +107,7 @@ static void build_kernel(tc_cg *g, const tc_func *f) {
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr};
     tc_val args[TC_CG_MAX_ARGS];
     tc_cg_open_function(g, tc_cg_new_function(g, g->symbol, g->i32, params, 3, true));
+    tc_cg_permit_tiles(g);
     for (int i = 0; i < f->nparam; i++) {
         tc_val k = tc_cg_i64(g, i);
         args[i] = LLVMBuildLoad2(g->b, g->ptr, LLVMBuildGEP2(g->b, g->ptr, LLVMGetParam(g->fn, 0), &k, 1, ""), "");

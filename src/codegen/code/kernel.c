@@ -56,6 +56,7 @@ void tc_cg_kernel_done(tc_cg *g) {
     tc_env_free(k->env);
     tc_arena_free(k->arena);
     tc_map_free(&k->slots);
+    tc_map_free(&k->tile_of);
     tc_map_free(&k->var_at);
     tc_map_free(&k->flags);
     tc_vec_free(&k->vars);

@@ -6,7 +6,7 @@
 
 /* The state of the function that is interrupted while a parallel body is built. */
 typedef struct frame {
-    tc_val fn, rt, shared, threads, thread;
+    tc_val fn, rt, shared, threads, thread, tiles_now;
     LLVMBasicBlockRef entry, at;
     int region;
     tc_map slots;
@@ -15,13 +15,15 @@ typedef struct frame {
 } frame;
 
 static frame enter(tc_cg *g) {
-    frame s = {g->fn,        g->k->rt,    g->k->shared, g->k->threads, g->k->thread, g->entry, LLVMGetInsertBlock(g->b),
-               g->k->region, g->k->slots, g->k->pure,   g->k->local,   NULL};
+    frame s = {
+        g->fn,        g->k->rt,    g->k->shared, g->k->threads, g->k->thread, g->k->tiles_now, g->entry, LLVMGetInsertBlock(g->b),
+        g->k->region, g->k->slots, g->k->pure,   g->k->local,   NULL};
     s.vars = tc_arena_dup(g->k->arena, g->k->vars.data, g->k->vars.len * sizeof *g->k->vars.data);
     g->k->slots = (tc_map){0};
     g->k->pure = g->k->local = (tc_memo){0};
     g->k->region = ++g->k->nregions;
     g->k->in_parallel = true;
+    g->k->tiles_now = NULL;
     return s;
 }
 
@@ -40,6 +42,7 @@ static void leave(tc_cg *g, const frame *s) {
     g->k->pure = s->pure;
     g->k->local = s->local;
     g->k->in_parallel = false;
+    g->k->tiles_now = s->tiles_now;
     memcpy(g->k->vars.data, s->vars, g->k->vars.len * sizeof *s->vars);
     LLVMPositionBuilderAtEnd(g->b, s->at);
 }
@@ -65,6 +68,8 @@ static void use(const tc_stmt *s, void *user) {
     tc_tir_walk_exprs(s, use_expr, used);
     if (s->kind == TC_STMT_STORE)
         tc_map_put(used, s->u.store.buffer->id, 2);
+    if (s->kind == TC_STMT_INTRIN && s->u.intrin.memory)
+        tc_map_put(used, s->u.intrin.memory->id, s->u.intrin.op == TC_TILE_STORE ? 2 : 1);
     if (s->kind == TC_STMT_PREFETCH && !tc_map_get(used, s->u.prefetch.buffer->id))
         tc_map_put(used, s->u.prefetch.buffer->id, 1);
 }
@@ -167,6 +172,7 @@ static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer
     tc_cg_open_function(g, fn);
     unpack(g, outer, c);
     tc_cg_counted_loop(g, s, LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), true);
+    tc_cg_release_tiles(g);
     tc_cg_close_function(g, NULL);
     return fn;
 }
@@ -195,6 +201,7 @@ static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c) {
 
 /* rt ? rt->parallel_for(rt, n, entry, closure) : entry(0, n, 0, closure); a status that is not 0 ends the kernel. */
 static void call_parallel(tc_cg *g, tc_val entry, tc_val n, tc_val env) {
+    tc_cg_release_tiles(g);
     LLVMBasicBlockRef many = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "many"),
                       one = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "one");
     LLVMBasicBlockRef bad = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "bad"),

@@ -93,8 +93,9 @@ static void for_statement(tc_cg *g, const tc_stmt *s) {
         return;
     case TC_FOR_VECTOR:
     case TC_FOR_UNROLL:
+    case TC_FOR_TENSOR:
         tc_cg_fail(g, "loop %s is still marked %s: the function must be lowered first", s->u.loop.var->name,
-                   s->u.loop.kind == TC_FOR_VECTOR ? "vector" : "unroll");
+                   tc_for_info_of(s->u.loop.kind)->is);
         return;
     case TC_NFORS:
         break;
@@ -120,11 +121,18 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
         tc_cg_store_stmt(g, s);
         break;
     case TC_STMT_ALLOC:
+        if (s->u.alloc.buffer->scope == TC_BUF_TILE)
+            tc_cg_open_tiles(g, s);
         tc_cg_allocate(g, s->u.alloc.buffer);
         tc_cg_stmt(g, s->u.alloc.body);
+        if (s->u.alloc.buffer->scope == TC_BUF_TILE)
+            tc_cg_close_tiles(g);
         break;
     case TC_STMT_PREFETCH:
         tc_cg_prefetch_stmt(g, s);
+        break;
+    case TC_STMT_INTRIN:
+        tc_cg_tile_stmt(g, &s->u.intrin);
         break;
     case TC_NSTMTS:
         break;

@@ -68,6 +68,8 @@ static void kill_store(forwarder *f, const tc_buffer *b, const tc_expr *index) {
 static void kill_stored(const tc_stmt *s, void *user) {
     if (s->kind == TC_STMT_STORE)
         kill_store(user, s->u.store.buffer, NULL);
+    if (s->kind == TC_STMT_INTRIN && s->u.intrin.op == TC_TILE_STORE)
+        kill_store(user, s->u.intrin.memory, NULL);
 }
 
 static void kill_inside(forwarder *f, const tc_stmt *s) {
@@ -104,8 +106,19 @@ static const tc_stmt *forward_for(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *forward_if(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *forward_store(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *forward_alloc(tc_ctx *c, const tc_stmt *s, void *user);
-static const tir_rules FORWARD = {
-    {[TC_STMT_FOR] = forward_for, [TC_STMT_IF] = forward_if, [TC_STMT_STORE] = forward_store, [TC_STMT_ALLOC] = forward_alloc}};
+static const tc_stmt *forward_intrin(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules FORWARD = {{[TC_STMT_FOR] = forward_for,
+                                   [TC_STMT_IF] = forward_if,
+                                   [TC_STMT_STORE] = forward_store,
+                                   [TC_STMT_ALLOC] = forward_alloc,
+                                   [TC_STMT_INTRIN] = forward_intrin}};
+
+/* Tiles are loaded from memory as it is. */
+static const tc_stmt *forward_intrin(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    kill_stored(s, user);
+    return s;
+}
 
 static const tc_stmt *forward_store(tc_ctx *c, const tc_stmt *s, void *user) {
     forwarder *f = user;
@@ -177,10 +190,18 @@ static void kill_load(const tc_expr *e, void *user) {
             drop(f, i);
 }
 
+static void kill_buffer(forwarder *f, const tc_buffer *b) {
+    for (int i = f->w.n; i-- > 0;)
+        if (f->w.k[i].buffer == b)
+            drop(f, i);
+}
+
 static void kill_loads(const tc_stmt *s, void *user) {
     const forwarder *f = user;
     if (f->w.n)
         tc_tir_walk_exprs(s, kill_load, user);
+    if (s->kind == TC_STMT_INTRIN && s->u.intrin.memory)
+        kill_buffer(user, s->u.intrin.memory);
 }
 
 static void kill_loads_inside(forwarder *f, const tc_stmt *s) {
@@ -192,8 +213,18 @@ static const tc_stmt *bury_seq(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *bury_for(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *bury_if(tc_ctx *c, const tc_stmt *s, void *user);
 static const tc_stmt *bury_store(tc_ctx *c, const tc_stmt *s, void *user);
-static const tir_rules BURY = {
-    {[TC_STMT_SEQ] = bury_seq, [TC_STMT_FOR] = bury_for, [TC_STMT_IF] = bury_if, [TC_STMT_STORE] = bury_store}};
+static const tc_stmt *bury_intrin(tc_ctx *c, const tc_stmt *s, void *user);
+static const tir_rules BURY = {{[TC_STMT_SEQ] = bury_seq,
+                                [TC_STMT_FOR] = bury_for,
+                                [TC_STMT_IF] = bury_if,
+                                [TC_STMT_STORE] = bury_store,
+                                [TC_STMT_INTRIN] = bury_intrin}};
+
+static const tc_stmt *bury_intrin(tc_ctx *c, const tc_stmt *s, void *user) {
+    (void)c;
+    kill_loads(s, user);
+    return s;
+}
 
 static const tc_stmt *bury_store(tc_ctx *c, const tc_stmt *s, void *user) {
     (void)c;
@@ -250,6 +281,8 @@ static void note_load(const tc_expr *e, void *user) {
 
 static void note_loads(const tc_stmt *s, void *user) {
     tc_tir_walk_exprs(s, note_load, user);
+    if (s->kind == TC_STMT_INTRIN && s->u.intrin.memory)
+        tc_map_put(user, s->u.intrin.memory->id, 1);
 }
 
 static const tc_stmt *drop_unread_store(tc_ctx *c, const tc_stmt *s, void *user) {
@@ -264,7 +297,8 @@ static const tir_rules DROP_UNREAD = {{[TC_STMT_STORE] = drop_unread_store, [TC_
 static const tc_stmt *drop_unread_alloc(tc_ctx *c, const tc_stmt *s, void *user) {
     forwarder *f = user;
     const tc_stmt *body = tir_rewrite(c, &DROP_UNREAD, s->u.alloc.body, user);
-    return tc_map_get(&f->loaded, s->u.alloc.buffer->id) ? tir_with_alloc(c, s, body) : body;
+    bool tile = s->u.alloc.buffer->scope == TC_BUF_TILE;
+    return tile || tc_map_get(&f->loaded, s->u.alloc.buffer->id) ? tir_with_alloc(c, s, body) : body;
 }
 
 const tc_stmt *tir_forward_stores(tc_ctx *c, const tc_env *env, const tc_stmt *body) {

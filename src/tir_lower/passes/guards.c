@@ -137,7 +137,7 @@ static const tc_stmt *rebuild(settler *k, const tc_stmt *s, const tc_stmt *body,
         extent = tc_bin(k->c, TC_OP_MIN, extent, tc_i64(k->c, b->hi - b->lo));
     if (b->dyn)
         extent = tc_bin(k->c, TC_OP_MIN, extent, b->lo > 0 ? tc_sub(k->c, b->dyn, tc_i64(k->c, b->lo)) : b->dyn);
-    return tc_tir_for(k->c, s->u.loop.var, tc_te_simplify(k->c, extent, k->env), s->u.loop.kind, s->u.loop.reduce, body);
+    return tc_tir_for_like(k->c, s, s->u.loop.var, tc_te_simplify(k->c, extent, k->env), body);
 }
 
 static const tc_stmt *settle_for(tc_ctx *c, const tc_stmt *s, void *user) {

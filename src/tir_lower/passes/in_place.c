@@ -58,6 +58,8 @@ static bool reads_plainly(overwrite *o, const tc_stmt *s) {
     const tc_stmt *inside;
     if (s->kind == TC_STMT_STORE)
         return store_is_plain(o, s);
+    if (s->kind == TC_STMT_INTRIN && (s->u.intrin.memory == o->in || s->u.intrin.memory == o->out))
+        return false;
     for (int i = tc_tir_exprs(s, own); i-- > 0;)
         if (!reads_neither(o, own[i]))
             return false;

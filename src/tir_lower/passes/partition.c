@@ -202,7 +202,7 @@ static const tc_stmt *split_loop(tir_partitioner *k, const tc_stmt *loop, const 
         if (part[i])
             part[i] = tir_settle_guards(k->c, k->names, k->env, part[i]);
         if (part[i] && count > 1)
-            part[i] = tc_tir_for(k->c, v, tc_i64(k->c, count), loop->u.loop.kind, loop->u.loop.reduce, part[i]);
+            part[i] = tc_tir_for_like(k->c, loop, v, tc_i64(k->c, count), part[i]);
         if (part[i])
             part[i] = walk(k, part[i]);
     }

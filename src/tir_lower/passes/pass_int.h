@@ -11,6 +11,7 @@
 tc_status tir_pass_simplify(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_partition(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_unroll(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
+tc_status tir_pass_tile(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_vectorize(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_neutral(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_promote(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);

@@ -21,7 +21,7 @@ typedef struct tc_tir_pass {
     unsigned breaks; /* what is no longer known afterwards */
 } tc_tir_pass;
 
-/* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, vectorize, neutral, promote, dot,
+/* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, tile, vectorize, neutral, promote, dot,
  * fma, order, prefetch, storage. */
 extern const tc_tir_pass tc_tir_passes[];
 extern const int tc_tir_npasses;

@@ -10,7 +10,7 @@ enum {
 #undef PROPERTY
 };
 
-const unsigned tc_tir_built = TILE_LOOPS | PLAIN_SUMS | NO_HINTS, tc_tir_lowered = NO_UNROLL | NO_VECTOR | PLACED;
+const unsigned tc_tir_built = TILE_LOOPS | PLAIN_SUMS | NO_HINTS, tc_tir_lowered = NO_UNROLL | NO_TENSOR | NO_VECTOR | PLACED;
 
 /* Passes that copy or widen buffers break their places. */
 const tc_tir_pass tc_tir_passes[] = {
@@ -19,6 +19,7 @@ const tc_tir_pass tc_tir_passes[] = {
     {"partition", tir_pass_partition, TILE_LOOPS, PARTITIONED, PLACED},
     {"tidy", tir_pass_simplify, NO_HINTS, 0, 0},
     {"unroll", tir_pass_unroll, PARTITIONED | NO_HINTS, NO_UNROLL, TILE_LOOPS | PLACED},
+    {"tile", tir_pass_tile, NO_UNROLL | NO_HINTS, NO_TENSOR, TILE_LOOPS | PLACED},
     {"vectorize", tir_pass_vectorize, NO_UNROLL | NO_HINTS, NO_VECTOR, TILE_LOOPS | PLACED},
     {"neutral", tir_pass_neutral, NO_VECTOR | PLAIN_SUMS, 0, 0},
     {"promote", tir_pass_promote, NO_UNROLL | NO_VECTOR, REGISTERS, PLACED},
@@ -42,7 +43,10 @@ const char *tc_tir_property_text(tc_tir_property p) {
 static void refute(const tc_stmt *s, void *user) {
     unsigned *gone = user;
     if (s->kind == TC_STMT_FOR)
-        *gone |= s->u.loop.kind == TC_FOR_UNROLL ? NO_UNROLL : s->u.loop.kind == TC_FOR_VECTOR ? NO_VECTOR : 0;
+        *gone |= s->u.loop.kind == TC_FOR_UNROLL   ? NO_UNROLL
+                 : s->u.loop.kind == TC_FOR_VECTOR ? NO_VECTOR
+                 : s->u.loop.kind == TC_FOR_TENSOR ? NO_TENSOR
+                                                   : 0;
     if (s->kind == TC_STMT_PREFETCH)
         *gone |= NO_HINTS;
 }

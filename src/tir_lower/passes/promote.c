@@ -192,7 +192,7 @@ static const tc_stmt *clear_mixed(promoter *k, const tir_scan *sc, const tc_stmt
 
 static const tc_stmt *promote_alloc(promoter *k, const tc_stmt *s) {
     const tc_buffer *b = s->u.alloc.buffer, *made[32];
-    if (b->scope == TC_BUF_REG || b->size > TIR_MAX_SLOTS * 64)
+    if (!tc_tir_scope(b->scope)->addressed || b->size > TIR_MAX_SLOTS * 64)
         return NULL;
     tir_scan sc = {.constant = true};
     tc_map_put(&sc.stored, b->id, 1);

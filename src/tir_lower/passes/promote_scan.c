@@ -88,6 +88,8 @@ void tir_scan_stmt(tir_scan *k, const tc_stmt *s, tc_env *env) {
         scan_store(k, s);
     if (s->kind == TC_STMT_IF)
         scan_expr(k, s->u.cond.cond);
+    if (s->kind == TC_STMT_INTRIN && s->u.intrin.memory)
+        tir_scan_refuse(k, s->u.intrin.memory);
     k->under += conditional;
     for (int i = 0; (inside = tc_tir_child(s, i)); i++)
         tir_scan_stmt(k, inside, env);

@@ -48,8 +48,8 @@ static const tc_stmt *simplify_for(tc_ctx *c, const tc_stmt *s, void *user) {
     tc_ival n = tc_te_bounds(extent, k->env);
     if (n.hi <= 0)
         return NULL;
-    if (n.lo == 1 && n.hi == 1) {
-        tir_bind(&k->copy, s->u.loop.var, tc_i64(c, 0)); /* stays: the variable occurs nowhere else */
+    if (n.lo == 1 && n.hi == 1 && s->u.loop.kind != TC_FOR_TENSOR) { /* a unit's loops are known by their places */
+        tir_bind(&k->copy, s->u.loop.var, tc_i64(c, 0));             /* stays: the variable occurs nowhere else */
         return simplify(k, s->u.loop.body);
     }
     size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, extent);

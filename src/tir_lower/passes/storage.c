@@ -78,7 +78,7 @@ static void visit_for(storage *k, const tc_stmt *s) {
 
 static void visit_alloc(storage *k, const tc_stmt *s) {
     const tc_buffer *b = s->u.alloc.buffer;
-    if (b->scope == TC_BUF_REG) {
+    if (!tc_tir_scope(b->scope)->addressed) {
         visit(k, s->u.alloc.body);
         return;
     }
@@ -103,6 +103,13 @@ static void visit_store(storage *k, const tc_stmt *s) {
     touch_expr(k, s->u.store.mask);
 }
 
+static void visit_intrin(storage *k, const tc_stmt *s) {
+    k->now++;
+    if (s->u.intrin.memory)
+        touch(k, s->u.intrin.memory);
+    touch_expr(k, s->u.intrin.index);
+}
+
 static void visit(storage *k, const tc_stmt *s) {
     const tc_stmt *inside;
     if (s->kind == TC_STMT_FOR) {
@@ -111,6 +118,8 @@ static void visit(storage *k, const tc_stmt *s) {
         visit_alloc(k, s);
     } else if (s->kind == TC_STMT_STORE) {
         visit_store(k, s);
+    } else if (s->kind == TC_STMT_INTRIN) {
+        visit_intrin(k, s);
     } else {
         if (s->kind == TC_STMT_IF)
             touch_expr(k, s->u.cond.cond);

@@ -110,7 +110,8 @@ static const tc_stmt *unroll_for(tc_ctx *c, const tc_stmt *s, void *user) {
     tc_for_kind kind = s->u.loop.kind == TC_FOR_UNROLL ? TC_FOR_SERIAL : s->u.loop.kind;
     if (body == s->u.loop.body && kind == s->u.loop.kind && !renamed && extent == s->u.loop.extent)
         return s;
-    return tc_tir_for(c, v, extent, kind, s->u.loop.reduce, body);
+    return kind == s->u.loop.kind ? tc_tir_for_like(c, s, v, extent, body)
+                                  : tc_tir_for(c, v, extent, kind, s->u.loop.reduce, body);
 }
 
 static const tc_stmt *unroll_if(tc_ctx *c, const tc_stmt *s, void *user) {

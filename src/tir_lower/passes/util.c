@@ -176,7 +176,7 @@ static const tc_stmt *copy_for(tc_ctx *c, const tc_stmt *s, void *user) {
     const tc_stmt *body = tir_copy_stmt(k, s->u.loop.body);
     if (k->fresh)
         tir_unbind(k);
-    return tc_tir_for(c, v, extent, s->u.loop.kind, s->u.loop.reduce, body);
+    return tc_tir_for_like(c, s, v, extent, body);
 }
 
 static const tc_stmt *copy_if(tc_ctx *c, const tc_stmt *s, void *user) {
@@ -210,12 +210,22 @@ static const tc_stmt *copy_prefetch(tc_ctx *c, const tc_stmt *s, void *user) {
     return tc_tir_prefetch(c, copy_buffer(user, s->u.prefetch.buffer), tir_copy_expr(user, s->u.prefetch.index));
 }
 
+static const tc_stmt *copy_intrin(tc_ctx *c, const tc_stmt *s, void *user) {
+    tc_tile_stmt t = s->u.intrin;
+    for (int i = 0; i < 3; i++)
+        t.tile[i] = copy_buffer(user, t.tile[i]);
+    t.memory = copy_buffer(user, t.memory);
+    t.index = tir_copy_expr(user, t.index);
+    return tc_tir_tile(c, &t);
+}
+
 const tc_stmt *tir_copy_stmt(tir_copier *k, const tc_stmt *s) {
     static const tir_rules RULES = {{[TC_STMT_FOR] = copy_for,
                                      [TC_STMT_IF] = copy_if,
                                      [TC_STMT_STORE] = copy_store,
                                      [TC_STMT_ALLOC] = copy_alloc,
-                                     [TC_STMT_PREFETCH] = copy_prefetch}};
+                                     [TC_STMT_PREFETCH] = copy_prefetch,
+                                     [TC_STMT_INTRIN] = copy_intrin}};
     return tir_rewrite(k->c, &RULES, s, k);
 }
 
@@ -264,6 +274,8 @@ int64_t tir_weight(const tc_stmt *s, int lanes) {
         return w;
     if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
         return w + 1;
+    if (s->u.loop.kind == TC_FOR_TENSOR) /* becomes a few instructions */
+        return w;
     return saturate(w, s->u.loop.kind == TC_FOR_VECTOR ? tc_ceil_div(n, lanes) : n);
 }
 

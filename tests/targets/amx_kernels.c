@@ -1,0 +1,287 @@
+/* Random kernels of units with tiles: product shapes with ragged edges, grids of tiles, blocks of the reduction, epilogues. Each is
+ * lowered, compiled, run on 1 and on 3 threads (natively, or by the handler of tile instructions), and compared bit for bit with the
+ * interpreter of lowered programs, and with the reference interpreter of te: exactly where sums are integers.
+ *
+ *     amx_kernels [CASES [SEED]] */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amx_trap.h"
+#include "codegen/kernel.h"
+#include "te/text.h"
+#include "tir_lower/program.h"
+
+#ifdef TCTUNE_SANITIZED
+enum { DEFAULT_CASES = 10 };
+#else
+enum { DEFAULT_CASES = 40 };
+#endif
+
+static const char TARGET[] =
+    "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=skylake-avx512 -mattr=+amx-tile,+amx-int8,+amx-bf16,+amx-fp16";
+
+/* ---- cases ---- */
+
+typedef struct amx_case {
+    const tc_intrinsic *unit;
+    int64_t m, n, k, step, rows, columns, block; /* step: of the reduction; rows, columns: of the grid; block: steps, or 0 */
+    bool epilogue, window, wide;                 /* wide: rows of the left operand are longer than the reduction */
+} amx_case;
+
+static int64_t pick(tc_rng *r, int64_t lo, int64_t hi) {
+    return lo + tc_rng_below(r, hi - lo + 1);
+}
+
+static amx_case draw(tc_rng *r) {
+    const tc_intrinsic *units[TC_NINTRINSICS];
+    int n = 0;
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        if (tc_intrinsic_row((tc_intrinsic_id)i)->place == TC_UNIT_TILE)
+            units[n++] = tc_intrinsic_row((tc_intrinsic_id)i);
+    amx_case c = {.unit = units[tc_rng_below(r, n)], .m = pick(r, 1, 70), .n = pick(r, 1, 70), .rows = pick(r, 1, 4)};
+    int64_t group = c.unit->group;
+    c.columns = pick(r, 1, 4 / c.rows);
+    c.step = group * pick(r, 1, c.unit->k / group);
+    c.k = pick(r, 0, 2) ? c.step * pick(r, 1, 4) : group * pick(r, c.step / group, 30);
+    c.block = pick(r, 0, 2) ? 0 : pick(r, 1, 2);
+    c.epilogue = pick(r, 0, 1);
+    c.window = pick(r, 0, 4) == 0;
+    c.wide = pick(r, 0, 1);
+    return c;
+}
+
+/* A product, or a convolution along one axis whose rows are neighbouring outputs. */
+static void write_te(const amx_case *c, tc_strbuf *b) {
+    const char *acc = tc_dtype_name(c->unit->acc), *x = tc_dtype_name(c->unit->a), *w = tc_dtype_name(c->unit->b);
+    long long m = c->m, n = c->n, k = c->k, row = c->k + (c->wide ? 3 : 0);
+    if (c->window)
+        tc_sb_printf(b, "tensor X[%lld, %lld] %s\ntensor W[3, %lld, %lld] %s const\n", m + 2, row, x, k, n, w);
+    else
+        tc_sb_printf(b, "tensor X[%lld, %lld] %s\ntensor W[%lld, %lld] %s const\n", m, row, x, k, n, w);
+    tc_sb_printf(b, "compute D[i:%lld, j:%lld] = sum(%sk:%lld) %s(X[i%s, k]) * %s(W[%sk, j])\n", m, n, c->window ? "r:3, " : "",
+                 k, acc, c->window ? " + r" : "", acc, c->window ? "r, " : "");
+    if (c->epilogue)
+        tc_sb_printf(b, "compute Y[i:%lld, j:%lld] = max(D[i, j] * %s(3), %s(2))\n", m, n, acc, acc);
+    tc_sb_printf(b, "output %s\n", c->epilogue ? "Y" : "D");
+}
+
+static void write_schedule(const amx_case *c, tc_strbuf *b) {
+    const char *y = c->epilogue ? "Y" : "D", *d = c->epilogue ? "D" : "D_acc", *taps = c->window ? d : NULL;
+    if (!c->epilogue)
+        tc_sb_add(b, "D_acc = cache_write D local\n");
+    tc_sb_printf(b, "i_0, i_1 = split %s.i [_, %lld]\nj_0, j_1 = split %s.j [_, %lld]\n", y, (long long)(16 * c->rows), y,
+                 (long long)(16 * c->columns));
+    tc_sb_printf(b, "reorder %s.i_0 %s.j_0 %s.i_1 %s.j_1\ntask = fuse %s.i_0 %s.j_0\ncompute_at %s %s.task\n", y, y, y, y, y, y,
+                 d, y);
+    tc_sb_printf(b, "set_scope %s local\nvectorize %s.j_1\nparallel %s.task\n", d, y, y);
+    tc_sb_printf(b, "k_o, k_i = split %s.k [_, %lld]\n", d, (long long)c->step);
+    if (c->block)
+        tc_sb_printf(b, "k_b, k_m = split %s.k_o [_, %lld]\n", d, (long long)c->block);
+    tc_sb_printf(b, "i_t, i_i = split %s.i [_, 16]\nj_t, j_i = split %s.j [_, 16]\nreorder", d, d);
+    if (taps)
+        tc_sb_printf(b, " %s.r", d);
+    tc_sb_printf(b, c->block ? " %s.k_b %s.i_t %s.j_t %s.k_m" : " %s.k_o %s.i_t %s.j_t", d, d, d, d);
+    tc_sb_printf(b, " %s.i_i %s.j_i %s.k_i\n", d, d, d);
+    tc_sb_printf(b, "unroll %s.i_t\nunroll %s.j_t\ntensorize %s.i_i %s\n", d, d, d, c->unit->text);
+    int g = c->unit->group;
+    if (c->window)
+        tc_sb_printf(b, "transform_layout W (r, k, j) -> (j / 16, r, k / %d, j %% 16, k %% %d)\n", g, g);
+    else
+        tc_sb_printf(b, "transform_layout W (k, j) -> (j / 16, k / %d, j %% 16, k %% %d)\n", g, g);
+}
+
+/* ---- running ---- */
+
+typedef struct run {
+    const tc_workload *w;
+    const tc_func *f;
+    void *in[2], *want;
+} run;
+
+static size_t bytes_of(const tc_tensor *t) {
+    return (size_t)tc_tensor_size(t) * (size_t)tc_dtype_bytes(t->dtype);
+}
+
+static bool open_run(run *r, uint64_t seed, tc_error *err) {
+    tc_rng rng = tc_rng_seed(seed);
+    for (int i = 0; i < 2; i++) {
+        r->in[i] = tc_xcalloc(bytes_of(r->w->in[i]) + 1, 1);
+        tc_te_random_fill(r->w->in[i]->dtype, r->in[i], tc_tensor_size(r->w->in[i]), &rng, 0);
+    }
+    r->want = tc_xcalloc(bytes_of(r->w->out[0]) + 1, 1);
+    return tc_te_interp(r->w, (const void *const *)r->in, &r->want, err) == TC_OK;
+}
+
+static void **arguments(const run *r) {
+    void **a = kernel_args(r->f);
+    memcpy(a[0], r->in[0], bytes_of(r->w->in[0]));
+    if (r->f->params[1].kind == TC_PARAM_PACKED)
+        tc_tir_pack(r->f, 1, r->in[1], a[1]);
+    memset(a[2], 0x7b, bytes_of(r->w->out[0]));
+    return a;
+}
+
+/* Exactly for integers, to some places for floats. */
+static bool is_right(const run *r, const void *got) {
+    const tc_tensor *t = r->w->out[0];
+    if (!tc_dtype_is_float(t->dtype))
+        return memcmp(got, r->want, bytes_of(t)) == 0;
+    for (int64_t i = 0; i < tc_tensor_size(t); i++) {
+        double g = tc_load_f(t->dtype, got, i), w = tc_load_f(t->dtype, r->want, i);
+        if (!(fabs(g - w) <= 1e-4 * fmax(1, fabs(w))))
+            return false;
+    }
+    return true;
+}
+
+static bool interpret(const run *r, const tc_func *f, void **got, const char *what) {
+    tc_error err = {0};
+    run other = *r;
+    other.f = f;
+    void **a = arguments(&other);
+    bool ok = tc_tir_interp_shuffled(f, a, 5, &err) == TC_OK;
+    if (!ok)
+        fprintf(stderr, "%s: %s\n", what, err.msg);
+    else if (!(ok = is_right(r, a[2])))
+        fprintf(stderr, "%s: differs from the reference interpreter\n", what);
+    if (got)
+        *got = a;
+    else
+        kernel_free_args(f, a);
+    return ok;
+}
+
+static bool execute(const run *r, const tc_target *t, void *const *want) {
+    tc_error err = {0};
+    kernel k = {.f = (tc_func *)r->f};
+    bool ok = kernel_try(&k, t, &(tc_cg_options){.verify = true}, &err) == TC_OK;
+    if (!ok)
+        fprintf(stderr, "code generation: %s\n", err.msg);
+    for (int threads = 1; ok && threads <= 3; threads += 2) {
+        void **a = arguments(r);
+        kernel_run(&k, a, threads);
+        ok = memcmp(a[2], want[2], bytes_of(r->w->out[0])) == 0 && !amx_trap_configured();
+        if (!ok)
+            fprintf(stderr, "%d threads: not what the interpreter makes of the same program, or tiles are left configured\n",
+                    threads);
+        kernel_free_args(r->f, a);
+    }
+    tc_cg_module_free(k.mod);
+    return ok;
+}
+
+/* ---- cases, run ---- */
+
+typedef struct totals {
+    int ran, refused, tiles;
+} totals;
+
+static void count_tiles(const tc_stmt *s, void *user) {
+    *(int *)user += s->kind == TC_STMT_INTRIN && s->u.intrin.op == TC_TILE_MULTIPLY;
+}
+
+static bool round_trips(tc_ctx *c, const tc_func *f) {
+    tc_strbuf a = {0}, b = {0};
+    tc_func *again;
+    tc_error err = {0};
+    tc_tir_print(&a, f);
+    bool ok = tc_tir_parse(c, "printed.tir", tc_sb_str(&a), &again, &err) == TC_OK;
+    if (ok)
+        tc_tir_print(&b, again);
+    ok = ok && strcmp(tc_sb_str(&a), tc_sb_str(&b)) == 0 && tc_tir_hash(f) == tc_tir_hash(again);
+    if (!ok)
+        fprintf(stderr, "the text does not round-trip: %s\n", err.msg);
+    tc_strbuf_free(&a);
+    tc_strbuf_free(&b);
+    return ok;
+}
+
+static bool check(tc_ctx *c, const tc_target *t, const tc_workload *w, const char *sched, uint64_t seed, totals *sum) {
+    tc_error err = {0};
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .text = sched, .name = "case.sched", .dump = getenv("TC_DUMP")};
+    tc_tir_program p;
+    tc_status s = tc_tir_program_make(c, &from, TC_TIR_NEST | TC_TIR_LOWERED, &p, &err);
+    if (s == TC_ILLEGAL && strstr(err.msg, "eight registers")) {
+        sum->refused++;
+        return true;
+    }
+    if (s == TC_OK)
+        s = tc_tir_verify(c, p.nest, &err);
+    if (s == TC_OK)
+        s = tc_tir_verify(c, p.lowered, &err);
+    if (s != TC_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        return false;
+    }
+    run r = {.w = w, .f = p.lowered};
+    void **want = NULL;
+    int tiles = 0;
+    tc_tir_walk(p.lowered->body, count_tiles, &tiles);
+    sum->tiles += tiles;
+    bool ok = tiles > 0 && open_run(&r, seed, &err) && round_trips(c, p.nest) && round_trips(c, p.lowered);
+    ok = ok && interpret(&r, p.nest, NULL, "nest") && interpret(&r, p.lowered, (void **)&want, "lowered");
+    ok = ok && execute(&r, t, want);
+    sum->ran++;
+    if (want)
+        kernel_free_args(r.f, want);
+    free(r.in[0]);
+    free(r.in[1]);
+    free(r.want);
+    if (!ok) {
+        tc_strbuf b = {0};
+        tc_tir_print(&b, p.lowered);
+        fprintf(stderr, "%s\n", tc_sb_str(&b));
+        tc_strbuf_free(&b);
+    }
+    return ok;
+}
+
+static bool run_case(const tc_target *t, uint64_t seed, totals *sum) {
+    tc_rng rng = tc_rng_seed(seed);
+    tc_ctx *c = tc_ctx_new();
+    tc_strbuf te = {0}, sched = {0};
+    tc_error err = {0};
+    amx_case x = draw(&rng);
+    const tc_workload *w = NULL;
+    write_te(&x, &te);
+    write_schedule(&x, &sched);
+    bool ok = tc_te_parse(c, "case.te", tc_sb_str(&te), &w, &err) == TC_OK;
+    if (!ok)
+        fprintf(stderr, "%s\n", err.msg);
+    ok = ok && check(c, t, w, tc_sb_str(&sched), seed, sum);
+    if (!ok)
+        fprintf(stderr, "FAILED seed %llu\n--- .te\n%s--- .sched\n%s---\n", (unsigned long long)seed, tc_sb_str(&te),
+                tc_sb_str(&sched));
+    tc_strbuf_free(&te);
+    tc_strbuf_free(&sched);
+    tc_ctx_free(c);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    tc_error err = {0};
+    tc_target *t;
+    totals sum = {0};
+    int failed = 0;
+    if (!__builtin_cpu_supports("avx512bw")) {
+        printf("skipped: this CPU has no AVX-512\n");
+        return 77;
+    }
+    if (!amx_native())
+        amx_trap_install();
+    if (tc_target_parse(TARGET, &t, &err) != TC_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    for (uint64_t i = 0; i < cases && failed < 3; i++)
+        failed += !run_case(t, seed + i, &sum);
+    printf(
+        "%s: %d kernels with %d multiplications of tiles in their code, %d failed, %d refused for want of registers; %lld tile "
+        "instructions carried out\n",
+        amx_native() ? "natively" : "by the handler", sum.ran, sum.tiles, failed, sum.refused, (long long)amx_trap_count());
+    tc_target_free(t);
+    return failed || sum.refused * 4 > sum.ran || (!amx_native() && !amx_trap_count());
+}
