@@ -20,6 +20,30 @@ static bool continues(const tc_fuser *f, int at, const tc_graph_shape *shape) {
     return reads;
 }
 
+/* What widens bytes for the node at `at` alone is done where that reads them. So is what little is made of them: by channel, for
+ * sums of integers. */
+static bool is_side(const tc_fuser *f, const tc_graph_value *v, const tc_graph_shape *shape) {
+    const tc_graph_node *n = v->producer;
+    if (!n || v->constant || f->taken[f->position[n->id]] || tc_graph_class_of(n->op) != TC_GRAPH_CLASS_ELEMENTWISE ||
+        f->is_output[v->id] || f->direct[v->id] != 1)
+        return false;
+    bool widens = tc_graph_op_is(n->op, TC_GRAPH_WIDENS);
+    return widens || (v->dtype == TC_I32 && tc_graph_shape_count(&v->shape) < tc_graph_shape_count(shape));
+}
+
+static void add_sides(tc_fuser *f, int at, const tc_graph_shape *shape, tc_fuse_nodes *members) {
+    const tc_graph_node *n = tc_fuse_node(f, at);
+    for (int k = 0; k < n->nin; k++) {
+        if (!n->in[k] || members->len >= TC_FUSE_MAX_GROUP || !is_side(f, n->in[k], shape))
+            continue;
+        int side = f->position[n->in[k]->producer->id];
+        if (tc_fuse_inside(f, side))
+            continue;
+        tc_fuse_add(f, members, side);
+        add_sides(f, side, shape, members);
+    }
+}
+
 static int count_escapes(const tc_fuser *f, const tc_fuse_nodes *members) {
     int n = 0;
     for (size_t i = 0; i < members->len; i++)
@@ -58,8 +82,10 @@ void tc_fuse_add_epilogue(tc_fuser *f, int anchor, tc_fuse_nodes *members) {
     tc_fuse_begin(f, members);
     const tc_graph_shape *shape = &tc_fuse_node(f, anchor)->out[0]->shape;
     for (int at = anchor + 1; at < f->n && members->len < TC_FUSE_MAX_GROUP; at++)
-        if (continues(f, at, shape))
+        if (continues(f, at, shape)) {
+            add_sides(f, at, shape, members);
             tc_fuse_add(f, members, at);
+        }
     cut_to_one_exit(f, members);
     store_transposed(f, members);
 }

@@ -16,7 +16,8 @@ static const tc_graph_op_info *infos(void) {
         WHOLE_ROWS = TC_GRAPH_WHOLE_ROWS,
         NO_ROWS = TC_GRAPH_NO_ROWS,
         TAKES_NUMBERS = TC_GRAPH_TAKES_NUMBERS,
-        ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS
+        ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS,
+        WIDENS = TC_GRAPH_WIDENS
     };
     enum {
 #define ATTR(id, text, kind, otherwise) id = TC_ATTR_##id,

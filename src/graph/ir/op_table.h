@@ -37,7 +37,8 @@ enum tc_graph_trait {
     TC_GRAPH_WHOLE_ROWS = 64,     /* reduces the last dimensions, whichever its axis is */
     TC_GRAPH_NO_ROWS = 128,       /* of class REDUCE, but what it adds up are no rows */
     TC_GRAPH_TAKES_NUMBERS = 256, /* operands after the first are numbers that make its shape */
-    TC_GRAPH_ALL_NUMBERS = 512    /* so are all */
+    TC_GRAPH_ALL_NUMBERS = 512,   /* so are all */
+    TC_GRAPH_WIDENS = 1024        /* of constants it is not folded at import: passes want what it is made of */
 };
 
 enum { TC_GRAPH_MAX_ATTRS = 11 };

@@ -44,7 +44,7 @@ enum { FOLD_ALWAYS_BYTES = 16 << 20, FOLD_GROWTH = 2 };
 
 static bool worth_folding(const tc_graph_node *n) {
     size_t in = 0, out = 0;
-    if (n->body[0])
+    if (n->body[0] || tc_graph_op_is(n->op, TC_GRAPH_WIDENS))
         return false; /* a loop may take for ever */
     for (int k = 0; k < n->nin; k++) {
         if (!n->in[k])

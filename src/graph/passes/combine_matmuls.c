@@ -47,9 +47,10 @@ static bool is_row(const tc_graph_value *v, int64_t n) {
            tc_graph_shape_count(&v->shape) == n;
 }
 
+/* Not of integers: their sums are scaled before they go to memory, and the parts of one that are sliced off would be after. */
 static bool is_candidate(const tc_graph_node *n) {
-    return n->op == TC_GRAPH_OP_MATMUL && tc_graph_is_const(n->in[1]) && n->in[1]->shape.ndim == 2 &&
-           !tc_graph_is_const(n->in[0]) && n->in[0]->shape.ndim > 1;
+    return n->op == TC_GRAPH_OP_MATMUL && tc_dtype_is_float(n->out[0]->dtype) && tc_graph_is_const(n->in[1]) &&
+           n->in[1]->shape.ndim == 2 && !tc_graph_is_const(n->in[0]) && n->in[0]->shape.ndim > 1;
 }
 
 static member member_of(const combiner *c, tc_graph_node *n) {

@@ -301,12 +301,26 @@ static const tc_expr *operand(tc_graph_lower *l, const tc_graph_node *n, int k, 
     return tc_cast(tc_graph_lower_ctx(l), as, tc_graph_operand(l, n, k, n->out[0]->shape.ndim, idx));
 }
 
+static bool is_one(const tc_expr *e) {
+    return e->op == TC_OP_FLOAT && e->u.f == 1;
+}
+
+/* The integer that e stands for as a float, when it was one before it was stored in a byte: what `at_quantize` makes. */
+static const tc_expr *before_stored(const tc_expr *e) {
+    const tc_expr *wide = e->op == TC_OP_CAST && e->args[0]->op == TC_OP_CAST ? e->args[0] : NULL;
+    const tc_expr *x = wide && wide->dtype == TC_I32 ? wide->args[0] : NULL;
+    bool clamped = x && x->dtype == TC_F32 && x->op == TC_OP_MIN && x->args[0]->op == TC_OP_MAX;
+    return clamped && x->args[0]->args[0]->op != TC_OP_FLOAT ? x : NULL;
+}
+
 const tc_expr *tc_graph_at_quantize(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     tc_dtype to = n->out[out]->dtype;
     bool is_signed = tc_dtype_is_signed(to);
     int bits = 8 * tc_dtype_bytes(to);
-    const tc_expr *q = tc_div(c, operand(l, n, 0, idx, TC_F32), operand(l, n, 1, idx, TC_F32));
+    const tc_expr *q = operand(l, n, 0, idx, TC_F32), *scale = operand(l, n, 1, idx, TC_F32);
+    if (!is_one(scale))
+        q = tc_div(c, q, scale);
     q = tc_un(c, TC_OP_ROUND, q);
     if (n->nin > 2)
         q = tc_add(c, q, operand(l, n, 2, idx, TC_F32));
@@ -318,8 +332,10 @@ const tc_expr *tc_graph_at_quantize(tc_graph_lower *l, const tc_graph_node *n, i
 const tc_expr *tc_graph_at_dequantize(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
     tc_ctx *c = tc_graph_lower_ctx(l);
     tc_dtype to = n->out[out]->dtype, t = tc_graph_wide(to);
-    const tc_expr *q = operand(l, n, 0, idx, TC_I32);
+    const tc_expr *stored = tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx);
+    const tc_expr *whole = t == TC_F32 && tc_dtype_bytes(n->in[0]->dtype) == 1 ? before_stored(stored) : NULL;
+    const tc_expr *q = whole ? whole : tc_cast(c, TC_I32, stored);
     if (n->nin > 2)
-        q = tc_sub(c, q, operand(l, n, 2, idx, TC_I32));
+        q = tc_sub(c, q, operand(l, n, 2, idx, whole ? TC_F32 : TC_I32));
     return tc_cast(c, to, tc_mul(c, tc_cast(c, t, q), operand(l, n, 1, idx, t)));
 }

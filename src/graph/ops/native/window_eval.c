@@ -133,6 +133,22 @@ static int64_t target(const window *w, int64_t i, int64_t t) {
     return at;
 }
 
+/* Padding with `p` is padding with 0 of what p is subtracted from, and p times the sum of all weights added. */
+static void add_padding(const operands *o, double p, double *x, double *y) {
+    const window *w = o->w;
+    for (int64_t i = 0; i < w->batch * w->in_channels * w->in_size; i++)
+        x[i] -= p;
+    for (int64_t j = 0; j < w->out_channels; j++) {
+        double sum = 0;
+        for (int64_t t = 0; t < w->kernel_size; t++)
+            for (int64_t i = 0; i < o->per_in; i++)
+                sum += o->k[weight_at(o, j, t) + i * (w->last ? w->out_channels : w->kernel_size)];
+        for (int64_t b = 0; b < w->batch; b++)
+            for (int64_t at = 0; at < w->out_size; at++)
+                y[place(w, b, j, w->out_channels, at, w->out_size)] += p * sum;
+    }
+}
+
 static tc_status eval_conv(tc_graph_eval_ctx *c, bool transposed) {
     window w = window_of(c);
     int64_t group = tc_graph_attr_group(c->n);
@@ -144,6 +160,8 @@ static tc_status eval_conv(tc_graph_eval_ctx *c, bool transposed) {
         for (int64_t o = 0; o < w.out_channels; o++)
             for (int64_t at = 0; at < w.out_size; at++)
                 y[place(&w, b, o, w.out_channels, at, w.out_size)] = bias ? bias[o] : 0;
+    if (tc_graph_attr_pad_value(c->n))
+        add_padding(&p, (double)tc_graph_attr_pad_value(c->n), x, y);
     for (int64_t i = 0; i < (transposed ? w.in_size : w.out_size); i++)
         for (int64_t t = 0; t < w.kernel_size; t++) {
             int64_t from = transposed ? i : tap(&w, i, t), to = transposed ? target(&w, i, t) : i;

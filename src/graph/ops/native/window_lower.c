@@ -179,7 +179,7 @@ static void build_conv(const window *w, tc_graph_stage *s, tc_dtype t, bool tran
     }
     if (transposed)
         transposed_weight(w, &k, o, x[w->channel], at);
-    const tc_expr *value = padded_at(w, &p, x, tc_imm(w->c, w->n->in[0]->dtype, 0));
+    const tc_expr *value = padded_at(w, &p, x, tc_imm(w->c, w->n->in[0]->dtype, (double)tc_graph_attr_pad_value(w->n)));
     const tc_expr *weight = tc_graph_value_at(w->l, w->n->in[1], at);
     const tc_expr *body = tc_mul(w->c, tc_cast(w->c, t, value), tc_cast(w->c, t, weight));
     tc_graph_stage_end(w->l, s, TC_RED_SUM, 1, &body);

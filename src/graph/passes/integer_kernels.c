@@ -1,0 +1,360 @@
+/* Contractions of quantised operands become contractions of bytes with sums of 32 bits, which are exact.
+ *
+ *   y = Conv(DQ(x, sx, zx), DQ(w, sw, zw), DQ(b, sx * sw))   =>   y = float(Conv(x, w') {pad_value: zx} + c) * (sx * sw)
+ *   y = MatMul(Cast(x) - zx, Cast(w) - zw) : i32             =>   y = MatMul(x, w') + c
+ *
+ * w' = w - zw, which are bytes again, and c = b - zx * (sum of w' along the reduction), are made here, once; where zx is known
+ * at run time only, c is. The sums are what the definition says, and what is done to them in floats is done once: they are
+ * scaled by one factor for each output channel, and where a QuantizeLinear follows, by one that contains its scale too
+ * (requantise.c). The padding of x stands for 0 and so is zx. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "graph/ir/build.h"
+#include "graph/ops/eval.h"
+#include "graph/passes/quantised.h"
+
+/* An operand: `q` minus `zero` (NULL: 0) times `scale` (NULL: 1). */
+typedef struct factor {
+    tc_graph_value *q, *zero, *scale;
+} factor;
+
+/* Constant weights by output channel, the zero points taken off. */
+typedef struct weights {
+    int64_t n, depth;     /* output channels, and products of a sum */
+    tc_graph_shape shape; /* of `made` */
+    double *value;        /* in that shape */
+    double *sum;          /* of a channel's */
+    double *scale;        /* of a channel */
+    tc_dtype dtype;       /* of bytes, where all fit */
+} weights;
+
+/* ---- operands ---- */
+
+static bool is_byte(const tc_graph_value *v) {
+    return v->dtype == TC_U8 || v->dtype == TC_I8;
+}
+
+/* Integers: a byte widened, and perhaps a zero point subtracted. */
+static bool widened(const tc_graph_value *v, factor *f) {
+    const tc_graph_node *sub = tc_graph_made_by(v, TC_GRAPH_OP_SUB);
+    const tc_graph_node *cast = tc_graph_made_by(sub ? sub->in[0] : v, TC_GRAPH_OP_CAST);
+    if (!cast || !is_byte(cast->in[0]) || v->dtype != TC_I32)
+        return false;
+    *f = (factor){.q = cast->in[0], .zero = sub ? sub->in[1] : NULL};
+    return tc_graph_shape_equal(&v->shape, &f->q->shape);
+}
+
+static bool dequantised(const tc_graph_value *v, factor *f) {
+    const tc_graph_node *n = tc_graph_made_by(v, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    if (!n || !is_byte(n->in[0]) || v->dtype != TC_F32 || !tc_graph_known_scales(n))
+        return false;
+    *f = (factor){n->in[0], tc_graph_operand_of(n, 2), n->in[1]};
+    return true;
+}
+
+static bool is_scalar(const tc_graph_value *v) {
+    return !v || tc_graph_shape_count(&v->shape) == 1;
+}
+
+static bool find_activation(const tc_graph_node *n, factor *f) {
+    bool found = n->out[0]->dtype == TC_I32 ? widened(n->in[0], f) : dequantised(n->in[0], f);
+    return found && !f->q->constant && is_scalar(f->zero) && is_scalar(f->scale);
+}
+
+/* Integers whose zero points were subtracted when they were folded are constants themselves. */
+static bool find_weights(const tc_graph_node *n, factor *f) {
+    tc_graph_value *w = n->in[1];
+    if (n->out[0]->dtype == TC_I32) {
+        *f = (factor){.q = w};
+        return w->constant;
+    }
+    return dequantised(w, f) && f->q->constant && (!f->zero || f->zero->constant);
+}
+
+/* ---- weights ---- */
+
+/* The dimension of output channels. */
+static int channel_dim(const tc_graph_node *n) {
+    if (n->op == TC_GRAPH_OP_CONV)
+        return 0;
+    return n->op == TC_GRAPH_OP_GEMM && tc_graph_attr_trans_b(n) ? 0 : 1;
+}
+
+/* A parameter's place for channel j; false: it is neither one for all nor one for each channel. */
+static bool by_channel(const tc_graph_value *p, const tc_graph_shape *w, int dim, bool *each) {
+    *each = p && tc_graph_shape_count(&p->shape) != 1;
+    return !*each || (p->shape.ndim == w->ndim && tc_graph_shape_count(&p->shape) == w->d[dim] && p->shape.d[dim] == w->d[dim]);
+}
+
+static double parameter(const tc_graph_value *p, bool each, int64_t j, double otherwise) {
+    if (!p)
+        return otherwise;
+    int64_t at = each ? j : 0;
+    return tc_dtype_is_float(p->dtype) ? tc_load_f(p->dtype, p->constant->data, at)
+                                       : (double)tc_load_i(p->dtype, p->constant->data, at);
+}
+
+static void free_weights(weights *w) {
+    free(w->value);
+    free(w->sum);
+    free(w->scale);
+}
+
+/* Weights of a MatMul are brought into [depth, n]; those of a Conv stay [n, ...]. */
+static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
+    const tc_graph_shape *s = &f->q->shape;
+    int dim = channel_dim(n);
+    bool each_zero, each_scale;
+    if ((n->op != TC_GRAPH_OP_CONV && s->ndim != 2) || !by_channel(f->zero, s, dim, &each_zero) ||
+        !by_channel(f->scale, s, dim, &each_scale))
+        return false;
+    int64_t count = tc_graph_shape_count(s), inner = 1;
+    for (int d = dim + 1; d < s->ndim; d++)
+        inner *= s->d[d];
+    bool turn = n->op == TC_GRAPH_OP_GEMM && dim == 0;
+    *w = (weights){.n = s->d[dim], .depth = s->d[dim] ? count / s->d[dim] : 0, .shape = *s};
+    if (turn)
+        w->shape = (tc_graph_shape){2, {s->d[1], s->d[0]}};
+    double *q = tc_graph_wide_f64(f->q->constant), low = 0, high = 0;
+    w->value = tc_xcalloc((size_t)count + 1, sizeof *w->value);
+    w->sum = tc_xcalloc((size_t)w->n + 1, sizeof *w->sum);
+    w->scale = tc_xcalloc((size_t)w->n + 1, sizeof *w->scale);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t j = i / inner % w->n;
+        double v = q[i] - parameter(f->zero, each_zero, j, 0);
+        w->value[turn ? i % s->d[1] * s->d[0] + i / s->d[1] : i] = v;
+        w->sum[j] += v;
+        low = fmin(low, v);
+        high = fmax(high, v);
+    }
+    for (int64_t j = 0; j < w->n; j++)
+        w->scale[j] = parameter(f->scale, each_scale, j, 1);
+    free(q);
+    w->dtype = low >= INT8_MIN && high <= INT8_MAX ? TC_I8 : TC_I16;
+    return low >= INT16_MIN && high <= INT16_MAX;
+}
+
+/* ---- the contraction ---- */
+
+typedef struct maker {
+    tc_graph *g;
+    tc_graph_node *n; /* what is replaced */
+    factor x;
+    weights w;
+    tc_error *err;
+} maker;
+
+static bool pads(const tc_graph_node *n) {
+    size_t len;
+    const int64_t *p = tc_graph_attr_pads(n, &len);
+    bool any = false;
+    for (size_t i = 0; p && i < len; i++)
+        any |= p[i] != 0;
+    return any;
+}
+
+static const char *named(const maker *m, const char *what) {
+    return tc_graph_fresh_name(m->g, tc_arena_printf(m->g->arena, "%s.%s", m->n->out[0]->name, what));
+}
+
+/* A constant by output channel that broadcasts over the result; of a convolution's bias, a list. */
+static tc_graph_value *channel_constant(const maker *m, const char *what, tc_dtype t, const double *v, bool list) {
+    bool conv = m->n->op == TC_GRAPH_OP_CONV && !list;
+    tc_graph_shape s = {.ndim = conv ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
+    for (int d = 1; d < s.ndim; d++)
+        s.d[d] = 1;
+    return tc_graph_constant_of(m->g, named(m, what), t, &s, v, m->err);
+}
+
+static tc_graph_value *placed(const maker *m, tc_graph_op op, tc_graph_value *a, tc_graph_value *b, tc_dtype t) {
+    tc_graph_value *in[] = {a, b};
+    const tc_graph_shape *s = &m->n->out[0]->shape;
+    if (!a || (!b && op != TC_GRAPH_OP_CAST))
+        return NULL;
+    tc_graph_node *n = tc_graph_new_node(m->g, op, "", in, b ? 2 : 1);
+    if (op == TC_GRAPH_OP_CAST)
+        tc_graph_set_to(m->g, n, tc_graph_dtype_to_onnx(t));
+    if (op == TC_GRAPH_OP_CAST || (op == TC_GRAPH_OP_MUL && t == TC_I32))
+        s = &(b ? b : a)->shape;
+    return tc_graph_place_typed(m->g, n, named(m, "part"), t, s);
+}
+
+/* The activations with as many channels, which lie beside each other: convolutions run channels-last. */
+static tc_graph_value *with_channels(const maker *m, int64_t channels) {
+    tc_graph_value *x = m->x.q;
+    int n = x->shape.ndim;
+    int64_t to_last[TC_GRAPH_MAX_DIMS], to_first[TC_GRAPH_MAX_DIMS], pad[2 * TC_GRAPH_MAX_DIMS] = {0};
+    for (int d = 0; d < n; d++) {
+        to_last[d] = d == 0 ? 0 : d == n - 1 ? 1 : d + 1;
+        to_first[d] = d == 0 ? 0 : d == 1 ? n - 1 : d - 1;
+    }
+    x = tc_graph_transposed(m->g, x, to_last);
+    tc_graph_shape s = x->shape;
+    pad[2 * n - 1] = channels - s.d[n - 1];
+    s.d[n - 1] = channels;
+    tc_graph_node *node = tc_graph_new_node(m->g, TC_GRAPH_OP_PAD, "", &x, 1);
+    tc_graph_set_mode(m->g, node, "constant");
+    tc_graph_set_pads(m->g, node, pad, 2 * (size_t)n);
+    return tc_graph_transposed(m->g, tc_graph_place_typed(m->g, node, named(m, "padded"), x->dtype, &s), to_first);
+}
+
+/* Instructions take four neighbours of the reduction at once: a few channels more that are 0 cost less than to do without them. */
+static void widen_channels(maker *m) {
+    enum { GROUP = 4 };
+    weights *w = &m->w;
+    int64_t have = w->shape.d[1], want = (have + GROUP - 1) / GROUP * GROUP;
+    if (m->n->op != TC_GRAPH_OP_CONV || tc_graph_attr_group(m->n) != 1 || have == want)
+        return;
+    tc_graph_shape s = w->shape;
+    s.d[1] = want;
+    int64_t kernel = w->depth / have;
+    double *v = tc_xcalloc((size_t)tc_graph_shape_count(&s) + 1, sizeof *v);
+    for (int64_t j = 0; j < w->n; j++)
+        for (int64_t i = 0; i < w->depth; i++)
+            v[j * want * kernel + i] = w->value[j * w->depth + i];
+    free(w->value);
+    w->value = v;
+    w->shape = s;
+    m->x.q = with_channels(m, want);
+}
+
+/* The sums of products of what is stored, and `c` of each channel (NULL: nothing) added. */
+static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
+    tc_graph *g = m->g;
+    tc_graph_value *in[3] = {NULL, NULL, c ? channel_constant(m, "offset", TC_I32, c, true) : NULL};
+    if (c && !in[2])
+        return NULL;
+    widen_channels(m);
+    in[0] = m->x.q;
+    in[1] = tc_graph_constant_of(g, named(m, "weights"), m->w.dtype, &m->w.shape, m->w.value, m->err);
+    if (!in[1])
+        return NULL;
+    if (m->n->op != TC_GRAPH_OP_CONV) {
+        tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_MATMUL, m->n->name, in, 2);
+        tc_graph_value *y = tc_graph_place_typed(g, n, named(m, "sums"), TC_I32, &m->n->out[0]->shape);
+        return c ? placed(m, TC_GRAPH_OP_ADD, y, in[2], TC_I32) : y;
+    }
+    tc_graph_node *n = tc_graph_copy_node(g, m->n, m->n->in);
+    tc_graph_set_inputs(g, n, in, c ? 3 : 2);
+    if (zero && pads(n))
+        tc_graph_set_pad_value(g, n, zero);
+    return tc_graph_place_typed(g, n, named(m, "sums"), TC_I32, &m->n->out[0]->shape);
+}
+
+/* ---- the bias ---- */
+
+/* Bias of channel j in units of the sums, when it is a whole number of them by its own scale. */
+static bool whole_bias(const maker *m, double *out) {
+    const tc_graph_value *b = tc_graph_operand_of(m->n, 2);
+    const tc_graph_node *d = tc_graph_made_by(b, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    if (m->n->out[0]->dtype == TC_I32) {
+        for (int64_t j = 0; j < m->w.n && b->constant; j++)
+            out[j] = (double)tc_load_i(b->dtype, b->constant->data, tc_graph_shape_count(&b->shape) == 1 ? 0 : j);
+        return b->constant;
+    }
+    if (!d || d->in[0]->dtype != TC_I32 || !d->in[0]->constant || !d->in[1]->constant || tc_graph_operand_of(d, 2) ||
+        tc_graph_shape_count(&b->shape) != m->w.n)
+        return false;
+    const tc_graph_value *scale = d->in[1];
+    bool each = tc_graph_shape_count(&scale->shape) != 1;
+    double x = parameter(m->x.scale, false, 0, 1);
+    for (int64_t j = 0; j < m->w.n; j++) {
+        double want = x * m->w.scale[j], has = parameter(scale, each, j, 1);
+        if (fabs(has - want) > 1e-6 * want) /* the product, rounded to f32 */
+            return false;
+        out[j] = (double)tc_load_i(TC_I32, d->in[0]->constant->data, j);
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+/* From the sums to the floats that they stand for. */
+static tc_graph_value *scaled(const maker *m, tc_graph_value *sums, tc_graph_value *bias) {
+    double *s = tc_xmalloc(((size_t)m->w.n + 1) * sizeof *s), x = parameter(m->x.scale, false, 0, 1);
+    for (int64_t j = 0; j < m->w.n; j++)
+        s[j] = x * m->w.scale[j];
+    tc_graph_value *scale = channel_constant(m, "scale", TC_F32, s, false);
+    free(s);
+    tc_graph_value *y = placed(m, TC_GRAPH_OP_MUL, placed(m, TC_GRAPH_OP_CAST, sums, NULL, TC_F32), scale, TC_F32);
+    if (!bias || !y)
+        return y;
+    tc_graph_shape list = {.ndim = m->n->op == TC_GRAPH_OP_CONV ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
+    for (int d = 1; d < list.ndim; d++)
+        list.d[d] = 1;
+    if (m->n->op == TC_GRAPH_OP_CONV)
+        bias = tc_graph_reshaped(m->g, bias, &list);
+    return placed(m, TC_GRAPH_OP_ADD, y, bias, TC_F32);
+}
+
+/* zx is known at run time only: its products with the weights' sums are made there. */
+static tc_graph_value *less_zero(const maker *m, tc_graph_value *sums) {
+    tc_graph_value *zero = tc_graph_reshaped(m->g, m->x.zero, &(tc_graph_shape){0});
+    if (zero->dtype != TC_I32)
+        zero = placed(m, TC_GRAPH_OP_CAST, zero, NULL, TC_I32);
+    tc_graph_value *sum = channel_constant(m, "weight_sums", TC_I32, m->w.sum, false);
+    return placed(m, TC_GRAPH_OP_SUB, sums, placed(m, TC_GRAPH_OP_MUL, zero, sum, TC_I32), TC_I32);
+}
+
+static tc_graph_value *made(maker *m) {
+    const tc_graph_value *zero = m->x.zero;
+    bool known = !zero || zero->constant;
+    int64_t z = zero && known ? tc_load_i(zero->dtype, zero->constant->data, 0) : 0;
+    tc_graph_value *bias = tc_graph_operand_of(m->n, 2);
+    double *c = tc_xcalloc((size_t)m->w.n + 1, sizeof *c);
+    bool whole = bias && whole_bias(m, c), any = false;
+    for (int64_t j = 0; j < m->w.n; j++) {
+        c[j] = (whole ? c[j] : 0) - (double)z * m->w.sum[j];
+        any |= c[j] != 0;
+    }
+    tc_graph_value *y = contraction(m, any ? c : NULL, z);
+    free(c);
+    if (y && !known)
+        y = less_zero(m, y);
+    if (y && m->n->out[0]->dtype == TC_F32)
+        y = scaled(m, y, whole ? NULL : bias);
+    return y;
+}
+
+/* Sums of 32 bits hold what n is; the rest of it is what a MatMul has too. */
+static bool suits(const tc_graph_node *n) {
+    bool plain = n->op == TC_GRAPH_OP_CONV || n->op == TC_GRAPH_OP_MATMUL;
+    if (n->op == TC_GRAPH_OP_GEMM)
+        plain = !tc_graph_attr_trans_a(n) && tc_graph_attr_alpha(n) == 1 && (n->nin < 3 || tc_graph_attr_beta(n) == 1);
+    const tc_graph_value *y = n->nout == 1 ? n->out[0] : NULL, *b = plain ? tc_graph_operand_of(n, 2) : NULL;
+    return plain && (y->dtype == TC_I32 || y->dtype == TC_F32) && (y->dtype == TC_F32 || !b || b->constant);
+}
+
+static tc_status replace(maker *m) {
+    tc_graph_value *y = m->n->out[0], *r = made(m);
+    if (!r)
+        return TC_ENV;
+    r->producer->out[0] = y;
+    y->producer = r->producer;
+    r->producer = NULL;
+    return TC_OK;
+}
+
+static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err) {
+    (void)user;
+    maker m = {.g = g, .n = n, .err = err};
+    factor w;
+    bool fits = suits(n) && find_activation(n, &m.x) && find_weights(n, &w) &&
+                (!m.x.zero || m.x.zero->constant || n->op != TC_GRAPH_OP_CONV || !pads(n));
+    if (fits && !read_weights(n, &w, &m.w)) {
+        free_weights(&m.w);
+        fits = false;
+    }
+    if (!fits) {
+        tc_push(&g->nodes, n);
+        return TC_OK;
+    }
+    tc_status s = replace(&m);
+    free_weights(&m.w);
+    return s;
+}
+
+tc_status tc_graph_pass_integer_kernels(tc_graph *g, tc_error *err) {
+    return tc_graph_rewrite_nodes(g, visit, NULL, err);
+}

@@ -1,0 +1,30 @@
+/* What the passes over quantised values share: reading QuantizeLinear and DequantizeLinear, and constants made from numbers. */
+#ifndef TC_GRAPH_PASSES_QUANTISED_H
+#define TC_GRAPH_PASSES_QUANTISED_H
+
+#include "graph/passes/pass.h"
+
+/* v is a byte or two for each element: u8, i8, u16 or i16. */
+bool tc_graph_is_narrow(const tc_graph_value *v);
+/* v's producer, when that is `op`. */
+tc_graph_node *tc_graph_made_by(const tc_graph_value *v, tc_graph_op op);
+/* Operand k of n; NULL where it is left out. */
+static inline tc_graph_value *tc_graph_operand_of(const tc_graph_node *n, int k) {
+    return k < n->nin ? n->in[k] : NULL;
+}
+/* The parameters of a QuantizeLinear or DequantizeLinear are constants, the scales finite and larger than 0. */
+bool tc_graph_known_scales(const tc_graph_node *n);
+/* They are so, one scale and one zero point for all elements. */
+bool tc_graph_one_scale(const tc_graph_node *n, float *scale, int64_t *zero);
+/* Both nodes have the same constant parameters, to the bit, and the same quantised type. */
+bool tc_graph_same_scales(const tc_graph_node *quantize, const tc_graph_node *dequantize);
+
+/* Constants of numbers, named after `base`; NULL when memory is short, and `err` says so. */
+tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
+                                     tc_error *err);
+
+/* A walk over the nodes in order that writes a new list of them: `visit` appends to g->nodes what takes the node's place. */
+typedef tc_status tc_graph_visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err);
+tc_status tc_graph_rewrite_nodes(tc_graph *g, tc_graph_visit *visit, void *user, tc_error *err);
+
+#endif
