@@ -19,7 +19,7 @@ const {Random} = require('./random.js');
 
 const root = path.resolve(__dirname, '../..'), ort = require(path.join(root, 'benchmarks/ort/node_modules/onnxruntime-node'));
 const chains = Object.assign({}, ...['chains', 'control'].map(f => require(`./ops/${f}.js`).chains));
-const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft'].map(f => require(`./ops/${f}.js`).ops);
+const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(f => require(`./ops/${f}.js`).ops);
 const ops = Object.assign({}, ...families);
 
 const OPSETS = [7, 24], BATCH = 50, PROCESSES = 2, ATTEMPTS = 6;

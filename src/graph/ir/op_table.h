@@ -41,7 +41,7 @@ enum tc_graph_trait {
     TC_GRAPH_WIDENS = 1024        /* of constants it is not folded at import: passes want what it is made of */
 };
 
-enum { TC_GRAPH_MAX_ATTRS = 11 };
+enum { TC_GRAPH_MAX_ATTRS = 12 };
 
 typedef struct tc_graph_op_info {
     const char *name;     /* ONNX operator: "Gelu" of the default domain, "com.microsoft.Gelu" of another */
