@@ -134,6 +134,98 @@ static void define_fused_matmul(const fixture *f, double *y, int64_t count) {
     }
 }
 
+/* ---- weights of few bits ---- */
+
+/* note: rows, columns, depth, size of a block, bits, where zero points are: -1 nowhere, else bytes (0) or floats (1) */
+static tc_graph_node *make_matmul_nbits(fixture *f) {
+    static const int64_t widths[] = {2, 4, 8};
+    int64_t bits = PICK(f, widths), size = 16 << below(f, 2), depth = size * between(f, 1, 3) + (below(f, 3) ? 0 : 5);
+    int64_t note[] = {between(f, 1, 3), between(f, 1, 40), depth, size, bits, between(f, -1, 1)}, n = note[1];
+    int64_t count = (depth + size - 1) / size, packed = (count * bits + 7) / 8;
+    memcpy(f->note, note, sizeof note);
+    tc_graph_value *x = floats(f, (tc_graph_shape){2, {note[0], depth}});
+    tc_graph_value *w = integers(f, TC_U8, (tc_graph_shape){3, {n, count, size * bits / 8}}, 0, 256);
+    tc_graph_value *scale = floats(f, (tc_graph_shape){1, {n * count}}), *zero = NULL;
+    if (note[5] == 0)
+        zero = integers(f, TC_U8, (tc_graph_shape){1, {n * packed}}, 0, 256);
+    if (note[5] == 1)
+        zero = floats(f, (tc_graph_shape){2, {n, count}});
+    tc_graph_node *node = NODE(f, MS_MATMUL_NBITS, x, w, scale, zero);
+    tc_graph_set_bits(f->g, node, bits);
+    tc_graph_set_block_size(f->g, node, size);
+    return node;
+}
+
+/* Number i of those that are packed from byte `from` of input k on, the low bits first. */
+static int packed_number(const fixture *f, int k, int64_t from, int64_t i, int64_t bits) {
+    const uint8_t *bytes = f->in[k].data;
+    return bytes[from + i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
+}
+
+static void define_matmul_nbits(const fixture *f, double *y, int64_t total) {
+    int64_t n = f->note[1], depth = f->note[2], size = f->note[3], bits = f->note[4], zeros = f->note[5];
+    int64_t count = (depth + size - 1) / size, packed = (count * bits + 7) / 8;
+    for (int64_t i = 0; i < total; i++) {
+        y[i] = 0;
+        for (int64_t k = 0; k < depth; k++) {
+            int64_t column = i % n, block = column * count + k / size;
+            double w = packed_number(f, 1, block * size * bits / 8, k % size, bits);
+            double zero = zeros < 0    ? 1 << (bits - 1)
+                          : zeros == 0 ? packed_number(f, 3, column * packed, k / size, bits)
+                                       : at(f, 3, block);
+            y[i] += at(f, 0, i / n * depth + k) * (w - zero) * at(f, 2, block);
+        }
+    }
+}
+
+/* ---- attention with a cache ---- */
+
+/* note: batch, rows, heads, shared heads, width, past, window */
+static tc_graph_node *make_group_query(fixture *f) {
+    int64_t b = between(f, 1, 2), past = between(f, 1, 5), rows = between(f, 1, 3), shared = between(f, 1, 2);
+    int64_t note[] = {b, rows, shared * between(f, 1, 3), shared, 2 * between(f, 1, 4), past, between(f, 1, 4)};
+    int32_t total = (int32_t)(past + rows);
+    memcpy(f->note, note, sizeof note);
+    tc_graph_shape q = {3, {b, rows, note[2] * note[4]}}, k = {3, {b, rows, shared * note[4]}};
+    tc_graph_shape cache = {4, {b, shared, past, note[4]}};
+    tc_graph_value *in[5];
+    for (int i = 0; i < 5; i++)
+        in[i] = floats(f, i == 0 ? q : i < 3 ? k : cache);
+    tc_graph_value *lengths = integers(f, TC_I32, (tc_graph_shape){1, {b}}, rows - 1, total);
+    tc_graph_value *all = constant(f, tc_graph_tensor_view(TC_I32, &(tc_graph_shape){0}, &total));
+    tc_graph_node *n = NODE(f, MS_GROUP_QUERY_ATTENTION, in[0], in[1], in[2], in[3], in[4], lengths, all);
+    tc_graph_set_num_heads(f->g, n, note[2]);
+    tc_graph_set_kv_num_heads(f->g, n, shared);
+    tc_graph_set_local_window_size(f->g, n, note[6]);
+    return n;
+}
+
+/* Row `t` of sequence b, of keys (k 1) or values (2): of the past, or new. */
+static double cached(const fixture *f, int k, int64_t b, int64_t head, int64_t t, int64_t i) {
+    int64_t rows = f->note[1], shared = f->note[3], width = f->note[4], past = f->note[5];
+    int64_t before = tc_load_i(TC_I32, f->in[5].data, b) + 1 - rows;
+    if (t < before)
+        return at(f, k + 2, ((b * shared + head) * past + t) * width + i);
+    return at(f, k, (b * rows + t - before) * shared * width + head * width + i);
+}
+
+static void define_group_query(const fixture *f, double *y, int64_t total) {
+    int64_t rows = f->note[1], heads = f->note[2], shared = f->note[3], width = f->note[4], window = f->note[6];
+    for (int64_t o = 0; o < total; o++) {
+        int64_t i = o % width, head = o / width % heads, row = o / width / heads % rows, b = o / width / heads / rows;
+        int64_t own = head / (heads / shared), last = tc_load_i(TC_I32, f->in[5].data, b) + 1 - rows + row;
+        double sum = 0, all = 0;
+        for (int64_t t = last < window ? 0 : last - window + 1; t <= last; t++) {
+            double score = 0;
+            for (int64_t j = 0; j < width; j++)
+                score += at(f, 0, o / width / heads * heads * width + head * width + j) * cached(f, 1, b, own, t, j);
+            all += exp(score / sqrt((double)width));
+            sum += exp(score / sqrt((double)width)) * cached(f, 2, b, own, t, i);
+        }
+        y[o] = sum / all;
+    }
+}
+
 /* ---- running ---- */
 
 typedef void define_fn(const fixture *f, double *y, int64_t n);
@@ -167,7 +259,9 @@ static void test_definitions(void **state) {
                     {"QuickGelu", make_quick_gelu, define_quick_gelu},
                     {"SkipLayerNormalization", make_skip_layer_norm, define_skip},
                     {"SkipSimplifiedLayerNormalization", make_skip_rms_norm, define_skip},
-                    {"FusedMatMul", make_fused_matmul, define_fused_matmul}};
+                    {"FusedMatMul", make_fused_matmul, define_fused_matmul},
+                    {"MatMulNBits", make_matmul_nbits, define_matmul_nbits},
+                    {"GroupQueryAttention", make_group_query, define_group_query}};
     const char *one = getenv("TC_SEED");
     tc_target *t;
     assert_ok(tc_target_parse("native", &t, err));
@@ -202,6 +296,38 @@ static tc_status append_skip(tc_graph_shape skip, int64_t row, tc_error *err) {
     return s;
 }
 
+/* A product of 32 x `columns`, with what is not as it should be. */
+static tc_status append_nbits(int64_t bits, int64_t size, int64_t scales, float scale, bool groups, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    float all[8] = {1, 1, 1, scale, 1, 1, 1, 1};
+    tc_graph_value *s = constant(&f, tc_graph_tensor_view(TC_F32, &(tc_graph_shape){1, {scales}}, all));
+    tc_graph_value *x = floats(&f, (tc_graph_shape){2, {1, 32}});
+    tc_graph_value *w = integers(&f, TC_U8, (tc_graph_shape){3, {4, 1, 16}}, 0, 255);
+    tc_graph_value *order = groups ? integers(&f, TC_I32, (tc_graph_shape){1, {32}}, 0, 1) : NULL;
+    tc_graph_node *node = NODE(&f, MS_MATMUL_NBITS, x, w, s, NULL, order);
+    tc_graph_set_bits(f.g, node, bits);
+    tc_graph_set_block_size(f.g, node, size);
+    tc_graph_set_depth(f.g, node, 32);
+    tc_status status = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return status;
+}
+
+static tc_status append_group_query(int64_t heads, int32_t total, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    tc_graph_value *x = floats(&f, (tc_graph_shape){3, {1, 2, 16}});
+    tc_graph_value *lengths = integers(&f, TC_I32, (tc_graph_shape){1, {1}}, 1, 2);
+    tc_graph_value *all = constant(&f, tc_graph_tensor_view(TC_I32, &(tc_graph_shape){0}, &total));
+    tc_graph_node *node = NODE(&f, MS_GROUP_QUERY_ATTENTION, x, NULL, NULL, NULL, NULL, lengths, all);
+    tc_graph_set_num_heads(f.g, node, heads);
+    tc_graph_set_kv_num_heads(f.g, node, 1);
+    tc_status status = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return status;
+}
+
 static void test_refusals(void **state) {
     (void)state;
     assert_fails(TC_BAD_INPUT, append_fused_conv("Softsign", 0, err), "node 'op' (com.microsoft.FusedConv)", "'Softsign'",
@@ -209,6 +335,16 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, append_fused_conv("Clip", 1, err), "activation_params has 1 numbers, but Clip takes 2");
     assert_fails(TC_BAD_INPUT, append_skip((tc_graph_shape){2, {2, 4}}, 4, err), "does not broadcast");
     assert_fails(TC_BAD_INPUT, append_skip((tc_graph_shape){2, {3, 4}}, 3, err), "must have 4 elements in one dimension");
+    assert_ok(append_nbits(4, 32, 4, 1, false, err));
+    assert_fails(TC_BAD_INPUT, append_nbits(3, 32, 4, 1, false, err), "node 'op' (com.microsoft.MatMulNBits)", "bits is 3");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 24, 4, 1, false, err), "block_size is 24", "power of two");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 64, 4, 1, false, err), "the weights", "u8[4,1,32]", "u8[4,1,16]");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 5, 1, false, err), "must have 4 x 1 elements", "f32[5]");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, NAN, false, err), "scale 3", "not a finite number");
+    assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, 1, true, err), "g_idx", "desc_act");
+    assert_ok(append_group_query(2, 2, err));
+    assert_fails(TC_BAD_INPUT, append_group_query(3, 2, err), "num_heads (3)", "rows of 16 elements");
+    assert_fails(TC_BAD_INPUT, append_group_query(2, 3, err), "total_sequence_length", "from 2 to 2");
 }
 
 int main(void) {

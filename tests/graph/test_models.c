@@ -1,4 +1,4 @@
-/* PyTorch's exports in ../shared/models: imported, folded down to what computes, and evaluated against ONNX Runtime's outputs.
+/* Models in ../shared/models, most of them PyTorch's exports: imported, folded down to what computes, and evaluated against ONNX Runtime's outputs.
  * Where that folder is missing these tests are skipped; test_zoo covers the same operators on our own models. */
 #include "graph/io/numpy.h"
 #include "graph/onnx/import.h"
@@ -119,11 +119,41 @@ static void test_bert_base(void **state) {
     free(path);
 }
 
+/* One token after a past of 31, a prompt without a past, and two sequences of an export with symbols. */
+static void test_decoders(void **state) {
+    (void)state;
+    static const struct {
+        const char *model, *reference;
+        int64_t batch, rows, past;
+    } cases[] = {{"decoder_q4", "decoder_q4", 0, 0, 0},
+                 {"decoder_q4_prompt", "decoder_q4_prompt", 0, 0, 0},
+                 {"decoder_q4_dyn", "decoder_q4_dyn.b2_s1_p40", 2, 1, 40}};
+    if (!available() || !tc_fs_exists(MODELS "decoder_q4.topology.onnx"))
+        skip();
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        char *path = filled(cases[i].model), npz[512];
+        tc_graph_binding dims[] = {{"batch", DIMS(cases[i].batch)},
+                                   {"sequence", DIMS(cases[i].rows)},
+                                   {"past", DIMS(cases[i].past)},
+                                   {"total", DIMS(cases[i].past + cases[i].rows)}};
+        tc_graph *g;
+        assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = dims, .nshapes = cases[i].batch ? TC_LEN(dims) : 0},
+                                  &g, err));
+        assert_ok(tc_graph_verify(g, err));
+        assert_int_equal(count_ops(g, TC_GRAPH_OP_MS_MATMUL_NBITS), 13);
+        snprintf(npz, sizeof npz, MODELS "%s.reference.npz", cases[i].reference);
+        expect_reference(g, npz, 1e-5);
+        tc_graph_free(g);
+        free(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert_tiny),
         cmocka_unit_test(test_bert_tiny_dyn),
         cmocka_unit_test(test_bert_base),
+        cmocka_unit_test(test_decoders),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

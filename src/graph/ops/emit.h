@@ -52,6 +52,9 @@ tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int ax
 tc_graph_value *tc_graph_em_rms_norm(tc_graph_emitter *e, tc_graph_value *x, tc_graph_value *scale, int axis, double epsilon,
                                      tc_graph_value **inverse);
 
+/* Numbers of 2 or 4 bits as bytes, the low ones first: the last dimension becomes as much longer. Of 8: v. */
+tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int64_t bits);
+
 /* Names v as output k > 0 of the node, if anybody asked for it. */
 void tc_graph_em_output(tc_graph_emitter *e, int k, tc_graph_value *v);
 /* Turns the node into an Identity of v. With several outputs, those after the first are given before. */

@@ -74,4 +74,21 @@ ops[ms('FusedConv')] = {since: 7, make: r => {
             attrs: {...w.attrs, ...(group > 1 ? {group: {i: group}} : {}), activation: {s: activation}, ...params}};
 }};
 
+// ---- weights of few bits ----
+
+const bytes = (r, dims) => fixed(r.tensor('uint8', dims, {low: 0, high: 255}));
+const steps = (r, dims) => fixed(r.tensor('float32', dims, {low: 0.125, high: 1}));
+ops[ms('MatMulNBits')] = {since: 7, make: r => {
+    const bits = r.pick([4, 4, 8]), size = r.pick([16, 32, 64]), k = r.pick([size, 2 * size, 3 * size, size + 16]), n = r.int(1, 40), count = Math.ceil(k / size), lead = r.dims(1, 2, [1, 2, 3, 8]);
+    const packed = Math.ceil(count * bits / 8), zeros = r.pick([null, bytes(r, [n * packed]), ...(bits === 4 ? [fixed(f32(r, [n * count], {low: 6, high: 10}))] : [])]), bias = r.chance(0.3) ? fixed(f32(r, [n])) : null;
+    return {operands: [f32(r, [...lead, k], {low: -1, high: 1}), bytes(r, [n, count, size * bits / 8]), steps(r, r.chance(0.5) ? [n * count] : [n, count]), zeros, null, bias],
+            attrs: {K: {i: k}, N: {i: n}, bits: {i: bits}, block_size: {i: size}}};
+}};
+ops[ms('GatherBlockQuantized')] = {since: 7, make: r => {
+    const bits = r.pick([4, 8]), size = r.pick([16, 32]), k = r.pick([size, 2 * size, 3 * size, size + 16]), count = Math.ceil(k / size), n = r.int(2, 9), packed = Math.ceil(count * bits / 8);
+    const zeros = r.chance(0.5) ? bytes(r, [n, packed]) : null;
+    return {operands: [bytes(r, [n, k * bits / 8]), r.tensor(r.pick(['int32', 'int64']), r.dims(1, 2, [1, 2, 3]), {low: 0, high: n - 1}), steps(r, [n, count]), zeros],
+            attrs: {bits: {i: bits}, block_size: {i: size}, gather_axis: {i: 0}, quantize_axis: {i: 1}}, types: ['float32'], fuse: false};
+}};
+
 module.exports = {ops, ints, list, scalar, rows};
