@@ -1,4 +1,7 @@
-/* Scalar semantics of every operation, in one place: constant folding and the interpreters of te and TIR all call these. */
+/* Scalar semantics of every operation, in one place: constant folding and the interpreters of te and TIR all call these.
+ *
+ * Compiled kernels may give zero of its sign for a float result that is smaller than the smallest normal number of f32 or f64
+ * (codegen/code/func.c), in whichever of its steps; these give the number. */
 #ifndef TC_TE_EVAL_H
 #define TC_TE_EVAL_H
 

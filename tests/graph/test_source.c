@@ -16,7 +16,7 @@
 #include "te/text.h"
 
 #define CASES TCTUNE_SOURCE_DIR "/tests/targets/cases/"
-enum { MAX_PORTS = 8 };
+enum { MAX_PORTS = 8, FLAGS = 63 /* of MXCSR: what happened so far */ };
 
 static void must_run(const tc_strbuf *b) {
     int code = system(b->data);
@@ -28,6 +28,15 @@ static bool has(const char *program) {
     char command[200];
     snprintf(command, sizeof command, "command -v %s >/dev/null", program);
     return system(command) == 0;
+}
+
+/* How the processor computes in this thread. */
+static unsigned mode(void) {
+#if defined(__SSE__)
+    return __builtin_ia32_stmxcsr();
+#else
+    return 0;
+#endif
 }
 
 /* Compiles a file of folder dir to a library and calls NAME_run of it. */
@@ -60,7 +69,9 @@ static void expect_same(const char *compile, const char *dir, const char *file, 
     }
     for (int i = nout; i < MAX_PORTS; i++)
         outs[i] = &sizes[i];
+    unsigned before = mode();
     call(ins, outs);
+    assert_int_equal(mode() & ~FLAGS, before & ~FLAGS);
     for (int i = 0; i < nout; i++) {
         tc_graph_diff d;
         out[i].shape = want[i].shape; /* dense in the shape of this run */
@@ -135,6 +146,28 @@ static void test_cases(void **state) {
         if (strlen(e->d_name) > 3 && !strcmp(e->d_name + strlen(e->d_name) - 3, ".te"))
             check_case(e->d_name, dir);
     closedir(d);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+/* All of its results are below the smallest normal number: where those become zero here, they do so in every other form, in every
+ * thread. */
+static void test_small_results(void **state) {
+    (void)state;
+    static const char te[] = "tensor X[64, 256] f32\n"
+                             "compute E[i:64, j:256] = exp(X[i, j] * 0.25 - 88.0)\n"
+                             "compute Y[i:64, j:256] = E[i, j] * (X[i, j] + 2.0) * 0.125\n"
+                             "output Y\n";
+    char *dir;
+    const tc_workload *w;
+    tc_graph_program *p;
+    tc_ctx *ctx = tc_ctx_new();
+    assert_ok(tc_fs_temp_dir(&dir, err));
+    assert_ok(tc_te_parse(ctx, "small.te", te, &w, err));
+    assert_ok(tc_graph_program_of_workload(w, "small", NULL, 0, 5, &p, err));
+    check_program(p, dir, "small", true);
+    tc_graph_program_free(p);
+    tc_ctx_free(ctx);
     tc_fs_remove_tree(dir);
     free(dir);
 }
@@ -329,8 +362,9 @@ static void test_foreign(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),           cmocka_unit_test(test_network),
-                                       cmocka_unit_test(test_in_place),        cmocka_unit_test(test_library),
-                                       cmocka_unit_test(test_library_profile), cmocka_unit_test(test_foreign)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),   cmocka_unit_test(test_small_results),
+                                       cmocka_unit_test(test_network), cmocka_unit_test(test_in_place),
+                                       cmocka_unit_test(test_library), cmocka_unit_test(test_library_profile),
+                                       cmocka_unit_test(test_foreign)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

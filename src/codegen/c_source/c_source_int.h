@@ -14,7 +14,7 @@ typedef struct tc_cgc_writer {
     tc_strbuf *b;
     const tc_func *f;
     const char *thread; /* the pointer to the thread's workspace here */
-    int nthreads, indent, regions;
+    int nthreads, indent, regions, teams;
     tc_map facts;                  /* of nodes, by id */
     tc_map use;                    /* of nodes in this statement, by id */
     TC_VEC(const tc_expr *) order; /* of them, operands first */

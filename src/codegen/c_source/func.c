@@ -37,12 +37,14 @@ static void open_function(tc_cgc_writer *w, const char *symbol) {
     tc_cgc_line(w, "uint8_t *const shared = workspace, *const thread0 = workspace + %" PRId64 ";\n",
                 tc_cgc_round64(w->f->shared_bytes));
     tc_cgc_line(w, "(void)shared, (void)thread0;\n");
+    tc_cgc_line(w, "const unsigned before = tc_begin_flush();\n");
 }
 
 tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, tc_error *err) {
     tc_cgc_writer w = {.b = b, .f = f, .thread = "thread0", .nthreads = nthreads, .err = err};
     open_function(&w, symbol);
     tc_cgc_stmt(&w, f->body);
+    tc_cgc_line(&w, "tc_end_flush(before);\n");
     tc_cgc_text(&w, "}\n\n");
     tc_map_free(&w.facts);
     tc_map_free(&w.use);

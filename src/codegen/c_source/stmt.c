@@ -101,6 +101,27 @@ static void scalar(tc_cgc_writer *w, const tc_expr *e) {
     tc_cgc_expr(w, e, "0");
 }
 
+/* Each thread of a team flushes for itself, and shares the loop that follows. Returns the team's number, 0: there is none. */
+static int open_team(tc_cgc_writer *w, bool parallel) {
+    if (!parallel || w->nthreads <= 1)
+        return 0;
+    int team = ++w->teams;
+    tc_cgc_text(w, "#ifdef _OPENMP\n#pragma omp parallel num_threads(%d)\n#endif\n", w->nthreads);
+    tc_cgc_line(w, "{\n");
+    w->indent++;
+    tc_cgc_line(w, "const unsigned before%d = tc_begin_flush();\n", team);
+    tc_cgc_text(w, "#ifdef _OPENMP\n#pragma omp for schedule(static)\n#endif\n");
+    return team;
+}
+
+static void close_team(tc_cgc_writer *w, int team) {
+    if (!team)
+        return;
+    tc_cgc_line(w, "tc_end_flush(before%d);\n", team);
+    w->indent--;
+    tc_cgc_line(w, "}\n");
+}
+
 static void loop(tc_cgc_writer *w, const tc_stmt *s) {
     const tc_var *v = s->u.loop.var;
     const char *outer = w->thread;
@@ -110,8 +131,7 @@ static void loop(tc_cgc_writer *w, const tc_stmt *s) {
         tc_cgc_fail(w, "a loop that is still to be unrolled");
         return;
     }
-    if (parallel && w->nthreads > 1)
-        tc_cgc_text(w, "#ifdef _OPENMP\n#pragma omp parallel for schedule(static) num_threads(%d)\n#endif\n", w->nthreads);
+    int team = open_team(w, parallel);
     tc_cgc_line(w, "for (int64_t ");
     tc_cgc_name(w, v->name, v->id);
     tc_cgc_text(w, " = 0; ");
@@ -133,6 +153,7 @@ static void loop(tc_cgc_writer *w, const tc_stmt *s) {
     w->thread = outer;
     w->indent--;
     tc_cgc_line(w, "}\n");
+    close_team(w, team);
 }
 
 static void alloc(tc_cgc_writer *w, const tc_stmt *s) {

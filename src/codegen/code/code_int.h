@@ -176,6 +176,9 @@ void tc_cg_pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool r
 void tc_cg_open_function(tc_cg *g, tc_val fn);      /* with an entry block for allocas only, and one where code goes */
 void tc_cg_close_function(tc_cg *g, tc_val result); /* NULL: returns nothing */
 int64_t tc_cg_round64(int64_t n);                   /* bytes of workspace, in whole lines */
+/* From here to the end, results below the smallest normal number become zero, where that is faster. NULL is fine for the end. */
+tc_val tc_cg_begin_flush(tc_cg *g);
+void tc_cg_end_flush(tc_cg *g, tc_val before);
 
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */

@@ -6,7 +6,8 @@
  *     SYMBOL.parN.body(begin, end, p0, p1, ..., shared, thread's workspace, captured arrays, outer variables)
  *
  * Bodies take every pointer as a `noalias` parameter of known alignment, unless it is said to overlap: that is how LLVM learns
- * that buffers are distinct. They are never inlined. */
+ * that buffers are distinct. They are never inlined, so that all their arithmetic happens between what the callers do before and
+ * after: the two functions without .body set the thread's mode of rounding, and put back what was there. */
 #include <stdio.h>
 #include <string.h>
 
@@ -75,6 +76,30 @@ void tc_cg_close_function(tc_cg *g, tc_val result) {
     LLVMBuildBr(g->b, start);
 }
 
+/* ---- small numbers ---- */
+
+/* Intel's cores take a hundred cycles and more to make a number that is smaller than the smallest normal one, and as many again
+ * each time one is read; they are what is left of exp and sigmoid far out, and of products with that. Such results become zero
+ * while a kernel runs. Operands are read as they are: logarithms and conversions of f16 depend on it. The bit is the thread's
+ * own, so each chunk of a parallel loop sets it. Arm's cores compute with such numbers at full speed. */
+tc_val tc_cg_begin_flush(tc_cg *g) {
+    enum { FLUSH_TO_ZERO = 1 << 15 };
+    const tc_cg_isa *isa = tc_cg_isa_of(g->target->triple);
+    if (!isa || isa->id != TC_CG_X86)
+        return NULL;
+    tc_val before = tc_cg_alloca(g, g->i32, 1, 4, "before"), now = tc_cg_alloca(g, g->i32, 1, 4, "flushing");
+    tc_cg_intrinsic(g, "llvm.x86.sse.stmxcsr", NULL, 0, &before, 1);
+    tc_val word = LLVMBuildLoad2(g->b, g->i32, before, "");
+    LLVMBuildStore(g->b, LLVMBuildOr(g->b, word, LLVMConstInt(g->i32, FLUSH_TO_ZERO, 0), ""), now);
+    tc_cg_intrinsic(g, "llvm.x86.sse.ldmxcsr", NULL, 0, &now, 1);
+    return before;
+}
+
+void tc_cg_end_flush(tc_cg *g, tc_val before) {
+    if (before)
+        tc_cg_intrinsic(g, "llvm.x86.sse.ldmxcsr", NULL, 0, &before, 1);
+}
+
 /* ---- the kernel ---- */
 
 static tc_val build_body(tc_cg *g) {
@@ -116,7 +141,10 @@ static void build_kernel(tc_cg *g, const tc_func *f) {
     args[f->nparam] = LLVMGetParam(g->fn, 1);
     args[f->nparam + 1] = LLVMBuildGEP2(g->b, g->i8, LLVMGetParam(g->fn, 1), &off, 1, "");
     args[f->nparam + 2] = LLVMGetParam(g->fn, 2);
-    tc_cg_close_function(g, LLVMBuildCall2(g->b, LLVMGlobalGetValueType(body), body, args, (unsigned)f->nparam + 3, ""));
+    tc_val before = tc_cg_begin_flush(g);
+    tc_val status = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(body), body, args, (unsigned)f->nparam + 3, "");
+    tc_cg_end_flush(g, before);
+    tc_cg_close_function(g, status);
 }
 
 void tc_cg_function(tc_cg *g, const tc_func *f) {

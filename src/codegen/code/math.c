@@ -3,7 +3,8 @@
  *
  *     exp 1   log 0.8   tanh 2.2   sigmoid 2.4   erf 1.2   sqrt 0.5 (hardware)   rsqrt 1.5
  *
- * Infinities, NaN, signed zeros and subnormals come out as C's functions give them. f16 and bf16 are computed in f32. f64, and
+ * Infinities, NaN and signed zeros come out as C's functions give them, and so does what they make of subnormal arguments; a result
+ * that would be subnormal is one or zero (func.c). f16 and bf16 are computed in f32. f64, and
  * the rare functions (sin, cos, tan, asin, acos, atan, sinh, cosh, general pow), call libm for each lane.
  *
  * Coefficients are from fit_math.py; the comment behind each array is the relative error of the fit. */
@@ -226,7 +227,7 @@ static tc_val pow_const(tc_cg *g, tc_val x, double y) {
     if (y == -1)
         return LLVMBuildFDiv(g->b, konst(x, 1), x, "");
     if (y == 0.5) { /* pow(-0, 0.5) is +0 and pow(-inf, 0.5) is inf */
-        tc_val r = tc_cg_intr1(g, "llvm.sqrt", LLVMBuildFAdd(g->b, x, konst(x, 0), ""));
+        tc_val r = LLVMBuildFAdd(g->b, tc_cg_intr1(g, "llvm.sqrt", x), konst(x, 0), "");
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOEQ, x, konst(x, -INFINITY), ""), konst(x, INFINITY), r, "");
     }
     return NULL;

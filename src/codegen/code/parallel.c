@@ -194,7 +194,9 @@ static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c) {
     tc_val off = LLVMBuildMul(g->b, id, tc_cg_i64(g, tc_cg_round64(g->k->f->thread_bytes)), "");
     int threads = g->k->f->nparam + 1 + 2;
     args[threads] = LLVMBuildGEP2(g->b, g->i8, args[threads], &off, 1, "");
+    tc_val before = tc_cg_begin_flush(g);
     LLVMBuildCall2(g->b, LLVMGlobalGetValueType(body), body, args, (unsigned)c->n + 2, "");
+    tc_cg_end_flush(g, before);
     tc_cg_close_function(g, NULL);
     return fn;
 }
