@@ -23,6 +23,7 @@ static const tc_cli_option options[] = {
     TC_CLI_UNTUNED_OPTION(bench_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(bench_args, model.target.name),
     TC_CLI_ACCURACY_OPTION(bench_args, model.accuracy),
+    TC_CLI_PRECISION_OPTION(bench_args, model.accuracy),
     TC_CLI_THREADS_OPTION(bench_args, model.target.threads),
     TC_CLI_SEED_OPTION(bench_args, model.seed),
     TC_CLI_COMPLETE_OPTION(bench_args, model.require_complete),

@@ -17,6 +17,7 @@ static const tc_cli_option options[] = {
     TC_CLI_UNTUNED_OPTION(run_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(run_args, model.target.name),
     TC_CLI_ACCURACY_OPTION(run_args, model.accuracy),
+    TC_CLI_PRECISION_OPTION(run_args, model.accuracy),
     TC_CLI_THREADS_OPTION(run_args, model.target.threads),
     TC_CLI_SEED_OPTION(run_args, model.seed),
     TC_CLI_COMPLETE_OPTION(run_args, model.require_complete),

@@ -23,6 +23,7 @@ static const tc_cli_option options[] = {
     TC_CLI_UNTUNED_OPTION(show_args, db.untuned),
     TC_CLI_TARGET_OPTION(show_args, target.name),
     TC_CLI_ACCURACY_OPTION(show_args, accuracy),
+    TC_CLI_PRECISION_OPTION(show_args, accuracy),
     TC_CLI_THREADS_OPTION(show_args, target.threads),
     TC_CLI_KERNEL_OPTION(show_args, kernel),
     TC_CLI_SCHED_OPTION(show_args, sched),

@@ -40,6 +40,7 @@ static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(tune_args, model.db.path),
     TC_CLI_TARGET_OPTION(tune_args, model.target.name),
     TC_CLI_ACCURACY_OPTION(tune_args, model.accuracy),
+    TC_CLI_PRECISION_OPTION(tune_args, model.accuracy),
     TC_CLI_THREADS_OPTION(tune_args, model.target.threads),
     TC_CLI_SEED_OPTION(tune_args, model.seed),
     TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
@@ -59,7 +60,7 @@ static void print_report(const tune_args *a, const tc_tune_report *r) {
 
 static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
     tc_graph_model *m;
-    int status = tc_cli_model_build(&a->model, w, t, false, NULL, &m, err);
+    int status = tc_cli_model_build(&a->model, w, t, false, NULL, NULL, &m, err);
     if (status != TC_CLI_DONE)
         return status;
     if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)

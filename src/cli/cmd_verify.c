@@ -18,6 +18,7 @@ static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(verify_args, db.path),
     TC_CLI_TARGET_OPTION(verify_args, target.name),
     TC_CLI_ACCURACY_OPTION(verify_args, accuracy),
+    TC_CLI_PRECISION_OPTION(verify_args, accuracy),
     TC_CLI_THREADS_OPTION(verify_args, target.threads),
     TC_CLI_TOLERANCE_OPTIONS(verify_args, tolerance),
     TC_CLI_PASS_OPTIONS(verify_args, passes),

@@ -79,7 +79,17 @@ int tc_cli_take_accuracy(const tc_cli_option *o, const char *v, void *field, tc_
     bool strict = strcmp(v, "strict") == 0;
     if (!strict && strcmp(v, "fast") != 0)
         return tc_cli_usage(err, "--%s is strict or fast, not '%s'", o->name, v);
-    *(tc_accuracy *)field = strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST;
+    tc_accuracy *allowed = field;
+    *allowed = (*allowed & ~TC_ACCURACY_FAST) | (strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST);
+    return TC_CLI_DONE;
+}
+
+int tc_cli_take_precision(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    bool f32 = strcmp(v, "f32") == 0;
+    if (!f32 && strcmp(v, "bf16") != 0 && strcmp(v, "auto") != 0)
+        return tc_cli_usage(err, "--%s is f32, bf16 or auto, not '%s'", o->name, v);
+    tc_accuracy *allowed = field;
+    *allowed = (*allowed & ~TC_ACCURACY_BF16) | (f32 ? TC_ACCURACY_STRICT : TC_ACCURACY_BF16);
     return TC_CLI_DONE;
 }
 

@@ -42,7 +42,7 @@ struct tc_cli_option {
 };
 
 tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real,
-    tc_cli_take_list, tc_cli_take_accuracy, tc_cli_take_timing;
+    tc_cli_take_list, tc_cli_take_accuracy, tc_cli_take_precision, tc_cli_take_timing;
 
 /* The place of a field of type T in struct S; a field of another type does not compile. */
 #define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
@@ -144,6 +144,11 @@ typedef struct tc_cli_model_args {
     TC_CLI_ROW(S, f, tc_accuracy, tc_cli_take_accuracy, "accuracy", "strict|fast",                                               \
                "fast (default): kernels may also be computed by algorithms that round more, where they are faster: "             \
                "Winograd's convolution, up to 5e-4 of a network's outputs; strict: never")
+/* The field of TC_CLI_ACCURACY_OPTION. */
+#define TC_CLI_PRECISION_OPTION(S, f)                                                                                            \
+    TC_CLI_ROW(S, f, tc_accuracy, tc_cli_take_precision, "precision", "f32|bf16|auto",                                           \
+               "f32 (default); bf16: matmuls and convolutions may also take operands rounded to bf16, with sums in f32, where "  \
+               "that measures faster; auto: the same, of which build uses as much as --error-budget leaves")
 #define TC_CLI_THREADS_OPTION(S, f) TC_CLI_COUNT(S, f, "threads", "N", "threads of the kernels; default one per core")
 #define TC_CLI_SEED_OPTION(S, f)                                                                                                 \
     TC_CLI_ROW(S, f, uint64_t, tc_cli_take_seed, "seed", "S", "seed of the search and of random inputs; default 0")

@@ -10,11 +10,12 @@ static const struct {
     const char *name;
     space_algorithm *apply;
     int parameter;
-    tc_accuracy needs; /* the strictest setting under which it is offered */
+    tc_accuracy needs; /* it is offered where that is allowed */
 } algorithms[] = {
     {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST},
     {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
     {"strassen", space_strassen, 1, TC_ACCURACY_FAST},
+    {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
 };
 
 /* ---- rewriting ---- */
@@ -108,7 +109,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
     tc_workload *made;
     if (n == 0 || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK)
         return false;
-    *out = (tc_space_alternative){algorithms[k].name, made, source, n, p};
+    *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, made, source, n, p};
     return true;
 }
 
@@ -116,7 +117,7 @@ tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w,
     tc_space_alternative *x = TC_NEW_N(tc_ctx_arena(c), tc_space_alternative, TC_LEN(algorithms));
     int n = 0;
     for (size_t k = 0; k < TC_LEN(algorithms); k++)
-        if (accuracy >= algorithms[k].needs && apply(c, w, k, &x[n]))
+        if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
             n++;
     return (tc_space_alternative_list){n, x};
 }

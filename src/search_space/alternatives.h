@@ -8,11 +8,13 @@
 
 #include "te/te.h"
 
-/* What may be given up for speed. Alternatives differ from the original by rounding; some of them by more than a reordered sum
- * does. */
+/* What may be given up for speed: a set. Alternatives differ from the original by rounding; some of them by more than a reordered
+ * sum does. */
 typedef enum tc_accuracy {
-    TC_ACCURACY_STRICT, /* only forms whose error is that of the original, up to the order of sums */
-    TC_ACCURACY_FAST    /* Winograd's forms too; their bound is stated in winograd.c */
+    TC_ACCURACY_STRICT = 0, /* nothing: only forms whose error is that of the original, up to the order of sums */
+    TC_ACCURACY_FAST = 1,   /* Winograd's and Strassen's forms too; their bounds are stated in winograd.c and strassen.c */
+    TC_ACCURACY_BF16 = 2,   /* operands of matmuls and convolutions may be rounded to bf16; the bound is stated in bf16.c */
+    TC_ACCURACY_ALL = TC_ACCURACY_FAST | TC_ACCURACY_BF16
 } tc_accuracy;
 
 /* Makes one constant of an alternative from constants of the original. */
@@ -24,6 +26,7 @@ typedef struct tc_space_prologue {
 
 typedef struct tc_space_alternative {
     const char *name; /* "winograd-f4", for reports */
+    tc_accuracy needs;
     const tc_workload *workload;
     const int *source; /* by input of `workload`: the same input of the original, or -1 - k: what prologue k makes */
     int nprologue;

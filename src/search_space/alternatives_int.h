@@ -16,6 +16,7 @@ typedef struct space_replacement {
 typedef bool space_algorithm(tc_ctx *c, const tc_workload *w, const tc_compute *op, int parameter, space_replacement *out);
 
 space_algorithm space_winograd; /* parameter: outputs of a tile along one axis, 2 or 4 */
+space_algorithm space_bf16;     /* parameter: none */
 space_algorithm space_strassen; /* parameter: levels, of which there is 1 */
 
 /* One compute of w reads t. */

@@ -26,8 +26,25 @@ static bool is_output(const tc_sched *s, int st) {
     return s->stages[st].is_output;
 }
 
+/* The tensor that is read under a conversion. */
+static const tc_tensor *converted(const tc_expr *e) {
+    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ ? e->args[0]->u.tensor : NULL;
+}
+
+/* A sum of products of narrow values for which the machine has an instruction that takes neighbours from memory: what computes
+ * such a value must store it. */
+static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum) {
+    const tc_expr *e = sum->body[0];
+    if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
+        return false;
+    const tc_tensor *x = converted(e->args[0]), *y = converted(e->args[1]);
+    return x && y && (x == producer->out[0] || y == producer->out[0]) &&
+           tc_intrinsic_of(m->intrinsics, e->dtype, x->dtype, y->dtype) != NULL;
+}
+
 /* A stage may be inlined when its value is needed once per evaluation of its consumers, or is cheap to compute again. */
-static bool inlinable(const tc_sched *s, int st) {
+static bool inlinable(const analysis *an, int st) {
+    const tc_sched *s = an->s;
     const tc_stage *g = &s->stages[st];
     if (is_output(s, st) || g->op->reducer != TC_RED_NONE || g->attach == TC_ATTACH_INLINE)
         return false;
@@ -37,6 +54,8 @@ static bool inlinable(const tc_sched *s, int st) {
     if (n != 1)
         return n > 0 && n <= 3 && cheap;
     const tc_compute *c = s->stages[cons[0]].op;
+    if (feeds_unit(an->m, g->op, c))
+        return false;
     if (tc_space_is_transform(g->op)) /* each of its cases would be made again for each case of the next one */
         return c->reducer == TC_RED_NONE && !tc_space_is_transform(c);
     return cheap || c->reducer == TC_RED_NONE || c->naxis == 0;
@@ -108,7 +127,7 @@ static stage_kind classify(const tc_compute *op) {
 static tc_status inline_all(analysis *an, tc_error *err) {
     tc_sched *s = an->s;
     for (int st = s->nstage - 1; st >= 0; st--) {
-        if (!inlinable(s, st))
+        if (!inlinable(an, st))
             continue;
         tc_space_inline(&an->prologue, stage_called(s->stages[st].name));
         tc_status r = tc_sch_apply(s, &an->prologue.steps.data[an->prologue.steps.len - 1], NULL, err);

@@ -86,7 +86,7 @@ static forms forms_of(tc_ctx *ctx, const tc_workload *canonical, tc_accuracy acc
 
 const char *tc_tune_form_of(const tc_workload *w, const char *hash, tc_arena *a) {
     tc_ctx *ctx = tc_ctx_new();
-    forms f = forms_of(ctx, tc_te_canonical(ctx, w), TC_ACCURACY_FAST, a);
+    forms f = forms_of(ctx, tc_te_canonical(ctx, w), TC_ACCURACY_ALL, a);
     const char *name = NULL;
     for (int i = 0; i < f.n && !name; i++)
         if (strcmp(tc_te_hash(f.w[i]).hex, hash) == 0)

@@ -284,12 +284,86 @@ static void test_strict_has_none(void **state) {
     problem p = open_problem(conv_text(&b, 1, 8, 8, 16, 16, 1, false), 1);
     assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 2);
     assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_BF16).n, 1);
+    assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_ALL).n, 3);
     close_problem(&p);
     tc_strbuf_free(&b);
     p = open_problem(PRODUCT(64, 256, 256), 1);
     assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_FAST).n, 1);
     assert_int_equal(tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_STRICT).n, 0);
     close_problem(&p);
+}
+
+/* ---- bf16 ---- */
+
+static float to_bf16(float v) {
+    return tc_bf16_to_f32(tc_f32_to_bf16(v));
+}
+
+/* The largest magnitude that a sum of products may be off by, element for element: the same sum with every factor's magnitude. */
+static void check_bf16(const char *text, const char *magnitudes) {
+    problem p = open_problem(text, 5), m = open_problem(magnitudes, 5);
+    tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_BF16);
+    void *in[MAX_TENSORS], *made[MAX_TENSORS] = {NULL};
+    assert_int_equal(l.n, 1);
+    assert_string_equal(l.data[0].name, "bf16");
+    interpret(p.w, p.in, p.out);
+    interpret(m.w, m.in, m.out);
+    alternative_inputs(&p, &l.data[0], in, made);
+    void *got = zeros(p.w->out[0]);
+    interpret(l.data[0].workload, in, &got);
+    bool any = false;
+    for (int64_t i = 0; i < tc_tensor_size(p.w->out[0]); i++) {
+        double a = ((float *)got)[i], b = ((float *)p.out[0])[i], bound = (1 / 256.0 + 1e-5) * ((float *)m.out[0])[i];
+        any |= a != b;
+        if (!(fabs(a - b) <= bound))
+            fail_msg("element %lld: %g, expected %g within %g\n%s", (long long)i, a, b, bound, text);
+    }
+    assert_true(any);
+    for (int k = 0; k < l.data[0].nprologue; k++) {
+        const tc_tensor *t = l.data[0].prologue[k].workload->out[0];
+        assert_int_equal(t->dtype, TC_BF16);
+        for (int64_t i = 0; i < tc_tensor_size(t); i++)
+            assert_true(tc_bf16_to_f32(((uint16_t *)made[k])[i]) == to_bf16(((float *)p.in[l.data[0].prologue[k].from[0]])[i]));
+        free(made[k]);
+    }
+    free(got);
+    close_problem(&p);
+    close_problem(&m);
+}
+
+static void test_bf16(void **state) {
+    (void)state;
+#define MATMUL(f) "tensor X[5, 37] f32\ntensor W[37, 9] f32 const\ncompute C[i:5, o:9] = sum(k:37) " f "\noutput C\n"
+    check_bf16(MATMUL("X[i, k] * W[k, o]"), MATMUL("abs(X[i, k]) * abs(W[k, o])"));
+    check_bf16(MATMUL("W[k, o] * X[i, k]"), MATMUL("abs(X[i, k]) * abs(W[k, o])"));
+#define PADDED(f)                                                                                                                \
+    "tensor X[9, 9, 6] f32\ntensor W[3, 3, 6, 7] f32 const\ncompute C[h:5, w:5, o:7] = sum(r:3, s:3, c:6) select(h * 2 + r >= "  \
+    "1 && w * 2 + s >= 1 && h * 2 + r < 10 && w * 2 + s < 10, " f "\noutput C\n"
+    check_bf16(PADDED("X[h * 2 + r - 1, w * 2 + s - 1, c], 0.0) * W[r, s, c, o]"),
+               PADDED("abs(X[h * 2 + r - 1, w * 2 + s - 1, c]), 0.0) * abs(W[r, s, c, o])"));
+#define CHAIN(a, b)                                                                                                              \
+    "tensor X[4, 16] f32\ntensor W[16, 12] f32 const\ncompute C[i:4, o:12] = sum(k:16) " a "\ncompute D[i:4, o:12] = " b         \
+    "\noutput D\n"
+    check_bf16(CHAIN("X[i, k] * W[k, o]", "C[i, o] + 1.0"), CHAIN("abs(X[i, k]) * abs(W[k, o])", "C[i, o]"));
+}
+
+static void test_bf16_refused(void **state) {
+    (void)state;
+    static const char *const no[] = {
+        /* another sum, weights not constant, data that is computed on the way, other types */
+        "tensor X[4, 16] f32\ntensor W[16, 8] f32 const\ncompute C[i:4, o:8] = max(k:16) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[4, 16] f32\ntensor W[16, 8] f32\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[4, 16] f32\ntensor W[16, 8] f32 const\ncompute C[i:4, o:8] = sum(k:16) relu(X[i, k]) * W[k, o]\noutput C\n",
+        "tensor X[4, 16] f64\ntensor W[16, 8] f64 const\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
+        "tensor X[4, 16] f16\ntensor W[16, 8] f16 const\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
+    };
+    for (size_t i = 0; i < TC_LEN(no); i++) {
+        problem p = open_problem(no[i], 1);
+        if (tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_ALL).n != 0)
+            fail_msg("this has no alternative:\n%s", no[i]);
+        close_problem(&p);
+    }
 }
 
 /* ---- accuracy ---- */
@@ -429,6 +503,7 @@ int main(void) {
         cmocka_unit_test(test_every_shape), cmocka_unit_test(test_random_shapes),    cmocka_unit_test(test_other_forms),
         cmocka_unit_test(test_refused),     cmocka_unit_test(test_strict_has_none),  cmocka_unit_test(test_error_bound),
         cmocka_unit_test(test_products),    cmocka_unit_test(test_products_refused), cmocka_unit_test(test_product_error_bound),
+        cmocka_unit_test(test_bf16),        cmocka_unit_test(test_bf16_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
