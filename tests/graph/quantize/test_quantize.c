@@ -176,7 +176,7 @@ static void test_pairs(void **state) {
     tc_onnx_edit_free(e);
 }
 
-static void test_dynamic(void **state) {
+static void test_dynamic_and_4_bits(void **state) {
     (void)state;
     tc_quantize_options o = options(TC_QUANTIZE_DYNAMIC);
     tc_quantize_report r;
@@ -185,6 +185,13 @@ static void test_dynamic(void **state) {
     assert_int_equal(count(OUT, "MatMulInteger"), 2);
     assert_int_equal(count(OUT, "Conv"), 2);
     assert_int_equal(count(OUT, "Gemm"), 0);
+    o = options(TC_QUANTIZE_WEIGHTS);
+    o.bits = 4;
+    assert_ok(tc_quantize(MODEL, OUT, &o, &r, err));
+    assert_int_equal(r.nquantized, 2);
+    assert_true(r.error > 0 && r.error < 0.3 && fabs(error_of(MODEL, OUT, &o) - r.error) <= 1e-4 * r.error);
+    tc_quantize_report_free(&r);
+    assert_int_equal(count(OUT, "MatMulNBits"), 2);
 }
 
 /* A layer that loses much goes first; nothing is written where no layer may lose anything. */
@@ -313,7 +320,7 @@ static void test_wrong_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_form), cmocka_unit_test(test_pairs),         cmocka_unit_test(test_dynamic),
+        cmocka_unit_test(test_every_form), cmocka_unit_test(test_pairs),         cmocka_unit_test(test_dynamic_and_4_bits),
         cmocka_unit_test(test_budget),     cmocka_unit_test(test_keep),          cmocka_unit_test(test_drawn_inputs),
         cmocka_unit_test(test_wrong_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_wrong_models),
     };
