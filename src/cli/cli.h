@@ -13,6 +13,7 @@
 #include "codegen/code/target.h"
 #include "graph/model/bundle.h"
 #include "graph/model/contest.h"
+#include "graph/model/precision.h"
 #include "graph/model/work.h"
 #include "measure/database.h"
 #include "measure/peak.h"
@@ -45,13 +46,18 @@ int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, 
 TC_NODISCARD tc_status tc_cli_db_write(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
 TC_NODISCARD tc_status tc_cli_db_read(const tc_cli_db_args *a, tc_meas_db **out, tc_error *err);
 const char *tc_cli_db_path(const tc_cli_db_args *a);
-/* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best). The last model of w: its constants are used
+/* Builds with the best records of --db, or the chosen ones (by kernel; NULL: the best), in forms as
+ * accurate as `accuracies` say (by kernel; NULL: all as a->accuracy). The last model of w: its constants are used
  * up. */
 int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
-                       const tc_graph_choice *choices, tc_graph_model **out, tc_error *err);
+                       const tc_graph_choice *choices, const tc_accuracy *accuracies, tc_graph_model **out, tc_error *err);
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
+/* Chooses which kernels round to bf16 (tc_graph_precision_choose) on the inputs in file `inputs`; NULL: drawn ones. What is chosen
+ * lives in `arena`. */
+int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, const char *inputs, double budget,
+                     tc_arena *arena, tc_graph_precision *out, tc_error *err);
 /* Compares the k best records of each kernel in the network (tc_graph_contest_hold). The results live in `arena`. */
 int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err);

@@ -8,7 +8,8 @@ typedef struct build_args {
     tc_cli_common common;
     tc_cli_model_args model;
     const char *out, *name, *inputs;
-    int top_k; /* 0: not given */
+    int top_k;     /* 0: not given */
+    double budget; /* negative: not given */
     bool print_plan, json;
 } build_args;
 
@@ -18,6 +19,10 @@ static const tc_cli_option options[] = {
     TC_CLI_UNTUNED_OPTION(build_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(build_args, model.target.name),
     TC_CLI_ACCURACY_OPTION(build_args, model.accuracy),
+    TC_CLI_PRECISION_OPTION(build_args, model.accuracy),
+    TC_CLI_REAL(build_args, budget, "error-budget", "E",
+                "with --precision: only as many kernels round to bf16 as keep max |rounded - f32| / max |f32| of every output at "
+                "most E on the inputs of --inputs (else drawn ones), those first that save most time for their error"),
     TC_CLI_THREADS_OPTION(build_args, model.target.threads),
     TC_CLI_SEED_OPTION(build_args, model.seed),
     TC_CLI_OUT_OPTION(build_args, out),
@@ -41,8 +46,45 @@ static void print_plan(const tc_graph_model *m) {
     tc_strbuf_free(&b);
 }
 
-static void print_model(const build_args *a, const tc_graph_model *m, const tc_graph_admission *admitted,
-                        const tc_graph_contest *c, const tc_target *t) {
+static json_t *precision_json(const tc_graph_precision *p) {
+    json_t *all = json_array();
+    for (int i = 0; i < p->n; i++) {
+        const tc_graph_rounding *k = &p->kernels[i];
+        json_array_append_new(all,
+                              json_pack("{s:s,s:i,s:f,s:f,s:o,s:b}", "name", k->name, "count", k->count, "f32_ms", k->f32 * 1e3,
+                                        "bf16_ms", k->bf16 * 1e3, "error", tc_cli_json_real(k->error), "used", k->used));
+    }
+    return json_pack("{s:o,s:o}", "error", tc_cli_json_real(p->error), "kernels", all);
+}
+
+static void print_precision(const build_args *a, const tc_graph_precision *p) {
+    char f32[24], bf16[24];
+    tc_cli_table t = tc_cli_table_new(6, (const char *const[]){"kernel", ">times", ">f32", ">bf16", ">error alone", "in use"});
+    for (int i = 0; i < p->n; i++) {
+        const tc_graph_rounding *k = &p->kernels[i];
+        tc_cli_cell(&t, "%s", k->name);
+        tc_cli_cell(&t, "%d", k->count);
+        tc_cli_cell(&t, "%s", tc_cli_time(f32, k->f32));
+        tc_cli_cell(&t, "%s", tc_cli_time(bf16, k->bf16));
+        tc_cli_cell(&t, "%.2e", k->error);
+        tc_cli_cell(&t, "%s", k->used ? "bf16" : "f32");
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+    printf("%d of %d kernels that bf16 makes faster round: error of the outputs %.2e, budget %g, on %s\n\n", p->nused, p->n,
+           p->error, a->budget, a->inputs ? a->inputs : "drawn inputs");
+}
+
+/* What was built, and how it was chosen. */
+typedef struct chosen {
+    tc_graph_admission admitted;
+    tc_graph_contest contest;
+    tc_graph_precision precision;
+} chosen;
+
+static void print_model(const build_args *a, const tc_graph_model *m, const chosen *x, const tc_target *t) {
+    const tc_graph_admission *admitted = &x->admitted;
+    const tc_graph_contest *c = &x->contest;
     const tc_graph_kernel *k;
     int n = tc_graph_model_kernels(m, &k);
     tc_graph_memory mem = tc_graph_model_memory(m);
@@ -60,10 +102,14 @@ static void print_model(const build_args *a, const tc_graph_model *m, const tc_g
             json_object_set_new(j, "in_graph", tc_cli_contest_json(c));
             json_object_set_new(j, "left_out", tc_cli_refusals_json(admitted));
         }
+        if (a->budget >= 0)
+            json_object_set_new(j, "precision", precision_json(&x->precision));
         tc_cli_json_print(j);
         return;
     }
     char arena[24], plain[24], constants[24];
+    if (a->budget >= 0)
+        print_precision(a, &x->precision);
     if (c->k)
         tc_cli_report_contest(stdout, c, k);
     tc_cli_report_kernels(stdout, k, n);
@@ -74,24 +120,38 @@ static void print_model(const build_args *a, const tc_graph_model *m, const tc_g
     printf("%s is built for %s, %d threads\n", a->out, t->text, tc_graph_model_threads(m));
 }
 
-/* With --top-k-in-graph, what the network itself says of the records comes first. */
+/* With --error-budget or --top-k-in-graph, what the network itself says of the records comes first. */
 static int build(const build_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
     tc_graph_model *m = NULL;
-    tc_graph_admission admitted = {0};
-    tc_graph_contest c = {0};
+    chosen x = {0};
     tc_arena *arena = tc_arena_new();
     int status = TC_CLI_DONE;
-    if (a->top_k > 1)
-        status = tc_cli_contest(&a->model, w, t, a->top_k, arena, &admitted, &c, err);
+    if (a->budget >= 0)
+        status = tc_cli_precision(&a->model, w, t, a->inputs, a->budget, arena, &x.precision, err);
+    else if (a->top_k > 1)
+        status = tc_cli_contest(&a->model, w, t, a->top_k, arena, &x.admitted, &x.contest, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(&a->model, w, t, true, c.choices, &m, err);
+        status = tc_cli_model_build(&a->model, w, t, true, x.contest.choices, x.precision.accuracy, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        print_model(a, m, &admitted, &c, t);
+        print_model(a, m, &x, t);
     tc_graph_model_free(m);
     tc_arena_free(arena);
     return status;
+}
+
+static int check(const build_args *a, tc_error *err) {
+    if (a->inputs && !a->model.source.te && a->budget < 0)
+        return tc_cli_usage(err,
+                            "--inputs goes with --te: a model's file has the values of its constants; or with --error-budget");
+    if (a->budget >= 0 && !(a->model.accuracy & TC_ACCURACY_BF16))
+        return tc_cli_usage(err, "--error-budget goes with --precision auto: in f32 there is nothing to choose");
+    if (a->budget >= 0 && (a->top_k > 1 || a->model.source.te || a->model.target.name))
+        return tc_cli_usage(
+            err, "--error-budget chooses by running the network on this machine: it goes with --model, without --target and "
+                 "--top-k-in-graph");
+    return TC_CLI_DONE;
 }
 
 static int run(const void *args, tc_error *err) {
@@ -99,11 +159,11 @@ static int run(const void *args, tc_error *err) {
     tc_graph_work *w = NULL;
     tc_target *t = NULL;
     int status = tc_cli_check_source(&a->model.source, err);
-    if (status == TC_CLI_DONE && a->inputs && !a->model.source.te)
-        status = tc_cli_usage(err, "--inputs goes with --te: a model's file has the values of its constants");
+    if (status == TC_CLI_DONE)
+        status = check(a, err);
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(&a->model.target, false, &t, err);
+        status = tc_cli_target(&a->model.target, a->budget >= 0, &t, err);
     if (status == TC_CLI_DONE && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
@@ -124,7 +184,7 @@ const tc_cli_command tc_cli_build = {
                "-o M.o writes one relocatable object instead, -o M.c C source with a static-memory entry point. "
                "With --te, the file of --inputs gives the values of the kernel's constants by name; without it they are random.",
     TC_CLI_ARGS(build_args, options),
-    .defaults = &(const build_args){.model = TC_CLI_MODEL_DEFAULTS},
+    .defaults = &(const build_args){.model = TC_CLI_MODEL_DEFAULTS, .budget = -1},
     .required = "out",
     .run = run,
 };

@@ -118,11 +118,12 @@ static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc
 }
 
 int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
-                       const tc_graph_choice *choices, tc_graph_model **out, tc_error *err) {
+                       const tc_graph_choice *choices, const tc_accuracy *accuracies, tc_graph_model **out, tc_error *err) {
     tc_graph_build_options o = build_options(a, target);
     o.object_only = object_only;
     o.use_up_constants = true;
     o.choices = choices;
+    o.accuracies = accuracies;
     return tc_graph_work_build(w, &o, db_to_read(&a->db), out, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -134,7 +135,7 @@ static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const 
     if (status == TC_CLI_DONE)
         status = tc_cli_open(a, NULL, &w, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(a, w, t, false, NULL, &m, err);
+        status = tc_cli_model_build(a, w, t, false, NULL, NULL, &m, err);
     if (status == TC_CLI_DONE && use(user, m, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_graph_model_free(m);
@@ -155,6 +156,25 @@ static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
     bool library = a->source.model && tc_graph_is_library(a->source.model);
     return (library ? with_library : with_source)(a, use, user, err);
+}
+
+int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, const char *inputs, double budget,
+                     tc_arena *arena, tc_graph_precision *out, tc_error *err) {
+    tc_graph_program *p;
+    const tc_graph_port *ports;
+    tc_graph_bundle data = {0};
+    tc_graph_build_options o = build_options(a, target);
+    tc_status st = tc_graph_work_program(w, &p, err);
+    int n = st == TC_OK ? tc_graph_program_inputs(p, &ports) : 0;
+    if (st == TC_OK && inputs)
+        st = tc_graph_bundle_load(inputs, "input", ports, n, &data, err);
+    if (st == TC_OK) {
+        st = tc_graph_precision_choose(p, &o, db_to_read(&a->db), &data, inputs != NULL, budget, arena, out, err);
+        if (st == TC_BAD_INPUT && inputs)
+            tc_error_prefix(err, "%s: ", inputs);
+    }
+    tc_graph_bundle_free(&data);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, int k, tc_arena *arena,

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "graph/model/precision.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "search_space/space.h"
@@ -89,7 +90,7 @@ static int put_records(const bench *b, const char *name, const char *trace) {
     int n = tc_graph_program_tasks(b->p, &task), found = 0;
     for (int i = 0; i < n; i++) {
         tc_ctx *ctx = tc_ctx_child(task[i].workload->ctx);
-        tc_space_alternative_list l = tc_space_alternatives(ctx, task[i].workload, TC_ACCURACY_FAST);
+        tc_space_alternative_list l = tc_space_alternatives(ctx, task[i].workload, TC_ACCURACY_ALL);
         put_record(b, task[i].workload, NULL, strcmp(name, "direct") == 0 ? 1e-5 : 2e-5);
         for (int k = 0; k < l.n; k++) {
             bool chosen = strcmp(l.data[k].name, name) == 0;
@@ -126,6 +127,57 @@ static void expect_right(const bench *b, tc_graph_model *m, double bound) {
     if (!(d.rel <= bound))
         fail_msg("error %g", d.rel);
     tc_graph_tensor_free(&y);
+}
+
+/* ---- within an error budget ---- */
+
+static tc_graph_precision choose(const bench *b, double budget, tc_arena *a) {
+    tc_graph_precision x;
+    tc_graph_build_options o = {.target = b->target, .threads = 1, .db = b->db, .accuracy = TC_ACCURACY_ALL};
+    tc_graph_bundle in = {&(tc_graph_named){(char *)"x", b->x}, 1};
+    assert_ok(tc_graph_precision_choose(b->p, &o, NULL, &in, 1, budget, a, &x, err));
+    return x;
+}
+
+/* The error of the network as chosen, by building and running it. */
+static double error_of(const bench *b, const tc_graph_precision *x) {
+    tc_graph_model *m;
+    tc_graph_tensor y;
+    tc_graph_diff d;
+    tc_graph_build_options o = {.target = b->target, .threads = 1, .db = b->db, .accuracies = x->accuracy};
+    assert_ok(tc_graph_model_build(b->p, &o, &m, err));
+    assert_int_equal(count_form(m, "bf16"), x->nused);
+    assert_ok(tc_graph_model_run(m, &b->x, &y, err));
+    assert_ok(tc_graph_tensor_compare(&y, &b->want, 0, 0, &d, err));
+    tc_graph_tensor_free(&y);
+    tc_graph_model_free(m);
+    return d.rel;
+}
+
+/* Where bf16 is recorded as faster: nothing without a budget, all with a large one, and in between what is worth most. */
+static void test_error_budget(void **state) {
+    (void)state;
+    bench b = open_bench();
+    tc_arena *a = tc_arena_new();
+    int forms = put_records(&b, "bf16", NULL);
+    tc_graph_precision all = choose(&b, 1, a), none = choose(&b, 0, a);
+    assert_true(forms >= 2 && all.n == forms && all.nused == forms);
+    assert_int_equal(none.nused, 0);
+    assert_true(none.error == 0);
+    assert_true(all.error > 1e-5 && all.error < 2e-2); /* bf16's rounding, not f32's */
+    assert_true(fabs(error_of(&b, &all) - all.error) <= 1e-4 * all.error + 1e-5);
+    for (int i = 0; i < all.n; i++) {
+        const tc_graph_rounding *k = &all.kernels[i];
+        assert_true(k->error > 1e-5 && k->bf16 == 1e-5 && k->f32 == 2e-5 && k->used);
+        assert_true(i == 0 || k->count / k->error <= k[-1].count / k[-1].error);
+    }
+    tc_graph_precision some = choose(&b, all.error * 0.99, a);
+    assert_true(some.nused < all.nused && some.error <= all.error * 0.99);
+    for (int i = 0; i < some.n; i++)
+        assert_true(some.kernels[i].used == (i < some.nused));
+    assert_true(fabs(error_of(&b, &some) - some.error) <= 1e-4 * some.error + 1e-5);
+    tc_arena_free(a);
+    close_bench(&b);
 }
 
 /* Each of Winograd's forms, in this process and from a library; strict keeps them out whatever their records say. */
@@ -209,6 +261,7 @@ int main(void) {
         cmocka_unit_test(test_the_faster_record_wins),
         cmocka_unit_test(test_stale_record),
         cmocka_unit_test(test_default_is_direct),
+        cmocka_unit_test(test_error_budget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

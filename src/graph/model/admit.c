@@ -62,7 +62,7 @@ static tc_status find_candidates(admission *x, int task, tc_error *err) {
     enum { SPARE = 8 };
     tc_graph_unit u = {0};
     tc_meas_records r;
-    tc_graph_list_forms(x->p, task, x->o->accuracy, &u);
+    tc_graph_list_forms(x->p, task, tc_graph_accuracy_of(x->o, task), &u);
     tc_status s = tc_graph_ranked_records(&u, x->o, x->a, (size_t)x->k + SPARE, &r, err);
     if (s == TC_OK) {
         x->lists[task].data = TC_NEW_N(x->a, candidate, r.len);

@@ -51,7 +51,7 @@ static void describe_kernels(builder *b) {
                                           .count = (int)t->weight,
                                           .flops = tc_te_flops(t->workload),
                                           .why = ""};
-        tc_graph_list_forms(b->p, i, b->o->accuracy, &m->units[i]);
+        tc_graph_list_forms(b->p, i, tc_graph_accuracy_of(b->o, i), &m->units[i]);
     }
 }
 

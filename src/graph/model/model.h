@@ -100,6 +100,7 @@ typedef struct tc_graph_build_options {
     tc_meas_db *db;                 /* NULL: default schedules */
     const tc_graph_choice *choices; /* by task: the records that may be used. NULL: the verified ones of db */
     tc_accuracy accuracy;           /* which forms of a kernel may be used, where records say that they are faster */
+    const tc_accuracy *accuracies;  /* the same by task, in its place; NULL: one for all */
     bool require_complete;          /* TC_BAD_INPUT that lists the kernels without a record */
     bool object_only;               /* no code or packed constants in this process: only saving works, with less memory */
     bool use_up_constants;          /* constants of the program that only packed copies stand for are given back: no other model

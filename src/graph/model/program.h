@@ -165,6 +165,9 @@ const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
 TC_NODISCARD tc_status tc_graph_run_prologue(const tc_graph_model *m, const tc_space_prologue *q, const tc_graph_launch *x,
                                              tc_graph_tensor *out, tc_error *err);
 
+static inline tc_accuracy tc_graph_accuracy_of(const tc_graph_build_options *o, int task) {
+    return o->accuracies ? o->accuracies[task] : o->accuracy;
+}
 static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
     return o->threads > 0 ? o->threads : TC_MAX(1, o->target->machine.cores);
 }
