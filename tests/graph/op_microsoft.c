@@ -226,6 +226,28 @@ static void define_group_query(const fixture *f, double *y, int64_t total) {
     }
 }
 
+/* ---- quantised ---- */
+
+enum { ADD_ZERO = 7 };
+static const double add_scale = 0.25, sum_scale = 0.43; /* no sum lies between two steps */
+
+static tc_graph_node *make_qlinear_add(fixture *f) {
+    tc_graph_shape s = table(f), one = {0};
+    f->note[0] = s.d[2];
+    tc_graph_value *a = integers(f, TC_U8, s, 0, 256), *b = integers(f, TC_U8, (tc_graph_shape){1, {s.d[2]}}, 0, 256);
+    tc_graph_value *zero = constant(f, random_tensor(f, TC_U8, one, ADD_ZERO, ADD_ZERO + 1));
+    tc_graph_value *step = number(f, (float)add_scale);
+    return NODE(f, MS_QLINEAR_ADD, a, step, zero, b, step, NULL, number(f, (float)sum_scale), zero);
+}
+
+static void define_qlinear_add(const fixture *f, double *y, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double a = (double)tc_load_i(TC_U8, f->in[0].data, i) - ADD_ZERO;
+        double sum = add_scale * (a + (double)tc_load_i(TC_U8, f->in[1].data, i % f->note[0]));
+        y[i] = fmin(fmax(nearbyint(sum / sum_scale) + ADD_ZERO, 0), 255);
+    }
+}
+
 /* ---- running ---- */
 
 typedef void define_fn(const fixture *f, double *y, int64_t n);
@@ -261,7 +283,8 @@ static void test_definitions(void **state) {
                     {"SkipSimplifiedLayerNormalization", make_skip_rms_norm, define_skip},
                     {"FusedMatMul", make_fused_matmul, define_fused_matmul},
                     {"MatMulNBits", make_matmul_nbits, define_matmul_nbits},
-                    {"GroupQueryAttention", make_group_query, define_group_query}};
+                    {"GroupQueryAttention", make_group_query, define_group_query},
+                    {"QLinearAdd", make_qlinear_add, define_qlinear_add}};
     const char *one = getenv("TC_SEED");
     tc_target *t;
     assert_ok(tc_target_parse("native", &t, err));
@@ -328,6 +351,19 @@ static tc_status append_group_query(int64_t heads, int32_t total, tc_error *err)
     return status;
 }
 
+static tc_status append_qgemm(float a_scale, int64_t columns, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    float steps_of_columns[] = {1, 1, 1, 1};
+    tc_graph_value *zero = integers(&f, TC_U8, (tc_graph_shape){0}, 0, 9);
+    tc_graph_node *node =
+        NODE(&f, MS_QGEMM, integers(&f, TC_U8, (tc_graph_shape){2, {2, 3}}, 0, 9), number(&f, a_scale), zero,
+             integers(&f, TC_U8, (tc_graph_shape){2, {3, 4}}, 0, 9), scales(&f, (int)columns, steps_of_columns), zero);
+    tc_status status = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return status;
+}
+
 static void test_refusals(void **state) {
     (void)state;
     assert_fails(TC_BAD_INPUT, append_fused_conv("Softsign", 0, err), "node 'op' (com.microsoft.FusedConv)", "'Softsign'",
@@ -342,6 +378,11 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 5, 1, false, err), "must have 4 x 1 elements", "f32[5]");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, NAN, false, err), "scale 3", "not a finite number");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, 1, true, err), "g_idx", "desc_act");
+    assert_ok(append_qgemm(0.5F, 4, err));
+    assert_fails(TC_BAD_INPUT, append_qgemm(0, 4, err), "node 'op' (com.microsoft.QGemm)", "scale 0",
+                 "must be a positive number");
+    assert_fails(TC_BAD_INPUT, append_qgemm(NAN, 4, err), "must be a positive number");
+    assert_fails(TC_BAD_INPUT, append_qgemm(1, 3, err), "has 3 elements; it must have 1, or one for each column");
     assert_ok(append_group_query(2, 2, err));
     assert_fails(TC_BAD_INPUT, append_group_query(3, 2, err), "num_heads (3)", "rows of 16 elements");
     assert_fails(TC_BAD_INPUT, append_group_query(2, 3, err), "total_sequence_length", "from 2 to 2");

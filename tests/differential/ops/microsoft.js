@@ -91,4 +91,64 @@ ops[ms('GatherBlockQuantized')] = {since: 7, make: r => {
             attrs: {bits: {i: bits}, block_size: {i: size}, gather_axis: {i: 0}, quantize_axis: {i: 1}}, types: ['float32'], fuse: false};
 }};
 
+// ---- quantised ----
+
+const power = (r, n = 0) => n ? fixed(list('float32', Array.from({length: n}, () => 2 ** r.int(-5, -1)))) : fixed(scalar('float32', 2 ** r.int(-5, -1)));
+// Of results: nothing lies between two steps, where ONNX Runtime rounds with the zero point added.
+const odd = r => fixed(scalar('float32', r.int(3, 40) / 29.31));
+const zero = (r, type, n = 0) => fixed(r.tensor(type, n ? [n] : [], type === 'uint8' ? {low: 0, high: 60} : {low: -20, high: 20}));
+const quantised = (r, type, dims) => r.tensor(type, dims, type === 'uint8' ? {low: 0, high: 255} : {low: -128, high: 127});
+const byte = r => r.pick(['uint8', 'int8']);
+for (const op of ['QLinearAdd', 'QLinearMul'])
+    ops[ms(op)] = {since: 7, make: r => {
+        const t = byte(r), dims = r.dims(1, 4), a = quantised(r, t, dims), b = quantised(r, t, r.broadcasting(dims));
+        return {operands: [a, power(r), zero(r, t), b, power(r), zero(r, t), odd(r), zero(r, t)], types: [t], fuse: false};
+    }};
+for (const [op, attrs] of [['QLinearLeakyRelu', {alpha: {f: 0.25}}], ['QLinearSigmoid', {}]])
+    ops[ms(op)] = {since: 7, make: r => {
+        const t = byte(r);
+        return {operands: [quantised(r, t, r.dims(1, 4)), power(r), zero(r, t), fixed(scalar('float32', 1 / 128)), zero(r, t)], attrs, types: [t], fuse: false};
+    }};
+for (const global of [true, false])
+    ops[ms(global ? 'QLinearGlobalAveragePool' : 'QLinearAveragePool')] = {since: 7, make: r => {
+        const t = byte(r), w = window(r, {dilations: false, smallPads: true, rank: r.int(1, 2), isPool: true}), last = r.int(0, 1), n = r.int(1, 2), c = r.int(1, 5);
+        const attrs = global ? {} : {...w.attrs, count_include_pad: {i: r.int(0, 1)}};
+        return {operands: [quantised(r, t, last ? [n, ...w.sizes, c] : [n, c, ...w.sizes]), power(r), zero(r, t), odd(r), zero(r, t)], attrs: {...attrs, channels_last: {i: last}}, types: [t], fuse: false};
+    }};
+ops[ms('QLinearConcat')] = {since: 7, make: r => {
+    const t = byte(r), dims = r.dims(1, 3), axis = r.int(0, dims.length - 1);
+    const parts = Array.from({length: r.int(1, 3)}, () => [quantised(r, t, dims.map((d, i) => i === axis ? r.int(1, 5) : d)), power(r), zero(r, t)]);
+    return {operands: [power(r), zero(r, t), ...parts.flat()], attrs: {axis: {i: axis}}, types: [t], fuse: false};
+}};
+ops[ms('QGemm')] = {since: 7, make: r => {
+    const ta = 'uint8', tb = byte(r), m = r.int(1, 9), k = r.int(1, 20), n = r.int(1, 20), a = r.int(0, 1), b = r.int(0, 1), per = r.chance(0.4) ? n : 0, out = r.chance(0.6);
+    const addend = r.chance(0.5) ? fixed(r.tensor('int32', [n], {low: -500, high: 500})) : null, wide = fixed(scalar('float32', 8));
+    return {operands: [quantised(r, ta, a ? [k, m] : [m, k]), power(r), zero(r, ta), fixed(quantised(r, tb, b ? [n, k] : [k, n])), power(r, per), zero(r, tb, per), addend, ...(out ? [wide, zero(r, ta)] : [])],
+            attrs: {transA: {i: a}, transB: {i: b}, alpha: {f: 0.5}}, types: [out ? ta : 'float32'], fuse: false};
+}};
+const product = (r, tb) => {
+    const lead = r.dims(1, 2, [1, 2, 3, 5]), k = r.int(1, 20), n = r.int(1, 20), per = r.chance(0.4) ? n : 0;
+    return {a: [...lead, k], b: fixed(quantised(r, tb, [k, n])), scale: power(r, per), zeros: r.chance(0.6) ? zero(r, tb, per) : null, bias: r.chance(0.5) ? fixed(f32(r, [n])) : null};
+};
+ops[ms('MatMulIntegerToFloat')] = {since: 7, make: r => {
+    const ta = 'uint8', p = product(r, byte(r));
+    return {operands: [quantised(r, ta, p.a), p.b, power(r), p.scale, r.chance(0.6) ? zero(r, ta) : null, p.zeros, p.bias], types: ['float32'], fuse: false};
+}};
+ops[ms('DynamicQuantizeMatMul')] = {since: 7, make: r => {
+    // A range of 255 steps of a power of two, with both its ends present: nothing lies between two steps.
+    const p = product(r, byte(r)), x = f32(r, p.a.map((d, i) => i === p.a.length - 1 ? d : Math.max(d, 2)), {low: -3, high: 3});
+    x.data[0] = -4;
+    x.data[x.data.length - 1] = -4 + 255 / 32;
+    return {operands: [x, p.b, p.scale, p.zeros, p.bias], fuse: false};
+}};
+ops[ms('QAttention')] = {since: 7, make: r => {
+    const tb = byte(r), b = r.int(1, 2), n = r.int(1, 3), s = r.int(1, 5), x = r.int(2, 9), h = r.pick([2, 4]), all = 3 * n * h, past = r.chance(0.3) ? r.int(1, 3) : 0;
+    const small = (dims, t) => r.tensor(t, dims, {low: t === 'uint8' ? 0 : -8, high: 16}), step = () => fixed(scalar('float32', 1 / 16)), mask = r.chance(0.5) ? r.tensor('int32', [b, past + s], {low: 0, high: 1}) : null;
+    const operands = [small([b, s, x], 'uint8'), fixed(small([x, all], tb)), fixed(f32(r, [all])), step(), step(), mask, fixed(small([], 'uint8')), fixed(small([], tb)), past ? f32(r, [2, b, n, past, h]) : null];
+    return {operands, attrs: {num_heads: {i: n}, ...(r.chance(0.4) ? {unidirectional: {i: 1}} : {})}, results: 2, asked: past ? [0, 1] : [0], types: ['float32', 'float32'], fuse: false};
+}};
+const {ops: contract} = require('./contract.js');
+ops[ms('QuantizeLinear')] = {since: 10, make: r => contract.QuantizeLinear.make(r, 13)};
+ops[ms('DequantizeLinear')] = {since: 10, make: r => contract.DequantizeLinear.make(r, 13)};
+
 module.exports = {ops, ints, list, scalar, rows};
