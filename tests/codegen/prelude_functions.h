@@ -8,7 +8,8 @@ typedef struct prelude_functions {
     float (*from_f16)(uint16_t), (*from_bf16)(uint16_t);
     uint16_t (*to_f16)(float), (*to_bf16)(float);
     float (*round_f16)(float), (*round_bf16)(float);
-    int64_t (*div)(int64_t, int64_t), (*mod)(int64_t, int64_t), (*min_i)(int64_t, int64_t), (*max_i)(int64_t, int64_t);
+    int64_t (*div)(int64_t, int64_t), (*mod)(int64_t, int64_t), (*tdiv)(int64_t, int64_t), (*tmod)(int64_t, int64_t);
+    int64_t (*min_i)(int64_t, int64_t), (*max_i)(int64_t, int64_t);
     int64_t (*pow_i)(int64_t, int64_t), (*abs)(int64_t);
     uint64_t (*min_u)(uint64_t, uint64_t), (*max_u)(uint64_t, uint64_t), (*pow_u)(uint64_t, uint64_t);
     float (*minf)(float, float), (*maxf)(float, float), (*sigmoidf)(float), (*rsqrtf)(float);

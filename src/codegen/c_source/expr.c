@@ -11,10 +11,10 @@ static void integer(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype;
     int64_t v = e->u.i;
     (void)lane;
-    if (v == INT64_MIN)
-        tc_cgc_text(w, "INT64_MIN");
-    else if (t == TC_U64)
+    if (t == TC_U64)
         tc_cgc_text(w, "UINT64_C(%" PRIu64 ")", (uint64_t)v);
+    else if (v == INT64_MIN)
+        tc_cgc_text(w, "INT64_MIN");
     else if (v > INT32_MAX || v <= INT32_MIN)
         tc_cgc_text(w, v < 0 ? "(-INT64_C(%" PRId64 "))" : "INT64_C(%" PRId64 ")", v < 0 ? -v : v);
     else
@@ -105,8 +105,8 @@ static const struct {
     [TC_OP_BXOR] = {"^", "^", "^", false},
     [TC_OP_DIV] = {"tc_div", "/", "/", false},
     [TC_OP_MOD] = {"tc_mod", "%", "%", false},
-    [TC_OP_TDIV] = {"/", "/", "/", false},
-    [TC_OP_TMOD] = {"%", "%", "%", false},
+    [TC_OP_TDIV] = {"tc_tdiv", "/", "/", false},
+    [TC_OP_TMOD] = {"tc_tmod", "%", "%", false},
     [TC_OP_MIN] = {"tc_min_i", "tc_min_u", "&", false},
     [TC_OP_MAX] = {"tc_max_i", "tc_max_u", "|", false},
     [TC_OP_POW] = {"tc_pow_i", "tc_pow_u", "tc_pow_u", false},

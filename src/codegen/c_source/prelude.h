@@ -115,14 +115,22 @@ TC_FN float tc_round_bf16(float f) {
 
 /* ---- integers ---- */
 
-/* Division and remainder that round towards minus infinity. */
+/* Division and remainder that round towards zero. The quotient of the smallest number by -1 wraps, where C's traps. */
+TC_FN int64_t tc_tdiv(int64_t a, int64_t b) {
+    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+
+TC_FN int64_t tc_tmod(int64_t a, int64_t b) {
+    return b == -1 ? 0 : a % b;
+}
+
+/* The same towards minus infinity. */
 TC_FN int64_t tc_div(int64_t a, int64_t b) {
-    int64_t q = a / b;
-    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+    return tc_tdiv(a, b) - ((tc_tmod(a, b) != 0) && ((a < 0) != (b < 0)));
 }
 
 TC_FN int64_t tc_mod(int64_t a, int64_t b) {
-    int64_t r = a % b;
+    int64_t r = tc_tmod(a, b);
     return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
 
