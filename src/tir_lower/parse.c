@@ -8,6 +8,9 @@
 #include "te/text.h"
 #include "tir_lower/tir_int.h"
 
+/* Of blocks: far beyond what lowering makes; whatever walks statements recurs. */
+enum { MAX_NESTING = 500 };
+
 typedef struct parser {
     tc_ctx *c;
     tc_lex l;
@@ -17,6 +20,7 @@ typedef struct parser {
     TC_VEC(tc_param) params;
     TC_VEC(tc_placement) place;
     TC_VEC(const char *) place_names;
+    int nesting; /* open blocks */
 } parser;
 
 static tc_status parse_block(parser *p, const tc_stmt **out);
@@ -374,8 +378,12 @@ static tc_status parse_stmts(parser *p, const char *close, const tc_stmt **out) 
 }
 
 static tc_status parse_block(parser *p, const tc_stmt **out) {
+    if (p->nesting == MAX_NESTING)
+        return tc_lex_fail(&p->l, p->err, "blocks are nested too deeply (more than %d levels)", MAX_NESTING);
     TC_TRY(expect(p, "{"));
+    p->nesting++;
     TC_TRY(parse_stmts(p, "}", out));
+    p->nesting--;
     return expect(p, "}");
 }
 

@@ -109,6 +109,26 @@ static void syntax_errors(void **state) {
 }
 
 /* What only TIR can say, said wrongly. */
+/* A program of `levels` blocks one in the other. */
+static void nest(tc_strbuf *b, int levels) {
+    tc_sb_add(b, HEAD);
+    for (int i = 0; i < levels; i++)
+        tc_sb_printf(b, "for i%d in 1 {\n", i);
+    tc_sb_add(b, "Y[0] = X[0]\n");
+    for (int i = 0; i < levels; i++)
+        tc_sb_add(b, "}\n");
+}
+
+static void deep_nesting(void **state) {
+    tc_strbuf deep = {0}, deeper = {0};
+    nest(&deep, 500);
+    nest(&deeper, 100000);
+    parse_ok(*state, tc_sb_str(&deep));
+    parse_refused(*state, tc_sb_str(&deeper), "t.tir:505:15: blocks are nested too deeply (more than 500 levels)");
+    tc_strbuf_free(&deep);
+    tc_strbuf_free(&deeper);
+}
+
 static void wrong_vectors(void **state) {
     fixture *x = *state;
     parse_refused(x, HEAD "Y[0] = f32(dot(1, 2, 3))\n", "t.tir:5:12: dot adds u8 times i8 to i32, or bf16 times bf16 to f32");
@@ -270,6 +290,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
         cmocka_unit_test_setup_teardown(shadowed_names_print_apart, setup, teardown),
         cmocka_unit_test_setup_teardown(syntax_errors, setup, teardown),
+        cmocka_unit_test_setup_teardown(deep_nesting, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_vectors, setup, teardown),
         cmocka_unit_test_setup_teardown(constant_dots, setup, teardown),
         cmocka_unit_test_setup_teardown(conditions_on_data, setup, teardown),
