@@ -296,15 +296,21 @@ static tc_status check_width(const char *text, const tc_target *t, int bytes, tc
     return unknown(err, text, why);
 }
 
+bool tc_target_is_host_isa(const char *triple) {
+    char *here = LLVMGetDefaultTargetTriple();
+    bool same = tc_cg_isa_of(here) && tc_cg_isa_of(here) == tc_cg_isa_of(triple);
+    LLVMDisposeMessage(here);
+    return same;
+}
+
 /* Runs here: the host's architecture, and all that is on is on in the host. */
 static bool runs_here(const char *triple, const features *f) {
     features host = {0};
-    char *here = LLVMGetDefaultTargetTriple(), *text = LLVMGetHostCPUFeatures();
-    bool ok = tc_cg_isa_of(here) && tc_cg_isa_of(here) == tc_cg_isa_of(triple);
+    char *text = LLVMGetHostCPUFeatures();
+    bool ok = tc_target_is_host_isa(triple);
     add_features(&host, text, false);
     for (size_t i = 0; ok && i < f->len; i++)
         ok = !f->data[i].on || is_on(&host, f->data[i].name);
-    LLVMDisposeMessage(here);
     LLVMDisposeMessage(text);
     free_features(&host);
     return ok;

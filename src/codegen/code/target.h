@@ -24,7 +24,9 @@ typedef struct tc_target {
  * parsed target parses to an equal target, except that caches and cores are not part of it: for a target that is not native they
  * are typical values. */
 TC_NODISCARD tc_status tc_target_parse(const char *text, tc_target **out, tc_error *err);
-void tc_target_free(tc_target *t);        /* NULL is fine */
+void tc_target_free(tc_target *t); /* NULL is fine */
+/* Whether the triple's instruction set is this machine's, whatever it adds to the baseline. */
+bool tc_target_is_host_isa(const char *triple);
 const char *const *tc_target_names(void); /* short names, NULL-terminated */
 const char *tc_cg_llvm_version(void);     /* "19.1.7" */
 

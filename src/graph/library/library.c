@@ -141,16 +141,3 @@ void tc_graph_library_object(const void **bytes, size_t *size) {
     *bytes = tc_graph_library_begin;
     *size = (size_t)(tc_graph_library_end - tc_graph_library_begin);
 }
-
-bool tc_graph_library_runs_on(const char *triple) {
-#if defined(__x86_64__)
-    static const char here[] = "x86_64-";
-#elif defined(__aarch64__)
-    static const char here[] = "aarch64-";
-#elif defined(__riscv) && __riscv_xlen == 64
-    static const char here[] = "riscv64-";
-#else
-    static const char here[] = "?";
-#endif
-    return strncmp(triple, here, sizeof here - 1) == 0;
-}

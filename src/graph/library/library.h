@@ -21,7 +21,5 @@ const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op);
 void tc_graph_library_text(const char **text, size_t *size);
 /* The object that defines all kernels, position-independent code of this machine's architecture that needs libc only. */
 void tc_graph_library_object(const void **bytes, size_t *size);
-/* Does that object run on the target of this triple? */
-bool tc_graph_library_runs_on(const char *triple);
 
 #endif

@@ -135,7 +135,7 @@ static tc_status put_library(saver *s, tc_error *err) {
         const tc_graph_launch *x = &s->m->program->launches[i];
         if (!x->library)
             continue;
-        if (!tc_graph_library_runs_on(s->m->target->triple))
+        if (!tc_target_is_host_isa(s->m->target->triple))
             return put_foreign_library(s, x, err);
         tc_graph_library_object(&bytes, &size);
         return put_object(s, "library", bytes, size, err);
@@ -320,7 +320,7 @@ static tc_status link_all(saver *s, const char *path, tc_error *err) {
     const char *exports[] = {
         symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), object ? NULL : "tctune_prefix", NULL};
     tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
-    if (!tc_graph_library_runs_on(s->m->target->triple))
+    if (!tc_target_is_host_isa(s->m->target->triple))
         l.triple = s->m->target->triple;
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
 }
