@@ -23,8 +23,7 @@ int64_t tc_meas_check_poisoned(const tc_meas_check *c, int o, const void *data, 
  * (at most DBL_MAX). */
 TC_NODISCARD tc_status tc_meas_check_compare(tc_meas_check *c, void *const *out, double *max_error, tc_error *err);
 
-/* Relative tolerance for float results of w: grows with the longest reduction and the narrowest float type that is computed in.
- */
+/* Relative tolerance for float results of w: grows with the longest reduction and the narrowest float type that is computed in. */
 double tc_meas_tolerance(const tc_workload *w);
 
 #endif

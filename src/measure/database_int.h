@@ -21,8 +21,9 @@ static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
     return db->schema >= 2 ? "r.rounds" : "0";
 }
 
-/* The failures that say of a program that it must not be used, whatever other records of it say. */
-#define TC_MEAS_UNRELIABLE "error IN ('wrong_result', 'run_crash', 'run_timeout')"
+/* The programs that must not be used (TC_MEAS_UNRELIABLE), as a query of workload, target, threads and program: "SELECT .. WHERE ..",
+ * to which " AND .." may be added. */
+void tc_meas_db_unreliable(tc_strbuf *sql);
 
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);

@@ -60,14 +60,24 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     return r;
 }
 
+void tc_meas_db_unreliable(tc_strbuf *sql) {
+    const char *between = "";
+    tc_sb_add(sql, "SELECT workload, target, threads, program FROM records WHERE program != 0 AND error IN (");
+    for (int e = 0; e < TC_MEAS_NERRORS; e++)
+        if (tc_meas_error_is((tc_meas_error)e, TC_MEAS_UNRELIABLE)) {
+            tc_sb_printf(sql, "%s'%s'", between, tc_meas_error_text((tc_meas_error)e));
+            between = ", ";
+        }
+    tc_sb_addc(sql, ')');
+}
+
 /* Whether a record counts as verified: its own result was right, and no other record of the same program, taken in another way or
  * by another session, says that the program went wrong, crashed or hung. One failure is enough: what fails only sometimes was
  * merely lucky here. The inner query is evaluated once, not per record. */
 static void verified_text(tc_strbuf *b, const tc_meas_filter *f) {
-    tc_sb_printf(b,
-                 "(r.verified AND (r.workload, r.target, r.threads, r.program) NOT IN (SELECT workload, target, threads, program"
-                 " FROM records WHERE %sprogram != 0 AND " TC_MEAS_UNRELIABLE "))",
-                 f->workload_hash ? "workload = :workload AND " : "");
+    tc_sb_add(b, "(r.verified AND (r.workload, r.target, r.threads, r.program) NOT IN (");
+    tc_meas_db_unreliable(b);
+    tc_sb_add(b, f->workload_hash ? " AND workload = :workload))" : "))");
 }
 
 /* " WHERE ..." of a filter; the parameters are bound by name, those that the text does not mention are skipped. */

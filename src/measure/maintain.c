@@ -173,6 +173,17 @@ static tc_status drop(tc_meas_db *db, const char *sql, int keep, int64_t *n, tc_
     return s;
 }
 
+/* Before failures are removed: what they say of other records stays said. */
+static tc_status unverify(tc_meas_db *db, tc_error *err) {
+    tc_strbuf sql = {0};
+    tc_sb_add(&sql, "UPDATE records SET verified = 0 WHERE verified AND (workload, target, threads, program) IN (");
+    tc_meas_db_unreliable(&sql);
+    tc_sb_addc(&sql, ')');
+    tc_status s = tc_meas_db_exec(db, tc_sb_str(&sql), "marking records", err);
+    tc_strbuf_free(&sql);
+    return s;
+}
+
 static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err) {
     if (p->keep > 0)
         TC_TRY(drop(db,
@@ -187,12 +198,8 @@ static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned
                     " x.mode = 'in-graph' AND (x.workload, x.target, x.threads) ="
                     " (records.workload, records.target, records.threads))",
                     0, &out->records, err));
-    if (p->drop_failures) { /* what they say of other records stays said */
-        TC_TRY(tc_meas_db_exec(db,
-                               "UPDATE records SET verified = 0 WHERE verified AND (workload, target, threads, program) IN"
-                               " (SELECT workload, target, threads, program FROM records WHERE program != 0"
-                               " AND " TC_MEAS_UNRELIABLE ")",
-                               "marking records", err));
+    if (p->drop_failures) {
+        TC_TRY(unverify(db, err));
         TC_TRY(drop(db, "DELETE FROM records WHERE error != 'ok'", 0, &out->records, err));
     }
     TC_TRY(drop(db, "DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)", 0, &out->workloads, err));

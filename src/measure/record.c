@@ -15,7 +15,8 @@ enum {
     ITS_OWN = TC_MEAS_ITS_OWN,
     DISPROVES = TC_MEAS_DISPROVES,
     RAN = TC_MEAS_RAN,
-    MUTE = TC_MEAS_MUTE
+    MUTE = TC_MEAS_MUTE,
+    UNRELIABLE = TC_MEAS_UNRELIABLE
 };
 static const struct {
     const char *text, *meaning;

@@ -23,7 +23,14 @@ const char *tc_meas_error_meaning(tc_meas_error e); /* a phrase for messages */
 bool tc_meas_error_parse(const char *text, tc_meas_error *out);
 
 /* What errors.def says of a kind. */
-enum tc_meas_error_trait { TC_MEAS_REFUSED = 1, TC_MEAS_ITS_OWN = 2, TC_MEAS_DISPROVES = 4, TC_MEAS_RAN = 8, TC_MEAS_MUTE = 16 };
+enum tc_meas_error_trait {
+    TC_MEAS_REFUSED = 1,
+    TC_MEAS_ITS_OWN = 2,
+    TC_MEAS_DISPROVES = 4,
+    TC_MEAS_RAN = 8,
+    TC_MEAS_MUTE = 16,
+    TC_MEAS_UNRELIABLE = 32
+};
 bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait);
 
 typedef enum tc_meas_mode {
