@@ -60,8 +60,7 @@ TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *t
 TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
 
 /* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
- * caller's. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape.
- */
+ * caller's. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape. */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
 /* Where the time of a run goes: the distinct kernels, library kernels, and copies. `name` lives as long as the model. */

@@ -37,8 +37,7 @@ double facts_band_vectors(const nest *n, const store_site *s, const access *a, b
     return p * a->times;
 }
 
-/* Accumulators are promoted to registers over the reduction as long as they fit; otherwise each iteration loads and stores them.
- */
+/* Accumulators are promoted to registers over the reduction as long as they fit; otherwise each iteration loads and stores them. */
 bool facts_kept_in_registers(const nest *n, const store_site *s) {
     const access *own = access_at(n, s, 0);
     return s->accumulates && own->times == 1 && facts_band_vectors(n, s, own, false) <= facts_registers(n, s);

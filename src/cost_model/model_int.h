@@ -14,8 +14,7 @@ struct tc_cost_model {
 
 /* model.c: what tc_cost_fit says of its samples. */
 tc_status check_samples(size_t n, const tc_cost_sample *samples, tc_error *err);
-/* At most `most` samples in `out`: half of them the fastest (labels are relative to each task's best), the rest drawn at random.
- */
+/* At most `most` samples in `out`: half of them the fastest (labels are relative to each task's best), the rest drawn at random. */
 size_t thin(size_t n, const tc_cost_sample *samples, size_t most, uint64_t seed, tc_cost_sample *out);
 
 /* local.c: of finite rows. Threads may call it at once. */

@@ -135,8 +135,7 @@ level_set nest_owner_levels(const nest *n, const tc_buffer *b);
 level_set nest_all_levels(const store_site *s);
 /* Product of the extents of levels [from, to). */
 double nest_trips(const nest *n, const store_site *s, int from, int to);
-/* How often a value that depends on `mask` is computed in the whole program; with `lanes` > 1 a vector loop counts its vectors.
- */
+/* How often a value that depends on `mask` is computed in the whole program; with `lanes` > 1 a vector loop counts its vectors. */
 double nest_times(const nest *n, const store_site *s, level_set mask, double lanes);
 double nest_lanes(const nest *n, int bytes);          /* of a vector register */
 double nest_pieces(const loop_node *l, double lanes); /* what its iterations are done in */

@@ -43,8 +43,7 @@ double facts_lanes(const nest *n, const tc_buffer *b);
 double facts_region_share(const nest *n, const store_site *s);
 /* Largest sub-nest, as a depth, whose surroundings' data fit in `bytes`. */
 int facts_fitting_depth(const nest *n, const store_site *s, double bytes);
-/* Accumulators are promoted to registers over the reduction as long as they fit; otherwise each iteration loads and stores them.
- */
+/* Accumulators are promoted to registers over the reduction as long as they fit; otherwise each iteration loads and stores them. */
 bool facts_kept_in_registers(const nest *n, const store_site *s);
 /* Registers that a's elements in the band fill; with `all` also over unrolled reduction steps, which otherwise reuse them. */
 double facts_band_vectors(const nest *n, const store_site *s, const access *a, bool all);

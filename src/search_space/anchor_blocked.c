@@ -2,8 +2,7 @@
  *
  *   for batch: for k_o: for v_o, row_o..:              # over the block
  *     for other reductions, k_m, k_u:                  # k_u unrolled
- *       acc[row_r][v_v] += ..                          # rows unrolled, vectors: the tile in registers
- */
+ *       acc[row_r][v_v] += ..                          # rows unrolled, vectors: the tile in registers */
 #include "search_space/anchor_int.h"
 
 static factor sample_block(emitter *e, int id, int64_t extent) {

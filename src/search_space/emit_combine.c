@@ -7,8 +7,7 @@
  *       for k_o: acc += S[u] * U[u]                      # k_u unrolled; U packed at build time in the order it is walked
  *       products[u][..] = acc                            # a block that stays in the cache
  *     for rows of the block:
- *       for parts (unrolled): head[part] = epilogue(choice of sums of products)      # every case decided, one store
- */
+ *       for parts (unrolled): head[part] = epilogue(choice of sums of products)      # every case decided, one store */
 #include "search_space/space_int.h"
 
 /* Reads that make a combination, parts of an axis, and rows of a block, whose products are to stay in the cache. Chosen; not

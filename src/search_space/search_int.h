@@ -82,8 +82,7 @@ void tc_space_settle(search *x, slot *s, int n);
 void tc_space_learn(search *x, size_t before, const double *score);
 
 /* ---- slots.c ---- */
-/* Up to `want` candidates, scored; slots without a legal candidate are dropped.
- */
+/* Up to `want` candidates, scored; slots without a legal candidate are dropped. */
 population tc_space_generation(search *x, const maker *m, int want);
 
 /* ---- select.c ---- */

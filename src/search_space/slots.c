@@ -11,8 +11,7 @@
 #include <omp.h>
 #include <string.h>
 
-/* Traces that a slot tries before it stays empty. Chosen; not measured apart.
- */
+/* Traces that a slot tries before it stays empty. Chosen; not measured apart. */
 enum { MAX_FAILURES = 16 };
 
 /* ---- one candidate ---- */

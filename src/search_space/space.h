@@ -19,8 +19,7 @@ typedef struct tc_space tc_space;
 
 /* Sketches of a workload (canonical names are not required) for a machine. The
  * workload's context must stay frozen while the space is used. TC_ILLEGAL when
- * no rule applies (does not happen for workloads that tc_te_workload accepts).
- */
+ * no rule applies (does not happen for workloads that tc_te_workload accepts). */
 TC_NODISCARD tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out, tc_error *err);
 void tc_space_free(tc_space *s);
 int tc_space_nsketch(const tc_space *s);

@@ -1,6 +1,5 @@
 /* Index arithmetic: intervals, affine normal form, and simplification of i64 expressions under known variable ranges.
- * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...).
- */
+ * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...). */
 #ifndef TC_TE_AFFINE_H
 #define TC_TE_AFFINE_H
 

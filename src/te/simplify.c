@@ -11,8 +11,7 @@
  *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5
  *
  * i64 arithmetic is taken not to overflow: it is index arithmetic. Where an atom is data of unknown size (te_exact) the rules
- * that rely on that are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine.
- */
+ * that rely on that are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine. */
 #include "te/simplify_int.h"
 
 #include <stdlib.h>

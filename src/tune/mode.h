@@ -5,8 +5,7 @@
  *
  * Times of different modes are never compared, so all forms of a task are timed alike. The largest constants of any of them
  * decide, also of forms that --accuracy leaves out: the mode depends on kernel and machine alone, and records serve every
- * session.
- */
+ * session. */
 #ifndef TC_TUNE_MODE_H
 #define TC_TUNE_MODE_H
 

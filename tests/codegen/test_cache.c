@@ -1,5 +1,4 @@
-/* The object cache: hits, keys that differ, damaged files, folders that cannot be used, several writers, the bound on its size.
- */
+/* The object cache: hits, keys that differ, damaged files, unusable folders, several writers, the bound on its size. */
 #include "support/cmocka_all.h"
 
 #include <dirent.h>

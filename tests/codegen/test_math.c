@@ -76,8 +76,7 @@ static double ulps64(double got, double want) {
     return fabs(got - want) / ldexp(1, (e < -1021 ? -1021 : e) - 53);
 }
 
-/* Arguments: a stride through all bit patterns, dense around 1 and around the ranges where functions bend, and the special ones.
- */
+/* Arguments: a stride through all bit patterns, dense around 1 and where functions bend, and the special ones. */
 static int64_t fill_f32(float *x, int64_t n) {
     static const float special[] = {
         0.0f,       -0.0f,   1.0f,    -1.0f,  INFINITY, -INFINITY,       NAN,           88.72283f,      88.72284f,

@@ -1,5 +1,4 @@
-/* Damages valid inputs and has them read: models (imported, optimised, fused, lowered, and where small also built and run),
- * kernels
+/* Damages valid inputs and has them read: models (imported, optimised, fused, lowered, and where small also built and run), kernels
  * (.te), schedules (.sched, replayed and lowered) and records (.jsonl). Whatever the damage, the end is a result or a message; a
  * crash, a leak, an endless loop or unbounded memory is a failure, and its input is kept.
  *

@@ -4,8 +4,7 @@
  *     const %w : f32[4,3,3,3]              seeded values
  *     const %s : f32[2] = {1, 2}           these values
  *     %y = Conv(%x, %w) {pads=[1,1,1,1]}   what follows ':' is ignored: types are inferred
- *     output y = %y
- */
+ *     output y = %y */
 #ifndef TC_TESTS_GRAPH_TEXT_H
 #define TC_TESTS_GRAPH_TEXT_H
 

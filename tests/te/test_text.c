@@ -270,11 +270,38 @@ static void vectors(void **state) {
     tc_ctx_free(s.c);
 }
 
+/* The smallest number of each type: a minus sign and digits that alone would be too large. */
+static void smallest_numbers(void **state) {
+    (void)state;
+    scope s = {.c = tc_ctx_new()};
+    s.i = tc_var_new(s.c, "i");
+    const tc_expr *i = tc_varx(s.c, s.i), *least = tc_i64(s.c, INT64_MIN);
+    const tc_expr *const all[] = {least,
+                                  tc_add(s.c, i, least),
+                                  tc_sub(s.c, i, least),
+                                  tc_sub(s.c, least, i),
+                                  tc_add(s.c, tc_mul(s.c, i, least), least),
+                                  tc_bin(s.c, TC_OP_MIN, i, least),
+                                  tc_bin(s.c, TC_OP_SHR, least, i),
+                                  tc_ramp(s.c, least, least, 4),
+                                  tc_add(s.c, tc_bcast(s.c, i, 4), tc_bcast(s.c, least, 4)),
+                                  tc_int(s.c, TC_U64, INT64_MIN),
+                                  tc_int(s.c, TC_I32, INT32_MIN),
+                                  tc_int(s.c, TC_I8, INT8_MIN)};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        tc_strbuf b = {0};
+        tc_expr_print_named(&b, all[k], name_of, NULL);
+        assert_ptr_equal(parse_expr(&s, b.data), all[k]);
+        tc_strbuf_free(&b);
+    }
+    tc_ctx_free(s.c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(goldens),   cmocka_unit_test(refusals),      cmocka_unit_test(names_do_not_matter),
         cmocka_unit_test(odd_names), cmocka_unit_test(unread_inputs), cmocka_unit_test(deep_nesting),
-        cmocka_unit_test(mutations), cmocka_unit_test(vectors),
+        cmocka_unit_test(mutations), cmocka_unit_test(vectors),       cmocka_unit_test(smallest_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,7 @@
 #include "support/status.h"
 #include "tctune/runtime.h"
 
-/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value, copied at will.
- */
+/* A runtime on OpenMP's team; nthreads >= 1, or 0 for every core of the machine. Holds no memory: a plain value. */
 tc_rt tc_cg_runtime(int nthreads);
 
 /* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime

@@ -3,8 +3,7 @@
  *
  *   y = Identity(x)                =>  uses of y become uses of x
  *   y = Reshape(Reshape(x))        =>  y = Reshape(x), and nothing at all where the shape is x's own
- *   y = op(a); z = op(a)           =>  uses of z become uses of y
- */
+ *   y = op(a); z = op(a)           =>  uses of z become uses of y */
 #include <stdlib.h>
 #include <string.h>
 

@@ -55,8 +55,7 @@ TC_NODISCARD tc_status tc_graph_contest_run(const tc_graph_program *p, const tc_
                                             const tc_graph_admission *admitted, int rounds, tc_arena *a, tc_graph_contest *out,
                                             tc_error *err);
 /* Stores what it found in the database that the records are of, as records of mode in-graph: the next build of any network with
- * these kernels prefers the records that were fastest (tc_meas_db_ranked). Of a kernel with one record there is nothing to say.
- */
+ * these kernels prefers the records that were fastest (tc_meas_db_ranked). Of a kernel with one record there is nothing to say. */
 TC_NODISCARD tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_error *err);
 
 /* All of it, with the k best records of each kernel that the database file `db` has (NULL: TC_BAD_INPUT): what was left out is

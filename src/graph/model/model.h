@@ -22,8 +22,7 @@
 
 typedef struct tc_graph_program tc_graph_program;
 
-/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression.
- */
+/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression. */
 TC_NODISCARD tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err);
 /* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else
  * seeded random ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must

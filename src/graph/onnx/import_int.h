@@ -168,8 +168,7 @@ tc_graph_value *tc_graph_import_here(tc_graph_importer *im, tc_graph_value *v);
 void tc_graph_import_open_frame(tc_graph_importer *im, tc_graph_import_inside *x, const Onnx__NodeProto *p, tc_error *err);
 void tc_graph_import_leave_frame(tc_graph_importer *im, const tc_graph_import_inside *x);
 void tc_graph_import_drop_frame(tc_graph_import_inside *x);
-/* Once its results are named: tidied, and the graph around it has it. captured[]: what it reads of that; room for all of around.
- */
+/* Once its results are named: tidied, and the graph around it has it. captured[]: what it reads of that; room for all of around. */
 size_t tc_graph_import_close_body(tc_graph *around, tc_graph_import_inside *x, tc_graph_value **captured);
 /* v with its memory cut or padded to `to`, and every dimension at its largest. */
 tc_graph_value *tc_graph_import_fitted(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to);

@@ -2,8 +2,7 @@
  * and may have its own length, so it is a Scan over the batch that carries nothing, and whose body is one such Scan without the
  * batch dimension. That body is written here as a model would have it:
  *
- *     Scan8(lengths, state, x)   =>   Scan(lengths, state, x) { body(length, state, x) = Scan8(length, state, x) }
- */
+ *     Scan8(lengths, state, x)   =>   Scan(lengths, state, x) { body(length, state, x) = Scan8(length, state, x) } */
 #include "graph/onnx/import_int.h"
 
 /* Names in the body: a model's own body must not see them. The node's first result is nobody else's. */

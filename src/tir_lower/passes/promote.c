@@ -49,8 +49,7 @@ static bool invariant(const tir_scan *k, const tc_expr *e) {
     return !e || !tc_expr_any(e, varies, &k->bound);
 }
 
-/* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails.
- */
+/* Slots of one buffer must all be known, invariant and apart from each other. Returns the registers they need, 0 if that fails. */
 static int admissible(promoter *k, tir_scan *sc, const tc_buffer *b) {
     int regs = 0;
     for (size_t i = 0; i < sc->list.len; i++) {

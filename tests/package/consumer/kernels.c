@@ -1,5 +1,4 @@
-/* Runs the kernels that tctune_add_model() built: the outputs of a softmax-free classifier must be finite and not all the same.
- */
+/* Runs the kernels that tctune_add_model() built: the outputs of a softmax-free classifier must be finite and not all the same. */
 #include <math.h>
 #include <mlp.h>
 #include <stdio.h>
