@@ -15,10 +15,10 @@
 #include "graph/model/contest.h"
 #include "graph/model/precision.h"
 #include "graph/model/work.h"
-#include "measure/database.h"
 #include "measure/peak.h"
+#include "measure/records/database.h"
 #include "support/vec.h"
-#include "tune/schedule.h"
+#include "tune/kernel/schedule.h"
 #include "tune/tune.h"
 
 extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,

@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "te/text.h"
-#include "tune/kernel.h"
+#include "tune/kernel/kernel.h"
 
 typedef struct bench_args {
     tc_cli_common common;

@@ -1,5 +1,5 @@
 /* tctune compare: two schedules of one kernel, or one and another library, side by side. This file finds out what the two are;
- * what is compared and how stands in tune/compare.h, the report in compare_report.c. */
+ * what is compared and how stands in tune/kernel/compare.h, the report in compare_report.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/compare.h"
 #include "support/fs.h"
 #include "te/text.h"
-#include "tune/kernel.h"
+#include "tune/kernel/kernel.h"
 
 typedef struct compare_args {
     tc_cli_common common;

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "measure/exchange.h"
-#include "measure/maintain.h"
+#include "measure/records/exchange.h"
+#include "measure/records/maintain.h"
+#include "measure/rerun.h"
 
 /* ---- export and import ---- */
 

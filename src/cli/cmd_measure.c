@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "tune/kernel.h"
+#include "tune/kernel/kernel.h"
 
 typedef struct measure_args {
     tc_cli_common common;

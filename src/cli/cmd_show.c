@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "te/te.h"
 #include "tir_lower/passes/passes.h"
-#include "tune/stages.h"
+#include "tune/kernel/stages.h"
 
 typedef struct show_args {
     tc_cli_common common;

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "measure/peer.h"
-#include "tune/compare.h"
+#include "tune/kernel/compare.h"
 
 typedef enum compare_kind { SIDE_DEFAULT, SIDE_BEST, SIDE_FILE, SIDE_RECORD, SIDE_PEER } compare_kind;
 

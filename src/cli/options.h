@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "search_space/alternatives.h"
+#include "search_space/alternatives/alternatives.h"
 #include "support/status.h"
 #include "support/vec.h"
-#include "tune/mode.h"
+#include "tune/kernel/mode.h"
 
 /* ---- rows ---- */
 

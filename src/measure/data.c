@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/run_int.h"
+#include "measure/worker_int.h"
 #include "support/rng.h"
 
 /* ---- inputs and outputs ---- */

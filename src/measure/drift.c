@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "support/vec.h"
 
 /* Measured on an idle virtual machine with two cores: the reference varies by 3 % from minute to minute, and the middle half of a

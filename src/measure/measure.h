@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #include "measure/drift.h"
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "support/status.h"
 
 /* Zero means the default for every field but `target`. Strings are copied. */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "support/arena.h"
 #include "support/status.h"
 #include "support/strbuf.h"

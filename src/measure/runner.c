@@ -12,7 +12,7 @@
 #include "codegen/artefacts/runtime.h"
 #include "codegen/code/code.h"
 #include "measure/peak.h"
-#include "measure/run_int.h"
+#include "measure/worker_int.h"
 #include "support/log.h"
 #include "support/vec.h"
 

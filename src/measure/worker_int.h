@@ -1,11 +1,11 @@
-/* Private to the worker and the runner in it. */
+/* Private to the worker, and the runner in it. */
 #ifndef TC_MEASURE_WORKER_INT_H
 #define TC_MEASURE_WORKER_INT_H
 
 #include "codegen/code/target.h"
 #include "measure/check.h"
 #include "measure/protocol.h"
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "support/vec.h"
 #include "tir_lower/tir.h"
 
@@ -27,6 +27,26 @@ typedef struct tc_meas_data tc_meas_data;
 /* TC_ENV when the memory or the reference cannot be had. Keeps w. */
 TC_NODISCARD tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **out, tc_error *err);
 void tc_meas_data_free(tc_meas_data *d);
+
+/* Private to data.c and runner.c, which runs candidates on it. */
+enum { TC_MEAS_PACKED_KEPT = 8 }; /* packed constants kept per workload; candidates of one generation share few layouts */
+
+typedef struct tc_meas_packed {
+    char *key; /* parameter index, layout and size */
+    tc_meas_region mem;
+    uint64_t used;
+} tc_meas_packed;
+
+struct tc_meas_data {
+    const tc_workload *w;
+    tc_meas_region *in, *out;
+    tc_meas_packed packed[TC_MEAS_PACKED_KEPT];
+    uint64_t clock;
+    tc_meas_check *check;
+};
+
+/* The arguments of f: inputs, constants packed as it wants them, outputs. TC_ENV for want of memory. */
+TC_NODISCARD tc_status tc_meas_data_arguments(tc_meas_data *d, const tc_func *f, void **args, tc_error *err);
 
 /* What a candidate's run found. `message` lives in `arena`. */
 typedef struct tc_meas_result {

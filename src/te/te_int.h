@@ -7,8 +7,8 @@
 
 #include "support/lex.h"
 #include "support/vec.h"
-#include "te/affine.h"
 #include "te/eval.h"
+#include "te/index/affine.h"
 #include "te/intrinsic.h"
 #include "te/te.h"
 #include "te/text.h"

@@ -10,7 +10,7 @@
 #define TC_TIR_TIR_H
 
 #include "schedule_primitives/schedule.h"
-#include "te/affine.h"
+#include "te/index/affine.h"
 #include "te/intrinsic.h"
 
 /* Where a buffer lives: the table scopes.def. */

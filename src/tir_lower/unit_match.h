@@ -3,7 +3,7 @@
 #ifndef TC_TIR_UNIT_MATCH_H
 #define TC_TIR_UNIT_MATCH_H
 
-#include "te/affine.h"
+#include "te/index/affine.h"
 #include "tir_lower/tir.h"
 
 /* Elements of a buffer in the order of a row of intrinsics.def: `stride` from row to row of acc and a, from group to group of b. */

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune/compare.h"
+#include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
 
 enum {

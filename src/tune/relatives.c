@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "measure/maintain.h"
+#include "measure/records/maintain.h"
 #include "te/text.h"
 #include "tune/tune_int.h"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "measure/exchange.h"
-#include "measure/maintain.h"
+#include "measure/records/exchange.h"
+#include "measure/records/maintain.h"
 #include "support/log.h"
 #include "support/vec.h"
 #include "tune/tune.h"

@@ -1,7 +1,7 @@
 /* Tuning: the round that ties space, cost model and measurement together, and the scheduler that shares trials among the tasks of
  * a model.
  *
- * A task is its workload and the alternatives of it (search_space/alternatives.h): its forms. Each has its own space and records;
+ * A task is its workload and the alternatives of it (search_space/alternatives/alternatives.h): its forms. Each has its own space and records;
  * they share the task's trials, and the best record of any of them is the task's.
  *
  * A round of one form: candidates (constructed, then evolved under the cost model) -> measured -> one transaction into the
@@ -13,11 +13,11 @@
 #include <signal.h>
 
 #include "codegen/code/target.h"
-#include "measure/database.h"
 #include "measure/measure.h"
 #include "measure/peak.h"
-#include "search_space/alternatives.h"
-#include "tune/mode.h"
+#include "measure/records/database.h"
+#include "search_space/alternatives/alternatives.h"
+#include "tune/kernel/mode.h"
 
 typedef struct tc_tune_task {
     const char *name;            /* for reports */

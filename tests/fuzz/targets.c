@@ -9,7 +9,7 @@
 #include "graph/model/program.h"
 #include "graph/onnx/import.h"
 #include "graph/passes/pass.h"
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "schedule_primitives/schedule.h"
 #include "support/fs.h"
 #include "te/text.h"

@@ -23,7 +23,7 @@ typedef struct vendor_row {
 } vendor_row;
 
 /* So that a folder says what is in it; a little above what the largest needs. */
-enum { MOST_FILES = 42 };
+enum { MOST_FILES = 30 };
 
 typedef struct rules {
     TC_VEC(floor_row) floors;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "measure/protocol.h"
-#include "measure/record.h"
+#include "measure/records/record.h"
 #include "measure/worker.h"
 #include "support/vec.h"
 

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "measure/record.h"
+#include "measure/records/record.h"
 
 /* A measured record of workload `w` whose median is `seconds`, numbered i. */
 static inline tc_record sample_record(tc_arena *a, const char *w, int i, double seconds) {

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "measure/database.h"
-#include "measure/exchange.h"
+#include "measure/records/database.h"
+#include "measure/records/exchange.h"
 #include "support/fs.h"
 
 static tc_arena *arena;

@@ -8,8 +8,9 @@
 
 #include "codegen/code/target.h"
 #include "fake_worker.h"
-#include "measure/exchange.h"
-#include "measure/maintain.h"
+#include "measure/records/exchange.h"
+#include "measure/records/maintain.h"
+#include "measure/rerun.h"
 #include "support/fs.h"
 #include "support/vec.h"
 #include "te/text.h"

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "search_space/alternatives.h"
+#include "search_space/alternatives/alternatives.h"
 #include "search_space/space.h"
 #include "te/text.h"
 

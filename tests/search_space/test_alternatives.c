@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "search_space/alternatives.h"
+#include "search_space/alternatives/alternatives.h"
 #include "search_space/space.h"
 #include "support/strbuf.h"
 #include "support/vec.h"

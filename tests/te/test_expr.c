@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "support/rng.h"
-#include "te/affine.h"
 #include "te/eval.h"
+#include "te/index/affine.h"
 #include "te/text.h"
 
 /* ---- dtypes ---- */

@@ -12,8 +12,8 @@
 
 #include "support/rng.h"
 #include "support/vec.h"
-#include "te/affine.h"
 #include "te/eval.h"
+#include "te/index/affine.h"
 #include "te/text.h"
 
 enum { NVARS = 26 };

@@ -9,7 +9,7 @@
 #include "measure/peer.h"
 #include "measure/worker.h"
 #include "te/text.h"
-#include "tune/compare.h"
+#include "tune/kernel/compare.h"
 
 static const char dense[] = "tensor p0[24, 32] f32\ntensor p1[32, 48] f32 const\n"
                             "compute t0[i0:24, i1:48] = sum(k0:32) p0[i0, k0] * p1[k0, i1]\noutput t0\n";

@@ -2,7 +2,7 @@
  * session. Times are computed, so every outcome is known. */
 #include "session.h"
 
-#include "tune/compare.h"
+#include "tune/kernel/compare.h"
 #include "tune/tune_int.h"
 
 static tc_meas_records all_records(bench *b, tc_arena *a) {

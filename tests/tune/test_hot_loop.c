@@ -8,7 +8,7 @@
 #include "search_space/space.h"
 #include "support/vec.h"
 #include "te/text.h"
-#include "tune/compare.h"
+#include "tune/kernel/compare.h"
 
 typedef struct shape {
     int m, n, k;

@@ -1,7 +1,7 @@
 /* Hot or cold: the rule, and a session in which one task is timed so and another otherwise. */
 #include "session.h"
 
-#include "tune/mode.h"
+#include "tune/kernel/mode.h"
 
 enum { MIB = 1 << 20 };
 

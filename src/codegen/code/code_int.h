@@ -20,7 +20,7 @@
 #include "codegen/code/isa.h"
 #include "support/map.h"
 #include "support/vec.h"
-#include "te/affine.h"
+#include "te/index/affine.h"
 
 /* A map whose changes can be undone: what was computed in a block is forgotten when the block no longer dominates. */
 typedef struct tc_undo {

@@ -3,8 +3,8 @@
  * reference. */
 #include "graph/model/contest.h"
 #include "graph/model/program.h"
-#include "measure/maintain.h"
 #include "measure/measure.h"
+#include "measure/records/maintain.h"
 #include "te/text.h"
 
 #include <string.h>

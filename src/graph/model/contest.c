@@ -4,8 +4,8 @@
 #include "graph/model/contest.h"
 #include "graph/model/program.h"
 #include "support/log.h"
-#include "tune/compare.h"
-#include "tune/kernel.h"
+#include "tune/kernel/compare.h"
+#include "tune/kernel/kernel.h"
 
 #include <string.h>
 

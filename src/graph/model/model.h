@@ -14,8 +14,8 @@
 
 #include "codegen/code/target.h"
 #include "graph/ir/graph.h"
-#include "measure/database.h"
 #include "measure/peak.h"
+#include "measure/records/database.h"
 #include "tune/tune.h"
 
 /* ---- program ---- */

@@ -9,7 +9,7 @@
 #define TC_GRAPH_OPS_LOWER_H
 
 #include "graph/ir/graph.h"
-#include "te/affine.h"
+#include "te/index/affine.h"
 #include "te/te.h"
 
 typedef struct tc_graph_lower tc_graph_lower;

@@ -5,7 +5,7 @@
  *
  * Then an element is read last by the store that replaces it, in whatever order and by whichever thread the stores come. That
  * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. */
-#include "te/affine.h"
+#include "te/index/affine.h"
 #include "tir_lower/passes/pass_int.h"
 
 /* Steps of counting: loops are walked only where conditions or masks depend on their variables. */

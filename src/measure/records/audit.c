@@ -1,0 +1,193 @@
+/* Does a database still say the truth? Structure, hashes and traces are checked without running anything. And what becomes of a
+ * record that failed when it was run again. */
+#include <math.h>
+#include <string.h>
+
+#include "codegen/code/target.h"
+#include "measure/records/database_int.h"
+#include "measure/records/maintain.h"
+#include "te/text.h"
+#include "tir_lower/program.h"
+
+typedef struct audit {
+    tc_meas_db *db;
+    tc_meas_complaint *fn;
+    void *user;
+    tc_meas_audit *out;
+    /* the workload of the records being looked at, NULL where it is no good */
+    tc_ctx *ctx;
+    const tc_workload *w;
+    /* the target used last */
+    tc_target *target;
+    tc_digest target_hash;
+} audit;
+
+static void TC_PRINTF(2, 3) complain(audit *x, const char *fmt, ...) {
+    tc_error line;
+    va_list ap;
+    va_start(ap, fmt);
+    tc_vfail(&line, TC_BAD_INPUT, fmt, ap);
+    va_end(ap);
+    x->out->problems++;
+    x->fn(x->user, line.msg);
+}
+
+/* Every row of a check by SQLite itself is a complaint, but for "ok". */
+static tc_status check_structure(audit *x, const char *pragma, tc_error *err) {
+    sqlite3_stmt *st;
+    int code;
+    TC_TRY(tc_meas_db_prepare(x->db, pragma, &st, err));
+    while ((code = sqlite3_step(st)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(st, 0);
+        if (text && strcmp(text, "ok") != 0)
+            complain(x, "the file: %s", text);
+    }
+    tc_status s = code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(x->db, "checking it", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+/* ---- records ---- */
+
+/* NULL when the text is not understood, which was complained of when targets were looked at. */
+static const tc_target *target_of(audit *x, const tc_record *r) {
+    if (strcmp(x->target_hash.hex, r->target_hash.hex) != 0) {
+        tc_target_free(x->target);
+        x->target = NULL;
+        x->target_hash = r->target_hash;
+        if (tc_target_parse(r->target, &x->target, NULL) != TC_OK)
+            x->target = NULL;
+    }
+    if (x->target)
+        x->target->machine.cores = r->threads;
+    return x->target;
+}
+
+/* A candidate that was refused is a record too: its trace need not apply. */
+static bool must_replay(const tc_record *r) {
+    return r->program != 0 && !tc_meas_error_is(r->error, TC_MEAS_REFUSED);
+}
+
+static tc_status replay(audit *x, tc_ctx *ctx, const tc_record *r, tc_error *err) {
+    tc_trace *t;
+    tc_tir_program p;
+    TC_TRY(tc_trace_parse(tc_ctx_arena(ctx), "trace", r->trace, &t, err));
+    if (!must_replay(r))
+        return TC_OK;
+    const tc_target *target = target_of(x, r);
+    tc_tir_origin from = {.workload = x->w, .machine = target ? &target->machine : NULL, .trace = t};
+    TC_TRY(tc_tir_program_make(ctx, &from, target ? TC_TIR_HASH : 0, &p, err));
+    if (!target)
+        return TC_OK;
+    x->out->replayed++;
+    x->out->changed += p.hash != r->program;
+    return TC_OK;
+}
+
+static tc_status check_record(void *user, const tc_record *r, tc_error *err) {
+    audit *x = user;
+    tc_error why = {0};
+    (void)err;
+    x->out->records++;
+    if (strcmp(tc_meas_text_hash(r->trace).hex, r->trace_hash.hex) != 0)
+        complain(x, "record %lld: its trace is not the one that it is stored under", (long long)r->id);
+    if (r->error == TC_MEAS_NONE && (r->ntimes == 0 || !isfinite(r->median)))
+        complain(x, "record %lld: is valid but has no time", (long long)r->id);
+    if (!x->w)
+        return TC_OK;
+    tc_ctx *ctx = tc_ctx_child(x->ctx);
+    if (replay(x, ctx, r, &why) != TC_OK)
+        complain(x, "record %lld: its trace does not apply any more: %s", (long long)r->id, why.msg);
+    tc_ctx_free(ctx);
+    return TC_OK;
+}
+
+/* ---- workloads and targets ---- */
+
+static void check_workload(audit *x, const char *hash, const char *text) {
+    tc_error why = {0};
+    tc_strbuf canonical = {0};
+    x->w = NULL;
+    if (tc_te_parse(x->ctx, "workload", text, &x->w, &why) != TC_OK) {
+        complain(x, "workload %s: does not parse: %s", hash, why.msg);
+        x->w = NULL;
+        return;
+    }
+    tc_te_print(&canonical, tc_te_canonical(x->ctx, x->w));
+    if (strcmp(tc_te_hash(x->w).hex, hash) != 0)
+        complain(x, "workload %s: its text has the hash %s", hash, tc_te_hash(x->w).hex);
+    else if (strcmp(tc_sb_str(&canonical), text) != 0)
+        complain(x, "workload %s: its text is not the canonical one", hash);
+    tc_strbuf_free(&canonical);
+}
+
+static void check_target(audit *x, const char *hash, const char *text) {
+    tc_error why = {0};
+    tc_target *t = NULL;
+    if (strcmp(tc_meas_text_hash(text).hex, hash) != 0)
+        complain(x, "target %s: its text has the hash %s", hash, tc_meas_text_hash(text).hex);
+    if (tc_target_parse(text, &t, &why) != TC_OK)
+        complain(x, "target %s: %s", hash, why.msg);
+    tc_target_free(t);
+}
+
+static tc_status check_workloads(audit *x, tc_error *err) {
+    sqlite3_stmt *st;
+    int code = SQLITE_DONE;
+    tc_status s = TC_OK;
+    TC_TRY(tc_meas_db_prepare(x->db, "SELECT hash, text FROM workloads ORDER BY hash", &st, err));
+    while (s == TC_OK && (code = sqlite3_step(st)) == SQLITE_ROW) {
+        const char *hash = (const char *)sqlite3_column_text(st, 0);
+        x->ctx = tc_ctx_new();
+        x->out->workloads++;
+        check_workload(x, hash, (const char *)sqlite3_column_text(st, 1));
+        s = tc_meas_db_each(x->db, &(tc_meas_filter){.workload_hash = hash}, check_record, x, err);
+        tc_ctx_free(x->ctx);
+    }
+    if (s == TC_OK && code != SQLITE_DONE)
+        s = tc_meas_db_fail(x->db, "reading workloads", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+static tc_status check_targets(audit *x, tc_error *err) {
+    sqlite3_stmt *st;
+    int code;
+    TC_TRY(tc_meas_db_prepare(x->db, "SELECT hash, text FROM targets ORDER BY hash", &st, err));
+    while ((code = sqlite3_step(st)) == SQLITE_ROW) {
+        x->out->targets++;
+        check_target(x, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1));
+    }
+    tc_status s = code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(x->db, "reading targets", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+tc_status tc_meas_db_audit(tc_meas_db *db, tc_meas_complaint *fn, void *user, tc_meas_audit *out, tc_error *err) {
+    audit x = {.db = db, .fn = fn, .user = user, .out = out};
+    *out = (tc_meas_audit){0};
+    tc_status s = check_structure(&x, "PRAGMA integrity_check", err);
+    if (s == TC_OK)
+        s = check_structure(
+            &x, "SELECT 'record ' || rowid || ': its ' || \"parent\" || ' row is missing' FROM pragma_foreign_key_check", err);
+    if (s == TC_OK)
+        s = check_targets(&x, err);
+    if (s == TC_OK)
+        s = check_workloads(&x, err);
+    tc_target_free(x.target);
+    return s;
+}
+
+/* ---- failures found later ---- */
+
+bool tc_meas_disproves(tc_meas_error e) {
+    return tc_meas_error_is(e, TC_MEAS_DISPROVES);
+}
+
+/* A program that fails when it runs is bad whatever it did before; one that is not built any more may be good elsewhere. */
+tc_status tc_meas_db_note_failure(tc_meas_db *db, int64_t id, const tc_record *now, tc_error *err) {
+    bool ran = tc_meas_error_is(now->error, TC_MEAS_RAN);
+    if (!tc_meas_disproves(now->error))
+        return TC_OK;
+    return ran ? tc_meas_db_disqualify(db, id, now, err) : tc_meas_db_set_verified(db, id, false, now->max_error, err);
+}

@@ -1,0 +1,154 @@
+/* Records and models into the database. */
+#include <float.h>
+#include <math.h>
+
+#include "measure/records/database_int.h"
+#include "support/vec.h"
+
+/* SQLite stores NaN as NULL and cannot compare it: deviations that are no number count as the largest. */
+static double bounded(double v) {
+    return isfinite(v) ? v : DBL_MAX;
+}
+
+static tc_status insert_text(tc_meas_db *db, sqlite3_stmt *st, tc_digest hash, const char *text, tc_error *err) {
+    tc_meas_db_bind_text(st, 1, hash.hex);
+    tc_meas_db_bind_text(st, 2, text);
+    return tc_meas_db_run(db, st, "storing a workload", err);
+}
+
+static void bind_record(sqlite3_stmt *st, const tc_record *r) {
+    int i = 1;
+    tc_meas_db_bind_text(st, i++, r->workload_hash.hex);
+    tc_meas_db_bind_text(st, i++, r->target_hash.hex);
+    sqlite3_bind_int(st, i++, r->threads);
+    tc_meas_db_bind_text(st, i++, r->trace);
+    tc_meas_db_bind_text(st, i++, r->trace_hash.hex);
+    sqlite3_bind_int64(st, i++, (sqlite3_int64)r->program);
+    tc_meas_db_bind_text(st, i++, tc_meas_error_text(r->error));
+    sqlite3_bind_int(st, i++, r->signal);
+    tc_meas_db_bind_text(st, i++, r->message);
+    if (isfinite(r->median))
+        sqlite3_bind_double(st, i++, r->median);
+    else
+        sqlite3_bind_null(st, i++);
+    sqlite3_bind_blob(st, i++, r->ntimes ? (const void *)r->times : "", (int)(r->ntimes * sizeof *r->times), SQLITE_STATIC);
+    sqlite3_bind_double(st, i++, r->build_seconds);
+    sqlite3_bind_double(st, i++, r->run_seconds);
+    sqlite3_bind_int(st, i++, r->verified);
+    sqlite3_bind_double(st, i++, bounded(r->max_error));
+    sqlite3_bind_int(st, i++, r->stopped_early);
+    sqlite3_bind_int64(st, i++, r->when_ms);
+    tc_meas_db_bind_text(st, i++, r->tctune_version);
+    tc_meas_db_bind_text(st, i++, r->llvm_version);
+    tc_meas_db_bind_text(st, i++, r->host);
+    tc_meas_db_bind_text(st, i++, tc_meas_mode_text(r->mode));
+    sqlite3_bind_int(st, i++, r->rounds);
+}
+
+tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err) {
+    *q = (tc_meas_inserts){0};
+    TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO workloads(hash, text) VALUES(?, ?)", &q->workload, err));
+    TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO targets(hash, text) VALUES(?, ?)", &q->target, err));
+    return tc_meas_db_prepare(
+        db,
+        "INSERT INTO records(workload, target, threads, trace, trace_hash, program, error, signal, message, median, times,"
+        " build_seconds, run_seconds, verified, max_error, stopped_early, when_ms, tctune_version, llvm_version, host, mode,"
+        " rounds) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        &q->record, err);
+}
+
+void tc_meas_db_inserts_free(tc_meas_inserts *q) {
+    sqlite3_finalize(q->workload);
+    sqlite3_finalize(q->target);
+    sqlite3_finalize(q->record);
+}
+
+tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err) {
+    *id = 0;
+    if (r->error == TC_MEAS_INTERRUPTED)
+        return TC_OK;
+    TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
+    TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
+    bind_record(q->record, r);
+    TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
+    *id = sqlite3_last_insert_rowid(db->sql);
+    return TC_OK;
+}
+
+static tc_status insert_all(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *records, size_t n, int64_t *ids,
+                            tc_error *err) {
+    for (size_t i = 0; i < n; i++)
+        TC_TRY(tc_meas_db_insert_one(db, q, &records[i], &ids[i], err));
+    return TC_OK;
+}
+
+tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err) {
+    tc_meas_inserts q;
+    int64_t *ids = tc_xcalloc(n ? n : 1, sizeof *ids);
+    tc_status s = tc_meas_db_inserts_new(db, &q, err);
+    if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
+        s = tc_meas_db_end(db, insert_all(db, &q, records, n, ids, err), err);
+    tc_meas_db_inserts_free(&q);
+    for (size_t i = 0; s == TC_OK && i < n; i++)
+        records[i].id = ids[i];
+    free(ids);
+    return s;
+}
+
+tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(
+        tc_meas_db_prepare(db,
+                           "UPDATE records SET verified = ?1, max_error = ?2 WHERE id = ?3 OR (NOT ?1 AND mode = 'in-graph' AND"
+                           " (workload, target, threads, trace_hash) ="
+                           " (SELECT workload, target, threads, trace_hash FROM records WHERE id = ?3))",
+                           &st, err));
+    sqlite3_bind_int(st, 1, verified);
+    sqlite3_bind_double(st, 2, bounded(max_error));
+    sqlite3_bind_int64(st, 3, id);
+    tc_status s = tc_meas_db_run(db, st, "marking a record as verified", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db,
+                              "UPDATE records SET verified = 0, median = NULL, times = '', error = ?1, signal = ?2, message = ?3,"
+                              " max_error = ?4 WHERE id = ?5 OR (error = 'ok' AND program != 0 AND (workload, target, threads,"
+                              " program) = (SELECT workload, target, threads, program FROM records WHERE id = ?5))",
+                              &st, err));
+    tc_meas_db_bind_text(st, 1, tc_meas_error_text(why->error));
+    sqlite3_bind_int(st, 2, why->signal);
+    tc_meas_db_bind_text(st, 3, why->message);
+    sqlite3_bind_double(st, 4, bounded(why->max_error));
+    sqlite3_bind_int64(st, 5, id);
+    tc_status s = tc_meas_db_run(db, st, "storing a failure", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(
+        tc_meas_db_prepare(db, "UPDATE records SET times = ?, median = ?, rounds = ?, stopped_early = 0 WHERE id = ?", &st, err));
+    sqlite3_bind_blob(st, 1, r->ntimes ? (const void *)r->times : "", (int)(r->ntimes * sizeof *r->times), SQLITE_STATIC);
+    sqlite3_bind_double(st, 2, r->median);
+    sqlite3_bind_int(st, 3, r->rounds);
+    sqlite3_bind_int64(st, 4, r->id);
+    tc_status s = tc_meas_db_run(db, st, "storing a time", err);
+    sqlite3_finalize(st);
+    return s;
+}
+
+tc_status tc_meas_db_put_model(tc_meas_db *db, tc_digest target, const char *name, const void *data, size_t size, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db, "INSERT OR REPLACE INTO models(target, name, data, when_ms) VALUES(?, ?, ?, ?)", &st, err));
+    tc_meas_db_bind_text(st, 1, target.hex);
+    tc_meas_db_bind_text(st, 2, name);
+    sqlite3_bind_blob64(st, 3, data, size, SQLITE_STATIC);
+    sqlite3_bind_int64(st, 4, tc_meas_now_ms());
+    tc_status s = tc_meas_db_run(db, st, "storing the cost model", err);
+    sqlite3_finalize(st);
+    return s;
+}

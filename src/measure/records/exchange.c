@@ -1,0 +1,138 @@
+/* Export and import of records as JSON lines. */
+#include "measure/records/exchange.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/records/database_int.h"
+#include "measure/records/maintain.h"
+#include "support/fs.h"
+#include "support/vec.h"
+
+typedef struct export_state {
+    tc_strbuf text;
+    size_t n;
+} export_state;
+
+static tc_status add_line(void *user, const tc_record *r, tc_error *err) {
+    export_state *e = user;
+    (void)err;
+    tc_meas_record_to_json(r, &e->text);
+    tc_sb_addc(&e->text, '\n');
+    e->n++;
+    return TC_OK;
+}
+
+tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *path, size_t *n, tc_error *err) {
+    export_state e = {0};
+    tc_status s = tc_meas_db_each(db, f, add_line, &e, err);
+    if (s == TC_OK)
+        s = tc_fs_write(path, tc_sb_str(&e.text), e.text.len, err);
+    *n = e.n;
+    tc_strbuf_free(&e.text);
+    return s;
+}
+
+/* What makes two records the same measurement. */
+static uint64_t identity(const tc_record *r) {
+    const int64_t when[2] = {r->when_ms, r->mode};
+    uint64_t h = tc_hash64(when, sizeof when, 0);
+    h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
+    h = tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
+    return tc_hash64(r->trace_hash.hex, sizeof r->trace_hash.hex, h);
+}
+
+bool tc_meas_known_add(tc_map *known, const tc_record *r) {
+    uint64_t key = identity(r);
+    bool failed = r->error != TC_MEAS_NONE;
+    const uintptr_t *knew_failure = tc_map_get(known, key);
+    if (knew_failure && (*knew_failure || !failed))
+        return false;
+    tc_map_put(known, key, failed);
+    return true;
+}
+
+static tc_status note(void *user, const tc_record *r, tc_error *err) {
+    (void)err;
+    tc_meas_known_add(user, r);
+    return TC_OK;
+}
+
+tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err) {
+    return tc_meas_db_each(db, &(tc_meas_filter){0}, note, known, err);
+}
+
+typedef TC_VEC(tc_record) records;
+
+/* Parses the lines of `text` (which it cuts up) into the records that `known` lacks. */
+static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *known, records *out, tc_error *err) {
+    int line = 1;
+    for (char *p = text, *next; p; p = next, line++) {
+        next = strchr(p, '\n');
+        if (next)
+            *next++ = 0;
+        if (p[strspn(p, " \t\r")] == 0)
+            continue;
+        tc_record r;
+        TC_TRY(tc_meas_record_from_json(a, tc_arena_printf(a, "%s:%d", path, line), p, &r, err));
+        if (tc_meas_known_add(known, &r))
+            tc_push(out, r);
+    }
+    return TC_OK;
+}
+
+tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err) {
+    char *text;
+    tc_map known = {0};
+    records new = {0};
+    *added = 0;
+    TC_TRY(tc_fs_read(path, &text, NULL, err));
+    tc_arena *a = tc_arena_new();
+    tc_status s = tc_meas_known_of(db, &known, err);
+    if (s == TC_OK)
+        s = parse_lines(a, path, text, &known, &new, err);
+    if (s == TC_OK)
+        s = tc_meas_db_insert(db, new.data, new.len, err);
+    if (s == TC_OK)
+        *added = new.len;
+    tc_vec_free(&new);
+    tc_map_free(&known);
+    tc_arena_free(a);
+    free(text);
+    return s;
+}
+
+/* ---- files into a file ---- */
+
+typedef tc_status take_fn(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
+
+static tc_status take_files(const char *path, const char *const *files, size_t n, take_fn *take, tc_meas_taken *fn, void *user,
+                            tc_error *err) {
+    tc_meas_db *db;
+    for (size_t i = 0; i < n; i++)
+        if (!tc_fs_exists(files[i]))
+            return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
+    TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
+        size_t added = 0, known = 0;
+        s = take(db, files[i], &added, &known, err);
+        if (s == TC_OK)
+            fn(user, files[i], added, known);
+    }
+    tc_meas_db_close(db);
+    return s;
+}
+
+static tc_status import_one(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
+    *known = 0;
+    return tc_meas_import(db, path, added, err);
+}
+
+tc_status tc_meas_import_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
+    return take_files(db, files, n, import_one, fn, user, err);
+}
+
+tc_status tc_meas_merge_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
+    return take_files(db, files, n, tc_meas_db_merge, fn, user, err);
+}

@@ -1,0 +1,25 @@
+/* Records as files of JSON lines: to look at, to keep under version control, to carry from one database to another. And whole files
+ * taken into a database. */
+#ifndef TC_MEASURE_EXCHANGE_H
+#define TC_MEASURE_EXCHANGE_H
+
+#include "measure/records/database.h"
+
+/* Writes the matching records, one a line; the file is whole or unchanged. *n: how many. */
+TC_NODISCARD tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *path, size_t *n, tc_error *err);
+/* Adds the records of a file, all or none, but those that the database has already (same workload, target, trace, mode and time).
+ * Blank lines are skipped. *added: how many were new. */
+TC_NODISCARD tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err);
+
+/* ---- files into a file ---- */
+
+/* `file` was taken in: how many of its records were new, and, of another database, how many were there already. */
+typedef void tc_meas_taken(void *user, const char *file, size_t added, size_t known);
+/* Adds n files, JSON lines (tc_meas_import) or other databases (tc_meas_db_merge), to the database file `db` one after the other,
+ * up to the first that fails. The database is made where there is none, but not where one of the files is missing. */
+TC_NODISCARD tc_status tc_meas_import_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user,
+                                            tc_error *err);
+TC_NODISCARD tc_status tc_meas_merge_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user,
+                                           tc_error *err);
+
+#endif

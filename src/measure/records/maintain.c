@@ -1,0 +1,231 @@
+/* Summaries, merging and pruning of databases. */
+#include "measure/records/maintain.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "measure/records/database_int.h"
+#include "support/vec.h"
+#include "te/text.h"
+
+/* ---- summaries ---- */
+
+typedef TC_VEC(tc_meas_summary) summaries;
+
+static bool belongs(const tc_meas_summary *s, const tc_record *r) {
+    return strcmp(s->workload_hash.hex, r->workload_hash.hex) == 0 && strcmp(s->target_hash.hex, r->target_hash.hex) == 0 &&
+           s->threads == r->threads && s->mode == r->mode;
+}
+
+static void count(tc_meas_summary *s, const tc_record *r) {
+    s->counts.total++;
+    s->counts.verified += r->verified;
+    s->counts.by_error[r->error]++;
+    s->first_ms = TC_MIN(s->first_ms, r->when_ms);
+    s->last_ms = TC_MAX(s->last_ms, r->when_ms);
+    tc_record best = {.median = s->best, .rounds = s->best_rounds};
+    if (tc_record_ok(r) && r->verified && (!s->best_id || tc_record_rank(r) < tc_record_rank(&best))) {
+        s->best_id = r->id;
+        s->best = r->median;
+        s->best_rounds = r->rounds;
+    }
+}
+
+typedef struct gathering {
+    tc_arena *a;
+    summaries v;
+    tc_map at; /* key -> index in v */
+} gathering;
+
+static uint64_t key_of(const tc_record *r) {
+    int part[2] = {r->threads, (int)r->mode};
+    uint64_t h = tc_hash64(part, sizeof part, 0);
+    h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
+    return tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
+}
+
+static tc_status gather(void *user, const tc_record *r, tc_error *err) {
+    gathering *g = user;
+    uintptr_t *at = tc_map_get(&g->at, key_of(r));
+    (void)err;
+    if (!at) {
+        tc_meas_summary s = {.workload = tc_arena_strdup(g->a, r->workload),
+                             .target = tc_arena_strdup(g->a, r->target),
+                             .workload_hash = r->workload_hash,
+                             .target_hash = r->target_hash,
+                             .threads = r->threads,
+                             .mode = r->mode,
+                             .best = INFINITY,
+                             .first_ms = r->when_ms,
+                             .last_ms = r->when_ms};
+        tc_map_put(&g->at, key_of(r), g->v.len);
+        tc_push(&g->v, s);
+        at = tc_map_get(&g->at, key_of(r));
+    }
+    tc_meas_summary *s = &g->v.data[*at];
+    if (belongs(s, r)) /* false only when two keys have one hash */
+        count(s, r);
+    return TC_OK;
+}
+
+static int by_key(const void *x, const void *y) {
+    const tc_meas_summary *a = x, *b = y;
+    int c = strcmp(a->workload_hash.hex, b->workload_hash.hex);
+    c = c ? c : strcmp(a->target_hash.hex, b->target_hash.hex);
+    return c ? c : a->threads != b->threads ? a->threads - b->threads : (int)a->mode - (int)b->mode;
+}
+
+tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas_summaries *out, tc_error *err) {
+    gathering g = {.a = a};
+    tc_status s = tc_meas_db_each(db, &(tc_meas_filter){0}, gather, &g, err);
+    if (s == TC_OK && g.v.len)
+        qsort(g.v.data, g.v.len, sizeof *g.v.data, by_key);
+    out->len = s == TC_OK ? g.v.len : 0;
+    out->data = tc_arena_dup(a, g.v.data, out->len * sizeof *out->data);
+    tc_vec_free(&g.v);
+    tc_map_free(&g.at);
+    return s;
+}
+
+double tc_meas_summary_flops(const tc_meas_summary *s) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    double flops = tc_te_parse(ctx, "workload", s->workload, &w, NULL) == TC_OK ? tc_te_flops(w) : 0;
+    tc_ctx_free(ctx);
+    return flops;
+}
+
+void tc_meas_summary_operands(tc_strbuf *out, const tc_meas_summary *s) {
+    static const char tensor[] = "tensor ";
+    size_t from = out->len;
+    for (const char *line = s->workload; line && *line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        if (strncmp(line, tensor, strlen(tensor)) != 0)
+            continue;
+        line += strlen(tensor);
+        tc_sb_printf(out, "%s%.*s", out->len > from ? " " : "", (int)strcspn(line, "]\n") + 1, line);
+    }
+}
+
+/* ---- merging ---- */
+
+typedef struct merging {
+    tc_meas_db *into;
+    tc_meas_inserts q;
+    tc_map known;
+    size_t added, had;
+} merging;
+
+static tc_status take(void *user, const tc_record *r, tc_error *err) {
+    merging *m = user;
+    int64_t id;
+    if (!tc_meas_known_add(&m->known, r)) {
+        m->had++;
+        return TC_OK;
+    }
+    m->added++;
+    return tc_meas_db_insert_one(m->into, &m->q, r, &id, err);
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
+    tc_meas_db *from;
+    merging m = {.into = db};
+    *added = *known = 0;
+    if (same_file(db->path, path))
+        return tc_fail(err, TC_BAD_INPUT, "%s: is the database that is merged into; name others to merge from", path);
+    TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_READ, &from, err));
+    tc_status s = tc_meas_known_of(db, &m.known, err);
+    if (s == TC_OK)
+        s = tc_meas_db_inserts_new(db, &m.q, err);
+    if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
+        s = tc_meas_db_end(db, tc_meas_db_each(from, &(tc_meas_filter){0}, take, &m, err), err);
+    tc_meas_db_inserts_free(&m.q);
+    tc_map_free(&m.known);
+    tc_meas_db_close(from);
+    if (s == TC_OK) {
+        *added = m.added;
+        *known = m.had;
+    }
+    return s;
+}
+
+/* ---- pruning ---- */
+
+static tc_status drop(tc_meas_db *db, const char *sql, int keep, int64_t *n, tc_error *err) {
+    sqlite3_stmt *st;
+    TC_TRY(tc_meas_db_prepare(db, sql, &st, err));
+    if (sqlite3_bind_parameter_count(st) > 0) {
+        sqlite3_bind_int(st, 1, keep);
+        sqlite3_bind_double(st, 2, TC_MEAS_DOUBT);
+    }
+    tc_status s = tc_meas_db_run(db, st, "removing records", err);
+    if (s == TC_OK)
+        *n += sqlite3_changes64(db->sql);
+    sqlite3_finalize(st);
+    return s;
+}
+
+/* Before failures are removed: what they say of other records stays said. */
+static tc_status unverify(tc_meas_db *db, tc_error *err) {
+    tc_strbuf sql = {0};
+    tc_sb_add(&sql, "UPDATE records SET verified = 0 WHERE verified AND (workload, target, threads, program) IN (");
+    tc_meas_db_unreliable(&sql);
+    tc_sb_addc(&sql, ')');
+    tc_status s = tc_meas_db_exec(db, tc_sb_str(&sql), "marking records", err);
+    tc_strbuf_free(&sql);
+    return s;
+}
+
+static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err) {
+    if (p->keep > 0)
+        TC_TRY(drop(db,
+                    "DELETE FROM records WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER ("
+                    "PARTITION BY workload, target, threads, mode ORDER BY verified DESC, median IS NULL,"
+                    " median * CASE WHEN rounds > 0 THEN 1 ELSE ?2 END, id) AS place"
+                    " FROM records WHERE error = 'ok' AND mode != 'in-graph') WHERE place > ?1)",
+                    p->keep, &out->records, err));
+    if (p->keep > 0) /* of what networks said only the last word counts, and it is about all that took part */
+        TC_TRY(drop(db,
+                    "DELETE FROM records WHERE mode = 'in-graph' AND when_ms < (SELECT max(when_ms) FROM records x WHERE"
+                    " x.mode = 'in-graph' AND (x.workload, x.target, x.threads) ="
+                    " (records.workload, records.target, records.threads))",
+                    0, &out->records, err));
+    if (p->drop_failures) {
+        TC_TRY(unverify(db, err));
+        TC_TRY(drop(db, "DELETE FROM records WHERE error != 'ok'", 0, &out->records, err));
+    }
+    TC_TRY(drop(db, "DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)", 0, &out->workloads, err));
+    return drop(db, "DELETE FROM targets WHERE hash NOT IN (SELECT target FROM records)", 0, &out->targets, err);
+}
+
+static tc_status shrink(tc_meas_db *db, tc_error *err) {
+    TC_TRY(tc_meas_db_exec(db, "VACUUM", "giving space back", err));
+    return tc_meas_db_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", "giving space back", err);
+}
+
+tc_status tc_meas_db_prune(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err) {
+    tc_meas_db_stats before, after;
+    *out = (tc_meas_pruned){0};
+    if (p->keep <= 0 && !p->drop_failures)
+        return tc_fail(err, TC_BAD_INPUT, "nothing to prune: say how many records to keep, or that failures are to go");
+    TC_TRY(tc_meas_db_stat(db, &before, err));
+    TC_TRY(tc_meas_db_begin(db, err));
+    TC_TRY(tc_meas_db_end(db, drop_all(db, p, out, err), err));
+    tc_status s = shrink(db, err);
+    if (s != TC_OK) {
+        tc_error_prefix(err, "%lld records are removed, but the file is as large as before: ", (long long)out->records);
+        return s;
+    }
+    TC_TRY(tc_meas_db_stat(db, &after, err));
+    out->bytes_before = before.bytes;
+    out->bytes_after = after.bytes;
+    return TC_OK;
+}

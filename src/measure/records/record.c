@@ -1,0 +1,319 @@
+/* Records: construction, and the JSON line form. One table lists the plain fields, so that writer and reader cannot disagree. */
+#include "measure/records/record.h"
+
+#include <float.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/status.h"
+
+enum {
+    REFUSED = TC_MEAS_REFUSED,
+    ITS_OWN = TC_MEAS_ITS_OWN,
+    DISPROVES = TC_MEAS_DISPROVES,
+    RAN = TC_MEAS_RAN,
+    MUTE = TC_MEAS_MUTE,
+    UNRELIABLE = TC_MEAS_UNRELIABLE
+};
+static const struct {
+    const char *text, *meaning;
+    unsigned traits;
+} error_table[TC_MEAS_NERRORS] = {
+#define ERR(id, text, meaning, traits) {text, meaning, traits},
+#include "measure/records/errors.def"
+#undef ERR
+};
+
+const char *tc_meas_error_text(tc_meas_error e) {
+    return error_table[e].text;
+}
+
+const char *tc_meas_error_meaning(tc_meas_error e) {
+    return error_table[e].meaning;
+}
+
+bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait) {
+    return (error_table[e].traits & (unsigned)trait) != 0;
+}
+
+bool tc_meas_error_parse(const char *text, tc_meas_error *out) {
+    for (int i = 0; i < TC_MEAS_NERRORS; i++)
+        if (strcmp(error_table[i].text, text) == 0) {
+            *out = (tc_meas_error)i;
+            return true;
+        }
+    return false;
+}
+
+static const char *const mode_text[TC_MEAS_NMODES] = {
+#define MODE(id, text) text,
+#include "measure/records/modes.def"
+#undef MODE
+};
+
+const char *tc_meas_mode_text(tc_meas_mode m) {
+    return mode_text[m];
+}
+
+bool tc_meas_mode_parse(const char *text, tc_meas_mode *out) {
+    for (int i = 0; i < TC_MEAS_NMODES; i++)
+        if (strcmp(mode_text[i], text) == 0) {
+            *out = (tc_meas_mode)i;
+            return true;
+        }
+    return false;
+}
+
+tc_record tc_meas_record_empty(void) {
+    return (tc_record){.workload = "",
+                       .target = "",
+                       .trace = "",
+                       .message = "",
+                       .tctune_version = "",
+                       .llvm_version = "",
+                       .host = "",
+                       .median = INFINITY};
+}
+
+tc_digest tc_meas_text_hash(const char *text) {
+    return tc_digest_of(text, strlen(text));
+}
+
+void tc_meas_record_identify(tc_arena *a, tc_record *r, const char *workload, tc_digest workload_hash, const char *target,
+                             const char *trace) {
+    r->workload = tc_arena_strdup(a, workload);
+    r->target = tc_arena_strdup(a, target);
+    r->trace = tc_arena_strdup(a, trace);
+    r->workload_hash = workload_hash;
+    r->target_hash = tc_meas_text_hash(target);
+    r->trace_hash = tc_meas_text_hash(trace);
+}
+
+tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r) {
+    tc_record c = *r;
+    c.workload = tc_arena_strdup(a, r->workload);
+    c.target = tc_arena_strdup(a, r->target);
+    c.trace = tc_arena_strdup(a, r->trace);
+    c.message = tc_arena_strdup(a, r->message);
+    c.tctune_version = tc_arena_strdup(a, r->tctune_version);
+    c.llvm_version = tc_arena_strdup(a, r->llvm_version);
+    c.host = tc_arena_strdup(a, r->host);
+    c.times = tc_arena_dup(a, r->times, r->ntimes * sizeof *r->times);
+    return c;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double tc_meas_median(const double *t, size_t n) {
+    if (n == 0)
+        return INFINITY;
+    double *s = tc_xmalloc(n * sizeof *s);
+    memcpy(s, t, n * sizeof *s);
+    qsort(s, n, sizeof *s, by_value);
+    double m = n % 2 ? s[n / 2] : (s[n / 2 - 1] + s[n / 2]) / 2;
+    free(s);
+    return m;
+}
+
+int64_t tc_meas_now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* ---- JSON ---- */
+
+/* FIELD(key, member): the fields of each JSON type. */
+#define TEXT_FIELDS(FIELD)                                                                                                       \
+    FIELD("workload", workload)                                                                                                  \
+    FIELD("target", target)                                                                                                      \
+    FIELD("trace", trace)                                                                                                        \
+    FIELD("message", message)                                                                                                    \
+    FIELD("tctune_version", tctune_version)                                                                                      \
+    FIELD("llvm_version", llvm_version)                                                                                          \
+    FIELD("host", host)
+#define REAL_FIELDS(FIELD)                                                                                                       \
+    FIELD("build_seconds", build_seconds)                                                                                        \
+    FIELD("run_seconds", run_seconds)                                                                                            \
+    FIELD("max_error", max_error)
+#define INT_FIELDS(FIELD)                                                                                                        \
+    FIELD("signal", signal)                                                                                                      \
+    FIELD("threads", threads)                                                                                                    \
+    FIELD("when_ms", when_ms)
+#define BOOL_FIELDS(FIELD)                                                                                                       \
+    FIELD("verified", verified)                                                                                                  \
+    FIELD("stopped_early", stopped_early)
+#define HASH_FIELDS(FIELD)                                                                                                       \
+    FIELD("workload_hash", workload_hash)                                                                                        \
+    FIELD("target_hash", target_hash)                                                                                            \
+    FIELD("trace_hash", trace_hash)
+
+/* JSON has no infinities: the largest number stands for them. (A median that is not finite is left out and comes back as
+ * INFINITY.) */
+static void put_real(json_t *o, const char *key, double v) {
+    json_object_set_new(o, key, json_real(isfinite(v) ? v : DBL_MAX));
+}
+
+/* Messages may quote bytes of a crashed process: what is not UTF-8 becomes '?'. */
+static json_t *text_value(const char *s) {
+    json_t *v = json_string(s);
+    if (v)
+        return v;
+    char *copy = tc_xstrdup(s);
+    for (char *p = copy; *p; p++)
+        if ((unsigned char)*p >= 0x80)
+            *p = '?';
+    v = json_string(copy);
+    free(copy);
+    return v;
+}
+
+static json_t *to_object(const tc_record *r) {
+    json_t *o = json_object(), *times = json_array();
+    json_object_set_new(o, "error", json_string(tc_meas_error_text(r->error)));
+    if (isfinite(r->median))
+        put_real(o, "median", r->median);
+    for (size_t i = 0; i < r->ntimes; i++)
+        json_array_append_new(times, json_real(r->times[i]));
+    json_object_set_new(o, "times", times);
+    json_object_set_new(o, "mode", json_string(tc_meas_mode_text(r->mode)));
+    json_object_set_new(o, "rounds", json_integer(r->rounds));
+#define FIELD(key, member) json_object_set_new(o, key, json_string(r->member.hex));
+    HASH_FIELDS(FIELD)
+#undef FIELD
+    char program[17];
+    snprintf(program, sizeof program, "%016llx", (unsigned long long)r->program);
+    json_object_set_new(o, "program", json_string(program));
+#define FIELD(key, member) put_real(o, key, r->member);
+    REAL_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member) json_object_set_new(o, key, json_integer(r->member));
+    INT_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member) json_object_set_new(o, key, json_boolean(r->member));
+    BOOL_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member) json_object_set_new(o, key, text_value(r->member));
+    TEXT_FIELDS(FIELD)
+#undef FIELD
+    return o;
+}
+
+void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b) {
+    json_t *o = to_object(r);
+    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    tc_sb_add(b, text ? text : "{}");
+    free(text);
+    json_decref(o);
+}
+
+static tc_status missing(tc_error *err, const char *where, const char *key, const char *what) {
+    return tc_fail(err, TC_BAD_INPUT, "%s: not a tuning record: field \"%s\" is missing or is not %s", where, key, what);
+}
+
+static tc_status read_texts(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const json_t *v;
+#define FIELD(key, member)                                                                                                       \
+    if (!json_is_string(v = json_object_get(o, key)))                                                                            \
+        return missing(err, where, key, "a text");                                                                               \
+    r->member = tc_arena_strdup(a, json_string_value(v));
+    TEXT_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member)                                                                                                       \
+    if (!json_is_string(v = json_object_get(o, key)) || json_string_length(v) != sizeof r->member.hex - 1)                       \
+        return missing(err, where, key, "a hash of 32 digits");                                                                  \
+    memcpy(r->member.hex, json_string_value(v), sizeof r->member.hex);
+    HASH_FIELDS(FIELD)
+#undef FIELD
+    if (!json_is_string(v = json_object_get(o, "program")))
+        return missing(err, where, "program", "a text");
+    r->program = strtoull(json_string_value(v), NULL, 16);
+    return TC_OK;
+}
+
+static tc_status read_numbers(const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const json_t *v;
+#define FIELD(key, member)                                                                                                       \
+    if (!json_is_number(v = json_object_get(o, key)))                                                                            \
+        return missing(err, where, key, "a number");                                                                             \
+    r->member = json_number_value(v);
+    REAL_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member)                                                                                                       \
+    if (!json_is_integer(v = json_object_get(o, key)))                                                                           \
+        return missing(err, where, key, "an integer");                                                                           \
+    r->member = (__typeof__(r->member))json_integer_value(v);
+    INT_FIELDS(FIELD)
+#undef FIELD
+#define FIELD(key, member)                                                                                                       \
+    if (!json_is_boolean(v = json_object_get(o, key)))                                                                           \
+        return missing(err, where, key, "true or false");                                                                        \
+    r->member = json_is_true(v);
+    BOOL_FIELDS(FIELD)
+#undef FIELD
+    return TC_OK;
+}
+
+static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const json_t *v = json_object_get(o, "times");
+    if (!json_is_array(v))
+        return missing(err, where, "times", "an array of seconds");
+    r->ntimes = json_array_size(v);
+    double *t = TC_NEW_N(a, double, r->ntimes);
+    for (size_t i = 0; i < r->ntimes; i++) {
+        const json_t *e = json_array_get(v, i);
+        if (!json_is_number(e) || json_number_value(e) < 0)
+            return missing(err, where, "times", "an array of seconds");
+        t[i] = json_number_value(e);
+    }
+    r->times = t;
+    const json_t *median = json_object_get(o, "median");
+    r->median = json_is_number(median) ? json_number_value(median) : INFINITY;
+    return TC_OK;
+}
+
+/* Fields that came later: records without them are of a time when there was one way to measure. */
+static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
+    if (rounds && !json_is_integer(rounds))
+        return missing(err, where, "rounds", "an integer");
+    r->rounds = (int)json_integer_value(rounds);
+    if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
+        return missing(err, where, "mode", "hot, cold, in-graph or simulated");
+    return TC_OK;
+}
+
+static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    *r = tc_meas_record_empty();
+    TC_TRY(read_texts(a, where, o, r, err));
+    TC_TRY(read_numbers(where, o, r, err));
+    TC_TRY(read_times(a, where, o, r, err));
+    TC_TRY(read_mode(where, o, r, err));
+    const json_t *e = json_object_get(o, "error");
+    if (!json_is_string(e))
+        return missing(err, where, "error", "a text");
+    if (!tc_meas_error_parse(json_string_value(e), &r->error))
+        return tc_fail(err, TC_BAD_INPUT, "%s: unknown error kind \"%s\"; the record was written by a newer tctune", where,
+                       json_string_value(e));
+    tc_digest target = tc_meas_text_hash(r->target), trace = tc_meas_text_hash(r->trace);
+    if (strcmp(target.hex, r->target_hash.hex) != 0 || strcmp(trace.hex, r->trace_hash.hex) != 0)
+        return tc_fail(err, TC_BAD_INPUT, "%s: the hash of %s does not match its text; the record was edited or damaged", where,
+                       strcmp(target.hex, r->target_hash.hex) != 0 ? "target" : "trace");
+    return TC_OK;
+}
+
+tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {
+    json_error_t e;
+    json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, &e);
+    if (!o)
+        return tc_fail(err, TC_BAD_INPUT, "%s: not JSON: %s (column %d)", where, e.text, e.column);
+    tc_status s = json_is_object(o) ? read_object(a, where, o, r, err) : missing(err, where, "workload", "a text");
+    json_decref(o);
+    return s;
+}

@@ -1,0 +1,105 @@
+/* A record: one measured candidate with everything needed to read it without the model that it came from. As a JSON line it
+ * round-trips exactly: parse(print(r)) == r. Strings and timings belong to the arena that the record was made in. */
+#ifndef TC_MEASURE_RECORD_H
+#define TC_MEASURE_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/arena.h"
+#include "support/hash.h"
+#include "support/strbuf.h"
+
+typedef enum tc_meas_error {
+#define ERR(id, text, meaning, traits) TC_MEAS_##id,
+#include "measure/records/errors.def"
+#undef ERR
+    TC_MEAS_NERRORS
+} tc_meas_error;
+
+const char *tc_meas_error_text(tc_meas_error e);    /* "run_timeout": the stored name */
+const char *tc_meas_error_meaning(tc_meas_error e); /* a phrase for messages */
+bool tc_meas_error_parse(const char *text, tc_meas_error *out);
+
+/* What errors.def says of a kind. */
+enum tc_meas_error_trait {
+    TC_MEAS_REFUSED = 1,
+    TC_MEAS_ITS_OWN = 2,
+    TC_MEAS_DISPROVES = 4,
+    TC_MEAS_RAN = 8,
+    TC_MEAS_MUTE = 16,
+    TC_MEAS_UNRELIABLE = 32
+};
+bool tc_meas_error_is(tc_meas_error e, enum tc_meas_error_trait trait);
+
+typedef enum tc_meas_mode {
+#define MODE(id, text) TC_MEAS_##id,
+#include "measure/records/modes.def"
+#undef MODE
+    TC_MEAS_NMODES
+} tc_meas_mode;
+
+const char *tc_meas_mode_text(tc_meas_mode m); /* "hot": the stored name */
+bool tc_meas_mode_parse(const char *text, tc_meas_mode *out);
+
+typedef struct tc_record {
+    int64_t id;                            /* row in the database; 0 when it is in none */
+    const char *workload, *target, *trace; /* canonical texts, never NULL */
+    tc_digest workload_hash, target_hash, trace_hash;
+    uint64_t program;    /* tc_tir_hash of the lowered program; 0 when lowering did not succeed */
+    const double *times; /* seconds per call, in the order taken */
+    size_t ntimes;
+    double median;        /* seconds; INFINITY when there is no valid timing */
+    double build_seconds; /* replay, lowering and code generation */
+    double run_seconds;   /* load, inputs, check and all calls */
+    tc_meas_error error;
+    int signal;          /* of a crash, else 0 */
+    const char *message; /* first reason, "" when there is none */
+    bool verified;       /* the output was compared with the reference and agreed */
+    double max_error;    /* largest deviation seen, in units of the tolerance; 0 when not compared */
+    bool stopped_early;  /* clearly slower than the best: timed by one or two calls only */
+    int threads;
+    tc_meas_mode mode;
+    int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
+    int64_t when_ms; /* Unix time, milliseconds */
+    const char *tctune_version, *llvm_version, *host;
+} tc_record;
+
+/* Valid for ranking: measured without an error. Only a verified one may be applied. */
+static inline bool tc_record_ok(const tc_record *r) {
+    return r->error == TC_MEAS_NONE && r->ntimes > 0;
+}
+
+/* The time to rank by: one that was never taken in turns with its rivals must be that much better to be believed. Less is better.
+ */
+#define TC_MEAS_DOUBT 1.03
+static inline double tc_record_rank(const tc_record *r) {
+    return r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
+}
+
+/* x is the one to use: those that were measured cold come before hot ones. What TC_MEAS_BY_RANK orders by, for records of
+ * different workloads that compute the same. */
+static inline bool tc_record_better(const tc_record *x, const tc_record *y) {
+    bool cold = x->mode == TC_MEAS_COLD;
+    return cold != (y->mode == TC_MEAS_COLD) ? cold : tc_record_rank(x) < tc_record_rank(y);
+}
+
+/* All strings "", median INFINITY. */
+tc_record tc_meas_record_empty(void);
+/* Copies the texts into `a` and hashes target and trace. `workload_hash` is tc_te_hash of the workload. */
+void tc_meas_record_identify(tc_arena *a, tc_record *r, const char *workload, tc_digest workload_hash, const char *target,
+                             const char *trace);
+/* Everything `r` points to is copied to `a`. */
+tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r);
+tc_digest tc_meas_text_hash(const char *text);    /* key of a target or a trace */
+double tc_meas_median(const double *t, size_t n); /* INFINITY for n == 0 */
+int64_t tc_meas_now_ms(void);
+
+/* One JSON object without a newline; `id` is not part of it. */
+void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b);
+/* `where` names the source in messages ("log.json:12"). Rejects a line whose target or trace hash does not match its
+ * text. */
+TC_NODISCARD tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* The list of algorithms, and what they share: replacing a compute of a workload by another way to the same tensor. */
+#include "search_space/alternatives/alternatives_int.h"
+
+#include <string.h>
+
+#include "support/map.h"
+#include "support/vec.h"
+
+static const struct {
+    const char *name;
+    space_algorithm *apply;
+    int parameter;
+    tc_accuracy needs; /* it is offered where that is allowed */
+} algorithms[] = {
+    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST},
+    {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
+    {"strassen", space_strassen, 1, TC_ACCURACY_FAST},
+    {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
+};
+
+/* ---- rewriting ---- */
+
+typedef struct reader {
+    const tc_tensor *tensor;
+    bool found;
+} reader;
+
+static void find_read(const tc_expr *e, void *user) {
+    reader *r = user;
+    r->found |= e->op == TC_OP_READ && e->u.tensor == r->tensor;
+}
+
+static bool reads(const tc_compute *op, const tc_tensor *t) {
+    reader r = {.tensor = t};
+    for (int o = 0; o < op->nout; o++)
+        tc_expr_walk(op->body[o], find_read, &r);
+    return r.found;
+}
+
+bool space_read_once(const tc_workload *w, const tc_tensor *t) {
+    int n = 0;
+    for (int i = 0; i < w->ncompute; i++)
+        n += reads(w->computes[i], t);
+    return n == 1;
+}
+
+/* old tensor's id -> new tensor */
+static const tc_expr *replace_read(tc_ctx *c, const tc_expr *e, void *user) {
+    const uintptr_t *other = e->op == TC_OP_READ ? tc_map_get(user, e->u.tensor->id) : NULL;
+    return other ? tc_read(c, (const tc_tensor *)*other, e->nargs, e->args) : e;
+}
+
+/* The compute again, over the tensors that took the place of its operands; itself when none did. */
+static const tc_compute *renew(tc_ctx *c, const tc_compute *op, tc_map *tensors) {
+    const tc_expr *body[TC_MAX_OUTS];
+    bool same = true;
+    for (int o = 0; o < op->nout; o++) {
+        body[o] = tc_expr_map(c, op->body[o], replace_read, tensors);
+        same &= body[o] == op->body[o];
+    }
+    if (same)
+        return op;
+    const tc_compute *copy = tc_te_compute(c, op->name, op->naxis, op->axes, op->reducer, op->nraxis, op->raxes, op->nout, body);
+    for (int o = 0; o < op->nout; o++)
+        tc_map_put(tensors, op->out[o]->id, (uintptr_t)copy->out[o]);
+    return copy;
+}
+
+static const tc_tensor *current(tc_map *tensors, const tc_tensor *t) {
+    const uintptr_t *other = tc_map_get(tensors, t->id);
+    return other ? (const tc_tensor *)*other : t;
+}
+
+static int index_of(const tc_workload *w, const tc_tensor *t) {
+    int i = 0;
+    while (w->in[i] != t)
+        i++;
+    return i;
+}
+
+/* ---- one algorithm ---- */
+
+/* Replaces every compute that the algorithm takes; false when there is none. */
+static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternative *out) {
+    tc_arena *a = tc_ctx_arena(c);
+    tc_map tensors = {0};
+    int n = 0, *source = TC_NEW_N(a, int, w->nin);
+    tc_space_prologue *p = TC_NEW_N(a, tc_space_prologue, w->ncompute);
+    const tc_tensor **in = tc_arena_dup(a, w->in, sizeof *w->in * (size_t)w->nin);
+    const tc_tensor **last = TC_NEW_N(a, const tc_tensor *, w->nout);
+    for (int i = 0; i < w->nin; i++)
+        source[i] = i;
+    for (int i = 0; i < w->ncompute; i++) {
+        const tc_compute *op = renew(c, w->computes[i], &tensors);
+        space_replacement r;
+        if (!algorithms[k].apply(c, w, op, algorithms[k].parameter, &r))
+            continue;
+        int at = index_of(w, r.constant);
+        int *from = TC_NEW(a, int);
+        *from = at;
+        in[at] = r.made;
+        source[at] = -1 - n;
+        p[n++] = (tc_space_prologue){r.prologue, 1, from};
+        tc_map_put(&tensors, w->computes[i]->out[0]->id, (uintptr_t)r.result);
+    }
+    for (int i = 0; i < w->nout; i++)
+        last[i] = current(&tensors, w->out[i]);
+    tc_map_free(&tensors);
+    tc_workload *made;
+    if (n == 0 || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK)
+        return false;
+    *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, made, source, n, p};
+    return true;
+}
+
+tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy) {
+    tc_space_alternative *x = TC_NEW_N(tc_ctx_arena(c), tc_space_alternative, TC_LEN(algorithms));
+    int n = 0;
+    for (size_t k = 0; k < TC_LEN(algorithms); k++)
+        if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
+            n++;
+    return (tc_space_alternative_list){n, x};
+}

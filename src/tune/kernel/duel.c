@@ -1,0 +1,73 @@
+/* Two rivals in turns: see compare.h. */
+#include "measure/measure.h"
+#include "tune/kernel/compare.h"
+
+/* What takes part, as measuring knows it: a library is a guest, whose times come last. */
+typedef struct field {
+    int n, rival[2]; /* the schedules */
+    tc_meas_input in[2];
+    tc_meas_guest guest;
+    tc_record record[2];
+    double *seconds;
+    int done;
+} field;
+
+static void line_up(const tc_tune_duellist rival[2], field *f) {
+    *f = (field){.guest = {.turn = tc_meas_peer_turn}};
+    for (int i = 0; i < 2; i++) {
+        const tc_tune_schedule *s = rival[i].schedule;
+        if (s) {
+            f->rival[f->n] = i;
+            f->in[f->n++] = (tc_meas_input){.workload = s->workload, .trace = s->trace, .workload_hash = s->hash, .again = true};
+        } else {
+            f->guest.user = rival[i].peer;
+        }
+    }
+}
+
+static tc_status take_turns(const tc_tune_duel_options *o, field *f, tc_arena *arena, tc_error *err) {
+    tc_meas_options mo = {.target = o->target->text,
+                          .threads = o->target->machine.cores,
+                          .mode = o->mode,
+                          .samples = 5,
+                          .budget = 0.15,
+                          .seed = o->seed,
+                          .stop = o->stop};
+    tc_meas *m;
+    TC_TRY(tc_meas_new(&mo, &m, err));
+    f->seconds = TC_NEW_N(arena, double, 2 * o->rounds);
+    tc_status st = tc_meas_interleave(m, f->in, (size_t)f->n, f->guest.user ? &f->guest : NULL, o->rounds, arena, f->record,
+                                      f->seconds, &f->done, err);
+    tc_meas_free(m);
+    return st;
+}
+
+/* The first that failed; -1: none. */
+static int find_failure(const field *f) {
+    for (int i = 0; i < f->n; i++)
+        if (!tc_record_ok(&f->record[i]) && f->record[i].error != TC_MEAS_INTERRUPTED)
+            return i;
+    return -1;
+}
+
+tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_options *o, tc_arena *arena, tc_tune_duel *out,
+                           tc_error *err) {
+    field f;
+    *out = (tc_tune_duel){.failed = -1};
+    line_up(rival, &f);
+    tc_tune_roof before = tc_tune_roofline(o->workload, &o->target->machine, o->mode, NULL);
+    TC_TRY(take_turns(o, &f, arena, err));
+    int failure = find_failure(&f);
+    if (failure >= 0) {
+        out->failed = f.rival[failure];
+        out->record = f.record[failure];
+        return TC_OK;
+    }
+    if (f.done < TC_TUNE_MIN_ROUNDS)
+        return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", f.done);
+    const double *first = f.seconds, *second = f.seconds + o->rounds;
+    bool guest_first = !rival[0].schedule;
+    out->verdict = tc_tune_judge(guest_first ? second : first, guest_first ? first : second, f.done, o->seed);
+    out->roof = tc_tune_roofline(o->workload, &o->target->machine, o->mode, &before);
+    return TC_OK;
+}

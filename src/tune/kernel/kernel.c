@@ -1,0 +1,106 @@
+/* What kernel.h describes. */
+#include "tune/kernel/kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "measure/measure.h"
+#include "measure/records/maintain.h"
+#include "te/text.h"
+
+static const double peak_seconds = 0.5;
+
+static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_mode mode, tc_arena *a,
+                             tc_record *out, tc_error *err) {
+    tc_meas_options mo = {
+        .target = o->target->text, .threads = o->target->machine.cores, .mode = mode, .seed = o->seed, .stop = o->stop};
+    tc_meas_input in = {.workload = s->workload, .trace = s->trace, .workload_hash = s->hash};
+    tc_meas *m;
+    TC_TRY(tc_meas_new(&mo, &m, err));
+    tc_status st = tc_meas_kernel_time(m, &in, o->repeats ? o->repeats : TC_TUNE_REPEATS, a, out, err);
+    tc_meas_free(m);
+    if (st == TC_OK && out->error == TC_MEAS_INTERRUPTED)
+        return tc_fail(err, TC_ENV, "stopped before anything was measured");
+    return st;
+}
+
+/* ---- for reports ---- */
+
+static tc_meas_mode mode_of(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o) {
+    bool cold = o->timing == TC_TUNE_AUTO && s->record && s->record->mode == TC_MEAS_COLD;
+    return cold ? TC_MEAS_COLD : tc_tune_mode(o->timing, w, &o->target->machine);
+}
+
+/* What a kernel reads and writes: intermediate values may never meet memory. */
+static int64_t footprint(const tc_workload *w) {
+    int64_t bytes = 0;
+    for (int i = 0; i < w->nin; i++)
+        bytes += tc_tensor_size(w->in[i]) * tc_dtype_bytes(w->in[i]->dtype);
+    for (int i = 0; i < w->nout; i++)
+        bytes += tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
+    return bytes;
+}
+
+/* Of the form that was timed; 0 when it was timed hot. */
+static double cold_constants(const tc_tune_schedule *s, tc_meas_mode mode) {
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    bool cold = mode == TC_MEAS_COLD && tc_te_parse(c, "workload", s->workload, &w, NULL) == TC_OK;
+    double bytes = cold ? tc_te_constant_bytes_read(w) : 0;
+    tc_ctx_free(c);
+    return bytes;
+}
+
+tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_arena *a,
+                                 tc_tune_kernel_bench *out, tc_error *err) {
+    int threads = o->target->machine.cores;
+    *out = (tc_tune_kernel_bench){0};
+    tc_meas_peak_raise(&out->peak, threads, peak_seconds);
+    TC_TRY(time_kernel(s, o, mode_of(w, s, o), a, &out->record, err));
+    if (!tc_record_ok(&out->record))
+        return TC_OK;
+    tc_meas_peak_raise(&out->peak, threads, peak_seconds);
+    out->stream = tc_meas_measure_stream(threads, footprint(w), 0);
+    out->constants = cold_constants(s, out->record.mode);
+    return TC_OK;
+}
+
+/* ---- to record ---- */
+
+tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_db *db,
+                                tc_arena *a, tc_record *out, double *best, tc_error *err) {
+    tc_digest target = tc_meas_text_hash(o->target->text);
+    tc_meas_mode mode = tc_tune_mode(o->timing, w, &o->target->machine);
+    tc_meas_filter same = {.workload_hash = s->hash.hex,
+                           .target_hash = target.hex,
+                           .threads = o->target->machine.cores,
+                           .mode = tc_meas_mode_text(mode),
+                           .verified = true,
+                           .limit = 1,
+                           .order = TC_MEAS_BY_RANK};
+    tc_meas_records before;
+    TC_TRY(tc_meas_db_select(db, a, &same, &before, err));
+    *best = before.len ? before.data[0].median : INFINITY;
+    TC_TRY(time_kernel(s, o, mode, a, out, err));
+    if (!tc_record_ok(out) || !out->verified)
+        return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", s->file, tc_meas_error_meaning(out->error), out->message);
+    return tc_meas_db_insert(db, out, 1, err);
+}
+
+/* ---- failures ---- */
+
+const char *tc_tune_note_failure(const char *db, const tc_record *record, const tc_record *now, tc_arena *a) {
+    tc_meas_db *file = NULL;
+    tc_error why = {0};
+    long long id = record->id;
+    if (!tc_meas_disproves(now->error))
+        return "";
+    if (strcmp(record->target_hash.hex, now->target_hash.hex) != 0 || record->threads != now->threads)
+        return "the record is of another target or number of threads, and stays as it is";
+    tc_status s = tc_meas_db_open(db, TC_MEAS_DB_WRITE, &file, &why);
+    if (s == TC_OK)
+        s = tc_meas_db_note_failure(file, record->id, now, &why);
+    tc_meas_db_close(file);
+    return s == TC_OK ? tc_arena_printf(a, "record %lld of %s is marked as failed, and no longer used", id, db)
+                      : tc_arena_printf(a, "record %lld of %s could not be marked as failed: %s", id, db, why.msg);
+}
