@@ -215,8 +215,9 @@ static void set_threads(const compare_args *a, comparison *c, tc_target *t) {
 }
 
 /* As --mode says; where it leaves that open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
-static void set_mode(const compare_args *a, comparison *c, const tc_target *t) {
+static void set_mode(const compare_args *a, comparison *c, tc_target *t) {
     bool peer = false, cold = false;
+    t->machine = tc_tune_machine(t, c->threads, tc_te_constant_bytes_read(c->w));
     for (int i = 0; i < 2; i++) {
         peer |= c->side[i].kind == SIDE_PEER;
         cold |= c->side[i].kind == SIDE_RECORD && c->side[i].record.mode == TC_MEAS_COLD;
@@ -226,7 +227,7 @@ static void set_mode(const compare_args *a, comparison *c, const tc_target *t) {
     else if (cold && a->timing.asked == TC_TUNE_AUTO)
         c->mode = TC_MEAS_COLD;
     else
-        c->mode = tc_tune_mode(a->timing.asked, c->w, &t->machine);
+        c->mode = tc_tune_mode(a->timing.asked, c->w, 0, &t->machine);
 }
 
 static int run(const void *args, tc_error *err) {

@@ -153,11 +153,13 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_SEED_OPTION(S, f)                                                                                                 \
     TC_CLI_ROW(S, f, uint64_t, tc_cli_take_seed, "seed", "S", "seed of the search and of random inputs; default 0")
 #define TC_CLI_TIMING_OPTION(S, f)                                                                                               \
-    TC_CLI_ROW(S, f, tc_cli_timing, tc_cli_take_timing, "mode", "auto|hot|cold",                                                 \
-               "how kernels are timed: hot, called again and again on the same data; cold, with the constants put out of "       \
-               "every cache before each call, as in networks whose weights no cache holds; auto (default): cold where the "      \
-               "constants of some form of the kernel take more than half of the last cache, else hot. Records of both may be "   \
-               "in one database; build prefers cold ones")
+    TC_CLI_ROW(                                                                                                                  \
+        S, f, tc_cli_timing, tc_cli_take_timing, "mode", "auto|hot|cold",                                                        \
+        "how kernels are timed: hot, called again and again on the same data; cold, with the constants put out of "              \
+        "every cache before each call, as in networks whose weights no cache holds; auto (default): cold where some form "       \
+        "of the kernel reads more constants than half of the last cache as it was measured, or, in a network that reads "        \
+        "more than all of it, than a core's own caches hold; else hot. Records of both may be in one database; "                 \
+        "build prefers cold ones")
 
 #define TC_CLI_OUT_OPTION(S, f) TC_CLI_TEXT(S, f, "out", "FILE", "where the result is written")
 #define TC_CLI_NAME_OPTION(S, f)                                                                                                 \

@@ -49,7 +49,6 @@ static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w)
         take_form(t, i, 1 + k, tc_arena_strdup(t->arena, l.data[k].name), l.data[k].workload);
     s->workload = s->form[0].workload;
     s->hash = s->form[0].hash;
-    s->mode = t->o.measure.mode == TC_MEAS_SIMULATED ? TC_MEAS_SIMULATED : tc_tune_mode(t->o.timing, w, &t->o.target->machine);
 }
 
 /* Canonicalises the tasks and merges equal ones. */
@@ -76,6 +75,23 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
         tc_ctx_free(ctx);
     }
     tc_map_free(&at);
+}
+
+/* The machine as it is, and how each task is timed on it. */
+static void choose_modes(tc_tune *t) {
+    bool simulated = t->o.measure.mode == TC_MEAS_SIMULATED;
+    double network = 0;
+    for (int i = 0; i < t->n; i++)
+        network += t->state[i].weight * t->state[i].form[0].constants;
+    t->machine = t->o.target->machine;
+    t->machine.cores = t->o.threads;
+    if (!simulated)
+        t->machine = tc_tune_machine(t->o.target, t->o.threads, network);
+    for (int i = 0; i < t->n; i++)
+        t->state[i].mode = simulated ? TC_MEAS_SIMULATED : tc_tune_mode(t->o.timing, t->task[i].form[0].w, network, &t->machine);
+    if (t->machine.l3 != t->o.target->machine.l3)
+        tc_log(TC_LOG_INFO, "of a last cache of %.1f MiB this machine gets %.1f", (double)t->o.target->machine.l3 / 0x1p20,
+               (double)t->machine.l3 / 0x1p20);
 }
 
 /* What the database holds on form f of task i becomes part of its state. */
@@ -166,7 +182,7 @@ static tc_status tell_of_hot_records(const tc_tune *t, tc_error *err) {
     if (n)
         tc_log(
             TC_LOG_WARN,
-            "%s%s: records of hot runs only, of kernels whose constants exceed half of the last cache. They are timed cold now: "
+            "%s%s: records of hot runs only, of kernels whose constants come from memory in a network. They are timed cold now: "
             "what is known says where to begin. --mode hot goes on as before",
             t->state[first].name, n > 1 ? " and others" : "");
     return TC_OK;
@@ -206,11 +222,10 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->report.peak = peak;
     t->peak_gflops = peak.f32_gflops;
     t->deadline = o->seconds > 0 ? t->started + (1 - last_words) * o->seconds : INFINITY;
-    t->machine = o->target->machine;
-    t->machine.cores = o->threads;
     t->target_hash = tc_meas_text_hash(o->target->text);
     t->report.pairwise = t->report.pairwise_known = t->report.top_recall = t->report.expected_gain = NAN;
     take_tasks(t, tasks, n);
+    choose_modes(t);
     t->report.ntask = t->n;
     t->report.task = t->state;
     t->report.target_trials = o->trials;

@@ -59,7 +59,7 @@ typedef struct task {
 
 struct tc_tune {
     tc_tune_options o;
-    tc_machine machine; /* the target's, with the cores that the kernels may use */
+    tc_machine machine; /* the target's, with the cores that the kernels may use, and the last cache as it is */
     tc_arena *arena;
     tc_meas_db *db;
     tc_meas *meas;

@@ -101,16 +101,16 @@ static void best_is_the_fastest_verified_one(void **state) {
     insert(db, slow);
     insert(db, fast);
     insert(db, sample_failure(arena, "w", 3, TC_MEAS_WRONG_RESULT));
-    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 2}, &best, &found, NULL),
+    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 2, 0}, &best, &found, NULL),
                      TC_OK);
     assert_true(found);
     assert_same_record(&fast, &best);
     assert_int_equal(tc_meas_db_set_verified(db, best.id, false, 3.5, NULL), TC_OK);
-    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 2}, &best, &found, NULL),
+    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 2, 0}, &best, &found, NULL),
                      TC_OK);
     assert_true(found);
     assert_same_record(&slow, &best);
-    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 3}, &best, &found, NULL),
+    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){fast.workload_hash, fast.target_hash, 3, 0}, &best, &found, NULL),
                      TC_OK);
     assert_false(found);
     tc_meas_records top;
@@ -132,7 +132,7 @@ static void best_is_the_fastest_verified_one(void **state) {
 }
 
 static void check_nearest(tc_meas_db *db, const char *workload, const char *target, int threads, bool want, const char *phrase) {
-    tc_meas_key key = {tc_meas_text_hash(workload), tc_meas_text_hash(target), threads};
+    tc_meas_key key = {tc_meas_text_hash(workload), tc_meas_text_hash(target), threads, 0};
     tc_meas_near near;
     assert_int_equal(tc_meas_db_nearest(db, arena, &key, workload, &near, NULL), TC_OK);
     assert_int_equal(near.found, want);

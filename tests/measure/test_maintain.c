@@ -122,7 +122,7 @@ static void the_best_is_the_one_to_trust(void **state) {
     (void)state;
     tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
     tc_record r = sample_record(arena, "w", 0, 1.0), best;
-    tc_meas_key key = {r.workload_hash, r.target_hash, 2};
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
     bool found;
     insert(db, in_mode(sample_record(arena, "w", 9, 0.1), TC_MEAS_SIMULATED));
     assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
@@ -154,7 +154,7 @@ static void older_files_are_read_and_migrated(void **state) {
     (void)state;
     const char *path = in_dir("t.db");
     tc_record r = sample_record(arena, "w", 0, 1e-3);
-    tc_meas_key key = {r.workload_hash, r.target_hash, 2};
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
     tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     insert(db, r);
     tc_meas_db_close(db);
@@ -423,12 +423,32 @@ static tc_record in_graph(tc_record r, double seconds, int64_t when) {
     return r;
 }
 
+/* A form with larger constants is dearer than its hot time says; a cold time has that in it. */
+static void the_price_of_constants(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("price.db"), TC_MEAS_DB_WRITE);
+    tc_record direct = sample_record(arena, "w", 0, 2.0), large = sample_record(arena, "other form", 1, 1.9);
+    tc_meas_key key[] = {{.workload = direct.workload_hash, .target = direct.target_hash, .threads = 2},
+                         {.workload = large.workload_hash, .target = large.target_hash, .threads = 2}};
+    tc_meas_records r;
+    int64_t first = insert(db, direct), second = insert(db, large);
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_true(r.len == 2 && r.data[0].id == second);
+    key[1].price = 0.5;
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_true(r.len == 2 && r.data[0].id == first && r.data[1].median == 1.9);
+    int64_t cold[] = {insert(db, in_mode(direct, TC_MEAS_COLD)), insert(db, in_mode(large, TC_MEAS_COLD))};
+    assert_int_equal(tc_meas_db_ranked(db, arena, key, 2, 8, &r, NULL), TC_OK);
+    assert_true(r.len == 4 && r.data[0].id == cold[1] && r.data[1].id == cold[0]);
+    tc_meas_db_close(db);
+}
+
 /* What a network said of its kernel's records counts until a better record is found that it has not seen. */
 static void the_network_has_the_last_word(void **state) {
     (void)state;
     tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
     tc_record fast = sample_record(arena, "w", 0, 1.0), slow = sample_record(arena, "other form", 1, 2.0), best;
-    tc_meas_key key[] = {{fast.workload_hash, fast.target_hash, 2}, {slow.workload_hash, slow.target_hash, 2}};
+    tc_meas_key key[] = {{fast.workload_hash, fast.target_hash, 2, 0}, {slow.workload_hash, slow.target_hash, 2, 0}};
     tc_meas_records r;
     tc_meas_pruned pruned;
     bool found;
@@ -464,7 +484,7 @@ static int64_t used(tc_meas_db *db, const tc_record *like) {
     tc_record best;
     bool found;
     assert_int_equal(
-        tc_meas_db_best(db, arena, &(tc_meas_key){like->workload_hash, like->target_hash, like->threads}, &best, &found, NULL),
+        tc_meas_db_best(db, arena, &(tc_meas_key){like->workload_hash, like->target_hash, like->threads, 0}, &best, &found, NULL),
         TC_OK);
     return found ? best.id : 0;
 }
@@ -544,6 +564,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(summaries_count),
         TEST(the_best_is_the_one_to_trust),
+        TEST(the_price_of_constants),
         TEST(the_network_has_the_last_word),
         TEST(one_failure_is_enough),
         TEST(a_disqualified_record_stays_so),

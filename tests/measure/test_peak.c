@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "measure/caches.h"
 #include "measure/peak.h"
+#include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"
 
@@ -83,8 +85,60 @@ static void streams_are_as_fast_as_their_level(void **state) {
     assert_true(small.read_gbs > 1.5 * large.read_gbs);
 }
 
+/* ---- caches ---- */
+
+enum { KIB = 1 << 10, STEPS = 12 };
+
+/* A walk from 1 MiB by doubling: what is below `last` takes `near` ns a line, all else `far`. */
+static void synthetic(tc_meas_footprint walk[STEPS], int64_t last, double near, double far) {
+    for (int i = 0; i < STEPS; i++) {
+        int64_t bytes = (int64_t)KIB * KIB << i;
+        walk[i] = (tc_meas_footprint){bytes, bytes <= last ? near : far};
+    }
+}
+
+static void a_walk_tells_the_last_cache(void **state) {
+    (void)state;
+    tc_meas_footprint walk[STEPS];
+    int64_t mib = KIB * KIB;
+    synthetic(walk, 32 * mib, 12, 55);
+    assert_int_equal(tc_meas_last_cache(walk, STEPS), 32 * mib);
+    walk[2].ns = 300; /* somebody else ran */
+    walk[STEPS - 2].ns = 400;
+    assert_int_equal(tc_meas_last_cache(walk, STEPS), 32 * mib);
+    walk[6].ns = 30; /* more than half of 64 MiB was found */
+    assert_int_equal(tc_meas_last_cache(walk, STEPS), 64 * mib);
+    synthetic(walk, 4 * mib, 12, 18); /* hardly faster than memory */
+    assert_int_equal(tc_meas_last_cache(walk, STEPS), 0);
+    synthetic(walk, INT64_MAX, 12, 55); /* never left */
+    assert_int_equal(tc_meas_last_cache(walk, STEPS), 0);
+    assert_int_equal(tc_meas_last_cache(walk, 0), 0);
+}
+
+static void this_machine_is_walked_once(void **state) {
+    (void)state;
+    tc_error err;
+    char *dir;
+    tc_machine m = {.cores = 2, .l1 = 32 * KIB, .l2 = KIB * KIB, .l3 = 16 * KIB * KIB};
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
+    setenv("TCTUNE_CACHE", dir, 1);
+    tc_meas_caches first = tc_meas_known_caches(&m), again = tc_meas_known_caches(&m);
+    assert_int_equal(first.reported, m.l3);
+    assert_true(first.last >= m.l2 / 2 && first.last <= m.l3);
+    assert_true(first.memory_gbs > 0 && first.n > 4);
+    for (int i = 0; i < first.n; i++)
+        assert_true(first.walk[i].ns > 0 && (i == 0 || first.walk[i].bytes > first.walk[i - 1].bytes));
+    assert_true(again.last == first.last && again.n == first.n);
+    for (int i = 0; i < first.n; i++) /* another walk has other times */
+        assert_true(first.walk[i].ns == again.walk[i].ns && first.walk[i].bytes == again.walk[i].bytes);
+    unsetenv("TCTUNE_CACHE");
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
-                                       cmocka_unit_test(streams_are_as_fast_as_their_level)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peak_is_between_a_chain_and_the_ports), cmocka_unit_test(streams_are_as_fast_as_their_level),
+        cmocka_unit_test(a_walk_tells_the_last_cache), cmocka_unit_test(this_machine_is_walked_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,7 +163,7 @@ static void simulated_records_build_nothing(void **state) {
     tc_error err;
     for (size_t i = 0; i < r.len; i++) {
         assert_int_equal(r.data[i].mode, TC_MEAS_SIMULATED);
-        tc_meas_key key = {r.data[i].workload_hash, r.data[i].target_hash, r.data[i].threads};
+        tc_meas_key key = {r.data[i].workload_hash, r.data[i].target_hash, r.data[i].threads, 0};
         assert_int_equal(tc_meas_db_best(b->db, a, &key, &best, &found, &err), TC_OK);
         assert_false(found);
     }

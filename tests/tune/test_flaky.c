@@ -84,7 +84,7 @@ static tc_record victim_record(const scene *s, tc_arena *a) {
 
 /* What a build takes. */
 static tc_record used_record(const scene *s, const tc_tune *t, tc_arena *a) {
-    tc_meas_key key = {t->state[0].hash, t->target_hash, 1};
+    tc_meas_key key = {t->state[0].hash, t->target_hash, 1, 0};
     tc_record r;
     bool found;
     assert_int_equal(tc_meas_db_best(s->b->db, a, &key, &r, &found, NULL), TC_OK);

@@ -8,16 +8,27 @@ enum { MIB = 1 << 20 };
 static void half_of_the_last_cache_decides(void **state) {
     (void)state;
     tc_machine m = {.l1 = 32 << 10, .l2 = MIB, .l3 = 32 * MIB};
-    assert_int_equal(tc_tune_mode_by_size(0, &m), TC_MEAS_HOT);
-    assert_int_equal(tc_tune_mode_by_size(16.0 * MIB, &m), TC_MEAS_HOT);
-    assert_int_equal(tc_tune_mode_by_size(16.0 * MIB + 4, &m), TC_MEAS_COLD);
+    assert_int_equal(tc_tune_mode_by_size(0, 0, &m), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode_by_size(16.0 * MIB, 0, &m), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode_by_size(16.0 * MIB + 4, 0, &m), TC_MEAS_COLD);
     m.l3 = 0; /* there is none */
-    assert_int_equal(tc_tune_mode_by_size(0.5 * MIB, &m), TC_MEAS_HOT);
-    assert_int_equal(tc_tune_mode_by_size(0.5 * MIB + 4, &m), TC_MEAS_COLD);
+    assert_int_equal(tc_tune_mode_by_size(0.5 * MIB, 0, &m), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode_by_size(0.5 * MIB + 4, 0, &m), TC_MEAS_COLD);
+}
+
+/* A network whose constants no cache keeps: what a core's own caches hold costs little even there. */
+static void the_network_decides(void **state) {
+    (void)state;
+    tc_machine m = {.l1 = 32 << 10, .l2 = MIB, .l3 = 32 * MIB};
+    assert_int_equal(tc_tune_mode_by_size(2.0 * MIB, 32.0 * MIB, &m), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode_by_size(2.0 * MIB, 32.0 * MIB + 4, &m), TC_MEAS_COLD);
+    assert_int_equal(tc_tune_mode_by_size(1.0 * MIB, 400.0 * MIB, &m), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode_by_size(1.0 * MIB + 4, 400.0 * MIB, &m), TC_MEAS_COLD);
+    assert_int_equal(tc_tune_mode_by_size(17.0 * MIB, 17.0 * MIB, &m), TC_MEAS_COLD);
 }
 
 static tc_meas_mode automatic(tc_ctx *c, const char *te, int64_t cache) {
-    return tc_tune_mode(TC_TUNE_AUTO, parse(c, te), &(tc_machine){.l3 = cache});
+    return tc_tune_mode(TC_TUNE_AUTO, parse(c, te), 0, &(tc_machine){.l3 = cache});
 }
 
 static void constants_decide(void **state) {
@@ -36,8 +47,8 @@ static void constants_decide(void **state) {
     assert_int_equal(automatic(c, gather, 64 << 10), TC_MEAS_HOT); /* 8 rows of a table of a megabyte */
     assert_int_equal(automatic(c, gather, 8 * 64 * 4), TC_MEAS_COLD);
     tc_machine small = {.l3 = bytes}, large = {.l3 = 4 * bytes};
-    assert_int_equal(tc_tune_mode(TC_TUNE_HOT, parse(c, product), &small), TC_MEAS_HOT);
-    assert_int_equal(tc_tune_mode(TC_TUNE_COLD, parse(c, product), &large), TC_MEAS_COLD);
+    assert_int_equal(tc_tune_mode(TC_TUNE_HOT, parse(c, product), 0, &small), TC_MEAS_HOT);
+    assert_int_equal(tc_tune_mode(TC_TUNE_COLD, parse(c, product), 0, &large), TC_MEAS_COLD);
     tc_ctx_free(c);
 }
 
@@ -142,9 +153,13 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half_of_the_last_cache_decides),    cmocka_unit_test(constants_decide),
-        cmocka_unit_test(the_largest_form_decides),          SESSION_TEST(a_task_keeps_to_its_mode),
-        SESSION_TEST(records_of_the_other_mode_are_a_start), SESSION_TEST(simulated_sessions_stay_so),
+        cmocka_unit_test(half_of_the_last_cache_decides),
+        cmocka_unit_test(the_network_decides),
+        cmocka_unit_test(constants_decide),
+        cmocka_unit_test(the_largest_form_decides),
+        SESSION_TEST(a_task_keeps_to_its_mode),
+        SESSION_TEST(records_of_the_other_mode_are_a_start),
+        SESSION_TEST(simulated_sessions_stay_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

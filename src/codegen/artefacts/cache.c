@@ -113,17 +113,29 @@ tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     return c;
 }
 
-tc_cg_cache *tc_cg_cache_open(void) {
+static char *folder_name(void) {
     const char *own = getenv("TCTUNE_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (own && *own)
-        return strcmp(own, "off") ? tc_cg_cache_open_at(own, DEFAULT_BYTES) : NULL;
+        return strcmp(own, "off") ? tc_xstrdup(own) : NULL;
     bool has_xdg = xdg && *xdg == '/';
     if (!has_xdg && (!home || *home != '/'))
         return NULL;
     tc_strbuf b = {0};
     tc_sb_printf(&b, "%s%s/tctune", has_xdg ? xdg : home, has_xdg ? "" : "/.cache");
-    tc_cg_cache *c = tc_cg_cache_open_at(tc_sb_str(&b), DEFAULT_BYTES);
-    tc_strbuf_free(&b);
+    return b.data;
+}
+
+char *tc_cg_cache_folder(void) {
+    char *dir = folder_name();
+    if (dir)
+        make_folders(dir);
+    return dir;
+}
+
+tc_cg_cache *tc_cg_cache_open(void) {
+    char *dir = folder_name();
+    tc_cg_cache *c = dir ? tc_cg_cache_open_at(dir, DEFAULT_BYTES) : NULL;
+    free(dir);
     return c;
 }
 

@@ -20,6 +20,8 @@ typedef struct tc_cg_cache tc_cg_cache;
 /* The user's cache: in $TCTUNE_CACHE ("off": none), else $XDG_CACHE_HOME/tctune, else ~/.cache/tctune; 512 MiB. NULL when there
  * is none, which every function here takes. Free with tc_cg_cache_close. Safe from several threads. */
 tc_cg_cache *tc_cg_cache_open(void);
+/* Its folder, made if need be, for what else is to be found again; NULL: none. malloc'ed. */
+char *tc_cg_cache_folder(void);
 /* The same in a folder of one's own, created when it is not there, of at most max_bytes. */
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes);
 /* Removes what was used longest ago when the folder has grown over its bound, which is looked at for each sixteenth of it that

@@ -64,6 +64,7 @@ typedef struct tc_record {
     int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
     int64_t when_ms; /* Unix time, milliseconds */
     const char *tctune_version, *llvm_version, *host;
+    double price; /* seconds that a call costs a network beyond its time (tc_meas_key); stored nowhere, 0 elsewhere */
 } tc_record;
 
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
@@ -75,7 +76,7 @@ static inline bool tc_record_ok(const tc_record *r) {
  */
 #define TC_MEAS_DOUBT 1.03
 static inline double tc_record_rank(const tc_record *r) {
-    return r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
+    return (r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT) + r->price;
 }
 
 /* x is the one to use: those that were measured cold come before hot ones. What TC_MEAS_BY_RANK orders by, for records of

@@ -26,9 +26,14 @@ static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_opt
 
 /* ---- for reports ---- */
 
+static tc_meas_mode tuning_mode(const tc_workload *w, const tc_tune_kernel_options *o) {
+    tc_machine m = tc_tune_machine(o->target, o->target->machine.cores, tc_te_constant_bytes_read(w));
+    return tc_tune_mode(o->timing, w, 0, &m);
+}
+
 static tc_meas_mode mode_of(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o) {
     bool cold = o->timing == TC_TUNE_AUTO && s->record && s->record->mode == TC_MEAS_COLD;
-    return cold ? TC_MEAS_COLD : tc_tune_mode(o->timing, w, &o->target->machine);
+    return cold ? TC_MEAS_COLD : tuning_mode(w, o);
 }
 
 /* What a kernel reads and writes: intermediate values may never meet memory. */
@@ -70,7 +75,7 @@ tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s
 tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_db *db,
                                 tc_arena *a, tc_record *out, double *best, tc_error *err) {
     tc_digest target = tc_meas_text_hash(o->target->text);
-    tc_meas_mode mode = tc_tune_mode(o->timing, w, &o->target->machine);
+    tc_meas_mode mode = tuning_mode(w, o);
     tc_meas_filter same = {.workload_hash = s->hash.hex,
                            .target_hash = target.hex,
                            .threads = o->target->machine.cores,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "measure/caches.h"
 #include "search_space/alternatives/alternatives.h"
 #include "support/vec.h"
 
@@ -10,9 +11,22 @@
  * apart. */
 static const double constants_share = 0.5;
 
-tc_meas_mode tc_tune_mode_by_size(double constant_bytes, const tc_machine *m) {
-    int64_t last = TC_MAX(TC_MAX(m->l1, m->l2), m->l3);
-    return constant_bytes > constants_share * (double)last ? TC_MEAS_COLD : TC_MEAS_HOT;
+static int64_t last_cache(const tc_machine *m) {
+    return TC_MAX(TC_MAX(m->l1, m->l2), m->l3);
+}
+
+tc_meas_mode tc_tune_mode_by_size(double constant_bytes, double network, const tc_machine *m) {
+    double last = (double)last_cache(m), own = (double)TC_MAX(m->l1, m->l2);
+    bool cold = constant_bytes > constants_share * last || (network > last && constant_bytes > own);
+    return cold ? TC_MEAS_COLD : TC_MEAS_HOT;
+}
+
+tc_machine tc_tune_machine(const tc_target *t, int threads, double constants) {
+    tc_machine m = t->machine;
+    m.cores = threads;
+    if (t->native && constants > (double)TC_MAX(m.l1, m.l2))
+        m.l3 = tc_meas_known_caches(&m).last;
+    return m;
 }
 
 static double largest_constants(const tc_workload *w) {
@@ -25,8 +39,8 @@ static double largest_constants(const tc_workload *w) {
     return most;
 }
 
-tc_meas_mode tc_tune_mode(tc_tune_timing asked, const tc_workload *w, const tc_machine *m) {
+tc_meas_mode tc_tune_mode(tc_tune_timing asked, const tc_workload *w, double network, const tc_machine *m) {
     if (asked != TC_TUNE_AUTO)
         return asked == TC_TUNE_COLD ? TC_MEAS_COLD : TC_MEAS_HOT;
-    return tc_tune_mode_by_size(largest_constants(w), m);
+    return tc_tune_mode_by_size(largest_constants(w), network, m);
 }

@@ -1,16 +1,18 @@
-/* How the kernels of a task are timed. Constants that fit in the last cache beside what others keep there cost little more in a
- * network, where they come from memory, than in calls one after the other, and the times of such calls repeat well: these are
- * timed hot. With larger constants a hot time says how much of them the cache could keep at that moment, and which candidate wins
- * is luck: these are timed cold, each call getting its constants from memory.
+/* How the kernels of a task are timed. What a network reads of its constants comes from memory in every run where they are more than
+ * the last cache holds, and from a cache where they are not. Constants that fit in a core's own caches cost little even then, and
+ * the times of calls one after the other repeat well: such kernels are timed hot. Larger ones are timed cold in such a network,
+ * each call getting its constants from memory; a hot time would leave out what a form with larger weights costs there. And where a
+ * kernel's own constants take more than half of the last cache, a hot time says how much of them it could keep at that moment, and
+ * which candidate wins is luck: these are timed cold wherever they stand.
  *
  * Times of different modes are never compared, so all forms of a task are timed alike. The largest constants of any of them
- * decide, also of forms that --accuracy leaves out: the mode depends on kernel and machine alone, and records serve every
- * session. */
+ * decide, also of forms that --accuracy leaves out: the mode depends on the kernel, its network's constants and the machine
+ * alone. */
 #ifndef TC_TUNE_MODE_H
 #define TC_TUNE_MODE_H
 
+#include "codegen/code/target.h"
 #include "measure/records/record.h"
-#include "tir_lower/tir.h"
 
 /* What is asked for. */
 typedef enum tc_tune_timing {
@@ -19,10 +21,15 @@ typedef enum tc_tune_timing {
     TC_TUNE_COLD
 } tc_tune_timing;
 
-/* HOT or COLD for a task of which the largest form reads so many bytes of constants in a call: cold when they take more than half
- * of the last cache. */
-tc_meas_mode tc_tune_mode_by_size(double constant_bytes, const tc_machine *m);
+/* HOT or COLD for a task of which the largest form reads so many bytes of constants in a call, in a network that reads `network`
+ * bytes of them in a run; 0: it stands alone. */
+tc_meas_mode tc_tune_mode_by_size(double constant_bytes, double network, const tc_machine *m);
 /* HOT or COLD for the task with workload w. */
-tc_meas_mode tc_tune_mode(tc_tune_timing asked, const tc_workload *w, const tc_machine *m);
+tc_meas_mode tc_tune_mode(tc_tune_timing asked, const tc_workload *w, double network, const tc_machine *m);
+
+/* The target's machine with so many cores, and with what its last cache was measured to hold (measure/caches.h) where that may
+ * decide: when as many bytes of constants are read as a core's own caches do not hold. Lowering never looks at that cache, so
+ * programs do not depend on it; modes, estimates and features do. */
+tc_machine tc_tune_machine(const tc_target *t, int threads, double constants);
 
 #endif

@@ -1,0 +1,168 @@
+/* What caches.h describes. */
+#include "measure/caches.h"
+
+#include <jansson.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "codegen/artefacts/cache.h"
+#include "measure/peak.h"
+#include "support/fs.h"
+#include "support/hash.h"
+#include "support/log.h"
+#include "support/strbuf.h"
+#include "support/vec.h"
+
+enum { LINE = 64, PASSES = 3, HUGE_PAGE = 2 << 20 };
+/* A line from the last cache takes a fifth to a third of one from memory, on the machines that were looked at; where half come from
+ * either, the mean is about this much of memory's. */
+static const double mostly_cached = 0.6;
+static const double step = 1.41421356, step_seconds = 0.04;
+static const int64_t least_walk = 64 << 20;
+
+int64_t tc_meas_last_cache(const tc_meas_footprint *walk, int n) {
+    double memory = 0;
+    int64_t last = 0;
+    for (int i = TC_MAX(0, n - 3); i < n; i++) /* noise only ever adds */
+        memory = memory > 0 ? TC_MIN(memory, walk[i].ns) : walk[i].ns;
+    for (int i = 0; i < n; i++)
+        if (walk[i].ns <= mostly_cached * memory)
+            last = TC_MAX(last, walk[i].bytes);
+    return last;
+}
+
+/* ---- the walk ---- */
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* Steps of about the golden section of n lines come to each of them once, and never to a neighbour of the last ones. */
+static int64_t stride_of(int64_t n) {
+    int64_t s = (int64_t)(0.6180339887 * (double)n) | 1;
+    while (common_divisor(s, n) != 1)
+        s++;
+    return s;
+}
+
+static double pass_seconds(const volatile char *base, int64_t n, int64_t stride) {
+    double start = tc_now();
+    int64_t at = 0, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += base[at * LINE];
+        at += stride;
+        at = at >= n ? at - n : at;
+    }
+    volatile int64_t sink = sum;
+    (void)sink;
+    return tc_now() - start;
+}
+
+/* The slowest core's time is a pass's; the fastest pass counts. */
+static double line_ns(const char *base, int64_t bytes, int threads) {
+    int64_t n = TC_MAX(bytes / LINE / threads, 1), stride = stride_of(n);
+    double best = 0, end = tc_now() + step_seconds;
+    for (int pass = 0; pass <= PASSES || tc_now() < end; pass++) {
+        double slowest = 0;
+#pragma omp parallel num_threads(threads) reduction(max : slowest)
+        slowest = pass_seconds(base + omp_get_thread_num() * n * LINE, n, stride);
+        if (pass > 0) /* the first brings the lines in */
+            best = best > 0 ? TC_MIN(best, slowest) : slowest;
+    }
+    return 1e9 * best / (double)n;
+}
+
+/* Twice what is reported is surely beyond it; more than a quarter of the memory is not ours to take. */
+static int64_t walk_end(int64_t reported) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    int64_t quarter = pages > 0 && page > 0 ? (int64_t)pages / 4 * page : least_walk;
+    return TC_MIN(TC_MAX(least_walk, 2 * reported), quarter);
+}
+
+tc_meas_caches tc_meas_walk_caches(const tc_machine *m) {
+    int threads = TC_MAX(m->cores, 1);
+    tc_meas_caches c = {.reported = TC_MAX(TC_MAX(m->l1, m->l2), m->l3)};
+    int64_t end = walk_end(c.reported) / HUGE_PAGE * HUGE_PAGE, first = TC_MAX(m->l2, HUGE_PAGE / 2) * threads / 2;
+    char *base = aligned_alloc(HUGE_PAGE, (size_t)end);
+    c.last = c.reported;
+    if (!base)
+        return c;
+    madvise(base, (size_t)end, MADV_HUGEPAGE); /* a wish: page walks would tell of the page tables' caches */
+    memset(base, 1, (size_t)end);
+    for (double f = (double)first; f <= 1.001 * (double)end && c.n < TC_MEAS_FOOTPRINTS; f *= step, c.n++)
+        c.walk[c.n] = (tc_meas_footprint){(int64_t)f, line_ns(base, TC_MIN((int64_t)f, end), threads)};
+    free(base);
+    int64_t found = tc_meas_last_cache(c.walk, c.n);
+    if (found > 0 && c.n > 0 && c.walk[c.n - 1].bytes > c.reported)
+        c.last = TC_MIN(found, c.reported);
+    c.memory_gbs = tc_meas_measure_stream(threads, end, 0.4).read_gbs;
+    return c;
+}
+
+/* ---- what is kept ---- */
+
+static json_t *to_json(const tc_meas_caches *c) {
+    json_t *walk = json_array();
+    for (int i = 0; i < c->n; i++)
+        json_array_append_new(walk, json_pack("[I, f]", (json_int_t)c->walk[i].bytes, c->walk[i].ns));
+    return json_pack("{s:I, s:I, s:f, s:o}", "reported", (json_int_t)c->reported, "last", (json_int_t)c->last, "memory_gbs",
+                     c->memory_gbs, "walk", walk);
+}
+
+/* A file that was damaged is as none. */
+static bool of_json(const json_t *j, int64_t reported, tc_meas_caches *c) {
+    const json_t *walk = json_object_get(j, "walk");
+    *c = (tc_meas_caches){.reported = json_integer_value(json_object_get(j, "reported")),
+                          .last = json_integer_value(json_object_get(j, "last")),
+                          .memory_gbs = json_number_value(json_object_get(j, "memory_gbs"))};
+    for (size_t i = 0; i < json_array_size(walk) && c->n < TC_MEAS_FOOTPRINTS; i++) {
+        const json_t *x = json_array_get(walk, i);
+        c->walk[c->n++] = (tc_meas_footprint){json_integer_value(json_array_get(x, 0)), json_number_value(json_array_get(x, 1))};
+    }
+    return c->reported == reported && c->last > 0 && c->last <= reported && c->memory_gbs > 0;
+}
+
+/* Of this machine, with as many cores as are used. NULL: nothing is kept. malloc'ed. */
+static char *kept_path(const tc_machine *m) {
+    char host[256] = "", *folder = tc_cg_cache_folder(), *path = NULL;
+    tc_strbuf b = {0};
+    if (folder) {
+        gethostname(host, sizeof host - 1);
+        tc_sb_printf(&b, "%s %d %lld %lld %lld", host, m->cores, (long long)m->l1, (long long)m->l2, (long long)m->l3);
+        tc_digest key = tc_digest_of(b.data, b.len);
+        tc_sb_clear(&b);
+        tc_sb_printf(&b, "%s/caches-%s.json", folder, key.hex);
+        path = tc_xstrdup(tc_sb_str(&b));
+    }
+    tc_strbuf_free(&b);
+    free(folder);
+    return path;
+}
+
+static void keep(const tc_meas_caches *c, const char *path) {
+    json_t *j = to_json(c);
+    char *text = json_dumps(j, JSON_COMPACT);
+    tc_error why;
+    if (tc_fs_write(path, text, strlen(text), &why) != TC_OK)
+        tc_log(TC_LOG_INFO, "what was measured of the caches is not kept: %s", why.msg);
+    free(text);
+    json_decref(j);
+}
+
+tc_meas_caches tc_meas_known_caches(const tc_machine *m) {
+    char *path = kept_path(m);
+    json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
+    tc_meas_caches c;
+    bool known = of_json(j, TC_MAX(TC_MAX(m->l1, m->l2), m->l3), &c);
+    json_decref(j);
+    if (!known) {
+        c = tc_meas_walk_caches(m);
+        if (path)
+            keep(&c, path);
+    }
+    free(path);
+    return c;
+}

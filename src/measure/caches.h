@@ -1,0 +1,37 @@
+/* What cache the processes of this machine really get, and how fast it reads the memory behind. A virtual machine reports the last
+ * cache of its host, and has of it what the neighbours leave: a few MiB of hundreds.
+ *
+ * Footprints that grow by steps are read line by line, on all cores at once, in an order that no prefetcher follows; the time of a
+ * line says whether most of them are still in a cache when the next pass comes to them. */
+#ifndef TC_MEASURE_CACHES_H
+#define TC_MEASURE_CACHES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tir_lower/tir.h"
+
+typedef struct tc_meas_footprint {
+    int64_t bytes; /* of all cores together */
+    double ns;     /* a line, read by one core while the others read theirs */
+} tc_meas_footprint;
+
+enum { TC_MEAS_FOOTPRINTS = 32 };
+typedef struct tc_meas_caches {
+    int64_t reported;  /* the last cache as the system tells of it */
+    int64_t last;      /* as measured: no more than that */
+    double memory_gbs; /* of reading in order what no cache holds, all cores together */
+    int n;
+    tc_meas_footprint walk[TC_MEAS_FOOTPRINTS];
+} tc_meas_caches;
+
+/* Walks now; `m` says where the walk begins and ends. It takes a second or two. */
+tc_meas_caches tc_meas_walk_caches(const tc_machine *m);
+/* What was found when this machine was walked first, which is kept in the user's cache of objects (codegen/artefacts/cache.h); where
+ * nothing is kept, a walk. */
+tc_meas_caches tc_meas_known_caches(const tc_machine *m);
+/* The last cache by the times of a walk: the largest footprint of which more than about half was found in a cache. 0: none was, or
+ * the walk did not leave the caches. */
+int64_t tc_meas_last_cache(const tc_meas_footprint *walk, int n);
+
+#endif
