@@ -18,6 +18,7 @@ typedef struct tc_meas_footprint {
 
 enum { TC_MEAS_FOOTPRINTS = 32 };
 typedef struct tc_meas_caches {
+    int walks;         /* that it is of */
     int64_t reported;  /* the last cache as the system tells of it */
     int64_t last;      /* as measured: no more than that */
     double memory_gbs; /* of reading in order what no cache holds, all cores together */
@@ -27,8 +28,8 @@ typedef struct tc_meas_caches {
 
 /* Walks now; `m` says where the walk begins and ends. It takes a second or two. */
 tc_meas_caches tc_meas_walk_caches(const tc_machine *m);
-/* What was found when this machine was walked first, which is kept in the user's cache of objects (codegen/artefacts/cache.h); where
- * nothing is kept, a walk. */
+/* What the first three calls on this machine found together, each by a walk: one of them may have been disturbed. It is kept in the
+ * user's cache of objects (codegen/artefacts/cache.h); where nothing is kept, every call walks. */
 tc_meas_caches tc_meas_known_caches(const tc_machine *m);
 /* The last cache by the times of a walk: the largest footprint of which more than about half was found in a cache. 0: none was, or
  * the walk did not leave the caches. */

@@ -115,14 +115,19 @@ static void a_walk_tells_the_last_cache(void **state) {
     assert_int_equal(tc_meas_last_cache(walk, 0), 0);
 }
 
-static void this_machine_is_walked_once(void **state) {
+static void this_machine_is_walked_thrice(void **state) {
     (void)state;
     tc_error err;
     char *dir;
     tc_machine m = {.cores = 2, .l1 = 32 * KIB, .l2 = KIB * KIB, .l3 = 16 * KIB * KIB};
     assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
     setenv("TCTUNE_CACHE", dir, 1);
-    tc_meas_caches first = tc_meas_known_caches(&m), again = tc_meas_known_caches(&m);
+    tc_meas_caches one = tc_meas_known_caches(&m), two = tc_meas_known_caches(&m), first = tc_meas_known_caches(&m),
+                   again = tc_meas_known_caches(&m);
+    assert_true(one.walks == 1 && two.walks == 2 && first.walks == 3 && again.walks == 3);
+    assert_true(first.memory_gbs >= two.memory_gbs && two.memory_gbs >= one.memory_gbs);
+    for (int i = 0; i < first.n; i++)
+        assert_true(first.walk[i].ns <= two.walk[i].ns && two.walk[i].ns <= one.walk[i].ns);
     assert_int_equal(first.reported, m.l3);
     assert_true(first.last >= m.l2 / 2 && first.last <= m.l3);
     assert_true(first.memory_gbs > 0 && first.n > 4);
@@ -139,6 +144,6 @@ static void this_machine_is_walked_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peak_is_between_a_chain_and_the_ports), cmocka_unit_test(streams_are_as_fast_as_their_level),
-        cmocka_unit_test(a_walk_tells_the_last_cache), cmocka_unit_test(this_machine_is_walked_once)};
+        cmocka_unit_test(a_walk_tells_the_last_cache), cmocka_unit_test(this_machine_is_walked_thrice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
