@@ -7,6 +7,7 @@ const FIELD = {dims: 1, dataType: 2, name: 8, rawData: 9};
 const TYPES = {
     float32: [1, 4], uint8: [2, 1], int8: [3, 1], uint16: [4, 2], int16: [5, 2], int32: [6, 4], int64: [7, 8],
     bool: [9, 1], float16: [10, 2], float64: [11, 8], uint32: [12, 4], uint64: [13, 8],
+    uint4: [21, 1], int4: [22, 1],
 };
 
 function varint(value) {

@@ -364,6 +364,15 @@ static tc_status append_qgemm(float a_scale, int64_t columns, tc_error *err) {
     return status;
 }
 
+static tc_status append_quantize(float scale, tc_error *err) {
+    fixture f = fixture_of(1);
+    const char *name = "y";
+    tc_graph_node *node = NODE(&f, QUANTIZE_LINEAR, floats(&f, (tc_graph_shape){1, {4}}), number(&f, scale));
+    tc_status status = tc_graph_append(f.g, node, &name, 1, err);
+    free_fixture(&f);
+    return status;
+}
+
 static void test_refusals(void **state) {
     (void)state;
     assert_fails(TC_BAD_INPUT, append_fused_conv("Softsign", 0, err), "node 'op' (com.microsoft.FusedConv)", "'Softsign'",
@@ -378,6 +387,8 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 5, 1, false, err), "must have 4 x 1 elements", "f32[5]");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, NAN, false, err), "scale 3", "not a finite number");
     assert_fails(TC_BAD_INPUT, append_nbits(4, 32, 4, 1, true, err), "g_idx", "desc_act");
+    assert_fails(TC_BAD_INPUT, append_quantize(0, err), "node 'op' (QuantizeLinear)", "scale 0 of 'c0' is 0");
+    assert_fails(TC_BAD_INPUT, append_quantize(NAN, err), "by which nothing can be divided");
     assert_ok(append_qgemm(0.5F, 4, err));
     assert_fails(TC_BAD_INPUT, append_qgemm(0, 4, err), "node 'op' (com.microsoft.QGemm)", "scale 0",
                  "must be a positive number");

@@ -17,6 +17,8 @@ void tc_onnx_files_free(tc_onnx_files *files); /* and what is mapped; not `dir` 
  * the default allocator. TC_BAD_INPUT says what is wrong with the file. */
 TC_NODISCARD tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
 
+/* INT4 or UINT4: two elements to a byte in the file, each a byte of its own (i8 or u8) when read. */
+bool tc_onnx_has_four_bits(const Onnx__TensorProto *p);
 /* Converts a TensorProto. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc); bytes of
  * external files are views into files->blocks. The message of a failure starts with the tensor's name. */
 TC_NODISCARD tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out,

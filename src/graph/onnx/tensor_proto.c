@@ -15,9 +15,17 @@ static const char *name_of(const Onnx__TensorProto *p) {
     return p->name && *p->name ? p->name : "(unnamed)";
 }
 
+enum { UINT4 = 21, INT4 = 22 }; /* newer than the schema that this is built with */
+
+bool tc_onnx_has_four_bits(const Onnx__TensorProto *p) {
+    return p->data_type == UINT4 || p->data_type == INT4;
+}
+
 static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_error *err) {
     *out = (tc_graph_tensor){0};
-    if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
+    if (tc_onnx_has_four_bits(p))
+        out->dtype = p->data_type == INT4 ? TC_I8 : TC_U8;
+    else if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': element type %s (%d) is not supported", name_of(p),
                          tc_graph_onnx_type_name(p->data_type), p->data_type);
     if (p->n_dims > TC_GRAPH_MAX_DIMS)
@@ -266,15 +274,34 @@ static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files,
     return TC_OK;
 }
 
-tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
-    TC_TRY(read_type(p, out, err));
-    if (p->segment)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': segments are not supported", name_of(p));
+/* The elements of out, whose type and shape are known, one after the other. */
+static tc_status read_elements(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
     if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
         return read_external(p, files, out, err);
     if (p->has_raw_data)
         return read_raw(p, steal, out, err);
     return read_fields(p, out, err);
+}
+
+/* Two elements to a byte, the first in the low bits; the last byte may hold one. */
+static tc_status read_four_bits(Onnx__TensorProto *p, tc_onnx_files *files, tc_graph_tensor *out, tc_error *err) {
+    int64_t n = tc_graph_tensor_count(out);
+    tc_graph_tensor packed = tc_graph_tensor_view(TC_U8, &(tc_graph_shape){1, {(n + 1) / 2}}, NULL);
+    TC_TRY(read_elements(p, files, false, &packed, err));
+    tc_status s = tc_graph_tensor_alloc(out, out->dtype, &out->shape, err);
+    for (int64_t i = 0; i < n && s == TC_OK; i++) {
+        int v = ((const uint8_t *)packed.data)[i / 2] >> (i % 2 * 4) & 15;
+        tc_store_i(out->dtype, out->data, i, out->dtype == TC_I8 ? (v ^ 8) - 8 : v);
+    }
+    tc_graph_tensor_free(&packed);
+    return s;
+}
+
+tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
+    TC_TRY(read_type(p, out, err));
+    if (p->segment)
+        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': segments are not supported", name_of(p));
+    return tc_onnx_has_four_bits(p) ? read_four_bits(p, files, out, err) : read_elements(p, files, steal, out, err);
 }
 
 void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims) {

@@ -80,4 +80,10 @@ function rotary(r, opset, own) {
 ops.RotaryEmbedding = {since: 23, make: (r, opset) => rotary(r, opset, false)};
 ops[ms('RotaryEmbedding')] = {since: 7, make: (r, opset) => rotary(r, opset, true)};
 
+ops.TensorScatter = {since: 24, make: r => {
+    const b = r.int(1, 3), flat = r.chance(0.4), t = r.int(1, 8), s = r.int(1, t), d = r.int(1, 4), of = n => flat ? [b, n, d] : [b, 2, n, d], circular = r.chance(0.5);
+    const at = r.chance(0.8) ? ints(Array.from({length: b}, () => r.int(0, circular ? t - 1 : t - s))) : null;
+    return {operands: [f32(r, of(t)), f32(r, of(s)), at], attrs: {mode: {s: circular ? 'circular' : 'linear'}, ...(r.chance(0.3) ? {axis: {i: -2}} : {})}};
+}};
+
 module.exports = {ops, list};

@@ -44,11 +44,20 @@ ops.QuantizeLinear = {since: 10, make: (r, opset) => {
     const scale = x.type === 'float16' ? {...list('float16', [...s.data]), dims: s.dims} : s;
     return {operands: [x, scale, r.chance(0.8) || type !== 'uint8' ? zero(r, type, per) : null], attrs: opset >= 13 && (per || r.chance(0.3)) ? {axis: {i: axis}} : {}, types: [type], fuse: false};
 }};
+// Weights of 4 bits, two to a byte, in blocks or by one axis.
+function fourBits(r) {
+    const type = r.pick(['int4', 'uint4']), dims = [r.int(1, 6), r.int(1, 9)], block = r.pick([0, 1, 2, 3]), axis = r.int(0, 1);
+    const packed = d => fixed({type, dims: d, data: Uint8Array.from({length: Math.ceil(product(d) / 2)}, () => r.int(0, 255))});
+    const own = block ? dims.map((d, i) => i === axis ? Math.ceil(d / block) : d) : [dims[axis]], scale = step(r, product(own));
+    return {operands: [packed(dims), {...scale, dims: own}, r.chance(0.6) ? packed(own) : null], attrs: {axis: {i: axis}, ...(block ? {block_size: {i: block}} : {})}, types: ['float32'], fuse: false};
+}
 ops.DequantizeLinear = {since: 10, make: (r, opset) => {
+    if (opset >= 21 && r.chance(0.4))
+        return fourBits(r);
     const type = r.pick([...QUANT, 'int32', ...(opset >= 21 ? ['int16', 'uint16'] : [])]), x = r.tensor(type, r.dims(1, 4), {low: -100, high: 100});
     const axis = r.int(0, x.dims.length - 1), per = opset >= 13 && r.chance(0.5) ? x.dims[axis] : 0;
     const z = r.chance(0.7) ? (type === 'int32' ? {...r.tensor(type, per ? [per] : [], {low: 0, high: 0})} : zero(r, type, per)) : null;
-    return {operands: [x, step(r, per), z], attrs: opset >= 13 && (per || r.chance(0.3)) ? {axis: {i: axis}} : {}, types: ['float32'], fuse: false};
+    return {operands: [x, step(r, per), z], attrs: {...(opset >= 13 && (per || r.chance(0.3)) ? {axis: {i: axis}} : {}), ...(opset >= 23 && r.chance(0.3) ? {output_dtype: {i: 1}} : {})}, types: ['float32'], fuse: false};
 }};
 ops.DynamicQuantizeLinear = {since: 11, make: r => {
     // A range of 255 steps of a power of two, with both its ends present.

@@ -81,15 +81,31 @@ static tc_status spread_parameters(tc_graph_infer_ctx *c, tc_graph_value *p[3]) 
     return TC_OK;
 }
 
+/* Nothing can be divided by a scale of 0 or NaN. */
+static tc_status want_divisors(tc_graph_infer_ctx *c) {
+    const tc_graph_value *v = c->n->in[1];
+    for (int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0; i < n; i++) {
+        double s = tc_load_f(v->dtype, v->constant->data, i);
+        if (s == 0 || s - s != 0)
+            return tc_graph_node_fail(c, "scale %" PRId64 " of '%s' is %g, by which nothing can be divided", i, v->name, s);
+    }
+    return TC_OK;
+}
+
 /* The type that is quantised to; x / scale rounded, and the zero point added, saturates in it. */
 static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
-    int64_t code = tc_graph_attr_output_dtype(c->n);
+    int64_t code = tc_graph_attr_output_dtype(c->n), precision = tc_graph_attr_precision(c->n);
+    if (precision && precision != tc_graph_dtype_to_onnx(TC_F32))
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute precision: dividing in %s is not supported",
+                                    tc_graph_onnx_type_name(precision));
     *t = TC_U8;
     if (code && !tc_graph_dtype_of_onnx(code, t))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
     if (tc_graph_in(c, 2))
         *t = c->n->in[2]->dtype;
+    if (tc_graph_in(c, 2) && c->n->in[2]->four_bits)
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it quantises to 4 bits; u8, i8, u16 and i16 are supported");
     if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16)
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it quantises to %s; u8, i8, u16 and i16 are supported",
                                     tc_dtype_name(*t));
@@ -102,6 +118,8 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
     if (!tc_dtype_is_float(x->dtype) && x->dtype != TC_I32)
         return tc_graph_node_fail(c, "it quantises floating point and i32, but the input is %s", tc_dtype_name(x->dtype));
     TC_TRY(quantised_type(c, &t));
+    TC_TRY(tc_graph_want_float(c, 1));
+    TC_TRY(want_divisors(c));
     TC_TRY(spread_parameters(c, p));
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_QUANTIZE_LINEAR, 3);
@@ -112,13 +130,18 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_dequantize(tc_graph_infer_ctx *c) {
     tc_graph_value *p[3], *x = c->n->in[0];
+    int64_t code = tc_graph_attr_output_dtype(c->n);
+    tc_dtype to = c->n->in[1]->dtype;
+    if (code && (!tc_graph_dtype_of_onnx(code, &to) || !tc_dtype_is_float(to)))
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
+                                    tc_graph_onnx_type_name(code));
     if (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32)
         return tc_graph_node_fail(c, "it takes i8, u8, i16, u16 and i32, but the input is %s", tc_dtype_name(x->dtype));
     TC_TRY(tc_graph_want_same_type(c, 0, 2));
     TC_TRY(spread_parameters(c, p));
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_DEQUANTIZE_LINEAR, 3);
-    c->out[0] = (tc_graph_type){p[1]->dtype, x->shape};
+    c->out[0] = (tc_graph_type){to, x->shape};
     return TC_OK;
 }
 
