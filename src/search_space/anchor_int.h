@@ -45,6 +45,10 @@ void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
 /* Unrolled reduction steps. */
 factor tc_space_sample_unroll(emitter *e, int id, int64_t extent);
 
+/* ---- anchor_tiles.c ---- */
+/* The whole anchor for a unit with tile registers; false, nothing written: there is none that it fits. */
+bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
+
 /* ---- anchor_blocked.c ---- */
 /* The loops of the accumulating stage when its tile is a cache block. */
 void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id);

@@ -171,6 +171,8 @@ static void mark_primary(emitter *e, const anchor_plan *p) {
 void tc_space_emit_anchor(emitter *e, const cluster *c) {
     anchor_plan p;
     tc_space_plan_cluster(e->an, c, &p);
+    if (e->v.tiles && tc_space_emit_tiles(e, &p))
+        return;
     p.blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
     p.group = p.blocked ? 1 : tc_space_dot_group(e->an, &p);
     int id = e->nanchor++;

@@ -168,6 +168,10 @@ void tc_space_parallel(builder *b, loop_ref l) {
     add_on_loop(b, TC_PRIM_PARALLEL, l, NULL);
 }
 
+void tc_space_tensorize(builder *b, loop_ref l, const char *unit) {
+    add_on_loop(b, TC_PRIM_TENSORIZE, l, NULL)->text = unit;
+}
+
 /* ---- stages ---- */
 
 void tc_space_inline(builder *b, stage_ref s) {

@@ -8,6 +8,7 @@
 
 #include "schedule_primitives/trace.h"
 #include "support/vec.h"
+#include "te/intrinsic.h"
 
 typedef enum role {
 #define ROLE(id, letters) ROLE_##id,
@@ -19,15 +20,16 @@ typedef enum role {
 typedef struct decision {
     int step; /* of the sketch, and of its instances: the one that makes it */
     role role;
-    int anchor;     /* which anchor cluster of the sketch it belongs to, -1: none */
-    int64_t extent; /* of the axis it divides */
-    bool primary;   /* ROW: the row axis that carries the register tile in constructed schedules */
-    int64_t block;  /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
-    int64_t phase;  /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
-    int lanes;      /* VEC: lanes of a vector register for the anchor's element type */
-    int64_t batch;  /* VEC: product of the batch axes, all of them parallel tasks */
-    int64_t depth;  /* VEC: product of the reduction axes */
-    bool lanewise;  /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
+    int anchor;               /* which anchor cluster of the sketch it belongs to, -1: none */
+    int64_t extent;           /* of the axis it divides */
+    bool primary;             /* ROW: the row axis that carries the register tile in constructed schedules */
+    int64_t block;            /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
+    int64_t phase;            /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
+    int lanes;                /* VEC: lanes of a vector register for the anchor's element type */
+    int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
+    int64_t depth;            /* VEC: product of the reduction axes */
+    const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles; `batch` and `depth` as of VEC */
+    bool lanewise;            /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 
 typedef struct stage_ref {
@@ -128,6 +130,7 @@ void tc_space_vectorize(builder *b, loop_ref l);
 void tc_space_unroll(builder *b, loop_ref l);
 void tc_space_unroll_all(builder *b, const loop_list *l);
 void tc_space_parallel(builder *b, loop_ref l);
+void tc_space_tensorize(builder *b, loop_ref l, const char *unit);
 
 void tc_space_inline(builder *b, stage_ref s);
 void tc_space_compute_at(builder *b, stage_ref s, loop_ref l);

@@ -20,10 +20,13 @@ enum { MAX_PLANS = 4096, SHORT_AXIS = 8 };
 enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
 /* Tasks per core where a cache tile is made as large as balance allows. Chosen; not measured apart. */
 enum { TASKS_PER_CORE = 4 };
+/* Tiles of a grid's results: with more of them operands are loaded more often. */
+enum { MOST_TILES = 4 };
 
 /* Factors of the estimate. Only the order of plans matters, and measuring decides in the end; so where nothing else is said, a
  * factor was chosen, and not measured apart. */
-static const double FREE_LOADS = 0.4; /* loads per multiply-add that cost nothing */
+static const double FREE_LOADS = 0.4;    /* loads per multiply-add that cost nothing */
+static const double TILE_OVERLAP = 0.15; /* of loads and products of tiles, what is not hidden; as the cost model's */
 static const double SPILLS = 0.3; /* the tile does not fit the registers; measured later, in descent: three to six times slower */
 static const double MASKED = 0.5; /* depthwise, over half of the registers: steps load what others broadcast */
 static const double PANEL_L2 = 0.5;       /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
@@ -108,6 +111,55 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
         *mid = TC_MIN(*mid, tc_ceil_div(tiles, tc_ceil_div(tiles, TC_MAX(1, d->block / *reg))));
 }
 
+/* ---- tiles ---- */
+
+static const decision *role_of(const sketch *k, int anchor, role r) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].anchor == anchor && k->dec[i].role == r)
+            return &k->dec[i];
+    return NULL;
+}
+
+/* Tiles along one side of the grid, and how many such grids the axis has. */
+static int64_t tiles_along(const tc_space *s, const plan *p, int anchor, role r, int64_t *of) {
+    const sketch *k = &s->sk[p->sketch];
+    const decision *d = role_of(k, anchor, r);
+    int64_t want = r == ROLE_TILE_ROWS ? p->rows : p->vecs;
+    int64_t side = nearest(&k->trace->steps[d->step], want * TC_TILE_ROWS);
+    *of = tc_ceil_div(d->extent, side);
+    return side / TC_TILE_ROWS;
+}
+
+/* Grids of a block: all that share a panel, one, or as many as balance the tasks. */
+static int64_t grids(const tc_space *s, const plan *p, const decision *d) {
+    int64_t down, across;
+    const decision *c = role_of(&s->sk[p->sketch], d->anchor, ROLE_TILE_COLUMNS);
+    tiles_along(s, p, d->anchor, ROLE_TILE_ROWS, &down);
+    tiles_along(s, p, d->anchor, ROLE_TILE_COLUMNS, &across);
+    int64_t most = p->mid == 1   ? 1
+                   : p->mid == 0 ? down
+                                 : tc_ceil_div(down, TC_MAX(1, TASKS_PER_CORE * s->m.cores / (across * c->batch)));
+    const tc_instr *step = &s->sk[p->sketch].trace->steps[d->step];
+    return TC_MAX(1, TC_MIN(most, step->ints[1].value));
+}
+
+/* How many times the multiply-adds of vectors: the unit's products per cycle, less what its loads cost beside them, what edges lose,
+ * and what the tasks do not balance. A grid that has no registers for its operands is none. */
+static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
+    const decision *c = role_of(&s->sk[p->sketch], anchor, ROLE_TILE_COLUMNS),
+                   *r = role_of(&s->sk[p->sketch], anchor, ROLE_TILE_ROWS);
+    int64_t down, across, rows = tiles_along(s, p, anchor, ROLE_TILE_ROWS, &down),
+                          columns = tiles_along(s, p, anchor, ROLE_TILE_COLUMNS, &across);
+    const tc_intrinsic *u = c->unit;
+    double multiply = (double)(rows * columns) * u->cycles, load = (double)(rows + columns) * u->load;
+    double e = (double)(u->m * u->n * u->k) / u->cycles / (2.0 * (double)s->m.vector_bytes / 4);
+    e *= multiply / (fmax(multiply, load) + TILE_OVERLAP * fmin(multiply, load));
+    e *= (double)(c->extent * r->extent) / (double)(down * rows * across * columns * u->m * u->n);
+    int64_t tasks = c->batch * across * tc_ceil_div(down, grids(s, p, role_of(&s->sk[p->sketch], anchor, ROLE_TILE_BLOCK)));
+    e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
+    return rows * columns + 2 > TC_TILES ? e * SPILLS : e;
+}
+
 /* Writes decision d's values for plan p into step. */
 static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr *step) {
     const sketch *k = &s->sk[p->sketch];
@@ -149,6 +201,15 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         break;
     case ROLE_WIDTH:
         step->dec[0] = nearest(step, p->width * lanes);
+        break;
+    case ROLE_TILE_ROWS:
+        step->dec[0] = nearest(step, (int64_t)p->rows * TC_TILE_ROWS);
+        break;
+    case ROLE_TILE_COLUMNS:
+        step->dec[0] = nearest(step, (int64_t)p->vecs * TC_TILE_ROWS);
+        break;
+    case ROLE_TILE_BLOCK:
+        step->dec[0] = grids(s, p, d);
         break;
     }
 }
@@ -210,8 +271,8 @@ static double estimate(const tc_space *s, const plan *p) {
     double e = 1.0;
     bool anchor = false;
     for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].role == ROLE_VEC) {
-            e *= estimate_anchor(s, p, k->dec[i].anchor);
+        if (k->dec[i].role == ROLE_VEC || k->dec[i].role == ROLE_TILE_COLUMNS) {
+            e *= k->dec[i].role == ROLE_VEC ? estimate_anchor(s, p, k->dec[i].anchor) : estimate_tiles(s, p, k->dec[i].anchor);
             anchor = true;
         }
     if (!anchor)
@@ -234,7 +295,7 @@ static int by_estimate(const void *a, const void *b) {
 
 static bool has_anchor(const sketch *k) {
     for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].role == ROLE_VEC)
+        if (k->dec[i].role == ROLE_VEC || k->dec[i].role == ROLE_TILE_COLUMNS)
             return true;
     return false;
 }
@@ -247,7 +308,10 @@ static int enumerate(const tc_space *s, plan *out) {
         for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
-                if (regs + TC_MIN(rows, v) > s->m.vector_regs || (anchor && regs < IN_FLIGHT / 2 && rows > 1))
+                if (s->sk[k].v.tiles && regs > MOST_TILES)
+                    continue;
+                if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
+                    (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
                 for (int mid = 0; mid < 3 && n < MAX_PLANS; mid++) {
                     plan p = {.sketch = k,
@@ -334,8 +398,20 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
     return worst;
 }
 
+/* The same of tiles. */
+static int64_t tile_registers(const sketch *k, const tc_trace *t) {
+    int64_t worst = 0;
+    for (int i = 0; i < k->ndec; i++) {
+        const decision *r = k->dec[i].role == ROLE_TILE_COLUMNS ? role_of(k, k->dec[i].anchor, ROLE_TILE_ROWS) : NULL;
+        if (r)
+            worst = TC_MAX(worst, t->steps[k->dec[i].step].dec[0] * t->steps[r->step].dec[0]);
+    }
+    return worst / (TC_TILE_ROWS * TC_TILE_ROWS);
+}
+
 bool tc_space_fits(const tc_space *s, const tc_trace *t) {
     enum { OPERANDS = 2 }; /* one of either side at least: derived */
     int k = tc_space_sketch_of(s, t);
-    return k < 0 || registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS;
+    return k < 0 ||
+           (registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS && tile_registers(&s->sk[k], t) <= TC_TILES - OPERANDS);
 }

@@ -78,7 +78,7 @@ static void add_sketch(tc_space *s, const analysis *an, variant v) {
 }
 
 static void add_variants(tc_space *s, const analysis *an) {
-    bool anchor = false, packs = false, blocks = false, taps = false;
+    bool anchor = false, packs = false, blocks = false, taps = false, tiles = false;
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
         if (c->kind != CLUSTER_ANCHOR)
@@ -87,6 +87,7 @@ static void add_variants(tc_space *s, const analysis *an) {
         packs |= tc_space_anchor_packs(an, c);
         blocks |= tc_space_anchor_blocks(an, c);
         taps |= tc_space_anchor_phased(an, c);
+        tiles |= tc_space_anchor_tiles(an, c);
     }
     bool small = tc_space_work(an->s->workload) < SERIAL_WORK;
     s->sk = TC_NEW_N(s->arena, sketch, MAX_SKETCHES);
@@ -98,6 +99,9 @@ static void add_variants(tc_space *s, const analysis *an) {
     for (int inner = 1; inner >= 0 && taps; inner--)
         for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
             add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .taps = true});
+    for (int inner = 1; inner >= 0 && tiles; inner--)
+        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
+            add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .tiles = true});
     for (int pack = 0; pack <= (packs ? 2 : 0) && tc_space_chains(an); pack++)
         for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
             add_sketch(s, an, (variant){PACK(pack), .rows_inner = true, .serial = serial, .chain = true});

@@ -109,6 +109,7 @@ decision_ref tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
 /* Whether all clusters but the first can be computed for a block of the first one's rows at a time, and nothing twice. */
 bool tc_space_chains(const analysis *an);

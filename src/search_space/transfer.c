@@ -70,10 +70,11 @@ static tc_space_tile tile_of(const instance *x) {
 
 int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec) {
     const decision *d = &k->dec[dec];
-    if (d->role != ROLE_VEC_OUTER && d->role != ROLE_BLOCK_VEC)
+    role counts = d->role == ROLE_TILE_BLOCK ? ROLE_TILE_ROWS : ROLE_VEC;
+    if (d->role != ROLE_TILE_BLOCK && d->role != ROLE_VEC_OUTER && d->role != ROLE_BLOCK_VEC)
         return d->extent;
     for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].role == ROLE_VEC && k->dec[i].anchor == d->anchor) {
+        if (k->dec[i].role == counts && k->dec[i].anchor == d->anchor) {
             int64_t width = t->steps[k->dec[i].step].dec[0];
             return (d->extent + width - 1) / width;
         }

@@ -1,0 +1,223 @@
+/* The tiling rule for units with tile registers: a reduction whose operands are the narrow types of such a unit, the second one a
+ * constant that is packed for it.
+ *
+ *   parallel task = fused(.., row_0, vec_0):
+ *     for row_1:                                         # grids of the block: they share the packed panel
+ *       acc[rows of tiles][columns of tiles] = 0         # in tile registers
+ *       for other reductions, k_o: acc += ..             # one instruction per tile of the grid
+ *       epilogue on the grid's buffer, which is in L1; one store
+ *
+ * The rows of a tile are neighbours along the last axis that the first operand walks alone: rows of a matrix, pixels of a
+ * convolution's row. */
+#include "search_space/anchor_int.h"
+
+/* Rows and columns of a tile of results; tiles of a grid along one side; grids of a block. The last two were chosen. */
+enum { SIDE = 16, MOST_TILES = 4, MAX_GRIDS = 64 };
+
+typedef struct tile_form {
+    const tc_intrinsic *unit;
+    const tc_expr *packed; /* the read of the second operand */
+    int row;               /* head axis of the tiles' rows */
+    int dv, dk;            /* dimensions of the packed operand: columns, and the last reduction */
+    int64_t step;          /* of the last reduction */
+} tile_form;
+
+static const tc_expr *stored(const tc_expr *e) {
+    const tc_expr *x = e->op == TC_OP_CAST ? e->args[0] : e;
+    return x->op == TC_OP_READ && x->nargs > 0 ? x : NULL;
+}
+
+static const tc_intrinsic *unit_of(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b) {
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
+        if (r->place == TC_UNIT_TILE && tc_intrinsic_in(set, r) && r->acc == acc && r->a == a && r->b == b)
+            return r;
+    }
+    return NULL;
+}
+
+static bool is_var(const tc_expr *e, const tc_var *v) {
+    return e->op == TC_OP_VAR && e->u.var == v;
+}
+
+/* Steps that divide the reduction need no tile registers for a last one; they are taken unless they are short. */
+static int64_t step_of(const tc_intrinsic *u, int64_t extent) {
+    for (int64_t s = u->k; 2 * s >= u->k; s -= u->group)
+        if (extent % s == 0)
+            return s;
+    return TC_MIN(u->k, extent);
+}
+
+/* The head's axis whose iterations are the tiles' rows: the last that moves the first operand with a constant distance. */
+static int row_axis(const analysis *an, const anchor_plan *p, const tc_expr *a) {
+    for (int x = p->head->naxis - 1; x >= 0; x--) {
+        bool row = p->role[x] == AXIS_ROW && p->dim[x] >= 0 && p->op->axes[p->dim[x]].extent > 1;
+        if (row && tc_space_dim_along(an->ctx, a, p->op->axes[p->dim[x]].var) >= 0)
+            return x;
+    }
+    return -1;
+}
+
+static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
+    const tc_compute *op = p->op;
+    const tc_expr *e = op->body[0], *x = e->op == TC_OP_MUL ? stored(e->args[0]) : NULL, *y = x ? stored(e->args[1]) : NULL;
+    if (op->reducer != TC_RED_SUM || !y || p->vec < 0 || p->acc_vec < 0)
+        return false;
+    const tc_var *column = op->axes[p->acc_vec].var;
+    const tc_axis *k = &op->raxes[op->nraxis - 1];
+    bool swap = tc_space_dim_along(an->ctx, x, column) >= 0;
+    const tc_expr *a = swap ? y : x;
+    *f = (tile_form){.packed = swap ? x : y, .dk = -1};
+    f->unit = unit_of(an->m->intrinsics, (tc_dtype)e->dtype, (tc_dtype)a->dtype, (tc_dtype)f->packed->dtype);
+    f->dv = tc_space_dim_along(an->ctx, f->packed, column);
+    for (int d = 0; d < f->packed->nargs; d++)
+        f->dk = is_var(f->packed->args[d], k->var) ? d : f->dk;
+    if (!f->unit || f->dv < 0 || f->dk < 0 || !is_var(f->packed->args[f->dv], column) || !f->packed->u.tensor->is_const)
+        return false;
+    if (k->extent % f->unit->group || !is_var(a->args[a->nargs - 1], k->var) || tc_space_dim_along(an->ctx, a, column) >= 0)
+        return false;
+    f->row = row_axis(an, p, a);
+    f->step = step_of(f->unit, k->extent);
+    return f->row >= 0;
+}
+
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c) {
+    anchor_plan p;
+    tile_form f;
+    tc_space_plan_cluster(an, c, &p);
+    return form_of(an, &p, &f);
+}
+
+/* ---- emission ---- */
+
+static decision_ref sample_side(emitter *e, role r, int id, int64_t extent) {
+    int64_t v[MOST_TILES];
+    int n = 0;
+    while (n < MOST_TILES && (n == 0 || SIDE * n < extent)) {
+        v[n] = (int64_t)SIDE * (n + 1);
+        n++;
+    }
+    return tc_space_sample_choice(&e->b, r, id, n, v, extent);
+}
+
+typedef struct head_parts {
+    loop_ref row[3], column[2]; /* row: block, grid, in the grid */
+} head_parts;
+
+static void note(emitter *e, const anchor_plan *p, const tile_form *f, decision_ref columns) {
+    decision *d = tc_space_decision(&e->b, columns);
+    d->unit = f->unit;
+    d->batch = d->depth = 1;
+    for (int x = 0; x < p->head->naxis; x++)
+        d->batch *= x != p->vec && x != f->row ? p->head->axes[x].extent : 1;
+    for (int r = 0; r < p->op->nraxis; r++)
+        d->depth *= p->op->raxes[r].extent;
+}
+
+static head_parts split_head(emitter *e, const anchor_plan *p, const tile_form *f, int id) {
+    head_parts h;
+    loop_ref grids[2];
+    stage_ref head = stage_called(p->head->name);
+    const tc_axis *i = &p->head->axes[f->row], *j = &p->head->axes[p->vec];
+    decision_ref columns = sample_side(e, ROLE_TILE_COLUMNS, id, j->extent), rows = sample_side(e, ROLE_TILE_ROWS, id, i->extent);
+    factor width = chosen(columns), height = chosen(rows);
+    note(e, p, f, columns);
+    tc_space_split(&e->b, loop_of(head, j), "0v", &width, h.column);
+    tc_space_split(&e->b, loop_of(head, i), "t2", &height, grids);
+    decision_ref block = tc_space_sample_tile(&e->b, ROLE_TILE_BLOCK, id, grids[0], 2, MAX_GRIDS, i->extent);
+    factor inner = part_of(block, 1);
+    tc_space_split(&e->b, grids[0], "01", &inner, h.row);
+    h.row[2] = grids[1];
+    return h;
+}
+
+/* Orders the head's loops; the outer ones, fused, are the tasks. */
+static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f, const head_parts *h) {
+    loop_list all = {0};
+    for (int x = 0; x < p->head->naxis; x++)
+        if (x != p->vec && x != f->row)
+            tc_space_list(&all, loop_of(stage_called(p->head->name), &p->head->axes[x]));
+    tc_space_list(&all, e->v.rows_inner ? h->column[0] : h->row[0]);
+    tc_space_list(&all, e->v.rows_inner ? h->row[0] : h->column[0]);
+    loop_list task = all;
+    tc_space_list(&all, h->row[1]);
+    tc_space_list(&all, h->row[2]);
+    tc_space_list(&all, h->column[1]);
+    tc_space_reorder(&e->b, &all);
+    if (is_loop(e->at))
+        return e->at;
+    task.n = TC_MIN(task.n, (int)TC_MAX_PARTS);
+    return tc_space_fuse(&e->b, &task, "task");
+}
+
+/* The accumulating stage: a grid of tiles, whole reduction inside. */
+static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f) {
+    const tc_compute *op = p->op;
+    builder *b = &e->b;
+    const factor side = fixed(SIDE), step = fixed(f->step);
+    loop_ref i[2], j[2], k[2];
+    loop_list order = {0};
+    int row = p->dim[f->row];
+    tc_space_split(b, loop_of(p->acc, &op->axes[row]), "ti", &side, i);
+    tc_space_split(b, loop_of(p->acc, &op->axes[p->acc_vec]), "ti", &side, j);
+    tc_space_split(b, loop_of(p->acc, &op->raxes[op->nraxis - 1]), "oi", &step, k);
+    for (int x = 0; x < op->naxis; x++)
+        if (x != row && x != p->acc_vec)
+            tc_space_list(&order, loop_of(p->acc, &op->axes[x]));
+    tc_space_list_axes(&order, p->acc, op->raxes, op->nraxis - 1);
+    const loop_ref inner[] = {k[0], i[0], j[0], i[1], j[1], k[1]};
+    for (size_t l = 0; l < TC_LEN(inner); l++)
+        tc_space_list(&order, inner[l]);
+    tc_space_reorder(b, &order);
+    tc_space_unroll(b, i[0]);
+    tc_space_unroll(b, j[0]);
+    tc_space_tensorize(b, i[1], f->unit->text);
+}
+
+/* "(x0, x1) -> (x1 / 16, x0 / 4, x1 % 16, x0 % 4)": panels of a tile's columns, groups of products innermost. */
+static void pack(emitter *e, const anchor_plan *p, const tile_form *f) {
+    const tc_expr *read = f->packed;
+    layout l = tc_space_layout(read->nargs);
+    for (size_t i = 0; i < e->packed.len; i++)
+        if (e->packed.data[i] == read->u.tensor)
+            return;
+    tc_push(&e->packed, read->u.tensor);
+    bool reduces[TC_MAX_DIMS] = {false};
+    for (int d = 0; d < read->nargs; d++)
+        for (int r = 0; r < p->op->nraxis; r++)
+            reduces[d] |= tc_expr_uses_var(read->args[d], p->op->raxes[r].var);
+    for (int d = 0; d < read->nargs; d++)
+        if (d != f->dv && !reduces[d])
+            tc_space_lay(&l, d);
+    tc_space_lay_blocks(&l, f->dv, fixed(SIDE));
+    for (int d = 0; d < read->nargs; d++)
+        if (d != f->dk && reduces[d])
+            tc_space_lay(&l, d);
+    tc_space_lay_blocks(&l, f->dk, fixed(f->unit->group));
+    tc_space_lay_places(&l, f->dv, fixed(SIDE));
+    tc_space_lay_places(&l, f->dk, fixed(f->unit->group));
+    tc_space_transform_layout(&e->b, read->u.tensor->name, &l);
+}
+
+bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
+    tile_form f;
+    if (!form_of(e->an, p, &f))
+        return false;
+    int id = e->nanchor++;
+    stage_ref head = stage_called(p->head->name);
+    p->acc = p->head == p->op ? tc_space_cache_write(&e->b, head) : stage_called(p->op->name);
+    if (is_loop(e->at))
+        tc_space_compute_at(&e->b, head, e->at);
+    head_parts h = split_head(e, p, &f, id);
+    loop_ref task = order_head(e, p, &f, &h);
+    tc_space_compute_at(&e->b, p->acc, h.row[1]);
+    tc_space_keep_local(&e->b, p->acc);
+    tc_space_vectorize(&e->b, h.column[1]);
+    emit_grid(e, p, &f);
+    pack(e, p, &f);
+    if (!e->v.serial && !is_loop(e->at))
+        tc_space_parallel(&e->b, task);
+    if (e->v.chain)
+        e->at = task;
+    return true;
+}
