@@ -71,6 +71,8 @@ int tc_cli_pick_one(const tc_graph_work *w, const char *kernel, const tc_tune_ta
 
 /* Where a schedule comes from, for people, in `a`: "record 12 of tctune.db: 1.23 ms with 2 threads on HOST", "default schedule
  * (there is no database)", "FILE". */
+/* For a default schedule: what it was chosen by, if that was the cost of a unit with tiles, as " by the cost of ..."; else "". */
+const char *tc_cli_by_cost(const char *trace, tc_arena *a);
 const char *tc_cli_origin(const tc_tune_schedule *s, tc_arena *a);
 
 /* ---- signals (signals.c) ---- */

@@ -264,6 +264,7 @@ static const char *date_of(char *text, size_t size, int64_t ms) {
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
     static const char *const head[] = {">#", "kernel", ">count", ">MFLOP", ">recorded", "when", "trace", "form", "schedule"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    tc_arena *a = tc_arena_new();
     int records = 0;
     for (int i = 0; i < n; i++) {
         char time[24], when[24];
@@ -280,8 +281,9 @@ void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
         if (recorded)
             tc_cli_cell(&t, "record %lld%s%s", (long long)k[i].record, *k[i].why ? "; " : "", k[i].why);
         else
-            tc_cli_cell(&t, "default: %s", k[i].why);
+            tc_cli_cell(&t, "default%s: %s", tc_cli_by_cost(k[i].trace, a), k[i].why);
     }
+    tc_arena_free(a);
     tc_cli_table_print(&t, f);
     tc_cli_table_free(&t);
     fprintf(f, "%d of %d kernels from records, %d from the default schedule\n", records, n, n - records);

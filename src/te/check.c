@@ -76,7 +76,7 @@ static const char *groups_problem(const tc_expr *const *args) {
     const tc_expr *acc = args[0], *a = args[1], *b = args[2];
     const tc_intrinsic *row = tc_intrinsic_of(TC_INTRINSICS_ALL, acc->dtype, a->dtype, b->dtype);
     if (!row)
-        return "dot adds u8 times i8 to i32, or bf16 times bf16 to f32";
+        return "dot adds products of 8-bit integers to i32, or bf16 times bf16 to f32";
     if (a->lanes != row->group || b->lanes != a->lanes * acc->lanes)
         return "the second operand of dot has 4 lanes (bf16: 2), the third as many for each lane of the first";
     return NULL;

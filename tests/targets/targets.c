@@ -20,6 +20,7 @@ typedef struct platform {
     const char *emulator, *emulator_options;
     const char *multiply; /* what the assembly of a matrix product must hold: the vector unit is used */
     const char *broken;   /* "|case|case|": the emulator itself fails on these */
+    const char *dots;     /* the same for products of narrow types, "|case=text|"; NULL: there are no such instructions */
 } platform;
 
 #define ARM_TOOLS "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "qemu-aarch64"
@@ -27,17 +28,19 @@ typedef struct platform {
 #define X86_TOOLS "gcc", "gcc", "qemu-x86_64"
 
 static const platform platforms[] = {
-    {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", ""},
-    {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", ""},
+    {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "", NULL},
+    {"neon_dot", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n2 -mattr=-sve,-sve2", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv",
+     "", "|gemm_s8s8=sdot\t|gemm_u8u8=udot\t|gemm_i8=usdot\t|gemm_bf16=bfdot\t|"},
+    {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", "", NULL},
     {"sve256", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", ARM_TOOLS, "-cpu max,sve-max-vq=2", "\tz",
-     ""},
+     "", NULL},
     /* Debian 12's qemu 7.2 fails an assertion of its own on vfcvt.rtz: its translator saves the opcode twice. */
     {"rvv", "llvm -mtriple=riscv64-linux-gnu -mattr=+v", RISCV_TOOLS, "-cpu rv64,v=true,vlen=128,elen=64,vext_spec=v1.0",
-     "vfmacc", "|rounding|casts_int|"},
-    {"rv64gc", "generic-rv64", RISCV_TOOLS, "-cpu rv64,v=false", "fmadd.s", ""},
-    {"avx2", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", X86_TOOLS, "-cpu max", "%ymm", ""},
-    {"sse", "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64", X86_TOOLS, "-cpu qemu64", "mulps", ""},
-    {"sse42", "llvm -mtriple=x86_64-linux-gnu -mcpu=nehalem", X86_TOOLS, "-cpu Nehalem", "mulps", ""},
+     "vfmacc", "|rounding|casts_int|", NULL},
+    {"rv64gc", "generic-rv64", RISCV_TOOLS, "-cpu rv64,v=false", "fmadd.s", "", NULL},
+    {"avx2", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", X86_TOOLS, "-cpu max", "%ymm", "", NULL},
+    {"sse", "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64", X86_TOOLS, "-cpu qemu64", "mulps", "", NULL},
+    {"sse42", "llvm -mtriple=x86_64-linux-gnu -mcpu=nehalem", X86_TOOLS, "-cpu Nehalem", "mulps", "", NULL},
 };
 
 static const platform *find_platform(const char *name) {
@@ -108,22 +111,35 @@ static int run_program(const platform *p, const suite *s) {
     return status;
 }
 
-/* Whether the product of two matrices uses the target's vector multiply-add. */
-static bool uses_vectors(const platform *p, const suite *s) {
+/* Whether the assembly of a case's first kernel holds a text. */
+static bool holds(const suite *s, const char *name, size_t length, const char *what, size_t size) {
     tc_error err = {0};
     tc_strbuf text = {0};
+    char wanted[64];
+    snprintf(wanted, sizeof wanted, "%.*s", (int)size, what);
     for (size_t i = 0; i < s->kernels.len; i++) {
         const tc_func *f = s->kernels.data[i].f;
-        if (strcmp(s->kernels.data[i].of->name, "gemm_runtime"))
+        const char *of = s->kernels.data[i].of->name;
+        if (strlen(of) != length || strncmp(of, name, length))
             continue;
         die_if(tc_cg_emit_text(s->target, &f, NULL, 1, NULL, TC_CG_ASM, &text, &err), &err);
         break;
     }
-    bool found = strstr(tc_sb_str(&text), p->multiply) != NULL;
+    bool found = strstr(tc_sb_str(&text), wanted) != NULL;
     if (!found)
-        fprintf(stderr, "the assembly of gemm_runtime holds no '%s':\n%s\n", p->multiply, tc_sb_str(&text));
+        fprintf(stderr, "the assembly of %.*s holds no '%s':\n%s\n", (int)length, name, wanted, tc_sb_str(&text));
     tc_strbuf_free(&text);
     return found;
+}
+
+/* Whether products of matrices use the target's vector multiply-add, and its dot products. */
+static bool uses_vectors(const platform *p, const suite *s) {
+    bool ok = holds(s, "gemm_runtime", strlen("gemm_runtime"), p->multiply, strlen(p->multiply));
+    for (const char *c = p->dots; c && c[1]; c = strchr(c + 1, '|')) {
+        const char *is = strchr(c, '=');
+        ok = holds(s, c + 1, (size_t)(is - c - 1), is + 1, strcspn(is + 1, "|")) && ok;
+    }
+    return ok;
 }
 
 static int compare(const suite *s) {
@@ -161,7 +177,7 @@ int main(int argc, char **argv) {
     tc_target *t;
     char *dir;
     if (!p) {
-        fprintf(stderr, "usage: test_targets neon|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED]\n");
+        fprintf(stderr, "usage: test_targets neon|neon_dot|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED]\n");
         return 2;
     }
     need(p->compiler, p->compiler_package, p);

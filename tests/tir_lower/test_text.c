@@ -131,7 +131,8 @@ static void deep_nesting(void **state) {
 
 static void wrong_vectors(void **state) {
     fixture *x = *state;
-    parse_refused(x, HEAD "Y[0] = f32(dot(1, 2, 3))\n", "t.tir:5:12: dot adds u8 times i8 to i32, or bf16 times bf16 to f32");
+    parse_refused(x, HEAD "Y[0] = f32(dot(1, 2, 3))\n",
+                  "t.tir:5:12: dot adds products of 8-bit integers to i32, or bf16 times bf16 to f32");
     parse_refused(x, HEAD "Y[0] = f32(dot(i32(0), bcast(u8(1), 4), bcast(i8(1), 8)))\n",
                   "t.tir:5:12: the second operand of dot has");
     parse_refused(x, HEAD "Y[0] = X[ramp(0, 1, 4) + ramp(0, 1, 8)]\n", "t.tir:5:24: '+' cannot be applied to i64x4 and i64x8");

@@ -183,6 +183,7 @@ void tc_cg_end_flush(tc_cg *g, tc_val before);
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
 void tc_cg_detect_machine(tc_machine *m);
+bool tc_cg_tiles_work(void); /* here; asks a child process (probe.c) */
 void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);
 int tc_cg_widest_vector(const tc_target *t); /* bytes */
 bool tc_cg_scalable(const tc_target *t);     /* vectors are held in SVE registers of machine.vector_bytes */

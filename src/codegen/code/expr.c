@@ -155,15 +155,16 @@ static tc_val fma_expr(tc_cg *g, const tc_expr *e) {
 
 enum { MAX_DOT_LANES = 64 };
 
-/* One instruction. The group of args[1] stands in every lane; integers go in four bytes to a lane, floats as what they are. */
+/* One instruction. The group of args[1] stands in every lane; integers go in as four bytes to a lane (x86) or as bytes, floats as what they are. */
 static tc_val dot_instruction(tc_cg *g, const tc_expr *e, const tc_intrinsic *row, tc_val acc, tc_val x, tc_val w) {
     bool swap = e->args[1]->dtype != row->a;
     LLVMTypeRef floats = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), (unsigned)(row->k * row->n));
-    LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : LLVMVectorType(g->i32, (unsigned)row->n);
+    LLVMTypeRef bytes = row->over ? LLVMVectorType(g->i8, (unsigned)(row->k * row->n)) : LLVMVectorType(g->i32, (unsigned)row->n);
+    LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : bytes, over[] = {LLVMTypeOf(acc), t};
     x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->n), t, "");
     w = LLVMBuildBitCast(g->b, w, t, "");
     tc_val args[] = {acc, swap ? w : x, swap ? x : w};
-    return tc_cg_intrinsic(g, row->llvm, NULL, 0, args, 3);
+    return tc_cg_intrinsic(g, row->llvm, over, row->over, args, 3);
 }
 
 /* Lanes first, first + stride, ... of v, as numbers of the accumulator's type. */

@@ -141,6 +141,11 @@ static void free_features(features *f) {
     tc_vec_free(f);
 }
 
+/* What the system says of this machine is true of all features but tiles. */
+static bool works_here(const feature *f) {
+    return f->on && (strncmp(f->name, "amx-", 4) != 0 || tc_cg_tiles_work());
+}
+
 /* Of the host's many features, those in a set of any CPU we know: the others do not change our code. */
 static void add_host_features(features *f, const tc_cg_isa *isa) {
     features host = {0}, known = {0};
@@ -157,7 +162,7 @@ static void add_host_features(features *f, const tc_cg_isa *isa) {
         for (size_t k = 0; k < known.len && !listed; k++)
             listed = !strcmp(known.data[k].name, host.data[i].name);
         if (listed)
-            set_feature(f, host.data[i].name, strlen(host.data[i].name), host.data[i].on, false);
+            set_feature(f, host.data[i].name, strlen(host.data[i].name), works_here(&host.data[i]), false);
     }
     free_features(&host);
     free_features(&known);
@@ -310,7 +315,7 @@ static bool runs_here(const char *triple, const features *f) {
     bool ok = tc_target_is_host_isa(triple);
     add_features(&host, text, false);
     for (size_t i = 0; ok && i < f->len; i++)
-        ok = !f->data[i].on || is_on(&host, f->data[i].name);
+        ok = !f->data[i].on || (is_on(&host, f->data[i].name) && works_here(&f->data[i]));
     LLVMDisposeMessage(text);
     free_features(&host);
     return ok;

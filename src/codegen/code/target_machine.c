@@ -19,12 +19,12 @@ static int or_common(int fact, int common) {
     return fact ? fact : common;
 }
 
-/* Units that the target has, in registers that are not wider than its vectors. */
+/* Units that the target has, in tiles or in registers of the width of its vectors. */
 static tc_intrinsic_set intrinsics(const tc_target *t, int vector_bytes) {
     tc_intrinsic_set have = 0;
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
-        have |= (tc_intrinsic_set)(tc_cg_has_feature(t, r->feature) && r->vector <= vector_bytes) << i;
+        have |= (tc_intrinsic_set)(tc_cg_has_feature(t, r->feature) && (!r->vector || r->vector == vector_bytes)) << i;
     }
     return have;
 }

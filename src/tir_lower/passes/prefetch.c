@@ -93,9 +93,20 @@ static void note_load(const tc_expr *e, void *user) {
     }
 }
 
-static void note_stores(const tc_stmt *s, void *user) {
+/* A tile's panel is a stream of its own: those of a grid's columns lie apart. */
+static void note_tile(const tc_tile_stmt *t, stream_list *l) {
+    stream now = {.buffer = t->memory, .regular = true};
+    if (t->op != TC_TILE_LOAD || !is_weight(l->p, t->memory) || l->n == MAX_STREAMS || !split_index(l, t->index, &now))
+        return;
+    now.hi = now.lo + (tc_tir_tile_rows(t->tile[0]) - 1) * t->stride + t->tile[0]->reg_lanes;
+    l->s[l->n++] = now;
+}
+
+static void note_reads(const tc_stmt *s, void *user) {
     if (s->kind == TC_STMT_STORE)
         tc_expr_walk(s->u.store.value, note_load, user);
+    if (s->kind == TC_STMT_INTRIN)
+        note_tile(&s->u.intrin, user);
 }
 
 /* Where the panel changes, and how often it is walked through until then. */
@@ -174,7 +185,7 @@ static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
     if (!tir_const_extent(s, &trips))
         return s;
     stream_list l = {.p = p, .k = s->u.loop.var};
-    tc_tir_walk(s->u.loop.body, note_stores, &l);
+    tc_tir_walk(s->u.loop.body, note_reads, &l);
     for (int i = 0; i < l.n; i++)
         n += hints(p, &l.s[i], l.k, trips, out + n, MAX_HINTS - n);
     if (n == 0)

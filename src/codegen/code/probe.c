@@ -1,0 +1,54 @@
+/* Whether instructions that the system tells of can be executed. Some virtual machines tell of tiles, and end a program that uses
+ * them; so a child process tries. It makes system calls and executes a few instructions, nothing else, so it does no harm that other
+ * threads of this process hold locks. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "codegen/code/code_int.h"
+
+#ifdef __x86_64__
+/* A configuration of one tile, a zero in it, and its release; the assembler need not know the instructions. */
+static void use_tiles(void) {
+    static const unsigned char CONFIG[64] __attribute__((aligned(64))) = {[0] = 1, [16] = 64, [48] = 16};
+    __asm__ volatile("mov %0, %%rax\n\t"
+                     ".byte 0xc4, 0xe2, 0x78, 0x49, 0x00\n\t" /* ldtilecfg (%rax) */
+                     ".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0\n\t" /* tilezero %tmm0 */
+                     ".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0"     /* tilerelease */
+                     ::"r"(CONFIG)
+                     : "rax", "memory");
+}
+
+static void try_tiles(void) {
+    enum { REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+    static const int ENDS[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE};
+    for (size_t i = 0; i < TC_LEN(ENDS); i++)
+        signal(ENDS[i], SIG_DFL);
+    if (syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA))
+        _exit(1);
+    use_tiles();
+    _exit(0);
+}
+
+static bool tiles;
+
+static void probe(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        try_tiles();
+    tiles = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool tc_cg_tiles_work(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, probe);
+    return tiles;
+}
+#else
+bool tc_cg_tiles_work(void) {
+    return false;
+}
+#endif
