@@ -71,7 +71,7 @@ static inline void check_source(const checked *c, tc_graph_model *m) {
     snprintf(source, sizeof source, TCTUNE_TEST_TMP "/%s_source%d.c", c->program, count);
     snprintf(so, sizeof so, TCTUNE_TEST_TMP "/%s_source%d.so", c->program, count++);
     assert_ok(tc_graph_model_save(m, source, "model", err));
-    snprintf(command, sizeof command, "cc -std=c17 -O1 -Wall -Werror -fPIC -shared %s -o %s -lm", source, so);
+    snprintf(command, sizeof command, "cc -std=c17 -O0 -Wall -Werror -fPIC -shared %s -o %s -lm", source, so);
     assert_int_equal(system(command), 0);
     void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL), *run = lib ? dlsym(lib, "model_run") : NULL;
     assert_non_null(run);
