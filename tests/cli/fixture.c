@@ -25,7 +25,10 @@ static const char *in(const char *dir, const char *name) {
     static char paths[4][4096]; /* callers use at most two at once */
     static int next;
     char *path = paths[next++ % 4];
-    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    if ((size_t)snprintf(path, sizeof paths[0], "%s/%s", dir, name) >= sizeof paths[0]) {
+        fprintf(stderr, "fixture: the folder's name is too long: %s\n", dir);
+        exit(1);
+    }
     return path;
 }
 

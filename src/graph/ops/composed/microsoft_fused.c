@@ -60,7 +60,7 @@ static tc_status add_skip(tc_graph_emitter *e, int bias, tc_graph_value **sum) {
 /* (x, skip, gamma, beta?, bias?)  =>  y, mean?, inverse deviation?, sum? */
 tc_status tc_graph_infer_skip_layer_norm(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *sum;
+    tc_graph_value *sum = NULL;
     TC_TRY(add_skip(&e, 4, &sum));
     bool statistics = (c->nout > 1 && c->names[1]) || (c->nout > 2 && c->names[2]);
     return tc_graph_em_finish(&e, layer_norm(&e, sum, c->n->in[2], input(c, 3), statistics));
@@ -69,7 +69,7 @@ tc_status tc_graph_infer_skip_layer_norm(tc_graph_infer_ctx *c) {
 /* (x, skip, gamma, bias?)  =>  y, mean?, inverse root?, sum?; there is no mean */
 tc_status tc_graph_infer_skip_rms_norm(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *sum, *inverse;
+    tc_graph_value *sum = NULL, *inverse;
     if (c->nout > 1 && c->names[1])
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it computes no mean, which output 1 asks for");
     TC_TRY(add_skip(&e, 3, &sum));
