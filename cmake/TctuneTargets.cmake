@@ -42,7 +42,8 @@ function(tctune_library folder)
 endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [TIMEOUT s] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])
-# Labels: `unit` tests run under sanitizers too; `long` ones only in ./test.sh --full.
+# Labels: `unit` tests run under sanitizers too; `release` ones, whose time goes by in LLVM, in compilers or in waiting for measured
+# kernels, do so only in ./test.sh --full, and `long` ones run there alone.
 # makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are found by
 # their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
 function(tctune_test name)
@@ -78,6 +79,12 @@ function(tctune_test name)
     endif()
 endfunction()
 
+# The thread sanitizer learns of OpenMP's barriers from Archer, which comes with LLVM's OpenMP, and must not look into that itself.
+if(TCTUNE_SANITIZE MATCHES thread)
+    set(TCTUNE_THREADS_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1"
+                           "OMP_TOOL_LIBRARIES=${TCTUNE_LLVM_ROOT}/lib/libarcher.so")
+endif()
+
 # Properties that every test shares, also those made with add_test directly. Sanitised builds get five times the time. Objects are kept
 # by program and by build, so tests of one build share them; those that test the keeping have folders of their own.
 function(tctune_test_properties name)
@@ -87,7 +94,7 @@ function(tctune_test_properties name)
     endif()
     set(env "TCTUNE_CACHE=${PROJECT_BINARY_DIR}/objects" ${arg_ENV} "TMPDIR=${CMAKE_CURRENT_BINARY_DIR}/tmp" "ASAN_OPTIONS=detect_leaks=1:abort_on_error=0"
             "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0"
-            "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp" "UBSAN_OPTIONS=print_stacktrace=1")
+            ${TCTUNE_THREADS_ENV} "UBSAN_OPTIONS=print_stacktrace=1")
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/tmp)
     set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" ENVIRONMENT "${env}")
 endfunction()

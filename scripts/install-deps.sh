@@ -2,7 +2,7 @@
 # Installs every Debian 12 package that building, testing and running tctune needs; does nothing when all are there.
 #   scripts/install-deps.sh               what ./test.sh and ./quickstart.sh need
 #   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
-#   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does
+#   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does, and with its thread sanitizer
 #   scripts/install-deps.sh --list        only prints the names
 set -eu
 
@@ -18,7 +18,7 @@ packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zst
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 benchmark_packages="libdnnl-dev libopenblas-dev"
-clang_packages="clang-19 libomp-19-dev"
+clang_packages="clang-19 libclang-rt-19-dev libomp-19-dev"
 
 # ONNX Runtime's package asks for Node 16. One that is there already stays, wherever it is from: Debian's npm would not go with it.
 has_node() {
