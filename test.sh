@@ -109,7 +109,6 @@ build release
 suite "the tests (release)" release -LE long
 [ "$mode" != --fast ] || exit 0
 
-differential 2000
 build dev --target unit_tests
 suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
 [ "$mode" = --full ] || exit 0
@@ -145,17 +144,17 @@ random() { # MINUTES CASES WHAT PROGRAM
 }
 
 random 1 100000 "random schedules, replayed" schedule_primitives/test_schedule_random
+random 2 10000 "random schedules, compiled" codegen/test_cg_property
 random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
-random 3 10000 "random schedules, compiled" codegen/test_cg_property
 
 ! room 3 "large networks" || suite "large networks" release -L long
-if room 9 "the command under sanitizers"; then
+if room 12 "the other tests under sanitizers"; then
     build dev
-    suite "the command under sanitizers" dev -L "cli|release"
+    suite "the other tests under sanitizers" dev -L "cli|release"
 fi
 if room 9 "hostile"; then
     build hostile --target unit_tests
     suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
 fi
 ! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
-! room 6 "the differential test, 10000 cases" || differential 10000
+! room 7 "the differential test, 10000 cases" || differential 10000
