@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/cache.h"
-#include "measure/peak.h"
+#include "measure/records/record.h"
 #include "support/fs.h"
 #include "support/hash.h"
 #include "support/log.h"
@@ -18,9 +18,12 @@
 
 enum {
     LINE = 64,
+    PAGE = 4096,
+    LINES = PAGE / LINE,
+    JUMP = 39, /* lines: about the golden section of a page */
     PASSES = 4,
-    SLICE = 1 << 14, /* lines: under a millisecond */
-    WALKS = 3,       /* that are put together */
+    SLICE = 256, /* pages: under a millisecond */
+    WALKS = 3,   /* that are put together */
     HUGE_PAGE = 2 << 20
 };
 /* A line from the last cache takes a fifth to a third of one from memory, on the machines that were looked at; where half come from
@@ -46,7 +49,7 @@ static int64_t common_divisor(int64_t a, int64_t b) {
     return b ? common_divisor(b, a % b) : a;
 }
 
-/* Steps of about the golden section of n lines come to each of them once, and never to a neighbour of the last ones. */
+/* Steps of about the golden section of n come to each of n places once, and never to a neighbour of the last ones. */
 static int64_t stride_of(int64_t n) {
     int64_t s = (int64_t)(0.6180339887 * (double)n) | 1;
     while (common_divisor(s, n) != 1)
@@ -54,28 +57,31 @@ static int64_t stride_of(int64_t n) {
     return s;
 }
 
-/* Lines [from, to) of the order. */
-static double slice_seconds(const volatile char *base, int64_t n, int64_t stride, int64_t from, int64_t to) {
+/* Pages `from` to `to` of an order of n pages, in steps; the lines of each by steps of `inner`. Page by page, since the reach of the
+ * tables of pages is not what is asked for. */
+static double slice_seconds(const volatile char *base, int64_t n, int64_t stride, int inner, int64_t from, int64_t to) {
     double start = tc_now();
-    int64_t at = (int64_t)((__int128)from * stride % n), sum = 0;
+    int64_t page = (int64_t)((__int128)from * stride % n), sum = 0;
     for (int64_t i = from; i < to; i++) {
-        sum += base[at * LINE];
-        at += stride;
-        at = at >= n ? at - n : at;
+        const volatile char *p = base + page * PAGE;
+        for (int k = 0; k < LINES; k++)
+            sum += p[(k * inner % LINES) * LINE];
+        page += stride;
+        page = page >= n ? page - n : page;
     }
     volatile int64_t sink = sum;
     (void)sink;
     return tc_now() - start;
 }
 
-/* Passes of one core over its n lines. Each slice counts as in its fastest pass: it is over before the system gives the core to
+/* Passes of one core over its n pages. Each slice counts as in its fastest pass: it is over before the system gives the core to
  * somebody else. */
 static double pass_seconds(const char *base, int64_t n) {
     int64_t stride = stride_of(n), slices = (n + SLICE - 1) / SLICE;
     double *best = tc_xcalloc((size_t)slices, sizeof *best), end = tc_now() + step_seconds, sum = 0;
     for (int pass = 0; pass <= PASSES || tc_now() < end; pass++)
         for (int64_t i = 0; i < slices; i++) {
-            double t = slice_seconds(base, n, stride, i * SLICE, TC_MIN((i + 1) * SLICE, n));
+            double t = slice_seconds(base, n, stride, JUMP, i * SLICE, TC_MIN((i + 1) * SLICE, n));
             best[i] = pass <= 1 ? t : TC_MIN(best[i], t); /* the first pass brings the lines in */
         }
     for (int64_t i = 0; i < slices; i++)
@@ -85,11 +91,33 @@ static double pass_seconds(const char *base, int64_t n) {
 }
 
 static double line_ns(const char *base, int64_t bytes, int threads) {
-    int64_t n = TC_MAX(bytes / LINE / threads, 1);
+    int64_t n = TC_MAX(bytes / PAGE / threads, 1);
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
-    sum += pass_seconds(base + omp_get_thread_num() * n * LINE, n);
-    return 1e9 * sum / threads / (double)n;
+    sum += pass_seconds(base + omp_get_thread_num() * n * PAGE, n);
+    return 1e9 * sum / threads / (double)(n * LINES);
+}
+
+/* What one core reads of its n pages in order, in bytes a second: by the median of slices, since some are disturbed, and some of
+ * what should come from memory is still in a cache. */
+static double core_rate(const char *base, int64_t n) {
+    int64_t slices = n / SLICE;
+    double *t = tc_xcalloc((size_t)TC_MAX(slices, 1) * PASSES, sizeof *t), rate = 0;
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int64_t i = 0; i < slices; i++)
+            t[pass * slices + i] = slice_seconds(base, n, 1, 1, i * SLICE, (i + 1) * SLICE);
+    if (slices > 0)
+        rate = SLICE * PAGE / tc_meas_median(t, (size_t)slices * PASSES);
+    free(t);
+    return rate;
+}
+
+static double memory_rate(const char *base, int64_t bytes, int threads) {
+    int64_t n = bytes / PAGE / threads;
+    double sum = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
+    sum += core_rate(base + omp_get_thread_num() * n * PAGE, n);
+    return sum / 1e9;
 }
 
 /* Twice what is reported is surely beyond it; more than a quarter of the memory is not ours to take. */
@@ -118,8 +146,8 @@ tc_meas_caches tc_meas_walk_caches(const tc_machine *m) {
     memset(base, 1, (size_t)end);
     for (double f = (double)first; f <= 1.001 * (double)end && c.n < TC_MEAS_FOOTPRINTS; f *= step, c.n++)
         c.walk[c.n] = (tc_meas_footprint){(int64_t)f, line_ns(base, TC_MIN((int64_t)f, end), threads)};
+    c.memory_gbs = memory_rate(base, end, threads);
     free(base);
-    c.memory_gbs = tc_meas_measure_stream(threads, end, 0.4).read_gbs;
     c.walks = 1;
     judge(&c);
     return c;
