@@ -39,7 +39,9 @@ static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc
         return false;
     const tc_tensor *x = converted(e->args[0]), *y = converted(e->args[1]);
     return x && y && (x == producer->out[0] || y == producer->out[0]) &&
-           tc_intrinsic_of(m->intrinsics, e->dtype, x->dtype, y->dtype) != NULL;
+           (tc_intrinsic_of(m->intrinsics, e->dtype, x->dtype, y->dtype) ||
+            tc_space_tile_unit(m->intrinsics, e->dtype, x->dtype, y->dtype) ||
+            tc_space_tile_unit(m->intrinsics, e->dtype, y->dtype, x->dtype));
 }
 
 /* A stage may be inlined when its value is needed once per evaluation of its consumers, or is cheap to compute again. */

@@ -27,7 +27,7 @@ static const tc_expr *stored(const tc_expr *e) {
     return x->op == TC_OP_READ && x->nargs > 0 ? x : NULL;
 }
 
-static const tc_intrinsic *unit_of(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b) {
+const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b) {
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
         if (r->place == TC_UNIT_TILE && tc_intrinsic_in(set, r) && r->acc == acc && r->a == a && r->b == b)
@@ -68,7 +68,7 @@ static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
     bool swap = tc_space_dim_along(an->ctx, x, column) >= 0;
     const tc_expr *a = swap ? y : x;
     *f = (tile_form){.packed = swap ? x : y, .dk = -1};
-    f->unit = unit_of(an->m->intrinsics, (tc_dtype)e->dtype, (tc_dtype)a->dtype, (tc_dtype)f->packed->dtype);
+    f->unit = tc_space_tile_unit(an->m->intrinsics, (tc_dtype)e->dtype, (tc_dtype)a->dtype, (tc_dtype)f->packed->dtype);
     f->dv = tc_space_dim_along(an->ctx, f->packed, column);
     for (int d = 0; d < f->packed->nargs; d++)
         f->dk = is_var(f->packed->args[d], k->var) ? d : f->dk;

@@ -109,6 +109,8 @@ decision_ref tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes);
 /* Which variants make a difference to this cluster. */
 bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
+/* The unit with tiles that adds products of a and b, in this order, to acc; NULL: there is none. */
+const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b);
 bool tc_space_anchor_tiles(const analysis *an, const cluster *c);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
 /* Whether all clusters but the first can be computed for a block of the first one's rows at a time, and nothing twice. */

@@ -142,6 +142,32 @@ static void wrong_vectors(void **state) {
     parse_refused(x, HEAD "Y[0] = X[0, 1]\n", "t.tir:5:8: unknown name 'X'");
 }
 
+#define TILES                                                                                                                    \
+    "func t\nparam X u8[64] in 0 align 64\nparam W i8[256] in 1 align 64\nparam Y i32[64] out 0 align 64\nbody\n"                \
+    "alloc a u8[16] tile align 64 lanes 4 {\n  alloc b i8[64] tile align 64 lanes 64 {\n    alloc c i32[64] tile align 64 "      \
+    "lanes "                                                                                                                     \
+    "16 {\n"
+#define TILES_END "    }\n  }\n}\n"
+
+/* Statements of tiles: what they say, and what they must not. */
+static void tiles(void **state) {
+    fixture *x = *state;
+    verify_ok(
+        x, TILES
+        "tile load a X[0] by 16\ntile load b W[0] by 64\ntile zero c\ntile amx_u8s8 c a b\ntile store c Y[0] by 16\n" TILES_END);
+    parse_refused(x, TILES "tile amx_u8s9 c a b\n" TILES_END, "there is no unit 'amx_u8s9'");
+    parse_refused(x, TILES "tile load X X[0] by 4\n" TILES_END, "'X' is no tile");
+    parse_refused(x, TILES "tile load a Z[0] by 4\n" TILES_END, "unknown buffer 'Z'");
+    verify_refused(x, TILES "tile load a X[0] by 21\n" TILES_END, "a tile's load of X may reach elements 66..66");
+    verify_refused(x, TILES "tile load a W[0] by 4\n" TILES_END, "a tile of u8 and memory of i8");
+    verify_refused(x, TILES "tile store a X[0] by 4\n" TILES_END, "a store to the input X");
+    verify_refused(x, TILES "tile amx_s8s8 c a b\n" TILES_END, "the tiles of amx_s8s8 do not fit it");
+    verify_refused(x, TILES "tile amx_u8s8 c b a\n" TILES_END, "do not fit it");
+    verify_refused(x, TILES "Y[0] = c[0]\n" TILES_END, "tile c is used as memory");
+    verify_refused(x, HEAD "alloc a u8[65] tile align 64 lanes 65 {\n  tile zero a\n}\n", "more than 16 rows of 64 bytes");
+    verify_refused(x, HEAD "alloc a u8[17] tile align 64 lanes 1 {\n  tile zero a\n}\n", "more than 16 rows of 64 bytes");
+}
+
 /* A dot of constants is legal, if of no use; an index that depends on one may be anything. */
 static void constant_dots(void **state) {
     fixture *x = *state;
@@ -294,6 +320,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(deep_nesting, setup, teardown),
         cmocka_unit_test_setup_teardown(wrong_vectors, setup, teardown),
         cmocka_unit_test_setup_teardown(constant_dots, setup, teardown),
+        cmocka_unit_test_setup_teardown(tiles, setup, teardown),
         cmocka_unit_test_setup_teardown(conditions_on_data, setup, teardown),
         cmocka_unit_test_setup_teardown(bounds, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
