@@ -1,6 +1,8 @@
 /* From one type to another: casts, and the formats in which values are stored. */
 #include "codegen/code/code_int.h"
 
+#include <math.h>
+
 /* ---- storage formats ---- */
 
 static tc_val f16_to_f32(tc_cg *g, tc_val h) {
@@ -85,7 +87,34 @@ tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
 
 /* ---- casts ---- */
 
+/* `r` where `a` is a number; 0 elsewhere. */
+static tc_val zero_for_nan(tc_cg *g, tc_val a, tc_val r) {
+    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, ""), LLVMConstNull(LLVMTypeOf(r)), r, "");
+}
+
+/* Vectors, by way of i32: LLVM takes its own saturating conversion apart, lane by lane. What the plain one makes of numbers that
+ * do not fit is not used. */
+static tc_val vector_to_int(tc_cg *g, tc_val a, tc_dtype to) {
+    LLVMTypeRef wide = tc_cg_like(a, g->i32), t = LLVMTypeOf(a);
+    int bits = 8 * tc_dtype_bytes(to) - tc_dtype_is_signed(to);
+    double past = ldexp(1, bits), low = tc_dtype_is_signed(to) ? -past : 0;
+    tc_val r = LLVMBuildFPToSI(g->b, a, wide, "");
+    tc_val over = LLVMBuildFCmp(g->b, LLVMRealOGE, a, tc_cg_real(t, past), "");
+    tc_val under = LLVMBuildFCmp(g->b, LLVMRealOLE, a, tc_cg_real(t, low), "");
+    r = LLVMBuildSelect(g->b, over, tc_cg_int(wide, (int64_t)past - 1), r, "");
+    r = LLVMBuildSelect(g->b, under, tc_cg_int(wide, (int64_t)low), r, "");
+    r = zero_for_nan(g, a, r);
+    return bits > 16 ? r : LLVMBuildTrunc(g->b, r, tc_cg_like(a, tc_cg_mem_type(g, to)), "");
+}
+
+tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a) {
+    return zero_for_nan(g, a, LLVMBuildFPToSI(g->b, a, tc_cg_like(a, g->i32), ""));
+}
+
 static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to) {
+    bool fits = tc_dtype_bytes(to) < 4 || to == TC_I32;
+    if (tc_cg_lanes(a) > 1 && fits)
+        return vector_to_int(g, a, to);
     LLVMTypeRef over[] = {tc_cg_like(a, tc_cg_mem_type(g, to)), LLVMTypeOf(a)};
     return tc_cg_intrinsic(g, tc_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &a, 1);
 }

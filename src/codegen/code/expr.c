@@ -155,16 +155,31 @@ static tc_val fma_expr(tc_cg *g, const tc_expr *e) {
 
 enum { MAX_DOT_LANES = 64 };
 
-/* One instruction. The group of args[1] stands in every lane; integers go in as four bytes to a lane (x86) or as bytes, floats as what they are. */
+/* The first lanes of v, or v and others that hold anything: the rest of the register. */
+static tc_val resized(tc_cg *g, tc_val v, int lanes) {
+    enum { MOST = 128 };
+    tc_val at[MOST];
+    int have = tc_cg_lanes(v);
+    if (have == lanes || !v || lanes > MOST)
+        return v;
+    for (int l = 0; l < lanes; l++)
+        at[l] = l < have ? tc_cg_int(g->i32, l) : LLVMGetPoison(g->i32);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, (unsigned)lanes), "");
+}
+
+/* One instruction, of which fewer lanes may be wanted than it has. The group of args[1] stands in every lane; integers go in as four
+ * bytes to a lane (x86) or as bytes, floats as what they are. */
 static tc_val dot_instruction(tc_cg *g, const tc_expr *e, const tc_intrinsic *row, tc_val acc, tc_val x, tc_val w) {
     bool swap = e->args[1]->dtype != row->a;
     LLVMTypeRef floats = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), (unsigned)(row->k * row->n));
     LLVMTypeRef bytes = row->over ? LLVMVectorType(g->i8, (unsigned)(row->k * row->n)) : LLVMVectorType(g->i32, (unsigned)row->n);
+    int lanes = e->lanes;
+    acc = resized(g, acc, row->n);
     LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : bytes, over[] = {LLVMTypeOf(acc), t};
     x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->n), t, "");
-    w = LLVMBuildBitCast(g->b, w, t, "");
+    w = LLVMBuildBitCast(g->b, resized(g, w, tc_cg_lanes(w) / lanes * row->n), t, "");
     tc_val args[] = {acc, swap ? w : x, swap ? x : w};
-    return tc_cg_intrinsic(g, row->llvm, over, row->over, args, 3);
+    return resized(g, tc_cg_intrinsic(g, row->llvm, over, row->over, args, 3), lanes);
 }
 
 /* Lanes first, first + stride, ... of v, as numbers of the accumulator's type. */
@@ -198,6 +213,10 @@ static tc_val dot_expr(tc_cg *g, const tc_expr *e) {
         return tc_cg_fail(g, "has a dot of %d lanes; at most %d are supported", e->lanes, MAX_DOT_LANES);
     const tc_intrinsic *row =
         tc_intrinsic_of_lanes(g->k->m->intrinsics, e->dtype, e->args[1]->dtype, e->args[2]->dtype, e->lanes);
+    if (!row) { /* a part of a register costs what all of it does */
+        row = tc_intrinsic_of(g->k->m->intrinsics, e->dtype, e->args[1]->dtype, e->args[2]->dtype);
+        row = row && row->n > e->lanes ? row : NULL;
+    }
     return row ? dot_instruction(g, e, row, acc, x, w) : dot_steps(g, e, acc, x, w);
 }
 
@@ -218,8 +237,22 @@ static tc_val broadcast(tc_cg *g, const tc_expr *e) {
     return v ? tc_cg_splat(g, v, e->lanes) : NULL;
 }
 
+static const tc_expr *one_lane(const tc_expr *e) {
+    return e->op == TC_OP_BCAST ? e->args[0] : e;
+}
+
+/* min(max(x, low), high), of which every number fits into i32. */
+static bool is_bounded(const tc_expr *e) {
+    if (e->op != TC_OP_MIN || e->args[0]->op != TC_OP_MAX)
+        return false;
+    const tc_expr *high = one_lane(e->args[1]), *low = one_lane(e->args[0]->args[1]);
+    return high->op == TC_OP_FLOAT && low->op == TC_OP_FLOAT && low->u.f >= INT32_MIN && high->u.f < -(double)INT32_MIN;
+}
+
 static tc_val cast_expr(tc_cg *g, const tc_expr *e) {
     tc_val v = tc_cg_expr(g, e->args[0]);
+    if (v && e->dtype == TC_I32 && tc_dtype_is_float(e->args[0]->dtype) && is_bounded(e->args[0]))
+        return tc_cg_bounded_to_i32(g, v);
     return v ? tc_cg_cast(g, v, (tc_dtype)e->args[0]->dtype, (tc_dtype)e->dtype) : NULL;
 }
 
