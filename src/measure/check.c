@@ -231,14 +231,26 @@ void tc_meas_check_poison(void *data, size_t bytes, int pass) {
     memset(data, pattern(pass), bytes);
 }
 
+static bool holds(const void *data, int bytes, int64_t i, int pass) {
+    unsigned char want[8];
+    memset(want, pattern(pass), sizeof want);
+    return memcmp((const unsigned char *)data + i * bytes, want, (size_t)bytes) == 0;
+}
+
 int64_t tc_meas_check_poisoned(const tc_meas_check *c, int o, const void *data, int pass) {
     int bytes = tc_dtype_bytes(c->out[o].t->dtype);
     const unsigned char *p = data;
-    unsigned char want[8];
     int64_t n = 0;
-    memset(want, pattern(pass), sizeof want);
-    for (int64_t i = 0; i < c->out[o].size; i++, p += bytes)
-        n += p[0] == want[0] && memcmp(p, want, (size_t)bytes) == 0;
+    for (int64_t i = 0; i < c->out[o].size; i++)
+        n += p[i * bytes] == pattern(pass) && holds(data, bytes, i, pass);
+    return n;
+}
+
+int64_t tc_meas_check_unwritten(const tc_meas_check *c, int o, const void *first, const void *second) {
+    int bytes = tc_dtype_bytes(c->out[o].t->dtype);
+    int64_t n = 0;
+    for (int64_t i = 0; i < c->out[o].size; i++)
+        n += holds(first, bytes, i, 0) && holds(second, bytes, i, 1);
     return n;
 }
 

@@ -19,6 +19,9 @@ double tc_meas_check_finite(const tc_meas_check *c);
 void tc_meas_check_poison(void *data, size_t bytes, int pass);
 /* Elements of output o that still hold the pattern of `pass`. */
 int64_t tc_meas_check_poisoned(const tc_meas_check *c, int o, const void *data, int pass);
+/* Elements that held the pattern of pass 0 after one call, and that of pass 1 after another: an element that is written is the same
+ * after both. */
+int64_t tc_meas_check_unwritten(const tc_meas_check *c, int o, const void *first, const void *second);
 /* TC_OK: right. TC_ILLEGAL: wrong, err says where and by how much. *max_error: the largest deviation in units of the tolerance
  * (at most DBL_MAX). */
 TC_NODISCARD tc_status tc_meas_check_compare(tc_meas_check *c, void *const *out, double *max_error, tc_error *err);

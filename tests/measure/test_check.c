@@ -144,6 +144,22 @@ static void unwritten_elements_are_counted(void **state) {
     drop(&f);
 }
 
+/* Bytes that are written may be equal to one pattern or the other, but not to both. */
+static void written_bytes_are_told_from_patterns(void **state) {
+    (void)state;
+    fixture f = make("tensor X[64] u8\ncompute Y[i:64] = X[i]\noutput Y\n");
+    unsigned char first[64], second[64];
+    tc_meas_check_poison(first, sizeof first, 0);
+    tc_meas_check_poison(second, sizeof second, 1);
+    assert_int_equal(tc_meas_check_unwritten(f.check, 0, first, second), 64);
+    memcpy(second, first, 32);
+    memcpy(first + 32, second + 32, 16);
+    assert_int_equal(tc_meas_check_poisoned(f.check, 0, first, 0), 48);
+    assert_int_equal(tc_meas_check_poisoned(f.check, 0, second, 1), 32);
+    assert_int_equal(tc_meas_check_unwritten(f.check, 0, first, second), 16);
+    drop(&f);
+}
+
 static void integers_are_exact(void **state) {
     (void)state;
     fixture f = make("tensor X[20, 30] i32\ncompute Y[i:20] = sum(k:30) X[i, k]\noutput Y\n");
@@ -200,6 +216,7 @@ int main(void) {
         cmocka_unit_test(a_wrong_first_output_is_replaced),
         cmocka_unit_test(corners_are_always_looked_at),
         cmocka_unit_test(unwritten_elements_are_counted),
+        cmocka_unit_test(written_bytes_are_told_from_patterns),
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(chains_and_two_outputs),
         cmocka_unit_test(tolerance_follows_type_and_length),
