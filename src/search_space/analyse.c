@@ -26,22 +26,30 @@ static bool is_output(const tc_sched *s, int st) {
     return s->stages[st].is_output;
 }
 
-/* The tensor that is read under a conversion. */
-static const tc_tensor *converted(const tc_expr *e) {
-    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ ? e->args[0]->u.tensor : NULL;
+/* The read under a conversion. */
+static const tc_expr *converted(const tc_expr *e) {
+    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
 }
 
-/* A sum of products of narrow values for which the machine has an instruction that takes neighbours from memory: what computes
- * such a value must store it. */
+static bool runs_along(const tc_expr *read, const tc_axis *k) {
+    return tc_expr_uses_var(read->args[read->nargs - 1], k->var);
+}
+
+/* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from memory:
+ * what computes such a value must store it. Padded, bytes cost one pass over them, while a condition in the inner loop would cost the
+ * instruction. */
 static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum) {
     const tc_expr *e = sum->body[0];
     if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return false;
-    const tc_tensor *x = converted(e->args[0]), *y = converted(e->args[1]);
-    return x && y && (x == producer->out[0] || y == producer->out[0]) &&
-           (tc_intrinsic_of(m->intrinsics, e->dtype, x->dtype, y->dtype) ||
-            tc_space_tile_unit(m->intrinsics, e->dtype, x->dtype, y->dtype) ||
-            tc_space_tile_unit(m->intrinsics, e->dtype, y->dtype, x->dtype));
+    const tc_expr *x = converted(e->args[0]), *y = converted(e->args[1]);
+    if (!x || !y || (x->u.tensor != producer->out[0] && y->u.tensor != producer->out[0]))
+        return false;
+    tc_dtype t = (tc_dtype)x->dtype, u = (tc_dtype)y->dtype;
+    bool unit = tc_intrinsic_of(m->intrinsics, e->dtype, t, u) || tc_space_tile_unit(m->intrinsics, e->dtype, t, u) ||
+                tc_space_tile_unit(m->intrinsics, e->dtype, u, t);
+    const tc_axis *k = &sum->raxes[sum->nraxis - 1];
+    return unit && (runs_along(x, k) || runs_along(y, k));
 }
 
 /* A stage may be inlined when its value is needed once per evaluation of its consumers, or is cheap to compute again. */

@@ -24,20 +24,21 @@ static factor sample_reg_rows(emitter *e, int id, int64_t extent) {
     return chosen(tc_space_sample_choice(&e->b, ROLE_REG_ROW, id, n, tc_space_tile_rows, extent));
 }
 
-/* Divides the reduction, into k[0] blocks of k[1] unrolled steps of k[2], and the vector axis. */
+/* Divides the reduction, into k[0] blocks of k[1] unrolled steps of k[2], each of k[3] where a dot instruction takes so many, and the
+ * vector axis. */
 static void split_reduction(emitter *e, const anchor_plan *p, int id, loop_ref *k, loop_ref *v) {
     const tc_compute *op = p->op;
     const tc_axis *last = &op->raxes[op->nraxis - 1];
     factor block = sample_block(e, id, last->extent), width = chosen(p->width);
     tc_space_split(&e->b, loop_of(p->acc, last), "ob", &block, k);
-    factor steps = tc_space_sample_unroll(e, id, 4);
-    tc_space_split(&e->b, k[1], "mu", &steps, k + 1);
+    factor steps[] = {tc_space_sample_unroll(e, id, 4), fixed(p->group)};
+    tc_space_split(&e->b, k[1], p->group > 1 ? "muq" : "mu", steps, k + 1);
     tc_space_split(&e->b, loop_of(p->acc, &op->axes[p->acc_vec]), "ov", &width, v);
 }
 
 void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id) {
     const tc_compute *op = p->op;
-    loop_ref k[3], v[2], x[2];
+    loop_ref k[4], v[2], x[2];
     loop_list order = {0}, out = {0}, in = {0};
     split_reduction(e, p, id, k, v);
     for (int a = 0; a < op->naxis; a++) {
@@ -61,7 +62,11 @@ void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id) {
     tc_space_list(&order, k[2]);
     tc_space_list_all(&order, &in);
     tc_space_list(&order, v[1]);
+    if (p->group > 1)
+        tc_space_list(&order, k[3]);
     tc_space_reorder(&e->b, &order);
+    if (p->group > 1)
+        tc_space_unroll(&e->b, k[3]);
     tc_space_unroll(&e->b, k[2]);
     tc_space_unroll_all(&e->b, &in);
     tc_space_vectorize(&e->b, v[1]);

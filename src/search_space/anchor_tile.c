@@ -145,15 +145,17 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
 }
 
 /* Marks the row axis that carries the register tile in constructed schedules: the last one long enough to fill it, else the
- * longest; where neighbours along the last axis share what they load (lanewise), the last one that is not tiny. Notes on the
- * vector decision (the anchor's first) what the estimate needs. */
+ * longest, of dot products the last one of these, whose rows lie closer together; where neighbours along the last axis share what
+ * they load (lanewise), the last one that is not tiny. Notes on the vector decision (the anchor's first) what the estimate needs.
+ */
 static void mark_primary(emitter *e, const anchor_plan *p) {
     decision *best = NULL;
     bool lanes_only = tc_space_lanewise(e->an, p);
     int64_t enough = lanes_only ? 4 : 32;
     for (size_t i = (size_t)p->width.id; i < e->b.dec.len; i++) {
         decision *d = &e->b.dec.data[i];
-        if (d->role == ROLE_ROW_TILE && (!best || d->extent > best->extent || d->extent > enough))
+        bool longer = best && (d->extent > best->extent || (p->group > 1 && d->extent == best->extent));
+        if (d->role == ROLE_ROW_TILE && (!best || longer || d->extent > enough))
             best = d;
     }
     if (best)
@@ -174,7 +176,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     if (e->v.tiles && tc_space_emit_tiles(e, &p))
         return;
     p.blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
-    p.group = p.blocked ? 1 : tc_space_dot_group(e->an, &p);
+    p.group = tc_space_dot_group(e->an, &p);
     int id = e->nanchor++;
     stage_ref head = stage_called(p.head->name);
     p.acc = p.head == p.op ? tc_space_cache_write(&e->b, head) : stage_called(p.op->name);
