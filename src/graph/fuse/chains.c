@@ -9,10 +9,19 @@ bool tc_fuse_reads_once(const tc_graph_node *n) {
     return tc_graph_op_is(n->op, TC_GRAPH_READS_ONCE);
 }
 
+/* p's result is bytes of what takes more, and c moves it through a view of another order: p reads in order what c would read in
+ * another one, at four times the size and without vectors. */
+static bool narrows_before_move(const tc_graph_node *p, const tc_graph_node *c) {
+    const tc_graph_value *y = p->out[0];
+    bool reordered = c->in[0] != y && c->in[0]->producer && c->in[0]->producer->op == TC_GRAPH_OP_TRANSPOSE;
+    return tc_graph_class_of(c->op) == TC_GRAPH_CLASS_MOVE && reordered && tc_dtype_is_int(y->dtype) &&
+           tc_dtype_bytes(y->dtype) == 1 && p->nin > 0 && p->in[0] && tc_dtype_bytes(p->in[0]->dtype) > 1;
+}
+
 /* Computing p inside of its reader c repeats no work to speak of: c asks for no more elements than p has, or for each only once,
  * or p's are rows of c. */
 static bool cheap_inside(const tc_graph_node *p, const tc_graph_node *c) {
-    if (p->op == TC_GRAPH_OP_CONCAT && c->op == TC_GRAPH_OP_CONCAT && p->nin + c->nin > MAX_PARTS)
+    if ((p->op == TC_GRAPH_OP_CONCAT && c->op == TC_GRAPH_OP_CONCAT && p->nin + c->nin > MAX_PARTS) || narrows_before_move(p, c))
         return false;
     if (tc_fuse_reads_once(c))
         return true;
