@@ -2,6 +2,7 @@
  * choice by data is 1. Index arithmetic, conditions on indices (padding), casts and copies are free. Of a choice by indices,
  * which is made before anything is computed, the longer side counts (a row of Winograd's matrices, the half of a split). */
 #include "te/te_int.h"
+#include "te/unit_gain.h"
 
 typedef struct counter {
     double ops;
@@ -62,4 +63,40 @@ double tc_te_flops(const tc_workload *w) {
     for (int i = 0; i < w->ncompute; i++)
         sum += of_compute(w->computes[i]);
     return sum;
+}
+
+/* ---- units ---- */
+
+static bool reads_as(const tc_expr *e, tc_dtype *t) {
+    if (e->op != TC_OP_CAST)
+        return false;
+    *t = (tc_dtype)e->args[0]->dtype;
+    return tc_expr_touches_memory(e);
+}
+
+static bool takes(const tc_intrinsic *r, tc_dtype acc, tc_dtype x, tc_dtype y) {
+    return r->acc == acc && ((r->a == x && r->b == y) || (r->a == y && r->b == x));
+}
+
+/* Products per cycle over those of a multiply-add of floats in a register: a vector unit's lanes take as many at once as it sums up;
+ * beside tiles there are two pipes of sixteen lanes. */
+static double gain_of(const tc_intrinsic *r) {
+    enum { FLOATS_A_CYCLE = 32 };
+    return r->place == TC_UNIT_VECTOR ? r->k : (double)r->m * r->n * r->k / r->cycles / FLOATS_A_CYCLE;
+}
+
+double tc_te_unit_gain(const tc_workload *w, tc_intrinsic_set set) {
+    double most = 1;
+    for (int i = 0; i < w->ncompute; i++) {
+        const tc_expr *e = w->computes[i]->body[0];
+        tc_dtype x, y;
+        if (w->computes[i]->reducer != TC_RED_SUM || e->op != TC_OP_MUL || !reads_as(e->args[0], &x) || !reads_as(e->args[1], &y))
+            continue;
+        for (int k = 0; k < TC_NINTRINSICS; k++) {
+            const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)k);
+            if (tc_intrinsic_in(set, r) && takes(r, (tc_dtype)e->dtype, x, y))
+                most = TC_MAX(most, gain_of(r));
+        }
+    }
+    return most;
 }

@@ -5,6 +5,7 @@
  * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
 #include <math.h>
 
+#include "te/unit_gain.h"
 #include "tune/tune_int.h"
 
 /* MAX_BATCH is Ansor's number of measurements in a round. The others, here and below, were chosen and not measured apart, but for
@@ -77,14 +78,20 @@ static int patience(const tc_tune *t) {
     return t->o.patience > 0 ? t->o.patience : PATIENCE;
 }
 
+/* What the machine can do for task i, by the unit that its sums can use. */
+static double peak_of(const tc_tune *t, int i) {
+    int f = t->state[i].winner;
+    return t->peak_gflops * 1e9 * tc_te_unit_gain(t->task[i].form[f < 0 ? 0 : f].w, t->machine.intrinsics);
+}
+
 static bool reaches_roof(const tc_tune *t, int i) {
     double share = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof, best = t->state[i].best;
-    return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * t->peak_gflops * 1e9;
+    return t->peak_gflops > 0 && isfinite(best) && tc_tune_work(t, i) / best >= share * peak_of(t, i);
 }
 
 /* A kernel that surpasses the peak shows that the peak is too low: on a machine that others use, by up to some factor. */
 static bool doubtful(const tc_tune *t, int i) {
-    double share = tc_tune_work(t, i) / t->state[i].best / (t->peak_gflops * 1e9),
+    double share = tc_tune_work(t, i) / t->state[i].best / peak_of(t, i),
            asked = t->o.stop_at_roof > 0 ? t->o.stop_at_roof : default_roof;
     return share > believable && share < understated * asked;
 }

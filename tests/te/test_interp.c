@@ -13,6 +13,7 @@
 #include "support/vec.h"
 #include "te/eval.h"
 #include "te/text.h"
+#include "te/unit_gain.h"
 
 enum { MAX_TENSORS = 24 };
 
@@ -112,6 +113,27 @@ static void gemm(void **state) {
         }
     near(tc_te_flops(r.w), 2.0 * M * N * K + M * N * 6.0, 0);
     close_run(&r);
+}
+
+/* A unit gains on floats what its lanes take at once, and only where the sums are of its types. */
+static void unit_gain(void **state) {
+    (void)state;
+    tc_intrinsic_set dots = 0, tiles = 0;
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *row = tc_intrinsic_row((tc_intrinsic_id)i);
+        dots |= (tc_intrinsic_set)(row->place == TC_UNIT_VECTOR) << i;
+        tiles |= (tc_intrinsic_set)(row->place == TC_UNIT_TILE) << i;
+    }
+    run bytes = interpret("tensor X[4, 8] u8\ntensor W[8, 6] i8 const\n"
+                          "compute D[i:4, j:6] = sum(k:8) i32(X[i, k]) * i32(W[k, j])\noutput D\n");
+    near(tc_te_unit_gain(bytes.w, dots), 4, 0);
+    near(tc_te_unit_gain(bytes.w, tiles), 32, 0);
+    near(tc_te_unit_gain(bytes.w, 0), 1, 0);
+    close_run(&bytes);
+    run floats = interpret("tensor X[4, 8] f32\ntensor W[8, 6] f32 const\n"
+                           "compute D[i:4, j:6] = sum(k:8) X[i, k] * W[k, j]\noutput D\n");
+    near(tc_te_unit_gain(floats.w, dots | tiles), 1, 0);
+    close_run(&floats);
 }
 
 static void softmax(void **state) {
@@ -419,12 +441,15 @@ static void random_filling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm),        cmocka_unit_test(softmax),        cmocka_unit_test(argmax),
-        cmocka_unit_test(gather),      cmocka_unit_test(index_limits),   cmocka_unit_test(padding),
-        cmocka_unit_test(convolution), cmocka_unit_test(long_sum),       cmocka_unit_test(scalar_reductions),
-        cmocka_unit_test(all_ops),     cmocka_unit_test(all_casts),      cmocka_unit_test(logic),
-        cmocka_unit_test(fused),       cmocka_unit_test(untaken_arms),   cmocka_unit_test(division_by_zero),
-        cmocka_unit_test(points_cost), cmocka_unit_test(random_filling),
+        cmocka_unit_test(gemm),         cmocka_unit_test(unit_gain),
+        cmocka_unit_test(softmax),      cmocka_unit_test(argmax),
+        cmocka_unit_test(gather),       cmocka_unit_test(index_limits),
+        cmocka_unit_test(padding),      cmocka_unit_test(convolution),
+        cmocka_unit_test(long_sum),     cmocka_unit_test(scalar_reductions),
+        cmocka_unit_test(all_ops),      cmocka_unit_test(all_casts),
+        cmocka_unit_test(logic),        cmocka_unit_test(fused),
+        cmocka_unit_test(untaken_arms), cmocka_unit_test(division_by_zero),
+        cmocka_unit_test(points_cost),  cmocka_unit_test(random_filling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
