@@ -232,7 +232,15 @@ static void tails_keep_their_registers(void **state) {
 }
 
 /* The search lowers every candidate: this must stay far below a millisecond or two. Prints the time; only a gross regression
- * fails. */
+ * fails. With sanitizers, colliding hashes and the verifier after every pass it takes a third of a second. */
+#ifdef TCTUNE_SANITIZED
+enum { RUNS = 5 };
+static const double most = 2;
+#else
+enum { RUNS = 50 };
+static const double most = 0.05;
+#endif
+
 static void lowering_is_fast(void **state) {
     (void)state;
     char *te = read_text("ffn1.te"), *text = read_text("ffn1.sched");
@@ -243,7 +251,6 @@ static void lowering_is_fast(void **state) {
     must(tc_te_parse(c, "ffn1.te", te, &w, &err), &err);
     must(tc_trace_parse(tc_ctx_arena(c), "ffn1.sched", text, &t, &err), &err);
     tc_ctx *child = tc_ctx_child(c);
-    enum { RUNS = 50 };
     double build = 0, passes = 0;
     for (int i = 0; i < RUNS; i++) {
         tc_sched *s;
@@ -258,7 +265,7 @@ static void lowering_is_fast(void **state) {
         tc_ctx_reset(child);
     }
     printf("replay and build %.3f ms, passes %.3f ms\n", build * 1e3 / RUNS, passes * 1e3 / RUNS);
-    assert_true(passes / RUNS < 0.05);
+    assert_true(passes / RUNS < most);
     tc_ctx_free(child);
     tc_ctx_free(c);
     free(te);
