@@ -135,6 +135,16 @@ static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
     return low >= INT16_MIN && high <= INT16_MAX;
 }
 
+/* Integers wrap by their definition. What stands for floats must not: no sum, whatever the activations, leaves 32 bits. */
+static bool sums_fit(const tc_graph_node *n, const weights *w) {
+    int64_t count = tc_graph_shape_count(&w->shape), most = 0;
+    if (n->out[0]->dtype == TC_I32)
+        return true;
+    for (int64_t i = 0; i < count; i++)
+        most = TC_MAX(most, (int64_t)fabs(w->value[i]));
+    return most == 0 || w->depth <= INT32_MAX / 2 / (most * UINT8_MAX); /* the other half is for the bias */
+}
+
 /* ---- the contraction ---- */
 
 typedef struct maker {
@@ -264,6 +274,8 @@ static bool whole_bias(const maker *m, double *out) {
         if (fabs(has - want) > 1e-6 * want) /* the product, rounded to f32 */
             return false;
         out[j] = (double)tc_load_i(TC_I32, d->in[0]->constant->data, j);
+        if (fabs(out[j]) > INT32_MAX / 2) /* sums_fit */
+            return false;
     }
     return true;
 }
@@ -342,7 +354,7 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
     factor w;
     bool fits = suits(n) && find_activation(n, &m.x) && find_weights(n, &w) &&
                 (!m.x.zero || m.x.zero->constant || n->op != TC_GRAPH_OP_CONV || !pads(n));
-    if (fits && !read_weights(n, &w, &m.w)) {
+    if (fits && !(read_weights(n, &w, &m.w) && sums_fit(n, &m.w))) {
         free_weights(&m.w);
         fits = false;
     }
