@@ -27,7 +27,7 @@ typedef struct admission {
     const tc_graph_program *p;
     const tc_graph_build_options *o;
     int k;
-    double byte_price;
+    double byte_time;
     tc_arena *a;
     tc_meas *m;
     list *lists; /* by task */
@@ -64,7 +64,7 @@ static tc_status find_candidates(admission *x, int task, tc_error *err) {
     tc_graph_unit u = {0};
     tc_meas_records r;
     tc_graph_list_forms(x->p, task, tc_graph_accuracy_of(x->o, task), &u);
-    tc_status s = tc_graph_ranked_records(&u, x->o, x->byte_price, x->a, (size_t)x->k + SPARE, &r, err);
+    tc_status s = tc_graph_ranked_records(&u, x->o, x->byte_time, x->a, (size_t)x->k + SPARE, &r, err);
     if (s == TC_OK) {
         x->lists[task].data = TC_NEW_N(x->a, candidate, r.len);
         for (size_t i = 0; i < r.len; i++)
@@ -184,7 +184,7 @@ tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options
         return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
                        o->db ? "a target that runs on this machine" : "a database");
     tc_status s = TC_OK;
-    x.byte_price = tc_graph_byte_price(p, o);
+    x.byte_time = tc_graph_byte_time(p, o);
     for (int task = 0; task < p->ntask && s == TC_OK; task++)
         s = find_candidates(&x, task, err);
     if (s == TC_OK)

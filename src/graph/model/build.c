@@ -65,11 +65,11 @@ static tc_status interrupted(tc_error *err) {
 
 /* One thread at a time: the database handle belongs to it. */
 static tc_status choose_schedules(builder *b, tc_error *err) {
-    double byte_price = b->o->db && !b->o->choices ? tc_graph_byte_price(b->p, b->o) : 0;
+    double byte_time = b->o->db && !b->o->choices ? tc_graph_byte_time(b->p, b->o) : 0;
     for (int i = 0; i < b->m->nkernel; i++) {
         if (stopped(b))
             return interrupted(err);
-        TC_TRY(tc_graph_choose_schedule(b->p, i, b->o, &b->machine, byte_price, b->m, err));
+        TC_TRY(tc_graph_choose_schedule(b->p, i, b->o, &b->machine, byte_time, b->m, err));
     }
     return TC_OK;
 }

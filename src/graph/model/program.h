@@ -172,14 +172,14 @@ static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
     return o->threads > 0 ? o->threads : TC_MAX(1, o->target->machine.cores);
 }
 /* The verified records of a unit's forms in the database, for the target and threads of o: at most `most`, the best first. */
-TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_price,
+TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_time,
                                                tc_arena *a, size_t most, tc_meas_records *out, tc_error *err);
 /* Seconds that a run takes for each byte of constants that it reads: 0 where the caches keep those of the whole network, or where
- * the model will not run on this machine. Forms with larger constants must be faster by that much. */
-double tc_graph_byte_price(const tc_graph_program *p, const tc_graph_build_options *o);
+ * the model will not run on this machine. A kernel takes no less than that for all of its form's. */
+double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
-                                   double byte_price, tc_graph_model *model, tc_error *err);
+                                   double byte_time, tc_graph_model *model, tc_error *err);
 /* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
  * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
 TC_NODISCARD tc_status tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up, tc_error *err);

@@ -15,7 +15,7 @@ typedef struct chooser {
     int task;
     const tc_graph_build_options *o;
     const tc_machine *m;
-    double byte_price;
+    double byte_time;
     tc_graph_model *model;
     tc_graph_kernel *k;
     tc_graph_unit *u;
@@ -82,7 +82,7 @@ static const tc_graph_form *form_of(const chooser *c, const tc_record *r) {
     return NULL;
 }
 
-double tc_graph_byte_price(const tc_graph_program *p, const tc_graph_build_options *o) {
+double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o) {
     double network = 0;
     for (int i = 0; i < p->ntask; i++)
         network += p->tasks[i].weight * tc_te_constant_bytes_read(p->tasks[i].workload);
@@ -94,14 +94,14 @@ double tc_graph_byte_price(const tc_graph_program *p, const tc_graph_build_optio
     return network > (double)c.last && c.memory_gbs > 0 ? 1e-9 / c.memory_gbs : 0;
 }
 
-tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_price, tc_arena *a,
+tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_time, tc_arena *a,
                                   size_t most, tc_meas_records *out, tc_error *err) {
     tc_meas_key *keys = TC_NEW_N(a, tc_meas_key, u->nform);
     for (int f = 0; f < u->nform; f++)
         keys[f] = (tc_meas_key){.workload = u->form[f].hash,
                                 .target = tc_meas_text_hash(o->target->text),
                                 .threads = tc_graph_threads_of(o),
-                                .price = byte_price * tc_te_constant_bytes_read(u->form[f].workload)};
+                                .reading = byte_time * tc_te_constant_bytes_read(u->form[f].workload)};
     return tc_meas_db_ranked(o->db, a, keys, u->nform, most, out, err);
 }
 
@@ -112,7 +112,7 @@ static tc_status find_candidates(const chooser *c, tc_arena *a, candidates *out,
     if (chosen)
         list = (tc_meas_records){(tc_record *)(uintptr_t)chosen->records, (size_t)chosen->n};
     else if (c->o->db)
-        TC_TRY(tc_graph_ranked_records(c->u, c->o, c->byte_price, a, SPARE, &list, err));
+        TC_TRY(tc_graph_ranked_records(c->u, c->o, c->byte_time, a, SPARE, &list, err));
     for (size_t i = 0; i < list.len; i++)
         tc_push(out, ((candidate){form_of(c, &list.data[i]), list.data[i]}));
     return TC_OK;
@@ -159,8 +159,8 @@ static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
 }
 
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
-                                   double byte_price, tc_graph_model *model, tc_error *err) {
-    chooser c = {p, task, o, m, byte_price, model, &model->kernels[task], &model->units[task]};
+                                   double byte_time, tc_graph_model *model, tc_error *err) {
+    chooser c = {p, task, o, m, byte_time, model, &model->kernels[task], &model->units[task]};
     bool used = false;
     candidates x = {0};
     tc_arena *a = tc_arena_new();

@@ -1,6 +1,6 @@
 /* Which record of a kernel to use: the one that is fastest in the network that it was last compared in, where that is known, else
  * the first by tc_record_better. Where forms of a kernel read more or less of constants that come from memory in the network, a hot
- * time does not have that in it: the form's price is added.
+ * time does not have that in it: the call takes as long as the reading at least.
  *
  * What a network said of its kernel's records counts only as long as the record that would be used without it took part: what a
  * later search finds has not been compared there, and may be faster than all that was. */
@@ -26,7 +26,7 @@ static tc_status gather(tc_meas_db *db, tc_arena *a, const tc_meas_key *keys, in
         tc_meas_records r;
         TC_TRY(tc_meas_db_select(db, a, &f, &r, err));
         for (size_t j = 0; j < r.len; j++) {
-            r.data[j].price = r.data[j].mode == TC_MEAS_HOT ? keys[i].price : 0;
+            r.data[j].reading = r.data[j].mode == TC_MEAS_HOT ? keys[i].reading : 0;
             tc_push(out, r.data[j]);
         }
     }

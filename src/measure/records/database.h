@@ -69,7 +69,8 @@ TC_NODISCARD tc_status tc_meas_db_each(tc_meas_db *db, const tc_meas_filter *f, 
 typedef struct tc_meas_key {
     tc_digest workload, target;
     int threads;
-    double price; /* seconds that the network pays for each call of this form, and that a hot time leaves out */
+    double
+        reading; /* seconds for which a call in the network reads this form's constants from memory, which a hot time leaves out */
 } tc_meas_key;
 
 /* The verified records of kernels that compute the same (n keys: the forms of one task), the one to use first: at most `limit`.

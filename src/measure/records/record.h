@@ -64,7 +64,7 @@ typedef struct tc_record {
     int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
     int64_t when_ms; /* Unix time, milliseconds */
     const char *tctune_version, *llvm_version, *host;
-    double price; /* seconds that a call costs a network beyond its time (tc_meas_key); stored nowhere, 0 elsewhere */
+    double reading; /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
 } tc_record;
 
 /* Valid for ranking: measured without an error. Only a verified one may be applied. */
@@ -72,11 +72,12 @@ static inline bool tc_record_ok(const tc_record *r) {
     return r->error == TC_MEAS_NONE && r->ntimes > 0;
 }
 
-/* The time to rank by: one that was never taken in turns with its rivals must be that much better to be believed. Less is better.
- */
+/* The time to rank by: one that was never taken in turns with its rivals must be that much better to be believed. What a call reads
+ * from memory is on its way while it computes: the longer of both counts. Less is better. */
 #define TC_MEAS_DOUBT 1.03
 static inline double tc_record_rank(const tc_record *r) {
-    return (r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT) + r->price;
+    double time = r->rounds > 0 ? r->median : r->median * TC_MEAS_DOUBT;
+    return time > r->reading ? time : r->reading;
 }
 
 /* x is the one to use: those that were measured cold come before hot ones. What TC_MEAS_BY_RANK orders by, for records of
