@@ -46,13 +46,6 @@ for topology in "$SHARED"/models/*.topology.onnx; do
     shapes=
     case $name in *_dyn) shapes="--shape batch=1 --shape sequence=128" ;; esac
     $python "$SHARED/models/fill_weights.py" "$topology" "$name.onnx"
-    case $name in
-    decoder_q4*) # operators of another domain
-        refused 1 "$name.onnx|com.microsoft|not supported" "$TCTUNE" build --model "$name.onnx" --untuned -o "$name.so"
-        rm "$name.onnx"
-        continue
-        ;;
-    esac
     # shellcheck disable=SC2086 # options
     ok "$TCTUNE" build --model "$name.onnx" --untuned -o "$name.so" $shapes
     close "$name"
