@@ -82,7 +82,9 @@ static void streams_are_as_fast_as_their_level(void **state) {
     print_message("%.1f GB/s from the first cache, %.1f from memory; single numbers %.1f\n", small.read_gbs, large.read_gbs,
                   scalar_gbs());
     assert_true(small.read_gbs > scalar_gbs());
+#ifndef TCTUNE_SANITIZED /* the loop is compiled without optimisation there, and no faster than memory */
     assert_true(small.read_gbs > 1.5 * large.read_gbs);
+#endif
 }
 
 /* ---- caches ---- */

@@ -25,7 +25,7 @@ struct tc_onnx_edit {
     tc_arena *arena;
     Onnx__ModelProto *model;
     TC_VEC(placed) nodes;
-    TC_VEC(constant) constants;
+    TC_VEC(constant *) constants;
     TC_VEC(Onnx__TensorProto *) initializers;
     TC_VEC(Onnx__ValueInfoProto *) outputs;
     tc_map by_name; /* of constants: their place */
@@ -72,8 +72,11 @@ static void take_names(tc_onnx_edit *e, const Onnx__GraphProto *g) {
 }
 
 static void know_constant(tc_onnx_edit *e, const char *name, Onnx__TensorProto *p) {
-    if (tc_map_puts(&e->by_name, name, e->constants.len))
-        tc_push(&e->constants, ((constant){.proto = p}));
+    if (!tc_map_puts(&e->by_name, name, e->constants.len))
+        return;
+    constant *c = TC_NEW(e->arena, constant);
+    c->proto = p;
+    tc_push(&e->constants, c);
 }
 
 /* Initializers that are inputs too may be given by the caller: they are none of the model's constants. */
@@ -130,7 +133,7 @@ void tc_onnx_edit_free(tc_onnx_edit *e) {
     if (!e)
         return;
     for (size_t i = 0; i < e->constants.len; i++)
-        tc_graph_tensor_free(&e->constants.data[i].value);
+        tc_graph_tensor_free(&e->constants.data[i]->value);
     tc_onnx_files_free(&e->files);
     tc_vec_free(&e->nodes);
     tc_vec_free(&e->constants);
@@ -275,7 +278,7 @@ tc_status tc_onnx_edit_constant(tc_onnx_edit *e, const char *name, const tc_grap
     *out = NULL;
     if (!at)
         return TC_OK;
-    constant *c = &e->constants.data[*at];
+    constant *c = e->constants.data[*at];
     if (!c->value.data)
         TC_TRY(tc_onnx_read_tensor(c->proto, &e->files, false, &c->value, err));
     *out = &c->value;
