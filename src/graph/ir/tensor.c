@@ -119,6 +119,14 @@ bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b) {
            memcmp(a->data, b->data, tc_graph_tensor_bytes(a)) == 0;
 }
 
+int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t) {
+    int64_t n = tc_dtype_is_float(t->dtype) ? tc_graph_tensor_count(t) : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(tc_load_f(t->dtype, t->data, i)))
+            return i;
+    return -1;
+}
+
 void tc_graph_tensor_to_f64(const tc_graph_tensor *t, double *dst) {
     int64_t n = tc_graph_tensor_count(t);
     if (t->dtype == TC_F32) {
