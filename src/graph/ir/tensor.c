@@ -63,9 +63,7 @@ const char *tc_graph_type_str(tc_arena *a, tc_dtype dtype, const tc_graph_shape 
     tc_strbuf b = {0};
     tc_sb_add(&b, tc_dtype_name(dtype));
     tc_graph_shape_print(&b, s);
-    const char *text = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return text;
+    return tc_sb_keep(&b, a);
 }
 
 tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_graph_shape *shape, tc_error *err) {
