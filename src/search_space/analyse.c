@@ -26,8 +26,7 @@ static bool is_output(const tc_sched *s, int st) {
     return s->stages[st].is_output;
 }
 
-/* The read under a conversion. */
-static const tc_expr *converted(const tc_expr *e) {
+const tc_expr *tc_space_converted_read(const tc_expr *e) {
     return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
 }
 
@@ -42,7 +41,7 @@ static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc
     const tc_expr *e = sum->body[0];
     if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return false;
-    const tc_expr *x = converted(e->args[0]), *y = converted(e->args[1]);
+    const tc_expr *x = tc_space_converted_read(e->args[0]), *y = tc_space_converted_read(e->args[1]);
     if (!x || !y || (x->u.tensor != producer->out[0] && y->u.tensor != producer->out[0]))
         return false;
     tc_dtype t = (tc_dtype)x->dtype, u = (tc_dtype)y->dtype;

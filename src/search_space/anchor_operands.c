@@ -167,11 +167,6 @@ void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task) {
 
 /* ---- dot instructions ---- */
 
-/* An operand under a conversion to the accumulator's type. */
-static const tc_expr *widened_read(const tc_expr *e) {
-    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
-}
-
 /* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
  * holds the steps of the last reduction as neighbours (tir_lower/passes/dot.c). */
 int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
@@ -179,7 +174,7 @@ int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
     if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return 1;
-    const tc_expr *x = widened_read(e->args[0]), *y = widened_read(e->args[1]);
+    const tc_expr *x = tc_space_converted_read(e->args[0]), *y = tc_space_converted_read(e->args[1]);
     const tc_intrinsic *row = x && y ? tc_intrinsic_of(an->m->intrinsics, e->dtype, x->dtype, y->dtype) : NULL;
     if (!row || k->extent < row->group)
         return 1;
