@@ -63,7 +63,7 @@ static bool inlinable(const analysis *an, int st) {
     if (n != 1)
         return n > 0 && n <= 3 && cheap;
     const tc_compute *c = s->stages[cons[0]].op;
-    if (feeds_unit(an->m, g->op, c))
+    if (feeds_unit(an->m, g->op, c) || (an->stored_for && tc_space_produces_for(s, st, an->stored_for)))
         return false;
     if (tc_space_is_transform(g->op)) /* each of its cases would be made again for each case of the next one */
         return c->reducer == TC_RED_NONE && !tc_space_is_transform(c);
@@ -267,8 +267,6 @@ tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *
     return TC_OK;
 }
 
-/* ---- split-K ---- */
-
 static const tc_compute *only_anchor(const analysis *an) {
     const tc_compute *found = NULL;
     for (int i = 0; i < an->ncluster; i++) {
@@ -281,6 +279,21 @@ static const tc_compute *only_anchor(const analysis *an) {
     }
     return found;
 }
+
+tc_status tc_space_analyse_stored(const analysis *an, analysis *out, tc_error *err) {
+    const tc_compute *anchor = only_anchor(an);
+    *out = (analysis){.ctx = an->ctx, .m = an->m, .prologue.arena = an->prologue.arena, .lane_stage = -1};
+    if (!anchor)
+        return TC_OK;
+    out->s = tc_sch_new(an->ctx, an->s->workload);
+    out->plain = an;
+    out->stored_for = anchor->name;
+    TC_TRY(inline_all(out, err));
+    classify_all(out);
+    return TC_OK;
+}
+
+/* ---- split-K ---- */
 
 static const tc_compute *split_anchor(const analysis *an) {
     const tc_compute *op = only_anchor(an);

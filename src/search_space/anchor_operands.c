@@ -140,6 +140,7 @@ static void emit_packed_copy(emitter *e, const anchor_plan *p, const tc_expr *re
         tc_space_compute_at(b, copy, task);
     else if (!e->v.serial)
         tc_space_parallel(b, first);
+    tc_space_compute_packed(e, t);
 }
 
 /* A constant has one layout: of several anchors that read it, the first one chooses. */

@@ -185,7 +185,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     head_loops l = {0};
     tile_head(e, &p, id, &l);
     mark_primary(e, &p);
-    loop_ref task = order_head(e, &l);
+    loop_ref task = e->task = order_head(e, &l);
     tc_space_compute_at(&e->b, p.acc, p.blocked ? task : l.mid.at[l.mid.n - 1]);
     if (!p.blocked)
         tc_space_keep_local(&e->b, p.acc);

@@ -209,7 +209,7 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     if (is_loop(e->at))
         tc_space_compute_at(&e->b, head, e->at);
     head_parts h = split_head(e, p, &f, id);
-    loop_ref task = order_head(e, p, &f, &h);
+    loop_ref task = e->task = order_head(e, p, &f, &h);
     tc_space_compute_at(&e->b, p->acc, h.row[1]);
     tc_space_keep_local(&e->b, p->acc);
     tc_space_vectorize(&e->b, h.column[1]);

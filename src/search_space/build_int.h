@@ -29,7 +29,12 @@ typedef struct decision {
     int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
     int64_t depth;            /* VEC: product of the reduction axes */
     const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles; `batch` and `depth` as of VEC */
-    bool lanewise;            /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
+    struct {
+        double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */
+        double left;    /* of it, the part of those that are never inlined */
+        double inlined; /* operations of the others, per value */
+    } produced;
+    bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 
 typedef struct stage_ref {

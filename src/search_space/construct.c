@@ -39,10 +39,12 @@ static const double MOST_PACKING = 0.5;   /* packing is one pass over what all r
 static const double PACKED_BY_ALL = 0.02; /* each task packs for itself */
 static const double ROWS_OUTSIDE = 0.98;  /* panels of the vector operand change with every step */
 static const double OTHER_WIDTH = 0.9;    /* elementwise loops in other steps than of four vectors */
-static const double SPLIT = 1.2;         /* a sum to one number divided; measured: a norm of 16 MB takes a third of the time .. */
-static const double SPLIT_BEST = 1.3;    /* .. into two parts per core */
-static const double WRONG_SERIAL = 0.6;  /* a parallel region around less than SERIAL_WORK, or no region around more */
-static const double SERIAL_WORK = 1e5;   /* operations and bytes: see SERIAL_WORK in sketch.c */
+static const double SPLIT = 1.2;        /* a sum to one number divided; measured: a norm of 16 MB takes a third of the time .. */
+static const double SPLIT_BEST = 1.3;   /* .. into two parts per core */
+static const double WRONG_SERIAL = 0.6; /* a parallel region around less than SERIAL_WORK, or no region around more */
+static const double SERIAL_WORK = 1e5;  /* operations and bytes: see SERIAL_WORK in sketch.c */
+static const double WHOLE_PASS = 4;     /* a pass over memory, in steps of one over the cache */
+static const double INLINED_OP = 3;     /* an operation on what is broadcast, in vectors of a tile's row; measured: two to four */
 static const double OTHER_UNROLL = 0.99; /* the reduction in other steps than four */
 
 /* Row counts of register tiles that are tried. Chosen; not measured apart. */
@@ -227,6 +229,16 @@ tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc
     return instantiate(s, a, &p);
 }
 
+/* Times as long as an anchor takes for its producers: what each read computes of the inlined ones, and what computes the others,
+ * reads and writes them once, for each block of columns that has tasks of its own. */
+static double cost_of_producers(const sketch *k, const decision *v, int64_t width) {
+    double vecs = (double)tc_ceil_div(width, v->lanes);
+    double passes = k->v.chain ? 1 : k->v.stored_task ? (double)tc_ceil_div(v->extent, width) : WHOLE_PASS;
+    if (k->v.stored)
+        return 1 + passes * v->produced.pass;
+    return (1 + INLINED_OP * v->produced.inlined / vecs) * (1 + passes * v->produced.left);
+}
+
 /* Estimated share of the peak that anchor `id` reaches. */
 static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
@@ -263,7 +275,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         e *= rows_total > FEW_READERS ? UNPACKED : 1.0;
     else
         e *= 1.0 - fmin(MOST_PACKING, 1.0 / (double)rows_total) - (k->v.pack_task ? PACKED_BY_ALL : 0.0);
-    return e * (k->v.rows_inner ? 1.0 : ROWS_OUTSIDE);
+    return e / cost_of_producers(k, v, w) * (k->v.rows_inner ? 1.0 : ROWS_OUTSIDE);
 }
 
 static double estimate(const tc_space *s, const plan *p) {

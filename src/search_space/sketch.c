@@ -12,27 +12,37 @@ enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 96 };
 /* 0: operands are read in place, 1: packed at root, 2: packed per task. */
 #define PACK(how) .pack = (how) > 0, .pack_task = (how) == 2
 
+static void emit_cluster(emitter *e, const cluster *c) {
+    switch (c->kind) {
+    case CLUSTER_MAP:
+        tc_space_emit_map(e, c);
+        break;
+    case CLUSTER_ROWS:
+        tc_space_emit_rows(e, c);
+        break;
+    case CLUSTER_ANCHOR:
+        tc_space_emit_anchor(e, c);
+        break;
+    case CLUSTER_TRANSFORM:
+        tc_space_emit_transform(e, c);
+        break;
+    case CLUSTER_COMBINE:
+        tc_space_emit_combine(e, c);
+        break;
+    }
+}
+
 static void emit_clusters(emitter *e) {
     const analysis *an = e->an;
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
-        switch (c->kind) {
-        case CLUSTER_MAP:
-            tc_space_emit_map(e, c);
-            break;
-        case CLUSTER_ROWS:
-            tc_space_emit_rows(e, c);
-            break;
-        case CLUSTER_ANCHOR:
-            tc_space_emit_anchor(e, c);
-            break;
-        case CLUSTER_TRANSFORM:
-            tc_space_emit_transform(e, c);
-            break;
-        case CLUSTER_COMBINE:
-            tc_space_emit_combine(e, c);
-            break;
-        }
+        loop_ref at = e->at;
+        if (tc_space_is_gone(e, c))
+            continue;
+        e->at = tc_space_place_of(e, c);
+        emit_cluster(e, c);
+        if (c->kind != CLUSTER_ANCHOR) /* which says where the others are */
+            e->at = at;
     }
 }
 
@@ -71,40 +81,81 @@ static void add_sketch(tc_space *s, const analysis *an, variant v) {
     k->dec = tc_arena_dup(s->arena, e.b.dec.data, e.b.dec.len * sizeof *e.b.dec.data);
     tc_space_builder_free(&e.b);
     tc_vec_free(&e.packed);
+    tc_vec_free(&e.gone);
     for (int i = 0; i < s->nsketch; i++)
         if (tc_trace_same_steps(s->sk[i].trace, k->trace))
             return;
     s->nsketch++;
 }
 
-static void add_variants(tc_space *s, const analysis *an) {
-    bool anchor = false, packs = false, blocks = false, taps = false, tiles = false;
+/* Which variants make a difference to the anchors. */
+typedef struct choices {
+    bool anchor, packs, blocks, taps, tiles, small;
+} choices;
+
+static choices choices_of(const analysis *an) {
+    choices x = {.small = tc_space_work(an->s->workload) < SERIAL_WORK};
     for (int i = 0; i < an->ncluster; i++) {
         const cluster *c = &an->cluster[i];
         if (c->kind != CLUSTER_ANCHOR)
             continue;
-        anchor = true;
-        packs |= tc_space_anchor_packs(an, c);
-        blocks |= tc_space_anchor_blocks(an, c);
-        taps |= tc_space_anchor_phased(an, c);
-        tiles |= tc_space_anchor_tiles(an, c);
+        x.anchor = true;
+        x.packs |= tc_space_anchor_packs(an, c);
+        x.blocks |= tc_space_anchor_blocks(an, c);
+        x.taps |= tc_space_anchor_phased(an, c);
+        x.tiles |= tc_space_anchor_tiles(an, c);
     }
-    bool small = tc_space_work(an->s->workload) < SERIAL_WORK;
-    s->sk = TC_NEW_N(s->arena, sketch, MAX_SKETCHES);
-    for (int block = 0; block <= (blocks ? 1 : 0); block++)
-        for (int pack = 0; pack <= (packs ? 2 : 0); pack++)
-            for (int inner = anchor ? 1 : 0; inner >= 0; inner--)
-                for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-                    add_sketch(s, an, (variant){.block_k = block, PACK(pack), .rows_inner = inner, .serial = serial});
-    for (int inner = 1; inner >= 0 && taps; inner--)
-        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .taps = true});
-    for (int inner = 1; inner >= 0 && tiles; inner--)
-        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            add_sketch(s, an, (variant){.rows_inner = inner, .serial = serial, .tiles = true});
-    for (int pack = 0; pack <= (packs ? 2 : 0) && tc_space_chains(an); pack++)
-        for (int serial = s->m.cores < 2; serial <= (small || s->m.cores < 2); serial++)
-            add_sketch(s, an, (variant){PACK(pack), .rows_inner = true, .serial = serial, .chain = true});
+    return x;
+}
+
+/* With parallel loops, and without where that may pay. */
+static void add_both(tc_space *s, const analysis *an, const choices *x, variant v) {
+    for (v.serial = s->m.cores < 2; v.serial <= (x->small || s->m.cores < 2); v.serial++)
+        add_sketch(s, an, v);
+}
+
+static void add_variants(tc_space *s, const analysis *an) {
+    choices x = choices_of(an);
+    for (int block = 0; block <= (x.blocks ? 1 : 0); block++)
+        for (int pack = 0; pack <= (x.packs ? 2 : 0); pack++)
+            for (int inner = x.anchor ? 1 : 0; inner >= 0; inner--)
+                add_both(s, an, &x, (variant){.block_k = block, PACK(pack), .rows_inner = inner});
+    for (int inner = 1; inner >= 0 && x.taps; inner--)
+        add_both(s, an, &x, (variant){.rows_inner = inner, .taps = true});
+    for (int inner = 1; inner >= 0 && x.tiles; inner--)
+        add_both(s, an, &x, (variant){.rows_inner = inner, .tiles = true});
+    for (int pack = 0; pack <= (x.packs ? 2 : 0) && tc_space_chains(an); pack++)
+        add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true});
+}
+
+/* What computes operands of the only anchor, at other places than the read. */
+static void add_producers(tc_space *s, const analysis *an) {
+    choices x = choices_of(an);
+    for (int task = 0; task < 2; task++)
+        for (int pack = 0; pack <= (x.packs ? 2 : 0); pack++) {
+            variant v = {PACK(pack), .rows_inner = true, .stored = true, .stored_task = task};
+            add_both(s, an, &x, v);
+            v.rows_inner = false;
+            add_both(s, an, &x, v);
+            v = (variant){PACK(pack), .rows_inner = true, .stored = true, .stored_task = task, .block_k = true};
+            if (x.blocks)
+                add_both(s, an, &x, v);
+        }
+    for (int inner = 1; inner >= 0 && x.tiles; inner--)
+        add_both(s, an, &x, (variant){.rows_inner = inner, .tiles = true, .stored = true, .stored_task = true});
+    for (int pack = 0; pack <= (x.packs ? 2 : 0) && tc_space_chains(an); pack++)
+        add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true, .stored = true});
+}
+
+static tc_status add_stored(tc_space *s, const analysis *an, tc_error *err) {
+    analysis stored;
+    tc_status r = tc_space_analyse_stored(an, &stored, err);
+    if (r == TC_OK && tc_space_any_producer(&stored)) {
+        add_producers(s, &stored);
+        tc_space_note_producers(s, &stored);
+    }
+    tc_space_analysis_free(&stored);
+    return r;
 }
 
 /* Where cores would be idle for want of results, the reduction is divided among them. */
@@ -142,12 +193,15 @@ tc_status tc_space_new(const tc_workload *w, const tc_machine *m, tc_space **out
     tc_ctx *ctx = tc_ctx_child(w->ctx);
     analysis an;
     tc_status r = tc_space_analyse(ctx, w, &s->m, a, &an, err);
+    s->sk = TC_NEW_N(a, sketch, MAX_SKETCHES);
     if (r == TC_OK)
         add_variants(s, &an);
     if (r == TC_OK)
         r = add_split(s, &an, err);
     if (r == TC_OK)
         r = add_lanes(s, &an, err);
+    if (r == TC_OK)
+        r = add_stored(s, &an, err);
     tc_space_analysis_free(&an);
     tc_ctx_free(ctx);
     if (r != TC_OK) {

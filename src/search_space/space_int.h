@@ -26,17 +26,20 @@ typedef struct cluster {
 } cluster;
 
 /* The workload after inlining, as the rules see it. */
-typedef struct analysis {
+typedef struct analysis analysis;
+struct analysis {
     tc_ctx *ctx;
     const tc_machine *m;
     tc_sched *s;      /* all inlinable stages inlined */
     builder prologue; /* the steps that made it of the workload: compute_inline, rfactor */
     stage_kind *kind; /* per stage of s */
     int ncluster;
-    cluster *cluster;      /* in order of emission: consumers first */
-    const tc_var *split_k; /* the axis that rfactor made of a reduction (split-K), NULL: none */
-    int lane_stage;        /* the stage that adds up the lanes of a reduction carried by the vectors, -1: none */
-} analysis;
+    cluster *cluster;       /* in order of emission: consumers first */
+    const tc_var *split_k;  /* the axis that rfactor made of a reduction (split-K), NULL: none */
+    const analysis *plain;  /* the one with cheap producers inlined; NULL: this is it */
+    const char *stored_for; /* the anchor whose producers (producers.c) are stages of their own; NULL: cheap ones are inlined */
+    int lane_stage;         /* the stage that adds up the lanes of a reduction carried by the vectors, -1: none */
+};
 
 /* A sketch variant: which alternatives the rules take (variants.def). All of one type, without holes: equal ones have equal
  * bytes. */
@@ -70,6 +73,8 @@ typedef struct emitter {
     variant v;
     int nanchor;
     loop_ref at;                      /* where the clusters to come are computed (chain), no loop: at root */
+    loop_ref task;                    /* the parallel loop of the last anchor */
+    TC_VEC(int) gone;                 /* stages that were inlined into packed copies */
     TC_VEC(const tc_tensor *) packed; /* constants that have a layout */
 } emitter;
 
@@ -90,7 +95,21 @@ const tc_compute *tc_space_lanes_anchor(const analysis *an);
 tc_status tc_space_analyse_lanes(const analysis *an, analysis *out, tc_error *err);
 /* Some operand of the reduction walks its last dimension along the last reduction axis. */
 bool tc_space_reduces_contiguous(const tc_compute *op);
+/* The analysis with the producers of the only anchor as stages; without clusters where there is no such anchor. Whether there are
+ * any, tc_space_any_producer says of *out; an must outlive it. */
+tc_status tc_space_analyse_stored(const analysis *an, analysis *out, tc_error *err);
 void tc_space_analysis_free(analysis *an);
+
+/* Stage st computes an operand of the stage called `anchor` elementwise, from what is not constant, and nothing else reads it. */
+bool tc_space_produces_for(const tc_sched *s, int st, const char *anchor);
+bool tc_space_any_producer(const analysis *an);
+/* After a packed copy of the operand was made: where a producer makes that, the copy computes it. */
+void tc_space_compute_packed(emitter *e, const tc_tensor *operand);
+bool tc_space_is_gone(const emitter *e, const cluster *c);
+/* Where cluster c is computed: e->at, or the anchor's tasks if c is a producer's and the variant says so. */
+loop_ref tc_space_place_of(const emitter *e, const cluster *c);
+/* Writes what its producers take into the anchor's decisions of the register width, of all sketches that there are. */
+void tc_space_note_producers(tc_space *s, const analysis *an);
 
 void tc_space_emit_map(emitter *e, const cluster *c);
 void tc_space_emit_rows(emitter *e, const cluster *c);

@@ -141,6 +141,24 @@ static const char *const family[] = {
     "tensor A[9, 24] i8\ntensor W[35, 24] u8\ncompute C[i:9, j:35] = sum(k:24) i32(W[j, k]) * i32(A[i, k])\noutput C\n",
     "tensor X[6, 7, 11] bf16\ntensor W[3, 3, 11, 18] bf16 const\n"
     "compute Y[h:4, w:5, o:18] = sum(r:3, s:3, c:11) f32(X[h + r, w + s, c]) * f32(W[r, s, c, o])\noutput Y\n",
+    /* what computes an operand: dequantised, scaled by channel, normalised, converted, under a window, of the packed operand */
+    "tensor X[13, 35] u8\ntensor W[35, 49] f32 const\ncompute P[i:13, k:35] = (f32(X[i, k]) - 128.0) * 0.02\n"
+    "compute D[i:13, j:49] = sum(k:35) P[i, k] * W[k, j]\ncompute Y[i:13, j:49] = gelu(D[i, j])\noutput Y\n",
+    "tensor X[5, 7, 20] f32\ntensor S[20] f32\ntensor W[20, 33] f32 const\n"
+    "compute P[h:5, w:7, c:20] = X[h, w, c] * S[c]\n"
+    "compute Y[h:5, w:7, o:33] = sum(c:20) P[h, w, c] * W[c, o]\noutput Y\n",
+    "tensor X[13, 35] f32\ntensor W[35, 49] f32 const\ncompute m[i:13] = sum(k:35) X[i, k]\n"
+    "compute v[i:13] = sum(k:35) (X[i, k] - m[i] / 35.0) * (X[i, k] - m[i] / 35.0)\n"
+    "compute P[i:13, k:35] = (X[i, k] - m[i] / 35.0) * rsqrt(v[i] / 35.0 + 0.00001)\n"
+    "compute Y[i:13, j:49] = sum(k:35) P[i, k] * W[k, j]\noutput Y\n",
+    "tensor X[13, 35] f16\ntensor W[35, 49] f32\ncompute P[i:13, k:35] = f32(X[i, k])\n"
+    "compute Y[i:13, j:49] = sum(k:35) P[i, k] * W[k, j]\noutput Y\n",
+    "tensor X[4, 5, 10] f32\ntensor S[10] f32 const\ntensor T[10] f32 const\ntensor W[3, 3, 10, 18] f32 const\n"
+    "compute P[h:4, w:5, c:10] = max(X[h, w, c] * S[c] + T[c], 0.0)\n"
+    "compute Q[h:6, w:7, c:10] = select(h >= 1 && h < 5 && w >= 1 && w < 6, P[h - 1, w - 1, c], 0.0)\n"
+    "compute Y[h:4, w:5, o:18] = sum(r:3, s:3, c:10) Q[h + r, w + s, c] * W[r, s, c, o]\noutput Y\n",
+    "tensor A[2, 9, 19] f32\ntensor K[2, 35, 19] i8\ncompute P[h:2, j:35, k:19] = f32(K[h, j, k]) * 0.02\n"
+    "compute Y[h:2, i:9, j:35] = sum(k:19) A[h, i, k] * P[h, j, k]\noutput Y\n",
     /* arg reduction and integers */
     "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
     "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",
