@@ -204,9 +204,14 @@ static tc_val dot_steps(tc_cg *g, const tc_expr *e, tc_val acc, tc_val x, tc_val
     return acc;
 }
 
+/* Neighbours in memory as they are stored, or integers that were computed from such. */
+static tc_val dot_operand(tc_cg *g, const tc_expr *e) {
+    return e->op != TC_OP_LOAD && tc_dtype_is_int(e->dtype) ? tc_cg_expr(g, e) : tc_cg_raw_load(g, e);
+}
+
 static tc_val dot_expr(tc_cg *g, const tc_expr *e) {
-    tc_val acc = tc_cg_expr(g, e->args[0]), x = acc ? tc_cg_raw_load(g, e->args[1]) : NULL;
-    tc_val w = x ? tc_cg_raw_load(g, e->args[2]) : NULL;
+    tc_val acc = tc_cg_expr(g, e->args[0]), x = acc ? dot_operand(g, e->args[1]) : NULL;
+    tc_val w = x ? dot_operand(g, e->args[2]) : NULL;
     if (!w)
         return NULL;
     if (e->lanes > MAX_DOT_LANES)

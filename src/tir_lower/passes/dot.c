@@ -7,7 +7,8 @@
  *     C[lane] = C + i32(X[k + 3]) * i32(W[4 * lane + 3])
  *
  * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes) and unrolls them; what is not of that
- * form stays as it was. Integers: the same result. bf16: the two products are added without rounding in between, as for fma.
+ * form stays as it was. W may also be numbers of a few bits that are taken out of bytes: W[..] >> 4 & 15 in place of W[..], the same
+ * operations in all steps. Integers: the same result. bf16: the two products are added without rounding in between, as for fma.
  * Needs: REGISTERS, so that nothing between the steps can touch what they read; PLAIN_SUMS; the machine has the instruction. */
 #include "tir_lower/passes/pass_int.h"
 
@@ -17,25 +18,41 @@ typedef struct dotter {
     tc_env *env;
 } dotter;
 
-/* One step: buffer[index] += a[from] * b[to + group * lane]. */
+/* One step: buffer[index] += a[from] * bits(b[to + group * lane]). */
 typedef struct step {
     int group;
     const tc_buffer *a, *b;
     tc_affine from, to;
+    const tc_expr *bits; /* of b's load: itself, or operations on it */
 } step;
 
-/* The load under a conversion to the accumulator's type, from memory that no register store changes. */
-static const tc_expr *widened_load(const tc_expr *e) {
-    if (e->op != TC_OP_CAST || e->args[0]->op != TC_OP_LOAD || e->args[0]->nargs != 1)
-        return NULL;
-    return e->args[0]->u.buffer->scope == TC_BUF_REG ? NULL : e->args[0];
+static bool takes_bits(const tc_expr *e) {
+    bool ints = e->op == TC_OP_BAND || e->op == TC_OP_BOR || e->op == TC_OP_BXOR || e->op == TC_OP_SHL || e->op == TC_OP_SHR;
+    return ints && tc_dtype_is_int(e->dtype) && e->args[1]->op == TC_OP_BCAST;
+}
+
+/* The load under operations on its bits, from memory that no register store changes. */
+static const tc_expr *load_under(const tc_expr *e) {
+    while (takes_bits(e))
+        e = e->args[0];
+    return e->op == TC_OP_LOAD && e->nargs == 1 && e->u.buffer->scope != TC_BUF_REG ? e : NULL;
+}
+
+/* The same operations on other elements, as many as `load` has lanes. */
+static const tc_expr *bits_of(tc_ctx *c, const tc_expr *e, const tc_expr *load) {
+    if (!takes_bits(e))
+        return load;
+    return tc_bin(c, e->op, bits_of(c, e->args[0], load), tc_bcast(c, e->args[1]->args[0], load->lanes));
 }
 
 /* x * y, of which x stands in every lane, added to acc. */
 static bool match_product(const dotter *k, tc_dtype acc, const tc_expr *x, const tc_expr *y, step *s) {
-    const tc_expr *a = x->op == TC_OP_BCAST ? widened_load(x->args[0]) : NULL, *b = widened_load(y);
+    const tc_expr *narrow = x->op == TC_OP_BCAST && x->args[0]->op == TC_OP_CAST ? x->args[0]->args[0] : NULL;
+    const tc_expr *a = narrow && narrow->op == TC_OP_LOAD ? load_under(narrow) : NULL;
+    const tc_expr *b = y->op == TC_OP_CAST ? load_under(y->args[0]) : NULL;
     if (!a || !b || b->args[0]->op != TC_OP_RAMP)
         return false;
+    s->bits = y->args[0];
     const tc_intrinsic *row = tc_intrinsic_of(k->m->intrinsics, acc, a->dtype, b->dtype);
     if (!row || !tc_is_int(b->args[0]->args[1], row->group))
         return false;
@@ -58,9 +75,10 @@ static bool match(const dotter *k, const tc_stmt *s, step *out) {
 }
 
 /* Steps q of one group. */
-static bool follows(const step *first, const step *s, int q) {
-    return s->a == first->a && s->b == first->b && s->from.c == first->from.c + q && s->to.c == first->to.c + q &&
-           tc_affine_same_terms(&s->from, &first->from) && tc_affine_same_terms(&s->to, &first->to);
+static bool follows(const dotter *k, const step *first, const step *s, int q) {
+    return bits_of(k->c, first->bits, load_under(s->bits)) == s->bits && s->a == first->a && s->b == first->b &&
+           s->from.c == first->from.c + q && s->to.c == first->to.c + q && tc_affine_same_terms(&s->from, &first->from) &&
+           tc_affine_same_terms(&s->to, &first->to);
 }
 
 static bool same_place(const tc_stmt *a, const tc_stmt *b) {
@@ -74,7 +92,8 @@ static const tc_stmt *fuse(const dotter *k, const tc_stmt *s, const step *first)
                   *one = tc_i64(k->c, 1);
     const tc_expr *a = tc_load(k->c, first->a, first->a->dtype, tc_ramp(k->c, from, one, group), NULL);
     const tc_expr *b = tc_load(k->c, first->b, first->b->dtype, tc_ramp(k->c, to, one, group * v->lanes), NULL);
-    return tc_tir_store(k->c, s->u.store.buffer, s->u.store.index, tc_dot(k->c, v->args[0], a, b), NULL);
+    return tc_tir_store(k->c, s->u.store.buffer, s->u.store.index, tc_dot(k->c, v->args[0], a, bits_of(k->c, first->bits, b)),
+                        NULL);
 }
 
 /* Replaces s[i] and the steps that belong to it, which become NULL, if all are there with only register stores in between. */
@@ -91,7 +110,7 @@ static void gather(const dotter *k, const tc_stmt **s, int n, int i) {
             return;
         if (!same_place(s[i], s[j]))
             continue;
-        if (!match(k, s[j], &next) || !follows(&first, &next, have))
+        if (!match(k, s[j], &next) || !follows(k, &first, &next, have))
             return;
         at[have++] = j;
     }
