@@ -26,10 +26,6 @@ static bool is_output(const tc_sched *s, int st) {
     return s->stages[st].is_output;
 }
 
-const tc_expr *tc_space_converted_read(const tc_expr *e) {
-    return e->op == TC_OP_CAST && e->args[0]->op == TC_OP_READ && e->args[0]->nargs > 0 ? e->args[0] : NULL;
-}
-
 static bool runs_along(const tc_expr *read, const tc_axis *k) {
     return tc_expr_uses_var(read->args[read->nargs - 1], k->var);
 }
@@ -41,7 +37,7 @@ static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc
     const tc_expr *e = sum->body[0];
     if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return false;
-    const tc_expr *x = tc_space_converted_read(e->args[0]), *y = tc_space_converted_read(e->args[1]);
+    const tc_expr *x = tc_space_widened_read(e->args[0]), *y = tc_space_widened_read(e->args[1]);
     if (!x || !y || (x->u.tensor != producer->out[0] && y->u.tensor != producer->out[0]))
         return false;
     tc_dtype t = (tc_dtype)x->dtype, u = (tc_dtype)y->dtype;
@@ -60,10 +56,13 @@ static bool inlinable(const analysis *an, int st) {
     int cons[MAX_CLUSTER], n = tc_sch_consumers(s, st, cons, MAX_CLUSTER), ops[2] = {0, 0};
     tc_expr_walk(g->op->body[0], count_ops, ops);
     bool cheap = ops[1] == 0 && ops[0] <= CHEAP_OPS;
+    for (int i = 0; i < TC_MIN(n, MAX_CLUSTER); i++)
+        if (feeds_unit(an->m, g->op, s->stages[cons[i]].op))
+            return false;
     if (n != 1)
         return n > 0 && n <= 3 && cheap;
     const tc_compute *c = s->stages[cons[0]].op;
-    if (feeds_unit(an->m, g->op, c) || (an->stored_for && tc_space_produces_for(s, st, an->stored_for)))
+    if (an->stored_for && tc_space_produces_for(s, st, an->stored_for))
         return false;
     if (tc_space_is_transform(g->op)) /* each of its cases would be made again for each case of the next one */
         return c->reducer == TC_RED_NONE && !tc_space_is_transform(c);
@@ -249,13 +248,22 @@ static void make_clusters(analysis *an) {
         grow(an, c, taken);
         for (int i = 0; i < c->n; i++)
             taken[c->member[i]] = true;
+        c->inner = c->kind == CLUSTER_ANCHOR ? an->inner[c->member[c->n - 1]] : -1;
+        if (c->inner >= 0)
+            taken[c->inner] = true;
     }
 }
 
 static void classify_all(analysis *an) {
     an->kind = TC_NEW_N(tc_ctx_arena(an->ctx), stage_kind, an->s->nstage);
+    an->inner = TC_NEW_N(tc_ctx_arena(an->ctx), int, an->s->nstage);
     for (int st = 0; st < an->s->nstage; st++)
         an->kind[st] = classify(an->s->stages[st].op);
+    for (int st = 0; st < an->s->nstage; st++) { /* producers come first */
+        an->inner[st] = tc_space_inner_of(an, st);
+        if (an->inner[st] >= 0)
+            an->kind[st] = KIND_ANCHOR;
+    }
     make_clusters(an);
 }
 
@@ -273,7 +281,7 @@ static const tc_compute *only_anchor(const analysis *an) {
         const cluster *c = &an->cluster[i];
         if (c->kind != CLUSTER_ANCHOR)
             continue;
-        if (found)
+        if (found || c->inner >= 0)
             return NULL;
         found = an->s->stages[c->member[c->n - 1]].op;
     }

@@ -38,7 +38,7 @@ static int shared_rows(const analysis *an, const cluster *c) {
 
 /* The other clusters' members read each other along the same rows, and nobody else wants them whole. */
 bool tc_space_chains(const analysis *an) {
-    if (an->ncluster < 2 || an->cluster[0].kind != CLUSTER_ANCHOR)
+    if (an->ncluster < 2 || an->cluster[0].kind != CLUSTER_ANCHOR || an->cluster[0].inner >= 0)
         return false;
     int rows = shared_rows(an, &an->cluster[0]), head = an->cluster[0].member[0];
     if (rows == 0)

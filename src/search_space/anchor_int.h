@@ -16,6 +16,7 @@ typedef struct anchor_plan {
     int vec;                     /* head axis that carries the vectors */
     int acc_vec;                 /* anchor axis that carries the vectors */
     int group;                   /* steps of the last reduction that one dot instruction takes; 1: there is none */
+    bool inner;                  /* its sums are another anchor's terms: all but its last reduction are written out */
     bool blocked;                /* the reduction is blocked outside of a cache tile */
     bool batch_inside;           /* packed operands hold the panels of all batches side by side */
     decision_ref width;          /* register width */
@@ -44,10 +45,16 @@ void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
 /* ---- anchor_tile.c ---- */
 /* Unrolled reduction steps. */
 factor tc_space_sample_unroll(emitter *e, int id, int64_t extent);
+/* Loops of the accumulating stage in the full-K form: reduction outside, register tile inside. */
+void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id);
 
 /* ---- anchor_tiles.c ---- */
 /* The whole anchor for a unit with tile registers; false, nothing written: there is none that it fits. */
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
+
+/* ---- anchor_inner.c ---- */
+/* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. */
+void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
 
 /* ---- anchor_blocked.c ---- */
 /* The loops of the accumulating stage when its tile is a cache block. */

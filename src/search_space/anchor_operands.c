@@ -168,6 +168,26 @@ void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task) {
 
 /* ---- dot instructions ---- */
 
+static void note_read(const tc_expr *e, void *user) {
+    *(bool *)user |= e->op == TC_OP_READ;
+}
+
+static bool reads(const tc_expr *e) {
+    bool any = false;
+    tc_expr_walk(e, note_read, &any);
+    return any;
+}
+
+const tc_expr *tc_space_widened_read(const tc_expr *e) {
+    if (e->op != TC_OP_CAST)
+        return NULL;
+    tc_dtype t = (tc_dtype)e->args[0]->dtype;
+    for (e = e->args[0];
+         tc_dtype_is_int(t) && e->nargs == 2 && (e->op == TC_OP_BAND || e->op == TC_OP_SHR) && !reads(e->args[1]);)
+        e = e->args[0];
+    return e->op == TC_OP_READ && e->nargs > 0 && (tc_dtype)e->dtype == t ? e : NULL;
+}
+
 /* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
  * holds the steps of the last reduction as neighbours (tir_lower/passes/dot.c). */
 int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
@@ -175,7 +195,7 @@ int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
     if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return 1;
-    const tc_expr *x = tc_space_converted_read(e->args[0]), *y = tc_space_converted_read(e->args[1]);
+    const tc_expr *x = tc_space_widened_read(e->args[0]), *y = tc_space_widened_read(e->args[1]);
     const tc_intrinsic *row = x && y ? tc_intrinsic_of(an->m->intrinsics, e->dtype, x->dtype, y->dtype) : NULL;
     if (!row || k->extent < row->group)
         return 1;

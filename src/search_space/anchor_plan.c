@@ -115,7 +115,7 @@ bool tc_space_anchor_phased(const analysis *an, const cluster *c) {
 
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c) {
     const tc_compute *op = an->s->stages[c->member[c->n - 1]].op;
-    return op->nraxis > 0 && op->raxes[op->nraxis - 1].extent >= MIN_BLOCKED_K;
+    return c->inner < 0 && op->nraxis > 0 && op->raxes[op->nraxis - 1].extent >= MIN_BLOCKED_K;
 }
 
 /* The head's vectors must run along one axis of the anchor, and the anchor be read at one place only. */

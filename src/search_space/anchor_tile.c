@@ -113,8 +113,7 @@ factor tc_space_sample_unroll(emitter *e, int id, int64_t extent) {
     return chosen(tc_space_sample_choice(&e->b, ROLE_UNROLL_K, id, n, u, extent));
 }
 
-/* Loops of the accumulating stage in the full-K form: reduction outside, register tile inside. */
-static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
+void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id) {
     const tc_compute *op = p->op;
     const tc_axis *last = &op->raxes[op->nraxis - 1];
     builder *b = &e->b;
@@ -127,9 +126,11 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
     for (int x = 0; x < op->naxis; x++)
         if (x != p->acc_vec)
             tc_space_list(&rows, loop_of(p->acc, &op->axes[x]));
-    loop_list order = others;
+    loop_list order = p->inner ? (loop_list){0} : others;
     tc_space_list(&order, k[0]);
     tc_space_list(&order, k[1]);
+    if (p->inner)
+        tc_space_list_all(&order, &others);
     tc_space_list_all(&order, &rows);
     tc_space_list(&order, v);
     if (dot)
@@ -137,7 +138,7 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
     tc_space_reorder(b, &order);
     if (dot)
         tc_space_unroll(b, k[2]);
-    if (e->v.taps && tc_space_phased(op))
+    if (p->inner || (e->v.taps && tc_space_phased(op)))
         tc_space_unroll_all(b, &others);
     tc_space_unroll(b, k[1]);
     tc_space_unroll_all(b, &rows);
@@ -148,9 +149,9 @@ static void emit_register_tile(emitter *e, const anchor_plan *p, int id) {
  * longest, of dot products the last one of these, whose rows lie closer together; where neighbours along the last axis share what
  * they load (lanewise), the last one that is not tiny. Notes on the vector decision (the anchor's first) what the estimate needs.
  */
-static void mark_primary(emitter *e, const anchor_plan *p) {
+static void mark_primary(emitter *e, const anchor_plan *p, int inner) {
     decision *best = NULL;
-    bool lanes_only = tc_space_lanewise(e->an, p);
+    bool lanes_only = inner < 0 && tc_space_lanewise(e->an, p);
     int64_t enough = lanes_only ? 4 : 32;
     for (size_t i = (size_t)p->width.id; i < e->b.dec.len; i++) {
         decision *d = &e->b.dec.data[i];
@@ -168,6 +169,10 @@ static void mark_primary(emitter *e, const anchor_plan *p) {
         v->batch *= p->role[x] == AXIS_BATCH ? p->head->axes[x].extent : 1;
     for (int r = 0; r < p->op->nraxis; r++)
         v->depth *= p->op->raxes[r].extent;
+    const tc_compute *sums = inner < 0 ? NULL : e->an->s->stages[inner].op;
+    for (int r = 0; sums && r < sums->nraxis; r++)
+        v->depth *= sums->raxes[r].extent;
+    v->sets = sums ? 2 : 1;
 }
 
 void tc_space_emit_anchor(emitter *e, const cluster *c) {
@@ -184,7 +189,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
         tc_space_compute_at(&e->b, head, e->at);
     head_loops l = {0};
     tile_head(e, &p, id, &l);
-    mark_primary(e, &p);
+    mark_primary(e, &p, c->inner);
     loop_ref task = e->task = order_head(e, &l);
     tc_space_compute_at(&e->b, p.acc, p.blocked ? task : l.mid.at[l.mid.n - 1]);
     if (!p.blocked)
@@ -193,8 +198,10 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     tc_space_vectorize(&e->b, l.vec);
     if (p.blocked)
         tc_space_emit_blocked(e, &p, id);
+    else if (c->inner >= 0)
+        tc_space_emit_inner(e, &p, c->inner, id);
     else
-        emit_register_tile(e, &p, id);
+        tc_space_emit_steps(e, &p, id);
     tc_space_emit_operands(e, &p, task);
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);
@@ -209,8 +216,8 @@ void tc_space_emit_register_tile(emitter *e, int stage, stage_ref acc, decision_
     p.width = width;
     p.group = 1;
     p.batch_inside = true;
-    mark_primary(e, &p);
+    mark_primary(e, &p, -1);
     tc_space_decision(&e->b, width)->batch = 1; /* a task computes them all */
-    emit_register_tile(e, &p, id);
+    tc_space_emit_steps(e, &p, id);
     tc_space_emit_operands(e, &p, (loop_ref){0});
 }

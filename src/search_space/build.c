@@ -247,5 +247,6 @@ void tc_space_transform_layout(builder *b, const char *name, const layout *l) {
             print_factor(&t, b, l->to[d].block);
     }
     tc_sb_addc(&t, ')');
-    add_on_stage(b, TC_PRIM_TRANSFORM_LAYOUT, name, NULL)->text = tc_sb_keep(&t, b->arena);
+    add_on_stage(b, TC_PRIM_TRANSFORM_LAYOUT, name, NULL)->text = tc_arena_strdup(b->arena, tc_sb_str(&t));
+    tc_strbuf_free(&t);
 }

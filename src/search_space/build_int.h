@@ -34,6 +34,7 @@ typedef struct decision {
         double left;    /* of it, the part of those that are never inlined */
         double inlined; /* operations of the others, per value */
     } produced;
+    int sets;      /* VEC: accumulators for each element of the tile */
     bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 

@@ -261,7 +261,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     /* of a tile that spans all parities a tap reaches one */
     double rows = (double)reg / (double)phases, in_flight = rows * (double)vecs, loads = ((double)vecs + rows) / in_flight;
     e *= (double)phases * fmin(1.0, in_flight / (phases > 1 ? IN_FLIGHT / 2 : IN_FLIGHT)) / (1.0 + fmax(0.0, loads - FREE_LOADS));
-    if (reg * vecs + operand_registers(&s->m, reg, vecs) > s->m.vector_regs)
+    if (v->sets * reg * vecs + operand_registers(&s->m, reg, vecs) > s->m.vector_regs)
         e *= SPILLS;
     if (v->lanewise && reg * vecs > s->m.vector_regs / 2)
         e *= MASKED;
@@ -396,7 +396,7 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
         const decision *v = &k->dec[i];
         if (v->role != ROLE_VEC)
             continue;
-        int64_t regs = tc_ceil_div(t->steps[v->step].dec[0], v->lanes);
+        int64_t regs = v->sets * tc_ceil_div(t->steps[v->step].dec[0], v->lanes);
         for (int j = 0; j < k->ndec; j++) {
             const decision *d = &k->dec[j];
             const tc_instr *step = &t->steps[d->step];

@@ -22,7 +22,8 @@ typedef struct cluster {
     cluster_kind kind;
     int n;
     int member[MAX_CLUSTER];
-    int rows; /* ROWS: how many leading axes of the head are row axes */
+    int rows;  /* ROWS: how many leading axes of the head are row axes */
+    int inner; /* ANCHOR: the stage whose sums the anchor scales and adds up, -1: none */
 } cluster;
 
 /* The workload after inlining, as the rules see it. */
@@ -33,6 +34,7 @@ struct analysis {
     tc_sched *s;      /* all inlinable stages inlined */
     builder prologue; /* the steps that made it of the workload: compute_inline, rfactor */
     stage_kind *kind; /* per stage of s */
+    int *inner;       /* likewise: of an anchor, the stage whose sums it scales and adds up; -1: none */
     int ncluster;
     cluster *cluster;       /* in order of emission: consumers first */
     const tc_var *split_k;  /* the axis that rfactor made of a reduction (split-K), NULL: none */
@@ -116,6 +118,8 @@ void tc_space_emit_rows(emitter *e, const cluster *c);
 void tc_space_emit_anchor(emitter *e, const cluster *c);
 void tc_space_emit_transform(emitter *e, const cluster *c);
 void tc_space_emit_combine(emitter *e, const cluster *c);
+/* A factor under a conversion to the sum's type: as it is stored, or some of its bits. NULL: it is computed otherwise. */
+const tc_expr *tc_space_widened_read(const tc_expr *e);
 /* A map whose body is a choice of sums by the value of short axes: a constant matrix times a few values (Winograd). */
 bool tc_space_is_transform(const tc_compute *op);
 /* Every value of `head`, a map, is a choice of sums over the first axis of `products`, a batch of matmuls (Strassen). */
@@ -132,6 +136,9 @@ bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
 const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b);
 bool tc_space_anchor_tiles(const analysis *an, const cluster *c);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
+/* The stage whose every result stage `st` scales and adds up to others, when both can be done in registers: sums of products in
+ * blocks of the depth that have a scale each. -1: there is none. */
+int tc_space_inner_of(const analysis *an, int st);
 /* Whether all clusters but the first can be computed for a block of the first one's rows at a time, and nothing twice. */
 bool tc_space_chains(const analysis *an);
 /* How many leading axes of the producer every read in the consumer maps one to one onto its own leading axes; TC_MAX_DIMS if it
@@ -139,8 +146,6 @@ bool tc_space_chains(const analysis *an);
 int tc_space_common_rows(const tc_sched *s, int consumer, int producer);
 /* Whether the tile of `anchor` can be computed inside the loops of `head` (stages of an->s). */
 bool tc_space_fusable(const analysis *an, int head, int anchor);
-/* The read under a conversion, of a tensor with dimensions; NULL: e is something else. */
-const tc_expr *tc_space_converted_read(const tc_expr *e);
 /* Scalar operations, and bytes read and written, each of which takes about as long: for the choice of serial variants. */
 double tc_space_work(const tc_workload *w);
 /* Lanes of a vector of the widest element type that stage `op` computes with. */

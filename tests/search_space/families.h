@@ -42,6 +42,21 @@ static const tc_machine machine = {.vector_bytes = 64,
     "tensor X[5, 600] f32\ntensor W[600, 19] f32\ntensor B[19] f32\n"                                                            \
     "compute D[i:5, j:19] = sum(k:600) X[i, k] * W[k, j]\ncompute Y[i:5, j:19] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
 
+/* Weights of 4 bits in blocks, whose sums are scaled; of floats, and of bytes that are made of floats. */
+#define BLOCKS                                                                                                                   \
+    "tensor X[3, 96] f32\ntensor W[37, 3, 16] u8 const\ntensor C[37, 3] f32 const\ntensor B[37] f32 const\n"                     \
+    "compute S[m:3, n:37, b:3] = sum(h:2, t:16) X[m, b * 32 + t * 2 + h] * f32(bitand(shr(i32(W[n, b, t]), i32(h) * 4), 15))\n"  \
+    "compute T[m:3, b:3] = sum(k:32) X[m, b * 32 + k]\n"                                                                         \
+    "compute D[m:3, n:37] = sum(b:3) (S[m, n, b] - T[m, b] * 8.0) * C[n, b]\n"                                                   \
+    "compute Y[m:3, n:37] = max(D[m, n] + B[n], 0.0)\noutput Y\n"
+#define BYTE_BLOCKS                                                                                                              \
+    "tensor X[2, 96] f32\ntensor W[37, 3, 16] u8 const\ntensor C[37, 3] f32 const\n"                                             \
+    "compute P[m:2, b:3] = max(k:32) abs(X[m, b * 32 + k])\n"                                                                    \
+    "compute Q[m:2, b:3, h:2, t:16] = i8(round(X[m, b * 32 + t * 2 + h] * select(P[m, b] > 0.0, 127.0 / P[m, b], 0.0)))\n"       \
+    "compute S[m:2, n:37, b:3] = sum(h:2, t:16) i32(Q[m, b, h, t]) * i32(bitand(shr(W[n, b, t], u8(h) * 4), 15))\n"              \
+    "compute T[m:2, b:3] = sum(h:2, t:16) i32(Q[m, b, h, t])\n"                                                                  \
+    "compute Y[m:2, n:37] = sum(b:3) f32(S[m, n, b] - T[m, b] * 8) * (C[n, b] * (P[m, b] * 0.007874016))\noutput Y\n"
+
 /* One level of Strassen's algorithm in small, on odd rows. */
 #define STRASSEN                                                                                                                 \
     "tensor X[13, 36] f32\n"                                                                                                     \
@@ -159,6 +174,9 @@ static const char *const family[] = {
     "compute Y[h:4, w:5, o:18] = sum(r:3, s:3, c:10) Q[h + r, w + s, c] * W[r, s, c, o]\noutput Y\n",
     "tensor A[2, 9, 19] f32\ntensor K[2, 35, 19] i8\ncompute P[h:2, j:35, k:19] = f32(K[h, j, k]) * 0.02\n"
     "compute Y[h:2, i:9, j:35] = sum(k:19) A[h, i, k] * P[h, j, k]\noutput Y\n",
+    /* sums of blocks, each with a scale */
+    BLOCKS,
+    BYTE_BLOCKS,
     /* arg reduction and integers */
     "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
     "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",
