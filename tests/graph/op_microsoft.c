@@ -136,11 +136,11 @@ static void define_fused_matmul(const fixture *f, double *y, int64_t count) {
 
 /* ---- weights of few bits ---- */
 
-/* note: rows, columns, depth, size of a block, bits, where zero points are: -1 nowhere, else bytes (0) or floats (1) */
+/* note: rows, columns, depth, size of a block, bits, where zero points are: -1 nowhere, else bytes (0) or floats (1); accuracy_level */
 static tc_graph_node *make_matmul_nbits(fixture *f) {
     static const int64_t widths[] = {2, 4, 8};
     int64_t bits = PICK(f, widths), size = 16 << below(f, 2), depth = size * between(f, 1, 3) + (below(f, 3) ? 0 : 5);
-    int64_t note[] = {between(f, 1, 3), between(f, 1, 40), depth, size, bits, between(f, -1, 1)}, n = note[1];
+    int64_t note[] = {between(f, 1, 3), between(f, 1, 40), depth, size, bits, between(f, -1, 1), 4 * below(f, 2)}, n = note[1];
     int64_t count = (depth + size - 1) / size, packed = (count * bits + 7) / 8;
     memcpy(f->note, note, sizeof note);
     tc_graph_value *x = floats(f, (tc_graph_shape){2, {note[0], depth}});
@@ -153,7 +153,19 @@ static tc_graph_node *make_matmul_nbits(fixture *f) {
     tc_graph_node *node = NODE(f, MS_MATMUL_NBITS, x, w, scale, zero);
     tc_graph_set_bits(f->g, node, bits);
     tc_graph_set_block_size(f->g, node, size);
+    tc_graph_set_accuracy_level(f->g, node, note[6]);
     return node;
+}
+
+/* Element k of row m, or what stands for it in 8 bits: its block's largest magnitude is 127 steps. */
+static double element_in_block(const fixture *f, int64_t m, int64_t k) {
+    int64_t depth = f->note[2], size = f->note[3], first = k / size * size;
+    float peak = 0, x = (float)at(f, 0, m * depth + k);
+    for (int64_t i = first; i < first + size && i < depth; i++)
+        peak = fmaxf(peak, fabsf((float)at(f, 0, m * depth + i)));
+    if (f->note[6] != 4)
+        return x;
+    return peak > 0 ? nearbyintf(x * (127 / peak)) * (double)peak / 127 : 0;
 }
 
 /* Number i of those that are packed from byte `from` of input k on, the low bits first. */
@@ -173,7 +185,7 @@ static void define_matmul_nbits(const fixture *f, double *y, int64_t total) {
             double zero = zeros < 0    ? 1 << (bits - 1)
                           : zeros == 0 ? packed_number(f, 3, column * packed, k / size, bits)
                                        : at(f, 3, block);
-            y[i] += at(f, 0, i / n * depth + k) * (w - zero) * at(f, 2, block);
+            y[i] += element_in_block(f, i / n, k) * (w - zero) * at(f, 2, block);
         }
     }
 }

@@ -107,7 +107,9 @@ static const char *covers(tc_arena *a, const tc_graph_group *g) {
         const char *name = idiom(g, i, &len);
         tc_sb_printf(&b, "%s%s", i ? "+" : "", name);
     }
-    return tc_sb_keep(&b, a);
+    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return s;
 }
 
 /* "MatMul+Add f32[128,768]" */

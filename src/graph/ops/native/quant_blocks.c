@@ -1,18 +1,28 @@
 /* Products with weights of 2, 4 or 8 bits, which share scales and zero points in blocks along the depth (com.microsoft's MatMulNBits).
  *
  * The weights stay packed: the product's own expression takes numbers out of their bytes, so that a kernel reads no more of memory
- * than the file holds. Columns are the vectors. A block is walked in steps of four numbers, which are written out: the scale and
- * the zero point are then applied once for four products, and not to each number,
+ * than the file holds. A block's products are added up first, in registers; its scale and zero point are then applied once, and not
+ * to each number:
  *
- *     y[m, n] = sum over blocks, steps of (sum of x[m, k] * number - zero * sum of x[m, k]) * scale[n, block]
+ *     total[m, b]  = sum over the block's k of x[m, k]
+ *     sum[m, n, b] = sum over the block's k of x[m, k] * number[k, n]
+ *     y[m, n]      = sum over b of (sum[m, n, b] - total[m, b] * zero[n, b]) * scale[n, b]
  *
- * Measured with 4 bits, one row and 4096 x 4096: four take 17 % less time than one; eight and sixteen more than four. */
+ * Where the model says that 8 bits are enough for x (accuracy_level 4), each of its blocks is quantised when the kernel runs:
+ *
+ *     step[m, b] = largest |x[m, k]| of the block / 127          q[m, k] = round(x[m, k] / step[m, b])
+ *
+ * and q, whose products with the numbers are added up exactly, takes the place of x, and step * scale that of scale. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "graph/ops/functions.h"
+#include "te/eval.h"
 
 enum { X, WEIGHTS, SCALES, ZEROS, GROUPS, BIAS };
+enum { LEVEL_BYTES = 4 };              /* accuracy_level: x may be quantised to 8 bits */
+enum { MORE_DIMS = 2, LARGEST = 127 }; /* what a stage has more than x; the largest quantised value */
 
 /* ---- inference ---- */
 
@@ -34,6 +44,9 @@ static tc_status read_blocks(tc_graph_infer_ctx *c, blocks *b) {
         return tc_graph_node_fail(c, "attribute block_size is %" PRId64 "; it must be a power of two, at least 16", b->size);
     if (x->shape.ndim < 1)
         return tc_graph_node_fail(c, "the input must have at least one dimension");
+    if (x->shape.ndim > TC_GRAPH_MAX_DIMS - MORE_DIMS)
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "the input has %d dimensions; up to %d are supported", x->shape.ndim,
+                                    TC_GRAPH_MAX_DIMS - MORE_DIMS);
     b->depth = x->shape.d[x->shape.ndim - 1];
     b->columns = w->shape.ndim ? w->shape.d[0] : 0;
     if (tc_graph_attr_depth_or(n, b->depth) != b->depth || tc_graph_attr_columns_or(n, b->columns) != b->columns)
@@ -114,6 +127,13 @@ static tc_status read_zeros(tc_graph_emitter *e, const blocks *b, tc_graph_value
     return e->status;
 }
 
+static void copy_attributes(tc_graph_infer_ctx *c, tc_graph_node *n, const blocks *b, int64_t level) {
+    tc_graph_set_bits(c->g, n, b->bits);
+    tc_graph_set_block_size(c->g, n, b->size);
+    if (level == LEVEL_BYTES)
+        tc_graph_set_accuracy_level(c->g, n, level);
+}
+
 /* The product first, by a node of its own, and this one is the sum. */
 static tc_status with_bias(tc_graph_emitter *e, const blocks *b) {
     tc_graph_infer_ctx *c = e->c;
@@ -121,8 +141,7 @@ static tc_status with_bias(tc_graph_emitter *e, const blocks *b) {
     if (bias->shape.ndim != 1 || bias->shape.d[0] != b->columns)
         return tc_graph_node_fail(c, "the bias '%s' must have %" PRId64 " elements in one dimension", bias->name, b->columns);
     tc_graph_node *product = tc_graph_em_node(e, TC_GRAPH_OP_MS_MATMUL_NBITS, c->n->in, GROUPS);
-    tc_graph_set_bits(c->g, product, b->bits);
-    tc_graph_set_block_size(c->g, product, b->size);
+    copy_attributes(c, product, b, tc_graph_attr_accuracy_level(c->n));
     return tc_graph_em_finish(e, em_add(e, tc_graph_em_place(e, product), bias));
 }
 
@@ -144,9 +163,9 @@ tc_status tc_graph_infer_matmul_nbits(tc_graph_infer_ctx *c) {
     TC_TRY(want_scales(c, scales));
     TC_TRY(read_zeros(&e, &b, &zeros));
     tc_graph_set_inputs(c->g, n, (tc_graph_value *[]){n->in[X], n->in[WEIGHTS], scales, zeros}, GROUPS);
+    int64_t level = tc_graph_attr_accuracy_level(n);
     tc_graph_become(c, TC_GRAPH_OP_MS_MATMUL_NBITS, GROUPS);
-    tc_graph_set_bits(c->g, n, b.bits);
-    tc_graph_set_block_size(c->g, n, b.size);
+    copy_attributes(c, n, &b, level);
     c->out[0] = (tc_graph_type){n->in[X]->dtype, n->in[X]->shape};
     c->out[0].shape.d[c->out[0].shape.ndim - 1] = b.columns;
     return TC_OK;
@@ -173,10 +192,33 @@ static void unpack_column(const tc_graph_eval_ctx *c, int64_t column, int64_t de
     }
 }
 
+/* The values of a block that take the place of x, in the type that kernels compute them in. */
+static void quantise_block(tc_dtype t, int64_t n, double *x) {
+    double peak = 0;
+    for (int64_t i = 0; i < n; i++)
+        peak = fabs(x[i]) > peak || isnan(x[i]) ? fabs(x[i]) : peak;
+    double inverse = peak > 0 ? tc_round_f(t, LARGEST / peak) : 0, step = tc_round_f(t, peak * tc_round_f(t, 1.0 / LARGEST));
+    for (int64_t i = 0; i < n; i++) {
+        double q = nearbyint(tc_round_f(t, x[i] * inverse));
+        x[i] = step * (isnan(q) ? 0 : fmin(fmax(q, INT8_MIN), INT8_MAX));
+    }
+}
+
+/* x in rows of `depth`, by blocks. */
+static void quantise_rows(const tc_graph_node *n, int64_t rows, int64_t depth, double *x) {
+    int64_t size = tc_graph_attr_block_size(n);
+    if (tc_graph_attr_accuracy_level(n) != LEVEL_BYTES)
+        return;
+    for (int64_t m = 0; m < rows; m++)
+        for (int64_t k = 0; k < depth; k += size)
+            quantise_block(tc_graph_wide(n->in[X]->dtype), TC_MIN(size, depth - k), x + m * depth + k);
+}
+
 tc_status tc_graph_eval_matmul_nbits(tc_graph_eval_ctx *c) {
     const tc_graph_shape *s = &c->in[X]->shape;
     int64_t depth = s->d[s->ndim - 1], columns = c->in[WEIGHTS]->shape.d[0], rows = tc_graph_head_count(s, s->ndim - 1);
     double *x = tc_graph_wide_f64(c->in[X]), *w = tc_xcalloc((size_t)depth + 1, sizeof *w);
+    quantise_rows(c->n, rows, depth, x);
     for (int64_t n = 0; n < columns; n++) {
         unpack_column(c, n, depth, w);
         for (int64_t m = 0; m < rows; m++) {
@@ -193,82 +235,176 @@ tc_status tc_graph_eval_matmul_nbits(tc_graph_eval_ctx *c) {
 
 /* ---- lowering ---- */
 
+enum { SCALED, SUMS, TOTALS, PEAKS, QUANTISED }; /* stages */
+
 typedef struct product {
     tc_graph_lower *l;
     tc_ctx *c;
     const tc_graph_node *n;
-    tc_dtype t; /* computed in */
+    tc_dtype t;   /* computed in */
+    int last;     /* dimension of the input that is the depth */
+    int64_t size; /* of a block, in numbers */
+    int64_t per;  /* numbers of a byte */
+    bool bytes;   /* the input is quantised, and sums are integers */
 } product;
 
-enum { STEP = 4 }; /* numbers that are written out */
-
-/* Number `at` of byte `byte` of a block. */
-static const tc_expr *number_at(const product *p, const tc_expr *column, const tc_expr *block, const tc_expr *byte,
-                                const tc_expr *at) {
-    tc_ctx *c = p->c;
-    int64_t bits = tc_graph_attr_bits(p->n);
-    const tc_expr *v = tc_cast(c, TC_I32, tc_graph_value_at(p->l, p->n->in[WEIGHTS], (const tc_expr *[]){column, block, byte}));
-    if (bits < 8) {
-        const tc_expr *shift = tc_mul(c, tc_cast(c, TC_I32, at), tc_int(c, TC_I32, bits));
-        v = tc_bin(c, TC_OP_BAND, tc_bin(c, TC_OP_SHR, v, shift), tc_int(c, TC_I32, (1 << bits) - 1));
-    }
-    return tc_cast(c, p->t, v);
+static product product_of(tc_graph_lower *l, const tc_graph_node *n) {
+    return (product){.l = l,
+                     .c = tc_graph_lower_ctx(l),
+                     .n = n,
+                     .t = tc_graph_wide(n->in[X]->dtype),
+                     .last = n->in[X]->shape.ndim - 1,
+                     .size = tc_graph_attr_block_size(n),
+                     .per = 8 / tc_graph_attr_bits(n),
+                     .bytes = tc_graph_attr_accuracy_level(n) == LEVEL_BYTES};
 }
 
-static const tc_expr *zero_at(const product *p, const tc_expr *column, const tc_expr *block) {
-    if (p->n->nin <= ZEROS)
-        return tc_imm(p->c, p->t, (double)(1 << (tc_graph_attr_bits(p->n) - 1)));
-    return tc_cast(p->c, p->t, tc_graph_value_at(p->l, p->n->in[ZEROS], (const tc_expr *[]){column, block}));
+/* The input's shape with `more` dimensions in place of the depth. */
+static tc_graph_shape instead_of_depth(const product *p, int more, const int64_t *extent) {
+    tc_graph_shape s = p->n->in[X]->shape;
+    for (int i = 0; i < more; i++)
+        s.d[p->last + i] = extent[i];
+    s.ndim = p->last + more;
+    return s;
 }
 
-/* The depth is not a whole number of blocks: one axis for all of it. */
-static const tc_expr *term_of_depth(const product *p, tc_graph_stage *s, const tc_expr **at, int last) {
-    tc_ctx *c = p->c;
-    int64_t size = tc_graph_attr_block_size(p->n), per = 8 / tc_graph_attr_bits(p->n);
-    const tc_expr *column = at[last];
-    at[last] = tc_graph_stage_reduce(p->l, s, p->n->in[X]->shape.d[last]);
-    const tc_expr *block = tc_graph_index(p->l, tc_div(c, at[last], tc_i64(c, size)));
-    const tc_expr *within = tc_mod(c, at[last], tc_i64(c, size)), *byte = tc_div(c, within, tc_i64(c, per));
-    const tc_expr *w =
-        number_at(p, column, block, tc_graph_index(p->l, byte), tc_graph_index(p->l, tc_mod(c, within, tc_i64(c, per))));
-    w = tc_sub(c, w, zero_at(p, column, block));
-    const tc_expr *scale = tc_graph_value_at(p->l, p->n->in[SCALES], (const tc_expr *[]){column, block});
-    const tc_expr *x = tc_graph_value_at(p->l, p->n->in[X], at);
-    return tc_mul(c, tc_cast(c, p->t, x), tc_mul(c, w, tc_cast(c, p->t, scale)));
+/* at[] of a stage: rows as in `rows`, then the rest. */
+static const tc_expr *read_rows(const product *p, const tc_graph_stage *s, const tc_expr *const *rows, int n,
+                                const tc_expr *const *rest) {
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < p->last; d++)
+        at[d] = rows[d];
+    for (int i = 0; i < n; i++)
+        at[p->last + i] = rest[i];
+    return tc_graph_stage_read(p->l, s, 0, at);
 }
 
-static const tc_expr *term_of_blocks(const product *p, tc_graph_stage *s, const tc_expr **at, int last) {
+/* Element `within` of a block of the input; 0 behind its end. */
+static const tc_expr *input_at(const product *p, const tc_expr *const *rows, const tc_expr *block, const tc_expr *within) {
     tc_ctx *c = p->c;
-    int64_t size = tc_graph_attr_block_size(p->n), bits = tc_graph_attr_bits(p->n), per = 8 / bits;
-    const tc_expr *column = at[last], *block = tc_graph_stage_reduce(p->l, s, p->n->in[WEIGHTS]->shape.d[1]);
-    const tc_expr *step = tc_graph_stage_reduce(p->l, s, size / STEP), *x[STEP], *sum = NULL;
-    const tc_expr *first = tc_add(c, tc_mul(c, block, tc_i64(c, size)), tc_mul(c, step, tc_i64(c, STEP)));
-    for (int64_t j = 0; j < STEP; j++) {
-        at[last] = tc_graph_index(p->l, tc_add(c, first, tc_i64(c, j)));
-        x[j] = tc_cast(c, p->t, tc_graph_value_at(p->l, p->n->in[X], at));
-        sum = sum ? tc_add(c, sum, x[j]) : x[j];
+    int64_t depth = p->n->in[X]->shape.d[p->last];
+    const tc_expr *at[TC_GRAPH_MAX_DIMS];
+    for (int d = 0; d < p->last; d++)
+        at[d] = rows[d];
+    at[p->last] = tc_graph_index(p->l, tc_add(c, tc_mul(c, block, tc_i64(c, p->size)), within));
+    const tc_expr *v = tc_cast(c, p->t, tc_graph_value_at(p->l, p->n->in[X], at));
+    if (depth % p->size == 0)
+        return v;
+    return tc_select(c, tc_bin(c, TC_OP_LT, at[p->last], tc_i64(c, depth)), v, tc_imm(c, p->t, 0));
+}
+
+/* The same by number `part` of a byte. */
+static const tc_expr *input_of_byte(const product *p, const tc_expr *const *rows, const tc_expr *block, const tc_expr *byte,
+                                    const tc_expr *part) {
+    return input_at(p, rows, block, tc_add(p->c, tc_mul(p->c, byte, tc_i64(p->c, p->per)), part));
+}
+
+/* ---- the input in 8 bits ---- */
+
+/* The largest magnitude of a block. */
+static const tc_expr *peak_at(const product *p, const tc_expr *const *rows, const tc_expr *block) {
+    tc_graph_shape shape = instead_of_depth(p, 1, &p->n->in[WEIGHTS]->shape.d[1]);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(p->l, p->n, PEAKS, &shape, &s)) {
+        const tc_expr *within = tc_graph_stage_reduce(p->l, &s, p->size);
+        const tc_expr *body = tc_un(p->c, TC_OP_ABS, input_at(p, s.at, s.at[p->last], within));
+        tc_graph_stage_end(p->l, &s, TC_RED_MAX, 1, &body);
     }
-    const tc_expr *y = tc_mul(c, sum, tc_mul(c, zero_at(p, column, block), tc_imm(c, p->t, -1)));
-    for (int64_t j = 0; j < STEP; j++) {
-        const tc_expr *byte = tc_add(c, tc_mul(c, step, tc_i64(c, STEP * bits / 8)), tc_i64(c, j / per));
-        y = tc_add(c, y, tc_mul(c, x[j], number_at(p, column, block, tc_graph_index(p->l, byte), tc_i64(c, j % per))));
+    return read_rows(p, &s, rows, 1, &block);
+}
+
+/* Laid out as dot products want it: what the same part of neighbouring bytes is multiplied by lies side by side. */
+static const tc_expr *quantised_at(const product *p, const tc_expr *const *rows, const tc_expr *block, const tc_expr *part,
+                                   const tc_expr *byte) {
+    tc_ctx *c = p->c;
+    const int64_t *w = p->n->in[WEIGHTS]->shape.d, extent[] = {w[1], p->per, w[2]};
+    tc_graph_shape shape = instead_of_depth(p, 3, extent);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(p->l, p->n, QUANTISED, &shape, &s)) {
+        const tc_expr *const *at = s.at + p->last, *zero = tc_imm(c, p->t, 0), *peak = peak_at(p, s.at, at[0]);
+        const tc_expr *inverse = tc_bin(c, TC_OP_DIV, tc_imm(c, p->t, LARGEST), peak);
+        inverse = tc_select(c, tc_bin(c, TC_OP_GT, peak, zero), inverse, zero);
+        const tc_expr *x = input_of_byte(p, s.at, at[0], at[2], at[1]);
+        const tc_expr *body = tc_cast(c, TC_I8, tc_un(c, TC_OP_ROUND, tc_mul(c, x, inverse)));
+        tc_graph_stage_end(p->l, &s, TC_RED_NONE, 1, &body);
     }
-    const tc_expr *scale = tc_graph_value_at(p->l, p->n->in[SCALES], (const tc_expr *[]){column, block});
-    return tc_mul(c, y, tc_cast(c, p->t, scale));
+    return tc_cast(c, TC_I32, read_rows(p, &s, rows, 3, (const tc_expr *[]){block, part, byte}));
+}
+
+/* ---- sums of a block ---- */
+
+/* Of the input, by which the zero points are multiplied. */
+static const tc_expr *total_at(const product *p, const tc_expr *const *rows, const tc_expr *block) {
+    const int64_t *w = p->n->in[WEIGHTS]->shape.d;
+    tc_graph_shape shape = instead_of_depth(p, 1, &w[1]);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(p->l, p->n, TOTALS, &shape, &s)) {
+        const tc_expr *own = s.at[p->last], *body;
+        if (p->bytes) {
+            const tc_expr *part = tc_graph_stage_reduce(p->l, &s, p->per);
+            body = quantised_at(p, s.at, own, part, tc_graph_stage_reduce(p->l, &s, w[2]));
+        } else {
+            body = input_at(p, s.at, own, tc_graph_stage_reduce(p->l, &s, p->size));
+        }
+        tc_graph_stage_end(p->l, &s, TC_RED_SUM, 1, &body);
+    }
+    return read_rows(p, &s, rows, 1, &block);
+}
+
+/* Number `part` of byte `byte` of a block, taken out in type t. */
+static const tc_expr *number_at(const product *p, tc_dtype t, const tc_expr *column, const tc_expr *block, const tc_expr *byte,
+                                const tc_expr *part) {
+    tc_ctx *c = p->c;
+    int64_t bits = 8 / p->per;
+    const tc_expr *v = tc_cast(c, t, tc_graph_value_at(p->l, p->n->in[WEIGHTS], (const tc_expr *[]){column, block, byte}));
+    if (bits == 8)
+        return v;
+    v = tc_bin(c, TC_OP_SHR, v, tc_mul(c, tc_cast(c, t, part), tc_int(c, t, bits)));
+    return tc_bin(c, TC_OP_BAND, v, tc_int(c, t, (1 << bits) - 1));
+}
+
+/* Of products. The bytes are walked last, as they lie in memory. */
+static const tc_expr *sum_at(const product *p, const tc_expr *const *rows, const tc_expr *column, const tc_expr *block) {
+    tc_ctx *c = p->c;
+    const int64_t *w = p->n->in[WEIGHTS]->shape.d;
+    tc_graph_shape shape = instead_of_depth(p, 2, w);
+    tc_graph_stage s;
+    if (tc_graph_stage_begin(p->l, p->n, SUMS, &shape, &s)) {
+        const tc_expr *const *at = s.at + p->last, *part = tc_graph_stage_reduce(p->l, &s, p->per);
+        const tc_expr *byte = tc_graph_stage_reduce(p->l, &s, w[2]);
+        const tc_expr *x = p->bytes ? quantised_at(p, s.at, at[1], part, byte) : input_of_byte(p, s.at, at[1], byte, part);
+        const tc_expr *number = number_at(p, p->bytes ? TC_U8 : TC_I32, at[0], at[1], byte, part);
+        const tc_expr *body = tc_mul(c, x, tc_cast(c, p->bytes ? TC_I32 : p->t, number));
+        tc_graph_stage_end(p->l, &s, TC_RED_SUM, 1, &body);
+    }
+    return read_rows(p, &s, rows, 2, (const tc_expr *[]){column, block});
+}
+
+/* ---- scaled ---- */
+
+/* The sum of a block about the zero point: exact where both are integers. */
+static const tc_expr *centred(const product *p, const tc_expr *const *rows, const tc_expr *column, const tc_expr *block) {
+    tc_ctx *c = p->c;
+    const tc_graph_value *zeros = p->n->nin > ZEROS ? p->n->in[ZEROS] : NULL;
+    tc_dtype t = p->bytes && !(zeros && tc_dtype_is_float(zeros->dtype)) ? TC_I32 : p->t;
+    const tc_expr *zero = tc_imm(c, t, (double)(1 << (8 / p->per - 1)));
+    if (zeros)
+        zero = tc_cast(c, t, tc_graph_value_at(p->l, zeros, (const tc_expr *[]){column, block}));
+    const tc_expr *sum = tc_cast(c, t, sum_at(p, rows, column, block)), *total = tc_cast(c, t, total_at(p, rows, block));
+    return tc_cast(c, p->t, tc_sub(c, sum, tc_mul(c, total, zero)));
 }
 
 const tc_expr *tc_graph_at_matmul_nbits(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
-    tc_dtype to = n->out[out]->dtype;
-    product p = {l, tc_graph_lower_ctx(l), n, tc_graph_wide(to)};
-    int last = n->in[X]->shape.ndim - 1;
-    bool whole = n->in[X]->shape.d[last] % tc_graph_attr_block_size(n) == 0;
+    product p = product_of(l, n);
+    tc_ctx *c = p.c;
     tc_graph_stage s;
-    if (tc_graph_stage_begin(l, n, 0, &n->out[out]->shape, &s)) {
-        const tc_expr *at[TC_GRAPH_MAX_DIMS];
-        for (int d = 0; d <= last; d++)
-            at[d] = s.at[d];
-        const tc_expr *body = whole ? term_of_blocks(&p, &s, at, last) : term_of_depth(&p, &s, at, last);
+    if (tc_graph_stage_begin(l, n, SCALED, &n->out[out]->shape, &s)) {
+        const tc_expr *column = s.at[p.last], *block = tc_graph_stage_reduce(l, &s, n->in[WEIGHTS]->shape.d[1]);
+        const tc_expr *scale = tc_cast(c, p.t, tc_graph_value_at(l, n->in[SCALES], (const tc_expr *[]){column, block}));
+        if (p.bytes)
+            scale = tc_mul(c, scale, tc_mul(c, peak_at(&p, s.at, block), tc_imm(c, p.t, 1.0 / LARGEST)));
+        const tc_expr *body = tc_mul(c, centred(&p, s.at, column, block), scale);
         tc_graph_stage_end(l, &s, TC_RED_SUM, 1, &body);
     }
-    return tc_cast(p.c, to, tc_graph_stage_read(l, &s, 0, idx));
+    return tc_cast(c, n->out[out]->dtype, tc_graph_stage_read(l, &s, 0, idx));
 }
