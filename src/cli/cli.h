@@ -15,8 +15,8 @@
 #include "graph/model/contest.h"
 #include "graph/model/precision.h"
 #include "graph/model/work.h"
-#include "measure/peak.h"
 #include "measure/records/database.h"
+#include "measure/unit_peak.h"
 #include "support/vec.h"
 #include "tune/kernel/schedule.h"
 #include "tune/tune.h"
@@ -122,6 +122,11 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db);
 /* One line per kernel: which record or why the default; for build. */
 void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n);
 json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
+
+/* Peaks of the units that were measured: a line each, or an object by name. */
+void tc_cli_print_units(FILE *f, const tc_meas_peak *p);
+json_t *tc_cli_units_json(const tc_meas_peak *p);
+json_t *tc_cli_unit_json(const tc_intrinsic *unit); /* its name; null of NULL */
 /* The records that were compared in the network, by kernel (k: of the model that is built). */
 void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k);
 json_t *tc_cli_contest_json(const tc_graph_contest *c);

@@ -48,7 +48,8 @@ typedef struct result {
     size_t n;
     double flops;
     tc_meas_peak peak;
-    tc_meas_stream stream; /* at the footprint of a single kernel */
+    const tc_intrinsic *unit; /* of a single kernel: the fastest that its sums can take, or NULL */
+    tc_meas_stream stream;    /* at the footprint of a single kernel */
     const tc_graph_kernel *kernels;
     int nkernel;
     const tc_graph_other *others;
@@ -88,7 +89,7 @@ static void print_kernels(const result *r) {
         tc_cli_cell(&t, "%s", tc_cli_time(total, k->seconds));
         tc_cli_cell(&t, "%.1f %%", sum > 0 ? 100 * k->seconds / sum : 0);
         tc_cli_cell(&t, "%.1f", isfinite(g) ? g : 0);
-        tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / r->peak.f32_gflops : 0);
+        tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / tc_meas_peak_of(&r->peak, k->unit) : 0);
         tc_cli_cell(&t, "%s", k->form);
         if (k->source == TC_GRAPH_FROM_RECORD)
             tc_cli_cell(&t, "record %lld", (long long)k->record);
@@ -112,6 +113,20 @@ static void print_kernels(const result *r) {
     tc_cli_table_free(&t);
 }
 
+static void print_peak(const result *r, double g) {
+    const tc_meas_peak *p = &r->peak;
+    double peak = tc_meas_peak_of(p, r->unit);
+    if (isfinite(g) && peak > p->f32_gflops)
+        printf("%.1f GOP/s, %.1f %% of the peak of %.1f GOP/s (%s), %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak,
+               r->unit->text, p->f32_gflops, p->isa);
+    else if (isfinite(g))
+        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / peak, peak, p->isa);
+    else
+        printf("peak %.1f GFLOP/s (f32, %s)\n", p->f32_gflops, p->isa);
+    if (!r->unit)
+        tc_cli_print_units(stdout, p);
+}
+
 static void print_text(const result *r) {
     char mid[24], low[24], high[24];
     double g = rate(r->flops, median_of(r));
@@ -124,11 +139,7 @@ static void print_text(const result *r) {
     printf("%s: median %s of %zu %s%sruns (%s to %s), %d threads\n", r->what, tc_cli_time(mid, median_of(r)), r->n,
            r->mode ? r->mode : "", r->mode ? " " : "", tc_cli_time(low, r->times[0]), tc_cli_time(high, r->times[r->n - 1]),
            r->threads);
-    if (isfinite(g))
-        printf("%.1f GFLOP/s, %.1f %% of the peak of %.1f GFLOP/s (f32, %s)\n", g, 100 * g / r->peak.f32_gflops,
-               r->peak.f32_gflops, r->peak.isa);
-    else
-        printf("peak %.1f GFLOP/s (f32, %s)\n", r->peak.f32_gflops, r->peak.isa);
+    print_peak(r, g);
     if (r->constants > 0)
         printf("constants, %s, from memory in every call: %.1f GB/s\n", tc_cli_bytes(low, r->constants),
                r->constants / median_of(r) / 1e9);
@@ -148,7 +159,7 @@ static void print_json(const result *r) {
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         json_t *k = json_array_get(kernels, i);
         double kg = json_number_value(json_object_get(k, "gflops"));
-        json_object_set_new(k, "of_peak", json_real(kg / r->peak.f32_gflops));
+        json_object_set_new(k, "of_peak", json_real(kg / tc_meas_peak_of(&r->peak, r->kernels[i].unit)));
     }
     json_object_set_new(j, "name", json_string(r->what));
     json_object_set_new(j, "median_ms", tc_cli_json_real(median_of(r) * 1e3));
@@ -158,7 +169,9 @@ static void print_json(const result *r) {
     json_object_set_new(j, "flops", json_real(r->flops));
     json_object_set_new(j, "gflops", tc_cli_json_real(g));
     json_object_set_new(j, "peak_gflops", json_real(r->peak.f32_gflops));
-    json_object_set_new(j, "of_peak", tc_cli_json_real(g / r->peak.f32_gflops));
+    json_object_set_new(j, "unit", tc_cli_unit_json(r->unit));
+    json_object_set_new(j, "unit_peaks", tc_cli_units_json(&r->peak));
+    json_object_set_new(j, "of_peak", tc_cli_json_real(g / tc_meas_peak_of(&r->peak, r->unit)));
     json_object_set_new(j, "triad_gbs", json_real(r->peak.triad_gbs));
     if (r->stream.bytes) {
         json_object_set_new(j, "footprint_bytes", json_integer(r->stream.bytes));
@@ -212,6 +225,7 @@ static void print_kernel(const bench_args *a, const tc_tune_task *task, const tc
                 .n = b->record.ntimes,
                 .flops = tc_te_flops(task->workload),
                 .peak = b->peak,
+                .unit = b->unit,
                 .stream = b->stream,
                 .origin = tc_cli_origin(k, arena),
                 .mode = tc_meas_mode_text(b->record.mode),
@@ -224,6 +238,7 @@ static void print_kernel(const bench_args *a, const tc_tune_task *task, const tc
                            .hash = k->hash,
                            .count = 1,
                            .flops = x.flops,
+                           .unit = x.unit,
                            .source = r ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
                            .record = r ? r->id : 0,
                            .recorded = r ? r->median : 0,

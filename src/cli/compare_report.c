@@ -81,9 +81,10 @@ static void print_roof(const comparison *c) {
     const tc_tune_roof *r = &c->duel.roof;
     char bytes[24], time[24], roof[24];
     heading("roofline");
-    printf(
-        "%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %.1f GFLOP/s, bandwidth at this footprint %.1f GB/s (%d threads)\n",
-        r->flops / 1e6, tc_cli_bytes(bytes, r->bytes), r->intensity, r->peak_gflops, r->bandwidth_gbs, c->threads);
+    printf("%.4g MFLOP on at least %s: %.2f FLOP per byte. Peak %.1f GFLOP/s%s%s%s, bandwidth at this footprint %.1f GB/s (%d "
+           "threads)\n",
+           r->flops / 1e6, tc_cli_bytes(bytes, r->bytes), r->intensity, r->peak_gflops, r->unit ? " (" : "",
+           r->unit ? r->unit->text : "", r->unit ? ")" : "", r->bandwidth_gbs, c->threads);
     printf("bound by %s: %.1f GFLOP/s, %s a call\n", r->memory_bound ? "bandwidth" : "arithmetic", r->roof_gflops,
            tc_cli_time(roof, r->seconds));
     if (c->mode == TC_MEAS_COLD)
@@ -194,6 +195,8 @@ void tc_cli_comparison_json(const comparison *c) {
                         json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity",
                                   r->intensity, "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "roof_gflops",
                                   r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
+    if (r->unit)
+        json_object_set_new(json_object_get(j, "roofline"), "unit", json_string(r->unit->text));
     json_object_set_new(j, "verdict", verdict_json(c));
     tc_cli_json_print(j);
 }

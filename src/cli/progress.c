@@ -12,7 +12,7 @@ enum { BAR = 24, LEAST_ROWS = 6 };
 
 struct tc_cli_progress {
     bool terminal;
-    double peak; /* GFLOP/s */
+    const tc_meas_peak *peak; /* NULL: not known yet */
     int round;
     int drawn; /* lines on the screen that the next drawing replaces */
     double drawn_at;
@@ -53,8 +53,9 @@ static void put_task(tc_strbuf *b, const tc_cli_progress *p, const tc_tune_state
     tc_sb_printf(b, "%5d trials  %5d valid  best %8s", s->trials, s->valid, tc_cli_time(time, s->best));
     if (isfinite(s->best))
         tc_sb_printf(b, "  %7.1f GFLOP/s", rate);
-    if (isfinite(s->best) && p->peak > 0)
-        tc_sb_printf(b, "  %3.0f %% of peak", 100 * rate / p->peak);
+    double peak = p->peak ? tc_meas_peak_of(p->peak, tc_tune_unit(s)) : 0;
+    if (isfinite(s->best) && peak > 0)
+        tc_sb_printf(b, "  %3.0f %% of peak", 100 * rate / peak);
     if (s->nform > 1 && s->winner >= 0)
         tc_sb_printf(b, "  %s", s->form[s->winner].name);
     if (s->exhausted)
@@ -142,7 +143,7 @@ static void draw(tc_cli_progress *p, int current, const tc_tune_report *r) {
 
 void tc_cli_on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *r) {
     tc_cli_progress *p = user;
-    p->peak = r->peak.f32_gflops;
+    p->peak = &r->peak;
     if (p->terminal) {
         if (event != TC_TUNE_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
             draw(p, task, r);

@@ -9,6 +9,27 @@ static double rate(double flops, double seconds) {
     return flops / seconds / 1e9;
 }
 
+/* ---- peaks ---- */
+
+void tc_cli_print_units(FILE *f, const tc_meas_peak *p) {
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        if (p->unit_gops[i] > 0)
+            fprintf(f, "peak of %s: %.1f GOP/s, of which kernels that can use it are shares\n",
+                    tc_intrinsic_row((tc_intrinsic_id)i)->text, p->unit_gops[i]);
+}
+
+json_t *tc_cli_units_json(const tc_meas_peak *p) {
+    json_t *j = json_object();
+    for (int i = 0; i < TC_NINTRINSICS; i++)
+        if (p->unit_gops[i] > 0)
+            json_object_set_new(j, tc_intrinsic_row((tc_intrinsic_id)i)->text, json_real(p->unit_gops[i]));
+    return j;
+}
+
+json_t *tc_cli_unit_json(const tc_intrinsic *unit) {
+    return unit ? json_string(unit->text) : json_null();
+}
+
 /* ---- tuning ---- */
 
 static int64_t failures(const tc_tune_report *r) {
@@ -59,7 +80,7 @@ static void print_cold(FILE *f, const tc_tune_report *r) {
     }
 }
 
-static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
+static void print_tasks(FILE *f, const tc_tune_report *r) {
     static const char *const head[] = {">#",    "task",     ">weight",  ">trials", ">valid",
                                        ">best", ">GFLOP/s", ">of peak", "form",    "timed"};
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
@@ -74,7 +95,7 @@ static void print_tasks(FILE *f, const tc_tune_report *r, double peak) {
         tc_cli_cell(&t, "%s", tc_cli_time(time, s->best));
         if (isfinite(s->best)) {
             tc_cli_cell(&t, "%.1f", rate(s->flops, s->best));
-            tc_cli_cell(&t, "%.1f %%", 100 * rate(s->flops, s->best) / peak);
+            tc_cli_cell(&t, "%.1f %%", 100 * rate(s->flops, s->best) / tc_meas_peak_of(&r->peak, tc_tune_unit(s)));
         } else {
             tc_cli_cell(&t, "-");
             tc_cli_cell(&t, "-");
@@ -134,7 +155,7 @@ static void print_model(FILE *f, const tc_tune_report *r) {
 void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const char *db) {
     char time[24], spent[24];
     const tc_meas_peak *peak = &r->peak;
-    print_tasks(f, r, peak->f32_gflops);
+    print_tasks(f, r);
     fputc('\n', f);
     print_counts(f, r);
     fprintf(f, "%d", r->trials);
@@ -158,6 +179,7 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const char *db) {
                 r->calm.slowdown, 100 * r->calm.spread);
     fprintf(f, "peak %.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s\n", peak->f32_gflops, peak->isa, peak->threads,
             peak->triad_gbs);
+    tc_cli_print_units(f, peak);
     if (isfinite(r->latency))
         fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_cli_time(time, r->latency), rate(flops_of(r), r->latency));
     print_end(f, r);
@@ -173,7 +195,8 @@ static json_t *forms_json(const tc_tune_state *s) {
     return list;
 }
 
-static json_t *task_json(const tc_tune_state *s, double peak) {
+static json_t *task_json(const tc_tune_state *s, const tc_meas_peak *peaks) {
+    double peak = tc_meas_peak_of(peaks, tc_tune_unit(s));
     json_t *j = json_object();
     json_object_set_new(j, "name", json_string(s->name));
     json_object_set_new(j, "hash", json_string(s->hash.hex));
@@ -184,6 +207,7 @@ static json_t *task_json(const tc_tune_state *s, double peak) {
     json_object_set_new(j, "flops", json_real(s->flops));
     json_object_set_new(j, "gflops", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) : NAN));
     json_object_set_new(j, "of_peak", tc_cli_json_real(isfinite(s->best) ? rate(s->flops, s->best) / peak : NAN));
+    json_object_set_new(j, "unit", tc_cli_unit_json(tc_tune_unit(s)));
     json_object_set_new(j, "mode", json_string(tc_meas_mode_text(s->mode)));
     json_object_set_new(j, "constants_gbs", tc_cli_json_real(s->mode == TC_MEAS_COLD ? constants_rate(s) : NAN));
     json_object_set_new(j, "form", s->winner < 0 ? json_null() : json_string(form_of(s)));
@@ -208,7 +232,7 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db) {
     const tc_meas_peak *peak = &r->peak;
     json_t *j = json_object(), *tasks = json_array();
     for (int i = 0; i < r->ntask; i++)
-        json_array_append_new(tasks, task_json(&r->task[i], peak->f32_gflops));
+        json_array_append_new(tasks, task_json(&r->task[i], peak));
     json_object_set_new(j, "tasks", tasks);
     json_object_set_new(j, "trials", json_integer(r->trials));
     json_object_set_new(j, "target_trials", json_integer(r->target_trials));
@@ -246,6 +270,7 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db) {
     json_object_set_new(j, "trials_per_second", json_real(tried_per_second(r)));
     json_object_set_new(j, "latency_ms", tc_cli_json_real(r->latency * 1e3));
     json_object_set_new(j, "peak_gflops", json_real(peak->f32_gflops));
+    json_object_set_new(j, "unit_peaks", tc_cli_units_json(peak));
     json_object_set_new(j, "threads", json_integer(peak->threads));
     json_object_set_new(j, "db", json_string(db));
     return j;
@@ -300,6 +325,7 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
         json_object_set_new(j, "form", json_string(k[i].form));
         json_object_set_new(j, "count", json_integer(k[i].count));
         json_object_set_new(j, "flops", json_real(k[i].flops));
+        json_object_set_new(j, "unit", tc_cli_unit_json(k[i].unit));
         json_object_set_new(j, "trace_hash", json_string(k[i].trace_hash.hex));
         json_object_set_new(j, "source", json_string(k[i].source == TC_GRAPH_FROM_RECORD ? "record" : "default"));
         if (k[i].source == TC_GRAPH_FROM_RECORD) {

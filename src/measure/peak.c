@@ -179,6 +179,7 @@ tc_meas_peak tc_meas_measure_peak(int threads, double seconds) {
 
 void tc_meas_peak_raise(tc_meas_peak *p, int threads, double seconds) {
     tc_meas_peak now = tc_meas_measure_peak(threads, seconds);
+    memcpy(now.unit_gops, p->unit_gops, sizeof now.unit_gops);
     now.f32_gflops = TC_MAX(now.f32_gflops, p->f32_gflops);
     now.triad_gbs = TC_MAX(now.triad_gbs, p->triad_gbs);
     *p = now;

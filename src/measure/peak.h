@@ -5,11 +5,15 @@
 
 #include <stdint.h>
 
+#include "te/intrinsic.h"
+
 typedef struct tc_meas_peak {
     int threads;
     const char *isa;   /* which instructions: "AVX-512", "AVX2", "generic" */
     double f32_gflops; /* a multiply-add counts as 2 */
     double triad_gbs;  /* a[i] = b[i] + s * c[i]: bytes read and written, without write allocation */
+    double
+        unit_gops[TC_NINTRINSICS]; /* of the units that were measured (unit_peak.h), else 0; a product and its sum count as 2 */
 } tc_meas_peak;
 
 /* Takes about `seconds` (0: 0.5). threads 0: one per core. */

@@ -85,18 +85,28 @@ static double gain_of(const tc_intrinsic *r) {
     return r->place == TC_UNIT_VECTOR ? r->k : (double)r->m * r->n * r->k / r->cycles / FLOATS_A_CYCLE;
 }
 
-double tc_te_unit_gain(const tc_workload *w, tc_intrinsic_set set) {
-    double most = 1;
+/* The row of the set that gains most on sums of products of these types, among them and `best`. */
+static const tc_intrinsic *better(const tc_intrinsic *best, tc_intrinsic_set set, tc_dtype acc, tc_dtype x, tc_dtype y) {
+    for (int k = 0; k < TC_NINTRINSICS; k++) {
+        const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)k);
+        if (tc_intrinsic_in(set, r) && takes(r, acc, x, y) && (!best || gain_of(r) > gain_of(best)))
+            best = r;
+    }
+    return best;
+}
+
+const tc_intrinsic *tc_te_unit(const tc_workload *w, tc_intrinsic_set set) {
+    const tc_intrinsic *best = NULL;
     for (int i = 0; i < w->ncompute; i++) {
         const tc_expr *e = w->computes[i]->body[0];
         tc_dtype x, y;
-        if (w->computes[i]->reducer != TC_RED_SUM || e->op != TC_OP_MUL || !reads_as(e->args[0], &x) || !reads_as(e->args[1], &y))
-            continue;
-        for (int k = 0; k < TC_NINTRINSICS; k++) {
-            const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)k);
-            if (tc_intrinsic_in(set, r) && takes(r, (tc_dtype)e->dtype, x, y))
-                most = TC_MAX(most, gain_of(r));
-        }
+        if (w->computes[i]->reducer == TC_RED_SUM && e->op == TC_OP_MUL && reads_as(e->args[0], &x) && reads_as(e->args[1], &y))
+            best = better(best, set, (tc_dtype)e->dtype, x, y);
     }
-    return most;
+    return best;
+}
+
+double tc_te_unit_gain(const tc_workload *w, tc_intrinsic_set set) {
+    const tc_intrinsic *unit = tc_te_unit(w, set);
+    return unit ? gain_of(unit) : 1;
 }

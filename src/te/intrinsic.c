@@ -25,6 +25,14 @@ const tc_intrinsic *tc_intrinsic_named(const char *text) {
     return NULL;
 }
 
+int tc_intrinsic_number(const tc_intrinsic *row) {
+    return (int)(row - ROWS);
+}
+
+tc_intrinsic_set tc_intrinsic_alone(const tc_intrinsic *row) {
+    return row ? (tc_intrinsic_set)1 << tc_intrinsic_number(row) : 0;
+}
+
 bool tc_intrinsic_in(tc_intrinsic_set set, const tc_intrinsic *row) {
     return set >> (row - ROWS) & 1;
 }

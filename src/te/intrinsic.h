@@ -37,7 +37,9 @@ typedef uint32_t tc_intrinsic_set;
 #define TC_INTRINSICS_ALL (((tc_intrinsic_set)1 << TC_NINTRINSICS) - 1)
 
 const tc_intrinsic *tc_intrinsic_row(tc_intrinsic_id id);
-const tc_intrinsic *tc_intrinsic_named(const char *text); /* NULL: there is none */
+const tc_intrinsic *tc_intrinsic_named(const char *text);     /* NULL: there is none */
+int tc_intrinsic_number(const tc_intrinsic *row);             /* its id */
+tc_intrinsic_set tc_intrinsic_alone(const tc_intrinsic *row); /* of NULL: the empty set */
 bool tc_intrinsic_in(tc_intrinsic_set set, const tc_intrinsic *row);
 /* The first row of the set, in vector registers and with one row (m is 1), that adds products of x and y, in either order, to
  * acc; NULL: there is none. */

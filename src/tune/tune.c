@@ -4,14 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/unit_peak.h"
 #include "support/map.h"
 #include "te/text.h"
+#include "te/unit_gain.h"
 #include "tune/propose.h"
 
 /* Share of the time kept for settling what is best when the search is over. Chosen. */
 static const double last_words = 0.05;
 /* Of a measurement of the peak: a hundred rounds and more of each loop of it. Chosen. */
-static const double peak_seconds = 0.4;
+static const double peak_seconds = 0.4, unit_seconds = 0.1;
 
 /* ---- opening ---- */
 
@@ -33,6 +35,7 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
                                          .workload = text_of(t->arena, k->w),
                                          .hash = tc_te_hash(k->w),
                                          .constants = tc_te_constant_bytes_read(k->w),
+                                         .unit = tc_te_unit(k->w, t->o.target->machine.intrinsics),
                                          .best = INFINITY,
                                          .rank = INFINITY};
 }
@@ -207,13 +210,26 @@ static void tell(tc_tune *t, tc_tune_event e, int i) {
         t->o.progress(t->o.user, e, i, &t->report);
 }
 
+/* Peaks of the units that some form can use. */
+static void raise_units(tc_tune *t) {
+    tc_intrinsic_set units = 0;
+    for (int i = 0; i < t->n; i++)
+        for (int f = 0; f < t->state[i].nform; f++)
+            units |= tc_intrinsic_alone(t->state[i].form[f].unit);
+    tc_meas_peak_raise_units(&t->report.peak, t->o.target, units, unit_seconds);
+}
+
+const tc_intrinsic *tc_tune_unit(const tc_tune_state *s) {
+    return s->form[TC_MAX(s->winner, 0)].unit;
+}
+
 tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n, tc_meas_db *db, tc_tune **out, tc_error *err) {
     *out = NULL;
     if (o->trials < 0 || !(o->seconds >= 0) || (o->trials == 0 && o->seconds == 0))
         return tc_fail(err, TC_BAD_INPUT, "there is no budget: give a number of trials, or a time, or both");
     if (n < 1)
         return tc_fail(err, TC_BAD_INPUT, "there is nothing to tune: the model has no kernel");
-    tc_meas_peak peak = {.f32_gflops = o->peak_gflops};
+    tc_meas_peak peak = {.f32_gflops = o->peak_gflops, .threads = o->threads};
     if (o->measure_peak)
         peak.f32_gflops = tc_meas_measure_fma(o->threads, peak_seconds / 2);
     tc_arena *a = tc_arena_new();
@@ -225,6 +241,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     t->target_hash = tc_meas_text_hash(o->target->text);
     t->report.pairwise = t->report.pairwise_known = t->report.top_recall = t->report.expected_gain = NAN;
     take_tasks(t, tasks, n);
+    if (o->measure_peak)
+        raise_units(t);
     choose_modes(t);
     t->report.ntask = t->n;
     t->report.task = t->state;
@@ -363,7 +381,9 @@ static tc_status run(tc_tune *t, tc_error *err) {
 
 tc_status tc_tune_run(tc_tune *t, tc_error *err) {
     tc_status st = run(t, err);
-    if (t->o.measure_peak)
+    if (t->o.measure_peak) {
         tc_meas_peak_raise(&t->report.peak, t->o.threads, peak_seconds);
+        raise_units(t);
+    }
     return st;
 }

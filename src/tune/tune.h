@@ -32,10 +32,11 @@ typedef struct tc_tune_form {
     tc_digest hash;
     double constants; /* bytes that a call reads */
     int trials, valid;
-    double best;       /* seconds of the best verified candidate; INFINITY: none */
-    double rank;       /* tc_record_rank of it: what "best" goes by */
-    const char *trace; /* of the best; NULL: none */
-    bool exhausted;    /* the space has no new candidate */
+    double best;              /* seconds of the best verified candidate; INFINITY: none */
+    double rank;              /* tc_record_rank of it: what "best" goes by */
+    const char *trace;        /* of the best; NULL: none */
+    bool exhausted;           /* the space has no new candidate */
+    const tc_intrinsic *unit; /* the fastest that its sums can take; NULL: none */
 } tc_tune_form;
 
 /* What is known of a task. Strings live as long as the session. */
@@ -57,6 +58,9 @@ typedef struct tc_tune_state {
     const tc_tune_form *form;
     int winner; /* the form that `best` is of; -1: none yet */
 } tc_tune_state;
+
+/* The fastest unit that the sums of the winner, or else of the task's own form, can take; NULL: none. */
+const tc_intrinsic *tc_tune_unit(const tc_tune_state *s);
 
 /* Where candidates come from. */
 typedef enum tc_tune_phase {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "measure/caches.h"
-#include "measure/peak.h"
+#include "measure/unit_peak.h"
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"
@@ -87,6 +87,61 @@ static void streams_are_as_fast_as_their_level(void **state) {
 #endif
 }
 
+/* ---- units ---- */
+
+/* Of every unit there is a program; what this machine has is no slower than one operation after the other, and no faster than its
+ * ports. What it lacks stays unknown, and its sums are bound by f32. */
+static void units_are_between_one_operation_and_the_ports(void **state) {
+    (void)state;
+    enum { CYCLE_OPS = 1 << 16 };
+    tc_error err;
+    tc_target *t;
+    assert_int_equal(tc_target_parse("native", &t, &err), TC_OK);
+    tc_meas_peak p = {.threads = 1, .f32_gflops = 7};
+    tc_meas_peak_raise_units(&p, t, TC_INTRINSICS_ALL, 0.02);
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *u = tc_intrinsic_row((tc_intrinsic_id)i);
+        if (!tc_intrinsic_in(t->machine.intrinsics, u)) {
+            assert_true(p.unit_gops[i] == 0 && tc_meas_peak_of(&p, u) == 7);
+            continue;
+        }
+        print_message("%s: %.1f GOP/s of one core\n", u->text, p.unit_gops[i]);
+        assert_true(p.unit_gops[i] > 2.0 * u->m * u->n * u->k / 1000 && p.unit_gops[i] < (double)GHZ * CYCLE_OPS);
+        assert_true(tc_meas_peak_of(&p, u) == p.unit_gops[i]);
+    }
+    assert_true(tc_meas_peak_of(&p, NULL) == 7);
+    tc_target_free(t);
+}
+
+/* The program adds up what the table says, and holds as many independent sums. */
+static void a_unit_program_is_its_instruction(void **state) {
+    (void)state;
+    enum { STEPS = 3, MOST = 1 << 14 };
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *u = tc_intrinsic_row((tc_intrinsic_id)i);
+        int sums = tc_meas_unit_sums(u), each = u->m * u->n;
+        static uint8_t a[MOST], b[MOST], c[MOST], y[MOST];
+        tc_ctx *ctx = tc_ctx_new();
+        tc_strbuf text = {0};
+        tc_func *f;
+        tc_error err;
+        memset(c, 0, sizeof c);
+        for (int e = 0; e < 2 * u->m * u->k; e++)
+            (tc_dtype_is_float(u->a) ? tc_store_f(u->a, a, e, 1) : tc_store_i(u->a, a, e, 1));
+        for (int e = 0; e < 2 * u->n * u->k; e++)
+            (tc_dtype_is_float(u->b) ? tc_store_f(u->b, b, e, 2) : tc_store_i(u->b, b, e, 2));
+        tc_meas_unit_program(u, STEPS, &text);
+        assert_int_equal(tc_tir_parse(ctx, u->text, tc_sb_str(&text), &f, &err), TC_OK);
+        assert_int_equal(tc_tir_verify(ctx, f, &err), TC_OK);
+        assert_int_equal(tc_tir_interp(f, (void *[]){a, b, c, y}, &err), TC_OK);
+        for (int e = 0; e < sums * each; e++)
+            assert_true((tc_dtype_is_float(u->acc) ? tc_load_f(u->acc, y, e) : (double)tc_load_i(u->acc, y, e)) ==
+                        2.0 * STEPS * u->k);
+        tc_strbuf_free(&text);
+        tc_ctx_free(ctx);
+    }
+}
+
 /* ---- caches ---- */
 
 enum { KIB = 1 << 10, STEPS = 12 };
@@ -144,8 +199,11 @@ static void this_machine_is_walked_thrice(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peak_is_between_a_chain_and_the_ports), cmocka_unit_test(streams_are_as_fast_as_their_level),
-        cmocka_unit_test(a_walk_tells_the_last_cache), cmocka_unit_test(this_machine_is_walked_thrice)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(peak_is_between_a_chain_and_the_ports),
+                                       cmocka_unit_test(streams_are_as_fast_as_their_level),
+                                       cmocka_unit_test(units_are_between_one_operation_and_the_ports),
+                                       cmocka_unit_test(a_unit_program_is_its_instruction),
+                                       cmocka_unit_test(a_walk_tells_the_last_cache),
+                                       cmocka_unit_test(this_machine_is_walked_thrice)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

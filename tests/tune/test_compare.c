@@ -103,7 +103,7 @@ static void test_roofline(void **state) {
     tc_ctx *ctx = tc_ctx_new();
     const tc_workload *w;
     assert_int_equal(tc_te_parse(ctx, "dense", dense, &w, NULL), TC_OK);
-    tc_machine m = {.cores = 1, .l2 = 1 << 18, .l3 = 1 << 20};
+    tc_target m = {.machine = {.cores = 1, .l2 = 1 << 18, .l3 = 1 << 20}};
     tc_tune_roof r = tc_tune_roofline(w, &m, TC_MEAS_HOT, NULL), huge = {.peak_gflops = 1e9, .bandwidth_gbs = 1e9};
     assert_true(r.flops == 2.0 * 24 * 48 * 32);
     assert_true(r.bytes == 4.0 * (24 * 32 + 32 * 48 + 24 * 48));

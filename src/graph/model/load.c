@@ -79,6 +79,7 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
     for (int i = 0; i < m->nkernel; i++) {
         const json_t *k = json_array_get(kernels, (size_t)i);
         const char *name = json_string_value(json_object_get(k, "name")), *form = json_string_value(json_object_get(k, "form"));
+        const char *unit = json_string_value(json_object_get(k, "unit"));
         int64_t record = json_integer_value(json_object_get(k, "record"));
         m->kernels[i] = (tc_graph_kernel){.name = tc_arena_strdup(m->arena, name ? name : ""),
                                           .symbol = "",
@@ -89,6 +90,7 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
                                           .count = (int)json_integer_value(json_object_get(k, "count")),
                                           .flops = json_real_value(json_object_get(k, "flops")),
                                           .source = record > 0 ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
+                                          .unit = unit ? tc_intrinsic_named(unit) : NULL,
                                           .record = record};
         if (!name || !form || m->kernels[i].count < 0)
             return false;

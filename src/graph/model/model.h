@@ -61,14 +61,15 @@ typedef enum tc_graph_source {
 
 /* One distinct workload of a model: what the build report and `bench` print. Strings live as long as the model. */
 typedef struct tc_graph_kernel {
-    const char *name;     /* "MatMul+Add+Gelu ..." : of the task */
-    const char *symbol;   /* of the compiled function */
-    const char *form;     /* "direct", or the name of the alternative in use */
-    const char *workload; /* canonical text of that form */
-    const char *trace;    /* of the schedule in use */
-    tc_digest hash;       /* of the task's own workload, whichever form is in use */
-    int count;            /* launches per run */
-    double flops;         /* of one launch, in the task's own form */
+    const char *name;         /* "MatMul+Add+Gelu ..." : of the task */
+    const char *symbol;       /* of the compiled function */
+    const char *form;         /* "direct", or the name of the alternative in use */
+    const char *workload;     /* canonical text of that form */
+    const char *trace;        /* of the schedule in use */
+    tc_digest hash;           /* of the task's own workload, whichever form is in use */
+    int count;                /* launches per run */
+    double flops;             /* of one launch, in the task's own form */
+    const tc_intrinsic *unit; /* the fastest that the sums of the form in use can take; NULL: none */
     tc_graph_source source;
     int64_t record;  /* FROM_RECORD: its row */
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */

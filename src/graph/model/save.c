@@ -81,8 +81,11 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
     json_t *kernels = json_array(), *others = json_array(), *steps = json_array();
     for (int i = 0; i < m->nkernel; i++) {
         const tc_graph_kernel *k = &m->kernels[i];
-        json_array_append_new(kernels, json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count,
-                                                 "flops", k->flops, "record", (json_int_t)k->record));
+        json_t *of = json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count, "flops",
+                               k->flops, "record", (json_int_t)k->record);
+        if (k->unit)
+            json_object_set_new(of, "unit", json_string(k->unit->text));
+        json_array_append_new(kernels, of);
     }
     for (int i = 0; i < m->nother; i++)
         json_array_append_new(others, json_pack("{s:s, s:i}", "name", m->others[i].name, "count", m->others[i].count));

@@ -3,6 +3,7 @@
 #include "graph/model/program.h"
 #include "measure/caches.h"
 #include "search_space/space.h"
+#include "te/unit_gain.h"
 #include "tir_lower/program.h"
 
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     c->k->trace = trace_text(c, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     c->k->form = form->name;
+    c->k->unit = tc_te_unit(form->workload, c->m->intrinsics);
     c->u->used = form;
     return TC_OK;
 }

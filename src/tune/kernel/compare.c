@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "codegen/code/code.h"
+#include "measure/unit_peak.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "te/unit_gain.h"
 #include "tir_lower/program.h"
 
 /* ---- one side ---- */
@@ -87,16 +89,18 @@ static double traffic(const tc_workload *w, tc_meas_mode mode) {
     return bytes;
 }
 
-tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_machine *m, tc_meas_mode mode, const tc_tune_roof *earlier) {
+tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_tune_roof *earlier) {
     enum { BEYOND = 4 /* times the last cache: nothing of it is still there at the next pass */ };
+    const tc_machine *m = &t->machine;
     int threads = m->cores;
-    tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode)};
+    tc_tune_roof r = {.flops = tc_te_flops(w), .bytes = traffic(w, mode), .unit = tc_te_unit(w, m->intrinsics)};
     double footprint = mode == TC_MEAS_COLD ? fmax(r.bytes, BEYOND * (double)TC_MAX(m->l2, m->l3)) : r.bytes;
     tc_meas_stream stream = tc_meas_measure_stream(threads, (int64_t)footprint, 0.4);
     r.intensity = r.flops / r.bytes;
-    tc_meas_peak peak = {.f32_gflops = earlier ? earlier->peak_gflops : 0};
+    tc_meas_peak peak = {0};
     tc_meas_peak_raise(&peak, threads, 0.6);
-    r.peak_gflops = peak.f32_gflops;
+    tc_meas_peak_raise_unit(&peak, t, r.unit, 0.3);
+    r.peak_gflops = TC_MAX(tc_meas_peak_of(&peak, r.unit), earlier ? earlier->peak_gflops : 0);
     r.bandwidth_gbs = TC_MAX(stream.read_gbs, stream.triad_gbs);
     if (earlier)
         r.bandwidth_gbs = TC_MAX(r.bandwidth_gbs, earlier->bandwidth_gbs);

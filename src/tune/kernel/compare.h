@@ -45,14 +45,16 @@ tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_sid
  * and bandwidth that of memory. */
 typedef struct tc_tune_roof {
     double flops, bytes, intensity; /* per call; flops per byte */
+    const tc_intrinsic *unit;       /* whose peak it is; NULL: multiply-adds of f32 */
     double peak_gflops, bandwidth_gbs;
     double roof_gflops; /* the lower of the two at this intensity */
     bool memory_bound;
     double seconds; /* of a call at the roof */
 } tc_tune_roof;
-/* Measures peak and bandwidth on m->cores threads, in about a second. The machine drifts: `earlier` (may be NULL) is the roofline
+/* Measures peak and bandwidth on the cores of t, which is this machine, in about a second: the peak of the unit that the sums of w
+ * can take (te/unit_gain.h), else that of f32. The machine drifts: `earlier` (may be NULL) is the roofline
  * of the same workload before what is compared with it was measured, and the larger rates count. */
-tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_machine *m, tc_meas_mode mode, const tc_tune_roof *earlier);
+tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_tune_roof *earlier);
 
 typedef struct tc_tune_verdict {
     int rounds;

@@ -55,7 +55,7 @@ tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_o
     field f;
     *out = (tc_tune_duel){.failed = -1};
     line_up(rival, &f);
-    tc_tune_roof before = tc_tune_roofline(o->workload, &o->target->machine, o->mode, NULL);
+    tc_tune_roof before = tc_tune_roofline(o->workload, o->target, o->mode, NULL);
     TC_TRY(take_turns(o, &f, arena, err));
     int failure = find_failure(&f);
     if (failure >= 0) {
@@ -68,6 +68,6 @@ tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_o
     const double *first = f.seconds, *second = f.seconds + o->rounds;
     bool guest_first = !rival[0].schedule;
     out->verdict = tc_tune_judge(guest_first ? second : first, guest_first ? first : second, f.done, o->seed);
-    out->roof = tc_tune_roofline(o->workload, &o->target->machine, o->mode, &before);
+    out->roof = tc_tune_roofline(o->workload, o->target, o->mode, &before);
     return TC_OK;
 }

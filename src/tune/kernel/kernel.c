@@ -6,9 +6,11 @@
 
 #include "measure/measure.h"
 #include "measure/records/maintain.h"
+#include "measure/unit_peak.h"
 #include "te/text.h"
+#include "te/unit_gain.h"
 
-static const double peak_seconds = 0.5;
+static const double peak_seconds = 0.5, unit_seconds = 0.3;
 
 static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_meas_mode mode, tc_arena *a,
                              tc_record *out, tc_error *err) {
@@ -46,27 +48,37 @@ static int64_t footprint(const tc_workload *w) {
     return bytes;
 }
 
-/* Of the form that was timed; 0 when it was timed hot. */
-static double cold_constants(const tc_tune_schedule *s, tc_meas_mode mode) {
+/* What is known of the form that is timed. */
+static tc_status describe_form(const tc_tune_schedule *s, const tc_machine *m, tc_tune_kernel_bench *out, tc_error *err) {
     tc_ctx *c = tc_ctx_new();
     const tc_workload *w;
-    bool cold = mode == TC_MEAS_COLD && tc_te_parse(c, "workload", s->workload, &w, NULL) == TC_OK;
-    double bytes = cold ? tc_te_constant_bytes_read(w) : 0;
+    tc_status st = tc_te_parse(c, "workload", s->workload, &w, err);
+    if (st == TC_OK) {
+        out->constants = tc_te_constant_bytes_read(w);
+        out->unit = tc_te_unit(w, m->intrinsics);
+    }
     tc_ctx_free(c);
-    return bytes;
+    return st;
+}
+
+static void raise_peaks(tc_tune_kernel_bench *b, const tc_target *t) {
+    tc_meas_peak_raise(&b->peak, t->machine.cores, peak_seconds);
+    tc_meas_peak_raise_unit(&b->peak, t, b->unit, unit_seconds);
 }
 
 tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_arena *a,
                                  tc_tune_kernel_bench *out, tc_error *err) {
-    int threads = o->target->machine.cores;
+    const tc_machine *machine = &o->target->machine;
     *out = (tc_tune_kernel_bench){0};
-    tc_meas_peak_raise(&out->peak, threads, peak_seconds);
+    TC_TRY(describe_form(s, machine, out, err));
+    raise_peaks(out, o->target);
     TC_TRY(time_kernel(s, o, mode_of(w, s, o), a, &out->record, err));
     if (!tc_record_ok(&out->record))
         return TC_OK;
-    tc_meas_peak_raise(&out->peak, threads, peak_seconds);
-    out->stream = tc_meas_measure_stream(threads, footprint(w), 0);
-    out->constants = cold_constants(s, out->record.mode);
+    raise_peaks(out, o->target);
+    out->stream = tc_meas_measure_stream(machine->cores, footprint(w), 0);
+    if (out->record.mode != TC_MEAS_COLD)
+        out->constants = 0;
     return TC_OK;
 }
 

@@ -19,10 +19,11 @@ enum { TC_TUNE_REPEATS = 30 };
 
 /* What a kernel takes, beside what the machine can do. */
 typedef struct tc_tune_kernel_bench {
-    tc_record record;      /* how the timing ended; what follows is only known where that is without an error */
-    tc_meas_peak peak;     /* the larger of before and after */
-    tc_meas_stream stream; /* at the footprint of the kernel */
-    double constants;      /* bytes that came from memory in each call, timed cold */
+    tc_record record;         /* how the timing ended; what follows is only known where that is without an error */
+    tc_meas_peak peak;        /* the larger of before and after */
+    const tc_intrinsic *unit; /* the fastest that its sums can take; NULL: none */
+    tc_meas_stream stream;    /* at the footprint of the kernel */
+    double constants;         /* bytes that came from memory in each call, timed cold */
 } tc_tune_kernel_bench;
 
 /* Times the schedule s of w in the isolated process that tuning uses. Where the mode is left open, as tuning times the kernel, or
