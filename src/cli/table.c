@@ -17,8 +17,7 @@ void tc_cli_cell(tc_cli_table *t, const char *fmt, ...) {
     va_start(ap, fmt);
     tc_sb_vprintf(&b, fmt, ap);
     va_end(ap);
-    tc_push(&t->cells, tc_arena_strdup(t->arena, tc_sb_str(&b)));
-    tc_strbuf_free(&b);
+    tc_push(&t->cells, tc_sb_keep(&b, t->arena));
 }
 
 static bool right(const tc_cli_table *t, int col) {

@@ -113,9 +113,7 @@ static const char *stage_list(const tc_sched *s) {
     tc_strbuf b = {0};
     for (int i = 0; i < s->nstage; i++)
         tc_sb_printf(&b, "%s%s", i ? ", " : "", s->stages[i].name);
-    const char *text = tc_arena_strdup(tc_ctx_arena(s->ctx), tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return text;
+    return tc_sb_keep(&b, tc_ctx_arena(s->ctx));
 }
 
 static const char *leaf_list(const tc_sched *s, int stage) {
@@ -123,9 +121,7 @@ static const char *leaf_list(const tc_sched *s, int stage) {
     tc_strbuf b = {0};
     for (int i = 0; i < st->nleaf; i++)
         tc_sb_printf(&b, "%s%s", i ? ", " : "", s->loops[st->leaf[i]].name);
-    const char *text = st->nleaf ? tc_arena_strdup(tc_ctx_arena(s->ctx), tc_sb_str(&b)) : "none";
-    tc_strbuf_free(&b);
-    return text;
+    return st->nleaf ? tc_sb_keep(&b, tc_ctx_arena(s->ctx)) : "none";
 }
 
 static tc_status live_stage(const tc_sched *s, const tc_instr *in, const char *name, size_t len, int *stage, tc_error *err) {

@@ -64,6 +64,7 @@ typedef struct tc_trace {
 
 TC_NODISCARD tc_status tc_trace_parse(tc_arena *a, const char *file, const char *text, tc_trace **out, tc_error *err);
 void tc_trace_print(tc_strbuf *b, const tc_trace *t);
+const char *tc_trace_text(tc_arena *a, const tc_trace *t);  /* what it prints, in the arena */
 void tc_sch_print_step(tc_strbuf *b, const tc_instr *step); /* one line, without newline */
 /* Deep enough copy into `a`: steps array is new (decisions can be changed); strings are copied too when `a` differs. */
 tc_trace *tc_trace_copy(tc_arena *a, const tc_trace *t);

@@ -102,8 +102,7 @@ static tc_status parse_layout_text(parser *p, tc_instr *in) {
         before = t->text;
         s = tc_lex_next(&p->lex, p->err);
     }
-    in->text = tc_arena_strdup(p->arena, tc_sb_str(&b));
-    tc_strbuf_free(&b);
+    in->text = tc_sb_keep(&b, p->arena);
     if (s == TC_OK && !*in->text)
         return tc_lex_fail(&p->lex, p->err, "expected a layout such as (k, j) -> (j / 64, k, j %% 64)");
     return s;

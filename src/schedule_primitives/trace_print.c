@@ -72,3 +72,9 @@ void tc_trace_print(tc_strbuf *b, const tc_trace *t) {
         tc_sb_addc(b, '\n');
     }
 }
+
+const char *tc_trace_text(tc_arena *a, const tc_trace *t) {
+    tc_strbuf b = {0};
+    tc_trace_print(&b, t);
+    return tc_sb_keep(&b, a);
+}

@@ -98,3 +98,9 @@ void tc_strbuf_free(tc_strbuf *b) {
     free(b->data);
     *b = (tc_strbuf){0};
 }
+
+const char *tc_sb_keep(tc_strbuf *b, tc_arena *a) {
+    const char *text = tc_arena_strdup(a, tc_sb_str(b));
+    tc_strbuf_free(b);
+    return text;
+}

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "support/arena.h"
 #include "support/status.h"
 
 typedef struct tc_strbuf {
@@ -23,5 +24,7 @@ void tc_sb_double(tc_strbuf *b, double v);
 const char *tc_sb_str(const tc_strbuf *b); /* "" when empty; valid until the next change */
 void tc_sb_clear(tc_strbuf *b);
 void tc_strbuf_free(tc_strbuf *b);
+/* Moves the text into the arena, and leaves the buffer empty. */
+const char *tc_sb_keep(tc_strbuf *b, tc_arena *a);
 
 #endif

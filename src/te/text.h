@@ -19,6 +19,7 @@
 /* `file` names the source in messages "FILE:LINE:COL: ...". */
 TC_NODISCARD tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_workload **out, tc_error *err);
 void tc_te_print(tc_strbuf *b, const tc_workload *w);
+const char *tc_te_text(tc_arena *a, const tc_workload *w); /* what it prints, in the arena */
 
 /* ---- expressions ----
  *

@@ -96,21 +96,12 @@ static bool finish(const matcher *x, const offsets *o, const tc_buffer *b, int64
     return stride >= 0 || UNFIT(x, "the rows of %s lie backwards", b->name);
 }
 
-static bool match_acc(const matcher *x, const tc_buffer *b, const tc_expr *index, tir_operand *out) {
+/* Neighbours along one loop for each of the unit's rows, whatever the other loop's value is. */
+static bool match_rows(const matcher *x, const tc_buffer *b, const tc_expr *index, int along, int still, tir_operand *out) {
     offsets o = {0};
     int64_t stride = 0;
-    bool ok = take_apart(x, b, index, &o) && walks(x, &o, b, M, 1, 0, &stride) && walks(x, &o, b, N, x->extent[N], 1, NULL) &&
-              stays(x, &o, b, K) && finish(x, &o, b, stride, out);
-    free_offsets(&o);
-    return ok;
-}
-
-static bool match_a(const matcher *x, const tc_expr *load, tir_operand *out) {
-    offsets o = {0};
-    const tc_buffer *b = load->u.buffer;
-    int64_t stride = 0;
-    bool ok = take_apart(x, b, load->args[0], &o) && walks(x, &o, b, M, 1, 0, &stride) &&
-              walks(x, &o, b, K, x->extent[K], 1, NULL) && stays(x, &o, b, N) && finish(x, &o, b, stride, out);
+    bool ok = take_apart(x, b, index, &o) && walks(x, &o, b, M, 1, 0, &stride) &&
+              walks(x, &o, b, along, x->extent[along], 1, NULL) && stays(x, &o, b, still) && finish(x, &o, b, stride, out);
     free_offsets(&o);
     return ok;
 }
@@ -173,7 +164,7 @@ static bool match_factors(const matcher *x, const tc_expr *p, const tc_expr *q, 
         const tc_expr *a = factor(swap ? q : p, exchanged ? u->b : u->a), *b = factor(swap ? p : q, exchanged ? u->a : u->b);
         if (!a || !b || moves(x, a, N) || moves(x, b, M))
             continue;
-        return match_a(x, a, &out->a) && match_b(x, b, &out->b);
+        return match_rows(x, a->u.buffer, a->args[0], K, N, &out->a) && match_b(x, b, &out->b);
     }
     return UNFIT(x, "the product is not of %s that moves with the rows and %s that moves with the columns", tc_dtype_name(u->a),
                  tc_dtype_name(u->b));
@@ -189,7 +180,7 @@ static bool match_store(const matcher *x, const tc_stmt *s, tir_unit_nest *out) 
     out->m = (int)x->extent[M], out->n = (int)x->extent[N], out->k = (int)x->extent[K];
     if (b->dtype != x->unit->acc)
         return UNFIT(x, "%s is %s, not %s", b->name, tc_dtype_name(b->dtype), tc_dtype_name(x->unit->acc));
-    if (!match_acc(x, b, s->u.store.index, &out->acc))
+    if (!match_rows(x, b, s->u.store.index, N, K, &out->acc))
         return false;
     if (is_zero(v) && !x->var[K])
         return true;

@@ -80,16 +80,12 @@ static void on_measured(void *user, size_t index, const tc_record *r) {
 static tc_status measure(tc_tune *t, int i, int f, tc_proposals *p, tc_record *out, tc_error *err) {
     const tc_tune_form *s = &t->state[i].form[f];
     tc_meas_input *in = TC_NEW_N(p->arena, tc_meas_input, p->n);
-    for (int j = 0; j < p->n; j++) {
-        tc_strbuf b = {0};
-        tc_trace_print(&b, p->c[j].trace);
+    for (int j = 0; j < p->n; j++)
         in[j] = (tc_meas_input){.workload = s->workload,
                                 .workload_hash = s->hash,
-                                .trace = tc_arena_strdup(p->arena, tc_sb_str(&b)),
+                                .trace = tc_trace_text(p->arena, p->c[j].trace),
                                 .cold = t->state[i].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
-        tc_strbuf_free(&b);
-    }
     watcher w = {.t = t, .task = i, .form = f};
     return tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
 }

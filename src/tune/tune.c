@@ -17,14 +17,6 @@ static const double peak_seconds = 0.4, unit_seconds = 0.1;
 
 /* ---- opening ---- */
 
-static const char *text_of(tc_arena *a, const tc_workload *w) {
-    tc_strbuf b = {0};
-    tc_te_print(&b, w);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
 /* Form f of task i; w is canonicalised into a context of its own. */
 static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workload *w) {
     tc_ctx *ctx = tc_ctx_new();
@@ -32,7 +24,7 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
     *k = (form){.w = tc_te_canonical(ctx, w), .ctx = ctx, .group = t->nform++};
     k->flops = tc_te_flops(k->w);
     t->task[i].found[f] = (tc_tune_form){.name = name,
-                                         .workload = text_of(t->arena, k->w),
+                                         .workload = tc_te_text(t->arena, k->w),
                                          .hash = tc_te_hash(k->w),
                                          .constants = tc_te_constant_bytes_read(k->w),
                                          .unit = tc_te_unit(k->w, t->o.target->machine.intrinsics),

@@ -1,24 +1,9 @@
 /* Random graphs: whatever the operators and however they fuse, the interpreted workloads and the compiled model give what the
  * reference evaluator gives, and the memory plan keeps apart what lives at the same time. TC_SEED=N runs one graph and prints it.
  */
-#include <math.h>
-
-#include "graph/ops/ops.h"
-#include "lower_common.h"
-#include "support/rng.h"
+#include "random_graph.h"
 
 enum { GRAPHS = TC_TEST_CASES(250), MAX_OUT = 4 };
-
-typedef struct world {
-    tc_rng rng;
-    tc_graph *g;
-    tc_graph_value *pool[64];
-    int n;
-} world;
-
-static int below(world *w, int n) {
-    return (int)tc_rng_below(&w->rng, (uint64_t)n);
-}
 
 static tc_graph_shape random_shape(world *w) {
     static const int64_t dims[] = {1, 1, 2, 3, 4, 5, 6, 8, 16, 17};
@@ -28,23 +13,12 @@ static tc_graph_shape random_shape(world *w) {
     return s;
 }
 
-static tc_graph_value *pick(world *w) {
-    /* Recent values more often: chains, not bushes. */
-    int back = TC_MIN(below(w, w->n), below(w, w->n));
-    return w->pool[w->n - 1 - back];
-}
-
 static void add_node(world *w, tc_graph_node *n) {
     char name[32];
     const char *names[] = {name};
     snprintf(name, sizeof name, "v%d", w->n);
     assert_ok(tc_graph_append(w->g, n, names, 1, err));
     w->pool[w->n++] = tc_graph_find_value(w->g, name);
-}
-
-static tc_graph_node *node(world *w, tc_graph_op op, tc_graph_value *a, tc_graph_value *b) {
-    tc_graph_value *in[] = {a, b};
-    return tc_graph_new_node(w->g, op, NULL, in, b ? 2 : 1);
 }
 
 static tc_graph_value *weight(world *w, const tc_graph_shape *s) {
@@ -60,7 +34,7 @@ static tc_graph_value *weight(world *w, const tc_graph_shape *s) {
 static void add_unary(world *w) {
     static const tc_graph_op ops[] = {TC_GRAPH_OP_RELU, TC_GRAPH_OP_TANH, TC_GRAPH_OP_SIGMOID,
                                       TC_GRAPH_OP_NEG,  TC_GRAPH_OP_ERF,  TC_GRAPH_OP_ABS};
-    add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], pick(w), NULL));
+    add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], pick(w), NULL, NULL));
 }
 
 /* The other operand: a value that broadcasts, or a new weight along some of the dimensions. */
@@ -74,7 +48,8 @@ static void add_binary(world *w) {
             s.d[d] = below(w, 2) ? s.d[d] : 1;
         b = weight(w, &s);
     }
-    add_node(w, below(w, 2) ? node(w, ops[below(w, (int)TC_LEN(ops))], a, b) : node(w, ops[below(w, (int)TC_LEN(ops))], b, a));
+    add_node(w, below(w, 2) ? node(w, ops[below(w, (int)TC_LEN(ops))], a, b, NULL)
+                            : node(w, ops[below(w, (int)TC_LEN(ops))], b, a, NULL));
 }
 
 static void add_transpose(world *w) {
@@ -88,7 +63,7 @@ static void add_transpose(world *w) {
         perm[d] = perm[k];
         perm[k] = t;
     }
-    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
+    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL, NULL);
     tc_graph_set_perm(w->g, n, perm, (size_t)a->shape.ndim);
     add_node(w, n);
 }
@@ -116,7 +91,7 @@ static void add_reshape(world *w) {
     snprintf(name, sizeof name, "s%zu", w->g->values.len);
     assert_ok(tc_graph_tensor_alloc(&t, TC_I64, &list, err));
     memcpy(t.data, s.d, sizeof s.d[0] * (size_t)s.ndim);
-    add_node(w, node(w, TC_GRAPH_OP_RESHAPE, a, tc_graph_add_constant(w->g, name, &t)));
+    add_node(w, node(w, TC_GRAPH_OP_RESHAPE, a, tc_graph_add_constant(w->g, name, &t), NULL));
 }
 
 static void add_reduce(world *w) {
@@ -130,14 +105,14 @@ static void add_reduce(world *w) {
     assert_ok(tc_graph_tensor_alloc(&t, TC_I64, &list, err));
     ((int64_t *)t.data)[0] = axis;
     tc_graph_op op = ops[below(w, 3)];
-    tc_graph_node *n = node(w, op, a, tc_graph_add_constant(w->g, name, &t));
+    tc_graph_node *n = node(w, op, a, tc_graph_add_constant(w->g, name, &t), NULL);
     tc_graph_set_keepdims(w->g, n, a->shape.ndim == 1 || below(w, 3));
     add_node(w, n);
 }
 
 static void add_softmax(world *w) {
     tc_graph_value *a = pick(w);
-    tc_graph_node *n = node(w, below(w, 3) ? TC_GRAPH_OP_SOFTMAX : TC_GRAPH_OP_LOG_SOFTMAX, a, NULL);
+    tc_graph_node *n = node(w, below(w, 3) ? TC_GRAPH_OP_SOFTMAX : TC_GRAPH_OP_LOG_SOFTMAX, a, NULL, NULL);
     tc_graph_set_axis(w->g, n, below(w, 3) ? a->shape.ndim - 1 : below(w, a->shape.ndim));
     add_node(w, n);
 }
@@ -157,17 +132,17 @@ static void add_matmul(world *w) {
     if (a->shape.ndim < 2)
         return;
     tc_graph_shape s = {2, {a->shape.d[a->shape.ndim - 1], 1 + below(w, 20)}};
-    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, weight(w, &s)));
+    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, weight(w, &s), NULL));
     if (below(w, 2)) {
         s = (tc_graph_shape){1, {s.d[1]}};
-        add_node(w, node(w, TC_GRAPH_OP_ADD, w->pool[w->n - 1], weight(w, &s)));
+        add_node(w, node(w, TC_GRAPH_OP_ADD, w->pool[w->n - 1], weight(w, &s), NULL));
     }
 }
 
 /* Bounded, so that errors stay small through many layers. */
 static tc_graph_value *layer(world *w, tc_graph_value *a, int64_t n) {
-    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, weight(w, &(tc_graph_shape){2, {a->shape.d[a->shape.ndim - 1], n}})));
-    add_node(w, node(w, TC_GRAPH_OP_TANH, w->pool[w->n - 1], NULL));
+    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, weight(w, &(tc_graph_shape){2, {a->shape.d[a->shape.ndim - 1], n}}), NULL));
+    add_node(w, node(w, TC_GRAPH_OP_TANH, w->pool[w->n - 1], NULL, NULL));
     return w->pool[w->n - 1];
 }
 
@@ -181,7 +156,7 @@ static void add_residuals(world *w) {
     tc_graph_value *h = layer(w, a, wide);
     for (int64_t i = 0; i < branches; i++) {
         tc_graph_value *u = layer(w, layer(w, h, 1 + below(w, 40)), wide);
-        add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], u, h));
+        add_node(w, node(w, ops[below(w, (int)TC_LEN(ops))], u, h, NULL));
         h = w->pool[w->n - 1];
     }
 }
@@ -221,10 +196,10 @@ static void add_attention(world *w) { /* a a^T */
     int k = a->shape.ndim;
     perm[k - 1] = k - 2;
     perm[k - 2] = k - 1;
-    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL);
+    tc_graph_node *n = node(w, TC_GRAPH_OP_TRANSPOSE, a, NULL, NULL);
     tc_graph_set_perm(w->g, n, perm, (size_t)k);
     add_node(w, n);
-    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, w->pool[w->n - 1]));
+    add_node(w, node(w, TC_GRAPH_OP_MATMUL, a, w->pool[w->n - 1], NULL));
 }
 
 static void add_concat(world *w) {
@@ -235,7 +210,7 @@ static void add_concat(world *w) {
         x.d[axis] = y.d[axis] = 1;
     if (!tc_graph_shape_equal(&x, &y))
         b = a;
-    tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, b);
+    tc_graph_node *n = node(w, TC_GRAPH_OP_CONCAT, a, b, NULL);
     tc_graph_set_axis(w->g, n, axis);
     add_node(w, n);
 }
@@ -351,7 +326,7 @@ static tc_status build_and_run(const tc_graph_program *p, const tc_target *t, co
     return s;
 }
 
-static bool agrees(const tc_graph *g, const tc_graph_tensor *got, const tc_graph_tensor *want, const char *how) {
+static bool all_agree(const tc_graph *g, const tc_graph_tensor *got, const tc_graph_tensor *want, const char *how) {
     bool ok = true;
     for (size_t i = 0; i < g->outputs.len; i++) {
         tc_graph_diff d = {0};
@@ -392,7 +367,7 @@ static void run_graph(uint64_t seed, const tc_target *target, bool verbose, tall
         tc_status s = compiled ? build_and_run(p, target, in, got, n, &e) : interpret_program(p, in, got, &e);
         if (s != TC_OK)
             print_error("%s\n", e.msg);
-        ok = s == TC_OK && agrees(w.g, got, want, compiled ? "compiled" : "interpreted");
+        ok = s == TC_OK && all_agree(w.g, got, want, compiled ? "compiled" : "interpreted");
         if (s == TC_OK)
             free_tensors(got, w.g->outputs.len);
     }

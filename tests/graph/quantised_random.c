@@ -1,30 +1,9 @@
 /* Random quantised graphs, whose scales are powers of two, so that every float in them is exact: at every optimisation level, what the
  * passes leave and the kernels that come of it give what the reference evaluator gives for the graph as it was written, to the bit.
  * TC_SEED=N runs one graph and prints it before and after. */
-#include <math.h>
+#include "random_graph.h"
 
-#include "graph/ops/ops.h"
-#include "graph/passes/pass.h"
-#include "lower_common.h"
-#include "support/rng.h"
-
-enum { GRAPHS = TC_TEST_CASES(150), COMPILED_EVERY = 5, MAX_VALUES = 24 };
-
-/* Values of the pool are dequantised: whole multiples of a power of two. */
-typedef struct world {
-    tc_rng rng;
-    tc_graph *g;
-    tc_graph_value *pool[MAX_VALUES];
-    int n, names;
-} world;
-
-static int below(world *w, int n) {
-    return (int)tc_rng_below(&w->rng, (uint64_t)n);
-}
-
-static tc_graph_value *pick(world *w) {
-    return w->pool[w->n - 1 - TC_MIN(below(w, w->n), below(w, w->n))];
-}
+enum { MAX_VALUES = 24 }; /* of the pool: dequantised ones, whole multiples of a power of two */
 
 static tc_graph_value *numbers(world *w, tc_dtype t, const tc_graph_shape *s, int low, int high, double unit) {
     tc_graph_tensor made;
@@ -46,21 +25,6 @@ static tc_graph_value *scales(world *w, int64_t n, int least) {
     for (int64_t i = 0; i < tc_graph_tensor_count(&made); i++)
         ((float *)made.data)[i] = ldexpf(1, -least - below(w, 3));
     return tc_graph_add_constant(w->g, "s", &made);
-}
-
-static tc_graph_node *node(world *w, tc_graph_op op, tc_graph_value *a, tc_graph_value *b, tc_graph_value *c) {
-    return tc_graph_new_node(w->g, op, NULL, (tc_graph_value *[]){a, b, c}, c ? 3 : b ? 2 : 1);
-}
-
-/* NULL where the shape does not work out or is too large. */
-static tc_graph_value *append(world *w, tc_graph_node *n) {
-    const char *name = tc_arena_printf(w->g->arena, "v%d", w->names++);
-    tc_error e;
-    if (tc_graph_append(w->g, n, &name, 1, &e) != TC_OK)
-        return NULL;
-    tc_graph_value *v = tc_graph_find_value(w->g, name);
-    int64_t count = tc_graph_shape_count(&v->shape);
-    return count > 0 && count <= 6000 ? v : NULL;
 }
 
 static tc_dtype byte_type(world *w) {
@@ -173,77 +137,10 @@ static void grow(world *w) {
     tc_graph_add_output(w->g, "z", pick(w));
 }
 
-/* ---- checking ---- */
-
-static void show(const char *what, uint64_t seed, int level, const tc_graph *g) {
-    tc_strbuf b = {0};
-    tc_graph_print(g, &b);
-    print_error("TC_SEED=%llu, level %d: %s\n%s", (unsigned long long)seed, level, what, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-}
-
-static bool equal(tc_graph_tensor *got, const tc_graph_tensor *want) {
-    bool ok = true;
-    for (int i = 0; i < 2; i++) {
-        tc_graph_diff d = {0};
-        tc_error e;
-        ok &= tc_graph_tensor_compare(&got[i], &want[i], 0, 0, &d, &e) == TC_OK && !d.violations;
-        tc_graph_tensor_free(&got[i]);
-    }
-    return ok;
-}
-
-static bool runs(const tc_graph *g, const tc_graph_tensor *in, const tc_graph_tensor *want, const tc_target *compiled,
-                 tc_error *e) {
-    tc_graph_tensor got[2];
-    tc_graph_program *p;
-    if (tc_graph_program_new(g, &p, e) != TC_OK)
-        return false;
-    tc_status s = compiled ? compile_and_run(p, compiled, in, got, e) : interpret_program(p, in, got, e);
-    tc_graph_program_free(p);
-    return s == TC_OK && equal(got, want);
-}
-
-static void run_graph(uint64_t seed, int level, const tc_target *compiled, bool verbose) {
-    world w = {.rng = tc_rng_seed(seed), .g = tc_graph_new("random")};
-    grow(&w);
-    if (verbose)
-        show("before", seed, level, w.g);
-    tc_graph_tensor in, want[2], got[2];
-    tc_error e = {0};
-    assert_ok(tc_graph_tensor_alloc(&in, TC_F32, &w.g->inputs.data[0]->shape, err));
-    for (int64_t k = 0; k < tc_graph_tensor_count(&in); k++)
-        ((float *)in.data)[k] = (float)(10 * tc_rng_normal(&w.rng));
-    assert_ok(tc_graph_eval(w.g, &in, want, err));
-    assert_ok(tc_graph_passes(w.g, &(tc_graph_pass_options){.level = level}, err));
-    if (verbose)
-        show("after", seed, level, w.g);
-    assert_ok(tc_graph_eval(w.g, &in, got, err));
-    const char *wrong = equal(got, want) ? NULL : "evaluated after the passes";
-    if (!wrong && !runs(w.g, &in, want, NULL, &e))
-        wrong = "interpreted";
-    if (!wrong && compiled && !runs(w.g, &in, want, compiled, &e))
-        wrong = "compiled";
-    if (wrong) {
-        show(wrong, seed, level, w.g);
-        fail_msg("%s differs: %s", wrong, e.msg);
-    }
-    tc_graph_tensor_free(&in);
-    for (int i = 0; i < 2; i++)
-        tc_graph_tensor_free(&want[i]);
-    tc_graph_free(w.g);
-}
-
 static void test_random(void **state) {
     (void)state;
-    tc_target *target;
-    assert_ok(tc_target_parse("native", &target, err));
-    const char *one = getenv("TC_SEED");
-    for (uint64_t seed = 1; !one && seed <= GRAPHS; seed++)
-        run_graph(seed, seed % 4 == 0 ? 1 : TC_GRAPH_OPT_DEFAULT, seed % COMPILED_EVERY == 0 ? target : NULL, false);
-    if (one)
-        run_graph(strtoull(one, NULL, 10), TC_GRAPH_OPT_DEFAULT, target, true);
-    tc_target_free(target);
+    check_random_graphs(
+        &(random_graphs){.grow = grow, .spread = 10, .n = TC_TEST_CASES(120), .compiled_every = 5, .least_level = 1});
 }
 
 int main(void) {

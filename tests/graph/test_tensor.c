@@ -82,6 +82,23 @@ static void test_compare(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_tensor_compare(&a, &other, 0, 0, &d, err), "f32[4]", "f32[2,2]");
 }
 
+/* In every float type; other types have only numbers. */
+static void test_nonfinite(void **state) {
+    (void)state;
+    for (int t = 0; t < TC_NDTYPES; t++) {
+        tc_graph_tensor x;
+        tc_graph_shape s = DIMS(5);
+        bool is_float = tc_dtype_is_float((tc_dtype)t);
+        assert_ok(tc_graph_tensor_alloc(&x, (tc_dtype)t, &s, err));
+        assert_int_equal(tc_graph_tensor_nonfinite(&x), -1);
+        tc_graph_tensor_from_f64(&x, (const double[]){1, 0, 1, -INFINITY, NAN});
+        assert_int_equal(tc_graph_tensor_nonfinite(&x), is_float ? 3 : -1);
+        tc_graph_tensor_from_f64(&x, (const double[]){NAN, 0, 1, 0, INFINITY});
+        assert_int_equal(tc_graph_tensor_nonfinite(&x), is_float ? 0 : -1);
+        tc_graph_tensor_free(&x);
+    }
+}
+
 static void test_print(void **state) {
     (void)state;
     tc_graph_tensor t = F32(DIMS(4), 0.1F, 1, -2.5F, 1e-12F);
@@ -94,7 +111,8 @@ static void test_print(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes), cmocka_unit_test(test_shape_limits), cmocka_unit_test(test_wide_round_trip),
-        cmocka_unit_test(test_cast),   cmocka_unit_test(test_compare),      cmocka_unit_test(test_print),
+        cmocka_unit_test(test_cast),   cmocka_unit_test(test_compare),      cmocka_unit_test(test_nonfinite),
+        cmocka_unit_test(test_print),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,9 @@ const char *tc_graph_onnx_type_name(int64_t code); /* "STRING", "FLOAT8E4M3FN", 
 const tc_graph_tensor *tc_graph_keep_tensor(tc_graph *g, tc_graph_tensor *t);
 /* "base", or "base.2" and so on when that is taken or reserved. */
 const char *tc_graph_fresh_name(tc_graph *g, const char *base);
+/* A constant of these numbers, named after `base`; NULL when memory is short, and `err` says so. */
+tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
+                                     tc_error *err);
 static inline bool tc_graph_owns(const tc_graph *g, const tc_graph_value *v) {
     return v->id < g->values.len && g->values.data[v->id] == v;
 }

@@ -98,6 +98,15 @@ tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_te
     return v;
 }
 
+tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
+                                     tc_error *err) {
+    tc_graph_tensor made;
+    if (tc_graph_tensor_alloc(&made, t, s, err) != TC_OK)
+        return NULL;
+    tc_graph_tensor_from_f64(&made, v);
+    return tc_graph_add_constant(g, tc_graph_fresh_name(g, base), &made);
+}
+
 void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v) {
     tc_push(&g->outputs, ((tc_graph_output){.name = tc_arena_strdup(g->arena, name), .value = v}));
 }

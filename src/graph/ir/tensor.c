@@ -63,9 +63,7 @@ const char *tc_graph_type_str(tc_arena *a, tc_dtype dtype, const tc_graph_shape 
     tc_strbuf b = {0};
     tc_sb_add(&b, tc_dtype_name(dtype));
     tc_graph_shape_print(&b, s);
-    const char *text = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return text;
+    return tc_sb_keep(&b, a);
 }
 
 tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_graph_shape *shape, tc_error *err) {
@@ -117,6 +115,14 @@ size_t tc_graph_tensor_bytes(const tc_graph_tensor *t) {
 bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b) {
     return a->dtype == b->dtype && tc_graph_shape_equal(&a->shape, &b->shape) &&
            memcmp(a->data, b->data, tc_graph_tensor_bytes(a)) == 0;
+}
+
+int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t) {
+    int64_t n = tc_dtype_is_float(t->dtype) ? tc_graph_tensor_count(t) : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(tc_load_f(t->dtype, t->data, i)))
+            return i;
+    return -1;
 }
 
 void tc_graph_tensor_to_f64(const tc_graph_tensor *t, double *dst) {

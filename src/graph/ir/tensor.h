@@ -63,6 +63,8 @@ void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to);
 int64_t tc_graph_tensor_count(const tc_graph_tensor *t);
 size_t tc_graph_tensor_bytes(const tc_graph_tensor *t);
 bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b); /* type, shape and every byte */
+/* The first element of a float tensor that is no number or infinite; -1: there is none, as in tensors of other types. */
+int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t);
 /* Whole tensors widened to one kind (integers wrap, floats round to nearest even on the way back; single elements: tc_load_f
  * and its like in te/dtype.h). The buffers hold count elements. */
 void tc_graph_tensor_to_f64(const tc_graph_tensor *t, double *dst);

@@ -37,13 +37,10 @@ typedef struct admission {
 /* ---- candidates ---- */
 
 static const char *form_text(const tc_graph_unit *u, const char *hash, tc_arena *a) {
-    tc_strbuf b = {0};
-    for (int f = 0; f < u->nform && !b.len; f++)
+    for (int f = 0; f < u->nform; f++)
         if (strcmp(u->form[f].hash.hex, hash) == 0)
-            tc_te_print(&b, u->form[f].workload);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
+            return tc_te_text(a, u->form[f].workload);
+    return "";
 }
 
 static bool same_schedule(const tc_record *x, const tc_record *y) {

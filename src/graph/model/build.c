@@ -14,14 +14,6 @@ typedef struct builder {
     tc_cg_cache *cache; /* of compiled kernels; NULL: none */
 } builder;
 
-static const char *workload_text(tc_arena *a, const tc_workload *w) {
-    tc_strbuf b = {0};
-    tc_te_print(&b, w);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
 /* "k3_matmul_add": unique by number, readable in a profile. */
 static const char *symbol_of(tc_arena *a, int task, const char *name) {
     char text[40];
@@ -44,7 +36,7 @@ static void describe_kernels(builder *b) {
         const tc_tune_task *t = &b->p->tasks[i];
         m->kernels[i] = (tc_graph_kernel){.name = t->name,
                                           .symbol = symbol_of(m->arena, i, t->name),
-                                          .workload = workload_text(m->arena, t->workload),
+                                          .workload = tc_te_text(m->arena, t->workload),
                                           .trace = "",
                                           .form = "direct",
                                           .hash = b->p->hashes[i],

@@ -3,8 +3,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "graph/model/bundle.h"
 #include "graph/model/program.h"
 
 typedef struct chooser {
@@ -20,24 +20,13 @@ typedef struct chooser {
 
 /* ---- runs ---- */
 
-static tc_status draw(chooser *c, const tc_graph_model *m, tc_error *err) {
-    const tc_graph_port *ports;
-    int n = tc_graph_model_inputs(m, &ports);
-    tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
-    tc_status st = tc_graph_model_random_inputs(m, 0, t, err);
-    c->drawn.items = tc_xcalloc((size_t)n + 1, sizeof *c->drawn.items);
-    for (int i = 0; i < n && st == TC_OK; i++)
-        c->drawn.items[c->drawn.len++] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
-    free(t);
-    c->data = &c->drawn;
-    return st;
-}
-
 /* *error: the largest of the outputs' over all sets; without a reference these become it. */
 static tc_status run_sets(chooser *c, tc_graph_model *m, double *error, tc_error *err) {
     tc_graph_bundle *kept = c->reference;
-    if (!c->data)
-        TC_TRY(draw(c, m, err));
+    if (!c->data) {
+        TC_TRY(tc_graph_inputs_load(m, NULL, 0, &c->drawn, err));
+        c->data = &c->drawn;
+    }
     if (!kept)
         c->reference = tc_xcalloc(c->sets, sizeof *c->reference);
     *error = 0;
@@ -74,10 +63,7 @@ static tc_status check_finite(const chooser *c, tc_error *err) {
     for (size_t i = 0; i < c->sets; i++)
         for (size_t k = 0; k < c->reference[i].len; k++) {
             const tc_graph_named *x = &c->reference[i].items[k];
-            int64_t n = tc_graph_tensor_count(&x->t), bad = 0;
-            for (const float *v = x->t.data; x->t.dtype == TC_F32 && bad < n && isfinite(v[bad]);)
-                bad++;
-            if (x->t.dtype == TC_F32 && bad < n)
+            if (tc_graph_tensor_nonfinite(&x->t) >= 0)
                 return tc_fail(
                     err, TC_BAD_INPUT,
                     "output '%s' of the network in f32 is not finite on input set %zu, so there is no error to keep within a "

@@ -107,9 +107,7 @@ static const char *covers(tc_arena *a, const tc_graph_group *g) {
         const char *name = idiom(g, i, &len);
         tc_sb_printf(&b, "%s%s", i ? "+" : "", name);
     }
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
+    return tc_sb_keep(&b, a);
 }
 
 /* "MatMul+Add f32[128,768]" */

@@ -22,9 +22,7 @@ static const char *text(const saver *s, const char *fmt, ...) {
     va_start(ap, fmt);
     tc_sb_vprintf(&b, fmt, ap);
     va_end(ap);
-    const char *r = tc_arena_strdup(s->arena, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return r;
+    return tc_sb_keep(&b, s->arena);
 }
 
 static const char *symbol(const saver *s, const char *what) {

@@ -32,14 +32,6 @@ static const char *kept(const chooser *c, const char *s) {
     return tc_arena_strdup(c->model->arena, s);
 }
 
-static const char *trace_text(const chooser *c, const tc_trace *t) {
-    tc_strbuf b = {0};
-    tc_trace_print(&b, t);
-    const char *s = kept(c, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
 /* Replays t on a form and runs all passes; leaves the context empty on failure. */
 static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, tc_error *err) {
     tc_tir_origin from = {.workload = form->workload, .machine = c->m, .trace = t};
@@ -47,7 +39,7 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     tc_ctx_reset(c->u->ctx);
     TC_TRY(tc_tir_program_make(c->u->ctx, &from, TC_TIR_LOWERED, &p, err));
     c->u->func = p.lowered;
-    c->k->trace = trace_text(c, p.sched->trace);
+    c->k->trace = tc_trace_text(c->model->arena, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
     c->k->form = form->name;
     c->k->unit = tc_te_unit(form->workload, c->m->intrinsics);

@@ -310,19 +310,7 @@ bool tc_onnx_edit_is_output(const tc_onnx_edit *e, const char *name) {
 }
 
 void tc_onnx_edit_add_output(tc_onnx_edit *e, const char *name) {
-    Onnx__TypeProto__Tensor *t = TC_NEW(e->arena, Onnx__TypeProto__Tensor);
-    onnx__type_proto__tensor__init(t);
-    t->has_elem_type = 1;
-    t->elem_type = tc_graph_dtype_to_onnx(TC_F32);
-    Onnx__TypeProto *type = TC_NEW(e->arena, Onnx__TypeProto);
-    onnx__type_proto__init(type);
-    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    type->tensor_type = t;
-    Onnx__ValueInfoProto *v = TC_NEW(e->arena, Onnx__ValueInfoProto);
-    onnx__value_info_proto__init(v);
-    v->name = tc_arena_strdup(e->arena, name);
-    v->type = type;
-    tc_push(&e->outputs, v);
+    tc_push(&e->outputs, tc_onnx_value_info(e->arena, name, TC_F32, NULL));
 }
 
 /* ---- writing ---- */

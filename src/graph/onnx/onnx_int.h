@@ -26,6 +26,9 @@ TC_NODISCARD tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *
 /* p's fields point into t and name: no copies, and p needs no freeing. `dims` has room for TC_GRAPH_MAX_DIMS. */
 void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims);
 
+/* What a graph says of an input or output, in the arena; shape NULL: nothing of its shape. */
+Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype t, Onnx__TensorShapeProto *shape);
+
 /* Says in words what is wrong with bytes that do not parse as a message: empty, truncated at which field, or not protobuf. */
 const char *tc_onnx_diagnose(tc_arena *a, const uint8_t *data, size_t size);
 

@@ -316,6 +316,23 @@ void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_
     p->raw_data = (ProtobufCBinaryData){tc_graph_tensor_bytes(t), t->data};
 }
 
+Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype t, Onnx__TensorShapeProto *shape) {
+    Onnx__TypeProto__Tensor *tensor = TC_NEW(a, Onnx__TypeProto__Tensor);
+    onnx__type_proto__tensor__init(tensor);
+    tensor->has_elem_type = 1;
+    tensor->elem_type = tc_graph_dtype_to_onnx(t);
+    tensor->shape = shape;
+    Onnx__TypeProto *type = TC_NEW(a, Onnx__TypeProto);
+    onnx__type_proto__init(type);
+    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+    type->tensor_type = tensor;
+    Onnx__ValueInfoProto *v = TC_NEW(a, Onnx__ValueInfoProto);
+    onnx__value_info_proto__init(v);
+    v->name = tc_arena_strdup(a, name);
+    v->type = type;
+    return v;
+}
+
 /* ---- diagnosis ---- */
 
 static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *out) {

@@ -93,20 +93,7 @@ static Onnx__TensorShapeProto *new_shape(tc_graph_writer *w, const char *dims) {
 }
 
 static Onnx__ValueInfoProto *new_info(tc_graph_writer *w, const char *name, tc_dtype dtype, const char *dims) {
-    Onnx__TypeProto__Tensor *t = TC_NEW(w->arena, Onnx__TypeProto__Tensor);
-    onnx__type_proto__tensor__init(t);
-    t->has_elem_type = 1;
-    t->elem_type = tc_graph_dtype_to_onnx(dtype);
-    t->shape = dims ? new_shape(w, dims) : NULL;
-    Onnx__TypeProto *type = TC_NEW(w->arena, Onnx__TypeProto);
-    onnx__type_proto__init(type);
-    type->value_case = ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-    type->tensor_type = t;
-    Onnx__ValueInfoProto *v = TC_NEW(w->arena, Onnx__ValueInfoProto);
-    onnx__value_info_proto__init(v);
-    v->name = tc_arena_strdup(w->arena, name);
-    v->type = type;
-    return v;
+    return tc_onnx_value_info(w->arena, name, dtype, dims ? new_shape(w, dims) : NULL);
 }
 
 void tc_graph_writer_input(tc_graph_writer *w, const char *name, tc_dtype dtype, const char *dims) {

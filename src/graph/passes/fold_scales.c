@@ -110,15 +110,6 @@ static bool is_foldable(const folder *f, const tc_graph_value *v, const tc_graph
            !tc_graph_attr_channels_last(n);
 }
 
-static tc_graph_value *constant_from(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
-                                     tc_error *err) {
-    tc_graph_tensor made;
-    if (tc_graph_tensor_alloc(&made, t, s, err) != TC_OK)
-        return NULL;
-    tc_graph_tensor_from_f64(&made, v);
-    return tc_graph_add_constant(g, tc_graph_fresh_name(g, base), &made);
-}
-
 /* Output channel of weight i. */
 static int64_t channel_of(const tc_graph_node *conv, int64_t i) {
     const tc_graph_shape *w = &conv->in[1]->shape;
@@ -140,7 +131,7 @@ static tc_graph_value *scaled_weights(tc_graph *g, const tc_graph_node *conv, co
     int64_t n = tc_graph_shape_count(&w->shape);
     for (int64_t i = 0; i < n; i++)
         v[i] *= a->scale[a->n == 1 ? 0 : channel_of(conv, i)];
-    tc_graph_value *made = constant_from(g, tc_arena_printf(g->arena, "%s.scaled", w->name), w->dtype, &w->shape, v, err);
+    tc_graph_value *made = tc_graph_constant_of(g, tc_arena_printf(g->arena, "%s.scaled", w->name), w->dtype, &w->shape, v, err);
     free(v);
     return made;
 }
@@ -151,7 +142,7 @@ static tc_graph_value *shifted_bias(tc_graph *g, const tc_graph_node *conv, cons
     double *v = b ? tc_graph_wide_f64(b->constant) : tc_xcalloc((size_t)s.d[0] + 1, sizeof *v);
     for (int64_t i = 0; i < s.d[0]; i++)
         v[i] = v[i] * a->scale[a->n == 1 ? 0 : i] + a->shift[a->n == 1 ? 0 : i];
-    tc_graph_value *made = constant_from(g, tc_arena_printf(g->arena, "%s.bias", y->name), y->dtype, &s, v, err);
+    tc_graph_value *made = tc_graph_constant_of(g, tc_arena_printf(g->arena, "%s.bias", y->name), y->dtype, &s, v, err);
     free(v);
     return made;
 }
@@ -175,8 +166,8 @@ static tc_status write_out(folder *f, const tc_graph_node *n, const affine *a, t
     for (int d = 0; d < s.ndim; d++)
         s.d[d] = 1;
     s.d[0] = a->n;
-    tc_graph_value *scale = constant_from(g, tc_arena_printf(g->arena, "%s.scale", y->name), y->dtype, &s, a->scale, err);
-    tc_graph_value *shift = constant_from(g, tc_arena_printf(g->arena, "%s.shift", y->name), y->dtype, &s, a->shift, err);
+    tc_graph_value *scale = tc_graph_constant_of(g, tc_arena_printf(g->arena, "%s.scale", y->name), y->dtype, &s, a->scale, err);
+    tc_graph_value *shift = tc_graph_constant_of(g, tc_arena_printf(g->arena, "%s.shift", y->name), y->dtype, &s, a->shift, err);
     if (!scale || !shift)
         return TC_ENV;
     tc_graph_node *mul = tc_graph_new_node(g, TC_GRAPH_OP_MUL, "", (tc_graph_value *[]){n->in[0], scale}, 2);

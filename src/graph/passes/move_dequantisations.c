@@ -6,6 +6,7 @@
  * Exact: a dequantisation by one positive scale does not change the order of values, and one's zero point stands for 0. */
 #include <string.h>
 
+#include "graph/ir/build.h"
 #include "graph/passes/quantised.h"
 
 /* The node that dequantises v by one scale. */

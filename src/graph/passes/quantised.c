@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#include "graph/ir/build.h"
-
 bool tc_graph_is_narrow(const tc_graph_value *v) {
     return tc_dtype_is_int(v->dtype) && tc_dtype_bytes(v->dtype) <= 2;
 }
@@ -43,15 +41,6 @@ bool tc_graph_same_scales(const tc_graph_node *quantize, const tc_graph_node *de
             return false;
     }
     return true;
-}
-
-tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
-                                     tc_error *err) {
-    tc_graph_tensor made;
-    if (tc_graph_tensor_alloc(&made, t, s, err) != TC_OK)
-        return NULL;
-    tc_graph_tensor_from_f64(&made, v);
-    return tc_graph_add_constant(g, tc_graph_fresh_name(g, base), &made);
 }
 
 tc_status tc_graph_rewrite_nodes(tc_graph *g, tc_graph_visit *visit, void *user, tc_error *err) {

@@ -1,4 +1,4 @@
-/* What the passes over quantised values share: reading QuantizeLinear and DequantizeLinear, and constants made from numbers. */
+/* What the passes over quantised values share: reading QuantizeLinear and DequantizeLinear. */
 #ifndef TC_GRAPH_PASSES_QUANTISED_H
 #define TC_GRAPH_PASSES_QUANTISED_H
 
@@ -18,10 +18,6 @@ bool tc_graph_known_scales(const tc_graph_node *n);
 bool tc_graph_one_scale(const tc_graph_node *n, float *scale, int64_t *zero);
 /* Both nodes have the same constant parameters, to the bit, and the same quantised type. */
 bool tc_graph_same_scales(const tc_graph_node *quantize, const tc_graph_node *dequantize);
-
-/* Constants of numbers, named after `base`; NULL when memory is short, and `err` says so. */
-tc_graph_value *tc_graph_constant_of(tc_graph *g, const char *base, tc_dtype t, const tc_graph_shape *s, const double *v,
-                                     tc_error *err);
 
 /* A walk over the nodes in order that writes a new list of them: `visit` appends to g->nodes what takes the node's place. */
 typedef tc_status tc_graph_visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err);

@@ -1,7 +1,6 @@
 /* The order of things: what is quantised, which ranges, what each layer loses, which layers the budget leaves, the file. */
 #include "graph/quantize/quantize.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,12 +83,10 @@ static tc_status check_reference(const session *s, tc_error *err) {
     for (size_t i = 0; i < TC_MAX(s->o->ndata, 1); i++)
         for (size_t k = 0; k < s->reference[i].len; k++) {
             const tc_graph_named *out = &s->reference[i].items[k];
-            const float *v = out->t.data;
-            for (int64_t j = 0; out->t.dtype == TC_F32 && j < tc_graph_tensor_count(&out->t); j++)
-                if (!isfinite(v[j]))
-                    return tc_fail(err, TC_BAD_INPUT,
-                                   "%s: output '%s' of the f32 model is not finite on %s, so nothing can be compared with it",
-                                   s->model, out->name, quant_data_name(&s->runs, i));
+            if (tc_graph_tensor_nonfinite(&out->t) >= 0)
+                return tc_fail(err, TC_BAD_INPUT,
+                               "%s: output '%s' of the f32 model is not finite on %s, so nothing can be compared with it",
+                               s->model, out->name, quant_data_name(&s->runs, i));
         }
     return TC_OK;
 }
@@ -153,10 +150,9 @@ static tc_status see(void *user, size_t i, const tc_graph_bundle *out, tc_error 
             quant_range_count(x->range, w->s->o->method, t->data, n);
             continue;
         }
-        for (int64_t j = 0; j < n; j++)
-            if (!isfinite(((const float *)t->data)[j]))
-                return tc_fail(err, TC_BAD_INPUT, "%s: the value '%s' of the model is not finite, so it has no range",
-                               quant_data_name(&w->s->runs, i), x->value);
+        if (tc_graph_tensor_nonfinite(t) >= 0)
+            return tc_fail(err, TC_BAD_INPUT, "%s: the value '%s' of the model is not finite, so it has no range",
+                           quant_data_name(&w->s->runs, i), x->value);
         quant_range_see(x->range, t->data, n);
     }
     return TC_OK;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/model/bundle.h"
-#include "graph/passes/pass.h"
+#include "graph/model/work.h"
 #include "graph/quantize/quantize_int.h"
 #include "support/fs.h"
 
@@ -32,19 +32,10 @@ const char *quant_data_name(const runs *r, size_t i) {
 /* ---- data ---- */
 
 static tc_status check_finite(const tc_graph_named *item, tc_error *err) {
-    int64_t n = tc_graph_tensor_count(&item->t);
-    if (!tc_dtype_is_float(item->t.dtype))
-        return TC_OK;
-    double *v = tc_xcalloc((size_t)n + 1, sizeof *v);
-    int64_t bad = 0;
-    tc_graph_tensor_to_f64(&item->t, v);
-    while (bad < n && isfinite(v[bad]))
-        bad++;
-    double value = bad < n ? v[bad] : 0;
-    free(v);
-    return bad == n ? TC_OK
-                    : tc_fail(err, TC_BAD_INPUT, "input '%s' holds %s at element %lld", item->name,
-                              isnan(value) ? "NaN" : "infinity", (long long)bad);
+    int64_t bad = tc_graph_tensor_nonfinite(&item->t);
+    return bad < 0 ? TC_OK
+                   : tc_fail(err, TC_BAD_INPUT, "input '%s' holds %s at element %lld", item->name,
+                             isnan(tc_load_f(item->t.dtype, item->t.data, bad)) ? "NaN" : "infinity", (long long)bad);
 }
 
 static tc_status check_input(const tc_graph_bundle *b, const tc_graph_port *p, tc_error *err) {
@@ -60,55 +51,53 @@ static tc_status check_input(const tc_graph_bundle *b, const tc_graph_port *p, t
     return st;
 }
 
-static tc_status read_set(const char *path, const tc_graph_port *ports, int n, tc_graph_bundle *out, tc_error *err) {
-    TC_TRY(tc_graph_bundle_load(path, "input", ports, n, out, err));
+/* A file may hold more than the inputs; the rest goes. */
+static void keep_inputs(tc_graph_bundle *b, const tc_graph_port *ports, int n) {
+    size_t kept = 0;
+    for (size_t i = 0; i < b->len; i++) {
+        int k = 0;
+        while (k < n && strcmp(ports[k].name, b->items[i].name) != 0)
+            k++;
+        if (k < n) {
+            b->items[kept++] = b->items[i];
+        } else {
+            free(b->items[i].name);
+            tc_graph_tensor_free(&b->items[i].t);
+        }
+    }
+    b->len = kept;
+}
+
+static tc_status check_set(const tc_graph_model *m, const char *path, tc_graph_bundle *set, tc_error *err) {
+    const tc_graph_port *ports;
+    int n = tc_graph_model_inputs(m, &ports);
     tc_status st = TC_OK;
     for (int i = 0; i < n && st == TC_OK; i++)
-        st = check_input(out, &ports[i], err);
-    for (size_t i = 0; i < out->len && st == TC_OK; i++)
-        st = check_finite(&out->items[i], err);
-    if (st != TC_OK)
+        st = check_input(set, &ports[i], err);
+    for (size_t i = 0; i < set->len && st == TC_OK; i++)
+        st = check_finite(&set->items[i], err);
+    if (st == TC_OK)
+        keep_inputs(set, ports, n);
+    else
         tc_error_prefix(err, "%s: ", path);
     return st;
 }
 
-static tc_status draw_set(const tc_graph_model *m, const tc_graph_port *ports, int n, tc_graph_bundle *out, tc_error *err) {
-    tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
-    tc_status st = tc_graph_model_random_inputs(m, 0, t, err);
-    *out = (tc_graph_bundle){.items = tc_xcalloc((size_t)n + 1, sizeof *out->items), .len = st == TC_OK ? (size_t)n : 0};
-    for (size_t i = 0; i < out->len; i++)
-        out->items[i] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
-    free(t);
-    return st;
-}
-
 static tc_status get_data(runs *r, const tc_graph_model *m, tc_error *err) {
-    const tc_graph_port *ports;
-    int n = tc_graph_model_inputs(m, &ports);
     size_t sets = TC_MAX(r->o->ndata, 1);
     r->data = tc_xcalloc(sets, sizeof *r->data);
     while (r->ndata < sets) {
-        tc_graph_bundle *b = &r->data[r->ndata];
+        tc_graph_bundle *set = &r->data[r->ndata];
         const char *path = r->o->ndata ? r->o->data[r->ndata] : NULL;
         r->ndata++;
-        TC_TRY(path ? read_set(path, ports, n, b, err) : draw_set(m, ports, n, b, err));
+        TC_TRY(tc_graph_inputs_load(m, path, 0, set, err));
+        if (path)
+            TC_TRY(check_set(m, path, set, err));
     }
     return TC_OK;
 }
 
 /* ---- runs ---- */
-
-/* A data set may hold more than the inputs. */
-static tc_status run_set(tc_graph_model *m, const tc_graph_bundle *data, tc_graph_bundle *out, tc_error *err) {
-    const tc_graph_port *ports;
-    int n = tc_graph_model_inputs(m, &ports);
-    tc_graph_bundle in = {.items = tc_xcalloc((size_t)n + 1, sizeof *in.items), .len = (size_t)n};
-    for (int i = 0; i < n; i++)
-        in.items[i] = (tc_graph_named){(char *)ports[i].name, *tc_graph_bundle_find(data, ports[i].name)};
-    tc_status st = tc_graph_model_run_named(m, &in, out, err);
-    free(in.items);
-    return st;
-}
 
 static tc_status run_all(runs *r, tc_graph_model *m, quant_seen *seen, void *user, tc_error *err) {
     if (!r->data)
@@ -117,7 +106,7 @@ static tc_status run_all(runs *r, tc_graph_model *m, quant_seen *seen, void *use
         tc_graph_bundle out = {0};
         if (r->o->stop && *r->o->stop)
             return tc_fail(err, TC_ENV, "stopped before the end; nothing was written");
-        tc_status st = run_set(m, &r->data[i], &out, err);
+        tc_status st = tc_graph_model_run_named(m, &r->data[i], &out, err);
         if (st == TC_OK)
             st = seen(user, i, &out, err);
         tc_graph_bundle_free(&out);
@@ -127,27 +116,21 @@ static tc_status run_all(runs *r, tc_graph_model *m, quant_seen *seen, void *use
 }
 
 tc_status quant_run(runs *r, const char *path, quant_seen *seen, void *user, tc_error *err) {
-    tc_graph *g = NULL;
-    tc_graph_program *p = NULL;
+    tc_graph_work *w;
     tc_graph_model *m = NULL;
-    tc_graph_import_options import = {.shapes = r->o->shapes, .nshapes = r->o->nshapes};
+    tc_graph_work_options open = {
+        .model = path, .shapes = r->o->shapes, .nshapes = r->o->nshapes, .passes = {.level = TC_GRAPH_OPT_DEFAULT}};
     tc_graph_build_options build = {.target = r->target,
                                     .threads = r->o->threads,
                                     .accuracy = TC_ACCURACY_STRICT,
                                     .use_up_constants = true,
                                     .stop = r->o->stop};
-    tc_status st = tc_graph_import(path, &import, &g, err);
-    if (st == TC_OK)
-        st = tc_graph_passes(g, NULL, err);
-    if (st == TC_OK)
-        st = tc_graph_program_new(g, &p, err);
-    if (st == TC_OK)
-        st = tc_graph_model_build(p, &build, &m, err);
+    TC_TRY(tc_graph_work_open(&open, &w, err));
+    tc_status st = tc_graph_work_build(w, &build, NULL, &m, err);
     if (st == TC_OK)
         st = run_all(r, m, seen, user, err);
     tc_graph_model_free(m);
-    tc_graph_program_free(p);
-    tc_graph_free(g);
+    tc_graph_work_free(w);
     return st;
 }
 

@@ -138,3 +138,9 @@ void te_print(tc_strbuf *b, const tc_workload *w, bool canonical) {
 void tc_te_print(tc_strbuf *b, const tc_workload *w) {
     te_print(b, w, false);
 }
+
+const char *tc_te_text(tc_arena *a, const tc_workload *w) {
+    tc_strbuf b = {0};
+    tc_te_print(&b, w);
+    return tc_sb_keep(&b, a);
+}

@@ -11,22 +11,6 @@
 
 static const char direct[] = "direct";
 
-static const char *workload_text(tc_arena *a, const tc_workload *w) {
-    tc_strbuf b = {0};
-    tc_te_print(&b, w);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
-static const char *trace_text(tc_arena *a, const tc_trace *t) {
-    tc_strbuf b = {0};
-    tc_trace_print(&b, t);
-    const char *s = tc_arena_strdup(a, tc_sb_str(&b));
-    tc_strbuf_free(&b);
-    return s;
-}
-
 /* ---- of a file ---- */
 
 /* The trace of a file with its decisions made, if it replays on w. */
@@ -37,7 +21,7 @@ static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *
     tc_tir_program p;
     tc_status st = tc_tir_program_make(ctx, &from, 0, &p, err);
     if (st == TC_OK)
-        *text = trace_text(a, p.sched->trace);
+        *text = tc_trace_text(a, p.sched->trace);
     tc_ctx_free(ctx);
     return st;
 }
@@ -59,7 +43,7 @@ static tc_status from_file(const tc_workload *w, const tc_workload *canonical, c
     if (st != TC_OK)
         tc_error_prefix(err, "%s: ", file);
     else
-        out->workload = workload_text(a, w);
+        out->workload = tc_te_text(a, w);
     return st;
 }
 
@@ -137,7 +121,7 @@ static tc_status from_database(const tc_tune_query *q, const tc_workload *canoni
     for (int i = 0; i < f.n; i++)
         if (strcmp(key[i].workload.hex, best.data[0].workload_hash.hex) == 0) {
             *out = tc_tune_schedule_of_record(&best.data[0], f.name[i], tc_arena_strdup(a, tc_meas_db_path(q->db)));
-            out->workload = workload_text(a, f.w[i]);
+            out->workload = tc_te_text(a, f.w[i]);
         }
     return TC_OK;
 }
@@ -150,7 +134,7 @@ static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *
     TC_TRY(tc_space_new(w, &t->machine, &space, err));
     tc_status st = tc_space_default(space, a, &trace, err);
     if (st == TC_OK)
-        out->trace = trace_text(a, trace);
+        out->trace = tc_trace_text(a, trace);
     tc_space_free(space);
     return st;
 }
@@ -169,7 +153,7 @@ static tc_status find(const tc_tune_query *q, const tc_workload *canonical, tc_c
 tc_status tc_tune_schedule_find(const tc_tune_query *q, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
     tc_ctx *ctx = tc_ctx_new();
     const tc_workload *canonical = tc_te_canonical(ctx, q->workload);
-    *out = (tc_tune_schedule){.workload = workload_text(a, canonical), .form = direct, .hash = tc_te_hash(q->workload)};
+    *out = (tc_tune_schedule){.workload = tc_te_text(a, canonical), .form = direct, .hash = tc_te_hash(q->workload)};
     tc_status st = find(q, canonical, ctx, a, out, err);
     tc_ctx_free(ctx);
     return st;
@@ -201,7 +185,7 @@ static tc_status translate(const tc_workload *w, const tc_workload *canonical, c
             "%s: names that its steps make are in the way of the canonical ones that records use (p0, t0, i0, k0, ...); "
             "start from `tctune show --print schedule`, which has these",
             s->file);
-    s->trace = trace_text(a, renamed);
+    s->trace = tc_trace_text(a, renamed);
     return TC_OK;
 }
 
@@ -209,7 +193,7 @@ tc_status tc_tune_schedule_canonical(const tc_workload *w, const tc_target *t, t
     tc_ctx *ctx = tc_ctx_new();
     tc_status st = TC_OK;
     const tc_workload *canonical = tc_te_canonical(ctx, w);
-    const char *text = workload_text(a, canonical);
+    const char *text = tc_te_text(a, canonical);
     if (s->file && strcmp(text, s->workload) != 0) {
         st = translate(w, canonical, t, a, s, err);
         s->workload = text;

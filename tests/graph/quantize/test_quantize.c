@@ -1,5 +1,6 @@
 /* Whole models quantised: what the file holds, that it computes what was reported, and everything that can be wrong. */
 #include <math.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/graph_test.h"
@@ -240,6 +241,31 @@ static void test_keep(void **state) {
     tc_quantize_report_free(&r);
 }
 
+/* A file with more than the inputs, and a folder, whose files are the inputs in their order whatever they call themselves, serve as
+ * well as one with the inputs alone. */
+static void test_other_data(void **state) {
+    (void)state;
+    static const char *const others[] = {SCRATCH("more.npz"), SCRATCH("folder")};
+    tc_quantize_options o = options(TC_QUANTIZE_STATIC);
+    tc_quantize_report r;
+    tc_graph_tensor x = drawn((tc_graph_shape){4, {1, 4, 8, 8}}, 11, 1), y = drawn((tc_graph_shape){1, {3}}, 12, 1);
+    tc_graph_named more[] = {{(char *)"other", y}, {(char *)"x", x}, {(char *)"z", y}};
+    assert_ok(tc_graph_npz_save(others[0], more, TC_LEN(more), err));
+    mkdir(others[1], 0777);
+    assert_ok(tc_graph_pb_save(SCRATCH("folder/input_0.pb"), "renamed", &x, err));
+    assert_ok(tc_quantize(MODEL, OUT, &o, &r, err));
+    double error = r.error;
+    tc_quantize_report_free(&r);
+    for (size_t i = 0; i < TC_LEN(others); i++) {
+        o.data = &others[i];
+        assert_ok(tc_quantize(MODEL, OUT, &o, &r, err));
+        assert_true(r.error == error);
+        tc_quantize_report_free(&r);
+    }
+    tc_graph_tensor_free(&x);
+    tc_graph_tensor_free(&y);
+}
+
 /* Without data the other forms are measured on drawn inputs. */
 static void test_drawn_inputs(void **state) {
     (void)state;
@@ -320,9 +346,10 @@ static void test_wrong_models(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_form), cmocka_unit_test(test_pairs),         cmocka_unit_test(test_dynamic_and_4_bits),
-        cmocka_unit_test(test_budget),     cmocka_unit_test(test_keep),          cmocka_unit_test(test_drawn_inputs),
-        cmocka_unit_test(test_wrong_data), cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_wrong_models),
+        cmocka_unit_test(test_every_form),   cmocka_unit_test(test_pairs),      cmocka_unit_test(test_dynamic_and_4_bits),
+        cmocka_unit_test(test_budget),       cmocka_unit_test(test_keep),       cmocka_unit_test(test_other_data),
+        cmocka_unit_test(test_drawn_inputs), cmocka_unit_test(test_wrong_data), cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_wrong_models),
     };
     return cmocka_run_group_tests(tests, setup, NULL);
 }
