@@ -149,4 +149,24 @@ static inline void append(fixture *f, const char *name, tc_graph_node *n, int no
     assert_ok(tc_graph_verify(f->g, err));
 }
 
+/* In every way the only output holds the values y. */
+static inline void check_values(fixture *f, const char *name, const tc_target *t, const double *y) {
+    const tc_graph_value *out = f->g->outputs.data[0].value;
+    tc_graph_tensor want, got;
+    assert_ok(tc_graph_tensor_alloc(&want, out->dtype, &out->shape, err));
+    tc_graph_tensor_from_f64(&want, y);
+    assert_ok(tc_graph_eval(f->g, f->in, &got, err));
+    expect(f, name, "evaluated", &got, &want);
+    run_program(f, name, t, &want);
+    tc_graph_tensor_free(&got);
+    tc_graph_tensor_free(&want);
+}
+
+/* What is said of the node; the fixture is freed. */
+static inline tc_status try_append(fixture *f, tc_graph_node *n, tc_error *err) {
+    tc_status s = tc_graph_append(f->g, n, &(const char *){"y"}, 1, err);
+    free_fixture(f);
+    return s;
+}
+
 #endif
