@@ -17,7 +17,8 @@ static const tc_graph_op_info *infos(void) {
         NO_ROWS = TC_GRAPH_NO_ROWS,
         TAKES_NUMBERS = TC_GRAPH_TAKES_NUMBERS,
         ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS,
-        WIDENS = TC_GRAPH_WIDENS
+        WIDENS = TC_GRAPH_WIDENS,
+        SELECTS = TC_GRAPH_SELECTS
     };
     enum {
 #define ATTR(id, text, kind, otherwise) id = TC_ATTR_##id,

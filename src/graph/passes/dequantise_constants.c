@@ -17,7 +17,7 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
     (void)user;
     const tc_graph_tensor *in[3] = {NULL, NULL, NULL};
     tc_graph_tensor out;
-    if (n->op != TC_GRAPH_OP_DEQUANTIZE_LINEAR || !all_constant(n)) {
+    if (!tc_graph_op_is(n->op, TC_GRAPH_WIDENS) || !all_constant(n)) {
         tc_push(&g->nodes, n);
         return TC_OK;
     }

@@ -70,21 +70,32 @@ static bool is_per_channel(const tc_graph_value *c, const tc_graph_shape *shape)
     return true;
 }
 
-/* Add, Sub, Mul and Div by a constant; *x is which operand is not it. */
+/* x op c, or, where op commutes, c op x. */
+static const struct by_constant {
+    tc_graph_op op;
+    bool scales, inverts;
+} BY_CONSTANT[] = {{TC_GRAPH_OP_ADD, false, false},
+                   {TC_GRAPH_OP_SUB, false, true},
+                   {TC_GRAPH_OP_MUL, true, false},
+                   {TC_GRAPH_OP_DIV, true, true}};
+
+/* *x is which operand is not the constant. */
 static bool affine_of_binary(const tc_graph_node *n, int *x, affine *out) {
-    if (n->op != TC_GRAPH_OP_ADD && n->op != TC_GRAPH_OP_SUB && n->op != TC_GRAPH_OP_MUL && n->op != TC_GRAPH_OP_DIV)
+    const struct by_constant *by = BY_CONSTANT, *end = by + TC_LEN(BY_CONSTANT);
+    while (by < end && by->op != n->op)
+        by++;
+    if (by == end)
         return false;
-    bool commutes = n->op == TC_GRAPH_OP_ADD || n->op == TC_GRAPH_OP_MUL;
-    *x = commutes && tc_graph_is_const(n->in[0]) ? 1 : 0;
+    *x = !by->inverts && tc_graph_is_const(n->in[0]) ? 1 : 0;
     if (!is_per_channel(n->in[1 - *x], &n->out[0]->shape))
         return false;
     *out = new_affine(tc_graph_shape_count(&n->in[1 - *x]->shape));
     double *c = tc_graph_wide_f64(n->in[1 - *x]->constant);
     for (int64_t i = 0; i < out->n; i++)
-        if (n->op == TC_GRAPH_OP_ADD || n->op == TC_GRAPH_OP_SUB)
-            out->shift[i] = n->op == TC_GRAPH_OP_ADD ? c[i] : -c[i];
+        if (by->scales)
+            out->scale[i] = by->inverts ? 1 / c[i] : c[i];
         else
-            out->scale[i] = n->op == TC_GRAPH_OP_MUL ? c[i] : 1 / c[i];
+            out->shift[i] = by->inverts ? -c[i] : c[i];
     free(c);
     return true;
 }

@@ -46,7 +46,7 @@ static bool widened(const tc_graph_value *v, factor *f) {
 }
 
 static bool dequantised(const tc_graph_value *v, factor *f) {
-    const tc_graph_node *n = tc_graph_made_by(v, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    const tc_graph_node *n = tc_graph_dequantisation_of(v);
     if (!n || !is_byte(n->in[0]) || v->dtype != TC_F32 || !tc_graph_known_scales(n))
         return false;
     *f = (factor){n->in[0], tc_graph_operand_of(n, 2), n->in[1]};
@@ -72,11 +72,15 @@ static bool find_weights(const tc_graph_node *n, factor *f) {
     return dequantised(w, f) && f->q->constant && (!f->zero || f->zero->constant);
 }
 
+static bool convolves(const tc_graph_node *n) {
+    return tc_graph_op_is(n->op, TC_GRAPH_CONVOLUTION);
+}
+
 /* ---- weights ---- */
 
 /* The dimension of output channels. */
 static int channel_dim(const tc_graph_node *n) {
-    if (n->op == TC_GRAPH_OP_CONV)
+    if (convolves(n))
         return 0;
     return n->op == TC_GRAPH_OP_GEMM && tc_graph_attr_trans_b(n) ? 0 : 1;
 }
@@ -106,8 +110,7 @@ static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
     const tc_graph_shape *s = &f->q->shape;
     int dim = channel_dim(n);
     bool each_zero, each_scale;
-    if ((n->op != TC_GRAPH_OP_CONV && s->ndim != 2) || !by_channel(f->zero, s, dim, &each_zero) ||
-        !by_channel(f->scale, s, dim, &each_scale))
+    if ((!convolves(n) && s->ndim != 2) || !by_channel(f->zero, s, dim, &each_zero) || !by_channel(f->scale, s, dim, &each_scale))
         return false;
     int64_t count = tc_graph_shape_count(s), inner = 1;
     for (int d = dim + 1; d < s->ndim; d++)
@@ -170,7 +173,7 @@ static const char *named(const maker *m, const char *what) {
 
 /* A constant by output channel that broadcasts over the result; of a convolution's bias, a list. */
 static tc_graph_value *channel_constant(const maker *m, const char *what, tc_dtype t, const double *v, bool list) {
-    bool conv = m->n->op == TC_GRAPH_OP_CONV && !list;
+    bool conv = convolves(m->n) && !list;
     tc_graph_shape s = {.ndim = conv ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
     for (int d = 1; d < s.ndim; d++)
         s.d[d] = 1;
@@ -214,7 +217,7 @@ static void widen_channels(maker *m) {
     enum { GROUP = 4 };
     weights *w = &m->w;
     int64_t have = w->shape.d[1], want = (have + GROUP - 1) / GROUP * GROUP;
-    if (m->n->op != TC_GRAPH_OP_CONV || tc_graph_attr_group(m->n) != 1 || have == want)
+    if (!convolves(m->n) || tc_graph_attr_group(m->n) != 1 || have == want)
         return;
     tc_graph_shape s = w->shape;
     s.d[1] = want;
@@ -240,7 +243,7 @@ static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
     in[1] = tc_graph_constant_of(g, named(m, "weights"), m->w.dtype, &m->w.shape, m->w.value, m->err);
     if (!in[1])
         return NULL;
-    if (m->n->op != TC_GRAPH_OP_CONV) {
+    if (!convolves(m->n)) {
         tc_graph_node *n = tc_graph_new_node(g, TC_GRAPH_OP_MATMUL, m->n->name, in, 2);
         tc_graph_value *y = tc_graph_place_typed(g, n, named(m, "sums"), TC_I32, &m->n->out[0]->shape);
         return c ? placed(m, TC_GRAPH_OP_ADD, y, in[2], TC_I32) : y;
@@ -257,7 +260,7 @@ static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
 /* Bias of channel j in units of the sums, when it is a whole number of them by its own scale. */
 static bool whole_bias(const maker *m, double *out) {
     const tc_graph_value *b = tc_graph_operand_of(m->n, 2);
-    const tc_graph_node *d = tc_graph_made_by(b, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    const tc_graph_node *d = tc_graph_dequantisation_of(b);
     if (m->n->out[0]->dtype == TC_I32) {
         for (int64_t j = 0; j < m->w.n && b->constant; j++)
             out[j] = (double)tc_load_i(b->dtype, b->constant->data, tc_graph_shape_count(&b->shape) == 1 ? 0 : j);
@@ -292,10 +295,10 @@ static tc_graph_value *scaled(const maker *m, tc_graph_value *sums, tc_graph_val
     tc_graph_value *y = placed(m, TC_GRAPH_OP_MUL, placed(m, TC_GRAPH_OP_CAST, sums, NULL, TC_F32), scale, TC_F32);
     if (!bias || !y)
         return y;
-    tc_graph_shape list = {.ndim = m->n->op == TC_GRAPH_OP_CONV ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
+    tc_graph_shape list = {.ndim = convolves(m->n) ? m->n->out[0]->shape.ndim - 1 : 1, .d = {m->w.n}};
     for (int d = 1; d < list.ndim; d++)
         list.d[d] = 1;
-    if (m->n->op == TC_GRAPH_OP_CONV)
+    if (convolves(m->n))
         bias = tc_graph_reshaped(m->g, bias, &list);
     return placed(m, TC_GRAPH_OP_ADD, y, bias, TC_F32);
 }
@@ -353,7 +356,7 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
     maker m = {.g = g, .n = n, .err = err};
     factor w;
     bool fits = suits(n) && find_activation(n, &m.x) && find_weights(n, &w) &&
-                (!m.x.zero || m.x.zero->constant || n->op != TC_GRAPH_OP_CONV || !pads(n));
+                (!m.x.zero || m.x.zero->constant || !convolves(n) || !pads(n));
     if (fits && !(read_weights(n, &w, &m.w) && sums_fit(n, &m.w))) {
         free_weights(&m.w);
         fits = false;

@@ -13,7 +13,7 @@
 static tc_graph_node *dequantised(const tc_graph_value *v) {
     float scale;
     int64_t zero;
-    tc_graph_node *n = tc_graph_made_by(v, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    tc_graph_node *n = tc_graph_dequantisation_of(v);
     return n && tc_graph_is_narrow(n->in[0]) && tc_graph_one_scale(n, &scale, &zero) ? n : NULL;
 }
 
@@ -24,19 +24,25 @@ static bool scales_equal(const tc_graph_node *a, const tc_graph_node *b) {
            a->in[0]->dtype == b->in[0]->dtype;
 }
 
-/* n on quantised operands `in`, and the dequantisation of its result, which is n's. */
-static void dequantise_after(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, const tc_graph_node *like) {
+/* y becomes in[0] dequantised by the other operands. */
+static void dequantise(tc_graph *g, tc_graph_value *const *in, int nin, tc_graph_value *y) {
+    tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_DEQUANTIZE_LINEAR, "", in, nin), y);
+}
+
+/* n on quantised operands `in`, at least as many as it had, and the dequantisation of its result, which is n's. */
+static void dequantise_after(tc_graph *g, tc_graph_node *n, tc_graph_value *const *in, int nin, const tc_graph_node *like) {
     tc_graph_value *y = n->out[0], *params[] = {NULL, like->in[1], tc_graph_operand_of(like, 2)};
-    params[0] = tc_graph_place_typed(g, tc_graph_copy_node(g, n, in), tc_arena_printf(g->arena, "%s.quantised", y->name),
-                                     in[0]->dtype, &y->shape);
-    tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_DEQUANTIZE_LINEAR, "", params, like->nin), y);
+    tc_graph_node *moved = tc_graph_copy_node(g, n, in);
+    tc_graph_set_inputs(g, moved, in, nin);
+    params[0] = tc_graph_place_typed(g, moved, tc_arena_printf(g->arena, "%s.quantised", y->name), in[0]->dtype, &y->shape);
+    dequantise(g, params, like->nin, y);
 }
 
 static bool move_one_operand(tc_graph *g, tc_graph_node *n) {
     const tc_graph_node *d = dequantised(n->in[0]);
-    if (!d || d->in[0]->constant || n->nin != 1)
+    if (!d || d->in[0]->constant)
         return false;
-    dequantise_after(g, n, (tc_graph_value *[]){d->in[0]}, d);
+    dequantise_after(g, n, (tc_graph_value *[]){d->in[0]}, 1, d);
     return true;
 }
 
@@ -49,7 +55,7 @@ static bool move_concat(tc_graph *g, tc_graph_node *n) {
             return false;
         in[k] = other->in[0];
     }
-    dequantise_after(g, n, in, d);
+    dequantise_after(g, n, in, n->nin, d);
     return true;
 }
 
@@ -65,21 +71,15 @@ static bool move_pad(tc_graph *g, tc_graph_node *n, tc_error *err) {
     int64_t zero;
     tc_graph_one_scale(d, &scale, &zero);
     tc_graph_value *point = tc_graph_constant_of(g, "pad", d->in[0]->dtype, &(tc_graph_shape){0}, (double[]){(double)zero}, err);
-    tc_graph_value *in[] = {d->in[0], point};
     if (!point)
         return false;
-    tc_graph_value *y = n->out[0], *params[] = {NULL, d->in[1], tc_graph_operand_of(d, 2)};
-    tc_graph_node *pad = tc_graph_new_node(g, n->op, n->name, in, 2);
-    pad->attrs = n->attrs;
-    pad->nattrs = pad->cap_attrs = n->nattrs;
-    params[0] = tc_graph_place_typed(g, pad, tc_arena_printf(g->arena, "%s.quantised", y->name), in[0]->dtype, &y->shape);
-    tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_DEQUANTIZE_LINEAR, "", params, d->nin), y);
+    dequantise_after(g, n, (tc_graph_value *[]){d->in[0], point}, 2, d);
     return true;
 }
 
 /* Weights are constants with scales along an axis: they are transposed together with these. */
 static bool move_transpose(tc_graph *g, tc_graph_node *n) {
-    const tc_graph_node *d = tc_graph_made_by(n->in[0], TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    const tc_graph_node *d = tc_graph_dequantisation_of(n->in[0]);
     size_t len;
     if (!d || !d->in[0]->constant || !tc_graph_known_scales(d))
         return move_one_operand(g, n);
@@ -91,13 +91,13 @@ static bool move_transpose(tc_graph *g, tc_graph_node *n) {
             return false;
         in[k] = whole ? tc_graph_transposed(g, d->in[k], perm) : d->in[k];
     }
-    tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_DEQUANTIZE_LINEAR, "", in, d->nin), n->out[0]);
+    dequantise(g, in, d->nin, n->out[0]);
     return true;
 }
 
 /* Quantised again as it was. */
 static bool undo(tc_graph *g, tc_graph_node *n) {
-    const tc_graph_node *d = tc_graph_made_by(n->in[0], TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    const tc_graph_node *d = tc_graph_dequantisation_of(n->in[0]);
     if (!d || !tc_graph_same_scales(n, d))
         return false;
     tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_IDENTITY, "", &d->in[0], 1), n->out[0]);
@@ -115,8 +115,7 @@ static bool move(tc_graph *g, tc_graph_node *n, tc_error *err) {
         return move_pad(g, n, err);
     if (n->op == TC_GRAPH_OP_TRANSPOSE)
         return move_transpose(g, n);
-    bool moves = n->op == TC_GRAPH_OP_RESHAPE || n->op == TC_GRAPH_OP_SLICE || n->op == TC_GRAPH_OP_MAX_POOL;
-    return moves && move_one_operand(g, n);
+    return tc_graph_selects(n) && move_one_operand(g, n);
 }
 
 static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err) {

@@ -11,6 +11,14 @@ tc_graph_node *tc_graph_made_by(const tc_graph_value *v, tc_graph_op op) {
     return v && v->producer && v->producer->op == op ? v->producer : NULL;
 }
 
+tc_graph_node *tc_graph_dequantisation_of(const tc_graph_value *v) {
+    return tc_graph_made_by(v, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+}
+
+bool tc_graph_selects(const tc_graph_node *n) {
+    return tc_graph_op_is(n->op, TC_GRAPH_SELECTS) && n->nin == 1 && n->nout == 1;
+}
+
 bool tc_graph_known_scales(const tc_graph_node *n) {
     const tc_graph_value *scale = n->in[1], *zero = tc_graph_operand_of(n, 2);
     if (!scale->constant || scale->dtype != TC_F32 || (zero && !zero->constant))

@@ -8,6 +8,10 @@
 bool tc_graph_is_narrow(const tc_graph_value *v);
 /* v's producer, when that is `op`. */
 tc_graph_node *tc_graph_made_by(const tc_graph_value *v, tc_graph_op op);
+/* The DequantizeLinear that makes v; NULL: something else does. */
+tc_graph_node *tc_graph_dequantisation_of(const tc_graph_value *v);
+/* n takes what it gives from its only operand, element by element. */
+bool tc_graph_selects(const tc_graph_node *n);
 /* Operand k of n; NULL where it is left out. */
 static inline tc_graph_value *tc_graph_operand_of(const tc_graph_node *n, int k) {
     return k < n->nin ? n->in[k] : NULL;

@@ -137,7 +137,7 @@ typedef struct source {
 } source;
 
 static bool add_source(source *s, const tc_graph_value *v) {
-    const tc_graph_node *d = tc_graph_made_by(v, TC_GRAPH_OP_DEQUANTIZE_LINEAR);
+    const tc_graph_node *d = tc_graph_dequantisation_of(v);
     if (!d || tc_dtype_bytes(d->in[0]->dtype) != 1 || d->in[0]->constant ||
         !tc_graph_one_scale(d, &s->scale[s->n], &s->zero[s->n]))
         return false;

@@ -16,20 +16,13 @@ typedef struct shifter {
     bool *shifts; /* by value id */
 } shifter;
 
-/* Its result's elements are elements of its only operand. */
-static bool carries(const tc_graph_node *n) {
-    return (n->op == TC_GRAPH_OP_RESHAPE || n->op == TC_GRAPH_OP_TRANSPOSE || n->op == TC_GRAPH_OP_SLICE ||
-            n->op == TC_GRAPH_OP_IDENTITY || n->op == TC_GRAPH_OP_MAX_POOL) &&
-           n->nin == 1 && n->nout == 1;
-}
-
 static bool is_made_by_kinds(const tc_graph_value *v) {
-    return v->dtype == TC_I8 && v->producer && (v->producer->op == TC_GRAPH_OP_QUANTIZE_LINEAR || carries(v->producer));
+    return v->dtype == TC_I8 && v->producer && (v->producer->op == TC_GRAPH_OP_QUANTIZE_LINEAR || tc_graph_selects(v->producer));
 }
 
 static bool takes_shifted(const tc_graph_node *n, int k) {
-    return k == 0 &&
-           (n->op == TC_GRAPH_OP_DEQUANTIZE_LINEAR || carries(n) || (n->op == TC_GRAPH_OP_CAST && n->out[0]->dtype == TC_I32));
+    return k == 0 && (n->op == TC_GRAPH_OP_DEQUANTIZE_LINEAR || tc_graph_selects(n) ||
+                      (n->op == TC_GRAPH_OP_CAST && n->out[0]->dtype == TC_I32));
 }
 
 static bool points_known(const tc_graph_node *n) {
@@ -47,14 +40,14 @@ static bool *find_shifts(const tc_graph *g) {
         for (int k = 0; k < n->nin; k++)
             if (n->in[k] && (!takes_shifted(n, k) || !points_known(n)))
                 s[n->in[k]->id] = false;
-        if (n->op == TC_GRAPH_OP_QUANTIZE_LINEAR && !points_known(n))
+        if (n->nout == 1 && n->out[0] && !points_known(n))
             s[n->out[0]->id] = false;
     }
-    while (changed) { /* what carries values shifts both, or neither */
+    while (changed) { /* what selects values shifts both, or neither */
         changed = false;
         for (size_t i = 0; i < g->nodes.len; i++) {
             const tc_graph_node *n = g->nodes.data[i];
-            if (!carries(n) || s[n->in[0]->id] == s[n->out[0]->id])
+            if (!tc_graph_selects(n) || s[n->in[0]->id] == s[n->out[0]->id])
                 continue;
             s[n->in[0]->id] = s[n->out[0]->id] = false;
             changed = true;
@@ -101,9 +94,9 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
         n->out[0]->dtype = TC_U8;
     if (reads && n->op == TC_GRAPH_OP_CAST)
         return shift_cast(g, n, err);
-    if ((reads && n->op == TC_GRAPH_OP_DEQUANTIZE_LINEAR) || (makes && n->op == TC_GRAPH_OP_QUANTIZE_LINEAR))
+    if ((reads || makes) && !tc_graph_selects(n)) /* it quantises or dequantises */
         TC_TRY(shift_points(g, n, err));
-    if (makes && n->op == TC_GRAPH_OP_QUANTIZE_LINEAR)
+    if (makes && !tc_graph_selects(n))
         tc_graph_set_output_dtype(g, n, tc_graph_dtype_to_onnx(TC_U8));
     tc_push(&g->nodes, n);
     return TC_OK;
