@@ -332,6 +332,26 @@ static void check_bf16(const char *text, const char *magnitudes) {
     close_problem(&m);
 }
 
+/* The same where sums go through more: every element within `share` of the largest. */
+static void check_bf16_within(const char *text, double share) {
+    problem p = open_problem(text, 5);
+    tc_space_alternative_list l = tc_space_alternatives(p.ctx, p.w, TC_ACCURACY_BF16);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.data[0].nprologue, 0);
+    void *got = zeros(p.w->out[0]);
+    double largest = 0, off = 0;
+    interpret(p.w, p.in, p.out);
+    interpret(l.data[0].workload, p.in, &got);
+    for (int64_t i = 0; i < tc_tensor_size(p.w->out[0]); i++) {
+        double want = ((float *)p.out[0])[i];
+        largest = fmax(largest, fabs(want));
+        off = fmax(off, fabs(((float *)got)[i] - want));
+    }
+    assert_true(off > 0 && off <= share * largest);
+    free(got);
+    close_problem(&p);
+}
+
 static void test_bf16(void **state) {
     (void)state;
 #define MATMUL(f) "tensor X[5, 37] f32\ntensor W[37, 9] f32 const\ncompute C[i:5, o:9] = sum(k:37) " f "\noutput C\n"
@@ -346,15 +366,28 @@ static void test_bf16(void **state) {
     "tensor X[4, 16] f32\ntensor W[16, 12] f32 const\ncompute C[i:4, o:12] = sum(k:16) " a "\ncompute D[i:4, o:12] = " b         \
     "\noutput D\n"
     check_bf16(CHAIN("X[i, k] * W[k, o]", "C[i, o] + 1.0"), CHAIN("abs(X[i, k]) * abs(W[k, o])", "C[i, o]"));
+    check_bf16(MATMUL("relu(X[i, k]) * W[k, o]"), MATMUL("relu(X[i, k]) * abs(W[k, o])"));
+#define PRODUCT_OF(x, y, f) "tensor X[" x "] f32\ntensor Y[" y "] f32\ncompute C[b:3, i:5, o:9] = sum(k:14) " f "\noutput C\n"
+    check_bf16(PRODUCT_OF("3, 5, 14", "3, 14, 9", "X[b, i, k] * Y[b, k, o]"),
+               PRODUCT_OF("3, 5, 14", "3, 14, 9", "abs(X[b, i, k]) * abs(Y[b, k, o])"));
+    check_bf16(PRODUCT_OF("5, 42", "9, 42", "Y[o, b * 14 + k] * X[i, b * 14 + k]"), /* heads in one matrix */
+               PRODUCT_OF("5, 42", "9, 42", "abs(Y[o, b * 14 + k]) * abs(X[i, b * 14 + k])"));
+    check_bf16(PRODUCT_OF("14, 5", "3, 14, 9", "X[k, i] * (Y[b, k, o] * 0.5)"),
+               PRODUCT_OF("14, 5", "3, 14, 9", "abs(X[k, i]) * abs(Y[b, k, o] * 0.5)"));
+#define ATTENTION(s, p, v)                                                                                                       \
+    "tensor P[6, 24] f32\ncompute S[h:2, i:6, j:6] = sum(k:4) " s "\ncompute E[h:2, i:6, j:6] = exp(S[h, i, j])\n"               \
+    "compute T[h:2, i:6] = sum(j:6) E[h, i, j]\ncompute C[i:6, h:2, d:4] = sum(j:6) " p " * " v "\noutput C\n"
+    check_bf16_within(ATTENTION("P[i, h * 4 + k] * P[j, h * 4 + k + 8]", "(E[h, i, j] / T[h, i])", "P[j, h * 4 + d + 16]"), 0.1);
 }
 
 static void test_bf16_refused(void **state) {
     (void)state;
     static const char *const no[] = {
-        /* another sum, weights not constant, data that is computed on the way, other types */
+        /* another sum, values that are used once, weights that are computed on the way, other types */
         "tensor X[4, 16] f32\ntensor W[16, 8] f32 const\ncompute C[i:4, o:8] = max(k:16) X[i, k] * W[k, o]\noutput C\n",
-        "tensor X[4, 16] f32\ntensor W[16, 8] f32\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
-        "tensor X[4, 16] f32\ntensor W[16, 8] f32 const\ncompute C[i:4, o:8] = sum(k:16) relu(X[i, k]) * W[k, o]\noutput C\n",
+        "tensor X[4, 16] f32\ntensor W[4, 16] f32\ncompute C[i:4] = sum(k:16) X[i, k] * W[i, k]\noutput C\n",
+        "tensor X[16] f32\ntensor W[4, 16] f32\ncompute C[i:4] = sum(k:16) X[k] * W[i, k]\noutput C\n",
+        "tensor X[4, 16] f32\ntensor W[16, 8] f32 const\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * (W[k, o] * 2.0)\noutput C\n",
         "tensor X[4, 16] f64\ntensor W[16, 8] f64 const\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
         "tensor X[4, 16] f16\ntensor W[16, 8] f16 const\ncompute C[i:4, o:8] = sum(k:16) X[i, k] * W[k, o]\noutput C\n",
     };

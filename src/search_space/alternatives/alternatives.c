@@ -84,6 +84,7 @@ static int index_of(const tc_workload *w, const tc_tensor *t) {
 static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternative *out) {
     tc_arena *a = tc_ctx_arena(c);
     tc_map tensors = {0};
+    bool any = false;
     int n = 0, *source = TC_NEW_N(a, int, w->nin);
     tc_space_prologue *p = TC_NEW_N(a, tc_space_prologue, w->ncompute);
     const tc_tensor **in = tc_arena_dup(a, w->in, sizeof *w->in * (size_t)w->nin);
@@ -95,19 +96,22 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
         space_replacement r;
         if (!algorithms[k].apply(c, w, op, algorithms[k].parameter, &r))
             continue;
+        tc_map_put(&tensors, w->computes[i]->out[0]->id, (uintptr_t)r.result);
+        any = true;
+        if (!r.constant)
+            continue;
         int at = index_of(w, r.constant);
         int *from = TC_NEW(a, int);
         *from = at;
         in[at] = r.made;
         source[at] = -1 - n;
         p[n++] = (tc_space_prologue){r.prologue, 1, from};
-        tc_map_put(&tensors, w->computes[i]->out[0]->id, (uintptr_t)r.result);
     }
     for (int i = 0; i < w->nout; i++)
         last[i] = current(&tensors, w->out[i]);
     tc_map_free(&tensors);
     tc_workload *made;
-    if (n == 0 || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK)
+    if (!any || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK)
         return false;
     *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, made, source, n, p};
     return true;

@@ -7,7 +7,7 @@
 /* Another way to the tensor that a compute makes. */
 typedef struct space_replacement {
     const tc_tensor *result;     /* in place of the compute's output */
-    const tc_tensor *constant;   /* the const placeholder that is no longer read */
+    const tc_tensor *constant;   /* the const placeholder that is no longer read; NULL: all are, and what follows is NULL too */
     const tc_tensor *made;       /* the const placeholder that is read instead */
     const tc_workload *prologue; /* makes its content from that of `constant` */
 } space_replacement;
