@@ -30,10 +30,9 @@ static bool runs_along(const tc_expr *read, const tc_axis *k) {
     return tc_expr_uses_var(read->args[read->nargs - 1], k->var);
 }
 
-/* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from memory:
- * what computes such a value must store it. Padded, bytes cost one pass over them, while a condition in the inner loop would cost the
+/* What computes such a value must store it. Padded, bytes cost one pass over them, while a condition in the inner loop would cost the
  * instruction. */
-static bool feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum) {
+bool tc_space_feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum) {
     const tc_expr *e = sum->body[0];
     if (sum->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
         return false;
@@ -57,7 +56,7 @@ static bool inlinable(const analysis *an, int st) {
     tc_expr_walk(g->op->body[0], count_ops, ops);
     bool cheap = ops[1] == 0 && ops[0] <= CHEAP_OPS;
     for (int i = 0; i < TC_MIN(n, MAX_CLUSTER); i++)
-        if (feeds_unit(an->m, g->op, s->stages[cons[i]].op))
+        if (tc_space_feeds_unit(an->m, g->op, s->stages[cons[i]].op))
             return false;
     if (n != 1)
         return n > 0 && n <= 3 && cheap;
@@ -265,6 +264,7 @@ static void classify_all(analysis *an) {
             an->kind[st] = KIND_ANCHOR;
     }
     make_clusters(an);
+    tc_space_find_operands(an);
 }
 
 tc_status tc_space_analyse(tc_ctx *ctx, const tc_workload *w, const tc_machine *m, tc_arena *steps, analysis *out,

@@ -3,7 +3,7 @@
 #include "search_space/anchor_int.h"
 
 typedef struct row_query {
-    const tc_sched *s;
+    const analysis *an;
     const tc_compute *op;
     const tc_var *vec;
     int rows;
@@ -13,7 +13,8 @@ typedef struct row_query {
 /* A read of another stage must walk its first dimensions along all of the anchor's axes but the vector's, in any order. */
 static void check_rows(const tc_expr *e, void *user) {
     row_query *q = user;
-    if (e->op != TC_OP_READ || tc_sch_stage_of(q->s, e->u.tensor) < 0)
+    int stage = e->op == TC_OP_READ ? tc_sch_stage_of(q->an->s, e->u.tensor) : -1;
+    if (stage < 0 || tc_space_is_operand(q->an, stage))
         return;
     q->all = q->all && e->nargs >= q->rows;
     for (int d = 0; d < q->rows && q->all; d++) {
@@ -31,7 +32,7 @@ static int shared_rows(const analysis *an, const cluster *c) {
     tc_space_plan_cluster(an, c, &p);
     if (p.acc_vec < 0 || p.head->naxis != p.op->naxis)
         return 0;
-    row_query q = {.s = an->s, .op = p.op, .vec = p.op->axes[p.acc_vec].var, .rows = p.op->naxis - 1, .all = true};
+    row_query q = {.an = an, .op = p.op, .vec = p.op->axes[p.acc_vec].var, .rows = p.op->naxis - 1, .all = true};
     tc_expr_walk(p.op->body[0], check_rows, &q);
     return q.all ? q.rows : 0;
 }
@@ -45,6 +46,8 @@ bool tc_space_chains(const analysis *an) {
         return false;
     for (int i = 1; i < an->ncluster; i++) {
         int from = an->cluster[i].member[0];
+        if (an->cluster[i].kind == CLUSTER_OPERAND)
+            continue; /* all rows want it whole */
         if (an->s->stages[from].is_output)
             return false;
         if (head != an->cluster[0].member[an->cluster[0].n - 1] && tc_space_common_rows(an->s, head, from) < TC_MAX_DIMS)

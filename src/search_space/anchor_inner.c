@@ -106,6 +106,7 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     q.acc = stage_called(q.op->name);
     q.acc_vec = vector_dim(e->an, p, inner);
     q.width = p->width;
+    q.panel = p->panel;
     q.group = tc_space_dot_group(e->an, &q);
     q.inner = q.batch_inside = true;
     tc_space_compute_at(&e->b, q.acc, block);

@@ -20,6 +20,7 @@ typedef struct anchor_plan {
     bool blocked;                /* the reduction is blocked outside of a cache tile */
     bool batch_inside;           /* packed operands hold the panels of all batches side by side */
     decision_ref width;          /* register width */
+    factor panel;                /* columns of a packed operand's panel */
 } anchor_plan;
 
 /* ---- anchor_plan.c ---- */

@@ -78,11 +78,19 @@ bool tc_space_anchor_packs(const analysis *an, const cluster *c) {
 
 /* ---- packing ---- */
 
+/* Dimension whose neighbours a unit takes; -1: it takes none. */
+static int steps_dim(const anchor_plan *p, const tc_expr *read, int dv) {
+    for (int d = 0; d < read->nargs && p->group > 1; d++)
+        if (d != dv && tc_expr_uses_var(read->args[d], p->op->raxes[p->op->nraxis - 1].var))
+            return d;
+    return -1;
+}
+
 /* Batch dimensions, then blocks of the vector dimension (or these first), then the rest, then the vector lanes: "(x0, x1) ->
  * (x1 / v, x0, x1 % v)". */
 static layout packed_layout(const anchor_plan *p, const tc_expr *read, int dv) {
     layout l = tc_space_layout(read->nargs);
-    factor width = chosen(p->width), group = fixed(p->group);
+    factor width = p->panel, group = fixed(p->group);
     if (p->batch_inside)
         tc_space_lay_blocks(&l, dv, width);
     for (int d = 0; d < read->nargs; d++)
@@ -90,15 +98,12 @@ static layout packed_layout(const anchor_plan *p, const tc_expr *read, int dv) {
             tc_space_lay(&l, d);
     if (!p->batch_inside)
         tc_space_lay_blocks(&l, dv, width);
-    int steps = -1; /* dimension whose neighbours one dot instruction takes */
-    for (int d = 0; d < read->nargs; d++) {
-        if (d == dv || !reduce_dim(p, read, d))
-            continue;
-        if (p->group > 1 && tc_expr_uses_var(read->args[d], p->op->raxes[p->op->nraxis - 1].var))
-            tc_space_lay_blocks(&l, steps = d, group);
-        else
+    int steps = steps_dim(p, read, dv);
+    for (int d = 0; d < read->nargs; d++)
+        if (d != dv && d != steps && reduce_dim(p, read, d))
             tc_space_lay(&l, d);
-    }
+    if (steps >= 0)
+        tc_space_lay_blocks(&l, steps, group);
     tc_space_lay_places(&l, dv, width);
     if (steps >= 0)
         tc_space_lay_places(&l, steps, group);
@@ -114,28 +119,34 @@ static loop_ref copy_axis(emitter *e, stage_ref copy, const tc_tensor *t, int d)
     return (loop_ref){copy, name, name};
 }
 
-/* A cached, packed copy of operand `read`: batch dimensions, blocks of the vector dimension, reduction dimensions, then the
- * vector. */
-static void emit_packed_copy(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, loop_ref task) {
+/* The packed operand, `copy` of what `read` reads: batch dimensions, blocks of the vector dimension, reduction dimensions, then the
+ * vector, and with it the steps that a unit takes, so that they are stored together. */
+static void emit_packed(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, stage_ref copy, loop_ref task) {
     const tc_tensor *t = read->u.tensor;
     builder *b = &e->b;
-    stage_ref copy = tc_space_cache_read(b, t->name, p->acc);
     layout l = packed_layout(p, read, dv);
     tc_space_transform_layout(b, copy.name, &l);
-    factor width = chosen(p->width);
-    loop_ref v[2];
-    tc_space_split(b, copy_axis(e, copy, t, dv), "ov", &width, v);
+    factor group = fixed(p->group);
+    int steps = steps_dim(p, read, dv);
+    loop_ref v[2], k[2];
+    tc_space_split(b, copy_axis(e, copy, t, dv), "ov", &p->panel, v);
+    if (steps >= 0)
+        tc_space_split(b, copy_axis(e, copy, t, steps), "oq", &group, k);
     loop_list order = {0};
     for (int pass = 0; pass < 3; pass++)
         for (int d = 0; d < t->ndim; d++) {
             if ((d == dv) != (pass == 1) || (d != dv && reduce_dim(p, read, d) != (pass == 2)))
                 continue;
-            tc_space_list(&order, d == dv ? v[0] : copy_axis(e, copy, t, d));
+            tc_space_list(&order, d == dv ? v[0] : d == steps ? k[0] : copy_axis(e, copy, t, d));
         }
     loop_ref first = order.at[0];
     tc_space_list(&order, v[1]);
+    if (steps >= 0)
+        tc_space_list(&order, k[1]);
     tc_space_reorder(b, &order);
     tc_space_vectorize(b, v[1]);
+    if (steps >= 0)
+        tc_space_unroll(b, k[1]);
     if (is_loop(task))
         tc_space_compute_at(b, copy, task);
     else if (!e->v.serial)
@@ -143,12 +154,30 @@ static void emit_packed_copy(emitter *e, const anchor_plan *p, const tc_expr *re
     tc_space_compute_packed(e, t);
 }
 
+static bool has_layout(const emitter *e, const tc_tensor *t) {
+    for (size_t i = 0; i < e->packed.len; i++)
+        if (e->packed.data[i] == t)
+            return true;
+    return false;
+}
+
+/* An operand that is a stage of its own is made in that order, another one is copied. */
+static void emit_packed_operand(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, loop_ref task) {
+    const tc_tensor *t = read->u.tensor;
+    int stage = tc_sch_stage_of(e->an->s, t);
+    if (stage < 0 || !tc_space_is_operand(e->an, stage)) {
+        emit_packed(e, p, read, dv, tc_space_cache_read(&e->b, t->name, p->acc), task);
+        return;
+    }
+    tc_push(&e->packed, t);
+    emit_packed(e, p, read, dv, stage_called(e->an->s->stages[stage].name), task);
+}
+
 /* A constant has one layout: of several anchors that read it, the first one chooses. */
 static void emit_packed_constant(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
     const tc_tensor *t = read->u.tensor;
-    for (size_t i = 0; i < e->packed.len; i++)
-        if (e->packed.data[i] == t)
-            return;
+    if (has_layout(e, t))
+        return;
     tc_push(&e->packed, t);
     layout l = packed_layout(p, read, dv);
     tc_space_transform_layout(&e->b, t->name, &l);
@@ -162,8 +191,60 @@ void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task) {
         if (l.read[i]->u.tensor->is_const)
             emit_packed_constant(e, p, l.read[i], dv);
         else if (packs)
-            emit_packed_copy(e, p, l.read[i], dv, e->v.pack_task ? task : (loop_ref){0});
+            emit_packed_operand(e, p, l.read[i], dv, e->v.pack_task ? task : (loop_ref){0});
     }
+}
+
+/* ---- operands that are stages ---- */
+
+typedef struct operand_query {
+    const analysis *an;
+    const anchor_plan *p;
+    int stage;
+    bool walks; /* the anchor's vectors go along it */
+} operand_query;
+
+static void check_operand(const tc_expr *e, void *user) {
+    operand_query *q = user;
+    if (e->op == TC_OP_READ && tc_sch_stage_of(q->an->s, e->u.tensor) == q->stage)
+        q->walks |= vec_dim(q->an, q->p, e) >= 0;
+}
+
+/* A map that makes, for nobody else, what a unit of the anchor in `c` wants packed. */
+static bool makes_operand(const analysis *an, const cluster *c, const cluster *map) {
+    const tc_sched *s = an->s;
+    int anchor = c->member[c->n - 1], stage = map->member[0], consumer[2];
+    if (map->kind != CLUSTER_MAP || s->stages[stage].is_output || tc_sch_consumers(s, stage, consumer, 2) != 1 ||
+        consumer[0] != anchor)
+        return false;
+    anchor_plan p;
+    tc_space_plan_cluster(an, c, &p);
+    operand_query q = {.an = an, .p = &p, .stage = stage};
+    if (p.acc_vec >= 0 && tc_space_feeds_unit(an->m, s->stages[stage].op, p.op))
+        tc_expr_walk(p.op->body[0], check_operand, &q);
+    return q.walks;
+}
+
+void tc_space_find_operands(analysis *an) {
+    for (int i = 0; i < an->ncluster; i++)
+        for (int j = 0; j < i; j++)
+            if (an->cluster[j].kind == CLUSTER_ANCHOR && makes_operand(an, &an->cluster[j], &an->cluster[i]))
+                an->cluster[i].kind = CLUSTER_OPERAND;
+}
+
+bool tc_space_is_operand(const analysis *an, int stage) {
+    for (int i = 0; i < an->ncluster; i++)
+        if (an->cluster[i].kind == CLUSTER_OPERAND && an->cluster[i].member[0] == stage)
+            return true;
+    return false;
+}
+
+/* Its anchor, which was written before, has packed it; or it is a map. */
+void tc_space_emit_operand(emitter *e, const cluster *c) {
+    if (has_layout(e, e->an->s->stages[c->member[0]].op->out[0]))
+        return;
+    e->at = (loop_ref){0};
+    tc_space_emit_map(e, c);
 }
 
 /* ---- dot instructions ---- */

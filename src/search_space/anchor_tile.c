@@ -36,6 +36,7 @@ static void split_vector_axis(emitter *e, anchor_plan *p, int id, head_loops *l,
     const tc_axis *x = &p->head->axes[p->vec];
     loop_ref t[2];
     p->width = tc_space_sample_vec(e, id, x->extent, p->lanes);
+    p->panel = chosen(p->width);
     factor width = chosen(p->width);
     tc_space_split(&e->b, loop_of(stage_called(p->head->name), x), "tv", &width, t);
     role r = p->blocked ? ROLE_BLOCK_VEC : ROLE_VEC_OUTER;
@@ -214,6 +215,7 @@ void tc_space_emit_register_tile(emitter *e, int stage, stage_ref acc, decision_
     tc_space_plan(e->an, stage, stage, &p);
     p.acc = acc;
     p.width = width;
+    p.panel = chosen(width);
     p.group = 1;
     p.batch_inside = true;
     mark_primary(e, &p, -1);

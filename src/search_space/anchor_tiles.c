@@ -1,5 +1,5 @@
-/* The tiling rule for units with tile registers: a reduction whose operands are the narrow types of such a unit, the second one a
- * constant that is packed for it.
+/* The tiling rule for units with tile registers: a reduction whose operands are the narrow types of such a unit, the second one
+ * packed for it: a constant when the model is built, another one at root or by each task.
  *
  *   parallel task = fused(.., row_0, vec_0):
  *     for row_1:                                         # grids of the block: they share the packed panel
@@ -72,7 +72,7 @@ static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
     f->dv = tc_space_dim_along(an->ctx, f->packed, column);
     for (int d = 0; d < f->packed->nargs; d++)
         f->dk = is_var(f->packed->args[d], k->var) ? d : f->dk;
-    if (!f->unit || f->dv < 0 || f->dk < 0 || !is_var(f->packed->args[f->dv], column) || !f->packed->u.tensor->is_const)
+    if (!f->unit || f->dv < 0 || f->dk < 0 || !is_var(f->packed->args[f->dv], column))
         return false;
     if (k->extent % f->unit->group || !is_var(a->args[a->nargs - 1], k->var) || tc_space_dim_along(an->ctx, a, column) >= 0)
         return false;
@@ -81,11 +81,14 @@ static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
     return f->row >= 0;
 }
 
-bool tc_space_anchor_tiles(const analysis *an, const cluster *c) {
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs) {
     anchor_plan p;
     tile_form f;
     tc_space_plan_cluster(an, c, &p);
-    return form_of(an, &p, &f);
+    if (!form_of(an, &p, &f))
+        return false;
+    *packs |= !f.packed->u.tensor->is_const;
+    return true;
 }
 
 /* ---- emission ---- */
@@ -137,9 +140,15 @@ static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f,
     for (int x = 0; x < p->head->naxis; x++)
         if (x != p->vec && x != f->row)
             tc_space_list(&all, loop_of(stage_called(p->head->name), &p->head->axes[x]));
-    tc_space_list(&all, e->v.rows_inner ? h->column[0] : h->row[0]);
-    tc_space_list(&all, e->v.rows_inner ? h->row[0] : h->column[0]);
+    bool once = e->v.chain && !is_loop(e->at); /* what is computed per task must not be computed again for other columns */
+    if (e->v.rows_inner && !once)
+        tc_space_list(&all, h->column[0]);
+    tc_space_list(&all, h->row[0]);
     loop_list task = all;
+    if (!e->v.rows_inner || once)
+        tc_space_list(&all, h->column[0]);
+    if (!e->v.rows_inner && !once)
+        task = all;
     tc_space_list(&all, h->row[1]);
     tc_space_list(&all, h->row[2]);
     tc_space_list(&all, h->column[1]);
@@ -147,6 +156,8 @@ static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f,
     if (is_loop(e->at))
         return e->at;
     task.n = TC_MIN(task.n, (int)TC_MAX_PARTS);
+    if (task.n == 1)
+        return task.at[0];
     return tc_space_fuse(&e->b, &task, "task");
 }
 
@@ -174,35 +185,12 @@ static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f) {
     tc_space_tensorize(b, i[1], f->unit->text);
 }
 
-/* "(x0, x1) -> (x1 / 16, x0 / 4, x1 % 16, x0 % 4)": panels of a tile's columns, groups of products innermost. */
-static void pack(emitter *e, const anchor_plan *p, const tile_form *f) {
-    const tc_expr *read = f->packed;
-    layout l = tc_space_layout(read->nargs);
-    for (size_t i = 0; i < e->packed.len; i++)
-        if (e->packed.data[i] == read->u.tensor)
-            return;
-    tc_push(&e->packed, read->u.tensor);
-    bool reduces[TC_MAX_DIMS] = {false};
-    for (int d = 0; d < read->nargs; d++)
-        for (int r = 0; r < p->op->nraxis; r++)
-            reduces[d] |= tc_expr_uses_var(read->args[d], p->op->raxes[r].var);
-    for (int d = 0; d < read->nargs; d++)
-        if (d != f->dv && !reduces[d])
-            tc_space_lay(&l, d);
-    tc_space_lay_blocks(&l, f->dv, fixed(SIDE));
-    for (int d = 0; d < read->nargs; d++)
-        if (d != f->dk && reduces[d])
-            tc_space_lay(&l, d);
-    tc_space_lay_blocks(&l, f->dk, fixed(f->unit->group));
-    tc_space_lay_places(&l, f->dv, fixed(SIDE));
-    tc_space_lay_places(&l, f->dk, fixed(f->unit->group));
-    tc_space_transform_layout(&e->b, read->u.tensor->name, &l);
-}
-
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     tile_form f;
-    if (!form_of(e->an, p, &f))
+    if (!form_of(e->an, p, &f) || (!f.packed->u.tensor->is_const && !e->v.pack))
         return false;
+    p->panel = fixed(SIDE);
+    p->group = f.unit->group;
     int id = e->nanchor++;
     stage_ref head = stage_called(p->head->name);
     p->acc = p->head == p->op ? tc_space_cache_write(&e->b, head) : stage_called(p->op->name);
@@ -214,7 +202,7 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     tc_space_keep_local(&e->b, p->acc);
     tc_space_vectorize(&e->b, h.column[1]);
     emit_grid(e, p, &f);
-    pack(e, p, &f);
+    tc_space_emit_operands(e, p, task);
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);
     if (e->v.chain)

@@ -27,6 +27,8 @@ enum { MOST_TILES = 4 };
  * factor was chosen, and not measured apart. */
 static const double FREE_LOADS = 0.4;    /* loads per multiply-add that cost nothing */
 static const double TILE_OVERLAP = 0.15; /* of loads and products of tiles, what is not hidden; as the cost model's */
+static const double PACK = 0.25;         /* cycles for an element that is converted and packed: 16 take two loads and a store */
+static const double CHAINED = 1.1;       /* what is between two products of tiles stays in the cache */
 static const double SPILLS = 0.3; /* the tile does not fit the registers; measured later, in descent: three to six times slower */
 static const double MASKED = 0.5; /* depthwise, over half of the registers: steps load what others broadcast */
 static const double PANEL_L2 = 0.5;       /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
@@ -157,8 +159,17 @@ static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
     double e = (double)(u->m * u->n * u->k) / u->cycles / (2.0 * (double)s->m.vector_bytes / 4);
     e *= multiply / (fmax(multiply, load) + TILE_OVERLAP * fmin(multiply, load));
     e *= (double)(c->extent * r->extent) / (double)(down * rows * across * columns * u->m * u->n);
-    int64_t tasks = c->batch * across * tc_ceil_div(down, grids(s, p, role_of(&s->sk[p->sketch], anchor, ROLE_TILE_BLOCK)));
+    const variant *v = &s->sk[p->sketch].v;
+    int64_t blocks = tc_ceil_div(down, grids(s, p, role_of(&s->sk[p->sketch], anchor, ROLE_TILE_BLOCK)));
+    int64_t tasks = c->batch * blocks * (v->chain ? 1 : across);
+    double work = (double)(c->batch * c->depth * r->extent * c->extent) / (double)(u->m * u->n * u->k) * u->cycles;
     e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
+    if (v->chain)
+        e *= CHAINED;
+    if (v->pack) /* each element of both operands once, or once per task */
+        e *= work / (work + PACK * (double)(c->batch * c->depth) *
+                                ((double)c->extent * (v->pack_task ? (double)blocks : 1.0) +
+                                 (double)r->extent * (v->stored_task ? (double)across : 1.0)));
     return rows * columns + 2 > TC_TILES ? e * SPILLS : e;
 }
 

@@ -29,6 +29,9 @@ static void emit_cluster(emitter *e, const cluster *c) {
     case CLUSTER_COMBINE:
         tc_space_emit_combine(e, c);
         break;
+    case CLUSTER_OPERAND:
+        tc_space_emit_operand(e, c);
+        break;
     }
 }
 
@@ -91,6 +94,7 @@ static void add_sketch(tc_space *s, const analysis *an, variant v) {
 /* Which variants make a difference to the anchors. */
 typedef struct choices {
     bool anchor, packs, blocks, taps, tiles, small;
+    bool packs_tiles; /* run-time operands of units with tiles */
 } choices;
 
 static choices choices_of(const analysis *an) {
@@ -103,7 +107,7 @@ static choices choices_of(const analysis *an) {
         x.packs |= tc_space_anchor_packs(an, c);
         x.blocks |= tc_space_anchor_blocks(an, c);
         x.taps |= tc_space_anchor_phased(an, c);
-        x.tiles |= tc_space_anchor_tiles(an, c);
+        x.tiles |= tc_space_anchor_tiles(an, c, &x.packs_tiles);
     }
     return x;
 }
@@ -114,6 +118,14 @@ static void add_both(tc_space *s, const analysis *an, const choices *x, variant 
         add_sketch(s, an, v);
 }
 
+static void add_tiles(tc_space *s, const analysis *an, const choices *x, variant v) {
+    for (int pack = x->packs_tiles; pack <= (x->packs_tiles ? 2 : 0) && v.tiles; pack++)
+        for (int inner = 1; inner >= 0; inner--) {
+            v.pack = pack > 0, v.pack_task = pack == 2, v.rows_inner = inner;
+            add_both(s, an, x, v);
+        }
+}
+
 static void add_variants(tc_space *s, const analysis *an) {
     choices x = choices_of(an);
     for (int block = 0; block <= (x.blocks ? 1 : 0); block++)
@@ -122,10 +134,10 @@ static void add_variants(tc_space *s, const analysis *an) {
                 add_both(s, an, &x, (variant){.block_k = block, PACK(pack), .rows_inner = inner});
     for (int inner = 1; inner >= 0 && x.taps; inner--)
         add_both(s, an, &x, (variant){.rows_inner = inner, .taps = true});
-    for (int inner = 1; inner >= 0 && x.tiles; inner--)
-        add_both(s, an, &x, (variant){.rows_inner = inner, .tiles = true});
+    add_tiles(s, an, &x, (variant){.tiles = x.tiles});
     for (int pack = 0; pack <= (x.packs ? 2 : 0) && tc_space_chains(an); pack++)
-        add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true});
+        for (int tiles = 0; tiles <= x.tiles; tiles++)
+            add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true, .tiles = tiles});
 }
 
 /* What computes operands of the only anchor, at other places than the read. */
@@ -141,8 +153,7 @@ static void add_producers(tc_space *s, const analysis *an) {
             if (x.blocks)
                 add_both(s, an, &x, v);
         }
-    for (int inner = 1; inner >= 0 && x.tiles; inner--)
-        add_both(s, an, &x, (variant){.rows_inner = inner, .tiles = true, .stored = true, .stored_task = true});
+    add_tiles(s, an, &x, (variant){.tiles = x.tiles, .stored = true, .stored_task = true});
     for (int pack = 0; pack <= (x.packs ? 2 : 0) && tc_space_chains(an); pack++)
         add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true, .stored = true});
 }

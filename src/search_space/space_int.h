@@ -14,7 +14,14 @@ typedef enum stage_kind {
 
 enum { MAX_CLUSTER = 24, MAX_READS = 24 };
 
-typedef enum cluster_kind { CLUSTER_MAP, CLUSTER_ROWS, CLUSTER_ANCHOR, CLUSTER_TRANSFORM, CLUSTER_COMBINE } cluster_kind;
+typedef enum cluster_kind {
+    CLUSTER_MAP,
+    CLUSTER_ROWS,
+    CLUSTER_ANCHOR,
+    CLUSTER_TRANSFORM,
+    CLUSTER_COMBINE,
+    CLUSTER_OPERAND /* a map that makes the panels of one anchor: in the order in which that walks them, where it packs */
+} cluster_kind;
 
 /* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
  * consumers first. */
@@ -77,7 +84,7 @@ typedef struct emitter {
     loop_ref at;                      /* where the clusters to come are computed (chain), no loop: at root */
     loop_ref task;                    /* the parallel loop of the last anchor */
     TC_VEC(int) gone;                 /* stages that were inlined into packed copies */
-    TC_VEC(const tc_tensor *) packed; /* constants that have a layout */
+    TC_VEC(const tc_tensor *) packed; /* constants and operands that have a layout */
 } emitter;
 
 /* Rows that register tiles are made of. */
@@ -120,6 +127,14 @@ void tc_space_emit_transform(emitter *e, const cluster *c);
 void tc_space_emit_combine(emitter *e, const cluster *c);
 /* A factor under a conversion to the sum's type: as it is stored, or some of its bits. NULL: it is computed otherwise. */
 const tc_expr *tc_space_widened_read(const tc_expr *e);
+void tc_space_emit_operand(emitter *e, const cluster *c);
+/* Says of the clusters which are operands. */
+void tc_space_find_operands(analysis *an);
+/* The stage is one. */
+bool tc_space_is_operand(const analysis *an, int stage);
+/* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from memory,
+ * and `producer` makes one of its operands. */
+bool tc_space_feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum);
 /* A map whose body is a choice of sums by the value of short axes: a constant matrix times a few values (Winograd). */
 bool tc_space_is_transform(const tc_compute *op);
 /* Every value of `head`, a map, is a choice of sums over the first axis of `products`, a batch of matmuls (Strassen). */
@@ -134,7 +149,8 @@ bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
 /* The unit with tiles that adds products of a and b, in this order, to acc; NULL: there is none. */
 const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b);
-bool tc_space_anchor_tiles(const analysis *an, const cluster *c);
+/* Such a unit fits the anchor; *packs: its second operand is no constant, and has to be packed. */
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
 /* The stage whose every result stage `st` scales and adds up to others, when both can be done in registers: sums of products in
  * blocks of the depth that have a scale each. -1: there is none. */

@@ -177,6 +177,13 @@ static const char *const family[] = {
     /* sums of blocks, each with a scale */
     BLOCKS,
     BYTE_BLOCKS,
+    /* products of two activations: packed at run time, rounded first, both ways round; attention so */
+    "tensor A[18, 24] u8\ntensor B[24, 35] i8\ncompute C[i:18, j:35] = sum(k:24) i32(A[i, k]) * i32(B[k, j])\noutput C\n",
+    "bf16:tensor A[2, 18, 22] f32\ntensor B[2, 22, 35] f32\ncompute C[b:2, i:18, j:35] = sum(k:22) A[b, i, k] * B[b, k, j]\n"
+    "compute Y[b:2, i:18, j:35] = max(C[b, i, j], 0.5)\noutput Y\n",
+    "bf16:tensor A[11, 30] f32\ntensor B[9, 30] f32\ncompute C[h:2, i:11, j:9] = sum(k:15) A[i, h * 15 + k] * B[j, h * 15 + k]\n"
+    "output C\n",
+    "bf16:" ATTENTION,
     /* arg reduction and integers */
     "tensor X[12, 31] f32\ncompute V, I[i:12] = argmax(k:31) (X[i, k], k)\noutput I\n",
     "tensor A[9, 10] i32\ntensor B[10, 11] i32\ncompute C[i:9, j:11] = sum(k:10) A[i, k] * B[k, j]\noutput C\n",
@@ -191,7 +198,7 @@ static inline const tc_workload *workload_of(tc_ctx *c, const char *text) {
         fail_msg("%s", err.msg);
     if (*colon != ':')
         return w;
-    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_FAST);
+    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_ALL);
     for (int i = 0; i < l.n; i++)
         if (strncmp(l.data[i].name, text, (size_t)(colon - text)) == 0)
             return l.data[i].workload;

@@ -131,7 +131,13 @@ tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);         /* point
 tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e);
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e); /* of neighbours, as they are stored */
 void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
+/* v, as it is in memory, at lane 0's place of x and behind it. */
+void tc_cg_store_run(tc_cg *g, const tc_buffer *b, const tc_cg_index *x, tc_val v);
 void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *s);
+
+/* ---- interleave.c ---- */
+/* How many of the n statements s, from the first one, were one store; 0: it is none. */
+int tc_cg_store_together(tc_cg *g, const tc_stmt *const *s, int n);
 
 /* ---- expr.c ---- */
 tc_val tc_cg_expr(tc_cg *g, const tc_expr *e);

@@ -357,6 +357,12 @@ void tc_cg_store_stmt(tc_cg *g, const tc_stmt *st) {
         store_vector(g, s, index, v, mask);
 }
 
+void tc_cg_store_run(tc_cg *g, const tc_buffer *b, const tc_cg_index *x, tc_val v) {
+    tc_slot *s = tc_cg_slot(g, b);
+    if (s)
+        store_at(g, s, tc_cg_pointer(g, s, x), v, tc_cg_index_align(x, tc_dtype_bytes(b->dtype), s->align));
+}
+
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
     tc_cg_index x;
     if (e->op != TC_OP_LOAD)

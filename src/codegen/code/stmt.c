@@ -102,14 +102,23 @@ static void for_statement(tc_cg *g, const tc_stmt *s) {
     }
 }
 
+static void sequence(tc_cg *g, const tc_stmt *s) {
+    for (int i = 0, done; i < s->u.seq.n && g->status == TC_OK; i += TC_MAX(done, 1)) {
+        size_t mark = tc_memo_mark(&g->k->local);
+        done = tc_cg_store_together(g, s->u.seq.s + i, s->u.seq.n - i);
+        tc_memo_undo(&g->k->local, mark);
+        if (!done)
+            tc_cg_stmt(g, s->u.seq.s[i]);
+    }
+}
+
 void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
     if (!s || g->status != TC_OK)
         return;
     size_t mark = tc_memo_mark(&g->k->local);
     switch (s->kind) {
     case TC_STMT_SEQ:
-        for (int i = 0; i < s->u.seq.n; i++)
-            tc_cg_stmt(g, s->u.seq.s[i]);
+        sequence(g, s);
         break;
     case TC_STMT_FOR:
         for_statement(g, s);
