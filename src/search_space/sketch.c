@@ -7,7 +7,7 @@
 
 /* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results; the length of one
  * was chosen, and not measured apart. MAX_SKETCHES is room for all that the loops below make. */
-enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 96 };
+enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 128 };
 
 /* 0: operands are read in place, 1: packed at root, 2: packed per task. */
 #define PACK(how) .pack = (how) > 0, .pack_task = (how) == 2

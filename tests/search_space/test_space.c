@@ -150,7 +150,7 @@ static void test_constructed_are_right(void **state) {
 
 static void test_sampled_are_right(void **state) {
     (void)state;
-    enum { DRAWS = 12 };
+    enum { DRAWS = 8 };
     for (size_t f = 0; f < TC_LEN(family); f += FAMILY_STEP) {
         bench b;
         open_bench(&b, family[f]);
