@@ -149,8 +149,9 @@ tc_val tc_cg_max(tc_cg *g, tc_val a, tc_val b, bool max); /* floats, NaN if eith
 
 /* ---- convert.c ---- */
 tc_val tc_cg_cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to);
-/* Of numbers that are known to fit; NaN becomes 0. */
-tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a);
+/* Of numbers that are known to fit, to the nearest one or towards 0; NaN becomes 0, of which only the low 16 bits count where `low`
+ * says so. */
+tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a, bool nearest, bool low);
 tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v); /* f32 value -> nearest value of f16 or bf16, as f32 */
 tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val bits);
 tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v);

@@ -107,7 +107,28 @@ static tc_val vector_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     return bits > 16 ? r : LLVMBuildTrunc(g->b, r, tc_cg_like(a, tc_cg_mem_type(g, to)), "");
 }
 
-tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a) {
+/* x86's own conversion of a vector of f32, to the nearest number or towards 0; NaN becomes INT32_MIN. NULL: there is none. */
+static tc_val x86_to_i32(tc_cg *g, tc_val a, bool nearest) {
+    enum { CURRENT = 4 /* mode of rounding */ };
+    int lanes =
+        LLVMGetTypeKind(LLVMTypeOf(a)) == LLVMVectorTypeKind && tc_cg_like(a, g->f32) == LLVMTypeOf(a) ? tc_cg_lanes(a) : 0;
+    if (lanes == 16 && g->k->avx512) {
+        LLVMTypeRef whole = tc_cg_like(a, g->i32);
+        tc_val args[] = {a, LLVMConstNull(whole), LLVMConstAllOnes(g->i16), tc_cg_int(g->i32, CURRENT)};
+        return tc_cg_intrinsic(g, nearest ? "llvm.x86.avx512.mask.cvtps2dq.512" : "llvm.x86.avx512.mask.cvttps2dq.512", NULL, 0,
+                               args, 4);
+    }
+    if (lanes == 8 && g->k->avx)
+        return tc_cg_intrinsic(g, nearest ? "llvm.x86.avx.cvt.ps2dq.256" : "llvm.x86.avx.cvtt.ps2dq.256", NULL, 0, &a, 1);
+    return NULL;
+}
+
+tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a, bool nearest, bool low) {
+    tc_val r = x86_to_i32(g, a, nearest);
+    if (r)
+        return low ? r : zero_for_nan(g, a, r);
+    if (nearest)
+        a = tc_cg_intr1(g, "llvm.rint", a);
     return zero_for_nan(g, a, LLVMBuildFPToSI(g->b, a, tc_cg_like(a, g->i32), ""));
 }
 

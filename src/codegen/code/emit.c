@@ -29,12 +29,23 @@ static void text_attr(LLVMContextRef ctx, tc_val fn, const char *key, const char
     LLVMAddAttributeAtIndex(fn, LLVMAttributeFunctionIndex, a);
 }
 
+/* With what LLVM would do otherwise: it takes vpdpwssd apart into a product and a sum, since a chain of it has their latency. Ours have
+ * enough sums beside each other. */
+static void features_attr(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
+    tc_strbuf b = {0};
+    tc_sb_add(&b, t->features);
+    if (tc_cg_has_feature(t, "avx512vnni") || tc_cg_has_feature(t, "avxvnni"))
+        tc_sb_add(&b, b.len ? ",+fast-dpwssd" : "+fast-dpwssd");
+    if (b.len)
+        text_attr(ctx, fn, "target-features", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+}
+
 /* LLVM prefers 256-bit vectors on most CPUs with AVX-512 and would split ours; we choose widths ourselves. */
 void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
     if (strcmp(t->cpu, "generic"))
         text_attr(ctx, fn, "target-cpu", t->cpu);
-    if (*t->features)
-        text_attr(ctx, fn, "target-features", t->features);
+    features_attr(ctx, t, fn);
     if (tc_cg_scalable(t)) {
         unsigned kind = LLVMGetEnumAttributeKindForName("vscale_range", strlen("vscale_range"));
         uint64_t scale = (uint64_t)t->machine.vector_bytes / 16; /* least and most: the register is exactly that wide */

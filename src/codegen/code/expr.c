@@ -1,5 +1,6 @@
 /* Expressions: what a node does, comparisons, select, and the table of all nodes. */
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -254,10 +255,37 @@ static bool is_bounded(const tc_expr *e) {
     return high->op == TC_OP_FLOAT && low->op == TC_OP_FLOAT && low->u.f >= INT32_MIN && high->u.f < -(double)INT32_MIN;
 }
 
+static bool is_whole(const tc_expr *literal) {
+    return literal->u.f == floor(literal->u.f);
+}
+
+/* Of a bounded number: rounding, then taking the bounds makes the same as taking bounds that are whole, then rounding, which is what a
+ * conversion does. So x is not rounded for itself. */
+static tc_val bounded_value(tc_cg *g, const tc_expr *e, bool *nearest) {
+    const tc_expr *low = one_lane(e->args[0]->args[1]), *high = one_lane(e->args[1]), *x = e->args[0]->args[0];
+    *nearest = x->op == TC_OP_ROUND && e->dtype == TC_F32 && is_whole(low) && is_whole(high);
+    if (!*nearest)
+        return tc_cg_expr(g, e);
+    tc_val v = tc_cg_expr(g, x->args[0]);
+    LLVMTypeRef t = v ? LLVMTypeOf(v) : NULL;
+    return v ? tc_cg_max(g, tc_cg_max(g, v, tc_cg_real(t, low->u.f), true), tc_cg_real(t, high->u.f), false) : NULL;
+}
+
+/* i32(min(max(x, low), high)), of which only the low 16 bits count where `narrow` says so; NULL without a failure: e is no such thing. */
+static tc_val bounded_cast(tc_cg *g, const tc_expr *e, bool narrow) {
+    bool nearest;
+    if (e->op != TC_OP_CAST || e->dtype != TC_I32 || !tc_dtype_is_float(e->args[0]->dtype) || !is_bounded(e->args[0]))
+        return NULL;
+    tc_val v = bounded_value(g, e->args[0], &nearest);
+    return v ? tc_cg_bounded_to_i32(g, v, nearest, narrow) : NULL;
+}
+
 static tc_val cast_expr(tc_cg *g, const tc_expr *e) {
+    bool narrow = tc_dtype_is_int((tc_dtype)e->dtype) && tc_dtype_bytes((tc_dtype)e->dtype) < 4;
+    tc_val bounded = bounded_cast(g, narrow ? e->args[0] : e, narrow);
+    if (bounded || g->status != TC_OK)
+        return bounded && narrow ? tc_cg_cast(g, bounded, TC_I32, (tc_dtype)e->dtype) : bounded;
     tc_val v = tc_cg_expr(g, e->args[0]);
-    if (v && e->dtype == TC_I32 && tc_dtype_is_float(e->args[0]->dtype) && is_bounded(e->args[0]))
-        return tc_cg_bounded_to_i32(g, v);
     return v ? tc_cg_cast(g, v, (tc_dtype)e->args[0]->dtype, (tc_dtype)e->dtype) : NULL;
 }
 
