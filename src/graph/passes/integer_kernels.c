@@ -193,43 +193,48 @@ static tc_graph_value *placed(const maker *m, tc_graph_op op, tc_graph_value *a,
     return tc_graph_place_typed(m->g, n, named(m, "part"), t, s);
 }
 
+/* x with as many columns, those that it lacks 0. */
+static tc_graph_value *with_columns(const maker *m, tc_graph_value *x, int64_t columns) {
+    int n = x->shape.ndim;
+    int64_t pad[2 * TC_GRAPH_MAX_DIMS] = {0};
+    tc_graph_shape s = x->shape;
+    pad[2 * n - 1] = columns - s.d[n - 1];
+    s.d[n - 1] = columns;
+    tc_graph_node *node = tc_graph_new_node(m->g, TC_GRAPH_OP_PAD, "", &x, 1);
+    tc_graph_set_mode(m->g, node, "constant");
+    tc_graph_set_pads(m->g, node, pad, 2 * (size_t)n);
+    return tc_graph_place_typed(m->g, node, named(m, "padded"), x->dtype, &s);
+}
+
 /* The activations with as many channels, which lie beside each other: convolutions run channels-last. */
 static tc_graph_value *with_channels(const maker *m, int64_t channels) {
-    tc_graph_value *x = m->x.q;
-    int n = x->shape.ndim;
-    int64_t to_last[TC_GRAPH_MAX_DIMS], to_first[TC_GRAPH_MAX_DIMS], pad[2 * TC_GRAPH_MAX_DIMS] = {0};
+    int n = m->x.q->shape.ndim;
+    int64_t to_last[TC_GRAPH_MAX_DIMS], to_first[TC_GRAPH_MAX_DIMS];
     for (int d = 0; d < n; d++) {
         to_last[d] = d == 0 ? 0 : d == n - 1 ? 1 : d + 1;
         to_first[d] = d == 0 ? 0 : d == 1 ? n - 1 : d - 1;
     }
-    x = tc_graph_transposed(m->g, x, to_last);
-    tc_graph_shape s = x->shape;
-    pad[2 * n - 1] = channels - s.d[n - 1];
-    s.d[n - 1] = channels;
-    tc_graph_node *node = tc_graph_new_node(m->g, TC_GRAPH_OP_PAD, "", &x, 1);
-    tc_graph_set_mode(m->g, node, "constant");
-    tc_graph_set_pads(m->g, node, pad, 2 * (size_t)n);
-    return tc_graph_transposed(m->g, tc_graph_place_typed(m->g, node, named(m, "padded"), x->dtype, &s), to_first);
+    return tc_graph_transposed(m->g, with_columns(m, tc_graph_transposed(m->g, m->x.q, to_last), channels), to_first);
 }
 
-/* Instructions take four neighbours of the reduction at once: a few channels more that are 0 cost less than to do without them. */
-static void widen_channels(maker *m) {
+/* Instructions take four neighbours of the reduction at once: a few channels, or columns of a matrix, more that are 0 cost less than
+ * to do without them. */
+static void widen_reduction(maker *m) {
     enum { GROUP = 4 };
+    bool conv = convolves(m->n);
     weights *w = &m->w;
-    int64_t have = w->shape.d[1], want = (have + GROUP - 1) / GROUP * GROUP;
-    if (!convolves(m->n) || tc_graph_attr_group(m->n) != 1 || have == want)
+    int64_t have = w->shape.d[conv], want = (have + GROUP - 1) / GROUP * GROUP;
+    if ((conv && tc_graph_attr_group(m->n) != 1) || have == want)
         return;
-    tc_graph_shape s = w->shape;
-    s.d[1] = want;
-    int64_t kernel = w->depth / have;
-    double *v = tc_xcalloc((size_t)tc_graph_shape_count(&s) + 1, sizeof *v);
-    for (int64_t j = 0; j < w->n; j++)
-        for (int64_t i = 0; i < w->depth; i++)
-            v[j * want * kernel + i] = w->value[j * w->depth + i];
+    int64_t rows = conv ? w->n : 1, row = tc_graph_shape_count(&w->shape) / rows;
+    w->shape.d[conv] = want;
+    double *v = tc_xcalloc((size_t)tc_graph_shape_count(&w->shape) + 1, sizeof *v);
+    for (int64_t j = 0; j < rows; j++)
+        for (int64_t i = 0; i < row; i++)
+            v[j * (row / have * want) + i] = w->value[j * row + i];
     free(w->value);
     w->value = v;
-    w->shape = s;
-    m->x.q = with_channels(m, want);
+    m->x.q = conv ? with_channels(m, want) : with_columns(m, m->x.q, want);
 }
 
 /* The sums of products of what is stored, and `c` of each channel (NULL: nothing) added. */
@@ -238,7 +243,7 @@ static tc_graph_value *contraction(maker *m, const double *c, int64_t zero) {
     tc_graph_value *in[3] = {NULL, NULL, c ? channel_constant(m, "offset", TC_I32, c, true) : NULL};
     if (c && !in[2])
         return NULL;
-    widen_channels(m);
+    widen_reduction(m);
     in[0] = m->x.q;
     in[1] = tc_graph_constant_of(g, named(m, "weights"), m->w.dtype, &m->w.shape, m->w.value, m->err);
     if (!in[1])
