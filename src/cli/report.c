@@ -47,7 +47,7 @@ static double tried_per_second(const tc_tune_report *r) {
 static double flops_of(const tc_tune_report *r) {
     double sum = 0;
     for (int i = 0; i < r->ntask; i++)
-        sum += r->task[i].weight * r->task[i].flops;
+        sum += r->task[i].ninstead ? 0 : r->task[i].weight * r->task[i].flops;
     return sum;
 }
 
@@ -77,6 +77,20 @@ static void print_cold(FILE *f, const tc_tune_report *r) {
         if (s->mode == TC_MEAS_COLD && isfinite(constants_rate(s)))
             fprintf(f, "task %d gets its constants, %s, from memory in every call: %.1f GB/s\n", i,
                     tc_cli_bytes(bytes, s->form[s->winner].constants), constants_rate(s));
+    }
+}
+
+/* Kernels that could run in place of others. */
+static void print_places(FILE *f, const tc_tune_report *r) {
+    for (int i = 0; i < r->ntask; i++) {
+        const tc_tune_state *s = &r->task[i];
+        char whole[24], apart[24];
+        if (!s->ninstead)
+            continue;
+        fprintf(f, "task %d could run in place of", i);
+        for (int k = 0; k < s->ninstead; k++)
+            fprintf(f, "%s %d", k ? " and" : "", s->instead[k]);
+        fprintf(f, ", and takes %s where they take %s\n", tc_cli_time(whole, s->best), tc_cli_time(apart, tc_tune_apart(r, i)));
     }
 }
 
@@ -110,6 +124,7 @@ static void print_tasks(FILE *f, const tc_tune_report *r) {
               "100 %\n",
               f);
     print_cold(f, r);
+    print_places(f, r);
 }
 
 static void print_counts(FILE *f, const tc_tune_report *r) {
@@ -195,12 +210,20 @@ static json_t *forms_json(const tc_tune_state *s) {
     return list;
 }
 
+static json_t *places_json(const tc_tune_state *s) {
+    json_t *list = json_array();
+    for (int k = 0; k < s->ninstead; k++)
+        json_array_append_new(list, json_integer(s->instead[k]));
+    return list;
+}
+
 static json_t *task_json(const tc_tune_state *s, const tc_meas_peak *peaks) {
     double peak = tc_meas_peak_of(peaks, tc_tune_unit(s));
     json_t *j = json_object();
     json_object_set_new(j, "name", json_string(s->name));
     json_object_set_new(j, "hash", json_string(s->hash.hex));
     json_object_set_new(j, "weight", json_real(s->weight));
+    json_object_set_new(j, "instead_of", places_json(s));
     json_object_set_new(j, "trials", json_integer(s->trials));
     json_object_set_new(j, "valid", json_integer(s->valid));
     json_object_set_new(j, "best_ms", tc_cli_json_real(s->best * 1e3));

@@ -142,10 +142,18 @@ static bool dead(const tc_tune *t, int i) {
     return tc_tune_next_form(t, i) < 0;
 }
 
+/* What could run in place of others is given up when it is far behind them after so many trials. */
+static bool lost(const tc_tune *t, int i) {
+    const tc_tune_state *s = &t->state[i];
+    return s->ninstead && s->trials >= RIVAL_TRIALS && s->best > rival_behind * tc_tune_apart(&t->report, i);
+}
+
 bool tc_tune_open(const tc_tune *t, int i, bool patient) {
     const tc_tune_state *s = &t->state[i];
     if (tc_tune_waits(t, i)) /* the roof of one algorithm is not that of another */
         return true;
+    if (lost(t, i))
+        return false;
     if (s->at_roof)
         return has_rival(t, i);
     if (s->exhausted || dead(t, i))

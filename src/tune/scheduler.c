@@ -126,17 +126,32 @@ int tc_tune_next_task(const tc_tune *t) {
     return i >= 0 ? i : next_of(t, true);
 }
 
-static double latency(const tc_tune *t) {
+double tc_tune_apart(const tc_tune_report *r, int i) {
+    const tc_tune_state *s = &r->task[i];
     double sum = 0;
-    for (int i = 0; i < t->n; i++)
-        sum += t->state[i].weight * t->state[i].best;
+    for (int k = 0; k < s->ninstead; k++)
+        sum += r->task[s->instead[k]].best;
+    return sum;
+}
+
+/* What could run in place of others does where it is faster. */
+double tc_tune_latency(const tc_tune *t) {
+    double sum = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tc_tune_state *s = &t->state[i];
+        double apart = tc_tune_apart(&t->report, i);
+        if (!s->ninstead)
+            sum += s->weight * s->best;
+        else if (s->best < apart && isfinite(apart))
+            sum -= s->weight * (apart - s->best);
+    }
     return sum;
 }
 
 /* A search gains about as much in every doubling of its time. So of what was gained since half of it the next minute should bring
  * the part that a minute is of the next doubling. */
 void tc_tune_foresee(tc_tune *t) {
-    double now = tc_now() - t->started, sum = latency(t);
+    double now = tc_now() - t->started, sum = tc_tune_latency(t);
     size_t half = 0;
     if (!isfinite(sum))
         return;

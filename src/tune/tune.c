@@ -46,9 +46,27 @@ static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w)
     s->hash = s->form[0].hash;
 }
 
+/* What could run in place of others, unless it runs as well; at[]: number of each given task. */
+static void take_places(tc_tune *t, const tc_tune_task *tasks, int n, const int *at) {
+    bool *runs = TC_NEW_N(t->arena, bool, n);
+    for (int i = 0; i < n; i++)
+        runs[at[i]] |= tasks[i].ninstead == 0;
+    for (int i = 0; i < n; i++) {
+        tc_tune_state *s = &t->state[at[i]];
+        if (runs[at[i]] || s->ninstead)
+            continue;
+        int *instead = TC_NEW_N(t->arena, int, tasks[i].ninstead);
+        for (int k = 0; k < tasks[i].ninstead; k++)
+            instead[k] = at[tasks[i].instead[k]];
+        s->ninstead = tasks[i].ninstead;
+        s->instead = instead;
+    }
+}
+
 /* Canonicalises the tasks and merges equal ones. */
 static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
     tc_map at = {0};
+    int *number = TC_NEW_N(t->arena, int, n);
     t->task = TC_NEW_N(t->arena, task, n);
     t->state = TC_NEW_N(t->arena, tc_tune_state, n);
     for (int i = 0; i < n; i++) {
@@ -58,7 +76,9 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
         uintptr_t *same = tc_map_gets(&at, h.hex);
         if (same) {
             t->state[*same].weight += tasks[i].weight;
+            number[i] = (int)*same;
         } else {
+            number[i] = t->n;
             tc_map_puts(&at, h.hex, (uintptr_t)t->n);
             t->state[t->n] = (tc_tune_state){.name = tc_arena_strdup(t->arena, tasks[i].name),
                                              .weight = tasks[i].weight,
@@ -69,6 +89,7 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
         }
         tc_ctx_free(ctx);
     }
+    take_places(t, tasks, n, number);
     tc_map_free(&at);
 }
 
@@ -77,7 +98,7 @@ static void choose_modes(tc_tune *t) {
     bool simulated = t->o.measure.mode == TC_MEAS_SIMULATED;
     double network = 0;
     for (int i = 0; i < t->n; i++)
-        network += t->state[i].weight * t->state[i].form[0].constants;
+        network += t->state[i].ninstead ? 0 : t->state[i].weight * t->state[i].form[0].constants;
     t->machine = t->o.target->machine;
     t->machine.cores = t->o.threads;
     if (!simulated)
@@ -185,9 +206,7 @@ static tc_status tell_of_hot_records(const tc_tune *t, tc_error *err) {
 
 static void refresh(tc_tune *t) {
     tc_tune_report *r = &t->report;
-    r->latency = 0;
-    for (int i = 0; i < t->n; i++)
-        r->latency += t->state[i].weight * t->state[i].best;
+    r->latency = tc_tune_latency(t);
     r->seconds = tc_now() - t->started;
     if (t->meas) {
         tc_meas_stats s = tc_meas_get_stats(t->meas);

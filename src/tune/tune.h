@@ -23,6 +23,8 @@ typedef struct tc_tune_task {
     const char *name;            /* for reports */
     const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
     double weight;               /* how often the kernel runs per inference: >= 1 */
+    int ninstead;                /* of a kernel that only could run, in place of others: how many, */
+    const int *instead;          /* and which of the tasks these are; 0: it is one of those that run */
 } tc_tune_task;
 
 /* What is known of one form of a task. */
@@ -45,16 +47,18 @@ typedef struct tc_tune_state {
     tc_digest hash;
     tc_meas_mode mode;    /* how it is timed: what is said here is of records of that mode */
     double weight, flops; /* flops: of the task's own workload, whichever form wins */
-    int trials;           /* measured candidates, earlier runs' too; failures count */
-    int valid;            /* of these, the ones with a time */
-    double best;          /* seconds of the best verified candidate; INFINITY: none */
-    bool in_turns;        /* the best was timed in turns with its rivals */
-    bool exhausted;       /* no form's space has a new candidate */
-    bool at_roof;         /* as fast as stop_at_roof asks for: gets no more trials */
-    int since_gain;       /* trials since the best last became noticeably better */
-    bool settled;         /* nothing gained over the patience: gets no more trials while other tasks can use them */
-    const char *failure;  /* first error message seen, NULL: none */
-    int nform;            /* at least 1: form[0] is the task's own workload */
+    int ninstead;         /* of a kernel that only could run: in place of so many others, by number; 0: it runs */
+    const int *instead;
+    int trials;          /* measured candidates, earlier runs' too; failures count */
+    int valid;           /* of these, the ones with a time */
+    double best;         /* seconds of the best verified candidate; INFINITY: none */
+    bool in_turns;       /* the best was timed in turns with its rivals */
+    bool exhausted;      /* no form's space has a new candidate */
+    bool at_roof;        /* as fast as stop_at_roof asks for: gets no more trials */
+    int since_gain;      /* trials since the best last became noticeably better */
+    bool settled;        /* nothing gained over the patience: gets no more trials while other tasks can use them */
+    const char *failure; /* first error message seen, NULL: none */
+    int nform;           /* at least 1: form[0] is the task's own workload */
     const tc_tune_form *form;
     int winner; /* the form that `best` is of; -1: none yet */
 } tc_tune_state;
@@ -99,7 +103,7 @@ typedef struct tc_tune_report {
     int trials, target_trials;         /* of all tasks; earlier runs' included. target 0: no limit */
     int measured;                      /* by this run */
     int64_t by_error[TC_MEAS_NERRORS]; /* of this run */
-    double latency;                    /* weighted sum of the best times; INFINITY while a task has none */
+    double latency;                    /* weighted sum of the best times; INFINITY while a task that runs has none */
     double seconds, seconds_limit;     /* wall time of this run; limit 0: none */
     tc_tune_end end;                   /* once it is finished */
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
@@ -170,6 +174,8 @@ TC_NODISCARD tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task 
  * workers fail; an interrupted run is TC_OK. */
 TC_NODISCARD tc_status tc_tune_run(tc_tune *t, tc_error *err);
 const tc_tune_report *tc_tune_get_report(const tc_tune *t);
+/* Seconds that the kernels take, one after the other, in whose place task i could run; INFINITY: one has no time yet. */
+double tc_tune_apart(const tc_tune_report *r, int i);
 void tc_tune_free(tc_tune *t);
 
 #endif

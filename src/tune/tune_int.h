@@ -135,6 +135,8 @@ int tc_tune_next_form(const tc_tune *t, int i); /* of task i; -1: none can use o
 bool tc_tune_waits(const tc_tune *t, int i);
 /* Operations of the form of task i that is in use: the speed of the machine is measured by what it does, not by what it saves. */
 double tc_tune_work(const tc_tune *t, int i);
+/* Seconds of an inference by the best times; INFINITY while a task that runs has none. */
+double tc_tune_latency(const tc_tune *t);
 bool tc_tune_interrupted(const tc_tune *t); /* by the flag */
 /* After a round: what the next minute should gain. */
 void tc_tune_foresee(tc_tune *t);

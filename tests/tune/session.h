@@ -45,9 +45,9 @@ static inline int setup(void **state) {
     b->ctx = tc_ctx_new();
     assert_int_equal(tc_target_parse("native", &b->target, &err), TC_OK);
     assert_int_equal(tc_meas_db_open_memory(&b->db, &err), TC_OK);
-    b->task[0] = (tc_tune_task){"dense", parse(b->ctx, dense), 12};
-    b->task[1] = (tc_tune_task){"rows", parse(b->ctx, rows), 1};
-    b->task[2] = (tc_tune_task){"renamed", parse(b->ctx, renamed), 2};
+    b->task[0] = (tc_tune_task){.name = "dense", .workload = parse(b->ctx, dense), .weight = 12};
+    b->task[1] = (tc_tune_task){.name = "rows", .workload = parse(b->ctx, rows), .weight = 1};
+    b->task[2] = (tc_tune_task){.name = "renamed", .workload = parse(b->ctx, renamed), .weight = 2};
     *state = b;
     return 0;
 }

@@ -105,12 +105,44 @@ static void patience_ends(void **state) {
     tc_tune_free(t);
 }
 
+/* A kernel that could run in place of others counts where it is faster, and is given up where it is far behind. */
+static void what_could_run_instead(void **state) {
+    static const int instead[] = {0, 1};
+    bench *b = *state;
+    tc_tune_options o = simulated(b, 1000);
+    b->task[2] = (tc_tune_task){.name = "both",
+                                .workload = parse(b->ctx, "tensor X[9] f32\ncompute Y[i:9] = exp(X[i])\noutput Y\n"),
+                                .weight = 1,
+                                .ninstead = 2,
+                                .instead = instead};
+    tc_tune *t = open_tune(b, &o);
+    t->state[0].best = 2;
+    t->state[1].best = 3;
+    assert_true(tc_tune_latency(t) == 12 * 2 + 3); /* without a time it does not run */
+    t->state[2].best = 6;
+    assert_true(tc_tune_latency(t) == 12 * 2 + 3);
+    t->state[2].best = 4;
+    assert_true(tc_tune_latency(t) == 12 * 2 + 3 - 1);
+    for (int i = 0; i < 3; i++) /* no form waits for its first round */
+        for (int f = 0; f < t->state[i].nform; f++) {
+            t->task[i].form[f].rounds = 1;
+            t->task[i].found[f].best = t->state[i].best;
+        }
+    t->state[2].trials = 500;
+    assert_true(tc_tune_open(t, 2, false));
+    t->state[2].best = 7;
+    assert_false(tc_tune_open(t, 2, false));
+    t->state[2].trials = 5;
+    assert_true(tc_tune_open(t, 2, false));
+    tc_tune_free(t);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     const struct CMUnitTest tests[] = {
         SESSION_TEST(time_ends_a_run),      SESSION_TEST(the_first_limit_counts), SESSION_TEST(no_time_is_an_error),
-        SESSION_TEST(the_roof_ends_a_task), SESSION_TEST(patience_ends),
+        SESSION_TEST(the_roof_ends_a_task), SESSION_TEST(patience_ends),          SESSION_TEST(what_could_run_instead),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void load_does_not_lose(void **state) {
 static tc_tune *open_small(bench *b, int trials) {
     static const char small[] = "tensor X[48, 20] f32\ncompute Y[i:48, j:20] = X[i, j] + 1.0\noutput Y\n";
     tc_tune_options o = simulated(b, trials);
-    tc_tune_task only = {"small", parse(b->ctx, small), 1};
+    tc_tune_task only = {.name = "small", .workload = parse(b->ctx, small), .weight = 1};
     tc_tune *t;
     tc_error err;
     if (tc_tune_new(&o, &only, 1, b->db, &t, &err) != TC_OK)

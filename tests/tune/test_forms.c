@@ -9,7 +9,7 @@ static const char conv[] = "tensor X[9, 11, 16] f32\ntensor W[3, 3, 16, 24] f32 
 static void test_forms_share_the_trials(void **state) {
     bench *b = *state;
     tc_error err;
-    b->task[0] = (tc_tune_task){"conv", parse(b->ctx, conv), 1};
+    b->task[0] = (tc_tune_task){.name = "conv", .workload = parse(b->ctx, conv), .weight = 1};
     tc_tune_options o = options(b, 30);
     o.accuracy = TC_ACCURACY_FAST;
     for (int again = 0; again < 2; again++) {
@@ -41,7 +41,7 @@ static void test_strict_has_one_form(void **state) {
     bench *b = *state;
     tc_error err;
     tc_tune *t;
-    b->task[0] = (tc_tune_task){"conv", parse(b->ctx, conv), 1};
+    b->task[0] = (tc_tune_task){.name = "conv", .workload = parse(b->ctx, conv), .weight = 1};
     tc_tune_options o = options(b, 6);
     o.accuracy = TC_ACCURACY_STRICT;
     assert_int_equal(tc_tune_new(&o, b->task, 1, b->db, &t, &err), TC_OK);
@@ -54,7 +54,7 @@ static void test_alternatives_of_a_finished_task_are_tried(void **state) {
     bench *b = *state;
     tc_error err;
     tc_tune *t;
-    b->task[0] = (tc_tune_task){"conv", parse(b->ctx, conv), 1};
+    b->task[0] = (tc_tune_task){.name = "conv", .workload = parse(b->ctx, conv), .weight = 1};
     tc_tune_options o = options(b, 12);
     o.accuracy = TC_ACCURACY_STRICT;
     assert_int_equal(tc_tune_new(&o, b->task, 1, b->db, &t, &err), TC_OK);

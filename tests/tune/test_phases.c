@@ -83,7 +83,7 @@ static void relatives_start_a_task(void **state) {
     tc_meas_db *library = b->db;
     assert_int_equal(tc_meas_db_open_memory(&b->db, &err), TC_OK);
     tc_tune_options o = simulated(b, 60);
-    tc_tune_task elder = {"cousin", parse(b->ctx, cousin), 1};
+    tc_tune_task elder = {.name = "cousin", .workload = parse(b->ctx, cousin), .weight = 1};
     tc_tune *t;
     assert_int_equal(tc_tune_new(&o, &elder, 1, library, &t, &err), TC_OK);
     run_tune(t);

@@ -162,7 +162,7 @@ static void test_a_task_without_a_legal_candidate(void **state) {
     capture c;
     tc_tune *t;
     tc_tune_options o = options(b, 12);
-    b->task[0] = (tc_tune_task){"huge", parse(b->ctx, huge), 1};
+    b->task[0] = (tc_tune_task){.name = "huge", .workload = parse(b->ctx, huge), .weight = 1};
     tc_log_set_level(TC_LOG_WARN);
     begin_capture(&c);
     assert_int_equal(tc_tune_new(&o, b->task, 2, b->db, &t, &err), TC_OK);
