@@ -78,6 +78,7 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
     json_t *kernels = json_array();
     tc_arena *arena = tc_arena_new();
     tc_status st = TC_OK;
+    bool spare = false;
     for (int i = 0; i < n && st == TC_OK; i++) {
         tc_tune_query q = {.workload = tasks[i].workload, .target = t, .accuracy = a->accuracy, .db = db};
         tc_tune_schedule k;
@@ -88,17 +89,20 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         double flops = tc_te_flops(tasks[i].workload);
         tc_cli_cell(&table, "%d", i);
         tc_cli_cell(&table, "%s", tasks[i].name);
-        tc_cli_cell(&table, "%g", tasks[i].weight);
+        tc_cli_cell(&table, tasks[i].ninstead ? "(%g)" : "%g", tasks[i].weight);
+        spare |= tasks[i].ninstead > 0;
         tc_cli_cell(&table, "%.2f", flops / 1e6);
         tc_cli_cell(&table, "%s", origin);
-        json_array_append_new(kernels,
-                              json_pack("{s:i,s:s,s:f,s:f,s:s,s:s,s:s}", "index", i, "name", tasks[i].name, "weight",
-                                        tasks[i].weight, "flops", flops, "hash", k.hash.hex, "form", k.form, "schedule", origin));
+        json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", tasks[i].name, "weight",
+                                                 tasks[i].weight, "instead_of_others", tasks[i].ninstead > 0, "flops", flops,
+                                                 "hash", k.hash.hex, "form", k.form, "schedule", origin));
     }
     if (st == TC_OK && a->json)
         tc_cli_json_print(json_pack("{s:s,s:O}", "model", tc_graph_work_path(w), "kernels", kernels));
     else if (st == TC_OK)
         tc_cli_table_print(&table, stdout);
+    if (st == TC_OK && !a->json && spare)
+        puts("(in brackets: kernels that run in place of others where records say that this is faster)");
     json_decref(kernels);
     tc_cli_table_free(&table);
     tc_arena_free(arena);

@@ -164,7 +164,7 @@ int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_targ
     const tc_graph_port *ports;
     tc_graph_bundle data = {0};
     tc_graph_build_options o = build_options(a, target);
-    tc_status st = tc_graph_work_program(w, &p, err);
+    tc_status st = tc_graph_work_program(w, &o, db_to_read(&a->db), &p, err);
     int n = st == TC_OK ? tc_graph_program_inputs(p, &ports) : 0;
     if (st == TC_OK && inputs)
         st = tc_graph_bundle_load(inputs, "input", ports, n, &data, err);
@@ -181,7 +181,7 @@ int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
     tc_graph_program *p;
     tc_graph_build_options o = build_options(a, target);
-    tc_status st = tc_graph_work_program(w, &p, err);
+    tc_status st = tc_graph_work_program(w, &o, db_to_read(&a->db), &p, err);
     if (st == TC_OK)
         st = tc_graph_contest_hold(p, &o, db_to_read(&a->db), k, arena, admitted, out, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;

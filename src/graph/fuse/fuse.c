@@ -1,6 +1,7 @@
 /* Fusion in three sweeps, each in a file of its own: attention (attention.c), epilogues of contractions (epilogue.c), and chains and
  * rows of what is left (chains.c, rows.c). A group is left only through its head, so no two groups can wait for each other.
- * Between these sweeps, concatenations of what kernels write anyway are taken out (concat.c). */
+ * Between these sweeps, concatenations of what kernels write anyway are taken out (concat.c). What two groups could be one is noted
+ * in the end (producers.c). */
 #include <stdlib.h>
 
 #include "graph/fuse/fuse_int.h"
@@ -91,5 +92,6 @@ void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out) {
         if (by_head[i].nout)
             out->data[out->n++] = by_head[i];
     free(by_head);
+    tc_fuse_find_merges(&f, a, out);
     tc_fuse_close(&f);
 }

@@ -16,12 +16,21 @@ typedef struct tc_graph_piece {
     int64_t at; /* bytes from its beginning; a multiple of what kernels ask of their arguments */
 } tc_graph_piece;
 
+/* Groups that may be one kernel instead: a contraction's and those that make operands of it, for it alone. */
+enum { TC_GRAPH_MERGED = 2 };
+typedef struct tc_graph_merge {
+    int nproducer, producer[TC_GRAPH_MERGED], anchor; /* by number in the list of groups */
+    tc_graph_fused whole;                             /* in place of them all, where the anchor's is */
+} tc_graph_merge;
+
 typedef struct tc_graph_groups {
     int n;
     tc_graph_fused *data; /* in an order of execution */
     const bool *stored;   /* by value id: views that a kernel writes out for others to read */
     int npieces;
     const tc_graph_piece *pieces; /* all, and only those, of results that no group makes */
+    int nmerges;
+    const tc_graph_merge *merges; /* no group is in two of them */
 } tc_graph_groups;
 
 /* Requires a verified graph. Every node that is neither a view nor a concatenation whose operands are written to their places in

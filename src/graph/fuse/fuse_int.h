@@ -84,6 +84,10 @@ bool tc_fuse_reduction_joins(const tc_fuser *f, int at, const tc_fuse_nodes *mem
 /* Takes the concatenations whose operands are written to their places in the result. */
 void tc_fuse_place_concatenations(tc_fuser *f);
 
+/* ---- producers.c ---- */
+/* Fills the merges of `all`, which has its groups. */
+void tc_fuse_find_merges(tc_fuser *f, tc_arena *a, tc_graph_groups *all);
+
 /* ---- stages.c ---- */
 /* Fills group->stage, in `a`. The group is the one that is being made. */
 void tc_fuse_choose_stages(const tc_fuser *f, tc_arena *a, tc_graph_group *group);

@@ -33,6 +33,8 @@ void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
 
 /* The distinct workloads, with how often each runs; the array lives as long as the program. */
 int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
+/* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
+int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
 /* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
 void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out);
 /* Floating-point operations of one run of all kernels. */
@@ -53,6 +55,12 @@ int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **po
 /* ---- model ---- */
 
 typedef struct tc_graph_model tc_graph_model;
+typedef struct tc_graph_build_options tc_graph_build_options;
+
+/* The program of g again, in which kernels are one where the records that o would build from say that this is faster; *out NULL:
+ * nowhere, `apart` is what to build. */
+TC_NODISCARD tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_program *apart, const tc_graph_build_options *o,
+                                              tc_graph_program **out, tc_error *err);
 
 typedef enum tc_graph_source {
     TC_GRAPH_FROM_RECORD, /* the best verified record of the database */
@@ -94,7 +102,7 @@ typedef struct tc_graph_choice {
     const char *why; /* n == 0: why; NULL: db has none */
 } tc_graph_choice;
 
-typedef struct tc_graph_build_options {
+struct tc_graph_build_options {
     const tc_target *target;
     int threads;                    /* 0: the target's cores */
     tc_meas_db *db;                 /* NULL: default schedules */
@@ -109,7 +117,7 @@ typedef struct tc_graph_build_options {
     void (*progress)(void *user, int done, int total,
                      const char *kernel); /* may be NULL; after each kernel compiled, one at a time, from any thread */
     void *user;
-} tc_graph_build_options;
+};
 
 TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out,
                                             tc_error *err);

@@ -1,6 +1,7 @@
 /* Programs: fused groups lowered to workloads, the memory between them, and equal workloads merged into tasks. */
 #include "graph/model/program_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef tc_graph_maker maker;
@@ -120,16 +121,18 @@ static const char *task_name(tc_arena *a, const char *what, const tc_workload *w
 
 /* ---- launches ---- */
 
-static int task_of(maker *m, const tc_workload *w, const char *what) {
+/* What is launched must be known before spares are: of one that is launched anyway they are no further launches. */
+static int task_of(maker *m, const tc_workload *w, const char *what, double times) {
     const tc_workload *canonical = tc_te_canonical(m->p->ctx, w);
     tc_digest hash = tc_te_hash(canonical);
     uintptr_t *known = tc_map_gets(&m->task_of, hash.hex);
     if (known) {
-        m->tasks.data[*known].weight += m->times;
+        if ((int)*known >= m->p->ntask)
+            m->tasks.data[*known].weight += times;
         return (int)*known;
     }
     tc_map_puts(&m->task_of, hash.hex, m->tasks.len);
-    tc_tune_task t = {task_name(m->p->arena, what, canonical), canonical, m->times};
+    tc_tune_task t = {.name = task_name(m->p->arena, what, canonical), .workload = canonical, .weight = times};
     tc_push(&m->tasks, t);
     tc_push(&m->hashes, hash);
     return (int)m->tasks.len - 1;
@@ -180,7 +183,7 @@ static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *
         args[w->nin + i] = tc_graph_maker_slot(m, l.out[i]);
     tc_graph_launch x = {
         .name = f->group.nodes[f->group.n - 1]->name, .covers = covers(a, &f->group), .nargs = w->nin + w->nout, .args = args};
-    x.task = task_of(m, w, x.covers);
+    x.task = task_of(m, w, x.covers, m->times);
     tc_push(&m->launches, x);
     return TC_OK;
 }
@@ -194,17 +197,80 @@ static void add_pieces(maker *m, const tc_graph_groups *groups) {
     }
 }
 
+/* ---- merges ---- */
+
+/* The one that group i is in; NULL: none. */
+static const tc_graph_merge *merge_of(const tc_graph_groups *groups, int i) {
+    for (int k = 0; k < groups->nmerges; k++) {
+        const tc_graph_merge *x = &groups->merges[k];
+        for (int p = 0; p < x->nproducer; p++)
+            if (i == x->anchor || i == x->producer[p])
+                return x;
+    }
+    return NULL;
+}
+
+/* Notes the kernel that could be launched for all of x; task[]: of the groups. One that has no workload, because a limit of these
+ * is exceeded, is none. */
+static void note_spare(maker *m, const bool *stored, const tc_graph_merge *x, int number, const int *task) {
+    tc_graph_lowered l;
+    const tc_graph_fused *f = &x->whole;
+    tc_graph_merging of = {.number = number, .nproducer = x->nproducer, .anchor = task[x->anchor]};
+    for (int p = 0; p < x->nproducer; p++)
+        of.producer[p] = task[x->producer[p]];
+    if (is_empty(f) || tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, NULL) != TC_OK)
+        return;
+    tc_push(&m->spares, ((tc_graph_spare){l.workload, covers(m->p->arena, &f->group), m->times, of}));
+}
+
+static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *err) {
+    const bool *merge = m->merge ? m->merge + m->nfound : NULL;
+    int first = m->nfound, *task = TC_NEW_N(m->p->arena, int, groups->n + 1);
+    m->nfound += groups->nmerges;
+    for (int i = 0; i < groups->n; i++) {
+        const tc_graph_merge *x = merge ? merge_of(groups, i) : NULL;
+        bool merged = x && merge[x - groups->merges];
+        if (merged && i != x->anchor)
+            continue;
+        TC_TRY(add_launch(m, groups->stored, merged ? &x->whole : &groups->data[i], err));
+        task[i] = m->launches.len ? m->launches.data[m->launches.len - 1].task : -1;
+    }
+    for (int k = 0; k < groups->nmerges; k++)
+        if (!merge || !merge[k])
+            note_spare(m, groups->stored, &groups->merges[k], first + k, task);
+    return TC_OK;
+}
+
 tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
     const tc_graph *around = m->g;
     tc_graph_groups groups;
-    tc_status s = TC_OK;
     m->g = g;
     tc_graph_fuse(g, m->p->arena, &groups);
     add_pieces(m, &groups);
-    for (int i = 0; i < groups.n && s == TC_OK; i++)
-        s = add_launch(m, groups.stored, &groups.data[i], err);
+    tc_status s = add_groups(m, &groups, err);
     m->g = around;
     return s;
+}
+
+static void add_spares(maker *m) {
+    tc_graph_program *p = m->p;
+    tc_graph_merging *merging = TC_NEW_N(p->arena, tc_graph_merging, m->spares.len + 1);
+    for (size_t i = 0; i < m->spares.len; i++) {
+        const tc_graph_spare *x = &m->spares.data[i];
+        tc_graph_merging *of = &merging[p->nmerging++];
+        *of = x->of;
+        of->whole = task_of(m, x->workload, x->covers, x->times);
+        tc_tune_task *t = &m->tasks.data[of->whole];
+        if (of->whole < p->ntask || t->ninstead)
+            continue;
+        int *instead = TC_NEW_N(p->arena, int, TC_GRAPH_MERGED + 1);
+        for (int k = 0; k < of->nproducer; k++)
+            instead[t->ninstead++] = of->producer[k];
+        instead[t->ninstead++] = of->anchor;
+        t->instead = instead;
+    }
+    p->mergings = merging;
+    p->nfound = m->nfound;
 }
 
 static void deliver(maker *m) {
@@ -214,6 +280,8 @@ static void deliver(maker *m) {
     p->nlaunch = (int)m->launches.len;
     p->launches = tc_arena_dup(p->arena, m->launches.data, m->launches.len * sizeof *m->launches.data);
     p->ntask = (int)m->tasks.len;
+    add_spares(m);
+    p->nspare = (int)m->tasks.len - p->ntask;
     p->tasks = tc_arena_dup(p->arena, m->tasks.data, m->tasks.len * sizeof *m->tasks.data);
     p->hashes = tc_arena_dup(p->arena, m->hashes.data, m->hashes.len * sizeof *m->hashes.data);
 }
@@ -232,6 +300,7 @@ static void release(maker *m) {
     tc_vec_free(&m->launches);
     tc_vec_free(&m->tasks);
     tc_vec_free(&m->hashes);
+    tc_vec_free(&m->spares);
 }
 
 void tc_graph_program_free(tc_graph_program *p) {
@@ -244,9 +313,9 @@ void tc_graph_program_free(tc_graph_program *p) {
     tc_arena_free(p->arena);
 }
 
-tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err) {
+tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {
     tc_graph_program *p = new_program(g->name);
-    maker m = {.p = p, .g = g, .times = 1};
+    maker m = {.p = p, .g = g, .times = 1, .merge = merge};
     add_inputs(&m);
     tc_status s = tc_graph_maker_add(&m, g, err);
     if (s == TC_OK) {
@@ -258,6 +327,23 @@ tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_err
         tc_graph_program_free(p);
     }
     release(&m);
+    return s;
+}
+
+tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err) {
+    return tc_graph_program_with(g, NULL, out, err);
+}
+
+tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_program *apart, const tc_graph_build_options *o,
+                                 tc_graph_program **out, tc_error *err) {
+    bool *merge = tc_xcalloc((size_t)apart->nfound + 1, sizeof *merge), any = false;
+    tc_status s = tc_graph_choose_mergings(apart, o, merge, err);
+    for (int i = 0; i < apart->nfound; i++)
+        any |= merge[i];
+    *out = NULL;
+    if (s == TC_OK && any)
+        s = tc_graph_program_with(g, merge, out, err);
+    free(merge);
     return s;
 }
 
@@ -333,7 +419,7 @@ tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, c
     tc_status s = workload_slots(&m, w, constants, nconstants, seed, args, err);
     if (s == TC_OK) {
         tc_graph_launch x = {
-            .name = p->name, .covers = p->name, .nargs = w->nin + w->nout, .args = args, .task = task_of(&m, w, p->name)};
+            .name = p->name, .covers = p->name, .nargs = w->nin + w->nout, .args = args, .task = task_of(&m, w, p->name, 1)};
         tc_push(&m.launches, x);
         deliver(&m);
         tc_graph_find_ranges(p);
@@ -350,6 +436,11 @@ tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, c
 int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks) {
     *tasks = p->tasks;
     return p->ntask;
+}
+
+int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks) {
+    *tasks = p->tasks;
+    return p->ntask + p->nspare;
 }
 
 double tc_graph_program_flops(const tc_graph_program *p) {
@@ -410,4 +501,11 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
                          (long long)p->slots[i].at);
     for (int i = 0; i < p->ntask; i++)
         tc_sb_printf(out, "task %d x%g: %s\n", i, p->tasks[i].weight, p->tasks[i].name);
+    for (int i = 0; i < p->nmerging; i++) {
+        const tc_graph_merging *x = &p->mergings[i];
+        tc_sb_printf(out, "task %d", x->producer[0]);
+        for (int k = 1; k < x->nproducer; k++)
+            tc_sb_printf(out, ", %d", x->producer[k]);
+        tc_sb_printf(out, " and %d could be task %d: %s\n", x->anchor, x->whole, p->tasks[x->whole].name);
+    }
 }

@@ -33,6 +33,12 @@ typedef struct tc_graph_launch {
     int target;    /* a launch's number; that of launches: the end */
 } tc_graph_launch;
 
+/* Launches that may be one (graph/fuse/producers.c): tasks by number. */
+typedef struct tc_graph_merging {
+    int number; /* in the order in which fusion finds them */
+    int nproducer, producer[TC_GRAPH_MERGED], anchor, whole;
+} tc_graph_merging;
+
 struct tc_graph_program {
     tc_arena *arena;
     tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
@@ -41,8 +47,11 @@ struct tc_graph_program {
     int nshown; /* outputs without those that are sizes of others */
     tc_graph_port *in, *out;
     int *out_slot;
-    tc_tune_task *tasks; /* canonical workloads */
-    tc_digest *hashes;   /* of them */
+    int nspare;
+    tc_tune_task *tasks;  /* canonical workloads: ntask that are launched, then nspare that could be in place of some of these */
+    tc_digest *hashes;    /* of them */
+    int nmerging, nfound; /* found: also those that are merged */
+    const tc_graph_merging *mergings;
     tc_graph_slot *slots;
     tc_graph_launch *launches;     /* in order of execution */
     TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
@@ -59,6 +68,9 @@ static inline int tc_graph_whole_of(const tc_graph_program *p, int slot, int64_t
 static inline int64_t tc_graph_aligned(int64_t v) {
     return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
 }
+
+/* The program of g with those merges (NULL: none) made, by number, that merge[] says; there are nfound of any program of g. */
+TC_NODISCARD tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err);
 
 /* ---- memory plan (plan.c) ---- */
 
@@ -177,6 +189,9 @@ TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_
 /* Seconds that a run takes for each byte of constants that it reads: 0 where the caches keep those of the whole network, or where
  * the model will not run on this machine. A kernel takes no less than that for all of its form's. */
 double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o);
+/* merge[n], by number: whether records of o->db say that the kernels are faster as one. */
+TC_NODISCARD tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge,
+                                                tc_error *err);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    double byte_time, tc_graph_model *model, tc_error *err);

@@ -4,16 +4,27 @@
 
 #include "graph/model/program.h"
 
+/* A kernel that could be launched in place of others. */
+typedef struct tc_graph_spare {
+    const tc_workload *workload;
+    const char *covers;
+    double times;
+    tc_graph_merging of;
+} tc_graph_spare;
+
 typedef struct tc_graph_maker {
     tc_graph_program *p;
     const tc_graph *g; /* whose nodes are being added */
     double times;      /* how often, in a run */
+    const bool *merge; /* by number of a merge: it is launched as one; NULL: none is */
+    int nfound;        /* merges that fusion found */
     tc_map slot_of;    /* what a value's memory is known by -> slot */
     tc_map task_of;    /* hash -> task */
     TC_VEC(tc_graph_slot) slots;
     TC_VEC(tc_graph_launch) launches;
     TC_VEC(tc_tune_task) tasks;
     TC_VEC(tc_digest) hashes;
+    TC_VEC(tc_graph_spare) spares;
 } tc_graph_maker;
 
 static inline int64_t tc_graph_value_bytes(const tc_graph_value *v) {

@@ -6,6 +6,7 @@
 #include "te/unit_gain.h"
 #include "tir_lower/program.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,79 @@ static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
     c->k->why = kept(c, near.why);
     return TC_OK;
 }
+
+/* ---- kernels that could be one ---- */
+
+/* A kernel must be faster by that much: less is noise. Chosen. */
+static const double noticeable = 0.99;
+
+/* Seconds of the task's best verified record of that mode, by the forms that o admits; INFINITY: none. */
+static tc_status fastest(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_meas_mode mode,
+                         double byte_time, double *out, tc_error *err) {
+    tc_graph_unit u = {0};
+    tc_arena *a = tc_arena_new();
+    tc_status s = TC_OK;
+    *out = INFINITY;
+    tc_graph_list_forms(p, task, o->accuracy, &u);
+    for (int f = 0; f < u.nform && s == TC_OK; f++) {
+        tc_digest target = tc_meas_text_hash(o->target->text);
+        tc_meas_records r = {0};
+        tc_meas_filter of = {.workload_hash = u.form[f].hash.hex,
+                             .target_hash = target.hex,
+                             .threads = tc_graph_threads_of(o),
+                             .mode = tc_meas_mode_text(mode),
+                             .verified = true,
+                             .limit = 1,
+                             .order = TC_MEAS_BY_RANK};
+        s = tc_meas_db_select(o->db, a, &of, &r, err);
+        for (size_t i = 0; i < r.len; i++) {
+            r.data[i].reading = mode == TC_MEAS_HOT ? byte_time * tc_te_constant_bytes_read(u.form[f].workload) : 0;
+            *out = fmin(*out, tc_record_rank(&r.data[i]));
+        }
+    }
+    tc_ctx_free(u.ctx);
+    tc_ctx_free(u.forms);
+    tc_arena_free(a);
+    return s;
+}
+
+/* *apart: what the kernels of x take one after the other. A producer that reads no constants is timed hot whatever its contraction
+ * is. */
+static tc_status time_apart(const tc_graph_program *p, const tc_graph_merging *x, const tc_graph_build_options *o,
+                            tc_meas_mode mode, double byte_time, double *apart, tc_error *err) {
+    TC_TRY(fastest(p, x->anchor, o, mode, byte_time, apart, err));
+    for (int i = 0; i < x->nproducer; i++) {
+        double own, hot = INFINITY;
+        TC_TRY(fastest(p, x->producer[i], o, mode, byte_time, &own, err));
+        if (mode == TC_MEAS_COLD)
+            TC_TRY(fastest(p, x->producer[i], o, TC_MEAS_HOT, byte_time, &hot, err));
+        *apart += isfinite(own) ? own : hot;
+    }
+    return TC_OK;
+}
+
+/* Times of one mode are compared: cold ones where there are both. */
+static tc_status is_faster(const tc_graph_program *p, const tc_graph_merging *x, const tc_graph_build_options *o,
+                           double byte_time, bool *merge, tc_error *err) {
+    static const tc_meas_mode modes[] = {TC_MEAS_COLD, TC_MEAS_HOT};
+    double whole = INFINITY, apart = INFINITY;
+    for (size_t i = 0; i < TC_LEN(modes) && !(isfinite(whole) && isfinite(apart)); i++) {
+        TC_TRY(fastest(p, x->whole, o, modes[i], byte_time, &whole, err));
+        if (isfinite(whole))
+            TC_TRY(time_apart(p, x, o, modes[i], byte_time, &apart, err));
+    }
+    *merge = isfinite(apart) && whole < noticeable * apart;
+    return TC_OK;
+}
+
+tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge, tc_error *err) {
+    double byte_time = tc_graph_byte_time(p, o);
+    for (int i = 0; i < p->nmerging; i++)
+        TC_TRY(is_faster(p, &p->mergings[i], o, byte_time, &merge[p->mergings[i].number], err));
+    return TC_OK;
+}
+
+/* ---- the choice ---- */
 
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    double byte_time, tc_graph_model *model, tc_error *err) {

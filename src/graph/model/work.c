@@ -16,6 +16,8 @@ struct tc_graph_work {
     char *constants;
     uint64_t seed;
     tc_graph_program *program; /* NULL: of a kernel, and nobody has asked for it */
+    bool decided;              /* a database has said which kernels of a network are faster as one: */
+    tc_graph_program *merged;  /* the program with these; NULL: there are none */
     const tc_tune_task *tasks;
     int ntask;
 };
@@ -28,7 +30,7 @@ static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, 
     TC_TRY(tc_graph_passes(w->graph, &o->passes, err));
     tc_status st = tc_graph_program_new(w->graph, &w->program, err);
     if (st == TC_OK)
-        w->ntask = tc_graph_program_tasks(w->program, &w->tasks);
+        w->ntask = tc_graph_program_tunable(w->program, &w->tasks);
     else
         tc_error_prefix(err, "%s: ", o->model);
     return st;
@@ -70,6 +72,7 @@ tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_graph_work **out
 void tc_graph_work_free(tc_graph_work *w) {
     if (!w)
         return;
+    tc_graph_program_free(w->merged);
     tc_graph_program_free(w->program);
     tc_graph_free(w->graph);
     tc_ctx_free(w->ctx);
@@ -102,17 +105,36 @@ int tc_graph_work_find(const tc_graph_work *w, const char *kernel) {
 
 /* ---- building ---- */
 
-tc_status tc_graph_work_program(tc_graph_work *w, tc_graph_program **out, tc_error *err) {
-    tc_status st = TC_OK;
+static tc_status program_of_kernel(tc_graph_work *w, tc_error *err) {
     tc_graph_bundle constants = {0};
-    if (!w->program && w->constants)
+    tc_status st = TC_OK;
+    if (w->constants)
         st = tc_graph_bundle_load(w->constants, "input", NULL, 0, &constants, err);
-    if (st == TC_OK && !w->program)
+    if (st == TC_OK)
         st = tc_graph_program_of_workload(w->single.workload, w->single.name, constants.items, constants.len, w->seed,
                                           &w->program, err);
     tc_graph_bundle_free(&constants);
-    *out = w->program;
     return st;
+}
+
+/* Once: what is built from a program, and what is chosen for its kernels, is of the same one. */
+static tc_status decide(tc_graph_work *w, const tc_graph_build_options *o, const char *db, tc_error *err) {
+    tc_graph_build_options with = *o;
+    TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
+    tc_status st = tc_graph_program_merge(w->graph, w->program, &with, &w->merged, err);
+    tc_meas_db_close(with.db);
+    w->decided = st == TC_OK;
+    return st;
+}
+
+tc_status tc_graph_work_program(tc_graph_work *w, const tc_graph_build_options *o, const char *db, tc_graph_program **out,
+                                tc_error *err) {
+    if (!w->program)
+        TC_TRY(program_of_kernel(w, err));
+    if (w->graph && db && !w->decided)
+        TC_TRY(decide(w, o, db, err));
+    *out = w->merged ? w->merged : w->program;
+    return TC_OK;
 }
 
 tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db, tc_graph_model **out,
@@ -121,7 +143,7 @@ tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o,
     tc_graph_program *p;
     *out = NULL;
     with.db = NULL;
-    TC_TRY(tc_graph_work_program(w, &p, err));
+    TC_TRY(tc_graph_work_program(w, o, db, &p, err));
     if (db)
         TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
     tc_status st = tc_graph_model_build(p, &with, out, err);

@@ -28,13 +28,15 @@ TC_NODISCARD tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_gra
 void tc_graph_work_free(tc_graph_work *w); /* NULL is fine; after every model of it */
 
 const char *tc_graph_work_path(const tc_graph_work *w); /* the file */
-/* The distinct kernels, as tc_graph_program_tasks has them. */
+/* The distinct kernels, as tc_graph_program_tunable has them. */
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks);
 /* The kernel with this name, or this number counted from 0; -1: there is none. */
 int tc_graph_work_find(const tc_graph_work *w, const char *kernel);
 
-/* The program, also of a kernel; it belongs to w. An error only where a kernel's constants cannot be read. */
-TC_NODISCARD tc_status tc_graph_work_program(tc_graph_work *w, tc_graph_program **out, tc_error *err);
+/* The program, also of a kernel; it belongs to w. The first database that is named (not NULL) decides for all times which kernels
+ * of a network are one, by its records for o's target, threads and accuracy. */
+TC_NODISCARD tc_status tc_graph_work_program(tc_graph_work *w, const tc_graph_build_options *o, const char *db,
+                                             tc_graph_program **out, tc_error *err);
 /* Builds the program with the best records of the database file `db` (NULL: default schedules), or as o->choices say; o->db is not
  * looked at. */
 TC_NODISCARD tc_status tc_graph_work_build(tc_graph_work *w, const tc_graph_build_options *o, const char *db,
