@@ -113,9 +113,10 @@ static isa best_isa(void) {
     return (isa){"generic", fma_generic, 4, read_generic, triad_generic};
 }
 
-/* Best rate of several slices: the peak is what the machine does when nothing else runs. */
+/* Best rate of many slices: the peak is what the machine does when nothing else runs. Beside others a thread runs for some
+ * milliseconds at a time; a slice is shorter. */
 static double fma_rate(const isa *k, int threads, double seconds) {
-    double best = 0, end = tc_now() + seconds, slice = seconds / 8;
+    double best = 0, end = tc_now() + seconds, slice = TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE);
     volatile float sink = 0;
     do {
         double flops = 0;

@@ -133,9 +133,9 @@ static double call_until(tc_kernel *kernel, const tc_intrinsic *u, double stop) 
     return calls;
 }
 
-/* Best rate of several slices, as of the multiply-adds. */
+/* Best rate of many slices, as of the multiply-adds. */
 static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int threads, double seconds) {
-    double best = 0, end = tc_now() + seconds, slice = seconds / 8;
+    double best = 0, end = tc_now() + seconds, slice = TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE);
     double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
     do {
         double calls = 0, start = tc_now();
