@@ -84,9 +84,10 @@ class Peer {
         return this.read();
     }
 
-    // The median of one turn, in milliseconds.
-    async turn(repeats) {
-        return median((await this.ask(`run ${repeats}`)).times_ms);
+    // The median of one turn, or its best, in milliseconds.
+    async turn(repeats, best) {
+        const times = (await this.ask(`run ${repeats}`)).times_ms;
+        return best ? Math.min(...times) : median(times);
     }
 
     stop() {
@@ -100,14 +101,19 @@ class Ours {
         Object.assign(this, {name, args, reports: []});
     }
 
-    async turn(repeats) {
+    async turn(repeats, best) {
         const r = runJson(['bench', ...this.args, '--repeats', String(repeats)]);
         this.reports.push(r);
-        return r.median_ms;
+        return best ? r.min_ms : r.median_ms;
+    }
+
+    // Of the unit that a single kernel can use, else of f32.
+    get peaks() {
+        return this.reports.map(r => (r.unit_peaks && r.unit_peaks[r.unit]) || r.peak_gflops);
     }
 
     get peak() {
-        return median(this.reports.map(r => r.peak_gflops));
+        return median(this.peaks);
     }
 
     get flops() {
@@ -118,13 +124,13 @@ class Ours {
 }
 
 // Turns in rotation, each round starting with another: {name: [ms of each turn]}. A first round that nobody counts warms up.
-async function alternate(runners, rounds, repeats) {
+async function alternate(runners, rounds, repeats, best = false) {
     const turns = Object.fromEntries(runners.map(r => [r.name, []]));
     for (let round = -1; round < rounds; round++)
         for (let i = 0; i < runners.length; i++) {
             const r = runners[(i + round + runners.length) % runners.length];
             await pause();
-            const ms = await r.turn(repeats);
+            const ms = await r.turn(repeats, best);
             if (round >= 0)
                 turns[r.name].push(ms);
         }
@@ -132,8 +138,8 @@ async function alternate(runners, rounds, repeats) {
 }
 
 // The peers that a program of peers/ was built with.
-function programs(program) {
-    return child_process.execFileSync(program, {encoding: 'utf8'}).split('\n').filter(Boolean);
+function programs(program, args = []) {
+    return child_process.execFileSync(program, args, {encoding: 'utf8'}).split('\n').filter(Boolean);
 }
 
 function machine() {

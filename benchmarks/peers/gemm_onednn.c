@@ -34,9 +34,9 @@ static void release(void *p) {
     free(s);
 }
 
-static bool matrix(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, dnnl_format_tag_t layout) {
+static bool matrix(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, dnnl_data_type_t type, dnnl_format_tag_t layout) {
     dnnl_dims_t dims = {rows, columns};
-    TRY(dnnl_memory_desc_init_by_tag(d, 2, dims, dnnl_f32, layout));
+    TRY(dnnl_memory_desc_init_by_tag(d, 2, dims, type, layout));
     return true;
 }
 
@@ -46,7 +46,7 @@ static bool pack(state *s, const gemm *g, const dnnl_memory_desc_t *layout) {
     dnnl_memory_t from;
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t reorder;
-    if (!matrix(&plain, g->k, g->n, dnnl_ab))
+    if (!matrix(&plain, g->k, g->n, g->bytes ? dnnl_s8 : dnnl_f32, dnnl_ab))
         return false;
     TRY(dnnl_memory_create(&s->b, layout, s->engine, DNNL_MEMORY_ALLOCATE));
     TRY(dnnl_memory_create(&from, &plain, s->engine, (void *)(uintptr_t)g->b));
@@ -67,7 +67,9 @@ static bool build(state *s, const gemm *g) {
     dnnl_primitive_desc_t desc;
     TRY(dnnl_engine_create(&s->engine, dnnl_cpu, 0));
     TRY(dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags));
-    if (!matrix(&a, g->m, g->k, dnnl_ab) || !matrix(&b, g->k, g->n, dnnl_format_tag_any) || !matrix(&c, g->m, g->n, dnnl_ab))
+    if (!matrix(&a, g->m, g->k, g->bytes ? dnnl_u8 : dnnl_f32, dnnl_ab) ||
+        !matrix(&b, g->k, g->n, g->bytes ? dnnl_s8 : dnnl_f32, dnnl_format_tag_any) ||
+        !matrix(&c, g->m, g->n, g->bytes ? dnnl_s32 : dnnl_f32, dnnl_ab))
         return false;
     TRY(dnnl_matmul_desc_init(&op, &a, &b, NULL, &c));
     TRY(dnnl_primitive_desc_create(&desc, &op, NULL, s->engine, NULL));
@@ -105,4 +107,4 @@ static const char *version(void) {
     return text;
 }
 
-const gemm_peer gemm_onednn = {"onednn", prepare, run, release, version};
+const gemm_peer gemm_onednn = {"onednn", true, prepare, run, release, version};

@@ -19,4 +19,4 @@ static const char *version(void) {
     return openblas_get_config();
 }
 
-const gemm_peer gemm_openblas = {"openblas", prepare, run, free, version};
+const gemm_peer gemm_openblas = {"openblas", false, prepare, run, free, version};

@@ -1,6 +1,7 @@
-/* gemm_peers PEER M N K THREADS: a matmul of another library that obeys lines on its standard input, so that its runs can
+/* gemm_peers PEER M N K THREADS [TYPE]: a matmul of another library that obeys lines on its standard input, so that its runs can
  * alternate with another program's. "run K" times K runs (after an untimed one) and prints {"times_ms": [...]}; "quit" ends it.
- * Without arguments it names the peers. The first line that it prints is {"ready": true, ...}, after its result was found right.
+ * TYPE is f32, or u8s8 for products of bytes with sums of 32 bits. Without arguments it names the peers, with a TYPE alone those
+ * that have it. The first line that it prints is {"ready": true, ...}, after its result was found right.
  */
 #include <math.h>
 #include <stdint.h>
@@ -26,28 +27,46 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* Seeded values in [-1, 1), aligned to a cache line. */
-static float *matrix(int64_t n, uint32_t seed) {
-    float *p = aligned_alloc(64, ((size_t)n * sizeof *p + 63) / 64 * 64);
+static void *memory(int64_t n, size_t size) {
+    void *p = aligned_alloc(64, ((size_t)n * size + 63) / 64 * 64);
     if (!p) {
         fprintf(stderr, "gemm_peers: no memory for %lld elements\n", (long long)n);
         exit(1);
     }
-    for (int64_t i = 0; i < n; i++) {
-        seed = seed * 1664525U + 1013904223U;
-        p[i] = (float)(seed >> 8) / (float)(1 << 23) - 1.0F;
-    }
     return p;
 }
 
-/* Every 97th element against a sum in double; the bound is that of a sum of k products of values below 1. */
+static uint32_t next(uint32_t *seed) {
+    *seed = *seed * 1664525U + 1013904223U;
+    return *seed >> 8;
+}
+
+/* Seeded values, of floats in [-1, 1), aligned to a cache line. */
+static void *matrix(int64_t n, uint32_t seed, bool bytes) {
+    void *p = memory(n, bytes ? 1 : sizeof(float));
+    for (int64_t i = 0; i < n; i++)
+        if (bytes)
+            ((uint8_t *)p)[i] = (uint8_t)(next(&seed) >> 8);
+        else
+            ((float *)p)[i] = (float)next(&seed) / (float)(1 << 23) - 1.0F;
+    return p;
+}
+
+static double product(const gemm *g, int64_t a, int64_t b) {
+    if (g->bytes)
+        return (double)((const uint8_t *)g->a)[a] * ((const int8_t *)g->b)[b];
+    return (double)((const float *)g->a)[a] * (double)((const float *)g->b)[b];
+}
+
+/* Every 97th element against a sum in double; the bound of floats is that of a sum of k products of values below 1. */
 static int right(const gemm *g) {
+    double bound = g->bytes ? 0 : 1e-6 * (double)g->k + 1e-5;
     for (int64_t at = 0; at < g->m * g->n; at += 97) {
-        double sum = 0;
+        double sum = 0, is = g->bytes ? (double)((const int32_t *)g->c)[at] : (double)((const float *)g->c)[at];
         for (int64_t k = 0; k < g->k; k++)
-            sum += (double)g->a[at / g->n * g->k + k] * (double)g->b[k * g->n + at % g->n];
-        if (!(fabs(sum - (double)g->c[at]) <= 1e-6 * (double)g->k + 1e-5)) {
-            fprintf(stderr, "gemm_peers: element %lld is %g, not %g\n", (long long)at, (double)g->c[at], sum);
+            sum += product(g, at / g->n * g->k + k, k * g->n + at % g->n);
+        if (!(fabs(sum - is) <= bound)) {
+            fprintf(stderr, "gemm_peers: element %lld is %g, not %g\n", (long long)at, is, sum);
             return 0;
         }
     }
@@ -79,34 +98,45 @@ static void serve(const gemm_peer *p, void *state, const gemm *g) {
     }
 }
 
-static const gemm_peer *find(const char *name) {
+static const gemm_peer *find(const char *name, bool bytes) {
     for (int i = 0; peers[i]; i++)
-        if (strcmp(peers[i]->name, name) == 0)
+        if (strcmp(peers[i]->name, name) == 0 && (!bytes || peers[i]->bytes))
             return peers[i];
-    fprintf(stderr, "gemm_peers: there is no peer '%s' in this build\n", name);
+    fprintf(stderr, "gemm_peers: there is no peer '%s' of that type in this build\n", name);
     exit(2);
 }
 
-static int list_peers(void) {
+static int list_peers(bool bytes) {
     for (int i = 0; peers[i]; i++)
-        puts(peers[i]->name);
+        if (!bytes || peers[i]->bytes)
+            puts(peers[i]->name);
     return 0;
 }
 
+static bool is_bytes(const char *type) {
+    if (strcmp(type, "u8s8") != 0 && strcmp(type, "f32") != 0) {
+        fprintf(stderr, "gemm_peers: '%s' is no type: f32, u8s8\n", type);
+        exit(2);
+    }
+    return strcmp(type, "u8s8") == 0;
+}
+
 int main(int argc, char **argv) {
-    if (argc == 1)
-        return list_peers();
-    if (argc != 6) {
-        fprintf(stderr, "usage: gemm_peers [PEER M N K THREADS]\n");
+    if (argc < 3)
+        return list_peers(argc == 2 && is_bytes(argv[1]));
+    if (argc != 6 && argc != 7) {
+        fprintf(stderr, "usage: gemm_peers [PEER M N K THREADS] [TYPE]\n");
         return 2;
     }
-    const gemm_peer *p = find(argv[1]);
-    gemm g = {.m = atoll(argv[2]), .n = atoll(argv[3]), .k = atoll(argv[4]), .threads = atoi(argv[5])};
+    bool bytes = argc == 7 && is_bytes(argv[6]);
+    const gemm_peer *p = find(argv[1], bytes);
+    gemm g = {.m = atoll(argv[2]), .n = atoll(argv[3]), .k = atoll(argv[4]), .threads = atoi(argv[5]), .bytes = bytes};
     if (g.m < 1 || g.n < 1 || g.k < 1 || g.threads < 1) {
         fprintf(stderr, "gemm_peers: M, N, K and THREADS are at least 1\n");
         return 2;
     }
-    float *a = matrix(g.m * g.k, 1), *b = matrix(g.k * g.n, 2), *c = matrix(g.m * g.n, 3);
+    void *a = matrix(g.m * g.k, 1, bytes), *b = matrix(g.k * g.n, 2, bytes), *c = memory(g.m * g.n, sizeof(float));
+    memset(c, 0, (size_t)(g.m * g.n) * sizeof(float));
     g.a = a;
     g.b = b;
     g.c = c;
