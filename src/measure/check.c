@@ -46,6 +46,12 @@ static double epsilon(tc_dtype t) {
         return 0x1p-10;
     case TC_BF16:
         return 0x1p-7;
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+        return 0x1p-3;
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+        return 0x1p-2;
     case TC_BOOL:
     case TC_I8:
     case TC_U8:
@@ -56,6 +62,8 @@ static double epsilon(tc_dtype t) {
     case TC_I64:
     case TC_U64:
     case TC_F32:
+    case TC_I4:
+    case TC_U4:
     case TC_NDTYPES:
         break;
     }
@@ -221,8 +229,8 @@ double tc_meas_check_finite(const tc_meas_check *c) {
 
 /* ---- unwritten elements ---- */
 
-/* Pass 0: all ones: for floats a NaN that no instruction produces, for bool no value at all. Integers may really hold it: pass 1
- * tells. */
+/* Pass 0: all ones: for floats a NaN that no instruction produces, for bool no value at all. Integers and floats of a byte may
+ * really hold it: pass 1 tells. */
 static int pattern(int pass) {
     return pass == 0 ? 0xff : 0x5a;
 }

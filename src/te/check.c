@@ -13,6 +13,9 @@ te_takes te_takes_of(tc_op op) {
 
 static const char *dtype_problem(te_takes what, tc_dtype t) {
     bool is_float = tc_dtype_is_float(t);
+    bool computes = what == TE_BITS || what == TE_NUMBERS || what == TE_INTEGERS || what == TE_FLOATS;
+    if (computes && tc_dtype_is_stored(t))
+        return "floats of 8 bits and integers of 4 are only stored: cast the operands";
     switch (what) {
     case TE_BOOLS:
         return t == TC_BOOL ? NULL : "the operands must be bool";

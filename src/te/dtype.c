@@ -1,14 +1,15 @@
-/* The table of element types and the conversions of the 16-bit floats. */
+/* The table of element types and the conversions of the floats that C lacks. */
 #include "te/dtype.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 static const struct {
     const char *name;
-    int bytes;
+    int bytes, bits;
 } TYPES[] = {
-#define DTYPE(id, text, bytes, class) {text, bytes},
+#define DTYPE(id, text, bytes, bits, class) {text, bytes, bits},
     TC_DTYPES(DTYPE)
 #undef DTYPE
 };
@@ -19,6 +20,10 @@ const char *tc_dtype_name(tc_dtype t) {
 
 int tc_dtype_bytes(tc_dtype t) {
     return TYPES[t].bytes;
+}
+
+int tc_dtype_bits(tc_dtype t) {
+    return TYPES[t].bits;
 }
 
 bool tc_dtype_parse(const char *name, tc_dtype *out) {
@@ -78,6 +83,45 @@ uint16_t tc_f32_to_bf16(float f) {
     return (uint16_t)((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
 
+const tc_float8 *tc_float8_of(tc_dtype t) {
+    static const tc_float8 formats[TC_NDTYPES] = {
+#define FLOAT8(id, mantissa, bias, largest, over, nan) [TC_##id] = {mantissa, bias, largest, over, nan},
+        TC_FLOAT8S(FLOAT8)
+#undef FLOAT8
+    };
+    return formats[t].bias ? &formats[t] : NULL;
+}
+
+/* Below the sign a code is the upper part of a float with another bias; what has no exponent counts in steps. */
+float tc_f8_to_f32(const tc_float8 *f, uint8_t code) {
+    uint32_t sign = (uint32_t)(code & 0x80) << 24, magnitude = code & 0x7f;
+    if (code == 0x80 && f->nan == 0x80)
+        return of_bits(0x7fc00000);
+    if (magnitude > (uint32_t)f->largest)
+        return of_bits(sign | (f->over != f->nan && magnitude == (uint32_t)f->over ? 0x7f800000 : 0x7fc00000));
+    if (magnitude >> f->mantissa == 0)
+        return of_bits(sign | bits_of(ldexpf((float)magnitude, 1 - f->bias - f->mantissa)));
+    return of_bits(sign | ((magnitude << (23 - f->mantissa)) + ((uint32_t)(127 - f->bias) << 23)));
+}
+
+/* The adder rounds what has no exponent, as for f16. */
+uint8_t tc_f32_to_f8(const tc_float8 *f, float v) {
+    uint32_t u = bits_of(v), sign = (u >> 24) & 0x80, a = u & 0x7fffffff, shift = 23 - (uint32_t)f->mantissa;
+    uint32_t smallest = (uint32_t)(128 - f->bias) << 23; /* normal number */
+    if (a > 0x7f800000)
+        return (uint8_t)(sign | (uint32_t)f->nan);
+    float step = ldexpf(1, 24 - f->bias - f->mantissa);
+    uint32_t r = a < smallest ? bits_of(of_bits(a) + step) - bits_of(step)
+                              : (a - (smallest - (1u << 23)) + (1u << (shift - 1)) - 1 + ((a >> shift) & 1)) >> shift;
+    if (r > (uint32_t)f->largest)
+        r = (uint32_t)f->over;
+    return (uint8_t)(r == 0 && f->nan == 0x80 ? 0 : sign | r);
+}
+
+float tc_f8_largest(const tc_float8 *f) {
+    return tc_f8_to_f32(f, (uint8_t)f->largest);
+}
+
 double tc_load_f(tc_dtype t, const void *base, int64_t i) {
     switch (t) {
     case TC_F16:
@@ -88,6 +132,11 @@ double tc_load_f(tc_dtype t, const void *base, int64_t i) {
         return (double)((const float *)base)[i];
     case TC_F64:
         return ((const double *)base)[i];
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+        return (double)tc_f8_to_f32(tc_float8_of(t), ((const uint8_t *)base)[i]);
     case TC_BOOL:
     case TC_I8:
     case TC_U8:
@@ -97,6 +146,8 @@ double tc_load_f(tc_dtype t, const void *base, int64_t i) {
     case TC_U32:
     case TC_I64:
     case TC_U64:
+    case TC_I4:
+    case TC_U4:
     case TC_NDTYPES:
         break;
     }
@@ -108,8 +159,10 @@ int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
     case TC_BOOL:
         return ((const uint8_t *)base)[i] != 0;
     case TC_I8:
+    case TC_I4:
         return ((const int8_t *)base)[i];
     case TC_U8:
+    case TC_U4:
         return ((const uint8_t *)base)[i];
     case TC_I16:
         return ((const int16_t *)base)[i];
@@ -126,6 +179,10 @@ int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
     case TC_BF16:
     case TC_F32:
     case TC_F64:
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
     case TC_NDTYPES:
         break;
     }
@@ -147,6 +204,12 @@ void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
     case TC_F64:
         ((double *)base)[i] = v;
         return;
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+        ((uint8_t *)base)[i] = tc_f32_to_f8(tc_float8_of(t), (float)v);
+        return;
     case TC_BOOL:
     case TC_I8:
     case TC_U8:
@@ -156,6 +219,8 @@ void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
     case TC_U32:
     case TC_I64:
     case TC_U64:
+    case TC_I4:
+    case TC_U4:
     case TC_NDTYPES:
         break;
     }
@@ -170,6 +235,12 @@ void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
     case TC_I8:
     case TC_U8:
         ((uint8_t *)base)[i] = (uint8_t)v;
+        return;
+    case TC_I4:
+        ((uint8_t *)base)[i] = (uint8_t)(((v & 15) ^ 8) - 8);
+        return;
+    case TC_U4:
+        ((uint8_t *)base)[i] = v & 15;
         return;
     case TC_I16:
     case TC_U16:
@@ -187,6 +258,10 @@ void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
     case TC_BF16:
     case TC_F32:
     case TC_F64:
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
     case TC_NDTYPES:
         break;
     }

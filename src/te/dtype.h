@@ -6,24 +6,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* DTYPE(id, text, bytes, class): class b bool, i signed, u unsigned, f float. Order is part of the record format. */
+/* DTYPE(id, text, bytes, bits, class): bytes of an element in memory, bits of its range; class b bool, i signed, u unsigned, f float.
+ * Order is part of the record format. What is narrower than a byte has one to itself; only files pack two. */
 #define TC_DTYPES(DTYPE)                                                                                                         \
-    DTYPE(BOOL, "bool", 1, 'b')                                                                                                  \
-    DTYPE(I8, "i8", 1, 'i')                                                                                                      \
-    DTYPE(U8, "u8", 1, 'u')                                                                                                      \
-    DTYPE(I16, "i16", 2, 'i')                                                                                                    \
-    DTYPE(U16, "u16", 2, 'u')                                                                                                    \
-    DTYPE(I32, "i32", 4, 'i')                                                                                                    \
-    DTYPE(U32, "u32", 4, 'u')                                                                                                    \
-    DTYPE(I64, "i64", 8, 'i')                                                                                                    \
-    DTYPE(U64, "u64", 8, 'u')                                                                                                    \
-    DTYPE(F16, "f16", 2, 'f')                                                                                                    \
-    DTYPE(BF16, "bf16", 2, 'f')                                                                                                  \
-    DTYPE(F32, "f32", 4, 'f')                                                                                                    \
-    DTYPE(F64, "f64", 8, 'f')
+    DTYPE(BOOL, "bool", 1, 1, 'b')                                                                                               \
+    DTYPE(I8, "i8", 1, 8, 'i')                                                                                                   \
+    DTYPE(U8, "u8", 1, 8, 'u')                                                                                                   \
+    DTYPE(I16, "i16", 2, 16, 'i')                                                                                                \
+    DTYPE(U16, "u16", 2, 16, 'u')                                                                                                \
+    DTYPE(I32, "i32", 4, 32, 'i')                                                                                                \
+    DTYPE(U32, "u32", 4, 32, 'u')                                                                                                \
+    DTYPE(I64, "i64", 8, 64, 'i')                                                                                                \
+    DTYPE(U64, "u64", 8, 64, 'u')                                                                                                \
+    DTYPE(F16, "f16", 2, 16, 'f')                                                                                                \
+    DTYPE(BF16, "bf16", 2, 16, 'f')                                                                                              \
+    DTYPE(F32, "f32", 4, 32, 'f')                                                                                                \
+    DTYPE(F64, "f64", 8, 64, 'f')                                                                                                \
+    DTYPE(F8E4M3FN, "f8e4m3fn", 1, 8, 'f')                                                                                       \
+    DTYPE(F8E4M3FNUZ, "f8e4m3fnuz", 1, 8, 'f')                                                                                   \
+    DTYPE(F8E5M2, "f8e5m2", 1, 8, 'f')                                                                                           \
+    DTYPE(F8E5M2FNUZ, "f8e5m2fnuz", 1, 8, 'f')                                                                                   \
+    DTYPE(I4, "i4", 1, 4, 'i')                                                                                                   \
+    DTYPE(U4, "u4", 1, 4, 'u')
+
+/* FLOAT8(id, mantissa, bias, largest, over, nan): the formats of a byte below its sign. Bits of the mantissa; what is added to the
+ * exponent; the code of the largest number; the code of numbers beyond it, infinity where there is one; that of NaN. In the formats
+ * "UZ" zero has no sign: its other code, 0x80, is the only NaN. */
+#define TC_FLOAT8S(FLOAT8)                                                                                                       \
+    FLOAT8(F8E4M3FN, 3, 7, 0x7e, 0x7f, 0x7f)                                                                                     \
+    FLOAT8(F8E4M3FNUZ, 3, 8, 0x7f, 0x80, 0x80)                                                                                   \
+    FLOAT8(F8E5M2, 2, 15, 0x7b, 0x7c, 0x7f)                                                                                      \
+    FLOAT8(F8E5M2FNUZ, 2, 16, 0x7f, 0x80, 0x80)
 
 typedef enum tc_dtype {
-#define DTYPE(id, text, bytes, class) TC_##id,
+#define DTYPE(id, text, bytes, bits, class) TC_##id,
     TC_DTYPES(DTYPE)
 #undef DTYPE
         TC_NDTYPES
@@ -31,11 +47,12 @@ typedef enum tc_dtype {
 
 const char *tc_dtype_name(tc_dtype t); /* "f32" */
 int tc_dtype_bytes(tc_dtype t);
+int tc_dtype_bits(tc_dtype t);
 
 /* The table's classes as data of this header: every expression that is made asks for them. */
 static inline char tc_dtype_class(tc_dtype t) {
     static const char classes[] = {
-#define DTYPE(id, text, bytes, class) class,
+#define DTYPE(id, text, bytes, bits, class) class,
         TC_DTYPES(DTYPE)
 #undef DTYPE
     };
@@ -50,6 +67,10 @@ static inline bool tc_dtype_is_int(tc_dtype t) { /* signed or unsigned, not bool
 static inline bool tc_dtype_is_signed(tc_dtype t) { /* signed integers and floats */
     return tc_dtype_class(t) == 'i' || tc_dtype_class(t) == 'f';
 }
+/* Floats of a byte, and integers of less: they are stored, moved, compared and cast, not computed with. */
+static inline bool tc_dtype_is_stored(tc_dtype t) {
+    return t >= TC_F8E4M3FN && t < TC_NDTYPES;
+}
 /* Finds by name; returns false if there is none. */
 bool tc_dtype_parse(const char *name, tc_dtype *out);
 
@@ -58,6 +79,15 @@ float tc_f16_to_f32(uint16_t h);
 uint16_t tc_f32_to_f16(float f);
 float tc_bf16_to_f32(uint16_t h);
 uint16_t tc_f32_to_bf16(float f);
+
+/* A row of TC_FLOAT8S. */
+typedef struct tc_float8 {
+    int mantissa, bias, largest, over, nan;
+} tc_float8;
+const tc_float8 *tc_float8_of(tc_dtype t); /* NULL: of no such type */
+float tc_f8_to_f32(const tc_float8 *f, uint8_t code);
+uint8_t tc_f32_to_f8(const tc_float8 *f, float v);
+float tc_f8_largest(const tc_float8 *f);
 
 /* Reads / writes element `i` of a typed array. Integers go through int64 (U64 wraps), floats through double; writing rounds to
  * the type (integers wrap modulo 2^bits, floats round to nearest even; float to integer is not done here). */

@@ -6,13 +6,13 @@
 int64_t tc_int_min(tc_dtype t) {
     if (t == TC_BOOL || !tc_dtype_is_signed(t))
         return 0;
-    return t == TC_I64 ? INT64_MIN : -((int64_t)1 << (8 * tc_dtype_bytes(t) - 1));
+    return t == TC_I64 ? INT64_MIN : -((int64_t)1 << (tc_dtype_bits(t) - 1));
 }
 
 int64_t tc_int_max(tc_dtype t) {
     if (t == TC_BOOL)
         return 1;
-    int bits = 8 * tc_dtype_bytes(t) - (tc_dtype_is_signed(t) ? 1 : 0);
+    int bits = tc_dtype_bits(t) - (tc_dtype_is_signed(t) ? 1 : 0);
     return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
 }
 
@@ -32,12 +32,20 @@ int64_t tc_wrap_i(tc_dtype t, int64_t v) {
         return (int32_t)v;
     case TC_U32:
         return (uint32_t)v;
+    case TC_I4:
+        return ((v & 15) ^ 8) - 8;
+    case TC_U4:
+        return v & 15;
     case TC_I64:
     case TC_U64:
     case TC_F16:
     case TC_BF16:
     case TC_F32:
     case TC_F64:
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
     case TC_NDTYPES:
         break;
     }
@@ -52,6 +60,11 @@ double tc_round_f(tc_dtype t, double v) {
         return (double)tc_bf16_to_f32(tc_f32_to_bf16((float)v));
     case TC_F32:
         return (double)(float)v;
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+        return (double)tc_f8_to_f32(tc_float8_of(t), tc_f32_to_f8(tc_float8_of(t), (float)v));
     case TC_F64:
     case TC_BOOL:
     case TC_I8:
@@ -62,6 +75,8 @@ double tc_round_f(tc_dtype t, double v) {
     case TC_U32:
     case TC_I64:
     case TC_U64:
+    case TC_I4:
+    case TC_U4:
     case TC_NDTYPES:
         break;
     }

@@ -18,8 +18,9 @@
 
 enum { N = 448 }; /* a multiple of 16, and no common period with the values */
 
-static const tc_dtype TYPES[] = {TC_BOOL, TC_I8,  TC_U8,  TC_I16,  TC_U16, TC_I32, TC_U32,
-                                 TC_I64,  TC_U64, TC_F16, TC_BF16, TC_F32, TC_F64};
+static const tc_dtype TYPES[] = {TC_BOOL,       TC_I8,     TC_U8,         TC_I16,  TC_U16, TC_I32, TC_U32,
+                                 TC_I64,        TC_U64,    TC_F16,        TC_BF16, TC_F32, TC_F64, TC_F8E4M3FN,
+                                 TC_F8E4M3FNUZ, TC_F8E5M2, TC_F8E5M2FNUZ, TC_I4,   TC_U4};
 
 static const int64_t INTS[] = {0,          1,           -1,         2,       -2,        3,         7,         -7,           10,
                                100,        -100,        127,        -128,    255,       128,       32767,     -32768,       65535,
@@ -64,6 +65,8 @@ static void tame(tc_op op, tc_dtype t, void *b) {
 
 static bool applies(tc_op op, tc_dtype t) {
     bool isf = tc_dtype_is_float(t), isb = t == TC_BOOL;
+    if (tc_dtype_is_stored(t))
+        return op == TC_OP_MAX;
     switch (op) {
     case TC_OP_ADD:
     case TC_OP_SUB:
@@ -191,12 +194,20 @@ static void check_cast(tc_dtype from, tc_dtype to, const void *a, const void *r,
     }
 }
 
+/* Each kind of cast of types that are only stored, but not each pair of these in vectors and scalars. */
+static bool is_tried(tc_dtype from, tc_dtype to, int lanes) {
+    bool both = tc_dtype_is_stored(from) && tc_dtype_is_stored(to), either = tc_dtype_is_stored(from) || tc_dtype_is_stored(to);
+    return both ? lanes > 1 && (from ^ to) == 1 : !either || lanes > 1 || from == TC_F32 || to == TC_F32;
+}
+
 static void every_cast(void **state) {
     (void)state;
     for (size_t a = 0; a < TC_LEN(TYPES); a++)
         for (size_t b = 0; b < TC_LEN(TYPES); b++)
             for (int lanes = 1; lanes <= 16; lanes += 15) {
                 tc_dtype from = TYPES[a], to = TYPES[b];
+                if (!is_tried(from, to, lanes))
+                    continue;
                 kernel k;
                 kernel_elementwise(&k, 1, &from, to, N, lanes, cast_to, &to);
                 void **args = kernel_args(k.f), *spare = kernel_alloc(N * 8);
@@ -238,7 +249,37 @@ static void narrow_exact(void **state) {
     }
 }
 
+/* All codes of the floats of a byte to f32, and floats around all of them back. */
+static void bytes_exact(void **state) {
+    (void)state;
+    enum { ALL = 1 << 14 };
+    for (int t = TC_F8E4M3FN; t <= TC_F8E5M2FNUZ; t++) {
+        tc_dtype narrow = (tc_dtype)t, wide = TC_F32;
+        kernel up, down;
+        kernel_elementwise(&up, 1, &narrow, wide, ALL, 16, cast_to, &wide);
+        kernel_elementwise(&down, 1, &wide, narrow, ALL, 16, cast_to, &narrow);
+        void **u = kernel_args(up.f), **d = kernel_args(down.f);
+        for (int i = 0; i < ALL; i++) {
+            ((uint8_t *)u[0])[i] = (uint8_t)i;
+            uint32_t bits = (uint32_t)(i % 2) << 31 | (uint32_t)((i >> 1) % 1024 + 800) << 20 | ((i >> 11) & 1 ? 1u : 0u) |
+                            ((i >> 12) & 1 ? 0xfffffu : 0u); /* steps of an eighth from 2^-27 to 2^100, and beside them */
+            memcpy((float *)d[0] + i, &bits, 4);
+        }
+        kernel_run(&up, u, 1);
+        kernel_run(&down, d, 1);
+        for (int i = 0; i < ALL; i++) {
+            assert_true(same_f(TC_F32, u[1], i, tc_load_f(narrow, u[0], i)));
+            assert_true(same_f(narrow, d[1], i, tc_round_f(narrow, (double)((float *)d[0])[i])));
+        }
+        kernel_free_args(up.f, u);
+        kernel_free_args(down.f, d);
+        kernel_free(&up);
+        kernel_free(&down);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op), cmocka_unit_test(every_cast), cmocka_unit_test(narrow_exact)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op), cmocka_unit_test(every_cast), cmocka_unit_test(narrow_exact),
+                                       cmocka_unit_test(bytes_exact)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

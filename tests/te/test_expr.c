@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <float.h>
 #include <math.h>
 
 #include "support/rng.h"
@@ -57,6 +58,92 @@ static void bf16_exhaustive(void **state) {
     assert_int_equal(tc_f32_to_bf16(1.01171875f), 0x3f82);
 }
 
+/* The formats as ONNX defines them: bits of exponent and mantissa, bias, and what the last codes are. */
+static const struct {
+    tc_dtype type;
+    int mantissa, bias, last; /* last: code of the largest number */
+    bool infinite, one_zero;
+} FORMATS[] = {{TC_F8E4M3FN, 3, 7, 0x7e, false, false},
+               {TC_F8E4M3FNUZ, 3, 8, 0x7f, false, true},
+               {TC_F8E5M2, 2, 15, 0x7b, true, false},
+               {TC_F8E5M2FNUZ, 2, 16, 0x7f, false, true}};
+
+static double magnitude(size_t f, int code) {
+    int m = FORMATS[f].mantissa, exponent = code >> m, fraction = code & ((1 << m) - 1);
+    return ldexp(exponent ? (1 << m) + fraction : fraction, TC_MAX(exponent, 1) - FORMATS[f].bias - m);
+}
+
+static double float8_of(size_t f, int code) {
+    int below = code & 0x7f;
+    if (FORMATS[f].one_zero && code == 0x80)
+        return (double)NAN;
+    if (below > FORMATS[f].last)
+        return FORMATS[f].infinite && below == FORMATS[f].last + 1 ? copysign(INFINITY, code & 0x80 ? -1 : 1) : (double)NAN;
+    return copysign(magnitude(f, below), code & 0x80 ? -1 : 1);
+}
+
+static void float8_codes(void **state) {
+    (void)state;
+    for (size_t f = 0; f < TC_LEN(FORMATS); f++)
+        for (int code = 0; code < 256; code++) {
+            const tc_float8 *row = tc_float8_of(FORMATS[f].type);
+            double want = float8_of(f, code);
+            float got = tc_f8_to_f32(row, (uint8_t)code);
+            assert_true(isnan(want) ? isnan(got) : (double)got == want && !signbit(got) == !signbit(want));
+            assert_int_equal(isnan(want) || tc_f32_to_f8(row, got) == code, 1);
+            assert_true(!isnan(want) || isnan(tc_f8_to_f32(row, tc_f32_to_f8(row, got))));
+        }
+}
+
+/* The nearest code by looking at all of them, ties to the even one; one past the last stands for what has no number. */
+static int nearest_code(size_t f, double v) {
+    int best = 0, past = FORMATS[f].last + 1;
+    if (v >= magnitude(f, past))
+        return past;
+    for (int code = 1; code <= past; code++) {
+        double d = fabs(magnitude(f, code) - v), least = fabs(magnitude(f, best) - v);
+        if (d < least || (d == least && code % 2 == 0))
+            best = code;
+    }
+    return best;
+}
+
+static void rounds_to_nearest(size_t f, float v) {
+    const tc_float8 *row = tc_float8_of(FORMATS[f].type);
+    int code = nearest_code(f, fabs((double)v));
+    for (int sign = 0; sign < 2; sign++) {
+        float x = sign ? -v : v, got = tc_f8_to_f32(row, tc_f32_to_f8(row, x));
+        double want = code <= FORMATS[f].last ? magnitude(f, code) : FORMATS[f].infinite ? INFINITY : (double)NAN;
+        bool minus = sign && !(want == 0 && FORMATS[f].one_zero);
+        if (isnan(want) ? !isnan(got) : (double)fabsf(got) != want || (signbit(got) != 0) != minus)
+            fail_msg("%s: %a becomes %a, not %a", tc_dtype_name(FORMATS[f].type), (double)x, (double)got, want);
+    }
+}
+
+/* All codes, the middles between neighbours, and the floats beside these; floats of any size. */
+static void float8_rounding(void **state) {
+    (void)state;
+    tc_rng rng = tc_rng_seed(5);
+    for (size_t f = 0; f < TC_LEN(FORMATS); f++) {
+        for (int code = 0; code <= FORMATS[f].last; code++) {
+            float at = (float)magnitude(f, code), middle = (float)((magnitude(f, code) + magnitude(f, code + 1)) / 2);
+            const float near[] = {at, nextafterf(at, INFINITY), middle, nextafterf(middle, 0), nextafterf(middle, INFINITY)};
+            for (size_t i = 0; i < TC_LEN(near); i++)
+                rounds_to_nearest(f, near[i]);
+        }
+        for (int i = 0; i < 20000; i++)
+            rounds_to_nearest(f, ldexpf((float)tc_rng_unit(&rng) + 1, (int)tc_rng_below(&rng, 40) - 20));
+        const float far[] = {0, 0x1p-149f, FLT_MIN, FLT_MAX, 1e9f};
+        for (size_t i = 0; i < TC_LEN(far); i++)
+            rounds_to_nearest(f, far[i]);
+        const tc_float8 *row = tc_float8_of(FORMATS[f].type);
+        assert_true(isnan(tc_f8_to_f32(row, tc_f32_to_f8(row, NAN))));
+        float most = tc_f8_to_f32(row, tc_f32_to_f8(row, -INFINITY));
+        assert_true(FORMATS[f].infinite ? isinf(most) && most < 0 : isnan(most));
+        assert_true((double)tc_f8_largest(row) == magnitude(f, FORMATS[f].last));
+    }
+}
+
 static void integer_semantics(void **state) {
     (void)state;
     int64_t v;
@@ -76,6 +163,12 @@ static void integer_semantics(void **state) {
     assert_false(tc_eval_i(TC_OP_SHL, TC_I8, 1, 8, &v));
     assert_int_equal(tc_cast_fi(TC_I8, 1000), 127);
     assert_int_equal(tc_cast_fi(TC_U8, -1), 0);
+    assert_int_equal(tc_cast_fi(TC_I4, 8), 7);
+    assert_int_equal(tc_cast_fi(TC_I4, -8.5), -8);
+    assert_int_equal(tc_cast_fi(TC_U4, 16), 15);
+    assert_int_equal(tc_cast_ii(TC_I4, 23), 7);
+    assert_int_equal(tc_cast_ii(TC_I4, 24), -8);
+    assert_int_equal(tc_cast_ii(TC_U4, -1), 15);
     assert_int_equal(tc_cast_fi(TC_I64, 1e30), INT64_MAX);
     assert_int_equal(tc_cast_fi(TC_I32, (double)NAN), 0);
     assert_true(tc_cast_if(TC_U64, TC_F64, -1) == 0x1p64);
@@ -213,7 +306,7 @@ static void reducers(void **state) {
     for (int t = 0; t < TC_NDTYPES; t++)
         for (tc_reducer r = TC_RED_SUM; r < TC_NREDUCERS; r++) {
             bool arg = r == TC_RED_ARGMAX || r == TC_RED_ARGMIN;
-            if (t == TC_BOOL && (r == TC_RED_SUM || r == TC_RED_PROD))
+            if ((t == TC_BOOL && (r == TC_RED_SUM || r == TC_RED_PROD)) || tc_dtype_is_stored((tc_dtype)t))
                 continue;
             const tc_expr *seven[] = {tc_imm(c, (tc_dtype)t, 7), tc_i64(c, 3)}, *out[2];
             const tc_expr *none[] = {tc_reducer_identity(c, r, 0, (tc_dtype)t), tc_reducer_identity(c, r, 1, TC_I64)};
@@ -236,10 +329,10 @@ static void reducers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dtype_names),       cmocka_unit_test(f16_exhaustive), cmocka_unit_test(bf16_exhaustive),
-        cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),      cmocka_unit_test(children),
-        cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),   cmocka_unit_test(ops_table),
-        cmocka_unit_test(reducers),
+        cmocka_unit_test(dtype_names),    cmocka_unit_test(float8_codes),    cmocka_unit_test(float8_rounding),
+        cmocka_unit_test(f16_exhaustive), cmocka_unit_test(bf16_exhaustive), cmocka_unit_test(integer_semantics),
+        cmocka_unit_test(interning),      cmocka_unit_test(children),        cmocka_unit_test(folding),
+        cmocka_unit_test(shared_nodes),   cmocka_unit_test(ops_table),       cmocka_unit_test(reducers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,8 @@ typedef struct tc_cgc_writer {
 void tc_cgc_text(tc_cgc_writer *w, const char *fmt, ...) TC_PRINTF(2, 3);
 void tc_cgc_line(tc_cgc_writer *w, const char *fmt, ...) TC_PRINTF(2, 3); /* the same after the indentation; ends no line */
 void tc_cgc_fail(tc_cgc_writer *w, const char *what);
-const char *tc_cgc_value_type(tc_dtype t); /* of a value: 16-bit floats are f32, bool is int */
+const char *tc_cgc_value_type(tc_dtype t); /* of a value: narrow floats are f32, bool is int */
+bool tc_cgc_is_narrow(tc_dtype t);         /* a float that C has no type for */
 void tc_cgc_name(tc_cgc_writer *w, const char *s, uint32_t id);
 void tc_cgc_buffer(tc_cgc_writer *w, const tc_buffer *b); /* its name */
 

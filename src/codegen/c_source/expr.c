@@ -68,11 +68,13 @@ static void wrapping(tc_cgc_writer *w, const tc_expr *e, const char *op, const c
 }
 
 static void from_memory(tc_cgc_writer *w, tc_dtype t, const tc_buffer *b, const tc_expr *index, const char *lane) {
-    tc_cgc_text(w, "%s", t == TC_F16 ? "tc_from_f16(" : t == TC_BF16 ? "tc_from_bf16(" : t == TC_BOOL ? "(" : "");
+    if (tc_cgc_is_narrow(t))
+        tc_cgc_text(w, "tc_from_%s", tc_dtype_name(t));
+    tc_cgc_text(w, "%s", t == TC_BOOL || tc_cgc_is_narrow(t) ? "(" : "");
     tc_cgc_buffer(w, b);
     tc_cgc_text(w, "[");
     tc_cgc_expr(w, index, lane);
-    tc_cgc_text(w, "]%s", t == TC_BOOL ? " != 0)" : t == TC_F16 || t == TC_BF16 ? ")" : "");
+    tc_cgc_text(w, "]%s", t == TC_BOOL ? " != 0)" : tc_cgc_is_narrow(t) ? ")" : "");
 }
 
 static void load(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
@@ -209,8 +211,8 @@ static void int_fma(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
 
 static void arithmetic(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype;
-    const char *round = t == TC_F16 ? "tc_round_f16(" : t == TC_BF16 ? "tc_round_bf16(" : "";
-    tc_cgc_text(w, "%s", round);
+    if (tc_cgc_is_narrow(t))
+        tc_cgc_text(w, "tc_round_%s(", tc_dtype_name(t));
     if (tc_dtype_is_float(t))
         float_operation(w, e, lane);
     else if (e->op == TC_OP_FMA)
@@ -219,7 +221,7 @@ static void arithmetic(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
         int_binary(w, e, lane);
     else
         int_unary(w, e, lane);
-    tc_cgc_text(w, "%s", *round ? ")" : "");
+    tc_cgc_text(w, "%s", tc_cgc_is_narrow(t) ? ")" : "");
 }
 
 static void product(tc_cgc_writer *w, const tc_expr *e, int q, const char *lane, const char *between) {
@@ -256,15 +258,17 @@ static void dot(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
 }
 
 static void float_to_int(tc_cgc_writer *w, const tc_expr *e, tc_dtype t, const char *lane) {
-    int bits = 8 * tc_dtype_bytes(t);
+    int bits = tc_dtype_bits(t);
+    const char *limits = bits == 4               ? tc_dtype_is_signed(t) ? ", -8, 7)" : ", 15)"
+                         : tc_dtype_is_signed(t) ? ", INT%d_MIN, INT%d_MAX)"
+                                                 : ", UINT%d_MAX)";
     tc_cgc_text(w, "(%s)tc_to_%s((double)", tc_cgc_value_type(t), tc_dtype_is_signed(t) ? "i" : "u");
     tc_cgc_expr(w, e->args[0], lane);
-    tc_cgc_text(w, tc_dtype_is_signed(t) ? ", INT%d_MIN, INT%d_MAX)" : ", UINT%d_MAX)", bits, bits);
+    tc_cgc_text(w, limits, bits, bits);
 }
 
 static void cast(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype, from = (tc_dtype)e->args[0]->dtype;
-    const char *round = t == TC_F16 ? "tc_round_f16(" : t == TC_BF16 ? "tc_round_bf16(" : "(";
     if (t == TC_BOOL) {
         tc_cgc_text(w, "(");
         tc_cgc_expr(w, e->args[0], lane);
@@ -272,7 +276,11 @@ static void cast(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
     } else if (tc_dtype_is_float(from) && !tc_dtype_is_float(t)) {
         float_to_int(w, e, t, lane);
     } else {
-        tc_cgc_text(w, "%s(%s)", round, tc_cgc_value_type(t));
+        if (tc_cgc_is_narrow(t))
+            tc_cgc_text(w, "tc_round_%s", tc_dtype_name(t));
+        else if (tc_dtype_bits(t) == 4)
+            tc_cgc_text(w, "tc_wrap_%s", tc_dtype_name(t));
+        tc_cgc_text(w, "((%s)", tc_cgc_value_type(t));
         tc_cgc_expr(w, e->args[0], lane);
         tc_cgc_text(w, ")");
     }

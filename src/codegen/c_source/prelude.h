@@ -45,7 +45,8 @@ TC_FN unsigned tc_begin_flush(void) {
 
 /* ---- types ---- */
 
-/* Memory is reused for values of different types. bool is a byte; 16-bit floats are computed with as f32 and rounded. */
+/* Memory is reused for values of different types. bool is a byte; floats of 16 and 8 bits are computed with as f32 and
+ * rounded. */
 typedef uint8_t TC_ALIAS tc_bool;
 typedef int8_t TC_ALIAS tc_i8;
 typedef uint8_t TC_ALIAS tc_u8;
@@ -59,8 +60,14 @@ typedef uint16_t TC_ALIAS tc_f16;
 typedef uint16_t TC_ALIAS tc_bf16;
 typedef float TC_ALIAS tc_f32;
 typedef double TC_ALIAS tc_f64;
+typedef uint8_t TC_ALIAS tc_f8e4m3fn;
+typedef uint8_t TC_ALIAS tc_f8e4m3fnuz;
+typedef uint8_t TC_ALIAS tc_f8e5m2;
+typedef uint8_t TC_ALIAS tc_f8e5m2fnuz;
+typedef int8_t TC_ALIAS tc_i4;
+typedef uint8_t TC_ALIAS tc_u4;
 
-/* ---- 16-bit floats: conversions round to nearest even ---- */
+/* ---- floats of 16 and 8 bits: conversions round to nearest even ---- */
 
 TC_FN uint32_t tc_bits(float f) {
     uint32_t u;
@@ -113,7 +120,54 @@ TC_FN float tc_round_bf16(float f) {
     return tc_from_bf16(tc_to_bf16(f));
 }
 
+/* Floats of a byte: bits of the mantissa, what is added to the exponent, and below the sign the codes of the largest number, of what
+ * is beyond it and of NaN; 0x80 where zero has no sign. */
+TC_FN float tc_from_f8(uint8_t code, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
+    uint32_t s = (uint32_t)(code & 0x80) << 24, a = code & 0x7f;
+    if (nan_code == 0x80 ? code == 0x80 : a > largest && !(a == over && over < nan_code))
+        return tc_of(0x7fc00000);
+    if (a > largest)
+        return tc_of(s | 0x7f800000);
+    if (a >> mantissa == 0)
+        return tc_of(s | tc_bits((float)a * tc_of((uint32_t)(128 - bias - mantissa) << 23)));
+    return tc_of(s | ((a << (23 - mantissa)) + ((uint32_t)(127 - bias) << 23)));
+}
+
+TC_FN uint8_t tc_to_f8(float f, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
+    uint32_t u = tc_bits(f), s = (u >> 24) & 0x80, a = u & 0x7fffffff, smallest = (uint32_t)(128 - bias) << 23;
+    int shift = 23 - mantissa;
+    if (a > 0x7f800000)
+        return (uint8_t)(s | nan_code);
+    float step = tc_of((uint32_t)(151 - bias - mantissa) << 23);
+    uint32_t r = a < smallest ? tc_bits(tc_of(a) + step) - tc_bits(step)
+                              : (a - (smallest - (1u << 23)) + (1u << (shift - 1)) - 1 + ((a >> shift) & 1)) >> shift;
+    r = r > largest ? over : r;
+    return (uint8_t)(r == 0 && nan_code == 0x80 ? 0 : s | r);
+}
+
+#define tc_from_f8e4m3fn(code) tc_from_f8(code, 3, 7, 0x7e, 0x7f, 0x7f)
+#define tc_to_f8e4m3fn(f) tc_to_f8(f, 3, 7, 0x7e, 0x7f, 0x7f)
+#define tc_round_f8e4m3fn(f) tc_from_f8e4m3fn(tc_to_f8e4m3fn(f))
+#define tc_from_f8e4m3fnuz(code) tc_from_f8(code, 3, 8, 0x7f, 0x80, 0x80)
+#define tc_to_f8e4m3fnuz(f) tc_to_f8(f, 3, 8, 0x7f, 0x80, 0x80)
+#define tc_round_f8e4m3fnuz(f) tc_from_f8e4m3fnuz(tc_to_f8e4m3fnuz(f))
+#define tc_from_f8e5m2(code) tc_from_f8(code, 2, 15, 0x7b, 0x7c, 0x7f)
+#define tc_to_f8e5m2(f) tc_to_f8(f, 2, 15, 0x7b, 0x7c, 0x7f)
+#define tc_round_f8e5m2(f) tc_from_f8e5m2(tc_to_f8e5m2(f))
+#define tc_from_f8e5m2fnuz(code) tc_from_f8(code, 2, 16, 0x7f, 0x80, 0x80)
+#define tc_to_f8e5m2fnuz(f) tc_to_f8(f, 2, 16, 0x7f, 0x80, 0x80)
+#define tc_round_f8e5m2fnuz(f) tc_from_f8e5m2fnuz(tc_to_f8e5m2fnuz(f))
+
 /* ---- integers ---- */
+
+/* The low four bits, as a number. */
+TC_FN int8_t tc_wrap_i4(int64_t a) {
+    return (int8_t)(((a & 15) ^ 8) - 8);
+}
+
+TC_FN uint8_t tc_wrap_u4(int64_t a) {
+    return (uint8_t)(a & 15);
+}
 
 /* Division and remainder that round towards zero. The quotient of the smallest number by -1 wraps, where C's traps. */
 TC_FN int64_t tc_tdiv(int64_t a, int64_t b) {

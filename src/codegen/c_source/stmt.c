@@ -23,7 +23,6 @@ static void find_reads(const tc_expr *e, void *user) {
 static void put(tc_cgc_writer *w, const tc_stmt *s, const char *value) {
     const char *lane = s->u.store.index->lanes > 1 ? "l" : "0";
     const tc_buffer *b = s->u.store.buffer;
-    const char *to = b->dtype == TC_F16 ? "tc_to_f16(" : b->dtype == TC_BF16 ? "tc_to_bf16(" : "(";
     tc_cgc_line(w, "%s", "");
     if (s->u.store.mask) {
         tc_cgc_text(w, "if (0 != ");
@@ -33,7 +32,10 @@ static void put(tc_cgc_writer *w, const tc_stmt *s, const char *value) {
     tc_cgc_buffer(w, b);
     tc_cgc_text(w, "[");
     tc_cgc_expr(w, s->u.store.index, lane);
-    tc_cgc_text(w, "] = %s", b->dtype == TC_F16 || b->dtype == TC_BF16 ? to : "(");
+    tc_cgc_text(w, "] = ");
+    if (tc_cgc_is_narrow(b->dtype))
+        tc_cgc_text(w, "tc_to_%s", tc_dtype_name(b->dtype));
+    tc_cgc_text(w, "(");
     if (b->dtype == TC_BOOL)
         tc_cgc_text(w, "0 != ");
     if (value)

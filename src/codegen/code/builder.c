@@ -48,6 +48,12 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t) {
     case TC_BOOL:
     case TC_I8:
     case TC_U8:
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+    case TC_I4:
+    case TC_U4:
         return g->i8;
     case TC_I16:
     case TC_U16:
@@ -71,7 +77,7 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t) {
 }
 
 LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes) {
-    LLVMTypeRef e = t == TC_BOOL ? g->i1 : t == TC_F16 || t == TC_BF16 ? g->f32 : tc_cg_mem_type(g, t);
+    LLVMTypeRef e = t == TC_BOOL ? g->i1 : tc_dtype_is_float(t) && t != TC_F64 ? g->f32 : tc_cg_mem_type(g, t);
     return tc_cg_vec(e, lanes);
 }
 

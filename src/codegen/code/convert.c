@@ -49,7 +49,57 @@ static tc_val round_bf16(tc_cg *g, tc_val v) {
     return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
 }
 
+/* As tc_f8_to_f32 (te/dtype.c): the code's bits are the upper ones of a float with another bias; what has no exponent counts in
+ * steps, so that no float below the smallest normal one arises, which kernels would take for zero. */
+static tc_val f8_to_f32(tc_cg *g, const tc_float8 *f, tc_val code) {
+    LLVMTypeRef it = tc_cg_like(code, g->i32), ft = tc_cg_like(code, g->f32);
+    tc_val w = LLVMBuildZExt(g->b, code, it, ""), nan = tc_cg_int(it, 0x7fc00000);
+    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x80), ""), tc_cg_int(it, 24), "");
+    tc_val a = LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x7f), "");
+    tc_val bits = LLVMBuildShl(g->b, a, tc_cg_int(it, 23 - f->mantissa), "");
+    bits = LLVMBuildAdd(g->b, bits, tc_cg_int(it, (int64_t)(127 - f->bias) << 23), "");
+    tc_val steps = LLVMBuildFMul(g->b, LLVMBuildSIToFP(g->b, a, ft, ""), tc_cg_real(ft, ldexp(1, 1 - f->bias - f->mantissa)), "");
+    tc_val small = LLVMBuildICmp(g->b, LLVMIntULT, a, tc_cg_int(it, (int64_t)1 << f->mantissa), "");
+    bits = LLVMBuildSelect(g->b, small, LLVMBuildBitCast(g->b, steps, it, ""), bits, "");
+    if (f->over < f->nan) {
+        tc_val over = LLVMBuildICmp(g->b, LLVMIntEQ, a, tc_cg_int(it, f->over), "");
+        bits = LLVMBuildSelect(g->b, over, tc_cg_int(it, 0x7f800000), bits, "");
+    }
+    bool unsigned_zero = f->nan == 0x80;
+    tc_val none = unsigned_zero ? LLVMBuildICmp(g->b, LLVMIntEQ, w, tc_cg_int(it, f->nan), "")
+                                : LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, f->over < f->nan ? f->over : f->largest), "");
+    bits = LLVMBuildSelect(g->b, none, nan, LLVMBuildOr(g->b, bits, sign, ""), "");
+    return LLVMBuildBitCast(g->b, bits, ft, "");
+}
+
+/* As tc_f32_to_f8; the result is i8. */
+static tc_val f32_to_f8(tc_cg *g, const tc_float8 *f, tc_val v) {
+    LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
+    int64_t shift = 23 - f->mantissa, smallest = (int64_t)(128 - f->bias) << 23;
+    double step = ldexp(1, 24 - f->bias - f->mantissa);
+    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
+    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 24), ""), tc_cg_int(it, 0x80), "");
+    tc_val a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
+    tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, shift), ""), tc_cg_int(it, 1), "");
+    tc_val up = LLVMBuildAdd(g->b, a, tc_cg_int(it, (1 << 23) - smallest + (1 << (shift - 1)) - 1), "");
+    tc_val normal = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, up, odd, ""), tc_cg_int(it, shift), "");
+    tc_val steps = LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, a, ft, ""), tc_cg_real(ft, step), "");
+    tc_val first = LLVMBuildBitCast(g->b, tc_cg_real(ft, step), it, "");
+    steps = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, steps, it, ""), first, "");
+    tc_val r = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, a, tc_cg_int(it, smallest), ""), steps, normal, "");
+    tc_val over = LLVMBuildICmp(g->b, LLVMIntUGT, r, tc_cg_int(it, f->largest), "");
+    r = LLVMBuildSelect(g->b, over, tc_cg_int(it, f->over), r, "");
+    tc_val none = LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, 0x7f800000), "");
+    r = LLVMBuildSelect(g->b, none, tc_cg_int(it, f->nan), r, "");
+    tc_val coded = LLVMBuildOr(g->b, r, sign, "");
+    if (f->nan == 0x80)
+        coded = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, r, LLVMConstNull(it), ""), r, coded, "");
+    return LLVMBuildTrunc(g->b, coded, tc_cg_like(v, g->i8), "");
+}
+
 tc_val tc_cg_round(tc_cg *g, tc_dtype t, tc_val v) {
+    if (tc_float8_of(t))
+        return f8_to_f32(g, tc_float8_of(t), f32_to_f8(g, tc_float8_of(t), v));
     if (t == TC_BF16)
         return round_bf16(g, v);
     if (t != TC_F16)
@@ -64,6 +114,8 @@ tc_val tc_cg_from_memory(tc_cg *g, tc_dtype t, tc_val v) {
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
     if (t == TC_F16)
         return f16_to_f32(g, v);
+    if (tc_float8_of(t))
+        return f8_to_f32(g, tc_float8_of(t), v);
     if (t != TC_BF16)
         return v;
     LLVMTypeRef it = tc_cg_like(v, g->i32);
@@ -76,6 +128,8 @@ tc_val tc_cg_to_memory(tc_cg *g, tc_dtype t, tc_val v) {
         return LLVMBuildZExt(g->b, v, tc_cg_like(v, g->i8), "");
     if (t == TC_F16 && !g->k->f16c)
         return f32_to_f16_bits(g, v);
+    if (tc_float8_of(t))
+        return f32_to_f8(g, tc_float8_of(t), v);
     if (t == TC_F16)
         return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, tc_cg_like(v, g->f16), ""), tc_cg_like(v, g->i16), "");
     if (t != TC_BF16)
@@ -92,11 +146,11 @@ static tc_val zero_for_nan(tc_cg *g, tc_val a, tc_val r) {
     return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, ""), LLVMConstNull(LLVMTypeOf(r)), r, "");
 }
 
-/* Vectors, by way of i32: LLVM takes its own saturating conversion apart, lane by lane. What the plain one makes of numbers that
+/* Vectors, and what is narrower than a byte, by way of i32: LLVM takes its own saturating conversion apart, lane by lane. What the plain one makes of numbers that
  * do not fit is not used. */
 static tc_val vector_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     LLVMTypeRef wide = tc_cg_like(a, g->i32), t = LLVMTypeOf(a);
-    int bits = 8 * tc_dtype_bytes(to) - tc_dtype_is_signed(to);
+    int bits = tc_dtype_bits(to) - tc_dtype_is_signed(to);
     double past = ldexp(1, bits), low = tc_dtype_is_signed(to) ? -past : 0;
     tc_val r = LLVMBuildFPToSI(g->b, a, wide, "");
     tc_val over = LLVMBuildFCmp(g->b, LLVMRealOGE, a, tc_cg_real(t, past), "");
@@ -134,7 +188,7 @@ tc_val tc_cg_bounded_to_i32(tc_cg *g, tc_val a, bool nearest, bool low) {
 
 static tc_val float_to_int(tc_cg *g, tc_val a, tc_dtype to) {
     bool fits = tc_dtype_bytes(to) < 4 || to == TC_I32;
-    if (tc_cg_lanes(a) > 1 && fits)
+    if ((tc_cg_lanes(a) > 1 && fits) || tc_dtype_bits(to) < 8)
         return vector_to_int(g, a, to);
     LLVMTypeRef over[] = {tc_cg_like(a, tc_cg_mem_type(g, to)), LLVMTypeOf(a)};
     return tc_cg_intrinsic(g, tc_dtype_is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", over, 2, &a, 1);
@@ -152,6 +206,14 @@ static tc_val float_to_float(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
     if (from == TC_F64)
         a = LLVMBuildFPTrunc(g->b, a, tc_cg_like(a, g->f32), "");
     return to == TC_F32 ? a : tc_cg_round(g, to, a);
+}
+
+/* The bits of i4 and u4 that a byte holds, extended to all of it. */
+static tc_val low_bits(tc_cg *g, tc_val a, tc_dtype to) {
+    LLVMTypeRef t = LLVMTypeOf(a);
+    if (!tc_dtype_is_signed(to))
+        return LLVMBuildAnd(g->b, a, tc_cg_int(t, 15), "");
+    return LLVMBuildAShr(g->b, LLVMBuildShl(g->b, a, tc_cg_int(t, 4), ""), tc_cg_int(t, 4), "");
 }
 
 static tc_val int_to_int(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
@@ -176,5 +238,8 @@ tc_val tc_cg_cast(tc_cg *g, tc_val a, tc_dtype from, tc_dtype to) {
         return float_to_float(g, a, from, to);
     if (ff)
         return float_to_int(g, a, to);
-    return tf ? int_to_float(g, a, from, to) : int_to_int(g, a, from, to);
+    if (tf)
+        return int_to_float(g, a, from, to);
+    a = int_to_int(g, a, from, to);
+    return tc_dtype_bits(to) < 8 ? low_bits(g, a, to) : a;
 }

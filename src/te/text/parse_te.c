@@ -110,7 +110,9 @@ static tc_status parse_tensor(te_parser *p) {
     TC_TRY(tc_lex_ident(&p->lex, &type, "a dtype such as f32", p->err));
     if (!tc_dtype_parse(type, &t))
         return tc_lex_fail(&type_at, p->err,
-                           "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64", type);
+                           "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, "
+                           "f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, i4, u4",
+                           type);
     TC_TRY(tc_lex_accept(&p->lex, "const", &is_const, p->err));
     const tc_tensor *x = tc_te_placeholder(p->c, name, t, ndim, shape, is_const);
     tc_push(&p->in, x);
@@ -195,6 +197,8 @@ static tc_status check_body(te_parser *p, tc_reducer r, const tc_expr *const *bo
     tc_dtype t = body[0]->dtype;
     if (r != TC_RED_NONE && !te_reducer_chooses(r) && t == TC_BOOL)
         return tc_lex_fail(at, p->err, "%s over bool; cast it, e.g. i32(x)", tc_reducer_name(r));
+    if (r != TC_RED_NONE && tc_dtype_is_stored(t))
+        return tc_lex_fail(at, p->err, "%s over %s; cast it, e.g. f32(x)", tc_reducer_name(r), tc_dtype_name(t));
     if (te_reducer_of(r)->nout == 2 && !tc_dtype_is_int(body[1]->dtype))
         return tc_lex_fail(at, p->err, "%s reduces (value, index); the index must be an integer, not %s", tc_reducer_name(r),
                            tc_dtype_name(body[1]->dtype));
