@@ -7,7 +7,7 @@ const FIELD = {dims: 1, dataType: 2, name: 8, rawData: 9};
 const TYPES = {
     float32: [1, 4], uint8: [2, 1], int8: [3, 1], uint16: [4, 2], int16: [5, 2], int32: [6, 4], int64: [7, 8],
     bool: [9, 1], float16: [10, 2], float64: [11, 8], uint32: [12, 4], uint64: [13, 8],
-    uint4: [21, 1], int4: [22, 1],
+    float8e4m3fn: [17, 1], float8e4m3fnuz: [18, 1], float8e5m2: [19, 1], float8e5m2fnuz: [20, 1], uint4: [21, 1], int4: [22, 1],
 };
 
 function varint(value) {

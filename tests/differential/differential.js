@@ -54,8 +54,8 @@ function names(only) {
 function generate(seed, list) {
     const r = new Random(seed), name = list[seed % list.length];
     if (name.startsWith('chain_')) {
-        const m = new Model(r, r.int(13, 17));
-        chains[name.slice('chain_'.length)](r, m).forEach(([result, type]) => m.result(result, type));
+        const chain = chains[name.slice('chain_'.length)], m = new Model(r, r.int(...(chain.opsets || [13, 17])));
+        chain(r, m).forEach(([result, type]) => m.result(result, type));
         return {name, model: m};
     }
     const op = ops[name], opset = r.int(Math.max(op.since, OPSETS[0]), op.until || OPSETS[1]);

@@ -3,6 +3,7 @@
  * file. TC_SEED=N runs that seed alone. */
 #include <math.h>
 
+#include "graph/ir/build.h"
 #include "op_fixture.h"
 
 enum { SEEDS = TC_TEST_CASES(10) };
@@ -37,6 +38,15 @@ static tc_graph_node *make_resize(fixture *f) {
     return node;
 }
 
+/* Floats of a byte have no zero point but 0. */
+static tc_graph_value *integers_or_zero(fixture *f, tc_dtype t, tc_graph_shape s) {
+    tc_graph_tensor v;
+    assert_ok(tc_graph_tensor_alloc(&v, t, &s, err));
+    for (int64_t i = 0; !tc_dtype_is_float(t) && i < tc_graph_tensor_count(&v); i++)
+        tc_store_i(t, v.data, i, below(f, 8));
+    return tc_dtype_is_float(t) ? constant(f, v) : input_of(f, v);
+}
+
 static tc_graph_node *make_quantize(fixture *f) {
     static const tc_dtype types[] = {TC_U8, TC_I8, TC_U16, TC_I16};
     tc_dtype t = PICK(f, types);
@@ -56,6 +66,68 @@ static tc_graph_node *make_dequantize(fixture *f) {
     tc_graph_node *node = NODE(f, DEQUANTIZE_LINEAR, x, input_of(f, step), zero);
     tc_graph_set_block_size(f->g, node, block);
     return node;
+}
+
+/* What is only stored: floats of a byte and integers of 4 bits, from what they are made of and back. */
+static const tc_dtype STORED[] = {TC_F8E4M3FN, TC_F8E4M3FNUZ, TC_F8E5M2, TC_F8E5M2FNUZ, TC_I4, TC_U4};
+
+static tc_graph_node *make_narrow_cast(fixture *f) {
+    static const tc_dtype from[] = {TC_F32, TC_F16, TC_F64, TC_I32, TC_U8, TC_F8E4M3FN, TC_F8E5M2FNUZ, TC_I4};
+    tc_dtype to = PICK(f, STORED), t = PICK(f, from);
+    tc_graph_tensor x = random_tensor(f, t, (tc_graph_shape){2, {between(f, 1, 5), between(f, 1, 40)}}, 0, t == TC_I4 ? 8 : 200);
+    for (int64_t i = 0; tc_dtype_is_float(t) && i < tc_graph_tensor_count(&x); i++)
+        tc_store_f(t, x.data, i,
+                   below(f, 20)  ? ldexp(tc_load_f(t, x.data, i), (int)between(f, -12, 16))
+                   : below(f, 2) ? NAN
+                                 : INFINITY);
+    tc_graph_node *n = NODE(f, CAST, input_of(f, x));
+    tc_graph_set_to(f->g, n, tc_graph_dtype_to_onnx(to));
+    tc_graph_set_saturate(f->g, n, below(f, 2));
+    return n;
+}
+
+static tc_graph_node *make_wide_cast(fixture *f) {
+    static const tc_dtype to[] = {TC_F32, TC_F16, TC_F64, TC_BOOL};
+    tc_dtype t = PICK(f, STORED);
+    tc_graph_tensor x;
+    assert_ok(tc_graph_tensor_alloc(&x, t, &(tc_graph_shape){2, {2, 128}}, err)); /* every code, odd and even places apart */
+    for (int i = 0; i < 256; i++)
+        if (tc_dtype_is_float(t))
+            ((uint8_t *)x.data)[i] = (uint8_t)(i * 3);
+        else
+            tc_store_i(t, x.data, i, i);
+    tc_graph_node *n = NODE(f, CAST, input_of(f, x));
+    tc_graph_set_to(f->g, n, tc_graph_dtype_to_onnx(PICK(f, to)));
+    return n;
+}
+
+static tc_graph_node *make_quantize_stored(fixture *f) {
+    tc_dtype t = PICK(f, STORED);
+    int64_t c = below(f, 2) ? between(f, 2, 5) : 0;
+    tc_graph_value *x = floats(f, (tc_graph_shape){3, {2, c ? c : 3, between(f, 1, 20)}}), *step = steps(f, c);
+    return NODE(f, QUANTIZE_LINEAR, x, step, integers_or_zero(f, t, (tc_graph_shape){c > 0, {c}}));
+}
+
+static tc_graph_node *make_dequantize_stored(fixture *f) {
+    tc_dtype t = PICK(f, STORED);
+    int64_t block = between(f, 1, 4), n = between(f, 2, 9), blocks = (n + block - 1) / block;
+    tc_graph_value *x = input_of(f, random_tensor(f, t, (tc_graph_shape){2, {3, n}}, 0, 8));
+    tc_graph_tensor step = random_tensor(f, TC_F32, (tc_graph_shape){2, {3, blocks}}, 0, 0);
+    tc_graph_node *node =
+        NODE(f, DEQUANTIZE_LINEAR, x, input_of(f, step), integers_or_zero(f, t, (tc_graph_shape){2, {3, blocks}}));
+    tc_graph_set_block_size(f->g, node, block);
+    return node;
+}
+
+static tc_graph_node *make_stored_pad(fixture *f) {
+    tc_dtype t = PICK(f, STORED);
+    tc_graph_tensor x = random_tensor(f, t, (tc_graph_shape){2, {between(f, 1, 5), between(f, 1, 20)}}, 0, 8);
+    double fill = 3;
+    tc_graph_tensor value;
+    assert_ok(tc_graph_tensor_alloc(&value, t, &(tc_graph_shape){0}, err));
+    tc_graph_tensor_from_f64(&value, &fill);
+    int64_t pads[] = {1, 0, below(f, 3), 2};
+    return NODE(f, PAD, input_of(f, x), list(f, 4, pads), constant(f, value));
 }
 
 static tc_graph_node *make_qlinear_conv(fixture *f) {
@@ -294,6 +366,11 @@ static void test_families(void **state) {
     } families[] = {{"Resize", make_resize, 1},
                     {"QuantizeLinear", make_quantize, 1},
                     {"DequantizeLinear", make_dequantize, 1},
+                    {"Cast, to what is stored", make_narrow_cast, 1},
+                    {"Cast, of what is stored", make_wide_cast, 1},
+                    {"QuantizeLinear, to what is stored", make_quantize_stored, 1},
+                    {"DequantizeLinear, of what is stored", make_dequantize_stored, 1},
+                    {"Pad of what is stored", make_stored_pad, 1},
                     {"QLinearConv", make_qlinear_conv, 1},
                     {"QLinearMatMul", make_qlinear_matmul, 1},
                     {"DynamicQuantizeLinear", make_dynamic_quantize, 3},
@@ -423,8 +500,34 @@ static tc_status append_einsum(const char *equation, tc_error *err) {
     return try_append(&f, node, err);
 }
 
+static tc_status add_stored(tc_dtype t, tc_error *e) {
+    static const char *const y = "y";
+    fixture f = fixture_of(1);
+    tc_graph_value *x = input_of(&f, random_tensor(&f, t, (tc_graph_shape){1, {5}}, 0, 8));
+    tc_status s = tc_graph_append(f.g, NODE(&f, ADD, x, x), &y, 1, e);
+    free_fixture(&f);
+    return s;
+}
+
+/* A byte is as good as a number of 4 bits that it holds. */
+static void test_held_types(void **state) {
+    (void)state;
+    int8_t numbers[] = {-8, 0, 7};
+    uint8_t codes[] = {0, 15, 255};
+    tc_graph_shape s = {1, {3}}, two = {1, {2}};
+    tc_graph_tensor i = tc_graph_tensor_view(TC_I8, &s, numbers), u = tc_graph_tensor_view(TC_U8, &s, codes);
+    assert_true(tc_graph_tensor_holds(&i, TC_I4) && !tc_graph_tensor_holds(&i, TC_U4) && !tc_graph_tensor_holds(&i, TC_F8E5M2));
+    assert_true(tc_graph_tensor_holds(&u, TC_F8E5M2) && !tc_graph_tensor_holds(&u, TC_U4));
+    u.shape = two;
+    assert_true(tc_graph_tensor_holds(&u, TC_U4) && !tc_graph_tensor_holds(&u, TC_I4));
+    numbers[1] = 8;
+    assert_false(tc_graph_tensor_holds(&i, TC_I4));
+}
+
 static void test_refusals(void **state) {
     (void)state;
+    for (size_t t = 0; t < TC_LEN(STORED); t++)
+        assert_fails(TC_BAD_INPUT, add_stored(STORED[t], err), "can be moved and cast, but not computed with");
     assert_fails(TC_BAD_INPUT, append_resize(3, err), "Resize", "scales has 3 entries; 4 are expected");
     assert_fails(TC_BAD_INPUT, append_one_hot((int64_t)1 << 40, err), "OneHot", "needs a table");
     assert_fails(TC_BAD_INPUT, append_one_hot(-1, err), "depth must be one positive number");
@@ -436,6 +539,6 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_families), cmocka_unit_test(test_einsum),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_held_types), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* NumPy's .npy format, versions 1 to 3 (numpy.lib.format). Written as version 1: "\x93NUMPY", 1, 0, header length (2 bytes), a
  * Python dict padded so that the data starts at a multiple of 64, then the elements. Read in either byte order and in either
- * array order; the result is native and row-major. bf16, which NumPy lacks, is written as f32. */
+ * array order; the result is native and row-major. What NumPy lacks is written as what holds it: bf16 and floats of a byte as f32, i4 as
+ * i8 and u4 as u8. */
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
 
@@ -159,10 +160,14 @@ static void format_header(tc_strbuf *dict, tc_dtype dtype, const tc_graph_shape 
     tc_sb_add(dict, "), }");
 }
 
+static tc_dtype npy_holder(tc_dtype t) {
+    return tc_dtype_is_float(t) ? TC_F32 : tc_dtype_is_signed(t) ? TC_I8 : TC_U8;
+}
+
 void tc_graph_npy_format(const tc_graph_tensor *t, tc_strbuf *out) {
-    if (t->dtype == TC_BF16) {
+    if (t->dtype == TC_BF16 || tc_dtype_is_stored(t->dtype)) {
         tc_graph_tensor wide;
-        if (tc_graph_tensor_alloc(&wide, TC_F32, &t->shape, NULL) != TC_OK)
+        if (tc_graph_tensor_alloc(&wide, npy_holder(t->dtype), &t->shape, NULL) != TC_OK)
             abort(); /* the same policy as every small allocation */
         tc_graph_tensor_cast(&wide, t);
         tc_graph_npy_format(&wide, out);

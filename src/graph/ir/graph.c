@@ -150,8 +150,7 @@ void tc_graph_replace(tc_graph *g, tc_graph_value *from, tc_graph_value *to) {
 
 tc_status tc_graph_check_input(const tc_graph *g, size_t i, const tc_graph_tensor *t, tc_error *err) {
     const tc_graph_value *v = g->inputs.data[i];
-    bool same_bits = v->dtype == t->dtype || (v->dtype == TC_BF16 && t->dtype == TC_U16);
-    if (same_bits && tc_graph_shape_equal(&v->shape, &t->shape))
+    if (tc_graph_tensor_holds(t, v->dtype) && tc_graph_shape_equal(&v->shape, &t->shape))
         return TC_OK;
     tc_arena *scratch = tc_arena_new();
     tc_status s = tc_fail(err, TC_BAD_INPUT, "input '%s' must be %s, but the given array is %s", v->name,

@@ -27,7 +27,6 @@ struct tc_graph_value {
     /* Sizes that depend on data, by dimension (dynamic.h): an i64 scalar that is the size at run time, where `shape` has the
      * largest; NULL for a dimension that is as large as it says, and altogether where all are. Of use during import only. */
     tc_graph_value **extent;
-    bool four_bits;                           /* of a constant: its elements are INT4 or UINT4, in a byte each */
     int64_t most;                             /* of a value that is such a size: its largest; 0 for others */
     const struct tc_graph_sequence *sequence; /* of a list of values, which only import knows: see import_sequences.c */
 };

@@ -18,7 +18,8 @@ static const tc_graph_op_info *infos(void) {
         TAKES_NUMBERS = TC_GRAPH_TAKES_NUMBERS,
         ALL_NUMBERS = TC_GRAPH_ALL_NUMBERS,
         WIDENS = TC_GRAPH_WIDENS,
-        SELECTS = TC_GRAPH_SELECTS
+        SELECTS = TC_GRAPH_SELECTS,
+        TAKES_STORED = TC_GRAPH_TAKES_STORED
     };
     enum {
 #define ATTR(id, text, kind, otherwise) id = TC_ATTR_##id,

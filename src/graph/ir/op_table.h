@@ -39,7 +39,8 @@ enum tc_graph_trait {
     TC_GRAPH_TAKES_NUMBERS = 256, /* operands after the first are numbers that make its shape */
     TC_GRAPH_ALL_NUMBERS = 512,   /* so are all */
     TC_GRAPH_WIDENS = 1024,       /* of constants it is not folded at import: passes want what it is made of */
-    TC_GRAPH_SELECTS = 2048       /* its elements are some of its first operand's, by their places or as the largest */
+    TC_GRAPH_SELECTS = 2048,      /* its elements are some of its first operand's, by their places or as the largest */
+    TC_GRAPH_TAKES_STORED = 4096  /* also floats of a byte and integers of 4 bits; so do all views */
 };
 
 enum { TC_GRAPH_MAX_ATTRS = 12 };

@@ -125,6 +125,21 @@ int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t) {
     return -1;
 }
 
+bool tc_graph_tensor_holds(const tc_graph_tensor *t, tc_dtype dtype) {
+    int bits = tc_dtype_bits(dtype);
+    if (t->dtype == dtype)
+        return true;
+    if (dtype == TC_BF16)
+        return t->dtype == TC_U16;
+    if (!tc_dtype_is_stored(dtype) || t->dtype != (bits == 4 && tc_dtype_is_signed(dtype) ? TC_I8 : TC_U8))
+        return false;
+    int64_t low = tc_dtype_is_signed(dtype) ? -8 : 0, n = bits == 4 ? tc_graph_tensor_count(t) : 0;
+    for (int64_t i = 0; i < n; i++)
+        if (tc_load_i(t->dtype, t->data, i) < low || tc_load_i(t->dtype, t->data, i) > low + 15)
+            return false;
+    return true;
+}
+
 void tc_graph_tensor_to_f64(const tc_graph_tensor *t, double *dst) {
     int64_t n = tc_graph_tensor_count(t);
     if (t->dtype == TC_F32) {

@@ -92,11 +92,16 @@ tctune_status tctune_save(const tctune_model *m, const char *library, char *erro
 
 /* ---- ports ---- */
 
-enum { DL_BOOL = 6 }; /* kDLBool of DLPack 0.8 and later */
+/* kDLBool of DLPack 0.8 and later, kDLFloat8_* of 1.1. */
+enum { DL_BOOL = 6, DL_FLOAT8_E4M3FN = 10, DL_FLOAT8_E4M3FNUZ = 11, DL_FLOAT8_E5M2 = 12, DL_FLOAT8_E5M2FNUZ = 13 };
 
 static DLDataType dl_type(tc_dtype t) {
     uint8_t code = t == TC_BOOL            ? DL_BOOL
                    : t == TC_BF16          ? kDLBfloat
+                   : t == TC_F8E4M3FN      ? DL_FLOAT8_E4M3FN
+                   : t == TC_F8E4M3FNUZ    ? DL_FLOAT8_E4M3FNUZ
+                   : t == TC_F8E5M2        ? DL_FLOAT8_E5M2
+                   : t == TC_F8E5M2FNUZ    ? DL_FLOAT8_E5M2FNUZ
                    : tc_dtype_is_float(t)  ? kDLFloat
                    : tc_dtype_is_signed(t) ? kDLInt
                                            : kDLUInt;

@@ -81,10 +81,13 @@ static bool is_half(tc_dtype t) {
     return t == TC_F16 || t == TC_BF16;
 }
 
+/* A step of a float of a byte. */
+static const double STEP = 0.25;
+
 static double relative(const tc_graph_tolerance *t, tc_dtype dtype) {
     if (!tc_dtype_is_float(dtype))
         return 0;
-    return t->rtol >= 0 ? t->rtol : is_half(dtype) ? 1e-2 : 1e-3;
+    return t->rtol >= 0 ? t->rtol : tc_float8_of(dtype) ? STEP : is_half(dtype) ? 1e-2 : 1e-3;
 }
 
 static double absolute(const tc_graph_tolerance *t, tc_dtype dtype) {

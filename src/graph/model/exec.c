@@ -72,8 +72,7 @@ void tc_graph_model_free(tc_graph_model *m) {
 
 static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tensor *t, tc_error *err) {
     const tc_graph_port *p = &m->in[i];
-    bool same_type = t->dtype == p->dtype || (p->dtype == TC_BF16 && t->dtype == TC_U16);
-    if (same_type && tc_graph_shape_equal(&t->shape, &p->shape))
+    if (tc_graph_tensor_holds(t, p->dtype) && tc_graph_shape_equal(&t->shape, &p->shape))
         return TC_OK;
     tc_arena *a = tc_arena_new();
     tc_status s =

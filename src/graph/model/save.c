@@ -240,6 +240,10 @@ static const char *c_type(tc_dtype t) {
         return "bool, one byte";
     case TC_I8:
         return "int8_t";
+    case TC_I4:
+        return "int8_t, from -8 to 7";
+    case TC_U4:
+        return "uint8_t, from 0 to 15";
     case TC_U8:
         return "uint8_t";
     case TC_I16:
@@ -258,6 +262,14 @@ static const char *c_type(tc_dtype t) {
         return "half, two bytes";
     case TC_BF16:
         return "bfloat16, two bytes";
+    case TC_F8E4M3FN:
+        return "float of one byte, E4M3FN";
+    case TC_F8E4M3FNUZ:
+        return "float of one byte, E4M3FNUZ";
+    case TC_F8E5M2:
+        return "float of one byte, E5M2";
+    case TC_F8E5M2FNUZ:
+        return "float of one byte, E5M2FNUZ";
     case TC_F32:
         return "float";
     case TC_F64:

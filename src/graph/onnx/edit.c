@@ -287,8 +287,8 @@ tc_status tc_onnx_edit_constant(tc_onnx_edit *e, const char *name, const tc_grap
 
 void tc_onnx_edit_add_constant(tc_onnx_edit *e, const char *name, const tc_graph_tensor *t) {
     Onnx__TensorProto *p = TC_NEW(e->arena, Onnx__TensorProto);
-    tc_onnx_fill_tensor(p, tc_arena_strdup(e->arena, name), t, TC_NEW_N(e->arena, int64_t, TC_GRAPH_MAX_DIMS));
-    p->raw_data.data = tc_arena_dup(e->arena, t->data, p->raw_data.len);
+    tc_onnx_fill_tensor(e->arena, p, tc_arena_strdup(e->arena, name), t);
+    p->raw_data.data = tc_arena_dup(e->arena, p->raw_data.data, p->raw_data.len);
     tc_push(&e->initializers, p);
     know_constant(e, p->name, p);
     tc_map_puts(&e->taken, p->name, 1);
@@ -374,9 +374,9 @@ static tc_status bring_in(tc_onnx_edit *e, Onnx__TensorProto *p, Onnx__TensorPro
     tc_graph_tensor t = {0};
     TC_TRY(tc_onnx_read_tensor(p, &e->files, false, &t, err));
     *out = TC_NEW(e->arena, Onnx__TensorProto);
-    tc_onnx_fill_tensor(*out, p->name, &t, TC_NEW_N(e->arena, int64_t, TC_GRAPH_MAX_DIMS));
+    tc_onnx_fill_tensor(e->arena, *out, p->name, &t);
     if (t.storage == TC_GRAPH_OWNED)
-        (*out)->raw_data.data = tc_arena_dup(e->arena, t.data, (*out)->raw_data.len);
+        (*out)->raw_data.data = tc_arena_dup(e->arena, (*out)->raw_data.data, (*out)->raw_data.len);
     tc_graph_tensor_free(&t);
     return TC_OK;
 }

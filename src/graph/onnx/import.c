@@ -160,7 +160,6 @@ tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *
         tc_graph_value *v = tc_graph_add_value(im->g, name, t.dtype, &t.shape);
         v->constant = tc_arena_dup(im->g->arena, &t, sizeof t);
     }
-    tc_graph_find_value(im->g, name)->four_bits = tc_onnx_has_four_bits(p);
     return TC_OK;
 }
 

@@ -114,9 +114,6 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
         tc_graph_tensor t;
         if (!a->t)
             return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
-        if (tc_onnx_has_four_bits(a->t))
-            return tc_refuse(err, TC_ERROR_UNSUPPORTED, "attribute '%s': %s is supported in initializers only", a->name,
-                             tc_graph_onnx_type_name(a->t->data_type));
         bool once = !im->scope; /* a body may be added again */
         TC_TRY(tc_onnx_read_tensor(a->t, &im->files, once, &t, err));
         tc_graph_set_tensor(im->g, n, id, &t);

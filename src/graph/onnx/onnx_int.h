@@ -17,14 +17,12 @@ void tc_onnx_files_free(tc_onnx_files *files); /* and what is mapped; not `dir` 
  * the default allocator. TC_BAD_INPUT says what is wrong with the file. */
 TC_NODISCARD tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err);
 
-/* INT4 or UINT4: two elements to a byte in the file, each a byte of its own (i8 or u8) when read. */
-bool tc_onnx_has_four_bits(const Onnx__TensorProto *p);
-/* Converts a TensorProto. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc); bytes of
+/* Converts a TensorProto. Elements of 4 bits, two to a byte in the file, get a byte each. Raw bytes are taken out of `p` instead of copied when `steal` (p's allocator must be malloc); bytes of
  * external files are views into files->blocks. The message of a failure starts with the tensor's name. */
 TC_NODISCARD tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out,
                                            tc_error *err);
-/* p's fields point into t and name: no copies, and p needs no freeing. `dims` has room for TC_GRAPH_MAX_DIMS. */
-void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims);
+/* p's fields point into t, name and the arena, which gets elements of 4 bits packed: p needs no freeing. */
+void tc_onnx_fill_tensor(tc_arena *a, Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t);
 
 /* What a graph says of an input or output, in the arena; shape NULL: nothing of its shape. */
 Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype t, Onnx__TensorShapeProto *shape);

@@ -15,17 +15,13 @@ static const char *name_of(const Onnx__TensorProto *p) {
     return p->name && *p->name ? p->name : "(unnamed)";
 }
 
-enum { UINT4 = 21, INT4 = 22 }; /* newer than the schema that this is built with */
-
-bool tc_onnx_has_four_bits(const Onnx__TensorProto *p) {
-    return p->data_type == UINT4 || p->data_type == INT4;
+static bool is_packed(tc_dtype t) {
+    return t == TC_I4 || t == TC_U4;
 }
 
 static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_error *err) {
     *out = (tc_graph_tensor){0};
-    if (tc_onnx_has_four_bits(p))
-        out->dtype = p->data_type == INT4 ? TC_I8 : TC_U8;
-    else if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
+    if (!tc_graph_dtype_of_onnx(p->data_type, &out->dtype))
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': element type %s (%d) is not supported", name_of(p),
                          tc_graph_onnx_type_name(p->data_type), p->data_type);
     if (p->n_dims > TC_GRAPH_MAX_DIMS)
@@ -76,7 +72,7 @@ static tc_status read_raw(Onnx__TensorProto *p, bool steal, tc_graph_tensor *t, 
 
 /* ---- typed fields ---- */
 
-/* The field that ONNX prescribes for a type, and how many values it has. 16-bit floats are bit patterns in int32_data. */
+/* The field that ONNX prescribes for a type, and how many values it has. Narrow floats are bit patterns in int32_data. */
 static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
     switch (t) {
     case TC_F32:
@@ -96,6 +92,12 @@ static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
     case TC_I32:
     case TC_F16:
     case TC_BF16:
+    case TC_F8E4M3FN:
+    case TC_F8E4M3FNUZ:
+    case TC_F8E5M2:
+    case TC_F8E5M2FNUZ:
+    case TC_I4:
+    case TC_U4:
     case TC_NDTYPES:
         break;
     }
@@ -132,8 +134,14 @@ static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n)
         case TC_BOOL:
         case TC_I8:
         case TC_U8:
+        case TC_F8E4M3FN:
+        case TC_F8E4M3FNUZ:
+        case TC_F8E5M2:
+        case TC_F8E5M2FNUZ:
             ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
             break;
+        case TC_I4:
+        case TC_U4:
         case TC_NDTYPES:
             break;
         }
@@ -290,8 +298,7 @@ static tc_status read_four_bits(Onnx__TensorProto *p, tc_onnx_files *files, tc_g
     TC_TRY(read_elements(p, files, false, &packed, err));
     tc_status s = tc_graph_tensor_alloc(out, out->dtype, &out->shape, err);
     for (int64_t i = 0; i < n && s == TC_OK; i++) {
-        int v = ((const uint8_t *)packed.data)[i / 2] >> (i % 2 * 4) & 15;
-        tc_store_i(out->dtype, out->data, i, out->dtype == TC_I8 ? (v ^ 8) - 8 : v);
+        tc_store_i(out->dtype, out->data, i, ((const uint8_t *)packed.data)[i / 2] >> (i % 2 * 4));
     }
     tc_graph_tensor_free(&packed);
     return s;
@@ -301,19 +308,26 @@ tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool s
     TC_TRY(read_type(p, out, err));
     if (p->segment)
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': segments are not supported", name_of(p));
-    return tc_onnx_has_four_bits(p) ? read_four_bits(p, files, out, err) : read_elements(p, files, steal, out, err);
+    return is_packed(out->dtype) ? read_four_bits(p, files, out, err) : read_elements(p, files, steal, out, err);
 }
 
-void tc_onnx_fill_tensor(Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t, int64_t *dims) {
+static ProtobufCBinaryData pack_four_bits(tc_arena *a, const tc_graph_tensor *t) {
+    int64_t n = tc_graph_tensor_count(t);
+    uint8_t *packed = TC_NEW_N(a, uint8_t, (n + 1) / 2 + 1);
+    for (int64_t i = 0; i < n; i++)
+        packed[i / 2] |= (uint8_t)((tc_load_i(t->dtype, t->data, i) & 15) << (i % 2 * 4));
+    return (ProtobufCBinaryData){(size_t)(n + 1) / 2, packed};
+}
+
+void tc_onnx_fill_tensor(tc_arena *a, Onnx__TensorProto *p, const char *name, const tc_graph_tensor *t) {
     onnx__tensor_proto__init(p);
-    memcpy(dims, t->shape.d, sizeof *dims * (size_t)t->shape.ndim);
-    p->dims = dims;
+    p->dims = tc_arena_dup(a, t->shape.d, sizeof t->shape.d);
     p->n_dims = (size_t)t->shape.ndim;
     p->has_data_type = 1;
     p->data_type = tc_graph_dtype_to_onnx(t->dtype);
     p->name = (char *)name;
     p->has_raw_data = 1;
-    p->raw_data = (ProtobufCBinaryData){tc_graph_tensor_bytes(t), t->data};
+    p->raw_data = is_packed(t->dtype) ? pack_four_bits(a, t) : (ProtobufCBinaryData){tc_graph_tensor_bytes(t), t->data};
 }
 
 Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype t, Onnx__TensorShapeProto *shape) {
@@ -421,12 +435,13 @@ tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, 
 
 tc_status tc_graph_pb_save(const char *path, const char *name, const tc_graph_tensor *t, tc_error *err) {
     Onnx__TensorProto p;
-    int64_t dims[TC_GRAPH_MAX_DIMS];
-    tc_onnx_fill_tensor(&p, name, t, dims);
+    tc_arena *a = tc_arena_new();
+    tc_onnx_fill_tensor(a, &p, name, t);
     size_t size = onnx__tensor_proto__get_packed_size(&p);
     uint8_t *bytes = tc_xmalloc(size + 1);
     onnx__tensor_proto__pack(&p, bytes);
     tc_status s = tc_fs_write(path, bytes, size, err);
     free(bytes);
+    tc_arena_free(a);
     return s;
 }

@@ -106,11 +106,11 @@ void tc_graph_writer_output(tc_graph_writer *w, const char *name, tc_dtype dtype
 
 static Onnx__TensorProto *new_tensor(tc_graph_writer *w, const char *name, const tc_graph_tensor *t) {
     Onnx__TensorProto *p = TC_NEW(w->arena, Onnx__TensorProto);
-    tc_onnx_fill_tensor(p, tc_arena_strdup(w->arena, name), t, TC_NEW_N(w->arena, int64_t, TC_GRAPH_MAX_DIMS));
+    tc_onnx_fill_tensor(w->arena, p, tc_arena_strdup(w->arena, name), t);
     if (t->storage == TC_GRAPH_OWNED)
         tc_push(&w->owned, t->data);
     else
-        p->raw_data.data = tc_arena_dup(w->arena, t->data, tc_graph_tensor_bytes(t));
+        p->raw_data.data = tc_arena_dup(w->arena, p->raw_data.data, p->raw_data.len);
     return p;
 }
 

@@ -180,8 +180,21 @@ static tc_graph_value *new_output(tc_graph_infer_ctx *c, int k) {
     return v;
 }
 
+static tc_status want_computable(tc_graph_infer_ctx *c) {
+    const tc_graph_node *n = c->n;
+    bool takes = tc_graph_op_is(n->op, TC_GRAPH_TAKES_STORED) || tc_graph_op_info_of(n->op)->class == TC_GRAPH_CLASS_VIEW;
+    for (int k = 0; !takes && k < n->nin; k++)
+        if (n->in[k] && tc_dtype_is_stored(n->in[k]->dtype))
+            return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                        "input %d ('%s') is %s, which can be moved and cast, but not computed with; cast it to "
+                                        "a wider type first",
+                                        k, n->in[k]->name, tc_dtype_name(n->in[k]->dtype));
+    return TC_OK;
+}
+
 static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     tc_graph_node *n = c->n;
+    TC_TRY(want_computable(c));
     TC_TRY(tc_graph_dynamic_sizes(c));
     for (int k = 0; k < c->nout; k++)
         if (c->names[k])

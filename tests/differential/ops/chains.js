@@ -1,7 +1,7 @@
 // Small networks that the passes and the fusion have words for. A generator is (random, model) => results' [name, type].
 'use strict';
 
-const {ints, list, scalar} = require('../random.js');
+const {ints, list, product, scalar} = require('../random.js');
 const {fixed} = require('./move.js');
 
 const chains = {};
@@ -63,6 +63,34 @@ chains.quantised = (r, m) => {
     const w = m.node('DequantizeLinear', [fixed(r.tensor(t, [k, o])), ...q()])[0];
     return [[both(m.node('MatMul', [both(f32(r, [n, k])), w])[0]), 'float32']];
 };
+// Through a type that is only stored, by way of something that moves it. Beyond the largest number ONNX Runtime is right about
+// saturating casts; about others, not for each of the numbers that a larger format would have.
+const stored = (r, m, x, dims) => {
+    const moves = [() => x, () => m.node('Reshape', [x, fixed(ints([product(dims)]))])[0], () => m.node('Transpose', [x], {perm: {I: [1, 0]}})[0], () => m.node('Identity', [x])[0]];
+    return r.pick(moves)();
+};
+const points = (r, type, zero) => [fixed(scalar('float32', 2 ** r.int(-3, 1))), fixed({type, dims: [], data: Uint8Array.of(zero)})];
+chains.float8 = (r, m) => {
+    const n = r.int(17, 20), type = ['float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz'][n - 17], dims = [r.int(1, 9), r.int(1, 20)], x = f32(r, dims, {low: -30, high: 30});
+    const far = r.chance(0.5), saturate = !far || r.chance(0.7);
+    x.data.forEach((v, i) => { // of all sizes; what the largest format has past 448 only where nothing is beyond it
+        x.data[i] = r.chance(0.02) ? (saturate ? r.pick([Infinity, -Infinity, NaN, 1e30]) : NaN) : v * 2 ** r.int(-12, far ? (saturate ? 14 : 2) : 0);
+    });
+    const own = m.operand(x, true), p = points(r, type, 0), how = {saturate: {i: saturate ? 1 : 0}};
+    const narrow = r.chance(0.5) ? m.node('Cast', [own], {to: {i: n}, ...how})[0] : m.node('QuantizeLinear', [own, ...p], how)[0], moved = stored(r, m, narrow, dims);
+    const w = m.node('Cast', [m.operand(fixed({type, dims: [16], data: Uint8Array.from({length: 16}, () => r.int(0, 255))}))], {to: {i: 1}})[0];
+    return [[r.chance(0.5) ? m.node('Cast', [moved], {to: {i: 1}})[0] : m.node('DequantizeLinear', [moved, ...p])[0], 'float32'], [w, 'float32']];
+};
+chains.float8.opsets = [19, 24];
+// Whole numbers: ONNX Runtime takes halves away from zero, where ONNX takes them to the even neighbour.
+chains.four_bits = (r, m) => {
+    const signed = r.chance(0.5), n = signed ? 22 : 21, type = signed ? 'int4' : 'uint4', dims = [r.int(1, 9), r.int(1, 20)], from = r.pick(['float32', 'int8', 'uint8', 'int32']);
+    const wide = from !== 'float32', x = m.operand(r.tensor(from, dims, wide ? {low: -100, high: 100} : {low: signed ? -8 : 0, high: signed ? 7 : 15}), true), p = points(r, type, r.int(0, 5));
+    const rounded = wide ? x : m.node('Round', [x])[0], narrow = m.node('Cast', [rounded], {to: {i: n}})[0];
+    const q = wide ? narrow : m.node('QuantizeLinear', [x, ...p])[0];
+    return [[m.node('Cast', [stored(r, m, narrow, dims)], {to: {i: 1}})[0], 'float32'], [m.node('DequantizeLinear', [stored(r, m, q, dims), ...p])[0], 'float32']];
+};
+chains.four_bits.opsets = [21, 24];
 chains.moved = (r, m) => {
     const a = r.int(1, 5), b = r.int(2, 6), c = r.int(1, 7), x = m.operand(f32(r, [a, b, c]), true), t = m.node('Transpose', [x], {perm: {I: [2, 0, 1]}})[0];
     const s = m.node('Reshape', [t, fixed(ints([c * a, b]))])[0], p = m.node('MatMul', [s, weight(r, [b, 6])])[0];

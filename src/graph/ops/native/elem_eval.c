@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/ops/functions.h"
+#include "te/eval.h"
 
 void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]) {
     int64_t own[TC_GRAPH_MAX_DIMS];
@@ -221,8 +222,27 @@ tc_status tc_graph_eval_classify(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
+/* To the nearest number of a type that is only stored, ties to even; beyond the largest to that, unless the node says otherwise.
+ * NaN becomes 0 among integers. */
+static double nearest_stored(const tc_graph_node *n, tc_dtype to, double v) {
+    if (!tc_dtype_is_float(to))
+        return isnan(v) ? 0 : fmin(fmax(rint(v), (double)tc_int_min(to)), (double)tc_int_max(to));
+    double most = (double)tc_f8_largest(tc_float8_of(to));
+    return isnan(v) || !tc_graph_attr_saturate(n) ? v : fmin(fmax(v, -most), most);
+}
+
 tc_status tc_graph_eval_cast(tc_graph_eval_ctx *c) {
-    tc_graph_tensor_cast(&c->out[0], c->in[0]);
+    tc_graph_tensor *y = &c->out[0];
+    bool integers = !tc_dtype_is_float(c->in[0]->dtype) && !tc_dtype_is_float(y->dtype);
+    if (!tc_dtype_is_stored(y->dtype) || integers) {
+        tc_graph_tensor_cast(y, c->in[0]);
+        return TC_OK;
+    }
+    double *v = tc_graph_wide_f64(c->in[0]);
+    for (int64_t i = 0, n = tc_graph_tensor_count(y); i < n; i++)
+        v[i] = nearest_stored(c->n, y->dtype, v[i]);
+    tc_graph_tensor_from_f64(y, v);
+    free(v);
     return TC_OK;
 }
 

@@ -81,9 +81,12 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
             return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute to: element type %s is not supported",
                                         tc_graph_onnx_type_name(code));
     }
+    int64_t saturate = tc_graph_attr_saturate(c->n);
     tc_graph_become(c, to == x->dtype ? TC_GRAPH_OP_IDENTITY : TC_GRAPH_OP_CAST, 1);
     if (c->n->op == TC_GRAPH_OP_CAST)
         tc_graph_set_to(c->g, c->n, tc_graph_dtype_to_onnx(to));
+    if (c->n->op == TC_GRAPH_OP_CAST && tc_float8_of(to))
+        tc_graph_set_saturate(c->g, c->n, saturate);
     out_like(c, x);
     c->out[0].dtype = to;
     return TC_OK;

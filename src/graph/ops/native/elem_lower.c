@@ -246,8 +246,17 @@ const tc_expr *tc_graph_at_activation(tc_graph_lower *l, const tc_graph_node *n,
 }
 
 const tc_expr *tc_graph_at_cast(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    tc_dtype to = n->out[out]->dtype;
     const tc_expr *x = tc_graph_operand(l, n, 0, n->out[0]->shape.ndim, idx);
-    return tc_cast(tc_graph_lower_ctx(l), n->out[out]->dtype, x);
+    if (tc_float8_of(to) && tc_graph_attr_saturate(n)) {
+        double most = (double)tc_f8_largest(tc_float8_of(to));
+        x = tc_bin(c, TC_OP_MAX, tc_cast(c, TC_F32, x), tc_imm(c, TC_F32, -most));
+        x = tc_bin(c, TC_OP_MIN, x, tc_imm(c, TC_F32, most));
+    } else if (tc_dtype_bits(to) == 4 && tc_dtype_is_float(x->dtype)) {
+        x = tc_un(c, TC_OP_ROUND, tc_cast(c, x->dtype == TC_F64 ? TC_F64 : TC_F32, x));
+    }
+    return tc_cast(c, to, x);
 }
 
 /* ---- two operands ---- */

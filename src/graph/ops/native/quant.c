@@ -62,12 +62,11 @@ static tc_status spread_parameter(tc_graph_emitter *e, tc_graph_value *p, tc_gra
 }
 
 static bool is_zero(const tc_graph_value *v) {
-    if (!v->constant || tc_dtype_is_float(v->dtype))
-        return false;
-    for (int64_t i = 0, n = tc_graph_shape_count(&v->shape); i < n; i++)
-        if (tc_load_i(v->dtype, v->constant->data, i) != 0)
+    for (int64_t i = 0, n = v->constant ? tc_graph_shape_count(&v->shape) : 0; i < n; i++)
+        if ((tc_dtype_is_float(v->dtype) ? tc_load_f(v->dtype, v->constant->data, i)
+                                         : (double)tc_load_i(v->dtype, v->constant->data, i)) != 0)
             return false;
-    return true;
+    return v->constant;
 }
 
 static tc_status spread_parameters(tc_graph_infer_ctx *c, tc_graph_value *p[3]) {
@@ -104,12 +103,25 @@ static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
                                     tc_graph_onnx_type_name(code));
     if (tc_graph_in(c, 2))
         *t = c->n->in[2]->dtype;
-    if (tc_graph_in(c, 2) && c->n->in[2]->four_bits)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it quantises to 4 bits; u8, i8, u16 and i16 are supported");
-    if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16)
-        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "it quantises to %s; u8, i8, u16 and i16 are supported",
+    if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16 && !tc_dtype_is_stored(*t))
+        return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
+                                    "it quantises to %s; u8, i8, u16, i16, u4, i4 and floats of a byte are supported",
                                     tc_dtype_name(*t));
     return TC_OK;
+}
+
+/* Q(x, s, z)  =>  Cast(Round(x / s) + z), and to floats of a byte, which need no steps of one, Cast(x / s + z) */
+static tc_status quantize_to_stored(tc_graph_infer_ctx *c, tc_graph_value *const p[3], tc_dtype to) {
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *q = em_div(&e, tc_graph_em_cast(&e, p[0], TC_F32), tc_graph_em_cast(&e, p[1], TC_F32));
+    if (!tc_dtype_is_float(to))
+        q = em_unary(&e, TC_GRAPH_OP_ROUND, q);
+    if (p[2] && !is_zero(p[2]))
+        q = em_add(&e, q, tc_graph_em_cast(&e, p[2], TC_F32));
+    tc_graph_node *n = tc_graph_em_node(&e, TC_GRAPH_OP_CAST, &q, 1);
+    tc_graph_set_to(c->g, n, tc_graph_dtype_to_onnx(to));
+    tc_graph_set_saturate(c->g, n, tc_graph_attr_saturate(c->n));
+    return tc_graph_em_finish(&e, tc_graph_em_place(&e, n));
 }
 
 tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
@@ -121,6 +133,8 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_want_float(c, 1));
     TC_TRY(want_divisors(c));
     TC_TRY(spread_parameters(c, p));
+    if (tc_dtype_is_stored(t))
+        return quantize_to_stored(c, p, t);
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_QUANTIZE_LINEAR, 3);
     tc_graph_set_output_dtype(c->g, c->n, tc_graph_dtype_to_onnx(t)); /* also without a zero point that says it */
@@ -128,17 +142,40 @@ tc_status tc_graph_infer_quantize(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* DQ(x, s, z)  =>  (Cast(x) - Cast(z)) * s, of floats of a byte */
+static tc_status dequantize_floats(tc_graph_infer_ctx *c, tc_graph_value *const p[3], tc_dtype to) {
+    tc_graph_emitter e = {c, TC_OK};
+    tc_dtype wide = tc_graph_wide(to);
+    tc_graph_value *x = tc_graph_em_cast(&e, p[0], wide);
+    if (p[2] && !is_zero(p[2]))
+        x = em_sub(&e, x, tc_graph_em_cast(&e, p[2], wide));
+    return tc_graph_em_finish(&e, tc_graph_em_cast(&e, em_mul(&e, x, tc_graph_em_cast(&e, p[1], wide)), to));
+}
+
+/* Integers of 4 bits as bytes. */
+static tc_status widen_four_bits(tc_graph_infer_ctx *c) {
+    tc_graph_emitter e = {c, TC_OK};
+    for (int k = 0; k < c->n->nin; k += 2)
+        if (c->n->in[k] && tc_dtype_bits(c->n->in[k]->dtype) == 4)
+            c->n->in[k] = tc_graph_em_cast(&e, c->n->in[k], tc_dtype_is_signed(c->n->in[k]->dtype) ? TC_I8 : TC_U8);
+    return e.status;
+}
+
 tc_status tc_graph_infer_dequantize(tc_graph_infer_ctx *c) {
+    TC_TRY(tc_graph_want_same_type(c, 0, 2));
+    TC_TRY(widen_four_bits(c));
     tc_graph_value *p[3], *x = c->n->in[0];
     int64_t code = tc_graph_attr_output_dtype(c->n);
     tc_dtype to = c->n->in[1]->dtype;
     if (code && (!tc_graph_dtype_of_onnx(code, &to) || !tc_dtype_is_float(to)))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
-    if (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32)
-        return tc_graph_node_fail(c, "it takes i8, u8, i16, u16 and i32, but the input is %s", tc_dtype_name(x->dtype));
-    TC_TRY(tc_graph_want_same_type(c, 0, 2));
+    if (!tc_float8_of(x->dtype) && (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32))
+        return tc_graph_node_fail(c, "it takes i8, u8, i16, u16, i32 and floats of a byte, but the input is %s",
+                                  tc_dtype_name(x->dtype));
     TC_TRY(spread_parameters(c, p));
+    if (tc_float8_of(x->dtype))
+        return dequantize_floats(c, p, to);
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_DEQUANTIZE_LINEAR, 3);
     c->out[0] = (tc_graph_type){to, x->shape};
