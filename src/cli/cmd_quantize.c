@@ -27,7 +27,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TEXT(quantize_args, activations, "activations", "u8|s8", "u8 (default) with any zero point, or s8 around zero"),
     TC_CLI_FLAG(quantize_args, per_tensor, "per-tensor", "one scale for a layer's weights, not one for each output channel"),
     TC_CLI_FLAG(quantize_args, dynamic, "dynamic",
-                "matmuls find the ranges of their inputs in each run; no calibration is needed"),
+                "matmuls and convolutions find the ranges of their inputs in each run; no calibration is needed"),
     TC_CLI_COUNT(quantize_args, weights, "weights-only", "8|4",
                  "only the weights have so many bits, arithmetic stays in f32; no calibration is needed"),
     TC_CLI_COUNT(quantize_args, block, "block", "N", "rows that share a scale of 4-bit weights, a power of two; default 32"),

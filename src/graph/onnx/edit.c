@@ -238,6 +238,10 @@ int tc_onnx_edit_copy(tc_onnx_edit *e, int i, int nin, const char *const *in, co
     return place(e, tc_arena_dup(e->arena, e->nodes.data[i].node, sizeof(Onnx__NodeProto)), nin, in, out);
 }
 
+void tc_onnx_edit_set_op(tc_onnx_edit *e, int i, const char *op) {
+    e->nodes.data[i].node->op_type = tc_arena_strdup(e->arena, op);
+}
+
 void tc_onnx_edit_add_result(tc_onnx_edit *e, int i, const char *out) {
     Onnx__NodeProto *n = e->nodes.data[i].node;
     char **all = TC_NEW_N(e->arena, char *, n->n_output + 1);

@@ -42,6 +42,8 @@ void tc_onnx_edit_before(tc_onnx_edit *e, int i);
 int tc_onnx_edit_add(tc_onnx_edit *e, const char *op, const char *domain, int nin, const char *const *in, const char *out);
 /* A node like i, with its attributes, with other inputs and the output `out`. */
 int tc_onnx_edit_copy(tc_onnx_edit *e, int i, int nin, const char *const *in, const char *out);
+/* Another operator, with the same attributes. */
+void tc_onnx_edit_set_op(tc_onnx_edit *e, int i, const char *op);
 /* Further outputs of a node that was added. */
 void tc_onnx_edit_add_result(tc_onnx_edit *e, int i, const char *out);
 void tc_onnx_edit_set_int(tc_onnx_edit *e, int i, const char *name, int64_t v);

@@ -10,18 +10,19 @@ static bool is_default_op(const tc_onnx_edit_node *n, const char *op) {
 
 /* ---- layers ---- */
 
-/* Fills in what kind of layer node n is; false where it is none. */
-static bool describe(const tc_onnx_edit *e, const tc_onnx_edit_node *n, const tc_graph_tensor *w, step *s) {
-    if (is_default_op(n, "Conv")) {
-        s->axis = 0;
-        s->scaled_bias = true;
-        return w->shape.ndim >= 3;
-    }
-    if (is_default_op(n, "MatMul")) {
-        s->axis = w->shape.ndim == 2 ? 1 : -1;
-        s->matmul = w->shape.ndim == 2;
-        return w->shape.ndim >= 2;
-    }
+static layer_kind kind_of(const tc_onnx_edit_node *n) {
+    static const char *const names[] = {[LAYER_CONV] = "Conv",
+                                        [LAYER_TRANSPOSED] = "ConvTranspose",
+                                        [LAYER_MATMUL] = "MatMul",
+                                        [LAYER_GEMM] = "Gemm",
+                                        [LAYER_TABLE] = "Gather"};
+    for (size_t k = LAYER_NONE + 1; k < TC_LEN(names); k++)
+        if (is_default_op(n, names[k]) && n->nin >= 2 && n->nout == 1)
+            return (layer_kind)k;
+    return LAYER_NONE;
+}
+
+static bool describe_gemm(const tc_onnx_edit *e, const tc_graph_tensor *w, step *s) {
     bool plain = tc_onnx_edit_float(e, s->node, "alpha", 1) == 1 && tc_onnx_edit_float(e, s->node, "beta", 1) == 1;
     s->axis = tc_onnx_edit_int(e, s->node, "transB", 0) ? 0 : 1;
     s->matmul = plain && tc_onnx_edit_int(e, s->node, "transA", 0) == 0;
@@ -29,13 +30,44 @@ static bool describe(const tc_onnx_edit *e, const tc_onnx_edit_node *n, const tc
     return w->shape.ndim == 2;
 }
 
-static const char *refusal(const step *s, const tc_quantize_options *o) {
-    bool four = o->kind == TC_QUANTIZE_WEIGHTS && o->bits == 4;
-    if (!s->matmul && o->kind == TC_QUANTIZE_DYNAMIC)
-        return "only matmuls with a matrix of weights have a dynamic form";
-    if (!s->matmul && four)
-        return "only matmuls with a matrix of weights have 4-bit weights";
-    return NULL;
+/* Fills in what there is to say of a layer with the weights w; false where these are not what a layer has. */
+static bool describe(const tc_onnx_edit *e, const tc_graph_tensor *w, step *s) {
+    int ndim = w->shape.ndim;
+    switch (s->layer) {
+    case LAYER_CONV:
+    case LAYER_TRANSPOSED: /* [C, O / groups, ...] */
+        s->axis = s->layer == LAYER_TRANSPOSED;
+        s->scaled_bias = true;
+        return ndim >= 3;
+    case LAYER_MATMUL:
+        s->axis = ndim == 2 ? 1 : -1;
+        s->matmul = ndim == 2;
+        return ndim >= 2;
+    case LAYER_GEMM:
+        return describe_gemm(e, w, s);
+    case LAYER_TABLE: /* rows are picked, and a column has a scale */
+        s->axis = ndim - 1;
+        return ndim >= 2 && tc_onnx_edit_int(e, s->node, "axis", 0) == 0;
+    case LAYER_NONE:
+        break;
+    }
+    return false;
+}
+
+static const char *refusal(const step *s, const tc_graph_tensor *w, const tc_graph_tensor *bias, bool has_bias,
+                           const tc_quantize_options *o) {
+    bool four = o->kind == TC_QUANTIZE_WEIGHTS && o->bits == 4, rows = s->layer == LAYER_TABLE && w->shape.ndim == 2;
+    if (four && rows && w->shape.d[1] % o->block == 0)
+        return NULL;
+    if (four && rows)
+        return "its rows are no whole number of blocks";
+    if (four && !s->matmul)
+        return "only matmuls with a matrix of weights, and tables of rows, have 4-bit weights";
+    if (o->kind != TC_QUANTIZE_DYNAMIC || s->matmul || s->layer == LAYER_TABLE)
+        return NULL;
+    if (s->layer != LAYER_CONV)
+        return "only convolutions, matmuls with a matrix of weights and tables have a dynamic form";
+    return has_bias && !(bias && bias->dtype == TC_F32 && bias->shape.ndim == 1) ? "its bias is no constant of f32" : NULL;
 }
 
 static bool is_kept(const tc_onnx_edit_node *n, const tc_quantize_options *o, bool *found) {
@@ -50,16 +82,21 @@ static bool is_kept(const tc_onnx_edit_node *n, const tc_quantize_options *o, bo
     return kept;
 }
 
-static tc_status add_layer(tc_onnx_edit *e, int i, const tc_quantize_options *o, bool *found, plan *p, tc_error *err) {
+static tc_status add_layer(tc_onnx_edit *e, int i, layer_kind kind, const tc_quantize_options *o, bool *found, plan *p,
+                           tc_error *err) {
     tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
-    const tc_graph_tensor *x, *w;
-    step s = {.node = i, .layer = true};
-    TC_TRY(tc_onnx_edit_constant(e, n.in[0], &x, err));
-    TC_TRY(tc_onnx_edit_constant(e, n.in[1], &w, err));
-    if (x || !w || w->dtype != TC_F32 || tc_graph_tensor_count(w) == 0 || !describe(e, &n, w, &s))
+    const tc_graph_tensor *x, *w, *bias = NULL;
+    bool has_bias = n.nin > 2 && *n.in[2];
+    step s = {.node = i, .layer = kind};
+    TC_TRY(tc_onnx_edit_constant(e, n.in[kind == LAYER_TABLE], &x, err));
+    TC_TRY(tc_onnx_edit_constant(e, n.in[kind != LAYER_TABLE], &w, err));
+    if (has_bias)
+        TC_TRY(tc_onnx_edit_constant(e, n.in[2], &bias, err));
+    if (x || !w || w->dtype != TC_F32 || tc_graph_tensor_count(w) == 0 || !describe(e, w, &s))
         return TC_OK;
-    s.why = is_kept(&n, o, found) ? "it was to be kept" : refusal(&s, o);
-    if (o->per_tensor)
+    s.why = is_kept(&n, o, found) ? "it was to be kept" : refusal(&s, w, bias, has_bias, o);
+    enum { CHANNELS = 13 }; /* the opset with scales by channel, which the dynamic form of other layers can do without */
+    if (o->per_tensor || (kind == LAYER_TABLE && tc_onnx_edit_opset(e) < CHANNELS))
         s.axis = -1;
     tc_push(&p->steps, s);
     return TC_OK;
@@ -155,9 +192,9 @@ void quant_settle(tc_onnx_edit *e, plan *p) {
 
 static tc_status add_node(tc_onnx_edit *e, int i, const tc_quantize_options *o, bool *found, plan *p, tc_error *err) {
     tc_onnx_edit_node n = tc_onnx_edit_node_at(e, i);
-    bool weighted = is_default_op(&n, "Conv") || is_default_op(&n, "MatMul") || is_default_op(&n, "Gemm");
-    if (weighted && n.nin >= 2 && n.nout == 1)
-        return add_layer(e, i, o, found, p, err);
+    layer_kind kind = kind_of(&n);
+    if (kind)
+        return add_layer(e, i, kind, o, found, p, err);
     const struct between *b = o->kind == TC_QUANTIZE_STATIC ? find_between(&n) : NULL;
     if (b)
         tc_push(&p->steps, ((step){.node = i, .all = b->all, .same_range = b->same}));
@@ -170,17 +207,19 @@ tc_status quant_plan(tc_onnx_edit *e, const tc_quantize_options *o, plan *p, tc_
         TC_TRY(add_node(e, i, o, found, p, err));
     for (size_t i = 0; i < o->nkeep; i++)
         if (!found[i])
-            return tc_fail(err, TC_BAD_INPUT,
-                           "there is no layer '%s' to keep: it must be the name of a Conv, MatMul or Gemm with constant weights, "
-                           "or of its output",
-                           o->keep[i]);
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "there is no layer '%s' to keep: it must be the name of a Conv, ConvTranspose, MatMul, Gemm or Gather with "
+                "constant weights, or of its output",
+                o->keep[i]);
     bool any = false;
     for (size_t i = 0; i < p->steps.len; i++)
         any |= p->steps.data[i].layer && !p->steps.data[i].why;
     if (!any)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "there is no layer to quantise: no Conv, MatMul or Gemm with constant f32 weights that this form can express");
+        return tc_fail(err, TC_BAD_INPUT,
+                       "there is no layer to quantise: no Conv, ConvTranspose, MatMul, Gemm or Gather with constant f32 weights "
+                       "that this form "
+                       "can express");
     quant_settle(e, p);
     return TC_OK;
 }

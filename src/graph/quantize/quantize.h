@@ -2,13 +2,16 @@
  *
  *   STATIC   QuantizeLinear/DequantizeLinear pairs around convolutions, matmuls and what lies between them, with ranges of the
  *            activations seen on calibration data; weights s8, biases s32
- *   DYNAMIC  DynamicQuantizeLinear -> MatMulInteger -> Cast -> Mul for matmuls with constant weights: ranges are found in each run
- *   WEIGHTS  only the weights: 8 bits under a DequantizeLinear, or 4 bits in blocks (com.microsoft MatMulNBits)
+ *   DYNAMIC  DynamicQuantizeLinear -> MatMulInteger or ConvInteger -> Cast -> Mul: ranges are found in each run
+ *   WEIGHTS  only the weights: 8 bits under a DequantizeLinear, or 4 bits in blocks (com.microsoft MatMulNBits,
+ *            GatherBlockQuantized)
+ *
+ * A table of 8 bits stays one in every form: rows of bytes are picked, and what was picked is dequantised.
  *
  * How the integers follow from the reals is ONNX's (round half to even, saturate); the choice of ranges by percentile is Wu et
  * al., "Integer quantization for deep learning inference" (2020), that by entropy Migacz, "8-bit inference with TensorRT" (2017).
  *
- * A layer is a Conv, MatMul or Gemm whose weights are an f32 constant. What a layer's arithmetic loses by itself is measured in
+ * A layer is a Conv, ConvTranspose, MatMul or Gemm whose weights are an f32 constant, or a Gather from such a table. What a layer's arithmetic loses by itself is measured in
  * one run of a network that computes each layer twice, from the same exact inputs; what the model loses, by running it. */
 #ifndef TC_GRAPH_QUANTIZE_QUANTIZE_H
 #define TC_GRAPH_QUANTIZE_QUANTIZE_H

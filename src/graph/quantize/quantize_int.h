@@ -10,10 +10,13 @@
 
 /* ---- plan.c: what of the model is quantised ---- */
 
-/* A Conv, MatMul or Gemm with constant weights, or a node between such that works on quantised values as well. */
+/* Operators with constant weights: Conv, ConvTranspose, MatMul, Gemm; Gather, whose weights are the table that it picks from. */
+typedef enum layer_kind { LAYER_NONE, LAYER_CONV, LAYER_TRANSPOSED, LAYER_MATMUL, LAYER_GEMM, LAYER_TABLE } layer_kind;
+
+/* A layer, or a node between such that works on quantised values as well. */
 typedef struct step {
     int node;
-    bool layer;       /* with weights: inputs 0 (activation), 1 (weights), 2 (bias; perhaps) */
+    layer_kind layer; /* inputs 0 (activation), 1 (weights), 2 (bias; perhaps); of a table 0 (weights), 1 (indices) */
     bool all;         /* every input is an activation, else the first */
     bool same_range;  /* its result holds values of its input 0 only */
     int axis;         /* layer: of the weights, the output channels; -1: one scale for all */

@@ -63,6 +63,20 @@ static const char *dequantized(rewriter *r, const char *base, const char *q, con
     return out;
 }
 
+/* Weights as names of s8 values, scales and zero points. */
+static tc_status integer_weights(rewriter *r, const char *base, const tc_graph_tensor *w, int axis, const char *out[3],
+                                 tc_error *err) {
+    static const char *const suffixes[] = {"_quantized", "_scale", "_zero"};
+    tc_graph_tensor t[3];
+    tc_status st = quant_weights_s8(w, axis, &t[0], &t[1], &t[2], err);
+    for (int k = 0; k < 3; k++)
+        if (st == TC_OK)
+            out[k] = add_constant(r, base, suffixes[k], &t[k]);
+        else
+            tc_graph_tensor_free(&t[k]);
+    return st;
+}
+
 /* Weights of the layer s under a DequantizeLinear; *scales of them, for the bias, lives as long as the edit. */
 static tc_status quantized_weights(rewriter *r, const step *s, const char *w, const char **out, const tc_graph_tensor **scales,
                                    tc_error *err) {
@@ -70,18 +84,11 @@ static tc_status quantized_weights(rewriter *r, const step *s, const char *w, co
     const char *key = tc_arena_printf(a, "%s of axis %d", w, s->axis), *scale_key = tc_arena_printf(a, "scales of %s", key);
     const tc_graph_tensor *v;
     if (!known(r, key)) {
-        tc_graph_tensor q, scale, zeros;
+        const char *in[3];
         TC_TRY(tc_onnx_edit_constant(r->e, w, &v, err));
-        tc_status st = quant_weights_s8(v, s->axis, &q, &scale, &zeros, err);
-        if (st == TC_OK) {
-            const char *qn = add_constant(r, w, "_quantized", &q), *sn = add_constant(r, w, "_scale", &scale);
-            know(r, scale_key, sn);
-            know(r, key, dequantized(r, w, qn, sn, add_constant(r, w, "_zero", &zeros), s->axis));
-        } else {
-            tc_graph_tensor_free(&q);
-            tc_graph_tensor_free(&scale);
-            return st;
-        }
+        TC_TRY(integer_weights(r, w, v, s->axis, in, err));
+        know(r, scale_key, in[1]);
+        know(r, key, dequantized(r, w, in[0], in[1], in[2], s->axis));
     }
     *out = known(r, key);
     return tc_onnx_edit_constant(r->e, known(r, scale_key), scales, err);
@@ -161,8 +168,8 @@ static const char *result_name(rewriter *r, const step *s, const char *out) {
     return out;
 }
 
-static bool has_bias(const tc_onnx_edit_node *n) {
-    return n->nin > 2 && *n->in[2];
+static const char *bias_of(const tc_onnx_edit_node *n) {
+    return n->nin > 2 && *n->in[2] ? n->in[2] : NULL;
 }
 
 /* Whether a layer that is a matmul has its weights as [n, k]. */
@@ -170,10 +177,10 @@ static bool is_transposed(const rewriter *r, const step *s) {
     return tc_onnx_edit_int(r->e, s->node, "transB", 0) != 0;
 }
 
-/* op(in) and the layer's bias, as its result. */
-static const char *finish(rewriter *r, const step *s, const tc_onnx_edit_node *n, const char *op, const char *domain, int nin,
+/* op(in) and the bias, which may be NULL, as the layer's result. */
+static const char *finish(rewriter *r, const step *s, const char *bias, const char *op, const char *domain, int nin,
                           const char *const *in, int *node) {
-    const char *out = n->out[0], *bias = has_bias(n) ? n->in[2] : NULL;
+    const char *out = tc_onnx_edit_node_at(r->e, s->node).out[0];
     const char *last = result_name(r, s, out), *first = bias ? tc_onnx_edit_fresh(r->e, out, "_product") : last;
     *node = tc_onnx_edit_add(r->e, op, domain, nin, in, first);
     if (bias)
@@ -208,34 +215,64 @@ static const char *const *dynamic_value(rewriter *r, const char *x) {
 /* Weights [k, n] as names of integers, scales and zero points. */
 static tc_status dynamic_weights(rewriter *r, const step *s, const char *w, const char *out[3], tc_error *err) {
     const tc_graph_tensor *v;
-    tc_graph_tensor turned = {0}, q, scales, zeros;
+    tc_graph_tensor turned = {0};
     TC_TRY(tc_onnx_edit_constant(r->e, w, &v, err));
     if (is_transposed(r, s))
         TC_TRY(transposed(v, &turned, err));
-    tc_status st = quant_weights_s8(turned.data ? &turned : v, s->axis < 0 ? -1 : 1, &q, &scales, &zeros, err);
+    tc_status st = integer_weights(r, w, turned.data ? &turned : v, s->axis < 0 ? -1 : 1, out, err);
     tc_graph_tensor_free(&turned);
-    if (st != TC_OK) {
-        tc_graph_tensor_free(&q);
-        tc_graph_tensor_free(&scales);
-        return st;
-    }
-    out[0] = add_constant(r, w, "_quantized", &q);
-    out[1] = add_constant(r, w, "_scale", &scales);
-    out[2] = add_constant(r, w, "_zero", &zeros);
-    return TC_OK;
+    return st;
 }
 
-static tc_status rewrite_dynamic(rewriter *r, const step *s, const char **out, tc_error *err) {
+/* The layer's result from integer sums: sums * (x_scale * w_scale) and the bias. */
+static const char *finish_sums(rewriter *r, const step *s, const char *sums, const char *x_scale, const char *w_scale,
+                               const char *bias) {
+    const char *base = tc_onnx_edit_node_at(r->e, s->node).out[0], *real = tc_onnx_edit_fresh(r->e, base, "_real");
+    int node;
+    tc_onnx_edit_set_int(r->e, tc_onnx_edit_add(r->e, "Cast", "", 1, &sums, real), "to", ONNX_FLOAT);
+    const char *unit = emit(r, "Mul", 2, (const char *const[]){x_scale, w_scale}, base, "_unit");
+    return finish(r, s, bias, "Mul", "", 2, (const char *const[]){real, unit}, &node);
+}
+
+static tc_status rewrite_dynamic_matmul(rewriter *r, const step *s, const char **out, tc_error *err) {
     tc_onnx_edit_node n = tc_onnx_edit_node_at(r->e, s->node);
     const char *w[3];
-    int node;
     TC_TRY(dynamic_weights(r, s, n.in[1], w, err));
     const char *const *x = dynamic_value(r, n.in[0]);
     const char *sums = emit(r, "MatMulInteger", 4, (const char *const[]){x[0], w[0], x[2], w[2]}, n.out[0], "_sums");
-    const char *real = tc_onnx_edit_fresh(r->e, n.out[0], "_real");
-    tc_onnx_edit_set_int(r->e, tc_onnx_edit_add(r->e, "Cast", "", 1, &sums, real), "to", ONNX_FLOAT);
-    const char *unit = emit(r, "Mul", 2, (const char *const[]){x[1], w[1]}, n.out[0], "_unit");
-    *out = finish(r, s, &n, "Mul", "", 2, (const char *const[]){real, unit}, &node);
+    *out = finish_sums(r, s, sums, x[1], w[1], bias_of(&n));
+    return TC_OK;
+}
+
+/* A constant of one number for each channel as it lies along those of [N, C, spatial...]: [C, 1, ...]. One number stays. */
+static tc_status along_channels(rewriter *r, const char *name, int spatial, const char **out, tc_error *err) {
+    const tc_graph_tensor *v;
+    TC_TRY(tc_onnx_edit_constant(r->e, name, &v, err));
+    *out = name;
+    if (v->shape.ndim == 0)
+        return TC_OK;
+    tc_graph_shape s = {.ndim = 1 + spatial, .d = {v->shape.d[0]}};
+    for (int d = 1; d <= spatial; d++)
+        s.d[d] = 1;
+    tc_graph_tensor t = tc_graph_tensor_view(v->dtype, &s, v->data);
+    *out = add_constant(r, name, "_by_channel", &t);
+    return TC_OK;
+}
+
+/* The weights are around zero, so that ConvInteger needs no zero point of theirs. */
+static tc_status rewrite_dynamic_conv(rewriter *r, const step *s, const char **out, tc_error *err) {
+    tc_onnx_edit_node n = tc_onnx_edit_node_at(r->e, s->node);
+    const tc_graph_tensor *v;
+    const char *w[3], *scale, *bias = bias_of(&n);
+    TC_TRY(tc_onnx_edit_constant(r->e, n.in[1], &v, err));
+    TC_TRY(integer_weights(r, n.in[1], v, s->axis, w, err));
+    TC_TRY(along_channels(r, w[1], v->shape.ndim - 2, &scale, err));
+    if (bias)
+        TC_TRY(along_channels(r, bias, v->shape.ndim - 2, &bias, err));
+    const char *const *x = dynamic_value(r, n.in[0]), *sums = tc_onnx_edit_fresh(r->e, n.out[0], "_sums");
+    int node = tc_onnx_edit_copy(r->e, s->node, 3, (const char *const[]){x[0], w[0], x[2]}, sums);
+    tc_onnx_edit_set_op(r->e, node, "ConvInteger");
+    *out = finish_sums(r, s, sums, x[1], scale, bias);
     return TC_OK;
 }
 
@@ -253,7 +290,7 @@ static tc_status rewrite_4bit(rewriter *r, const step *s, const char **out, tc_e
     }
     const char *in[3] = {n.in[0], add_constant(r, n.in[1], "_quantized", &q), add_constant(r, n.in[1], "_scale", &scales)};
     tc_onnx_edit_use_domain(r->e, microsoft, 1);
-    *out = finish(r, s, &n, "MatMulNBits", microsoft, 3, in, &node);
+    *out = finish(r, s, bias_of(&n), "MatMulNBits", microsoft, 3, in, &node);
     tc_onnx_edit_set_int(r->e, node, "K", w->shape.d[turned]);
     tc_onnx_edit_set_int(r->e, node, "N", w->shape.d[!turned]);
     tc_onnx_edit_set_int(r->e, node, "bits", r->o->bits);
@@ -261,20 +298,64 @@ static tc_status rewrite_4bit(rewriter *r, const step *s, const char **out, tc_e
     return TC_OK;
 }
 
+/* ---- tables ---- */
+
+/* Rows of bytes are picked, and what was picked is dequantised: the last dimension has the scales. */
+static tc_status rewrite_table(rewriter *r, const step *s, const char **out, tc_error *err) {
+    tc_onnx_edit_node n = tc_onnx_edit_node_at(r->e, s->node);
+    const tc_graph_tensor *v;
+    const char *w[3];
+    int node;
+    TC_TRY(tc_onnx_edit_constant(r->e, n.in[0], &v, err));
+    TC_TRY(integer_weights(r, n.in[0], v, s->axis, w, err));
+    w[0] = emit(r, "Gather", 2, (const char *const[]){w[0], n.in[1]}, n.out[0], "_rows");
+    *out = finish(r, s, NULL, "DequantizeLinear", "", 3, w, &node);
+    if (s->axis >= 0)
+        tc_onnx_edit_set_int(r->e, node, "axis", -1);
+    return TC_OK;
+}
+
+/* As MatMulNBits has its weights, in rows: the zero point is 8. */
+static tc_status rewrite_table_4bit(rewriter *r, const step *s, const char **out, tc_error *err) {
+    tc_onnx_edit_node n = tc_onnx_edit_node_at(r->e, s->node);
+    const tc_graph_tensor *w;
+    tc_graph_tensor q, scales;
+    int node;
+    TC_TRY(tc_onnx_edit_constant(r->e, n.in[0], &w, err));
+    tc_status st = quant_weights_4bit(w, true, r->o->block, &q, &scales, err);
+    if (st != TC_OK) {
+        tc_graph_tensor_free(&q);
+        return st;
+    }
+    q.shape = (tc_graph_shape){2, {w->shape.d[0], w->shape.d[1] / 2}};
+    scales.shape = (tc_graph_shape){2, {w->shape.d[0], w->shape.d[1] / r->o->block}};
+    const char *qn = add_constant(r, n.in[0], "_quantized", &q), *sn = add_constant(r, n.in[0], "_scale", &scales);
+    tc_onnx_edit_use_domain(r->e, microsoft, 1);
+    *out = finish(r, s, NULL, "GatherBlockQuantized", microsoft, 3, (const char *const[]){qn, n.in[1], sn}, &node);
+    tc_onnx_edit_set_int(r->e, node, "bits", r->o->bits);
+    tc_onnx_edit_set_int(r->e, node, "block_size", r->o->block);
+    tc_onnx_edit_set_int(r->e, node, "gather_axis", 0);
+    tc_onnx_edit_set_int(r->e, node, "quantize_axis", 1);
+    return TC_OK;
+}
+
 /* ---- any ---- */
 
 tc_status quant_rewrite(rewriter *r, const step *s, const char **out, tc_error *err) {
+    bool four = r->o->kind == TC_QUANTIZE_WEIGHTS && r->o->bits == 4;
     if (!r->beside)
         tc_onnx_edit_before(r->e, s->node);
+    if (s->layer == LAYER_TABLE)
+        return four ? rewrite_table_4bit(r, s, out, err) : rewrite_table(r, s, out, err);
     switch (r->o->kind) {
     case TC_QUANTIZE_STATIC:
         return rewrite_in_pairs(r, s, out, err);
     case TC_QUANTIZE_DYNAMIC:
-        return rewrite_dynamic(r, s, out, err);
+        return s->layer == LAYER_CONV ? rewrite_dynamic_conv(r, s, out, err) : rewrite_dynamic_matmul(r, s, out, err);
     case TC_QUANTIZE_WEIGHTS:
         break;
     }
-    return r->o->bits == 4 ? rewrite_4bit(r, s, out, err) : rewrite_weights(r, s, out, err);
+    return four ? rewrite_4bit(r, s, out, err) : rewrite_weights(r, s, out, err);
 }
 
 void quant_rewriter_free(rewriter *r) {
