@@ -9,7 +9,7 @@ const char *tc_cli_by_cost(const char *trace, tc_arena *a) {
     for (const char *step = strstr(trace, "tensorize "); step; step = strstr(step + 1, "tensorize ")) {
         char loop[128], unit[64];
         const tc_intrinsic *row = sscanf(step, "tensorize %127s %63s", loop, unit) == 2 ? tc_intrinsic_named(unit) : NULL;
-        if (row && row->place == TC_UNIT_TILE)
+        if (row && row->place != TC_UNIT_VECTOR)
             return tc_arena_printf(a, " by the cost of %s, not measured", row->text);
     }
     return "";

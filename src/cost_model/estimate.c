@@ -19,7 +19,10 @@ enum { MEMORY_CORES = 4 };                /* that many saturate the memory: chos
 
 /* Multiplications of tiles beside the loads and stores that feed them. */
 static double tile_cycles(const store_site *s, const row_facts *r) {
-    double multiply = s->arith_plain * s->tiles->cycles, move = r->loads * s->tiles->load + r->stores * s->tiles->store;
+    double multiply = s->arith_plain * s->tiles->cycles;
+    if (s->tiles->place == TC_UNIT_BLOCK && r->accumulators > 0) /* chained ones wait, as in vectors */
+        multiply = TC_MAX(multiply, s->arith_plain * FMA_LATENCY / r->accumulators);
+    double move = r->loads * s->tiles->load + r->stores * s->tiles->store;
     return TC_MAX(multiply, move) + OVERLAP * TC_MIN(multiply, move);
 }
 

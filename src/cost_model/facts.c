@@ -7,7 +7,7 @@ double facts_lanes(const nest *n, const tc_buffer *b) {
 }
 
 int facts_registers(const nest *n, const store_site *s) {
-    return s->tiles ? TC_TILES : n->m->vector_regs;
+    return s->tiles ? tc_intrinsic_registers(s->tiles, n->m->vector_regs) : n->m->vector_regs;
 }
 
 int facts_vector_level(const nest *n, const store_site *s) {

@@ -86,7 +86,7 @@ typedef struct store_site {
     int nlevel;
     int path[MAX_LEVELS];      /* loop of each level */
     int band;                  /* first level of the band; nlevel if there is none */
-    const tc_intrinsic *tiles; /* the unit with tile registers that does it; NULL: vectors */
+    const tc_intrinsic *tiles; /* the unit with tiles that does it; NULL: vectors */
     int nguard;
     double valid, partial; /* shares: iterations that pass all guards; tiles that are partial */
     size_t access;         /* first of naccess in nest.accesses; the store's own is the first */

@@ -1,7 +1,7 @@
 /* The rate of a unit: a program made from its row of the table, compiled and run in this process. It is a loop of the instruction
  * alone, on operands that stay in registers. In vector registers twelve sums are enough for any unit of today (latency five, two a
- * cycle: ten) and leave room for the operands where there are sixteen registers. Tiles have eight registers: four sums of two
- * operands of each side. */
+ * cycle: ten) and leave room for the operands where there are sixteen registers; of tiles that vector registers hold, these are a
+ * grid of three by four. Tiles of eight registers: four sums of two operands of each side. */
 #include "measure/unit_peak.h"
 
 #include <omp.h>
@@ -11,19 +11,27 @@
 #include "support/log.h"
 #include "support/vec.h"
 
-enum { VECTOR_SUMS = 12, TILE_SIDE = 2, VECTOR_STEPS = 10000, TILE_STEPS = 1000, ALIGN = 64 };
+enum { VECTOR_SUMS = 12, TILE_SIDE = 2, BLOCKS_DOWN = 3, BLOCKS_ACROSS = 4, VECTOR_STEPS = 10000, TILE_STEPS = 1000, ALIGN = 64 };
+
+/* Operands of the left side and of the right. */
+static int down(const tc_intrinsic *u) {
+    return u->place == TC_UNIT_VECTOR ? 1 : u->place == TC_UNIT_TILE ? TILE_SIDE : BLOCKS_DOWN;
+}
+
+static int across(const tc_intrinsic *u) {
+    return u->place == TC_UNIT_VECTOR ? 1 : u->place == TC_UNIT_TILE ? TILE_SIDE : BLOCKS_ACROSS;
+}
 
 int tc_meas_unit_sums(const tc_intrinsic *u) {
-    return u->place == TC_UNIT_TILE ? TILE_SIDE * TILE_SIDE : VECTOR_SUMS;
+    return u->place == TC_UNIT_VECTOR ? VECTOR_SUMS : down(u) * across(u);
 }
 
 /* ---- the program ---- */
 
 /* Elements of each side's operands, and of all sums. */
 static int64_t sizes(const tc_intrinsic *u, int64_t *a, int64_t *b) {
-    int operands = u->place == TC_UNIT_TILE ? TILE_SIDE : 1;
-    *a = (int64_t)operands * u->m * u->k;
-    *b = (int64_t)operands * u->n * u->k;
+    *a = (int64_t)down(u) * u->m * u->k;
+    *b = (int64_t)across(u) * u->n * u->k;
     return (int64_t)tc_meas_unit_sums(u) * u->m * u->n;
 }
 
@@ -43,24 +51,26 @@ static void vector_body(const tc_intrinsic *u, int64_t steps, tc_strbuf *t) {
 }
 
 static void tile_body(const tc_intrinsic *u, int64_t steps, tc_strbuf *t) {
-    int a = u->m * u->k, b = u->n * u->k, c = u->m * u->n, across = u->n * u->group;
-    for (int i = 0; i < TILE_SIDE; i++) {
+    int a = u->m * u->k, b = u->n * u->k, c = u->m * u->n, row = u->n * u->group, sums = tc_meas_unit_sums(u);
+    for (int i = 0; i < down(u); i++)
         tc_sb_printf(t, "alloc A%d %s[%d] tile align %d lanes %d {\n", i, tc_dtype_name(u->a), a, ALIGN, u->k);
-        tc_sb_printf(t, "alloc B%d %s[%d] tile align %d lanes %d {\n", i, tc_dtype_name(u->b), b, ALIGN, across);
-    }
-    for (int i = 0; i < TILE_SIDE * TILE_SIDE; i++)
+    for (int i = 0; i < across(u); i++)
+        tc_sb_printf(t, "alloc B%d %s[%d] tile align %d lanes %d {\n", i, tc_dtype_name(u->b), b, ALIGN, row);
+    for (int i = 0; i < sums; i++)
         tc_sb_printf(t, "alloc C%d %s[%d] tile align %d lanes %d {\n", i, tc_dtype_name(u->acc), c, ALIGN, u->n);
-    for (int i = 0; i < TILE_SIDE; i++)
-        tc_sb_printf(t, "tile load A%d A[%d] by %d\ntile load B%d B[%d] by %d\n", i, i * a, u->k, i, i * b, across);
-    for (int i = 0; i < TILE_SIDE * TILE_SIDE; i++)
+    for (int i = 0; i < down(u); i++)
+        tc_sb_printf(t, "tile load A%d A[%d] by %d\n", i, i * a, u->k);
+    for (int i = 0; i < across(u); i++)
+        tc_sb_printf(t, "tile load B%d B[%d] by %d\n", i, i * b, row);
+    for (int i = 0; i < sums; i++)
         tc_sb_printf(t, "tile load C%d C[%d] by %d\n", i, i * c, u->n);
     tc_sb_printf(t, "for s in %lld reduce {\n", (long long)steps);
-    for (int i = 0; i < TILE_SIDE * TILE_SIDE; i++)
-        tc_sb_printf(t, "tile %s C%d A%d B%d\n", u->text, i, i / TILE_SIDE, i % TILE_SIDE);
+    for (int i = 0; i < sums; i++)
+        tc_sb_printf(t, "tile %s C%d A%d B%d\n", u->text, i, i / across(u), i % across(u));
     tc_sb_add(t, "}\n");
-    for (int i = 0; i < TILE_SIDE * TILE_SIDE; i++)
+    for (int i = 0; i < sums; i++)
         tc_sb_printf(t, "tile store C%d Y[%d] by %d\n", i, i * c, u->n);
-    for (int i = 0; i < 2 * TILE_SIDE + TILE_SIDE * TILE_SIDE; i++)
+    for (int i = 0; i < down(u) + across(u) + sums; i++)
         tc_sb_add(t, "}\n");
 }
 
@@ -71,10 +81,10 @@ void tc_meas_unit_program(const tc_intrinsic *u, int64_t steps, tc_strbuf *t) {
     tc_sb_printf(t, "param B %s[%lld] in 1 align %d\n", tc_dtype_name(u->b), (long long)b, ALIGN);
     tc_sb_printf(t, "param C %s[%lld] in 2 align %d\nparam Y %s[%lld] out 0 align %d\nbody\n", acc, (long long)c, ALIGN, acc,
                  (long long)c, ALIGN);
-    if (u->place == TC_UNIT_TILE)
-        tile_body(u, steps, t);
-    else
+    if (u->place == TC_UNIT_VECTOR)
         vector_body(u, steps, t);
+    else
+        tile_body(u, steps, t);
 }
 
 /* ---- its rate ---- */

@@ -5,7 +5,7 @@
  * The loops stand for the unit's rows (where it has more than one), columns and products, outermost first. Here their number, kinds
  * and extents are checked, and the stage's body: a sum of products of the unit's types, of which one factor moves with the rows and
  * the other with the columns. How the operands lie in memory is known only when the schedule is lowered, as is what the target
- * has. Loops of a unit with vector registers become vectorised and unrolled ones; loops of one with tiles are of a kind of their own. */
+ * has. Loops of a dot product become vectorised and unrolled ones; loops of a unit with tiles are of a kind of their own. */
 #include "schedule_primitives/sch_int.h"
 #include "te/intrinsic.h"
 
@@ -130,7 +130,7 @@ tc_status tc_sch_do_tensorize(tc_sched *s, const tc_instr *in, tc_error *err) {
     TC_TRY(read_loops(s, in, u, first, loops, err));
     TC_TRY(check_body(s, in, u, s->loops[first].stage, loops, err));
     for (int r = u->m > 1 ? ROWS : COLUMNS; r < ROLES; r++)
-        s->loops[loops[r]].kind = u->place == TC_UNIT_TILE ? TC_FOR_TENSOR : r == PRODUCTS ? TC_FOR_UNROLL : TC_FOR_VECTOR;
+        s->loops[loops[r]].kind = u->place != TC_UNIT_VECTOR ? TC_FOR_TENSOR : r == PRODUCTS ? TC_FOR_UNROLL : TC_FOR_VECTOR;
     s->loops[first].unit = u;
     return TC_OK;
 }

@@ -107,7 +107,8 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     q.acc_vec = vector_dim(e->an, p, inner);
     q.width = p->width;
     q.panel = p->panel;
-    q.group = tc_space_dot_group(e->an, &q);
+    q.dot = tc_space_dot(e->an, &q);
+    q.group = q.dot ? q.dot->group : 1;
     q.inner = q.batch_inside = true;
     tc_space_compute_at(&e->b, q.acc, block);
     tc_space_keep_local(&e->b, q.acc);

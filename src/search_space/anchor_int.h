@@ -15,12 +15,13 @@ typedef struct anchor_plan {
     int dim[TC_MAX_DIMS];        /* anchor axis that a head axis walks, -1: none */
     int vec;                     /* head axis that carries the vectors */
     int acc_vec;                 /* anchor axis that carries the vectors */
-    int group;                   /* steps of the last reduction that one dot instruction takes; 1: there is none */
-    bool inner;                  /* its sums are another anchor's terms: all but its last reduction are written out */
-    bool blocked;                /* the reduction is blocked outside of a cache tile */
-    bool batch_inside;           /* packed operands hold the panels of all batches side by side */
-    decision_ref width;          /* register width */
-    factor panel;                /* columns of a packed operand's panel */
+    const tc_intrinsic *dot;     /* the instruction that takes `group` steps of the last reduction at once; NULL: none, 1 step */
+    int group;
+    bool inner;         /* its sums are another anchor's terms: all but its last reduction are written out */
+    bool blocked;       /* the reduction is blocked outside of a cache tile */
+    bool batch_inside;  /* packed operands hold the panels of all batches side by side */
+    decision_ref width; /* register width */
+    factor panel;       /* columns of a packed operand's panel */
 } anchor_plan;
 
 /* ---- anchor_plan.c ---- */
@@ -36,8 +37,8 @@ int64_t tc_space_phase_of(const tc_compute *op, int d);
 bool tc_space_phased(const tc_compute *op);
 
 /* ---- anchor_operands.c ---- */
-/* Steps of the last reduction that one dot instruction takes; 1: there is none for this product. */
-int tc_space_dot_group(const analysis *an, const anchor_plan *p);
+/* The dot instruction that takes steps of the last reduction; NULL: there is none for this product. */
+const tc_intrinsic *tc_space_dot(const analysis *an, const anchor_plan *p);
 /* Every operand of the reduction runs along its vector axis, as in a depthwise convolution. */
 bool tc_space_lanewise(const analysis *an, const anchor_plan *p);
 /* Layouts of constants and packed copies of others, at root or in the loop `task`. */
@@ -50,7 +51,7 @@ factor tc_space_sample_unroll(emitter *e, int id, int64_t extent);
 void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id);
 
 /* ---- anchor_tiles.c ---- */
-/* The whole anchor for a unit with tile registers; false, nothing written: there is none that it fits. */
+/* The whole anchor for a unit with tiles; false, nothing written: there is none that it fits. */
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
 
 /* ---- anchor_inner.c ---- */

@@ -271,15 +271,15 @@ const tc_expr *tc_space_widened_read(const tc_expr *e) {
 
 /* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
  * holds the steps of the last reduction as neighbours (tir_lower/passes/dot.c). */
-int tc_space_dot_group(const analysis *an, const anchor_plan *p) {
+const tc_intrinsic *tc_space_dot(const analysis *an, const anchor_plan *p) {
     const tc_expr *e = p->op->body[0];
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];
     if (p->op->reducer != TC_RED_SUM || e->op != TC_OP_MUL)
-        return 1;
+        return NULL;
     const tc_expr *x = tc_space_widened_read(e->args[0]), *y = tc_space_widened_read(e->args[1]);
     const tc_intrinsic *row = x && y ? tc_intrinsic_of(an->m->intrinsics, e->dtype, x->dtype, y->dtype) : NULL;
     if (!row || k->extent < row->group)
-        return 1;
+        return NULL;
     const tc_expr *along = vec_dim(an, p, x) < 0 ? x : y, *last = along->args[along->nargs - 1];
-    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? row->group : 1;
+    return vec_dim(an, p, along) < 0 && last->op == TC_OP_VAR && last->u.var == k->var ? row : NULL;
 }

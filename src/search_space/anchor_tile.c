@@ -164,6 +164,7 @@ static void mark_primary(emitter *e, const anchor_plan *p, int inner) {
         best->primary = true;
     decision *v = tc_space_decision(&e->b, p->width);
     v->lanes = p->lanes;
+    v->unit = p->dot;
     v->batch = v->depth = 1;
     v->lanewise = lanes_only;
     for (int x = 0; x < p->head->naxis; x++)
@@ -182,7 +183,8 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     if (e->v.tiles && tc_space_emit_tiles(e, &p))
         return;
     p.blocked = e->v.block_k && tc_space_anchor_blocks(e->an, c);
-    p.group = tc_space_dot_group(e->an, &p);
+    p.dot = tc_space_dot(e->an, &p);
+    p.group = p.dot ? p.dot->group : 1;
     int id = e->nanchor++;
     stage_ref head = stage_called(p.head->name);
     p.acc = p.head == p.op ? tc_space_cache_write(&e->b, head) : stage_called(p.op->name);

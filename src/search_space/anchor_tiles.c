@@ -1,9 +1,9 @@
-/* The tiling rule for units with tile registers: a reduction whose operands are the narrow types of such a unit, the second one
+/* The tiling rule for units with tiles: a reduction whose operands are the narrow types of such a unit, the second one
  * packed for it: a constant when the model is built, another one at root or by each task.
  *
  *   parallel task = fused(.., row_0, vec_0):
  *     for row_1:                                         # grids of the block: they share the packed panel
- *       acc[rows of tiles][columns of tiles] = 0         # in tile registers
+ *       acc[rows of tiles][columns of tiles] = 0         # in registers
  *       for other reductions, k_o: acc += ..             # one instruction per tile of the grid
  *       epilogue on the grid's buffer, which is in L1; one store
  *
@@ -11,8 +11,8 @@
  * convolution's row. */
 #include "search_space/anchor_int.h"
 
-/* Rows and columns of a tile of results; tiles of a grid along one side; grids of a block. The last two were chosen. */
-enum { SIDE = 16, MOST_TILES = 4, MAX_GRIDS = 64 };
+/* Tiles of a grid along one side, of eight registers and of more; grids of a block. All were chosen. */
+enum { MOST_TILES = 4, MOST_BLOCKS = 8, MAX_GRIDS = 64 };
 
 typedef struct tile_form {
     const tc_intrinsic *unit;
@@ -30,7 +30,7 @@ static const tc_expr *stored(const tc_expr *e) {
 const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b) {
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
-        if (r->place == TC_UNIT_TILE && tc_intrinsic_in(set, r) && r->acc == acc && r->a == a && r->b == b)
+        if (r->place != TC_UNIT_VECTOR && tc_intrinsic_in(set, r) && r->acc == acc && r->a == a && r->b == b)
             return r;
     }
     return NULL;
@@ -40,7 +40,7 @@ static bool is_var(const tc_expr *e, const tc_var *v) {
     return e->op == TC_OP_VAR && e->u.var == v;
 }
 
-/* Steps that divide the reduction need no tile registers for a last one; they are taken unless they are short. */
+/* Steps that divide the reduction need no registers for a last one; they are taken unless they are short. */
 static int64_t step_of(const tc_intrinsic *u, int64_t extent) {
     for (int64_t s = u->k; 2 * s >= u->k; s -= u->group)
         if (extent % s == 0)
@@ -93,11 +93,12 @@ bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs) {
 
 /* ---- emission ---- */
 
-static decision_ref sample_side(emitter *e, role r, int id, int64_t extent) {
-    int64_t v[MOST_TILES];
-    int n = 0;
-    while (n < MOST_TILES && (n == 0 || SIDE * n < extent)) {
-        v[n] = (int64_t)SIDE * (n + 1);
+/* `side`: of a tile. */
+static decision_ref sample_side(emitter *e, role r, int id, const tile_form *f, int side, int64_t extent) {
+    int64_t v[MOST_BLOCKS];
+    int n = 0, most = f->unit->place == TC_UNIT_TILE ? MOST_TILES : MOST_BLOCKS;
+    while (n < most && (n == 0 || side * n < extent)) {
+        v[n] = (int64_t)side * (n + 1);
         n++;
     }
     return tc_space_sample_choice(&e->b, r, id, n, v, extent);
@@ -117,13 +118,15 @@ static void note(emitter *e, const anchor_plan *p, const tile_form *f, decision_
         d->depth *= p->op->raxes[r].extent;
 }
 
-static head_parts split_head(emitter *e, const anchor_plan *p, const tile_form *f, int id) {
+static head_parts split_head(emitter *e, anchor_plan *p, const tile_form *f, int id) {
     head_parts h;
     loop_ref grids[2];
     stage_ref head = stage_called(p->head->name);
     const tc_axis *i = &p->head->axes[f->row], *j = &p->head->axes[p->vec];
-    decision_ref columns = sample_side(e, ROLE_TILE_COLUMNS, id, j->extent), rows = sample_side(e, ROLE_TILE_ROWS, id, i->extent);
+    decision_ref columns = sample_side(e, ROLE_TILE_COLUMNS, id, f, f->unit->n, j->extent),
+                 rows = sample_side(e, ROLE_TILE_ROWS, id, f, f->unit->m, i->extent);
     factor width = chosen(columns), height = chosen(rows);
+    p->panel = f->unit->place == TC_UNIT_TILE ? fixed(f->unit->n) : width; /* of a tile, or of a grid of small ones */
     note(e, p, f, columns);
     tc_space_split(&e->b, loop_of(head, j), "0v", &width, h.column);
     tc_space_split(&e->b, loop_of(head, i), "t2", &height, grids);
@@ -165,12 +168,12 @@ static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f,
 static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f) {
     const tc_compute *op = p->op;
     builder *b = &e->b;
-    const factor side = fixed(SIDE), step = fixed(f->step);
+    const factor rows = fixed(f->unit->m), columns = fixed(f->unit->n), step = fixed(f->step);
     loop_ref i[2], j[2], k[2];
     loop_list order = {0};
     int row = p->dim[f->row];
-    tc_space_split(b, loop_of(p->acc, &op->axes[row]), "ti", &side, i);
-    tc_space_split(b, loop_of(p->acc, &op->axes[p->acc_vec]), "ti", &side, j);
+    tc_space_split(b, loop_of(p->acc, &op->axes[row]), "ti", &rows, i);
+    tc_space_split(b, loop_of(p->acc, &op->axes[p->acc_vec]), "ti", &columns, j);
     tc_space_split(b, loop_of(p->acc, &op->raxes[op->nraxis - 1]), "oi", &step, k);
     for (int x = 0; x < op->naxis; x++)
         if (x != row && x != p->acc_vec)
@@ -189,7 +192,6 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     tile_form f;
     if (!form_of(e->an, p, &f) || (!f.packed->u.tensor->is_const && !e->v.pack))
         return false;
-    p->panel = fixed(SIDE);
     p->group = f.unit->group;
     int id = e->nanchor++;
     stage_ref head = stage_called(p->head->name);

@@ -28,7 +28,7 @@ typedef struct decision {
     int lanes;                /* VEC: lanes of a vector register for the anchor's element type */
     int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
     int64_t depth;            /* VEC: product of the reduction axes */
-    const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles; `batch` and `depth` as of VEC */
+    const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL */
     struct {
         double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */
         double left;    /* of it, the part of those that are never inlined */

@@ -20,7 +20,7 @@ enum { MAX_PLANS = 4096, SHORT_AXIS = 8 };
 enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
 /* Tasks per core where a cache tile is made as large as balance allows. Chosen; not measured apart. */
 enum { TASKS_PER_CORE = 4 };
-/* Tiles of a grid's results: with more of them operands are loaded more often. */
+/* Tiles of a grid's results in eight registers: with more of them operands are loaded more often. */
 enum { MOST_TILES = 4 };
 
 /* Factors of the estimate. Only the order of plans matters, and measuring decides in the end; so where nothing else is said, a
@@ -124,14 +124,20 @@ static const decision *role_of(const sketch *k, int anchor, role r) {
     return NULL;
 }
 
+/* Rows or columns of a tile. */
+static int side_of(const sketch *k, const decision *d) {
+    const tc_intrinsic *u = role_of(k, d->anchor, ROLE_TILE_COLUMNS)->unit;
+    return d->role == ROLE_TILE_ROWS ? u->m : u->n;
+}
+
 /* Tiles along one side of the grid, and how many such grids the axis has. */
 static int64_t tiles_along(const tc_space *s, const plan *p, int anchor, role r, int64_t *of) {
     const sketch *k = &s->sk[p->sketch];
     const decision *d = role_of(k, anchor, r);
     int64_t want = r == ROLE_TILE_ROWS ? p->rows : p->vecs;
-    int64_t side = nearest(&k->trace->steps[d->step], want * TC_TILE_ROWS);
+    int64_t side = nearest(&k->trace->steps[d->step], want * side_of(k, d));
     *of = tc_ceil_div(d->extent, side);
-    return side / TC_TILE_ROWS;
+    return side / side_of(k, d);
 }
 
 /* Grids of a block: all that share a panel, one, or as many as balance the tasks. */
@@ -147,6 +153,12 @@ static int64_t grids(const tc_space *s, const plan *p, const decision *d) {
     return TC_MAX(1, TC_MIN(most, step->ints[1].value));
 }
 
+/* Registers beside a grid's results: one for either operand at least. What is in registers of vectors stays there, and the next
+ * step's loads overtake: the operands of the shorter side and two of the longer. */
+static int64_t tile_operands(const tc_intrinsic *u, int64_t rows, int64_t columns) {
+    return u->place == TC_UNIT_TILE ? 2 : TC_MIN(rows, columns) + 2;
+}
+
 /* How many times the multiply-adds of vectors: the unit's products per cycle, less what its loads cost beside them, what edges lose,
  * and what the tasks do not balance. A grid that has no registers for its operands is none. */
 static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
@@ -156,7 +168,9 @@ static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
                           columns = tiles_along(s, p, anchor, ROLE_TILE_COLUMNS, &across);
     const tc_intrinsic *u = c->unit;
     double multiply = (double)(rows * columns) * u->cycles, load = (double)(rows + columns) * u->load;
-    double e = (double)(u->m * u->n * u->k) / u->cycles / (2.0 * (double)s->m.vector_bytes / 4);
+    double e = tc_intrinsic_gain(u);
+    if (u->place == TC_UNIT_BLOCK) /* chained ones wait for each other */
+        e *= fmin(1.0, (double)(rows * columns) / IN_FLIGHT);
     e *= multiply / (fmax(multiply, load) + TILE_OVERLAP * fmin(multiply, load));
     e *= (double)(c->extent * r->extent) / (double)(down * rows * across * columns * u->m * u->n);
     const variant *v = &s->sk[p->sketch].v;
@@ -170,7 +184,7 @@ static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
         e *= work / (work + PACK * (double)(c->batch * c->depth) *
                                 ((double)c->extent * (v->pack_task ? (double)blocks : 1.0) +
                                  (double)r->extent * (v->stored_task ? (double)across : 1.0)));
-    return rows * columns + 2 > TC_TILES ? e * SPILLS : e;
+    return rows * columns + tile_operands(u, rows, columns) > tc_intrinsic_registers(u, s->m.vector_regs) ? e * SPILLS : e;
 }
 
 /* Writes decision d's values for plan p into step. */
@@ -216,10 +230,10 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         step->dec[0] = nearest(step, p->width * lanes);
         break;
     case ROLE_TILE_ROWS:
-        step->dec[0] = nearest(step, (int64_t)p->rows * TC_TILE_ROWS);
+        step->dec[0] = nearest(step, (int64_t)p->rows * side_of(k, d));
         break;
     case ROLE_TILE_COLUMNS:
-        step->dec[0] = nearest(step, (int64_t)p->vecs * TC_TILE_ROWS);
+        step->dec[0] = nearest(step, (int64_t)p->vecs * side_of(k, d));
         break;
     case ROLE_TILE_BLOCK:
         step->dec[0] = grids(s, p, d);
@@ -256,7 +270,8 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const decision *v = vec_of(k, id);
     int64_t w = vec_width(s, p, v), vecs = tc_ceil_div(w, v->lanes), reg = 1, phases = 1,
             tasks = v->batch * tc_ceil_div(v->extent, w), rows_total = 1;
-    double e = (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes);
+    double e =
+        (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes) * (v->unit ? tc_intrinsic_gain(v->unit) : 1);
     for (int i = 0; i < k->ndec; i++) {
         const decision *d = &k->dec[i];
         if (d->anchor != id || d->role != ROLE_ROW_TILE)
@@ -323,6 +338,14 @@ static bool has_anchor(const sketch *k) {
     return false;
 }
 
+/* Tiles of a grid that are worth a try, of a sketch that has such. */
+static int most_tiles(const sketch *k, int vector_regs) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].role == ROLE_TILE_COLUMNS && k->dec[i].unit->place == TC_UNIT_BLOCK)
+            return vector_regs;
+    return MOST_TILES;
+}
+
 /* Register tiles worth a try: r x n up to the register file. */
 static int enumerate(const tc_space *s, plan *out) {
     int n = 0;
@@ -331,7 +354,7 @@ static int enumerate(const tc_space *s, plan *out) {
         for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
-                if (s->sk[k].v.tiles && regs > MOST_TILES)
+                if (s->sk[k].v.tiles && regs > most_tiles(&s->sk[k], s->m.vector_regs))
                     continue;
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
                     (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
@@ -421,20 +444,20 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
     return worst;
 }
 
-/* The same of tiles. */
-static int64_t tile_registers(const sketch *k, const tc_trace *t) {
-    int64_t worst = 0;
+/* Whether the registers hold the grids of tiles that a trace's decisions ask for, and operands. */
+static bool tiles_fit(const sketch *k, const tc_trace *t, int vector_regs, int operands) {
     for (int i = 0; i < k->ndec; i++) {
-        const decision *r = k->dec[i].role == ROLE_TILE_COLUMNS ? role_of(k, k->dec[i].anchor, ROLE_TILE_ROWS) : NULL;
-        if (r)
-            worst = TC_MAX(worst, t->steps[k->dec[i].step].dec[0] * t->steps[r->step].dec[0]);
+        const decision *c = &k->dec[i], *r = c->role == ROLE_TILE_COLUMNS ? role_of(k, c->anchor, ROLE_TILE_ROWS) : NULL;
+        if (r && t->steps[c->step].dec[0] / c->unit->n * (t->steps[r->step].dec[0] / c->unit->m) >
+                     tc_intrinsic_registers(c->unit, vector_regs) - operands)
+            return false;
     }
-    return worst / (TC_TILE_ROWS * TC_TILE_ROWS);
+    return true;
 }
 
 bool tc_space_fits(const tc_space *s, const tc_trace *t) {
     enum { OPERANDS = 2 }; /* one of either side at least: derived */
     int k = tc_space_sketch_of(s, t);
     return k < 0 ||
-           (registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS && tile_registers(&s->sk[k], t) <= TC_TILES - OPERANDS);
+           (registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS && tiles_fit(&s->sk[k], t, s->m.vector_regs, OPERANDS));
 }

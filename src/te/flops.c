@@ -78,18 +78,11 @@ static bool takes(const tc_intrinsic *r, tc_dtype acc, tc_dtype x, tc_dtype y) {
     return r->acc == acc && ((r->a == x && r->b == y) || (r->a == y && r->b == x));
 }
 
-/* Products per cycle over those of a multiply-add of floats in a register: a vector unit's lanes take as many at once as it sums up;
- * beside tiles there are two pipes of sixteen lanes. */
-static double gain_of(const tc_intrinsic *r) {
-    enum { FLOATS_A_CYCLE = 32 };
-    return r->place == TC_UNIT_VECTOR ? r->k : (double)r->m * r->n * r->k / r->cycles / FLOATS_A_CYCLE;
-}
-
 /* The row of the set that gains most on sums of products of these types, among them and `best`. */
 static const tc_intrinsic *better(const tc_intrinsic *best, tc_intrinsic_set set, tc_dtype acc, tc_dtype x, tc_dtype y) {
     for (int k = 0; k < TC_NINTRINSICS; k++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)k);
-        if (tc_intrinsic_in(set, r) && takes(r, acc, x, y) && (!best || gain_of(r) > gain_of(best)))
+        if (tc_intrinsic_in(set, r) && takes(r, acc, x, y) && (!best || tc_intrinsic_gain(r) > tc_intrinsic_gain(best)))
             best = r;
     }
     return best;
@@ -108,5 +101,5 @@ const tc_intrinsic *tc_te_unit(const tc_workload *w, tc_intrinsic_set set) {
 
 double tc_te_unit_gain(const tc_workload *w, tc_intrinsic_set set) {
     const tc_intrinsic *unit = tc_te_unit(w, set);
-    return unit ? gain_of(unit) : 1;
+    return unit ? tc_intrinsic_gain(unit) : 1;
 }

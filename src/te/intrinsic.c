@@ -55,6 +55,15 @@ const tc_intrinsic *tc_intrinsic_of(tc_intrinsic_set set, tc_dtype acc, tc_dtype
     return tc_intrinsic_of_lanes(set, acc, x, y, 0);
 }
 
+int tc_intrinsic_registers(const tc_intrinsic *row, int vector_regs) {
+    return row->place == TC_UNIT_TILE ? TC_TILES : vector_regs;
+}
+
+double tc_intrinsic_gain(const tc_intrinsic *row) {
+    double lanes = (double)(row->place == TC_UNIT_BLOCK ? row->vector : TC_TILE_BYTES) / sizeof(float);
+    return row->place == TC_UNIT_VECTOR ? row->k : (double)row->m * row->n * row->k / row->cycles / (2 * lanes);
+}
+
 /* ---- what they do ---- */
 
 static int64_t sum_i(const tc_intrinsic *r, const tc_unit_call *c, int i, int j) {

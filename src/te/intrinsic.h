@@ -13,7 +13,7 @@ typedef enum tc_intrinsic_id {
     TC_NINTRINSICS
 } tc_intrinsic_id;
 
-typedef enum tc_unit_place { TC_UNIT_VECTOR, TC_UNIT_TILE } tc_unit_place;
+typedef enum tc_unit_place { TC_UNIT_VECTOR, TC_UNIT_TILE, TC_UNIT_BLOCK } tc_unit_place;
 typedef enum tc_unit_sums { TC_SUMS_WRAPS, TC_SUMS_FUSED, TC_SUMS_TILE, TC_SUMS_PAIRS } tc_unit_sums;
 
 /* A row; see intrinsics.def. */
@@ -31,9 +31,11 @@ typedef struct tc_intrinsic {
 
 /* Tile registers: how many, and how large each is at most. */
 enum { TC_TILES = 8, TC_TILE_ROWS = 16, TC_TILE_BYTES = 64 };
+/* Vector registers that can hold tiles, on the machine that has most of them; and the bytes of a segment. */
+enum { TC_MOST_BLOCKS = 32, TC_SEGMENT = 16 };
 
 /* Sets of rows, a bit per id. */
-typedef uint32_t tc_intrinsic_set;
+typedef uint64_t tc_intrinsic_set;
 #define TC_INTRINSICS_ALL (((tc_intrinsic_set)1 << TC_NINTRINSICS) - 1)
 
 const tc_intrinsic *tc_intrinsic_row(tc_intrinsic_id id);
@@ -46,6 +48,12 @@ bool tc_intrinsic_in(tc_intrinsic_set set, const tc_intrinsic *row);
 const tc_intrinsic *tc_intrinsic_of(tc_intrinsic_set set, tc_dtype acc, tc_dtype x, tc_dtype y);
 /* The same with so many columns. */
 const tc_intrinsic *tc_intrinsic_of_lanes(tc_intrinsic_set set, tc_dtype acc, tc_dtype x, tc_dtype y, int lanes);
+
+/* Registers for the unit's tiles, on a machine with so many for vectors. */
+int tc_intrinsic_registers(const tc_intrinsic *row, int vector_regs);
+/* Products per cycle over those of multiply-adds of floats in vectors: a vector's lanes take k at once; beside tiles there are two
+ * pipes. */
+double tc_intrinsic_gain(const tc_intrinsic *row);
 
 /* Rows of m, n and k that are as large as they are, on memory in the row's layout: the distances between rows of acc and a, and
  * between groups of b, are in elements. */

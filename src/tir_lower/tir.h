@@ -50,7 +50,7 @@ typedef enum tc_stmt_kind {
     TC_NSTMTS
 } tc_stmt_kind;
 
-/* What is done with tile registers. A tile is a buffer of scope TILE with rows of reg_lanes elements. */
+/* What is done with tiles in registers. A tile is a buffer of scope TILE with rows of reg_lanes elements. */
 typedef enum tc_tile_op {
     TC_TILE_ZERO,    /* tile[0] = 0 */
     TC_TILE_LOAD,    /* tile[0] = memory: row i from element index + i * stride on */

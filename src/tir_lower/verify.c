@@ -293,8 +293,8 @@ static tc_status check_alloc(verifier *v, const tc_stmt *s) {
         (b->reg_lanes * tc_dtype_bytes(b->dtype) > TC_TILE_BYTES || tc_tir_tile_rows(b) > TC_TILE_ROWS))
         return fail(v, "tile %s has more than %d rows of %d bytes", b->name, TC_TILE_ROWS, TC_TILE_BYTES);
     v->tiles += b->scope == TC_BUF_TILE;
-    if (v->tiles > TC_TILES)
-        return fail(v, "more than %d tiles are alive", TC_TILES);
+    if (v->tiles > TC_MOST_BLOCKS)
+        return fail(v, "more than %d tiles are alive", TC_MOST_BLOCKS);
     tc_push(&v->buffers, ((buffer_scope){b, v->parallel}));
     TC_TRY(check_stmt(v, s->u.alloc.body));
     v->buffers.len--;
@@ -330,7 +330,7 @@ static tc_status check_intrin(verifier *v, const tc_tile_stmt *t) {
         return TC_OK;
     const tc_intrinsic *u = t->unit;
     const tc_buffer *acc = t->tile[0], *a = t->tile[1], *b = t->tile[2];
-    bool types = u->place == TC_UNIT_TILE && acc->dtype == u->acc && a->dtype == u->a && b->dtype == u->b;
+    bool types = u->place != TC_UNIT_VECTOR && acc->dtype == u->acc && a->dtype == u->a && b->dtype == u->b;
     bool shapes = tc_tir_tile_rows(acc) == tc_tir_tile_rows(a) && acc->reg_lanes * u->group == b->reg_lanes &&
                   a->reg_lanes == tc_tir_tile_rows(b) * u->group && acc != a && acc != b && a != b;
     return types && shapes ? TC_OK : fail(v, "the tiles of %s do not fit it, or each other", u->text);

@@ -116,7 +116,7 @@ static void units_are_between_one_operation_and_the_ports(void **state) {
 /* The program adds up what the table says, and holds as many independent sums. */
 static void a_unit_program_is_its_instruction(void **state) {
     (void)state;
-    enum { STEPS = 3, MOST = 1 << 14 };
+    enum { STEPS = 3, OPERANDS = 4, MOST = 1 << 14 }; /* of either side at most */
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *u = tc_intrinsic_row((tc_intrinsic_id)i);
         int sums = tc_meas_unit_sums(u), each = u->m * u->n;
@@ -126,9 +126,9 @@ static void a_unit_program_is_its_instruction(void **state) {
         tc_func *f;
         tc_error err;
         memset(c, 0, sizeof c);
-        for (int e = 0; e < 2 * u->m * u->k; e++)
+        for (int e = 0; e < OPERANDS * u->m * u->k; e++)
             (tc_dtype_is_float(u->a) ? tc_store_f(u->a, a, e, 1) : tc_store_i(u->a, a, e, 1));
-        for (int e = 0; e < 2 * u->n * u->k; e++)
+        for (int e = 0; e < OPERANDS * u->n * u->k; e++)
             (tc_dtype_is_float(u->b) ? tc_store_f(u->b, b, e, 2) : tc_store_i(u->b, b, e, 2));
         tc_meas_unit_program(u, STEPS, &text);
         assert_int_equal(tc_tir_parse(ctx, u->text, tc_sb_str(&text), &f, &err), TC_OK);

@@ -47,19 +47,49 @@ static void fill(suite_case *c) {
     die_if(tc_te_interp(c->w, (const void *const *)c->in, c->want, &err), &err, c->name);
 }
 
-static suite_case *read_case(const char *file) {
-    char path[4096], *text;
+static suite_case *new_case(const char *name, const char *text) {
     tc_error err = {0};
     suite_case *c = tc_xcalloc(1, sizeof *c);
-    snprintf(path, sizeof path, TCTUNE_TEST_DIR "/cases/%s", file);
-    c->name = tc_xstrdup(file);
-    c->name[strlen(file) - 3] = 0;
-    c->ulps = strncmp(file, "math_", 5) ? 0 : MATH_ULPS;
+    c->name = tc_xstrdup(name);
+    c->ulps = strncmp(name, "math_", 5) ? 0 : MATH_ULPS;
     c->ctx = tc_ctx_new();
-    die_if(tc_fs_read(path, &text, NULL, &err), &err, path);
-    die_if(tc_te_parse(c->ctx, path, text, &c->w, &err), &err, path);
-    free(text);
+    die_if(tc_te_parse(c->ctx, name, text, &c->w, &err), &err, name);
     fill(c);
+    return c;
+}
+
+static suite_case *read_case(const char *file) {
+    char path[4096], name[256], *text;
+    tc_error err = {0};
+    snprintf(path, sizeof path, TCTUNE_TEST_DIR "/cases/%s", file);
+    snprintf(name, sizeof name, "%.*s", (int)strlen(file) - 3, file);
+    die_if(tc_fs_read(path, &text, NULL, &err), &err, path);
+    suite_case *c = new_case(name, text);
+    free(text);
+    return c;
+}
+
+/* A product of matrices, or a convolution along one axis, of types that units take, with an epilogue or without. */
+static suite_case *draw_case(tc_rng *r, int number) {
+    static const char *const TYPES[][3] = {
+        {"i8", "i8", "i32"}, {"u8", "u8", "i32"}, {"u8", "i8", "i32"}, {"i8", "u8", "i32"}, {"bf16", "bf16", "f32"}};
+    const char *const *t = TYPES[number % (int)TC_LEN(TYPES)];
+    long long m = 1 + tc_rng_below(r, 24), n = 1 + tc_rng_below(r, 45);
+    long long k = tc_rng_below(r, 3) ? 8 * (1 + tc_rng_below(r, 6)) : 1 + tc_rng_below(r, 40);
+    bool window = tc_rng_below(r, 4) == 0, epilogue = tc_rng_below(r, 2) == 0;
+    char name[32];
+    tc_strbuf b = {0};
+    snprintf(name, sizeof name, "drawn%d", number);
+    tc_sb_printf(&b, "tensor X[%lld, %lld] %s\ntensor W[%s%lld, %lld] %s const\n", m + (window ? 2 : 0), k, t[0],
+                 window ? "3, " : "", k, n, t[1]);
+    tc_sb_printf(&b, "compute D[i:%lld, j:%lld] = sum(%sk:%lld) %s(X[i%s, k]) * %s(W[%sk, j])\n", m, n, window ? "r:3, " : "", k,
+                 t[2], window ? " + r" : "", t[2], window ? "r, " : "");
+    if (epilogue)
+        tc_sb_printf(&b, "compute Y[i:%lld, j:%lld] = max(f32(D[i, j]) * 0.5, 2.0)\n", m, n);
+    tc_sb_printf(&b, "output %s\n", epilogue ? "Y" : "D");
+    suite_case *c = new_case(name, tc_sb_str(&b));
+    c->drawn = true;
+    tc_strbuf_free(&b);
     return c;
 }
 
@@ -90,11 +120,11 @@ static void read_cases(suite *s, const char *without) {
 
 /* ---- schedules ---- */
 
-/* Adds the kernel of a trace; counts what lowering refuses. */
-static void add_trace(suite *s, const suite_case *c, const tc_trace *trace, bool must) {
+/* Adds the kernel of a trace, or of a schedule's text; counts what lowering refuses. */
+static void add_kernel(suite *s, const suite_case *c, const tc_trace *trace, const char *text, bool must) {
     tc_error err = {0};
     suite_kernel k = {.of = c};
-    tc_tir_origin from = {.workload = c->w, .machine = &s->target->machine, .trace = trace};
+    tc_tir_origin from = {.workload = c->w, .machine = &s->target->machine, .trace = trace, .text = text, .name = c->name};
     tc_tir_program p;
     tc_status st = tc_tir_program_make(c->ctx, &from, TC_TIR_LOWERED, &p, &err);
     k.f = p.lowered;
@@ -110,6 +140,44 @@ static void add_trace(suite *s, const suite_case *c, const tc_trace *trace, bool
     tc_push(&s->kernels, k);
 }
 
+static const tc_intrinsic *tile_unit(const suite *s, const tc_workload *w) {
+    for (int i = 0; i < TC_NINTRINSICS; i++) {
+        const tc_intrinsic *u = tc_intrinsic_row((tc_intrinsic_id)i);
+        if (u->place != TC_UNIT_VECTOR && tc_intrinsic_in(s->target->machine.intrinsics, u) && u->a == w->in[0]->dtype &&
+            u->b == w->in[1]->dtype)
+            return u;
+    }
+    return NULL;
+}
+
+/* A drawn case on a grid of tiles whose sums are stored and loaded again: blocks of the reduction outside of the grid, which the
+ * search space has not. */
+static void add_blocked(suite *s, const suite_case *c, tc_rng *rng) {
+    const tc_workload *w = c->w;
+    const tc_intrinsic *u = tile_unit(s, w);
+    const tc_tensor *weight = w->in[1];
+    bool window = weight->ndim == 3, epilogue = w->ncompute > 1;
+    const char *y = epilogue ? "Y" : "D", *d = epilogue ? "D" : "D_acc";
+    tc_strbuf b = {0};
+    if (!u || weight->shape[weight->ndim - 2] % u->group)
+        return;
+    int64_t rows = u->m * (1 + tc_rng_below(rng, 3)), columns = u->n * (1 + tc_rng_below(rng, 3));
+    if (!epilogue)
+        tc_sb_add(&b, "D_acc = cache_write D local\n");
+    tc_sb_printf(&b, "i_0, i_1 = split %s.i [_, %lld]\nj_0, j_1 = split %s.j [_, %lld]\n", y, (long long)rows, y,
+                 (long long)columns);
+    tc_sb_printf(&b, "reorder %s.i_0 %s.j_0 %s.i_1 %s.j_1\ncompute_at %s %s.j_0\nset_scope %s local\n", y, y, y, y, d, y, d);
+    tc_sb_printf(&b, "k_o, k_i = split %s.k [_, %d]\nk_b, k_m = split %s.k_o [_, 2]\n", d, u->k, d);
+    tc_sb_printf(&b, "i_t, i_i = split %s.i [_, %d]\nj_t, j_i = split %s.j [_, %d]\nreorder", d, u->m, d, u->n);
+    if (window)
+        tc_sb_printf(&b, " %s.r", d);
+    tc_sb_printf(&b, " %s.k_b %s.i_t %s.j_t %s.k_m %s.i_i %s.j_i %s.k_i\n", d, d, d, d, d, d, d);
+    tc_sb_printf(&b, "tensorize %s.i_i %s\ntransform_layout W (%sk, j) -> (j / %d, %sk / %d, j %% %d, k %% %d)\n", d, u->text,
+                 window ? "r, " : "", u->n, window ? "r, " : "", u->group, u->n, u->group);
+    add_kernel(s, c, NULL, tc_sb_str(&b), true);
+    tc_strbuf_free(&b);
+}
+
 static void schedule(suite *s, const suite_case *c, int sampled) {
     tc_error err = {0};
     tc_space *space;
@@ -121,13 +189,15 @@ static void schedule(suite *s, const suite_case *c, int sampled) {
     q.options.population = 16, q.options.generations = 1, q.options.threads = 1;
     die_if(tc_space_new(c->w, &s->target->machine, &space, &err), &err, c->name);
     die_if(tc_space_default(space, a, &chosen, &err), &err, c->name);
-    add_trace(s, c, chosen, true);
+    add_kernel(s, c, chosen, NULL, true);
     int n = tc_space_construct(space, a, made, MOST_CONSTRUCTED);
     for (int i = 1; i < n; i++)
-        add_trace(s, c, made[i], false);
+        add_kernel(s, c, made[i], NULL, false);
     die_if(tc_space_search(space, &q, &found, &err), &err, c->name);
     for (int i = 0; i < found.n; i++)
-        add_trace(s, c, found.data[i].trace, false);
+        add_kernel(s, c, found.data[i].trace, NULL, false);
+    if (c->drawn)
+        add_blocked(s, c, &rng);
     tc_space_free(space);
     tc_arena_free(a);
 }
@@ -236,11 +306,14 @@ static bool has_constants(const tc_func *f) {
     return false;
 }
 
-void suite_build(suite *s, const tc_target *t, const char *dir, int sampled, const char *without) {
+void suite_build(suite *s, const tc_target *t, const char *dir, const suite_options *o) {
+    tc_rng rng = tc_rng_seed(3);
     *s = (suite){.target = t, .dir = dir};
-    read_cases(s, without);
+    read_cases(s, o->without);
+    for (int i = 0; i < o->drawn; i++)
+        tc_push(&s->cases, draw_case(&rng, i));
     for (size_t i = 0; i < s->cases.len; i++)
-        schedule(s, s->cases.data[i], sampled);
+        schedule(s, s->cases.data[i], o->sampled);
     for (size_t i = 0; i < s->kernels.len; i++)
         compile(s, &s->kernels.data[i]);
     for (size_t i = 0; i < s->kernels.len; i++) {

@@ -11,6 +11,7 @@ typedef struct suite_case {
     tc_ctx *ctx;
     const tc_workload *w;
     void **in, **want;
+    bool drawn;
     double ulps; /* 0: the usual tolerance of the type; else a bound in units in the last place */
 } suite_case;
 
@@ -30,9 +31,14 @@ typedef struct suite {
     int refused; /* candidates that lowering refuses */
 } suite;
 
-/* Reads cases/NAME.te of every name, makes `sampled` random schedules beside the default and constructed ones, and compiles them.
- * `without`, "|name|name|", are cases left out. Aborts with a message on failure. */
-void suite_build(suite *s, const tc_target *t, const char *dir, int sampled, const char *without);
+typedef struct suite_options {
+    int sampled;         /* random schedules beside the default and constructed ones */
+    int drawn;           /* random products of narrow types beside the cases */
+    const char *without; /* "|name|name|": cases left out */
+} suite_options;
+
+/* Reads cases/NAME.te of every name, draws others, makes schedules for all and compiles them. Aborts with a message on failure. */
+void suite_build(suite *s, const tc_target *t, const char *dir, const suite_options *o);
 /* C source: the table of kernels that harness.c calls. */
 void suite_table(const suite *s, tc_strbuf *out);
 /* The file of arguments that harness.c reads. */

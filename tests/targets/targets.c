@@ -2,7 +2,7 @@
  * with the runtime and a small harness, run under qemu's user emulation, and compared with the interpreter. The emulated CPU has
  * what the target promises and no more: an instruction beyond it ends the program.
  *
- *     test_targets PLATFORM [SAMPLED]      exit status 77: a tool is missing, and which package has it */
+ *     test_targets PLATFORM [SAMPLED [DRAWN]]      exit status 77: a tool is missing, and which package has it */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "suite.h"
 #include "support/fs.h"
 
-enum { SKIPPED = 77, DEFAULT_SAMPLED = 2 };
+enum { SKIPPED = 77, DEFAULT_SAMPLED = 2, DEFAULT_DRAWN = 10 };
 
 typedef struct platform {
     const char *name, *target;
@@ -20,7 +20,7 @@ typedef struct platform {
     const char *emulator, *emulator_options;
     const char *multiply; /* what the assembly of a matrix product must hold: the vector unit is used */
     const char *broken;   /* "|case|case|": the emulator itself fails on these */
-    const char *dots;     /* the same for products of narrow types, "|case=text|"; NULL: there are no such instructions */
+    const char *units;    /* the same for products of narrow types, "|case=text|"; NULL: there are no such instructions */
 } platform;
 
 #define ARM_TOOLS "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "qemu-aarch64"
@@ -30,7 +30,9 @@ typedef struct platform {
 static const platform platforms[] = {
     {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "", NULL},
     {"neon_dot", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n2 -mattr=-sve,-sve2", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv",
-     "", "|gemm_s8s8=sdot\t|gemm_u8u8=udot\t|gemm_i8=usdot\t|gemm_bf16=bfdot\t|"},
+     "",
+     "|gemm_s8s8=sdot\t|gemm_u8u8=udot\t|gemm_i8_k36=usdot\t|gemm_bf16_k38=bfdot\t|gemm_s8s8_k40=smmla\t|gemm_u8u8_k48=ummla\t|"
+     "gemm_i8=usmmla\t|gemm_bf16=bfmmla\t|conv_i8=usmmla\t|"},
     {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", "", NULL},
     {"sve256", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", ARM_TOOLS, "-cpu max,sve-max-vq=2", "\tz",
      "", NULL},
@@ -132,10 +134,10 @@ static bool holds(const suite *s, const char *name, size_t length, const char *w
     return found;
 }
 
-/* Whether products of matrices use the target's vector multiply-add, and its dot products. */
+/* Whether products of matrices use the target's vector multiply-add, and its units. */
 static bool uses_vectors(const platform *p, const suite *s) {
     bool ok = holds(s, "gemm_runtime", strlen("gemm_runtime"), p->multiply, strlen(p->multiply));
-    for (const char *c = p->dots; c && c[1]; c = strchr(c + 1, '|')) {
+    for (const char *c = p->units; c && c[1]; c = strchr(c + 1, '|')) {
         const char *is = strchr(c, '=');
         ok = holds(s, c + 1, (size_t)(is - c - 1), is + 1, strcspn(is + 1, "|")) && ok;
     }
@@ -153,10 +155,10 @@ static int compare(const suite *s) {
     return wrong;
 }
 
-static int test(const platform *p, const tc_target *t, const char *dir, int sampled) {
+static int test(const platform *p, const tc_target *t, const char *dir, const suite_options *o) {
     suite s;
     tc_strbuf table = {0}, arguments = {0};
-    suite_build(&s, t, dir, sampled, p->broken);
+    suite_build(&s, t, dir, o);
     suite_table(&s, &table);
     suite_arguments(&s, &arguments);
     write_text(dir, "kernels.c", &table);
@@ -177,14 +179,17 @@ int main(int argc, char **argv) {
     tc_target *t;
     char *dir;
     if (!p) {
-        fprintf(stderr, "usage: test_targets neon|neon_dot|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED]\n");
+        fprintf(stderr, "usage: test_targets neon|neon_dot|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED [DRAWN]]\n");
         return 2;
     }
     need(p->compiler, p->compiler_package, p);
     need(p->emulator, "qemu-user", p);
     die_if(tc_target_parse(p->target, &t, &err), &err);
     die_if(tc_fs_temp_dir(&dir, &err), &err);
-    int bad = test(p, t, dir, argc > 2 ? atoi(argv[2]) : DEFAULT_SAMPLED);
+    suite_options o = {.sampled = argc > 2 ? atoi(argv[2]) : DEFAULT_SAMPLED,
+                       .drawn = argc > 3 ? atoi(argv[3]) : (p->units ? DEFAULT_DRAWN : 0),
+                       .without = p->broken};
+    int bad = test(p, t, dir, &o);
     if (!getenv("TCTUNE_KEEP"))
         tc_fs_remove_tree(dir);
     free(dir);

@@ -118,16 +118,18 @@ static void gemm(void **state) {
 /* A unit gains on floats what its lanes take at once, and only where the sums are of its types. */
 static void unit_gain(void **state) {
     (void)state;
-    tc_intrinsic_set dots = 0, tiles = 0;
+    tc_intrinsic_set dots = 0, tiles = 0, blocks = 0;
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *row = tc_intrinsic_row((tc_intrinsic_id)i);
         dots |= (tc_intrinsic_set)(row->place == TC_UNIT_VECTOR) << i;
         tiles |= (tc_intrinsic_set)(row->place == TC_UNIT_TILE) << i;
+        blocks |= (tc_intrinsic_set)(row->place == TC_UNIT_BLOCK) << i;
     }
     run bytes = interpret("tensor X[4, 8] u8\ntensor W[8, 6] i8 const\n"
                           "compute D[i:4, j:6] = sum(k:8) i32(X[i, k]) * i32(W[k, j])\noutput D\n");
     near(tc_te_unit_gain(bytes.w, dots), 4, 0);
     near(tc_te_unit_gain(bytes.w, tiles), 32, 0);
+    near(tc_te_unit_gain(bytes.w, blocks), 8, 0);
     near(tc_te_unit_gain(bytes.w, 0), 1, 0);
     close_run(&bytes);
     run floats = interpret("tensor X[4, 8] f32\ntensor W[8, 6] f32 const\n"

@@ -117,7 +117,9 @@ void tc_cg_allocate(tc_cg *g, const tc_buffer *b) {
     case TC_BUF_REG:
         tc_cg_add_registers(g, b);
         return;
-    case TC_BUF_TILE: /* a register of its own: tiles.c */
+    case TC_BUF_TILE: /* one of vectors, or of its own: tiles.c */
+        if (g->k->blocks)
+            tc_cg_add_block(g, b);
         return;
     case TC_BUF_PARAM:
         tc_cg_fail(g, "argument %s must not be allocated", b->name);

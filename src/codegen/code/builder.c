@@ -141,6 +141,22 @@ tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes) {
     return LLVMBuildShuffleVector(g->b, one, LLVMGetPoison(vt), zero, "");
 }
 
+tc_val tc_cg_resized(tc_cg *g, tc_val v, int lanes, tc_val rest) {
+    enum { MOST = 128 };
+    tc_val at[MOST];
+    int have = tc_cg_lanes(v);
+    if (have == lanes || lanes > MOST)
+        return v;
+    for (int l = 0; l < lanes; l++)
+        at[l] = tc_cg_int(g->i32, TC_MIN(l, have));
+    if (LLVMGetTypeKind(LLVMTypeOf(v)) != LLVMVectorTypeKind) {
+        LLVMTypeRef one = LLVMVectorType(LLVMTypeOf(v), 1);
+        v = LLVMBuildBitCast(g->b, v, one, "");
+        rest = LLVMBuildBitCast(g->b, rest, one, "");
+    }
+    return LLVMBuildShuffleVector(g->b, v, rest, LLVMConstVector(at, (unsigned)lanes), "");
+}
+
 bool tc_cg_all_ones(tc_val mask) {
     return LLVMIsConstant(mask) && mask == LLVMConstAllOnes(LLVMTypeOf(mask));
 }

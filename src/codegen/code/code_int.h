@@ -8,6 +8,7 @@
  *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
  *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
  *     tiles.c    tile registers
+ *     units.c    dot products, and tiles in vector registers
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -74,6 +75,7 @@ typedef struct tc_cg_kernel {
     tc_val pred;   /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
     tc_arena *arena;
 
+    bool blocks;             /* tiles are in vector registers (units.c), else in registers of their own (tiles.c): */
     tc_map tile_of;          /* buffer id -> its register + 1 */
     tc_val tiles_now;        /* this function's variable: the configuration that is loaded; NULL: it uses no tiles */
     int tiles_open, nconfig; /* allocations of tiles around; configurations of the kernel */
@@ -88,6 +90,8 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t);   /* of one element in memory 
 LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes);
 int tc_cg_lanes(tc_val v);
 tc_val tc_cg_splat(tc_cg *g, tc_val scalar, int lanes);
+/* The first lanes of v, or v and in others the first lane of `rest`, which is of its type. */
+tc_val tc_cg_resized(tc_cg *g, tc_val v, int lanes, tc_val rest);
 tc_val tc_cg_int(LLVMTypeRef type, int64_t v);                          /* integer constant of a scalar or vector type */
 tc_val tc_cg_real(LLVMTypeRef type, double v);                          /* float constant of a scalar or vector type */
 tc_val tc_cg_iota(tc_cg *g, LLVMTypeRef elem, int lanes, int64_t step); /* <0, step, 2 * step, ...> */
@@ -130,6 +134,9 @@ tc_val tc_cg_element(tc_cg *g, const tc_slot *s, tc_val index);         /* point
 /* ---- memory.c ---- */
 tc_val tc_cg_load_expr(tc_cg *g, const tc_expr *e);
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e); /* of neighbours, as they are stored */
+/* The first n of `lanes` neighbours, as they are stored, and zeros; the other way the first n lanes of v. */
+tc_val tc_cg_load_some(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int n, int lanes);
+void tc_cg_store_some(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v, int n);
 void tc_cg_store_stmt(tc_cg *g, const tc_stmt *s);
 /* v, as it is in memory, at lane 0's place of x and behind it. */
 void tc_cg_store_run(tc_cg *g, const tc_buffer *b, const tc_cg_index *x, tc_val v);
@@ -172,6 +179,14 @@ void tc_cg_close_tiles(tc_cg *g);
 void tc_cg_release_tiles(tc_cg *g); /* before this function ends, and before others run that configure tiles */
 void tc_cg_permit_tiles(tc_cg *g);  /* at the kernel's entry, when its bodies are built */
 void tc_cg_tile_stmt(tc_cg *g, const tc_tile_stmt *t);
+
+/* ---- units.c ---- */
+/* acc + the products of a and b, which fill registers of the unit's. */
+tc_val tc_cg_unit(tc_cg *g, const tc_intrinsic *u, tc_val acc, tc_val a, tc_val b);
+/* Tiles in vector registers: whether a machine has such; where one is allocated; what is done with them. */
+bool tc_cg_has_blocks(const tc_machine *m);
+void tc_cg_add_block(tc_cg *g, const tc_buffer *b);
+void tc_cg_block_stmt(tc_cg *g, const tc_tile_stmt *t);
 
 /* ---- parallel.c ---- */
 void tc_cg_parallel_loop(tc_cg *g, const tc_stmt *s);

@@ -158,29 +158,17 @@ enum { MAX_DOT_LANES = 64 };
 
 /* The first lanes of v, or v and others that hold anything: the rest of the register. */
 static tc_val resized(tc_cg *g, tc_val v, int lanes) {
-    enum { MOST = 128 };
-    tc_val at[MOST];
-    int have = tc_cg_lanes(v);
-    if (have == lanes || !v || lanes > MOST)
-        return v;
-    for (int l = 0; l < lanes; l++)
-        at[l] = l < have ? tc_cg_int(g->i32, l) : LLVMGetPoison(g->i32);
-    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(at, (unsigned)lanes), "");
+    return tc_cg_resized(g, v, lanes, LLVMGetPoison(LLVMTypeOf(v)));
 }
 
-/* One instruction, of which fewer lanes may be wanted than it has. The group of args[1] stands in every lane; integers go in as four
- * bytes to a lane (x86) or as bytes, floats as what they are. */
+/* One instruction, of which fewer lanes may be wanted than it has. The group of args[1] stands in every lane. */
 static tc_val dot_instruction(tc_cg *g, const tc_expr *e, const tc_intrinsic *row, tc_val acc, tc_val x, tc_val w) {
     bool swap = e->args[1]->dtype != row->a;
-    LLVMTypeRef floats = LLVMVectorType(LLVMBFloatTypeInContext(g->ctx), (unsigned)(row->k * row->n));
-    LLVMTypeRef bytes = row->over ? LLVMVectorType(g->i8, (unsigned)(row->k * row->n)) : LLVMVectorType(g->i32, (unsigned)row->n);
     int lanes = e->lanes;
-    acc = resized(g, acc, row->n);
-    LLVMTypeRef t = tc_dtype_is_float(row->a) ? floats : bytes, over[] = {LLVMTypeOf(acc), t};
-    x = LLVMBuildBitCast(g->b, tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->n), t, "");
-    w = LLVMBuildBitCast(g->b, resized(g, w, tc_cg_lanes(w) / lanes * row->n), t, "");
-    tc_val args[] = {acc, swap ? w : x, swap ? x : w};
-    return resized(g, tc_cg_intrinsic(g, row->llvm, over, row->over, args, 3), lanes);
+    x = tc_cg_splat(g, LLVMBuildBitCast(g->b, x, g->i32, ""), row->n);
+    w = resized(g, w, tc_cg_lanes(w) / lanes * row->n);
+    acc = tc_cg_unit(g, row, resized(g, acc, row->n), swap ? w : x, swap ? x : w);
+    return acc ? resized(g, acc, lanes) : NULL;
 }
 
 /* Lanes first, first + stride, ... of v, as numbers of the accumulator's type. */

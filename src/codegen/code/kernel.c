@@ -37,6 +37,7 @@ static void set_features(tc_cg_kernel *k, const tc_target *t) {
     k->f16c = tc_cg_fact_of(t, TC_CG_F16);
     k->avx = tc_cg_fact_of(t, TC_CG_AVX);
     k->avx512 = tc_cg_fact_of(t, TC_CG_AVX512);
+    k->blocks = tc_cg_has_blocks(&t->machine);
     k->nan_maximum = tc_cg_fact_of(t, TC_CG_NAN_MAXIMUM);
     /* Without a gather instruction LLVM makes the same, but through branches. */
     k->scalar_gather = tc_cg_slow_gather(t->cpu) || !tc_cg_fact_of(t, TC_CG_GATHER);

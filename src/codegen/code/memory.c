@@ -284,6 +284,14 @@ static void store_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_v
     }
 }
 
+static void masked_store(tc_cg *g, const tc_slot *s, tc_val p, tc_val v, tc_val mask, int align) {
+    LLVMTypeRef over[] = {LLVMTypeOf(v), g->ptr};
+    tc_val args[] = {v, p, tc_cg_int(g->i32, align), mask};
+    tc_val st = tc_cg_intrinsic(g, "llvm.masked.store", over, 2, args, 4);
+    if (st)
+        tag(g, s, st);
+}
+
 static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_val v, tc_val mask) {
     tc_cg_index x;
     bool affine = tc_cg_flatten(index, &x);
@@ -294,11 +302,7 @@ static void store_vector(tc_cg *g, const tc_slot *s, const tc_expr *index, tc_va
             store_at(g, s, p, v, align);
             return;
         }
-        LLVMTypeRef over[] = {LLVMTypeOf(v), g->ptr};
-        tc_val args[] = {v, p, tc_cg_int(g->i32, align), mask};
-        tc_val st = tc_cg_intrinsic(g, "llvm.masked.store", over, 2, args, 4);
-        if (st)
-            tag(g, s, st);
+        masked_store(g, s, p, v, mask, align);
         return;
     }
     if (affine && !mask) {
@@ -361,6 +365,33 @@ void tc_cg_store_run(tc_cg *g, const tc_buffer *b, const tc_cg_index *x, tc_val 
     tc_slot *s = tc_cg_slot(g, b);
     if (s)
         store_at(g, s, tc_cg_pointer(g, s, x), v, tc_cg_index_align(x, tc_dtype_bytes(b->dtype), s->align));
+}
+
+static tc_val first_lanes(tc_cg *g, int n, int lanes) {
+    enum { MOST = 128 };
+    tc_val at[MOST];
+    for (int i = 0; i < lanes && i < MOST; i++)
+        at[i] = LLVMConstInt(g->i1, i < n, 0);
+    return lanes > MOST ? tc_cg_fail(g, "has a tile of %d lanes", lanes) : LLVMConstVector(at, (unsigned)lanes);
+}
+
+/* Where there are no masks, as many lanes as are wanted are loaded and stored. */
+tc_val tc_cg_load_some(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int n, int lanes) {
+    int align = tc_cg_index_align(x, tc_dtype_bytes(s->buffer->dtype), s->align);
+    tc_val p = tc_cg_pointer(g, s, x);
+    if (n < lanes && g->k->m->masks)
+        return masked_load(g, s, p, first_lanes(g, n, lanes), align);
+    tc_val v = load_at(g, s, p, n, align);
+    return tc_cg_resized(g, v, lanes, LLVMConstNull(LLVMTypeOf(v)));
+}
+
+void tc_cg_store_some(tc_cg *g, const tc_slot *s, const tc_cg_index *x, tc_val v, int n) {
+    int align = tc_cg_index_align(x, tc_dtype_bytes(s->buffer->dtype), s->align), lanes = tc_cg_lanes(v);
+    tc_val p = tc_cg_pointer(g, s, x);
+    if (n < lanes && g->k->m->masks)
+        masked_store(g, s, p, v, first_lanes(g, n, lanes), align);
+    else
+        store_at(g, s, p, tc_cg_resized(g, v, n, v), align);
 }
 
 tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {

@@ -130,18 +130,21 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
         tc_cg_store_stmt(g, s);
         break;
     case TC_STMT_ALLOC:
-        if (s->u.alloc.buffer->scope == TC_BUF_TILE)
+        if (s->u.alloc.buffer->scope == TC_BUF_TILE && !g->k->blocks)
             tc_cg_open_tiles(g, s);
         tc_cg_allocate(g, s->u.alloc.buffer);
         tc_cg_stmt(g, s->u.alloc.body);
-        if (s->u.alloc.buffer->scope == TC_BUF_TILE)
+        if (s->u.alloc.buffer->scope == TC_BUF_TILE && !g->k->blocks)
             tc_cg_close_tiles(g);
         break;
     case TC_STMT_PREFETCH:
         tc_cg_prefetch_stmt(g, s);
         break;
     case TC_STMT_INTRIN:
-        tc_cg_tile_stmt(g, &s->u.intrin);
+        if (g->k->blocks)
+            tc_cg_block_stmt(g, &s->u.intrin);
+        else
+            tc_cg_tile_stmt(g, &s->u.intrin);
         break;
     case TC_NSTMTS:
         break;

@@ -1,4 +1,4 @@
-/* Tiles: what schedules give to units with tile registers becomes their instructions.
+/* Tiles: what schedules give to units with tiles, in registers of their own or in those of vectors, becomes their instructions.
  *
  *     tensor i in 16 { tensor j in 16 { D[32*i + j] = 0 } }
  *     for ko in 24 {                                                         alloc D_tile { alloc X_tile { alloc W_tile {
@@ -31,7 +31,7 @@ typedef struct leaf {
     int step; /* which straight-line run of the region it is in */
 } leaf;
 
-/* A tile register of a region: of a place of results, or for operands of one shape. */
+/* A tile of a region: of a place of results, or for operands of one shape. */
 typedef struct tile {
     const tc_buffer *buffer;
     enum { RESULT, LEFT, RIGHT } what;
@@ -43,12 +43,13 @@ typedef struct tile {
 typedef struct region {
     int nleaf, ntile, nstep;
     leaf leaves[MAX_NESTS];
-    tile tiles[TC_TILES];
+    tile tiles[TC_MOST_BLOCKS];
     tc_map bound; /* variables of its loops */
 } region;
 
 typedef struct tiler {
     tc_ctx *c;
+    const tc_machine *m;
     tc_env *env;
     tir_names *names;
     tc_status status;
@@ -224,9 +225,26 @@ static void add_tile(tiler *k, region *r, tile t, const tc_buffer *like) {
     r->tiles[r->ntile++] = t;
 }
 
+/* Registers for the region's tiles, at most TC_MOST_BLOCKS. */
+static int registers(const tiler *k, const region *r) {
+    int n = TC_MOST_BLOCKS;
+    for (int i = 0; i < r->nleaf; i++)
+        n = TC_MIN(n, tc_intrinsic_registers(r->leaves[i].nest.unit, k->m->vector_regs));
+    return n;
+}
+
+static bool too_many(tiler *k, int have) {
+    const char *why = tc_arena_printf(tc_ctx_arena(k->c),
+                                      "the grid's tiles and their operands need more than the %d registers that there are; use a "
+                                      "smaller grid, or blocks of the reduction that divide it",
+                                      have);
+    return fail(k, why), false;
+}
+
 /* Results first; operands get what is left, in proportion to what one step wants at a time, but one at least. */
 static bool assign(tiler *k, region *r) {
-    demand d[TC_TILES];
+    demand d[TC_MOST_BLOCKS];
+    int most = registers(k, r);
     for (int i = 0; i < r->nleaf; i++) {
         const tir_unit_nest *n = &r->leaves[i].nest;
         bool have = false;
@@ -234,28 +252,26 @@ static bool assign(tiler *k, region *r) {
             have |= same_place(&r->tiles[t].at, &n->acc);
         if (have)
             continue;
-        if (r->ntile == TC_TILES)
-            return fail(k, "the grid has more than eight tiles of results"), false;
+        if (r->ntile == most)
+            return too_many(k, most);
         tile t = {.what = RESULT, .at = n->acc};
         shape_of(n, RESULT, &t.rows, &t.cols);
         add_tile(k, r, t, n->acc.buffer);
     }
-    int n = demands(r, d, TC_TILES), total = r->ntile;
-    for (int i = 0; i < n && n <= TC_TILES; i++)
+    int n = demands(r, d, most), total = r->ntile;
+    for (int i = 0; i < n && n <= most; i++)
         total += d[i].most;
-    while (total > TC_TILES && n <= TC_TILES) {
-        int most = 0;
+    while (total > most && n <= most) {
+        int widest = 0;
         for (int i = 1; i < n; i++)
-            most = d[i].most > d[most].most ? i : most;
-        if (d[most].most == 1)
+            widest = d[i].most > d[widest].most ? i : widest;
+        if (d[widest].most == 1)
             break;
-        d[most].most--;
+        d[widest].most--;
         total--;
     }
-    if (n > TC_TILES || total > TC_TILES)
-        return fail(k, "the grid's tiles and their operands need more than eight registers; use a smaller grid, or blocks of the "
-                       "reduction that divide it"),
-               false;
+    if (n > most || total > most)
+        return too_many(k, most);
     for (int i = 0; i < n; i++)
         for (int j = 0; j < d[i].most; j++) {
             const tir_unit_nest *like = NULL;
@@ -334,10 +350,10 @@ static const tc_stmt *use_for(tc_ctx *c, const tc_stmt *s, void *user) {
 
 static const tc_stmt *write_region(tiler *k, region *r, const tc_stmt *s) {
     static const tir_rules USE = {{[TC_STMT_FOR] = use_for}};
-    const tc_stmt *seq[2 * TC_TILES + 1];
-    tile results[TC_TILES];
+    const tc_stmt *seq[2 * TC_MOST_BLOCKS + 1];
+    tile results[TC_MOST_BLOCKS];
     int n = 0, nresult = 0, ntile = r->ntile;
-    const tc_buffer *all[TC_TILES];
+    const tc_buffer *all[TC_MOST_BLOCKS];
     for (int i = 0; i < ntile; i++) {
         all[i] = r->tiles[i].buffer;
         if (r->tiles[i].what == RESULT)
@@ -453,7 +469,6 @@ static void find_nests(const tc_stmt *s, void *user) {
 }
 
 tc_status tir_pass_tile(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
-    (void)m;
     bool any = false;
     *out = tir_with_body(c, in, in->body);
     if (in->body)
@@ -464,7 +479,7 @@ tc_status tir_pass_tile(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_fu
     TC_TRY(tir_settle_unit_guards(c, in->body, &body, err));
     tir_names names;
     tir_names_init(&names, in);
-    tiler k = {.c = c, .env = tc_env_new(), .names = &names, .err = err};
+    tiler k = {.c = c, .m = m, .env = tc_env_new(), .names = &names, .err = err};
     (*out)->body = walk(&k, body);
     tc_env_free(k.env);
     tir_names_free(&names);
