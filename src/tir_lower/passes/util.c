@@ -33,7 +33,7 @@ const tc_expr *tir_memo_get(const tir_memo *m, const tc_expr *key) {
 
 static void memo_grow(tir_memo *m) {
     tir_memo old = *m;
-    m->cap = old.cap ? 4 * old.cap : 256;
+    m->cap = old.cap ? 4 * old.cap : 64;
     m->slot = tc_xcalloc(m->cap, sizeof *m->slot);
     m->epoch = 1;
     for (uint32_t i = 0; i < old.cap; i++)
