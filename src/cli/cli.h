@@ -127,6 +127,9 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n);
 void tc_cli_print_units(FILE *f, const tc_meas_peak *p);
 json_t *tc_cli_units_json(const tc_meas_peak *p);
 json_t *tc_cli_unit_json(const tc_intrinsic *unit); /* its name; null of NULL */
+/* What walks of so many threads found of this machine's caches: a line, or nothing where none are kept; an object, or null. */
+void tc_cli_print_caches(FILE *f, int threads);
+json_t *tc_cli_caches_json(int threads);
 /* The records that were compared in the network, by kernel (k: of the model that is built). */
 void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k);
 json_t *tc_cli_contest_json(const tc_graph_contest *c);

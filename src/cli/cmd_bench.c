@@ -125,6 +125,7 @@ static void print_peak(const result *r, double g) {
         printf("peak %.1f GFLOP/s (f32, %s)\n", p->f32_gflops, p->isa);
     if (!r->unit)
         tc_cli_print_units(stdout, p);
+    tc_cli_print_caches(stdout, r->threads);
 }
 
 static void print_text(const result *r) {
@@ -171,6 +172,7 @@ static void print_json(const result *r) {
     json_object_set_new(j, "peak_gflops", json_real(r->peak.f32_gflops));
     json_object_set_new(j, "unit", tc_cli_unit_json(r->unit));
     json_object_set_new(j, "unit_peaks", tc_cli_units_json(&r->peak));
+    json_object_set_new(j, "caches", tc_cli_caches_json(r->threads));
     json_object_set_new(j, "of_peak", tc_cli_json_real(g / tc_meas_peak_of(&r->peak, r->unit)));
     json_object_set_new(j, "triad_gbs", json_real(r->peak.triad_gbs));
     if (r->stream.bytes) {

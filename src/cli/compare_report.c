@@ -89,6 +89,7 @@ static void print_roof(const comparison *c) {
            tc_cli_time(roof, r->seconds));
     if (c->mode == TC_MEAS_COLD)
         printf("timed cold: the bytes are constants, the bandwidth that of memory\n");
+    tc_cli_print_caches(stdout, c->threads);
     for (int i = 0; i < 2; i++)
         printf("%c: %s, %.1f GFLOP/s, %.1f %% of the roof\n", "AB"[i], tc_cli_time(time, seconds_of(c, i)),
                r -> flops / seconds_of(c, i) / 1e9, 100 * r -> seconds / seconds_of(c, i));
@@ -197,6 +198,7 @@ void tc_cli_comparison_json(const comparison *c) {
                                   r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
     if (r->unit)
         json_object_set_new(json_object_get(j, "roofline"), "unit", json_string(r->unit->text));
+    json_object_set_new(j, "caches", tc_cli_caches_json(c->threads));
     json_object_set_new(j, "verdict", verdict_json(c));
     tc_cli_json_print(j);
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "measure/caches.h"
 
 static double rate(double flops, double seconds) {
     return flops / seconds / 1e9;
@@ -28,6 +29,51 @@ json_t *tc_cli_units_json(const tc_meas_peak *p) {
 
 json_t *tc_cli_unit_json(const tc_intrinsic *unit) {
     return unit ? json_string(unit->text) : json_null();
+}
+
+/* ---- caches ---- */
+
+/* The time of a line at the largest footprint of at most so many bytes. */
+static double line_ns(const tc_meas_caches *c, int64_t bytes) {
+    double ns = 0;
+    for (int i = 0; i < c->n; i++)
+        if (c->walk[i].bytes <= bytes || i == 0)
+            ns = c->walk[i].ns;
+    return ns;
+}
+
+static bool caches_of(int threads, tc_meas_caches *c) {
+    tc_target *t;
+    tc_error why;
+    if (tc_target_parse("native", &t, &why) != TC_OK)
+        return false;
+    t->machine.cores = threads;
+    bool kept = tc_meas_kept_caches(&t->machine, c);
+    tc_target_free(t);
+    return kept;
+}
+
+void tc_cli_print_caches(FILE *f, int threads) {
+    tc_meas_caches c;
+    char told[24], found[24];
+    if (!caches_of(threads, &c))
+        return;
+    fprintf(
+        f,
+        "last cache %s of the %s that the system tells of (%d walk%s: a line in %.1f ns, beyond it in %.1f), memory %.1f GB/s\n",
+        tc_cli_bytes(found, (double)c.last), tc_cli_bytes(told, (double)c.reported), c.walks, c.walks == 1 ? "" : "s",
+        line_ns(&c, c.last), line_ns(&c, INT64_MAX), c.memory_gbs);
+}
+
+json_t *tc_cli_caches_json(int threads) {
+    tc_meas_caches c;
+    if (!caches_of(threads, &c))
+        return json_null();
+    json_t *walk = json_array();
+    for (int i = 0; i < c.n; i++)
+        json_array_append_new(walk, json_pack("{s:I, s:f}", "bytes", (json_int_t)c.walk[i].bytes, "line_ns", c.walk[i].ns));
+    return json_pack("{s:I, s:I, s:i, s:f, s:o}", "reported_bytes", (json_int_t)c.reported, "measured_bytes", (json_int_t)c.last,
+                     "walks", c.walks, "memory_gbs", c.memory_gbs, "walk", walk);
 }
 
 /* ---- tuning ---- */
@@ -195,6 +241,7 @@ void tc_cli_report_tuning(FILE *f, const tc_tune_report *r, const char *db) {
     fprintf(f, "peak %.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s\n", peak->f32_gflops, peak->isa, peak->threads,
             peak->triad_gbs);
     tc_cli_print_units(f, peak);
+    tc_cli_print_caches(f, peak->threads);
     if (isfinite(r->latency))
         fprintf(f, "sum of the best kernels: %s, %.1f GFLOP/s\n", tc_cli_time(time, r->latency), rate(flops_of(r), r->latency));
     print_end(f, r);
@@ -294,6 +341,7 @@ json_t *tc_cli_tuning_json(const tc_tune_report *r, const char *db) {
     json_object_set_new(j, "latency_ms", tc_cli_json_real(r->latency * 1e3));
     json_object_set_new(j, "peak_gflops", json_real(peak->f32_gflops));
     json_object_set_new(j, "unit_peaks", tc_cli_units_json(peak));
+    json_object_set_new(j, "caches", tc_cli_caches_json(peak->threads));
     json_object_set_new(j, "threads", json_integer(peak->threads));
     json_object_set_new(j, "db", json_string(db));
     return j;

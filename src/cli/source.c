@@ -70,8 +70,9 @@ int tc_cli_target(const tc_cli_target_args *a, bool runs_here, tc_target **out, 
         tc_target_free(*out);
         *out = NULL;
         return tc_cli_usage(err,
-                            "--target %s: code for it does not run on this machine, so it cannot be measured here; "
-                            "`tctune build --target` makes a library for it from the records of a database",
+                            "--target %s: code for it does not run on this machine, so nothing can be timed here; `tctune build "
+                            "--target` makes a library for it: with the records of a database that was filled on such a "
+                            "machine, and with default schedules where there are none",
                             a->name);
     }
     if (a->threads)

@@ -216,12 +216,25 @@ static void keep(const tc_meas_caches *c, const char *path) {
     json_decref(j);
 }
 
+/* path: NULL where nothing is kept. */
+static bool load(const tc_machine *m, const char *path, tc_meas_caches *out) {
+    json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
+    bool some = of_json(j, TC_MAX(TC_MAX(m->l1, m->l2), m->l3), out);
+    json_decref(j);
+    return some;
+}
+
+bool tc_meas_kept_caches(const tc_machine *m, tc_meas_caches *out) {
+    char *path = kept_path(m);
+    bool some = load(m, path, out);
+    free(path);
+    return some;
+}
+
 tc_meas_caches tc_meas_known_caches(const tc_machine *m) {
     char *path = kept_path(m);
-    json_t *j = path ? json_load_file(path, 0, NULL) : NULL;
     tc_meas_caches known, c;
-    bool some = of_json(j, TC_MAX(TC_MAX(m->l1, m->l2), m->l3), &known);
-    json_decref(j);
+    bool some = load(m, path, &known);
     if (some && known.walks >= WALKS) {
         c = known;
     } else {

@@ -31,6 +31,8 @@ tc_meas_caches tc_meas_walk_caches(const tc_machine *m);
 /* What the first three calls on this machine found together, each by a walk: one of them may have been disturbed. It is kept in the
  * user's cache of objects (codegen/artefacts/cache.h); where nothing is kept, every call walks. */
 tc_meas_caches tc_meas_known_caches(const tc_machine *m);
+/* What is kept of walks on this machine, without another. False: nothing. */
+bool tc_meas_kept_caches(const tc_machine *m, tc_meas_caches *out);
 /* The last cache by the times of a walk: the largest footprint of which more than about half was found in a cache. 0: none was, or
  * the walk did not leave the caches. */
 int64_t tc_meas_last_cache(const tc_meas_footprint *walk, int n);
