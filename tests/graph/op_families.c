@@ -119,6 +119,32 @@ static tc_graph_node *make_dequantize_stored(fixture *f) {
     return node;
 }
 
+/* Weights of bytes or of 4 bits for a few rows, with scales and zero points for all, by column or by block: perhaps packed. */
+static tc_graph_node *make_few_rows(fixture *f) {
+    static const tc_dtype types[] = {TC_I8, TC_U8, TC_I4, TC_U4};
+    static const char *const name = "w";
+    tc_dtype t = PICK(f, types);
+    bool narrow = tc_dtype_bits(t) == 4;
+    int64_t k = between(f, 10, 100), n = between(f, 1, 40), block = 16 << below(f, 3), how = below(f, 3);
+    int64_t least = tc_dtype_is_signed(t) ? narrow ? -8 : -128 : 0, most = least + (narrow ? 16 : 256);
+    tc_graph_shape of_columns = {1, {n}}, of_blocks = {2, {(k + block - 1) / block, n}}, one = {0};
+    tc_graph_shape s = how == 0 ? one : how == 1 ? of_columns : of_blocks;
+    tc_graph_tensor w = random_tensor(f, t, (tc_graph_shape){2, {k, n}}, least, most), step = random_tensor(f, TC_F32, s, 0, 0);
+    tc_graph_tensor zero = random_tensor(f, t, s, least, most);
+    for (int64_t i = 0; i < tc_graph_tensor_count(&step); i++)
+        ((float *)step.data)[i] = fabsf(((float *)step.data)[i]) * 0.01F + 0.001F;
+    tc_graph_value *z = below(f, 2) ? constant(f, zero) : NULL;
+    if (!z)
+        tc_graph_tensor_free(&zero);
+    tc_graph_node *dq = NODE(f, DEQUANTIZE_LINEAR, constant(f, w), constant(f, step), z);
+    tc_graph_set_axis(f->g, dq, how == 2 ? 0 : 1);
+    if (how == 2)
+        tc_graph_set_block_size(f->g, dq, block);
+    assert_ok(tc_graph_append(f->g, dq, &name, 1, err));
+    tc_graph_value *x = floats(f, (tc_graph_shape){2, {between(f, 1, 12), k}});
+    return NODE(f, MATMUL, x, tc_graph_find_value(f->g, name));
+}
+
 static tc_graph_node *make_stored_pad(fixture *f) {
     tc_dtype t = PICK(f, STORED);
     tc_graph_tensor x = random_tensor(f, t, (tc_graph_shape){2, {between(f, 1, 5), between(f, 1, 20)}}, 0, 8);
@@ -371,6 +397,7 @@ static void test_families(void **state) {
                     {"QuantizeLinear, to what is stored", make_quantize_stored, 1},
                     {"DequantizeLinear, of what is stored", make_dequantize_stored, 1},
                     {"Pad of what is stored", make_stored_pad, 1},
+                    {"MatMul of few rows", make_few_rows, 1},
                     {"QLinearConv", make_qlinear_conv, 1},
                     {"QLinearMatMul", make_qlinear_matmul, 1},
                     {"DynamicQuantizeLinear", make_dynamic_quantize, 3},
