@@ -31,10 +31,12 @@ says " cold" "from memory in every call"
 ok large 4 --db large.db --json
 [ "$(json out tasks.0.mode)" = cold ] || fail "the mode of the task"
 [ "$(json out measured)" -eq 0 ] || fail "cold records were not found again"
+[ "$(json out caches.walks)" -ge 1 ] && [ "$(json out caches.measured_bytes)" -le "$(json out caches.reported_bytes)" ] ||
+    fail "the walk that chose the mode is not in the report"
 ok large 4 --db large.db
 says "nothing to do: all trials are spent"
 ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3
-says "cold runs" "GB/s"
+says "cold runs" "GB/s" "that the system tells of"
 ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3 --mode hot
 says "hot runs"
 ok "$TCTUNE" compare default best --te large.te --db large.db --threads 1 --repeats 6

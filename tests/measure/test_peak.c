@@ -179,6 +179,8 @@ static void this_machine_is_walked_thrice(void **state) {
     tc_machine m = {.cores = 2, .l1 = 32 * KIB, .l2 = KIB * KIB, .l3 = 16 * KIB * KIB};
     assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
     setenv("TCTUNE_CACHE", dir, 1);
+    tc_meas_caches kept;
+    assert_false(tc_meas_kept_caches(&m, &kept)); /* and that does not walk */
     tc_meas_caches one = tc_meas_known_caches(&m), two = tc_meas_known_caches(&m), first = tc_meas_known_caches(&m),
                    again = tc_meas_known_caches(&m);
     assert_true(one.walks == 1 && two.walks == 2 && first.walks == 3 && again.walks == 3);
@@ -191,6 +193,7 @@ static void this_machine_is_walked_thrice(void **state) {
     for (int i = 0; i < first.n; i++)
         assert_true(first.walk[i].ns > 0 && (i == 0 || first.walk[i].bytes > first.walk[i - 1].bytes));
     assert_true(again.last == first.last && again.n == first.n);
+    assert_true(tc_meas_kept_caches(&m, &kept) && kept.walks == 3 && kept.last == first.last && kept.n == first.n);
     for (int i = 0; i < first.n; i++) /* another walk has other times */
         assert_true(first.walk[i].ns == again.walk[i].ns && first.walk[i].bytes == again.walk[i].bytes);
     unsetenv("TCTUNE_CACHE");
