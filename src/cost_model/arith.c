@@ -13,6 +13,7 @@ typedef struct counter {
 } counter;
 
 enum { MAX_DEPTH = 2000 }; /* of recursion; text forms refuse deeper nesting */
+enum { SLOTS_A_CYCLE = 2 };
 
 static level_set visit(counter *k, const tc_expr *e);
 
@@ -157,13 +158,14 @@ static void count(counter *k, const tc_expr *e, enum op_class c, level_set mask)
     double lanes = nest_lanes(k->n, width_of(e)), elements = nest_times(k->n, k->s, mask, 1) * e->lanes;
     double issued = nest_times(k->n, k->s, mask, lanes) * (e->lanes > 1 ? TC_MAX(e->lanes / lanes, 1) : 1);
     k->s->count[c] += elements;
-    if (k->s->tiles && c == OPC_CAST) /* the unit takes operands as they are */
+    const tc_intrinsic *dots = k->s->dots;
+    if ((k->s->tiles || dots) && c == OPC_CAST) /* the unit takes operands as they are */
         return;
     if (k->s->tiles)
         issued = nest_times(k->n, k->s, mask, 2);
-    k->s->arith += issued * slots(e, c);
+    k->s->arith += issued * (dots ? dots->cycles * SLOTS_A_CYCLE : slots(e, c));
     k->s->arith_plain += issued;
-    k->s->issued += issued * lanes;
+    k->s->issued += issued * lanes * (dots ? dots->group : 1);
     k->s->used += elements;
 }
 

@@ -17,22 +17,35 @@ int facts_vector_level(const nest *n, const store_site *s) {
     return -1;
 }
 
-int facts_vector_move(const access *a, int level) {
+/* Elements that a lane of the store takes of a: of the operands of dot products, a group. */
+static double lane_elements(const store_site *s, const access *a) {
+    return s->dots && !a->is_write ? s->dots->group : 1;
+}
+
+int facts_vector_move(const store_site *s, const access *a, int level) {
     double stride = level < 0 ? 0 : access_stride(a, level);
     return a->at.gathered && level >= 0 && (a->at.moved >> level & 1) ? MOVE_STRIDED
            : stride == 0                                              ? MOVE_BROADCAST
-           : stride == 1                                              ? MOVE_CONTIGUOUS
+           : stride == lane_elements(s, a)                            ? MOVE_CONTIGUOUS
                                                                       : MOVE_STRIDED;
+}
+
+/* Lanes of the store that one access to a serves. */
+static double lanes_at_once(const nest *n, const store_site *s, const access *a) {
+    bool strided = facts_vector_move(s, a, facts_vector_level(n, s)) == MOVE_STRIDED;
+    return strided ? 1 : facts_lanes(n, a->buffer) / lane_elements(s, a);
 }
 
 /* Registers that a's elements in the band fill; with `all` also over unrolled reduction steps, which otherwise reuse them. */
 double facts_band_vectors(const nest *n, const store_site *s, const access *a, bool all) {
-    double lanes = facts_vector_move(a, facts_vector_level(n, s)) == MOVE_STRIDED ? 1 : facts_lanes(n, a->buffer), p = 1;
+    double lanes = lanes_at_once(n, s, a), p = 1;
     for (int l = s->band; l < s->nlevel; l++) {
         const loop_node *loop = loop_at(n, s, l);
         if (!(a->at.moved >> l & 1) || (loop->reduce && !all))
             continue;
-        p *= s->tiles ? nest_pieces(loop, 2) : loop->kind == TC_FOR_VECTOR ? ceil(loop->extent / lanes) : loop->extent;
+        p *= s->tiles || loop->group       ? nest_pieces(loop, 2)
+             : loop->kind == TC_FOR_VECTOR ? ceil(loop->extent / lanes)
+                                           : loop->extent;
     }
     return p * a->times;
 }
@@ -57,7 +70,7 @@ static double unrolled_steps(const nest *n, const store_site *s) {
     double p = 1;
     for (int l = s->band; l < s->nlevel; l++)
         if (!(access_at(n, s, 0)->hoist >> l & 1))
-            p *= loop_at(n, s, l)->extent;
+            p *= loop_at(n, s, l)->group ? 1 : loop_at(n, s, l)->extent;
     return p;
 }
 
@@ -66,19 +79,18 @@ static double operand_registers(const nest *n, const store_site *s) {
     double vectors = 0, broadcasts = 0;
     for (int i = 1; i < s->naccess; i++) {
         const access *a = access_at(n, s, i);
-        *(facts_vector_move(a, facts_vector_level(n, s)) == MOVE_BROADCAST ? &broadcasts : &vectors) +=
+        *(facts_vector_move(s, a, facts_vector_level(n, s)) == MOVE_BROADCAST ? &broadcasts : &vectors) +=
             facts_band_vectors(n, s, a, false);
     }
     return broadcasts > 0 && vectors > 0 ? TC_MIN(vectors, broadcasts) + 1 : vectors + TC_MIN(broadcasts, 1);
 }
 
 void facts_count_moves(const nest *n, const store_site *s, row_facts *r) {
-    int vec = facts_vector_level(n, s);
     double steps = reduction_trips(n, s) * unrolled_steps(n, s);
     level_set all = nest_all_levels(s);
     for (int i = 0; i < s->naccess; i++) {
         const access *a = access_at(n, s, i);
-        double lanes = facts_vector_move(a, vec) == MOVE_STRIDED ? 1 : facts_lanes(n, a->buffer);
+        double lanes = lanes_at_once(n, s, a);
         bool own = i == 0;
         double times = nest_times(n, s, own && s->accumulates ? all : a->hoist, s->tiles ? 2 : lanes);
         if (own && facts_kept_in_registers(n, s))

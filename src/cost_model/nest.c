@@ -68,7 +68,7 @@ static double vectors(double extent, double lanes) {
 
 /* Vectors of a vector loop; a unit's loops are one instruction; of elements (lanes 1) there are as many as iterations. */
 double nest_pieces(const loop_node *l, double lanes) {
-    if (l->kind == TC_FOR_TENSOR && lanes > 1)
+    if ((l->kind == TC_FOR_TENSOR || l->group) && lanes > 1)
         return 1;
     return l->kind == TC_FOR_VECTOR ? vectors(l->extent, lanes) : l->extent;
 }
@@ -123,6 +123,9 @@ static void visit_store(walker *w, const tc_stmt *st) {
     for (int l = 0; l < s.nlevel; l++)
         if (n->loops.data[s.path[l]].unit && n->loops.data[s.path[l]].kind == TC_FOR_TENSOR)
             s.tiles = n->loops.data[s.path[l]].unit;
+    s.dots = s.tiles ? NULL : nest_dots(n, &s);
+    if (s.dots)
+        n->loops.data[s.path[s.nlevel - 1]].group = true;
     s.access = n->accesses.len;
     address at;
     address_of(n, &s, st->u.store.index, &at);

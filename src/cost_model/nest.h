@@ -23,6 +23,7 @@ typedef struct loop_node {
     tc_for_kind kind;
     bool reduce;
     const tc_intrinsic *unit;
+    bool group; /* the steps of one dot product */
     double extent;
 } loop_node;
 
@@ -87,6 +88,7 @@ typedef struct store_site {
     int path[MAX_LEVELS];      /* loop of each level */
     int band;                  /* first level of the band; nlevel if there is none */
     const tc_intrinsic *tiles; /* the unit with tiles that does it; NULL: vectors */
+    const tc_intrinsic *dots;  /* the unit in vector registers whose dot products it is; NULL: none */
     int nguard;
     double valid, partial; /* shares: iterations that pass all guards; tiles that are partial */
     size_t access;         /* first of naccess in nest.accesses; the store's own is the first */
@@ -151,6 +153,9 @@ double access_lines(const nest *n, const store_site *s, const access *a, int dep
 double access_stride(const access *a, int level); /* elements; 0: the level does not move it */
 /* Shares of iterations that pass `cond`, and of the outermost loop's tiles that are partial: 1 and 0 when it is no inequality. */
 void guard_shares(const nest *n, const store_site *s, const tc_expr *cond, double *valid, double *partial);
+
+/* dots.c: NULL: no dot products */
+const tc_intrinsic *nest_dots(const nest *n, const store_site *s);
 
 /* arith.c: counts the operations of the store's value and adds its loads. */
 void arith_count(nest *n, store_site *s, const tc_expr *value);

@@ -49,7 +49,7 @@ bool facts_kept_in_registers(const nest *n, const store_site *s);
 double facts_band_vectors(const nest *n, const store_site *s, const access *a, bool all);
 /* How the address of a moves from lane to lane of the vector level. */
 enum { MOVE_BROADCAST, MOVE_CONTIGUOUS, MOVE_STRIDED };
-int facts_vector_move(const access *a, int level);
+int facts_vector_move(const store_site *s, const access *a, int level);
 
 /* buffers.c: the columns of the row's buffers, which come last */
 void put_buffers(const nest *n, const store_site *s, float *row);

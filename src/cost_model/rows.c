@@ -92,7 +92,7 @@ static void put_tile(const nest *n, const store_site *s, const row_facts *r, flo
     for (int i = 0; i < s->naccess; i++) {
         const access *a = access_at(n, s, i);
         if (a->is_read && !(i == 0 && facts_kept_in_registers(n, s)))
-            moves[facts_vector_move(a, vec)] += facts_band_vectors(n, s, a, true);
+            moves[facts_vector_move(s, a, vec)] += facts_band_vectors(n, s, a, true);
     }
     double arith = s->arith_plain / TC_MAX(nest_trips(n, s, 0, s->band) * s->valid, 1e-9);
     row[TC_COST_ACC_VECTORS] = (float)lg(r->accumulators);

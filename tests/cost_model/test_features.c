@@ -82,6 +82,30 @@ static void test_gemm_counts(void **state) {
     tc_cost_rows_free(&r);
 }
 
+/* Where the machine has the instruction, four products and their sums are one of it, on operands that are loaded as bytes; where it
+ * has none, they are steps. */
+static void test_dots(void **state) {
+    (void)state;
+    tc_machine with = MACHINE;
+    with.intrinsics = tc_intrinsic_alone(tc_intrinsic_named("vpdpbusd"));
+    tc_cost_rows r = features_of("dots.tir", &with), plain = features_of("dots.tir", &MACHINE);
+    double tiles = 51, steps = 16;
+    expect(UPDATE, TC_COST_I_MAD, 102 * 96 * 64);
+    expect(UPDATE, TC_COST_VEC_ARITH, tiles * steps * 12);
+    expect(UPDATE, TC_COST_VEC_LOAD, tiles * (steps * (2 + 6) + 12)); /* W, X, and the accumulators once */
+    expect(UPDATE, TC_COST_VEC_STORE, tiles * 12);
+    expect_raw(UPDATE, TC_COST_LANE_USE, 1);
+    expect(UPDATE, TC_COST_ACC_VECTORS, 12);
+    expect_at(&plain, UPDATE, TC_COST_I_MAD, 102 * 96 * 64, __LINE__);
+    assert_true(raw(&plain, UPDATE, TC_COST_VEC_ARITH) > raw(&r, UPDATE, TC_COST_VEC_ARITH) + 2); /* log2: four times */
+    assert_true(tc_cost_estimate(&plain) > 3 * tc_cost_estimate(&r));
+    for (int row = INIT; row <= EPILOGUE; row += EPILOGUE - INIT)
+        for (int c = TC_COST_VEC_ARITH; c <= TC_COST_LANE_USE; c++)
+            assert_true(raw(&plain, row, c) == raw(&r, row, c));
+    tc_cost_rows_free(&r);
+    tc_cost_rows_free(&plain);
+}
+
 static void test_gemm_annotations(void **state) {
     (void)state;
     tc_cost_rows r = features_of("gemm.tir", &MACHINE);
@@ -343,6 +367,7 @@ static void test_speed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemm_counts),
+        cmocka_unit_test(test_dots),
         cmocka_unit_test(test_gemm_annotations),
         cmocka_unit_test(test_gemm_tile),
         cmocka_unit_test(test_gemm_accesses),
