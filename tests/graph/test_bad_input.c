@@ -193,6 +193,14 @@ static void test_weights(void **state) {
     tc_graph_writer_raw(w, "w", 8, (int64_t[]){3}, 1, v, sizeof v);
     tc_graph_writer_node(w, "Add", "a", "x,w", "y");
     assert_refused(w, "tensor 'w'", "STRING");
+    w = skeleton(17);
+    tc_graph_writer_raw(w, "w", 22, (int64_t[]){5}, 1, v, 2);
+    tc_graph_writer_node(w, "Add", "a", "x,w", "y");
+    assert_refused(w, "tensor 'w'", "needs 3 bytes, but the model holds 2");
+    w = skeleton(17);
+    tc_graph_writer_raw(w, "w", 23, (int64_t[]){3}, 1, v, 2);
+    tc_graph_writer_node(w, "Add", "a", "x,w", "y");
+    assert_refused(w, "tensor 'w'", "FLOAT4E2M1");
 }
 
 static void test_inputs(void **state) {

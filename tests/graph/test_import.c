@@ -223,6 +223,36 @@ static void test_invented_names(void **state) {
            "output z = %z : f32[2]\n");
 }
 
+/* Of types that are only stored: weights, attributes, inputs and outputs; in a file two elements of 4 bits share a byte. */
+static void test_stored_types(void **state) {
+    (void)state;
+    int8_t numbers[] = {-8, 7, -1};
+    tc_graph_tensor three = tc_graph_tensor_view(TC_I4, &(tc_graph_shape)DIMS(3), numbers);
+    tc_graph_writer *w = tc_graph_writer_new("stored", 21);
+    tc_graph_writer_input(w, "x", TC_F8E5M2, "2,3");
+    tc_graph_writer_output(w, "y", TC_F8E5M2, NULL);
+    tc_graph_writer_output(w, "z", TC_F32, NULL);
+    tc_graph_writer_output(w, "v", TC_I4, NULL);
+    tc_graph_writer_weight(w, "w", three);
+    tc_graph_writer_raw(w, "f", 17, (int64_t[]){2}, 1, (uint8_t[]){0x7e, 0xb8}, 2);
+    tc_graph_writer_node(w, "Constant", "", "", "c");
+    tc_graph_writer_tensor(w, "value", three);
+    tc_graph_writer_node(w, "Transpose", "", "x", "y");
+    tc_graph_writer_node(w, "Cast", "", "f", "z");
+    tc_graph_writer_int(w, "to", 1);
+    tc_graph_writer_node(w, "Concat", "", "w,c", "v");
+    tc_graph_writer_int(w, "axis", 0);
+    expect(w, NULL,
+           "graph \"stored\"\n"
+           "input %x : f8e5m2[2,3]\n"
+           "const %z : f32[2] = {448, -1}\n"
+           "const %v : i4[6] = {-8, 7, -1, -8, 7, -1}\n"
+           "  %y = Transpose(%x) {perm=[1,0]} : f8e5m2[3,2]\n"
+           "output y = %y : f8e5m2[3,2]\n"
+           "output z = %z : f32[2]\n"
+           "output v = %v : i4[6]\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear),
@@ -233,6 +263,7 @@ int main(void) {
         cmocka_unit_test(test_external_data),
         cmocka_unit_test(test_bad_external_data),
         cmocka_unit_test(test_invented_names),
+        cmocka_unit_test(test_stored_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
