@@ -205,6 +205,11 @@ bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
 /* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
 tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
 
+/* ---- values in bf16 (narrow.c) ---- */
+/* f, which is lowered, with parameter `param`, of f32, in bf16, in context c: an input of which f rounds every element before it
+ * does anything else with it, or an output, whose elements are rounded as they are stored. NULL: it is none. */
+tc_func *tc_tir_narrowed(tc_ctx *c, const tc_func *f, int param);
+
 /* ---- text, checks, oracle ---- */
 void tc_tir_print(tc_strbuf *b, const tc_func *f);
 void tc_tir_print_stmt(tc_strbuf *b, const tc_stmt *s, int indent);

@@ -31,18 +31,22 @@ typedef struct bench {
     tc_graph_tensor x, want;
 } bench;
 
-static bench open_bench(void) {
+static bench open_network(const char *text, tc_graph_shape shape) {
     bench b = {0};
-    assert_ok(graph_of_text("network", network, &b.g, err));
+    assert_ok(graph_of_text("network", text, &b.g, err));
     assert_ok(tc_graph_passes(b.g, NULL, err));
     assert_ok(tc_graph_program_new(b.g, &b.p, err));
     assert_ok(tc_target_parse("native", &b.target, err));
     assert_ok(tc_meas_db_open_memory(&b.db, err));
-    assert_ok(tc_graph_tensor_alloc(&b.x, TC_F32, &(tc_graph_shape)DIMS(1, 16, 14, 14), err));
+    assert_ok(tc_graph_tensor_alloc(&b.x, TC_F32, &shape, err));
     tc_rng rng = tc_rng_seed(3);
     tc_te_random_fill(TC_F32, b.x.data, tc_graph_tensor_count(&b.x), &rng, 0);
     assert_ok(interpret_program(b.p, &b.x, &b.want, err));
     return b;
+}
+
+static bench open_bench(void) {
+    return open_network(network, (tc_graph_shape)DIMS(1, 16, 14, 14));
 }
 
 static void close_bench(bench *b) {
@@ -180,6 +184,63 @@ static void test_error_budget(void **state) {
     close_bench(&b);
 }
 
+/* ---- values in bf16 between kernels ---- */
+
+/* %h has only readers that round it, %s and %u also others; %h is read by two launches of one kernel. */
+static const char chain[] = "input %x : f32[24,40]\n"
+                            "const %w : f32[40,56]\n"
+                            "const %v : f32[56,40]\n"
+                            "const %z : f32[56,40]\n"
+                            "const %g : f32[40]\n"
+                            "const %c : f32[40]\n"
+                            "%a = MatMul(%x, %w)\n"
+                            "%h = Relu(%a)\n"
+                            "%b = MatMul(%h, %v)\n"
+                            "%d = MatMul(%h, %z)\n"
+                            "%s = Add(%b, %d)\n"
+                            "%t = LayerNormalization(%s, %g, %c)\n"
+                            "%e = MatMul(%t, %w)\n"
+                            "%u = Tanh(%e)\n"
+                            "%f = MatMul(%u, %v)\n"
+                            "%k = LayerNormalization(%f, %g, %c)\n"
+                            "%q = ReduceSum(%u)\n"
+                            "%o = Add(%k, %q)\n"
+                            "output y = %o\n";
+
+/* It is the same to the last bit, in this process and from libraries. */
+static void test_values_in_bf16(void **state) {
+    (void)state;
+    bench b = open_network(chain, (tc_graph_shape)DIMS(24, 40));
+    assert_true(put_records(&b, "bf16", NULL) >= 2);
+    tc_accuracy each[16];
+    tc_graph_tensor y[3];
+    tc_graph_model *m[3];
+    const char *so = SCRATCH("narrow.so");
+    tc_graph_build_options plain = {.target = b.target, .threads = 1, .db = b.db, .accuracies = each};
+    for (size_t i = 0; i < TC_LEN(each); i++)
+        each[i] = TC_ACCURACY_BF16;
+    m[0] = build(&b, TC_ACCURACY_BF16);
+    assert_ok(tc_graph_model_build(b.p, &plain, &m[1], err));
+    assert_ok(tc_graph_model_save(m[0], so, NULL, err));
+    assert_ok(tc_graph_model_load(so, 1, &m[2], err));
+    assert_true(count_form(m[0], "bf16") >= 2 && count_form(m[0], "bf16") == count_form(m[1], "bf16"));
+    tc_graph_memory memory = tc_graph_model_memory(m[0]), without = tc_graph_model_memory(m[1]);
+    assert_true(memory.nbf16 >= 1 && memory.nbf16 < m[0]->program->nlaunch - 1);
+    assert_true(memory.saved_by_bf16 >= 24 * 56 * 2 && memory.arena_without_reuse < without.arena_without_reuse);
+    assert_int_equal(without.nbf16, 0);
+    for (int i = 0; i < 3; i++)
+        assert_ok(tc_graph_model_run(m[i], &b.x, &y[i], err));
+    for (int i = 1; i < 3; i++)
+        assert_memory_equal(y[0].data, y[i].data, (size_t)tc_graph_tensor_count(&y[0]) * sizeof(float));
+    expect_right(&b, m[0], 3e-2);
+    for (int i = 0; i < 3; i++) {
+        tc_graph_tensor_free(&y[i]);
+        tc_graph_model_free(m[i]);
+    }
+    unlink(so);
+    close_bench(&b);
+}
+
 /* Each of Winograd's forms, in this process and from a library; strict keeps them out whatever their records say. */
 static void check_form(const char *name) {
     bench b = open_bench();
@@ -262,6 +323,7 @@ int main(void) {
         cmocka_unit_test(test_stale_record),
         cmocka_unit_test(test_default_is_direct),
         cmocka_unit_test(test_error_budget),
+        cmocka_unit_test(test_values_in_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

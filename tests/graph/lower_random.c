@@ -311,7 +311,7 @@ static tc_status build_and_run(const tc_graph_program *p, const tc_target *t, co
     tc_graph_plan apart;
     TC_TRY(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
     tc_arena *a = tc_arena_new();
-    tc_graph_plan_memory(p, NULL, NULL, a, &apart);
+    tc_graph_plan_memory(p, NULL, NULL, NULL, a, &apart);
     bool over = false, pieces = false;
     for (int s = 0; s < p->nslot; s++) {
         over |= m->plan.over[s] >= 0;

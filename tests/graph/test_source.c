@@ -206,7 +206,7 @@ static void expect_in_place(const tc_graph_program *p, int results) {
     tc_strbuf b = {0};
     assert_ok(tc_target_parse("native", &t, err));
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2, .object_only = true}, &m, err));
-    tc_graph_plan_memory(p, NULL, NULL, m->arena, &apart);
+    tc_graph_plan_memory(p, NULL, NULL, NULL, m->arena, &apart);
     assert_true(m->plan.bytes < apart.bytes);
     tc_graph_model_print_plan(m, &b);
     int n = 0;

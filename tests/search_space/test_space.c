@@ -4,6 +4,7 @@
 
 #include "families.h"
 #include "support/vec.h"
+#include "tir_lower/program.h"
 
 /* Under sanitizers, where interpreting takes ten times as long, each eighth family stands for all. */
 #ifdef TCTUNE_SANITIZED
@@ -146,6 +147,87 @@ static void test_constructed_are_right(void **state) {
         tc_arena_free(a);
         close_bench(&b);
     }
+}
+
+/* ---- parameters in bf16 ---- */
+
+static void *rounded(const tc_buffer *b, const void *from) {
+    void *to = tc_xcalloc((size_t)b->size, 2);
+    for (int64_t i = 0; i < b->size; i++)
+        tc_store_f(TC_BF16, to, i, tc_load_f(TC_F32, from, i));
+    return to;
+}
+
+/* Runs f, in whose place `narrow` was made with parameter p in bf16, or narrow itself; what it makes is in the bench's outputs. */
+static void run_narrow(bench *b, const tc_func *f, const tc_func *narrow, int p) {
+    void *args[16], *own[16] = {NULL};
+    tc_error err;
+    for (int i = 0; i < f->nparam; i++) {
+        const tc_param *q = &f->params[i];
+        args[i] = q->kind == TC_PARAM_OUT ? b->out[q->index] : b->in[q->index];
+        if (q->kind == TC_PARAM_PACKED) {
+            args[i] = own[i] = tc_xcalloc((size_t)q->buffer->size, 8);
+            tc_tir_pack(f, i, b->in[q->index], args[i]);
+        }
+        if (i == p && narrow && q->kind == TC_PARAM_IN)
+            args[i] = own[i] = rounded(q->buffer, args[i]);
+    }
+    assert_int_equal(tc_tir_interp(narrow ? narrow : f, args, &err), TC_OK);
+    for (int i = 0; i < f->nparam; i++)
+        free(own[i]);
+}
+
+/* f with each parameter in bf16 that allows it; how many inputs do, and adds to *outputs how many of these. */
+static int check_narrowed(bench *b, tc_ctx *c, const tc_func *f, int *outputs) {
+    int inputs = 0;
+    size_t n = (size_t)tc_tensor_size(b->w->out[0]);
+    for (int p = 0; p < f->nparam; p++) {
+        tc_error err;
+        tc_func *narrow = tc_tir_narrowed(c, f, p);
+        bool out = f->params[p].kind == TC_PARAM_OUT;
+        if (!narrow)
+            continue;
+        if (tc_tir_verify(c, narrow, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        inputs += !out;
+        *outputs += out;
+        run_narrow(b, f, NULL, p);
+        void *want = out ? rounded(f->params[p].buffer, b->out[0]) : tc_xcalloc(n, 4);
+        if (!out)
+            memcpy(want, b->out[0], n * 4);
+        run_narrow(b, f, narrow, p);
+        assert_memory_equal(b->out[0], want, n * (out ? 2 : 4));
+        free(want);
+    }
+    return inputs;
+}
+
+/* Inputs of which every element is rounded may come rounded, and outputs may be stored so: nothing else changes. */
+static void test_narrowed_are_the_same(void **state) {
+    (void)state;
+    enum { CAP = 5 };
+    int outputs = 0;
+    for (size_t f = 0; f < TC_LEN(family); f += FAMILY_STEP) {
+        bool rounds = strncmp(family[f], "bf16:", 5) == 0;
+        bench b;
+        tc_error err;
+        tc_trace *t[CAP];
+        open_bench(&b, family[f]);
+        tc_arena *a = tc_arena_new();
+        int n = b.w->nout == 1 ? tc_space_construct(b.space, a, t, rounds ? CAP : 1) : 0, inputs = 0;
+        for (int i = 0; i < n; i++) {
+            tc_ctx *c = tc_ctx_child(b.ctx);
+            tc_tir_origin from = {.workload = b.w, .machine = &machine, .trace = t[i]};
+            tc_tir_program p;
+            assert_int_equal(tc_tir_program_make(c, &from, TC_TIR_LOWERED, &p, &err), TC_OK);
+            inputs += check_narrowed(&b, c, p.lowered, &outputs);
+            tc_ctx_free(c);
+        }
+        assert_true(rounds ? inputs >= n : inputs == 0);
+        tc_arena_free(a);
+        close_bench(&b);
+    }
+    assert_true(outputs > 0);
 }
 
 static void test_sampled_are_right(void **state) {
@@ -459,6 +541,7 @@ static void test_schedules_move_to_similar_workloads(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default_is_right),
+        cmocka_unit_test(test_narrowed_are_the_same),
         cmocka_unit_test(test_constructed_are_right),
         cmocka_unit_test(test_sampled_are_right),
         cmocka_unit_test(test_variants),

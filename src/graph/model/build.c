@@ -148,7 +148,9 @@ static void note_in_place(builder *b) {
 
 static void plan(builder *b) {
     tc_graph_model *m = b->m;
-    tc_graph_plan_memory(b->p, may_overwrite, m, m->arena, &m->plan);
+    if (b->o->accuracy & TC_ACCURACY_BF16)
+        tc_graph_narrow(m);
+    tc_graph_plan_memory(b->p, m->narrow, may_overwrite, m, m->arena, &m->plan);
     note_in_place(b);
     int64_t workspace = 0;
     for (int i = 0; i < m->nkernel; i++)

@@ -46,7 +46,12 @@ double tc_graph_model_flops(const tc_graph_model *m) {
 }
 
 tc_graph_memory tc_graph_model_memory(const tc_graph_model *m) {
-    return (tc_graph_memory){m->arena_bytes, m->arena_bytes - m->plan.bytes + m->plan.naive, m->blob_bytes};
+    tc_graph_memory r = {m->arena_bytes, m->arena_bytes - m->plan.bytes + m->plan.naive, m->blob_bytes, 0, 0};
+    for (int s = 0; m->narrow && s < m->program->nslot; s++) {
+        r.saved_by_bf16 += m->program->slots[s].bytes - tc_graph_slot_bytes(m->program, m->narrow, s);
+        r.nbf16 += m->narrow[s];
+    }
+    return r;
 }
 
 void tc_graph_model_free(tc_graph_model *m) {

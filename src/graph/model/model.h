@@ -140,6 +140,8 @@ double tc_graph_model_flops(const tc_graph_model *m); /* of one run; 0 when unkn
 /* Memory of the built model: intermediates and workspace, what they would take without reuse, and constants as packed. */
 typedef struct tc_graph_memory {
     int64_t arena, arena_without_reuse, constants;
+    int64_t saved_by_bf16; /* of intermediates that are kept in bf16: what f32 would take more */
+    int nbf16;             /* how many these are */
 } tc_graph_memory;
 tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
 

@@ -36,10 +36,10 @@ static int whole_of(const tc_graph_program *p, int slot) {
     return tc_graph_whole_of(p, slot, &at);
 }
 
-static life *lives_of(const tc_graph_program *p) {
+static life *lives_of(const tc_graph_program *p, const bool *narrow) {
     life *l = tc_xcalloc((size_t)p->nslot + 1, sizeof *l);
     for (int s = 0; s < p->nslot; s++)
-        l[s] = (life){s, tc_graph_aligned(p->slots[s].bytes), p->nlaunch, -1};
+        l[s] = (life){s, tc_graph_aligned(tc_graph_slot_bytes(p, narrow, s)), p->nlaunch, -1};
     for (int i = 0; i < p->nlaunch; i++)
         for (int k = 0; k < p->launches[i].nargs; k++) {
             life *x = &l[whole_of(p, p->launches[i].args[k])];
@@ -101,8 +101,7 @@ static int count_uses(const tc_graph_program *p, const tc_graph_launch *x, int s
 static bool could_overwrite(const tc_graph_program *p, const tc_graph_plan *plan, const life *l, int i, int out, int in) {
     const tc_graph_launch *x = &p->launches[i];
     return out != in && has_place(p, plan, out) && has_place(p, plan, in) && l[out].first == i && l[in].last == i &&
-           l[in].first < i && p->slots[out].bytes <= p->slots[in].bytes && count_uses(p, x, in) == 1 &&
-           count_uses(p, x, out) == 1;
+           l[in].first < i && l[out].bytes <= l[in].bytes && count_uses(p, x, in) == 1 && count_uses(p, x, out) == 1;
 }
 
 static void choose_in_place(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, const life *l,
@@ -175,8 +174,9 @@ static tc_graph_plan new_plan(const tc_graph_program *p, tc_arena *a) {
     return plan;
 }
 
-void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *plan) {
-    life *l = lives_of(p);
+void tc_graph_plan_memory(const tc_graph_program *p, const bool *narrow, tc_graph_may_overwrite *may, void *user, tc_arena *a,
+                          tc_graph_plan *plan) {
+    life *l = lives_of(p, narrow);
     *plan = new_plan(p, a);
     place(p, l, plan);
     if (may) {
@@ -207,7 +207,7 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
     const tc_graph_program *p = m->program;
     if (!p)
         return;
-    life *lives = lives_of(p);
+    life *lives = lives_of(p, m->narrow);
     line *lines = tc_xcalloc((size_t)p->nslot + 1, sizeof *lines);
     int n = 0;
     for (int s = 0; s < p->nslot; s++)

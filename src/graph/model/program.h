@@ -86,8 +86,12 @@ typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int ou
 /* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
  * it lives throughout), but for results that are written over what only their launch still reads, and pieces, which live with
  * their whole; and names the slots that live in the caller's outputs. Results are written in place where `may` (NULL: nowhere)
- * says so, unless that makes the whole larger. The arrays are in `a`. */
-void tc_graph_plan_memory(const tc_graph_program *p, tc_graph_may_overwrite *may, void *user, tc_arena *a, tc_graph_plan *out);
+ * says so, unless that makes the whole larger. narrow: by slot, which are kept in bf16 (NULL: none). The arrays are in `a`. */
+void tc_graph_plan_memory(const tc_graph_program *p, const bool *narrow, tc_graph_may_overwrite *may, void *user, tc_arena *a,
+                          tc_graph_plan *out);
+
+/* Bytes that it takes. */
+int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot);
 
 /* ---- model ---- */
 
@@ -156,6 +160,7 @@ struct tc_graph_model {
     tc_graph_kernel *kernels;  /* by task */
     tc_graph_other *others;
     tc_graph_unit *units; /* by task */
+    const bool *narrow;   /* by slot: it is kept in bf16; NULL: none is */
     TC_VEC(tc_graph_block) blocks;
     int64_t blob_bytes;
     tc_graph_step *steps;
@@ -192,6 +197,8 @@ double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_option
 /* merge[n], by number: whether records of o->db say that the kernels are faster as one. */
 TC_NODISCARD tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge,
                                                 tc_error *err);
+/* Keeps in bf16 what all its readers round, once all tasks are lowered (narrow.c). */
+void tc_graph_narrow(tc_graph_model *m);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    double byte_time, tc_graph_model *model, tc_error *err);
