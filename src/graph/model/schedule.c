@@ -1,8 +1,9 @@
 /* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
- * workload; and its lowering. */
+ * workload, or of the one in bf16 where the target has a unit for it; and its lowering. */
 #include "graph/model/program.h"
 #include "measure/caches.h"
 #include "search_space/space.h"
+#include "te/text.h"
 #include "te/unit_gain.h"
 #include "tir_lower/program.h"
 
@@ -48,21 +49,36 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     return TC_OK;
 }
 
+/* The task's own form; where operands may be rounded and a unit takes them, by whose cost the form is faster, that one. */
+static const tc_graph_form *default_form(const chooser *c) {
+    const tc_graph_form *best = &c->u->form[0];
+    for (int f = 1; f < c->u->nform; f++) {
+        const tc_graph_form *x = &c->u->form[f];
+        bool rounds = x->alternative->needs & TC_ACCURACY_BF16;
+        if (rounds && tc_te_unit_gain(x->workload, c->m->intrinsics) > tc_te_unit_gain(best->workload, c->m->intrinsics))
+            best = x;
+    }
+    return best;
+}
+
 static tc_status use_default(const chooser *c, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_space *space;
     tc_trace *t;
-    tc_status s = tc_space_new(c->p->tasks[c->task].workload, c->m, &space, err);
+    const tc_graph_form *form = default_form(c);
+    tc_status s = tc_space_new(form->workload, c->m, &space, err);
     if (s == TC_OK) {
         s = tc_space_default(space, a, &t, err);
         if (s == TC_OK)
-            s = lower(c, &c->u->form[0], t, err);
+            s = lower(c, form, t, err);
         tc_space_free(space);
     }
     tc_arena_free(a);
     if (s != TC_OK)
         tc_error_prefix(err, "kernel '%s': no default schedule: ", c->k->name);
     c->k->source = TC_GRAPH_FROM_DEFAULT;
+    if (form->alternative)
+        c->k->workload = tc_te_text(c->model->arena, form->workload);
     return s == TC_ILLEGAL ? TC_ENV : s;
 }
 
