@@ -54,6 +54,10 @@ int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_ta
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
+/* What goes with --error-budget; in_graph: --top-k-in-graph was asked for too. */
+int tc_cli_check_budget(const tc_cli_model_args *a, bool in_graph, tc_error *err);
+/* The file has inputs of the network that can be read. */
+int tc_cli_check_inputs(tc_graph_work *w, const char *inputs, tc_error *err);
 /* Chooses which kernels round to bf16 (tc_graph_precision_choose) on the inputs in file `inputs`; NULL: drawn ones. What is chosen
  * lives in `arena`. */
 int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, const char *inputs, double budget,
@@ -132,6 +136,8 @@ void tc_cli_print_caches(FILE *f, int threads);
 json_t *tc_cli_caches_json(int threads);
 /* The records that were compared in the network, by kernel (k: of the model that is built). */
 void tc_cli_report_contest(FILE *f, const tc_graph_contest *c, const tc_graph_kernel *k);
+json_t *tc_cli_precision_json(const tc_graph_precision *p);
+void tc_cli_report_precision(FILE *out, const tc_graph_precision *p, double budget, const char *inputs);
 json_t *tc_cli_contest_json(const tc_graph_contest *c);
 json_t *tc_cli_refusals_json(const tc_graph_admission *x);
 

@@ -20,9 +20,7 @@ static const tc_cli_option options[] = {
     TC_CLI_TARGET_OPTION(build_args, model.target.name),
     TC_CLI_ACCURACY_OPTION(build_args, model.accuracy),
     TC_CLI_PRECISION_OPTION(build_args, model.accuracy),
-    TC_CLI_REAL(build_args, budget, "error-budget", "E",
-                "with --precision: only as many kernels round to bf16 as keep max |rounded - f32| / max |f32| of every output at "
-                "most E on the inputs of --inputs (else drawn ones), those first that save most time for their error"),
+    TC_CLI_BUDGET_OPTION(build_args, budget),
     TC_CLI_THREADS_OPTION(build_args, model.target.threads),
     TC_CLI_SEED_OPTION(build_args, model.seed),
     TC_CLI_OUT_OPTION(build_args, out),
@@ -44,35 +42,6 @@ static void print_plan(const tc_graph_model *m) {
     tc_graph_model_print_plan(m, &b);
     fputs(tc_sb_str(&b), stdout);
     tc_strbuf_free(&b);
-}
-
-static json_t *precision_json(const tc_graph_precision *p) {
-    json_t *all = json_array();
-    for (int i = 0; i < p->n; i++) {
-        const tc_graph_rounding *k = &p->kernels[i];
-        json_array_append_new(all,
-                              json_pack("{s:s,s:i,s:f,s:f,s:o,s:b}", "name", k->name, "count", k->count, "f32_ms", k->f32 * 1e3,
-                                        "bf16_ms", k->bf16 * 1e3, "error", tc_cli_json_real(k->error), "used", k->used));
-    }
-    return json_pack("{s:o,s:o}", "error", tc_cli_json_real(p->error), "kernels", all);
-}
-
-static void print_precision(const build_args *a, const tc_graph_precision *p) {
-    char f32[24], bf16[24];
-    tc_cli_table t = tc_cli_table_new(6, (const char *const[]){"kernel", ">times", ">f32", ">bf16", ">error alone", "in use"});
-    for (int i = 0; i < p->n; i++) {
-        const tc_graph_rounding *k = &p->kernels[i];
-        tc_cli_cell(&t, "%s", k->name);
-        tc_cli_cell(&t, "%d", k->count);
-        tc_cli_cell(&t, "%s", tc_cli_time(f32, k->f32));
-        tc_cli_cell(&t, "%s", tc_cli_time(bf16, k->bf16));
-        tc_cli_cell(&t, "%.2e", k->error);
-        tc_cli_cell(&t, "%s", k->used ? "bf16" : "f32");
-    }
-    tc_cli_table_print(&t, stdout);
-    tc_cli_table_free(&t);
-    printf("%d of %d kernels that bf16 makes faster round: error of the outputs %.2e, budget %g, on %s\n\n", p->nused, p->n,
-           p->error, a->budget, a->inputs ? a->inputs : "drawn inputs");
 }
 
 /* What was built, and how it was chosen. */
@@ -97,19 +66,20 @@ static void print_model(const build_args *a, const tc_graph_model *m, const chos
         json_object_set_new(j, "arena_bytes", json_integer(mem.arena));
         json_object_set_new(j, "arena_bytes_without_reuse", json_integer(mem.arena_without_reuse));
         json_object_set_new(j, "constant_bytes", json_integer(mem.constants));
+        json_object_set_new(j, "bf16_intermediates", json_integer(mem.nbf16));
         json_object_set_new(j, "kernels", tc_cli_kernels_json(k, n));
         if (c->k) {
             json_object_set_new(j, "in_graph", tc_cli_contest_json(c));
             json_object_set_new(j, "left_out", tc_cli_refusals_json(admitted));
         }
         if (a->budget >= 0)
-            json_object_set_new(j, "precision", precision_json(&x->precision));
+            json_object_set_new(j, "precision", tc_cli_precision_json(&x->precision));
         tc_cli_json_print(j);
         return;
     }
     char arena[24], plain[24], constants[24];
     if (a->budget >= 0)
-        print_precision(a, &x->precision);
+        tc_cli_report_precision(stdout, &x->precision, a->budget, a->inputs);
     if (c->k)
         tc_cli_report_contest(stdout, c, k);
     tc_cli_report_kernels(stdout, k, n);
@@ -117,6 +87,9 @@ static void print_model(const build_args *a, const tc_graph_model *m, const chos
         print_plan(m);
     printf("memory: %s for intermediates (%s without reuse), %s of constants\n", tc_cli_bytes(arena, (double)mem.arena),
            tc_cli_bytes(plain, (double)mem.arena_without_reuse), tc_cli_bytes(constants, (double)mem.constants));
+    if (mem.nbf16)
+        printf("%d of the intermediates are kept in bf16, in %s less: all their readers round them\n", mem.nbf16,
+               tc_cli_bytes(arena, (double)mem.saved_by_bf16));
     printf("%s is built for %s, %d threads\n", a->out, t->text, tc_graph_model_threads(m));
 }
 
@@ -145,13 +118,7 @@ static int check(const build_args *a, tc_error *err) {
     if (a->inputs && !a->model.source.te && a->budget < 0)
         return tc_cli_usage(err,
                             "--inputs goes with --te: a model's file has the values of its constants; or with --error-budget");
-    if (a->budget >= 0 && !(a->model.accuracy & TC_ACCURACY_BF16))
-        return tc_cli_usage(err, "--error-budget goes with --precision auto: in f32 there is nothing to choose");
-    if (a->budget >= 0 && (a->top_k > 1 || a->model.source.te || a->model.target.name))
-        return tc_cli_usage(
-            err, "--error-budget chooses by running the network on this machine: it goes with --model, without --target and "
-                 "--top-k-in-graph");
-    return TC_CLI_DONE;
+    return a->budget >= 0 ? tc_cli_check_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
 }
 
 static int run(const void *args, tc_error *err) {

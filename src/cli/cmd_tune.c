@@ -15,7 +15,8 @@ typedef struct tune_args {
     tc_cli_timing timing;
     bool deterministic;
     int batch;
-    const char *out, *name;
+    const char *out, *name, *inputs;
+    double budget; /* of the error of what is built; negative: not given */
     bool json;
 } tune_args;
 
@@ -45,29 +46,47 @@ static const tc_cli_option options[] = {
     TC_CLI_SEED_OPTION(tune_args, model.seed),
     TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
     TC_CLI_OUT_OPTION(tune_args, out),
+    TC_CLI_BUDGET_OPTION(tune_args, budget),
+    TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE", "inputs of the network on which --error-budget measures the error (.npz)"),
     TC_CLI_NAME_OPTION(tune_args, name),
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
     TC_CLI_JSON_OPTION(tune_args, json),
 };
 
-static void print_report(const tune_args *a, const tc_tune_report *r) {
+static void report(const tune_args *a, const tc_tune_report *r, json_t **json) {
     if (a->json)
-        tc_cli_json_print(tc_cli_tuning_json(r, tc_cli_db_path(&a->model.db)));
+        *json = tc_cli_tuning_json(r, tc_cli_db_path(&a->model.db));
     else
         tc_cli_report_tuning(stdout, r, tc_cli_db_path(&a->model.db));
 }
 
-static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
-    tc_graph_model *m;
-    int status = tc_cli_model_build(&a->model, w, t, false, NULL, NULL, &m, err);
-    if (status != TC_CLI_DONE)
-        return status;
-    if (tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
+/* Which kernels round, where there is a budget for it. */
+static int choose_precision(const tune_args *a, tc_graph_work *w, const tc_target *t, tc_arena *arena, json_t *json,
+                            tc_graph_precision *out, tc_error *err) {
+    int status = tc_cli_precision(&a->model, w, t, a->inputs, a->budget, arena, out, err);
+    if (status == TC_CLI_DONE && json)
+        json_object_set_new(json, "precision", tc_cli_precision_json(out));
+    else if (status == TC_CLI_DONE)
+        tc_cli_report_precision(stdout, out, a->budget, a->inputs);
+    return status;
+}
+
+static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t, json_t *json, tc_error *err) {
+    tc_graph_model *m = NULL;
+    tc_graph_precision precision = {0};
+    tc_arena *arena = tc_arena_new();
+    int status = TC_CLI_DONE;
+    if (a->budget >= 0)
+        status = choose_precision(a, w, t, arena, json, &precision, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_model_build(&a->model, w, t, false, NULL, precision.accuracy, &m, err);
+    if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
-    else if (!a->json)
+    if (status == TC_CLI_DONE && !a->json)
         printf("%s is built from them\n", a->out);
     tc_graph_model_free(m);
+    tc_arena_free(arena);
     return status;
 }
 
@@ -118,7 +137,7 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
     return status == TC_CLI_DONE ? read_phases(a->phases, &o->skip_phases, err) : status;
 }
 
-static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, const tc_target *t, tc_meas_db *db,
+static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, const tc_target *t, tc_meas_db *db, json_t **json,
                 tc_error *err) {
     tc_meas_db *library = NULL;
     if (tc_tune_start_records(a->start_from.data, a->start_from.len, &library, err) != TC_OK) {
@@ -138,7 +157,7 @@ static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, c
     tc_status st = tc_tune_new(&o, tasks, ntask, db, &session, err);
     if (st == TC_OK) {
         st = tc_tune_run(session, err);
-        print_report(a, tc_tune_get_report(session));
+        report(a, tc_tune_get_report(session), json);
     }
     tc_tune_free(session);
     tc_cli_progress_free(progress);
@@ -163,6 +182,10 @@ static int check_budget(const tune_args *a, tc_error *err) {
         return tc_cli_usage(err, "--out needs measured times: with --deterministic-measure there are none to build from");
     if (a->deterministic && a->timing.given)
         return tc_cli_usage(err, "--mode says how times are taken: with --deterministic-measure none are");
+    if (a->budget >= 0 && !a->out)
+        return tc_cli_usage(err, "--error-budget is for what is built: it goes with --out");
+    if (a->inputs && a->budget < 0)
+        return tc_cli_usage(err, "--inputs goes with --error-budget: kernels are timed on drawn inputs");
     if (a->stop_at_roof == 0)
         return tc_cli_usage(err, "--stop-at-roof must be more than 0: it is a share of the peak, such as 0.97");
     return TC_CLI_DONE;
@@ -171,6 +194,8 @@ static int check_budget(const tune_args *a, tc_error *err) {
 /* Everything that can be wrong is found before the first trial. */
 static int prepare(const tune_args *a, tc_tune_options *o, tc_graph_work **w, tc_target **t, tc_meas_db **db, tc_error *err) {
     int status = check_budget(a, err);
+    if (status == TC_CLI_DONE && a->budget >= 0)
+        status = tc_cli_check_budget(&a->model, false, err);
     if (status == TC_CLI_DONE)
         status = session_options(a, o, err);
     if (status == TC_CLI_DONE)
@@ -181,6 +206,8 @@ static int prepare(const tune_args *a, tc_tune_options *o, tc_graph_work **w, tc
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = tc_cli_open(&a->model, NULL, w, err);
+    if (status == TC_CLI_DONE && a->inputs)
+        status = tc_cli_check_inputs(*w, a->inputs, err);
     if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, db, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
@@ -191,16 +218,19 @@ static int run(const void *args, tc_error *err) {
     tc_graph_work *w = NULL;
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
+    json_t *json = NULL;
     tc_tune_options o;
     tc_cli_catch_signals();
     int status = prepare(a, &o, &w, &t, &db, err);
     if (status == TC_CLI_DONE)
-        status = tune(a, o, w, t, db, err);
+        status = tune(a, o, w, t, db, &json, err);
     tc_meas_db_close(db);
     if (status == TC_CLI_DONE && *tc_cli_stop_flag())
         status = stopped(a, err);
     else if (status == TC_CLI_DONE && a->out)
-        status = build_result(a, w, t, err);
+        status = build_result(a, w, t, json, err);
+    if (json)
+        tc_cli_json_print(json);
     tc_graph_work_free(w);
     tc_target_free(t);
     return status;
@@ -214,8 +244,10 @@ const tc_cli_command tc_cli_tune = {
         "-9, "
         "the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
         "those that gained nothing for long, "
-        "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built.",
+        "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built, with "
+        "--error-budget "
+        "as `build` does.",
     TC_CLI_ARGS(tune_args, options),
-    .defaults = &(const tune_args){.model = TC_CLI_MODEL_DEFAULTS, .minutes = -1, .stop_at_roof = -1},
+    .defaults = &(const tune_args){.model = TC_CLI_MODEL_DEFAULTS, .minutes = -1, .stop_at_roof = -1, .budget = -1},
     .run = run,
 };

@@ -166,6 +166,10 @@ typedef struct tc_cli_model_args {
     TC_CLI_TEXT(S, f, "name", "PREFIX", "prefix of the library's symbols; default from the name of the file")
 #define TC_CLI_COMPLETE_OPTION(S, f)                                                                                             \
     TC_CLI_FLAG(S, f, "require-complete", "fail unless every kernel has a record in the database")
+#define TC_CLI_BUDGET_OPTION(S, f)                                                                                               \
+    TC_CLI_REAL(S, f, "error-budget", "E",                                                                                       \
+                "with --precision: only as many kernels round to bf16 as keep max |rounded - f32| / max |f32| of every output "  \
+                "at most E on the inputs of --inputs (else drawn ones), those first that save most time for their error")
 #define TC_CLI_INPUTS_OPTION(S, f)                                                                                               \
     TC_CLI_TEXT(S, f, "inputs", "FILE",                                                                                          \
                 ".npz with the inputs by name (or in.NAME), or a folder of input_N.pb; default seeded random values")

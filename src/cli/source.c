@@ -159,16 +159,39 @@ int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const v
     return (library ? with_library : with_source)(a, use, user, err);
 }
 
+int tc_cli_check_budget(const tc_cli_model_args *a, bool in_graph, tc_error *err) {
+    if (!(a->accuracy & TC_ACCURACY_BF16))
+        return tc_cli_usage(err, "--error-budget goes with --precision auto: in f32 there is nothing to choose");
+    if (in_graph || a->source.te || a->target.name)
+        return tc_cli_usage(
+            err, "--error-budget chooses by running the network on this machine: it goes with --model, without --target and "
+                 "--top-k-in-graph");
+    return TC_CLI_DONE;
+}
+
+/* inputs NULL: none. */
+static tc_status load_inputs(tc_graph_work *w, const tc_graph_build_options *o, const char *db, const char *inputs,
+                             tc_graph_program **p, tc_graph_bundle *out, tc_error *err) {
+    const tc_graph_port *ports;
+    TC_TRY(tc_graph_work_program(w, o, db, p, err));
+    int n = tc_graph_program_inputs(*p, &ports);
+    return inputs ? tc_graph_bundle_load(inputs, "input", ports, n, out, err) : TC_OK;
+}
+
+int tc_cli_check_inputs(tc_graph_work *w, const char *inputs, tc_error *err) {
+    tc_graph_program *p;
+    tc_graph_bundle data = {0};
+    tc_status st = load_inputs(w, NULL, NULL, inputs, &p, &data, err);
+    tc_graph_bundle_free(&data);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
 int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, const char *inputs, double budget,
                      tc_arena *arena, tc_graph_precision *out, tc_error *err) {
     tc_graph_program *p;
-    const tc_graph_port *ports;
     tc_graph_bundle data = {0};
     tc_graph_build_options o = build_options(a, target);
-    tc_status st = tc_graph_work_program(w, &o, db_to_read(&a->db), &p, err);
-    int n = st == TC_OK ? tc_graph_program_inputs(p, &ports) : 0;
-    if (st == TC_OK && inputs)
-        st = tc_graph_bundle_load(inputs, "input", ports, n, &data, err);
+    tc_status st = load_inputs(w, &o, db_to_read(&a->db), inputs, &p, &data, err);
     if (st == TC_OK) {
         st = tc_graph_precision_choose(p, &o, db_to_read(&a->db), &data, inputs != NULL, budget, arena, out, err);
         if (st == TC_BAD_INPUT && inputs)
