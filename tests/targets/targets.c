@@ -35,7 +35,13 @@ static const platform platforms[] = {
      "gemm_i8=usmmla\t|gemm_bf16=bfmmla\t|conv_i8=usmmla\t|"},
     {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", "", NULL},
     {"sve256", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", ARM_TOOLS, "-cpu max,sve-max-vq=2", "\tz",
-     "", NULL},
+     "",
+     "|gemm_s8s8=sdot\tz|gemm_u8u8=udot\tz|gemm_i8_k36=usdot\tz|gemm_bf16_k38=bfdot\tz|gemm_s8s8_k40=smmla\tz|"
+     "gemm_u8u8_k48=ummla\tz|gemm_i8=usmmla\tz|gemm_bf16=bfmmla\tz|conv_i8=usmmla\tz|"},
+    {"sve512", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=64", ARM_TOOLS, "-cpu max,sve-max-vq=4", "\tz",
+     "",
+     "|gemm_s8s8=sdot\tz|gemm_u8u8=udot\tz|gemm_i8_k36=usdot\tz|gemm_bf16_k38=bfdot\tz|gemm_s8s8_k40=smmla\tz|"
+     "gemm_u8u8_k48=ummla\tz|gemm_i8=usmmla\tz|gemm_bf16=bfmmla\tz|conv_i8=usmmla\tz|"},
     /* Debian 12's qemu 7.2 fails an assertion of its own on vfcvt.rtz: its translator saves the opcode twice. */
     {"rvv", "llvm -mtriple=riscv64-linux-gnu -mattr=+v", RISCV_TOOLS, "-cpu rv64,v=true,vlen=128,elen=64,vext_spec=v1.0",
      "vfmacc", "|rounding|casts_int|", NULL},
@@ -179,7 +185,8 @@ int main(int argc, char **argv) {
     tc_target *t;
     char *dir;
     if (!p) {
-        fprintf(stderr, "usage: test_targets neon|neon_dot|neoverse_v1|sve256|rvv|rv64gc|avx2|sse|sse42 [SAMPLED [DRAWN]]\n");
+        fprintf(stderr,
+                "usage: test_targets neon|neon_dot|neoverse_v1|sve256|sve512|rvv|rv64gc|avx2|sse|sse42 [SAMPLED [DRAWN]]\n");
         return 2;
     }
     need(p->compiler, p->compiler_package, p);

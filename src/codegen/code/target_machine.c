@@ -19,12 +19,27 @@ static int or_common(int fact, int common) {
     return fact ? fact : common;
 }
 
+/* Whether a target has what a row asks for: "a+b|c" are a and b, or c. */
+static bool has_features(const tc_target *t, const char *text) {
+    bool all = true;
+    for (const char *p = text;; p++) {
+        char name[32];
+        size_t n = strcspn(p, "+|");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        all = all && tc_cg_has_feature(t, name);
+        p += n;
+        if (*p != '+' && (all || !*p))
+            return all;
+        all = all || *p == '|';
+    }
+}
+
 /* Units that the target has, in tiles or in registers of the width of its vectors. */
 static tc_intrinsic_set intrinsics(const tc_target *t, int vector_bytes) {
     tc_intrinsic_set have = 0;
     for (int i = 0; i < TC_NINTRINSICS; i++) {
         const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)i);
-        have |= (tc_intrinsic_set)(tc_cg_has_feature(t, r->feature) && (!r->vector || r->vector == vector_bytes)) << i;
+        have |= (tc_intrinsic_set)(has_features(t, r->feature) && (!r->vector || r->vector == vector_bytes)) << i;
     }
     return have;
 }
