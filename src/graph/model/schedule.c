@@ -171,8 +171,8 @@ static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
 
 /* ---- kernels that could be one ---- */
 
-/* A kernel must be faster by that much: less is noise. Chosen. */
-static const double noticeable = 0.99;
+/* A kernel must be faster by that much: records of several kernels were not timed in turns. Chosen. */
+static const double noticeable = 0.97;
 
 /* Seconds of the task's best verified record of that mode, by the forms that o admits; INFINITY: none. */
 static tc_status fastest(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_meas_mode mode,
