@@ -253,3 +253,20 @@ tc_status tc_sch_do_transform_layout(tc_sched *s, const tc_instr *in, tc_error *
     pack(s, t, l, shape);
     return TC_OK;
 }
+
+tc_status tc_sch_do_prefetch(tc_sched *s, const tc_instr *in, tc_error *err) {
+    enum { MOST = 1 << 20 };
+    const tc_tensor *t;
+    int64_t ahead;
+    TC_TRY(tc_sch_tensor_operand(s, in, 0, &t, err));
+    TC_TRY(tc_sch_int_operand(s, in, 0, &ahead, err));
+    if (ahead < 0 || ahead > MOST)
+        return REFUSE(err, in, "the distance must be 0 to %d bytes, not %lld", MOST, (long long)ahead);
+    for (int i = 0; i < s->npacked; i++)
+        if (s->packed[i].packed == t) {
+            s->packed[i].ahead = ahead;
+            return TC_OK;
+        }
+    return REFUSE(err, in, "%s is no constant with a layout (transform_layout), which loops could walk through in order",
+                  in->names[0]);
+}

@@ -104,6 +104,8 @@ void tc_sch_print(tc_strbuf *b, const tc_sched *s) {
             tc_sb_printf(b, "%s%lld", d ? ", " : "", (long long)t->shape[d]);
         tc_sb_printf(b, "] of %s ", s->packed[i].original->name);
         print_layout(b, s->packed[i].layout);
+        if (s->packed[i].ahead)
+            tc_sb_printf(b, "  prefetched %lld bytes ahead\n", (long long)s->packed[i].ahead);
     }
     for (int i = 0; i < s->nstage; i++)
         print_stage(b, s, &s->stages[i]);

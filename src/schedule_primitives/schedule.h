@@ -88,6 +88,7 @@ typedef struct tc_stage {
 typedef struct tc_packed {
     const tc_tensor *original, *packed;
     const tc_layout *layout;
+    int64_t ahead; /* bytes that loops through it prefetch ahead; 0: none */
 } tc_packed;
 
 typedef struct tc_sched {

@@ -162,7 +162,7 @@ static void input_param(builder *b, int i, tc_param *p) {
     const tc_tensor *t = b->s->workload->in[i];
     const tc_packed *packed = packed_of(b->s, t);
     if (packed)
-        *p = (tc_param){.kind = TC_PARAM_PACKED, .index = i, .layout = packed->layout};
+        *p = (tc_param){.kind = TC_PARAM_PACKED, .index = i, .layout = packed->layout, .ahead = packed->ahead};
     else
         *p = (tc_param){.kind = TC_PARAM_IN, .index = i};
     input_slot slot = {.tensor = packed ? packed->packed : t};

@@ -110,6 +110,8 @@ static uint64_t hash_param(hasher *h, const tc_param *p) {
     uint64_t v = mix(hash_buffer(h, p->buffer), (uint64_t)p->kind << 32 | (uint64_t)(uint32_t)p->index);
     if (p->overlaps)
         v = mix(v, 1);
+    if (p->ahead)
+        v = mix(v, (uint64_t)p->ahead);
     for (int i = 0; p->layout && i < p->layout->nin; i++)
         v = mix(v, var_number(h, p->layout->var[i]));
     for (int i = 0; p->layout && i < p->layout->nout; i++)

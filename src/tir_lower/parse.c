@@ -175,6 +175,7 @@ static tc_status parse_param(parser *p) {
     tc_buffer *b;
     const char *kind;
     int64_t index;
+    bool ahead = false;
     TC_TRY(parse_buffer(p, &b));
     tc_lex at = p->l;
     TC_TRY(tc_lex_ident(&p->l, &kind, "in, packed or out", p->err));
@@ -190,6 +191,10 @@ static tc_status parse_param(parser *p) {
     a.index = (int)index;
     if (a.kind == TC_PARAM_PACKED)
         TC_TRY(parse_layout(p, &a.layout));
+    if (a.kind == TC_PARAM_PACKED)
+        TC_TRY(accept(p, "ahead", &ahead));
+    if (ahead)
+        TC_TRY(parse_int(p, 1, 1 << 20, &a.ahead, "a distance in bytes"));
     TC_TRY(parse_facts(p, b, &a.buffer));
     TC_TRY(accept(p, "overlaps", &a.overlaps));
     b->param = (int)p->params.len;

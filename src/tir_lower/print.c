@@ -226,6 +226,8 @@ static void print_param(printer *p, const tc_param *a) {
     tc_sb_printf(p->b, " %s %d", KIND[a->kind], a->index);
     if (a->kind == TC_PARAM_PACKED)
         print_layout(p, a->layout);
+    if (a->ahead)
+        tc_sb_printf(p->b, " ahead %lld", (long long)a->ahead);
     buffer_facts(p->b, a->buffer);
     tc_sb_add(p->b, a->overlaps ? " overlaps\n" : "\n");
 }

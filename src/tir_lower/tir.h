@@ -112,6 +112,7 @@ typedef struct tc_param {
     int index;               /* position in workload->in or ->out */
     bool overlaps;           /* may be the memory of another such argument: tc_tir_overwriting */
     const tc_layout *layout; /* PACKED */
+    int64_t ahead;           /* PACKED: bytes that loops through it prefetch ahead; 0: none */
 } tc_param;
 
 /* Arguments in the order: workload inputs (each as IN or PACKED), then outputs. */

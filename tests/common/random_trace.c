@@ -310,6 +310,14 @@ static bool try_layout(step *t) {
     return apply(t, TC_PRIM_TRANSFORM_LAYOUT);
 }
 
+static bool try_prefetch(step *t) {
+    if (t->s->npacked == 0)
+        return false;
+    add_name(t, t->s->packed[below(t, t->s->npacked)].original->name);
+    add_int(t, below(t, 3) * 512);
+    return apply(t, TC_PRIM_PREFETCH);
+}
+
 static bool try_align(step *t) {
     const tc_stage *st = &t->s->stages[random_stage(t)];
     if (st->op->naxis < 2)
@@ -348,7 +356,7 @@ static const family FAMILIES[] = {
     {try_split, 5},       {try_sampled_split, 2}, {try_tile, 1.5},       {try_fuse, 1.5},        {try_reorder, 3},
     {try_vectorize, 1.5}, {try_unroll, 1.5},      {try_parallel, 1},     {try_compute_at, 5},    {try_sampled_location, 2},
     {try_inline, 1},      {try_root, 0.3},        {try_cache_read, 1.5}, {try_cache_write, 1.5}, {try_rfactor, 1.5},
-    {try_layout, 1.5},    {try_align, 0.5},       {try_scope, 0.7},      {try_pragma, 0.3},
+    {try_layout, 1.5},    {try_align, 0.5},       {try_scope, 0.7},      {try_pragma, 0.3},      {try_prefetch, 0.3},
 };
 
 bool tc_test_random_step(tc_sched *s, tc_rng *r) {

@@ -11,19 +11,29 @@
  * (the scheme of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008, for what they call slivers of
  * B).
  *
+ * What is read only once has no such time to wait for: where the schedule says so (prefetch W 1024), a loop that walks through a constant
+ * hints at what lies so many bytes ahead of it, line by line,
+ *
+ *     for k in 128 reduce {                           for k in 128 reduce {
+ *       .. W[k * 64 ..] ..                    =>        prefetch W[k * 64 + 1024]
+ *                                                       .. W[k * 64 ..] ..
+ *
+ * because the processor's own prefetcher stops at each page, and waits with the arithmetic.
+ *
  * Only packed constants that are larger than the second-level cache. Needs: REGISTERS, so that loops are final. Breaks:
  * NO_HINTS. */
 #include <assert.h>
 
 #include "tir_lower/passes/pass_int.h"
 
-enum { MAX_DEPTH = 32, MAX_STREAMS = 4 };
+enum { MAX_DEPTH = 32, MAX_STREAMS = 4, MAX_LINES = 64 };
 
 typedef struct prefetcher {
     tc_ctx *c;
     const tc_machine *m;
     const tc_func *f;
     tc_env *env;
+    bool ahead; /* some constant is to be prefetched ahead */
     int depth;
     const tc_stmt *loop[MAX_DEPTH]; /* those around the statement at hand, outermost first */
 } prefetcher;
@@ -194,6 +204,67 @@ static const tc_stmt *hint_loop(prefetcher *p, const tc_stmt *s) {
     return tir_with_loop(p->c, s, s->u.loop.extent, tc_tir_seq(p->c, n, out));
 }
 
+/* ---- what is read once ---- */
+
+/* What a loop's body reads outside of loops inside it. */
+static void note_own_reads(const tc_stmt *s, stream_list *l) {
+    switch (s->kind) {
+    case TC_STMT_SEQ:
+        for (int i = 0; i < s->u.seq.n; i++)
+            note_own_reads(s->u.seq.s[i], l);
+        break;
+    case TC_STMT_ALLOC:
+        note_own_reads(s->u.alloc.body, l);
+        break;
+    case TC_STMT_STORE:
+    case TC_STMT_INTRIN:
+        note_reads(s, l);
+        break;
+    case TC_STMT_FOR:
+    case TC_STMT_IF: /* a tail */
+    case TC_STMT_PREFETCH:
+    case TC_NSTMTS:
+        break;
+    }
+}
+
+/* The lines that an iteration will want later. */
+static int hints_ahead(prefetcher *p, const stream *s, const tc_var *k, const tc_stmt **out, int cap) {
+    tc_ctx *c = p->c;
+    int64_t bytes = tc_dtype_bytes(s->buffer->dtype), line = p->m->line / bytes,
+            ahead = p->f->params[s->buffer->param].ahead / bytes;
+    int64_t lines = tc_ceil_div(s->step, line);
+    if (!ahead || !s->regular || s->hi - s->lo > s->step || 2 * (s->hi - s->lo) < s->step || lines > cap)
+        return 0;
+    tc_affine base = s->rest;
+    base.c = s->lo + ahead;
+    const tc_expr *start =
+        tc_bin(c, TC_OP_ADD, tc_te_from_affine(c, &base), tc_bin(c, TC_OP_MUL, tc_varx(c, k), tc_i64(c, s->step)));
+    for (int i = 0; i < lines; i++)
+        out[i] = tc_tir_prefetch(c, s->buffer, tc_te_simplify(c, tc_bin(c, TC_OP_ADD, start, tc_i64(c, i * line)), p->env));
+    return (int)lines;
+}
+
+static const tc_stmt *hint_ahead(prefetcher *p, const tc_stmt *s) {
+    const tc_stmt *out[MAX_LINES + 1];
+    int n = 0;
+    stream_list l = {.p = p, .k = s->u.loop.var};
+    note_own_reads(s->u.loop.body, &l);
+    for (int i = 0; i < l.n; i++)
+        n += hints_ahead(p, &l.s[i], l.k, out + n, MAX_LINES - n);
+    if (n == 0)
+        return s;
+    out[n++] = s->u.loop.body;
+    return tir_with_loop(p->c, s, s->u.loop.extent, tc_tir_seq(p->c, n, out));
+}
+
+static bool any_ahead(const tc_func *f) {
+    for (int i = 0; i < f->nparam; i++)
+        if (f->params[i].ahead)
+            return true;
+    return false;
+}
+
 static const tc_stmt *hint_for(tc_ctx *c, const tc_stmt *s, void *user);
 static const tir_rules HINT = {{[TC_STMT_FOR] = hint_for}};
 
@@ -202,20 +273,23 @@ static const tc_stmt *hint_for(tc_ctx *c, const tc_stmt *s, void *user) {
     if (p->depth == MAX_DEPTH)
         return s;
     size_t mark = tir_enter_loop(c, p->env, s->u.loop.var, s->u.loop.extent);
-    if (s->u.loop.reduce && !has_loop(s->u.loop.body)) {
+    bool reduce = s->u.loop.reduce;
+    if (reduce && !has_loop(s->u.loop.body)) {
         s = hint_loop(p, s);
     } else {
         p->loop[p->depth++] = s;
         s = tir_rewrite_inside(c, &HINT, s, user);
         p->depth--;
     }
+    if (reduce && p->ahead)
+        s = hint_ahead(p, s);
     tc_env_undo(p->env, mark);
     return s;
 }
 
 tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err) {
     (void)err;
-    prefetcher p = {.c = c, .m = m, .f = in, .env = tc_env_new()};
+    prefetcher p = {.c = c, .m = m, .f = in, .env = tc_env_new(), .ahead = any_ahead(in)};
     *out = tir_with_body(c, in, m->l2 > 0 && m->line > 0 ? tir_rewrite(c, &HINT, in->body, &p) : in->body);
     tc_env_free(p.env);
     return TC_OK;
