@@ -93,7 +93,7 @@ static bool read_uses(const tc_expr *read, const tc_var *v) {
     return false;
 }
 
-static int64_t iterations(const tc_compute *op) {
+int64_t tc_space_iterations(const tc_compute *op) {
     int64_t n = 1;
     for (int a = 0; a < op->naxis; a++)
         n *= op->axes[a].extent;
@@ -126,7 +126,7 @@ static stage_kind classify(const tc_compute *op) {
         for (int a = 0; a < op->naxis; a++)
             lacks |= op->axes[a].extent > 1 && !read_uses(l.read[i], op->axes[a].var);
         reused |= reduces && lacks;
-        streamed |= reduces && !l.read[i]->u.tensor->is_const && tc_tensor_size(l.read[i]->u.tensor) >= iterations(op);
+        streamed |= reduces && !l.read[i]->u.tensor->is_const && tc_tensor_size(l.read[i]->u.tensor) >= tc_space_iterations(op);
     }
     return reused && !streamed ? KIND_ANCHOR : KIND_REDUCE;
 }
@@ -321,7 +321,7 @@ static const tc_compute *split_total(const analysis *an) {
             return NULL;
         found = op;
     }
-    return found && results(found) == 1 && found->naxis > 0 && iterations(found) >= MIN_SPLIT_TOTAL ? found : NULL;
+    return found && results(found) == 1 && found->naxis > 0 && tc_space_iterations(found) >= MIN_SPLIT_TOTAL ? found : NULL;
 }
 
 const tc_axis *tc_space_split_axis(const analysis *an, const tc_compute **op) {
@@ -412,7 +412,7 @@ void tc_space_analysis_free(analysis *an) {
 double tc_space_work(const tc_workload *w) {
     int64_t most = 1;
     for (int i = 0; i < w->ncompute; i++)
-        most = TC_MAX(most, iterations(w->computes[i]));
+        most = TC_MAX(most, tc_space_iterations(w->computes[i]));
     double bytes = 0;
     for (int i = 0; i < w->nin; i++) /* a lookup reads no more of its table than it has results */
         bytes += (double)TC_MIN(tc_tensor_size(w->in[i]), most) * tc_dtype_bytes(w->in[i]->dtype);

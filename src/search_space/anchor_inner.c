@@ -8,7 +8,8 @@
  *       for k_o: S[tile] += ..                          # k_u and other reductions unrolled; W packed in the order it is walked
  *       Y_acc[tile] += S[tile] * C[.., b]               # registers
  *
- * A scale is applied once for a block, and not to each number; both tiles stay in registers. */
+ * A scale is applied once for a block, and not to each number; both tiles stay in registers. What bounds such products of few rows is
+ * memory: the constants may be prefetched some bytes ahead of the loops, which else wait at each page. */
 #include "search_space/anchor_int.h"
 
 #include <assert.h>
@@ -114,4 +115,13 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     tc_space_keep_local(&e->b, q.acc);
     tc_space_emit_steps(e, &q, id);
     tc_space_emit_operands(e, &q, (loop_ref){0});
+}
+
+void tc_space_emit_streams(emitter *e, int id, size_t from) {
+    static const int64_t bytes[] = {0, 512, 1024, 2048, 4096};
+    if (from == e->packed.len)
+        return;
+    factor ahead = chosen(tc_space_sample_choice(&e->b, ROLE_AHEAD, id, (int)TC_LEN(bytes), bytes, 0));
+    for (size_t i = from; i < e->packed.len; i++)
+        tc_space_prefetch(&e->b, e->packed.data[i]->name, ahead);
 }

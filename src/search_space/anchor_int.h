@@ -57,6 +57,8 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
 /* ---- anchor_inner.c ---- */
 /* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. */
 void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
+/* How far the constants that got a layout since there were `from` of them are prefetched ahead. */
+void tc_space_emit_streams(emitter *e, int id, size_t from);
 
 /* ---- anchor_blocked.c ---- */
 /* The loops of the accumulating stage when its tile is a cache block. */

@@ -186,6 +186,7 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     p.dot = tc_space_dot(e->an, &p);
     p.group = p.dot ? p.dot->group : 1;
     int id = e->nanchor++;
+    size_t packed = e->packed.len;
     stage_ref head = stage_called(p.head->name);
     p.acc = p.head == p.op ? tc_space_cache_write(&e->b, head) : stage_called(p.op->name);
     if (is_loop(e->at))
@@ -206,6 +207,8 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     else
         tc_space_emit_steps(e, &p, id);
     tc_space_emit_operands(e, &p, task);
+    if (c->inner >= 0)
+        tc_space_emit_streams(e, id, packed);
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);
     if (e->v.chain)

@@ -250,3 +250,8 @@ void tc_space_transform_layout(builder *b, const char *name, const layout *l) {
     add_on_stage(b, TC_PRIM_TRANSFORM_LAYOUT, name, NULL)->text = tc_arena_strdup(b->arena, tc_sb_str(&t));
     tc_strbuf_free(&t);
 }
+
+void tc_space_prefetch(builder *b, const char *name, factor ahead) {
+    tc_int_arg bytes = number_of(b, ahead);
+    set_ints(b, add_on_stage(b, TC_PRIM_PREFETCH, name, NULL), 1, &bytes);
+}

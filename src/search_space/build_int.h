@@ -147,7 +147,8 @@ stage_ref tc_space_rfactor(builder *b, loop_ref l, const char *what);
 
 /* `name`: of a constant or a stage. */
 void tc_space_transform_layout(builder *b, const char *name, const layout *l);
-layout tc_space_layout(int ndim); /* of so many logical dimensions, none laid out yet */
+void tc_space_prefetch(builder *b, const char *name, factor ahead); /* of a constant with a layout */
+layout tc_space_layout(int ndim);                                   /* of so many logical dimensions, none laid out yet */
 void tc_space_lay(layout *l, int dim);
 void tc_space_lay_blocks(layout *l, int dim, factor block);
 void tc_space_lay_places(layout *l, int dim, factor block);

@@ -5,6 +5,9 @@
  * 30 us on one core. An estimate; not measured apart. */
 #define SERIAL_WORK 2e6
 
+/* Steps of a stage beside sums of blocks below which it is not worth a barrier. Chosen; not measured apart. */
+enum { LITTLE = 1 << 14 };
+
 /* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results; the length of one
  * was chosen, and not measured apart. MAX_SKETCHES is room for all that the loops below make. */
 enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 128 };
@@ -35,10 +38,23 @@ static void emit_cluster(emitter *e, const cluster *c) {
     }
 }
 
+/* What one row's quantisation takes is done before other threads are awake. */
+static bool is_little(const analysis *an, const cluster *c) {
+    int64_t steps = 0;
+    bool beside = false;
+    for (int i = 0; i < an->ncluster; i++)
+        beside |= an->cluster[i].inner >= 0;
+    for (int i = 0; i < c->n; i++)
+        steps += tc_space_iterations(an->s->stages[c->member[i]].op);
+    return beside && c->inner < 0 && steps <= LITTLE;
+}
+
 static void emit_clusters(emitter *e) {
     const analysis *an = e->an;
-    for (int i = 0; i < an->ncluster; i++) {
+    int serial = e->v.serial;
+    for (int i = 0; i < an->ncluster; i++, e->v.serial = serial) {
         const cluster *c = &an->cluster[i];
+        e->v.serial |= is_little(an, c);
         loop_ref at = e->at;
         if (tc_space_is_gone(e, c))
             continue;

@@ -162,6 +162,8 @@ bool tc_space_chains(const analysis *an);
 int tc_space_common_rows(const tc_sched *s, int consumer, int producer);
 /* Whether the tile of `anchor` can be computed inside the loops of `head` (stages of an->s). */
 bool tc_space_fusable(const analysis *an, int head, int anchor);
+/* Steps of all loops of a stage. */
+int64_t tc_space_iterations(const tc_compute *op);
 /* Scalar operations, and bytes read and written, each of which takes about as long: for the choice of serial variants. */
 double tc_space_work(const tc_workload *w);
 /* Lanes of a vector of the widest element type that stage `op` computes with. */
