@@ -151,24 +151,22 @@ async function startRuntime(model, threads) {
 
 /* ---- one case ---- */
 
-// Outputs of the library against the runtime's, over the largest value there.
-async function compare(o, library, runtime, threads) {
+// Our outputs against the runtime's, over the largest value there.
+async function compare(o, args, runtime) {
     const dir = path.join(o.work, 'io');
     fs.rmSync(dir, {recursive: true, force: true});
     await runtime.ask(`save ${dir}`);
-    const r = b.runJson(['run', '--model', library, '--threads', threads, '--inputs', dir, '--check', dir, '--rtol', '1', '--atol', '1']);
+    const r = b.runJson(['run', ...args, '--inputs', dir, '--check', dir, '--rtol', '1', '--atol', '1']);
     return {error: Math.max(...r.outputs.map(x => x.error)), dir};
 }
 
 async function measure(o, c, threads) {
-    const {file, bytes} = writeModel(o, c), load = b.load(), library = path.join(o.work, `${c.kind}_${c.rows}.so`);
-    const common = ['--model', file, '--threads', threads], tuned = ['--db', o.db];
+    const {file, bytes} = writeModel(o, c), load = b.load(), common = ['--model', file, '--threads', threads], tuned = ['--db', o.db];
     const tuning = o.trials ? b.runJson(['tune', ...common, ...tuned, '--mode', 'cold', '--trials', String(o.trials)]) : null;
     const db = fs.existsSync(o.db) ? tuned : ['--untuned'];
-    b.run(['build', ...common, ...(db === tuned ? db : []), '--out', library], {cwd: o.work});
-    const runtime = await startRuntime(file, threads), {error, dir} = await compare(o, library, runtime, threads);
+    const runtime = await startRuntime(file, threads), {error, dir} = await compare(o, [...common, ...db], runtime);
     const read = plainRead(o, bytes / o.layers, threads), kernel = layerKernel(o, c, common, db, threads);
-    const ours = new Best('ours', ['--model', library, '--inputs', dir, '--threads', threads]);
+    const ours = new Best('ours', [...common, ...db, '--inputs', dir]);
     const turns = await b.alternate([read, kernel, ours, runtime], o.rounds, o.repeats);
     runtime.stop();
     report(o, c, {threads, bytes, load, error, tuning, read, kernel, ours, runtime, turns});
