@@ -6,6 +6,8 @@ ok "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" -o q.onnx --threads 2
 says "dB" "1 of 1 layers quantised" "error of y" "the calibration data" "q.onnx"
 ok "$TCTUNE" run --model "$model" --inputs "$models/x.npz" --outputs y.npz
 ok "$TCTUNE" run --model q.onnx --inputs "$models/x.npz" --check y.npz --rtol 0 --atol 0.1
+ok "$TCTUNE" build --model q.onnx --untuned -o q.so
+ok "$TCTUNE" bench --model q.so --repeats 2
 ok "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" "$models/x.npz" --method entropy --activations s8 -o e.onnx --json
 [ "$(json out layers.0.quantised)" = true ] && [ "$(json out layers.0.operator)" = MatMul ] || fail "the report"
 json out error >/dev/null
