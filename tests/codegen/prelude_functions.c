@@ -2,6 +2,37 @@
 
 #include "codegen/c_source/prelude.h"
 
+#define NUMBER_I8 (int8_t)
+#define NUMBER_U8 (uint8_t)
+#define NUMBER_F16 tc_from_f16
+#define NUMBER_BF16 tc_from_bf16
+typedef tc_i8 I8;
+typedef tc_u8 U8;
+typedef tc_i32 I32;
+typedef tc_f16 F16;
+typedef tc_bf16 BF16;
+typedef tc_f32 F32;
+#define ADD_WRAPS TC_ADD_WRAPPING
+#define ADD_FUSED TC_ADD_FUSED
+#define ADD_PAIRS TC_ADD_FUSED
+#define ADD_TILE TC_ADD_APART
+
+#define UNIT(id, text, of_acc, of_a, of_b, m, n, k, group, sums, ...)                                                            \
+    static void add_##id(void *to, const void *x, const void *y) {                                                               \
+        of_acc *acc = to;                                                                                                        \
+        const of_a *a = x;                                                                                                       \
+        const of_b *b = y;                                                                                                       \
+        ADD_##sums(acc, a, NUMBER_##of_a, b, NUMBER_##of_b, m, n, k, group);                                                     \
+    }
+#include "te/intrinsics.def"
+#undef UNIT
+
+static void (*const add[])(void *, const void *, const void *) = {
+#define UNIT(id, ...) add_##id,
+#include "te/intrinsics.def"
+#undef UNIT
+};
+
 const prelude_functions prelude = {
     .from_f16 = tc_from_f16,
     .from_bf16 = tc_from_bf16,
@@ -34,4 +65,5 @@ const prelude_functions prelude = {
     .rsqrt = tc_rsqrt,
     .to_i = tc_to_i,
     .to_u = tc_to_u,
+    .add = add,
 };

@@ -20,6 +20,7 @@ typedef struct prelude_functions {
     double (*min)(double, double), (*max)(double, double), (*sigmoid)(double), (*rsqrt)(double);
     int64_t (*to_i)(double, int64_t, int64_t);
     uint64_t (*to_u)(double, uint64_t);
+    void (*const *add)(void *acc, const void *a, const void *b); /* the largest products of each row of intrinsics.def */
 } prelude_functions;
 
 extern const prelude_functions prelude;

@@ -9,6 +9,7 @@
 #include "support/fs.h"
 #include "support/rng.h"
 #include "te/eval.h"
+#include "te/intrinsic.h"
 
 static const int64_t INTS[] = {
     0, 1, -1, 2, -2, 3, -3, 7, -7, 100, 255, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MAX / 3, INT64_MIN + 1, INT64_MIN};
@@ -147,6 +148,44 @@ static void floats_become_integers(void **state) {
     }
 }
 
+/* Small and large numbers alike: some sums are below the smallest normal one, some overflow. */
+static void fill(tc_dtype t, void *at, int64_t n, tc_rng *rng) {
+    for (int64_t i = 0; i < n; i++)
+        if (tc_dtype_is_float(t))
+            tc_store_f(t, at, i, ldexp(tc_rng_unit(rng) * 2 - 1, (int)tc_rng_below(rng, 80) - 40 - 60 * (i % 2 ? 1 : 0)));
+        else
+            tc_store_i(t, at, i, (int64_t)tc_rng_next(rng));
+}
+
+/* Every unit's largest tiles, bit for bit. */
+static void products_are_those_of_units(void **state) {
+    (void)state;
+    tc_rng rng = tc_rng_seed(9);
+    for (int u = 0; u < TC_NINTRINSICS; u++)
+        for (int round = 0; round < 20; round++) {
+            const tc_intrinsic *r = tc_intrinsic_row((tc_intrinsic_id)u);
+            int32_t want[TC_TILE_ROWS * TC_TILE_BYTES / 4], got[TC_LEN(want)];
+            uint32_t a[TC_TILE_ROWS * TC_TILE_BYTES / 4], b[TC_LEN(a)];
+            fill(r->acc, want, r->m * r->n, &rng);
+            fill(r->a, a, r->m * r->k, &rng);
+            fill(r->b, b, r->k * r->n, &rng);
+            memcpy(got, want, sizeof got);
+            tc_intrinsic_run(r, &(tc_unit_call){.m = r->m,
+                                                .n = r->n,
+                                                .k = r->k,
+                                                .acc = want,
+                                                .a = a,
+                                                .b = b,
+                                                .acc_stride = r->n,
+                                                .a_stride = r->k,
+                                                .b_stride = r->n * r->group});
+            prelude.add[u](got, a, b);
+            for (int i = 0; i < r->m * r->n; i++)
+                if (got[i] != want[i])
+                    fail_msg("%s: element %d is %08x, not %08x", r->text, i, (unsigned)got[i], (unsigned)want[i]);
+        }
+}
+
 /* What files begin with is the header that the other tests compiled. */
 static void header_is_what_is_written(void **state) {
     (void)state;
@@ -162,9 +201,10 @@ static void header_is_what_is_written(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(short_floats_convert),   cmocka_unit_test(floats_of_a_byte_convert),
-        cmocka_unit_test(integers_are_te_s),      cmocka_unit_test(floats_are_te_s),
-        cmocka_unit_test(floats_become_integers), cmocka_unit_test(header_is_what_is_written),
+        cmocka_unit_test(short_floats_convert),      cmocka_unit_test(floats_of_a_byte_convert),
+        cmocka_unit_test(integers_are_te_s),         cmocka_unit_test(floats_are_te_s),
+        cmocka_unit_test(floats_become_integers),    cmocka_unit_test(products_are_those_of_units),
+        cmocka_unit_test(header_is_what_is_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

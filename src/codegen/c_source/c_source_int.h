@@ -2,7 +2,7 @@
  *
  *     writer.c   text, lines, names, types              expr.c     expressions: the scalar at lane `lane` of each node
  *     values.c   which values of a statement get names  stmt.c     statements
- *     func.c     the kernel, and the prelude */
+ *     func.c     the kernel, and the prelude            tiles.c    statements on tiles */
 #ifndef TC_CODEGEN_C_SOURCE_C_SOURCE_INT_H
 #define TC_CODEGEN_C_SOURCE_C_SOURCE_INT_H
 
@@ -46,5 +46,8 @@ void tc_cgc_forget(tc_cgc_writer *w);                        /* the statement's 
 /* ---- stmt.c ---- */
 void tc_cgc_stmt(tc_cgc_writer *w, const tc_stmt *s);
 int64_t tc_cgc_round64(int64_t n); /* bytes of workspace, in whole lines */
+
+/* ---- tiles.c ---- */
+void tc_cgc_tile(tc_cgc_writer *w, const tc_tile_stmt *t);
 
 #endif

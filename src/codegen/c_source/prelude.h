@@ -24,6 +24,10 @@ extern int omp_get_thread_num(void);
 
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#define TC_PRAGMA(text) _Pragma(#text)
+#define TC_UNROLL(n) TC_PRAGMA(GCC unroll(n)) /* the loop that follows */
+#else
+#define TC_UNROLL(n)
 #endif
 
 /* ---- small numbers ---- */
@@ -254,6 +258,57 @@ TC_FN float tc_rsqrtf(float x) {
 TC_FN double tc_rsqrt(double x) {
     return 1.0 / sqrt(x);
 }
+
+/* ---- tiles ---- */
+
+/* Rows of so many elements, from and to an array each: at its index, and by its stride from row to row. */
+#define TC_MOVE_ROWS(to, to_index, to_stride, from, from_index, from_stride, rows, columns)                                      \
+    do {                                                                                                                         \
+        const int64_t tc_to = (to_index), tc_from = (from_index);                                                                \
+        for (int64_t i = 0; i < (rows); i++)                                                                                     \
+            for (int64_t j = 0; j < (columns); j++)                                                                              \
+                (to)[tc_to + i * (to_stride) + j] = (from)[tc_from + i * (from_stride) + j];                                     \
+    } while (0)
+
+/* acc[i][j] += sum(p:k) of_a(a[i][p]) * of_b(b[p / group][j][p % group]), for i in [0, m) and j in [0, n): arrays without gaps; of_a
+ * and of_b make numbers of elements. Each product is added by add(x, y, sum), in the order of p. GCC makes dot products of a loop over
+ * a long group, but not of what it has unrolled. */
+#define TC_ADD_PRODUCTS(type, add, acc, a, of_a, b, of_b, m, n, k, group)                                                        \
+    do {                                                                                                                         \
+        for (int i = 0; i < (m); i++)                                                                                            \
+            for (int g = 0; g < (k) / (group); g++)                                                                              \
+                for (int j = 0; j < (n); j++) {                                                                                  \
+                    type sum = (type)(acc)[i * (n) + j];                                                                         \
+                    TC_UNROLL((group) > 4 ? 1 : 4)                                                                               \
+                    for (int q = 0; q < (group); q++)                                                                            \
+                        sum = add(of_a((a)[i * (k) + g * (group) + q]), of_b((b)[(g * (n) + j) * (group) + q]), sum);            \
+                    (acc)[i * (n) + j] = sum;                                                                                    \
+                }                                                                                                                \
+    } while (0)
+
+#define tc_multiply_add(x, y, sum) ((uint32_t)((x) * (y)) + (sum))
+#define TC_ADD_WRAPPING(...) TC_ADD_PRODUCTS(uint32_t, tc_multiply_add, __VA_ARGS__)
+#define TC_ADD_FUSED(...) TC_ADD_PRODUCTS(float, fmaf, __VA_ARGS__)
+
+/* Below the smallest normal number: zero with its sign. */
+TC_FN float tc_flushf(float x) {
+    return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x;
+}
+
+/* The same where products with even and odd p are added up apart, from zero, and then both to acc, and what is below the smallest
+ * normal number is zero at each step. */
+#define TC_ADD_APART(acc, a, of_a, b, of_b, m, n, k, group)                                                                      \
+    do {                                                                                                                         \
+        for (int i = 0; i < (m); i++)                                                                                            \
+            for (int j = 0; j < (n); j++) {                                                                                      \
+                float sum[2] = {0.0f, 0.0f};                                                                                     \
+                for (int p = 0; p < (k); p++)                                                                                    \
+                    sum[p % 2] =                                                                                                 \
+                        tc_flushf(fmaf(tc_flushf(of_a((a)[i * (k) + p])),                                                        \
+                                       tc_flushf(of_b((b)[(p / (group) * (n) + j) * (group) + p % (group)])), sum[p % 2]));      \
+                (acc)[i * (n) + j] = tc_flushf(tc_flushf((acc)[i * (n) + j]) + tc_flushf(sum[0] + sum[1]));                      \
+            }                                                                                                                    \
+    } while (0)
 
 /* ---- floats to integers: truncates, saturates, and makes 0 of what is not a number ---- */
 

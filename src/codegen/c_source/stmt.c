@@ -221,7 +221,7 @@ void tc_cgc_stmt(tc_cgc_writer *w, const tc_stmt *s) {
         alloc(w, s);
         return;
     case TC_STMT_INTRIN:
-        tc_cgc_fail(w, "tile instructions; name a target without them");
+        tc_cgc_tile(w, &s->u.intrin);
         return;
     case TC_STMT_PREFETCH: /* a hint only */
     case TC_NSTMTS:
