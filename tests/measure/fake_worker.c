@@ -73,7 +73,7 @@ static void obey(const char *stage, const char *command) {
     }
     if (strncmp(at, "talk", 4) == 0)
         for (;;)
-            fputs("blah blah blah blah blah blah blah blah\n", stderr);
+            fprintf(stderr, "%65536s\n", "blah");
     if (strncmp(at, "sleep", 5) == 0)
         usleep((useconds_t)(1e6 * atof(at + 5)));
 }
