@@ -8,15 +8,20 @@
 
 enum { MAX_RUNS = 1 << 20, MAX_VARS = 12, MAX_CONDS = 16 };
 
+typedef struct loop {
+    const tc_var *var;
+    int64_t lo, hi, value;
+    bool ends;           /* only where it adds the least, and the most, to the index */
+    int64_t least, most; /* where that is */
+} loop;
+
 typedef struct runner {
     const verifier *v;
     const tc_expr *index;
     int nvar, ncond;
-    const tc_var *var[MAX_VARS];
-    int64_t lo[MAX_VARS], hi[MAX_VARS], value[MAX_VARS];
-    bool ends[MAX_VARS]; /* only where it adds the least, and the most, to the index */
-    int64_t least[MAX_VARS], most[MAX_VARS];
+    loop loop[MAX_VARS];
     known_cond cond[MAX_CONDS];
+    int decided[MAX_CONDS]; /* the first loop after which its value is known */
     bool overflow;
 } runner;
 
@@ -27,14 +32,14 @@ static void add_var(const tc_expr *e, void *user) {
     if (e->op != TC_OP_VAR)
         return;
     for (int i = 0; i < r->nvar; i++)
-        if (r->var[i] == e->u.var)
+        if (r->loop[i].var == e->u.var)
             return;
     tc_ival range = tc_env_get(r->v->env, e->u.var);
     if (r->nvar == MAX_VARS || !tc_ival_bounded(range)) {
         r->overflow = true;
         return;
     }
-    r->var[r->nvar++] = e->u.var;
+    r->loop[r->nvar++].var = e->u.var;
 }
 
 /* Whether e is e' + v * number with v nowhere in e'. */
@@ -75,13 +80,13 @@ static bool periodic(const tc_expr *e, const tc_var *v, int64_t *period) {
 static void set_ranges(runner *r) {
     for (int i = 0; i < r->nvar; i++) {
         int64_t period = 1;
-        tc_ival range = tc_env_get(r->v->env, r->var[i]);
-        bool once = range.lo >= 0 && periodic(r->index, r->var[i], &period);
+        tc_ival range = tc_env_get(r->v->env, r->loop[i].var);
+        bool once = range.lo >= 0 && periodic(r->index, r->loop[i].var, &period);
         for (int k = 0; k < r->ncond && once; k++)
-            once = periodic(r->cond[k].cond, r->var[i], &period);
+            once = periodic(r->cond[k].cond, r->loop[i].var, &period);
         once = once && range.hi - range.lo >= period;
-        r->lo[i] = once ? 0 : range.lo;
-        r->hi[i] = once ? period - 1 : range.hi;
+        r->loop[i].lo = once ? 0 : range.lo;
+        r->loop[i].hi = once ? period - 1 : range.hi;
     }
 }
 
@@ -90,13 +95,13 @@ static bool few(runner *r) {
     double n = 1;
     set_ranges(r);
     for (int i = 0; i < r->nvar; i++)
-        n *= r->ends[i] ? 1 : (double)(r->hi[i] - r->lo[i] + 1);
+        n *= r->loop[i].ends ? 1 : (double)(r->loop[i].hi - r->loop[i].lo + 1);
     return !r->overflow && n <= MAX_RUNS;
 }
 
 static bool shares_var(const runner *r, const tc_expr *e) {
     for (int i = 0; i < r->nvar; i++)
-        if (tc_expr_uses_var(e, r->var[i]))
+        if (tc_expr_uses_var(e, r->loop[i].var))
             return true;
     return false;
 }
@@ -115,7 +120,7 @@ static void add_cond(runner *r, const known_cond *k) {
         return;
     tc_expr_walk(k->cond, add_var, r);
     for (int i = 0; i < r->nvar; i++)
-        r->ends[i] = r->ends[i] && !tc_expr_uses_var(k->cond, r->var[i]);
+        r->loop[i].ends = r->loop[i].ends && !tc_expr_uses_var(k->cond, r->loop[i].var);
     r->cond[r->ncond++] = *k;
     if (!few(r))
         *r = before;
@@ -142,8 +147,8 @@ static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
     }
     if (e->op == TC_OP_VAR) {
         for (int i = 0; i < r->nvar; i++)
-            if (r->var[i] == e->u.var) {
-                *out = r->value[i];
+            if (r->loop[i].var == e->u.var) {
+                *out = r->loop[i].value;
                 return true;
             }
         return false;
@@ -168,51 +173,73 @@ static bool holds(const runner *r, const known_cond *k) {
 /* For each loop that is not combined, which end of it adds the least to the index. */
 static bool find_corners(runner *r, const tc_expr *index) {
     for (int i = 0; i < r->nvar; i++)
-        r->value[i] = r->lo[i];
+        r->loop[i].value = r->loop[i].lo;
     for (int i = 0; i < r->nvar; i++) {
         int64_t at_lo, at_hi;
         if (!eval(r, index, &at_lo))
             return false;
-        r->value[i] = r->hi[i];
+        r->loop[i].value = r->loop[i].hi;
         if (!eval(r, index, &at_hi))
             return false;
-        r->value[i] = r->lo[i];
-        r->least[i] = at_lo <= at_hi ? r->lo[i] : r->hi[i];
-        r->most[i] = at_lo <= at_hi ? r->hi[i] : r->lo[i];
+        r->loop[i].value = r->loop[i].lo;
+        r->loop[i].least = at_lo <= at_hi ? r->loop[i].lo : r->loop[i].hi;
+        r->loop[i].most = at_lo <= at_hi ? r->loop[i].hi : r->loop[i].lo;
     }
     return true;
 }
 
-static bool corner(runner *r, const int64_t *value, const tc_expr *index, int64_t *at) {
+static bool corner(runner *r, bool most, const tc_expr *index, int64_t *at) {
     for (int i = 0; i < r->nvar; i++)
-        if (r->ends[i])
-            r->value[i] = value[i];
+        if (r->loop[i].ends)
+            r->loop[i].value = most ? r->loop[i].most : r->loop[i].least;
     return eval(r, index, at);
 }
 
+/* Loops in the order of the conditions they are in, so that one that does not hold ends all combinations of the rest. */
+static void order_loops(runner *r) {
+    int n = 0;
+    for (int k = 0; k < r->ncond; k++) {
+        for (int i = n; i < r->nvar; i++)
+            if (tc_expr_uses_var(r->cond[k].cond, r->loop[i].var)) {
+                loop first = r->loop[i];
+                r->loop[i] = r->loop[n];
+                r->loop[n++] = first;
+            }
+        r->decided[k] = n - 1;
+    }
+}
+
+/* Whether a combination of the first `depth` loops can be: what is known with the last of them holds. */
+static bool possible(const runner *r, int depth) {
+    for (int i = 0; i < r->ncond; i++)
+        if (r->decided[i] == depth - 1 && !holds(r, &r->cond[i]))
+            return false;
+    return true;
+}
+
 static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
-    while (depth < r->nvar && r->ends[depth])
+    if (!possible(r, depth))
+        return true;
+    while (depth < r->nvar && r->loop[depth].ends)
         depth++;
     if (depth < r->nvar) {
-        for (r->value[depth] = r->lo[depth]; r->value[depth] <= r->hi[depth]; r->value[depth]++)
+        for (r->loop[depth].value = r->loop[depth].lo; r->loop[depth].value <= r->loop[depth].hi; r->loop[depth].value++)
             if (!run(r, depth + 1, index, size))
                 return false;
         return true;
     }
-    for (int i = 0; i < r->ncond; i++)
-        if (!holds(r, &r->cond[i]))
-            return true;
     int64_t lo, hi;
-    return corner(r, r->least, index, &lo) && corner(r, r->most, index, &hi) && lo >= 0 && hi < size;
+    return corner(r, false, index, &lo) && corner(r, true, index, &hi) && lo >= 0 && hi < size;
 }
 
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
     runner r = {.v = v, .index = index};
     tc_expr_walk(index, add_var, &r);
     for (int i = 0; i < r.nvar; i++)
-        r.ends[i] = linear_in(index, r.var[i]);
+        r.loop[i].ends = linear_in(index, r.loop[i].var);
     if (!few(&r))
         return false;
     add_conds(&r);
+    order_loops(&r);
     return find_corners(&r, index) && run(&r, 0, index, size);
 }
