@@ -1,8 +1,8 @@
 #!/bin/sh
-# Builds tctune and runs every test, then the unit tests again under the address and undefined-behaviour sanitizers.
-#   ./test.sh                    all of it
-#   ./test.sh --fast             the first half only
-#   ./test.sh --full [MINUTES]   and then what takes long, as far as it ends within so many minutes more
+# Builds tctune and runs the tests: the unit tests under the address and undefined-behaviour sanitizers, all others in the release build.
+#   ./test.sh                    both
+#   ./test.sh --fast             the unit tests without sanitizers, and none of the others
+#   ./test.sh --full [MINUTES]   both, and then what takes long, as far as it ends within so many minutes more
 # What failed and what was left out is named at the end; the last line counts both.
 # Needs Debian 12 and git; whatever else is missing is installed (scripts/install-deps.sh).
 set -eu
@@ -105,15 +105,20 @@ differential() { # CASES
 
 step "installing packages"
 scripts/install-deps.sh
-build release
-suite "the tests (release)" release -LE long
-[ "$mode" != --fast ] || exit 0
-
+if [ "$mode" = --fast ]; then
+    build release --target unit_tests
+    suite "the unit tests (release)" release -L unit
+    exit 0
+fi
+build release --target other_tests
+suite "the tests of the command, of kernels and of networks (release)" release -LE "long|unit"
 build dev --target unit_tests
 suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
 [ "$mode" = --full ] || exit 0
 
 full_started=$(seconds)
+build release
+suite "the unit tests (release)" release -L unit
 
 # Whether a part may begin that takes about so many minutes on two cores.
 room() { # MINUTES NAME

@@ -42,8 +42,8 @@ function(tctune_library folder)
 endfunction()
 
 # tctune_test(<name> SOURCES a.c ... [DEPS ...] [ARGS ...] [LABELS unit] [ENV A=b ...] [DEFINES ...] [SERIAL])
-# Labels: `unit` tests run under sanitizers too; `release` ones, whose time goes by in LLVM, in compilers or in waiting for measured
-# kernels, do so only in ./test.sh --full, and `long` ones run there alone.
+# Labels: `unit` tests run under sanitizers, and in the release build in ./test.sh --full; `release` ones, whose time goes by in LLVM, in
+# compilers or in waiting for measured kernels, the other way round; and `long` ones run there alone.
 # makes the program test_<name> and the CTest test <name>. It runs in the folder of its CMakeLists.txt, so inputs beside it are found by
 # their plain names; TCTUNE_TEST_DIR and TCTUNE_TEST_TMP are that folder and one for scratch files. ARGS go to the program.
 function(tctune_test name)
@@ -68,6 +68,8 @@ function(tctune_test name)
     target_link_libraries(${target} PRIVATE ${deps} PkgConfig::cmocka m)
     if("unit" IN_LIST arg_LABELS)
         add_dependencies(unit_tests ${target})
+    else()
+        add_dependencies(other_tests ${target})
     endif()
     add_test(NAME ${name} COMMAND ${target} ${arg_ARGS} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     tctune_test_properties(${name} LABELS ${arg_LABELS} ENV ${arg_ENV})
