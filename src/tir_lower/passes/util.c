@@ -268,8 +268,10 @@ static int64_t saturate(int64_t a, int64_t b) {
 int64_t tir_weight(const tc_stmt *s, int lanes) {
     const tc_stmt *inside;
     int64_t n, w = s->kind == TC_STMT_STORE;
-    for (int i = 0; (inside = tc_tir_child(s, i)); i++)
-        w = TC_MIN(w + tir_weight(inside, lanes), INT64_MAX / 4);
+    for (int i = 0; (inside = tc_tir_child(s, i)); i++) {
+        w += tir_weight(inside, lanes); /* not in TC_MIN, which would call it twice, and so 2^depth times */
+        w = TC_MIN(w, INT64_MAX / 4);
+    }
     if (s->kind != TC_STMT_FOR)
         return w;
     if (!tir_const_extent(s, &n) || s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL)
