@@ -2,7 +2,7 @@
 # Builds tctune and runs the tests: the unit tests under the address and undefined-behaviour sanitizers, all others in the release build.
 #   ./test.sh                    both
 #   ./test.sh --fast             the unit tests without sanitizers, and none of the others
-#   ./test.sh --full [MINUTES]   both, and then what takes long, as far as it ends within so many minutes more
+#   ./test.sh --full [MINUTES]   all three, and then what takes long, as far as it ends within so many minutes more
 # What failed and what was left out is named at the end; the last line counts both.
 # Needs Debian 12 and git; whatever else is missing is installed (scripts/install-deps.sh).
 set -eu
@@ -116,9 +116,9 @@ build dev --target unit_tests
 suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
 [ "$mode" = --full ] || exit 0
 
-full_started=$(seconds)
 build release
 suite "the unit tests (release)" release -L unit
+full_started=$(seconds)
 
 # Whether a part may begin that takes about so many minutes on two cores.
 room() { # MINUTES NAME
