@@ -142,10 +142,13 @@ static bool dead(const tc_tune *t, int i) {
     return tc_tune_next_form(t, i) < 0;
 }
 
+bool tc_tune_behind(const tc_tune *t, int i) {
+    return t->state[i].ninstead && t->state[i].best > rival_behind * tc_tune_apart(&t->report, i);
+}
+
 /* What could run in place of others is given up when it is far behind them after so many trials. */
 static bool lost(const tc_tune *t, int i) {
-    const tc_tune_state *s = &t->state[i];
-    return s->ninstead && s->trials >= RIVAL_TRIALS && s->best > rival_behind * tc_tune_apart(&t->report, i);
+    return t->state[i].trials >= RIVAL_TRIALS && tc_tune_behind(t, i);
 }
 
 bool tc_tune_open(const tc_tune *t, int i, bool patient) {

@@ -9,6 +9,9 @@
  * smallest that a contest gave it, a rival's is that times their ratio, a tie's is the same (and a hair more). What was measured
  * on a busy machine thus neither wins nor spoils what won before. Each rival has one contest.
  *
+ * Times of different kernels are on no scale at all. So a kernel that could run in place of others runs in turns with them, each by
+ * its best, and the database keeps what each took in each round.
+ *
  * Every turn is checked as a first run is. One that fails now, crashing, hanging or computing something else, failed for good:
  * its record becomes that failure, the title goes to the next best, and what was given up because of its times may be a rival. */
 #include <math.h>
@@ -28,6 +31,7 @@ enum {
     SAMPLES = 2 /* per turn */,
     EVERY = 64 /* trials */
 };
+enum { MOST = 8 /* samples in one contest */ };
 
 /* Enough to rank behind the incumbent, too little to be seen. */
 static const double tie = 1 + 1e-6;
@@ -122,14 +126,14 @@ static int rivals_of(const tc_tune *t, int i, int best, int *out) {
 /* ---- one contest ---- */
 
 typedef struct contest {
-    int n, at[TC_TUNE_RIVALS + 1]; /* samples; the incumbent first */
+    int n, at[MOST]; /* samples; the incumbent first */
     int rounds, done;
     double *seconds; /* [n][rounds] */
     tc_record *record;
 } contest;
 
-static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
-    tc_meas_input in[TC_TUNE_RIVALS + 1];
+static tc_status hold(tc_tune *t, contest *c, int rounds, tc_arena *a, tc_error *err) {
+    tc_meas_input in[MOST];
     for (int k = 0; k < c->n; k++) {
         const sample *x = &t->samples.data[c->at[k]];
         const tc_tune_form *f = &t->state[x->task].form[x->form];
@@ -140,7 +144,7 @@ static tc_status hold(tc_tune *t, contest *c, tc_arena *a, tc_error *err) {
                                 .cold = t->state[x->task].mode == TC_MEAS_COLD,
                                 .samples = SAMPLES};
     }
-    c->rounds = tc_meas_get_calm(t->meas).disturbed ? WIDE_ROUNDS : ROUNDS;
+    c->rounds = rounds;
     c->seconds = TC_NEW_N(a, double, c->n * c->rounds);
     c->record = TC_NEW_N(a, tc_record, c->n);
     return tc_meas_interleave(t->meas, in, (size_t)c->n, NULL, c->rounds, a, c->record, c->seconds, &c->done, err);
@@ -216,7 +220,7 @@ static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err
 
 static tc_status fight(tc_tune *t, contest *c, bool *failed, tc_error *err) {
     tc_arena *a = tc_arena_new();
-    tc_status st = hold(t, c, a, err);
+    tc_status st = hold(t, c, tc_meas_get_calm(t->meas).disturbed ? WIDE_ROUNDS : ROUNDS, a, err);
     *failed = false;
     if (st == TC_OK)
         st = disqualify(t, c, a, failed, err);
@@ -277,6 +281,53 @@ static bool affordable(const tc_tune *t) {
 
 bool tc_tune_contest_due(const tc_tune *t, int i) {
     return t->state[i].trials - t->task[i].contested >= EVERY && affordable(t);
+}
+
+/* ---- kernels beside those that they could run in place of ---- */
+
+/* The best of task i joins, once. false: it has none, or there is no place. */
+static bool join(const tc_tune *t, int i, contest *c) {
+    int at = first_of(t, i, eligible);
+    for (int k = 0; k < c->n; k++)
+        if (c->at[k] == at)
+            return true;
+    if (at < 0 || c->n == MOST)
+        return false;
+    c->at[c->n++] = at;
+    return true;
+}
+
+/* The build judges: what is stored is what each kernel took in each round. */
+static tc_status keep(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
+    tc_record *r = tc_arena_dup(a, c->record, (size_t)c->n * sizeof *r);
+    int64_t now = tc_meas_now_ms();
+    for (int k = 0; k < c->n; k++) {
+        r[k].mode = TC_MEAS_BESIDE;
+        r[k].when_ms = now;
+    }
+    return tc_meas_db_insert(t->db, r, (size_t)c->n, err);
+}
+
+tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err) {
+    const tc_tune_state *s = &t->state[i];
+    contest c = {0};
+    bool all = join(t, i, &c), failed = false;
+    for (int k = 0; k < s->ninstead && all; k++)
+        all = join(t, s->instead[k], &c);
+    if (!s->ninstead || !all || tc_tune_behind(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    tc_status st = hold(t, &c, WIDE_ROUNDS, a, err);
+    if (st == TC_OK)
+        st = disqualify(t, &c, a, &failed, err);
+    for (int k = 0; k < c.n && failed; k++) {
+        tc_tune_rerank(t, t->samples.data[c.at[k]].task);
+        tc_tune_reopen(t, t->samples.data[c.at[k]].task);
+    }
+    if (st == TC_OK && !failed && c.done >= TC_TUNE_MIN_ROUNDS)
+        st = keep(t, &c, a, err);
+    tc_arena_free(a);
+    return st;
 }
 
 /* ---- the machine ---- */

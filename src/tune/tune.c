@@ -343,6 +343,8 @@ static tc_status last_contests(tc_tune *t, tc_error *err) {
         TC_TRY(tc_tune_recheck(t, i, err));
     for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
         TC_TRY(tc_tune_contest(t, i, err));
+    for (int i = 0; i < t->n && t->report.measured && !tc_tune_interrupted(t); i++)
+        TC_TRY(tc_tune_beside(t, i, err));
     return TC_OK;
 }
 

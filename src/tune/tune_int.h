@@ -104,6 +104,8 @@ tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
  * *failed: not so, because one of them failed now, which is not used any more. */
 enum { TC_TUNE_RIVALS = 3 /* at a time, beside the incumbent */ };
 tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, bool *failed, tc_error *err);
+/* Runs the best of task i, if that could run in place of others, in turns with the best of those, and stores their times. */
+tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err);
 /* Who holds the title of task i, whatever others did by themselves; -1: nobody yet. */
 int tc_tune_incumbent(const tc_tune *t, int i);
 bool tc_tune_contest_due(const tc_tune *t, int i); /* enough trials since the last */
@@ -148,6 +150,8 @@ bool tc_tune_late(const tc_tune *t); /* the time is up */
 void tc_tune_reopen(tc_tune *t, int i);
 /* After new records of task i, its best having been `before`: is it at its roof, or has it not gained for long? */
 void tc_tune_settle(tc_tune *t, int i, double before, int trials);
+/* What could run in place of others is far behind them. */
+bool tc_tune_behind(const tc_tune *t, int i);
 /* Candidates per round; trials that the next round may spend, 0: none. */
 int tc_tune_batch_size(const tc_tune *t);
 int tc_tune_round_size(const tc_tune *t, int batch);

@@ -1,9 +1,10 @@
-/* Contractions and what makes operands of them: which kernels could be one, that records decide whether they are, and what that one
+/* Contractions and what makes operands of them: which kernels could be one, that runs in turns decide whether they are, and what that one
  * computes. */
 #include <math.h>
 
 #include "graph_text.h"
 #include "lower_common.h"
+#include "measure/records/maintain.h"
 #include "te/text.h"
 
 #define INPUT "input %x : f32[1,12,9,9]\nconst %w : f32[20,12,1,1]\nconst %v : f32[20,12,3,3]\nconst %u : f32[12,12,1,1]\n"
@@ -70,79 +71,104 @@ static void test_which_not(void **state) {
 
 /* ---- records ---- */
 
-static void put_record(tc_meas_db *db, const tc_target *t, const tc_tune_task *task, tc_meas_mode mode, double seconds) {
+enum { ROUNDS = 8 };
+
+/* The times of `rounds` rounds; a schedule is known by its trace. */
+static void put_record(tc_meas_db *db, const tc_target *t, const tc_tune_task *task, const char *trace, tc_meas_mode mode,
+                       int64_t when, const double *times, size_t rounds) {
     tc_arena *a = tc_arena_new();
     tc_record r = tc_meas_record_empty();
     tc_strbuf text = {0};
     tc_te_print(&text, task->workload);
-    tc_meas_record_identify(a, &r, tc_sb_str(&text), tc_te_hash(task->workload), t->text, "");
-    r.times = &seconds;
-    r.ntimes = 1;
-    r.median = seconds;
+    tc_meas_record_identify(a, &r, tc_sb_str(&text), tc_te_hash(task->workload), t->text, trace);
+    r.times = times;
+    r.ntimes = rounds;
+    r.median = tc_meas_median(times, rounds);
     r.verified = true;
     r.threads = 1;
     r.mode = mode;
+    r.when_ms = when;
     assert_ok(tc_meas_db_insert(db, &r, 1, err));
     tc_strbuf_free(&text);
     tc_arena_free(a);
 }
 
-/* Seconds of hot and cold records, 0: none. */
-typedef struct times {
-    double producer, anchor, whole, cold_anchor, cold_whole;
-} times;
-
-static bool merges(const bench *b, const tc_target *t, const times *s) {
-    const tc_tune_task *tasks;
-    const tc_graph_merging *x = &b->p->mergings[0];
-    tc_graph_program *q;
+typedef struct bout {
+    bench b;
+    tc_target *t;
     tc_meas_db *db;
-    const struct {
-        int task;
-        tc_meas_mode mode;
-        double seconds;
-    } records[] = {{x->producer[0], TC_MEAS_HOT, s->producer},
-                   {x->anchor, TC_MEAS_HOT, s->anchor},
-                   {x->whole, TC_MEAS_HOT, s->whole},
-                   {x->anchor, TC_MEAS_COLD, s->cold_anchor},
-                   {x->whole, TC_MEAS_COLD, s->cold_whole}};
-    tc_graph_program_tunable(b->p, &tasks);
-    assert_ok(tc_meas_db_open_memory(&db, err));
-    for (size_t i = 0; i < TC_LEN(records); i++)
-        if (records[i].seconds > 0)
-            put_record(db, t, &tasks[records[i].task], records[i].mode, records[i].seconds);
-    assert_ok(tc_graph_program_merge(b->g, b->p, &(tc_graph_build_options){.target = t, .threads = 1, .db = db}, &q, err));
+    int64_t now;
+} bout;
+
+/* Seconds per round, 0: no record; of the whole in the rounds with odd numbers those of `odd`. */
+typedef struct taken {
+    double producer, anchor, whole, odd;
+} taken;
+
+/* Notes what each took alone. */
+static void tune_all(const bout *x, const char *trace, const taken *s) {
+    const tc_graph_merging *m = &x->b.p->mergings[0];
+    const tc_tune_task *tasks;
+    tc_graph_program_tunable(x->b.p, &tasks);
+    put_record(x->db, x->t, &tasks[m->producer[0]], trace, TC_MEAS_HOT, 1, &s->producer, 1);
+    put_record(x->db, x->t, &tasks[m->anchor], trace, TC_MEAS_COLD, 1, &s->anchor, 1);
+    put_record(x->db, x->t, &tasks[m->whole], trace, TC_MEAS_COLD, 1, &s->whole, 1);
+}
+
+static void put_beside(const bout *x, int task, double seconds, double odd) {
+    const tc_tune_task *tasks;
+    double times[ROUNDS];
+    tc_graph_program_tunable(x->b.p, &tasks);
+    for (int i = 0; i < ROUNDS; i++)
+        times[i] = i % 2 && odd > 0 ? odd : seconds;
+    if (seconds > 0)
+        put_record(x->db, x->t, &tasks[task], "one", TC_MEAS_BESIDE, x->now, times, ROUNDS);
+}
+
+/* Whether kernels are merged, once they ran in turns. */
+static bool merges(bout *x, const taken *s) {
+    const tc_graph_merging *m = &x->b.p->mergings[0];
+    tc_graph_program *q;
+    x->now++;
+    put_beside(x, m->producer[0], s->producer, 0);
+    put_beside(x, m->anchor, s->anchor, 0);
+    put_beside(x, m->whole, s->whole, s->odd);
+    tc_graph_build_options o = {.target = x->t, .threads = 1, .db = x->db};
+    assert_ok(tc_graph_program_merge(x->b.g, x->b.p, &o, &q, err));
     bool any = q != NULL;
     if (any)
-        assert_true(q->nlaunch == b->p->nlaunch - 1 && q->nspare == 0 && q->nmerging == 0);
+        assert_true(q->nlaunch == x->b.p->nlaunch - 1 && q->nspare == 0 && q->nmerging == 0);
     tc_graph_program_free(q);
-    tc_meas_db_close(db);
     return any;
 }
 
-static void test_records_decide(void **state) {
+static void test_turns_decide(void **state) {
     (void)state;
-    bench b = open_text(scale);
-    tc_target *t;
-    assert_ok(tc_target_parse("native", &t, err));
-    assert_true(merges(&b, t, &(times){.producer = 1e-5, .anchor = 2e-5, .whole = 2.5e-5}));
-    assert_false(merges(&b, t, &(times){.producer = 1e-5, .anchor = 2e-5, .whole = 3.1e-5}));
-    assert_false(merges(&b, t, &(times){.producer = 1e-5, .anchor = 2e-5, .whole = 2.99e-5})); /* that is noise */
-    assert_false(merges(&b, t, &(times){.anchor = 2e-5, .whole = 1e-5}));
-    assert_false(merges(&b, t, &(times){.producer = 1e-5, .whole = 1e-5}));
-    assert_false(merges(&b, t, &(times){.producer = 1e-5, .anchor = 2e-5}));
-    /* times of one mode alone are compared, cold ones first */
-    assert_false(merges(&b, t, &(times){.producer = 1e-5, .cold_anchor = 9e-5, .whole = 2e-5}));
-    assert_true(
-        merges(&b, t, &(times){.producer = 1e-5, .cold_anchor = 4e-5, .cold_whole = 4e-5, .anchor = 1e-5, .whole = 9e-5}));
-    assert_false(
-        merges(&b, t, &(times){.producer = 1e-5, .cold_anchor = 4e-5, .cold_whole = 6e-5, .anchor = 2e-5, .whole = 1e-5}));
-    tc_target_free(t);
-    close_bench(&b);
+    bout x = {.b = open_text(scale)};
+    assert_ok(tc_target_parse("native", &x.t, err));
+    assert_ok(tc_meas_db_open_memory(&x.db, err));
+    assert_false(merges(&x, &(taken){0}));
+    tune_all(&x, "one", &(taken){.producer = 1e-5, .anchor = 2e-5, .whole = 1e-5});
+    assert_false(merges(&x, &(taken){0})); /* they were not compared, however far apart the records are */
+    assert_true(merges(&x, &(taken){.producer = 1e-5, .anchor = 2e-5, .whole = 2.99e-5}));  /* in each round */
+    assert_false(merges(&x, &(taken){.producer = 1e-5, .anchor = 2e-5, .whole = 3.01e-5})); /* the last comparison counts */
+    assert_false(merges(&x, &(taken){.producer = 1e-5, .anchor = 2e-5, .whole = 2e-5, .odd = 3.1e-5})); /* it spreads */
+    assert_false(merges(&x, &(taken){.anchor = 2e-5, .whole = 1e-5}));
+    assert_false(merges(&x, &(taken){.producer = 1e-5, .whole = 1e-5}));
+    assert_true(merges(&x, &(taken){.producer = 1e-5, .anchor = 2e-5, .whole = 2e-5}));
+    assert_true(merges(&x, &(taken){0}));
+    tc_meas_pruned pruned;
+    assert_ok(tc_meas_db_prune(x.db, &(tc_meas_prune){.keep = 1}, &pruned, err));
+    assert_true(pruned.records > 0 && merges(&x, &(taken){0}));
+    tune_all(&x, "two", &(taken){.producer = 0.9e-5, .anchor = 3e-5, .whole = 3e-5}); /* of a producer that was not compared */
+    assert_false(merges(&x, &(taken){0}));
+    tc_meas_db_close(x.db);
+    tc_target_free(x.t);
+    close_bench(&x.b);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_which), cmocka_unit_test(test_which_not),
-                                       cmocka_unit_test(test_records_decide)};
+                                       cmocka_unit_test(test_turns_decide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

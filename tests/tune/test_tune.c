@@ -208,6 +208,40 @@ static void test_bad_options_are_refused(void **state) {
     assert_int_equal(tc_tune_new(&o, b->task, 0, b->db, &t, &err), TC_BAD_INPUT);
 }
 
+/* What could run in place of others ran in turns with them, by what each of them is best by, and that is one comparison. */
+static void test_what_could_be_one_runs_beside(void **state) {
+    static const char producer[] = "tensor X[24, 32] f32\ncompute M[i:24, k:32] = max(X[i, k], 0.0)\noutput M\n",
+                      anchor[] = "tensor M[24, 32] f32\ntensor W[32, 48] f32 const\n"
+                                 "compute Y[i:24, j:48] = sum(k:32) M[i, k] * W[k, j]\noutput Y\n",
+                      whole[] = "tensor X[24, 32] f32\ntensor W[32, 48] f32 const\n"
+                                "compute M[i:24, k:32] = max(X[i, k], 0.0)\n"
+                                "compute Y[i:24, j:48] = sum(k:32) M[i, k] * W[k, j]\noutput Y\n";
+    static const int instead[] = {0, 1};
+    bench *b = *state;
+    const tc_tune_task tasks[] = {{.name = "producer", .workload = parse(b->ctx, producer), .weight = 1},
+                                  {.name = "anchor", .workload = parse(b->ctx, anchor), .weight = 1},
+                                  {"whole", parse(b->ctx, whole), 1, TC_LEN(instead), instead}};
+    tc_tune_options o = options(b, 18);
+    tc_tune *t;
+    tc_error err;
+    tc_meas_records r;
+    tc_arena *a = tc_arena_new();
+    assert_int_equal(tc_tune_new(&o, tasks, TC_LEN(tasks), b->db, &t, &err), TC_OK);
+    run_tune(t);
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){.mode = "beside", .verified = true}, &r, &err), TC_OK);
+    const tc_tune_report *found = tc_tune_get_report(t);
+    bool behind = tc_tune_behind(t, 2);
+    assert_int_equal(r.len, behind ? 0 : 3);
+    for (size_t i = 0; i < r.len; i++) {
+        const tc_tune_state *s = &found->task[(i + 2) % 3]; /* the whole comes first */
+        assert_string_equal(r.data[i].workload_hash.hex, s->hash.hex);
+        assert_string_equal(r.data[i].trace, s->form[s->winner].trace);
+        assert_true(r.data[i].when_ms == r.data[0].when_ms && r.data[i].ntimes == r.data[0].ntimes && r.data[i].ntimes > 6);
+    }
+    tc_tune_free(t);
+    tc_arena_free(a);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
@@ -219,6 +253,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_records_of_another_cpu_are_a_start, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_task_without_a_legal_candidate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_dead_task_is_passed_over, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_could_be_one_runs_beside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bad_options_are_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,8 +6,8 @@
 #include "te/text.h"
 #include "te/unit_gain.h"
 #include "tir_lower/program.h"
+#include "tune/kernel/compare.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -171,66 +171,116 @@ static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
 
 /* ---- kernels that could be one ---- */
 
-/* A kernel must be faster by that much: records of several kernels were not timed in turns. Chosen. */
-static const double noticeable = 0.97;
+/* Records of different kernels were timed at different moments, and a few percent between them say nothing. What counts is the last
+ * comparison in turns (tc_tune_beside), if it is of the schedules that are the best by now, and clear beyond what its rounds
+ * spread. */
+typedef struct comparison {
+    const tc_graph_program *p;
+    const tc_graph_build_options *o;
+    double byte_time;
+    int64_t when; /* its time stamp; 0: there is none */
+    int rounds;
+    bool current; /* of what would be built */
+} comparison;
 
-/* Seconds of the task's best verified record of that mode, by the forms that o admits; INFINITY: none. */
-static tc_status fastest(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_meas_mode mode,
-                         double byte_time, double *out, tc_error *err) {
+/* The records of mode `beside` (else: of timings alone, the best of each form) of the task's forms that o admits, into `out`. */
+static tc_status records_of(const comparison *c, int task, bool beside, tc_arena *a, candidates *out, tc_error *err) {
     tc_graph_unit u = {0};
-    tc_arena *a = tc_arena_new();
     tc_status s = TC_OK;
-    *out = INFINITY;
-    tc_graph_list_forms(p, task, o->accuracy, &u);
+    tc_digest target = tc_meas_text_hash(c->o->target->text);
+    tc_graph_list_forms(c->p, task, c->o->accuracy, &u);
     for (int f = 0; f < u.nform && s == TC_OK; f++) {
-        tc_digest target = tc_meas_text_hash(o->target->text);
         tc_meas_records r = {0};
         tc_meas_filter of = {.workload_hash = u.form[f].hash.hex,
                              .target_hash = target.hex,
-                             .threads = tc_graph_threads_of(o),
-                             .mode = tc_meas_mode_text(mode),
+                             .threads = tc_graph_threads_of(c->o),
+                             .mode = beside ? tc_meas_mode_text(TC_MEAS_BESIDE) : NULL,
+                             .real = !beside,
                              .verified = true,
-                             .limit = 1,
+                             .limit = beside ? 0 : 1,
                              .order = TC_MEAS_BY_RANK};
-        s = tc_meas_db_select(o->db, a, &of, &r, err);
+        s = tc_meas_db_select(c->o->db, a, &of, &r, err);
         for (size_t i = 0; i < r.len; i++) {
-            r.data[i].reading = mode == TC_MEAS_HOT ? byte_time * tc_te_constant_bytes_read(u.form[f].workload) : 0;
-            *out = fmin(*out, tc_record_rank(&r.data[i]));
+            r.data[i].reading = r.data[i].mode == TC_MEAS_HOT ? c->byte_time * tc_te_constant_bytes_read(u.form[f].workload) : 0;
+            tc_push(out, ((candidate){NULL, r.data[i]}));
         }
     }
     tc_ctx_free(u.ctx);
     tc_ctx_free(u.forms);
+    return s;
+}
+
+static const tc_record *best_of(const candidates *x) {
+    const tc_record *best = NULL;
+    for (size_t i = 0; i < x->len; i++)
+        if (!best || tc_record_better(&x->data[i].record, best))
+            best = &x->data[i].record;
+    return best;
+}
+
+static const tc_record *taken_at(const candidates *x, int64_t when) {
+    for (size_t i = 0; i < x->len; i++)
+        if (x->data[i].record.when_ms == when)
+            return &x->data[i].record;
+    return NULL;
+}
+
+static bool same_schedule(const tc_record *x, const tc_record *y) {
+    return strcmp(x->trace_hash.hex, y->trace_hash.hex) == 0 && strcmp(x->workload_hash.hex, y->workload_hash.hex) == 0;
+}
+
+/* Adds what the task took in each round. */
+static tc_status add_times(comparison *c, int task, double *sum, tc_error *err) {
+    candidates alone = {0}, beside = {0};
+    tc_arena *a = tc_arena_new();
+    tc_status s = records_of(c, task, false, a, &alone, err);
+    if (s == TC_OK)
+        s = records_of(c, task, true, a, &beside, err);
+    const tc_record *best = best_of(&alone), *x = s == TC_OK ? taken_at(&beside, c->when) : NULL;
+    c->current &= x && best && same_schedule(x, best) && x->ntimes == (size_t)c->rounds;
+    for (int i = 0; i < c->rounds && c->current; i++)
+        sum[i] += x->times[i];
+    tc_vec_free(&alone);
+    tc_vec_free(&beside);
     tc_arena_free(a);
     return s;
 }
 
-/* *apart: what the kernels of x take one after the other. A producer that reads no constants is timed hot whatever its contraction
- * is. */
-static tc_status time_apart(const tc_graph_program *p, const tc_graph_merging *x, const tc_graph_build_options *o,
-                            tc_meas_mode mode, double byte_time, double *apart, tc_error *err) {
-    TC_TRY(fastest(p, x->anchor, o, mode, byte_time, apart, err));
-    for (int i = 0; i < x->nproducer; i++) {
-        double own, hot = INFINITY;
-        TC_TRY(fastest(p, x->producer[i], o, mode, byte_time, &own, err));
-        if (mode == TC_MEAS_COLD)
-            TC_TRY(fastest(p, x->producer[i], o, TC_MEAS_HOT, byte_time, &hot, err));
-        *apart += isfinite(own) ? own : hot;
-    }
+/* The last comparison of the task. */
+static tc_status find_last(comparison *c, int task, tc_error *err) {
+    candidates x = {0};
+    tc_arena *a = tc_arena_new();
+    tc_status s = records_of(c, task, true, a, &x, err);
+    for (size_t i = 0; i < x.len; i++)
+        if (x.data[i].record.when_ms > c->when) {
+            c->when = x.data[i].record.when_ms;
+            c->rounds = (int)x.data[i].record.ntimes;
+        }
+    tc_vec_free(&x);
+    tc_arena_free(a);
+    return s;
+}
+
+static tc_status add_all_times(comparison *c, const tc_graph_merging *x, double *whole, double *apart, tc_error *err) {
+    TC_TRY(add_times(c, x->whole, whole, err));
+    TC_TRY(add_times(c, x->anchor, apart, err));
+    for (int i = 0; i < x->nproducer; i++)
+        TC_TRY(add_times(c, x->producer[i], apart, err));
     return TC_OK;
 }
 
-/* Times of one mode are compared: cold ones where there are both. */
 static tc_status is_faster(const tc_graph_program *p, const tc_graph_merging *x, const tc_graph_build_options *o,
                            double byte_time, bool *merge, tc_error *err) {
-    static const tc_meas_mode modes[] = {TC_MEAS_COLD, TC_MEAS_HOT};
-    double whole = INFINITY, apart = INFINITY;
-    for (size_t i = 0; i < TC_LEN(modes) && !(isfinite(whole) && isfinite(apart)); i++) {
-        TC_TRY(fastest(p, x->whole, o, modes[i], byte_time, &whole, err));
-        if (isfinite(whole))
-            TC_TRY(time_apart(p, x, o, modes[i], byte_time, &apart, err));
-    }
-    *merge = isfinite(apart) && whole < noticeable * apart;
-    return TC_OK;
+    comparison c = {.p = p, .o = o, .byte_time = byte_time, .current = true};
+    TC_TRY(find_last(&c, x->whole, err));
+    if (c.when == 0)
+        return TC_OK;
+    double *whole = tc_xcalloc((size_t)c.rounds, sizeof *whole), *apart = tc_xcalloc((size_t)c.rounds, sizeof *apart);
+    tc_status s = add_all_times(&c, x, whole, apart, err);
+    *merge = s == TC_OK && c.current && tc_tune_judge(whole, apart, c.rounds, 0).faster < 0;
+    free(whole);
+    free(apart);
+    return s;
 }
 
 tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge, tc_error *err) {

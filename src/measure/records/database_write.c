@@ -97,12 +97,12 @@ tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_err
 
 tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err) {
     sqlite3_stmt *st;
-    TC_TRY(
-        tc_meas_db_prepare(db,
-                           "UPDATE records SET verified = ?1, max_error = ?2 WHERE id = ?3 OR (NOT ?1 AND mode = 'in-graph' AND"
-                           " (workload, target, threads, trace_hash) ="
-                           " (SELECT workload, target, threads, trace_hash FROM records WHERE id = ?3))",
-                           &st, err));
+    TC_TRY(tc_meas_db_prepare(
+        db,
+        "UPDATE records SET verified = ?1, max_error = ?2 WHERE id = ?3 OR (NOT ?1 AND mode IN ('in-graph', 'beside') AND"
+        " (workload, target, threads, trace_hash) ="
+        " (SELECT workload, target, threads, trace_hash FROM records WHERE id = ?3))",
+        &st, err));
     sqlite3_bind_int(st, 1, verified);
     sqlite3_bind_double(st, 2, bounded(max_error));
     sqlite3_bind_int64(st, 3, id);

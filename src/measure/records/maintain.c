@@ -190,13 +190,20 @@ static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned
                     "DELETE FROM records WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER ("
                     "PARTITION BY workload, target, threads, mode ORDER BY verified DESC, median IS NULL,"
                     " median * CASE WHEN rounds > 0 THEN 1 ELSE ?2 END, id) AS place"
-                    " FROM records WHERE error = 'ok' AND mode != 'in-graph') WHERE place > ?1)",
+                    " FROM records WHERE error = 'ok' AND mode NOT IN ('in-graph', 'beside')) WHERE place > ?1)",
                     p->keep, &out->records, err));
     if (p->keep > 0) /* of what networks said only the last word counts, and it is about all that took part */
         TC_TRY(drop(db,
                     "DELETE FROM records WHERE mode = 'in-graph' AND when_ms < (SELECT max(when_ms) FROM records x WHERE"
                     " x.mode = 'in-graph' AND (x.workload, x.target, x.threads) ="
                     " (records.workload, records.target, records.threads))",
+                    0, &out->records, err));
+    if (p->keep > 0) /* a kernel may be in comparisons with several others: the last one of the same kernels counts */
+        TC_TRY(drop(db,
+                    "DELETE FROM records WHERE mode = 'beside' AND (target, threads, when_ms) NOT IN (SELECT target, threads,"
+                    " max(when_ms) FROM (SELECT target, threads, when_ms, group_concat(workload) AS kernels FROM"
+                    " (SELECT * FROM records WHERE mode = 'beside' ORDER BY workload) GROUP BY target, threads, when_ms)"
+                    " GROUP BY target, threads, kernels)",
                     0, &out->records, err));
     if (p->drop_failures) {
         TC_TRY(unverify(db, err));

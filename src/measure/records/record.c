@@ -285,7 +285,7 @@ static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_
         return missing(err, where, "rounds", "an integer");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
-        return missing(err, where, "mode", "hot, cold, in-graph or simulated");
+        return missing(err, where, "mode", "hot, cold, in-graph, beside or simulated");
     return TC_OK;
 }
 
