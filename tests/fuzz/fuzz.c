@@ -2,8 +2,10 @@
  * (.te), schedules (.sched, replayed and lowered) and records (.jsonl). Whatever the damage, the end is a result or a message; a
  * crash, a leak, an endless loop or unbounded memory is a failure, and its input is kept.
  *
- *   fuzz [--minutes M] [--inputs N] [--seed S] [--failures DIR] CORPUS...      files, or folders that are searched
- *   fuzz --replay FILE                                                        one input as it is
+ *   fuzz [--minutes M] [--inputs N] [--seed S] [--failures DIR] [--slow T] CORPUS...      files, or folders that are searched
+ *   fuzz --replay FILE                                                                   one input as it is
+ *
+ * --slow also keeps, as no failures, the inputs that take more than T seconds of the processor.
  *
  * Inputs run in batches, each in a forked process: this one reads files only. Input i has the seed S + i. Before an input is
  * read, it is written to DIR/current-PID.EXT, which is renamed when it proves to be a failure. */
@@ -60,13 +62,13 @@ typedef struct fuzzer {
     char current[512];
     uint64_t seed;
     int64_t inputs;
-    double minutes;
+    double minutes, slow;
     int found;
 } fuzzer;
 
-static double now(void) {
+static double seconds(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -133,6 +135,18 @@ static void limit_time(bool on) {
     alarm(on ? 60 * MINUTES_ASLEEP : 0);
 }
 
+/* Gives an input its last name. A leak's input has been read to its end and is gone: it is made again by its seed. */
+static void keep(const fuzzer *f, const char *what, uint64_t seed, pid_t pid) {
+    for (int k = 0; k < FUZZ_NKINDS; k++) {
+        char from[512], to[512];
+        snprintf(from, sizeof from, "%s/current-%d%s", f->failures, (int)pid, fuzz_extension((fuzz_kind)k));
+        snprintf(to, sizeof to, "%s/%s-%" PRIu64 "%s", f->failures, what, seed, fuzz_extension((fuzz_kind)k));
+        if (rename(from, to) == 0)
+            printf("%s: %s (seed %" PRIu64 ")\n", what, to, seed);
+    }
+    fflush(stdout);
+}
+
 static void run_input(fuzzer *f, uint64_t seed) {
     tc_rng r = tc_rng_seed(seed);
     const seed_file *s = choose(f, &r);
@@ -154,8 +168,14 @@ static void run_input(fuzzer *f, uint64_t seed) {
     }
     tc_strbuf_free(&bytes);
     limit_time(true);
+    double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
     fuzz_read(s->kind, f->current, s->path, &r);
+    double took = seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
     limit_time(false);
+    if (f->slow > 0 && took > f->slow) {
+        printf("%.1f s: ", took);
+        keep(f, "slow", seed, getpid());
+    }
     remove(f->current);
 }
 
@@ -196,24 +216,11 @@ static const char *what(int status) {
     return WEXITSTATUS(status) == LEAKED ? "leak" : "error";
 }
 
-/* Gives the input its last name. A leak's input has been read to its end and is gone: it is made again by its seed. */
-static void keep(fuzzer *f, int status, uint64_t seed, pid_t pid) {
-    f->found++;
-    for (int k = 0; k < FUZZ_NKINDS; k++) {
-        char from[512], to[512];
-        snprintf(from, sizeof from, "%s/current-%d%s", f->failures, (int)pid, fuzz_extension((fuzz_kind)k));
-        snprintf(to, sizeof to, "%s/%s-%" PRIu64 "%s", f->failures, what(status), seed, fuzz_extension((fuzz_kind)k));
-        if (rename(from, to) == 0)
-            printf("%s: %s (seed %" PRIu64 ")\n", what(status), to, seed);
-    }
-    printf("%s with seed %" PRIu64 ": again with --seed %" PRIu64 " --inputs 1\n", what(status), seed, seed);
-}
-
 static void fuzz(fuzzer *f) {
-    double start = now(), end = f->minutes > 0 ? start + 60 * f->minutes : INFINITY;
+    double start = seconds(CLOCK_MONOTONIC), end = f->minutes > 0 ? start + 60 * f->minutes : INFINITY;
     uint64_t s = f->seed, stop = f->inputs > 0 ? s + (uint64_t)f->inputs : UINT64_MAX, last;
     pid_t pid;
-    while (s < stop && now() < end) {
+    while (s < stop && seconds(CLOCK_MONOTONIC) < end) {
         uint64_t to = stop - s < BATCH ? stop : s + BATCH;
         int status = batch(f, s, to, false, &last, &pid);
         if (WIFEXITED(status) && WEXITSTATUS(status) == LEAKED)
@@ -222,11 +229,13 @@ static void fuzz(fuzzer *f) {
             s = to;
             continue;
         }
-        keep(f, status, last, pid);
+        f->found++;
+        keep(f, what(status), last, pid);
+        printf("%s with seed %" PRIu64 ": again with --seed %" PRIu64 " --inputs 1\n", what(status), last, last);
         s = last + 1;
     }
     printf("fuzz: seeds %" PRIu64 " to %" PRIu64 ", %zu files, %.1f minutes: %d failures\n", f->seed, s - 1, f->corpus.len,
-           (now() - start) / 60, f->found);
+           (seconds(CLOCK_MONOTONIC) - start) / 60, f->found);
 }
 
 /* ---- */
@@ -244,7 +253,7 @@ static int replay(const char *path) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: fuzz [--minutes M] [--inputs N] [--seed S] [--failures DIR] CORPUS... | --replay FILE\n");
+    fprintf(stderr, "usage: fuzz [--minutes M] [--inputs N] [--seed S] [--failures DIR] [--slow T] CORPUS... | --replay FILE\n");
     return 2;
 }
 
@@ -260,6 +269,8 @@ int main(int argc, char **argv) {
             return replay(argv[i + 1]);
         else if (strcmp(argv[i], "--minutes") == 0)
             f.minutes = atof(argv[++i]);
+        else if (strcmp(argv[i], "--slow") == 0)
+            f.slow = atof(argv[++i]);
         else if (strcmp(argv[i], "--inputs") == 0)
             f.inputs = atoll(argv[++i]);
         else if (strcmp(argv[i], "--seed") == 0)
