@@ -1,27 +1,35 @@
 /* Bounds by running: where intervals are too coarse (a fused loop taken apart by / and %, under a guard on the whole), the index
  * is evaluated for every combination of the loops it depends on for which the known conditions hold. Conditions bring further
- * loops in; if there are too many combinations, conditions are left out, which is sound. Loops that are in no condition and only
- * added to the index, times a number, are not combined: the index is extreme where all add the least, or all the most. Of a fused
- * loop that only v % m and v / d % m are taken of, one period is enough. */
+ * loops in; if there are too many combinations, conditions are left out, which is sound. Loops that meet in no condition and in no
+ * term of the index need not be combined: the index is extreme where each such group of loops adds the least, or the most. Of a
+ * loop that is only added, times a number, its ends are enough, and of a fused loop that only v % m and v / d % m are taken of, one
+ * period. */
 #include "te/eval.h"
 #include "tir_lower/verify_int.h"
 
-enum { MAX_RUNS = 1 << 20, MAX_VARS = 12, MAX_CONDS = 16 };
+enum { MAX_RUNS = 1 << 20, MAX_VARS = 12, MAX_CONDS = 16, MAX_TERMS = 32, NO_GROUP = -1 };
 
 typedef struct loop {
     const tc_var *var;
-    int64_t lo, hi, value;
-    bool ends;           /* only where it adds the least, and the most, to the index */
-    int64_t least, most; /* where that is */
+    int64_t lo, hi, step, value;
+    int group; /* a loop of it */
 } loop;
+
+/* A summand of the index: factor * e. */
+typedef struct term {
+    const tc_expr *e;
+    int64_t factor;
+    int group; /* of the loops that it uses, or NO_GROUP */
+} term;
 
 typedef struct runner {
     const verifier *v;
     const tc_expr *index;
-    int nvar, ncond;
+    int nvar, nterm, ncond;
     loop loop[MAX_VARS];
+    term term[MAX_TERMS];
     known_cond cond[MAX_CONDS];
-    int decided[MAX_CONDS]; /* the first loop after which its value is known */
+    int decided[MAX_CONDS]; /* the last loop that it uses */
     bool overflow;
 } runner;
 
@@ -42,15 +50,19 @@ static void add_var(const tc_expr *e, void *user) {
     r->loop[r->nvar++].var = e->u.var;
 }
 
-/* Whether e is e' + v * number with v nowhere in e'. */
-static bool linear_in(const tc_expr *e, const tc_var *v) {
-    if (e->op == TC_OP_VAR)
-        return true;
-    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
-        return linear_in(e->args[0], v) && linear_in(e->args[1], v);
-    if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
-        return linear_in(e->args[0], v);
-    return !tc_expr_uses_var(e, v);
+static void add_terms(runner *r, const tc_expr *e, int64_t factor) {
+    int64_t product;
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB) {
+        add_terms(r, e->args[0], factor);
+        add_terms(r, e->args[1], e->op == TC_OP_ADD ? factor : -factor);
+    } else if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT && !__builtin_mul_overflow(factor, e->args[1]->u.i, &product) &&
+               product != INT64_MIN) {
+        add_terms(r, e->args[0], product);
+    } else if (r->nterm == MAX_TERMS) {
+        r->overflow = true;
+    } else {
+        r->term[r->nterm++] = (term){.e = e, .factor = factor};
+    }
 }
 
 /* Whether e takes v only modulo something: *period becomes a multiple of it. */
@@ -90,21 +102,68 @@ static void set_ranges(runner *r) {
     }
 }
 
-/* How many combinations there are. */
-static bool few(runner *r) {
-    double n = 1;
-    set_ranges(r);
-    for (int i = 0; i < r->nvar; i++)
-        n *= r->loop[i].ends ? 1 : (double)(r->loop[i].hi - r->loop[i].lo + 1);
-    return !r->overflow && n <= MAX_RUNS;
-}
+/* ---- groups of loops ---- */
 
-static bool shares_var(const runner *r, const tc_expr *e) {
+/* The group of the first loop that e uses. */
+static int group_of(const runner *r, const tc_expr *e) {
     for (int i = 0; i < r->nvar; i++)
         if (tc_expr_uses_var(e, r->loop[i].var))
-            return true;
-    return false;
+            return r->loop[i].group;
+    return NO_GROUP;
 }
+
+/* The loops that e uses become one group. */
+static void join(runner *r, const tc_expr *e) {
+    int into = group_of(r, e);
+    for (int i = 0; i < r->nvar; i++) {
+        if (!tc_expr_uses_var(e, r->loop[i].var))
+            continue;
+        for (int k = 0, from = r->loop[i].group; k < r->nvar; k++)
+            if (r->loop[k].group == from)
+                r->loop[k].group = into;
+    }
+}
+
+/* Whether the index is linear in a loop that no condition limits. */
+static bool only_added(const runner *r, const tc_var *v) {
+    for (int i = 0; i < r->ncond; i++)
+        if (tc_expr_uses_var(r->cond[i].cond, v))
+            return false;
+    for (int i = 0; i < r->nterm; i++)
+        if (r->term[i].e->op != TC_OP_VAR && tc_expr_uses_var(r->term[i].e, v))
+            return false;
+    return true;
+}
+
+static void set_groups(runner *r) {
+    for (int i = 0; i < r->nvar; i++)
+        r->loop[i].group = i;
+    for (int i = 0; i < r->nterm; i++)
+        join(r, r->term[i].e);
+    for (int i = 0; i < r->ncond; i++)
+        join(r, r->cond[i].cond);
+    for (int i = 0; i < r->nterm; i++)
+        r->term[i].group = group_of(r, r->term[i].e);
+    for (int i = 0; i < r->nvar; i++)
+        r->loop[i].step = only_added(r, r->loop[i].var) ? TC_MAX(1, r->loop[i].hi - r->loop[i].lo) : 1;
+}
+
+/* How many combinations there are. */
+static bool few(runner *r) {
+    double all = 0;
+    set_ranges(r);
+    set_groups(r);
+    for (int g = 0; g < r->nvar; g++) {
+        double n = 1;
+        for (int i = 0; i < r->nvar; i++)
+            if (r->loop[i].group == g)
+                n *= (double)((r->loop[i].hi - r->loop[i].lo) / r->loop[i].step + 1);
+        all += n;
+    }
+    return !r->overflow && all <= MAX_RUNS;
+}
+
+/* ---- conditions ---- */
 
 static bool has_cond(const runner *r, const known_cond *k) {
     for (int i = 0; i < r->ncond; i++)
@@ -116,11 +175,9 @@ static bool has_cond(const runner *r, const known_cond *k) {
 /* Takes a condition in if the loops it adds leave the count small. */
 static void add_cond(runner *r, const known_cond *k) {
     runner before = *r;
-    if (r->ncond == MAX_CONDS || !shares_var(r, k->cond) || has_cond(r, k))
+    if (r->ncond == MAX_CONDS || group_of(r, k->cond) == NO_GROUP || has_cond(r, k))
         return;
     tc_expr_walk(k->cond, add_var, r);
-    for (int i = 0; i < r->nvar; i++)
-        r->loop[i].ends = r->loop[i].ends && !tc_expr_uses_var(k->cond, r->loop[i].var);
     r->cond[r->ncond++] = *k;
     if (!few(r))
         *r = before;
@@ -135,6 +192,8 @@ static void add_conds(runner *r) {
             add_cond(r, &r->v->known.data[i]);
     }
 }
+
+/* ---- running ---- */
 
 /* False if e is not of integers alone. */
 static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
@@ -170,76 +229,89 @@ static bool holds(const runner *r, const known_cond *k) {
     return !eval(r, k->cond, &v) || (v != 0) == k->holds;
 }
 
-/* For each loop that is not combined, which end of it adds the least to the index. */
-static bool find_corners(runner *r, const tc_expr *index) {
-    for (int i = 0; i < r->nvar; i++)
-        r->loop[i].value = r->loop[i].lo;
-    for (int i = 0; i < r->nvar; i++) {
-        int64_t at_lo, at_hi;
-        if (!eval(r, index, &at_lo))
-            return false;
-        r->loop[i].value = r->loop[i].hi;
-        if (!eval(r, index, &at_hi))
-            return false;
-        r->loop[i].value = r->loop[i].lo;
-        r->loop[i].least = at_lo <= at_hi ? r->loop[i].lo : r->loop[i].hi;
-        r->loop[i].most = at_lo <= at_hi ? r->loop[i].hi : r->loop[i].lo;
-    }
-    return true;
-}
-
-static bool corner(runner *r, bool most, const tc_expr *index, int64_t *at) {
-    for (int i = 0; i < r->nvar; i++)
-        if (r->loop[i].ends)
-            r->loop[i].value = most ? r->loop[i].most : r->loop[i].least;
-    return eval(r, index, at);
-}
-
 /* Loops in the order of the conditions they are in, so that one that does not hold ends all combinations of the rest. */
 static void order_loops(runner *r) {
     int n = 0;
-    for (int k = 0; k < r->ncond; k++) {
+    for (int k = 0; k < r->ncond; k++)
         for (int i = n; i < r->nvar; i++)
             if (tc_expr_uses_var(r->cond[k].cond, r->loop[i].var)) {
                 loop first = r->loop[i];
                 r->loop[i] = r->loop[n];
                 r->loop[n++] = first;
             }
-        r->decided[k] = n - 1;
-    }
+    for (int k = 0; k < r->ncond; k++)
+        for (int i = 0; i < r->nvar; i++)
+            if (tc_expr_uses_var(r->cond[k].cond, r->loop[i].var))
+                r->decided[k] = i;
+    set_groups(r);
 }
 
-/* Whether a combination of the first `depth` loops can be: what is known with the last of them holds. */
-static bool possible(const runner *r, int depth) {
+/* Whether this value of a loop can be, with those of the loops before it: what is known with it holds. */
+static bool possible(const runner *r, int last) {
     for (int i = 0; i < r->ncond; i++)
-        if (r->decided[i] == depth - 1 && !holds(r, &r->cond[i]))
+        if (r->decided[i] == last && !holds(r, &r->cond[i]))
             return false;
     return true;
 }
 
-static bool run(runner *r, int depth, const tc_expr *index, int64_t size) {
-    if (!possible(r, depth))
-        return true;
-    while (depth < r->nvar && r->loop[depth].ends)
-        depth++;
-    if (depth < r->nvar) {
-        for (r->loop[depth].value = r->loop[depth].lo; r->loop[depth].value <= r->loop[depth].hi; r->loop[depth].value++)
-            if (!run(r, depth + 1, index, size))
-                return false;
+/* What a group adds to the index where its loops are. */
+static bool add_of_group(const runner *r, int group, int64_t *sum) {
+    *sum = 0;
+    for (int i = 0; i < r->nterm; i++) {
+        const term *t = &r->term[i];
+        int64_t v;
+        if (t->group == group &&
+            (!eval(r, t->e, &v) || __builtin_mul_overflow(v, t->factor, &v) || __builtin_add_overflow(*sum, v, sum)))
+            return false;
+    }
+    return true;
+}
+
+/* Tries the loops of a group from one on. *range is what it adds to the index, and stays empty if no combination can be. */
+static bool run(runner *r, int group, int from, tc_ival *range) {
+    while (from < r->nvar && r->loop[from].group != group)
+        from++;
+    if (from == r->nvar) {
+        int64_t sum;
+        if (!add_of_group(r, group, &sum))
+            return false;
+        *range = (tc_ival){TC_MIN(range->lo, sum), TC_MAX(range->hi, sum)};
         return true;
     }
+    loop *l = &r->loop[from];
+    for (l->value = l->lo; l->value <= l->hi; l->value += l->step)
+        if (possible(r, from) && !run(r, group, from + 1, range))
+            return false;
+    return true;
+}
+
+/* Whether the index is within [0, size) in every combination that can be. */
+static bool run_all(runner *r, int64_t size) {
     int64_t lo, hi;
-    return corner(r, false, index, &lo) && corner(r, true, index, &hi) && lo >= 0 && hi < size;
+    if (!add_of_group(r, NO_GROUP, &lo))
+        return false;
+    hi = lo;
+    for (int g = 0; g < r->nvar; g++) {
+        tc_ival range = {INT64_MAX, INT64_MIN};
+        if (r->loop[g].group != g)
+            continue;
+        if (!run(r, g, 0, &range))
+            return false;
+        if (range.lo > range.hi)
+            return true;
+        if (__builtin_add_overflow(lo, range.lo, &lo) || __builtin_add_overflow(hi, range.hi, &hi))
+            return false;
+    }
+    return lo >= 0 && hi < size;
 }
 
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
     runner r = {.v = v, .index = index};
     tc_expr_walk(index, add_var, &r);
-    for (int i = 0; i < r.nvar; i++)
-        r.loop[i].ends = linear_in(index, r.loop[i].var);
+    add_terms(&r, index, 1);
     if (!few(&r))
         return false;
     add_conds(&r);
     order_loops(&r);
-    return find_corners(&r, index) && run(&r, 0, index, size);
+    return run_all(&r, size);
 }

@@ -1,6 +1,7 @@
 /* What the verifier says of bounds, against running: random nests of two loops, the inner one's extent depending on the outer
  * one, with accesses in both branches of a condition and in both arms of a select. Each access is moved so that what it really
  * reaches begins at 0, and the buffer is as long as that, which must be accepted, or one element shorter, which must not be. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,7 +164,35 @@ static void bounds_are_those_of_running(void **state) {
     tc_strbuf_free(&s);
 }
 
+/* Two dimensions split by what does not divide them, each under its own guard: far more combinations than can be run, but each
+ * dimension alone has few. */
+static void ragged_dimensions_are_apart(void **state) {
+    enum { NESTS = 200, LONGEST = 20000, WIDEST = 100 };
+    (void)state;
+    for (uint64_t seed = 0; seed < NESTS; seed++) {
+        tc_rng r = tc_rng_seed(seed);
+        tc_error err = {0};
+        int64_t rows = 1 + tc_rng_below(&r, LONGEST), cols = 1 + tc_rng_below(&r, LONGEST);
+        int64_t tall = 1 + tc_rng_below(&r, WIDEST), wide = 1 + tc_rng_below(&r, WIDEST), skip = tc_rng_below(&r, 10);
+        for (int less = 0; less < 2; less++) {
+            tc_strbuf s = {0};
+            tc_sb_printf(&s, "func t\nparam X f32[%" PRId64 "] in 0 align 4\nparam Y f32[1] out 0 align 4\nbody\n",
+                         (rows - 1) * cols + cols + skip - less);
+            tc_sb_printf(&s, "for i in %" PRId64 " {\nfor j in %" PRId64 " {\n", (rows + tall - 1) / tall,
+                         (cols + wide - 1) / wide);
+            tc_sb_printf(&s, "for k in %" PRId64 " {\nif i * %" PRId64 " + k < %" PRId64 " {\n", tall, tall, rows);
+            tc_sb_printf(&s, "for l in %" PRId64 " {\nif j * %" PRId64 " + l < %" PRId64 " {\n", wide, wide, cols);
+            tc_sb_printf(&s,
+                         "Y[0] = X[%" PRId64 " + (i * %" PRId64 " + k) * %" PRId64 " + j * %" PRId64 " + l]\n}\n}\n}\n}\n}\n}\n",
+                         skip, tall, cols, wide);
+            assert_int_equal(verify(tc_sb_str(&s), &err), less ? TC_ILLEGAL : TC_OK);
+            tc_strbuf_free(&s);
+        }
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_running)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_running),
+                                       cmocka_unit_test(ragged_dimensions_are_apart)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
