@@ -1,18 +1,32 @@
-/* cache_read and cache_write: one more buffer between a producer and its consumers.
+/* cache_read, cache_part and cache_write: one more buffer between a producer and its consumers.
  *
  *   cache_read W D:    C[a, b] = W[a, b];  D = ... C[k, j] ...         C stands directly before its first consumer
+ *   cache_part W D 1:  C[a, b] = W[a, b + 64];  D = ... W[k, i] * C[k, j] ...   of D = ... W[k, i] * W[k, j + 64] ...
  *   cache_write D:     L = what D computed;  D[i, j] = L[i, j]         L stands directly before D
+ *
+ * The part is the hull of what that read reaches in all of D, so that C is no larger than D's use of it.
  *
  * A new stage starts where it is always legal: at root, or, when its producer (or D) is attached somewhere, at the same loop. */
 #include "schedule_primitives/sch_int.h"
+#include "te/index/affine.h"
 
+/* What goes to a copy: all reads of a tensor, or one. */
 typedef struct readers {
     const tc_tensor *from, *to;
+    const tc_expr *only; /* NULL: all */
+    const tc_ival *part; /* of `only`, by dimension */
+    const tc_env *env;
 } readers;
 
 static const tc_expr *redirect_read(tc_ctx *c, const tc_expr *e, void *user) {
     const readers *r = user;
-    return e->op == TC_OP_READ && e->u.tensor == r->from ? tc_read(c, r->to, e->nargs, e->args) : e;
+    if (e->op != TC_OP_READ || e->u.tensor != r->from || (r->only && e != r->only))
+        return e;
+    const tc_expr *idx[TC_MAX_DIMS];
+    for (int d = 0; d < e->nargs; d++)
+        idx[d] =
+            r->only && r->part[d].lo ? tc_te_simplify(c, tc_sub(c, e->args[d], tc_i64(c, r->part[d].lo)), r->env) : e->args[d];
+    return tc_read(c, r->to, e->nargs, idx);
 }
 
 static void redirect(tc_sched *s, int stage, readers *r) {
@@ -23,14 +37,20 @@ static void redirect(tc_sched *s, int stage, readers *r) {
     tc_sch_set_op(s, stage, tc_sch_with_body(s, from, body));
 }
 
-/* name[axes] = t[axes]. The axes are called as those of t's producer, or ax0, ax1, ... for an input. */
-static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor *t, const tc_compute *producer) {
+static void whole_of(const tc_tensor *t, tc_ival *part) {
+    for (int d = 0; d < t->ndim; d++)
+        part[d] = (tc_ival){0, t->shape[d] - 1};
+}
+
+/* name[axes] = the part of t. The axes are called as those of t's producer, or ax0, ax1, ... for an input. */
+static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor *t, const tc_ival *part,
+                                 const tc_compute *producer) {
     tc_axis axes[TC_MAX_DIMS];
     const tc_expr *idx[TC_MAX_DIMS];
     for (int i = 0; i < t->ndim; i++) {
         char plain[16] = {'a', 'x', (char)('0' + i), 0};
-        axes[i] = tc_te_axis(s->ctx, producer ? producer->axes[i].var->name : plain, t->shape[i]);
-        idx[i] = tc_varx(s->ctx, axes[i].var);
+        axes[i] = tc_te_axis(s->ctx, producer ? producer->axes[i].var->name : plain, part[i].hi - part[i].lo + 1);
+        idx[i] = tc_add(s->ctx, tc_varx(s->ctx, axes[i].var), tc_i64(s->ctx, part[i].lo));
     }
     const tc_expr *body = tc_read(s->ctx, t, t->ndim, idx);
     return tc_te_compute(s->ctx, name, t->ndim, axes, TC_RED_NONE, 0, NULL, 1, &body);
@@ -61,29 +81,135 @@ static void attach_like(tc_stage *st, const tc_stage *like) {
     st->at_loop = like->at_loop;
 }
 
+/* Tensor W of the step, and the stage that makes it; -1: an input. */
+static tc_status find_source(const tc_sched *s, const tc_instr *in, const tc_tensor **t, int *producer, tc_error *err) {
+    TC_TRY(tc_sch_tensor_operand(s, in, 0, t, err));
+    *producer = tc_sch_stage_of(s, *t);
+    if (*producer >= 0 && s->stages[*producer].attach == TC_ATTACH_INLINE)
+        return REFUSE(err, in, "stage %s is inlined and has no buffer to copy", (*t)->name);
+    return TC_OK;
+}
+
+static const tc_compute *producer_op(const tc_sched *s, int producer) {
+    return producer < 0 ? NULL : s->stages[producer].op;
+}
+
+/* The copy as a stage before stage `at`. */
+static void insert_copy(tc_sched *s, const tc_instr *in, const tc_compute *copy, tc_scope scope, int at, int producer) {
+    tc_stage *st = tc_sch_insert_stage(s, at, in->outs[0], copy);
+    st->scope = scope;
+    if (producer >= 0)
+        attach_like(st, &s->stages[producer]);
+}
+
 tc_status tc_sch_do_cache_read(tc_sched *s, const tc_instr *in, tc_error *err) {
     const tc_tensor *t;
-    int reader[TC_SCH_MAX_NAMES], n, at = s->nstage;
+    int reader[TC_SCH_MAX_NAMES], n, at = s->nstage, producer;
     tc_scope scope;
-    TC_TRY(tc_sch_tensor_operand(s, in, 0, &t, err));
-    int producer = tc_sch_stage_of(s, t);
-    if (producer >= 0 && s->stages[producer].attach == TC_ATTACH_INLINE)
-        return REFUSE(err, in, "stage %s is inlined and has no buffer to copy", t->name);
+    tc_ival whole[TC_MAX_DIMS];
+    TC_TRY(find_source(s, in, &t, &producer, err));
     TC_TRY(tc_sch_scope_operand(in, &scope, err));
     TC_TRY(find_readers(s, in, t, reader, &n, err));
     TC_TRY(tc_sch_new_stage_name(s, in, in->outs[0], err));
-    const tc_compute *copy = copy_of(s, in->outs[0], t, producer < 0 ? NULL : s->stages[producer].op);
+    whole_of(t, whole);
+    const tc_compute *copy = copy_of(s, in->outs[0], t, whole, producer_op(s, producer));
     readers r = {.from = t, .to = copy->out[0]};
     for (int i = 0; i < n; i++) {
         redirect(s, reader[i], &r);
         at = TC_MIN(at, reader[i]);
     }
-    tc_stage *st = tc_sch_insert_stage(s, at, in->outs[0], copy);
-    st->scope = scope;
-    if (producer >= 0)
-        attach_like(st, &s->stages[producer]);
+    insert_copy(s, in, copy, scope, at, producer);
     return TC_OK;
 }
+
+/* ---- parts ---- */
+
+/* Different reads of one tensor that can be told apart by number. */
+enum { MAX_PLACES = 64 };
+
+typedef struct read_list {
+    const tc_tensor *t;
+    const tc_expr **out;
+    int n, cap;
+} read_list;
+
+static void list_read(const tc_expr *e, void *user) {
+    read_list *l = user;
+    if (e->op != TC_OP_READ || e->u.tensor != l->t || l->n == l->cap)
+        return;
+    for (int i = 0; i < l->n; i++)
+        if (l->out[i] == e)
+            return;
+    l->out[l->n++] = e;
+}
+
+int tc_sch_reads_of(const tc_compute *op, const tc_tensor *t, const tc_expr **out, int cap) {
+    read_list l = {.t = t, .out = out, .cap = cap};
+    for (int o = 0; o < op->nout; o++)
+        tc_expr_walk(op->body[o], list_read, &l);
+    return l.n;
+}
+
+static tc_env *env_of(const tc_compute *op) {
+    tc_env *env = tc_env_new();
+    for (int i = 0; i < op->naxis; i++)
+        tc_env_set(env, op->axes[i].var, (tc_ival){0, op->axes[i].extent - 1});
+    for (int i = 0; i < op->nraxis; i++)
+        tc_env_set(env, op->raxes[i].var, (tc_ival){0, op->raxes[i].extent - 1});
+    return env;
+}
+
+/* Nothing outside of the tensor is ever wanted (padding is a select around the read). */
+static void reach_in(const tc_env *env, const tc_expr *read, tc_ival *part) {
+    whole_of(read->u.tensor, part);
+    for (int d = 0; d < read->nargs; d++) {
+        tc_ival v = tc_ival_meet(part[d], tc_te_bounds(read->args[d], env));
+        if (v.lo <= v.hi)
+            part[d] = v;
+    }
+}
+
+bool tc_sch_reads_part(const tc_compute *op, const tc_expr *read) {
+    const tc_tensor *t = read->u.tensor;
+    tc_ival part[TC_MAX_DIMS];
+    tc_env *env = env_of(op);
+    reach_in(env, read, part);
+    tc_env_free(env);
+    for (int d = 0; d < t->ndim; d++)
+        if (part[d].hi - part[d].lo + 1 < t->shape[d])
+            return true;
+    return false;
+}
+
+tc_status tc_sch_do_cache_part(tc_sched *s, const tc_instr *in, tc_error *err) {
+    const tc_tensor *t;
+    const tc_expr *read[MAX_PLACES];
+    int stage, producer;
+    int64_t number;
+    tc_scope scope;
+    tc_ival part[TC_MAX_DIMS];
+    TC_TRY(find_source(s, in, &t, &producer, err));
+    TC_TRY(tc_sch_stage_operand(s, in, 1, &stage, err));
+    TC_TRY(tc_sch_scope_operand(in, &scope, err));
+    TC_TRY(tc_sch_int_operand(s, in, 0, &number, err));
+    const tc_compute *op = s->stages[stage].op;
+    int n = tc_sch_reads_of(op, t, read, MAX_PLACES);
+    if (n == 0)
+        return REFUSE(err, in, "stage %s does not read %s", s->stages[stage].name, t->name);
+    if (number < 0 || number >= n)
+        return REFUSE(err, in, "stage %s has %d different reads of %s, numbered from 0: there is no number %lld",
+                      s->stages[stage].name, n, t->name, (long long)number);
+    TC_TRY(tc_sch_new_stage_name(s, in, in->outs[0], err));
+    tc_env *env = env_of(op);
+    reach_in(env, read[number], part);
+    const tc_compute *copy = copy_of(s, in->outs[0], t, part, producer_op(s, producer));
+    redirect(s, stage, &(readers){.from = t, .to = copy->out[0], .only = read[number], .part = part, .env = env});
+    tc_env_free(env);
+    insert_copy(s, in, copy, scope, stage, producer);
+    return TC_OK;
+}
+
+/* ---- cache_write ---- */
 
 /* The stage's loops must be as they were made: its compute, and with it the meaning of its loops, goes to the new stage. */
 static tc_status check_fresh(const tc_sched *s, const tc_instr *in, int stage, tc_error *err) {

@@ -131,9 +131,9 @@ tc_status tc_sch_parse_layout(const tc_sched *s, const tc_instr *in, const tc_la
 
 /* ---- the primitives ---- */
 tc_sch_do tc_sch_do_split, tc_sch_do_tile, tc_sch_do_fuse, tc_sch_do_reorder, tc_sch_do_annotate, tc_sch_do_compute_at,
-    tc_sch_do_compute_inline, tc_sch_do_compute_root, tc_sch_do_cache_read, tc_sch_do_cache_write, tc_sch_do_rfactor,
-    tc_sch_do_transform_layout, tc_sch_do_storage_align, tc_sch_do_set_scope, tc_sch_do_pragma, tc_sch_do_tensorize,
-    tc_sch_do_prefetch;
+    tc_sch_do_compute_inline, tc_sch_do_compute_root, tc_sch_do_cache_read, tc_sch_do_cache_part, tc_sch_do_cache_write,
+    tc_sch_do_rfactor, tc_sch_do_transform_layout, tc_sch_do_storage_align, tc_sch_do_set_scope, tc_sch_do_pragma,
+    tc_sch_do_tensorize, tc_sch_do_prefetch;
 tc_sch_decide tc_sch_decide_tile, tc_sch_decide_category, tc_sch_decide_location;
 /* Sampled steps complete `in` with the decision (drawn if it has none) and bind its name. */
 tc_status tc_sch_do_sampled(tc_sched *s, tc_instr *in, tc_rng *rng, tc_error *err);

@@ -126,6 +126,10 @@ tc_loop tc_sch_find_loop(const tc_sched *s, const char *qualified); /* "Y.io"; -
 int tc_sch_stage_of(const tc_sched *s, const tc_tensor *t);         /* stage that produces t; -1: an input */
 /* Consumers of stage `st` (not inlined stages). Writes up to cap indices, returns how many there are. */
 int tc_sch_consumers(const tc_sched *s, int st, int *out, int cap);
+/* Different reads of t, in the order in which op's bodies have them: their numbers in cache_part. Writes at most cap, returns how
+ * many it wrote. */
+int tc_sch_reads_of(const tc_compute *op, const tc_tensor *t, const tc_expr **out, int cap);
+bool tc_sch_reads_part(const tc_compute *op, const tc_expr *read); /* op does not reach all of its tensor by that read */
 int64_t tc_sch_pragma(const tc_stage *st, const char *key, int64_t otherwise);
 
 /* Candidates of the sampled steps, for mutation. tile: see sample.h. Location: legal loops for compute_at of a stage, in order

@@ -19,12 +19,13 @@ typedef struct operand_list {
     const tc_expr *read[MAX_READS];
 } operand_list;
 
+/* A constant has one layout, however it is read; of other tensors each read is an operand. */
 static void add_operand(const tc_expr *e, void *user) {
     operand_list *l = user;
     if (e->op != TC_OP_READ || l->n == MAX_READS)
         return;
     for (int i = 0; i < l->n; i++)
-        if (l->read[i]->u.tensor == e->u.tensor)
+        if (l->read[i] == e || (e->u.tensor->is_const && l->read[i]->u.tensor == e->u.tensor))
             return;
     l->read[l->n++] = e;
 }
@@ -161,14 +162,41 @@ static bool has_layout(const emitter *e, const tc_tensor *t) {
     return false;
 }
 
+/* The number of `read` among those of its tensor that have no copies yet. */
+static int place_of(const anchor_plan *p, const tc_expr *read, const operand_list *copied) {
+    const tc_expr *all[MAX_READS];
+    int n = tc_sch_reads_of(p->op, read->u.tensor, all, MAX_READS), place = 0;
+    for (int i = 0; i < n && all[i] != read; i++) {
+        bool gone = false;
+        for (int k = 0; k < copied->n; k++)
+            gone |= copied->read[k] == all[i];
+        place += !gone;
+    }
+    return place;
+}
+
+/* Of a tensor that is read elsewhere too, as queries, keys and values may be parts of one, no more than what this read reaches. */
+static stage_ref emit_copy(emitter *e, const anchor_plan *p, const tc_expr *read, operand_list *copied) {
+    const tc_expr *all[2];
+    const tc_tensor *t = read->u.tensor;
+    if (tc_sch_reads_of(p->op, t, all, 2) == 1 && !tc_sch_reads_part(p->op, read))
+        return tc_space_cache_read(&e->b, t->name, p->acc);
+    stage_ref copy = tc_space_cache_part(&e->b, t->name, p->acc, place_of(p, read, copied));
+    copied->read[copied->n++] = read;
+    return copy;
+}
+
 /* An operand that is a stage of its own is made in that order, another one is copied. */
-static void emit_packed_operand(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, loop_ref task) {
+static void emit_packed_operand(emitter *e, const anchor_plan *p, const tc_expr *read, int dv, loop_ref task,
+                                operand_list *copied) {
     const tc_tensor *t = read->u.tensor;
     int stage = tc_sch_stage_of(e->an->s, t);
     if (stage < 0 || !tc_space_is_operand(e->an, stage)) {
-        emit_packed(e, p, read, dv, tc_space_cache_read(&e->b, t->name, p->acc), task);
+        emit_packed(e, p, read, dv, emit_copy(e, p, read, copied), task);
         return;
     }
+    if (has_layout(e, t))
+        return;
     tc_push(&e->packed, t);
     emit_packed(e, p, read, dv, stage_called(e->an->s->stages[stage].name), task);
 }
@@ -184,14 +212,14 @@ static void emit_packed_constant(emitter *e, const anchor_plan *p, const tc_expr
 }
 
 void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task) {
-    operand_list l = vector_operands(e->an, p);
+    operand_list l = vector_operands(e->an, p), copied = {0};
     bool packs = e->v.pack && (!e->v.pack_task || is_loop(task));
     for (int i = 0; i < l.n; i++) {
         int dv = vec_dim(e->an, p, l.read[i]);
         if (l.read[i]->u.tensor->is_const)
             emit_packed_constant(e, p, l.read[i], dv);
         else if (packs)
-            emit_packed_operand(e, p, l.read[i], dv, e->v.pack_task ? task : (loop_ref){0});
+            emit_packed_operand(e, p, l.read[i], dv, e->v.pack_task ? task : (loop_ref){0}, &copied);
     }
 }
 

@@ -199,6 +199,15 @@ stage_ref tc_space_cache_read(builder *b, const char *tensor, stage_ref reader) 
     return stage_called(copy);
 }
 
+stage_ref tc_space_cache_part(builder *b, const char *tensor, stage_ref reader, int place) {
+    const char *names[] = {tc_arena_strdup(b->arena, tensor), tc_arena_strdup(b->arena, reader.name)};
+    const char *copy = tc_arena_printf(b->arena, "%s_pk%d", tensor, b->unique++);
+    tc_instr *step = add(b, TC_PRIM_CACHE_PART, 2, names, copy);
+    step->text = "global";
+    set_ints(b, step, 1, (tc_int_arg[]){number(place)});
+    return stage_called(copy);
+}
+
 stage_ref tc_space_rfactor(builder *b, loop_ref l, const char *what) {
     stage_ref made = {tc_arena_printf(b->arena, "%s_%s", l.stage.root, what), l.stage.root};
     add_on_loop(b, TC_PRIM_RFACTOR, l, made.name);

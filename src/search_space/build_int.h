@@ -143,6 +143,8 @@ void tc_space_compute_at(builder *b, stage_ref s, loop_ref l);
 void tc_space_keep_local(builder *b, stage_ref s);
 stage_ref tc_space_cache_write(builder *b, stage_ref s);
 stage_ref tc_space_cache_read(builder *b, const char *tensor, stage_ref reader);
+/* Of what that read of the tensor reaches, by its number. */
+stage_ref tc_space_cache_part(builder *b, const char *tensor, stage_ref reader, int place);
 stage_ref tc_space_rfactor(builder *b, loop_ref l, const char *what);
 
 /* `name`: of a constant or a stage. */

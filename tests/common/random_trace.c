@@ -251,6 +251,23 @@ static bool try_cache_read(step *t) {
     return apply(t, TC_PRIM_CACHE_READ);
 }
 
+static bool try_cache_part(step *t) {
+    if (t->s->nstage > 8 || t->s->workload->nin == 0)
+        return false;
+    const tc_tensor *of = chance(t, 40) ? t->s->stages[random_stage(t)].op->out[0] : random_input(t);
+    int reader = random_stage(t), n;
+    const tc_expr *all[8];
+    n = tc_sch_reads_of(t->s->stages[reader].op, of, all, (int)TC_LEN(all));
+    if (n == 0)
+        return false;
+    add_name(t, of->name);
+    add_name(t, t->s->stages[reader].name);
+    add_out(t, "C");
+    add_int(t, below(t, n));
+    t->in.text = random_scope(t);
+    return apply(t, TC_PRIM_CACHE_PART);
+}
+
 static bool try_cache_write(step *t) {
     if (t->s->nstage > 8)
         return false;
@@ -353,10 +370,11 @@ typedef struct family {
 } family;
 
 static const family FAMILIES[] = {
-    {try_split, 5},       {try_sampled_split, 2}, {try_tile, 1.5},       {try_fuse, 1.5},        {try_reorder, 3},
-    {try_vectorize, 1.5}, {try_unroll, 1.5},      {try_parallel, 1},     {try_compute_at, 5},    {try_sampled_location, 2},
-    {try_inline, 1},      {try_root, 0.3},        {try_cache_read, 1.5}, {try_cache_write, 1.5}, {try_rfactor, 1.5},
-    {try_layout, 1.5},    {try_align, 0.5},       {try_scope, 0.7},      {try_pragma, 0.3},      {try_prefetch, 0.3},
+    {try_split, 5},       {try_sampled_split, 2}, {try_tile, 1.5},       {try_fuse, 1.5},       {try_reorder, 3},
+    {try_vectorize, 1.5}, {try_unroll, 1.5},      {try_parallel, 1},     {try_compute_at, 5},   {try_sampled_location, 2},
+    {try_inline, 1},      {try_root, 0.3},        {try_cache_read, 1.5}, {try_cache_part, 1.5}, {try_cache_write, 1.5},
+    {try_rfactor, 1.5},   {try_layout, 1.5},      {try_align, 0.5},      {try_scope, 0.7},      {try_pragma, 0.3},
+    {try_prefetch, 0.3},
 };
 
 bool tc_test_random_step(tc_sched *s, tc_rng *r) {

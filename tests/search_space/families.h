@@ -29,6 +29,12 @@ static const tc_machine machine = {.vector_bytes = 64,
     "compute E[h:2, i:19, j:35] = exp(A[h, i, j] - m[h, i])\ncompute T[h:2, i:19] = sum(j:35) E[h, i, j]\n"                      \
     "compute P[h:2, i:19, j:35] = E[h, i, j] * (1.0 / T[h, i])\n"                                                                \
     "compute O[h:2, i:19, d:18] = sum(j:35) P[h, i, j] * V[h, j, d]\noutput O\n"
+#define ATTENTION_PARTS                                                                                                          \
+    "tensor X[13, 100] f32\n"                                                                                                    \
+    "compute S[h:2, i:11, j:13] = sum(k:16) X[i, h * 16 + k] * X[j, h * 16 + k + 32]\n"                                          \
+    "compute m[h:2, i:11] = max(j:13) S[h, i, j]\ncompute E[h:2, i:11, j:13] = exp(S[h, i, j] - m[h, i])\n"                      \
+    "compute T[h:2, i:11] = sum(j:13) E[h, i, j]\ncompute P[h:2, i:11, j:13] = E[h, i, j] / T[h, i]\n"                           \
+    "compute O[i:11, h:2, d:18] = sum(j:13) P[h, i, j] * X[j, h * 18 + d + 64]\noutput O\n"
 #define FEW_CHANNELS                                                                                                             \
     "tensor X[7, 8, 37] f32\ntensor W[3, 3, 37, 3] f32 const\ntensor B[3] f32 const\n"                                           \
     "compute D[h:5, w:6, o:3] = sum(r:3, s:3, c:37) X[h + r, w + s, c] * W[r, s, c, o]\n"                                        \
@@ -132,6 +138,9 @@ static const char *const family[] = {
     "compute E[h:2, i:11, j:13] = exp(S[h, i, j] - m[h, i])\ncompute T[h:2, i:11] = sum(j:13) E[h, i, j]\n"
     "compute P[h:2, i:11, j:13] = E[h, i, j] / T[h, i]\ncompute O[i:11, h:2, d:20] = sum(j:13) P[h, i, j] * V[j, h, d]\noutput "
     "O\n",
+    /* the same with queries, keys and values as parts of one tensor; a matrix by itself, turned */
+    ATTENTION_PARTS,
+    "tensor X[13, 40] f32\ncompute C[i:13, j:13] = sum(k:40) X[i, k] * X[j, k]\noutput C\n",
     /* both forms of Winograd's convolution, on ragged tiles */
     "winograd-f2:" CONVOLUTION,
     "winograd-f4:" CONVOLUTION,

@@ -252,6 +252,53 @@ static void test_sampled_are_right(void **state) {
     }
 }
 
+static int between(tc_rng *r, int lo, int hi) {
+    return lo + (int)tc_rng_below(r, hi - lo + 1);
+}
+
+/* Two products in a row of parts of one tensor, at places drawn: beside one another, apart, overlapping, the whole of it. */
+static const char *draw_parts(tc_arena *a, tc_rng *r) {
+    int h = between(r, 1, 3), k = between(r, 3, 18), d = between(r, 3, 20), i = between(r, 1, 14);
+    int wide = h * TC_MAX(k, d), width = wide + between(r, 0, 2 * wide), at[3];
+    for (int n = 0; n < 3; n++)
+        at[n] = between(r, 0, width - wide);
+    return tc_arena_printf(a,
+                           "tensor X[%d, %d] f32\n"
+                           "compute S[h:%d, i:%d, j:%d] = sum(k:%d) X[i, h * %d + k + %d] * X[j, h * %d + k + %d]\n"
+                           "compute A[h:%d, i:%d, j:%d] = S[h, i, j] * 0.25 + 1.0\n"
+                           "compute Y[i:%d, h:%d, d:%d] = sum(j:%d) A[h, i, j] * X[j, h * %d + d + %d]\noutput Y\n",
+                           i, width, h, i, i, k, k, at[0], k, at[1], h, i, i, i, h, d, i, d, at[2]);
+}
+
+/* Each copies what it reaches, and no more. */
+static void test_parts_are_right(void **state) {
+    (void)state;
+    enum { DRAWS = 12, SAMPLES = 2 };
+    tc_arena *a = tc_arena_new();
+    tc_rng r = tc_rng_seed(11);
+    int parts = 0;
+    for (int n = 0; n < DRAWS; n++) {
+        bench b;
+        const char *text = draw_parts(a, &r);
+        open_bench(&b, text);
+        for (int k = 0; k < tc_space_nsketch(b.space); k++) {
+            const tc_trace *t = tc_space_sketch(b.space, k);
+            int ok = 0;
+            tc_error err = {0};
+            parts += strstr(tc_trace_text(a, t), " = cache_part X ") != NULL;
+            for (int d = 0; d < 4 * SAMPLES && ok < SAMPLES; d++)
+                ok += run(&b, t, &r, &err);
+            if (ok == 0) {
+                show(text, t, &err);
+                fail();
+            }
+        }
+        close_bench(&b);
+    }
+    assert_true(parts >= DRAWS);
+    tc_arena_free(a);
+}
+
 static bool has_sketch(const char *text, const char *part) {
     bench b;
     open_bench(&b, text);
@@ -544,6 +591,7 @@ int main(void) {
         cmocka_unit_test(test_narrowed_are_the_same),
         cmocka_unit_test(test_constructed_are_right),
         cmocka_unit_test(test_sampled_are_right),
+        cmocka_unit_test(test_parts_are_right),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_search_is_deterministic_and_distinct),
         cmocka_unit_test(test_what_is_lowered_is_recalled),
