@@ -36,7 +36,8 @@ typedef enum tc_cg_fact {
     TC_CG_NAN_MAXIMUM,   /* minimum and maximum that are NaN if an operand is */
     TC_CG_AVX,
     TC_CG_AVX512,
-    TC_CG_L1_KIB /* of the common first-level cache, where it is not 32 */
+    TC_CG_L1_KIB, /* of the common first-level cache, where it is not 32 */
+    TC_CG_L2_KIB  /* of the common second-level cache, where it is not 1024 */
 } tc_cg_fact;
 
 int tc_cg_fact_of(const tc_target *t, tc_cg_fact fact);

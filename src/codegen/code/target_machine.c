@@ -48,13 +48,14 @@ static tc_intrinsic_set intrinsics(const tc_target *t, int vector_bytes) {
  * own. */
 void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
     int masked = tc_cg_fact_of(t, TC_CG_MASKED_FROM);
-    *m = (tc_machine){.cores = 4, .l2 = 1 << 20, .l3 = 16 << 20, .line = 64};
+    *m = (tc_machine){.cores = 4, .l3 = 16 << 20, .line = 64};
     m->vector_bytes = bytes ? bytes : or_common(tc_cg_fact_of(t, TC_CG_VECTOR_BYTES), 16);
     m->vector_regs = or_common(tc_cg_fact_of(t, TC_CG_VECTOR_REGS), 32);
     m->masks = masked && m->vector_bytes >= masked;
     m->fma = tc_cg_fact_of(t, TC_CG_FMA);
     m->load_store = tc_cg_fact_of(t, TC_CG_LOAD_STORE);
     m->l1 = or_common(tc_cg_fact_of(t, TC_CG_L1_KIB), 32) << 10;
+    m->l2 = or_common(tc_cg_fact_of(t, TC_CG_L2_KIB), 1024) << 10;
     m->intrinsics = intrinsics(t, m->vector_bytes);
 }
 
