@@ -4,6 +4,9 @@
 
 #include "search_space/space_int.h"
 
+/* A shorter reduction is not blocked. Chosen; not measured apart. */
+enum { MIN_BLOCKED_K = 256 };
+
 typedef enum axis_role { AXIS_BATCH, AXIS_ROW, AXIS_VEC } axis_role;
 
 typedef struct anchor_plan {

@@ -3,9 +3,8 @@
  * when it runs along the output's last dimension, else `row`. */
 #include "search_space/anchor_int.h"
 
-/* Bounds of the space: a shorter reduction is not blocked; taps that are written out (5 x 5); strides of transposed convolutions.
- * Chosen; not measured apart. */
-enum { MIN_BLOCKED_K = 256, MAX_TAPS = 25, MAX_PHASE = 4 };
+/* Bounds of the space: taps that are written out (5 x 5); strides of transposed convolutions. Chosen; not measured apart. */
+enum { MAX_TAPS = 25, MAX_PHASE = 4 };
 
 typedef struct find {
     const tc_sched *s;

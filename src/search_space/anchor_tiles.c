@@ -7,12 +7,23 @@
  *       for other reductions, k_o: acc += ..             # one instruction per tile of the grid
  *       epilogue on the grid's buffer, which is in L1; one store
  *
+ * With the reduction in blocks, and blocks of columns too, the panels that a grid shares with others stay in the first-level cache, and
+ * the results rest in another one between the blocks:
+ *
+ *   parallel task:
+ *     acc[block] = 0
+ *     for k_b: for column_g, row_g:                      # grids of the block, or the other way round
+ *       for other reductions, k_o: acc += ..             # its tiles are loaded before and stored after
+ *     epilogue on the block
+ *
  * The rows of a tile are neighbours along the last axis that the first operand walks alone: rows of a matrix, pixels of a
  * convolution's row. */
 #include "search_space/anchor_int.h"
 
 /* Tiles of a grid along one side, of eight registers and of more; grids of a block. All were chosen. */
 enum { MOST_TILES = 4, MOST_BLOCKS = 8, MAX_GRIDS = 64 };
+/* With the reduction in blocks: grids of a block along either side; parts of the reduction. Chosen. */
+enum { MAX_BLOCK_GRIDS = 16, MOST_PARTS = 8 };
 
 typedef struct tile_form {
     const tc_intrinsic *unit;
@@ -104,8 +115,25 @@ static decision_ref sample_side(emitter *e, role r, int id, const tile_form *f, 
     return tc_space_sample_choice(&e->b, r, id, n, v, extent);
 }
 
+/* Parts of the reduction, in steps as equal as can be, each of which multiplies for longer than its results' way from a cache and
+ * back takes. */
+static int block_sizes(const tile_form *f, int64_t extent, int64_t *out) {
+    const tc_intrinsic *u = f->unit;
+    int n = 0;
+    int64_t steps = tc_ceil_div(extent, f->step);
+    for (int parts = 2; parts <= MOST_PARTS; parts++) {
+        int64_t part = tc_ceil_div(steps, parts) * f->step;
+        bool pays = (double)tc_ceil_div(part, u->k) * u->cycles > u->load + u->store;
+        if (pays && part < extent && (n == 0 || part < out[n - 1]))
+            out[n++] = part;
+    }
+    return n;
+}
+
+/* Loops of the head, row and column: block, grid in it (of columns only where the reduction is in blocks), in the grid. */
 typedef struct head_parts {
-    loop_ref row[3], column[2]; /* row: block, grid, in the grid */
+    loop_ref row[3], column[3];
+    factor width, height; /* of a grid */
 } head_parts;
 
 static void note(emitter *e, const anchor_plan *p, const tile_form *f, decision_ref columns) {
@@ -116,24 +144,29 @@ static void note(emitter *e, const anchor_plan *p, const tile_form *f, decision_
         d->batch *= x != p->vec && x != f->row ? p->head->axes[x].extent : 1;
     for (int r = 0; r < p->op->nraxis; r++)
         d->depth *= p->op->raxes[r].extent;
+    d->last = p->op->raxes[p->op->nraxis - 1].extent;
 }
 
 static head_parts split_head(emitter *e, anchor_plan *p, const tile_form *f, int id) {
-    head_parts h;
-    loop_ref grids[2];
+    head_parts h = {0};
+    loop_ref rows[2], columns[2];
     stage_ref head = stage_called(p->head->name);
     const tc_axis *i = &p->head->axes[f->row], *j = &p->head->axes[p->vec];
-    decision_ref columns = sample_side(e, ROLE_TILE_COLUMNS, id, f, f->unit->n, j->extent),
-                 rows = sample_side(e, ROLE_TILE_ROWS, id, f, f->unit->m, i->extent);
-    factor width = chosen(columns), height = chosen(rows);
-    p->panel = f->unit->place == TC_UNIT_TILE ? fixed(f->unit->n) : width; /* of a tile, or of a grid of small ones */
-    note(e, p, f, columns);
-    tc_space_split(&e->b, loop_of(head, j), "0v", &width, h.column);
-    tc_space_split(&e->b, loop_of(head, i), "t2", &height, grids);
-    decision_ref block = tc_space_sample_tile(&e->b, ROLE_TILE_BLOCK, id, grids[0], 2, MAX_GRIDS, i->extent);
-    factor inner = part_of(block, 1);
-    tc_space_split(&e->b, grids[0], "01", &inner, h.row);
-    h.row[2] = grids[1];
+    decision_ref wide = sample_side(e, ROLE_TILE_COLUMNS, id, f, f->unit->n, j->extent),
+                 high = sample_side(e, ROLE_TILE_ROWS, id, f, f->unit->m, i->extent);
+    h.width = chosen(wide), h.height = chosen(high);
+    p->panel = f->unit->place == TC_UNIT_TILE ? fixed(f->unit->n) : h.width; /* of a tile, or of a grid of small ones */
+    note(e, p, f, wide);
+    tc_space_split(&e->b, loop_of(head, j), p->blocked ? "tv" : "0v", &h.width, columns);
+    tc_space_split(&e->b, loop_of(head, i), "t2", &h.height, rows);
+    h.column[0] = columns[0], h.column[2] = columns[1], h.row[2] = rows[1];
+    int most = p->blocked ? MAX_BLOCK_GRIDS : MAX_GRIDS;
+    factor grids = part_of(tc_space_sample_tile(&e->b, ROLE_TILE_BLOCK, id, rows[0], 2, most, i->extent), 1);
+    tc_space_split(&e->b, rows[0], "01", &grids, h.row);
+    if (p->blocked) {
+        grids = part_of(tc_space_sample_tile(&e->b, ROLE_TILE_PANELS, id, columns[0], 2, most, j->extent), 1);
+        tc_space_split(&e->b, columns[0], "01", &grids, h.column);
+    }
     return h;
 }
 
@@ -154,7 +187,9 @@ static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f,
         task = all;
     tc_space_list(&all, h->row[1]);
     tc_space_list(&all, h->row[2]);
-    tc_space_list(&all, h->column[1]);
+    if (is_loop(h->column[1]))
+        tc_space_list(&all, h->column[1]);
+    tc_space_list(&all, h->column[2]);
     tc_space_reorder(&e->b, &all);
     if (is_loop(e->at))
         return e->at;
@@ -164,21 +199,41 @@ static loop_ref order_head(emitter *e, const anchor_plan *p, const tile_form *f,
     return tc_space_fuse(&e->b, &task, "task");
 }
 
-/* The accumulating stage: a grid of tiles, whole reduction inside. */
-static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f) {
+/* Blocks of the reduction, and the grids of a task, whose loops they are around; i and j become the loops of one grid. */
+static void split_blocks(emitter *e, const anchor_plan *p, const tile_form *f, const head_parts *h, int id, loop_list *order,
+                         loop_ref *i, loop_ref *j, loop_ref *k) {
+    int64_t sizes[MOST_PARTS];
+    loop_ref rows[2], columns[2], parts[2];
+    int64_t extent = p->op->raxes[p->op->nraxis - 1].extent;
+    int n = block_sizes(f, extent, sizes);
+    factor block = chosen(tc_space_sample_choice(&e->b, ROLE_BLOCK_K, id, n, sizes, extent));
+    tc_space_split(&e->b, *k, "bm", &block, parts);
+    tc_space_split(&e->b, *i, "gx", &h->height, rows);
+    tc_space_split(&e->b, *j, "gx", &h->width, columns);
+    tc_space_list(order, parts[0]);
+    tc_space_list(order, e->v.rows_inner ? columns[0] : rows[0]);
+    tc_space_list(order, e->v.rows_inner ? rows[0] : columns[0]);
+    *i = rows[1], *j = columns[1], *k = parts[1];
+}
+
+/* The accumulating stage: grids of tiles. */
+static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f, const head_parts *h, int id) {
     const tc_compute *op = p->op;
     builder *b = &e->b;
     const factor rows = fixed(f->unit->m), columns = fixed(f->unit->n), step = fixed(f->step);
-    loop_ref i[2], j[2], k[2];
-    loop_list order = {0};
     int row = p->dim[f->row];
-    tc_space_split(b, loop_of(p->acc, &op->axes[row]), "ti", &rows, i);
-    tc_space_split(b, loop_of(p->acc, &op->axes[p->acc_vec]), "ti", &columns, j);
-    tc_space_split(b, loop_of(p->acc, &op->raxes[op->nraxis - 1]), "oi", &step, k);
+    loop_ref i[2] = {loop_of(p->acc, &op->axes[row])}, j[2] = {loop_of(p->acc, &op->axes[p->acc_vec])},
+             k[2] = {loop_of(p->acc, &op->raxes[op->nraxis - 1])};
+    loop_list order = {0};
     for (int x = 0; x < op->naxis; x++)
         if (x != row && x != p->acc_vec)
             tc_space_list(&order, loop_of(p->acc, &op->axes[x]));
+    if (p->blocked)
+        split_blocks(e, p, f, h, id, &order, i, j, k);
     tc_space_list_axes(&order, p->acc, op->raxes, op->nraxis - 1);
+    tc_space_split(b, i[0], "ti", &rows, i);
+    tc_space_split(b, j[0], "ti", &columns, j);
+    tc_space_split(b, k[0], "oi", &step, k);
     const loop_ref inner[] = {k[0], i[0], j[0], i[1], j[1], k[1]};
     for (size_t l = 0; l < TC_LEN(inner); l++)
         tc_space_list(&order, inner[l]);
@@ -188,11 +243,18 @@ static void emit_grid(emitter *e, const anchor_plan *p, const tile_form *f) {
     tc_space_tensorize(b, i[1], f->unit->text);
 }
 
+/* A reduction that is short, or of one block, stays whole. */
+static bool blocks(const emitter *e, const anchor_plan *p, const tile_form *f) {
+    int64_t sizes[MOST_PARTS], extent = p->op->raxes[p->op->nraxis - 1].extent;
+    return e->v.block_k && extent >= MIN_BLOCKED_K && block_sizes(f, extent, sizes) > 0;
+}
+
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     tile_form f;
     if (!form_of(e->an, p, &f) || (!f.packed->u.tensor->is_const && !e->v.pack))
         return false;
     p->group = f.unit->group;
+    p->blocked = blocks(e, p, &f);
     int id = e->nanchor++;
     stage_ref head = stage_called(p->head->name);
     p->acc = p->head == p->op ? tc_space_cache_write(&e->b, head) : stage_called(p->op->name);
@@ -200,10 +262,11 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
         tc_space_compute_at(&e->b, head, e->at);
     head_parts h = split_head(e, p, &f, id);
     loop_ref task = e->task = order_head(e, p, &f, &h);
-    tc_space_compute_at(&e->b, p->acc, h.row[1]);
-    tc_space_keep_local(&e->b, p->acc);
-    tc_space_vectorize(&e->b, h.column[1]);
-    emit_grid(e, p, &f);
+    tc_space_compute_at(&e->b, p->acc, p->blocked ? task : h.row[1]);
+    if (!p->blocked)
+        tc_space_keep_local(&e->b, p->acc);
+    tc_space_vectorize(&e->b, h.column[2]);
+    emit_grid(e, p, &f, &h, id);
     tc_space_emit_operands(e, p, task);
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);

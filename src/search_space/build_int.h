@@ -28,6 +28,7 @@ typedef struct decision {
     int lanes;                /* VEC: lanes of a vector register for the anchor's element type */
     int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
     int64_t depth;            /* VEC: product of the reduction axes */
+    int64_t last;             /* TILE_COLUMNS: the last one */
     const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL */
     struct {
         double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */

@@ -4,35 +4,25 @@
  * balance of the tasks over the cores and the traffic of the panels give an estimate by which they are ranked; measuring decides.
  */
 #include "schedule_primitives/sample.h"
-#include "search_space/space_int.h"
+#include "search_space/construct_int.h"
 #include "support/vec.h"
 #include "tir_lower/program.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Multiply-adds that must be under way: 4 cycles by 2 pipes. The machine description does not tell. */
-enum { IN_FLIGHT = 8 };
 /* Room for all plans of a workload, and output channels that are tiled as a whole. Chosen; not measured apart. */
 enum { MAX_PLANS = 4096, SHORT_AXIS = 8 };
 /* What constructed schedules take for decisions that the estimate does not weigh: steps of a reduction's block; axes of a block
  * up to which rows are not tiled; row tiles, and register widths, of a cache block. Chosen; not measured apart. */
 enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
-/* Tasks per core where a cache tile is made as large as balance allows. Chosen; not measured apart. */
-enum { TASKS_PER_CORE = 4 };
 /* Bytes of a stream's prefetches. Measured with 4 bits, one row and 4096 x 4096, cold: 512 to 4096 take the same time. */
 enum { AHEAD = 1024 };
-/* Tiles of a grid's results in eight registers: with more of them operands are loaded more often. */
-enum { MOST_TILES = 4 };
 
 /* Factors of the estimate. Only the order of plans matters, and measuring decides in the end; so where nothing else is said, a
  * factor was chosen, and not measured apart. */
-static const double FREE_LOADS = 0.4;    /* loads per multiply-add that cost nothing */
-static const double TILE_OVERLAP = 0.15; /* of loads and products of tiles, what is not hidden; as the cost model's */
-static const double PACK = 0.25;         /* cycles for an element that is converted and packed: 16 take two loads and a store */
-static const double CHAINED = 1.1;       /* what is between two products of tiles stays in the cache */
-static const double SPILLS = 0.3; /* the tile does not fit the registers; measured later, in descent: three to six times slower */
-static const double MASKED = 0.5; /* depthwise, over half of the registers: steps load what others broadcast */
+static const double FREE_LOADS = 0.4;     /* loads per multiply-add that cost nothing */
+static const double MASKED = 0.5;         /* depthwise, over half of the registers: steps load what others broadcast */
 static const double PANEL_L2 = 0.5;       /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
 static const double PANEL_MISSES = 0.9;   /* a larger panel */
 static const double BLOCKED = 0.85;       /* the reduction in blocks: accumulators go through the cache .. */
@@ -54,17 +44,6 @@ static const double OTHER_UNROLL = 0.99; /* the reduction in other steps than fo
 /* Row counts of register tiles that are tried. Chosen; not measured apart. */
 const int64_t tc_space_tile_rows[TILE_ROWS] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 24};
 
-/* One consistent choice for all decisions of a sketch. */
-typedef struct plan {
-    int sketch;
-    int rows, vecs;  /* register tile */
-    int mid;         /* row tiles of a cache tile: 0 all, 1 one, 2 as many as balance the tasks */
-    int unroll;      /* reduction steps */
-    int width;       /* vectors per step of row and elementwise loops */
-    double estimate; /* share of the machine's peak, of sorts: only the order matters */
-    int number;      /* in the order of enumeration */
-} plan;
-
 /* Registers of the inner loop beside a tile's accumulators: the operands of the shorter side and one of the longer; without fused
  * multiply-adds also products on their way, each with a copy where an instruction overwrites what it multiplies. Where arithmetic
  * has no operands in memory, compilers load all vectors of a row ahead, and more. */
@@ -72,8 +51,7 @@ static int64_t operand_registers(const tc_machine *m, int64_t rows, int64_t vecs
     return (m->load_store ? vecs + 2 : TC_MIN(rows, vecs)) + 1 + (m->fma ? 0 : 4);
 }
 
-/* Largest candidate not above `want`, else the smallest. */
-static int64_t nearest(const tc_instr *step, int64_t want) {
+int64_t tc_space_nearest(const tc_instr *step, int64_t want) {
     int64_t best = -1, least = step->ints[0].value;
     for (int i = 0; i < step->nints; i++) {
         int64_t v = step->ints[i].value;
@@ -84,16 +62,20 @@ static int64_t nearest(const tc_instr *step, int64_t want) {
     return best < 0 ? least : best;
 }
 
+const decision *tc_space_role_of(const sketch *k, int anchor, role r) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].anchor == anchor && k->dec[i].role == r)
+            return &k->dec[i];
+    return NULL;
+}
+
 static int64_t vec_width(const tc_space *s, const plan *p, const decision *v) {
     const tc_trace *t = s->sk[p->sketch].trace;
-    return nearest(&t->steps[v->step], (int64_t)p->vecs * v->lanes);
+    return tc_space_nearest(&t->steps[v->step], (int64_t)p->vecs * v->lanes);
 }
 
 static const decision *vec_of(const sketch *k, int anchor) {
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].anchor == anchor && k->dec[i].role == ROLE_VEC)
-            return &k->dec[i];
-    return NULL;
+    return tc_space_role_of(k, anchor, ROLE_VEC);
 }
 
 static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_t *reg, int64_t *mid) {
@@ -117,78 +99,6 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
         *mid = TC_MIN(*mid, tc_ceil_div(tiles, tc_ceil_div(tiles, TC_MAX(1, d->block / *reg))));
 }
 
-/* ---- tiles ---- */
-
-static const decision *role_of(const sketch *k, int anchor, role r) {
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].anchor == anchor && k->dec[i].role == r)
-            return &k->dec[i];
-    return NULL;
-}
-
-/* Rows or columns of a tile. */
-static int side_of(const sketch *k, const decision *d) {
-    const tc_intrinsic *u = role_of(k, d->anchor, ROLE_TILE_COLUMNS)->unit;
-    return d->role == ROLE_TILE_ROWS ? u->m : u->n;
-}
-
-/* Tiles along one side of the grid, and how many such grids the axis has. */
-static int64_t tiles_along(const tc_space *s, const plan *p, int anchor, role r, int64_t *of) {
-    const sketch *k = &s->sk[p->sketch];
-    const decision *d = role_of(k, anchor, r);
-    int64_t want = r == ROLE_TILE_ROWS ? p->rows : p->vecs;
-    int64_t side = nearest(&k->trace->steps[d->step], want * side_of(k, d));
-    *of = tc_ceil_div(d->extent, side);
-    return side / side_of(k, d);
-}
-
-/* Grids of a block: all that share a panel, one, or as many as balance the tasks. */
-static int64_t grids(const tc_space *s, const plan *p, const decision *d) {
-    int64_t down, across;
-    const decision *c = role_of(&s->sk[p->sketch], d->anchor, ROLE_TILE_COLUMNS);
-    tiles_along(s, p, d->anchor, ROLE_TILE_ROWS, &down);
-    tiles_along(s, p, d->anchor, ROLE_TILE_COLUMNS, &across);
-    int64_t most = p->mid == 1   ? 1
-                   : p->mid == 0 ? down
-                                 : tc_ceil_div(down, TC_MAX(1, TASKS_PER_CORE * s->m.cores / (across * c->batch)));
-    const tc_instr *step = &s->sk[p->sketch].trace->steps[d->step];
-    return TC_MAX(1, TC_MIN(most, step->ints[1].value));
-}
-
-/* Registers beside a grid's results: one for either operand at least. What is in registers of vectors stays there, and the next
- * step's loads overtake: the operands of the shorter side and two of the longer. */
-static int64_t tile_operands(const tc_intrinsic *u, int64_t rows, int64_t columns) {
-    return u->place == TC_UNIT_TILE ? 2 : TC_MIN(rows, columns) + 2;
-}
-
-/* How many times the multiply-adds of vectors: the unit's products per cycle, less what its loads cost beside them, what edges lose,
- * and what the tasks do not balance. A grid that has no registers for its operands is none. */
-static double estimate_tiles(const tc_space *s, const plan *p, int anchor) {
-    const decision *c = role_of(&s->sk[p->sketch], anchor, ROLE_TILE_COLUMNS),
-                   *r = role_of(&s->sk[p->sketch], anchor, ROLE_TILE_ROWS);
-    int64_t down, across, rows = tiles_along(s, p, anchor, ROLE_TILE_ROWS, &down),
-                          columns = tiles_along(s, p, anchor, ROLE_TILE_COLUMNS, &across);
-    const tc_intrinsic *u = c->unit;
-    double multiply = (double)(rows * columns) * u->cycles, load = (double)(rows + columns) * u->load;
-    double e = tc_intrinsic_gain(u);
-    if (u->place == TC_UNIT_BLOCK) /* chained ones wait for each other */
-        e *= fmin(1.0, (double)(rows * columns) / IN_FLIGHT);
-    e *= multiply / (fmax(multiply, load) + TILE_OVERLAP * fmin(multiply, load));
-    e *= (double)(c->extent * r->extent) / (double)(down * rows * across * columns * u->m * u->n);
-    const variant *v = &s->sk[p->sketch].v;
-    int64_t blocks = tc_ceil_div(down, grids(s, p, role_of(&s->sk[p->sketch], anchor, ROLE_TILE_BLOCK)));
-    int64_t tasks = c->batch * blocks * (v->chain ? 1 : across);
-    double work = (double)(c->batch * c->depth * r->extent * c->extent) / (double)(u->m * u->n * u->k) * u->cycles;
-    e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
-    if (v->chain)
-        e *= CHAINED;
-    if (v->pack) /* each element of both operands once, or once per task */
-        e *= work / (work + PACK * (double)(c->batch * c->depth) *
-                                ((double)c->extent * (v->pack_task ? (double)blocks : 1.0) +
-                                 (double)r->extent * (v->stored_task ? (double)across : 1.0)));
-    return rows * columns + tile_operands(u, rows, columns) > tc_intrinsic_registers(u, s->m.vector_regs) ? e * SPILLS : e;
-}
-
 /* Writes decision d's values for plan p into step. */
 static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr *step) {
     const sketch *k = &s->sk[p->sketch];
@@ -205,22 +115,25 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
             step->dec[0]--;
         break;
     case ROLE_VEC:
-        step->dec[0] = nearest(step, p->vecs * lanes);
+        step->dec[0] = tc_space_nearest(step, p->vecs * lanes);
         break;
     case ROLE_VEC_OUTER:
         step->dec[0] = 1;
         break;
     case ROLE_UNROLL_K:
-        step->dec[0] = nearest(step, d->anchor < 0 ? p->width : p->unroll);
+        step->dec[0] = tc_space_nearest(step, d->anchor < 0 ? p->width : p->unroll);
         break;
     case ROLE_BLOCK_K:
-        step->dec[0] = nearest(step, BLOCK_K);
+        if (tc_space_role_of(k, d->anchor, ROLE_TILE_COLUMNS))
+            tc_space_decide_tiles(s, p, d, step);
+        else
+            step->dec[0] = tc_space_nearest(step, BLOCK_K);
         break;
     case ROLE_BLOCK_ROW:
         step->dec[0] = d->extent <= FEW_ROWS ? 1 : TC_MIN(d->extent, p->rows * (p->mid == 0 ? MANY_BLOCK_TILES : BLOCK_TILES));
         break;
     case ROLE_REG_ROW:
-        step->dec[0] = nearest(step, d->extent <= FEW_ROWS && d->extent < p->rows ? 1 : p->rows);
+        step->dec[0] = tc_space_nearest(step, d->extent <= FEW_ROWS && d->extent < p->rows ? 1 : p->rows);
         break;
     case ROLE_BLOCK_VEC:
         step->dec[0] = TC_MIN(tc_ceil_div(d->extent, vec_width(s, p, v)), p->mid == 1 ? FEW_BLOCK_WIDTHS : BLOCK_WIDTHS);
@@ -229,19 +142,16 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         step->dec[0] = p->mid == 1 ? 1 : 2;
         break;
     case ROLE_WIDTH:
-        step->dec[0] = nearest(step, p->width * lanes);
+        step->dec[0] = tc_space_nearest(step, p->width * lanes);
         break;
     case ROLE_AHEAD:
-        step->dec[0] = nearest(step, AHEAD);
+        step->dec[0] = tc_space_nearest(step, AHEAD);
         break;
     case ROLE_TILE_ROWS:
-        step->dec[0] = nearest(step, (int64_t)p->rows * side_of(k, d));
-        break;
     case ROLE_TILE_COLUMNS:
-        step->dec[0] = nearest(step, (int64_t)p->vecs * side_of(k, d));
-        break;
     case ROLE_TILE_BLOCK:
-        step->dec[0] = grids(s, p, d);
+    case ROLE_TILE_PANELS:
+        tc_space_decide_tiles(s, p, d, step);
         break;
     }
 }
@@ -315,7 +225,8 @@ static double estimate(const tc_space *s, const plan *p) {
     bool anchor = false;
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == ROLE_VEC || k->dec[i].role == ROLE_TILE_COLUMNS) {
-            e *= k->dec[i].role == ROLE_VEC ? estimate_anchor(s, p, k->dec[i].anchor) : estimate_tiles(s, p, k->dec[i].anchor);
+            e *= k->dec[i].role == ROLE_VEC ? estimate_anchor(s, p, k->dec[i].anchor)
+                                            : tc_space_estimate_tiles(s, p, k->dec[i].anchor);
             anchor = true;
         }
     if (!anchor)
@@ -343,14 +254,6 @@ static bool has_anchor(const sketch *k) {
     return false;
 }
 
-/* Tiles of a grid that are worth a try, of a sketch that has such. */
-static int most_tiles(const sketch *k, int vector_regs) {
-    for (int i = 0; i < k->ndec; i++)
-        if (k->dec[i].role == ROLE_TILE_COLUMNS && k->dec[i].unit->place == TC_UNIT_BLOCK)
-            return vector_regs;
-    return MOST_TILES;
-}
-
 /* Register tiles worth a try: r x n up to the register file. */
 static int enumerate(const tc_space *s, plan *out) {
     int n = 0;
@@ -359,7 +262,7 @@ static int enumerate(const tc_space *s, plan *out) {
         for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
-                if (s->sk[k].v.tiles && regs > most_tiles(&s->sk[k], s->m.vector_regs))
+                if (s->sk[k].v.tiles && regs > tc_space_most_tiles(&s->sk[k], s->m.vector_regs))
                     continue;
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
                     (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
@@ -449,20 +352,9 @@ static int64_t registers(const sketch *k, const tc_trace *t) {
     return worst;
 }
 
-/* Whether the registers hold the grids of tiles that a trace's decisions ask for, and operands. */
-static bool tiles_fit(const sketch *k, const tc_trace *t, int vector_regs, int operands) {
-    for (int i = 0; i < k->ndec; i++) {
-        const decision *c = &k->dec[i], *r = c->role == ROLE_TILE_COLUMNS ? role_of(k, c->anchor, ROLE_TILE_ROWS) : NULL;
-        if (r && t->steps[c->step].dec[0] / c->unit->n * (t->steps[r->step].dec[0] / c->unit->m) >
-                     tc_intrinsic_registers(c->unit, vector_regs) - operands)
-            return false;
-    }
-    return true;
-}
-
 bool tc_space_fits(const tc_space *s, const tc_trace *t) {
     enum { OPERANDS = 2 }; /* one of either side at least: derived */
     int k = tc_space_sketch_of(s, t);
-    return k < 0 ||
-           (registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS && tiles_fit(&s->sk[k], t, s->m.vector_regs, OPERANDS));
+    return k < 0 || (registers(&s->sk[k], t) <= s->m.vector_regs - OPERANDS &&
+                     tc_space_tiles_fit(&s->sk[k], t, s->m.vector_regs, OPERANDS));
 }

@@ -10,7 +10,7 @@ enum { LITTLE = 1 << 14 };
 
 /* Parts of a divided reduction: fewer than two vectors of them, so that they are added up along the results; the length of one
  * was chosen, and not measured apart. MAX_SKETCHES is room for all that the loops below make. */
-enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 128 };
+enum { MAX_SPLIT = 16, MIN_PART = 64, MAX_SKETCHES = 160 };
 
 /* 0: operands are read in place, 1: packed at root, 2: packed per task. */
 #define PACK(how) .pack = (how) > 0, .pack_task = (how) == 2
@@ -135,11 +135,12 @@ static void add_both(tc_space *s, const analysis *an, const choices *x, variant 
 }
 
 static void add_tiles(tc_space *s, const analysis *an, const choices *x, variant v) {
-    for (int pack = x->packs_tiles; pack <= (x->packs_tiles ? 2 : 0) && v.tiles; pack++)
-        for (int inner = 1; inner >= 0; inner--) {
-            v.pack = pack > 0, v.pack_task = pack == 2, v.rows_inner = inner;
-            add_both(s, an, x, v);
-        }
+    for (v.block_k = 0; v.block_k <= x->blocks && v.tiles; v.block_k++)
+        for (int pack = x->packs_tiles; pack <= (x->packs_tiles ? 2 : 0); pack++)
+            for (int inner = 1; inner >= 0; inner--) {
+                v.pack = pack > 0, v.pack_task = pack == 2, v.rows_inner = inner;
+                add_both(s, an, x, v);
+            }
 }
 
 static void add_variants(tc_space *s, const analysis *an) {

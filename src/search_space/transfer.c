@@ -70,8 +70,8 @@ static tc_space_tile tile_of(const instance *x) {
 
 int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec) {
     const decision *d = &k->dec[dec];
-    role counts = d->role == ROLE_TILE_BLOCK ? ROLE_TILE_ROWS : ROLE_VEC;
-    if (d->role != ROLE_TILE_BLOCK && d->role != ROLE_VEC_OUTER && d->role != ROLE_BLOCK_VEC)
+    role counts = d->role == ROLE_TILE_BLOCK ? ROLE_TILE_ROWS : d->role == ROLE_TILE_PANELS ? ROLE_TILE_COLUMNS : ROLE_VEC;
+    if (counts == ROLE_VEC && d->role != ROLE_VEC_OUTER && d->role != ROLE_BLOCK_VEC)
         return d->extent;
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == counts && k->dec[i].anchor == d->anchor) {

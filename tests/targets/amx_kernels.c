@@ -1,5 +1,5 @@
-/* Random kernels of units with tiles: product shapes with ragged edges, grids of tiles, blocks of the reduction, epilogues, second
- * operands that are packed at run time, operands that are converted first, attention. Each is
+/* Random kernels of units with tiles: product shapes with ragged edges, grids of tiles, blocks of the reduction, alone and around
+ * grids of a block, epilogues, second operands that are packed at run time, operands that are converted first, attention. Each is
  * lowered, compiled, run on 1 and on 3 threads (natively, or by the handler of tile instructions), and compared bit for bit with the
  * interpreter of lowered programs, and with the reference interpreter of te: exactly where sums are integers.
  *
@@ -29,6 +29,7 @@ static const char TARGET[] =
 typedef struct amx_case {
     const tc_intrinsic *unit;
     int64_t m, n, k, step, rows, columns, block; /* step: of the reduction; rows, columns: of the grid; block: steps, or 0 */
+    int64_t high, across;                        /* grids of a block whose results wait between blocks of the reduction; or 0 */
     bool epilogue, window, wide;                 /* wide: rows of the left operand are longer than the reduction */
     bool run_time;                               /* the second operand is no constant .. */
     bool converts;                               /* .. and both are rounded from f32 by the kernel */
@@ -58,6 +59,12 @@ static amx_case draw(tc_rng *r) {
     c.converts = c.run_time && c.unit->acc == TC_F32 && pick(r, 0, 3);
     c.transposed = pick(r, 0, 1);
     c.attention = c.converts && pick(r, 0, 1);
+    if (pick(r, 0, 2) == 0) { /* as long as what sketches divide */
+        c.k = 256 + group * pick(r, 0, 48);
+        c.block = pick(r, 1, 5);
+        c.high = pick(r, 1, 3);
+        c.across = pick(r, 1, 3);
+    }
     return c;
 }
 
@@ -114,24 +121,59 @@ static void write_te(const amx_case *c, tc_strbuf *b) {
     tc_sb_printf(b, "output %s\n", c->epilogue ? "Y" : "D");
 }
 
-static void write_schedule(const amx_case *c, tc_strbuf *b) {
-    const char *y = c->epilogue ? "Y" : "D", *d = c->epilogue ? "D" : "D_acc", *taps = c->window ? d : NULL;
-    if (!c->epilogue)
-        tc_sb_add(b, "D_acc = cache_write D local\n");
-    tc_sb_printf(b, "i_0, i_1 = split %s.i [_, %lld]\nj_0, j_1 = split %s.j [_, %lld]\n", y, (long long)(16 * c->rows), y,
-                 (long long)(16 * c->columns));
-    tc_sb_printf(b, "reorder %s.i_0 %s.j_0 %s.i_1 %s.j_1\ntask = fuse %s.i_0 %s.j_0\ncompute_at %s %s.task\n", y, y, y, y, y, y,
-                 d, y);
-    tc_sb_printf(b, "set_scope %s local\nvectorize %s.j_1\nparallel %s.task\n", d, y, y);
+/* Loops of stage d around one tile, from the outermost one. */
+static void write_order(const amx_case *c, const char *d, tc_strbuf *b) {
+    const char *order[12];
+    int n = 0;
+    if (c->high) {
+        order[n++] = "k_b";
+        order[n++] = c->wide ? "j_g" : "i_g";
+        order[n++] = c->wide ? "i_g" : "j_g";
+    }
+    if (c->window)
+        order[n++] = "r";
+    order[n++] = c->high ? "k_m" : c->block ? "k_b" : "k_o";
+    order[n++] = "i_t";
+    order[n++] = "j_t";
+    if (c->block && !c->high)
+        order[n++] = "k_m";
+    order[n++] = "i_i";
+    order[n++] = "j_i";
+    order[n++] = "k_i";
+    tc_sb_add(b, "reorder");
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(b, " %s.%s", d, order[i]);
+}
+
+static void write_tiles(const amx_case *c, const char *d, tc_strbuf *b) {
     tc_sb_printf(b, "k_o, k_i = split %s.k [_, %lld]\n", d, (long long)c->step);
     if (c->block)
         tc_sb_printf(b, "k_b, k_m = split %s.k_o [_, %lld]\n", d, (long long)c->block);
-    tc_sb_printf(b, "i_t, i_i = split %s.i [_, 16]\nj_t, j_i = split %s.j [_, 16]\nreorder", d, d);
-    if (taps)
-        tc_sb_printf(b, " %s.r", d);
-    tc_sb_printf(b, c->block ? " %s.k_b %s.i_t %s.j_t %s.k_m" : " %s.k_o %s.i_t %s.j_t", d, d, d, d);
-    tc_sb_printf(b, " %s.i_i %s.j_i %s.k_i\n", d, d, d);
-    tc_sb_printf(b, "unroll %s.i_t\nunroll %s.j_t\ntensorize %s.i_i %s\n", d, d, d, c->unit->text);
+    if (c->high)
+        tc_sb_printf(b, "i_g, i_t, i_i = split %s.i [_, %lld, 16]\nj_g, j_t, j_i = split %s.j [_, %lld, 16]\n", d,
+                     (long long)c->rows, d, (long long)c->columns);
+    else
+        tc_sb_printf(b, "i_t, i_i = split %s.i [_, 16]\nj_t, j_i = split %s.j [_, 16]\n", d, d);
+    write_order(c, d, b);
+    tc_sb_printf(b, "\nunroll %s.i_t\nunroll %s.j_t\ntensorize %s.i_i %s\n", d, d, d, c->unit->text);
+}
+
+static void write_schedule(const amx_case *c, tc_strbuf *b) {
+    const char *y = c->epilogue ? "Y" : "D", *d = c->epilogue ? "D" : "D_acc";
+    long long rows = 16 * c->rows, columns = 16 * c->columns;
+    if (!c->epilogue)
+        tc_sb_add(b, "D_acc = cache_write D local\n");
+    if (c->high) {
+        tc_sb_printf(b, "i_0, i_1, i_2 = split %s.i [_, %lld, %lld]\n", y, (long long)c->high, rows);
+        tc_sb_printf(b, "j_0, j_1, j_2 = split %s.j [_, %lld, %lld]\n", y, (long long)c->across, columns);
+        tc_sb_printf(b, "reorder %s.i_0 %s.j_0 %s.i_1 %s.i_2 %s.j_1 %s.j_2\n", y, y, y, y, y, y);
+    } else {
+        tc_sb_printf(b, "i_0, i_1 = split %s.i [_, %lld]\nj_0, j_1 = split %s.j [_, %lld]\n", y, rows, y, columns);
+        tc_sb_printf(b, "reorder %s.i_0 %s.j_0 %s.i_1 %s.j_1\n", y, y, y, y);
+    }
+    tc_sb_printf(b, "task = fuse %s.i_0 %s.j_0\ncompute_at %s %s.task\n", y, y, d, y);
+    tc_sb_printf(b, "set_scope %s local\nvectorize %s.%s\nparallel %s.task\n", d, y, c->high ? "j_2" : "j_1", y);
+    write_tiles(c, d, b);
     int g = c->unit->group;
     const char *panel = c->run_time ? "W_pk" : "W";
     if (c->run_time)
@@ -252,14 +294,11 @@ static bool round_trips(tc_ctx *c, const tc_func *f) {
     return ok;
 }
 
-/* A schedule as text or as a trace. */
-static bool check(tc_ctx *c, const tc_target *t, const tc_workload *w, const char *sched, const tc_trace *trace, uint64_t seed,
-                  totals *sum) {
+static bool check(tc_ctx *c, const tc_target *t, const tc_tir_origin *from, uint64_t seed, totals *sum) {
+    const tc_workload *w = from->workload;
     tc_error err = {0};
-    tc_tir_origin from = {
-        .workload = w, .machine = &t->machine, .text = sched, .trace = trace, .name = "case.sched", .dump = getenv("TC_DUMP")};
     tc_tir_program p;
-    tc_status s = tc_tir_program_make(c, &from, TC_TIR_NEST | TC_TIR_LOWERED, &p, &err);
+    tc_status s = tc_tir_program_make(c, from, TC_TIR_NEST | TC_TIR_LOWERED, &p, &err);
     if (s == TC_ILLEGAL && strstr(err.msg, "registers that there are")) {
         sum->refused++;
         return true;
@@ -279,7 +318,7 @@ static bool check(tc_ctx *c, const tc_target *t, const tc_workload *w, const cha
     tc_tir_walk(p.lowered->body, count_tiles, &tiles);
     sum->tiles += tiles;
     sum->plain += tiles == 0; /* the search space has other forms too */
-    bool ok = (tiles > 0 || trace) && open_run(&r, seed, &err) && round_trips(c, p.nest) && round_trips(c, p.lowered);
+    bool ok = (tiles > 0 || from->trace) && open_run(&r, seed, &err) && round_trips(c, p.nest) && round_trips(c, p.lowered);
     ok = ok && interpret(&r, p.nest, NULL, "nest") && interpret(&r, p.lowered, (void **)&want, "lowered");
     ok = ok && execute(&r, t, want, tiles > 0);
     sum->ran++;
@@ -297,31 +336,68 @@ static bool check(tc_ctx *c, const tc_target *t, const tc_workload *w, const cha
     return ok;
 }
 
-/* Schedules that the search space makes for the same product: constructed and drawn ones. */
+/* A schedule of the search space: a whole one, or, with rng, a sketch whose decisions are drawn. */
+static bool check_trace(const tc_target *t, const tc_workload *w, const tc_trace *trace, tc_rng *rng, uint64_t seed,
+                        totals *sum) {
+    tc_ctx *c = tc_ctx_child(w->ctx);
+    tc_tir_origin from = {.workload = w, .machine = &t->machine, .trace = trace, .rng = rng};
+    bool ok = check(c, t, &from, seed, sum);
+    if (!ok) {
+        tc_strbuf b = {0};
+        tc_trace_print(&b, trace);
+        fprintf(stderr, "--- of the search space\n%s", tc_sb_str(&b));
+        tc_strbuf_free(&b);
+    }
+    tc_ctx_free(c);
+    return ok;
+}
+
+static bool in_blocks(const tc_trace *t) {
+    for (int i = 0; i < t->n; i++)
+        if (t->steps[i].prim == TC_PRIM_SAMPLE_CATEGORICAL && strncmp(t->steps[i].outs[0], "kb", 2) == 0)
+            return true;
+    return false;
+}
+
+/* The best constructed ones, and the best with the reduction in blocks. */
+static bool check_constructed(const tc_target *t, const tc_workload *w, const tc_space *space, uint64_t seed, totals *sum) {
+    enum { BEST = 2, LOOKED_AT = 256 };
+    tc_arena *a = tc_arena_new();
+    tc_trace *made[LOOKED_AT];
+    int n = tc_space_construct(space, a, made, LOOKED_AT);
+    bool ok = true, blocked = false;
+    for (int i = 0; i < n && ok; i++) {
+        bool first = !blocked && in_blocks(made[i]);
+        blocked |= first;
+        ok = (i >= BEST && !first) || check_trace(t, w, made[i], NULL, seed, sum);
+    }
+    tc_arena_free(a);
+    return ok;
+}
+
+/* Schedules that the search space makes for the same product: constructed ones, what a search finds, and sketches with tiles, and with
+ * the reduction in blocks, whose decisions are drawn. */
 static bool check_space(const tc_target *t, const tc_workload *w, uint64_t seed, totals *sum) {
-    enum { CONSTRUCTED = 2, DRAWN = 2 };
     tc_error err = {0};
     tc_arena *a = tc_arena_new();
-    tc_trace *made[CONSTRUCTED];
     tc_space *space;
     tc_rng rng = tc_rng_seed(seed);
-    tc_space_query q = {.options = tc_space_options_default(), .rng = &rng, .want = DRAWN, .arena = a};
+    tc_space_query q = {.options = tc_space_options_default(), .rng = &rng, .want = 1, .arena = a};
     tc_space_found found = {0};
     q.options.population = 8, q.options.generations = 1, q.options.threads = 1;
-    bool ok = tc_space_new(w, &t->machine, &space, &err) == TC_OK;
-    int n = ok ? tc_space_construct(space, a, made, CONSTRUCTED) : 0;
-    ok = ok && tc_space_search(space, &q, &found, &err) == TC_OK;
-    for (int i = 0; ok && i < n + found.n; i++) {
-        tc_ctx *c = tc_ctx_child(w->ctx);
-        const tc_trace *trace = i < n ? made[i] : found.data[i - n].trace;
-        ok = check(c, t, w, NULL, trace, seed, sum);
-        if (!ok) {
-            tc_strbuf b = {0};
-            tc_trace_print(&b, trace);
-            fprintf(stderr, "--- of the search space\n%s", tc_sb_str(&b));
-            tc_strbuf_free(&b);
-        }
-        tc_ctx_free(c);
+    if (tc_space_new(w, &t->machine, &space, &err) != TC_OK || tc_space_search(space, &q, &found, &err) != TC_OK) {
+        fprintf(stderr, "%s\n", err.msg);
+        return false;
+    }
+    bool ok = check_constructed(t, w, space, seed, sum);
+    for (int i = 0; i < found.n && ok; i++)
+        ok = check_trace(t, w, found.data[i].trace, NULL, seed, sum);
+    int first = (int)tc_rng_below(&rng, tc_space_nsketch(space)), left[2] = {1, 1}; /* of those in blocks, and of others */
+    for (int i = 0; i < tc_space_nsketch(space) && ok; i++) {
+        int k = (first + i) % tc_space_nsketch(space);
+        const tc_trace *sketch = tc_space_sketch(space, k);
+        if (strstr(tc_space_sketch_name(space, k), "+tiles") && left[in_blocks(sketch)]-- > 0)
+            ok = check_trace(t, w, sketch, &rng, seed, sum);
     }
     tc_space_free(space);
     tc_arena_free(a);
@@ -343,7 +419,9 @@ static bool run_case(const tc_target *t, uint64_t seed, totals *sum) {
     bool ok = tc_te_parse(c, "case.te", tc_sb_str(&te), &w, &err) == TC_OK;
     if (!ok)
         fprintf(stderr, "%s\n", err.msg);
-    ok = ok && (x.converts || check(c, t, w, tc_sb_str(&sched), NULL, seed, sum)) && check_space(t, w, seed, sum);
+    tc_tir_origin by_hand = {
+        .workload = w, .machine = &t->machine, .text = tc_sb_str(&sched), .name = "case.sched", .dump = getenv("TC_DUMP")};
+    ok = ok && (x.converts || check(c, t, &by_hand, seed, sum)) && check_space(t, w, seed, sum);
     if (!ok)
         fprintf(stderr, "FAILED seed %llu\n--- .te\n%s--- .sched\n%s---\n", (unsigned long long)seed, tc_sb_str(&te),
                 tc_sb_str(&sched));
