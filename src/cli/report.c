@@ -136,7 +136,10 @@ static void print_places(FILE *f, const tc_tune_report *r) {
         fprintf(f, "task %d could run in place of", i);
         for (int k = 0; k < s->ninstead; k++)
             fprintf(f, "%s %d", k ? " and" : "", s->instead[k]);
-        fprintf(f, ", and takes %s where they take %s\n", tc_cli_time(whole, s->best), tc_cli_time(apart, tc_tune_apart(r, i)));
+        for (int k = 0; k < s->nalong; k++)
+            fprintf(f, "%s %d", k ? " and" : ", together with", s->along[k]);
+        fprintf(f, ", and takes %s where they take %s\n", tc_cli_time(whole, tc_tune_together(r, i)),
+                tc_cli_time(apart, tc_tune_apart(r, i)));
     }
 }
 
@@ -257,10 +260,10 @@ static json_t *forms_json(const tc_tune_state *s) {
     return list;
 }
 
-static json_t *places_json(const tc_tune_state *s) {
+static json_t *numbers_json(const int *x, int n) {
     json_t *list = json_array();
-    for (int k = 0; k < s->ninstead; k++)
-        json_array_append_new(list, json_integer(s->instead[k]));
+    for (int k = 0; k < n; k++)
+        json_array_append_new(list, json_integer(x[k]));
     return list;
 }
 
@@ -270,7 +273,8 @@ static json_t *task_json(const tc_tune_state *s, const tc_meas_peak *peaks) {
     json_object_set_new(j, "name", json_string(s->name));
     json_object_set_new(j, "hash", json_string(s->hash.hex));
     json_object_set_new(j, "weight", json_real(s->weight));
-    json_object_set_new(j, "instead_of", places_json(s));
+    json_object_set_new(j, "instead_of", numbers_json(s->instead, s->ninstead));
+    json_object_set_new(j, "together_with", numbers_json(s->along, s->nalong));
     json_object_set_new(j, "trials", json_integer(s->trials));
     json_object_set_new(j, "valid", json_integer(s->valid));
     json_object_set_new(j, "best_ms", tc_cli_json_real(s->best * 1e3));

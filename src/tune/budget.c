@@ -143,7 +143,8 @@ static bool dead(const tc_tune *t, int i) {
 }
 
 bool tc_tune_behind(const tc_tune *t, int i) {
-    return t->state[i].ninstead && t->state[i].best > rival_behind * tc_tune_apart(&t->report, i);
+    double together = tc_tune_together(&t->report, i);
+    return t->state[i].ninstead && isfinite(together) && together > rival_behind * tc_tune_apart(&t->report, i);
 }
 
 /* What could run in place of others is given up when it is far behind them after so many trials. */

@@ -312,6 +312,9 @@ tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err) {
     const tc_tune_state *s = &t->state[i];
     contest c = {0};
     bool all = join(t, i, &c), failed = false;
+    for (int k = 0; k < s->nalong && all; k++)
+        all = (s->along[k] >= i || !t->state[s->along[k]].ninstead) &&
+              join(t, s->along[k], &c); /* else that one's turn was first */
     for (int k = 0; k < s->ninstead && all; k++)
         all = join(t, s->instead[k], &c);
     if (!s->ninstead || !all || tc_tune_behind(t, i) || t->o.measure.mode == TC_MEAS_SIMULATED)

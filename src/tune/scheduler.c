@@ -126,24 +126,31 @@ int tc_tune_next_task(const tc_tune *t) {
     return i >= 0 ? i : next_of(t, true);
 }
 
-double tc_tune_apart(const tc_tune_report *r, int i) {
-    const tc_tune_state *s = &r->task[i];
+static double sum_of(const tc_tune_report *r, const int *tasks, int n) {
     double sum = 0;
-    for (int k = 0; k < s->ninstead; k++)
-        sum += r->task[s->instead[k]].best;
+    for (int k = 0; k < n; k++)
+        sum += r->task[tasks[k]].best;
     return sum;
 }
 
-/* What could run in place of others does where it is faster. */
+double tc_tune_apart(const tc_tune_report *r, int i) {
+    return sum_of(r, r->task[i].instead, r->task[i].ninstead);
+}
+
+double tc_tune_together(const tc_tune_report *r, int i) {
+    return r->task[i].best + sum_of(r, r->task[i].along, r->task[i].nalong);
+}
+
+/* What could run in place of others does where it is faster; each of those that do so together accounts for its part. */
 double tc_tune_latency(const tc_tune *t) {
     double sum = 0;
     for (int i = 0; i < t->n; i++) {
         const tc_tune_state *s = &t->state[i];
-        double apart = tc_tune_apart(&t->report, i);
+        double apart = tc_tune_apart(&t->report, i), together = tc_tune_together(&t->report, i);
         if (!s->ninstead)
             sum += s->weight * s->best;
-        else if (s->best < apart && isfinite(apart))
-            sum -= s->weight * (apart - s->best);
+        else if (together < apart && isfinite(apart))
+            sum -= s->weight * (apart - together) / (1 + s->nalong);
     }
     return sum;
 }

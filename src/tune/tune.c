@@ -46,6 +46,14 @@ static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w)
     s->hash = s->form[0].hash;
 }
 
+/* Numbers of these given tasks; at[]: of each given one. */
+static const int *numbers_of(tc_tune *t, const int *given, int n, const int *at) {
+    int *x = TC_NEW_N(t->arena, int, n);
+    for (int k = 0; k < n; k++)
+        x[k] = at[given[k]];
+    return x;
+}
+
 /* What could run in place of others, unless it runs as well; at[]: number of each given task. */
 static void take_places(tc_tune *t, const tc_tune_task *tasks, int n, const int *at) {
     bool *runs = TC_NEW_N(t->arena, bool, n);
@@ -55,11 +63,10 @@ static void take_places(tc_tune *t, const tc_tune_task *tasks, int n, const int 
         tc_tune_state *s = &t->state[at[i]];
         if (runs[at[i]] || s->ninstead)
             continue;
-        int *instead = TC_NEW_N(t->arena, int, tasks[i].ninstead);
-        for (int k = 0; k < tasks[i].ninstead; k++)
-            instead[k] = at[tasks[i].instead[k]];
         s->ninstead = tasks[i].ninstead;
-        s->instead = instead;
+        s->instead = numbers_of(t, tasks[i].instead, s->ninstead, at);
+        s->nalong = tasks[i].nalong;
+        s->along = numbers_of(t, tasks[i].along, s->nalong, at);
     }
 }
 

@@ -25,6 +25,8 @@ typedef struct tc_tune_task {
     double weight;               /* how often the kernel runs per inference: >= 1 */
     int ninstead;                /* of a kernel that only could run, in place of others: how many, */
     const int *instead;          /* and which of the tasks these are; 0: it is one of those that run */
+    int nalong;                  /* others of the kind that would then run too, a task once per launch, */
+    const int *along;            /* as in `instead` */
 } tc_tune_task;
 
 /* What is known of one form of a task. */
@@ -49,6 +51,8 @@ typedef struct tc_tune_state {
     double weight, flops; /* flops: of the task's own workload, whichever form wins */
     int ninstead;         /* of a kernel that only could run: in place of so many others, by number; 0: it runs */
     const int *instead;
+    int nalong; /* together with so many others, by number */
+    const int *along;
     int trials;          /* measured candidates, earlier runs' too; failures count */
     int valid;           /* of these, the ones with a time */
     double best;         /* seconds of the best verified candidate; INFINITY: none */
@@ -176,6 +180,8 @@ TC_NODISCARD tc_status tc_tune_run(tc_tune *t, tc_error *err);
 const tc_tune_report *tc_tune_get_report(const tc_tune *t);
 /* Seconds that the kernels take, one after the other, in whose place task i could run; INFINITY: one has no time yet. */
 double tc_tune_apart(const tc_tune_report *r, int i);
+/* What task i and those that would run along with it take then. */
+double tc_tune_together(const tc_tune_report *r, int i);
 void tc_tune_free(tc_tune *t);
 
 #endif

@@ -104,7 +104,8 @@ tc_status tc_tune_contest(tc_tune *t, int i, tc_error *err);
  * *failed: not so, because one of them failed now, which is not used any more. */
 enum { TC_TUNE_RIVALS = 3 /* at a time, beside the incumbent */ };
 tc_status tc_tune_in_turns(tc_tune *t, const int *samples, int n, bool *held, bool *failed, tc_error *err);
-/* Runs the best of task i, if that could run in place of others, in turns with the best of those, and stores their times. */
+/* Runs the best of task i, if that could run in place of others, and of what would run along, in turns with the best of those, and
+ * stores their times. */
 tc_status tc_tune_beside(tc_tune *t, int i, tc_error *err);
 /* Who holds the title of task i, whatever others did by themselves; -1: nobody yet. */
 int tc_tune_incumbent(const tc_tune *t, int i);

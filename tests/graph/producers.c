@@ -36,9 +36,26 @@ static void close_bench(bench *b) {
 static int producers_in(const char *text) {
     bench b = open_text(text);
     int n = b.p->nmerging ? b.p->mergings[0].nproducer : 0;
-    assert_true(b.p->nmerging <= 1 && b.p->nspare == b.p->nmerging);
+    assert_true(b.p->nmerging <= 1 && b.p->nspare == (n ? b.p->mergings[0].nanchor : 0));
     close_bench(&b);
     return n;
+}
+
+/* Several contractions read what is made: each gets it for itself, or none. */
+static void test_several_readers(void **state) {
+    (void)state;
+    static const char alike[] = INPUT "const %a : f32[20,12,3,3]\n%m = Relu(%x)\n%y = Conv(%m, %v)\n%z = Conv(%m, %a)\n"
+                                      "output y = %y\noutput z = %z\n";
+    bench b = open_text(alike);
+    const tc_graph_merging *x = &b.p->mergings[0];
+    const tc_tune_task *tasks;
+    int n = tc_graph_program_tunable(b.p, &tasks);
+    assert_true(b.p->nmerging == 1 && x->nproducer == 1 && x->nanchor == 2);
+    assert_true(x->whole[0] == x->whole[1] && x->anchor[0] == x->anchor[1] && b.p->nspare == 1); /* one task, launched twice */
+    const tc_tune_task *whole = &tasks[n - 1];
+    assert_true(whole->weight == 2 && whole->ninstead == 3 && whole->nalong == 1 && whole->along[0] == x->whole[0]);
+    assert_true(whole->instead[0] == x->producer[0] && whole->instead[1] == x->anchor[0] && whole->instead[2] == x->anchor[0]);
+    close_bench(&b);
 }
 
 static void test_which(void **state) {
@@ -48,8 +65,8 @@ static void test_which(void **state) {
     assert_int_equal(tc_graph_program_tasks(b.p, &tasks), 4);
     assert_int_equal(tc_graph_program_tunable(b.p, &tasks), 5);
     const tc_graph_merging *x = &b.p->mergings[0];
-    assert_true(x->whole == 4 && tasks[4].ninstead == 2 && tasks[4].weight == 1);
-    assert_true(tasks[4].instead[0] == x->producer[0] && tasks[4].instead[1] == x->anchor);
+    assert_true(x->nanchor == 1 && x->whole[0] == 4 && tasks[4].ninstead == 2 && tasks[4].nalong == 0 && tasks[4].weight == 1);
+    assert_true(tasks[4].instead[0] == x->producer[0] && tasks[4].instead[1] == x->anchor[0]);
     assert_string_equal(tasks[x->producer[0]].name, "Mul f32[81,12]");
     assert_true(strncmp(tasks[4].name, "Mul+Conv+Relu", 13) == 0);
     close_bench(&b);
@@ -57,14 +74,21 @@ static void test_which(void **state) {
     assert_int_equal(producers_in("input %a : f32[5,20]\ninput %b : f32[7,20]\n%c = Exp(%a)\n%d = Tanh(%b)\n"
                                   "%t = Transpose(%d) {perm=[1,0]}\n%y = MatMul(%c, %t)\noutput y = %y\n"),
                      2);
+    assert_int_equal(
+        producers_in(INPUT GATE "%m = Mul(%x, %g)\n%y = Conv(%m, %w)\n%t = Conv(%m, %v)\noutput y = %y\noutput t = %t\n"), 1);
 }
 
 /* Others read what it makes, or there is nothing to make. */
 static void test_which_not(void **state) {
     (void)state;
     assert_int_equal(producers_in(INPUT GATE "%m = Mul(%x, %g)\n%y = Conv(%m, %w)\noutput y = %y\noutput m = %m\n"), 0);
-    assert_int_equal(
-        producers_in(INPUT GATE "%m = Mul(%x, %g)\n%y = Conv(%m, %w)\n%t = Conv(%m, %v)\noutput y = %y\noutput t = %t\n"), 0);
+    assert_int_equal(producers_in(INPUT GATE "%m = Mul(%x, %g)\n%y = Conv(%m, %w)\n%t = MaxPool(%m) {kernel_shape=[2,2]}\n"
+                                             "output y = %y\noutput t = %t\n"),
+                     0);
+    assert_int_equal(producers_in(INPUT "%m = Relu(%x)\n%a = Conv(%m, %u)\n%b = Conv(%m, %v)\n%c = Conv(%m, %w)\n"
+                                        "%d = Conv(%m, %w) {strides=[2,2]}\n"
+                                        "output a = %a\noutput b = %b\noutput c = %c\noutput d = %d\n"),
+                     0);
     assert_int_equal(producers_in(INPUT "%m = MaxPool(%x) {kernel_shape=[2,2]}\n%y = Conv(%m, %w)\noutput y = %y\n"), 0);
     assert_int_equal(producers_in(INPUT "%y = Conv(%x, %w)\noutput y = %y\n"), 0);
 }
@@ -111,8 +135,8 @@ static void tune_all(const bout *x, const char *trace, const taken *s) {
     const tc_tune_task *tasks;
     tc_graph_program_tunable(x->b.p, &tasks);
     put_record(x->db, x->t, &tasks[m->producer[0]], trace, TC_MEAS_HOT, 1, &s->producer, 1);
-    put_record(x->db, x->t, &tasks[m->anchor], trace, TC_MEAS_COLD, 1, &s->anchor, 1);
-    put_record(x->db, x->t, &tasks[m->whole], trace, TC_MEAS_COLD, 1, &s->whole, 1);
+    put_record(x->db, x->t, &tasks[m->anchor[0]], trace, TC_MEAS_COLD, 1, &s->anchor, 1);
+    put_record(x->db, x->t, &tasks[m->whole[0]], trace, TC_MEAS_COLD, 1, &s->whole, 1);
 }
 
 static void put_beside(const bout *x, int task, double seconds, double odd) {
@@ -131,8 +155,8 @@ static bool merges(bout *x, const taken *s) {
     tc_graph_program *q;
     x->now++;
     put_beside(x, m->producer[0], s->producer, 0);
-    put_beside(x, m->anchor, s->anchor, 0);
-    put_beside(x, m->whole, s->whole, s->odd);
+    put_beside(x, m->anchor[0], s->anchor, 0);
+    put_beside(x, m->whole[0], s->whole, s->odd);
     tc_graph_build_options o = {.target = x->t, .threads = 1, .db = x->db};
     assert_ok(tc_graph_program_merge(x->b.g, x->b.p, &o, &q, err));
     bool any = q != NULL;
@@ -169,6 +193,6 @@ static void test_turns_decide(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_which), cmocka_unit_test(test_which_not),
-                                       cmocka_unit_test(test_turns_decide)};
+                                       cmocka_unit_test(test_several_readers), cmocka_unit_test(test_turns_decide)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

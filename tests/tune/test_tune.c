@@ -220,7 +220,7 @@ static void test_what_could_be_one_runs_beside(void **state) {
     bench *b = *state;
     const tc_tune_task tasks[] = {{.name = "producer", .workload = parse(b->ctx, producer), .weight = 1},
                                   {.name = "anchor", .workload = parse(b->ctx, anchor), .weight = 1},
-                                  {"whole", parse(b->ctx, whole), 1, TC_LEN(instead), instead}};
+                                  {"whole", parse(b->ctx, whole), 1, TC_LEN(instead), instead, 0, NULL}};
     tc_tune_options o = options(b, 18);
     tc_tune *t;
     tc_error err;

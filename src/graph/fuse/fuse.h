@@ -16,11 +16,13 @@ typedef struct tc_graph_piece {
     int64_t at; /* bytes from its beginning; a multiple of what kernels ask of their arguments */
 } tc_graph_piece;
 
-/* Groups that may be one kernel instead: a contraction's and those that make operands of it, for it alone. */
-enum { TC_GRAPH_MERGED = 2 };
+/* Groups that may be fewer kernels instead: those of contractions, and those that make operands of them, for nobody else. Each
+ * contraction then computes for itself what it reads of these. */
+enum { TC_GRAPH_MERGED = 2, TC_GRAPH_SHARED = 3 };
 typedef struct tc_graph_merge {
-    int nproducer, producer[TC_GRAPH_MERGED], anchor; /* by number in the list of groups */
-    tc_graph_fused whole;                             /* in place of them all, where the anchor's is */
+    int nproducer, producer[TC_GRAPH_MERGED]; /* by number in the list of groups */
+    int nanchor, anchor[TC_GRAPH_SHARED];
+    tc_graph_fused whole[TC_GRAPH_SHARED]; /* by anchor: where that is, in its place */
 } tc_graph_merge;
 
 typedef struct tc_graph_groups {

@@ -1,8 +1,10 @@
-/* Producers of a contraction: groups of elementwise nodes (a dequantisation, a scale, a normalisation with its sums, a cast) whose
- * value only that contraction reads, as an operand. Both kernels may become one, in which the schedule decides where the operand is
- * computed. Whether that is faster only measuring tells, so the groups stay as they are and such a merge stands beside them.
+/* Producers of contractions: groups of elementwise nodes (a dequantisation, a scale, a normalisation with its sums, a cast) whose
+ * value only contractions read, as an operand. Each of these may compute it for itself: its kernel then has the producer's nodes too, and
+ * the schedule decides where the operand is computed. Whether that is faster only measuring tells, so the groups stay as they are and
+ * such a merge stands beside them.
  *
- *     ReduceMean, Sub, ..., Mul, Add | MatMul, Add    ->  two kernels, or one */
+ *     ReduceMean, Sub, ..., Mul, Add | MatMul, Add                ->  two kernels, or one
+ *     Mul, Add, Relu | Conv, Relu | Conv                          ->  three, or two: both begin with Mul, Add, Relu */
 #include "graph/fuse/fuse_int.h"
 
 #include <stdlib.h>
@@ -31,15 +33,6 @@ static bool produces(const tc_fuser *f, const tc_graph_fused *p) {
     return variable && tc_graph_shape_count(&v->shape) > 0 && !f->is_output[v->id] && !f->is_piece[v->id] && !f->stored[v->id];
 }
 
-/* The contraction that alone reads what p makes, at whatever operands; NULL: there is none. */
-static const tc_graph_node *reader_of(const tc_fuser *f, const tc_graph_fused *p) {
-    const tc_fuse_nodes *uses = &f->uses[p->out[0]->id];
-    const tc_graph_node *n = uses->len ? tc_fuse_node(f, uses->data[0]) : NULL;
-    for (size_t u = 1; u < uses->len && n; u++)
-        n = uses->data[u] == uses->data[0] ? n : NULL;
-    return n && tc_graph_class_of(n->op) == TC_GRAPH_CLASS_ANCHOR ? n : NULL;
-}
-
 /* The group of `n`, if that is its only contraction; -1: it is not. */
 static int group_of(const tc_graph_groups *all, const tc_graph_node *n) {
     for (int i = 0; i < all->n; i++) {
@@ -56,6 +49,29 @@ static int group_of(const tc_graph_groups *all, const tc_graph_node *n) {
     return -1;
 }
 
+static bool is_in(const int *list, int n, int x) {
+    for (int i = 0; i < n; i++)
+        if (list[i] == x)
+            return true;
+    return false;
+}
+
+/* The groups of the contractions that read what p makes, at whatever operands; 0: others read it too, or too many. */
+static int readers_of(const tc_fuser *f, const tc_graph_groups *all, const tc_graph_fused *p, int *out) {
+    const tc_fuse_nodes *uses = &f->uses[p->out[0]->id];
+    int n = 0;
+    for (size_t u = 0; u < uses->len; u++) {
+        const tc_graph_node *x = tc_fuse_node(f, uses->data[u]);
+        int group = tc_graph_class_of(x->op) == TC_GRAPH_CLASS_ANCHOR ? group_of(all, x) : -1;
+        if (group >= 0 && is_in(out, n, group))
+            continue;
+        if (group < 0 || n == TC_GRAPH_SHARED)
+            return 0;
+        out[n++] = group;
+    }
+    return n;
+}
+
 static int by_position(const void *x, const void *y) {
     return *(const int *)x - *(const int *)y;
 }
@@ -65,56 +81,87 @@ static void add_members(const tc_fuser *f, const tc_graph_group *g, tc_fuse_node
         tc_push(members, f->position[g->nodes[i]->id]);
 }
 
-/* The group of the merge's groups together. */
-static void put_together(tc_fuser *f, tc_arena *a, const tc_graph_groups *all, tc_graph_merge *m) {
+/* The group of anchor k and of those that it reads of the merge's. */
+static void put_together(tc_fuser *f, tc_arena *a, const tc_graph_groups *all, tc_graph_merge *m, int k) {
     tc_fuse_nodes members = {0};
-    add_members(f, &all->data[m->anchor].group, &members);
+    tc_graph_fused *whole = &m->whole[k];
+    int readers[TC_GRAPH_SHARED];
+    add_members(f, &all->data[m->anchor[k]].group, &members);
     for (int i = 0; i < m->nproducer; i++)
-        add_members(f, &all->data[m->producer[i]].group, &members);
+        if (is_in(readers, readers_of(f, all, &all->data[m->producer[i]], readers), m->anchor[k]))
+            add_members(f, &all->data[m->producer[i]].group, &members);
     qsort(members.data, members.len, sizeof *members.data, by_position);
-    m->whole = all->data[m->anchor];
-    m->whole.group.n = (int)members.len;
-    m->whole.group.nodes = TC_NEW_N(a, tc_graph_node *, members.len);
+    *whole = all->data[m->anchor[k]];
+    whole->group.n = (int)members.len;
+    whole->group.nodes = TC_NEW_N(a, tc_graph_node *, members.len);
     for (size_t i = 0; i < members.len; i++)
-        m->whole.group.nodes[i] = tc_fuse_node(f, members.data[i]);
+        whole->group.nodes[i] = tc_fuse_node(f, members.data[i]);
     tc_fuse_begin(f, &members);
-    tc_fuse_choose_stages(f, a, &m->whole.group);
+    tc_fuse_choose_stages(f, a, &whole->group);
     tc_vec_free(&members);
 }
 
-static tc_graph_merge *merge_of(tc_graph_merge *m, int n, int anchor) {
-    for (int i = 0; i < n; i++)
-        if (m[i].anchor == anchor)
-            return &m[i];
-    return NULL;
+/* Nodes of the largest kernel that it could become. */
+static int size_of(const tc_graph_groups *all, const tc_graph_merge *m) {
+    int producers = 0, most = 0;
+    for (int i = 0; i < m->nproducer; i++)
+        producers += all->data[m->producer[i]].group.n;
+    for (int i = 0; i < m->nanchor; i++)
+        most = TC_MAX(most, all->data[m->anchor[i]].group.n);
+    return producers + most;
 }
 
-static int size_of(const tc_graph_groups *all, const tc_graph_merge *m) {
-    int n = all->data[m->anchor].group.n;
-    for (int i = 0; i < m->nproducer; i++)
-        n += all->data[m->producer[i]].group.n;
-    return n;
+/* `to` with producer i, which those groups read; false: that is more than there is room for. */
+static bool take(const tc_graph_groups *all, int i, const int *readers, int n, tc_graph_merge *to) {
+    tc_graph_merge x = *to;
+    if (x.nproducer == TC_GRAPH_MERGED)
+        return false;
+    x.producer[x.nproducer++] = i;
+    for (int k = 0; k < n; k++) {
+        if (is_in(x.anchor, x.nanchor, readers[k]))
+            continue;
+        if (x.nanchor == TC_GRAPH_SHARED)
+            return false;
+        x.anchor[x.nanchor++] = readers[k];
+    }
+    if (size_of(all, &x) > TC_FUSE_MAX_GROUP)
+        return false;
+    *to = x;
+    return true;
+}
+
+/* The merge that one of the anchors is in; NULL: none is. *more: there are several. */
+static tc_graph_merge *merge_of(tc_graph_merge *m, int n, const int *anchors, int count, bool *more) {
+    tc_graph_merge *found = NULL;
+    *more = false;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < count; k++)
+            if (is_in(m[i].anchor, m[i].nanchor, anchors[k])) {
+                *more |= found && found != &m[i];
+                found = &m[i];
+            }
+    return found;
 }
 
 void tc_fuse_find_merges(tc_fuser *f, tc_arena *a, tc_graph_groups *all) {
     tc_graph_merge *m = TC_NEW_N(a, tc_graph_merge, all->n + 1);
     int n = 0;
     for (int i = 0; i < all->n; i++) {
-        const tc_graph_node *reader = produces(f, &all->data[i]) ? reader_of(f, &all->data[i]) : NULL;
-        int anchor = reader ? group_of(all, reader) : -1;
-        if (anchor < 0)
+        int readers[TC_GRAPH_SHARED], nreader = produces(f, &all->data[i]) ? readers_of(f, all, &all->data[i], readers) : 0;
+        bool several;
+        tc_graph_merge *to = merge_of(m, n, readers, nreader, &several);
+        if (nreader == 0 || several)
             continue;
-        tc_graph_merge *to = merge_of(m, n, anchor), fresh = {.anchor = anchor};
-        if (!to)
-            to = &fresh;
-        if (to->nproducer == TC_GRAPH_MERGED || size_of(all, to) + all->data[i].group.n > TC_FUSE_MAX_GROUP)
-            continue;
-        to->producer[to->nproducer++] = i;
-        if (to == &fresh)
-            m[n++] = fresh;
+        if (!to) {
+            m[n] = (tc_graph_merge){0};
+            to = &m[n];
+        }
+        if (take(all, i, readers, nreader, to) && to == &m[n])
+            n++;
     }
     for (int i = 0; i < n; i++)
-        put_together(f, a, all, &m[i]);
+        for (int k = 0; k < m[i].nanchor; k++)
+            put_together(f, a, all, &m[i], k);
     all->nmerges = n;
     all->merges = m;
 }

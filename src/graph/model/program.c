@@ -199,28 +199,37 @@ static void add_pieces(maker *m, const tc_graph_groups *groups) {
 
 /* ---- merges ---- */
 
-/* The one that group i is in; NULL: none. */
-static const tc_graph_merge *merge_of(const tc_graph_groups *groups, int i) {
+/* The one that group i is in; NULL: none. *anchor: which of its anchors it is; -1: a producer. */
+static const tc_graph_merge *merge_of(const tc_graph_groups *groups, int i, int *anchor) {
     for (int k = 0; k < groups->nmerges; k++) {
         const tc_graph_merge *x = &groups->merges[k];
+        *anchor = -1;
         for (int p = 0; p < x->nproducer; p++)
-            if (i == x->anchor || i == x->producer[p])
+            if (i == x->producer[p])
+                return x;
+        for (*anchor = 0; *anchor < x->nanchor; ++*anchor)
+            if (i == x->anchor[*anchor])
                 return x;
     }
     return NULL;
 }
 
-/* Notes the kernel that could be launched for all of x; task[]: of the groups. One that has no workload, because a limit of these
- * is exceeded, is none. */
+/* Notes the kernels that could be launched for all of x; task[]: of the groups. Where one has no workload, because a limit of these
+ * is exceeded, they are none. */
 static void note_spare(maker *m, const bool *stored, const tc_graph_merge *x, int number, const int *task) {
-    tc_graph_lowered l;
-    const tc_graph_fused *f = &x->whole;
-    tc_graph_merging of = {.number = number, .nproducer = x->nproducer, .anchor = task[x->anchor]};
+    tc_graph_spare s = {.times = m->times, .of = {.number = number, .nproducer = x->nproducer, .nanchor = x->nanchor}};
     for (int p = 0; p < x->nproducer; p++)
-        of.producer[p] = task[x->producer[p]];
-    if (is_empty(f) || tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, NULL) != TC_OK)
-        return;
-    tc_push(&m->spares, ((tc_graph_spare){l.workload, covers(m->p->arena, &f->group), m->times, of}));
+        s.of.producer[p] = task[x->producer[p]];
+    for (int k = 0; k < x->nanchor; k++) {
+        const tc_graph_fused *f = &x->whole[k];
+        tc_graph_lowered l;
+        if (is_empty(f) || tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, NULL) != TC_OK)
+            return;
+        s.of.anchor[k] = task[x->anchor[k]];
+        s.workload[k] = l.workload;
+        s.covers[k] = covers(m->p->arena, &f->group);
+    }
+    tc_push(&m->spares, s);
 }
 
 static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *err) {
@@ -228,11 +237,12 @@ static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *e
     int first = m->nfound, *task = TC_NEW_N(m->p->arena, int, groups->n + 1);
     m->nfound += groups->nmerges;
     for (int i = 0; i < groups->n; i++) {
-        const tc_graph_merge *x = merge ? merge_of(groups, i) : NULL;
+        int anchor;
+        const tc_graph_merge *x = merge ? merge_of(groups, i, &anchor) : NULL;
         bool merged = x && merge[x - groups->merges];
-        if (merged && i != x->anchor)
+        if (merged && anchor < 0)
             continue;
-        TC_TRY(add_launch(m, groups->stored, merged ? &x->whole : &groups->data[i], err));
+        TC_TRY(add_launch(m, groups->stored, merged ? &x->whole[anchor] : &groups->data[i], err));
         task[i] = m->launches.len ? m->launches.data[m->launches.len - 1].task : -1;
     }
     for (int k = 0; k < groups->nmerges; k++)
@@ -252,6 +262,24 @@ tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
     return s;
 }
 
+/* What the task runs in place of, and what else runs then; of the first such merging alone. */
+static void place(maker *m, const tc_graph_merging *of, int k) {
+    tc_arena *a = m->p->arena;
+    tc_tune_task *t = &m->tasks.data[of->whole[k]];
+    int *instead = TC_NEW_N(a, int, of->nproducer + of->nanchor), *along = TC_NEW_N(a, int, of->nanchor);
+    if (of->whole[k] < m->p->ntask || t->ninstead)
+        return;
+    for (int i = 0; i < of->nproducer; i++)
+        instead[t->ninstead++] = of->producer[i];
+    for (int i = 0; i < of->nanchor; i++) {
+        instead[t->ninstead++] = of->anchor[i];
+        if (i != k)
+            along[t->nalong++] = of->whole[i];
+    }
+    t->instead = instead;
+    t->along = along;
+}
+
 static void add_spares(maker *m) {
     tc_graph_program *p = m->p;
     tc_graph_merging *merging = TC_NEW_N(p->arena, tc_graph_merging, m->spares.len + 1);
@@ -259,15 +287,10 @@ static void add_spares(maker *m) {
         const tc_graph_spare *x = &m->spares.data[i];
         tc_graph_merging *of = &merging[p->nmerging++];
         *of = x->of;
-        of->whole = task_of(m, x->workload, x->covers, x->times);
-        tc_tune_task *t = &m->tasks.data[of->whole];
-        if (of->whole < p->ntask || t->ninstead)
-            continue;
-        int *instead = TC_NEW_N(p->arena, int, TC_GRAPH_MERGED + 1);
-        for (int k = 0; k < of->nproducer; k++)
-            instead[t->ninstead++] = of->producer[k];
-        instead[t->ninstead++] = of->anchor;
-        t->instead = instead;
+        for (int k = 0; k < of->nanchor; k++)
+            of->whole[k] = task_of(m, x->workload[k], x->covers[k], x->times);
+        for (int k = 0; k < of->nanchor; k++)
+            place(m, of, k);
     }
     p->mergings = merging;
     p->nfound = m->nfound;
@@ -506,6 +529,10 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
         tc_sb_printf(out, "task %d", x->producer[0]);
         for (int k = 1; k < x->nproducer; k++)
             tc_sb_printf(out, ", %d", x->producer[k]);
-        tc_sb_printf(out, " and %d could be task %d: %s\n", x->anchor, x->whole, p->tasks[x->whole].name);
+        for (int k = 0; k < x->nanchor; k++)
+            tc_sb_printf(out, "%s %d", k + 1 < x->nanchor ? "," : " and", x->anchor[k]);
+        for (int k = 0; k < x->nanchor; k++)
+            tc_sb_printf(out, "%s task %d: %s", k ? "," : " could be", x->whole[k], p->tasks[x->whole[k]].name);
+        tc_sb_addc(out, '\n');
     }
 }

@@ -33,10 +33,11 @@ typedef struct tc_graph_launch {
     int target;    /* a launch's number; that of launches: the end */
 } tc_graph_launch;
 
-/* Launches that may be one (graph/fuse/producers.c): tasks by number. */
+/* Launches that may be fewer (graph/fuse/producers.c): tasks by number, a task once per launch. */
 typedef struct tc_graph_merging {
     int number; /* in the order in which fusion finds them */
-    int nproducer, producer[TC_GRAPH_MERGED], anchor, whole;
+    int nproducer, producer[TC_GRAPH_MERGED];
+    int nanchor, anchor[TC_GRAPH_SHARED], whole[TC_GRAPH_SHARED];
 } tc_graph_merging;
 
 struct tc_graph_program {

@@ -4,10 +4,10 @@
 
 #include "graph/model/program.h"
 
-/* A kernel that could be launched in place of others. */
+/* Kernels that could be launched in place of others; of: without their tasks. */
 typedef struct tc_graph_spare {
-    const tc_workload *workload;
-    const char *covers;
+    const tc_workload *workload[TC_GRAPH_SHARED];
+    const char *covers[TC_GRAPH_SHARED];
     double times;
     tc_graph_merging of;
 } tc_graph_spare;

@@ -262,8 +262,10 @@ static tc_status find_last(comparison *c, int task, tc_error *err) {
 }
 
 static tc_status add_all_times(comparison *c, const tc_graph_merging *x, double *whole, double *apart, tc_error *err) {
-    TC_TRY(add_times(c, x->whole, whole, err));
-    TC_TRY(add_times(c, x->anchor, apart, err));
+    for (int k = 0; k < x->nanchor; k++) {
+        TC_TRY(add_times(c, x->whole[k], whole, err));
+        TC_TRY(add_times(c, x->anchor[k], apart, err));
+    }
     for (int i = 0; i < x->nproducer; i++)
         TC_TRY(add_times(c, x->producer[i], apart, err));
     return TC_OK;
@@ -272,7 +274,7 @@ static tc_status add_all_times(comparison *c, const tc_graph_merging *x, double 
 static tc_status is_faster(const tc_graph_program *p, const tc_graph_merging *x, const tc_graph_build_options *o,
                            double byte_time, bool *merge, tc_error *err) {
     comparison c = {.p = p, .o = o, .byte_time = byte_time, .current = true};
-    TC_TRY(find_last(&c, x->whole, err));
+    TC_TRY(find_last(&c, x->whole[0], err));
     if (c.when == 0)
         return TC_OK;
     double *whole = tc_xcalloc((size_t)c.rounds, sizeof *whole), *apart = tc_xcalloc((size_t)c.rounds, sizeof *apart);
