@@ -97,6 +97,19 @@ static void full_width_and_no_spills(void **state) {
     free(text);
 }
 
+/* What is read comes into the second-level cache, a line of a result to be written. */
+static void hints(void **state) {
+    (void)state;
+    kernel k;
+    kernel_parse(&k, "func hints\nparam A f32[64] in 0 align 64\nparam C f32[64] out 0 align 64\nbody\n"
+                     "for i in 64 {\nprefetch A[i + 512]\nprefetch C[i + 512]\nC[i] = A[i]\n}\n");
+    char *s = kernel_text(&k, "cascadelake", TC_CG_ASM);
+    assert_true(count(s, "prefetcht1") > 0);
+    assert_true(count(s, "prefetchw") > 0);
+    free(s);
+    kernel_free(&k);
+}
+
 static void every_target_emits(void **state) {
     (void)state;
     char *text;
@@ -339,6 +352,7 @@ static void parallel_for(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(full_width_and_no_spills),
+        cmocka_unit_test(hints),
         cmocka_unit_test(every_target_emits),
         cmocka_unit_test(text_stages),
         cmocka_unit_test(library),

@@ -406,12 +406,15 @@ tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
 }
 
 void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *st) {
-    enum { READ = 0, MODERATE_LOCALITY = 2, DATA = 1 }; /* operands of llvm.prefetch; moderate: into the second-level cache */
-    tc_slot *s = tc_cg_slot(g, st->u.prefetch.buffer);
+    /* Operands of llvm.prefetch; moderate locality: into the second-level cache. */
+    enum { READ = 0, WRITE = 1, MODERATE_LOCALITY = 2, DATA = 1 };
+    const tc_buffer *b = st->u.prefetch.buffer;
+    bool result = b->scope == TC_BUF_PARAM && g->k->f->params[b->param].kind == TC_PARAM_OUT;
+    tc_slot *s = tc_cg_slot(g, b);
     tc_cg_index x;
     tc_val p = s && tc_cg_flatten(st->u.prefetch.index, &x) ? tc_cg_pointer(g, s, &x) : NULL;
     if (!p || g->status != TC_OK)
         return; /* only a hint */
-    tc_val args[4] = {p, tc_cg_int(g->i32, READ), tc_cg_int(g->i32, MODERATE_LOCALITY), tc_cg_int(g->i32, DATA)};
+    tc_val args[4] = {p, tc_cg_int(g->i32, result ? WRITE : READ), tc_cg_int(g->i32, MODERATE_LOCALITY), tc_cg_int(g->i32, DATA)};
     tc_cg_intrinsic(g, "llvm.prefetch", &g->ptr, 1, args, 4);
 }

@@ -19,6 +19,7 @@ tc_status tir_pass_dot(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_fun
 tc_status tir_pass_fma(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_order(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_prefetch(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
+tc_status tir_pass_results(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 tc_status tir_pass_storage(tc_ctx *c, const tc_machine *m, const tc_func *in, tc_func **out, tc_error *err);
 
 /* The same function with another body; `body` may be NULL (nothing to do). */

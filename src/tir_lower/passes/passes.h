@@ -22,7 +22,7 @@ typedef struct tc_tir_pass {
 } tc_tir_pass;
 
 /* In order: simplify, partition, tidy (simplify again, while the program is small), unroll, tile, vectorize, neutral, promote, dot,
- * fma, order, prefetch, storage. */
+ * fma, order, prefetch, results, storage. */
 extern const tc_tir_pass tc_tir_passes[];
 extern const int tc_tir_npasses;
 extern const unsigned tc_tir_built, tc_tir_lowered; /* what tc_tir_build gives, and what code generation reads */

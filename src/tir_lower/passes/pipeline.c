@@ -27,6 +27,7 @@ const tc_tir_pass tc_tir_passes[] = {
     {"fma", tir_pass_fma, 0, 0, PLAIN_SUMS},
     {"order", tir_pass_order, REGISTERS, 0, 0},
     {"prefetch", tir_pass_prefetch, REGISTERS, 0, NO_HINTS},
+    {"results", tir_pass_results, REGISTERS, 0, NO_HINTS},
     {"storage", tir_pass_storage, REGISTERS, PLACED, 0},
 };
 const int tc_tir_npasses = (int)TC_LEN(tc_tir_passes);
