@@ -44,6 +44,8 @@ bool tc_space_phased(const tc_compute *op);
 const tc_intrinsic *tc_space_dot(const analysis *an, const anchor_plan *p);
 /* Every operand of the reduction runs along its vector axis, as in a depthwise convolution. */
 bool tc_space_lanewise(const analysis *an, const anchor_plan *p);
+/* Bytes of the operands that the vector axis does not walk. */
+int64_t tc_space_shared_bytes(const analysis *an, const anchor_plan *p);
 /* Layouts of constants and packed copies of others, at root or in the loop `task`. */
 void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
 

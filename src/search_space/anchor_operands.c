@@ -58,6 +58,16 @@ static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
     return out;
 }
 
+int64_t tc_space_shared_bytes(const analysis *an, const anchor_plan *p) {
+    operand_list all = {0};
+    int64_t bytes = 0;
+    tc_expr_walk(p->op->body[0], add_operand, &all);
+    for (int i = 0; i < all.n; i++)
+        if (vec_dim(an, p, all.read[i]) < 0)
+            bytes += tc_tensor_size(all.read[i]->u.tensor) * tc_dtype_bytes(all.read[i]->u.tensor->dtype);
+    return bytes;
+}
+
 bool tc_space_lanewise(const analysis *an, const anchor_plan *p) {
     operand_list all = {0};
     tc_expr_walk(p->op->body[0], add_operand, &all);

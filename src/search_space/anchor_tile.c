@@ -167,8 +167,12 @@ static void mark_primary(emitter *e, const anchor_plan *p, int inner) {
     v->unit = p->dot;
     v->batch = v->depth = 1;
     v->lanewise = lanes_only;
-    for (int x = 0; x < p->head->naxis; x++)
+    int64_t rows = 1;
+    for (int x = 0; x < p->head->naxis; x++) {
         v->batch *= p->role[x] == AXIS_BATCH ? p->head->axes[x].extent : 1;
+        rows *= p->role[x] == AXIS_ROW ? p->head->axes[x].extent : 1;
+    }
+    v->row_bytes = (double)tc_space_shared_bytes(e->an, p) / (double)(v->batch * rows);
     for (int r = 0; r < p->op->nraxis; r++)
         v->depth *= p->op->raxes[r].extent;
     const tc_compute *sums = inner < 0 ? NULL : e->an->s->stages[inner].op;

@@ -25,6 +25,7 @@ static const double FREE_LOADS = 0.4;     /* loads per multiply-add that cost no
 static const double MASKED = 0.5;         /* depthwise, over half of the registers: steps load what others broadcast */
 static const double PANEL_L2 = 0.5;       /* share of the L2 cache that the machine tells of, for a panel of the vector operand */
 static const double PANEL_MISSES = 0.9;   /* a larger panel */
+static const double ROWS_STREAM = 0.96;   /* measured: products of bytes, 1024 x 1024 x 1024, one thread */
 static const double BLOCKED = 0.85;       /* the reduction in blocks: accumulators go through the cache .. */
 static const double BLOCKED_LARGE = 0.95; /* .. which a panel that does not fit is worth */
 static const double UNPACKED = 0.9;       /* an operand read in place, by more than .. */
@@ -78,6 +79,14 @@ static const decision *vec_of(const sketch *k, int anchor) {
     return tc_space_role_of(k, anchor, ROLE_VEC);
 }
 
+/* Of an axis of so many row tiles, those of a block whose operand stays in the second-level cache for all panels, the same number of
+ * blocks for each core. */
+static int64_t staying(const tc_space *s, const decision *v, int64_t tiles, int64_t reg) {
+    int64_t most = TC_MAX(1, (int64_t)(PANEL_L2 * (double)s->m.l2 / v->row_bytes) / reg);
+    int64_t blocks = tc_ceil_div(tc_ceil_div(tiles, most), s->m.cores) * s->m.cores;
+    return tc_ceil_div(tiles, blocks);
+}
+
 static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_t *reg, int64_t *mid) {
     *reg = TC_MIN(d->phase, d->extent);
     *mid = 1;
@@ -91,12 +100,23 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
     tiles = tc_ceil_div(d->extent, *reg);
     const decision *v = vec_of(&s->sk[p->sketch], d->anchor);
     int64_t others = v->batch * tc_ceil_div(v->extent, vec_width(s, p, v));
-    if (p->mid == 0)
+    if (p->mid == 3 && v->unit)
+        *mid = staying(s, v, tiles, *reg);
+    else if (p->mid == 0 || p->mid == 3)
         *mid = tiles;
     else if (p->mid == 2)
         *mid = tc_ceil_div(tiles, TC_MAX(1, tc_ceil_div(TASKS_PER_CORE * s->m.cores, others)));
     if (d->block) /* blocks of equal length */
         *mid = TC_MIN(*mid, tc_ceil_div(tiles, tc_ceil_div(tiles, TC_MAX(1, d->block / *reg))));
+}
+
+/* Panels of the vector operand that a task of an anchor goes through. */
+static int64_t panels(const tc_space *s, const plan *p, int anchor) {
+    const sketch *k = &s->sk[p->sketch];
+    const decision *v = vec_of(k, anchor), *outer = tc_space_role_of(k, anchor, ROLE_VEC_OUTER);
+    if (p->mid != 3 || !v->unit || !outer)
+        return 1;
+    return TC_MIN(tc_ceil_div(v->extent, vec_width(s, p, v)), k->trace->steps[outer->step].ints[1].value);
 }
 
 /* Writes decision d's values for plan p into step. */
@@ -118,7 +138,7 @@ static void decide(const tc_space *s, const plan *p, const decision *d, tc_instr
         step->dec[0] = tc_space_nearest(step, p->vecs * lanes);
         break;
     case ROLE_VEC_OUTER:
-        step->dec[0] = 1;
+        step->dec[0] = panels(s, p, d->anchor);
         break;
     case ROLE_UNROLL_K:
         step->dec[0] = tc_space_nearest(step, d->anchor < 0 ? p->width : p->unroll);
@@ -179,12 +199,26 @@ static double cost_of_producers(const sketch *k, const decision *v, int64_t widt
     return (1 + INLINED_OP * v->produced.inlined / vecs) * (1 + passes * v->produced.left);
 }
 
+/* Whether the operand that all rows of anchor `id` read comes from beyond the second-level cache for each panel, though the products
+ * are done by a unit that is too fast for that. */
+static bool streams_rows(const tc_space *s, const sketch *k, int id) {
+    const decision *v = vec_of(k, id);
+    double rows = 1;
+    bool blocks = false;
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].anchor == id && k->dec[i].role == ROLE_ROW_TILE) {
+            rows *= (double)k->dec[i].extent;
+            blocks |= k->dec[i].primary;
+        }
+    return v->unit && blocks && rows * v->row_bytes > PANEL_L2 * (double)s->m.l2;
+}
+
 /* Estimated share of the peak that anchor `id` reaches. */
 static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, id);
     int64_t w = vec_width(s, p, v), vecs = tc_ceil_div(w, v->lanes), reg = 1, phases = 1,
-            tasks = v->batch * tc_ceil_div(v->extent, w), rows_total = 1;
+            tasks = v->batch * tc_ceil_div(tc_ceil_div(v->extent, w), panels(s, p, id)), rows_total = 1;
     double e =
         (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes) * (v->unit ? tc_intrinsic_gain(v->unit) : 1);
     for (int i = 0; i < k->ndec; i++) {
@@ -207,6 +241,8 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     if (v->lanewise && reg * vecs > s->m.vector_regs / 2)
         e *= MASKED;
     e *= (double)tasks / (double)(tc_ceil_div(tasks, s->m.cores) * s->m.cores);
+    if (p->mid != 3 && streams_rows(s, k, id))
+        e *= ROWS_STREAM;
     double panel = (double)v->depth * (double)w * 4.0;
     if (k->v.block_k)
         e *= panel > PANEL_L2 * (double)s->m.l2 ? BLOCKED_LARGE : BLOCKED;
@@ -254,11 +290,18 @@ static bool has_anchor(const sketch *k) {
     return false;
 }
 
+static bool any_streams(const tc_space *s, const sketch *k) {
+    for (int i = 0; i < k->ndec; i++)
+        if (k->dec[i].role == ROLE_VEC && streams_rows(s, k, k->dec[i].anchor))
+            return true;
+    return false;
+}
+
 /* Register tiles worth a try: r x n up to the register file. */
 static int enumerate(const tc_space *s, plan *out) {
     int n = 0;
     for (int k = 0; k < s->nsketch; k++) {
-        bool anchor = has_anchor(&s->sk[k]);
+        bool anchor = has_anchor(&s->sk[k]), streams = any_streams(s, &s->sk[k]);
         for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
@@ -267,7 +310,7 @@ static int enumerate(const tc_space *s, plan *out) {
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
                     (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
-                for (int mid = 0; mid < 3 && n < MAX_PLANS; mid++) {
+                for (int mid = 0; mid < (streams ? 4 : 3) && n < MAX_PLANS; mid++) {
                     plan p = {.sketch = k,
                               .rows = rows,
                               .vecs = v,

@@ -19,11 +19,13 @@ typedef struct bench {
     tc_space *space;
     void *in[8], *out[4], *want[4];
     double places; /* that results may differ by */
+    tc_machine machine;
+    int hints; /* prefetches of results in the programs that ran */
 } bench;
 
-static void open_bench(bench *b, const char *text) {
+static void open_on(bench *b, const char *text, const tc_machine *m) {
     tc_error err;
-    *b = (bench){.ctx = tc_ctx_new(), .places = 1e-4};
+    *b = (bench){.ctx = tc_ctx_new(), .places = 1e-4, .machine = *m};
     b->w = workload_of(b->ctx, text);
     if (strncmp(text, "bf16:", 5) == 0)
         b->places = 1e-2; /* sums in another order round to a neighbour */
@@ -38,8 +40,12 @@ static void open_bench(bench *b, const char *text) {
         b->want[i] = tc_xcalloc((size_t)tc_tensor_size(b->w->out[i]), 8);
     }
     assert_int_equal(tc_te_interp(b->w, (const void *const *)b->in, b->want, &err), TC_OK);
-    if (tc_space_new(b->w, &machine, &b->space, &err) != TC_OK)
+    if (tc_space_new(b->w, m, &b->space, &err) != TC_OK)
         fail_msg("%s\n%s", err.msg, text);
+}
+
+static void open_bench(bench *b, const char *text) {
+    open_on(b, text, &machine);
 }
 
 static void close_bench(bench *b) {
@@ -72,19 +78,26 @@ static void compare(const bench *b, const tc_trace *t) {
         }
 }
 
+static void count_hint(const tc_stmt *s, void *user) {
+    bench *b = user;
+    if (s->kind == TC_STMT_PREFETCH && s->u.prefetch.buffer->param >= b->w->nin)
+        b->hints++;
+}
+
 /* Replays, lowers through all passes, interprets, compares. False when the schedule is illegal. */
 static bool run(bench *b, const tc_trace *t, tc_rng *rng, tc_error *err) {
     tc_ctx *c = tc_ctx_child(b->ctx);
     tc_sched *s;
     tc_func *f, *g;
-    bool ok = tc_sch_replay(c, b->w, t, rng, &s, err) == TC_OK && tc_tir_build(s, &machine, &f, err) == TC_OK;
+    bool ok = tc_sch_replay(c, b->w, t, rng, &s, err) == TC_OK && tc_tir_build(s, &b->machine, &f, err) == TC_OK;
     if (ok) {
         tc_error e;
-        if (tc_tir_lower(c, &machine, f, NULL, &g, &e) != TC_OK) {
+        if (tc_tir_lower(c, &b->machine, f, NULL, &g, &e) != TC_OK) {
             *err = e;
             tc_ctx_free(c);
             return false;
         }
+        tc_tir_walk(g->body, count_hint, b);
         void *args[16];
         for (int p = 0; p < g->nparam; p++) {
             const tc_param *q = &g->params[p];
@@ -585,11 +598,55 @@ static void test_schedules_move_to_similar_workloads(void **state) {
     close_bench(&b);
 }
 
+/* The rows of a task's block, of a schedule with one row axis, and the columns that it goes through. */
+static int64_t rows_of_block(const tc_trace *t, int64_t *columns) {
+    int64_t rows = 0, width = 0, panels = 0;
+    for (int i = 0; i < t->n; i++) {
+        const tc_instr *s = &t->steps[i];
+        if (s->prim == TC_PRIM_SAMPLE_TILE && s->ints[0].value == 3)
+            rows = s->dec[0] * s->dec[1];
+        else if (s->prim == TC_PRIM_SAMPLE_TILE)
+            panels = s->dec[0];
+        else if (s->prim == TC_PRIM_SAMPLE_CATEGORICAL && width == 0)
+            width = s->dec[0];
+    }
+    *columns = width * panels;
+    return rows;
+}
+
+/* Bytes whose 150 rows of 64 do not stay in the second-level cache: the first constructed schedule goes through all columns with as
+ * many rows as do. Results, which are larger than it too, are hinted at. */
+static void test_rows_stay_in_the_cache(void **state) {
+    (void)state;
+    enum { CAP = 6 };
+    static const char text[] = "tensor A[150, 64] u8\ntensor W[64, 200] i8 const\n"
+                               "compute C[i:150, j:200] = sum(k:64) i32(A[i, k]) * i32(W[k, j])\noutput C\n";
+    tc_machine small = machine;
+    small.l2 = 4096;
+    small.intrinsics = tc_intrinsic_alone(tc_intrinsic_of(machine.intrinsics, TC_I32, TC_U8, TC_I8));
+    bench b;
+    tc_error err;
+    tc_trace *t[CAP];
+    open_on(&b, text, &small);
+    tc_arena *a = tc_arena_new();
+    int n = tc_space_construct(b.space, a, t, CAP);
+    assert_int_equal(n, CAP);
+    int64_t columns, rows = rows_of_block(t[0], &columns);
+    assert_true(columns >= 200);
+    assert_in_range(rows, 4, 32);
+    for (int i = 0; i < n; i++)
+        assert_true(run(&b, t[i], NULL, &err));
+    assert_true(b.hints > 0);
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default_is_right),
         cmocka_unit_test(test_narrowed_are_the_same),
         cmocka_unit_test(test_constructed_are_right),
+        cmocka_unit_test(test_rows_stay_in_the_cache),
         cmocka_unit_test(test_sampled_are_right),
         cmocka_unit_test(test_parts_are_right),
         cmocka_unit_test(test_variants),
