@@ -399,10 +399,10 @@ tc_val tc_cg_raw_load(tc_cg *g, const tc_expr *e) {
     if (e->op != TC_OP_LOAD)
         return tc_cg_fail(g, "an operand of dot is no load");
     tc_slot *s = tc_cg_slot(g, e->u.buffer);
-    if (!s || s->regs || e->nargs != 1 || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
+    if (!s || s->regs || !tc_cg_flatten(e->args[0], &x) || x.stride != 1)
         return tc_cg_fail(g, "an operand of dot is not a run of neighbours in %s", e->u.buffer->name);
-    int bytes = tc_dtype_bytes((tc_dtype)e->dtype);
-    return load_at(g, s, tc_cg_pointer(g, s, &x), e->lanes, tc_cg_index_align(&x, bytes, s->align));
+    tc_val mask = mask_value(g, e->nargs > 1 ? e->args[1] : NULL);
+    return g->status == TC_OK ? load_contiguous(g, s, &x, e->lanes, mask, NULL) : NULL;
 }
 
 void tc_cg_prefetch_stmt(tc_cg *g, const tc_stmt *st) {

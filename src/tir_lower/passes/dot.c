@@ -7,7 +7,7 @@
  *     C[lane] = C + i32(X[k + 3]) * i32(W[4 * lane + 3])
  *
  * The schedule lays W out so that the steps' values are neighbours (k % 4 behind the lanes) and unrolls them; what is not of that
- * form stays as it was. W may also be numbers of a few bits that are taken out of bytes: W[..] >> 4 & 15 in place of W[..], the same
+ * form stays as it was. Of the last columns W is loaded under a mask, lanes before n, which becomes elements before 4 * n. W may also be numbers of a few bits that are taken out of bytes: W[..] >> 4 & 15 in place of W[..], the same
  * operations in all steps. Integers: the same result. bf16: the two products are added without rounding in between, as for fma.
  * Needs: REGISTERS, so that nothing between the steps can touch what they read; PLAIN_SUMS; the machine has the instruction. */
 #include "tir_lower/passes/pass_int.h"
@@ -24,6 +24,7 @@ typedef struct step {
     const tc_buffer *a, *b;
     tc_affine from, to;
     const tc_expr *bits; /* of b's load: itself, or operations on it */
+    const tc_expr *mask; /* of b's load in the instruction; NULL: all elements */
 } step;
 
 static bool takes_bits(const tc_expr *e) {
@@ -35,7 +36,18 @@ static bool takes_bits(const tc_expr *e) {
 static const tc_expr *load_under(const tc_expr *e) {
     while (takes_bits(e))
         e = e->args[0];
-    return e->op == TC_OP_LOAD && e->nargs == 1 && e->u.buffer->scope != TC_BUF_REG ? e : NULL;
+    return e->op == TC_OP_LOAD && e->u.buffer->scope != TC_BUF_REG ? e : NULL;
+}
+
+/* Lanes from + lane < n, for `group` elements a lane; NULL: not of that form. */
+static const tc_expr *mask_elements(tc_ctx *c, const tc_expr *mask, int group) {
+    const tc_expr *lane = mask->op == TC_OP_LT ? mask->args[0] : NULL, *n = lane ? mask->args[1] : NULL;
+    if (!lane || lane->op != TC_OP_RAMP || !tc_is_int(lane->args[1], 1) || n->op != TC_OP_BCAST)
+        return NULL;
+    const tc_expr *times = tc_imm(c, lane->args[0]->dtype, group);
+    int lanes = mask->lanes * group;
+    return tc_bin(c, TC_OP_LT, tc_ramp(c, tc_mul(c, lane->args[0], times), lane->args[1], lanes),
+                  tc_bcast(c, tc_mul(c, n->args[0], times), lanes));
 }
 
 /* The same operations on other elements, as many as `load` has lanes. */
@@ -48,13 +60,16 @@ static const tc_expr *bits_of(tc_ctx *c, const tc_expr *e, const tc_expr *load) 
 /* x * y, of which x stands in every lane, added to acc. */
 static bool match_product(const dotter *k, tc_dtype acc, const tc_expr *x, const tc_expr *y, step *s) {
     const tc_expr *narrow = x->op == TC_OP_BCAST && x->args[0]->op == TC_OP_CAST ? x->args[0]->args[0] : NULL;
-    const tc_expr *a = narrow && narrow->op == TC_OP_LOAD ? load_under(narrow) : NULL;
+    const tc_expr *a = narrow && narrow->op == TC_OP_LOAD && narrow->nargs == 1 ? load_under(narrow) : NULL;
     const tc_expr *b = y->op == TC_OP_CAST ? load_under(y->args[0]) : NULL;
     if (!a || !b || b->args[0]->op != TC_OP_RAMP)
         return false;
     s->bits = y->args[0];
     const tc_intrinsic *row = tc_intrinsic_of(k->m->intrinsics, acc, a->dtype, b->dtype);
     if (!row || !tc_is_int(b->args[0]->args[1], row->group))
+        return false;
+    s->mask = b->nargs > 1 ? mask_elements(k->c, b->args[1], row->group) : NULL;
+    if (b->nargs > 1 && !s->mask)
         return false;
     s->group = row->group;
     s->a = a->u.buffer;
@@ -77,8 +92,8 @@ static bool match(const dotter *k, const tc_stmt *s, step *out) {
 /* Steps q of one group. */
 static bool follows(const dotter *k, const step *first, const step *s, int q) {
     return bits_of(k->c, first->bits, load_under(s->bits)) == s->bits && s->a == first->a && s->b == first->b &&
-           s->from.c == first->from.c + q && s->to.c == first->to.c + q && tc_affine_same_terms(&s->from, &first->from) &&
-           tc_affine_same_terms(&s->to, &first->to);
+           s->mask == first->mask && s->from.c == first->from.c + q && s->to.c == first->to.c + q &&
+           tc_affine_same_terms(&s->from, &first->from) && tc_affine_same_terms(&s->to, &first->to);
 }
 
 static bool same_place(const tc_stmt *a, const tc_stmt *b) {
@@ -91,7 +106,7 @@ static const tc_stmt *fuse(const dotter *k, const tc_stmt *s, const step *first)
     const tc_expr *from = tc_te_from_affine(k->c, &first->from), *to = tc_te_from_affine(k->c, &first->to),
                   *one = tc_i64(k->c, 1);
     const tc_expr *a = tc_load(k->c, first->a, first->a->dtype, tc_ramp(k->c, from, one, group), NULL);
-    const tc_expr *b = tc_load(k->c, first->b, first->b->dtype, tc_ramp(k->c, to, one, group * v->lanes), NULL);
+    const tc_expr *b = tc_load(k->c, first->b, first->b->dtype, tc_ramp(k->c, to, one, group * v->lanes), first->mask);
     return tc_tir_store(k->c, s->u.store.buffer, s->u.store.index, tc_dot(k->c, v->args[0], a, bits_of(k->c, first->bits, b)),
                         NULL);
 }
