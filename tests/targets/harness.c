@@ -7,12 +7,16 @@
  *         bytes of workspace for 1 thread, for 3 threads; number of arguments, and for each
  *             bytes; whether it is a result; when it is none, its content, padded to 8 bytes
  *
- * Output: the results of each kernel, for 1 thread and then for 3, in order. */
+ * Output: the results of each kernel, for 1 thread and then for 3, in order. With CARRIES_OUT a handler provides the dot products that
+ * this CPU lacks, and says at the end how many there were. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/artefacts/runtime.h"
+#ifdef CARRIES_OUT
+#include "vector_trap.h"
+#endif
 
 extern tc_kernel *const kernels[];
 extern const char *const kernel_names[];
@@ -99,6 +103,9 @@ int main(int argc, char **argv) {
     if (!out)
         die("cannot be opened", argc == 3 ? argv[1] : "usage: harness ARGUMENTS RESULTS");
     setvbuf(stdout, NULL, _IOLBF, 0);
+#ifdef CARRIES_OUT
+    vector_trap_install();
+#endif
     for (uint64_t k = 0, n = word(in); k < n; k++) {
         printf("%s\n", kernel_names[k]);
         run((int)k, in, out);
@@ -106,5 +113,8 @@ int main(int argc, char **argv) {
     if (fclose(out))
         die("cannot write the results", argv[2]);
     fclose(in);
+#ifdef CARRIES_OUT
+    printf("carried out: %lld\n", (long long)vector_trap_count());
+#endif
     return 0;
 }

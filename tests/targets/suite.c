@@ -69,7 +69,8 @@ static suite_case *read_case(const char *file) {
     return c;
 }
 
-/* A product of matrices, or a convolution along one axis, of types that units take, with an epilogue or without. */
+/* A product of matrices, or a convolution along one axis, of types that units take, with an epilogue or without; the second operand is
+ * mostly constant, and some reductions are as long as what sketches divide. */
 static suite_case *draw_case(tc_rng *r, int number) {
     static const char *const TYPES[][3] = {
         {"i8", "i8", "i32"}, {"u8", "u8", "i32"}, {"u8", "i8", "i32"}, {"i8", "u8", "i32"}, {"bf16", "bf16", "f32"}};
@@ -77,11 +78,14 @@ static suite_case *draw_case(tc_rng *r, int number) {
     long long m = 1 + tc_rng_below(r, 24), n = 1 + tc_rng_below(r, 45);
     long long k = tc_rng_below(r, 3) ? 8 * (1 + tc_rng_below(r, 6)) : 1 + tc_rng_below(r, 40);
     bool window = tc_rng_below(r, 4) == 0, epilogue = tc_rng_below(r, 2) == 0;
+    if (tc_rng_below(r, 5) == 0)
+        k = 256 + tc_rng_below(r, 60);
+    const char *kind = tc_rng_below(r, 4) ? " const" : "";
     char name[32];
     tc_strbuf b = {0};
     snprintf(name, sizeof name, "drawn%d", number);
-    tc_sb_printf(&b, "tensor X[%lld, %lld] %s\ntensor W[%s%lld, %lld] %s const\n", m + (window ? 2 : 0), k, t[0],
-                 window ? "3, " : "", k, n, t[1]);
+    tc_sb_printf(&b, "tensor X[%lld, %lld] %s\ntensor W[%s%lld, %lld] %s%s\n", m + (window ? 2 : 0), k, t[0], window ? "3, " : "",
+                 k, n, t[1], kind);
     tc_sb_printf(&b, "compute D[i:%lld, j:%lld] = sum(%sk:%lld) %s(X[i%s, k]) * %s(W[%sk, j])\n", m, n, window ? "r:3, " : "", k,
                  t[2], window ? " + r" : "", t[2], window ? "r, " : "");
     if (epilogue)
@@ -104,13 +108,13 @@ static bool listed(const char *list, const char *file) {
     return strstr(list, word) != NULL;
 }
 
-static void read_cases(suite *s, const char *without) {
+static void read_cases(suite *s, const suite_options *o) {
     struct dirent **files;
     int n = scandir(TCTUNE_TEST_DIR "/cases", &files, is_case, alphasort);
     for (int i = 0; i < n; i++) {
-        if (listed(without, files[i]->d_name))
+        if (listed(o->without, files[i]->d_name))
             printf("left out: %s\n", files[i]->d_name);
-        else
+        else if (!o->only || listed(o->only, files[i]->d_name))
             tc_push(&s->cases, read_case(files[i]->d_name));
         free(files[i]);
     }
@@ -159,7 +163,7 @@ static void add_blocked(suite *s, const suite_case *c, tc_rng *rng) {
     bool window = weight->ndim == 3, epilogue = w->ncompute > 1;
     const char *y = epilogue ? "Y" : "D", *d = epilogue ? "D" : "D_acc";
     tc_strbuf b = {0};
-    if (!u || weight->shape[weight->ndim - 2] % u->group)
+    if (!u || !weight->is_const || weight->shape[weight->ndim - 2] % u->group)
         return;
     int64_t rows = u->m * (1 + tc_rng_below(rng, 3)), columns = u->n * (1 + tc_rng_below(rng, 3));
     if (!epilogue)
@@ -309,7 +313,7 @@ static bool has_constants(const tc_func *f) {
 void suite_build(suite *s, const tc_target *t, const char *dir, const suite_options *o) {
     tc_rng rng = tc_rng_seed(3);
     *s = (suite){.target = t, .dir = dir};
-    read_cases(s, o->without);
+    read_cases(s, o);
     for (int i = 0; i < o->drawn; i++)
         tc_push(&s->cases, draw_case(&rng, i));
     for (size_t i = 0; i < s->cases.len; i++)

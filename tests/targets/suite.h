@@ -34,7 +34,8 @@ typedef struct suite {
 typedef struct suite_options {
     int sampled;         /* random schedules beside the default and constructed ones */
     int drawn;           /* random products of narrow types beside the cases */
-    const char *without; /* "|name|name|": cases left out */
+    const char *only;    /* "|name|name|": the cases that are read; NULL: all .. */
+    const char *without; /* .. but for these */
 } suite_options;
 
 /* Reads cases/NAME.te of every name, draws others, makes schedules for all and compiles them. Aborts with a message on failure. */

@@ -1,6 +1,7 @@
 /* Code for CPUs that this machine is not: the kernels of cases/ are compiled for a target, linked statically by a cross compiler
  * with the runtime and a small harness, run under qemu's user emulation, and compared with the interpreter. The emulated CPU has
- * what the target promises and no more: an instruction beyond it ends the program.
+ * what the target promises and no more: an instruction beyond it ends the program. Dot products that qemu has not are carried out on this
+ * CPU, by itself or by a handler (vector_trap.c).
  *
  *     test_targets PLATFORM [SAMPLED [DRAWN]]      exit status 77: a tool is missing, and which package has it */
 #include <stdio.h>
@@ -17,15 +18,21 @@ enum { SKIPPED = 77, DEFAULT_SAMPLED = 2, DEFAULT_DRAWN = 10 };
 typedef struct platform {
     const char *name, *target;
     const char *compiler, *compiler_package;
-    const char *emulator, *emulator_options;
-    const char *multiply; /* what the assembly of a matrix product must hold: the vector unit is used */
-    const char *broken;   /* "|case|case|": the emulator itself fails on these */
-    const char *units;    /* the same for products of narrow types, "|case=text|"; NULL: there are no such instructions */
+    const char *emulator,
+        *emulator_options; /* "": this CPU, which must have the feature that the options name, and the handler */
+    const char *multiply;  /* what the assembly of a matrix product must hold: the vector unit is used */
+    const char *broken;    /* "|case|case|": the emulator itself fails on these */
+    const char *units;     /* the same for products of narrow types, "|case=text|"; NULL: there are no such instructions */
 } platform;
 
 #define ARM_TOOLS "aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross", "qemu-aarch64"
 #define RISCV_TOOLS "riscv64-linux-gnu-gcc", "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross", "qemu-riscv64"
 #define X86_TOOLS "gcc", "gcc", "qemu-x86_64"
+#define X86_HANDLER "gcc", "gcc", ""
+/* What units bear on; the rest is the same without them. */
+#define PRODUCTS                                                                                                                 \
+    "|attention|conv_i8|conv_nhwc|gemm_bf16|gemm_bf16_k38|gemm_i8|gemm_i8_k36|gemm_runtime|gemm_s8s8|gemm_s8s8_k40|gemm_tails|"  \
+    "gemm_u8u8|gemm_u8u8_k48|integers|"
 
 static const platform platforms[] = {
     {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "", NULL},
@@ -48,6 +55,13 @@ static const platform platforms[] = {
     {"rv64gc", "generic-rv64", RISCV_TOOLS, "-cpu rv64,v=false", "fmadd.s", "", NULL},
     {"avx2", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell", X86_TOOLS, "-cpu max", "%ymm", "", NULL},
     {"sse", "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64", X86_TOOLS, "-cpu qemu64", "mulps", "", NULL},
+    {"avx512_bf16", "llvm -mtriple=x86_64-linux-gnu -mcpu=cooperlake", X86_HANDLER, "avx512_vnni", "%zmm", "",
+     "|gemm_i8=vpdpbusd|gemm_i8_k36=vpdpbusd|conv_i8=vpdpbusd|gemm_bf16=vdpbf16ps|gemm_bf16_k38=vdpbf16ps|"},
+    {"avx512_bf16_256", "llvm -mtriple=x86_64-linux-gnu -mcpu=cooperlake -vector-bytes=32", X86_HANDLER, "avx512_vnni", "%ymm",
+     "", "|gemm_i8=vpdpbusd|gemm_i8_k36=vpdpbusd|conv_i8=vpdpbusd|gemm_bf16=vdpbf16ps|gemm_bf16_k38=vdpbf16ps|"},
+    {"avx_vnni", "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell -mattr=+avxvnni,+avxvnniint8", X86_HANDLER, "avx2", "%ymm", "",
+     "|gemm_i8={vex}\tvpdpbusd|gemm_i8_k36={vex}\tvpdpbusd|conv_i8={vex}\tvpdpbusd|gemm_s8s8=vpdpbssd|gemm_s8s8_k40=vpdpbssd|"
+     "gemm_u8u8=vpdpbuud|gemm_u8u8_k48=vpdpbuud|"},
     {"sse42", "llvm -mtriple=x86_64-linux-gnu -mcpu=nehalem", X86_TOOLS, "-cpu Nehalem", "mulps", "", NULL},
 };
 
@@ -69,6 +83,24 @@ static void need(const char *program, const char *package, const platform *p) {
         return;
     printf("SKIPPED: kernels for '%s' were not tested: %s is not installed (Debian: apt-get install %s)\n", p->target, program,
            package);
+    exit(SKIPPED);
+}
+
+static bool by_handler(const platform *p) {
+    return !p->emulator[0];
+}
+
+/* Linux names the features of an x86 in words. */
+static void need_feature(const platform *p) {
+    char word[64], *text;
+    tc_error err = {0};
+    snprintf(word, sizeof word, " %s ", p->emulator_options);
+    bool read = tc_fs_read("/proc/cpuinfo", &text, NULL, &err) == TC_OK, has = read && strstr(text, word);
+    if (read)
+        free(text);
+    if (has)
+        return;
+    printf("SKIPPED: kernels for '%s' were not tested: this CPU has no %s\n", p->target, p->emulator_options);
     exit(SKIPPED);
 }
 
@@ -100,6 +132,8 @@ static int link_program(const platform *p, const suite *s) {
                  TCTUNE_SOURCE_DIR, TCTUNE_SOURCE_DIR, s->dir);
     tc_sb_printf(&c, " '%s/harness.c' '%s/src/codegen/artefacts/runtime.c' '%s/kernels.c'", TCTUNE_TEST_DIR, TCTUNE_SOURCE_DIR,
                  s->dir);
+    if (by_handler(p))
+        tc_sb_printf(&c, " -DCARRIES_OUT -I'%s' '%s/vector_trap.c'", TCTUNE_TEST_DIR, TCTUNE_TEST_DIR);
     for (size_t i = 0; i < s->objects.len; i++)
         tc_sb_printf(&c, " '%s'", s->objects.data[i]);
     tc_sb_add(&c, " -lm");
@@ -113,7 +147,7 @@ static int run_program(const platform *p, const suite *s) {
     tc_strbuf c = {0};
     tc_sb_printf(
         &c, "%s %s '%s/program' '%s/arguments' '%s/results' >'%s/log' || { echo \"died in $(tail -n 1 '%s/log')\" >&2; exit 1; }",
-        p->emulator, p->emulator_options, s->dir, s->dir, s->dir, s->dir, s->dir);
+        p->emulator, by_handler(p) ? "" : p->emulator_options, s->dir, s->dir, s->dir, s->dir, s->dir);
     int status = shell(&c);
     tc_strbuf_free(&c);
     return status;
@@ -161,6 +195,17 @@ static int compare(const suite *s) {
     return wrong;
 }
 
+/* What the handler did stands in the last line of the log. */
+static void print_carried_out(const suite *s) {
+    char path[4096], *log;
+    tc_error err = {0};
+    snprintf(path, sizeof path, "%s/log", s->dir);
+    die_if(tc_fs_read(path, &log, NULL, &err), &err);
+    const char *line = strstr(log, "carried out:");
+    printf("by the handler %s", line ? line : "nothing\n");
+    free(log);
+}
+
 static int test(const platform *p, const tc_target *t, const char *dir, const suite_options *o) {
     suite s;
     tc_strbuf table = {0}, arguments = {0};
@@ -171,6 +216,8 @@ static int test(const platform *p, const tc_target *t, const char *dir, const su
     write_text(dir, "arguments", &arguments);
     int bad = link_program(p, &s) || run_program(p, &s) ? 1 : compare(&s);
     bad += !uses_vectors(p, &s);
+    if (by_handler(p))
+        print_carried_out(&s);
     printf("%s: %zu kernels of %zu cases, %d candidates refused by lowering, %d wrong\n", t->text, s.kernels.len, s.cases.len,
            s.refused, bad);
     tc_strbuf_free(&table);
@@ -185,16 +232,20 @@ int main(int argc, char **argv) {
     tc_target *t;
     char *dir;
     if (!p) {
-        fprintf(stderr,
-                "usage: test_targets neon|neon_dot|neoverse_v1|sve256|sve512|rvv|rv64gc|avx2|sse|sse42 [SAMPLED [DRAWN]]\n");
+        fprintf(stderr, "usage: test_targets neon|neon_dot|neoverse_v1|sve256|sve512|rvv|rv64gc|avx2|"
+                        "avx512_bf16|avx512_bf16_256|avx_vnni|sse|sse42 [SAMPLED [DRAWN]]\n");
         return 2;
     }
     need(p->compiler, p->compiler_package, p);
-    need(p->emulator, "qemu-user", p);
+    if (by_handler(p))
+        need_feature(p);
+    else
+        need(p->emulator, "qemu-user", p);
     die_if(tc_target_parse(p->target, &t, &err), &err);
     die_if(tc_fs_temp_dir(&dir, &err), &err);
     suite_options o = {.sampled = argc > 2 ? atoi(argv[2]) : DEFAULT_SAMPLED,
                        .drawn = argc > 3 ? atoi(argv[3]) : (p->units ? DEFAULT_DRAWN : 0),
+                       .only = by_handler(p) ? PRODUCTS : NULL,
                        .without = p->broken};
     int bad = test(p, t, dir, &o);
     if (!getenv("TCTUNE_KEEP"))
