@@ -73,6 +73,7 @@ static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t 
     signal(SIGINT, SIG_IGN); /* Ctrl-C reaches the whole group: the tuner decides what happens to workers */
     signal(SIGQUIT, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL); /* how the limit of the log ends it; an interpreter that started the tuner may ignore both */
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     int socket = fcntl(fd, F_DUPFD_CLOEXEC, 16); /* out of the way of 0..3 */
     int words = fcntl(log, F_DUPFD_CLOEXEC, 16);

@@ -130,8 +130,12 @@ static void broken_answers_are_deaths(void **state) {
     }
 }
 
+/* Also where the tuner was started with that signal ignored, as by Python. */
 static void endless_output_is_bounded(void **state) {
     (void)state;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(ask("prepare-crash", PATIENCE), TC_MEAS_EV_DIED);
+    assert_int_equal(ask("", PATIENCE), TC_MEAS_EV_REPLY); /* by a worker that was started since */
     assert_int_equal(ask("prepare-talk", PATIENCE), TC_MEAS_EV_DIED);
     assert_int_equal(proc.death.signal, SIGXFSZ);
 }
