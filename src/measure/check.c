@@ -52,6 +52,10 @@ static double epsilon(tc_dtype t) {
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
         return 0x1p-2;
+    case TC_F4E2M1:
+        return 0x1p-1;
+    case TC_F8E8M0:
+        return 1;
     case TC_BOOL:
     case TC_I8:
     case TC_U8:

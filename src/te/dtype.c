@@ -85,7 +85,7 @@ uint16_t tc_f32_to_bf16(float f) {
 
 const tc_float8 *tc_float8_of(tc_dtype t) {
     static const tc_float8 formats[TC_NDTYPES] = {
-#define FLOAT8(id, mantissa, bias, largest, over, nan) [TC_##id] = {mantissa, bias, largest, over, nan},
+#define FLOAT8(id, sign, mantissa, bias, largest, over, nan) [TC_##id] = {sign, mantissa, bias, largest, over, nan},
         TC_FLOAT8S(FLOAT8)
 #undef FLOAT8
     };
@@ -94,7 +94,9 @@ const tc_float8 *tc_float8_of(tc_dtype t) {
 
 /* Below the sign a code is the upper part of a float with another bias; what has no exponent counts in steps. */
 float tc_f8_to_f32(const tc_float8 *f, uint8_t code) {
-    uint32_t sign = (uint32_t)(code & 0x80) << 24, magnitude = code & 0x7f;
+    uint32_t sign = code & f->sign ? 0x80000000u : 0, magnitude = code & (uint32_t)(f->sign - 1);
+    if (!f->sign)
+        return of_bits(code == f->nan ? 0x7fc00000 : code ? (uint32_t)code << 23 : 0x400000);
     if (code == 0x80 && f->nan == 0x80)
         return of_bits(0x7fc00000);
     if (magnitude > (uint32_t)f->largest)
@@ -106,10 +108,12 @@ float tc_f8_to_f32(const tc_float8 *f, uint8_t code) {
 
 /* The adder rounds what has no exponent, as for f16. */
 uint8_t tc_f32_to_f8(const tc_float8 *f, float v) {
-    uint32_t u = bits_of(v), sign = (u >> 24) & 0x80, a = u & 0x7fffffff, shift = 23 - (uint32_t)f->mantissa;
+    uint32_t u = bits_of(v), sign = u >> 31 ? (uint32_t)f->sign : 0, a = u & 0x7fffffff, shift = 23 - (uint32_t)f->mantissa;
     uint32_t smallest = (uint32_t)(128 - f->bias) << 23; /* normal number */
+    if (!f->sign)
+        return (uint8_t)(a >> 23);
     if (a > 0x7f800000)
-        return (uint8_t)(sign | (uint32_t)f->nan);
+        return (uint8_t)(f->nan == f->largest ? (uint32_t)f->nan : sign | (uint32_t)f->nan);
     float step = ldexpf(1, 24 - f->bias - f->mantissa);
     uint32_t r = a < smallest ? bits_of(of_bits(a) + step) - bits_of(step)
                               : (a - (smallest - (1u << 23)) + (1u << (shift - 1)) - 1 + ((a >> shift) & 1)) >> shift;
@@ -136,6 +140,8 @@ double tc_load_f(tc_dtype t, const void *base, int64_t i) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
         return (double)tc_f8_to_f32(tc_float8_of(t), ((const uint8_t *)base)[i]);
     case TC_BOOL:
     case TC_I8:
@@ -183,6 +189,8 @@ int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
     case TC_NDTYPES:
         break;
     }
@@ -208,6 +216,8 @@ void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
         ((uint8_t *)base)[i] = tc_f32_to_f8(tc_float8_of(t), (float)v);
         return;
     case TC_BOOL:
@@ -262,6 +272,8 @@ void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
     case TC_NDTYPES:
         break;
     }

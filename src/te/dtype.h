@@ -27,16 +27,22 @@
     DTYPE(F8E5M2, "f8e5m2", 1, 8, 'f')                                                                                           \
     DTYPE(F8E5M2FNUZ, "f8e5m2fnuz", 1, 8, 'f')                                                                                   \
     DTYPE(I4, "i4", 1, 4, 'i')                                                                                                   \
-    DTYPE(U4, "u4", 1, 4, 'u')
+    DTYPE(U4, "u4", 1, 4, 'u')                                                                                                   \
+    DTYPE(F4E2M1, "f4e2m1", 1, 4, 'f')                                                                                           \
+    DTYPE(F8E8M0, "f8e8m0", 1, 8, 'f')
 
-/* FLOAT8(id, mantissa, bias, largest, over, nan): the formats of a byte below its sign. Bits of the mantissa; what is added to the
- * exponent; the code of the largest number; the code of numbers beyond it, infinity where there is one; that of NaN. In the formats
- * "UZ" zero has no sign: its other code, 0x80, is the only NaN. */
+/* FLOAT8(id, sign, mantissa, bias, largest, over, nan): the floats of a byte and of less. The bit of the sign; bits of the mantissa; what
+ * is added to the exponent; and below the sign the code of the largest number, of numbers beyond it (infinity where there is one) and of
+ * NaN. In the formats "UZ" zero has no sign: its other code, 0x80, is the only NaN. F4E2M1 has neither infinities nor NaN: NaN
+ * becomes its largest number. F8E8M0 is an exponent alone: all its numbers are powers of two, and a float becomes the one at or below
+ * its magnitude. */
 #define TC_FLOAT8S(FLOAT8)                                                                                                       \
-    FLOAT8(F8E4M3FN, 3, 7, 0x7e, 0x7f, 0x7f)                                                                                     \
-    FLOAT8(F8E4M3FNUZ, 3, 8, 0x7f, 0x80, 0x80)                                                                                   \
-    FLOAT8(F8E5M2, 2, 15, 0x7b, 0x7c, 0x7f)                                                                                      \
-    FLOAT8(F8E5M2FNUZ, 2, 16, 0x7f, 0x80, 0x80)
+    FLOAT8(F8E4M3FN, 0x80, 3, 7, 0x7e, 0x7f, 0x7f)                                                                               \
+    FLOAT8(F8E4M3FNUZ, 0x80, 3, 8, 0x7f, 0x80, 0x80)                                                                             \
+    FLOAT8(F8E5M2, 0x80, 2, 15, 0x7b, 0x7c, 0x7f)                                                                                \
+    FLOAT8(F8E5M2FNUZ, 0x80, 2, 16, 0x7f, 0x80, 0x80)                                                                            \
+    FLOAT8(F4E2M1, 0x8, 1, 1, 0x7, 0x7, 0x7)                                                                                     \
+    FLOAT8(F8E8M0, 0, 0, 127, 0xfe, 0xff, 0xff)
 
 typedef enum tc_dtype {
 #define DTYPE(id, text, bytes, bits, class) TC_##id,
@@ -67,7 +73,7 @@ static inline bool tc_dtype_is_int(tc_dtype t) { /* signed or unsigned, not bool
 static inline bool tc_dtype_is_signed(tc_dtype t) { /* signed integers and floats */
     return tc_dtype_class(t) == 'i' || tc_dtype_class(t) == 'f';
 }
-/* Floats of a byte, and integers of less: they are stored, moved, compared and cast, not computed with. */
+/* Floats of a byte or less, and integers of less: they are stored, moved, compared and cast, not computed with. */
 static inline bool tc_dtype_is_stored(tc_dtype t) {
     return t >= TC_F8E4M3FN && t < TC_NDTYPES;
 }
@@ -82,7 +88,7 @@ uint16_t tc_f32_to_bf16(float f);
 
 /* A row of TC_FLOAT8S. */
 typedef struct tc_float8 {
-    int mantissa, bias, largest, over, nan;
+    int sign, mantissa, bias, largest, over, nan;
 } tc_float8;
 const tc_float8 *tc_float8_of(tc_dtype t); /* NULL: of no such type */
 float tc_f8_to_f32(const tc_float8 *f, uint8_t code);

@@ -46,6 +46,8 @@ int64_t tc_wrap_i(tc_dtype t, int64_t v) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
     case TC_NDTYPES:
         break;
     }
@@ -64,6 +66,8 @@ double tc_round_f(tc_dtype t, double v) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
         return (double)tc_f8_to_f32(tc_float8_of(t), tc_f32_to_f8(tc_float8_of(t), (float)v));
     case TC_F64:
     case TC_BOOL:

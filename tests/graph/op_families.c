@@ -69,10 +69,11 @@ static tc_graph_node *make_dequantize(fixture *f) {
 }
 
 /* What is only stored: floats of a byte and integers of 4 bits, from what they are made of and back. */
-static const tc_dtype STORED[] = {TC_F8E4M3FN, TC_F8E4M3FNUZ, TC_F8E5M2, TC_F8E5M2FNUZ, TC_I4, TC_U4};
+static const tc_dtype STORED[] = {TC_F8E4M3FN, TC_F8E4M3FNUZ, TC_F8E5M2, TC_F8E5M2FNUZ, TC_I4, TC_U4, TC_F4E2M1, TC_F8E8M0};
 
 static tc_graph_node *make_narrow_cast(fixture *f) {
-    static const tc_dtype from[] = {TC_F32, TC_F16, TC_F64, TC_I32, TC_U8, TC_F8E4M3FN, TC_F8E5M2FNUZ, TC_I4};
+    static const tc_dtype from[] = {TC_F32,      TC_F16,        TC_F64, TC_I32,    TC_U8,
+                                    TC_F8E4M3FN, TC_F8E5M2FNUZ, TC_I4,  TC_F4E2M1, TC_F8E8M0};
     tc_dtype to = PICK(f, STORED), t = PICK(f, from);
     tc_graph_tensor x = random_tensor(f, t, (tc_graph_shape){2, {between(f, 1, 5), between(f, 1, 40)}}, 0, t == TC_I4 ? 8 : 200);
     for (int64_t i = 0; tc_dtype_is_float(t) && i < tc_graph_tensor_count(&x); i++)
@@ -83,6 +84,8 @@ static tc_graph_node *make_narrow_cast(fixture *f) {
     tc_graph_node *n = NODE(f, CAST, input_of(f, x));
     tc_graph_set_to(f->g, n, tc_graph_dtype_to_onnx(to));
     tc_graph_set_saturate(f->g, n, below(f, 2));
+    static const char *const modes[] = {"up", "down", "nearest"};
+    tc_graph_set_round_mode(f->g, n, PICK(f, modes));
     return n;
 }
 
@@ -93,7 +96,7 @@ static tc_graph_node *make_wide_cast(fixture *f) {
     assert_ok(tc_graph_tensor_alloc(&x, t, &(tc_graph_shape){2, {2, 128}}, err)); /* every code, odd and even places apart */
     for (int i = 0; i < 256; i++)
         if (tc_dtype_is_float(t))
-            ((uint8_t *)x.data)[i] = (uint8_t)(i * 3);
+            ((uint8_t *)x.data)[i] = (uint8_t)(i * 3 & ((1 << tc_dtype_bits(t)) - 1));
         else
             tc_store_i(t, x.data, i, i);
     tc_graph_node *n = NODE(f, CAST, input_of(f, x));
@@ -101,18 +104,23 @@ static tc_graph_node *make_wide_cast(fixture *f) {
     return n;
 }
 
+/* Powers of two are scales, nothing that is scaled. */
+static tc_dtype quantised(fixture *f) {
+    return STORED[below(f, (int)TC_LEN(STORED) - 1)];
+}
+
 static tc_graph_node *make_quantize_stored(fixture *f) {
-    tc_dtype t = PICK(f, STORED);
+    tc_dtype t = quantised(f);
     int64_t c = below(f, 2) ? between(f, 2, 5) : 0;
     tc_graph_value *x = floats(f, (tc_graph_shape){3, {2, c ? c : 3, between(f, 1, 20)}}), *step = steps(f, c);
     return NODE(f, QUANTIZE_LINEAR, x, step, integers_or_zero(f, t, (tc_graph_shape){c > 0, {c}}));
 }
 
 static tc_graph_node *make_dequantize_stored(fixture *f) {
-    tc_dtype t = PICK(f, STORED);
+    tc_dtype t = quantised(f), powers = below(f, 2) ? TC_F8E8M0 : TC_F32;
     int64_t block = between(f, 1, 4), n = between(f, 2, 9), blocks = (n + block - 1) / block;
     tc_graph_value *x = input_of(f, random_tensor(f, t, (tc_graph_shape){2, {3, n}}, 0, 8));
-    tc_graph_tensor step = random_tensor(f, TC_F32, (tc_graph_shape){2, {3, blocks}}, 0, 0);
+    tc_graph_tensor step = random_tensor(f, powers, (tc_graph_shape){2, {3, blocks}}, 0, 0);
     tc_graph_node *node =
         NODE(f, DEQUANTIZE_LINEAR, x, input_of(f, step), integers_or_zero(f, t, (tc_graph_shape){2, {3, blocks}}));
     tc_graph_set_block_size(f->g, node, block);

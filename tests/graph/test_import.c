@@ -253,6 +253,28 @@ static void test_stored_types(void **state) {
            "output v = %v : i4[6]\n");
 }
 
+/* Codes of E2M1 two to a byte, the first in the low bits, scaled by powers of two in blocks of three. */
+static void test_microscaling(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("mx", 24);
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_output(w, "p", TC_F8E8M0, NULL);
+    tc_graph_writer_raw(w, "x", 23, (int64_t[]){5}, 1, (uint8_t[]){0x91, 0x72, 0x0f}, 3);
+    tc_graph_writer_raw(w, "s", 24, (int64_t[]){2}, 1, (uint8_t[]){0x80, 0x7e}, 2);
+    tc_graph_writer_raw(w, "f", 1, (int64_t[]){4}, 1, (float[]){1, -3, 5, 0.26f}, 16);
+    tc_graph_writer_node(w, "DequantizeLinear", "", "x,s", "y");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_int(w, "block_size", 3);
+    tc_graph_writer_node(w, "Cast", "", "f", "p");
+    tc_graph_writer_int(w, "to", 24);
+    expect(w, NULL,
+           "graph \"mx\"\n"
+           "const %y.Mul : f32[5] = {1, -1, 2, 3, -3}\n"
+           "const %p : f8e8m0[4] = {1, 4, 8, 0.5}\n"
+           "output y = %y.Mul : f32[5]\n"
+           "output p = %p : f8e8m0[4]\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear),
@@ -264,6 +286,7 @@ int main(void) {
         cmocka_unit_test(test_bad_external_data),
         cmocka_unit_test(test_invented_names),
         cmocka_unit_test(test_stored_types),
+        cmocka_unit_test(test_microscaling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

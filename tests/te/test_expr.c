@@ -144,6 +144,48 @@ static void float8_rounding(void **state) {
     }
 }
 
+/* Below the sign: 0, 0.5, and then exponents of two numbers each. */
+static void float4(void **state) {
+    (void)state;
+    static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    const tc_float8 *row = tc_float8_of(TC_F4E2M1);
+    for (int code = 0; code < 16; code++) {
+        float got = tc_f8_to_f32(row, (uint8_t)code);
+        assert_true((double)got == copysign(values[code % 8], code < 8 ? 1 : -1) && (signbit(got) != 0) == (code >= 8));
+        assert_int_equal(tc_f32_to_f8(row, got), code);
+    }
+    for (float v = 0; v < 16; v += 0x1p-6f) {
+        int best = 0;
+        for (int code = 1; code < 8; code++)
+            if (fabs(values[code] - (double)v) < fabs(values[best] - (double)v) ||
+                (fabs(values[code] - (double)v) == fabs(values[best] - (double)v) && code % 2 == 0))
+                best = code;
+        assert_int_equal(tc_f32_to_f8(row, v), best);
+        assert_int_equal(tc_f32_to_f8(row, -v), best + 8);
+    }
+    assert_int_equal(tc_f32_to_f8(row, INFINITY), 7);
+    assert_int_equal(tc_f32_to_f8(row, -INFINITY), 15);
+    assert_int_equal(tc_f32_to_f8(row, (float)NAN), 7);
+    assert_int_equal(tc_f32_to_f8(row, -(float)NAN), 7);
+    assert_true((double)tc_f8_largest(row) == 6);
+}
+
+static void powers_of_two(void **state) {
+    (void)state;
+    const tc_float8 *row = tc_float8_of(TC_F8E8M0);
+    for (int code = 0; code < 255; code++) {
+        float got = tc_f8_to_f32(row, (uint8_t)code);
+        assert_true((double)got == ldexp(1, code - 127));
+        assert_int_equal(tc_f32_to_f8(row, got), code);
+        assert_int_equal(tc_f32_to_f8(row, -1.99f * got), code);
+    }
+    assert_true(isnan(tc_f8_to_f32(row, 255)));
+    assert_int_equal(tc_f32_to_f8(row, 0), 0);
+    assert_int_equal(tc_f32_to_f8(row, (float)NAN), 255);
+    assert_int_equal(tc_f32_to_f8(row, INFINITY), 255);
+    assert_true((double)tc_f8_largest(row) == 0x1p127);
+}
+
 static void integer_semantics(void **state) {
     (void)state;
     int64_t v;
@@ -329,10 +371,11 @@ static void reducers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dtype_names),    cmocka_unit_test(float8_codes),    cmocka_unit_test(float8_rounding),
-        cmocka_unit_test(f16_exhaustive), cmocka_unit_test(bf16_exhaustive), cmocka_unit_test(integer_semantics),
-        cmocka_unit_test(interning),      cmocka_unit_test(children),        cmocka_unit_test(folding),
-        cmocka_unit_test(shared_nodes),   cmocka_unit_test(ops_table),       cmocka_unit_test(reducers),
+        cmocka_unit_test(dtype_names),     cmocka_unit_test(float8_codes),      cmocka_unit_test(float8_rounding),
+        cmocka_unit_test(float4),          cmocka_unit_test(powers_of_two),     cmocka_unit_test(f16_exhaustive),
+        cmocka_unit_test(bf16_exhaustive), cmocka_unit_test(integer_semantics), cmocka_unit_test(interning),
+        cmocka_unit_test(children),        cmocka_unit_test(folding),           cmocka_unit_test(shared_nodes),
+        cmocka_unit_test(ops_table),       cmocka_unit_test(reducers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

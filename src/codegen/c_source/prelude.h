@@ -68,10 +68,12 @@ typedef uint8_t TC_ALIAS tc_f8e4m3fn;
 typedef uint8_t TC_ALIAS tc_f8e4m3fnuz;
 typedef uint8_t TC_ALIAS tc_f8e5m2;
 typedef uint8_t TC_ALIAS tc_f8e5m2fnuz;
+typedef uint8_t TC_ALIAS tc_f4e2m1;
+typedef uint8_t TC_ALIAS tc_f8e8m0;
 typedef int8_t TC_ALIAS tc_i4;
 typedef uint8_t TC_ALIAS tc_u4;
 
-/* ---- floats of 16 and 8 bits: conversions round to nearest even ---- */
+/* ---- floats of 16 bits and less: conversions round to nearest even ---- */
 
 TC_FN uint32_t tc_bits(float f) {
     uint32_t u;
@@ -124,10 +126,12 @@ TC_FN float tc_round_bf16(float f) {
     return tc_from_bf16(tc_to_bf16(f));
 }
 
-/* Floats of a byte: bits of the mantissa, what is added to the exponent, and below the sign the codes of the largest number, of what
- * is beyond it and of NaN; 0x80 where zero has no sign. */
-TC_FN float tc_from_f8(uint8_t code, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
-    uint32_t s = (uint32_t)(code & 0x80) << 24, a = code & 0x7f;
+/* Floats of a byte or less: the sign's bit, bits of the mantissa, what is added to the exponent, and below the sign the codes of the largest
+ * number, of what is beyond it and of NaN; 0x80 where zero has no sign. Without a sign they are powers of two. */
+TC_FN float tc_from_f8(uint8_t code, uint32_t sign, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
+    uint32_t s = code & sign ? 0x80000000u : 0, a = code & (sign - 1);
+    if (!sign)
+        return tc_of(code == nan_code ? 0x7fc00000 : code ? (uint32_t)code << 23 : 0x400000);
     if (nan_code == 0x80 ? code == 0x80 : a > largest && !(a == over && over < nan_code))
         return tc_of(0x7fc00000);
     if (a > largest)
@@ -137,11 +141,13 @@ TC_FN float tc_from_f8(uint8_t code, int mantissa, int bias, uint32_t largest, u
     return tc_of(s | ((a << (23 - mantissa)) + ((uint32_t)(127 - bias) << 23)));
 }
 
-TC_FN uint8_t tc_to_f8(float f, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
-    uint32_t u = tc_bits(f), s = (u >> 24) & 0x80, a = u & 0x7fffffff, smallest = (uint32_t)(128 - bias) << 23;
+TC_FN uint8_t tc_to_f8(float f, uint32_t sign, int mantissa, int bias, uint32_t largest, uint32_t over, uint32_t nan_code) {
+    uint32_t u = tc_bits(f), s = u >> 31 ? sign : 0, a = u & 0x7fffffff, smallest = (uint32_t)(128 - bias) << 23;
     int shift = 23 - mantissa;
+    if (!sign)
+        return (uint8_t)(a >> 23);
     if (a > 0x7f800000)
-        return (uint8_t)(s | nan_code);
+        return (uint8_t)(nan_code == largest ? nan_code : s | nan_code);
     float step = tc_of((uint32_t)(151 - bias - mantissa) << 23);
     uint32_t r = a < smallest ? tc_bits(tc_of(a) + step) - tc_bits(step)
                               : (a - (smallest - (1u << 23)) + (1u << (shift - 1)) - 1 + ((a >> shift) & 1)) >> shift;
@@ -149,18 +155,24 @@ TC_FN uint8_t tc_to_f8(float f, int mantissa, int bias, uint32_t largest, uint32
     return (uint8_t)(r == 0 && nan_code == 0x80 ? 0 : s | r);
 }
 
-#define tc_from_f8e4m3fn(code) tc_from_f8(code, 3, 7, 0x7e, 0x7f, 0x7f)
-#define tc_to_f8e4m3fn(f) tc_to_f8(f, 3, 7, 0x7e, 0x7f, 0x7f)
+#define tc_from_f8e4m3fn(code) tc_from_f8(code, 0x80, 3, 7, 0x7e, 0x7f, 0x7f)
+#define tc_to_f8e4m3fn(f) tc_to_f8(f, 0x80, 3, 7, 0x7e, 0x7f, 0x7f)
 #define tc_round_f8e4m3fn(f) tc_from_f8e4m3fn(tc_to_f8e4m3fn(f))
-#define tc_from_f8e4m3fnuz(code) tc_from_f8(code, 3, 8, 0x7f, 0x80, 0x80)
-#define tc_to_f8e4m3fnuz(f) tc_to_f8(f, 3, 8, 0x7f, 0x80, 0x80)
+#define tc_from_f8e4m3fnuz(code) tc_from_f8(code, 0x80, 3, 8, 0x7f, 0x80, 0x80)
+#define tc_to_f8e4m3fnuz(f) tc_to_f8(f, 0x80, 3, 8, 0x7f, 0x80, 0x80)
 #define tc_round_f8e4m3fnuz(f) tc_from_f8e4m3fnuz(tc_to_f8e4m3fnuz(f))
-#define tc_from_f8e5m2(code) tc_from_f8(code, 2, 15, 0x7b, 0x7c, 0x7f)
-#define tc_to_f8e5m2(f) tc_to_f8(f, 2, 15, 0x7b, 0x7c, 0x7f)
+#define tc_from_f8e5m2(code) tc_from_f8(code, 0x80, 2, 15, 0x7b, 0x7c, 0x7f)
+#define tc_to_f8e5m2(f) tc_to_f8(f, 0x80, 2, 15, 0x7b, 0x7c, 0x7f)
 #define tc_round_f8e5m2(f) tc_from_f8e5m2(tc_to_f8e5m2(f))
-#define tc_from_f8e5m2fnuz(code) tc_from_f8(code, 2, 16, 0x7f, 0x80, 0x80)
-#define tc_to_f8e5m2fnuz(f) tc_to_f8(f, 2, 16, 0x7f, 0x80, 0x80)
+#define tc_from_f8e5m2fnuz(code) tc_from_f8(code, 0x80, 2, 16, 0x7f, 0x80, 0x80)
+#define tc_to_f8e5m2fnuz(f) tc_to_f8(f, 0x80, 2, 16, 0x7f, 0x80, 0x80)
 #define tc_round_f8e5m2fnuz(f) tc_from_f8e5m2fnuz(tc_to_f8e5m2fnuz(f))
+#define tc_from_f4e2m1(code) tc_from_f8(code, 0x8, 1, 1, 0x7, 0x7, 0x7)
+#define tc_to_f4e2m1(f) tc_to_f8(f, 0x8, 1, 1, 0x7, 0x7, 0x7)
+#define tc_round_f4e2m1(f) tc_from_f4e2m1(tc_to_f4e2m1(f))
+#define tc_from_f8e8m0(code) tc_from_f8(code, 0, 0, 127, 0xfe, 0xff, 0xff)
+#define tc_to_f8e8m0(f) tc_to_f8(f, 0, 0, 127, 0xfe, 0xff, 0xff)
+#define tc_round_f8e8m0(f) tc_from_f8e8m0(tc_to_f8e8m0(f))
 
 /* ---- integers ---- */
 

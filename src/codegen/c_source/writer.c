@@ -27,7 +27,7 @@ void tc_cgc_fail(tc_cgc_writer *w, const char *what) {
 const char *tc_cgc_value_type(tc_dtype t) {
     static const char *const names[TC_NDTYPES] = {"int",     "int8_t",   "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t",
                                                   "int64_t", "uint64_t", "float",   "float",   "float",    "double",  "float",
-                                                  "float",   "float",    "float",   "int8_t",  "uint8_t"};
+                                                  "float",   "float",    "float",   "int8_t",  "uint8_t",  "float",   "float"};
     return names[t];
 }
 

@@ -52,6 +52,8 @@ LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
     case TC_I4:
     case TC_U4:
         return g->i8;

@@ -49,13 +49,31 @@ static tc_val round_bf16(tc_cg *g, tc_val v) {
     return LLVMBuildBitCast(g->b, r, LLVMTypeOf(v), "");
 }
 
+/* From where the sign of a float is to where it is in a code. */
+static int64_t sign_shift(const tc_float8 *f) {
+    return f->sign == 0x80 ? 24 : 28;
+}
+
+/* The code of a power of two as an exponent; that of 2^-127 has none. */
+static tc_val power_to_f32(tc_cg *g, const tc_float8 *f, tc_val w) {
+    LLVMTypeRef it = LLVMTypeOf(w);
+    tc_val bits = LLVMBuildShl(g->b, w, tc_cg_int(it, 23), ""),
+           none = LLVMBuildICmp(g->b, LLVMIntEQ, w, tc_cg_int(it, f->nan), "");
+    tc_val first = LLVMBuildICmp(g->b, LLVMIntEQ, w, LLVMConstNull(it), "");
+    bits = LLVMBuildSelect(g->b, first, tc_cg_int(it, 0x400000), bits, "");
+    bits = LLVMBuildSelect(g->b, none, tc_cg_int(it, 0x7fc00000), bits, "");
+    return LLVMBuildBitCast(g->b, bits, tc_cg_like(w, g->f32), "");
+}
+
 /* As tc_f8_to_f32 (te/dtype.c): the code's bits are the upper ones of a float with another bias; what has no exponent counts in
  * steps, so that no float below the smallest normal one arises, which kernels would take for zero. */
 static tc_val f8_to_f32(tc_cg *g, const tc_float8 *f, tc_val code) {
     LLVMTypeRef it = tc_cg_like(code, g->i32), ft = tc_cg_like(code, g->f32);
     tc_val w = LLVMBuildZExt(g->b, code, it, ""), nan = tc_cg_int(it, 0x7fc00000);
-    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x80), ""), tc_cg_int(it, 24), "");
-    tc_val a = LLVMBuildAnd(g->b, w, tc_cg_int(it, 0x7f), "");
+    if (!f->sign)
+        return power_to_f32(g, f, w);
+    tc_val sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, w, tc_cg_int(it, f->sign), ""), tc_cg_int(it, sign_shift(f)), "");
+    tc_val a = LLVMBuildAnd(g->b, w, tc_cg_int(it, f->sign - 1), "");
     tc_val bits = LLVMBuildShl(g->b, a, tc_cg_int(it, 23 - f->mantissa), "");
     bits = LLVMBuildAdd(g->b, bits, tc_cg_int(it, (int64_t)(127 - f->bias) << 23), "");
     tc_val steps = LLVMBuildFMul(g->b, LLVMBuildSIToFP(g->b, a, ft, ""), tc_cg_real(ft, ldexp(1, 1 - f->bias - f->mantissa)), "");
@@ -65,6 +83,8 @@ static tc_val f8_to_f32(tc_cg *g, const tc_float8 *f, tc_val code) {
         tc_val over = LLVMBuildICmp(g->b, LLVMIntEQ, a, tc_cg_int(it, f->over), "");
         bits = LLVMBuildSelect(g->b, over, tc_cg_int(it, 0x7f800000), bits, "");
     }
+    if (f->nan == f->largest)
+        return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, bits, sign, ""), ft, "");
     bool unsigned_zero = f->nan == 0x80;
     tc_val none = unsigned_zero ? LLVMBuildICmp(g->b, LLVMIntEQ, w, tc_cg_int(it, f->nan), "")
                                 : LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, f->over < f->nan ? f->over : f->largest), "");
@@ -77,9 +97,10 @@ static tc_val f32_to_f8(tc_cg *g, const tc_float8 *f, tc_val v) {
     LLVMTypeRef it = tc_cg_like(v, g->i32), ft = tc_cg_like(v, g->f32);
     int64_t shift = 23 - f->mantissa, smallest = (int64_t)(128 - f->bias) << 23;
     double step = ldexp(1, 24 - f->bias - f->mantissa);
-    tc_val u = LLVMBuildBitCast(g->b, v, it, "");
-    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, 24), ""), tc_cg_int(it, 0x80), "");
-    tc_val a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
+    tc_val u = LLVMBuildBitCast(g->b, v, it, ""), a = LLVMBuildAnd(g->b, u, tc_cg_int(it, 0x7fffffff), "");
+    if (!f->sign)
+        return LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, shift), ""), tc_cg_like(v, g->i8), "");
+    tc_val sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, u, tc_cg_int(it, sign_shift(f)), ""), tc_cg_int(it, f->sign), "");
     tc_val odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, a, tc_cg_int(it, shift), ""), tc_cg_int(it, 1), "");
     tc_val up = LLVMBuildAdd(g->b, a, tc_cg_int(it, (1 << 23) - smallest + (1 << (shift - 1)) - 1), "");
     tc_val normal = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, up, odd, ""), tc_cg_int(it, shift), "");
@@ -92,6 +113,8 @@ static tc_val f32_to_f8(tc_cg *g, const tc_float8 *f, tc_val v) {
     tc_val none = LLVMBuildICmp(g->b, LLVMIntUGT, a, tc_cg_int(it, 0x7f800000), "");
     r = LLVMBuildSelect(g->b, none, tc_cg_int(it, f->nan), r, "");
     tc_val coded = LLVMBuildOr(g->b, r, sign, "");
+    if (f->nan == f->largest)
+        coded = LLVMBuildSelect(g->b, none, r, coded, "");
     if (f->nan == 0x80)
         coded = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, r, LLVMConstNull(it), ""), r, coded, "");
     return LLVMBuildTrunc(g->b, coded, tc_cg_like(v, g->i8), "");

@@ -28,8 +28,8 @@ static const struct {
     {"FLOAT8E5M2FNUZ", TC_F8E5M2FNUZ},
     {"UINT4", TC_U4},
     {"INT4", TC_I4},
-    {"FLOAT4E2M1", -1},
-    {"FLOAT8E8M0", -1},
+    {"FLOAT4E2M1", TC_F4E2M1},
+    {"FLOAT8E8M0", TC_F8E8M0},
 };
 
 bool tc_graph_dtype_of_onnx(int64_t code, tc_dtype *out) {

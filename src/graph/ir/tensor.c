@@ -131,9 +131,9 @@ bool tc_graph_tensor_holds(const tc_graph_tensor *t, tc_dtype dtype) {
         return true;
     if (dtype == TC_BF16)
         return t->dtype == TC_U16;
-    if (!tc_dtype_is_stored(dtype) || t->dtype != (bits == 4 && tc_dtype_is_signed(dtype) ? TC_I8 : TC_U8))
+    if (!tc_dtype_is_stored(dtype) || t->dtype != (dtype == TC_I4 ? TC_I8 : TC_U8))
         return false;
-    int64_t low = tc_dtype_is_signed(dtype) ? -8 : 0, n = bits == 4 ? tc_graph_tensor_count(t) : 0;
+    int64_t low = dtype == TC_I4 ? -8 : 0, n = bits == 4 ? tc_graph_tensor_count(t) : 0;
     for (int64_t i = 0; i < n; i++)
         if (tc_load_i(t->dtype, t->data, i) < low || tc_load_i(t->dtype, t->data, i) > low + 15)
             return false;

@@ -66,7 +66,7 @@ bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b); 
 /* The first element of a float tensor that is no number or infinite; -1: there is none, as in tensors of other types. */
 int64_t tc_graph_tensor_nonfinite(const tc_graph_tensor *t);
 /* Are t's bytes elements of `dtype`? Those of a type that other programs' arrays lack may come in one of the same bytes: bf16 in u16,
- * floats of a byte in u8, i4 in i8 and u4 in u8, within their range. */
+ * the codes of floats of a byte or less in u8, i4 in i8 and u4 in u8, within their range. */
 bool tc_graph_tensor_holds(const tc_graph_tensor *t, tc_dtype dtype);
 /* Whole tensors widened to one kind (integers wrap, floats round to nearest even on the way back; single elements: tc_load_f
  * and its like in te/dtype.h). The buffers hold count elements. */

@@ -93,7 +93,14 @@ tctune_status tctune_save(const tctune_model *m, const char *library, char *erro
 /* ---- ports ---- */
 
 /* kDLBool of DLPack 0.8 and later, kDLFloat8_* of 1.1. */
-enum { DL_BOOL = 6, DL_FLOAT8_E4M3FN = 10, DL_FLOAT8_E4M3FNUZ = 11, DL_FLOAT8_E5M2 = 12, DL_FLOAT8_E5M2FNUZ = 13 };
+enum {
+    DL_BOOL = 6,
+    DL_FLOAT8_E4M3FN = 10,
+    DL_FLOAT8_E4M3FNUZ = 11,
+    DL_FLOAT8_E5M2 = 12,
+    DL_FLOAT8_E5M2FNUZ = 13,
+    DL_FLOAT8_E8M0FNU = 14
+};
 
 static DLDataType dl_type(tc_dtype t) {
     uint8_t code = t == TC_BOOL            ? DL_BOOL
@@ -102,6 +109,8 @@ static DLDataType dl_type(tc_dtype t) {
                    : t == TC_F8E4M3FNUZ    ? DL_FLOAT8_E4M3FNUZ
                    : t == TC_F8E5M2        ? DL_FLOAT8_E5M2
                    : t == TC_F8E5M2FNUZ    ? DL_FLOAT8_E5M2FNUZ
+                   : t == TC_F8E8M0        ? DL_FLOAT8_E8M0FNU
+                   : t == TC_F4E2M1        ? kDLUInt /* its code: DLPack's own packs two to a byte */
                    : tc_dtype_is_float(t)  ? kDLFloat
                    : tc_dtype_is_signed(t) ? kDLInt
                                            : kDLUInt;

@@ -270,6 +270,10 @@ static const char *c_type(tc_dtype t) {
         return "float of one byte, E5M2";
     case TC_F8E5M2FNUZ:
         return "float of one byte, E5M2FNUZ";
+    case TC_F4E2M1:
+        return "code, from 0 to 15, of a float of 4 bits, E2M1";
+    case TC_F8E8M0:
+        return "power of two of one byte, E8M0";
     case TC_F32:
         return "float";
     case TC_F64:

@@ -16,7 +16,7 @@ static const char *name_of(const Onnx__TensorProto *p) {
 }
 
 static bool is_packed(tc_dtype t) {
-    return t == TC_I4 || t == TC_U4;
+    return tc_dtype_bits(t) == 4;
 }
 
 static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_error *err) {
@@ -96,6 +96,8 @@ static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
     case TC_F8E4M3FNUZ:
     case TC_F8E5M2:
     case TC_F8E5M2FNUZ:
+    case TC_F4E2M1:
+    case TC_F8E8M0:
     case TC_I4:
     case TC_U4:
     case TC_NDTYPES:
@@ -138,6 +140,8 @@ static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n)
         case TC_F8E4M3FNUZ:
         case TC_F8E5M2:
         case TC_F8E5M2FNUZ:
+        case TC_F4E2M1:
+        case TC_F8E8M0:
             ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
             break;
         case TC_I4:
@@ -297,9 +301,9 @@ static tc_status read_four_bits(Onnx__TensorProto *p, tc_onnx_files *files, tc_g
     tc_graph_tensor packed = tc_graph_tensor_view(TC_U8, &(tc_graph_shape){1, {(n + 1) / 2}}, NULL);
     TC_TRY(read_elements(p, files, false, &packed, err));
     tc_status s = tc_graph_tensor_alloc(out, out->dtype, &out->shape, err);
-    for (int64_t i = 0; i < n && s == TC_OK; i++) {
-        tc_store_i(out->dtype, out->data, i, ((const uint8_t *)packed.data)[i / 2] >> (i % 2 * 4));
-    }
+    for (int64_t i = 0; i < n && s == TC_OK; i++) /* a float is its code */
+        tc_store_i(tc_dtype_is_signed(out->dtype) && tc_dtype_is_int(out->dtype) ? TC_I4 : TC_U4, out->data, i,
+                   ((const uint8_t *)packed.data)[i / 2] >> (i % 2 * 4));
     tc_graph_tensor_free(&packed);
     return s;
 }
@@ -315,7 +319,7 @@ static ProtobufCBinaryData pack_four_bits(tc_arena *a, const tc_graph_tensor *t)
     int64_t n = tc_graph_tensor_count(t);
     uint8_t *packed = TC_NEW_N(a, uint8_t, (n + 1) / 2 + 1);
     for (int64_t i = 0; i < n; i++)
-        packed[i / 2] |= (uint8_t)((tc_load_i(t->dtype, t->data, i) & 15) << (i % 2 * 4));
+        packed[i / 2] |= (uint8_t)((((const uint8_t *)t->data)[i] & 15) << (i % 2 * 4));
     return (ProtobufCBinaryData){(size_t)(n + 1) / 2, packed};
 }
 

@@ -111,7 +111,7 @@ static tc_status parse_tensor(te_parser *p) {
     if (!tc_dtype_parse(type, &t))
         return tc_lex_fail(&type_at, p->err,
                            "unknown dtype '%s'; known are bool, i8, u8, i16, u16, i32, u32, i64, u64, f16, bf16, f32, f64, "
-                           "f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, i4, u4",
+                           "f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, i4, u4, f4e2m1, f8e8m0",
                            type);
     TC_TRY(tc_lex_accept(&p->lex, "const", &is_const, p->err));
     const tc_tensor *x = tc_te_placeholder(p->c, name, t, ndim, shape, is_const);

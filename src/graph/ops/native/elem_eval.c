@@ -222,11 +222,28 @@ tc_status tc_graph_eval_classify(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
+/* The power of two beside |v| that the node's mode says; NaN for what is no number. Beyond the largest to that, or to NaN. */
+static double power_beside(const tc_graph_node *n, double v) {
+    double a = fabs((double)(float)v), smallest = 0x1p-127, largest = (double)tc_f8_largest(tc_float8_of(TC_F8E8M0));
+    const char *mode = tc_graph_attr_round_mode(n);
+    int exponent;
+    if (!isfinite(a))
+        return (double)NAN;
+    if (a < smallest)
+        return smallest;
+    double fraction = frexp(a, &exponent), power = ldexp(1, exponent - 1);
+    if ((*mode == 'u' && fraction > 0.5) || (*mode == 'n' && fraction >= 0.75))
+        power *= 2;
+    return power <= largest ? power : tc_graph_attr_saturate(n) ? largest : (double)NAN;
+}
+
 /* To the nearest number of a type that is only stored, ties to even; beyond the largest to that, unless the node says otherwise.
  * NaN becomes 0 among integers. */
 static double nearest_stored(const tc_graph_node *n, tc_dtype to, double v) {
     if (!tc_dtype_is_float(to))
         return isnan(v) ? 0 : fmin(fmax(rint(v), (double)tc_int_min(to)), (double)tc_int_max(to));
+    if (to == TC_F8E8M0)
+        return power_beside(n, v);
     double most = (double)tc_f8_largest(tc_float8_of(to));
     return isnan(v) || !tc_graph_attr_saturate(n) ? v : fmin(fmax(v, -most), most);
 }

@@ -70,6 +70,13 @@ tc_status tc_graph_infer_classify(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* How floats become powers of two. */
+static tc_status want_round_mode(tc_graph_infer_ctx *c, const char *mode) {
+    if (strcmp(mode, "up") == 0 || strcmp(mode, "down") == 0 || strcmp(mode, "nearest") == 0)
+        return TC_OK;
+    return tc_graph_node_fail(c, "attribute round_mode must be up, down or nearest, but is '%s'", mode);
+}
+
 tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     tc_dtype to;
@@ -82,11 +89,15 @@ tc_status tc_graph_infer_cast(tc_graph_infer_ctx *c) {
                                         tc_graph_onnx_type_name(code));
     }
     int64_t saturate = tc_graph_attr_saturate(c->n);
+    const char *round_mode = tc_graph_attr_round_mode(c->n);
+    TC_TRY(want_round_mode(c, round_mode));
     tc_graph_become(c, to == x->dtype ? TC_GRAPH_OP_IDENTITY : TC_GRAPH_OP_CAST, 1);
     if (c->n->op == TC_GRAPH_OP_CAST)
         tc_graph_set_to(c->g, c->n, tc_graph_dtype_to_onnx(to));
     if (c->n->op == TC_GRAPH_OP_CAST && tc_float8_of(to))
         tc_graph_set_saturate(c->g, c->n, saturate);
+    if (c->n->op == TC_GRAPH_OP_CAST && to == TC_F8E8M0)
+        tc_graph_set_round_mode(c->g, c->n, round_mode);
     out_like(c, x);
     c->out[0].dtype = to;
     return TC_OK;

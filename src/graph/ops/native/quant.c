@@ -74,6 +74,8 @@ static tc_status spread_parameters(tc_graph_infer_ctx *c, tc_graph_value *p[3]) 
     p[0] = c->n->in[0];
     p[2] = NULL;
     TC_TRY(tc_graph_want_float(c, 1));
+    if (tc_dtype_is_stored(c->n->in[1]->dtype)) /* powers of two */
+        c->n->in[1] = tc_graph_em_cast(&e, c->n->in[1], TC_F32);
     for (int k = 1; k < c->n->nin; k++)
         if (c->n->in[k])
             TC_TRY(spread_parameter(&e, c->n->in[k], &p[k]));
@@ -103,9 +105,9 @@ static tc_status quantised_type(tc_graph_infer_ctx *c, tc_dtype *t) {
                                     tc_graph_onnx_type_name(code));
     if (tc_graph_in(c, 2))
         *t = c->n->in[2]->dtype;
-    if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16 && !tc_dtype_is_stored(*t))
+    if (*t != TC_U8 && *t != TC_I8 && *t != TC_U16 && *t != TC_I16 && (!tc_dtype_is_stored(*t) || *t == TC_F8E8M0))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
-                                    "it quantises to %s; u8, i8, u16, i16, u4, i4 and floats of a byte are supported",
+                                    "it quantises to %s; u8, i8, u16, i16, u4, i4 and floats of a byte or less are supported",
                                     tc_dtype_name(*t));
     return TC_OK;
 }
@@ -156,7 +158,7 @@ static tc_status dequantize_floats(tc_graph_infer_ctx *c, tc_graph_value *const 
 static tc_status widen_four_bits(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     for (int k = 0; k < c->n->nin; k += 2)
-        if (c->n->in[k] && tc_dtype_bits(c->n->in[k]->dtype) == 4)
+        if (c->n->in[k] && tc_dtype_bits(c->n->in[k]->dtype) == 4 && tc_dtype_is_int(c->n->in[k]->dtype))
             c->n->in[k] = tc_graph_em_cast(&e, c->n->in[k], tc_dtype_is_signed(c->n->in[k]->dtype) ? TC_I8 : TC_U8);
     return e.status;
 }
@@ -166,15 +168,16 @@ tc_status tc_graph_infer_dequantize(tc_graph_infer_ctx *c) {
     TC_TRY(widen_four_bits(c));
     tc_graph_value *p[3], *x = c->n->in[0];
     int64_t code = tc_graph_attr_output_dtype(c->n);
-    tc_dtype to = c->n->in[1]->dtype;
-    if (code && (!tc_graph_dtype_of_onnx(code, &to) || !tc_dtype_is_float(to)))
+    tc_dtype to = tc_dtype_is_stored(c->n->in[1]->dtype) ? TC_F32 : c->n->in[1]->dtype;
+    if (code && (!tc_graph_dtype_of_onnx(code, &to) || !tc_dtype_is_float(to) || tc_dtype_is_stored(to)))
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attribute output_dtype: element type %s is not supported",
                                     tc_graph_onnx_type_name(code));
-    if (!tc_float8_of(x->dtype) && (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32))
-        return tc_graph_node_fail(c, "it takes i8, u8, i16, u16, i32 and floats of a byte, but the input is %s",
+    bool floats = tc_float8_of(x->dtype) && x->dtype != TC_F8E8M0;
+    if (!floats && (!tc_dtype_is_int(x->dtype) || tc_dtype_bytes(x->dtype) > 4 || x->dtype == TC_U32))
+        return tc_graph_node_fail(c, "it takes i8, u8, i16, u16, i32 and floats of a byte or less, but the input is %s",
                                   tc_dtype_name(x->dtype));
     TC_TRY(spread_parameters(c, p));
-    if (tc_float8_of(x->dtype))
+    if (floats)
         return dequantize_floats(c, p, to);
     tc_graph_set_inputs(c->g, c->n, p, p[2] && is_zero(p[2]) ? 2 : 3);
     tc_graph_become(c, TC_GRAPH_OP_DEQUANTIZE_LINEAR, 3);
