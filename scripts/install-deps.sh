@@ -8,7 +8,7 @@ set -eu
 
 # C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets build
 # with Ninja, a bare `cmake -S . -B build` with Make.
-packages="gcc libc6-dev cmake make ninja-build pkg-config"
+packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
 # Code generation, cost model, database.
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
