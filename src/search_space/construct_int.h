@@ -15,10 +15,10 @@ enum { TASKS_PER_CORE = 4 };
 /* One consistent choice for all decisions of a sketch. */
 typedef struct plan {
     int sketch;
-    int rows, vecs; /* register tile */
-    int mid;    /* row tiles of a cache tile: 0 all, 1 one, 2 as many as balance the tasks, 3 as stay in the second-level cache */
-    int unroll; /* reduction steps */
-    int width;  /* vectors per step of row and elementwise loops */
+    int rows, vecs;  /* register tile */
+    int mid;         /* row tiles of a cache tile: 0 all, 1 one, 2 as many as balance the tasks; 3: see panels() */
+    int unroll;      /* reduction steps */
+    int width;       /* vectors per step of row and elementwise loops */
     double estimate; /* share of the machine's peak, of sorts: only the order matters */
     int number;      /* in the order of enumeration */
 } plan;
