@@ -241,6 +241,67 @@ static void test_values_in_bf16(void **state) {
     close_bench(&b);
 }
 
+/* Matmuls and what stands between them, each of the last values or of the ones before. */
+static void random_chain(tc_rng *rng, tc_strbuf *text) {
+    static const char *const ops[] = {"MatMul(%%v%d, %%w%d)", "MatMul(%%v%d, %%w%d)", "Relu(%%v%d)", "Add(%%v%d, %%v%d)",
+                                      "LayerNormalization(%%v%d, %%g, %%c)"};
+    enum { VALUES = 10, WEIGHTS = 3, ADD = 3 };
+    tc_sb_add(text, "input %v0 : f32[24,40]\nconst %g : f32[40]\nconst %c : f32[40]\n");
+    for (int i = 0; i < WEIGHTS; i++)
+        tc_sb_printf(text, "const %%w%d : f32[40,40]\n", i);
+    for (int i = 1; i <= VALUES; i++) {
+        int op = (int)tc_rng_below(rng, TC_LEN(ops)), a = i - 1 - (int)tc_rng_below(rng, TC_MIN(i, 3));
+        tc_sb_printf(text, "%%v%d = ", i);
+        if (op == ADD || op < 2) {
+            tc_sb_printf(text, ops[op], a, op == ADD ? (int)tc_rng_below(rng, i) : (int)tc_rng_below(rng, WEIGHTS));
+        } else {
+            tc_sb_printf(text, ops[op], a);
+        }
+        tc_sb_addc(text, '\n');
+    }
+    tc_sb_printf(text, "%%y = MatMul(%%v%d, %%w0)\n%%z = Add(%%y, %%v%d)\noutput z = %%z\n", VALUES, VALUES - 1);
+}
+
+/* Whether any value was kept so. */
+static bool check_chain(uint64_t seed) {
+    tc_strbuf text = {0};
+    tc_rng rng = tc_rng_seed(seed);
+    random_chain(&rng, &text);
+    bench b = open_network(tc_sb_str(&text), (tc_graph_shape)DIMS(24, 40));
+    tc_accuracy each[16];
+    tc_graph_model *m[2];
+    tc_graph_tensor y[2];
+    tc_graph_build_options plain = {.target = b.target, .threads = 1, .db = b.db, .accuracies = each};
+    put_records(&b, "bf16", NULL);
+    assert_true(b.p->ntask <= (int)TC_LEN(each));
+    for (size_t i = 0; i < TC_LEN(each); i++)
+        each[i] = TC_ACCURACY_BF16;
+    m[0] = build(&b, TC_ACCURACY_BF16);
+    assert_ok(tc_graph_model_build(b.p, &plain, &m[1], err));
+    for (int i = 0; i < 2; i++)
+        assert_ok(tc_graph_model_run(m[i], &b.x, &y[i], err));
+    if (memcmp(y[0].data, y[1].data, (size_t)tc_graph_tensor_count(&y[0]) * sizeof(float)) != 0)
+        fail_msg("seed %d: a value in bf16 that somebody needs in f32\n%s", (int)seed, tc_sb_str(&text));
+    bool any = tc_graph_model_memory(m[0]).nbf16 > 0;
+    for (int i = 0; i < 2; i++) {
+        tc_graph_tensor_free(&y[i]);
+        tc_graph_model_free(m[i]);
+    }
+    tc_strbuf_free(&text);
+    close_bench(&b);
+    return any;
+}
+
+/* Values with readers of every kind: the result is the same to the last bit. */
+static void test_random_values_in_bf16(void **state) {
+    (void)state;
+    enum { SEEDS = TC_TEST_CASES(8) };
+    int any = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        any += check_chain(seed);
+    assert_true(any > 0);
+}
+
 /* Each of Winograd's forms, in this process and from a library; strict keeps them out whatever their records say. */
 static void check_form(const char *name) {
     bench b = open_bench();
@@ -324,6 +385,7 @@ int main(void) {
         cmocka_unit_test(test_default_is_direct),
         cmocka_unit_test(test_error_budget),
         cmocka_unit_test(test_values_in_bf16),
+        cmocka_unit_test(test_random_values_in_bf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
