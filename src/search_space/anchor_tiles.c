@@ -53,6 +53,8 @@ static bool is_var(const tc_expr *e, const tc_var *v) {
 
 /* Steps that divide the reduction need no registers for a last one; they are taken unless they are short. */
 static int64_t step_of(const tc_intrinsic *u, int64_t extent) {
+    if (u->place == TC_UNIT_BLOCK)
+        return u->k;
     for (int64_t s = u->k; 2 * s >= u->k; s -= u->group)
         if (extent % s == 0)
             return s;
@@ -85,7 +87,8 @@ static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
         f->dk = is_var(f->packed->args[d], k->var) ? d : f->dk;
     if (!f->unit || f->dv < 0 || f->dk < 0 || !is_var(f->packed->args[f->dv], column))
         return false;
-    if (k->extent % f->unit->group || !is_var(a->args[a->nargs - 1], k->var) || tc_space_dim_along(an->ctx, a, column) >= 0)
+    bool whole = f->unit->place == TC_UNIT_BLOCK || k->extent % f->unit->group == 0;
+    if (!whole || !is_var(a->args[a->nargs - 1], k->var) || tc_space_dim_along(an->ctx, a, column) >= 0)
         return false;
     f->row = row_axis(an, p, a);
     f->step = step_of(f->unit, k->extent);

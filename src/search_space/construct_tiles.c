@@ -125,7 +125,8 @@ static double packing(const tiling *t) {
 /* The unit's products per cycle, less what its loads cost beside them, and what the tasks do not balance. */
 static double speed(const tiling *t) {
     const tc_intrinsic *u = t->unit;
-    double steps = (double)t->depth / u->k, multiply = steps * (double)(t->rows * t->columns) * u->cycles;
+    double steps = (double)(t->depth / t->last * tc_ceil_div(t->last, u->k)),
+           multiply = steps * (double)(t->rows * t->columns) * u->cycles;
     if (u->place == TC_UNIT_BLOCK) /* chained ones wait for each other */
         multiply *= fmax(1.0, (double)IN_FLIGHT / (double)(t->rows * t->columns));
     double move = steps * loads_of(t) * u->load + results_of(t);

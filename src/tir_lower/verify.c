@@ -331,8 +331,10 @@ static tc_status check_intrin(verifier *v, const tc_tile_stmt *t) {
     const tc_intrinsic *u = t->unit;
     const tc_buffer *acc = t->tile[0], *a = t->tile[1], *b = t->tile[2];
     bool types = u->place != TC_UNIT_VECTOR && acc->dtype == u->acc && a->dtype == u->a && b->dtype == u->b;
+    int deep = tc_tir_tile_rows(b) * u->group;
+    bool part = u->place == TC_UNIT_BLOCK && a->reg_lanes < deep; /* of the last group */
     bool shapes = tc_tir_tile_rows(acc) == tc_tir_tile_rows(a) && acc->reg_lanes * u->group == b->reg_lanes &&
-                  a->reg_lanes == tc_tir_tile_rows(b) * u->group && acc != a && acc != b && a != b;
+                  (a->reg_lanes == deep || part) && acc != a && acc != b && a != b;
     return types && shapes ? TC_OK : fail(v, "the tiles of %s do not fit it, or each other", u->text);
 }
 

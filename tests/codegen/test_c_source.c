@@ -45,7 +45,8 @@ static size_t bytes_of(const tc_tensor *t) {
  * the others one with a rest, which adds to sums that come from memory. */
 static void write_te(const tc_intrinsic *u, tc_strbuf *b) {
     const char *acc = tc_dtype_name(u->acc);
-    int m = u->m + 1, n = u->n * TILE_COLUMNS + 1, k = 4 * u->k + (tc_intrinsic_number(u) % 2 ? u->group : 0);
+    int rest = u->place == TC_UNIT_BLOCK ? u->group - 3 : u->group;
+    int m = u->m + 1, n = u->n * TILE_COLUMNS + 1, k = 4 * u->k + (tc_intrinsic_number(u) % 2 ? rest : 0);
     tc_sb_printf(b, "tensor X[%d, %d] %s\ntensor W[%d, %d] %s const\n", m, k, tc_dtype_name(u->a), k, n, tc_dtype_name(u->b));
     tc_sb_printf(b, "compute D[i:%d, j:%d] = sum(k:%d) %s(X[i, k]) * %s(W[k, j])\noutput D\n", m, n, k, acc, acc);
 }

@@ -163,7 +163,7 @@ static void add_blocked(suite *s, const suite_case *c, tc_rng *rng) {
     bool window = weight->ndim == 3, epilogue = w->ncompute > 1;
     const char *y = epilogue ? "Y" : "D", *d = epilogue ? "D" : "D_acc";
     tc_strbuf b = {0};
-    if (!u || !weight->is_const || weight->shape[weight->ndim - 2] % u->group)
+    if (!u || !weight->is_const)
         return;
     int64_t rows = u->m * (1 + tc_rng_below(rng, 3)), columns = u->n * (1 + tc_rng_below(rng, 3));
     if (!epilogue)

@@ -32,23 +32,24 @@ typedef struct platform {
 /* What units bear on; the rest is the same without them. */
 #define PRODUCTS                                                                                                                 \
     "|attention|conv_i8|conv_nhwc|gemm_bf16|gemm_bf16_k38|gemm_i8|gemm_i8_k36|gemm_runtime|gemm_s8s8|gemm_s8s8_k40|gemm_tails|"  \
-    "gemm_u8u8|gemm_u8u8_k48|integers|"
+    "gemm_u8u8|gemm_u8u8_k48|integers|row_bf16|row_i8|row_s8s8|row_u8u8|"
+
+/* Registers are called after their kind. */
+#define ARM_UNITS(kind)                                                                                                          \
+    "|row_s8s8=sdot\t" kind "|row_u8u8=udot\t" kind "|row_i8=usdot\t" kind "|row_bf16=bfdot\t" kind "|gemm_s8s8=smmla\t" kind    \
+    "|gemm_u8u8=ummla\t" kind "|gemm_i8=usmmla\t" kind "|gemm_i8_k36=usmmla\t" kind "|gemm_bf16=bfmmla\t" kind                   \
+    "|gemm_bf16_k38=bfmmla\t" kind "|gemm_s8s8_k40=smmla\t" kind "|gemm_u8u8_k48=ummla\t" kind "|conv_i8=usmmla\t" kind "|"
 
 static const platform platforms[] = {
-    {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "", NULL},
+    {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "",
+     "|gemm_s8s8=sdot\t|gemm_u8u8=udot\t|"},
     {"neon_dot", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n2 -mattr=-sve,-sve2", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv",
-     "",
-     "|gemm_s8s8=sdot\t|gemm_u8u8=udot\t|gemm_i8_k36=usdot\t|gemm_bf16_k38=bfdot\t|gemm_s8s8_k40=smmla\t|gemm_u8u8_k48=ummla\t|"
-     "gemm_i8=usmmla\t|gemm_bf16=bfmmla\t|conv_i8=usmmla\t|"},
+     "", ARM_UNITS("")},
     {"neoverse_v1", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", ARM_TOOLS, "-cpu max,sve-max-vq=2", "fmla\tv", "", NULL},
     {"sve256", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=32", ARM_TOOLS, "-cpu max,sve-max-vq=2", "\tz",
-     "",
-     "|gemm_s8s8=sdot\tz|gemm_u8u8=udot\tz|gemm_i8_k36=usdot\tz|gemm_bf16_k38=bfdot\tz|gemm_s8s8_k40=smmla\tz|"
-     "gemm_u8u8_k48=ummla\tz|gemm_i8=usmmla\tz|gemm_bf16=bfmmla\tz|conv_i8=usmmla\tz|"},
+     "", ARM_UNITS("z")},
     {"sve512", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1 -vector-bytes=64", ARM_TOOLS, "-cpu max,sve-max-vq=4", "\tz",
-     "",
-     "|gemm_s8s8=sdot\tz|gemm_u8u8=udot\tz|gemm_i8_k36=usdot\tz|gemm_bf16_k38=bfdot\tz|gemm_s8s8_k40=smmla\tz|"
-     "gemm_u8u8_k48=ummla\tz|gemm_i8=usmmla\tz|gemm_bf16=bfmmla\tz|conv_i8=usmmla\tz|"},
+     "", ARM_UNITS("z")},
     /* Debian 12's qemu 7.2 fails an assertion of its own on vfcvt.rtz: its translator saves the opcode twice. */
     {"rvv", "llvm -mtriple=riscv64-linux-gnu -mattr=+v", RISCV_TOOLS, "-cpu rv64,v=true,vlen=128,elen=64,vext_spec=v1.0",
      "vfmacc", "|rounding|casts_int|", NULL},

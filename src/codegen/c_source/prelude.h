@@ -282,17 +282,17 @@ TC_FN double tc_rsqrt(double x) {
                 (to)[tc_to + i * (to_stride) + j] = (from)[tc_from + i * (from_stride) + j];                                     \
     } while (0)
 
-/* acc[i][j] += sum(p:k) of_a(a[i][p]) * of_b(b[p / group][j][p % group]), for i in [0, m) and j in [0, n): arrays without gaps; of_a
- * and of_b make numbers of elements. Each product is added by add(x, y, sum), in the order of p. GCC makes dot products of a loop over
+/* acc[i][j] += sum(p:k) of_a(a[i][p]) * of_b(b[p / group][j][p % group]), for i in [0, m) and j in [0, n): arrays without gaps, k a
+ * multiple of the group or less; of_a and of_b make numbers of elements. Each product is added by add(x, y, sum), in the order of p. GCC makes dot products of a loop over
  * a long group, but not of what it has unrolled. */
 #define TC_ADD_PRODUCTS(type, add, acc, a, of_a, b, of_b, m, n, k, group)                                                        \
     do {                                                                                                                         \
         for (int i = 0; i < (m); i++)                                                                                            \
-            for (int g = 0; g < (k) / (group); g++)                                                                              \
+            for (int g = 0; g < ((k) + (group)-1) / (group); g++)                                                                \
                 for (int j = 0; j < (n); j++) {                                                                                  \
                     type sum = (type)(acc)[i * (n) + j];                                                                         \
                     TC_UNROLL((group) > 4 ? 1 : 4)                                                                               \
-                    for (int q = 0; q < (group); q++)                                                                            \
+                    for (int q = 0; q < ((k) < (group) ? (k) : (group)); q++)                                                    \
                         sum = add(of_a((a)[i * (k) + g * (group) + q]), of_b((b)[(g * (n) + j) * (group) + q]), sum);            \
                     (acc)[i * (n) + j] = sum;                                                                                    \
                 }                                                                                                                \

@@ -125,12 +125,13 @@ static tc_val load_left(tc_cg *g, const tc_tile_stmt *t, const tc_slot *s, const
     LLVMTypeRef pair = LLVMVectorType(g->i64, SEGMENT_CELLS);
     int lanes = t->tile[0]->reg_lanes, rows = tc_tir_tile_rows(t->tile[0]);
     tc_val v = LLVMConstNull(pair);
-    if (rows == 2 && t->stride == lanes) {
+    int whole = CELL / tc_dtype_bytes(t->tile[0]->dtype);
+    if (rows == 2 && t->stride == lanes && lanes == whole) {
         v = LLVMBuildBitCast(g->b, tc_cg_load_some(g, s, first, 2 * lanes, 2 * lanes), pair, "");
     } else {
         for (int i = 0; i < rows; i++) {
             tc_cg_index x = row_at(t, first, i);
-            tc_val row = LLVMBuildBitCast(g->b, tc_cg_load_some(g, s, &x, lanes, lanes), g->i64, "");
+            tc_val row = LLVMBuildBitCast(g->b, tc_cg_load_some(g, s, &x, lanes, whole), g->i64, "");
             v = LLVMBuildInsertElement(g->b, v, row, tc_cg_i64(g, i), "");
         }
     }
@@ -144,7 +145,7 @@ static tc_val load_left(tc_cg *g, const tc_tile_stmt *t, const tc_slot *s, const
 static tc_val load_tile(tc_cg *g, const tc_tile_stmt *t, const tc_slot *s, const tc_cg_index *first) {
     int bytes = tc_dtype_bytes(t->tile[0]->dtype), rows = tc_tir_tile_rows(t->tile[0]);
     if (bytes < 4)
-        return t->tile[0]->reg_lanes * bytes == CELL ? load_left(g, t, s, first) : load_row(g, t, s, first, 0);
+        return t->tile[0]->reg_lanes * bytes <= CELL ? load_left(g, t, s, first) : load_row(g, t, s, first, 0);
     tc_val x = load_row(g, t, s, first, 0), y = rows > 1 ? load_row(g, t, s, first, 1) : LLVMConstNull(cell_type(g));
     return x && y ? zip(g, x, y) : NULL;
 }
@@ -168,12 +169,23 @@ static void set(tc_cg *g, const tc_buffer *tile, tc_val v) {
         LLVMBuildStore(g->b, LLVMBuildBitCast(g->b, v, cell_type(g), ""), s->regs[0]);
 }
 
+/* Of each column's group the first `bytes`: what is behind the end of a reduction may be anything, and 0 times it no number. */
+static tc_val first_of_groups(tc_cg *g, tc_val v, int bytes) {
+    enum { MOST = TC_TILE_BYTES / CELL };
+    tc_val mask[MOST];
+    for (int i = 0; i < cells(g); i++)
+        mask[i] = LLVMConstInt(g->i64, ((uint64_t)1 << 8 * bytes) - 1, false);
+    return LLVMBuildAnd(g->b, v, LLVMConstVector(mask, (unsigned)cells(g)), "");
+}
+
 static tc_val multiplied(tc_cg *g, const tc_tile_stmt *t) {
     const tc_intrinsic *u = t->unit;
     tc_val v[3];
     for (int i = 0; i < 3; i++)
         if (!(v[i] = get(g, t->tile[i])))
             return NULL;
+    if (t->tile[1]->reg_lanes < u->group)
+        v[2] = first_of_groups(g, v[2], t->tile[1]->reg_lanes * tc_dtype_bytes(u->a));
     LLVMTypeRef sums = LLVMVectorType(tc_dtype_is_float(u->acc) ? g->f32 : g->i32, (unsigned)(u->vector / 4));
     return tc_cg_unit(g, u, LLVMBuildBitCast(g->b, v[0], sums, ""), v[1], v[2]);
 }

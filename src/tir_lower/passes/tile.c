@@ -167,7 +167,7 @@ static tir_operand operand_of(const tir_unit_nest *n, int what) {
 
 static void shape_of(const tir_unit_nest *n, int what, int *rows, int *cols) {
     int group = n->unit->group;
-    *rows = what == RIGHT ? n->k / group : n->m;
+    *rows = what == RIGHT ? (int)tc_ceil_div(n->k, group) : n->m;
     *cols = what == LEFT ? n->k : what == RIGHT ? n->n * group : n->n;
 }
 
