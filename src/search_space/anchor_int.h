@@ -49,6 +49,10 @@ int64_t tc_space_shared_bytes(const analysis *an, const anchor_plan *p);
 /* Layouts of constants and packed copies of others, at root or in the loop `task`. */
 void tc_space_emit_operands(emitter *e, const anchor_plan *p, loop_ref task);
 
+/* A copy at root of the first operand of tiles: blocks of `height` along dimension dr, then of `depth` along the last one; in a block
+ * row after row. */
+void tc_space_emit_packed_rows(emitter *e, const anchor_plan *p, const tc_expr *read, int dr, factor height, factor depth);
+
 /* ---- anchor_tile.c ---- */
 /* Unrolled reduction steps. */
 factor tc_space_sample_unroll(emitter *e, int id, int64_t extent);

@@ -165,6 +165,36 @@ static void emit_packed(emitter *e, const anchor_plan *p, const tc_expr *read, i
     tc_space_compute_packed(e, t);
 }
 
+void tc_space_emit_packed_rows(emitter *e, const anchor_plan *p, const tc_expr *read, int dr, factor height, factor depth) {
+    const tc_tensor *t = read->u.tensor;
+    builder *b = &e->b;
+    int dk = t->ndim - 1;
+    stage_ref copy = tc_space_cache_read(b, t->name, p->acc);
+    layout l = tc_space_layout(t->ndim);
+    loop_list order = {0};
+    loop_ref r[2], k[2];
+    for (int d = 0; d < dk; d++)
+        if (d != dr)
+            tc_space_lay(&l, d);
+    tc_space_lay_blocks(&l, dr, height);
+    tc_space_lay_blocks(&l, dk, depth);
+    tc_space_lay_places(&l, dr, height);
+    tc_space_lay_places(&l, dk, depth);
+    tc_space_transform_layout(b, copy.name, &l);
+    tc_space_split(b, copy_axis(e, copy, t, dr), "ov", &height, r);
+    tc_space_split(b, copy_axis(e, copy, t, dk), "oq", &depth, k);
+    for (int d = 0; d < dk; d++)
+        if (d != dr)
+            tc_space_list(&order, copy_axis(e, copy, t, d));
+    const loop_ref inner[] = {r[0], k[0], r[1], k[1]};
+    for (size_t i = 0; i < TC_LEN(inner); i++)
+        tc_space_list(&order, inner[i]);
+    tc_space_reorder(b, &order);
+    tc_space_vectorize(b, k[1]);
+    if (!e->v.serial)
+        tc_space_parallel(b, order.at[0]);
+}
+
 static bool has_layout(const emitter *e, const tc_tensor *t) {
     for (size_t i = 0; i < e->packed.len; i++)
         if (e->packed.data[i] == t)

@@ -28,9 +28,11 @@ enum { MAX_BLOCK_GRIDS = 16, MOST_PARTS = 8 };
 typedef struct tile_form {
     const tc_intrinsic *unit;
     const tc_expr *packed; /* the read of the second operand */
-    int row;               /* head axis of the tiles' rows */
-    int dv, dk;            /* dimensions of the packed operand: columns, and the last reduction */
-    int64_t step;          /* of the last reduction */
+    const tc_expr *first; /* the read of the first one, and its dimension that is the tiles' row and no more, -1: there is none */
+    int dr;
+    int row;      /* head axis of the tiles' rows */
+    int dv, dk;   /* dimensions of the packed operand: columns, and the last reduction */
+    int64_t step; /* of the last reduction */
 } tile_form;
 
 static const tc_expr *stored(const tc_expr *e) {
@@ -92,16 +94,28 @@ static bool form_of(const analysis *an, const anchor_plan *p, tile_form *f) {
         return false;
     f->row = row_axis(an, p, a);
     f->step = step_of(f->unit, k->extent);
+    f->first = a;
+    f->dr = -1;
+    for (int d = 0; d + 1 < a->nargs && f->row >= 0; d++)
+        f->dr = is_var(a->args[d], op->axes[p->dim[f->row]].var) ? d : f->dr;
     return f->row >= 0;
 }
 
-bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs) {
+/* The first operand can be copied in the order of the tiles: what is read of it once. */
+static bool rows_pack(const anchor_plan *p, const tile_form *f) {
+    const tc_expr *all[2];
+    const tc_tensor *t = f->first->u.tensor;
+    return f->dr >= 0 && !t->is_const && tc_sch_reads_of(p->op, t, all, 2) == 1 && !tc_sch_reads_part(p->op, f->first);
+}
+
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs, bool *rows) {
     anchor_plan p;
     tile_form f;
     tc_space_plan_cluster(an, c, &p);
     if (!form_of(an, &p, &f))
         return false;
     *packs |= !f.packed->u.tensor->is_const;
+    *rows |= rows_pack(&p, &f);
     return true;
 }
 
@@ -148,6 +162,8 @@ static void note(emitter *e, const anchor_plan *p, const tile_form *f, decision_
     for (int r = 0; r < p->op->nraxis; r++)
         d->depth *= p->op->raxes[r].extent;
     d->last = p->op->raxes[p->op->nraxis - 1].extent;
+    const tc_tensor *a = f->first->u.tensor;
+    d->pitch = a->ndim > 1 ? a->shape[a->ndim - 1] * tc_dtype_bytes(a->dtype) : 0;
 }
 
 static head_parts split_head(emitter *e, anchor_plan *p, const tile_form *f, int id) {
@@ -271,6 +287,8 @@ bool tc_space_emit_tiles(emitter *e, anchor_plan *p) {
     tc_space_vectorize(&e->b, h.column[2]);
     emit_grid(e, p, &f, &h, id);
     tc_space_emit_operands(e, p, task);
+    if (e->v.pack_rows && rows_pack(p, &f))
+        tc_space_emit_packed_rows(e, p, f.first, f.dr, fixed(f.unit->m), fixed(f.step));
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);
     if (e->v.chain)

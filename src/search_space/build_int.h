@@ -29,6 +29,7 @@ typedef struct decision {
     int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
     int64_t depth;            /* VEC: product of the reduction axes */
     int64_t last;             /* TILE_COLUMNS: the last one */
+    int64_t pitch;            /* TILE_COLUMNS: bytes from one row of the first operand to the next */
     double row_bytes;         /* VEC: what a row of results reads of the operands that all columns read */
     const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL */
     struct {

@@ -322,6 +322,7 @@ static int enumerate(const tc_space *s, plan *out) {
     int n = 0;
     for (int k = 0; k < s->nsketch; k++) {
         bool anchor = has_anchor(&s->sk[k]), streams = any_streams(s, &s->sk[k]);
+        bool tile_blocks = s->sk[k].v.tiles && s->sk[k].v.block_k; /* whose plans find the best number of rows themselves */
         for (int r = 0; r < (anchor ? TILE_ROWS : 1); r++)
             for (int v = 1; v <= (anchor ? 8 : 1); v++) {
                 int rows = (int)tc_space_tile_rows[r], regs = rows * v;
@@ -330,7 +331,7 @@ static int enumerate(const tc_space *s, plan *out) {
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
                     (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
-                for (int mid = 0; mid < (streams ? 4 : 3) && n < MAX_PLANS; mid++) {
+                for (int mid = tile_blocks ? 2 : 0; mid < (streams ? 4 : 3) && n < MAX_PLANS; mid++) {
                     plan p = {.sketch = k,
                               .rows = rows,
                               .vecs = v,

@@ -13,13 +13,14 @@
 enum { MOST_TILES = 4 };
 
 /* Factors of the estimate, of which only the order of plans depends; where nothing else is said, chosen and not measured apart. */
-static const double OVERLAP = 0.15; /* of loads and products of tiles, what is not hidden; as the cost model's */
-static const double PACK = 0.25;    /* cycles for an element that is converted and packed: 16 take two loads and a store */
-static const double CHAINED = 1.1;  /* what is between two products of tiles stays in the cache */
-static const double HELD = 0.75;    /* share of a cache in which what is used again is found */
-static const double FROM_L2 = 2.5;  /* times a load from the first-level cache. AMX, measured: 5.8 ns for 2.3 .. */
-static const double FROM_L3 = 5;    /* .. at 24 bytes a cycle .. */
-static const double FROM_FAR = 12;  /* .. and 0.8 to 1 TFLOP/s instead of 3.3 where one operand of a 2 x 2 grid is in memory */
+static const double OVERLAP = 0.15;    /* of loads and products of tiles, what is not hidden; as the cost model's */
+static const double PACK = 0.25;       /* cycles for an element that is converted and packed: 16 take two loads and a store */
+static const double CHAINED = 1.1;     /* what is between two products of tiles stays in the cache */
+static const double HELD = 0.75;       /* share of a cache in which what is used again is found */
+static const double PAGES_APART = 1.4; /* rows of AMX's tiles at multiples of 4096 bytes, measured: 3.2 ns for 2.3 */
+static const double FROM_L2 = 2.5;     /* times a load from the first-level cache. AMX, measured: 5.8 ns for 2.3 .. */
+static const double FROM_L3 = 5;       /* .. at 24 bytes a cycle .. */
+static const double FROM_FAR = 12;     /* .. and 0.8 to 1 TFLOP/s instead of 3.3 where one operand of a 2 x 2 grid is in memory */
 
 typedef struct tiling {
     const tc_intrinsic *unit;
@@ -31,6 +32,7 @@ typedef struct tiling {
     int64_t down, across;       /* grids along either axis .. */
     int64_t high, wide;         /* .. and in a task */
     int64_t block;              /* of the last reduction; `last`: it is whole */
+    double row_loads;           /* loads of a tile of the first operand, in those of one whose rows are neighbours */
 } tiling;
 
 /* Rows or columns of a tile. */
@@ -92,7 +94,7 @@ static double loads_of(const tiling *t) {
     double near_a = down ? high * (p.a + p.acc) + p.b : p.a + p.b + p.acc;
     double near_b = down ? p.a + p.b + p.acc : wide * (p.b + p.acc) + p.a;
     double next_a = (rows_inner(t) ? all_a : task_a) + task_b + acc, next_b = task_a + (rows_inner(t) ? task_b : all_b) + acc;
-    return (double)t->rows * mean_cost(t->m, t->across, t->wide, near_a, next_a, all) +
+    return (double)t->rows * t->row_loads * mean_cost(t->m, t->across, t->wide, near_a, next_a, all) +
            (double)t->columns * mean_cost(t->m, t->down, t->high, near_b, next_b, all);
 }
 
@@ -113,13 +115,14 @@ static double balance(const tiling *t) {
     return (double)tasks / (double)(tc_ceil_div(tasks, t->m->cores) * t->m->cores);
 }
 
-/* What remains after packing, of each element of both operands once, or once per task. */
+/* What remains after packing, of each element of both operands once, or once per task, and of the first one's in the tiles' order. */
 static double packing(const tiling *t) {
     const tc_intrinsic *u = t->unit;
     double work = (double)(t->batch * t->depth * t->height * t->width) / (double)(u->m * u->n * u->k) * u->cycles;
     double b = (double)t->width * (t->v->pack_task ? (double)tc_ceil_div(t->down, t->high) : 1.0);
     double a = (double)t->height * (t->v->stored_task ? (double)tc_ceil_div(t->across, t->wide) : 1.0);
-    return t->v->pack ? work / (work + PACK * (double)(t->batch * t->depth) * (a + b)) : 1;
+    double elements = (t->v->pack ? a + b : 0) + (t->v->pack_rows ? (double)t->height : 0);
+    return work / (work + PACK * (double)(t->batch * t->depth) * elements);
 }
 
 /* The unit's products per cycle, less what its loads cost beside them, and what the tasks do not balance. */
@@ -165,6 +168,16 @@ static void choose_blocks(tiling *t, int mid, const tc_instr *depths, int64_t mo
             }
 }
 
+/* Rows that are not neighbours are loaded one by one into vectors; AMX loads them by their distance. */
+static double row_loads(const decision *c, const variant *v) {
+    enum { PAGE = 4096 };
+    if (v->pack_rows)
+        return 1;
+    if (c->unit->place == TC_UNIT_BLOCK)
+        return c->unit->m;
+    return c->pitch % PAGE ? 1 : PAGES_APART;
+}
+
 static tiling tiling_of(const tc_space *s, const plan *p, int anchor) {
     const sketch *k = &s->sk[p->sketch];
     const decision *c = tc_space_role_of(k, anchor, ROLE_TILE_COLUMNS), *r = tc_space_role_of(k, anchor, ROLE_TILE_ROWS),
@@ -179,7 +192,8 @@ static tiling tiling_of(const tc_space *s, const plan *p, int anchor) {
                 .height = r->extent,
                 .width = c->extent,
                 .wide = 1,
-                .block = c->last};
+                .block = c->last,
+                .row_loads = row_loads(c, &k->v)};
     t.rows = tiles_along(s, p, r, &t.down);
     t.columns = tiles_along(s, p, c, &t.across);
     int64_t most = k->trace->steps[high->step].ints[1].value;

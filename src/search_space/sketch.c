@@ -110,7 +110,7 @@ static void add_sketch(tc_space *s, const analysis *an, variant v) {
 /* Which variants make a difference to the anchors. */
 typedef struct choices {
     bool anchor, packs, blocks, taps, tiles, small;
-    bool packs_tiles; /* run-time operands of units with tiles */
+    bool packs_tiles, packs_rows; /* run-time operands of units with tiles: the second one must be, the first one may be */
 } choices;
 
 static choices choices_of(const analysis *an) {
@@ -123,7 +123,7 @@ static choices choices_of(const analysis *an) {
         x.packs |= tc_space_anchor_packs(an, c);
         x.blocks |= tc_space_anchor_blocks(an, c);
         x.taps |= tc_space_anchor_phased(an, c);
-        x.tiles |= tc_space_anchor_tiles(an, c, &x.packs_tiles);
+        x.tiles |= tc_space_anchor_tiles(an, c, &x.packs_tiles, &x.packs_rows);
     }
     return x;
 }
@@ -135,12 +135,14 @@ static void add_both(tc_space *s, const analysis *an, const choices *x, variant 
 }
 
 static void add_tiles(tc_space *s, const analysis *an, const choices *x, variant v) {
+    bool rows = x->packs_rows && !v.stored; /* what is made for a task is not copied at root */
     for (v.block_k = 0; v.block_k <= x->blocks && v.tiles; v.block_k++)
         for (int pack = x->packs_tiles; pack <= (x->packs_tiles ? 2 : 0); pack++)
-            for (int inner = 1; inner >= 0; inner--) {
-                v.pack = pack > 0, v.pack_task = pack == 2, v.rows_inner = inner;
-                add_both(s, an, x, v);
-            }
+            for (int inner = 1; inner >= 0; inner--)
+                for (v.pack_rows = 0; v.pack_rows <= rows; v.pack_rows++) {
+                    v.pack = pack > 0, v.pack_task = pack == 2, v.rows_inner = inner;
+                    add_both(s, an, x, v);
+                }
 }
 
 static void add_variants(tc_space *s, const analysis *an) {

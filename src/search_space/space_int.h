@@ -149,8 +149,8 @@ bool tc_space_anchor_packs(const analysis *an, const cluster *c);
 bool tc_space_anchor_blocks(const analysis *an, const cluster *c);
 /* The unit with tiles that adds products of a and b, in this order, to acc; NULL: there is none. */
 const tc_intrinsic *tc_space_tile_unit(tc_intrinsic_set set, tc_dtype acc, tc_dtype a, tc_dtype b);
-/* Such a unit fits the anchor; *packs: its second operand is no constant, and has to be packed. */
-bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs);
+/* Such a unit fits the anchor; *packs: its second operand is no constant, and has to be packed; *rows: the first one can be. */
+bool tc_space_anchor_tiles(const analysis *an, const cluster *c, bool *packs, bool *rows);
 bool tc_space_anchor_phased(const analysis *an, const cluster *c);
 /* The stage whose every result stage `st` scales and adds up to others, when both can be done in registers: sums of products in
  * blocks of the depth that have a scale each. -1: there is none. */

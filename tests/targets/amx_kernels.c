@@ -392,11 +392,13 @@ static bool check_space(const tc_target *t, const tc_workload *w, uint64_t seed,
     bool ok = check_constructed(t, w, space, seed, sum);
     for (int i = 0; i < found.n && ok; i++)
         ok = check_trace(t, w, found.data[i].trace, NULL, seed, sum);
-    int first = (int)tc_rng_below(&rng, tc_space_nsketch(space)), left[2] = {1, 1}; /* of those in blocks, and of others */
+    int first = (int)tc_rng_below(&rng, tc_space_nsketch(space)),
+        left[2][2] = {{1, 1}, {1, 1}}; /* in blocks or not, by rows copied or not */
     for (int i = 0; i < tc_space_nsketch(space) && ok; i++) {
         int k = (first + i) % tc_space_nsketch(space);
         const tc_trace *sketch = tc_space_sketch(space, k);
-        if (strstr(tc_space_sketch_name(space, k), "+tiles") && left[in_blocks(sketch)]-- > 0)
+        const char *name = tc_space_sketch_name(space, k);
+        if (strstr(name, "+tiles") && left[in_blocks(sketch)][strstr(name, "+pack-rows") != NULL]-- > 0)
             ok = check_trace(t, w, sketch, &rng, seed, sum);
     }
     tc_space_free(space);

@@ -14,7 +14,7 @@
 #include "te/text.h"
 #include "tir_lower/program.h"
 
-enum { MOST_CONSTRUCTED = 2, THREADS = 3, MATH_ULPS = 4, MOST_SHOWN = 8 };
+enum { MOST_CONSTRUCTED = 2, THREADS = 3, MATH_ULPS = 4, MOST_SHOWN = 8, DRAWS = 4 };
 
 static void die_if(tc_status s, const tc_error *err, const char *what) {
     if (s == TC_OK)
@@ -154,8 +154,8 @@ static const tc_intrinsic *tile_unit(const suite *s, const tc_workload *w) {
     return NULL;
 }
 
-/* A drawn case on a grid of tiles whose sums are stored and loaded again: blocks of the reduction outside of the grid, which the
- * search space has not. */
+/* A drawn case on a grid of tiles whose sums are stored and loaded again: blocks of the reduction outside of the grid,
+ * shorter than those of the search space. */
 static void add_blocked(suite *s, const suite_case *c, tc_rng *rng) {
     const tc_workload *w = c->w;
     const tc_intrinsic *u = tile_unit(s, w);
@@ -182,6 +182,23 @@ static void add_blocked(suite *s, const suite_case *c, tc_rng *rng) {
     tc_strbuf_free(&b);
 }
 
+/* A sketch that copies the first operand for tiles, with decisions drawn until the tiles fit the registers. */
+static void add_packed(suite *s, const suite_case *c, const tc_space *space, tc_rng *rng) {
+    int n = tc_space_nsketch(space), first = (int)tc_rng_below(rng, n), k = 0;
+    while (k < n && !strstr(tc_space_sketch_name(space, (first + k) % n), "+pack-rows"))
+        k++;
+    if (k == n)
+        return;
+    tc_error err = {0};
+    tc_sched *drawn;
+    const tc_trace *sketch = tc_space_sketch(space, (first + k) % n);
+    size_t before = s->kernels.len;
+    for (int times = 0; times < DRAWS && s->kernels.len == before; times++) {
+        die_if(tc_sch_replay(c->ctx, c->w, sketch, rng, &drawn, &err), &err, c->name);
+        add_kernel(s, c, drawn->trace, NULL, false);
+    }
+}
+
 static void schedule(suite *s, const suite_case *c, int sampled) {
     tc_error err = {0};
     tc_space *space;
@@ -200,8 +217,10 @@ static void schedule(suite *s, const suite_case *c, int sampled) {
     die_if(tc_space_search(space, &q, &found, &err), &err, c->name);
     for (int i = 0; i < found.n; i++)
         add_kernel(s, c, found.data[i].trace, NULL, false);
-    if (c->drawn)
+    if (c->drawn) {
         add_blocked(s, c, &rng);
+        add_packed(s, c, space, &rng);
+    }
     tc_space_free(space);
     tc_arena_free(a);
 }
