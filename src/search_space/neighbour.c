@@ -59,6 +59,17 @@ static void decisions(found *f, const sketch *k, const tc_trace *t, tc_rng *rng)
     }
 }
 
+/* The same decisions in some of the other sketches. */
+static void sketches(found *f, const tc_space *s, const tc_trace *t, tc_rng *rng) {
+    tc_trace **all = TC_NEW_N(f->a, tc_trace *, s->nsketch);
+    int n = tc_space_transfer(s, t, s, f->a, all, s->nsketch);
+    for (int i = 0; i < n && i < SKETCHES; i++) {
+        int j = i + (int)tc_rng_below(rng, n - i);
+        add(f, all[j]);
+        all[j] = all[i];
+    }
+}
+
 static void keep_fitting(found *f, const tc_space *s) {
     int n = 0;
     for (int i = 0; i < f->n; i++)
@@ -73,7 +84,7 @@ int tc_space_neighbours(const tc_space *s, const tc_trace *t, tc_rng *rng, tc_ar
     if (k < 0)
         return 0;
     decisions(&f, &s->sk[k], t, rng);
-    f.n += tc_space_transfer(s, t, s, a, out + f.n, TC_MIN((int)SKETCHES, cap - f.n));
+    sketches(&f, s, t, rng);
     keep_fitting(&f, s);
     for (int i = f.n - 1; i > 0; i--) { /* where they cannot all be tried, none is preferred */
         int j = (int)tc_rng_below(rng, i + 1);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "families.h"
+#include "search_space/space_int.h"
 #include "support/vec.h"
 #include "tir_lower/program.h"
 
@@ -574,6 +575,33 @@ static void test_neighbours_do_not_spill(void **state) {
     close_bench(&b);
 }
 
+/* Where there are more sketches than descent tries at once, it reaches them sooner or later. */
+static void test_neighbours_are_of_all_sketches(void **state) {
+    (void)state;
+    static const char scaled[] = "tensor A[12, 20] f32\ntensor B[20, 24] f32\ntensor S[12] f32\n"
+                                 "compute P[i:12, k:20] = A[i, k] * S[i]\n"
+                                 "compute Y[i:12, j:24] = sum(k:20) P[i, k] * B[k, j]\noutput Y\n";
+    enum { CAP = 64, ROUNDS = 40, AT_ONCE = 12 };
+    bench b;
+    tc_error err;
+    tc_trace *t, *near[CAP];
+    open_bench(&b, scaled);
+    tc_arena *a = tc_arena_new();
+    tc_rng r = tc_rng_seed(7);
+    bool *reached = TC_NEW_N(a, bool, b.space->nsketch);
+    int n = 0;
+    assert_true(b.space->nsketch > 2 * AT_ONCE);
+    assert_int_equal(tc_space_default(b.space, a, &t, &err), TC_OK);
+    for (int i = 0; i < ROUNDS; i++)
+        for (int k = tc_space_neighbours(b.space, t, &r, a, near, CAP) - 1; k >= 0; k--)
+            reached[tc_space_sketch_of(b.space, near[k])] = true;
+    for (int k = 0; k < b.space->nsketch; k++)
+        n += reached[k];
+    assert_true(n > 3 * b.space->nsketch / 4);
+    tc_arena_free(a);
+    close_bench(&b);
+}
+
 /* A schedule of one dense layer serves another with other extents and another epilogue: mostly as it is, always rightly. */
 static void test_schedules_move_to_similar_workloads(void **state) {
     (void)state;
@@ -656,6 +684,7 @@ int main(void) {
         cmocka_unit_test(test_stale_seeds_are_skipped),
         cmocka_unit_test(test_neighbours_are_right),
         cmocka_unit_test(test_neighbours_do_not_spill),
+        cmocka_unit_test(test_neighbours_are_of_all_sketches),
         cmocka_unit_test(test_schedules_move_to_similar_workloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
