@@ -28,7 +28,8 @@ typedef struct scene {
 } scene;
 
 static scene begin_scene(bench *b, const fault *f) {
-    scene s = {.b = b, .task = {"gemm", parse(b->ctx, flaky_kernel), 1}, .run_limit = f == &hang ? 2 : 0};
+    scene s = {
+        .b = b, .task = {.name = "gemm", .workload = parse(b->ctx, flaky_kernel), .weight = 1}, .run_limit = f == &hang ? 2 : 0};
     assert_int_equal(tc_fs_temp_dir(&s.folder, NULL), TC_OK);
     snprintf(s.path, sizeof s.path, "%s/victim", s.folder);
     setenv(FLAKY_STATE, s.path, 1);
