@@ -457,5 +457,5 @@ int main(int argc, char **argv) {
         amx_native() ? "natively" : "by the handler", sum.ran, sum.plain, sum.tiles, failed, sum.refused,
         (long long)amx_trap_count());
     tc_target_free(t);
-    return failed || sum.refused * 4 > sum.ran || sum.plain * 2 > sum.ran || (!amx_native() && !amx_trap_count());
+    return failed || sum.refused * 4 > sum.ran || sum.plain * 4 > sum.ran * 3 || (!amx_native() && !amx_trap_count());
 }
