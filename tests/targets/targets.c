@@ -31,14 +31,16 @@ typedef struct platform {
 #define X86_HANDLER "gcc", "gcc", ""
 /* What units bear on; the rest is the same without them. */
 #define PRODUCTS                                                                                                                 \
-    "|attention|conv_i8|conv_nhwc|gemm_bf16|gemm_bf16_k38|gemm_i8|gemm_i8_k36|gemm_runtime|gemm_s8s8|gemm_s8s8_k40|gemm_tails|"  \
+    "|attention|conv_i8|conv_nhwc|gemm_bf16|gemm_bf16_k38|gemm_i8|gemm_i8_k36|gemm_runtime|gemm_s8s8|gemm_s8s8_k40|gemm_s8u8|"   \
+    "gemm_tails|"                                                                                                                \
     "gemm_u8u8|gemm_u8u8_k48|integers|row_bf16|row_i8|row_s8s8|row_u8u8|"
 
 /* Registers are called after their kind. */
 #define ARM_UNITS(kind)                                                                                                          \
     "|row_s8s8=sdot\t" kind "|row_u8u8=udot\t" kind "|row_i8=usdot\t" kind "|row_bf16=bfdot\t" kind "|gemm_s8s8=smmla\t" kind    \
     "|gemm_u8u8=ummla\t" kind "|gemm_i8=usmmla\t" kind "|gemm_i8_k36=usmmla\t" kind "|gemm_bf16=bfmmla\t" kind                   \
-    "|gemm_bf16_k38=bfmmla\t" kind "|gemm_s8s8_k40=smmla\t" kind "|gemm_u8u8_k48=ummla\t" kind "|conv_i8=usmmla\t" kind "|"
+    "|gemm_bf16_k38=bfmmla\t" kind "|gemm_s8u8=usmmla\t" kind "|gemm_s8s8_k40=smmla\t" kind "|gemm_u8u8_k48=ummla\t" kind        \
+    "|conv_i8=usmmla\t" kind "|"
 
 static const platform platforms[] = {
     {"neon", "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", ARM_TOOLS, "-cpu max,sve=off", "fmla\tv", "",

@@ -6,7 +6,10 @@
  *     a:   row 0 | row 1 | row 0 | row 1 | ..
  *     b:   column 0 | column 1 | column 2 | ..
  *
- * so rows of sums are zipped when they are loaded and unzipped when they are stored; in between they stay as they are. What a tile
+ * Units of signed by unsigned bytes are the instruction for the other order, with a and b exchanged, so that each segment of acc holds
+ * its columns: cells of 32 bits, column 0 of rows 0 and 1, then column 1.
+ *
+ * So rows of sums are zipped when they are loaded and unzipped when they are stored; in between they stay as they are. What a tile
  * is smaller by is 0. Which of the three a tile is, its shape tells: sums have four bytes, rows of a and lone columns of b have eight,
  * and what holds for the former holds for the latter. */
 #include <string.h>
@@ -84,27 +87,55 @@ void tc_cg_add_block(tc_cg *g, const tc_buffer *b) {
     tc_cg_add_slot(g, (tc_slot){.buffer = b, .regs = regs, .region = g->k->region});
 }
 
-/* Cells of x and y by number, y's behind those of x. */
+/* Elements of x and y by number, y's behind those of x. */
 static tc_val shuffle(tc_cg *g, tc_val x, tc_val y, const int *which) {
     enum { MOST = TC_TILE_BYTES / CELL };
     tc_val at[MOST];
-    for (int i = 0; i < cells(g); i++)
+    int n = TC_MAX(cells(g), tc_cg_lanes(x));
+    for (int i = 0; i < n; i++)
         at[i] = tc_cg_int(g->i32, which[i]);
-    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(at, (unsigned)cells(g)), "");
+    return LLVMBuildShuffleVector(g->b, x, y, LLVMConstVector(at, (unsigned)n), "");
 }
 
-/* The first cell of x, of y, the second of x, ... */
-static tc_val zip(tc_cg *g, tc_val x, tc_val y) {
-    tc_val args[] = {x, y};
-    return tc_cg_scalable(g->target) ? scalable_call(g, "llvm.aarch64.sve.zip1", 1, args, 2) : shuffle(g, x, y, (int[]){0, 2});
+static bool exchanges(const tc_intrinsic *u) {
+    return u->place == TC_UNIT_BLOCK && u->a == TC_I8 && u->b == TC_U8;
 }
 
-/* The cells of v whose number is even, or odd, and then anything. */
-static tc_val unzip(tc_cg *g, tc_val v, int odd) {
+typedef struct search {
+    const tc_buffer *acc;
+    bool found;
+} search;
+
+static void find_exchanged(const tc_stmt *s, void *user) {
+    search *x = user;
+    const tc_tile_stmt *t = &s->u.intrin;
+    x->found |= s->kind == TC_STMT_INTRIN && t->op == TC_TILE_MULTIPLY && t->tile[0] == x->acc && exchanges(t->unit);
+}
+
+/* What cells of these sums are made of: one number, or two of a row. */
+static LLVMTypeRef sums_type(tc_cg *g, const tc_buffer *acc) {
+    search x = {.acc = acc};
+    tc_tir_walk(g->k->f->body, find_exchanged, &x);
+    return x.found ? LLVMVectorType(g->i32, 2 * (unsigned)cells(g)) : cell_type(g);
+}
+
+/* The first element of x, of y, the second of x, ...; of a segment. */
+static tc_val zip(tc_cg *g, tc_val x, tc_val y, LLVMTypeRef type) {
+    static const int EACH[] = {0, 4, 1, 5}, CELLS[] = {0, 2};
+    tc_val args[] = {LLVMBuildBitCast(g->b, x, type, ""), LLVMBuildBitCast(g->b, y, type, "")};
+    if (tc_cg_scalable(g->target))
+        return scalable_call(g, "llvm.aarch64.sve.zip1", 1, args, 2);
+    return shuffle(g, args[0], args[1], type == cell_type(g) ? CELLS : EACH);
+}
+
+/* The elements of v whose number is even, or odd, and then anything. */
+static tc_val unzip(tc_cg *g, tc_val v, int odd, LLVMTypeRef type) {
+    const int each[] = {odd, odd + 2, odd, odd + 2}, whole[] = {odd, odd};
+    v = LLVMBuildBitCast(g->b, v, type, "");
     tc_val args[] = {v, v};
     if (tc_cg_scalable(g->target))
         return scalable_call(g, odd ? "llvm.aarch64.sve.uzp2" : "llvm.aarch64.sve.uzp1", 1, args, 2);
-    return shuffle(g, v, v, (int[]){odd, odd});
+    return shuffle(g, v, v, type == cell_type(g) ? whole : each);
 }
 
 static tc_cg_index row_at(const tc_tile_stmt *t, const tc_cg_index *first, int row) {
@@ -147,14 +178,15 @@ static tc_val load_tile(tc_cg *g, const tc_tile_stmt *t, const tc_slot *s, const
     if (bytes < 4)
         return t->tile[0]->reg_lanes * bytes <= CELL ? load_left(g, t, s, first) : load_row(g, t, s, first, 0);
     tc_val x = load_row(g, t, s, first, 0), y = rows > 1 ? load_row(g, t, s, first, 1) : LLVMConstNull(cell_type(g));
-    return x && y ? zip(g, x, y) : NULL;
+    return x && y ? zip(g, x, y, sums_type(g, t->tile[0])) : NULL;
 }
 
 static void store_tile(tc_cg *g, const tc_tile_stmt *t, const tc_slot *s, const tc_cg_index *first, tc_val v) {
     LLVMTypeRef type = LLVMVectorType(g->i32, (unsigned)(g->k->m->vector_bytes / 4));
+    LLVMTypeRef sums = sums_type(g, t->tile[0]);
     for (int i = 0; i < tc_tir_tile_rows(t->tile[0]); i++) {
         tc_cg_index x = row_at(t, first, i);
-        tc_cg_store_some(g, s, &x, LLVMBuildBitCast(g->b, unzip(g, v, i), type, ""), t->tile[0]->reg_lanes);
+        tc_cg_store_some(g, s, &x, LLVMBuildBitCast(g->b, unzip(g, v, i, sums), type, ""), t->tile[0]->reg_lanes);
     }
 }
 
@@ -187,7 +219,8 @@ static tc_val multiplied(tc_cg *g, const tc_tile_stmt *t) {
     if (t->tile[1]->reg_lanes < u->group)
         v[2] = first_of_groups(g, v[2], t->tile[1]->reg_lanes * tc_dtype_bytes(u->a));
     LLVMTypeRef sums = LLVMVectorType(tc_dtype_is_float(u->acc) ? g->f32 : g->i32, (unsigned)(u->vector / 4));
-    return tc_cg_unit(g, u, LLVMBuildBitCast(g->b, v[0], sums, ""), v[1], v[2]);
+    bool exchanged = exchanges(u);
+    return tc_cg_unit(g, u, LLVMBuildBitCast(g->b, v[0], sums, ""), v[exchanged ? 2 : 1], v[exchanged ? 1 : 2]);
 }
 
 void tc_cg_block_stmt(tc_cg *g, const tc_tile_stmt *t) {
