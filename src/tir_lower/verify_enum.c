@@ -175,7 +175,7 @@ static bool has_cond(const runner *r, const known_cond *k) {
 /* Takes a condition in if the loops it adds leave the count small. */
 static void add_cond(runner *r, const known_cond *k) {
     runner before = *r;
-    if (r->ncond == MAX_CONDS || group_of(r, k->cond) == NO_GROUP || has_cond(r, k))
+    if (r->ncond == MAX_CONDS || has_cond(r, k))
         return;
     tc_expr_walk(k->cond, add_var, r);
     r->cond[r->ncond++] = *k;
@@ -189,8 +189,15 @@ static void add_conds(runner *r) {
     for (int before = -1; before < r->ncond;) {
         before = r->ncond;
         for (size_t i = r->v->known.len; i-- > 0;)
-            add_cond(r, &r->v->known.data[i]);
+            if (group_of(r, r->v->known.data[i].cond) != NO_GROUP)
+                add_cond(r, &r->v->known.data[i]);
     }
+}
+
+/* Those that have nothing to do with the index: together they may say that what is looked at is never run. */
+static void add_other_conds(runner *r) {
+    for (size_t i = r->v->known.len; i-- > 0;)
+        add_cond(r, &r->v->known.data[i]);
 }
 
 /* ---- running ---- */
@@ -288,6 +295,7 @@ static bool run(runner *r, int group, int from, tc_ival *range) {
 /* Whether the index is within [0, size) in every combination that can be. */
 static bool run_all(runner *r, int64_t size) {
     int64_t lo, hi;
+    order_loops(r);
     if (!add_of_group(r, NO_GROUP, &lo))
         return false;
     hi = lo;
@@ -312,6 +320,8 @@ bool verify_by_running(verifier *v, const tc_expr *index, int64_t size) {
     if (!few(&r))
         return false;
     add_conds(&r);
-    order_loops(&r);
+    if (run_all(&r, size))
+        return true;
+    add_other_conds(&r);
     return run_all(&r, size);
 }

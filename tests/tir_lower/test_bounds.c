@@ -191,8 +191,22 @@ static void ragged_dimensions_are_apart(void **state) {
     }
 }
 
+/* Conditions that are about none of the loops of an index may still say that it is never reached. */
+static void what_is_never_run_reaches_nothing(void **state) {
+    (void)state;
+    for (int most = 0; most < 5; most++) {
+        tc_strbuf s = {0};
+        tc_error err = {0};
+        tc_sb_add(&s, "func t\nparam X f32[20] in 0 align 4\nparam Y f32[1] out 0 align 4\nbody\nfor t in 5 {\nfor k in 20 {\n");
+        tc_sb_printf(&s, "if t * 2 + t / 2 < 5 {\nY[0] = X[k]\n} else {\nif t < %d {\nY[0] = X[k + 14]\n}\n}\n}\n}\n", most);
+        assert_int_equal(verify(tc_sb_str(&s), &err), most > 2 ? TC_ILLEGAL : TC_OK); /* 2 * 2 + 1 is 5 */
+        tc_strbuf_free(&s);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_running),
-                                       cmocka_unit_test(ragged_dimensions_are_apart)};
+                                       cmocka_unit_test(ragged_dimensions_are_apart),
+                                       cmocka_unit_test(what_is_never_run_reaches_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
