@@ -16,7 +16,7 @@
 #include "te/text.h"
 
 #define CASES TCTUNE_SOURCE_DIR "/tests/targets/cases/"
-enum { MAX_PORTS = 8, FLAGS = 63 /* of MXCSR: what happened so far */ };
+enum { MAX_PORTS = 16, FLAGS = 63 /* of MXCSR: what happened so far */ };
 
 /* Sanitizers look at the program that writes the source, not at compilers. */
 #ifdef TCTUNE_SANITIZED
