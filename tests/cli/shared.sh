@@ -45,8 +45,8 @@ bert() { # NAME TRIALS [OPTIONS...]
 }
 
 if [ "$1" = small ]; then
-    bert bert_tiny 88
-    bert bert_tiny_dyn 44 --shape batch=1 --shape sequence=128
+    bert bert_tiny 22
+    bert bert_tiny_dyn 11 --shape batch=1 --shape sequence=128
 else
     bert bert_base_s128 88
 fi
