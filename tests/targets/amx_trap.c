@@ -11,6 +11,7 @@
 #include <cpuid.h>
 
 #include "te/intrinsic.h"
+#include "x86_decode.h"
 
 /* ---- the CPU ---- */
 
@@ -50,30 +51,14 @@ static void die(const char *what, const uint8_t *at) {
 
 /* ---- decoding ---- */
 
-typedef enum prefix { P_NONE, P_66, P_F3, P_F2 } prefix;
-
 /* VEX.128.prefix.0F38.W0 opcode /r */
 typedef struct instruction {
     const uint8_t *begin, *end;
-    prefix prefix;
+    x86_prefix prefix;
     int opcode, mod, reg, rm, vvvv;
     uint8_t *address; /* of memory operands */
     int64_t stride;
 } instruction;
-
-static int64_t gpr(const ucontext_t *u, int n) {
-    static const int WHERE[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                  REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    return u->uc_mcontext.gregs[WHERE[n]];
-}
-
-static int64_t displacement(instruction *x, int bytes) {
-    int32_t wide = 0;
-    int8_t narrow = 0;
-    memcpy(bytes == 1 ? (void *)&narrow : (void *)&wide, x->end, (size_t)bytes);
-    x->end += bytes;
-    return bytes == 1 ? narrow : wide;
-}
 
 /* base + displacement, with the index register, times its scale, as the distance between rows. */
 static void decode_memory(instruction *x, const ucontext_t *u, int x_bit, int b_bit) {
@@ -83,15 +68,17 @@ static void decode_memory(instruction *x, const ucontext_t *u, int x_bit, int b_
         int sib = *x->end++, index = (sib >> 3 & 7) | x_bit << 3;
         base = sib & 7;
         if (index != 4)
-            x->stride = gpr(u, index) * (1 << (sib >> 6));
+            x->stride = x86_gpr(u, index) * (1 << (sib >> 6));
     }
     int64_t at = 0;
     if (base == 5 && x->mod == 0 && x->rm == 5)
-        at = displacement(x, 4) + (int64_t)(uintptr_t)x->end; /* from the next instruction */
+        at = x86_displacement(&x->end, 4) + (int64_t)(uintptr_t)x->end; /* from the next instruction */
     else if (base == 5 && x->mod == 0)
-        at = displacement(x, 4);
+        at = x86_displacement(&x->end, 4);
     else
-        at = gpr(u, base | b_bit << 3) + (x->mod == 1 ? displacement(x, 1) : x->mod == 2 ? displacement(x, 4) : 0);
+        at = x86_gpr(u, base | b_bit << 3) + (x->mod == 1   ? x86_displacement(&x->end, 1)
+                                              : x->mod == 2 ? x86_displacement(&x->end, 4)
+                                                            : 0);
     x->address = (uint8_t *)(uintptr_t)at;
 }
 
@@ -99,7 +86,7 @@ static bool decode(instruction *x, const ucontext_t *u) {
     const uint8_t *p = (const uint8_t *)(uintptr_t)u->uc_mcontext.gregs[REG_RIP];
     enum { MAP_0F38 = 2 };
     bool wide = p[2] >> 7, is_256 = p[2] >> 2 & 1;
-    *x = (instruction){.begin = p, .prefix = (prefix)(p[2] & 3), .vvvv = ~(p[2] >> 3) & 15, .opcode = p[3], .end = p + 5};
+    *x = (instruction){.begin = p, .prefix = (x86_prefix)(p[2] & 3), .vvvv = ~(p[2] >> 3) & 15, .opcode = p[3], .end = p + 5};
     if (p[0] != 0xc4 || (p[1] & 31) != MAP_0F38 || wide || is_256)
         return false;
     x->mod = p[4] >> 6;

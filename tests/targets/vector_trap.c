@@ -1,4 +1,5 @@
 #include "vector_trap.h"
+#include "x86_decode.h"
 
 #include <cpuid.h>
 #include <float.h>
@@ -119,30 +120,14 @@ static uint64_t read_mask(const area *a, int n) {
 
 /* ---- decoding ---- */
 
-typedef enum prefix { P_NONE, P_66, P_F3, P_F2 } prefix;
-
 /* VEX or EVEX, map 0F38, W0, opcode, ModRM and what it asks for. */
 typedef struct instruction {
     const uint8_t *begin, *end;
     bool evex, memory, one, zero; /* one: element for all lanes; zero: lanes that the mask leaves out */
-    prefix prefix;
+    x86_prefix prefix;
     int opcode, bytes, to, first, second, mask; /* registers; bytes of a vector */
     const uint8_t *address;                     /* of the second operand in memory */
 } instruction;
-
-static int64_t gpr(const ucontext_t *u, int n) {
-    static const int WHERE[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-                                  REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    return u->uc_mcontext.gregs[WHERE[n]];
-}
-
-static int64_t displacement(instruction *x, int bytes) {
-    int32_t wide = 0;
-    int8_t narrow = 0;
-    memcpy(bytes == 1 ? (void *)&narrow : (void *)&wide, x->end, (size_t)bytes);
-    x->end += bytes;
-    return bytes == 1 ? narrow : wide;
-}
 
 /* EVEX counts short displacements in operands. */
 static void decode_memory(instruction *x, const ucontext_t *u, uint8_t modrm, bool more_index, bool more_base) {
@@ -151,13 +136,15 @@ static void decode_memory(instruction *x, const ucontext_t *u, uint8_t modrm, bo
     if (low == 4) {
         int sib = *x->end++, index = (sib >> 3 & 7) | more_index << 3;
         base = sib & 7;
-        at = index == 4 ? 0 : gpr(u, index) * (1 << (sib >> 6));
+        at = index == 4 ? 0 : x86_gpr(u, index) * (1 << (sib >> 6));
     }
     if (base == 5 && mod == 0) {
-        at += displacement(x, 4);
+        at += x86_displacement(&x->end, 4);
         at += low == 5 ? (int64_t)(uintptr_t)x->end : 0; /* from the next instruction */
     } else {
-        at += gpr(u, base | more_base << 3) + (mod == 1 ? unit * displacement(x, 1) : mod == 2 ? displacement(x, 4) : 0);
+        at += x86_gpr(u, base | more_base << 3) + (mod == 1   ? unit * x86_displacement(&x->end, 1)
+                                                   : mod == 2 ? x86_displacement(&x->end, 4)
+                                                              : 0);
     }
     x->address = (const uint8_t *)(uintptr_t)at;
 }
@@ -174,7 +161,7 @@ static bool decode(instruction *x, const ucontext_t *u) {
     if (map != MAP_0F38 || p[2] >> 7 || length > 2 || (x->evex && !(p[2] >> 2 & 1)))
         return false;
     const uint8_t *rest = p + (x->evex ? 4 : 3);
-    x->prefix = (prefix)(p[2] & 3);
+    x->prefix = (x86_prefix)(p[2] & 3);
     x->bytes = QUARTER << length;
     x->first = ~(p[2] >> 3) & 15;
     x->opcode = rest[0];
