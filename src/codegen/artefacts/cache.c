@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "codegen/code/code.h"
 #include "support/fs.h"
 #include "support/hash.h"
+#include "support/identity.h"
 #include "support/vec.h"
 
 static const char MAGIC[] = "tctune object 1\n";
@@ -31,61 +31,6 @@ struct tc_cg_cache {
     pthread_mutex_t lock;
     int64_t hits, misses, added; /* added: bytes since the folder was last looked through */
 };
-
-/* ---- which tctune made it ---- */
-
-typedef struct build_search {
-    uintptr_t here;
-    tc_digest *out;
-    bool found;
-} build_search;
-
-static bool holds(const struct dl_phdr_info *info, uintptr_t address) {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
-            return true;
-    }
-    return false;
-}
-
-/* The build id among the notes of one segment. */
-static bool read_notes(const char *at, size_t left, tc_digest *out) {
-    enum { BUILD_ID = 3 };
-    while (left >= sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *n = (const void *)at;
-        size_t name = (n->n_namesz + 3u) & ~(size_t)3, size = sizeof *n + name + ((n->n_descsz + 3u) & ~(size_t)3);
-        if (size > left)
-            return false;
-        if (n->n_type == BUILD_ID && n->n_namesz == 4 && !memcmp(at + sizeof *n, "GNU", 4)) {
-            *out = tc_digest_of(at + sizeof *n + name, n->n_descsz);
-            return true;
-        }
-        at += size;
-        left -= size;
-    }
-    return false;
-}
-
-static int visit(struct dl_phdr_info *info, size_t size, void *user) {
-    build_search *b = user;
-    (void)size;
-    if (!holds(info, b->here))
-        return 0;
-    for (int i = 0; i < info->dlpi_phnum && !b->found; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_NOTE)
-            b->found = read_notes((const char *)(info->dlpi_addr + p->p_vaddr), p->p_memsz, b->out);
-    }
-    return 1;
-}
-
-/* Of the program or library that this code is part of; false when it was linked without one. */
-static bool build_id(tc_digest *out) {
-    build_search b = {.here = (uintptr_t)&MAGIC, .out = out};
-    dl_iterate_phdr(visit, &b);
-    return b.found;
-}
 
 /* ---- opening ---- */
 
@@ -102,7 +47,7 @@ static void make_folders(char *path) {
 
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     tc_digest build;
-    if (!build_id(&build))
+    if (!tc_build_identity(&build))
         return NULL;
     tc_cg_cache *c = tc_xcalloc(1, sizeof *c);
     c->dir = tc_xstrdup(dir);

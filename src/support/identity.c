@@ -1,0 +1,101 @@
+/* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an image
+ * has none, the kernel's number of this boot; both only as keys, as the first one's manual asks for. */
+#include "support/identity.h"
+
+#include <fcntl.h>
+#include <link.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the build ---- */
+
+typedef struct build_search {
+    uintptr_t here;
+    tc_digest *out;
+    bool found;
+} build_search;
+
+static bool holds(const struct dl_phdr_info *info, uintptr_t address) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+/* The build id among the notes of one segment. */
+static bool read_notes(const char *at, size_t left, tc_digest *out) {
+    enum { BUILD_ID = 3 };
+    while (left >= sizeof(ElfW(Nhdr))) {
+        const ElfW(Nhdr) *n = (const void *)at;
+        size_t name = (n->n_namesz + 3u) & ~(size_t)3, size = sizeof *n + name + ((n->n_descsz + 3u) & ~(size_t)3);
+        if (size > left)
+            return false;
+        if (n->n_type == BUILD_ID && n->n_namesz == 4 && !memcmp(at + sizeof *n, "GNU", 4)) {
+            *out = tc_digest_of(at + sizeof *n + name, n->n_descsz);
+            return true;
+        }
+        at += size;
+        left -= size;
+    }
+    return false;
+}
+
+static int visit(struct dl_phdr_info *info, size_t size, void *user) {
+    build_search *b = user;
+    (void)size;
+    if (!holds(info, b->here))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum && !b->found; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_NOTE)
+            b->found = read_notes((const char *)(info->dlpi_addr + p->p_vaddr), p->p_memsz, b->out);
+    }
+    return 1;
+}
+
+bool tc_build_identity(tc_digest *out) {
+    static const char here;
+    build_search b = {.here = (uintptr_t)&here, .out = out};
+    dl_iterate_phdr(visit, &b);
+    return b.found;
+}
+
+/* ---- the machine ---- */
+
+/* The first line of a small file, without its end; how long it is. */
+static size_t first_line(const char *path, char *out, size_t size) {
+    int f = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = f < 0 ? 0 : read(f, out, size - 1);
+    if (f >= 0)
+        close(f);
+    out[n > 0 ? n : 0] = 0;
+    out[strcspn(out, "\n")] = 0;
+    return strlen(out);
+}
+
+/* Systemd's manual: an image that was not started yet has "uninitialized" in it, or nothing. */
+static size_t secret_of_machine(char out[TC_SEAL_KEY + 1]) {
+    enum { LEAST = 32 /* digits: 128 bits */ };
+    size_t n = first_line("/etc/machine-id", out, TC_SEAL_KEY + 1);
+    return n >= LEAST ? n : first_line("/proc/sys/kernel/random/boot_id", out, TC_SEAL_KEY + 1);
+}
+
+/* Fixed for all times: what is stored is compared with it. */
+static bool seal_for(const char *purpose, const void *p, size_t n, tc_seal *out) {
+    char secret[TC_SEAL_KEY + 1];
+    size_t length = secret_of_machine(secret);
+    tc_seal key = tc_seal_of(secret, length, purpose, strlen(purpose));
+    *out = tc_seal_of(key.hex, TC_SEAL_KEY, p, n);
+    return length > 0;
+}
+
+bool tc_host_identity(tc_seal *out) {
+    return seal_for("tctune: the name of this machine", "", 0, out);
+}
+
+bool tc_host_seal(const void *p, size_t n, tc_seal *out) {
+    return seal_for("tctune: what this machine found", p, n, out);
+}

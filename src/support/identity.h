@@ -1,0 +1,19 @@
+/* Who is at work: this build of tctune, on this machine. What one of them found to be right or safe says nothing of another. */
+#ifndef TC_SUPPORT_IDENTITY_H
+#define TC_SUPPORT_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "support/hash.h"
+#include "support/seal.h"
+
+/* Of the program or library that this code is linked into, by its linker's build id; false when it has none. */
+bool tc_build_identity(tc_digest *out);
+/* The name that files give this machine; tells nothing else of it. false when it cannot be told from others. */
+bool tc_host_identity(tc_seal *out);
+/* The seal of n bytes that this machine alone can make: its key is in no file that leaves it. Other users of the machine can make
+ * it too. false as above. */
+bool tc_host_seal(const void *p, size_t n, tc_seal *out);
+
+#endif

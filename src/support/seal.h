@@ -1,0 +1,17 @@
+/* Hashes that are trusted: nobody can find two texts with one seal or, without its key, the seal of any text (BLAKE2b). What nobody
+ * gains by forging is hashed by hash.h. */
+#ifndef TC_SUPPORT_SEAL_H
+#define TC_SUPPORT_SEAL_H
+
+#include <stddef.h>
+
+/* 256 bits as 64 lower-case hex digits and a NUL. */
+typedef struct tc_seal {
+    char hex[65];
+} tc_seal;
+
+enum { TC_SEAL_KEY = 64 /* bytes of a key at most */ };
+/* Of n bytes; nkey 0: anybody can make it. */
+tc_seal tc_seal_of(const void *key, size_t nkey, const void *p, size_t n);
+
+#endif
