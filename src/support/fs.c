@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "support/arena.h"
+#include "support/memory.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
 
@@ -37,10 +38,20 @@ static const char *reason(int error) {
 
 static tc_status read_all(int fd, const char *path, size_t hint, char **data, size_t *size, tc_error *err) {
     size_t cap = hint + 1, len = 0;
-    char *buf = tc_xmalloc(cap + 1);
+    char *buf = NULL, *grown;
     for (;;) {
-        if (len == cap)
-            buf = tc_xrealloc(buf, (cap *= 2) + 1);
+        if (!buf || len == cap) {
+            cap = buf ? cap * 2 : cap;
+            tc_status s = tc_memory_check(cap, err);
+            if (s == TC_OK && !(grown = realloc(buf, cap + 1)))
+                s = tc_memory_lacking(cap, err);
+            if (s != TC_OK) {
+                free(buf);
+                tc_error_prefix(err, "cannot read '%s': ", path);
+                return s;
+            }
+            buf = grown;
+        }
         ssize_t n = read(fd, buf + len, cap - len);
         if (n < 0 && errno == EINTR)
             continue;

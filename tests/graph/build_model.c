@@ -420,12 +420,72 @@ static void test_api(void **state) {
     remove(SCRATCH("build_api.onnx"));
 }
 
+/* More than any machine has: refused before anything is allocated or compiled, by name and size, also by the public functions. */
+static void test_too_large(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_model *m = NULL;
+    tctune_model *api = NULL;
+    char error[512];
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    tc_graph_writer *w = tc_graph_writer_new("huge", 17);
+    tc_graph_writer_input(w, "a", TC_F32, "1048576,1");
+    tc_graph_writer_input(w, "b", TC_F32, "1,1048576");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "MatMul", "first", "a,b", "between");
+    tc_graph_writer_node(w, "MatMul", "again", "between,a", "y");
+    assert_ok(tc_graph_writer_save(w, SCRATCH("huge.onnx"), err));
+    tc_graph_writer_free(w);
+    assert_ok(tc_graph_import(SCRATCH("huge.onnx"), NULL, &g, err));
+    tc_graph_program *p;
+    assert_ok(tc_graph_program_new(g, &p, err));
+    tc_graph_build_options o = {.target = t, .threads = 1};
+    assert_fails(TC_ENV, tc_graph_model_build(p, &o, &m, err), "'between', 4398046511104 bytes", "4.0 TiB", "are free");
+    assert_null(m);
+    assert_int_equal(tctune_build(SCRATCH("huge.onnx"), &(tctune_build_options){.threads = 1}, &api, error, sizeof error),
+                     TCTUNE_ENVIRONMENT);
+    assert_non_null(strstr(error, "'between'"));
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_target_free(t);
+    remove(SCRATCH("huge.onnx"));
+}
+
+/* The same of results, whose memory is asked for when the model runs. */
+static void test_too_large_output(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_model *m;
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    static float ones[1 << 20];
+    tc_graph_tensor in = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(1, 1 << 20), ones), out;
+    tc_graph_writer *w = tc_graph_writer_new("wide", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,1048576");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_weight(w, "rows", I64(DIMS(2), 1 << 20, 1));
+    tc_graph_writer_node(w, "Expand", "wide", "x,rows", "y");
+    assert_ok(tc_graph_writer_save(w, SCRATCH("wide.onnx"), err));
+    tc_graph_writer_free(w);
+    assert_ok(tc_graph_import(SCRATCH("wide.onnx"), NULL, &g, err));
+    tc_graph_program *p;
+    assert_ok(tc_graph_program_new(g, &p, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
+    assert_fails(TC_ENV, tc_graph_model_run(m, &in, &out, err), "the output 'y', f32[1048576,1048576]", "4.0 TiB");
+    tc_graph_model_free(m);
+    tc_graph_program_free(p);
+    tc_graph_free(g);
+    tc_target_free(t);
+    remove(SCRATCH("wide.onnx"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),           cmocka_unit_test(test_in_place), cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_workload),      cmocka_unit_test(test_records),  cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_broken_record), cmocka_unit_test(test_api),      cmocka_unit_test(test_bert_tiny),
-        cmocka_unit_test(test_bert_tiny_dyn),
+        cmocka_unit_test(test_mlp),           cmocka_unit_test(test_in_place),  cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_workload),      cmocka_unit_test(test_records),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_broken_record), cmocka_unit_test(test_api),       cmocka_unit_test(test_bert_tiny),
+        cmocka_unit_test(test_bert_tiny_dyn), cmocka_unit_test(test_too_large), cmocka_unit_test(test_too_large_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

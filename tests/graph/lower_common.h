@@ -28,7 +28,7 @@
 
 /* A library kernel, without threads. */
 static inline tc_status run_library(const tc_graph_launch *x, void *const *args, tc_error *err) {
-    void *workspace = tc_graph_aligned_alloc(x->library->workspace(x->params, 1));
+    void *workspace = tc_graph_aligned_alloc(x->library->workspace(x->params, 1), NULL);
     int32_t code = x->library->run(args, workspace, NULL);
     free(workspace);
     return code ? tc_fail(err, TC_ENV, "%s: status %d", x->name, (int)code) : TC_OK;

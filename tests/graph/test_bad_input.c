@@ -334,6 +334,91 @@ static void test_run_inputs(void **state) {
     tc_graph_free(g);
 }
 
+/* ---- messages within messages ---- */
+
+/* Bytes of a message that is written from its innermost part outwards: towards the beginning of a buffer. */
+typedef struct inside_out {
+    unsigned char *data;
+    size_t at, end;
+} inside_out;
+
+static void put_number(inside_out *m, uint64_t v) {
+    size_t n = 1;
+    for (uint64_t rest = v; rest >>= 7;)
+        n++;
+    m->at -= n;
+    for (size_t i = 0; i < n; i++)
+        m->data[m->at + i] = (unsigned char)((v >> 7 * i & 127) | (i + 1 < n ? 128 : 0));
+}
+
+/* What there is becomes the content of this field of a message around it. */
+static void wrap(inside_out *m, unsigned field) {
+    put_number(m, m->end - m->at);
+    put_number(m, field << 3 | 2);
+}
+
+enum { GRAPH = 7, INPUT = 11, TYPE_OF_INPUT = 2, SEQUENCE = 4, ELEMENT = 1, NODE = 1, ATTRIBUTE = 5, BODY = 6, OPTIONAL = 9 };
+
+/* A file with ir_version 8 and this graph. */
+static void put_model(inside_out *m, const char *path) {
+    wrap(m, GRAPH);
+    m->at -= 2;
+    memcpy(m->data + m->at, "\x08\x08", 2);
+    put(path, m->data + m->at, m->end - m->at);
+    m->at = m->end;
+}
+
+static void nest_type(inside_out *m, int depth, unsigned kind) {
+    for (int i = 0; i < depth; i++) {
+        wrap(m, ELEMENT);
+        wrap(m, kind);
+    }
+    wrap(m, TYPE_OF_INPUT);
+    wrap(m, INPUT);
+}
+
+static void nest_bodies(inside_out *m, int depth) {
+    for (int i = 0; i < depth; i++) {
+        wrap(m, BODY);
+        wrap(m, ATTRIBUTE);
+        wrap(m, NODE);
+    }
+}
+
+static void test_nesting(void **state) {
+    (void)state;
+    enum { ROOM = 1 << 18, DEEP = 8000 };
+    tc_graph *g = NULL;
+    inside_out m = {malloc(ROOM), ROOM, ROOM};
+    assert_non_null(m.data);
+    nest_type(&m, DEEP, SEQUENCE);
+    put_model(&m, PATH);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), PATH, "nested more than 128 deep", "at byte");
+    nest_type(&m, DEEP, OPTIONAL);
+    put_model(&m, PATH);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), PATH, "nested more than 128 deep");
+    nest_bodies(&m, DEEP);
+    put_model(&m, PATH);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), PATH, "nested more than 128 deep");
+    /* What is less deep is taken apart, and refused for what it lacks. */
+    nest_type(&m, 60, SEQUENCE);
+    put_model(&m, PATH);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), "does not say which opset");
+    nest_bodies(&m, 40);
+    put_model(&m, PATH);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), "does not say which opset");
+    free(m.data);
+}
+
+/* protobuf-c would join them, each time copying what it has. */
+static void test_given_twice(void **state) {
+    (void)state;
+    tc_graph *g = NULL;
+    static const char twice[] = {GRAPH << 3 | 2, 0, GRAPH << 3 | 2, 0};
+    put(PATH, twice, sizeof twice);
+    assert_fails(TC_BAD_INPUT, tc_graph_import(PATH, NULL, &g, err), "a ModelProto has its field 'graph' twice", "byte 2");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_not_a_model), cmocka_unit_test(test_truncated),
@@ -343,6 +428,7 @@ int main(void) {
         cmocka_unit_test(test_weights),     cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_operands),    cmocka_unit_test(test_run_inputs),
         cmocka_unit_test(test_types),       cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_nesting),     cmocka_unit_test(test_given_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

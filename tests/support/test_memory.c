@@ -1,9 +1,10 @@
-/* arena.h and vec.h. */
+/* arena.h, vec.h and memory.h. */
 #include "support/cmocka_all.h"
 
 #include <string.h>
 
 #include "support/arena.h"
+#include "support/memory.h"
 #include "support/vec.h"
 
 static void arena_memory_is_zeroed_aligned_and_disjoint(void **state) {
@@ -131,6 +132,20 @@ static void vec_grows_and_keeps_its_elements(void **state) {
     assert_int_equal(TC_MIN(2, 3) * 10 + TC_MAX(2, 3), 23);
 }
 
+static void memory_is_refused_where_there_is_none(void **state) {
+    (void)state;
+    tc_error err = {0};
+    assert_true(tc_memory_left() > 0);
+    assert_int_equal(tc_memory_check(0, &err), TC_OK);
+    assert_int_equal(tc_memory_check(1 << 20, &err), TC_OK);
+    if (tc_memory_left() == INT64_MAX)
+        skip(); /* nothing tells */
+    assert_int_equal(tc_memory_check((uint64_t)1 << 60, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "1.0 EiB are needed"));
+    assert_int_equal(tc_memory_check(UINT64_MAX, &err), TC_ENV);
+    assert_int_equal(tc_memory_check((uint64_t)1 << 60, NULL), TC_ENV);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_disjoint),
@@ -140,6 +155,7 @@ int main(void) {
         cmocka_unit_test(arena_copies_text),
         cmocka_unit_test(heap_helpers_never_return_null),
         cmocka_unit_test(vec_grows_and_keeps_its_elements),
+        cmocka_unit_test(memory_is_refused_where_there_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

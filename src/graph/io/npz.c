@@ -7,6 +7,7 @@
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
 #include "support/fs.h"
+#include "support/memory.h"
 #include "support/vec.h"
 
 static tc_status read_member(zip_t *z, const char *path, zip_uint64_t index, tc_graph_named *out, tc_error *err) {
@@ -18,12 +19,12 @@ static tc_status read_member(zip_t *z, const char *path, zip_uint64_t index, tc_
     zip_file_t *f = zip_fopen_index(z, index, 0);
     if (!f)
         return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", where, zip_strerror(z));
-    char *data = malloc(st.size ? st.size : 1);
+    tc_status s = tc_memory_check(st.size, err);
+    char *data = s == TC_OK ? malloc(st.size ? st.size : 1) : NULL;
     zip_int64_t got = data ? zip_fread(f, data, st.size) : -1;
     zip_fclose(f);
-    tc_status s = TC_OK;
-    if (!data)
-        s = tc_fail(err, TC_ENV, "%s: out of memory for %llu bytes", where, (unsigned long long)st.size);
+    if (s != TC_OK || (!data && (s = tc_memory_lacking(st.size, err)) != TC_OK))
+        tc_error_prefix(err, "%s: ", where);
     else if (got < 0 || (zip_uint64_t)got != st.size)
         s = tc_fail(err, TC_BAD_INPUT, "%s: damaged: its data cannot be read", where);
     else
@@ -96,7 +97,20 @@ static tc_status write_source(const char *path, zip_source_t *src, tc_error *err
     return s;
 }
 
+/* The members lie in buffers that grow by doubling, then once more in the archive and in what is written. */
+static tc_status check_room(const char *path, const tc_graph_named *items, size_t len, tc_error *err) {
+    enum { COPIES = 4 };
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < len; i++)
+        bytes += tc_graph_tensor_bytes(&items[i].t) * COPIES;
+    tc_status s = tc_memory_check(bytes, err);
+    if (s != TC_OK)
+        tc_error_prefix(err, "%s: ", path);
+    return s;
+}
+
 tc_status tc_graph_npz_save(const char *path, const tc_graph_named *items, size_t len, tc_error *err) {
+    TC_TRY(check_room(path, items, len, err));
     zip_error_t e;
     zip_error_init(&e);
     zip_source_t *archive = zip_source_buffer_create(NULL, 0, 0, &e);

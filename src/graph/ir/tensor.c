@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/memory.h"
+
 int64_t tc_graph_shape_count(const tc_graph_shape *s) {
     int64_t n = 1;
     for (int i = 0; i < s->ndim; i++)
@@ -68,9 +70,10 @@ const char *tc_graph_type_str(tc_arena *a, tc_dtype dtype, const tc_graph_shape 
 
 tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_graph_shape *shape, tc_error *err) {
     size_t bytes = (size_t)tc_graph_shape_count(shape) * (size_t)tc_dtype_bytes(dtype);
+    TC_TRY(tc_memory_check(bytes, err));
     void *data = calloc(1, bytes ? bytes : 1);
     if (!data)
-        return tc_fail(err, TC_ENV, "out of memory: a tensor needs %zu bytes", bytes);
+        return tc_memory_lacking(bytes, err);
     *t = (tc_graph_tensor){.dtype = dtype, .storage = TC_GRAPH_OWNED, .shape = *shape, .data = data};
     return TC_OK;
 }

@@ -8,18 +8,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/memory.h"
+
 /* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table, and it depends on
  * luck which lines of an arena share the sets of a cache. */
 enum { HUGE_PAGE = 2 << 20 };
 
-void *tc_graph_aligned_alloc(int64_t bytes) {
+void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err) {
     void *p = NULL;
+    if (tc_memory_check((uint64_t)TC_MAX(bytes, 0), err) != TC_OK)
+        return NULL;
     size_t n = (size_t)tc_graph_aligned(TC_MAX(bytes, 1));
     bool large = n >= HUGE_PAGE / 4;
     if (large)
         n = (n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    if (posix_memalign(&p, large ? HUGE_PAGE : TC_RT_ALIGN, n) != 0)
-        return tc_xmalloc(SIZE_MAX / 2); /* aborts with the usual message */
+    if (posix_memalign(&p, large ? HUGE_PAGE : TC_RT_ALIGN, n) != 0) {
+        tc_memory_lacking(n, err);
+        return NULL;
+    }
     if (large)
         madvise(p, n, MADV_HUGEPAGE); /* a wish: failing changes nothing */
     memset(p, 0, n);
@@ -83,7 +89,12 @@ static tc_status transform(const tc_graph_model *m, tc_graph_block *b, tc_error 
         TC_TRY(tc_graph_run_prologue(m, b->prologue, b->launch, &made, err));
         from = made.data;
     }
-    b->memory = tc_graph_aligned_alloc(b->bytes);
+    b->memory = tc_graph_aligned_alloc(b->bytes, err);
+    if (!b->memory) {
+        tc_error_prefix(err, "the constant '%s', as its kernel reads it: ", m->program->slots[b->slot].name);
+        tc_graph_tensor_free(&made);
+        return TC_ENV;
+    }
     if (is_packed(m, b))
         tc_tir_pack(m->units[b->task].func, b->param, from, b->memory);
     else

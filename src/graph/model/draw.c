@@ -47,6 +47,7 @@ tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, t
     for (int i = 0; i < m->nin; i++) {
         tc_status s = tc_graph_tensor_alloc(&in[i], m->in[i].dtype, &m->in[i].shape, err);
         if (s != TC_OK) {
+            tc_error_prefix(err, "the input '%s': ", m->in[i].name);
             while (i-- > 0)
                 tc_graph_tensor_free(&in[i]);
             return s;

@@ -89,28 +89,40 @@ static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tens
 }
 
 /* Kernels want aligned data; callers need not have it. */
-static const void *aligned_input(tc_graph_model *m, int i, const tc_graph_tensor *t) {
+static tc_status aligned_input(tc_graph_model *m, int i, const tc_graph_tensor *t, const void **data, tc_error *err) {
+    *data = t->data;
     if ((uintptr_t)t->data % TC_RT_ALIGN == 0)
-        return t->data;
+        return TC_OK;
     size_t bytes = tc_graph_tensor_bytes(t);
     if (!m->staging[i])
-        m->staging[i] = tc_graph_aligned_alloc((int64_t)bytes);
-    memcpy(m->staging[i], t->data, bytes);
-    return m->staging[i];
+        m->staging[i] = tc_graph_aligned_alloc((int64_t)bytes, err);
+    if (!m->staging[i]) {
+        tc_error_prefix(err, "an aligned copy of the input '%s': ", m->in[i].name);
+        return TC_ENV;
+    }
+    *data = memcpy(m->staging[i], t->data, bytes);
+    return TC_OK;
 }
 
 static tc_status take_inputs(tc_graph_model *m, const tc_graph_tensor *in, const void **data, tc_error *err) {
     for (int i = 0; i < m->nin; i++)
         TC_TRY(check_input(m, i, &in[i], err));
     for (int i = 0; i < m->nin; i++)
-        data[i] = aligned_input(m, i, &in[i]);
+        TC_TRY(aligned_input(m, i, &in[i], &data[i], err));
     return TC_OK;
 }
 
-static tc_graph_tensor new_output(const tc_graph_port *p) {
+static tc_status new_output(const tc_graph_port *p, tc_graph_tensor *out, tc_error *err) {
     tc_graph_tensor t = {.dtype = p->dtype, .storage = TC_GRAPH_OWNED, .shape = p->shape};
-    t.data = tc_graph_aligned_alloc(tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype));
-    return t;
+    t.data = tc_graph_aligned_alloc((int64_t)tc_graph_tensor_bytes(&t), err);
+    if (!t.data) {
+        tc_arena *a = tc_arena_new();
+        tc_error_prefix(err, "the output '%s', %s: ", p->name, tc_graph_type_str(a, p->dtype, &p->shape));
+        tc_arena_free(a);
+        return TC_ENV;
+    }
+    *out = t;
+    return TC_OK;
 }
 
 /* ---- one run ---- */
@@ -223,23 +235,31 @@ static bool is_aligned(const tc_graph_tensor *t) {
     return (uintptr_t)t->data % TC_RT_ALIGN == 0;
 }
 
+static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
+    for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
+        tc_graph_tensor_free(&p->tensors[i]);
+    free(p->in);
+    free(p->out);
+    free(p->tensors);
+}
+
 /* `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */
 static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *given, pointers *p,
                           tc_error *err) {
-    *p = (pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in)};
+    *p = (pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in),
+                    .out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out),
+                    .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
     tc_status s = take_inputs(m, in, p->in, err);
-    if (s != TC_OK) {
-        free(p->in);
-        return s;
-    }
-    p->out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out);
-    p->tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors);
-    for (int i = 0; i < m->nout; i++) {
-        bool use = given && i < m->nshown && is_aligned(&given[i]);
-        p->tensors[i] = use ? tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data) : new_output(&m->out[i]);
+    for (int i = 0; i < m->nout && s == TC_OK; i++) {
+        if (given && i < m->nshown && is_aligned(&given[i]))
+            p->tensors[i] = tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data);
+        else
+            s = new_output(&m->out[i], &p->tensors[i], err);
         p->out[i] = p->tensors[i].data;
     }
-    return TC_OK;
+    if (s != TC_OK)
+        close_run(m, p, false);
+    return s;
 }
 
 /* Outputs whose sizes depend on data are cut to them. A library that was loaded is not trusted to keep to its shapes. */
@@ -252,14 +272,6 @@ static void trim_outputs(tc_graph_model *m, pointers *p, tc_graph_tensor *out) {
         m->out_shape[i] = s;
         tc_graph_tensor_trim(&out[i], &s);
     }
-}
-
-static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
-    for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
-        tc_graph_tensor_free(&p->tensors[i]);
-    free(p->in);
-    free(p->out);
-    free(p->tensors);
 }
 
 tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {

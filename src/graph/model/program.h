@@ -211,7 +211,7 @@ TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f
 /* One run: seconds[kernel] is the sum of its launches. */
 TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err);
 void tc_graph_free_constants(tc_graph_model *m);
-/* Aligned memory, zeroed; aborts when there is none. Release with free. */
-void *tc_graph_aligned_alloc(int64_t bytes);
+/* Aligned memory, zeroed; NULL, with a message of TC_ENV, when there is none. Release with free. */
+void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err);
 
 #endif

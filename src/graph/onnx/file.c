@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "graph/onnx/onnx_int.h"
+#include "support/memory.h"
 
 /* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
  * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
@@ -15,6 +16,7 @@ typedef struct reader {
     tc_arena *arena;
     char *data;
     size_t size, copied, dropped;
+    size_t refused; /* bytes that were asked for in vain */
 } reader;
 
 static void *reader_alloc(void *user, size_t size) {
@@ -26,7 +28,11 @@ static void *reader_alloc(void *user, size_t size) {
         r->dropped = to;
     }
     r->copied += size >= WEIGHT ? size : 0;
-    return r->arena ? tc_arena_alloc(r->arena, size) : malloc(size);
+    bool had = tc_memory_check(size, NULL) == TC_OK;
+    void *p = !had ? NULL : r->arena ? tc_arena_alloc(r->arena, size) : malloc(size ? size : 1);
+    if (!p)
+        r->refused = size;
+    return p;
 }
 
 static void reader_free(void *user, void *p) {
@@ -38,17 +44,25 @@ static void reader_free(void *user, void *p) {
 static tc_status unpack(const char *path, tc_arena *arena, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
     reader r = {.arena = arena, .data = data, .size = size};
     ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
-    *out = size ? onnx__model_proto__unpack(&allocator, size, data) : NULL;
-    if (*out && (*out)->graph)
+    ProtobufCMessage *message;
+    tc_error why = {0};
+    tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &allocator, data, size, &message, &why);
+    Onnx__ModelProto *m = (Onnx__ModelProto *)message;
+    if (s == TC_OK && m->graph) {
+        *out = m;
         return TC_OK;
-    tc_arena *a = tc_arena_new();
-    const char *why = *out ? "it has no graph, so it is not an ONNX model" : tc_onnx_diagnose(a, data, size);
-    tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path, why);
-    tc_arena_free(a);
-    if (*out)
-        onnx__model_proto__free_unpacked(*out, &allocator);
-    *out = NULL;
-    return s;
+    }
+    if (m)
+        onnx__model_proto__free_unpacked(m, &allocator);
+    if (r.refused) {
+        s = tc_memory_lacking(r.refused, err);
+        tc_error_prefix(err, "%s: ", path);
+        return s;
+    }
+    if (tc_error_unsupported(&why))
+        return tc_refuse(err, why.code, "%s: %s", path, why.msg);
+    return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path,
+                   m ? "it has no graph, so it is not an ONNX model" : why.msg);
 }
 
 /* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */

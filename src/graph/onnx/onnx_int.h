@@ -27,7 +27,9 @@ void tc_onnx_fill_tensor(tc_arena *a, Onnx__TensorProto *p, const char *name, co
 /* What a graph says of an input or output, in the arena; shape NULL: nothing of its shape. */
 Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype t, Onnx__TensorShapeProto *shape);
 
-/* Says in words what is wrong with bytes that do not parse as a message: empty, truncated at which field, or not protobuf. */
-const char *tc_onnx_diagnose(tc_arena *a, const uint8_t *data, size_t size);
+/* Takes a message apart (wire.c), in the allocator's memory (NULL: malloc's); nesting is bounded. Where it fails, *out is NULL and the
+ * message says what is wrong: empty, truncated at which field, nested too deep, or not protobuf. */
+TC_NODISCARD tc_status tc_onnx_unpack(const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator, const void *data,
+                                      size_t size, ProtobufCMessage **out, tc_error *err);
 
 #endif

@@ -351,81 +351,17 @@ Onnx__ValueInfoProto *tc_onnx_value_info(tc_arena *a, const char *name, tc_dtype
     return v;
 }
 
-/* ---- diagnosis ---- */
-
-static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *out) {
-    *out = 0;
-    for (int shift = 0; shift < 64 && *at < size; shift += 7) {
-        uint8_t byte = data[(*at)++];
-        *out |= (uint64_t)(byte & 127) << shift;
-        if (!(byte & 128))
-            return true;
-    }
-    return false;
-}
-
-/* Steps over one field; false at the end of what can be understood. */
-static bool skip_field(const uint8_t *data, size_t size, size_t *at, uint64_t *tag, uint64_t *length) {
-    *length = 0;
-    if (!read_varint(data, size, at, tag) || *tag >> 3 == 0)
-        return false;
-    uint64_t ignored;
-    switch (*tag & 7) {
-    case 0:
-        return read_varint(data, size, at, &ignored);
-    case 1:
-        *length = 8;
-        break;
-    case 2:
-        if (!read_varint(data, size, at, length))
-            return false;
-        break;
-    case 5:
-        *length = 4;
-        break;
-    default:
-        return false;
-    }
-    if (*length > size - *at)
-        return false;
-    *at += *length;
-    return true;
-}
-
-const char *tc_onnx_diagnose(tc_arena *a, const uint8_t *data, size_t size) {
-    if (size == 0)
-        return "the file is empty";
-    size_t at = 0, start = 0;
-    uint64_t tag = 0, length = 0;
-    int fields = 0;
-    while (at < size) {
-        start = at;
-        if (!skip_field(data, size, &at, &tag, &length))
-            break;
-        fields++;
-    }
-    /* ModelProto has fields 1 to 8, 14, 20 and 25, TensorProto 1 to 14. */
-    if (at < size && tag >> 3 <= 25 && (tag & 7) == 2 && length > size - at && (fields > 0 || tag >> 3 == 7))
-        return tc_arena_printf(
-            a, "the file is truncated: field %" PRIu64 " at byte %zu has %" PRIu64 " bytes, but only %zu are left", tag >> 3,
-            start, length, size - at);
-    if (at < size)
-        return "the file is not an ONNX model (it is not a protobuf message)";
-    return "the file is damaged, or is not an ONNX model";
-}
-
 /* ---- .pb files ---- */
 
 tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, tc_error *err) {
     char *data;
     size_t size;
     TC_TRY(tc_fs_read(path, &data, &size, err));
-    Onnx__TensorProto *p = onnx__tensor_proto__unpack(NULL, size, (const uint8_t *)data);
-    tc_status s;
+    ProtobufCMessage *message;
+    tc_status s = tc_onnx_unpack(&onnx__tensor_proto__descriptor, NULL, data, size, &message, err);
+    Onnx__TensorProto *p = (Onnx__TensorProto *)message;
     if (!p) {
-        tc_arena *a = tc_arena_new();
-        s = tc_fail(err, TC_BAD_INPUT, "%s: not an ONNX tensor: %s", path, tc_onnx_diagnose(a, (const uint8_t *)data, size));
-        tc_arena_free(a);
+        tc_error_prefix(err, "%s: not an ONNX tensor: ", path);
     } else if ((s = tc_onnx_read_tensor(p, NULL, true, out, err)) != TC_OK) {
         tc_error_prefix(err, "%s: ", path);
     } else if (name) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/memory.h"
+
 tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
     return tc_fail(c->err, TC_BAD_INPUT, "%s should have been rewritten at import", tc_graph_op_name(c->n->op));
 }
@@ -22,9 +24,21 @@ int64_t *tc_graph_wide_i64(const tc_graph_tensor *t) {
     return v;
 }
 
+/* Evaluators widen what they read and compute to 8 bytes an element, and may turn each once: whether that could be had is asked
+ * before any of it is allocated. */
+static tc_status check_scratch(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_error *err) {
+    enum { WIDE = 2 * sizeof(double) };
+    uint64_t elements = 0;
+    for (int k = 0; k < n->nin; k++)
+        elements += in[k] ? (uint64_t)tc_graph_tensor_count(in[k]) : 0;
+    for (int k = 0; k < n->nout; k++)
+        elements += n->out[k] ? (uint64_t)tc_graph_shape_count(&n->out[k]->shape) : 0;
+    return tc_memory_check(elements > UINT64_MAX / WIDE ? UINT64_MAX : elements * WIDE, err);
+}
+
 tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out, tc_error *err) {
     tc_graph_eval_ctx c = {.n = n, .in = in, .out = out, .err = err};
-    tc_status s = TC_OK;
+    tc_status s = check_scratch(n, in, err);
     memset(out, 0, sizeof *out * (size_t)n->nout);
     for (int k = 0; k < n->nout && s == TC_OK; k++)
         if (n->out[k])

@@ -1,0 +1,80 @@
+/* What the system says of its memory: /proc/meminfo and the limit of the control group (version 2). */
+#include "support/memory.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Smaller ones are not worth a look into /proc. */
+static const uint64_t SMALL = 32 << 20;
+
+/* The beginning of a file, with a NUL; false when it cannot be read, as in a sandbox. */
+static bool read_start(const char *path, char *text, size_t cap) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* "MemAvailable:   23861548 kB" */
+static int64_t kilobytes(const char *text, const char *key) {
+    const char *at = strstr(text, key);
+    return at ? strtoll(at + strlen(key), NULL, 10) : -1;
+}
+
+static int64_t available(void) {
+    char text[2048];
+    int64_t free = read_start("/proc/meminfo", text, sizeof text) ? kilobytes(text, "MemAvailable:") : -1;
+    int64_t swap = free < 0 ? -1 : kilobytes(text, "SwapFree:");
+    return free < 0 ? INT64_MAX : (free + (swap > 0 ? swap : 0)) << 10;
+}
+
+/* All that the group may use: how much of that other processes use, or files that could be dropped, it does not tell simply. */
+static int64_t group_limit(void) {
+    char groups[4096], path[4352], text[64];
+    if (!read_start("/proc/self/cgroup", groups, sizeof groups))
+        return INT64_MAX;
+    const char *own = strstr(groups, "0::/");
+    if (!own)
+        return INT64_MAX;
+    int len = (int)strcspn(own + 3, "\n");
+    snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/memory.max", len, own + 3);
+    char *end = text;
+    int64_t limit = read_start(path, text, sizeof text) ? strtoll(text, &end, 10) : 0;
+    return end == text ? INT64_MAX : limit; /* "max" is no number */
+}
+
+int64_t tc_memory_left(void) {
+    int64_t system = available(), group = group_limit();
+    return system < group ? system : group;
+}
+
+static void print_size(char *text, size_t cap, uint64_t bytes) {
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    double size = (double)bytes;
+    int unit = 0;
+    for (; size >= 1024 && unit < 6; unit++)
+        size /= 1024;
+    snprintf(text, cap, "%.*f %s", unit ? 1 : 0, size, units[unit]);
+}
+
+tc_status tc_memory_lacking(uint64_t bytes, tc_error *err) {
+    char need[32], have[32];
+    int64_t left = tc_memory_left();
+    print_size(need, sizeof need, bytes);
+    print_size(have, sizeof have, (uint64_t)left);
+    if (left == INT64_MAX)
+        return tc_fail(err, TC_ENV, "out of memory: %s are needed", need);
+    return tc_fail(err, TC_ENV, "out of memory: %s are needed, and %s are free on this machine", need, have);
+}
+
+tc_status tc_memory_check(uint64_t bytes, tc_error *err) {
+    if (bytes < SMALL || bytes <= (uint64_t)tc_memory_left())
+        return TC_OK;
+    return tc_memory_lacking(bytes, err);
+}
