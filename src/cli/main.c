@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "codegen/artefacts/cache.h"
 #include "measure/worker.h"
 #include "support/log.h"
 
@@ -77,16 +78,26 @@ static int unknown_command(const char *name) {
     return TC_CLI_USAGE;
 }
 
+/* Once, here: workers inherit what is decided. */
+static void decide_on_cache(bool none) {
+    tc_error why;
+    bool bad = !none && tc_cg_cache_check(&why) != TC_OK;
+    if (bad)
+        tc_log(TC_LOG_WARN, "%s", why.msg);
+    if (none || bad)
+        setenv("TCTUNE_CACHE", "off", 1);
+}
+
 static int run_command(const tc_cli_command *c, int argc, char **argv) {
     tc_cli_common *args;
     tc_error err = {0};
     int status = tc_cli_parse(c, argc, argv, &args, &err);
-    if (status == TC_CLI_DONE && args->no_cache)
-        setenv("TCTUNE_CACHE", "off", 1); /* workers inherit it */
-    if (status == TC_CLI_DONE && args->help)
+    if (status == TC_CLI_DONE && args->help) {
         tc_cli_help(stdout, c);
-    else if (status == TC_CLI_DONE)
+    } else if (status == TC_CLI_DONE) {
+        decide_on_cache(args->no_cache);
         status = c->run(args, &err);
+    }
     tc_cli_args_free(c, args);
     if (status != TC_CLI_DONE)
         fflush(stdout); /* a table comes before the error that ends it */

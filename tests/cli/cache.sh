@@ -30,6 +30,14 @@ for f in "$cache"/*.o; do
 done
 build damaged
 
+# Others could have put code there.
+chmod 0777 "$cache"
+build others
+ok "$TCTUNE" bench --model "$model" --untuned --repeats 2
+[ "$(grep -c "cache folder '$cache' is not used.*chmod go-w" err)" -eq 1 ] || fail "it is not said, or not once"
+[ "$(objects)" -eq "$kept" ] || fail "a folder that others can write to was used"
+chmod 0700 "$cache"
+
 export TCTUNE_CACHE=/proc/nowhere
 build nowhere
 touch "$work/file"

@@ -166,7 +166,7 @@ static void damage(const char *path, int kind) {
     assert_non_null(f);
     if (kind == 0)
         fseek(f, 100, SEEK_SET);
-    fputs(kind == 1 ? "tctune object 1\n" : "damage", f); /* flipped, cut short, too long */
+    fputs(kind == 1 ? "tctune object 2\n" : "damage", f); /* flipped, cut short, too long */
     fclose(f);
 }
 
@@ -208,6 +208,79 @@ static void unusable_folders_do_not_matter(void **state) {
     unlink(path);
     objects(folder, &bytes, NULL, 0); /* no temporary file stayed */
     use(NULL, "plus", 3);             /* no cache at all */
+}
+
+/* Objects run here: a folder that others can write to, or own, is not used, and one that is made is for us alone. */
+static void folders_of_others_are_not_used(void **state) {
+    (void)state;
+    char made[4096];
+    struct stat st;
+    tc_error err = {0};
+    snprintf(made, sizeof made, "%s/above/made", folder);
+    mode_t before = umask(0);
+    tc_cg_cache *c = tc_cg_cache_open_at(made, ROOMY);
+    umask(before);
+    use(c, "plus", 3);
+    tc_cg_cache_close(c);
+    assert_int_equal(stat(made, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    setenv("TCTUNE_CACHE", made, 1);
+    assert_int_equal(tc_cg_cache_check(&err), TC_OK);
+    static const mode_t open_to[] = {0770, 0707, 0702};
+    for (size_t i = 0; i < TC_LEN(open_to); i++) {
+        assert_int_equal(chmod(made, open_to[i]), 0);
+        assert_null(tc_cg_cache_open_at(made, ROOMY));
+        assert_null(tc_cg_cache_folder());
+        assert_int_equal(tc_cg_cache_check(&err), TC_ENV);
+        assert_non_null(strstr(err.msg, made));
+        assert_non_null(strstr(err.msg, "chmod go-w"));
+    }
+    assert_int_equal(chmod(made, 0755), 0); /* others may look */
+    c = tc_cg_cache_open_at(made, ROOMY);
+    use(c, "plus", 3);
+    assert_int_equal(hits_of(c), 1);
+    tc_cg_cache_close(c);
+    if (geteuid() == 0) { /* who may give files away */
+        assert_int_equal(chown(made, 12345, (gid_t)-1), 0);
+        assert_null(tc_cg_cache_open_at(made, ROOMY));
+        assert_int_equal(tc_cg_cache_check(&err), TC_ENV);
+    }
+    unsetenv("TCTUNE_CACHE");
+}
+
+/* A link to a sound object, one that others can write to, one under the name of another program, and a pipe, which nobody writes. */
+static void files_that_are_not_ours_are_not_read(void **state) {
+    (void)state;
+    char path[4352], away[4352], other[4352];
+    int64_t bytes;
+    tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+    snprintf(away, sizeof away, "%s/.away", folder);
+    for (int kind = 0; kind < 4; kind++) {
+        int64_t hits;
+        use(c, "plus", 3);
+        assert_int_equal(objects(folder, &bytes, path, sizeof path), 1);
+        if (kind == 0) {
+            assert_int_equal(rename(path, away), 0);
+            assert_int_equal(symlink(away, path), 0);
+        } else if (kind == 1) {
+            assert_int_equal(chmod(path, 0666), 0);
+        } else if (kind == 2) {
+            assert_int_equal(rename(path, away), 0);
+            use(c, "plus", 4);
+            assert_int_equal(objects(folder, &bytes, other, sizeof other), 1);
+            assert_int_equal(rename(other, path), 0);
+        } else {
+            assert_int_equal(unlink(path), 0);
+            assert_int_equal(mkfifo(path, 0600), 0);
+        }
+        hits = hits_of(c);
+        use(c, "plus", 3);
+        assert_int_equal(hits_of(c), hits);
+        use(c, "plus", 3);
+        assert_int_equal(hits_of(c), hits + 1); /* it was replaced */
+        unlink(away);
+    }
+    tc_cg_cache_close(c);
 }
 
 static void a_folder_in_an_objects_place(void **state) {
@@ -301,6 +374,8 @@ int main(void) {
         WITH_FOLDER(symbols_are_given),
         WITH_FOLDER(damaged_files_are_compiled_again),
         WITH_FOLDER(unusable_folders_do_not_matter),
+        WITH_FOLDER(folders_of_others_are_not_used),
+        WITH_FOLDER(files_that_are_not_ours_are_not_read),
         WITH_FOLDER(a_folder_in_an_objects_place),
         WITH_FOLDER(writers_at_once),
         WITH_FOLDER(least_recently_used_goes),

@@ -1,4 +1,4 @@
-/* See cache.h. Files are named KEY.o and hold "tctune object 1\n", the content's hash, a newline, and the object. */
+/* See cache.h. Files are named KEY.o and hold "tctune object 2\n", the seal of the object under its key, a newline, and the object. */
 #include "codegen/artefacts/cache.h"
 
 #include <dirent.h>
@@ -9,23 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/code/code.h"
-#include "support/fs.h"
-#include "support/hash.h"
 #include "support/identity.h"
+#include "support/log.h"
 #include "support/vec.h"
 
-static const char MAGIC[] = "tctune object 1\n";
-enum { HEX = 32, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };
+static const char MAGIC[] = "tctune object 2\n";
+enum { HEX = sizeof((tc_seal *)0)->hex - 1, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };
 static const char SYMBOL[] = "tctune_kernel"; /* of objects as they are kept */
 static const int64_t DEFAULT_BYTES = (int64_t)512 << 20;
 
 struct tc_cg_cache {
-    char *dir;
+    int dir; /* the open folder: what its name leads to later does not matter */
     int64_t max_bytes;
     tc_digest build;
     pthread_mutex_t lock;
@@ -34,27 +34,53 @@ struct tc_cg_cache {
 
 /* ---- opening ---- */
 
+/* Those that are missing are made for nobody else. */
 static void make_folders(char *path) {
     for (char *p = path + 1; *p; p++) {
         if (*p != '/')
             continue;
         *p = 0;
-        mkdir(path, 0777); /* whether it worked shows when files are written */
+        mkdir(path, 0700); /* whether it worked shows when files are written */
         *p = '/';
     }
-    mkdir(path, 0777);
+    mkdir(path, 0700);
+}
+
+/* Nobody but this user (and root, who could do anything anyway) puts anything there. */
+static bool is_ours(const struct stat *st) {
+    return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+/* -1: there is none, or it must not be used; *err tells of the latter. */
+static int open_folder(const char *path, tc_error *err) {
+    struct stat st;
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || (fstat(dir, &st) == 0 && is_ours(&st)))
+        return dir;
+    close(dir);
+    tc_fail(err, TC_ENV,
+            "the cache folder '%s' is not used: %s could put code there that would run here; give it to yourself alone "
+            "(chmod go-w) and remove what is in it, or name another one with TCTUNE_CACHE",
+            path, st.st_uid == geteuid() ? "others" : "its owner");
+    return -1;
 }
 
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     tc_digest build;
-    if (!tc_build_identity(&build))
+    tc_error why = {0};
+    char *path = tc_xstrdup(dir);
+    make_folders(path);
+    int fd = tc_build_identity(&build) ? open_folder(path, &why) : -1;
+    free(path);
+    if (why.status != TC_OK)
+        tc_log(TC_LOG_INFO, "%s", why.msg);
+    if (fd < 0)
         return NULL;
     tc_cg_cache *c = tc_xcalloc(1, sizeof *c);
-    c->dir = tc_xstrdup(dir);
+    c->dir = fd;
     c->max_bytes = max_bytes;
     c->build = build;
     pthread_mutex_init(&c->lock, NULL);
-    make_folders(c->dir);
     return c;
 }
 
@@ -74,7 +100,23 @@ char *tc_cg_cache_folder(void) {
     char *dir = folder_name();
     if (dir)
         make_folders(dir);
-    return dir;
+    int fd = dir ? open_folder(dir, NULL) : -1;
+    if (fd >= 0) {
+        close(fd);
+        return dir;
+    }
+    free(dir);
+    return NULL;
+}
+
+tc_status tc_cg_cache_check(tc_error *err) {
+    tc_error why = {0};
+    char *dir = folder_name();
+    int fd = dir ? open_folder(dir, &why) : -1;
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+    return why.status == TC_OK ? TC_OK : tc_fail(err, why.status, "%s", why.msg);
 }
 
 tc_cg_cache *tc_cg_cache_open(void) {
@@ -92,7 +134,7 @@ void tc_cg_cache_counts(const tc_cg_cache *c, int64_t *hits, int64_t *misses) {
 /* ---- eviction ---- */
 
 typedef struct entry {
-    char *path;
+    char name[HEX + sizeof ".o"];
     int64_t bytes;
     struct timespec used;
 } entry;
@@ -113,20 +155,22 @@ static bool ends_with(const char *s, const char *end) {
 /* Objects go to `out`; temporary files that a killed process left are removed. Files that are not ours are let be. */
 static int64_t list_objects(const tc_cg_cache *c, entries *out) {
     int64_t total = 0;
-    DIR *d = opendir(c->dir);
+    int fd = openat(c->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !d)
+        close(fd);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char path[4352];
         struct stat st;
         bool object = ends_with(e->d_name, ".o") && strlen(e->d_name) == HEX + 2;
         bool left = !strncmp(e->d_name, "new-", 4);
-        if ((!object && !left) || snprintf(path, sizeof path, "%s/%s", c->dir, e->d_name) >= (int)sizeof path ||
-            stat(path, &st) || !S_ISREG(st.st_mode))
+        if ((!object && !left) || fstatat(c->dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
             continue;
         if (left && time(NULL) - st.st_mtime > STALE_SECONDS)
-            unlink(path);
+            unlinkat(c->dir, e->d_name, 0);
         if (!object)
             continue;
-        entry x = {tc_xstrdup(path), st.st_size, st.st_mtim};
+        entry x = {.bytes = st.st_size, .used = st.st_mtim};
+        memcpy(x.name, e->d_name, sizeof x.name);
         tc_push(out, x);
         total += x.bytes;
     }
@@ -142,21 +186,17 @@ static void evict(const tc_cg_cache *c) {
     bool over = total > c->max_bytes;
     if (over)
         qsort(all.data, all.len, sizeof *all.data, older_first);
-    for (size_t i = 0; i < all.len; i++) {
-        if (over && total > c->max_bytes / 8 * 7 && unlink(all.data[i].path) == 0)
+    for (size_t i = 0; over && i < all.len; i++)
+        if (total > c->max_bytes / 8 * 7 && unlinkat(c->dir, all.data[i].name, 0) == 0)
             total -= all.data[i].bytes;
-        free(all.data[i].path);
-    }
     tc_vec_free(&all);
 }
 
 /* The file `.stored` counts what all processes stored since one of them looked through the folder, which takes a second when it
  * holds 50 000 objects. Adds to it; true, and back to 0, when a sixteenth of the bound has come together, or nobody knows. */
 static bool is_due(const tc_cg_cache *c, int64_t bytes) {
-    char path[4352], text[32] = {0};
-    if (snprintf(path, sizeof path, "%s/.stored", c->dir) >= (int)sizeof path)
-        return true;
-    int f = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    char text[32] = {0};
+    int f = openat(c->dir, ".stored", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (f < 0 || flock(f, LOCK_EX) != 0) {
         if (f >= 0)
             close(f);
@@ -177,55 +217,75 @@ void tc_cg_cache_close(tc_cg_cache *c) {
     if (c->added && is_due(c, c->added))
         evict(c);
     pthread_mutex_destroy(&c->lock);
-    free(c->dir);
+    close(c->dir);
     free(c);
 }
 
 /* ---- reading and writing ---- */
 
 /* The program's own name is in no object. */
-static tc_digest key_of(const tc_cg_cache *c, const tc_target *t, const tc_func *f) {
+static tc_seal key_of(const tc_cg_cache *c, const tc_target *t, const tc_func *f) {
     tc_func nameless = *f;
     tc_strbuf b = {0};
     nameless.name = SYMBOL;
     tc_sb_printf(&b, "%s\n%s\n%d %d %d\n", c->build.hex, t->text, t->machine.vector_regs, t->machine.masks, t->machine.fma);
     tc_tir_print(&b, &nameless);
-    tc_digest key = tc_digest_of(b.data, b.len);
+    tc_seal key = tc_seal_of(NULL, 0, b.data, b.len);
     tc_strbuf_free(&b);
     return key;
 }
 
-static char *path_of(const tc_cg_cache *c, const tc_digest *key) {
-    tc_strbuf b = {0};
-    tc_sb_printf(&b, "%s/%s.o", c->dir, key->hex);
-    return b.data;
+/* Of an object as what its key stands for: it is of no use under another one. */
+static tc_seal seal_of(const tc_seal *key, const void *obj, size_t size) {
+    return tc_seal_of(key->hex, HEX, obj, size);
 }
 
-static bool sound(const char *data, size_t size) {
-    if (size < HEADER || memcmp(data, MAGIC, sizeof MAGIC - 1))
-        return false;
-    tc_digest d = tc_digest_of(data + HEADER, size - HEADER);
-    return !memcmp(data + sizeof MAGIC - 1, d.hex, HEX);
-}
-
-static bool fetch(const char *path, void **obj, size_t *size) {
-    char *data;
-    size_t n;
-    tc_error err;
-    if (!tc_fs_exists(path) || tc_fs_read(path, &data, &n, &err) != TC_OK)
-        return false;
-    bool ok = sound(data, n);
-    if (ok) {
-        *size = n - HEADER;
-        *obj = tc_xmalloc(*size + 1);
-        memcpy(*obj, data + HEADER, *size);
-        ((char *)*obj)[*size] = 0;
-        utimensat(AT_FDCWD, path, NULL, 0); /* used just now; on failure it only seems older */
-    } else {
-        unlink(path);
+static bool read_all(int fd, char *data, size_t size) {
+    while (size) {
+        ssize_t n = read(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        size -= (size_t)n;
     }
-    free(data);
-    return ok;
+    return true;
+}
+
+/* The object in an open file that is as long as st says, if it is what the key stands for; else NULL. */
+static void *read_object(int fd, const struct stat *st, const tc_seal *key, size_t *size) {
+    char head[HEADER];
+    *size = (size_t)st->st_size - HEADER;
+    char *obj = malloc(*size + 1);
+    bool ok = obj && read_all(fd, head, HEADER) && !memcmp(head, MAGIC, sizeof MAGIC - 1) && read_all(fd, obj, *size);
+    if (ok) {
+        tc_seal s = seal_of(key, obj, *size);
+        ok = !memcmp(head + sizeof MAGIC - 1, s.hex, HEX);
+    }
+    if (!ok) {
+        free(obj);
+        return NULL;
+    }
+    obj[*size] = 0;
+    return obj;
+}
+
+/* Nothing but a file of ours is read; whatever else has its name goes, where that is possible. */
+static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, void **obj, size_t *size) {
+    struct stat st;
+    int fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return false;
+    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size >= HEADER;
+    *obj = ours ? read_object(fd, &st, key, size) : NULL;
+    if (*obj)
+        futimens(fd, NULL); /* used just now; on failure it only seems older */
+    else
+        unlinkat(c->dir, name, 0);
+    if (fd >= 0)
+        close(fd);
+    return *obj;
 }
 
 static bool write_all(int fd, const char *data, size_t size) {
@@ -241,21 +301,22 @@ static bool write_all(int fd, const char *data, size_t size) {
     return true;
 }
 
-/* Not synced: after a power cut the file's own hash tells whether it is whole. */
-static bool store(const tc_cg_cache *c, const char *path, const void *obj, size_t size) {
-    tc_digest d = tc_digest_of(obj, size);
-    tc_strbuf head = {0}, temp = {0};
-    tc_sb_printf(&head, "%s%s\n", MAGIC, d.hex);
-    tc_sb_printf(&temp, "%s/new-XXXXXX", c->dir);
-    int fd = mkostemp(temp.data, O_CLOEXEC);
-    bool ok = fd >= 0 && write_all(fd, head.data, head.len) && write_all(fd, obj, size);
+/* Not synced: after a power cut the file's own seal tells whether it is whole. */
+static bool store(const tc_cg_cache *c, const char *name, const tc_seal *key, const void *obj, size_t size) {
+    tc_seal s = seal_of(key, obj, size);
+    char head[HEADER + 1], temp[32];
+    uint64_t random;
+    if (getrandom(&random, sizeof random, 0) != sizeof random)
+        return false;
+    snprintf(head, sizeof head, "%s%s\n", MAGIC, s.hex);
+    snprintf(temp, sizeof temp, "new-%016llx", (unsigned long long)random);
+    int fd = openat(c->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write_all(fd, head, HEADER) && write_all(fd, obj, size);
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
-    ok = ok && rename(temp.data, path) == 0;
+    ok = ok && renameat(c->dir, temp, c->dir, name) == 0;
     if (fd >= 0 && !ok)
-        unlink(temp.data);
-    tc_strbuf_free(&head);
-    tc_strbuf_free(&temp);
+        unlinkat(c->dir, temp, 0);
     return ok;
 }
 
@@ -280,18 +341,18 @@ static tc_status emit(const tc_target *t, const tc_func *f, void **obj, size_t *
 }
 
 static tc_status kept_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, void **obj, size_t *size, tc_error *err) {
-    tc_digest key = key_of(c, t, f);
-    char *path = path_of(c, &key);
+    tc_seal key = key_of(c, t, f);
+    char name[HEX + sizeof ".o"];
     tc_status s = TC_OK;
-    if (fetch(path, obj, size)) {
+    snprintf(name, sizeof name, "%s.o", key.hex);
+    if (fetch(c, name, &key, obj, size)) {
         count(c, true, 0);
     } else {
         s = emit(t, f, obj, size, err);
-        bool kept = s == TC_OK && *size + HEADER <= (size_t)c->max_bytes && store(c, path, *obj, *size);
+        bool kept = s == TC_OK && *size + HEADER <= (size_t)c->max_bytes && store(c, name, &key, *obj, *size);
         if (count(c, false, kept ? *size + HEADER : 0))
             evict(c);
     }
-    free(path);
     return s;
 }
 
