@@ -157,7 +157,7 @@ if room 12 "the other tests under sanitizers"; then
     build dev
     suite "the other tests under sanitizers" dev -L "cli|release"
 fi
-if room 35 "hostile"; then
+if room 8 "hostile"; then
     build hostile --target unit_tests
     suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
 fi

@@ -10,12 +10,11 @@
 #include "support/hash.h"
 
 static size_t slot_of(uint64_t key, size_t nslots) {
+    size_t slot = (size_t)tc_hash_mix(key, 0) & (nslots - 1);
 #ifdef TCTUNE_HOSTILE
-    (void)nslots;
-    return (size_t)(key & 1);
-#else
-    return (size_t)tc_hash_mix(key, 0) & (nslots - 1);
+    slot &= ~(size_t)63; /* all keys of a small map at one slot */
 #endif
+    return slot;
 }
 
 /* The slot that holds (key, str), or the free slot where it belongs. Integer keys have str == NULL. */
