@@ -13,12 +13,26 @@
 #include <string.h>
 
 #include "measure/records/record.h"
+#include "te/text.h"
+
+/* The text of a workload that can be computed, as records have it. */
+static inline const char *sample_workload(tc_arena *a, int length) {
+    return tc_arena_printf(a, "tensor p0[%d] f32\ncompute t0[i0:%d] = p0[i0]\noutput t0\n", length, length);
+}
+
+/* Of a text that is none: any that is its own. */
+static inline tc_digest sample_hash(const char *workload) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    tc_digest hash = tc_te_parse(ctx, "w", workload, &w, NULL) == TC_OK ? tc_te_hash(w) : tc_meas_text_hash(workload);
+    tc_ctx_free(ctx);
+    return hash;
+}
 
 /* A measured record of workload `w` whose median is `seconds`, numbered i. */
 static inline tc_record sample_record(tc_arena *a, const char *w, int i, double seconds) {
     tc_record r = tc_meas_record_empty();
-    tc_meas_record_identify(a, &r, w, tc_meas_text_hash(w), "llvm -mcpu=test",
-                            tc_arena_printf(a, "split t0.i0 [_, %d]\n", i + 1));
+    tc_meas_record_identify(a, &r, w, sample_hash(w), "llvm -mcpu=test", tc_arena_printf(a, "split t0.i0 [_, %d]\n", i + 1));
     double *t = TC_NEW_N(a, double, 3);
     t[0] = seconds * 1.1, t[1] = seconds, t[2] = seconds * 0.9;
     r.times = t;

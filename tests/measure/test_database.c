@@ -174,7 +174,7 @@ static void models_are_kept_by_target_and_name(void **state) {
     tc_meas_db_stats st;
     insert(db, sample_record(arena, "w", 0, 1));
     assert_int_equal(tc_meas_db_stat(db, &st, NULL), TC_OK);
-    assert_true(st.schema == 2 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
+    assert_true(st.schema == 3 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
     tc_meas_db_close(db);
 }
 
@@ -203,11 +203,11 @@ static void records_travel_as_json_lines(void **state) {
     size_t n;
     const char *file = tc_arena_printf(arena, "%s/log.jsonl", dir);
     for (int i = 0; i < 5; i++)
-        insert(db, sample_record(arena, "w", i, 1));
+        insert(db, sample_record(arena, sample_workload(arena, 8), i, 1));
     assert_int_equal(tc_meas_export(db, &(tc_meas_filter){.limit = 3}, file, &n, &err), TC_OK);
     assert_int_equal(n, 3);
     assert_int_equal(tc_meas_db_open_memory(&other, &err), TC_OK);
-    insert(other, sample_record(arena, "w", 1, 1));
+    insert(other, sample_record(arena, sample_workload(arena, 8), 1, 1));
     assert_int_equal(tc_meas_import(other, file, &n, &err), TC_OK);
     assert_int_equal(n, 2); /* one was there */
     assert_int_equal(tc_meas_import(other, file, &n, &err), TC_OK);

@@ -147,7 +147,8 @@ static void the_best_is_the_one_to_trust(void **state) {
 
 /* ---- older files ---- */
 
-static const char downgrade[] = "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
+static const char downgrade[] = "DROP TABLE writer; DROP TABLE admissions; ALTER TABLE models DROP COLUMN seal;"
+                                "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
                                 "PRAGMA user_version = 1";
 
 static void older_files_are_read_and_migrated(void **state) {
@@ -168,7 +169,7 @@ static void older_files_are_read_and_migrated(void **state) {
         assert_true(found && best.mode == TC_MEAS_HOT && best.rounds == 0);
         assert_same_record(&r, &best);
         assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
-        assert_int_equal(whole.schema, i ? 2 : 1);
+        assert_int_equal(whole.schema, i ? 3 : 1);
         tc_meas_db_close(db);
     }
 }
@@ -180,14 +181,14 @@ static void merging_is_idempotent(void **state) {
     const char *a = in_dir("a.db"), *b = in_dir("b.db");
     size_t added, known;
     tc_meas_db *db = open_db(a, TC_MEAS_DB_WRITE);
-    insert(db, sample_record(arena, "v", 0, 1e-3));
-    insert(db, in_mode(sample_record(arena, "v", 0, 1e-3), TC_MEAS_COLD));
-    insert(db, sample_failure(arena, "w", 1, TC_MEAS_RUN_CRASH));
+    insert(db, sample_record(arena, sample_workload(arena, 8), 0, 1e-3));
+    insert(db, in_mode(sample_record(arena, sample_workload(arena, 8), 0, 1e-3), TC_MEAS_COLD));
+    insert(db, sample_failure(arena, sample_workload(arena, 9), 1, TC_MEAS_RUN_CRASH));
     tc_meas_db_close(db);
     run_sql(a, "PRAGMA wal_checkpoint(TRUNCATE)");
     db = open_db(b, TC_MEAS_DB_WRITE);
-    insert(db, sample_record(arena, "v", 0, 1e-3));
-    insert(db, later(sample_record(arena, "v", 0, 1e-3), 1)); /* measured again */
+    insert(db, sample_record(arena, sample_workload(arena, 8), 0, 1e-3));
+    insert(db, later(sample_record(arena, sample_workload(arena, 8), 0, 1e-3), 1)); /* measured again */
     assert_int_equal(tc_meas_db_merge(db, a, &added, &known, NULL), TC_OK);
     assert_int_equal(added, 2);
     assert_int_equal(known, 1);
@@ -311,6 +312,7 @@ static const char *good_database(void) {
     tc_record refused = real_record("parallel t0.nowhere\n", 1);
     refused.error = TC_MEAS_ILLEGAL;
     refused.ntimes = 0;
+    refused.median = INFINITY;
     refused.verified = false;
     refused.program = 0;
     insert(db, refused);
@@ -341,10 +343,11 @@ static void every_lie_is_told(void **state) {
         {"UPDATE workloads SET text = 'tensor'", "does not parse"},
         {"UPDATE workloads SET text = text || '# note' || char(10)", "not the canonical one"},
         {"UPDATE targets SET text = text || ' -mcpu=none'", "target"},
-        {"UPDATE records SET times = x'' WHERE id = 1", "has no time"},
-        {"UPDATE records SET program = 1 WHERE id = 3; UPDATE records SET error = 'ok', times = x'0000000000000000', median = 1 "
+        {"UPDATE records SET times = x'' WHERE id = 1", "has no times"},
+        {"UPDATE records SET program = 1 WHERE id = 3; UPDATE records SET error = 'ok', times = x'000000000000f03f', median = 1 "
          "WHERE id = 3",
          "does not apply any more"},
+        {"UPDATE records SET median = -1 WHERE id = 2", "record 2: its median is -1 s"},
         {"DELETE FROM targets", "row is missing"},
     };
     for (size_t i = 0; i < TC_LEN(lies); i++) {
@@ -419,6 +422,8 @@ static void the_best_are_measured_again(void **state) {
 
 static tc_record in_graph(tc_record r, double seconds, int64_t when) {
     r = later(in_turns(in_mode(r, TC_MEAS_IN_GRAPH), 20), when);
+    r.times = tc_arena_dup(arena, &seconds, sizeof seconds);
+    r.ntimes = 1;
     r.median = seconds;
     return r;
 }
@@ -524,8 +529,9 @@ static void a_disqualified_record_stays_so(void **state) {
     const char *path = in_dir("t.db"), *lines = in_dir("t.jsonl");
     tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE), *copy = open_db(in_dir("copy.db"), TC_MEAS_DB_WRITE),
                *old = open_db(in_dir("old.db"), TC_MEAS_DB_WRITE);
-    tc_record fast = sample_record(arena, "w", 0, 1.0), cold = later(in_mode(fast, TC_MEAS_COLD), 5),
-              slow = sample_record(arena, "w", 1, 2.0), why = sample_failure(arena, "w", 0, TC_MEAS_RUN_CRASH);
+    tc_record fast = sample_record(arena, sample_workload(arena, 9), 0, 1.0), cold = later(in_mode(fast, TC_MEAS_COLD), 5),
+              slow = sample_record(arena, sample_workload(arena, 9), 1, 2.0),
+              why = sample_failure(arena, sample_workload(arena, 9), 0, TC_MEAS_RUN_CRASH);
     tc_meas_records r;
     size_t added, known;
     int64_t id = insert(db, fast);

@@ -28,6 +28,8 @@ static void round_trip(void **state) {
     check_round_trip(&r);
     r = tc_meas_record_empty();
     tc_meas_record_identify(arena, &r, "", tc_meas_text_hash(""), "", "");
+    r.error = TC_MEAS_BUILD_FAILED;
+    r.threads = 1;
     check_round_trip(&r);
 }
 
@@ -38,7 +40,7 @@ static void every_error_kind_has_its_own_text(void **state) {
         assert_true(tc_meas_error_parse(tc_meas_error_text((tc_meas_error)i), &e));
         assert_int_equal(e, i);
         assert_true(strlen(tc_meas_error_meaning(e)) > 0);
-        tc_record r = sample_failure(arena, "w", i, e);
+        tc_record r = e == TC_MEAS_NONE ? sample_record(arena, "w", i, 1) : sample_failure(arena, "w", i, e);
         check_round_trip(&r);
     }
 }
@@ -73,13 +75,41 @@ static void damaged_lines_are_refused(void **state) {
     (void)state;
     check_refused("{", "", "not JSON");
     check_refused("\"times\":[", "\"times\":[\"x\",", "times");
-    check_refused("\"times\":[", "\"times\":[-1,", "times");
+    check_refused("\"times\":[", "\"times\":[-1,", "time number 1 is -1");
+    check_refused("\"times\":[", "\"times\":[0.0,", "time number 1 is 0");
+    check_refused("\"times\":[", "\"times\":[1e999,", "not JSON"); /* nor is NaN */
+    check_refused("\"median\":1.0", "\"median\":-1.0", "its median is -1 s, but that of its times is 1 s");
+    check_refused("\"median\":1.0", "\"median\":\"1\"", "median");
+    check_refused("\"error\":\"ok\"", "\"error\":\"run_failed\"", "it failed, but");
+    check_refused("\"mode\":\"hot\"", "\"mode\":\"warm\"", "hot, cold");
+    check_refused("\"threads\":2", "\"threads\":0", "0 threads");
+    check_refused("\"threads\":2", "\"threads\":4294967298", "threads");
+    check_refused("\"rounds\":0", "\"rounds\":-1", "rounds is -1");
+    check_refused("\"when_ms\":1", "\"when_ms\":-1", "when_ms is -1");
+    check_refused("\"build_seconds\":0.125", "\"build_seconds\":-0.125", "build_seconds is -0.125");
+    check_refused("\"max_error\":0.25", "\"max_error\":-0.25", "max_error is -0.25");
+    check_refused("\"program\":\"f", "\"program\":\"-", "program");
     check_refused("\"threads\":2", "\"threads\":\"2\"", "threads");
     check_refused("\"verified\":true", "\"verified\":1", "verified");
     check_refused("\"error\":\"ok\"", "\"error\":\"melted\"", "melted");
     check_refused("split t0.i0", "split t0.i1", "hash of trace");
     check_refused("-mcpu=test", "-mcpu=tost", "hash of target");
     check_refused("\"host\"", "\"hast\"", "host");
+}
+
+/* Times without a median: it is known all the same. Without times there is none. */
+static void medians_follow_from_times(void **state) {
+    (void)state;
+    tc_record r = sample_record(arena, "w", 1, 1), back;
+    tc_strbuf b = {0};
+    tc_meas_record_to_json(&r, &b);
+    char *at = strstr(b.data, "\"median\"");
+    assert_non_null(at);
+    memcpy(at, "\"medium\"", 8); /* a field that nobody asks for */
+    assert_int_equal(tc_meas_record_from_json(arena, "x", b.data, &back, NULL), TC_OK);
+    assert_true(back.median == 1);
+    tc_strbuf_free(&b);
+    check_refused("\"times\":[1.1000000000000001,1.0,0.90000000000000002]", "\"times\":[]", "has no times");
 }
 
 static void every_prefix_of_a_line_is_refused(void **state) {
@@ -105,6 +135,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(every_error_kind_has_its_own_text, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_that_are_not_text_survive_as_text, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_lines_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(medians_follow_from_times, setup, teardown),
         cmocka_unit_test_setup_teardown(every_prefix_of_a_line_is_refused, setup, teardown),
         cmocka_unit_test(medians),
     };

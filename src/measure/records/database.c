@@ -1,43 +1,9 @@
-/* Opening, migrating and closing the database; transactions; what SQLite's errors mean to a user. */
+/* What SQLite's errors mean to a user; statements, transactions, the file as a whole. */
 #include "measure/records/database.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "measure/records/database_int.h"
-#include "support/fs.h"
-#include "support/log.h"
-
-enum {
-    APPLICATION_ID = 0x7463746e, /* "tctn" in the file header: tells our files from other SQLite databases */
-    BUSY_MS = 30000,             /* a writer's transaction lasts milliseconds; only a stopped process holds the lock so long */
-    QUICK_CHECK_BYTES =
-        64 * 1024 * 1024 /* checked as a whole when opened up to here: about 50 ms; above, damage shows when it is read */
-};
-
-/* migrations[v] brings schema v to v + 1. Never edited once released: append. */
-static const char *const migrations[] = {
-    "CREATE TABLE workloads(hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE targets(hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE records(id INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " workload TEXT NOT NULL REFERENCES workloads(hash), target TEXT NOT NULL REFERENCES targets(hash), threads INTEGER NOT NULL,"
-    " trace TEXT NOT NULL, trace_hash TEXT NOT NULL, program INTEGER NOT NULL,"
-    " error TEXT NOT NULL, signal INTEGER NOT NULL, message TEXT NOT NULL,"
-    " median REAL, times BLOB NOT NULL, build_seconds REAL NOT NULL, run_seconds REAL NOT NULL,"
-    " verified INTEGER NOT NULL, max_error REAL NOT NULL, stopped_early INTEGER NOT NULL,"
-    " when_ms INTEGER NOT NULL, tctune_version TEXT NOT NULL, llvm_version TEXT NOT NULL, host TEXT NOT NULL);"
-    "CREATE INDEX records_best ON records(workload, target, threads, verified, median);"
-    "CREATE TABLE models(target TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, when_ms INTEGER NOT NULL,"
-    " PRIMARY KEY(target, name)) WITHOUT ROWID;",
-    "ALTER TABLE records ADD COLUMN mode TEXT NOT NULL DEFAULT 'hot';"
-    "ALTER TABLE records ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0;",
-};
-enum { SCHEMA = sizeof migrations / sizeof migrations[0] };
 
 /* ---- errors and statements ---- */
 
@@ -56,7 +22,7 @@ static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, t
         return tc_fail(
             err, TC_ENV,
             "%s: another process has kept the database locked for %d s (while %s). Let it finish, or end it, and try again", p,
-            BUSY_MS / 1000, doing);
+            TC_MEAS_DB_BUSY_MS / 1000, doing);
     case SQLITE_READONLY:
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
@@ -87,16 +53,29 @@ tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err) {
             "%s: the database is damaged (while %s): %s. Save what can be read with: sqlite3 '%s' .recover | sqlite3 new.db; "
             "or start a new one with --db",
             db->path, doing, sqlite3_errmsg(db->sql), db->path);
+    case SQLITE_INTERRUPT:
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "%s: looking through it does not end (while %s): the file is damaged, or was made to do that. Give another file "
+            "with --db",
+            db->path, doing);
+    case SQLITE_TOOBIG:
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: has texts of more than %d MiB (while %s), which tctune does not write. Give another "
+                       "file with --db",
+                       db->path, TC_MEAS_DB_LONGEST >> 20, doing);
     default:
         return fail_environment(db, code, doing, err);
     }
 }
 
 tc_status tc_meas_db_exec(tc_meas_db *db, const char *sql, const char *doing, tc_error *err) {
+    db->steps = 0;
     return sqlite3_exec(db->sql, sql, NULL, NULL, NULL) == SQLITE_OK ? TC_OK : tc_meas_db_fail(db, doing, err);
 }
 
 tc_status tc_meas_db_prepare(tc_meas_db *db, const char *sql, sqlite3_stmt **out, tc_error *err) {
+    db->steps = 0;
     return sqlite3_prepare_v2(db->sql, sql, -1, out, NULL) == SQLITE_OK ? TC_OK : tc_meas_db_fail(db, "preparing a query", err);
 }
 
@@ -118,9 +97,9 @@ tc_status tc_meas_db_end(tc_meas_db *db, tc_status s, tc_error *err) {
     return s;
 }
 
-/* The single integer that a query gives. */
-static tc_status query_int(tc_meas_db *db, const char *sql, int64_t *out, tc_error *err) {
+tc_status tc_meas_db_int(tc_meas_db *db, const char *sql, int64_t *out, tc_error *err) {
     sqlite3_stmt *st = NULL;
+    db->steps = 0;
     if (sqlite3_prepare_v2(db->sql, sql, -1, &st, NULL) != SQLITE_OK || sqlite3_step(st) != SQLITE_ROW) {
         tc_status s = tc_meas_db_fail(db, "reading", err);
         sqlite3_finalize(st);
@@ -131,213 +110,6 @@ static tc_status query_int(tc_meas_db *db, const char *sql, int64_t *out, tc_err
     return TC_OK;
 }
 
-/* ---- schema ---- */
-
-typedef struct header {
-    int64_t id, version, tables;
-} header;
-
-/* In one read transaction: another process may be creating the database at this moment. */
-static tc_status read_header(tc_meas_db *db, header *h, tc_error *err) {
-    TC_TRY(tc_meas_db_exec(db, "BEGIN", "reading", err));
-    tc_status s = query_int(db, "PRAGMA application_id", &h->id, err);
-    if (s == TC_OK)
-        s = query_int(db, "PRAGMA user_version", &h->version, err);
-    if (s == TC_OK)
-        s = query_int(db, "SELECT count(*) FROM sqlite_schema", &h->tables, err);
-    return tc_meas_db_end(db, s, err);
-}
-
-static tc_status check_version(tc_meas_db *db, tc_meas_db_mode mode, int64_t *version, tc_error *err) {
-    header h = {0};
-    TC_TRY(read_header(db, &h, err));
-    *version = h.version;
-    if (h.id != APPLICATION_ID && (h.id != 0 || h.version != 0 || h.tables != 0))
-        return tc_fail(err, TC_BAD_INPUT, "%s: a SQLite database of another program, not tctune's. Give another file with --db",
-                       db->path);
-    if (*version > SCHEMA)
-        return tc_fail(
-            err, TC_BAD_INPUT,
-            "%s: written by a newer tctune (schema %d; this one knows up to %d). Upgrade tctune, or give another file with --db",
-            db->path, (int)*version, (int)SCHEMA);
-    if (mode == TC_MEAS_DB_READ && *version == 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: the database is empty. Tune first: tctune --model MODEL --trials N --db '%s'",
-                       db->path, db->path);
-    db->schema = (int)*version;
-    return TC_OK;
-}
-
-/* One transaction per step; the version is read again inside it, because another process may have migrated meanwhile. */
-static tc_status migrate(tc_meas_db *db, tc_error *err) {
-    for (;;) {
-        int64_t version = 0;
-        TC_TRY(tc_meas_db_begin(db, err));
-        tc_status s = query_int(db, "PRAGMA user_version", &version, err);
-        if (s == TC_OK && version < SCHEMA) {
-            char mark[96];
-            snprintf(mark, sizeof mark, "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION_ID, (int)version + 1);
-            s = tc_meas_db_exec(db, migrations[version], "migrating the schema", err);
-            if (s == TC_OK)
-                s = tc_meas_db_exec(db, mark, "migrating the schema", err);
-        }
-        s = tc_meas_db_end(db, s, err);
-        db->schema = SCHEMA;
-        if (s != TC_OK || version + 1 >= SCHEMA)
-            return s;
-    }
-}
-
-/* ---- opening ---- */
-
-/* The change to WAL needs the file alone for a moment and does not wait for it by itself. */
-static tc_status enter_wal(tc_meas_db *db, tc_error *err) {
-    for (int waited = 0;; waited += 10) {
-        int code = sqlite3_exec(db->sql, "PRAGMA journal_mode=WAL", NULL, NULL, NULL) & 0xff;
-        if (code == SQLITE_OK)
-            return TC_OK;
-        if ((code != SQLITE_BUSY && code != SQLITE_LOCKED) || waited >= BUSY_MS)
-            return tc_meas_db_fail(db, "opening", err);
-        nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
-    }
-}
-
-static tc_status check_pages(tc_meas_db *db, tc_error *err) {
-    struct stat st;
-    if (stat(db->path, &st) != 0 || st.st_size > QUICK_CHECK_BYTES)
-        return TC_OK;
-    sqlite3_stmt *q;
-    TC_TRY(tc_meas_db_prepare(db, "PRAGMA quick_check(1)", &q, err));
-    tc_status s = TC_OK;
-    if (sqlite3_step(q) != SQLITE_ROW)
-        s = tc_meas_db_fail(db, "checking it", err);
-    else if (strcmp((const char *)sqlite3_column_text(q, 0), "ok") != 0)
-        s = tc_fail(err, TC_BAD_INPUT,
-                    "%s: the database is damaged: %s. Save what can be read with: sqlite3 '%s' .recover | sqlite3 new.db; or "
-                    "start a new one "
-                    "with --db",
-                    db->path, (const char *)sqlite3_column_text(q, 0), db->path);
-    sqlite3_finalize(q);
-    return s;
-}
-
-/* What stat can say more clearly than SQLite. */
-static tc_status check_path(const char *path, tc_meas_db_mode mode, tc_error *err) {
-    struct stat st;
-    if (stat(path, &st) == 0) {
-        if (!S_ISREG(st.st_mode))
-            return tc_fail(err, TC_BAD_INPUT, "%s: not a file. Give a database file with --db", path);
-        if (access(path, R_OK) != 0)
-            return tc_fail(err, TC_ENV, "%s: cannot be read: %s. Fix its permissions or give another file with --db", path,
-                           strerror(errno));
-        return TC_OK;
-    }
-    if (mode == TC_MEAS_DB_CHANGE)
-        return tc_fail(err, TC_BAD_INPUT, "%s: there is no such database", path);
-    if (errno != ENOENT || mode == TC_MEAS_DB_READ)
-        return tc_fail(err, errno == ENOENT ? TC_BAD_INPUT : TC_ENV,
-                       "%s: cannot be opened: %s. Tune first, or name an existing database with --db", path, strerror(errno));
-    return tc_fs_check_writable(path, err);
-}
-
-/* file:PATH?immutable=1, for a database in a folder where SQLite cannot put its -shm file. */
-static char *immutable_uri(const char *path) {
-    tc_strbuf b = {0};
-    tc_sb_add(&b, "file:");
-    for (const char *p = path; *p; p++) {
-        if (*p == '?' || *p == '#' || *p == '%')
-            tc_sb_printf(&b, "%%%02X", (unsigned)*p);
-        else
-            tc_sb_addc(&b, *p);
-    }
-    tc_sb_add(&b, "?immutable=1");
-    return b.data;
-}
-
-static bool has_wal(const char *path) {
-    tc_strbuf wal = {0};
-    struct stat st;
-    tc_sb_printf(&wal, "%s-wal", path);
-    bool has = stat(tc_sb_str(&wal), &st) == 0 && st.st_size > 0;
-    tc_strbuf_free(&wal);
-    return has;
-}
-
-/* A reader in a read-only folder gets the file as it is, if no writer left a log behind. */
-static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
-    if (has_wal(db->path))
-        return tc_fail(err, TC_ENV,
-                       "%s: has an unfinished log beside it (%s-wal), and the folder cannot be written to read it. Make the "
-                       "folder writable, "
-                       "or copy both files to one that is",
-                       db->path, db->path);
-    sqlite3_close(db->sql);
-    char *uri = immutable_uri(db->path);
-    int code = sqlite3_open_v2(uri, &db->sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
-    free(uri);
-    return code == SQLITE_OK ? TC_OK : tc_meas_db_fail(db, "opening", err);
-}
-
-static tc_status open_read(tc_meas_db *db, tc_error *err) {
-    int64_t version;
-    if (sqlite3_open_v2(db->path, &db->sql, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-        return tc_meas_db_fail(db, "opening", err);
-    sqlite3_busy_timeout(db->sql, BUSY_MS);
-    if (query_int(db, "PRAGMA schema_version", &version, NULL) != TC_OK) {
-        int code = sqlite3_errcode(db->sql) & 0xff;
-        if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
-            TC_TRY(reopen_immutable(db, err));
-    }
-    TC_TRY(check_version(db, TC_MEAS_DB_READ, &version, err));
-    return check_pages(db, err);
-}
-
-static tc_status open_write(tc_meas_db *db, tc_error *err) {
-    int64_t version;
-    if (sqlite3_open_v2(db->path, &db->sql, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
-        return tc_meas_db_fail(db, "opening", err);
-    sqlite3_busy_timeout(db->sql, BUSY_MS);
-    TC_TRY(check_version(db, TC_MEAS_DB_WRITE, &version, err));
-    if (sqlite3_db_readonly(db->sql, "main") == 1)
-        return tc_fail(err, TC_ENV, "%s: the file is read-only. Fix its permissions or give another file with --db", db->path);
-    if (version > 0)
-        TC_TRY(check_pages(db, err));
-    TC_TRY(enter_wal(db, err));
-    TC_TRY(tc_meas_db_exec(db, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON", "opening", err));
-    return version < SCHEMA ? migrate(db, err) : TC_OK;
-}
-
-tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, tc_meas_db **out, tc_error *err) {
-    *out = NULL;
-    TC_TRY(check_path(path, mode, err));
-    tc_meas_db *db = tc_xcalloc(1, sizeof *db);
-    db->path = tc_xstrdup(path);
-    tc_status s = mode == TC_MEAS_DB_READ ? open_read(db, err) : open_write(db, err);
-    if (s == TC_OK)
-        *out = db;
-    else
-        tc_meas_db_close(db);
-    return s;
-}
-
-tc_status tc_meas_db_open_memory(tc_meas_db **out, tc_error *err) {
-    tc_meas_db *db = tc_xcalloc(1, sizeof *db);
-    db->path = tc_xstrdup("(in memory)");
-    tc_status s = sqlite3_open(":memory:", &db->sql) == SQLITE_OK ? migrate(db, err) : tc_meas_db_fail(db, "opening", err);
-    *out = s == TC_OK ? db : NULL;
-    if (s != TC_OK)
-        tc_meas_db_close(db);
-    return s;
-}
-
-void tc_meas_db_close(tc_meas_db *db) {
-    if (!db)
-        return;
-    if (sqlite3_close(db->sql) != SQLITE_OK)
-        tc_log(TC_LOG_WARN, "%s: could not be closed cleanly: %s", db->path, sqlite3_errmsg(db->sql));
-    free(db->path);
-    free(db);
-}
-
 const char *tc_meas_db_path(const tc_meas_db *db) {
     return db->path;
 }
@@ -346,11 +118,11 @@ const char *tc_meas_db_path(const tc_meas_db *db) {
 
 tc_status tc_meas_db_stat(tc_meas_db *db, tc_meas_db_stats *out, tc_error *err) {
     int64_t schema = 0;
-    TC_TRY(query_int(db, "PRAGMA user_version", &schema, err));
+    TC_TRY(tc_meas_db_int(db, "PRAGMA user_version", &schema, err));
     out->schema = (int)schema;
-    TC_TRY(query_int(db, "SELECT count(*) FROM workloads", &out->workloads, err));
-    TC_TRY(query_int(db, "SELECT count(*) FROM targets", &out->targets, err));
-    TC_TRY(query_int(db, "SELECT count(*) FROM records", &out->records, err));
-    TC_TRY(query_int(db, "SELECT count(*) FROM models", &out->models, err));
-    return query_int(db, "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", &out->bytes, err);
+    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM workloads", &out->workloads, err));
+    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM targets", &out->targets, err));
+    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM records", &out->records, err));
+    TC_TRY(tc_meas_db_int(db, "SELECT count(*) FROM models", &out->models, err));
+    return tc_meas_db_int(db, "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", &out->bytes, err);
 }

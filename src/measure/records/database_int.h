@@ -7,11 +7,37 @@
 #include "measure/records/database.h"
 #include "support/map.h"
 
+/* Record `id` does not fit together (check.h), as `why` says, and is passed over. */
+typedef void tc_meas_misfit(void *user, int64_t id, const char *why);
+
 struct tc_meas_db {
     sqlite3 *sql;
     char *path;
-    int schema; /* of the file: older than ours when it is only read */
+    int schema;             /* of the file: older than ours when it is only read */
+    int64_t steps;          /* of SQLite's machine since the last statement was prepared (database_guard.c) */
+    tc_meas_misfit *misfit; /* is told of each that a query meets */
+    void *user;
+    bool told; /* the log was told of the first */
 };
+
+enum {
+    TC_MEAS_DB_BUSY_MS = 30000, /* a writer's transaction lasts milliseconds; only a stopped process holds the lock so long */
+    TC_MEAS_DB_LONGEST =
+        64 * 1024 * 1024 /* bytes of a text, a blob or a row: the longest that are written, cost models, have 0.1 MB */
+};
+
+/* Keeps a file that anybody may have made from doing more than being read; after opening it, before its first statement. */
+tc_status tc_meas_db_guard(tc_meas_db *db, tc_error *err);
+/* Makes the tables of a schema in an empty database. */
+tc_status tc_meas_db_make_schema(sqlite3 *sql, int version);
+/* Whether the file has the tables of its schema, as that makes them, and nothing else. */
+tc_status tc_meas_db_check_schema(tc_meas_db *db, int version, tc_error *err);
+/* Makes known to SQL whether the numbers of a record fit together. */
+tc_status tc_meas_db_add_fits(tc_meas_db *db, tc_error *err);
+/* As a condition on the records of the query; they are `r` there. */
+void tc_meas_db_fits(const tc_meas_db *db, tc_strbuf *sql);
+/* What does not fit is told to `fn`, instead of the log, until it is NULL again. */
+void tc_meas_db_on_misfit(tc_meas_db *db, tc_meas_misfit *fn, void *user);
 
 /* What a query says for a column that the file may be too old to have. */
 static inline const char *tc_meas_db_mode_column(const tc_meas_db *db) {
@@ -28,6 +54,8 @@ void tc_meas_db_unreliable(tc_strbuf *sql);
 /* The status and message for what SQLite last said; `doing` completes "while ...". */
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err);
 tc_status tc_meas_db_exec(tc_meas_db *db, const char *sql, const char *doing, tc_error *err);
+/* The single integer that a query gives. */
+tc_status tc_meas_db_int(tc_meas_db *db, const char *sql, int64_t *out, tc_error *err);
 tc_status tc_meas_db_prepare(tc_meas_db *db, const char *sql, sqlite3_stmt **out, tc_error *err);
 static inline void tc_meas_db_bind_text(sqlite3_stmt *st, int i, const char *s) {
     sqlite3_bind_text(st, i, s, -1, SQLITE_STATIC);

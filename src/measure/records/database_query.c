@@ -40,11 +40,11 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
         r.error = TC_MEAS_RUN_FAILED; /* a kind that a newer version added: a failure all the same */
     r.signal = sqlite3_column_int(st, i++);
     r.message = tc_meas_db_text(a, st, i++);
-    r.median = sqlite3_column_type(st, i) == SQLITE_NULL ? INFINITY : sqlite3_column_double(st, i);
-    i++;
+    i++; /* the median: what is stored is that of the times (database_fits.c) */
     const void *blob = sqlite3_column_blob(st, i);
     r.ntimes = (size_t)sqlite3_column_bytes(st, i++) / sizeof *r.times;
     r.times = tc_arena_dup(a, blob, r.ntimes * sizeof *r.times);
+    r.median = tc_meas_median(r.times, r.ntimes);
     r.build_seconds = sqlite3_column_double(st, i++);
     r.run_seconds = sqlite3_column_double(st, i++);
     r.verified = sqlite3_column_int(st, i++) != 0;
@@ -55,7 +55,7 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     r.llvm_version = tc_meas_db_text(a, st, i++);
     r.host = tc_meas_db_text(a, st, i++);
     if (!tc_meas_mode_parse(tc_meas_db_text(a, st, i++), &r.mode))
-        r.mode = TC_MEAS_SIMULATED; /* a mode that a newer version added: comparable with none of ours */
+        r.mode = TC_MEAS_SIMULATED; /* never: it would not fit (database_fits.c) */
     r.rounds = sqlite3_column_int(st, i++);
     return r;
 }
@@ -82,7 +82,8 @@ static void verified_text(tc_strbuf *b, const tc_meas_filter *f) {
 
 /* " WHERE ..." of a filter; the parameters are bound by name, those that the text does not mention are skipped. */
 static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter *f) {
-    tc_sb_add(b, " WHERE r.id > :after");
+    tc_sb_add(b, " WHERE r.id > :after AND ");
+    tc_meas_db_fits(db, b);
     if (f->workload_hash)
         tc_sb_add(b, " AND r.workload = :workload");
     if (f->target_hash)

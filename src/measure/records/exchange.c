@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "measure/records/maintain.h"
 #include "support/fs.h"
@@ -64,21 +65,32 @@ tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err) {
 
 typedef TC_VEC(tc_record) records;
 
+static tc_status parse_line(tc_arena *a, const char *where, const char *line, tc_map *workloads, tc_record *r, tc_error *err) {
+    TC_TRY(tc_meas_record_from_json(a, where, line, r, err));
+    tc_status s = tc_meas_check_workload(r, workloads, err);
+    if (s != TC_OK)
+        tc_error_prefix(err, "%s: ", where);
+    return s;
+}
+
 /* Parses the lines of `text` (which it cuts up) into the records that `known` lacks. */
 static tc_status parse_lines(tc_arena *a, const char *path, char *text, tc_map *known, records *out, tc_error *err) {
+    tc_map workloads = {0};
+    tc_status s = TC_OK;
     int line = 1;
-    for (char *p = text, *next; p; p = next, line++) {
+    for (char *p = text, *next; p && s == TC_OK; p = next, line++) {
         next = strchr(p, '\n');
         if (next)
             *next++ = 0;
         if (p[strspn(p, " \t\r")] == 0)
             continue;
         tc_record r;
-        TC_TRY(tc_meas_record_from_json(a, tc_arena_printf(a, "%s:%d", path, line), p, &r, err));
-        if (tc_meas_known_add(known, &r))
+        s = parse_line(a, tc_arena_printf(a, "%s:%d", path, line), p, &workloads, &r, err);
+        if (s == TC_OK && tc_meas_known_add(known, &r))
             tc_push(out, r);
     }
-    return TC_OK;
+    tc_map_free(&workloads);
+    return s;
 }
 
 tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err) {

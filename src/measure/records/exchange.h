@@ -8,7 +8,7 @@
 /* Writes the matching records, one a line; the file is whole or unchanged. *n: how many. */
 TC_NODISCARD tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *path, size_t *n, tc_error *err);
 /* Adds the records of a file, all or none, but those that the database has already (same workload, target, trace, mode and time).
- * Blank lines are skipped. *added: how many were new. */
+ * Blank lines are skipped; a line that does not fit (check.h) is named and refused with all others. *added: how many were new. */
 TC_NODISCARD tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err);
 
 /* ---- files into a file ---- */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "support/vec.h"
 #include "te/text.h"
@@ -115,13 +116,37 @@ void tc_meas_summary_operands(tc_strbuf *out, const tc_meas_summary *s) {
 typedef struct merging {
     tc_meas_db *into;
     tc_meas_inserts q;
-    tc_map known;
+    tc_map known, workloads;
     size_t added, had;
+    int64_t misfit; /* the first record that does not fit; 0: none */
+    tc_error why;
 } merging;
+
+static void note_misfit(void *user, int64_t id, const char *why) {
+    merging *m = user;
+    if (!m->misfit)
+        tc_fail(&m->why, TC_BAD_INPUT, "%s", why);
+    m->misfit = m->misfit ? m->misfit : id;
+}
+
+static tc_status refuse(const char *path, int64_t id, const char *why, tc_error *err) {
+    return tc_fail(
+        err, TC_BAD_INPUT,
+        "%s: record %lld: %s. Nothing was merged; `tctune db verify` lists what is wrong, and `tctune db prune` removes records "
+        "that contradict themselves",
+        path, (long long)id, why);
+}
 
 static tc_status take(void *user, const tc_record *r, tc_error *err) {
     merging *m = user;
     int64_t id;
+    tc_status s = tc_meas_check_texts(r, &m->why);
+    if (s == TC_OK)
+        s = tc_meas_check_workload(r, &m->workloads, &m->why);
+    if (s != TC_OK) {
+        m->misfit = r->id;
+        return s;
+    }
     if (!tc_meas_known_add(&m->known, r)) {
         m->had++;
         return TC_OK;
@@ -135,6 +160,12 @@ static bool same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+static tc_status take_all(merging *m, tc_meas_db *from, tc_error *err) {
+    tc_meas_db_on_misfit(from, note_misfit, m);
+    tc_status s = tc_meas_db_each(from, &(tc_meas_filter){0}, take, m, err);
+    return m->misfit ? refuse(from->path, m->misfit, m->why.msg, err) : s;
+}
+
 tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
     tc_meas_db *from;
     merging m = {.into = db};
@@ -146,9 +177,10 @@ tc_status tc_meas_db_merge(tc_meas_db *db, const char *path, size_t *added, size
     if (s == TC_OK)
         s = tc_meas_db_inserts_new(db, &m.q, err);
     if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
-        s = tc_meas_db_end(db, tc_meas_db_each(from, &(tc_meas_filter){0}, take, &m, err), err);
+        s = tc_meas_db_end(db, take_all(&m, from, err), err);
     tc_meas_db_inserts_free(&m.q);
     tc_map_free(&m.known);
+    tc_map_free(&m.workloads);
     tc_meas_db_close(from);
     if (s == TC_OK) {
         *added = m.added;
@@ -184,7 +216,24 @@ static tc_status unverify(tc_meas_db *db, tc_error *err) {
     return s;
 }
 
+static void pass_over(void *user, int64_t id, const char *why) {
+    (void)user, (void)id, (void)why;
+}
+
+/* They would be in the way of others: what they say of their times ranks them. */
+static tc_status drop_misfits(tc_meas_db *db, int64_t *n, tc_error *err) {
+    tc_strbuf sql = {0};
+    tc_sb_add(&sql, "DELETE FROM records AS r WHERE NOT ");
+    tc_meas_db_fits(db, &sql);
+    tc_meas_db_on_misfit(db, pass_over, NULL);
+    tc_status s = drop(db, tc_sb_str(&sql), 0, n, err);
+    tc_meas_db_on_misfit(db, NULL, NULL);
+    tc_strbuf_free(&sql);
+    return s;
+}
+
 static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned *out, tc_error *err) {
+    TC_TRY(drop_misfits(db, &out->records, err));
     if (p->keep > 0)
         TC_TRY(drop(db,
                     "DELETE FROM records WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER ("

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "measure/records/check.h"
 #include "support/status.h"
 
 enum {
@@ -217,6 +218,8 @@ static tc_status missing(tc_error *err, const char *where, const char *key, cons
     return tc_fail(err, TC_BAD_INPUT, "%s: not a tuning record: field \"%s\" is missing or is not %s", where, key, what);
 }
 
+static const char hex_digits[] = "0123456789abcdef";
+
 static tc_status read_texts(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
     const json_t *v;
 #define FIELD(key, member)                                                                                                       \
@@ -226,14 +229,16 @@ static tc_status read_texts(tc_arena *a, const char *where, const json_t *o, tc_
     TEXT_FIELDS(FIELD)
 #undef FIELD
 #define FIELD(key, member)                                                                                                       \
-    if (!json_is_string(v = json_object_get(o, key)) || json_string_length(v) != sizeof r->member.hex - 1)                       \
+    if (!json_is_string(v = json_object_get(o, key)) || strlen(json_string_value(v)) != sizeof r->member.hex - 1 ||              \
+        strspn(json_string_value(v), hex_digits) != sizeof r->member.hex - 1)                                                    \
         return missing(err, where, key, "a hash of 32 digits");                                                                  \
     memcpy(r->member.hex, json_string_value(v), sizeof r->member.hex);
     HASH_FIELDS(FIELD)
 #undef FIELD
-    if (!json_is_string(v = json_object_get(o, "program")))
-        return missing(err, where, "program", "a text");
-    r->program = strtoull(json_string_value(v), NULL, 16);
+    const char *program = json_string_value(json_object_get(o, "program"));
+    if (!program || strlen(program) != 16 || strspn(program, hex_digits) != 16)
+        return missing(err, where, "program", "a hash of 16 digits");
+    r->program = strtoull(program, NULL, 16);
     return TC_OK;
 }
 
@@ -246,8 +251,8 @@ static tc_status read_numbers(const char *where, const json_t *o, tc_record *r, 
     REAL_FIELDS(FIELD)
 #undef FIELD
 #define FIELD(key, member)                                                                                                       \
-    if (!json_is_integer(v = json_object_get(o, key)))                                                                           \
-        return missing(err, where, key, "an integer");                                                                           \
+    if (!json_is_integer(v = json_object_get(o, key)) || json_integer_value(v) != (__typeof__(r->member))json_integer_value(v))  \
+        return missing(err, where, key, "an integer of its size");                                                               \
     r->member = (__typeof__(r->member))json_integer_value(v);
     INT_FIELDS(FIELD)
 #undef FIELD
@@ -268,21 +273,23 @@ static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_
     double *t = TC_NEW_N(a, double, r->ntimes);
     for (size_t i = 0; i < r->ntimes; i++) {
         const json_t *e = json_array_get(v, i);
-        if (!json_is_number(e) || json_number_value(e) < 0)
+        if (!json_is_number(e))
             return missing(err, where, "times", "an array of seconds");
         t[i] = json_number_value(e);
     }
     r->times = t;
     const json_t *median = json_object_get(o, "median");
-    r->median = json_is_number(median) ? json_number_value(median) : INFINITY;
+    if (median && !json_is_number(median))
+        return missing(err, where, "median", "a number");
+    r->median = median ? json_number_value(median) : INFINITY;
     return TC_OK;
 }
 
 /* Fields that came later: records without them are of a time when there was one way to measure. */
 static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
     const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
-    if (rounds && !json_is_integer(rounds))
-        return missing(err, where, "rounds", "an integer");
+    if (rounds && (!json_is_integer(rounds) || json_integer_value(rounds) != (int)json_integer_value(rounds)))
+        return missing(err, where, "rounds", "an integer of its size");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
         return missing(err, where, "mode", "hot, cold, in-graph, beside or simulated");
@@ -301,11 +308,12 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
     if (!tc_meas_error_parse(json_string_value(e), &r->error))
         return tc_fail(err, TC_BAD_INPUT, "%s: unknown error kind \"%s\"; the record was written by a newer tctune", where,
                        json_string_value(e));
-    tc_digest target = tc_meas_text_hash(r->target), trace = tc_meas_text_hash(r->trace);
-    if (strcmp(target.hex, r->target_hash.hex) != 0 || strcmp(trace.hex, r->trace_hash.hex) != 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s: the hash of %s does not match its text; the record was edited or damaged", where,
-                       strcmp(target.hex, r->target_hash.hex) != 0 ? "target" : "trace");
-    return TC_OK;
+    tc_status s = tc_meas_check_texts(r, err);
+    if (s == TC_OK)
+        s = tc_meas_check_numbers(r, err);
+    if (s != TC_OK)
+        tc_error_prefix(err, "%s: ", where);
+    return s;
 }
 
 tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {

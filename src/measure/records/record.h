@@ -100,8 +100,8 @@ int64_t tc_meas_now_ms(void);
 
 /* One JSON object without a newline; `id` is not part of it. */
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b);
-/* `where` names the source in messages ("log.json:12"). Rejects a line whose target or trace hash does not match its
- * text. */
+/* `where` names the source in messages ("log.json:12"). The median is what the times say; what does not fit (check.h) is refused,
+ * but for the workload, which is taken as it stands. */
 TC_NODISCARD tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err);
 
 #endif

@@ -1,0 +1,90 @@
+/* What check.h describes. */
+#include "measure/records/check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "support/vec.h"
+#include "te/text.h"
+
+/* Of a stored median beside the times': both were computed from the same numbers, in one order or another. */
+static const double rounding = 1e-9;
+
+static tc_status refuse(tc_error *err, const char *what) {
+    return tc_fail(err, TC_BAD_INPUT, "%s; the record was edited or damaged", what);
+}
+
+static tc_status check_times(const tc_record *r, tc_error *err) {
+    bool ok = r->error == TC_MEAS_NONE;
+    if (ok != (r->ntimes > 0))
+        return refuse(err, ok ? "it was measured without an error, but has no times" : "it failed, but has times");
+    for (size_t i = 0; i < r->ntimes; i++)
+        if (!isfinite(r->times[i]) || r->times[i] <= 0)
+            return tc_fail(err, TC_BAD_INPUT, "its time number %zu is %g s; the record was edited or damaged", i + 1,
+                           r->times[i]);
+    return TC_OK;
+}
+
+static tc_status check_median(tc_record *r, tc_error *err) {
+    double stored = r->median;
+    r->median = tc_meas_median(r->times, r->ntimes);
+    if (stored == INFINITY || (r->ntimes && fabs(stored - r->median) <= rounding * r->median))
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "its median is %g s, but that of its times is %g s; the record was edited or damaged",
+                   stored, r->median);
+}
+
+tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
+    const struct {
+        const char *name;
+        double value;
+    } least_zero[] = {{"build_seconds", r->build_seconds},
+                      {"run_seconds", r->run_seconds},
+                      {"max_error", r->max_error},
+                      {"signal", r->signal},
+                      {"rounds", r->rounds},
+                      {"when_ms", (double)r->when_ms}};
+    for (size_t i = 0; i < TC_LEN(least_zero); i++)
+        if (!(least_zero[i].value >= 0))
+            return tc_fail(err, TC_BAD_INPUT, "its %s is %g; the record was edited or damaged", least_zero[i].name,
+                           least_zero[i].value);
+    if (r->threads < 1)
+        return tc_fail(err, TC_BAD_INPUT, "it is of %d threads; the record was edited or damaged", r->threads);
+    if (r->verified && r->error != TC_MEAS_NONE)
+        return refuse(err, "it failed, but is verified");
+    TC_TRY(check_times(r, err));
+    return check_median(r, err);
+}
+
+/* ---- texts ---- */
+
+static tc_status check_hash(const char *what, tc_digest stored, tc_digest hash, tc_error *err) {
+    if (strcmp(stored.hex, hash.hex) == 0)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "the hash of %s does not match its text; the record was edited or damaged", what);
+}
+
+tc_status tc_meas_check_texts(const tc_record *r, tc_error *err) {
+    TC_TRY(check_hash("target", r->target_hash, tc_meas_text_hash(r->target), err));
+    return check_hash("trace", r->trace_hash, tc_meas_text_hash(r->trace), err);
+}
+
+static tc_status check_workload(const tc_record *r, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_new();
+    const tc_workload *w;
+    tc_status s = tc_te_parse(ctx, "workload", r->workload, &w, err);
+    if (s == TC_OK)
+        s = check_hash("workload", r->workload_hash, tc_te_hash(w), err);
+    tc_ctx_free(ctx);
+    return s;
+}
+
+tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err) {
+    tc_strbuf key = {0};
+    tc_sb_printf(&key, "%s %s", r->workload_hash.hex, r->workload);
+    tc_status s = tc_map_gets(known, tc_sb_str(&key)) ? TC_OK : check_workload(r, err);
+    if (s == TC_OK)
+        tc_map_puts(known, tc_sb_str(&key), 1);
+    tc_strbuf_free(&key);
+    return s;
+}

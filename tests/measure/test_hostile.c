@@ -1,0 +1,396 @@
+/* Databases that others made: what is not ours is refused by name, what contradicts itself is never used, and nothing takes for ever. */
+#include "sample.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "measure/records/database_int.h"
+#include "measure/records/exchange.h"
+#include "measure/records/maintain.h"
+#include "support/fs.h"
+#include "support/identity.h"
+#include "support/log.h"
+#include "support/rng.h"
+#include "support/vec.h"
+
+static tc_arena *arena;
+static char *dir, *path;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    assert_int_equal(tc_fs_temp_dir(&dir, NULL), TC_OK);
+    path = tc_arena_printf(arena, "%s/t.db", dir);
+    tc_log_set_level(TC_LOG_ERROR);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_fs_remove_tree(dir);
+    free(dir);
+    tc_arena_free(arena);
+    return 0;
+}
+
+static tc_meas_db *open_db(tc_meas_db_mode mode) {
+    tc_meas_db *db;
+    tc_error err = {0};
+    if (tc_meas_db_open(path, mode, &db, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    return db;
+}
+
+/* Three records, of 1, 2 and 3 ms, in a file without a log beside it. */
+static void make_database(void) {
+    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    for (int i = 0; i < 3; i++) {
+        tc_record r = sample_record(arena, sample_workload(arena, 8), i, 1e-3 * (i + 1));
+        assert_int_equal(tc_meas_db_insert(db, &r, 1, NULL), TC_OK);
+    }
+    tc_meas_db_close(db);
+}
+
+static void remove_database(void) {
+    unlink(path);
+    unlink(tc_arena_printf(arena, "%s-wal", path));
+    unlink(tc_arena_printf(arena, "%s-shm", path));
+}
+
+static void run_sql(const char *sql) {
+    sqlite3 *s;
+    char *why = NULL;
+    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    if (sqlite3_exec(s, sql, NULL, NULL, &why) != SQLITE_OK)
+        fail_msg("%s: %s", sql, why);
+    sqlite3_close(s);
+}
+
+/* ---- the schema ---- */
+
+/* A view that never ends in the place of a table. */
+#define ENDLESS "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
+
+static void what_is_not_ours_is_refused_by_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *sql, *says;
+    } cases[] = {
+        {"ALTER TABLE records RENAME TO hidden; CREATE VIEW records AS " ENDLESS, "'hidden'"},
+        {"PRAGMA foreign_keys=OFF; DROP TABLE records; CREATE VIEW records AS " ENDLESS, "the view 'records'"},
+        {"CREATE VIEW more AS " ENDLESS, "the view 'more'"},
+        {"CREATE TRIGGER spy AFTER INSERT ON records BEGIN DELETE FROM workloads; END", "the trigger 'spy'"},
+        {"CREATE TABLE extra(x)", "the table 'extra'"},
+        {"CREATE INDEX slow ON records(hex(trace))", "the index 'slow'"},
+        {"CREATE VIRTUAL TABLE f USING fts4(x)", "the table 'f"},
+        {"ALTER TABLE records ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(zeroblob(1000000))) VIRTUAL", "the table 'records'"},
+        {"DROP TABLE writer; CREATE TABLE writer(only INTEGER PRIMARY KEY, host TEXT NOT NULL DEFAULT (hex(zeroblob(9))))",
+         "the table 'writer'"},
+        {"ANALYZE", "the table 'sqlite_stat1'"},
+    };
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        make_database();
+        run_sql(cases[i].sql);
+        for (int mode = TC_MEAS_DB_READ; mode <= TC_MEAS_DB_WRITE; mode++) {
+            tc_meas_db *db;
+            tc_error err = {0};
+            assert_int_equal(tc_meas_db_open(path, (tc_meas_db_mode)mode, &db, &err), TC_BAD_INPUT);
+            if (!strstr(err.msg, path) || !strstr(err.msg, cases[i].says))
+                fail_msg("%s: '%s'", cases[i].sql, err.msg);
+        }
+        remove_database();
+    }
+}
+
+/* As the build before admissions made them. */
+static void files_of_the_schema_before_are_read(void **state) {
+    (void)state;
+    static const char before[] =
+        "CREATE TABLE workloads(hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE targets(hash TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE records(id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " workload TEXT NOT NULL REFERENCES workloads(hash), target TEXT NOT NULL REFERENCES targets(hash), threads INTEGER NOT "
+        "NULL,"
+        " trace TEXT NOT NULL, trace_hash TEXT NOT NULL, program INTEGER NOT NULL,"
+        " error TEXT NOT NULL, signal INTEGER NOT NULL, message TEXT NOT NULL,"
+        " median REAL, times BLOB NOT NULL, build_seconds REAL NOT NULL, run_seconds REAL NOT NULL,"
+        " verified INTEGER NOT NULL, max_error REAL NOT NULL, stopped_early INTEGER NOT NULL,"
+        " when_ms INTEGER NOT NULL, tctune_version TEXT NOT NULL, llvm_version TEXT NOT NULL, host TEXT NOT NULL);"
+        "CREATE INDEX records_best ON records(workload, target, threads, verified, median);"
+        "CREATE TABLE models(target TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, when_ms INTEGER NOT NULL,"
+        " PRIMARY KEY(target, name)) WITHOUT ROWID;"
+        "ALTER TABLE records ADD COLUMN mode TEXT NOT NULL DEFAULT 'hot';"
+        "ALTER TABLE records ADD COLUMN rounds INTEGER NOT NULL DEFAULT 0;"
+        "PRAGMA application_id = 1952674926; PRAGMA user_version = 2;"
+        "INSERT INTO workloads VALUES('a', 'w'); INSERT INTO targets VALUES('b', 't');"
+        "INSERT INTO records VALUES(7, 'a', 'b', 2, 'x', 'c', 5, 'ok', 0, '', 1.0, x'000000000000f03f', 1, 1, 1, 0, 0, 9, '', "
+        "'', '',"
+        " 'cold', 3);"
+        "INSERT INTO models VALUES('b', 'cost', x'00', 9);";
+    run_sql(before);
+    for (int mode = TC_MEAS_DB_READ; mode <= TC_MEAS_DB_WRITE; mode++) {
+        tc_meas_db *db = open_db((tc_meas_db_mode)mode);
+        tc_meas_records r;
+        tc_meas_db_stats whole;
+        assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
+        assert_true(r.len == 1 && r.data[0].id == 7 && r.data[0].median == 1 && r.data[0].mode == TC_MEAS_COLD);
+        assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
+        assert_int_equal(whole.schema, mode == TC_MEAS_DB_READ ? 2 : 3);
+        tc_meas_db_close(db);
+    }
+}
+
+/* ---- records ---- */
+
+typedef struct heard {
+    size_t n;
+    const char *last;
+} heard;
+
+/* That made-up traces do not apply and made-up targets are none is not what is looked for. */
+static void hear(void *user, const char *text) {
+    heard *h = user;
+    if (strstr(text, "does not apply") || strncmp(text, "target ", 7) == 0)
+        return;
+    h->n++;
+    h->last = tc_arena_strdup(arena, text);
+}
+
+static size_t complaints(tc_meas_db *db, const char **last) {
+    heard h = {.last = ""};
+    tc_meas_audit x;
+    assert_int_equal(tc_meas_db_audit(db, hear, &h, &x, NULL), TC_OK);
+    assert_int_equal(x.records, 3);
+    *last = h.last;
+    return h.n;
+}
+
+/* The record that is changed is the fastest; with the change it is met by nothing, and its place is another's. */
+static void check_passed_over(const char *change, const char *why) {
+    make_database();
+    run_sql(tc_arena_printf(arena, "UPDATE records SET %s WHERE id = 1", change));
+    tc_meas_db *db = open_db(TC_MEAS_DB_CHANGE);
+    tc_record like = sample_record(arena, sample_workload(arena, 8), 0, 1), best;
+    tc_meas_records r;
+    tc_meas_counts n;
+    tc_meas_summaries all;
+    tc_meas_pruned pruned;
+    const char *said = "";
+    bool found;
+    assert_int_equal(tc_meas_db_best(db, arena, &(tc_meas_key){like.workload_hash, like.target_hash, 2, 0}, &best, &found, NULL),
+                     TC_OK);
+    if (!found || best.id != 2)
+        fail_msg("%s: record %d is the best", change, found ? (int)best.id : -1);
+    assert_int_equal(
+        tc_meas_db_select(db, arena, &(tc_meas_filter){.order = TC_MEAS_BY_RANK, .limit = 1, .real = true}, &r, NULL), TC_OK);
+    assert_true(r.len == 1 && r.data[0].id == 2);
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.total, 2);
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_true(all.len == 1 && all.data[0].best == 2e-3);
+    assert_int_equal(complaints(db, &said), 1);
+    if (!strstr(said, "record 1: ") || !strstr(said, why))
+        fail_msg("%s: '%s'", change, said);
+    tc_meas_db *into;
+    tc_error err = {0};
+    size_t added, known;
+    assert_int_equal(tc_meas_db_open_memory(&into, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_merge(into, path, &added, &known, &err), TC_BAD_INPUT);
+    if (!strstr(err.msg, "record 1: ") || !strstr(err.msg, why))
+        fail_msg("%s: '%s'", change, err.msg);
+    assert_int_equal(tc_meas_db_count(into, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.total, 0);
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 1}, &pruned, NULL), TC_OK);
+    assert_int_equal(pruned.records, 2); /* it, and the slower one of the others */
+    assert_int_equal(tc_meas_db_merge(into, path, &added, &known, &err), TC_OK);
+    assert_int_equal(added, 1);
+    tc_meas_db_close(into);
+    tc_meas_db_close(db);
+    remove_database();
+}
+
+static void what_contradicts_itself_is_not_used(void **state) {
+    (void)state;
+    check_passed_over("median = -1", "its median is -1 s");
+    check_passed_over("median = 1e-9", "its median is 1e-09 s");
+    check_passed_over("median = -9e999", "its median is -inf s");
+    check_passed_over("median = 'fast'", "no number");
+    check_passed_over("median = x'00'", "no number");
+    check_passed_over("times = x''", "has no times");
+    check_passed_over("times = ''", "has no times");
+    check_passed_over("times = x'0011'", "no number");
+    check_passed_over("times = x'000000000000f0bf'", "its time number 1 is -1");
+    check_passed_over("times = x'0000000000000000'", "its time number 1 is 0");
+    check_passed_over("times = x'000000000000f07f'", "its time number 1 is inf");
+    check_passed_over("times = x'000000000000f87f', median = NULL", "its time number 1 is nan");
+    check_passed_over("error = 'run_crash', verified = 0", "it failed, but has times");
+    check_passed_over("error = 'melted', verified = 0", "it failed, but has times");
+    check_passed_over("error = 'run_crash', times = '', median = NULL", "it failed, but is verified");
+    check_passed_over("mode = 'warm'", "the mode 'warm'");
+    check_passed_over("threads = 0", "0 threads");
+    check_passed_over("threads = 4294967298", "no number");
+    check_passed_over("rounds = -1", "its rounds is -1");
+    check_passed_over("rounds = 'many'", "no number");
+    check_passed_over("when_ms = -1", "its when_ms is -1");
+    check_passed_over("signal = 1e300", "no number");
+    check_passed_over("max_error = -1", "its max_error is -1");
+    check_passed_over("build_seconds = -1", "its build_seconds is -1");
+}
+
+static void check_not_merged(const char *change, const char *why) {
+    make_database();
+    run_sql(change);
+    tc_meas_db *into;
+    tc_error err = {0};
+    size_t added, known;
+    assert_int_equal(tc_meas_db_open_memory(&into, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_merge(into, path, &added, &known, &err), TC_BAD_INPUT);
+    if (!strstr(err.msg, path) || !strstr(err.msg, "record ") || !strstr(err.msg, why))
+        fail_msg("%s: '%s'", change, err.msg);
+    tc_meas_db_close(into);
+    remove_database();
+}
+
+static void texts_must_be_what_they_are_stored_under(void **state) {
+    (void)state;
+    check_not_merged("UPDATE records SET trace = trace || ' ' WHERE id = 2", "the hash of trace");
+    check_not_merged("UPDATE targets SET text = text || ' -mattr=+none'", "the hash of target");
+    check_not_merged("UPDATE workloads SET text = replace(text, '8', '9')", "the hash of workload");
+    check_not_merged("UPDATE workloads SET text = 'compute'", "workload:1");
+}
+
+/* The same by lines. */
+static void lines_with_another_workload_are_refused(void **state) {
+    (void)state;
+    const char *file = tc_arena_printf(arena, "%s/log.jsonl", dir);
+    tc_strbuf lines = {0};
+    for (int i = 0; i < 3; i++) {
+        tc_record r = sample_record(arena, sample_workload(arena, 8), i, 1);
+        if (i == 2)
+            r.workload = sample_workload(arena, 9);
+        tc_meas_record_to_json(&r, &lines);
+        tc_sb_addc(&lines, '\n');
+    }
+    assert_int_equal(tc_fs_write(file, lines.data, lines.len, NULL), TC_OK);
+    tc_strbuf_free(&lines);
+    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_error err = {0};
+    tc_meas_counts n;
+    size_t added;
+    assert_int_equal(tc_meas_import(db, file, &added, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "log.jsonl:3: the hash of workload does not match its text"));
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.total, 0);
+    tc_meas_db_close(db);
+}
+
+/* ---- the file ---- */
+
+static void statements_without_end_are_ended(void **state) {
+    (void)state;
+    tc_error err = {0};
+    make_database();
+    tc_meas_db *db = open_db(TC_MEAS_DB_READ);
+    assert_int_equal(tc_meas_db_exec(db, ENDLESS, "testing", &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "does not end"));
+    assert_int_equal(tc_meas_db_exec(db, "SELECT zeroblob(100000000)", "testing", &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "64 MiB"));
+    assert_int_equal(tc_meas_db_exec(db, "SELECT load_extension('x')", "testing", NULL), TC_ENV);
+    tc_meas_counts n; /* and the handle is as good as before */
+    assert_int_equal(tc_meas_db_count(db, &(tc_meas_filter){0}, &n, NULL), TC_OK);
+    assert_int_equal(n.total, 3);
+    tc_meas_db_close(db);
+}
+
+static const char *writer(void) {
+    sqlite3 *s;
+    sqlite3_stmt *st;
+    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(s, "SELECT host FROM writer", -1, &st, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    const char *host = tc_arena_strdup(arena, (const char *)sqlite3_column_text(st, 0));
+    sqlite3_finalize(st);
+    sqlite3_close(s);
+    return host;
+}
+
+static void files_say_who_wrote_them_last(void **state) {
+    (void)state;
+    tc_seal host;
+    assert_true(tc_host_identity(&host));
+    make_database();
+    assert_string_equal(writer(), host.hex);
+    run_sql("UPDATE writer SET host = 'another'");
+    tc_meas_db_close(open_db(TC_MEAS_DB_READ));
+    assert_string_equal(writer(), "another");
+    tc_meas_db_close(open_db(TC_MEAS_DB_WRITE));
+    assert_string_equal(writer(), host.hex);
+}
+
+static tc_status count_all(void *user, const tc_record *r, tc_error *err) {
+    (void)err;
+    *(size_t *)user += strlen(r->workload) + strlen(r->trace) + r->ntimes;
+    return TC_OK;
+}
+
+/* Whatever bytes a file has: it is refused, or read to its end. */
+static void read_whatever_it_is(void) {
+    tc_meas_db *db;
+    tc_error err = {0};
+    heard h = {.last = ""};
+    tc_meas_audit x;
+    tc_meas_summaries all;
+    size_t n = 0;
+    if (tc_meas_db_open(path, TC_MEAS_DB_READ, &db, &err) != TC_OK) {
+        assert_non_null(strstr(err.msg, path));
+        return;
+    }
+    tc_status s = tc_meas_db_each(db, &(tc_meas_filter){.order = TC_MEAS_BY_RANK}, count_all, &n, &err);
+    if (s == TC_OK)
+        s = tc_meas_db_summaries(db, arena, &all, &err);
+    if (s == TC_OK)
+        s = tc_meas_db_audit(db, hear, &h, &x, &err);
+    if (s != TC_OK)
+        assert_non_null(strstr(err.msg, path));
+    tc_meas_db_close(db);
+}
+
+static void any_bytes_are_refused_or_read(void **state) {
+    enum { FILES = 300, CHANGES = 12 };
+    (void)state;
+    const uint64_t seed = 20261122;
+    tc_rng rng = tc_rng_seed(seed);
+    char *data;
+    size_t size;
+    make_database();
+    assert_int_equal(tc_fs_read(path, &data, &size, NULL), TC_OK);
+    char *changed = tc_xmalloc(size);
+    for (int i = 0; i < FILES; i++) {
+        memcpy(changed, data, size);
+        for (int k = (int)tc_rng_below(&rng, CHANGES); k >= 0; k--) { /* half of them in the first bytes of a page: what it is */
+            int64_t page = tc_rng_below(&rng, (int64_t)size / 4096), at = tc_rng_below(&rng, k % 2 ? 4096 : 120);
+            changed[page * 4096 + at] = (char)tc_rng_below(&rng, 256);
+        }
+        remove_database();
+        size_t length = i % 4 ? size : (size_t)tc_rng_below(&rng, (int64_t)size);
+        assert_int_equal(tc_fs_write(path, changed, length, NULL), TC_OK);
+        read_whatever_it_is();
+    }
+    free(changed);
+    free(data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_not_ours_is_refused_by_name, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_of_the_schema_before_are_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_contradicts_itself_is_not_used, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(any_bytes_are_refused_or_read, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
