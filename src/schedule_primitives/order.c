@@ -123,6 +123,10 @@ tc_status tc_sch_do_pragma(tc_sched *s, const tc_instr *in, tc_error *err) {
     int64_t value;
     TC_TRY(tc_sch_stage_operand(s, in, 0, &st, err));
     TC_TRY(tc_sch_int_operand(s, in, 0, &value, err));
+    if (strcmp(in->text, TC_SCH_AUTO_UNROLL) != 0)
+        return REFUSE(err, in, "there is no pragma `%s`; there is " TC_SCH_AUTO_UNROLL, in->text);
+    if (value < 0)
+        return REFUSE(err, in, "the value of " TC_SCH_AUTO_UNROLL " must not be negative, but is %lld", (long long)value);
     tc_stage *stage = &s->stages[st];
     int n = stage->npragma;
     tc_pragma *p = TC_NEW_N(tc_ctx_arena(s->ctx), tc_pragma, n + 1);

@@ -10,6 +10,7 @@
 
 static const int TRIES = 16;
 
+/* Of positive factors; INT64_MAX, which no extent comes near, if there is no such number. */
 static int64_t product(int parts, const int64_t *inner) {
     int64_t p = 1;
     for (int i = 0; i < parts - 1; i++)
@@ -25,8 +26,8 @@ bool tc_sch_tile_legal(int64_t extent, int parts, int64_t max_inner, const int64
     for (int i = 0; i < parts - 1; i++)
         if (inner[i] < 1)
             return false;
-    int64_t g = granularity(max_inner);
-    return inner[parts - 2] <= g && tc_ceil_div(product(parts, inner), g) <= tc_ceil_div(extent, g);
+    int64_t g = granularity(max_inner), p = product(parts, inner);
+    return p < INT64_MAX && inner[parts - 2] <= g && tc_ceil_div(p, g) <= tc_ceil_div(extent, g);
 }
 
 /* The part of the work that padding adds is at most a quarter. */
@@ -111,6 +112,8 @@ static bool move_factor(int64_t extent, int parts, tc_rng *r, int64_t *f) {
         return false;
     int64_t p = random_divisor(have, have, r);
     if (p == 1)
+        return false;
+    if (to && f[to - 1] > INT64_MAX / p)
         return false;
     if (from)
         f[from - 1] /= p;

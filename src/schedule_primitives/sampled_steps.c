@@ -32,7 +32,7 @@ tc_status tc_sch_decide_tile(tc_sched *s, tc_instr *in, tc_rng *rng, tc_sch_deci
         d->part[i + 1] = in->dec[i];
         whole *= in->dec[i];
     }
-    d->part[0] = (extent + whole - 1) / whole;
+    d->part[0] = tc_ceil_div(extent, whole);
     d->n = (int)parts;
     return TC_OK;
 }

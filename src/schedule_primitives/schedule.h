@@ -130,6 +130,8 @@ int tc_sch_consumers(const tc_sched *s, int st, int *out, int cap);
  * many it wrote. */
 int tc_sch_reads_of(const tc_compute *op, const tc_tensor *t, const tc_expr **out, int cap);
 bool tc_sch_reads_part(const tc_compute *op, const tc_expr *read); /* op does not reach all of its tensor by that read */
+/* The pragma that there is: unroll from the innermost loop outwards, up to so many steps. */
+#define TC_SCH_AUTO_UNROLL "auto_unroll_max"
 int64_t tc_sch_pragma(const tc_stage *st, const char *key, int64_t otherwise);
 
 /* Candidates of the sampled steps, for mutation. tile: see sample.h. Location: legal loops for compute_at of a stage, in order

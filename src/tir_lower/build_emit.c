@@ -188,7 +188,7 @@ static tc_status emit_loop(builder *b, nest *n, int pos, const tc_stmt **out) {
 /* pragma auto_unroll_max: from the innermost loop outwards, while the unrolled body stays within the limit and nothing is
  * attached. */
 static void auto_unroll(builder *b, nest *n) {
-    int64_t limit = tc_sch_pragma(n->st, "auto_unroll_max", 0), steps = 1;
+    int64_t limit = tc_sch_pragma(n->st, TC_SCH_AUTO_UNROLL, 0), steps = 1;
     int lanes = b->m->vector_bytes / tc_dtype_bytes(n->st->op->out[0]->dtype);
     for (int pos = n->st->nleaf - 1; pos >= 0 && limit > 1; pos--) {
         for (int i = 0; i < b->s->nstage; i++)

@@ -63,7 +63,7 @@ static void test_locations(void **state) {
 static void test_lookups(void **state) {
     (void)state;
     tc_ctx *c = tc_ctx_new();
-    tc_sched *s = schedule(c, ROWS, "io, ii = split Y.i [_, 8]\npragma E depth 3\n");
+    tc_sched *s = schedule(c, ROWS, "io, ii = split Y.i [_, 8]\npragma E auto_unroll_max 3\n");
     int e = tc_sch_find_stage(s, "E"), reader[4];
     assert_int_equal(e, 1);
     assert_int_equal(tc_sch_find_stage(s, "X"), -1);
@@ -75,7 +75,7 @@ static void test_lookups(void **state) {
     assert_int_equal(reader[1], 3);
     assert_int_equal(tc_sch_stage_of(s, s->workload->in[0]), -1);
     assert_int_equal(tc_sch_stage_of(s, s->workload->out[0]), 3);
-    assert_int_equal(tc_sch_pragma(&s->stages[e], "depth", 7), 3);
+    assert_int_equal(tc_sch_pragma(&s->stages[e], "auto_unroll_max", 7), 3);
     assert_int_equal(tc_sch_pragma(&s->stages[e], "other", 7), 7);
     tc_ctx_free(c);
 }
