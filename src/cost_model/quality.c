@@ -19,9 +19,10 @@ static int by_task(const void *x, const void *y) {
     return a->task != b->task ? (a->task < b->task ? -1 : 1) : (a->label < b->label) - (a->label > b->label);
 }
 
+/* Of equal scores the fastest first. */
 static int by_score(const void *x, const void *y) {
     const judged *a = x, *b = y;
-    return (a->score < b->score) - (a->score > b->score);
+    return a->score != b->score ? (a->score < b->score ? 1 : -1) : (a->label < b->label) - (a->label > b->label);
 }
 
 /* Of one task, fastest first. */

@@ -80,7 +80,14 @@ static int by_score(const void *a, const void *b) {
     return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* New programs next to `from`, the ones that promise most first. Returns how many. */
+static bool has_program(const tc_candidate *c, int n, uint64_t hash) {
+    for (int i = 0; i < n; i++)
+        if (c[i].hash == hash)
+            return true;
+    return false;
+}
+
+/* New programs next to `from`, each once, the ones that promise most first. Returns how many. */
 static int look_around(tc_tune *t, form *k, const tc_proposals *p, const tc_trace *from, tc_candidate *out) {
     tc_trace **tr = TC_NEW_N(p->arena, tc_trace *, NEIGHBOURS);
     double *score = TC_NEW_N(p->arena, double, NEIGHBOURS);
@@ -93,7 +100,7 @@ static int look_around(tc_tune *t, form *k, const tc_proposals *p, const tc_trac
     sc.score(sc.user, n, score);
     for (int i = 0; i < n; i++) {
         out[i].score = score[i];
-        if (is_new(k, p, out[i].hash))
+        if (is_new(k, p, out[i].hash) && !has_program(out, m, out[i].hash))
             out[m++] = out[i];
     }
     qsort(out, (size_t)m, sizeof *out, by_score);
@@ -109,8 +116,7 @@ static void descend(tc_tune *t, form *k, tc_proposals *p, int want) {
     for (int s = 0; s < nstart && p->n < want && !tc_tune_stopped(t); s++) {
         int n = look_around(t, k, p, start[s], c);
         for (int i = 0; i < n && p->n < want; i++)
-            if (is_new(k, p, c[i].hash)) /* two neighbours may be one program */
-                propose_one(p, c[i], TC_TUNE_DESCENT);
+            propose_one(p, c[i], TC_TUNE_DESCENT);
     }
 }
 

@@ -141,10 +141,12 @@ typedef struct entry {
 typedef TC_VEC(entry) entries;
 
 static int older_first(const void *a, const void *b) {
-    const struct timespec *x = &((const entry *)a)->used, *y = &((const entry *)b)->used;
-    if (x->tv_sec != y->tv_sec)
-        return x->tv_sec < y->tv_sec ? -1 : 1;
-    return x->tv_nsec < y->tv_nsec ? -1 : x->tv_nsec > y->tv_nsec;
+    const entry *x = a, *y = b;
+    if (x->used.tv_sec != y->used.tv_sec)
+        return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+    if (x->used.tv_nsec != y->used.tv_nsec)
+        return x->used.tv_nsec < y->used.tv_nsec ? -1 : 1;
+    return strcmp(x->name, y->name);
 }
 
 static bool ends_with(const char *s, const char *end) {

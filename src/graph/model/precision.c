@@ -97,8 +97,9 @@ static double worth(const tc_graph_rounding *k) {
 }
 
 static int by_worth(const void *a, const void *b) {
-    double d = worth(b) - worth(a);
-    return d > 0 ? 1 : d < 0 ? -1 : 0;
+    const tc_graph_rounding *x = a, *y = b;
+    double d = worth(y) - worth(x);
+    return d > 0 ? 1 : d < 0 ? -1 : x->task - y->task;
 }
 
 static void allow(chooser *c, int task, bool rounds) {

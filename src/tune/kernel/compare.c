@@ -57,7 +57,7 @@ static int by_difference(const void *x, const void *y) {
     double da = fabs(a->a - a->b), db = fabs(b->a - b->b);
     if (a->store != b->store)
         return a->store - b->store;
-    return da > db ? -1 : da < db;
+    return da > db ? -1 : da < db ? 1 : strcmp(a->name, b->name);
 }
 
 tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_side *b, int *n, int *unpaired) {
