@@ -1,4 +1,4 @@
-/* Scalar semantics: see expr.h (integers wrap, division rounds down, every float operation rounds to its dtype). */
+/* Scalar semantics: see expr.h. */
 #include "te/te_int.h"
 
 #include <math.h>
@@ -92,27 +92,22 @@ static int64_t wrapping(tc_op op, int64_t a, int64_t b) {
     return (int64_t)(op == TC_OP_ADD ? x + y : op == TC_OP_SUB ? x - y : x * y);
 }
 
-/* Quotient rounded towards zero; INT64_MIN / -1 wraps. */
+/* Quotient and remainder rounded towards zero; by -1 the quotient wraps, by zero both are 0. */
 static int64_t tdiv(int64_t a, int64_t b) {
-    return b == -1 ? wrapping(TC_OP_SUB, 0, a) : a / b;
+    return b == 0 ? 0 : b == -1 ? wrapping(TC_OP_SUB, 0, a) : a / b;
 }
 
 static int64_t tmod(int64_t a, int64_t b) {
-    return b == -1 ? 0 : a % b;
+    return b == 0 || b == -1 ? 0 : a % b;
 }
 
-static bool divide(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
-    if (b == 0)
-        return false;
+static int64_t divide(tc_op op, tc_dtype t, int64_t a, int64_t b) {
     bool quotient = op == TC_OP_DIV || op == TC_OP_TDIV;
-    if (t == TC_U64) {
-        *out = (int64_t)(quotient ? (uint64_t)a / (uint64_t)b : (uint64_t)a % (uint64_t)b);
-        return true;
-    }
+    if (t == TC_U64)
+        return b == 0 ? 0 : (int64_t)(quotient ? (uint64_t)a / (uint64_t)b : (uint64_t)a % (uint64_t)b);
     int64_t q = tdiv(a, b), r = tmod(a, b);
     bool down = (op == TC_OP_DIV || op == TC_OP_MOD) && r != 0 && (r < 0) != (b < 0);
-    *out = tc_wrap_i(t, quotient ? q - down : down ? r + b : r);
-    return true;
+    return tc_wrap_i(t, quotient ? q - down : down ? r + b : r);
 }
 
 unsigned te_comparison(tc_op op) {
@@ -139,72 +134,62 @@ static int64_t int_pow(tc_dtype t, int64_t base, int64_t exponent) {
     return (int64_t)r;
 }
 
-static bool shift(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
-    if (b < 0 || b >= 8 * tc_dtype_bytes(t))
-        return false;
+/* Amounts that are negative are far beyond the width. */
+static int64_t shift(tc_op op, tc_dtype t, int64_t a, int64_t b) {
+    uint64_t width = 8 * (uint64_t)tc_dtype_bytes(t), by = (uint64_t)b;
+    bool all = by >= width;
     if (op == TC_OP_SHL)
-        *out = tc_wrap_i(t, (int64_t)((uint64_t)a << b));
-    else
-        *out = t == TC_U64 ? (int64_t)((uint64_t)a >> b) : a >> b;
-    return true;
+        return all ? 0 : tc_wrap_i(t, (int64_t)((uint64_t)a << by));
+    if (t == TC_U64)
+        return all ? 0 : (int64_t)((uint64_t)a >> by);
+    return a >> (all ? 63 : by);
 }
 
-bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
+int64_t tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b) {
     bool less = t == TC_U64 ? (uint64_t)a < (uint64_t)b : a < b;
     switch (op) {
     case TC_OP_ADD:
     case TC_OP_SUB:
     case TC_OP_MUL:
-        *out = tc_wrap_i(t, wrapping(op, a, b));
-        return true;
+        return tc_wrap_i(t, wrapping(op, a, b));
     case TC_OP_DIV:
     case TC_OP_MOD:
     case TC_OP_TDIV:
     case TC_OP_TMOD:
-        return divide(op, t, a, b, out);
+        return divide(op, t, a, b);
     case TC_OP_MIN:
-        *out = less ? a : b;
-        return true;
+        return less ? a : b;
     case TC_OP_MAX:
-        *out = less ? b : a;
-        return true;
+        return less ? b : a;
     case TC_OP_POW:
-        *out = tc_wrap_i(t, int_pow(t, a, b));
-        return true;
+        return tc_wrap_i(t, int_pow(t, a, b));
     case TC_OP_EQ:
     case TC_OP_NE:
     case TC_OP_LT:
     case TC_OP_LE:
     case TC_OP_GT:
     case TC_OP_GE:
-        *out = compare(op, t, a, b);
-        return true;
+        return compare(op, t, a, b);
     case TC_OP_AND:
     case TC_OP_BAND:
-        *out = a & b;
-        return true;
+        return a & b;
     case TC_OP_OR:
     case TC_OP_BOR:
-        *out = a | b;
-        return true;
+        return a | b;
     case TC_OP_BXOR:
-        *out = a ^ b;
-        return true;
+        return a ^ b;
     case TC_OP_SHL:
     case TC_OP_SHR:
-        return shift(op, t, a, b, out);
+        return shift(op, t, a, b);
     case TC_OP_NOT:
-        *out = !a;
-        return true;
+        return !a;
     case TC_OP_ABS:
-        *out = tc_dtype_is_signed(t) && a < 0 ? tc_wrap_i(t, wrapping(TC_OP_SUB, 0, a)) : a;
-        return true;
+        return tc_dtype_is_signed(t) && a < 0 ? tc_wrap_i(t, wrapping(TC_OP_SUB, 0, a)) : a;
     case TC_OP_FLOOR:
     case TC_OP_CEIL:
     case TC_OP_ROUND:
     case TC_OP_TRUNC:
-        *out = a;
-        return true;
+        return a;
     case TC_OP_INT:
     case TC_OP_FLOAT:
     case TC_OP_VAR:
@@ -237,7 +222,7 @@ bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out) {
         break;
     }
     assert(!"tc_eval_i: not an integer operation");
-    return false;
+    return 0;
 }
 
 bool tc_eval_compare_f(tc_op op, double a, double b) {

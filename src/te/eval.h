@@ -15,9 +15,8 @@ double tc_round_f(tc_dtype t, double v);
 int64_t tc_int_min(tc_dtype t);
 int64_t tc_int_max(tc_dtype t);
 
-/* Binary and unary operations on operands of dtype t (comparisons: of the operands). Return false where the result is not
- * defined: division by zero, a shift by a negative amount or the width and more. Integer and bool results go to *out. */
-bool tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b, int64_t *out);
+/* Binary and unary operations on integers or bools of dtype t (comparisons: of the operands). Total (expr.h). */
+int64_t tc_eval_i(tc_op op, tc_dtype t, int64_t a, int64_t b);
 /* Result rounded to t. Defined for every binary op on floats but comparisons. */
 double tc_eval_f(tc_op op, tc_dtype t, double a, double b);
 bool tc_eval_compare_f(tc_op op, double a, double b); /* also ISNAN, ISINF of a */

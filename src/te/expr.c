@@ -114,8 +114,7 @@ static const tc_expr *fold_bin(tc_ctx *c, tc_op op, const tc_expr *x, const tc_e
             return splat_int(c, TC_BOOL, lanes, tc_eval_compare_f(op, x->u.f, y->u.f));
         return tc_op_traits(op) & TC_FOLDS ? tc_bcast(c, tc_float(c, t, tc_eval_f(op, t, x->u.f, y->u.f)), lanes) : NULL;
     }
-    int64_t v;
-    return tc_eval_i(op, t, x->u.i, y->u.i, &v) ? splat_int(c, compares ? TC_BOOL : t, lanes, v) : NULL;
+    return splat_int(c, compares ? TC_BOOL : t, lanes, tc_eval_i(op, t, x->u.i, y->u.i));
 }
 
 static const tc_expr *integer_identity(tc_ctx *c, tc_op op, const tc_expr *a, int64_t y) {
@@ -186,13 +185,12 @@ const tc_expr *tc_bin(tc_ctx *c, tc_op op, const tc_expr *a, const tc_expr *b) {
 static const tc_expr *trivial_un(tc_ctx *c, tc_op op, const tc_expr *a) {
     const tc_expr *x = te_const(a);
     bool rounds = op == TC_OP_FLOOR || op == TC_OP_CEIL || op == TC_OP_ROUND || op == TC_OP_TRUNC;
-    int64_t v;
     if (rounds && !tc_dtype_is_float(a->dtype))
         return a;
     if (op == TC_OP_NOT && a->op == TC_OP_NOT)
         return a->args[0];
     if (x && x->op == TC_OP_INT)
-        return tc_eval_i(op, x->dtype, x->u.i, 0, &v) ? splat_int(c, x->dtype, a->lanes, v) : NULL;
+        return splat_int(c, x->dtype, a->lanes, tc_eval_i(op, x->dtype, x->u.i, 0));
     if (x && (tc_op_traits(op) & TC_COMPARE))
         return splat_int(c, TC_BOOL, a->lanes, tc_eval_compare_f(op, x->u.f, 0));
     return x && op == TC_OP_ABS ? tc_bcast(c, tc_float(c, x->dtype, fabs(x->u.f)), a->lanes) : NULL;

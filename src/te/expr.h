@@ -1,8 +1,17 @@
 /* Expressions: immutable, interned nodes; within one context (and its parents) pointer equality is structural equality.
  *
- * Semantics, for the interpreters and the code generator alike. Integers wrap modulo 2^bits; division and modulo round towards
- * minus infinity; division by zero is not allowed to be executed. Floats: every operation rounds to its dtype (f16 and bf16 by
- * way of f32). A lowering may contract a*b+c into FMA and re-associate a *reduction*, nothing else. Index variables are i64.
+ * Semantics, for the interpreters, the simplifier, the code generator and the printer of C alike.
+ *
+ * Integers of all types wrap modulo 2^bits, and every operation on them has a result (eval.c). DIV and MOD round towards minus
+ * infinity, TDIV and TMOD towards zero; the smallest number divided by -1 is itself, with the remainder 0; quotient and remainder
+ * by zero are 0. A shift by a negative amount, or by the width and more, leaves the sign: 0, or -1 of a negative number shifted to
+ * the right. Indices are i64 and no exception. Rules that are true of whole numbers only (that order and quotients of sums survive
+ * rearranging, LLVM's nsw, C's signed operators) are used where the ranges of variables and data show that nothing wraps; of a
+ * variable of which nothing is known it is taken for granted (te/index/affine.h).
+ *
+ * Floats: every operation rounds to its dtype (f16 and bf16 by way of f32). A lowering may contract a*b+c into FMA and re-associate
+ * a *reduction*, nothing else. Casts between integers wrap, from floats they truncate and saturate, and NaN becomes 0.
+ *
  * Vectors (lanes > 1) appear in TIR only; the operands of an operation all have its lane count. Comparisons have dtype bool. */
 #ifndef TC_TE_EXPR_H
 #define TC_TE_EXPR_H

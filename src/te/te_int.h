@@ -132,8 +132,9 @@ typedef struct te_fact {
     tc_term term[TE_FACT_TERMS];
     tc_ival range;
 } te_fact;
-/* What cond (or its negation) says; at most `cap` facts, returns how many. */
-int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap);
+/* What cond (or its negation) says where r is known; at most `cap` facts, returns how many. */
+struct te_ranges;
+int te_facts_of(struct te_ranges *r, const tc_expr *cond, bool negated, te_fact *out, int cap);
 int te_env_facts(const tc_env *e, const te_fact **facts); /* e may be NULL */
 /* What x simplified to (tc_env_remember); NULL: not known, or not valid now. e may be NULL. */
 const tc_expr *te_env_simple(const tc_env *e, const tc_expr *x);
@@ -141,7 +142,8 @@ void te_env_note_simple(const tc_env *e, const tc_expr *x, const tc_expr *simple
 
 /* ---- ranges (bounds.c) ---- */
 enum { TE_RANGE_SLOTS = 64 };
-/* One query: where ranges come from, and a memo (a cache: entries may be overwritten). */
+/* One query: where ranges come from, and a memo. Entries may be overwritten, so what is computed must not depend on what is found
+ * in it: results under case distinctions, which are less precise, are kept apart by the depth of those. */
 typedef struct te_ranges te_ranges;
 struct te_ranges {
     const tc_env *env;
@@ -152,16 +154,20 @@ struct te_ranges {
     void *user;
     int expanding;                     /* depth of case distinctions under way */
     int depth;                         /* of scopes */
-    uint32_t slot_key[TE_RANGE_SLOTS]; /* id + 1; 0 is free */
+    uint32_t slot_key[TE_RANGE_SLOTS]; /* of the node and `expanding`; 0 is free */
     tc_ival slot[TE_RANGE_SLOTS];      /* of those with a key */
 };
 void te_ranges_init(te_ranges *r, const tc_env *env);
 /* A query inside `outer` where cond (or its negation) holds too. */
-void te_ranges_under(te_ranges *r, const te_ranges *outer, const tc_expr *cond, bool negated);
+void te_ranges_under(te_ranges *r, te_ranges *outer, const tc_expr *cond, bool negated);
 tc_ival te_range(te_ranges *r, const tc_expr *e);
 tc_ival te_range_affine(te_ranges *r, const tc_affine *a);
 int te_decide(te_ranges *r, const tc_expr *cond);
-/* No atom's arithmetic can overflow i64: index arithmetic, taken not to, or data in known bounds. */
+/* The most that the terms of a, and its constant, can add up to whatever their signs; INT64_MAX if that is not known. Terms of open
+ * variables (affine.h) count as their coefficient. */
+int64_t te_magnitude(te_ranges *r, const tc_affine *a);
+/* No sum of terms of a, nor of a and another such form, wraps: rules of whole numbers hold. */
+#define TE_EXACT_MOST ((int64_t)1 << 61)
 bool te_exact(te_ranges *r, const tc_affine *a);
 
 #endif

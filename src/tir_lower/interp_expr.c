@@ -203,12 +203,8 @@ static bool run_int(interp *x, const inst *i) {
             d[k].i = (int64_t)((uint64_t)a[k].i + (uint64_t)b[k].i);
         else if (i->dtype == TC_I64 && i->op == TC_OP_MUL)
             d[k].i = (int64_t)((uint64_t)a[k].i * (uint64_t)b[k].i);
-        else if (!tc_eval_i((tc_op)i->op, i->from, a[k].i, b[k].i, &d[k].i)) {
-            if (active(x, i, k))
-                return interp_fail(x, "'%s' of %lld and %lld is not defined", tc_op_text((tc_op)i->op), (long long)a[k].i,
-                                   (long long)b[k].i);
-            d[k].i = 0;
-        }
+        else
+            d[k].i = tc_eval_i((tc_op)i->op, i->from, a[k].i, b[k].i);
     }
     return true;
 }

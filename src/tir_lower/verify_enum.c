@@ -226,8 +226,10 @@ static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
         *out = a[0] ? a[1] : a[2];
     else if (e->op == TC_OP_CAST)
         *out = tc_cast_ii(e->dtype, a[0]);
+    else if (tc_dtype_is_float(e->args[0]->dtype))
+        return false;
     else
-        return !tc_dtype_is_float(e->args[0]->dtype) && tc_eval_i(e->op, e->args[0]->dtype, a[0], e->nargs > 1 ? a[1] : 0, out);
+        *out = tc_eval_i(e->op, e->args[0]->dtype, a[0], e->nargs > 1 ? a[1] : 0);
     return true;
 }
 

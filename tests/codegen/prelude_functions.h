@@ -15,6 +15,8 @@ typedef struct prelude_functions {
     int64_t (*div)(int64_t, int64_t), (*mod)(int64_t, int64_t), (*tdiv)(int64_t, int64_t), (*tmod)(int64_t, int64_t);
     int64_t (*min_i)(int64_t, int64_t), (*max_i)(int64_t, int64_t);
     int64_t (*pow_i)(int64_t, int64_t), (*abs)(int64_t);
+    uint64_t (*div_u)(uint64_t, uint64_t), (*mod_u)(uint64_t, uint64_t), (*shl)(uint64_t, uint64_t), (*shr_u)(uint64_t, uint64_t);
+    int64_t (*shr_i)(int64_t, uint64_t);
     uint64_t (*min_u)(uint64_t, uint64_t), (*max_u)(uint64_t, uint64_t), (*pow_u)(uint64_t, uint64_t);
     float (*minf)(float, float), (*maxf)(float, float), (*sigmoidf)(float), (*rsqrtf)(float);
     double (*min)(double, double), (*max)(double, double), (*sigmoid)(double), (*rsqrt)(double);

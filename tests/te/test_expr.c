@@ -188,21 +188,27 @@ static void powers_of_two(void **state) {
 
 static void integer_semantics(void **state) {
     (void)state;
-    int64_t v;
-    assert_true(tc_eval_i(TC_OP_DIV, TC_I32, -7, 2, &v) && v == -4);
-    assert_true(tc_eval_i(TC_OP_MOD, TC_I32, -7, 2, &v) && v == 1);
-    assert_true(tc_eval_i(TC_OP_MOD, TC_I32, 7, -2, &v) && v == -1);
-    assert_true(tc_eval_i(TC_OP_TDIV, TC_I32, -7, 2, &v) && v == -3);
-    assert_true(tc_eval_i(TC_OP_TMOD, TC_I32, -7, 2, &v) && v == -1);
-    assert_true(tc_eval_i(TC_OP_DIV, TC_I64, INT64_MIN, -1, &v) && v == INT64_MIN);
-    assert_true(tc_eval_i(TC_OP_DIV, TC_U64, -1, 2, &v) && v == INT64_MAX);
-    assert_true(tc_eval_i(TC_OP_ADD, TC_I8, 127, 1, &v) && v == -128);
-    assert_true(tc_eval_i(TC_OP_MUL, TC_U8, 16, 17, &v) && v == 16);
-    assert_true(tc_eval_i(TC_OP_LT, TC_U64, 1, -1, &v) && v == 1);
-    assert_true(tc_eval_i(TC_OP_ABS, TC_I8, -128, 0, &v) && v == -128);
-    assert_true(tc_eval_i(TC_OP_POW, TC_I32, -3, 3, &v) && v == -27);
-    assert_false(tc_eval_i(TC_OP_DIV, TC_I32, 1, 0, &v));
-    assert_false(tc_eval_i(TC_OP_SHL, TC_I8, 1, 8, &v));
+    assert_int_equal(tc_eval_i(TC_OP_DIV, TC_I32, -7, 2), -4);
+    assert_int_equal(tc_eval_i(TC_OP_MOD, TC_I32, -7, 2), 1);
+    assert_int_equal(tc_eval_i(TC_OP_MOD, TC_I32, 7, -2), -1);
+    assert_int_equal(tc_eval_i(TC_OP_TDIV, TC_I32, -7, 2), -3);
+    assert_int_equal(tc_eval_i(TC_OP_TMOD, TC_I32, -7, 2), -1);
+    assert_int_equal(tc_eval_i(TC_OP_DIV, TC_I64, INT64_MIN, -1), INT64_MIN);
+    assert_int_equal(tc_eval_i(TC_OP_DIV, TC_U64, -1, 2), INT64_MAX);
+    assert_int_equal(tc_eval_i(TC_OP_ADD, TC_I8, 127, 1), -128);
+    assert_int_equal(tc_eval_i(TC_OP_MUL, TC_U8, 16, 17), 16);
+    assert_int_equal(tc_eval_i(TC_OP_LT, TC_U64, 1, -1), 1);
+    assert_int_equal(tc_eval_i(TC_OP_ABS, TC_I8, -128, 0), -128);
+    assert_int_equal(tc_eval_i(TC_OP_POW, TC_I32, -3, 3), -27);
+    assert_int_equal(tc_eval_i(TC_OP_DIV, TC_I32, 1, 0), 0);
+    assert_int_equal(tc_eval_i(TC_OP_MOD, TC_I32, -7, 0), 0);
+    assert_int_equal(tc_eval_i(TC_OP_TMOD, TC_U64, -1, 0), 0);
+    assert_int_equal(tc_eval_i(TC_OP_TMOD, TC_I64, INT64_MIN, -1), 0);
+    assert_int_equal(tc_eval_i(TC_OP_SHL, TC_I8, 1, 8), 0);
+    assert_int_equal(tc_eval_i(TC_OP_SHL, TC_I32, 1, -1), 0);
+    assert_int_equal(tc_eval_i(TC_OP_SHR, TC_I32, -5, 32), -1);
+    assert_int_equal(tc_eval_i(TC_OP_SHR, TC_I32, 5, -1), 0);
+    assert_int_equal(tc_eval_i(TC_OP_SHR, TC_U64, -1, 64), 0);
     assert_int_equal(tc_cast_fi(TC_I8, 1000), 127);
     assert_int_equal(tc_cast_fi(TC_U8, -1), 0);
     assert_int_equal(tc_cast_fi(TC_I4, 8), 7);
@@ -285,7 +291,7 @@ static void folding(void **state) {
     assert_ptr_equal(tc_add(c, tc_i64(c, 5), x), tc_add(c, x, tc_i64(c, 5)));
     assert_ptr_equal(tc_sub(c, x, tc_i64(c, 5)), tc_add(c, x, tc_i64(c, -5)));
     assert_ptr_equal(tc_div(c, tc_i64(c, -7), tc_i64(c, 2)), tc_i64(c, -4));
-    assert_int_equal(tc_div(c, one, zero)->op, TC_OP_DIV); /* not executed here, so not decided here */
+    assert_ptr_equal(tc_div(c, one, zero), zero);
     /* floats: only what is exact for every value, -0 and NaN included */
     assert_int_equal(tc_add(c, f, f0)->op, TC_OP_ADD);
     assert_ptr_equal(tc_add(c, f, minus0), f);

@@ -303,7 +303,6 @@ static void check_op(tc_op op, const char *type) {
     if (tc_te_interp(r.w, (const void *const *)r.in, r.out, &err) != TC_OK)
         fail_msg("%s: %s", body, err.msg);
     for (int i = 0; i < 300; i++) {
-        int64_t v = 0;
         if (is_float) {
             double a = tc_load_f(t, r.in[0], i), b = tc_load_f(t, r.in[1], i);
             double want = compares ? tc_eval_compare_f(op, a, b) : tc_eval_f(op, t, a, b),
@@ -312,8 +311,8 @@ static void check_op(tc_op op, const char *type) {
                 fail_msg("%s %s at %d: %.9g, not %.9g", body, type, i, got, want);
             continue;
         }
-        assert_true(tc_eval_i(op, t, tc_load_i(t, r.in[0], i), tc_load_i(t, r.in[1], i), &v));
-        assert_int_equal(tc_load_i(r.w->out[0]->dtype, r.out[0], i), v);
+        assert_int_equal(tc_load_i(r.w->out[0]->dtype, r.out[0], i),
+                         tc_eval_i(op, t, tc_load_i(t, r.in[0], i), tc_load_i(t, r.in[1], i)));
     }
     close_run(&r);
 }
@@ -404,10 +403,10 @@ static void untaken_arms(void **state) {
 static void division_by_zero(void **state) {
     (void)state;
     run r = open_run("tensor N[20] i32\ncompute Y[i:20] = 100 / N[i]\noutput Y\n");
-    tc_error err;
     memset(r.in[0], 0, 80);
-    assert_int_equal(tc_te_interp(r.w, (const void *const *)r.in, r.out, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, "division by zero"));
+    assert_int_equal(tc_te_interp(r.w, (const void *const *)r.in, r.out, NULL), TC_OK);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(((int32_t *)r.out[0])[i], 0);
     close_run(&r);
 }
 

@@ -15,7 +15,8 @@ typedef struct tc_cgc_writer {
     const tc_func *f;
     const char *thread; /* the pointer to the thread's workspace here */
     int nthreads, indent, regions, teams;
-    tc_map facts;                  /* of nodes, by id */
+    tc_env *env;                   /* ranges of the loops' variables */
+    tc_map loads;                  /* of nodes, by id: whether memory is read there or below */
     tc_map use;                    /* of nodes in this statement, by id */
     TC_VEC(const tc_expr *) order; /* of them, operands first */
     tc_status status;
@@ -35,8 +36,6 @@ void tc_cgc_buffer(tc_cgc_writer *w, const tc_buffer *b); /* its name */
 void tc_cgc_node(tc_cgc_writer *w, const tc_expr *e, const char *lane); /* e itself, whether or not it has a name */
 
 /* ---- values.c ---- */
-enum { TC_CGC_LOADS = 1, TC_CGC_DIVIDES = 2 };                          /* facts of a node and all under it */
-unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e);              /* TC_CGC_LOADS, ... */
 void tc_cgc_expr(tc_cgc_writer *w, const tc_expr *e, const char *lane); /* e, by its name where it has one */
 /* Notes what a statement computes. always: whether it does so for every lane, so that it may be computed ahead. */
 void tc_cgc_note(tc_cgc_writer *w, const tc_expr *e, bool always);

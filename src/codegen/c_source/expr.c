@@ -55,7 +55,7 @@ static void infix(tc_cgc_writer *w, const tc_expr *e, const char *op, const char
 /* Integers wrap, which C promises for unsigned ones only. */
 static void wrapping(tc_cgc_writer *w, const tc_expr *e, const char *op, const char *lane) {
     tc_dtype t = (tc_dtype)e->dtype;
-    if (t == TC_I64 && !(tc_cgc_facts(w, e) & TC_CGC_LOADS)) { /* an index: in bounds by proof */
+    if (t == TC_I64 && tc_te_stays_in_range(e, w->env)) {
         infix(w, e, op, lane);
         return;
     }
@@ -100,15 +100,15 @@ static const struct {
     [TC_OP_ADD] = {"+", "+", "+", true},
     [TC_OP_SUB] = {"-", "-", "-", true},
     [TC_OP_MUL] = {"*", "*", "*", true},
-    [TC_OP_SHL] = {"<<", "<<", "<<", true},
-    [TC_OP_SHR] = {">>", ">>", ">>", false},
+    [TC_OP_SHL] = {"tc_shl", "tc_shl", "tc_shl", false},
+    [TC_OP_SHR] = {"tc_shr_i", "tc_shr_u", "tc_shr_u", false},
     [TC_OP_BAND] = {"&", "&", "&", false},
     [TC_OP_BOR] = {"|", "|", "|", false},
     [TC_OP_BXOR] = {"^", "^", "^", false},
-    [TC_OP_DIV] = {"tc_div", "/", "/", false},
-    [TC_OP_MOD] = {"tc_mod", "%", "%", false},
-    [TC_OP_TDIV] = {"tc_tdiv", "/", "/", false},
-    [TC_OP_TMOD] = {"tc_tmod", "%", "%", false},
+    [TC_OP_DIV] = {"tc_div", "tc_div_u", "tc_div_u", false},
+    [TC_OP_MOD] = {"tc_mod", "tc_mod_u", "tc_mod_u", false},
+    [TC_OP_TDIV] = {"tc_tdiv", "tc_div_u", "tc_div_u", false},
+    [TC_OP_TMOD] = {"tc_tmod", "tc_mod_u", "tc_mod_u", false},
     [TC_OP_MIN] = {"tc_min_i", "tc_min_u", "&", false},
     [TC_OP_MAX] = {"tc_max_i", "tc_max_u", "|", false},
     [TC_OP_POW] = {"tc_pow_i", "tc_pow_u", "tc_pow_u", false},
@@ -312,9 +312,10 @@ static void no_read(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
 }
 
 static void ramp(tc_cgc_writer *w, const tc_expr *e, const char *lane) {
-    tc_cgc_text(w, "(");
+    const char *u = tc_te_stays_in_range(e, w->env) ? "" : "(uint64_t)";
+    tc_cgc_text(w, *u ? "(int64_t)(%s" : "(%s", u);
     tc_cgc_expr(w, e->args[0], "0");
-    tc_cgc_text(w, " + %s * ", lane);
+    tc_cgc_text(w, " + %s%s * %s", u, lane, u);
     tc_cgc_expr(w, e->args[1], "0");
     tc_cgc_text(w, ")");
 }

@@ -185,13 +185,22 @@ TC_FN uint8_t tc_wrap_u4(int64_t a) {
     return (uint8_t)(a & 15);
 }
 
-/* Division and remainder that round towards zero. The quotient of the smallest number by -1 wraps, where C's traps. */
+/* Division and remainder that round towards zero. C's trap where the smallest number is divided by -1, whose quotient wraps, and
+ * where a number is divided by 0, which makes 0. */
 TC_FN int64_t tc_tdiv(int64_t a, int64_t b) {
-    return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
 }
 
 TC_FN int64_t tc_tmod(int64_t a, int64_t b) {
-    return b == -1 ? 0 : a % b;
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+TC_FN uint64_t tc_div_u(uint64_t a, uint64_t b) {
+    return b == 0 ? 0 : a / b;
+}
+
+TC_FN uint64_t tc_mod_u(uint64_t a, uint64_t b) {
+    return b == 0 ? 0 : a % b;
 }
 
 /* The same towards minus infinity. */
@@ -202,6 +211,19 @@ TC_FN int64_t tc_div(int64_t a, int64_t b) {
 TC_FN int64_t tc_mod(int64_t a, int64_t b) {
     int64_t r = tc_tmod(a, b);
     return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
+
+/* By amounts that C leaves open, too: negative ones are large. */
+TC_FN uint64_t tc_shl(uint64_t a, uint64_t by) {
+    return by < 64 ? a << by : 0;
+}
+
+TC_FN int64_t tc_shr_i(int64_t a, uint64_t by) {
+    return a >> (by < 64 ? by : 63);
+}
+
+TC_FN uint64_t tc_shr_u(uint64_t a, uint64_t by) {
+    return by < 64 ? a >> by : 0;
 }
 
 TC_FN int64_t tc_min_i(int64_t a, int64_t b) {

@@ -140,6 +140,8 @@ static void loop(tc_cgc_writer *w, const tc_stmt *s) {
     tc_cgc_name(w, v->name, v->id);
     tc_cgc_text(w, " < ");
     scalar(w, s->u.loop.extent);
+    tc_ival n = tc_te_bounds(s->u.loop.extent, w->env);
+    tc_env_set(w->env, v, (tc_ival){0, n.hi == TC_INF ? TC_INF : TC_MAX(n.hi - 1, 0)});
     tc_cgc_text(w, "; ");
     tc_cgc_name(w, v->name, v->id);
     tc_cgc_text(w, "++) {\n");

@@ -7,26 +7,23 @@
 enum { SEEN = 1, TWICE = 2, ALWAYS = 4 }; /* how a statement uses a node */
 
 /* Of e from those of its operands. */
-static void find_facts(const tc_expr *e, void *user) {
+static void find_loads(const tc_expr *e, void *user) {
     tc_cgc_writer *w = user;
-    bool divides = (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD) &&
-                   !tc_dtype_is_float((tc_dtype)e->dtype);
-    uintptr_t all = (e->op == TC_OP_LOAD ? TC_CGC_LOADS : 0u) | (divides ? TC_CGC_DIVIDES : 0u);
+    uintptr_t loads = e->op == TC_OP_LOAD;
     for (int i = 0; i < e->nargs; i++)
-        all |= *tc_map_get(&w->facts, e->args[i]->id);
-    tc_map_put(&w->facts, e->id, all);
+        loads |= *tc_map_get(&w->loads, e->args[i]->id);
+    tc_map_put(&w->loads, e->id, loads);
 }
 
-unsigned tc_cgc_facts(tc_cgc_writer *w, const tc_expr *e) {
-    if (!tc_map_get(&w->facts, e->id))
-        tc_expr_walk(e, find_facts, w);
-    return (unsigned)*tc_map_get(&w->facts, e->id);
+static bool loads(tc_cgc_writer *w, const tc_expr *e) {
+    if (!tc_map_get(&w->loads, e->id))
+        tc_expr_walk(e, find_loads, w);
+    return *tc_map_get(&w->loads, e->id);
 }
 
 static bool has_name(tc_cgc_writer *w, const tc_expr *e) {
     const uintptr_t *u = tc_map_get(&w->use, e->id);
-    bool safe = !(tc_cgc_facts(w, e) & (TC_CGC_LOADS | TC_CGC_DIVIDES));
-    return u && (*u & TWICE) && ((*u & ALWAYS) || safe) && e->op != TC_OP_BCAST && e->op != TC_OP_RAMP;
+    return u && (*u & TWICE) && ((*u & ALWAYS) || !loads(w, e)) && e->op != TC_OP_BCAST && e->op != TC_OP_RAMP;
 }
 
 void tc_cgc_expr(tc_cgc_writer *w, const tc_expr *e, const char *lane) {

@@ -24,10 +24,15 @@ static bool constant_of(const tc_expr *e, int64_t *v) {
     return true;
 }
 
+/* a + b * c, which wraps as indices do */
+static int64_t add_product(int64_t a, int64_t b, int64_t c) {
+    return (int64_t)((uint64_t)a + (uint64_t)b * (uint64_t)c);
+}
+
 static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x) {
     int64_t v;
     if (e->op == TC_OP_INT) {
-        x->base.c += scale * e->u.i;
+        x->base.c = add_product(x->base.c, scale, e->u.i);
         return true;
     }
     if (e->op == TC_OP_BCAST)
@@ -35,15 +40,15 @@ static bool flatten(const tc_expr *e, int64_t scale, tc_cg_index *x) {
     if (e->op == TC_OP_RAMP) {
         if (!constant_of(e->args[1], &v))
             return false;
-        x->stride += scale * v;
+        x->stride = add_product(x->stride, scale, v);
         return flatten(e->args[0], scale, x);
     }
     if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
-        return flatten(e->args[0], scale, x) && flatten(e->args[1], e->op == TC_OP_ADD ? scale : -scale, x);
+        return flatten(e->args[0], scale, x) && flatten(e->args[1], e->op == TC_OP_ADD ? scale : add_product(0, scale, -1), x);
     if (e->op == TC_OP_MUL && constant_of(e->args[1], &v))
-        return flatten(e->args[0], scale * v, x);
+        return flatten(e->args[0], add_product(0, scale, v), x);
     if (e->op == TC_OP_MUL && constant_of(e->args[0], &v))
-        return flatten(e->args[1], scale * v, x);
+        return flatten(e->args[1], add_product(0, scale, v), x);
     return e->lanes == 1 && tc_affine_term(&x->base, e, scale);
 }
 
@@ -87,9 +92,9 @@ tc_ival tc_cg_range(tc_cg *g, const tc_expr *e) {
 }
 
 int tc_cg_index_align(const tc_cg_index *x, int bytes, int base_align) {
-    uint64_t bits = (uint64_t)base_align | (uint64_t)(x->base.c * bytes);
+    uint64_t bits = (uint64_t)base_align | (uint64_t)x->base.c * (uint64_t)bytes;
     for (int i = 0; i < x->base.n; i++)
-        bits |= (uint64_t)(x->base.term[i].coef * bytes);
+        bits |= (uint64_t)x->base.term[i].coef * (uint64_t)bytes;
     return (int)(bits & -bits);
 }
 
@@ -132,25 +137,35 @@ static void order_terms(tc_cg *g, const tc_affine *a, const tc_term **order) {
     }
 }
 
-static tc_val term_value(tc_cg *g, const tc_term *t) {
+/* Sums and products get LLVM's promise that they do not wrap where their ranges show it. */
+static tc_val term_value(tc_cg *g, const tc_term *t, tc_ival *range) {
     tc_val v = tc_cg_expr(g, t->atom);
+    *range = tc_ival_scale(tc_te_bounds(t->atom, g->k->env), t->coef);
     if (!v)
         return tc_cg_i64(g, 0);
-    return t->coef == 1 ? v : LLVMBuildNSWMul(g->b, v, tc_cg_i64(g, t->coef), "");
+    if (t->coef == 1)
+        return v;
+    return (tc_ival_bounded(*range) ? LLVMBuildNSWMul : LLVMBuildMul)(g->b, v, tc_cg_i64(g, t->coef), "");
+}
+
+static tc_val add(tc_cg *g, tc_val a, tc_ival *range, tc_val b, tc_ival with) {
+    *range = tc_ival_add(*range, with);
+    return (tc_ival_bounded(*range) ? LLVMBuildNSWAdd : LLVMBuildAdd)(g->b, a, b, "");
 }
 
 tc_val tc_cg_index_value(tc_cg *g, const tc_cg_index *x) {
     const tc_affine *a = &x->base;
     const tc_term *order[TC_MAX_TERMS];
+    tc_ival range, of_term;
     order_terms(g, a, order);
-    tc_val v = NULL;
-    for (int k = 0; k < a->n; k++) {
-        tc_val t = term_value(g, order[k]);
-        v = v ? LLVMBuildNSWAdd(g->b, v, t, "") : t;
-    }
-    if (!v)
+    if (!a->n)
         return tc_cg_i64(g, a->c);
-    return a->c ? LLVMBuildNSWAdd(g->b, v, tc_cg_i64(g, a->c), "") : v;
+    tc_val v = term_value(g, order[0], &range);
+    for (int k = 1; k < a->n; k++) {
+        tc_val t = term_value(g, order[k], &of_term);
+        v = add(g, v, &range, t, of_term);
+    }
+    return a->c ? add(g, v, &range, tc_cg_i64(g, a->c), (tc_ival){a->c, a->c}) : v;
 }
 
 static tc_val advance(tc_cg *g, const tc_slot *s, tc_val p, tc_val by) {
@@ -164,6 +179,7 @@ tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x) {
     tc_val p = s->ptr;
     uint64_t key = tc_hash_mix(s->buffer->id, 0x70747221u);
     bool mutable_index = false;
+    tc_ival range;
     for (int k = 0; k < a->n; k++) {
         const tc_term *t = order[k];
         mutable_index |= tc_cg_flags(g, t->atom) & TC_EF_MUTABLE;
@@ -171,7 +187,7 @@ tc_val tc_cg_pointer(tc_cg *g, const tc_slot *s, const tc_cg_index *x) {
         tc_memo *memo = mutable_index ? &g->k->local : &g->k->pure;
         tc_val known = (tc_val)tc_memo_get(memo, key);
         if (!known) {
-            known = advance(g, s, p, term_value(g, t));
+            known = advance(g, s, p, term_value(g, t, &range));
             tc_memo_set(memo, key, (uintptr_t)known);
         }
         p = known;

@@ -19,7 +19,7 @@ static int64_t const_divisor(const tc_expr *e) {
 }
 
 /* Division of signed integers that may be negative. -1 is replaced by 1 and the dividend negated: the quotient of the smallest
- * number must wrap, not trap. Divisors in lanes that are not wanted become 1. */
+ * number must wrap, not trap. */
 static tc_val divide_signed(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     LLVMTypeRef t = LLVMTypeOf(a);
     tc_val zero = LLVMConstNull(t), one = tc_cg_int(t, 1);
@@ -40,23 +40,41 @@ static tc_val divide_signed(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     return LLVMBuildAdd(g->b, r, LLVMBuildSelect(g->b, down, b, zero, ""), "");
 }
 
-static tc_val divide(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
+/* By what is not 0. */
+static tc_val divide_by(tc_cg *g, const tc_expr *e, tc_val a, tc_val b, int64_t k) {
     bool quotient = e->op == TC_OP_DIV || e->op == TC_OP_TDIV, floors = e->op == TC_OP_DIV || e->op == TC_OP_MOD;
-    int64_t k = const_divisor(e->args[1]);
     LLVMTypeRef t = LLVMTypeOf(a);
-    if (!tc_dtype_is_signed((tc_dtype)e->dtype)) {
-        tc_val want = k ? NULL : tc_cg_pred_for(g, e->lanes);
-        b = want ? LLVMBuildSelect(g->b, want, b, tc_cg_int(t, 1), "") : b;
+    if (!tc_dtype_is_signed((tc_dtype)e->dtype))
         return binop(g, quotient ? LLVMUDiv : LLVMURem, a, b);
-    }
     if (floors && k > 0 && (k & (k - 1)) == 0) {
         int shift = __builtin_ctzll((unsigned long long)k);
         return quotient ? binop(g, LLVMAShr, a, tc_cg_int(t, shift)) : binop(g, LLVMAnd, a, tc_cg_int(t, k - 1));
     }
     if (k > 0 && tc_cg_range(g, e->args[0]).lo >= 0)
         return binop(g, quotient ? LLVMUDiv : LLVMURem, a, b);
-    tc_val want = k ? NULL : tc_cg_pred_for(g, e->lanes);
-    return divide_signed(g, e, a, want ? LLVMBuildSelect(g->b, want, b, tc_cg_int(t, 1), "") : b);
+    return divide_signed(g, e, a, b);
+}
+
+/* By zero, quotient and remainder are 0; it is divided by 1 there, since the machine would trap. */
+static tc_val divide(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
+    int64_t k = const_divisor(e->args[1]);
+    if (k)
+        return divide_by(g, e, a, b, k);
+    LLVMTypeRef t = LLVMTypeOf(a);
+    tc_val zero = LLVMConstNull(t), none = LLVMBuildICmp(g->b, LLVMIntEQ, b, zero, "");
+    tc_val v = divide_by(g, e, a, LLVMBuildSelect(g->b, none, tc_cg_int(t, 1), b, ""), 0);
+    return LLVMBuildSelect(g->b, none, zero, v, "");
+}
+
+/* LLVM's shifts are poison by the width and more, which negative amounts are too. */
+static tc_val shift(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
+    LLVMTypeRef t = LLVMTypeOf(a);
+    int64_t width = 8 * tc_dtype_bytes((tc_dtype)e->dtype);
+    bool left = e->op == TC_OP_SHL;
+    if (!left && tc_dtype_is_signed((tc_dtype)e->dtype))
+        return binop(g, LLVMAShr, a, tc_cg_intr2(g, "llvm.umin", b, tc_cg_int(t, width - 1)));
+    tc_val within = LLVMBuildICmp(g->b, LLVMIntULT, b, tc_cg_int(t, width), "");
+    return LLVMBuildSelect(g->b, within, binop(g, left ? LLVMShl : LLVMLShr, a, b), LLVMConstNull(t), "");
 }
 
 /* Square and multiply over every bit of the exponent; negative exponents give the real value rounded towards zero. */
@@ -84,7 +102,7 @@ typedef tc_val build_fn(LLVMBuilderRef b, tc_val x, tc_val y, const char *name);
 /* Operations on integers that are one of LLVM's, 0: not on this type; and how they are written where they cannot overflow. */
 static const struct {
     LLVMOpcode is_signed, is_unsigned, is_bool;
-    build_fn *of_index;
+    build_fn *in_range;
 } INT_OPCODES[TC_NOPS] = {
     [TC_OP_ADD] = {LLVMAdd, LLVMAdd, LLVMAdd, LLVMBuildNSWAdd},
     [TC_OP_SUB] = {LLVMSub, LLVMSub, LLVMSub, LLVMBuildNSWSub},
@@ -96,8 +114,6 @@ static const struct {
     [TC_OP_BAND] = {LLVMAnd, LLVMAnd, LLVMAnd, NULL},
     [TC_OP_BOR] = {LLVMOr, LLVMOr, LLVMOr, NULL},
     [TC_OP_BXOR] = {LLVMXor, LLVMXor, LLVMXor, NULL},
-    [TC_OP_SHL] = {LLVMShl, LLVMShl, LLVMShl, NULL},
-    [TC_OP_SHR] = {LLVMAShr, LLVMLShr, LLVMLShr, NULL},
 };
 
 static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
@@ -106,14 +122,15 @@ static tc_val int_binary(tc_cg *g, const tc_expr *e, tc_val a, tc_val b) {
     LLVMOpcode code = t == TC_BOOL ? INT_OPCODES[e->op].is_bool
                       : s          ? INT_OPCODES[e->op].is_signed
                                    : INT_OPCODES[e->op].is_unsigned;
-    /* Index arithmetic does not overflow: the verifier keeps indices in bounds. */
-    bool index = t == TC_I64 && e->lanes == 1 && !(tc_cg_flags(g, e) & TC_EF_LOAD);
-    if (index && INT_OPCODES[e->op].of_index)
-        return INT_OPCODES[e->op].of_index(g->b, a, b, "");
+    build_fn *in_range = t == TC_I64 && e->lanes == 1 ? INT_OPCODES[e->op].in_range : NULL;
+    if (in_range && tc_te_stays_in_range(e, g->k->env))
+        return in_range(g->b, a, b, "");
     if (code)
         return binop(g, code, a, b);
     if (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD)
         return divide(g, e, a, b);
+    if (e->op == TC_OP_SHL || e->op == TC_OP_SHR)
+        return shift(g, e, a, b);
     if (e->op == TC_OP_MIN)
         return tc_cg_intr2(g, s ? "llvm.smin" : "llvm.umin", a, b);
     if (e->op == TC_OP_MAX)

@@ -72,7 +72,7 @@ typedef struct tc_cg_kernel {
     tc_memo pure;  /* expression id -> value; index prefixes -> pointer */
     tc_memo local; /* the same for what reads memory that changes; emptied after each statement */
     tc_map flags;  /* expression id -> tc_expr_flags + 1 */
-    tc_val pred;   /* NULL, or the lanes whose value is wanted: memory and division of the others must not be touched */
+    tc_val pred;   /* NULL, or the lanes whose value is wanted: memory of the others must not be touched */
     tc_arena *arena;
 
     bool blocks;             /* tiles are in vector registers (units.c), else in registers of their own (tiles.c): */
@@ -82,7 +82,7 @@ typedef struct tc_cg_kernel {
     struct tc_tile_config *configs;
 } tc_cg_kernel;
 
-enum tc_expr_flags { TC_EF_LOAD = 1, TC_EF_MUTABLE = 2, TC_EF_HAZARD = 4 /* division by what may be 0 */ };
+enum tc_expr_flags { TC_EF_LOAD = 1, TC_EF_MUTABLE = 2 };
 
 /* ---- builder.c ---- */
 LLVMTypeRef tc_cg_vec(LLVMTypeRef elem, int lanes); /* lanes 1: elem itself */

@@ -23,12 +23,6 @@ unsigned tc_cg_flags(tc_cg *g, const tc_expr *e) {
         bool constant = s && *s && ((const tc_slot *)*s)->constant;
         f |= TC_EF_LOAD | (constant ? 0 : TC_EF_MUTABLE);
     }
-    bool divides = e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV || e->op == TC_OP_TMOD;
-    if (divides && !tc_dtype_is_float((tc_dtype)e->dtype)) {
-        const tc_expr *d = e->args[1]->op == TC_OP_BCAST ? e->args[1]->args[0] : e->args[1];
-        if (d->op != TC_OP_INT || d->u.i == 0)
-            f |= TC_EF_HAZARD;
-    }
     tc_map_put(&g->k->flags, e->id, f + 1);
     return f;
 }
@@ -44,6 +38,11 @@ static const struct {
     [TC_OP_GT] = {LLVMIntSGT, LLVMIntUGT, LLVMRealOGT}, [TC_OP_GE] = {LLVMIntSGE, LLVMIntUGE, LLVMRealOGE},
 };
 
+static bool is_moderate(tc_ival v) {
+    const int64_t most = (int64_t)1 << 60;
+    return v.lo >= -most && v.hi <= most;
+}
+
 /* Comparisons of index vectors, the masks of tails and paddings: s + d * lane OP 0 with a scalar s that is compared once, in 32
  * bits, instead of sixteen 64-bit sums. NULL when the comparison is not of that form.
  *
@@ -55,8 +54,8 @@ static tc_val compare_ramp(tc_cg *g, const tc_expr *e) {
     tc_cg_index x, y;
     if (e->lanes == 1 || a->dtype != TC_I64 || !tc_cg_flatten(a, &x) || !tc_cg_flatten(b, &y))
         return NULL;
-    /* Loaded values may be anything, and their difference may overflow; index arithmetic does not. */
-    if ((tc_cg_flags(g, a) | tc_cg_flags(g, b)) & TC_EF_LOAD)
+    /* Neither side wraps, nor does their difference. */
+    if (!is_moderate(tc_cg_index_range(g, &x, e->lanes)) || !is_moderate(tc_cg_index_range(g, &y, e->lanes)))
         return NULL;
     int64_t step = x.stride - y.stride;
     if (step < -64 || step > 64 || !tc_affine_add(&x.base, &y.base, -1))
@@ -104,7 +103,7 @@ static tc_val join(tc_cg *g, tc_val a, tc_val b) {
 /* An arm's value under the condition that takes it. What is computed here is forgotten after: it is only good where the condition
  * holds. */
 static tc_val arm(tc_cg *g, const tc_expr *e, tc_val cond, bool taken) {
-    if (!(tc_cg_flags(g, e) & (TC_EF_LOAD | TC_EF_HAZARD)))
+    if (!(tc_cg_flags(g, e) & TC_EF_LOAD))
         return tc_cg_expr(g, e);
     tc_val outer = g->k->pred;
     size_t pure = tc_memo_mark(&g->k->pure), local = tc_memo_mark(&g->k->local);

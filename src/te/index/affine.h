@@ -1,5 +1,10 @@
 /* Index arithmetic: intervals, affine normal form, and simplification of i64 expressions under known variable ranges.
- * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...). */
+ * The normal form is sum(coef * atom) + constant, atoms being variables or non-affine sub-expressions (x / c, x % c, min, ...).
+ *
+ * i64 arithmetic wraps (te/expr.h). Forms are congruent to what they were made of, modulo 2^64, and a bounded interval that holds
+ * the whole number that a form is holds its value too; so intervals whose ends leave i64 become unbounded, and rules of whole
+ * numbers need te_exact. What an environment knows nothing of, or only one end, is the caller's: arithmetic on such variables (not
+ * on data) is taken not to wrap. */
 #ifndef TC_TE_AFFINE_H
 #define TC_TE_AFFINE_H
 
@@ -11,7 +16,7 @@
 #define TC_INF INT64_MAX /* unbounded on that side */
 #define TC_NINF INT64_MIN
 typedef struct tc_ival {
-    int64_t lo, hi; /* inclusive; lo > hi: empty. Arithmetic saturates, and what is unbounded stays so. */
+    int64_t lo, hi; /* inclusive; lo > hi: empty */
 } tc_ival;
 static const tc_ival TC_IVAL_ALL = {TC_NINF, TC_INF};
 
@@ -27,8 +32,8 @@ static inline tc_ival tc_ival_meet(tc_ival a, tc_ival b) { /* what is in both */
 static inline tc_ival tc_ival_join(tc_ival a, tc_ival b) { /* the smallest interval with both in it */
     return (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
 }
-/* The values of a + b, k * a and a / b, which `floors` as DIV does or truncates as TDIV. A divisor that may be 0 or negative
- * tells nothing. */
+/* The values of a + b, k * a and a / b, which `floors` as DIV does or truncates as TDIV. What is unbounded stays so; if a bounded
+ * end leaves i64, nothing is known. A divisor that may be 0 or negative tells nothing either. */
 tc_ival tc_ival_add(tc_ival a, tc_ival b);
 tc_ival tc_ival_scale(tc_ival a, int64_t k);
 tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors);
@@ -69,9 +74,10 @@ void tc_env_undo(tc_env *e, size_t mark);               /* forgets assumptions, 
 /* ---- questions (bounds.c) ---- */
 
 /* Range of an integer or bool scalar expression; sound, exact for affine expressions of independent variables. Memory reads: the
- * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. i64 arithmetic is taken not to
- * overflow. */
+ * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. */
 tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env);
+/* A sum, difference, product or ramp of i64 whose operands' ranges are such that it does not wrap. */
+bool tc_te_stays_in_range(const tc_expr *e, const tc_env *env);
 /* Decides a boolean expression: 1 always true, 0 always false, -1 unknown. */
 int tc_te_decide(const tc_expr *cond, const tc_env *env);
 

@@ -3,46 +3,43 @@
  * inside a sum are bounded case by case. */
 #include "te/te_int.h"
 
+#include <stdlib.h>
+
 enum { MAX_EXPANSION = 3 }; /* nested case distinctions: 2^3 forms at most */
 enum { MAX_FACTS = 3 };     /* used on one form: an image has two padded dimensions, a volume three */
 enum { MAX_SCOPES = 6 };    /* nested selects whose arms are bounded under their condition: 2^6 visits of a shared node at most */
 
 /* ---- intervals ---- */
 
-static int64_t add_lo(int64_t a, int64_t b) {
-    int64_t r;
-    return a == TC_NINF || b == TC_NINF || __builtin_add_overflow(a, b, &r) ? TC_NINF : r;
-}
-
-static int64_t add_hi(int64_t a, int64_t b) {
-    int64_t r;
-    return a == TC_INF || b == TC_INF || __builtin_add_overflow(a, b, &r) ? TC_INF : r;
+static bool add_end(int64_t a, int64_t b, int64_t unbounded, int64_t *r) {
+    *r = unbounded;
+    return a == unbounded || b == unbounded || !__builtin_add_overflow(a, b, r);
 }
 
 tc_ival tc_ival_add(tc_ival a, tc_ival b) {
-    return (tc_ival){add_lo(a.lo, b.lo), add_hi(a.hi, b.hi)};
+    tc_ival r;
+    return add_end(a.lo, b.lo, TC_NINF, &r.lo) && add_end(a.hi, b.hi, TC_INF, &r.hi) ? r : TC_IVAL_ALL;
 }
 
-static int64_t saturating_mul(int64_t a, int64_t b) {
+static bool mul_end(int64_t a, int64_t b, int64_t *r) {
     bool unbounded = a == TC_NINF || a == TC_INF || b == TC_NINF || b == TC_INF;
-    int64_t r;
-    if (a == 0 || b == 0)
-        return 0;
-    if (!unbounded && !__builtin_mul_overflow(a, b, &r))
-        return r;
-    return (a < 0) != (b < 0) ? TC_NINF : TC_INF;
+    *r = a == 0 || b == 0 ? 0 : (a < 0) != (b < 0) ? TC_NINF : TC_INF;
+    return *r == 0 || unbounded || !__builtin_mul_overflow(a, b, r);
 }
 
 tc_ival tc_ival_scale(tc_ival a, int64_t k) {
+    tc_ival r;
     if (k == 0)
         return (tc_ival){0, 0};
-    tc_ival r = {saturating_mul(a.lo, k), saturating_mul(a.hi, k)};
+    if (!mul_end(a.lo, k, &r.lo) || !mul_end(a.hi, k, &r.hi))
+        return TC_IVAL_ALL;
     return k > 0 ? r : (tc_ival){r.hi, r.lo};
 }
 
 static tc_ival ival_mul(tc_ival a, tc_ival b) {
-    int64_t p[4] = {saturating_mul(a.lo, b.lo), saturating_mul(a.lo, b.hi), saturating_mul(a.hi, b.lo),
-                    saturating_mul(a.hi, b.hi)};
+    int64_t p[4];
+    if (!mul_end(a.lo, b.lo, &p[0]) || !mul_end(a.lo, b.hi, &p[1]) || !mul_end(a.hi, b.lo, &p[2]) || !mul_end(a.hi, b.hi, &p[3]))
+        return TC_IVAL_ALL;
     tc_ival r = {p[0], p[0]};
     for (int i = 1; i < 4; i++)
         r = tc_ival_join(r, (tc_ival){p[i], p[i]});
@@ -113,14 +110,57 @@ void te_ranges_init(te_ranges *r, const tc_env *env) {
     memset(r->slot_key, 0, sizeof r->slot_key);
 }
 
-void te_ranges_under(te_ranges *r, const te_ranges *outer, const tc_expr *cond, bool negated) {
+void te_ranges_under(te_ranges *r, te_ranges *outer, const tc_expr *cond, bool negated) {
     te_ranges_init(r, outer->env);
     r->outer = outer;
     r->read_range = outer->read_range;
     r->user = outer->user;
     r->expanding = outer->expanding;
     r->depth = outer->depth + 1;
-    r->nfact = te_facts_of(cond, negated, r->fact, TE_COND_FACTS);
+    r->nfact = te_facts_of(outer, cond, negated, r->fact, TE_COND_FACTS);
+}
+
+/* ---- what may wrap ---- */
+
+static bool half_open(tc_ival v) {
+    return (v.lo == TC_NINF) != (v.hi == TC_INF);
+}
+
+static tc_ival range_leaf(te_ranges *r, const tc_expr *e);
+
+static bool is_open_variable(const tc_expr *e, const void *user) {
+    /* Looking a variable up changes nothing in the query. */
+    return e->op == TC_OP_VAR && !tc_ival_bounded(range_leaf((te_ranges *)(uintptr_t)user, e));
+}
+
+/* Unbounded for want of what is known of its variables, and so taken not to wrap. */
+static bool is_open(te_ranges *r, const tc_expr *e) {
+    return !tc_expr_touches_memory(e) && tc_expr_any(e, is_open_variable, r);
+}
+
+/* *sum += |coef| * the largest magnitude in v */
+static bool add_magnitude(int64_t *sum, int64_t coef, tc_ival v) {
+    int64_t most;
+    if (coef == INT64_MIN || !tc_ival_bounded(v))
+        return false;
+    most = TC_MAX(llabs(v.lo), llabs(v.hi));
+    return !__builtin_mul_overflow(llabs(coef), most, &most) && !__builtin_add_overflow(*sum, most, sum);
+}
+
+int64_t te_magnitude(te_ranges *r, const tc_affine *a) {
+    int64_t sum = 0;
+    bool known = add_magnitude(&sum, 1, (tc_ival){a->c, a->c});
+    for (int i = 0; i < a->n && known; i++) {
+        tc_ival v = te_range(r, a->term[i].atom);
+        if (!tc_ival_bounded(v) && is_open(r, a->term[i].atom))
+            v = (tc_ival){1, 1};
+        known = add_magnitude(&sum, a->term[i].coef, v);
+    }
+    return known ? sum : INT64_MAX;
+}
+
+bool te_exact(te_ranges *r, const tc_affine *a) {
+    return te_magnitude(r, a) <= TE_EXACT_MOST;
 }
 
 /* ---- linear forms ---- */
@@ -176,7 +216,7 @@ static tc_ival range_with_facts(te_ranges *r, const tc_affine *a, fact_cursor at
             continue;
         tc_affine rest = *a;
         for (int i = 0; i < f->n; i++)
-            tc_affine_term(&rest, f->term[i].atom, -k * f->term[i].coef);
+            tc_affine_term(&rest, f->term[i].atom, (int64_t)(0 - (uint64_t)k * (uint64_t)f->term[i].coef));
         best = tc_ival_meet(best, tc_ival_add(tc_ival_scale(f->range, k), range_with_facts(r, &rest, at, used + 1)));
     }
     return best;
@@ -218,13 +258,32 @@ static bool range_case(te_ranges *r, const tc_affine *a, int i, const tc_expr *w
     return true;
 }
 
+/* coef * e wraps nowhere, and leaves room for other terms. */
+static bool case_is_exact(te_ranges *r, const tc_expr *e, int64_t coef) {
+    tc_affine a = {0};
+    return tc_affine_linear(&a, e, 1) && te_magnitude(r, &a) <= TE_EXACT_MOST / llabs(coef);
+}
+
 /* A sum with min(x, y) in it is min(sum with x, sum with y), or max if the coefficient is negative. */
 static tc_ival range_by_cases(te_ranges *r, const tc_affine *a, int i) {
     const tc_expr *e = a->term[i].atom;
     tc_ival x, y;
     if (!range_case(r, a, i, e->args[0], &x) || !range_case(r, a, i, e->args[1], &y))
         return TC_IVAL_ALL;
+    int64_t coef = a->term[i].coef;
+    if (!te_exact(r, a) || !case_is_exact(r, e->args[0], coef) || !case_is_exact(r, e->args[1], coef))
+        return tc_ival_join(x, y);
     return (e->op == TC_OP_MIN) == (a->term[i].coef > 0) ? ival_min(x, y) : ival_max(x, y);
+}
+
+/* A sum that is bounded on one side only may wrap from the other, unless that is open variables'. */
+static bool may_wrap(te_ranges *r, const tc_affine *a, tc_ival v) {
+    if (!half_open(v) || (a->n == 1 && a->term[0].coef == 1 && a->c == 0))
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (!tc_ival_bounded(te_range(r, a->term[i].atom)) && !is_open(r, a->term[i].atom))
+            return true;
+    return false;
 }
 
 tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
@@ -241,6 +300,8 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *form) {
             break;
         }
     v = tc_ival_add(v, extra);
+    if (may_wrap(r, form, v))
+        return TC_IVAL_ALL;
     return v.lo > v.hi ? (tc_ival){0, 0} : v; /* contradictory facts: never reached, so anything is sound, and 0 is in bounds */
 }
 
@@ -265,8 +326,9 @@ static tc_ival range_mod(te_ranges *r, const tc_expr *e) {
     int64_t c = e->args[1]->u.i, g = c;
     for (int i = 0; i < a.n; i++)
         g = tc_gcd(g, a.term[i].coef);
+    bool congruent = g > 1 && ((g & (g - 1)) == 0 || te_exact(r, &a)); /* wrapping keeps remainders by powers of two */
     int64_t first = tc_floor_mod(a.c, g);
-    return g > 1 ? tc_ival_meet(v, (tc_ival){first, c - g + first}) : v;
+    return congruent ? tc_ival_meet(v, (tc_ival){first, c - g + first}) : v;
 }
 
 /* An arm of a select, under its condition where that says something. */
@@ -373,6 +435,11 @@ static tc_ival (*const RANGES[TC_NOPS])(te_ranges *r, const tc_expr *e) = {
     [TC_OP_SHR] = range_bits,
 };
 
+/* Operations whose value may leave the operands' side of an unbounded range. */
+static bool wraps(tc_op op) {
+    return op == TC_OP_ADD || op == TC_OP_SUB || op == TC_OP_MUL || op == TC_OP_RAMP || op == TC_OP_ABS || op == TC_OP_SHL;
+}
+
 static tc_ival range_node(te_ranges *r, const tc_expr *e) {
     if (e->dtype == TC_BOOL && !(tc_op_traits(e->op) & (TC_MEMORY | TC_VECTOR)) && e->op != TC_OP_SELECT)
         return range_bool(r, e);
@@ -403,20 +470,17 @@ static tc_ival range_of_atom(te_ranges *r, const tc_expr *e, tc_ival v) {
 tc_ival te_range(te_ranges *r, const tc_expr *e) {
     if (e->op == TC_OP_INT || e->op == TC_OP_VAR)
         return range_leaf(r, e);
-    uint32_t slot = (e->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
-    if (r->slot_key[slot] == e->id + 1)
+    uint32_t key = e->id * (MAX_EXPANSION + 1) + (uint32_t)r->expanding + 1, slot = (key * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
+    if (r->slot_key[slot] == key)
         return r->slot[slot];
     tc_ival v = range_node(r, e), limits = tc_ival_of_dtype(e->dtype);
     if (e->dtype == TC_I64 && e->lanes == 1 && e->op != TC_OP_ADD && e->op != TC_OP_SUB && e->op != TC_OP_MUL)
         v = range_of_atom(r, e, v);
     bool wrapped = v.lo < limits.lo || v.hi > limits.hi || (e->dtype == TC_U64 && v.hi == TC_INF);
-    if (wrapped || v.lo > v.hi) /* or contradictory facts */
+    if (wrapped || v.lo > v.hi || (wraps(e->op) && half_open(v) && !is_open(r, e))) /* or contradictory facts */
         v = limits;
-    /* While a case distinction is under way results depend on its depth: never less sound, but kept out of the memo. */
-    if (!r->expanding) {
-        r->slot_key[slot] = e->id + 1;
-        r->slot[slot] = v;
-    }
+    r->slot_key[slot] = key;
+    r->slot[slot] = v;
     return v;
 }
 
@@ -424,6 +488,19 @@ tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env) {
     te_ranges r;
     te_ranges_init(&r, env);
     return te_range(&r, e);
+}
+
+bool tc_te_stays_in_range(const tc_expr *e, const tc_env *env) {
+    te_ranges r;
+    te_ranges_init(&r, env);
+    tc_ival a = te_range(&r, e->args[0]), b = te_range(&r, e->args[1]);
+    if (e->op == TC_OP_RAMP)
+        b = ival_mul(b, (tc_ival){0, e->lanes - 1});
+    if (!tc_ival_bounded(a) || !tc_ival_bounded(b))
+        return false;
+    if (e->op == TC_OP_MUL)
+        return tc_ival_bounded(ival_mul(a, b));
+    return tc_ival_bounded(tc_ival_add(a, e->op == TC_OP_SUB ? tc_ival_scale(b, -1) : b));
 }
 
 /* ---- decisions ---- */
@@ -434,15 +511,6 @@ static int decide_order(tc_op op, tc_ival difference) {
                         (difference.hi > 0 ? TE_GREATER : 0),
              holds = te_comparison(op) & possible;
     return holds == possible ? 1 : holds ? -1 : 0;
-}
-
-bool te_exact(te_ranges *r, const tc_affine *a) {
-    for (int i = 0; i < a->n; i++) {
-        const tc_expr *atom = a->term[i].atom;
-        if (atom->op != TC_OP_VAR && !tc_ival_bounded(te_range(r, atom)) && tc_expr_touches_memory(atom))
-            return false;
-    }
-    return true;
 }
 
 static int decide_comparison(te_ranges *r, const tc_expr *e) {

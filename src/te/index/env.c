@@ -148,11 +148,21 @@ static bool make_fact(const tc_affine *a, tc_ival range, te_fact *out) {
     return true;
 }
 
-static int comparison_fact(const tc_expr *cond, bool negated, te_fact *out) {
+/* The form of one side of a comparison, as the whole number that it is: one atom, a constant, or a sum that does not wrap. */
+static bool whole_number(te_ranges *r, const tc_expr *e, tc_affine *a) {
+    *a = (tc_affine){0};
+    bool atom = tc_affine_linear(a, e, 1) && (a->n == 0 || (a->n == 1 && a->term[0].atom == e));
+    return atom || (a->n && te_exact(r, a));
+}
+
+static int comparison_fact(te_ranges *r, const tc_expr *cond, bool negated, te_fact *out) {
     if (!(tc_op_traits(cond->op) & TC_COMPARE) || cond->nargs != 2 || cond->lanes != 1 || cond->args[0]->dtype != TC_I64)
         return 0;
-    tc_affine d = {0};
-    if (!tc_affine_linear(&d, cond->args[0], 1) || !tc_affine_linear(&d, cond->args[1], -1))
+    tc_affine d, y;
+    if (!whole_number(r, cond->args[0], &d) || !whole_number(r, cond->args[1], &y) || y.c == INT64_MIN)
+        return 0;
+    int64_t c;
+    if (__builtin_sub_overflow(d.c, y.c, &c) || !tc_affine_add(&d, &y, -1))
         return 0;
     static const tc_ival RANGES[TC_NOPS] = {/* of the difference */
                                             [TC_OP_LT] = {TC_NINF, -1},
@@ -164,16 +174,16 @@ static int comparison_fact(const tc_expr *cond, bool negated, te_fact *out) {
     return op != TC_OP_NE && make_fact(&d, RANGES[op], out); /* x != y excludes one point only */
 }
 
-int te_facts_of(const tc_expr *cond, bool negated, te_fact *out, int cap) {
+int te_facts_of(te_ranges *r, const tc_expr *cond, bool negated, te_fact *out, int cap) {
     if (cap <= 0)
         return 0;
     if (cond->op == TC_OP_NOT)
-        return te_facts_of(cond->args[0], !negated, out, cap);
+        return te_facts_of(r, cond->args[0], !negated, out, cap);
     if (cond->op == (negated ? TC_OP_OR : TC_OP_AND)) {
-        int n = te_facts_of(cond->args[0], negated, out, cap);
-        return n + te_facts_of(cond->args[1], negated, out + n, cap - n);
+        int n = te_facts_of(r, cond->args[0], negated, out, cap);
+        return n + te_facts_of(r, cond->args[1], negated, out + n, cap - n);
     }
-    return comparison_fact(cond, negated, out);
+    return comparison_fact(r, cond, negated, out);
 }
 
 static bool same_combination(const te_fact *a, const te_fact *b) {
@@ -200,7 +210,9 @@ static void note(tc_env *e, const te_fact *f) {
 
 static void assume(tc_env *e, const tc_expr *cond, bool negated) {
     te_fact facts[TE_COND_FACTS];
-    int n = te_facts_of(cond, negated, facts, TE_COND_FACTS);
+    te_ranges r;
+    te_ranges_init(&r, e);
+    int n = te_facts_of(&r, cond, negated, facts, TE_COND_FACTS);
     for (int i = 0; i < n; i++)
         note(e, &facts[i]);
 }

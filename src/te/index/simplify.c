@@ -10,8 +10,7 @@
  *     6*i + r < 126                ->  i < 21               for r in [0, 6)
  *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5
  *
- * i64 arithmetic is taken not to overflow: it is index arithmetic. Where an atom is data of unknown size (te_exact) the rules
- * that rely on that are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine. */
+ * Where a sum may wrap (te_exact) the rules that are true of whole numbers only are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine. */
 #include "te/index/simplify_int.h"
 
 #include <stdlib.h>
@@ -137,9 +136,10 @@ static const tc_expr *less_than_zero(simplifier *s, tc_affine d) {
         break;
     }
     const tc_expr *atom = lone_atom(&sum);
-    if (te_divides_by_const(atom, TC_OP_DIV, &c) && !__builtin_mul_overflow(k, c, &g)) { /* x / c < k is x < k * c */
+    if (te_divides_by_const(atom, TC_OP_DIV, &c) && !__builtin_mul_overflow(k, c, &g) &&
+        g != INT64_MIN) { /* x / c < k is x < k * c */
         tc_affine x = {0};
-        if (tc_affine_linear(&x, atom->args[0], 1)) {
+        if (tc_affine_linear(&x, atom->args[0], 1) && te_exact(s->r, &x) && llabs(g) <= TE_EXACT_MOST) {
             k = g - x.c;
             x.c = 0;
             sum = x;

@@ -89,7 +89,7 @@ static bool divmod_of_atom(simplifier *s, const tc_affine *r, int64_t c, bool qu
     tc_affine x = {0};
     if (quotient && te_divides_by_const(atom, TC_OP_DIV, &c1) && !__builtin_mul_overflow(c, c1, &product)) {
         if (!tc_affine_linear(&x, atom->args[0], 1) || __builtin_mul_overflow(r->c, c1, &product) ||
-            __builtin_add_overflow(x.c, product, &x.c))
+            __builtin_add_overflow(x.c, product, &x.c) || !te_exact(s->r, &x))
             return false;
         divmod(s, &x, c * c1, true, out);
         return true;
@@ -139,6 +139,10 @@ static void divmod(simplifier *s, const tc_affine *a, int64_t c, bool quotient, 
         return;
     }
     split_by(a, c, &q, &r);
+    if (!te_exact(s->r, &r)) { /* c is huge */
+        atom_of(s, quotient ? TC_OP_DIV : TC_OP_MOD, a, c, out);
+        return;
+    }
     tc_ival v = te_range_affine(s->r, &r);
     if (tc_ival_bounded(v) && tc_floor_div(v.lo, c) == tc_floor_div(v.hi, c)) {
         int64_t shift = tc_floor_div(v.lo, c);
@@ -244,8 +248,9 @@ static bool absorb(simplifier *s, tc_affine *a, int i) {
     if ((t.atom->op != TC_OP_MIN && t.atom->op != TC_OP_MAX) || t.coef == INT64_MIN)
         return false;
     for (int k = 0; k < 2; k++) {
-        tc_affine arm = {0}, moved = {0}, rest = *a;
-        if (!tc_affine_linear(&arm, t.atom->args[k], 1) || !contains(a, &arm, -t.coef))
+        tc_affine arm = {0}, other = {0}, moved = {0}, rest = *a;
+        if (!tc_affine_linear(&arm, t.atom->args[k], 1) || !contains(a, &arm, -t.coef) ||
+            !tc_affine_linear(&other, t.atom->args[!k], 1) || !te_exact(s->r, &arm) || !te_exact(s->r, &other))
             continue;
         arm.c = 0;
         if (!tc_affine_add(&rest, &arm, t.coef) || !tc_affine_term(&rest, t.atom, -t.coef) || !tc_affine_add(&moved, &arm, -1))
@@ -261,7 +266,10 @@ static bool absorb(simplifier *s, tc_affine *a, int i) {
 }
 
 void te_recombine(simplifier *s, tc_affine *a) {
-    if (!te_exact(s->r, a))
+    bool any = false;
+    for (int i = 0; i < a->n; i++)
+        any |= a->term[i].atom->nargs == 2;
+    if (!any || a->n < 2 || !te_exact(s->r, a))
         return;
     for (int round = 0; round < TC_MAX_TERMS; round++) {
         bool changed = false;

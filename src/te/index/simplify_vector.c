@@ -2,6 +2,8 @@
  * operation; comparisons of ramps are decided by their first and last lane. */
 #include "te/index/simplify_int.h"
 
+#include <stdlib.h>
+
 /* base and stride of an i64 vector that is a ramp or a broadcast. */
 static bool as_ramp(simplifier *s, const tc_expr *e, const tc_expr **base, const tc_expr **stride) {
     if (e->op != TC_OP_RAMP && e->op != TC_OP_BCAST)
@@ -17,9 +19,19 @@ static const tc_expr *make_ramp(simplifier *s, const tc_expr *base, const tc_exp
     return tc_is_int(stride, 0) ? tc_bcast(s->c, base, lanes) : tc_ramp(s->c, base, stride, lanes);
 }
 
+/* No lane of base + stride * lane wraps. */
+static bool exact_ramp(simplifier *s, const tc_expr *base, int64_t stride, int lanes) {
+    tc_affine a = {0};
+    int64_t last;
+    if (stride == INT64_MIN || __builtin_mul_overflow(llabs(stride), lanes, &last) || !tc_affine_linear(&a, base, 1))
+        return false;
+    int64_t most = te_magnitude(s->r, &a);
+    return last <= TE_EXACT_MOST && most <= TE_EXACT_MOST - last;
+}
+
 /* ramp / c and ramp % c where all lanes fall between two multiples of c, or the stride is a multiple of c. */
 static const tc_expr *ramp_divmod(simplifier *s, const tc_expr *e, const tc_expr *base, const tc_expr *stride, const tc_expr *d) {
-    if (d->op != TC_OP_INT || d->u.i <= 0 || stride->op != TC_OP_INT)
+    if (d->op != TC_OP_INT || d->u.i <= 0 || stride->op != TC_OP_INT || !exact_ramp(s, base, stride->u.i, e->lanes))
         return NULL;
     bool quotient = e->op == TC_OP_DIV;
     if (stride->u.i % d->u.i == 0)
@@ -63,7 +75,7 @@ static const tc_expr *simp_ramp_comparison(simplifier *s, const tc_expr *e) {
     if (!(tc_op_traits(e->op) & TC_COMPARE) || e->nargs != 2 || e->lanes == 1 || e->args[0]->dtype != TC_I64 ||
         !as_ramp(s, e->args[0], &a, &sa) || !as_ramp(s, e->args[1], &b, &sb) || sa->op != TC_OP_INT || sb->op != TC_OP_INT)
         return NULL;
-    if (e->op == TC_OP_EQ || e->op == TC_OP_NE)
+    if (e->op == TC_OP_EQ || e->op == TC_OP_NE || !exact_ramp(s, a, sa->u.i, e->lanes) || !exact_ramp(s, b, sb->u.i, e->lanes))
         return NULL;
     int64_t travel = (sa->u.i - sb->u.i) * (e->lanes - 1);
     const tc_expr *first = te_simp(s, tc_bin(s->c, e->op, a, b)),

@@ -1,6 +1,5 @@
 /* Expression -> program. A node is compiled once per mask, a mask being the conditions of the selects around it; a node that was
- * compiled under fewer conditions serves under more. Masks only matter to what can fail, so arms without memory or division get
- * none. */
+ * compiled under fewer conditions serves under more. Masks only matter to what can fail, so arms without memory get none. */
 #include "te/interp/interp_int.h"
 
 #include <stdlib.h>
@@ -59,19 +58,11 @@ static int find(const compiler *k, int m, uint32_t id) {
     return -1;
 }
 
-/* Whether evaluating e where it is not wanted could fail. */
-static bool may_fail(const tc_expr *e, const void *unused) {
-    (void)unused;
-    bool integer_division = !tc_dtype_is_float(e->dtype) && (e->op == TC_OP_DIV || e->op == TC_OP_MOD || e->op == TC_OP_TDIV ||
-                                                             e->op == TC_OP_TMOD || e->op == TC_OP_SHL || e->op == TC_OP_SHR);
-    return e->op == TC_OP_READ || (integer_division && e->args[1]->op != TC_OP_INT);
-}
-
 static int compile(compiler *k, const tc_expr *e, int m);
 
 /* The mask of an arm of a select whose condition is in register cond. */
 static int arm_mask(compiler *k, const tc_expr *arm, int cond, bool negated, int m) {
-    if (!tc_expr_any(arm, may_fail, NULL))
+    if (!tc_expr_touches_memory(arm))
         return m;
     int reg = cond, outer = k->masks.data[m].reg;
     insn i = {.dtype = TC_BOOL, .a = reg, .b = -1, .c = -1, .mask = -1};
@@ -106,7 +97,7 @@ static int compile_node(compiler *k, const tc_expr *e, int m) {
     assert(e->op != TC_OP_VAR && e->op != TC_OP_LOAD); /* axes have registers already; loads are TIR's */
     if (e->op == TC_OP_SELECT)
         return compile_select(k, e, m);
-    insn i = {.op = e->op, .dtype = e->dtype, .a = -1, .b = -1, .c = -1, .mask = may_fail(e, NULL) ? k->masks.data[m].reg : -1};
+    insn i = {.op = e->op, .dtype = e->dtype, .a = -1, .b = -1, .c = -1, .mask = e->op == TC_OP_READ ? k->masks.data[m].reg : -1};
     if (e->op == TC_OP_READ) {
         i.read = e;
         for (int d = 0; d < e->nargs; d++)

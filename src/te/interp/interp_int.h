@@ -20,7 +20,7 @@ typedef struct insn {
     tc_dtype dtype; /* of the result; of a comparison: of the operands */
     tc_dtype from;  /* CAST: of the operand */
     int dst, a, b, c;
-    int mask; /* register of the lanes in which it really happens, -1: all. Only for what may fail: READ, DIV, ... */
+    int mask; /* READ: register of the lanes in which it really happens, -1: all */
     const tc_expr *read;
     int idx[TC_MAX_DIMS]; /* READ: registers of the indices */
 } insn;
@@ -38,8 +38,8 @@ typedef struct program {
 void te_program_compile(program *p, const tc_compute *op);
 void te_program_free(program *p);
 
-/* Runs one instruction other than READ over n lanes; false: a division by zero or an impossible shift in an active lane. */
-bool te_insn_run(const insn *k, lanes *reg, int n);
+/* Runs one instruction other than READ over n lanes. */
+void te_insn_run(const insn *k, lanes *reg, int n);
 /* Loads the elements at offsets into dst. */
 void te_gather(tc_dtype t, const void *base, const int64_t *offset, cell *dst, int n);
 void te_scatter(tc_dtype t, void *base, const int64_t *offset, const cell *src, int n);

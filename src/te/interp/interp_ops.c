@@ -99,20 +99,14 @@ static void binary_f(const insn *k, cell *restrict d, const cell *a, const cell 
     round_lanes(k->dtype, d, n);
 }
 
-static bool binary_i(const insn *k, cell *restrict d, const cell *a, const cell *b, const cell *mask, int n) {
+static void binary_i(const insn *k, cell *restrict d, const cell *a, const cell *b, int n) {
     if (INT_LOOPS[k->op]) {
         INT_LOOPS[k->op](d, a, b, n);
         wrap_lanes(k->dtype, d, n);
-        return true;
+        return;
     }
-    bool ok = true;
-    for (int l = 0; l < n; l++) {
-        int64_t v = 0;
-        if (!tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v) && (!mask || mask[l].i))
-            ok = false;
-        d[l].i = v;
-    }
-    return ok;
+    for (int l = 0; l < n; l++)
+        d[l].i = tc_eval_i(k->op, k->dtype, a[l].i, b[l].i);
 }
 
 static void compare_i64(const insn *k, cell *restrict d, const cell *a, const cell *b, int n) {
@@ -120,11 +114,8 @@ static void compare_i64(const insn *k, cell *restrict d, const cell *a, const ce
         COMPARE_LOOPS[k->op](d, a, b, n);
         return;
     }
-    for (int l = 0; l < n; l++) {
-        int64_t v = 0;
-        tc_eval_i(k->op, k->dtype, a[l].i, b[l].i, &v);
-        d[l].i = v;
-    }
+    for (int l = 0; l < n; l++)
+        d[l].i = tc_eval_i(k->op, k->dtype, a[l].i, b[l].i);
 }
 
 static void compare_f(const insn *k, cell *restrict d, const cell *a, const cell *b, int n) {
@@ -156,7 +147,7 @@ static void select_lanes(cell *restrict d, const cell *c, const cell *a, const c
         d[l].i = c[l].i ? a[l].i : b[l].i;
 }
 
-bool te_insn_run(const insn *k, lanes *reg, int n) {
+void te_insn_run(const insn *k, lanes *reg, int n) {
     cell *d = reg[k->dst];
     const cell *a = reg[k->a], *b = k->b >= 0 ? reg[k->b] : NULL, *c = k->c >= 0 ? reg[k->c] : NULL;
     bool is_float = tc_dtype_is_float(k->dtype);
@@ -173,13 +164,12 @@ bool te_insn_run(const insn *k, lanes *reg, int n) {
         for (int l = 0; l < n && is_float; l++)
             d[l].f = tc_eval_f(k->op, k->dtype, a[l].f, 0);
         for (int l = 0; l < n && !is_float; l++)
-            tc_eval_i(k->op, k->dtype, a[l].i, 0, &d[l].i);
+            d[l].i = tc_eval_i(k->op, k->dtype, a[l].i, 0);
     } else if (is_float) {
         binary_f(k, d, a, b, n);
     } else {
-        return binary_i(k, d, a, b, k->mask >= 0 ? reg[k->mask] : NULL, n);
+        binary_i(k, d, a, b, n);
     }
-    return true;
 }
 
 void te_gather(tc_dtype t, const void *base, const int64_t *offset, cell *dst, int n) {

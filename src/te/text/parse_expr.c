@@ -201,13 +201,12 @@ static tc_status fold_literals(parser *p, tc_op op, const operand *x, const oper
         *out = literal_real(tc_eval_f(op, TC_F64, literal_value(x), literal_value(y)), x->at);
         return TC_OK;
     }
-    int64_t v;
-    if (!tc_eval_i(op, TC_I64, x->i, y->i, &v))
+    if ((op == TC_OP_DIV || op == TC_OP_MOD) && y->i == 0)
         return FAIL_AT(p, at, "integer division by zero");
     if (op == TC_OP_DIV && y->i != -1 && x->i % y->i)
         return FAIL_AT(p, at, "%lld / %lld of integers rounds down; write %lld.0 / %lld.0 if the fraction is meant",
                        (long long)x->i, (long long)y->i, (long long)x->i, (long long)y->i);
-    *out = literal_int(v, x->at);
+    *out = literal_int(tc_eval_i(op, TC_I64, x->i, y->i), x->at);
     return TC_OK;
 }
 

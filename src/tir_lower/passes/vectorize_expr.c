@@ -119,26 +119,11 @@ static const tc_expr *vec_select(tir_vectoriser *k, const tc_expr *e) {
     return is_masked_load(args) ? args[1] : with_vectors(k, e, args);
 }
 
-/* Where no lane runs, 0 was loaded as the divisor. */
-static const tc_expr *vec_division(tir_vectoriser *k, const tc_expr *e) {
-    const tc_expr *mask = k->arm ? k->arm : k->mask, *args[2] = {tir_vec(k, e->args[0]), tir_vec(k, e->args[1])};
-    bool constant = args[1]->op == TC_OP_INT || (args[1]->op == TC_OP_BCAST && args[1]->args[0]->op == TC_OP_INT);
-    if (mask && !constant && (args[0]->lanes > 1 || args[1]->lanes > 1))
-        args[1] = tc_select(k->c, mask, tir_widen(k, args[1]), tc_bcast(k->c, tc_imm(k->c, e->dtype, 1), k->lanes));
-    return with_vectors(k, e, args);
-}
-
-static bool divides(tc_op op) {
-    return op == TC_OP_DIV || op == TC_OP_MOD || op == TC_OP_TDIV || op == TC_OP_TMOD;
-}
-
 static const tc_expr *vec_node(tir_vectoriser *k, const tc_expr *e) {
     if (e->op == TC_OP_LOAD)
         return vec_load(k, e);
     if (e->op == TC_OP_SELECT)
         return vec_select(k, e);
-    if (divides(e->op) && !tc_dtype_is_float(e->dtype) && (e->dtype != TC_I64 || e->args[1]->op != TC_OP_INT))
-        return vec_division(k, e);
     return e->dtype == TC_I64 ? vec_index(k, e, false) : vec_operands(k, e);
 }
 
