@@ -298,6 +298,7 @@ tc_status tc_space_analyse_stored(const analysis *an, analysis *out, tc_error *e
     out->stored_for = anchor->name;
     TC_TRY(inline_all(out, err));
     classify_all(out);
+    tc_space_find_unpacked(out);
     return TC_OK;
 }
 

@@ -36,7 +36,7 @@ static void split_reduction(emitter *e, const anchor_plan *p, int id, loop_ref *
     tc_space_split(&e->b, loop_of(p->acc, &op->axes[p->acc_vec]), "ov", &width, v);
 }
 
-void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id) {
+loop_ref tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id) {
     const tc_compute *op = p->op;
     loop_ref k[4], v[2], x[2];
     loop_list order = {0}, out = {0}, in = {0};
@@ -70,4 +70,5 @@ void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id) {
     tc_space_unroll(&e->b, k[2]);
     tc_space_unroll_all(&e->b, &in);
     tc_space_vectorize(&e->b, v[1]);
+    return k[0];
 }

@@ -70,7 +70,7 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
 void tc_space_emit_streams(emitter *e, int id, size_t from);
 
 /* ---- anchor_blocked.c ---- */
-/* The loops of the accumulating stage when its tile is a cache block. */
-void tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id);
+/* The loops of the accumulating stage when its tile is a cache block; returns the one over blocks of the reduction. */
+loop_ref tc_space_emit_blocked(emitter *e, const anchor_plan *p, int id);
 
 #endif

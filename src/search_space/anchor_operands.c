@@ -52,7 +52,9 @@ static operand_list vector_operands(const analysis *an, const anchor_plan *p) {
         bool reduces = false;
         for (int d = 0; d < all.read[i]->nargs; d++)
             reduces |= d != dv && reduce_dim(p, all.read[i], d);
-        if (dv >= 0 && reduces && (all.read[i]->u.tensor->is_const || reused(p, all.read[i])))
+        int stage = tc_sch_stage_of(an->s, all.read[i]->u.tensor);
+        bool unpacked = stage >= 0 && tc_space_is_unpacked(an, stage); /* in panels as it is */
+        if (dv >= 0 && reduces && !unpacked && (all.read[i]->u.tensor->is_const || reused(p, all.read[i])))
             out.read[out.n++] = all.read[i];
     }
     return out;
@@ -195,7 +197,7 @@ void tc_space_emit_packed_rows(emitter *e, const anchor_plan *p, const tc_expr *
         tc_space_parallel(b, order.at[0]);
 }
 
-static bool has_layout(const emitter *e, const tc_tensor *t) {
+bool tc_space_has_layout(const emitter *e, const tc_tensor *t) {
     for (size_t i = 0; i < e->packed.len; i++)
         if (e->packed.data[i] == t)
             return true;
@@ -235,16 +237,17 @@ static void emit_packed_operand(emitter *e, const anchor_plan *p, const tc_expr 
         emit_packed(e, p, read, dv, emit_copy(e, p, read, copied), task);
         return;
     }
-    if (has_layout(e, t))
+    if (tc_space_has_layout(e, t))
         return;
     tc_push(&e->packed, t);
     emit_packed(e, p, read, dv, stage_called(e->an->s->stages[stage].name), task);
+    tc_space_lay_sources(e, e->an->s->stages[stage].op, dv, p->panel);
 }
 
 /* A constant has one layout: of several anchors that read it, the first one chooses. */
 static void emit_packed_constant(emitter *e, const anchor_plan *p, const tc_expr *read, int dv) {
     const tc_tensor *t = read->u.tensor;
-    if (has_layout(e, t))
+    if (tc_space_has_layout(e, t))
         return;
     tc_push(&e->packed, t);
     layout l = packed_layout(p, read, dv);
@@ -309,7 +312,7 @@ bool tc_space_is_operand(const analysis *an, int stage) {
 
 /* Its anchor, which was written before, has packed it; or it is a map. */
 void tc_space_emit_operand(emitter *e, const cluster *c) {
-    if (has_layout(e, e->an->s->stages[c->member[0]].op->out[0]))
+    if (tc_space_has_layout(e, e->an->s->stages[c->member[0]].op->out[0]))
         return;
     e->at = (loop_ref){0};
     tc_space_emit_map(e, c);

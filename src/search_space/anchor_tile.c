@@ -204,8 +204,9 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
         tc_space_keep_local(&e->b, p.acc);
     tc_space_unroll_all(&e->b, &l.rows);
     tc_space_vectorize(&e->b, l.vec);
+    e->panel = p.panel;
     if (p.blocked)
-        tc_space_emit_blocked(e, &p, id);
+        e->block = tc_space_emit_blocked(e, &p, id);
     else if (c->inner >= 0)
         tc_space_emit_inner(e, &p, c->inner, id);
     else

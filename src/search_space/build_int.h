@@ -36,6 +36,8 @@ typedef struct decision {
         double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */
         double left;    /* of it, the part of those that are never inlined */
         double inlined; /* operations of the others, per value */
+        double numbers,
+            unpacking; /* VEC: numbers of constants that are unpacked (unpack.c), and operations on them, per multiply-add */
     } produced;
     int sets;      /* VEC: accumulators for each element of the tile */
     bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */

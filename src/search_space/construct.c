@@ -213,6 +213,14 @@ static double cost_of_producers(const sketch *k, const decision *v, int64_t widt
     return (1 + INLINED_OP * v->produced.inlined / vecs) * (1 + passes * v->produced.left);
 }
 
+/* The same for weights that are unpacked: once for the rows of a tile, or, stored and read again, for those of a task. */
+static double cost_of_unpacking(const sketch *k, const decision *v, double rows, double tile, double task) {
+    if (!k->v.stored)
+        return 1 + v->produced.unpacking * rows / tile;
+    enum { ACCESSES = 2 };
+    return 1 + (v->produced.unpacking + ACCESSES * v->produced.numbers) * rows / task;
+}
+
 /* Whether the operand that all rows of anchor `id` read comes from beyond the second-level cache for each panel, though the products
  * are done by a unit that is too fast for that. */
 static bool streams_rows(const tc_space *s, const sketch *k, int id) {
@@ -256,7 +264,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, id);
     int64_t w = vec_width(s, p, v), vecs = tc_ceil_div(w, v->lanes), reg = 1, phases = 1,
-            tasks = v->batch * tc_ceil_div(tc_ceil_div(v->extent, w), panels(s, p, id)), rows_total = 1;
+            tasks = v->batch * tc_ceil_div(tc_ceil_div(v->extent, w), panels(s, p, id)), rows_total = 1, task = 1;
     double e =
         (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes) * (v->unit ? tc_intrinsic_gain(v->unit) : 1);
     for (int i = 0; i < k->ndec; i++) {
@@ -267,6 +275,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         row_tile(s, p, d, &r, &mid);
         e *= (double)d->extent / (double)(tc_ceil_div(d->extent, r) * r);
         reg *= r;
+        task *= r * mid;
         phases *= d->phase;
         tasks *= tc_ceil_div(d->extent, r * mid);
         rows_total *= d->extent;
@@ -288,6 +297,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
         e *= rows_total > FEW_READERS ? UNPACKED : 1.0;
     else
         e *= 1.0 - fmin(MOST_PACKING, 1.0 / (double)rows_total) - (k->v.pack_task ? PACKED_BY_ALL : 0.0);
+    e /= cost_of_unpacking(k, v, (double)rows_total, (double)reg, (double)TC_MIN(task, rows_total));
     return e / cost_of_producers(k, v, w) * (k->v.rows_inner ? 1.0 : ROWS_OUTSIDE);
 }
 

@@ -6,6 +6,8 @@
  *   per task        a stage at the anchor's parallel loop, for the part that the task reads (variant stored_task)
  *   whole           a stage at root (variant stored)
  *
+ * What takes weights out of constants has places of its own (unpack.c).
+ *
  * What only picks values (padding) is none: a condition per read costs little, and loops are divided by it. */
 #include "search_space/space_int.h"
 
@@ -30,7 +32,7 @@ bool tc_space_produces_for(const tc_sched *s, int st, const char *anchor) {
         tc_space_is_transform(op) || tc_sch_consumers(s, st, &reader, 1) != 1 || strcmp(s->stages[reader].name, anchor) != 0)
         return false;
     tc_expr_walk(op->body[0], find_variable, &variable);
-    return variable && !picks(op->body[0]);
+    return (variable || tc_space_unpacks(op)) && !picks(op->body[0]);
 }
 
 static bool is_producer(const analysis *an, const cluster *c) {
@@ -91,6 +93,10 @@ static double iterations(const tc_compute *op) {
 
 static void note(const analysis *an, const cluster *c, decision *d) {
     int st = c->member[0], ops = 0;
+    if (c->kind == CLUSTER_UNPACK) {
+        tc_space_note_unpacked(an, c, d);
+        return;
+    }
     const tc_compute *op = an->s->stages[st].op, *anchor = an->s->stages[tc_sch_find_stage(an->s, an->stored_for)].op;
     enum { ACCESSES = 2 };
     tc_expr_walk(op->body[0], count_op, &ops);

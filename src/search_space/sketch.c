@@ -35,6 +35,9 @@ static void emit_cluster(emitter *e, const cluster *c) {
     case CLUSTER_OPERAND:
         tc_space_emit_operand(e, c);
         break;
+    case CLUSTER_UNPACK:
+        tc_space_emit_unpacked(e, c);
+        break;
     }
 }
 
@@ -177,11 +180,23 @@ static void add_producers(tc_space *s, const analysis *an) {
         add_both(s, an, &x, (variant){PACK(pack), .rows_inner = true, .chain = true, .stored = true});
 }
 
+/* Beside weights that are unpacked, everything that the anchor's producers make is made per task or block. */
+static void add_unpacked(tc_space *s, const analysis *an) {
+    choices x = choices_of(an);
+    for (int inner = 1; inner >= 0; inner--) {
+        variant v = {.rows_inner = inner, .stored = true, .stored_task = true};
+        add_both(s, an, &x, v);
+        v.block_k = v.stored_block = true;
+        if (x.blocks)
+            add_both(s, an, &x, v);
+    }
+}
+
 static tc_status add_stored(tc_space *s, const analysis *an, tc_error *err) {
     analysis stored;
     tc_status r = tc_space_analyse_stored(an, &stored, err);
     if (r == TC_OK && tc_space_any_producer(&stored)) {
-        add_producers(s, &stored);
+        tc_space_any_unpacked(&stored) ? add_unpacked(s, &stored) : add_producers(s, &stored);
         tc_space_note_producers(s, &stored);
     }
     tc_space_analysis_free(&stored);

@@ -20,7 +20,8 @@ typedef enum cluster_kind {
     CLUSTER_ANCHOR,
     CLUSTER_TRANSFORM,
     CLUSTER_COMBINE,
-    CLUSTER_OPERAND /* a map that makes the panels of one anchor: in the order in which that walks them, where it packs */
+    CLUSTER_OPERAND, /* a map that makes the panels of one anchor: in the order in which that walks them, where it packs */
+    CLUSTER_UNPACK   /* a map that takes an anchor's weights out of constants of fewer bits */
 } cluster_kind;
 
 /* Stages that share one outer loop nest. members[0] is the head (the stage whose loops are the outer ones); members come
@@ -83,6 +84,8 @@ typedef struct emitter {
     int nanchor;
     loop_ref at;                      /* where the clusters to come are computed (chain), no loop: at root */
     loop_ref task;                    /* the parallel loop of the last anchor */
+    loop_ref block;                   /* its loop over blocks of the reduction, if it has such */
+    factor panel;                     /* its columns of a packed operand's panel */
     TC_VEC(int) gone;                 /* stages that were inlined into packed copies */
     TC_VEC(const tc_tensor *) packed; /* constants and operands that have a layout */
 } emitter;
@@ -132,6 +135,20 @@ void tc_space_emit_operand(emitter *e, const cluster *c);
 void tc_space_find_operands(analysis *an);
 /* The stage is one. */
 bool tc_space_is_operand(const analysis *an, int stage);
+bool tc_space_has_layout(const emitter *e, const tc_tensor *t);
+
+/* ---- unpack.c ---- */
+/* A map of constants alone that are smaller than what it makes of them. */
+bool tc_space_unpacks(const tc_compute *op);
+/* Says of the clusters of an analysis that stores producers which are such, for no unit that wants them packed. */
+void tc_space_find_unpacked(analysis *an);
+/* The stage is one. */
+bool tc_space_is_unpacked(const analysis *an, int stage);
+bool tc_space_any_unpacked(const analysis *an);
+void tc_space_emit_unpacked(emitter *e, const cluster *c);
+/* What op unpacks gets a layout by panels along its dimension `dim`. */
+void tc_space_lay_sources(emitter *e, const tc_compute *op, int dim, factor panel);
+void tc_space_note_unpacked(const analysis *an, const cluster *c, decision *d);
 /* A sum of products of narrow values for which the machine has an instruction that takes neighbours along the reduction from memory,
  * and `producer` makes one of its operands. */
 bool tc_space_feeds_unit(const tc_machine *m, const tc_compute *producer, const tc_compute *sum);

@@ -140,7 +140,14 @@ static void define_fused_matmul(const fixture *f, double *y, int64_t count) {
 static tc_graph_node *make_matmul_nbits(fixture *f) {
     static const int64_t widths[] = {2, 4, 8};
     int64_t bits = PICK(f, widths), size = 16 << below(f, 2), depth = size * between(f, 1, 3) + (below(f, 3) ? 0 : 5);
-    int64_t note[] = {between(f, 1, 3), between(f, 1, 40), depth, size, bits, between(f, -1, 1), 4 * below(f, 2)}, n = note[1];
+    int64_t note[] = {below(f, 2) ? between(f, 1, 3) : between(f, 8, 20),
+                      between(f, 1, 40),
+                      depth,
+                      size,
+                      bits,
+                      between(f, -1, 1),
+                      4 * below(f, 2)},
+            n = note[1];
     int64_t count = (depth + size - 1) / size, packed = (count * bits + 7) / 8;
     memcpy(f->note, note, sizeof note);
     tc_graph_value *x = floats(f, (tc_graph_shape){2, {note[0], depth}});

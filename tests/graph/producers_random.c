@@ -100,9 +100,25 @@ static tc_graph_value *convolve(world *w, tc_graph_value *x) {
     return made(w, n);
 }
 
+/* Of 4 bits or 8, by column. */
+static tc_graph_value *weights_of_few_bits(world *w, int64_t k, int64_t n) {
+    tc_graph_tensor t, s;
+    int most = below(w, 2) ? 8 : 128;
+    assert_ok(tc_graph_tensor_alloc(&t, TC_I8, &(tc_graph_shape){2, {k, n}}, err));
+    assert_ok(tc_graph_tensor_alloc(&s, TC_F32, &(tc_graph_shape){1, {n}}, err));
+    for (int64_t i = 0; i < k * n; i++)
+        ((int8_t *)t.data)[i] = (int8_t)(below(w, 2 * most) - most);
+    for (int64_t i = 0; i < n; i++)
+        ((float *)s.data)[i] = (float)(1 + below(w, 3)) / (float)(4 * most);
+    tc_graph_value *v = tc_graph_add_constant(w->g, "b", &t);
+    return made(w, node(w, TC_GRAPH_OP_DEQUANTIZE_LINEAR, v, tc_graph_add_constant(w->g, "s", &s), NULL));
+}
+
 /* By constants, or by what another producer makes. */
 static tc_graph_value *multiply(world *w, tc_graph_value *x, tc_graph_value *raw) {
     int64_t k = x->shape.d[x->shape.ndim - 1];
+    if (below(w, 4) == 0)
+        return made(w, node(w, TC_GRAPH_OP_MATMUL, x, weights_of_few_bits(w, k, 1 + below(w, 40)), NULL));
     if (below(w, 3))
         return made(w, node(w, TC_GRAPH_OP_MATMUL, x, constant(w, &(tc_graph_shape){2, {k, 1 + below(w, 40)}}, 0.3), NULL));
     static const int64_t perm[] = {1, 0};

@@ -63,6 +63,12 @@ static const tc_machine machine = {.vector_bytes = 64,
     "compute T[m:2, b:3] = sum(h:2, t:16) i32(Q[m, b, h, t])\n"                                                                  \
     "compute Y[m:2, n:37] = sum(b:3) f32(S[m, n, b] - T[m, b] * 8) * (C[n, b] * (P[m, b] * 0.007874016))\noutput Y\n"
 
+/* The weights of 4 bits as a stage. */
+#define UNPACKED                                                                                                                 \
+    "tensor X[13, 288] f32\ntensor W[37, 9, 16] u8 const\ntensor C[37, 9] f32 const\ntensor B[37] f32 const\n"                   \
+    "compute N[k:288, j:37] = f32(bitand(shr(i32(W[j, k / 32, k / 2 % 16]), i32(k % 2) * 4), 15) - 8) * C[j, k / 32]\n"          \
+    "compute D[i:13, j:37] = sum(k:288) X[i, k] * N[k, j]\ncompute Y[i:13, j:37] = max(D[i, j] + B[j], 0.0)\noutput Y\n"
+
 /* One level of Strassen's algorithm in small, on odd rows. */
 #define STRASSEN                                                                                                                 \
     "tensor X[13, 36] f32\n"                                                                                                     \
@@ -186,6 +192,12 @@ static const char *const family[] = {
     /* sums of blocks, each with a scale */
     BLOCKS,
     BYTE_BLOCKS,
+    /* weights that are taken out of 4 bits, and, beside an operand that is made too, out of bytes; the first ones rounded too */
+    UNPACKED,
+    "tensor X[19, 40] f32\ntensor S[40] f32\ntensor W[21, 40] i8 const\ntensor C[21] f32 const\n"
+    "compute P[i:19, k:40] = X[i, k] * S[k]\ncompute N[k:40, j:21] = f32(W[j, k]) * C[j]\n"
+    "compute Y[i:19, j:21] = sum(k:40) P[i, k] * N[k, j]\noutput Y\n",
+    "bf16:" UNPACKED,
     /* products of two activations: packed at run time, rounded first, both ways round; attention so */
     "tensor A[18, 24] u8\ntensor B[24, 35] i8\ncompute C[i:18, j:35] = sum(k:24) i32(A[i, k]) * i32(B[k, j])\noutput C\n",
     "bf16:tensor A[2, 18, 22] f32\ntensor B[2, 22, 35] f32\ncompute C[b:2, i:18, j:35] = sum(k:22) A[b, i, k] * B[b, k, j]\n"

@@ -1,34 +1,38 @@
-/* Weights of bytes that few rows are multiplied with stay bytes, and those that fit in 4 bits become two to a byte: such a product takes
- * as long as its weights take to come from memory, and as floats they would be four or eight times as large.
+/* Weights of bytes that floats are multiplied with stay bytes, and those that fit in 4 bits become two to a byte: as floats they would
+ * be four or eight times as large, in the artefact and in memory, from where a product of few rows waits for them.
  *
  *   y = MatMul(x, DQ(w: constant, s, z))   =>   y = MatMulNBits(x, packed w, s by block, z by block)
+ *   y = Gemm(x, DQ(w), b)                  =>   y = Add(MatMulNBits(x, ..), b)                     also with w transposed
  *
- * A block is as many rows of w, a power of two, as have the same scale and zero point in each column. Sums are scaled by blocks, and
- * not each weight: results differ by rounding. */
+ * A block is as many rows of w, a power of two, as have the same scale and zero point in each column. Of few rows sums are scaled by
+ * blocks, and not each weight: results differ by rounding. */
 #include "graph/ir/build.h"
 #include "graph/ops/eval.h"
 #include "graph/passes/quantised.h"
 
-/* Rows of x. Measured on 2048 x 4096 weights, default schedules, one thread: with one row packed bytes take 0.52 ms and 4 bits 0.40
- * where floats take 2.9; with eight 1.9 and 1.6 where they take 3.5; with sixteen as long as floats. */
-enum { FEW_ROWS = 8 };
 enum { LEAST_BLOCK = 16, MOST_BLOCK = 128 };
 
 typedef struct matrix {
     const tc_graph_node *dq;
+    int down; /* dimension of w that is the depth; the other one has the columns */
     int64_t depth, columns;
-    int64_t scale_strides[TC_GRAPH_MAX_DIMS], zero_strides[TC_GRAPH_MAX_DIMS];
+    int64_t strides[TC_GRAPH_MAX_DIMS], scale_strides[TC_GRAPH_MAX_DIMS], zero_strides[TC_GRAPH_MAX_DIMS];
     int64_t block, blocks;
     int bits, offset; /* a number is what w holds, and offset */
 } matrix;
 
+/* Where row k and column n stand in what has such strides. */
+static int64_t place_of(const matrix *m, const int64_t *strides, int64_t k, int64_t n) {
+    return k * strides[m->down] + n * strides[1 - m->down];
+}
+
 static float scale_at(const matrix *m, int64_t k, int64_t n) {
-    return ((const float *)m->dq->in[1]->constant->data)[k * m->scale_strides[0] + n * m->scale_strides[1]];
+    return ((const float *)m->dq->in[1]->constant->data)[place_of(m, m->scale_strides, k, n)];
 }
 
 static int64_t zero_at(const matrix *m, int64_t k, int64_t n) {
     const tc_graph_value *z = tc_graph_operand_of(m->dq, 2);
-    return z ? tc_load_i(z->dtype, z->constant->data, k * m->zero_strides[0] + n * m->zero_strides[1]) : 0;
+    return z ? tc_load_i(z->dtype, z->constant->data, place_of(m, m->zero_strides, k, n)) : 0;
 }
 
 static bool is_uniform(const matrix *m, int64_t block) {
@@ -39,13 +43,13 @@ static bool is_uniform(const matrix *m, int64_t block) {
     return true;
 }
 
-/* The largest, of those that divide the depth if there is one. */
+/* The largest of those that need the fewest rows behind the last one. */
 static bool find_block(matrix *m) {
     m->block = 0;
     for (int64_t b = LEAST_BLOCK; b <= MOST_BLOCK && is_uniform(m, b); b *= 2)
-        if (!m->block || m->depth % b == 0 || m->depth % m->block)
+        if (!m->block || tc_ceil_div(m->depth, b) * b <= tc_ceil_div(m->depth, m->block) * m->block)
             m->block = b;
-    m->blocks = m->block ? (m->depth + m->block - 1) / m->block : 0;
+    m->blocks = m->block ? tc_ceil_div(m->depth, m->block) : 0;
     return m->block > 0;
 }
 
@@ -66,16 +70,25 @@ static void choose_bits(matrix *m) {
     m->offset = is_signed ? 1 << (m->bits - 1) : 0;
 }
 
+/* Of two operands, and of a bias as it is. */
+static bool is_product(const tc_graph_node *n) {
+    if (n->op == TC_GRAPH_OP_MATMUL)
+        return true;
+    return n->op == TC_GRAPH_OP_GEMM && !tc_graph_attr_trans_a(n) && tc_graph_attr_alpha(n) == 1 && tc_graph_attr_beta(n) == 1;
+}
+
 static bool read_matrix(const tc_graph_node *n, matrix *m) {
     const tc_graph_value *x = n->in[0];
-    const tc_graph_node *dq = n->op == TC_GRAPH_OP_MATMUL ? tc_graph_dequantisation_of(n->in[1]) : NULL;
+    const tc_graph_node *dq = is_product(n) ? tc_graph_dequantisation_of(n->in[1]) : NULL;
     if (!dq || !dq->in[0]->constant || !tc_graph_known_scales(dq) || dq->in[0]->shape.ndim != 2 || x->dtype != TC_F32 ||
         n->out[0]->dtype != TC_F32 || (dq->in[0]->dtype != TC_I8 && dq->in[0]->dtype != TC_U8))
         return false;
     const tc_graph_shape *s = &dq->in[0]->shape;
-    *m = (matrix){.dq = dq, .depth = s->d[0], .columns = s->d[1]};
-    if (m->depth < LEAST_BLOCK || m->columns < 1 || tc_graph_shape_count(&x->shape) > FEW_ROWS * m->depth)
+    int down = n->op == TC_GRAPH_OP_GEMM && tc_graph_attr_trans_b(n);
+    *m = (matrix){.dq = dq, .down = down, .depth = s->d[down], .columns = s->d[1 - down]};
+    if (m->depth < LEAST_BLOCK || m->columns < 1)
         return false;
+    tc_graph_broadcast_strides(s, s, m->strides);
     tc_graph_broadcast_strides(&dq->in[1]->shape, s, m->scale_strides);
     if (tc_graph_operand_of(dq, 2))
         tc_graph_broadcast_strides(&dq->in[2]->shape, s, m->zero_strides);
@@ -90,7 +103,7 @@ static tc_status packed_weights(tc_graph *g, const matrix *m, tc_graph_value **o
     TC_TRY(tc_graph_tensor_alloc(&t, TC_U8, &(tc_graph_shape){3, {m->columns, m->blocks, bytes}}, err));
     for (int64_t k = 0; k < m->depth; k++)
         for (int64_t n = 0; n < m->columns; n++) {
-            int64_t number = tc_load_i(w->dtype, w->data, k * m->columns + n) + m->offset;
+            int64_t number = tc_load_i(w->dtype, w->data, place_of(m, m->strides, k, n)) + m->offset;
             uint8_t *byte = (uint8_t *)t.data + n * m->blocks * bytes + k * m->bits / 8;
             *byte |= (uint8_t)(number << (m->bits == 4 ? k % 2 * 4 : 0));
         }
@@ -122,6 +135,16 @@ static tc_status packed_points(tc_graph *g, const matrix *m, tc_graph_value **sc
     return TC_OK;
 }
 
+/* y becomes the product, and what is added to it. */
+static void put(tc_graph *g, tc_graph_node *product, tc_graph_value *bias, tc_graph_value *y) {
+    if (!bias) {
+        tc_graph_produce(g, product, y);
+        return;
+    }
+    tc_graph_value *in[] = {tc_graph_place_typed(g, product, tc_graph_fresh_name(g, y->name), y->dtype, &y->shape), bias};
+    tc_graph_produce(g, tc_graph_new_node(g, TC_GRAPH_OP_ADD, "", in, 2), y);
+}
+
 static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err) {
     (void)user;
     matrix m;
@@ -136,7 +159,7 @@ static tc_status visit(tc_graph *g, tc_graph_node *n, void *user, tc_error *err)
     tc_graph_node *product = tc_graph_new_node(g, TC_GRAPH_OP_MS_MATMUL_NBITS, n->name, in, 4);
     tc_graph_set_bits(g, product, m.bits);
     tc_graph_set_block_size(g, product, m.block);
-    tc_graph_produce(g, product, n->out[0]);
+    put(g, product, tc_graph_operand_of(n, 2), n->out[0]);
     return TC_OK;
 }
 
