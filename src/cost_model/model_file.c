@@ -4,7 +4,8 @@
  *     u32 rounds used thinned held-out programs  u64 pairs  f64 pair accuracy, top recall, loss
  *     u64 bytes of the trees  u64 hash of all else  the trees
  *
- * The hash catches damage before XGBoost sees it: its reader trusts what it reads. */
+ * The hash catches damage before XGBoost sees it. It stops nobody who means harm, and XGBoost's reader trusts what it reads: only
+ * what this machine wrote may come here (measure/records keeps whose a model is). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -52,6 +52,10 @@ static tc_status rerun_one(reruns *x, const tc_meas_summary *s, tc_arena *a, tc_
         return TC_OK;
     }
     TC_TRY(tc_meas_db_select(x->db, a, &(tc_meas_filter){.after_id = s->best_id - 1, .limit = 1}, &r, err));
+    if (r.len == 0 || r.data[0].id != s->best_id) {
+        x->o->skipped(x->o->user, s, "another process has removed its best record");
+        return TC_OK;
+    }
     tc_meas_input in = {.workload = s->workload, .workload_hash = s->workload_hash, .trace = r.data[0].trace};
     TC_TRY(tc_meas_kernel_time(x->m, &in, SAMPLES, a, &now, err));
     if (now.error == TC_MEAS_INTERRUPTED)

@@ -161,7 +161,7 @@ static void take_failure(tc_tune *t, int at, const tc_record *r) {
     const char *why = tc_arena_printf(t->arena, "%s: %s", tc_meas_error_meaning(r->error), r->message);
     s->failure = s->failure ? s->failure : why;
     rep->unreliable++;
-    if ((size_t)at >= t->earlier) {
+    if (x->own) {
         rep->by_error[TC_MEAS_NONE]--;
         rep->by_error[r->error]++;
         rep->first_error = rep->first_error ? rep->first_error : why;

@@ -65,11 +65,24 @@ static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
 typedef struct watcher {
     tc_tune *t;
     int task, form;
+    tc_record *out;  /* of the round */
+    tc_status store; /* of the first record that could not be stored; the ones after it are not tried */
+    tc_error why;
 } watcher;
 
+static void store(watcher *w, tc_record *r, size_t n) {
+    double t0 = tc_now();
+    if (w->store == TC_OK)
+        w->store = tc_meas_db_insert(w->t->db, r, n, &w->why);
+    for (size_t i = 0; i < n; i++)
+        tc_map_put(&w->t->known, (uint64_t)r[i].id, 1);
+    w->t->report.store_seconds += tc_now() - t0;
+}
+
+/* Each is stored when it is measured: whatever ends this process loses none. */
 static void on_measured(void *user, size_t index, const tc_record *r) {
     watcher *w = user;
-    (void)index;
+    store(w, &w->out[index], 1);
     note_record(w->t, w->task, w->form, r);
     if (w->t->o.progress) {
         w->t->report.seconds = tc_now() - w->t->started;
@@ -86,8 +99,13 @@ static tc_status measure(tc_tune *t, int i, int f, tc_proposals *p, tc_record *o
                                 .trace = tc_trace_text(p->arena, p->c[j].trace),
                                 .cold = t->state[i].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
-    watcher w = {.t = t, .task = i, .form = f};
-    return tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
+    watcher w = {.t = t, .task = i, .form = f, .out = out};
+    tc_status st = tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
+    for (int j = 0; j < p->n; j++) /* where the batch failed, one may have ended without being told of */
+        if (out[j].id == 0 && out[j].error != TC_MEAS_INTERRUPTED)
+            store(&w, &out[j], 1);
+    /* What was measured must not be lost silently: this outranks the measurement's own error. */
+    return w.store == TC_OK ? st : tc_fail(err, w.store, "%s", w.why.msg);
 }
 
 /* How well the model ordered candidates that it had not seen: of this round, and of the ones before with less weight. */
@@ -127,7 +145,7 @@ static void digest_round(tc_tune *t, int i, int f, const tc_proposals *p, const 
     tc_tune_watch(t);
     tc_tune_add_samples(t, i, f, r, (size_t)p->n, TC_NEW_N(p->arena, bool, p->n));
     for (size_t j = first; j < t->samples.len; j++)
-        t->samples.data[j].drift = fmin(most_drift, t->report.calm.slowdown);
+        t->samples.data[j].drift = fmin(most_drift, t->report.calm.slowdown), t->samples.data[j].own = true;
     for (int j = 0; j < p->n; j++) {
         if (r[j].error == TC_MEAS_INTERRUPTED)
             continue;
@@ -181,12 +199,6 @@ tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_er
     if (st == TC_OK && p.n > 0 && !tc_tune_stopped(t)) {
         tc_record *r = TC_NEW_N(p.arena, tc_record, p.n);
         st = measure(t, i, f, &p, r, err);
-        t0 = tc_now();
-        tc_error store = {0};
-        tc_status stored = tc_meas_db_insert(t->db, r, (size_t)p.n, &store);
-        t->report.store_seconds += tc_now() - t0;
-        if (stored != TC_OK) /* what was measured must not be lost silently: this outranks the measurement's own error */
-            st = tc_fail(err, stored, "%s", store.msg);
         if (st == TC_OK)
             digest_round(t, i, f, &p, r, before, form_before);
         if (st == TC_OK && tc_tune_contest_due(t, i) && !tc_tune_stopped(t))

@@ -117,47 +117,6 @@ static void choose_modes(tc_tune *t) {
                (double)t->machine.l3 / 0x1p20);
 }
 
-/* What the database holds on form f of task i becomes part of its state. */
-static tc_status recall_form(tc_tune *t, int i, int f, tc_error *err) {
-    tc_arena *a = tc_arena_new();
-    const tc_tune_form *s = &t->state[i].form[f];
-    form *k = &t->task[i].form[f];
-    tc_meas_filter filter = {.workload_hash = s->hash.hex,
-                             .target_hash = t->target_hash.hex,
-                             .threads = t->o.threads,
-                             .mode = tc_meas_mode_text(t->state[i].mode)};
-    tc_meas_records r;
-    tc_status st = tc_meas_db_select(t->db, a, &filter, &r, err);
-    bool *added = TC_NEW_N(a, bool, st == TC_OK ? r.len : 0);
-    if (st == TC_OK)
-        tc_tune_add_samples(t, i, f, r.data, r.len, added);
-    for (size_t j = 0; st == TC_OK && j < r.len; j++) {
-        double before = t->state[i].best;
-        if (r.data[j].program)
-            tc_push(&k->seen, r.data[j].program);
-        if (!added[j])
-            r.data[j].verified = false; /* what does not replay any more cannot be used */
-        tc_tune_count(t, i, f, &r.data[j]);
-        tc_tune_settle(t, i, before, 1);
-    }
-    if (k->seen.len)
-        qsort(k->seen.data, k->seen.len, sizeof(uint64_t), tc_tune_by_hash);
-    k->rounds = s->valid > 0;
-    tc_arena_free(a);
-    return st;
-}
-
-static tc_status recall(tc_tune *t, int i, tc_error *err) {
-    for (int f = 0; f < t->task[i].nform; f++) {
-        TC_TRY(recall_form(t, i, f, err));
-        t->task[i].rounds += t->task[i].form[f].rounds;
-    }
-    if (t->state[i].valid)
-        tc_push(&t->task[i].history, t->state[i].best);
-    t->task[i].recalled = t->task[i].contested = t->state[i].trials;
-    return TC_OK;
-}
-
 /* A database that knows other machines only may not be the one that was meant. */
 static tc_status tell_of_strangers(const tc_tune *t, tc_error *err) {
     tc_meas_db_stats all;
@@ -277,9 +236,8 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
     tc_status st = tc_meas_new(&m, &t->meas, err);
     if (st == TC_OK)
         st = tc_tune_load_model(t, err);
-    for (int i = 0; st == TC_OK && i < t->n; i++)
-        st = recall(t, i, err);
-    t->earlier = t->samples.len;
+    if (st == TC_OK)
+        st = tc_tune_recall(t, err);
     if (st == TC_OK)
         st = tell_of_strangers(t, err);
     if (st == TC_OK)
@@ -315,6 +273,7 @@ void tc_tune_free(tc_tune *t) {
     for (size_t i = 0; i < t->samples.len; i++)
         tc_cost_rows_free(&t->samples.data[i].rows);
     tc_vec_free(&t->samples);
+    tc_map_free(&t->known);
     tc_vec_free(&t->spent);
     tc_vec_free(&t->latency);
     tc_tune_elders_free(t);
@@ -362,6 +321,9 @@ static bool can_go_on(const tc_tune *t, int batch) {
 static tc_status search(tc_tune *t, int batch, tc_error *err) {
     tc_meas_set_deadline(t->meas, isfinite(t->deadline) ? t->deadline : 0);
     while (can_go_on(t, batch)) {
+        TC_TRY(tc_tune_share(t, err));
+        if (!can_go_on(t, batch)) /* the others may have spent what was left */
+            break;
         int measured = 0, i = tc_tune_next_task(t), f = tc_tune_next_form(t, i);
         if (t->report.measured == 0) /* what is in the database, and what others left */
             TC_TRY(tc_tune_learn(t, err));

@@ -113,6 +113,7 @@ typedef struct tc_tune_report {
     double search_seconds, model_seconds, build_seconds, run_seconds, store_seconds;
     double contest_seconds; /* runs in turns: building and running count as such too */
     int contests, ties;     /* contests held by this run; rivals in them that could not be told from the incumbent */
+    int shared;             /* records that others stored in the same database while this ran, and that it used */
     int rechecked;          /* records of earlier runs that were timed again, in turns with the best */
     int corrected;          /* of these, the ones that are noticeably faster than their records said */
     int unreliable;         /* records that failed when they were run again, whenever they were made: they are used no more, and

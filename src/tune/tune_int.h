@@ -20,6 +20,7 @@ typedef struct sample {
     bool verified;  /* its result was right: may win */
     bool stopped;   /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
     bool rechecked; /* by this session */
+    bool own;       /* measured by this session */
     uint64_t program;
     const char *trace;
 } sample;
@@ -71,7 +72,8 @@ struct tc_tune {
     tc_tune_state *state;
     tc_tune_report report;
     TC_VEC(sample) samples;
-    size_t earlier; /* of these, the ones that the database had */
+    tc_map known;    /* ids of records that are part of all this, whoever measured them */
+    int64_t last_id; /* records up to here need not be looked at again */
     tc_digest target_hash;
     struct tc_tune_elders *elders;                /* relatives.c: kernels of earlier sessions; NULL: none */
     size_t fitted;                                /* samples when the model was last fitted */
@@ -83,6 +85,9 @@ struct tc_tune {
     double started, deadline;                     /* deadline: of the search; INFINITY: none */
 };
 
+/* recall.c: what the database has becomes part of the state; and what others have stored there since. */
+tc_status tc_tune_recall(tc_tune *t, tc_error *err);
+tc_status tc_tune_share(tc_tune *t, tc_error *err);
 /* round.c: one round of form f of task i with at most `want` candidates. *measured: how many were. */
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err);
 /* What the state and the report say of trials follows from the counts of the forms and of errors. */

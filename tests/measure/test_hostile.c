@@ -328,6 +328,35 @@ static void files_say_who_wrote_them_last(void **state) {
     assert_string_equal(writer(), host.hex);
 }
 
+static void check_model(const char *change, bool kept) {
+    tc_digest target = tc_meas_text_hash("t");
+    const void *data;
+    size_t n;
+    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    assert_int_equal(tc_meas_db_put_model(db, target, "cost", "trees", 5, NULL), TC_OK);
+    assert_int_equal(tc_meas_db_put_model(db, target, "other", "leaves", 6, NULL), TC_OK);
+    tc_meas_db_close(db);
+    run_sql(change);
+    db = open_db(TC_MEAS_DB_READ);
+    assert_int_equal(tc_meas_db_get_model(db, arena, target, "cost", &data, &n, NULL), TC_OK);
+    if (kept != (data != NULL))
+        fail_msg("%s: the model is %s", change, kept ? "not read" : "read");
+    assert_int_equal(n, kept ? 5 : 0);
+    tc_meas_db_close(db);
+    remove_database();
+}
+
+static void models_of_others_are_not_read(void **state) {
+    (void)state;
+    check_model("SELECT 1", true);
+    check_model("UPDATE models SET data = x'7472656573'", true); /* what it is already */
+    check_model("UPDATE models SET data = x'7472656574'", false);
+    check_model("UPDATE models SET data = 'trees.'", false);
+    check_model("UPDATE models SET seal = ''", false);
+    check_model("UPDATE models SET seal = (SELECT seal FROM models WHERE name = 'other')", false);
+    check_model("DELETE FROM models WHERE name = 'cost'; UPDATE models SET name = 'cost'", false);
+}
+
 static tc_status count_all(void *user, const tc_record *r, tc_error *err) {
     (void)err;
     *(size_t *)user += strlen(r->workload) + strlen(r->trace) + r->ntimes;
@@ -390,6 +419,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup, teardown),
         cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(models_of_others_are_not_read, setup, teardown),
         cmocka_unit_test_setup_teardown(any_bytes_are_refused_or_read, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,6 +385,35 @@ static void skipped(void *user, const tc_meas_summary *s, const char *why) {
     ((again *)user)->skipped++;
 }
 
+/* Somebody else empties the database while the first record runs. */
+static void empty_it(void *user, const tc_meas_summary *s, const tc_record *recorded, const tc_record *now) {
+    done(user, s, recorded, now);
+    run_sql(in_dir("t.db"), "DELETE FROM records");
+}
+
+static void what_was_removed_meanwhile_is_skipped(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_target *t;
+    int64_t unmarked;
+    again a = {0};
+    tc_error err = {0};
+    assert_int_equal(tc_target_parse("native", &t, NULL), TC_OK);
+    for (int i = 0; i < 3; i++) {
+        const char *workload = tc_arena_printf(arena, "w%d", i);
+        tc_record r = sample_record(arena, workload, 0, 1);
+        tc_meas_record_identify(arena, &r, workload, r.workload_hash, t->text, "good time=0.5");
+        insert(db, r);
+    }
+    tc_meas_rerun o = {.worker_arg = "fake", .done = empty_it, .skipped = skipped, .user = &a};
+    if (tc_meas_db_rerun(db, &o, &unmarked, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(a.done, 1);
+    assert_int_equal(a.skipped, 2);
+    tc_meas_db_close(db);
+    tc_target_free(t);
+}
+
 static void the_best_are_measured_again(void **state) {
     (void)state;
     tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
@@ -585,6 +614,7 @@ int main(int argc, char **argv) {
         TEST(a_good_database_is_good),
         TEST(every_lie_is_told),
         TEST(the_best_are_measured_again),
+        TEST(what_was_removed_meanwhile_is_skipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

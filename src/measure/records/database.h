@@ -1,9 +1,10 @@
 /* The tuning database: one SQLite file. Workloads and targets are stored once, as text, so a database is readable without the
  * model; each record points to both. Cost models live beside them.
  *
- * Durability: a batch is one transaction in WAL mode with synchronous=FULL, so what tc_meas_db_insert has returned survives kill
- * -9 and loss of power. Several processes may write one database; each waits its turn. Every failure is TC_ENV or TC_BAD_INPUT
- * with the file, the reason and what to do about it. A handle belongs to one thread at a time. */
+ * Durability: an insertion is one transaction in WAL mode with synchronous=NORMAL: what tc_meas_db_insert has returned survives
+ * kill -9. A loss of power may take the last of them back, never a part of one, and leaves a sound file. Several processes may
+ * write one database; each waits its turn. Every failure is TC_ENV or TC_BAD_INPUT with the file, the reason and what to do
+ * about it. A handle belongs to one thread at a time. */
 #ifndef TC_MEASURE_DATABASE_H
 #define TC_MEASURE_DATABASE_H
 
@@ -92,6 +93,11 @@ typedef struct tc_meas_near {
 TC_NODISCARD tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, const char *workload_text,
                                           tc_meas_near *out, tc_error *err);
 
+/* Whether other processes wrote to the file since this was last asked (at first: always). */
+TC_NODISCARD tc_status tc_meas_db_others_wrote(tc_meas_db *db, bool *wrote, tc_error *err);
+/* The largest id of a record; 0: there is none. */
+TC_NODISCARD tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err);
+
 typedef struct tc_meas_counts {
     int64_t total, verified, by_error[TC_MEAS_NERRORS];
 } tc_meas_counts;
@@ -105,7 +111,7 @@ TC_NODISCARD tc_status tc_meas_db_workload(tc_meas_db *db, tc_arena *a, tc_diges
 /* A named blob per target (the cost model). Replaces what was there. */
 TC_NODISCARD tc_status tc_meas_db_put_model(tc_meas_db *db, tc_digest target, const char *name, const void *data, size_t size,
                                             tc_error *err);
-/* *data in `a`; NULL when there is none. */
+/* *data in `a`; NULL when there is none that this machine made: what reads models trusts them. */
 TC_NODISCARD tc_status tc_meas_db_get_model(tc_meas_db *db, tc_arena *a, tc_digest target, const char *name, const void **data,
                                             size_t *size, tc_error *err);
 

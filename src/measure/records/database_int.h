@@ -6,6 +6,7 @@
 
 #include "measure/records/database.h"
 #include "support/map.h"
+#include "support/seal.h"
 
 /* Record `id` does not fit together (check.h), as `why` says, and is passed over. */
 typedef void tc_meas_misfit(void *user, int64_t id, const char *why);
@@ -17,7 +18,8 @@ struct tc_meas_db {
     int64_t steps;          /* of SQLite's machine since the last statement was prepared (database_guard.c) */
     tc_meas_misfit *misfit; /* is told of each that a query meets */
     void *user;
-    bool told; /* the log was told of the first */
+    int64_t version; /* of the file's content, when somebody last asked for others' changes; 0: never */
+    bool told;       /* the log was told of the first */
 };
 
 enum {
@@ -74,6 +76,8 @@ typedef struct tc_meas_inserts {
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err);
 tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err);
 void tc_meas_db_inserts_free(tc_meas_inserts *q);
+/* What says that this machine made a model; false: no machine can be told. */
+bool tc_meas_db_model_seal(tc_digest target, const char *name, const void *data, size_t size, tc_seal *out);
 /* Which measurements there are, so that none is taken in twice (exchange.c). Free the map in any case. */
 tc_status tc_meas_known_of(tc_meas_db *db, tc_map *known, tc_error *err);
 /* False: it was there. A copy that says that the candidate failed later on is news about one that does not. */

@@ -256,7 +256,7 @@ static tc_status open_write(tc_meas_db *db, tc_error *err) {
     if (db->schema > 0)
         TC_TRY(check_pages(db, err));
     TC_TRY(enter_wal(db, err));
-    TC_TRY(tc_meas_db_exec(db, "PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON", "opening", err));
+    TC_TRY(tc_meas_db_exec(db, "PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON", "opening", err));
     if (db->schema < SCHEMA)
         TC_TRY(migrate(db, err));
     return sign(db, err);

@@ -217,6 +217,18 @@ tc_status tc_meas_db_count(tc_meas_db *db, const tc_meas_filter *f, tc_meas_coun
     return s;
 }
 
+tc_status tc_meas_db_others_wrote(tc_meas_db *db, bool *wrote, tc_error *err) {
+    int64_t version = 0;
+    TC_TRY(tc_meas_db_int(db, "PRAGMA data_version", &version, err));
+    *wrote = version != db->version;
+    db->version = version;
+    return TC_OK;
+}
+
+tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err) {
+    return tc_meas_db_int(db, "SELECT coalesce(max(id), 0) FROM records", id, err);
+}
+
 tc_status tc_meas_db_workload(tc_meas_db *db, tc_arena *a, tc_digest hash, const char **text, tc_error *err) {
     sqlite3_stmt *st;
     TC_TRY(tc_meas_db_prepare(db, "SELECT text FROM workloads WHERE hash = ?", &st, err));
@@ -231,16 +243,23 @@ tc_status tc_meas_db_workload(tc_meas_db *db, tc_arena *a, tc_digest hash, const
 tc_status tc_meas_db_get_model(tc_meas_db *db, tc_arena *a, tc_digest target, const char *name, const void **data, size_t *size,
                                tc_error *err) {
     sqlite3_stmt *st;
+    tc_seal seal;
     *data = NULL;
     *size = 0;
-    TC_TRY(tc_meas_db_prepare(db, "SELECT data FROM models WHERE target = ? AND name = ?", &st, err));
+    if (db->schema < 3) /* nobody knows who made what it has */
+        return TC_OK;
+    TC_TRY(tc_meas_db_prepare(db, "SELECT data, seal FROM models WHERE target = ? AND name = ?", &st, err));
     tc_meas_db_bind_text(st, 1, target.hex);
     tc_meas_db_bind_text(st, 2, name);
     int code = sqlite3_step(st);
     if (code == SQLITE_ROW) {
         const void *blob = sqlite3_column_blob(st, 0);
-        *size = (size_t)sqlite3_column_bytes(st, 0);
-        *data = tc_arena_dup(a, blob, *size);
+        size_t n = (size_t)sqlite3_column_bytes(st, 0);
+        const char *by = (const char *)sqlite3_column_text(st, 1);
+        if (by && tc_meas_db_model_seal(target, name, blob, n, &seal) && strcmp(seal.hex, by) == 0) {
+            *size = n;
+            *data = tc_arena_dup(a, blob, n);
+        }
     }
     tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading the cost model", err);
     sqlite3_finalize(st);

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "measure/records/database_int.h"
+#include "support/identity.h"
 #include "support/vec.h"
 
 /* SQLite stores NaN as NULL and cannot compare it: deviations that are no number count as the largest. */
@@ -141,13 +142,26 @@ tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {
     return s;
 }
 
+/* Of all that a model is read back by: one that was moved or changed is not what this machine made. */
+bool tc_meas_db_model_seal(tc_digest target, const char *name, const void *data, size_t size, tc_seal *out) {
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "model %s %s\n", target.hex, name);
+    tc_sb_addn(&b, data, size);
+    bool sealed = tc_host_seal(b.data, b.len, out);
+    tc_strbuf_free(&b);
+    return sealed;
+}
+
 tc_status tc_meas_db_put_model(tc_meas_db *db, tc_digest target, const char *name, const void *data, size_t size, tc_error *err) {
     sqlite3_stmt *st;
-    TC_TRY(tc_meas_db_prepare(db, "INSERT OR REPLACE INTO models(target, name, data, when_ms) VALUES(?, ?, ?, ?)", &st, err));
+    tc_seal seal;
+    TC_TRY(tc_meas_db_prepare(db, "INSERT OR REPLACE INTO models(target, name, data, when_ms, seal) VALUES(?, ?, ?, ?, ?)", &st,
+                              err));
     tc_meas_db_bind_text(st, 1, target.hex);
     tc_meas_db_bind_text(st, 2, name);
     sqlite3_bind_blob64(st, 3, data, size, SQLITE_STATIC);
     sqlite3_bind_int64(st, 4, tc_meas_now_ms());
+    tc_meas_db_bind_text(st, 5, tc_meas_db_model_seal(target, name, data, size, &seal) ? seal.hex : "");
     tc_status s = tc_meas_db_run(db, st, "storing the cost model", err);
     sqlite3_finalize(st);
     return s;
