@@ -8,13 +8,28 @@
 
 #include "support/status.h"
 
-/* Reads a whole file; *data is malloc'ed, NUL-terminated past *size (size may be NULL). TC_BAD_INPUT if missing or a folder. */
+/* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL). TC_BAD_INPUT if
+ * missing, a folder, or a pipe with a name, for which nobody may ever write. */
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
+/* The first n bytes of a regular file; how many there are, 0 where it cannot be read. */
+size_t tc_fs_read_head(const char *path, void *head, size_t n);
+/* A descriptor of a file in `dir` or below: no part of the path may be a symbolic link or lead up. -1 with errno: ELOOP or ENOTDIR for a
+ * link, EXDEV for what leads out. It may be no regular file, and opening it waits for nobody. */
+int tc_fs_open_beneath(const char *dir, const char *path);
+
 /* Writes atomically: either the old or the new content is there, also on a full disk. TC_ENV with the reason. */
 TC_NODISCARD tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err);
-/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole.
- */
+/* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole. */
 TC_NODISCARD tc_status tc_fs_move(const char *from, const char *to, tc_error *err);
+/* A new file: bytes, or where `from` is not NULL that finished file, which is moved. */
+typedef struct tc_fs_new {
+    const char *path;
+    const void *data;
+    size_t size;
+    const char *from;
+} tc_fs_new;
+/* Writes files that belong together: each is complete beside its place before the first one takes it. */
+TC_NODISCARD tc_status tc_fs_write_files(const tc_fs_new *files, size_t n, tc_error *err);
 /* TC_ENV with a clear message unless a file at `path` could be created or overwritten (its folder exists and is writable). */
 TC_NODISCARD tc_status tc_fs_check_writable(const char *path, tc_error *err);
 /* Creates "$TMPDIR/tctune-XXXXXX"; *out is malloc'ed. */
@@ -22,6 +37,8 @@ TC_NODISCARD tc_status tc_fs_temp_dir(char **out, tc_error *err);
 void tc_fs_remove_tree(const char *dir);
 bool tc_fs_exists(const char *path);
 bool tc_fs_is_dir(const char *path);
+/* An errno in words, with what to do about it where that is known. */
+const char *tc_fs_reason(int error);
 /* Folder part of path, malloc'ed ("." if none). */
 char *tc_fs_dirname(const char *path);
 

@@ -9,17 +9,14 @@
 
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
+#include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"
 #include "tune/tune.h"
 
 static bool is_database(const char *path) {
-    char head[16] = {0};
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(head, 1, sizeof head, f) : 0;
-    if (f)
-        fclose(f);
-    return n == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0;
+    char head[16];
+    return tc_fs_read_head(path, head, sizeof head) == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0;
 }
 
 static tc_status take(tc_meas_db *db, const char *path, tc_error *err) {

@@ -53,6 +53,19 @@ else
     echo "skipped: folders without write permission (the tests run as root, who may write anywhere)"
 fi
 
+# ---- pipes, where files are expected: nobody may ever write to them, or read ----
+mkfifo pipe
+for in in "run --model pipe" "bench --te pipe" "show --te gemm.te --sched pipe" "run --model $models/dense.onnx --inputs pipe" \
+    "run --model $models/dense.onnx --check pipe" "tune --te gemm.te --trials 4 --db pipe" "db stats --db pipe" \
+    "db import pipe --db good.db" "db merge pipe --db good.db" \
+    "quantize pipe --dynamic --out q.onnx" "run --model $models/dense.onnx --outputs pipe" "build --te gemm.te --out pipe"; do
+    # shellcheck disable=SC2086 # words of a command
+    refused 1 "pipe" "$TCTUNE" $in
+done
+rm pipe
+ok sh -c 'cat gemm.te | "$1" show --te /dev/stdin' sh "$TCTUNE"
+says "tensor"
+
 # ---- full disks ----
 limited() { # BLOCKS COMMAND...: files may not grow past so many blocks of 512 bytes
     (
@@ -88,6 +101,22 @@ refused 1 "the linker|File too large" build $((size / 512 - 8)) k.so # the weigh
 refused 1 "constants failed" build 6000 k.so
 ok "$TCTUNE" run --model k.so # as before
 rm k.so k.h
+
+# Killed while the linker works: nothing stays, neither there nor in the place of the library.
+cat >killer <<'SH'
+#!/bin/sh
+kill -KILL $PPID
+SH
+chmod +x killer
+before=$(ls)
+for out in k.so k.o; do
+    run 137 sh -c 'TMPDIR=scratch TCTUNE_LINKER=./killer "$1" build --te weights.te --threads 1 --out "$2"; exit $?' sh "$TCTUNE" $out
+    while [ -n "$(ls -A scratch)" ]; do
+        sleep 0.01
+    done
+    [ "$(ls)" = "$before" ] || fail "something is left: $(ls)"
+done
+rm killer
 
 run 1 limited 16 "$TCTUNE" --te gemm.te --trials 4 --threads 1 --db small.db
 grep -qF small.db err || fail "the message does not name the database"

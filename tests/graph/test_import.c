@@ -3,6 +3,9 @@
 #include "graph_test.h"
 #include "support/fs.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 /* Imports the writer's model and compares the printed graph. */
 static void expect(tc_graph_writer *w, const tc_graph_import_options *opts, const char *want) {
     tc_graph *g = NULL;
@@ -184,6 +187,36 @@ static void test_external_data(void **state) {
            "output y = %y : f32[4]\n");
 }
 
+/* What a name leads to may be elsewhere: links are not followed, wherever they stand, and pipes are not waited for. */
+static void test_external_links(void **state) {
+    (void)state;
+    const char *path = SCRATCH("import_links/model.onnx");
+    tc_graph *g;
+    tc_fs_remove_tree(SCRATCH("import_links"));
+    assert_int_equal(mkdir(SCRATCH("import_links"), 0700), 0);
+    assert_int_equal(mkdir(SCRATCH("import_links/below"), 0700), 0);
+    write_external_file(SCRATCH("import_links/weights"), 8);
+    write_external_file(SCRATCH("import_links/below/weights"), 8);
+    assert_int_equal(symlink("/etc/passwd", SCRATCH("import_links/out")), 0);
+    assert_int_equal(symlink("weights", SCRATCH("import_links/link")), 0);
+    assert_int_equal(symlink("below", SCRATCH("import_links/folder")), 0);
+    assert_int_equal(mkfifo(SCRATCH("import_links/pipe"), 0600), 0);
+    static const char *const refused[] = {"out", "link", "folder/weights", "./folder//weights"};
+    for (size_t i = 0; i < TC_LEN(refused); i++)
+        assert_fails(TC_BAD_INPUT, import_model(external_model(refused[i], 0, 16), path, NULL, &g, err), "tensor 'w'",
+                     "symbolic link");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("pipe", 0, 16), path, NULL, &g, err), "not a regular file");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("below/../../secret", 0, 16), path, NULL, &g, err), "leads out");
+    assert_ok(import_model(external_model("below//weights", 0, 16), path, NULL, &g, err));
+    tc_graph_free(g);
+    /* The model itself may be reached through a link: its folder is the one that was named. */
+    assert_int_equal(symlink("import_links", SCRATCH("import_linked")), 0);
+    assert_ok(import_model(external_model("./weights", 0, 16), SCRATCH("import_linked/model.onnx"), NULL, &g, err));
+    tc_graph_free(g);
+    unlink(SCRATCH("import_linked"));
+    tc_fs_remove_tree(SCRATCH("import_links"));
+}
+
 static void test_bad_external_data(void **state) {
     (void)state;
     tc_graph *g;
@@ -193,7 +226,7 @@ static void test_bad_external_data(void **state) {
                  "import-ext.onnx: tensor 'w'", "missing.weights", "cannot be opened", "beside the model");
     assert_fails(TC_BAD_INPUT, import_model(external_model("../secret", 0, 16), path, NULL, &g, err), "'../secret' leads out",
                  "refused");
-    assert_fails(TC_BAD_INPUT, import_model(external_model("a/../../secret", 0, 16), path, NULL, &g, err), "refused");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("a/../../secret", 0, 16), path, NULL, &g, err), "beside the model");
     assert_fails(TC_BAD_INPUT, import_model(external_model("/etc/passwd", 0, 16), path, NULL, &g, err), "refused");
     assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", 20, 16), path, NULL, &g, err), "bytes 20 to 36",
                  "only 32");
@@ -202,6 +235,8 @@ static void test_bad_external_data(void **state) {
                  "holds 12");
     assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights", -4, 16), path, NULL, &g, err), "offset '-4'");
     assert_fails(TC_BAD_INPUT, import_model(external_model(".", 0, 16), path, NULL, &g, err), "not a regular file");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("import2.weights/x", 0, 16), path, NULL, &g, err), "is no folder");
+    assert_fails(TC_BAD_INPUT, import_model(external_model("/", 0, 16), path, NULL, &g, err), "refused");
 }
 
 /* Names made up for added nodes never take one that the file uses later. */
@@ -284,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_rewrites),
         cmocka_unit_test(test_external_data),
         cmocka_unit_test(test_bad_external_data),
+        cmocka_unit_test(test_external_links),
         cmocka_unit_test(test_invented_names),
         cmocka_unit_test(test_stored_types),
         cmocka_unit_test(test_microscaling),

@@ -1,6 +1,8 @@
-/* fs.h, failures included: missing folders, devices, full disks, size limits. */
+/* fs.h and scratch.h, failures included: missing folders, devices, full disks, size limits. */
 #include "support/cmocka_all.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,9 @@
 #include <dirent.h>
 
 #include "support/fs.h"
+#include "support/scratch.h"
 #include "support/strbuf.h"
+#include "support/vec.h"
 
 static char *folder; /* of the running test */
 
@@ -246,6 +250,182 @@ static void trees_are_removed_without_following_links(void **state) {
     tc_fs_remove_tree(in_folder("never was"));
 }
 
+/* Nobody may ever write to a pipe with a name; one that was made for this process is there to be read. */
+static void pipes_with_names_are_not_waited_for(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char *data, name[32], head[4];
+    int ends[2];
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    assert_int_equal(tc_fs_read(in_folder("pipe"), &data, NULL, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "it is a pipe, a file was expected"));
+    assert_int_equal(tc_fs_read_head(in_folder("pipe"), head, sizeof head), 0);
+    assert_int_equal(tc_fs_read_head(folder, head, sizeof head), 0);
+    assert_int_equal(tc_fs_write(in_folder("pipe"), "abc", 3, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "nobody reads"));
+    ends[0] = open(in_folder("pipe"), O_RDONLY | O_NONBLOCK);
+    assert_int_equal(tc_fs_write(in_folder("pipe"), "abc", 3, &err), TC_OK);
+    assert_int_equal(read(ends[0], head, sizeof head), 3);
+    close(ends[0]);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "abc", 3), 3);
+    close(ends[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+    expect_content(name, "abc", 3);
+    close(ends[0]);
+    expect_content("/dev/null", "", 0);
+    assert_int_equal(tc_fs_write(in_folder("short"), "ab", 2, &err), TC_OK);
+    assert_int_equal(tc_fs_read_head(in_folder("short"), head, sizeof head), 2);
+}
+
+static void files_are_opened_beneath_a_folder(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        int error; /* 0: it can be opened */
+    } cases[] = {{"f", 0},
+                 {"sub/f", 0},
+                 {"./sub/./f", 0},
+                 {"sub//f", 0},
+                 {"..", EXDEV},
+                 {"sub/../f", EXDEV},
+                 {"/etc/passwd", EXDEV},
+                 {"", EXDEV},
+                 {"link", ELOOP},
+                 {"round/f", ENOTDIR},
+                 {"f/g", ENOTDIR},
+                 {"none", ENOENT},
+                 {"none/f", ENOENT},
+                 {"sub/link/../f", ENOTDIR}};
+    tc_error err = {0};
+    assert_int_equal(mkdir(in_folder("sub"), 0700), 0);
+    assert_int_equal(tc_fs_write(in_folder("f"), "1", 1, &err), TC_OK);
+    assert_int_equal(tc_fs_write(in_folder("sub/f"), "1", 1, &err), TC_OK);
+    assert_int_equal(symlink("f", in_folder("link")), 0);
+    assert_int_equal(symlink("sub", in_folder("round")), 0);
+    assert_int_equal(symlink("..", in_folder("sub/link")), 0);
+    assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        int fd = tc_fs_open_beneath(folder, cases[i].path), error = errno;
+        assert_int_equal(fd >= 0, cases[i].error == 0);
+        if (fd < 0) /* kernels differ in what they call a link where a folder was asked for */
+            assert_true(error == cases[i].error || (error == ELOOP && cases[i].error == ENOTDIR));
+        else
+            close(fd);
+    }
+    int fd = tc_fs_open_beneath(folder, "pipe"); /* at once */
+    assert_true(fd >= 0);
+    close(fd);
+    char name[300];
+    memset(name, 'a', sizeof name);
+    name[sizeof name - 1] = 0;
+    assert_int_equal(tc_fs_open_beneath(folder, name), -1);
+    assert_int_equal(errno, ENAMETOOLONG);
+    assert_int_equal(tc_fs_open_beneath(in_folder("never was"), "f"), -1);
+}
+
+static void files_that_belong_together_come_together(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char a[4096], b[4096], from[4096];
+    snprintf(a, sizeof a, "%s/a", folder);
+    snprintf(b, sizeof b, "%s/b", folder);
+    snprintf(from, sizeof from, "%s/from", folder);
+    assert_int_equal(tc_fs_write(a, "old", 3, &err), TC_OK);
+    assert_int_equal(tc_fs_write(from, "moved", 5, &err), TC_OK);
+    tc_fs_new files[] = {{.path = a, .data = "new", .size = 3}, {.path = b, .from = from}, {.path = in_folder("none/c")}};
+    assert_int_equal(tc_fs_write_files(files, 3, &err), TC_ENV); /* the third has no folder */
+    assert_non_null(strstr(err.msg, "none/c"));
+    expect_content(a, "old", 3);
+    expect_content(from, "moved", 5);
+    assert_false(tc_fs_exists(b));
+    assert_int_equal(entries(), 2);
+    assert_int_equal(tc_fs_write_files(files, 2, &err), TC_OK);
+    expect_content(a, "new", 3);
+    expect_content(b, "moved", 5);
+    assert_int_equal(entries(), 2); /* `from` is gone */
+    files[1].from = from;
+    assert_int_equal(tc_fs_write_files(files, 2, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "from"));
+    assert_int_equal(tc_fs_write("/dev/shm/tctune-test-fs", "far", 3, &err), TC_OK); /* another file system */
+    assert_int_equal(tc_fs_move("/dev/shm/tctune-test-fs", b, &err), TC_OK);
+    expect_content(b, "far", 3);
+    assert_false(tc_fs_exists("/dev/shm/tctune-test-fs"));
+    assert_int_equal(entries(), 2);
+}
+
+/* Killed in the middle, by the limit that it would have met. */
+static void a_killed_writer_leaves_nothing(void **state) {
+    (void)state;
+    tc_error err = {0};
+    int nameless = open(folder, O_TMPFILE | O_WRONLY, 0600);
+    if (nameless < 0)
+        skip(); /* not on this file system */
+    close(nameless);
+    assert_int_equal(tc_fs_write(in_folder("keep"), "old", 3, &err), TC_OK);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        static char data[5000];
+        struct rlimit limit = {1000, 1000}, core = {0, 0};
+        signal(SIGXFSZ, SIG_DFL);
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || setrlimit(RLIMIT_CORE, &core) != 0)
+            _exit(1);
+        tc_status s = tc_fs_write(in_folder("keep"), data, sizeof data, &err);
+        _exit(s == TC_OK ? 2 : 3);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
+    expect_content(in_folder("keep"), "old", 3);
+    assert_int_equal(entries(), 1);
+}
+
+static void wait_until_empty(void) {
+    while (entries() > 0)
+        usleep(1000);
+}
+
+/* However the process ends. */
+static void scratch_folders_go(void **state) {
+    (void)state;
+    tc_error err = {0};
+    tc_scratch *s;
+    char *old = getenv("TMPDIR") ? strdup(getenv("TMPDIR")) : NULL, path[4096];
+    setenv("TMPDIR", folder, 1);
+    for (int how = 0; how < 3; how++) {
+        int ends[2];
+        char ready;
+        assert_int_equal(pipe(ends), 0);
+        pid_t pid = how ? fork() : 0;
+        if (pid == 0) {
+            assert_int_equal(tc_scratch_open(&s, &err), TC_OK);
+            snprintf(path, sizeof path, "%s/file", tc_scratch_path(s));
+            assert_int_equal(tc_fs_write(path, "1", 1, &err), TC_OK);
+            assert_int_equal(write(ends[1], "1", 1), 1);
+            if (how == 1)
+                raise(SIGKILL);
+            if (how == 2)
+                _exit(0);
+            assert_int_equal(entries(), 1);
+            tc_scratch_close(s);
+            assert_int_equal(entries(), 0);
+        } else {
+            assert_int_equal(read(ends[0], &ready, 1), 1); /* there was one */
+            assert_int_equal(waitpid(pid, NULL, 0), pid);
+            wait_until_empty();
+        }
+        close(ends[0]);
+        close(ends[1]);
+    }
+    tc_scratch_close(NULL);
+    if (old)
+        setenv("TMPDIR", old, 1);
+    else
+        unsetenv("TMPDIR");
+    free(old);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(written_files_read_back, setup, teardown),
@@ -258,6 +438,11 @@ int main(void) {
         cmocka_unit_test(dirname_of_paths),
         cmocka_unit_test_setup_teardown(temporary_folders_follow_tmpdir, setup, teardown),
         cmocka_unit_test_setup_teardown(trees_are_removed_without_following_links, setup, teardown),
+        cmocka_unit_test_setup_teardown(pipes_with_names_are_not_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_are_opened_beneath_a_folder, setup, teardown),
+        cmocka_unit_test_setup_teardown(files_that_belong_together_come_together, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_killed_writer_leaves_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(scratch_folders_go, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

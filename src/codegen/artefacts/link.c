@@ -11,6 +11,7 @@
 #include "codegen/artefacts/link.h"
 #include "codegen/code/isa.h"
 #include "support/fs.h"
+#include "support/scratch.h"
 #include "support/strbuf.h"
 #include "support/vec.h"
 
@@ -202,10 +203,13 @@ static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_
     return s == TC_OK && code ? tool_failed("objcopy", tool, log, code, err) : s;
 }
 
-static tc_status deliver(const char *dir, const char *out, tc_error *err) {
+static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, tc_error *err) {
     char path[4096];
     snprintf(path, sizeof path, "%s/out.so", dir);
-    return tc_fs_move(path, out, err);
+    tc_fs_new files[2] = {{.path = out, .from = path}};
+    if (l->beside)
+        files[1] = *l->beside;
+    return tc_fs_write_files(files, l->beside ? 2 : 1, err);
 }
 
 static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err) {
@@ -225,7 +229,7 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
         s = tool_failed("linker", linker, log, code, err);
     if (s == TC_OK && l->relocatable && l->exports)
         s = hide(l, dir, log, err);
-    return s == TC_OK ? deliver(dir, out, err) : s;
+    return s == TC_OK ? deliver(l, dir, out, err) : s;
 }
 
 tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err) {
@@ -233,11 +237,10 @@ tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err)
     const char *linker = find_linker(l);
     if (!linker)
         return tc_fail(err, TC_ENV, "no linker found: install gcc, clang, lld or binutils, or name one in TCTUNE_LINKER");
-    char *dir;
-    TC_TRY(tc_fs_temp_dir(&dir, err));
-    tc_status s = link_in(l, linker, dir, out, err);
-    tc_fs_remove_tree(dir);
-    free(dir);
+    tc_scratch *scratch;
+    TC_TRY(tc_scratch_open(&scratch, err));
+    tc_status s = link_in(l, linker, tc_scratch_path(scratch), out, err);
+    tc_scratch_close(scratch);
     return s;
 }
 
@@ -285,15 +288,15 @@ tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, con
             "there is no C compiler for '%s': install its gcc (Debian: gcc-aarch64-linux-gnu, gcc-riscv64-linux-gnu), or "
             "clang, or name one in TCTUNE_LINKER",
             triple);
-    char *dir;
-    TC_TRY(tc_fs_temp_dir(&dir, err));
+    tc_scratch *scratch;
+    TC_TRY(tc_scratch_open(&scratch, err));
     char path[4096];
+    const char *dir = tc_scratch_path(scratch);
     snprintf(path, sizeof path, "%s/in.c", dir);
     tc_status s = tc_fs_write(path, text, size, err);
     if (s == TC_OK)
         s = compile_in(dir, compiler, triple, out, err);
-    tc_fs_remove_tree(dir);
-    free(dir);
+    tc_scratch_close(scratch);
     return s;
 }
 

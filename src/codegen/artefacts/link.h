@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "support/status.h"
+#include "support/fs.h"
 
 typedef struct tc_cg_link {
     int nobjects;
@@ -13,6 +13,7 @@ typedef struct tc_cg_link {
     bool openmp;                /* needs GOMP_parallel */
     const char *const *exports; /* NULL-terminated: only these stay visible; NULL: all */
     bool relocatable;           /* set by tc_cg_link_object */
+    const tc_fs_new *beside;    /* written with it, all or none; NULL: nothing */
     const char *linker;         /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
     const char *triple; /* of another architecture than this machine's: TRIPLE-gcc and TRIPLE-ld are looked for; or NULL */
 } tc_cg_link;

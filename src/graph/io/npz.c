@@ -1,7 +1,11 @@
 /* .npz: a zip archive of .npy members, stored or deflated. The archive is built in memory and written atomically. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include "graph/io/numpy.h"
@@ -43,8 +47,18 @@ tc_status tc_graph_npz_load(const char *path, tc_graph_bundle *out, tc_error *er
     int code = 0;
     if (!tc_fs_exists(path))
         return tc_fail(err, TC_BAD_INPUT, "%s: no such file", path);
-    zip_t *z = zip_open(path, ZIP_RDONLY, &code);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        tc_status s =
+            tc_fail(err, TC_BAD_INPUT, "%s: cannot be read: %s", path, fd < 0 ? tc_fs_reason(errno) : "it is not a file");
+        if (fd >= 0)
+            close(fd);
+        return s;
+    }
+    zip_t *z = zip_fdopen(fd, 0, &code); /* which owns the descriptor then */
     if (!z) {
+        close(fd);
         zip_error_t e;
         zip_error_init_with_code(&e, code);
         tc_status s = tc_fail(err, TC_BAD_INPUT, "%s: not a readable .npz archive (%s)", path, zip_error_strerror(&e));

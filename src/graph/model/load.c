@@ -152,9 +152,11 @@ static tc_status cut_short(const char *path, uint64_t want, uint64_t have, tc_er
 /* Whether all that the headers of a 64-bit ELF file speak of is there: the system's loader maps what is missing, and the program
  * dies of it later. Whatever is no such file is the loader's to refuse. */
 static tc_status check_whole(const char *path, tc_error *err) {
-    FILE *f = fopen(path, "rb");
     struct stat st;
     Elf64_Ehdr h;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* a pipe would be waited for */
+        return not_ours(path, "it is not a file", err);
+    FILE *f = fopen(path, "rb");
     if (!f)
         return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     uint64_t size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : 0, end = 0;
@@ -216,12 +218,8 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
 }
 
 bool tc_graph_is_library(const char *path) {
-    char head[4] = "";
-    FILE *f = fopen(path, "rb");
-    bool elf = f && fread(head, 1, sizeof head, f) == sizeof head && memcmp(head, "\177ELF", 4) == 0;
-    if (f)
-        fclose(f);
-    return elf;
+    char head[SELFMAG];
+    return tc_fs_read_head(path, head, sizeof head) == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0;
 }
 
 tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err) {

@@ -4,6 +4,7 @@
 #include "codegen/artefacts/runtime.h"
 #include "graph/model/save_int.h"
 #include "support/fs.h"
+#include "support/scratch.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -332,11 +333,12 @@ const char *tc_graph_header_path(tc_arena *a, const char *path) {
 
 /* ---- all of it ---- */
 
-static tc_status link_all(saver *s, const char *path, tc_error *err) {
+static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, tc_error *err) {
     bool object = ends_with(path, ".o"); /* of which a program may have several: no loader looks for their prefix */
     const char *exports[] = {
         symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), object ? NULL : "tctune_prefix", NULL};
-    tc_cg_link l = {.nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports};
+    tc_cg_link l = {
+        .nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports, .beside = header};
     if (!tc_target_is_host_isa(s->m->target->triple))
         l.triple = s->m->target->triple;
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
@@ -349,13 +351,11 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_runtime(s, err));
     TC_TRY(put_entry(s, err));
     TC_TRY(put_constants(s, err));
-    TC_TRY(link_all(s, path, err));
     tc_strbuf b = {0};
     header(s, &b);
-    tc_status r = tc_fs_write(tc_graph_header_path(s->arena, path), b.data, b.len, err);
+    tc_fs_new h = {.path = tc_graph_header_path(s->arena, path), .data = b.data, .size = b.len};
+    tc_status r = link_all(s, path, &h, err);
     tc_strbuf_free(&b);
-    if (r != TC_OK)
-        remove(path); /* both or none */
     return r;
 }
 
@@ -366,7 +366,7 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
         return tc_fail(err, TC_BAD_INPUT, "'%s' cannot name a library's symbols; use letters, digits and underscores", name);
     tc_arena *a = tc_arena_new();
     saver s = {.m = m, .arena = a, .name = name ? name : identifier(a, path)};
-    char *dir = NULL;
+    tc_scratch *scratch = NULL;
     tc_status r = tc_fs_check_writable(path, err);
     if (r == TC_OK)
         r = tc_fs_check_writable(tc_graph_header_path(a, path), err);
@@ -374,13 +374,12 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     if (r == TC_OK && source)
         r = tc_graph_save_c(m, path, s.name, err);
     else if (r == TC_OK)
-        r = tc_fs_temp_dir(&dir, err);
+        r = tc_scratch_open(&scratch, err);
     if (r == TC_OK && !source) {
-        s.dir = dir;
+        s.dir = tc_scratch_path(scratch);
         r = save(&s, path, err);
-        tc_fs_remove_tree(dir);
     }
-    free(dir);
+    tc_scratch_close(scratch);
     tc_vec_free(&s.objects);
     tc_arena_free(a);
     return r;

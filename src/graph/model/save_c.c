@@ -4,6 +4,7 @@
 #include "codegen/c_source/c_source.h"
 #include "graph/model/save_int.h"
 #include "support/fs.h"
+#include "support/scratch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -179,23 +180,14 @@ static void included(source *s, const char *file) {
     tc_sb_printf(&s->b, "extern const uint8_t %s_weights[] __attribute__((visibility(\"hidden\")));\n\n", s->name);
 }
 
-static tc_status write_weights(const source *s, const char *path, tc_error *err) {
-    char *dir = NULL;
-    TC_TRY(tc_fs_temp_dir(&dir, err));
-    tc_strbuf temp = {0};
-    tc_sb_printf(&temp, "%s/weights", dir);
-    FILE *f = fopen(tc_sb_str(&temp), "wb");
+/* To a file of its own, which is moved when the source is there. */
+static tc_status write_weights(const source *s, const char *temp, tc_error *err) {
+    FILE *f = fopen(temp, "wb");
     tc_status r = f ? tc_graph_write_constants(s->m, f, err) : tc_fail(err, TC_ENV, "cannot be written: %s", strerror(errno));
     if (r != TC_OK)
-        tc_error_prefix(err, "%s: ", tc_sb_str(&temp));
+        tc_error_prefix(err, "%s: ", temp);
     if (f && fclose(f) != 0 && r == TC_OK)
-        r = tc_fail(err, TC_ENV, "%s: writing the weights failed; free space there or set TMPDIR to a larger folder",
-                    tc_sb_str(&temp));
-    if (r == TC_OK)
-        r = tc_fs_move(tc_sb_str(&temp), path, err);
-    tc_fs_remove_tree(dir);
-    tc_strbuf_free(&temp);
-    free(dir);
+        r = tc_fail(err, TC_ENV, "%s: writing the weights failed; free space there or set TMPDIR to a larger folder", temp);
     return r;
 }
 
@@ -236,23 +228,21 @@ static void header(const source *s, tc_strbuf *b) {
     tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
-static tc_status write_all(source *s, const char *path, const char *weights, tc_error *err) {
+/* weights: their file, which lies in the scratch folder until then, or NULL. */
+static tc_status write_all(source *s, const char *path, const char *weights, const tc_scratch *scratch, tc_error *err) {
     const char *slash = weights ? strrchr(weights, '/') : NULL;
     tc_arena *a = tc_arena_new();
-    const char *h = tc_graph_header_path(a, path);
     tc_strbuf b = {0};
+    const char *temp = weights ? tc_arena_printf(a, "%s/weights", tc_scratch_path(scratch)) : NULL;
     header(s, &b);
     tc_status r = write_source(s, slash ? slash + 1 : weights, err);
     if (r == TC_OK && weights)
-        r = write_weights(s, weights, err);
+        r = write_weights(s, temp, err);
+    tc_fs_new files[] = {{.path = path, .data = s->b.data, .size = s->b.len},
+                         {.path = tc_graph_header_path(a, path), .data = b.data, .size = b.len},
+                         {.path = weights, .from = temp}};
     if (r == TC_OK)
-        r = tc_fs_write(path, s->b.data, s->b.len, err);
-    if (r == TC_OK && tc_fs_write(h, b.data, b.len, err) != TC_OK) {
-        remove(path); /* all or none */
-        r = TC_ENV;
-    }
-    if (r != TC_OK && weights)
-        remove(weights);
+        r = tc_fs_write_files(files, weights ? 3 : 2, err);
     tc_strbuf_free(&b);
     tc_arena_free(a);
     return r;
@@ -268,9 +258,14 @@ static tc_status check(const tc_graph_model *m, const char *path, tc_error *err)
 tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err) {
     source s = {.m = m, .name = name};
     tc_strbuf weights = {0};
+    tc_scratch *scratch = NULL;
     TC_TRY(check(m, path, err));
+    bool apart = m->blob_bytes > MOST_IN_SOURCE;
+    if (apart)
+        TC_TRY(tc_scratch_open(&scratch, err));
     tc_sb_printf(&weights, "%.*s.weights", (int)strlen(path) - 2, path);
-    tc_status r = write_all(&s, path, m->blob_bytes > MOST_IN_SOURCE ? tc_sb_str(&weights) : NULL, err);
+    tc_status r = write_all(&s, path, apart ? tc_sb_str(&weights) : NULL, scratch, err);
+    tc_scratch_close(scratch);
     tc_strbuf_free(&weights);
     tc_strbuf_free(&s.b);
     return r;

@@ -67,7 +67,7 @@ static tc_status unpack(const char *path, tc_arena *arena, void *data, size_t si
 
 /* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
 tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
         return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));

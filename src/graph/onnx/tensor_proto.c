@@ -191,24 +191,27 @@ static tc_status parse_external(const Onnx__TensorProto *p, external *e, tc_erro
 }
 
 /* A model may only name files beside or below itself. */
-static bool stays_inside(const char *location) {
-    if (location[0] == '/')
-        return false;
-    for (const char *part = location; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL)
-        if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == 0))
-            return false;
-    return true;
+static tc_status cannot_open(const char *location, const char *path, int error, tc_error *err) {
+    if (error == EXDEV)
+        return tc_fail(err, TC_BAD_INPUT, "external data location '%s' leads out of the model's folder and is refused", location);
+    if (error == ELOOP || error == ENOTDIR)
+        return tc_fail(
+            err, TC_BAD_INPUT,
+            "external data file %s is reached through a symbolic link, or through what is no folder, and is refused; put "
+            "the file itself beside the model",
+            path);
+    return tc_fail(err, TC_BAD_INPUT, "external data file %s cannot be opened (%s); it must lie beside the model", path,
+                   strerror(error));
 }
 
-static tc_status map_file(const char *path, tc_graph_storage_block *out, tc_error *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+static tc_status map_file(const char *dir, const char *location, const char *path, tc_graph_storage_block *out, tc_error *err) {
+    int fd = tc_fs_open_beneath(dir, location);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
-        int code = errno;
+        int error = errno;
         if (fd >= 0)
             close(fd);
-        return tc_fail(err, TC_BAD_INPUT, "external data file %s cannot be opened (%s); it must lie beside the model", path,
-                       strerror(code));
+        return cannot_open(location, path, error, err);
     }
     void *p = NULL;
     if (!S_ISREG(st.st_mode)) {
@@ -233,7 +236,7 @@ static tc_status open_external(tc_onnx_files *files, const char *location, tc_gr
     tc_status s = TC_OK;
     if (known) {
         *out = files->blocks.data[*known];
-    } else if ((s = map_file(tc_sb_str(&path), out, err)) == TC_OK) {
+    } else if ((s = map_file(files->dir, location, tc_sb_str(&path), out, err)) == TC_OK) {
         tc_map_puts(&files->mapped, tc_sb_str(&path), files->blocks.len);
         tc_push(&files->blocks, *out);
     }
@@ -256,10 +259,6 @@ static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files,
     TC_TRY(parse_external(p, &e, err));
     if (!files || !files->dir)
         return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data is not possible here", name_of(p));
-    if (!stays_inside(e.location))
-        return tc_fail(err, TC_BAD_INPUT,
-                       "tensor '%s': external data location '%s' leads out of the model's folder and is refused", name_of(p),
-                       e.location);
     tc_graph_storage_block block;
     const char *path = e.location;
     if (open_external(files, e.location, &block, &path, err) != TC_OK) {

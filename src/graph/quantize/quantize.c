@@ -308,7 +308,7 @@ static tc_status try_with(session *s, const ranking *rank, size_t kept, const ch
 }
 
 static const char *candidate_path(const session *s, size_t kept) {
-    return tc_arena_printf(s->arena, "%s/without-%zu.onnx", s->runs.folder, kept);
+    return tc_arena_printf(s->arena, "%s/without-%zu.onnx", tc_scratch_path(s->runs.scratch), kept);
 }
 
 /* The fewest layers in f32, of those that lose most, with which the outputs keep to the budget: between `bad`, with which they did

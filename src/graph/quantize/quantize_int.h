@@ -6,6 +6,7 @@
 #include "graph/onnx/edit.h"
 #include "graph/quantize/quantize.h"
 #include "support/map.h"
+#include "support/scratch.h"
 #include "support/vec.h"
 
 /* ---- plan.c: what of the model is quantised ---- */
@@ -87,7 +88,7 @@ void quant_rewriter_free(rewriter *r);
 
 typedef struct runs {
     const tc_quantize_options *o;
-    char *folder; /* for models that are only run */
+    tc_scratch *scratch; /* for models that are only run */
     tc_target *target;
     tc_graph_bundle *data; /* the sets, read or drawn for the first model that is run; all models have the same inputs */
     size_t ndata;

@@ -6,18 +6,15 @@
 #include "graph/model/bundle.h"
 #include "graph/model/work.h"
 #include "graph/quantize/quantize_int.h"
-#include "support/fs.h"
 
 tc_status quant_runs_open(runs *r, const tc_quantize_options *o, tc_error *err) {
     *r = (runs){.o = o};
     TC_TRY(tc_target_parse("native", &r->target, err));
-    return tc_fs_temp_dir(&r->folder, err);
+    return tc_scratch_open(&r->scratch, err);
 }
 
 void quant_runs_close(runs *r) {
-    if (r->folder)
-        tc_fs_remove_tree(r->folder);
-    free(r->folder);
+    tc_scratch_close(r->scratch);
     for (size_t i = 0; i < r->ndata; i++)
         tc_graph_bundle_free(&r->data[i]);
     free(r->data);
@@ -136,7 +133,7 @@ tc_status quant_run(runs *r, const char *path, quant_seen *seen, void *user, tc_
 
 tc_status quant_run_edit(runs *r, tc_onnx_edit *e, quant_seen *seen, void *user, tc_error *err) {
     tc_strbuf path = {0};
-    tc_sb_printf(&path, "%s/model.onnx", r->folder);
+    tc_sb_printf(&path, "%s/model.onnx", tc_scratch_path(r->scratch));
     tc_status st = tc_onnx_edit_save(e, tc_sb_str(&path), err);
     if (st == TC_OK)
         st = quant_run(r, tc_sb_str(&path), seen, user, err);

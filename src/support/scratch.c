@@ -1,0 +1,72 @@
+/* Linkers and compilers want names, so the files cannot do without. A shell waits for the end of a pipe that only this process has
+ * open for writing, and then removes the folder: a signal that nobody can handle leaves nothing. It is in a session of its own, since
+ * what a terminal sends goes to whole groups of processes. Without a shell the folder goes when it is closed. */
+#include "support/scratch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/arena.h"
+#include "support/fs.h"
+
+struct tc_scratch {
+    char *path;
+    int watched; /* the pipe's end; -1: nobody waits */
+    pid_t sweeper;
+};
+
+static void start_sweeper(tc_scratch *s) {
+    char *argv[] = {"sh", "-c", "read -r nothing; rm -rf -- \"$1\"", "tctune-sweeper", s->path, NULL};
+    char *env[] = {"PATH=/usr/bin:/bin", NULL};
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, ends[0], 0);
+    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    bool started = posix_spawn(&s->sweeper, "/bin/sh", &files, &attr, argv, env) == 0;
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&files);
+    close(ends[0]);
+    if (started)
+        s->watched = ends[1];
+    else
+        close(ends[1]);
+}
+
+tc_status tc_scratch_open(tc_scratch **out, tc_error *err) {
+    char *path;
+    *out = NULL;
+    TC_TRY(tc_fs_temp_dir(&path, err));
+    tc_scratch *s = tc_xcalloc(1, sizeof *s);
+    *s = (tc_scratch){.path = path, .watched = -1};
+    start_sweeper(s);
+    *out = s;
+    return TC_OK;
+}
+
+const char *tc_scratch_path(const tc_scratch *s) {
+    return s->path;
+}
+
+void tc_scratch_close(tc_scratch *s) {
+    if (!s)
+        return;
+    tc_fs_remove_tree(s->path);
+    if (s->watched >= 0) {
+        close(s->watched);
+        while (waitpid(s->sweeper, NULL, 0) < 0 && errno == EINTR)
+            continue;
+    }
+    free(s->path);
+    free(s);
+}

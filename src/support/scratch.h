@@ -1,0 +1,14 @@
+/* A folder for files that are needed for a while. It goes when it is closed, and when the process ends, however that happens. */
+#ifndef TC_SUPPORT_SCRATCH_H
+#define TC_SUPPORT_SCRATCH_H
+
+#include "support/status.h"
+
+typedef struct tc_scratch tc_scratch;
+
+/* In $TMPDIR, else /tmp. TC_ENV when it cannot be made. */
+TC_NODISCARD tc_status tc_scratch_open(tc_scratch **out, tc_error *err);
+const char *tc_scratch_path(const tc_scratch *s);
+void tc_scratch_close(tc_scratch *s); /* NULL is fine */
+
+#endif
