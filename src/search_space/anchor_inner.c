@@ -111,6 +111,11 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     q.dot = tc_space_dot(e->an, &q);
     q.group = q.dot ? q.dot->group : 1;
     q.inner = q.batch_inside = true;
+    decision *v = tc_space_decision(&e->b, p->width);
+    v->inner = 1;
+    for (int r = 0; r < q.op->nraxis; r++)
+        v->inner *= q.op->raxes[r].extent;
+    v->inner = tc_ceil_div(v->inner, q.group);
     tc_space_compute_at(&e->b, q.acc, block);
     tc_space_keep_local(&e->b, q.acc);
     tc_space_emit_steps(e, &q, id);

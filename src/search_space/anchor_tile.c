@@ -178,7 +178,6 @@ static void mark_primary(emitter *e, const anchor_plan *p, int inner) {
     const tc_compute *sums = inner < 0 ? NULL : e->an->s->stages[inner].op;
     for (int r = 0; sums && r < sums->nraxis; r++)
         v->depth *= sums->raxes[r].extent;
-    v->sets = sums ? 2 : 1;
 }
 
 void tc_space_emit_anchor(emitter *e, const cluster *c) {

@@ -39,7 +39,8 @@ typedef struct decision {
         double numbers,
             unpacking; /* VEC: numbers of constants that are unpacked (unpack.c), and operations on them, per multiply-add */
     } produced;
-    int sets;      /* VEC: accumulators for each element of the tile */
+    int64_t
+        inner; /* VEC: instructions for a sum of a block, whose scaled values are added to accumulators of their own; 0: none */
     bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 
