@@ -54,6 +54,8 @@ int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_ta
 /* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
 typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
+/* Prints what a built library says of itself (library.c). An exit status. */
+int tc_cli_show_library(const char *path, bool json, tc_error *err);
 /* What goes with --error-budget; in_graph: --top-k-in-graph was asked for too. */
 int tc_cli_check_budget(const tc_cli_model_args *a, bool in_graph, tc_error *err);
 /* The file has inputs of the network that can be read. */

@@ -169,6 +169,15 @@ static int show(const show_args *a, const tc_tune_task *task, const tc_target *t
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
+static int show_library(const show_args *a, tc_error *err) {
+    if (a->kernel || a->sched || a->print || a->dump || a->db.path)
+        return tc_cli_usage(err,
+                            "%s is a built library, which tells where its kernels are from: --kernel, --sched, --print, --dump "
+                            "and --db go with what it was built from",
+                            a->source.model);
+    return tc_cli_show_library(a->source.model, a->json, err);
+}
+
 static int run(const void *args, tc_error *err) {
     const show_args *a = args;
     tc_graph_work *w = NULL;
@@ -176,6 +185,8 @@ static int run(const void *args, tc_error *err) {
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     unsigned parts;
+    if (a->source.model && tc_graph_is_library(a->source.model))
+        return show_library(a, err);
     int kernel = -1, status = read_parts(a->print, &parts, err);
     if (status == TC_CLI_DONE)
         status = check_dump(a->dump, err);
@@ -206,6 +217,8 @@ const tc_cli_command tc_cli_show = {
     .name = "show",
     .summary = "show a kernel: its workload, best schedule, loop nest, LLVM IR and assembly",
     .details =
+        "Of a built library (--model M.so) it says what it was built for and from, which is read from the file without loading "
+        "it. "
         "A network with several kernels is listed unless --kernel chooses one. A single part (--print schedule) comes without a "
         "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. In the assembly the hot "
         "loop "

@@ -38,6 +38,12 @@ done
 # ---- build says what it used ----
 ok "$TCTUNE" build --model "$model" --db m.db --threads 2 --out two.so --name two --require-complete
 says "record" "0 from the default schedule"
+# Where a library is from stands in its file.
+ok "$TCTUNE" show --model two.so
+says "library 'two' for at most 2 threads" "database m.db" "accuracy fast" "x  f32[8,48]" "MatMul+Relu"
+ok "$TCTUNE" show --model two.so --json
+says '"provenance"' '"workload"' '"trace"' '"seconds"'
+refused 2 "two.so|--kernel" "$TCTUNE" show --model two.so --kernel 0
 ok "$TCTUNE" build --model "$model" --db m.db --threads 1 --out one.so
 says "default" "threads"
 refused 1 "threads" "$TCTUNE" build --model "$model" --db m.db --threads 1 --out complete.so --require-complete

@@ -4,9 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "codegen/artefacts/library.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"
+#include "support/rng.h"
 #include "tctune/tctune.h"
 #include "te/text.h"
 
@@ -264,6 +266,91 @@ static void test_other_cpu(void **state) {
     remove(SCRATCH("artefact_cpu.h"));
 }
 
+/* Compiles a library whose constructor leaves a file, with this text as its metadata (NULL: none). */
+static void compile_eager(const char *metadata) {
+    tc_strbuf c = {0};
+    tc_sb_printf(&c, "#include <stdio.h>\n__attribute__((constructor)) static void run(void) { fclose(fopen(\"%s\", \"w\")); }\n",
+                 SCRATCH("artefact_ran"));
+    if (metadata)
+        tc_sb_printf(&c,
+                     "static const struct { int n[3]; char owner[8], text[%zu]; } note "
+                     "__attribute__((section(\".note.tctune\"), aligned(4), used)) = {{7, %zu, 1}, \"tctune\", \"%s\"};\n",
+                     strlen(metadata) + 1, strlen(metadata) + 1, metadata);
+    assert_ok(tc_fs_write(SCRATCH("artefact_eager.c"), c.data, c.len, err));
+    tc_strbuf_free(&c);
+    assert_int_equal(system("cc -shared -fPIC -o " SCRATCH("artefact_eager.so") " " SCRATCH("artefact_eager.c")), 0);
+}
+
+/* What is refused is refused before any code of it runs. */
+static void test_nothing_runs_before(void **state) {
+    (void)state;
+    static const struct {
+        const char *metadata, *says;
+    } cases[] = {
+        {NULL, "not a library that tctune built"},
+        {"{", "another version"},
+        {"{\\\"format\\\": 1}", "another version"},
+        {"{\\\"format\\\": 2, \\\"abi\\\": 77}", "version 77 of the kernels' runtime"},
+        {"{\\\"format\\\": 2, \\\"abi\\\": 1}", "metadata are damaged"},
+        {"{\\\"format\\\": 2, \\\"abi\\\": 1, \\\"name\\\": \\\"n\\\", \\\"inputs\\\": [], \\\"outputs\\\": [], "
+         "\\\"target\\\": \\\"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1\\\"}",
+         "it was built for neoverse-n1"},
+    };
+    tc_graph_model *m;
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        compile_eager(cases[i].metadata);
+        assert_fails(TC_BAD_INPUT, tc_graph_model_load(SCRATCH("artefact_eager.so"), 0, &m, err), "artefact_eager.so",
+                     cases[i].says);
+        assert_false(tc_fs_exists(SCRATCH("artefact_ran")));
+    }
+    remove(SCRATCH("artefact_eager.c"));
+    remove(SCRATCH("artefact_eager.so"));
+}
+
+/* Thousands of files: the disk need not have them. */
+static void put_unsynced(const char *path, const void *data, size_t size) {
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Headers and notes that were damaged anywhere: read or refused, never beyond the file. */
+static void test_damaged_headers(void **state) {
+    (void)state;
+    enum { HEAD = 4096, CASES = 3000 };
+    artefact a;
+    char *data, *text;
+    size_t size, taken = 0;
+    open_artefact(&a, "tensor X[8] f32\ncompute Y[i:8] = X[i] + 1\noutput Y\n");
+    save(&a, SCRATCH("artefact_damage.so"), true);
+    assert_ok(tc_fs_read(SCRATCH("artefact_damage.so"), &data, &size, err));
+    assert_ok(tc_cg_read_metadata(SCRATCH("artefact_damage.so"), &text, err));
+    assert_non_null(strstr(text, "\"provenance\""));
+    assert_non_null(strstr(text, "\"accuracy\":\"strict\""));
+    assert_non_null(strstr(text, "\"workload\""));
+    free(text);
+    tc_rng r = tc_rng_seed(7);
+    for (int i = 0; i < CASES; i++) {
+        char *damaged = malloc(size);
+        memcpy(damaged, data, size);
+        for (int64_t k = tc_rng_below(&r, 4); k >= 0; k--) {
+            static const unsigned char often[] = {0, 1, 4, 127, 128, 255};
+            damaged[tc_rng_below(&r, i % 2 ? 64 + 56 * 9 : HEAD)] = (char)often[tc_rng_below(&r, sizeof often)];
+        }
+        put_unsynced(SCRATCH("artefact_damage.so"), damaged, i % 5 ? size : (size_t)tc_rng_below(&r, HEAD));
+        if (tc_cg_read_metadata(SCRATCH("artefact_damage.so"), &text, NULL) == TC_OK)
+            taken++;
+        free(text);
+        free(damaged);
+    }
+    assert_true(taken > 0 && taken < CASES);
+    free(data);
+    close_artefact(&a);
+    remove(SCRATCH("artefact_damage.so"));
+    remove(SCRATCH("artefact_damage.h"));
+}
+
 /* Ids within the table, masks of ones, and the rest of sane scale. */
 static const char DRAWN[] = "tensor ids[6] i64\n"
                             "tensor key_mask[6] i64\n"
@@ -314,8 +401,14 @@ static void test_drawn_inputs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory),         cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_combined_weights),
-        cmocka_unit_test(test_shared_weights), cmocka_unit_test(test_truncated),  cmocka_unit_test(test_other_cpu),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_combined_weights),
+        cmocka_unit_test(test_shared_weights),
+        cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_other_cpu),
+        cmocka_unit_test(test_nothing_runs_before),
+        cmocka_unit_test(test_damaged_headers),
         cmocka_unit_test(test_drawn_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,14 +200,28 @@ static void build_entry(entry *x) {
     LLVMBuildRet(g->b, status);
 }
 
+/* The ELF format's: the lengths of owner and text, a type, then both, each padded to 4 bytes. The symbol stands for the text. */
+static void put_note(tc_cg *g, const tc_cg_entry *e) {
+    static const char owner[8] = TC_CG_NOTE_OWNER; /* padded */
+    uint32_t size = (uint32_t)strlen(e->text) + 1, pad = (4 - size % 4) % 4;
+    tc_val parts[] = {i32(g, sizeof TC_CG_NOTE_OWNER),
+                      i32(g, (int)size),
+                      i32(g, TC_CG_NOTE_TYPE),
+                      LLVMConstStringInContext(g->ctx, owner, sizeof owner, 1),
+                      LLVMConstStringInContext(g->ctx, e->text, size - 1, 0),
+                      LLVMConstNull(LLVMArrayType2(LLVMInt8TypeInContext(g->ctx), pad))};
+    tc_val note = LLVMConstStructInContext(g->ctx, parts, TC_LEN(parts), 1);
+    tc_val whole = global(g, LLVMTypeOf(note), "note", note, 4, false), at[] = {i32(g, 0), i32(g, 4)};
+    LLVMSetGlobalConstant(whole, 1);
+    LLVMSetSection(whole, ".note." TC_CG_NOTE_OWNER);
+    LLVMAddAlias2(g->mod, LLVMTypeOf(parts[4]), 0, LLVMConstInBoundsGEP2(LLVMTypeOf(note), whole, at, 2), e->metadata);
+}
+
 tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err) {
     tc_cg unit, *g = &unit;
     tc_cg_open_unit(g, t, e->name, err);
     entry x = {.g = g, .e = e};
     build_entry(&x);
-    for (int i = 0; i < e->ntexts; i++) {
-        tc_val text = LLVMConstStringInContext(g->ctx, e->texts[i].text, (unsigned)strlen(e->texts[i].text), 0);
-        LLVMSetGlobalConstant(global(g, LLVMTypeOf(text), e->texts[i].symbol, text, 1, true), 1);
-    }
+    put_note(g, e);
     return tc_cg_close_unit(g, obj, size);
 }

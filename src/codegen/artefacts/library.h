@@ -61,8 +61,8 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
 
 /* The entry point that C programs call, `int32_t NAME(const void *const *inputs, void *const *outputs)`: runs the driver with an
  * arena of its own and a runtime of `nthreads` threads. Arrays need no alignment; several threads may call it at once. It returns
- * the driver's status, or -1 when there is no memory. The object also defines `int32_t THREADS`, which callers may lower, and the
- * texts as `const char SYMBOL[]`. */
+ * the driver's status, or -1 when there is no memory. The object also defines `int32_t THREADS`, which callers may lower, and
+ * `const char METADATA[]`, which lies in a note of the file (note.c). */
 typedef struct tc_cg_entry {
     const char *name;
     const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
@@ -72,10 +72,19 @@ typedef struct tc_cg_entry {
     int64_t arena_bytes;
     int nin, nout;
     const int64_t *in_bytes, *out_bytes;
-    int ntexts;
-    const struct tc_cg_text { const char *symbol, *text; } * texts;
+    const char *metadata, *text; /* symbol and content */
 } tc_cg_entry;
 TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
+
+/* ---- what a library says of itself (note.c) ---- */
+
+#define TC_CG_NOTE_OWNER "tctune"
+enum { TC_CG_NOTE_TYPE = 1 };
+/* The metadata of a library's file, malloc'ed. Nothing of the file is run. TC_BAD_INPUT when it is cut short or not one that tctune
+ * built. */
+TC_NODISCARD tc_status tc_cg_read_metadata(const char *path, char **text, tc_error *err);
+/* The message for a file that is something else. */
+tc_status tc_cg_not_a_library(const char *path, const char *why, tc_error *err);
 
 /* ---- constants (blob.c) ---- */
 

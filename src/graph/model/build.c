@@ -236,6 +236,10 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
         return tc_fail(err, TC_BAD_INPUT, "code for target '%s' cannot run on this machine; it can only be written to a library",
                        m->target->text);
     m->rt = tc_cg_runtime(m->threads);
+    m->accuracy = b->o->accuracy;
+    for (int i = 0; i < b->p->ntask && b->o->accuracies; i++)
+        m->accuracy |= b->o->accuracies[i];
+    m->database = b->o->db ? tc_arena_strdup(m->arena, tc_meas_db_path(b->o->db)) : NULL;
     m->nin = b->p->nin;
     m->nout = b->p->nout;
     m->nshown = b->p->nshown;

@@ -1,22 +1,15 @@
 /* Loading a library that tctune built: its metadata say what it takes and gives. */
-#include "graph/model/program.h"
+#include "codegen/artefacts/library.h"
+#include "graph/model/save_int.h"
 #include "support/fs.h"
 #include "te/eval.h"
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-static tc_status not_ours(const char *path, const char *why, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "%s: this is not a library that tctune built (%s); build one with `tctune build --model M.onnx --out M.so`",
-                   path, why);
-}
 
 static bool read_shape(const json_t *j, tc_graph_shape *s) {
     if (!json_is_array(j) || json_array_size(j) > TC_GRAPH_MAX_DIMS)
@@ -113,11 +106,9 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
     return true;
 }
 
-/* *target is in m's arena. */
-static bool read_metadata(tc_graph_model *m, const char *text, const char **target) {
-    json_t *j = json_loads(text, 0, NULL);
-    bool ok = j && json_integer_value(json_object_get(j, "format")) == 1 &&
-              read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
+/* *name and *target are in m's arena. */
+static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name, const char **target) {
+    bool ok = read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
               read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j);
     m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
     ok = ok && m->nshown >= 0 && m->nshown <= m->nout;
@@ -126,51 +117,19 @@ static bool read_metadata(tc_graph_model *m, const char *text, const char **targ
             const tc_graph_port *size = &m->out[m->out[i].extent[d]];
             ok &= !m->out[i].extent[d] || (size->dtype == TC_I64 && size->shape.ndim == 0);
         }
-    const char *t = json_string_value(json_object_get(j, "target"));
-    ok = ok && t;
-    if (ok) {
-        m->threads = (int)json_integer_value(json_object_get(j, "threads"));
-        *target = tc_arena_strdup(m->arena, t);
-    }
-    json_decref(j);
-    return ok;
+    const char *t = json_string_value(json_object_get(j, "target")), *n = json_string_value(json_object_get(j, "name"));
+    if (!ok || !t || !n)
+        return false;
+    m->threads = (int)json_integer_value(json_object_get(j, "threads"));
+    *name = tc_arena_strdup(m->arena, n);
+    *target = tc_arena_strdup(m->arena, t);
+    return true;
 }
 
 static void *find(tc_graph_model *m, const char *prefix, const char *what) {
     char name[512];
     snprintf(name, sizeof name, "%s_%s", prefix, what);
     return dlsym(m->library.handle, name);
-}
-
-static tc_status cut_short(const char *path, uint64_t want, uint64_t have, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "%s: the file is truncated: it speaks of %llu bytes and has %llu; copy it again, or build it again with "
-                   "`tctune build`",
-                   path, (unsigned long long)want, (unsigned long long)have);
-}
-
-/* Whether all that the headers of a 64-bit ELF file speak of is there: the system's loader maps what is missing, and the program
- * dies of it later. Whatever is no such file is the loader's to refuse. */
-static tc_status check_whole(const char *path, tc_error *err) {
-    struct stat st;
-    Elf64_Ehdr h;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* a pipe would be waited for */
-        return not_ours(path, "it is not a file", err);
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return tc_fail(err, TC_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
-    uint64_t size = fstat(fileno(f), &st) == 0 ? (uint64_t)st.st_size : 0, end = 0;
-    bool elf = fread(&h, sizeof h, 1, f) == 1 && !memcmp(h.e_ident, ELFMAG, SELFMAG) && h.e_ident[EI_CLASS] == ELFCLASS64;
-    if (elf)
-        end = TC_MAX(h.e_shoff + (uint64_t)h.e_shnum * h.e_shentsize, h.e_phoff + (uint64_t)h.e_phnum * h.e_phentsize);
-    if (elf && end <= size && fseek(f, (long)h.e_phoff, SEEK_SET) == 0)
-        for (int i = 0; i < h.e_phnum && h.e_phentsize == sizeof(Elf64_Phdr); i++) {
-            Elf64_Phdr p;
-            if (fread(&p, sizeof p, 1, f) == 1 && p.p_type == PT_LOAD)
-                end = TC_MAX(end, p.p_offset + p.p_filesz);
-        }
-    fclose(f);
-    return end > size ? cut_short(path, end, size, err) : TC_OK;
 }
 
 /* A feature that this CPU lacks would be an illegal instruction in the middle of the first run. */
@@ -188,26 +147,44 @@ static tc_status check_target(const char *path, const char *text, tc_error *err)
     return s;
 }
 
+/* What the file says of itself; *name and *target are in m's arena. */
+static tc_status read_file(tc_graph_model *m, const char *path, const char **name, const char **target, tc_error *err) {
+    char *text;
+    TC_TRY(tc_cg_read_metadata(path, &text, err));
+    json_t *j = json_loads(text, 0, NULL);
+    free(text);
+    int64_t abi = json_integer_value(json_object_get(j, "abi"));
+    tc_status s = TC_OK;
+    if (json_integer_value(json_object_get(j, "format")) != TC_GRAPH_LIBRARY_FORMAT)
+        s = tc_cg_not_a_library(path, "its metadata are of another version", err);
+    else if (abi != TC_RT_ABI)
+        s = tc_fail(err, TC_BAD_INPUT,
+                    "%s: it was built for version %lld of the kernels' runtime, and this is %d; build it again", path,
+                    (long long)abi, TC_RT_ABI);
+    else if (!read_metadata(m, j, name, target))
+        s = tc_cg_not_a_library(path, "its metadata are damaged", err);
+    json_decref(j);
+    return s;
+}
+
+/* The file is read first: loading it already runs code of it. */
 static tc_status open_library(tc_graph_model *m, const char *path, int threads, tc_error *err) {
+    const char *name = NULL, *target = NULL;
     if (!tc_fs_exists(path))
         return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", path);
-    TC_TRY(check_whole(path, err));
+    TC_TRY(read_file(m, path, &name, &target, err));
+    TC_TRY(check_target(path, target, err));
     /* A name without a slash would be looked for in the system's folders. */
     m->path = tc_arena_printf(m->arena, "%s%s", strchr(path, '/') ? "" : "./", path);
     m->library.handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
     if (!m->library.handle)
-        return not_ours(path, dlerror(), err);
-    const char *prefix = dlsym(m->library.handle, "tctune_prefix");
-    if (!prefix)
-        return not_ours(path, "it has no symbol tctune_prefix", err);
-    const char *metadata = find(m, prefix, "metadata"), *target;
-    void *run = find(m, prefix, "run");
-    int32_t *limit = find(m, prefix, "threads");
-    if (!metadata || !run || !limit || !read_metadata(m, metadata, &target))
-        return not_ours(path, "its metadata are missing or of another version", err);
-    TC_TRY(check_target(path, target, err));
+        return tc_cg_not_a_library(path, dlerror(), err);
+    void *run = find(m, name, "run");
+    int32_t *limit = find(m, name, "threads");
+    if (!run || !limit)
+        return tc_cg_not_a_library(path, "it lacks the functions that its metadata speak of", err);
     memcpy(&m->library.run, &run, sizeof run);
-    m->library.watch = find(m, prefix, "watch");
+    m->library.watch = find(m, name, "watch");
     if (threads > 0 && threads < m->threads)
         m->threads = *limit = threads;
     m->staging = TC_NEW_N(m->arena, void *, m->nin);

@@ -196,8 +196,8 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
  * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
  * made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const *inputs, void *const *outputs);
  * thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be lowered const char
- * NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads const char tctune_prefix[] = "NAME"  (how a
- * loader finds the others) */
+ * NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are from: versions,
+ * database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who must not load it. */
 TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
 #endif

@@ -170,7 +170,9 @@ struct tc_graph_model {
     uint8_t *memory; /* the arena; NULL for objects only */
     void **staging;  /* by input: aligned copy for callers whose data is not; NULL until needed */
     tc_graph_library library;
-    const char *path; /* of the library */
+    const char *path;     /* of the library */
+    tc_accuracy accuracy; /* what it was built with, for its library to tell */
+    const char *database; /* NULL: none */
 };
 
 /* Fills the forms of a unit and makes its context. */

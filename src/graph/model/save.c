@@ -1,9 +1,11 @@
 /* A model as a shared library, or a relocatable object, and a header: kernels, driver, thread runtime, constants and entry point,
  * linked so that only the symbols with the model's name stay visible. */
+#include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
 #include "graph/model/save_int.h"
 #include "support/fs.h"
+#include "support/identity.h"
 #include "support/scratch.h"
 
 #include <jansson.h>
@@ -75,6 +77,18 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
     return list;
 }
 
+/* Where its kernels are from. */
+static json_t *provenance(const tc_graph_model *m) {
+    tc_digest build;
+    json_t *j = json_pack("{s:s, s:s, s:s, s:b}", "tctune", TCTUNE_VERSION, "llvm", tc_cg_llvm_version(), "accuracy",
+                          m->accuracy & TC_ACCURACY_FAST ? "fast" : "strict", "bf16", (m->accuracy & TC_ACCURACY_BF16) != 0);
+    if (tc_build_identity(&build))
+        json_object_set_new(j, "build", json_string(build.hex));
+    if (m->database)
+        json_object_set_new(j, "database", json_string(m->database));
+    return j;
+}
+
 /* What a profile of the library speaks of: kernels, the others, and which of them each step is (others after all kernels). */
 static void add_steps(json_t *j, const tc_graph_model *m) {
     json_t *kernels = json_array(), *others = json_array(), *steps = json_array();
@@ -82,6 +96,10 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
         const tc_graph_kernel *k = &m->kernels[i];
         json_t *of = json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count, "flops",
                                k->flops, "record", (json_int_t)k->record);
+        json_object_set_new(of, "workload", json_string(k->hash.hex));
+        json_object_set_new(of, "trace", json_string(k->trace_hash.hex));
+        if (k->source == TC_GRAPH_FROM_RECORD)
+            json_object_set_new(of, "seconds", json_real(k->recorded));
         if (k->unit)
             json_object_set_new(of, "unit", json_string(k->unit->text));
         json_array_append_new(kernels, of);
@@ -97,9 +115,9 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
 
 static const char *metadata(const saver *s) {
     const tc_graph_model *m = s->m;
-    json_t *j = json_pack("{s:i, s:s, s:s, s:i, s:o, s:o, s:f}", "format", 1, "name", s->name, "target", m->target->text,
-                          "threads", m->threads, "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
-                          "flops", tc_graph_model_flops(m));
+    json_t *j = json_pack("{s:i, s:i, s:s, s:s, s:i, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi", TC_RT_ABI,
+                          "name", s->name, "target", m->target->text, "threads", m->threads, "inputs", ports_json(m->in, m->nin),
+                          "outputs", ports_json(m->out, m->nout), "flops", tc_graph_model_flops(m), "provenance", provenance(m));
     if (m->nshown < m->nout)
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     add_steps(j, m);
@@ -196,7 +214,6 @@ static int64_t *port_bytes(const saver *s, const tc_graph_port *p, int n) {
 
 static tc_status put_entry(saver *s, tc_error *err) {
     const tc_graph_model *m = s->m;
-    struct tc_cg_text texts[] = {{symbol(s, "metadata"), metadata(s)}, {"tctune_prefix", s->name}};
     tc_cg_entry e = {.name = symbol(s, "run"),
                      .driver = symbol(s, "driver"),
                      .runtime = symbol(s, "parallel_for"),
@@ -208,8 +225,8 @@ static tc_status put_entry(saver *s, tc_error *err) {
                      .nout = m->nout,
                      .in_bytes = port_bytes(s, m->in, m->nin),
                      .out_bytes = port_bytes(s, m->out, m->nout),
-                     .ntexts = (int)TC_LEN(texts),
-                     .texts = texts};
+                     .metadata = symbol(s, "metadata"),
+                     .text = metadata(s)};
     void *obj;
     size_t size;
     TC_TRY(tc_cg_emit_entry(m->target, &e, &obj, &size, err));
@@ -316,7 +333,9 @@ static void header(const saver *s, tc_strbuf *b) {
     tc_sb_add(b, "/* Returns 0. Several threads may call it at once; outputs must not overlap inputs. -1: out of memory. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
     tc_sb_printf(b, "extern int32_t %s_threads;         /* may be lowered before a call */\n", s->name);
-    tc_sb_printf(b, "extern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes */\n\n",
+    tc_sb_printf(b,
+                 "extern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes; where the kernels "
+                 "are from */\n\n",
                  s->name);
     tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
@@ -334,9 +353,8 @@ const char *tc_graph_header_path(tc_arena *a, const char *path) {
 /* ---- all of it ---- */
 
 static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, tc_error *err) {
-    bool object = ends_with(path, ".o"); /* of which a program may have several: no loader looks for their prefix */
-    const char *exports[] = {
-        symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), object ? NULL : "tctune_prefix", NULL};
+    bool object = ends_with(path, ".o");
+    const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), NULL};
     tc_cg_link l = {
         .nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports, .beside = header};
     if (!tc_target_is_host_isa(s->m->target->triple))

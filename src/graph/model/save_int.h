@@ -4,6 +4,9 @@
 
 #include "graph/model/program.h"
 
+/* Of a library's metadata; load.c takes no other. */
+enum { TC_GRAPH_LIBRARY_FORMAT = 2 };
+
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);
 /* A comment that lists inputs and outputs. */

@@ -1,0 +1,80 @@
+/* What a built library says of itself, read from its file: nothing of it is loaded. */
+#include "codegen/artefacts/library.h"
+
+#include <stdlib.h>
+
+#include "cli/cli.h"
+
+/* A text of the metadata, which whoever made the file chose. */
+static const char *text_of(const json_t *j, const char *key) {
+    const char *s = json_string_value(json_object_get(j, key));
+    return s ? s : "?";
+}
+
+static void print_ports(const char *what, const json_t *ports) {
+    for (size_t i = 0; i < json_array_size(ports); i++) {
+        const json_t *p = json_array_get(ports, i), *shape = json_object_get(p, "shape");
+        printf("%-8s %s  %s[", i ? "" : what, text_of(p, "name"), text_of(p, "dtype"));
+        for (size_t d = 0; d < json_array_size(shape); d++)
+            printf("%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
+        puts("]");
+    }
+}
+
+static void print_kernels(const json_t *kernels) {
+    static const char *const head[] = {">#", "kernel", ">runs", "form", ">record", ">time", "workload", "trace"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
+    for (size_t i = 0; i < json_array_size(kernels); i++) {
+        const json_t *k = json_array_get(kernels, i), *seconds = json_object_get(k, "seconds");
+        char time[24] = "", record[24] = "default";
+        if (json_is_number(seconds)) {
+            tc_cli_time(time, json_number_value(seconds));
+            snprintf(record, sizeof record, "%lld", (long long)json_integer_value(json_object_get(k, "record")));
+        }
+        tc_cli_cell(&t, "%zu", i);
+        tc_cli_cell(&t, "%s", text_of(k, "name"));
+        tc_cli_cell(&t, "%lld", (long long)json_integer_value(json_object_get(k, "count")));
+        tc_cli_cell(&t, "%s", text_of(k, "form"));
+        tc_cli_cell(&t, "%s", record);
+        tc_cli_cell(&t, "%s", time);
+        tc_cli_cell(&t, "%s", text_of(k, "workload"));
+        tc_cli_cell(&t, "%s", text_of(k, "trace"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_text(const char *path, const json_t *j) {
+    const json_t *from = json_object_get(j, "provenance");
+    printf("%s: library '%s' for at most %lld threads\n", path, text_of(j, "name"),
+           (long long)json_integer_value(json_object_get(j, "threads")));
+    printf("target   %s\n", text_of(j, "target"));
+    printf("made by  tctune %s (LLVM %s, build %s)\n", text_of(from, "tctune"), text_of(from, "llvm"), text_of(from, "build"));
+    printf("accuracy %s%s\n", text_of(from, "accuracy"),
+           json_is_true(json_object_get(from, "bf16")) ? ", bf16 where it pays" : "");
+    printf("database %s\n", json_object_get(from, "database") ? text_of(from, "database") : "none");
+    print_ports("inputs", json_object_get(j, "inputs"));
+    print_ports("outputs", json_object_get(j, "outputs"));
+    print_kernels(json_object_get(j, "kernels"));
+}
+
+int tc_cli_show_library(const char *path, bool json, tc_error *err) {
+    char *text;
+    if (tc_cg_read_metadata(path, &text, err) != TC_OK)
+        return TC_CLI_FAILED;
+    json_t *j = json_loads(text, 0, NULL);
+    free(text);
+    if (!json_is_object(j)) {
+        json_decref(j);
+        tc_cg_not_a_library(path, "its metadata are damaged", err);
+        return TC_CLI_FAILED;
+    }
+    if (json) {
+        json_object_set_new(j, "library", json_string(path));
+        tc_cli_json_print(j);
+        return TC_CLI_DONE;
+    }
+    print_text(path, j);
+    json_decref(j);
+    return TC_CLI_DONE;
+}
