@@ -8,7 +8,7 @@
  *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
  *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
  *     tiles.c    tile registers
- *     units.c    dot products, and tiles in vector registers
+ *     units.c    dot products, and tiles in vector registers       host.c      what this machine is
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -206,6 +206,12 @@ void tc_cg_end_flush(tc_cg *g, tc_val before);
 
 /* ---- target.c, target_machine.c ---- */
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
+/* This machine as the system tells of it (host.c). Sizes are bytes, 0 or less where they are not known. */
+typedef struct tc_cg_host {
+    const char *triple, *cpu, *features;
+    int64_t l1, l2, l3, line;
+} tc_cg_host;
+const tc_cg_host *tc_cg_this_host(void);
 void tc_cg_detect_machine(tc_machine *m);
 bool tc_cg_tiles_work(void); /* here; asks a child process (probe.c) */
 void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);

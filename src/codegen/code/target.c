@@ -151,9 +151,7 @@ static void add_host_features(features *f, const tc_cg_isa *isa) {
     features host = {0}, known = {0};
     int n;
     const tc_cg_cpu *cpus = tc_cg_cpus(&n);
-    char *text = LLVMGetHostCPUFeatures();
-    add_features(&host, text, false);
-    LLVMDisposeMessage(text);
+    add_features(&host, tc_cg_this_host()->features, false);
     for (int i = 0; i < n; i++)
         if (isa && cpus[i].isa == isa->id)
             add_features(&known, cpus[i].features, true);
@@ -209,11 +207,9 @@ static tc_status read_options(const char *text, request *q, tc_error *err) {
 }
 
 static void host_names(request *q) {
-    char *triple = LLVMGetDefaultTargetTriple(), *name = LLVMGetHostCPUName();
-    snprintf(q->triple, sizeof q->triple, "%s", triple);
-    snprintf(q->cpu, sizeof q->cpu, "%s", name);
-    LLVMDisposeMessage(triple);
-    LLVMDisposeMessage(name);
+    const tc_cg_host *h = tc_cg_this_host();
+    snprintf(q->triple, sizeof q->triple, "%s", h->triple);
+    snprintf(q->cpu, sizeof q->cpu, "%s", h->cpu);
 }
 
 /* Completes the request: which triple and CPU are meant. *host: the CPU is this machine's. */
@@ -302,21 +298,17 @@ static tc_status check_width(const char *text, const tc_target *t, int bytes, tc
 }
 
 bool tc_target_is_host_isa(const char *triple) {
-    char *here = LLVMGetDefaultTargetTriple();
-    bool same = tc_cg_isa_of(here) && tc_cg_isa_of(here) == tc_cg_isa_of(triple);
-    LLVMDisposeMessage(here);
-    return same;
+    const tc_cg_isa *here = tc_cg_isa_of(tc_cg_this_host()->triple);
+    return here && here == tc_cg_isa_of(triple);
 }
 
 /* Runs here: the host's architecture, and all that is on is on in the host. */
 static bool runs_here(const char *triple, const features *f) {
     features host = {0};
-    char *text = LLVMGetHostCPUFeatures();
     bool ok = tc_target_is_host_isa(triple);
-    add_features(&host, text, false);
+    add_features(&host, tc_cg_this_host()->features, false);
     for (size_t i = 0; ok && i < f->len; i++)
         ok = !f->data[i].on || (is_on(&host, f->data[i].name) && works_here(&f->data[i]));
-    LLVMDisposeMessage(text);
     free_features(&host);
     return ok;
 }

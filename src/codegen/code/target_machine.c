@@ -1,4 +1,4 @@
-/* Machines: typical ones by the facts of isa.def, and this one, asked from the system. */
+/* Machines: typical ones by the facts of isa.def, and this one. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,47 +59,6 @@ void tc_cg_default_machine(const tc_target *t, int bytes, tc_machine *m) {
     m->intrinsics = intrinsics(t, m->vector_bytes);
 }
 
-/* "32K", "1024K", "32M"; 0 when the file is not there. */
-static int64_t read_size(const char *path) {
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return 0;
-    long long n = 0;
-    char unit = 0;
-    int got = fscanf(f, "%lld%c", &n, &unit);
-    fclose(f);
-    if (got < 1 || n <= 0)
-        return 0;
-    return got > 1 && unit == 'K' ? n << 10 : got > 1 && unit == 'M' ? n << 20 : n;
-}
-
-static int64_t cache_of_level(int level) {
-    char path[128], text[32];
-    for (int i = 0; i < 8; i++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-        if (read_size(path) != level)
-            continue;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        FILE *f = fopen(path, "r");
-        bool code = f && fgets(text, sizeof text, f) && !strncmp(text, "Instr", 5);
-        if (f)
-            fclose(f);
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        if (!code)
-            return read_size(path);
-    }
-    return 0;
-}
-
-static void set_cache(int64_t *out, int name, int level) {
-    /* /sys first: in virtual machines sysconf may tell of the whole socket. */
-    int64_t v = cache_of_level(level);
-    if (v <= 0)
-        v = sysconf(name);
-    if (v > 0)
-        *out = v;
-}
-
 static int usable_cores(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
@@ -108,12 +67,17 @@ static int usable_cores(void) {
     return n > 0 ? (int)n : 1;
 }
 
+static void use_known(int64_t *out, int64_t known) {
+    if (known > 0)
+        *out = known;
+}
+
 void tc_cg_detect_machine(tc_machine *m) {
-    set_cache(&m->l1, _SC_LEVEL1_DCACHE_SIZE, 1);
-    set_cache(&m->l2, _SC_LEVEL2_CACHE_SIZE, 2);
-    set_cache(&m->l3, _SC_LEVEL3_CACHE_SIZE, 3);
-    long line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
-    if (line > 0)
-        m->line = (int)line;
+    const tc_cg_host *h = tc_cg_this_host();
+    use_known(&m->l1, h->l1);
+    use_known(&m->l2, h->l2);
+    use_known(&m->l3, h->l3);
+    if (h->line > 0)
+        m->line = (int)h->line;
     m->cores = usable_cores();
 }

@@ -1,0 +1,74 @@
+/* What the system and LLVM tell of this machine, asked once in the life of a process: what does not change need not be read again, and
+ * a process that has closed its sandbox could not read it. */
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/code/code_int.h"
+
+/* "32K", "1024K", "32M"; 0 when the file is not there. */
+static int64_t read_size(const char *path) {
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return 0;
+    long long n = 0;
+    char unit = 0;
+    int got = fscanf(f, "%lld%c", &n, &unit);
+    fclose(f);
+    if (got < 1 || n <= 0)
+        return 0;
+    return got > 1 && unit == 'K' ? n << 10 : got > 1 && unit == 'M' ? n << 20 : n;
+}
+
+static int64_t cache_of_level(int level) {
+    char path[128], text[32];
+    for (int i = 0; i < 8; i++) {
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        if (read_size(path) != level)
+            continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        FILE *f = fopen(path, "r");
+        bool code = f && fgets(text, sizeof text, f) && !strncmp(text, "Instr", 5);
+        if (f)
+            fclose(f);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (!code)
+            return read_size(path);
+    }
+    return 0;
+}
+
+static int64_t cache_bytes(int name, int level) {
+    /* /sys first: in virtual machines sysconf may tell of the whole socket. */
+    int64_t v = cache_of_level(level);
+    return v > 0 ? v : sysconf(name);
+}
+
+static tc_cg_host host;
+
+static char *own(char *llvm) {
+    char *copy = tc_xstrdup(llvm);
+    LLVMDisposeMessage(llvm);
+    return copy;
+}
+
+static void ask(void) {
+    host = (tc_cg_host){
+        .triple = own(LLVMGetDefaultTargetTriple()),
+        .cpu = own(LLVMGetHostCPUName()),
+        .features = own(LLVMGetHostCPUFeatures()),
+        .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1),
+        .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2),
+        .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3),
+        .line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE),
+    };
+}
+
+const tc_cg_host *tc_cg_this_host(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, ask);
+    return &host;
+}
