@@ -13,6 +13,7 @@ pkg_check_modules(jansson REQUIRED IMPORTED_TARGET jansson)
 pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(libb2 REQUIRED IMPORTED_TARGET libb2)
+pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET libseccomp)
 
 # Declares tctune::<name> from a header and a library. The header is looked for in HINTS_INCLUDE, the library in HINTS_LIB.
 function(tctune_find_vendor name header library package)
@@ -44,7 +45,7 @@ endif()
 tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)
 
 foreach(pair "sqlite3=SQLite::SQLite3" "jansson=PkgConfig::jansson" "protobuf_c=PkgConfig::protobuf_c"
-             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "openmp=OpenMP::OpenMP_C")
+             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "seccomp=PkgConfig::libseccomp" "openmp=OpenMP::OpenMP_C")
     string(REPLACE "=" ";" pair ${pair})
     list(GET pair 0 name)
     list(GET pair 1 target)

@@ -9,8 +9,8 @@ set -eu
 # C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets build
 # with Ninja, a bare `cmake -S . -B build` with Make.
 packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
-# Code generation, cost model, database, hashes that are trusted.
-packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev"
+# Code generation, cost model, database, hashes that are trusted, the sandbox of workers.
+packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libseccomp-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
 # Tests; Python fills the test models with weights.

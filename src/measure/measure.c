@@ -7,6 +7,7 @@
 
 #include "codegen/code/target.h"
 #include "measure/measure_int.h"
+#include "measure/sandbox/sandbox.h"
 #include "support/log.h"
 #include "support/vec.h"
 
@@ -23,11 +24,6 @@ static int or_cores(int n) {
     return n > 0 ? n : (int)TC_MAX(cores, 1L);
 }
 
-static uint64_t physical_memory(void) {
-    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)8 << 30;
-}
-
 static void apply_defaults(tc_meas_options *o) {
     o->threads = or_cores(o->threads);
     o->builders = or_cores(o->builders);
@@ -41,7 +37,7 @@ static void apply_defaults(tc_meas_options *o) {
     if (o->samples <= 0)
         o->samples = 7;
     if (o->memory_limit == 0)
-        o->memory_limit = physical_memory() / 2;
+        o->memory_limit = tc_sandbox_memory() / 4 * 3;
 }
 
 static const tc_meas_carrier *carrier_of(tc_meas_mode mode) {

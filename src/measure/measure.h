@@ -22,7 +22,7 @@ typedef struct tc_meas_options {
     double build_limit;                /* seconds per candidate; 15 */
     double run_limit;                  /* seconds per candidate, all calls; 10 */
     double prepare_limit;              /* seconds for inputs and reference of a workload; 120 */
-    uint64_t memory_limit;             /* bytes per process; half of the machine's */
+    uint64_t memory_limit;             /* bytes of all processes together; three quarters of the machine's */
     int samples;                       /* timings of a good candidate; 7 */
     double min_sample;                 /* seconds each lasts at least; 0.002 */
     double budget;                     /* seconds of sampling per candidate; 0.5 */

@@ -9,21 +9,22 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "measure/sandbox/sandbox.h"
 #include "support/log.h"
 #include "support/vec.h"
 
 enum {
-    WORKER_FD = 3,               /* where a worker finds its socket */
-    STOP_POLL_MS = 100,          /* how often the stop flag is looked at */
-    REAP_MS = 2000,              /* a process whose socket is closed gets this long to finish dying */
-    LOG_LIMIT = 64 * 1024 * 1024 /* bytes a worker may write to a file: bounds a kernel that prints for ever */
+    WORKER_FD = 3,      /* where a worker finds its socket */
+    STOP_POLL_MS = 100, /* how often the stop flag is looked at */
+    REAP_MS = 2000,     /* a process whose socket is closed gets this long to finish dying */
+    SPARE_THREADS = 64, /* beyond a team, and one that takes its place */
 };
 
 void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
@@ -34,32 +35,24 @@ void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
         p->opt.arg = "worker";
     if (p->opt.start_limit <= 0)
         p->opt.start_limit = 30;
+    if (p->opt.threads <= 0)
+        p->opt.threads = (int)TC_MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
 }
 
 /* ---- starting ---- */
 
-static bool overridden(const char *entry, const char *const *env) {
-    size_t name = strcspn(entry, "=") + 1;
-    for (; env && *env; env++)
-        if (strncmp(entry, *env, name) == 0)
-            return true;
-    return false;
-}
-
-/* The environment with opt.env put over it; made before the fork, because a child of a threaded program may not allocate. */
-static char **environment(const char *const *env) {
-    TC_VEC(char *) v = {0};
-    for (char **e = environ; *e; e++)
-        if (!overridden(*e, env))
-            tc_push(&v, *e);
-    for (; env && *env; env++)
-        tc_push(&v, (char *)(uintptr_t)*env);
-    tc_push(&v, NULL);
-    return v.data;
-}
-
-static void limit(int what, uint64_t n) {
-    setrlimit(what, &(struct rlimit){n, n});
+/* Its own cache is no business of a worker's that was given none. Made before the fork, because a child of a threaded program may not
+ * allocate. */
+static char **environment(const tc_meas_proc_options *o, tc_strbuf *cache) {
+    TC_VEC(const char *) own = {0};
+    tc_sb_printf(cache, "TCTUNE_CACHE=%s", o->folder ? o->folder : "off");
+    for (const char *const *e = o->env; e && *e; e++)
+        tc_push(&own, *e);
+    tc_push(&own, tc_sb_str(cache));
+    tc_push(&own, NULL);
+    char **env = tc_sandbox_environment(own.data);
+    tc_vec_free(&own);
+    return env;
 }
 
 /* Runs in the child between fork and exec: async-signal-safe calls only. */
@@ -84,12 +77,7 @@ static void become_worker(const tc_meas_proc_options *o, int fd, int log, pid_t 
     dup2(words, 2);
     dup2(socket, WORKER_FD);
     syscall(SYS_close_range, WORKER_FD + 1, ~0U, 0);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, LOG_LIMIT);
-#ifndef TCTUNE_SANITIZED
-    if (o->memory_limit)
-        limit(RLIMIT_DATA, o->memory_limit);
-#endif
+    tc_sandbox_limit(o->memory_limit);
     char *argv[] = {(char *)(uintptr_t) "tctune-worker", (char *)(uintptr_t)o->arg, NULL};
     execve(o->exe, argv, env);
     _exit(127);
@@ -103,12 +91,14 @@ static tc_status spawn(tc_meas_proc *p, tc_error *err) {
                        strerror(errno));
     p->log = memfd_create("tctune-worker-log", MFD_CLOEXEC);
     fcntl(p->log, F_SETFL, O_APPEND);
-    char **env = environment(p->opt.env);
+    tc_strbuf cache = {0};
+    char **env = environment(&p->opt, &cache);
     pid_t parent = getpid(), pid = p->log < 0 ? -1 : fork();
     if (pid == 0)
         become_worker(&p->opt, pair[1], p->log, parent, env);
     int error = errno;
     free(env);
+    tc_strbuf_free(&cache);
     close(pair[1]);
     if (pid < 0) {
         close(pair[0]);
@@ -139,8 +129,11 @@ static tc_status greet(tc_meas_proc *p, tc_error *err) {
         uint64_t version = tc_meas_get_u64(&r);
         size_t n;
         const char *llvm = tc_meas_get_bytes(&r, &n);
+        size_t k;
+        const char *lacks = tc_meas_get_bytes(&r, &k);
         if (tc_meas_reader_done(&r) && version == TC_MEAS_PROTOCOL) {
             snprintf(p->llvm_version, sizeof p->llvm_version, "%.*s", (int)n, llvm);
+            snprintf(p->lacks, sizeof p->lacks, "%.*s", (int)k, lacks);
             return TC_OK;
         }
     }
@@ -166,8 +159,8 @@ tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
 
 /* ---- ending ---- */
 
-/* Reaps; kills first unless it is already dying. Returns the wait status. */
-static int reap(tc_meas_proc *p, bool dying) {
+/* Reaps; kills first unless it is already dying, and then if it does not die. Returns the wait status. */
+static int reap(tc_meas_proc *p, bool dying, bool *killed) {
     int status = 0;
     pid_t got = 0;
     for (int ms = 0; dying && ms < REAP_MS; ms += 5) {
@@ -176,7 +169,8 @@ static int reap(tc_meas_proc *p, bool dying) {
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5 * 1000 * 1000}, NULL);
     }
-    if (got == 0) {
+    *killed = got == 0;
+    if (*killed) {
         kill(p->pid, SIGKILL);
         while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
             ;
@@ -218,21 +212,26 @@ static void release(tc_meas_proc *p) {
     p->busy = false;
 }
 
+/* One that lives on without its socket has closed it. */
 static void autopsy(tc_meas_proc *p) {
-    int status = reap(p, true);
+    bool killed;
+    int status = reap(p, true, &killed);
     p->death = (tc_meas_death){.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-                               .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0};
+                               .exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                               .damaged = killed};
     last_words(p);
-    p->death.memory = died_of_memory(&p->death);
+    p->death.memory = !killed && died_of_memory(&p->death);
+    p->death.forbidden = p->death.signal == SIGSYS;
     release(p);
 }
 
 void tc_meas_proc_kill(tc_meas_proc *p) {
     if (!p->pid)
         return;
+    bool killed;
     p->death = (tc_meas_death){.signal = SIGKILL};
     last_words(p);
-    reap(p, false);
+    reap(p, false, &killed);
     release(p);
 }
 
@@ -246,6 +245,10 @@ void tc_meas_proc_close(tc_meas_proc *p) {
 void tc_meas_death_text(const tc_meas_death *d, tc_strbuf *b) {
     if (d->damaged)
         tc_sb_add(b, "it broke the worker protocol");
+    else if (d->crowd)
+        tc_sb_add(b, "it started too many threads");
+    else if (d->forbidden)
+        tc_sb_printf(b, "it made a system call that workers may not make (signal %d, %s)", d->signal, strsignal(d->signal));
     else if (d->signal)
         tc_sb_printf(b, "killed by signal %d (%s)", d->signal, strsignal(d->signal));
     else
@@ -302,7 +305,7 @@ static bool complete(tc_meas_proc *p, tc_meas_event *ev) {
     if (p->in_len < sizeof f)
         return false;
     memcpy(&f, p->in, sizeof f);
-    if (tc_meas_check_frame(&f, NULL) != TC_OK || p->in_len > sizeof f + f.size) {
+    if (tc_meas_check_frame(&f, true, NULL) != TC_OK || p->in_len > sizeof f + f.size) {
         tc_meas_proc_kill(p);
         p->death.damaged = true;
         *ev = TC_MEAS_EV_DIED;
@@ -356,6 +359,25 @@ static double watch(tc_meas_proc *const *procs, size_t n, struct pollfd *fds) {
     return first;
 }
 
+/* The kernel bounds the threads of a user, not those of a process: so they are counted, as often as the stop flag is looked at. */
+static bool is_crowd(const tc_meas_proc *p) {
+    char path[48];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)p->pid);
+    return stat(path, &st) == 0 && st.st_nlink > 2 + SPARE_THREADS + 2 * (nlink_t)p->opt.threads;
+}
+
+/* Ends the process where it is late or has become a crowd; true when it did. */
+static bool overdone(tc_meas_proc *p, tc_meas_event *ev) {
+    bool late = tc_now() > p->deadline, crowd = !late && is_crowd(p);
+    if (!late && !crowd)
+        return false;
+    tc_meas_proc_kill(p);
+    p->death.crowd = crowd;
+    *ev = late ? TC_MEAS_EV_TIMEOUT : TC_MEAS_EV_DIED;
+    return true;
+}
+
 int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_atomic_t *stop, tc_meas_event *ev) {
     struct pollfd *fds = tc_xcalloc(n ? n : 1, sizeof *fds);
     int found = -1;
@@ -369,13 +391,9 @@ int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_a
         for (size_t i = 0; i < n && found < 0; i++)
             if (fds[i].revents && receive(procs[i], ev))
                 found = (int)i;
-        double now = tc_now();
         for (size_t i = 0; i < n && found < 0; i++)
-            if (procs[i]->busy && now > procs[i]->deadline) {
-                tc_meas_proc_kill(procs[i]);
-                *ev = TC_MEAS_EV_TIMEOUT;
+            if (procs[i]->busy && overdone(procs[i], ev))
                 found = (int)i;
-            }
     }
     free(fds);
     return found;

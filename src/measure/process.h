@@ -11,12 +11,15 @@
 #include "measure/protocol.h"
 
 typedef struct tc_meas_proc_options {
-    const char *exe;        /* NULL: this executable */
-    const char *arg;        /* its argument that makes it a worker; NULL: "worker" */
-    const char *const *env; /* NULL-terminated "NAME=value" that replace or add to the environment; may be NULL */
+    const char *exe; /* NULL: this executable */
+    const char *arg; /* its argument that makes it a worker; NULL: "worker" */
+    const char *const
+        *env;           /* NULL-terminated "NAME=value" that are put over what it gets (tc_sandbox_environment); may be NULL */
+    const char *folder; /* of compiled objects that it may use; it runs no kernels then. NULL: it gets no files at all */
     uint64_t
         memory_limit;   /* bytes of heap, anonymous mappings and stacks; 0: none. Ignored in sanitized builds (shadow memory) */
     double start_limit; /* seconds from exec to READY; 0: 30 */
+    int threads;        /* that it has a use for; one that starts many more is killed. 0: one per core */
 } tc_meas_proc_options;
 
 /* How a process ended, as far as can be told. */
@@ -25,6 +28,8 @@ typedef struct tc_meas_death {
     int exit_code;
     bool memory;    /* it asked for more memory than allowed, or the kernel killed it for memory */
     bool damaged;   /* it broke the protocol and was killed for that */
+    bool forbidden; /* it tried what its sandbox forbids */
+    bool crowd;     /* it started too many threads and was killed for that */
     char said[512]; /* last words on stderr, "" when silent */
 } tc_meas_death;
 
@@ -44,6 +49,7 @@ typedef struct tc_meas_proc {
     double deadline;
     size_t starts; /* how often it was started */
     char llvm_version[32];
+    char lacks[512]; /* what its sandbox could not be given, in sentences; "" */
     tc_meas_msg reply_type;
     char *reply; /* owned by the process; until the next request */
     size_t reply_size;

@@ -1,8 +1,11 @@
 /* Jobs carried by processes of this machine: builders on all cores, then one runner, so that no compiler disturbs a timing. */
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/artefacts/cache.h"
 #include "codegen/code/target.h"
 #include "measure/measure_int.h"
 #include "measure/peak.h"
@@ -16,12 +19,16 @@ enum {
     RUNNER_LIFE = 4000 /* candidates after which the runner is replaced: whatever leaks in it stays bounded */
 };
 
+/* What a builder comes by with: LLVM takes some 200 MB for the largest kernels. */
+static const uint64_t BUILDER_MEMORY = 512 << 20;
+
 /* A best is expected to run slower than it did by no more: beyond that it is not the clock, and racing would be given up. */
 #define MOST_SLOWDOWN 1.5
 
 typedef struct processes {
     char threads_env[32];
     const char *runner_env[2], *builder_env[2];
+    char *folder; /* of compiled objects, which builders may use; NULL: none */
     int nbuilder;
     tc_meas_proc *builders;
     tc_meas_proc runner;
@@ -44,18 +51,41 @@ static tc_status check_target(const char *text, tc_error *err) {
     return TC_OK;
 }
 
+/* Of the memory that all workers may have together, two thirds are the runner's, who holds tensors. The builders share the rest, and are
+ * no more than it is enough for. */
+typedef struct share {
+    uint64_t runner, builder;
+    int builders;
+} share;
+
+static share share_of(const tc_meas *m) {
+    uint64_t rest = m->o.memory_limit / 3;
+    int builders = (int)TC_MIN((uint64_t)m->o.builders, TC_MAX(rest / BUILDER_MEMORY, 1));
+    return (share){.runner = m->o.memory_limit - rest, .builder = rest / (uint64_t)builders, .builders = builders};
+}
+
 static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
     TC_TRY(check_target(m->o.target, err));
     processes *x = tc_xcalloc(1, sizeof *x);
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
     x->builder_env[0] = "OMP_NUM_THREADS=1"; /* there is a builder per core already */
-    tc_meas_proc_options p = {.exe = m->o.exe, .arg = m->o.worker_arg, .env = x->builder_env, .memory_limit = m->o.memory_limit};
-    x->nbuilder = m->o.builders;
+    x->folder = tc_cg_cache_folder();
+    share of = share_of(m);
+    tc_meas_proc_options p = {.exe = m->o.exe,
+                              .arg = m->o.worker_arg,
+                              .env = x->builder_env,
+                              .folder = x->folder,
+                              .memory_limit = of.builder,
+                              .threads = 1};
+    x->nbuilder = of.builders;
     x->builders = tc_xcalloc((size_t)x->nbuilder, sizeof *x->builders);
     for (int i = 0; i < x->nbuilder; i++)
         tc_meas_proc_init(&x->builders[i], &p);
     p.env = x->runner_env;
+    p.folder = NULL;
+    p.memory_limit = of.runner;
+    p.threads = m->o.threads;
     tc_meas_proc_init(&x->runner, &p);
     *state = x;
     return TC_OK;
@@ -69,6 +99,7 @@ static void close_processes(void *state) {
         tc_meas_proc_close(&x->builders[i]);
     tc_meas_proc_close(&x->runner);
     free(x->builders);
+    free(x->folder);
     free(x);
 }
 
@@ -92,6 +123,13 @@ static processes *carried(const tc_meas *m) {
     return m->carries;
 }
 
+/* What a worker that was just sent to says of its sandbox: once in the life of this process, whose kernel stays the same. */
+static void tell_lacks(const tc_meas_proc *p) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (p->lacks[0] && !atomic_flag_test_and_set(&told))
+        tc_log(TC_LOG_WARN, "the sandbox of workers is not whole here. %s", p->lacks);
+}
+
 /* ---- failures ---- */
 
 static void record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, bool running) {
@@ -99,6 +137,8 @@ static void record_death(tc_meas_job *j, tc_arena *a, const tc_meas_proc *p, boo
     tc_meas_death_text(&p->death, &b);
     tc_meas_error crash = running ? TC_MEAS_RUN_CRASH : TC_MEAS_BUILD_CRASH,
                   memory = running ? TC_MEAS_RUN_MEMORY : TC_MEAS_BUILD_MEMORY;
+    if (running && (p->death.forbidden || p->death.crowd || p->death.damaged))
+        crash = TC_MEAS_RUN_FORBIDDEN;
     tc_meas_end_with(j->r, a, p->death.memory ? memory : crash, tc_sb_str(&b));
     j->r->signal = p->death.signal;
     tc_strbuf_free(&b);
@@ -108,6 +148,18 @@ static void record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool runni
     tc_meas_end_with(j->r, a, running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT,
                      tc_arena_printf(a, "killed after %g s: %s", limit,
                                      tc_meas_error_meaning(running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT)));
+}
+
+/* A message from a worker, which may hold anything: a line that can be shown and stored. */
+static const char *received_text(tc_meas_reader *r, tc_arena *a) {
+    enum { MOST = 4000 };
+    size_t n;
+    const char *said = tc_meas_get_bytes(r, &n);
+    char *line = tc_arena_strndup(a, said, TC_MIN(n, (size_t)MOST));
+    for (char *c = line; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n') || (unsigned char)*c >= 0x7f)
+            *c = '?';
+    return line;
 }
 
 /* An error kind that came over the wire. */
@@ -120,7 +172,7 @@ static tc_meas_error received_kind(uint64_t v, tc_meas_error otherwise) {
 static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a) {
     tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
     tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_BUILD_FAILED);
-    const char *message = tc_meas_get_text(&r, a);
+    const char *message = received_text(&r, a);
     j->r->program = tc_meas_get_u64(&r);
     j->r->build_seconds = tc_meas_get_f64(&r);
     j->workspace = tc_meas_get_u64(&r);
@@ -149,6 +201,7 @@ static tc_status send_build(tc_meas *m, tc_meas_proc *p, const tc_meas_job *j, t
     tc_meas_put_text(&b, m->o.target);
     tc_meas_put_u64(&b, (uint64_t)m->o.threads);
     tc_status s = tc_meas_proc_send(p, TC_MEAS_MSG_BUILD, b.data, b.len, m->o.build_limit, err);
+    tell_lacks(p);
     tc_strbuf_free(&b);
     return s;
 }
@@ -217,6 +270,7 @@ static tc_status ask_runner(const tc_meas_jobs *b, tc_meas_job *j, const request
     tc_meas_event ev;
     *answered = false;
     TC_TRY(tc_meas_proc_send(p, q->type, q->payload->data, q->payload->len, q->limit, err));
+    tell_lacks(p);
     tc_meas_proc_wait(&p, 1, b->m->o.stop, &ev);
     switch (ev) {
     case TC_MEAS_EV_NONE:
@@ -231,7 +285,7 @@ static tc_status ask_runner(const tc_meas_jobs *b, tc_meas_job *j, const request
     case TC_MEAS_EV_REPLY:
         *answered = p->reply_type == q->answer;
         if (!*answered) {
-            tc_meas_end_with(j->r, b->a, TC_MEAS_RUN_CRASH, "the runner's answer is malformed");
+            tc_meas_end_with(j->r, b->a, TC_MEAS_RUN_FORBIDDEN, "the runner's answer is malformed");
             tc_meas_proc_kill(p);
         }
         break;
@@ -252,11 +306,22 @@ static tc_status prepare(const tc_meas_jobs *b, tc_meas_job *j, bool *ready, tc_
     const tc_meas_proc *p = &carried(b->m)->runner;
     tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
     tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_RUN_FAILED);
-    const char *message = tc_meas_get_text(&r, b->a);
+    const char *message = received_text(&r, b->a);
     *ready = tc_meas_reader_done(&r) && e == TC_MEAS_NONE;
     if (!*ready)
         tc_meas_end_with(j->r, b->a, e == TC_MEAS_NONE ? TC_MEAS_RUN_CRASH : e, message);
     return TC_OK;
+}
+
+/* Whether these bytes can be what calls took. */
+static bool are_times(const char *p, size_t bytes, bool some) {
+    bool ok = bytes % sizeof(double) == 0 && (!some || bytes > 0);
+    for (size_t i = 0; ok && i < bytes; i += sizeof(double)) {
+        double t;
+        memcpy(&t, p + i, sizeof t);
+        ok = t > 0 && isfinite(t);
+    }
+    return ok;
 }
 
 static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
@@ -264,15 +329,15 @@ static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
     tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
     size_t bytes;
     tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_RUN_FAILED);
-    const char *message = tc_meas_get_text(&r, a);
+    const char *message = received_text(&r, a);
     const void *times = tc_meas_get_bytes(&r, &bytes);
     bool verified = tc_meas_get_u64(&r) != 0;
     j->r->max_error = tc_meas_get_f64(&r);
     j->r->stopped_early = tc_meas_get_u64(&r) != 0;
     j->r->run_seconds = tc_meas_get_f64(&r);
     double reference = tc_meas_get_f64(&r);
-    if (!tc_meas_reader_done(&r) || bytes % sizeof(double) != 0 || (e == TC_MEAS_NONE && bytes == 0)) {
-        tc_meas_end_with(j->r, a, TC_MEAS_RUN_CRASH, "the runner's answer is malformed");
+    if (!tc_meas_reader_done(&r) || !are_times(times, bytes, e == TC_MEAS_NONE)) {
+        tc_meas_end_with(j->r, a, TC_MEAS_RUN_FORBIDDEN, "the runner's answer is malformed");
         tc_meas_proc_kill(p);
         return;
     }

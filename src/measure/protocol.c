@@ -8,7 +8,7 @@
 
 const char *tc_meas_msg_text(tc_meas_msg m) {
     static const char *const text[] = {
-#define MSG(id, text) text,
+#define MSG(id, text, most) text,
         TC_MEAS_MESSAGES(MSG)
 #undef MSG
     };
@@ -114,8 +114,14 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
 
 /* ---- frames ---- */
 
-tc_status tc_meas_check_frame(const tc_meas_frame *f, tc_error *err) {
-    if (f->magic != TC_MEAS_FRAME_MAGIC || f->type >= TC_MEAS_NMSGS || f->size > TC_MEAS_MAX_PAYLOAD)
+tc_status tc_meas_check_frame(const tc_meas_frame *f, bool answer, tc_error *err) {
+    static const uint64_t most[TC_MEAS_NMSGS] = {
+#define MSG(id, text, most) most,
+        TC_MEAS_MESSAGES(MSG)
+#undef MSG
+    };
+    bool known = f->magic == TC_MEAS_FRAME_MAGIC && f->type < TC_MEAS_NMSGS;
+    if (!known || f->size > (answer ? most[f->type] : TC_MEAS_MAX_PAYLOAD) || (answer && most[f->type] == 0))
         return tc_fail(err, TC_ENV, "a message of type %u and %llu bytes is not of the worker protocol", f->type,
                        (unsigned long long)f->size);
     return TC_OK;
@@ -167,7 +173,7 @@ tc_status tc_meas_read_frame(int fd, tc_meas_msg *type, char **payload, size_t *
     }
     if (got < sizeof f)
         return tc_fail(err, TC_ENV, "the tuner's message was cut short in its header");
-    TC_TRY(tc_meas_check_frame(&f, err));
+    TC_TRY(tc_meas_check_frame(&f, false, err));
     *type = (tc_meas_msg)f.type;
     *n = (size_t)f.size;
     *payload = tc_xmalloc(*n + 1);

@@ -14,23 +14,23 @@
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 2,            /* sent in READY; both ends must agree */
-    TC_MEAS_MAX_PAYLOAD = 512 << 20, /* larger frames are damage */
+    TC_MEAS_PROTOCOL = 3,            /* sent in READY; both ends must agree */
+    TC_MEAS_MAX_PAYLOAD = 512 << 20, /* of a request; larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
 
-/* MSG(id, text): frame types. Requests and their answers. */
+/* MSG(id, text, most): frame types, and the bytes that an answer may have; 0: none, it is a request. Requests and their answers. */
 #define TC_MEAS_MESSAGES(MSG)                                                                                                    \
-    MSG(READY, "ready")       /* worker: after start: protocol, LLVM version */                                                  \
-    MSG(BUILD, "build")       /* tuner: workload, trace, target, threads */                                                      \
-    MSG(BUILT, "built")       /* worker: error, message, program hash, seconds, workspace bytes, object */                       \
-    MSG(PREPARE, "prepare")   /* tuner: workload, seed: inputs and reference of a workload, kept for RUN */                      \
-    MSG(PREPARED, "prepared") /* worker: error, message */                                                                       \
-    MSG(RUN, "run")           /* tuner: workload, seed, trace, target, object, workspace, timing (tc_meas_timing) */             \
-    MSG(RAN, "ran")           /* worker: error, message, times, verified, deviation, stopped early, seconds, reference */
+    MSG(READY, "ready", 4096)        /* worker: after start: protocol, LLVM version, what its sandbox lacks */                   \
+    MSG(BUILD, "build", 0)           /* tuner: workload, trace, target, threads */                                               \
+    MSG(BUILT, "built", 64 << 20)    /* worker: error, message, program hash, seconds, workspace bytes, object */                \
+    MSG(PREPARE, "prepare", 0)       /* tuner: workload, seed: inputs and reference of a workload, kept for RUN */               \
+    MSG(PREPARED, "prepared", 65536) /* worker: error, message */                                                                \
+    MSG(RUN, "run", 0)               /* tuner: workload, seed, trace, target, object, workspace, timing (tc_meas_timing) */      \
+    MSG(RAN, "ran", 1 << 20)         /* worker: error, message, times, verified, deviation, stopped early, seconds, reference */
 
 typedef enum tc_meas_msg {
-#define MSG(id, text) TC_MEAS_MSG_##id,
+#define MSG(id, text, most) TC_MEAS_MSG_##id,
     TC_MEAS_MESSAGES(MSG)
 #undef MSG
         TC_MEAS_NMSGS
@@ -87,7 +87,7 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r);
 TC_NODISCARD tc_status tc_meas_write_frame(int fd, tc_meas_msg type, const void *payload, size_t n, tc_error *err);
 /* *payload is malloc'ed. *eof true, with TC_OK: the other side closed between frames. */
 TC_NODISCARD tc_status tc_meas_read_frame(int fd, tc_meas_msg *type, char **payload, size_t *n, bool *eof, tc_error *err);
-/* TC_ENV unless the header is one of ours. */
-TC_NODISCARD tc_status tc_meas_check_frame(const tc_meas_frame *f, tc_error *err);
+/* TC_ENV unless the header is one of ours, and that of an answer where one is expected. */
+TC_NODISCARD tc_status tc_meas_check_frame(const tc_meas_frame *f, bool answer, tc_error *err);
 
 #endif

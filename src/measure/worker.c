@@ -1,13 +1,16 @@
 /* The worker process: reads requests, builds or runs candidates, answers. Workloads, with their data, are kept between requests;
- * everything that belongs to one candidate lives in a child context that goes with the answer. */
+ * everything that belongs to one candidate lives in a child context that goes with the answer. Before the first request it closes its
+ * sandbox: what compiles has the folder of kept objects, what runs kernels has no files at all. */
 #include "measure/worker.h"
 
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/artefacts/cache.h"
 #include "codegen/code/code.h"
+#include "measure/sandbox/sandbox.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"
@@ -31,7 +34,7 @@ typedef struct worker {
     uint64_t clock;
     tc_target *target; /* the last one used */
     char *target_text;
-    tc_cg_cache *cache; /* of compiled candidates; NULL: none */
+    tc_cg_cache *cache; /* of compiled candidates; NULL: none, and no files either */
     tc_arena *arena;    /* for one request */
 } worker;
 
@@ -215,6 +218,8 @@ static tc_status serve(worker *w, tc_meas_msg type, const char *payload, size_t 
     tc_strbuf reply = {0};
     if (!answer[type])
         return tc_fail(err, TC_ENV, "'%s' is not a request", tc_meas_msg_text(type));
+    if (type == TC_MEAS_MSG_RUN && w->cache)
+        return tc_fail(err, TC_ENV, "a worker that has files runs no kernels");
     answer[type](w, &r, &reply);
     tc_status s = tc_meas_reader_done(&r) ? tc_meas_write_frame(w->out, answer_type[type], reply.data, reply.len, err)
                                           : tc_fail(err, TC_ENV, "malformed '%s' request", tc_meas_msg_text(type));
@@ -223,17 +228,18 @@ static tc_status serve(worker *w, tc_meas_msg type, const char *payload, size_t 
     return s;
 }
 
-static tc_status greet(worker *w, tc_error *err) {
+static tc_status greet(worker *w, const char *lacks, tc_error *err) {
     tc_strbuf b = {0};
     tc_meas_put_u64(&b, TC_MEAS_PROTOCOL);
     tc_meas_put_text(&b, tc_cg_llvm_version());
+    tc_meas_put_text(&b, lacks);
     tc_status s = tc_meas_write_frame(w->out, TC_MEAS_MSG_READY, b.data, b.len, err);
     tc_strbuf_free(&b);
     return s;
 }
 
-static tc_status loop(worker *w, tc_error *err) {
-    TC_TRY(greet(w, err));
+static tc_status loop(worker *w, const char *lacks, tc_error *err) {
+    TC_TRY(greet(w, lacks, err));
     for (;;) {
         tc_meas_msg type;
         char *payload;
@@ -248,10 +254,22 @@ static tc_status loop(worker *w, tc_error *err) {
     }
 }
 
+/* What is asked of the machine is asked before. */
+static void close_sandbox(const worker *w, tc_strbuf *lacks) {
+    tc_target *here;
+    char *folder = w->cache ? tc_cg_cache_folder() : NULL;
+    if (tc_target_parse("native", &here, NULL) == TC_OK)
+        tc_target_free(here);
+    tc_sandbox_enter(&(tc_sandbox){.folder = folder, .threads = omp_get_max_threads()}, lacks);
+    free(folder);
+}
+
 int tc_meas_worker_main(int fd_in, int fd_out) {
     worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new(), .cache = tc_cg_cache_open()};
     tc_error err = {0};
-    tc_status s = loop(&w, &err);
+    tc_strbuf lacks = {0};
+    close_sandbox(&w, &lacks);
+    tc_status s = loop(&w, tc_sb_str(&lacks), &err);
     if (s != TC_OK)
         fprintf(stderr, "tctune worker: %s\n", err.msg);
     for (int i = 0; i < KEPT; i++)
@@ -260,6 +278,7 @@ int tc_meas_worker_main(int fd_in, int fd_out) {
     tc_target_free(w.target);
     free(w.target_text);
     tc_cg_cache_close(w.cache);
+    tc_strbuf_free(&lacks);
     tc_arena_free(w.arena);
     return s == TC_OK ? 0 : 1;
 }

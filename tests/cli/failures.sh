@@ -25,7 +25,7 @@ flaky() {
     fault=$1
     shift
     rm -f free/trace.runs
-    FLAKY_STATE="$work/free/trace" FLAKY_FAULT=$fault FLAKY_FROM=1 "$@"
+    TCTUNE_FLAKY_STATE="$work/free/trace" TCTUNE_FLAKY_FAULT=$fault TCTUNE_FLAKY_FROM=1 "$@"
 }
 
 warned() { # TEXT...: on stderr

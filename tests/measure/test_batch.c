@@ -19,7 +19,7 @@ static tc_meas *make(tc_meas_options o) {
     o.builders = 2;
     o.threads = 2;
     if (o.memory_limit == 0)
-        o.memory_limit = 512 << 20;
+        o.memory_limit = (uint64_t)3 << 30;
     if (tc_meas_new(&o, &m, &err) != TC_OK)
         fail_msg("%s", err.msg);
     return m;
@@ -83,9 +83,9 @@ static void every_misfortune_is_a_record(void **state) {
         {"w", "run-crash", TC_MEAS_RUN_CRASH, "about to crash"},
         {"w", "run-hang", TC_MEAS_RUN_TIMEOUT, "after 2 s"},
         {"w", "run-spin", TC_MEAS_RUN_TIMEOUT, "after 2 s"},
-        {"w", "run-garbage", TC_MEAS_RUN_CRASH, "protocol"},
+        {"w", "run-garbage", TC_MEAS_RUN_FORBIDDEN, "protocol"},
         {"w", "run-cut", TC_MEAS_RUN_CRASH, ""},
-        {"w", "run-empty", TC_MEAS_RUN_CRASH, "malformed"},
+        {"w", "run-empty", TC_MEAS_RUN_FORBIDDEN, "malformed"},
         {"w", "wrong", TC_MEAS_WRONG_RESULT, "the reference has 2"},
         {"unpreparable", "good 3", TC_MEAS_RUN_FAILED, "cannot be computed"},
         {"prepare-crash", "good 4", TC_MEAS_RUN_CRASH, "signal 11"},

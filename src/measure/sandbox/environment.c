@@ -1,0 +1,39 @@
+/* The environment of a worker: what the loader, the OpenMP runtimes, sanitizers and tctune itself read, and nothing else. An
+ * environment holds keys and addresses that are none of a kernel's business. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "measure/sandbox/sandbox.h"
+#include "support/vec.h"
+
+/* Beginnings of names. Wherever threads are bound or how long they spin is part of what is measured. */
+static const char *const KEPT[] = {"LD_LIBRARY_PATH=", "OMP_",          "GOMP_",         "KMP_",          "TCTUNE_",
+                                   "ASAN_OPTIONS=",    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
+
+static bool is_kept(const char *entry) {
+    for (size_t i = 0; i < TC_LEN(KEPT); i++)
+        if (strncmp(entry, KEPT[i], strlen(KEPT[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_overridden(const char *entry, const char *const *own) {
+    size_t name = strcspn(entry, "=") + 1;
+    for (; own && *own; own++)
+        if (strncmp(entry, *own, name) == 0)
+            return true;
+    return false;
+}
+
+char **tc_sandbox_environment(const char *const *own) {
+    TC_VEC(char *) v = {0};
+    for (char **e = environ; *e; e++)
+        if (is_kept(*e) && !is_overridden(*e, own))
+            tc_push(&v, *e);
+    for (; own && *own; own++)
+        tc_push(&v, (char *)(uintptr_t)*own);
+    tc_push(&v, NULL);
+    return v.data;
+}
