@@ -8,9 +8,11 @@
 
 /* What is wanted beside the schedule; what nobody wants is not computed. */
 enum tc_tir_want {
-    TC_TIR_NEST = 1,   /* the annotated nest; either of the others needs it and so brings it */
-    TC_TIR_HASH = 2,   /* of the nest */
-    TC_TIR_LOWERED = 4 /* after all passes */
+    TC_TIR_NEST = 1,    /* the annotated nest; either of the others needs it and so brings it */
+    TC_TIR_HASH = 2,    /* of the nest */
+    TC_TIR_LOWERED = 4, /* after all passes */
+    TC_TIR_VERIFIED =
+        8 /* and past the verifier (tc_tir_verify), in builds too that do not verify every pass: of traces from elsewhere */
 };
 
 /* Where a program comes from. */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/records/admission.h"
 #include "tune/propose.h"
 
 /* Times are corrected by no more: what is slower than that is disturbed in other ways than by a lower clock. Chosen; with a
@@ -73,7 +74,7 @@ typedef struct watcher {
 static void store(watcher *w, tc_record *r, size_t n) {
     double t0 = tc_now();
     if (w->store == TC_OK)
-        w->store = tc_meas_db_insert(w->t->db, r, n, &w->why);
+        w->store = tc_meas_db_insert_measured(w->t->db, r, n, &w->why);
     for (size_t i = 0; i < n; i++)
         tc_map_put(&w->t->known, (uint64_t)r[i].id, 1);
     w->t->report.store_seconds += tc_now() - t0;

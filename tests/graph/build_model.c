@@ -9,10 +9,14 @@
 #include "graph/ops/ops.h"
 #include "graph_text.h"
 #include "lower_common.h"
+#include "measure/records/admission.h"
+#include "measure/records/maintain.h"
+#include "measure/worker.h"
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "tctune/tctune.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
 
 #define MODELS TCTUNE_SOURCE_DIR "/../shared/models/"
 enum { MAX_PORTS = 8 };
@@ -324,6 +328,63 @@ static void test_records(void **state) {
     close_bench(&b);
 }
 
+static bool is_admitted(const bench *b, const tc_tune_task *task, const char *trace) {
+    tc_strbuf text = {0};
+    bool is;
+    tc_te_print(&text, task->workload);
+    assert_ok(tc_meas_db_is_admitted(b->db, &(tc_meas_program){tc_sb_str(&text), b->target->text, trace, 1, 0}, &is, err));
+    tc_strbuf_free(&text);
+    return is;
+}
+
+static uint64_t program_of(const bench *b, const tc_tune_task *task, const char *trace) {
+    tc_ctx *ctx = tc_ctx_child(task->workload->ctx);
+    tc_machine machine = b->target->machine;
+    tc_tir_program p;
+    machine.cores = 1;
+    tc_tir_origin from = {.workload = task->workload, .machine = &machine, .text = trace, .name = "record"};
+    assert_ok(tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, err));
+    tc_ctx_free(ctx);
+    return p.hash;
+}
+
+/* A record runs here only when a worker of this build found it right on this machine; then nobody asks again. */
+static void test_admission(void **state) {
+    (void)state;
+    static const char good[] = "reorder t0.k0 t0.i1\nvectorize t0.i1\n";
+    bench b = open_bench();
+    tc_graph_program *p;
+    tc_graph_model *m;
+    const tc_tune_task *task;
+    const tc_graph_kernel *k;
+    assert_ok(tc_graph_program_of_workload(b.w, "gemm", NULL, 0, 1, &p, err));
+    tc_graph_program_tasks(p, &task);
+    put_record(&b, task, good, 1);
+    tc_graph_build_options o = {.target = b.target, .threads = 1, .db = b.db, .no_worker = true};
+    assert_ok(tc_graph_model_build(p, &o, &m, err));
+    tc_graph_model_kernels(m, &k);
+    assert_int_equal(k->source, TC_GRAPH_FROM_DEFAULT);
+    assert_non_null(strstr(k->why, "not measured by this build on this machine"));
+    tc_graph_model_free(m);
+    assert_false(is_admitted(&b, task, good));
+    assert_int_equal(build_kernel(&b, p, 1, &m)->source, TC_GRAPH_FROM_RECORD); /* by a worker */
+    tc_graph_model_free(m);
+    assert_true(is_admitted(&b, task, good));
+    assert_false(is_admitted(&b, task, "vectorize t0.i1\n"));
+    assert_ok(tc_graph_model_build(p, &o, &m, err)); /* without one: it is known */
+    tc_graph_model_kernels(m, &k);
+    assert_int_equal(k->source, TC_GRAPH_FROM_RECORD);
+    int64_t id = k->record;
+    tc_graph_model_free(m);
+    tc_record wrong = tc_meas_record_empty();
+    wrong.error = TC_MEAS_WRONG_RESULT;
+    wrong.program = program_of(&b, task, good);
+    assert_ok(tc_meas_db_note_failure(b.db, id, &wrong, err));
+    assert_false(is_admitted(&b, task, good));
+    tc_graph_program_free(p);
+    close_bench(&b);
+}
+
 static void test_broken_record(void **state) {
     (void)state;
     bench b = open_bench();
@@ -335,7 +396,7 @@ static void test_broken_record(void **state) {
     put_record(&b, task, "vectorize t9.i1\n", 1);
     const tc_graph_kernel *k = build_kernel(&b, p, 1, &m);
     assert_int_equal(k->source, TC_GRAPH_FROM_DEFAULT);
-    assert_non_null(strstr(k->why, "does not replay"));
+    assert_non_null(strstr(k->why, "failed when it was checked: the trace does not apply"));
     tc_graph_tensor in[1], out[1];
     assert_ok(tc_graph_model_random_inputs(m, 1, in, err));
     assert_ok(tc_graph_model_run(m, in, out, err));
@@ -480,12 +541,23 @@ static void test_too_large_output(void **state) {
     remove(SCRATCH("wide.onnx"));
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "worker") == 0)
+        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mlp),           cmocka_unit_test(test_in_place),  cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_workload),      cmocka_unit_test(test_records),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_broken_record), cmocka_unit_test(test_api),       cmocka_unit_test(test_bert_tiny),
-        cmocka_unit_test(test_bert_tiny_dyn), cmocka_unit_test(test_too_large), cmocka_unit_test(test_too_large_output),
+        cmocka_unit_test(test_mlp),
+        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_workload),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_admission),
+        cmocka_unit_test(test_broken_record),
+        cmocka_unit_test(test_api),
+        cmocka_unit_test(test_bert_tiny),
+        cmocka_unit_test(test_bert_tiny_dyn),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_too_large_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,15 @@
-/* Who may take part in a contest (contest.c): what runs there runs in this process, and nobody looks at its results. So each
- * record first runs in a worker process, on the workload of the kernel's form as this program has it, and must agree with the
- * reference. */
+/* Which records may run in this process, where nobody looks at their results and nothing holds them: those that the database knows to
+ * have been right on this machine with this build (measure/records/admission.h). Each of the others first runs in a worker process,
+ * on the workload of the kernel's form as this program has it, and must agree with the reference. */
 #include "graph/model/contest.h"
 #include "graph/model/program.h"
 #include "measure/measure.h"
+#include "measure/records/admission.h"
 #include "measure/records/maintain.h"
+#include "support/log.h"
 #include "te/text.h"
+#include "tir_lower/program.h"
+#include "tune/kernel/kernel.h"
 
 #include <string.h>
 
@@ -32,6 +36,7 @@ typedef struct admission {
     tc_meas *m;
     list *lists; /* by task */
     TC_VEC(tc_graph_refusal) refused;
+    TC_VEC(tc_meas_program) admitted; /* now */
 } admission;
 
 /* ---- candidates ---- */
@@ -55,6 +60,25 @@ static void take(list *l, const tc_record *r, const tc_graph_unit *u, tc_arena *
     l->data[l->n++] = (candidate){.record = *r, .workload = form_text(u, r->workload_hash.hex, a)};
 }
 
+static tc_meas_program program_of(const admission *x, const candidate *c, uint64_t hash) {
+    return (tc_meas_program){.workload = c->workload,
+                             .target = x->o->target->text,
+                             .trace = c->record.trace,
+                             .threads = tc_graph_threads_of(x->o),
+                             .hash = hash};
+}
+
+static tc_status find_admitted(const admission *x, list *l, tc_error *err) {
+    for (int i = 0; i < l->n; i++) {
+        tc_meas_program p = program_of(x, &l->data[i], 0);
+        bool is;
+        TC_TRY(tc_meas_db_is_admitted(x->o->db, &p, &is, err));
+        if (is)
+            l->data[i].state = RIGHT;
+    }
+    return TC_OK;
+}
+
 /* More than take part, for those that are left out. */
 static tc_status find_candidates(admission *x, int task, tc_error *err) {
     enum { SPARE = 8 };
@@ -66,6 +90,7 @@ static tc_status find_candidates(admission *x, int task, tc_error *err) {
         x->lists[task].data = TC_NEW_N(x->a, candidate, r.len);
         for (size_t i = 0; i < r.len; i++)
             take(&x->lists[task], &r.data[i], &u, x->a);
+        s = find_admitted(x, &x->lists[task], err);
     }
     tc_ctx_free(u.ctx);
     tc_ctx_free(u.forms);
@@ -108,6 +133,34 @@ static void ask_for(admission *x, queries *q) {
     }
 }
 
+/* The program that this process makes of it; 0: none. */
+static uint64_t own_program(const admission *x, const candidate *c) {
+    tc_ctx *ctx = tc_ctx_new();
+    tc_machine machine = x->o->target->machine;
+    const tc_workload *w;
+    tc_tir_program p = {0};
+    machine.cores = tc_graph_threads_of(x->o);
+    if (tc_te_parse(ctx, "workload", c->workload, &w, NULL) == TC_OK) {
+        tc_tir_origin from = {.workload = w, .machine = &machine, .text = c->record.trace, .name = "record"};
+        if (tc_tir_program_make(ctx, &from, TC_TIR_HASH, &p, NULL) != TC_OK)
+            p.hash = 0;
+    }
+    tc_ctx_free(ctx);
+    return p.hash;
+}
+
+/* It was right in a worker, which may be another executable (of a library): the worker's program must be this process's. */
+static void let_in(admission *x, int task, candidate *c, const tc_record *now) {
+    if (now->program != own_program(x, c)) {
+        c->state = OUT;
+        x->lists[task].why = tc_arena_printf(x->a, "record %lld could not be checked: the worker makes another program of it",
+                                             (long long)c->record.id);
+        return;
+    }
+    c->state = RIGHT;
+    tc_push(&x->admitted, program_of(x, c, now->program));
+}
+
 static tc_status judge(admission *x, const queries *q, const tc_record *r, tc_error *err) {
     bool stopped = false;
     for (size_t i = 0; i < q->len; i++) {
@@ -117,7 +170,7 @@ static tc_status judge(admission *x, const queries *q, const tc_record *r, tc_er
         else if (!tc_record_ok(&r[i]) || !r[i].verified)
             leave_out(x, q->data[i].task, c, &r[i]);
         else if (c->state == UNKNOWN)
-            c->state = RIGHT;
+            let_in(x, q->data[i].task, c, &r[i]);
     }
     return stopped ? tc_fail(err, TC_ENV, "interrupted while checking records; nothing was written") : TC_OK;
 }
@@ -137,6 +190,7 @@ static tc_status check(admission *x, const queries *q, tc_error *err) {
 /* Every call is checked, and times are of no interest: two calls each, and nobody is raced against anybody. */
 static tc_status open_measurer(admission *x, tc_error *err) {
     tc_meas_options o = {.target = x->o->target->text,
+                         .exe = x->o->worker,
                          .threads = tc_graph_threads_of(x->o),
                          .samples = 1,
                          .min_sample = 1e-9,
@@ -146,15 +200,30 @@ static tc_status open_measurer(admission *x, tc_error *err) {
     return tc_meas_new(&o, &x->m, err);
 }
 
+/* Nobody can say whether they are right. */
+static void leave_all_out(admission *x, const queries *q) {
+    for (size_t i = 0; i < q->len; i++) {
+        q->data[i].c->state = OUT;
+        x->lists[q->data[i].task].why = tc_arena_printf(
+            x->a,
+            "record %lld was not measured by this build on this machine, and there is no worker process to check it: "
+            "a program that uses the library needs the command `tctune` of the same build, where both are "
+            "installed together",
+            (long long)q->data[i].c->record.id);
+    }
+}
+
 static tc_status check_all(admission *x, tc_error *err) {
     tc_status s = TC_OK;
     for (bool more = true; more && s == TC_OK;) {
         queries q = {0};
         ask_for(x, &q);
         more = q.len > 0;
-        if (more && !x->m)
+        if (x->o->no_worker)
+            leave_all_out(x, &q);
+        else if (more && !x->m)
             s = open_measurer(x, err);
-        if (more && s == TC_OK)
+        if (more && s == TC_OK && !x->o->no_worker)
             s = check(x, &q, err);
         tc_vec_free(&q);
     }
@@ -170,27 +239,47 @@ static tc_graph_choice choice_of(const admission *x, const list *l) {
     return c;
 }
 
+/* ---- remembering ---- */
+
+/* One whose program failed when it ran is not used by any command any more; of others only this one knows. */
+static void note_refusal(tc_meas_db *db, bool file, const tc_graph_refusal *r, tc_arena *a) {
+    const char *noted = file ? tc_tune_note_failure(tc_meas_db_path(db), &r->record, &r->now, a) : "";
+    tc_error why = {0};
+    if (!file && tc_meas_db_note_failure(db, r->record.id, &r->now, &why) != TC_OK)
+        noted = why.msg;
+    tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
+           (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
+}
+
+static void remember(admission *x) {
+    tc_error why = {0};
+    for (size_t i = 0; i < x->refused.len; i++)
+        note_refusal(x->o->db, !tc_meas_db_writable(x->o->db), &x->refused.data[i], x->a);
+    if (tc_meas_db_admit(x->o->db, x->admitted.data, x->admitted.len, &why) != TC_OK)
+        tc_log(TC_LOG_INFO, "that %zu records were found right is not remembered, and they are checked again the next time: %s",
+               x->admitted.len, why.msg);
+}
+
+static tc_status admit(admission *x, tc_error *err) {
+    x->byte_time = tc_graph_byte_time(x->p, x->o);
+    for (int task = 0; task < x->p->ntask; task++)
+        TC_TRY(find_candidates(x, task, err));
+    tc_status s = check_all(x, err);
+    remember(x);
+    return s;
+}
+
 tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a, tc_graph_admission *out,
                          tc_error *err) {
     admission x = {.p = p, .o = o, .k = k, .a = a, .lists = TC_NEW_N(a, list, p->ntask)};
     *out = (tc_graph_admission){.nkernel = p->ntask, .k = k, .choices = TC_NEW_N(a, tc_graph_choice, p->ntask)};
-    if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
-        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
-                       k);
-    if (!o->db || !o->target->native)
-        return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
-                       o->db ? "a target that runs on this machine" : "a database");
-    tc_status s = TC_OK;
-    x.byte_time = tc_graph_byte_time(p, o);
-    for (int task = 0; task < p->ntask && s == TC_OK; task++)
-        s = find_candidates(&x, task, err);
-    if (s == TC_OK)
-        s = check_all(&x, err);
+    tc_status s = admit(&x, err);
     for (int task = 0; task < p->ntask && s == TC_OK; task++)
         out->choices[task] = choice_of(&x, &x.lists[task]);
     out->nrefused = (int)x.refused.len;
     out->refused = tc_arena_dup(a, x.refused.data, x.refused.len * sizeof *x.refused.data);
     tc_vec_free(&x.refused);
+    tc_vec_free(&x.admitted);
     tc_meas_free(x.m);
     return s;
 }

@@ -1,10 +1,16 @@
 /* The public C API (include/tctune/tctune.h) on top of graph, program and model. */
 #include "tctune/tctune.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "graph/model/work.h"
+#include "support/fs.h"
+#include "support/vec.h"
 
 struct tctune_model {
     tc_graph_work *work; /* NULL: it was loaded */
@@ -35,7 +41,23 @@ static tc_status open_file(tctune_model *m, const char *file, const tctune_build
     return s;
 }
 
+/* The command that is installed beside the library, or built beside it: this process may be anybody's program, which is no worker.
+ * false: there is none. */
+static bool find_worker(char out[PATH_MAX]) {
+    static const char *const places[] = {"../bin/tctune", "../../bin/tctune", "tctune"};
+    Dl_info here;
+    char *at = dladdr((void *)(uintptr_t)&tctune_version, &here) ? realpath(here.dli_fname, NULL) : NULL;
+    char *folder = at ? tc_fs_dirname(at) : NULL;
+    bool found = false;
+    for (size_t i = 0; folder && i < TC_LEN(places) && !found; i++)
+        found = snprintf(out, PATH_MAX, "%s/%s", folder, places[i]) < PATH_MAX && access(out, X_OK) == 0 && !tc_fs_is_dir(out);
+    free(folder);
+    free(at);
+    return found;
+}
+
 static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_error *err) {
+    char worker[PATH_MAX];
     tc_target *target;
     TC_TRY(tc_target_parse(o->target ? o->target : "native", &target, err));
     tc_graph_build_options bo = {.target = target,
@@ -43,6 +65,8 @@ static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_erro
                                  .accuracy = TC_ACCURACY_FAST,
                                  .require_complete = o->require_complete,
                                  .object_only = !target->native,
+                                 .worker = worker,
+                                 .no_worker = !find_worker(worker),
                                  .use_up_constants = true};
     tc_status s = tc_graph_work_build(m->work, &bo, o->database, &m->model, err);
     tc_target_free(target);

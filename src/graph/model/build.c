@@ -1,7 +1,9 @@
 /* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
 #include "codegen/artefacts/cache.h"
 #include "codegen/artefacts/runtime.h"
+#include "graph/model/contest.h"
 #include "graph/model/program.h"
+#include "support/log.h"
 #include "support/memory.h"
 #include "te/text.h"
 
@@ -10,6 +12,7 @@
 typedef struct builder {
     const tc_graph_program *p;
     const tc_graph_build_options *o;
+    tc_graph_build_options with; /* o's, with the records that were admitted */
     tc_graph_model *m;
     tc_machine machine;
     tc_cg_cache *cache; /* of compiled kernels; NULL: none */
@@ -214,9 +217,35 @@ static tc_status fix_addresses(tc_graph_model *m, tc_error *err) {
     return TC_OK;
 }
 
+/* What comes from a database runs in this process, or in one that loads the library, only if it was admitted. */
+static tc_status admit(builder *b, tc_arena *a, tc_error *err) {
+    tc_graph_admission x;
+    if (!b->o->db || b->o->choices || !b->o->target->native)
+        return TC_OK;
+    TC_TRY(tc_graph_admit(b->p, b->o, 1, a, &x, err));
+    b->with = *b->o;
+    b->with.choices = x.choices;
+    b->o = &b->with;
+    return TC_OK;
+}
+
+/* Nothing here can run it: it is built all the same, for a machine that may. */
+static void tell_of_unchecked(const builder *b) {
+    int n = 0;
+    for (int i = 0; i < b->m->nkernel && !b->o->choices; i++)
+        n += b->m->kernels[i].source == TC_GRAPH_FROM_RECORD;
+    if (n)
+        tc_log(TC_LOG_WARN,
+               "%d kernel%s built from records that nobody checked here, as code for `%s` does not run on this machine: the "
+               "database "
+               "is trusted with them",
+               n, n == 1 ? " is" : "s are", b->m->target->text);
+}
+
 static tc_status build(builder *b, tc_error *err) {
     TC_TRY(choose_schedules(b, err));
     TC_TRY(check_complete(b, err));
+    tell_of_unchecked(b);
     TC_TRY(check_sizes(b->p, err));
     plan(b);
     if (!b->o->object_only)
@@ -258,10 +287,14 @@ tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_o
     *m = (tc_graph_model){.arena = a, .program = p};
     builder b = {.p = p, .o = o, .m = m};
     tc_status s = open_model(&b, m, err);
+    tc_arena *records = tc_arena_new();
+    if (s == TC_OK)
+        s = admit(&b, records, err);
     if (s == TC_OK) {
         describe_kernels(&b);
         s = build(&b, err);
     }
+    tc_arena_free(records);
     if (s != TC_OK) {
         tc_graph_model_free(m);
         return s;

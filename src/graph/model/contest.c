@@ -205,15 +205,6 @@ tc_status tc_graph_contest_store(const tc_graph_contest *c, tc_meas_db *db, tc_e
 
 /* ---- all of it ---- */
 
-static void keep_refusals(const char *db, const tc_graph_admission *x, tc_arena *a) {
-    for (int i = 0; i < x->nrefused; i++) {
-        const tc_graph_refusal *r = &x->refused[i];
-        const char *noted = tc_tune_note_failure(db, &r->record, &r->now, a);
-        tc_log(TC_LOG_WARN, "%s: record %lld failed when it was checked, and is left out: %s: %s%s%s", r->kernel,
-               (long long)r->record.id, tc_meas_error_meaning(r->now.error), r->now.message, *noted ? "; " : "", noted);
-    }
-}
-
 static void keep_contest(const char *path, const tc_graph_contest *c) {
     tc_meas_db *db = NULL;
     tc_error why = {0};
@@ -229,15 +220,15 @@ tc_status tc_graph_contest_hold(const tc_graph_program *p, const tc_graph_build_
                                 tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
     enum { ROUNDS = 20 };
     tc_graph_build_options with = *o;
-    with.db = NULL;
-    if (db)
-        TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
+    *admitted = (tc_graph_admission){0};
+    if (k < 2 || k > TC_GRAPH_CONTEST_MAX)
+        return tc_fail(err, TC_BAD_INPUT, "records are compared in the network 2 to %d at a time, not %d", TC_GRAPH_CONTEST_MAX,
+                       k);
+    if (!db || !o->target->native)
+        return tc_fail(err, TC_BAD_INPUT, "comparing records in the network needs %s",
+                       db ? "a target that runs on this machine" : "a database");
+    TC_TRY(tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err));
     tc_status s = tc_graph_admit(p, &with, k, a, admitted, err);
-    tc_meas_db_close(with.db); /* while somebody reads it, what is noted stays in its log */
-    with.db = NULL;
-    keep_refusals(db, admitted, a);
-    if (s == TC_OK)
-        s = tc_meas_db_open(db, TC_MEAS_DB_READ, &with.db, err);
     if (s == TC_OK)
         s = tc_graph_contest_run(p, &with, admitted, ROUNDS, a, out, err);
     tc_meas_db_close(with.db);

@@ -9,7 +9,7 @@
 
 enum { TC_GRAPH_CONTEST_MAX = 16 };
 
-/* ---- which records take part ---- */
+/* ---- which records may run ---- */
 
 /* A record that was left out: it failed when it was checked. */
 typedef struct tc_graph_refusal {
@@ -24,10 +24,11 @@ typedef struct tc_graph_admission {
     int nrefused;
 } tc_graph_admission;
 
-/* Runs the best records of each kernel in worker processes, as tuning does, and compares their results with the reference: one
- * that is wrong, crashes, hangs or is not built any more is left out, and the next one takes its place. What a database says of
- * its records was found by another build or on another machine, or is not even true. Changes nothing in the database; what was
- * refused is in *out even when an error is returned. Results are in `a`. */
+/* The best records of each kernel that o->db has. Those that this build did not find right on this machine before run in worker
+ * processes, as tuning does, and their results are compared with the reference: one that is wrong, crashes, hangs or is not built
+ * any more is left out, and the next one takes its place. What a database says of its records was found by another build or on
+ * another machine, or is not even true. Both is noted in the database and, of what was left out, said in the log; that is in *out
+ * even when an error is returned. Needs a target that runs here. Results are in `a`. */
 TC_NODISCARD tc_status tc_graph_admit(const tc_graph_program *p, const tc_graph_build_options *o, int k, tc_arena *a,
                                       tc_graph_admission *out, tc_error *err);
 

@@ -63,7 +63,7 @@ TC_NODISCARD tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_
                                               tc_graph_program **out, tc_error *err);
 
 typedef enum tc_graph_source {
-    TC_GRAPH_FROM_RECORD, /* the best verified record of the database */
+    TC_GRAPH_FROM_RECORD, /* the best record of the database that may run here */
     TC_GRAPH_FROM_DEFAULT /* none: the default schedule */
 } tc_graph_source;
 
@@ -95,18 +95,21 @@ typedef struct tc_graph_other {
     double seconds;   /* as above */
 } tc_graph_other;
 
-/* The records that a kernel may be built from. */
+/* The records that a kernel may be built from: whoever gives them answers for them (tc_graph_admit). */
 typedef struct tc_graph_choice {
     const tc_record *records; /* the one to use first; another where that does not replay */
     int n;
-    const char *why; /* n == 0: why; NULL: db has none */
+    const char *why; /* what was passed over; NULL: nothing, so n == 0 says that db has none */
 } tc_graph_choice;
 
 struct tc_graph_build_options {
     const tc_target *target;
     int threads;                    /* 0: the target's cores */
     tc_meas_db *db;                 /* NULL: default schedules */
-    const tc_graph_choice *choices; /* by task: the records that may be used. NULL: the verified ones of db */
+    const tc_graph_choice *choices; /* by task: the records that may be used. NULL: those of db that tc_graph_admit lets in; where
+                                     * the target does not run here, its verified ones, which nothing here runs */
+    const char *worker;             /* executable that checks records (tc_meas_options.exe); NULL: this one */
+    bool no_worker;                 /* there is none: only what was admitted before is used */
     tc_accuracy accuracy;           /* which forms of a kernel may be used, where records say that they are faster */
     const tc_accuracy *accuracies;  /* the same by task, in its place; NULL: one for all */
     bool require_complete;          /* TC_BAD_INPUT that lists the kernels without a record */

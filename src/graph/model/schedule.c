@@ -35,11 +35,11 @@ static const char *kept(const chooser *c, const char *s) {
 }
 
 /* Replays t on a form and runs all passes; leaves the context empty on failure. */
-static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, tc_error *err) {
+static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_trace *t, unsigned want, tc_error *err) {
     tc_tir_origin from = {.workload = form->workload, .machine = c->m, .trace = t};
     tc_tir_program p;
     tc_ctx_reset(c->u->ctx);
-    TC_TRY(tc_tir_program_make(c->u->ctx, &from, TC_TIR_LOWERED, &p, err));
+    TC_TRY(tc_tir_program_make(c->u->ctx, &from, want, &p, err));
     c->u->func = p.lowered;
     c->k->trace = tc_trace_text(c->model->arena, p.sched->trace);
     c->k->trace_hash = tc_meas_text_hash(c->k->trace);
@@ -70,7 +70,7 @@ static tc_status use_default(const chooser *c, tc_error *err) {
     if (s == TC_OK) {
         s = tc_space_default(space, a, &t, err);
         if (s == TC_OK)
-            s = lower(c, form, t, err);
+            s = lower(c, form, t, TC_TIR_LOWERED, err);
         tc_space_free(space);
     }
     tc_arena_free(a);
@@ -133,7 +133,7 @@ static tc_status replay(const chooser *c, tc_arena *a, const candidate *x, tc_er
     const tc_record *r = &x->record;
     tc_trace *t;
     TC_TRY(tc_trace_parse(a, "record", r->trace, &t, err));
-    TC_TRY(lower(c, x->form, t, err));
+    TC_TRY(lower(c, x->form, t, TC_TIR_VERIFIED, err));
     c->k->source = TC_GRAPH_FROM_RECORD;
     c->k->record = r->id;
     c->k->recorded = r->median;
@@ -145,7 +145,8 @@ static tc_status replay(const chooser *c, tc_arena *a, const candidate *x, tc_er
 
 /* The first record that replays. *used false when there is none. k->why says what was passed over. */
 static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool *used) {
-    c->k->why = "";
+    const char *why = c->o->choices ? c->o->choices[c->task].why : NULL;
+    c->k->why = why ? kept(c, why) : "";
     for (size_t i = 0; i < x->len && !*used; i++) {
         tc_error local;
         *used = replay(c, a, &x->data[i], &local) == TC_OK;

@@ -114,6 +114,10 @@ const char *tc_meas_db_path(const tc_meas_db *db) {
     return db->path;
 }
 
+bool tc_meas_db_writable(const tc_meas_db *db) {
+    return sqlite3_db_readonly(db->sql, "main") == 0;
+}
+
 /* ---- whole file ---- */
 
 tc_status tc_meas_db_stat(tc_meas_db *db, tc_meas_db_stats *out, tc_error *err) {

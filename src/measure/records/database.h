@@ -24,6 +24,7 @@ TC_NODISCARD tc_status tc_meas_db_open(const char *path, tc_meas_db_mode mode, t
 TC_NODISCARD tc_status tc_meas_db_open_memory(tc_meas_db **out, tc_error *err);
 void tc_meas_db_close(tc_meas_db *db); /* NULL is fine */
 const char *tc_meas_db_path(const tc_meas_db *db);
+bool tc_meas_db_writable(const tc_meas_db *db); /* by this handle */
 
 /* ---- records ---- */
 

@@ -18,6 +18,7 @@ struct tc_meas_db {
     int64_t steps;          /* of SQLite's machine since the last statement was prepared (database_guard.c) */
     tc_meas_misfit *misfit; /* is told of each that a query meets */
     void *user;
+    tc_map admitted; /* seals of what this handle admitted (admission.c), whether or not the file could be written to */
     int64_t version; /* of the file's content, when somebody last asked for others' changes; 0: never */
     bool told;       /* the log was told of the first */
 };
@@ -76,6 +77,10 @@ typedef struct tc_meas_inserts {
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err);
 tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err);
 void tc_meas_db_inserts_free(tc_meas_inserts *q);
+/* admission.c: a measured record's program is admitted, if it was right; `program`, and whatever record `id` says that its own is, are
+ * not any more. In a write transaction or out of one. */
+tc_status tc_meas_admit_record(tc_meas_db *db, const tc_record *r, tc_error *err);
+tc_status tc_meas_db_expel(tc_meas_db *db, int64_t id, uint64_t program, tc_error *err);
 /* What says that this machine made a model; false: no machine can be told. */
 bool tc_meas_db_model_seal(tc_digest target, const char *name, const void *data, size_t size, tc_seal *out);
 /* Which measurements there are, so that none is taken in twice (exchange.c). Free the map in any case. */

@@ -292,6 +292,7 @@ void tc_meas_db_close(tc_meas_db *db) {
         return;
     if (sqlite3_close(db->sql) != SQLITE_OK)
         tc_log(TC_LOG_WARN, "%s: could not be closed cleanly: %s", db->path, sqlite3_errmsg(db->sql));
+    tc_map_free(&db->admitted);
     free(db->path);
     free(db);
 }

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "measure/records/admission.h"
 #include "measure/records/database_int.h"
 #include "support/identity.h"
 #include "support/vec.h"
@@ -76,24 +77,35 @@ tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const 
     return TC_OK;
 }
 
-static tc_status insert_all(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *records, size_t n, int64_t *ids,
-                            tc_error *err) {
-    for (size_t i = 0; i < n; i++)
+static tc_status insert_all(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *records, size_t n, bool measured,
+                            int64_t *ids, tc_error *err) {
+    for (size_t i = 0; i < n; i++) {
         TC_TRY(tc_meas_db_insert_one(db, q, &records[i], &ids[i], err));
+        if (measured)
+            TC_TRY(tc_meas_admit_record(db, &records[i], err));
+    }
     return TC_OK;
 }
 
-tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err) {
+static tc_status insert(tc_meas_db *db, tc_record *records, size_t n, bool measured, tc_error *err) {
     tc_meas_inserts q;
     int64_t *ids = tc_xcalloc(n ? n : 1, sizeof *ids);
     tc_status s = tc_meas_db_inserts_new(db, &q, err);
     if (s == TC_OK && (s = tc_meas_db_begin(db, err)) == TC_OK)
-        s = tc_meas_db_end(db, insert_all(db, &q, records, n, ids, err), err);
+        s = tc_meas_db_end(db, insert_all(db, &q, records, n, measured, ids, err), err);
     tc_meas_db_inserts_free(&q);
     for (size_t i = 0; s == TC_OK && i < n; i++)
         records[i].id = ids[i];
     free(ids);
     return s;
+}
+
+tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err) {
+    return insert(db, records, n, false, err);
+}
+
+tc_status tc_meas_db_insert_measured(tc_meas_db *db, tc_record *records, size_t n, tc_error *err) {
+    return insert(db, records, n, true, err);
 }
 
 tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err) {
@@ -109,7 +121,7 @@ tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, dou
     sqlite3_bind_int64(st, 3, id);
     tc_status s = tc_meas_db_run(db, st, "marking a record as verified", err);
     sqlite3_finalize(st);
-    return s;
+    return s == TC_OK && !verified ? tc_meas_db_expel(db, id, 0, err) : s;
 }
 
 tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why, tc_error *err) {
@@ -126,7 +138,7 @@ tc_status tc_meas_db_disqualify(tc_meas_db *db, int64_t id, const tc_record *why
     sqlite3_bind_int64(st, 5, id);
     tc_status s = tc_meas_db_run(db, st, "storing a failure", err);
     sqlite3_finalize(st);
-    return s;
+    return s == TC_OK ? tc_meas_db_expel(db, id, why->program, err) : s;
 }
 
 tc_status tc_meas_db_retime(tc_meas_db *db, const tc_record *r, tc_error *err) {

@@ -258,6 +258,8 @@ static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned
         TC_TRY(unverify(db, err));
         TC_TRY(drop(db, "DELETE FROM records WHERE error != 'ok'", 0, &out->records, err));
     }
+    TC_TRY(tc_meas_db_exec(db, "DELETE FROM admissions WHERE program NOT IN (SELECT program FROM records)", "removing records",
+                           err));
     TC_TRY(drop(db, "DELETE FROM workloads WHERE hash NOT IN (SELECT workload FROM records)", 0, &out->workloads, err));
     return drop(db, "DELETE FROM targets WHERE hash NOT IN (SELECT target FROM records)", 0, &out->targets, err);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure/measure.h"
+#include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "measure/unit_peak.h"
 #include "te/text.h"
@@ -101,7 +102,7 @@ tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s,
     TC_TRY(time_kernel(s, o, mode, a, out, err));
     if (!tc_record_ok(out) || !out->verified)
         return tc_fail(err, TC_ENV, "%s: %s: %s. Nothing was recorded", s->file, tc_meas_error_meaning(out->error), out->message);
-    return tc_meas_db_insert(db, out, 1, err);
+    return tc_meas_db_insert_measured(db, out, 1, err);
 }
 
 /* ---- failures ---- */
