@@ -161,5 +161,6 @@ if room 8 "hostile"; then
     build hostile --target unit_tests
     suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
 fi
+! room 5 "hostile code" || check "hostile code in workers, 1000 cases" tests/campaign/hostile_code/run
 ! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
 ! room 7 "the differential test, 10000 cases" || differential 10000

@@ -402,7 +402,7 @@ static bool attack_eat_file(void) {
 }
 
 static bool attack_eat_lock(void) {
-    return mlockall(MCL_CURRENT) == 0 || mlock(Y, 4) == 0;
+    return syscall(SYS_mlockall, MCL_CURRENT) == 0 || syscall(SYS_mlock, Y, 4) == 0;
 }
 
 static void *stay(void *unused) {

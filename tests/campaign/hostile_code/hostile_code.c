@@ -43,6 +43,11 @@ static const struct {
 #undef ATTACK
 };
 
+#ifdef TCTUNE_SANITIZED
+enum { BOUNDLESS = 1 }; /* a sanitizer's shadow is larger than any limit of memory */
+#else
+enum { BOUNDLESS = 0 };
+#endif
 static const uint64_t MEMORY = 768 << 20; /* of all workers: the runner has two thirds */
 
 /* ---- the builder: hands out what the test left in a file ---- */
@@ -348,7 +353,8 @@ int main(int argc, char **argv) {
     tc_log_set_level(TC_LOG_WARN);
     begin(&s, seed);
     for (int i = 0; i < NATTACKS; i++)
-        check_case(&s, i, (int64_t)tc_rng_next(&s.r));
+        if (!BOUNDLESS || ATTACKS[i].ends != SPENT)
+            check_case(&s, i, (int64_t)tc_rng_next(&s.r));
     for (unsigned long long i = 0; i < cases; i++)
         check_case(&s, dice[i % TC_LEN(dice)], (int64_t)tc_rng_next(&s.r));
     check_case(&s, ATTACK_none, 0);
