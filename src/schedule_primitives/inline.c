@@ -30,9 +30,13 @@ tc_status tc_sch_can_inline(const tc_sched *s, int stage, const tc_instr *in, tc
         const tc_compute *op = s->stages[e].op;
         if (s->stages[e].attach == TC_ATTACH_INLINE || !tc_sch_reads_stage(s, e, stage))
             continue;
-        for (int o = 0; o < op->nout; o++)
+        for (int o = 0; o < op->nout; o++) {
             if (tree_size(op->body[o], st->op->out[0], size) > MAX_TREE)
                 return REFUSE(err, in, "the expression of %s would grow beyond %d terms", s->stages[e].name, MAX_TREE);
+            if (op->body[o]->depth + st->op->body[0]->depth > TC_MAX_DEPTH)
+                return REFUSE(err, in, "the expression of %s might become more than %d operations deep", s->stages[e].name,
+                              TC_MAX_DEPTH);
+        }
     }
     return TC_OK;
 }

@@ -72,7 +72,7 @@ static const char *lanes_problem(const tc_expr *e, const tc_expr *const *args) {
     for (int i = 0; i < e->nargs; i++)
         if (args[i]->lanes != 1 || (te_takes_of(e->op) == TE_PROGRESSION && args[i]->dtype != TC_I64))
             return e->op == TC_OP_RAMP ? "ramp takes an i64 base and stride" : "bcast takes a scalar";
-    return e->lanes >= 1 ? NULL : "a vector has at least one lane";
+    return e->lanes >= 1 && e->lanes <= TC_MAX_LANES ? NULL : "a vector has 1 to 4096 lanes";
 }
 
 static const char *groups_problem(const tc_expr *const *args) {

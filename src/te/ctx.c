@@ -136,8 +136,12 @@ const tc_expr *te_intern(tc_ctx *c, const tc_expr *key, const tc_expr *const *ar
     size_t bytes = sizeof *key + key->nargs * sizeof key->args[0];
     tc_expr *e = tc_arena_alloc(c->arena, bytes);
     memcpy(e, key, sizeof *key);
-    for (int i = 0; i < key->nargs; i++)
+    e->depth = 1;
+    for (int i = 0; i < key->nargs; i++) {
         e->args[i] = args[i];
+        if (args[i]->depth >= e->depth)
+            e->depth = (uint16_t)TC_MIN(args[i]->depth + 1, UINT16_MAX);
+    }
     e->id = tc_ctx_next_id(c);
     e->hash = hash;
     c->slots[s] = e;

@@ -24,11 +24,11 @@
 #include "support/strbuf.h"
 #include "te/dtype.h"
 
-typedef enum tc_op {
+typedef enum __attribute__((packed)) tc_op { /* a byte in each node */
 #define OP(id, text, arity, traits, takes) TC_OP_##id,
 #include "te/ops.def"
 #undef OP
-    TC_NOPS
+                                             TC_NOPS
 } tc_op;
 
 enum tc_op_trait {
@@ -76,12 +76,21 @@ typedef struct tc_var {
     uint32_t id; /* unique within a context and its parents */
 } tc_var;
 
+/* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule or of
+ * a program (tc_te_workload, the parsers, inlining, loops that are split and fused), what exceeds a limit is refused there.
+ *
+ * TC_MAX_DEPTH bounds every recursion over expressions, and so the stack: at most 4 KB a level (tests/te/test_limits.c; measured: 2.9 KB,
+ * by the check of accesses), 2 MB in all. Lowering puts indices in the place of axes, which may make half as much again. Nodes as a tree
+ * are what text, hashes and estimates take, however much is shared in memory. */
+enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = 1 << 20, TC_MAX_LANES = 4096 };
+
 typedef struct tc_expr tc_expr;
 struct tc_expr {
     tc_op op;
     uint8_t dtype; /* tc_dtype */
     uint8_t nargs;
     uint16_t lanes; /* 1 for scalars */
+    uint16_t depth; /* 1 for leaves; UINT16_MAX: that deep or deeper */
     uint32_t id;    /* dense, unique within a context and its parents: key for side tables */
     uint32_t hash;
     union {
@@ -147,6 +156,8 @@ void tc_expr_walk(const tc_expr *e, tc_expr_visit *fn, void *user);
 /* Whether the test holds for e or an operand, however deep. */
 typedef bool tc_expr_test(const tc_expr *e, const void *user);
 bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user);
+/* Nodes of e as a tree, at most `most` + 1. For depths up to TC_MAX_DEPTH. */
+int64_t tc_expr_tree_size(const tc_expr *e, int64_t most);
 bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
 bool tc_expr_touches_memory(const tc_expr *e); /* any READ or LOAD */
 /* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node).

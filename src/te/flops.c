@@ -33,7 +33,8 @@ static void count(counter *k, const tc_expr *e) {
     if (!te_memo_put(&k->seen, e->id, e) || e->op == TC_OP_READ || !tc_expr_touches_memory(e))
         return;
     if (e->op == TC_OP_SELECT && !tc_expr_touches_memory(e->args[0])) {
-        k->ops += TC_MAX(alone(e->args[1]), alone(e->args[2]));
+        double x = alone(e->args[1]), y = alone(e->args[2]); /* once each: they may be nested deep */
+        k->ops += TC_MAX(x, y);
         return;
     }
     k->ops += weight(e);

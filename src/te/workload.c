@@ -30,10 +30,19 @@ typedef struct collector {
     TC_VEC(const tc_tensor *) in;
     TC_VEC(const tc_compute *) computes;
     TC_VEC(frame) stack;
+    const tc_compute *deep; /* one whose body exceeds TC_MAX_DEPTH */
 } collector;
 
+/* False if op is not to be looked at: it was before, or it is too deep for that. */
+static bool is_new(collector *k, const tc_compute *op) {
+    for (int o = 0; o < op->nout && !k->deep; o++)
+        if (op->body[o]->depth > TC_MAX_DEPTH)
+            k->deep = op;
+    return !k->deep && tc_map_put(&k->seen, op->id, 1);
+}
+
 static void push(collector *k, const tc_compute *op) {
-    if (!tc_map_put(&k->seen, op->id, 1))
+    if (!is_new(k, op))
         return;
     reads r = {0};
     for (int o = 0; o < op->nout; o++)
@@ -78,13 +87,18 @@ static tc_status check_name(tc_map *names, const tc_tensor *t, tc_error *err) {
     return check_size(t, err);
 }
 
-static tc_status check_domain(const tc_compute *op, tc_error *err) {
+/* The body's size and the iteration space. */
+static tc_status check_sizes(const tc_compute *op, tc_error *err) {
     int64_t n = 1;
     bool over = false;
     for (int i = 0; i < op->naxis; i++)
         over |= __builtin_mul_overflow(n, op->axes[i].extent, &n);
     for (int i = 0; i < op->nraxis; i++)
         over |= __builtin_mul_overflow(n, op->raxes[i].extent, &n);
+    for (int o = 0; o < op->nout; o++)
+        if (tc_expr_tree_size(op->body[o], TC_MAX_TREE) > TC_MAX_TREE)
+            return tc_fail(err, TC_BAD_INPUT, "compute %s: its expression has more than %d terms; split it over several computes",
+                           op->name, TC_MAX_TREE);
     if (over)
         return tc_fail(err, TC_BAD_INPUT, "compute %s: its axes have more than 2^63 points together; check the extents",
                        op->name);
@@ -97,7 +111,7 @@ static tc_status check(const tc_workload *w, tc_map *names, const tc_compute **c
     for (int i = 0; i < w->ncompute; i++) {
         for (int o = 0; o < w->computes[i]->nout; o++)
             TC_TRY(check_name(names, w->computes[i]->out[o], err));
-        tc_status s = check_domain(w->computes[i], err);
+        tc_status s = check_sizes(w->computes[i], err);
         if (s != TC_OK && culprit)
             *culprit = w->computes[i];
         TC_TRY(s);
@@ -143,6 +157,13 @@ tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, 
     tc_vec_free(&k.in);
     tc_vec_free(&k.computes);
     tc_vec_free(&k.stack);
+    if (k.deep) {
+        if (culprit)
+            *culprit = k.deep;
+        return tc_fail(err, TC_BAD_INPUT,
+                       "compute %s: its expression is more than %d operations deep; split it over several computes", k.deep->name,
+                       TC_MAX_DEPTH);
+    }
     tc_map names = {0};
     tc_status s = check(made, &names, culprit, err);
     tc_map_free(&names);

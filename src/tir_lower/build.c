@@ -273,7 +273,7 @@ static tc_status infer(builder *b) {
                 return tc_fail(b->err, TC_ILLEGAL, "stage %s is computed at a stage that nothing needs", n->st->name);
             TC_TRY(bounds_of_region(b, n));
         }
-        nest_finish(b, n);
+        TC_TRY(nest_finish(b, n));
     }
     return TC_OK;
 }

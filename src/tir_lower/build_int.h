@@ -78,7 +78,7 @@ tc_status bounds_of_region(builder *b, nest *n);
 bool bounds_encloses(const builder *b, int id, int pos, int inner);
 
 /* build_nest.c: extents, variables, values, guards and body of a stage whose region is known. */
-void nest_finish(builder *b, nest *n);
+tc_status nest_finish(builder *b, nest *n);
 
 /* build_emit.c */
 tc_status emit_roots(builder *b, const tc_stmt **out);

@@ -80,6 +80,18 @@ static void split_value(builder *b, nest *n, const tc_rel *r) {
         add_guard(b, n, tc_bin(c, TC_OP_LT, v, tc_i64(c, b->loop_ext[r->whole])));
 }
 
+/* Loops that are fused in another order than they were split in, over and over, double the terms of an index each time. Far beyond
+ * what a nest can need. */
+enum { MAX_INDEX_TERMS = 4096, SHALLOW = 12 };
+
+static tc_status check_value(const builder *b, tc_loop l) {
+    const tc_expr *v = b->loop_val[l];
+    if (v->depth <= SHALLOW || (v->depth <= TC_MAX_DEPTH / 2 && tc_expr_tree_size(v, MAX_INDEX_TERMS) <= MAX_INDEX_TERMS))
+        return TC_OK;
+    return tc_fail(b->err, TC_ILLEGAL, "loop %s is an expression of more than %d terms: it is split and fused too often",
+                   b->s->loops[l].name, MAX_INDEX_TERMS);
+}
+
 static void fuse_values(builder *b, const tc_rel *r) {
     tc_ctx *c = b->c;
     const tc_expr *rest = b->loop_val[r->whole];
@@ -92,14 +104,19 @@ static void fuse_values(builder *b, const tc_rel *r) {
 }
 
 /* From the leaves back to the root axes. */
-static void loop_values(builder *b, nest *n) {
+static tc_status loop_values(builder *b, nest *n) {
     for (int i = n->st->nrel - 1; i >= 0; i--) {
         const tc_rel *r = &n->st->rel[i];
-        if (r->kind == TC_REL_SPLIT)
+        if (r->kind == TC_REL_SPLIT) {
             split_value(b, n, r);
-        else
-            fuse_values(b, r);
+            TC_TRY(check_value(b, r->whole));
+            continue;
+        }
+        fuse_values(b, r);
+        for (int k = 0; k < r->n; k++)
+            TC_TRY(check_value(b, r->parts[k]));
     }
+    return TC_OK;
 }
 
 /* Regions may reach past the tensor: no coordinate out there is computed, because its operands may not exist. */
@@ -160,11 +177,12 @@ static void leaf_kinds(builder *b, nest *n) {
         n->first_reduce--;
 }
 
-void nest_finish(builder *b, nest *n) {
+tc_status nest_finish(builder *b, nest *n) {
     leaf_extents(b, n);
     leaf_kinds(b, n);
     leaf_vars(b, n);
-    loop_values(b, n);
+    TC_TRY(loop_values(b, n));
     root_values(b, n);
     make_body(b, n);
+    return TC_OK;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MAX_NESTING = 200, MAX_DEPTH = 500, MAX_ARGS = 3 };
+enum { MAX_NESTING = 200, MAX_ARGS = 3 };
 
 typedef struct parser {
     tc_ctx *c;
@@ -27,7 +27,6 @@ typedef struct operand {
     bool real; /* literal with a point or exponent: f, else i */
     int64_t i;
     double f;
-    int depth;
     place at;
 } operand;
 
@@ -78,8 +77,8 @@ bool te_peek_is(const tc_lex *lex, const char *text) {
 
 /* ---- literals ---- */
 
-static operand typed(const tc_expr *e, int depth, place at) {
-    return (operand){.e = e, .depth = depth, .at = at};
+static operand typed(const tc_expr *e, place at) {
+    return (operand){.e = e, .at = at};
 }
 
 static operand literal_int(int64_t v, place at) {
@@ -111,7 +110,6 @@ static tc_status settle(parser *p, operand *x, tc_dtype t, int lanes) {
         e = tc_int(p->c, t, x->i);
     }
     x->e = tc_bcast(p->c, e, lanes);
-    x->depth = lanes > 1 ? 2 : 1;
     return TC_OK;
 }
 
@@ -146,9 +144,10 @@ static void type_text(const tc_expr *e, char text[24]) {
         snprintf(text, 24, "%s", tc_dtype_name(e->dtype));
 }
 
-static tc_status check_depth(parser *p, int depth, place at) {
-    if (depth > MAX_DEPTH)
-        return FAIL_AT(p, at, "the expression is more than %d operations deep; split it over several computes", MAX_DEPTH);
+static tc_status made(parser *p, const tc_expr *e, place at, operand *out) {
+    if (e->depth > TC_MAX_DEPTH)
+        return FAIL_AT(p, at, "the expression is more than %d operations deep; split it over several computes", TC_MAX_DEPTH);
+    *out = typed(e, at);
     return TC_OK;
 }
 
@@ -167,17 +166,12 @@ static tc_status check_operands(parser *p, tc_op op, const operand *x, const ope
 /* The node `like` with operands x. This is where every node that the text names is made, and where it is refused. */
 static tc_status make(parser *p, const tc_expr *like, const operand *x, place at, operand *out) {
     const tc_expr *args[MAX_ARGS] = {NULL};
-    int depth = 0;
-    for (int i = 0; i < like->nargs; i++) {
+    for (int i = 0; i < like->nargs; i++)
         args[i] = x[i].e;
-        depth = TC_MAX(depth, x[i].depth);
-    }
     const char *problem = te_problem(like, args);
     if (problem)
         return FAIL_AT(p, at, "%s", problem);
-    TC_TRY(check_depth(p, depth + 1, at));
-    *out = typed(tc_with_args(p->c, like, args), depth + 1, at);
-    return TC_OK;
+    return made(p, tc_with_args(p->c, like, args), at, out);
 }
 
 static bool is_zero(const tc_expr *e) {
@@ -249,7 +243,7 @@ static tc_status call_cast(parser *p, tc_dtype t, place at, operand *out) {
     operand x;
     TC_TRY(parse_args(p, tc_dtype_name(t), 1, &x));
     if (!x.e && x.real && !tc_dtype_is_float(t)) {
-        *out = typed(tc_int(p->c, t, tc_cast_fi(t, x.f)), 1, at);
+        *out = typed(tc_int(p->c, t, tc_cast_fi(t, x.f)), at);
         return TC_OK;
     }
     TC_TRY(settle(p, &x, t, 1));
@@ -291,8 +285,8 @@ static tc_status call_dot(parser *p, tc_op op, place at, operand *out) {
 
 static tc_status parse_lanes(parser *p, int *lanes) {
     TC_TRY(expect(p, ","));
-    if (p->lex->tok.kind != TC_TOK_INT || p->lex->tok.i < 2 || p->lex->tok.i > 4096)
-        return tc_lex_fail(p->lex, p->err, "expected the lane count, an integer from 2 to 4096");
+    if (p->lex->tok.kind != TC_TOK_INT || p->lex->tok.i < 2 || p->lex->tok.i > TC_MAX_LANES)
+        return tc_lex_fail(p->lex, p->err, "expected the lane count, an integer from 2 to %d", TC_MAX_LANES);
     *lanes = (int)p->lex->tok.i;
     TC_TRY(next(p));
     return close_bracket(p, ")");
@@ -338,9 +332,7 @@ static tc_status call_sugar(parser *p, const char *name, place at, operand *out)
     TC_TRY(settle(p, &x, TC_F32, 1));
     if (!tc_dtype_is_float(x.e->dtype) && (strcmp(name, "relu") != 0 || x.e->dtype == TC_BOOL))
         return FAIL_AT(p, at, "%s needs a float operand, not %s", name, tc_dtype_name(x.e->dtype));
-    TC_TRY(check_depth(p, x.depth + 4, at));
-    *out = typed(sugar(p->c, name, x.e), x.depth + 4, at);
-    return TC_OK;
+    return made(p, sugar(p->c, name, x.e), at, out);
 }
 
 static bool find_op(const char *name, tc_op *op) {
@@ -418,13 +410,12 @@ static tc_status parse_mask(parser *p, operand *access) {
     if (m.e->dtype != TC_BOOL || m.e->lanes != e->lanes)
         return FAIL_AT(p, m.at, "the mask must be bool with the index's %d lanes", e->lanes);
     access->e = tc_load(p->c, e->u.buffer, e->dtype, e->args[0], m.e);
-    access->depth = TC_MAX(access->depth, m.depth + 1);
     return TC_OK;
 }
 
 static tc_status parse_access(parser *p, const char *name, place at, operand *out) {
     const tc_expr *idx[TC_MAX_DIMS] = {NULL};
-    int n = 0, depth = 0;
+    int n = 0;
     bool mask = false;
     TC_TRY(open_bracket(p, "["));
     while (!tc_lex_is(p->lex, "]") && !mask) {
@@ -432,7 +423,6 @@ static tc_status parse_access(parser *p, const char *name, place at, operand *ou
         if (n == TC_MAX_DIMS)
             return tc_lex_fail(p->lex, p->err, "more than %d indices", TC_MAX_DIMS);
         TC_TRY(parse_index(p, &x));
-        depth = TC_MAX(depth, x.depth);
         idx[n++] = x.e;
         if (tc_lex_is(p->lex, "]"))
             break;
@@ -442,10 +432,10 @@ static tc_status parse_access(parser *p, const char *name, place at, operand *ou
     const tc_expr *e = lookup(p, name, n, idx);
     if (!e)
         return unknown(p, name, at);
-    *out = typed(e, depth + 1, at);
+    *out = typed(e, at);
     if (mask)
         TC_TRY(parse_mask(p, out));
-    TC_TRY(check_depth(p, out->depth, at));
+    TC_TRY(made(p, out->e, at, out));
     return close_bracket(p, "]");
 }
 
@@ -458,7 +448,7 @@ static tc_status parse_name(parser *p, operand *out) {
     if (tc_lex_is(p->lex, "["))
         return parse_access(p, name, at, out);
     if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0) {
-        *out = typed(tc_bool(p->c, name[0] == 't'), 1, at);
+        *out = typed(tc_bool(p->c, name[0] == 't'), at);
         return TC_OK;
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) {
@@ -468,7 +458,7 @@ static tc_status parse_name(parser *p, operand *out) {
     const tc_expr *e = lookup(p, name, 0, NULL);
     if (!e)
         return unknown(p, name, at);
-    *out = typed(e, 1, at);
+    *out = typed(e, at);
     return TC_OK;
 }
 
