@@ -281,10 +281,10 @@ void tc_sandbox_seccomp(const tc_sandbox *s, tc_strbuf *lacks) {
     if (f.error == 0)
         f.error = seccomp_load(f.ctx);
     if (f.error != 0)
-        tc_sb_printf(
-            lacks,
-            "System calls cannot be filtered (seccomp: %s): kernels that are tried out can start processes, use the network "
-            "and signal the processes of this user. ",
-            strerror(-f.error));
+        tc_sb_printf(lacks,
+                     "System calls cannot be filtered (seccomp: %s): kernels that are tried out can start processes, use the "
+                     "network, signal "
+                     "the processes of this user and, where Landlock is missing too, reach its files. ",
+                     strerror(-f.error));
     seccomp_release(f.ctx);
 }
