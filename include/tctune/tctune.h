@@ -30,10 +30,11 @@ typedef enum tctune_status {
 typedef struct tctune_model tctune_model;
 
 typedef struct tctune_build_options {
-    const char *target;        /* NULL: this machine */
-    int threads;               /* 0: every core */
-    const char *database;      /* tuning records; NULL: default schedules */
-    int require_complete;      /* fail when some kernel has no record */
+    const char *target;   /* NULL: this machine */
+    int threads;          /* 0: every core */
+    const char *database; /* tuning records; NULL: default schedules. What this build did not measure on this machine is first
+                                * checked by the command `tctune` installed beside the library; without it, it is not used */
+    int require_complete; /* fail when some kernel has no record */
     const char *const *shapes; /* "input=1,128" for symbolic dimensions; NULL-terminated, or NULL */
 } tctune_build_options;
 
