@@ -7,8 +7,8 @@
 
 #include "codegen/code/target.h"
 #include "measure/measure_int.h"
-#include "measure/sandbox/sandbox.h"
 #include "support/log.h"
+#include "support/memory.h"
 #include "support/vec.h"
 
 enum { GROUP = 64 /* candidates built before they are run: bounds the memory for objects */ };
@@ -37,7 +37,7 @@ static void apply_defaults(tc_meas_options *o) {
     if (o->samples <= 0)
         o->samples = 7;
     if (o->memory_limit == 0)
-        o->memory_limit = tc_sandbox_memory() / 4 * 3;
+        o->memory_limit = tc_memory_all() / 4 * 3;
 }
 
 static const tc_meas_carrier *carrier_of(tc_meas_mode mode) {

@@ -1,4 +1,4 @@
-/* What the system says of its memory: /proc/meminfo and the limit of the control group (version 2). */
+/* What the system says of its memory: /proc/meminfo and the limits of its control groups (version 2). */
 #include "support/memory.h"
 
 #include <fcntl.h>
@@ -34,19 +34,38 @@ static int64_t available(void) {
     return free < 0 ? INT64_MAX : (free + (swap > 0 ? swap : 0)) << 10;
 }
 
-/* All that the group may use: how much of that other processes use, or files that could be dropped, it does not tell simply. */
-static int64_t group_limit(void) {
-    char groups[4096], path[4352], text[64];
-    if (!read_start("/proc/self/cgroup", groups, sizeof groups))
-        return INT64_MAX;
-    const char *own = strstr(groups, "0::/");
-    if (!own)
-        return INT64_MAX;
-    int len = (int)strcspn(own + 3, "\n");
-    snprintf(path, sizeof path, "/sys/fs/cgroup%.*s/memory.max", len, own + 3);
-    char *end = text;
+/* What the control group at `path` may use in all: how much of that other processes use, or files that could be dropped, it does not
+ * tell simply. INT64_MAX: all there is. */
+static int64_t limit_at(const char *path) {
+    char text[64], *end = text;
     int64_t limit = read_start(path, text, sizeof text) ? strtoll(text, &end, 10) : 0;
     return end == text ? INT64_MAX : limit; /* "max" is no number */
+}
+
+/* The least of this process's group and of those around it. */
+static int64_t group_limit(void) {
+    char groups[4096], path[4352];
+    int64_t least = INT64_MAX;
+    char *own = read_start("/proc/self/cgroup", groups, sizeof groups) ? strstr(groups, "0::/") : NULL;
+    if (!own)
+        return INT64_MAX;
+    own += 3;
+    own[strcspn(own, "\n")] = 0;
+    char *last;
+    do {
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", own);
+        int64_t limit = limit_at(path);
+        least = limit < least ? limit : least;
+        if ((last = strrchr(own, '/')))
+            *last = 0;
+    } while (last);
+    return least;
+}
+
+uint64_t tc_memory_all(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    uint64_t all = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : (uint64_t)8 << 30, group = (uint64_t)group_limit();
+    return group < all ? group : all;
 }
 
 int64_t tc_memory_left(void) {

@@ -7,8 +7,10 @@
 
 #include "support/status.h"
 
-/* Bytes that this process could still use: what the system has available and could swap out, at most what its control group
- * allows. INT64_MAX where nothing tells. */
+/* Bytes that all processes of this machine, or of the control groups that this one is in, can have together. */
+uint64_t tc_memory_all(void);
+/* Bytes that this process could still use: what the system has available and could swap out, at most what its control groups
+ * allow. INT64_MAX where nothing tells. */
 int64_t tc_memory_left(void);
 /* TC_ENV unless that many bytes could be had now; the message says how many are needed and how many are left. Nothing is
  * allocated. Small sizes are not looked at: their allocation tells. */

@@ -2,6 +2,7 @@
 #include "support/cmocka_all.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "support/arena.h"
 #include "support/memory.h"
@@ -136,6 +137,8 @@ static void memory_is_refused_where_there_is_none(void **state) {
     (void)state;
     tc_error err = {0};
     assert_true(tc_memory_left() > 0);
+    assert_true(tc_memory_all() > (uint64_t)64 << 20);
+    assert_true(tc_memory_all() <= (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
     assert_int_equal(tc_memory_check(0, &err), TC_OK);
     assert_int_equal(tc_memory_check(1 << 20, &err), TC_OK);
     if (tc_memory_left() == INT64_MAX)

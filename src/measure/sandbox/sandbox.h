@@ -20,8 +20,6 @@ char **tc_sandbox_environment(const char *const *own);
  * sanitized builds, whose shadow is larger than any), no new privileges, and the kernel's attention when memory runs out. Bounded by
  * what is here already, it never fails. */
 void tc_sandbox_limit(uint64_t memory);
-/* Bytes that all processes of this machine, or of the control group that this one is in, can have together. */
-uint64_t tc_sandbox_memory(void);
 
 /* ---- by the worker ---- */
 
