@@ -305,7 +305,7 @@ static bool run_ramp(interp *x, const inst *i) {
     int64_t base = slot_at(x, i->a)->i, stride = slot_at(x, i->b)->i;
     val *d = slot_at(x, i->dst);
     for (int k = 0; k < i->lanes; k++)
-        d[k].i = base + k * stride;
+        d[k].i = (int64_t)((uint64_t)base + (uint64_t)k * (uint64_t)stride);
     return true;
 }
 
