@@ -212,6 +212,17 @@ tc_status tc_fs_move(const char *from, const char *path, tc_error *err) {
     return tc_fs_write_files(&(tc_fs_new){.path = path, .from = from}, 1, err);
 }
 
+tc_status tc_fs_write_scratch(const char *path, const void *data, size_t size, tc_error *err) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool ok = fd >= 0 && write_all(fd, data, size);
+    int error = errno;
+    if (fd >= 0 && close(fd) != 0 && ok) {
+        ok = false;
+        error = errno;
+    }
+    return ok ? TC_OK : tc_fail(err, TC_ENV, "cannot write '%s': %s", path, tc_fs_reason(error));
+}
+
 /* ---- before the work ---- */
 
 /* Tries it: permissions alone do not tell for root, or on a file system that takes no files. */

@@ -401,7 +401,10 @@ static void scratch_folders_go(void **state) {
         if (pid == 0) {
             assert_int_equal(tc_scratch_open(&s, &err), TC_OK);
             snprintf(path, sizeof path, "%s/file", tc_scratch_path(s));
-            assert_int_equal(tc_fs_write(path, "1", 1, &err), TC_OK);
+            assert_int_equal(tc_fs_write_scratch(path, "1", 1, &err), TC_OK);
+            expect_content(path, "1", 1);
+            assert_int_equal(tc_fs_write_scratch(path, "2", 1, &err), TC_ENV); /* there is one of that name */
+            assert_non_null(strstr(err.msg, "cannot write"));
             assert_int_equal(write(ends[1], "1", 1), 1);
             if (how == 1)
                 raise(SIGKILL);

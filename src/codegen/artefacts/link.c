@@ -86,7 +86,7 @@ static tc_status write_exports(const tc_cg_link *l, const char *path, tc_error *
     for (int i = 0; l->exports[i]; i++)
         tc_sb_printf(&b, " %s;", l->exports[i]);
     tc_sb_add(&b, " local: *; };\n");
-    tc_status s = tc_fs_write(path, b.data, b.len, err);
+    tc_status s = tc_fs_write_scratch(path, b.data, b.len, err);
     tc_strbuf_free(&b);
     return s;
 }
@@ -293,7 +293,7 @@ tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, con
     char path[4096];
     const char *dir = tc_scratch_path(scratch);
     snprintf(path, sizeof path, "%s/in.c", dir);
-    tc_status s = tc_fs_write(path, text, size, err);
+    tc_status s = tc_fs_write_scratch(path, text, size, err);
     if (s == TC_OK)
         s = compile_in(dir, compiler, triple, out, err);
     tc_scratch_close(scratch);

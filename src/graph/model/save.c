@@ -133,7 +133,7 @@ static const char *metadata(const saver *s) {
 static tc_status put_object(saver *s, const char *file, const void *obj, size_t size, tc_error *err) {
     const char *path = text(s, "%s/%s.o", s->dir, file);
     tc_push(&s->objects, path);
-    return tc_fs_write(path, obj, size, err);
+    return tc_fs_write_scratch(path, obj, size, err);
 }
 
 /* For another architecture its source is compiled now. */
