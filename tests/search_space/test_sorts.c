@@ -1,18 +1,17 @@
 /* Construction does not depend on the C library's sort, nor on the compiler: qsort is replaced, for all that this program links, by one
- * that shuffles before it sorts, so that elements which compare equal come out in any order; traces and lowered programs of all kinds of
+ * that shuffles before it sorts, so that elements which compare equal come out in any order; traces and lowered programs of fixed
  * workloads must be those of the digest here, whoever compiled this. */
 #include "families.h"
 
 #include <stdlib.h>
 
-#include "common/random_workload.h"
 #include "support/rng.h"
 #include "tir_lower/program.h"
 
 enum { SHUFFLES = 3, TRACES = 48, LOWERED = 3 };
 
 /* Rewritten when construction is changed on purpose: the test says what it found. */
-static const char *const GOLDEN = "a33ee759d8b111c1763dec636418072d";
+static const char *const GOLDEN = "97703a33776914d3aa78a64ae9ee5402";
 
 /* The seed of the shuffles; 0: elements stay in order, as a stable sort leaves them. */
 static uint64_t shuffle;
@@ -65,7 +64,8 @@ static void construct(const tc_workload *w, tc_strbuf *b) {
 }
 
 static tc_digest all(void) {
-    static const char *const TEXTS[] = {ATTENTION, ATTENTION_PARTS, FEW_CHANNELS};
+    static const char *const TEXTS[] = {ATTENTION, ATTENTION_PARTS, FEW_CHANNELS, CONVOLUTION, LONG_REDUCTION,
+                                        BLOCKS,    BYTE_BLOCKS,     UNPACKED,     STRASSEN};
     tc_strbuf b = {0};
     for (size_t i = 0; i < TC_LEN(TEXTS); i++) {
         tc_ctx *c = tc_ctx_new();
@@ -74,12 +74,6 @@ static tc_digest all(void) {
         if (tc_te_parse(c, "family", TEXTS[i], &w, &err) != TC_OK)
             fail_msg("%s", err.msg);
         construct(w, &b);
-        tc_ctx_free(c);
-    }
-    for (int kind = 0; kind < tc_test_nworkload_kinds(); kind++) {
-        tc_ctx *c = tc_ctx_new();
-        tc_rng r = tc_rng_seed(7 + (uint64_t)kind);
-        construct(tc_test_workload_of_kind(c, &r, kind), &b);
         tc_ctx_free(c);
     }
     assert_true(b.len > 100000);
