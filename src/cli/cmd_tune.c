@@ -139,16 +139,10 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
 
 static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, const tc_target *t, tc_meas_db *db, json_t **json,
                 tc_error *err) {
-    tc_meas_db *library = NULL;
-    if (tc_tune_start_records(a->start_from.data, a->start_from.len, &library, err) != TC_OK) {
-        tc_meas_db_close(library);
-        return TC_CLI_FAILED;
-    }
     tc_cli_progress *progress = tc_cli_progress_new();
     o.target = t;
     o.threads = t->machine.cores;
     o.measure_peak = true;
-    o.library = library;
     o.progress = tc_cli_on_progress;
     o.user = progress;
     const tc_tune_task *tasks;
@@ -161,7 +155,6 @@ static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, c
     }
     tc_tune_free(session);
     tc_cli_progress_free(progress);
-    tc_meas_db_close(library);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -208,6 +201,8 @@ static int prepare(const tune_args *a, tc_tune_options *o, tc_graph_work **w, tc
         status = tc_cli_open(&a->model, NULL, w, err);
     if (status == TC_CLI_DONE && a->inputs)
         status = tc_cli_check_inputs(*w, a->inputs, err);
+    if (status == TC_CLI_DONE && tc_tune_start_records(a->start_from.data, a->start_from.len, &o->library, err) != TC_OK)
+        status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, db, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
@@ -219,12 +214,13 @@ static int run(const void *args, tc_error *err) {
     tc_target *t = NULL;
     tc_meas_db *db = NULL;
     json_t *json = NULL;
-    tc_tune_options o;
+    tc_tune_options o = {0};
     tc_cli_catch_signals();
     int status = prepare(a, &o, &w, &t, &db, err);
     if (status == TC_CLI_DONE)
         status = tune(a, o, w, t, db, &json, err);
     tc_meas_db_close(db);
+    tc_meas_db_close(o.library);
     if (status == TC_CLI_DONE && *tc_cli_stop_flag())
         status = stopped(a, err);
     else if (status == TC_CLI_DONE && a->out)
@@ -240,9 +236,8 @@ const tc_cli_command tc_cli_tune = {
     .name = "tune",
     .summary = "search for fast schedules of a network's kernels, or of one kernel",
     .details =
-        "Measures candidates in processes of their own and commits every round to the database: after an interruption, or kill "
-        "-9, "
-        "the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
+        "Measures candidates in processes of their own and commits each record to the database: after an interruption, or kill "
+        "-9, the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
         "those that gained nothing for long, "
         "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built, with "
         "--error-budget "

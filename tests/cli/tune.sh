@@ -80,6 +80,7 @@ refused 2 "there are construct, transfer, descent and evolution" "$TCTUNE" --te 
 refused 2 "there are phases, random and ansor" "$TCTUNE" --te gemm.te --trials 4 --search luck
 run 1 "$TCTUNE" --te gemm.te --trials 4 --start-from none.jsonl --db bad.db
 grep -q "none.jsonl" err || fail "the message does not name the file"
+[ ! -e bad.db ] || fail "a command that could not begin made a database"
 
 # ---- Ctrl-C and kill -9 ----
 start() { # in the background, as process $pid
