@@ -11,10 +11,20 @@ ok "$TCTUNE" --te product.te --trials 12 --threads 1 --stop-at-roof 9 --db good.
 ok "$TCTUNE" export --db good.db --out good.jsonl
 
 mkdir -m 777 free # where anybody may write
-record_of() { # DATABASE: the one that is used
-    "$TCTUNE" build --te product.te --db "$1" --threads 1 -o used.so --json >used.json
-    json used.json kernels.0.record
+used() { # WHAT OPTIONS...: of the kernel that is built
+    what=$1
+    shift
+    "$TCTUNE" build --te product.te --threads 1 -o used.so --json "$@" >used.json
+    json used.json kernels.0.$what
 }
+record_of() { # DATABASE: the one that is used
+    used record --db "$1"
+}
+if [ "$(used trace_hash --db good.db)" = "$(used trace_hash --untuned)" ]; then # what is spoiled must be one party alone
+    sed -i "$(record_of good.db)d" good.jsonl
+    rm good.db*
+    ok "$TCTUNE" import good.jsonl --db good.db
+fi
 victim=$(record_of good.db)
 [ "$victim" -gt 0 ] || fail "no record is used"
 sed -n "${victim}p" good.jsonl >victim.json

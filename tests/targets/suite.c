@@ -290,6 +290,8 @@ static void add_model(suite *s, const suite_kernel *k) {
                      .driver = "model_driver",
                      .runtime = "model_team",
                      .constants = "constants",
+                     .metadata = "model_metadata",
+                     .text = "{}",
                      .threads = "model_threads",
                      .nthreads = THREADS,
                      .in_bytes = in_bytes,
