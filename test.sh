@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds tctune and runs the tests: the unit tests under the address and undefined-behaviour sanitizers, all others in the release build.
+# Builds tctune and runs the tests: the unit tests under the address and undefined-behaviour sanitizers, slow ones and all others in the
+# release build.
 #   ./test.sh                    both
 #   ./test.sh --fast             the unit tests without sanitizers, and none of the others
 #   ./test.sh --full [MINUTES]   all three, and then what takes long, as far as it ends within so many minutes more
@@ -111,7 +112,7 @@ if [ "$mode" = --fast ]; then
     exit 0
 fi
 build release --target other_tests
-suite "the tests of the command, of kernels and of networks (release)" release -LE "long|unit"
+suite "the tests of the command, of kernels and of networks, and slow ones (release)" release -LE "long|unit"
 build dev --target unit_tests
 suite "the unit tests (dev: sanitizers, verifier on)" dev -L unit
 [ "$mode" = --full ] || exit 0
@@ -155,11 +156,11 @@ random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
 ! room 3 "large networks" || suite "large networks" release -L long
 if room 12 "the other tests under sanitizers"; then
     build dev
-    suite "the other tests under sanitizers" dev -L "cli|release"
+    suite "the other tests under sanitizers" dev -L "cli|release|slow"
 fi
 if room 8 "hostile"; then
-    build hostile --target unit_tests
-    suite "hostile: tiny arena chunks, colliding hashes" hostile -L unit
+    build hostile --target unit_tests other_tests
+    suite "hostile: tiny arena chunks, colliding hashes" hostile -L "unit|slow"
 fi
 ! room 5 "hostile code" || check "hostile code in workers, 1000 cases" tests/campaign/hostile_code/run
 ! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
