@@ -9,6 +9,9 @@ typedef struct tc_scratch tc_scratch;
 /* In $TMPDIR, else /tmp. TC_ENV when it cannot be made. */
 TC_NODISCARD tc_status tc_scratch_open(tc_scratch **out, tc_error *err);
 const char *tc_scratch_path(const tc_scratch *s);
+/* A descriptor that a program inherits if it may still write into the folder when this process has ended: the folder goes after it.
+ * -1: there is none. */
+int tc_scratch_watched(const tc_scratch *s);
 void tc_scratch_close(tc_scratch *s); /* NULL is fine */
 
 #endif

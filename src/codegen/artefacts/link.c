@@ -141,16 +141,36 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
     finish(w);
 }
 
-/* Runs argv with its output in the file `log`; *code is the exit status, or 128 + the signal. */
-static tc_status run(char *const *argv, const char *log, int *code, tc_error *err) {
+static void free_words(words *w) {
+    for (size_t i = 0; i < w->len; i++)
+        free(w->data[i]);
+    tc_vec_free(w);
+}
+
+/* Compilers have scratch files of their own, and leave them when they are killed. */
+static void environment(const char *dir, words *w) {
+    for (char **variable = environ; *variable; variable++)
+        if (strncmp(*variable, "TMPDIR=", 7) != 0)
+            word(w, "%s", *variable);
+    word(w, "TMPDIR=%s", dir);
+    finish(w);
+}
+
+/* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or 128 + the signal. */
+static tc_status run(char *const *argv, const tc_scratch *scratch, const char *log, int *code, tc_error *err) {
     posix_spawn_file_actions_t fa;
+    words env = {0};
+    environment(tc_scratch_path(scratch), &env);
     posix_spawn_file_actions_init(&fa);
     posix_spawn_file_actions_addopen(&fa, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&fa, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_adddup2(&fa, 1, 2);
+    if (tc_scratch_watched(scratch) >= 0)
+        posix_spawn_file_actions_adddup2(&fa, tc_scratch_watched(scratch), 3);
     pid_t pid;
-    int e = posix_spawnp(&pid, argv[0], &fa, NULL, argv, environ);
+    int e = posix_spawnp(&pid, argv[0], &fa, NULL, argv, env.data);
     posix_spawn_file_actions_destroy(&fa);
+    free_words(&env);
     if (e)
         return tc_fail(err, TC_ENV, "cannot run the linker '%s': %s", argv[0], strerror(e));
     int st;
@@ -179,7 +199,7 @@ static const char *foreign_objcopy(const char *triple, const char *other) {
 }
 
 /* A linker hides no symbols of an object that is to be linked again. */
-static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_error *err) {
+static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, const char *log, tc_error *err) {
     static const char *const names[] = {"objcopy", "llvm-objcopy", "llvm-objcopy-19"};
     const char *tool = NULL;
     words w = {0};
@@ -194,12 +214,10 @@ static tc_status hide(const tc_cg_link *l, const char *dir, const char *log, tc_
     word(&w, "%s", tool);
     for (int i = 0; l->exports[i]; i++)
         word(&w, "--keep-global-symbol=%s", l->exports[i]);
-    word(&w, "%s/out.so", dir);
+    word(&w, "%s/out.so", tc_scratch_path(scratch));
     finish(&w);
-    tc_status s = run(w.data, log, &code, err);
-    for (size_t i = 0; i < w.len; i++)
-        free(w.data[i]);
-    tc_vec_free(&w);
+    tc_status s = run(w.data, scratch, log, &code, err);
+    free_words(&w);
     return s == TC_OK && code ? tool_failed("objcopy", tool, log, code, err) : s;
 }
 
@@ -212,7 +230,8 @@ static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, 
     return tc_fs_write_files(files, l->beside ? 2 : 1, err);
 }
 
-static tc_status link_in(const tc_cg_link *l, const char *linker, const char *dir, const char *out, tc_error *err) {
+static tc_status link_in(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, tc_error *err) {
+    const char *dir = tc_scratch_path(scratch);
     char log[4096], exports[4096];
     int code = 0;
     snprintf(log, sizeof log, "%s/log", dir);
@@ -221,14 +240,12 @@ static tc_status link_in(const tc_cg_link *l, const char *linker, const char *di
         TC_TRY(write_exports(l, exports, err));
     words w = {0};
     command(l, linker, dir, out, &w);
-    tc_status s = run(w.data, log, &code, err);
-    for (size_t i = 0; i < w.len; i++)
-        free(w.data[i]);
-    tc_vec_free(&w);
+    tc_status s = run(w.data, scratch, log, &code, err);
+    free_words(&w);
     if (s == TC_OK && code)
         s = tool_failed("linker", linker, log, code, err);
     if (s == TC_OK && l->relocatable && l->exports)
-        s = hide(l, dir, log, err);
+        s = hide(l, scratch, log, err);
     return s == TC_OK ? deliver(l, dir, out, err) : s;
 }
 
@@ -239,7 +256,7 @@ tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err)
         return tc_fail(err, TC_ENV, "no linker found: install gcc, clang, lld or binutils, or name one in TCTUNE_LINKER");
     tc_scratch *scratch;
     TC_TRY(tc_scratch_open(&scratch, err));
-    tc_status s = link_in(l, linker, tc_scratch_path(scratch), out, err);
+    tc_status s = link_in(l, linker, scratch, out, err);
     tc_scratch_close(scratch);
     return s;
 }
@@ -258,7 +275,8 @@ static const char *find_compiler(const char *triple) {
     return compiler ? compiler : executable("clang") ? "clang" : NULL;
 }
 
-static tc_status compile_in(const char *dir, const char *compiler, const char *triple, const char *out, tc_error *err) {
+static tc_status compile_in(const tc_scratch *scratch, const char *compiler, const char *triple, const char *out, tc_error *err) {
+    const char *dir = tc_scratch_path(scratch);
     static const char *const flags[] = {"-std=c17", "-O2", "-fPIC", "-fno-stack-protector", "-fvisibility=hidden", "-c"};
     char log[4096];
     int code = 0;
@@ -273,10 +291,8 @@ static tc_status compile_in(const char *dir, const char *compiler, const char *t
     word(&w, "-o");
     word(&w, "%s", out);
     finish(&w);
-    tc_status s = run(w.data, log, &code, err);
-    for (size_t i = 0; i < w.len; i++)
-        free(w.data[i]);
-    tc_vec_free(&w);
+    tc_status s = run(w.data, scratch, log, &code, err);
+    free_words(&w);
     return s == TC_OK && code ? tool_failed("compiler", compiler, log, code, err) : s;
 }
 
@@ -295,7 +311,7 @@ tc_status tc_cg_compile_c(const char *triple, const char *text, size_t size, con
     snprintf(path, sizeof path, "%s/in.c", dir);
     tc_status s = tc_fs_write_scratch(path, text, size, err);
     if (s == TC_OK)
-        s = compile_in(dir, compiler, triple, out, err);
+        s = compile_in(scratch, compiler, triple, out, err);
     tc_scratch_close(scratch);
     return s;
 }
