@@ -1,0 +1,88 @@
+# Read by the campaigns that kill: `kill -9` at moments that a seed decides, and what may be left of a process that ended so.
+# TCTUNE names the command; that of the release build unless it is set.
+set -eu
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+TCTUNE=${TCTUNE:-$root/build/release/bin/tctune}
+LC_ALL=C
+export LC_ALL
+work=$(mktemp -d "${TMPDIR:-/tmp}/kill-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir -m 0700 scratch cache
+export TMPDIR="$work/scratch" TCTUNE_CACHE="$work/cache"
+cat >gemm.te <<'TE'
+tensor X[16, 16] f32
+tensor W[16, 16] f32 const
+compute Y[i:16, j:16] = sum(k:16) X[i, k] * W[k, j]
+output Y
+TE
+
+draw() { # N: $drawn is less than that
+    state=$(((state * 1103515245 + 12345) % 2147483648))
+    drawn=$((state / 256 % $1))
+}
+
+now_ms() {
+    echo $(($(date +%s%N) / 1000000))
+}
+
+sleep_ms() {
+    sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+}
+
+# What is started with setsid is a session of its own, named by its first process: whether anything of that still runs.
+session_runs() { # PID
+    cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | awk -v session="$1" '$4 == session && $1 != "Z" { n++ } END { exit !n }'
+}
+
+# A session of which the first process is gone ends by itself, and after it those that sweep its scratch folders.
+wait_for_end() { # PID
+    while session_runs "$1"; do
+        sleep 0.01
+    done
+    while grep -qsz -e "^tctune-sweeper of $1\$" -e "^$work/scratch/" /proc/[0-9]*/cmdline; do
+        sleep 0.01
+    done
+}
+
+# The first process alone, or all of its group; what that leaves, too, has come to its end then. $status is that of the command.
+kill_it() { # PID GROUP
+    if [ "$2" -eq 0 ]; then
+        kill -KILL "$1" 2>/dev/null || true
+    else
+        kill -KILL "-$1" 2>/dev/null || true
+    fi
+    status=0
+    wait "$1" 2>/dev/null || status=$?
+}
+
+# The records of a database, in order; none where there is no database yet, or nothing in it.
+records_of() { # DATABASE FILE
+    rm -f exported
+    : >"$2"
+    if [ -s "$1" ]; then
+        if "$TCTUNE" db export --db "$1" --out exported >/dev/null 2>unread; then
+            sort exported >"$2"
+        else
+            grep -q "the database is empty" unread || fail "the database cannot be read: $(cat unread)"
+        fi
+    fi
+}
+
+# Those of one list that are not in another. A contest adds times to a record: it is known by its trace and by when it was first measured.
+lost() { # FROM IN
+    for list in "$1" "$2"; do
+        sed 's/.*"trace_hash":"\([^"]*\)".*"when_ms":\([0-9]*\).*/\1 \2/' "$list" | sort >"$list.known"
+    done
+    comm -23 "$1.known" "$2.known"
+}
+
+count() { # FILE
+    grep -c . "$1" || true
+}
+
+# A process that is killed before its first transaction leaves an empty file.
+sound() { # DATABASE
+    [ ! -s "$1" ] || "$TCTUNE" db verify --db "$1" >verified 2>&1 || grep -q "the database is empty" verified ||
+        fail "the database is not sound: $(cat verified)"
+}
