@@ -165,7 +165,6 @@ static tc_status put(staged *x, tc_error *err) {
         return failed(x, errno, err);
     free(x->temp);
     x->temp = NULL;
-    sync_folder_of(x->target);
     return TC_OK;
 }
 
@@ -198,6 +197,9 @@ tc_status tc_fs_write_files(const tc_fs_new *files, size_t n, tc_error *err) {
         s = give_name(&x[i], err);
     for (size_t i = 0; i < n && s == TC_OK; i++)
         s = put(&x[i], err);
+    for (size_t i = 0; i < n && s == TC_OK; i++) /* which takes long, while none waits for its place any more */
+        if (!x[i].in_place)
+            sync_folder_of(x[i].target);
     for (size_t i = 0; i < begun; i++)
         drop(&x[i], s == TC_OK);
     free(x);
