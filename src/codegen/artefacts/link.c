@@ -60,10 +60,11 @@ static const char *find_linker(const tc_cg_link *l) {
     return NULL;
 }
 
+/* Not a compiler that calls one. */
 static bool is_bare(const char *linker) {
     const char *base = strrchr(linker, '/');
     base = base ? base + 1 : linker;
-    return !strncmp(base, "ld", 2);
+    return !strncmp(base, "ld", 2) || !strcmp(base, "mold");
 }
 
 typedef TC_VEC(char *) words;
