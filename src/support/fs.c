@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -136,21 +138,39 @@ int tc_fs_open_beneath(const char *dir, const char *path) {
     return -1;
 }
 
-tc_status tc_fs_temp_dir(char **out, tc_error *err) {
+tc_status tc_fs_temp_name(char **out, tc_error *err) {
     const char *base = getenv("TMPDIR");
-    if (!base || !*base)
-        base = "/tmp";
-    tc_strbuf b = {0};
-    tc_sb_printf(&b, "%s/tctune-XXXXXX", base);
+    uint64_t drawn[2];
     *out = NULL;
-    if (!mkdtemp(b.data)) {
-        int error = errno;
-        tc_strbuf_free(&b);
-        return tc_fail(err, TC_ENV, "cannot create a temporary folder in '%s': %s; set TMPDIR to another place", base,
-                       tc_fs_reason(error));
-    }
+    if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn)
+        return tc_fail(err, TC_ENV, "the system gives no random numbers: %s", strerror(errno));
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s/tctune-%016" PRIx64 "%016" PRIx64, base && *base ? base : "/tmp", drawn[0], drawn[1]);
     *out = b.data;
     return TC_OK;
+}
+
+tc_status tc_fs_temp_make(const char *name, tc_error *err) {
+    if (mkdir(name, 0700) == 0)
+        return TC_OK;
+    int error = errno;
+    char *base = tc_fs_dirname(name);
+    tc_status s = tc_fail(err, TC_ENV, "cannot create a temporary folder in '%s': %s; set TMPDIR to another place", base,
+                          tc_fs_reason(error));
+    free(base);
+    return s;
+}
+
+tc_status tc_fs_temp_dir(char **out, tc_error *err) {
+    char *name;
+    *out = NULL;
+    TC_TRY(tc_fs_temp_name(&name, err));
+    tc_status s = tc_fs_temp_make(name, err);
+    if (s == TC_OK)
+        *out = name;
+    else
+        free(name);
+    return s;
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {

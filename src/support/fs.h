@@ -34,7 +34,11 @@ typedef struct tc_fs_new {
 TC_NODISCARD tc_status tc_fs_write_files(const tc_fs_new *files, size_t n, tc_error *err);
 /* TC_ENV with a clear message unless a file at `path` could be created or overwritten (its folder exists and is writable). */
 TC_NODISCARD tc_status tc_fs_check_writable(const char *path, tc_error *err);
-/* Creates "$TMPDIR/tctune-XXXXXX"; *out is malloc'ed. */
+/* A name in $TMPDIR, else /tmp, that nothing else has; *out is malloc'ed. */
+TC_NODISCARD tc_status tc_fs_temp_name(char **out, tc_error *err);
+/* Makes the folder of that name, for this user alone. TC_ENV when it cannot be made, also where there is something of that name. */
+TC_NODISCARD tc_status tc_fs_temp_make(const char *name, tc_error *err);
+/* Both. */
 TC_NODISCARD tc_status tc_fs_temp_dir(char **out, tc_error *err);
 void tc_fs_remove_tree(const char *dir);
 bool tc_fs_exists(const char *path);

@@ -1,16 +1,14 @@
-/* Linkers and compilers want names, so the files cannot do without. A shell reads a socket, of which only this process and the
- * programs that write into the folder have the other end, until nobody has, and then removes the folder that it was told: a signal
- * that nobody can handle leaves nothing. It waits already when the folder is made, and in a session of its own, since what a terminal
- * sends goes to whole groups of processes. Without a shell the folder goes when it is closed. */
+/* Linkers and compilers want names, so the files cannot do without. A shell waits for the end of a pipe that only this process and the
+ * programs that write into the folder have open for writing, and then removes the folder: a signal that nobody can handle leaves
+ * nothing. It waits already when the folder is made, and in a session of its own, since what a terminal sends goes to whole groups of
+ * processes. Without a shell the folder goes when it is closed. */
 #include "support/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,17 +17,15 @@
 
 struct tc_scratch {
     char *path;
-    int watched; /* this end of the socket; -1: nobody waits */
+    int watched; /* the pipe's end; -1: nobody waits */
     pid_t sweeper;
 };
 
 static void start_sweeper(tc_scratch *s) {
-    char name[48];
-    char *argv[] = {"sh", "-c", "folder=$(cat) && [ -n \"$folder\" ] && rm -rf -- \"$folder\"", name, NULL};
+    char *argv[] = {"sh", "-c", "read -r nothing; rm -rf -- \"$1\"", "tctune-sweeper", s->path, NULL};
     char *env[] = {"PATH=/usr/bin:/bin", NULL};
     int ends[2];
-    snprintf(name, sizeof name, "tctune-sweeper of %ld", (long)getpid());
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
@@ -58,30 +54,24 @@ static void stop_sweeper(tc_scratch *s) {
     s->watched = -1;
 }
 
-/* A path is short enough to go there whole or not at all. */
-static void name_folder(tc_scratch *s) {
-    ssize_t n;
-    do
-        n = send(s->watched, s->path, strlen(s->path), MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        stop_sweeper(s);
-}
-
 tc_status tc_scratch_open(tc_scratch **out, tc_error *err) {
-    tc_scratch *s = tc_xcalloc(1, sizeof *s);
+    char *path;
     *out = NULL;
-    s->watched = -1;
+    TC_TRY(tc_fs_temp_name(&path, err));
+    tc_scratch *s = tc_xcalloc(1, sizeof *s);
+    *s = (tc_scratch){.path = path, .watched = -1};
     start_sweeper(s);
-    tc_status made = tc_fs_temp_dir(&s->path, err);
-    if (made != TC_OK) {
-        tc_scratch_close(s);
-        return made;
+    tc_status made = tc_fs_temp_make(path, err);
+    if (made == TC_OK) {
+        *out = s;
+        return TC_OK;
     }
-    if (s->watched >= 0)
-        name_folder(s);
-    *out = s;
-    return TC_OK;
+    if (s->watched >= 0) /* what has that name is another's */
+        kill(s->sweeper, SIGKILL);
+    stop_sweeper(s);
+    free(path);
+    free(s);
+    return made;
 }
 
 const char *tc_scratch_path(const tc_scratch *s) {

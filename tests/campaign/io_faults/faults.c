@@ -140,11 +140,6 @@ ON_PATH(renameat, (int a, const char *from, int b, const char *to), a, from, b, 
 ON_PATH(linkat, (int a, const char *from, int b, const char *to, int flags), a, from, b, to, flags)
 ON_PATH(mkdir, (const char *to, mode_t mode), to, mode)
 
-char *mkdtemp(char *name) {
-    FAIL_IF(strikes(name, &error_), NULL);
-    return REAL(mkdtemp)(name);
-}
-
 FILE *fopen(const char *path, const char *mode) {
     FAIL_IF(strikes(path, &error_), NULL);
     return REAL(fopen)(path, mode);
