@@ -35,13 +35,17 @@ session_runs() { # PID
     cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | awk -v session="$1" '$4 == session && $1 != "Z" { n++ } END { exit !n }'
 }
 
-# A session of which the first process is gone ends by itself, and after it those that sweep its scratch folders.
+# A session of which the first process is gone ends by itself, and after it those that sweep its scratch folders; which show only when
+# they have begun.
 wait_for_end() { # PID
     while session_runs "$1"; do
         sleep 0.01
     done
-    while grep -qsz -e "^tctune-sweeper of $1\$" -e "^$work/scratch/" /proc/[0-9]*/cmdline; do
+    idle=0
+    while [ -n "$(ls -A scratch)" ] && [ $idle -lt 1000 ]; do
         sleep 0.01
+        idle=$((idle + 1))
+        ! grep -qsz "^$work/scratch/" /proc/[0-9]*/cmdline || idle=0
     done
 }
 
