@@ -166,4 +166,4 @@ fi
 ! room 4 "kills" || check "kills, 40 of each command" tests/campaign/kills/run --cases 40
 ! room 2 "sharing" || check "8 tuners on each of 8 databases, killed" tests/campaign/sharing/run --cases 8
 ! room 6 "fuzzing" || check "fuzzing, 5 minutes" tests/fuzz/run --minutes 5
-! room 7 "the differential test, 10000 cases" || differential 10000
+! room 5 "the differential test, 10000 cases" || differential 10000
