@@ -21,6 +21,8 @@ int tc_fs_open_beneath(const char *dir, const char *path);
 TC_NODISCARD tc_status tc_fs_write(const char *path, const void *data, size_t size, tc_error *err);
 /* Writes a file of a scratch folder (scratch.h): at once in its place, and not waited for until it is on the disk. TC_ENV. */
 TC_NODISCARD tc_status tc_fs_write_scratch(const char *path, const void *data, size_t size, tc_error *err);
+/* All of the bytes to an open file; false with errno. */
+bool tc_fs_write_all(int fd, const void *data, size_t size);
 /* Moves a finished file to its place, as atomically, also to another file system; the content is never held in memory as a whole. */
 TC_NODISCARD tc_status tc_fs_move(const char *from, const char *to, tc_error *err);
 /* A new file: bytes, or where `from` is not NULL that finished file, which is moved. */

@@ -14,14 +14,15 @@
 #include "support/arena.h"
 #include "support/strbuf.h"
 
-static bool write_all(int fd, const char *data, size_t size) {
+bool tc_fs_write_all(int fd, const void *data, size_t size) {
+    const char *p = data;
     while (size) {
-        ssize_t n = write(fd, data, size);
+        ssize_t n = write(fd, p, size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return false;
-        data += n;
+        p += n;
         size -= (size_t)n;
     }
     return true;
@@ -34,7 +35,7 @@ static bool copy_all(int from, int fd) {
     ssize_t n;
     bool ok = true;
     while (ok && ((n = read(from, chunk, CHUNK)) > 0 || (n < 0 && errno == EINTR)))
-        ok = n < 0 || write_all(fd, chunk, (size_t)n);
+        ok = n < 0 || tc_fs_write_all(fd, chunk, (size_t)n);
     ok = ok && n == 0;
     free(chunk);
     return ok;
@@ -88,7 +89,7 @@ static int create_beside(const char *path, mode_t mode, char **name) {
 }
 
 static bool fill(const staged *x, int fd) {
-    return x->from >= 0 ? copy_all(x->from, fd) : write_all(fd, x->new->data, x->new->size);
+    return x->from >= 0 ? copy_all(x->from, fd) : tc_fs_write_all(fd, x->new->data, x->new->size);
 }
 
 /* What is finished elsewhere on the same file system gets another name and is not copied. */
@@ -216,7 +217,7 @@ tc_status tc_fs_move(const char *from, const char *path, tc_error *err) {
 
 tc_status tc_fs_write_scratch(const char *path, const void *data, size_t size, tc_error *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool ok = fd >= 0 && write_all(fd, data, size);
+    bool ok = fd >= 0 && tc_fs_write_all(fd, data, size);
     int error = errno;
     if (fd >= 0 && close(fd) != 0 && ok) {
         ok = false;

@@ -2,11 +2,11 @@
  * has none, the kernel's number of this boot; both only as keys, as the first one's manual asks for. */
 #include "support/identity.h"
 
-#include <fcntl.h>
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "support/fs.h"
 
 /* ---- the build ---- */
 
@@ -67,11 +67,7 @@ bool tc_build_identity(tc_digest *out) {
 
 /* The first line of a small file, without its end; how long it is. */
 static size_t first_line(const char *path, char *out, size_t size) {
-    int f = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = f < 0 ? 0 : read(f, out, size - 1);
-    if (f >= 0)
-        close(f);
-    out[n > 0 ? n : 0] = 0;
+    out[tc_fs_read_head(path, out, size - 1)] = 0;
     out[strcspn(out, "\n")] = 0;
     return strlen(out);
 }

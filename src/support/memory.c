@@ -1,23 +1,21 @@
 /* What the system says of its memory: /proc/meminfo and the limits of its control groups (version 2). */
 #include "support/memory.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/fs.h"
+
 /* Smaller ones are not worth a look into /proc. */
 static const uint64_t SMALL = 32 << 20;
 
 /* The beginning of a file, with a NUL; false when it cannot be read, as in a sandbox. */
 static bool read_start(const char *path, char *text, size_t cap) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, cap - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
+    size_t n = tc_fs_read_head(path, text, cap - 1);
+    text[n] = 0;
     return n > 0;
 }
 

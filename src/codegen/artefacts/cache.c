@@ -15,6 +15,7 @@
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/code/code.h"
+#include "support/fs.h"
 #include "support/identity.h"
 #include "support/log.h"
 #include "support/vec.h"
@@ -290,19 +291,6 @@ static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, vo
     return *obj;
 }
 
-static bool write_all(int fd, const char *data, size_t size) {
-    while (size) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* Not synced: after a power cut the file's own seal tells whether it is whole. */
 static bool store(const tc_cg_cache *c, const char *name, const tc_seal *key, const void *obj, size_t size) {
     tc_seal s = seal_of(key, obj, size);
@@ -313,7 +301,7 @@ static bool store(const tc_cg_cache *c, const char *name, const tc_seal *key, co
     snprintf(head, sizeof head, "%s%s\n", MAGIC, s.hex);
     snprintf(temp, sizeof temp, "new-%016llx", (unsigned long long)random);
     int fd = openat(c->dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    bool ok = fd >= 0 && write_all(fd, head, HEADER) && write_all(fd, obj, size);
+    bool ok = fd >= 0 && tc_fs_write_all(fd, head, HEADER) && tc_fs_write_all(fd, obj, size);
     if (fd >= 0)
         ok = close(fd) == 0 && ok;
     ok = ok && renameat(c->dir, temp, c->dir, name) == 0;
