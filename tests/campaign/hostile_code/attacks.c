@@ -84,9 +84,7 @@ static bool attack_write_file(void) {
 }
 
 static bool attack_make_file(void) {
-    char path[160];
-    snprintf(path, sizeof path, "%s.new", o.canary);
-    return opens(path, O_RDWR | O_CREAT);
+    return opens(o.beside, O_RDWR | O_CREAT);
 }
 
 static bool attack_truncate_file(void) {
@@ -98,21 +96,15 @@ static bool attack_remove_file(void) {
 }
 
 static bool attack_rename_file(void) {
-    char path[160];
-    snprintf(path, sizeof path, "%s.new", o.canary);
-    return rename(o.canary, path) == 0;
+    return rename(o.canary, o.beside) == 0;
 }
 
 static bool attack_link_file(void) {
-    char path[160];
-    snprintf(path, sizeof path, "%s.new", o.canary);
-    return link(o.canary, path) == 0 || symlink(o.canary, path) == 0;
+    return link(o.canary, o.beside) == 0 || symlink(o.canary, o.beside) == 0;
 }
 
 static bool attack_make_folder(void) {
-    char path[160];
-    snprintf(path, sizeof path, "%s.new", o.canary);
-    return mkdir(path, 0700) == 0;
+    return mkdir(o.beside, 0700) == 0;
 }
 
 static bool attack_change_mode(void) {
@@ -174,7 +166,7 @@ static bool attack_send_udp(void) {
 
 static bool attack_connect_abstract(void) {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "%.90s", o.canary);
+    snprintf(to.sun_path + 1, sizeof to.sun_path - 1, "%s", o.socket);
     return connect(FD, (struct sockaddr *)&to,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(to.sun_path + 1))) == 0;
 }

@@ -3,6 +3,7 @@
 #ifndef TC_TESTS_CAMPAIGN_HOSTILE_CODE_ATTACKS_H
 #define TC_TESTS_CAMPAIGN_HOSTILE_CODE_ATTACKS_H
 
+#include <limits.h>
 #include <stdint.h>
 
 enum {
@@ -19,9 +20,10 @@ enum { REFUSED = 13, GOT_OUT = 77 };
 typedef struct orders {
     char mark[16];
     int64_t attack, seed;
-    int64_t tuner;    /* process that measures */
-    int64_t port;     /* where it listens, on 127.0.0.1 */
-    char canary[128]; /* file that is to stay as it is; "@" and this is the name of a socket as well */
+    int64_t tuner;                           /* process that measures */
+    int64_t port;                            /* where it listens, on 127.0.0.1 */
+    char socket[64];                         /* abstract, on which it listens as well */
+    char canary[PATH_MAX], beside[PATH_MAX]; /* a file that is to stay as it is, and one that is not to be */
 } orders;
 
 #endif

@@ -96,7 +96,7 @@ static int builder_main(void) {
 
 typedef struct scene {
     char *folder;
-    char object[256];
+    char object[PATH_MAX];
     orders o;
     int tcp, local; /* sockets that nobody is to reach */
     pid_t bystander;
@@ -118,7 +118,8 @@ static void count_signal(int signal) {
 static void fail(const scene *s, const char *what) {
     fprintf(stderr, "hostile_code: case %d, attack %s, seed %lld: %s\n", s->cases, ATTACKS[s->o.attack].name,
             (long long)s->o.seed, what);
-    kill(s->bystander, SIGKILL);
+    if (s->bystander > 0)
+        kill(s->bystander, SIGKILL);
     exit(1);
 }
 
@@ -140,7 +141,7 @@ static int listen_tcp(scene *s) {
 static int listen_abstract(const scene *s) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "%.90s", s->o.canary);
+    snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "%s", s->o.socket);
     socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(at.sun_path + 1));
     need(s, bind(fd, (struct sockaddr *)&at, n) == 0 && listen(fd, 1) == 0, "cannot listen");
     return fd;
@@ -161,13 +162,11 @@ static bool is_quiet(int fd) {
 
 static void check_files(const scene *s) {
     struct stat st;
-    char beside[160];
     char *text = NULL;
-    snprintf(beside, sizeof beside, "%s.new", s->o.canary);
     bool whole = tc_fs_read(s->o.canary, &text, NULL, NULL) == TC_OK && strcmp(text, "sings") == 0;
     free(text);
     need(s, whole && stat(s->o.canary, &st) == 0 && (st.st_mode & 0777) == 0600, "the file changed");
-    need(s, !tc_fs_exists(beside), "there is a new file");
+    need(s, !tc_fs_exists(s->o.beside), "there is a new file");
 }
 
 static void check_processes(const scene *s) {
@@ -283,6 +282,14 @@ static void check_case(scene *s, int attack, int64_t seed) {
 
 /* ---- the scene ---- */
 
+static void name_files(scene *s) {
+    int n = snprintf(s->o.beside, sizeof s->o.beside, "%s/canary.new", s->folder);
+    need(s, n > 0 && n < (int)sizeof s->o.beside, "the path of temporary files is too long");
+    snprintf(s->o.canary, sizeof s->o.canary, "%s/canary", s->folder);
+    snprintf(s->object, sizeof s->object, "%s/object.o", s->folder);
+    snprintf(s->o.socket, sizeof s->o.socket, "tctune-hostile-%d", (int)getpid());
+}
+
 static void begin(scene *s, uint64_t seed) {
     tc_error err = {0};
     *s = (scene){.o = {.mark = ORDERS_MARK, .tuner = getpid()}, .a = tc_arena_new(), .r = tc_rng_seed(seed)};
@@ -291,8 +298,7 @@ static void begin(scene *s, uint64_t seed) {
     const char *mark = memmem(s->code, s->size, ORDERS_MARK, sizeof s->o.mark);
     need(s, mark != NULL, "the object has no place for orders");
     s->mark = (size_t)(mark - s->code);
-    snprintf(s->o.canary, sizeof s->o.canary, "%.100s/canary", s->folder);
-    snprintf(s->object, sizeof s->object, "%.200s/object.o", s->folder);
+    name_files(s);
     need(s, tc_fs_write(s->o.canary, "sings", 5, &err) == TC_OK && chmod(s->o.canary, 0600) == 0, "no canary");
     setenv(OBJECT_ENV, s->object, 1);
     setenv("TCTUNE_CACHE", s->folder, 1); /* what builders have and runners have not */
