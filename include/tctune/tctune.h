@@ -1,8 +1,9 @@
 /* tctune as a library: build an ONNX model, run it, save it. Tensors are DLPack's (dlpack.h): dense, row-major, in CPU memory.
  *
  * Every function that can fail returns TCTUNE_OK or another status, and writes a sentence that names the file, the node and the
- * remedy to `error`, a buffer of the caller's (NULL, 0: not wanted). Handles are not thread-safe; different ones may be used in
- * different threads. */
+ * remedy to `error`, a buffer of the caller's (NULL, 0: not wanted). A handle serves one call at a time, and different ones may be used
+ * in different threads; calls that take a `const tctune_model *` may run at once. To run one model in several threads, give each a
+ * context. */
 #ifndef TCTUNE_TCTUNE_H
 #define TCTUNE_TCTUNE_H
 
@@ -64,18 +65,30 @@ TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
  * caller's. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape. */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
+/* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and weights
+ * are shared. The model must outlive its contexts. After fork, parent and child may both go on with what they have. */
+typedef struct tctune_context tctune_context;
+TC_API tctune_status tctune_context_new(const tctune_model *model, tctune_context **context, char *error, size_t error_size);
+TC_API void tctune_context_free(tctune_context *context); /* not while it runs; NULL is fine */
+/* As tctune_run and tctune_output_shape, which use a context of the model's own. */
+TC_API tctune_status tctune_context_run(tctune_context *context, const DLTensor *inputs, DLTensor *outputs, char *error,
+                                        size_t error_size);
+TC_API const int64_t *tctune_context_output_shape(const tctune_context *context, int i);
+
 /* Where the time of a run goes: the distinct kernels, library kernels, and copies. `name` lives as long as the model. */
 typedef struct tctune_kernel_time {
     const char *name;
     int launches;   /* in a run; inside loops of the model they may be more */
     double seconds; /* of all of them, median over the runs */
 } tctune_kernel_time;
-/* How many tctune_profile gives; 0 for a library that an earlier version built. */
+/* How many tctune_profile gives. */
 TC_API int tctune_num_kernels(const tctune_model *model);
-/* Runs the model `runs` times (at least 1) and writes times[tctune_num_kernels(model)]. Inputs as for tctune_run. A library must
- * not be run by another thread meanwhile. */
+/* Runs the model `runs` times (at least 1) and writes times[tctune_num_kernels(model)]. Inputs as for tctune_run. */
 TC_API tctune_status tctune_profile(tctune_model *model, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
                                     size_t error_size);
+/* The same with a context. */
+TC_API tctune_status tctune_context_profile(tctune_context *context, const DLTensor *inputs, int runs, tctune_kernel_time *times,
+                                            char *error, size_t error_size);
 
 TC_API const char *tctune_version(void);
 

@@ -1,5 +1,5 @@
 /* A program that calls a built model: reads the inputs' bytes from DIR/in.0, DIR/in.1, ... and writes the outputs' to DIR/out.0,
- * ... Compiled by build_model.c with the model's header: cc -include bert.h -DMODEL=bert -DNIN=3 -DNOUT=2 -DOUT_BYTES=...
+ * ... It is C that compilers find nothing in to warn of. Compiled by build_model.c with the model's header: cc -include bert.h -DMODEL=bert -DNIN=3 -DNOUT=2 -DOUT_BYTES=...
  * build_caller.c bert.so */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +29,14 @@ int main(int argc, char **argv) {
         in[i] = take(argv[argc - 1], i);
     for (int i = 0; i < NOUT; i++)
         out[i] = malloc(bytes[i]);
-#ifdef ALIGNED /* C source cannot fail */
-    int status = 0;
-    GLUE(MODEL, _run)(in, out);
-#else
+    /* Twice: with the model's own memory, and with a context. */
     int status = GLUE(MODEL, _run)(in, out);
-#endif
+    GLUE(MODEL, _context) *context = GLUE(MODEL, _context_new)();
+    for (int i = 0; i < NOUT; i++)
+        memset(out[i], 0, bytes[i]);
+    if (status == 0)
+        status = context ? (int)GLUE(MODEL, _context_run)(context, in, out) : 1;
+    GLUE(MODEL, _context_free)(context);
     for (int i = 0; i < NOUT && status == 0; i++) {
         char path[1000];
         snprintf(path, sizeof path, "%s/out.%d", argv[argc - 1], i);

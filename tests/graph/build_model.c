@@ -55,8 +55,9 @@ static void run_caller(tc_graph_model *m, const char *so, const char *name, cons
     char *dir, path[1200];
     assert_ok(tc_fs_temp_dir(&dir, err));
     tc_strbuf b = {0};
-    tc_sb_printf(&b, "cc -O1 -Wall -Werror -include %.*s.h -DMODEL=%s -DNIN=%d -DNOUT=%d -DOUT_BYTES=", (int)strlen(so) - 3, so,
-                 name, nin, nout);
+    tc_sb_printf(&b,
+                 "cc -std=c17 -O1 -Wall -Wextra -Wpedantic -Werror -include %.*s.h -DMODEL=%s -DNIN=%d -DNOUT=%d -DOUT_BYTES=",
+                 (int)strlen(so) - 3, so, name, nin, nout);
     for (int i = 0; i < nout; i++)
         tc_sb_printf(&b, "%s%zu", i ? "," : "", tc_graph_tensor_bytes(&want[i]));
     tc_sb_printf(&b, " %s/build_caller.c %s -Wl,-rpath,%s -o %s/caller && %s/caller %s", TCTUNE_TEST_DIR, so, TCTUNE_TEST_TMP,
@@ -450,6 +451,28 @@ static void test_refusals(void **state) {
 
 /* ---- the public API ---- */
 
+/* What the model itself gave, twice and in a profile. */
+static void check_api_context(const tctune_model *m, const DLTensor *in, DLTensor *out) {
+    tctune_context *c;
+    tctune_kernel_time times[32];
+    float want[10];
+    char error[512];
+    memcpy(want, out->data, sizeof want);
+    assert_int_equal(tctune_context_new(m, &c, error, sizeof error), TCTUNE_OK);
+    assert_int_equal(tctune_context_output_shape(c, 0)[1], 10);
+    assert_null(tctune_context_output_shape(c, 1));
+    for (int i = 0; i < 2; i++) {
+        memset(out->data, 0, sizeof want);
+        assert_int_equal(tctune_context_run(c, in, out, error, sizeof error), TCTUNE_OK);
+        assert_memory_equal(out->data, want, sizeof want);
+    }
+    assert_true(tctune_num_kernels(m) > 0 && tctune_num_kernels(m) <= (int)TC_LEN(times));
+    assert_int_equal(tctune_context_profile(c, in, 2, times, error, sizeof error), TCTUNE_OK);
+    assert_true(times[0].seconds > 0 && times[0].launches > 0);
+    assert_int_equal(tctune_context_profile(c, in, 0, times, error, sizeof error), TCTUNE_BAD_INPUT);
+    tctune_context_free(c);
+}
+
 static void test_api(void **state) {
     (void)state;
     tctune_model *m;
@@ -474,6 +497,7 @@ static void test_api(void **state) {
     for (int i = 1; i <= 10; i++)
         sum += y[i];
     assert_true(isfinite(sum) && sum != 0);
+    check_api_context(m, &in, &out);
     out.dtype.bits = 64;
     assert_int_equal(tctune_run(m, &in, &out, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "f32[1,10]"));

@@ -8,6 +8,8 @@
 #ifndef TC_TESTS_GRAPH_TEXT_H
 #define TC_TESTS_GRAPH_TEXT_H
 
+#include <math.h>
+
 #include "graph/ir/build.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"

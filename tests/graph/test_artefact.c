@@ -290,9 +290,9 @@ static void test_nothing_runs_before(void **state) {
         {NULL, "not a library that tctune built"},
         {"{", "another version"},
         {"{\\\"format\\\": 1}", "another version"},
-        {"{\\\"format\\\": 2, \\\"abi\\\": 77}", "version 77 of the kernels' runtime"},
-        {"{\\\"format\\\": 2, \\\"abi\\\": 1}", "metadata are damaged"},
-        {"{\\\"format\\\": 2, \\\"abi\\\": 1, \\\"name\\\": \\\"n\\\", \\\"inputs\\\": [], \\\"outputs\\\": [], "
+        {"{\\\"format\\\": 3, \\\"abi\\\": 77}", "version 77 of the kernels' runtime"},
+        {"{\\\"format\\\": 3, \\\"abi\\\": 1}", "metadata are damaged"},
+        {"{\\\"format\\\": 3, \\\"abi\\\": 1, \\\"name\\\": \\\"n\\\", \\\"inputs\\\": [], \\\"outputs\\\": [], "
          "\\\"target\\\": \\\"llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1\\\"}",
          "it was built for neoverse-n1"},
     };

@@ -321,8 +321,9 @@ static void check_foreign(const tc_graph_program *p, const char *arch, const cha
     assert_ok(tc_graph_model_save(m, path, NULL, err));
     tc_strbuf b = {0};
     tc_sb_printf(&b,
-                 "cd %s && %s -static -fopenmp -O1 -Wall -Werror -include sel.h -DMODEL=sel -DNIN=1 -DNOUT=%d -DOUT_BYTES=", dir,
-                 compiler, nout + nsizes);
+                 "cd %s && %s -static -fopenmp -O1 -Wall -Wextra -Wpedantic -Werror -include sel.h -DMODEL=sel -DNIN=1 -DNOUT=%d "
+                 "-DOUT_BYTES=",
+                 dir, compiler, nout + nsizes);
     for (int i = 0; i < nout; i++)
         tc_sb_printf(&b, "%lld,", (long long)(tc_graph_shape_count(&ports[i].shape) * tc_dtype_bytes(ports[i].dtype)));
     for (int i = 0; i < nsizes; i++)

@@ -286,13 +286,11 @@ static void add_model(suite *s, const suite_kernel *k) {
     size_t size;
     int64_t at[MOST] = {0}, in_bytes[MOST], out_bytes[MOST];
     tc_cg_operand args[MOST];
-    tc_cg_entry e = {.name = "model_run",
+    tc_cg_entry e = {.name = "model",
                      .driver = "model_driver",
                      .runtime = "model_team",
                      .constants = "constants",
-                     .metadata = "model_metadata",
                      .text = "{}",
-                     .threads = "model_threads",
                      .nthreads = THREADS,
                      .in_bytes = in_bytes,
                      .out_bytes = out_bytes,
@@ -317,7 +315,7 @@ static void add_model(suite *s, const suite_kernel *k) {
     die_if(tc_cg_emit_runtime(s->target, e.runtime, &obj, &size, &err), &err, e.runtime);
     add_object(s, e.runtime, obj, size);
     die_if(tc_cg_emit_entry(s->target, &e, &obj, &size, &err), &err, e.name);
-    add_object(s, e.name, obj, size);
+    add_object(s, "model_entry", obj, size);
     suite_kernel m = *k;
     m.model = true;
     snprintf(m.symbol, sizeof m.symbol, "model_kernel");

@@ -10,7 +10,7 @@ static tc_val load_pointer(tc_cg *g, tc_val array, int64_t i) {
     return LLVMBuildLoad2(g->b, g->ptr, LLVMBuildGEP2(g->b, g->ptr, array, &k, 1, ""), "");
 }
 
-enum { P_INPUTS, P_OUTPUTS, P_ARENA, P_CONSTS, P_RT };
+enum { P_INPUTS, P_OUTPUTS, P_ARENA, P_CONSTS, P_RT, P_CONTEXT };
 
 static tc_val operand(tc_cg *g, const tc_cg_operand *o) {
     switch (o->where) {
@@ -88,22 +88,14 @@ static void decide(tc_cg *g, const tc_cg_step *s, LLVMBasicBlockRef next, const 
     }
 }
 
-static tc_val watcher(tc_cg *g, const tc_cg_driver *d) {
-    LLVMTypeRef fields[] = {g->ptr, g->ptr}, type = LLVMStructTypeInContext(g->ctx, fields, 2, 0);
-    tc_val v = LLVMAddGlobal(g->mod, type, d->watch);
-    LLVMSetInitializer(v, LLVMConstNull(type));
-    LLVMSetAlignment(v, 8);
-    return v;
-}
-
-static void tell(tc_cg *g, tc_val watch, int step) {
+static void tell(tc_cg *g, int step) {
     LLVMTypeRef params[] = {g->ptr, g->i32};
     LLVMBasicBlockRef call = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "tell"),
                       next = LLVMAppendBasicBlockInContext(g->ctx, g->fn, "told");
-    tc_val f = load_pointer(g, watch, 0);
+    tc_val context = LLVMGetParam(g->fn, P_CONTEXT), f = load_pointer(g, context, 0);
     LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, f, ""), next, call);
     LLVMPositionBuilderAtEnd(g->b, call);
-    tc_val args[] = {load_pointer(g, watch, 1), LLVMConstInt(g->i32, (unsigned)step, 0)};
+    tc_val args[] = {load_pointer(g, context, 1), LLVMConstInt(g->i32, (unsigned)step, 0)};
     LLVMBuildCall2(g->b, LLVMFunctionType(g->nothing, params, 2, 0), f, args, 2, "");
     LLVMBuildBr(g->b, next);
     LLVMPositionBuilderAtEnd(g->b, next);
@@ -111,7 +103,6 @@ static void tell(tc_cg *g, tc_val watch, int step) {
 
 /* Every step begins a block of its own where some step decides; else all are in one. */
 static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
-    tc_val watch = d->watch ? watcher(g, d) : NULL;
     LLVMBasicBlockRef *blocks = tc_xcalloc((size_t)d->nsteps + 1, sizeof *blocks);
     bool decides = false;
     for (int i = 0; i < d->nsteps; i++)
@@ -130,8 +121,8 @@ static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
             call_kernel(g, s, table, d->workspace_at);
         else if (s->bytes)
             copy(g, s);
-        if (watch && s->kind == TC_CG_DO)
-            tell(g, watch, i);
+        if (s->kind == TC_CG_DO)
+            tell(g, i);
     }
     if (decides && d->steps[d->nsteps - 1].kind == TC_CG_DO)
         LLVMBuildBr(g->b, blocks[d->nsteps]);
@@ -148,8 +139,8 @@ tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **ob
         most = TC_MAX(most, d->steps[i].nargs);
     }
     tc_cg_open_unit(g, t, d->name, err);
-    LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr};
-    tc_cg_begin_function(g, d->name, g->i32, params, 5, true);
+    LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr, g->ptr};
+    tc_cg_begin_function(g, d->name, g->i32, params, TC_LEN(params), true);
     steps(g, d, LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, (uint64_t)most), "args"));
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
     return tc_cg_close_unit(g, obj, size);

@@ -1,26 +1,33 @@
-/* The entry point of a library that stands alone: what C programs call. It owns the arena, aligns what is not, and calls the
- * driver.
+/* The entry points of a library that stands alone: what C programs call. A context is one piece of memory, in which the arena lies
+ * behind the head, and behind that copies of what callers did not align.
  *
- *   NAME(inputs, outputs):
+ *   NAME_context_run(context, inputs, outputs):
+ *     in[i], out[i] = aligned pointers; copies in the context stand in for those that are not
+ *     rt = {abi, min(context.threads, built for), RUNTIME}
+ *     status = DRIVER(in, out, arena, CONSTANTS, &rt, context)
+ *     copies of outputs go home
+ *
+ *   NAME_run(inputs, outputs):
  *     mine = exchange(busy, 1) == 0
- *     arena = mine ? pool : aligned_alloc(64, size)        a second thread at the same time gets memory of its own
- *     in[i], out[i] = aligned pointers; copies in the arena stand in for those that are not
- *     rt = {abi, min(THREADS, built for), RUNTIME}
- *     status = DRIVER(in, out, arena, CONSTANTS, &rt)
- *     copies of outputs go home; the arena is given back */
+ *     context = mine ? pool : NAME_context_new()        a second thread at the same time gets one of its own
+ *     status = NAME_context_run(context, inputs, outputs)
+ *     the context is given back */
+#include <stdio.h>
 #include <string.h>
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/artefacts/library.h"
 #include "support/vec.h"
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20, HEAD = TC_RT_ALIGN };
+_Static_assert(sizeof(tc_cg_context) <= HEAD, "the arena begins behind it");
 
 typedef struct entry {
     tc_cg *g;
     const tc_cg_entry *e;
-    int64_t stage_at, total; /* bytes: where copies start, size of the whole */
-    tc_val fn, inputs, outputs, arena, in, out;
+    int64_t stage_at, total, align; /* bytes: where copies start, size of a context, what it is aligned to */
+    tc_val create, release, run;    /* functions of contexts */
+    tc_val fn, context, inputs, outputs, in, out;
 } entry;
 
 static int64_t rounded(int64_t v) {
@@ -48,49 +55,75 @@ static tc_val global(tc_cg *g, LLVMTypeRef type, const char *name, tc_val init, 
     return v;
 }
 
-/* Once, before the pool is first touched: with pages of 4 KiB it depends on luck which of its lines share the sets of a cache. A
- * wish: failing changes nothing. */
-static void ask_for_huge_pages(entry *x, tc_val pool, int64_t size) {
+static tc_val external(tc_cg *g, const char *name, LLVMTypeRef type) {
+    tc_val fn = LLVMGetNamedFunction(g->mod, name);
+    return fn ? fn : LLVMAddFunction(g->mod, name, type);
+}
+
+static bool is_large(const entry *x) {
+    return x->align == HUGE_PAGE;
+}
+
+/* Before memory is first touched: with pages of 4 KiB it depends on luck which of its lines share the sets of a cache. A wish:
+ * failing changes nothing. */
+static void ask_for_huge_pages(entry *x, tc_val memory) {
     tc_cg *g = x->g;
     enum { MADV_HUGEPAGE_ = 14 };
     LLVMTypeRef params[] = {g->ptr, g->i64, g->i32}, type = LLVMFunctionType(g->i32, params, 3, 0);
-    tc_val asked = global(g, g->i32, "asked", i32(g, 0), 4, false);
-    tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, asked, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
-    LLVMBasicBlockRef ask = block(x, "ask"), next = block(x, "asked");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "first"), ask, next);
-    LLVMPositionBuilderAtEnd(g->b, ask);
-    tc_val args[] = {pool, tc_cg_i64(g, size), i32(g, MADV_HUGEPAGE_)};
-    LLVMBuildCall2(g->b, type, LLVMAddFunction(g->mod, "madvise", type), args, 3, "");
-    LLVMBuildBr(g->b, next);
-    LLVMPositionBuilderAtEnd(g->b, next);
+    tc_val args[] = {memory, tc_cg_i64(g, x->total), i32(g, MADV_HUGEPAGE_)};
+    LLVMBuildCall2(g->b, type, external(g, "madvise", type), args, 3, "");
 }
 
-/* The static pool when nobody holds it, else fresh memory. Returns with -1 when there is none. *busy is the pool's flag. */
-static tc_val take_arena(entry *x, tc_val *busy, tc_val *mine) {
+static tc_val begin(entry *x, const char *what, LLVMTypeRef result, int nparam) {
+    LLVMTypeRef params[] = {x->g->ptr, x->g->ptr, x->g->ptr};
+    char name[512];
+    snprintf(name, sizeof name, "%s_%s", x->e->name, what);
+    return x->fn = tc_cg_begin_function(x->g, name, result, params, nparam, true);
+}
+
+/* The variable that callers may lower. */
+static tc_val threads(entry *x) {
     tc_cg *g = x->g;
-    bool large = x->total >= HUGE_PAGE / 4;
-    int64_t size_of_pool = large ? (x->total + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : x->total;
-    LLVMTypeRef bytes = LLVMArrayType2(g->i8, (uint64_t)size_of_pool), params[] = {g->i64, g->i64};
-    tc_val pool = global(g, bytes, "pool", LLVMConstNull(bytes), large ? HUGE_PAGE : TC_RT_ALIGN, false);
-    if (large)
-        ask_for_huge_pages(x, pool, size_of_pool);
-    *busy = global(g, g->i32, "busy", i32(g, 0), 4, false);
-    tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, *busy, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
-    *mine = LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "mine");
-    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b), other = block(x, "other"), none = block(x, "none"), go = block(x, "go");
-    LLVMBuildCondBr(g->b, *mine, go, other);
-    LLVMPositionBuilderAtEnd(g->b, other);
-    LLVMTypeRef type = LLVMFunctionType(g->ptr, params, 2, 0);
-    tc_val size[] = {tc_cg_i64(g, TC_RT_ALIGN), tc_cg_i64(g, x->total)};
-    tc_val fresh = LLVMBuildCall2(g->b, type, LLVMAddFunction(g->mod, "aligned_alloc", type), size, 2, "fresh");
-    LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, fresh, ""), none, go);
+    char name[512];
+    snprintf(name, sizeof name, "%s_threads", x->e->name);
+    tc_val v = LLVMGetNamedGlobal(g->mod, name);
+    return v ? v : global(g, g->i32, name, i32(g, x->e->nthreads), 4, true);
+}
+
+static tc_val threads_of(entry *x, tc_val context) {
+    return tc_cg_at_bytes(x->g, context, (int64_t)offsetof(tc_cg_context, threads));
+}
+
+static void set_threads(entry *x, tc_val context) {
+    tc_cg *g = x->g;
+    LLVMBuildStore(g->b, LLVMBuildLoad2(g->b, g->i32, threads(x), ""), threads_of(x, context));
+}
+
+static void build_new(entry *x) {
+    tc_cg *g = x->g;
+    LLVMTypeRef params[] = {g->i64, g->i64}, type = LLVMFunctionType(g->ptr, params, 2, 0);
+    x->create = begin(x, "context_new", g->ptr, 0);
+    tc_val size[] = {tc_cg_i64(g, x->align), tc_cg_i64(g, x->total)};
+    tc_val c = LLVMBuildCall2(g->b, type, external(g, "aligned_alloc", type), size, 2, "context");
+    LLVMBasicBlockRef none = block(x, "none"), some = block(x, "some");
+    LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, c, ""), none, some);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    if (is_large(x))
+        ask_for_huge_pages(x, c);
+    LLVMBuildMemSet(g->b, c, LLVMConstInt(g->i8, 0, 0), tc_cg_i64(g, HEAD), HEAD);
+    set_threads(x, c);
+    LLVMBuildBr(g->b, none);
     LLVMPositionBuilderAtEnd(g->b, none);
-    LLVMBuildRet(g->b, i32(g, -1));
-    LLVMPositionBuilderAtEnd(g->b, go);
-    tc_val phi = LLVMBuildPhi(g->b, g->ptr, "arena"), values[] = {pool, fresh};
-    LLVMBasicBlockRef blocks[] = {from, other};
-    LLVMAddIncoming(phi, values, blocks, 2);
-    return phi;
+    LLVMBuildRet(g->b, c);
+}
+
+static void build_free(entry *x) {
+    tc_cg *g = x->g;
+    LLVMTypeRef type = LLVMFunctionType(g->nothing, &g->ptr, 1, 0);
+    x->release = begin(x, "context_free", g->nothing, 1);
+    tc_val c = LLVMGetParam(x->fn, 0);
+    LLVMBuildCall2(g->b, type, external(g, "free", type), &c, 1, "");
+    LLVMBuildRetVoid(g->b);
 }
 
 static tc_val misaligned(tc_cg *g, tc_val p) {
@@ -113,7 +146,7 @@ static void copy_if(entry *x, tc_val cond, tc_val to, tc_val from, int64_t bytes
 static void align_pointers(entry *x, tc_val theirs, tc_val table, int n, const int64_t *bytes, bool input) {
     tc_cg *g = x->g;
     for (int i = 0; i < n; i++) {
-        tc_val p = LLVMBuildLoad2(g->b, g->ptr, element(g, theirs, i), ""), stage = tc_cg_at_bytes(g, x->arena, x->stage_at),
+        tc_val p = LLVMBuildLoad2(g->b, g->ptr, element(g, theirs, i), ""), stage = tc_cg_at_bytes(g, x->context, x->stage_at),
                bad = misaligned(g, p);
         if (input)
             copy_if(x, bad, stage, p, bytes[i]);
@@ -131,11 +164,10 @@ static void return_outputs(entry *x) {
     }
 }
 
-/* The variable that callers may lower; more threads than the arena has workspace for are not used. */
+/* More threads than the arena has workspace for are not used. */
 static tc_val thread_count(entry *x) {
     tc_cg *g = x->g;
-    tc_val var = global(g, g->i32, x->e->threads, i32(g, x->e->nthreads), 4, true), n = LLVMBuildLoad2(g->b, g->i32, var, "");
-    tc_val most = i32(g, x->e->nthreads), one = i32(g, 1);
+    tc_val n = LLVMBuildLoad2(g->b, g->i32, threads_of(x, x->context), ""), most = i32(g, x->e->nthreads), one = i32(g, 1);
     n = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSGT, n, most, ""), most, n, "");
     return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, n, one, ""), one, n, "");
 }
@@ -146,58 +178,88 @@ static tc_val symbol(tc_cg *g, const char *name) {
 
 static tc_val call_driver(entry *x) {
     tc_cg *g = x->g;
-    LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr}, type = LLVMFunctionType(g->i32, params, 5, 0);
+    LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr, g->ptr};
+    LLVMTypeRef type = LLVMFunctionType(g->i32, params, TC_LEN(params), 0);
     tc_val rt = tc_cg_alloca(g, g->i64, 3, 8, "rt"); /* tc_rt: two i32, two pointers */
     LLVMBuildStore(g->b, i32(g, TC_RT_ABI), rt);
     LLVMBuildStore(g->b, thread_count(x), tc_cg_at_bytes(g, rt, 4));
     LLVMBuildStore(g->b, symbol(g, x->e->runtime), tc_cg_at_bytes(g, rt, 8));
     LLVMBuildStore(g->b, LLVMConstNull(g->ptr), tc_cg_at_bytes(g, rt, 16));
-    tc_val args[] = {x->in, x->out, x->arena, symbol(g, x->e->constants), rt};
-    return LLVMBuildCall2(g->b, type, LLVMAddFunction(g->mod, x->e->driver, type), args, 5, "status");
+    tc_val arena = tc_cg_at_bytes(g, x->context, HEAD),
+           args[] = {x->in, x->out, arena, symbol(g, x->e->constants), rt, x->context};
+    return LLVMBuildCall2(g->b, type, external(g, x->e->driver, type), args, TC_LEN(args), "status");
 }
 
-static void give_back(entry *x, tc_val busy, tc_val mine) {
+static void build_context_run(entry *x) {
     tc_cg *g = x->g;
-    LLVMTypeRef params[] = {g->ptr}, type = LLVMFunctionType(g->nothing, params, 1, 0);
-    LLVMBasicBlockRef ours = block(x, "ours"), theirs = block(x, "theirs"), end = block(x, "end");
-    LLVMBuildCondBr(g->b, mine, ours, theirs);
-    LLVMPositionBuilderAtEnd(g->b, ours);
-    tc_val st = LLVMBuildStore(g->b, i32(g, 0), busy);
-    LLVMSetOrdering(st, LLVMAtomicOrderingRelease);
-    LLVMSetAlignment(st, 4);
-    LLVMBuildBr(g->b, end);
-    LLVMPositionBuilderAtEnd(g->b, theirs);
-    LLVMBuildCall2(g->b, type, LLVMAddFunction(g->mod, "free", type), &x->arena, 1, "");
-    LLVMBuildBr(g->b, end);
-    LLVMPositionBuilderAtEnd(g->b, end);
-}
-
-static void sizes(entry *x) {
-    x->stage_at = x->total = rounded(x->e->arena_bytes);
-    for (int i = 0; i < x->e->nin; i++)
-        x->total += rounded(x->e->in_bytes[i]);
-    for (int i = 0; i < x->e->nout; i++)
-        x->total += rounded(x->e->out_bytes[i]);
-    x->total = TC_MAX(x->total, TC_RT_ALIGN);
-}
-
-static void build_entry(entry *x) {
-    tc_cg *g = x->g;
-    LLVMTypeRef params[] = {g->ptr, g->ptr};
-    x->fn = tc_cg_begin_function(g, x->e->name, g->i32, params, 2, true);
-    x->inputs = LLVMGetParam(x->fn, 0);
-    x->outputs = LLVMGetParam(x->fn, 1);
-    sizes(x);
+    x->run = begin(x, "context_run", g->i32, 3);
+    x->context = LLVMGetParam(x->fn, 0);
+    x->inputs = LLVMGetParam(x->fn, 1);
+    x->outputs = LLVMGetParam(x->fn, 2);
     x->in = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nin, 1), 8, "in");
     x->out = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nout, 1), 8, "out");
-    tc_val busy, mine;
-    x->arena = take_arena(x, &busy, &mine);
     align_pointers(x, x->inputs, x->in, x->e->nin, x->e->in_bytes, true);
     align_pointers(x, x->outputs, x->out, x->e->nout, x->e->out_bytes, false);
     tc_val status = call_driver(x);
     return_outputs(x);
-    give_back(x, busy, mine);
     LLVMBuildRet(g->b, status);
+}
+
+/* The pool asks for huge pages once. */
+static void prepare_pool(entry *x, tc_val pool) {
+    tc_cg *g = x->g;
+    tc_val asked = global(g, g->i32, "asked", i32(g, 0), 4, false);
+    LLVMBasicBlockRef ask = block(x, "ask"), next = block(x, "asked");
+    tc_val is = LLVMBuildLoad2(g->b, g->i32, asked, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, is, i32(g, 0), "first"), ask, next);
+    LLVMPositionBuilderAtEnd(g->b, ask);
+    LLVMBuildStore(g->b, i32(g, 1), asked);
+    ask_for_huge_pages(x, pool);
+    LLVMBuildBr(g->b, next);
+    LLVMPositionBuilderAtEnd(g->b, next);
+}
+
+static tc_val run_in(entry *x, tc_val context) {
+    tc_val args[] = {context, LLVMGetParam(x->fn, 0), LLVMGetParam(x->fn, 1)};
+    return LLVMBuildCall2(x->g->b, LLVMGlobalGetValueType(x->run), x->run, args, 3, "status");
+}
+
+static void build_run(entry *x) {
+    tc_cg *g = x->g;
+    LLVMTypeRef bytes = LLVMArrayType2(g->i8, (uint64_t)x->total);
+    tc_val pool = global(g, bytes, "pool", LLVMConstNull(bytes), (int)x->align, false),
+           busy = global(g, g->i32, "busy", i32(g, 0), 4, false);
+    begin(x, "run", g->i32, 2);
+    LLVMBasicBlockRef ours = block(x, "ours"), other = block(x, "other"), some = block(x, "some"), none = block(x, "none");
+    tc_val old = LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, busy, i32(g, 1), LLVMAtomicOrderingAcquireRelease, 0);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, old, i32(g, 0), "mine"), ours, other);
+    LLVMPositionBuilderAtEnd(g->b, ours);
+    if (is_large(x))
+        prepare_pool(x, pool);
+    set_threads(x, pool);
+    tc_val status = run_in(x, pool), freed = LLVMBuildStore(g->b, i32(g, 0), busy);
+    LLVMSetOrdering(freed, LLVMAtomicOrderingRelease);
+    LLVMSetAlignment(freed, 4);
+    LLVMBuildRet(g->b, status);
+    LLVMPositionBuilderAtEnd(g->b, other);
+    tc_val context = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(x->create), x->create, NULL, 0, "context");
+    LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, context, ""), none, some);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    status = run_in(x, context);
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(x->release), x->release, &context, 1, "");
+    LLVMBuildRet(g->b, status);
+    LLVMPositionBuilderAtEnd(g->b, none);
+    LLVMBuildRet(g->b, i32(g, -1));
+}
+
+static void sizes(entry *x) {
+    x->stage_at = x->total = HEAD + rounded(x->e->arena_bytes);
+    for (int i = 0; i < x->e->nin; i++)
+        x->total += rounded(x->e->in_bytes[i]);
+    for (int i = 0; i < x->e->nout; i++)
+        x->total += rounded(x->e->out_bytes[i]);
+    x->align = x->total >= HUGE_PAGE / 4 ? HUGE_PAGE : TC_RT_ALIGN;
+    x->total = (x->total + x->align - 1) / x->align * x->align;
 }
 
 /* The ELF format's: the lengths of owner and text, a type, then both, each padded to 4 bytes. The symbol stands for the text. */
@@ -214,14 +276,20 @@ static void put_note(tc_cg *g, const tc_cg_entry *e) {
     tc_val whole = global(g, LLVMTypeOf(note), "note", note, 4, false), at[] = {i32(g, 0), i32(g, 4)};
     LLVMSetGlobalConstant(whole, 1);
     LLVMSetSection(whole, ".note." TC_CG_NOTE_OWNER);
-    LLVMAddAlias2(g->mod, LLVMTypeOf(parts[4]), 0, LLVMConstInBoundsGEP2(LLVMTypeOf(note), whole, at, 2), e->metadata);
+    char name[512];
+    snprintf(name, sizeof name, "%s_metadata", e->name);
+    LLVMAddAlias2(g->mod, LLVMTypeOf(parts[4]), 0, LLVMConstInBoundsGEP2(LLVMTypeOf(note), whole, at, 2), name);
 }
 
 tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err) {
     tc_cg unit, *g = &unit;
     tc_cg_open_unit(g, t, e->name, err);
     entry x = {.g = g, .e = e};
-    build_entry(&x);
+    sizes(&x);
+    build_new(&x);
+    build_free(&x);
+    build_context_run(&x);
+    build_run(&x);
     put_note(g, e);
     return tc_cg_close_unit(g, obj, size);
 }

@@ -41,38 +41,46 @@ static inline int tc_cg_step_operands(tc_cg_step_kind kind) {
     return kind == TC_CG_DO ? -1 : kind == TC_CG_GO ? 0 : kind == TC_CG_UNLESS_LESS ? 2 : 1;
 }
 
-/* A model's entry point: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
- * const tc_rt *rt)`. It runs the steps in order, but where they say otherwise, with workspace at arena + workspace_at, and
- * returns the first non-zero status. With `watch`, the object also exports a variable of that name, a tc_cg_watch, whose function
- * is called after each DO step that succeeded. */
-typedef struct tc_cg_watch {
-    void (*step)(void *user, int32_t step); /* NULL, as at first: nobody watches */
+/* What the context of a library begins with; the rest is its own. */
+typedef struct tc_cg_context {
+    void (*step)(void *user, int32_t step); /* called after each DO step that succeeded; NULL, as at first: nobody watches */
     void *user;
-} tc_cg_watch;
+    int32_t threads; /* of its runs; more than the library was built for are not used */
+} tc_cg_context;
+
+/* A model's steps in order: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
+ * const tc_rt *rt, const tc_cg_context *context)`. It runs them, but where they say otherwise, with workspace at arena +
+ * workspace_at, and returns the first non-zero status. */
 typedef struct tc_cg_driver {
-    const char *name, *watch; /* watch may be NULL */
+    const char *name;
     int nsteps;
     const tc_cg_step *steps;
     int64_t workspace_at;
 } tc_cg_driver;
 TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err);
 
-/* ---- the entry point (entry.c) ---- */
+/* ---- the entry points (entry.c) ---- */
 
-/* The entry point that C programs call, `int32_t NAME(const void *const *inputs, void *const *outputs)`: runs the driver with an
- * arena of its own and a runtime of `nthreads` threads. Arrays need no alignment; several threads may call it at once. It returns
- * the driver's status, or -1 when there is no memory. The object also defines `int32_t THREADS`, which callers may lower, and
- * `const char METADATA[]`, which lies in a note of the file (note.c). */
+/* What C programs call:
+ *
+ *   NAME_context *NAME_context_new(void)              NULL: there is no memory
+ *   void NAME_context_free(NAME_context *)
+ *   int32_t NAME_context_run(NAME_context *, const void *const *inputs, void *const *outputs)
+ *   int32_t NAME_run(const void *const *inputs, void *const *outputs)
+ *
+ * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment. Runs
+ * return the driver's status; NAME_run, which has a context of its own for one thread at a time and makes new ones for others, also -1
+ * when there is no memory. The object also defines `int32_t NAME_threads`, which contexts take over when they are made, and
+ * `const char NAME_metadata[]`, which lies in a note of the file (note.c). */
 typedef struct tc_cg_entry {
     const char *name;
     const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
     const char *constants;        /* of tc_cg_write_blob's; NULL: there are none */
-    const char *threads;          /* of the variable */
     int nthreads;
     int64_t arena_bytes;
     int nin, nout;
     const int64_t *in_bytes, *out_bytes;
-    const char *metadata, *text; /* symbol and content */
+    const char *text; /* metadata */
 } tc_cg_entry;
 TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
 

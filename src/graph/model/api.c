@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "graph/model/program.h"
 #include "graph/model/work.h"
 #include "support/fs.h"
 #include "support/vec.h"
@@ -201,25 +202,64 @@ static tc_status take(const tc_graph_port *p, const DLTensor *t, tc_graph_tensor
     return TC_OK;
 }
 
-static tc_status run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, tc_graph_tensor *in, tc_graph_tensor *out,
-                     tc_error *err) {
-    const tc_graph_port *ip, *op;
-    int nin = tc_graph_model_inputs(m->model, &ip), nout = tc_graph_model_outputs(m->model, &op);
-    for (int i = 0; i < nin; i++)
-        TC_TRY(take(&ip[i], &inputs[i], &in[i], err));
-    for (int i = 0; i < nout; i++)
-        TC_TRY(take(&op[i], &outputs[i], &out[i], err));
-    return tc_graph_model_run_into(m->model, in, out, err);
+static tc_status take_all(const tc_graph_port *ports, int n, const DLTensor *given, tc_graph_tensor *out, tc_error *err) {
+    for (int i = 0; i < n; i++)
+        TC_TRY(take(&ports[i], &given[i], &out[i], err));
+    return TC_OK;
 }
 
-tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
+/* c NULL: with the model's own. */
+static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor *inputs, const DLTensor *outputs, char *error,
+                         size_t error_size) {
     tc_error err = {0};
-    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(m) + 1, sizeof *in);
-    tc_graph_tensor *out = tc_xcalloc((size_t)tctune_num_outputs(m) + 1, sizeof *out);
-    tc_status s = run(m, inputs, outputs, in, out, &err);
+    const tc_graph_port *ip, *op;
+    int nin = tc_graph_model_inputs(m, &ip), nout = tc_graph_model_outputs(m, &op);
+    tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
+    tc_status s = take_all(ip, nin, inputs, in, &err);
+    if (s == TC_OK)
+        s = take_all(op, nout, outputs, out, &err);
+    if (s == TC_OK)
+        s = c ? tc_graph_context_run_into(c, in, out, &err) : tc_graph_model_run_into(m, in, out, &err);
     free(in);
     free(out);
     return answer(s, &err, error, error_size);
+}
+
+tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
+    return run(m->model, NULL, inputs, outputs, error, error_size);
+}
+
+/* ---- contexts ---- */
+
+struct tctune_context {
+    const tctune_model *of;
+    tc_graph_context *context;
+};
+
+tctune_status tctune_context_new(const tctune_model *m, tctune_context **context, char *error, size_t error_size) {
+    tc_error err = {0};
+    tc_graph_context *c;
+    tc_status s = tc_graph_context_new(m->model, &c, &err);
+    if (s == TC_OK) {
+        *context = tc_xcalloc(1, sizeof **context);
+        **context = (tctune_context){m, c};
+    }
+    return answer(s, &err, error, error_size);
+}
+
+void tctune_context_free(tctune_context *c) {
+    if (!c)
+        return;
+    tc_graph_context_free(c->context);
+    free(c);
+}
+
+tctune_status tctune_context_run(tctune_context *c, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
+    return run(c->of->model, c->context, inputs, outputs, error, error_size);
+}
+
+const int64_t *tctune_context_output_shape(const tctune_context *c, int i) {
+    return i >= 0 && i < tctune_num_outputs(c->of) ? tc_graph_context_output_shape(c->context, i)->d : NULL;
 }
 
 /* ---- profile ---- */
@@ -230,30 +270,38 @@ int tctune_num_kernels(const tctune_model *m) {
     return tc_graph_model_kernels(m->model, &k) + tc_graph_model_others(m->model, &o);
 }
 
-static tc_status profile(tctune_model *m, const DLTensor *inputs, int runs, tc_graph_tensor *in, tc_error *err) {
+static tc_status profile(const tctune_context *c, const DLTensor *inputs, int runs, tc_graph_tensor *in, double *seconds,
+                         tc_error *err) {
     const tc_graph_port *p;
-    int nin = tc_graph_model_inputs(m->model, &p);
+    int nin = tc_graph_model_inputs(c->of->model, &p);
     if (runs < 1)
         return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
-    for (int i = 0; i < nin; i++)
-        TC_TRY(take(&p[i], &inputs[i], &in[i], err));
-    return tc_graph_model_profile(m->model, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, err);
+    TC_TRY(take_all(p, nin, inputs, in, err));
+    return tc_graph_context_profile(c->context, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, seconds, err);
+}
+
+tctune_status tctune_context_profile(tctune_context *c, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
+                                     size_t error_size) {
+    tc_error err = {0};
+    const tc_graph_kernel *k;
+    const tc_graph_other *o;
+    int nk = tc_graph_model_kernels(c->of->model, &k), no = tc_graph_model_others(c->of->model, &o);
+    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(c->of) + 1, sizeof *in);
+    double *seconds = tc_xcalloc((size_t)(nk + no) + 1, sizeof *seconds);
+    tc_status s = profile(c, inputs, runs, in, seconds, &err);
+    for (int i = 0; i < nk && s == TC_OK; i++)
+        times[i] = (tctune_kernel_time){k[i].name, k[i].count, seconds[i]};
+    for (int i = 0; i < no && s == TC_OK; i++)
+        times[nk + i] = (tctune_kernel_time){o[i].name, o[i].count, seconds[nk + i]};
+    free(in);
+    free(seconds);
+    return answer(s, &err, error, error_size);
 }
 
 tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
                              size_t error_size) {
     tc_error err = {0};
-    tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(m) + 1, sizeof *in);
-    tc_status s = profile(m, inputs, runs, in, &err);
-    free(in);
-    if (s != TC_OK)
-        return answer(s, &err, error, error_size);
-    const tc_graph_kernel *k;
-    const tc_graph_other *o;
-    int nk = tc_graph_model_kernels(m->model, &k), no = tc_graph_model_others(m->model, &o);
-    for (int i = 0; i < nk; i++)
-        times[i] = (tctune_kernel_time){k[i].name, k[i].count, k[i].seconds};
-    for (int i = 0; i < no; i++)
-        times[nk + i] = (tctune_kernel_time){o[i].name, o[i].count, o[i].seconds};
-    return TCTUNE_OK;
+    tctune_context own = {.of = m};
+    tc_status s = tc_graph_model_own(m->model, &own.context, &err);
+    return s == TC_OK ? tctune_context_profile(&own, inputs, runs, times, error, error_size) : answer(s, &err, error, error_size);
 }

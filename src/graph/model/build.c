@@ -168,14 +168,6 @@ static void plan(builder *b) {
     m->arena_bytes = m->workspace_at + tc_graph_aligned(workspace);
 }
 
-static const tc_graph_slot *largest_intermediate(const tc_graph_program *p) {
-    const tc_graph_slot *most = NULL;
-    for (int i = 0; i < p->nslot; i++)
-        if (p->slots[i].kind == TC_GRAPH_SLOT_TEMP && (!most || p->slots[i].bytes > most->bytes))
-            most = &p->slots[i];
-    return most;
-}
-
 /* Sums of sizes, also those of several threads, stay far from what 64 bits hold. */
 static tc_status check_sizes(const tc_graph_program *p, tc_error *err) {
     static const int64_t MOST = (int64_t)1 << 50;
@@ -188,33 +180,12 @@ static tc_status check_sizes(const tc_graph_program *p, tc_error *err) {
     return TC_OK;
 }
 
-static void name_intermediates(const tc_graph_model *m, tc_error *err) {
-    const tc_graph_slot *most = largest_intermediate(m->program);
-    if (most)
-        tc_error_prefix(err, "intermediate values and workspace (the largest value is '%s', %lld bytes): ", most->name,
-                        (long long)most->bytes);
-}
-
 /* Before anything is compiled. */
 static tc_status check_memory(const tc_graph_model *m, tc_error *err) {
     tc_status s = tc_memory_check((uint64_t)m->arena_bytes, err);
     if (s != TC_OK)
-        name_intermediates(m, err);
+        tc_graph_name_intermediates(m, err);
     return s;
-}
-
-/* Addresses inside the arena do not change any more. */
-static tc_status fix_addresses(tc_graph_model *m, tc_error *err) {
-    m->memory = tc_graph_aligned_alloc(m->arena_bytes, err);
-    if (!m->memory) {
-        name_intermediates(m, err);
-        return TC_ENV;
-    }
-    for (int i = 0; i < m->nstep; i++)
-        for (int k = 0; k < m->steps[i].nargs; k++)
-            if (m->steps[i].args[k].where == TC_CG_ARENA)
-                m->steps[i].argv[k] = m->memory + m->steps[i].args[k].at;
-    return TC_OK;
 }
 
 /* What comes from a database runs in this process, or in one that loads the library, only if it was admitted. */
@@ -251,8 +222,8 @@ static tc_status build(builder *b, tc_error *err) {
     if (!b->o->object_only)
         TC_TRY(check_memory(b->m, err));
     TC_TRY(compile_all(b, err));
-    TC_TRY(tc_graph_place_constants(b->m, !b->o->object_only, b->o->use_up_constants, err));
-    return b->o->object_only ? TC_OK : fix_addresses(b->m, err);
+    b->m->runs = !b->o->object_only;
+    return tc_graph_place_constants(b->m, b->m->runs, b->o->use_up_constants, err);
 }
 
 static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
@@ -274,10 +245,6 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
     m->nshown = b->p->nshown;
     m->in = b->p->in;
     m->out = b->p->out;
-    m->staging = TC_NEW_N(m->arena, void *, m->nin);
-    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
-    for (int i = 0; i < m->nout; i++)
-        m->out_shape[i] = m->out[i].shape;
     return TC_OK;
 }
 

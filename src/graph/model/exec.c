@@ -1,9 +1,8 @@
-/* Running a model: in this process, or a library that was loaded; timing and profiling. */
+/* Running a model: in this process, or a library that was loaded. */
 #include "graph/model/program.h"
 #include "support/log.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <string.h>
 
 /* ---- reading ---- */
@@ -16,10 +15,6 @@ int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports) 
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports) {
     *ports = m->out;
     return m->nshown;
-}
-
-const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i) {
-    return &m->out_shape[i];
 }
 
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels) {
@@ -63,14 +58,85 @@ void tc_graph_model_free(tc_graph_model *m) {
         tc_ctx_free(m->units[i].ctx);
         tc_ctx_free(m->units[i].forms);
     }
-    for (int i = 0; i < m->nin && m->staging; i++)
-        free(m->staging[i]);
+    tc_graph_context_free(m->own);
     tc_graph_free_constants(m);
-    free(m->memory);
     tc_target_free(m->target);
     if (m->library.handle)
         dlclose(m->library.handle);
     tc_arena_free(m->arena);
+}
+
+/* ---- contexts ---- */
+
+/* Addresses in the arena and of constants do not change any more. */
+static tc_status place_arena(tc_graph_context *c, tc_error *err) {
+    const tc_graph_model *m = c->m;
+    c->memory = tc_graph_aligned_alloc(m->arena_bytes, err);
+    if (!c->memory) {
+        tc_graph_name_intermediates(m, err);
+        return TC_ENV;
+    }
+    c->argv = TC_NEW_N(c->arena, void **, m->nstep);
+    for (int i = 0; i < m->nstep; i++) {
+        const tc_graph_step *s = &m->steps[i];
+        c->argv[i] = TC_NEW_N(c->arena, void *, s->nargs);
+        for (int k = 0; k < s->nargs; k++)
+            c->argv[i][k] = s->args[k].where == TC_CG_ARENA ? c->memory + s->args[k].at : s->argv[k];
+    }
+    return TC_OK;
+}
+
+static tc_status open_library_context(tc_graph_context *c, tc_error *err) {
+    c->library = c->m->library.create();
+    if (!c->library)
+        return tc_fail(err, TC_ENV, "%s: there is no memory for a context of it", c->m->path);
+    c->library->threads = c->m->threads;
+    return TC_OK;
+}
+
+tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, tc_error *err) {
+    if (!m->runs)
+        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
+                       m->target->text);
+    tc_arena *a = tc_arena_new();
+    tc_graph_context *c = TC_NEW(a, tc_graph_context);
+    *c = (tc_graph_context){.m = m, .arena = a, .staging = TC_NEW_N(a, void *, m->nin)};
+    c->out_shape = TC_NEW_N(a, tc_graph_shape, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        c->out_shape[i] = m->out[i].shape;
+    tc_status s = m->library.handle ? open_library_context(c, err) : place_arena(c, err);
+    if (s != TC_OK) {
+        tc_graph_context_free(c);
+        return s;
+    }
+    *out = c;
+    return TC_OK;
+}
+
+void tc_graph_context_free(tc_graph_context *c) {
+    if (!c)
+        return;
+    for (int i = 0; i < c->m->nin; i++)
+        free(c->staging[i]);
+    free(c->memory);
+    if (c->library)
+        c->m->library.release(c->library);
+    tc_arena_free(c->arena);
+}
+
+tc_status tc_graph_model_own(tc_graph_model *m, tc_graph_context **c, tc_error *err) {
+    if (!m->own)
+        TC_TRY(tc_graph_context_new(m, &m->own, err));
+    *c = m->own;
+    return TC_OK;
+}
+
+const tc_graph_shape *tc_graph_context_output_shape(const tc_graph_context *c, int i) {
+    return &c->out_shape[i];
+}
+
+const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i) {
+    return m->own ? tc_graph_context_output_shape(m->own, i) : &m->out[i].shape;
 }
 
 /* ---- inputs ---- */
@@ -89,26 +155,26 @@ static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tens
 }
 
 /* Kernels want aligned data; callers need not have it. */
-static tc_status aligned_input(tc_graph_model *m, int i, const tc_graph_tensor *t, const void **data, tc_error *err) {
+static tc_status aligned_input(tc_graph_context *c, int i, const tc_graph_tensor *t, const void **data, tc_error *err) {
     *data = t->data;
     if ((uintptr_t)t->data % TC_RT_ALIGN == 0)
         return TC_OK;
     size_t bytes = tc_graph_tensor_bytes(t);
-    if (!m->staging[i])
-        m->staging[i] = tc_graph_aligned_alloc((int64_t)bytes, err);
-    if (!m->staging[i]) {
-        tc_error_prefix(err, "an aligned copy of the input '%s': ", m->in[i].name);
+    if (!c->staging[i])
+        c->staging[i] = tc_graph_aligned_alloc((int64_t)bytes, err);
+    if (!c->staging[i]) {
+        tc_error_prefix(err, "an aligned copy of the input '%s': ", c->m->in[i].name);
         return TC_ENV;
     }
-    *data = memcpy(m->staging[i], t->data, bytes);
+    *data = memcpy(c->staging[i], t->data, bytes);
     return TC_OK;
 }
 
-static tc_status take_inputs(tc_graph_model *m, const tc_graph_tensor *in, const void **data, tc_error *err) {
-    for (int i = 0; i < m->nin; i++)
-        TC_TRY(check_input(m, i, &in[i], err));
-    for (int i = 0; i < m->nin; i++)
-        TC_TRY(aligned_input(m, i, &in[i], &data[i], err));
+static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, const void **data, tc_error *err) {
+    for (int i = 0; i < c->m->nin; i++)
+        TC_TRY(check_input(c->m, i, &in[i], err));
+    for (int i = 0; i < c->m->nin; i++)
+        TC_TRY(aligned_input(c, i, &in[i], &data[i], err));
     return TC_OK;
 }
 
@@ -127,39 +193,41 @@ static tc_status new_output(const tc_graph_port *p, tc_graph_tensor *out, tc_err
 
 /* ---- one run ---- */
 
-static void address_operands(tc_graph_step *s, const void *const *in, void *const *out) {
+static void address_operands(const tc_graph_step *s, void **argv, const void *const *in, void *const *out) {
     for (int k = 0; k < s->nargs; k++)
         if (s->args[k].where == TC_CG_INPUT)
-            s->argv[k] = (void *)(uintptr_t)in[s->args[k].at];
+            argv[k] = (void *)(uintptr_t)in[s->args[k].at];
         else if (s->args[k].where == TC_CG_OUTPUT)
-            s->argv[k] = (uint8_t *)out[s->args[k].at] + s->args[k].skip;
+            argv[k] = (uint8_t *)out[s->args[k].at] + s->args[k].skip;
 }
 
-static void copy(const tc_graph_step *s) {
-    int64_t row = s->nargs == 3 ? *(const int64_t *)s->argv[2] : 0;
-    memmove((char *)s->argv[1] + row * s->bytes, s->argv[0], (size_t)s->bytes);
+static void copy(const tc_graph_step *s, void *const *argv) {
+    int64_t row = s->nargs == 3 ? *(const int64_t *)argv[2] : 0;
+    memmove((char *)argv[1] + row * s->bytes, argv[0], (size_t)s->bytes);
 }
 
 /* *at: this step's number, then the next one's. */
-static int32_t run_step(tc_graph_model *m, int *at, const void *const *in, void *const *out) {
-    tc_graph_step *s = &m->steps[(*at)++];
-    address_operands(s, in, out);
+static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, void *const *out) {
+    const tc_graph_model *m = c->m;
+    void **argv = c->argv[*at];
+    const tc_graph_step *s = &m->steps[(*at)++];
+    address_operands(s, argv, in, out);
     switch (s->kind) {
     case TC_CG_DO:
         if (s->library)
-            return s->library->run(s->argv, m->memory + m->workspace_at, &m->rt);
+            return s->library->run(argv, c->memory + m->workspace_at, &m->rt);
         if (s->task >= 0)
-            return m->units[s->task].kernel(s->argv, m->memory + m->workspace_at, &m->rt);
-        copy(s);
+            return m->units[s->task].kernel(argv, c->memory + m->workspace_at, &m->rt);
+        copy(s, argv);
         return 0;
     case TC_CG_UNLESS:
-        *at = *(const uint8_t *)s->argv[0] ? *at : s->target;
+        *at = *(const uint8_t *)argv[0] ? *at : s->target;
         return 0;
     case TC_CG_UNLESS_LESS:
-        *at = *(const int64_t *)s->argv[0] < *(const int64_t *)s->argv[1] ? *at : s->target;
+        *at = *(const int64_t *)argv[0] < *(const int64_t *)argv[1] ? *at : s->target;
         return 0;
     case TC_CG_AGAIN:
-        ++*(int64_t *)s->argv[0];
+        ++*(int64_t *)argv[0];
         *at = s->target;
         return 0;
     case TC_CG_GO:
@@ -188,33 +256,25 @@ static void on_step(void *user, int32_t step) {
     w->since = now;
 }
 
-static tc_status run_library(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
-    watched w = {.seconds = seconds, .n = m->nstep};
-    bool watch = seconds && m->library.watch;
-    for (int i = 0; i < m->nstep && watch; i++)
-        seconds[i] = 0;
-    if (watch)
-        *m->library.watch = (tc_cg_watch){on_step, &w};
+static tc_status run_library(tc_graph_context *c, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+    watched w = {.seconds = seconds, .n = c->m->nstep};
+    c->library->step = seconds ? on_step : NULL;
+    c->library->user = &w;
     w.since = tc_now();
-    int32_t code = m->library.run(in, out);
-    if (watch)
-        *m->library.watch = (tc_cg_watch){0};
-    return code ? run_failed(m, NULL, code, err) : TC_OK;
+    int32_t code = c->m->library.run(c->library, in, out);
+    return code ? run_failed(c->m, NULL, code, err) : TC_OK;
 }
 
-/* seconds: by step, or NULL */
-static tc_status run_once(tc_graph_model *m, const void *const *in, void *const *out, double *seconds, tc_error *err) {
-    if (m->library.run)
-        return run_library(m, in, out, seconds, err);
-    if (!m->memory)
-        return tc_fail(err, TC_BAD_INPUT, "the model was built for target '%s' to be saved only; it cannot run in this process",
-                       m->target->text);
+tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+    const tc_graph_model *m = c->m;
     for (int i = 0; i < m->nstep && seconds; i++)
         seconds[i] = 0;
+    if (c->library)
+        return run_library(c, in, out, seconds, err);
     for (int next = 0; next < m->nstep;) {
         int i = next;
         double start = seconds ? tc_now() : 0;
-        int32_t code = run_step(m, &next, in, out);
+        int32_t code = run_step(c, &next, in, out);
         if (code)
             return run_failed(m, &m->steps[i], code, err);
         if (seconds)
@@ -223,19 +283,12 @@ static tc_status run_once(tc_graph_model *m, const void *const *in, void *const 
     return TC_OK;
 }
 
-/* Pointers of a run: inputs, outputs. */
-typedef struct pointers {
-    const void **in;
-    void **out;
-    tc_graph_tensor *tensors; /* outputs */
-} pointers;
-
 /* Kernels may write to it. */
 static bool is_aligned(const tc_graph_tensor *t) {
     return (uintptr_t)t->data % TC_RT_ALIGN == 0;
 }
 
-static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
+void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs) {
     for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
         tc_graph_tensor_free(&p->tensors[i]);
     free(p->in);
@@ -243,13 +296,13 @@ static void close_run(const tc_graph_model *m, pointers *p, bool keep_outputs) {
     free(p->tensors);
 }
 
-/* `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */
-static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *given, pointers *p,
-                          tc_error *err) {
-    *p = (pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in),
-                    .out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out),
-                    .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
-    tc_status s = take_inputs(m, in, p->in, err);
+tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *given, tc_graph_pointers *p,
+                            tc_error *err) {
+    const tc_graph_model *m = c->m;
+    *p = (tc_graph_pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in),
+                             .out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out),
+                             .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
+    tc_status s = take_inputs(c, in, p->in, err);
     for (int i = 0; i < m->nout && s == TC_OK; i++) {
         if (given && i < m->nshown && is_aligned(&given[i]))
             p->tensors[i] = tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data);
@@ -258,39 +311,43 @@ static tc_status open_run(tc_graph_model *m, const tc_graph_tensor *in, const tc
         p->out[i] = p->tensors[i].data;
     }
     if (s != TC_OK)
-        close_run(m, p, false);
+        tc_graph_close_run(m, p, false);
     return s;
 }
 
 /* Outputs whose sizes depend on data are cut to them. A library that was loaded is not trusted to keep to its shapes. */
-static void trim_outputs(tc_graph_model *m, pointers *p, tc_graph_tensor *out) {
-    for (int i = 0; i < m->nshown; i++) {
-        tc_graph_shape s = m->out[i].shape;
+static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, tc_graph_tensor *out) {
+    for (int i = 0; i < c->m->nshown; i++) {
+        const tc_graph_port *port = &c->m->out[i];
+        tc_graph_shape s = port->shape;
         for (int d = 0; d < s.ndim; d++)
-            if (m->out[i].extent[d])
-                s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[m->out[i].extent[d]]));
-        m->out_shape[i] = s;
+            if (port->extent[d])
+                s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[port->extent[d]]));
+        c->out_shape[i] = s;
         tc_graph_tensor_trim(&out[i], &s);
     }
 }
 
 tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
-    pointers p;
-    TC_TRY(open_run(m, in, NULL, &p, err));
-    tc_status s = run_once(m, p.in, p.out, NULL, err);
+    tc_graph_context *c;
+    tc_graph_pointers p;
+    TC_TRY(tc_graph_model_own(m, &c, err));
+    TC_TRY(tc_graph_open_run(c, in, NULL, &p, err));
+    tc_status s = tc_graph_run_once(c, p.in, p.out, NULL, err);
     if (s == TC_OK)
-        trim_outputs(m, &p, p.tensors);
+        trim_outputs(c, &p, p.tensors);
     for (int i = 0; i < m->nshown && s == TC_OK; i++)
         out[i] = p.tensors[i];
-    close_run(m, &p, s == TC_OK);
+    tc_graph_close_run(m, &p, s == TC_OK);
     return s;
 }
 
 /* Outputs that are not aligned are made beside and copied. */
-tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
-    pointers p;
-    TC_TRY(open_run(m, in, out, &p, err));
-    tc_status s = run_once(m, p.in, p.out, NULL, err);
+tc_status tc_graph_context_run_into(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
+    const tc_graph_model *m = c->m;
+    tc_graph_pointers p;
+    TC_TRY(tc_graph_open_run(c, in, out, &p, err));
+    tc_status s = tc_graph_run_once(c, p.in, p.out, NULL, err);
     for (int i = 0; i < m->nshown && s == TC_OK; i++)
         if (p.out[i] != out[i].data) {
             memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
@@ -298,9 +355,15 @@ tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, 
             p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
         }
     if (s == TC_OK)
-        trim_outputs(m, &p, p.tensors);
-    close_run(m, &p, false);
+        trim_outputs(c, &p, p.tensors);
+    tc_graph_close_run(m, &p, false);
     return s;
+}
+
+tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
+    tc_graph_context *c;
+    TC_TRY(tc_graph_model_own(m, &c, err));
+    return tc_graph_context_run_into(c, in, out, err);
 }
 
 static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
@@ -339,83 +402,5 @@ tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in,
     }
     free(ins);
     free(outs);
-    return s;
-}
-
-/* ---- timing ---- */
-
-static bool enough(const tc_graph_timing_options *o, int done, double spent) {
-    return (o->stop && *o->stop) || (done >= 3 && o->budget > 0 && spent >= o->budget);
-}
-
-tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, double *times,
-                              int *n, tc_error *err) {
-    pointers p;
-    *n = 0;
-    TC_TRY(open_run(m, in, NULL, &p, err));
-    tc_status s = TC_OK;
-    for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
-        s = run_once(m, p.in, p.out, NULL, err);
-    double begin = tc_now();
-    while (s == TC_OK && *n < o->repeats && !enough(o, *n, tc_now() - begin)) {
-        double start = tc_now();
-        s = run_once(m, p.in, p.out, NULL, err);
-        times[(*n)++] = tc_now() - start;
-    }
-    close_run(m, &p, false);
-    return s;
-}
-
-tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err) {
-    pointers p;
-    TC_TRY(open_run(m, in, NULL, &p, err));
-    double *steps = tc_xcalloc((size_t)m->nstep + 1, sizeof *steps);
-    tc_status s = run_once(m, p.in, p.out, steps, err);
-    memset(seconds, 0, (size_t)m->nkernel * sizeof *seconds);
-    for (int i = 0; i < m->nstep; i++)
-        if (m->steps[i].task >= 0)
-            seconds[m->steps[i].task] += steps[i];
-    free(steps);
-    close_run(m, &p, false);
-    return s;
-}
-
-/* all[run][step] -> median over runs of the sum of the steps of one task or, where that is -1, of one of the others */
-static double median_of_steps(const tc_graph_model *m, const double *all, int runs, int task, int other, double *t) {
-    for (int r = 0; r < runs; r++) {
-        t[r] = 0;
-        for (int i = 0; i < m->nstep; i++)
-            if (m->steps[i].task == task && (task >= 0 || m->steps[i].other == other))
-                t[r] += all[(size_t)r * (size_t)m->nstep + (size_t)i];
-    }
-    return tc_meas_median(t, (size_t)runs);
-}
-
-static void summarise(tc_graph_model *m, const double *all, int runs) {
-    double *t = tc_xcalloc((size_t)runs + 1, sizeof *t);
-    for (int k = 0; k < m->nkernel; k++)
-        m->kernels[k].seconds = median_of_steps(m, all, runs, k, 0, t);
-    for (int k = 0; k < m->nother; k++)
-        m->others[k].seconds = median_of_steps(m, all, runs, -1, k, t);
-    free(t);
-}
-
-tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, tc_error *err) {
-    if (m->library.run && (!m->library.watch || !m->nstep))
-        return tc_fail(err, TC_BAD_INPUT, "%s: the library does not tell of its kernels; build it again with this tctune",
-                       m->path);
-    pointers p;
-    TC_TRY(open_run(m, in, NULL, &p, err));
-    double *all = tc_xcalloc((size_t)o->repeats * (size_t)m->nstep + 1, sizeof *all), begin = tc_now();
-    tc_status s = TC_OK;
-    int runs = 0;
-    for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
-        s = run_once(m, p.in, p.out, NULL, err);
-    for (; s == TC_OK && runs < o->repeats && !enough(o, runs, tc_now() - begin); runs++)
-        s = run_once(m, p.in, p.out, all + (size_t)runs * (size_t)m->nstep, err);
-    if (s == TC_OK && runs > 0)
-        summarise(m, all, runs);
-    free(all);
-    close_run(m, &p, false);
     return s;
 }

@@ -59,7 +59,7 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
     return true;
 }
 
-/* Kernels, others and what each step is; libraries of earlier versions have none of it. */
+/* Kernels, others and what each step is. */
 static bool read_steps(tc_graph_model *m, const json_t *j) {
     const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others"),
                  *steps = json_object_get(j, "steps");
@@ -126,10 +126,13 @@ static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name,
     return true;
 }
 
-static void *find(tc_graph_model *m, const char *prefix, const char *what) {
+/* *function, a pointer to one. */
+static bool find(tc_graph_model *m, const char *prefix, const char *what, void *function) {
     char name[512];
     snprintf(name, sizeof name, "%s_%s", prefix, what);
-    return dlsym(m->library.handle, name);
+    void *at = dlsym(m->library.handle, name);
+    memcpy(function, &at, sizeof at);
+    return at;
 }
 
 /* A feature that this CPU lacks would be an illegal instruction in the middle of the first run. */
@@ -179,18 +182,12 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
     m->library.handle = dlopen(m->path, RTLD_NOW | RTLD_LOCAL);
     if (!m->library.handle)
         return tc_cg_not_a_library(path, dlerror(), err);
-    void *run = find(m, name, "run");
-    int32_t *limit = find(m, name, "threads");
-    if (!run || !limit)
+    if (!find(m, name, "context_new", &m->library.create) || !find(m, name, "context_free", &m->library.release) ||
+        !find(m, name, "context_run", &m->library.run))
         return tc_cg_not_a_library(path, "it lacks the functions that its metadata speak of", err);
-    memcpy(&m->library.run, &run, sizeof run);
-    m->library.watch = find(m, name, "watch");
     if (threads > 0 && threads < m->threads)
-        m->threads = *limit = threads;
-    m->staging = TC_NEW_N(m->arena, void *, m->nin);
-    m->out_shape = TC_NEW_N(m->arena, tc_graph_shape, m->nout);
-    for (int i = 0; i < m->nout; i++)
-        m->out_shape[i] = m->out[i].shape;
+        m->threads = threads;
+    m->runs = true;
     return TC_OK;
 }
 

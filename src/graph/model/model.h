@@ -135,7 +135,7 @@ int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
 /* Of output i in the last run; before it, and where nothing depends on data, the port's. */
 const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
-/* Of a loaded library: without workloads and traces; 0 when an earlier version built it. */
+/* Of a loaded library: without workloads and traces. */
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels);
 int tc_graph_model_others(const tc_graph_model *m, const tc_graph_other **others);
 int tc_graph_model_threads(const tc_graph_model *m);
@@ -149,12 +149,13 @@ typedef struct tc_graph_memory {
 tc_graph_memory tc_graph_model_memory(const tc_graph_model *m);
 
 /* Checks the inputs' types and shapes; out[] (one per output, in its shape of this run) is allocated here, OWNED. in[] matches
- * the model's inputs. Not thread-safe: a model has one arena. */
+ * the model's inputs. Runs of a model itself share its own context: one at a time. */
 TC_NODISCARD tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
 /* The same into memory of the caller: out[] matches the model's outputs, each of its largest shape. What a run writes there is
  * dense in the shape of tc_graph_model_output_shape. */
 TC_NODISCARD tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_tensor *out,
                                                tc_error *err);
+
 /* The items of `in` in the order of the model's inputs, as views. TC_BAD_INPUT lists missing and unknown names. */
 TC_NODISCARD tc_status tc_graph_model_match(const tc_graph_model *m, const tc_graph_bundle *in, tc_graph_tensor *out,
                                             tc_error *err);
@@ -174,10 +175,22 @@ typedef struct tc_graph_timing_options {
 } tc_graph_timing_options;
 TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                            double *times, int *n, tc_error *err);
-/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. TC_BAD_INPUT
- * for a library that an earlier version built. */
+/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. */
 TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
                                               tc_error *err);
+
+/* All that runs change: intermediates, workspace, the shapes of outputs, what is told of steps. Any number of threads may run a model
+ * at once, each with a context of its own, and make contexts meanwhile; the model must outlive them. */
+typedef struct tc_graph_context tc_graph_context;
+/* TC_ENV when there is no memory for it, TC_BAD_INPUT when the model was built to be saved only. */
+TC_NODISCARD tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, tc_error *err);
+void tc_graph_context_free(tc_graph_context *c); /* NULL is fine */
+/* As the functions of the model with these names; seconds[] gets those of all kernels, then of all others. */
+TC_NODISCARD tc_status tc_graph_context_run_into(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *out,
+                                                 tc_error *err);
+const tc_graph_shape *tc_graph_context_output_shape(const tc_graph_context *c, int i);
+TC_NODISCARD tc_status tc_graph_context_profile(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_timing_options *o,
+                                                double *seconds, tc_error *err);
 
 /* A model's latency, beside what the machine can do: after some unmeasured runs up to `repeats` timed ones, then a profile of a
  * third of them, which fills in kernels and others where the model knows them. */
@@ -197,9 +210,8 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
 /* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
  * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
  * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
- * made from the file's name) is the prefix of its symbols: int32_t NAME_run(const void *const *inputs, void *const *outputs);
- * thread-safe; dense row-major arrays, in the order of the metadata int32_t NAME_threads; may be lowered const char
- * NAME_metadata[];  JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are from: versions,
+ * made from the file's name) is the prefix of its symbols, which the header describes: NAME_run, contexts (NAME_context), NAME_threads
+ * and NAME_metadata, which is JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are from: versions,
  * database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who must not load it. */
 TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 

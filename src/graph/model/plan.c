@@ -229,3 +229,18 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
     free(lines);
     free(lives);
 }
+
+static const tc_graph_slot *largest_intermediate(const tc_graph_program *p) {
+    const tc_graph_slot *most = NULL;
+    for (int i = 0; i < p->nslot; i++)
+        if (p->slots[i].kind == TC_GRAPH_SLOT_TEMP && (!most || p->slots[i].bytes > most->bytes))
+            most = &p->slots[i];
+    return most;
+}
+
+void tc_graph_name_intermediates(const tc_graph_model *m, tc_error *err) {
+    const tc_graph_slot *most = largest_intermediate(m->program);
+    if (most)
+        tc_error_prefix(err, "intermediate values and workspace (the largest value is '%s', %lld bytes): ", most->name,
+                        (long long)most->bytes);
+}

@@ -91,6 +91,8 @@ typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int ou
 void tc_graph_plan_memory(const tc_graph_program *p, const bool *narrow, tc_graph_may_overwrite *may, void *user, tc_arena *a,
                           tc_graph_plan *out);
 
+/* Says of a message about memory which value of the arena is the largest. */
+void tc_graph_name_intermediates(const tc_graph_model *m, tc_error *err);
 /* Bytes that it takes. */
 int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot);
 
@@ -138,15 +140,26 @@ typedef struct tc_graph_step {
     int nargs;
     int64_t bytes;
     tc_cg_operand *args;
-    void **argv; /* addresses; those of inputs and outputs are set by each run */
+    void **argv; /* addresses of constants, where they were filled; NULL: of what contexts and runs give */
 } tc_graph_step;
 
-/* Of a library that was loaded from a file. */
+/* Of a library that was loaded from a file: its functions for contexts. */
 typedef struct tc_graph_library {
     void *handle;
-    int32_t (*run)(const void *const *inputs, void *const *outputs);
-    tc_cg_watch *watch; /* NULL: it was built before there was one */
+    tc_cg_context *(*create)(void);
+    void (*release)(tc_cg_context *context);
+    int32_t (*run)(tc_cg_context *context, const void *const *inputs, void *const *outputs);
 } tc_graph_library;
+
+struct tc_graph_context {
+    const tc_graph_model *m;
+    tc_cg_context *library;    /* the library's own; NULL: the model was built here */
+    uint8_t *memory;           /* else the arena */
+    void ***argv;              /* by step: addresses; those of inputs and outputs are set by each run */
+    void **staging;            /* by input: aligned copy for callers whose data is not; NULL until needed */
+    tc_graph_shape *out_shape; /* of the outputs in the last run */
+    tc_arena *arena;
+};
 
 struct tc_graph_model {
     tc_arena *arena;
@@ -157,8 +170,7 @@ struct tc_graph_model {
     int nin, nout, nkernel, nother, nstep;
     int nshown; /* outputs without those that are sizes of others */
     tc_graph_port *in, *out;
-    tc_graph_shape *out_shape; /* of the outputs in the last run */
-    tc_graph_kernel *kernels;  /* by task */
+    tc_graph_kernel *kernels; /* by task */
     tc_graph_other *others;
     tc_graph_unit *units; /* by task */
     const bool *narrow;   /* by slot: it is kept in bf16; NULL: none is */
@@ -167,8 +179,8 @@ struct tc_graph_model {
     tc_graph_step *steps;
     tc_graph_plan plan;
     int64_t workspace_at, arena_bytes;
-    uint8_t *memory; /* the arena; NULL for objects only */
-    void **staging;  /* by input: aligned copy for callers whose data is not; NULL until needed */
+    bool runs;             /* false for objects only */
+    tc_graph_context *own; /* of runs without another; NULL until the first */
     tc_graph_library library;
     const char *path;     /* of the library */
     tc_accuracy accuracy; /* what it was built with, for its library to tell */
@@ -213,6 +225,25 @@ TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f
 /* One run: seconds[kernel] is the sum of its launches. */
 TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err);
 void tc_graph_free_constants(tc_graph_model *m);
+
+/* ---- one run (exec.c) ---- */
+
+/* The context of runs without another, which the first makes. */
+TC_NODISCARD tc_status tc_graph_model_own(tc_graph_model *m, tc_graph_context **c, tc_error *err);
+/* What a run is given. */
+typedef struct tc_graph_pointers {
+    const void **in;
+    void **out;
+    tc_graph_tensor *tensors; /* outputs */
+} tc_graph_pointers;
+/* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */
+TC_NODISCARD tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *given,
+                                         tc_graph_pointers *p, tc_error *err);
+/* keep_outputs: those that are shown are the caller's now. */
+void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs);
+/* seconds: by step, or NULL */
+TC_NODISCARD tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out, double *seconds,
+                                         tc_error *err);
 /* Aligned memory, zeroed; NULL, with a message of TC_ENV, when there is none. Release with free. */
 void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err);
 

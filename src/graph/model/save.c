@@ -47,7 +47,7 @@ static const char *identifier(tc_arena *a, const char *path) {
 }
 
 static bool is_identifier(const char *s) {
-    return *s && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(s) &&
+    return *s && strlen(s) < 256 && strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == strlen(s) &&
            !(*s >= '0' && *s <= '9');
 }
 
@@ -183,11 +183,7 @@ static tc_status put_driver(saver *s, tc_error *err) {
                                 .args = x->args,
                                 .bytes = x->bytes};
     }
-    tc_cg_driver d = {.name = symbol(s, "driver"),
-                      .watch = symbol(s, "watch"),
-                      .nsteps = m->nstep,
-                      .steps = steps,
-                      .workspace_at = m->workspace_at};
+    tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps, .workspace_at = m->workspace_at};
     void *obj;
     size_t size;
     TC_TRY(tc_cg_emit_driver(m->target, &d, &obj, &size, err));
@@ -214,18 +210,16 @@ static int64_t *port_bytes(const saver *s, const tc_graph_port *p, int n) {
 
 static tc_status put_entry(saver *s, tc_error *err) {
     const tc_graph_model *m = s->m;
-    tc_cg_entry e = {.name = symbol(s, "run"),
+    tc_cg_entry e = {.name = s->name,
                      .driver = symbol(s, "driver"),
                      .runtime = symbol(s, "parallel_for"),
                      .constants = m->blob_bytes ? symbol(s, "constants") : NULL,
-                     .threads = symbol(s, "threads"),
                      .nthreads = m->threads,
                      .arena_bytes = m->arena_bytes,
                      .nin = m->nin,
                      .nout = m->nout,
                      .in_bytes = port_bytes(s, m->in, m->nin),
                      .out_bytes = port_bytes(s, m->out, m->nout),
-                     .metadata = symbol(s, "metadata"),
                      .text = metadata(s)};
     void *obj;
     size_t size;
@@ -316,28 +310,43 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
     }
 }
 
-void tc_graph_describe_ports(const tc_graph_model *m, tc_strbuf *b) {
-    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major:\n", m->target->cpu, m->threads,
-                 m->threads == 1 ? "" : "s");
+void tc_graph_open_header(const tc_graph_model *m, const char *name, tc_strbuf *b) {
+    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap inputs:\n",
+                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s");
     list_ports(b, "inputs", m->in, m->nin);
     list_ports(b, "outputs", m->out, m->nout);
-    tc_sb_add(b, " */\n");
+    tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
+    tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
+}
+
+void tc_graph_close_header(const char *name, tc_strbuf *b) {
+    tc_sb_add(
+        b,
+        "/* All that runs change. Any number of threads may run at once, each with a context of its own; code and weights are\n"
+        " * shared. NULL: out of memory. */\n");
+    tc_sb_printf(b, "typedef struct %s_context %s_context;\n", name, name);
+    tc_sb_printf(b, "%s_context *%s_context_new(void);\n", name, name);
+    tc_sb_printf(b, "void %s_context_free(%s_context *context); /* not while it runs; NULL is fine */\n", name, name);
+    tc_sb_add(b, "/* One call at a time for each context, from any thread. Returns 0. */\n");
+    tc_sb_printf(b, "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs);\n\n", name,
+                 name);
+    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
 static void header(const saver *s, tc_strbuf *b) {
-    const tc_graph_model *m = s->m;
-    tc_graph_describe_ports(m, b);
-    tc_sb_printf(b, "#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", s->name, s->name);
-    tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", s->name, m->nin, s->name, m->nout);
-    tc_sb_add(b, "/* Returns 0. Several threads may call it at once; outputs must not overlap inputs. -1: out of memory. */\n");
-    tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
-    tc_sb_printf(b, "extern int32_t %s_threads;         /* may be lowered before a call */\n", s->name);
+    tc_graph_open_header(s->m, s->name, b);
+    tc_sb_add(
+        b,
+        "/* With a context of its own; what calls it meanwhile gets one for the call. Returns 0. -1: out of memory. After fork,\n"
+        " * parent and child may go on, with their contexts too. */\n");
+    tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
     tc_sb_printf(b,
+                 "extern int32_t %s_threads;         /* of this, and of contexts made later; may be lowered between calls */\n"
                  "extern const char %s_metadata[];   /* JSON: inputs and outputs with names, types and shapes; where the kernels "
                  "are from */\n\n",
-                 s->name);
-    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+                 s->name, s->name);
+    tc_graph_close_header(s->name, b);
 }
 
 static bool ends_with(const char *s, const char *end) {
@@ -354,7 +363,13 @@ const char *tc_graph_header_path(tc_arena *a, const char *path) {
 
 static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, tc_error *err) {
     bool object = ends_with(path, ".o");
-    const char *exports[] = {symbol(s, "run"), symbol(s, "threads"), symbol(s, "metadata"), symbol(s, "watch"), NULL};
+    const char *exports[] = {symbol(s, "run"),
+                             symbol(s, "threads"),
+                             symbol(s, "metadata"),
+                             symbol(s, "context_new"),
+                             symbol(s, "context_free"),
+                             symbol(s, "context_run"),
+                             NULL};
     tc_cg_link l = {
         .nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports, .beside = header};
     if (!tc_target_is_host_isa(s->m->target->triple))
@@ -381,7 +396,8 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     if (!m->program)
         return tc_fail(err, TC_BAD_INPUT, "%s: a loaded library cannot be saved again; copy the file", m->path);
     if (name && !is_identifier(name))
-        return tc_fail(err, TC_BAD_INPUT, "'%s' cannot name a library's symbols; use letters, digits and underscores", name);
+        return tc_fail(err, TC_BAD_INPUT,
+                       "'%s' cannot name a library's symbols; use letters, digits and underscores, at most 255", name);
     tc_arena *a = tc_arena_new();
     saver s = {.m = m, .arena = a, .name = name ? name : identifier(a, path)};
     tc_scratch *scratch = NULL;

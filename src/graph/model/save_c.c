@@ -111,6 +111,23 @@ static void step(source *s, const tc_graph_step *x) {
     tc_sb_printf(&s->b, "arena + %lld);\n", (long long)s->m->workspace_at);
 }
 
+static void contexts(source *s) {
+    const char *n = s->name;
+    tc_sb_printf(&s->b, "typedef struct %s_context %s_context;\n%s_context *%s_context_new(void);\n", n, n, n, n);
+    tc_sb_printf(&s->b, "void %s_context_free(%s_context *context);\n", n, n);
+    tc_sb_printf(&s->b, "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs);\n\n", n,
+                 n);
+    tc_sb_printf(&s->b, "struct %s_context {\n    _Alignas(64) uint8_t memory[%s_MEMORY];\n};\n\n", n, n);
+    tc_sb_printf(&s->b,
+                 "%s_context *%s_context_new(void) {\n    return aligned_alloc(_Alignof(%s_context), sizeof(%s_context));\n}\n\n",
+                 n, n, n, n);
+    tc_sb_printf(&s->b, "void %s_context_free(%s_context *context) {\n    free(context);\n}\n\n", n, n);
+    tc_sb_printf(&s->b,
+                 "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs) {\n"
+                 "    %s_run_in(inputs, outputs, context->memory);\n    return 0;\n}\n",
+                 n, n, n);
+}
+
 static void entry(source *s) {
     const tc_graph_model *m = s->m;
     tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
@@ -121,9 +138,21 @@ static void entry(source *s) {
         if (i < m->nstep)
             step(s, &m->steps[i]);
     }
-    tc_sb_printf(&s->b, "}\n\nvoid %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
-    tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n}\n", s->name,
-                 s->name);
+    tc_sb_printf(&s->b, "}\n\nint32_t %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
+    tc_sb_printf(
+        &s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n    return 0;\n}\n\n",
+        s->name, s->name);
+    contexts(s);
+}
+
+/* What a thread forks with is no team for its child: see the runtime of libraries. */
+static void forks(source *s) {
+    tc_sb_printf(&s->b,
+                 "#if defined(_OPENMP) && defined(__GLIBC__)\n#include <omp.h>\n#include <pthread.h>\n\n"
+                 "static void %s_before_fork(void) {\n    omp_pause_resource_all(omp_pause_soft);\n}\n\n"
+                 "__attribute__((constructor)) static void %s_opened(void) {\n"
+                 "    pthread_atfork(%s_before_fork, 0, 0);\n}\n#endif\n\n",
+                 s->name, s->name, s->name);
 }
 
 /* ---- library kernels ---- */
@@ -200,7 +229,7 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
     tc_cg_c_prelude(&s->b);
     tc_sb_printf(&s->b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(m->arena_bytes, TC_RT_ALIGN));
     tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n", s->name);
-    tc_sb_printf(&s->b, "void %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
+    tc_sb_printf(&s->b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
     if (weights_file)
         included(s, weights_file);
     else if (m->blob_bytes)
@@ -209,23 +238,19 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         library(s);
     for (int i = 0; i < m->nkernel; i++)
         TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, err));
+    forks(s);
     entry(s);
     return TC_OK;
 }
 
 static void header(const source *s, tc_strbuf *b) {
-    tc_graph_describe_ports(s->m, b);
-    tc_sb_printf(b, "#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n", s->name,
-                 s->name);
-    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d, %s_MEMORY = %lld };\n\n", s->name, s->m->nin, s->name, s->m->nout,
-                 s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));
-    tc_sb_add(
-        b,
-        "/* In static memory: one call at a time. Arrays are aligned to their elements; outputs must not overlap inputs. */\n");
-    tc_sb_printf(b, "void %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
+    tc_graph_open_header(s->m, s->name, b);
+    tc_sb_add(b, "/* In static memory: one call at a time. Arrays are aligned to their elements. Returns 0. */\n");
+    tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
     tc_sb_add(b, "/* In memory of the caller's, that many bytes aligned to 64: several threads may call it at once. */\n");
+    tc_sb_printf(b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));
     tc_sb_printf(b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n\n", s->name);
-    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    tc_graph_close_header(s->name, b);
 }
 
 /* weights: their file, which lies in the scratch folder until then, or NULL. */

@@ -5,12 +5,14 @@
 #include "graph/model/program.h"
 
 /* Of a library's metadata; load.c takes no other. */
-enum { TC_GRAPH_LIBRARY_FORMAT = 2 };
+enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
 
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);
-/* A comment that lists inputs and outputs. */
-void tc_graph_describe_ports(const tc_graph_model *m, tc_strbuf *b);
+/* What the header begins with: a comment that lists inputs and outputs, the guard, and the numbers of both. */
+void tc_graph_open_header(const tc_graph_model *m, const char *name, tc_strbuf *b);
+/* Declares contexts, and ends the header. */
+void tc_graph_close_header(const char *name, tc_strbuf *b);
 /* path ends in ".c"; name is an identifier. */
 TC_NODISCARD tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
