@@ -1,5 +1,4 @@
 /* Jobs carried by processes of this machine: builders on all cores, then one runner, so that no compiler disturbs a timing. */
-#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,47 +149,28 @@ static void record_timeout(tc_meas_job *j, tc_arena *a, double limit, bool runni
                                      tc_meas_error_meaning(running ? TC_MEAS_RUN_TIMEOUT : TC_MEAS_BUILD_TIMEOUT)));
 }
 
-/* A message from a worker, which may hold anything: a line that can be shown and stored. */
-static const char *received_text(tc_meas_reader *r, tc_arena *a) {
-    enum { MOST = 4000 };
-    size_t n;
-    const char *said = tc_meas_get_bytes(r, &n);
-    char *line = tc_arena_strndup(a, said, TC_MIN(n, (size_t)MOST));
-    for (char *c = line; *c; c++)
-        if (((unsigned char)*c < ' ' && *c != '\n') || (unsigned char)*c >= 0x7f)
-            *c = '?';
-    return line;
-}
-
-/* An error kind that came over the wire. */
-static tc_meas_error received_kind(uint64_t v, tc_meas_error otherwise) {
-    return v < TC_MEAS_NERRORS && v != TC_MEAS_INTERRUPTED ? (tc_meas_error)v : otherwise;
-}
-
 /* ---- building ---- */
 
 static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a) {
-    tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
-    tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_BUILD_FAILED);
-    const char *message = received_text(&r, a);
-    j->r->program = tc_meas_get_u64(&r);
-    j->r->build_seconds = tc_meas_get_f64(&r);
-    j->workspace = tc_meas_get_u64(&r);
-    const void *object = tc_meas_get_bytes(&r, &j->size);
-    if (p->reply_type != TC_MEAS_MSG_BUILT || !tc_meas_reader_done(&r)) {
+    tc_meas_built b;
+    if (p->reply_type != TC_MEAS_MSG_BUILT || !tc_meas_get_built(p->reply, p->reply_size, a, &b)) {
         tc_meas_end_with(j->r, a, TC_MEAS_BUILD_CRASH, "the builder's answer is malformed");
         tc_meas_proc_kill(p);
         return;
     }
-    if (e != TC_MEAS_NONE) {
-        tc_meas_end_with(j->r, a, e, message);
+    j->r->program = b.program;
+    j->r->build_seconds = b.seconds;
+    j->workspace = b.workspace;
+    if (b.error != TC_MEAS_NONE) {
+        tc_meas_end_with(j->r, a, b.error, b.message);
         return;
     }
     m->stats.built++;
     if (!tc_meas_is_new(m, j, a))
         return;
+    j->size = b.size;
     j->object = tc_xmalloc(j->size + 1);
-    memcpy(j->object, object, j->size);
+    memcpy(j->object, b.object, j->size);
     j->ready = true;
 }
 
@@ -304,51 +284,33 @@ static tc_status prepare(const tc_meas_jobs *b, tc_meas_job *j, bool *ready, tc_
     if (s != TC_OK || !*ready)
         return s;
     const tc_meas_proc *p = &carried(b->m)->runner;
-    tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
-    tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_RUN_FAILED);
-    const char *message = received_text(&r, b->a);
-    *ready = tc_meas_reader_done(&r) && e == TC_MEAS_NONE;
+    tc_meas_error e;
+    const char *message;
+    *ready = tc_meas_get_prepared(p->reply, p->reply_size, b->a, &e, &message) && e == TC_MEAS_NONE;
     if (!*ready)
         tc_meas_end_with(j->r, b->a, e == TC_MEAS_NONE ? TC_MEAS_RUN_CRASH : e, message);
     return TC_OK;
 }
 
-/* Whether these bytes can be what calls took. */
-static bool are_times(const char *p, size_t bytes, bool some) {
-    bool ok = bytes % sizeof(double) == 0 && (!some || bytes > 0);
-    for (size_t i = 0; ok && i < bytes; i += sizeof(double)) {
-        double t;
-        memcpy(&t, p + i, sizeof t);
-        ok = t > 0 && isfinite(t);
-    }
-    return ok;
-}
-
 static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
     tc_meas_proc *p = &carried(m)->runner;
-    tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
-    size_t bytes;
-    tc_meas_error e = received_kind(tc_meas_get_u64(&r), TC_MEAS_RUN_FAILED);
-    const char *message = received_text(&r, a);
-    const void *times = tc_meas_get_bytes(&r, &bytes);
-    bool verified = tc_meas_get_u64(&r) != 0;
-    j->r->max_error = tc_meas_get_f64(&r);
-    j->r->stopped_early = tc_meas_get_u64(&r) != 0;
-    j->r->run_seconds = tc_meas_get_f64(&r);
-    double reference = tc_meas_get_f64(&r);
-    if (!tc_meas_reader_done(&r) || !are_times(times, bytes, e == TC_MEAS_NONE)) {
+    tc_meas_ran ran;
+    if (!tc_meas_get_ran(p->reply, p->reply_size, a, &ran)) {
         tc_meas_end_with(j->r, a, TC_MEAS_RUN_FORBIDDEN, "the runner's answer is malformed");
         tc_meas_proc_kill(p);
         return;
     }
-    tc_meas_end_with(j->r, a, e, message);
-    if (e != TC_MEAS_NONE)
+    j->r->max_error = ran.max_error;
+    j->r->stopped_early = ran.stopped_early;
+    j->r->run_seconds = ran.seconds;
+    tc_meas_end_with(j->r, a, ran.error, ran.message);
+    if (ran.error != TC_MEAS_NONE)
         return;
-    j->r->verified = verified;
-    j->r->ntimes = bytes / sizeof(double);
-    j->r->times = tc_arena_dup(a, times, bytes);
+    j->r->verified = ran.verified;
+    j->r->ntimes = ran.ntimes;
+    j->r->times = ran.times;
     j->r->median = tc_meas_median(j->r->times, j->r->ntimes);
-    tc_meas_drift_add(&m->drift, reference, j->r->times, j->r->ntimes);
+    tc_meas_drift_add(&m->drift, ran.reference, j->r->times, j->r->ntimes);
 }
 
 /* Seconds that a candidate may take: no more than one that could be of use, where a best is known. */

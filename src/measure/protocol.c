@@ -2,9 +2,13 @@
 #include "measure/protocol.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "support/memory.h"
+#include "support/vec.h"
 
 const char *tc_meas_msg_text(tc_meas_msg m) {
     static const char *const text[] = {
@@ -112,6 +116,80 @@ tc_meas_timing tc_meas_get_timing(tc_meas_reader *r) {
     return t;
 }
 
+/* ---- answers ---- */
+
+/* A line that can be shown and stored. */
+static const char *received_text(tc_meas_reader *r, tc_arena *a) {
+    enum { MOST = 4000 };
+    size_t n;
+    const char *said = tc_meas_get_bytes(r, &n);
+    char *line = tc_arena_strndup(a, said, TC_MIN(n, (size_t)MOST));
+    for (char *c = line; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n') || (unsigned char)*c >= 0x7f)
+            *c = '?';
+    return line;
+}
+
+static tc_meas_error received_kind(tc_meas_reader *r, tc_meas_error otherwise) {
+    uint64_t v = tc_meas_get_u64(r);
+    return v < TC_MEAS_NERRORS && v != TC_MEAS_INTERRUPTED ? (tc_meas_error)v : otherwise;
+}
+
+/* Seconds, or a deviation. */
+static double received_number(tc_meas_reader *r) {
+    double v = tc_meas_get_f64(r);
+    if (!(v >= 0 && isfinite(v)))
+        r->bad = true;
+    return v;
+}
+
+/* What calls took: none where there is an error. */
+static const double *received_times(tc_meas_reader *r, tc_arena *a, bool some, size_t *n) {
+    size_t bytes;
+    const void *p = tc_meas_get_bytes(r, &bytes);
+    *n = bytes / sizeof(double);
+    if (r->bad || bytes % sizeof(double) != 0 || (some && bytes == 0)) {
+        r->bad = true;
+        return NULL;
+    }
+    const double *times = tc_arena_dup(a, p, bytes);
+    for (size_t i = 0; i < *n; i++)
+        if (!(times[i] > 0 && isfinite(times[i])))
+            r->bad = true;
+    return times;
+}
+
+bool tc_meas_get_built(const void *payload, size_t n, tc_arena *a, tc_meas_built *out) {
+    tc_meas_reader r = tc_meas_reader_of(payload, n);
+    *out = (tc_meas_built){.error = received_kind(&r, TC_MEAS_BUILD_FAILED)};
+    out->message = received_text(&r, a);
+    out->program = tc_meas_get_u64(&r);
+    out->seconds = received_number(&r);
+    out->workspace = tc_meas_get_u64(&r);
+    out->object = tc_meas_get_bytes(&r, &out->size);
+    return tc_meas_reader_done(&r);
+}
+
+bool tc_meas_get_prepared(const void *payload, size_t n, tc_arena *a, tc_meas_error *error, const char **message) {
+    tc_meas_reader r = tc_meas_reader_of(payload, n);
+    *error = received_kind(&r, TC_MEAS_RUN_FAILED);
+    *message = received_text(&r, a);
+    return tc_meas_reader_done(&r);
+}
+
+bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *out) {
+    tc_meas_reader r = tc_meas_reader_of(payload, n);
+    *out = (tc_meas_ran){.error = received_kind(&r, TC_MEAS_RUN_FAILED)};
+    out->message = received_text(&r, a);
+    out->times = received_times(&r, a, out->error == TC_MEAS_NONE, &out->ntimes);
+    out->verified = tc_meas_get_u64(&r) != 0;
+    out->max_error = received_number(&r);
+    out->stopped_early = tc_meas_get_u64(&r) != 0;
+    out->seconds = received_number(&r);
+    out->reference = received_number(&r);
+    return tc_meas_reader_done(&r);
+}
+
 /* ---- frames ---- */
 
 tc_status tc_meas_check_frame(const tc_meas_frame *f, bool answer, tc_error *err) {
@@ -176,7 +254,9 @@ tc_status tc_meas_read_frame(int fd, tc_meas_msg *type, char **payload, size_t *
     TC_TRY(tc_meas_check_frame(&f, false, err));
     *type = (tc_meas_msg)f.type;
     *n = (size_t)f.size;
-    *payload = tc_xmalloc(*n + 1);
+    *payload = malloc(*n + 1);
+    if (!*payload)
+        return tc_memory_lacking(*n, err);
     (*payload)[*n] = 0;
     tc_status s = read_all(fd, *payload, *n, &got, err);
     if (s == TC_OK && got < *n)

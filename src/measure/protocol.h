@@ -82,6 +82,34 @@ typedef struct tc_meas_timing {
 void tc_meas_put_timing(tc_strbuf *b, const tc_meas_timing *t);
 tc_meas_timing tc_meas_get_timing(tc_meas_reader *r);
 
+/* ---- answers (the tuner's side) ----
+ *
+ * A kernel shares its process with the worker that answers, so an answer may say anything. These are what can be believed of one: kinds
+ * of errors that there are, messages that can be shown and stored, times and other numbers that something can have. False: it is
+ * malformed. Texts are in `a`, bytes in the payload. */
+
+typedef struct tc_meas_built {
+    tc_meas_error error;
+    const char *message;
+    uint64_t program, workspace;
+    double seconds;
+    const void *object;
+    size_t size;
+} tc_meas_built;
+bool tc_meas_get_built(const void *payload, size_t n, tc_arena *a, tc_meas_built *out);
+
+bool tc_meas_get_prepared(const void *payload, size_t n, tc_arena *a, tc_meas_error *error, const char **message);
+
+typedef struct tc_meas_ran {
+    tc_meas_error error;
+    const char *message;
+    const double *times; /* in `a`; some where there is no error */
+    size_t ntimes;
+    bool verified, stopped_early;
+    double max_error, seconds, reference;
+} tc_meas_ran;
+bool tc_meas_get_ran(const void *payload, size_t n, tc_arena *a, tc_meas_ran *out);
+
 /* ---- frames on a blocking descriptor (the worker's side) ---- */
 
 TC_NODISCARD tc_status tc_meas_write_frame(int fd, tc_meas_msg type, const void *payload, size_t n, tc_error *err);

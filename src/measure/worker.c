@@ -264,6 +264,23 @@ static void close_sandbox(const worker *w, tc_strbuf *lacks) {
     free(folder);
 }
 
+static void release(worker *w) {
+    for (int i = 0; i < KEPT; i++)
+        if (w->kept[i].text)
+            forget(&w->kept[i]);
+    tc_target_free(w->target);
+    free(w->target_text);
+    tc_cg_cache_close(w->cache);
+    tc_arena_free(w->arena);
+}
+
+tc_status tc_meas_worker_answer(int fd_in, int fd_out, tc_error *err) {
+    worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new()};
+    tc_status s = loop(&w, "", err);
+    release(&w);
+    return s;
+}
+
 int tc_meas_worker_main(int fd_in, int fd_out) {
     worker w = {.in = fd_in, .out = fd_out, .arena = tc_arena_new(), .cache = tc_cg_cache_open()};
     tc_error err = {0};
@@ -272,13 +289,7 @@ int tc_meas_worker_main(int fd_in, int fd_out) {
     tc_status s = loop(&w, tc_sb_str(&lacks), &err);
     if (s != TC_OK)
         fprintf(stderr, "tctune worker: %s\n", err.msg);
-    for (int i = 0; i < KEPT; i++)
-        if (w.kept[i].text)
-            forget(&w.kept[i]);
-    tc_target_free(w.target);
-    free(w.target_text);
-    tc_cg_cache_close(w.cache);
+    release(&w);
     tc_strbuf_free(&lacks);
-    tc_arena_free(w.arena);
     return s == TC_OK ? 0 : 1;
 }

@@ -150,8 +150,7 @@ static tc_status check_target(const char *path, const char *text, tc_error *err)
     return s;
 }
 
-/* What the file says of itself; *name and *target are in m's arena. */
-static tc_status read_file(tc_graph_model *m, const char *path, const char **name, const char **target, tc_error *err) {
+tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target, tc_error *err) {
     char *text;
     TC_TRY(tc_cg_read_metadata(path, &text, err));
     json_t *j = json_loads(text, 0, NULL);
@@ -175,7 +174,7 @@ static tc_status open_library(tc_graph_model *m, const char *path, int threads, 
     const char *name = NULL, *target = NULL;
     if (!tc_fs_exists(path))
         return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", path);
-    TC_TRY(read_file(m, path, &name, &target, err));
+    TC_TRY(tc_graph_read_library(m, path, &name, &target, err));
     TC_TRY(check_target(path, target, err));
     /* A name without a slash would be looked for in the system's folders. */
     m->path = tc_arena_printf(m->arena, "%s%s", strchr(path, '/') ? "" : "./", path);

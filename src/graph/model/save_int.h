@@ -7,6 +7,11 @@
 /* Of a library's metadata; load.c takes no other. */
 enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
 
+/* load.c: what a library's file says of itself, into m, of which nothing but the arena is there; *name (the prefix of its symbols) and
+ * *target are in that arena. Nothing of the file is run. */
+TC_NODISCARD tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target,
+                                             tc_error *err);
+
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);
 /* What the header begins with: a comment that lists inputs and outputs, the guard, and the numbers of both. */
