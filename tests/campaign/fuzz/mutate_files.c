@@ -1,0 +1,186 @@
+/* Damage inside of containers: members of archives, frames of the worker protocol, the note of an ELF file. */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zip.h>
+
+#include "codegen/artefacts/library.h"
+#include "measure/protocol.h"
+#include "mutate.h"
+#include "support/vec.h"
+
+/* ---- archives ---- */
+
+static bool read_member(zip_t *z, zip_uint64_t i, tc_strbuf *out) {
+    enum { MOST = 1 << 20 };
+    zip_stat_t st;
+    zip_file_t *f = zip_stat_index(z, i, 0, &st) == 0 && st.size < MOST ? zip_fopen_index(z, i, 0) : NULL;
+    if (!f)
+        return false;
+    char *data = tc_xmalloc(st.size + 1);
+    zip_int64_t n = zip_fread(f, data, st.size);
+    zip_fclose(f);
+    if (n > 0)
+        tc_sb_addn(out, data, (size_t)n);
+    free(data);
+    return n >= 0;
+}
+
+/* A member is replaced by a damaged one; what the archive says of it fits. */
+static bool damage_member(tc_rng *r, zip_t *z, tc_strbuf *member) {
+    zip_int64_t n = zip_get_num_entries(z, 0);
+    tc_strbuf now = {0};
+    zip_uint64_t i = n > 0 ? (zip_uint64_t)tc_rng_below(r, n) : 0;
+    if (n <= 0 || !read_member(z, i, &now))
+        return false;
+    (tc_rng_below(r, 2) ? fuzz_damage_bytes : fuzz_damage_text)(r, tc_sb_str(&now), now.len, member);
+    tc_strbuf_free(&now);
+    zip_source_t *src = zip_source_buffer(z, tc_sb_str(member), member->len, 0);
+    return src && zip_file_replace(z, i, src, 0) == 0;
+}
+
+static bool damage_archive(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    zip_error_t e;
+    char *copy = malloc(size + 1); /* which the source frees: it is written to */
+    if (!copy)
+        return false;
+    memcpy(copy, data, size);
+    zip_error_init(&e);
+    zip_source_t *src = zip_source_buffer_create(copy, size, 1, &e);
+    zip_t *z = src ? zip_open_from_source(src, 0, &e) : NULL;
+    if (!z) {
+        if (!src)
+            free(copy);
+        zip_source_free(src);
+        zip_error_fini(&e);
+        return false;
+    }
+    tc_strbuf member = {0};
+    zip_stat_t st;
+    zip_source_keep(src);
+    bool ok = damage_member(r, z, &member);
+    if (!ok || zip_close(z) != 0) {
+        zip_discard(z);
+        ok = false;
+    }
+    if (ok && zip_source_stat(src, &st) == 0 && zip_source_open(src) == 0) {
+        char *all = tc_xmalloc(st.size + 1);
+        zip_int64_t n = zip_source_read(src, all, st.size);
+        zip_source_close(src);
+        if (n > 0)
+            tc_sb_addn(out, all, (size_t)n);
+        free(all);
+    }
+    zip_source_free(src);
+    tc_strbuf_free(&member);
+    zip_error_fini(&e);
+    return ok;
+}
+
+void fuzz_damage_arrays(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    if (tc_rng_below(r, 8) && damage_archive(r, data, size, out))
+        return;
+    (tc_rng_below(r, 2) ? fuzz_damage_bytes : fuzz_damage_text)(r, data, size, out);
+}
+
+/* ---- frames ---- */
+
+enum { MAX_FRAMES = 16 };
+
+typedef struct frames {
+    int n;
+    tc_meas_frame head[MAX_FRAMES];
+    const char *payload[MAX_FRAMES];
+} frames;
+
+static frames split(const char *data, size_t size) {
+    frames f = {0};
+    while (f.n < MAX_FRAMES && size >= sizeof f.head[0]) {
+        tc_meas_frame *h = &f.head[f.n];
+        memcpy(h, data, sizeof *h);
+        data += sizeof *h;
+        size -= sizeof *h;
+        f.payload[f.n++] = data;
+        h->size = TC_MIN(h->size, (uint64_t)size);
+        data += h->size;
+        size -= h->size;
+    }
+    return f;
+}
+
+/* A field of 8 bytes becomes another number, of integers or of floats. */
+static void damage_field(tc_rng *r, tc_strbuf *payload) {
+    static const double floats[] = {0, -1, 1e-300, -0.0, 1e300, 1.0 / 0.0, -1.0 / 0.0, 0.0 / 0.0};
+    if (payload->len < 8)
+        return;
+    char *at = payload->data + tc_rng_below(r, (int64_t)payload->len - 7);
+    int64_t number = fuzz_number(r);
+    memcpy(at, tc_rng_below(r, 2) ? (const void *)&number : &floats[tc_rng_below(r, TC_LEN(floats))], 8);
+}
+
+static void put_damaged(tc_rng *r, const tc_meas_frame *head, const char *data, tc_strbuf *out) {
+    tc_strbuf payload = {0};
+    tc_meas_frame h = *head;
+    if (tc_rng_below(r, 2)) {
+        (tc_rng_below(r, 2) ? fuzz_damage_bytes : fuzz_damage_text)(r, data, h.size, &payload);
+    } else {
+        tc_sb_addn(&payload, data, h.size);
+        damage_field(r, &payload);
+    }
+    h.size = payload.len;
+    if (tc_rng_below(r, 8) == 0)
+        h.type = (uint32_t)tc_rng_below(r, TC_MEAS_NMSGS);
+    tc_sb_addn(out, (const char *)&h, sizeof h);
+    tc_sb_addn(out, tc_sb_str(&payload), payload.len);
+    tc_strbuf_free(&payload);
+}
+
+void fuzz_damage_frame(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    frames f = split(data, size);
+    int one = f.n ? (int)tc_rng_below(r, f.n) : 0;
+    if (!f.n || tc_rng_below(r, 8) == 0) {
+        fuzz_damage_bytes(r, data, size, out);
+        return;
+    }
+    for (int i = 0; i < f.n; i++)
+        if (i == one) {
+            put_damaged(r, &f.head[i], f.payload[i], out);
+        } else {
+            tc_sb_addn(out, (const char *)&f.head[i], sizeof f.head[i]);
+            tc_sb_addn(out, f.payload[i], f.head[i].size);
+        }
+}
+
+/* ---- notes ---- */
+
+/* An ELF file that is a note with this text. */
+static void put_elf(const char *text, size_t size, tc_strbuf *out) {
+    static const char owner[8] = TC_CG_NOTE_OWNER;
+    Elf64_Nhdr note = {.n_namesz = sizeof TC_CG_NOTE_OWNER, .n_descsz = (Elf64_Word)size + 1, .n_type = TC_CG_NOTE_TYPE};
+    uint64_t padded = (size + 1 + 3) / 4 * 4, bytes = sizeof note + sizeof owner + padded;
+    Elf64_Phdr segment = {.p_type = PT_NOTE, .p_offset = sizeof(Elf64_Ehdr) + sizeof segment, .p_filesz = bytes, .p_align = 4};
+    Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+                       .e_type = ET_DYN,
+                       .e_phoff = sizeof head,
+                       .e_phentsize = sizeof segment,
+                       .e_phnum = 1};
+    tc_sb_addn(out, (const char *)&head, sizeof head);
+    tc_sb_addn(out, (const char *)&segment, sizeof segment);
+    tc_sb_addn(out, (const char *)&note, sizeof note);
+    tc_sb_addn(out, owner, sizeof owner);
+    tc_sb_addn(out, text, size);
+    tc_sb_addn(out, "\0\0\0\0", padded - size);
+}
+
+/* Half of the time the text of the note, which is the first that begins with a brace. */
+void fuzz_damage_library(tc_rng *r, const char *data, size_t size, tc_strbuf *out) {
+    const char *text = size > sizeof(Elf64_Ehdr) ? memchr(data + sizeof(Elf64_Ehdr), '{', size - sizeof(Elf64_Ehdr)) : NULL;
+    if (!text || tc_rng_below(r, 2)) {
+        fuzz_damage_bytes(r, data, size, out);
+        return;
+    }
+    tc_strbuf damaged = {0};
+    fuzz_damage_text(r, text, strnlen(text, size - (size_t)(text - data)), &damaged);
+    put_elf(tc_sb_str(&damaged), damaged.len, out);
+    tc_strbuf_free(&damaged);
+}
