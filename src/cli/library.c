@@ -49,6 +49,7 @@ static void print_text(const char *path, const json_t *j) {
     printf("%s: library '%s' for at most %lld threads\n", path, text_of(j, "name"),
            (long long)json_integer_value(json_object_get(j, "threads")));
     printf("target   %s\n", text_of(j, "target"));
+    printf("stack    %lld bytes of each thread\n", (long long)json_integer_value(json_object_get(j, "stack")));
     printf("made by  tctune %s (LLVM %s, build %s)\n", text_of(from, "tctune"), text_of(from, "llvm"), text_of(from, "build"));
     printf("accuracy %s%s\n", text_of(from, "accuracy"),
            json_is_true(json_object_get(from, "bf16")) ? ", bf16 where it pays" : "");

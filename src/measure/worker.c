@@ -110,7 +110,8 @@ static tc_status build(worker *w, const char *workload, const char *trace, const
         return s;
     b->error = TC_MEAS_BUILD_FAILED;
     b->workspace = (uint64_t)tc_cg_workspace_bytes(p.lowered, threads);
-    TC_TRY(tc_cg_cached_object(w->cache, w->target, p.lowered, TC_MEAS_SYMBOL, &b->object, &b->size, err));
+    int64_t stack; /* bounded by code generation */
+    TC_TRY(tc_cg_cached_object(w->cache, w->target, p.lowered, TC_MEAS_SYMBOL, &b->object, &b->size, &stack, err));
     b->error = TC_MEAS_NONE;
     return TC_OK;
 }

@@ -335,7 +335,7 @@ static void write_c(const example *x, int n, const char *path) {
         snprintf(symbol, sizeof symbol, "kernel%d", i);
         if (!x[i].f)
             continue;
-        if (tc_cg_emit_c(x[i].f, symbol, 1, &b, &err) != TC_OK) {
+        if (tc_cg_emit_c(x[i].f, symbol, 1, &b, NULL, &err) != TC_OK) {
             fails(&x[i], "C", err.msg);
             abort();
         }

@@ -136,7 +136,7 @@ static void write_source(const product *p, int n, const char *path) {
     for (int i = 0; i < n; i++) {
         char symbol[64];
         snprintf(symbol, sizeof symbol, "kernel_%s", p[i].unit->text);
-        if (tc_cg_emit_c(p[i].f, symbol, THREADS, &b, &err) != TC_OK)
+        if (tc_cg_emit_c(p[i].f, symbol, THREADS, &b, NULL, &err) != TC_OK)
             fail_msg("%s", err.msg);
         tc_sb_printf(&b, "void %s(void *const *a, uint8_t *workspace);\n", p[i].unit->text);
         tc_sb_printf(&b, "void %s(void *const *a, uint8_t *workspace) {\n    %s(a[0], a[1], a[2], workspace);\n}\n\n",

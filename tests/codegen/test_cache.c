@@ -45,8 +45,9 @@ static void use(tc_cg_cache *c, const char *symbol, int add) {
     tc_error err = {0};
     void *obj;
     size_t size;
+    int64_t stack;
     parse(&k, add);
-    assert_int_equal(tc_cg_cached_object(c, kernel_target(), k.f, symbol, &obj, &size, &err), TC_OK);
+    assert_int_equal(tc_cg_cached_object(c, kernel_target(), k.f, symbol, &obj, &size, &stack, &err), TC_OK);
     assert_int_equal(tc_cg_load(obj, size, &k.mod, &err), TC_OK);
     assert_int_equal(tc_cg_lookup(k.mod, symbol, &k.fn, &err), TC_OK);
     void **args = kernel_args(k.f);
@@ -117,11 +118,12 @@ static void other_targets_are_apart(void **state) {
     tc_target *t;
     void *obj;
     size_t size;
+    int64_t stack;
     tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
     use(c, "plus", 3);
     parse(&k, 3);
     assert_int_equal(tc_target_parse("neoverse-n1", &t, &err), TC_OK);
-    assert_int_equal(tc_cg_cached_object(c, t, k.f, "plus", &obj, &size, &err), TC_OK);
+    assert_int_equal(tc_cg_cached_object(c, t, k.f, "plus", &obj, &size, &stack, &err), TC_OK);
     assert_int_equal(hits_of(c), 0);
     free(obj);
     tc_target_free(t);
@@ -136,14 +138,16 @@ static void symbols_are_given(void **state) {
     tc_error err = {0};
     void *obj[2];
     size_t size[2], before;
+    int64_t stack[2];
     tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
     use(c, "first", 5);
     parse(&k, 5);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(
-            tc_cg_cached_object(i ? c : NULL, kernel_target(), k.f, "a_rather_long_name_of_a_kernel", &obj[i], &size[i], &err),
-            TC_OK);
+        assert_int_equal(tc_cg_cached_object(i ? c : NULL, kernel_target(), k.f, "a_rather_long_name_of_a_kernel", &obj[i],
+                                             &size[i], &stack[i], &err),
+                         TC_OK);
     assert_int_equal(size[0], size[1]);
+    assert_true(stack[0] > 0 && stack[0] == stack[1]);
     assert_memory_equal(obj[0], obj[1], size[0]);
     before = size[0];
     assert_int_equal(tc_cg_rename_symbol(&obj[0], &size[0], "first", "x", &err), TC_BAD_INPUT);

@@ -172,7 +172,7 @@ static char *write_object(const char *dir, const char *name, void *obj, size_t s
     return path;
 }
 
-typedef int32_t entry(const void *const *, void *const *, uint8_t *, const uint8_t *, const tc_rt *);
+typedef int32_t entry(const void *const *, void *const *, uint8_t *, const uint8_t *, const tc_rt *, const tc_cg_context *);
 
 /* add(in0, constants) -> arena; add(arena, arena) -> out0; copy arena -> out1. Built to a library with its own runtime and
  * constants. */
@@ -187,6 +187,7 @@ static void library(void **state) {
     char *dir;
     void *obj;
     size_t size;
+    int64_t stack;
     assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
     kernel_parse(&k, ADD);
     const tc_func *f = k.f;
@@ -201,10 +202,10 @@ static void library(void **state) {
                           {.kernel = "k0", .nargs = 3, .args = second},
                           {.nargs = 2, .args = copy, .bytes = 400}};
     tc_cg_driver d = {.name = "model_run", .nsteps = 3, .steps = steps};
-    if (tc_cg_emit_driver(t, &d, &obj, &size, &err) != TC_OK)
+    if (tc_cg_emit_driver(t, &d, &obj, &size, &stack, &err) != TC_OK)
         fail_msg("%s", err.msg);
     paths[1] = write_object(dir, "d.o", obj, size);
-    if (tc_cg_emit_runtime(t, "own_parallel_for", &obj, &size, &err) != TC_OK)
+    if (tc_cg_emit_runtime(t, "own_parallel_for", &obj, &size, &stack, &err) != TC_OK)
         fail_msg("%s", err.msg);
     paths[2] = write_object(dir, "rt.o", obj, size);
     float consts[116];
@@ -226,12 +227,14 @@ static void library(void **state) {
     assert_int_equal(*(uint64_t *)dlsym(lib, "model_constants_size"), sizeof consts);
     for (int threads = 1; threads <= 3; threads++) {
         tc_rt rt = {.abi_version = TC_RT_ABI, .nthreads = threads};
+        tc_cg_context context = {.threads = threads};
         *(void **)&rt.parallel_for = dlsym(lib, "own_parallel_for");
         float *in = kernel_alloc(400), *o0 = kernel_alloc(400), *o1 = kernel_alloc(400);
         uint8_t *arena = kernel_alloc(1024);
         for (int i = 0; i < 100; i++)
             in[i] = (float)(i % 7);
-        assert_int_equal(run((const void *const[]){in}, (void *const[]){o0, o1}, arena, dlsym(lib, "model_constants"), &rt), 0);
+        assert_int_equal(
+            run((const void *const[]){in}, (void *const[]){o0, o1}, arena, dlsym(lib, "model_constants"), &rt, &context), 0);
         for (int i = 0; i < 100; i++) {
             float want = (float)(i % 7) + (float)(i + 16) * 2;
             assert_true(o1[i] == want && o0[i] == want * 3);
@@ -255,13 +258,14 @@ static void refused_steps(void **state) {
     tc_error err = {0};
     void *obj;
     size_t size;
+    int64_t stack;
     tc_cg_operand one[] = {{TC_CG_ARENA, 0, 0}};
     tc_cg_step far = {.kind = TC_CG_AGAIN, .nargs = 1, .args = one, .target = 2},
                few = {.kind = TC_CG_UNLESS_LESS, .nargs = 1, .args = one}, copy = {.nargs = 1, .args = one, .bytes = 4};
     const tc_cg_step *steps[] = {&far, &few, &copy};
     for (size_t i = 0; i < TC_LEN(steps); i++) {
         tc_cg_driver d = {.name = "model_run", .nsteps = 1, .steps = steps[i]};
-        assert_int_equal(tc_cg_emit_driver(kernel_target(), &d, &obj, &size, &err), TC_BAD_INPUT);
+        assert_int_equal(tc_cg_emit_driver(kernel_target(), &d, &obj, &size, &stack, &err), TC_BAD_INPUT);
         assert_non_null(strstr(err.msg, "model_run: step 0"));
     }
 }

@@ -128,7 +128,54 @@ static void refusals(void **state) {
     }
 }
 
+/* An array of `size` floats that lives on the stack, filled and read at places that are not known before. */
+static void put_array(tc_strbuf *b, int i, int size) {
+    tc_sb_printf(b, "alloc t%d f32[%d] stack align 64 {\nfor i in %d {\nt%d[i] = X[i %% 64] + f32(%d)\n}\n", i, size, size, i, i);
+    tc_sb_printf(b, "for i in 64 {\nY[i] = Y[i] + t%d[(i * %d) %% %d]\n}\n", i, 37 + i, size);
+}
+
+/* Bytes of stack of `n` arrays one after the other, or within each other; -1: refused. */
+static int64_t stack_of(int n, int size, bool within) {
+    kernel k;
+    tc_error err = {0};
+    tc_strbuf b = {0};
+    void *obj;
+    size_t bytes;
+    int64_t stack = -1;
+    tc_sb_add(&b,
+              "func k\nparam X f32[64] in 0 align 64\nparam Y f32[64] out 0 align 64\nbody\nfor i in 64 {\nY[i] = f32(0)\n}\n");
+    for (int i = 0; i < n; i++) {
+        put_array(&b, i, size);
+        tc_sb_add(&b, within ? "" : "}\n");
+    }
+    for (int i = 0; i < n && within; i++)
+        tc_sb_printf(&b, "for i in 64 {\nY[i] = Y[i] + t%d[i]\n}\n}\n", n - 1 - i);
+    kernel_parse(&k, tc_sb_str(&b));
+    const tc_func *f = k.f;
+    tc_status s = tc_cg_emit_object(kernel_target(), &f, NULL, 1, &(tc_cg_options){.stack = &stack}, &obj, &bytes, &err);
+    if (s == TC_OK)
+        free(obj);
+    else if (s != TC_ILLEGAL || !strstr(err.msg, "bytes of stack"))
+        fail_msg("%s", err.msg);
+    kernel_free(&k);
+    tc_strbuf_free(&b);
+    return stack;
+}
+
+/* What LLVM laid out is told and bounded; arrays share it where their lives are apart. */
+static void stacks(void **state) {
+    (void)state;
+    enum { FLOATS = 1000, BYTES = 4 * FLOATS };
+    int64_t one = stack_of(1, FLOATS, false);
+    assert_true(one > BYTES && one < BYTES + 2048);
+    assert_true(stack_of(20, FLOATS, false) < one + BYTES / 2);
+    assert_true(stack_of(3, FLOATS, true) > 3 * BYTES);
+    assert_true(stack_of(10, FLOATS, true) > 10 * BYTES);
+    assert_int_equal(stack_of(20, FLOATS, true), -1);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(optimised), cmocka_unit_test(fast), cmocka_unit_test(refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(optimised), cmocka_unit_test(fast), cmocka_unit_test(refusals),
+                                       cmocka_unit_test(stacks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

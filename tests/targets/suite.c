@@ -284,13 +284,12 @@ static void add_model(suite *s, const suite_kernel *k) {
     tc_error err = {0};
     void *obj;
     size_t size;
-    int64_t at[MOST] = {0}, in_bytes[MOST], out_bytes[MOST];
+    int64_t stack, at[MOST] = {0}, in_bytes[MOST], out_bytes[MOST];
     tc_cg_operand args[MOST];
     tc_cg_entry e = {.name = "model",
                      .driver = "model_driver",
                      .runtime = "model_team",
                      .constants = "constants",
-                     .text = "{}",
                      .nthreads = THREADS,
                      .in_bytes = in_bytes,
                      .out_bytes = out_bytes,
@@ -310,11 +309,11 @@ static void add_model(suite *s, const suite_kernel *k) {
     }
     tc_cg_step step = {.kernel = k->symbol, .nargs = k->f->nparam, .args = args};
     tc_cg_driver d = {.name = "model_driver", .nsteps = 1, .steps = &step};
-    die_if(tc_cg_emit_driver(s->target, &d, &obj, &size, &err), &err, d.name);
+    die_if(tc_cg_emit_driver(s->target, &d, &obj, &size, &stack, &err), &err, d.name);
     add_object(s, d.name, obj, size);
-    die_if(tc_cg_emit_runtime(s->target, e.runtime, &obj, &size, &err), &err, e.runtime);
+    die_if(tc_cg_emit_runtime(s->target, e.runtime, &obj, &size, &stack, &err), &err, e.runtime);
     add_object(s, e.runtime, obj, size);
-    die_if(tc_cg_emit_entry(s->target, &e, &obj, &size, &err), &err, e.name);
+    die_if(tc_cg_emit_entry(s->target, &e, &obj, &size, &stack, &err), &err, e.name);
     add_object(s, "model_entry", obj, size);
     suite_kernel m = *k;
     m.model = true;

@@ -8,8 +8,8 @@
 
 /* Begins a module of its own, called `name`. */
 void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *err);
-/* Compiles what was built, unless that failed, and releases the module. */
-TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size);
+/* Compiles what was built, unless that failed, and releases the module. *stack: bytes that its functions take. */
+TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int64_t *stack);
 /* The address `bytes` bytes behind base. */
 tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes);
 /* Begins a function: an empty block "entry", where the builder then stands. */

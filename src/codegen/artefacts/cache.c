@@ -1,4 +1,5 @@
-/* See cache.h. Files are named KEY.o and hold "tctune object 2\n", the seal of the object under its key, a newline, and the object. */
+/* See cache.h. Files are named KEY.o and hold "tctune object 3\n", the seal of what follows under its key, a newline, the stack that
+ * the object takes, as 8 bytes, and the object. */
 #include "codegen/artefacts/cache.h"
 
 #include <dirent.h>
@@ -20,7 +21,7 @@
 #include "support/log.h"
 #include "support/vec.h"
 
-static const char MAGIC[] = "tctune object 2\n";
+static const char MAGIC[] = "tctune object 3\n";
 enum { HEX = sizeof((tc_seal *)0)->hex - 1, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };
 static const char SYMBOL[] = "tctune_kernel"; /* of objects as they are kept */
 static const int64_t DEFAULT_BYTES = (int64_t)512 << 20;
@@ -280,7 +281,8 @@ static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, vo
     int fd = openat(c->dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return false;
-    bool ours = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size >= HEADER;
+    bool ours =
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size >= HEADER + (int)sizeof(int64_t);
     *obj = ours ? read_object(fd, &st, key, size) : NULL;
     if (*obj)
         futimens(fd, NULL); /* used just now; on failure it only seems older */
@@ -325,30 +327,56 @@ static bool count(tc_cg_cache *c, bool hit, size_t stored) {
     return look;
 }
 
-static tc_status emit(const tc_target *t, const tc_func *f, void **obj, size_t *size, tc_error *err) {
+static tc_status emit(const tc_target *t, const tc_func *f, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     static const char *const name = SYMBOL;
-    return tc_cg_emit_object(t, &f, &name, 1, NULL, obj, size, err);
+    return tc_cg_emit_object(t, &f, &name, 1, &(tc_cg_options){.stack = stack}, obj, size, err);
 }
 
-static tc_status kept_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, void **obj, size_t *size, tc_error *err) {
+/* An object as it is kept: behind the stack that it takes. */
+static void *with_stack(const void *obj, size_t size, int64_t stack) {
+    char *whole = malloc(size + sizeof stack);
+    if (whole) {
+        memcpy(whole, &stack, sizeof stack);
+        memcpy(whole + sizeof stack, obj, size);
+    }
+    return whole;
+}
+
+static void take_stack(void *obj, size_t *size, int64_t *stack) {
+    memcpy(stack, obj, sizeof *stack);
+    *size -= sizeof *stack;
+    memmove(obj, (char *)obj + sizeof *stack, *size + 1);
+}
+
+/* How many bytes of the folder it takes; 0: it is not kept. */
+static size_t keep(const tc_cg_cache *c, const char *name, const tc_seal *key, const void *obj, size_t size, int64_t stack) {
+    size_t bytes = size + sizeof stack + HEADER;
+    void *whole = bytes <= (size_t)c->max_bytes ? with_stack(obj, size, stack) : NULL;
+    bool kept = whole && store(c, name, key, whole, size + sizeof stack);
+    free(whole);
+    return kept ? bytes : 0;
+}
+
+static tc_status kept_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, void **obj, size_t *size, int64_t *stack,
+                             tc_error *err) {
     tc_seal key = key_of(c, t, f);
     char name[HEX + sizeof ".o"];
     tc_status s = TC_OK;
     snprintf(name, sizeof name, "%s.o", key.hex);
     if (fetch(c, name, &key, obj, size)) {
+        take_stack(*obj, size, stack);
         count(c, true, 0);
     } else {
-        s = emit(t, f, obj, size, err);
-        bool kept = s == TC_OK && *size + HEADER <= (size_t)c->max_bytes && store(c, name, &key, *obj, *size);
-        if (count(c, false, kept ? *size + HEADER : 0))
+        s = emit(t, f, obj, size, stack, err);
+        if (count(c, false, s == TC_OK ? keep(c, name, &key, *obj, *size, *stack) : 0))
             evict(c);
     }
     return s;
 }
 
 tc_status tc_cg_cached_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol, void **obj, size_t *size,
-                              tc_error *err) {
-    TC_TRY(c ? kept_object(c, t, f, obj, size, err) : emit(t, f, obj, size, err));
+                              int64_t *stack, tc_error *err) {
+    TC_TRY(c ? kept_object(c, t, f, obj, size, stack, err) : emit(t, f, obj, size, stack, err));
     if (!strcmp(symbol, SYMBOL))
         return TC_OK;
     tc_status s = tc_cg_rename_symbol(obj, size, SYMBOL, symbol, err);

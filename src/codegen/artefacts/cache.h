@@ -36,8 +36,9 @@ void tc_cg_cache_close(tc_cg_cache *c);
 /* Objects taken from the cache and objects compiled since it was opened. */
 void tc_cg_cache_counts(const tc_cg_cache *c, int64_t *hits, int64_t *misses);
 
-/* tc_cg_emit_object of one function, from the cache where it is there. The bytes do not depend on whether it was. */
+/* tc_cg_emit_object of one function, from the cache where it is there. The bytes do not depend on whether it was. *stack: bytes
+ * that a call takes. */
 TC_NODISCARD tc_status tc_cg_cached_object(tc_cg_cache *c, const tc_target *t, const tc_func *f, const char *symbol, void **obj,
-                                           size_t *size, tc_error *err);
+                                           size_t *size, int64_t *stack, tc_error *err);
 
 #endif

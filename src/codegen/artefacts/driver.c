@@ -131,7 +131,7 @@ static void steps(tc_cg *g, const tc_cg_driver *d, tc_val table) {
     free(blocks);
 }
 
-tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err) {
+tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     int most = 1;
     tc_cg unit, *g = &unit;
     for (int i = 0; i < d->nsteps; i++) {
@@ -143,5 +143,5 @@ tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **ob
     tc_cg_begin_function(g, d->name, g->i32, params, TC_LEN(params), true);
     steps(g, d, LLVMBuildAlloca(g->b, LLVMArrayType2(g->ptr, (uint64_t)most), "args"));
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
-    return tc_cg_close_unit(g, obj, size);
+    return tc_cg_close_unit(g, obj, size, stack);
 }

@@ -13,7 +13,6 @@
  *     status = NAME_context_run(context, inputs, outputs)
  *     the context is given back */
 #include <stdio.h>
-#include <string.h>
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/artefacts/library.h"
@@ -262,26 +261,7 @@ static void sizes(entry *x) {
     x->total = (x->total + x->align - 1) / x->align * x->align;
 }
 
-/* The ELF format's: the lengths of owner and text, a type, then both, each padded to 4 bytes. The symbol stands for the text. */
-static void put_note(tc_cg *g, const tc_cg_entry *e) {
-    static const char owner[8] = TC_CG_NOTE_OWNER; /* padded */
-    uint32_t size = (uint32_t)strlen(e->text) + 1, pad = (4 - size % 4) % 4;
-    tc_val parts[] = {i32(g, sizeof TC_CG_NOTE_OWNER),
-                      i32(g, (int)size),
-                      i32(g, TC_CG_NOTE_TYPE),
-                      LLVMConstStringInContext(g->ctx, owner, sizeof owner, 1),
-                      LLVMConstStringInContext(g->ctx, e->text, size - 1, 0),
-                      LLVMConstNull(LLVMArrayType2(LLVMInt8TypeInContext(g->ctx), pad))};
-    tc_val note = LLVMConstStructInContext(g->ctx, parts, TC_LEN(parts), 1);
-    tc_val whole = global(g, LLVMTypeOf(note), "note", note, 4, false), at[] = {i32(g, 0), i32(g, 4)};
-    LLVMSetGlobalConstant(whole, 1);
-    LLVMSetSection(whole, ".note." TC_CG_NOTE_OWNER);
-    char name[512];
-    snprintf(name, sizeof name, "%s_metadata", e->name);
-    LLVMAddAlias2(g->mod, LLVMTypeOf(parts[4]), 0, LLVMConstInBoundsGEP2(LLVMTypeOf(note), whole, at, 2), name);
-}
-
-tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err) {
+tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     tc_cg unit, *g = &unit;
     tc_cg_open_unit(g, t, e->name, err);
     entry x = {.g = g, .e = e};
@@ -290,6 +270,5 @@ tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj,
     build_free(&x);
     build_context_run(&x);
     build_run(&x);
-    put_note(g, e);
-    return tc_cg_close_unit(g, obj, size);
+    return tc_cg_close_unit(g, obj, size, stack);
 }

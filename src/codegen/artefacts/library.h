@@ -57,7 +57,8 @@ typedef struct tc_cg_driver {
     const tc_cg_step *steps;
     int64_t workspace_at;
 } tc_cg_driver;
-TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, tc_error *err);
+TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver *d, void **obj, size_t *size, int64_t *stack,
+                                         tc_error *err);
 
 /* ---- the entry points (entry.c) ---- */
 
@@ -70,8 +71,7 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
  *
  * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment. Runs
  * return the driver's status; NAME_run, which has a context of its own for one thread at a time and makes new ones for others, also -1
- * when there is no memory. The object also defines `int32_t NAME_threads`, which contexts take over when they are made, and
- * `const char NAME_metadata[]`, which lies in a note of the file (note.c). */
+ * when there is no memory. The object also defines `int32_t NAME_threads`, which contexts take over when they are made. */
 typedef struct tc_cg_entry {
     const char *name;
     const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
@@ -80,14 +80,17 @@ typedef struct tc_cg_entry {
     int64_t arena_bytes;
     int nin, nout;
     const int64_t *in_bytes, *out_bytes;
-    const char *text; /* metadata */
 } tc_cg_entry;
-TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, tc_error *err);
+TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack,
+                                        tc_error *err);
 
 /* ---- what a library says of itself (note.c) ---- */
 
 #define TC_CG_NOTE_OWNER "tctune"
 enum { TC_CG_NOTE_TYPE = 1 };
+/* An object that defines `const char SYMBOL[]`, the text, which lies in a note of the file. */
+TC_NODISCARD tc_status tc_cg_emit_metadata(const tc_target *t, const char *symbol, const char *text, void **obj, size_t *size,
+                                           tc_error *err);
 /* The metadata of a library's file, malloc'ed. Nothing of the file is run. TC_BAD_INPUT when it is cut short or not one that tctune
  * built. */
 TC_NODISCARD tc_status tc_cg_read_metadata(const char *path, char **text, tc_error *err);

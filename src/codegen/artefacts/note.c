@@ -1,4 +1,4 @@
-/* What a library says of itself, in a note of its ELF file: read from the file, since loading a library already runs code of it.
+/* What a library says of itself, in a note of its ELF file: written, and read from the file, since loading a library already runs code of it.
  * Nothing that the file says of sizes and places is believed. */
 #include "codegen/artefacts/library.h"
 
@@ -10,7 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "codegen/artefacts/artefacts_int.h"
 #include "support/fs.h"
+#include "support/vec.h"
 
 /* Far more than the metadata of any network. */
 static const uint64_t MOST_NOTES = 64 << 20;
@@ -131,4 +133,31 @@ tc_status tc_cg_read_metadata(const char *path, char **text, tc_error *err) {
         *text = NULL;
     }
     return s;
+}
+
+/* ---- writing ---- */
+
+/* The ELF format's: the lengths of owner and text, a type, then both, each padded to 4 bytes. The symbol stands for the text. */
+tc_status tc_cg_emit_metadata(const tc_target *t, const char *symbol, const char *text, void **obj, size_t *size, tc_error *err) {
+    static const char owner[8] = TC_CG_NOTE_OWNER; /* padded */
+    uint32_t bytes = (uint32_t)strlen(text) + 1, pad = (4 - bytes % 4) % 4;
+    int64_t stack;
+    tc_cg unit, *g = &unit;
+    tc_cg_open_unit(g, t, symbol, err);
+    tc_val parts[] = {LLVMConstInt(g->i32, sizeof TC_CG_NOTE_OWNER, 0),
+                      LLVMConstInt(g->i32, bytes, 0),
+                      LLVMConstInt(g->i32, TC_CG_NOTE_TYPE, 0),
+                      LLVMConstStringInContext(g->ctx, owner, sizeof owner, 1),
+                      LLVMConstStringInContext(g->ctx, text, bytes - 1, 0),
+                      LLVMConstNull(LLVMArrayType2(g->i8, pad))};
+    tc_val note = LLVMConstStructInContext(g->ctx, parts, TC_LEN(parts), 1),
+           whole = LLVMAddGlobal(g->mod, LLVMTypeOf(note), "note");
+    tc_val at[] = {LLVMConstInt(g->i32, 0, 0), LLVMConstInt(g->i32, 4, 0)};
+    LLVMSetInitializer(whole, note);
+    LLVMSetAlignment(whole, 4);
+    LLVMSetLinkage(whole, LLVMInternalLinkage);
+    LLVMSetGlobalConstant(whole, 1);
+    LLVMSetSection(whole, ".note." TC_CG_NOTE_OWNER);
+    LLVMAddAlias2(g->mod, LLVMTypeOf(parts[4]), 0, LLVMConstInBoundsGEP2(LLVMTypeOf(note), whole, at, 2), symbol);
+    return tc_cg_close_unit(g, obj, size, &stack);
 }

@@ -14,6 +14,7 @@ tc_rt tc_cg_runtime(int nthreads);
 
 /* Object that defines `int32_t NAME(const tc_rt *, int64_t n, tc_rt_body *, void *closure)`, a parallel_for over OpenMP's runtime
  * (GOMP_parallel), for libraries that must run without tctune. What links it runs after fork in both processes. */
-TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err);
+TC_NODISCARD tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, int64_t *stack,
+                                          tc_error *err);
 
 #endif

@@ -96,7 +96,7 @@ static void build_fork(tc_cg *g) {
     run_at(g, "llvm.global_dtors", guarded(g, "closed", remove, &handle, 1));
 }
 
-tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, tc_error *err) {
+tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     tc_cg unit, *g = &unit;
     tc_cg_open_unit(g, t, name, err);
     build_fork(g);
@@ -125,5 +125,5 @@ tc_status tc_cg_emit_runtime(const tc_target *t, const char *name, void **obj, s
     tc_val args[] = {team, data, threads, LLVMConstInt(g->i32, 0, 0)};
     LLVMBuildCall2(g->b, gomp, fork, args, 4, "");
     LLVMBuildRet(g->b, LLVMConstInt(g->i32, 0, 0));
-    return tc_cg_close_unit(g, obj, size);
+    return tc_cg_close_unit(g, obj, size, stack);
 }

@@ -6,8 +6,8 @@ void tc_cg_open_unit(tc_cg *g, const tc_target *t, const char *name, tc_error *e
     tc_cg_init(g, t, ctx, LLVMModuleCreateWithNameInContext(name, ctx), name, err);
 }
 
-tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size) {
-    tc_status s = g->status == TC_OK ? tc_cg_object_of(g->target, g->mod, false, obj, size, g->err) : g->status;
+tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int64_t *stack) {
+    tc_status s = g->status == TC_OK ? tc_cg_object_of(g->target, g->mod, obj, size, stack, g->err) : g->status;
     tc_cg_done(g);
     LLVMDisposeModule(g->mod);
     LLVMContextDispose(g->ctx);

@@ -10,7 +10,9 @@
 void tc_cg_c_prelude(tc_strbuf *b);
 /* A lowered function as C17: `static void SYMBOL(const void *a0, ..., void *aN, uint8_t *workspace)`, the arguments in order. Its
  * workspace is that of tc_cg_workspace_bytes(f, nthreads), aligned to 64; arguments need the alignment of their elements only.
- * Parallel loops are OpenMP's where the compiler has it switched on, and serial otherwise. */
-TC_NODISCARD tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, tc_error *err);
+ * Parallel loops are OpenMP's where the compiler has it switched on, and serial otherwise. *stack (NULL: not wanted): bytes of all
+ * that the function declares, as if nothing shared a place; what compilers add is not known. */
+TC_NODISCARD tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, int64_t *stack,
+                                    tc_error *err);
 
 #endif

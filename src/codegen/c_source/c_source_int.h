@@ -15,6 +15,7 @@ typedef struct tc_cgc_writer {
     const tc_func *f;
     const char *thread; /* the pointer to the thread's workspace here */
     int nthreads, indent, regions, teams;
+    int64_t stack;                 /* bytes of what was declared so far */
     tc_env *env;                   /* ranges of the loops' variables */
     tc_map loads;                  /* of nodes, by id: whether memory is read there or below */
     tc_map use;                    /* of nodes in this statement, by id */

@@ -40,12 +40,14 @@ static void open_function(tc_cgc_writer *w, const char *symbol) {
     tc_cgc_line(w, "const unsigned before = tc_begin_flush();\n");
 }
 
-tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, tc_error *err) {
+tc_status tc_cg_emit_c(const tc_func *f, const char *symbol, int nthreads, tc_strbuf *b, int64_t *stack, tc_error *err) {
     tc_cgc_writer w = {.b = b, .f = f, .thread = "thread0", .nthreads = nthreads, .env = tc_env_new(), .err = err};
     open_function(&w, symbol);
     tc_cgc_stmt(&w, f->body);
     tc_cgc_line(&w, "tc_end_flush(before);\n");
     tc_cgc_text(&w, "}\n\n");
+    if (stack)
+        *stack = w.stack;
     tc_env_free(w.env);
     tc_map_free(&w.loads);
     tc_map_free(&w.use);

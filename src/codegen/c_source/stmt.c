@@ -76,6 +76,7 @@ static void store(tc_cgc_writer *w, const tc_stmt *s) {
         tc_cgc_line(w, "{\n");
         w->indent++;
         tc_cgc_line(w, "%s all[%d];\n", tc_cgc_value_type(s->u.store.buffer->dtype), lanes);
+        w->stack += tc_cgc_round64(8 * (int64_t)lanes);
     }
     open_lanes(w, lanes);
     tc_cgc_name_values(w, lane);
@@ -172,6 +173,7 @@ static void alloc(tc_cgc_writer *w, const tc_stmt *s) {
         tc_cgc_line(w, "_Alignas(64) tc_%s ", tc_dtype_name(b->dtype));
         tc_cgc_buffer(w, b);
         tc_cgc_text(w, "[%" PRId64 "];\n", b->size);
+        w->stack += tc_cgc_round64(b->size * tc_dtype_bytes(b->dtype));
     } else if (at < 0) {
         tc_cgc_fail(w, "a buffer that has no place in the workspace");
     } else {

@@ -60,6 +60,7 @@ void tc_cgc_name_values(tc_cgc_writer *w, const char *lane) {
         const tc_expr *e = w->order.data[i];
         if (!has_name(w, e))
             continue;
+        w->stack += 8;
         tc_cgc_line(w, "const %s t%" PRIu32 " = ", tc_cgc_value_type((tc_dtype)e->dtype), e->id);
         tc_cgc_node(w, e, e->lanes > 1 ? lane : "0");
         tc_cgc_text(w, ";\n");

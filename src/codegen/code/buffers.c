@@ -4,8 +4,6 @@
 
 #include "codegen/code/code_int.h"
 
-enum { MAX_STACK = 1 << 20 /* bytes; threads have a few MiB */ };
-
 tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b) {
     const uintptr_t *s = tc_map_get(&g->k->slots, b->id);
     if (!s || !*s) {
@@ -105,9 +103,9 @@ void tc_cg_allocate(tc_cg *g, const tc_buffer *b) {
         tc_cg_add_placed(g, b);
         return;
     case TC_BUF_STACK: {
-        if (buffer_bytes(b) > MAX_STACK) {
+        if (buffer_bytes(b) > TC_CG_MOST_STACK) {
             tc_cg_fail(g, "buffer %s of %lld bytes is too large for the stack (at most %d)", b->name, (long long)buffer_bytes(b),
-                       MAX_STACK);
+                       TC_CG_MOST_STACK);
             return;
         }
         tc_val p = tc_cg_alloca(g, tc_cg_mem_type(g, b->dtype), b->size, TC_RT_ALIGN, b->name);
@@ -127,6 +125,14 @@ void tc_cg_allocate(tc_cg *g, const tc_buffer *b) {
     case TC_NSCOPES:
         break;
     }
+}
+
+void tc_cg_mark_life(tc_cg *g, const tc_buffer *b, const char *marker) {
+    const tc_slot *s = g->status == TC_OK ? tc_cg_slot(g, b) : NULL;
+    if (!s)
+        return;
+    tc_val args[] = {tc_cg_i64(g, buffer_bytes(b)), s->ptr};
+    tc_cg_intrinsic(g, marker, &g->ptr, 1, args, 2);
 }
 
 void tc_cg_add_params(tc_cg *g, int first) {

@@ -9,6 +9,7 @@
  *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
  *     tiles.c    tile registers
  *     units.c    dot products, and tiles in vector registers       host.c      what this machine is
+ *     frames.c   the stack that compiled functions take
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -113,6 +114,8 @@ tc_val tc_cg_pred_for(tc_cg *g, int lanes); /* the predicate with that many lane
 tc_slot *tc_cg_slot(tc_cg *g, const tc_buffer *b);
 void tc_cg_add_slot(tc_cg *g, tc_slot slot);
 void tc_cg_allocate(tc_cg *g, const tc_buffer *b);
+/* Says where the life of an array on the stack begins or ends, by the name of LLVM's intrinsic. */
+void tc_cg_mark_life(tc_cg *g, const tc_buffer *b, const char *marker);
 void tc_cg_add_placed(tc_cg *g, const tc_buffer *b);    /* in the workspace */
 void tc_cg_add_registers(tc_cg *g, const tc_buffer *b); /* in values */
 void tc_cg_add_params(tc_cg *g, int first);             /* the kernel's, which the function has from parameter `first` on */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "codegen/code/code_int.h"
+#include "codegen/code/frames.h"
 
 static const char PASSES[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,adce)";
@@ -46,6 +47,7 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
     if (strcmp(t->cpu, "generic"))
         text_attr(ctx, fn, "target-cpu", t->cpu);
     features_attr(ctx, t, fn);
+    tc_cg_ask_for_frame(ctx, fn);
     if (tc_cg_scalable(t)) {
         unsigned kind = LLVMGetEnumAttributeKindForName("vscale_range", strlen("vscale_range"));
         uint64_t scale = (uint64_t)t->machine.vector_bytes / 16; /* least and most: the register is exactly that wide */
@@ -118,15 +120,30 @@ static tc_status check(LLVMModuleRef mod, tc_error *err) {
     return s;
 }
 
-tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, bool fast, void **obj, size_t *size, tc_error *err) {
+/* Machine code as an object, and the stack that it takes. */
+static tc_status object(LLVMModuleRef mod, LLVMTargetMachineRef tm, void **obj, size_t *size, int64_t *stack, tc_error *err) {
+    tc_cg_frames frames;
+    tc_cg_listen_to_frames(LLVMGetModuleContext(mod), &frames);
+    tc_status s = machine_code(mod, tm, LLVMObjectFile, obj, size, err);
+    LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(mod), NULL, NULL);
+    *stack = tc_cg_stack_of(&frames, mod);
+    if (s == TC_OK && *frames.error) {
+        s = tc_fail(err, TC_ENV, "LLVM's code generator: %s", frames.error);
+        free(*obj);
+    }
+    tc_cg_frames_free(&frames);
+    return s;
+}
+
+tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     LLVMTargetMachineRef tm;
-    TC_TRY(tc_cg_machine(t, fast, &tm, err));
+    TC_TRY(tc_cg_machine(t, false, &tm, err));
     prepare(mod, t, tm);
     tc_status s = check(mod, err);
     if (s == TC_OK)
-        s = optimise(mod, tm, fast, err);
+        s = optimise(mod, tm, false, err);
     if (s == TC_OK)
-        s = machine_code(mod, tm, LLVMObjectFile, obj, size, err);
+        s = object(mod, tm, obj, size, stack, err);
     LLVMDisposeTargetMachine(tm);
     return s;
 }
@@ -196,10 +213,18 @@ tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, con
                             const tc_cg_options *opts, void **obj, size_t *size, tc_error *err) {
     job j;
     TC_TRY(open_job(&j, t, funcs, names, n, opts, err));
-    bool fast = opts && opts->fast;
-    tc_status s = optimise(j.mod, j.tm, fast, err);
+    int64_t stack = 0;
+    tc_status s = optimise(j.mod, j.tm, opts && opts->fast, err);
     if (s == TC_OK)
-        s = machine_code(j.mod, j.tm, LLVMObjectFile, obj, size, err);
+        s = object(j.mod, j.tm, obj, size, &stack, err);
+    if (s == TC_OK && stack > TC_CG_MOST_STACK) {
+        s = tc_fail(err, TC_ILLEGAL,
+                    "%s: takes %lld bytes of stack; at most %d are allowed: give it smaller tiles or fewer copies",
+                    names ? names[0] : funcs[0]->name, (long long)stack, TC_CG_MOST_STACK);
+        free(*obj);
+    }
+    if (s == TC_OK && opts && opts->stack)
+        *opts->stack = stack;
     close_job(&j);
     return s;
 }

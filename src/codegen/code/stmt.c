@@ -112,6 +112,22 @@ static void sequence(tc_cg *g, const tc_stmt *s) {
     }
 }
 
+/* LLVM lets arrays share the stack whose lives, which begin and end here, are apart. */
+static void alloc_statement(tc_cg *g, const tc_stmt *s) {
+    const tc_buffer *b = s->u.alloc.buffer;
+    bool vectors = b->scope == TC_BUF_TILE && !g->k->blocks;
+    if (vectors)
+        tc_cg_open_tiles(g, s);
+    tc_cg_allocate(g, b);
+    if (b->scope == TC_BUF_STACK)
+        tc_cg_mark_life(g, b, "llvm.lifetime.start");
+    tc_cg_stmt(g, s->u.alloc.body);
+    if (b->scope == TC_BUF_STACK)
+        tc_cg_mark_life(g, b, "llvm.lifetime.end");
+    if (vectors)
+        tc_cg_close_tiles(g);
+}
+
 void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
     if (!s || g->status != TC_OK)
         return;
@@ -130,12 +146,7 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
         tc_cg_store_stmt(g, s);
         break;
     case TC_STMT_ALLOC:
-        if (s->u.alloc.buffer->scope == TC_BUF_TILE && !g->k->blocks)
-            tc_cg_open_tiles(g, s);
-        tc_cg_allocate(g, s->u.alloc.buffer);
-        tc_cg_stmt(g, s->u.alloc.body);
-        if (s->u.alloc.buffer->scope == TC_BUF_TILE && !g->k->blocks)
-            tc_cg_close_tiles(g);
+        alloc_statement(g, s);
         break;
     case TC_STMT_PREFETCH:
         tc_cg_prefetch_stmt(g, s);

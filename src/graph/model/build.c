@@ -94,7 +94,7 @@ static tc_status check_complete(const builder *b, tc_error *err) {
 static tc_status compile(builder *b, int i, tc_error *err) {
     tc_graph_unit *u = &b->m->units[i];
     const tc_func *f = u->func;
-    TC_TRY(tc_cg_cached_object(b->cache, b->m->target, f, b->m->kernels[i].symbol, &u->obj, &u->size, err));
+    TC_TRY(tc_cg_cached_object(b->cache, b->m->target, f, b->m->kernels[i].symbol, &u->obj, &u->size, &u->stack, err));
     if (b->o->object_only)
         return TC_OK;
     TC_TRY(tc_cg_load(u->obj, u->size, &u->module, err));

@@ -115,6 +115,7 @@ typedef struct tc_graph_unit {
     tc_func *func;                    /* lowered */
     void *obj;
     size_t size;
+    int64_t stack; /* bytes that a call takes */
     tc_cg_module *module;
     tc_kernel *kernel;
 } tc_graph_unit;

@@ -16,6 +16,7 @@ typedef struct saver {
     const char *name, *dir; /* prefix of symbols; scratch folder */
     tc_arena *arena;
     TC_VEC(const char *) objects;
+    int64_t stack, deepest; /* of the functions around kernels, so far; of library kernels */
 } saver;
 
 static const char *text(const saver *s, const char *fmt, ...) TC_PRINTF(2, 3);
@@ -113,11 +114,20 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
     json_object_set_new(j, "steps", steps);
 }
 
+/* What a thread that runs the model takes, and each of its team. */
+static int64_t stack_bytes(const saver *s) {
+    int64_t deepest = s->deepest;
+    for (int i = 0; i < s->m->nkernel; i++)
+        deepest = TC_MAX(deepest, s->m->units[i].stack);
+    return s->stack + deepest + tc_graph_outer_stack(s->m);
+}
+
 static const char *metadata(const saver *s) {
     const tc_graph_model *m = s->m;
-    json_t *j = json_pack("{s:i, s:i, s:s, s:s, s:i, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi", TC_RT_ABI,
-                          "name", s->name, "target", m->target->text, "threads", m->threads, "inputs", ports_json(m->in, m->nin),
-                          "outputs", ports_json(m->out, m->nout), "flops", tc_graph_model_flops(m), "provenance", provenance(m));
+    json_t *j = json_pack("{s:i, s:i, s:s, s:s, s:i, s:I, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi",
+                          TC_RT_ABI, "name", s->name, "target", m->target->text, "threads", m->threads, "stack",
+                          (json_int_t)stack_bytes(s), "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
+                          "flops", tc_graph_model_flops(m), "provenance", provenance(m));
     if (m->nshown < m->nout)
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     add_steps(j, m);
@@ -155,6 +165,7 @@ static tc_status put_library(saver *s, tc_error *err) {
         const tc_graph_launch *x = &s->m->program->launches[i];
         if (!x->library)
             continue;
+        s->deepest = TC_GRAPH_LIBRARY_STACK;
         if (!tc_target_is_host_isa(s->m->target->triple))
             return put_foreign_library(s, x, err);
         tc_graph_library_object(&bytes, &size);
@@ -186,7 +197,9 @@ static tc_status put_driver(saver *s, tc_error *err) {
     tc_cg_driver d = {.name = symbol(s, "driver"), .nsteps = m->nstep, .steps = steps, .workspace_at = m->workspace_at};
     void *obj;
     size_t size;
-    TC_TRY(tc_cg_emit_driver(m->target, &d, &obj, &size, err));
+    int64_t stack;
+    TC_TRY(tc_cg_emit_driver(m->target, &d, &obj, &size, &stack, err));
+    s->stack += stack;
     tc_status r = put_object(s, "driver", obj, size, err);
     free(obj);
     return r;
@@ -195,7 +208,9 @@ static tc_status put_driver(saver *s, tc_error *err) {
 static tc_status put_runtime(saver *s, tc_error *err) {
     void *obj;
     size_t size;
-    TC_TRY(tc_cg_emit_runtime(s->m->target, symbol(s, "parallel_for"), &obj, &size, err));
+    int64_t stack;
+    TC_TRY(tc_cg_emit_runtime(s->m->target, symbol(s, "parallel_for"), &obj, &size, &stack, err));
+    s->stack += stack;
     tc_status r = put_object(s, "runtime", obj, size, err);
     free(obj);
     return r;
@@ -219,12 +234,22 @@ static tc_status put_entry(saver *s, tc_error *err) {
                      .nin = m->nin,
                      .nout = m->nout,
                      .in_bytes = port_bytes(s, m->in, m->nin),
-                     .out_bytes = port_bytes(s, m->out, m->nout),
-                     .text = metadata(s)};
+                     .out_bytes = port_bytes(s, m->out, m->nout)};
     void *obj;
     size_t size;
-    TC_TRY(tc_cg_emit_entry(m->target, &e, &obj, &size, err));
+    int64_t stack;
+    TC_TRY(tc_cg_emit_entry(m->target, &e, &obj, &size, &stack, err));
+    s->stack += stack;
     tc_status r = put_object(s, "entry", obj, size, err);
+    free(obj);
+    return r;
+}
+
+static tc_status put_metadata(saver *s, tc_error *err) {
+    void *obj;
+    size_t size;
+    TC_TRY(tc_cg_emit_metadata(s->m->target, symbol(s, "metadata"), metadata(s), &obj, &size, err));
+    tc_status r = put_object(s, "metadata", obj, size, err);
     free(obj);
     return r;
 }
@@ -310,7 +335,7 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
     }
 }
 
-void tc_graph_open_header(const tc_graph_model *m, const char *name, tc_strbuf *b) {
+void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
     tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap inputs:\n",
                  m->target->cpu, m->threads, m->threads == 1 ? "" : "s");
     list_ports(b, "inputs", m->in, m->nin);
@@ -318,6 +343,18 @@ void tc_graph_open_header(const tc_graph_model *m, const char *name, tc_strbuf *
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
+    tc_sb_printf(
+        b,
+        "/* Bytes of stack that a run takes of the thread that calls it, and of each thread of its team (OMP_STACKSIZE), with\n"
+        " * %lld of them for the C library and OpenMP's.%s */\n"
+        "#define %s_STACK_BYTES %lld\n\n",
+        (long long)tc_graph_outer_stack(m), note, name, (long long)stack);
+}
+
+/* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers, which are
+ * 11 KiB with tiles. */
+int64_t tc_graph_outer_stack(const tc_graph_model *m) {
+    return (32 << 10) + 256 * (int64_t)m->threads;
 }
 
 void tc_graph_close_header(const char *name, tc_strbuf *b) {
@@ -335,7 +372,7 @@ void tc_graph_close_header(const char *name, tc_strbuf *b) {
 }
 
 static void header(const saver *s, tc_strbuf *b) {
-    tc_graph_open_header(s->m, s->name, b);
+    tc_graph_open_header(s->m, s->name, stack_bytes(s), "", b);
     tc_sb_add(
         b,
         "/* With a context of its own; what calls it meanwhile gets one for the call. Returns 0. -1: out of memory. After fork,\n"
@@ -383,6 +420,7 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_driver(s, err));
     TC_TRY(put_runtime(s, err));
     TC_TRY(put_entry(s, err));
+    TC_TRY(put_metadata(s, err)); /* behind all whose stack counts */
     TC_TRY(put_constants(s, err));
     tc_strbuf b = {0};
     header(s, &b);

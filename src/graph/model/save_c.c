@@ -14,6 +14,7 @@ enum { MOST_IN_SOURCE = 1 << 20 };
 typedef struct source {
     const tc_graph_model *m;
     const char *name;
+    int64_t stack; /* of the kernel that takes most */
     tc_strbuf b;
 } source;
 
@@ -236,15 +237,23 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         TC_TRY(array(s, err));
     if (uses_library(m))
         library(s);
-    for (int i = 0; i < m->nkernel; i++)
-        TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, err));
+    s->stack = uses_library(m) ? TC_GRAPH_LIBRARY_STACK : 0;
+    for (int i = 0; i < m->nkernel; i++) {
+        int64_t stack;
+        TC_TRY(tc_cg_emit_c(m->units[i].func, m->kernels[i].symbol, m->threads, &s->b, &stack, err));
+        s->stack = TC_MAX(s->stack, stack);
+    }
     forks(s);
     entry(s);
     return TC_OK;
 }
 
+/* What compilers add to what the source declares: spilled registers, frames of the prelude's functions. */
+enum { COMPILERS = 16 << 10 };
+static const char NOTE[] = " Compiled with -O1 or more: 16 KiB are\n * for what compilers add to what the source declares.";
+
 static void header(const source *s, tc_strbuf *b) {
-    tc_graph_open_header(s->m, s->name, b);
+    tc_graph_open_header(s->m, s->name, s->stack + COMPILERS + tc_graph_outer_stack(s->m), NOTE, b);
     tc_sb_add(b, "/* In static memory: one call at a time. Arrays are aligned to their elements. Returns 0. */\n");
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
     tc_sb_add(b, "/* In memory of the caller's, that many bytes aligned to 64: several threads may call it at once. */\n");
@@ -259,8 +268,8 @@ static tc_status write_all(source *s, const char *path, const char *weights, con
     tc_arena *a = tc_arena_new();
     tc_strbuf b = {0};
     const char *temp = weights ? tc_arena_printf(a, "%s/weights", tc_scratch_path(scratch)) : NULL;
-    header(s, &b);
     tc_status r = write_source(s, slash ? slash + 1 : weights, err);
+    header(s, &b);
     if (r == TC_OK && weights)
         r = write_weights(s, temp, err);
     tc_fs_new files[] = {{.path = path, .data = s->b.data, .size = s->b.len},

@@ -14,8 +14,11 @@ TC_NODISCARD tc_status tc_graph_read_library(tc_graph_model *m, const char *path
 
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);
-/* What the header begins with: a comment that lists inputs and outputs, the guard, and the numbers of both. */
-void tc_graph_open_header(const tc_graph_model *m, const char *name, tc_strbuf *b);
+/* What the header begins with: a comment that lists inputs and outputs, the guard, the numbers of both, and the stack that a run
+ * takes, of which `note` says more. */
+void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b);
+/* Bytes of stack for what runs outside of the model's own functions: libc, libm, OpenMP's library, the loader where it binds. */
+int64_t tc_graph_outer_stack(const tc_graph_model *m);
 /* Declares contexts, and ends the header. */
 void tc_graph_close_header(const char *name, tc_strbuf *b);
 /* path ends in ".c"; name is an identifier. */
