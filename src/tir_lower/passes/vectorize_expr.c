@@ -34,12 +34,21 @@ static bool by_lane(const tir_vectoriser *k, const tc_expr *atom) {
            (tc_expr_uses_var(atom, k->u) || ((k->arm || k->maybe_empty) && tc_expr_touches_memory(atom)));
 }
 
+/* e, simplified: so are its operands then, and need not be at each level of what may be deep. It may be no arithmetic any more. */
+static const tc_expr *vec_simple(tir_vectoriser *k, const tc_expr *e) {
+    bool before = k->simple;
+    k->simple = true;
+    e = tir_vec(k, tc_te_simplify(k->c, e, k->env));
+    k->simple = before;
+    return e;
+}
+
 /* i64 arithmetic: a ramp if it is affine in u; (16 * x + u) / 16 is, once simplified. */
-static const tc_expr *vec_index(tir_vectoriser *k, const tc_expr *e, bool simplified) {
-    tc_affine a;
+static const tc_expr *vec_index(tir_vectoriser *k, const tc_expr *e) {
+    tc_affine a = {0};
     if (e->nargs == 0)
         return tir_vec(k, e);
-    if (!tc_te_affine(k->c, e, k->env, &a))
+    if (!(k->simple ? tc_affine_linear(&a, e, 1) : tc_te_affine(k->c, e, k->env, &a)))
         return vec_operands(k, e);
     int64_t stride = 0;
     bool other = false;
@@ -52,10 +61,10 @@ static const tc_expr *vec_index(tir_vectoriser *k, const tc_expr *e, bool simpli
             other |= by_lane(k, atom);
         }
     }
-    if (other && !simplified)
-        return vec_index(k, tc_te_simplify(k->c, e, k->env), true);
-    if (other)
+    if (other && k->simple)
         return vec_operands(k, e);
+    if (other)
+        return vec_simple(k, e);
     return stride ? tc_ramp(k->c, tc_te_from_affine(k->c, &a), tc_i64(k->c, stride), k->lanes) : tc_te_from_affine(k->c, &a);
 }
 
@@ -109,7 +118,7 @@ static bool is_masked_load(const tc_expr *const *args) {
 }
 
 static const tc_expr *vec_select(tir_vectoriser *k, const tc_expr *e) {
-    const tc_expr *cond = tir_vec(k, tc_te_simplify(k->c, e->args[0], k->env));
+    const tc_expr *cond = tir_vec(k, k->simple ? e->args[0] : tc_te_simplify(k->c, e->args[0], k->env));
     if (cond->op == TC_OP_INT)
         return tir_vec(k, e->args[cond->u.i ? 1 : 2]);
     if (cond->lanes == 1 && !tc_expr_uses_var(e, k->u) && !k->arm && !k->maybe_empty)
@@ -124,7 +133,7 @@ static const tc_expr *vec_node(tir_vectoriser *k, const tc_expr *e) {
         return vec_load(k, e);
     if (e->op == TC_OP_SELECT)
         return vec_select(k, e);
-    return e->dtype == TC_I64 ? vec_index(k, e, false) : vec_operands(k, e);
+    return e->dtype == TC_I64 ? vec_index(k, e) : vec_operands(k, e);
 }
 
 const tc_expr *tir_vec(tir_vectoriser *k, const tc_expr *e) {

@@ -17,6 +17,7 @@ typedef struct tir_vectoriser {
     const tc_expr *arm;                 /* within an arm of a select: lanes that take it (implies mask); NULL outside */
     tir_memo memo;                      /* scalar -> vector, under the current mask and arm */
     const struct tir_vectoriser *outer; /* within an arm: outside of it */
+    bool simple;                        /* the expression at hand is simplified */
 } tir_vectoriser;
 
 /* e for all lanes of the chunk: still a scalar where it does not depend on the lane. */
