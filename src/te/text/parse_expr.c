@@ -332,6 +332,8 @@ static tc_status call_sugar(parser *p, const char *name, place at, operand *out)
     TC_TRY(settle(p, &x, TC_F32, 1));
     if (!tc_dtype_is_float(x.e->dtype) && (strcmp(name, "relu") != 0 || x.e->dtype == TC_BOOL))
         return FAIL_AT(p, at, "%s needs a float operand, not %s", name, tc_dtype_name(x.e->dtype));
+    if (tc_dtype_is_stored(x.e->dtype))
+        return FAIL_AT(p, at, "%s of %s; cast it, e.g. f32(x)", name, tc_dtype_name(x.e->dtype));
     return made(p, sugar(p->c, name, x.e), at, out);
 }
 

@@ -257,6 +257,9 @@ static tc_status parse_output(te_parser *p) {
             return tc_lex_fail(&at, p->err, "output %s is not defined", name);
         if (!((const tc_tensor *)*t)->op)
             return tc_lex_fail(&at, p->err, "output %s is an input; an output must be produced by a compute", name);
+        for (size_t i = 0; i < p->out.len; i++)
+            if (p->out.data[i] == (const tc_tensor *)*t)
+                return tc_lex_fail(&at, p->err, "%s is listed as an output twice", name);
         tc_push(&p->out, (const tc_tensor *)*t);
         TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
     }
