@@ -17,6 +17,8 @@ typedef struct digit {
 } digit;
 
 enum { MAX_DIGITS = 16 };
+/* Of an array, so that sizes can be computed: a tensor's 2^50 (te/te_int.h), padded by what any schedule pads. */
+static const int64_t MOST_BYTES = (int64_t)1 << 62;
 
 /* c + sum(coef[i] * digit[i]) */
 typedef struct linear {
@@ -178,8 +180,8 @@ static tc_status check_layout(const tc_instr *in, const tc_layout *l, const tc_t
     for (int p = 0; p < l->nout; p++) {
         if (!linear_range(&parts[p], t->shape, &lo, &hi) || lo < 0)
             return REFUSE(err, in, "part %d of the layout can be negative", p + 1);
-        if (__builtin_mul_overflow(size, hi + 1, &size) || size > (int64_t)1 << 40)
-            return REFUSE(err, in, "the physical array would have more than 2^40 elements");
+        if (__builtin_mul_overflow(size, hi + 1, &size) || size > MOST_BYTES / tc_dtype_bytes(t->dtype))
+            return REFUSE(err, in, "the physical array would have more than 2^62 bytes");
         shape[p] = hi + 1;
         if (!is_radix(&parts[p], t->shape))
             return REFUSE(err, in, "the layout is not injective: part %d gives the same sum for different coordinates", p + 1);
