@@ -172,6 +172,7 @@ static const tc_expr *data_at(const product *p, int quadrant, const tc_expr *con
         with[p->cut] = tc_add(c, row[1 + p->cut], tc_i64(c, p->half));
     vars[n] = p->op->raxes[0].var;
     with[n++] = quadrant % 2 ? tc_add(c, k, tc_i64(c, p->k / 2)) : k;
+    /* Without the ranges of the axes, which lowering uses: they would change the text, by whose hash records are found. */
     const tc_expr *e = tc_te_simplify(c, tc_expr_subst(c, p->data, n, vars, with), NULL);
     int64_t lower = p->op->axes[p->cut].extent - p->half;
     if (quadrant < 2 || lower == p->half)

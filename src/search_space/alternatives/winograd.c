@@ -277,6 +277,7 @@ static const tc_expr *input_at(writer *w, const tc_expr *const *tile, const tc_e
     }
     vars[n] = k->c;
     with[n++] = ch;
+    /* Without the ranges of the axes, which lowering uses: they would change the text, by whose hash records are found. */
     const tc_expr *e = tc_te_simplify(c, tc_expr_subst(c, k->data, n, vars, with), NULL);
     return inside ? tc_select(c, inside, e, tc_float(c, TC_F32, 0)) : e;
 }
