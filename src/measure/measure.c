@@ -7,6 +7,7 @@
 
 #include "codegen/code/target.h"
 #include "measure/measure_int.h"
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/memory.h"
 #include "support/vec.h"
@@ -54,7 +55,9 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     m->o.worker_arg = o->worker_arg ? tc_xstrdup(o->worker_arg) : NULL;
     gethostname(m->host, sizeof m->host - 1);
     m->carrier = carrier_of(o->mode);
-    tc_status s = m->carrier->open(m, &m->carries, err);
+    tc_status s = o->mode == TC_MEAS_SIMULATED ? TC_OK : tc_clock_check(TC_CLOCK_SAMPLES, err);
+    if (s == TC_OK)
+        s = m->carrier->open(m, &m->carries, err);
     if (s == TC_OK)
         *out = m;
     else

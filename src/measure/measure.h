@@ -1,7 +1,8 @@
 /* Measuring candidates: the interface that tuning uses. Builders (one process per core) turn texts into code; then one runner
  * process, alone on the machine, loads and times it. Whatever a candidate does ends as a record with an error kind; a call
  * returns an error only when measuring itself is impossible. Every wait is bounded, and all stop within about 0.1 s of the stop
- * flag. */
+ * flag. A limit counts the time in which a process could run (process.h): candidates are not late because somebody suspended them or
+ * the tuner. */
 #ifndef TC_MEASURE_MEASURE_H
 #define TC_MEASURE_MEASURE_H
 
@@ -46,7 +47,7 @@ typedef struct tc_meas_input {
 
 typedef struct tc_meas tc_meas;
 
-/* Starts nothing yet. TC_BAD_INPUT for a target that cannot run here. */
+/* Starts nothing yet. TC_BAD_INPUT for a target that cannot run here, TC_ENV where the machine has no clock to time it by. */
 TC_NODISCARD tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err);
 void tc_meas_free(tc_meas *m); /* ends all processes */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/vec.h"
 
@@ -116,9 +117,9 @@ static isa best_isa(void) {
 /* Best rate of many slices: the peak is what the machine does when nothing else runs. Beside others a thread runs for some
  * milliseconds at a time; a slice is shorter. */
 static double fma_rate(const isa *k, int threads, double seconds) {
-    double best = 0, end = tc_now() + seconds, slice = TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE);
+    double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
     volatile float sink = 0;
-    do {
+    for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
         double flops = 0;
         double start = tc_now();
 #pragma omp parallel num_threads(threads) reduction(+ : flops)
@@ -132,7 +133,7 @@ static double fma_rate(const isa *k, int threads, double seconds) {
             sink = x;
         }
         best = TC_MAX(best, flops / (tc_now() - start));
-    } while (tc_now() < end);
+    }
     (void)sink;
     return best;
 }
@@ -149,17 +150,20 @@ static int64_t triad_floats(void) {
 static double triad_rate(int threads, double seconds) {
     int64_t n = triad_floats();
     float *a = tc_xmalloc((size_t)n * sizeof *a), *b = tc_xmalloc((size_t)n * sizeof *b), *c = tc_xmalloc((size_t)n * sizeof *c);
-    double best = 0, end = tc_now() + seconds;
+    double best = 0, end = tc_now() + seconds, span = tc_clock_span(0);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
         a[i] = 0, b[i] = 1, c[i] = (float)(i & 7);
-    do {
-        double start = tc_now();
+    for (int slices = 0; slices < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; slices++) {
+        double start = tc_now(), bytes = 0;
+        do {
 #pragma omp parallel for simd num_threads(threads) schedule(static)
-        for (int64_t i = 0; i < n; i++)
-            a[i] = b[i] + 3.0F * c[i];
-        best = TC_MAX(best, 3.0 * sizeof(float) * (double)n / (tc_now() - start));
-    } while (tc_now() < end);
+            for (int64_t i = 0; i < n; i++)
+                a[i] = b[i] + 3.0F * c[i];
+            bytes += 3.0 * sizeof(float) * (double)n;
+        } while (tc_now() - start < span);
+        best = TC_MAX(best, bytes / (tc_now() - start));
+    }
     free(a);
     free(b);
     free(c);
@@ -201,9 +205,9 @@ double tc_meas_measure_fma(int threads, double seconds) {
 
 typedef struct stream {
     const isa *isa;
-    bool writes; /* triad over three arrays; else one that is only read */
-    int64_t n;   /* elements of each array, per thread */
-    double end;
+    bool writes;      /* triad over three arrays; else one that is only read */
+    int64_t n;        /* elements of each array, per thread */
+    double end, span; /* of a rate at least, seconds */
 } stream;
 
 /* One thread's passes over its own arrays until `end`: the best rate, in bytes per second, of spans long enough to be timed. */
@@ -218,15 +222,18 @@ static double stream_thread(const stream *s) {
     if (!a)
         return 0;
     memset(a, 0, bytes);
-    do {
-        double start = tc_now();
-        for (int i = 0; i < passes; i++)
-            if (s->writes)
-                s->isa->triad(a, a + s->n, a + 2 * s->n, s->n);
-            else
-                sink = s->isa->read(a, s->n);
-        best = TC_MAX(best, (double)bytes * passes / (tc_now() - start));
-    } while (tc_now() < s->end);
+    for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < s->end; n++) {
+        double start = tc_now(), sum = 0;
+        do {
+            for (int i = 0; i < passes; i++)
+                if (s->writes)
+                    s->isa->triad(a, a + s->n, a + 2 * s->n, s->n);
+                else
+                    sink = s->isa->read(a, s->n);
+            sum += (double)bytes * passes;
+        } while (tc_now() - start < s->span);
+        best = TC_MAX(best, sum / (tc_now() - start));
+    }
     (void)sink;
     free(a);
     return best;
@@ -234,7 +241,7 @@ static double stream_thread(const stream *s) {
 
 static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double seconds) {
     int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
-    stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds};
+    stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds, tc_clock_span(0)};
     double sum = 0;
 #pragma omp parallel num_threads(threads) reduction(+ : sum)
     sum += stream_thread(&s);

@@ -22,10 +22,13 @@
 
 enum {
     WORKER_FD = 3,      /* where a worker finds its socket */
-    STOP_POLL_MS = 100, /* how often the stop flag is looked at */
     REAP_MS = 2000,     /* a process whose socket is closed gets this long to finish dying */
     SPARE_THREADS = 64, /* beyond a team, and one that takes its place */
+    GRACE = 2,          /* times its limit that a process gets on top where it could hardly run */
 };
+
+/* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not suspended. */
+static const double look = 0.1, suspended = 1;
 
 void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
     *p = (tc_meas_proc){.opt = *opt, .fd = -1, .log = -1};
@@ -117,12 +120,58 @@ static tc_status spawn(tc_meas_proc *p, tc_error *err) {
     return TC_OK;
 }
 
+/* ---- limits ---- */
+
+/* Seconds that it had of the processors, all threads together. 0 where the system does not tell. */
+static double processor_time(const tc_meas_proc *p) {
+    clockid_t clock;
+    struct timespec t;
+    if (clock_getcpuclockid(p->pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        return 0;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void begin_request(tc_meas_proc *p, double limit) {
+    p->limit = limit;
+    p->waited = 0;
+    p->had = processor_time(p);
+    p->busy = true;
+}
+
+static bool is_late(const tc_meas_proc *p) {
+    double over = p->waited - p->limit;
+    return over > 0 && (over > GRACE * p->limit || processor_time(p) - p->had >= p->limit / 2);
+}
+
+/* Seconds until the stop flag is looked at, or before that one of the busy ones may be late. Negative: none is busy. */
+static double next_look(tc_meas_proc *const *procs, size_t n) {
+    double first = -1;
+    for (size_t i = 0; i < n; i++)
+        if (procs[i]->busy) {
+            double left = procs[i]->limit - procs[i]->waited;
+            first = TC_MIN(left > 0 ? left : look, first < 0 ? look : first);
+        }
+    return first;
+}
+
+/* Waits for something to happen to the busy ones, no longer than until the next look; false when none is busy. The clock has gone on by
+ * more when this process was suspended, which is nobody's fault. */
+static bool wait_for(struct pollfd *fds, tc_meas_proc *const *procs, size_t n) {
+    double seconds = next_look(procs, n), before = tc_now();
+    if (seconds < 0)
+        return false;
+    poll(fds, n, (int)(seconds * 1000) + 1);
+    double passed = tc_now() - before;
+    for (size_t i = 0; i < n; i++)
+        procs[i]->waited += passed < seconds + suspended ? passed : seconds;
+    return true;
+}
+
 static tc_status greet(tc_meas_proc *p, tc_error *err) {
     tc_meas_proc *const self[] = {p};
     tc_meas_event ev;
     tc_strbuf b = {0};
-    p->busy = true;
-    p->deadline = tc_now() + p->opt.start_limit;
+    begin_request(p, p->opt.start_limit);
     tc_meas_proc_wait(self, 1, NULL, &ev);
     if (ev == TC_MEAS_EV_REPLY && p->reply_type == TC_MEAS_MSG_READY) {
         tc_meas_reader r = tc_meas_reader_of(p->reply, p->reply_size);
@@ -268,10 +317,9 @@ static bool send_all(tc_meas_proc *p, const void *data, size_t n) {
             c += k;
             n -= (size_t)k;
         } else if (errno == EAGAIN) {
-            double left = p->deadline - tc_now();
-            if (left <= 0)
+            if (is_late(p))
                 return false;
-            poll(&(struct pollfd){p->fd, POLLOUT, 0}, 1, (int)(left * 1000) + 1);
+            wait_for(&(struct pollfd){p->fd, POLLOUT, 0}, &p, 1);
         } else if (errno != EINTR) {
             return false;
         }
@@ -292,8 +340,7 @@ tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *paylo
     tc_meas_frame f = {TC_MEAS_FRAME_MAGIC, type, n};
     free(p->reply);
     p->reply = NULL;
-    p->deadline = tc_now() + seconds;
-    p->busy = true;
+    begin_request(p, seconds);
     if (send_all(p, &f, sizeof f))
         (void)send_all(p, payload, n); /* a failure shows as death or timeout in the wait that follows */
     return TC_OK;
@@ -348,15 +395,9 @@ static bool receive(tc_meas_proc *p, tc_meas_event *ev) {
     }
 }
 
-/* Fills fds for the busy ones; returns the earliest deadline, or a negative number when none is busy. */
-static double watch(tc_meas_proc *const *procs, size_t n, struct pollfd *fds) {
-    double first = -1;
-    for (size_t i = 0; i < n; i++) {
+static void watch(tc_meas_proc *const *procs, size_t n, struct pollfd *fds) {
+    for (size_t i = 0; i < n; i++)
         fds[i] = (struct pollfd){procs[i]->busy ? procs[i]->fd : -1, POLLIN, 0};
-        if (procs[i]->busy && (first < 0 || procs[i]->deadline < first))
-            first = procs[i]->deadline;
-    }
-    return first;
 }
 
 /* The kernel bounds the threads of a user, not those of a process: so they are counted, as often as the stop flag is looked at. */
@@ -369,7 +410,7 @@ static bool is_crowd(const tc_meas_proc *p) {
 
 /* Ends the process where it is late or has become a crowd; true when it did. */
 static bool overdone(tc_meas_proc *p, tc_meas_event *ev) {
-    bool late = tc_now() > p->deadline, crowd = !late && is_crowd(p);
+    bool late = is_late(p), crowd = !late && is_crowd(p);
     if (!late && !crowd)
         return false;
     tc_meas_proc_kill(p);
@@ -383,11 +424,9 @@ int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_a
     int found = -1;
     *ev = TC_MEAS_EV_NONE;
     while (found < 0 && !(stop && *stop)) {
-        double deadline = watch(procs, n, fds);
-        if (deadline < 0)
+        watch(procs, n, fds);
+        if (!wait_for(fds, procs, n))
             break;
-        double left = TC_MAX(deadline - tc_now(), 0.0);
-        poll(fds, n, left * 1000 < STOP_POLL_MS ? (int)(left * 1000) + 1 : STOP_POLL_MS);
         for (size_t i = 0; i < n && found < 0; i++)
             if (fds[i].revents && receive(procs[i], ev))
                 found = (int)i;

@@ -42,12 +42,13 @@ typedef enum tc_meas_event {
 
 typedef struct tc_meas_proc {
     tc_meas_proc_options opt;
-    pid_t pid; /* 0: not running */
-    int fd;    /* socket to it */
-    int log;   /* memory file that is its stdout and stderr */
-    bool busy; /* a request is out */
-    double deadline;
-    size_t starts; /* how often it was started */
+    pid_t pid;            /* 0: not running */
+    int fd;               /* socket to it */
+    int log;              /* memory file that is its stdout and stderr */
+    bool busy;            /* a request is out */
+    double waited, limit; /* seconds that were waited for the answer, and that may be */
+    double had;           /* seconds that it had of the processors when the request was made */
+    size_t starts;        /* how often it was started */
     char llvm_version[32];
     char lacks[512]; /* what its sandbox could not be given, in sentences; "" */
     tc_meas_msg reply_type;
@@ -66,8 +67,9 @@ void tc_meas_proc_close(tc_meas_proc *p);
 void tc_meas_proc_kill(tc_meas_proc *p);
 /* Starts it and waits for READY, unless it runs. TC_ENV says why it cannot be started. */
 TC_NODISCARD tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err);
-/* Sends a request, starting the process first when needed; the answer must come within `limit` seconds. A process that dies while
- * it is sent to reports that in the next wait. */
+/* Sends a request, starting the process first when needed; the answer must come within `limit` seconds: of those in which this process
+ * was not suspended, and up to three times as many where the other one had the processors for less than half of them, because it was
+ * stopped itself or others were in its place. A process that dies while it is sent to reports that in the next wait. */
 TC_NODISCARD tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *payload, size_t n, double limit,
                                          tc_error *err);
 /* Waits until one of the busy processes has an answer, is dead or is late; returns its index, or -1 with TC_MEAS_EV_NONE when

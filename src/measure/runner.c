@@ -4,7 +4,10 @@
  * warm the caches, and end the race for what is clearly slower than the best. Then a sample is the mean of as many calls as last
  * min_sample seconds. Measured hot, nothing is flushed between calls. Measured cold, the constants are put out of every cache
  * before each call, and only the calls are timed: in a network the weights of the other kernels have pushed them out, while what
- * a kernel reads besides was written just before. */
+ * a kernel reads besides was written just before.
+ *
+ * A time counts when the process ran for nearly all of it (support/clock/clock.h). What was taken while it was stopped, or while others had its
+ * place, is taken again; but not for ever: on a machine that stays busy the times are what they are there, and differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +16,15 @@
 #include "codegen/code/code.h"
 #include "measure/peak.h"
 #include "measure/worker_int.h"
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/vec.h"
 
 enum {
-    REFERENCES = 3,     /* runs of the reference before and after timing */
-    MAX_INNER = 1 << 20 /* calls per sample */
+    REFERENCES = 3,      /* runs of the reference before and after timing */
+    MAX_INNER = 1 << 20, /* calls per sample */
+    TRIES = 3,           /* that a time may take on average until the process ran for all of it */
+    KNOWN = 4            /* steps of the clock below which a single call's time says nothing */
 };
 /* After n samples a candidate whose fastest is slower than the best by more than this over n is out of the race: the fastest of
  * few is above a kernel's median by less on a quiet machine, and noise only ever adds. */
@@ -36,6 +42,7 @@ typedef struct call {
     void *workspace;
     tc_rt rt;
     const tc_func *cold; /* its constants are put out of the caches before each call; NULL: nothing is */
+    double step;         /* of the clock, seconds */
 } call;
 
 static void evict_constants(const call *c) {
@@ -163,10 +170,13 @@ static void compare(const call *c, tc_meas_result *r, tc_arena *a) {
         fail(r, a, s == TC_ILLEGAL ? TC_MEAS_WRONG_RESULT : TC_MEAS_RUN_FAILED, err.msg);
 }
 
-/* First call, checked. *seconds: how long it took. False when the candidate is finished. */
+/* First call, checked. *seconds: how long it took; INFINITY where that is not known. False when the candidate is finished. */
 static bool first_call(const call *c, const tc_meas_timing *t, tc_meas_result *r, tc_arena *a, double *seconds) {
     poison_outputs(c, 0);
+    tc_stopwatch watch = tc_stopwatch_start();
     int32_t rc = once(c, seconds);
+    if (!tc_stopwatch_read(&watch).whole || *seconds < KNOWN * c->step)
+        *seconds = INFINITY;
     if (rc == 0 && t->verify) {
         rc = check_written(c, r, a);
         if (rc == 0 && r->error == TC_MEAS_NONE)
@@ -181,27 +191,56 @@ static bool slow(const tc_meas_timing *t, double seconds, double times) {
     return t->best > 0 && times > 0 && seconds > times * t->best;
 }
 
+/* Seconds that a sample lasts at least. */
+static double least(const call *c, const tc_meas_timing *t) {
+    return TC_MAX(t->min_sample, TC_CLOCK_STEPS * c->step);
+}
+
 /* How many calls make a sample, when one takes `seconds`. */
-static int64_t calls_per_sample(const tc_meas_timing *t, double seconds) {
-    double calls = ceil(t->min_sample / TC_MAX(seconds, 1e-9));
+static int64_t calls_per_sample(const call *c, const tc_meas_timing *t, double seconds) {
+    double calls = ceil(least(c, t) / TC_MAX(seconds, 1e-9));
     return (int64_t)TC_MIN(TC_MAX(calls, 1.0), (double)MAX_INNER);
+}
+
+/* One sample of calls that take `seconds`, which follows it. *good: it is one to keep; `last`: whether or not the process ran for all of
+ * it. *spent: seconds that it used of the budget. */
+static int32_t try_sample(const call *c, const tc_meas_timing *t, bool last, double *seconds, bool *good, double *spent) {
+    int64_t inner = calls_per_sample(c, t, *seconds);
+    double one = 0;
+    tc_stopwatch watch = tc_stopwatch_start();
+    int32_t rc = sample(c, inner, &one);
+    tc_span span = tc_stopwatch_read(&watch);
+    bool told = one * (double)inner >= KNOWN * c->step; /* the clock went on by enough */
+    *good = told && (span.whole || last);
+    *spent = *good ? span.seconds : TC_MIN(span.seconds, span.ran);
+    if (*good)
+        *seconds = one;
+    else if (!told)
+        *seconds = KNOWN * c->step / (double)inner;
+    return rc;
 }
 
 /* Samples until there are enough, or more would not change what is known. The number of calls follows each sample: on a busy
  * machine a single call says little about the next. */
 static int32_t take_samples(const call *c, const tc_meas_timing *t, double seconds, tc_meas_result *r) {
-    double start = tc_now(), fastest = seconds;
+    double spent = 0, fastest = seconds;
+    size_t wanted = (size_t)TC_MAX(t->samples, 1);
     if (seconds > t->budget) { /* the call just timed is all that can be afforded */
         tc_push(&r->times, seconds);
         return 0;
     }
-    while (r->times.len < (size_t)TC_MAX(t->samples, 1)) {
-        int32_t rc = sample(c, calls_per_sample(t, seconds), &seconds);
+    for (size_t left = TRIES * (wanted + 1); left > 0 && r->times.len < wanted; left--) {
+        bool good, over = spent > t->budget;
+        double used;
+        if (over && r->times.len > 0)
+            break;
+        int32_t rc = try_sample(c, t, over || left <= wanted - r->times.len, &seconds, &good, &used);
         if (rc != 0)
             return rc;
+        spent += used;
+        if (!good)
+            continue;
         tc_push(&r->times, seconds);
-        if (tc_now() - start > t->budget)
-            break;
         fastest = TC_MIN(fastest, seconds);
         if (t->early_stop > 0 && slow(t, fastest, 1 + t->doubt * BEHIND / (double)r->times.len))
             break;
@@ -209,17 +248,37 @@ static int32_t take_samples(const call *c, const tc_meas_timing *t, double secon
     return 0;
 }
 
-/* The fastest of the calls that fit into one sample. After the check the threads sleep and the caches hold other things: for a
- * kernel of 30 microseconds the next call takes twice as long as those that follow, and would say that it is out of the race. */
-static int32_t settle(const call *c, const tc_meas_timing *t, double *fastest) {
+/* Calls until they have lasted as long as a sample. *mean is theirs where the process ran for all of it, else as it was. */
+static int32_t calls_of_a_sample(const call *c, const tc_meas_timing *t, double *fastest, double *mean, tc_span *span) {
     double sum = 0, one;
-    *fastest = INFINITY;
-    for (int calls = 0; calls < MAX_INNER && sum <= t->min_sample; calls++, sum += one) {
+    int calls = 0;
+    tc_stopwatch watch = tc_stopwatch_start();
+    for (; calls < MAX_INNER && sum <= least(c, t); calls++, sum += one) {
         int32_t rc = once(c, &one);
         if (rc != 0)
             return rc;
         *fastest = TC_MIN(*fastest, one);
     }
+    *span = tc_stopwatch_read(&watch);
+    if (span->whole)
+        *mean = sum / calls;
+    return 0;
+}
+
+/* What one of the calls takes that fit into a sample: the fastest, or the mean where that is too short for the clock. After the check
+ * the threads sleep and the caches hold other things: for a kernel of 30 microseconds the next call takes twice as long as those that
+ * follow, and would say that it is out of the race. */
+static int32_t settle(const call *c, const tc_meas_timing *t, double *seconds) {
+    double mean = KNOWN * c->step, spent = 0; /* at most that, where it is not known */
+    tc_span span = {.whole = false};
+    *seconds = INFINITY;
+    for (int tries = 0; tries < TRIES && !span.whole && spent <= t->budget; tries++, spent += TC_MIN(span.seconds, span.ran)) {
+        int32_t rc = calls_of_a_sample(c, t, seconds, &mean, &span);
+        if (rc != 0)
+            return rc;
+    }
+    if (*seconds < KNOWN * c->step)
+        *seconds = mean;
     return 0;
 }
 
@@ -232,7 +291,7 @@ static void time_kernel(const call *c, const tc_meas_timing *t, tc_arena *a, tc_
     double first, settled;
     if (!first_call(c, t, r, a, &first))
         return;
-    if (slow(t, first - SETTLING, HOPELESS * t->doubt * t->early_stop)) {
+    if (isfinite(first) && slow(t, first - SETTLING, HOPELESS * t->doubt * t->early_stop)) {
         stop_early(r, first);
         return;
     }
@@ -245,6 +304,8 @@ static void time_kernel(const call *c, const tc_meas_timing *t, tc_arena *a, tc_
         rc = take_samples(c, t, settled, r);
     if (rc != 0)
         fail_status(r, a, rc);
+    else if (r->times.len == 0)
+        fail(r, a, TC_MEAS_RUN_FAILED, "the clock did not go while the kernel ran");
     else if (t->verify)
         compare(c, r, a); /* a kernel with a race or a state of its own goes wrong later rather than at once */
 }
@@ -278,7 +339,8 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     call c = {.d = d,
               .args = TC_NEW_N(arena, void *, code->f->nparam),
               .rt = tc_cg_runtime(t->threads),
-              .cold = t->mode == TC_MEAS_COLD ? code->f : NULL};
+              .cold = t->mode == TC_MEAS_COLD ? code->f : NULL,
+              .step = tc_clock_step()};
     *out = (tc_meas_result){.message = ""};
     tc_status s = tc_meas_data_arguments(d, code->f, c.args, &err);
     if (s == TC_OK && code->workspace > 0)

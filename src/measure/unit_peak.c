@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "codegen/code/code.h"
+#include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/vec.h"
 
@@ -145,14 +146,14 @@ static double call_until(tc_kernel *kernel, const tc_intrinsic *u, double stop) 
 
 /* Best rate of many slices, as of the multiply-adds. */
 static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int threads, double seconds) {
-    double best = 0, end = tc_now() + seconds, slice = TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE);
+    double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
     double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
-    do {
+    for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
         double calls = 0, start = tc_now();
 #pragma omp parallel num_threads(threads) reduction(+ : calls)
         calls += call_until(kernel, u, start + slice);
         best = TC_MAX(best, calls * ops / (tc_now() - start));
-    } while (tc_now() < end);
+    }
     return best;
 }
 

@@ -300,7 +300,8 @@ static bool join(const tc_tune *t, int i, contest *c) {
 /* The build judges: what is stored is what each kernel took in each round. */
 static tc_status keep(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
     tc_record *r = tc_arena_dup(a, c->record, (size_t)c->n * sizeof *r);
-    int64_t now = tc_meas_now_ms();
+    int64_t now;
+    TC_TRY(tc_meas_db_next_ms(t->db, TC_MEAS_BESIDE, &now, err));
     for (int k = 0; k < c->n; k++) {
         r[k].mode = TC_MEAS_BESIDE;
         r[k].when_ms = now;

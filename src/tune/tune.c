@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "measure/unit_peak.h"
+#include "support/clock/clock.h"
 #include "support/map.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
@@ -206,6 +207,7 @@ tc_status tc_tune_new(const tc_tune_options *o, const tc_tune_task *tasks, int n
         return tc_fail(err, TC_BAD_INPUT, "there is no budget: give a number of trials, or a time, or both");
     if (n < 1)
         return tc_fail(err, TC_BAD_INPUT, "there is nothing to tune: the model has no kernel");
+    TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
     tc_meas_peak peak = {.f32_gflops = o->peak_gflops, .threads = o->threads};
     if (o->measure_peak)
         peak.f32_gflops = tc_meas_measure_fma(o->threads, peak_seconds / 2);

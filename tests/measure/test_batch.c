@@ -75,14 +75,14 @@ static void every_misfortune_is_a_record(void **state) {
         {"w", "good 1 time=0.5", TC_MEAS_NONE, ""},
         {"w", "build-crash", TC_MEAS_BUILD_CRASH, "signal 11"},
         {"w", "build-exit", TC_MEAS_BUILD_CRASH, "status 5"},
-        {"w", "build-hang", TC_MEAS_BUILD_TIMEOUT, "after 2 s"},
+        {"w", "build-hang", TC_MEAS_BUILD_TIMEOUT, "after 1 s"},
         {"w", "build-garbage", TC_MEAS_BUILD_CRASH, "protocol"},
         {"w", "build-empty", TC_MEAS_BUILD_CRASH, "malformed"},
         {"w", "illegal", TC_MEAS_ILLEGAL, "no such loop"},
         {"w", "good 2 time=0.25", TC_MEAS_NONE, ""},
         {"w", "run-crash", TC_MEAS_RUN_CRASH, "about to crash"},
-        {"w", "run-hang", TC_MEAS_RUN_TIMEOUT, "after 2 s"},
-        {"w", "run-spin", TC_MEAS_RUN_TIMEOUT, "after 2 s"},
+        {"w", "run-hang", TC_MEAS_RUN_TIMEOUT, "after 1 s"},
+        {"w", "run-spin", TC_MEAS_RUN_TIMEOUT, "after 1 s"},
         {"w", "run-garbage", TC_MEAS_RUN_FORBIDDEN, "protocol"},
         {"w", "run-cut", TC_MEAS_RUN_CRASH, ""},
         {"w", "run-empty", TC_MEAS_RUN_FORBIDDEN, "malformed"},
@@ -91,7 +91,7 @@ static void every_misfortune_is_a_record(void **state) {
         {"prepare-crash", "good 4", TC_MEAS_RUN_CRASH, "signal 11"},
         {"w", "good 1 time=0.5 ", TC_MEAS_NONE, ""},
     };
-    tc_meas *m = make((tc_meas_options){.build_limit = 2, .run_limit = 2});
+    tc_meas *m = make((tc_meas_options){.build_limit = 1, .run_limit = 1});
     check_batch(m, e, TC_LEN(e));
     check_batch(m, &(expectation){"w", "good 5 time=1", TC_MEAS_NONE, ""}, 1);
     assert_true(tc_meas_get_stats(m).restarts >= 10);

@@ -481,6 +481,26 @@ static void the_reading_of_constants(void **state) {
     tc_meas_db_close(db);
 }
 
+/* The last comparison is the one that was stored last, whatever the clock was set to before. */
+static void a_comparison_comes_after_all_others(void **state) {
+    (void)state;
+    static const int64_t days = 24 * 3600 * 1000;
+    tc_meas_db *db = open_db(in_dir("clock.db"), TC_MEAS_DB_WRITE);
+    tc_record r = sample_record(arena, "w", 0, 1.0);
+    int64_t ms, now = tc_meas_now_ms();
+    r.when_ms = 0;
+    insert(db, later(r, now + 1000 * days)); /* of no comparison */
+    insert(db, in_graph(r, 1.0, now - days));
+    assert_int_equal(tc_meas_db_next_ms(db, TC_MEAS_IN_GRAPH, &ms, NULL), TC_OK);
+    assert_true(ms >= now && ms < now + days);
+    insert(db, in_graph(r, 1.0, now + 400 * days));
+    assert_int_equal(tc_meas_db_next_ms(db, TC_MEAS_IN_GRAPH, &ms, NULL), TC_OK);
+    assert_true(ms == now + 400 * days + 1);
+    assert_int_equal(tc_meas_db_next_ms(db, TC_MEAS_BESIDE, &ms, NULL), TC_OK);
+    assert_true(ms < now + days);
+    tc_meas_db_close(db);
+}
+
 /* What a network said of its kernel's records counts until a better record is found that it has not seen. */
 static void the_network_has_the_last_word(void **state) {
     (void)state;
@@ -604,6 +624,7 @@ int main(int argc, char **argv) {
         TEST(summaries_count),
         TEST(the_best_is_the_one_to_trust),
         TEST(the_reading_of_constants),
+        TEST(a_comparison_comes_after_all_others),
         TEST(the_network_has_the_last_word),
         TEST(one_failure_is_enough),
         TEST(a_disqualified_record_stays_so),

@@ -98,6 +98,9 @@ TC_NODISCARD tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_
 TC_NODISCARD tc_status tc_meas_db_others_wrote(tc_meas_db *db, bool *wrote, tc_error *err);
 /* The largest id of a record; 0: there is none. */
 TC_NODISCARD tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err);
+/* What time it is, for a comparison of this mode: later than all that are there. The last one counts, which is the last also where the clock
+ * was set back since another was stored. */
+TC_NODISCARD tc_status tc_meas_db_next_ms(tc_meas_db *db, tc_meas_mode mode, int64_t *ms, tc_error *err);
 
 typedef struct tc_meas_counts {
     int64_t total, verified, by_error[TC_MEAS_NERRORS];

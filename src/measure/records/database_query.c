@@ -229,6 +229,16 @@ tc_status tc_meas_db_last_id(tc_meas_db *db, int64_t *id, tc_error *err) {
     return tc_meas_db_int(db, "SELECT coalesce(max(id), 0) FROM records", id, err);
 }
 
+tc_status tc_meas_db_next_ms(tc_meas_db *db, tc_meas_mode mode, int64_t *ms, tc_error *err) {
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "SELECT coalesce(max(r.when_ms), 0) FROM records r WHERE %s = '%s'", tc_meas_db_mode_column(db),
+                 tc_meas_mode_text(mode));
+    tc_status s = tc_meas_db_int(db, tc_sb_str(&b), ms, err);
+    tc_strbuf_free(&b);
+    *ms = TC_MAX(tc_meas_now_ms(), *ms < INT64_MAX ? *ms + 1 : *ms);
+    return s;
+}
+
 tc_status tc_meas_db_workload(tc_meas_db *db, tc_arena *a, tc_digest hash, const char **text, tc_error *err) {
     sqlite3_stmt *st;
     TC_TRY(tc_meas_db_prepare(db, "SELECT text FROM workloads WHERE hash = ?", &st, err));

@@ -10,6 +10,7 @@
 
 #include "measure/records/check.h"
 #include "support/status.h"
+#include "support/vec.h"
 
 enum {
     REFUSED = TC_MEAS_REFUSED,
@@ -125,7 +126,7 @@ double tc_meas_median(const double *t, size_t n) {
 int64_t tc_meas_now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+    return TC_MAX((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, 0);
 }
 
 /* ---- JSON ---- */

@@ -96,7 +96,7 @@ void tc_meas_record_identify(tc_arena *a, tc_record *r, const char *workload, tc
 tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r);
 tc_digest tc_meas_text_hash(const char *text);    /* key of a target or a trace */
 double tc_meas_median(const double *t, size_t n); /* INFINITY for n == 0 */
-int64_t tc_meas_now_ms(void);
+int64_t tc_meas_now_ms(void);                     /* Unix time, milliseconds; 0 where the clock was set to before that began */
 
 /* One JSON object without a newline; `id` is not part of it. */
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b);

@@ -8,6 +8,7 @@
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "measure/unit_peak.h"
+#include "support/clock/clock.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
 
@@ -71,6 +72,7 @@ tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s
                                  tc_tune_kernel_bench *out, tc_error *err) {
     const tc_machine *machine = &o->target->machine;
     *out = (tc_tune_kernel_bench){0};
+    TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
     TC_TRY(describe_form(s, machine, out, err));
     raise_peaks(out, o->target);
     TC_TRY(time_kernel(s, o, mode_of(w, s, o), a, &out->record, err));
