@@ -91,8 +91,8 @@ static int read_specs(const compare_args *a, comparison *c, tc_error *err) {
         return tc_cli_usage(err,
                             "--mode cold goes with two schedules of tctune: a library's constants stay where it has put them");
     int rounds = rounds_of(a);
-    if (rounds < TC_TUNE_MIN_ROUNDS)
-        return tc_cli_usage(err, "--repeats %d: fewer than %d rounds cannot tell anything apart", rounds, TC_TUNE_MIN_ROUNDS);
+    if (rounds < TC_TUNE_SURE_ROUNDS)
+        return tc_cli_usage(err, "--repeats %d: fewer than %d rounds cannot tell anything apart", rounds, TC_TUNE_SURE_ROUNDS);
     return TC_CLI_DONE;
 }
 
@@ -276,7 +276,8 @@ const tc_cli_command tc_cli_compare = {
         "it). Shows schedules and loop nests side by side, the cost-model features that differ, what the hot loops consist "
         "of, and the place on the roofline. Then both run in turns in the isolated process, --repeats rounds: the verdict is "
         "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
-        "equality and a sign test agrees. A record that fails there is marked in its database, and no longer used. The kernel is "
+        "equality and a sign test agrees with p < 0.001. A record that fails there is marked in its database, and no longer "
+        "used. The kernel is "
         "that of --te or --model and --kernel, or of a record. "
         "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
         "would do so.",

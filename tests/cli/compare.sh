@@ -60,11 +60,11 @@ refused 2 "does not run on this machine" "$TCTUNE" measure --te ffn.te --sched h
 [ ! -e new.db ] || fail "a refused schedule made a database"
 
 # ---- compare ----
-ok "$TCTUNE" compare 1 default --te ffn.te --threads 1 --repeats 8
+ok "$TCTUNE" compare 1 default --te ffn.te --threads 1 --repeats 11
 says "# ---- schedules" "# ---- loop nests" "# ---- cost-model features that differ" "# ---- hot loops" "# ---- roofline" \
-    "# ---- verdict" "record 1 of tctune.db" "fused multiply-adds" "FLOP per byte" "8 rounds in turns" "95 % interval"
+    "# ---- verdict" "record 1 of tctune.db" "fused multiply-adds" "FLOP per byte" "11 rounds in turns" "95 % interval"
 grep -q " is faster by .* % ± \|not distinguishable" out || fail "no verdict"
-ok "$TCTUNE" compare 1@tctune.db shown.sched --json --repeats 8
+ok "$TCTUNE" compare 1@tctune.db shown.sched --json --repeats 11
 [ "$(json out verdict.same_program)" = true ] || fail "a record and the file it came from are not the same program"
 [ "$(json out threads)" -eq 1 ] || fail "the record's threads are not used"
 for key in kernel hash a.spec a.origin a.schedule a.nest a.asm_facts.fma a.asm_facts.spills a.median_ms a.of_roof b.median_ms \
@@ -72,18 +72,18 @@ for key in kernel hash a.spec a.origin a.schedule a.nest a.asm_facts.fma a.asm_f
     json out $key >/dev/null
 done
 printf 'jo, jv = split Y.j [_, 16]\n' >slow.sched
-ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 12 --json
+ok "$TCTUNE" compare slow.sched best --te ffn.te --threads 1 --repeats 20 --json
 [ "$(json out verdict.faster)" = B ] || fail "a scalar schedule is not slower than the best record"
-ok "$TCTUNE" compare default default --te gemm.te --repeats 6 --threads 1
+ok "$TCTUNE" compare default default --te gemm.te --repeats 11 --threads 1
 says "(the same)" "A and B become the same program"
 
-says "6 rounds in turns, hot"
-ok "$TCTUNE" compare default hand.sched --te ffn.te --repeats 6 --threads 1 --mode cold
-says "6 rounds in turns, cold" "the bytes are constants"
+says "11 rounds in turns, hot"
+ok "$TCTUNE" compare default hand.sched --te ffn.te --repeats 11 --threads 1 --mode cold
+says "11 rounds in turns, cold" "the bytes are constants"
 ok "$TCTUNE" measure --te ffn.te --sched hand.sched --threads 1 --repeats 5 --mode cold --db cold.db
-ok "$TCTUNE" compare 1@cold.db default --repeats 6 --json
+ok "$TCTUNE" compare 1@cold.db default --repeats 11 --json
 [ "$(json out mode)" = cold ] || fail "the record's mode is not used"
-ok "$TCTUNE" compare 1@cold.db default --repeats 6 --mode hot --json
+ok "$TCTUNE" compare 1@cold.db default --repeats 11 --mode hot --json
 [ "$(json out mode)" = hot ] || fail "compare --mode"
 refused 2 "--mode cold goes with two schedules" "$TCTUNE" compare default onednn --te gemm.te --mode cold
 
@@ -102,13 +102,13 @@ forms=$(awk 'match($0, /"workload_hash": *"[0-9a-f]+"/) { hash = substr($0, RSTA
              /"error": *"ok"/ && /"verified": *true/ && !(hash in seen) { seen[hash] = 1; print NR }' conv.jsonl)
 set -- $forms
 [ $# -ge 2 ] || fail "tuning a convolution has records of $# forms"
-ok "$TCTUNE" compare "$1@conv.db" "$2@conv.db" --te conv.te --threads 1 --repeats 6
+ok "$TCTUNE" compare "$1@conv.db" "$2@conv.db" --te conv.te --threads 1 --repeats 11
 says "winograd" "rounds"
-refused 1 "two forms of one kernel" "$TCTUNE" compare "$2@conv.db" "$1@conv.db" --threads 1 --repeats 6
+refused 1 "two forms of one kernel" "$TCTUNE" compare "$2@conv.db" "$1@conv.db" --threads 1 --repeats 11
 
 refused 2 "'foo' is nothing to compare" "$TCTUNE" compare foo default --te ffn.te
 refused 2 "of which kernel?" "$TCTUNE" compare default hand.sched
-refused 2 "fewer than 6 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
+refused 2 "fewer than 11 rounds" "$TCTUNE" compare default hand.sched --te ffn.te --repeats 5
 refused 2 "one of the two must be a schedule" "$TCTUNE" compare onednn openblas --te gemm.te
 refused 1 "has no record 99" "$TCTUNE" compare 99 default --te ffn.te
 refused 1 "none.db" "$TCTUNE" compare 1@none.db default --te ffn.te
@@ -131,10 +131,10 @@ while read -r word count; do
 done
 SH
 chmod +x peer
-ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare default onednn --te gemm.te --threads 1 --repeats 8 --json
+ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare default onednn --te gemm.te --threads 1 --repeats 11 --json
 [ "$(json out verdict.faster)" = A ] || fail "5 s are not slower"
 [ "$(json out b.origin)" = 9.9 ] || fail "the library's version is not told"
-ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare openblas default --te gemm.te --threads 1 --repeats 8
+ok env TCTUNE_PEERS="$PWD/peer" "$TCTUNE" compare openblas default --te gemm.te --threads 1 --repeats 11
 says "B is faster by"
 
 # ---- show marks the hot loop ----

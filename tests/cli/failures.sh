@@ -106,12 +106,12 @@ for command in run build; do
 done
 for victim_is in "$victim@t.db" best; do
     cp good.db t.db
-    run 1 flaky wrong "$FLAKY" compare default "$victim_is" --te product.te --threads 1 --repeats 6 --db t.db
+    run 1 flaky wrong "$FLAKY" compare default "$victim_is" --te product.te --threads 1 --repeats 11 --db t.db
     warned "$victim_is could not be measured" "record $victim of t.db is marked as failed"
     marked t.db wrong_result
 done
 cp good.db t.db # with other threads it is another program
-run 1 flaky wrong "$FLAKY" compare default "$victim@t.db" --te product.te --threads 2 --repeats 6
+run 1 flaky wrong "$FLAKY" compare default "$victim@t.db" --te product.te --threads 2 --repeats 11
 warned "could not be measured" "stays as it is"
 [ "$(record_of t.db)" = "$victim" ] || fail "a record of other threads is marked"
 
@@ -132,7 +132,7 @@ if reader test -x "$FLAKY" -a ! -w read_only.db; then
     warned "record $victim of read_only.db could not be marked as failed: read_only.db: cannot be written"
     run 1 flaky wrong reader "$FLAKY" bench --te product.te --threads 1 --db read_only.db
     warned "could not be measured" "record $victim of read_only.db could not be marked as failed"
-    run 1 flaky wrong reader "$FLAKY" compare best default --te product.te --threads 1 --repeats 6 --db read_only.db
+    run 1 flaky wrong reader "$FLAKY" compare best default --te product.te --threads 1 --repeats 11 --db read_only.db
     warned "could not be measured" "record $victim of read_only.db could not be marked as failed"
 else
     echo "skipped: a database that cannot be written to (nobody here is without the right)"

@@ -39,8 +39,8 @@ ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3
 says "cold runs" "GB/s" "that the system tells of"
 ok "$TCTUNE" bench --te large.te --db large.db --threads 1 --repeats 3 --mode hot
 says "hot runs"
-ok "$TCTUNE" compare default best --te large.te --db large.db --threads 1 --repeats 6
-says "6 rounds in turns, cold"
+ok "$TCTUNE" compare default best --te large.te --db large.db --threads 1 --repeats 11
+says "11 rounds in turns, cold"
 ok large 4 --db large.db --mode hot --json
 [ "$(json out tasks.0.mode)" = hot ] || fail "--mode hot is not obeyed"
 [ "$(json out measured)" -eq 4 ] || fail "hot trials: $(json out measured)"

@@ -64,6 +64,9 @@ typedef struct tc_tune_verdict {
     int faster;              /* -1: a, 1: b, 0: not distinguishable */
 } tc_tune_verdict;
 enum { TC_TUNE_MIN_ROUNDS = 6 }; /* fewer can never satisfy the sign test */
+/* What a person is told must be surer than what a search tries next: of 1,000 comparisons of equals one may name a faster one. */
+#define TC_TUNE_SURE 1e-3
+enum { TC_TUNE_SURE_ROUNDS = 11 }; /* fewer can never be so sure */
 /* a[i] and b[i]: seconds in round i. */
 tc_tune_verdict tc_tune_judge(const double *a, const double *b, int rounds, uint64_t seed);
 
@@ -79,7 +82,7 @@ typedef struct tc_tune_duel_options {
     const tc_workload *workload; /* for the roofline */
     const tc_target *target;     /* its cores are the threads of both */
     tc_meas_mode mode;
-    int rounds; /* at least TC_TUNE_MIN_ROUNDS */
+    int rounds; /* at least TC_TUNE_SURE_ROUNDS */
     uint64_t seed;
     const volatile sig_atomic_t *stop; /* may be NULL */
 } tc_tune_duel_options;
@@ -88,7 +91,7 @@ typedef struct tc_tune_duel {
     int failed;       /* the rival whose kernel failed, which ends it; -1: none */
     tc_record record; /* how that one failed */
     tc_tune_roof roof;
-    tc_tune_verdict verdict;
+    tc_tune_verdict verdict; /* names a faster one only where the sign test is as sure as TC_TUNE_SURE */
 } tc_tune_duel;
 
 /* Runs two rivals, at most one of which is a library, in turns in the isolated process. TC_ENV when it was stopped too early for a

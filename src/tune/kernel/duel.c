@@ -1,5 +1,6 @@
 /* Two rivals in turns: see compare.h. */
 #include "measure/measure.h"
+#include "support/clock/clock.h"
 #include "tune/kernel/compare.h"
 
 /* What takes part, as measuring knows it: a library is a guest, whose times come last. */
@@ -54,6 +55,7 @@ tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_o
                            tc_error *err) {
     field f;
     *out = (tc_tune_duel){.failed = -1};
+    TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
     line_up(rival, &f);
     tc_tune_roof before = tc_tune_roofline(o->workload, o->target, o->mode, NULL);
     TC_TRY(take_turns(o, &f, arena, err));
@@ -63,11 +65,13 @@ tc_status tc_tune_duel_run(const tc_tune_duellist rival[2], const tc_tune_duel_o
         out->record = f.record[failure];
         return TC_OK;
     }
-    if (f.done < TC_TUNE_MIN_ROUNDS)
+    if (f.done < TC_TUNE_SURE_ROUNDS)
         return tc_fail(err, TC_ENV, "stopped after %d rounds: too few for a verdict", f.done);
     const double *first = f.seconds, *second = f.seconds + o->rounds;
     bool guest_first = !rival[0].schedule;
     out->verdict = tc_tune_judge(guest_first ? second : first, guest_first ? first : second, f.done, o->seed);
+    if (out->verdict.sign_p >= TC_TUNE_SURE)
+        out->verdict.faster = 0;
     out->roof = tc_tune_roofline(o->workload, o->target, o->mode, &before);
     return TC_OK;
 }
