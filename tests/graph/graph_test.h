@@ -63,6 +63,8 @@ static inline tc_graph_tensor i64_tensor(tc_graph_shape shape, const int64_t *v)
             __VA_ARGS__                                                                                                          \
         }                                                                                                                        \
     }
+/* What --shape says of an input (graph/onnx/import.h). */
+#define FIXED(name, ...) tc_graph_binding_fixed(name, &(tc_graph_shape)DIMS(__VA_ARGS__))
 #define SCALAR                                                                                                                   \
     { 0 }
 

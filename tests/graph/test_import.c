@@ -1,5 +1,6 @@
 /* Import of small models: types, folding, canonical form, shape bindings, external data; checked on the printed graph. */
 #include "graph/onnx/import.h"
+#include "graph/ops/ops.h"
 #include "graph_test.h"
 #include "support/fs.h"
 
@@ -66,8 +67,8 @@ static const char dynamic_view_printed[] = "graph \"view\"\n"
 static void test_dynamic_shapes(void **state) {
     (void)state;
     tc_graph *g;
-    tc_graph_binding whole = {"x", DIMS(3, 5, 6)}, wrong = {"x", DIMS(3, 5, 7)}, rank = {"x", DIMS(3, 5)}, other = {"z", DIMS(3)};
-    tc_graph_binding dims[] = {{"seq", DIMS(5)}, {"batch", DIMS(3)}};
+    tc_graph_binding whole = FIXED("x", 3, 5, 6), wrong = FIXED("x", 3, 5, 7), rank = FIXED("x", 3, 5), other = FIXED("z", 3);
+    tc_graph_binding dims[] = {FIXED("seq", 5), FIXED("batch", 3)};
     expect(dynamic_view(), &(tc_graph_import_options){.shapes = &whole, .nshapes = 1}, dynamic_view_printed);
     expect(dynamic_view(), &(tc_graph_import_options){.shapes = dims, .nshapes = 2}, dynamic_view_printed);
     assert_fails(TC_BAD_INPUT, import_model(dynamic_view(), SCRATCH("dyn.onnx"), NULL, &g, err), "dyn.onnx: input 'x'",
@@ -87,14 +88,74 @@ static void test_binding_text(void **state) {
     tc_graph_binding b;
     assert_ok(tc_graph_binding_parse("input=a=1,128", &b, err));
     assert_string_equal(b.name, "input=a");
-    assert_true(b.shape.ndim == 2 && b.shape.d[0] == 1 && b.shape.d[1] == 128);
+    assert_true(b.ndim == 2 && b.d[0].least == 1 && b.d[0].most == 1 && b.d[1].least == 128 && b.d[1].most == 128);
     free((void *)(uintptr_t)b.name);
     assert_ok(tc_graph_binding_parse("x=", &b, err));
-    assert_int_equal(b.shape.ndim, 0);
+    assert_int_equal(b.ndim, 0);
     free((void *)(uintptr_t)b.name);
-    const char *bad[] = {"x", "=1", "x=1,", "x=,1", "x=1,-2", "x=1x", "x=99999999999999999999", "x=1,1,1,1,1,1,1,1,1"};
+    const char *bad[] = {
+        "x",     "=1",    "x=1,",  "x=,1",    "x=1,-2",   "x=1x",    "x=99999999999999999999",    "x=1,1,1,1,1,1,1,1,1",
+        "x=1..", "x=..2", "x=1.2", "x=1..2:", "x=1..2:x", "x=1...2", "x=1..99999999999999999999", "x=8:4"};
     for (size_t i = 0; i < TC_LEN(bad); i++)
         assert_fails(TC_BAD_INPUT, tc_graph_binding_parse(bad[i], &b, err), bad[i], "expected NAME=");
+}
+
+static void test_range_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        tc_graph_range range;
+    } good[] = {{"n=1..512", {1, 512, 1}},
+                {"n=0..0", {0, 0, 1}},
+                {"n=1..512:32", {32, 512, 32}},
+                {"n=33..100:32", {64, 96, 32}},
+                {"n=9223372036854775807..9223372036854775807", {INT64_MAX, INT64_MAX, 1}}};
+    tc_graph_binding b;
+    for (size_t i = 0; i < TC_LEN(good); i++) {
+        assert_ok(tc_graph_binding_parse(good[i].text, &b, err));
+        assert_int_equal(b.ndim, 1);
+        assert_memory_equal(&b.d[0], &good[i].range, sizeof good[i].range);
+        assert_int_equal(tc_graph_bindings_vary(&b, 1), b.d[0].least < b.d[0].most);
+        free((void *)(uintptr_t)b.name);
+    }
+    const char *empty[] = {"n=2..1", "n=1..512:0", "n=33..63:32",
+                           "n=9223372036854775806..9223372036854775807:9223372036854775805"};
+    for (size_t i = 0; i < TC_LEN(empty); i++)
+        assert_fails(TC_BAD_INPUT, tc_graph_binding_parse(empty[i], &b, err), empty[i], "no size in a range");
+}
+
+static tc_graph_range range_of(int64_t least, int64_t most, int64_t multiple) {
+    return (tc_graph_range){least, most, multiple};
+}
+
+/* Sizes of the model's symbols, and one of a symbol's own for a dimension without a name. */
+static void test_sizes_that_vary(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_binding dims[] = {{"seq", 1, {range_of(2, 6, 2)}}, FIXED("batch", 3)};
+    tc_graph_import_options opts = {.shapes = dims, .nshapes = 2};
+    assert_ok(import_model(dynamic_view(), SCRATCH("dyn.onnx"), &opts, &g, err));
+    assert_int_equal(g->symbols.len, 1);
+    assert_string_equal(g->symbols.data[0].name, "seq");
+    assert_int_equal(g->symbols.data[0].value->most, 6);
+    static float x[3 * 6 * 6];
+    for (int64_t n = 2; n <= 6; n += 2) {
+        tc_graph_tensor in = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(3, n, 6), x), out;
+        for (int i = 0; i < 3 * n * 6; i++)
+            x[i] = (float)i;
+        assert_ok(tc_graph_eval(g, &in, &out, err));
+        assert_true(tc_graph_shape_equal(&out.shape, &(tc_graph_shape)DIMS(3, n, 2, 3)));
+        assert_memory_equal(out.data, x, (size_t)(3 * n * 6) * sizeof *x);
+        tc_graph_tensor_free(&out);
+    }
+    tc_graph_tensor out, odd = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(3, 3, 6), x);
+    tc_graph_tensor large = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(3, 8, 6), x);
+    tc_graph_tensor other = tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(2, 4, 6), x);
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &odd, &out, err), "dimension 1 of input 'x' is 3",
+                 "'seq' was given as 2..6 in steps");
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &large, &out, err), "dimension 1 of input 'x' is 8");
+    assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &other, &out, err), "input 'x' must be f32[3,6,6]");
+    tc_graph_free(g);
 }
 
 /* Graph inputs given as constants: what conformance cases do with axes and shapes. */
@@ -312,16 +373,10 @@ static void test_microscaling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_dynamic_shapes),
-        cmocka_unit_test(test_binding_text),
-        cmocka_unit_test(test_given_constants),
-        cmocka_unit_test(test_rewrites),
-        cmocka_unit_test(test_external_data),
-        cmocka_unit_test(test_bad_external_data),
-        cmocka_unit_test(test_external_links),
-        cmocka_unit_test(test_invented_names),
-        cmocka_unit_test(test_stored_types),
+        cmocka_unit_test(test_linear),         cmocka_unit_test(test_dynamic_shapes),  cmocka_unit_test(test_binding_text),
+        cmocka_unit_test(test_range_text),     cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_given_constants),
+        cmocka_unit_test(test_rewrites),       cmocka_unit_test(test_external_data),   cmocka_unit_test(test_bad_external_data),
+        cmocka_unit_test(test_external_links), cmocka_unit_test(test_invented_names),  cmocka_unit_test(test_stored_types),
         cmocka_unit_test(test_microscaling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,12 +47,12 @@ static const tc_graph_tensor *reference(const tc_graph_bundle *b, const char *ki
 
 static void expect_reference(const tc_graph *g, const char *npz, double bound) {
     tc_graph_bundle b;
-    tc_graph_tensor in[8], out[8];
+    tc_graph_tensor in[16], out[16];
     assert_ok(tc_graph_npz_load(npz, &b, err));
-    for (size_t i = 0; i < g->inputs.len; i++)
+    for (size_t i = 0; i < g->inputs.len - g->symbols.len; i++)
         in[i] = *reference(&b, "in", g->inputs.data[i]->name);
     assert_ok(tc_graph_eval(g, in, out, err));
-    for (size_t i = 0; i < g->outputs.len; i++) {
+    for (size_t i = 0; i < g->outputs.len - g->nsizes; i++) {
         tc_graph_diff d;
         assert_ok(tc_graph_tensor_compare(&out[i], reference(&b, "out", g->outputs.data[i].name), 0, 0, &d, err));
         if (d.rel > bound)
@@ -96,7 +96,7 @@ static void test_bert_tiny_dyn(void **state) {
     (void)state;
     if (!available())
         skip();
-    tc_graph_binding dims[] = {{"input_ids", DIMS(1, 128)}, {"token_type_ids", DIMS(1, 128)}, {"attention_mask", DIMS(1, 128)}};
+    tc_graph_binding dims[] = {FIXED("input_ids", 1, 128), FIXED("token_type_ids", 1, 128), FIXED("attention_mask", 1, 128)};
     expect_bert_tiny("bert_tiny_dyn", &(tc_graph_import_options){.shapes = dims, .nshapes = 3});
     char *path = filled("bert_tiny_dyn");
     tc_graph *g;
@@ -132,10 +132,8 @@ static void test_decoders(void **state) {
         skip();
     for (size_t i = 0; i < TC_LEN(cases); i++) {
         char *path = filled(cases[i].model), npz[512];
-        tc_graph_binding dims[] = {{"batch", DIMS(cases[i].batch)},
-                                   {"sequence", DIMS(cases[i].rows)},
-                                   {"past", DIMS(cases[i].past)},
-                                   {"total", DIMS(cases[i].past + cases[i].rows)}};
+        tc_graph_binding dims[] = {FIXED("batch", cases[i].batch), FIXED("sequence", cases[i].rows), FIXED("past", cases[i].past),
+                                   FIXED("total", cases[i].past + cases[i].rows)};
         tc_graph *g;
         assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = dims, .nshapes = cases[i].batch ? TC_LEN(dims) : 0},
                                   &g, err));
@@ -148,12 +146,42 @@ static void test_decoders(void **state) {
     }
 }
 
+/* One graph for all sizes of a range. */
+static void test_sizes_that_vary(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        tc_graph_binding sizes[3];
+        const char *references[4];
+    } cases[] = {
+        {"bert_tiny_dyn", {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 136, 1}}}}, {"bert_tiny_dyn"}},
+        {"gpt2_past_dyn",
+         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 100, 1}}}},
+         {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b2_s1_p100"}},
+    };
+    if (!available() || !tc_fs_exists(MODELS "gpt2_past_dyn.topology.onnx"))
+        skip();
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        char *path = filled(cases[i].model), npz[512];
+        tc_graph *g;
+        size_t n = 0;
+        while (n < TC_LEN(cases[i].sizes) && cases[i].sizes[n].name)
+            n++;
+        assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = cases[i].sizes, .nshapes = n}, &g, err));
+        assert_ok(tc_graph_verify(g, err));
+        for (size_t k = 0; k < TC_LEN(cases[i].references) && cases[i].references[k]; k++) {
+            snprintf(npz, sizeof npz, MODELS "%s.reference.npz", cases[i].references[k]);
+            expect_reference(g, npz, 1e-5);
+        }
+        tc_graph_free(g);
+        free(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert_tiny),
-        cmocka_unit_test(test_bert_tiny_dyn),
-        cmocka_unit_test(test_bert_base),
-        cmocka_unit_test(test_decoders),
+        cmocka_unit_test(test_bert_tiny), cmocka_unit_test(test_bert_tiny_dyn),   cmocka_unit_test(test_bert_base),
+        cmocka_unit_test(test_decoders),  cmocka_unit_test(test_sizes_that_vary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The graph's containers: values, nodes, replacement, verification. */
 #include "graph/ir/build.h"
+#include "graph/ir/sizes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ void tc_graph_free(tc_graph *g) {
     tc_vec_free(&g->values);
     tc_vec_free(&g->nodes);
     tc_vec_free(&g->inputs);
+    tc_vec_free(&g->symbols);
+    tc_graph_sizes_free(g->sizes);
     tc_vec_free(&g->outputs);
     tc_map_free(&g->names);
     tc_map_free(&g->suffixes);

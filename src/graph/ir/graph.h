@@ -52,6 +52,13 @@ typedef struct tc_graph_output {
     int extent[TC_GRAPH_MAX_DIMS];
 } tc_graph_output;
 
+/* A size of inputs that varies from run to run: multiples of `multiple` from least to value->most. */
+typedef struct tc_graph_symbol {
+    const char *name;      /* the model's, or "input.shape[1]" */
+    tc_graph_value *value; /* an i64 scalar, an input behind the model's own: the size of this run */
+    int64_t least, multiple;
+} tc_graph_symbol;
+
 typedef TC_VEC(tc_graph_value *) tc_graph_values;
 typedef TC_VEC(tc_graph_node *) tc_graph_nodes;
 
@@ -67,7 +74,9 @@ typedef struct tc_graph {
     int opset;                             /* of the default domain, as the model declared it; meaningless after import */
     tc_graph_values values;                /* all, by id; dead ones stay */
     tc_graph_nodes nodes;                  /* live ones, in topological order */
-    tc_graph_values inputs;                /* in the model's order; initialised ones are constants and not listed */
+    tc_graph_values inputs;                /* in the model's order, then symbols; initialised ones are constants and not listed */
+    struct tc_graph_sizes *sizes;          /* sizes.h; NULL: none varies */
+    TC_VEC(tc_graph_symbol) symbols;       /* which inputs' extents are */
     TC_VEC(tc_graph_output) outputs;       /* the model's, then sizes of them that depend on data */
     size_t nsizes;                         /* how many of the latter */
     tc_map names;                          /* value name -> value */

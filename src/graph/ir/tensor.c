@@ -88,23 +88,36 @@ void tc_graph_tensor_free(tc_graph_tensor *t) {
     *t = (tc_graph_tensor){0};
 }
 
-void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to) {
-    int64_t strides[TC_GRAPH_MAX_DIMS], index[TC_GRAPH_MAX_DIMS] = {0}, n = tc_graph_shape_count(to);
-    if (tc_graph_shape_equal(&t->shape, to))
-        return;
-    tc_graph_shape_strides(&t->shape, strides);
-    size_t size = (size_t)tc_dtype_bytes(t->dtype), run = (size_t)(to->ndim ? to->d[to->ndim - 1] : 1) * size;
-    char *data = t->data;
-    for (int64_t done = 0; done < n;
-         done += to->d[to->ndim - 1]) { /* row by row; what is read lies never before what is written */
-        int64_t from = 0;
-        for (int d = 0; d < to->ndim; d++)
-            from += index[d] * strides[d];
-        memmove(data + (size_t)done * size, data + (size_t)from * size, run);
-        for (int d = to->ndim - 2; d >= 0 && ++index[d] == to->d[d]; d--)
+/* The block of that shape from one array to another, row by row, whose dimensions are `from` and `to`. Within one array it must not
+ * move backwards. */
+static void copy_block(char *dst, const tc_graph_shape *to, const char *src, const tc_graph_shape *from,
+                       const tc_graph_shape *block, size_t size) {
+    int64_t dst_strides[TC_GRAPH_MAX_DIMS], src_strides[TC_GRAPH_MAX_DIMS], index[TC_GRAPH_MAX_DIMS] = {0};
+    int64_t n = tc_graph_shape_count(block), row = block->ndim ? block->d[block->ndim - 1] : 1;
+    tc_graph_shape_strides(to, dst_strides);
+    tc_graph_shape_strides(from, src_strides);
+    for (int64_t done = 0; done < n; done += row) {
+        int64_t at = 0, of = 0;
+        for (int d = 0; d < block->ndim; d++) {
+            at += index[d] * dst_strides[d];
+            of += index[d] * src_strides[d];
+        }
+        memmove(dst + (size_t)at * size, src + (size_t)of * size, (size_t)row * size);
+        for (int d = block->ndim - 2; d >= 0 && ++index[d] == block->d[d]; d--)
             index[d] = 0;
     }
+}
+
+void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to) {
+    if (!tc_graph_shape_equal(&t->shape, to)) /* what is read lies never before what is written */
+        copy_block(t->data, to, t->data, &t->shape, to, (size_t)tc_dtype_bytes(t->dtype));
     t->shape = *to;
+}
+
+tc_status tc_graph_tensor_widen(const tc_graph_tensor *t, const tc_graph_shape *to, tc_graph_tensor *out, tc_error *err) {
+    TC_TRY(tc_graph_tensor_alloc(out, t->dtype, to, err));
+    copy_block(out->data, to, t->data, &t->shape, &t->shape, (size_t)tc_dtype_bytes(t->dtype));
+    return TC_OK;
 }
 
 int64_t tc_graph_tensor_count(const tc_graph_tensor *t) {

@@ -336,7 +336,17 @@ void tc_graph_program_free(tc_graph_program *p) {
     tc_arena_free(p->arena);
 }
 
+static tc_status refuse_symbols(const tc_graph *g, tc_error *err) {
+    const tc_graph_symbol *s = &g->symbols.data[0];
+    return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                     "the size '%s' was given as %lld..%lld, but kernels are compiled for one size each; give one number, for "
+                     "example --shape %s=%lld",
+                     s->name, (long long)s->least, (long long)s->value->most, s->name, (long long)s->value->most);
+}
+
 tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {
+    if (g->symbols.len)
+        return refuse_symbols(g, err);
     tc_graph_program *p = new_program(g->name);
     maker m = {.p = p, .g = g, .times = 1, .merge = merge};
     add_inputs(&m);

@@ -176,144 +176,6 @@ static tc_status add_initializers(tc_graph_importer *im, tc_error *err) {
     return TC_OK;
 }
 
-static const tc_graph_binding *find_binding(const tc_graph_importer *im, const char *name, bool one_number) {
-    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++)
-        if (strcmp(im->opts->shapes[i].name, name) == 0 && (!one_number || im->opts->shapes[i].shape.ndim == 1)) {
-            im->used_shapes[i] = true;
-            return &im->opts->shapes[i];
-        }
-    return NULL;
-}
-
-/* "1,?,64": the declared shape with what is open, and a suggestion for --shape with 1 and 128 in the open places. */
-static void describe_shape(const Onnx__TensorShapeProto *s, tc_strbuf *declared, tc_strbuf *example) {
-    for (size_t i = 0; i < s->n_dim; i++) {
-        const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
-        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-            tc_sb_printf(declared, "%s%" PRId64, i ? "," : "", d->dim_value);
-            tc_sb_printf(example, "%s%" PRId64, i ? "," : "", d->dim_value);
-            continue;
-        }
-        bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
-        tc_sb_printf(declared, "%s%s", i ? "," : "", named ? d->dim_param : "?");
-        tc_sb_printf(example, "%s%d", i ? "," : "", i ? 128 : 1);
-    }
-}
-
-static tc_status symbolic_shape(const char *name, const Onnx__TensorShapeProto *s, tc_error *err) {
-    tc_strbuf declared = {0}, example = {0};
-    describe_shape(s, &declared, &example);
-    tc_status status = tc_fail(err, TC_BAD_INPUT,
-                               "input '%s' has the shape [%s], in which not every dimension is a number; give it with --shape, "
-                               "for example --shape %s=%s",
-                               name, tc_sb_str(&declared), name, tc_sb_str(&example));
-    tc_strbuf_free(&declared);
-    tc_strbuf_free(&example);
-    return status;
-}
-
-/* Dimension i of an input: what the model says, then what the command line says, which must agree. */
-static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s, size_t i,
-                             const tc_graph_binding *whole, int64_t *out, tc_error *err) {
-    const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
-    const tc_graph_binding *dim = NULL;
-    bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    if (fixed && d->dim_value < 0)
-        return tc_fail(err, TC_BAD_INPUT, "input '%s': dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
-    if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param)
-        dim = find_binding(im, d->dim_param, true);
-    if (fixed && whole && whole->shape.d[i] != d->dim_value)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "input '%s': --shape gives dimension %zu as %" PRId64 ", but the model fixes it at %" PRId64, name, i,
-                       whole->shape.d[i], d->dim_value);
-    if (!fixed && !whole && !dim)
-        return symbolic_shape(name, s, err);
-    *out = whole ? whole->shape.d[i] : dim ? dim->shape.d[0] : d->dim_value;
-    return TC_OK;
-}
-
-static tc_status resolve_shape(tc_graph_importer *im, const char *name, const Onnx__TypeProto__Tensor *type, tc_graph_shape *out,
-                               tc_error *err) {
-    const tc_graph_binding *whole = find_binding(im, name, false);
-    if (!type->shape) {
-        if (!whole)
-            return tc_fail(err, TC_BAD_INPUT, "input '%s' has no shape; give it with --shape %s=1,128 (its dimensions)", name,
-                           name);
-        *out = whole->shape;
-        return TC_OK;
-    }
-    if (type->shape->n_dim > TC_GRAPH_MAX_DIMS)
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s' has %zu dimensions; at most %d are supported", name,
-                         type->shape->n_dim, TC_GRAPH_MAX_DIMS);
-    out->ndim = (int)type->shape->n_dim;
-    if (whole && whole->shape.ndim != out->ndim)
-        return tc_fail(err, TC_BAD_INPUT, "input '%s': --shape gives %d dimensions, but the model has %d", name,
-                       whole->shape.ndim, out->ndim);
-    for (size_t i = 0; i < type->shape->n_dim; i++)
-        TC_TRY(resolve_dim(im, name, type->shape, i, whole, &out->d[i], err));
-    return TC_OK;
-}
-
-static const tc_graph_tensor *given_constant(const tc_graph_importer *im, const char *name) {
-    for (size_t i = 0; im->opts && i < im->opts->nconstants; i++)
-        if (strcmp(im->opts->constants[i].name, name) == 0)
-            return &im->opts->constants[i].t;
-    return NULL;
-}
-
-static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
-    const char *name = in->name ? in->name : "";
-    const Onnx__TypeProto *type = in->type;
-    const tc_graph_value *known = tc_graph_find_value(im->g, name);
-    if (known && known->constant && !given_constant(im, name))
-        return TC_OK; /* an initializer gives its value */
-    if (!*name || known || tc_map_gets(&im->producers, name))
-        return *name ? tc_graph_import_duplicate(name, "a graph input", err)
-                     : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
-    if (given_constant(im, name)) {
-        tc_graph_tensor t = *given_constant(im, name);
-        t.storage = TC_GRAPH_VIEW;
-        tc_graph_add_constant(im->g, name, &t);
-        return TC_OK;
-    }
-    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
-        return tc_refuse(
-            err, TC_ERROR_UNSUPPORTED,
-            "input '%s' is not a tensor: sequences, maps and optionals are supported inside of a model only, where their "
-            "lengths are known; export the model with tensors as its inputs",
-            name);
-    tc_dtype dtype;
-    tc_graph_shape shape = {0};
-    if (!tc_graph_dtype_of_onnx(type->tensor_type->elem_type, &dtype))
-        return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s': element type %s is not supported", name,
-                         tc_graph_onnx_type_name(type->tensor_type->elem_type));
-    TC_TRY(resolve_shape(im, name, type->tensor_type, &shape, err));
-    if (tc_graph_shape_check(&shape, dtype, err) != TC_OK) {
-        tc_error_prefix(err, "input '%s': ", name);
-        return TC_BAD_INPUT;
-    }
-    tc_graph_add_input(im->g, name, dtype, &shape);
-    return TC_OK;
-}
-
-static tc_status add_inputs(tc_graph_importer *im, tc_error *err) {
-    for (size_t i = 0; i < im->proto->n_input; i++)
-        TC_TRY(add_input(im, im->proto->input[i], err));
-    for (size_t i = 0; im->opts && i < im->opts->nshapes; i++) {
-        if (im->used_shapes[i])
-            continue;
-        tc_strbuf names = {0};
-        for (size_t k = 0; k < im->g->inputs.len; k++)
-            tc_sb_printf(&names, "%s%s", k ? ", " : "", im->g->inputs.data[k]->name);
-        tc_status s =
-            tc_fail(err, TC_BAD_INPUT, "--shape %s: the model has no input or symbolic dimension of that name; its inputs are %s",
-                    im->opts->shapes[i].name, tc_sb_str(&names));
-        tc_strbuf_free(&names);
-        return s;
-    }
-    return TC_OK;
-}
-
 static tc_status add_outputs(tc_graph_importer *im, tc_error *err) {
     const Onnx__GraphProto *p = im->proto;
     if (p->n_output == 0)
@@ -343,7 +205,7 @@ static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     TC_TRY(index_producers(im, err));
     im->g->reserved = &im->producers;
     TC_TRY(add_initializers(im, err));
-    TC_TRY(add_inputs(im, err));
+    TC_TRY(tc_graph_import_inputs(im, err));
     for (size_t i = 0; i < im->proto->n_node; i++)
         TC_TRY(tc_graph_import_node(im, im->proto->node[i], i, err));
     TC_TRY(add_outputs(im, err));
@@ -387,45 +249,4 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, im.g->nodes.len, tc_now() - start);
     *out = im.g;
     return TC_OK;
-}
-
-tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_error *err) {
-    const char *eq = strrchr(text, '=');
-    tc_graph_shape s = {0};
-    bool ok = eq && eq != text;
-    const char *p = eq ? eq + 1 : "";
-    while (ok && *p) {
-        char *end;
-        errno = 0;
-        long long v = strtoll(p, &end, 10);
-        ok = end != p && errno == 0 && v >= 0 && s.ndim < TC_GRAPH_MAX_DIMS && (*end == 0 || (*end == ',' && end[1]));
-        if (ok)
-            s.d[s.ndim++] = v;
-        p = end + (*end == ',');
-    }
-    if (!ok)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "--shape %s: expected NAME=D0,D1,... with non-negative numbers, for example --shape input_ids=1,128",
-                       text);
-    char *name = tc_xstrdup(text);
-    name[eq - text] = 0;
-    *out = (tc_graph_binding){.name = name, .shape = s};
-    return TC_OK;
-}
-
-tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err) {
-    *out = tc_xcalloc(n + 1, sizeof **out);
-    for (size_t i = 0; i < n; i++)
-        if (tc_graph_binding_parse(texts[i], &(*out)[i], err) != TC_OK) {
-            tc_graph_bindings_free(*out, i);
-            *out = NULL;
-            return TC_BAD_INPUT;
-        }
-    return TC_OK;
-}
-
-void tc_graph_bindings_free(tc_graph_binding *b, size_t n) {
-    for (size_t i = 0; b && i < n; i++)
-        free((char *)(uintptr_t)b[i].name);
-    free(b);
 }

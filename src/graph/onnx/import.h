@@ -4,12 +4,23 @@
 
 #include "graph/ir/graph.h"
 
-/* --shape NAME=1,128 : NAME is a graph input, or (with one number) a symbolic dimension. */
+/* Which sizes a dimension may have in a run: multiples of `multiple` from least to most, which are multiples themselves. One that is
+ * fixed has least == most. */
+typedef struct tc_graph_range {
+    int64_t least, most, multiple;
+} tc_graph_range;
+
+/* --shape NAME=1,128 : NAME is a graph input, or (with one dimension) a symbolic dimension. In the place of a number may stand a
+ * range, 1..512, or the multiples of a number in one, 32..512:32. */
 typedef struct tc_graph_binding {
     const char *name;
-    tc_graph_shape shape;
+    int ndim;
+    tc_graph_range d[TC_GRAPH_MAX_DIMS];
 } tc_graph_binding;
-/* Parses "name=1,128" ("name=" is a scalar); binding.name is malloc'ed. */
+/* One that has these dimensions in all runs. The name is not copied. */
+tc_graph_binding tc_graph_binding_fixed(const char *name, const tc_graph_shape *shape);
+/* Does a dimension of any have a range? */
+bool tc_graph_bindings_vary(const tc_graph_binding *b, size_t n);
 TC_NODISCARD tc_status tc_graph_binding_parse(const char *text, tc_graph_binding *out, tc_error *err);
 /* A list of n of them; *out is malloc'ed, NULL on failure. */
 TC_NODISCARD tc_status tc_graph_bindings_parse(const char *const *texts, size_t n, tc_graph_binding **out, tc_error *err);

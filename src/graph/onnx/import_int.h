@@ -60,6 +60,10 @@ const Onnx__FunctionProto *tc_graph_import_called_function(const tc_graph_import
 tc_status tc_graph_import_duplicate(const char *name, const char *what, tc_error *err); /* always fails */
 TC_NODISCARD tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err);
 
+/* ---- import_inputs.c ---- */
+/* Adds the inputs, with sizes for those whose dimensions vary behind them. */
+TC_NODISCARD tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err);
+
 /* ---- import_nodes.c ---- */
 /* Adds what node p (number `index` of the graph, or the one around it) stands for. */
 TC_NODISCARD tc_status tc_graph_import_node(tc_graph_importer *im, const Onnx__NodeProto *p, size_t index, tc_error *err);

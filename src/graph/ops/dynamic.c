@@ -1,6 +1,8 @@
 /* Sizes that depend on data: which of the operator table's functions are asked, and what these are made of. See dynamic.h. */
 #include "graph/ops/functions.h"
 
+#include "graph/ir/sizes.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,23 +31,32 @@ static void set_extent(tc_graph *g, tc_graph_value *v, int d, tc_graph_value *si
     v->extent[d] = size;
 }
 
+/* The first n along dimension d. */
+static tc_graph_value *cut(tc_graph_emitter *e, tc_graph_value *v, int d, int64_t n) {
+    tc_graph_value **old = v->extent, *r;
+    if (n == v->shape.d[d])
+        return v;
+    v->extent = NULL; /* a plain slice of memory */
+    r = tc_graph_em_slice(e, v, d, 0, TC_MAX(n, 0), 1);
+    v->extent = old;
+    for (int i = 0; old && i < v->shape.ndim && e->status == TC_OK; i++)
+        if (old[i] && i != d)
+            set_extent(e->c->g, r, i, old[i]);
+    return r;
+}
+
 tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size) {
-    tc_graph *g = e->c->g;
     if (e->status != TC_OK)
         return v;
-    if (size->constant) {
-        tc_graph_value **old = v->extent, *cut;
-        int64_t n = tc_load_i(TC_I64, size->constant->data, 0);
-        v->extent = NULL; /* a plain slice of memory */
-        cut = n == v->shape.d[d] ? v : tc_graph_em_slice(e, v, d, 0, TC_MAX(n, 0), 1);
-        v->extent = old;
-        for (int i = 0; old && i < v->shape.ndim; i++)
-            if (old[i] && i != d)
-                set_extent(g, cut, i, old[i]);
-        return cut;
-    }
-    size->most = v->shape.d[d];
-    set_extent(g, v, d, size);
+    tc_graph_number n = tc_graph_em_known(e, size);
+    if (n.constant)
+        return cut(e, v, d, n.most);
+    if (n.most >= 0)
+        v = cut(e, v, d, TC_MIN(n.most, v->shape.d[d]));
+    if (e->status != TC_OK)
+        return v;
+    tc_graph_sizes_limit(tc_graph_sizes_of(e->c->g), n.value, n.x, v->shape.d[d]);
+    set_extent(e->c->g, v, d, n.value);
     return v;
 }
 

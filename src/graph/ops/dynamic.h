@@ -12,6 +12,7 @@
 #define TC_GRAPH_OPS_DYNAMIC_H
 
 #include "graph/ops/emit.h"
+#include "te/expr.h"
 
 static inline tc_graph_value *tc_graph_extent(const tc_graph_value *v, int d) {
     return v && v->extent ? v->extent[d] : NULL;
@@ -19,7 +20,7 @@ static inline tc_graph_value *tc_graph_extent(const tc_graph_value *v, int d) {
 bool tc_graph_is_dynamic(const tc_graph_value *v);
 
 /* ---- dynamic.c ---- */
-/* Dimension d of v is `size` (an i64 scalar) large at run time: cut to it at once where it is known. */
+/* Dimension d of v is `size` (an i64 scalar) large at run time: cut to it at once where it is known, and else to its largest. */
 tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size);
 /* Size of dimension d of v: an i64 scalar, maybe constant. */
 tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, int d);
@@ -52,12 +53,16 @@ tc_graph_value *tc_graph_em_either(tc_graph_emitter *e, tc_graph_value *cond, tc
 /* A number that the graph computes, seen through what only moves it. */
 typedef struct tc_graph_number {
     tc_graph_value *value; /* an i64 scalar */
+    const tc_expr *x;      /* what it is (graph/ir/sizes.h) */
     int64_t most;          /* its largest; -1: not known */
     bool constant;         /* it is `most` */
 } tc_graph_number;
+/* The integer scalar v; its value is that of the first scalar that is the same number. */
+tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v);
 /* Elements of the integer vector or scalar v: as many as its shape says, at most TC_GRAPH_MAX_NUMBERS. */
 enum { TC_GRAPH_MAX_NUMBERS = 64 };
 TC_NODISCARD tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number *out);
+bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v);
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 

@@ -1,5 +1,6 @@
 /* Numbers that the graph computes: shapes as models compute them are vectors put together from sizes. Their elements are looked
- * up through what only moves them, and bounded through the arithmetic on them. */
+ * up through what only moves them, and are expressions of what is not computed of others (graph/ir/sizes.h). */
+#include "graph/ir/sizes.h"
 #include "graph/ops/dynamic.h"
 
 enum { DEPTH = 32 };
@@ -25,61 +26,100 @@ static void look_through(tc_graph_value **v, int64_t *i) {
         } else if (n->op == TC_GRAPH_OP_SLICE && (*v)->shape.ndim == 1) {
             *i = tc_graph_attr_starts(n, &len)[0] + *i * tc_graph_attr_steps(n, &len)[0];
             *v = n->in[0];
+        } else if (n->op == TC_GRAPH_OP_GATHER && n->in[0]->shape.ndim == 1 && n->in[1]->constant) {
+            int64_t at = tc_load_i(n->in[1]->dtype, n->in[1]->constant->data, *i), size = n->in[0]->shape.d[0];
+            *i = at < 0 ? at + size : at;
+            *v = n->in[0];
         } else {
             return;
         }
     }
 }
 
-#define UNKNOWN INT64_MIN
+/* ---- as expressions ---- */
 
-static int64_t most_of(tc_graph_value *v, int64_t i, int depth);
-
-static int64_t operand_most(const tc_graph_node *n, int k, int64_t i, int depth) {
-    return most_of(n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i, depth + 1);
+/* Integer division of the graph truncates. */
+static bool is_arithmetic(tc_graph_op op, tc_op *out) {
+    static const struct {
+        tc_graph_op op;
+        tc_op te;
+    } rows[] = {{TC_GRAPH_OP_ADD, TC_OP_ADD},  {TC_GRAPH_OP_SUB, TC_OP_SUB}, {TC_GRAPH_OP_MUL, TC_OP_MUL},
+                {TC_GRAPH_OP_DIV, TC_OP_TDIV}, {TC_GRAPH_OP_MIN, TC_OP_MIN}, {TC_GRAPH_OP_MAX, TC_OP_MAX}};
+    for (size_t i = 0; i < TC_LEN(rows); i++)
+        if (rows[i].op == op) {
+            *out = rows[i].te;
+            return true;
+        }
+    return false;
 }
 
-/* Largest value of element i of v; sizes are not negative, and neither is what models compute of them. */
-static int64_t most_of(tc_graph_value *v, int64_t i, int depth) {
-    look_through(&v, &i);
-    if (v->constant)
-        return is_index_type(v->dtype) ? tc_load_i(v->dtype, v->constant->data, i) : UNKNOWN;
-    if (v->most > 0)
-        return v->most;
+static const tc_expr *number(tc_graph *g, tc_graph_value *v, int64_t i);
+
+static const tc_expr *operand(tc_graph *g, const tc_graph_node *n, int k, int64_t i) {
+    return number(g, n->in[k], tc_graph_shape_count(&n->in[k]->shape) == 1 ? 0 : i);
+}
+
+static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
+    tc_graph_sizes *s = tc_graph_sizes_of(g);
     const tc_graph_node *n = v->producer;
-    if (!n || n->nin != 2 || depth > DEPTH || !is_index_type(v->dtype) || v->shape.ndim > 1)
-        return UNKNOWN;
-    if (n->op != TC_GRAPH_OP_ADD && n->op != TC_GRAPH_OP_SUB && n->op != TC_GRAPH_OP_MUL && n->op != TC_GRAPH_OP_DIV &&
-        n->op != TC_GRAPH_OP_MIN && n->op != TC_GRAPH_OP_MAX)
-        return UNKNOWN;
-    int64_t a = operand_most(n, 0, i, depth), b = operand_most(n, 1, i, depth), r;
-    bool both = a != UNKNOWN && b != UNKNOWN;
-    if (n->op == TC_GRAPH_OP_ADD)
-        return !both || __builtin_add_overflow(a, b, &r) ? UNKNOWN : r;
-    if (n->op == TC_GRAPH_OP_MUL)
-        return !both || a < 0 || b < 0 || __builtin_mul_overflow(a, b, &r) ? UNKNOWN : r;
-    if (n->op == TC_GRAPH_OP_SUB)
-        return a != UNKNOWN && n->in[1]->constant && b < 0 ? a - b : a;
-    if (n->op == TC_GRAPH_OP_DIV)
-        return a >= 0 && b > 0 && n->in[1]->constant ? a / b : a;
-    if (n->op == TC_GRAPH_OP_MIN)
-        return a == UNKNOWN ? b : b == UNKNOWN ? a : TC_MIN(a, b);
-    return both ? TC_MAX(a, b) : UNKNOWN;
+    tc_op op;
+    if (v->constant && is_index_type(v->dtype))
+        return tc_i64(s->ctx, tc_load_i(v->dtype, v->constant->data, i));
+    if (n && n->nin == 2 && is_index_type(v->dtype) && v->shape.ndim <= 1 && is_arithmetic(n->op, &op)) {
+        const tc_expr *x = tc_bin(s->ctx, op, operand(g, n, 0, i), operand(g, n, 1, i));
+        if (x->depth < DEPTH)
+            return tc_graph_sizes_simplify(s, x);
+    }
+    return tc_graph_sizes_unknown(s, v->name, (tc_ival){v->most > 0 ? 0 : TC_NINF, v->most > 0 ? v->most : TC_INF});
+}
+
+/* Element i of v. */
+static const tc_expr *number(tc_graph *g, tc_graph_value *v, int64_t i) {
+    look_through(&v, &i);
+    tc_graph_sizes *s = tc_graph_sizes_of(g);
+    const tc_expr *x = tc_graph_sizes_number(s, v, i);
+    if (!x) {
+        x = made_of(g, v, i);
+        tc_graph_sizes_set_number(s, v, i, x);
+    }
+    return x;
+}
+
+/* ---- as values ---- */
+
+static tc_graph_value *scalar_of(tc_graph_emitter *e, tc_graph_value *v, int64_t i) {
+    if (v->shape.ndim == 1 && v->shape.d[0] > 1)
+        v = tc_graph_em_slice(e, v, 0, i, i + 1, 1);
+    return tc_graph_em_cast(e, tc_graph_em_reshape(e, v, &(tc_graph_shape){0}), TC_I64);
+}
+
+/* The scalar that x is, which is element i of v. The same for equal numbers. */
+static tc_graph_value *value_of(tc_graph_emitter *e, const tc_expr *x, tc_graph_value *v, int64_t i) {
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    tc_graph_value *known = tc_graph_sizes_value(s, x);
+    if (known || e->status != TC_OK)
+        return known ? known : v;
+    look_through(&v, &i);
+    known = x->op == TC_OP_INT ? tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &x->u.i) : scalar_of(e, v, i);
+    if (e->status == TC_OK)
+        tc_graph_sizes_set_value(s, x, known);
+    return known;
 }
 
 static tc_graph_number number_of(tc_graph_emitter *e, tc_graph_value *v, int64_t i) {
-    tc_graph_number r = {.most = most_of(v, i, 0)};
-    look_through(&v, &i);
-    if (v->constant && r.most != UNKNOWN) {
-        r.constant = true;
-        r.value = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &r.most);
-        return r;
-    }
-    r.most = TC_MAX(r.most, -1);
-    if (v->shape.ndim == 1 && v->shape.d[0] > 1)
-        v = tc_graph_em_slice(e, v, 0, i, i + 1, 1);
-    r.value = tc_graph_em_cast(e, tc_graph_em_reshape(e, v, &(tc_graph_shape){0}), TC_I64);
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    const tc_expr *x = number(e->c->g, v, i);
+    tc_graph_number r = {
+        .value = value_of(e, x, v, i), .x = x, .most = tc_graph_sizes_most(s, x), .constant = x->op == TC_OP_INT};
+    if (r.constant)
+        r.most = x->u.i;
+    else if (r.most == TC_INF)
+        r.most = -1;
     return r;
+}
+
+tc_graph_number tc_graph_em_known(tc_graph_emitter *e, tc_graph_value *v) {
+    return number_of(e, v, 0);
 }
 
 tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number *out) {
@@ -90,6 +130,10 @@ tc_status tc_graph_trace(tc_graph_emitter *e, tc_graph_value *v, tc_graph_number
     for (int64_t i = 0; i < n; i++)
         out[i] = number_of(e, v, i);
     return e->status;
+}
+
+bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v) {
+    return tc_te_bounds(v->x, tc_graph_sizes_of(e->c->g)->sure).lo >= 0;
 }
 
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n) {

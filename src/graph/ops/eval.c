@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/sizes.h"
 #include "support/memory.h"
 
 tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
@@ -165,29 +166,46 @@ static tc_status run_outputs(run *r, tc_graph_tensor *out, tc_error *err) {
     return s;
 }
 
+/* The inputs as the nodes want them: at their largest, and their sizes behind them. fed[] is to be freed in any case. */
+static tc_status feed(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_graph_tensor *fed, tc_error *err) {
+    size_t given = g->inputs.len - g->symbols.len;
+    TC_TRY(tc_graph_sizes_bind(g, in, size, err));
+    for (size_t i = 0; i < given; i++) {
+        const tc_graph_value *v = g->inputs.data[i];
+        if (g->symbols.len && v->extent)
+            TC_TRY(tc_graph_tensor_widen(&in[i], &v->shape, &fed[i], err));
+        else
+            fed[i] = tc_graph_tensor_view(v->dtype, &in[i].shape, in[i].data);
+        fed[i].dtype = v->dtype;
+    }
+    for (size_t k = 0; k < g->symbols.len; k++)
+        fed[given + k] = tc_graph_tensor_view(TC_I64, &(tc_graph_shape){0}, &size[k]);
+    return TC_OK;
+}
+
 tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err) {
-    for (size_t i = 0; i < g->inputs.len; i++)
-        TC_TRY(tc_graph_check_input(g, i, &in[i], err));
+    tc_graph_tensor *fed = tc_xcalloc(g->inputs.len + 1, sizeof *fed);
+    int64_t *size = tc_xcalloc(g->symbols.len + 1, sizeof *size);
     run r = {.g = g, .uses = tc_graph_count_uses(g)};
     r.computed = tc_xcalloc(g->values.len + 1, sizeof *r.computed);
     r.live = tc_xcalloc(g->values.len + 1, sizeof *r.live);
-    tc_graph_tensor *fed = tc_xcalloc(g->inputs.len + 1, sizeof *fed);
     for (size_t i = 0; i < g->values.len; i++)
         r.live[i] = g->values.data[i]->constant;
-    for (size_t i = 0; i < g->inputs.len; i++) {
-        fed[i] = tc_graph_tensor_view(g->inputs.data[i]->dtype, &in[i].shape, in[i].data);
+    for (size_t i = 0; i < g->inputs.len; i++)
         r.live[g->inputs.data[i]->id] = &fed[i];
-    }
-    tc_status s = TC_OK;
+    tc_status s = feed(g, in, size, fed, err);
     for (size_t i = 0; i < g->nodes.len && s == TC_OK; i++)
         s = run_node(&r, g->nodes.data[i], err);
     if (s == TC_OK)
         s = run_outputs(&r, out, err);
     for (size_t i = 0; i < g->values.len; i++)
         tc_graph_tensor_free(&r.computed[i]);
+    for (size_t i = 0; i < g->inputs.len; i++)
+        tc_graph_tensor_free(&fed[i]);
     free(r.computed);
-    free(fed);
     free(r.live);
     free(r.uses);
+    free(size);
+    free(fed);
     return s;
 }

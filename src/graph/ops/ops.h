@@ -15,7 +15,8 @@ TC_NODISCARD tc_status tc_graph_append(tc_graph *g, tc_graph_node *n, const char
  * outputs; outputs that are NULL in the node are skipped. */
 TC_NODISCARD tc_status tc_graph_eval_node(const tc_graph_node *n, const tc_graph_tensor *const *in, tc_graph_tensor *out,
                                           tc_error *err);
-/* Whole graph: in[] matches g->inputs, out[] g->outputs without the sizes, which are the shapes' (allocated here, OWNED). */
+/* Whole graph: in[] matches g->inputs without the symbols, which are the shapes', and out[] g->outputs without the sizes, which are
+ * too (allocated here, OWNED). */
 TC_NODISCARD tc_status tc_graph_eval(const tc_graph *g, const tc_graph_tensor *in, tc_graph_tensor *out, tc_error *err);
 
 #endif

@@ -180,7 +180,7 @@ tc_status tc_graph_rewrite_constant_of_shape(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, y);
 }
 
-/* Integers from a constant in constant steps, to a limit that depends on data. */
+/* Integers in constant steps, as many as depend on data. */
 tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
     tc_graph_number v[3];
     for (int k = 0; k < 3; k++) {
@@ -188,18 +188,20 @@ tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
             return tc_graph_node_fail(e->c, "input %d ('%s') must be a scalar", k, e->c->n->in[k]->name);
         TC_TRY(tc_graph_trace(e, e->c->n->in[k], &v[k]));
     }
-    if (!v[0].constant || !v[2].constant || v[2].most <= 0 || v[1].most < 0)
+    tc_graph_number n;
+    if (v[2].constant && v[2].most > 0) {
+        tc_graph_value *delta = v[2].value, *span = em_sub(e, v[1].value, v[0].value);
+        span = em_add(e, span, tc_graph_em_number(e, v[2].most - 1));
+        n = tc_graph_em_known(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), delta));
+        TC_TRY(e->status);
+    }
+    if (!v[2].constant || v[2].most <= 0 || n.most < 0)
         return tc_graph_node_refuse(
             e->c, TC_ERROR_DATA_DEPENDENT,
-            "start and delta must be known when the model is imported, delta above 0, and limit ('%s') must have "
-            "a known largest value; other data-dependent ranges are not supported",
+            "delta must be known when the model is imported and above 0, and of start and limit ('%s') it must follow how many "
+            "there are at most; other data-dependent ranges are not supported",
             e->c->n->in[1]->name);
-    int64_t start = v[0].most, step = v[2].most, most = TC_MAX(0, (v[1].most - start + step - 1) / step);
-    tc_graph_value *span = em_add(e, em_sub(e, v[1].value, tc_graph_em_number(e, start)), tc_graph_em_number(e, step - 1));
-    tc_graph_value *n =
-        em_max(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), tc_graph_em_number(e, step)), tc_graph_em_number(e, 0));
-    tc_graph_value *y =
-        em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), tc_graph_em_number(e, step)), tc_graph_em_number(e, start));
+    tc_graph_value *y = em_add(e, em_mul(e, tc_graph_em_iota(e, n.most, 0, 1), v[2].value), v[0].value);
     return tc_graph_em_finish(
-        e, tc_graph_em_sized(e, tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), e->c->n->in[0]->dtype), 0, n));
+        e, tc_graph_em_sized(e, tc_graph_em_cast(e, em_unary(e, TC_GRAPH_OP_IDENTITY, y), e->c->n->in[0]->dtype), 0, n.value));
 }

@@ -11,7 +11,7 @@ static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc
     tc_graph_value *at = v->value, *zero = tc_graph_em_number(e, 0);
     if (v->constant && v->most < 0)
         at = em_add(e, size, tc_graph_em_number(e, TC_MAX(v->most, -INT_MAX)));
-    else if (!v->constant)
+    else if (!v->constant && !tc_graph_never_negative(e, v))
         at = tc_graph_em_where(e, em_less(e, at, zero), em_add(e, at, size), at);
     return em_max(e, em_min(e, at, size), zero);
 }
