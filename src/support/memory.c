@@ -1,4 +1,4 @@
-/* What the system says of its memory: /proc/meminfo and the limits of its control groups (version 2). */
+/* What the system says of its memory: /proc/meminfo and the limits of its control groups (of both versions). */
 #include "support/memory.h"
 
 #include <inttypes.h>
@@ -37,27 +37,49 @@ static int64_t available(void) {
 static int64_t limit_at(const char *path) {
     char text[64], *end = text;
     int64_t limit = read_start(path, text, sizeof text) ? strtoll(text, &end, 10) : 0;
-    return end == text ? INT64_MAX : limit; /* "max" is no number */
+    return end == text || limit < 0 ? INT64_MAX : limit; /* "max" is no number */
 }
 
-/* The least of this process's group and of those around it. */
-static int64_t group_limit(void) {
-    char groups[4096], path[4352];
+/* What a group and those around it may use, the least of it; `own` is the group's path, up to the end of the line. */
+static int64_t least_limit(const char *folder, const char *own, const char *file) {
+    char path[4608];
     int64_t least = INT64_MAX;
-    char *own = read_start("/proc/self/cgroup", groups, sizeof groups) ? strstr(groups, "0::/") : NULL;
-    if (!own)
-        return INT64_MAX;
-    own += 3;
-    own[strcspn(own, "\n")] = 0;
-    char *last;
-    do {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", own);
+    for (size_t n = strcspn(own, "\n");; n--) { /* "/a/b", "/a", "" */
+        snprintf(path, sizeof path, "%s%.*s/%s", folder, (int)n, own, file);
         int64_t limit = limit_at(path);
         least = limit < least ? limit : least;
-        if ((last = strrchr(own, '/')))
-            *last = 0;
-    } while (last);
+        while (n > 0 && own[n - 1] != '/')
+            n--;
+        if (n == 0)
+            return least;
+    }
+}
+
+/* "4:cpu,memory:/a/b": whether the memory of version 1 is among the controllers of a line. */
+static bool is_memory(const char *line, const char *path) {
+    const char *at = strstr(line, "memory");
+    return at && at > line && at < path && (at[-1] == ':' || at[-1] == ',') && (at[6] == ':' || at[6] == ',');
+}
+
+int64_t tc_memory_of_groups(const char *groups, const char *root) {
+    char folder[4096];
+    int64_t least = INT64_MAX, limit;
+    snprintf(folder, sizeof folder, "%s/memory", root);
+    for (const char *line = groups; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+        const char *path = strchr(line, '/');
+        if (!path)
+            break;
+        limit = !strncmp(line, "0::/", 4) ? least_limit(root, path, "memory.max")
+                : is_memory(line, path)   ? least_limit(folder, path, "memory.limit_in_bytes")
+                                          : INT64_MAX;
+        least = limit < least ? limit : least;
+    }
     return least;
+}
+
+static int64_t group_limit(void) {
+    char groups[4096];
+    return read_start("/proc/self/cgroup", groups, sizeof groups) ? tc_memory_of_groups(groups, "/sys/fs/cgroup") : INT64_MAX;
 }
 
 uint64_t tc_memory_all(void) {
