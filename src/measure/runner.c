@@ -220,8 +220,8 @@ static int32_t try_sample(const call *c, const tc_meas_timing *t, bool last, dou
     return rc;
 }
 
-/* Samples until there are enough, or more would not change what is known. The number of calls follows each sample: on a busy
- * machine a single call says little about the next. */
+/* Samples until there are enough, or more would not change what is known. Half of the budget may go for what is taken again. The
+ * number of calls follows each sample: on a busy machine a single call says little about the next. */
 static int32_t take_samples(const call *c, const tc_meas_timing *t, double seconds, tc_meas_result *r) {
     double spent = 0, fastest = seconds;
     size_t wanted = (size_t)TC_MAX(t->samples, 1);
@@ -230,11 +230,11 @@ static int32_t take_samples(const call *c, const tc_meas_timing *t, double secon
         return 0;
     }
     for (size_t left = TRIES * (wanted + 1); left > 0 && r->times.len < wanted; left--) {
-        bool good, over = spent > t->budget;
+        bool good, last = spent > t->budget / 2 || left <= wanted - r->times.len;
         double used;
-        if (over && r->times.len > 0)
+        if (spent > t->budget && r->times.len > 0)
             break;
-        int32_t rc = try_sample(c, t, over || left <= wanted - r->times.len, &seconds, &good, &used);
+        int32_t rc = try_sample(c, t, last, &seconds, &good, &used);
         if (rc != 0)
             return rc;
         spent += used;
