@@ -7,6 +7,7 @@ LC_ALL=C
 export LC_ALL
 work=$(mktemp -d "${TMPDIR:-/tmp}/kill-XXXXXX")
 trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
 cd "$work"
 mkdir -m 0700 scratch cache
 export TMPDIR="$work/scratch" TCTUNE_CACHE="$work/cache"
