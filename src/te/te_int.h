@@ -140,7 +140,14 @@ int te_env_facts(const tc_env *e, const te_fact **facts); /* e may be NULL */
 const tc_expr *te_env_simple(const tc_env *e, const tc_expr *x);
 void te_env_note_simple(const tc_env *e, const tc_expr *x, const tc_expr *simple);
 
-/* ---- ranges (bounds.c) ---- */
+/* ---- arithmetic of intervals beside that of affine.h (intervals.c) ---- */
+tc_ival te_ival_mul(tc_ival a, tc_ival b);
+tc_ival te_ival_mod(tc_ival a, tc_ival b); /* sign of the divisor */
+tc_ival te_ival_tmod(tc_ival a, tc_ival b);
+tc_ival te_ival_min(tc_ival a, tc_ival b);
+tc_ival te_ival_max(tc_ival a, tc_ival b);
+
+/* ---- ranges (bounds.c), and conditions decided by them (decide.c) ---- */
 enum { TE_RANGE_SLOTS = 64 };
 /* One query: where ranges come from, and a memo. Entries may be overwritten, so what is computed must not depend on what is found
  * in it: results under case distinctions, which are less precise, are kept apart by the depth of those. */
@@ -152,10 +159,12 @@ struct te_ranges {
     te_fact fact[TE_COND_FACTS];
     tc_ival (*read_range)(void *user, const tc_expr *read, te_ranges *r); /* NULL: the dtype's range */
     void *user;
-    int expanding;                     /* depth of case distinctions under way */
-    int depth;                         /* of scopes */
-    uint32_t slot_key[TE_RANGE_SLOTS]; /* of the node and `expanding`; 0 is free */
-    tc_ival slot[TE_RANGE_SLOTS];      /* of those with a key */
+    int expanding;                       /* depth of case distinctions under way */
+    int depth;                           /* of scopes */
+    uint32_t slot_key[TE_RANGE_SLOTS];   /* of the node and `expanding`; 0 is free */
+    tc_ival slot[TE_RANGE_SLOTS];        /* of those with a key */
+    uint32_t memory_key[TE_RANGE_SLOTS]; /* nodes of which is known whether they touch memory, by id + 1; 0 is free */
+    bool memory[TE_RANGE_SLOTS];
 };
 void te_ranges_init(te_ranges *r, const tc_env *env);
 /* A query inside `outer` where cond (or its negation) holds too. */

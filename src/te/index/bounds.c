@@ -9,94 +9,6 @@ enum { MAX_EXPANSION = 3 }; /* nested case distinctions: 2^3 forms at most */
 enum { MAX_FACTS = 3 };     /* used on one form: an image has two padded dimensions, a volume three */
 enum { MAX_SCOPES = 6 };    /* nested selects whose arms are bounded under their condition: 2^6 visits of a shared node at most */
 
-/* ---- intervals ---- */
-
-static bool add_end(int64_t a, int64_t b, int64_t unbounded, int64_t *r) {
-    *r = unbounded;
-    return a == unbounded || b == unbounded || !__builtin_add_overflow(a, b, r);
-}
-
-tc_ival tc_ival_add(tc_ival a, tc_ival b) {
-    tc_ival r;
-    return add_end(a.lo, b.lo, TC_NINF, &r.lo) && add_end(a.hi, b.hi, TC_INF, &r.hi) ? r : TC_IVAL_ALL;
-}
-
-static bool mul_end(int64_t a, int64_t b, int64_t *r) {
-    bool unbounded = a == TC_NINF || a == TC_INF || b == TC_NINF || b == TC_INF;
-    *r = a == 0 || b == 0 ? 0 : (a < 0) != (b < 0) ? TC_NINF : TC_INF;
-    return *r == 0 || unbounded || !__builtin_mul_overflow(a, b, r);
-}
-
-tc_ival tc_ival_scale(tc_ival a, int64_t k) {
-    tc_ival r;
-    if (k == 0)
-        return (tc_ival){0, 0};
-    if (!mul_end(a.lo, k, &r.lo) || !mul_end(a.hi, k, &r.hi))
-        return TC_IVAL_ALL;
-    return k > 0 ? r : (tc_ival){r.hi, r.lo};
-}
-
-static tc_ival ival_mul(tc_ival a, tc_ival b) {
-    int64_t p[4];
-    if (!mul_end(a.lo, b.lo, &p[0]) || !mul_end(a.lo, b.hi, &p[1]) || !mul_end(a.hi, b.lo, &p[2]) || !mul_end(a.hi, b.hi, &p[3]))
-        return TC_IVAL_ALL;
-    tc_ival r = {p[0], p[0]};
-    for (int i = 1; i < 4; i++)
-        r = tc_ival_join(r, (tc_ival){p[i], p[i]});
-    return r;
-}
-
-static int64_t div_bound(int64_t a, int64_t b, bool floors) {
-    if (a == TC_NINF || a == TC_INF)
-        return b == TC_INF ? (a == TC_NINF ? -1 : 0) : a;
-    if (b == TC_INF)
-        return a < 0 && floors ? -1 : 0;
-    return floors ? tc_floor_div(a, b) : a / b;
-}
-
-/* Positive divisors; others tell nothing beyond the dtype. */
-tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors) {
-    if (b.lo <= 0)
-        return TC_IVAL_ALL;
-    tc_ival lo = {div_bound(a.lo, b.lo, floors), div_bound(a.hi, b.lo, floors)};
-    tc_ival hi = {div_bound(a.lo, b.hi, floors), div_bound(a.hi, b.hi, floors)};
-    return tc_ival_join(lo, hi);
-}
-
-static tc_ival ival_mod(tc_ival a, tc_ival b) {
-    if (b.lo <= 0)
-        return b.hi < 0 && b.lo != TC_NINF ? (tc_ival){b.lo + 1, 0} : TC_IVAL_ALL;
-    if (a.lo >= 0 && a.hi < b.lo)
-        return a;
-    if (tc_ival_point(b) && tc_ival_bounded(a) && tc_floor_div(a.lo, b.lo) == tc_floor_div(a.hi, b.lo))
-        return (tc_ival){tc_floor_mod(a.lo, b.lo), tc_floor_mod(a.hi, b.lo)};
-    int64_t most = b.hi == TC_INF ? TC_INF : b.hi - 1;
-    return (tc_ival){0, a.lo >= 0 ? TC_MIN(most, a.hi) : most};
-}
-
-static tc_ival ival_tmod(tc_ival a, tc_ival b) {
-    if (b.lo <= 0)
-        return TC_IVAL_ALL;
-    int64_t most = b.hi == TC_INF ? TC_INF : b.hi - 1;
-    if (a.lo >= 0 && a.hi < b.lo)
-        return a;
-    return (tc_ival){a.lo >= 0 ? 0 : TC_MAX(-most, a.lo), a.hi <= 0 ? 0 : TC_MIN(most, a.hi)};
-}
-
-static tc_ival ival_min(tc_ival a, tc_ival b) {
-    return (tc_ival){TC_MIN(a.lo, b.lo), TC_MIN(a.hi, b.hi)};
-}
-
-static tc_ival ival_max(tc_ival a, tc_ival b) {
-    return (tc_ival){TC_MAX(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
-}
-
-tc_ival tc_ival_of_dtype(tc_dtype t) {
-    if (tc_dtype_is_float(t))
-        return TC_IVAL_ALL;
-    return (tc_ival){tc_int_min(t), tc_int_max(t)};
-}
-
 /* ---- queries ---- */
 
 void te_ranges_init(te_ranges *r, const tc_env *env) {
@@ -108,6 +20,7 @@ void te_ranges_init(te_ranges *r, const tc_env *env) {
     r->expanding = 0;
     r->depth = 0;
     memset(r->slot_key, 0, sizeof r->slot_key);
+    memset(r->memory_key, 0, sizeof r->memory_key);
 }
 
 void te_ranges_under(te_ranges *r, te_ranges *outer, const tc_expr *cond, bool negated) {
@@ -133,9 +46,26 @@ static bool is_open_variable(const tc_expr *e, const void *user) {
     return e->op == TC_OP_VAR && !tc_ival_bounded(range_leaf((te_ranges *)(uintptr_t)user, e));
 }
 
+/* Whether e touches memory. Asked of every level of what may be deep, operands first mostly, and so kept. */
+static bool touches_memory(te_ranges *r, const tc_expr *e) {
+    if (e->nargs == 0)
+        return e->op == TC_OP_READ;
+    uint32_t slot = (e->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
+    if (r->memory_key[slot] == e->id + 1)
+        return r->memory[slot];
+    bool touches = e->op == TC_OP_READ || e->op == TC_OP_LOAD;
+    for (int i = 0; i < e->nargs && !touches; i++) {
+        uint32_t at = (e->args[i]->id * 0x9e3779b1u >> 7) % TE_RANGE_SLOTS;
+        touches = r->memory_key[at] == e->args[i]->id + 1 ? r->memory[at] : tc_expr_touches_memory(e->args[i]);
+    }
+    r->memory_key[slot] = e->id + 1;
+    r->memory[slot] = touches;
+    return touches;
+}
+
 /* Unbounded for want of what is known of its variables, and so taken not to wrap. */
 static bool is_open(te_ranges *r, const tc_expr *e) {
-    return !tc_expr_touches_memory(e) && tc_expr_any(e, is_open_variable, r);
+    return !touches_memory(r, e) && tc_expr_any(e, is_open_variable, r);
 }
 
 /* *sum += |coef| * the largest magnitude in v */
@@ -241,7 +171,7 @@ static bool take_remainder(te_ranges *r, tc_affine *a, tc_ival *extra) {
             all &= tc_affine_coef(a, x.term[k].atom) == (int64_t)((uint64_t)m * (uint64_t)x.term[k].coef);
         if (!all || !tc_affine_term(&rest, d, -a->term[i].coef) || !tc_affine_add(&rest, &x, -m))
             continue;
-        *extra = tc_ival_add(*extra, tc_ival_scale(ival_mod(te_range_affine(r, &x), te_range(r, d->args[1])), m));
+        *extra = tc_ival_add(*extra, tc_ival_scale(te_ival_mod(te_range_affine(r, &x), te_range(r, d->args[1])), m));
         *a = rest;
         return true;
     }
@@ -273,7 +203,7 @@ static tc_ival range_by_cases(te_ranges *r, const tc_affine *a, int i) {
     int64_t coef = a->term[i].coef;
     if (!te_exact(r, a) || !case_is_exact(r, e->args[0], coef) || !case_is_exact(r, e->args[1], coef))
         return tc_ival_join(x, y);
-    return (e->op == TC_OP_MIN) == (a->term[i].coef > 0) ? ival_min(x, y) : ival_max(x, y);
+    return (e->op == TC_OP_MIN) == (a->term[i].coef > 0) ? te_ival_min(x, y) : te_ival_max(x, y);
 }
 
 /* A sum that is bounded on one side only may wrap from the other, unless that is open variables'. */
@@ -313,13 +243,13 @@ static tc_ival range_linear(te_ranges *r, const tc_expr *e) {
         return te_range_affine(r, &a);
     tc_ival x = te_range(r, e->args[0]), y = te_range(r, e->args[1]);
     if (e->op == TC_OP_MUL)
-        return ival_mul(x, y);
+        return te_ival_mul(x, y);
     return tc_ival_add(x, e->op == TC_OP_SUB ? tc_ival_scale(y, -1) : y);
 }
 
 /* Elements that are all congruent modulo g leave remainders congruent modulo g: (16 * x) % 64 is at most 48. */
 static tc_ival range_mod(te_ranges *r, const tc_expr *e) {
-    tc_ival v = ival_mod(te_range(r, e->args[0]), te_range(r, e->args[1]));
+    tc_ival v = te_ival_mod(te_range(r, e->args[0]), te_range(r, e->args[1]));
     tc_affine a = {0};
     if (e->dtype != TC_I64 || e->lanes != 1 || !positive_divisor(e) || !tc_affine_linear(&a, e->args[0], 1))
         return v;
@@ -396,7 +326,7 @@ static tc_ival range_memory(te_ranges *r, const tc_expr *e) {
 
 static tc_ival range_ramp(te_ranges *r, const tc_expr *e) {
     tc_ival lanes = {0, e->lanes - 1};
-    return tc_ival_add(te_range(r, e->args[0]), ival_mul(te_range(r, e->args[1]), lanes));
+    return tc_ival_add(te_range(r, e->args[0]), te_ival_mul(te_range(r, e->args[1]), lanes));
 }
 
 static tc_ival range_bcast(te_ranges *r, const tc_expr *e) {
@@ -408,7 +338,7 @@ static tc_ival range_arithmetic(te_ranges *r, const tc_expr *e) {
         return range_linear(r, e);
     tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]);
     if (e->op == TC_OP_MUL)
-        return ival_mul(a, b);
+        return te_ival_mul(a, b);
     return tc_ival_add(a, tc_ival_scale(b, e->op == TC_OP_SUB ? -1 : 1));
 }
 
@@ -417,12 +347,12 @@ static tc_ival range_div(te_ranges *r, const tc_expr *e) {
 }
 
 static tc_ival range_tmod(te_ranges *r, const tc_expr *e) {
-    return ival_tmod(te_range(r, e->args[0]), te_range(r, e->args[1]));
+    return te_ival_tmod(te_range(r, e->args[0]), te_range(r, e->args[1]));
 }
 
 static tc_ival range_minmax(te_ranges *r, const tc_expr *e) {
     tc_ival a = te_range(r, e->args[0]), b = te_range(r, e->args[1]);
-    return e->op == TC_OP_MIN ? ival_min(a, b) : ival_max(a, b);
+    return e->op == TC_OP_MIN ? te_ival_min(a, b) : te_ival_max(a, b);
 }
 
 /* What tells more than the dtype does. */
@@ -495,94 +425,10 @@ bool tc_te_stays_in_range(const tc_expr *e, const tc_env *env) {
     te_ranges_init(&r, env);
     tc_ival a = te_range(&r, e->args[0]), b = te_range(&r, e->args[1]);
     if (e->op == TC_OP_RAMP)
-        b = ival_mul(b, (tc_ival){0, e->lanes - 1});
+        b = te_ival_mul(b, (tc_ival){0, e->lanes - 1});
     if (!tc_ival_bounded(a) || !tc_ival_bounded(b))
         return false;
     if (e->op == TC_OP_MUL)
-        return tc_ival_bounded(ival_mul(a, b));
+        return tc_ival_bounded(te_ival_mul(a, b));
     return tc_ival_bounded(tc_ival_add(a, e->op == TC_OP_SUB ? tc_ival_scale(b, -1) : b));
-}
-
-/* ---- decisions ---- */
-
-/* Of a comparison of a and b, with the range of a - b, or of its sign. */
-static int decide_order(tc_op op, tc_ival difference) {
-    unsigned possible = (difference.lo < 0 ? TE_LESS : 0) | (difference.lo <= 0 && difference.hi >= 0 ? TE_EQUAL : 0) |
-                        (difference.hi > 0 ? TE_GREATER : 0),
-             holds = te_comparison(op) & possible;
-    return holds == possible ? 1 : holds ? -1 : 0;
-}
-
-static int decide_comparison(te_ranges *r, const tc_expr *e) {
-    const tc_expr *a = e->args[0], *b = e->args[1];
-    if (tc_dtype_is_float(a->dtype))
-        return -1;
-    if (a->dtype == TC_I64 && a->lanes == 1) {
-        tc_affine d = {0}, y = {0};
-        if (tc_affine_linear(&d, a, 1) && tc_affine_linear(&y, b, 1) && te_exact(r, &d) && te_exact(r, &y) &&
-            tc_affine_add(&d, &y, -1))
-            return decide_order(e->op, te_range_affine(r, &d));
-    }
-    tc_ival x = te_range(r, a), y = te_range(r, b);
-    if (!tc_ival_bounded(x) || !tc_ival_bounded(y)) {
-        if (a->dtype == TC_U64)
-            return -1;
-    }
-    /* Compare ends, not differences: the difference of two i64 may not fit. */
-    tc_ival sign = {x.lo > y.hi ? 1 : x.lo == y.hi ? 0 : -1, x.hi < y.lo ? -1 : x.hi == y.lo ? 0 : 1};
-    return decide_order(e->op, sign);
-}
-
-static int decide_same(te_ranges *r, const tc_expr *e) {
-    return te_decide(r, e->args[0]);
-}
-
-static int decide_not(te_ranges *r, const tc_expr *e) {
-    int a = te_decide(r, e->args[0]);
-    return a < 0 ? -1 : !a;
-}
-
-static int decide_logic(te_ranges *r, const tc_expr *e) {
-    int absorbing = e->op == TC_OP_OR, a = te_decide(r, e->args[0]);
-    if (a == absorbing)
-        return a;
-    int b = te_decide(r, e->args[1]);
-    return b == absorbing ? b : a < 0 ? -1 : b;
-}
-
-static int decide_select(te_ranges *r, const tc_expr *e) {
-    tc_ival v = range_select(r, e);
-    return tc_ival_point(v) ? (int)v.lo : -1;
-}
-
-static int decide_minmax(te_ranges *r, const tc_expr *e) {
-    tc_ival v = range_minmax(r, e);
-    return tc_ival_point(v) ? (int)v.lo : -1;
-}
-
-/* x != 0 */
-static int decide_cast(te_ranges *r, const tc_expr *e) {
-    if (tc_dtype_is_float(e->args[0]->dtype))
-        return -1;
-    return decide_order(TC_OP_NE, te_range(r, e->args[0]));
-}
-
-static int (*const DECISIONS[TC_NOPS])(te_ranges *r, const tc_expr *e) = {
-    [TC_OP_BCAST] = decide_same,    [TC_OP_NOT] = decide_not,       [TC_OP_AND] = decide_logic,
-    [TC_OP_OR] = decide_logic,      [TC_OP_EQ] = decide_comparison, [TC_OP_NE] = decide_comparison,
-    [TC_OP_LT] = decide_comparison, [TC_OP_LE] = decide_comparison, [TC_OP_GT] = decide_comparison,
-    [TC_OP_GE] = decide_comparison, [TC_OP_SELECT] = decide_select, [TC_OP_CAST] = decide_cast,
-    [TC_OP_MIN] = decide_minmax,    [TC_OP_MAX] = decide_minmax,
-};
-
-int te_decide(te_ranges *r, const tc_expr *e) {
-    if (e->op == TC_OP_INT)
-        return e->u.i != 0;
-    return DECISIONS[e->op] ? DECISIONS[e->op](r, e) : -1;
-}
-
-int tc_te_decide(const tc_expr *cond, const tc_env *env) {
-    te_ranges r;
-    te_ranges_init(&r, env);
-    return te_decide(&r, cond);
 }
