@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Room for all plans of a workload, and output channels that are tiled as a whole. Chosen; not measured apart. */
-enum { MAX_PLANS = 4096, SHORT_AXIS = 8 };
+/* Output channels that are tiled as a whole. Chosen; not measured apart. */
+enum { SHORT_AXIS = 8 };
 /* What constructed schedules take for decisions that the estimate does not weigh: steps of a reduction's block; axes of a block
  * up to which rows are not tiled; row tiles, and register widths, of a cache block. Chosen; not measured apart. */
 enum { BLOCK_K = 256, FEW_ROWS = 8, BLOCK_TILES = 8, MANY_BLOCK_TILES = 16, BLOCK_WIDTHS = 4, FEW_BLOCK_WIDTHS = 2 };
@@ -358,9 +358,11 @@ static bool any_streams(const tc_space *s, const sketch *k) {
     return false;
 }
 
-/* Register tiles worth a try: r x n up to the register file. */
-static int enumerate(const tc_space *s, plan *out) {
-    int n = 0;
+typedef TC_VEC(plan) plan_list;
+
+/* Register tiles worth a try: r x n up to the register file. All of every sketch: the last ones are often those that a rule made for
+ * this kind of workload. */
+static void enumerate(const tc_space *s, plan_list *out) {
     for (int k = 0; k < s->nsketch; k++) {
         bool anchor = has_anchor(&s->sk[k]), streams = any_streams(s, &s->sk[k]);
         bool tile_blocks = s->sk[k].v.tiles && s->sk[k].v.block_k; /* whose plans find the best number of rows themselves */
@@ -372,21 +374,20 @@ static int enumerate(const tc_space *s, plan *out) {
                 if (regs + TC_MIN(rows, v) > s->m.vector_regs ||
                     (anchor && !s->sk[k].v.tiles && regs < IN_FLIGHT / 2 && rows > 1))
                     continue;
-                for (int mid = tile_blocks ? 2 : 0; mid < (streams ? 4 : 3) && n < MAX_PLANS; mid++) {
+                for (int mid = tile_blocks ? 2 : 0; mid < (streams ? 4 : 3); mid++) {
                     plan p = {.sketch = k,
                               .rows = rows,
                               .vecs = v,
                               .mid = mid,
                               .unroll = mid == 1 ? 8 : 4,
                               .width = anchor || mid == 0 ? 4 : mid,
-                              .number = n};
+                              .number = (int)out->len};
                     p.estimate = estimate(s, &p);
-                    out[n++] = p;
+                    tc_push(out, p);
                 }
             }
     }
-    qsort(out, (size_t)n, sizeof *out, by_estimate);
-    return n;
+    qsort(out->data, out->len, sizeof *out->data, by_estimate);
 }
 
 /* Its tiles are some that their steps can take: rows are not more than their step has for the inner part. */
@@ -401,17 +402,18 @@ static bool tiles_legal(const sketch *k, const tc_trace *t) {
 }
 
 int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) {
-    plan *p = tc_xmalloc(sizeof *p * MAX_PLANS);
-    int n = enumerate(s, p), m = 0;
-    for (int i = 0; i < n && m < cap; i++) {
-        tc_trace *t = instantiate(s, a, &p[i]);
-        bool dup = !tiles_legal(&s->sk[p[i].sketch], t);
+    plan_list plans = {0};
+    enumerate(s, &plans);
+    int m = 0;
+    for (size_t i = 0; i < plans.len && m < cap; i++) {
+        tc_trace *t = instantiate(s, a, &plans.data[i]);
+        bool dup = !tiles_legal(&s->sk[plans.data[i].sketch], t);
         for (int j = 0; j < m && !dup; j++)
             dup = tc_trace_equal(out[j], t);
         if (!dup)
             out[m++] = t;
     }
-    free(p);
+    tc_vec_free(&plans);
     return m;
 }
 
