@@ -13,7 +13,9 @@ typedef struct gen {
     const tc_tensor *out[4];
 } gen;
 
-/* ---- small helpers ---- */
+/* ---- small helpers ----
+ * Each draw is in a statement, or a declarator, of its own: compilers evaluate arguments and initialisers in different orders, and a seed
+ * is the same workload everywhere. */
 
 static int64_t below(gen *g, int64_t n) {
     return tc_rng_below(g->r, n);
@@ -169,8 +171,8 @@ static void gen_gemm(gen *g) {
 }
 
 static void gen_gemm_chain(gen *g) {
-    int64_t m = extent(g, 17), k = extent(g, 16);
-    const tc_tensor *t = epilogue(g, matmul(g, input(g, 2, SHAPE(m, k)), extent(g, 17), true));
+    int64_t m = extent(g, 17), k = extent(g, 16), n = extent(g, 17);
+    const tc_tensor *t = epilogue(g, matmul(g, input(g, 2, SHAPE(m, k)), n, true));
     output(g, epilogue(g, matmul(g, t, extent(g, 17), true)));
 }
 
@@ -304,7 +306,11 @@ typedef struct window {
 } window;
 
 static window random_window(gen *g, int64_t most) {
-    window w = {.size = 1 + below(g, 3), .stride = 1 + below(g, 2), .dilation = 1 + chance(g, 20), .in = extent(g, most)};
+    window w;
+    w.size = 1 + below(g, 3);
+    w.stride = 1 + below(g, 2);
+    w.dilation = 1 + chance(g, 20);
+    w.in = extent(g, most);
     int64_t reach = (w.size - 1) * w.dilation + 1;
     w.pad = below(g, reach);
     while (w.in + 2 * w.pad < reach)
