@@ -10,6 +10,7 @@ set -eu
 cd "$(dirname "$0")"
 started=$(date +%s)
 jobs=$(nproc)
+at_once=$((jobs + (jobs + 1) / 2)) # tests also wait: for workers, disks and clocks
 mode=${1:-}
 limit=${2:-}
 case $mode in
@@ -82,7 +83,7 @@ suite() { # NAME PRESET [OPTION...]
     shift 2
     rm -f "$report"
     status=0
-    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$jobs" --output-junit junit.xml "$@" || status=$?
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j "$at_once" --output-junit junit.xml "$@" || status=$?
     counted=$(awk -v part="$doing" -f scripts/count-tests.awk "$report")
     lines=$(echo "$counted" | sed '$d')
     [ -z "$lines" ] || note "$lines"
