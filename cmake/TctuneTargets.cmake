@@ -81,7 +81,7 @@ endfunction()
 
 # The thread sanitizer learns of OpenMP's barriers from Archer, which comes with LLVM's OpenMP, and must not look into that itself.
 if(TCTUNE_SANITIZE MATCHES thread)
-    set(TCTUNE_THREADS_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1"
+    set(TCTUNE_THREADS_ENV "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:ignore_noninstrumented_modules=1:die_after_fork=0"
                            "OMP_TOOL_LIBRARIES=${TCTUNE_LLVM_ROOT}/lib/libarcher.so")
 endif()
 

@@ -141,6 +141,7 @@ says "B is faster by"
 ok "$TCTUNE" show --te ffn.te --sched hand.sched --threads 1 --print asm
 says "hot loop:" "accumulators" "vector spills" "more loops compute"
 grep -q '^| ' out || fail "no loop is marked"
+[ ! -s err ] || fail "what LLVM tells of frames is printed"
 ok "$TCTUNE" show --te ffn.te --sched hand.sched --threads 1 --print asm --json
 json out asm >/dev/null
 json out asm_facts.hot_loop.name >/dev/null

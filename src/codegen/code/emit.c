@@ -94,21 +94,31 @@ static tc_status optimise(LLVMModuleRef mod, LLVMTargetMachineRef tm, bool fast,
     return e ? module_error(e, err, "LLVM's passes") : TC_OK;
 }
 
+/* *stack: bytes that the code takes. */
 static tc_status machine_code(LLVMModuleRef mod, LLVMTargetMachineRef tm, LLVMCodeGenFileType kind, void **obj, size_t *size,
-                              tc_error *err) {
+                              int64_t *stack, tc_error *err) {
     LLVMMemoryBufferRef buf = NULL;
     char *msg = NULL;
-    if (LLVMTargetMachineEmitToMemoryBuffer(tm, mod, kind, &msg, &buf)) {
-        tc_status s = tc_fail(err, TC_ENV, "LLVM's code generator: %s", msg);
+    tc_cg_frames frames;
+    tc_cg_listen_to_frames(LLVMGetModuleContext(mod), &frames);
+    bool failed = LLVMTargetMachineEmitToMemoryBuffer(tm, mod, kind, &msg, &buf);
+    LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(mod), NULL, NULL);
+    tc_status s = TC_OK;
+    if (failed || *frames.error)
+        s = tc_fail(err, TC_ENV, "LLVM's code generator: %s", failed ? msg : frames.error);
+    if (failed)
         LLVMDisposeMessage(msg);
-        return s;
+    *stack = tc_cg_stack_of(&frames, mod);
+    tc_cg_frames_free(&frames);
+    if (s == TC_OK) {
+        *size = LLVMGetBufferSize(buf);
+        *obj = tc_xmalloc(*size + 1);
+        memcpy(*obj, LLVMGetBufferStart(buf), *size);
+        ((char *)*obj)[*size] = 0;
     }
-    *size = LLVMGetBufferSize(buf);
-    *obj = tc_xmalloc(*size + 1);
-    memcpy(*obj, LLVMGetBufferStart(buf), *size);
-    ((char *)*obj)[*size] = 0;
-    LLVMDisposeMemoryBuffer(buf);
-    return TC_OK;
+    if (buf)
+        LLVMDisposeMemoryBuffer(buf);
+    return s;
 }
 
 static tc_status check(LLVMModuleRef mod, tc_error *err) {
@@ -120,21 +130,6 @@ static tc_status check(LLVMModuleRef mod, tc_error *err) {
     return s;
 }
 
-/* Machine code as an object, and the stack that it takes. */
-static tc_status object(LLVMModuleRef mod, LLVMTargetMachineRef tm, void **obj, size_t *size, int64_t *stack, tc_error *err) {
-    tc_cg_frames frames;
-    tc_cg_listen_to_frames(LLVMGetModuleContext(mod), &frames);
-    tc_status s = machine_code(mod, tm, LLVMObjectFile, obj, size, err);
-    LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(mod), NULL, NULL);
-    *stack = tc_cg_stack_of(&frames, mod);
-    if (s == TC_OK && *frames.error) {
-        s = tc_fail(err, TC_ENV, "LLVM's code generator: %s", frames.error);
-        free(*obj);
-    }
-    tc_cg_frames_free(&frames);
-    return s;
-}
-
 tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, size_t *size, int64_t *stack, tc_error *err) {
     LLVMTargetMachineRef tm;
     TC_TRY(tc_cg_machine(t, false, &tm, err));
@@ -143,7 +138,7 @@ tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, siz
     if (s == TC_OK)
         s = optimise(mod, tm, false, err);
     if (s == TC_OK)
-        s = object(mod, tm, obj, size, stack, err);
+        s = machine_code(mod, tm, LLVMObjectFile, obj, size, stack, err);
     LLVMDisposeTargetMachine(tm);
     return s;
 }
@@ -216,7 +211,7 @@ tc_status tc_cg_emit_object(const tc_target *t, const tc_func *const *funcs, con
     int64_t stack = 0;
     tc_status s = optimise(j.mod, j.tm, opts && opts->fast, err);
     if (s == TC_OK)
-        s = object(j.mod, j.tm, obj, size, &stack, err);
+        s = machine_code(j.mod, j.tm, LLVMObjectFile, obj, size, &stack, err);
     if (s == TC_OK && stack > TC_CG_MOST_STACK) {
         s = tc_fail(err, TC_ILLEGAL,
                     "%s: takes %lld bytes of stack; at most %d are allowed: give it smaller tiles or fewer copies",
@@ -237,8 +232,9 @@ tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const
     if (s == TC_OK && stage == TC_CG_ASM) {
         void *text = NULL;
         size_t size;
+        int64_t stack;
         LLVMSetTargetMachineAsmVerbosity(j.tm, 1); /* marks spills */
-        s = machine_code(j.mod, j.tm, LLVMAssemblyFile, &text, &size, err);
+        s = machine_code(j.mod, j.tm, LLVMAssemblyFile, &text, &size, &stack, err);
         if (s == TC_OK)
             tc_sb_addn(b, text, size);
         free(text);
