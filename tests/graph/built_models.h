@@ -40,7 +40,14 @@ static const struct {
              "%v = TopK(%s, %k) {axis=1, largest=1, sorted=1}\n"
              "%y = Exp(%v)\n"
              "output y = %y\n"},
+    {.name = "recurrent",
+     .text = "input %x : f32[5,3,12]\n"
+             "const %w : f32[1,24,12]\n"
+             "const %r : f32[1,24,8]\n"
+             "%y = GRU(%x, %w, %r) {hidden_size=8}\n"
+             "output y = %y\n"},
     {.name = "loop", .file = "loop_while.onnx"},
+    {.name = "list", .file = "sequence_carried.onnx"},
     {.name = "grow", .file = "loop_grow.onnx"},
 };
 
