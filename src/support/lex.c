@@ -62,8 +62,9 @@ static void finish(tc_lex *l, tc_tok_kind kind, const char *start) {
 }
 
 static double parse_double(const char *text) {
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    double v = strtod_l(text, NULL, c);
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(c);
+    double v = strtod(text, NULL);
+    uselocale(before);
     freelocale(c);
     return v;
 }
