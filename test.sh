@@ -162,7 +162,14 @@ random() { # MINUTES CASES WHAT PROGRAM
 random 1 100000 "random schedules, replayed" schedule_primitives/test_schedule_random
 random 2 10000 "random schedules, compiled" codegen/test_cg_property
 random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
+random 3 100000 "broken kernels and schedules" search_space/test_ill_typed
 
+if ! command -v musl-gcc >/dev/null; then
+    left_out "schedules constructed with musl: it needs musl-gcc (scripts/install-deps.sh --musl)"
+else
+    ! room 1 "schedules constructed with musl" ||
+        check "schedules constructed with musl" tests/search_space/musl build/release/tests/search_space/constructed
+fi
 ! room 3 "large networks" || suite "large networks" release -L long
 if room 12 "the other tests under sanitizers"; then
     build dev

@@ -3,6 +3,7 @@
 #   scripts/install-deps.sh               what ./test.sh and ./quickstart.sh need
 #   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
 #   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does, and with its thread sanitizer
+#   scripts/install-deps.sh --musl        and musl, with which ./test.sh --full builds what constructs schedules
 #   scripts/install-deps.sh --list        only prints the names
 set -eu
 
@@ -32,8 +33,9 @@ case "${1:-}" in
         has_node || packages="$packages nodejs npm"
         ;;
     --clang) packages="$packages $clang_packages" ;;
+    --musl) packages="$packages musl-tools" ;;
     "") ;;
-    *) echo "usage: $0 [--benchmarks | --clang | --list]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--benchmarks | --clang | --musl | --list]" >&2; exit 2 ;;
 esac
 
 missing=
