@@ -6,10 +6,11 @@
 #include "search_space/anchor_int.h"
 
 static factor sample_block(emitter *e, int id, int64_t extent) {
+    enum { LEAST = 32, MOST = 1024 };
     int64_t v[8];
     int n = 0;
-    for (int64_t f = extent; f >= 32 && n < 8; f--)
-        if (extent % f == 0 && f <= 1024 && f < extent)
+    for (int64_t f = TC_MIN(extent - 1, MOST); f >= LEAST && n < 8; f--)
+        if (extent % f == 0)
             v[n++] = f;
     if (n == 0)
         v[n++] = extent;
