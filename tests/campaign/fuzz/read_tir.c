@@ -42,15 +42,26 @@ static void check_same(const tc_func *f, void *const *want, void *const *got) {
 }
 
 static void check_simplified(const tc_func *f, const tc_func *simple) {
+    if (!fuzz_small_program(f))
+        return;
     void **want = arguments(f), **got = arguments(f);
     tc_error err = {0};
-    if (fuzz_small_program(f) && fuzz_good(tc_tir_interp(f, want, &err), &err)) {
+    if (fuzz_good(tc_tir_interp(f, want, &err), &err)) {
         if (tc_tir_interp(simple, got, &err) != TC_OK)
             fuzz_wrong("simplified, it does not run: %s", err.msg);
         check_same(f, want, got);
     }
     free_arguments(f, want);
     free_arguments(f, got);
+}
+
+static void run(const tc_func *f) {
+    if (!fuzz_small_program(f))
+        return;
+    void **args = arguments(f);
+    tc_error err = {0};
+    (void)fuzz_good(tc_tir_interp_shuffled(f, args, 7, &err), &err);
+    free_arguments(f, args);
 }
 
 static void run_passes(tc_ctx *c, const tc_func *f) {
@@ -68,11 +79,7 @@ static void run_passes(tc_ctx *c, const tc_func *f) {
         now = next;
     }
     fuzz_check_tir_text(c, now);
-    void **args = arguments(now);
-    tc_error err = {0};
-    if (fuzz_small_program(now))
-        (void)fuzz_good(tc_tir_interp_shuffled(now, args, 7, &err), &err);
-    free_arguments(now, args);
+    run(now);
 }
 
 void fuzz_read_tir(const char *data, size_t size) {
