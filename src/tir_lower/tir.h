@@ -182,7 +182,7 @@ static inline const tc_stmt *tc_tir_child(const tc_stmt *s, int i) {
 /* The expressions that s itself holds, not those of the statements in it, as they are evaluated. Returns how many. */
 enum { TC_TIR_MAX_EXPRS = 3 };
 int tc_tir_exprs(const tc_stmt *s, const tc_expr *out[TC_TIR_MAX_EXPRS]);
-/* Visits s, then the statements in it, in order of execution. */
+/* Visits s, then the statements in it, in order of execution. NULL: a program that does nothing. */
 void tc_tir_walk(const tc_stmt *s, void (*fn)(const tc_stmt *s, void *user), void *user);
 /* Walks (tc_expr_walk) each of tc_tir_exprs(s). */
 void tc_tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user);

@@ -33,6 +33,8 @@ int tc_tir_exprs(const tc_stmt *s, const tc_expr *out[TC_TIR_MAX_EXPRS]) {
 
 void tc_tir_walk(const tc_stmt *s, void (*fn)(const tc_stmt *s, void *user), void *user) {
     const tc_stmt *inside;
+    if (!s)
+        return;
     fn(s, user);
     for (int i = 0; (inside = tc_tir_child(s, i)); i++)
         tc_tir_walk(inside, fn, user);
