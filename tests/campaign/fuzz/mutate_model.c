@@ -29,8 +29,8 @@ static void arena_free(void *a, void *p) {
 
 /* ---- names ---- */
 
-/* Any name of a value: of an input, a weight, a node's operand or result. */
-static char *some_name(victim *v) {
+/* NULL where it was left out. */
+static char *a_name(victim *v) {
     const Onnx__GraphProto *g = v->g;
     if (g->n_node && below(v, 3)) {
         const Onnx__NodeProto *n = g->node[below(v, g->n_node)];
@@ -44,6 +44,12 @@ static char *some_name(victim *v) {
     if (g->n_input)
         return g->input[below(v, g->n_input)]->name;
     return tc_arena_strdup(v->a, below(v, 2) ? "nowhere" : "");
+}
+
+/* Any name of a value: of an input, a weight, a node's operand or result. */
+static char *some_name(victim *v) {
+    char *name = a_name(v);
+    return name ? name : tc_arena_strdup(v->a, "");
 }
 
 static void rename_operand(victim *v, Onnx__NodeProto *n) {
