@@ -182,6 +182,7 @@ fi
 ! room 5 "hostile code" || check "hostile code in workers, 1000 cases" tests/campaign/hostile_code/run
 ! room 4 "kills" || check "kills, 40 of each command" tests/campaign/kills/run --cases 40
 ! room 6 "clocks" || check "clocks that cannot be trusted, stops, and load" tests/campaign/clock/run --cases 6
+! room 8 "memory" || check "memory refused to calls, 100 requests of each" tests/campaign/memory/run --points 50
 ! room 2 "sharing" || check "8 tuners on each of 8 databases, killed" tests/campaign/sharing/run --cases 8
 ! room 10 "fuzzing" || fuzzing 1
 ! room 5 "the differential test, 10000 cases" || differential 10000

@@ -8,6 +8,7 @@
 #include "codegen/artefacts/cache.h"
 #include "measure/worker.h"
 #include "support/log.h"
+#include "support/memory.h"
 
 static const tc_cli_command *const commands[] = {
     &tc_cli_tune,     &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,    &tc_cli_bench,    &tc_cli_show,
@@ -80,7 +81,7 @@ static int unknown_command(const char *name) {
 
 /* Once, here: workers inherit what is decided. */
 static void decide_on_cache(bool none) {
-    tc_error why;
+    tc_error why = {0};
     bool bad = !none && tc_cg_cache_check(&why) != TC_OK;
     if (bad)
         tc_log(TC_LOG_WARN, "%s", why.msg);
@@ -88,17 +89,27 @@ static void decide_on_cache(bool none) {
         setenv("TCTUNE_CACHE", "off", 1);
 }
 
-static int run_command(const tc_cli_command *c, int argc, char **argv) {
+static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {
     tc_cli_common *args;
-    tc_error err = {0};
-    int status = tc_cli_parse(c, argc, argv, &args, &err);
+    int status = tc_cli_parse(c, argc, argv, &args, err);
     if (status == TC_CLI_DONE && args->help) {
         tc_cli_help(stdout, c);
     } else if (status == TC_CLI_DONE) {
         decide_on_cache(args->no_cache);
-        status = c->run(args, &err);
+        status = c->run(args, err);
     }
     tc_cli_args_free(c, args);
+    return status;
+}
+
+static int run_command(const tc_cli_command *c, int argc, char **argv) {
+    tc_error err = {0};
+    int status = TC_CLI_FAILED;
+    if (tc_memory_begin(&err) == TC_OK) {
+        status = parse_and_run(c, argc, argv, &err);
+        if (tc_memory_end(TC_OK, &err) != TC_OK)
+            status = TC_CLI_FAILED;
+    }
     if (status != TC_CLI_DONE)
         fflush(stdout); /* a table comes before the error that ends it */
     if (status != TC_CLI_DONE && err.msg[0])
@@ -116,6 +127,7 @@ static int print_version(void) {
 int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+    json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
     tc_cli_ignore_write_signals();
     if (!getenv("TCTUNE_LOG")) /* what a user should know is said; the library alone is silent */
         tc_log_set_level(TC_LOG_WARN);

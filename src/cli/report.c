@@ -44,7 +44,7 @@ static double line_ns(const tc_meas_caches *c, int64_t bytes) {
 
 static bool caches_of(int threads, tc_meas_caches *c) {
     tc_target *t;
-    tc_error why;
+    tc_error why = {0};
     if (tc_target_parse("native", &t, &why) != TC_OK)
         return false;
     t->machine.cores = threads;

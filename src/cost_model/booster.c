@@ -11,6 +11,7 @@
 
 #include "cost_model/cost.h"
 #include "support/arena.h"
+#include "support/memory.h"
 
 enum {
     CONFIG_TEXT = 256,
@@ -32,6 +33,12 @@ static tc_status check(int rc, const char *doing, tc_error *err) {
 static void describe_rows(char *text, const float *data, size_t nrow) {
     snprintf(text, CONFIG_TEXT, "{\"data\": [%" PRIuPTR ", true], \"shape\": [%zu, %d], \"typestr\": \"<f4\", \"version\": 3}",
              (uintptr_t)data, nrow, (int)TC_COST_NFEATURE);
+}
+
+/* Ours, its own copy with an index beside each number, and the histograms' bins; and what it makes of no rows at all. */
+tc_status booster_room(size_t nrow, tc_error *err) {
+    enum { ONCE = 64 << 20, COPIES = 4 };
+    return tc_memory_check(ONCE + (uint64_t)nrow * TC_COST_NFEATURE * sizeof(float) * COPIES, err);
 }
 
 tc_status matrix_new(matrix *m, const float *data, size_t nrow, int threads, tc_error *err) {

@@ -17,6 +17,8 @@ typedef struct booster {
     void *handle;
 } booster;
 
+/* Whether there is memory for training on so many rows: XGBoost may end the process where there is none. */
+tc_status booster_room(size_t nrow, tc_error *err);
 tc_status matrix_new(matrix *m, const float *data, size_t nrow, int threads, tc_error *err);
 void matrix_free(matrix *m);
 

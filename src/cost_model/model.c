@@ -131,7 +131,7 @@ tc_status tc_cost_fit(tc_cost_model *m, size_t n, const tc_cost_sample *samples,
 /* Programs [from, to): their rows in one block, at most CHUNK_ROWS unless a single program has more. */
 static tc_status predict_chunk(const tc_cost_model *m, const tc_cost_rows *const *rows, size_t from, size_t to, size_t nrow,
                                double *score) {
-    tc_error err;
+    tc_error err = {0};
     float *data = tc_xmalloc(nrow * (TC_COST_NFEATURE + 1) * sizeof *data + 1), *sum = data + nrow * TC_COST_NFEATURE;
     size_t at = 0;
     for (size_t i = from; i < to; at += (size_t)rows[i++]->nrow)

@@ -98,10 +98,15 @@ static tc_status dataset_new(dataset *d, size_t n, const tc_cost_sample *samples
         }
     group_by_task(d);
     size_t nrow = d->first[d->n], width = TC_COST_NFEATURE * sizeof(float);
+    tc_status status = booster_room(nrow, err);
+    if (status != TC_OK) {
+        dataset_free(d);
+        return status;
+    }
     float *data = tc_xmalloc(nrow * width + 1);
     for (size_t i = 0; i < d->n; i++)
         memcpy(data + d->first[i] * TC_COST_NFEATURE, d->sample[i].rows->data, (d->first[i + 1] - d->first[i]) * width);
-    tc_status status = matrix_new(&d->rows, data, nrow, threads, err);
+    status = matrix_new(&d->rows, data, nrow, threads, err);
     free(data);
     if (status != TC_OK)
         dataset_free(d);

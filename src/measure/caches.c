@@ -212,7 +212,7 @@ static char *kept_path(const tc_machine *m) {
 static void keep(const tc_meas_caches *c, const char *path) {
     json_t *j = to_json(c);
     char *text = json_dumps(j, JSON_COMPACT);
-    tc_error why;
+    tc_error why = {0};
     if (tc_fs_write(path, text, strlen(text), &why) != TC_OK)
         tc_log(TC_LOG_INFO, "what was measured of the caches is not kept: %s", why.msg);
     free(text);

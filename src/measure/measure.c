@@ -105,7 +105,7 @@ tc_meas_stats tc_meas_get_stats(const tc_meas *m) {
 /* ---- records ---- */
 
 bool tc_meas_stopped(const tc_meas *m) {
-    return (m->o.stop && *m->o.stop) || (m->o.deadline > 0 && tc_now() >= m->o.deadline);
+    return tc_ran_out() || (m->o.stop && *m->o.stop) || (m->o.deadline > 0 && tc_now() >= m->o.deadline);
 }
 
 void tc_meas_end_with(tc_record *r, tc_arena *a, tc_meas_error e, const char *message) {

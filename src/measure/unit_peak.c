@@ -165,7 +165,7 @@ void tc_meas_peak_raise_unit(tc_meas_peak *p, const tc_target *t, const tc_intri
     tc_strbuf text = {0};
     tc_cg_module *m;
     tc_kernel *kernel;
-    tc_error err;
+    tc_error err = {0};
     tc_meas_unit_program(u, steps, &text);
     if (compile(t, tc_sb_str(&text), &m, &kernel, &err) == TC_OK)
         *best = TC_MAX(*best, rate(kernel, u, steps, p->threads, seconds) / 1e9);

@@ -48,11 +48,13 @@ struct tc_arena {
     size_t bytes;
 };
 
-static chunk *chunk_new(size_t cap) {
-    chunk *c = aligned_alloc(ALIGN, sizeof *c + cap);
+/* With room for n bytes. `size` is what would be best: where the system does not have that, as little as will do. */
+static chunk *chunk_new(size_t n, size_t size) {
+    size_t cap = n > size ? n : size, least = FIRST_CHUNK - sizeof(chunk);
+    chunk *c = malloc(sizeof *c + cap);
     if (!c) {
-        fprintf(stderr, "tctune: out of memory (arena chunk of %zu bytes)\n", cap);
-        abort();
+        cap = n > least ? n : least;
+        c = tc_xmalloc(sizeof *c + cap);
     }
     c->next = NULL;
     c->cap = cap;
@@ -93,7 +95,7 @@ static void advance(tc_arena *a, size_t n) {
         if (a->current->cap >= n)
             return;
     }
-    chunk *c = chunk_new(n > a->next_size ? n : a->next_size);
+    chunk *c = chunk_new(n, a->next_size);
     if (a->next_size < LARGEST_CHUNK)
         a->next_size *= 2;
     if (a->current)
@@ -157,30 +159,4 @@ char *tc_arena_printf(tc_arena *a, const char *fmt, ...) {
 
 size_t tc_arena_bytes(const tc_arena *a) {
     return a->bytes;
-}
-
-static void *checked(void *p, size_t n, size_t size) {
-    if (!p) {
-        fprintf(stderr, "tctune: out of memory (%zu x %zu bytes)\n", n, size);
-        abort();
-    }
-    return p;
-}
-
-/* At least one byte is always asked for, so that NULL means failure and nothing else. */
-void *tc_xmalloc(size_t n) {
-    return checked(malloc(n ? n : 1), n, 1);
-}
-
-void *tc_xcalloc(size_t n, size_t size) {
-    return checked(n && size ? calloc(n, size) : calloc(1, 1), n, size);
-}
-
-void *tc_xrealloc(void *p, size_t n) {
-    return checked(realloc(p, n ? n : 1), n, 1);
-}
-
-char *tc_xstrdup(const char *s) {
-    size_t n = strlen(s) + 1;
-    return memcpy(tc_xmalloc(n), s, n);
 }

@@ -1,11 +1,12 @@
 /* Bump allocator. Everything reachable from a context lives in one arena and is released together; nothing is freed singly.
- * Memory exhaustion aborts with a message (a bug class of its own, not a status). */
+ * It never returns NULL (alloc.h). */
 #ifndef TC_SUPPORT_ARENA_H
 #define TC_SUPPORT_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>
 
+#include "support/alloc.h"
 #include "support/status.h"
 
 typedef struct tc_arena tc_arena;
@@ -24,11 +25,5 @@ size_t tc_arena_bytes(const tc_arena *a); /* bytes handed out since the last res
 
 #define TC_NEW(a, T) ((T *)tc_arena_alloc((a), sizeof(T)))
 #define TC_NEW_N(a, T, n) ((T *)tc_arena_alloc((a), sizeof(T) * (size_t)(n)))
-
-/* malloc family that aborts with a message instead of returning NULL. tc_xcalloc zeroes. Release with free(). */
-void *tc_xmalloc(size_t n);
-void *tc_xcalloc(size_t n, size_t size);
-void *tc_xrealloc(void *p, size_t n);
-char *tc_xstrdup(const char *s);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/arena.h"
+#include "support/memory.h"
 #include "support/strbuf.h"
 
 bool tc_fs_write_all(int fd, const void *data, size_t size) {
@@ -113,9 +114,9 @@ static tc_status stage(const tc_fs_new *new, staged *x, tc_error *err) {
     TC_TRY(tc_fs_check_writable(new->path, err));
     x->old = stat(new->path, &x->st) == 0;
     x->in_place = x->old && !S_ISREG(x->st.st_mode);
-    x->target = x->old && !x->in_place ? realpath(new->path, NULL) : NULL;
+    x->target = x->old && !x->in_place ? realpath(new->path, NULL) : tc_xstrdup(new->path);
     if (!x->target)
-        x->target = tc_xstrdup(new->path);
+        return failed(x, errno, err);
     if (new->from && (x->from = open(new->from, O_RDONLY | O_CLOEXEC)) < 0)
         return tc_fail(err, TC_ENV, "cannot read '%s': %s", new->from, tc_fs_reason(errno));
     x->links = !x->in_place && can_link(x);
@@ -192,6 +193,8 @@ tc_status tc_fs_write_files(const tc_fs_new *files, size_t n, tc_error *err) {
         s = stage(&files[begun], &x[begun], err);
         begun++;
     }
+    if (s == TC_OK && tc_ran_out()) /* what they hold may not be whole */
+        s = tc_memory_ran_out(err);
     for (size_t i = 0; i < n && s == TC_OK; i++) /* which may take as long as who reads them */
         s = x[i].in_place ? write_in_place(&x[i], err) : TC_OK;
     for (size_t i = 0; i < n && s == TC_OK; i++)

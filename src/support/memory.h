@@ -1,5 +1,6 @@
 /* Memory whose size comes from outside: of a model, a file, a caller's shapes. What could never be had is refused before it is
- * asked for, since the system often promises more than it has and ends the process when that is used. */
+ * asked for, since the system often promises more than it has and ends the process when that is used. And the calls that a shortage of
+ * memory ends (alloc.h). */
 #ifndef TC_SUPPORT_MEMORY_H
 #define TC_SUPPORT_MEMORY_H
 
@@ -14,10 +15,19 @@ uint64_t tc_memory_all(void);
 int64_t tc_memory_left(void);
 /* What control groups allow: `groups` is what /proc/PID/cgroup says, `root` where they are mounted. INT64_MAX: all there is. */
 int64_t tc_memory_of_groups(const char *groups, const char *root);
-/* TC_ENV unless that many bytes could be had now; the message says how many are needed and how many are left. Nothing is
- * allocated. Small sizes are not looked at: their allocation tells. */
+/* TC_ENV unless that many bytes could be had now; the message says how many are needed and how many are left. They are given back
+ * before it returns. Small sizes are not looked at: the reserve has them. */
 TC_NODISCARD tc_status tc_memory_check(uint64_t bytes, tc_error *err);
 /* The same message, for an allocation that failed. */
 tc_status tc_memory_lacking(uint64_t bytes, tc_error *err);
+
+/* A call of the library, from outside; calls may run at once, and lie within another. TC_ENV where memory ran out in one that is under
+ * way, or the reserve cannot be had; then it has not begun. */
+TC_NODISCARD tc_status tc_memory_begin(tc_error *err);
+/* Its end, with what it returns: `s`, or TC_ENV with a message of its own when memory ran out meanwhile: what the call made is then to
+ * be released, whatever s says. */
+TC_NODISCARD tc_status tc_memory_end(tc_status s, tc_error *err);
+/* The message of such a shortage, for whoever was about to make a result last. */
+tc_status tc_memory_ran_out(tc_error *err);
 
 #endif

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
+#include "support/alloc.h"
+
 #define TC_NODISCARD __attribute__((warn_unused_result))
 #define TC_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
@@ -45,9 +47,12 @@ tc_status tc_vrefuse(tc_error *err, tc_error_code code, const char *fmt, va_list
 /* Puts a formatted prefix before the message already in err ("bert.onnx: node 'x': " + ...). Keeps status and code. */
 void tc_error_prefix(tc_error *err, const char *fmt, ...) TC_PRINTF(2, 3);
 
-/* Returns early from a function that itself returns tc_status. */
+/* Returns early from a function that itself returns tc_status. Where memory ran out, `call` is not made: this is as if it had failed
+ * before it did anything, but for the message, which is written when the call of the library ends (tc_memory_end). */
 #define TC_TRY(call)                                                                                                             \
     do {                                                                                                                         \
+        if (tc_ran_out())                                                                                                        \
+            return TC_ENV;                                                                                                       \
         tc_status tc_try_s_ = (call);                                                                                            \
         if (tc_try_s_ != TC_OK)                                                                                                  \
             return tc_try_s_;                                                                                                    \

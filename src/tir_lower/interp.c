@@ -426,7 +426,7 @@ static void release(interp *x) {
 }
 
 tc_status tc_tir_interp_shuffled(const tc_func *f, void *const *args, uint64_t shuffle_seed, tc_error *err) {
-    tc_error mine;
+    tc_error mine = {0};
     interp x = {
         .f = f, .err = err ? err : &mine, .rng = tc_rng_seed(shuffle_seed), .shuffle = shuffle_seed != 0, .next_iteration = 1};
     workspace w[2];

@@ -65,7 +65,7 @@ bool tc_tune_late(const tc_tune *t) {
 }
 
 bool tc_tune_interrupted(const tc_tune *t) {
-    return t->o.stop && *t->o.stop;
+    return tc_ran_out() || (t->o.stop && *t->o.stop);
 }
 
 bool tc_tune_stopped(const tc_tune *t) {

@@ -183,7 +183,7 @@ tc_status tc_tune_load_model(tc_tune *t, tc_error *err) {
     tc_arena *a = tc_arena_new();
     const void *data;
     size_t size;
-    tc_error why;
+    tc_error why = {0};
     t->model = tc_cost_new();
     tc_status st = tc_meas_db_get_model(t->db, a, t->target_hash, model_name, &data, &size, err);
     if (st == TC_OK && data && tc_cost_from_bytes(t->model, tc_meas_db_path(t->db), data, size, &why) != TC_OK)

@@ -187,7 +187,7 @@ static tc_status pass_over(tc_tune *t, int i, int f, const tc_error *none, tc_er
 tc_status tc_tune_round(tc_tune *t, int i, int f, int want, int *measured, tc_error *err) {
     tc_proposals p = {.arena = tc_arena_new()};
     double before = t->state[i].best, form_before = t->state[i].form[f].best, t0 = tc_now();
-    tc_error none;
+    tc_error none = {0};
     tc_status st = tc_tune_propose(t, &t->task[i].form[f], &p, want, &none);
     if (st != TC_OK)
         st = pass_over(t, i, f, &none, err);

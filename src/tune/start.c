@@ -71,7 +71,7 @@ static void take_shipped(tc_meas_db *db) {
     if (files.len)
         qsort(files.data, files.len, sizeof *files.data, by_name);
     for (size_t i = 0; i < files.len; i++) {
-        tc_error err;
+        tc_error err = {0};
         if (take(db, files.data[i], &err) != TC_OK)
             tc_log(TC_LOG_WARN, "not used to start from: %s", err.msg);
     }

@@ -145,7 +145,7 @@ bool tc_tune_waits(const tc_tune *t, int i);
 double tc_tune_work(const tc_tune *t, int i);
 /* Seconds of an inference by the best times; INFINITY while a task that runs has none. */
 double tc_tune_latency(const tc_tune *t);
-bool tc_tune_interrupted(const tc_tune *t); /* by the flag */
+bool tc_tune_interrupted(const tc_tune *t); /* by the flag, or a shortage of memory */
 /* After a round: what the next minute should gain. */
 void tc_tune_foresee(tc_tune *t);
 /* By the flag, or because the time is up. */

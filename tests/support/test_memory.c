@@ -1,4 +1,4 @@
-/* arena.h, vec.h and memory.h. */
+/* alloc.h, arena.h, vec.h and memory.h. */
 #include "support/cmocka_all.h"
 
 #include <stdio.h>
@@ -194,6 +194,38 @@ static void control_groups_of_both_versions_limit_it(void **state) {
     free(root);
 }
 
+static tc_status step(int *calls) {
+    ++*calls;
+    return TC_OK;
+}
+
+static tc_status two_steps(int *calls) {
+    TC_TRY(step(calls));
+    tc_alloc_refuse();
+    TC_TRY(step(calls));
+    return TC_OK;
+}
+
+static void a_shortage_ends_the_calls_under_way_and_no_more(void **state) {
+    (void)state;
+    tc_error err = {0}, other = {0};
+    int calls = 0;
+    assert_int_equal(tc_memory_begin(&err), TC_OK);
+    assert_int_equal(tc_memory_begin(&err), TC_OK); /* a call within it, or one of another thread */
+    assert_false(tc_ran_out());
+    assert_int_equal(two_steps(&calls), TC_ENV);
+    assert_int_equal(calls, 1);
+    assert_int_equal(tc_memory_begin(&other), TC_ENV);
+    assert_non_null(strstr(other.msg, "out of memory"));
+    assert_int_equal(tc_memory_end(TC_OK, &err), TC_ENV);
+    assert_non_null(strstr(err.msg, "out of memory"));
+    assert_true(tc_ran_out());
+    assert_int_equal(tc_memory_end(TC_BAD_INPUT, &err), TC_ENV); /* what it says may be for lack of memory alone */
+    assert_false(tc_ran_out());
+    assert_int_equal(tc_memory_begin(&err), TC_OK);
+    assert_int_equal(tc_memory_end(TC_BAD_INPUT, &err), TC_BAD_INPUT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_disjoint),
@@ -205,6 +237,7 @@ int main(void) {
         cmocka_unit_test(vec_grows_and_keeps_its_elements),
         cmocka_unit_test(memory_is_refused_where_there_is_none),
         cmocka_unit_test(control_groups_of_both_versions_limit_it),
+        cmocka_unit_test(a_shortage_ends_the_calls_under_way_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

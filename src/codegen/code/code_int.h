@@ -211,10 +211,12 @@ void tc_cg_end_flush(tc_cg *g, tc_val before);
 void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
 /* This machine as the system tells of it (host.c). Sizes are bytes, 0 or less where they are not known. */
 typedef struct tc_cg_host {
-    const char *triple, *cpu, *features;
+    char *triple, *cpu, *features;
     int64_t l1, l2, l3, line;
 } tc_cg_host;
 const tc_cg_host *tc_cg_this_host(void);
+/* A text of LLVM's as our own, malloc'ed; "" where LLVM had no memory for it, which tc_ran_out says then. */
+char *tc_cg_own_text(char *llvm);
 void tc_cg_detect_machine(tc_machine *m);
 bool tc_cg_tiles_work(void); /* here; asks a child process (probe.c) */
 void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);

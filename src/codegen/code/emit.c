@@ -6,15 +6,44 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "codegen/code/code_int.h"
 #include "codegen/code/frames.h"
+#include "support/memory.h"
 
 static const char PASSES[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,adce)";
 static const char FAST_PASSES[] = "function(sroa,early-cse)";
+
+/* LLVM ends the process when it is refused memory. So what it will need at most is asked for and given back before it begins. Measured
+ * on the kernels of ResNet-50 and BERT-base and on candidates of their searches, of 500 to 3,000 instructions: 0.8 to 4 KiB for each
+ * in the module, and 11 MiB more for what it makes once in a process. Four times that is asked for. */
+static const uint64_t LLVM_ONCE = 44 << 20, LLVM_EACH = 16 << 10;
+static _Atomic uint64_t llvm_needs; /* of all threads that are in LLVM now */
+
+static uint64_t instructions(LLVMModuleRef mod) {
+    uint64_t n = 0;
+    for (tc_val f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (tc_val i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                n++;
+    return n;
+}
+
+static tc_status begin_llvm(LLVMModuleRef mod, uint64_t *needs, tc_error *err) {
+    *needs = LLVM_EACH * instructions(mod);
+    tc_status s = tc_memory_check(LLVM_ONCE + *needs + atomic_fetch_add(&llvm_needs, *needs), err);
+    if (s != TC_OK)
+        tc_error_prefix(err, "compiling: ");
+    return s;
+}
+
+static void end_llvm(uint64_t needs) {
+    atomic_fetch_sub(&llvm_needs, needs);
+}
 
 static tc_status module_error(LLVMErrorRef e, tc_error *err, const char *what) {
     char *msg = LLVMGetErrorMessage(e);
@@ -65,6 +94,7 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
 /* ---- machine ---- */
 
 tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err) {
+    TC_TRY(tc_memory_check(LLVM_ONCE, err));
     tc_cg_llvm_init();
     LLVMTargetRef target;
     char *msg = NULL;
@@ -134,11 +164,15 @@ tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, siz
     LLVMTargetMachineRef tm;
     TC_TRY(tc_cg_machine(t, false, &tm, err));
     prepare(mod, t, tm);
-    tc_status s = check(mod, err);
+    uint64_t needs;
+    tc_status s = begin_llvm(mod, &needs, err);
+    if (s == TC_OK)
+        s = check(mod, err);
     if (s == TC_OK)
         s = optimise(mod, tm, false, err);
     if (s == TC_OK)
         s = machine_code(mod, tm, LLVMObjectFile, obj, size, stack, err);
+    end_llvm(needs);
     LLVMDisposeTargetMachine(tm);
     return s;
 }
@@ -177,6 +211,7 @@ typedef struct job {
     LLVMContextRef ctx;
     LLVMModuleRef mod;
     LLVMTargetMachineRef tm;
+    uint64_t needs;
 } job;
 
 static void close_job(job *j) {
@@ -185,6 +220,7 @@ static void close_job(job *j) {
     if (j->tm)
         LLVMDisposeTargetMachine(j->tm);
     LLVMContextDispose(j->ctx);
+    end_llvm(j->needs);
 }
 
 /* Builds the module, without optimising. On failure everything is released. */
@@ -197,6 +233,8 @@ static tc_status open_job(job *j, const tc_target *t, const tc_func *const *func
         prepare(j->mod, t, j->tm);
         s = fill(t, j->ctx, j->mod, funcs, names, n, err);
     }
+    if (s == TC_OK)
+        s = begin_llvm(j->mod, &j->needs, err);
     if (s == TC_OK && verifies(opts))
         s = check(j->mod, err);
     if (s != TC_OK)
@@ -239,9 +277,9 @@ tc_status tc_cg_emit_text(const tc_target *t, const tc_func *const *funcs, const
             tc_sb_addn(b, text, size);
         free(text);
     } else if (s == TC_OK) {
-        char *text = LLVMPrintModuleToString(j.mod);
+        char *text = tc_cg_own_text(LLVMPrintModuleToString(j.mod));
         tc_sb_add(b, text);
-        LLVMDisposeMessage(text);
+        free(text);
     }
     close_job(&j);
     return s;

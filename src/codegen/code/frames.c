@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/code/code_int.h"
+
 /* Of each function, beside what LLVM counts: the return address, what aligning the frame takes, the 128 bytes below it that leaf
  * functions may use on x86-64. */
 enum { AROUND = 256 };
@@ -33,12 +35,12 @@ static bool read_frame(const char *text, tc_cg_frame *f) {
 static void listen(LLVMDiagnosticInfoRef info, void *user) {
     tc_cg_frames *all = user;
     tc_cg_frame f;
-    char *text = LLVMGetDiagInfoDescription(info);
+    char *text = tc_cg_own_text(LLVMGetDiagInfoDescription(info));
     if (read_frame(text, &f))
         tc_push(&all->list, f);
     else if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !*all->error)
         snprintf(all->error, sizeof all->error, "%s", text);
-    LLVMDisposeMessage(text);
+    free(text);
 }
 
 void tc_cg_listen_to_frames(LLVMContextRef ctx, tc_cg_frames *frames) {

@@ -4,20 +4,20 @@
 #include <llvm-c/TargetMachine.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "codegen/code/code_int.h"
+#include "support/fs.h"
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
 static int64_t read_size(const char *path) {
-    FILE *f = fopen(path, "r");
-    if (!f)
-        return 0;
+    char text[32];
     long long n = 0;
     char unit = 0;
-    int got = fscanf(f, "%lld%c", &n, &unit);
-    fclose(f);
+    text[tc_fs_read_head(path, text, sizeof text - 1)] = 0;
+    int got = sscanf(text, "%lld%c", &n, &unit);
     if (got < 1 || n <= 0)
         return 0;
     return got > 1 && unit == 'K' ? n << 10 : got > 1 && unit == 'M' ? n << 20 : n;
@@ -30,10 +30,7 @@ static int64_t cache_of_level(int level) {
         if (read_size(path) != level)
             continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        FILE *f = fopen(path, "r");
-        bool code = f && fgets(text, sizeof text, f) && !strncmp(text, "Instr", 5);
-        if (f)
-            fclose(f);
+        bool code = tc_fs_read_head(path, text, 5) == 5 && !strncmp(text, "Instr", 5);
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
         if (!code)
             return read_size(path);
@@ -49,17 +46,19 @@ static int64_t cache_bytes(int name, int level) {
 
 static tc_cg_host host;
 
-static char *own(char *llvm) {
-    char *copy = tc_xstrdup(llvm);
+char *tc_cg_own_text(char *llvm) {
+    if (!llvm)
+        tc_alloc_refuse();
+    char *copy = tc_xstrdup(llvm ? llvm : "");
     LLVMDisposeMessage(llvm);
     return copy;
 }
 
 static void ask(void) {
     host = (tc_cg_host){
-        .triple = own(LLVMGetDefaultTargetTriple()),
-        .cpu = own(LLVMGetHostCPUName()),
-        .features = own(LLVMGetHostCPUFeatures()),
+        .triple = tc_cg_own_text(LLVMGetDefaultTargetTriple()),
+        .cpu = tc_cg_own_text(LLVMGetHostCPUName()),
+        .features = tc_cg_own_text(LLVMGetHostCPUFeatures()),
         .l1 = cache_bytes(_SC_LEVEL1_DCACHE_SIZE, 1),
         .l2 = cache_bytes(_SC_LEVEL2_CACHE_SIZE, 2),
         .l3 = cache_bytes(_SC_LEVEL3_CACHE_SIZE, 3),
@@ -67,8 +66,18 @@ static void ask(void) {
     };
 }
 
+/* What memory ran out for is asked again by the next call of the library: nobody holds the former texts then. */
 const tc_cg_host *tc_cg_this_host(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, ask);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool known;
+    pthread_mutex_lock(&lock);
+    if (!known) {
+        free(host.triple);
+        free(host.cpu);
+        free(host.features);
+        ask();
+        known = !tc_ran_out();
+    }
+    pthread_mutex_unlock(&lock);
     return &host;
 }

@@ -246,9 +246,7 @@ static char *full_triple(const char *t) {
     const tc_cg_isa *isa = tc_cg_isa_of(t);
     if (!strchr(t, '-') && isa)
         return tc_xstrdup(isa->triple);
-    char *n = LLVMNormalizeTargetTriple(t), *copy = tc_xstrdup(n);
-    LLVMDisposeMessage(n);
-    return copy;
+    return tc_cg_own_text(LLVMNormalizeTargetTriple(t));
 }
 
 static tc_status check_triple(const char *text, const char *triple, tc_error *err) {

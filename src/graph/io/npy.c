@@ -168,7 +168,7 @@ void tc_graph_npy_format(const tc_graph_tensor *t, tc_strbuf *out) {
     if (t->dtype == TC_BF16 || tc_dtype_is_stored(t->dtype)) {
         tc_graph_tensor wide;
         if (tc_graph_tensor_alloc(&wide, npy_holder(t->dtype), &t->shape, NULL) != TC_OK)
-            abort(); /* the same policy as every small allocation */
+            return tc_alloc_refuse();
         tc_graph_tensor_cast(&wide, t);
         tc_graph_npy_format(&wide, out);
         tc_graph_tensor_free(&wide);

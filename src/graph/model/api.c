@@ -11,6 +11,7 @@
 #include "graph/model/program.h"
 #include "graph/model/work.h"
 #include "support/fs.h"
+#include "support/memory.h"
 #include "support/vec.h"
 
 struct tctune_model {
@@ -74,32 +75,39 @@ static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_erro
     return s;
 }
 
+/* The end of a call that began with tc_memory_begin, and made *m if s is TC_OK. */
+static tctune_status finish(tc_status s, tctune_model *m, tctune_model **out, tc_error *err, char *error, size_t size) {
+    s = tc_memory_end(s, err);
+    if (s == TC_OK)
+        *out = m;
+    else
+        tctune_free(m);
+    return answer(s, err, error, size);
+}
+
 tctune_status tctune_build(const char *onnx_file, const tctune_build_options *options, tctune_model **model, char *error,
                            size_t error_size) {
     static const tctune_build_options none = {0};
     const tctune_build_options *o = options ? options : &none;
     tc_error err = {0};
+    tc_status s = tc_memory_begin(&err);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
     tctune_model *m = tc_xcalloc(1, sizeof *m);
-    tc_status s = open_file(m, onnx_file, o, &err);
+    s = open_file(m, onnx_file, o, &err);
     if (s == TC_OK)
         s = compile(m, o, &err);
-    if (s == TC_OK) {
-        *model = m;
-        return TCTUNE_OK;
-    }
-    tctune_free(m);
-    return answer(s, &err, error, error_size);
+    return finish(s, m, model, &err, error, error_size);
 }
 
 tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size) {
     tc_error err = {0};
+    tc_status s = tc_memory_begin(&err);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
     tctune_model *m = tc_xcalloc(1, sizeof *m);
-    tc_status s = tc_graph_model_load(library, threads, &m->model, &err);
-    if (s == TC_OK)
-        *model = m;
-    else
-        tctune_free(m);
-    return answer(s, &err, error, error_size);
+    s = tc_graph_model_load(library, threads, &m->model, &err);
+    return finish(s, m, model, &err, error, error_size);
 }
 
 void tctune_free(tctune_model *m) {
@@ -112,7 +120,10 @@ void tctune_free(tctune_model *m) {
 
 tctune_status tctune_save(const tctune_model *m, const char *library, char *error, size_t error_size) {
     tc_error err = {0};
-    return answer(tc_graph_model_save(m->model, library, NULL, &err), &err, error, error_size);
+    tc_status s = tc_memory_begin(&err);
+    if (s == TC_OK)
+        s = tc_memory_end(tc_graph_model_save(m->model, library, NULL, &err), &err);
+    return answer(s, &err, error, error_size);
 }
 
 /* ---- ports ---- */
@@ -213,13 +224,17 @@ static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor 
                          size_t error_size) {
     tc_error err = {0};
     const tc_graph_port *ip, *op;
+    tc_status s = tc_memory_begin(&err);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
     int nin = tc_graph_model_inputs(m, &ip), nout = tc_graph_model_outputs(m, &op);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
-    tc_status s = take_all(ip, nin, inputs, in, &err);
+    s = take_all(ip, nin, inputs, in, &err);
     if (s == TC_OK)
         s = take_all(op, nout, outputs, out, &err);
     if (s == TC_OK)
         s = c ? tc_graph_context_run_into(c, in, out, &err) : tc_graph_model_run_into(m, in, out, &err);
+    s = tc_memory_end(s, &err);
     free(in);
     free(out);
     return answer(s, &err, error, error_size);
@@ -238,12 +253,16 @@ struct tctune_context {
 
 tctune_status tctune_context_new(const tctune_model *m, tctune_context **context, char *error, size_t error_size) {
     tc_error err = {0};
-    tc_graph_context *c;
-    tc_status s = tc_graph_context_new(m->model, &c, &err);
-    if (s == TC_OK) {
-        *context = tc_xcalloc(1, sizeof **context);
-        **context = (tctune_context){m, c};
-    }
+    tc_status s = tc_memory_begin(&err);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
+    tctune_context *c = tc_xcalloc(1, sizeof *c);
+    c->of = m;
+    s = tc_memory_end(tc_graph_context_new(m->model, &c->context, &err), &err);
+    if (s == TC_OK)
+        *context = c;
+    else
+        tctune_context_free(c);
     return answer(s, &err, error, error_size);
 }
 
@@ -285,10 +304,13 @@ tctune_status tctune_context_profile(tctune_context *c, const DLTensor *inputs, 
     tc_error err = {0};
     const tc_graph_kernel *k;
     const tc_graph_other *o;
+    tc_status s = tc_memory_begin(&err);
+    if (s != TC_OK)
+        return answer(s, &err, error, error_size);
     int nk = tc_graph_model_kernels(c->of->model, &k), no = tc_graph_model_others(c->of->model, &o);
     tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(c->of) + 1, sizeof *in);
     double *seconds = tc_xcalloc((size_t)(nk + no) + 1, sizeof *seconds);
-    tc_status s = profile(c, inputs, runs, in, seconds, &err);
+    s = tc_memory_end(profile(c, inputs, runs, in, seconds, &err), &err);
     for (int i = 0; i < nk && s == TC_OK; i++)
         times[i] = (tctune_kernel_time){k[i].name, k[i].count, seconds[i]};
     for (int i = 0; i < no && s == TC_OK; i++)
@@ -302,6 +324,8 @@ tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, 
                              size_t error_size) {
     tc_error err = {0};
     tctune_context own = {.of = m};
-    tc_status s = tc_graph_model_own(m->model, &own.context, &err);
+    tc_status s = tc_memory_begin(&err);
+    if (s == TC_OK)
+        s = tc_memory_end(tc_graph_model_own(m->model, &own.context, &err), &err);
     return s == TC_OK ? tctune_context_profile(&own, inputs, runs, times, error, error_size) : answer(s, &err, error, error_size);
 }

@@ -114,7 +114,7 @@ tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, c
 static void raise_peaks(const tc_graph_model *m, tc_meas_peak *p) {
     tc_intrinsic_set units = 0;
     tc_target *native = NULL;
-    tc_error err;
+    tc_error err = {0};
     for (int i = 0; i < m->nkernel; i++)
         units |= tc_intrinsic_alone(m->kernels[i].unit);
     tc_meas_peak_raise(p, tc_graph_model_threads(m), peak_seconds);

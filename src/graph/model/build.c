@@ -105,11 +105,11 @@ static tc_status compile(builder *b, int i, tc_error *err) {
 static tc_status compile_all(builder *b, tc_error *err) {
     int n = b->m->nkernel, done = 0;
     tc_status first = TC_OK;
-    tc_error kept;
+    tc_error kept = {0};
     b->cache = tc_cg_cache_open();
 #pragma omp parallel for schedule(dynamic) num_threads(TC_MAX(1, TC_MIN(n, b->m->threads)))
     for (int i = 0; i < n; i++) {
-        tc_error local;
+        tc_error local = {0};
         if (stopped(b))
             continue;
         tc_status s = compile(b, i, &local);

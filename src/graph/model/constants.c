@@ -186,7 +186,7 @@ static tc_status fill_all(tc_graph_model *m, bool use_up, tc_error *err) {
     for (size_t i = 0; i < m->blocks.len; i++) {
         tc_graph_block *b = &m->blocks.data[i];
         int now;
-        tc_error local;
+        tc_error local = {0};
         tc_status s = fill(m, b, &local);
         if (s != TC_OK) {
 #pragma omp critical(tc_graph_fill)

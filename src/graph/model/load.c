@@ -153,7 +153,10 @@ static tc_status check_target(const char *path, const char *text, tc_error *err)
 tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target, tc_error *err) {
     char *text;
     TC_TRY(tc_cg_read_metadata(path, &text, err));
-    json_t *j = json_loads(text, 0, NULL);
+    json_error_t why;
+    json_t *j = json_loads(text, 0, &why);
+    if (!j && json_error_code(&why) == json_error_out_of_memory)
+        tc_alloc_refuse();
     free(text);
     int64_t abi = json_integer_value(json_object_get(j, "abi"));
     tc_status s = TC_OK;

@@ -8,6 +8,7 @@
 #include "support/identity.h"
 #include "support/scratch.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ static int64_t stack_bytes(const saver *s) {
 
 static const char *metadata(const saver *s) {
     const tc_graph_model *m = s->m;
+    errno = 0;
     json_t *j = json_pack("{s:i, s:i, s:s, s:s, s:i, s:I, s:o, s:o, s:f, s:o}", "format", TC_GRAPH_LIBRARY_FORMAT, "abi",
                           TC_RT_ABI, "name", s->name, "target", m->target->text, "threads", m->threads, "stack",
                           (json_int_t)stack_bytes(s), "inputs", ports_json(m->in, m->nin), "outputs", ports_json(m->out, m->nout),
@@ -132,7 +134,9 @@ static const char *metadata(const saver *s) {
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     add_steps(j, m);
     char *dump = json_dumps(j, JSON_COMPACT);
-    const char *r = tc_arena_strdup(s->arena, dump);
+    if (!dump || errno == ENOMEM) /* any of it may lack */
+        tc_alloc_refuse();
+    const char *r = tc_arena_strdup(s->arena, dump ? dump : "");
     free(dump);
     json_decref(j);
     return r;

@@ -148,7 +148,7 @@ static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool 
     const char *why = c->o->choices ? c->o->choices[c->task].why : NULL;
     c->k->why = why ? kept(c, why) : "";
     for (size_t i = 0; i < x->len && !*used; i++) {
-        tc_error local;
+        tc_error local = {0};
         *used = replay(c, a, &x->data[i], &local) == TC_OK;
         if (!*used)
             c->k->why = tc_arena_printf(c->model->arena, "record %lld (%s) does not replay any more: %s",

@@ -438,7 +438,7 @@ tc_status tc_graph_import_loop(tc_graph_importer *im, const Onnx__NodeProto *p, 
         return TC_OK;
     tc_status status = tc_graph_import_trips_at_run_time(&l, err);
     if (status == TC_BAD_INPUT && l.limit.most >= 0 && l.limit.most <= MAX_TRIPS) {
-        tc_error again;
+        tc_error again = {0};
         if (attempt(&l, true, &open, &again) == TC_OK)
             return TC_OK;
     }

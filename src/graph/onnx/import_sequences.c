@@ -382,7 +382,7 @@ bool tc_graph_import_takes_sequence(tc_graph_importer *im, const Onnx__NodeProto
     tc_graph_value *v = NULL;
     if (!r || r->add != identity)
         return r != NULL;
-    tc_error ignored;
+    tc_error ignored = {0};
     return p->n_input == 1 && tc_graph_import_input(im, index, p->input[0], &v, &ignored) == TC_OK && v && v->sequence;
 }
 

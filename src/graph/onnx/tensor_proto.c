@@ -10,6 +10,7 @@
 #include "graph/onnx/import.h"
 #include "graph/onnx/onnx_int.h"
 #include "support/fs.h"
+#include "support/memory.h"
 
 static const char *name_of(const Onnx__TensorProto *p) {
     return p->name && *p->name ? p->name : "(unnamed)";
@@ -377,9 +378,13 @@ tc_status tc_graph_pb_save(const char *path, const char *name, const tc_graph_te
     tc_arena *a = tc_arena_new();
     tc_onnx_fill_tensor(a, &p, name, t);
     size_t size = onnx__tensor_proto__get_packed_size(&p);
-    uint8_t *bytes = tc_xmalloc(size + 1);
-    onnx__tensor_proto__pack(&p, bytes);
-    tc_status s = tc_fs_write(path, bytes, size, err);
+    uint8_t *bytes = NULL;
+    tc_status s = tc_memory_check(size, err);
+    if (s == TC_OK) {
+        bytes = tc_xmalloc(size + 1);
+        onnx__tensor_proto__pack(&p, bytes);
+        s = tc_fs_write(path, bytes, size, err);
+    }
     free(bytes);
     tc_arena_free(a);
     return s;

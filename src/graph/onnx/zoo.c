@@ -34,7 +34,7 @@ void tc_graph_zoo_normal(tc_graph_zoo_ctx *z, const char *name, const char *dims
     tc_graph_shape s = parse_dims(dims);
     tc_graph_tensor t;
     if (tc_graph_tensor_alloc(&t, TC_F32, &s, NULL) != TC_OK)
-        abort();
+        return tc_alloc_refuse(); /* nothing is saved then */
     tc_rng rng = tc_rng_fork(&z->rng, z->nweights++);
     for (int64_t i = 0, n = tc_graph_tensor_count(&t); i < n; i++)
         ((float *)t.data)[i] = draw(&rng, mean, deviation);
@@ -45,7 +45,7 @@ void tc_graph_zoo_ints(tc_graph_zoo_ctx *z, const char *name, const int64_t *v, 
     tc_graph_shape s = {n < 0 ? 0 : 1, {n}};
     tc_graph_tensor t;
     if (tc_graph_tensor_alloc(&t, TC_I64, &s, NULL) != TC_OK)
-        abort();
+        return tc_alloc_refuse(); /* nothing is saved then */
     memcpy(t.data, v, tc_graph_tensor_bytes(&t));
     tc_graph_writer_weight(z->w, name, t);
 }
@@ -53,7 +53,7 @@ void tc_graph_zoo_ints(tc_graph_zoo_ctx *z, const char *name, const int64_t *v, 
 void tc_graph_zoo_scalar(tc_graph_zoo_ctx *z, const char *name, float v) {
     tc_graph_tensor t;
     if (tc_graph_tensor_alloc(&t, TC_F32, &(tc_graph_shape){0}, NULL) != TC_OK)
-        abort();
+        return tc_alloc_refuse(); /* nothing is saved then */
     *(float *)t.data = v;
     tc_graph_writer_weight(z->w, name, t);
 }

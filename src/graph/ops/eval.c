@@ -11,6 +11,13 @@ tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
     return tc_fail(c->err, TC_BAD_INPUT, "%s should have been rewritten at import", tc_graph_op_name(c->n->op));
 }
 
+bool tc_graph_can_widen(int64_t elements, int arrays) {
+    bool can = tc_memory_check((uint64_t)elements * (uint64_t)arrays * sizeof(double), NULL) == TC_OK;
+    if (!can)
+        tc_alloc_refuse();
+    return can;
+}
+
 double *tc_graph_wide_f64(const tc_graph_tensor *t) {
     int64_t n = tc_graph_tensor_count(t);
     double *v = tc_xmalloc(((size_t)n + 1) * sizeof *v);

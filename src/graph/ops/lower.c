@@ -361,7 +361,7 @@ static tc_status finish(tc_graph_lower *l, int nout, tc_graph_value *const *outs
 
 tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, const tc_graph_group *group, int nout,
                                tc_graph_value *const *outs, tc_graph_lowered *out, tc_error *err) {
-    tc_error local;
+    tc_error local = {0};
     tc_graph_lower l = {.c = c, .g = g, .group = group, .stored = stored, .env = tc_env_new(), .err = err ? err : &local};
     for (int i = 0; i < group->n; i++)
         tc_map_put(&l.member, group->nodes[i]->id, (uintptr_t)i + 1);

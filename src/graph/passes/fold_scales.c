@@ -138,6 +138,8 @@ static tc_graph_value *scaled_weights(tc_graph *g, const tc_graph_node *conv, co
         same &= a->scale[i] == 1;
     if (same)
         return conv->in[1];
+    if (!tc_graph_can_widen(tc_graph_tensor_count(w->constant), 1))
+        return NULL;
     double *v = tc_graph_wide_f64(w->constant);
     int64_t n = tc_graph_shape_count(&w->shape);
     for (int64_t i = 0; i < n; i++)

@@ -119,6 +119,8 @@ static bool read_weights(const tc_graph_node *n, const factor *f, weights *w) {
     *w = (weights){.n = s->d[dim], .depth = s->d[dim] ? count / s->d[dim] : 0, .shape = *s};
     if (turn)
         w->shape = (tc_graph_shape){2, {s->d[1], s->d[0]}};
+    if (!tc_graph_can_widen(count, 3)) /* as it is, by channel, and with what pads it */
+        return false;
     double *q = tc_graph_wide_f64(f->q->constant), low = 0, high = 0;
     w->value = tc_xcalloc((size_t)count + 1, sizeof *w->value);
     w->sum = tc_xcalloc((size_t)w->n + 1, sizeof *w->sum);

@@ -137,7 +137,7 @@ static tc_graph_value *evaluated(tc_graph *g, tc_graph_node *n, const char *base
     tc_graph_value out = {.dtype = n->in[0]->dtype, .shape = *s}, *p = &out;
     const tc_graph_tensor *in = n->in[0]->constant;
     tc_graph_tensor t;
-    tc_error err;
+    tc_error err = {0};
     n->nout = 1;
     n->out = &p;
     tc_status status = tc_graph_eval_node(n, &in, &t, &err);

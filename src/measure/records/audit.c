@@ -22,7 +22,7 @@ typedef struct audit {
 } audit;
 
 static void TC_PRINTF(2, 3) complain(audit *x, const char *fmt, ...) {
-    tc_error line;
+    tc_error line = {0};
     va_list ap;
     va_start(ap, fmt);
     tc_vfail(&line, TC_BAD_INPUT, fmt, ap);

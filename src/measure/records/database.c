@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
+#include "support/memory.h"
 
 /* ---- errors and statements ---- */
 
@@ -43,6 +44,10 @@ static tc_status fail_environment(tc_meas_db *db, int code, const char *doing, t
 tc_status tc_meas_db_fail(tc_meas_db *db, const char *doing, tc_error *err) {
     int code = sqlite3_errcode(db->sql) & 0xff;
     switch (code) {
+    case SQLITE_NOMEM:
+        return tc_fail(err, TC_ENV,
+                       "%s: out of memory (while %s). Everything committed before is kept; close other programs and try again",
+                       db->path, doing);
     case SQLITE_NOTADB:
         return tc_fail(err, TC_BAD_INPUT,
                        "%s: not a tctune database (it is no SQLite file, or its start is damaged). Give another file with --db",
@@ -80,6 +85,8 @@ tc_status tc_meas_db_prepare(tc_meas_db *db, const char *sql, sqlite3_stmt **out
 }
 
 tc_status tc_meas_db_run(tc_meas_db *db, sqlite3_stmt *st, const char *doing, tc_error *err) {
+    if (tc_ran_out()) /* what it would store may not be whole */
+        return tc_memory_ran_out(err);
     tc_status s = sqlite3_step(st) == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, doing, err);
     sqlite3_reset(st);
     return s;
@@ -90,6 +97,8 @@ tc_status tc_meas_db_begin(tc_meas_db *db, tc_error *err) {
 }
 
 tc_status tc_meas_db_end(tc_meas_db *db, tc_status s, tc_error *err) {
+    if (s == TC_OK && tc_ran_out())
+        s = tc_memory_ran_out(err);
     if (s == TC_OK)
         s = tc_meas_db_exec(db, "COMMIT", "committing", err);
     if (s != TC_OK && !sqlite3_get_autocommit(db->sql))

@@ -83,7 +83,7 @@ static void log_first(tc_meas_db *db, int64_t id, const char *why) {
 
 static void fits(sqlite3_context *c, int n, sqlite3_value **v) {
     tc_meas_db *db = sqlite3_user_data(c);
-    tc_error why;
+    tc_error why = {0};
     (void)n;
     const void *blob = sqlite3_value_blob(v[TIMES]);
     size_t bytes = (size_t)sqlite3_value_bytes(v[TIMES]);

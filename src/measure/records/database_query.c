@@ -11,14 +11,22 @@ static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.
                                     "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s"
                                     " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
 
-const char *tc_meas_db_text(tc_arena *a, sqlite3_stmt *st, int i) {
+/* A column's text; NULL where it has none. SQLite says the same of one that it had no memory for. */
+static const char *column_text(sqlite3_stmt *st, int i) {
     const char *s = (const char *)sqlite3_column_text(st, i);
+    if (!s && sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM)
+        tc_alloc_refuse();
+    return s;
+}
+
+const char *tc_meas_db_text(tc_arena *a, sqlite3_stmt *st, int i) {
+    const char *s = column_text(st, i);
     return tc_arena_strdup(a, s ? s : "");
 }
 
 tc_digest tc_meas_db_digest(sqlite3_stmt *st, int i) {
     tc_digest d = {0};
-    const char *s = (const char *)sqlite3_column_text(st, i);
+    const char *s = column_text(st, i);
     if (s)
         memcpy(d.hex, s, strnlen(s, sizeof d.hex - 1));
     return d;
@@ -42,7 +50,10 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     r.message = tc_meas_db_text(a, st, i++);
     i++; /* the median: what is stored is that of the times (database_fits.c) */
     const void *blob = sqlite3_column_blob(st, i);
-    r.ntimes = (size_t)sqlite3_column_bytes(st, i++) / sizeof *r.times;
+    r.ntimes = blob ? (size_t)sqlite3_column_bytes(st, i) / sizeof *r.times : 0;
+    if (!blob && sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM)
+        tc_alloc_refuse();
+    i++;
     r.times = tc_arena_dup(a, blob, r.ntimes * sizeof *r.times);
     r.median = tc_meas_median(r.times, r.ntimes);
     r.build_seconds = sqlite3_column_double(st, i++);

@@ -1,6 +1,7 @@
 /* Records: construction, and the JSON line form. One table lists the plain fields, so that writer and reader cannot disagree. */
 #include "measure/records/record.h"
 
+#include <errno.h>
 #include <float.h>
 #include <jansson.h>
 #include <math.h>
@@ -208,8 +209,11 @@ static json_t *to_object(const tc_record *r) {
 }
 
 void tc_meas_record_to_json(const tc_record *r, tc_strbuf *b) {
+    errno = 0;
     json_t *o = to_object(r);
     char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17));
+    if (errno == ENOMEM) /* any of it may lack */
+        tc_alloc_refuse();
     tc_sb_add(b, text ? text : "{}");
     free(text);
     json_decref(o);
@@ -320,6 +324,8 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
 tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {
     json_error_t e;
     json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, &e);
+    if (!o && json_error_code(&e) == json_error_out_of_memory)
+        tc_alloc_refuse();
     if (!o)
         return tc_fail(err, TC_BAD_INPUT, "%s: not JSON: %s (column %d)", where, e.text, e.column);
     tc_status s = json_is_object(o) ? read_object(a, where, o, r, err) : missing(err, where, "workload", "a text");

@@ -55,7 +55,7 @@ typedef struct slot {
 } slot;
 
 static inline bool stopped(const search *x) {
-    return x->q->options.stop && *x->q->options.stop;
+    return tc_ran_out() || (x->q->options.stop && *x->q->options.stop);
 }
 
 /* ---- vary.c ---- */

@@ -71,7 +71,7 @@ static tc_status expect(parser *p, const char *text) {
 
 bool te_peek_is(const tc_lex *lex, const char *text) {
     tc_lex ahead = *lex;
-    tc_error ignored;
+    tc_error ignored = {0};
     return tc_lex_next(&ahead, &ignored) == TC_OK && tc_lex_is(&ahead, text);
 }
 

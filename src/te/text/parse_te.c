@@ -149,7 +149,7 @@ static tc_reducer find_reducer(const te_parser *p) {
     if (p->lex.tok.kind != TC_TOK_IDENT || !te_peek_is(&p->lex, "("))
         return TC_RED_NONE;
     tc_lex ahead = p->lex;
-    tc_error ignored;
+    tc_error ignored = {0};
     for (int i = 0; i < 2; i++)
         if (tc_lex_next(&ahead, &ignored) != TC_OK)
             return TC_RED_NONE;

@@ -122,7 +122,7 @@ static int by_value(const void *x, const void *y) {
 static void bootstrap(const double *v, int n, uint64_t seed, double *low, double *high) {
     tc_rng rng = tc_rng_seed(seed);
     double *medians = tc_xcalloc(RESAMPLES, sizeof *medians), *draw = tc_xcalloc((size_t)n, sizeof *draw);
-    for (int i = 0; i < RESAMPLES; i++) {
+    for (int i = 0; i < RESAMPLES && !tc_ran_out(); i++) {
         for (int k = 0; k < n; k++)
             draw[k] = v[tc_rng_below(&rng, n)];
         medians[i] = tc_meas_median(draw, (size_t)n);

@@ -1,0 +1,54 @@
+/* The library's own memory, and what happens when the system refuses some.
+ *
+ * Hundreds of places allocate small blocks in the middle of building something. None of them could do better than give up, and code
+ * that gives up at hundreds of places is code that nobody tests. So these functions never return NULL. A refused block comes from a
+ * reserve that was set aside when the call of the library began (tc_memory_begin, memory.h), and the process remembers that memory ran
+ * out. From then on every call under way ends early: TC_TRY returns before it calls, loops that do not use it ask tc_ran_out, and
+ * nothing that was made meanwhile leaves the process (files are not given their names, records are not committed). The reserve need
+ * only last until then. When the last call has ended, the reserve is filled again and the next call begins as if nothing had happened.
+ *
+ * The reserve consists of ordinary blocks of the heap in a few sizes, so that whatever it gave is released with free() like any other.
+ * What the system promised cannot be refused later, so its pages need not be touched.
+ *
+ * Blocks whose size an input decides (tensors, constants, workspaces, whole files, arrays over the elements of a tensor) are asked for
+ * where they can be refused, or tc_memory_check is asked for their sum first. The reserve has nothing larger than TC_ALLOC_LARGEST. Where
+ * the reserve has no fitting block left, the process ends with a message. So it does where no call was begun: in workers, whose end
+ * is a record, and in tests of single parts.
+ *
+ * Without a failure nothing of this costs more than the test of a flag that is never written. */
+#ifndef TC_SUPPORT_ALLOC_H
+#define TC_SUPPORT_ALLOC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TC_ALLOC_LARGEST = 16 << 20 };
+
+/* As malloc and its family, but never NULL, not even for 0 bytes. Release with free(). */
+void *tc_xmalloc(size_t n);
+void *tc_xcalloc(size_t n, size_t size); /* zeroed */
+void *tc_xrealloc(void *p, size_t n);
+char *tc_xstrdup(const char *s);
+
+/* For tc_ran_out alone. */
+extern atomic_bool tc_alloc_refused;
+
+/* Whether a block was refused since the calls under way began: whatever is being made is to be given up. */
+static inline bool tc_ran_out(void) {
+    return __builtin_expect(atomic_load_explicit(&tc_alloc_refused, memory_order_relaxed), 0);
+}
+
+/* Says the same of memory that a library of others asked for itself: what it gave is not whole. */
+void tc_alloc_refuse(void);
+
+/* For memory.c, which counts calls. Fills the reserve up; false when the system does not have it. */
+bool tc_alloc_fill(void);
+/* The end of a shortage: tc_ran_out is false again. */
+void tc_alloc_forget(void);
+/* Bytes of the block that was refused first. */
+size_t tc_alloc_wanted(void);
+/* Bytes of the reserve that were given away since it was last full. */
+size_t tc_alloc_used(void);
+
+#endif
