@@ -196,6 +196,7 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
     for (int r = 0; r < c->done; r++)
         times[r] = turn[r] * (seconds / now);
     x->seconds = seconds;
+    x->measured = fmin(x->measured, now);
     x->drift = 1;
     x->stopped = false;
     x->rounds += c->done;
@@ -203,11 +204,13 @@ static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_
     return tc_meas_db_retime(t->db, &as, err);
 }
 
+/* The incumbent's time is one that was taken of it, never one that an earlier contest derived: ratios of disturbed rounds would
+ * multiply from contest to contest, to times that no kernel can have. */
 static tc_status settle(tc_tune *t, const contest *c, tc_arena *a, tc_error *err) {
     const sample *best = &t->samples.data[c->at[0]];
     double own = tc_meas_median(c->seconds, (size_t)c->done);
     if (best->rounds > 0)
-        own = fmin(own, best->seconds);
+        own = fmin(own, best->measured);
     TC_TRY(retime(t, c, 0, own, a, err));
     for (int k = 1; k < c->n; k++) {
         tc_tune_verdict v = tc_tune_judge(c->seconds, c->seconds + k * c->rounds, c->done, t->o.seed);

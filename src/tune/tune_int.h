@@ -13,14 +13,15 @@
 typedef struct sample {
     tc_cost_rows rows;
     int task, form;
-    double seconds; /* INFINITY: failed */
-    double drift;   /* how much slower the machine was than at its best when it was timed: at least 1 */
-    int64_t id;     /* of the record; 0: in no database */
-    int rounds;     /* tc_record.rounds */
-    bool verified;  /* its result was right: may win */
-    bool stopped;   /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
-    bool rechecked; /* by this session */
-    bool own;       /* measured by this session */
+    double seconds;  /* INFINITY: failed */
+    double measured; /* the smallest median that was really taken of it: `seconds` may be such a time of another, and a ratio */
+    double drift;    /* how much slower the machine was than at its best when it was timed: at least 1 */
+    int64_t id;      /* of the record; 0: in no database */
+    int rounds;      /* tc_record.rounds */
+    bool verified;   /* its result was right: may win */
+    bool stopped;    /* given up after its first calls: may win only when it was timed in turns (recheck.c) */
+    bool rechecked;  /* by this session */
+    bool own;        /* measured by this session */
     uint64_t program;
     const char *trace;
 } sample;
