@@ -114,6 +114,7 @@ fuzzing() { # MINUTES
     fi
 }
 
+[ "$mode" != --full ] || export TCTUNE_TEST_FULL=1 # tests/common/test_size.h
 step "installing packages"
 scripts/install-deps.sh
 if [ "$mode" = --fast ]; then

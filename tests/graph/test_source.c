@@ -1,11 +1,12 @@
-/* Models as C source: every case of tests/targets, through the compilers that are here with warnings as errors, against the code
- * in this process; with threads and without; and a network with large weights
+/* Models as C source: every case of tests/targets, against the code in this process, through GCC with warnings as errors; a third of them
+ * (test_size.h: or all) with optimisation, and through Clang where it is here; with threads and without; and a network with large weights
  * and one of library kernels, also as relocatable objects. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <unistd.h>
 
+#include "common/test_size.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/zoo.h"
 #include "graph/ops/ops.h"
@@ -90,9 +91,9 @@ static void expect_same(const char *compile, const char *dir, const char *file, 
     dlclose(lib);
 }
 
-static void check_program(const tc_graph_program *p, const char *dir, const char *name, bool object) {
+static void check_program(const tc_graph_program *p, const char *dir, const char *name, bool object, bool thorough) {
     /* What GCC warns of depends on what its passes find out; results do not, and without optimisation they are there sooner. */
-    static const struct { const char *name, *options; } compilers[] = {{"gcc", GCC_OPTIONS}, {"clang", "-O0"}};
+    static const struct { const char *name, *options; } compilers[] = {{"gcc", GCC_OPTIONS}, {"clang", "-O0"}, {"gcc", "-O0"}};
     tc_target *t;
     tc_graph_model *m;
     tc_graph_tensor in[MAX_PORTS], out[MAX_PORTS];
@@ -107,7 +108,7 @@ static void check_program(const tc_graph_program *p, const char *dir, const char
     snprintf(path, sizeof path, "%s/%s.c", dir, name);
     assert_ok(tc_graph_model_save(m, path, name, err));
     snprintf(file, sizeof file, "%s.c", name);
-    for (size_t i = 0; i < TC_LEN(compilers); i++) {
+    for (size_t i = thorough ? 0 : 2; i < (thorough ? 2 : 3); i++) {
         snprintf(command, sizeof command, "%s -std=c17 %s -Wall -Werror", compilers[i].name, compilers[i].options);
         if (has(compilers[i].name))
             expect_same(command, dir, file, name, in, nin, out, ports, nout, bound);
@@ -127,7 +128,7 @@ static void check_program(const tc_graph_program *p, const char *dir, const char
     tc_target_free(t);
 }
 
-static void check_case(const char *file, const char *dir) {
+static void check_case(const char *file, const char *dir, bool thorough) {
     char path[1200], name[128], *text;
     const tc_workload *w;
     tc_graph_program *p;
@@ -138,22 +139,29 @@ static void check_case(const char *file, const char *dir) {
     assert_ok(tc_te_parse(ctx, file, text, &w, err));
     assert_ok(tc_graph_program_of_workload(w, name, NULL, 0, 5, &p, err));
     print_message("%s\n", name);
-    check_program(p, dir, name, false);
+    check_program(p, dir, name, false, thorough);
     tc_graph_program_free(p);
     tc_ctx_free(ctx);
     free(text);
+}
+
+static int is_case(const struct dirent *d) {
+    size_t n = strlen(d->d_name);
+    return n > 3 && !strcmp(d->d_name + n - 3, ".te");
 }
 
 static void test_cases(void **state) {
     (void)state;
     char *dir;
     assert_ok(tc_fs_temp_dir(&dir, err));
-    DIR *d = opendir(CASES);
-    assert_non_null(d);
-    for (struct dirent *e; (e = readdir(d));)
-        if (strlen(e->d_name) > 3 && !strcmp(e->d_name + strlen(e->d_name) - 3, ".te"))
-            check_case(e->d_name, dir);
-    closedir(d);
+    struct dirent **files;
+    int n = scandir(CASES, &files, is_case, alphasort);
+    assert_true(n > 0);
+    for (int i = 0; i < n; i++) {
+        check_case(files[i]->d_name, dir, i % 3 == 0 || test_is_full());
+        free(files[i]);
+    }
+    free(files);
     tc_fs_remove_tree(dir);
     free(dir);
 }
@@ -173,7 +181,7 @@ static void test_small_results(void **state) {
     assert_ok(tc_fs_temp_dir(&dir, err));
     assert_ok(tc_te_parse(ctx, "small.te", te, &w, err));
     assert_ok(tc_graph_program_of_workload(w, "small", NULL, 0, 5, &p, err));
-    check_program(p, dir, "small", true);
+    check_program(p, dir, "small", true, true);
     tc_graph_program_free(p);
     tc_ctx_free(ctx);
     tc_fs_remove_tree(dir);
@@ -190,7 +198,7 @@ static void test_network(void **state) {
     assert_ok(tc_graph_zoo("mlp", SCRATCH("source_mlp.onnx"), err));
     assert_ok(tc_graph_import(SCRATCH("source_mlp.onnx"), NULL, &g, err));
     assert_ok(tc_graph_program_new(g, &p, err));
-    check_program(p, dir, "net", true);
+    check_program(p, dir, "net", true, true);
     tc_graph_program_free(p);
     tc_graph_free(g);
     tc_fs_remove_tree(dir);
@@ -227,7 +235,7 @@ static void test_in_place(void **state) {
     assert_ok(graph_of_text("residuals", RESIDUALS, &g, err));
     assert_ok(tc_graph_program_new(g, &p, err));
     expect_in_place(p, 2);
-    check_program(p, dir, "residuals", true);
+    check_program(p, dir, "residuals", true, true);
     tc_graph_program_free(p);
     tc_graph_free(g);
     tc_fs_remove_tree(dir);
@@ -263,7 +271,7 @@ static void test_library(void **state) {
     tc_graph *g = select_graph();
     assert_ok(tc_fs_temp_dir(&dir, err));
     assert_ok(tc_graph_program_new(g, &p, err));
-    check_program(p, dir, "select", true);
+    check_program(p, dir, "select", true, true);
     tc_graph_program_free(p);
     tc_graph_free(g);
     tc_fs_remove_tree(dir);

@@ -7,6 +7,7 @@
 
 #include "built_models.h"
 #include "codegen/artefacts/library.h"
+#include "common/test_size.h"
 #include "support/fs.h"
 
 #define STATED "_STACK_BYTES "
@@ -104,7 +105,7 @@ static void test_libraries(void **state) {
 
 static void test_source(void **state) {
     (void)state;
-    for (size_t i = 0; i < TC_LEN(built_sources); i++) {
+    for (size_t i = 0; i < TC_LEN(built_sources); i += test_is_full() ? 1 : 3) {
         built b = built_open((int)i);
         check(&b, SCRATCH("stack_source.so"), SCRATCH("stack_source.so.h"), "gcc -O1 -fopenmp");
         built_close(&b);
