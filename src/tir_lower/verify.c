@@ -226,6 +226,16 @@ static tc_status check_expr(verifier *v, const tc_expr *e) {
 
 static tc_status check_stmt(verifier *v, const tc_stmt *s);
 
+/* Below the smaller of two is below both, each of which may be an affine condition. */
+static void assume_below(verifier *v, const tc_var *var, const tc_expr *extent) {
+    if (extent->op == TC_OP_MIN) {
+        assume_below(v, var, extent->args[0]);
+        assume_below(v, var, extent->args[1]);
+    } else if (extent->op != TC_OP_INT) {
+        assume(v, tc_bin(v->c, TC_OP_LT, tc_varx(v->c, var), extent), true);
+    }
+}
+
 static tc_status check_for(verifier *v, const tc_stmt *s) {
     const tc_var *var = s->u.loop.var;
     bool parallel = s->u.loop.kind == TC_FOR_PARALLEL;
@@ -238,8 +248,7 @@ static tc_status check_for(verifier *v, const tc_stmt *s) {
     tc_env_set(v->env, var, (tc_ival){0, n.hi == TC_INF ? TC_INF : n.hi - 1});
     tc_push(&v->loops, var);
     size_t mark = tc_env_mark(v->env), known = v->known.len;
-    if (s->u.loop.extent->op != TC_OP_INT)
-        assume(v, tc_bin(v->c, TC_OP_LT, tc_varx(v->c, var), s->u.loop.extent), true);
+    assume_below(v, var, s->u.loop.extent);
     v->parallel |= parallel;
     TC_TRY(check_stmt(v, s->u.loop.body));
     if (parallel)

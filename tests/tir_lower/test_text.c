@@ -220,6 +220,10 @@ static void bounds(void **state) {
     verify_refused(
         x, HEAD "for t in 9000000 {\n  if t / 4 % 2 + t % 4 < 4 {\n    Y[t % 8 / 4 * 5 + t % 4 + t / 4 % 2] = 0.0\n  }\n}\n",
         "a store to Y may reach");
+    /* A tail of more values than are tried: each end of the extent is a bound. */
+    verify_ok(x, "func k\nparam Z f32[4294967296] out 0 align 64\nbody\nfor a in 2 {\n"
+                 "  for b in min(2147483648 - a * 1757602558, 1757602558) {\n    for j in 2 {\n"
+                 "      Z[a * 3515205116 + b * 2 + j] = 1.0\n    }\n  }\n}\n");
     /* A tail: the branch says which t it is, the extent what follows for i. */
     verify_ok(x, HEAD "for t in 6 {\n  for i in min(3 - t % 2 * 2, 2) {\n    for v in 2 {\n      if t % 2 < 1 {\n"
                       "        Y[i * 4 + v] = 0.0\n      } else {\n        Y[i * 2 + v + 6] = 0.0\n      }\n    }\n  }\n}\n");
