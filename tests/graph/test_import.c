@@ -128,6 +128,29 @@ static tc_graph_range range_of(int64_t least, int64_t most, int64_t multiple) {
     return (tc_graph_range){least, most, multiple};
 }
 
+/* x[:5 - k]: that k is not negative is likely, but nothing is left out for that. */
+static void test_data_may_be_negative(void **state) {
+    (void)state;
+    tc_graph *g;
+    tc_graph_writer *w = tc_graph_writer_new("slice", 14);
+    tc_graph_writer_input(w, "x", TC_F32, "10");
+    tc_graph_writer_input(w, "k", TC_I64, "1");
+    tc_graph_writer_output(w, "y", TC_F32, "n");
+    tc_graph_writer_weight(w, "zero", I64(DIMS(1), 0));
+    tc_graph_writer_weight(w, "five", I64(DIMS(1), 5));
+    tc_graph_writer_node(w, "Sub", "", "five,k", "end");
+    tc_graph_writer_node(w, "Slice", "", "x,zero,end", "y");
+    assert_ok(import_model(w, SCRATCH("slice.onnx"), NULL, &g, err));
+    for (int64_t k = -7; k <= 5; k++) {
+        tc_graph_tensor in[] = {F32(DIMS(10), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9), I64(DIMS(1), k)}, out;
+        assert_ok(tc_graph_eval(g, in, &out, err));
+        assert_true(tc_graph_shape_equal(&out.shape, &(tc_graph_shape)DIMS(TC_MIN(5 - k, 10))));
+        assert_memory_equal(out.data, in[0].data, tc_graph_tensor_bytes(&out));
+        tc_graph_tensor_free(&out);
+    }
+    tc_graph_free(g);
+}
+
 /* Sizes of the model's symbols, and one of a symbol's own for a dimension without a name. */
 static void test_sizes_that_vary(void **state) {
     (void)state;
@@ -373,11 +396,13 @@ static void test_microscaling(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear),         cmocka_unit_test(test_dynamic_shapes),  cmocka_unit_test(test_binding_text),
-        cmocka_unit_test(test_range_text),     cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_given_constants),
-        cmocka_unit_test(test_rewrites),       cmocka_unit_test(test_external_data),   cmocka_unit_test(test_bad_external_data),
-        cmocka_unit_test(test_external_links), cmocka_unit_test(test_invented_names),  cmocka_unit_test(test_stored_types),
-        cmocka_unit_test(test_microscaling),
+        cmocka_unit_test(test_linear),          cmocka_unit_test(test_dynamic_shapes),
+        cmocka_unit_test(test_binding_text),    cmocka_unit_test(test_range_text),
+        cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_data_may_be_negative),
+        cmocka_unit_test(test_given_constants), cmocka_unit_test(test_rewrites),
+        cmocka_unit_test(test_external_data),   cmocka_unit_test(test_bad_external_data),
+        cmocka_unit_test(test_external_links),  cmocka_unit_test(test_invented_names),
+        cmocka_unit_test(test_stored_types),    cmocka_unit_test(test_microscaling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

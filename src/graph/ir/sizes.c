@@ -70,6 +70,10 @@ int64_t tc_graph_sizes_most(const tc_graph_sizes *s, const tc_expr *x) {
     return TC_MAX(tc_te_bounds(x, s->likely).hi, 0);
 }
 
+int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x) {
+    return TC_MAX(tc_te_bounds(x, s->sure).hi, 0);
+}
+
 /* ---- of a run ---- */
 
 static size_t symbol_of(const tc_graph *g, const tc_graph_value *size) {

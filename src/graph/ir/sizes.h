@@ -10,9 +10,8 @@
 /* Of one graph. */
 typedef struct tc_graph_sizes {
     tc_ctx *ctx;
-    tc_env *sure; /* ranges of variables */
-    tc_env
-        *likely; /* the same, and of what is not known that it is not negative: so are sizes, and what models compute of them */
+    /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
+    tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */
     tc_map values;  /* expression -> i64 scalar of the graph that is it */
 } tc_graph_sizes;
@@ -32,8 +31,10 @@ tc_graph_value *tc_graph_sizes_value(const tc_graph_sizes *s, const tc_expr *x);
 void tc_graph_sizes_set_value(tc_graph_sizes *s, const tc_expr *x, tc_graph_value *v);
 
 const tc_expr *tc_graph_sizes_simplify(tc_graph_sizes *s, const tc_expr *x);
-/* The largest that it may be, never negative; TC_INF: that is not known. */
+/* The largest that it is likely to be, for a size that must have one, and that it can be, for what is left out. Never negative; TC_INF:
+ * that is not known. */
 int64_t tc_graph_sizes_most(const tc_graph_sizes *s, const tc_expr *x);
+int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x);
 
 /* ---- of a run ---- */
 /* The sizes that the model's inputs in[] have: size[i] of symbol i. TC_BAD_INPUT where one is out of its range, or two inputs

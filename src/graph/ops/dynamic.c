@@ -51,11 +51,11 @@ tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d,
     tc_graph_number n = tc_graph_em_known(e, size);
     if (n.constant)
         return cut(e, v, d, n.most);
-    if (n.most >= 0)
-        v = cut(e, v, d, TC_MIN(n.most, v->shape.d[d]));
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    v = cut(e, v, d, TC_MIN(tc_graph_sizes_limit_of(s, n.x), v->shape.d[d]));
     if (e->status != TC_OK)
         return v;
-    tc_graph_sizes_limit(tc_graph_sizes_of(e->c->g), n.value, n.x, v->shape.d[d]);
+    tc_graph_sizes_limit(s, n.value, n.x, v->shape.d[d]);
     set_extent(e->c->g, v, d, n.value);
     return v;
 }

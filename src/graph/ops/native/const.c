@@ -188,14 +188,14 @@ tc_status tc_graph_rewrite_range(tc_graph_emitter *e) {
             return tc_graph_node_fail(e->c, "input %d ('%s') must be a scalar", k, e->c->n->in[k]->name);
         TC_TRY(tc_graph_trace(e, e->c->n->in[k], &v[k]));
     }
-    tc_graph_number n;
+    tc_graph_number n = {.most = -1};
     if (v[2].constant && v[2].most > 0) {
         tc_graph_value *delta = v[2].value, *span = em_sub(e, v[1].value, v[0].value);
         span = em_add(e, span, tc_graph_em_number(e, v[2].most - 1));
         n = tc_graph_em_known(e, em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), delta));
         TC_TRY(e->status);
     }
-    if (!v[2].constant || v[2].most <= 0 || n.most < 0)
+    if (n.most < 0)
         return tc_graph_node_refuse(
             e->c, TC_ERROR_DATA_DEPENDENT,
             "delta must be known when the model is imported and above 0, and of start and limit ('%s') it must follow how many "
