@@ -188,19 +188,20 @@ static tc_status disqualify(tc_tune *t, const contest *c, tc_arena *a, bool *any
     return TC_OK;
 }
 
-/* Sample k of the contest gets the time `seconds`, its turns scaled to it. */
+/* Sample k of the contest gets the time `seconds`, its turns scaled to it. What is known of it here is what its record says: the
+ * median of these times, which rounding may part from `seconds`. */
 static tc_status retime(tc_tune *t, const contest *c, int k, double seconds, tc_arena *a, tc_error *err) {
     sample *x = &t->samples.data[c->at[k]];
     const double *turn = c->seconds + k * c->rounds;
     double now = tc_meas_median(turn, (size_t)c->done), *times = TC_NEW_N(a, double, c->done);
     for (int r = 0; r < c->done; r++)
         times[r] = turn[r] * (seconds / now);
-    x->seconds = seconds;
+    x->seconds = tc_meas_median(times, (size_t)c->done);
     x->measured = fmin(x->measured, now);
     x->drift = 1;
     x->stopped = false;
     x->rounds += c->done;
-    tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = seconds, .rounds = x->rounds};
+    tc_record as = {.id = x->id, .times = times, .ntimes = (size_t)c->done, .median = x->seconds, .rounds = x->rounds};
     return tc_meas_db_retime(t->db, &as, err);
 }
 
