@@ -1,5 +1,6 @@
 /* The library as a file: what it takes on disk and in memory beside its weights, that equal builds give equal bytes, and how it
  * is refused when something is wrong with it. No times are looked at. */
+#include <malloc.h>
 #include <math.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -101,6 +102,8 @@ static void test_memory(void **state) {
     DLTensor in = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = in_shape};
     DLTensor out = {.data = y, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = out_shape};
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* a heap that grows by a page would grow by 2 MiB */
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);    /* what small blocks took, the heap keeps: */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);    /* what is seen to come are large ones */
     /* The thread's first call sets memory aside for when there is none (support/alloc.h). */
     assert_int_not_equal(tctune_load(SCRATCH("artefact_none.so"), 0, &m, error, sizeof error), TCTUNE_OK);
     long before = resident();
