@@ -122,7 +122,8 @@ typedef struct tc_cli_model_args {
 
 #define TC_CLI_SHAPE_OPTION(S, f)                                                                                                \
     TC_CLI_LIST(S, f, "shape", "NAME=1,128",                                                                                     \
-                "shape of an input, or with one number the value of a symbolic dimension; may be repeated")
+                "shape of an input, or with one number the value of a symbolic dimension; LEAST..MOST is a range of sizes, "     \
+                "LEAST..MOST:N the multiples of N in it; may be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
     TC_CLI_TEXT(S, g.model, "model", "FILE", "the network: an ONNX model (for run and bench also a library that build wrote)"),  \
         TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape)

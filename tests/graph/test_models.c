@@ -98,11 +98,6 @@ static void test_bert_tiny_dyn(void **state) {
         skip();
     tc_graph_binding dims[] = {FIXED("input_ids", 1, 128), FIXED("token_type_ids", 1, 128), FIXED("attention_mask", 1, 128)};
     expect_bert_tiny("bert_tiny_dyn", &(tc_graph_import_options){.shapes = dims, .nshapes = 3});
-    char *path = filled("bert_tiny_dyn");
-    tc_graph *g;
-    assert_fails(TC_BAD_INPUT, tc_graph_import(path, NULL, &g, err), "input 'input_ids'", "[batch,sequence]",
-                 "--shape input_ids=1,128");
-    free(path);
 }
 
 static void test_bert_base(void **state) {

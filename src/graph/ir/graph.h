@@ -52,11 +52,13 @@ typedef struct tc_graph_output {
     int extent[TC_GRAPH_MAX_DIMS];
 } tc_graph_output;
 
-/* A size of inputs that varies from run to run: multiples of `multiple` from least to value->most. */
+/* A size of inputs that varies from run to run: multiples of `multiple` from least to most. */
 typedef struct tc_graph_symbol {
-    const char *name;      /* the model's, or "input.shape[1]" */
-    tc_graph_value *value; /* an i64 scalar, an input behind the model's own: the size of this run */
-    int64_t least, multiple;
+    const char *name;         /* the model's, or "input.shape[1]" */
+    tc_graph_value *value;    /* an i64 scalar, an input behind the model's own: the size of this run */
+    const struct tc_expr *is; /* the size as an expression (sizes.h): of other symbols where the model relates them */
+    int64_t least, most, multiple;
+    bool assumed; /* by import, as nobody said which sizes there are */
 } tc_graph_symbol;
 
 typedef TC_VEC(tc_graph_value *) tc_graph_values;

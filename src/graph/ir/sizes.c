@@ -1,6 +1,5 @@
 #include "graph/ir/sizes.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g) {
@@ -18,6 +17,8 @@ void tc_graph_sizes_free(tc_graph_sizes *s) {
         return;
     tc_map_free(&s->numbers);
     tc_map_free(&s->values);
+    tc_vec_free(&s->symbols);
+    tc_vec_free(&s->limits);
     tc_env_free(s->sure);
     tc_env_free(s->likely);
     tc_ctx_free(s->ctx);
@@ -72,50 +73,4 @@ int64_t tc_graph_sizes_most(const tc_graph_sizes *s, const tc_expr *x) {
 
 int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x) {
     return TC_MAX(tc_te_bounds(x, s->sure).hi, 0);
-}
-
-/* ---- of a run ---- */
-
-static size_t symbol_of(const tc_graph *g, const tc_graph_value *size) {
-    size_t k = 0;
-    while (g->symbols.data[k].value != size)
-        k++;
-    return k;
-}
-
-static tc_status out_of_range(const tc_graph_symbol *s, const char *input, int d, int64_t size, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "dimension %d of input '%s' is %" PRId64 ", but '%s' was given as %" PRId64 "..%" PRId64
-                   "%s; give it in one of these sizes, or build the model for more",
-                   d, input, size, s->name, s->least, s->value->most, s->multiple > 1 ? " in steps" : "");
-}
-
-/* What the inputs before this one say stands in size[], -1: nothing yet. */
-static tc_status bind_input(const tc_graph *g, size_t i, const tc_graph_tensor *t, int64_t *size, tc_error *err) {
-    const tc_graph_value *v = g->inputs.data[i];
-    tc_graph_tensor widest = *t;
-    for (int d = 0; g->symbols.len && v->extent && d < v->shape.ndim && d < t->shape.ndim; d++) {
-        if (!v->extent[d])
-            continue;
-        size_t k = symbol_of(g, v->extent[d]);
-        const tc_graph_symbol *s = &g->symbols.data[k];
-        int64_t n = t->shape.d[d];
-        if (n < s->least || n > s->value->most || n % s->multiple)
-            return out_of_range(s, v->name, d, n, err);
-        if (size[k] >= 0 && size[k] != n)
-            return tc_fail(err, TC_BAD_INPUT,
-                           "'%s' is %" PRId64 " in dimension %d of input '%s', but %" PRId64 " in one before it", s->name, n, d,
-                           v->name, size[k]);
-        size[k] = n;
-        widest.shape.d[d] = v->shape.d[d];
-    }
-    return tc_graph_check_input(g, i, &widest, err);
-}
-
-tc_status tc_graph_sizes_bind(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_error *err) {
-    for (size_t k = 0; k < g->symbols.len; k++)
-        size[k] = -1;
-    for (size_t i = 0; i < g->inputs.len - g->symbols.len; i++)
-        TC_TRY(bind_input(g, i, &in[i], size, err));
-    return TC_OK;
 }

@@ -7,9 +7,29 @@
 #include "graph/ir/graph.h"
 #include "te/index/affine.h"
 
-/* Of one graph. */
+/* A size of inputs that varies: what was said of it, or what import assumes where nothing was. */
+typedef struct tc_graph_size_symbol {
+    const char *name; /* the model's, or "input.shape[1]" */
+    int64_t least, most, multiple;
+    bool assumed;
+    tc_ival now;        /* what is left of its sizes by what was learnt since */
+    const tc_var *var;  /* how many times `multiple` it is */
+    const tc_expr *own; /* multiple * var */
+    const tc_expr *is;  /* what it is made of where the model relates it to others; else `own` */
+} tc_graph_size_symbol;
+
+/* What is at most so large in every run: sizes that it is not are refused. */
+typedef struct tc_graph_size_limit {
+    const tc_expr *x;
+    int64_t most;
+} tc_graph_size_limit;
+
+/* Of one graph. The symbols outlive it: where the model relates sizes, import begins again, and knows it from the start. */
 typedef struct tc_graph_sizes {
     tc_ctx *ctx;
+    TC_VEC(tc_graph_size_symbol) symbols;
+    TC_VEC(tc_graph_size_limit) limits;
+    bool again; /* more was learnt of symbols than what was made of them tells */
     /* Ranges of variables; likely: and that what is not known is not negative, as sizes are, and what models compute of them. */
     tc_env *sure, *likely;
     tc_map numbers; /* value and element -> its expression */
@@ -17,7 +37,9 @@ typedef struct tc_graph_sizes {
 } tc_graph_sizes;
 
 tc_graph_sizes *tc_graph_sizes_of(tc_graph *g); /* made when first asked for */
-void tc_graph_sizes_free(tc_graph_sizes *s);    /* NULL is fine */
+/* Takes them from a graph that is given up, with what is known of symbols and nothing else. NULL: it has none. */
+tc_graph_sizes *tc_graph_sizes_take(tc_graph *g);
+void tc_graph_sizes_free(tc_graph_sizes *s); /* NULL is fine */
 
 /* Element i of the integer value v, which is what the graph says of it so far; NULL: nothing yet. */
 const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_value *v, int64_t i);
@@ -36,9 +58,27 @@ const tc_expr *tc_graph_sizes_simplify(tc_graph_sizes *s, const tc_expr *x);
 int64_t tc_graph_sizes_most(const tc_graph_sizes *s, const tc_expr *x);
 int64_t tc_graph_sizes_limit_of(const tc_graph_sizes *s, const tc_expr *x);
 
+/* ---- symbols ---- */
+/* That of this name; NULL: there is none. Valid until the next is added. */
+tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char *name);
+void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol); /* its first five fields */
+/* All sizes that it may have in a run. */
+tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol *symbol);
+/* How two sizes are one. */
+typedef enum tc_graph_meeting {
+    TC_GRAPH_SIZES_EQUAL,   /* they are, as far as anybody can know */
+    TC_GRAPH_SIZES_RELATED, /* a symbol is made of others from now on, or there are fewer sizes: begin again */
+    TC_GRAPH_SIZES_DIFFER   /* there are runs for which they are not */
+} tc_graph_meeting;
+tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b);
+/* "past + sequence" */
+void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
+/* "batch=1..16, sequence=1..512": what import assumes. Nothing: no symbol is assumed. */
+void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
+
 /* ---- of a run ---- */
-/* The sizes that the model's inputs in[] have: size[i] of symbol i. TC_BAD_INPUT where one is out of its range, or two inputs
- * disagree; types and what is fixed are checked as by tc_graph_check_input. */
+/* The sizes that the model's inputs in[] have: size[i] of symbol i. TC_BAD_INPUT where one is out of its range, where two inputs
+ * disagree, or where a size is not what the model makes it of; types and what is fixed are checked as by tc_graph_check_input. */
 TC_NODISCARD tc_status tc_graph_sizes_bind(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_error *err);
 
 #endif

@@ -337,11 +337,20 @@ void tc_graph_program_free(tc_graph_program *p) {
 }
 
 static tc_status refuse_symbols(const tc_graph *g, tc_error *err) {
-    const tc_graph_symbol *s = &g->symbols.data[0];
-    return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                     "the size '%s' was given as %lld..%lld, but kernels are compiled for one size each; give one number, for "
-                     "example --shape %s=%lld",
-                     s->name, (long long)s->least, (long long)s->value->most, s->name, (long long)s->value->most);
+    tc_strbuf sizes = {0}, remedy = {0};
+    for (size_t k = 0; k < g->symbols.len; k++) {
+        const tc_graph_symbol *s = &g->symbols.data[k];
+        tc_sb_printf(&sizes, "%s'%s' is %s as %lld..%lld", k ? ", " : "", s->name, s->assumed ? "assumed" : "given",
+                     (long long)s->least, (long long)s->most);
+        tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
+    }
+    tc_status st =
+        tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                  "sizes vary: %s; but kernels are compiled for one size each; give one number for each, for example%s",
+                  tc_sb_str(&sizes), tc_sb_str(&remedy));
+    tc_strbuf_free(&sizes);
+    tc_strbuf_free(&remedy);
+    return st;
 }
 
 tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
 #include "support/fs.h"
@@ -221,13 +222,27 @@ static void hand_over_files(tc_graph_importer *im) {
     tc_map_free(&im->files.mapped);
 }
 
-tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
+/* What would help is said where sizes are import's own assumption. */
+static void explain_failure(const char *path, const tc_graph_sizes *known, tc_error *err) {
+    tc_strbuf assumed = {0};
+    if (known)
+        tc_graph_sizes_print_assumed(&assumed, known);
+    if (assumed.len)
+        tc_error_prefix(err, "with the sizes %s, which are assumed and can be given with --shape NAME=LEAST..MOST or NAME=SIZE: ",
+                        tc_sb_str(&assumed));
+    tc_error_prefix(err, "%s: ", path);
+    tc_strbuf_free(&assumed);
+}
+
+/* known: of symbols, by an attempt before; after it, by this one, if that is to be followed by another. */
+static tc_status import_once(const char *path, const tc_graph_import_options *opts, tc_graph_sizes **known, tc_graph **out,
+                             tc_error *err) {
     tc_graph_importer im = {.path = path, .opts = opts};
-    *out = NULL;
-    double start = tc_now();
     TC_TRY(tc_onnx_read_model(path, NULL, &im.model, err));
     im.proto = im.model->graph;
     im.g = im.root = tc_graph_new(path);
+    im.g->sizes = *known;
+    *known = NULL;
     if (im.proto->name && *im.proto->name)
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
@@ -241,12 +256,27 @@ tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts,
     free(im.used_shapes);
     free(dir);
     onnx__model_proto__free_unpacked(im.model, NULL);
-    if (s != TC_OK) {
-        tc_error_prefix(err, "%s: ", path);
-        tc_graph_free(im.g);
-        return s;
+    if (s == TC_OK) {
+        *out = im.root;
+        return TC_OK;
     }
-    tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, im.g->nodes.len, tc_now() - start);
-    *out = im.g;
-    return TC_OK;
+    if (im.root->sizes && im.root->sizes->again)
+        *known = tc_graph_sizes_take(im.root);
+    else
+        explain_failure(path, im.root->sizes, err);
+    tc_graph_free(im.root);
+    return s;
+}
+
+tc_status tc_graph_import(const char *path, const tc_graph_import_options *opts, tc_graph **out, tc_error *err) {
+    double start = tc_now();
+    tc_graph_sizes *known = NULL;
+    tc_status s;
+    *out = NULL;
+    do /* ends: each attempt leaves a symbol fewer that is free, or fewer sizes of one */
+        s = import_once(path, opts, &known, out, err);
+    while (known);
+    if (s == TC_OK)
+        tc_log(TC_LOG_INFO, "imported %s: %zu nodes in %.2f s", path, (*out)->nodes.len, tc_now() - start);
+    return s;
 }

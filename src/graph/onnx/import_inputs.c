@@ -28,36 +28,10 @@ static void print_sizes(tc_strbuf *b, const tc_graph_range *s) {
         tc_sb_printf(b, ":%" PRId64, s->multiple);
 }
 
-/* "1,?,64": the declared shape with what is open, and a suggestion for --shape with 1 and 128 in the open places. */
-static void describe_shape(const Onnx__TensorShapeProto *s, tc_strbuf *declared, tc_strbuf *example) {
-    for (size_t i = 0; i < s->n_dim; i++) {
-        const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
-        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-            tc_sb_printf(declared, "%s%" PRId64, i ? "," : "", d->dim_value);
-            tc_sb_printf(example, "%s%" PRId64, i ? "," : "", d->dim_value);
-            continue;
-        }
-        bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
-        tc_sb_printf(declared, "%s%s", i ? "," : "", named ? d->dim_param : "?");
-        tc_sb_printf(example, "%s%d", i ? "," : "", i ? 128 : 1);
-    }
-}
-
-static tc_status symbolic_shape(const char *name, const Onnx__TensorShapeProto *s, tc_error *err) {
-    tc_strbuf declared = {0}, example = {0};
-    describe_shape(s, &declared, &example);
-    tc_status status = tc_fail(err, TC_BAD_INPUT,
-                               "input '%s' has the shape [%s], in which not every dimension is a number; give it with --shape, "
-                               "for example --shape %s=%s",
-                               name, tc_sb_str(&declared), name, tc_sb_str(&example));
-    tc_strbuf_free(&declared);
-    tc_strbuf_free(&example);
-    return status;
-}
-
+/* The model's name of a dimension. "?" is what some exporters write for none. */
 static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d) {
     bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && d->dim_param && *d->dim_param;
-    return named ? d->dim_param : NULL;
+    return named && strcmp(d->dim_param, "?") != 0 ? d->dim_param : NULL;
 }
 
 static tc_status disagreement(const char *name, size_t i, const tc_graph_range *whole, int64_t fixed, tc_error *err) {
@@ -69,19 +43,52 @@ static tc_status disagreement(const char *name, size_t i, const tc_graph_range *
     return s;
 }
 
+/* The name of dimension d: the model's, or one of its own. */
+static const char *name_of(tc_graph_importer *im, const char *input, const Onnx__TensorShapeProto *s, size_t d) {
+    const char *declared = s ? symbol_of(s->dim[d]) : NULL;
+    return declared ? declared : tc_arena_printf(im->g->arena, "%s.shape[%zu]", input, d);
+}
+
+/* ---- which sizes, where nobody says ---- */
+
+static bool has_word(const char *name, const char *const *words, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
+/* By names that exporters give, and by the place: the first dimension is a batch. */
+static tc_graph_range assumed_sizes(const char *name, size_t d) {
+    static const char *const batches[] = {"batch"}, *const pasts[] = {"past"}, *const lengths[] = {"seq", "len", "time", "token"};
+    if (has_word(name, batches, TC_LEN(batches)))
+        return (tc_graph_range){1, 16, 1};
+    if (has_word(name, pasts, TC_LEN(pasts)))
+        return (tc_graph_range){0, 512, 1};
+    bool batch = d == 0 && !has_word(name, lengths, TC_LEN(lengths));
+    return (tc_graph_range){1, batch ? 16 : 512, 1};
+}
+
+/* Those of the same name are the same. */
+static tc_graph_range open_sizes(tc_graph_importer *im, const char *name, size_t d) {
+    const tc_graph_size_symbol *y = im->g->sizes ? tc_graph_sizes_symbol(im->g->sizes, name) : NULL;
+    return y ? (tc_graph_range){y->least, y->most, y->multiple} : assumed_sizes(name, d);
+}
+
 /* Dimension i of an input: what the model says, then what the command line says, which must agree. */
 static tc_status resolve_dim(tc_graph_importer *im, const char *name, const Onnx__TensorShapeProto *s, size_t i,
                              const tc_graph_binding *whole, tc_graph_range *out, tc_error *err) {
     const Onnx__TensorShapeProto__Dimension *d = s->dim[i];
-    const tc_graph_binding *dim = symbol_of(d) ? find_binding(im, symbol_of(d), true) : NULL;
     bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    const tc_graph_binding *dim = fixed ? NULL : find_binding(im, name_of(im, name, s, i), true);
     if (fixed && d->dim_value < 0)
         return tc_fail(err, TC_BAD_INPUT, "input '%s': dimension %zu is negative (%" PRId64 ")", name, i, d->dim_value);
     if (fixed && whole && (whole->d[i].least != d->dim_value || whole->d[i].most != d->dim_value))
         return disagreement(name, i, &whole->d[i], d->dim_value, err);
-    if (!fixed && !whole && !dim)
-        return symbolic_shape(name, s, err);
-    *out = whole ? whole->d[i] : dim ? dim->d[0] : (tc_graph_range){d->dim_value, d->dim_value, 1};
+    if (whole || dim || fixed)
+        *out = whole ? whole->d[i] : dim ? dim->d[0] : (tc_graph_range){d->dim_value, d->dim_value, 1};
+    else
+        *out = open_sizes(im, name_of(im, name, s, i), i);
     return TC_OK;
 }
 
@@ -110,16 +117,10 @@ static tc_status resolve_shape(tc_graph_importer *im, const char *name, const On
 
 /* ---- sizes that vary ---- */
 
-static tc_graph_symbol *find_symbol(tc_graph *g, const char *name) {
-    for (size_t i = 0; i < g->symbols.len; i++)
-        if (strcmp(g->symbols.data[i].name, name) == 0)
-            return &g->symbols.data[i];
-    return NULL;
-}
-
-static tc_status disagreeing_symbol(const tc_graph_symbol *s, const char *input, const tc_graph_range *sizes, tc_error *err) {
+static tc_status disagreeing_symbol(const tc_graph_size_symbol *s, const char *input, const tc_graph_range *sizes,
+                                    tc_error *err) {
     tc_strbuf a = {0}, b = {0};
-    print_sizes(&a, &(tc_graph_range){s->least, s->value->most, s->multiple});
+    print_sizes(&a, &(tc_graph_range){s->least, s->most, s->multiple});
     print_sizes(&b, sizes);
     tc_status st = tc_fail(err, TC_BAD_INPUT,
                            "'%s' is %s for input '%s', but %s for one before it; give all inputs the same sizes, or '%s' itself: "
@@ -130,40 +131,69 @@ static tc_status disagreeing_symbol(const tc_graph_symbol *s, const char *input,
     return st;
 }
 
-/* The symbol of dimension d of the input: that of the model, or one of its own. */
-static tc_status take_symbol(tc_graph_importer *im, tc_graph_value *in, const Onnx__TensorShapeProto *shape, int d,
-                             const tc_graph_range *sizes, tc_graph_value **out, tc_error *err) {
-    tc_graph *g = im->g;
-    const char *declared = shape ? symbol_of(shape->dim[d]) : NULL;
-    const char *name = declared ? declared : tc_arena_printf(g->arena, "%s.shape[%d]", in->name, d);
-    tc_graph_symbol *s = find_symbol(g, name);
-    if (!s) {
-        tc_graph_value *v = tc_graph_add_value(g, tc_graph_fresh_name(g, name), TC_I64, &(tc_graph_shape){0});
-        v->most = sizes->most;
-        tc_graph_sizes *known = tc_graph_sizes_of(g);
-        const tc_expr *x = tc_graph_sizes_unknown(known, name, (tc_ival){sizes->least, sizes->most});
-        tc_graph_sizes_set_number(known, v, 0, x);
-        tc_graph_sizes_set_value(known, x, v);
-        tc_push(&g->symbols, ((tc_graph_symbol){tc_arena_strdup(g->arena, name), v, sizes->least, sizes->multiple}));
-        *out = v;
-        return TC_OK;
-    }
-    if (s->least != sizes->least || s->value->most != sizes->most || s->multiple != sizes->multiple)
-        return disagreeing_symbol(s, in->name, sizes, err);
-    *out = s->value;
+static bool is_said(const tc_graph_importer *im, const char *input, const char *symbol) {
+    return find_binding(im, input, false) || find_binding(im, symbol, true);
+}
+
+/* The symbol `name` of the input, with these sizes. Several inputs may have been given different single ones. */
+static tc_status want_symbol(tc_graph_importer *im, const char *input, const char *name, const tc_graph_range *sizes,
+                             tc_error *err) {
+    tc_graph_sizes *known = tc_graph_sizes_of(im->g);
+    const tc_graph_size_symbol *y = tc_graph_sizes_symbol(known, name);
+    if (y && (y->least != sizes->least || y->most != sizes->most || y->multiple != sizes->multiple))
+        return sizes->least == sizes->most ? TC_OK : disagreeing_symbol(y, input, sizes, err);
+    if (!y)
+        tc_graph_sizes_add_symbol(known, &(tc_graph_size_symbol){.name = name,
+                                                                 .least = sizes->least,
+                                                                 .most = sizes->most,
+                                                                 .multiple = sizes->multiple,
+                                                                 .assumed = !is_said(im, input, name)});
     return TC_OK;
 }
 
-static tc_status vary_input(tc_graph_importer *im, tc_graph_value *in, const Onnx__TensorShapeProto *shape,
-                            const tc_graph_binding *sizes, tc_error *err) {
+/* The size of the symbol in a run: a scalar that is an input of the graph, unless the same number is one already. */
+static tc_graph_value *symbol_value(tc_graph *g, const tc_graph_size_symbol *y) {
+    tc_graph_value *v = tc_graph_sizes_value(g->sizes, y->is);
+    if (v)
+        return v;
+    tc_ival range = tc_graph_sizes_range(g->sizes, y), sizes = y->assumed ? range : y->now;
+    v = tc_graph_add_value(g, tc_graph_fresh_name(g, y->name), TC_I64, &(tc_graph_shape){0});
+    v->most = range.hi;
+    tc_graph_sizes_set_number(g->sizes, v, 0, y->is);
+    tc_graph_sizes_set_value(g->sizes, y->is, v);
+    tc_push(&g->symbols, ((tc_graph_symbol){y->name, v, y->is, sizes.lo, sizes.hi, y->multiple, y->assumed}));
+    return v;
+}
+
+/* Dimensions of an input, which are their symbols' where the model leaves them open. */
+static tc_status vary_shape(tc_graph_importer *im, const char *input, const Onnx__TensorShapeProto *shape,
+                            const tc_graph_binding *sizes, tc_graph_shape *out, const char **symbol, tc_error *err) {
+    *out = (tc_graph_shape){.ndim = sizes->ndim};
     for (int d = 0; d < sizes->ndim; d++) {
-        if (sizes->d[d].least == sizes->d[d].most)
+        const tc_graph_range *r = &sizes->d[d];
+        bool open = !shape || shape->dim[d]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+        const char *name = name_of(im, input, shape, (size_t)d);
+        symbol[d] = NULL;
+        out->d[d] = r->most;
+        if (open)
+            TC_TRY(want_symbol(im, input, name, r, err));
+        if (!open || r->least == r->most)
             continue;
-        if (!in->extent)
-            in->extent = TC_NEW_N(im->g->arena, tc_graph_value *, TC_GRAPH_MAX_DIMS);
-        TC_TRY(take_symbol(im, in, shape, d, &sizes->d[d], &in->extent[d], err));
+        const tc_graph_size_symbol *y = tc_graph_sizes_symbol(im->g->sizes, name);
+        out->d[d] = tc_graph_sizes_range(im->g->sizes, y).hi;
+        symbol[d] = y->is->op == TC_OP_INT ? NULL : name;
     }
     return TC_OK;
+}
+
+static void vary_input(tc_graph *g, tc_graph_value *in, const char *const *symbol) {
+    for (int d = 0; d < in->shape.ndim; d++) {
+        if (!symbol[d])
+            continue;
+        if (!in->extent)
+            in->extent = TC_NEW_N(g->arena, tc_graph_value *, TC_GRAPH_MAX_DIMS);
+        in->extent[d] = symbol_value(g, tc_graph_sizes_symbol(g->sizes, symbol[d]));
+    }
 }
 
 /* ---- inputs ---- */
@@ -181,15 +211,16 @@ static tc_status add_typed_input(tc_graph_importer *im, const char *name, const 
     if (!tc_graph_dtype_of_onnx(type->elem_type, &dtype))
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "input '%s': element type %s is not supported", name,
                          tc_graph_onnx_type_name(type->elem_type));
+    tc_graph_shape shape;
+    const char *symbol[TC_GRAPH_MAX_DIMS];
     TC_TRY(resolve_shape(im, name, type, &sizes, err));
-    tc_graph_shape shape = {.ndim = sizes.ndim};
-    for (int d = 0; d < sizes.ndim; d++)
-        shape.d[d] = sizes.d[d].most;
+    TC_TRY(vary_shape(im, name, type->shape, &sizes, &shape, symbol, err));
     if (tc_graph_shape_check(&shape, dtype, err) != TC_OK) {
         tc_error_prefix(err, "input '%s': ", name);
         return TC_BAD_INPUT;
     }
-    return vary_input(im, tc_graph_add_input(im->g, name, dtype, &shape), type->shape, &sizes, err);
+    vary_input(im->g, tc_graph_add_input(im->g, name, dtype, &shape), symbol);
+    return TC_OK;
 }
 
 static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
@@ -216,7 +247,23 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     return add_typed_input(im, name, type->tensor_type, err);
 }
 
+/* What is said of an input's dimensions is said of all of the same names. */
+static tc_status take_said(tc_graph_importer *im, const Onnx__ValueInfoProto *in, tc_error *err) {
+    const Onnx__TypeProto__Tensor *type =
+        in->type && in->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? in->type->tensor_type : NULL;
+    tc_graph_binding sizes;
+    if (!in->name || !type || !type->shape || !find_binding(im, in->name, false))
+        return TC_OK;
+    TC_TRY(resolve_shape(im, in->name, type, &sizes, err));
+    for (int d = 0; d < sizes.ndim; d++)
+        if (symbol_of(type->shape->dim[d]))
+            TC_TRY(want_symbol(im, in->name, symbol_of(type->shape->dim[d]), &sizes.d[d], err));
+    return TC_OK;
+}
+
 tc_status tc_graph_import_inputs(tc_graph_importer *im, tc_error *err) {
+    for (size_t i = 0; i < im->proto->n_input; i++)
+        TC_TRY(take_said(im, im->proto->input[i], err));
     for (size_t i = 0; i < im->proto->n_input; i++)
         TC_TRY(add_input(im, im->proto->input[i], err));
     for (size_t i = 0; im->opts && i < im->opts->nshapes; i++) {

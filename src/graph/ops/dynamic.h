@@ -66,6 +66,13 @@ bool tc_graph_never_negative(const tc_graph_emitter *e, const tc_graph_number *v
 /* Are all of them constants, or have a largest value? */
 bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 
+/* ---- meet.c ---- */
+/* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they broadcast. Fails
+ * where there are runs in which they are not, and also where import has to begin again with what is learnt of them. */
+TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, tc_graph_value *a, int d, tc_graph_value *b, int m, bool broadcasts);
+/* The operands of e->c->n, as its operator has them. */
+TC_NODISCARD tc_status tc_graph_meet_operands(tc_graph_emitter *e);
+
 /* ---- what the operator table's functions are, and what they share ---- */
 /* Of the node e->c->n. Before inference, it may rewrite the node; after it, it fills in e->c->extent, and may change operands. */
 typedef tc_status tc_graph_dynamic_fn(tc_graph_emitter *e);

@@ -66,7 +66,10 @@ static const tc_expr *made_of(tc_graph *g, tc_graph_value *v, int64_t i) {
     if (v->constant && is_index_type(v->dtype))
         return tc_i64(s->ctx, tc_load_i(v->dtype, v->constant->data, i));
     if (n && n->nin == 2 && is_index_type(v->dtype) && v->shape.ndim <= 1 && is_arithmetic(n->op, &op)) {
-        const tc_expr *x = tc_bin(s->ctx, op, operand(g, n, 0, i), operand(g, n, 1, i));
+        const tc_expr *a = operand(g, n, 0, i), *b = operand(g, n, 1, i);
+        if (op == TC_OP_TDIV && tc_te_bounds(a, s->sure).lo >= 0 && tc_te_bounds(b, s->sure).lo >= 0)
+            op = TC_OP_DIV; /* the same, and more is known of it */
+        const tc_expr *x = tc_bin(s->ctx, op, a, b);
         if (x->depth < DEPTH)
             return tc_graph_sizes_simplify(s, x);
     }

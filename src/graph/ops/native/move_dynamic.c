@@ -6,8 +6,10 @@
 
 /* ---- Slice ---- */
 
-/* A bound of a slice as Python has it, in [0, size]. */
-static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc_graph_value *size) {
+/* A bound of a slice as Python has it, in [0, size], where size is at most `most`. */
+static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc_graph_value *size, int64_t most) {
+    if (v->constant && v->most >= most)
+        return size;
     tc_graph_value *at = v->value, *zero = tc_graph_em_number(e, 0);
     if (v->constant && v->most < 0)
         at = em_add(e, size, tc_graph_em_number(e, TC_MAX(v->most, -INT_MAX)));
@@ -19,7 +21,7 @@ static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc
 static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *start,
                                   const tc_graph_number *end, int64_t step) {
     int64_t dim = x->shape.d[d], most = (dim + step - 1) / step;
-    tc_graph_value *size = tc_graph_em_size(e, x, d), *from = clamped(e, start, size), *to = clamped(e, end, size);
+    tc_graph_value *size = tc_graph_em_size(e, x, d), *from = clamped(e, start, size, dim), *to = clamped(e, end, size, dim);
     tc_graph_value *span = em_add(e, em_sub(e, to, from), tc_graph_em_number(e, step - 1));
     tc_graph_value *n = em_div(e, em_max(e, span, tc_graph_em_number(e, 0)), tc_graph_em_number(e, step)), *y;
     if (start->constant && start->most >= 0) { /* a plain slice at its largest */

@@ -1,0 +1,200 @@
+/* Symbols: sizes of inputs that vary, and how the model relates them.
+ *
+ * Where two sizes meet, as they do in a sum, they must be equal. A symbol that meets something made of others, as the length of an
+ * attention mask meets past + sequence, is that from then on; a size that meets the smaller of itself and a number, as the length of a text
+ * meets what there is of a table of positions, is at most that number. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ir/sizes.h"
+
+static void forget(const tc_graph_sizes *s, const tc_graph_size_symbol *y) {
+    tc_ival range = {y->now.lo / y->multiple, y->now.hi / y->multiple};
+    tc_env_set(s->sure, y->var, range);
+    tc_env_set(s->likely, y->var, range);
+}
+
+tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
+    tc_graph_sizes *s = g->sizes;
+    g->sizes = NULL;
+    if (!s)
+        return NULL;
+    tc_map_free(&s->numbers);
+    tc_map_free(&s->values);
+    s->numbers = s->values = (tc_map){0};
+    for (size_t i = 0; i < s->symbols.len; i++)
+        forget(s, &s->symbols.data[i]);
+    s->again = false;
+    return s;
+}
+
+tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char *name) {
+    for (size_t i = 0; i < s->symbols.len; i++)
+        if (strcmp(s->symbols.data[i].name, name) == 0)
+            return &s->symbols.data[i];
+    return NULL;
+}
+
+void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol) {
+    tc_graph_size_symbol y = *symbol;
+    tc_arena *a = tc_ctx_arena(s->ctx);
+    y.name = tc_arena_strdup(a, symbol->name);
+    y.var = tc_var_new(s->ctx, y.multiple == 1 ? y.name : tc_arena_printf(a, "(%s / %" PRId64 ")", y.name, y.multiple));
+    y.now = (tc_ival){y.least, y.most};
+    y.own = tc_bin(s->ctx, TC_OP_MUL, tc_varx(s->ctx, y.var), tc_i64(s->ctx, y.multiple));
+    y.is = y.least == y.most ? tc_i64(s->ctx, y.least) : y.own;
+    tc_push(&s->symbols, y);
+    forget(s, &y);
+}
+
+tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol *symbol) {
+    if (symbol->is == symbol->own)
+        return symbol->now;
+    tc_ival r = tc_te_bounds(symbol->is, s->sure);
+    return (tc_ival){TC_MAX(r.lo, 0), TC_MAX(r.hi, 0)};
+}
+
+/* ---- where two sizes meet ---- */
+
+static bool is_other_variable(const tc_expr *x, const void *user) {
+    const tc_graph_sizes *s = user;
+    for (size_t i = 0; i < s->symbols.len && x->op == TC_OP_VAR; i++)
+        if (s->symbols.data[i].var == x->u.var)
+            return false;
+    return x->op == TC_OP_VAR;
+}
+
+/* The symbol that x is, if it is one of which nothing is known but its range. */
+static tc_graph_size_symbol *free_symbol(const tc_graph_sizes *s, const tc_expr *x) {
+    for (size_t i = 0; i < s->symbols.len; i++)
+        if (s->symbols.data[i].is == x && s->symbols.data[i].own == x)
+            return &s->symbols.data[i];
+    return NULL;
+}
+
+/* y is no other size; false: then there would be none. */
+static bool narrow(const tc_graph_sizes *s, tc_graph_size_symbol *y, tc_ival to) {
+    tc_ival r = tc_ival_meet(y->now, to);
+    r.lo += (y->multiple - r.lo % y->multiple) % y->multiple;
+    r.hi -= r.hi % y->multiple;
+    if (r.lo > r.hi)
+        return false;
+    y->now = r;
+    forget(s, y);
+    return true;
+}
+
+static void assume(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
+    const tc_expr *holds = tc_bin(s->ctx, TC_OP_LE, x, tc_i64(s->ctx, most));
+    tc_env_assume(s->sure, holds);
+    tc_env_assume(s->likely, holds);
+}
+
+/* x is at most so large in every run. Symbols that are only assumed have no size with which it never is. */
+static void limit(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
+    tc_push(&s->limits, ((tc_graph_size_limit){x, most}));
+    assume(s, x, most);
+    tc_affine sum;
+    if (!tc_te_affine(s->ctx, x, s->sure, &sum))
+        return;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        int64_t times = tc_affine_coef(&sum, tc_varx(s->ctx, y->var));
+        if (!y->assumed || y->is != y->own || times <= 0)
+            continue;
+        tc_ival rest =
+            tc_te_bounds(tc_bin(s->ctx, TC_OP_SUB, x, tc_bin(s->ctx, TC_OP_MUL, y->own, tc_i64(s->ctx, times))), s->sure);
+        if (rest.lo != TC_NINF)
+            (void)narrow(s, y, (tc_ival){0, TC_MAX(tc_floor_div(most - rest.lo, times), 0)});
+    }
+}
+
+/* a meets min(a, n). What somebody gave as the sizes of a is not silently made less. */
+static bool bound(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    if (b->op != TC_OP_MIN || (b->args[0] != a && b->args[1] != a))
+        return false;
+    const tc_expr *n = b->args[0] == a ? b->args[1] : b->args[0];
+    const tc_graph_size_symbol *y = free_symbol(s, a);
+    if (n->op != TC_OP_INT || n->u.i < TC_MAX(tc_te_bounds(a, s->sure).lo, 0) || (y && !y->assumed))
+        return false;
+    limit(s, a, n->u.i);
+    return true;
+}
+
+/* From now on y is x: also in what others are made of. */
+static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr *x) {
+    const tc_expr *times = tc_bin(s->ctx, TC_OP_DIV, x, tc_i64(s->ctx, y->multiple));
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *other = &s->symbols.data[i];
+        if (other->is != other->own)
+            other->is = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, other->is, 1, &y->var, &times));
+    }
+    for (size_t i = 0; i < s->limits.len; i++) {
+        tc_graph_size_limit *l = &s->limits.data[i];
+        l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
+        assume(s, l->x, l->most);
+    }
+    y->is = x;
+}
+
+/* Of two symbols that are the same, the first, which then has what sizes both have; those that somebody gave before what import
+ * assumes. */
+static bool join(tc_graph_sizes *s, tc_graph_size_symbol *y, tc_graph_size_symbol *x) {
+    if (y->multiple != x->multiple)
+        return false;
+    if (x->assumed && !y->assumed) {
+        x->now = y->now;
+        x->assumed = false;
+        forget(s, x);
+    } else if (!y->assumed && !narrow(s, x, y->now)) {
+        return false;
+    }
+    set_symbol(s, y, x->own);
+    return true;
+}
+
+static bool define(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    tc_graph_size_symbol *y = free_symbol(s, a), *x = free_symbol(s, b);
+    if (!y || (x && x > y) || tc_expr_uses_var(b, y->var))
+        return false;
+    if (x && y->multiple == x->multiple)
+        return join(s, y, x);
+    tc_ival both = tc_ival_meet(tc_te_bounds(b, s->sure), y->now);
+    if (!y->assumed && (b->op == TC_OP_INT || both.lo > both.hi))
+        return false;
+    set_symbol(s, y, b);
+    if (!y->assumed && tc_te_bounds(b, s->sure).hi > y->now.hi)
+        limit(s, b, y->now.hi);
+    return true;
+}
+
+tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
+    if (tc_expr_any(a, is_other_variable, s) || tc_expr_any(b, is_other_variable, s))
+        return TC_GRAPH_SIZES_EQUAL;
+    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
+    if (apart->op == TC_OP_INT && apart->u.i == 0)
+        return TC_GRAPH_SIZES_EQUAL;
+    s->again = bound(s, a, b) || bound(s, b, a) || define(s, a, b) || define(s, b, a);
+    return s->again ? TC_GRAPH_SIZES_RELATED : TC_GRAPH_SIZES_DIFFER;
+}
+
+/* ---- text ---- */
+
+void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x) {
+    tc_expr_print(b, x);
+}
+
+void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s) {
+    const char *between = "";
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        const tc_graph_size_symbol *y = &s->symbols.data[i];
+        if (!y->assumed)
+            continue;
+        tc_sb_printf(b, "%s%s=", between, y->name);
+        if (y->is == y->own)
+            tc_sb_printf(b, "%" PRId64 "..%" PRId64, y->now.lo, y->now.hi);
+        else
+            tc_graph_sizes_print(b, y->is);
+        between = ", ";
+    }
+}

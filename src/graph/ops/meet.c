@@ -1,0 +1,105 @@
+/* Where the sizes of two operands must be the same. What the model says with that of its symbols is kept (graph/ir/sizes.h). */
+#include "graph/ops/functions.h"
+
+#include "graph/ir/sizes.h"
+
+static void print_size(tc_strbuf *b, const tc_graph_emitter *e, const tc_graph_value *v, int d, const tc_expr *x) {
+    tc_sb_printf(b, "dimension %d of '%s' (", d, v->name);
+    tc_graph_sizes_print(b, x);
+    if (x->op != TC_OP_INT)
+        tc_sb_printf(b, ", at most %lld", (long long)tc_graph_sizes_most(e->c->g->sizes, x));
+    tc_sb_add(b, ")");
+}
+
+static tc_status differ(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_expr *x, const tc_graph_value *b, int m,
+                        const tc_expr *y) {
+    tc_strbuf text = {0};
+    print_size(&text, e, a, d, x);
+    tc_sb_add(&text, " and ");
+    print_size(&text, e, b, m, y);
+    tc_status s = tc_graph_node_fail(e->c,
+                                     "%s must be equal, but there are sizes of the inputs for which they are not; give sizes for "
+                                     "which they are with --shape, or single ones",
+                                     tc_sb_str(&text));
+    tc_strbuf_free(&text);
+    return s;
+}
+
+static const tc_expr *size_of(tc_graph_emitter *e, tc_graph_value *v, int d) {
+    tc_graph_value *size = tc_graph_extent(v, d);
+    return size ? tc_graph_em_known(e, size).x : tc_i64(tc_graph_sizes_of(e->c->g)->ctx, v->shape.d[d]);
+}
+
+tc_status tc_graph_meet(tc_graph_emitter *e, tc_graph_value *a, int d, tc_graph_value *b, int m, bool broadcasts) {
+    if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
+        return TC_OK;
+    const tc_expr *x = size_of(e, a, d), *y = size_of(e, b, m);
+    TC_TRY(e->status);
+    if (broadcasts && ((x->op == TC_OP_INT && x->u.i == 1) || (y->op == TC_OP_INT && y->u.i == 1)))
+        return TC_OK;
+    switch (tc_graph_sizes_meet(tc_graph_sizes_of(e->c->g), x, y)) {
+    case TC_GRAPH_SIZES_EQUAL:
+        return TC_OK;
+    case TC_GRAPH_SIZES_RELATED:
+        return tc_graph_node_fail(e->c, "the sizes of '%s' and '%s' are related", a->name, b->name);
+    case TC_GRAPH_SIZES_DIFFER:
+        break;
+    }
+    return differ(e, a, d, x, b, m, y);
+}
+
+/* The dimensions of both before the last `but` ones, aligned at their ends, as NumPy broadcasts. */
+static tc_status meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but) {
+    for (int i = 1 + but; i <= a->shape.ndim && i <= b->shape.ndim; i++)
+        TC_TRY(tc_graph_meet(e, a, a->shape.ndim - i, b, b->shape.ndim - i, true));
+    return TC_OK;
+}
+
+static tc_status meet_pointwise(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    for (int k = 0; k < n->nin; k++)
+        for (int l = 0; l < k; l++)
+            if (n->in[k] && n->in[l])
+                TC_TRY(meet_broadcast(e, n->in[l], n->in[k], 0));
+    return TC_OK;
+}
+
+static tc_status meet_matmul(tc_graph_emitter *e) {
+    tc_graph_value *a = e->c->n->in[0], *b = e->c->n->in[1];
+    int na = a->shape.ndim, nb = b->shape.ndim;
+    if (na < 1 || nb < 1)
+        return TC_OK;
+    TC_TRY(tc_graph_meet(e, a, na - 1, b, nb > 1 ? nb - 2 : 0, false));
+    return meet_broadcast(e, a, b, 2);
+}
+
+static tc_status meet_gemm(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    int ta = tc_graph_attr_trans_a(n) != 0, tb = tc_graph_attr_trans_b(n) != 0;
+    if (n->in[0]->shape.ndim != 2 || n->in[1]->shape.ndim != 2)
+        return TC_OK;
+    return tc_graph_meet(e, n->in[0], !ta, n->in[1], tb, false);
+}
+
+static tc_status meet_concat(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    int axis, ndim = n->in[0]->shape.ndim;
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, 1), ndim, &axis));
+    for (int k = 1; k < n->nin; k++)
+        for (int d = 0; d < ndim && n->in[k]->shape.ndim == ndim; d++)
+            if (d != axis)
+                TC_TRY(tc_graph_meet(e, n->in[0], d, n->in[k], d, false));
+    return TC_OK;
+}
+
+tc_status tc_graph_meet_operands(tc_graph_emitter *e) {
+    enum { NUMPY = 7 }; /* the first opset whose operators broadcast so without being told */
+    tc_graph_op op = e->c->n->op;
+    if (op == TC_GRAPH_OP_MATMUL)
+        return meet_matmul(e);
+    if (op == TC_GRAPH_OP_GEMM)
+        return meet_gemm(e);
+    if (op == TC_GRAPH_OP_CONCAT)
+        return meet_concat(e);
+    return tc_graph_op_is(op, TC_GRAPH_POINTWISE) && e->c->opset >= NUMPY ? meet_pointwise(e) : TC_OK;
+}
