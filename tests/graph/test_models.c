@@ -153,6 +153,9 @@ static void test_sizes_that_vary(void **state) {
         {"gpt2_past_dyn",
          {{"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 16, 1}}}},
          {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16"}},
+        {"decoder_q4_dyn",
+         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 16, 1}}}, {"past", 1, {{0, 40, 1}}}},
+         {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b1_s1_p31", "decoder_q4_dyn.b2_s1_p40"}},
     };
     if (!available() || !tc_fs_exists(MODELS "gpt2_past_dyn.topology.onnx"))
         skip();

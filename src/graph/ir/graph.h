@@ -56,7 +56,7 @@ typedef struct tc_graph_output {
 typedef struct tc_graph_symbol {
     const char *name;         /* the model's, or "input.shape[1]" */
     tc_graph_value *value;    /* an i64 scalar, an input behind the model's own: the size of this run */
-    const struct tc_expr *is; /* the size as an expression (sizes.h): of other symbols where the model relates them */
+    const struct tc_expr *is; /* what the model makes it of (sizes.h); NULL: it is given by inputs alone */
     int64_t least, most, multiple;
     bool assumed; /* by import, as nobody said which sizes there are */
 } tc_graph_symbol;

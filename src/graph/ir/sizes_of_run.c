@@ -98,7 +98,8 @@ static tc_status check_relations(const binding *b, tc_error *err) {
     }
     tc_status s = TC_OK;
     for (size_t k = 0; k < g->symbols.len && s == TC_OK; k++) {
-        int64_t want = tc_te_bounds(g->symbols.data[k].is, run).lo;
+        const tc_expr *is = g->symbols.data[k].is;
+        int64_t want = is ? tc_te_bounds(is, run).lo : b->size[k];
         if (want != b->size[k])
             s = contradiction(b, k, want, err);
     }

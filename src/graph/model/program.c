@@ -342,12 +342,12 @@ static tc_status refuse_symbols(const tc_graph *g, tc_error *err) {
         const tc_graph_symbol *s = &g->symbols.data[k];
         tc_sb_printf(&sizes, "%s'%s' is %s as %lld..%lld", k ? ", " : "", s->name, s->assumed ? "assumed" : "given",
                      (long long)s->least, (long long)s->most);
-        tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
+        if (!s->is) /* else it is what the others make it */
+            tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
     }
-    tc_status st =
-        tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                  "sizes vary: %s; but kernels are compiled for one size each; give one number for each, for example%s",
-                  tc_sb_str(&sizes), tc_sb_str(&remedy));
+    tc_status st = tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                             "sizes vary: %s; but kernels are compiled for one size each; give single numbers, for example%s",
+                             tc_sb_str(&sizes), tc_sb_str(&remedy));
     tc_strbuf_free(&sizes);
     tc_strbuf_free(&remedy);
     return st;

@@ -69,7 +69,13 @@ bool tc_graph_has_bounds(const tc_graph_number *v, int64_t n);
 /* ---- meet.c ---- */
 /* Dimension d of a and dimension m of b are one size, whatever a run's sizes are; one that is 1 stands for any where they broadcast. Fails
  * where there are runs in which they are not, and also where import has to begin again with what is learnt of them. */
-TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, tc_graph_value *a, int d, tc_graph_value *b, int m, bool broadcasts);
+TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m,
+                                     bool broadcasts);
+/* The same of sizes, with what they are called in messages. */
+TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b,
+                                             const tc_expr *y);
+/* Dimension d of v as an expression. */
+const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v, int d);
 /* The operands of e->c->n, as its operator has them. */
 TC_NODISCARD tc_status tc_graph_meet_operands(tc_graph_emitter *e);
 

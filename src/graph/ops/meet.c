@@ -3,20 +3,19 @@
 
 #include "graph/ir/sizes.h"
 
-static void print_size(tc_strbuf *b, const tc_graph_emitter *e, const tc_graph_value *v, int d, const tc_expr *x) {
-    tc_sb_printf(b, "dimension %d of '%s' (", d, v->name);
+static void print_size(tc_strbuf *b, const tc_graph_emitter *e, const char *what, const tc_expr *x) {
+    tc_sb_printf(b, "%s (", what);
     tc_graph_sizes_print(b, x);
     if (x->op != TC_OP_INT)
         tc_sb_printf(b, ", at most %lld", (long long)tc_graph_sizes_most(e->c->g->sizes, x));
     tc_sb_add(b, ")");
 }
 
-static tc_status differ(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_expr *x, const tc_graph_value *b, int m,
-                        const tc_expr *y) {
+static tc_status differ(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
     tc_strbuf text = {0};
-    print_size(&text, e, a, d, x);
+    print_size(&text, e, a, x);
     tc_sb_add(&text, " and ");
-    print_size(&text, e, b, m, y);
+    print_size(&text, e, b, y);
     tc_status s = tc_graph_node_fail(e->c,
                                      "%s must be equal, but there are sizes of the inputs for which they are not; give sizes for "
                                      "which they are with --shape, or single ones",
@@ -25,27 +24,35 @@ static tc_status differ(tc_graph_emitter *e, const tc_graph_value *a, int d, con
     return s;
 }
 
-static const tc_expr *size_of(tc_graph_emitter *e, tc_graph_value *v, int d) {
-    tc_graph_value *size = tc_graph_extent(v, d);
-    return size ? tc_graph_em_known(e, size).x : tc_i64(tc_graph_sizes_of(e->c->g)->ctx, v->shape.d[d]);
-}
-
-tc_status tc_graph_meet(tc_graph_emitter *e, tc_graph_value *a, int d, tc_graph_value *b, int m, bool broadcasts) {
-    if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
-        return TC_OK;
-    const tc_expr *x = size_of(e, a, d), *y = size_of(e, b, m);
+tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b, const tc_expr *y) {
     TC_TRY(e->status);
-    if (broadcasts && ((x->op == TC_OP_INT && x->u.i == 1) || (y->op == TC_OP_INT && y->u.i == 1)))
-        return TC_OK;
     switch (tc_graph_sizes_meet(tc_graph_sizes_of(e->c->g), x, y)) {
     case TC_GRAPH_SIZES_EQUAL:
         return TC_OK;
     case TC_GRAPH_SIZES_RELATED:
-        return tc_graph_node_fail(e->c, "the sizes of '%s' and '%s' are related", a->name, b->name);
+        return tc_graph_node_fail(e->c, "the sizes of %s and %s are related", a, b);
     case TC_GRAPH_SIZES_DIFFER:
         break;
     }
-    return differ(e, a, d, x, b, m, y);
+    return differ(e, a, x, b, y);
+}
+
+const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v, int d) {
+    tc_graph_value *size = tc_graph_extent(v, d);
+    return size ? tc_graph_em_known(e, size).x : tc_i64(tc_graph_sizes_of(e->c->g)->ctx, v->shape.d[d]);
+}
+
+static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v, int d) {
+    return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
+}
+
+tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m, bool broadcasts) {
+    if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
+        return TC_OK;
+    const tc_expr *x = tc_graph_size_number(e, a, d), *y = tc_graph_size_number(e, b, m);
+    if (x == y || (broadcasts && ((x->op == TC_OP_INT && x->u.i == 1) || (y->op == TC_OP_INT && y->u.i == 1))))
+        return e->status;
+    return tc_graph_meet_numbers(e, dimension(e, a, d), x, dimension(e, b, m), y);
 }
 
 /* The dimensions of both before the last `but` ones, aligned at their ends, as NumPy broadcasts. */

@@ -72,7 +72,22 @@ static tc_graph_value *capped(tc_graph_emitter *e, tc_graph_value *v, double cap
     return em_by(e, TC_GRAPH_OP_MUL, em_unary(e, TC_GRAPH_OP_TANH, em_by(e, TC_GRAPH_OP_DIV, v, cap)), cap);
 }
 
-tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a) {
+/* Keys past their size are seen by nobody, and values there are no part of sums. From here on, all is as large as it may be. */
+static void hide_rest(tc_graph_emitter *e, tc_graph_attention *a) {
+    tc_graph_value *keys = tc_graph_extent(a->k, 2);
+    a->allowed = a->allowed ? tc_graph_em_blind(e, a->allowed) : NULL;
+    if (keys) {
+        tc_graph_value *in = em_less(e, tc_graph_em_iota(e, a->k->shape.d[2], 3, 4), keys);
+        a->allowed = tc_graph_em_both(e, a->allowed ? of_scores(e, a->allowed) : NULL, in);
+        a->v = tc_graph_em_masked(e, a->v, 2, tc_graph_em_scalar(e, a->v->dtype, 0));
+    }
+    a->q = tc_graph_em_blind(e, a->q);
+    a->k = tc_graph_em_blind(e, a->k);
+    a->v = tc_graph_em_blind(e, a->v);
+    a->bias = a->bias ? tc_graph_em_blind(e, a->bias) : NULL;
+}
+
+static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a) {
     tc_dtype to = a->q->dtype, t = tc_graph_wide(to);
     int64_t heads = a->q->shape.d[1], shared = a->k->shape.d[1];
     tc_graph_value *q = grouped(e, tc_graph_em_cast(e, a->q, t), heads, shared);
@@ -93,6 +108,16 @@ tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a
     s = tc_graph_em_place(e, n);
     a->scores[3] = ungrouped(e, s);
     return tc_graph_em_cast(e, ungrouped(e, tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, s, v)), to);
+}
+
+tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a) {
+    tc_graph_attention largest = *a;
+    hide_rest(e, &largest);
+    tc_graph_value *y = attend(e, &largest);
+    y = tc_graph_em_with_sizes(e, y, a->q, -1, NULL);
+    for (int k = 0; k < 4; k++)
+        a->scores[k] = tc_graph_em_with_sizes(e, largest.scores[k], a->q, 3, tc_graph_extent(a->k, 2));
+    return y;
 }
 
 /* ---- ONNX's Attention ---- */

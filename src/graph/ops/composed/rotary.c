@@ -109,6 +109,8 @@ static tc_status place_rows(tc_graph_emitter *e, rotary *r) {
     tc_graph_value *at = tc_graph_em_cast(e, r->positions, TC_I64);
     if (tc_graph_shape_count(s) == 1 && s->ndim < 2) {
         at = em_add(e, tc_graph_em_reshape(e, at, &(tc_graph_shape){2, {1, 1}}), tc_graph_em_iota(e, r->rows, 1, 2));
+        if (tc_graph_extent(r->x, r->x->shape.ndim - 2))
+            at = tc_graph_em_sized(e, at, 1, tc_graph_extent(r->x, r->x->shape.ndim - 2));
     } else if (s->ndim != 2 || (s->d[0] != r->batch && s->d[0] != 1) || s->d[1] != r->rows) {
         return tc_graph_node_fail(e->c,
                                   "the positions '%s' must be one number, or one for each of %" PRId64 " x %" PRId64 " rows",
@@ -117,6 +119,19 @@ static tc_status place_rows(tc_graph_emitter *e, rotary *r) {
     r->cos = tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, r->cos, at, 0);
     r->sin = tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, r->sin, at, 0);
     return e->status;
+}
+
+/* Rows and sequences of the input, and what there is for each. */
+static tc_status meet_rows(tc_graph_emitter *e, const rotary *r) {
+    const tc_graph_value *of = r->positions ? r->positions : r->cos;
+    int rows = r->x->shape.ndim - 2, last = r->x->shape.ndim - 1;
+    if (tc_graph_extent(r->x, last) || (rows > 1 && tc_graph_extent(r->x, 1)))
+        return tc_graph_dynamic_refuse(e->c, 0, tc_graph_extent(r->x, last) ? last : 1);
+    if (of->shape.ndim < 2)
+        return tc_graph_is_dynamic(of) ? tc_graph_dynamic_refuse(e->c, of == e->c->n->in[1] ? 1 : 3, 0) : TC_OK;
+    TC_TRY(tc_graph_meet(e, r->x, 0, of, 0, true));
+    TC_TRY(tc_graph_meet(e, r->x, rows, of, 1, false));
+    return r->positions ? TC_OK : tc_graph_meet(e, r->cos, 1, r->sin, 1, false);
 }
 
 /* ONNX: (x, cos, sin, positions?); com.microsoft: (x, positions, cos, sin) */
@@ -130,10 +145,11 @@ tc_status tc_graph_infer_rotary_embedding(tc_graph_infer_ctx *c) {
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "attributes is_packed_batching and scale are not supported");
     if (r.cos->shape.ndim < 1)
         return tc_graph_node_fail(c, "'%s' must be a table", r.cos->name);
+    tc_graph_emitter e = {c, TC_OK};
     TC_TRY(read_heads(c, &r));
+    TC_TRY(meet_rows(&e, &r));
     TC_TRY(want_table_shape(c, &r, r.cos));
     TC_TRY(want_table_shape(c, &r, r.sin));
-    tc_graph_emitter e = {c, TC_OK};
     bool interleaved = tc_graph_attr_interleaved(c->n);
     if (r.positions)
         TC_TRY(place_rows(&e, &r));

@@ -472,3 +472,12 @@ const tc_expr *tc_graph_at_matmul_nbits(tc_graph_lower *l, const tc_graph_node *
     }
     return tc_cast(p.c, n->out[out]->dtype, tc_graph_stage_read(l, &s, 0, idx));
 }
+
+/* ---- sizes that depend on data ---- */
+
+/* Rows of the input may be as many as they like. */
+tc_status tc_graph_sizes_matmul_nbits(tc_graph_emitter *e) {
+    int last = e->c->n->in[X]->shape.ndim - 1;
+    TC_TRY(tc_graph_dynamic_refuse_any(e, X, last, last + 1));
+    return tc_graph_sizes_same(e);
+}

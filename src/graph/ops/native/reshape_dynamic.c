@@ -176,17 +176,20 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
             break;
         e->c->extent[0][o++] = x->extent[i++];
     }
+    int ie = x->shape.ndim, oe = out->shape.ndim;
+    while (ie > i + 1 && oe > o + 1 && x->shape.d[ie - 1] == out->shape.d[oe - 1])
+        e->c->extent[0][--oe] = x->extent[--ie];
     int first = i;
     tc_graph_value *size = x->extent[i];
-    for (i++; i < x->shape.ndim; i++)
+    for (i++; i < ie; i++)
         if (x->extent[i])
             return tc_graph_dynamic_refuse(e->c, 0, i);
     if (!size)
         return TC_OK;
     int64_t in = 1, rest = 1;
-    for (int d = first + 1; d < x->shape.ndim; d++)
+    for (int d = first + 1; d < ie; d++)
         in *= x->shape.d[d];
-    for (int d = o + 1; d < out->shape.ndim; d++)
+    for (int d = o + 1; d < oe; d++)
         rest *= out->shape.d[d];
     bool grows = rest && in % rest == 0, shrinks = in && rest % in == 0;
     if (o == out->shape.ndim || (!grows && !shrinks))
