@@ -84,7 +84,7 @@ static tc_status parse_dict(const char *file, const char *dict, npy_header *h, t
     const char *order = dict_value(dict, "fortran_order");
     h->fortran = order && strncmp(order, "True", 4) == 0;
     TC_TRY(parse_shape(file, dict_value(dict, "shape"), &h->shape, err));
-    if (tc_graph_shape_check(&h->shape, h->dtype, err) != TC_OK) {
+    if (tc_graph_shape_check(&h->shape, err) != TC_OK) {
         tc_error_prefix(err, "%s: ", file);
         return TC_BAD_INPUT;
     }

@@ -201,7 +201,7 @@ static tc_status verify_values(const tc_graph *g, bool *defined, tc_error *err) 
         const tc_graph_value *v = g->values.data[i];
         if (v->id != i)
             return tc_fail(err, TC_BAD_INPUT, "value '%s' has a wrong id", v->name);
-        TC_TRY(tc_graph_shape_check(&v->shape, v->dtype, err));
+        TC_TRY(tc_graph_shape_check(&v->shape, err));
         if (!v->constant)
             continue;
         if (v->constant->dtype != v->dtype || !tc_graph_shape_equal(&v->constant->shape, &v->shape) || v->producer)

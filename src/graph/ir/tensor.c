@@ -21,13 +21,13 @@ bool tc_graph_shape_equal(const tc_graph_shape *a, const tc_graph_shape *b) {
 }
 
 /* The product of the non-zero dims must fit too: strides are computed from them. */
-tc_status tc_graph_shape_check(const tc_graph_shape *s, tc_dtype dtype, tc_error *err) {
-    int64_t bytes = tc_dtype_bytes(dtype);
+tc_status tc_graph_shape_check(const tc_graph_shape *s, tc_error *err) {
+    int64_t bytes = sizeof(double); /* the widest element: what holds these of one type holds them of any */
     for (int i = 0; i < s->ndim; i++) {
         if (s->d[i] < 0)
             return tc_fail(err, TC_BAD_INPUT, "dimension %d is negative (%" PRId64 ")", i, s->d[i]);
         if (__builtin_mul_overflow(bytes, s->d[i] ? s->d[i] : 1, &bytes) || bytes > INT64_MAX / 2)
-            return tc_fail(err, TC_BAD_INPUT, "the shape overflows: more than 2^62 bytes up to dimension %d (%" PRId64 ")", i,
+            return tc_fail(err, TC_BAD_INPUT, "the shape overflows: more than 2^59 elements up to dimension %d (%" PRId64 ")", i,
                            s->d[i]);
     }
     return TC_OK;

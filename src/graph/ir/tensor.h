@@ -44,8 +44,8 @@ typedef struct tc_graph_bundle {
 /* ---- shapes ---- */
 int64_t tc_graph_shape_count(const tc_graph_shape *s); /* product; shapes that overflow are never built (see _check) */
 bool tc_graph_shape_equal(const tc_graph_shape *a, const tc_graph_shape *b);
-/* TC_BAD_INPUT unless all dims are >= 0 and dtype's bytes for them fit in half of the address space. */
-TC_NODISCARD tc_status tc_graph_shape_check(const tc_graph_shape *s, tc_dtype dtype, tc_error *err);
+/* TC_BAD_INPUT unless all dims are >= 0 and their elements, of whatever type, fit in half of the address space; empty dims count as 1. */
+TC_NODISCARD tc_status tc_graph_shape_check(const tc_graph_shape *s, tc_error *err);
 /* NumPy broadcasting of a and b; false when they do not match. */
 bool tc_graph_shape_broadcast(const tc_graph_shape *a, const tc_graph_shape *b, tc_graph_shape *out);
 void tc_graph_shape_strides(const tc_graph_shape *s, int64_t strides[TC_GRAPH_MAX_DIMS]); /* in elements, row-major */

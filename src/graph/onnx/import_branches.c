@@ -56,7 +56,7 @@ static tc_status type_result(branches *b, size_t k, tc_error *err) {
     b->types[k] = (tc_graph_type){yes->dtype, yes->shape};
     for (int d = 0; d < yes->shape.ndim; d++)
         b->types[k].shape.d[d] = TC_MAX(yes->shape.d[d], no->shape.d[d]);
-    return tc_graph_shape_check(&b->types[k].shape, yes->dtype, err);
+    return tc_graph_shape_check(&b->types[k].shape, err);
 }
 
 static tc_status type_results(branches *b, tc_error *err) {

@@ -8,6 +8,7 @@
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
+#include "support/memory.h"
 
 /* ---- which sizes ---- */
 
@@ -216,7 +217,7 @@ static tc_status add_typed_input(tc_graph_importer *im, const char *name, const 
     const char *symbol[TC_GRAPH_MAX_DIMS];
     TC_TRY(resolve_shape(im, name, type, &sizes, err));
     TC_TRY(vary_shape(im, name, type->shape, &sizes, &shape, symbol, err));
-    if (tc_graph_shape_check(&shape, dtype, err) != TC_OK) {
+    if (tc_graph_shape_check(&shape, err) != TC_OK) {
         tc_error_prefix(err, "input '%s': ", name);
         return TC_BAD_INPUT;
     }
@@ -236,6 +237,7 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
     if (given_constant(im, name)) {
         tc_graph_tensor t = *given_constant(im, name);
         t.storage = TC_GRAPH_VIEW;
+        TC_TRY(tc_memory_check(tc_graph_tensor_bytes(&t), err));
         tc_graph_add_constant(im->g, name, &t);
         return TC_OK;
     }

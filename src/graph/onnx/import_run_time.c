@@ -237,7 +237,7 @@ static tc_status settle_all(run *r, bool *again, tc_error *err) {
                            tc_graph_type_str(r->l->im->g->arena, c->next->dtype, &c->next->shape));
         for (int d = 0; d < c->most.ndim; d++)
             TC_TRY(settle(r, k, d, again, err));
-        TC_TRY(tc_graph_shape_check(&c->most, c->next->dtype, err));
+        TC_TRY(tc_graph_shape_check(&c->most, err));
     }
     return TC_OK;
 }
@@ -323,7 +323,7 @@ static tc_status type_rows(const run *r, const tc_graph_value *row, size_t which
         return tc_fail(err, TC_BAD_INPUT, "what a trip appends to list %zu has too many dimensions", which);
     memcpy(s.d + 1, row->shape.d, sizeof s.d[0] * (size_t)row->shape.ndim);
     *out = (tc_graph_type){row->dtype, s};
-    if (tc_graph_shape_check(&s, row->dtype, err) == TC_OK)
+    if (tc_graph_shape_check(&s, err) == TC_OK)
         return TC_OK;
     tc_error_prefix(err, "result %zu has a row for each of at most %" PRId64 " trips, give a smaller trip count M: ", which,
                     r->l->limit.most);

@@ -31,7 +31,7 @@ static tc_status read_type(const Onnx__TensorProto *p, tc_graph_tensor *out, tc_
     out->shape.ndim = (int)p->n_dims;
     for (size_t i = 0; i < p->n_dims; i++)
         out->shape.d[i] = p->dims[i];
-    if (tc_graph_shape_check(&out->shape, out->dtype, err) != TC_OK) {
+    if (tc_graph_shape_check(&out->shape, err) != TC_OK) {
         tc_error_prefix(err, "tensor '%s': ", name_of(p));
         return TC_BAD_INPUT;
     }

@@ -162,7 +162,7 @@ static tc_graph_value *keep(tc_graph_emitter *e, tc_graph_tensor *t) {
 
 static bool allocated(tc_graph_emitter *e, tc_graph_tensor *t, tc_dtype type, const tc_graph_shape *shape) {
     if (e->status == TC_OK)
-        e->status = tc_graph_shape_check(shape, type, e->c->err);
+        e->status = tc_graph_shape_check(shape, e->c->err);
     if (e->status == TC_OK)
         e->status = tc_graph_tensor_alloc(t, type, shape, e->c->err);
     return e->status == TC_OK;

@@ -198,7 +198,7 @@ static tc_status attach_outputs(tc_graph_infer_ctx *c) {
     TC_TRY(tc_graph_dynamic_sizes(c));
     for (int k = 0; k < c->nout; k++)
         if (c->names[k])
-            TC_TRY(tc_graph_shape_check(&c->out[k].shape, c->out[k].dtype, c->err));
+            TC_TRY(tc_graph_shape_check(&c->out[k].shape, c->err));
     n->nout = c->nout;
     n->out = TC_NEW_N(c->g->arena, tc_graph_value *, c->nout);
     for (int k = 0; k < c->nout; k++) {

@@ -194,7 +194,7 @@ static tc_status unpooled_shape(tc_graph_infer_ctx *c, tc_graph_shape *s) {
     if (!tc_graph_in(c, 2)) {
         for (int d = 0; d < w.n; d++)
             s->d[d + 2] = (s->d[d + 2] - 1) * w.strides[d] + w.kernel[d] - w.pads[d] - w.pads[d + w.n];
-        return tc_graph_shape_check(s, c->n->in[0]->dtype, c->err);
+        return tc_graph_shape_check(s, c->err);
     }
     const int64_t *v;
     size_t len;
@@ -202,7 +202,7 @@ static tc_status unpooled_shape(tc_graph_infer_ctx *c, tc_graph_shape *s) {
     if (len != (size_t)s->ndim)
         return tc_graph_node_fail(c, "output_shape has %zu entries; %d are expected", len, s->ndim);
     memcpy(s->d, v, len * sizeof *v);
-    return tc_graph_shape_check(s, c->n->in[0]->dtype, c->err);
+    return tc_graph_shape_check(s, c->err);
 }
 
 /* Zeros, with x scattered to its indices, which count through the whole result. */

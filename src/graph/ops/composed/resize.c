@@ -349,7 +349,7 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     resize r;
     TC_TRY(read_resize(c, &r));
-    TC_TRY(tc_graph_shape_check(&r.out, TC_F64, c->err));
+    TC_TRY(tc_graph_shape_check(&r.out, c->err));
     for (int d = 0; d < r.in->ndim; d++) {
         if (r.changes[d] && r.in->d[d] == 0 && r.out.d[d] > 0)
             return tc_graph_node_fail(c, "dimension %d is empty and cannot be resized", d);

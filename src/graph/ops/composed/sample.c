@@ -243,7 +243,7 @@ tc_status tc_graph_infer_affine_grid(tc_graph_infer_ctx *c) {
         table.d[1] *= size[d + 2];
     }
     s.d[k + 1] = k;
-    TC_TRY(tc_graph_shape_check(&s, TC_F64, c->err));
+    TC_TRY(tc_graph_shape_check(&s, c->err));
     TC_TRY(tc_graph_want_table(c, (double)table.d[0] * (double)table.d[1]));
     tc_graph_emitter e = {c, TC_OK};
     double *v = TC_NEW_N(c->g->arena, double, table.d[0] * table.d[1]);

@@ -11,7 +11,7 @@
 
 /* Result of the node: a fresh zero tensor. */
 static tc_status give(tc_graph_infer_ctx *c, tc_dtype dtype, const tc_graph_shape *shape) {
-    TC_TRY(tc_graph_shape_check(shape, dtype, c->err));
+    TC_TRY(tc_graph_shape_check(shape, c->err));
     if (tc_graph_shape_count(shape) * tc_dtype_bytes(dtype) > MAX_CONSTANT_BYTES)
         return tc_graph_node_fail(c, "it makes a constant of more than 4 GiB: %s", tc_graph_type_str(c->g->arena, dtype, shape));
     TC_TRY(tc_graph_tensor_alloc(&c->constant, dtype, shape, c->err));

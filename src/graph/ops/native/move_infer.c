@@ -330,7 +330,7 @@ tc_status tc_graph_infer_expand(tc_graph_infer_ctx *c) {
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED, "shape has %zu dimensions; at most %d are supported", len,
                                     TC_GRAPH_MAX_DIMS);
     memcpy(want.d, dims, len * sizeof *dims);
-    TC_TRY(tc_graph_shape_check(&want, x->dtype, c->err));
+    TC_TRY(tc_graph_shape_check(&want, c->err));
     c->out[0].dtype = x->dtype;
     TC_TRY(tc_graph_want_broadcast(c, &x->shape, &want, &c->out[0].shape));
     if (tc_graph_shape_equal(&c->out[0].shape, &x->shape))

@@ -151,7 +151,7 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     if (!tc_graph_has_bounds(want, n))
         return tc_graph_dynamic_no_bound(e, "shape", 1, want);
     TC_TRY(target_dims(&r, want, n, tc_graph_attr_allowzero(e->c->n) != 0));
-    TC_TRY(tc_graph_shape_check(&r.shape, r.x->dtype, e->c->err));
+    TC_TRY(tc_graph_shape_check(&r.shape, e->c->err));
     return tc_graph_em_finish(e, reshaped(&r));
 }
 
