@@ -28,7 +28,9 @@ static memo_slot *find_slot(memo_slot *slot, uint32_t cap, uint32_t epoch, const
 
 static void grow_memo(nest *n) {
     uint32_t cap = n->memo.cap ? 2 * n->memo.cap : 128;
-    memo_slot *slot = tc_xcalloc(cap, sizeof *slot);
+    memo_slot *slot = tc_try_slots(cap, sizeof *slot, n->memo.used + 2 > n->memo.cap);
+    if (!slot)
+        return;
     for (uint32_t i = 0; i < n->memo.cap; i++)
         if (n->memo.slot[i].epoch == n->memo.epoch)
             *find_slot(slot, cap, n->memo.epoch, n->memo.slot[i].e) = n->memo.slot[i];

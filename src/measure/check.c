@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/memory.h"
 #include "support/vec.h"
 
 enum {
@@ -346,21 +347,22 @@ static int64_t differing(const output *o, const void *data, int64_t *first) {
     return n;
 }
 
-static void trust(output *o, const void *data) {
+static tc_status trust(output *o, const void *data, tc_error *err) {
     size_t bytes = (size_t)o->size * (size_t)tc_dtype_bytes(o->t->dtype);
     if (!o->trusted)
-        o->trusted = tc_xmalloc(bytes);
+        o->trusted = tc_try_malloc(bytes);
+    if (!o->trusted)
+        return tc_memory_ran_out(err);
     memcpy(o->trusted, data, bytes);
+    return TC_OK;
 }
 
 /* The interpreter decides at the first element that differs. When the trusted output was the wrong one, this one replaces it. */
 static tc_status compare_whole(const tc_meas_check *c, int index, const void *data, double *max_error, tc_error *err) {
     output *o = &c->out[index];
     int64_t first = 0, x[TC_MAX_DIMS];
-    if (!o->trusted) {
-        trust(o, data);
-        return TC_OK;
-    }
+    if (!o->trusted)
+        return trust(o, data, err);
     int64_t n = differing(o, data, &first);
     if (n == 0 || (c->steps && (double)n <= STEP_SHARE * (double)o->size))
         return TC_OK;
@@ -372,8 +374,7 @@ static tc_status compare_whole(const tc_meas_check *c, int index, const void *da
         *max_error = TC_MAX(*max_error, d);
         return wrong(o, x, got, want, err);
     }
-    trust(o, data);
-    return TC_OK;
+    return trust(o, data, err);
 }
 
 tc_status tc_meas_check_compare(tc_meas_check *c, void *const *out, double *max_error, tc_error *err) {

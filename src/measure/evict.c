@@ -57,7 +57,7 @@ void tc_meas_evict(const void *data, size_t size) {
 void tc_meas_evict(const void *data, size_t size) {
     enum { ROOM = 64 << 20, LINE = 64 }; /* more than the last level of what tctune runs on */
     (void)data;
-    volatile char *other = size > 0 ? tc_xcalloc(ROOM, 1) : NULL;
+    volatile char *other = size > 0 ? tc_try_calloc(ROOM, 1) : NULL;
     for (size_t i = 0; other && i < ROOM; i += LINE)
         other[i]++;
     free((void *)other);

@@ -149,7 +149,10 @@ static int64_t triad_floats(void) {
 
 static double triad_rate(int threads, double seconds) {
     int64_t n = triad_floats();
-    float *a = tc_xmalloc((size_t)n * sizeof *a), *b = tc_xmalloc((size_t)n * sizeof *b), *c = tc_xmalloc((size_t)n * sizeof *c);
+    float *a = tc_try_malloc(3 * (size_t)n * sizeof *a);
+    if (!a) /* the call is ending */
+        return 0;
+    float *b = a + n, *c = b + n;
     double best = 0, end = tc_now() + seconds, span = tc_clock_span(0);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < n; i++)
@@ -165,8 +168,6 @@ static double triad_rate(int threads, double seconds) {
         best = TC_MAX(best, bytes / (tc_now() - start));
     }
     free(a);
-    free(b);
-    free(c);
     return best;
 }
 

@@ -346,6 +346,13 @@ tc_status tc_meas_proc_send(tc_meas_proc *p, tc_meas_msg type, const void *paylo
     return TC_OK;
 }
 
+/* There is no memory for the answer: the call is ending, and nobody will ask why the process did. */
+static bool give_up(tc_meas_proc *p, tc_meas_event *ev) {
+    tc_meas_proc_kill(p);
+    *ev = TC_MEAS_EV_DIED;
+    return true;
+}
+
 /* Takes the answer out of the input; true when it is there. A damaged one kills the process. */
 static bool complete(tc_meas_proc *p, tc_meas_event *ev) {
     tc_meas_frame f;
@@ -362,7 +369,9 @@ static bool complete(tc_meas_proc *p, tc_meas_event *ev) {
         return false;
     free(p->reply);
     p->reply_size = (size_t)f.size;
-    p->reply = tc_xmalloc(p->reply_size + 1);
+    p->reply = tc_try_malloc(p->reply_size + 1);
+    if (!p->reply)
+        return give_up(p, ev);
     memcpy(p->reply, p->in + sizeof f, p->reply_size);
     p->reply[p->reply_size] = 0;
     p->reply_type = (tc_meas_msg)f.type;
@@ -376,8 +385,12 @@ static bool complete(tc_meas_proc *p, tc_meas_event *ev) {
 static bool receive(tc_meas_proc *p, tc_meas_event *ev) {
     for (;;) {
         if (p->in_cap - p->in_len < 65536) {
-            p->in_cap = 2 * p->in_cap + 131072;
-            p->in = tc_xrealloc(p->in, p->in_cap);
+            size_t cap = 2 * p->in_cap + 131072;
+            char *in = tc_try_grow(p->in, cap);
+            if (!in)
+                return give_up(p, ev);
+            p->in = in;
+            p->in_cap = cap;
         }
         ssize_t k = recv(p->fd, p->in + p->in_len, p->in_cap - p->in_len, 0);
         if (k < 0 && errno == EINTR)

@@ -168,8 +168,10 @@ static void take_built(tc_meas *m, tc_meas_job *j, tc_meas_proc *p, tc_arena *a)
     m->stats.built++;
     if (!tc_meas_is_new(m, j, a))
         return;
+    j->object = tc_try_malloc(b.size + 1);
+    if (!j->object) /* the call is ending */
+        return;
     j->size = b.size;
-    j->object = tc_xmalloc(j->size + 1);
     memcpy(j->object, b.object, j->size);
     j->ready = true;
 }

@@ -11,9 +11,11 @@
  * What the system promised cannot be refused later, so its pages need not be touched.
  *
  * Blocks whose size an input decides (tensors, constants, workspaces, whole files, arrays over the elements of a tensor) are asked for
- * where they can be refused, or tc_memory_check is asked for their sum first. The reserve has nothing larger than TC_ALLOC_LARGEST. Where
- * the reserve has no fitting block left, the process ends with a message. So it does where no call was begun: in workers, whose end
- * is a record, and in tests of single parts.
+ * where they can be refused, or tc_memory_check is asked for their sum first. The reserve has nothing larger than TC_ALLOC_LARGEST: what
+ * is larger is asked for by tc_try_malloc and its like, which may refuse. Arrays, texts and tables that grow element by element ask for
+ * twice of what they need once they are large (tc_grow), hash tables keep their old slots (tc_try_slots): where that is refused the call is
+ * ended while they still have room for what it adds until then. Where the reserve has no fitting block left, or such an array is full again,
+ * the process ends with a message. So it does where no call was begun: in workers, whose end is a record, and in tests of single parts.
  *
  * Without a failure nothing of this costs more than the test of a flag that is never written. */
 #ifndef TC_SUPPORT_ALLOC_H
@@ -30,6 +32,17 @@ void *tc_xmalloc(size_t n);
 void *tc_xcalloc(size_t n, size_t size); /* zeroed */
 void *tc_xrealloc(void *p, size_t n);
 char *tc_xstrdup(const char *s);
+
+/* The same, but NULL where more than TC_ALLOC_LARGEST is refused. Memory has run out then (tc_ran_out), and p is as it was. */
+void *tc_try_malloc(size_t n);
+void *tc_try_calloc(size_t n, size_t size);
+/* Zeroed slots of a hash table that grows; never NULL where its old ones are `full`. */
+void *tc_try_slots(size_t n, size_t size, bool full);
+/* As tc_xrealloc, for what grows to n bytes or more from at least half of that. Of large blocks twice as much is asked for; where that
+ * is refused memory has run out, and p may still have the n bytes. NULL: it has not, and p is as it was. */
+void *tc_try_grow(void *p, size_t n);
+/* The same, but never NULL. */
+void *tc_grow(void *p, size_t n);
 
 /* For tc_ran_out alone. */
 extern atomic_bool tc_alloc_refused;

@@ -48,13 +48,16 @@ struct tc_arena {
     size_t bytes;
 };
 
-/* With room for n bytes. `size` is what would be best: where the system does not have that, as little as will do. */
+/* With room for n bytes. `size` is what would be best: where the system does not have that, as little as will do; NULL where that is
+ * more than the reserve has, and refused. */
 static chunk *chunk_new(size_t n, size_t size) {
     size_t cap = n > size ? n : size, least = FIRST_CHUNK - sizeof(chunk);
     chunk *c = malloc(sizeof *c + cap);
     if (!c) {
         cap = n > least ? n : least;
-        c = tc_xmalloc(sizeof *c + cap);
+        c = tc_try_malloc(sizeof *c + cap);
+        if (!c)
+            return NULL;
     }
     c->next = NULL;
     c->cap = cap;
@@ -87,15 +90,18 @@ void tc_arena_reset(tc_arena *a) {
     a->bytes = 0;
 }
 
-/* Makes `current` a chunk with room for n bytes: the next kept one that is large enough, else a new one. */
-static void advance(tc_arena *a, size_t n) {
+/* Makes `current` a chunk with room for n bytes: the next kept one that is large enough, else a new one; false when memory for it has run
+ * out. */
+static bool advance(tc_arena *a, size_t n) {
     while (a->current && a->current->next) {
         a->current = a->current->next;
         a->used = 0;
         if (a->current->cap >= n)
-            return;
+            return true;
     }
     chunk *c = chunk_new(n, a->next_size);
+    if (!c)
+        return false;
     if (a->next_size < LARGEST_CHUNK)
         a->next_size *= 2;
     if (a->current)
@@ -104,21 +110,27 @@ static void advance(tc_arena *a, size_t n) {
         a->first = c;
     a->current = c;
     a->used = 0;
+    return true;
 }
 
 /* Uninitialised memory. */
-static void *take(tc_arena *a, size_t n) {
-    if (n > SIZE_MAX / 2) {
-        fprintf(stderr, "tctune: out of memory (an allocation of %zu bytes was asked for)\n", n);
-        abort();
-    }
+static void *try_take(tc_arena *a, size_t n) {
     size_t rounded = n ? (n + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN;
-    if (!a->current || a->current->cap - a->used < rounded)
-        advance(a, rounded);
+    if (rounded < n || ((!a->current || a->current->cap - a->used < rounded) && !advance(a, rounded)))
+        return NULL;
     void *p = a->current->bytes + a->used;
     a->used += rounded;
     a->bytes += rounded;
     unpoison(p, n);
+    return p;
+}
+
+static void *take(tc_arena *a, size_t n) {
+    void *p = try_take(a, n);
+    if (!p) {
+        fprintf(stderr, "tctune: out of memory (an allocation of %zu bytes was asked for)\n", n);
+        abort();
+    }
     return p;
 }
 
@@ -132,16 +144,30 @@ void *tc_arena_dup(tc_arena *a, const void *p, size_t n) {
     return n ? memcpy(copy, p, n) : copy;
 }
 
+void *tc_arena_try_dup(tc_arena *a, const void *p, size_t n) {
+    void *copy = try_take(a, n);
+    return copy && n ? memcpy(copy, p, n) : copy;
+}
+
+/* Room for a text of n bytes, or of none. */
+static char *take_text(tc_arena *a, size_t *n) {
+    char *text = try_take(a, *n + 1);
+    if (!text) {
+        *n = 0;
+        text = take(a, 1);
+    }
+    text[*n] = 0;
+    return text;
+}
+
 char *tc_arena_strdup(tc_arena *a, const char *s) {
-    return tc_arena_dup(a, s, strlen(s) + 1);
+    return tc_arena_strndup(a, s, strlen(s));
 }
 
 char *tc_arena_strndup(tc_arena *a, const char *s, size_t n) {
     size_t len = strnlen(s, n);
-    char *copy = take(a, len + 1);
-    memcpy(copy, s, len);
-    copy[len] = 0;
-    return copy;
+    char *copy = take_text(a, &len);
+    return memcpy(copy, s, len);
 }
 
 char *tc_arena_printf(tc_arena *a, const char *fmt, ...) {
@@ -151,8 +177,9 @@ char *tc_arena_printf(tc_arena *a, const char *fmt, ...) {
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
     assert(n >= 0);
-    char *text = take(a, (size_t)n + 1);
-    vsnprintf(text, (size_t)n + 1, fmt, again);
+    size_t len = (size_t)n;
+    char *text = take_text(a, &len);
+    vsnprintf(text, len + 1, fmt, again);
     va_end(again);
     return text;
 }

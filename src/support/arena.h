@@ -1,5 +1,5 @@
 /* Bump allocator. Everything reachable from a context lives in one arena and is released together; nothing is freed singly.
- * It never returns NULL (alloc.h). */
+ * Small blocks are never NULL (alloc.h). Of texts that are larger than the reserve has, and refused, nothing is kept. */
 #ifndef TC_SUPPORT_ARENA_H
 #define TC_SUPPORT_ARENA_H
 
@@ -18,6 +18,8 @@ void tc_arena_reset(tc_arena *a);
 /* Zeroed memory, 16-byte aligned. n may be 0 (the result is then unique and not NULL). */
 void *tc_arena_alloc(tc_arena *a, size_t n);
 void *tc_arena_dup(tc_arena *a, const void *p, size_t n);
+/* The same for what may be large: NULL where memory for it has run out. */
+void *tc_arena_try_dup(tc_arena *a, const void *p, size_t n);
 char *tc_arena_strdup(tc_arena *a, const char *s);
 char *tc_arena_strndup(tc_arena *a, const char *s, size_t n);
 char *tc_arena_printf(tc_arena *a, const char *fmt, ...) TC_PRINTF(2, 3);

@@ -1,5 +1,6 @@
 /* Open addressing over indices into an insertion-ordered array of entries. A slot holds index + 1; 0 is free.
- * Invariant: at most half of the slots are taken, and nslots is 0 or a power of two. */
+ * Invariant: at most half of the slots are taken, and nslots is 0 or a power of two. Where memory runs out more of them are, until the
+ * call ends (alloc.h). */
 #include "support/map.h"
 
 #include <assert.h>
@@ -29,12 +30,17 @@ static uint32_t *find_slot(const tc_map *m, uint64_t key, const char *str) {
     }
 }
 
-static void rehash(tc_map *m, size_t nslots) {
+/* False, with the slots as they were, when memory for more has run out. */
+static bool rehash(tc_map *m, size_t nslots) {
+    uint32_t *slots = tc_try_slots(nslots, sizeof *slots, m->len + 2 > m->nslots);
+    if (!slots)
+        return false;
     free(m->slots);
-    m->slots = tc_xcalloc(nslots, sizeof *m->slots);
+    m->slots = slots;
     m->nslots = nslots;
     for (size_t i = 0; i < m->len; i++)
         *find_slot(m, m->entries[i].key, m->entries[i].str) = (uint32_t)(i + 1);
+    return true;
 }
 
 /* For one entry more; true when the slots moved. */
@@ -42,12 +48,11 @@ static bool make_room(tc_map *m) {
     assert(m->len < UINT32_MAX / 4);
     if (m->len == m->cap) {
         m->cap = m->cap ? 2 * m->cap : 8;
-        m->entries = tc_xrealloc(m->entries, m->cap * sizeof *m->entries);
+        m->entries = tc_grow(m->entries, m->cap * sizeof *m->entries);
     }
     if (2 * (m->len + 1) <= m->nslots)
         return false;
-    rehash(m, m->nslots ? 2 * m->nslots : 16);
-    return true;
+    return rehash(m, m->nslots ? 2 * m->nslots : 16);
 }
 
 static uintptr_t *get(const tc_map *m, uint64_t key, const char *str) {

@@ -196,22 +196,32 @@ size_t tc_alloc_used(void) {
     return n;
 }
 
-/* A block of the least size that is left and large enough. */
-__attribute__((noinline)) static void *rescue(size_t n) {
-    void *p = NULL;
+/* A block of n bytes was refused. */
+static void run_out(size_t n) {
     pthread_mutex_lock(&lock);
     if (!atomic_exchange(&tc_alloc_refused, true))
         reserve.wanted = n;
+    pthread_mutex_unlock(&lock);
+}
+
+_Noreturn static void give_up(size_t n) {
+    fprintf(stderr, "tctune: out of memory: %zu bytes were refused, and the reserve has none left\n", n);
+    abort();
+}
+
+/* A block of the least size that is left and large enough. */
+__attribute__((noinline)) static void *rescue(size_t n) {
+    void *p = NULL;
+    run_out(n);
+    pthread_mutex_lock(&lock);
     for (int i = 0; i < NSIZE && !p; i++)
         if (n <= sizes[i].size && reserve.len[i]) {
             p = reserve.block[i][--reserve.len[i]];
             reserve.used += sizes[i].size;
         }
     pthread_mutex_unlock(&lock);
-    if (!p) {
-        fprintf(stderr, "tctune: out of memory: %zu bytes were refused, and the reserve has none left\n", n);
-        abort();
-    }
+    if (!p)
+        give_up(n);
     return p;
 }
 
@@ -239,6 +249,47 @@ void *tc_xrealloc(void *p, size_t n) {
         memcpy(q, p, had < n ? had : n);
         free(p);
     }
+    return q;
+}
+
+void *tc_try_malloc(size_t n) {
+    void *p = malloc(n ? n : 1);
+    if (!p && n <= TC_ALLOC_LARGEST)
+        return rescue(n);
+    if (!p)
+        run_out(n);
+    return p;
+}
+
+void *tc_try_calloc(size_t n, size_t size) {
+    if (!n || size <= TC_ALLOC_LARGEST / n)
+        return tc_xcalloc(n, size);
+    void *p = calloc(n, size);
+    if (!p)
+        run_out(size > SIZE_MAX / n ? SIZE_MAX : n * size);
+    return p;
+}
+
+void *tc_try_slots(size_t n, size_t size, bool full) {
+    return full ? tc_xcalloc(n, size) : tc_try_calloc(n, size);
+}
+
+void *tc_try_grow(void *p, size_t n) {
+    if (n <= TC_ALLOC_LARGEST / 2)
+        return tc_xrealloc(p, n);
+    void *q = n <= SIZE_MAX / 2 ? realloc(p, 2 * n) : NULL;
+    if (q)
+        return q;
+    run_out(n);
+    if (p && malloc_usable_size(p) >= n)
+        return p;
+    return n <= TC_ALLOC_LARGEST ? tc_xrealloc(p, n) : realloc(p, n);
+}
+
+void *tc_grow(void *p, size_t n) {
+    void *q = tc_try_grow(p, n);
+    if (!q)
+        give_up(n);
     return q;
 }
 

@@ -9,19 +9,25 @@
 
 #include "support/arena.h"
 
-static void reserve(tc_strbuf *b, size_t extra) {
+/* False when memory for it has run out: what was to be added is then left out, since nobody will see the text. */
+static bool reserve(tc_strbuf *b, size_t extra) {
     size_t need = b->len + extra + 1;
     if (need <= b->cap)
-        return;
+        return true;
     size_t cap = b->cap ? b->cap : 64;
     while (cap < need)
         cap *= 2;
-    b->data = tc_xrealloc(b->data, cap);
+    char *data = tc_try_grow(b->data, cap);
+    if (!data)
+        return false;
+    b->data = data;
     b->cap = cap;
+    return true;
 }
 
 void tc_sb_addn(tc_strbuf *b, const char *s, size_t n) {
-    reserve(b, n);
+    if (!reserve(b, n))
+        return;
     if (n)
         memcpy(b->data + b->len, s, n);
     b->len += n;
@@ -38,17 +44,18 @@ void tc_sb_addc(tc_strbuf *b, char c) {
 
 void tc_sb_vprintf(tc_strbuf *b, const char *fmt, va_list ap) {
     va_list again;
+    if (!reserve(b, 64))
+        return;
     va_copy(again, ap);
-    reserve(b, 64);
     size_t room = b->cap - b->len;
     int n = vsnprintf(b->data + b->len, room, fmt, ap);
     assert(n >= 0);
-    if ((size_t)n >= room) {
-        reserve(b, (size_t)n);
+    bool fits = (size_t)n < room || reserve(b, (size_t)n);
+    if (fits && (size_t)n >= room)
         vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
-    }
     va_end(again);
-    b->len += (size_t)n;
+    b->len += fits ? (size_t)n : 0;
+    b->data[b->len] = 0;
 }
 
 void tc_sb_printf(tc_strbuf *b, const char *fmt, ...) {

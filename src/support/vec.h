@@ -20,7 +20,7 @@
             (v)->cap = (size_t)(n) > 2 * (v)->cap ? (size_t)(n) : 2 * (v)->cap;                                                  \
             if ((v)->cap < 8)                                                                                                    \
                 (v)->cap = 8;                                                                                                    \
-            (v)->data = tc_xrealloc((v)->data, (v)->cap * sizeof *(v)->data);                                                    \
+            (v)->data = tc_grow((v)->data, (v)->cap * sizeof *(v)->data);                                                        \
         }                                                                                                                        \
     } while (0)
 

@@ -109,9 +109,11 @@ static uint32_t find(const tc_ctx *c, const tc_expr *key, const tc_expr *const *
 
 static void grow(tc_ctx *c) {
     uint32_t old_n = c->nslots;
-    const tc_expr **old = c->slots;
+    const tc_expr **old = c->slots, **slots = tc_try_slots(2 * (size_t)old_n, sizeof *slots, c->len + 1 >= old_n);
+    if (!slots)
+        return;
     c->nslots *= 2;
-    c->slots = tc_xcalloc(c->nslots, sizeof *c->slots);
+    c->slots = slots;
     for (uint32_t i = 0; i < old_n; i++) {
         if (!old[i])
             continue;

@@ -33,11 +33,15 @@ const tc_expr *te_memo_get(const te_memo *m, uint32_t id) {
 }
 
 static void grow(te_memo *m) {
-    uint32_t *keys = m->keys, n = m->nslots;
-    const tc_expr **values = m->values;
+    uint32_t *keys = m->keys, n = m->nslots, *more = tc_try_slots(2 * (size_t)n, sizeof *more, m->len + 1 >= n);
+    const tc_expr **values = m->values, **their = more ? tc_try_slots(2 * (size_t)n, sizeof *their, m->len + 1 >= n) : NULL;
+    if (!their) {
+        free(more);
+        return;
+    }
     m->nslots *= 2;
-    m->keys = tc_xcalloc(m->nslots, sizeof *m->keys);
-    m->values = tc_xmalloc(m->nslots * sizeof *m->values);
+    m->keys = more;
+    m->values = their;
     for (uint32_t i = 0; i < n; i++)
         if (keys[i]) {
             uint32_t s = find(m, keys[i] - 1);

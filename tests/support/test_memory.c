@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/arena.h"
 #include "support/fs.h"
+#include "support/map.h"
 #include "support/memory.h"
+#include "support/strbuf.h"
 #include "support/vec.h"
 
 static void arena_memory_is_zeroed_aligned_and_disjoint(void **state) {
@@ -226,6 +230,123 @@ static void a_shortage_ends_the_calls_under_way_and_no_more(void **state) {
     assert_int_equal(tc_memory_end(TC_BAD_INPUT, &err), TC_BAD_INPUT);
 }
 
+/* ---- large blocks ---- */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CAN_LIMIT false /* its shadow is larger than any limit */
+#else
+#define CAN_LIMIT true
+#endif
+
+static size_t address_space(void) {
+    char text[256] = {0};
+    tc_fs_read_head("/proc/self/statm", text, sizeof text - 1);
+    return (size_t)strtoull(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The process may have so many bytes more than it has; gives back what the limit was. */
+static struct rlimit limit_to(size_t more) {
+    struct rlimit was, now;
+    assert_int_equal(getrlimit(RLIMIT_AS, &was), 0);
+    now = was;
+    now.rlim_cur = address_space() + more;
+    assert_int_equal(setrlimit(RLIMIT_AS, &now), 0);
+    return was;
+}
+
+/* Each adds what no limit of these tests has room for, and goes on for half as long again after memory ran out. */
+typedef void filler(void);
+
+static void fill_array(void) {
+    TC_VEC(uint64_t) v = {0};
+    uint64_t n = 0;
+    for (; !tc_ran_out(); n++)
+        tc_push(&v, n);
+    for (size_t more = v.len / 2; more > 0; more--, n++)
+        tc_push(&v, n);
+    assert_int_equal(v.len, n);
+    bool same = true;
+    for (size_t i = 0; i < v.len; i++)
+        same &= v.data[i] == i;
+    assert_true(same);
+    tc_vec_free(&v);
+}
+
+static void fill_map(void) {
+    tc_map m = {0};
+    uint64_t n = 0;
+    while (!tc_ran_out())
+        n += tc_map_put(&m, n, n);
+    for (uint64_t more = n / 2; more > 0; more--)
+        n += tc_map_put(&m, n, n);
+    bool same = true;
+    for (uint64_t i = 0; i < n; i++)
+        same &= *tc_map_get(&m, i) == i;
+    assert_true(same);
+    tc_map_free(&m);
+}
+
+static void fill_text(void) {
+    tc_strbuf b = {0};
+    while (!tc_ran_out())
+        tc_sb_printf(&b, "%1000d", 17);
+    size_t had = b.len;
+    while (b.len < 3 * had) {
+        size_t len = b.len;
+        tc_sb_add(&b, "another text");
+        tc_sb_printf(&b, "%*d", 5000, 3);
+        if (b.len == len)
+            break; /* the rest is left out */
+    }
+    assert_true(b.len >= had);
+    assert_int_equal(strlen(b.data), b.len);
+    tc_strbuf_free(&b);
+}
+
+static void add_a_large_text(void) {
+    enum { LARGE = 40 << 20 };
+    tc_strbuf b = {0};
+    tc_sb_add(&b, "begin");
+    char *large = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(large, MAP_FAILED);
+    memset(large, 'x', LARGE - 1);
+    tc_sb_add(&b, large);
+    tc_sb_printf(&b, "%s", large);
+    tc_arena *a = tc_arena_new();
+    assert_true(tc_ran_out());
+    assert_string_equal(tc_sb_str(&b), "begin");
+    assert_string_equal(tc_arena_strdup(a, large), "");
+    assert_string_equal(tc_arena_printf(a, "%s", large), "");
+    assert_null(tc_arena_try_dup(a, large, LARGE));
+    assert_null(tc_try_malloc(LARGE));
+    assert_null(tc_try_calloc(LARGE, 8));
+    assert_non_null(tc_arena_dup(a, large, 1 << 20));
+    tc_arena_free(a);
+    munmap(large, LARGE);
+    tc_strbuf_free(&b);
+}
+
+static void large_blocks_that_are_refused_end_the_call(void **state) {
+    (void)state;
+    static const struct {
+        filler *fill;
+        size_t room;
+    } cases[] = {{fill_array, 80 << 20}, {fill_map, 60 << 20}, {fill_text, 80 << 20}, {add_a_large_text, 60 << 20}};
+    if (!CAN_LIMIT)
+        skip();
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        tc_error err = {0};
+        assert_int_equal(tc_memory_begin(&err), TC_OK);
+        struct rlimit was = limit_to(cases[i].room);
+        cases[i].fill();
+        assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
+        assert_int_equal(tc_memory_end(TC_OK, &err), TC_ENV);
+        assert_non_null(strstr(err.msg, "out of memory"));
+        assert_int_equal(tc_memory_begin(&err), TC_OK);
+        assert_int_equal(tc_memory_end(TC_OK, &err), TC_OK);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_disjoint),
@@ -238,6 +359,7 @@ int main(void) {
         cmocka_unit_test(memory_is_refused_where_there_is_none),
         cmocka_unit_test(control_groups_of_both_versions_limit_it),
         cmocka_unit_test(a_shortage_ends_the_calls_under_way_and_no_more),
+        cmocka_unit_test(large_blocks_that_are_refused_end_the_call),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "graph/onnx/import_int.h"
 #include "graph/ops/lower.h"
 #include "graph/passes/pass.h"
+#include "support/memory.h"
 
 typedef struct hoist {
     tc_graph_import_frame *f;
@@ -68,6 +69,10 @@ static void choose(hoist *h) {
     }
 }
 
+static bool is_moved(const hoist *h, const tc_graph_node *n) {
+    return makes(n, h->same) && makes(n, h->wanted);
+}
+
 static tc_graph_value *outside(hoist *h, const tc_graph_value *v) {
     if (v && !h->outer[v->id]) { /* a constant */
         tc_graph_tensor t = *v->constant;
@@ -75,6 +80,18 @@ static tc_graph_value *outside(hoist *h, const tc_graph_value *v) {
         h->outer[v->id] = tc_graph_add_constant(h->around, tc_graph_fresh_name(h->around, v->name), &t);
     }
     return v ? h->outer[v->id] : NULL;
+}
+
+/* Bytes of the constants that would be copied. */
+static uint64_t copied(const hoist *h) {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < h->g->nodes.len; i++) {
+        const tc_graph_node *n = h->g->nodes.data[i];
+        for (int k = 0; k < n->nin && is_moved(h, n); k++)
+            if (n->in[k] && n->in[k]->constant)
+                bytes += tc_graph_tensor_bytes(n->in[k]->constant);
+    }
+    return bytes;
 }
 
 /* The same node around the loop; what it made in the body is captured from there. */
@@ -100,22 +117,30 @@ static void move(hoist *h, const tc_graph_node *n) {
     tc_push(&g->nodes, copy);
 }
 
+static void move_chosen(hoist *h) {
+    size_t left = 0;
+    for (size_t i = 0; i < h->g->nodes.len; i++) {
+        tc_graph_node *x = h->g->nodes.data[i];
+        if (is_moved(h, x))
+            move(h, x);
+        else
+            h->g->nodes.data[left++] = x;
+    }
+    h->g->nodes.len = left;
+}
+
 void tc_graph_import_hoist(tc_graph *around, tc_graph_import_frame *f) {
-    size_t n = f->g->values.len + 1, left = 0;
+    size_t n = f->g->values.len + 1;
     hoist h = {.f = f, .around = around, .g = f->g};
     h.outer = tc_xcalloc(n, sizeof *h.outer);
     h.same = tc_xcalloc(n, sizeof *h.same);
     h.wanted = tc_xcalloc(n, sizeof *h.wanted);
     note_captured(&h);
     choose(&h);
-    for (size_t i = 0; i < f->g->nodes.len; i++) {
-        tc_graph_node *x = f->g->nodes.data[i];
-        if (makes(x, h.same) && makes(x, h.wanted))
-            move(&h, x);
-        else
-            f->g->nodes.data[left++] = x;
-    }
-    f->g->nodes.len = left;
+    if (tc_memory_check(copied(&h), NULL) == TC_OK)
+        move_chosen(&h);
+    else
+        tc_alloc_refuse();
     free(h.outer);
     free(h.same);
     free(h.wanted);

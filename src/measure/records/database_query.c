@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
+#include "support/memory.h"
 #include "support/vec.h"
 
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
@@ -54,7 +55,9 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     if (!blob && sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM)
         tc_alloc_refuse();
     i++;
-    r.times = tc_arena_dup(a, blob, r.ntimes * sizeof *r.times);
+    r.times = tc_arena_try_dup(a, blob, r.ntimes * sizeof *r.times);
+    if (!r.times)
+        r.ntimes = 0;
     r.median = tc_meas_median(r.times, r.ntimes);
     r.build_seconds = sqlite3_column_double(st, i++);
     r.run_seconds = sqlite3_column_double(st, i++);
@@ -167,8 +170,10 @@ tc_status tc_meas_db_select(tc_meas_db *db, tc_arena *a, const tc_meas_filter *f
         tc_push(&v, read_record(a, st));
     tc_status s = code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading records", err);
     sqlite3_finalize(st);
-    out->len = s == TC_OK ? v.len : 0;
-    out->data = tc_arena_dup(a, v.data, out->len * sizeof *v.data);
+    out->data = s == TC_OK ? tc_arena_try_dup(a, v.data, v.len * sizeof *v.data) : NULL;
+    out->len = out->data ? v.len : 0;
+    if (s == TC_OK && !out->data)
+        s = tc_memory_ran_out(err);
     tc_vec_free(&v);
     return s;
 }
@@ -278,8 +283,8 @@ tc_status tc_meas_db_get_model(tc_meas_db *db, tc_arena *a, tc_digest target, co
         size_t n = (size_t)sqlite3_column_bytes(st, 0);
         const char *by = (const char *)sqlite3_column_text(st, 1);
         if (by && tc_meas_db_model_seal(target, name, blob, n, &seal) && strcmp(seal.hex, by) == 0) {
-            *size = n;
-            *data = tc_arena_dup(a, blob, n);
+            *data = tc_arena_try_dup(a, blob, n);
+            *size = *data ? n : 0;
         }
     }
     tc_status s = code == SQLITE_ROW || code == SQLITE_DONE ? TC_OK : tc_meas_db_fail(db, "reading the cost model", err);

@@ -87,10 +87,12 @@ static binding *find(const tc_env *e, uint32_t id) {
 }
 
 static void grow(tc_env *e) {
-    binding *old = e->slots;
     uint32_t n = e->nslots;
+    binding *old = e->slots, *slots = tc_try_slots(2 * (size_t)n, sizeof *slots, e->len + 1 >= n);
+    if (!slots)
+        return;
     e->nslots *= 2;
-    e->slots = tc_xcalloc(e->nslots, sizeof *e->slots);
+    e->slots = slots;
     for (uint32_t i = 0; i < n; i++)
         if (old[i].key)
             *find(e, old[i].key - 1) = old[i];

@@ -33,8 +33,12 @@ const tc_expr *tir_memo_get(const tir_memo *m, const tc_expr *key) {
 
 static void memo_grow(tir_memo *m) {
     tir_memo old = *m;
-    m->cap = old.cap ? 4 * old.cap : 64;
-    m->slot = tc_xcalloc(m->cap, sizeof *m->slot);
+    uint32_t cap = old.cap ? 4 * old.cap : 64;
+    struct tir_memo_slot *slot = tc_try_slots(cap, sizeof *slot, old.used + 2 > old.cap);
+    if (!slot)
+        return;
+    m->cap = cap;
+    m->slot = slot;
     m->epoch = 1;
     for (uint32_t i = 0; i < old.cap; i++)
         if (old.slot[i].epoch == old.epoch)

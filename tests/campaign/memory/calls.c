@@ -1,6 +1,7 @@
 #include "calls.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
 #include "graph/model/work.h"
 #include "graph/onnx/write.h"
 #include "measure/records/exchange.h"
@@ -35,6 +37,8 @@ static const char kernel[] = "tensor X[16, 24] f32\ntensor W[24, 32] f32 const\n
 static struct {
     const char *data;
     tctune_model *model, *made; /* what is run and saved; what a call built or loaded */
+    tctune_model *loaded;       /* model's library, from its file */
+    tctune_context *context;    /* of loaded */
     float in[IN], out[OUT], want[OUT];
     char *library, *lines; /* what is right */
     size_t library_size;
@@ -94,18 +98,33 @@ static tc_status none_made(tc_error *err) {
     return TC_OK;
 }
 
-static tc_status run_it(tctune_model *m, tc_error *err) {
-    char message[1024] = "";
+/* The model's input and output, in world. */
+static void ports_of(const tctune_model *m, DLTensor *in, DLTensor *out) {
     const int64_t *shape;
     int ndim;
-    DLTensor in = {.data = world.in, .device = {kDLCPU, 0}}, out = {.data = world.out, .device = {kDLCPU, 0}};
-    tctune_input(m, 0, &in.dtype, &ndim, &shape);
-    in.ndim = ndim;
-    in.shape = (int64_t *)(uintptr_t)shape;
-    tctune_output(m, 0, &out.dtype, &ndim, &shape);
-    out.ndim = ndim;
-    out.shape = (int64_t *)(uintptr_t)shape;
+    *in = (DLTensor){.data = world.in, .device = {kDLCPU, 0}};
+    *out = (DLTensor){.data = world.out, .device = {kDLCPU, 0}};
+    tctune_input(m, 0, &in->dtype, &ndim, &shape);
+    in->ndim = ndim;
+    in->shape = (int64_t *)(uintptr_t)shape;
+    tctune_output(m, 0, &out->dtype, &ndim, &shape);
+    out->ndim = ndim;
+    out->shape = (int64_t *)(uintptr_t)shape;
+    memset(world.out, 0, sizeof world.out);
+}
+
+static tc_status run_it(tctune_model *m, tc_error *err) {
+    char message[1024] = "";
+    DLTensor in, out;
+    ports_of(m, &in, &out);
     return of(tctune_run(m, &in, &out, message, sizeof message), message, err);
+}
+
+static tc_status run_in(tctune_context *c, const tctune_model *m, tc_error *err) {
+    char message[1024] = "";
+    DLTensor in, out;
+    ports_of(m, &in, &out);
+    return of(tctune_context_run(c, &in, &out, message, sizeof message), message, err);
 }
 
 static tc_status outputs_right(tc_error *err) {
@@ -117,7 +136,6 @@ static tc_status outputs_right(tc_error *err) {
 /* What was built or loaded computes what it should. */
 static tc_status made_right(tc_error *err) {
     REQUIRE(world.made, "it gave no model");
-    memset(world.out, 0, sizeof world.out);
     tc_status s = run_it(world.made, err);
     tctune_free(world.made);
     world.made = NULL;
@@ -144,19 +162,46 @@ static tc_status load(tc_error *err) {
 }
 
 static tc_status run(tc_error *err) {
-    memset(world.out, 0, sizeof world.out);
     return run_it(world.model, err);
+}
+
+/* A context of its own for each call: made, run and freed. */
+static tc_status new_context_of(const tctune_model *m, tc_error *err) {
+    char message[1024] = "";
+    tctune_context *c = NULL;
+    tc_status s = of(tctune_context_new(m, &c, message, sizeof message), message, err);
+    REQUIRE((s == TC_OK) == (c != NULL), "it %s, and gave %s context", s == TC_OK ? "was done" : "failed", c ? "a" : "no");
+    if (c)
+        s = run_in(c, m, err);
+    tctune_context_free(c);
+    return s;
+}
+
+static tc_status new_context(tc_error *err) {
+    return new_context_of(world.model, err);
+}
+
+static tc_status new_context_of_library(tc_error *err) {
+    return new_context_of(world.loaded, err);
+}
+
+static tc_status run_context(tc_error *err) {
+    return run_in(world.context, world.loaded, err);
+}
+
+static tc_status profile_context(tc_error *err) {
+    char message[1024] = "";
+    tctune_kernel_time times[64];
+    DLTensor in, out;
+    ports_of(world.loaded, &in, &out);
+    return of(tctune_context_profile(world.context, &in, 2, times, message, sizeof message), message, err);
 }
 
 static tc_status profile(tc_error *err) {
     char message[1024] = "";
     tctune_kernel_time times[64];
-    DLTensor in = {.data = world.in, .device = {kDLCPU, 0}};
-    const int64_t *shape;
-    int ndim;
-    tctune_input(world.model, 0, &in.dtype, &ndim, &shape);
-    in.ndim = ndim;
-    in.shape = (int64_t *)(uintptr_t)shape;
+    DLTensor in, out;
+    ports_of(world.model, &in, &out);
     return of(tctune_profile(world.model, &in, 2, times, message, sizeof message), message, err);
 }
 
@@ -391,6 +436,66 @@ static tc_status all_or_none_taken(tc_error *err) {
     return as_many(true, err);
 }
 
+/* ---- commands ---- */
+
+static tc_status parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {
+    tc_cli_common *args;
+    int status = tc_cli_parse(c, argc, argv, &args, err);
+    if (status == TC_CLI_DONE)
+        status = c->run(args, err);
+    tc_cli_args_free(c, args);
+    return status == TC_CLI_DONE ? TC_OK : TC_ENV;
+}
+
+/* As the command does it, with words apart by spaces; what it prints is not looked at. */
+static tc_status command(const tc_cli_command *c, const char *line, tc_error *err) {
+    enum { MOST = 24 };
+    char words[512], *argv[MOST], *save = NULL;
+    int argc = 0;
+    snprintf(words, sizeof words, "%s", line);
+    for (char *word = strtok_r(words, " ", &save); word && argc < MOST; word = strtok_r(NULL, " ", &save))
+        argv[argc++] = word;
+    fflush(stdout);
+    int was = dup(STDOUT_FILENO), none = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    dup2(none, STDOUT_FILENO);
+    tc_status s = tc_memory_begin(err);
+    if (s == TC_OK)
+        s = tc_memory_end(parse_and_run(c, argc, argv, err), err);
+    fflush(stdout);
+    dup2(was, STDOUT_FILENO);
+    close(was);
+    close(none);
+    return s;
+}
+
+static tc_status command_run(tc_error *err) {
+    return command(&tc_cli_run, "--model small.onnx --db tuned.db --threads 1", err);
+}
+
+static tc_status command_build(tc_error *err) {
+    return command(&tc_cli_build, "--model small.onnx --db tuned.db --threads 1 --out new/net.so", err);
+}
+
+static tc_status command_tune(tc_error *err) {
+    return command(&tc_cli_tune, "--te kernel.te --db new/t.db --threads 1 --trials 2 --batch 2 --mode hot", err);
+}
+
+static tc_status command_import(tc_error *err) {
+    return command(&tc_cli_db_import, "whole/tuned.json --db new/t.db", err);
+}
+
+/* What the build wrote computes what it should. */
+static tc_status library_loads(tc_error *err) {
+    char message[1024] = "";
+    TC_TRY(of(tctune_load("new/net.so", 1, &world.made, message, sizeof message), message, err));
+    return made_right(err);
+}
+
+static tc_status library_loads_or_is_former(tc_error *err) {
+    tc_error other = {0};
+    return library_whole(&other) == TC_OK ? TC_OK : library_loads(err);
+}
+
 /* ---- the table ---- */
 
 const call calls[] = {
@@ -401,11 +506,19 @@ const call calls[] = {
     {"load", nothing, load, made_right, none_made},
     {"run", nothing, run, outputs_right, nothing},
     {"profile", nothing, profile, nothing, nothing},
+    {"new context", nothing, new_context, outputs_right, nothing},
+    {"new context of a library", nothing, new_context_of_library, outputs_right, nothing},
+    {"run a context", nothing, run_context, outputs_right, nothing},
+    {"profile a context", nothing, profile_context, nothing, nothing},
     {"tune", empty_new, tune, records_right, records_sound},
     {"tune with workers", empty_new, tune_real, real_records_sound, real_records_sound},
     {"export", former_lines, export_records, lines_right, lines_whole},
     {"take in lines", empty_new, import_records, all_taken, all_or_none_taken},
     {"take in a database", empty_new, merge_records, all_taken, all_or_none_taken},
+    {"tctune run", empty_new, command_run, nothing, nothing},
+    {"tctune build", former_library, command_build, library_loads, library_loads_or_is_former},
+    {"tctune tune", empty_new, command_tune, real_records_sound, real_records_sound},
+    {"tctune db import", empty_new, command_import, all_taken, all_or_none_taken},
 };
 const int ncalls = sizeof calls / sizeof calls[0];
 
@@ -447,6 +560,7 @@ tc_status calls_setup(const char *data, tc_error *err) {
     REQUIRE(mkdir("whole", 0700) == 0, "cannot make whole/");
     for (int i = 0; i < IN; i++)
         world.in[i] = (float)(i % 13 - 6) / 8;
+    TC_TRY(tc_fs_write("kernel.te", kernel, strlen(kernel), err));
     TC_TRY(write_model(err));
     TC_TRY(tune_model(err));
     TC_TRY(build(err));
@@ -456,6 +570,8 @@ tc_status calls_setup(const char *data, tc_error *err) {
     memcpy(world.want, world.out, sizeof world.want);
     TC_TRY(of(tctune_save(world.model, "whole/net.so", message, sizeof message), message, err));
     TC_TRY(tc_fs_read("whole/net.so", &world.library, &world.library_size, err));
+    TC_TRY(of(tctune_load("whole/net.so", 1, &world.loaded, message, sizeof message), message, err));
+    TC_TRY(of(tctune_context_new(world.loaded, &world.context, message, sizeof message), message, err));
     TC_TRY(tune_with("searched.db", true, TRIALS, err));
     TC_TRY(list_records("searched.db", true, &world.records, err));
     TC_TRY(list_records("searched.db", false, &world.traces, err));
@@ -464,6 +580,8 @@ tc_status calls_setup(const char *data, tc_error *err) {
 }
 
 void calls_free(void) {
+    tctune_context_free(world.context);
+    tctune_free(world.loaded);
     tctune_free(world.model);
     free(world.library);
     free(world.lines);
