@@ -1,4 +1,5 @@
-/* Builds the model through libtctune and prints its first output for the same input as kernels.c. */
+/* Builds the model through libtctune and prints its first output for the same input as kernels.c. With a database every kernel must come
+ * from a record of it. */
 #include <stdio.h>
 #include <tctune/tctune.h>
 
@@ -7,8 +8,9 @@ int main(int argc, char **argv) {
     tctune_model *m;
     static float image[28 * 28], scores[10];
     int64_t shape_in[] = {1, 1, 28, 28}, shape_out[] = {1, 10};
-    if (argc != 2 || tctune_build(argv[1], NULL, &m, error, sizeof error) != TCTUNE_OK) {
-        fprintf(stderr, "%s\n", argc == 2 ? error : "usage: library MODEL");
+    tctune_build_options o = {.threads = 1, .database = argc == 3 ? argv[2] : NULL, .require_complete = argc == 3};
+    if (argc < 2 || tctune_build(argv[1], argc == 3 ? &o : NULL, &m, error, sizeof error) != TCTUNE_OK) {
+        fprintf(stderr, "%s\n", argc >= 2 ? error : "usage: library MODEL [DATABASE]");
         return 1;
     }
     for (int i = 0; i < 28 * 28; i++)
