@@ -120,6 +120,38 @@ tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a
     return y;
 }
 
+/* ---- sizes that vary ---- */
+
+static tc_status want_fixed(tc_graph_emitter *e, const tc_graph_value *v) {
+    if (!tc_graph_extent(v, 1) && !tc_graph_extent(v, 3))
+        return TC_OK;
+    return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                "the heads and widths of '%s' must be known when the model is imported", v->name);
+}
+
+tc_status tc_graph_meet_attention(tc_graph_emitter *e, const tc_graph_attention *a) {
+    const tc_graph_value *of[] = {a->q, a->k, a->v};
+    TC_TRY(e->status);
+    for (int i = 0; i < 3; i++) {
+        if (of[i]->shape.ndim != 4)
+            return TC_OK; /* which is refused */
+        TC_TRY(want_fixed(e, of[i]));
+        TC_TRY(tc_graph_meet(e, a->q, 0, of[i], 0, false));
+    }
+    return tc_graph_meet(e, a->k, 2, a->v, 2, false);
+}
+
+tc_status tc_graph_meet_scores(tc_graph_emitter *e, const tc_graph_attention *a, const tc_graph_value *v) {
+    int n = v->shape.ndim;
+    if (n > 0)
+        TC_TRY(tc_graph_meet(e, a->k, 2, v, n - 1, true));
+    if (n > 1)
+        TC_TRY(tc_graph_meet(e, a->q, 2, v, n - 2, true));
+    if (n > 2 && tc_graph_extent(v, n - 3) && n > 3)
+        return want_fixed(e, v);
+    return n > 3 ? tc_graph_meet(e, a->q, 0, v, n - 4, true) : TC_OK;
+}
+
 /* ---- ONNX's Attention ---- */
 
 enum { MASK = 3, PAST_KEY, PAST_VALUE, VALID };
@@ -149,6 +181,7 @@ static tc_status with_past(tc_graph_emitter *e, int past, tc_graph_value **v) {
     if (!p)
         return TC_OK;
     const tc_graph_shape *a = &p->shape, *b = &(*v)->shape;
+    TC_TRY(tc_graph_meet(e, *v, 0, p, 0, false));
     if (p->dtype != (*v)->dtype || a->ndim != 4 || a->d[0] != b->d[0] || a->d[1] != b->d[1] || a->d[3] != b->d[3])
         return tc_graph_node_fail(c, "input %d ('%s') must be a past of %s, but is %s", past, p->name,
                                   tc_graph_type_str(c->g->arena, (*v)->dtype, b), tc_graph_type_str(c->g->arena, p->dtype, a));
@@ -174,6 +207,7 @@ static tc_status read_mask(tc_graph_emitter *e, tc_graph_attention *a) {
     tc_graph_shape full = {4, {a->q->shape.d[0], a->q->shape.d[1], a->q->shape.d[2], columns}}, s;
     if (!m)
         return TC_OK;
+    TC_TRY(tc_graph_meet_scores(e, a, m));
     bool is_bool = m->dtype == TC_BOOL;
     int last = m->shape.ndim - 1;
     if (last >= 0 && m->shape.d[last] < columns && m->shape.d[last] != 1) {
@@ -185,7 +219,7 @@ static tc_status read_mask(tc_graph_emitter *e, tc_graph_attention *a) {
         return tc_graph_node_fail(c, "the mask '%s' must be bool or of the queries' type and broadcast to %s, but is %s",
                                   c->n->in[MASK]->name, tc_graph_type_str(c->g->arena, a->q->dtype, &full),
                                   tc_graph_type_str(c->g->arena, m->dtype, &m->shape));
-    *(is_bool ? &a->allowed : &a->bias) = of_scores(e, m);
+    *(is_bool ? &a->allowed : &a->bias) = of_scores(e, tc_graph_em_blind(e, m));
     return e->status;
 }
 
@@ -195,12 +229,14 @@ static tc_status read_valid(tc_graph_emitter *e, tc_graph_attention *a, tc_graph
     tc_graph_value *valid = input(c, VALID);
     if (!valid)
         return TC_OK;
+    if (valid->shape.ndim == 1)
+        TC_TRY(tc_graph_meet(e, a->q, 0, valid, 0, false));
     if (valid->dtype != TC_I64 || valid->shape.ndim != 1 || valid->shape.d[0] != a->q->shape.d[0])
         return tc_graph_node_fail(c, "input 6 ('%s') must be %" PRId64 " numbers of type i64", valid->name, a->q->shape.d[0]);
     tc_graph_value *at = tc_graph_em_iota(e, a->k->shape.d[2], 3, 4);
-    a->allowed = tc_graph_em_both(e, a->allowed, em_less(e, at, tc_graph_em_along(e, valid, 0, 4)));
+    a->allowed = tc_graph_em_both(e, a->allowed, em_less(e, at, tc_graph_em_along(e, tc_graph_em_blind(e, valid), 0, 4)));
     if (!input(c, PAST_KEY))
-        *offset = em_by(e, TC_GRAPH_OP_SUB, valid, (double)a->q->shape.d[2]);
+        *offset = em_sub(e, tc_graph_em_blind(e, valid), tc_graph_em_size(e, a->q, 2));
     return e->status;
 }
 
@@ -218,9 +254,11 @@ tc_status tc_graph_infer_attention(tc_graph_infer_ctx *c) {
         return tc_graph_node_fail(c, "attribute qk_matmul_output_mode is %" PRId64 "; 0 to 3 are possible", mode);
     if (!input(c, PAST_KEY) != !input(c, PAST_VALUE))
         return tc_graph_node_fail(c, "a past key (input 4) and a past value (input 5) go together");
-    tc_graph_value *offset = tc_graph_em_scalar(&e, TC_I64, input(c, PAST_KEY) ? (double)input(c, PAST_KEY)->shape.d[2] : 0);
+    const tc_graph_value *past = input(c, PAST_KEY);
+    tc_graph_value *offset = past ? tc_graph_em_size(&e, past, 2) : tc_graph_em_number(&e, 0);
     TC_TRY(with_past(&e, PAST_KEY, &a.k));
     TC_TRY(with_past(&e, PAST_VALUE, &a.v));
+    TC_TRY(tc_graph_meet_attention(&e, &a));
     TC_TRY(check_heads(c, &a));
     TC_TRY(read_mask(&e, &a));
     TC_TRY(read_valid(&e, &a, &offset));

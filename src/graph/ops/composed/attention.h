@@ -18,6 +18,11 @@ typedef struct tc_graph_attention {
 /* [batch, heads of q, rows of q, width of v]; fills in `scores`. */
 tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a);
 
+/* Where sizes vary: queries, keys and values have the same batch, values as many rows as keys, and fixed heads and widths. */
+TC_NODISCARD tc_status tc_graph_meet_attention(tc_graph_emitter *e, const tc_graph_attention *a);
+/* The mask or bias v, whose last dimensions are [batch, heads, rows of q, rows of k], has them or 1. */
+TC_NODISCARD tc_status tc_graph_meet_scores(tc_graph_emitter *e, const tc_graph_attention *a, const tc_graph_value *v);
+
 /* [batch, rows, heads * width]  =>  [batch, heads, rows, width], and back */
 tc_graph_value *tc_graph_em_split_heads(tc_graph_emitter *e, tc_graph_value *v, int64_t heads);
 tc_graph_value *tc_graph_em_merge_heads(tc_graph_emitter *e, tc_graph_value *v);

@@ -48,6 +48,12 @@ static tc_status filter(tc_graph_emitter *e, int k, tc_graph_attention *a) {
     int64_t batch = a->q->shape.d[0], rows = a->q->shape.d[2], keys = a->k->shape.d[2];
     if (!v)
         return TC_OK;
+    TC_TRY(tc_graph_meet(e, a->q, 0, v, 0, false));
+    if (v->shape.ndim > 1)
+        TC_TRY(tc_graph_meet(e, a->k, 2, v, v->shape.ndim - 1, false));
+    if (v->shape.ndim > 2)
+        TC_TRY(tc_graph_meet(e, a->q, 2, v, 1, false));
+    v = tc_graph_em_blind(e, v);
     const tc_graph_shape *s = &v->shape;
     tc_graph_shape two = {2, {batch, keys}}, three = {3, {batch, rows, keys}};
     if (!tc_dtype_is_int(v->dtype))
@@ -72,26 +78,33 @@ static tc_status add_bias(tc_graph_emitter *e, int k, tc_graph_attention *a) {
     if (!v)
         return TC_OK;
     TC_TRY(tc_graph_want_float(e->c, k));
+    TC_TRY(tc_graph_meet_scores(e, a, v));
     if (v->shape.ndim != 4 || !tc_graph_shape_broadcast(&v->shape, &full, &s) || !tc_graph_shape_equal(&s, &full))
         return tc_graph_node_fail(e->c, "input %d ('%s') must broadcast to %s, but is %s", k, v->name,
                                   tc_graph_type_str(e->c->g->arena, a->q->dtype, &full),
                                   tc_graph_type_str(e->c->g->arena, v->dtype, &v->shape));
-    v = tc_graph_em_cast(e, v, tc_graph_wide(a->q->dtype));
+    v = tc_graph_em_cast(e, tc_graph_em_blind(e, v), tc_graph_wide(a->q->dtype));
     a->bias = a->bias ? em_add(e, a->bias, v) : v;
     return e->status;
 }
 
-/* A query may see the keys up to its own place, the last query all of them. `fresh` keys are not of the past. */
-static tc_status attend(tc_graph_emitter *e, tc_graph_attention *a, int64_t fresh, tc_graph_value **y) {
+/* A query may see the keys up to its own place, the last query all of them. `fresh` keys, the rows of a dimension of a value, are not of
+ * the past. */
+static tc_status attend(tc_graph_emitter *e, tc_graph_attention *a, const tc_graph_value *fresh, int d, tc_graph_value **y) {
     const tc_graph_node *n = e->c->n;
     int64_t rows = a->q->shape.d[2], keys = a->k->shape.d[2];
     if (tc_graph_attr_unidirectional(n)) {
-        if (rows != 1 && rows != fresh)
+        if (tc_graph_extent(a->q, 2))
+            TC_TRY(tc_graph_meet(e, a->q, 2, fresh, d, false));
+        else if (rows != 1 && (rows != fresh->shape.d[d] || tc_graph_extent(fresh, d)))
             return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
                                         "unidirectional attention of %" PRId64 " queries to %" PRId64
                                         " keys is not supported: they have no common places",
-                                        rows, fresh);
-        a->allowed = tc_graph_em_causal(e, rows, keys, tc_graph_em_scalar(e, TC_I64, (double)(keys - rows)), -1);
+                                        rows, fresh->shape.d[d]);
+        tc_graph_value *before = tc_graph_em_number(e, keys - rows);
+        if (tc_graph_extent(a->q, 2) || tc_graph_extent(a->k, 2))
+            before = em_sub(e, tc_graph_em_size(e, a->k, 2), tc_graph_em_size(e, a->q, 2));
+        a->allowed = tc_graph_em_causal(e, rows, keys, before, -1);
     }
     double scale = tc_graph_attr_scale(n);
     a->scale = scale == 0 ? 1 / sqrt((double)a->q->shape.d[3]) : scale;
@@ -119,6 +132,8 @@ static tc_status read_widths(tc_graph_infer_ctx *c, int64_t all, int64_t end[3])
 static tc_status with_past(tc_graph_emitter *e, tc_graph_attention *a, tc_graph_value *past) {
     tc_graph_infer_ctx *c = e->c;
     tc_graph_value **own[] = {&a->k, &a->v}, *present[2];
+    if (past && past->shape.ndim == 5)
+        TC_TRY(tc_graph_meet(e, a->k, 0, past, 1, false));
     tc_graph_shape want = {5, {2, a->k->shape.d[0], a->k->shape.d[1], past ? past->shape.d[3] : 0, a->k->shape.d[3]}};
     if (past && (!tc_graph_shape_equal(&past->shape, &want) || past->dtype != a->k->dtype))
         return tc_graph_node_fail(c, "the past '%s' must be [2, batch, heads, rows, width], but is %s", past->name,
@@ -162,7 +177,7 @@ tc_status tc_graph_em_self_attention(tc_graph_emitter *e, tc_graph_value *qkv, i
     TC_TRY(filter(e, mask, &a));
     if (bias >= 0)
         TC_TRY(add_bias(e, bias, &a));
-    TC_TRY(attend(e, &a, qkv->shape.d[1], &y));
+    TC_TRY(attend(e, &a, qkv, 1, &y));
     return tc_graph_em_finish(e, y);
 }
 
@@ -254,6 +269,7 @@ static tc_status read_past(tc_graph_emitter *e, int k, tc_graph_value **v) {
     if (!past)
         return TC_OK;
     const tc_graph_shape *p = &past->shape, *s = &(*v)->shape;
+    TC_TRY(tc_graph_meet(e, *v, 0, past, 0, false));
     if (p->ndim != 4 || p->d[0] != s->d[0] || p->d[1] != s->d[1] || p->d[3] != s->d[3] || past->dtype != (*v)->dtype)
         return tc_graph_node_fail(e->c, "input %d ('%s') must be a past of %s, but is %s", k, past->name,
                                   tc_graph_type_str(e->c->g->arena, (*v)->dtype, s),
@@ -278,10 +294,11 @@ tc_status tc_graph_infer_multi_head_attention(tc_graph_infer_ctx *c) {
     TC_TRY(read_qkv(&e, heads, &a));
     if (!input(c, PAST_KEY) != !input(c, PAST_VALUE))
         return tc_graph_node_fail(c, "a past key (input 6) and a past value (input 7) go together");
-    int64_t fresh = a.k->shape.d[2];
+    const tc_graph_value *fresh = a.k;
     tc_graph_value *y;
     TC_TRY(read_past(&e, PAST_KEY, &a.k));
     TC_TRY(read_past(&e, PAST_VALUE, &a.v));
+    TC_TRY(tc_graph_meet_attention(&e, &a));
     const tc_graph_shape *q = &a.q->shape, *k = &a.k->shape, *v = &a.v->shape;
     if (q->d[0] != k->d[0] || q->d[0] != v->d[0] || k->d[1] != heads || v->d[1] != heads || q->d[3] != k->d[3] ||
         k->d[2] != v->d[2])
@@ -290,6 +307,6 @@ tc_status tc_graph_infer_multi_head_attention(tc_graph_infer_ctx *c) {
     TC_TRY(add_bias(&e, OWN_BIAS, &a));
     tc_graph_em_output(&e, 1, a.k);
     tc_graph_em_output(&e, 2, a.v);
-    TC_TRY(attend(&e, &a, fresh, &y));
+    TC_TRY(attend(&e, &a, fresh, 2, &y));
     return tc_graph_em_finish(&e, y);
 }
