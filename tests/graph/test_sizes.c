@@ -183,8 +183,9 @@ static void test_failure_of_assumed(void **state) {
     tc_graph_writer_output(w, "y", TC_F32, NULL);
     tc_graph_writer_node(w, "MaxPool", "pool", "x", "y");
     tc_graph_writer_ints(w, "kernel_shape", "2,2");
-    assert_not_imported(w, NULL, 0, "images=1..16, height=1..512", "assumed", "--shape NAME=LEAST..MOST",
-                        "node 'pool' (MaxPool)");
+    tc_graph_writer_int(w, "ceil_mode", 1);
+    assert_not_imported(w, NULL, 0, "images=1..16, height=1..512", "assumed", "--shape NAME=LEAST..MOST", "node 'pool' (MaxPool)",
+                        "ceil_mode");
 }
 
 /* ---- other relations ---- */

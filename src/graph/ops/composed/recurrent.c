@@ -31,6 +31,9 @@ typedef struct layer {
     bool backward, batch_first, input_forget, linear_before_reset;
     double clip; /* 0: none */
     tc_dtype dtype;
+    /* What varies, to which the results are cut: all is done for the most steps and sequences. NULL: as many as it says. */
+    tc_graph_value *steps_now, *batch_now;
+    tc_graph_value *lengths;               /* of the sequences: [batch], or NULL: all steps */
     tc_graph_value *x;                     /* [steps * batch, inputs] */
     tc_graph_value *mask;                  /* [steps, batch, 1, 1] bool: the step belongs to the sequence; NULL: all do */
     function functions[2 * MAX_FUNCTIONS]; /* of one direction after the other */
@@ -382,9 +385,41 @@ static tc_status check_lengths(layer *l, const tc_graph_value *v, bool *all_full
     return TC_OK;
 }
 
+/* Operands as large as they may be. Sequences end at least where the steps do. */
+static tc_status widen_operands(layer *l) {
+    enum { X, LENGTHS = 4, STATE, CELL };
+    tc_graph_emitter *e = &l->e;
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[X];
+    int batch = l->batch_first ? 0 : 1;
+    l->lengths = input(l, LENGTHS);
+    if (x->shape.ndim != 3)
+        return TC_OK; /* which is refused */
+    l->batch_now = tc_graph_extent(x, batch);
+    l->steps_now = tc_graph_extent(x, 1 - batch);
+    for (int k = 0; k < n->nin; k++) {
+        tc_graph_value *v = n->in[k];
+        int own = k == X || k == STATE || k == CELL ? batch : k == LENGTHS ? 0 : -1;
+        for (int d = 0; v && d < v->shape.ndim; d++) {
+            if (d == own)
+                TC_TRY(tc_graph_meet(e, x, batch, v, d, false));
+            else if (tc_graph_extent(v, d) && !(k == X && d == 1 - batch))
+                return tc_graph_dynamic_refuse(e->c, k, d);
+        }
+    }
+    for (int k = 0; k < n->nin; k++)
+        if (tc_graph_is_dynamic(n->in[k]))
+            n->in[k] = tc_graph_em_blind(e, n->in[k]);
+    l->lengths = input(l, LENGTHS);
+    if (l->steps_now && !l->lengths)
+        l->lengths = tc_graph_em_expand(e, tc_graph_em_reshape(e, l->steps_now, &(tc_graph_shape){1, {1}}),
+                                        &(tc_graph_shape){1, {x->shape.d[batch]}});
+    return e->status;
+}
+
 /* mask[t, b] = t < length[b] */
 static tc_status make_mask(layer *l) {
-    tc_graph_value *v = input(l, 4);
+    tc_graph_value *v = l->lengths;
     bool all_full;
     if (!v)
         return TC_OK;
@@ -408,6 +443,7 @@ static tc_status read_layer(layer *l, const char *defaults) {
     l->linear_before_reset = tc_graph_attr_linear_before_reset(n) != 0;
     l->clip = tc_graph_attr_clip(n);
     TC_TRY(read_direction(l));
+    TC_TRY(widen_operands(l));
     TC_TRY(read_sizes(l));
     TC_TRY(check_operands(l));
     TC_TRY(read_functions(l, defaults));
@@ -416,13 +452,19 @@ static tc_status read_layer(layer *l, const char *defaults) {
 
 /* ---- results ---- */
 
+static tc_graph_value *cut(layer *l, tc_graph_value *v, int steps, int batch) {
+    if (l->steps_now && steps >= 0)
+        v = tc_graph_em_sized(&l->e, v, steps, l->steps_now);
+    return l->batch_now ? tc_graph_em_sized(&l->e, v, batch, l->batch_now) : v;
+}
+
 /* [batch, hidden] of each direction to [directions, batch, hidden] */
 static tc_graph_value *state(layer *l, tc_graph_value *const *v) {
     tc_graph_value *part[2];
     for (int d = 0; d < l->directions; d++)
         part[d] = tc_graph_em_reshape(&l->e, v[d], &(tc_graph_shape){3, {1, l->batch, l->hidden}});
     tc_graph_value *r = l->directions == 2 ? tc_graph_em_concat(&l->e, 0, part, 2) : part[0];
-    return l->batch_first ? swapped(l, r) : r;
+    return l->batch_first ? cut(l, swapped(l, r), -1, 0) : cut(l, r, -1, 1);
 }
 
 static tc_status build(layer *l, step_fn *step) {
@@ -449,7 +491,7 @@ static tc_status build(layer *l, step_fn *step) {
     tc_graph_value *all = l->directions == 2 ? tc_graph_em_concat(e, 1, y, 2) : y[0];
     if (l->batch_first)
         all = tc_graph_em_transpose(e, all, (int64_t[]){2, 0, 1, 3});
-    return tc_graph_em_finish(e, all);
+    return tc_graph_em_finish(e, l->batch_first ? cut(l, all, 1, 0) : cut(l, all, 0, 2));
 }
 
 tc_status tc_graph_infer_lstm(tc_graph_infer_ctx *c) {

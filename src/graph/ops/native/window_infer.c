@@ -235,13 +235,90 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
 
 /* ---- sizes that depend on data ---- */
 
-/* Windows walk the dimensions after the first two, and contractions the second. */
-tc_status tc_graph_sizes_pool(tc_graph_emitter *e) {
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 2, e->c->n->in[0]->shape.ndim));
-    return tc_graph_sizes_same(e);
+/* Before inference, which makes padding of the largest sizes: where those along `walked` dimensions vary, padding may not depend on them. */
+tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_value *x = c->n->in[0];
+    bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE, varies = false;
+    size_t len, given;
+    const int64_t *strides = tc_graph_attr_strides(c->n, &len);
+    const char *mode = tc_graph_attr_auto_pad(c->n);
+    bool same = !transposed && strncmp(mode, "SAME", 4) == 0, steps = false;
+    for (int d = 2; d < x->shape.ndim; d++)
+        varies |= tc_graph_extent(x, d) != NULL;
+    for (size_t i = 0; strides && i < len; i++)
+        steps |= strides[i] != 1;
+    const char *what = same && steps                                            ? "auto_pad with strides"
+                       : !transposed && tc_graph_attr_ceil_mode(c->n)           ? "ceil_mode"
+                       : transposed && tc_graph_attr_output_shape(c->n, &given) ? "output_shape"
+                                                                                : NULL;
+    if (!varies || !what)
+        return TC_OK;
+    return tc_graph_node_refuse(
+        c, TC_ERROR_DATA_DEPENDENT,
+        "the sizes of '%s' vary, and with %s the window depends on them, which is not supported; give single "
+        "sizes, or export the model with explicit pads",
+        x->name, what);
 }
 
+/* Along dimension d: where the window has its last place. Smaller operands give nothing. */
+static tc_graph_value *places(tc_graph_emitter *e, tc_graph_value *size, int d) {
+    size_t n;
+    int i = d - 2;
+    const int64_t *kernel = tc_graph_attr_kernel_shape(e->c->n, &n), *strides = tc_graph_attr_strides(e->c->n, &n);
+    const int64_t *dilations = tc_graph_attr_dilations(e->c->n, &n), *pads = tc_graph_attr_pads(e->c->n, &n);
+    int64_t all = pads[i] + pads[(size_t)i + n / 2] - ((kernel[i] - 1) * dilations[i] + 1);
+    tc_graph_value *room = em_max(e, em_add(e, size, tc_graph_em_number(e, all)), tc_graph_em_number(e, -strides[i]));
+    return em_div(e, em_add(e, room, tc_graph_em_number(e, strides[i])), tc_graph_em_number(e, strides[i]));
+}
+
+/* out[d] at its largest, less what is missing of the operand, in steps. */
+static tc_graph_value *places_transposed(tc_graph_emitter *e, tc_graph_value *size, int d) {
+    size_t n;
+    int64_t stride = tc_graph_attr_strides(e->c->n, &n)[d - 2];
+    int64_t rest = e->c->out[0].shape.d[d] - e->c->n->in[0]->shape.d[d] * stride;
+    tc_graph_value *all = em_add(e, em_mul(e, size, tc_graph_em_number(e, stride)), tc_graph_em_number(e, rest));
+    return em_max(e, all, tc_graph_em_number(e, 0));
+}
+
+/* Windows walk the dimensions after the first two. What lies past an operand's size is what padding is. */
+static tc_status vary_windows(tc_graph_emitter *e, tc_graph_value *fill) {
+    tc_graph_infer_ctx *c = e->c;
+    tc_graph_value *x = c->n->in[0];
+    for (int k = 0; k < c->nout; k++)
+        c->extent[k][0] = tc_graph_extent(x, 0);
+    for (int d = 2; d < x->shape.ndim; d++) {
+        if (!tc_graph_extent(x, d))
+            continue;
+        bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE;
+        tc_graph_value *n = (transposed ? places_transposed : places)(e, tc_graph_extent(x, d), d);
+        tc_graph_number known = tc_graph_em_known(e, n);
+        TC_TRY(e->status);
+        known.value->most = c->out[0].shape.d[d];
+        c->extent[0][d] = known.value;
+        c->n->in[0] = tc_graph_em_masked(e, c->n->in[0], d, fill);
+    }
+    return e->status;
+}
+
+tc_status tc_graph_sizes_pool(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    size_t len;
+    const int64_t *pads = tc_graph_attr_pads(n, &len);
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, 2));
+    bool average = n->op == TC_GRAPH_OP_AVERAGE_POOL, all = !average || tc_graph_attr_count_include_pad(n);
+    for (int d = 2; d < x->shape.ndim && !all; d++)
+        if (tc_graph_extent(x, d) && pads[(size_t)(d - 2) + len / 2])
+            return tc_graph_dynamic_refuse(e->c, 0, d);
+    return vary_windows(e, average ? tc_graph_em_scalar(e, x->dtype, 0) : tc_graph_em_lowest(e, x->dtype));
+}
+
+/* Contractions walk the second dimension too. */
 tc_status tc_graph_sizes_conv(tc_graph_emitter *e) {
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, e->c->n->in[0]->shape.ndim));
-    return tc_graph_sizes_same(e);
+    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, 2));
+    for (int k = 1; k < e->c->n->nin; k++)
+        if (e->c->n->in[k])
+            TC_TRY(tc_graph_dynamic_refuse_any(e, k, 0, e->c->n->in[k]->shape.ndim));
+    return vary_windows(e, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
 }
