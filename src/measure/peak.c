@@ -96,6 +96,12 @@ DEFINE_STREAMS(avx2, __attribute__((target("avx2"))), 32)
 #endif
 DEFINE_STREAMS(generic, , 16)
 
+double tc_meas_peak_seconds(double seconds) {
+    const char *text = getenv("TCTUNE_PEAK_SECONDS");
+    double most = text ? atof(text) : 0;
+    return most > 0 ? TC_MIN(seconds, most) : seconds;
+}
+
 typedef struct isa {
     const char *name;
     fma_kernel *kernel;
@@ -117,6 +123,7 @@ static isa best_isa(void) {
 /* Best rate of many slices: the peak is what the machine does when nothing else runs. Beside others a thread runs for some
  * milliseconds at a time; a slice is shorter. */
 static double fma_rate(const isa *k, int threads, double seconds) {
+    seconds = tc_meas_peak_seconds(seconds);
     double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
     volatile float sink = 0;
     for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
@@ -138,17 +145,20 @@ static double fma_rate(const isa *k, int threads, double seconds) {
     return best;
 }
 
-static int64_t triad_floats(void) {
-    long l3 = 0;
+/* Of each of the three arrays: past the last cache, unless the time is too short for PASSES over them at 10 GB/s. */
+static int64_t triad_floats(double seconds) {
+    enum { PASSES = 4 };
+    long l3 = 0, timely = (long)(seconds * 10e9 / 3 / PASSES);
 #ifdef _SC_LEVEL3_CACHE_SIZE
     l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #endif
-    long bytes = TC_MIN(TC_MAX(2 * l3, (long)LEAST_TRIAD_BYTES), (long)MOST_TRIAD_BYTES);
+    long bytes = TC_MAX(TC_MIN(TC_MIN(2 * l3, timely), (long)MOST_TRIAD_BYTES), (long)LEAST_TRIAD_BYTES);
     return bytes / (long)sizeof(float);
 }
 
 static double triad_rate(int threads, double seconds) {
-    int64_t n = triad_floats();
+    seconds = tc_meas_peak_seconds(seconds);
+    int64_t n = triad_floats(seconds);
     float *a = tc_try_malloc(3 * (size_t)n * sizeof *a);
     if (!a) /* the call is ending */
         return 0;
@@ -241,6 +251,7 @@ static double stream_thread(const stream *s) {
 }
 
 static double stream_rate(const isa *k, int threads, int64_t bytes, bool writes, double seconds) {
+    seconds = tc_meas_peak_seconds(seconds);
     int64_t floats = bytes / (int64_t)sizeof(float) / threads / (writes ? 3 : 1);
     stream s = {k, writes, TC_MAX(floats / STREAM_STEP, 1) * STREAM_STEP, tc_now() + seconds, tc_clock_span(0)};
     double sum = 0;

@@ -16,6 +16,9 @@ typedef struct tc_meas_peak {
         unit_gops[TC_NINTRINSICS]; /* of the units that were measured (unit_peak.h), else 0; a product and its sum count as 2 */
 } tc_meas_peak;
 
+/* What one rate is measured for: `seconds`, or as long as the environment's TCTUNE_PEAK_SECONDS says where that is shorter. */
+double tc_meas_peak_seconds(double seconds);
+
 /* Takes about `seconds` (0: 0.5). threads 0: one per core. */
 tc_meas_peak tc_meas_measure_peak(int threads, double seconds);
 /* Measures again and keeps the larger rates: the machine drifts, so peaks are taken before and after what is compared with them.

@@ -146,6 +146,7 @@ static double call_until(tc_kernel *kernel, const tc_intrinsic *u, double stop) 
 
 /* Best rate of many slices, as of the multiply-adds. */
 static double rate(tc_kernel *kernel, const tc_intrinsic *u, int64_t steps, int threads, double seconds) {
+    seconds = tc_meas_peak_seconds(seconds);
     double best = 0, end = tc_now() + seconds, slice = tc_clock_span(TC_MIN(seconds / 8, TC_MEAS_PEAK_SLICE));
     double ops = 2.0 * (double)steps * tc_meas_unit_sums(u) * u->m * u->n * u->k;
     for (int n = 0; n < TC_MEAS_PEAK_LEAST_SLICES || tc_now() < end; n++) {
