@@ -1,5 +1,5 @@
 # Read by every script of this folder: a scratch folder of its own, and what it means for a command to be right.
-# TCTUNE: the command; FIXTURE: fixture.c's program.
+# TCTUNE: the command; FIXTURE and JSON: fixture.c's program and json.c's.
 set -eu
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/cli-XXXXXX")
@@ -7,7 +7,7 @@ trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
 models=$work/models
 mkdir "$models"
-"$FIXTURE" models "$models"
+"$FIXTURE" "$models"
 checks=0
 
 fail() {
@@ -63,7 +63,7 @@ refused() {
 }
 
 json() { # FILE PATH
-    "$FIXTURE" json "$1" "$2" || fail "$1 has no $2"
+    "$JSON" "$1" "$2" || fail "$1 has no $2"
 }
 
 cat >gemm.te <<'TE'

@@ -1,7 +1,5 @@
-/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, tensors, and a reader of
- * JSON. fixture models DIR        writes them (see the functions below) fixture json FILE PATH    prints the value at PATH
- * ("kernels.0.name"); fails when FILE is not one JSON value or has no such path */
-#include <jansson.h>
+/* What the scripts of this folder need and a shell cannot make: small models, right and broken ones, and tensors. fixture DIR writes them
+ * (see the functions below). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,37 +153,9 @@ static int models(const char *dir) {
     return 0;
 }
 
-/* ---- JSON ---- */
-
-static const json_t *step(const json_t *j, const char *key) {
-    return json_is_array(j) ? json_array_get(j, (size_t)atol(key)) : json_object_get(j, key);
-}
-
-static int json(const char *file, char *path) {
-    json_error_t e;
-    json_t *root = json_load_file(file, JSON_DECODE_ANY, &e);
-    const json_t *j = root;
-    if (!root) {
-        fprintf(stderr, "fixture: %s:%d: %s\n", file, e.line, e.text);
-        return 1;
-    }
-    for (char *key = strtok(path, "."); key && j; key = strtok(NULL, "."))
-        j = step(j, key);
-    if (!j)
-        fprintf(stderr, "fixture: %s: no such path\n", file);
-    else if (json_is_string(j))
-        printf("%s\n", json_string_value(j));
-    else
-        json_dumpf(j, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
-    json_decref(root);
-    return j ? 0 : 1;
-}
-
 int main(int argc, char **argv) {
-    if (argc == 3 && strcmp(argv[1], "models") == 0)
-        return models(argv[2]);
-    if (argc == 4 && strcmp(argv[1], "json") == 0)
-        return json(argv[2], argv[3]);
-    fprintf(stderr, "usage: fixture models DIR | json FILE PATH\n");
+    if (argc == 2)
+        return models(argv[1]);
+    fprintf(stderr, "usage: fixture DIR\n");
     return 2;
 }

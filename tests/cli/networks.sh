@@ -13,17 +13,17 @@ if ! $python -c 'import onnx, numpy' 2>/dev/null; then
 fi
 
 tolerance() { # MODEL OUTPUT
-    "$FIXTURE" json "$SHARED/models/$1.json" "tolerance.$2" 2>/dev/null || "$FIXTURE" json "$SHARED/models/$1.json" tolerance 2>/dev/null || echo 1e-4
+    "$JSON" "$SHARED/models/$1.json" "tolerance.$2" 2>/dev/null || "$JSON" "$SHARED/models/$1.json" tolerance 2>/dev/null || echo 1e-4
 }
 
 # Each output of the library by its largest error; without a tolerance of the model's own, also element by element.
 close() { # MODEL
     elements="--rtol 1e-3 --atol 1e-4"
-    ! "$FIXTURE" json "$SHARED/models/$1.json" tolerance >/dev/null 2>&1 || elements="--rtol 1 --atol 1e9"
+    ! "$JSON" "$SHARED/models/$1.json" tolerance >/dev/null 2>&1 || elements="--rtol 1 --atol 1e9"
     # shellcheck disable=SC2086 # options
     ok "$TCTUNE" run --model "./$1.so" --inputs "$reference" --check "$reference" $elements --json
     n=0
-    while "$FIXTURE" json out outputs.$n.error >value 2>/dev/null; do
+    while "$JSON" out outputs.$n.error >value 2>/dev/null; do
         most=$(tolerance "$1" "$(json out outputs.$n.name)")
         awk -v e="$(cat value)" -v most="$most" 'BEGIN { exit !(e <= most) }' || fail "$1: error $(cat value), more than $most"
         n=$((n + 1))

@@ -22,7 +22,7 @@ close() { # [OPTIONS...]: runs $name with its reference; every output's error mu
     reference=$SHARED/models/$name.reference.npz
     ok "$TCTUNE" run "$@" --inputs "$reference" --check "$reference" --rtol 1e-3 --atol 1e-4 --json
     n=0
-    while "$FIXTURE" json out outputs.$n.error >value 2>/dev/null; do
+    while "$JSON" out outputs.$n.error >value 2>/dev/null; do
         awk -v e="$(cat value)" 'BEGIN { exit !(e <= 1e-4) }' || fail "$name: error $(cat value)"
         n=$((n + 1))
     done
