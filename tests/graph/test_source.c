@@ -235,7 +235,7 @@ static void test_in_place(void **state) {
     assert_ok(graph_of_text("residuals", RESIDUALS, &g, err));
     assert_ok(tc_graph_program_new(g, &p, err));
     expect_in_place(p, 2);
-    check_program(p, dir, "residuals", true, true);
+    check_program(p, dir, "residuals", true, test_is_full()); /* with optimisation GCC takes longer than for all cases */
     tc_graph_program_free(p);
     tc_graph_free(g);
     tc_fs_remove_tree(dir);

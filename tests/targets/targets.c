@@ -10,10 +10,11 @@
 #include <unistd.h>
 
 #include "codegen/code/code.h"
+#include "common/test_size.h"
 #include "suite.h"
 #include "support/fs.h"
 
-enum { SKIPPED = 77, DEFAULT_SAMPLED = 2, DEFAULT_DRAWN = 10 };
+enum { SKIPPED = 77, FEW_SAMPLED = 1, SAMPLED = 2, FEW_DRAWN = 5 /* one of each type */, DRAWN = 10 };
 
 typedef struct platform {
     const char *name, *target;
@@ -246,8 +247,9 @@ int main(int argc, char **argv) {
         need(p->emulator, "qemu-user", p);
     die_if(tc_target_parse(p->target, &t, &err), &err);
     die_if(tc_fs_temp_dir(&dir, &err), &err);
-    suite_options o = {.sampled = argc > 2 ? atoi(argv[2]) : DEFAULT_SAMPLED,
-                       .drawn = argc > 3 ? atoi(argv[3]) : (p->units ? DEFAULT_DRAWN : 0),
+    int sampled = test_is_full() ? SAMPLED : FEW_SAMPLED, drawn = test_is_full() ? DRAWN : FEW_DRAWN;
+    suite_options o = {.sampled = argc > 2 ? atoi(argv[2]) : sampled,
+                       .drawn = argc > 3 ? atoi(argv[3]) : (p->units ? drawn : 0),
                        .only = by_handler(p) ? PRODUCTS : NULL,
                        .without = p->broken};
     int bad = test(p, t, dir, &o);
