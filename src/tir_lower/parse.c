@@ -417,15 +417,35 @@ static tc_status parse_placement(parser *p, tc_func *f) {
     }
 }
 
+typedef struct sought {
+    const tc_buffer *buffer;
+    bool found;
+} sought;
+
+static void look_at(const tc_stmt *s, void *user) {
+    sought *x = user;
+    x->found |= s->kind == TC_STMT_ALLOC && s->u.alloc.buffer == x->buffer;
+}
+
+static bool is_allocated(const tc_func *f, const tc_buffer *b) {
+    sought x = {.buffer = b};
+    tc_tir_walk(f->body, look_at, &x);
+    return x.found;
+}
+
+/* Buffers of what is never run, of which nothing is made, have no place. */
 static tc_status resolve_placement(parser *p, tc_func *f) {
+    size_t n = 0;
     for (size_t i = 0; i < p->place.len; i++) {
-        p->place.data[i].buffer = find_buffer(p, p->place_names.data[i]);
-        if (!p->place.data[i].buffer)
+        tc_placement at = {find_buffer(p, p->place_names.data[i]), p->place.data[i].offset};
+        if (!at.buffer)
             return tc_fail(p->err, TC_BAD_INPUT, "%s: place of unknown buffer '%s'", p->l.file, p->place_names.data[i]);
+        if (is_allocated(f, at.buffer))
+            p->place.data[n++] = at;
     }
-    if (p->place.len)
-        f->place = tc_arena_dup(tc_ctx_arena(p->c), p->place.data, sizeof *p->place.data * p->place.len);
-    f->nplace = (int)p->place.len;
+    if (n)
+        f->place = tc_arena_dup(tc_ctx_arena(p->c), p->place.data, sizeof *p->place.data * n);
+    f->nplace = (int)n;
     return TC_OK;
 }
 
