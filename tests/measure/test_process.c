@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,7 +162,8 @@ static void a_dead_receiver_does_not_block(void **state) {
     assert_int_equal(ask(big, 0.5), TC_MEAS_EV_TIMEOUT);
     assert_int_equal(ask("", PATIENCE), TC_MEAS_EV_REPLY);
     kill(proc.pid, SIGKILL);
-    usleep(100000);
+    struct pollfd gone = {proc.fd, POLLIN, 0};
+    assert_int_equal(poll(&gone, 1, 1000 * PATIENCE), 1);
     assert_int_equal(ask(big, PATIENCE), TC_MEAS_EV_REPLY); /* a death between requests harms nobody */
     free(big);
 }
