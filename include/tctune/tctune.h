@@ -36,7 +36,7 @@ typedef struct tctune_build_options {
     const char *database; /* tuning records; NULL: default schedules. What this build did not measure on this machine is first
                                 * checked by the command `tctune` installed beside the library; without it, it is not used */
     int require_complete; /* fail when some kernel has no record */
-    const char *const *shapes; /* "input=1,128" for symbolic dimensions; NULL-terminated, or NULL */
+    const char *const *shapes; /* "input=1,128", or "symbol=128" for a symbolic dimension; NULL-terminated, or NULL */
 } tctune_build_options;
 
 /* Imports and compiles an ONNX file. options may be NULL. */

@@ -1,5 +1,6 @@
 /* Sizes that vary from run to run: what import assumes of them, how it relates them, and what a run's inputs are refused for. */
 #include "graph/ir/sizes.h"
+#include "graph/model/program.h"
 #include "graph/onnx/import.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"
@@ -150,6 +151,21 @@ static void test_assumed(void **state) {
     assert_int_equal(g->inputs.data[0]->shape.d[0], 2);
     expect_symbol(g, "sequence", 1, 3, false);
     expect_symbol(g, "past", 0, 512, true);
+    tc_graph_free(g);
+}
+
+/* Kernels are compiled for one size: the refusal says what is assumed, what is made of it, and what to give. */
+static void test_kernels(void **state) {
+    (void)state;
+    tc_graph *g = import_ok(cache(), NULL, 0);
+    tc_graph_program *p;
+    assert_fails(TC_BAD_INPUT, tc_graph_program_new(g, &p, err), "'batch' is assumed as 1..16", "'total' is past + sequence",
+                 "--shape batch=1 --shape past=1 --shape sequence=1");
+    tc_graph_free(g);
+    tc_graph_binding dims[] = {range("batch", 1, 1, 1), range("past", 1, 1, 1), range("sequence", 1, 1, 1)};
+    g = import_ok(cache(), dims, TC_LEN(dims));
+    assert_ok(tc_graph_program_new(g, &p, err));
+    tc_graph_program_free(p);
     tc_graph_free(g);
 }
 
@@ -367,10 +383,10 @@ static void test_without_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_total),          cmocka_unit_test(test_given_total),        cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_nameless),       cmocka_unit_test(test_failure_of_assumed), cmocka_unit_test(test_quotient),
-        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),    cmocka_unit_test(test_inner_dimension),
-        cmocka_unit_test(test_table),          cmocka_unit_test(test_without_bounds),
+        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),    cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_kernels),        cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
+        cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_without_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/ir/sizes.h"
+
 typedef tc_graph_maker maker;
 
 /* ---- slots ---- */
@@ -340,10 +342,13 @@ static tc_status refuse_symbols(const tc_graph *g, tc_error *err) {
     tc_strbuf sizes = {0}, remedy = {0};
     for (size_t k = 0; k < g->symbols.len; k++) {
         const tc_graph_symbol *s = &g->symbols.data[k];
-        tc_sb_printf(&sizes, "%s'%s' is %s as %lld..%lld", k ? ", " : "", s->name, s->assumed ? "assumed" : "given",
-                     (long long)s->least, (long long)s->most);
-        if (!s->is) /* else it is what the others make it */
-            tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
+        tc_sb_printf(&sizes, "%s'%s' is ", k ? ", " : "", s->name);
+        if (s->is) {
+            tc_graph_sizes_print(&sizes, s->is);
+            continue;
+        }
+        tc_sb_printf(&sizes, "%s as %lld..%lld", s->assumed ? "assumed" : "given", (long long)s->least, (long long)s->most);
+        tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
     }
     tc_status st = tc_refuse(err, TC_ERROR_UNSUPPORTED,
                              "sizes vary: %s; but kernels are compiled for one size each; give single numbers, for example%s",

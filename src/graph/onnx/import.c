@@ -238,17 +238,22 @@ static void explain_failure(const char *path, const tc_graph_sizes *known, tc_er
 static tc_status import_once(const char *path, const tc_graph_import_options *opts, tc_graph_sizes **known, tc_graph **out,
                              tc_error *err) {
     tc_graph_importer im = {.path = path, .opts = opts};
-    TC_TRY(tc_onnx_read_model(path, NULL, &im.model, err));
+    tc_graph_sizes *before = *known;
+    *known = NULL;
+    tc_status s = tc_onnx_read_model(path, NULL, &im.model, err);
+    if (s != TC_OK) {
+        tc_graph_sizes_free(before);
+        return s;
+    }
     im.proto = im.model->graph;
     im.g = im.root = tc_graph_new(path);
-    im.g->sizes = *known;
-    *known = NULL;
+    im.g->sizes = before;
     if (im.proto->name && *im.proto->name)
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
     char *dir = tc_fs_dirname(path);
     im.files.dir = dir;
-    tc_status s = fill_graph(&im, err);
+    s = fill_graph(&im, err);
     hand_over_files(&im);
     im.g->reserved = NULL;
     tc_map_free(&im.producers);
