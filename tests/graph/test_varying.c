@@ -71,7 +71,7 @@ static void add_attribute(tc_graph_writer *w, char *text) {
 
 /* x * x / x, which is no number past the sizes, where a run has zeros. */
 static void add_operand(tc_graph_writer *w, const char *name, const operand *o) {
-    char given[16], square[16], both[32];
+    char given[24], square[24], both[64];
     snprintf(given, sizeof given, "%s.in", name);
     snprintf(square, sizeof square, "%s.sq", name);
     if (!tc_dtype_is_float(o->dtype)) {
@@ -91,7 +91,7 @@ static tc_graph_writer *model_of(const row *r) {
     tc_graph_writer *w = tc_graph_writer_new("varying", strncmp(r->op, "Attention", 9) == 0 ? 23 : 17);
     char inputs[128] = "", *at = inputs, attributes[256], *save = NULL;
     for (int k = 0; k < MAX_INPUTS; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", k);
         at += sprintf(at, "%s%s", k ? "," : "", r->in[k].dims ? name : "");
         if (!r->in[k].dims)
