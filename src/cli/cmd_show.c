@@ -180,6 +180,7 @@ static int show_library(const show_args *a, tc_error *err) {
 
 static int run(const void *args, tc_error *err) {
     const show_args *a = args;
+    tc_cli_source_args source = a->source;
     tc_graph_work *w = NULL;
     const tc_tune_task *tasks = NULL;
     tc_target *t = NULL;
@@ -187,6 +188,7 @@ static int run(const void *args, tc_error *err) {
     unsigned parts;
     if (a->source.model && tc_graph_is_library(a->source.model))
         return show_library(a, err);
+    source.varying = true;
     int kernel = -1, status = read_parts(a->print, &parts, err);
     if (status == TC_CLI_DONE)
         status = check_dump(a->dump, err);
@@ -195,7 +197,7 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_target(&a->target, false, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_open_source(&a->source, &w, err);
+        status = tc_cli_open_source(&source, &w, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_pick(w, a->kernel, &kernel, err);
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)

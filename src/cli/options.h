@@ -81,6 +81,7 @@ typedef struct tc_cli_source_args {
     const char *model, *te;
     tc_cli_texts shape;
     tc_cli_pass_args passes;
+    bool varying; /* no option: the command takes kernels whose sizes are not given */
 } tc_cli_source_args;
 
 typedef struct tc_cli_target_args {
@@ -121,9 +122,10 @@ typedef struct tc_cli_model_args {
 /* ---- rows of what they share: S is the command's struct, g a group in it, f a field ---- */
 
 #define TC_CLI_SHAPE_OPTION(S, f)                                                                                                \
-    TC_CLI_LIST(S, f, "shape", "NAME=1,128",                                                                                     \
-                "shape of an input, or with one number the value of a symbolic dimension; LEAST..MOST is a range of sizes, "     \
-                "LEAST..MOST:N the multiples of N in it; may be repeated")
+    TC_CLI_LIST(                                                                                                                 \
+        S, f, "shape", "NAME=1,128",                                                                                             \
+        "shape of an input, or with one number the value of a symbolic dimension or of a kernel's symbol; LEAST..MOST is a "     \
+        "range of sizes, LEAST..MOST:N the multiples of N in it; may be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
     TC_CLI_TEXT(S, g.model, "model", "FILE", "the network: an ONNX model (for run and bench also a library that build wrote)"),  \
         TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape)

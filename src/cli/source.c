@@ -12,8 +12,6 @@ int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err) {
         return tc_cli_usage(err, "nothing to work on: name a network with --model FILE.onnx or a kernel with --te FILE.te");
     if (a->model && a->te)
         return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
-    if (a->te && a->shape.len)
-        return tc_cli_usage(err, "--shape goes with --model: a .te kernel states its shapes itself");
     if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
         return tc_cli_usage(
             err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
@@ -47,6 +45,7 @@ int tc_cli_open(const tc_cli_model_args *m, const char *constants, tc_graph_work
                                .shapes = shapes,
                                .nshapes = a->shape.len,
                                .passes = tc_cli_pass_options(&a->passes),
+                               .varying = a->varying,
                                .constants = constants,
                                .seed = m->seed};
     tc_status st = tc_graph_work_open(&o, out, err);

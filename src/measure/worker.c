@@ -10,6 +10,7 @@
 
 #include "codegen/artefacts/cache.h"
 #include "codegen/code/code.h"
+#include "measure/records/check.h"
 #include "measure/sandbox/sandbox.h"
 #include "measure/worker_int.h"
 #include "support/log.h"
@@ -60,6 +61,8 @@ static tc_status find_workload(worker *w, const char *text, kept **out, tc_error
         forget(k);
     *k = (kept){.text = tc_xstrdup(text), .ctx = tc_ctx_new(), .used = ++w->clock};
     tc_status s = tc_te_parse(k->ctx, "workload", text, &k->w, err);
+    if (s == TC_OK)
+        s = tc_meas_check_fixed(k->w, err);
     if (s != TC_OK)
         forget(k);
     *out = k;

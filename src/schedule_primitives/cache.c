@@ -49,7 +49,10 @@ static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor 
     const tc_expr *idx[TC_MAX_DIMS];
     for (int i = 0; i < t->ndim; i++) {
         char plain[16] = {'a', 'x', (char)('0' + i), 0};
-        axes[i] = tc_te_axis(s->ctx, producer ? producer->axes[i].var->name : plain, part[i].hi - part[i].lo + 1);
+        const char *axis = producer ? producer->axes[i].var->name : plain;
+        int64_t n = part[i].hi - part[i].lo + 1;
+        bool varies = t->symbol[i] && n == t->shape[i];
+        axes[i] = varies ? tc_te_varying_axis(s->ctx, axis, t->symbol[i]) : tc_te_axis(s->ctx, axis, n);
         idx[i] = tc_add(s->ctx, tc_varx(s->ctx, axes[i].var), tc_i64(s->ctx, part[i].lo));
     }
     const tc_expr *body = tc_read(s->ctx, t, t->ndim, idx);
@@ -202,6 +205,12 @@ tc_status tc_sch_do_cache_part(tc_sched *s, const tc_instr *in, tc_error *err) {
     TC_TRY(tc_sch_new_stage_name(s, in, in->outs[0], err));
     tc_env *env = env_of(op);
     reach_in(env, read[number], part);
+    for (int d = 0; d < t->ndim; d++)
+        if (t->symbol[d] && part[d].hi - part[d].lo + 1 < t->shape[d] && part[d].hi >= t->symbol[d]->least) {
+            tc_env_free(env);
+            return REFUSE(err, in, "stage %s reads a part of dimension %d of %s, whose size varies and may be less than that",
+                          s->stages[stage].name, d, t->name);
+        }
     const tc_compute *copy = copy_of(s, in->outs[0], t, part, producer_op(s, producer));
     redirect(s, stage, &(readers){.from = t, .to = copy->out[0], .only = read[number], .part = part, .env = env});
     tc_env_free(env);
@@ -235,7 +244,7 @@ static void become_copy(tc_sched *s, int d, const tc_tensor *l) {
     tc_axis *axes = TC_NEW_N(tc_ctx_arena(s->ctx), tc_axis, st->op->naxis);
     const tc_expr *idx[TC_MAX_DIMS];
     for (int i = 0; i < to->naxis; i++) {
-        axes[i] = tc_te_axis(s->ctx, st->op->axes[i].var->name, st->op->axes[i].extent);
+        axes[i] = tc_te_axis_like(s->ctx, st->op->axes[i].var->name, &st->op->axes[i]);
         idx[i] = tc_varx(s->ctx, axes[i].var);
     }
     to->id = tc_ctx_next_id(s->ctx);

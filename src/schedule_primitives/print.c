@@ -5,7 +5,10 @@
 
 static void print_axes(tc_strbuf *b, int n, const tc_axis *axes) {
     for (int i = 0; i < n; i++)
-        tc_sb_printf(b, "%s%s:%lld", i ? ", " : "", axes[i].var->name, (long long)axes[i].extent);
+        if (axes[i].symbol)
+            tc_sb_printf(b, "%s%s:%s", i ? ", " : "", axes[i].var->name, axes[i].symbol->name);
+        else
+            tc_sb_printf(b, "%s%s:%lld", i ? ", " : "", axes[i].var->name, (long long)axes[i].extent);
 }
 
 static void print_op(tc_strbuf *b, const tc_compute *op) {

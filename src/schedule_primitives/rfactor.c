@@ -3,7 +3,8 @@
  *   D[i] = sum(k) f(i, k),  k = ko * 4 + ki,  rfactor D.ki
  *     =>  R[i, ki] = sum(ko) select(ko * 4 + ki < n, f(i, ko * 4 + ki), 0);  D[i] = sum(ki) R[i, ki]
  *
- * The select stands only where the splits are imperfect: R's axes cover the padded range, so the surplus must not count. */
+ * The select stands only where the splits are imperfect, or the size varies: R's axes cover the padded range, so the surplus must not
+ * count. */
 #include "schedule_primitives/sch_int.h"
 
 typedef struct rebuild {
@@ -17,8 +18,8 @@ static int64_t extent_of(const rebuild *r, tc_loop l) {
     return r->s->loops[l].extent;
 }
 
-static void add_guard(rebuild *r, const tc_expr *value, int64_t extent) {
-    const tc_expr *cond = tc_bin(r->s->ctx, TC_OP_LT, value, tc_i64(r->s->ctx, extent));
+static void add_guard(rebuild *r, const tc_expr *value, const tc_expr *extent) {
+    const tc_expr *cond = tc_bin(r->s->ctx, TC_OP_LT, value, extent);
     r->guard = r->guard ? tc_bin(r->s->ctx, TC_OP_AND, r->guard, cond) : cond;
 }
 
@@ -32,7 +33,7 @@ static void invert_split(rebuild *r, const tc_rel *rel) {
     }
     r->value[rel->whole] = v;
     if (padded > extent_of(r, rel->whole))
-        add_guard(r, v, extent_of(r, rel->whole));
+        add_guard(r, v, tc_i64(c, extent_of(r, rel->whole)));
 }
 
 static void invert_fuse(rebuild *r, const tc_rel *rel) {
@@ -72,7 +73,7 @@ static void make_axes(rebuild *r, factored *f) {
     const tc_compute *op = r->st->op;
     f->naxis = op->naxis + 1;
     for (int i = 0; i < op->naxis; i++)
-        f->axes[i] = tc_te_axis(s->ctx, op->axes[i].var->name, op->axes[i].extent);
+        f->axes[i] = tc_te_axis_like(s->ctx, op->axes[i].var->name, &op->axes[i]);
     for (int i = 0; i < r->st->nleaf; i++) {
         tc_loop l = r->st->leaf[i];
         if (!s->loops[l].reduce)
@@ -86,6 +87,14 @@ static void make_axes(rebuild *r, factored *f) {
             f->raxes[f->nraxis++] = axis;
         }
     }
+}
+
+/* R's axes run to the most that a reduction axis may have. */
+static void guard_symbols(rebuild *r) {
+    const tc_compute *op = r->st->op;
+    for (int i = 0; i < op->nraxis; i++)
+        if (op->raxes[i].symbol)
+            add_guard(r, r->value[r->st->root[op->naxis + i]], tc_varx(r->s->ctx, op->raxes[i].symbol));
 }
 
 /* R's body: D's, over the new axes, guarded. */
@@ -186,6 +195,7 @@ tc_status tc_sch_do_rfactor(tc_sched *s, const tc_instr *in, tc_error *err) {
     rebuild r = {.s = s, .st = &s->stages[d], .value = TC_NEW_N(tc_ctx_arena(s->ctx), const tc_expr *, s->nloop)};
     make_axes(&r, &f);
     invert_relations(&r);
+    guard_symbols(&r);
     const tc_compute *partial = partial_compute(&r, &f, in->outs[0]);
     tc_for_kind kind[TC_SCH_MAX_NAMES];
     for (int i = 0; i < f.nraxis; i++)

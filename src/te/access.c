@@ -52,8 +52,10 @@ static tc_env *axis_ranges(const tc_workload *w) {
     for (int i = 0; i < w->ncompute; i++) {
         const tc_compute *op = w->computes[i];
         for (int k = 0; k < op->naxis + op->nraxis; k++) {
-            const tc_axis *a = k < op->naxis ? &op->axes[k] : &op->raxes[k - op->naxis];
+            const tc_axis *a = te_axis_of(op, k);
             tc_env_set(env, a->var, (tc_ival){0, a->extent - 1});
+            if (a->symbol)
+                tc_env_assume(env, tc_bin(w->ctx, TC_OP_LT, tc_varx(w->ctx, a->var), tc_varx(w->ctx, a->symbol)));
         }
     }
     return env;
@@ -127,6 +129,7 @@ static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
 /* ---- the check ---- */
 
 typedef struct access_check {
+    tc_ctx *c;
     tc_error *err;
     tc_status status;
 } access_check;
@@ -140,14 +143,40 @@ static void print_ival(tc_strbuf *b, tc_ival v) {
         v.hi == TC_INF ? tc_sb_add(b, " and up") : tc_sb_printf(b, "..%lld", (long long)v.hi);
 }
 
+/* Index d of a read, whose range is v, is less than the tensor's size there, whatever that is. */
+static bool below_size(access_check *k, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
+    const tc_tensor *t = read->u.tensor;
+    if (!t->symbol[d])
+        return v.hi < t->shape[d];
+    tc_ival past = te_range(r, tc_sub(k->c, read->args[d], tc_varx(k->c, t->symbol[d])));
+    return past.hi < 0;
+}
+
+static tc_status fail_beyond_size(const access_check *k, const scan *s, const tc_expr *read, int d) {
+    const tc_tensor *t = read->u.tensor;
+    tc_strbuf b = {0};
+    tc_expr_print(&b, read);
+    tc_status st =
+        tc_fail(k->err, TC_BAD_INPUT,
+                "compute %s: %s may be out of bounds: index %d is not always less than %s, the size of %s there; guard it "
+                "with select(condition, ...)",
+                s->op->name, tc_sb_str(&b), d, t->symbol[d]->name, t->name);
+    tc_strbuf_free(&b);
+    return st;
+}
+
 static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
     access_check *k = s->user;
     const tc_tensor *t = read->u.tensor;
     for (int d = 0; d < t->ndim; d++) {
         tc_ival v = te_range(r, read->args[d]);
-        bool inside = v.lo >= 0 && v.hi < t->shape[d], outside = v.hi < 0 || v.lo >= t->shape[d];
+        bool inside = v.lo >= 0 && below_size(k, read, d, v, r), outside = v.hi < 0 || v.lo >= t->shape[d];
         if (inside || (!outside && tc_expr_touches_memory(read->args[d])))
             continue;
+        if (v.lo >= 0 && v.hi < t->shape[d]) {
+            k->status = fail_beyond_size(k, s, read, d);
+            return false;
+        }
         tc_strbuf b = {0};
         tc_sb_printf(&b, "compute %s: ", s->op->name);
         tc_expr_print(&b, read);
@@ -162,7 +191,7 @@ static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
 }
 
 tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
-    access_check k = {err, TC_OK};
+    access_check k = {.c = w->ctx, .err = err, .status = TC_OK};
     scan s = {.visit = check_read, .user = &k};
     tc_env *env = axis_ranges(w);
     value_ranges v;
@@ -197,7 +226,7 @@ static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
         tc_expr_walk(read->args[d], note_dependence, k);
         if (k->used) {
             tc_ival v = te_range(r, read->args[d]);
-            k->safe &= v.lo >= 0 && v.hi < read->u.tensor->shape[d];
+            k->safe &= v.lo >= 0 && v.hi < tc_tensor_least(read->u.tensor, d);
         }
         k->used |= before;
     }

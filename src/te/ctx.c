@@ -67,6 +67,15 @@ const tc_var *tc_var_new(tc_ctx *c, const char *name) {
     return v;
 }
 
+const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most) {
+    assert(1 <= least && least <= most);
+    tc_var *v = (tc_var *)tc_var_new(c, name); /* made above, not const */
+    v->is_symbol = true;
+    v->least = least;
+    v->most = most;
+    return v;
+}
+
 /* The payload as bits: ids where there are some, so that a hash does not depend on addresses more than it must. */
 static uint64_t payload(const tc_expr *e) {
     if (e->op == TC_OP_VAR)

@@ -71,9 +71,13 @@ static inline unsigned tc_op_traits(tc_op op) {
 typedef struct tc_tensor tc_tensor; /* te/te.h */
 typedef struct tc_buffer tc_buffer; /* tir_lower/tir.h; opaque here */
 
+/* A symbol is a variable whose value is given when the program runs, and the same throughout: a size. What is known of its range is
+ * known wherever it stands. */
 typedef struct tc_var {
     const char *name;
     uint32_t id; /* unique within a context and its parents */
+    bool is_symbol;
+    int64_t least, most; /* of a symbol, inclusive */
 } tc_var;
 
 /* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule or of
@@ -115,6 +119,7 @@ tc_arena *tc_ctx_arena(tc_ctx *c);
 uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as expressions and variables */
 
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
+const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most); /* 1 <= least <= most */
 
 /* Constructors. They check their operands (check.c; a wrong one is a bug) and canonicalise only the trivial: constant folding of
  * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */

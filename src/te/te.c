@@ -13,19 +13,34 @@ static tc_tensor *tensor_new(tc_ctx *c, const char *name, tc_dtype t, int ndim) 
     return x;
 }
 
-const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape, bool is_const) {
+const tc_tensor *tc_te_varying_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape,
+                                           const tc_var *const *symbol, bool is_const) {
     tc_tensor *x = tensor_new(c, name, t, ndim);
     for (int d = 0; d < ndim; d++) {
-        assert(shape[d] >= 1);
-        x->shape[d] = shape[d];
+        x->symbol[d] = symbol ? symbol[d] : NULL;
+        x->shape[d] = x->symbol[d] ? x->symbol[d]->most : shape[d];
+        assert(x->shape[d] >= 1);
     }
     x->is_const = is_const;
     return x;
 }
 
+const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape, bool is_const) {
+    return tc_te_varying_placeholder(c, name, t, ndim, shape, NULL, is_const);
+}
+
 tc_axis tc_te_axis(tc_ctx *c, const char *name, int64_t extent) {
     assert(extent >= 1);
-    return (tc_axis){tc_var_new(c, name), extent};
+    return (tc_axis){.var = tc_var_new(c, name), .extent = extent};
+}
+
+tc_axis tc_te_varying_axis(tc_ctx *c, const char *name, const tc_var *symbol) {
+    assert(symbol->is_symbol);
+    return (tc_axis){.var = tc_var_new(c, name), .extent = symbol->most, .symbol = symbol};
+}
+
+tc_axis tc_te_axis_like(tc_ctx *c, const char *name, const tc_axis *like) {
+    return like->symbol ? tc_te_varying_axis(c, name, like->symbol) : tc_te_axis(c, name, like->extent);
 }
 
 int64_t tc_tensor_size(const tc_tensor *t) {
@@ -107,8 +122,10 @@ const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc
     for (int o = 0; o < nout; o++) {
         assert(body[o]->lanes == 1);
         tc_tensor *t = tensor_new(c, o ? tc_arena_printf(arena, "%s_index", name) : name, body[o]->dtype, naxis);
-        for (int d = 0; d < naxis; d++)
+        for (int d = 0; d < naxis; d++) {
             t->shape[d] = axes[d].extent;
+            t->symbol[d] = axes[d].symbol;
+        }
         t->op = op;
         t->out = o;
         op->body[o] = body[o];

@@ -17,14 +17,17 @@ struct tc_tensor {
     tc_dtype dtype;
     int ndim; /* 0 for a scalar: one element */
     int64_t shape[TC_MAX_DIMS];
-    const tc_compute *op; /* the compute that produces it; NULL for a placeholder */
-    int out;              /* which output of op */
-    bool is_const;        /* placeholder whose content is known at build time (weights): its layout may be transformed for free */
+    const tc_var
+        *symbol[TC_MAX_DIMS]; /* of a dimension that varies: its size when the program runs, of which shape is the most */
+    const tc_compute *op;     /* the compute that produces it; NULL for a placeholder */
+    int out;                  /* which output of op */
+    bool is_const; /* placeholder whose content is known at build time (weights): its layout may be transformed for free */
 };
 
 typedef struct tc_axis {
-    const tc_var *var; /* runs over [0, extent) */
-    int64_t extent;    /* >= 1 */
+    const tc_var *var;    /* runs over [0, extent), or [0, symbol) */
+    int64_t extent;       /* >= 1 */
+    const tc_var *symbol; /* NULL: the extent is fixed; else it is the symbol's most */
 } tc_axis;
 
 typedef enum tc_reducer {
@@ -59,6 +62,8 @@ typedef struct tc_workload {
     tc_ctx *ctx; /* the context that owns it; treat as frozen once a search runs */
     int nin;     /* placeholders in argument order */
     const tc_tensor **in;
+    int nsymbol; /* sizes, in argument order, which is that of first use: in shapes of inputs, axes, then bodies */
+    const tc_var **symbols;
     int ncompute; /* topological order: producers first */
     const tc_compute **computes;
     int nout; /* each the output of a compute */
@@ -67,23 +72,35 @@ typedef struct tc_workload {
 
 /* Building. Names are copied. Axes made with tc_te_axis; bodies must be dtype-consistent with the tensor they produce. */
 const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape, bool is_const);
+/* The same; symbol[d], where it is not NULL, is the size of dimension d, and shape[d] is not looked at. */
+const tc_tensor *tc_te_varying_placeholder(tc_ctx *c, const char *name, tc_dtype t, int ndim, const int64_t *shape,
+                                           const tc_var *const *symbol, bool is_const);
 tc_axis tc_te_axis(tc_ctx *c, const char *name, int64_t extent);
+tc_axis tc_te_varying_axis(tc_ctx *c, const char *name, const tc_var *symbol);
+tc_axis tc_te_axis_like(tc_ctx *c, const char *name, const tc_axis *like); /* a new one with its extent and symbol */
 /* dtype of output o is that of body[o]. Returns the compute; its tensors are ->out[0..nout). Copies the arrays. */
 const tc_compute *tc_te_compute(tc_ctx *c, const char *name, int naxis, const tc_axis *axes, tc_reducer r, int nraxis,
                                 const tc_axis *raxes, int nout, const tc_expr *const *body);
 /* Collects what the outputs need, in a canonical order (depth first from the outputs, operands left to right). Placeholders that
  * nothing reads are kept if listed in `in` (nin may be 0: then the order of first use). Checks: in-bounds accesses (by intervals;
- * under select conditions refined), unique names, at least one output. */
+ * under select conditions refined; of sizes that vary, for each that they may have), unique names, at least one output. */
 TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out,
                                       tc_workload **w, tc_error *err);
 
 /* The same workload in context `c` under canonical names: placeholders p0.., computes t0.., axes i0.., reduction axes k0.. per
  * compute. Two workloads that differ in names only have equal canonical text. Traces in records refer to canonical names. */
 const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
+/* The workload for given sizes, sizes[i] of symbol i, in context c: all its extents are fixed, and nothing else differs. TC_BAD_INPUT
+ * for a size that is out of its symbol's range. */
+TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const tc_workload **out, tc_error *err);
 /* Hash of the canonical text with the format version: the key of records. */
 tc_digest tc_te_hash(const tc_workload *w);
 
-int64_t tc_tensor_size(const tc_tensor *t); /* elements */
+/* The smallest size that dimension d may have. */
+static inline int64_t tc_tensor_least(const tc_tensor *t, int d) {
+    return t->symbol[d] ? t->symbol[d]->least : t->shape[d];
+}
+int64_t tc_tensor_size(const tc_tensor *t); /* elements; where its size varies, the most */
 /* Floating-point (or integer) operations of the workload as the field counts them: a multiply-add is 2, each arithmetic,
  * compare-select, min/max and math call 1. */
 double tc_te_flops(const tc_workload *w);
@@ -92,7 +109,7 @@ double tc_te_bytes_read(const tc_workload *w, const tc_tensor *t);
 /* The same, of all constants. */
 double tc_te_constant_bytes_read(const tc_workload *w);
 
-/* Reference interpreter: a dull loop nest over the unscheduled workload. Sums in f32 and narrower accumulate in double, so the
+/* Reference interpreter: a dull loop nest over the unscheduled workload, which has no symbols (tc_te_at). Sums in f32 and narrower accumulate in double, so the
  * result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */
 TC_NODISCARD tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err);
 /* Evaluates only n points of output `o`: coords[n][ndim]; results as double (integers exact up to 2^53). Intermediate computes

@@ -66,6 +66,11 @@ typedef struct te_number {
 /* What output o of dtype t starts from. */
 te_number te_reducer_start(tc_reducer r, int o, tc_dtype t);
 
+/* Its axes, and then its reduction axes. */
+static inline const tc_axis *te_axis_of(const tc_compute *op, int i) {
+    return i < op->naxis ? &op->axes[i] : &op->raxes[i - op->naxis];
+}
+
 /* Renames an output of a compute that was just made; `name` lives in the context. */
 void te_name_output(const tc_compute *op, int o, const char *name);
 

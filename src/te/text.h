@@ -9,7 +9,14 @@
  *     compute P[i:10] = select(i > 0 && i < 9, X[i - 1], 0.0)
  *     output Y
  *
- * A literal takes the dtype of the other operand; `f16(0.5)`, `i32(x)`, `f32(x)` cast. An axis used as a value is i64. */
+ * Sizes that are known when the kernel runs are symbols, with the range that they have. They stand where an extent stands, and in
+ * expressions for their value:
+ *
+ *     symbol N 1..512
+ *     tensor X[N, 768] f32
+ *     compute M[j:768] = sum(i:N) X[i, j] / f32(N)
+ *
+ * A literal takes the dtype of the other operand; `f16(0.5)`, `i32(x)`, `f32(x)` cast. An axis or a symbol used as a value is i64. */
 #ifndef TC_TE_TEXT_H
 #define TC_TE_TEXT_H
 

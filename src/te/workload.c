@@ -74,6 +74,50 @@ static void collect(collector *k, const tc_compute *root) {
     }
 }
 
+/* ---- symbols ---- */
+
+typedef struct symbol_list {
+    TC_VEC(const tc_var *) list;
+    tc_map seen;
+} symbol_list;
+
+static void add_symbol(symbol_list *k, const tc_var *v) {
+    if (v && v->is_symbol && tc_map_put(&k->seen, v->id, 1))
+        tc_push(&k->list, v);
+}
+
+static void note_symbol(const tc_expr *e, void *user) {
+    if (e->op == TC_OP_VAR)
+        add_symbol(user, e->u.var);
+}
+
+static void find_symbols(tc_workload *w) {
+    symbol_list k = {0};
+    for (int i = 0; i < w->nin; i++)
+        for (int d = 0; d < w->in[i]->ndim; d++)
+            add_symbol(&k, w->in[i]->symbol[d]);
+    for (int i = 0; i < w->ncompute; i++)
+        for (int x = 0; x < w->computes[i]->naxis + w->computes[i]->nraxis; x++)
+            add_symbol(&k, te_axis_of(w->computes[i], x)->symbol);
+    for (int i = 0; i < w->ncompute; i++)
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            tc_expr_walk(w->computes[i]->body[o], note_symbol, &k);
+    w->nsymbol = (int)k.list.len;
+    w->symbols = tc_arena_dup(tc_ctx_arena(w->ctx), k.list.data, k.list.len * sizeof *k.list.data);
+    tc_map_free(&k.seen);
+    tc_vec_free(&k.list);
+}
+
+static tc_status check_constant(const tc_tensor *t, tc_error *err) {
+    for (int d = 0; d < t->ndim && t->is_const; d++)
+        if (t->symbol[d])
+            return tc_fail(err, TC_BAD_INPUT, "tensor %s: it is constant, so its size cannot vary; dimension %d is %s", t->name,
+                           d, t->symbol[d]->name);
+    return TC_OK;
+}
+
+/* ---- checks ---- */
+
 static tc_status check_size(const tc_tensor *t, tc_error *err) {
     if (tc_tensor_size(t) > TE_MAX_BYTES / tc_dtype_bytes(t->dtype))
         return tc_fail(err, TC_BAD_INPUT, "tensor %s: its shape has more elements than any machine can hold; check its extents",
@@ -106,8 +150,10 @@ static tc_status check_sizes(const tc_compute *op, tc_error *err) {
 }
 
 static tc_status check(const tc_workload *w, tc_map *names, const tc_compute **culprit, tc_error *err) {
-    for (int i = 0; i < w->nin; i++)
+    for (int i = 0; i < w->nin; i++) {
         TC_TRY(check_name(names, w->in[i], err));
+        TC_TRY(check_constant(w->in[i], err));
+    }
     for (int i = 0; i < w->ncompute; i++) {
         for (int o = 0; o < w->computes[i]->nout; o++)
             TC_TRY(check_name(names, w->computes[i]->out[o], err));
@@ -164,6 +210,7 @@ tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, 
                        "compute %s: its expression is more than %d operations deep; split it over several computes", k.deep->name,
                        TC_MAX_DEPTH);
     }
+    find_symbols(made);
     tc_map names = {0};
     tc_status s = check(made, &names, culprit, err);
     tc_map_free(&names);

@@ -28,6 +28,8 @@ typedef struct splitter {
 } splitter;
 
 static bool is_outer(const outer_set *o, const tc_var *v) {
+    if (v->is_symbol)
+        return true;
     for (int i = 0; i < o->n; i++)
         if (o->var[i] == v)
             return true;

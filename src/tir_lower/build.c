@@ -28,11 +28,24 @@ const storage *find_storage(builder *b, const tc_tensor *t) {
     return NULL;
 }
 
+/* x * scale, term by term: the stride of each loop is then seen. */
+static const tc_expr *scaled(builder *b, const tc_expr *x, const tc_expr *scale) {
+    tc_affine a, sum = {0};
+    if (!tc_te_affine(b->c, x, b->env, &a))
+        return tir_scaled(b->c, x, scale);
+    tc_affine_linear(&sum, scale, a.c);
+    for (int i = 0; i < a.n; i++)
+        tc_affine_linear(&sum, tir_scaled(b->c, a.term[i].atom, scale), a.term[i].coef);
+    return tc_te_from_affine(b->c, &sum);
+}
+
 const tc_expr *flat_index(builder *b, const storage *at, const tc_expr *const *local, int ndim) {
     tc_ctx *c = b->c;
     const tc_expr *sum = NULL;
     for (int k = 0; k < at->nphys; k++) {
         const tc_expr *x = at->layout ? tc_expr_subst(c, at->layout->to[k], ndim, at->layout->var, local) : local[k];
+        if (at->scale[k])
+            x = scaled(b, x, at->scale[k]);
         if (at->stride[k] != 1)
             x = tc_mul(c, x, tc_i64(c, at->stride[k]));
         sum = sum ? tc_add(c, sum, x) : x;
@@ -132,12 +145,19 @@ tc_status new_stage_buffer(builder *b, nest *n, int o) {
     return TC_OK;
 }
 
-static void row_major(storage *at, const tc_tensor *t) {
+/* Dense, as the caller has it. */
+static void row_major(builder *b, storage *at, const tc_tensor *t) {
     int64_t stride = 1;
+    const tc_expr *scale = NULL;
     at->nphys = t->ndim;
     for (int k = t->ndim - 1; k >= 0; k--) {
         at->stride[k] = stride;
-        stride *= t->shape[k];
+        at->scale[k] = scale;
+        if (!t->symbol[k]) {
+            stride *= t->shape[k];
+            continue;
+        }
+        scale = tir_scaled(b->c, tir_symbol(b->c, t->symbol[k]), scale);
     }
 }
 
@@ -168,7 +188,7 @@ static void input_param(builder *b, int i, tc_param *p) {
     input_slot slot = {.tensor = packed ? packed->packed : t};
     p->buffer = param_buffer(b, slot.tensor, i, packed != NULL);
     slot.at.buffer = p->buffer;
-    row_major(&slot.at, slot.tensor);
+    row_major(b, &slot.at, slot.tensor);
     tc_push(&b->inputs, slot);
 }
 
@@ -194,7 +214,7 @@ static tc_status output_param(builder *b, int i, tc_param *p) {
         return tc_fail(b->err, TC_ILLEGAL, "stage %s is an output: its storage cannot be changed", n->st->name);
     *p = (tc_param){.kind = TC_PARAM_OUT, .index = i, .buffer = param_buffer(b, t, b->s->workload->nin + i, false)};
     n->out[o].buffer = p->buffer;
-    row_major(&n->out[o], t);
+    row_major(b, &n->out[o], t);
     return TC_OK;
 }
 
@@ -306,6 +326,8 @@ tc_status tc_tir_build(tc_sched *s, const tc_machine *m, tc_func **out, tc_error
     tc_func *f = TC_NEW(a, tc_func);
     f->name = "kernel";
     f->workload = s->workload;
+    f->nsymbol = s->workload->nsymbol;
+    f->symbols = s->workload->symbols;
     tc_status status = run(&b, f);
     release(&b);
     if (status == TC_OK)

@@ -23,7 +23,8 @@ typedef struct storage {
     const tc_layout *layout; /* of local coordinates; NULL: none */
     int nphys;
     int64_t stride[TC_MAX_DIMS];
-    const tc_expr *const *min; /* per logical dimension, NULL: all 0 */
+    const tc_expr *scale[TC_MAX_DIMS]; /* what the stride is to be multiplied by, a product of symbols; NULL: nothing */
+    const tc_expr *const *min;         /* per logical dimension, NULL: all 0 */
 } storage;
 
 typedef struct nest {

@@ -130,14 +130,54 @@ static void shape_guards(builder *b, nest *n, int d) {
         add_guard(b, n, tc_bin(c, TC_OP_LT, n->value[d], tc_i64(c, shape)));
 }
 
+/* One that another implies. */
+static void drop_guard(builder *b, nest *n, const tc_expr *cond) {
+    size_t kept = 0;
+    cond = tc_te_simplify(b->c, cond, b->env);
+    for (size_t i = 0; i < n->guards.len; i++)
+        if (n->guards.data[i].cond != cond)
+            n->guards.data[kept++] = n->guards.data[i];
+    n->guards.len = kept;
+}
+
+/* x < size. Of loops that are fused, x is y / c and more: y / c + z < size is y + c * z < c * size, without a division. */
+static const tc_expr *below(builder *b, const tc_expr *x, const tc_expr *size) {
+    tc_affine a;
+    int at = -1;
+    if (!tc_te_affine(b->c, x, b->env, &a))
+        return tc_bin(b->c, TC_OP_LT, x, size);
+    for (int i = 0; i < a.n && at < 0; i++) {
+        const tc_expr *e = a.term[i].atom;
+        if (a.term[i].coef == 1 && e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0)
+            at = i;
+    }
+    if (at < 0)
+        return tc_bin(b->c, TC_OP_LT, x, size);
+    const tc_expr *y = a.term[at].atom->args[0], *c = a.term[at].atom->args[1];
+    tc_affine_drop(&a, at);
+    const tc_expr *whole = tc_add(b->c, y, tc_mul(b->c, tc_te_from_affine(b->c, &a), c));
+    return below(b, tc_te_simplify(b->c, whole, b->env), tc_mul(b->c, size, c));
+}
+
+/* Loops run to the most that a size may be. */
+static void symbol_guard(builder *b, nest *n, int i) {
+    const tc_compute *op = n->st->op;
+    const tc_var *symbol = i < n->naxis ? op->axes[i].symbol : op->raxes[i - n->naxis].symbol;
+    if (!symbol)
+        return;
+    drop_guard(b, n, tc_bin(b->c, TC_OP_LT, n->value[i], tc_i64(b->c, symbol->most)));
+    add_guard(b, n, below(b, n->value[i], tir_symbol(b->c, symbol)));
+}
+
 static void root_values(builder *b, nest *n) {
     for (int i = 0; i < n->nroot; i++) {
         n->local[i] = b->loop_val[n->st->root[i]];
         n->value[i] = n->local[i];
-        if (tc_is_int(n->min[i], 0))
-            continue;
-        n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->min[i], n->local[i]), b->env);
-        shape_guards(b, n, i);
+        if (!tc_is_int(n->min[i], 0)) {
+            n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->min[i], n->local[i]), b->env);
+            shape_guards(b, n, i);
+        }
+        symbol_guard(b, n, i);
     }
 }
 

@@ -58,6 +58,8 @@ static uint64_t hash_expr(hasher *h, const tc_expr *e) {
 
 static uint64_t hash_buffer(hasher *h, const tc_buffer *b) {
     uint64_t v = mix(buffer_number(h, b), (uint64_t)b->size);
+    for (int d = 0; tc_tir_varies(b) && d < b->tensor->ndim; d++)
+        v = mix(v, b->tensor->symbol[d] ? var_number(h, b->tensor->symbol[d]) : 0);
     return mix(v, (uint64_t)b->dtype << 40 | (uint64_t)b->scope << 32 | (uint64_t)b->reg_lanes << 16 | (uint64_t)b->align << 1 |
                       b->local);
 }
@@ -122,6 +124,10 @@ static uint64_t hash_param(hasher *h, const tc_param *p) {
 uint64_t tc_tir_hash(const tc_func *f) {
     hasher h = {0};
     uint64_t v = (uint64_t)f->nparam;
+    for (int i = 0; i < f->nsymbol; i++) {
+        v = mix(v, var_number(&h, f->symbols[i]));
+        v = mix(mix(v, (uint64_t)f->symbols[i]->least), (uint64_t)f->symbols[i]->most);
+    }
     for (int i = 0; i < f->nparam; i++)
         v = mix(v, hash_param(&h, &f->params[i]));
     v = mix(v, hash_stmt(&h, f->body));

@@ -54,6 +54,7 @@ static mem *find_mem(const interp *x, const tc_buffer *b) {
 static mem *add_mem(interp *x, const tc_buffer *b) {
     mem *m = tc_xcalloc(1, sizeof *m);
     m->buf = b;
+    m->size = b->size;
     m->per = 1;
     tc_push(&x->mems, m);
     m->me = (uint32_t)x->mems.len;
@@ -62,14 +63,14 @@ static mem *add_mem(interp *x, const tc_buffer *b) {
 
 static void own_memory(mem *m, bool data) {
     m->own_owner = true;
-    m->owner = tc_xcalloc((size_t)m->buf->size, sizeof *m->owner);
+    m->owner = tc_xcalloc((size_t)m->size, sizeof *m->owner);
     if (tc_tir_scope(m->buf->scope)->shared) {
-        m->stamp = tc_xcalloc((size_t)m->buf->size, sizeof *m->stamp);
-        m->reader = tc_xcalloc((size_t)m->buf->size, sizeof *m->reader);
+        m->stamp = tc_xcalloc((size_t)m->size, sizeof *m->stamp);
+        m->reader = tc_xcalloc((size_t)m->size, sizeof *m->reader);
     }
     m->own_data = data;
     if (data)
-        m->data = tc_xcalloc((size_t)m->buf->size, (size_t)tc_dtype_bytes(m->buf->dtype));
+        m->data = tc_xcalloc((size_t)m->size, (size_t)tc_dtype_bytes(m->buf->dtype));
 }
 
 mem *interp_mem(interp *x, const tc_buffer *b) {
@@ -116,6 +117,7 @@ static bool make_memory(interp *x, workspace w[2], void *const *args) {
     for (int i = 0; i < f->nparam; i++) {
         mem *m = add_mem(x, f->params[i].buffer);
         m->data = args[i];
+        m->size = tc_tir_size_at(f, m->buf, f->nsymbol ? args[f->nparam] : NULL);
         if (f->params[i].kind == TC_PARAM_OUT)
             own_memory(m, false);
     }
@@ -126,9 +128,9 @@ static bool make_memory(interp *x, workspace w[2], void *const *args) {
 }
 
 static bool in_bounds(interp *x, const mem *m, int64_t i, const char *what) {
-    if (i >= 0 && i < m->buf->size)
+    if (i >= 0 && i < m->size)
         return true;
-    return interp_fail(x, "%s %s[%lld]: outside of its %lld elements", what, m->buf->name, (long long)i, (long long)m->buf->size);
+    return interp_fail(x, "%s %s[%lld]: outside of its %lld elements", what, m->buf->name, (long long)i, (long long)m->size);
 }
 
 static bool race(interp *x, const mem *m, int64_t i, const char *what) {
@@ -177,7 +179,7 @@ static bool check_store(interp *x, mem *m, int64_t i) {
 
 /* A buffer's life begins: nothing in it is written. */
 static void forget(mem *m) {
-    int64_t n = m->buf->size * m->per;
+    int64_t n = m->size * m->per;
     for (int64_t i = 0; i < n; i++)
         if (m->owner[i] == m->me) {
             m->owner[i] = 0;
@@ -252,6 +254,12 @@ static xstmt *compile(interp *x, tc_arena *a, const tc_stmt *s) {
 /* ---- running ---- */
 
 static bool run(interp *x, const xstmt *s);
+
+static void set_symbols(interp *x, void *const *args) {
+    const tc_func *f = x->f;
+    for (int i = 0; i < f->nsymbol; i++)
+        slot_at(x, interp_var_slot(x, f->symbols[i]))->i = ((const int64_t *)args[f->nparam])[i];
+}
 
 static void shuffle(interp *x, int64_t *order, int64_t n) {
     for (int64_t i = 0; i < n; i++)
@@ -397,7 +405,7 @@ static bool run(interp *x, const xstmt *s) {
 static bool check_outputs(interp *x) {
     for (int i = 0; i < x->f->nparam; i++) {
         const mem *m = x->mems.data[2 + i];
-        for (int64_t k = 0; m->owner && k < m->buf->size; k++)
+        for (int64_t k = 0; m->owner && k < m->size; k++)
             if (m->owner[k] != m->me)
                 return interp_fail(x, "element %lld of the output %s was never written", (long long)k, m->buf->name);
     }
@@ -434,6 +442,7 @@ tc_status tc_tir_interp_shuffled(const tc_func *f, void *const *args, uint64_t s
     bool ok = make_memory(&x, w, args);
     if (ok) {
         xstmt *body = compile(&x, a, f->body);
+        set_symbols(&x, args);
         x.temp = tc_xcalloc((size_t)x.max_temp + 1, sizeof *x.temp);
         ok = run(&x, body) && check_outputs(&x);
     }

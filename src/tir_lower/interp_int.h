@@ -22,6 +22,7 @@ typedef struct readers {
  * is the writer's `me`, 0 when nothing was written. `stamp` (shared memory) is the parallel iteration that wrote last. */
 typedef struct mem {
     const tc_buffer *buf;
+    int64_t size; /* elements, as the sizes are */
     unsigned char *data;
     uint32_t *owner; /* NULL: an input, always defined and never written */
     uint32_t *stamp;

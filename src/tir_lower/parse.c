@@ -170,13 +170,63 @@ static tc_status parse_layout(parser *p, const tc_layout **out) {
     return expect(p, ")");
 }
 
+static tc_status parse_symbol(parser *p) {
+    const char *name;
+    int64_t least, most;
+    TC_TRY(tc_lex_ident(&p->l, &name, "a symbol's name", p->err));
+    TC_TRY(parse_int(p, 1, INT32_MAX, &least, "a symbol's least value"));
+    TC_TRY(expect(p, ".."));
+    TC_TRY(parse_int(p, least, INT32_MAX, &most, "a symbol's largest value"));
+    tc_push(&p->vars, tc_symbol_new(p->c, name, least, most));
+    return TC_OK;
+}
+
+/* One of (N, 768): a symbol, or a number. */
+static tc_status parse_dim(parser *p, int64_t *shape, const tc_var **symbol) {
+    tc_lex at = p->l;
+    const char *name;
+    *symbol = NULL;
+    if (p->l.tok.kind != TC_TOK_IDENT)
+        return parse_int(p, 1, INT64_MAX, shape, "an extent");
+    TC_TRY(tc_lex_ident(&p->l, &name, "a symbol", p->err));
+    *symbol = find_var(p, name);
+    if (!*symbol)
+        return tc_lex_fail(&at, p->err, "there is no symbol '%s'", name);
+    *shape = (*symbol)->most;
+    return TC_OK;
+}
+
+/* The dimensions of an argument that varies. */
+static tc_status parse_dims(parser *p, tc_buffer *b) {
+    int64_t shape[TC_MAX_DIMS];
+    const tc_var *symbol[TC_MAX_DIMS];
+    int n = 0;
+    tc_lex at = p->l;
+    TC_TRY(expect(p, "("));
+    for (bool more = true; more;) {
+        if (n == TC_MAX_DIMS)
+            return tc_lex_fail(&p->l, p->err, "a tensor has at most %d dimensions", TC_MAX_DIMS);
+        TC_TRY(parse_dim(p, &shape[n], &symbol[n]));
+        n++;
+        TC_TRY(accept(p, ",", &more));
+    }
+    b->tensor = tc_te_varying_placeholder(p->c, b->name, b->dtype, n, shape, symbol, false);
+    if (tc_tensor_size(b->tensor) != b->size)
+        return tc_lex_fail(&at, p->err, "these make %lld elements at most, but %s has %lld", (long long)tc_tensor_size(b->tensor),
+                           b->name, (long long)b->size);
+    return expect(p, ")");
+}
+
 static tc_status parse_param(parser *p) {
     tc_param a = {0};
     tc_buffer *b;
     const char *kind;
     int64_t index;
-    bool ahead = false;
+    bool ahead = false, varies;
     TC_TRY(parse_buffer(p, &b));
+    TC_TRY(accept(p, "of", &varies));
+    if (varies)
+        TC_TRY(parse_dims(p, b));
     tc_lex at = p->l;
     TC_TRY(tc_lex_ident(&p->l, &kind, "in, packed or out", p->err));
     if (strcmp(kind, "in") == 0)
@@ -453,6 +503,14 @@ static tc_status parse_func(parser *p, tc_func *f) {
     TC_TRY(expect(p, "func"));
     TC_TRY(tc_lex_ident(&p->l, &f->name, "a function name", p->err));
     f->name = tc_arena_strdup(tc_ctx_arena(p->c), f->name);
+    for (bool took;;) {
+        TC_TRY(accept(p, "symbol", &took));
+        if (!took)
+            break;
+        TC_TRY(parse_symbol(p));
+    }
+    f->nsymbol = (int)p->vars.len;
+    f->symbols = tc_arena_dup(tc_ctx_arena(p->c), p->vars.data, sizeof *p->vars.data * p->vars.len);
     for (bool took;;) {
         TC_TRY(accept(p, "param", &took));
         if (!took)

@@ -1,7 +1,9 @@
 /* Text form of TIR; parse.c reads it back exactly: parse(print(f)) prints the same.
  *
  *     func main
+ *     symbol N 1..128                           # sizes that vary; arrays that have them say all of theirs
  *     param X f32[98304] in 0 align 64
+ *     param Z f32[98304] of (N, 768) in 1 align 64
  *     param Wp f32[2359296] packed 1 (k, j) -> (j / 64, k, j % 64) align 64
  *     param Y f32[393216] out 0 align 64
  *     workspace shared 0 thread 1536            # after storage assignment only, as is `place`
@@ -219,10 +221,23 @@ static void print_layout(printer *p, const tc_layout *l) {
     tc_sb_addc(p->b, ')');
 }
 
+static void print_dims(printer *p, const tc_buffer *f) {
+    for (int d = 0; d < f->tensor->ndim; d++) {
+        tc_sb_add(p->b, d ? ", " : " of (");
+        if (f->tensor->symbol[d])
+            tc_sb_add(p->b, var_name(p, f->tensor->symbol[d]));
+        else
+            tc_sb_printf(p->b, "%lld", (long long)f->tensor->shape[d]);
+    }
+    tc_sb_addc(p->b, ')');
+}
+
 static void print_param(printer *p, const tc_param *a) {
     static const char *const KIND[] = {[TC_PARAM_IN] = "in", [TC_PARAM_PACKED] = "packed", [TC_PARAM_OUT] = "out"};
     tc_sb_add(p->b, "param ");
     buffer(p->b, a->buffer);
+    if (tc_tir_varies(a->buffer))
+        print_dims(p, a->buffer);
     tc_sb_printf(p->b, " %s %d", KIND[a->kind], a->index);
     if (a->kind == TC_PARAM_PACKED)
         print_layout(p, a->layout);
@@ -235,6 +250,11 @@ static void print_param(printer *p, const tc_param *a) {
 void tc_tir_print(tc_strbuf *b, const tc_func *f) {
     printer p = {.b = b};
     tc_sb_printf(b, "func %s\n", f->name);
+    for (int i = 0; i < f->nsymbol; i++) {
+        enter(&p, f->symbols[i]);
+        tc_sb_printf(b, "symbol %s %lld..%lld\n", var_name(&p, f->symbols[i]), (long long)f->symbols[i]->least,
+                     (long long)f->symbols[i]->most);
+    }
     for (int i = 0; i < f->nparam; i++)
         print_param(&p, &f->params[i]);
     if (f->place) {
@@ -245,6 +265,8 @@ void tc_tir_print(tc_strbuf *b, const tc_func *f) {
     tc_sb_add(b, "body\n");
     if (f->body)
         stmt(&p, f->body, 0);
+    while (p.scope.len)
+        leave(&p);
     tc_vec_free(&p.scope);
 }
 

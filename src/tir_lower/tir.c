@@ -16,6 +16,69 @@ const tc_scope_info *tc_tir_scope(tc_buf_scope scope) {
 
 enum { BUFFER_ALIGN = 64 }; /* bytes: a cache line, and the widest vector of any CPU we generate code for */
 
+/* ---- sizes ---- */
+
+static const tc_var *symbol_of(const tc_buffer *b, int d) {
+    return b->scope == TC_BUF_PARAM && b->tensor ? b->tensor->symbol[d] : NULL;
+}
+
+bool tc_tir_varies(const tc_buffer *b) {
+    for (int d = 0; b->tensor && d < b->tensor->ndim; d++)
+        if (symbol_of(b, d))
+            return true;
+    return false;
+}
+
+const tc_expr *tir_symbol(tc_ctx *c, const tc_var *v) {
+    return v->least == v->most ? tc_i64(c, v->most) : tc_varx(c, v);
+}
+
+const tc_expr *tir_scaled(tc_ctx *c, const tc_expr *x, const tc_expr *scale) {
+    return scale ? tc_mul(c, x, scale) : x;
+}
+
+const tc_expr *tc_tir_size(tc_ctx *c, const tc_buffer *b) {
+    int64_t fixed = 1;
+    const tc_expr *size = NULL;
+    if (!tc_tir_varies(b))
+        return tc_i64(c, b->size);
+    for (int d = b->tensor->ndim - 1; d >= 0; d--) {
+        const tc_var *v = symbol_of(b, d);
+        if (v)
+            size = tir_scaled(c, tir_symbol(c, v), size);
+        else
+            fixed *= b->tensor->shape[d];
+    }
+    return tc_mul(c, size, tc_i64(c, fixed));
+}
+
+static int64_t value_of(const tc_func *f, const tc_var *symbol, const int64_t *sizes) {
+    for (int i = 0; i < f->nsymbol; i++)
+        if (f->symbols[i] == symbol)
+            return sizes[i];
+    return symbol->most;
+}
+
+int64_t tc_tir_size_at(const tc_func *f, const tc_buffer *b, const int64_t *sizes) {
+    int64_t n = 1;
+    if (!tc_tir_varies(b))
+        return b->size;
+    for (int d = 0; d < b->tensor->ndim; d++)
+        n *= symbol_of(b, d) ? value_of(f, symbol_of(b, d), sizes) : b->tensor->shape[d];
+    return n;
+}
+
+int64_t tc_tir_least_size(const tc_buffer *b) {
+    int64_t n = 1;
+    if (!tc_tir_varies(b))
+        return b->size;
+    for (int d = 0; d < b->tensor->ndim; d++)
+        n *= tc_tensor_least(b->tensor, d);
+    return n;
+}
+
+/* ---- building ---- */
+
 const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope,
                                const tc_tensor *tensor) {
     tc_buffer *b = TC_NEW(tc_ctx_arena(c), tc_buffer);

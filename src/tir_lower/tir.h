@@ -34,7 +34,7 @@ struct tc_buffer {
     const char *name; /* unique within the function */
     uint32_t id;
     tc_dtype dtype;
-    int64_t size; /* elements */
+    int64_t size; /* elements; of an argument whose size varies, the most */
     tc_buf_scope scope;
     int align;               /* bytes */
     int param;               /* PARAM: argument index, else -1 */
@@ -115,12 +115,15 @@ typedef struct tc_param {
     int64_t ahead;           /* PACKED: bytes that loops through it prefetch ahead; 0: none */
 } tc_param;
 
-/* Arguments in the order: workload inputs (each as IN or PACKED), then outputs. */
+/* Arguments in the order: workload inputs (each as IN or PACKED), then outputs; where there are symbols, then an array of their
+ * values, i64. Arrays of which a dimension varies are dense: their strides follow from the sizes. */
 typedef struct tc_func {
     const char *name;
     const tc_workload *workload;
     int nparam;
     const tc_param *params;
+    int nsymbol;
+    const tc_var *const *symbols; /* free in the body */
     const tc_stmt *body;
     int64_t shared_bytes, thread_bytes; /* workspace; set by storage assignment */
     const struct tc_placement *place;   /* NULL before storage assignment: byte offset of each SHARED and THREAD buffer */
@@ -144,6 +147,14 @@ typedef struct tc_machine {
     int64_t l1, l2, l3;          /* bytes: data caches; l3 is the share one process can count on */
     int line;                    /* bytes */
 } tc_machine;
+
+/* ---- sizes ---- */
+/* Whether b is an argument of which a dimension varies. */
+bool tc_tir_varies(const tc_buffer *b);
+/* Its elements, as an expression of the symbols; and, given their values, as a number. */
+const tc_expr *tc_tir_size(tc_ctx *c, const tc_buffer *b);
+int64_t tc_tir_size_at(const tc_func *f, const tc_buffer *b, const int64_t *sizes);
+int64_t tc_tir_least_size(const tc_buffer *b); /* whatever the sizes are */
 
 /* ---- building ---- */
 const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope,
@@ -219,7 +230,8 @@ TC_NODISCARD tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *tex
  * every access in bounds by interval analysis with the guards' conditions. TC_ILLEGAL with the offending statement. */
 TC_NODISCARD tc_status tc_tir_verify(tc_ctx *c, const tc_func *f, tc_error *err);
 /* Executes the function literally (parallel loops in order), checking each access and that nothing reads what was never written.
- * args: one dense array per parameter, packed ones already packed. */
+ * args: one dense array per parameter, packed ones already packed, and the symbols' values if there are any; arrays are as large as
+ * those say, and no larger. */
 TC_NODISCARD tc_status tc_tir_interp(const tc_func *f, void *const *args, tc_error *err);
 /* The same with the iterations of parallel loops in an order drawn from `shuffle_seed` (0: in order). Both forms report two
  * iterations of a parallel loop that touch the same element of a shared buffer, one of them writing. */

@@ -7,7 +7,9 @@
  * Bounds: by intervals under everything known at the access: loop ranges, the conditions of IFs and selects around it, its mask.
  * Vector expressions are read lane-wise: ramp(b, s, n) is b + s * lane with a variable `lane` in [0, n). What intervals cannot
  * show is tried by running over all values of the loops involved, if they are few (verify_enum.c). Indices that depend on data
- * are the interpreter's. */
+ * are the interpreter's.
+ *
+ * An argument whose size varies has no element beyond its size, whatever the sizes are (verify_sizes.c). */
 #include <string.h>
 
 #include "tir_lower/verify_int.h"
@@ -40,6 +42,9 @@ static tc_status fail(verifier *v, const char *fmt, ...) {
 static bool var_in_scope(const verifier *v, const tc_var *var) {
     for (size_t i = v->loops.len; i-- > 0;)
         if (v->loops.data[i] == var)
+            return true;
+    for (int i = 0; i < v->f->nsymbol; i++)
+        if (v->f->symbols[i] == var)
             return true;
     return var == v->lane;
 }
@@ -152,11 +157,17 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     if (mask)
         assume(v, mask, true);
     tc_ival r = tc_te_bounds(i, v->env);
-    bool ok = (r.lo >= 0 && r.hi < b->size) || r.lo > r.hi || tc_expr_touches_memory(index) || verify_by_running(v, i, b->size);
+    bool ok = r.lo > r.hi || tc_expr_touches_memory(index), varies = tc_tir_varies(b);
+    if (!ok && varies)
+        ok = verify_in_size(v, i, b);
+    else if (!ok)
+        ok = (r.lo >= 0 && r.hi < b->size) || verify_by_running(v, i, b->size);
     v->known.len = known;
     tc_env_undo(v->env, mark);
     if (ok)
         return TC_OK;
+    if (varies)
+        return fail(v, "%s %s may reach beyond the elements that it has when its sizes are small", what, b->name);
     if (!tc_ival_bounded(r))
         return fail(v, "%s %s may reach beyond its elements 0..%lld", what, b->name, (long long)b->size - 1);
     return fail(v, "%s %s may reach elements %lld..%lld, but it has 0..%lld", what, b->name, (long long)r.lo, (long long)r.hi,

@@ -36,4 +36,7 @@ typedef struct verifier {
 /* Tries all values of the loops that `index` and the known conditions about them use; true if it stays within [0, size). */
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size);
 
+/* Whether the index is in [0, size of b), which varies, whatever the sizes are (verify_sizes.c). */
+bool verify_in_size(verifier *v, const tc_expr *index, const tc_buffer *b);
+
 #endif

@@ -44,6 +44,20 @@ refused 1 "name.npz|y" "$TCTUNE" run --model "$models/dense.onnx" --inputs "$mod
 echo "tensor X[4, f32" >bad.te
 refused 1 "bad.te:1:" "$TCTUNE" --te bad.te --trials 4 --db new.db
 refused 1 "none.te" "$TCTUNE" --te none.te --trials 4 --db new.db
+cat >varying.te <<'TE'
+symbol N 1..64
+tensor X[N, 32] f32
+compute Y[i:N, j:32] = X[i, j] * 2.0
+output Y
+TE
+refused 1 "varying.te|size N varies|--shape N=64" "$TCTUNE" --te varying.te --trials 4 --db new.db
+refused 1 "varying.te|size N varies|--shape N=64" "$TCTUNE" bench --te varying.te --untuned
+refused 1 "varying.te|from 1 to 64" "$TCTUNE" bench --te varying.te --shape N=65 --untuned
+refused 1 "varying.te|--shape M|no symbol" "$TCTUNE" bench --te varying.te --shape M=1 --untuned
+refused 1 "varying.te|--shape N|one number" "$TCTUNE" bench --te varying.te --shape N=1..8 --untuned
+ok "$TCTUNE" bench --te varying.te --shape N=17 --untuned --threads 1
+ok "$TCTUNE" show --te varying.te --print workload,nest,tir,asm
+says "symbol s0 1..64"
 echo "vectorize Y.nothing" >bad.sched
 refused 1 "bad.sched|nothing" "$TCTUNE" bench --te gemm.te --sched bad.sched
 refused 1 "bad.sched|nothing" "$TCTUNE" show --te gemm.te --sched bad.sched

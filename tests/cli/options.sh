@@ -52,7 +52,7 @@ refused 2 "--json takes no value" "$TCTUNE" --te gemm.te --trials 5 --json=yes
 refused 2 "--target|pentium9" "$TCTUNE" --te gemm.te --trials 5 --target pentium9 --db new.db
 refused 2 "--model|--te" "$TCTUNE" --trials 5
 refused 2 "exclude each other" "$TCTUNE" --trials 5 --te gemm.te --model "$models/dense.onnx"
-refused 2 "--shape|.te" "$TCTUNE" --trials 5 --te gemm.te --shape X=1
+refused 1 "--shape X|gemm.te|its sizes are fixed" "$TCTUNE" --trials 5 --te gemm.te --shape X=1 --db new.db
 refused 2 "'extra'" "$TCTUNE" --te gemm.te --trials 5 extra
 refused 2 "--rtol|'tight'" "$TCTUNE" run --model "$models/dense.onnx" --rtol tight
 refused 2 "--rtol|-1" "$TCTUNE" run --model "$models/dense.onnx" --rtol -1

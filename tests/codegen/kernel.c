@@ -101,20 +101,26 @@ double kernel_clock(int threads) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t bytes_of(const tc_buffer *b) {
-    return (size_t)(b->size * tc_dtype_bytes(b->dtype));
+static size_t bytes_of(const tc_func *f, int i, const int64_t *sizes) {
+    const tc_buffer *b = f->params[i].buffer;
+    return (size_t)(tc_tir_size_at(f, b, sizes) * tc_dtype_bytes(b->dtype));
+}
+
+void **kernel_args_at(const tc_func *f, const int64_t *sizes) {
+    void **a = tc_xcalloc((size_t)f->nparam + 1, sizeof *a);
+    for (int i = 0; i < f->nparam; i++)
+        a[i] = kernel_alloc(bytes_of(f, i, sizes));
+    a[f->nparam] = (void *)(uintptr_t)sizes;
+    return a;
 }
 
 void **kernel_args(const tc_func *f) {
-    void **a = tc_xcalloc((size_t)f->nparam, sizeof *a);
-    for (int i = 0; i < f->nparam; i++)
-        a[i] = kernel_alloc(bytes_of(f->params[i].buffer));
-    return a;
+    return kernel_args_at(f, NULL);
 }
 
 void kernel_free_args(const tc_func *f, void **args) {
     for (int i = 0; i < f->nparam; i++) {
-        size_t n = bytes_of(f->params[i].buffer);
+        size_t n = bytes_of(f, i, args[f->nparam]);
         for (size_t k = 0; k < GUARD; k++)
             if (((uint8_t *)args[i])[n + k] != GUARD_BYTE) {
                 fprintf(stderr, "argument %s was written past its end\n", f->params[i].buffer->name);

@@ -25,6 +25,7 @@ char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage); /* co
 /* Zeroed arrays for each argument of f, aligned to 64 and with guard bytes behind: kernel_free_args aborts when a kernel wrote
  * there. */
 void **kernel_args(const tc_func *f);
+void **kernel_args_at(const tc_func *f, const int64_t *sizes); /* the same for these sizes, which come last */
 void kernel_free_args(const tc_func *f, void **args);
 void *kernel_alloc(size_t bytes); /* aligned to 64, zeroed */
 /* Seconds: the thread's own time when there is only one thread (other processes then disturb less), else the wall clock's. */

@@ -1,5 +1,6 @@
 /* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter
- * on the same lowered function, so that what differs is the code generator's fault. On failure: seed, lowered TIR.
+ * on the same lowered function, so that what differs is the code generator's fault. For every third seed also with sizes that vary, at
+ * two of them. On failure: seed, lowered TIR.
  *
  *     test_cg_property [CASES [SEED]] */
 #include <math.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/random_symbols.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "kernel.h"
@@ -16,20 +18,25 @@ enum { DEFAULT_CASES = 300, MAX_STEPS = 28 };
 
 typedef struct data {
     const tc_func *f;
+    const int64_t *sizes;
     void **args;
 } data;
 
-static size_t bytes_of(const tc_buffer *b) {
-    return (size_t)(b->size * tc_dtype_bytes(b->dtype));
+static int64_t elements(const data *d, const tc_buffer *b) {
+    return tc_tir_size_at(d->f, b, d->sizes);
 }
 
-static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed) {
-    data d = {f, kernel_args(f)};
+static size_t bytes_of(const data *d, const tc_buffer *b) {
+    return (size_t)(elements(d, b) * tc_dtype_bytes(b->dtype));
+}
+
+static data make_args(const tc_workload *w, const tc_func *f, const int64_t *sizes, uint64_t seed) {
+    data d = {f, sizes, kernel_args_at(f, sizes)};
     for (int i = 0; i < f->nparam; i++) {
         const tc_param *p = &f->params[i];
         const tc_buffer *b = p->buffer;
         if (p->kind == TC_PARAM_OUT) {
-            memset(d.args[i], 0x7b, bytes_of(b));
+            memset(d.args[i], 0x7b, bytes_of(&d, b));
             continue;
         }
         tc_rng r = tc_rng_seed(seed + (uint64_t)p->index);
@@ -39,7 +46,7 @@ static data make_args(const tc_workload *w, const tc_func *f, uint64_t seed) {
         if (p->kind == TC_PARAM_PACKED)
             tc_tir_pack(f, i, dense, d.args[i]);
         else
-            memcpy(d.args[i], dense, bytes_of(b));
+            memcpy(d.args[i], dense, bytes_of(&d, b));
         free(dense);
     }
     return d;
@@ -58,8 +65,8 @@ static bool same(tc_dtype t, const void *a, const void *b, int64_t i) {
     return x == y || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
 }
 
-static int64_t first_difference(const tc_buffer *b, const void *got, const void *want) {
-    for (int64_t i = 0; i < b->size; i++)
+static int64_t first_difference(const tc_buffer *b, int64_t n, const void *got, const void *want) {
+    for (int64_t i = 0; i < n; i++)
         if (!same(b->dtype, got, want, i))
             return i;
     return -1;
@@ -68,7 +75,7 @@ static int64_t first_difference(const tc_buffer *b, const void *got, const void 
 static bool agree(const data *got, const data *want, int threads) {
     for (int i = 0; i < got->f->nparam; i++) {
         const tc_buffer *b = got->f->params[i].buffer;
-        int64_t at = first_difference(b, got->args[i], want->args[i]);
+        int64_t at = first_difference(b, elements(got, b), got->args[i], want->args[i]);
         if (at >= 0) {
             bool isf = tc_dtype_is_float(b->dtype);
             fprintf(stderr, "%d threads: %s[%lld] is %.9g, the interpreter has %.9g\n", threads, b->name, (long long)at,
@@ -80,9 +87,9 @@ static bool agree(const data *got, const data *want, int threads) {
     return true;
 }
 
-static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed) {
+static bool run_lowered(const tc_workload *w, tc_func *f, const int64_t *sizes, uint64_t seed) {
     tc_error err = {0};
-    data want = make_args(w, f, seed);
+    data want = make_args(w, f, sizes, seed);
     tc_status s = tc_tir_interp(f, want.args, &err);
     kernel k = {.f = f};
     bool ok = s == TC_OK;
@@ -90,7 +97,7 @@ static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed) {
         s = kernel_try(&k, kernel_target(), &(tc_cg_options){.verify = true}, &err);
     ok = ok && s == TC_OK;
     for (int threads = 1; ok && threads <= 3; threads += 2) {
-        data got = make_args(w, f, seed);
+        data got = make_args(w, f, sizes, seed);
         kernel_run(&k, got.args, threads);
         ok = agree(&got, &want, threads);
         kernel_free_args(f, got.args);
@@ -102,38 +109,64 @@ static bool run_lowered(const tc_workload *w, tc_func *f, uint64_t seed) {
     return ok;
 }
 
-static bool run_case(uint64_t seed, int64_t *refused) {
+typedef struct totals {
+    int64_t cases, refused, varying;
+} totals;
+
+/* Once, or at two sizes. */
+static bool run_program(const tc_workload *w, tc_func *f, tc_rng *r, uint64_t seed) {
+    int64_t sizes[TC_TEST_MAX_SYMBOLS];
+    bool ok = true;
+    for (int i = 0; ok && i < (w->nsymbol ? 2 : 1); i++) {
+        tc_test_random_sizes(w, r, sizes);
+        ok = run_lowered(w, f, sizes, seed);
+    }
+    if (ok)
+        return true;
+    tc_strbuf b = {0};
+    tc_tir_print(&b, f);
+    fprintf(stderr, "FAILED seed %llu", (unsigned long long)seed);
+    for (int i = 0; i < w->nsymbol; i++)
+        fprintf(stderr, " %s = %lld", w->symbols[i]->name, (long long)sizes[i]);
+    fprintf(stderr, "\n%s\n", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return false;
+}
+
+static bool run_workload(const tc_workload *w, tc_rng *r, uint64_t seed, totals *sum) {
+    tc_ctx *child = tc_ctx_child(w->ctx);
+    tc_error err = {0};
+    tc_trace *t = tc_test_random_trace(child, w, r, MAX_STEPS);
+    tc_tir_origin from = {.workload = w, .machine = &kernel_target()->machine, .trace = t};
+    tc_tir_program p;
+    bool made = tc_tir_program_make(child, &from, TC_TIR_LOWERED, &p, &err) == TC_OK;
+    bool ok = !made || run_program(w, p.lowered, r, seed);
+    sum->cases++;
+    sum->refused += !made;
+    tc_ctx_free(child);
+    return ok;
+}
+
+static bool run_case(uint64_t seed, totals *sum) {
     tc_rng rng = tc_rng_seed(seed);
     tc_ctx *c = tc_ctx_new();
-    tc_error err = {0};
-    tc_workload *w = tc_test_random_workload(c, &rng);
-    tc_ctx *child = tc_ctx_child(c);
-    tc_trace *t = tc_test_random_trace(child, w, &rng, MAX_STEPS);
-    const tc_machine *m = &kernel_target()->machine;
-    tc_tir_origin from = {.workload = w, .machine = m, .trace = t};
-    tc_tir_program p;
-    bool ok = true;
-    if (tc_tir_program_make(child, &from, TC_TIR_LOWERED, &p, &err) != TC_OK)
-        ++*refused;
-    else if (!run_lowered(w, p.lowered, seed)) {
-        tc_strbuf b = {0};
-        tc_tir_print(&b, p.lowered);
-        fprintf(stderr, "FAILED seed %llu\n%s\n", (unsigned long long)seed, tc_sb_str(&b));
-        tc_strbuf_free(&b);
-        ok = false;
-    }
-    tc_ctx_free(child);
+    const tc_workload *w = tc_test_random_workload(c, &rng);
+    bool ok = run_workload(w, &rng, seed, sum);
+    const tc_workload *varying = ok && seed % 3 == 0 ? tc_test_vary(c, w, &rng) : NULL;
+    if (varying)
+        ok = run_workload(varying, &rng, seed, sum);
+    sum->varying += varying != NULL;
     tc_ctx_free(c);
     return ok;
 }
 
 int main(int argc, char **argv) {
     uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    int64_t refused = 0;
+    totals sum = {0};
     int failed = 0;
     for (uint64_t i = 0; i < cases && failed < 3; i++)
-        failed += !run_case(seed + i, &refused);
-    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering\n", (unsigned long long)cases,
-           (unsigned long long)seed, failed, (long long)refused);
-    return failed || (cases >= 100 && (uint64_t)refused * 3 > cases);
+        failed += !run_case(seed + i, &sum);
+    printf("%lld cases from seed %llu, of which %lld with sizes that vary: %d failed, %lld refused by lowering\n",
+           (long long)sum.cases, (unsigned long long)seed, (long long)sum.varying, failed, (long long)sum.refused);
+    return failed || (cases >= 100 && (sum.refused * 3 > sum.cases || sum.varying * 8 < sum.cases));
 }

@@ -33,6 +33,15 @@ tc_status oracle_open(oracle *o, const tc_workload *w, uint64_t seed, tc_error *
     return tc_te_interp(w, (const void *const *)o->in, o->want, err);
 }
 
+tc_status oracle_open_at(oracle *o, tc_ctx *c, const tc_workload *w, const int64_t *sizes, uint64_t seed, tc_error *err) {
+    const tc_workload *fixed;
+    *o = (oracle){0};
+    TC_TRY(tc_te_at(c, w, sizes, &fixed, err));
+    tc_status s = oracle_open(o, fixed, seed, err);
+    o->sizes = sizes;
+    return s;
+}
+
 void oracle_close(oracle *o) {
     for (int i = 0; i < o->w->nin; i++)
         free(o->in[i]);
@@ -77,9 +86,20 @@ static tc_status compare(const tc_tensor *t, const void *got, const void *want, 
     return TC_OK;
 }
 
-static void *argument(const oracle *o, const tc_func *f, int i) {
+static size_t bytes_of(const oracle *o, const tc_func *f, int i) {
     const tc_buffer *b = f->params[i].buffer;
-    size_t bytes = (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
+    return (size_t)tc_tir_size_at(f, b, o->sizes) * (size_t)tc_dtype_bytes(b->dtype);
+}
+
+/* A place for each argument, and for the sizes, which are there. */
+static void **new_arguments(const oracle *o, const tc_func *f) {
+    void **args = tc_xcalloc((size_t)f->nparam + 1, sizeof *args);
+    args[f->nparam] = (void *)(uintptr_t)o->sizes;
+    return args;
+}
+
+static void *argument(const oracle *o, const tc_func *f, int i) {
+    size_t bytes = bytes_of(o, f, i);
     if (f->params[i].kind == TC_PARAM_IN)
         return o->in[f->params[i].index];
     void *p = tc_xmalloc(bytes + 1);
@@ -103,22 +123,26 @@ static tc_status run_and_compare(const oracle *o, const tc_func *f, void **args,
     return s;
 }
 
+tc_status oracle_run(const oracle *o, const tc_func *f, uint64_t shuffle, tc_error *err) {
+    void **args = new_arguments(o, f);
+    for (int i = 0; i < f->nparam; i++)
+        args[i] = argument(o, f, i);
+    return run_and_compare(o, f, args, shuffle, err);
+}
+
 tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err) {
     tc_status s = tc_tir_verify(c, f, err);
     if (s != TC_OK) {
         tc_error_prefix(err, "verify: ");
         return s;
     }
-    void **args = tc_xcalloc((size_t)f->nparam, sizeof *args);
-    for (int i = 0; i < f->nparam; i++)
-        args[i] = argument(o, f, i);
-    return run_and_compare(o, f, args, shuffle, err);
+    return oracle_run(o, f, shuffle, err);
 }
 
 static tc_status check_pair(const oracle *o, const tc_func *f, int out, int in, uint64_t shuffle, tc_error *err) {
     const tc_buffer *b = f->params[in].buffer;
-    size_t bytes = (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
-    void **args = tc_xcalloc((size_t)f->nparam, sizeof *args);
+    size_t bytes = bytes_of(o, f, in);
+    void **args = new_arguments(o, f);
     for (int i = 0; i < f->nparam; i++)
         args[i] = i == out || i == in ? NULL : argument(o, f, i);
     args[in] = args[out] = tc_xmalloc(bytes + 1);

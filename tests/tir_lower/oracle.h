@@ -6,13 +6,18 @@
 
 typedef struct oracle {
     const tc_workload *w;
-    void **in, **want; /* dense, row-major; by position in w->in and w->out */
+    const int64_t *sizes; /* where they vary: the symbols' values; w is what it is for them */
+    void **in, **want;    /* dense, row-major; by position in w->in and w->out */
 } oracle;
 
 /* Fills the inputs and computes what every schedule must. */
 tc_status oracle_open(oracle *o, const tc_workload *w, uint64_t seed, tc_error *err);
+/* The same of a workload whose sizes vary, for these; `c` gets the workload for them. */
+tc_status oracle_open_at(oracle *o, tc_ctx *c, const tc_workload *w, const int64_t *sizes, uint64_t seed, tc_error *err);
 void oracle_close(oracle *o);
-/* Verifies f, interprets it (parallel iterations shuffled by `shuffle` unless 0) and compares. */
+/* Interprets f (parallel iterations shuffled by `shuffle` unless 0) and compares. */
+tc_status oracle_run(const oracle *o, const tc_func *f, uint64_t shuffle, tc_error *err);
+/* The same of what the verifier accepts; TC_ILLEGAL: it does not. */
 tc_status oracle_check(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, tc_error *err);
 /* The same for every pair of an output and an input that f may write it over, with one piece of memory for both. *pairs grows by
  * their number. */

@@ -1,12 +1,13 @@
 /* Random workload x random legal trace -> build -> verify -> interpret -> compare with the reference interpreter of te; then the
- * same after the whole pass pipeline, with the parallel iterations shuffled. On failure: the seed, the workload and a shrunken
- * trace.
+ * same after the whole pass pipeline, with the parallel iterations shuffled. For every other seed also with sizes that vary, run at
+ * several. On failure: the seed, the workload and a shrunken trace.
  *
  *     test_tir_property [CASES [SEED]]        also TC_PROPERTY_CASES, TC_PROPERTY_SEED */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/random_symbols.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "te/text.h"
@@ -17,24 +18,45 @@ enum { DEFAULT_CASES = 500 };
 #else
 enum { DEFAULT_CASES = 2000 };
 #endif
-enum { MAX_STEPS = 28 };
+enum { MAX_STEPS = 28, MAX_SIZES = 3 };
 
 typedef struct totals {
-    int64_t illegal, in_place; /* pairs of an output and an input that it may be written over */
+    int64_t unproven; /* programs with sizes that vary whose accesses the verifier cannot show to be in bounds */
+    int64_t cases, varying, illegal, in_place; /* pairs of an output and an input that it may be written over */
 } totals;
 
 /* Half as wide, half as many registers, tails as powers of two instead of masks, caches so small that weights are prefetched. */
 static const tc_machine narrow_machine = {
     .vector_bytes = 32, .vector_regs = 16, .cores = 2, .l1 = 256, .l2 = 512, .l3 = 16 << 20, .line = 16};
 
-static tc_status check_lowered(const oracle *o, const tc_machine *m, tc_ctx *c, const tc_func *built, totals *sum,
+/* A workload, and what it computes: once, or at several sizes. */
+typedef struct subject {
+    const tc_workload *w;
+    int n;
+    int64_t sizes[MAX_SIZES][TC_TEST_MAX_SYMBOLS];
+    oracle at[MAX_SIZES];
+} subject;
+
+static tc_status check_at(const subject *o, int i, tc_ctx *c, const tc_func *f, uint64_t shuffle, totals *sum, tc_error *err) {
+    tc_status s = oracle_check(&o->at[i], c, f, shuffle, err);
+    if (s == TC_ILLEGAL && o->w->nsymbol) {
+        sum->unproven += i == 0;
+        s = oracle_run(&o->at[i], f, shuffle, err);
+    }
+    for (int k = 0; s != TC_OK && k < o->w->nsymbol; k++)
+        tc_error_prefix(err, "%s = %lld: ", o->w->symbols[k]->name, (long long)o->sizes[i][k]);
+    return s;
+}
+
+static tc_status check_lowered(const subject *o, const tc_machine *m, tc_ctx *c, const tc_func *built, totals *sum,
                                tc_error *err) {
     tc_func *lowered;
     tc_status s = tc_tir_lower(c, m, built, NULL, &lowered, err);
-    if (s == TC_OK)
-        s = oracle_check(o, c, lowered, 7, err);
-    if (s == TC_OK)
-        s = oracle_check_in_place(o, lowered, 7, &sum->in_place, err);
+    for (int i = 0; i < o->n && s == TC_OK; i++) {
+        s = check_at(o, i, c, lowered, 7, sum, err);
+        if (s == TC_OK)
+            s = oracle_check_in_place(&o->at[i], lowered, 7, &sum->in_place, err);
+    }
     if (s != TC_OK)
         tc_error_prefix(err, "lowered: ");
     return s == TC_ILLEGAL ? TC_BAD_INPUT : s;
@@ -58,7 +80,7 @@ static tc_status check_text(tc_ctx *c, const tc_func *f, tc_error *err) {
 }
 
 /* TC_OK; TC_ILLEGAL: the schedule cannot be replayed or lowered (fine); else a failure. */
-static tc_status check(const oracle *o, const tc_trace *t, totals *sum, tc_error *err) {
+static tc_status check(const subject *o, const tc_trace *t, totals *sum, tc_error *err) {
     tc_ctx *c = tc_ctx_child(o->w->ctx);
     tc_sched *s;
     tc_func *built;
@@ -69,8 +91,8 @@ static tc_status check(const oracle *o, const tc_trace *t, totals *sum, tc_error
         status = tc_tir_build(s, &test_machine, &built, err);
     if (status == TC_OK) {
         status = check_text(c, built, err);
-        if (status == TC_OK)
-            status = oracle_check(o, c, built, 0, err);
+        for (int i = 0; i < o->n && status == TC_OK; i++)
+            status = check_at(o, i, c, built, 0, sum, err);
         if (status == TC_OK)
             status = check_lowered(o, &test_machine, c, built, sum, err);
         if (status == TC_OK)
@@ -82,7 +104,7 @@ static tc_status check(const oracle *o, const tc_trace *t, totals *sum, tc_error
 }
 
 /* Drops steps, last first, as long as the rest still fails. */
-static tc_trace *shrink(const oracle *o, tc_arena *a, const tc_trace *t) {
+static tc_trace *shrink(const subject *o, tc_arena *a, const tc_trace *t) {
     tc_trace *best = tc_trace_copy(a, t);
     for (bool dropped = true; dropped;) {
         dropped = false;
@@ -101,7 +123,7 @@ static tc_trace *shrink(const oracle *o, tc_arena *a, const tc_trace *t) {
     return best;
 }
 
-static void report(const oracle *o, const tc_trace *t, uint64_t seed) {
+static void report(const subject *o, const tc_trace *t, uint64_t seed) {
     tc_arena *a = tc_arena_new();
     tc_strbuf te = {0}, sched = {0};
     tc_error err = {0};
@@ -116,30 +138,66 @@ static void report(const oracle *o, const tc_trace *t, uint64_t seed) {
     tc_arena_free(a);
 }
 
+static bool run_subject(const subject *o, tc_rng *rng, uint64_t seed, totals *sum) {
+    tc_error err = {0};
+    tc_ctx *child = tc_ctx_child(o->w->ctx);
+    tc_trace *made = tc_test_random_trace(child, o->w, rng, MAX_STEPS);
+    tc_arena *a = tc_arena_new();
+    tc_trace *t = tc_trace_copy(a, made);
+    tc_ctx_free(child);
+    tc_status s = check(o, t, sum, &err);
+    sum->cases++;
+    sum->illegal += s == TC_ILLEGAL;
+    if (s != TC_OK && s != TC_ILLEGAL)
+        report(o, t, seed);
+    tc_arena_free(a);
+    return s == TC_OK || s == TC_ILLEGAL;
+}
+
+static bool opened(tc_status s, uint64_t seed, const tc_error *err) {
+    if (s != TC_OK)
+        fprintf(stderr, "FAILED seed %llu: the reference interpreter: %s\n", (unsigned long long)seed, err->msg);
+    return s == TC_OK;
+}
+
+static bool run_fixed(const tc_workload *w, tc_rng *rng, uint64_t seed, totals *sum) {
+    tc_error err = {0};
+    subject o = {.w = w, .n = 1};
+    bool ok = opened(oracle_open(&o.at[0], w, seed, &err), seed, &err) && run_subject(&o, rng, seed, sum);
+    oracle_close(&o.at[0]);
+    return ok;
+}
+
+/* Each size in a context of its own: schedules are made in children of the workload's, which must not grow meanwhile. */
+static bool run_varying(tc_ctx *c, const tc_workload *fixed, tc_rng *rng, uint64_t seed, totals *sum) {
+    tc_error err = {0};
+    subject o = {.w = tc_test_vary(c, fixed, rng)};
+    tc_ctx *own[MAX_SIZES];
+    bool ok = true;
+    for (int i = 0; o.w && i < MAX_SIZES && ok; i++) {
+        own[i] = tc_ctx_new();
+        tc_test_random_sizes(o.w, rng, o.sizes[i]);
+        ok = opened(oracle_open_at(&o.at[i], own[i], o.w, o.sizes[i], seed, &err), seed, &err);
+        o.n += ok;
+    }
+    ok = ok && (!o.w || run_subject(&o, rng, seed, sum));
+    for (int i = 0; i < o.n; i++) {
+        oracle_close(&o.at[i]);
+        tc_ctx_free(own[i]);
+    }
+    sum->varying += o.w != NULL;
+    return ok;
+}
+
 static bool run_case(uint64_t seed, totals *sum) {
     tc_rng rng = tc_rng_seed(seed);
     tc_ctx *c = tc_ctx_new();
-    tc_error err = {0};
-    oracle o;
-    tc_workload *w = tc_test_random_workload(c, &rng);
-    tc_status s = oracle_open(&o, w, seed, &err);
-    if (s == TC_OK) {
-        tc_ctx *child = tc_ctx_child(c);
-        tc_trace *made = tc_test_random_trace(child, w, &rng, MAX_STEPS);
-        tc_arena *a = tc_arena_new();
-        tc_trace *t = tc_trace_copy(a, made);
-        tc_ctx_free(child);
-        s = check(&o, t, sum, &err);
-        sum->illegal += s == TC_ILLEGAL;
-        if (s != TC_OK && s != TC_ILLEGAL)
-            report(&o, t, seed);
-        tc_arena_free(a);
-    } else {
-        fprintf(stderr, "FAILED seed %llu: the reference interpreter: %s\n", (unsigned long long)seed, err.msg);
-    }
-    oracle_close(&o);
+    const tc_workload *w = tc_test_random_workload(c, &rng);
+    bool ok = run_fixed(w, &rng, seed, sum);
+    if (ok && seed % 2)
+        ok = run_varying(c, w, &rng, seed, sum);
     tc_ctx_free(c);
-    return s == TC_OK || s == TC_ILLEGAL;
+    return ok;
 }
 
 static uint64_t option(int argc, char **argv, int i, const char *name, uint64_t otherwise) {
@@ -154,8 +212,12 @@ int main(int argc, char **argv) {
     int failed = 0;
     for (uint64_t i = 0; i < cases && failed < 5; i++)
         failed += !run_case(seed + i, &sum);
-    printf("%llu cases from seed %llu: %d failed, %lld refused by lowering, %lld pairs in place\n", (unsigned long long)cases,
-           (unsigned long long)seed, failed, (long long)sum.illegal, (long long)sum.in_place);
-    /* A generator that makes mostly refused schedules tests nothing, nor one whose kernels never write in place. */
-    return failed || (cases >= 100 && ((uint64_t)sum.illegal * 3 > cases || (uint64_t)sum.in_place * 20 < cases));
+    printf("%lld cases from seed %llu, of which %lld with sizes that vary: %d failed, %lld refused by lowering, %lld not proved, "
+           "%lld "
+           "pairs in place\n",
+           (long long)sum.cases, (unsigned long long)seed, (long long)sum.varying, failed, (long long)sum.illegal,
+           (long long)sum.unproven, (long long)sum.in_place);
+    /* A generator that makes mostly refused schedules tests nothing, nor one whose kernels never write in place, or seldom vary. */
+    return failed || (cases >= 100 && (sum.illegal * 3 > sum.cases || sum.in_place * 20 < sum.cases ||
+                                       sum.varying * 5 < sum.cases || sum.unproven * 20 > sum.varying));
 }

@@ -22,8 +22,17 @@ static void open_function(tc_cgc_writer *w, const char *symbol) {
     tc_cgc_text(w, "static void %s(", symbol);
     for (int i = 0; i < w->f->nparam; i++)
         tc_cgc_text(w, "%svoid *a%d, ", w->f->params[i].kind == TC_PARAM_OUT ? "" : "const ", i);
-    tc_cgc_text(w, "uint8_t *workspace) {\n");
+    tc_cgc_text(w, "%suint8_t *workspace) {\n", w->f->nsymbol ? "const int64_t *sizes, " : "");
     w->indent = 1;
+    for (int i = 0; i < w->f->nsymbol; i++) {
+        const tc_var *v = w->f->symbols[i];
+        tc_cgc_line(w, "const int64_t ");
+        tc_cgc_name(w, v->name, v->id);
+        tc_cgc_text(w, " = sizes[%d];\n", i);
+        tc_cgc_line(w, "(void)");
+        tc_cgc_name(w, v->name, v->id);
+        tc_cgc_text(w, ";\n");
+    }
     for (int i = 0; i < w->f->nparam; i++) {
         const tc_param *p = &w->f->params[i];
         tc_cgc_line(w, "%stc_%s *%sconst ", p->kind == TC_PARAM_OUT ? "" : "const ", tc_dtype_name(p->buffer->dtype),

@@ -142,6 +142,7 @@ void tc_cg_add_params(tc_cg *g, int first) {
         LLVMSetValueName2(v, p->buffer->name, strlen(p->buffer->name));
         bool constant = is_input(p) && !p->overlaps;
         tc_cg_add_slot(g, (tc_slot){.buffer = p->buffer, .ptr = v, .align = TC_RT_ALIGN, .constant = constant});
-        tc_cg_pointer_attributes(g, g->fn, first + i, buffer_bytes(p->buffer), is_input(p), p->overlaps);
+        int64_t bytes = tc_tir_least_size(p->buffer) * tc_dtype_bytes(p->buffer->dtype);
+        tc_cg_pointer_attributes(g, g->fn, first + i, bytes, is_input(p), p->overlaps);
     }
 }

@@ -172,6 +172,8 @@ tc_val tc_cg_pow(tc_cg *g, tc_val x, tc_val y);
 
 /* ---- stmt.c ---- */
 void tc_cg_stmt(tc_cg *g, const tc_stmt *s);
+/* A symbol's value, for the whole of the kernel. */
+void tc_cg_bind_symbol(tc_cg *g, const tc_var *v, tc_val value);
 void tc_cg_serial_loop(tc_cg *g, const tc_stmt *s);
 /* for var = begin; var < end: the test is at the bottom; `check` adds one at the top. */
 void tc_cg_counted_loop(tc_cg *g, const tc_stmt *s, tc_val begin, tc_val end, bool check);

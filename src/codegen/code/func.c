@@ -1,7 +1,7 @@
 /* Kernels as functions. A kernel becomes
  *
- *     SYMBOL(args, workspace, rt)        exported: loads the argument pointers, calls SYMBOL.body
- *     SYMBOL.body(p0, p1, ..., shared, threads, rt)
+ *     SYMBOL(args, workspace, rt)        exported: loads the argument pointers and sizes, calls SYMBOL.body
+ *     SYMBOL.body(p0, p1, ..., shared, threads, rt, n0, n1, ...)
  *     SYMBOL.parN(begin, end, thread, closure)   what parallel_for calls: loads the closure, calls SYMBOL.parN.body
  *     SYMBOL.parN.body(begin, end, p0, p1, ..., shared, thread's workspace, captured arrays, outer variables)
  *
@@ -103,19 +103,21 @@ void tc_cg_end_flush(tc_cg *g, tc_val before) {
 /* ---- the kernel ---- */
 
 static tc_val build_body(tc_cg *g) {
-    int n = g->k->f->nparam;
+    int n = g->k->f->nparam, nsymbol = g->k->f->nsymbol;
     LLVMTypeRef params[TC_CG_MAX_ARGS];
     char name[256];
-    for (int i = 0; i < n + 3; i++)
-        params[i] = g->ptr;
+    for (int i = 0; i < n + 3 + nsymbol; i++)
+        params[i] = i < n + 3 ? g->ptr : g->i64;
     snprintf(name, sizeof name, "%.200s.body", g->symbol);
-    tc_cg_open_function(g, tc_cg_new_function(g, name, g->i32, params, n + 3, false));
+    tc_cg_open_function(g, tc_cg_new_function(g, name, g->i32, params, n + 3 + nsymbol, false));
     tc_cg_add_params(g, 0);
     g->k->shared = LLVMGetParam(g->fn, (unsigned)n);
     tc_cg_pointer_attributes(g, g->fn, n, tc_cg_round64(g->k->f->shared_bytes), false, false);
     g->k->threads = g->k->thread = LLVMGetParam(g->fn, (unsigned)n + 1);
     tc_cg_pointer_attributes(g, g->fn, n + 1, tc_cg_round64(g->k->f->thread_bytes), false, false);
     g->k->rt = LLVMGetParam(g->fn, (unsigned)n + 2);
+    for (int i = 0; i < nsymbol; i++)
+        tc_cg_bind_symbol(g, g->k->f->symbols[i], LLVMGetParam(g->fn, (unsigned)(n + 3 + i)));
     tc_val fn = g->fn;
     tc_cg_stmt(g, g->k->f->body);
     tc_cg_release_tiles(g);
@@ -123,9 +125,15 @@ static tc_val build_body(tc_cg *g) {
     return fn;
 }
 
+/* array[i] */
+static tc_val nth(tc_cg *g, LLVMTypeRef type, tc_val array, int i) {
+    tc_val k = tc_cg_i64(g, i);
+    return LLVMBuildLoad2(g->b, type, LLVMBuildGEP2(g->b, type, array, &k, 1, ""), "");
+}
+
 static void build_kernel(tc_cg *g, const tc_func *f) {
-    if (f->nparam > TC_CG_MAX_ARGS - 8) {
-        tc_cg_fail(g, "has %d arguments; at most %d are supported", f->nparam, TC_CG_MAX_ARGS - 8);
+    if (f->nparam + f->nsymbol > TC_CG_MAX_ARGS - 8) {
+        tc_cg_fail(g, "has %d arguments; at most %d are supported", f->nparam + f->nsymbol, TC_CG_MAX_ARGS - 8);
         return;
     }
     tc_val body = build_body(g);
@@ -133,16 +141,17 @@ static void build_kernel(tc_cg *g, const tc_func *f) {
     tc_val args[TC_CG_MAX_ARGS];
     tc_cg_open_function(g, tc_cg_new_function(g, g->symbol, g->i32, params, 3, true));
     tc_cg_permit_tiles(g);
-    for (int i = 0; i < f->nparam; i++) {
-        tc_val k = tc_cg_i64(g, i);
-        args[i] = LLVMBuildLoad2(g->b, g->ptr, LLVMBuildGEP2(g->b, g->ptr, LLVMGetParam(g->fn, 0), &k, 1, ""), "");
-    }
+    for (int i = 0; i < f->nparam; i++)
+        args[i] = nth(g, g->ptr, LLVMGetParam(g->fn, 0), i);
+    tc_val sizes = f->nsymbol ? nth(g, g->ptr, LLVMGetParam(g->fn, 0), f->nparam) : NULL;
+    for (int i = 0; i < f->nsymbol; i++)
+        args[f->nparam + 3 + i] = nth(g, g->i64, sizes, i);
     tc_val off = tc_cg_i64(g, tc_cg_round64(f->shared_bytes));
     args[f->nparam] = LLVMGetParam(g->fn, 1);
     args[f->nparam + 1] = LLVMBuildGEP2(g->b, g->i8, LLVMGetParam(g->fn, 1), &off, 1, "");
     args[f->nparam + 2] = LLVMGetParam(g->fn, 2);
     tc_val before = tc_cg_begin_flush(g);
-    tc_val status = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(body), body, args, (unsigned)f->nparam + 3, "");
+    tc_val status = LLVMBuildCall2(g->b, LLVMGlobalGetValueType(body), body, args, (unsigned)(f->nparam + 3 + f->nsymbol), "");
     tc_cg_end_flush(g, before);
     tc_cg_close_function(g, status);
 }

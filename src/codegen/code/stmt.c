@@ -10,6 +10,10 @@ static void bind(tc_cg *g, const tc_var *v, tc_val value, tc_ival range) {
     tc_env_set(g->k->env, v, range);
 }
 
+void tc_cg_bind_symbol(tc_cg *g, const tc_var *v, tc_val value) {
+    bind(g, v, value, (tc_ival){v->least, v->most});
+}
+
 static void unbind(tc_cg *g) {
     tc_map_put(&g->k->var_at, g->k->vars.data[--g->k->vars.len].var->id, 0);
 }

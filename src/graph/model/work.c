@@ -43,6 +43,40 @@ static const char *stem(const char *path, tc_arena *a) {
     return tc_arena_strndup(a, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+static tc_status find_symbol(const tc_workload *w, const tc_graph_binding *b, int *at, tc_error *err) {
+    for (*at = 0; *at < w->nsymbol; ++*at)
+        if (strcmp(w->symbols[*at]->name, b->name) == 0)
+            break;
+    if (*at == w->nsymbol)
+        return tc_fail(err, TC_BAD_INPUT, "--shape %s: the kernel has no symbol of that name%s", b->name,
+                       w->nsymbol ? "" : "; its sizes are fixed");
+    if (b->ndim != 1 || b->d[0].least != b->d[0].most)
+        return tc_fail(err, TC_BAD_INPUT, "--shape %s: a kernel's symbol gets one number; its range stands in the kernel",
+                       b->name);
+    return TC_OK;
+}
+
+static tc_status no_size(const tc_var *v, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT, "size %s varies from %lld to %lld: say which with --shape %s=%lld", v->name,
+                   (long long)v->least, (long long)v->most, v->name, (long long)v->most);
+}
+
+/* The kernel at the sizes that are given. */
+static tc_status fix_sizes(const tc_graph_work_options *o, tc_ctx *ctx, const tc_workload **w, tc_error *err) {
+    int64_t *size = TC_NEW_N(tc_ctx_arena(ctx), int64_t, (*w)->nsymbol);
+    int at;
+    for (size_t i = 0; i < o->nshapes; i++) {
+        TC_TRY(find_symbol(*w, &o->shapes[i], &at, err));
+        size[at] = o->shapes[i].d[0].most;
+    }
+    if ((*w)->nsymbol == 0 || (o->nshapes == 0 && o->varying))
+        return TC_OK;
+    for (int i = 0; i < (*w)->nsymbol; i++)
+        if (!size[i])
+            return no_size((*w)->symbols[i], err);
+    return tc_te_at(ctx, *w, size, w, err);
+}
+
 static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
     char *text;
     const tc_workload *workload;
@@ -50,6 +84,10 @@ static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, t
     w->ctx = tc_ctx_new();
     tc_status st = tc_te_parse(w->ctx, o->te, text, &workload, err);
     free(text);
+    TC_TRY(st);
+    st = fix_sizes(o, w->ctx, &workload, err);
+    if (st != TC_OK)
+        tc_error_prefix(err, "%s: ", o->te);
     TC_TRY(st);
     w->constants = o->constants ? tc_xstrdup(o->constants) : NULL;
     w->seed = o->seed;

@@ -11,11 +11,13 @@
 
 typedef struct tc_graph_work_options {
     const char *model, *te; /* the file: one of the two */
-    /* Of a network. */
+    /* Of a network; of a kernel the values of its symbols, all or none. */
     const tc_graph_binding *shapes;
     size_t nshapes;
-    tc_graph_pass_options passes;
-    /* Of a kernel: a file with its constants by name (bundle.h); NULL: seeded random ones. */
+    tc_graph_pass_options passes; /* of a network */
+    /* Of a kernel. */
+    bool varying; /* it may have symbols of which no value is given; else that is refused */
+    /* A file with its constants by name (bundle.h); NULL: seeded random ones. */
     const char *constants;
     uint64_t seed;
 } tc_graph_work_options;

@@ -69,10 +69,18 @@ tc_status tc_meas_check_texts(const tc_record *r, tc_error *err) {
     return check_hash("trace", r->trace_hash, tc_meas_text_hash(r->trace), err);
 }
 
+tc_status tc_meas_check_fixed(const tc_workload *w, tc_error *err) {
+    if (!w->nsymbol)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "its size %s varies, and what is timed has one size", w->symbols[0]->name);
+}
+
 static tc_status check_workload(const tc_record *r, tc_error *err) {
     tc_ctx *ctx = tc_ctx_new();
     const tc_workload *w;
     tc_status s = tc_te_parse(ctx, "workload", r->workload, &w, err);
+    if (s == TC_OK)
+        s = tc_meas_check_fixed(w, err);
     if (s == TC_OK)
         s = check_hash("workload", r->workload_hash, tc_te_hash(w), err);
     tc_ctx_free(ctx);

@@ -120,7 +120,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy) {
     tc_space_alternative *x = TC_NEW_N(tc_ctx_arena(c), tc_space_alternative, TC_LEN(algorithms));
     int n = 0;
-    for (size_t k = 0; k < TC_LEN(algorithms); k++)
+    for (size_t k = 0; k < TC_LEN(algorithms) && !w->nsymbol; k++) /* they cut extents into parts of fixed sizes */
         if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
             n++;
     return (tc_space_alternative_list){n, x};

@@ -61,7 +61,7 @@ void tc_env_free(tc_env *e);
  * used with one context alone (or its parents' expressions), by one thread, and not beyond a reset of it. */
 void tc_env_remember(tc_env *e);
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range);
-tc_ival tc_env_get(const tc_env *e, const tc_var *v); /* unbounded when unknown */
+tc_ival tc_env_get(const tc_env *e, const tc_var *v); /* unbounded when unknown, or a symbol's own; e may be NULL */
 
 /* Adds what a condition known to hold says: affine comparisons, and conjunctions of them, narrow every query about the same
  * linear combination (the guard io * 6 + ii < 128 bounds (io * 6 + ii) * 768 + k). Other conditions add nothing. Undo with the
@@ -74,7 +74,7 @@ void tc_env_undo(tc_env *e, size_t mark);               /* forgets assumptions, 
 /* ---- questions (bounds.c) ---- */
 
 /* Range of an integer or bool scalar expression; sound, exact for affine expressions of independent variables. Memory reads: the
- * dtype's range. `env` may be NULL (all unbounded). A vector's range is that of all its lanes. */
+ * dtype's range. `env` may be NULL (all but symbols unbounded). A vector's range is that of all its lanes. */
 tc_ival tc_te_bounds(const tc_expr *e, const tc_env *env);
 /* A sum, difference, product or ramp of i64 whose operands' ranges are such that it does not wrap. */
 bool tc_te_stays_in_range(const tc_expr *e, const tc_env *env);

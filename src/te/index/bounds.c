@@ -379,7 +379,7 @@ static tc_ival range_node(te_ranges *r, const tc_expr *e) {
 static tc_ival range_leaf(te_ranges *r, const tc_expr *e) {
     if (e->op == TC_OP_INT)
         return e->dtype == TC_U64 && e->u.i < 0 ? tc_ival_of_dtype(TC_U64) : (tc_ival){e->u.i, e->u.i};
-    tc_ival v = r->env ? tc_env_get(r->env, e->u.var) : TC_IVAL_ALL;
+    tc_ival v = tc_env_get(r->env, e->u.var);
     for (const te_ranges *s = r; s; s = s->outer)
         for (int i = 0; i < s->nfact; i++)
             if (s->fact[i].n == 1 && s->fact[i].term[0].atom == e)

@@ -99,25 +99,31 @@ static void grow(tc_env *e) {
     free(old);
 }
 
-static binding *bind(tc_env *e, uint32_t id) {
-    binding *b = find(e, id);
+static tc_ival own_range(const tc_var *v) {
+    return v->is_symbol ? (tc_ival){v->least, v->most} : TC_IVAL_ALL;
+}
+
+static binding *bind(tc_env *e, const tc_var *v) {
+    binding *b = find(e, v->id);
     if (b->key)
         return b;
-    *b = (binding){id + 1, TC_IVAL_ALL, TC_IVAL_ALL};
+    *b = (binding){v->id + 1, own_range(v), TC_IVAL_ALL};
     if (2 * ++e->len > e->nslots)
         grow(e);
-    return find(e, id);
+    return find(e, v->id);
 }
 
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range) {
     if (e->simple && v->id < e->simple->newest)
         forget(e);
-    bind(e, v->id)->range = range;
+    bind(e, v)->range = range;
 }
 
 tc_ival tc_env_get(const tc_env *e, const tc_var *v) {
+    if (!e)
+        return own_range(v);
     const binding *b = find(e, v->id);
-    return b->key ? tc_ival_meet(b->range, b->assumed) : TC_IVAL_ALL;
+    return b->key ? tc_ival_meet(b->range, b->assumed) : own_range(v);
 }
 
 int te_env_facts(const tc_env *e, const te_fact **facts) {
@@ -194,9 +200,9 @@ static bool same_combination(const te_fact *a, const te_fact *b) {
 
 static void note(tc_env *e, const te_fact *f) {
     if (f->n == 1 && f->term[0].atom->op == TC_OP_VAR) {
-        uint32_t id = f->term[0].atom->u.var->id;
-        binding *b = bind(e, id);
-        tc_push(&e->log, ((undo){UNDO_VAR, id, b->assumed}));
+        const tc_var *v = f->term[0].atom->u.var;
+        binding *b = bind(e, v);
+        tc_push(&e->log, ((undo){UNDO_VAR, v->id, b->assumed}));
         b->assumed = tc_ival_meet(b->assumed, f->range);
         return;
     }

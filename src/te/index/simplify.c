@@ -309,7 +309,7 @@ const tc_expr *te_simp(simplifier *s, const tc_expr *e) {
 
 /* As te_simp would: a variable of one value is that value. */
 static const tc_expr *simplify_leaf(tc_ctx *c, const tc_expr *e, const tc_env *env) {
-    if (e->op != TC_OP_VAR || !env)
+    if (e->op != TC_OP_VAR)
         return e;
     tc_ival v = tc_env_get(env, e->u.var);
     return tc_ival_point(v) ? tc_int(c, e->dtype, v.lo) : e;

@@ -333,7 +333,12 @@ static void close_machine(machine *m) {
     tc_map_free(&m->index);
 }
 
+static tc_status check_fixed(const tc_workload *w, tc_error *err) {
+    return !w->nsymbol ? TC_OK : tc_fail(err, TC_BAD_INPUT, "the size %s is not known: fix it first", w->symbols[0]->name);
+}
+
 tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const *out, tc_error *err) {
+    TC_TRY(check_fixed(w, err));
     machine m;
     tc_status s = open_machine(&m, w, in, out, err);
     for (int i = 0; i < w->ncompute && s == TC_OK; i++)
@@ -379,6 +384,9 @@ static tc_status eval_points(machine *m, const tc_tensor *t, size_t n, const int
 
 tc_status tc_te_interp_points(const tc_workload *w, const void *const *in, int o, size_t n, const int64_t *coords,
                               double *results, double max_cost, double *cost, tc_error *err) {
+    if (cost)
+        *cost = 0;
+    TC_TRY(check_fixed(w, err));
     machine m;
     tc_status s = open_machine(&m, w, in, NULL, err);
     m.max_cost = max_cost;

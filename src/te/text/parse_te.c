@@ -11,14 +11,21 @@ typedef struct definition {
     int line, col;
 } definition;
 
+typedef struct declaration {
+    const tc_var *symbol;
+    int line, col;
+} declaration;
+
 typedef struct te_parser {
     tc_ctx *c;
     tc_lex lex;
     tc_error *err;
     const char *file;
     tc_map tensors; /* name -> tc_tensor */
+    tc_map symbols; /* name -> tc_var */
     TC_VEC(const tc_tensor *) in, out;
     TC_VEC(definition) computes;
+    TC_VEC(declaration) declared;
     /* the compute being parsed */
     int naxis, nraxis;
     tc_axis axes[TC_MAX_DIMS], raxes[TC_MAX_DIMS];
@@ -42,10 +49,14 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
     const tc_var *axis = find_axis(p, name);
     if (axis && !idx)
         return tc_varx(p->c, axis);
+    const uintptr_t *symbol = tc_map_gets(&p->symbols, name);
+    if (symbol && !idx)
+        return tc_varx(p->c, (const tc_var *)*symbol);
     const uintptr_t *known = tc_map_gets(&p->tensors, name);
     if (!known) {
-        if (axis)
-            p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is an axis, not a tensor; it cannot be indexed", name);
+        if (axis || symbol)
+            p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is %s, not a tensor; it cannot be indexed", name,
+                                     axis ? "an axis" : "a symbol");
         return NULL;
     }
     const tc_tensor *t = (const tc_tensor *)*known;
@@ -58,7 +69,7 @@ static const tc_expr *resolve(void *user, const char *name, int nidx, const tc_e
 }
 
 static tc_status define(te_parser *p, const char *name, const tc_tensor *t, const tc_lex *at) {
-    if (!tc_map_puts(&p->tensors, name, (uintptr_t)t))
+    if (tc_map_gets(&p->symbols, name) || !tc_map_puts(&p->tensors, name, (uintptr_t)t))
         return tc_lex_fail(at, p->err, "%s is defined twice", name);
     if (tc_tensor_size(t) > TE_MAX_BYTES / tc_dtype_bytes(t->dtype))
         return tc_lex_fail(at, p->err, "%s has more elements than any machine can hold; check its extents", name);
@@ -71,15 +82,50 @@ static tc_status parse_name(te_parser *p, const char **name, const char *what) {
     return tc_lex_ident(&p->lex, name, what, p->err);
 }
 
+/* ---- symbol ---- */
+
+/* symbol N 1..512 */
+static tc_status parse_symbol(te_parser *p) {
+    const char *name;
+    int64_t least, most;
+    tc_lex at = p->lex;
+    TC_TRY(parse_name(p, &name, "the symbol's name"));
+    tc_lex range_at = p->lex;
+    TC_TRY(tc_lex_int(&p->lex, &least, "the least size, as in 1..512", p->err));
+    TC_TRY(tc_lex_expect(&p->lex, "..", p->err));
+    TC_TRY(tc_lex_int(&p->lex, &most, "the largest size, as in 1..512", p->err));
+    if (least < 1 || most < least)
+        return tc_lex_fail(&range_at, p->err, "a symbol's sizes run from 1 or more up to as much or more, not from %lld to %lld",
+                           (long long)least, (long long)most);
+    const tc_var *v = tc_symbol_new(p->c, name, least, most);
+    if (tc_map_gets(&p->tensors, name) || !tc_map_puts(&p->symbols, name, (uintptr_t)v))
+        return tc_lex_fail(&at, p->err, "%s is defined twice", name);
+    tc_push(&p->declared, ((declaration){v, at.tok.line, at.tok.col}));
+    return TC_OK;
+}
+
 /* ---- tensor ---- */
 
-static tc_status parse_extent(te_parser *p, int64_t *out) {
+/* An integer, or a symbol, which is left in *symbol (else NULL). */
+static tc_status parse_extent(te_parser *p, int64_t *out, const tc_var **symbol) {
     tc_lex at = p->lex;
+    const char *name;
+    *symbol = NULL;
+    if (p->lex.tok.kind == TC_TOK_IDENT) {
+        TC_TRY(tc_lex_ident(&p->lex, &name, "an extent", p->err));
+        const uintptr_t *known = tc_map_gets(&p->symbols, name);
+        if (!known)
+            return tc_lex_fail(&at, p->err, "%s is no symbol; a size that varies needs a line such as `symbol %s 1..512` above",
+                               name, name);
+        *symbol = (const tc_var *)*known;
+        *out = (*symbol)->most;
+        return TC_OK;
+    }
     TC_TRY(tc_lex_int(&p->lex, out, "an extent (an integer of at least 1)", p->err));
     return *out >= 1 ? TC_OK : tc_lex_fail(&at, p->err, "an extent must be at least 1, not %lld", (long long)*out);
 }
 
-static tc_status parse_shape(te_parser *p, int *ndim, int64_t *shape) {
+static tc_status parse_shape(te_parser *p, int *ndim, int64_t *shape, const tc_var **symbol) {
     bool more;
     *ndim = 0;
     TC_TRY(tc_lex_accept(&p->lex, "[", &more, p->err));
@@ -89,7 +135,8 @@ static tc_status parse_shape(te_parser *p, int *ndim, int64_t *shape) {
     for (more = !more; more;) {
         if (*ndim == TC_MAX_DIMS)
             return tc_lex_fail(&p->lex, p->err, "a tensor has at most %d dimensions", TC_MAX_DIMS);
-        TC_TRY(parse_extent(p, &shape[(*ndim)++]));
+        TC_TRY(parse_extent(p, &shape[*ndim], &symbol[*ndim]));
+        ++*ndim;
         TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
         if (!more)
             return tc_lex_expect(&p->lex, "]", p->err);
@@ -101,11 +148,12 @@ static tc_status parse_tensor(te_parser *p) {
     const char *name, *type;
     int ndim;
     int64_t shape[TC_MAX_DIMS];
+    const tc_var *symbol[TC_MAX_DIMS];
     tc_dtype t;
     bool is_const;
     tc_lex at = p->lex;
     TC_TRY(parse_name(p, &name, "the tensor's name"));
-    TC_TRY(parse_shape(p, &ndim, shape));
+    TC_TRY(parse_shape(p, &ndim, shape, symbol));
     tc_lex type_at = p->lex;
     TC_TRY(tc_lex_ident(&p->lex, &type, "a dtype such as f32", p->err));
     if (!tc_dtype_parse(type, &t))
@@ -114,7 +162,7 @@ static tc_status parse_tensor(te_parser *p) {
                            "f8e4m3fn, f8e4m3fnuz, f8e5m2, f8e5m2fnuz, i4, u4, f4e2m1, f8e8m0",
                            type);
     TC_TRY(tc_lex_accept(&p->lex, "const", &is_const, p->err));
-    const tc_tensor *x = tc_te_placeholder(p->c, name, t, ndim, shape, is_const);
+    const tc_tensor *x = tc_te_varying_placeholder(p->c, name, t, ndim, shape, symbol, is_const);
     tc_push(&p->in, x);
     return define(p, name, x, &at);
 }
@@ -128,15 +176,18 @@ static tc_status parse_axes(te_parser *p, const char *close, tc_axis *axes, int 
     for (more = !more; more;) {
         const char *name;
         int64_t extent;
+        const tc_var *symbol;
         if (*n == TC_MAX_DIMS)
             return tc_lex_fail(&p->lex, p->err, "a compute has at most %d axes and %d reduction axes", TC_MAX_DIMS, TC_MAX_DIMS);
         tc_lex at = p->lex;
         TC_TRY(parse_name(p, &name, "an axis, as name:extent"));
         if (find_axis(p, name))
             return tc_lex_fail(&at, p->err, "two axes of this compute are named %s", name);
+        if (tc_map_gets(&p->symbols, name))
+            return tc_lex_fail(&at, p->err, "%s is a symbol; name the axis otherwise", name);
         TC_TRY(tc_lex_expect(&p->lex, ":", p->err));
-        TC_TRY(parse_extent(p, &extent));
-        axes[(*n)++] = tc_te_axis(p->c, name, extent);
+        TC_TRY(parse_extent(p, &extent, &symbol));
+        axes[(*n)++] = symbol ? tc_te_varying_axis(p->c, name, symbol) : tc_te_axis(p->c, name, extent);
         TC_TRY(tc_lex_accept(&p->lex, ",", &more, p->err));
         if (!more)
             return tc_lex_expect(&p->lex, close, p->err);
@@ -270,14 +321,14 @@ static tc_status parse_statement(te_parser *p) {
     static const struct {
         const char *word;
         tc_status (*parse)(te_parser *p);
-    } STATEMENTS[] = {{"tensor", parse_tensor}, {"compute", parse_compute}, {"output", parse_output}};
+    } STATEMENTS[] = {{"symbol", parse_symbol}, {"tensor", parse_tensor}, {"compute", parse_compute}, {"output", parse_output}};
     for (size_t i = 0; i < TC_LEN(STATEMENTS); i++) {
         bool took;
         TC_TRY(tc_lex_accept(&p->lex, STATEMENTS[i].word, &took, p->err));
         if (took)
             return STATEMENTS[i].parse(p);
     }
-    return tc_lex_fail(&p->lex, p->err, "expected a line that starts with tensor, compute or output, found '%s'",
+    return tc_lex_fail(&p->lex, p->err, "expected a line that starts with symbol, tensor, compute or output, found '%s'",
                        p->lex.tok.text);
 }
 
@@ -294,6 +345,20 @@ static tc_status parse_file(te_parser *p, const char *text) {
     }
     if (!p->out.len)
         return tc_lex_fail(&p->lex, p->err, "the workload has no output; end it with a line such as `output Y`");
+    return TC_OK;
+}
+
+/* A size that nothing has is a mistake, and the kernel would have no such argument. */
+static tc_status check_declared(const te_parser *p, const tc_workload *w) {
+    for (size_t i = 0; i < p->declared.len; i++) {
+        const declaration *d = &p->declared.data[i];
+        bool used = false;
+        for (int k = 0; k < w->nsymbol; k++)
+            used |= w->symbols[k] == d->symbol;
+        if (!used)
+            return tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: symbol %s is the size of nothing", p->file, d->line, d->col,
+                           d->symbol->name);
+    }
     return TC_OK;
 }
 
@@ -317,8 +382,12 @@ tc_status tc_te_parse(tc_ctx *c, const char *file, const char *text, const tc_wo
     if (s == TC_OK)
         s = make_workload(&p, &w);
     if (s == TC_OK)
+        s = check_declared(&p, w);
+    if (s == TC_OK)
         *out = w;
     tc_map_free(&p.tensors);
+    tc_map_free(&p.symbols);
+    tc_vec_free(&p.declared);
     tc_vec_free(&p.in);
     tc_vec_free(&p.out);
     tc_vec_free(&p.computes);

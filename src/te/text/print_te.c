@@ -1,4 +1,4 @@
-/* The text form of a workload: inputs, computes in order, outputs. Names that cannot stand in the text (of a model:
+/* The text form of a workload: symbols, inputs, computes in order, outputs. Names that cannot stand in the text (of a model:
  * "/layer.0/MatMul:0"), or that would be ambiguous, are replaced by similar ones. */
 #include "te/te_int.h"
 #include "te/text.h"
@@ -9,8 +9,8 @@
 #include "support/map.h"
 
 typedef struct names {
-    tc_map by_id; /* of tensors and variables; values are strings in the arena */
-    tc_map taken; /* tensor names, and axis names of the current compute */
+    tc_map by_id; /* of symbols, tensors and variables; values are strings in the arena */
+    tc_map taken; /* names of symbols and tensors, and axis names of the current compute */
     tc_arena *arena;
 } names;
 
@@ -51,6 +51,15 @@ static const char *namer(void *user, const tc_expr *e) {
     return e->op == TC_OP_VAR ? name_of(n, e->u.var->id) : e->op == TC_OP_READ ? name_of(n, e->u.tensor->id) : "?";
 }
 
+static void name_symbols(names *n, const tc_workload *w, bool canonical) {
+    for (int i = 0; i < w->nsymbol; i++) {
+        if (canonical)
+            give_numbered(n, w->symbols[i]->id, "s", i);
+        else
+            give_name(n, w->symbols[i]->id, w->symbols[i]->name);
+    }
+}
+
 static void name_tensors(names *n, const tc_workload *w, bool canonical) {
     for (int i = 0; i < w->nin; i++) {
         if (canonical)
@@ -80,9 +89,18 @@ static void name_axes(names *n, const tc_compute *op, bool canonical) {
     }
 }
 
+static void print_extent(tc_strbuf *b, const names *n, int64_t extent, const tc_var *symbol) {
+    if (symbol)
+        tc_sb_add(b, name_of(n, symbol->id));
+    else
+        tc_sb_printf(b, "%lld", (long long)extent);
+}
+
 static void print_axes(tc_strbuf *b, const names *n, int count, const tc_axis *axes) {
-    for (int i = 0; i < count; i++)
-        tc_sb_printf(b, "%s%s:%lld", i ? ", " : "", name_of(n, axes[i].var->id), (long long)axes[i].extent);
+    for (int i = 0; i < count; i++) {
+        tc_sb_printf(b, "%s%s:", i ? ", " : "", name_of(n, axes[i].var->id));
+        print_extent(b, n, axes[i].extent, axes[i].symbol);
+    }
 }
 
 static void print_compute(tc_strbuf *b, names *n, const tc_compute *op) {
@@ -108,14 +126,20 @@ static void print_compute(tc_strbuf *b, names *n, const tc_compute *op) {
 
 static void print_tensor(tc_strbuf *b, const names *n, const tc_tensor *t) {
     tc_sb_printf(b, "tensor %s[", name_of(n, t->id));
-    for (int d = 0; d < t->ndim; d++)
-        tc_sb_printf(b, "%s%lld", d ? ", " : "", (long long)t->shape[d]);
+    for (int d = 0; d < t->ndim; d++) {
+        tc_sb_add(b, d ? ", " : "");
+        print_extent(b, n, t->shape[d], t->symbol[d]);
+    }
     tc_sb_printf(b, "] %s%s\n", tc_dtype_name(t->dtype), t->is_const ? " const" : "");
 }
 
 void te_print(tc_strbuf *b, const tc_workload *w, bool canonical) {
     names n = {.arena = tc_arena_new()};
+    name_symbols(&n, w, canonical);
     name_tensors(&n, w, canonical);
+    for (int i = 0; i < w->nsymbol; i++)
+        tc_sb_printf(b, "symbol %s %lld..%lld\n", name_of(&n, w->symbols[i]->id), (long long)w->symbols[i]->least,
+                     (long long)w->symbols[i]->most);
     for (int i = 0; i < w->nin; i++)
         print_tensor(b, &n, w->in[i]);
     for (int i = 0; i < w->ncompute; i++) {

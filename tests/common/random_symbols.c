@@ -1,0 +1,169 @@
+#include "common/random_symbols.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "support/map.h"
+#include "support/vec.h"
+
+/* A dimension of an input, or an axis; those that must be equal are linked to one of them. */
+typedef struct extent {
+    int64_t n;
+    int link; /* to itself: the first of its kind */
+    bool fixed, varies;
+    const tc_var *symbol;
+} extent;
+
+typedef struct varying {
+    tc_ctx *c;
+    const tc_workload *w;
+    TC_VEC(extent) extents;
+    tc_map of_input;  /* id of a tensor -> index of its first dimension */
+    tc_map of_axis;   /* id of a variable -> index */
+    tc_map tensors;   /* id -> the copy */
+    tc_map variables; /* id of an axis -> the copy's expression */
+} varying;
+
+static int find(const varying *v, int i) {
+    while (v->extents.data[i].link != i)
+        i = v->extents.data[i].link;
+    return i;
+}
+
+static const tc_axis *axis_of(const tc_compute *op, int i) {
+    return i < op->naxis ? &op->axes[i] : &op->raxes[i - op->naxis];
+}
+
+static void add(varying *v, int64_t n, bool fixed) {
+    int link = (int)v->extents.len;
+    tc_push(&v->extents, ((extent){.n = n, .link = link, .fixed = fixed || n == 1}));
+}
+
+static int dimension(const varying *v, const tc_tensor *t, int d) {
+    return t->op ? (int)*tc_map_get(&v->of_axis, t->op->axes[d].var->id) : (int)*tc_map_get(&v->of_input, t->id) + d;
+}
+
+static void collect(varying *v) {
+    for (int i = 0; i < v->w->nin; i++) {
+        tc_map_put(&v->of_input, v->w->in[i]->id, v->extents.len);
+        for (int d = 0; d < v->w->in[i]->ndim; d++)
+            add(v, v->w->in[i]->shape[d], v->w->in[i]->is_const);
+    }
+    for (int i = 0; i < v->w->ncompute; i++)
+        for (int x = 0; x < v->w->computes[i]->naxis + v->w->computes[i]->nraxis; x++) {
+            const tc_axis *a = axis_of(v->w->computes[i], x);
+            tc_map_put(&v->of_axis, a->var->id, v->extents.len);
+            add(v, a->extent, false);
+        }
+}
+
+/* An axis that indexes a dimension is as large; what else indexes one depends on its size in ways that are not looked at. */
+static void link_read(const tc_expr *e, void *user) {
+    varying *v = user;
+    for (int d = 0; e->op == TC_OP_READ && d < e->nargs; d++) {
+        extent *dim = &v->extents.data[find(v, dimension(v, e->u.tensor, d))];
+        const uintptr_t *axis = e->args[d]->op == TC_OP_VAR ? tc_map_get(&v->of_axis, e->args[d]->u.var->id) : NULL;
+        extent *other = axis ? &v->extents.data[find(v, (int)*axis)] : NULL;
+        if (!other || other->n != dim->n) {
+            dim->fixed = true;
+            continue;
+        }
+        other->fixed |= dim->fixed;
+        dim->link = other->link;
+    }
+}
+
+static void choose(varying *v, tc_rng *r) {
+    int n = 0;
+    for (size_t i = 0; i < v->extents.len; i++)
+        v->extents.data[find(v, (int)i)].fixed |= v->extents.data[i].fixed;
+    for (size_t i = 0; i < v->extents.len; i++) {
+        extent *x = &v->extents.data[i];
+        if (x->link != (int)i || x->fixed || n == TC_TEST_MAX_SYMBOLS || tc_rng_below(r, 3) == 0)
+            continue;
+        const char *name = tc_arena_printf(tc_ctx_arena(v->c), "N%d", n++);
+        int64_t least = tc_rng_below(r, 4) ? 1 : 1 + tc_rng_below(r, x->n);
+        x->symbol = tc_symbol_new(v->c, name, least, x->n);
+    }
+}
+
+static const tc_var *symbol_of(const varying *v, int i) {
+    return v->extents.data[find(v, i)].symbol;
+}
+
+static const tc_expr *copy_leaf(tc_ctx *c, const tc_expr *e, void *user) {
+    const varying *v = user;
+    if (e->op == TC_OP_VAR)
+        return (const tc_expr *)*tc_map_get(&v->variables, e->u.var->id);
+    if (e->op == TC_OP_READ)
+        return tc_read(c, (const tc_tensor *)*tc_map_get(&v->tensors, e->u.tensor->id), e->nargs, e->args);
+    return e;
+}
+
+static void copy_compute(varying *v, const tc_compute *op) {
+    tc_axis axes[2 * TC_MAX_DIMS];
+    const tc_expr *body[TC_MAX_OUTS];
+    for (int x = 0; x < op->naxis + op->nraxis; x++) {
+        const tc_axis *a = axis_of(op, x);
+        const tc_var *symbol = symbol_of(v, (int)*tc_map_get(&v->of_axis, a->var->id));
+        axes[x] = symbol ? tc_te_varying_axis(v->c, a->var->name, symbol) : tc_te_axis(v->c, a->var->name, a->extent);
+        tc_map_put(&v->variables, a->var->id, (uintptr_t)tc_varx(v->c, axes[x].var));
+    }
+    for (int o = 0; o < op->nout; o++)
+        body[o] = tc_expr_map(v->c, op->body[o], copy_leaf, v);
+    const tc_compute *copy =
+        tc_te_compute(v->c, op->name, op->naxis, axes, op->reducer, op->nraxis, axes + op->naxis, op->nout, body);
+    for (int o = 0; o < op->nout; o++)
+        tc_map_put(&v->tensors, op->out[o]->id, (uintptr_t)copy->out[o]);
+}
+
+static tc_workload *copy(varying *v) {
+    const tc_workload *w = v->w;
+    tc_arena *a = tc_ctx_arena(v->c);
+    const tc_tensor **in = TC_NEW_N(a, const tc_tensor *, w->nin), **out = TC_NEW_N(a, const tc_tensor *, w->nout);
+    for (int i = 0; i < w->nin; i++) {
+        const tc_tensor *t = w->in[i];
+        const tc_var *symbol[TC_MAX_DIMS];
+        for (int d = 0; d < t->ndim; d++)
+            symbol[d] = symbol_of(v, dimension(v, t, d));
+        in[i] = tc_te_varying_placeholder(v->c, t->name, t->dtype, t->ndim, t->shape, symbol, t->is_const);
+        tc_map_put(&v->tensors, t->id, (uintptr_t)in[i]);
+    }
+    for (int i = 0; i < w->ncompute; i++)
+        copy_compute(v, w->computes[i]);
+    for (int i = 0; i < w->nout; i++)
+        out[i] = (const tc_tensor *)*tc_map_get(&v->tensors, w->out[i]->id);
+    tc_workload *made = NULL;
+    tc_error err;
+    if (tc_te_workload(v->c, w->nin, in, w->nout, out, &made, &err) != TC_OK) {
+        fprintf(stderr, "a workload with sizes that vary is refused: %s\n", err.msg);
+        abort();
+    }
+    return made;
+}
+
+const tc_workload *tc_test_vary(tc_ctx *c, const tc_workload *w, tc_rng *r) {
+    varying v = {.c = c, .w = w};
+    collect(&v);
+    for (int i = 0; i < w->ncompute; i++)
+        for (int o = 0; o < w->computes[i]->nout; o++)
+            tc_expr_walk(w->computes[i]->body[o], link_read, &v);
+    choose(&v, r);
+    const tc_workload *made = copy(&v);
+    tc_vec_free(&v.extents);
+    tc_map_free(&v.of_input);
+    tc_map_free(&v.of_axis);
+    tc_map_free(&v.tensors);
+    tc_map_free(&v.variables);
+    return made->nsymbol ? made : NULL;
+}
+
+void tc_test_random_sizes(const tc_workload *w, tc_rng *r, int64_t sizes[TC_TEST_MAX_SYMBOLS]) {
+    int64_t how = tc_rng_below(r, 4);
+    assert(w->nsymbol <= TC_TEST_MAX_SYMBOLS);
+    for (int i = 0; i < w->nsymbol; i++) {
+        const tc_var *v = w->symbols[i];
+        sizes[i] = how == 0 ? v->least : how == 1 ? v->most : v->least + tc_rng_below(r, v->most - v->least + 1);
+    }
+}
