@@ -11,11 +11,12 @@
 
 #include "tir_lower/verify_int.h"
 
-enum { MAX_STEPS = 6, MAX_FORMS = 2000, MAX_FACTORS = 8, MAX_SCALES = TC_MAX_DIMS };
+enum { MAX_STEPS = 10, MAX_FORMS = 2000, MAX_FACTORS = 8, MAX_SCALES = TC_MAX_DIMS };
 
 typedef struct prover {
     verifier *v;
-    int *budget; /* forms that may still be looked at */
+    int budget;           /* forms that may still be looked at */
+    const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
     int nscale;
     const tc_expr *scale[MAX_SCALES]; /* NULL: 1 */
 } prover;
@@ -99,13 +100,14 @@ static bool add_scaled(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_exp
 
 /* ---- steps ---- */
 
-static bool negative(const prover *p, const tc_affine *form, int steps);
+static bool negative(prover *p, const tc_affine *form, int steps);
 
 /* Takes x * scale, where x <= 0, off the form, so that its term of x's atom `at` goes. */
-static bool take(const prover *p, const tc_affine *form, const tc_affine *x, const tc_expr *scale, int at, int steps) {
+static bool take(prover *p, const tc_affine *form, const tc_affine *x, const tc_expr *scale, int at, int steps) {
     const tc_term *t = &x->term[at];
-    int64_t coef = tc_affine_coef(form, in_order(p->v->c, tir_scaled(p->v->c, t->atom, scale)));
-    if (coef == 0 || coef % t->coef || coef / t->coef < 0)
+    const tc_expr *product = in_order(p->v->c, tir_scaled(p->v->c, t->atom, scale));
+    int64_t coef = tc_affine_coef(form, product);
+    if ((p->pivot && product != p->pivot) || coef == 0 || coef % t->coef || coef / t->coef < 0)
         return false;
     tc_affine less = *form;
     return add_scaled(p->v->c, &less, x, scale, -(coef / t->coef)) && negative(p, &less, steps - 1);
@@ -116,7 +118,7 @@ static bool is_symbol(const tc_expr *e) {
 }
 
 /* Of symbols alone: 5 <= N says that 5 * S <= N * S. */
-static bool use_of_symbols(const prover *p, const tc_affine *form, const tc_affine *x, int steps) {
+static bool use_of_symbols(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     for (int s = 0; s < p->nscale; s++)
         for (int i = 0; i < x->n; i++)
             if (take(p, form, x, p->scale[s], i, steps))
@@ -133,12 +135,12 @@ static bool use_of_symbols(const prover *p, const tc_affine *form, const tc_affi
     return false;
 }
 
-static bool use(const prover *p, const tc_affine *form, const tc_affine *x, int steps) {
+static bool use(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     bool symbols = true;
     for (int i = 0; i < x->n; i++)
         symbols &= is_symbol(x->term[i].atom);
     if (symbols)
-        return use_of_symbols(p, form, x, steps);
+        return !p->pivot && use_of_symbols(p, form, x, steps);
     for (int s = 0; s < p->nscale; s++)
         for (int i = 0; i < x->n; i++)
             if (!is_symbol(x->term[i].atom) && take(p, form, x, p->scale[s], i, steps))
@@ -161,15 +163,13 @@ static bool quotient(const tc_expr *e, const tc_affine *x, tc_affine *out) {
     return tc_affine_term(out, e, 1);
 }
 
-static bool use_quotients(const prover *p, const tc_affine *form, const tc_affine *x, int steps) {
+static bool use_quotients(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     const tc_expr *f[MAX_FACTORS];
     tc_affine q;
-    for (int i = 0; i < form->n; i++) {
-        int n = factors_of(form->term[i].atom, f, 0);
-        for (int k = 0; k < n && n <= MAX_FACTORS; k++)
-            if (quotient(f[k], x, &q) && use(p, form, &q, steps))
-                return true;
-    }
+    int n = p->pivot ? factors_of(p->pivot, f, 0) : 0;
+    for (int k = 0; k < n && n <= MAX_FACTORS; k++)
+        if (quotient(f[k], x, &q) && use(p, form, &q, steps))
+            return true;
     return false;
 }
 
@@ -196,7 +196,7 @@ static bool names_symbol(const tc_affine *x) {
 }
 
 /* Conditions that name symbols, or those that do not. */
-static bool use_cond(const prover *p, const tc_affine *form, known_cond k, bool of_symbols, int steps) {
+static bool use_cond(prover *p, const tc_affine *form, known_cond k, bool of_symbols, int steps) {
     tc_affine x;
     bool both = (k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds);
     if (both)
@@ -207,48 +207,102 @@ static bool use_cond(const prover *p, const tc_affine *form, known_cond k, bool 
     return use(p, form, &x, steps) || use_quotients(p, form, &x, steps);
 }
 
-/* A quotient q = y / c in a term: c * q <= y, and y - (c - 1) <= c * q. */
-static bool use_definition(const prover *p, const tc_affine *form, const tc_expr *q, bool more, int steps) {
+/* c * q <= y, or y - (c - 1) <= c * q, of a quotient q = y / c. */
+static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, bool more, int steps) {
     tc_affine x = {0};
-    if (q->op != TC_OP_DIV || q->args[1]->op != TC_OP_INT || q->args[1]->u.i <= 0)
-        return false;
-    int64_t c = q->args[1]->u.i;
-    if (!expand(p->v, q->args[0], more ? -1 : 1, &x) || !tc_affine_term(&x, q, more ? c : -c))
+    int64_t c = q->args[1]->op == TC_OP_INT ? q->args[1]->u.i : 0;
+    if (c <= 0 || !expand(p->v, q->args[0], more ? -1 : 1, &x) || !tc_affine_term(&x, q, more ? c : -c))
         return false;
     x.c -= more ? 0 : c - 1;
     return use(p, form, &x, steps);
 }
 
-/* A factor of a term is at most, or at least, what its range says, or what it is the quotient of. */
-static bool use_ranges(const prover *p, const tc_affine *form, int steps) {
-    const tc_expr *f[MAX_FACTORS];
-    for (int i = 0; i < form->n; i++) {
-        int n = factors_of(form->term[i].atom, f, 0);
-        bool more = form->term[i].coef > 0;
-        for (int k = 0; k < n && n <= MAX_FACTORS; k++) {
-            tc_ival r = tc_te_bounds(f[k], p->v->env);
-            tc_affine x = {.n = 1, .c = more ? -r.hi : r.lo, .term = {{f[k], more ? 1 : -1}}};
-            if ((tc_ival_bounded(r) && use(p, form, &x, steps)) || use_definition(p, form, f[k], more, steps))
-                return true;
-        }
+/* The smaller of two is at most each of them, the larger at least. */
+static bool use_choice(prover *p, const tc_affine *form, const tc_expr *m, bool more, int steps) {
+    for (int i = 0; i < 2; i++) {
+        tc_affine x = {0};
+        if (expand(p->v, m->args[i], more ? -1 : 1, &x) && tc_affine_term(&x, m, more ? 1 : -1) && use(p, form, &x, steps))
+            return true;
     }
     return false;
 }
 
-static bool negative(const prover *p, const tc_affine *form, int steps) {
-    if (tc_te_bounds(tc_te_from_affine(p->v->c, form), p->v->env).hi < 0)
-        return true;
-    if (--*p->budget < 0)
-        return false;
-    for (size_t i = p->v->known.len; i-- > 0 && steps > 0;)
-        if (use_cond(p, form, p->v->known.data[i], true, steps))
+/* What a factor of a term is says how large, or how small, it is. */
+static bool use_definition(prover *p, const tc_affine *form, const tc_expr *f, bool more, int steps) {
+    if (f->op == TC_OP_DIV)
+        return use_quotient(p, form, f, more, steps);
+    return f->op == (more ? TC_OP_MIN : TC_OP_MAX) && use_choice(p, form, f, more, steps);
+}
+
+/* A factor of the term is at most, or at least, what its range says, or what it is the quotient of. */
+static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int steps) {
+    const tc_expr *f[MAX_FACTORS];
+    int n = factors_of(t->atom, f, 0);
+    bool more = t->coef > 0;
+    for (int k = 0; k < n && n <= MAX_FACTORS; k++) {
+        tc_ival r = tc_te_bounds(f[k], p->v->env);
+        tc_affine x = {.n = 1, .c = more ? -r.hi : r.lo, .term = {{f[k], more ? 1 : -1}}};
+        if ((tc_ival_bounded(r) && use(p, form, &x, steps)) || use_definition(p, form, f[k], more, steps))
             return true;
-    if (steps > 0 && use_ranges(p, form, steps))
-        return true;
-    for (size_t i = p->v->known.len; i-- > 0 && steps > 0;)
-        if (use_cond(p, form, p->v->known.data[i], false, steps))
+    }
+    return false;
+}
+
+static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int steps) {
+    for (size_t i = p->v->known.len; i-- > 0;)
+        if (use_cond(p, form, p->v->known.data[i], of_symbols, steps))
             return true;
     return false;
+}
+
+static bool is_plain(const tc_expr *e) {
+    const tc_expr *f[MAX_FACTORS];
+    int n = factors_of(e, f, 0);
+    for (int i = 0; i < n && n <= MAX_FACTORS; i++)
+        if (f[i]->op != TC_OP_VAR)
+            return false;
+    return true;
+}
+
+static bool eliminate_term(prover *p, const tc_affine *form, const tc_term *t, int steps) {
+    p->pivot = t->atom;
+    return use_conds(p, form, true, steps) || use_ranges(p, form, t, steps) || use_conds(p, form, false, steps);
+}
+
+/* Terms of variable v alone, and symbols. */
+static bool eliminate_variable(prover *p, const tc_affine *form, const tc_var *v, int steps) {
+    for (int i = 0; i < form->n; i++)
+        if (is_plain(form->term[i].atom) && tc_expr_uses_var(form->term[i].atom, v) &&
+            eliminate_term(p, form, &form->term[i], steps))
+            return true;
+    return false;
+}
+
+/* Lets a term go: first those of quotients and choices, which are made of variables in other terms, then variables, innermost first, since
+ * what bounds them is made of those outside, then symbols. */
+static bool eliminate(prover *p, const tc_affine *form, int steps) {
+    for (int i = 0; i < form->n; i++)
+        if (!is_plain(form->term[i].atom) && eliminate_term(p, form, &form->term[i], steps))
+            return true;
+    if (eliminate_variable(p, form, p->v->lane, steps))
+        return true;
+    for (size_t i = p->v->loops.len; i-- > 0;)
+        if (eliminate_variable(p, form, p->v->loops.data[i], steps))
+            return true;
+    p->pivot = NULL;
+    for (int i = 0; i < form->n; i++)
+        if (use_ranges(p, form, &form->term[i], steps))
+            return true;
+    return use_conds(p, form, true, steps);
+}
+
+static bool negative(prover *p, const tc_affine *form, int steps) {
+    if (tc_te_bounds(tc_te_from_affine(p->v->c, form), p->v->env).hi < 0)
+        return true;
+    const tc_expr *pivot = p->pivot;
+    bool done = steps > 0 && --p->budget >= 0 && eliminate(p, form, steps);
+    p->pivot = pivot;
+    return done;
 }
 
 static void add_scale(prover *p, const tc_expr *scale) {
@@ -260,16 +314,15 @@ static void add_scale(prover *p, const tc_expr *scale) {
 }
 
 /* x - y is negative. */
-static bool less(const prover *p, const tc_expr *x, const tc_expr *y) {
+static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
     tc_affine form = {0};
-    *p->budget = MAX_FORMS;
+    p->budget = MAX_FORMS;
     return expand(p->v, x, 1, &form) && expand(p->v, y, -1, &form) && negative(p, &form, MAX_STEPS);
 }
 
 bool verify_in_size(verifier *v, const tc_expr *index, const tc_buffer *b) {
-    int budget;
     int64_t known;
-    prover p = {.v = v, .budget = &budget};
+    prover p = {.v = v};
     const tc_expr *scale = NULL;
     for (int d = b->tensor->ndim - 1; d >= 0; d--) {
         add_scale(&p, scale);

@@ -6,7 +6,7 @@
  *     for ko in 154 { S[guard 5*ko + ki < 768] }                  # ki < 5 unrolled
  *  => for ko in 153 { S }  S[ko := 153, ki < 3]
  *
- * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops outside and I of the unrolled and vectorised loops
+ * A guard is an inequality A >= 0 with A = g*S + I, where S is made of loops and sizes outside and I of the unrolled and vectorised loops
  * inside: the register tile. Where the innermost of S's loops is entered, S is a number, and its range falls into segments: all
  * guards with this S hold; some depend on I; none holds. The loop's body is copied once per segment, with what is known of S as a
  * fact: that decides guards, shrinks the inner loops of the partial tile, and removes what is never executed. Producers and

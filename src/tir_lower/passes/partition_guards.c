@@ -1,7 +1,9 @@
 /* The first half of partition: which guards can be versioned where, and how they cut the range of S. */
 #include "tir_lower/passes/partition_int.h"
 
-enum { MAX_SINGLES = 2 }; /* partial segments up to this long become one body per value */
+/* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of sizes that
+ * vary the rows that are left of a register tile, any number of which may be. Chosen. */
+enum { MAX_SINGLES = 2, MAX_SYMBOL_SINGLES = 6 };
 
 static bool listed(const tc_var *const *list, size_t n, const tc_var *v) {
     for (size_t i = 0; i < n; i++)
@@ -22,7 +24,7 @@ static void note_var(const tc_expr *e, void *user) {
     atom_vars *a = user;
     if (e->op != TC_OP_VAR)
         return;
-    bool outside = listed(a->k->outer.data, a->k->outer.len, e->u.var);
+    bool outside = e->u.var->is_symbol || listed(a->k->outer.data, a->k->outer.len, e->u.var);
     a->outside |= outside;
     a->tile |= !outside;
     a->serial_inside |= listed(a->k->serial_inside.data, a->k->serial_inside.len, e->u.var);
@@ -126,6 +128,13 @@ static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int sing
     return n;
 }
 
+static bool names_symbol(const tc_affine *s) {
+    for (int i = 0; i < s->n; i++)
+        if (s->term[i].atom->op == TC_OP_VAR && s->term[i].atom->u.var->is_symbol)
+            return true;
+    return false;
+}
+
 int tir_segments(const tir_partitioner *k, const tir_guard *g, tir_segment *seg, bool *soft) {
     tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {TC_INF, TC_NINF}, image = all;
     if (!tc_ival_bounded(all))
@@ -143,9 +152,10 @@ int tir_segments(const tir_partitioner *k, const tir_guard *g, tir_segment *seg,
     some = *soft ? image : tc_ival_meet(some, all);
     if (full.lo > full.hi || (full.lo == all.lo && full.hi == all.hi))
         return 0;
+    int singles = names_symbol(&g->s) ? MAX_SYMBOL_SINGLES : MAX_SINGLES;
     int n = add_segment(seg, 0, all.lo, some.lo - 1, 0);
-    n = add_segment(seg, n, some.lo, full.lo - 1, MAX_SINGLES);
+    n = add_segment(seg, n, some.lo, full.lo - 1, singles);
     seg[n++] = (tir_segment){full, true};
-    n = add_segment(seg, n, full.hi + 1, some.hi, MAX_SINGLES);
+    n = add_segment(seg, n, full.hi + 1, some.hi, singles);
     return add_segment(seg, n, some.hi + 1, all.hi, 0);
 }

@@ -4,7 +4,7 @@
 
 #include "tir_lower/passes/pass_int.h"
 
-enum { TIR_MAX_SEGMENTS = 12 };
+enum { TIR_MAX_SEGMENTS = 18 };
 
 /* A segment that we are in. The environment knows it too; this is for folding single values into conditions. */
 typedef struct tir_fact {
