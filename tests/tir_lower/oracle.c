@@ -43,6 +43,8 @@ tc_status oracle_open_at(oracle *o, tc_ctx *c, const tc_workload *w, const int64
 }
 
 void oracle_close(oracle *o) {
+    if (!o->w)
+        return;
     for (int i = 0; i < o->w->nin; i++)
         free(o->in[i]);
     for (int i = 0; i < o->w->nout; i++)

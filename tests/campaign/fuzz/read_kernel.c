@@ -65,18 +65,27 @@ void fuzz_read_te(const char *data, size_t size) {
 
 static void check_result(const oracle *o, tc_ctx *c, const tc_func *f, uint64_t shuffle, const char *what) {
     tc_error err = {0};
-    if (f && fuzz_small_program(f) && oracle_check(o, c, f, shuffle, &err) != TC_OK)
+    if (!f || !fuzz_small_program(f))
+        return;
+    tc_status s = f->nsymbol ? oracle_run(o, f, shuffle, &err) : oracle_check(o, c, f, shuffle, &err);
+    if (s != TC_OK)
         fuzz_wrong("%s: %s", what, err.msg);
 }
 
 static void check_results(tc_ctx *c, const tc_workload *w, const tc_func *nest, const tc_func *lowered) {
     oracle o;
     tc_error err = {0};
-    if (fuzz_good(oracle_open(&o, w, 1, &err), &err)) {
+    tc_ctx *own = tc_ctx_new();
+    int64_t *sizes = tc_xcalloc((size_t)w->nsymbol + 1, sizeof *sizes);
+    for (int i = 0; i < w->nsymbol; i++)
+        sizes[i] = w->symbols[i]->least + (w->symbols[i]->most - w->symbols[i]->least) / 2;
+    if (fuzz_good(w->nsymbol ? oracle_open_at(&o, own, w, sizes, 1, &err) : oracle_open(&o, w, 1, &err), &err)) {
         check_result(&o, c, nest, 0, "the nest of a schedule");
         check_result(&o, c, lowered, 7, "a lowered program");
     }
     oracle_close(&o);
+    tc_ctx_free(own);
+    free(sizes);
 }
 
 static void replay(tc_ctx *c, const tc_workload *w, const char *text, tc_rng *chance) {
