@@ -13,26 +13,29 @@
 #include "tir_lower/oracle.h"
 #include "tir_lower/passes/passes.h"
 
-enum { MAX_PARAMS = 8 };
+enum { MAX_PARAMS = 8, MAX_SYMBOLS = 4 };
 
 typedef struct arrays {
     int n;
-    void *data[MAX_PARAMS];
+    void *data[MAX_PARAMS + 1]; /* the sizes come last */
+    int64_t sizes[MAX_SYMBOLS];
 } arrays;
 
-/* Inputs by seed, integers small enough to be indices; outputs poisoned. */
-static arrays make_arrays(const tc_func *f) {
-    arrays r = {.n = f->nparam};
+/* Inputs by seed, integers small enough to be indices; outputs poisoned. Sizes that vary are 3 below their most, so that a tile is cut. */
+static void make_arrays(const tc_func *f, arrays *r) {
+    *r = (arrays){.n = f->nparam};
     tc_rng rng = tc_rng_seed(1);
+    for (int i = 0; i < f->nsymbol && i < MAX_SYMBOLS; i++)
+        r->sizes[i] = f->symbols[i]->most - 3;
     for (int i = 0; i < f->nparam; i++) {
         const tc_buffer *b = f->params[i].buffer;
         size_t bytes = (size_t)b->size * (size_t)tc_dtype_bytes(b->dtype);
-        r.data[i] = tc_xmalloc(bytes);
-        memset(r.data[i], 0x7b, bytes);
+        r->data[i] = tc_xmalloc(bytes);
+        memset(r->data[i], 0x7b, bytes);
         if (f->params[i].kind != TC_PARAM_OUT)
-            tc_te_random_fill(b->dtype, r.data[i], b->size, &rng, 16);
+            tc_te_random_fill(b->dtype, r->data[i], b->size, &rng, 16);
     }
-    return r;
+    r->data[f->nparam] = r->sizes;
 }
 
 static void free_arrays(arrays *a) {
@@ -60,7 +63,9 @@ static tc_status check_equal(tc_ctx *c, const tc_func *in, const tc_func *out, t
         tc_error_prefix(err, "result: ");
         return s;
     }
-    arrays a = make_arrays(in), b = make_arrays(out);
+    arrays a, b;
+    make_arrays(in, &a);
+    make_arrays(out, &b);
     s = tc_tir_interp(in, a.data, err);
     if (s == TC_OK)
         s = tc_tir_interp_shuffled(out, b.data, 3, err);

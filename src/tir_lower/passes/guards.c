@@ -5,7 +5,7 @@
  *
  * A guard (an IF marked as such, without an else) moves outwards past every loop whose variable it does not use. Where it meets
  * the loop of a variable it does use, and bounds that variable alone, it becomes the loop's extent: by a constant for every kind
- * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial ones. What is left stays an IF, directly inside
+ * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial and parallel ones. What is left stays an IF, directly inside
  * the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
 #include "tir_lower/passes/pass_int.h"
 
@@ -111,11 +111,14 @@ static bool bound_loop(settler *k, const tc_stmt *s, const tc_expr *cond, bounds
             b->hi = TC_MIN(b->hi, tc_floor_div(a.c, -coef) + 1);
         return true;
     }
-    if (coef > 0 || s->u.loop.kind != TC_FOR_SERIAL)
+    bool parallel = s->u.loop.kind == TC_FOR_PARALLEL;
+    if (coef > 0 || (s->u.loop.kind != TC_FOR_SERIAL && !parallel))
         return false;
     const tc_expr *rest = tc_te_from_affine(k->c, &a);
     const tc_expr *limit = tc_add(k->c, tc_div(k->c, rest, tc_i64(k->c, -coef)), tc_i64(k->c, 1));
     limit = tc_te_simplify(k->c, limit, k->env);
+    if (parallel && tc_te_bounds(limit, k->env).lo < 0)
+        return false; /* its iterations are shared out among threads, none of which gets fewer than none */
     b->dyn = b->dyn ? tc_bin(k->c, TC_OP_MIN, b->dyn, limit) : limit;
     return true;
 }

@@ -175,15 +175,40 @@ static const tc_stmt *specialise(tir_partitioner *k, const tc_stmt *loop, const 
     return body;
 }
 
-/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. */
+/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. *does: where the body does
+ * anything. */
 static const tc_stmt *if_chain(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s,
-                               const tir_segment *seg, int n) {
+                               const tir_segment *seg, int n, tc_ival *does) {
     const tc_stmt *chain = NULL;
+    *does = (tc_ival){TC_INF, TC_NINF};
     for (int i = n - 1; i >= 0; i--) {
         const tc_stmt *part = specialise(k, loop, body, s, seg[i], !seg[i].full);
+        if (part)
+            *does = tc_ival_join(*does, seg[i].s);
         chain = i == n - 1 ? part : tc_tir_if(k->c, at_most(k, s, seg[i].s.hi), false, part, chain);
     }
     return chain;
+}
+
+/* The loop's extent where something is done for S in `does` alone, and S is made of its variable and symbols: tiles that a size does not
+ * reach are no iterations of a parallel loop, which gives each thread as many. */
+static const tc_expr *reached(tir_partitioner *k, const tc_stmt *loop, const tc_affine *s, tc_ival does) {
+    const tc_expr *v = tc_varx(k->c, loop->u.loop.var);
+    tc_affine room = {0};
+    int64_t coef = tc_affine_coef(s, v), most;
+    bool up = coef > 0;
+    if (coef == 0 || s->n < 2 || does.lo > does.hi || !tir_const_extent(loop, &most))
+        return loop->u.loop.extent;
+    for (int i = 0; i < s->n; i++)
+        if (s->term[i].atom != v && (s->term[i].atom->op != TC_OP_VAR || !s->term[i].atom->u.var->is_symbol))
+            return loop->u.loop.extent;
+    /* coef * v + rest <= hi, or >= lo */
+    bool fits = tc_affine_add(&room, s, up ? -1 : 1) && tc_affine_term(&room, v, up ? coef : -coef);
+    room.c += up ? does.hi : -does.lo;
+    const tc_expr *last = tc_div(k->c, tc_te_from_affine(k->c, &room), tc_i64(k->c, up ? coef : -coef));
+    const tc_expr *n = tc_te_simplify(k->c, tc_add(k->c, last, tc_i64(k->c, 1)), k->env);
+    tc_ival r = tc_te_bounds(n, k->env);
+    return fits && r.lo >= 0 && r.hi <= most ? n : loop->u.loop.extent;
 }
 
 /* The loop itself cut at the segments: S is its variable. */
@@ -242,9 +267,10 @@ static const tc_stmt *versioned(tir_partitioner *k, const tc_stmt *loop, const t
     tir_guard g;
     tir_segment seg[TIR_MAX_SEGMENTS];
     int n;
+    tc_ival does;
     if (!choose(k, loop, body, &g, seg, &n))
         return walk(k, body);
-    return if_chain(k, loop, body, &g.s, seg, n);
+    return if_chain(k, loop, body, &g.s, seg, n, &does);
 }
 
 static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
@@ -262,10 +288,12 @@ static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
         k->outer.len--;
         return split_loop(k, s, seg, n);
     }
-    const tc_stmt *body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n) : walk(k, s->u.loop.body);
+    tc_ival does;
+    const tc_stmt *body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n, &does) : walk(k, s->u.loop.body);
+    const tc_expr *reach = found ? reached(k, s, &g.s, does) : s->u.loop.extent;
     k->outer.len--;
     tc_env_undo(k->env, mark);
-    return tir_with_loop(c, s, s->u.loop.extent, body);
+    return tir_with_loop(c, s, reach, body);
 }
 
 static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user);
