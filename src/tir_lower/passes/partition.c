@@ -234,6 +234,16 @@ static const tc_stmt *split_loop(tir_partitioner *k, const tc_stmt *loop, const 
     return tc_tir_seq(k->c, n, part);
 }
 
+/* Stores that copies of a body of so many would add. Those of sizes that vary are of cut tiles, half as large in the mean. */
+static int64_t cost_of(const tir_guard *g, const tir_segment *seg, int n, int64_t weight) {
+    int cut = 0;
+    if (!tir_names_symbol(&g->s))
+        return (n - 1) * weight;
+    for (int i = 0; i < n; i++)
+        cut += !seg[i].full && !seg[i].none;
+    return cut * weight / 2;
+}
+
 /* The group of guards with the most members whose copies can be afforded; hard ones first. */
 static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, tir_guard *g, tir_segment *seg, int *n) {
     k->guards.len = k->serial_inside.len = 0;
@@ -249,7 +259,7 @@ static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body,
         tir_segment s[TIR_MAX_SEGMENTS];
         bool soft;
         int m = members > best ? tir_segments(k, &k->guards.data[i], s, &soft) : 0;
-        if (!m || (m - 1) * weight > k->budget || (soft && weight > MAX_SOFT))
+        if (!m || cost_of(&k->guards.data[i], s, m, weight) > k->budget || (soft && weight > MAX_SOFT))
             continue;
         best = members;
         *g = k->guards.data[i];
@@ -258,7 +268,7 @@ static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body,
             seg[j] = s[j];
     }
     if (best)
-        k->budget -= (*n - 1) * weight;
+        k->budget -= cost_of(g, seg, *n, weight);
     return best > 0;
 }
 

@@ -2,8 +2,9 @@
 #include "tir_lower/passes/partition_int.h"
 
 /* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of sizes that
- * vary the rows that are left of a register tile, any number of which may be. Chosen. */
-enum { MAX_SINGLES = 2, MAX_SYMBOL_SINGLES = 6 };
+ * vary the rows that are left of a register tile, any number of which may be. Longer ones are columns, of which there is one body for each
+ * number of vectors. Chosen. */
+enum { MAX_SINGLES = 2, MAX_SYMBOL_SINGLES = 6, MAX_VECTORS = 5 };
 
 static bool listed(const tc_var *const *list, size_t n, const tc_var *v) {
     for (size_t i = 0; i < n; i++)
@@ -117,18 +118,26 @@ void tir_collect_guards(tir_partitioner *k, const tc_stmt *s) {
     k->serial_inside.len = serial;
 }
 
-static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int singles) {
-    if (lo > hi)
-        return n;
-    bool single = hi - lo < singles;
-    for (int64_t x = lo; single && x <= hi; x++)
-        seg[n++] = (tir_segment){{x, x}, false};
-    if (!single)
-        seg[n++] = (tir_segment){{lo, hi}, false};
+static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int64_t step, bool none) {
+    for (int64_t x = lo; x <= hi; x += step)
+        seg[n++] = (tir_segment){{x, TC_MIN(x + step - 1, hi)}, .none = none};
     return n;
 }
 
-static bool names_symbol(const tc_affine *s) {
+/* A partial one, in steps counted from the end at which all guards hold: `up`, the upper one. */
+static int add_partial(const tir_partitioner *k, tir_segment *seg, int n, int64_t lo, int64_t hi, bool up, bool symbols) {
+    int64_t count = hi - lo + 1, step = count;
+    if (count <= (symbols ? MAX_SYMBOL_SINGLES : MAX_SINGLES))
+        step = 1;
+    else if (symbols && count <= MAX_VECTORS * k->lanes)
+        step = k->lanes;
+    int64_t first = up && step > 1 ? count % step : 0;
+    if (first > 0)
+        n = add_segment(seg, n, lo, lo + first - 1, first, false);
+    return count > first ? add_segment(seg, n, lo + first, hi, step, false) : n;
+}
+
+bool tir_names_symbol(const tc_affine *s) {
     for (int i = 0; i < s->n; i++)
         if (s->term[i].atom->op == TC_OP_VAR && s->term[i].atom->u.var->is_symbol)
             return true;
@@ -152,10 +161,10 @@ int tir_segments(const tir_partitioner *k, const tir_guard *g, tir_segment *seg,
     some = *soft ? image : tc_ival_meet(some, all);
     if (full.lo > full.hi || (full.lo == all.lo && full.hi == all.hi))
         return 0;
-    int singles = names_symbol(&g->s) ? MAX_SYMBOL_SINGLES : MAX_SINGLES;
-    int n = add_segment(seg, 0, all.lo, some.lo - 1, 0);
-    n = add_segment(seg, n, some.lo, full.lo - 1, singles);
-    seg[n++] = (tir_segment){full, true};
-    n = add_segment(seg, n, full.hi + 1, some.hi, singles);
-    return add_segment(seg, n, some.hi + 1, all.hi, 0);
+    bool symbols = tir_names_symbol(&g->s);
+    int n = add_segment(seg, 0, all.lo, some.lo - 1, INT64_MAX / 2, true);
+    n = add_partial(k, seg, n, some.lo, full.lo - 1, true, symbols);
+    seg[n++] = (tir_segment){full, .full = true};
+    n = add_partial(k, seg, n, full.hi + 1, some.hi, false, symbols);
+    return add_segment(seg, n, some.hi + 1, all.hi, INT64_MAX / 2, true);
 }

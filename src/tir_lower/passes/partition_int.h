@@ -22,7 +22,8 @@ typedef struct tir_guard {
 
 typedef struct tir_segment {
     tc_ival s;
-    bool full;
+    bool full; /* all guards hold here */
+    bool none; /* none does */
 } tir_segment;
 
 typedef struct tir_partitioner {
@@ -39,6 +40,7 @@ typedef struct tir_partitioner {
     const tc_var *place; /* while collecting: the loop whose body is the place */
 } tir_partitioner;
 
+bool tir_names_symbol(const tc_affine *s); /* as a term */
 /* Lists in k->guards the guards in s whose place is the body of the loop over k->place. */
 void tir_collect_guards(tir_partitioner *k, const tc_stmt *s);
 /* Cuts the range of S at the borders of the guards with this S, ascending, into at most TIR_MAX_SEGMENTS. 0 when nothing would be
