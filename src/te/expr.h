@@ -87,6 +87,7 @@ typedef struct tc_var {
  * by the check of accesses), 2 MB in all. Lowering puts indices in the place of axes, which may make half as much again. Nodes as a tree
  * are what text, hashes and estimates take, however much is shared in memory. */
 enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = 1 << 20, TC_MAX_LANES = 4096 };
+enum { TC_MAX_SIZE = INT32_MAX }; /* of a symbol: products of two of them do not wrap */
 
 typedef struct tc_expr tc_expr;
 struct tc_expr {
@@ -119,7 +120,7 @@ tc_arena *tc_ctx_arena(tc_ctx *c);
 uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as expressions and variables */
 
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
-const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most); /* 1 <= least <= most */
+const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most); /* 1 <= least <= most <= TC_MAX_SIZE */
 
 /* Constructors. They check their operands (check.c; a wrong one is a bug) and canonicalise only the trivial: constant folding of
  * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */
