@@ -162,7 +162,7 @@ random() { # MINUTES CASES WHAT PROGRAM
 
 random 1 100000 "random schedules, replayed" schedule_primitives/test_schedule_random
 random 2 10000 "random schedules, compiled" codegen/test_cg_property
-random 6 100000 "random schedules, lowered" tir_lower/test_tir_property
+random 10 100000 "random schedules, lowered" tir_lower/test_tir_property
 random 3 100000 "broken kernels and schedules" search_space/test_ill_typed
 
 if ! command -v musl-gcc >/dev/null; then

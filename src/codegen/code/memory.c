@@ -71,7 +71,7 @@ static tc_val load_shuffled(tc_cg *g, const tc_slot *s, const tc_cg_index *x, in
         return NULL;
     y.stride = 1;
     tc_ival r = tc_cg_index_range(g, &y, (int)x->stride * lanes);
-    if (r.lo < 0 || r.hi >= s->buffer->size)
+    if (r.lo < 0 || r.hi >= tc_tir_least_size(s->buffer))
         return NULL;
     tc_val wide = load_at(g, s, tc_cg_pointer(g, s, x), (int)x->stride * lanes, tc_cg_index_align(x, bytes, s->align));
     return shuffle_stride(g, wide, lanes, 0, (int)x->stride);
@@ -204,12 +204,12 @@ static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, cons
 /* Whether x stays in the buffer whatever the predicate says. */
 static bool in_bounds(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes) {
     tc_ival r = tc_cg_index_range(g, x, lanes);
-    return r.lo >= 0 && r.hi < s->buffer->size;
+    return r.lo >= 0 && r.hi < tc_tir_least_size(s->buffer);
 }
 
 static tc_val load_contiguous(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes, tc_val mask, tc_val pred) {
     int align = tc_cg_index_align(x, tc_dtype_bytes(s->buffer->dtype), s->align);
-    if (pred && !mask && tc_cg_lanes(pred) == 1 && s->buffer->size >= lanes) {
+    if (pred && !mask && tc_cg_lanes(pred) == 1 && tc_tir_least_size(s->buffer) >= lanes) {
         tc_val at = LLVMBuildSelect(g->b, pred, tc_cg_index_value(g, x), tc_cg_i64(g, 0), "");
         return load_at(g, s, tc_cg_element(g, s, at), lanes, TC_MIN(align, s->align));
     }

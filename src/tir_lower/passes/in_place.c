@@ -157,7 +157,7 @@ static int64_t count_stores(overwrite *o, const tc_stmt *s) {
 bool tc_tir_may_overwrite(const tc_func *f, int out, int in) {
     const tc_param *a = &f->params[in], *b = &f->params[out];
     if (a->kind != TC_PARAM_IN || b->kind != TC_PARAM_OUT || a->buffer->dtype != b->buffer->dtype ||
-        b->buffer->size > a->buffer->size || !f->body)
+        b->buffer->size > a->buffer->size || !f->body || tc_tir_varies(a->buffer) || tc_tir_varies(b->buffer))
         return false;
     overwrite o = {.in = a->buffer, .out = b->buffer, .ok = true};
     bool safe = reads_plainly(&o, f->body);

@@ -73,7 +73,7 @@ static bool readable(const tir_vectoriser *k, const tc_buffer *b, const tc_expr 
     if (b->scope != TC_BUF_PARAM || !b->tensor || b->tensor->op)
         return false;
     tc_ival r = tc_te_bounds(index, k->env);
-    return r.lo >= 0 && r.hi < b->size && k->active == k->lanes;
+    return r.lo >= 0 && r.hi < tc_tir_least_size(b) && k->active == k->lanes;
 }
 
 static const tc_expr *vec_load(tir_vectoriser *k, const tc_expr *e) {
