@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/trials/bench.h"
 #include "te/text.h"
 #include "tune/kernel/kernel.h"
 

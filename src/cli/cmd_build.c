@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/saved/saved.h"
 #include "support/fs.h"
 
 typedef struct build_args {

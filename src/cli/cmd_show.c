@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/saved/saved.h"
 #include "te/te.h"
 #include "tir_lower/passes/passes.h"
 #include "tune/kernel/stages.h"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "graph/saved/saved.h"
 #include "support/fs.h"
 
 typedef struct tune_args {

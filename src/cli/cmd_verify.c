@@ -1,6 +1,6 @@
 /* tctune verify: the ONNX project's test-case folders, each a model.onnx with test_data_set_N folders of inputs and outputs. */
 #include "cli/cli.h"
-#include "graph/model/cases.h"
+#include "graph/trials/cases.h"
 
 typedef struct verify_args {
     tc_cli_common common;

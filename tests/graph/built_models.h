@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 
+#include "graph/saved/saved.h"
 #include "graph_text.h"
 #include "lower_common.h"
 

@@ -2,7 +2,7 @@
 #ifndef TC_TESTS_CONFORMANCE_H
 #define TC_TESTS_CONFORMANCE_H
 
-#include "graph/model/cases.h"
+#include "graph/trials/cases.h"
 #include "graph_test.h"
 #include "support/fs.h"
 

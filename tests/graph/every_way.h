@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include "graph/ops/ops.h"
+#include "graph/saved/saved.h"
 #include "lower_common.h"
 
 enum { MAX_OUT = 4 };

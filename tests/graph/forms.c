@@ -3,7 +3,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "graph/model/precision.h"
+#include "graph/saved/saved.h"
+#include "graph/trials/precision.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "measure/records/admission.h"

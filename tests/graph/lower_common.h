@@ -3,7 +3,7 @@
 #ifndef TC_TESTS_LOWER_COMMON_H
 #define TC_TESTS_LOWER_COMMON_H
 
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 #include "graph/passes/pass.h"
 #include "graph_test.h"
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/library.h"
+#include "graph/saved/saved.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "support/fs.h"

@@ -3,6 +3,7 @@
 
 #include "graph/ir/build.h"
 #include "graph/ops/ops.h"
+#include "graph/saved/saved.h"
 #include "lower_common.h"
 #include "support/rng.h"
 

@@ -1,6 +1,6 @@
 /* Sizes that vary from run to run: what import assumes of them, how it relates them, and what a run's inputs are refused for. */
 #include "graph/ir/sizes.h"
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 #include "graph/onnx/import.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"

@@ -8,6 +8,7 @@
 #include "built_models.h"
 #include "codegen/artefacts/library.h"
 #include "common/test_size.h"
+#include "graph/saved/saved.h"
 #include "support/fs.h"
 
 #define STATED "_STACK_BYTES "

@@ -1,8 +1,8 @@
 /* Building a model: a schedule for every task, code for all of them at once, memory planned, constants packed. */
 #include "codegen/artefacts/cache.h"
 #include "codegen/artefacts/runtime.h"
-#include "graph/model/contest.h"
-#include "graph/model/program.h"
+#include "graph/model/admit.h"
+#include "graph/model/parts.h"
 #include "support/log.h"
 #include "support/memory.h"
 #include "te/text.h"
@@ -184,7 +184,7 @@ static tc_status check_sizes(const tc_graph_program *p, tc_error *err) {
 static tc_status check_memory(const tc_graph_model *m, tc_error *err) {
     tc_status s = tc_memory_check((uint64_t)m->arena_bytes, err);
     if (s != TC_OK)
-        tc_graph_name_intermediates(m, err);
+        tc_graph_name_intermediates(m->program, err);
     return s;
 }
 

@@ -1,6 +1,6 @@
 /* Constants of a model: each stored once for every layout in which some kernel reads it, packed when the model is built. What a
  * prologue makes of a constant is stored in its place: unless somebody else reads it, the constant itself is not kept. */
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 
 #include <assert.h>
 #include <errno.h>

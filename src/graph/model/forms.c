@@ -4,7 +4,7 @@
  * kept. */
 #include <string.h>
 
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 
 void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u) {
     const tc_workload *own = p->tasks[task].workload;

@@ -1,58 +1,17 @@
-/* From a graph to something that runs: the program (fused kernels, each a workload, and the buffers between them), and the model
- * (every kernel compiled, constants packed, memory planned), which runs in this process or becomes a shared library.
+/* From a program to something that runs: every kernel compiled with the best schedule that the records know, constants packed, memory
+ * planned. A model runs in this process, or becomes a library (graph/saved), which is a model again when it is loaded.
  *
- *   tc_graph_import -> tc_graph_program_new -> tc_graph_program_tasks -> tuning ... -> tc_graph_model_build -> run, profile, save
- *   a workload alone -> tc_graph_program_of_workload -> the same
- *   a saved library  -> tc_graph_model_load -> run, time
+ *   tc_graph_program_new -> ... -> tc_graph_model_build -> tc_graph_model_run
  *
- * A program and a model are independent of the graph's further life only as far as said: constants are not copied, so the graph
- * must outlive the program and the program the model. */
+ * Constants are not copied, so the program must outlive the model. */
 #ifndef TC_GRAPH_MODEL_MODEL_H
 #define TC_GRAPH_MODEL_MODEL_H
 
 #include <signal.h>
 
 #include "codegen/code/target.h"
-#include "graph/ir/graph.h"
-#include "measure/peak.h"
+#include "graph/program/program.h"
 #include "measure/records/database.h"
-#include "tune/tune.h"
-
-/* ---- program ---- */
-
-typedef struct tc_graph_program tc_graph_program;
-
-/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression. */
-TC_NODISCARD tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err);
-/* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else
- * seeded random ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must
- * outlive it. */
-TC_NODISCARD tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants,
-                                                    size_t nconstants, uint64_t seed, tc_graph_program **out, tc_error *err);
-void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
-
-/* The distinct workloads, with how often each runs; the array lives as long as the program. */
-int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
-/* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
-int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
-/* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
-void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out);
-/* Floating-point operations of one run of all kernels. */
-double tc_graph_program_flops(const tc_graph_program *p);
-
-/* Inputs and outputs of a program or model. */
-typedef struct tc_graph_port {
-    const char *name;
-    tc_dtype dtype;
-    tc_graph_shape shape; /* of an output some of whose sizes depend on data: the largest */
-    /* By dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the shape. */
-    int extent[TC_GRAPH_MAX_DIMS];
-    tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */
-} tc_graph_port;
-int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
-int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
-
-/* ---- model ---- */
 
 typedef struct tc_graph_model tc_graph_model;
 typedef struct tc_graph_build_options tc_graph_build_options;
@@ -124,11 +83,6 @@ struct tc_graph_build_options {
 
 TC_NODISCARD tc_status tc_graph_model_build(const tc_graph_program *p, const tc_graph_build_options *o, tc_graph_model **out,
                                             tc_error *err);
-/* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
- * limit). */
-TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
-/* Whether a file could be one, rather than an ONNX model, by its first bytes. */
-bool tc_graph_is_library(const char *path);
 void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
@@ -166,53 +120,18 @@ TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_grap
  * what its model draws. in[] is allocated here, OWNED. */
 TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err);
 
-/* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are
- * made) or at the stop flag. times[repeats] gets seconds; *n how many. */
-typedef struct tc_graph_timing_options {
-    int warmup, repeats;
-    double budget;
-    const volatile sig_atomic_t *stop; /* may be NULL */
-} tc_graph_timing_options;
-TC_NODISCARD tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
-                                           double *times, int *n, tc_error *err);
-/* Median seconds per distinct kernel over `repeats` runs: fills kernels[i].seconds, and others[i].seconds. */
-TC_NODISCARD tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o,
-                                              tc_error *err);
-
 /* All that runs change: intermediates, workspace, the shapes of outputs, what is told of steps. Any number of threads may run a model
  * at once, each with a context of its own, and make contexts meanwhile; the model must outlive them. */
 typedef struct tc_graph_context tc_graph_context;
 /* TC_ENV when there is no memory for it, TC_BAD_INPUT when the model was built to be saved only. */
 TC_NODISCARD tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, tc_error *err);
 void tc_graph_context_free(tc_graph_context *c); /* NULL is fine */
-/* As the functions of the model with these names; seconds[] gets those of all kernels, then of all others. */
+/* As the functions of the model with these names. */
 TC_NODISCARD tc_status tc_graph_context_run_into(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *out,
                                                  tc_error *err);
 const tc_graph_shape *tc_graph_context_output_shape(const tc_graph_context *c, int i);
-TC_NODISCARD tc_status tc_graph_context_profile(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_timing_options *o,
-                                                double *seconds, tc_error *err);
-
-/* A model's latency, beside what the machine can do: after some unmeasured runs up to `repeats` timed ones, then a profile of a
- * third of them, which fills in kernels and others where the model knows them. */
-typedef struct tc_graph_bench {
-    double *times; /* seconds, in the order taken; malloc'ed */
-    int n;
-    tc_meas_peak peak; /* the larger of before and after */
-} tc_graph_bench;
-/* Free out->times in any case. TC_ENV when it was stopped before anything was measured. */
-TC_NODISCARD tc_status tc_graph_model_bench(tc_graph_model *m, const tc_graph_tensor *in, int repeats,
-                                            const volatile sig_atomic_t *stop, tc_graph_bench *out, tc_error *err);
-
 /* A line for every intermediate (place in the arena, bytes, first and last launch that uses it, name) in the order of places, and
  * the sums. */
 void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out);
-
-/* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
- * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
- * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
- * made from the file's name) is the prefix of its symbols, which the header describes: NAME_run, contexts (NAME_context), NAME_threads
- * and NAME_metadata, which is JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are from: versions,
- * database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who must not load it. */
-TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
 #endif

@@ -5,7 +5,7 @@
  * A value that some readers need as it is stays f32 for all. Stored twice it would be written in 6 bytes in place of 4, and each of r
  * readers that round would read 2 less: 2 (r - 1) bytes an element are saved, nothing where one rounds. All 50 such values of
  * BERT-base, ResNet-50, MobileNet-v2 and a small BERT have just one. */
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 
 typedef struct narrower {
     tc_graph_model *m;
@@ -73,8 +73,4 @@ void tc_graph_narrow(tc_graph_model *m) {
     for (int s = 0; s < p->nslot; s++)
         n.slot[s] = n.slot[s] && used[s];
     m->narrow = n.slot;
-}
-
-int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot) {
-    return narrow && narrow[slot] ? p->slots[slot].bytes / 2 : p->slots[slot].bytes;
 }

@@ -1,6 +1,6 @@
 /* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
  * workload, or of the one in bf16 where the target has a unit for it; and its lowering. */
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 #include "measure/caches.h"
 #include "search_space/space.h"
 #include "te/text.h"
@@ -286,11 +286,25 @@ static tc_status is_faster(const tc_graph_program *p, const tc_graph_merging *x,
     return s;
 }
 
-tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge, tc_error *err) {
+/* merge[n], by number: whether records of o->db say that the kernels are faster as one. */
+static tc_status choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge, tc_error *err) {
     double byte_time = tc_graph_byte_time(p, o);
     for (int i = 0; i < p->nmerging; i++)
         TC_TRY(is_faster(p, &p->mergings[i], o, byte_time, &merge[p->mergings[i].number], err));
     return TC_OK;
+}
+
+tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_program *apart, const tc_graph_build_options *o,
+                                 tc_graph_program **out, tc_error *err) {
+    bool *merge = tc_xcalloc((size_t)apart->nfound + 1, sizeof *merge), any = false;
+    tc_status s = choose_mergings(apart, o, merge, err);
+    for (int i = 0; i < apart->nfound; i++)
+        any |= merge[i];
+    *out = NULL;
+    if (s == TC_OK && any)
+        s = tc_graph_program_with(g, merge, out, err);
+    free(merge);
+    return s;
 }
 
 /* ---- the choice ---- */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/model/bundle.h"
-#include "graph/model/work.h"
 #include "graph/quantize/quantize_int.h"
+#include "graph/trials/bundle.h"
+#include "graph/work/work.h"
 
 tc_status quant_runs_open(runs *r, const tc_quantize_options *o, tc_error *err) {
     *r = (runs){.o = o};

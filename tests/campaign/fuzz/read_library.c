@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "codegen/artefacts/artefacts_int.h"
-#include "graph/model/save_int.h"
+#include "graph/saved/save_int.h"
 #include "targets.h"
 
 static void rename_twice(const char *data, size_t size) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
 #include "graph/onnx/import.h"
 #include "graph/passes/pass.h"
 #include "targets.h"

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "graph/model/work.h"
 #include "graph/onnx/write.h"
+#include "graph/work/work.h"
 #include "measure/records/exchange.h"
 #include "support/fs.h"
 #include "support/memory.h"

@@ -5,10 +5,10 @@
 
 #include "graph/graph_test.h"
 #include "graph/io/numpy.h"
-#include "graph/model/bundle.h"
 #include "graph/onnx/edit.h"
 #include "graph/quantize/quantize.h"
 #include "graph/quantize/quantize_int.h"
+#include "graph/trials/bundle.h"
 #include "support/fs.h"
 #include "support/rng.h"
 

@@ -1,8 +1,9 @@
 /* Which of a kernel's best records is fastest in the network. Alone, in the tuner, a kernel finds its caches as the run before
  * left them; here it finds what the kernels before it left. Model r of k uses every kernel's r-th best record that was admitted
  * (admit.c). They run in turns, and each kernel is compared with itself: the sum of its own launches in one round's runs. */
-#include "graph/model/contest.h"
-#include "graph/model/program.h"
+#include "graph/trials/contest.h"
+#include "graph/model/parts.h"
+#include "graph/trials/bench.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "tune/kernel/compare.h"

@@ -1,6 +1,6 @@
 /* Named tensors from files: what a model is given, and what is expected compared with what came out. */
-#ifndef TC_GRAPH_MODEL_BUNDLE_H
-#define TC_GRAPH_MODEL_BUNDLE_H
+#ifndef TC_GRAPH_TRIALS_BUNDLE_H
+#define TC_GRAPH_TRIALS_BUNDLE_H
 
 #include "graph/model/model.h"
 

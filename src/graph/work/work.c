@@ -1,10 +1,10 @@
 /* What work.h describes. */
-#include "graph/model/work.h"
+#include "graph/work/work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/model/bundle.h"
+#include "graph/trials/bundle.h"
 #include "support/fs.h"
 #include "te/text.h"
 

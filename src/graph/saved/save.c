@@ -3,7 +3,7 @@
 #include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
-#include "graph/model/save_int.h"
+#include "graph/saved/save_int.h"
 #include "support/fs.h"
 #include "support/identity.h"
 #include "support/scratch.h"

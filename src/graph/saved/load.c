@@ -1,6 +1,6 @@
 /* Loading a library that tctune built: its metadata say what it takes and gives. */
 #include "codegen/artefacts/library.h"
-#include "graph/model/save_int.h"
+#include "graph/saved/save_int.h"
 #include "support/fs.h"
 #include "te/eval.h"
 

@@ -1,11 +1,11 @@
 /* What precision.h describes. */
-#include "graph/model/precision.h"
+#include "graph/trials/precision.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "graph/model/bundle.h"
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
+#include "graph/trials/bundle.h"
 
 typedef struct chooser {
     const tc_graph_program *p;

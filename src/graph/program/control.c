@@ -10,7 +10,7 @@
  *         rows[i] = row, go = cond, state = next      end:
  *         again i: head
  *     end: */
-#include "graph/model/program_int.h"
+#include "graph/program/maker_int.h"
 
 #include <string.h>
 

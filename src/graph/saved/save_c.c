@@ -2,7 +2,7 @@
  * weights are an array; larger ones, which compilers take minutes and gigabytes over, a file beside the source that the assembler
  * includes. The one limit is then the 2 GiB that code reaches its data within. */
 #include "codegen/c_source/c_source.h"
-#include "graph/model/save_int.h"
+#include "graph/saved/save_int.h"
 #include "support/fs.h"
 #include "support/scratch.h"
 

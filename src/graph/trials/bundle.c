@@ -1,5 +1,5 @@
 /* What bundle.h describes. */
-#include "graph/model/bundle.h"
+#include "graph/trials/bundle.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,102 +1,11 @@
-/* The inside of a program and of a model: what the files between fusion and execution share. */
-#ifndef TC_GRAPH_MODEL_PROGRAM_H
-#define TC_GRAPH_MODEL_PROGRAM_H
+/* The inside of a model: what building, saving and timing share. */
+#ifndef TC_GRAPH_MODEL_PARTS_H
+#define TC_GRAPH_MODEL_PARTS_H
 
-#include "codegen/artefacts/library.h"
 #include "codegen/code/code.h"
-#include "graph/fuse/fuse.h"
-#include "graph/library/library.h"
 #include "graph/model/model.h"
-
-/* A piece of memory that kernels read or write. */
-typedef struct tc_graph_slot {
-    enum { TC_GRAPH_SLOT_INPUT, TC_GRAPH_SLOT_CONST, TC_GRAPH_SLOT_TEMP } kind;
-    const char *name;
-    int64_t bytes;
-    int input;                       /* INPUT: which */
-    const tc_graph_tensor *constant; /* CONST */
-    int within;                      /* TEMP: the slot that this is a piece of, else -1 */
-    int64_t at;                      /* where in that, in bytes */
-} tc_graph_slot;
-
-/* A kernel, a copy, or a decision where to go on (tc_cg_step says what the latter two do with their operands). */
-typedef struct tc_graph_launch {
-    const char *name;   /* of the head's node */
-    const char *covers; /* operators, in order */
-    int task;           /* -1: of a library kernel, or none */
-    int nargs;
-    const int *args; /* slots: the workload's inputs, then its outputs; a library kernel's parameters before them */
-    const tc_graph_library_kernel *library; /* NULL: of a task, or none */
-    const int64_t *params;
-    tc_cg_step_kind kind;
-    int64_t bytes; /* of a copy */
-    int target;    /* a launch's number; that of launches: the end */
-} tc_graph_launch;
-
-/* Launches that may be fewer (graph/fuse/producers.c): tasks by number, a task once per launch. */
-typedef struct tc_graph_merging {
-    int number; /* in the order in which fusion finds them */
-    int nproducer, producer[TC_GRAPH_MERGED];
-    int nanchor, anchor[TC_GRAPH_SHARED], whole[TC_GRAPH_SHARED];
-} tc_graph_merging;
-
-struct tc_graph_program {
-    tc_arena *arena;
-    tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
-    const char *name;
-    int nin, nout, ntask, nslot, nlaunch;
-    int nshown; /* outputs without those that are sizes of others */
-    tc_graph_port *in, *out;
-    int *out_slot;
-    int nspare;
-    tc_tune_task *tasks;  /* canonical workloads: ntask that are launched, then nspare that could be in place of some of these */
-    tc_digest *hashes;    /* of them */
-    int nmerging, nfound; /* found: also those that are merged */
-    const tc_graph_merging *mergings;
-    tc_graph_slot *slots;
-    tc_graph_launch *launches;     /* in order of execution */
-    TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */
-};
-
-/* The slot that this one is a piece of, or a piece of a piece; itself where it is whole. *at: where in it, in bytes. */
-static inline int tc_graph_whole_of(const tc_graph_program *p, int slot, int64_t *at) {
-    for (*at = 0; p->slots[slot].within >= 0; slot = p->slots[slot].within)
-        *at += p->slots[slot].at;
-    return slot;
-}
-
-/* Bytes from v up to a multiple of the alignment that kernels ask of their arguments. */
-static inline int64_t tc_graph_aligned(int64_t v) {
-    return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
-}
-
-/* The program of g with those merges (NULL: none) made, by number, that merge[] says; there are nfound of any program of g. */
-TC_NODISCARD tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err);
-
-/* ---- memory plan (plan.c) ---- */
-
-typedef struct tc_graph_plan {
-    int64_t *offset;      /* by slot: place of a TEMP in the arena; -1 for what is not there */
-    int *output;          /* by slot, pieces left out: the output whose memory it is, else -1 */
-    int *over;            /* by slot: the one that it is written over by the launch that makes it, else -1 */
-    int64_t bytes, naive; /* of the arena: with reuse, and if every slot had memory of its own */
-} tc_graph_plan;
-
-/* Whether launch x, of a task, may write argument `out` over argument `in`. */
-typedef bool tc_graph_may_overwrite(void *user, const tc_graph_launch *x, int out, int in);
-/* Places the intermediates so that slots whose lives overlap never share a byte (what is used in a loop and also before or after
- * it lives throughout), but for results that are written over what only their launch still reads, and pieces, which live with
- * their whole; and names the slots that live in the caller's outputs. Results are written in place where `may` (NULL: nowhere)
- * says so, unless that makes the whole larger. narrow: by slot, which are kept in bf16 (NULL: none). The arrays are in `a`. */
-void tc_graph_plan_memory(const tc_graph_program *p, const bool *narrow, tc_graph_may_overwrite *may, void *user, tc_arena *a,
-                          tc_graph_plan *out);
-
-/* Says of a message about memory which value of the arena is the largest. */
-void tc_graph_name_intermediates(const tc_graph_model *m, tc_error *err);
-/* Bytes that it takes. */
-int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot);
-
-/* ---- model ---- */
+#include "graph/program/launches.h"
+#include "graph/program/plan.h"
 
 /* One way to compute a task (forms.c). */
 typedef struct tc_graph_form {
@@ -189,8 +98,6 @@ struct tc_graph_model {
 };
 
 /* Fills the forms of a unit and makes its context. */
-/* draw.c: the ranges of the program's inputs. */
-void tc_graph_find_ranges(tc_graph_program *p);
 void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u);
 /* What makes argument `arg` of the form in use; NULL: it is an argument of the task as it is. */
 const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
@@ -210,9 +117,6 @@ TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_
 /* Seconds that a run takes for each byte of constants that it reads: 0 where the caches keep those of the whole network, or where
  * the model will not run on this machine. A kernel takes no less than that for all of its form's. */
 double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o);
-/* merge[n], by number: whether records of o->db say that the kernels are faster as one. */
-TC_NODISCARD tc_status tc_graph_choose_mergings(const tc_graph_program *p, const tc_graph_build_options *o, bool *merge,
-                                                tc_error *err);
 /* Keeps in bf16 what all its readers round, once all tasks are lowered (narrow.c). */
 void tc_graph_narrow(tc_graph_model *m);
 /* Chooses form and schedule of a task and lowers it. */
@@ -223,8 +127,6 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
 TC_NODISCARD tc_status tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up, tc_error *err);
 /* All blocks, each padded to the alignment, to f: those that are not filled are packed one at a time. */
 TC_NODISCARD tc_status tc_graph_write_constants(const tc_graph_model *m, FILE *f, tc_error *err);
-/* One run: seconds[kernel] is the sum of its launches. */
-TC_NODISCARD tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err);
 void tc_graph_free_constants(tc_graph_model *m);
 
 /* ---- one run (exec.c) ---- */

@@ -1,8 +1,9 @@
 /* What the forms of a saved model share: libraries and objects (save.c), C source (save_c.c). */
-#ifndef TC_GRAPH_MODEL_SAVE_INT_H
-#define TC_GRAPH_MODEL_SAVE_INT_H
+#ifndef TC_GRAPH_SAVED_SAVE_INT_H
+#define TC_GRAPH_SAVED_SAVE_INT_H
 
-#include "graph/model/program.h"
+#include "graph/model/parts.h"
+#include "graph/saved/saved.h"
 
 /* Of a library's metadata; load.c takes no other. */
 enum { TC_GRAPH_LIBRARY_FORMAT = 3 };

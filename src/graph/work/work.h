@@ -2,8 +2,8 @@
  * program, which can be built.
  *
  *   tc_graph_work_open -> tc_graph_work_tasks -> tuning ... -> tc_graph_work_build -> run, save */
-#ifndef TC_GRAPH_MODEL_WORK_H
-#define TC_GRAPH_MODEL_WORK_H
+#ifndef TC_GRAPH_WORK_WORK_H
+#define TC_GRAPH_WORK_WORK_H
 
 #include "graph/model/model.h"
 #include "graph/onnx/import.h"

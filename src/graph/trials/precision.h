@@ -3,10 +3,10 @@
  * Each kernel whose fastest record is of a form in bf16 is tried alone: what that moves the outputs by, on given inputs, is its
  * error; what it saves is the difference of the records' times. Those that save most for their error are taken first, as many as
  * keep the outputs of the network, run with all of them, within the budget. */
-#ifndef TC_GRAPH_MODEL_PRECISION_H
-#define TC_GRAPH_MODEL_PRECISION_H
+#ifndef TC_GRAPH_TRIALS_PRECISION_H
+#define TC_GRAPH_TRIALS_PRECISION_H
 
-#include "graph/model/bundle.h"
+#include "graph/trials/bundle.h"
 
 /* A kernel that could round. */
 typedef struct tc_graph_rounding {

@@ -6,7 +6,7 @@
  * factor, as a condition, and added before a softmax. */
 #include <strings.h>
 
-#include "graph/model/program.h"
+#include "graph/program/launches.h"
 
 /* Embedding tables are larger; ids all over one would make every lookup a cache miss. */
 enum { MOST_INDICES = 1000 };
@@ -43,17 +43,17 @@ void tc_graph_find_ranges(tc_graph_program *p) {
     }
 }
 
-tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
-    for (int i = 0; i < m->nin; i++) {
-        tc_status s = tc_graph_tensor_alloc(&in[i], m->in[i].dtype, &m->in[i].shape, err);
+tc_status tc_graph_draw_inputs(const tc_graph_port *ports, int nports, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
+    for (int i = 0; i < nports; i++) {
+        tc_status s = tc_graph_tensor_alloc(&in[i], ports[i].dtype, &ports[i].shape, err);
         if (s != TC_OK) {
-            tc_error_prefix(err, "the input '%s': ", m->in[i].name);
+            tc_error_prefix(err, "the input '%s': ", ports[i].name);
             while (i-- > 0)
                 tc_graph_tensor_free(&in[i]);
             return s;
         }
         tc_rng r = tc_rng_seed(seed + (uint64_t)i);
-        tc_te_random_within(m->in[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, m->in[i].drawn);
+        tc_te_random_within(ports[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, ports[i].drawn);
     }
     return TC_OK;
 }

@@ -1,5 +1,5 @@
 /* What cases.h describes. */
-#include "graph/model/cases.h"
+#include "graph/trials/cases.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* The ONNX project's test cases: folders, each with a model.onnx and test_data_set_N folders of inputs and outputs. */
-#ifndef TC_GRAPH_MODEL_CASES_H
-#define TC_GRAPH_MODEL_CASES_H
+#ifndef TC_GRAPH_TRIALS_CASES_H
+#define TC_GRAPH_TRIALS_CASES_H
 
-#include "graph/model/bundle.h"
 #include "graph/onnx/import.h"
 #include "graph/passes/pass.h"
+#include "graph/trials/bundle.h"
 
 typedef struct tc_graph_case_options {
     const char *const *shapes; /* as tc_graph_binding_parse reads them */

@@ -1,5 +1,5 @@
 /* Programs: fused groups lowered to workloads, the memory between them, and equal workloads merged into tasks. */
-#include "graph/model/program_int.h"
+#include "graph/program/maker_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -379,19 +379,6 @@ tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_p
 
 tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err) {
     return tc_graph_program_with(g, NULL, out, err);
-}
-
-tc_status tc_graph_program_merge(const tc_graph *g, const tc_graph_program *apart, const tc_graph_build_options *o,
-                                 tc_graph_program **out, tc_error *err) {
-    bool *merge = tc_xcalloc((size_t)apart->nfound + 1, sizeof *merge), any = false;
-    tc_status s = tc_graph_choose_mergings(apart, o, merge, err);
-    for (int i = 0; i < apart->nfound; i++)
-        any |= merge[i];
-    *out = NULL;
-    if (s == TC_OK && any)
-        s = tc_graph_program_with(g, merge, out, err);
-    free(merge);
-    return s;
 }
 
 /* ---- one workload ---- */

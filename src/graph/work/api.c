@@ -8,8 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "graph/model/program.h"
-#include "graph/model/work.h"
+#include "graph/model/parts.h"
+#include "graph/saved/saved.h"
+#include "graph/trials/bench.h"
+#include "graph/work/work.h"
 #include "support/fs.h"
 #include "support/memory.h"
 #include "support/vec.h"

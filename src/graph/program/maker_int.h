@@ -1,8 +1,8 @@
-/* A program in the making: what program.c and program_control.c share. */
-#ifndef TC_GRAPH_MODEL_PROGRAM_INT_H
-#define TC_GRAPH_MODEL_PROGRAM_INT_H
+/* A program in the making: what program.c and control.c share. */
+#ifndef TC_GRAPH_PROGRAM_MAKER_INT_H
+#define TC_GRAPH_PROGRAM_MAKER_INT_H
 
-#include "graph/model/program.h"
+#include "graph/program/launches.h"
 
 /* Kernels that could be launched in place of others; of: without their tasks. */
 typedef struct tc_graph_spare {
@@ -42,7 +42,7 @@ int tc_graph_maker_constant(tc_graph_maker *m, const char *name, const int64_t *
 /* Launches of all nodes of g, whose inputs are bound. */
 TC_NODISCARD tc_status tc_graph_maker_add(tc_graph_maker *m, const tc_graph *g, tc_error *err);
 
-/* ---- program_control.c ---- */
+/* ---- control.c ---- */
 /* Launches of a node with bodies. */
 TC_NODISCARD tc_status tc_graph_maker_control(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
 

@@ -2,7 +2,7 @@
  * where it meets nobody alive at the same time; for the chains that networks are this is within a few percent of the best
  * (Pisarchyk and Lee, 2020). A result that is written over an operand shares its place, and both count as one. A concatenation
  * and the pieces that are written to their places in it live together, from the first that is made to the last that is read. */
-#include "graph/model/program.h"
+#include "graph/program/plan.h"
 
 typedef struct life {
     int slot;
@@ -34,6 +34,10 @@ static void live_through(life *l, int n, int head, int end) {
 static int whole_of(const tc_graph_program *p, int slot) {
     int64_t at;
     return tc_graph_whole_of(p, slot, &at);
+}
+
+int64_t tc_graph_slot_bytes(const tc_graph_program *p, const bool *narrow, int slot) {
+    return narrow && narrow[slot] ? p->slots[slot].bytes / 2 : p->slots[slot].bytes;
 }
 
 static life *lives_of(const tc_graph_program *p, const bool *narrow) {
@@ -203,19 +207,16 @@ static int by_place(const void *x, const void *y) {
     return a->l.first != b->l.first ? a->l.first - b->l.first : a->l.slot - b->l.slot;
 }
 
-void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
-    const tc_graph_program *p = m->program;
-    if (!p)
-        return;
-    life *lives = lives_of(p, m->narrow);
+void tc_graph_plan_print(const tc_graph_plan *plan, const tc_graph_program *p, const bool *narrow, tc_strbuf *out) {
+    life *lives = lives_of(p, narrow);
     line *lines = tc_xcalloc((size_t)p->nslot + 1, sizeof *lines);
     int n = 0;
     for (int s = 0; s < p->nslot; s++)
-        if (m->plan.offset[s] >= 0)
-            lines[n++] = (line){m->plan.offset[s], lives[s]};
+        if (plan->offset[s] >= 0)
+            lines[n++] = (line){plan->offset[s], lives[s]};
     qsort(lines, (size_t)n, sizeof *lines, by_place);
     for (int i = 0; i < n; i++) {
-        int over = m->plan.over[lines[i].l.slot], within = p->slots[lines[i].l.slot].within;
+        int over = plan->over[lines[i].l.slot], within = p->slots[lines[i].l.slot].within;
         tc_sb_printf(out, "%12lld %12lld  launches %d to %d  %%%s", (long long)lines[i].at, (long long)lines[i].l.bytes,
                      lines[i].l.first, lines[i].l.last, p->slots[lines[i].l.slot].name);
         if (over >= 0)
@@ -224,8 +225,6 @@ void tc_graph_model_print_plan(const tc_graph_model *m, tc_strbuf *out) {
             tc_sb_printf(out, " in %%%s", p->slots[within].name);
         tc_sb_addc(out, '\n');
     }
-    tc_sb_printf(out, "%lld bytes of intermediates in %lld, %lld of workspace, %lld of constants\n", (long long)m->plan.naive,
-                 (long long)m->plan.bytes, (long long)(m->arena_bytes - m->workspace_at), (long long)m->blob_bytes);
     free(lines);
     free(lives);
 }
@@ -238,8 +237,8 @@ static const tc_graph_slot *largest_intermediate(const tc_graph_program *p) {
     return most;
 }
 
-void tc_graph_name_intermediates(const tc_graph_model *m, tc_error *err) {
-    const tc_graph_slot *most = largest_intermediate(m->program);
+void tc_graph_name_intermediates(const tc_graph_program *p, tc_error *err) {
+    const tc_graph_slot *most = largest_intermediate(p);
     if (most)
         tc_error_prefix(err, "intermediate values and workspace (the largest value is '%s', %lld bytes): ", most->name,
                         (long long)most->bytes);

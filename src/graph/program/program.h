@@ -1,0 +1,49 @@
+/* The program of a graph: what is launched, in order, each launch a kernel with a workload, and the memory between them.
+ *
+ *   tc_graph_program_new -> tc_graph_program_tasks -> tuning ... -> a model (graph/model)
+ *   a workload alone -> tc_graph_program_of_workload -> the same
+ *
+ * Constants are not copied, so the graph must outlive the program. */
+#ifndef TC_GRAPH_PROGRAM_PROGRAM_H
+#define TC_GRAPH_PROGRAM_PROGRAM_H
+
+#include "graph/ir/graph.h"
+#include "tune/tune.h"
+
+typedef struct tc_graph_program tc_graph_program;
+
+/* Fuses the graph's nodes into kernels and writes each as a workload. TC_BAD_INPUT names the node that has no tensor expression. */
+TC_NODISCARD tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err);
+/* A program of one kernel. Placeholders that are const take their values from `constants` by name where they are listed, else
+ * seeded random ones; the others are the inputs of the program, the workload's outputs its outputs. The workload's context must
+ * outlive it. */
+TC_NODISCARD tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants,
+                                                    size_t nconstants, uint64_t seed, tc_graph_program **out, tc_error *err);
+void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
+
+/* The distinct workloads, with how often each runs; the array lives as long as the program. */
+int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
+/* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
+int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
+/* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
+void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out);
+/* Floating-point operations of one run of all kernels. */
+double tc_graph_program_flops(const tc_graph_program *p);
+
+/* Inputs and outputs of a program or model. */
+typedef struct tc_graph_port {
+    const char *name;
+    tc_dtype dtype;
+    tc_graph_shape shape; /* of an output some of whose sizes depend on data: the largest */
+    /* By dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the shape. */
+    int extent[TC_GRAPH_MAX_DIMS];
+    tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */
+} tc_graph_port;
+int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
+int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
+/* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. in[], one per port,
+ * is allocated here, OWNED. */
+TC_NODISCARD tc_status tc_graph_draw_inputs(const tc_graph_port *ports, int nports, uint64_t seed, tc_graph_tensor *in,
+                                            tc_error *err);
+
+#endif

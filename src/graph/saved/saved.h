@@ -1,0 +1,20 @@
+/* Models as files: saved as shared libraries, objects or C source, and libraries loaded again. */
+#ifndef TC_GRAPH_SAVED_SAVED_H
+#define TC_GRAPH_SAVED_SAVED_H
+
+#include "graph/model/model.h"
+
+/* Where the path ends in .o, one relocatable object with the same symbols; in .c, C source for users without our runtime, and
+ * what is too large for it in PATH without the .c, with .weights: the header tells. Else: writes `path` (a shared library that
+ * needs libc, libm and OpenMP's runtime only) and a header beside it (".so" -> ".h"). Both are whole or absent. `name` (NULL:
+ * made from the file's name) is the prefix of its symbols, which the header describes: NAME_run, contexts (NAME_context), NAME_threads
+ * and NAME_metadata, which is JSON: inputs, outputs (name, dtype, shape), target, threads, and where the kernels are from: versions,
+ * database, accuracy, hashes of workloads and traces. It lies in a note of the file, for who must not load it. */
+TC_NODISCARD tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
+/* A library that tc_graph_model_save made. It runs with the threads it was built for, or `threads` where that is fewer (0: no
+ * limit). */
+TC_NODISCARD tc_status tc_graph_model_load(const char *path, int threads, tc_graph_model **out, tc_error *err);
+/* Whether a file could be one, rather than an ONNX model, by its first bytes. */
+bool tc_graph_is_library(const char *path);
+
+#endif
