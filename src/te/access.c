@@ -25,10 +25,19 @@ static tc_ival of_read(void *user, const tc_expr *read, te_ranges *unused) {
     return of_tensor(user, read->u.tensor);
 }
 
+/* The result is then where the reducer starts. */
+static bool may_reduce_nothing(const tc_compute *op) {
+    for (int i = 0; i < op->nraxis; i++)
+        if ((op->raxes[i].symbol ? op->raxes[i].symbol->least : op->raxes[i].extent) == 0)
+            return true;
+    return false;
+}
+
 static tc_ival infer(value_ranges *v, const tc_tensor *t) {
     if (t == v->given)
         return v->given_range;
-    if (!t->op || tc_dtype_is_float(t->dtype) || (t->op->reducer != TC_RED_NONE && !te_reducer_chooses(t->op->reducer)))
+    if (!t->op || tc_dtype_is_float(t->dtype) || (t->op->reducer != TC_RED_NONE && !te_reducer_chooses(t->op->reducer)) ||
+        may_reduce_nothing(t->op))
         return TC_IVAL_ALL;
     te_ranges r;
     te_ranges_init(&r, v->env);
@@ -110,10 +119,20 @@ static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
     return e->op != TC_OP_READ || s->visit(s, e, r);
 }
 
+/* Nothing is computed, or nothing is reduced. */
+static bool is_empty(const tc_compute *op) {
+    for (int i = 0; i < op->naxis + op->nraxis; i++)
+        if (te_axis_of(op, i)->extent == 0)
+            return true;
+    return false;
+}
+
 static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
     bool go_on = true;
     for (int i = 0; i < w->ncompute && go_on; i++) {
         s->op = w->computes[i];
+        if (is_empty(s->op))
+            continue;
         te_memo_init(&s->seen);
         te_ranges r;
         te_ranges_init(&r, v->env);

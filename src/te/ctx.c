@@ -68,7 +68,7 @@ const tc_var *tc_var_new(tc_ctx *c, const char *name) {
 }
 
 const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most) {
-    assert(1 <= least && least <= most && most <= TC_MAX_SIZE);
+    assert(0 <= least && least <= most && 1 <= most && most <= TC_MAX_SIZE);
     tc_var *v = (tc_var *)tc_var_new(c, name); /* made above, not const */
     v->is_symbol = true;
     v->least = least;

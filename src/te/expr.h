@@ -120,7 +120,8 @@ tc_arena *tc_ctx_arena(tc_ctx *c);
 uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as expressions and variables */
 
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
-const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least, int64_t most); /* 1 <= least <= most <= TC_MAX_SIZE */
+const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least,
+                            int64_t most); /* 0 <= least <= most, 1 <= most <= TC_MAX_SIZE */
 
 /* Constructors. They check their operands (check.c; a wrong one is a bug) and canonicalise only the trivial: constant folding of
  * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */

@@ -19,7 +19,7 @@ const tc_tensor *tc_te_varying_placeholder(tc_ctx *c, const char *name, tc_dtype
     for (int d = 0; d < ndim; d++) {
         x->symbol[d] = symbol ? symbol[d] : NULL;
         x->shape[d] = x->symbol[d] ? x->symbol[d]->most : shape[d];
-        assert(x->shape[d] >= 1);
+        assert(x->shape[d] >= 0);
     }
     x->is_const = is_const;
     return x;
@@ -30,7 +30,7 @@ const tc_tensor *tc_te_placeholder(tc_ctx *c, const char *name, tc_dtype t, int 
 }
 
 tc_axis tc_te_axis(tc_ctx *c, const char *name, int64_t extent) {
-    assert(extent >= 1);
+    assert(extent >= 0);
     return (tc_axis){.var = tc_var_new(c, name), .extent = extent};
 }
 

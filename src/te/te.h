@@ -26,7 +26,7 @@ struct tc_tensor {
 
 typedef struct tc_axis {
     const tc_var *var;    /* runs over [0, extent), or [0, symbol) */
-    int64_t extent;       /* >= 1 */
+    int64_t extent;       /* >= 1; 0 only of a workload that is of fixed sizes by tc_te_at */
     const tc_var *symbol; /* NULL: the extent is fixed; else it is the symbol's most */
 } tc_axis;
 
@@ -40,7 +40,7 @@ typedef enum tc_reducer {
 
 /* out[axes] = reduce over raxes of body. For ARGMAX/ARGMIN there are two outputs, body = {value, index}: the result is the best
  * value and its index, the smallest index among equal values. All other computes have one output. Over an empty choice of raxes
- * (reducer NONE) the body is the value. */
+ * (reducer NONE) the body is the value; over an axis of size 0 the result is the reducer's identity. */
 struct tc_compute {
     const char *name; /* also the name of the (first) output tensor */
     uint32_t id;
@@ -91,7 +91,8 @@ TC_NODISCARD tc_status tc_te_workload(tc_ctx *c, int nin, const tc_tensor *const
  * compute. Two workloads that differ in names only have equal canonical text. Traces in records refer to canonical names. */
 const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
 /* The workload for given sizes, sizes[i] of symbol i, in context c: all its extents are fixed, and nothing else differs. TC_BAD_INPUT
- * for a size that is out of its symbol's range. */
+ * for a size that is out of its symbol's range. With a size of 0 the result is for the interpreter alone: schedules have no such
+ * extents. */
 TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const tc_workload **out, tc_error *err);
 /* Hash of the canonical text with the format version: the key of records. */
 tc_digest tc_te_hash(const tc_workload *w);

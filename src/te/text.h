@@ -9,7 +9,7 @@
  *     compute P[i:10] = select(i > 0 && i < 9, X[i - 1], 0.0)
  *     output Y
  *
- * Sizes that are known when the kernel runs are symbols, with the range that they have. They stand where an extent stands, and in
+ * Sizes that are known when the kernel runs are symbols, with the range that they have, from 0 or more. They stand where an extent stands, and in
  * expressions for their value:
  *
  *     symbol N 1..512

@@ -9,6 +9,11 @@
 #include "support/vec.h"
 #include "tir_lower/build_int.h"
 
+static const tc_var *symbol_of(const nest *n, int i) {
+    const tc_compute *op = n->st->op;
+    return i < n->naxis ? op->axes[i].symbol : op->raxes[i - n->naxis].symbol;
+}
+
 static void split_extents(builder *b, const tc_rel *r) {
     int64_t ext = b->loop_ext[r->whole], inner = 1;
     for (int i = r->n - 1; i > 0; i--) {
@@ -50,17 +55,18 @@ static void leaf_vars(builder *b, nest *n) {
     }
 }
 
-static void add_guard(builder *b, nest *n, const tc_expr *cond) {
+/* `update`: it says whether there is anything to reduce, and so never keeps the initialisation. */
+static void add_guard(builder *b, nest *n, const tc_expr *cond, bool update) {
     cond = tc_te_simplify(b->c, cond, b->env);
     if (tc_is_int(cond, 1))
         return;
     for (size_t i = 0; i < n->guards.len; i++)
         if (n->guards.data[i].cond == cond)
             return;
-    nest_guard g = {.cond = cond};
+    nest_guard g = {.cond = cond, .depth = update ? n->first_reduce + 1 : 0, .reduce = update};
     for (int i = 0; i < n->st->nleaf; i++)
         if (n->var[i] && tc_expr_uses_var(cond, n->var[i])) {
-            g.depth = i + 1;
+            g.depth = TC_MAX(g.depth, i + 1);
             g.reduce |= b->s->loops[n->st->leaf[i]].reduce;
         }
     tc_push(&n->guards, g);
@@ -77,7 +83,7 @@ static void split_value(builder *b, nest *n, const tc_rel *r) {
     v = tc_te_simplify(c, v, b->env);
     b->loop_val[r->whole] = v;
     if (span >= b->loop_ext[r->whole])
-        add_guard(b, n, tc_bin(c, TC_OP_LT, v, tc_i64(c, b->loop_ext[r->whole])));
+        add_guard(b, n, tc_bin(c, TC_OP_LT, v, tc_i64(c, b->loop_ext[r->whole])), false);
 }
 
 /* Loops that are fused in another order than they were split in, over and over, double the terms of an index each time. Far beyond
@@ -125,9 +131,9 @@ static void shape_guards(builder *b, nest *n, int d) {
     int64_t shape = n->st->op->axes[d].extent;
     tc_ival m = tc_te_bounds(n->min[d], b->env);
     if (m.lo < 0)
-        add_guard(b, n, tc_bin(c, TC_OP_GE, n->value[d], tc_i64(c, 0)));
+        add_guard(b, n, tc_bin(c, TC_OP_GE, n->value[d], tc_i64(c, 0)), false);
     if (m.hi > shape - n->ext[d])
-        add_guard(b, n, tc_bin(c, TC_OP_LT, n->value[d], tc_i64(c, shape)));
+        add_guard(b, n, tc_bin(c, TC_OP_LT, n->value[d], tc_i64(c, shape)), false);
 }
 
 /* One that another implies. */
@@ -161,12 +167,12 @@ static const tc_expr *below(builder *b, const tc_expr *x, const tc_expr *size) {
 
 /* Loops run to the most that a size may be. */
 static void symbol_guard(builder *b, nest *n, int i) {
-    const tc_compute *op = n->st->op;
-    const tc_var *symbol = i < n->naxis ? op->axes[i].symbol : op->raxes[i - n->naxis].symbol;
+    const tc_var *symbol = symbol_of(n, i);
     if (!symbol)
         return;
     drop_guard(b, n, tc_bin(b->c, TC_OP_LT, n->value[i], tc_i64(b->c, symbol->most)));
-    add_guard(b, n, below(b, n->value[i], tir_symbol(b->c, symbol)));
+    bool may_be_nothing = i >= n->naxis && symbol->least == 0;
+    add_guard(b, n, below(b, n->value[i], tir_symbol(b->c, symbol)), may_be_nothing && n->reduces);
 }
 
 static void root_values(builder *b, nest *n) {
@@ -202,12 +208,20 @@ static void make_body(builder *b, nest *n) {
     }
 }
 
+/* A reduction over a single element is its value, unless there may be none. */
+static bool may_reduce_nothing(const nest *n) {
+    bool any = false;
+    for (int i = n->naxis; i < n->nroot; i++)
+        any |= symbol_of(n, i) && symbol_of(n, i)->least == 0;
+    return any;
+}
+
 static void leaf_kinds(builder *b, nest *n) {
     n->first_reduce = n->st->nleaf;
     for (int i = n->st->nleaf - 1; i >= 0; i--) {
         const tc_loop_info *l = &b->s->loops[n->st->leaf[i]];
         n->kind[i] = l->kind;
-        if (!l->reduce || b->loop_ext[n->st->leaf[i]] == 1)
+        if (!l->reduce || (b->loop_ext[n->st->leaf[i]] == 1 && !may_reduce_nothing(n)))
             continue;
         n->reduces = n->st->op->reducer != TC_RED_NONE;
         n->first_reduce = i;

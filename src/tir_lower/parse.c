@@ -174,9 +174,9 @@ static tc_status parse_symbol(parser *p) {
     const char *name;
     int64_t least, most;
     TC_TRY(tc_lex_ident(&p->l, &name, "a symbol's name", p->err));
-    TC_TRY(parse_int(p, 1, TC_MAX_SIZE, &least, "a symbol's least value"));
+    TC_TRY(parse_int(p, 0, TC_MAX_SIZE, &least, "a symbol's least value"));
     TC_TRY(expect(p, ".."));
-    TC_TRY(parse_int(p, least, TC_MAX_SIZE, &most, "a symbol's largest value"));
+    TC_TRY(parse_int(p, TC_MAX(least, 1), TC_MAX_SIZE, &most, "a symbol's largest value"));
     tc_push(&p->vars, tc_symbol_new(p->c, name, least, most));
     return TC_OK;
 }

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { GUARD = 128, GUARD_BYTE = 0x5a };
 
@@ -106,10 +108,27 @@ static size_t bytes_of(const tc_func *f, int i, const int64_t *sizes) {
     return (size_t)(tc_tir_size_at(f, b, sizes) * tc_dtype_bytes(b->dtype));
 }
 
+/* Bytes of whole pages for an argument, and what is left of them behind it: its alignment. */
+static size_t pages_of(size_t bytes, size_t *rest) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), used = (bytes + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
+    *rest = used - bytes;
+    return (used + page - 1) / page * page;
+}
+
+/* Nothing can be read behind it: a page that nobody may touch follows the last line. */
+static void *argument(size_t bytes) {
+    size_t rest, n = pages_of(bytes, &rest), page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *p = mmap(NULL, n + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || mprotect(p + n, page, PROT_NONE) != 0)
+        abort();
+    memset(p + n - rest, GUARD_BYTE, rest);
+    return p + n - rest - bytes;
+}
+
 void **kernel_args_at(const tc_func *f, const int64_t *sizes) {
     void **a = tc_xcalloc((size_t)f->nparam + 1, sizeof *a);
     for (int i = 0; i < f->nparam; i++)
-        a[i] = kernel_alloc(bytes_of(f, i, sizes));
+        a[i] = argument(bytes_of(f, i, sizes));
     a[f->nparam] = (void *)(uintptr_t)sizes;
     return a;
 }
@@ -120,13 +139,14 @@ void **kernel_args(const tc_func *f) {
 
 void kernel_free_args(const tc_func *f, void **args) {
     for (int i = 0; i < f->nparam; i++) {
-        size_t n = bytes_of(f, i, args[f->nparam]);
-        for (size_t k = 0; k < GUARD; k++)
-            if (((uint8_t *)args[i])[n + k] != GUARD_BYTE) {
+        size_t bytes = bytes_of(f, i, args[f->nparam]), rest, n = pages_of(bytes, &rest);
+        uint8_t *end = (uint8_t *)args[i] + bytes;
+        for (size_t k = 0; k < rest; k++)
+            if (end[k] != GUARD_BYTE) {
                 fprintf(stderr, "argument %s was written past its end\n", f->params[i].buffer->name);
                 abort();
             }
-        free(args[i]);
+        munmap(end + rest - n, n + (size_t)sysconf(_SC_PAGESIZE));
     }
     free(args);
 }

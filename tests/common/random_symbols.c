@@ -37,7 +37,7 @@ static const tc_axis *axis_of(const tc_compute *op, int i) {
 
 static void add(varying *v, int64_t n, bool fixed) {
     int link = (int)v->extents.len;
-    tc_push(&v->extents, ((extent){.n = n, .link = link, .fixed = fixed || n == 1}));
+    tc_push(&v->extents, ((extent){.n = n, .link = link, .fixed = fixed}));
 }
 
 static int dimension(const varying *v, const tc_tensor *t, int d) {
@@ -83,7 +83,7 @@ static void choose(varying *v, tc_rng *r) {
         if (x->link != (int)i || x->fixed || n == TC_TEST_MAX_SYMBOLS || tc_rng_below(r, 3) == 0)
             continue;
         const char *name = tc_arena_printf(tc_ctx_arena(v->c), "N%d", n++);
-        int64_t least = tc_rng_below(r, 4) ? 1 : 1 + tc_rng_below(r, x->n);
+        int64_t how = tc_rng_below(r, 8), least = how < 3 ? 0 : how < 6 ? 1 : 1 + tc_rng_below(r, x->n);
         x->symbol = tc_symbol_new(v->c, name, least, x->n);
     }
 }

@@ -425,6 +425,32 @@ static void points_cost(void **state) {
     close_run(&r);
 }
 
+/* Reductions over nothing leave what they start from; what has no elements is not computed, so that its reads need no care. */
+static void no_elements(void **state) {
+    (void)state;
+    static const char TEXT[] = "symbol N 0..4\ntensor X[3, N] f32\ntensor Z[N] i32\ncompute S[i:3] = sum(k:N) X[i, k]\n"
+                               "compute P[i:3] = prod(k:N) X[i, k]\ncompute M[i:3] = max(k:N) X[i, k]\n"
+                               "compute V, I[i:3] = argmin(k:N) (X[i, k], k)\ncompute L[i:2] = min(k:N) Z[k]\n"
+                               "compute E[i:N] = X[2, N - 1 - i]\noutput S, P, M, V, I, L, E\n";
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w, *at;
+    tc_error err;
+    assert_int_equal(tc_te_parse(c, "test", TEXT, &w, &err), TC_OK);
+    assert_int_equal(tc_te_at(c, w, (int64_t[]){0}, &at, &err), TC_OK);
+    float s[3], p[3], m[3], v[3], e = 5;
+    int64_t index[3];
+    int32_t l[2];
+    void *const out[] = {s, p, m, v, index, l, &e};
+    assert_int_equal(tc_te_interp(at, (const void *const[]){NULL, NULL}, out, &err), TC_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_true(s[i] == 0 && p[i] == 1 && isinf(m[i]) && m[i] < 0 && isinf(v[i]) && v[i] > 0);
+        assert_true(index[i] == INT64_MAX);
+    }
+    assert_true(l[0] == INT32_MAX && l[1] == INT32_MAX && e == 5);
+    assert_int_equal(tc_te_at(c, w, (int64_t[]){5}, &at, &err), TC_BAD_INPUT);
+    tc_ctx_free(c);
+}
+
 static void random_filling(void **state) {
     (void)state;
     for (int t = 0; t < TC_NDTYPES; t++) {
@@ -451,6 +477,7 @@ int main(void) {
         cmocka_unit_test(logic),        cmocka_unit_test(fused),
         cmocka_unit_test(untaken_arms), cmocka_unit_test(division_by_zero),
         cmocka_unit_test(points_cost),  cmocka_unit_test(random_filling),
+        cmocka_unit_test(no_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
 /* Loads and stores: contiguous, masked, strided, gathered; buffers held in registers.
  *
  * Inside an arm of a select, g->k->pred tells in which lanes (or, a scalar, whether at all) the value is wanted. A load whose
- * index is in bounds anyway ignores it; another one is masked, or its index is forced to 0 where the value is not wanted, since
- * every buffer has an element 0. */
+ * index is in bounds anyway ignores it; another one is masked, or reads a place that is always there where the value is not wanted:
+ * the buffer's element 0, or a zero beside it where the buffer may be empty. */
 #include "codegen/code/code_int.h"
+
+enum { LARGEST_ELEMENT = 8 }; /* bytes */
 
 /* ---- plain accesses ---- */
 
@@ -37,6 +39,28 @@ static tc_val masked_load(tc_cg *g, const tc_slot *s, tc_val p, tc_val mask, int
     if (v)
         tag(g, s, v);
     return v;
+}
+
+/* A zero of the module's own, as large as any element. */
+static tc_val zero_element(tc_cg *g) {
+    static const char NAME[] = "tc_zero";
+    tc_val zero = LLVMGetNamedGlobal(g->mod, NAME);
+    if (zero)
+        return zero;
+    LLVMTypeRef t = LLVMArrayType2(g->i8, LARGEST_ELEMENT);
+    zero = LLVMAddGlobal(g->mod, t, NAME);
+    LLVMSetInitializer(zero, LLVMConstNull(t));
+    LLVMSetLinkage(zero, LLVMPrivateLinkage);
+    LLVMSetGlobalConstant(zero, true);
+    LLVMSetAlignment(zero, LARGEST_ELEMENT);
+    return zero;
+}
+
+/* Where element `at` is, if it is wanted; else somewhere that can be read. */
+static tc_val element_if(tc_cg *g, const tc_slot *s, tc_val want, tc_val at) {
+    if (tc_tir_least_size(s->buffer) > 0)
+        return tc_cg_element(g, s, LLVMBuildSelect(g->b, want, at, tc_cg_i64(g, 0), ""));
+    return LLVMBuildSelect(g->b, want, tc_cg_element(g, s, at), zero_element(g), "");
 }
 
 static tc_val both(tc_cg *g, tc_val a, tc_val b) {
@@ -98,12 +122,15 @@ static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
         tc_val args[] = {tc_cg_element(g, s, index), tc_cg_int(g->i32, bytes), all, LLVMConstNull(vt)};
         return tc_cg_intrinsic(g, "llvm.masked.gather", over, 2, args, 4);
     }
-    if (mask)
+    bool there = tc_tir_least_size(s->buffer) > 0;
+    if (mask && there)
         index = LLVMBuildSelect(g->b, mask, index, LLVMConstNull(LLVMTypeOf(index)), "");
     tc_val v = LLVMGetPoison(vt);
     for (int i = 0; i < lanes; i++) {
         tc_val at = LLVMBuildExtractElement(g->b, index, lane_const(g, i), "");
-        v = LLVMBuildInsertElement(g->b, v, load_at(g, s, tc_cg_element(g, s, at), 1, bytes), lane_const(g, i), "");
+        tc_val want = mask && !there ? LLVMBuildExtractElement(g->b, mask, lane_const(g, i), "") : NULL;
+        tc_val p = want ? element_if(g, s, want, at) : tc_cg_element(g, s, at);
+        v = LLVMBuildInsertElement(g->b, v, load_at(g, s, p, 1, bytes), lane_const(g, i), "");
     }
     return v;
 }
@@ -190,15 +217,13 @@ static tc_val zero_where_off(tc_cg *g, tc_val mask, tc_val v) {
     return mask ? LLVMBuildSelect(g->b, mask, v, LLVMConstNull(LLVMTypeOf(v)), "") : v;
 }
 
-/* Scalar element at x (or at e, when it has no affine form); where `want` is given and false, element 0 instead. */
+/* Scalar element at x (or at e, when it has no affine form); where `want` is given and false, another one instead. */
 static tc_val load_scalar(tc_cg *g, const tc_slot *s, const tc_cg_index *x, const tc_expr *index, tc_val want) {
     int bytes = tc_dtype_bytes(s->buffer->dtype);
     if (!want && x)
         return load_at(g, s, tc_cg_pointer(g, s, x), 1, bytes);
     tc_val v = x ? tc_cg_index_value(g, x) : tc_cg_expr(g, index);
-    if (want && v)
-        v = LLVMBuildSelect(g->b, want, v, tc_cg_i64(g, 0), "");
-    return v ? load_at(g, s, tc_cg_element(g, s, v), 1, bytes) : NULL;
+    return v ? load_at(g, s, want ? element_if(g, s, want, v) : tc_cg_element(g, s, v), 1, bytes) : NULL;
 }
 
 /* Whether x stays in the buffer whatever the predicate says. */

@@ -53,6 +53,8 @@ static tc_status find_symbol(const tc_workload *w, const tc_graph_binding *b, in
     if (b->ndim != 1 || b->d[0].least != b->d[0].most)
         return tc_fail(err, TC_BAD_INPUT, "--shape %s: a kernel's symbol gets one number; its range stands in the kernel",
                        b->name);
+    if (b->d[0].most == 0)
+        return tc_fail(err, TC_BAD_INPUT, "--shape %s=0: a kernel of this size alone would do nothing; give 1 or more", b->name);
     return TC_OK;
 }
 

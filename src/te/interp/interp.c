@@ -217,12 +217,12 @@ static tc_status eval_outputs(machine *m, const program *p, int n, const int64_t
         return TC_OK;
     }
     start(p->op, acc[0], two ? acc[1] : NULL, n);
-    do {
+    for (bool more = reduction_size(p->op) > 0; more; more = step(p->op, at)) {
         for (int d = 0; d < p->op->nraxis; d++)
             set_all(p, p->raxis[d], at[d], n);
         TC_TRY(run_code(m, p, p->nonce, p->ncode, n));
         reduce(p->op, acc[0], two ? acc[1] : NULL, p->reg[p->body[0]], two ? p->reg[p->body[1]] : NULL, n);
-    } while (step(p->op, at));
+    }
     return TC_OK;
 }
 
@@ -295,7 +295,7 @@ static void add_storage(machine *m, const tc_tensor *t, int producer, const void
 /* Memory for a tensor that the caller does not provide. It may be too much for the machine: not a bug. */
 static tc_status own(machine *m, storage *s) {
     int64_t bytes = tc_tensor_size(s->tensor) * tc_dtype_bytes(s->tensor->dtype);
-    s->data = calloc((size_t)bytes, 1);
+    s->data = calloc((size_t)TC_MAX(bytes, 1), 1);
     s->owned = true;
     return s->data ? TC_OK
                    : tc_fail(m->err, TC_ENV, "tensor %s: no memory for its %lld bytes", s->tensor->name, (long long)bytes);
@@ -350,7 +350,7 @@ tc_status tc_te_interp(const tc_workload *w, const void *const *in, void *const 
 static tc_status prepare_demand(machine *m) {
     m->known = tc_xcalloc((size_t)m->w->ncompute, sizeof *m->known);
     for (int i = 0; i < m->w->ncompute; i++) {
-        m->known[i] = calloc((size_t)tc_tensor_size(m->w->computes[i]->out[0]), 1);
+        m->known[i] = calloc((size_t)TC_MAX(tc_tensor_size(m->w->computes[i]->out[0]), 1), 1);
         if (!m->known[i])
             return tc_fail(m->err, TC_ENV, "compute %s: no memory for its elements", m->w->computes[i]->name);
     }

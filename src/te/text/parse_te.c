@@ -94,10 +94,11 @@ static tc_status parse_symbol(te_parser *p) {
     TC_TRY(tc_lex_int(&p->lex, &least, "the least size, as in 1..512", p->err));
     TC_TRY(tc_lex_expect(&p->lex, "..", p->err));
     TC_TRY(tc_lex_int(&p->lex, &most, "the largest size, as in 1..512", p->err));
-    if (least < 1 || most < least || most > TC_MAX_SIZE)
-        return tc_lex_fail(&range_at, p->err,
-                           "a symbol's sizes run from 1 or more up to as much or more, at most %d, not from %lld to %lld",
-                           TC_MAX_SIZE, (long long)least, (long long)most);
+    if (least < 0 || most < TC_MAX(least, 1) || most > TC_MAX_SIZE)
+        return tc_lex_fail(
+            &range_at, p->err,
+            "a symbol's sizes run from 0 or more up to as much or more, at least 1 and at most %d, not from %lld to %lld",
+            TC_MAX_SIZE, (long long)least, (long long)most);
     const tc_var *v = tc_symbol_new(p->c, name, least, most);
     if (tc_map_gets(&p->tensors, name) || !tc_map_puts(&p->symbols, name, (uintptr_t)v))
         return tc_lex_fail(&at, p->err, "%s is defined twice", name);
