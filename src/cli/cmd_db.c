@@ -105,7 +105,10 @@ static void stats_row(tc_cli_table *t, const tc_meas_summary *s, int64_t now) {
     tc_cli_cell(t, "%s", tc_meas_mode_text(s->mode));
     tc_cli_cell(t, "%" PRId64, s->counts.total);
     tc_cli_cell(t, "%" PRId64, s->counts.by_error[TC_MEAS_NONE]);
-    tc_cli_cell(t, "%s", s->best_id ? tc_cli_time(time, s->best) : "-");
+    if (s->sizes)
+        tc_cli_cell(t, "%d sizes", s->sizes);
+    else
+        tc_cli_cell(t, "%s", s->best_id ? tc_cli_time(time, s->best) : "-");
     if (s->best_id && flops > 0)
         tc_cli_cell(t, "%.1f", flops / s->best / 1e9);
     else
@@ -142,12 +145,15 @@ static json_t *summary_json(const tc_meas_summary *s) {
     for (int e = 0; e < TC_MEAS_NERRORS; e++)
         if (e != TC_MEAS_NONE && s->counts.by_error[e])
             json_object_set_new(failures, tc_meas_error_text((tc_meas_error)e), json_integer(s->counts.by_error[e]));
-    return json_pack("{s:s,s:s,s:s,s:i,s:s,s:I,s:I,s:I,s:o,s:I,s:o,s:i,s:I,s:I}", "hash", s->workload_hash.hex, "workload",
-                     s->workload, "target", s->target, "threads", s->threads, "mode", tc_meas_mode_text(s->mode), "records",
-                     (json_int_t)s->counts.total, "valid", (json_int_t)s->counts.by_error[TC_MEAS_NONE], "verified",
-                     (json_int_t)s->counts.verified, "failures", failures, "best", (json_int_t)s->best_id, "best_ms",
-                     tc_cli_json_real(s->best * 1e3), "best_rounds", s->best_rounds, "first_ms", (json_int_t)s->first_ms,
-                     "last_ms", (json_int_t)s->last_ms);
+    json_t *j = json_pack("{s:s,s:s,s:s,s:i,s:s,s:I,s:I,s:I,s:o,s:I,s:o,s:i,s:I,s:I}", "hash", s->workload_hash.hex, "workload",
+                          s->workload, "target", s->target, "threads", s->threads, "mode", tc_meas_mode_text(s->mode), "records",
+                          (json_int_t)s->counts.total, "valid", (json_int_t)s->counts.by_error[TC_MEAS_NONE], "verified",
+                          (json_int_t)s->counts.verified, "failures", failures, "best", (json_int_t)s->best_id, "best_ms",
+                          tc_cli_json_real(s->best * 1e3), "best_rounds", s->best_rounds, "first_ms", (json_int_t)s->first_ms,
+                          "last_ms", (json_int_t)s->last_ms);
+    if (s->sizes)
+        json_object_set_new(j, "sizes", json_integer(s->sizes));
+    return j;
 }
 
 static void print_stats_json(const tc_meas_db_stats *whole, const tc_meas_summaries *all, const char *path) {

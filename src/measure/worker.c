@@ -62,7 +62,7 @@ static tc_status find_workload(worker *w, const char *text, kept **out, tc_error
     *k = (kept){.text = tc_xstrdup(text), .ctx = tc_ctx_new(), .used = ++w->clock};
     tc_status s = tc_te_parse(k->ctx, "workload", text, &k->w, err);
     if (s == TC_OK)
-        s = tc_meas_check_fixed(k->w, err);
+        s = tc_meas_check_sizes(k->w, "", NULL, err);
     if (s != TC_OK)
         forget(k);
     *out = k;

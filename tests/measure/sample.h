@@ -82,6 +82,7 @@ static inline void assert_same_record(const tc_record *a, const tc_record *b) {
     assert_int_equal(a->threads, b->threads);
     assert_int_equal(a->mode, b->mode);
     assert_int_equal(a->rounds, b->rounds);
+    assert_string_equal(a->sizes, b->sizes);
     assert_true(a->when_ms == b->when_ms);
     assert_string_equal(a->tctune_version, b->tctune_version);
     assert_string_equal(a->llvm_version, b->llvm_version);

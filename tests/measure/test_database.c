@@ -174,7 +174,7 @@ static void models_are_kept_by_target_and_name(void **state) {
     tc_meas_db_stats st;
     insert(db, sample_record(arena, "w", 0, 1));
     assert_int_equal(tc_meas_db_stat(db, &st, NULL), TC_OK);
-    assert_true(st.schema == 3 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
+    assert_true(st.schema == 4 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
     tc_meas_db_close(db);
 }
 

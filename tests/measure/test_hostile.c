@@ -138,7 +138,7 @@ static void files_of_the_schema_before_are_read(void **state) {
         assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
         assert_true(r.len == 1 && r.data[0].id == 7 && r.data[0].median == 1 && r.data[0].mode == TC_MEAS_COLD);
         assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
-        assert_int_equal(whole.schema, mode == TC_MEAS_DB_READ ? 2 : 3);
+        assert_int_equal(whole.schema, mode == TC_MEAS_DB_READ ? 2 : 4);
         tc_meas_db_close(db);
     }
 }
@@ -234,6 +234,8 @@ static void what_contradicts_itself_is_not_used(void **state) {
     check_passed_over("threads = 4294967298", "no number");
     check_passed_over("rounds = -1", "its rounds is -1");
     check_passed_over("rounds = 'many'", "no number");
+    check_passed_over("sizes = '17,'", "its sizes are '17,'");
+    check_passed_over("sizes = x'00ff'", "no text");
     check_passed_over("when_ms = -1", "its when_ms is -1");
     check_passed_over("signal = 1e300", "no number");
     check_passed_over("max_error = -1", "its max_error is -1");

@@ -149,6 +149,7 @@ static void the_best_is_the_one_to_trust(void **state) {
 
 static const char downgrade[] = "DROP TABLE writer; DROP TABLE admissions; ALTER TABLE models DROP COLUMN seal;"
                                 "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
+                                "ALTER TABLE records DROP COLUMN sizes;"
                                 "PRAGMA user_version = 1";
 
 static void older_files_are_read_and_migrated(void **state) {
@@ -169,7 +170,7 @@ static void older_files_are_read_and_migrated(void **state) {
         assert_true(found && best.mode == TC_MEAS_HOT && best.rounds == 0);
         assert_same_record(&r, &best);
         assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
-        assert_int_equal(whole.schema, i ? 3 : 1);
+        assert_int_equal(whole.schema, i ? 4 : 1);
         tc_meas_db_close(db);
     }
 }
@@ -257,6 +258,105 @@ static void pruning_keeps_the_best(void **state) {
     assert_int_equal(gone.workloads, 1);
     assert_int_equal(total(db), 4);
     tc_meas_db_close(db);
+}
+
+/* ---- sizes that vary ---- */
+
+static const char varying[] = "symbol s0 1..64\ntensor p0[s0] f32\ncompute t0[i0:s0] = p0[i0]\noutput t0\n";
+
+static tc_record at_size(const char *sizes, int i, double seconds) {
+    tc_record r = sample_record(arena, varying, i, seconds);
+    r.sizes = sizes;
+    return r;
+}
+
+/* What was timed at one size says nothing of another: no record is the best, and none is found where one size is asked for. */
+static void records_at_sizes_have_no_best(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    insert(db, at_size("1", 0, 1e-6));
+    insert(db, at_size("64", 0, 1e-3));
+    insert(db, at_size("64", 1, 2e-3));
+    tc_meas_summaries all;
+    assert_int_equal(tc_meas_db_summaries(db, arena, &all, NULL), TC_OK);
+    assert_int_equal(all.len, 1);
+    assert_true(all.data[0].sizes == 2 && all.data[0].best_id == 0 && all.data[0].counts.total == 3);
+    tc_record r = at_size("1", 0, 1), best;
+    tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
+    bool found;
+    assert_int_equal(tc_meas_db_best(db, arena, &key, &best, &found, NULL), TC_OK);
+    assert_false(found);
+    tc_meas_records sized;
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.sized = true, .verified = true}, &sized, NULL), TC_OK);
+    assert_true(sized.len == 3 && strcmp(sized.data[2].sizes, "64") == 0);
+    tc_meas_db_close(db);
+}
+
+/* One program, one time, two sizes: two records. */
+static void sizes_tell_records_apart(void **state) {
+    (void)state;
+    size_t added, known;
+    const char *a = in_dir("a.db");
+    tc_meas_db *db = open_db(a, TC_MEAS_DB_WRITE), *into = open_db(in_dir("b.db"), TC_MEAS_DB_WRITE);
+    insert(db, at_size("1", 0, 1e-6));
+    insert(db, at_size("64", 0, 1e-3));
+    tc_meas_db_close(db);
+    assert_int_equal(tc_meas_db_merge(into, a, &added, &known, NULL), TC_OK);
+    assert_true(added == 2 && known == 0);
+    assert_int_equal(tc_meas_db_merge(into, a, &added, &known, NULL), TC_OK);
+    assert_true(added == 0 && known == 2);
+    tc_meas_db_close(into);
+}
+
+/* Of contests the last one counts, with all its records; failures stay, as they do of others. */
+static void pruning_keeps_the_last_contest(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(in_dir("t.db"), TC_MEAS_DB_WRITE);
+    tc_meas_pruned gone;
+    insert(db, at_size("1", 0, 1e-9));
+    insert(db, later(at_size("1", 1, 1e-6), 5));
+    insert(db, later(at_size("64", 1, 1e-3), 5));
+    insert(db, sample_record(arena, "w", 1, 1));
+    assert_int_equal(tc_meas_db_prune(db, &(tc_meas_prune){.keep = 1}, &gone, NULL), TC_OK);
+    assert_int_equal(gone.records, 1);
+    assert_int_equal(total(db), 3);
+    tc_meas_db_close(db);
+}
+
+/* Sizes that the workload does not have come from another one. */
+static void sizes_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *sizes, *says;
+    } bad[] = {{"", "size s0 of its workload varies"},
+               {"65", "timed at s0 = 65, but s0 runs from 1 to 64"},
+               {"0", "timed at s0 = 0"},
+               {"1,2", "its workload has 1 that vary"}};
+    const char *a = in_dir("a.db"), *lines = in_dir("a.jsonl");
+    size_t added, known, n;
+    tc_error err = {0};
+    tc_meas_db *into = open_db(in_dir("b.db"), TC_MEAS_DB_WRITE);
+    for (size_t i = 0; i < TC_LEN(bad); i++) {
+        tc_meas_db *db = open_db(a, TC_MEAS_DB_WRITE);
+        insert(db, at_size(bad[i].sizes, 0, 1));
+        assert_int_equal(tc_meas_export(db, &(tc_meas_filter){0}, lines, &n, NULL), TC_OK);
+        tc_meas_db_close(db);
+        assert_int_equal(tc_meas_db_merge(into, a, &added, &known, &err), TC_BAD_INPUT);
+        assert_non_null(strstr(err.msg, bad[i].says));
+        assert_int_equal(tc_meas_import(into, lines, &added, &err), TC_BAD_INPUT);
+        assert_non_null(strstr(err.msg, bad[i].says));
+        assert_non_null(strstr(err.msg, "a.jsonl:1"));
+        run_sql(a, "DELETE FROM records");
+    }
+    tc_record fixed = sample_record(arena, sample_workload(arena, 8), 0, 1);
+    fixed.sizes = "8";
+    tc_meas_db *db = open_db(a, TC_MEAS_DB_WRITE);
+    insert(db, fixed);
+    tc_meas_db_close(db);
+    assert_int_equal(tc_meas_db_merge(into, a, &added, &known, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "do not vary"));
+    assert_int_equal(total(into), 0);
+    tc_meas_db_close(into);
 }
 
 /* ---- checking ---- */
@@ -632,6 +732,10 @@ int main(int argc, char **argv) {
         TEST(merging_is_idempotent),
         TEST(what_cannot_be_merged_is_told),
         TEST(pruning_keeps_the_best),
+        TEST(records_at_sizes_have_no_best),
+        TEST(sizes_tell_records_apart),
+        TEST(pruning_keeps_the_last_contest),
+        TEST(sizes_that_do_not_fit_are_refused),
         TEST(a_good_database_is_good),
         TEST(every_lie_is_told),
         TEST(the_best_are_measured_again),

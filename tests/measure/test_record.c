@@ -26,6 +26,9 @@ static void round_trip(void **state) {
     r = sample_failure(arena, "w", 1, TC_MEAS_RUN_CRASH);
     r.signal = 11;
     check_round_trip(&r);
+    r = sample_record(arena, "w", 1, 1);
+    r.sizes = "17,3";
+    check_round_trip(&r);
     r = tc_meas_record_empty();
     tc_meas_record_identify(arena, &r, "", tc_meas_text_hash(""), "", "");
     r.error = TC_MEAS_BUILD_FAILED;
@@ -112,6 +115,37 @@ static void medians_follow_from_times(void **state) {
     check_refused("\"times\":[1.1000000000000001,1.0,0.90000000000000002]", "\"times\":[]", "has no times");
 }
 
+/* One run has one text. */
+static void sizes_are_read_as_they_are_written(void **state) {
+    (void)state;
+    const int64_t of[] = {17, 0, INT64_MAX};
+    int64_t back[3];
+    assert_string_equal(tc_meas_sizes_text(arena, of, 3), "17,0,9223372036854775807");
+    assert_string_equal(tc_meas_sizes_text(arena, of, 0), "");
+    assert_int_equal(tc_meas_sizes_count(""), 0);
+    assert_int_equal(tc_meas_sizes_count("17,0,9223372036854775807"), 3);
+    assert_true(tc_meas_sizes_parse("17,0,9223372036854775807", back, 3));
+    assert_memory_equal(of, back, sizeof of);
+    assert_true(tc_meas_sizes_parse("", back, 0));
+    static const char *const bad[] = {"17",      "17,3,",   "17,,3",   "17, 3,4",
+                                      "+17,3,4", "017,3,4", "17,-3,4", "17,3,9223372036854775808"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(tc_meas_sizes_parse(bad[i], back, 3));
+    assert_false(tc_meas_sizes_parse("17", back, 0));
+    check_refused("\"rounds\":0", "\"rounds\":0,\"sizes\":17", "sizes");
+    check_refused("\"rounds\":0", "\"rounds\":0,\"sizes\":\"17;3\"", "its sizes are '17;3'");
+}
+
+/* What does not vary has no such field: its lines are those of older versions. */
+static void records_of_fixed_sizes_say_nothing_of_them(void **state) {
+    (void)state;
+    tc_record r = sample_record(arena, "w", 1, 1);
+    tc_strbuf b = {0};
+    tc_meas_record_to_json(&r, &b);
+    assert_null(strstr(tc_sb_str(&b), "sizes"));
+    tc_strbuf_free(&b);
+}
+
 static void every_prefix_of_a_line_is_refused(void **state) {
     (void)state;
     tc_record r = sample_record(arena, "w", 1, 1), back;
@@ -136,6 +170,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bytes_that_are_not_text_survive_as_text, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_lines_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(medians_follow_from_times, setup, teardown),
+        cmocka_unit_test_setup_teardown(sizes_are_read_as_they_are_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_of_fixed_sizes_say_nothing_of_them, setup, teardown),
         cmocka_unit_test_setup_teardown(every_prefix_of_a_line_is_refused, setup, teardown),
         cmocka_unit_test(medians),
     };

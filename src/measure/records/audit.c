@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "codegen/code/target.h"
+#include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "measure/records/maintain.h"
 #include "te/text.h"
@@ -93,6 +94,8 @@ static tc_status check_record(void *user, const tc_record *r, tc_error *err) {
     if (!x->w)
         return TC_OK;
     tc_ctx *ctx = tc_ctx_child(x->ctx);
+    if (tc_meas_check_sizes(x->w, r->sizes, TC_NEW_N(tc_ctx_arena(ctx), int64_t, x->w->nsymbol), &why) != TC_OK)
+        complain(x, "record %lld: %s", (long long)r->id, why.msg);
     if (replay(x, ctx, r, &why) != TC_OK)
         complain(x, "record %lld: its trace does not apply any more: %s", (long long)r->id, why.msg);
     tc_ctx_free(ctx);

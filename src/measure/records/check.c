@@ -34,6 +34,15 @@ static tc_status check_median(tc_record *r, tc_error *err) {
                    stored, r->median);
 }
 
+static tc_status check_sizes_text(const tc_record *r, tc_error *err) {
+    enum { MOST = 64 }; /* symbols of a workload: each is a dimension of something */
+    int64_t sizes[MOST];
+    int n = tc_meas_sizes_count(r->sizes);
+    if (n <= MOST && tc_meas_sizes_parse(r->sizes, sizes, n))
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "its sizes are '%.40s'; the record was edited or damaged", r->sizes);
+}
+
 tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
     const struct {
         const char *name;
@@ -53,6 +62,7 @@ tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
     if (r->verified && r->error != TC_MEAS_NONE)
         return refuse(err, "it failed, but is verified");
     TC_TRY(check_times(r, err));
+    TC_TRY(check_sizes_text(r, err));
     return check_median(r, err);
 }
 
@@ -69,10 +79,21 @@ tc_status tc_meas_check_texts(const tc_record *r, tc_error *err) {
     return check_hash("trace", r->trace_hash, tc_meas_text_hash(r->trace), err);
 }
 
-tc_status tc_meas_check_fixed(const tc_workload *w, tc_error *err) {
-    if (!w->nsymbol)
-        return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "its size %s varies, and what is timed has one size", w->symbols[0]->name);
+tc_status tc_meas_check_sizes(const tc_workload *w, const char *text, int64_t *sizes, tc_error *err) {
+    if (!w->nsymbol && *text)
+        return tc_fail(err, TC_BAD_INPUT, "it was timed at the sizes %s, but those of its workload do not vary", text);
+    if (w->nsymbol && !*text)
+        return tc_fail(err, TC_BAD_INPUT, "size %s of its workload varies, and it does not say at which it was timed",
+                       w->symbols[0]->name);
+    if (!tc_meas_sizes_parse(text, sizes, w->nsymbol))
+        return tc_fail(err, TC_BAD_INPUT, "its sizes are '%.40s', but its workload has %d that vary", text, w->nsymbol);
+    for (int i = 0; i < w->nsymbol; i++) {
+        const tc_var *v = w->symbols[i];
+        if (sizes[i] < v->least || sizes[i] > v->most)
+            return tc_fail(err, TC_BAD_INPUT, "it was timed at %s = %lld, but %s runs from %lld to %lld", v->name,
+                           (long long)sizes[i], v->name, (long long)v->least, (long long)v->most);
+    }
+    return TC_OK;
 }
 
 static tc_status check_workload(const tc_record *r, tc_error *err) {
@@ -80,7 +101,7 @@ static tc_status check_workload(const tc_record *r, tc_error *err) {
     const tc_workload *w;
     tc_status s = tc_te_parse(ctx, "workload", r->workload, &w, err);
     if (s == TC_OK)
-        s = tc_meas_check_fixed(w, err);
+        s = tc_meas_check_sizes(w, r->sizes, TC_NEW_N(tc_ctx_arena(ctx), int64_t, w->nsymbol), err);
     if (s == TC_OK)
         s = check_hash("workload", r->workload_hash, tc_te_hash(w), err);
     tc_ctx_free(ctx);
@@ -89,7 +110,7 @@ static tc_status check_workload(const tc_record *r, tc_error *err) {
 
 tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err) {
     tc_strbuf key = {0};
-    tc_sb_printf(&key, "%s %s", r->workload_hash.hex, r->workload);
+    tc_sb_printf(&key, "%s %s %s", r->workload_hash.hex, r->sizes, r->workload);
     tc_status s = tc_map_gets(known, tc_sb_str(&key)) ? TC_OK : check_workload(r, err);
     if (s == TC_OK)
         tc_map_puts(known, tc_sb_str(&key), 1);

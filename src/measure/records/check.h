@@ -13,9 +13,10 @@
 TC_NODISCARD tc_status tc_meas_check_numbers(tc_record *r, tc_error *err);
 /* Whether its target and trace are what they are stored under. */
 TC_NODISCARD tc_status tc_meas_check_texts(const tc_record *r, tc_error *err);
-/* That no size of w varies: what is measured has one. */
-TC_NODISCARD tc_status tc_meas_check_fixed(const tc_workload *w, tc_error *err);
-/* Whether its workload is; those that were found to be are in `known`, which may serve for many records. */
+/* Whether these are the sizes of a run of w, of each of its symbols one within its range; in sizes[w->nsymbol]. */
+TC_NODISCARD tc_status tc_meas_check_sizes(const tc_workload *w, const char *text, int64_t *sizes, tc_error *err);
+/* Whether its workload is, and it was timed at sizes that the workload has; those that were found to be are in `known`, which may
+ * serve for many records. */
 TC_NODISCARD tc_status tc_meas_check_workload(const tc_record *r, tc_map *known, tc_error *err);
 
 #endif

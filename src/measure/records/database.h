@@ -43,7 +43,8 @@ typedef struct tc_meas_filter {
     const char *workload_hash, *target_hash; /* NULL: any */
     int threads;                             /* 0: any */
     const char *mode;                        /* tc_meas_mode_text; NULL: any */
-    bool real;                               /* hot or cold: timed by itself */
+    bool real;                               /* hot or cold: timed by itself, and of a workload whose sizes do not vary */
+    bool sized;                              /* timed at some of the sizes of a workload with symbols */
     bool ok;                                 /* measured without an error */
     bool verified;                           /* and verified, while no other record says that its program is unreliable */
     int64_t after_id;                        /* only records with a larger id: what is new since the last look */

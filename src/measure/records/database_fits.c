@@ -9,13 +9,13 @@
 #include "support/log.h"
 
 /* Of the SQL function, in this order. */
-enum { ID, ERROR, MODE, MEDIAN, TIMES, BUILD, RUN, MAX_ERROR, THREADS, SIGNAL, VERIFIED, WHEN, ROUNDS, NARGUMENTS };
+enum { ID, ERROR, MODE, MEDIAN, TIMES, BUILD, RUN, MAX_ERROR, THREADS, SIGNAL, VERIFIED, WHEN, ROUNDS, SIZES, NARGUMENTS };
 
 void tc_meas_db_fits(const tc_meas_db *db, tc_strbuf *sql) {
     tc_sb_printf(sql,
                  "tctune_fits(r.id, r.error, %s, r.median, r.times, r.build_seconds, r.run_seconds, r.max_error, r.threads,"
-                 " r.signal, r.verified, r.when_ms, %s)",
-                 tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db));
+                 " r.signal, r.verified, r.when_ms, %s, %s)",
+                 tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db));
 }
 
 static bool is_number(sqlite3_value *v) {
@@ -44,11 +44,12 @@ static tc_status check_types(sqlite3_value **v, tc_error *err) {
                  (size_t)sqlite3_value_bytes(v[TIMES]) % sizeof(double) == 0 && is_integer(v[WHEN], INT64_MAX);
     for (int i = BUILD; i <= MAX_ERROR; i++)
         right &= is_number(v[i]);
-    for (int i = THREADS; i < NARGUMENTS; i++)
+    for (int i = THREADS; i <= ROUNDS; i++)
         right &= i == WHEN || is_integer(v[i], INT32_MAX);
+    right &= sqlite3_value_type(v[SIZES]) == SQLITE_TEXT;
     tc_meas_mode mode;
     if (!right)
-        return tc_fail(err, TC_BAD_INPUT, "a column of it has no number; the record was edited or damaged");
+        return tc_fail(err, TC_BAD_INPUT, "a column of it has no number, or no text; the record was edited or damaged");
     if (!tc_meas_mode_parse(text_of(v[MODE]), &mode))
         return tc_fail(err, TC_BAD_INPUT, "it was timed in the mode '%.40s', which this tctune does not know", text_of(v[MODE]));
     return TC_OK;
@@ -67,7 +68,8 @@ static tc_status check(sqlite3_value **v, double *times, tc_error *err) {
                    .signal = sqlite3_value_int(v[SIGNAL]),
                    .verified = sqlite3_value_int(v[VERIFIED]) != 0,
                    .when_ms = sqlite3_value_int64(v[WHEN]),
-                   .rounds = sqlite3_value_int(v[ROUNDS])};
+                   .rounds = sqlite3_value_int(v[ROUNDS]),
+                   .sizes = text_of(v[SIZES])};
     return tc_meas_check_numbers(&r, err);
 }
 

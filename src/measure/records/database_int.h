@@ -49,6 +49,9 @@ static inline const char *tc_meas_db_mode_column(const tc_meas_db *db) {
 static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
     return db->schema >= 2 ? "r.rounds" : "0";
 }
+static inline const char *tc_meas_db_sizes_column(const tc_meas_db *db) {
+    return db->schema >= 4 ? "r.sizes" : "''";
+}
 
 /* The programs that must not be used (TC_MEAS_UNRELIABLE), as a query of workload, target, threads and program: "SELECT .. WHERE ..",
  * to which " AND .." may be added. */

@@ -39,6 +39,7 @@ static const char *const migrations[] = {
     "CREATE TABLE admissions(seal TEXT PRIMARY KEY, program INTEGER NOT NULL, host TEXT NOT NULL, build TEXT NOT NULL,"
     " when_ms INTEGER NOT NULL) WITHOUT ROWID;"
     "ALTER TABLE models ADD COLUMN seal TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE records ADD COLUMN sizes TEXT NOT NULL DEFAULT '';",
 };
 enum { SCHEMA = sizeof migrations / sizeof migrations[0] };
 

@@ -9,7 +9,7 @@
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
                                     "r.program, r.error, r.signal, r.message, r.median,"
                                     " r.times, r.build_seconds, r.run_seconds, %s, r.max_error, r.stopped_early, "
-                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s"
+                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s, %s"
                                     " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
 
 /* A column's text; NULL where it has none. SQLite says the same of one that it had no memory for. */
@@ -71,6 +71,7 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
     if (!tc_meas_mode_parse(tc_meas_db_text(a, st, i++), &r.mode))
         r.mode = TC_MEAS_SIMULATED; /* never: it would not fit (database_fits.c) */
     r.rounds = sqlite3_column_int(st, i++);
+    r.sizes = tc_meas_db_text(a, st, i++);
     return r;
 }
 
@@ -107,7 +108,9 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
     if (f->mode)
         tc_sb_printf(b, " AND %s = :mode", tc_meas_db_mode_column(db));
     if (f->real)
-        tc_sb_printf(b, " AND %s IN ('hot', 'cold')", tc_meas_db_mode_column(db));
+        tc_sb_printf(b, " AND %s IN ('hot', 'cold') AND %s = ''", tc_meas_db_mode_column(db), tc_meas_db_sizes_column(db));
+    if (f->sized)
+        tc_sb_printf(b, " AND %s != ''", tc_meas_db_sizes_column(db));
     if (f->ok || f->verified)
         tc_sb_add(b, " AND r.error = 'ok' AND r.median IS NOT NULL");
     if (f->verified) {
@@ -148,7 +151,7 @@ static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3
     tc_strbuf b = {0}, verified = {0};
     verified_text(&verified, f);
     tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_mode_column(db),
-                 tc_meas_db_rounds_column(db));
+                 tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db));
     tc_strbuf_free(&verified);
     filter_text(db, &b, f);
     order_text(db, &b, f);

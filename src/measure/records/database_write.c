@@ -45,6 +45,7 @@ static void bind_record(sqlite3_stmt *st, const tc_record *r) {
     tc_meas_db_bind_text(st, i++, r->host);
     tc_meas_db_bind_text(st, i++, tc_meas_mode_text(r->mode));
     sqlite3_bind_int(st, i++, r->rounds);
+    tc_meas_db_bind_text(st, i++, r->sizes);
 }
 
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err) {
@@ -55,7 +56,7 @@ tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *e
         db,
         "INSERT INTO records(workload, target, threads, trace, trace_hash, program, error, signal, message, median, times,"
         " build_seconds, run_seconds, verified, max_error, stopped_early, when_ms, tctune_version, llvm_version, host, mode,"
-        " rounds) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " rounds, sizes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         &q->record, err);
 }
 

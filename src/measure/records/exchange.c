@@ -37,7 +37,7 @@ tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, const char *pa
 /* What makes two records the same measurement. */
 static uint64_t identity(const tc_record *r) {
     const int64_t when[2] = {r->when_ms, r->mode};
-    uint64_t h = tc_hash64(when, sizeof when, 0);
+    uint64_t h = tc_hash64(r->sizes, strlen(r->sizes), tc_hash64(when, sizeof when, 0));
     h = tc_hash64(r->workload_hash.hex, sizeof r->workload_hash.hex, h);
     h = tc_hash64(r->target_hash.hex, sizeof r->target_hash.hex, h);
     return tc_hash64(r->trace_hash.hex, sizeof r->trace_hash.hex, h);

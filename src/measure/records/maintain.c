@@ -28,7 +28,7 @@ static void count(tc_meas_summary *s, const tc_record *r) {
     s->first_ms = TC_MIN(s->first_ms, r->when_ms);
     s->last_ms = TC_MAX(s->last_ms, r->when_ms);
     tc_record best = {.median = s->best, .rounds = s->best_rounds};
-    if (tc_record_ok(r) && r->verified && (!s->best_id || tc_record_rank(r) < tc_record_rank(&best))) {
+    if (!*r->sizes && tc_record_ok(r) && r->verified && (!s->best_id || tc_record_rank(r) < tc_record_rank(&best))) {
         s->best_id = r->id;
         s->best = r->median;
         s->best_rounds = r->rounds;
@@ -38,7 +38,8 @@ static void count(tc_meas_summary *s, const tc_record *r) {
 typedef struct gathering {
     tc_arena *a;
     summaries v;
-    tc_map at; /* key -> index in v */
+    tc_map at;    /* key -> index in v */
+    tc_map sizes; /* key, of sizes too: was met */
 } gathering;
 
 static uint64_t key_of(const tc_record *r) {
@@ -67,8 +68,10 @@ static tc_status gather(void *user, const tc_record *r, tc_error *err) {
         at = tc_map_get(&g->at, key_of(r));
     }
     tc_meas_summary *s = &g->v.data[*at];
-    if (belongs(s, r)) /* false only when two keys have one hash */
+    if (belongs(s, r)) { /* false only when two keys have one hash */
         count(s, r);
+        s->sizes += *r->sizes && tc_map_put(&g->sizes, tc_hash64(r->sizes, strlen(r->sizes), key_of(r)), 1);
+    }
     return TC_OK;
 }
 
@@ -88,6 +91,7 @@ tc_status tc_meas_db_summaries(tc_meas_db *db, tc_arena *a, tc_meas_summaries *o
     out->data = tc_arena_dup(a, g.v.data, out->len * sizeof *out->data);
     tc_vec_free(&g.v);
     tc_map_free(&g.at);
+    tc_map_free(&g.sizes);
     return s;
 }
 
@@ -239,8 +243,15 @@ static tc_status drop_all(tc_meas_db *db, const tc_meas_prune *p, tc_meas_pruned
                     "DELETE FROM records WHERE id IN (SELECT id FROM (SELECT id, row_number() OVER ("
                     "PARTITION BY workload, target, threads, mode ORDER BY verified DESC, median IS NULL,"
                     " median * CASE WHEN rounds > 0 THEN 1 ELSE ?2 END, id) AS place"
-                    " FROM records WHERE error = 'ok' AND mode NOT IN ('in-graph', 'beside')) WHERE place > ?1)",
+                    " FROM records WHERE error = 'ok' AND mode NOT IN ('in-graph', 'beside') AND sizes = '') WHERE place > ?1)",
                     p->keep, &out->records, err));
+    if (p->keep > 0) /* of a contest over sizes, too, only the last word counts */
+        TC_TRY(
+            drop(db,
+                 "DELETE FROM records WHERE sizes != '' AND error = 'ok' AND when_ms < (SELECT max(when_ms) FROM records x WHERE"
+                 " x.sizes != '' AND (x.workload, x.target, x.threads, x.mode) ="
+                 " (records.workload, records.target, records.threads, records.mode))",
+                 0, &out->records, err));
     if (p->keep > 0) /* of what networks said only the last word counts, and it is about all that took part */
         TC_TRY(drop(db,
                     "DELETE FROM records WHERE mode = 'in-graph' AND when_ms < (SELECT max(when_ms) FROM records x WHERE"

@@ -16,6 +16,7 @@ typedef struct tc_meas_summary {
     int64_t best_id; /* of the verified record that ranks first; 0: none */
     double best;     /* its median; INFINITY */
     int best_rounds; /* tc_record.rounds of it */
+    int sizes;       /* how many different ones it was timed at, which have no best in common; 0: they do not vary */
     int64_t first_ms, last_ms;
 } tc_meas_summary;
 

@@ -78,6 +78,7 @@ tc_record tc_meas_record_empty(void) {
                        .tctune_version = "",
                        .llvm_version = "",
                        .host = "",
+                       .sizes = "",
                        .median = INFINITY};
 }
 
@@ -104,6 +105,7 @@ tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r) {
     c.tctune_version = tc_arena_strdup(a, r->tctune_version);
     c.llvm_version = tc_arena_strdup(a, r->llvm_version);
     c.host = tc_arena_strdup(a, r->host);
+    c.sizes = tc_arena_strdup(a, r->sizes);
     c.times = tc_arena_dup(a, r->times, r->ntimes * sizeof *r->times);
     return c;
 }
@@ -128,6 +130,38 @@ int64_t tc_meas_now_ms(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return TC_MAX((int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000, 0);
+}
+
+/* ---- sizes ---- */
+
+const char *tc_meas_sizes_text(tc_arena *a, const int64_t *sizes, int n) {
+    tc_strbuf b = {0};
+    for (int i = 0; i < n; i++)
+        tc_sb_printf(&b, "%s%lld", i ? "," : "", (long long)sizes[i]);
+    const char *text = tc_arena_strdup(a, tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return text;
+}
+
+int tc_meas_sizes_count(const char *text) {
+    int n = *text != 0;
+    for (const char *p = text; *p; p++)
+        n += *p == ',';
+    return n;
+}
+
+bool tc_meas_sizes_parse(const char *text, int64_t *sizes, int n) {
+    const char *p = text;
+    for (int i = 0; i < n; i++) {
+        char *end;
+        errno = 0;
+        sizes[i] = strtoll(p, &end, 10);
+        /* One number has one text. */
+        if (errno || *p < '0' || *p > '9' || (*p == '0' && end != p + 1) || *end != (i + 1 < n ? ',' : 0))
+            return false;
+        p = end + 1;
+    }
+    return n > 0 || !*text;
 }
 
 /* ---- JSON ---- */
@@ -187,6 +221,8 @@ static json_t *to_object(const tc_record *r) {
     json_object_set_new(o, "times", times);
     json_object_set_new(o, "mode", json_string(tc_meas_mode_text(r->mode)));
     json_object_set_new(o, "rounds", json_integer(r->rounds));
+    if (*r->sizes)
+        json_object_set_new(o, "sizes", json_string(r->sizes));
 #define FIELD(key, member) json_object_set_new(o, key, json_string(r->member.hex));
     HASH_FIELDS(FIELD)
 #undef FIELD
@@ -290,14 +326,18 @@ static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_
     return TC_OK;
 }
 
-/* Fields that came later: records without them are of a time when there was one way to measure. */
-static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
+/* Fields that came later: records without them are of a time when there was one way to measure, or of sizes that do not vary. */
+static tc_status read_mode(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
     const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
     if (rounds && (!json_is_integer(rounds) || json_integer_value(rounds) != (int)json_integer_value(rounds)))
         return missing(err, where, "rounds", "an integer of its size");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
         return missing(err, where, "mode", "hot, cold, in-graph, beside or simulated");
+    const json_t *sizes = json_object_get(o, "sizes");
+    if (sizes && !json_is_string(sizes))
+        return missing(err, where, "sizes", "a text");
+    r->sizes = sizes ? tc_arena_strdup(a, json_string_value(sizes)) : "";
     return TC_OK;
 }
 
@@ -306,7 +346,7 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
     TC_TRY(read_texts(a, where, o, r, err));
     TC_TRY(read_numbers(where, o, r, err));
     TC_TRY(read_times(a, where, o, r, err));
-    TC_TRY(read_mode(where, o, r, err));
+    TC_TRY(read_mode(a, where, o, r, err));
     const json_t *e = json_object_get(o, "error");
     if (!json_is_string(e))
         return missing(err, where, "error", "a text");

@@ -64,6 +64,9 @@ typedef struct tc_record {
     int rounds; /* in turns with its rivals; 0: timed once, by itself, and the fastest of many such times owes some to luck */
     int64_t when_ms; /* Unix time, milliseconds */
     const char *tctune_version, *llvm_version, *host;
+    /* Of a workload with symbols: their values when it was timed, in the workload's order, as "17,3" (tc_meas_sizes_text); "": it has
+     * none. */
+    const char *sizes;
     double reading; /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
 } tc_record;
 
@@ -86,6 +89,12 @@ static inline bool tc_record_better(const tc_record *x, const tc_record *y) {
     bool cold = x->mode == TC_MEAS_COLD;
     return cold != (y->mode == TC_MEAS_COLD) ? cold : tc_record_rank(x) < tc_record_rank(y);
 }
+
+/* The text of n sizes, in `a`; "" of none. */
+const char *tc_meas_sizes_text(tc_arena *a, const int64_t *sizes, int n);
+int tc_meas_sizes_count(const char *text);
+/* Reads exactly n; false: it is not the text of so many sizes. */
+bool tc_meas_sizes_parse(const char *text, int64_t *sizes, int n);
 
 /* All strings "", median INFINITY. */
 tc_record tc_meas_record_empty(void);

@@ -23,7 +23,7 @@ static void add_something(tc_rng *r, sqlite3 *db) {
         "ALTER TABLE records ADD COLUMN more TEXT",
         "INSERT INTO records SELECT NULL, workload, target, threads, trace, trace_hash, program, error, "
         "signal, message, median, times, build_seconds, run_seconds, verified, max_error, "
-        "stopped_early, when_ms, tctune_version, llvm_version, host, mode, rounds FROM records LIMIT 1",
+        "stopped_early, when_ms, tctune_version, llvm_version, host, mode, rounds, sizes FROM records LIMIT 1",
         "DELETE FROM workloads",
         "DELETE FROM targets",
         "UPDATE sqlite_sequence SET seq = 9223372036854775807",
@@ -62,15 +62,14 @@ static void bind_damaged(tc_rng *r, sqlite3_stmt *update, sqlite3_stmt *now) {
 }
 
 static void change_value(tc_rng *r, sqlite3 *db) {
-    static const char *const places[][2] = {{"records", "workload"}, {"records", "target"},    {"records", "threads"},
-                                            {"records", "trace"},    {"records", "trace"},     {"records", "program"},
-                                            {"records", "error"},    {"records", "signal"},    {"records", "message"},
-                                            {"records", "median"},   {"records", "times"},     {"records", "run_seconds"},
-                                            {"records", "verified"}, {"records", "max_error"}, {"records", "stopped_early"},
-                                            {"records", "when_ms"},  {"records", "mode"},      {"records", "rounds"},
-                                            {"records", "id"},       {"workloads", "text"},    {"workloads", "hash"},
-                                            {"targets", "text"},     {"targets", "hash"},      {"models", "data"},
-                                            {"sqlite_schema", "sql"}};
+    static const char *const places[][2] = {
+        {"records", "workload"}, {"records", "target"},    {"records", "threads"},       {"records", "trace"},
+        {"records", "trace"},    {"records", "program"},   {"records", "error"},         {"records", "signal"},
+        {"records", "message"},  {"records", "median"},    {"records", "times"},         {"records", "run_seconds"},
+        {"records", "verified"}, {"records", "max_error"}, {"records", "stopped_early"}, {"records", "when_ms"},
+        {"records", "mode"},     {"records", "rounds"},    {"records", "sizes"},         {"records", "id"},
+        {"workloads", "text"},   {"workloads", "hash"},    {"targets", "text"},          {"targets", "hash"},
+        {"models", "data"},      {"sqlite_schema", "sql"}};
     const char *const *at = places[tc_rng_below(r, TC_LEN(places))];
     char select[200], update[200];
     sqlite3_stmt *from = NULL, *to = NULL;
