@@ -1,0 +1,219 @@
+/* Variants from a database: the records of the last contest over sizes become a table of times, of which variants.c chooses. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure/records/check.h"
+#include "support/log.h"
+#include "support/map.h"
+#include "support/vec.h"
+#include "te/text.h"
+#include "tir_lower/program.h"
+#include "tune/kernel/variants.h"
+
+typedef struct program {
+    const tc_record *of; /* one of its records */
+    const tc_func *nest;
+    int group; /* number of the first program that has all constants in the same layouts */
+} program;
+
+typedef struct table {
+    tc_arena *a;
+    tc_ctx *ctx;
+    const tc_workload *w; /* canonical */
+    tc_meas_records r;    /* of one contest, that fit */
+    TC_VEC(program) program;
+    TC_VEC(const int64_t *) place;
+    double *seconds;
+} table;
+
+/* ---- records ---- */
+
+/* Of the last contest: they were stored together. */
+static void keep_last(tc_meas_records *r) {
+    int64_t last = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < r->len; i++)
+        if (r->data[i].mode != TC_MEAS_SIMULATED)
+            last = TC_MAX(last, r->data[i].when_ms);
+    for (size_t i = 0; i < r->len; i++)
+        if (r->data[i].mode != TC_MEAS_SIMULATED && r->data[i].when_ms == last)
+            r->data[n++] = r->data[i];
+    r->len = n;
+}
+
+static tc_status read_contest(const tc_tune_query *q, table *t, tc_digest hash, tc_error *err) {
+    tc_digest target = tc_meas_text_hash(q->target->text);
+    tc_meas_filter f = {.workload_hash = hash.hex,
+                        .target_hash = target.hex,
+                        .threads = q->target->machine.cores,
+                        .sized = true,
+                        .verified = true};
+    TC_TRY(tc_meas_db_select(q->db, t->a, &f, &t->r, err));
+    keep_last(&t->r);
+    return TC_OK;
+}
+
+static int find_place(const table *t, const int64_t *sizes) {
+    for (size_t i = 0; i < t->place.len; i++)
+        if (memcmp(t->place.data[i], sizes, (size_t)t->w->nsymbol * sizeof *sizes) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int find_program(const table *t, const tc_record *r) {
+    for (size_t i = 0; i < t->program.len; i++)
+        if (strcmp(t->program.data[i].of->trace_hash.hex, r->trace_hash.hex) == 0)
+            return (int)i;
+    return -1;
+}
+
+static int by_product(const table *t, const int64_t *x, const int64_t *y) {
+    int64_t p = tc_tune_product(x, t->w->nsymbol), q = tc_tune_product(y, t->w->nsymbol);
+    return (p > q) - (p < q);
+}
+
+/* In order of their products. */
+static void put_place(table *t, const int64_t *sizes) {
+    if (find_place(t, sizes) >= 0)
+        return;
+    tc_push(&t->place, sizes);
+    for (size_t i = t->place.len - 1; i > 0 && by_product(t, t->place.data[i - 1], sizes) > 0; i--) {
+        t->place.data[i] = t->place.data[i - 1];
+        t->place.data[i - 1] = sizes;
+    }
+}
+
+/* All constants in equal layouts? */
+static bool packs_alike(const tc_func *f, const tc_func *g) {
+    bool same = f->nparam == g->nparam;
+    for (int i = 0; same && i < f->nparam; i++) {
+        const tc_param *p = &f->params[i], *q = &g->params[i];
+        same = p->kind == q->kind && p->index == q->index && (p->kind != TC_PARAM_PACKED || tc_tir_packs_alike(f, i, g, i));
+    }
+    return same;
+}
+
+static void put_program(table *t, const tc_record *r, const tc_machine *m) {
+    tc_tir_origin from = {.workload = t->w, .machine = m, .text = r->trace, .name = "record"};
+    tc_tir_program p;
+    tc_error why = {0};
+    if (find_program(t, r) >= 0)
+        return;
+    if (tc_tir_program_make(t->ctx, &from, TC_TIR_NEST, &p, &why) != TC_OK) {
+        tc_log(TC_LOG_WARN, "record %lld is not used: its trace does not apply any more: %s", (long long)r->id, why.msg);
+        return;
+    }
+    program x = {.of = r, .nest = p.nest, .group = (int)t->program.len};
+    for (size_t i = 0; i < t->program.len && x.group == (int)t->program.len; i++)
+        if (packs_alike(t->program.data[i].nest, p.nest))
+            x.group = t->program.data[i].group;
+    tc_push(&t->program, x);
+}
+
+/* Those that do not fit the workload are passed over, as a query passes over those that contradict themselves. */
+static void fill(table *t, const tc_machine *m) {
+    int64_t **sizes = TC_NEW_N(t->a, int64_t *, t->r.len);
+    for (size_t i = 0; i < t->r.len; i++) {
+        tc_error why = {0};
+        sizes[i] = TC_NEW_N(t->a, int64_t, t->w->nsymbol);
+        if (tc_meas_check_sizes(t->w, t->r.data[i].sizes, sizes[i], &why) != TC_OK) {
+            tc_log(TC_LOG_WARN, "record %lld is not used: %s", (long long)t->r.data[i].id, why.msg);
+            sizes[i] = NULL;
+            continue;
+        }
+        put_place(t, sizes[i]);
+        put_program(t, &t->r.data[i], m);
+    }
+    size_t n = t->program.len * t->place.len;
+    t->seconds = TC_NEW_N(t->a, double, n);
+    for (size_t i = 0; i < n; i++)
+        t->seconds[i] = INFINITY;
+    for (size_t i = 0; i < t->r.len; i++) {
+        int at = sizes[i] ? find_program(t, &t->r.data[i]) : -1;
+        if (at >= 0) {
+            double *s = &t->seconds[(size_t)at * t->place.len + (size_t)find_place(t, sizes[i])];
+            *s = TC_MIN(*s, t->r.data[i].median);
+        }
+    }
+}
+
+/* ---- variants ---- */
+
+static tc_tune_times times_of(const table *t, const tc_tune_weights *weights) {
+    int n = (int)t->place.len;
+    int *group = TC_NEW_N(t->a, int, t->program.len);
+    int64_t *product = TC_NEW_N(t->a, int64_t, n);
+    for (size_t i = 0; i < t->program.len; i++)
+        group[i] = t->program.data[i].group;
+    for (int i = 0; i < n; i++)
+        product[i] = tc_tune_product(t->place.data[i], t->w->nsymbol);
+    return (tc_tune_times){.nprogram = (int)t->program.len,
+                           .npoint = n,
+                           .seconds = t->seconds,
+                           .group = group,
+                           .weight = tc_tune_place_weights(t->a, t->w, weights, n, t->place.data),
+                           .product = product};
+}
+
+static void tell_points(const table *t, const tc_tune_times *x, const tc_tune_choice *c, tc_tune_variants *out) {
+    tc_tune_point *p = TC_NEW_N(t->a, tc_tune_point, x->npoint);
+    for (int i = 0; i < x->npoint; i++) {
+        p[i] = (tc_tune_point){.sizes = t->place.data[i], .product = x->product[i], .weight = x->weight[i], .best = INFINITY};
+        p[i].variant = tc_tune_variant_at(out, p[i].sizes, t->w->nsymbol);
+        p[i].chosen = x->seconds[c->program[p[i].variant] * x->npoint + i];
+        for (int k = 0; k < x->nprogram; k++)
+            p[i].best = TC_MIN(p[i].best, x->seconds[k * x->npoint + i]);
+    }
+    out->npoint = x->npoint;
+    out->nprogram = x->nprogram;
+    out->point = p;
+}
+
+static void choose(const table *t, const tc_tune_weights *weights, tc_tune_variants *out) {
+    tc_tune_times x = times_of(t, weights);
+    tc_tune_choice c = tc_tune_choose(&x, TC_TUNE_VARIANTS);
+    if (!c.n)
+        return;
+    out->n = c.n;
+    for (int i = 0; i < c.n; i++) {
+        const tc_record *r = t->program.data[c.program[i]].of;
+        out->v[i] = (tc_tune_variant){.trace = r->trace, .upto = c.upto[i], .program = r->program};
+    }
+    out->loss = c.loss;
+    out->when_ms = t->r.data[0].when_ms;
+    tell_points(t, &x, &c, out);
+}
+
+static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a, tc_tune_variants *out,
+                              tc_error *err) {
+    table t = {.a = a, .ctx = tc_ctx_new()};
+    t.w = tc_te_canonical(t.ctx, q->workload);
+    *out = (tc_tune_variants){.workload = tc_te_text(a, t.w), .hash = tc_te_hash(t.w)};
+    tc_status s = read_contest(q, &t, out->hash, err);
+    if (s == TC_OK && t.r.len) {
+        fill(&t, &q->target->machine);
+        choose(&t, weights, out);
+    }
+    tc_vec_free(&t.program);
+    tc_vec_free(&t.place);
+    tc_ctx_free(t.ctx);
+    return s;
+}
+
+/* One for all sizes. */
+static tc_status from_schedule(const tc_tune_query *q, tc_arena *a, tc_tune_variants *out, tc_error *err) {
+    tc_tune_schedule s;
+    TC_TRY(tc_tune_schedule_find(q, a, &s, err));
+    *out = (tc_tune_variants){.workload = s.workload, .hash = s.hash, .n = 1, .why = s.file ? s.file : s.why};
+    out->v[0] = (tc_tune_variant){.trace = s.trace, .upto = INT64_MAX};
+    return TC_OK;
+}
+
+tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a, tc_tune_variants *out,
+                                tc_error *err) {
+    *out = (tc_tune_variants){0};
+    if (q->db && !q->file)
+        TC_TRY(from_contest(q, weights, a, out, err));
+    return out->n ? TC_OK : from_schedule(q, a, out, err);
+}
