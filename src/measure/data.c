@@ -5,6 +5,7 @@
 
 #include "measure/worker_int.h"
 #include "support/rng.h"
+#include "tir_lower/build/build.h"
 
 /* ---- inputs and outputs ---- */
 

@@ -15,7 +15,7 @@
 #include "support/rng.h"
 #include "support/vec.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 /* Cycles per second; logarithmic spread of programs around the analytic model (a trained model errs by about that much on real
  * machines), and of one program's repeats (as on an idle machine: drift.c). */

@@ -11,6 +11,7 @@
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/vec.h"
+#include "tir_lower/text/text.h"
 
 enum { VECTOR_SUMS = 12, TILE_SIDE = 2, BLOCKS_DOWN = 3, BLOCKS_ACROSS = 4, VECTOR_STEPS = 10000, TILE_STEPS = 1000, ALIGN = 64 };
 

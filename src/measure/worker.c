@@ -15,7 +15,7 @@
 #include "measure/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 enum {
     KEPT = 8 /* workloads with data: a round measures one task, rounds go round a handful */

@@ -2,7 +2,7 @@
  * share an outer loop nest. Invariant: every stage that is not inlined is in exactly one cluster, and a cluster's members are
  * consumed only inside it, but for its head. */
 #include "search_space/space_int.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 /* Operations whose repetition costs less than a buffer's round trip through L1 (a load and a store); a division counts as that
  * many of the others as fit into its time on one vector. Chosen by that; not measured apart. */

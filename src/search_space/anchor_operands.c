@@ -341,7 +341,7 @@ const tc_expr *tc_space_widened_read(const tc_expr *e) {
 }
 
 /* The product of the anchor's body, without the reduction, must be of two narrow operands, of which the one that is broadcast
- * holds the steps of the last reduction as neighbours (tir_lower/passes/dot.c). */
+ * holds the steps of the last reduction as neighbours (tir_lower/passes/units/dot.c). */
 const tc_intrinsic *tc_space_dot(const analysis *an, const anchor_plan *p) {
     const tc_expr *e = p->op->body[0];
     const tc_axis *k = &p->op->raxes[p->op->nraxis - 1];

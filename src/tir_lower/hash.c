@@ -4,7 +4,7 @@
 
 #include "support/hash.h"
 #include "support/map.h"
-#include "tir_lower/tir_int.h"
+#include "tir_lower/tir.h"
 
 typedef struct hasher {
     tc_map ids;  /* variable or buffer id (bit 63 / bit 62 set) -> number */

@@ -1,6 +1,6 @@
 /* Constructors of TIR nodes. Statements are immutable and live in the context's arena. Constructors canonicalise only the trivial:
  * nothing (NULL) inside means nothing outside, decided conditions vanish, nested sequences are flat. */
-#include "tir_lower/tir_int.h"
+#include "tir_lower/tir.h"
 
 #include <assert.h>
 #include <string.h>

@@ -155,6 +155,10 @@ bool tc_tir_varies(const tc_buffer *b);
 const tc_expr *tc_tir_size(tc_ctx *c, const tc_buffer *b);
 int64_t tc_tir_size_at(const tc_func *f, const tc_buffer *b, const int64_t *sizes);
 int64_t tc_tir_least_size(const tc_buffer *b); /* whatever the sizes are */
+/* A symbol's value: the variable, or the only one that it has. */
+const tc_expr *tir_symbol(tc_ctx *c, const tc_var *v);
+/* x * scale, as indices write it: symbols in `scale`, and an atom of another form before it. NULL as scale: x. */
+const tc_expr *tir_scaled(tc_ctx *c, const tc_expr *x, const tc_expr *scale);
 
 /* ---- building ---- */
 const tc_buffer *tc_tir_buffer(tc_ctx *c, const char *name, tc_dtype t, int64_t size, tc_buf_scope scope,
@@ -198,44 +202,6 @@ void tc_tir_walk(const tc_stmt *s, void (*fn)(const tc_stmt *s, void *user), voi
 /* Walks (tc_expr_walk) each of tc_tir_exprs(s). */
 void tc_tir_walk_exprs(const tc_stmt *s, void (*fn)(const tc_expr *e, void *user), void *user);
 
-/* ---- from a schedule (build.c, bounds.c) ---- */
-/* Annotated loop nest of a schedule. TC_ILLEGAL when the schedule cannot be lowered (attach cycles, a region that is not a box,
- * vectorised reduction, workspace over `max_workspace` bytes): err says why. The function lives in s->ctx. */
-TC_NODISCARD tc_status tc_tir_build(tc_sched *s, const tc_machine *m, tc_func **out, tc_error *err);
-/* Runs the whole pass table on a built function. `dump`: NULL, a pass name, or "all": texts go to stderr. */
-TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_func *f, const char *dump, tc_func **out,
-                                    tc_error *err);
-/* Lays a constant out as the packed parameter wants it: src is row-major `param->layout` input, dst has buffer->size elements. */
-void tc_tir_pack(const tc_func *f, int param, const void *src, void *dst);
-/* Whether that makes the same of the same constant for packed parameter p of f and q of g. */
-bool tc_tir_packs_alike(const tc_func *f, int p, const tc_func *g, int q);
-
-/* ---- results in place (in_place.c) ---- */
-/* Whether f, which is lowered, computes the same when parameters `out` and `in` are one piece of memory: each element is read
- * where it is overwritten, and nowhere else, and overwritten once. False also where that is not plain to see, and of sizes that vary. */
-bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
-/* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
-tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
-
-/* ---- values in bf16 (narrow.c) ---- */
-/* f, which is lowered, with parameter `param`, of f32, in bf16, in context c: an input of which f rounds every element before it
- * does anything else with it, or an output, whose elements are rounded as they are stored. NULL: it is none. */
-tc_func *tc_tir_narrowed(tc_ctx *c, const tc_func *f, int param);
-
-/* ---- text, checks, oracle ---- */
-void tc_tir_print(tc_strbuf *b, const tc_func *f);
-void tc_tir_print_stmt(tc_strbuf *b, const tc_stmt *s, int indent);
-TC_NODISCARD tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *text, tc_func **out, tc_error *err);
-/* Structural rules (variables in scope, dtypes and lanes agree, unique loop variables, REG buffers only at constant indices) and
- * every access in bounds by interval analysis with the guards' conditions. TC_ILLEGAL with the offending statement. */
-TC_NODISCARD tc_status tc_tir_verify(tc_ctx *c, const tc_func *f, tc_error *err);
-/* Executes the function literally (parallel loops in order), checking each access and that nothing reads what was never written.
- * args: one dense array per parameter, packed ones already packed, and the symbols' values if there are any; arrays are as large as
- * those say, and no larger. */
-TC_NODISCARD tc_status tc_tir_interp(const tc_func *f, void *const *args, tc_error *err);
-/* The same with the iterations of parallel loops in an order drawn from `shuffle_seed` (0: in order). Both forms report two
- * iterations of a parallel loop that touch the same element of a shared buffer, one of them writing. */
-TC_NODISCARD tc_status tc_tir_interp_shuffled(const tc_func *f, void *const *args, uint64_t shuffle_seed, tc_error *err);
 /* Hash of the printed program with names canonicalised: equal programs from different traces are equal here. */
 uint64_t tc_tir_hash(const tc_func *f);
 

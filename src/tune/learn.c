@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 #include "tune/propose.h"
 
 /* Name under which the database keeps the model of a target. */

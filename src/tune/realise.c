@@ -2,7 +2,7 @@
  * every trace that it lowered, so that what construction and descent come upon again costs nothing. */
 #include <stdlib.h>
 
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 #include "tune/propose.h"
 
 int tc_tune_by_hash(const void *a, const void *b) {

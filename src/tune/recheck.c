@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 #include "tune/tune_int.h"
 
 enum { TURNS = 4 /* in a row */ };

@@ -14,7 +14,8 @@
 #include "support/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/verify/verify.h"
 
 static const char *const folders[] = {TCTUNE_SOURCE_DIR "/benchmarks/ops", TCTUNE_SOURCE_DIR "/benchmarks/search/apart"};
 

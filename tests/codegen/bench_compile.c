@@ -9,6 +9,8 @@
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/passes/passes.h"
 
 static void die_if(tc_status s, const tc_error *err) {
     if (s == TC_OK)

@@ -11,6 +11,9 @@
 #include "support/fs.h"
 #include "support/log.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/text/text.h"
 
 static void die_if(tc_status s, const tc_error *err) {
     if (s != TC_OK) {

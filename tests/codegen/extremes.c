@@ -17,7 +17,9 @@
 #include "support/fs.h"
 #include "te/eval.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 
 enum { DEFAULT_CASES = 100, BATCH = 100, MAX_STEPS = 14, DEPTH = 4, NINPUT = 3 };
 

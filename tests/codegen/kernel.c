@@ -1,6 +1,7 @@
 #include "kernel.h"
 
 #include "codegen/artefacts/runtime.h"
+#include "tir_lower/text/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,10 @@
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "kernel.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 
 enum { DEFAULT_CASES = 300, MAX_STEPS = 28 };
 

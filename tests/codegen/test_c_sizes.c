@@ -16,7 +16,9 @@
 #include "kernel.h"
 #include "support/fs.h"
 #include "te/eval.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
 
 enum { KERNELS = 12, SEEDS = 60, MAX_STEPS = 12, THREADS = 2 };
 

@@ -14,7 +14,9 @@
 #include "support/fs.h"
 #include "support/rng.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
 
 /* Sanitizers look at the program that writes the source, not at compilers. */
 #ifdef TCTUNE_SANITIZED

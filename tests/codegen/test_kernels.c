@@ -15,6 +15,7 @@
 #include "kernel.h"
 #include "support/fs.h"
 #include "support/rng.h"
+#include "tir_lower/interp/interp.h"
 
 static size_t bytes_of(const tc_buffer *b) {
     return (size_t)(b->size * tc_dtype_bytes(b->dtype));

@@ -12,6 +12,8 @@
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/text/text.h"
 
 static const tc_machine MACHINE = {.vector_bytes = 64,
                                    .vector_regs = 32,

@@ -18,7 +18,7 @@
 #include "support/fs.h"
 #include "tctune/tctune.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 #define MODELS TCTUNE_SOURCE_DIR "/../shared/models/"
 enum { MAX_PORTS = 8 };

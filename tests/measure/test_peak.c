@@ -8,6 +8,9 @@
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 /* A core of at most 8 GHz issues two multiply-adds and two loads of a vector in a cycle. */
 enum { GHZ = 8, FMA = 2, ISSUED = 2 };

@@ -9,7 +9,8 @@
 #include "support/vec.h"
 #include "te/text.h"
 #include "texts.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 
 enum { TRACES = 48, LOWERED = 3 };
 

@@ -10,7 +10,9 @@
 #include "support/strbuf.h"
 #include "support/vec.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
 
 enum { MAX_TENSORS = 8 };
 

@@ -19,8 +19,10 @@
 #include "search_space/space.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
 #include "tir_lower/oracle.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 #ifdef TCTUNE_SANITIZED
 enum { DEFAULT_CASES = 1000 };

@@ -5,7 +5,11 @@
 #include "families.h"
 #include "search_space/space_int.h"
 #include "support/vec.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/verify/verify.h"
 
 /* Under sanitizers, where interpreting takes ten times as long, each eighth family stands for all, and fewer samples for a sketch. */
 #ifdef TCTUNE_SANITIZED

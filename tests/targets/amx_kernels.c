@@ -13,7 +13,11 @@
 #include "codegen/kernel.h"
 #include "search_space/space.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 #ifdef TCTUNE_SANITIZED
 enum { DEFAULT_CASES = 2 };

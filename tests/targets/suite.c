@@ -12,7 +12,10 @@
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 enum { MOST_CONSTRUCTED = 2, THREADS = 3, MATH_ULPS = 4, MOST_SHOWN = 8, DRAWS = 4 };
 

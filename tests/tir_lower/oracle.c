@@ -1,4 +1,8 @@
 #include "tir_lower/oracle.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/interp/interp.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/verify/verify.h"
 
 #include <math.h>
 #include <string.h>

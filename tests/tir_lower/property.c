@@ -11,7 +11,10 @@
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/text/text.h"
 
 #ifdef TCTUNE_SANITIZED
 enum { DEFAULT_CASES = 500 };

@@ -13,6 +13,8 @@
 #include "support/rng.h"
 #include "support/vec.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 /* c + a * i + b * j + q * (i / m) + r * (i % m) */
 typedef struct form {

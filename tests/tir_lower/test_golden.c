@@ -9,7 +9,10 @@
 #include "support/fs.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
-#include "tir_lower/program.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 typedef struct one {
     tc_ctx *ctx;

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 #include "tir_lower/tir.h"
 
 static tc_func *parse(tc_ctx *c, const char *text) {

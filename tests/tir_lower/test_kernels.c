@@ -15,8 +15,11 @@
 #include "support/map.h"
 #include "support/vec.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
 #include "tir_lower/oracle.h"
-#include "tir_lower/program.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/verify/verify.h"
 
 typedef struct kernel {
     tc_ctx *c;

@@ -10,8 +10,11 @@
 #include "support/fs.h"
 #include "support/rng.h"
 #include "support/vec.h"
+#include "tir_lower/interp/interp.h"
 #include "tir_lower/oracle.h"
 #include "tir_lower/passes/passes.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 enum { MAX_PARAMS = 8, MAX_SYMBOLS = 4 };
 

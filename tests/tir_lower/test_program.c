@@ -9,7 +9,7 @@
 
 #include "te/text.h"
 #include "tir_lower/oracle.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 static const char sum_of_rows[] = "tensor X[64, 32] f32\ncompute Y[i:64] = sum(k:32) X[i, k]\noutput Y\n";
 

@@ -9,7 +9,10 @@
 
 #include <cmocka.h>
 
+#include "tir_lower/interp/interp.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 typedef struct fixture {
     tc_ctx *c;

@@ -20,6 +20,7 @@
 #include "support/identity.h"
 #include "support/log.h"
 #include "support/vec.h"
+#include "tir_lower/text/text.h"
 
 static const char MAGIC[] = "tctune object 3\n";
 enum { HEX = sizeof((tc_seal *)0)->hex - 1, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };

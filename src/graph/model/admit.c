@@ -8,7 +8,7 @@
 #include "measure/records/maintain.h"
 #include "support/log.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 #include "tune/kernel/kernel.h"
 
 #include <string.h>

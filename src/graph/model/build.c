@@ -6,6 +6,7 @@
 #include "support/log.h"
 #include "support/memory.h"
 #include "te/text.h"
+#include "tir_lower/program/program.h"
 
 #include <string.h>
 

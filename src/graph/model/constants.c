@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/memory.h"
+#include "tir_lower/build/build.h"
 
 /* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table, and it depends on
  * luck which lines of an arena share the sets of a cache. */

@@ -6,6 +6,7 @@
  * readers that round would read 2 less: 2 (r - 1) bytes an element are saved, nothing where one rounds. All 50 such values of
  * BERT-base, ResNet-50, MobileNet-v2 and a small BERT have just one. */
 #include "graph/model/parts.h"
+#include "tir_lower/program/program.h"
 
 typedef struct narrower {
     tc_graph_model *m;

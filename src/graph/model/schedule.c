@@ -5,7 +5,7 @@
 #include "search_space/space.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 #include "tune/kernel/compare.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "measure/records/database_int.h"
 #include "measure/records/maintain.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 typedef struct audit {
     tc_meas_db *db;

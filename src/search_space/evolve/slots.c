@@ -6,7 +6,7 @@
  * deterministic for a given generator, whatever the threads: each slot draws
  * from a generator of its own. Every loop is bounded by MAX_FAILURES. */
 #include "search_space/evolve/search_int.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 #include <omp.h>
 #include <string.h>

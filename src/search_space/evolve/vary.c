@@ -4,7 +4,7 @@
 #include "schedule_primitives/sample.h"
 #include "search_space/evolve/search_int.h"
 #include "support/hash.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 #include <omp.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * the loop of a variable it does use, and bounds that variable alone, it becomes the loop's extent: by a constant for every kind
  * of loop, by an expression of outer variables (min(6, 128 - 6*io)) for serial and parallel ones. What is left stays an IF, directly inside
  * the loop it depends on. Needs: conditions of guards are pure. Keeps: everything that is executed, in order. */
-#include "tir_lower/passes/pass_int.h"
+#include "tir_lower/passes/pass.h"
 
 /* Conditions under which all of a settled statement runs. */
 typedef struct pending {

@@ -34,5 +34,8 @@ TC_NODISCARD tc_status tc_tir_run_pass(const tc_tir_pass *p, tc_ctx *c, const tc
                                        tc_func **out, tc_error *err);
 /* The properties that a look at the program refutes: those of its statements and places. */
 unsigned tc_tir_refuted(const tc_func *f);
+/* Runs the whole pass table on a built function. `dump`: NULL, a pass name, or "all": texts go to stderr. */
+TC_NODISCARD tc_status tc_tir_lower(tc_ctx *c, const tc_machine *m, const tc_func *f, const char *dump, tc_func **out,
+                                    tc_error *err);
 
 #endif

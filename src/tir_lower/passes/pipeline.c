@@ -1,5 +1,7 @@
 /* The pass table and its runner. */
-#include "tir_lower/passes/pass_int.h"
+#include "tir_lower/passes/pass.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +37,7 @@ const int tc_tir_npasses = (int)TC_LEN(tc_tir_passes);
 const char *tc_tir_property_text(tc_tir_property p) {
     static const char *const TEXT[] = {
 #define PROPERTY(id, text) [TC_TIR_##id] = text,
+#include "tir_lower/passes/passes.h"
 #include "tir_lower/passes/properties.def"
 #undef PROPERTY
     };

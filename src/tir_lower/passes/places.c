@@ -1,5 +1,5 @@
 /* Where a statement writes and reads, as far as an index tells. */
-#include "tir_lower/passes/pass_int.h"
+#include "tir_lower/passes/pass.h"
 
 tir_place tir_place_of(tc_ctx *c, const tc_env *env, const tc_expr *index) {
     tir_place p = {.span = index->lanes};

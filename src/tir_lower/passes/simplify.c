@@ -7,7 +7,7 @@
  * decided IFs, loops without iterations, loops of one iteration and what they leave empty go. Values of floats never change.
  * Needs: NO_HINTS, whose indices it would leave with variables that are gone. Breaks nothing; runs before and after partition,
  * while the program is small: later passes keep what they make in normal form themselves. */
-#include "tir_lower/passes/pass_int.h"
+#include "tir_lower/passes/pass.h"
 
 typedef struct simplifier {
     tc_ctx *c;

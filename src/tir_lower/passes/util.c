@@ -1,5 +1,5 @@
 /* What the lowering passes share: see pass_int.h. */
-#include "tir_lower/passes/pass_int.h"
+#include "tir_lower/passes/pass.h"
 
 #include <assert.h>
 #include <string.h>

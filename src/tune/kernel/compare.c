@@ -10,7 +10,8 @@
 #include "support/vec.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 
 /* ---- one side ---- */
 

@@ -7,7 +7,7 @@
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
 
 static const char direct[] = "direct";
 

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/program/program.h"
+#include "tir_lower/text/text.h"
 
 static const tc_tune_stage_info infos[] = {
 #define STAGE(id, name, heading, lowered) {name, heading, lowered},

@@ -8,7 +8,8 @@
 #include "support/map.h"
 #include "support/vec.h"
 #include "te/text.h"
-#include "tir_lower/program.h"
+#include "tir_lower/build/build.h"
+#include "tir_lower/program/program.h"
 #include "tune/kernel/variants.h"
 
 typedef struct program {

@@ -4,7 +4,11 @@
 
 #include "targets.h"
 #include "te/text.h"
+#include "tir_lower/build/build.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/passes/passes.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 /* Elements, and steps of an interpreter. */
 #define MOST_ELEMENTS 1e6

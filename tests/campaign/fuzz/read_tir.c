@@ -6,8 +6,11 @@
 
 #include "targets.h"
 #include "te/eval.h"
+#include "tir_lower/interp/interp.h"
 #include "tir_lower/oracle.h"
 #include "tir_lower/passes/passes.h"
+#include "tir_lower/text/text.h"
+#include "tir_lower/verify/verify.h"
 
 /* Where sizes vary they are half as large as they may be; arrays have room for the most. */
 static void **arguments(const tc_func *f) {

@@ -1,0 +1,56 @@
+/* From a trace to a program: replay -> schedule -> build -> annotated nest -> hash, lower. The one way that is taken wherever a
+ * stored or proposed schedule becomes something to look at, to learn from or to run, so that equal traces make equal programs
+ * everywhere. */
+#ifndef TC_TIR_LOWER_PROGRAM_PROGRAM_H
+#define TC_TIR_LOWER_PROGRAM_PROGRAM_H
+
+#include "tir_lower/tir.h"
+
+/* What is wanted beside the schedule; what nobody wants is not computed. */
+enum tc_tir_want {
+    TC_TIR_NEST = 1,    /* the annotated nest; either of the others needs it and so brings it */
+    TC_TIR_HASH = 2,    /* of the nest */
+    TC_TIR_LOWERED = 4, /* after all passes */
+    TC_TIR_VERIFIED =
+        8 /* and past the verifier (tc_tir_verify), in builds too that do not verify every pass: of traces from elsewhere */
+};
+
+/* Where a program comes from. */
+typedef struct tc_tir_origin {
+    const tc_workload *workload;
+    const tc_machine *machine; /* may be NULL where the schedule alone is wanted */
+    const tc_trace *trace;     /* NULL: `text` is parsed */
+    const char *text, *name;   /* a trace as text, and what messages call it */
+    tc_rng *rng;               /* draws decisions that the trace leaves open; NULL: it leaves none */
+    const char *dump;          /* of the lowering, as in tc_tir_lower */
+} tc_tir_origin;
+
+/* What came of it, all in the context that it was made in; NULL or 0: not wanted, or not reached. */
+typedef struct tc_tir_program {
+    tc_sched *sched; /* sched->trace has all decisions */
+    tc_func *nest;
+    uint64_t hash;
+    tc_func *lowered;
+} tc_tir_program;
+
+/* Makes of `from` what `want`, bits of tc_tir_want, asks for, in `ctx`, which is the workload's context or a child of it. The
+ * status and message of the first stage that fails are returned; what was made until then is in *out. */
+TC_NODISCARD tc_status tc_tir_program_make(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *out,
+                                           tc_error *err);
+/* The same of a program that has its schedule already: makes what `want`, which is not nothing, asks for beside it. */
+TC_NODISCARD tc_status tc_tir_program_more(tc_ctx *ctx, const tc_tir_origin *from, unsigned want, tc_tir_program *p,
+                                           tc_error *err);
+
+/* ---- results in place (in_place.c) ---- */
+/* Whether f, which is lowered, computes the same when parameters `out` and `in` are one piece of memory: each element is read
+ * where it is overwritten, and nowhere else, and overwritten once. False also where that is not plain to see, and of sizes that vary. */
+bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
+/* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
+tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
+
+/* ---- values in bf16 (narrow.c) ---- */
+/* f, which is lowered, with parameter `param`, of f32, in bf16, in context c: an input of which f rounds every element before it
+ * does anything else with it, or an output, whose elements are rounded as they are stored. NULL: it is none. */
+tc_func *tc_tir_narrowed(tc_ctx *c, const tc_func *f, int param);
+
+#endif

@@ -1,0 +1,11 @@
+/* TIR as text, both ways. */
+#ifndef TC_TIR_LOWER_TEXT_TEXT_H
+#define TC_TIR_LOWER_TEXT_TEXT_H
+
+#include "tir_lower/tir.h"
+
+void tc_tir_print(tc_strbuf *b, const tc_func *f);
+void tc_tir_print_stmt(tc_strbuf *b, const tc_stmt *s, int indent);
+TC_NODISCARD tc_status tc_tir_parse(tc_ctx *c, const char *file, const char *text, tc_func **out, tc_error *err);
+
+#endif

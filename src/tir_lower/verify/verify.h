@@ -1,0 +1,11 @@
+/* Whether a program is one: of each, annotated or lowered, without running it. */
+#ifndef TC_TIR_LOWER_VERIFY_VERIFY_H
+#define TC_TIR_LOWER_VERIFY_VERIFY_H
+
+#include "tir_lower/tir.h"
+
+/* Structural rules (variables in scope, dtypes and lanes agree, unique loop variables, REG buffers only at constant indices) and
+ * every access in bounds by interval analysis with the guards' conditions. TC_ILLEGAL with the offending statement. */
+TC_NODISCARD tc_status tc_tir_verify(tc_ctx *c, const tc_func *f, tc_error *err);
+
+#endif
