@@ -116,7 +116,7 @@ void tc_meas_end_with(tc_record *r, tc_arena *a, tc_meas_error e, const char *me
     r->verified = false;
 }
 
-static void begin_record(const tc_meas *m, tc_meas_job *j, tc_arena *a) {
+static void begin_record(const tc_meas *m, const tc_meas_job *j, tc_arena *a) {
     tc_record *r = j->r;
     *r = tc_meas_record_empty();
     tc_meas_record_identify(a, r, j->in->workload, j->in->workload_hash, m->o.target, j->in->trace);
@@ -125,6 +125,7 @@ static void begin_record(const tc_meas *m, tc_meas_job *j, tc_arena *a) {
     r->tctune_version = TCTUNE_VERSION;
     r->llvm_version = tc_cg_llvm_version();
     r->host = tc_arena_strdup(a, m->host);
+    r->sizes = tc_arena_strdup(a, j->in->sizes ? j->in->sizes : "");
     r->when_ms = tc_meas_now_ms();
     tc_meas_end_with(r, a, TC_MEAS_INTERRUPTED, tc_meas_error_meaning(TC_MEAS_INTERRUPTED));
 }
@@ -132,6 +133,8 @@ static void begin_record(const tc_meas *m, tc_meas_job *j, tc_arena *a) {
 bool tc_meas_is_new(tc_meas *m, const tc_meas_job *j, tc_arena *a) {
     uint64_t key =
         tc_hash64(j->in->workload_hash.hex, sizeof j->in->workload_hash.hex, j->r->program + (j->r->mode == TC_MEAS_COLD));
+    if (*j->r->sizes)
+        key = tc_hash64(j->r->sizes, strlen(j->r->sizes), key);
     if (tc_map_put(&m->seen, key, 1) || j->in->again)
         return true;
     tc_meas_end_with(j->r, a, TC_MEAS_DUPLICATE, tc_meas_error_meaning(TC_MEAS_DUPLICATE));
@@ -154,7 +157,7 @@ static double best_so_far(const tc_meas_job *jobs, size_t i) {
     double best = jobs[i].in->best > 0 ? jobs[i].in->best : INFINITY;
     for (size_t k = 0; k < i; k++)
         if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && jobs[k].r->mode == jobs[i].r->mode &&
-            strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0)
+            strcmp(jobs[k].in->workload, jobs[i].in->workload) == 0 && strcmp(jobs[k].r->sizes, jobs[i].r->sizes) == 0)
             best = TC_MIN(best, jobs[k].r->median);
     return isfinite(best) ? best : 0;
 }
@@ -283,6 +286,119 @@ tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, 
         sum_up(&out[i], seconds + i * (size_t)rounds, *done, arena);
         free(b.job[i].object);
     }
+    free(b.job);
+    return s;
+}
+
+/* ---- over sizes ---- */
+
+typedef struct field {
+    const tc_meas_jobs *b; /* its jobs are what was built */
+    size_t n, npoint;
+    const char *const *sizes;
+    int rounds;
+    tc_record *out;
+    double *seconds; /* [program][round], of one point */
+    int *done;       /* rounds of each program there */
+} field;
+
+static tc_record *record_at(const field *f, size_t program, size_t point) {
+    return &f->out[program * f->npoint + point];
+}
+
+/* Whether the program is to be run there: it was built, and went wrong nowhere before. Its record takes over why not. */
+static bool may_run(const field *f, size_t i, size_t point) {
+    const tc_record *before = point ? record_at(f, i, point - 1) : f->b->job[i].r;
+    bool good = point ? !tc_meas_error_is(before->error, TC_MEAS_DISPROVES) : f->b->job[i].ready;
+    tc_record *r = record_at(f, i, point);
+    r->program = f->b->job[i].r->program;
+    r->build_seconds = f->b->job[i].r->build_seconds;
+    if (!good) {
+        tc_meas_end_with(r, f->b->a, before->error, before->message);
+        r->signal = before->signal;
+    }
+    return good && f->b->job[i].ready;
+}
+
+static double best_there(const field *f) {
+    double best = INFINITY;
+    for (size_t i = 0; i < f->n; i++)
+        if (f->done[i])
+            best = TC_MIN(best, tc_meas_median(f->seconds + i * (size_t)f->rounds, (size_t)f->done[i]));
+    return isfinite(best) ? best : 0;
+}
+
+/* One run of program i. */
+static tc_status run_there(const field *f, size_t i, size_t point, tc_error *err) {
+    tc_meas *m = f->b->m;
+    tc_meas_input in = *f->b->job[i].in;
+    tc_meas_job j = f->b->job[i];
+    in.sizes = f->sizes[point];
+    j.in = &in;
+    j.r = record_at(f, i, point);
+    j.best = best_there(f);
+    TC_TRY(m->carrier->run(f->b, &j, err));
+    f->b->job[i].repeats = j.repeats;
+    j.r->when_ms = tc_meas_now_ms();
+    if (tc_record_ok(j.r))
+        f->seconds[i * (size_t)f->rounds + (size_t)f->done[i]++] = j.r->median;
+    return TC_OK;
+}
+
+/* Those that are still in the race, forwards or backwards. */
+static tc_status run_turn(const field *f, size_t point, int round, bool *in, tc_error *err) {
+    for (size_t k = 0; k < f->n; k++) {
+        size_t i = round % 2 ? f->n - 1 - k : k;
+        if (!in[i] || tc_meas_stopped(f->b->m))
+            continue;
+        TC_TRY(run_there(f, i, point, err));
+        in[i] = tc_record_ok(record_at(f, i, point)) && !record_at(f, i, point)->stopped_early;
+    }
+    return TC_OK;
+}
+
+static tc_status run_point(const field *f, size_t point, tc_error *err) {
+    const tc_meas_jobs *b = f->b;
+    bool *in = TC_NEW_N(b->a, bool, f->n);
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < f->n; i++) {
+        tc_meas_input at = *b->job[i].in;
+        at.sizes = f->sizes[point];
+        begin_record(b->m, &(tc_meas_job){.in = &at, .r = record_at(f, i, point)}, b->a);
+        in[i] = may_run(f, i, point);
+        f->done[i] = 0;
+    }
+    for (int round = 0; round < f->rounds && s == TC_OK; round++)
+        s = run_turn(f, point, round, in, err);
+    for (size_t i = 0; i < f->n; i++) {
+        tc_record *r = record_at(f, i, point);
+        sum_up(r, f->seconds + i * (size_t)f->rounds, f->done[i], b->a);
+        if (b->progress && r->error != TC_MEAS_INTERRUPTED)
+            b->progress(b->user, i * f->npoint + point, r);
+    }
+    return s;
+}
+
+tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n, const char *const *sizes, size_t npoint,
+                             int rounds, tc_arena *arena, tc_record *out, tc_meas_progress *progress, void *user, tc_error *err) {
+    tc_meas_jobs built = {m, arena, tc_xcalloc(n + 1, sizeof(tc_meas_job)), NULL, NULL},
+                 b = {m, arena, built.job, progress, user};
+    field f = {&b, n, npoint, sizes, rounds, out, TC_NEW_N(arena, double, n *(size_t)rounds), TC_NEW_N(arena, int, n)};
+    tc_record *made = TC_NEW_N(arena, tc_record, n);
+    tc_meas_input *in = tc_arena_dup(arena, programs, n * sizeof *programs);
+    for (size_t i = 0; i < n; i++) {
+        in[i].again = true;
+        b.job[i].in = &in[i];
+        b.job[i].r = &made[i];
+        begin_record(m, &b.job[i], arena);
+    }
+    tc_status s = n ? m->carrier->build(&built, built.job, n, err) : TC_OK;
+    double start = tc_now();
+    for (size_t p = 0; p < npoint && s == TC_OK; p++)
+        s = run_point(&f, p, err);
+    m->stats.run_seconds += tc_now() - start;
+    for (size_t i = 0; i < n; i++)
+        free(b.job[i].object);
     free(b.job);
     return s;
 }

@@ -43,6 +43,8 @@ typedef struct tc_meas_input {
     bool again;  /* measured even if an equal program was before */
     bool cold;   /* timed cold where the options say hot */
     int samples; /* 0: as in the options */
+    /* Of a workload with symbols: the sizes to time it at, as records have them; NULL where it has none. */
+    const char *sizes;
 } tc_meas_input;
 
 typedef struct tc_meas tc_meas;
@@ -75,6 +77,14 @@ typedef struct tc_meas_guest {
  * that fails ends it all, with the reason in its record. */
 TC_NODISCARD tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest,
                                           int rounds, tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err);
+
+/* Programs of one workload with symbols at several sizes. Each is built once, then run in turns with the others at one size after the
+ * other, `rounds` times; one that is clearly slower there than the best, as in a batch, once. out[i * npoint + p] becomes the record of
+ * programs[i] at sizes[p], its times being the medians of its runs there. A program that is not built, or goes wrong at some size, fails
+ * at all that follow. `progress`, with the record's index, after each. */
+TC_NODISCARD tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n, const char *const *sizes,
+                                          size_t npoint, int rounds, tc_arena *arena, tc_record *out, tc_meas_progress *progress,
+                                          void *user, tc_error *err);
 
 /* Is the machine quiet? While it is not, candidates get more repeats and are given up less soon. */
 tc_meas_calm tc_meas_get_calm(const tc_meas *m);

@@ -275,11 +275,17 @@ static tc_status ask_runner(const tc_meas_jobs *b, tc_meas_job *j, const request
     return TC_OK;
 }
 
+/* What is run: both requests begin with it. */
+static void put_subject(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
+    tc_meas_put_text(b, j->in->workload);
+    tc_meas_put_text(b, j->r->sizes);
+    tc_meas_put_u64(b, m->o.seed);
+}
+
 /* Has the runner make inputs and reference of the workload, unless it has them. */
 static tc_status prepare(const tc_meas_jobs *b, tc_meas_job *j, bool *ready, tc_error *err) {
     tc_strbuf payload = {0};
-    tc_meas_put_text(&payload, j->in->workload);
-    tc_meas_put_u64(&payload, b->m->o.seed);
+    put_subject(b->m, j, &payload);
     tc_status s =
         ask_runner(b, j, &(request){TC_MEAS_MSG_PREPARE, TC_MEAS_MSG_PREPARED, &payload, b->m->o.prepare_limit}, ready, err);
     tc_strbuf_free(&payload);
@@ -334,8 +340,7 @@ static void put_run(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
                         .doubt = disturbed ? WIDER : 1,
                         .mode = j->r->mode,
                         .verify = !m->o.no_verify};
-    tc_meas_put_text(b, j->in->workload);
-    tc_meas_put_u64(b, m->o.seed);
+    put_subject(m, j, b);
     tc_meas_put_text(b, j->in->trace);
     tc_meas_put_text(b, m->o.target);
     tc_meas_put_bytes(b, j->object, j->size);

@@ -14,7 +14,7 @@
 #include "support/strbuf.h"
 
 enum {
-    TC_MEAS_PROTOCOL = 3,            /* sent in READY; both ends must agree */
+    TC_MEAS_PROTOCOL = 4,            /* sent in READY; both ends must agree */
     TC_MEAS_MAX_PAYLOAD = 512 << 20, /* of a request; larger frames are damage */
     TC_MEAS_FRAME_MAGIC = 0x314d4354
 };
@@ -24,9 +24,9 @@ enum {
     MSG(READY, "ready", 4096)        /* worker: after start: protocol, LLVM version, what its sandbox lacks */                   \
     MSG(BUILD, "build", 0)           /* tuner: workload, trace, target, threads */                                               \
     MSG(BUILT, "built", 64 << 20)    /* worker: error, message, program hash, seconds, workspace bytes, object */                \
-    MSG(PREPARE, "prepare", 0)       /* tuner: workload, seed: inputs and reference of a workload, kept for RUN */               \
+    MSG(PREPARE, "prepare", 0)       /* tuner: workload, sizes, seed: inputs and reference of a workload, kept for RUN */        \
     MSG(PREPARED, "prepared", 65536) /* worker: error, message */                                                                \
-    MSG(RUN, "run", 0)               /* tuner: workload, seed, trace, target, object, workspace, timing (tc_meas_timing) */      \
+    MSG(RUN, "run", 0)               /* tuner: workload, sizes, seed, trace, target, object, workspace, timing */                \
     MSG(RAN, "ran", 1 << 20)         /* worker: error, message, times, verified, deviation, stopped early, seconds, reference */
 
 typedef enum tc_meas_msg {

@@ -45,11 +45,15 @@ typedef struct call {
     double step;         /* of the clock, seconds */
 } call;
 
+static size_t packed_bytes(const tc_param *p) {
+    return (size_t)p->buffer->size * (size_t)tc_dtype_bytes(p->buffer->dtype);
+}
+
 static void evict_constants(const call *c) {
     for (int i = 0; c->cold && i < c->cold->nparam; i++) {
         const tc_param *p = &c->cold->params[i];
         if (p->kind == TC_PARAM_PACKED || (p->kind == TC_PARAM_IN && c->d->w->in[p->index]->is_const))
-            tc_meas_evict(c->args[i], (size_t)p->buffer->size * (size_t)tc_dtype_bytes(p->buffer->dtype));
+            tc_meas_evict(c->args[i], p->kind == TC_PARAM_IN ? c->d->in[p->index].size : packed_bytes(p));
     }
 }
 
@@ -337,7 +341,7 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     tc_cg_module *m = NULL;
     tc_meas_region ws = {0};
     call c = {.d = d,
-              .args = TC_NEW_N(arena, void *, code->f->nparam),
+              .args = TC_NEW_N(arena, void *, code->f->nparam + 1),
               .rt = tc_cg_runtime(t->threads),
               .cold = t->mode == TC_MEAS_COLD ? code->f : NULL,
               .step = tc_clock_step()};
@@ -352,6 +356,8 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     if (ws.data)
         memset(ws.data, 0xff, code->workspace); /* what a kernel reads before it wrote it is NaN */
     c.workspace = ws.data;
+    if (code->f->nsymbol)
+        c.args[code->f->nparam] = (void *)(uintptr_t)code->sizes;
     s = tc_cg_load(code->object, code->size, &m, &err);
     if (s == TC_OK)
         s = tc_cg_lookup(m, TC_MEAS_SYMBOL, &c.kernel, &err);

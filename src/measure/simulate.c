@@ -11,6 +11,7 @@
 
 #include "codegen/code/target.h"
 #include "cost_model/cost.h"
+#include "measure/records/check.h"
 #include "support/log.h"
 #include "support/rng.h"
 #include "support/vec.h"
@@ -113,12 +114,33 @@ static tc_status build(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_er
     return TC_OK;
 }
 
+/* What the program takes at the sizes of the record: of its time for the largest what they leave of the work, times a factor of their
+ * own. */
+static tc_status seconds_at(simulator *s, const tc_meas_job *j, double *seconds, tc_error *err) {
+    *seconds = j->simulated;
+    if (!*j->r->sizes)
+        return TC_OK;
+    TC_TRY(take_workload(s, j->in->workload, err));
+    tc_ctx *ctx = tc_ctx_child(s->w->ctx);
+    int64_t *sizes = TC_NEW_N(tc_ctx_arena(ctx), int64_t, s->w->nsymbol);
+    const tc_workload *at;
+    tc_status st = tc_meas_check_sizes(s->w, j->r->sizes, sizes, err);
+    if (st == TC_OK)
+        st = tc_te_at(ctx, s->w, sizes, &at, err);
+    if (st == TC_OK) {
+        tc_rng rng = tc_rng_seed(tc_hash64(sizes, (size_t)s->w->nsymbol * sizeof *sizes, j->r->program));
+        *seconds *= (1 + tc_te_flops(at)) / (1 + tc_te_flops(s->w)) * exp(program_spread * tc_rng_normal(&rng));
+    }
+    tc_ctx_free(ctx);
+    return st;
+}
+
 static tc_status run(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err) {
     tc_record *r = j->r;
     size_t n = (size_t)tc_meas_samples(b->m, j);
-    double *times = TC_NEW_N(b->a, double, n);
-    (void)err;
-    repeats_of(r->program, j->simulated, j->repeats, times, n);
+    double *times = TC_NEW_N(b->a, double, n), seconds;
+    TC_TRY(seconds_at(b->m->carries, j, &seconds, err));
+    repeats_of(r->program, seconds, j->repeats, times, n);
     j->repeats += n;
     tc_meas_end_with(r, b->a, TC_MEAS_NONE, "");
     r->verified = true; /* of its kind: records of this mode are never built into anything */

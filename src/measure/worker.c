@@ -22,10 +22,11 @@ enum {
 };
 
 typedef struct kept {
-    char *text;
+    char *text, *sizes; /* sizes: "" of a workload without symbols, and to builders, for which they vary */
     tc_ctx *ctx;
     const tc_workload *w;
-    tc_meas_data *data; /* NULL until prepared */
+    const int64_t *size; /* of each symbol */
+    tc_meas_data *data;  /* of these sizes; NULL until prepared */
     uint64_t seed, used;
 } kept;
 
@@ -43,13 +44,14 @@ static void forget(kept *k) {
     tc_meas_data_free(k->data);
     tc_ctx_free(k->ctx);
     free(k->text);
+    free(k->sizes);
     *k = (kept){0};
 }
 
-static tc_status find_workload(worker *w, const char *text, kept **out, tc_error *err) {
+static tc_status find_workload(worker *w, const char *text, const char *sizes, kept **out, tc_error *err) {
     kept *k = &w->kept[0];
     for (int i = 0; i < KEPT; i++) {
-        if (w->kept[i].text && strcmp(w->kept[i].text, text) == 0) {
+        if (w->kept[i].text && strcmp(w->kept[i].text, text) == 0 && strcmp(w->kept[i].sizes, sizes) == 0) {
             w->kept[i].used = ++w->clock;
             *out = &w->kept[i];
             return TC_OK;
@@ -59,10 +61,8 @@ static tc_status find_workload(worker *w, const char *text, kept **out, tc_error
     }
     if (k->text)
         forget(k);
-    *k = (kept){.text = tc_xstrdup(text), .ctx = tc_ctx_new(), .used = ++w->clock};
+    *k = (kept){.text = tc_xstrdup(text), .sizes = tc_xstrdup(sizes), .ctx = tc_ctx_new(), .used = ++w->clock};
     tc_status s = tc_te_parse(k->ctx, "workload", text, &k->w, err);
-    if (s == TC_OK)
-        s = tc_meas_check_sizes(k->w, "", NULL, err);
     if (s != TC_OK)
         forget(k);
     *out = k;
@@ -102,7 +102,7 @@ static tc_status build(worker *w, const char *workload, const char *trace, const
     kept *k;
     tc_tir_program p;
     b->error = TC_MEAS_BUILD_FAILED;
-    TC_TRY(find_workload(w, workload, &k, err));
+    TC_TRY(find_workload(w, workload, "", &k, err));
     TC_TRY(find_target(w, target, threads, err));
     *ctx = tc_ctx_child(k->ctx);
     b->error = TC_MEAS_ILLEGAL;
@@ -142,25 +142,48 @@ static void answer_build(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
 
 /* ---- PREPARE and RUN ---- */
 
-static tc_status prepare(worker *w, const char *workload, uint64_t seed, kept **out, tc_error *err) {
-    TC_TRY(find_workload(w, workload, out, err));
+/* The workload at its sizes. */
+static tc_status fix_sizes(kept *k, const tc_workload **out, tc_error *err) {
+    int64_t *size = TC_NEW_N(tc_ctx_arena(k->ctx), int64_t, k->w->nsymbol);
+    TC_TRY(tc_meas_check_sizes(k->w, k->sizes, size, err));
+    k->size = size;
+    *out = k->w;
+    return k->w->nsymbol ? tc_te_at(k->ctx, k->w, size, out, err) : TC_OK;
+}
+
+/* What a run is of: both requests begin with it. */
+typedef struct subject {
+    const char *workload, *sizes;
+    uint64_t seed;
+} subject;
+
+static subject get_subject(tc_meas_reader *r, tc_arena *a) {
+    subject x = {.workload = tc_meas_get_text(r, a)};
+    x.sizes = tc_meas_get_text(r, a);
+    x.seed = tc_meas_get_u64(r);
+    return x;
+}
+
+static tc_status prepare(worker *w, const subject *x, kept **out, tc_error *err) {
+    const tc_workload *fixed;
+    TC_TRY(find_workload(w, x->workload, x->sizes, out, err));
     kept *k = *out;
-    if (k->data && k->seed == seed)
+    if (k->data && k->seed == x->seed)
         return TC_OK;
     tc_meas_data_free(k->data);
     k->data = NULL;
-    k->seed = seed;
-    return tc_meas_data_new(k->w, seed, &k->data, err);
+    k->seed = x->seed;
+    TC_TRY(fix_sizes(k, &fixed, err));
+    return tc_meas_data_new(fixed, x->seed, &k->data, err);
 }
 
 static void answer_prepare(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     tc_error err = {0};
     kept *k;
-    const char *workload = tc_meas_get_text(r, w->arena);
-    uint64_t seed = tc_meas_get_u64(r);
+    subject x = get_subject(r, w->arena);
     if (!tc_meas_reader_done(r))
         return;
-    tc_status s = prepare(w, workload, seed, &k, &err);
+    tc_status s = prepare(w, &x, &k, &err);
     tc_meas_put_u64(reply, s == TC_OK ? TC_MEAS_NONE : TC_MEAS_RUN_FAILED);
     tc_meas_put_text(reply, s == TC_OK ? "" : err.msg);
 }
@@ -184,15 +207,14 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
     tc_tir_program p;
     size_t size;
     tc_ctx *ctx = NULL;
-    const char *workload = tc_meas_get_text(r, w->arena);
-    uint64_t seed = tc_meas_get_u64(r);
+    subject x = get_subject(r, w->arena);
     const char *trace = tc_meas_get_text(r, w->arena), *target = tc_meas_get_text(r, w->arena);
     const void *object = tc_meas_get_bytes(r, &size);
     size_t workspace = (size_t)tc_meas_get_u64(r);
     tc_meas_timing t = tc_meas_get_timing(r);
     if (!tc_meas_reader_done(r))
         return;
-    tc_status s = prepare(w, workload, seed, &k, &err);
+    tc_status s = prepare(w, &x, &k, &err);
     if (s == TC_OK)
         s = find_target(w, target, t.threads, &err);
     if (s == TC_OK) {
@@ -201,7 +223,7 @@ static void answer_run(worker *w, tc_meas_reader *r, tc_strbuf *reply) {
         s = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, &err);
     }
     if (s == TC_OK)
-        tc_meas_run(k->data, &(tc_meas_code){p.nest, object, size, workspace}, &t, w->arena, &res);
+        tc_meas_run(k->data, &(tc_meas_code){p.nest, k->size, object, size, workspace}, &t, w->arena, &res);
     else
         res.message = err.msg;
     put_result(reply, &res, tc_now() - start);

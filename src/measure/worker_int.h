@@ -25,7 +25,7 @@ void tc_meas_region_free(tc_meas_region *r);
 /* Puts the bytes out of every cache (evict.c). */
 void tc_meas_evict(const void *data, size_t size);
 
-/* A workload with its inputs, outputs and reference, kept between candidates. */
+/* A workload without symbols, or at sizes of them, with its inputs, outputs and reference, kept between candidates. */
 typedef struct tc_meas_data tc_meas_data;
 /* TC_ENV when the memory or the reference cannot be had. Keeps w. */
 TC_NODISCARD tc_status tc_meas_data_new(const tc_workload *w, uint64_t seed, tc_meas_data **out, tc_error *err);
@@ -48,7 +48,7 @@ struct tc_meas_data {
     tc_meas_check *check;
 };
 
-/* The arguments of f: inputs, constants packed as it wants them, outputs. TC_ENV for want of memory. */
+/* The arguments of f but its sizes: inputs, constants packed as it wants them, outputs. TC_ENV for want of memory. */
 TC_NODISCARD tc_status tc_meas_data_arguments(tc_meas_data *d, const tc_func *f, void **args, tc_error *err);
 
 /* What a candidate's run found. `message` lives in `arena`. */
@@ -63,8 +63,9 @@ typedef struct tc_meas_result {
 
 /* What is run. */
 typedef struct tc_meas_code {
-    const tc_func *f;   /* the built function: says how constants are packed */
-    const void *object; /* its code, under the symbol TC_MEAS_SYMBOL */
+    const tc_func *f;     /* the built function: says how constants are packed */
+    const int64_t *sizes; /* of each of its symbols: those of the data */
+    const void *object;   /* its code, under the symbol TC_MEAS_SYMBOL */
     size_t size, workspace;
 } tc_meas_code;
 void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing *t, tc_arena *arena, tc_meas_result *out);

@@ -93,6 +93,7 @@ static void reply_build(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
 
 static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     (void)tc_meas_get_text(r, a);
+    (void)tc_meas_get_text(r, a);
     (void)tc_meas_get_u64(r);
     const char *trace = tc_meas_get_text(r, a);
     size_t size, n = 3;

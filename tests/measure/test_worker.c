@@ -192,6 +192,79 @@ static void too_much_memory_is_a_record(void **state) {
     tc_meas_free(m);
 }
 
+/* ---- sizes that vary ---- */
+
+static const char LAYER[] = "symbol N 1..70\n"
+                            "tensor X[N, 64] f32\n"
+                            "tensor W[64, 48] f32 const\n"
+                            "compute D[i:N, j:48] = sum(k:64) X[i, k] * W[k, j]\n"
+                            "output D\n";
+static const char PANELS[] = "transform_layout p1 (k, j) -> (j / 16, k, j % 16)\n"
+                             "io, ii = split t0.i0 [_, 6]\njo, ji = split t0.i1 [_, 16]\nreorder t0.jo t0.io t0.k0 t0.ii t0.ji\n"
+                             "vectorize t0.ji\nparallel t0.jo\n";
+
+static void a_kernel_is_timed_at_its_sizes(void **state) {
+    (void)state;
+    for (int mode = TC_MEAS_HOT; mode <= TC_MEAS_COLD; mode++) {
+        tc_meas *m = make((tc_meas_options){.mode = (tc_meas_mode)mode});
+        static const char *const sizes[] = {"1", "7", "70"};
+        for (size_t i = 0; i < TC_LEN(sizes); i++) { /* no duplicates */
+            tc_meas_input in = input(LAYER, PANELS);
+            in.sizes = sizes[i];
+            tc_record r = measure(m, in);
+            check_good(&r);
+            assert_string_equal(r.sizes, sizes[i]);
+        }
+        tc_meas_input in = input(LAYER, PANELS);
+        in.sizes = "7";
+        assert_int_equal(measure(m, in).error, TC_MEAS_DUPLICATE);
+        tc_meas_free(m);
+    }
+}
+
+static void sizes_that_it_does_not_have_are_a_record(void **state) {
+    (void)state;
+    static const struct {
+        const char *te, *sizes, *says;
+    } bad[] = {{LAYER, NULL, "size s0 of its workload varies"}, {LAYER, "71", "runs from 1 to 70"}, {GEMM, "50", "do not vary"}};
+    tc_meas *m = make((tc_meas_options){0});
+    for (size_t i = 0; i < TC_LEN(bad); i++) {
+        tc_meas_input in = input(bad[i].te, "");
+        in.sizes = bad[i].sizes;
+        tc_record r = measure(m, in);
+        assert_int_equal(r.error, TC_MEAS_RUN_FAILED);
+        assert_non_null(strstr(r.message, bad[i].says));
+    }
+    tc_meas_free(m);
+}
+
+static void programs_over_sizes(void **state) {
+    (void)state;
+    enum { PROGRAMS = 3, POINTS = 3, ROUNDS = 2 };
+    static const char *const sizes[POINTS] = {"1", "13", "70"};
+    for (int simulated = 0; simulated < 2; simulated++) {
+        tc_meas *m = make((tc_meas_options){.mode = simulated ? TC_MEAS_SIMULATED : TC_MEAS_HOT, .early_stop = -1});
+        tc_meas_input in[PROGRAMS] = {input(LAYER, ""), input(LAYER, "parallel t0.nowhere\n"), input(LAYER, PANELS)};
+        tc_record r[PROGRAMS * POINTS];
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(tc_meas_over_sizes(m, in, PROGRAMS, sizes, POINTS, ROUNDS, arena, r, NULL, NULL, NULL), TC_OK);
+            for (int i = 0; i < PROGRAMS * POINTS; i++) {
+                assert_string_equal(r[i].sizes, sizes[i % POINTS]);
+                if (i / POINTS == 1) {
+                    assert_int_equal(r[i].error, TC_MEAS_ILLEGAL);
+                    assert_non_null(strstr(r[i].message, "nowhere"));
+                    continue;
+                }
+                assert_true(tc_record_ok(&r[i]) && r[i].verified && r[i].rounds == ROUNDS && r[i].ntimes == ROUNDS);
+                assert_true(r[i].program == r[i / POINTS * POINTS].program && r[i].program != 0);
+            }
+        }
+        assert_true(!simulated || r[0].median < r[POINTS - 1].median);
+        assert_int_equal(tc_meas_get_stats(m).built, simulated ? 0 : 4); /* each once */
+        tc_meas_free(m);
+    }
+}
+
 /* ---- objects that do not belong to the workload they are run as ---- */
 
 static tc_meas_event request(tc_meas_proc *p, tc_meas_msg type, const tc_strbuf *b) {
@@ -223,8 +296,8 @@ static void build_object(tc_meas_proc *p, const char *te, const char *trace, tc_
     tc_strbuf_free(&b);
 }
 
-/* Runs the code of `built` as if it were that of `claimed`. */
-static tc_meas_event run_as(const char *built, const char *claimed, tc_meas_error *error, const char **message,
+/* Runs the code of `built` as if it were that of `claimed`, at these sizes. */
+static tc_meas_event run_as(const char *built, const char *claimed, const char *sizes, tc_meas_error *error, const char **message,
                             tc_meas_death *death) {
     tc_meas_proc p;
     tc_strbuf object = {0}, b = {0};
@@ -233,6 +306,7 @@ static tc_meas_event run_as(const char *built, const char *claimed, tc_meas_erro
     tc_meas_proc_init(&p, &(tc_meas_proc_options){0});
     build_object(&p, built, "", &object, &workspace);
     tc_meas_put_text(&b, input(claimed, "").workload);
+    tc_meas_put_text(&b, sizes);
     tc_meas_put_u64(&b, 0);
     tc_meas_put_text(&b, "");
     tc_meas_put_text(&b, "native");
@@ -256,7 +330,7 @@ static void check_wrong(const char *built, const char *claimed, const char *phra
     tc_meas_error e = TC_MEAS_NONE;
     const char *message = "";
     tc_meas_death death;
-    assert_int_equal(run_as(built, claimed, &e, &message, &death), TC_MEAS_EV_REPLY);
+    assert_int_equal(run_as(built, claimed, "", &e, &message, &death), TC_MEAS_EV_REPLY);
     if (e != TC_MEAS_WRONG_RESULT || !strstr(message, phrase))
         fail_msg("got %s '%s', not '%s'", tc_meas_error_text(e), message, phrase);
 }
@@ -286,10 +360,23 @@ static void a_kernel_that_leaves_its_buffers_dies(void **state) {
     tc_meas_death death;
     static const char large[] = "tensor A[4000, 40] f32\ncompute C[i:4000, j:40] = A[i, j] + 1.0\noutput C\n",
                       small[] = "tensor A[40, 40] f32\ncompute C[i:40, j:40] = A[i, j] + 1.0\noutput C\n";
-    assert_int_equal(run_as(large, small, &e, &message, &death), TC_MEAS_EV_DIED);
+    assert_int_equal(run_as(large, small, "", &e, &message, &death), TC_MEAS_EV_DIED);
 #ifndef TCTUNE_SANITIZED
     assert_int_equal(death.signal, SIGSEGV);
 #endif
+}
+
+/* Memory is as large as the sizes say, not as the largest. */
+static void a_kernel_that_leaves_its_sizes_dies(void **state) {
+    (void)state;
+    tc_meas_error e;
+    const char *message;
+    tc_meas_death death;
+    static const char whole[] = "tensor A[4000, 40] f32\ncompute C[i:4000, j:40] = A[i, j] + 1.0\noutput C\n",
+                      rows[] = "symbol N 1..4000\ntensor A[N, 40] f32\ncompute C[i:N, j:40] = A[i, j] + 1.0\noutput C\n";
+    assert_int_equal(run_as(whole, rows, "40", &e, &message, &death), TC_MEAS_EV_DIED);
+    assert_int_equal(run_as(whole, rows, "4000", &e, &message, &death), TC_MEAS_EV_REPLY);
+    assert_int_equal(e, TC_MEAS_NONE);
 }
 
 /* ---- nonsense on the wire ---- */
@@ -362,6 +449,10 @@ int main(int argc, char **argv) {
         TEST(too_much_memory_is_a_record),
         TEST(wrong_kernels_are_found_out),
         TEST(a_kernel_that_leaves_its_buffers_dies),
+        TEST(a_kernel_that_leaves_its_sizes_dies),
+        TEST(a_kernel_is_timed_at_its_sizes),
+        TEST(sizes_that_it_does_not_have_are_a_record),
+        TEST(programs_over_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,7 +103,7 @@ static tc_meas_reader bad_code(between *b, const char *target, int threads) {
 static void spoil_run(between *b, const char *payload, size_t n, tc_strbuf *out) {
     tc_meas_reader r = tc_meas_reader_of(payload, n);
     size_t size;
-    const char *workload = tc_meas_get_text(&r, b->a);
+    const char *workload = tc_meas_get_text(&r, b->a), *sizes = tc_meas_get_text(&r, b->a);
     uint64_t seed = tc_meas_get_u64(&r);
     const char *trace = tc_meas_get_text(&r, b->a), *target = tc_meas_get_text(&r, b->a);
     const void *object = tc_meas_get_bytes(&r, &size);
@@ -117,6 +117,7 @@ static void spoil_run(between *b, const char *payload, size_t n, tc_strbuf *out)
         object = tc_meas_get_bytes(&bad, &size);
     }
     tc_meas_put_text(out, workload);
+    tc_meas_put_text(out, sizes);
     tc_meas_put_u64(out, seed);
     tc_meas_put_text(out, trace);
     tc_meas_put_text(out, target);
