@@ -10,7 +10,7 @@
 
 #include "cli/options.h"
 #include "codegen/assembly/asm_facts.h"
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "graph/trials/bundle.h"
 #include "graph/trials/contest.h"
 #include "graph/trials/precision.h"

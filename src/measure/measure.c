@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/measure_int.h"
 #include "support/clock/clock.h"
 #include "support/log.h"

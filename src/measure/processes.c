@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "codegen/artefacts/cache.h"
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/measure_int.h"
 #include "measure/peak.h"
 #include "measure/process.h"

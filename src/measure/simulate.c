@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "cost_model/cost.h"
 #include "measure/records/check.h"
 #include "support/log.h"

@@ -3,7 +3,7 @@
 #ifndef TC_MEASURE_UNIT_PEAK_H
 #define TC_MEASURE_UNIT_PEAK_H
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/peak.h"
 
 /* Appends a lowered program (tir_lower/tir.h) that does `steps` times as many independent ones of the instruction as

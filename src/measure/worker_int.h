@@ -2,7 +2,7 @@
 #ifndef TC_MEASURE_WORKER_INT_H
 #define TC_MEASURE_WORKER_INT_H
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/check.h"
 #include "measure/protocol.h"
 #include "measure/records/record.h"

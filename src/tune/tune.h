@@ -12,7 +12,7 @@
 
 #include <signal.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/measure.h"
 #include "measure/peak.h"
 #include "measure/records/database.h"

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/vec.h"
 
 static void round_trips(const char *text) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "fake_worker.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "arena.h"
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/measure.h"
 #include "measure/process.h"
 #include "measure/worker.h"

@@ -3,7 +3,7 @@
 #ifndef TC_TESTS_TARGETS_SUITE_H
 #define TC_TESTS_TARGETS_SUITE_H
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/vec.h"
 
 typedef struct suite_case {

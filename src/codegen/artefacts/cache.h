@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/status.h"
 #include "tir_lower/tir.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/status.h"
 #include "tctune/runtime.h"
 

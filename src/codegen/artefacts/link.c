@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/link.h"
-#include "codegen/code/isa.h"
+#include "codegen/target/isa.h"
 #include "support/fs.h"
 #include "support/scratch.h"
 #include "support/strbuf.h"

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/status.h"
 #include "tctune/runtime.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codegen/assembly/asm_int.h"
-#include "codegen/code/isa.h"
+#include "codegen/target/isa.h"
 #include "support/vec.h"
 
 typedef struct rule {

@@ -6,9 +6,8 @@
 #define TC_CODEGEN_CODE_BUILDER_H
 
 #include <llvm-c/Core.h>
-#include <llvm-c/TargetMachine.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/llvm.h"
 #include "support/status.h"
 
 typedef LLVMValueRef tc_val;
@@ -36,7 +35,6 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn);         
 
 /* ---- modules to machine code (emit.c) ---- */
 
-TC_NODISCARD tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err);
 /* Checks, optimises and compiles the module; *obj is malloc'ed. *stack: bytes that its functions take, where all call each other. */
 TC_NODISCARD tc_status tc_cg_object_of(const tc_target *t, LLVMModuleRef mod, void **obj, size_t *size, int64_t *stack,
                                        tc_error *err);

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "support/status.h"
 #include "support/strbuf.h"
 #include "tctune/runtime.h"

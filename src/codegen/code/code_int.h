@@ -6,10 +6,8 @@
  *     buffers.c  where buffers are                                 math.c      exp, log, tanh, erf, ... as polynomials
  *     memory.c   loads, stores, masks, register buffers            address.c   index -> pointer, strides, alignment, ranges
  *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
- *     isa.c      what instruction sets and CPUs have               kernel.c    predicates, memo tables
- *     tiles.c    tile registers
- *     units.c    dot products, and tiles in vector registers       host.c      what this machine is
- *     frames.c   the stack that compiled functions take
+ *     tiles.c    tile registers                                    kernel.c    predicates, memo tables
+ *     units.c    dot products, and tiles in vector registers       frames.c    the stack that compiled functions take
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -19,7 +17,7 @@
 
 #include "codegen/code/builder.h"
 #include "codegen/code/code.h"
-#include "codegen/code/isa.h"
+#include "codegen/target/isa.h"
 #include "support/map.h"
 #include "support/vec.h"
 #include "te/index/affine.h"
@@ -208,21 +206,5 @@ int64_t tc_cg_round64(int64_t n);                   /* bytes of workspace, in wh
 /* From here to the end, results below the smallest normal number become zero, where that is faster. NULL is fine for the end. */
 tc_val tc_cg_begin_flush(tc_cg *g);
 void tc_cg_end_flush(tc_cg *g, tc_val before);
-
-/* ---- target.c, target_machine.c ---- */
-void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
-/* This machine as the system tells of it (host.c). Sizes are bytes, 0 or less where they are not known. */
-typedef struct tc_cg_host {
-    char *triple, *cpu, *features;
-    int64_t l1, l2, l3, line;
-} tc_cg_host;
-const tc_cg_host *tc_cg_this_host(void);
-/* A text of LLVM's as our own, malloc'ed; "" where LLVM had no memory for it, which tc_ran_out says then. */
-char *tc_cg_own_text(char *llvm);
-void tc_cg_detect_machine(tc_machine *m);
-bool tc_cg_tiles_work(void); /* here; asks a child process (probe.c) */
-void tc_cg_default_machine(const tc_target *t, int vector_bytes, tc_machine *m);
-int tc_cg_widest_vector(const tc_target *t); /* bytes */
-bool tc_cg_scalable(const tc_target *t);     /* vectors are held in SVE registers of machine.vector_bytes */
 
 #endif

@@ -12,16 +12,14 @@
 
 #include "codegen/code/code_int.h"
 #include "codegen/code/frames.h"
-#include "support/memory.h"
 
 static const char PASSES[] =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),early-cse<memssa>,adce)";
 static const char FAST_PASSES[] = "function(sroa,early-cse)";
 
-/* LLVM ends the process when it is refused memory. So what it will need at most is asked for and given back before it begins. Measured
- * on the kernels of ResNet-50 and BERT-base and on candidates of their searches, of 500 to 3,000 instructions: 0.8 to 4 KiB for each
- * in the module, and 11 MiB more for what it makes once in a process. Four times that is asked for. */
-static const uint64_t LLVM_ONCE = 44 << 20, LLVM_EACH = 16 << 10;
+/* What LLVM will need for each instruction of a module at most: four times what it took of kernels of ResNet-50 and BERT-base and of
+ * candidates of their searches, of 500 to 3,000 instructions, which was 0.8 to 4 KiB. */
+static const uint64_t LLVM_EACH = 16 << 10;
 static _Atomic uint64_t llvm_needs; /* of all threads that are in LLVM now */
 
 static uint64_t instructions(LLVMModuleRef mod) {
@@ -35,7 +33,7 @@ static uint64_t instructions(LLVMModuleRef mod) {
 
 static tc_status begin_llvm(LLVMModuleRef mod, uint64_t *needs, tc_error *err) {
     *needs = LLVM_EACH * instructions(mod);
-    tc_status s = tc_memory_check(LLVM_ONCE + *needs + atomic_fetch_add(&llvm_needs, *needs), err);
+    tc_status s = tc_cg_llvm_fits(*needs + atomic_fetch_add(&llvm_needs, *needs), err);
     if (s != TC_OK)
         tc_error_prefix(err, "compiling: ");
     return s;
@@ -91,24 +89,7 @@ void tc_cg_fn_attrs(LLVMContextRef ctx, const tc_target *t, tc_val fn) {
     }
 }
 
-/* ---- machine ---- */
-
-tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err) {
-    TC_TRY(tc_memory_check(LLVM_ONCE, err));
-    tc_cg_llvm_init();
-    LLVMTargetRef target;
-    char *msg = NULL;
-    if (LLVMGetTargetFromTriple(t->triple, &target, &msg)) {
-        tc_status s = tc_fail(err, TC_BAD_INPUT, "target %s: %s", t->triple, msg);
-        LLVMDisposeMessage(msg);
-        return s;
-    }
-    LLVMCodeGenOptLevel level = fast ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault;
-    *out = LLVMCreateTargetMachine(target, t->triple, t->cpu, t->features, level, LLVMRelocPIC, LLVMCodeModelDefault);
-    if (!*out)
-        return tc_fail(err, TC_BAD_INPUT, "target %s: LLVM cannot make code for it", t->text);
-    return TC_OK;
-}
+/* ---- modules ---- */
 
 static void prepare(LLVMModuleRef mod, const tc_target *t, LLVMTargetMachineRef tm) {
     LLVMSetTarget(mod, t->triple);

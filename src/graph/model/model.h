@@ -9,7 +9,7 @@
 
 #include <signal.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "graph/program/program.h"
 #include "measure/records/database.h"
 

@@ -2,7 +2,7 @@
  * record that failed when it was run again. */
 #include <string.h>
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "measure/records/maintain.h"

@@ -11,7 +11,7 @@
 #ifndef TC_TUNE_MODE_H
 #define TC_TUNE_MODE_H
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 #include "measure/records/record.h"
 
 /* What is asked for. */

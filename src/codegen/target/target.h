@@ -1,6 +1,6 @@
 /* What code is made for: targets by name, and the facts of their machines. */
-#ifndef TC_CODEGEN_CODE_TARGET_H
-#define TC_CODEGEN_CODE_TARGET_H
+#ifndef TC_CODEGEN_TARGET_TARGET_H
+#define TC_CODEGEN_TARGET_TARGET_H
 
 #include <stdbool.h>
 

@@ -1,14 +1,13 @@
 /* What the system and LLVM tell of this machine, asked once in the life of a process: what does not change need not be read again, and
  * a process that has closed its sandbox could not read it. */
-#include <llvm-c/Core.h>
-#include <llvm-c/TargetMachine.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/code/code_int.h"
+#include "codegen/target/llvm.h"
+#include "codegen/target/target_int.h"
 #include "support/fs.h"
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
@@ -45,14 +44,6 @@ static int64_t cache_bytes(int name, int level) {
 }
 
 static tc_cg_host host;
-
-char *tc_cg_own_text(char *llvm) {
-    if (!llvm)
-        tc_alloc_refuse();
-    char *copy = tc_xstrdup(llvm ? llvm : "");
-    LLVMDisposeMessage(llvm);
-    return copy;
-}
 
 static void ask(void) {
     host = (tc_cg_host){

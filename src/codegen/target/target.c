@@ -1,38 +1,22 @@
 /* Targets by name. Text is canonical: features are merged with those that the CPU's name implies, sorted, and a feature that is
  * off is written only where the name would switch it on. */
 #include <ctype.h>
+#include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
-#include <llvm/Config/llvm-config.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "codegen/code/code_int.h"
+#include "codegen/target/llvm.h"
+#include "codegen/target/target_int.h"
+#include "support/vec.h"
 
 static const char *const NAMES[] = {"native",
 #define CPU(name, isa, features) name,
-#include "codegen/code/isa.def"
+#include "codegen/target/isa.def"
                                     NULL};
 
 const char *const *tc_target_names(void) {
     return NAMES;
-}
-
-static void init_all(void) {
-    LLVMInitializeAllTargetInfos();
-    LLVMInitializeAllTargets();
-    LLVMInitializeAllTargetMCs();
-    LLVMInitializeAllAsmPrinters();
-    LLVMInitializeAllAsmParsers();
-}
-
-void tc_cg_llvm_init(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, init_all);
-}
-
-const char *tc_cg_llvm_version(void) {
-    return LLVM_VERSION_STRING;
 }
 
 /* ---- names ---- */

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "codegen/code/code_int.h"
+#include "codegen/target/target_int.h"
 
 #ifdef __x86_64__
 /* A configuration of one tile, a zero in it, and its release; the assembler need not know the instructions. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codegen/code/code_int.h"
+#include "codegen/target/target_int.h"
 
 bool tc_cg_scalable(const tc_target *t) {
     int from = tc_cg_fact_of(t, TC_CG_SCALABLE_FROM);

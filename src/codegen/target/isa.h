@@ -1,8 +1,8 @@
 /* Facts of instruction sets and CPUs, from isa.def. */
-#ifndef TC_CODEGEN_CODE_ISA_H
-#define TC_CODEGEN_CODE_ISA_H
+#ifndef TC_CODEGEN_TARGET_ISA_H
+#define TC_CODEGEN_TARGET_ISA_H
 
-#include "codegen/code/target.h"
+#include "codegen/target/target.h"
 
 typedef enum tc_cg_isa_id { TC_CG_X86, TC_CG_ARM, TC_CG_RISCV, TC_CG_NISAS } tc_cg_isa_id;
 
@@ -44,6 +44,7 @@ int tc_cg_fact_of(const tc_target *t, tc_cg_fact fact);
 bool tc_cg_has_feature(const tc_target *t, const char *name);
 /* Whether gathers of this CPU, if it has the instruction, are slower than separate loads. */
 bool tc_cg_slow_gather(const char *cpu);
+bool tc_cg_scalable(const tc_target *t); /* vectors are held in SVE registers of machine.vector_bytes */
 /* LLVM's name of a CPU. */
 const char *tc_cg_llvm_cpu(const char *cpu);
 

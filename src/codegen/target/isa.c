@@ -1,5 +1,5 @@
 /* See isa.h. */
-#include "codegen/code/isa.h"
+#include "codegen/target/isa.h"
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static const char FEATURES_RISCV[] =
 static const tc_cg_isa ISAS[] = {
 #define ISA(id, spelling, other, triple, gnu, plain_cpu, implied_cpu, wider)                                                     \
     {TC_CG_##id, {spelling, other}, triple, gnu "-gcc", gnu "-objcopy", plain_cpu, implied_cpu, wider, FEATURES_##id},
-#include "codegen/code/isa.def"
+#include "codegen/target/isa.def"
 };
 
 static const struct {
@@ -38,7 +38,7 @@ static const struct {
     int value;
 } FACTS[] = {
 #define FACT(isa, feature, fact, value) {TC_CG_##isa, feature, TC_CG_##fact, value},
-#include "codegen/code/isa.def"
+#include "codegen/target/isa.def"
 };
 
 static const struct {
@@ -47,12 +47,12 @@ static const struct {
     const char *llvm;
 } FAMILIES[] = {
 #define FAMILY(begins, slow_gather, llvm) {begins, slow_gather, llvm},
-#include "codegen/code/isa.def"
+#include "codegen/target/isa.def"
 };
 
 static const tc_cg_cpu CPUS[] = {
 #define CPU(name, isa, features) {name, TC_CG_##isa, features},
-#include "codegen/code/isa.def"
+#include "codegen/target/isa.def"
 };
 
 static bool begins_with(const char *s, const char *start) {

@@ -1,0 +1,16 @@
+/* What is asked of LLVM about targets, and whether there is memory for it. For code generation's rooms only, which alone know LLVM. */
+#ifndef TC_CODEGEN_TARGET_LLVM_H
+#define TC_CODEGEN_TARGET_LLVM_H
+
+#include <llvm-c/TargetMachine.h>
+
+#include "codegen/target/target.h"
+
+void tc_cg_llvm_init(void); /* every target LLVM was built with; once */
+/* LLVM ends the process when it is refused memory: whether there is enough for what it makes once in a process, and `bytes` more. */
+TC_NODISCARD tc_status tc_cg_llvm_fits(uint64_t bytes, tc_error *err);
+/* A text of LLVM's as our own, malloc'ed; "" where LLVM had no memory for it, which tc_ran_out says then. */
+char *tc_cg_own_text(char *llvm);
+TC_NODISCARD tc_status tc_cg_machine(const tc_target *t, bool fast, LLVMTargetMachineRef *out, tc_error *err);
+
+#endif
