@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 #include "codegen/artefacts/cache.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "support/log.h"
 #include "support/memory.h"
 

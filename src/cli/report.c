@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "measure/caches.h"
+#include "measure/machine/caches.h"
 
 static double rate(double flops, double seconds) {
     return flops / seconds / 1e9;

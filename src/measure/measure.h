@@ -8,7 +8,7 @@
 
 #include <signal.h>
 
-#include "measure/drift.h"
+#include "measure/machine/drift.h"
 #include "measure/records/record.h"
 #include "support/status.h"
 

@@ -6,10 +6,9 @@
 
 #include "codegen/artefacts/cache.h"
 #include "codegen/target/target.h"
+#include "measure/machine/peak.h"
 #include "measure/measure_int.h"
-#include "measure/peak.h"
-#include "measure/process.h"
-#include "measure/worker_int.h"
+#include "measure/process/process.h"
 #include "support/log.h"
 #include "support/vec.h"
 

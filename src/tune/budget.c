@@ -14,7 +14,7 @@ enum { MIN_BATCH = 8, MAX_BATCH = 64, FIRST_BATCH = 12, RAMP = 5, DEAD_ROUNDS = 
 
 /* A best that became better by less is noise. */
 static const double noticeable = 0.995, default_roof = 0.97;
-static const double peak_seconds = 0.05; /* a hundred rounds of the loop in each slice (measure/peak.c) */
+static const double peak_seconds = 0.05; /* a hundred rounds of the loop in each slice (measure/machine/peak.c) */
 /* Shares of the peak above that are errors of the peak: it drifts by a few per cent (benchmarks/README.md). */
 static const double believable = 1.08;
 /* Times that a peak measured on a busy machine may be too low. */

@@ -14,7 +14,7 @@
 enum { TURNS = 4 /* in a row */ };
 
 /* A record was disturbed when its program takes no more than this share of its time. Chosen: repeats of a kernel on an idle
- * machine span 1 to 3 % (measure/drift.c), records of a disturbed one took twice their time and more. */
+ * machine span 1 to 3 % (measure/machine/drift.c), records of a disturbed one took twice their time and more. */
 static const double disturbed = 0.9;
 
 /* Nothing new of it is found, and earlier sessions measured it. */

@@ -6,7 +6,7 @@
 #include "tune/propose.h"
 
 /* Times are corrected by no more: what is slower than that is disturbed in other ways than by a lower clock. Chosen; with a
- * foreign process on one of two cores the reference took 40 % more (measure/drift.c). */
+ * foreign process on one of two cores the reference took 40 % more (measure/machine/drift.c). */
 static const double most_drift = 1.3;
 /* What earlier rounds say of the model counts that much less with every round. Chosen: it concerns a report alone. */
 static const double forgetting = 0.75;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "measure/unit_peak.h"
+#include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
 #include "support/map.h"
 #include "te/text.h"

@@ -13,8 +13,8 @@
 #include <signal.h>
 
 #include "codegen/target/target.h"
+#include "measure/machine/peak.h"
 #include "measure/measure.h"
-#include "measure/peak.h"
 #include "measure/records/database.h"
 #include "search_space/alternatives/alternatives.h"
 #include "tune/kernel/mode.h"

@@ -2,7 +2,7 @@
  * compiled to call this instead of the real worker. */
 #include <stdlib.h>
 
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "tune/flaky_worker.h"
 
 int flaky_entry(int fd_in, int fd_out);

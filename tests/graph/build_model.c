@@ -13,7 +13,7 @@
 #include "lower_common.h"
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "search_space/space.h"
 #include "support/fs.h"
 #include "tctune/tctune.h"

@@ -8,7 +8,7 @@
 #include "graph_text.h"
 #include "lower_common.h"
 #include "measure/records/admission.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "search_space/space.h"
 #include "te/text.h"
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "measure/protocol.h"
+#include "measure/process/protocol.h"
 #include "measure/records/record.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "support/vec.h"
 
 enum { FD = TC_MEAS_WORKER_FD };

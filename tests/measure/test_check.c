@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/check.h"
+#include "measure/worker/check.h"
 #include "te/text.h"
 
 /* A workload with random inputs, its reference output and a check. */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "measure/caches.h"
-#include "measure/unit_peak.h"
+#include "measure/machine/caches.h"
+#include "measure/machine/unit_peak.h"
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/vec.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fake_worker.h"
-#include "measure/process.h"
+#include "measure/process/process.h"
 #include "support/log.h"
 #include "support/vec.h"
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "measure/protocol.h"
-#include "measure/worker.h"
+#include "measure/process/protocol.h"
+#include "measure/worker/worker.h"
 #include "support/fs.h"
 #include "support/map.h"
 #include "support/vec.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "support/vec.h"
 #include "te/text.h"
 #include "tune/tune.h"

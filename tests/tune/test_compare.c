@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "measure/peer.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "te/text.h"
 #include "tune/kernel/compare.h"
 

@@ -1,7 +1,7 @@
 /* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
  * workload, or of the one in bf16 where the target has a unit for it; and its lowering. */
 #include "graph/model/parts.h"
-#include "measure/caches.h"
+#include "measure/machine/caches.h"
 #include "search_space/space.h"
 #include "te/text.h"
 #include "te/unit_gain.h"

@@ -1,7 +1,7 @@
 /* How the latency of a model is measured: of whole runs, and of its kernels in them. */
 #include "graph/trials/bench.h"
 #include "graph/model/parts.h"
-#include "measure/unit_peak.h"
+#include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 

@@ -3,7 +3,7 @@
 #define TC_GRAPH_TRIALS_BENCH_H
 
 #include "graph/model/model.h"
-#include "measure/peak.h"
+#include "measure/machine/peak.h"
 
 /* Times whole runs: `warmup` unmeasured ones, then up to `repeats`, stopping early past `budget` seconds (0: none; at least 3 are
  * made) or at the stop flag. times[repeats] gets seconds; *n how many. */

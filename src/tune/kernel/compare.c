@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "codegen/code/code.h"
-#include "measure/unit_peak.h"
+#include "measure/machine/unit_peak.h"
 #include "support/vec.h"
 #include "te/text.h"
 #include "te/unit_gain.h"

@@ -10,8 +10,8 @@
 
 #include "codegen/assembly/asm_facts.h"
 #include "cost_model/cost.h"
+#include "measure/machine/peak.h"
 #include "measure/measure.h"
-#include "measure/peak.h"
 #include "measure/peer.h"
 #include "tune/kernel/schedule.h"
 

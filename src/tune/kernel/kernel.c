@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "measure/machine/unit_peak.h"
 #include "measure/measure.h"
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
-#include "measure/unit_peak.h"
 #include "support/clock/clock.h"
 #include "te/text.h"
 #include "te/unit_gain.h"

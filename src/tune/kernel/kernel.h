@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "measure/peak.h"
+#include "measure/machine/peak.h"
 #include "tune/kernel/mode.h"
 #include "tune/kernel/schedule.h"
 

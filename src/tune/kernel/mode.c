@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "measure/caches.h"
+#include "measure/machine/caches.h"
 #include "search_space/alternatives/alternatives.h"
 #include "support/vec.h"
 

@@ -5,7 +5,7 @@
 #include <zip.h>
 
 #include "codegen/artefacts/library.h"
-#include "measure/protocol.h"
+#include "measure/process/protocol.h"
 #include "mutate.h"
 #include "support/vec.h"
 

@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "measure/process.h"
-#include "measure/worker_int.h"
+#include "measure/process/process.h"
+#include "measure/worker/worker_int.h"
 #include "support/fs.h"
 #include "targets.h"
 #include "te/text.h"

@@ -29,8 +29,8 @@
 #include <unistd.h>
 
 #include "attacks.h"
-#include "measure/protocol.h"
-#include "measure/worker.h"
+#include "measure/process/protocol.h"
+#include "measure/worker/worker.h"
 #include "tctune/runtime.h"
 
 enum { N = 100, FD = TC_MEAS_WORKER_FD };

@@ -21,8 +21,8 @@
 
 #include "attacks.h"
 #include "measure/measure.h"
-#include "measure/protocol.h"
-#include "measure/worker.h"
+#include "measure/process/protocol.h"
+#include "measure/worker/worker.h"
 #include "support/fs.h"
 #include "support/log.h"
 #include "support/rng.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "calls.h"
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 #include "refuse.h"
 #include "support/alloc.h"
 #include "support/fs.h"

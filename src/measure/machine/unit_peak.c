@@ -2,7 +2,7 @@
  * alone, on operands that stay in registers. In vector registers twelve sums are enough for any unit of today (latency five, two a
  * cycle: ten) and leave room for the operands where there are sixteen registers; of tiles that vector registers hold, these are a
  * grid of three by four. Tiles of eight registers: four sums of two operands of each side. */
-#include "measure/unit_peak.h"
+#include "measure/machine/unit_peak.h"
 
 #include <omp.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Putting data out of every cache, for cold timing: the next access comes from memory, whichever core makes it. */
 #include <stdlib.h>
 
-#include "measure/worker_int.h"
+#include "measure/worker/worker_int.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -2,13 +2,13 @@
  * killed when they exceed it, reaped always, and started again when the next request comes. They die with the tuner. One process
  * serves one request at a time. A handle belongs to the thread that made it, which must live as long as the process (Linux ties a
  * child's life to the thread that started it). */
-#ifndef TC_MEASURE_PROCESS_H
-#define TC_MEASURE_PROCESS_H
+#ifndef TC_MEASURE_PROCESS_PROCESS_H
+#define TC_MEASURE_PROCESS_PROCESS_H
 
 #include <signal.h>
 #include <sys/types.h>
 
-#include "measure/protocol.h"
+#include "measure/process/protocol.h"
 
 typedef struct tc_meas_proc_options {
     const char *exe; /* NULL: this executable */

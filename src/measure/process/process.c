@@ -1,5 +1,5 @@
 /* Starting, watching and ending worker processes. Linux: exec of /proc/self/exe, PR_SET_PDEATHSIG, memfd. */
-#include "measure/process.h"
+#include "measure/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

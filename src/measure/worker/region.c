@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "measure/worker_int.h"
+#include "measure/worker/worker_int.h"
 #include "tctune/runtime.h"
 
 /* Large buffers lie on large pages, as those of built models do. */

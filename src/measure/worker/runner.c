@@ -14,8 +14,8 @@
 
 #include "codegen/artefacts/runtime.h"
 #include "codegen/code/code.h"
-#include "measure/peak.h"
-#include "measure/worker_int.h"
+#include "measure/machine/peak.h"
+#include "measure/worker/worker_int.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
 #include "support/vec.h"

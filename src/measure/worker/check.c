@@ -1,5 +1,5 @@
 /* Verification of kernels against the reference interpreter. */
-#include "measure/check.h"
+#include "measure/worker/check.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "measure/worker_int.h"
+#include "measure/worker/worker_int.h"
 #include "support/rng.h"
 #include "tir_lower/build/build.h"
 

@@ -1,7 +1,7 @@
 /* The worker process: reads requests, builds or runs candidates, answers. Workloads, with their data, are kept between requests;
  * everything that belongs to one candidate lives in a child context that goes with the answer. Before the first request it closes its
  * sandbox: what compiles has the folder of kept objects, what runs kernels has no files at all. */
-#include "measure/worker.h"
+#include "measure/worker/worker.h"
 
 #include <omp.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "codegen/code/code.h"
 #include "measure/records/check.h"
 #include "measure/sandbox/sandbox.h"
-#include "measure/worker_int.h"
+#include "measure/worker/worker_int.h"
 #include "support/log.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"

@@ -1,5 +1,5 @@
 /* Frames and payloads between the tuner and its workers. */
-#include "measure/protocol.h"
+#include "measure/process/protocol.h"
 
 #include <errno.h>
 #include <math.h>

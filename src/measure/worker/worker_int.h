@@ -1,11 +1,11 @@
 /* Private to the worker, and the runner in it. */
-#ifndef TC_MEASURE_WORKER_INT_H
-#define TC_MEASURE_WORKER_INT_H
+#ifndef TC_MEASURE_WORKER_WORKER_INT_H
+#define TC_MEASURE_WORKER_WORKER_INT_H
 
 #include "codegen/target/target.h"
-#include "measure/check.h"
-#include "measure/protocol.h"
+#include "measure/process/protocol.h"
 #include "measure/records/record.h"
+#include "measure/worker/check.h"
 #include "support/vec.h"
 #include "tir_lower/tir.h"
 

@@ -1,10 +1,10 @@
 /* What the units of intrinsics.def can do on this machine, measured: kernels of bytes and of bf16 are shares of that, as those of f32
  * are of the multiply-adds (peak.h). */
-#ifndef TC_MEASURE_UNIT_PEAK_H
-#define TC_MEASURE_UNIT_PEAK_H
+#ifndef TC_MEASURE_MACHINE_UNIT_PEAK_H
+#define TC_MEASURE_MACHINE_UNIT_PEAK_H
 
 #include "codegen/target/target.h"
-#include "measure/peak.h"
+#include "measure/machine/peak.h"
 
 /* Appends a lowered program (tir_lower/tir.h) that does `steps` times as many independent ones of the instruction as
  * tc_meas_unit_sums says, on operands in registers. */

@@ -1,8 +1,8 @@
 /* Is a kernel's output right? Chosen points of the output are compared with the reference interpreter; the whole output is
  * compared with the first one that passed, and where those two differ the interpreter decides who was wrong. So every element of
  * every candidate is checked at the cost of a few hundred interpreted points per workload. */
-#ifndef TC_MEASURE_CHECK_H
-#define TC_MEASURE_CHECK_H
+#ifndef TC_MEASURE_WORKER_CHECK_H
+#define TC_MEASURE_WORKER_CHECK_H
 
 #include "te/te.h"
 

@@ -1,7 +1,7 @@
 /* The worker process: what `tctune worker` runs. It answers requests (protocol.h) until the other side closes. It never returns
  * to the search anything but bytes; whatever a candidate breaks, it breaks here. */
-#ifndef TC_MEASURE_WORKER_H
-#define TC_MEASURE_WORKER_H
+#ifndef TC_MEASURE_WORKER_WORKER_H
+#define TC_MEASURE_WORKER_WORKER_H
 
 enum { TC_MEAS_WORKER_FD = 3 }; /* both directions, when started by tc_meas_proc */
 

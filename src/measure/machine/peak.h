@@ -1,7 +1,7 @@
 /* What the machine can do, measured: the fused multiply-add rate that no kernel exceeds, and memory bandwidth. Reports show
  * kernels as shares of it, from the same run: it drifts by several per cent within hours. */
-#ifndef TC_MEASURE_PEAK_H
-#define TC_MEASURE_PEAK_H
+#ifndef TC_MEASURE_MACHINE_PEAK_H
+#define TC_MEASURE_MACHINE_PEAK_H
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* Is the machine quiet? Two signs of others at work, or of a clock that sinks: a loop of known work (the reference, run beside
  * every candidate) takes longer than it did at best, and the repeats of one kernel differ. */
-#ifndef TC_MEASURE_DRIFT_H
-#define TC_MEASURE_DRIFT_H
+#ifndef TC_MEASURE_MACHINE_DRIFT_H
+#define TC_MEASURE_MACHINE_DRIFT_H
 
 #include <stdbool.h>
 #include <stddef.h>

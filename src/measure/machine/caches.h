@@ -3,8 +3,8 @@
  *
  * Footprints that grow by steps are read page by page and in each line by line, on all cores at once, in an order that no prefetcher
  * follows; the time of a line says whether most of them are still in a cache when the next pass comes to them. */
-#ifndef TC_MEASURE_CACHES_H
-#define TC_MEASURE_CACHES_H
+#ifndef TC_MEASURE_MACHINE_CACHES_H
+#define TC_MEASURE_MACHINE_CACHES_H
 
 #include <stdbool.h>
 #include <stdint.h>

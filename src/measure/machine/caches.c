@@ -1,5 +1,5 @@
 /* What caches.h describes. */
-#include "measure/caches.h"
+#include "measure/machine/caches.h"
 
 #include <jansson.h>
 #include <omp.h>

@@ -1,8 +1,8 @@
 /* What the tuner and its worker processes say to each other: frames of a type and a payload, payloads of numbers and byte
  * strings. Both ends are the same executable on the same machine, so numbers travel in host order. A reader trusts nothing: a
  * frame or field that is cut short, too long or unknown is an error of that worker, never of the tuner. */
-#ifndef TC_MEASURE_PROTOCOL_H
-#define TC_MEASURE_PROTOCOL_H
+#ifndef TC_MEASURE_PROCESS_PROTOCOL_H
+#define TC_MEASURE_PROCESS_PROTOCOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Peak rates. Each thread keeps twelve independent accumulators busy: two multiply-adds a cycle of latency four or five need ten.
  */
-#include "measure/peak.h"
+#include "measure/machine/peak.h"
 
 #include <omp.h>
 #include <stdbool.h>

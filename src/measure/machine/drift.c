@@ -1,5 +1,5 @@
 /* What drift.h describes. */
-#include "measure/drift.h"
+#include "measure/machine/drift.h"
 
 #include <math.h>
 #include <stdlib.h>
