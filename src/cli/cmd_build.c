@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "graph/saved/saved.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct build_args {
     tc_cli_common common;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/compare.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tune/kernel/kernel.h"
 

@@ -1,7 +1,7 @@
 /* tctune run: one run of a network or a built library, its outputs written and compared. */
 #include "cli/cli.h"
 #include "graph/io/numpy.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct run_args {
     tc_cli_common common;

@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 #include "graph/saved/saved.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct tune_args {
     tc_cli_common common;

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "graph/onnx/zoo.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct zoo_args {
     tc_cli_common common;

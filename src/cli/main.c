@@ -8,7 +8,7 @@
 #include "codegen/artefacts/cache.h"
 #include "measure/worker/worker.h"
 #include "support/log.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 static const tc_cli_command *const commands[] = {
     &tc_cli_tune,     &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,    &tc_cli_bench,    &tc_cli_show,

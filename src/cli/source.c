@@ -1,7 +1,7 @@
 /* What commands work on, as their options say: the network or kernel, the target, the database. */
 #include "cli/cli.h"
 #include "graph/saved/saved.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 static const char default_db[] = "tctune.db";
 

@@ -11,7 +11,7 @@
 
 #include "cost_model/cost.h"
 #include "support/arena.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 enum {
     CONFIG_TEXT = 256,

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "cost_model/model_int.h"
-#include "support/fs.h"
 #include "support/hash.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 enum { FORMAT = 1, MAGIC = 8, MAX_HEADER = 256 };

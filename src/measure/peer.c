@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "measure/records/record.h"
-#include "support/fs.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 enum { SAMPLES = 15 };                 /* calls per turn */

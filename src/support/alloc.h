@@ -2,7 +2,7 @@
  *
  * Hundreds of places allocate small blocks in the middle of building something. None of them could do better than give up, and code
  * that gives up at hundreds of places is code that nobody tests. So these functions never return NULL. A refused block comes from a
- * reserve that was set aside when the call of the library began (tc_memory_begin, memory.h), and the process remembers that memory ran
+ * reserve that was set aside when the call of the library began (tc_memory_begin, system/memory.h), and the process remembers that memory ran
  * out. From then on every call under way ends early: TC_TRY returns before it calls, loops that do not use it ask tc_ran_out, and
  * nothing that was made meanwhile leaves the process (files are not given their names, records are not committed). The reserve need
  * only last until then. When the last call has ended, the reserve is filled again and the next call begins as if nothing had happened.
@@ -55,7 +55,7 @@ static inline bool tc_ran_out(void) {
 /* Says the same of memory that a library of others asked for itself: what it gave is not whole. */
 void tc_alloc_refuse(void);
 
-/* For memory.c, which counts calls. Fills the reserve up; false when the system does not have it. */
+/* For system/memory.c, which counts calls. Fills the reserve up; false when the system does not have it. */
 bool tc_alloc_fill(void);
 /* The end of a shortage: tc_ran_out is false again. */
 void tc_alloc_forget(void);

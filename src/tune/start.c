@@ -9,8 +9,8 @@
 
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
-#include "support/fs.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "tune/tune.h"
 

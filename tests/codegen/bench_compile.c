@@ -7,7 +7,7 @@
 #include "codegen/code/code.h"
 #include "kernel.h"
 #include "search_space/space.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/passes/passes.h"

@@ -14,7 +14,7 @@
 #include "codegen/c_source/c_source.h"
 #include "common/random_trace.h"
 #include "kernel.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/eval.h"
 #include "te/text.h"
 #include "tir_lower/interp/interp.h"

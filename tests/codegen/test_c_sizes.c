@@ -14,7 +14,7 @@
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "kernel.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/eval.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/interp/interp.h"

@@ -11,7 +11,7 @@
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/artefacts/cache.h"
 #include "kernel.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 enum { ROOMY = 1 << 24 };
 

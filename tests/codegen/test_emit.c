@@ -18,7 +18,7 @@
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
 #include "kernel.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 /* 6 x 64 tile, k unrolled by 2, in text form. */
 static char *gemm_text(void) {

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "kernel.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "tir_lower/interp/interp.h"
 
 static size_t bytes_of(const tc_buffer *b) {

@@ -6,8 +6,8 @@
 
 #include "codegen/c_source/c_source.h"
 #include "prelude_functions.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "te/eval.h"
 #include "te/intrinsic.h"
 

@@ -5,9 +5,9 @@
 
 #include "cost_model/cost.h"
 #include "support/cmocka_all.h"
-#include "support/fs.h"
 #include "support/log.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 /* Programs with a known answer: the time of a row is a product of a few of its columns, as with real ones, the program's time is

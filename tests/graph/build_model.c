@@ -15,7 +15,7 @@
 #include "measure/records/maintain.h"
 #include "measure/worker/worker.h"
 #include "search_space/space.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "tctune/tctune.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"

@@ -4,7 +4,7 @@
 
 #include "graph/trials/cases.h"
 #include "graph_test.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #define CASES TCTUNE_SOURCE_DIR "/../shared/onnx/"
 enum { MAX_TENSORS = 32, ALL_CASES = 802 /* the other five are whole networks */ };

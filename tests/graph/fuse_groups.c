@@ -2,7 +2,7 @@
 #include "graph/onnx/import.h"
 #include "graph/onnx/zoo.h"
 #include "lower_common.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 
 static void expect_golden(const char *name, const char *text) {

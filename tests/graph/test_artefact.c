@@ -10,8 +10,8 @@
 #include "graph/saved/saved.h"
 #include "graph_text.h"
 #include "lower_common.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "tctune/tctune.h"
 #include "te/text.h"
 

@@ -2,7 +2,7 @@
 #include "graph/io/numpy.h"
 #include "graph/onnx/import.h"
 #include "graph_test.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 static tc_graph_tensor counting(tc_dtype dtype, tc_graph_shape shape) {
     tc_graph_tensor t;

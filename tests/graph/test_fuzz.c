@@ -2,8 +2,8 @@
  * preset to have the sanitizers look on. */
 #include "graph/onnx/import.h"
 #include "graph_test.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 
 static tc_graph_writer *victim(void) {
     tc_graph_writer *w = tc_graph_writer_new("victim", 17);

@@ -4,7 +4,7 @@
 #include "graph/onnx/import.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #define MODELS TCTUNE_SOURCE_DIR "/../shared/models/"
 

@@ -6,7 +6,7 @@
 
 #include "graph/passes/pass.h"
 #include "graph_text.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 static const char separator[] = "----\n";
 

@@ -14,8 +14,8 @@
 #include "graph/trials/bench.h"
 #include "graph_text.h"
 #include "lower_common.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 
 #define CASES TCTUNE_SOURCE_DIR "/tests/targets/cases/"

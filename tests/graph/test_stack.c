@@ -9,7 +9,7 @@
 #include "codegen/artefacts/library.h"
 #include "common/test_size.h"
 #include "graph/saved/saved.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #define STATED "_STACK_BYTES "
 enum { STACK = 256 << 10, PAINT = 0xA5, OURS = 1024 /* frames of what paints */ };

@@ -5,10 +5,10 @@
 #include "graph/onnx/zoo.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"
-#include "support/fs.h"
 #include "support/hash.h"
 #include "support/log.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 
 static tc_graph *write_and_import(const char *name, const char *path) {
     tc_graph *g = NULL;

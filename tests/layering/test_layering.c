@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 typedef struct floor_row {
@@ -22,8 +22,8 @@ typedef struct vendor_row {
     int min_floor; /* -1: only `folder` */
 } vendor_row;
 
-/* So that a folder says what is in it; a little above what the largest needs. */
-enum { MOST_FILES = 30 };
+/* So that a folder says what is in it. */
+enum { MOST_FILES = 26 };
 
 typedef struct rules {
     TC_VEC(floor_row) floors;

@@ -12,7 +12,7 @@
 
 #include "measure/records/database.h"
 #include "measure/records/exchange.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 static tc_arena *arena;
 static char *dir, *path;

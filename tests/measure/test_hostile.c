@@ -8,10 +8,10 @@
 #include "measure/records/database_int.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
-#include "support/fs.h"
-#include "support/identity.h"
 #include "support/log.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
+#include "support/system/identity.h"
 #include "support/vec.h"
 
 static tc_arena *arena;

@@ -11,7 +11,7 @@
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
 #include "measure/rerun.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
 

@@ -5,8 +5,8 @@
 
 #include "measure/machine/caches.h"
 #include "measure/machine/unit_peak.h"
-#include "support/fs.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/text/text.h"

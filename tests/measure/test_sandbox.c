@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "measure/sandbox/sandbox.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 static char *folder;
 static char outside[512];

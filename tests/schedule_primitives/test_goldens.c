@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "schedule_primitives/schedule.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
 

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 
 #include "common/random_workload.h"
-#include "support/fs.h"
 #include "support/hash.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 #define CASES TCTUNE_TEST_DIR "/cases"

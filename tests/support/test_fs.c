@@ -14,9 +14,9 @@
 
 #include <dirent.h>
 
-#include "support/fs.h"
-#include "support/scratch.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
+#include "support/system/scratch.h"
 #include "support/vec.h"
 
 static char *folder; /* of the running test */

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "support/arena.h"
-#include "support/fs.h"
 #include "support/map.h"
-#include "support/memory.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 static void arena_memory_is_zeroed_aligned_and_disjoint(void **state) {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "support/identity.h"
+#include "support/system/identity.h"
 
 /* By Python's hashlib. */
 static void seals_are_blake2b(void **state) {

@@ -10,7 +10,7 @@
 #include "codegen/artefacts/runtime.h"
 #include "codegen/code/code.h"
 #include "search_space/space.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/program/program.h"

@@ -12,7 +12,7 @@
 #include "codegen/code/code.h"
 #include "common/test_size.h"
 #include "suite.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 enum { SKIPPED = 77, FEW_SAMPLED = 1, SAMPLED = 2, FEW_DRAWN = 5 /* one of each type */, DRAWN = 10 };
 

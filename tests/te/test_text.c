@@ -12,8 +12,8 @@
 #include <cmocka.h>
 #include <dirent.h>
 
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 
 static int is_te(const struct dirent *d) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
 #include "tir_lower/passes/passes.h"

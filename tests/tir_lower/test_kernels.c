@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "support/fs.h"
 #include "support/log.h"
 #include "support/map.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
 #include "tir_lower/build/build.h"

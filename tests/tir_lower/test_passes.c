@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/oracle.h"

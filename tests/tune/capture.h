@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct capture {
     char *folder, path[4096];

@@ -14,8 +14,8 @@
 
 #include "measure/process/protocol.h"
 #include "measure/worker/worker.h"
-#include "support/fs.h"
 #include "support/map.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 #define TENSORS "tensor X[24, 32] f32\ntensor W[32, 48] f32\n"

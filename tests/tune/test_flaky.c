@@ -4,7 +4,7 @@
 
 #include "capture.h"
 #include "flaky_worker.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "tune/tune_int.h"
 
 typedef struct fault {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "measure/records/maintain.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 /* A session on a file, and a second handle of it that stands for another process. */
 typedef struct shared {

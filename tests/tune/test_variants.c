@@ -1,7 +1,7 @@
 /* Variants: the choice against all choices that there are, cut points, and what a database says. */
 #include "session.h"
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "tune/kernel/variants.h"
 
 /* ---- choosing ---- */

@@ -16,9 +16,9 @@
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/code/code.h"
-#include "support/fs.h"
-#include "support/identity.h"
 #include "support/log.h"
+#include "support/system/fs.h"
+#include "support/system/identity.h"
 #include "support/vec.h"
 #include "tir_lower/text/text.h"
 

@@ -10,9 +10,9 @@
 
 #include "codegen/artefacts/link.h"
 #include "codegen/target/isa.h"
-#include "support/fs.h"
-#include "support/scratch.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
+#include "support/system/scratch.h"
 #include "support/vec.h"
 
 extern char **environ;

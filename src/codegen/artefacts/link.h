@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct tc_cg_link {
     int nobjects;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "codegen/artefacts/artefacts_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 /* Far more than the metadata of any network. */

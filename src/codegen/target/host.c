@@ -8,7 +8,7 @@
 
 #include "codegen/target/llvm.h"
 #include "codegen/target/target_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 /* "32K", "1024K", "32M"; 0 when the file is not there. */
 static int64_t read_size(const char *path) {

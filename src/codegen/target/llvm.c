@@ -6,7 +6,7 @@
 #include <llvm/Config/llvm-config.h>
 #include <pthread.h>
 
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 static void init_all(void) {
     LLVMInitializeAllTargetInfos();

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 static const struct {

@@ -10,8 +10,8 @@
 
 #include "graph/io/numpy.h"
 #include "graph/ir/tensor.h"
-#include "support/fs.h"
-#include "support/memory.h"
+#include "support/system/fs.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 static tc_status read_member(zip_t *z, const char *path, zip_uint64_t index, tc_graph_named *out, tc_error *err) {

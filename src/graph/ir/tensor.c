@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 int64_t tc_graph_shape_count(const tc_graph_shape *s) {
     int64_t n = 1;

@@ -4,7 +4,7 @@
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
 #include "support/log.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 

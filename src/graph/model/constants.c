@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "support/memory.h"
+#include "support/system/memory.h"
 #include "tir_lower/build/build.h"
 
 /* Weights are streamed through once per run: with pages of 4 KiB every few lines cost a walk of the page table, and it depends on

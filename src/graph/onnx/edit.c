@@ -7,8 +7,8 @@
 
 #include "graph/onnx/import_int.h"
 #include "graph/onnx/onnx_int.h"
-#include "support/fs.h"
 #include "support/map.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 typedef struct placed {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "graph/onnx/onnx_int.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 /* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
  * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost

@@ -12,8 +12,8 @@
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
-#include "support/fs.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 
 /* ONNX IR versions: opsets came with 3; 13 is the newest known (opset 24 came with 12). */
 enum { IR_MIN = 1, IR_WITH_OPSETS = 3, IR_MAX = 13 };

@@ -8,7 +8,7 @@
 #include "graph/onnx/import_int.h"
 #include "graph/ops/lower.h"
 #include "graph/passes/pass.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 typedef struct hoist {
     tc_graph_import_frame *f;

@@ -8,7 +8,7 @@
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 /* ---- which sizes ---- */
 

@@ -9,8 +9,8 @@
 
 #include "graph/onnx/import.h"
 #include "graph/onnx/onnx_int.h"
-#include "support/fs.h"
-#include "support/memory.h"
+#include "support/system/fs.h"
+#include "support/system/memory.h"
 
 static const char *name_of(const Onnx__TensorProto *p) {
     return p->name && *p->name ? p->name : "(unnamed)";

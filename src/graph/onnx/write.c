@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "graph/onnx/onnx_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 struct tc_graph_writer {
     tc_arena *arena;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/ir/sizes.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 tc_status tc_graph_eval_none(tc_graph_eval_ctx *c) {
     return tc_fail(c->err, TC_BAD_INPUT, "%s should have been rewritten at import", tc_graph_op_name(c->n->op));

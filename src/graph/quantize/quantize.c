@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "graph/quantize/quantize_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 typedef struct session {
     const char *model;

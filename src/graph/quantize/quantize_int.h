@@ -6,7 +6,7 @@
 #include "graph/onnx/edit.h"
 #include "graph/quantize/quantize.h"
 #include "support/map.h"
-#include "support/scratch.h"
+#include "support/system/scratch.h"
 #include "support/vec.h"
 
 /* ---- plan.c: what of the model is quantised ---- */

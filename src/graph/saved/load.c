@@ -1,7 +1,7 @@
 /* Loading a library that tctune built: its metadata say what it takes and gives. */
 #include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/eval.h"
 
 #include <dlfcn.h>

@@ -4,9 +4,9 @@
 #include "codegen/artefacts/link.h"
 #include "codegen/artefacts/runtime.h"
 #include "graph/saved/save_int.h"
-#include "support/fs.h"
-#include "support/identity.h"
-#include "support/scratch.h"
+#include "support/system/fs.h"
+#include "support/system/identity.h"
+#include "support/system/scratch.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -3,8 +3,8 @@
  * includes. The one limit is then the 2 GiB that code reaches its data within. */
 #include "codegen/c_source/c_source.h"
 #include "graph/saved/save_int.h"
-#include "support/fs.h"
-#include "support/scratch.h"
+#include "support/system/fs.h"
+#include "support/system/scratch.h"
 
 #include <errno.h>
 #include <string.h>

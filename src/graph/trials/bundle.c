@@ -6,7 +6,7 @@
 
 #include "graph/io/numpy.h"
 #include "graph/onnx/import.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 static char *folder_file(const char *dir, const char *kind, size_t i) {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 enum { MAX_DEPTH = 6 };

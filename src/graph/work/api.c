@@ -12,8 +12,8 @@
 #include "graph/saved/saved.h"
 #include "graph/trials/bench.h"
 #include "graph/work/work.h"
-#include "support/fs.h"
-#include "support/memory.h"
+#include "support/system/fs.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 struct tctune_model {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/trials/bundle.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 
 struct tc_graph_work {

@@ -11,10 +11,10 @@
 #include "codegen/artefacts/cache.h"
 #include "measure/records/record.h"
 #include "support/clock/clock.h"
-#include "support/fs.h"
 #include "support/hash.h"
 #include "support/log.h"
 #include "support/strbuf.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 enum {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/memory.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 const char *tc_meas_msg_text(tc_meas_msg m) {

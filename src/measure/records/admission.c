@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
-#include "support/identity.h"
+#include "support/system/identity.h"
 
 /* false: neither machine nor build can be told from others, and nothing is remembered. */
 static bool seal_of(const tc_meas_program *p, tc_seal *out) {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 
 /* ---- errors and statements ---- */
 

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "measure/records/database_int.h"
-#include "support/fs.h"
-#include "support/identity.h"
 #include "support/log.h"
+#include "support/system/fs.h"
+#include "support/system/identity.h"
 
 enum {
     APPLICATION_ID = 0x7463746e, /* "tctn" in the file header: tells our files from other SQLite databases */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "measure/records/database_int.h"
-#include "support/memory.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "

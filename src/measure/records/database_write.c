@@ -4,7 +4,7 @@
 
 #include "measure/records/admission.h"
 #include "measure/records/database_int.h"
-#include "support/identity.h"
+#include "support/system/identity.h"
 #include "support/vec.h"
 
 /* SQLite stores NaN as NULL and cannot compare it: deviations that are no number count as the largest. */

@@ -7,7 +7,7 @@
 #include "measure/records/check.h"
 #include "measure/records/database_int.h"
 #include "measure/records/maintain.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 typedef struct export_state {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/memory.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 enum {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "search_space/space.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 /* What sizes count that no line of a file comes near, of the mean of all: a run may still have them. Chosen. */

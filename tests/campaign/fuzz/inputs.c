@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/fs.h"
 #include "support/log.h"
+#include "support/system/fs.h"
 #include "targets.h"
 
 typedef struct totals {

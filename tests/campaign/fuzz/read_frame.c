@@ -7,7 +7,7 @@
 
 #include "measure/process/process.h"
 #include "measure/worker/worker_int.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "targets.h"
 #include "te/text.h"
 

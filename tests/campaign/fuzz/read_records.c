@@ -7,7 +7,7 @@
 #include "measure/records/check.h"
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 #include "targets.h"
 
 /* ---- lines ---- */

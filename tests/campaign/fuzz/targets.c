@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "support/fs.h"
 #include "support/hash.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 const fuzz_target fuzz_targets[] = {

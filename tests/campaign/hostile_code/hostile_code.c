@@ -23,9 +23,9 @@
 #include "measure/measure.h"
 #include "measure/process/protocol.h"
 #include "measure/worker/worker.h"
-#include "support/fs.h"
 #include "support/log.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 #include "support/vec.h"
 
 #define KERNEL "tensor X[100] f32\ncompute Y[i:100] = X[i] + 1.0\noutput Y\n"

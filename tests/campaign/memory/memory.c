@@ -14,7 +14,7 @@
 #include "measure/worker/worker.h"
 #include "refuse.h"
 #include "support/alloc.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>

@@ -9,8 +9,8 @@
 #include "graph/quantize/quantize.h"
 #include "graph/quantize/quantize_int.h"
 #include "graph/trials/bundle.h"
-#include "support/fs.h"
 #include "support/rng.h"
+#include "support/system/fs.h"
 
 #define MODEL SCRATCH("f32.onnx")
 #define DATA SCRATCH("data.npz")

@@ -1,6 +1,6 @@
 /* Who is at work: this build of tctune, on this machine. What one of them found to be right or safe says nothing of another. */
-#ifndef TC_SUPPORT_IDENTITY_H
-#define TC_SUPPORT_IDENTITY_H
+#ifndef TC_SUPPORT_SYSTEM_IDENTITY_H
+#define TC_SUPPORT_SYSTEM_IDENTITY_H
 
 #include <stdbool.h>
 #include <stddef.h>

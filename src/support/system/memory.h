@@ -1,8 +1,8 @@
 /* Memory whose size comes from outside: of a model, a file, a caller's shapes. What could never be had is refused before it is
  * asked for, since the system often promises more than it has and ends the process when that is used. And the calls that a shortage of
  * memory ends (alloc.h). */
-#ifndef TC_SUPPORT_MEMORY_H
-#define TC_SUPPORT_MEMORY_H
+#ifndef TC_SUPPORT_SYSTEM_MEMORY_H
+#define TC_SUPPORT_SYSTEM_MEMORY_H
 
 #include <stdint.h>
 

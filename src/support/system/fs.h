@@ -1,6 +1,6 @@
 /* Files: whole reads, atomic writes (temporary file in the same folder, fsync, rename), temporary folders. */
-#ifndef TC_SUPPORT_FS_H
-#define TC_SUPPORT_FS_H
+#ifndef TC_SUPPORT_SYSTEM_FS_H
+#define TC_SUPPORT_SYSTEM_FS_H
 
 #include <stdbool.h>
 #include <stddef.h>

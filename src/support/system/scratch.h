@@ -1,6 +1,6 @@
 /* A folder for files that are needed for a while. It goes when it is closed, and when the process ends, however that happens. */
-#ifndef TC_SUPPORT_SCRATCH_H
-#define TC_SUPPORT_SCRATCH_H
+#ifndef TC_SUPPORT_SYSTEM_SCRATCH_H
+#define TC_SUPPORT_SYSTEM_SCRATCH_H
 
 #include "support/status.h"
 

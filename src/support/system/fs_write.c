@@ -1,7 +1,7 @@
 /* Files that are written. New content is complete, and on the disk, before it takes the place of what was there: until then it has
  * no name (O_TMPFILE), so that a process that ends in between, however it does, leaves nothing. Where the file system knows no such
  * files they have a name beside their place. */
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "support/arena.h"
-#include "support/memory.h"
 #include "support/strbuf.h"
+#include "support/system/memory.h"
 
 bool tc_fs_write_all(int fd, const void *data, size_t size) {
     const char *p = data;

@@ -1,12 +1,12 @@
 /* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an image
  * has none, the kernel's number of this boot; both only as keys, as the first one's manual asks for. */
-#include "support/identity.h"
+#include "support/system/identity.h"
 
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 /* ---- the build ---- */
 

@@ -2,7 +2,7 @@
  * programs that write into the folder have open for writing, and then removes the folder: a signal that nobody can handle leaves
  * nothing. It waits already when the folder is made, and in a session of its own, since what a terminal sends goes to whole groups of
  * processes. Without a shell the folder goes when it is closed. */
-#include "support/scratch.h"
+#include "support/system/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "support/arena.h"
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 struct tc_scratch {
     char *path;

@@ -1,5 +1,5 @@
 /* Files that are read, folders, names. Whatever goes wrong, the message names the path and says why. */
-#include "support/fs.h"
+#include "support/system/fs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "support/arena.h"
-#include "support/memory.h"
 #include "support/strbuf.h"
+#include "support/system/memory.h"
 #include "support/vec.h"
 
 /* The reason in errno, with what to do about it where that is known. */
