@@ -6,19 +6,35 @@
 #include <stdlib.h>
 
 #include "support/map.h"
+#include "te/index/prove.h"
 
 /* ---- ranges of values ---- */
 
 /* Range of the elements of computed tensors, inferred from their bodies once each; of one placeholder it may be given. */
 typedef struct value_ranges {
-    const tc_env *env; /* extents of all axes */
-    tc_map known;      /* tensor id -> index into ranges */
+    tc_ctx *c;
+    tc_env *env;  /* extents of all axes; where a compute is looked at, also that they are less than its sizes */
+    tc_map known; /* tensor id -> index into ranges */
     TC_VEC(tc_ival) ranges;
     const tc_tensor *given;
     tc_ival given_range;
 } value_ranges;
 
 static tc_ival of_tensor(value_ranges *v, const tc_tensor *t);
+
+/* An axis is less than a size that varies. */
+static const tc_expr *within_size(tc_ctx *c, const tc_axis *a) {
+    return tc_bin(c, TC_OP_LT, tc_varx(c, a->var), tc_varx(c, a->symbol));
+}
+
+/* Undo with the mark. */
+static size_t enter(tc_env *env, tc_ctx *c, const tc_compute *op) {
+    size_t mark = tc_env_mark(env);
+    for (int i = 0; i < op->naxis + op->nraxis; i++)
+        if (te_axis_of(op, i)->symbol)
+            tc_env_assume(env, within_size(c, te_axis_of(op, i)));
+    return mark;
+}
 
 static tc_ival of_read(void *user, const tc_expr *read, te_ranges *unused) {
     (void)unused;
@@ -40,10 +56,13 @@ static tc_ival infer(value_ranges *v, const tc_tensor *t) {
         may_reduce_nothing(t->op))
         return TC_IVAL_ALL;
     te_ranges r;
+    size_t mark = enter(v->env, v->c, t->op);
     te_ranges_init(&r, v->env);
     r.read_range = of_read;
     r.user = v;
-    return te_range(&r, t->op->body[t->out]); /* max, min and the index of arg reducers are among the values reduced */
+    tc_ival all = te_range(&r, t->op->body[t->out]); /* max, min and the index of arg reducers are among the values reduced */
+    tc_env_undo(v->env, mark);
+    return all;
 }
 
 static tc_ival of_tensor(value_ranges *v, const tc_tensor *t) {
@@ -63,15 +82,13 @@ static tc_env *axis_ranges(const tc_workload *w) {
         for (int k = 0; k < op->naxis + op->nraxis; k++) {
             const tc_axis *a = te_axis_of(op, k);
             tc_env_set(env, a->var, (tc_ival){0, a->extent - 1});
-            if (a->symbol)
-                tc_env_assume(env, tc_bin(w->ctx, TC_OP_LT, tc_varx(w->ctx, a->var), tc_varx(w->ctx, a->symbol)));
         }
     }
     return env;
 }
 
-static void value_ranges_open(value_ranges *v, const tc_workload *w, const tc_env *env) {
-    *v = (value_ranges){.env = env};
+static void value_ranges_open(value_ranges *v, const tc_workload *w, tc_env *env) {
+    *v = (value_ranges){.c = w->ctx, .env = env};
     for (int i = 0; i < w->ncompute; i++) /* producers first: the recursion of infer stays flat */
         for (int o = 0; o < w->computes[i]->nout; o++)
             of_tensor(v, w->computes[i]->out[o]);
@@ -89,7 +106,9 @@ typedef struct scan {
     bool (*visit)(struct scan *s, const tc_expr *read, te_ranges *r);
     const tc_compute *op;
     void *user;
-    te_memo seen; /* outermost scope only */
+    te_memo seen;                /* outermost scope only */
+    TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around; where sizes vary */
+    bool varies;
 } scan;
 
 enum { MAX_SCOPES = 8 };
@@ -108,7 +127,11 @@ static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
             te_ranges_under(&under, r, e->args[0], arm == 2);
             if (known == (arm == 1 ? 0 : 1)) /* this arm is never taken */
                 continue;
-            if (!scan_expr(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r))
+            if (s->varies)
+                tc_push(&s->known, ((tc_known_cond){e->args[0], arm == 1}));
+            bool go_on = scan_expr(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
+            s->known.len -= s->varies;
+            if (!go_on)
                 return false;
         }
         return true;
@@ -127,6 +150,14 @@ static bool is_empty(const tc_compute *op) {
     return false;
 }
 
+static void know_sizes(scan *s, const tc_workload *w) {
+    s->varies = w->nsymbol > 0;
+    s->known.len = 0;
+    for (int i = 0; i < s->op->naxis + s->op->nraxis; i++)
+        if (te_axis_of(s->op, i)->symbol)
+            tc_push(&s->known, ((tc_known_cond){within_size(w->ctx, te_axis_of(s->op, i)), true}));
+}
+
 static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
     bool go_on = true;
     for (int i = 0; i < w->ncompute && go_on; i++) {
@@ -135,13 +166,17 @@ static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
             continue;
         te_memo_init(&s->seen);
         te_ranges r;
+        size_t mark = enter(v->env, w->ctx, s->op);
+        know_sizes(s, w);
         te_ranges_init(&r, v->env);
         r.read_range = of_read;
         r.user = v;
         for (int o = 0; o < s->op->nout && go_on; o++)
             go_on = scan_expr(s, s->op->body[o], &r);
         te_memo_free(&s->seen);
+        tc_env_undo(v->env, mark);
     }
+    tc_vec_free(&s->known);
     return go_on;
 }
 
@@ -162,13 +197,21 @@ static void print_ival(tc_strbuf *b, tc_ival v) {
         v.hi == TC_INF ? tc_sb_add(b, " and up") : tc_sb_printf(b, "..%lld", (long long)v.hi);
 }
 
-/* Index d of a read, whose range is v, is less than the tensor's size there, whatever that is. */
-static bool below_size(access_check *k, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
+/* Index d of a read, whose range is v, is in [0, size of the tensor there), whatever that is. */
+static bool below_size(access_check *k, const scan *s, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
+    enum { MAX_AXES = 2 * TC_MAX_DIMS };
     const tc_tensor *t = read->u.tensor;
-    if (!t->symbol[d])
-        return v.hi < t->shape[d];
-    tc_ival past = te_range(r, tc_sub(k->c, read->args[d], tc_varx(k->c, t->symbol[d])));
-    return past.hi < 0;
+    const tc_var *axes[MAX_AXES];
+    int n = s->op->naxis + s->op->nraxis;
+    const tc_expr *size = t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]);
+    if (v.lo >= 0 && v.hi < t->shape[d] && (!t->symbol[d] || te_range(r, tc_sub(k->c, read->args[d], size)).hi < 0))
+        return true;
+    if (!s->varies || n > MAX_AXES || tc_expr_touches_memory(read->args[d]))
+        return false;
+    for (int i = 0; i < n; i++)
+        axes[i] = te_axis_of(s->op, i)->var;
+    const tc_premises p = {k->c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL};
+    return tc_te_below(&p, read->args[d], size);
 }
 
 static tc_status fail_beyond_size(const access_check *k, const scan *s, const tc_expr *read, int d) {
@@ -189,7 +232,7 @@ static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
     const tc_tensor *t = read->u.tensor;
     for (int d = 0; d < t->ndim; d++) {
         tc_ival v = te_range(r, read->args[d]);
-        bool inside = v.lo >= 0 && below_size(k, read, d, v, r), outside = v.hi < 0 || v.lo >= t->shape[d];
+        bool inside = below_size(k, s, read, d, v, r), outside = v.hi < 0 || v.lo >= t->shape[d];
         if (inside || (!outside && tc_expr_touches_memory(read->args[d])))
             continue;
         if (v.lo >= 0 && v.hi < t->shape[d]) {
@@ -253,11 +296,10 @@ static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
 }
 
 /* With values of the input in [0, limit): is every index that depends on it in bounds? */
-static limit_check try_limit(const tc_workload *w, const tc_env *env, const tc_tensor *input, const tc_map *depends,
-                             int64_t limit) {
+static limit_check try_limit(const tc_workload *w, tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
     limit_check k = {.input = input, .safe = true, .depends = depends};
     scan s = {.visit = check_limit, .user = &k};
-    value_ranges v = {.env = env, .given = input, .given_range = {0, limit - 1}};
+    value_ranges v = {.c = w->ctx, .env = env, .given = input, .given_range = {0, limit - 1}};
     for (int i = 0; i < w->ncompute; i++)
         for (int o = 0; o < w->computes[i]->nout; o++)
             of_tensor(&v, w->computes[i]->out[o]);

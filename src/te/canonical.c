@@ -14,6 +14,7 @@ typedef struct copier {
     bool rename;
     tc_map tensors;   /* id -> the copy */
     tc_map variables; /* id -> the copy's expression */
+    tc_map symbols;   /* id -> the copy, where sizes is NULL */
 } copier;
 
 /* The copy of e in c: every node is made again, since c need not be related to the context that owns e. */
@@ -44,19 +45,35 @@ static const char *name_of(const copier *k, const char *own, const char *prefix,
 }
 
 static void copy_symbols(copier *k) {
-    for (int i = 0; i < k->w->nsymbol; i++) {
-        const tc_var *v = k->w->symbols[i];
-        const tc_expr *x = k->sizes ? tc_i64(k->c, k->sizes[i])
-                                    : tc_varx(k->c, tc_symbol_new(k->c, name_of(k, v->name, "s", i), v->least, v->most));
-        tc_map_put(&k->variables, v->id, (uintptr_t)x);
+    const tc_workload *w = k->w;
+    for (int i = 0; i < w->nsymbol; i++) {
+        const tc_var *v = w->symbols[i];
+        const tc_var *copy = k->sizes ? NULL : tc_symbol_new(k->c, name_of(k, v->name, "s", i), v->least, v->most);
+        tc_map_put(&k->symbols, v->id, (uintptr_t)copy);
+        tc_map_put(&k->variables, v->id, (uintptr_t)(copy ? tc_varx(k->c, copy) : tc_i64(k->c, k->sizes[i])));
     }
+    tc_map done = {0};
+    for (int i = 0; i < w->ndefined && !k->sizes; i++) {
+        const tc_var *v = w->defined[i];
+        const tc_expr *value = import(k, v->value, &done);
+        tc_map_put(&k->symbols, v->id, (uintptr_t)tc_symbol_defined(k->c, name_of(k, v->name, "s", w->nsymbol + i), value));
+    }
+    tc_map_free(&done);
 }
 
 /* What stands for a dimension of size `most`, or of a symbol; the symbol's copy, or NULL, is left in *symbol. */
 static int64_t copy_extent(const copier *k, int64_t most, const tc_var **symbol) {
-    const tc_expr *x = *symbol ? (const tc_expr *)*tc_map_get(&k->variables, (*symbol)->id) : NULL;
-    *symbol = x && x->op == TC_OP_VAR ? x->u.var : NULL;
-    return x && x->op == TC_OP_INT ? x->u.i : most;
+    const tc_var *v = *symbol;
+    if (!v)
+        return most;
+    *symbol = NULL;
+    if (k->sizes)
+        return tc_symbol_at(v, k->w->nsymbol, k->w->symbols, k->sizes);
+    for (int i = 0; i < k->w->ndefined; i++)
+        if (te_same_size(k->w->defined[i], v))
+            v = k->w->defined[i];
+    *symbol = (const tc_var *)*tc_map_get(&k->symbols, v->id);
+    return most;
 }
 
 static const tc_tensor *copy_input(const copier *k, int i) {
@@ -117,6 +134,7 @@ static tc_status copy_workload(copier *k, tc_workload **made, tc_error *err) {
     tc_status s = tc_te_workload(k->c, w->nin, in, w->nout, out, made, err);
     tc_map_free(&k->tensors);
     tc_map_free(&k->variables);
+    tc_map_free(&k->symbols);
     return s;
 }
 

@@ -49,6 +49,8 @@ const tc_expr *tc_imm(tc_ctx *c, tc_dtype t, double v) {
 }
 
 const tc_expr *tc_varx(tc_ctx *c, const tc_var *v) {
+    if (v->value)
+        return v->value;
     tc_expr key = {.op = TC_OP_VAR, .dtype = TC_I64, .lanes = 1, .u.var = v};
     return te_intern(c, &key, NULL);
 }

@@ -71,13 +71,18 @@ static inline unsigned tc_op_traits(tc_op op) {
 typedef struct tc_tensor tc_tensor; /* te/te.h */
 typedef struct tc_buffer tc_buffer; /* tir_lower/tir.h; opaque here */
 
+typedef struct tc_expr tc_expr;
+
 /* A symbol is a variable whose value is given when the program runs, and the same throughout: a size. What is known of its range is
- * known wherever it stands. */
+ * known wherever it stands. One that is defined by others is a name for its definition: no expression holds it, tc_varx gives what it is
+ * made of, and so what is computed with sizes is seen. Only those that are not defined are arguments of a program, which computes the
+ * others itself. */
 typedef struct tc_var {
     const char *name;
     uint32_t id; /* unique within a context and its parents */
     bool is_symbol;
-    int64_t least, most; /* of a symbol, inclusive */
+    int64_t least, most;  /* of a symbol, inclusive */
+    const tc_expr *value; /* of a symbol that others define: sums and products of them; else NULL */
 } tc_var;
 
 /* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule or of
@@ -89,7 +94,6 @@ typedef struct tc_var {
 enum { TC_MAX_DEPTH = 500, TC_MAX_TREE = 1 << 20, TC_MAX_LANES = 4096 };
 enum { TC_MAX_SIZE = INT32_MAX }; /* of a symbol: products of two of them do not wrap */
 
-typedef struct tc_expr tc_expr;
 struct tc_expr {
     tc_op op;
     uint8_t dtype; /* tc_dtype */
@@ -122,6 +126,11 @@ uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as express
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
 const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least,
                             int64_t most); /* 0 <= least <= most, 1 <= most <= TC_MAX_SIZE */
+/* Why this cannot define a symbol; NULL if it can: it is made of symbols and integers with +, - and *, and lies in 0..TC_MAX_SIZE. */
+const char *tc_symbol_problem(const tc_expr *value);
+const tc_var *tc_symbol_defined(tc_ctx *c, const char *name, const tc_expr *value);
+/* The value of v where given[i] has sizes[i], for all n that are not defined. */
+int64_t tc_symbol_at(const tc_var *v, int n, const tc_var *const *given, const int64_t *sizes);
 
 /* Constructors. They check their operands (check.c; a wrong one is a bug) and canonicalise only the trivial: constant folding of
  * immediates, x+0, x*1, x*0 (integers), constants to the right of + and *. Everything else is tc_te_simplify's. */

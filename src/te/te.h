@@ -64,6 +64,8 @@ typedef struct tc_workload {
     const tc_tensor **in;
     int nsymbol; /* sizes, in argument order, which is that of first use: in shapes of inputs, axes, then bodies */
     const tc_var **symbols;
+    int ndefined; /* sizes that those define, each once, in order of first use; no arguments */
+    const tc_var **defined;
     int ncompute; /* topological order: producers first */
     const tc_compute **computes;
     int nout; /* each the output of a compute */

@@ -74,6 +74,10 @@ static inline const tc_axis *te_axis_of(const tc_compute *op, int i) {
 /* Renames an output of a compute that was just made; `name` lives in the context. */
 void te_name_output(const tc_compute *op, int o, const char *name);
 
+/* ---- symbols (symbol.c) ---- */
+/* One symbol, or two with one definition. */
+bool te_same_size(const tc_var *a, const tc_var *b);
+
 /* tc_te_workload; on an error in one compute *culprit (may be NULL) is set to it, else left alone. */
 tc_status te_workload(tc_ctx *c, int nin, const tc_tensor *const *in, int nout, const tc_tensor *const *out, tc_workload **w,
                       const tc_compute **culprit, tc_error *err);

@@ -16,6 +16,15 @@
  *     tensor X[N, 768] f32
  *     compute M[j:768] = sum(i:N) X[i, j] / f32(N)
  *
+ * or defined by other sizes, with +, - and *:
+ *
+ *     symbol P 0..1023
+ *     symbol S 1..64
+ *     symbol T = P + S
+ *     tensor A[P, 64] f32
+ *     tensor B[S, 64] f32
+ *     compute Y[i:T, j:64] = select(i < P, A[i, j], B[i - P, j])
+ *
  * A literal takes the dtype of the other operand; `f16(0.5)`, `i32(x)`, `f32(x)` cast. An axis or a symbol used as a value is i64. */
 #ifndef TC_TE_TEXT_H
 #define TC_TE_TEXT_H

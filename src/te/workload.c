@@ -77,18 +77,29 @@ static void collect(collector *k, const tc_compute *root) {
 /* ---- symbols ---- */
 
 typedef struct symbol_list {
-    TC_VEC(const tc_var *) list;
+    TC_VEC(const tc_var *) list, defined;
     tc_map seen;
 } symbol_list;
 
-static void add_symbol(symbol_list *k, const tc_var *v) {
-    if (v && v->is_symbol && tc_map_put(&k->seen, v->id, 1))
-        tc_push(&k->list, v);
+static void note_symbol(const tc_expr *e, void *user) {
+    symbol_list *k = user;
+    if (e->op == TC_OP_VAR && e->u.var->is_symbol && tc_map_put(&k->seen, e->u.var->id, 1))
+        tc_push(&k->list, e->u.var);
 }
 
-static void note_symbol(const tc_expr *e, void *user) {
-    if (e->op == TC_OP_VAR)
-        add_symbol(user, e->u.var);
+static void add_symbol(symbol_list *k, const tc_var *v) {
+    if (!v || !tc_map_put(&k->seen, v->id, 1))
+        return;
+    if (!v->value) {
+        tc_push(&k->list, v);
+        return;
+    }
+    tc_expr_walk(v->value, note_symbol, k);
+    bool known = false;
+    for (size_t i = 0; i < k->defined.len; i++)
+        known |= te_same_size(k->defined.data[i], v);
+    if (!known)
+        tc_push(&k->defined, v);
 }
 
 static void find_symbols(tc_workload *w) {
@@ -104,8 +115,11 @@ static void find_symbols(tc_workload *w) {
             tc_expr_walk(w->computes[i]->body[o], note_symbol, &k);
     w->nsymbol = (int)k.list.len;
     w->symbols = tc_arena_dup(tc_ctx_arena(w->ctx), k.list.data, k.list.len * sizeof *k.list.data);
+    w->ndefined = (int)k.defined.len;
+    w->defined = tc_arena_dup(tc_ctx_arena(w->ctx), k.defined.data, k.defined.len * sizeof *k.defined.data);
     tc_map_free(&k.seen);
     tc_vec_free(&k.list);
+    tc_vec_free(&k.defined);
 }
 
 static tc_status check_constant(const tc_tensor *t, tc_error *err) {

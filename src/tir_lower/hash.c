@@ -56,10 +56,14 @@ static uint64_t hash_expr(hasher *h, const tc_expr *e) {
     return v;
 }
 
+static uint64_t size_number(hasher *h, const tc_var *symbol) {
+    return !symbol ? 0 : symbol->value ? hash_expr(h, symbol->value) : var_number(h, symbol);
+}
+
 static uint64_t hash_buffer(hasher *h, const tc_buffer *b) {
     uint64_t v = mix(buffer_number(h, b), (uint64_t)b->size);
     for (int d = 0; tc_tir_varies(b) && d < b->tensor->ndim; d++)
-        v = mix(v, b->tensor->symbol[d] ? var_number(h, b->tensor->symbol[d]) : 0);
+        v = mix(v, size_number(h, b->tensor->symbol[d]));
     return mix(v, (uint64_t)b->dtype << 40 | (uint64_t)b->scope << 32 | (uint64_t)b->reg_lanes << 16 | (uint64_t)b->align << 1 |
                       b->local);
 }

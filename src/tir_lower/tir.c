@@ -52,19 +52,12 @@ const tc_expr *tc_tir_size(tc_ctx *c, const tc_buffer *b) {
     return tc_mul(c, size, tc_i64(c, fixed));
 }
 
-static int64_t value_of(const tc_func *f, const tc_var *symbol, const int64_t *sizes) {
-    for (int i = 0; i < f->nsymbol; i++)
-        if (f->symbols[i] == symbol)
-            return sizes[i];
-    return symbol->most;
-}
-
 int64_t tc_tir_size_at(const tc_func *f, const tc_buffer *b, const int64_t *sizes) {
     int64_t n = 1;
     if (!tc_tir_varies(b))
         return b->size;
     for (int d = 0; d < b->tensor->ndim; d++)
-        n *= symbol_of(b, d) ? value_of(f, symbol_of(b, d), sizes) : b->tensor->shape[d];
+        n *= symbol_of(b, d) ? tc_symbol_at(symbol_of(b, d), f->nsymbol, f->symbols, sizes) : b->tensor->shape[d];
     return n;
 }
 

@@ -1,6 +1,6 @@
 /* Random workload x random legal trace -> build -> lower -> compile -> run on 1 and 3 threads -> compare with the TIR interpreter
  * on the same lowered function, so that what differs is the code generator's fault. For every third seed also with sizes that vary, at
- * two of them. On failure: seed, lowered TIR.
+ * two of them; for every sixth a workload in which sizes are made of others. On failure: seed, lowered TIR.
  *
  *     test_cg_property [CASES [SEED]] */
 #include <math.h>
@@ -159,6 +159,10 @@ static bool run_case(uint64_t seed, totals *sum) {
     if (varying)
         ok = run_workload(varying, &rng, seed, sum);
     sum->varying += varying != NULL;
+    const tc_workload *joined = ok && seed % 6 == 1 ? tc_test_random_joined(c, &rng) : NULL;
+    if (joined)
+        ok = run_workload(joined, &rng, seed, sum);
+    sum->varying += joined != NULL;
     tc_ctx_free(c);
     return ok;
 }

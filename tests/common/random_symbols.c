@@ -6,6 +6,7 @@
 
 #include "support/map.h"
 #include "support/vec.h"
+#include "te/text.h"
 
 /* A dimension of an input, or an axis; those that must be equal are linked to one of them. */
 typedef struct extent {
@@ -157,6 +158,79 @@ const tc_workload *tc_test_vary(tc_ctx *c, const tc_workload *w, tc_rng *r) {
     tc_map_free(&v.tensors);
     tc_map_free(&v.variables);
     return made->nsymbol ? made : NULL;
+}
+
+/* ---- sizes that are made of others ---- */
+
+static void declare(tc_strbuf *b, tc_rng *r, const char *name, int64_t most) {
+    int64_t n = 1 + tc_rng_below(r, most), least = tc_rng_below(r, 2) ? 0 : tc_rng_below(r, 3) ? 1 : 1 + tc_rng_below(r, n);
+    tc_sb_printf(b, "symbol %s %lld..%lld\n", name, (long long)least, (long long)n);
+}
+
+/* Y[h, i, j] of A and B, or A, B and A again, one after the other along i, which stands in any place. */
+static void join(tc_strbuf *b, tc_rng *r, int64_t inner, int64_t outer) {
+    static const char *const ORDER[] = {"%s, h, j", "h, %s, j", "h, j, %s"}, *const SHAPE[] = {"%s, %lld, %lld", "%lld, %s, %lld",
+                                                                                               "%lld, %lld, %s"};
+    int64_t place = tc_rng_below(r, 3), parts = 2 + tc_rng_below(r, 2);
+    char shape[3][80], index[3][80], axes[80];
+    static const char *const SIZES[] = {"P", "S", "T"}, *const AT[] = {"i", "i - P", "i - P - S"};
+    for (int k = 0; k < 3; k++) {
+        if (place == 0)
+            snprintf(shape[k], sizeof shape[k], SHAPE[0], SIZES[k], (long long)outer, (long long)inner);
+        else if (place == 1)
+            snprintf(shape[k], sizeof shape[k], SHAPE[1], (long long)outer, SIZES[k], (long long)inner);
+        else
+            snprintf(shape[k], sizeof shape[k], SHAPE[2], (long long)outer, (long long)inner, SIZES[k]);
+        snprintf(index[k], sizeof index[k], ORDER[place], AT[k]);
+    }
+    const char *h = place == 0 ? "i:T, h:%lld, j:%lld" : place == 1 ? "h:%lld, i:T, j:%lld" : "h:%lld, j:%lld, i:T";
+    snprintf(axes, sizeof axes, h, (long long)outer, (long long)inner);
+    declare(b, r, "P", 20);
+    declare(b, r, "S", 20);
+    tc_sb_printf(b, "symbol T = %s\ntensor A[%s] f32\ntensor B[%s] f32\n", parts == 3 ? "2 * P + S" : "P + S", shape[0],
+                 shape[1]);
+    tc_sb_printf(b, "compute Y[%s] = ", axes);
+    if (parts == 3)
+        tc_sb_printf(b, "select(i < P, A[%s], select(P + S <= i, A[%s], B[%s]))", index[0], index[2], index[1]);
+    else
+        tc_sb_printf(b, "select(i < P, A[%s], B[%s])", index[0], index[1]);
+    char all[80];
+    snprintf(all, sizeof all, ORDER[place], "i");
+    if (tc_rng_below(r, 2))
+        tc_sb_add(b, " * 2\noutput Y\n");
+    else
+        tc_sb_printf(b, "\ncompute Z[h:%lld, j:%lld] = sum(i:T) Y[%s]\noutput Y, Z\n", (long long)outer, (long long)inner, all);
+}
+
+static void merge(tc_strbuf *b, tc_rng *r, int64_t inner, int64_t outer) {
+    int64_t how = tc_rng_below(r, 4);
+    declare(b, r, "B", 4);
+    declare(b, r, "S", 12);
+    tc_sb_printf(b, "symbol R = B * S\ntensor X[B, S, %lld] f32\ntensor W[R, %lld] f32\n", (long long)inner, (long long)inner);
+    tc_sb_printf(b, "compute Y[i:R, j:%lld] = X[i / S, i %% S, j]%s\n", (long long)inner, how == 0 ? " * 2" : "");
+    if (how < 2)
+        tc_sb_printf(b, "compute Z[b:B, s:S, j:%lld] = Y[b * S + s, j] + W[b * S + s, j]\n", (long long)inner);
+    else if (how == 2)
+        tc_sb_printf(b, "compute Z[b:B, j:%lld] = sum(s:S) X[b, s, j] * W[b * S + s, j]\n", (long long)inner);
+    else
+        tc_sb_printf(
+            b, "tensor M[B] f32\ntensor Q[S, %lld] f32\ncompute Z[i:R, h:%lld, j:%lld] = W[i, j] * M[i / S] + Q[i %% S, j]\n",
+            (long long)inner, (long long)outer, (long long)inner);
+    tc_sb_add(b, "output Y, Z\n");
+}
+
+const tc_workload *tc_test_random_joined(tc_ctx *c, tc_rng *r) {
+    tc_strbuf b = {0};
+    tc_error err;
+    const tc_workload *w;
+    int64_t inner = 1 + tc_rng_below(r, 40), outer = 1 + tc_rng_below(r, 5);
+    (tc_rng_below(r, 2) ? join : merge)(&b, r, inner, outer);
+    if (tc_te_parse(c, "joined", tc_sb_str(&b), &w, &err) != TC_OK) {
+        fprintf(stderr, "%s in\n%s\n", err.msg, tc_sb_str(&b));
+        abort();
+    }
+    tc_strbuf_free(&b);
+    return w;
 }
 
 void tc_test_random_sizes(const tc_workload *w, tc_rng *r, int64_t sizes[TC_TEST_MAX_SYMBOLS]) {

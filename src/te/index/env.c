@@ -216,13 +216,50 @@ static void note(tc_env *e, const te_fact *f) {
     tc_push(&e->facts, *f);
 }
 
+static bool is_size(const tc_expr *e) {
+    if (e->op == TC_OP_MUL)
+        return is_size(e->args[0]) && is_size(e->args[1]);
+    return e->op == TC_OP_VAR && e->u.var->is_symbol;
+}
+
+/* The factors of a product of sizes that is at least 1 are so as well. */
+static void note_positive(tc_env *e, const tc_expr *size) {
+    if (size->op == TC_OP_MUL) {
+        note_positive(e, size->args[0]);
+        note_positive(e, size->args[1]);
+        return;
+    }
+    te_fact f = {.n = 1, .term = {{size, 1}}, .range = {1, TC_INF}};
+    if (tc_env_get(e, size->u.var).lo < 1)
+        note(e, &f);
+}
+
+/* 0 <= x < B * S says that neither B nor S is 0. */
+static void note_sizes(tc_env *e, te_ranges *r, const te_fact *f) {
+    for (int i = 0; i < f->n; i++) {
+        bool less = f->term[i].coef < 0 && f->range.hi != TC_INF; /* a fact is lo <= sum <= hi */
+        bool more = f->term[i].coef > 0 && f->range.lo != TC_NINF;
+        if ((!less && !more) || !is_size(f->term[i].atom) || tc_te_bounds(f->term[i].atom, e).lo >= 1)
+            continue;
+        tc_affine rest = {0};
+        for (int k = 0; k < f->n; k++)
+            tc_affine_term(&rest, f->term[k].atom, k == i ? 0 : less ? f->term[k].coef : -f->term[k].coef);
+        /* size * |coef| >= rest - hi, or >= lo + rest */
+        tc_ival least = tc_ival_add(te_range_affine(r, &rest), (tc_ival){less ? -f->range.hi : f->range.lo, TC_INF});
+        if (least.lo != TC_NINF && least.lo >= 1)
+            note_positive(e, f->term[i].atom);
+    }
+}
+
 static void assume(tc_env *e, const tc_expr *cond, bool negated) {
     te_fact facts[TE_COND_FACTS];
     te_ranges r;
     te_ranges_init(&r, e);
     int n = te_facts_of(&r, cond, negated, facts, TE_COND_FACTS);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         note(e, &facts[i]);
+        note_sizes(e, &r, &facts[i]);
+    }
 }
 
 size_t tc_env_mark(const tc_env *e) {

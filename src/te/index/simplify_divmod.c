@@ -215,6 +215,18 @@ static bool recombine_mod(simplifier *s, tc_affine *a, int i) {
     return false;
 }
 
+/* x % s with x / s * s, of a size s that is not 0. */
+static bool recombine_size(simplifier *s, tc_affine *a, int i) {
+    tc_term t = a->term[i];
+    if (t.atom->op != TC_OP_MOD || t.atom->lanes != 1 || t.atom->args[1]->op == TC_OP_INT ||
+        te_range(s->r, t.atom->args[1]).lo < 1)
+        return false;
+    const tc_expr *quotient = tc_div(s->c, t.atom->args[0], t.atom->args[1]), *whole = tc_mul(s->c, quotient, t.atom->args[1]);
+    int64_t coef = tc_affine_coef(a, whole);
+    tc_affine x = {0};
+    return coef == t.coef && tc_affine_linear(&x, t.atom->args[0], 1) && replace_two(a, t, (tc_term){whole, coef}, &x, coef);
+}
+
 /* All terms of x are in a, m times. */
 static bool contains(const tc_affine *a, const tc_affine *x, int64_t m) {
     int64_t want;
@@ -274,7 +286,8 @@ void te_recombine(simplifier *s, tc_affine *a) {
     for (int round = 0; round < TC_MAX_TERMS; round++) {
         bool changed = false;
         for (int i = 0; i < a->n && !changed && a->n > 1; i++)
-            changed = a->term[i].atom->nargs == 2 && (recombine_mod(s, a, i) || recombine_div(s, a, i) || absorb(s, a, i));
+            changed = a->term[i].atom->nargs == 2 &&
+                      (recombine_mod(s, a, i) || recombine_size(s, a, i) || recombine_div(s, a, i) || absorb(s, a, i));
         if (!changed)
             return;
     }

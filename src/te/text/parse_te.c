@@ -84,12 +84,18 @@ static tc_status parse_name(te_parser *p, const char **name, const char *what) {
 
 /* ---- symbol ---- */
 
-/* symbol N 1..512 */
-static tc_status parse_symbol(te_parser *p) {
-    const char *name;
+static const tc_expr *resolve_symbol(void *user, const char *name, int nidx, const tc_expr *const *idx) {
+    te_parser *p = user;
+    (void)nidx;
+    const uintptr_t *symbol = idx ? NULL : tc_map_gets(&p->symbols, name);
+    if (!symbol)
+        p->why = tc_arena_printf(tc_ctx_arena(p->c), "'%s' is no symbol above; only symbols and integers define one", name);
+    return symbol ? tc_varx(p->c, (const tc_var *)*symbol) : NULL;
+}
+
+/* N 1..512 */
+static tc_status parse_range(te_parser *p, const char *name, const tc_var **v) {
     int64_t least, most;
-    tc_lex at = p->lex;
-    TC_TRY(parse_name(p, &name, "the symbol's name"));
     tc_lex range_at = p->lex;
     TC_TRY(tc_lex_int(&p->lex, &least, "the least size, as in 1..512", p->err));
     TC_TRY(tc_lex_expect(&p->lex, "..", p->err));
@@ -99,7 +105,32 @@ static tc_status parse_symbol(te_parser *p) {
             &range_at, p->err,
             "a symbol's sizes run from 0 or more up to as much or more, at least 1 and at most %d, not from %lld to %lld",
             TC_MAX_SIZE, (long long)least, (long long)most);
-    const tc_var *v = tc_symbol_new(p->c, name, least, most);
+    *v = tc_symbol_new(p->c, name, least, most);
+    return TC_OK;
+}
+
+/* T = P + S */
+static tc_status parse_definition(te_parser *p, const char *name, const tc_var **v) {
+    tc_lex at = p->lex;
+    const tc_expr *value;
+    const tc_te_scope scope = {.dialect = TC_DIALECT_TE, .resolve = resolve_symbol, .user = p, .why = &p->why};
+    TC_TRY(tc_te_parse_expr(p->c, &p->lex, &scope, &value, p->err));
+    const char *why = tc_symbol_problem(value);
+    if (why)
+        return tc_lex_fail(&at, p->err, "this cannot be the size %s: %s", name, why);
+    *v = tc_symbol_defined(p->c, name, value);
+    return TC_OK;
+}
+
+/* symbol N 1..512, or symbol T = P + S */
+static tc_status parse_symbol(te_parser *p) {
+    const char *name;
+    const tc_var *v = NULL;
+    bool defined;
+    tc_lex at = p->lex;
+    TC_TRY(parse_name(p, &name, "the symbol's name"));
+    TC_TRY(tc_lex_accept(&p->lex, "=", &defined, p->err));
+    TC_TRY(defined ? parse_definition(p, name, &v) : parse_range(p, name, &v));
     if (tc_map_gets(&p->tensors, name) || !tc_map_puts(&p->symbols, name, (uintptr_t)v))
         return tc_lex_fail(&at, p->err, "%s is defined twice", name);
     tc_push(&p->declared, ((declaration){v, at.tok.line, at.tok.col}));
@@ -357,6 +388,8 @@ static tc_status check_declared(const te_parser *p, const tc_workload *w) {
         bool used = false;
         for (int k = 0; k < w->nsymbol; k++)
             used |= w->symbols[k] == d->symbol;
+        for (int k = 0; k < w->ndefined; k++)
+            used |= te_same_size(w->defined[k], d->symbol);
         if (!used)
             return tc_fail(p->err, TC_BAD_INPUT, "%s:%d:%d: symbol %s is the size of nothing", p->file, d->line, d->col,
                            d->symbol->name);

@@ -12,6 +12,7 @@ typedef struct names {
     tc_map by_id; /* of symbols, tensors and variables; values are strings in the arena */
     tc_map taken; /* names of symbols and tensors, and axis names of the current compute */
     tc_arena *arena;
+    const tc_workload *w;
 } names;
 
 bool te_reserved(const char *name) {
@@ -58,6 +59,23 @@ static void name_symbols(names *n, const tc_workload *w, bool canonical) {
         else
             give_name(n, w->symbols[i]->id, w->symbols[i]->name);
     }
+    for (int i = 0; i < w->ndefined; i++) {
+        if (canonical)
+            give_numbered(n, w->defined[i]->id, "s", w->nsymbol + i);
+        else
+            give_name(n, w->defined[i]->id, w->defined[i]->name);
+    }
+}
+
+static void print_symbols(tc_strbuf *b, names *n, const tc_workload *w) {
+    for (int i = 0; i < w->nsymbol; i++)
+        tc_sb_printf(b, "symbol %s %lld..%lld\n", name_of(n, w->symbols[i]->id), (long long)w->symbols[i]->least,
+                     (long long)w->symbols[i]->most);
+    for (int i = 0; i < w->ndefined; i++) {
+        tc_sb_printf(b, "symbol %s = ", name_of(n, w->defined[i]->id));
+        tc_expr_print_named(b, w->defined[i]->value, namer, n);
+        tc_sb_addc(b, '\n');
+    }
 }
 
 static void name_tensors(names *n, const tc_workload *w, bool canonical) {
@@ -90,6 +108,9 @@ static void name_axes(names *n, const tc_compute *op, bool canonical) {
 }
 
 static void print_extent(tc_strbuf *b, const names *n, int64_t extent, const tc_var *symbol) {
+    for (int i = 0; symbol && i < n->w->ndefined; i++)
+        if (te_same_size(n->w->defined[i], symbol))
+            symbol = n->w->defined[i];
     if (symbol)
         tc_sb_add(b, name_of(n, symbol->id));
     else
@@ -134,12 +155,10 @@ static void print_tensor(tc_strbuf *b, const names *n, const tc_tensor *t) {
 }
 
 void te_print(tc_strbuf *b, const tc_workload *w, bool canonical) {
-    names n = {.arena = tc_arena_new()};
+    names n = {.arena = tc_arena_new(), .w = w};
     name_symbols(&n, w, canonical);
     name_tensors(&n, w, canonical);
-    for (int i = 0; i < w->nsymbol; i++)
-        tc_sb_printf(b, "symbol %s %lld..%lld\n", name_of(&n, w->symbols[i]->id), (long long)w->symbols[i]->least,
-                     (long long)w->symbols[i]->most);
+    print_symbols(b, &n, w);
     for (int i = 0; i < w->nin; i++)
         print_tensor(b, &n, w->in[i]);
     for (int i = 0; i < w->ncompute; i++) {

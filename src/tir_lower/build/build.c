@@ -40,13 +40,23 @@ static const tc_expr *scaled(builder *b, const tc_expr *x, const tc_expr *scale)
     return tc_te_from_affine(b->c, &sum);
 }
 
+/* In a dense array of sizes that vary, from the outermost dimension inwards: i / S * S + i % S is i before anything is made of it. */
+static const tc_expr *dense_index(builder *b, const tc_tensor *t, const tc_expr *const *local) {
+    const tc_expr *sum = tc_i64(b->c, 0);
+    for (int d = 0; d < t->ndim; d++) {
+        const tc_expr *size = t->symbol[d] ? tir_symbol(b->c, t->symbol[d]) : tc_i64(b->c, t->shape[d]);
+        sum = tc_te_simplify(b->c, tc_add(b->c, scaled(b, sum, size), local[d]), b->env);
+    }
+    return sum;
+}
+
 const tc_expr *flat_index(builder *b, const storage *at, const tc_expr *const *local, int ndim) {
     tc_ctx *c = b->c;
+    if (tc_tir_varies(at->buffer))
+        return dense_index(b, at->buffer->tensor, local);
     const tc_expr *sum = NULL;
     for (int k = 0; k < at->nphys; k++) {
         const tc_expr *x = at->layout ? tc_expr_subst(c, at->layout->to[k], ndim, at->layout->var, local) : local[k];
-        if (at->scale[k])
-            x = scaled(b, x, at->scale[k]);
         if (at->stride[k] != 1)
             x = tc_mul(c, x, tc_i64(c, at->stride[k]));
         sum = sum ? tc_add(c, sum, x) : x;
@@ -147,18 +157,12 @@ tc_status new_stage_buffer(builder *b, nest *n, int o) {
 }
 
 /* Dense, as the caller has it. */
-static void row_major(builder *b, storage *at, const tc_tensor *t) {
+static void row_major(storage *at, const tc_tensor *t) {
     int64_t stride = 1;
-    const tc_expr *scale = NULL;
     at->nphys = t->ndim;
     for (int k = t->ndim - 1; k >= 0; k--) {
         at->stride[k] = stride;
-        at->scale[k] = scale;
-        if (!t->symbol[k]) {
-            stride *= t->shape[k];
-            continue;
-        }
-        scale = tir_scaled(b->c, tir_symbol(b->c, t->symbol[k]), scale);
+        stride *= t->shape[k];
     }
 }
 
@@ -189,7 +193,7 @@ static void input_param(builder *b, int i, tc_param *p) {
     input_slot slot = {.tensor = packed ? packed->packed : t};
     p->buffer = param_buffer(b, slot.tensor, i, packed != NULL);
     slot.at.buffer = p->buffer;
-    row_major(b, &slot.at, slot.tensor);
+    row_major(&slot.at, slot.tensor);
     tc_push(&b->inputs, slot);
 }
 
@@ -215,7 +219,7 @@ static tc_status output_param(builder *b, int i, tc_param *p) {
         return tc_fail(b->err, TC_ILLEGAL, "stage %s is an output: its storage cannot be changed", n->st->name);
     *p = (tc_param){.kind = TC_PARAM_OUT, .index = i, .buffer = param_buffer(b, t, b->s->workload->nin + i, false)};
     n->out[o].buffer = p->buffer;
-    row_major(b, &n->out[o], t);
+    row_major(&n->out[o], t);
     return TC_OK;
 }
 

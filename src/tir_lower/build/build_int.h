@@ -22,9 +22,8 @@ typedef struct storage {
     const tc_buffer *buffer;
     const tc_layout *layout; /* of local coordinates; NULL: none */
     int nphys;
-    int64_t stride[TC_MAX_DIMS];
-    const tc_expr *scale[TC_MAX_DIMS]; /* what the stride is to be multiplied by, a product of symbols; NULL: nothing */
-    const tc_expr *const *min;         /* per logical dimension, NULL: all 0 */
+    int64_t stride[TC_MAX_DIMS]; /* not of an argument whose size varies: that is dense */
+    const tc_expr *const *min;   /* per logical dimension, NULL: all 0 */
 } storage;
 
 typedef struct nest {
@@ -80,6 +79,8 @@ bool bounds_encloses(const builder *b, int id, int pos, int inner);
 
 /* nest.c: extents, variables, values, guards and body of a stage whose region is known. */
 tc_status nest_finish(builder *b, nest *n);
+/* Assumes, until it is undone with the mark, what n's guards say of sizes, where its body is or where it initialises. */
+size_t nest_suppose(builder *b, const nest *n, bool init);
 
 /* emit.c */
 tc_status emit_roots(builder *b, const tc_stmt **out);

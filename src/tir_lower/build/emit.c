@@ -36,11 +36,13 @@ static const tc_expr *to_load(tc_ctx *c, const tc_expr *e, void *user) {
 static const tc_stmt *emit_store(builder *b, nest *n) {
     const tc_compute *op = n->st->op;
     const tc_expr *index[TC_MAX_OUTS], *old[TC_MAX_OUTS], *value[TC_MAX_OUTS], *fresh[TC_MAX_OUTS];
+    size_t mark = nest_suppose(b, n, false);
     for (int o = 0; o < op->nout; o++) {
         index[o] = flat_index(b, &n->out[o], n->out[o].min ? n->local : n->value, n->naxis);
         old[o] = tc_load(b->c, n->out[o].buffer, n->out[o].buffer->dtype, index[o], NULL);
         value[o] = tc_expr_map(b->c, n->body[o], to_load, b);
     }
+    tc_env_undo(b->env, mark);
     if (n->reduces)
         tc_reducer_combine(b->c, op->reducer, old, value, fresh);
     else
@@ -81,11 +83,13 @@ static const tc_stmt *emit_init(builder *b, nest *n) {
         with[k++] = tc_varx(c, mine[i]);
     }
     const tc_stmt *s[TC_MAX_OUTS];
+    size_t mark = nest_suppose(b, n, true);
     for (int o = 0; o < op->nout; o++) {
         const tc_expr *index = flat_index(b, &n->out[o], n->out[o].min ? n->local : n->value, n->naxis);
         s[o] = tc_tir_store(c, n->out[o].buffer, k ? tc_expr_subst(c, index, k, vars, with) : index,
                             tc_reducer_identity(c, op->reducer, o, n->out[o].buffer->dtype), NULL);
     }
+    tc_env_undo(b->env, mark);
     const tc_stmt *r = tc_tir_seq(c, op->nout, s);
     for (int i = nleaf - 1; i >= n->first_reduce; i--) {
         r = wrap_guards(b, n, i + 1, true, k, vars, with, r);

@@ -196,16 +196,34 @@ static void note_read(const tc_expr *e, void *user) {
     tc_push(&b->reads, ((read_ref){e, n->id, stage_of_tensor(b, e->u.tensor, &o)}));
 }
 
+/* Whether a condition is about sizes: others are not looked at, so that programs of fixed sizes are what they are. */
+static bool names_symbol(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->op == TC_OP_VAR && e->u.var->is_symbol;
+}
+
+size_t nest_suppose(builder *b, const nest *n, bool init) {
+    size_t mark = tc_env_mark(b->env);
+    for (size_t i = 0; i < n->guards.len && b->s->workload->nsymbol; i++) {
+        const nest_guard *g = &n->guards.data[i];
+        if (!(init && g->reduce) && tc_expr_any(g->cond, names_symbol, NULL))
+            tc_env_assume(b->env, g->cond);
+    }
+    return mark;
+}
+
 static void make_body(builder *b, nest *n) {
     const tc_compute *op = n->st->op;
     const tc_var **vars = TC_NEW_N(tc_ctx_arena(b->c), const tc_var *, n->nroot);
     for (int i = 0; i < n->nroot; i++)
         vars[i] = i < op->naxis ? op->axes[i].var : op->raxes[i - op->naxis].var;
     void *user[] = {b, n};
+    size_t mark = nest_suppose(b, n, false);
     for (int o = 0; o < op->nout; o++) {
         n->body[o] = tc_te_simplify(b->c, tc_expr_subst(b->c, op->body[o], n->nroot, vars, n->value), b->env);
         tc_expr_walk(n->body[o], note_read, user);
     }
+    tc_env_undo(b->env, mark);
 }
 
 /* A reduction over a single element is its value, unless there may be none. */

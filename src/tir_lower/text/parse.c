@@ -182,17 +182,18 @@ static tc_status parse_symbol(parser *p) {
     return TC_OK;
 }
 
-/* One of (N, 768): a symbol, or a number. */
+/* One of (N, P + S, 768): a symbol, what defines one, or a number. */
 static tc_status parse_dim(parser *p, int64_t *shape, const tc_var **symbol) {
     tc_lex at = p->l;
-    const char *name;
+    const tc_expr *size;
     *symbol = NULL;
     if (p->l.tok.kind != TC_TOK_IDENT)
         return parse_int(p, 1, INT64_MAX, shape, "an extent");
-    TC_TRY(tc_lex_ident(&p->l, &name, "a symbol", p->err));
-    *symbol = find_var(p, name);
-    if (!*symbol)
-        return tc_lex_fail(&at, p->err, "there is no symbol '%s'", name);
+    TC_TRY(parse_scalar(p, TC_I64, &size));
+    const char *why = tc_symbol_problem(size);
+    if (why)
+        return tc_lex_fail(&at, p->err, "this cannot be a size: %s", why);
+    *symbol = size->op == TC_OP_VAR ? size->u.var : tc_symbol_defined(p->c, "size", size);
     *shape = (*symbol)->most;
     return TC_OK;
 }

@@ -225,7 +225,9 @@ static void print_layout(printer *p, const tc_layout *l) {
 static void print_dims(printer *p, const tc_buffer *f) {
     for (int d = 0; d < f->tensor->ndim; d++) {
         tc_sb_add(p->b, d ? ", " : " of (");
-        if (f->tensor->symbol[d])
+        if (f->tensor->symbol[d] && f->tensor->symbol[d]->value)
+            expr(p, f->tensor->symbol[d]->value);
+        else if (f->tensor->symbol[d])
             tc_sb_add(p->b, var_name(p, f->tensor->symbol[d]));
         else
             tc_sb_printf(p->b, "%lld", (long long)f->tensor->shape[d]);

@@ -28,7 +28,7 @@ typedef struct runner {
     int nvar, nterm, ncond;
     loop loop[MAX_VARS];
     term term[MAX_TERMS];
-    known_cond cond[MAX_CONDS];
+    tc_known_cond cond[MAX_CONDS];
     int decided[MAX_CONDS]; /* the last loop that it uses */
     bool overflow;
 } runner;
@@ -165,7 +165,7 @@ static bool few(runner *r) {
 
 /* ---- conditions ---- */
 
-static bool has_cond(const runner *r, const known_cond *k) {
+static bool has_cond(const runner *r, const tc_known_cond *k) {
     for (int i = 0; i < r->ncond; i++)
         if (r->cond[i].cond == k->cond && r->cond[i].holds == k->holds)
             return true;
@@ -173,7 +173,7 @@ static bool has_cond(const runner *r, const known_cond *k) {
 }
 
 /* Takes a condition in if the loops it adds leave the count small. */
-static void add_cond(runner *r, const known_cond *k) {
+static void add_cond(runner *r, const tc_known_cond *k) {
     runner before = *r;
     if (r->ncond == MAX_CONDS || has_cond(r, k))
         return;
@@ -233,7 +233,7 @@ static bool eval(const runner *r, const tc_expr *e, int64_t *out) {
     return true;
 }
 
-static bool holds(const runner *r, const known_cond *k) {
+static bool holds(const runner *r, const tc_known_cond *k) {
     int64_t v;
     return !eval(r, k->cond, &v) || (v != 0) == k->holds;
 }

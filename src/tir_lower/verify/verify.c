@@ -9,7 +9,7 @@
  * show is tried by running over all values of the loops involved, if they are few (enumerate.c). Indices that depend on data
  * are the interpreter's.
  *
- * An argument whose size varies has no element beyond its size, whatever the sizes are (sizes.c). */
+ * An argument whose size varies has no element beyond its size, whatever the sizes are (te/index/prove.h). */
 #include <string.h>
 
 #include "tir_lower/text/text.h"
@@ -131,7 +131,7 @@ static void assume(verifier *v, const tc_expr *cond, bool holds) {
         if (tc_expr_uses_var(v->known.data[i].cond, f.var))
             tell(v, tc_te_simplify(v->c, tc_expr_subst(v->c, v->known.data[i].cond, 1, &f.var, &value), NULL),
                  v->known.data[i].holds);
-    tc_push(&v->known, ((known_cond){cond, holds}));
+    tc_push(&v->known, ((tc_known_cond){cond, holds}));
 }
 
 /* ---- accesses ---- */
@@ -161,7 +161,8 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     tc_ival r = tc_te_bounds(i, v->env);
     bool ok = r.lo > r.hi || tc_expr_touches_memory(index), varies = tc_tir_varies(b);
     if (!ok && varies)
-        ok = verify_in_size(v, i, b);
+        ok = tc_te_in_size(&(tc_premises){v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane}, i,
+                           b->tensor);
     else if (!ok)
         ok = (r.lo >= 0 && r.hi < b->size) || verify_by_running(v, i, b->size);
     v->known.len = known;

@@ -4,18 +4,13 @@
 
 #include "support/map.h"
 #include "support/vec.h"
+#include "te/index/prove.h"
 #include "tir_lower/tir.h"
 
 typedef struct buffer_scope {
     const tc_buffer *buffer;
     bool parallel; /* allocated by a parallel iteration */
 } buffer_scope;
-
-/* A condition that holds, or does not, where the verifier stands; lane-wise. */
-typedef struct known_cond {
-    const tc_expr *cond;
-    bool holds;
-} known_cond;
 
 typedef struct verifier {
     tc_ctx *c;
@@ -30,13 +25,10 @@ typedef struct verifier {
     TC_VEC(const tc_var *) loops;
     TC_VEC(buffer_scope) buffers;
     TC_VEC(const tc_expr *) seen; /* checked expressions of the statement at hand, under the conditions at hand */
-    TC_VEC(known_cond) known;
+    TC_VEC(tc_known_cond) known;  /* conditions where the verifier stands; lane-wise */
 } verifier;
 
 /* Tries all values of the loops that `index` and the known conditions about them use; true if it stays within [0, size). */
 bool verify_by_running(verifier *v, const tc_expr *index, int64_t size);
-
-/* Whether the index is in [0, size of b), which varies, whatever the sizes are (sizes.c). */
-bool verify_in_size(verifier *v, const tc_expr *index, const tc_buffer *b);
 
 #endif

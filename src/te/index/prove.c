@@ -1,4 +1,5 @@
-/* Whether an index stays within a size that varies, for all values of the symbols.
+/* Whether an index stays within a size that varies, for all values of the symbols: what the check of a workload's reads and the verifier of
+ * programs ask.
  *
  * With dense arrays strides are products with symbols, and b * S * 64 + s * 64 + j < B * S * 64 follows from b < B, s < S and j < 64 in
  * steps: what is known says x <= 0 for sums x of variables and symbols, so x * scale <= 0 for every product of symbols that a stride
@@ -7,18 +8,18 @@
  *     b*S*64 + s*64 + j - B*S*64      less (b*S - B*S + S) * 64:   s*64 + j - S*64      less (s - S + 1) * 64:   j - 64
  *
  * What is left is bounded by intervals. Products are compared with their factors in one order. */
-#include <string.h>
+#include "te/index/prove.h"
 
-#include "tir_lower/verify/verify_int.h"
+#include "te/te_int.h"
 
 enum { MAX_STEPS = 10, MAX_FORMS = 2000, MAX_FACTORS = 8, MAX_SCALES = TC_MAX_DIMS };
 
 typedef struct prover {
-    verifier *v;
+    const tc_premises *v;
     int budget;           /* forms that may still be looked at */
     const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
     int nscale;
-    const tc_expr *scale[MAX_SCALES]; /* NULL: 1 */
+    tc_affine scale[MAX_SCALES]; /* sums of products of sizes */
 } prover;
 
 /* ---- products ---- */
@@ -48,34 +49,37 @@ static const tc_expr *in_order(tc_ctx *c, const tc_expr *e) {
     return product;
 }
 
-static bool expand(verifier *v, const tc_expr *e, int64_t k, tc_affine *a);
+/* x * y of terms; NULL stands for 1. */
+static const tc_expr *times(tc_ctx *c, const tc_expr *x, const tc_expr *y) {
+    return x && y ? in_order(c, tc_mul(c, x, y)) : x ? x : y;
+}
 
-/* a += k * x * y, term by term. */
-static bool expand_product(verifier *v, const tc_expr *x, const tc_expr *y, int64_t k, tc_affine *a) {
-    tc_affine p = {0}, q = {0};
-    bool fits = expand(v, x, k, &p) && expand(v, y, 1, &q);
-    for (int i = 0; i <= p.n && fits; i++)
-        for (int j = 0; j <= q.n && fits; j++) {
-            const tc_expr *f = i < p.n ? p.term[i].atom : NULL, *g = j < q.n ? q.term[j].atom : NULL;
-            int64_t coef;
-            fits = !__builtin_mul_overflow(f ? p.term[i].coef : p.c, g ? q.term[j].coef : q.c, &coef);
-            if (fits && !f && !g)
+/* a += k * x * y */
+static bool add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k) {
+    bool fits = true;
+    for (int i = 0; i <= x->n && fits; i++)
+        for (int j = 0; j <= y->n && fits; j++) {
+            int64_t coef = i < x->n ? x->term[i].coef : x->c;
+            const tc_expr *term = times(c, i < x->n ? x->term[i].atom : NULL, j < y->n ? y->term[j].atom : NULL);
+            fits = !__builtin_mul_overflow(coef, j < y->n ? y->term[j].coef : y->c, &coef) &&
+                   !__builtin_mul_overflow(coef, k, &coef);
+            if (fits && term)
+                fits = coef == 0 || tc_affine_linear(a, term, coef);
+            else if (fits)
                 fits = !__builtin_add_overflow(a->c, coef, &a->c);
-            else if (fits && coef)
-                fits = tc_affine_linear(a, f && g ? in_order(v->c, tc_mul(v->c, f, g)) : f ? f : g, coef);
         }
     return fits;
 }
 
 /* The only value that a variable can have here; false: it can have several. */
-static bool only_value(const verifier *v, const tc_expr *e, int64_t *value) {
+static bool only_value(const tc_premises *v, const tc_expr *e, int64_t *value) {
     tc_ival r = e->op == TC_OP_VAR ? tc_env_get(v->env, e->u.var) : TC_IVAL_ALL;
     *value = r.lo;
     return tc_ival_point(r);
 }
 
 /* a += k * e */
-static bool expand(verifier *v, const tc_expr *e, int64_t k, tc_affine *a) {
+static bool expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
     int64_t n;
     if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
         return expand(v, e->args[0], k, a) && expand(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
@@ -83,34 +87,28 @@ static bool expand(verifier *v, const tc_expr *e, int64_t k, tc_affine *a) {
         return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && expand(v, e->args[0], n, a);
     if (only_value(v, e, &n))
         return !__builtin_mul_overflow(k, n, &n) && !__builtin_add_overflow(a->c, n, &a->c);
-    return e->op == TC_OP_MUL ? expand_product(v, e->args[0], e->args[1], k, a) : tc_affine_linear(a, e, k);
-}
-
-/* a += k * x * scale */
-static bool add_scaled(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_expr *scale, int64_t k) {
-    int64_t coef;
-    if (__builtin_mul_overflow(x->c, k, &coef))
-        return false;
-    bool fits = scale ? tc_affine_linear(a, in_order(c, scale), coef) : !__builtin_add_overflow(a->c, coef, &a->c);
-    for (int i = 0; i < x->n && fits; i++)
-        fits = !__builtin_mul_overflow(x->term[i].coef, k, &coef) &&
-               tc_affine_linear(a, in_order(c, tir_scaled(c, x->term[i].atom, scale)), coef);
-    return fits;
+    tc_affine x = {0}, y = {0};
+    if (e->op != TC_OP_MUL)
+        return tc_affine_linear(a, e, k);
+    return expand(v, e->args[0], 1, &x) && expand(v, e->args[1], 1, &y) && add_product(v->c, a, &x, &y, k);
 }
 
 /* ---- steps ---- */
 
 static bool negative(prover *p, const tc_affine *form, int steps);
 
-/* Takes x * scale, where x <= 0, off the form, so that its term of x's atom `at` goes. */
-static bool take(prover *p, const tc_affine *form, const tc_affine *x, const tc_expr *scale, int at, int steps) {
-    const tc_term *t = &x->term[at];
-    const tc_expr *product = in_order(p->v->c, tir_scaled(p->v->c, t->atom, scale));
-    int64_t coef = tc_affine_coef(form, product);
-    if ((p->pivot && product != p->pivot) || coef == 0 || coef % t->coef || coef / t->coef < 0)
-        return false;
-    tc_affine less = *form;
-    return add_scaled(p->v->c, &less, x, scale, -(coef / t->coef)) && negative(p, &less, steps - 1);
+/* Takes x * scale, where x <= 0, off the form, so that a term of x's atom `at` goes. */
+static bool take(prover *p, const tc_affine *form, const tc_affine *x, const tc_affine *scale, int at, int steps) {
+    for (int j = 0; j < TC_MAX(scale->n, 1); j++) {
+        const tc_expr *product = times(p->v->c, x->term[at].atom, scale->n ? scale->term[j].atom : NULL);
+        int64_t coef = p->pivot && product != p->pivot ? 0 : tc_affine_coef(form, product), each;
+        if (coef == 0 || __builtin_mul_overflow(x->term[at].coef, scale->n ? scale->term[j].coef : scale->c, &each) ||
+            each == 0 || coef % each || coef / each < 0)
+            continue;
+        tc_affine less = *form;
+        return add_product(p->v->c, &less, x, scale, -(coef / each)) && negative(p, &less, steps - 1);
+    }
+    return false;
 }
 
 static bool is_symbol(const tc_expr *e) {
@@ -121,15 +119,16 @@ static bool is_symbol(const tc_expr *e) {
 static bool use_of_symbols(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     for (int s = 0; s < p->nscale; s++)
         for (int i = 0; i < x->n; i++)
-            if (take(p, form, x, p->scale[s], i, steps))
+            if (take(p, form, x, &p->scale[s], i, steps))
                 return true;
     for (int s = 0; s < p->nscale; s++) {
-        int64_t coef = p->scale[s] ? tc_affine_coef(form, in_order(p->v->c, p->scale[s])) : 0;
+        const tc_affine *scale = &p->scale[s];
+        int64_t coef = scale->n ? tc_affine_coef(form, scale->term[0].atom) : 0;
         tc_affine less = *form;
         if (x->c <= 0 || coef <= 0)
             continue;
         int64_t k = (coef - 1) / x->c + 1; /* what is too much of it is negative */
-        if (add_scaled(p->v->c, &less, x, p->scale[s], -k) && negative(p, &less, steps - 1))
+        if (add_product(p->v->c, &less, x, scale, -k) && negative(p, &less, steps - 1))
             return true;
     }
     return false;
@@ -143,17 +142,55 @@ static bool use(prover *p, const tc_affine *form, const tc_affine *x, int steps)
         return !p->pivot && use_of_symbols(p, form, x, steps);
     for (int s = 0; s < p->nscale; s++)
         for (int i = 0; i < x->n; i++)
-            if (!is_symbol(x->term[i].atom) && take(p, form, x, p->scale[s], i, steps))
+            if (!is_symbol(x->term[i].atom) && take(p, form, x, &p->scale[s], i, steps))
                 return true;
     return false;
 }
 
-/* y <= r where y / c is in the form says y / c <= floor(r / c), which is a sum where c divides r's terms. */
-static bool quotient(const tc_expr *e, const tc_affine *x, tc_affine *out) {
-    *out = *x;
-    if (e->op != TC_OP_DIV || e->args[1]->op != TC_OP_INT || e->args[1]->u.i <= 0 || !tc_affine_linear(out, e->args[0], -1))
+/* e without one of its factors s; NULL if it has none. */
+static const tc_expr *without_factor(tc_ctx *c, const tc_expr *e, const tc_expr *s) {
+    const tc_expr *f[MAX_FACTORS], *rest = NULL;
+    int n = factors_of(e, f, 0), at = -1;
+    for (int i = 0; i < n && n <= MAX_FACTORS; i++)
+        at = f[i] == s ? i : at;
+    if (at < 0)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        if (i != at)
+            rest = rest ? tc_mul(c, rest, f[i]) : f[i];
+    return rest ? rest : tc_i64(c, 1);
+}
+
+/* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. */
+static bool quotient_by_size(prover *p, const tc_expr *e, const tc_affine *x, tc_affine *out) {
+    tc_affine rest = *x;
+    const tc_expr *s = e->args[1];
+    if (tc_te_bounds(s, p->v->env).lo < 1 || x->c < 0 || !expand(p->v, e->args[0], -1, &rest))
         return false;
-    int64_t c = e->args[1]->u.i;
+    *out = (tc_affine){.c = rest.c > 0};
+    for (int i = 0; i < rest.n; i++) {
+        const tc_expr *less = without_factor(p->v->c, rest.term[i].atom, s);
+        if (!less || !expand(p->v, less, rest.term[i].coef, out))
+            return false;
+    }
+    return rest.c >= 0 && tc_affine_term(out, e, 1);
+}
+
+static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {
+    *c = e->op == TC_OP_INT ? e->u.i : 0;
+    return e->op == TC_OP_INT || only_value(v, e, c);
+}
+
+/* y <= r where y / c is in the form says y / c <= floor(r / c), which is a sum where c divides r's terms. */
+static bool quotient(prover *p, const tc_expr *e, const tc_affine *x, tc_affine *out) {
+    int64_t c;
+    *out = *x;
+    if (e->op != TC_OP_DIV)
+        return false;
+    if (!known_divisor(p->v, e->args[1], &c))
+        return quotient_by_size(p, e, x, out);
+    if (c <= 0 || !expand(p->v, e->args[0], -1, out))
+        return false;
     for (int i = 0; i < out->n; i++) {
         if (out->term[i].coef % c)
             return false;
@@ -168,13 +205,13 @@ static bool use_quotients(prover *p, const tc_affine *form, const tc_affine *x, 
     tc_affine q;
     int n = p->pivot ? factors_of(p->pivot, f, 0) : 0;
     for (int k = 0; k < n && n <= MAX_FACTORS; k++)
-        if (quotient(f[k], x, &q) && use(p, form, &q, steps))
+        if (quotient(p, f[k], x, &q) && use(p, form, &q, steps))
             return true;
     return false;
 }
 
 /* x <= 0 from a comparison that holds, or does not; false: it says no such thing. */
-static bool at_most_zero(verifier *v, const known_cond *k, tc_affine *x) {
+static bool at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x) {
     tc_op op = k->cond->op;
     bool less = op == TC_OP_LT || op == TC_OP_LE, greater = op == TC_OP_GT || op == TC_OP_GE;
     *x = (tc_affine){0};
@@ -196,12 +233,12 @@ static bool names_symbol(const tc_affine *x) {
 }
 
 /* Conditions that name symbols, or those that do not. */
-static bool use_cond(prover *p, const tc_affine *form, known_cond k, bool of_symbols, int steps) {
+static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_symbols, int steps) {
     tc_affine x;
     bool both = (k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds);
     if (both)
-        return use_cond(p, form, (known_cond){k.cond->args[0], k.holds}, of_symbols, steps) ||
-               use_cond(p, form, (known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
+        return use_cond(p, form, (tc_known_cond){k.cond->args[0], k.holds}, of_symbols, steps) ||
+               use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
     if (!at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
         return false;
     return use(p, form, &x, steps) || use_quotients(p, form, &x, steps);
@@ -215,6 +252,13 @@ static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, boo
         return false;
     x.c -= more ? 0 : c - 1;
     return use(p, form, &x, steps);
+}
+
+/* x % s is at most s - 1, for a size s that is not 0. */
+static bool use_remainder(prover *p, const tc_affine *form, const tc_expr *r, int steps) {
+    tc_affine x = {.c = 1};
+    return tc_te_bounds(r->args[1], p->v->env).lo >= 1 && expand(p->v, r->args[1], -1, &x) && tc_affine_term(&x, r, 1) &&
+           use(p, form, &x, steps);
 }
 
 /* The smaller of two is at most each of them, the larger at least. */
@@ -231,6 +275,8 @@ static bool use_choice(prover *p, const tc_affine *form, const tc_expr *m, bool 
 static bool use_definition(prover *p, const tc_affine *form, const tc_expr *f, bool more, int steps) {
     if (f->op == TC_OP_DIV)
         return use_quotient(p, form, f, more, steps);
+    if (f->op == TC_OP_MOD)
+        return more && use_remainder(p, form, f, steps);
     return f->op == (more ? TC_OP_MIN : TC_OP_MAX) && use_choice(p, form, f, more, steps);
 }
 
@@ -249,8 +295,8 @@ static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int s
 }
 
 static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int steps) {
-    for (size_t i = p->v->known.len; i-- > 0;)
-        if (use_cond(p, form, p->v->known.data[i], of_symbols, steps))
+    for (size_t i = p->v->nknown; i-- > 0;)
+        if (use_cond(p, form, p->v->known[i], of_symbols, steps))
             return true;
     return false;
 }
@@ -284,10 +330,10 @@ static bool eliminate(prover *p, const tc_affine *form, int steps) {
     for (int i = 0; i < form->n; i++)
         if (!is_plain(form->term[i].atom) && eliminate_term(p, form, &form->term[i], steps))
             return true;
-    if (eliminate_variable(p, form, p->v->lane, steps))
+    if (p->v->inner && eliminate_variable(p, form, p->v->inner, steps))
         return true;
-    for (size_t i = p->v->loops.len; i-- > 0;)
-        if (eliminate_variable(p, form, p->v->loops.data[i], steps))
+    for (size_t i = p->v->nvar; i-- > 0;)
+        if (eliminate_variable(p, form, p->v->vars[i], steps))
             return true;
     p->pivot = NULL;
     for (int i = 0; i < form->n; i++)
@@ -305,12 +351,25 @@ static bool negative(prover *p, const tc_affine *form, int steps) {
     return done;
 }
 
-static void add_scale(prover *p, const tc_expr *scale) {
+static void add_scale(prover *p, const tc_affine *scale) {
     for (int i = 0; i < p->nscale; i++)
-        if (p->scale[i] == scale)
+        if (tc_affine_same_terms(&p->scale[i], scale) && p->scale[i].c == scale->c)
             return;
     if (p->nscale < MAX_SCALES)
-        p->scale[p->nscale++] = scale;
+        p->scale[p->nscale++] = *scale;
+}
+
+/* What the size of one dimension consists of, times that of those inside of it, `inner`: b * S + s < B * S is shown with S. */
+static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner) {
+    const tc_expr *f[MAX_FACTORS];
+    for (int i = 0; i < size->n; i++) {
+        int n = factors_of(size->term[i].atom, f, 0);
+        for (int j = 0; j < n && n <= MAX_FACTORS; j++) {
+            tc_affine factor = {.n = 1, .term = {{f[j], 1}}}, scale = {0};
+            if ((n > 1 || size->n > 1 || size->term[i].coef != 1) && add_product(p->v->c, &scale, &factor, inner, 1))
+                add_scale(p, &scale);
+        }
+    }
 }
 
 /* x - y is negative. */
@@ -320,15 +379,33 @@ static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
     return expand(p->v, x, 1, &form) && expand(p->v, y, -1, &form) && negative(p, &form, MAX_STEPS);
 }
 
-bool verify_in_size(verifier *v, const tc_expr *index, const tc_buffer *b) {
-    int64_t known;
-    prover p = {.v = v};
-    const tc_expr *scale = NULL;
-    for (int d = b->tensor->ndim - 1; d >= 0; d--) {
-        add_scale(&p, scale);
-        const tc_expr *size = b->tensor->symbol[d] ? tc_varx(v->c, b->tensor->symbol[d]) : NULL;
-        if (size && !only_value(v, size, &known))
-            scale = tir_scaled(v->c, size, scale);
+bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
+    prover p = {.v = k};
+    tc_affine inner = {.c = 1}, total = {.c = 1};
+    add_scale(&p, &inner);
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        tc_affine size = {0}, more = {0}, all = {0};
+        if (!expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, &size) ||
+            !add_product(k->c, &all, &total, &size, 1))
+            return false;
+        total = all;
+        if (size.n == 0)
+            continue;
+        add_factors(&p, &size, &inner);
+        if (!add_product(k->c, &more, &inner, &size, 1))
+            return false;
+        inner = more;
+        if (d > 0)
+            add_scale(&p, &inner);
     }
-    return less(&p, tc_i64(v->c, -1), index) && less(&p, index, tc_tir_size(v->c, b));
+    return less(&p, tc_i64(k->c, -1), index) && less(&p, index, tc_te_from_affine(k->c, &total));
+}
+
+bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size) {
+    prover p = {.v = k};
+    tc_affine one = {.c = 1}, a = {0};
+    add_scale(&p, &one);
+    if (expand(k, size, 1, &a))
+        add_factors(&p, &a, &one);
+    return less(&p, tc_i64(k->c, -1), index) && less(&p, index, size);
 }

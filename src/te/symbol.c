@@ -1,0 +1,47 @@
+/* Sizes that are made of others: total = past + new, rows = batch * length. */
+#include "te/te_int.h"
+
+static bool is_definition(const tc_expr *e) {
+    if (e->dtype != TC_I64 || e->lanes != 1)
+        return false;
+    if (e->op == TC_OP_INT || e->op == TC_OP_VAR)
+        return e->op == TC_OP_INT || e->u.var->is_symbol;
+    bool sums = e->op == TC_OP_ADD || e->op == TC_OP_SUB || e->op == TC_OP_MUL;
+    return sums && is_definition(e->args[0]) && is_definition(e->args[1]);
+}
+
+const char *tc_symbol_problem(const tc_expr *value) {
+    if (value->depth > TC_MAX_DEPTH || !is_definition(value))
+        return "a size is made of symbols and integers with +, - and *";
+    tc_ival r = tc_te_bounds(value, NULL);
+    return r.lo < 0 || r.hi < 1 || r.hi > TC_MAX_SIZE ? "it may be less than 0 or too large, or is never more than 0" : NULL;
+}
+
+const tc_var *tc_symbol_defined(tc_ctx *c, const char *name, const tc_expr *value) {
+    assert(!tc_symbol_problem(value));
+    tc_ival r = tc_te_bounds(value, NULL);
+    tc_var *v = (tc_var *)tc_symbol_new(c, name, r.lo, r.hi); /* made above, not const */
+    v->value = value;
+    return v;
+}
+
+static int64_t value_at(const tc_expr *e, int n, const tc_var *const *given, const int64_t *sizes) {
+    if (e->op == TC_OP_INT)
+        return e->u.i;
+    if (e->op == TC_OP_VAR)
+        return tc_symbol_at(e->u.var, n, given, sizes);
+    return tc_eval_i(e->op, TC_I64, value_at(e->args[0], n, given, sizes), value_at(e->args[1], n, given, sizes));
+}
+
+int64_t tc_symbol_at(const tc_var *v, int n, const tc_var *const *given, const int64_t *sizes) {
+    if (v->value)
+        return value_at(v->value, n, given, sizes);
+    for (int i = 0; i < n; i++)
+        if (given[i] == v)
+            return sizes[i];
+    return v->most;
+}
+
+bool te_same_size(const tc_var *a, const tc_var *b) {
+    return a == b || (a->value && a->value == b->value);
+}
