@@ -52,7 +52,7 @@ static double gain_of_rivals(const tc_tune *t, int i) {
     for (int f = 0; f < s->nform; f++)
         if (tc_tune_rival(t, i, f))
             most = fmax(most, (1.0 - t->task[i].form[f].flops / tc_tune_work(t, i)) / (1.0 + t->task[i].form[f].rounds));
-    return most * s->best * s->weight;
+    return most * s->best * s->stake;
 }
 
 /* Seconds per inference that another round may save. */
@@ -62,14 +62,14 @@ static double gain(const tc_tune *t, int i, const fastest *top) {
     if (s->at_roof)
         return gain_of_rivals(t, i);
     size_t n = k->history.len;
-    double now = s->best * s->weight, back = 0.0;
+    double now = s->best * s->stake, back = 0.0;
     if (n > WINDOW && isfinite(k->history.data[n - 1 - WINDOW]))
-        back = (k->history.data[n - 1 - WINDOW] - s->best) * s->weight / WINDOW;
+        back = (k->history.data[n - 1 - WINDOW] - s->best) * s->stake / WINDOW;
     else
         back = now / (double)(n + 1);
     double rounds = (double)TC_MAX(1, k->rounds);
     double by_rounds = now / rounds; /* each round's average share so far */
-    double forward = fmax(0.0, fmin(by_rounds, now - optimism * by_peers(t, i, top) * s->weight));
+    double forward = fmax(0.0, fmin(by_rounds, now - optimism * by_peers(t, i, top) * s->stake));
     return backward_share * back + (1.0 - backward_share) * forward / (1.0 + 0.5 * k->barren);
 }
 
@@ -111,7 +111,7 @@ static int next_of(const tc_tune *t, bool patient) {
         double g =
             tc_tune_waits(t, i) ? HUGE_VAL : gain(t, i, &top); /* every form gets its first round before any gets a second */
         if (g == HUGE_VAL && most == HUGE_VAL &&
-            t->state[i].weight * t->state[i].flops <= t->state[best].weight * t->state[best].flops)
+            t->state[i].stake * t->state[i].flops <= t->state[best].stake * t->state[best].flops)
             continue;
         if (g > most || g == HUGE_VAL) {
             most = g;

@@ -34,8 +34,10 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
 }
 
 /* The task's own workload, which is canonical, and the alternatives of it. */
-static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w) {
-    tc_space_alternative_list l = tc_space_alternatives(scratch, w, t->o.accuracy);
+static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w, bool direct) {
+    tc_space_alternative_list l = {0};
+    if (!direct)
+        l = tc_space_alternatives(scratch, w, t->o.accuracy);
     tc_tune_state *s = &t->state[i];
     s->nform = t->task[i].nform = 1 + l.n;
     s->form = t->task[i].found = TC_NEW_N(t->arena, tc_tune_form, s->nform);
@@ -71,6 +73,10 @@ static void take_places(tc_tune *t, const tc_tune_task *tasks, int n, const int 
     }
 }
 
+static double stake_of(const tc_tune_task *t) {
+    return t->stake > 0 ? t->stake : t->weight;
+}
+
 /* Canonicalises the tasks and merges equal ones. */
 static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
     tc_map at = {0};
@@ -84,16 +90,18 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
         uintptr_t *same = tc_map_gets(&at, h.hex);
         if (same) {
             t->state[*same].weight += tasks[i].weight;
+            t->state[*same].stake += stake_of(&tasks[i]);
             number[i] = (int)*same;
         } else {
             number[i] = t->n;
             tc_map_puts(&at, h.hex, (uintptr_t)t->n);
             t->state[t->n] = (tc_tune_state){.name = tc_arena_strdup(t->arena, tasks[i].name),
                                              .weight = tasks[i].weight,
+                                             .stake = stake_of(&tasks[i]),
                                              .flops = tc_te_flops(w),
                                              .best = INFINITY,
                                              .winner = -1};
-            take_forms(t, t->n++, ctx, w);
+            take_forms(t, t->n++, ctx, w, tasks[i].direct);
         }
         tc_ctx_free(ctx);
     }

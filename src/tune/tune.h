@@ -22,7 +22,9 @@
 typedef struct tc_tune_task {
     const char *name;            /* for reports */
     const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
-    double weight;               /* how often the kernel runs per inference: >= 1 */
+    double weight;               /* how often the kernel runs per inference: > 0 */
+    double stake;                /* what a second of it counts for beside others' when trials are shared; 0: its weight */
+    bool direct;                 /* none of its alternatives is of use */
     int ninstead;                /* of a kernel that only could run, in place of others: how many, */
     const int *instead;          /* and which of the tasks these are; 0: it is one of those that run */
     int nalong;                  /* others of the kind that would then run too, a task once per launch, */
@@ -49,6 +51,7 @@ typedef struct tc_tune_state {
     tc_digest hash;
     tc_meas_mode mode;    /* how it is timed: what is said here is of records of that mode */
     double weight, flops; /* flops: of the task's own workload, whichever form wins */
+    double stake;         /* as tc_tune_task has it, but never 0 */
     int ninstead;         /* of a kernel that only could run: in place of so many others, by number; 0: it runs */
     const int *instead;
     int nalong; /* together with so many others, by number */

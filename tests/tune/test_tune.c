@@ -218,9 +218,10 @@ static void test_what_could_be_one_runs_beside(void **state) {
                                 "compute Y[i:24, j:48] = sum(k:32) M[i, k] * W[k, j]\noutput Y\n";
     static const int instead[] = {0, 1};
     bench *b = *state;
-    const tc_tune_task tasks[] = {{.name = "producer", .workload = parse(b->ctx, producer), .weight = 1},
-                                  {.name = "anchor", .workload = parse(b->ctx, anchor), .weight = 1},
-                                  {"whole", parse(b->ctx, whole), 1, TC_LEN(instead), instead, 0, NULL}};
+    const tc_tune_task tasks[] = {
+        {.name = "producer", .workload = parse(b->ctx, producer), .weight = 1},
+        {.name = "anchor", .workload = parse(b->ctx, anchor), .weight = 1},
+        {.name = "whole", .workload = parse(b->ctx, whole), .weight = 1, .ninstead = TC_LEN(instead), .instead = instead}};
     tc_tune_options o = options(b, 18);
     tc_tune *t;
     tc_error err;

@@ -139,6 +139,7 @@ static void cuts_hold_for_the_largest_products(void **state) {
     assert_true(tc_tune_choose(&t, 2).upto[0] == INT64_MAX - 1);
     const int64_t sizes[] = {INT64_MAX, 2};
     assert_true(tc_tune_product(sizes, 2) == INT64_MAX && tc_tune_product(sizes, 0) == 1);
+    assert_true(tc_tune_product((const int64_t[]){0, 7}, 2) == 7);
 }
 
 /* ---- sizes ---- */

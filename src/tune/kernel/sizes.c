@@ -16,7 +16,7 @@ static const double unnamed = 0.01;
 int64_t tc_tune_product(const int64_t *sizes, int n) {
     int64_t p = 1;
     for (int i = 0; i < n; i++)
-        if (__builtin_mul_overflow(p, sizes[i], &p))
+        if (__builtin_mul_overflow(p, TC_MAX(sizes[i], 1), &p))
             return INT64_MAX;
     return p;
 }
@@ -278,7 +278,7 @@ tc_tune_places tc_tune_grid(tc_arena *a, const tc_workload *w, const tc_tune_wei
 /* ---- weights of places ---- */
 
 static double log_of(const tc_workload *w, const int64_t *sizes) {
-    return log((double)TC_MAX(tc_tune_product(sizes, w->nsymbol), 1));
+    return log((double)tc_tune_product(sizes, w->nsymbol));
 }
 
 static int nearest(const tc_workload *w, int n, const int64_t *const *sizes, const int64_t *to) {

@@ -10,6 +10,7 @@
 #include "te/text.h"
 #include "tir_lower/build/build.h"
 #include "tir_lower/program/program.h"
+#include "tune/kernel/transplant.h"
 #include "tune/kernel/variants.h"
 
 typedef struct program {
@@ -85,16 +86,6 @@ static void put_place(table *t, const int64_t *sizes) {
     }
 }
 
-/* All constants in equal layouts? */
-static bool packs_alike(const tc_func *f, const tc_func *g) {
-    bool same = f->nparam == g->nparam;
-    for (int i = 0; same && i < f->nparam; i++) {
-        const tc_param *p = &f->params[i], *q = &g->params[i];
-        same = p->kind == q->kind && p->index == q->index && (p->kind != TC_PARAM_PACKED || tc_tir_packs_alike(f, i, g, i));
-    }
-    return same;
-}
-
 static void put_program(table *t, const tc_record *r, const tc_machine *m) {
     tc_tir_origin from = {.workload = t->w, .machine = m, .text = r->trace, .name = "record"};
     tc_tir_program p;
@@ -107,7 +98,7 @@ static void put_program(table *t, const tc_record *r, const tc_machine *m) {
     }
     program x = {.of = r, .nest = p.nest, .group = (int)t->program.len};
     for (size_t i = 0; i < t->program.len && x.group == (int)t->program.len; i++)
-        if (packs_alike(t->program.data[i].nest, p.nest))
+        if (tc_tune_packs_alike(t->program.data[i].nest, p.nest))
             x.group = t->program.data[i].group;
     tc_push(&t->program, x);
 }
