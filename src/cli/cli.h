@@ -18,7 +18,7 @@
 #include "measure/machine/unit_peak.h"
 #include "measure/records/database.h"
 #include "support/vec.h"
-#include "tune/kernel/schedule.h"
+#include "tune/kernel/variants.h"
 #include "tune/tune.h"
 
 extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_show, tc_cli_measure,
@@ -80,6 +80,17 @@ int tc_cli_pick_one(const tc_graph_work *w, const char *kernel, const tc_tune_ta
 /* For a default schedule: what it was chosen by, if that was the cost of a unit with tiles, as " by the cost of ..."; else "". */
 const char *tc_cli_by_cost(const char *trace, tc_arena *a);
 const char *tc_cli_origin(const tc_tune_schedule *s, tc_arena *a);
+
+/* ---- kernels with symbols (kernel.c) ---- */
+
+/* Which sizes variant i serves: "N from 6 to 99". In `a`. */
+const char *tc_cli_span(const tc_workload *w, const tc_tune_variants *v, int i, tc_arena *a);
+/* Variants with their spans, and what each point of the contest loses by them. */
+void tc_cli_report_variants(FILE *f, const char *name, const tc_workload *w, const tc_tune_variants *v);
+json_t *tc_cli_variants_json(const char *name, const tc_workload *w, const tc_tune_variants *v);
+json_t *tc_cli_places_json(const tc_workload *w, const tc_tune_places *p);
+/* The sizes that --at gives, one for each symbol of w, in `a`; *out NULL: there is none. TC_CLI_DONE, or TC_CLI_USAGE. */
+int tc_cli_at(const tc_cli_texts *at, const tc_workload *w, tc_arena *a, const int64_t **out, tc_error *err);
 
 /* ---- signals (signals.c) ---- */
 

@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "graph/saved/saved.h"
 #include "support/system/fs.h"
+#include "tune/range.h"
 
 typedef struct tune_args {
     tc_cli_common common;
@@ -17,12 +18,14 @@ typedef struct tune_args {
     bool deterministic;
     int batch;
     const char *out, *name, *inputs;
+    const char *weights;
     double budget; /* of the error of what is built; negative: not given */
     bool json;
 } tune_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(tune_args, model.source),
+    TC_CLI_WEIGHTS_OPTION(tune_args, weights),
     TC_CLI_COUNT(tune_args, trials, "trials", "N", "candidates to measure in all; what the database holds already counts"),
     TC_CLI_REAL(tune_args, minutes, "minutes", "M", "wall time of the search, alone or with --trials: the first reached ends it"),
     TC_CLI_REAL(tune_args, stop_at_roof, "stop-at-roof", "SHARE",
@@ -138,23 +141,101 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
     return status == TC_CLI_DONE ? read_phases(a->phases, &o->skip_phases, err) : status;
 }
 
-static int tune(const tune_args *a, tc_tune_options o, const tc_graph_work *w, const tc_target *t, tc_meas_db *db, json_t **json,
-                tc_error *err) {
+/* ---- what is tuned ---- */
+
+typedef struct session {
+    tc_tune_options o;
+    tc_graph_work *w;
+    tc_target *t;
+    tc_meas_db *db;
+    tc_ctx *c; /* of the tasks */
+    tc_tune_spread spread;
+} session;
+
+static void close_session(session *s) {
+    tc_meas_db_close(s->db);
+    tc_meas_db_close(s->o.library);
+    s->db = s->o.library = NULL;
+}
+
+static tc_status spread_tasks(const tune_args *a, session *s, tc_error *err) {
+    const tc_tune_task *tasks;
+    tc_tune_weights_file *weights = NULL;
+    int n = tc_graph_work_tasks(s->w, &tasks);
+    if (a->weights)
+        TC_TRY(tc_tune_weights_load(tc_ctx_arena(s->c), a->weights, &weights, err));
+    return tc_tune_spread_over(s->c, tasks, n, weights, &s->spread, err);
+}
+
+static void report_range(const tune_args *a, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v,
+                         json_t *json) {
+    if (json) {
+        json_t *j = tc_cli_variants_json(r->name, r->workload, v);
+        json_object_set_new(j, "tuned", tc_cli_places_json(r->workload, &r->tuned));
+        json_object_set_new(j, "entrants", json_integer(c->entrants));
+        json_object_set_new(j, "refused", json_integer(c->refused));
+        json_object_set_new(j, "failed", json_integer(c->failed));
+        json_object_set_new(j, "held", json_boolean(c->held));
+        json_array_append_new(json_object_get(json, "ranges"), j);
+        return;
+    }
+    putchar('\n');
+    tc_cli_report_variants(stdout, r->name, r->workload, v);
+    if (c->refused)
+        printf("%d schedules of fixed sizes are none where they vary; the first: %s\n", c->refused, c->why);
+    if (c->failed)
+        printf("%d runs failed; the first: %s\n", c->failed, c->failure);
+    if (a->deterministic)
+        puts("computed times choose no variants");
+}
+
+static void on_contest(void *user, int program, int programs, int place, int places) {
+    const tc_tune_range *r = user;
+    if (program == 0 && place == 0)
+        fprintf(stderr, "%s: %d programs at %d sizes\n", r->name, programs, places);
+}
+
+/* Compares what the search found at some sizes over the whole range. */
+static tc_status settle_range(const tune_args *a, const tc_tune_options *o, const tc_tune_range *r, tc_meas_db *db, json_t *json,
+                              tc_error *err) {
+    tc_arena *arena = tc_arena_new();
+    tc_tune_query q = {.workload = r->workload, .target = o->target, .accuracy = o->accuracy, .db = db};
+    tc_tune_range_report c;
+    tc_tune_variants v;
+    tc_status st = tc_tune_range_contest(o, r, db, on_contest, (void *)(uintptr_t)r, arena, &c, err);
+    if (st == TC_OK)
+        st = tc_tune_variants_find(&q, r->weights, arena, &v, err);
+    if (st == TC_OK)
+        report_range(a, r, &c, &v, json);
+    tc_arena_free(arena);
+    return st;
+}
+
+static tc_status search(const tune_args *a, const tc_tune_options *o, const tc_tune_spread *s, tc_meas_db *db, json_t **json,
+                        tc_error *err) {
+    tc_tune *t = NULL;
+    tc_status st = tc_tune_new(o, s->tasks, s->n, db, &t, err);
+    if (st == TC_OK) {
+        st = tc_tune_run(t, err);
+        report(a, tc_tune_get_report(t), json);
+    }
+    tc_tune_free(t);
+    return st;
+}
+
+static int tune(const tune_args *a, const session *s, json_t **json, tc_error *err) {
     tc_cli_progress *progress = tc_cli_progress_new();
-    o.target = t;
-    o.threads = t->machine.cores;
+    tc_tune_options o = s->o;
+    o.target = s->t;
+    o.threads = s->t->machine.cores;
     o.measure_peak = true;
     o.progress = tc_cli_on_progress;
     o.user = progress;
-    const tc_tune_task *tasks;
-    int ntask = tc_graph_work_tasks(w, &tasks);
-    tc_tune *session = NULL;
-    tc_status st = tc_tune_new(&o, tasks, ntask, db, &session, err);
-    if (st == TC_OK) {
-        st = tc_tune_run(session, err);
-        report(a, tc_tune_get_report(session), json);
-    }
-    tc_tune_free(session);
+    tc_status st = search(a, &o, &s->spread, s->db, json, err);
+    if (*json && st == TC_OK && s->spread.nrange)
+        json_object_set_new(*json, "ranges", json_array());
+    for (int i = 0; st == TC_OK && i < s->spread.nrange && !*tc_cli_stop_flag(); i++)
+        st = settle_range(a, &o, &s->spread.ranges[i], s->db, *json, err);
     tc_cli_progress_free(progress);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
@@ -185,51 +266,57 @@ static int check_budget(const tune_args *a, tc_error *err) {
     return TC_CLI_DONE;
 }
 
+static int open_work(const tune_args *a, session *s, tc_error *err) {
+    tc_cli_model_args model = a->model;
+    model.source.varying = !a->out;
+    int status = tc_cli_open(&model, NULL, &s->w, err);
+    if (status == TC_CLI_DONE && spread_tasks(a, s, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    return status;
+}
+
 /* Everything that can be wrong is found before the first trial. */
-static int prepare(const tune_args *a, tc_tune_options *o, tc_graph_work **w, tc_target **t, tc_meas_db **db, tc_error *err) {
+static int prepare(const tune_args *a, session *s, tc_error *err) {
     int status = check_budget(a, err);
     if (status == TC_CLI_DONE && a->budget >= 0)
         status = tc_cli_check_budget(&a->model, false, err);
     if (status == TC_CLI_DONE)
-        status = session_options(a, o, err);
+        status = session_options(a, &s->o, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_check_source(&a->model.source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(&a->model.target, true, t, err);
+        status = tc_cli_target(&a->model.target, true, &s->t, err);
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_open(&a->model, NULL, w, err);
+        status = open_work(a, s, err);
     if (status == TC_CLI_DONE && a->inputs)
-        status = tc_cli_check_inputs(*w, a->inputs, err);
-    if (status == TC_CLI_DONE && tc_tune_start_records(a->start_from.data, a->start_from.len, &o->library, err) != TC_OK)
+        status = tc_cli_check_inputs(s->w, a->inputs, err);
+    if (status == TC_CLI_DONE && tc_tune_start_records(a->start_from.data, a->start_from.len, &s->o.library, err) != TC_OK)
         status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, db, err) != TC_OK)
+    if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, &s->db, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
 }
 
 static int run(const void *args, tc_error *err) {
     const tune_args *a = args;
-    tc_graph_work *w = NULL;
-    tc_target *t = NULL;
-    tc_meas_db *db = NULL;
+    session s = {.c = tc_ctx_new()};
     json_t *json = NULL;
-    tc_tune_options o = {0};
     tc_cli_catch_signals();
-    int status = prepare(a, &o, &w, &t, &db, err);
+    int status = prepare(a, &s, err);
     if (status == TC_CLI_DONE)
-        status = tune(a, o, w, t, db, &json, err);
-    tc_meas_db_close(db);
-    tc_meas_db_close(o.library);
+        status = tune(a, &s, &json, err);
+    close_session(&s);
     if (status == TC_CLI_DONE && *tc_cli_stop_flag())
         status = stopped(a, err);
     else if (status == TC_CLI_DONE && a->out)
-        status = build_result(a, w, t, json, err);
+        status = build_result(a, s.w, s.t, json, err);
     if (json)
         tc_cli_json_print(json);
-    tc_graph_work_free(w);
-    tc_target_free(t);
+    tc_graph_work_free(s.w);
+    tc_target_free(s.t);
+    tc_ctx_free(s.c);
     return status;
 }
 
@@ -240,7 +327,9 @@ const tc_cli_command tc_cli_tune = {
         "Measures candidates in processes of their own and commits each record to the database: after an interruption, or kill "
         "-9, the same command goes on. Ctrl-C ends the round, saves, and prints the table. Kernels near the machine's peak, and "
         "those that gained nothing for long, "
-        "leave their trials to others; a model that is tuned already is left alone. With --out the network is then built, with "
+        "leave their trials to others; a model that is tuned already is left alone. A kernel whose sizes vary is tuned at a few "
+        "of them, "
+        "and its best programs are compared over its whole range. With --out the network is then built, with "
         "--error-budget "
         "as `build` does.",
     TC_CLI_ARGS(tune_args, options),

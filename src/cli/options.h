@@ -179,6 +179,11 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
     TC_CLI_REAL(S, g.rtol, "rtol", "R", "relative tolerance of floats; default 1e-3 (1e-2 for 16-bit floats)"),                  \
         TC_CLI_REAL(S, g.atol, "atol", "A", "absolute tolerance; default 1e-5 (1e-3 for 16-bit floats)")
+#define TC_CLI_AT_OPTION(S, f)                                                                                                   \
+    TC_CLI_LIST(S, f, "at", "NAME=SIZE", "of a kernel with symbols: the size of one of them; may be repeated")
+#define TC_CLI_WEIGHTS_OPTION(S, f)                                                                                              \
+    TC_CLI_TEXT(S, f, "shape-weights", "FILE",                                                                                   \
+                "how much each size of what varies counts: lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
 #define TC_CLI_REPEATS_OPTION(S, f) TC_CLI_COUNT(S, f, "repeats", "N", "timed runs, of which the median is taken; default 30")
 #define TC_CLI_KERNEL_OPTION(S, f) TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX", "which kernel of the network")
 #define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE", "a schedule in .sched form instead of the best record")
