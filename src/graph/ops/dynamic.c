@@ -230,12 +230,9 @@ static bool has_computed_shape(const tc_graph_node *n) {
 tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c) {
     tc_graph_emitter e = {c, TC_OK};
     const tc_graph_functions *f = tc_graph_functions_of(c->n->op);
-    bool varies = first_dynamic(c->n) < c->n->nin;
-    if (varies)
-        TC_TRY(tc_graph_meet_operands(&e));
     if (has_computed_shape(c->n))
         return f->rewrite(&e);
-    if (!varies)
+    if (first_dynamic(c->n) == c->n->nin)
         return TC_OK;
     return tc_graph_op_is(c->n->op, TC_GRAPH_ALL_NUMBERS) ? tc_graph_rewrite_none(&e) : f->rewrite(&e);
 }

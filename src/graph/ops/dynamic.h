@@ -76,11 +76,12 @@ TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a,
                                              const tc_expr *y);
 /* Dimension d of v as an expression. */
 const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v, int d);
-/* The operands of e->c->n, as its operator has them. */
-TC_NODISCARD tc_status tc_graph_meet_operands(tc_graph_emitter *e);
+/* The dimensions of both before the last `but` ones, aligned at their ends, as NumPy broadcasts. */
+TC_NODISCARD tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but);
 
 /* ---- what the operator table's functions are, and what they share ---- */
-/* Of the node e->c->n. Before inference, it may rewrite the node; after it, it fills in e->c->extent, and may change operands. */
+/* Of the node e->c->n. Before inference, it says which sizes of operands meet (meet.c), and may rewrite the node; after it, it fills
+ * in e->c->extent, and may change operands. */
 typedef tc_status tc_graph_dynamic_fn(tc_graph_emitter *e);
 /* Before inference of c->n, any of whose operands may be of such a size. */
 TC_NODISCARD tc_status tc_graph_dynamic_rewrite(tc_graph_infer_ctx *c);

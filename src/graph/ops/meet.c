@@ -55,58 +55,18 @@ tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, con
     return tc_graph_meet_numbers(e, dimension(e, a, d), x, dimension(e, b, m), y);
 }
 
-/* The dimensions of both before the last `but` ones, aligned at their ends, as NumPy broadcasts. */
-static tc_status meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but) {
+tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_graph_value *b, int but) {
     for (int i = 1 + but; i <= a->shape.ndim && i <= b->shape.ndim; i++)
         TC_TRY(tc_graph_meet(e, a, a->shape.ndim - i, b, b->shape.ndim - i, true));
     return TC_OK;
 }
 
-static tc_status meet_pointwise(tc_graph_emitter *e) {
+tc_status tc_graph_rewrite_broadcast(tc_graph_emitter *e) {
+    enum { NUMPY = 7 }; /* the first opset whose operators broadcast so without being told */
     const tc_graph_node *n = e->c->n;
-    for (int k = 0; k < n->nin; k++)
+    for (int k = 0; k < n->nin && e->c->opset >= NUMPY; k++)
         for (int l = 0; l < k; l++)
             if (n->in[k] && n->in[l])
-                TC_TRY(meet_broadcast(e, n->in[l], n->in[k], 0));
+                TC_TRY(tc_graph_meet_broadcast(e, n->in[l], n->in[k], 0));
     return TC_OK;
-}
-
-static tc_status meet_matmul(tc_graph_emitter *e) {
-    tc_graph_value *a = e->c->n->in[0], *b = e->c->n->in[1];
-    int na = a->shape.ndim, nb = b->shape.ndim;
-    if (na < 1 || nb < 1)
-        return TC_OK;
-    TC_TRY(tc_graph_meet(e, a, na - 1, b, nb > 1 ? nb - 2 : 0, false));
-    return meet_broadcast(e, a, b, 2);
-}
-
-static tc_status meet_gemm(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    int ta = tc_graph_attr_trans_a(n) != 0, tb = tc_graph_attr_trans_b(n) != 0;
-    if (n->in[0]->shape.ndim != 2 || n->in[1]->shape.ndim != 2)
-        return TC_OK;
-    return tc_graph_meet(e, n->in[0], !ta, n->in[1], tb, false);
-}
-
-static tc_status meet_concat(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    int axis, ndim = n->in[0]->shape.ndim;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, 1), ndim, &axis));
-    for (int k = 1; k < n->nin; k++)
-        for (int d = 0; d < ndim && n->in[k]->shape.ndim == ndim; d++)
-            if (d != axis)
-                TC_TRY(tc_graph_meet(e, n->in[0], d, n->in[k], d, false));
-    return TC_OK;
-}
-
-tc_status tc_graph_meet_operands(tc_graph_emitter *e) {
-    enum { NUMPY = 7 }; /* the first opset whose operators broadcast so without being told */
-    tc_graph_op op = e->c->n->op;
-    if (op == TC_GRAPH_OP_MATMUL)
-        return meet_matmul(e);
-    if (op == TC_GRAPH_OP_GEMM)
-        return meet_gemm(e);
-    if (op == TC_GRAPH_OP_CONCAT)
-        return meet_concat(e);
-    return tc_graph_op_is(op, TC_GRAPH_POINTWISE) && e->c->opset >= NUMPY ? meet_pointwise(e) : TC_OK;
 }

@@ -104,8 +104,12 @@ tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     int axis, ndim = n->in[0]->shape.ndim;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, 1), ndim, &axis));
     bool moves = false;
-    for (int k = 0; k < n->nin; k++)
+    for (int k = 0; k < n->nin; k++) {
         moves |= tc_graph_extent(n->in[k], axis) != NULL;
+        for (int d = 0; d < ndim && k > 0 && n->in[k]->shape.ndim == ndim; d++)
+            if (d != axis)
+                TC_TRY(tc_graph_meet(e, n->in[0], d, n->in[k], d, false));
+    }
     if (!moves)
         return TC_OK;
     tc_graph_value **parts = TC_NEW_N(e->c->g->arena, tc_graph_value *, n->nin);
