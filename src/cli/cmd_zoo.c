@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "graph/onnx/zoo.h"
+#include "graph/zoo/zoo.h"
 #include "support/system/fs.h"
 
 typedef struct zoo_args {

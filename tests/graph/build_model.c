@@ -5,10 +5,10 @@
 
 #include "graph/io/numpy.h"
 #include "graph/onnx/import.h"
-#include "graph/onnx/zoo.h"
 #include "graph/ops/ops.h"
 #include "graph/saved/saved.h"
 #include "graph/trials/bench.h"
+#include "graph/zoo/zoo.h"
 #include "graph_text.h"
 #include "lower_common.h"
 #include "measure/records/admission.h"

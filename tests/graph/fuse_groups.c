@@ -1,6 +1,6 @@
 /* Which nodes become one kernel, and what the kernel's workload is: goldens in fuse_*.txt. TC_UPDATE_GOLDENS=1 rewrites them. */
 #include "graph/onnx/import.h"
-#include "graph/onnx/zoo.h"
+#include "graph/zoo/zoo.h"
 #include "lower_common.h"
 #include "support/system/fs.h"
 #include "te/text.h"

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "graph/onnx/import.h"
-#include "graph/onnx/zoo.h"
 #include "graph/ops/ops.h"
+#include "graph/zoo/zoo.h"
 #include "graph_test.h"
 #include "support/hash.h"
 #include "support/log.h"

@@ -1,12 +1,12 @@
 /* Ready-made networks with seeded random weights: something to tune without a download. The same name gives the same file on
  * every machine. */
-#include "graph/onnx/zoo_int.h"
+#include "graph/zoo/zoo_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/ir/graph.h"
-#include "graph/onnx/zoo.h"
+#include "graph/zoo/zoo.h"
 #include "support/vec.h"
 
 static tc_graph_shape parse_dims(const char *dims) {

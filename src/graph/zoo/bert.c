@@ -2,7 +2,7 @@
  * GELU through Erf; attention as Reshape, Transpose, MatMul, Div, Add, Softmax; the mask built from attention_mask. */
 #include <math.h>
 
-#include "graph/onnx/zoo_int.h"
+#include "graph/zoo/zoo_int.h"
 
 typedef struct bert {
     tc_graph_zoo_ctx *z;

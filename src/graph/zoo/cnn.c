@@ -2,7 +2,7 @@
  * biases. He initialisation keeps activations at scale through the depth; the last convolution of a residual branch is damped. */
 #include <math.h>
 
-#include "graph/onnx/zoo_int.h"
+#include "graph/zoo/zoo_int.h"
 
 typedef struct conv {
     int in, out, kernel, stride, group;

@@ -1,6 +1,6 @@
-/* The builders of the ready-made networks, one per family; seen by zoo*.c alone. */
-#ifndef TC_GRAPH_ONNX_ZOO_INT_H
-#define TC_GRAPH_ONNX_ZOO_INT_H
+/* The builders of the ready-made networks, one per family; seen by this folder alone. */
+#ifndef TC_GRAPH_ZOO_ZOO_INT_H
+#define TC_GRAPH_ZOO_ZOO_INT_H
 
 #include "graph/onnx/write.h"
 #include "support/rng.h"

@@ -1,6 +1,6 @@
 /* Ready-made networks with seeded random weights. */
-#ifndef TC_GRAPH_ONNX_ZOO_H
-#define TC_GRAPH_ONNX_ZOO_H
+#ifndef TC_GRAPH_ZOO_ZOO_H
+#define TC_GRAPH_ZOO_ZOO_H
 
 #include "support/status.h"
 
