@@ -14,11 +14,13 @@ typedef struct bench_args {
     tc_cli_timing timing;
     int repeats; /* 0: not given */
     const char *sched, *inputs;
+    tc_cli_texts at;
     bool json;
 } bench_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(bench_args, model.source),
+    TC_CLI_AT_OPTION(bench_args, at),
     TC_CLI_TIMING_OPTION(bench_args, timing),
     TC_CLI_DB_OPTION(bench_args, model.db.path),
     TC_CLI_UNTUNED_OPTION(bench_args, model.db.untuned),
@@ -210,11 +212,11 @@ static tc_status not_measured(const char *path, const tc_tune_schedule *k, const
 }
 
 /* The database is closed again: while somebody reads it, what is noted stays in its log. */
-static tc_status find_schedule(const bench_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
-                               tc_tune_schedule *k, tc_error *err) {
+static tc_status find_schedule(const bench_args *a, const tc_tune_task *task, const int64_t *sizes, const tc_target *t,
+                               tc_arena *arena, tc_tune_schedule *k, tc_error *err) {
     tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
     TC_TRY(tc_cli_db_read(&a->model.db, &q.db, err));
-    tc_status st = tc_tune_schedule_find(&q, arena, k, err);
+    tc_status st = sizes ? tc_tune_schedule_at(&q, sizes, arena, k, err) : tc_tune_schedule_find(&q, arena, k, err);
     tc_meas_db_close(q.db);
     return st;
 }
@@ -252,21 +254,27 @@ static void print_kernel(const bench_args *a, const tc_tune_task *task, const tc
     print_result(a, &x);
 }
 
-static tc_status bench_kernel(const bench_args *a, const tc_graph_work *w, const tc_target *t, tc_error *err) {
+static tc_status bench_kernel(const bench_args *a, const char *path, const tc_tune_task *task, const int64_t *sizes,
+                              const tc_target *t, tc_error *err) {
     tc_arena *arena = tc_arena_new();
+    tc_ctx *ctx = tc_ctx_new();
     tc_tune_kernel_options o = {
         .target = t, .timing = a->timing.asked, .repeats = a->repeats, .seed = a->model.seed, .stop = tc_cli_stop_flag()};
-    const tc_tune_task *task;
+    tc_tune_task timed = *task;
     tc_tune_schedule k;
     tc_tune_kernel_bench b;
-    tc_graph_work_tasks(w, &task); /* of a kernel: one */
-    tc_status st = find_schedule(a, task, t, arena, &k, err);
+    tc_status st = find_schedule(a, task, sizes, t, arena, &k, err);
+    if (st == TC_OK && sizes) {
+        timed.name = tc_tune_name_at(arena, task->name, task->workload, sizes);
+        st = tc_te_at(ctx, task->workload, sizes, &timed.workload, err);
+    }
     if (st == TC_OK)
-        st = tc_tune_kernel_measure(task->workload, &k, &o, arena, &b, err);
+        st = tc_tune_kernel_measure(timed.workload, &k, &o, arena, &b, err);
     if (st == TC_OK && !tc_record_ok(&b.record))
-        st = not_measured(tc_graph_work_path(w), &k, &b.record, arena, err);
+        st = not_measured(path, &k, &b.record, arena, err);
     if (st == TC_OK)
-        print_kernel(a, task, t, &k, &b, arena);
+        print_kernel(a, &timed, t, &k, &b, arena);
+    tc_ctx_free(ctx);
     tc_arena_free(arena);
     return st;
 }
@@ -315,11 +323,21 @@ static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err)
 static int bench_te(const bench_args *a, tc_error *err) {
     tc_graph_work *w = NULL;
     tc_target *t = NULL;
+    tc_arena *arena = tc_arena_new();
+    const tc_tune_task *task = NULL; /* of a kernel: one */
+    const int64_t *sizes = NULL;
+    tc_cli_model_args model = a->model;
+    model.source.varying = a->at.len > 0;
     int status = tc_cli_target(&a->model.target, true, &t, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_open(&a->model, NULL, &w, err);
-    if (status == TC_CLI_DONE && bench_kernel(a, w, t, err) != TC_OK)
+        status = tc_cli_open(&model, NULL, &w, err);
+    if (status == TC_CLI_DONE)
+        tc_graph_work_tasks(w, &task);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_at(&a->at, task->workload, arena, &sizes, err);
+    if (status == TC_CLI_DONE && bench_kernel(a, tc_graph_work_path(w), task, sizes, t, err) != TC_OK)
         status = TC_CLI_FAILED;
+    tc_arena_free(arena);
     tc_graph_work_free(w);
     tc_target_free(t);
     return status;
@@ -332,6 +350,8 @@ static int run(const void *args, tc_error *err) {
         return status;
     if (a->sched && !a->model.source.te)
         return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
+    if (a->at.len && !a->model.source.te)
+        return tc_cli_usage(err, "--at goes with --te: it gives the sizes of one kernel");
     if (a->timing.given && !a->model.source.te)
         return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     if (a->inputs && a->model.source.te)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/compare.h"
+#include "measure/records/check.h"
 #include "support/system/fs.h"
 #include "te/text.h"
 #include "tune/kernel/kernel.h"
@@ -18,11 +19,13 @@ typedef struct compare_args {
     uint64_t seed;
     int repeats; /* 0: not given */
     const char *kernel;
+    tc_cli_texts at;
     bool json;
 } compare_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(compare_args, source),
+    TC_CLI_AT_OPTION(compare_args, at),
     TC_CLI_TIMING_OPTION(compare_args, timing),
     TC_CLI_DB_OPTION(compare_args, db.path),
     TC_CLI_TARGET_OPTION(compare_args, target.name),
@@ -109,7 +112,9 @@ static int find_kernel(const compare_args *a, comparison *c, tc_graph_work **wor
     const tc_tune_task *task;
     int status;
     if (a->source.te || a->source.model) {
-        status = tc_cli_open_source(&a->source, work, err);
+        tc_cli_source_args source = a->source;
+        source.varying = a->at.len > 0;
+        status = tc_cli_open_source(&source, work, err);
         if (status == TC_CLI_DONE)
             status = tc_cli_pick_one(*work, a->kernel, &task, err);
         if (status != TC_CLI_DONE)
@@ -124,19 +129,36 @@ static int find_kernel(const compare_args *a, comparison *c, tc_graph_work **wor
         return tc_cli_usage(err, "of which kernel? Name it with --te FILE.te, or with --model FILE.onnx and --kernel");
     }
     c->hash = tc_te_hash(w);
-    c->w = w;
+    c->w = c->timed = w;
     return TC_CLI_DONE;
 }
 
-/* A record may be of another form of the kernel. */
+/* Those of --at; where it is not given, and the kernel is that of a record, those of the record. */
+static int find_sizes(const compare_args *a, comparison *c, tc_ctx *ctx, tc_arena *arena, tc_error *err) {
+    const compare_side *record = first_record(c);
+    int64_t *own = TC_NEW_N(arena, int64_t, c->w->nsymbol);
+    int status = tc_cli_at(&a->at, c->w, arena, &c->sizes, err);
+    if (status != TC_CLI_DONE || (!c->sizes && !c->w->nsymbol))
+        return status;
+    if (!c->sizes && tc_meas_check_sizes(c->w, record->record.sizes, own, err) != TC_OK)
+        return TC_CLI_FAILED;
+    c->sizes = c->sizes ? c->sizes : own;
+    c->kernel = tc_tune_name_at(arena, c->kernel, c->w, c->sizes);
+    return tc_te_at(ctx, c->w, c->sizes, &c->timed, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
+/* A record may be of another form of the kernel, or of what it is at the sizes. */
 static tc_status from_record(const comparison *c, compare_side *s, tc_arena *arena, tc_error *err) {
-    const char *form = tc_tune_form_of(c->w, s->record.workload_hash.hex, arena);
-    if (!form)
+    const char *form = tc_tune_form_of(c->w, s->record.workload_hash.hex, arena),
+               *fixed = form ? NULL : tc_tune_form_of(c->timed, s->record.workload_hash.hex, arena);
+    if (!form && !fixed)
         return tc_fail(err, TC_BAD_INPUT,
                        "record %lld of %s is of another kernel: its workload is %.12s, that of %s is %.12s; where they are "
                        "two forms of one kernel, name that with --te or --model",
                        (long long)s->id, s->db, s->record.workload_hash.hex, c->kernel, c->hash.hex);
-    s->k = tc_tune_schedule_of_record(&s->record, form, s->db);
+    s->k = tc_tune_schedule_of_record(&s->record, form ? form : fixed, s->db);
+    if (form && c->sizes)
+        s->k.sizes = tc_meas_sizes_text(arena, c->sizes, c->w->nsymbol);
     return TC_OK;
 }
 
@@ -148,8 +170,8 @@ static tc_status find_schedule(const compare_args *a, const comparison *c, compa
     q.file = s->kind == SIDE_FILE ? s->spec : NULL;
     if (s->kind == SIDE_BEST)
         TC_TRY(tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &q.db, err));
-    tc_status st = tc_tune_schedule_find(&q, arena, &s->k, err);
-    if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record)
+    tc_status st = c->sizes ? tc_tune_schedule_at(&q, c->sizes, arena, &s->k, err) : tc_tune_schedule_find(&q, arena, &s->k, err);
+    if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record && !s->k.variant)
         st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(q.db),
                      tc_cli_origin(&s->k, arena));
     tc_meas_db_close(q.db);
@@ -160,7 +182,7 @@ static tc_status make_side(const compare_args *a, const comparison *c, compare_s
                            tc_error *err) {
     tc_meas_gemm g;
     if (s->kind == SIDE_PEER) {
-        TC_TRY(tc_meas_gemm_of(c->w, &g, err));
+        TC_TRY(tc_meas_gemm_of(c->timed, &g, err));
         TC_TRY(tc_meas_peer_open(s->spec, &g, c->threads, tc_cli_stop_flag(), &s->peer, err));
         s->origin = tc_meas_peer_version(s->peer);
         return TC_OK;
@@ -185,7 +207,7 @@ static tc_status failed(const compare_side *s, const tc_record *now, tc_arena *a
 static tc_status measure(const compare_args *a, comparison *c, const tc_target *t, tc_arena *arena, tc_error *err) {
     tc_tune_duellist rival[2];
     tc_tune_duel_options o = {
-        .workload = c->w, .target = t, .mode = c->mode, .rounds = rounds_of(a), .seed = a->seed, .stop = tc_cli_stop_flag()};
+        .workload = c->timed, .target = t, .mode = c->mode, .rounds = rounds_of(a), .seed = a->seed, .stop = tc_cli_stop_flag()};
     for (int i = 0; i < 2; i++)
         rival[i] = (tc_tune_duellist){.schedule = c->side[i].peer ? NULL : &c->side[i].k, .peer = c->side[i].peer};
     TC_TRY(tc_tune_duel_run(rival, &o, arena, &c->duel, err));
@@ -217,7 +239,7 @@ static void set_threads(const compare_args *a, comparison *c, tc_target *t) {
 /* As --mode says; where it leaves that open, cold when a record was timed so, or tuning would do so. A library is timed hot. */
 static void set_mode(const compare_args *a, comparison *c, tc_target *t) {
     bool peer = false, cold = false;
-    t->machine = tc_tune_machine(t, c->threads, tc_te_constant_bytes_read(c->w));
+    t->machine = tc_tune_machine(t, c->threads, tc_te_constant_bytes_read(c->timed));
     for (int i = 0; i < 2; i++) {
         peer |= c->side[i].kind == SIDE_PEER;
         cold |= c->side[i].kind == SIDE_RECORD && c->side[i].record.mode == TC_MEAS_COLD;
@@ -227,7 +249,7 @@ static void set_mode(const compare_args *a, comparison *c, tc_target *t) {
     else if (cold && a->timing.asked == TC_TUNE_AUTO)
         c->mode = TC_MEAS_COLD;
     else
-        c->mode = tc_tune_mode(a->timing.asked, c->w, 0, &t->machine);
+        c->mode = tc_tune_mode(a->timing.asked, c->timed, 0, &t->machine);
 }
 
 static int run(const void *args, tc_error *err) {
@@ -249,6 +271,8 @@ static int run(const void *args, tc_error *err) {
             status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = find_kernel(a, &c, &w, ctx, err);
+    if (status == TC_CLI_DONE)
+        status = find_sizes(a, &c, ctx, arena, err);
     if (status == TC_CLI_DONE) {
         set_threads(a, &c, t);
         set_mode(a, &c, t);
@@ -278,7 +302,9 @@ const tc_cli_command tc_cli_compare = {
         "the median of the rounds' ratios with its 95 % bootstrap interval, and one is called faster only if that excludes "
         "equality and a sign test agrees with p < 0.001. A record that fails there is marked in its database, and no longer "
         "used. The kernel is "
-        "that of --te or --model and --kernel, or of a record. "
+        "that of --te or --model and --kernel, or of a record; --at gives the sizes of one that has symbols, where best is the "
+        "variant that "
+        "serves them. "
         "Unless given, threads are those of the first record, and both are timed cold when a record was, or when tuning "
         "would do so.",
     TC_CLI_ARGS(compare_args, options),

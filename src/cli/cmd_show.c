@@ -15,6 +15,7 @@ typedef struct show_args {
     tc_cli_target_args target;
     tc_accuracy accuracy;
     const char *kernel, *sched, *print, *dump;
+    tc_cli_texts at;
     bool json;
 } show_args;
 
@@ -27,6 +28,7 @@ static const tc_cli_option options[] = {
     TC_CLI_PRECISION_OPTION(show_args, accuracy),
     TC_CLI_THREADS_OPTION(show_args, target.threads),
     TC_CLI_KERNEL_OPTION(show_args, kernel),
+    TC_CLI_AT_OPTION(show_args, at),
     TC_CLI_SCHED_OPTION(show_args, sched),
     TC_CLI_TEXT(show_args, print, "print", "PARTS",
                 "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm; default "
@@ -87,6 +89,11 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         if (st != TC_OK)
             break;
         const char *origin = tc_cli_origin(&k, arena);
+        tc_tune_variants v = {0};
+        if (tasks[i].workload->nsymbol)
+            st = tc_tune_variants_find(&q, NULL, arena, &v, err);
+        if (v.n && !v.why)
+            origin = tc_arena_printf(arena, "%d variants, of %d programs at %d sizes", v.n, v.nprogram, v.npoint);
         double flops = tc_te_flops(tasks[i].workload);
         tc_cli_cell(&table, "%d", i);
         tc_cli_cell(&table, "%s", tasks[i].name);
@@ -149,15 +156,53 @@ static void print_text(const tc_tune_stages *s, unsigned parts) {
     }
 }
 
+/* A kernel with symbols that has several variants: which serves what. */
+static int show_variants(const show_args *a, const tc_tune_task *task, const tc_tune_variants *v, tc_error *err) {
+    const tc_var *s = task->workload->symbols[0];
+    if (a->print || a->dump)
+        return tc_cli_usage(err, "the kernel has %d variants for its sizes: say with --at %s=%lld which is meant", v->n, s->name,
+                            (long long)s->most);
+    if (a->json)
+        tc_cli_json_print(tc_cli_variants_json(task->name, task->workload, v));
+    else
+        tc_cli_report_variants(stdout, task->name, task->workload, v);
+    return TC_CLI_DONE;
+}
+
+/* The schedule to show; *several: there are variants, and no sizes were given. */
+static int find(const show_args *a, const tc_tune_task *task, const tc_tune_query *q, tc_arena *arena, tc_tune_schedule *k,
+                tc_tune_variants *several, tc_error *err) {
+    const int64_t *sizes;
+    int status = tc_cli_at(&a->at, task->workload, arena, &sizes, err);
+    *several = (tc_tune_variants){0};
+    if (status != TC_CLI_DONE)
+        return status;
+    tc_status st = TC_OK;
+    if (!sizes && task->workload->nsymbol)
+        st = tc_tune_variants_find(q, NULL, arena, several, err);
+    if (st == TC_OK && several->n == 1 && !several->why) {
+        int64_t *most = TC_NEW_N(arena, int64_t, task->workload->nsymbol);
+        for (int i = 0; i < task->workload->nsymbol; i++)
+            most[i] = task->workload->symbols[i]->most;
+        sizes = most;
+    }
+    if (st == TC_OK && several->n < 2)
+        st = sizes ? tc_tune_schedule_at(q, sizes, arena, k, err) : tc_tune_schedule_find(q, arena, k, err);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+}
+
 static int show(const show_args *a, const tc_tune_task *task, const tc_target *t, tc_meas_db *db, unsigned parts, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->accuracy, .file = a->sched, .db = db};
     tc_tune_schedule k;
     tc_tune_stages s = {0};
-    tc_status st = tc_tune_schedule_find(&q, arena, &k, err);
-    if (st == TC_OK)
-        st = tc_tune_stages_make(t, &k, parts, a->dump, &s, err);
-    if (st == TC_OK) {
+    tc_tune_variants several;
+    int status = find(a, task, &q, arena, &k, &several, err);
+    if (status == TC_CLI_DONE && several.n > 1)
+        status = show_variants(a, task, &several, err);
+    else if (status == TC_CLI_DONE && tc_tune_stages_make(t, &k, parts, a->dump, &s, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    else if (status == TC_CLI_DONE) {
         const char *origin = tc_cli_origin(&k, arena);
         annotate(&s, parts, origin, t, a->json);
         if (a->json)
@@ -167,7 +212,7 @@ static int show(const show_args *a, const tc_tune_task *task, const tc_target *t
     }
     tc_tune_stages_free(&s);
     tc_arena_free(arena);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    return status;
 }
 
 static int show_library(const show_args *a, tc_error *err) {
@@ -222,7 +267,9 @@ const tc_cli_command tc_cli_show = {
     .details =
         "Of a built library (--model M.so) it says what it was built for and from, which is read from the file without loading "
         "it. "
-        "A network with several kernels is listed unless --kernel chooses one. A single part (--print schedule) comes without a "
+        "A network with several kernels is listed unless --kernel chooses one. Of a kernel whose sizes vary and that has several "
+        "variants it says which serves which "
+        "sizes; --at N=17 shows the one that serves these. A single part (--print schedule) comes without a "
         "heading: save it, change a line, and measure it with `tctune measure --te FILE --sched FILE`. In the assembly the hot "
         "loop "
         "has a bar in the margin, and what it consists of stands above; with --json the assembly is as LLVM wrote it, and "

@@ -22,7 +22,9 @@ typedef struct compare_side {
 
 typedef struct comparison {
     compare_side side[2];
-    const tc_workload *w; /* canonical */
+    const tc_workload *w;
+    const int64_t *sizes;     /* of its symbols; NULL: it has none */
+    const tc_workload *timed; /* w at these sizes */
     tc_digest hash;
     const char *kernel; /* its name, or its hash */
     int threads;

@@ -24,6 +24,8 @@ const char *tc_cli_origin(const tc_tune_schedule *s, tc_arena *a) {
     bool other = strcmp(s->form, "direct") != 0;
     if (s->file)
         return s->file;
+    if (s->variant)
+        return s->variant;
     if (!r)
         return tc_arena_printf(a, "default schedule%s (%s)", tc_cli_by_cost(s->trace, a), s->why);
     return tc_arena_printf(a, "record %lld of %s: %s%s%s with %d threads on %s", (long long)r->id, s->db, other ? s->form : "",

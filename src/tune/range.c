@@ -19,13 +19,6 @@ static const double hopeless = 1.5;
 
 /* ---- tasks ---- */
 
-/* "ffn1 N=23" */
-static const char *name_at(tc_arena *a, const char *name, const tc_workload *w, const int64_t *sizes) {
-    for (int i = 0; i < w->nsymbol; i++)
-        name = tc_arena_printf(a, "%s %s=%lld", name, w->symbols[i]->name, (long long)sizes[i]);
-    return name;
-}
-
 /* Each size counts as much as the others, however long it takes: a second of a smaller one is so much more. Other algorithms cut extents
  * into parts of fixed sizes: what varies has none. */
 static tc_status put_sizes(tc_ctx *c, const tc_tune_task *t, const tc_tune_range *r, tc_tune_task *out, tc_error *err) {
@@ -33,7 +26,7 @@ static tc_status put_sizes(tc_ctx *c, const tc_tune_task *t, const tc_tune_range
     for (int i = 0; i < r->tuned.n; i++) {
         const tc_workload *w;
         TC_TRY(tc_te_at(c, t->workload, r->tuned.sizes[i], &w, err));
-        out[i] = (tc_tune_task){.name = name_at(tc_ctx_arena(c), t->name, t->workload, r->tuned.sizes[i]),
+        out[i] = (tc_tune_task){.name = tc_tune_name_at(tc_ctx_arena(c), t->name, t->workload, r->tuned.sizes[i]),
                                 .workload = w,
                                 .weight = t->weight / r->tuned.n,
                                 .direct = true};

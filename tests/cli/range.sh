@@ -3,7 +3,7 @@
 . "$(dirname "$0")/check.sh"
 
 cat >layer.te <<'TE'
-symbol N 1..12
+symbol N 1..6
 tensor X[N, 32] f32
 tensor W[32, 48] f32 const
 compute Y[i:N, j:48] = sum(k:32) X[i, k] * W[k, j]
@@ -18,40 +18,60 @@ weights() { # LINE STATUS TEXT
 }
 weights '' 1 'weights|has no sizes'
 weights 'M=3 1\n' 1 'weights:1|nothing has a size M|there are N'
-weights 'N=3 1\nN=13 1\n' 1 'weights:2|N is 13|from 1 to 12'
+weights 'N=3 1\nN=7 1\n' 1 'weights:2|N is 7|from 1 to 6'
 weights 'N=3 -1\n' 1 'weights:1|the weight is -1'
 weights 'N=3\n' 1 'weights:1|expected NAME=SIZE'
 printf 'N=3 1\n' >weights
 refused 1 'all sizes are fixed' "$TCTUNE" --te fixed.te --trials 4 --db bad.db --shape-weights weights
 refused 1 'none.txt' "$TCTUNE" --te layer.te --trials 4 --db bad.db --shape-weights none.txt
-refused 1 'size N varies|--shape N=12' "$TCTUNE" --te layer.te --trials 4 --db bad.db --out layer.so
+refused 1 'size N varies|--shape N=6' "$TCTUNE" --te layer.te --trials 4 --db bad.db --out layer.so
 
 # ---- tuning ----
 ok "$TCTUNE" --te layer.te --trials 12 --threads 1 --db t.db --start-from none
-says "layer N=" "for N = 1..12" "variant 1:" "slower than the best of each size"
+says "layer N=" "for N = 1..6" "variant 1:" "slower than the best of each size"
 ok "$TCTUNE" --te layer.te --trials 12 --threads 1 --db t.db --start-from none --json
 [ "$(json out ranges.0.held)" = false ] || fail "a contest was repeated"
 [ "$(json out ranges.0.points.0.sizes.N)" -eq 1 ] || fail "the contest has not the least size"
-[ "$(json out ranges.0.range.N.1)" -eq 12 ] || fail "the range is not told"
+[ "$(json out ranges.0.range.N.1)" -eq 6 ] || fail "the range is not told"
 [ "$(json out ranges.0.tuned.1.N)" -gt 1 ] || fail "tuned sizes are not told"
 ok "$TCTUNE" db stats --db t.db
 says " sizes "
 ok "$TCTUNE" db verify --db t.db
 ok "$TCTUNE" db export --db t.db --out t.jsonl
-grep -q '"sizes":"12"' t.jsonl || fail "no record says its sizes"
+grep -q '"sizes":"6"' t.jsonl || fail "no record says its sizes"
 [ "$(grep -v '"sizes"' t.jsonl | grep -c 'symbol')" -eq 0 ] || fail "a record of what varies has no sizes"
+
+# ---- what serves which sizes ----
+ok "$TCTUNE" show --te layer.te --threads 1 --db t.db --at N=4 --print schedule
+grep -q "variant . of ., of .* programs at .* sizes in t.db" out || fail "show does not say which variant it is"
+ok "$TCTUNE" bench --te layer.te --threads 1 --db t.db --at N=4 --repeats 3
+says "layer N=4:" "schedule: variant"
+ok "$TCTUNE" bench --te layer.te --threads 1 --untuned --at N=6 --repeats 3 --json
+[ "$(json out name)" = "layer N=6" ] || fail "bench --json does not name the size"
+ok "$TCTUNE" compare best default --te layer.te --threads 1 --db t.db --at N=3 --repeats 11
+says "rounds in turns" "variant"
+id=$(awk -F'"' '/"sizes":"6"/ { print NR; exit }' t.jsonl) # they are exported in order
+ok "$TCTUNE" compare "$id" default --threads 1 --db t.db --repeats 11 --json
+[ "$(json out kernel | grep -c "s0=6")" -eq 1 ] || fail "a record is not compared at its sizes"
+refused 2 '--at M=3|N = 1..6' "$TCTUNE" bench --te layer.te --at M=3
+refused 2 '--at N=7|runs from 1 to 6' "$TCTUNE" bench --te layer.te --at N=7
+refused 2 '--at N=3|given once' "$TCTUNE" bench --te layer.te --at N=3 --at N=3
+refused 2 '--at N=-3|expected NAME=SIZE' "$TCTUNE" compare best default --te layer.te --at N=-3
+refused 2 '--at N=3|no size of the kernel varies' "$TCTUNE" show --te fixed.te --at N=3
+refused 2 '--at goes with --te' "$TCTUNE" bench --model none.onnx --at N=3
+refused 1 'size N varies|--shape N=6' "$TCTUNE" bench --te layer.te
 
 # ---- records that do not fit ----
 ok "$TCTUNE" db import --db copy.db t.jsonl
-sed 's/"sizes":"12"/"sizes":"13"/' t.jsonl >bad.jsonl
-refused 1 'bad.jsonl:|s0 = 13, but s0 runs from 1 to 12' "$TCTUNE" db import --db other.db bad.jsonl
-sed 's/"sizes":"12",//' t.jsonl >bad.jsonl
+sed 's/"sizes":"6"/"sizes":"7"/' t.jsonl >bad.jsonl
+refused 1 'bad.jsonl:|s0 = 7, but s0 runs from 1 to 6' "$TCTUNE" db import --db other.db bad.jsonl
+sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|size s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
 # ---- weights choose the sizes ----
-printf '# two lengths\nN=5 3\nN=10 1\n' >weights
+printf '# two lengths\nN=2 3\nN=5 1\n' >weights
 ok "$TCTUNE" --te layer.te --trials 8 --threads 1 --db w.db --start-from none --shape-weights weights --json
-[ "$(json out ranges.0.tuned.0.N)" -eq 5 ] || fail "the heavier size was not tuned"
-[ "$(json out ranges.0.points.1.sizes.N)" -eq 5 ] || fail "the heavier size was not compared at"
+[ "$(json out ranges.0.tuned.0.N)" -eq 2 ] || fail "the heavier size was not tuned"
+[ "$(json out ranges.0.points.1.sizes.N)" -eq 2 ] || fail "the heavier size was not compared at"
 
 echo "$checks checks"

@@ -19,7 +19,8 @@ static void line_up(const tc_tune_duellist rival[2], field *f) {
         const tc_tune_schedule *s = rival[i].schedule;
         if (s) {
             f->rival[f->n] = i;
-            f->in[f->n++] = (tc_meas_input){.workload = s->workload, .trace = s->trace, .workload_hash = s->hash, .again = true};
+            f->in[f->n++] = (tc_meas_input){
+                .workload = s->workload, .trace = s->trace, .workload_hash = s->hash, .again = true, .sizes = s->sizes};
         } else {
             f->guest.user = rival[i].peer;
         }

@@ -18,7 +18,7 @@ static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_opt
                              tc_record *out, tc_error *err) {
     tc_meas_options mo = {
         .target = o->target->text, .threads = o->target->machine.cores, .mode = mode, .seed = o->seed, .stop = o->stop};
-    tc_meas_input in = {.workload = s->workload, .trace = s->trace, .workload_hash = s->hash};
+    tc_meas_input in = {.workload = s->workload, .trace = s->trace, .workload_hash = s->hash, .sizes = s->sizes};
     tc_meas *m;
     TC_TRY(tc_meas_new(&mo, &m, err));
     tc_status st = tc_meas_kernel_time(m, &in, o->repeats ? o->repeats : TC_TUNE_REPEATS, a, out, err);

@@ -26,7 +26,7 @@ typedef struct tc_tune_kernel_bench {
     double constants;         /* bytes that came from memory in each call, timed cold */
 } tc_tune_kernel_bench;
 
-/* Times the schedule s of w in the isolated process that tuning uses. Where the mode is left open, as tuning times the kernel, or
+/* Times the schedule s of w, which is at s->sizes where it has some, in the isolated process that tuning uses. Where the mode is left open, as tuning times the kernel, or
  * as the record that s is of was timed if that was cold. An error: it could not be tried, or was stopped. Results are in `a`. */
 TC_NODISCARD tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                               tc_arena *a, tc_tune_kernel_bench *out, tc_error *err);

@@ -15,8 +15,10 @@ typedef struct tc_tune_schedule {
     /* Where it comes from: one of these is not NULL. */
     const char *file;
     const tc_record *record;
-    const char *why; /* the default schedule, and why no record is used */
-    const char *db;  /* of record: its file */
+    const char *why;     /* the default schedule, and why no record is used */
+    const char *variant; /* of a kernel with symbols: which of its variants it is, for people */
+    const char *db;      /* of record: its file */
+    const char *sizes;   /* of a kernel with symbols: those of the run that it is for, as records have them; NULL: of none */
 } tc_tune_schedule;
 
 /* What a schedule is looked for. */

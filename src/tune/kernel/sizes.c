@@ -21,6 +21,12 @@ int64_t tc_tune_product(const int64_t *sizes, int n) {
     return p;
 }
 
+const char *tc_tune_name_at(tc_arena *a, const char *name, const tc_workload *w, const int64_t *sizes) {
+    for (int i = 0; i < w->nsymbol; i++)
+        name = tc_arena_printf(a, "%s %s=%lld", name, w->symbols[i]->name, (long long)sizes[i]);
+    return name;
+}
+
 /* ---- files ---- */
 
 typedef struct named {

@@ -55,6 +55,9 @@ tc_tune_places tc_tune_grid(tc_arena *a, const tc_workload *w, const tc_tune_wei
 const double *tc_tune_place_weights(tc_arena *a, const tc_workload *w, const tc_tune_weights *weights, int n,
                                     const int64_t *const *sizes);
 
+/* "layer N=17", in `a`: w, which is called `name`, at these sizes. */
+const char *tc_tune_name_at(tc_arena *a, const char *name, const tc_workload *w, const int64_t *sizes);
+
 /* Where a run stands in the range: the product of its n sizes, INT64_MAX where it would be more. A size of 0 counts as 1: where it is that of a
  * part of something, the other parts are there all the same. */
 int64_t tc_tune_product(const int64_t *sizes, int n);

@@ -209,3 +209,20 @@ tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *w
         TC_TRY(from_contest(q, weights, a, out, err));
     return out->n ? TC_OK : from_schedule(q, a, out, err);
 }
+
+tc_status tc_tune_schedule_at(const tc_tune_query *q, const int64_t *sizes, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
+    int n = q->workload->nsymbol;
+    tc_tune_variants v = {0};
+    if (q->db && !q->file)
+        TC_TRY(from_contest(q, NULL, a, &v, err));
+    if (v.n) {
+        int i = tc_tune_variant_at(&v, sizes, n);
+        *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = "direct", .hash = v.hash};
+        out->variant = tc_arena_printf(a, "variant %d of %d, of %d programs at %d sizes in %s", i + 1, v.n, v.nprogram, v.npoint,
+                                       tc_meas_db_path(q->db));
+    } else {
+        TC_TRY(tc_tune_schedule_find(q, a, out, err));
+    }
+    out->sizes = tc_meas_sizes_text(a, sizes, n);
+    return TC_OK;
+}
