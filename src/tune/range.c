@@ -13,7 +13,7 @@
 
 /* Programs of a tuned size that take part: where the first of one size is slow at another, often the next are not. Of a size of the grid
  * that somebody tuned besides, the best. All numbers were chosen. */
-enum { FINALISTS = 4, ROUNDS = 3, SAMPLES = 3, ENTRANTS = 24 };
+enum { FINALISTS = 4, TRIED = 32, ROUNDS = 3, SAMPLES = 3, ENTRANTS = 24 };
 /* Times the best at a size beyond which a program is timed there once: it is no variant for it. */
 static const double hopeless = 1.5;
 
@@ -176,15 +176,19 @@ static tc_status enter_chosen(contest *x, tc_error *err) {
     return TC_OK;
 }
 
-static void transplant(contest *x, const tc_workload *from, const char *trace) {
+/* False: it cannot be taken there. */
+static bool transplant(contest *x, const tc_workload *from, const char *trace) {
     tc_tune_transplant t = {.from = from, .to = x->w, .machine = &x->target.machine, .trace = trace};
     const char *own;
     uint64_t program;
     tc_error why = {0};
-    if (tc_tune_transplant_make(&t, x->a, &own, &program, &why) == TC_OK)
+    if (tc_tune_transplant_make(&t, x->a, &own, &program, &why) == TC_OK) {
         enter(x, own, program);
-    else if (x->out->refused++ == 0)
+        return true;
+    }
+    if (x->out->refused++ == 0)
         x->out->why = tc_arena_strdup(x->a, why.msg);
+    return false;
 }
 
 static bool has_program(const tc_record *r, size_t n, uint64_t program) {
@@ -194,7 +198,7 @@ static bool has_program(const tc_record *r, size_t n, uint64_t program) {
     return false;
 }
 
-/* The best `most` programs for these sizes. */
+/* The best `most` programs for these sizes that can be taken over: one that cannot has many like it next to it. */
 static tc_status enter_from(contest *x, const int64_t *sizes, int most, tc_error *err) {
     tc_ctx *c = tc_ctx_child(x->ctx);
     const tc_workload *at;
@@ -213,11 +217,9 @@ static tc_status enter_from(contest *x, const int64_t *sizes, int most, tc_error
                             .order = TC_MEAS_BY_RANK};
         s = tc_meas_db_select(x->db, x->a, &f, &r, err);
     }
-    for (size_t i = 0; i < r.len && most > 0 && !tc_ran_out(); i++)
-        if (!has_program(r.data, i, r.data[i].program)) {
-            transplant(x, at, r.data[i].trace);
+    for (size_t i = 0; i < r.len && i < TRIED && most > 0 && !tc_ran_out(); i++)
+        if (!has_program(r.data, i, r.data[i].program) && transplant(x, at, r.data[i].trace))
             most--;
-        }
     tc_ctx_free(c);
     return s;
 }

@@ -295,10 +295,14 @@ static int nearest(const tc_workload *w, int n, const int64_t *const *sizes, con
     return best;
 }
 
-/* Each counts as far as it is to the middles between it and its neighbours. */
+/* Each counts as far as it is to the middles between it and its neighbours; the ends as if they had one on the other side too: a single
+ * row, and as much as there may be, are what runs often have. */
 static void weigh_by_logarithm(const tc_workload *w, int n, const int64_t *const *sizes, double *out) {
-    for (int i = 0; i < n; i++)
-        out[i] = (log_of(w, sizes[TC_MIN(i + 1, n - 1)]) - log_of(w, sizes[TC_MAX(i - 1, 0)])) / 2;
+    for (int i = 0; i < n; i++) {
+        double below = i > 0 ? log_of(w, sizes[i]) - log_of(w, sizes[i - 1]) : 0;
+        double above = i + 1 < n ? log_of(w, sizes[i + 1]) - log_of(w, sizes[i]) : 0;
+        out[i] = ((i > 0 ? below : above) + (i + 1 < n ? above : below)) / 2;
+    }
 }
 
 const double *tc_tune_place_weights(tc_arena *a, const tc_workload *w, const tc_tune_weights *weights, int n,
