@@ -101,25 +101,15 @@ static void value_ranges_close(value_ranges *v) {
 
 /* ---- walking the reads ---- */
 
-/* Calls `visit` for every read of a body with what is known where it happens. Stops when it returns false. */
-typedef struct scan {
-    bool (*visit)(struct scan *s, const tc_expr *read, te_ranges *r);
-    const tc_compute *op;
-    void *user;
-    te_memo seen;                /* outermost scope only */
-    TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around; where sizes vary */
-    bool varies;
-} scan;
-
 enum { MAX_SCOPES = 8 };
 
-static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
+bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r) {
     if (!e->nargs && e->op != TC_OP_READ)
         return true;
     if (!r->outer && !te_memo_put(&s->seen, e->id, e))
         return true;
     if (e->op == TC_OP_SELECT) {
-        if (!scan_expr(s, e->args[0], r))
+        if (!te_scan_reads(s, e->args[0], r))
             return false;
         int known = te_decide(r, e->args[0]);
         for (int arm = 1; arm <= 2; arm++) {
@@ -129,7 +119,7 @@ static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
                 continue;
             if (s->varies)
                 tc_push(&s->known, ((tc_known_cond){e->args[0], arm == 1}));
-            bool go_on = scan_expr(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
+            bool go_on = te_scan_reads(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
             s->known.len -= s->varies;
             if (!go_on)
                 return false;
@@ -137,7 +127,7 @@ static bool scan_expr(scan *s, const tc_expr *e, te_ranges *r) {
         return true;
     }
     for (int i = 0; i < e->nargs; i++)
-        if (!scan_expr(s, e->args[i], r))
+        if (!te_scan_reads(s, e->args[i], r))
             return false;
     return e->op != TC_OP_READ || s->visit(s, e, r);
 }
@@ -150,15 +140,25 @@ static bool is_empty(const tc_compute *op) {
     return false;
 }
 
-static void know_sizes(scan *s, const tc_workload *w) {
-    s->varies = w->nsymbol > 0;
-    s->known.len = 0;
-    for (int i = 0; i < s->op->naxis + s->op->nraxis; i++)
-        if (te_axis_of(s->op, i)->symbol)
-            tc_push(&s->known, ((tc_known_cond){within_size(w->ctx, te_axis_of(s->op, i)), true}));
+void te_scan_know(te_scan *s, tc_ctx *c, const tc_axis *axes, int n) {
+    for (int i = 0; i < n; i++)
+        if (axes[i].symbol)
+            tc_push(&s->known, ((tc_known_cond){within_size(c, &axes[i]), true}));
 }
 
-static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
+bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size) {
+    enum { MAX_AXES = 2 * TC_MAX_DIMS };
+    const tc_var *axes[MAX_AXES];
+    int n = s->op->naxis + s->op->nraxis;
+    if (!s->varies || n > MAX_AXES || tc_expr_touches_memory(index))
+        return false;
+    for (int i = 0; i < n; i++)
+        axes[i] = te_axis_of(s->op, i)->var;
+    const tc_premises p = {c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL};
+    return tc_te_below(&p, index, size);
+}
+
+static bool scan_workload(te_scan *s, const tc_workload *w, value_ranges *v) {
     bool go_on = true;
     for (int i = 0; i < w->ncompute && go_on; i++) {
         s->op = w->computes[i];
@@ -167,12 +167,15 @@ static bool scan_workload(scan *s, const tc_workload *w, value_ranges *v) {
         te_memo_init(&s->seen);
         te_ranges r;
         size_t mark = enter(v->env, w->ctx, s->op);
-        know_sizes(s, w);
+        s->varies = w->nsymbol > 0;
+        s->known.len = 0;
+        te_scan_know(s, w->ctx, s->op->axes, s->op->naxis);
+        te_scan_know(s, w->ctx, s->op->raxes, s->op->nraxis);
         te_ranges_init(&r, v->env);
         r.read_range = of_read;
         r.user = v;
         for (int o = 0; o < s->op->nout && go_on; o++)
-            go_on = scan_expr(s, s->op->body[o], &r);
+            go_on = te_scan_reads(s, s->op->body[o], &r);
         te_memo_free(&s->seen);
         tc_env_undo(v->env, mark);
     }
@@ -198,23 +201,15 @@ static void print_ival(tc_strbuf *b, tc_ival v) {
 }
 
 /* Index d of a read, whose range is v, is in [0, size of the tensor there), whatever that is. */
-static bool below_size(access_check *k, const scan *s, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
-    enum { MAX_AXES = 2 * TC_MAX_DIMS };
+static bool below_size(access_check *k, const te_scan *s, const tc_expr *read, int d, tc_ival v, te_ranges *r) {
     const tc_tensor *t = read->u.tensor;
-    const tc_var *axes[MAX_AXES];
-    int n = s->op->naxis + s->op->nraxis;
     const tc_expr *size = t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]);
     if (v.lo >= 0 && v.hi < t->shape[d] && (!t->symbol[d] || te_range(r, tc_sub(k->c, read->args[d], size)).hi < 0))
         return true;
-    if (!s->varies || n > MAX_AXES || tc_expr_touches_memory(read->args[d]))
-        return false;
-    for (int i = 0; i < n; i++)
-        axes[i] = te_axis_of(s->op, i)->var;
-    const tc_premises p = {k->c, r->env, s->known.len, s->known.data, (size_t)n, axes, NULL};
-    return tc_te_below(&p, read->args[d], size);
+    return te_scan_below(s, k->c, r, read->args[d], size);
 }
 
-static tc_status fail_beyond_size(const access_check *k, const scan *s, const tc_expr *read, int d) {
+static tc_status fail_beyond_size(const access_check *k, const te_scan *s, const tc_expr *read, int d) {
     const tc_tensor *t = read->u.tensor;
     tc_strbuf b = {0};
     tc_expr_print(&b, read);
@@ -227,7 +222,7 @@ static tc_status fail_beyond_size(const access_check *k, const scan *s, const tc
     return st;
 }
 
-static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
+static bool check_read(te_scan *s, const tc_expr *read, te_ranges *r) {
     access_check *k = s->user;
     const tc_tensor *t = read->u.tensor;
     for (int d = 0; d < t->ndim; d++) {
@@ -254,7 +249,7 @@ static bool check_read(scan *s, const tc_expr *read, te_ranges *r) {
 
 tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
     access_check k = {.c = w->ctx, .err = err, .status = TC_OK};
-    scan s = {.visit = check_read, .user = &k};
+    te_scan s = {.visit = check_read, .user = &k};
     tc_env *env = axis_ranges(w);
     value_ranges v;
     value_ranges_open(&v, w, env);
@@ -280,7 +275,7 @@ static void note_dependence(const tc_expr *e, void *user) {
         k->used = true;
 }
 
-static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
+static bool check_limit(te_scan *s, const tc_expr *read, te_ranges *r) {
     limit_check *k = s->user;
     for (int d = 0; d < read->nargs; d++) {
         bool before = k->used;
@@ -298,7 +293,7 @@ static bool check_limit(scan *s, const tc_expr *read, te_ranges *r) {
 /* With values of the input in [0, limit): is every index that depends on it in bounds? */
 static limit_check try_limit(const tc_workload *w, tc_env *env, const tc_tensor *input, const tc_map *depends, int64_t limit) {
     limit_check k = {.input = input, .safe = true, .depends = depends};
-    scan s = {.visit = check_limit, .user = &k};
+    te_scan s = {.visit = check_limit, .user = &k};
     value_ranges v = {.c = w->ctx, .env = env, .given = input, .given_range = {0, limit - 1}};
     for (int i = 0; i < w->ncompute; i++)
         for (int o = 0; o < w->computes[i]->nout; o++)

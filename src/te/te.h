@@ -96,6 +96,16 @@ const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
  * for a size that is out of its symbol's range. With a size of 0 the result is for the interpreter alone: schedules have no such
  * extents. */
 TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const tc_workload **out, tc_error *err);
+/* Of a tensor, of which only what lies below size[d] in dimension d is read; all of it where that is NULL. */
+typedef struct tc_te_part {
+    const tc_var *size[TC_MAX_DIMS];
+} tc_te_part;
+/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it. Its axes end where nothing past them is
+ * read, and its reduction axes where masks (select(k < size, x, what is neutral)) say that nothing comes after. read[i] (room for
+ * w->nin): what of input i is read then; have[i], no less than that: where it ends itself. size[]: those at which anything may end,
+ * beside those of bodies. out NULL: only read[] is wanted. */
+TC_NODISCARD tc_status tc_te_limit(tc_ctx *c, const tc_workload *w, int nsize, const tc_var *const *size, tc_te_part *asked,
+                                   const tc_te_part *have, const tc_workload **out, tc_te_part *read, tc_error *err);
 /* Hash of the canonical text with the format version: the key of records. */
 tc_digest tc_te_hash(const tc_workload *w);
 

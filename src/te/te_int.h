@@ -8,7 +8,7 @@
 #include "support/lex.h"
 #include "support/vec.h"
 #include "te/eval.h"
-#include "te/index/affine.h"
+#include "te/index/prove.h"
 #include "te/intrinsic.h"
 #include "te/te.h"
 #include "te/text.h"
@@ -181,6 +181,23 @@ void te_ranges_under(te_ranges *r, te_ranges *outer, const tc_expr *cond, bool n
 tc_ival te_range(te_ranges *r, const tc_expr *e);
 tc_ival te_range_affine(te_ranges *r, const tc_affine *a);
 int te_decide(te_ranges *r, const tc_expr *cond);
+
+/* ---- walking the reads of a body (access.c) ---- */
+/* Calls `visit` for every read with what is known where it happens; stops when that returns false. */
+typedef struct te_scan {
+    bool (*visit)(struct te_scan *s, const tc_expr *read, te_ranges *r);
+    const tc_compute *op;
+    void *user;
+    te_memo seen;                /* outside of conditions */
+    TC_VEC(tc_known_cond) known; /* sizes of axes, and conditions of selects around; where sizes vary */
+    bool varies;
+} te_scan;
+bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r);
+/* Axes end at their sizes. */
+void te_scan_know(te_scan *s, tc_ctx *c, const tc_axis *axes, int n);
+/* Whether the index is in [0, size), whatever the sizes are; false where nothing varies. */
+bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *index, const tc_expr *size);
+
 /* The most that the terms of a, and its constant, can add up to whatever their signs; INT64_MAX if that is not known. Terms of open
  * variables (affine.h) count as their coefficient. */
 int64_t te_magnitude(te_ranges *r, const tc_affine *a);

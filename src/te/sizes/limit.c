@@ -1,0 +1,288 @@
+/* Workloads that were made for the largest sizes, ended at those of a run.
+ *
+ * Backwards from what is asked for of the outputs: an axis runs as far as its tensor is read, a reduction axis as far as its body adds
+ * anything, and what a body reads under that is asked for of its operands. All of it is decided by ranges, under the conditions of the
+ * selects around a read, so what is left out nobody reads. */
+#include "te/te_int.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/map.h"
+
+/* A compute as it becomes: with the old tensors in its bodies. */
+typedef struct limited {
+    tc_axis *axes, *raxes;
+    const tc_expr *body[TC_MAX_OUTS];
+} limited;
+
+typedef struct limiter {
+    tc_ctx *c;
+    const tc_workload *w;
+    TC_VEC(const tc_var *) sizes; /* all that may end anything, those of smaller ranges first */
+    tc_map asked;                 /* tensor id -> its part that is read, as far as readers were looked at */
+    limited *computes;
+    tc_map tensors; /* id -> the new tensor */
+} limiter;
+
+/* ---- the sizes that there are ---- */
+
+static void add_size(limiter *k, const tc_var *v) {
+    size_t at = 0;
+    for (size_t i = 0; i < k->sizes.len; i++) {
+        if (k->sizes.data[i] == v)
+            return;
+        at += k->sizes.data[i]->most <= v->most;
+    }
+    tc_push(&k->sizes, v);
+    for (size_t i = k->sizes.len - 1; i > at; i--)
+        k->sizes.data[i] = k->sizes.data[i - 1];
+    k->sizes.data[at] = v;
+}
+
+static void note_size(const tc_expr *e, void *user) {
+    if (e->op == TC_OP_VAR && e->u.var->is_symbol)
+        add_size(user, e->u.var);
+}
+
+static void find_sizes(limiter *k, int n, const tc_var *const *size) {
+    for (int i = 0; i < n; i++)
+        add_size(k, size[i]);
+    for (int i = 0; i < k->w->ncompute; i++)
+        for (int o = 0; o < k->w->computes[i]->nout; o++)
+            tc_expr_walk(k->w->computes[i]->body[o], note_size, k);
+}
+
+/* ---- what is asked for ---- */
+
+static const tc_te_part *part_of(const limiter *k, const tc_tensor *t) {
+    const uintptr_t *at = tc_map_get(&k->asked, t->id);
+    return at ? (const tc_te_part *)*at : NULL;
+}
+
+static void ask(limiter *k, const tc_tensor *t, const tc_te_part *part) {
+    tc_te_part *known = (tc_te_part *)(uintptr_t)part_of(k, t);
+    if (!known) {
+        tc_map_put(&k->asked, t->id, (uintptr_t)tc_arena_dup(tc_ctx_arena(k->c), part, sizeof *part));
+        return;
+    }
+    for (int d = 0; d < t->ndim; d++)
+        if (known->size[d] != part->size[d])
+            known->size[d] = NULL;
+}
+
+/* A dimension is no smaller than a size at which it ends. */
+static bool fits(const tc_var *size, int64_t extent) {
+    return size && size->most <= extent;
+}
+
+/* The first size that the index is always below. */
+static const tc_var *end_of(const limiter *k, const te_scan *s, const tc_expr *index, int64_t extent, te_ranges *r) {
+    for (size_t i = 0; i < k->sizes.len; i++)
+        if (fits(k->sizes.data[i], extent) && te_scan_below(s, k->c, r, index, tc_varx(k->c, k->sizes.data[i])))
+            return k->sizes.data[i];
+    return NULL;
+}
+
+static bool visit_read(te_scan *s, const tc_expr *read, te_ranges *r) {
+    limiter *k = s->user;
+    tc_te_part part = {{0}};
+    for (int d = 0; d < read->nargs; d++)
+        part.size[d] = end_of(k, s, read->args[d], read->u.tensor->shape[d], r);
+    ask(k, read->u.tensor, &part);
+    return true;
+}
+
+/* ---- where reductions end ---- */
+
+/* The condition says that v is below the size. */
+static bool ends_at(const tc_expr *cond, const tc_var *v, const tc_expr *size) {
+    if (cond->op == TC_OP_AND)
+        return ends_at(cond->args[0], v, size) || ends_at(cond->args[1], v, size);
+    return cond->op == TC_OP_LT && cond->args[0]->op == TC_OP_VAR && cond->args[0]->u.var == v && cond->args[1] == size;
+}
+
+static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value);
+
+static bool read_past(const tc_expr *read, const tc_var *v, const tc_expr *size, double *value) {
+    const tc_compute *op = read->u.tensor->op;
+    for (int d = 0; op && op->reducer == TC_RED_NONE && d < read->nargs; d++)
+        if (read->args[d]->op == TC_OP_VAR && read->args[d]->u.var == v)
+            return past(op->body[read->u.tensor->out], op->axes[d].var, size, value);
+    return false;
+}
+
+static bool select_past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
+    double other;
+    if (ends_at(e->args[0], v, size))
+        return past(e->args[2], v, size, value);
+    return past(e->args[1], v, size, value) && past(e->args[2], v, size, &other) && *value == other;
+}
+
+/* Of an operation one of whose operands alone may be known: neutral and absorbing numbers stay what they are, whatever the other is. */
+static bool pair_past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
+    double a, b;
+    bool has_a = past(e->args[0], v, size, &a), has_b = past(e->args[1], v, size, &b);
+    if (e->op == TC_OP_MUL && ((has_a && a == 0) || (has_b && b == 0)))
+        return *value = 0, true;
+    if (e->op == TC_OP_DIV && has_a && a == 0)
+        return *value = 0, true;
+    if ((e->op == TC_OP_ADD || e->op == TC_OP_SUB) && has_a && isinf(a))
+        return *value = a, true;
+    if (e->op == TC_OP_ADD && has_b && isinf(b))
+        return *value = b, true;
+    return false;
+}
+
+/* The number that e is wherever v is not below the size. What else is computed of it there does not matter: there are no such elements,
+ * and masks stand for that. */
+static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
+    double x;
+    if (e->op == TC_OP_INT || e->op == TC_OP_FLOAT)
+        return *value = e->op == TC_OP_INT ? (double)e->u.i : e->u.f, true;
+    if (e->op == TC_OP_SELECT)
+        return select_past(e, v, size, value);
+    if (e->op == TC_OP_READ)
+        return read_past(e, v, size, value);
+    if (e->op == TC_OP_CAST)
+        return past(e->args[0], v, size, value);
+    if (e->op == TC_OP_EXP && past(e->args[0], v, size, &x) && x == -INFINITY)
+        return *value = 0, true;
+    return e->nargs == 2 && tc_op_arity(e->op) == 2 && pair_past(e, v, size, value);
+}
+
+static bool is_neutral(const tc_compute *op, double value) {
+    tc_dtype t = (tc_dtype)op->body[0]->dtype;
+    te_number start = te_reducer_start(op->reducer, 0, t);
+    return value == (tc_dtype_is_float(t) ? start.f : (double)start.i);
+}
+
+static const tc_var *end_of_reduction(const limiter *k, const tc_compute *op, const tc_axis *a) {
+    double value;
+    for (size_t i = 0; i < k->sizes.len; i++)
+        if (fits(k->sizes.data[i], a->extent) && past(op->body[0], a->var, tc_varx(k->c, k->sizes.data[i]), &value) &&
+            is_neutral(op, value))
+            return k->sizes.data[i];
+    return NULL;
+}
+
+/* ---- one compute ---- */
+
+static tc_axis *ended(limiter *k, const tc_axis *axes, int n, const tc_var *const *size) {
+    tc_axis *r = TC_NEW_N(tc_ctx_arena(k->c), tc_axis, n);
+    for (int i = 0; i < n; i++) {
+        r[i] = axes[i];
+        if (r[i].symbol || !fits(size[i], axes[i].extent))
+            continue;
+        r[i].symbol = size[i];
+        r[i].extent = size[i]->most;
+    }
+    return r;
+}
+
+static void know_axes(limiter *k, tc_env *env, const tc_axis *axes, int n) {
+    for (int i = 0; i < n; i++) {
+        tc_env_set(env, axes[i].var, (tc_ival){0, axes[i].extent - 1});
+        if (axes[i].symbol)
+            tc_env_assume(env, tc_bin(k->c, TC_OP_LT, tc_varx(k->c, axes[i].var), tc_varx(k->c, axes[i].symbol)));
+    }
+}
+
+/* All readers of it were looked at. */
+static void limit_compute(limiter *k, int number) {
+    const tc_compute *op = k->w->computes[number];
+    limited *l = &k->computes[number];
+    const tc_var *ends[TC_MAX_DIMS];
+    tc_te_part part = *part_of(k, op->out[0]);
+    for (int o = 1; o < op->nout; o++)
+        for (int d = 0; part_of(k, op->out[o]) && d < op->naxis; d++)
+            if (part_of(k, op->out[o])->size[d] != part.size[d])
+                part.size[d] = NULL;
+    l->axes = ended(k, op->axes, op->naxis, part.size);
+    for (int i = 0; i < op->nraxis; i++)
+        ends[i] = end_of_reduction(k, op, &op->raxes[i]);
+    l->raxes = ended(k, op->raxes, op->nraxis, ends);
+    tc_env *env = tc_env_new();
+    know_axes(k, env, l->axes, op->naxis);
+    know_axes(k, env, l->raxes, op->nraxis);
+    te_ranges r;
+    te_ranges_init(&r, env);
+    te_scan s = {.visit = visit_read, .op = op, .user = k, .varies = true};
+    te_memo_init(&s.seen);
+    te_scan_know(&s, k->c, l->axes, op->naxis);
+    te_scan_know(&s, k->c, l->raxes, op->nraxis);
+    for (int o = 0; o < op->nout; o++) {
+        l->body[o] = tc_te_simplify(k->c, op->body[o], env);
+        te_scan_reads(&s, l->body[o], &r);
+    }
+    te_memo_free(&s.seen);
+    tc_vec_free(&s.known);
+    tc_env_free(env);
+}
+
+static const tc_axis *ends_of(const limiter *k, const tc_tensor *t) {
+    int i = 0;
+    while (k->w->computes[i] != t->op)
+        i++;
+    return k->computes[i].axes;
+}
+
+/* ---- the new workload ---- */
+
+static const tc_expr *renew(tc_ctx *c, const tc_expr *e, void *user) {
+    const limiter *k = user;
+    return e->op == TC_OP_READ ? tc_read(c, (const tc_tensor *)*tc_map_get(&k->tensors, e->u.tensor->id), e->nargs, e->args) : e;
+}
+
+static void rebuild_compute(limiter *k, int number) {
+    const tc_compute *op = k->w->computes[number];
+    const limited *l = &k->computes[number];
+    const tc_expr *body[TC_MAX_OUTS];
+    for (int o = 0; o < op->nout; o++)
+        body[o] = tc_expr_map(k->c, l->body[o], renew, k);
+    const tc_compute *made = tc_te_compute(k->c, op->name, op->naxis, l->axes, op->reducer, op->nraxis, l->raxes, op->nout, body);
+    for (int o = 0; o < op->nout; o++)
+        tc_map_put(&k->tensors, op->out[o]->id, (uintptr_t)made->out[o]);
+}
+
+static tc_status rebuild(limiter *k, const tc_te_part *have, const tc_workload **out, tc_error *err) {
+    const tc_workload *w = k->w;
+    tc_arena *a = tc_ctx_arena(k->c);
+    const tc_tensor **in = TC_NEW_N(a, const tc_tensor *, w->nin), **outs = TC_NEW_N(a, const tc_tensor *, w->nout);
+    for (int i = 0; i < w->nin; i++) {
+        const tc_tensor *t = w->in[i];
+        in[i] = tc_te_varying_placeholder(k->c, t->name, t->dtype, t->ndim, t->shape, have[i].size, t->is_const);
+        tc_map_put(&k->tensors, t->id, (uintptr_t)in[i]);
+    }
+    for (int i = 0; i < w->ncompute; i++)
+        rebuild_compute(k, i);
+    for (int i = 0; i < w->nout; i++)
+        outs[i] = (const tc_tensor *)*tc_map_get(&k->tensors, w->out[i]->id);
+    tc_workload *made;
+    TC_TRY(tc_te_workload(k->c, w->nin, in, w->nout, outs, &made, err));
+    *out = made;
+    return TC_OK;
+}
+
+tc_status tc_te_limit(tc_ctx *c, const tc_workload *w, int nsize, const tc_var *const *size, tc_te_part *asked,
+                      const tc_te_part *have, const tc_workload **out, tc_te_part *read, tc_error *err) {
+    limiter k = {.c = c, .w = w, .computes = tc_xcalloc((size_t)w->ncompute, sizeof(limited))};
+    find_sizes(&k, nsize, size);
+    for (int o = 0; o < w->nout; o++)
+        ask(&k, w->out[o], &asked[o]);
+    for (int i = w->ncompute - 1; i >= 0; i--)
+        limit_compute(&k, i);
+    for (int i = 0; i < w->nin; i++) {
+        const tc_te_part *part = part_of(&k, w->in[i]);
+        read[i] = part ? *part : (tc_te_part){{0}};
+    }
+    for (int o = 0; o < w->nout; o++)
+        for (int d = 0; d < w->out[o]->ndim; d++)
+            asked[o].size[d] = ends_of(&k, w->out[o])[d].symbol;
+    tc_status s = out ? rebuild(&k, have, out, err) : TC_OK;
+    tc_vec_free(&k.sizes);
+    tc_map_free(&k.asked);
+    tc_map_free(&k.tensors);
+    free(k.computes);
+    return s;
+}

@@ -1,0 +1,162 @@
+/* Workloads that were made for the largest sizes, ended at sizes: what of them is left, and that what is left is the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/vec.h"
+#include "te/te.h"
+#include "te/text.h"
+
+/* Symbols of a workload by name, so that masks in its text mean them. */
+static const tc_var *symbol_named(const tc_workload *w, const char *name) {
+    for (int i = 0; i < w->nsymbol; i++)
+        if (strcmp(w->symbols[i]->name, name) == 0)
+            return w->symbols[i];
+    fail_msg("there is no symbol %s", name);
+    return NULL;
+}
+
+typedef struct limited {
+    tc_arena *arena;
+    tc_ctx *ctx;
+    const tc_workload *before, *after;
+    tc_te_part asked[4], read[8];
+} limited;
+
+/* `asked`: names of the sizes of the first output's dimensions, "-" for all; inputs end where they are read. */
+static limited limit(const char *text, const char *const *asked) {
+    limited l = {.arena = tc_arena_new(), .ctx = tc_ctx_new()};
+    tc_error err = {0};
+    if (tc_te_parse(l.ctx, "test.te", text, &l.before, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    for (int d = 0; d < l.before->out[0]->ndim; d++)
+        l.asked[0].size[d] = strcmp(asked[d], "-") == 0 ? NULL : symbol_named(l.before, asked[d]);
+    tc_te_part want = l.asked[0];
+    assert_int_equal(tc_te_limit(l.ctx, l.before, l.before->nsymbol, l.before->symbols, l.asked, NULL, NULL, l.read, &err),
+                     TC_OK);
+    l.asked[0] = want;
+    tc_te_part again[8];
+    if (tc_te_limit(l.ctx, l.before, l.before->nsymbol, l.before->symbols, l.asked, l.read, &l.after, again, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_memory_equal(again, l.read, sizeof l.read[0] * (size_t)l.before->nin);
+    return l;
+}
+
+static void expect_text(const limited *l, const char *want) {
+    assert_string_equal(tc_te_text(l->arena, tc_te_canonical(l->ctx, l->after)), want);
+}
+
+static void close_limited(limited *l) {
+    tc_ctx_free(l->ctx);
+    tc_arena_free(l->arena);
+}
+
+/* A sum ends where its mask does, and so does what makes its operand. */
+static void test_masked_sum(void **state) {
+    (void)state;
+    limited l = limit("symbol N 0..8\n"
+                      "tensor X[4, 8] f32\n"
+                      "compute E[i:4, k:8] = exp(X[i, k])\n"
+                      "compute Y[i:4] = sum(k:8) select(k < N, E[i, k], 0.0)\n"
+                      "output Y\n",
+                      (const char *const[]){"-"});
+    expect_text(&l, "symbol s0 0..8\n"
+                    "tensor p0[4, s0] f32\n"
+                    "compute t0[i0:4, i1:s0] = exp(p0[i0, i1])\n"
+                    "compute t1[i0:4] = sum(k0:s0) t0[i0, k0]\n"
+                    "output t1\n");
+    close_limited(&l);
+}
+
+/* Softmax over masked rows: the mask says -inf before the exponential, which is nothing to the sum after it. */
+static void test_softmax(void **state) {
+    (void)state;
+    limited l = limit("symbol R 1..4\n"
+                      "symbol N 1..8\n"
+                      "tensor X[4, 8] f32\n"
+                      "compute M[i:4] = max(k:8) select(k < N, X[i, k], -inf)\n"
+                      "compute E[i:4, k:8] = exp(select(k < N, X[i, k], -inf) - M[i])\n"
+                      "compute S[i:4] = sum(k:8) E[i, k]\n"
+                      "compute Z[i:4] = select(i < R, 1.0, 0.0)\n"
+                      "compute Y[i:4, j:8] = E[i, j] / S[i] * Z[i]\n"
+                      "output Y\n",
+                      (const char *const[]){"R", "N"});
+    expect_text(&l, "symbol s0 1..4\n"
+                    "symbol s1 1..8\n"
+                    "tensor p0[s0, s1] f32\n"
+                    "compute t0[i0:s0] = max(k0:s1) p0[i0, k0]\n"
+                    "compute t1[i0:s0, i1:s1] = exp(p0[i0, i1] - t0[i0])\n"
+                    "compute t2[i0:s0] = sum(k0:s1) t1[i0, k0]\n"
+                    "compute t3[i0:s0] = 1.0\n"
+                    "compute t4[i0:s0, i1:s1] = t1[i0, i1] / t2[i0] * t3[i0]\n"
+                    "output t4\n");
+    close_limited(&l);
+}
+
+/* Both factors are masked: past the size their product is 0, which a sum does not notice, but a maximum does. */
+static void test_product(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {{"sum", "k0:s0"}, {"max", "k0:8"}};
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        tc_arena *a = tc_arena_new();
+        limited l = limit(tc_arena_printf(a,
+                                          "symbol N 1..8\n"
+                                          "tensor A[8] f32\n"
+                                          "tensor B[8] f32\n"
+                                          "compute Y[i:1] = %s(k:8) select(k < N, A[k], 0.0) * select(k < N, B[k], 0.0)\n"
+                                          "output Y\n",
+                                          texts[i][0]),
+                          (const char *const[]){"-"});
+        if (!strstr(tc_te_text(a, tc_te_canonical(l.ctx, l.after)), texts[i][1]))
+            fail_msg("%s: %s", texts[i][0], tc_te_text(a, l.after));
+        assert_true(l.read[0].size[0] == symbol_named(l.before, "N")); /* not read past it in either */
+        close_limited(&l);
+        tc_arena_free(a);
+    }
+}
+
+/* Readers that do not agree get all of it; what depends on data, too. */
+static void test_not_ended(void **state) {
+    (void)state;
+    limited l = limit("symbol N 1..8\n"
+                      "tensor X[8] f32\n"
+                      "tensor I[8] i64\n"
+                      "compute T[i:8] = X[i] * 2.0\n"
+                      "compute Y[i:8] = select(i < N, T[i], 0.0) + T[7 - i] + X[max(min(I[i], 7), 0)]\n"
+                      "output Y\n",
+                      (const char *const[]){"N"});
+    expect_text(&l, "symbol s0 1..8\n"
+                    "tensor p0[8] f32\n"
+                    "tensor p1[s0] i64\n"
+                    "compute t0[i0:8] = p0[i0] * 2.0\n"
+                    "compute t1[i0:s0] = t0[i0] + t0[7 - i0] + p0[max(min(p1[i0], 7), 0)]\n"
+                    "output t1\n");
+    close_limited(&l);
+}
+
+/* A minimum of what is masked by 0 goes on: 0 is a number to it. */
+static void test_wrong_fill(void **state) {
+    (void)state;
+    limited l = limit("symbol N 1..8\n"
+                      "tensor X[8] f32\n"
+                      "compute Y[i:1] = min(k:8) select(k < N, X[k], 0.0)\n"
+                      "output Y\n",
+                      (const char *const[]){"-"});
+    expect_text(&l, "symbol s0 1..8\n"
+                    "tensor p0[s0] f32\n"
+                    "compute t0[i0:1] = min(k0:8) select(k0 - s0 < 0, p0[k0], 0.0)\n"
+                    "output t0\n");
+    close_limited(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_masked_sum), cmocka_unit_test(test_softmax),
+                                       cmocka_unit_test(test_product), cmocka_unit_test(test_not_ended),
+                                       cmocka_unit_test(test_wrong_fill)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
