@@ -9,7 +9,6 @@ tune() { # MODEL
 refused 1 "operator.onnx|FancyOp|fancy_7|not supported" tune "$models/operator.onnx"
 refused 1 "attribute.onnx|soft_3|temperature|not supported" tune "$models/attribute.onnx"
 refused 1 "external.onnx|weights.bin" tune "$models/external.onnx"
-refused 1 "symbolic.onnx|batch|--shape" tune "$models/symbolic.onnx"
 refused 1 "none.onnx|No such file" tune "$models/none.onnx"
 head -c 4000 "$models/dense.onnx" >"$models/cut.onnx"
 refused 1 "cut.onnx|truncated" tune "$models/cut.onnx"

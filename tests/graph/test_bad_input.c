@@ -266,9 +266,11 @@ static void test_operands(void **state) {
     assert_refused(w, "node 'c' (ConstantOfShape)", "more than 4 GiB");
     w = tc_graph_writer_new("bad", 17);
     tc_graph_writer_input(w, "x", TC_F32, "1073741824");
+    tc_graph_writer_input(w, "from", TC_I64, "1");
+    tc_graph_writer_input(w, "to", TC_I64, "1");
     tc_graph_writer_output(w, "y", TC_F32, NULL);
-    tc_graph_writer_node(w, "Unique", "u", "x", "y");
-    assert_refused(w, "node 'u' (Unique)", "a table of 1073741824 entries");
+    tc_graph_writer_node(w, "Slice", "u", "x,from,to", "y");
+    assert_refused(w, "node 'u' (Slice)", "a table of 1073741824 entries");
     w = tc_graph_writer_new("bad", 17);
     tc_graph_writer_input(w, "x", TC_F32, "1,4294967297,1");
     tc_graph_writer_input(w, "w", TC_F32, "1,3,1");

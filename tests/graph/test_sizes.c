@@ -1,5 +1,6 @@
 /* Sizes that vary from run to run: what import assumes of them, how it relates them, and what a run's inputs are refused for. */
 #include "graph/ir/sizes.h"
+#include "graph/model/model.h"
 #include "graph/model/parts.h"
 #include "graph/onnx/import.h"
 #include "graph/ops/ops.h"
@@ -154,18 +155,33 @@ static void test_assumed(void **state) {
     tc_graph_free(g);
 }
 
-/* Kernels are compiled for one size: the refusal says what is assumed, what is made of it, and what to give. */
-static void test_kernels(void **state) {
+/* What is built checks sums of sizes, as the graph does. */
+static void test_program(void **state) {
     (void)state;
-    tc_graph *g = import_ok(cache(), NULL, 0);
+    tc_graph_binding dims[] = {range("past", 0, 5, 1), range("sequence", 1, 4, 1), range("batch", 1, 3, 1)};
+    tc_graph *g = import_ok(cache(), dims, TC_LEN(dims));
     tc_graph_program *p;
-    assert_fails(TC_BAD_INPUT, tc_graph_program_new(g, &p, err), "'batch' is assumed as 1..16", "'total' is past + sequence",
-                 "--shape batch=1 --shape past=1 --shape sequence=1");
-    tc_graph_free(g);
-    tc_graph_binding dims[] = {range("batch", 1, 1, 1), range("past", 1, 1, 1), range("sequence", 1, 1, 1)};
-    g = import_ok(cache(), dims, TC_LEN(dims));
+    tc_graph_model *m;
+    tc_target *t;
+    tc_graph_tensor out;
+    assert_ok(tc_target_parse("native", &t, err));
     assert_ok(tc_graph_program_new(g, &p, err));
+    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
+    tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(2, 6, 1)), counted((tc_graph_shape)DIMS(2, 3, 2)),
+                            counted((tc_graph_shape)DIMS(2, 2, 2))};
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "dimension 1 of input 'mask' is 6",
+                 "'total' must be past + sequence", "which is 5", "past is 3", "sequence is 2");
+    in[0].shape.d[1] = 5;
+    assert_ok(tc_graph_model_run(m, in, &out, err));
+    tc_graph_tensor_free(&out);
+    in[2].shape.d[0] = 1;
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "'batch' is 1 in dimension 0 of input 'new', but 2");
+    in[2].shape.d[0] = 2;
+    in[2].shape.ndim = 2;
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "input 'new' is f32[2,2]");
+    tc_graph_model_free(m);
     tc_graph_program_free(p);
+    tc_target_free(t);
     tc_graph_free(g);
 }
 
@@ -237,6 +253,8 @@ static void test_quotient(void **state) {
     tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(7)), counted((tc_graph_shape)DIMS(3))}, out;
     assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "dimension 0 of input 'half' is 3", "'h' must be", "which is 4",
                  "H is 7");
+    tc_graph_program *p;
+    assert_fails(TC_BAD_INPUT, tc_graph_program_new(g, &p, err), "(H + 1) / 2", "sums alone", "--shape");
     tc_graph_free(g);
     dim = range("H", 4, 20, 4); /* of multiples, halves are whole */
     g = import_ok(halves(), &dim, 1);
@@ -384,7 +402,7 @@ static void test_without_bounds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),    cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_kernels),        cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_program),        cmocka_unit_test(test_failure_of_assumed),
         cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
         cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_without_bounds),
     };

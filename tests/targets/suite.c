@@ -289,15 +289,16 @@ static void add_model(suite *s, const suite_kernel *k) {
     tc_error err = {0};
     void *obj;
     size_t size;
-    int64_t stack, at[MOST] = {0}, in_bytes[MOST], out_bytes[MOST];
+    int64_t stack, at[MOST] = {0};
+    tc_cg_array in[MOST], out[MOST];
     tc_cg_operand args[MOST];
     tc_cg_entry e = {.name = "model",
                      .driver = "model_driver",
                      .runtime = "model_team",
                      .constants = "constants",
                      .nthreads = THREADS,
-                     .in_bytes = in_bytes,
-                     .out_bytes = out_bytes,
+                     .in = in,
+                     .out = out,
                      .arena_bytes = tc_cg_workspace_bytes(k->f, THREADS)};
     write_constants(s, k, at);
     for (int i = 0; i < k->f->nparam; i++) {
@@ -306,10 +307,10 @@ static void add_model(suite *s, const suite_kernel *k) {
             args[i] = (tc_cg_operand){TC_CG_CONST, at[i], 0};
         } else if (p->kind == TC_PARAM_OUT) {
             args[i] = (tc_cg_operand){TC_CG_OUTPUT, e.nout, 0};
-            out_bytes[e.nout++] = (int64_t)bytes_of(p->buffer);
+            out[e.nout++] = (tc_cg_array){.most = (int64_t)bytes_of(p->buffer), .each = (int64_t)bytes_of(p->buffer)};
         } else {
             args[i] = (tc_cg_operand){TC_CG_INPUT, e.nin, 0};
-            in_bytes[e.nin++] = (int64_t)bytes_of(p->buffer);
+            in[e.nin++] = (tc_cg_array){.most = (int64_t)bytes_of(p->buffer), .each = (int64_t)bytes_of(p->buffer)};
         }
     }
     tc_cg_step step = {.kernel = k->symbol, .nargs = k->f->nparam, .args = args};

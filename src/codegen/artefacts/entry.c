@@ -2,6 +2,7 @@
  * behind the head, and behind that copies of what callers did not align.
  *
  *   NAME_context_run(context, inputs, outputs):
+ *     return -2 unless the sizes among the inputs are what they must be
  *     in[i], out[i] = aligned pointers; copies in the context stand in for those that are not
  *     rt = {abi, min(context.threads, built for), RUNTIME}
  *     status = DRIVER(in, out, arena, CONSTANTS, &rt, context)
@@ -13,6 +14,7 @@
  *     status = NAME_context_run(context, inputs, outputs)
  *     the context is given back */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "codegen/artefacts/artefacts_int.h"
 #include "codegen/artefacts/library.h"
@@ -130,27 +132,40 @@ static tc_val misaligned(tc_cg *g, tc_val p) {
     return LLVMBuildICmp(g->b, LLVMIntNE, low, tc_cg_i64(g, 0), "");
 }
 
+static tc_val size_at(tc_cg *g, tc_val array, int i) {
+    return LLVMBuildLoad2(g->b, g->i64, LLVMBuildLoad2(g->b, g->ptr, element(g, array, i), ""), "size");
+}
+
+/* Bytes of an array in this run, whose sizes are in `list`. */
+static tc_val bytes_of(entry *x, const tc_cg_array *a, tc_val list) {
+    tc_cg *g = x->g;
+    tc_val bytes = tc_cg_i64(g, a->each);
+    for (int i = 0; i < a->nsize; i++)
+        bytes = LLVMBuildMul(g->b, bytes, size_at(g, list, a->size[i]), "");
+    return bytes;
+}
+
 /* if (cond) memcpy(to, from, bytes) */
-static void copy_if(entry *x, tc_val cond, tc_val to, tc_val from, int64_t bytes) {
+static void copy_if(entry *x, tc_val cond, tc_val to, tc_val from, const tc_cg_array *a, tc_val list) {
     tc_cg *g = x->g;
     LLVMBasicBlockRef copy = block(x, "copy"), next = block(x, "next");
     LLVMBuildCondBr(g->b, cond, copy, next);
     LLVMPositionBuilderAtEnd(g->b, copy);
-    LLVMBuildMemCpy(g->b, to, 1, from, 1, tc_cg_i64(g, bytes));
+    LLVMBuildMemCpy(g->b, to, 1, from, 1, bytes_of(x, a, list));
     LLVMBuildBr(g->b, next);
     LLVMPositionBuilderAtEnd(g->b, next);
 }
 
 /* table[i] = aligned ? theirs[i] : stage; inputs are copied there. */
-static void align_pointers(entry *x, tc_val theirs, tc_val table, int n, const int64_t *bytes, bool input) {
+static void align_pointers(entry *x, tc_val theirs, tc_val table, int n, const tc_cg_array *array, bool input) {
     tc_cg *g = x->g;
     for (int i = 0; i < n; i++) {
         tc_val p = LLVMBuildLoad2(g->b, g->ptr, element(g, theirs, i), ""), stage = tc_cg_at_bytes(g, x->context, x->stage_at),
                bad = misaligned(g, p);
         if (input)
-            copy_if(x, bad, stage, p, bytes[i]);
+            copy_if(x, bad, stage, p, &array[i], theirs);
         LLVMBuildStore(g->b, LLVMBuildSelect(g->b, bad, stage, p, ""), element(g, table, i));
-        x->stage_at += rounded(bytes[i]);
+        x->stage_at += rounded(array[i].most);
     }
 }
 
@@ -159,7 +174,7 @@ static void return_outputs(entry *x) {
     for (int i = 0; i < x->e->nout; i++) {
         tc_val theirs = LLVMBuildLoad2(g->b, g->ptr, element(g, x->outputs, i), "");
         tc_val ours = LLVMBuildLoad2(g->b, g->ptr, element(g, x->out, i), "");
-        copy_if(x, LLVMBuildICmp(g->b, LLVMIntNE, theirs, ours, ""), theirs, ours, x->e->out_bytes[i]);
+        copy_if(x, LLVMBuildICmp(g->b, LLVMIntNE, theirs, ours, ""), theirs, ours, &x->e->out[i], x->out);
     }
 }
 
@@ -189,16 +204,51 @@ static tc_val call_driver(entry *x) {
     return LLVMBuildCall2(g->b, type, external(g, x->e->driver, type), args, TC_LEN(args), "status");
 }
 
+/* Whether v is out of the range. */
+static tc_val beyond(tc_cg *g, tc_val v, int64_t least, int64_t most) {
+    return LLVMBuildOr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, v, tc_cg_i64(g, least), ""),
+                       LLVMBuildICmp(g->b, LLVMIntSGT, v, tc_cg_i64(g, most), ""), "");
+}
+
+/* Returns from the function where a size is not what it must be. */
+static void check_sizes(entry *x) {
+    tc_cg *g = x->g;
+    const tc_cg_size_checks *c = &x->e->sizes;
+    tc_val bad = LLVMConstInt(LLVMInt1TypeInContext(g->ctx), 0, 0), *units = tc_xcalloc((size_t)c->nsize + 1, sizeof *units);
+    for (int k = 0; k < c->nsize; k++) {
+        tc_val size = size_at(g, x->inputs, c->first + k), multiple = tc_cg_i64(g, c->multiple[k]);
+        units[k] = LLVMBuildSDiv(g->b, size, multiple, "");
+        tc_val again = LLVMBuildMul(g->b, units[k], multiple, "");
+        bad = LLVMBuildOr(g->b, bad, LLVMBuildICmp(g->b, LLVMIntNE, again, size, ""), "");
+    }
+    for (int i = 0; i < c->nsum; i++) {
+        tc_val sum = tc_cg_i64(g, c->sum[i].constant);
+        for (int k = 0; k < c->nsize; k++)
+            if (c->sum[i].times[k])
+                sum = LLVMBuildAdd(g->b, sum, LLVMBuildMul(g->b, units[k], tc_cg_i64(g, c->sum[i].times[k]), ""), "");
+        bad = LLVMBuildOr(g->b, bad, beyond(g, sum, c->sum[i].least, c->sum[i].most), "");
+    }
+    free(units);
+    if (!c->nsum)
+        return;
+    LLVMBasicBlockRef refuse = block(x, "refuse"), go = block(x, "go");
+    LLVMBuildCondBr(g->b, bad, refuse, go);
+    LLVMPositionBuilderAtEnd(g->b, refuse);
+    LLVMBuildRet(g->b, i32(g, -2));
+    LLVMPositionBuilderAtEnd(g->b, go);
+}
+
 static void build_context_run(entry *x) {
     tc_cg *g = x->g;
     x->run = begin(x, "context_run", g->i32, 3);
     x->context = LLVMGetParam(x->fn, 0);
     x->inputs = LLVMGetParam(x->fn, 1);
     x->outputs = LLVMGetParam(x->fn, 2);
+    check_sizes(x);
     x->in = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nin, 1), 8, "in");
     x->out = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nout, 1), 8, "out");
-    align_pointers(x, x->inputs, x->in, x->e->nin, x->e->in_bytes, true);
-    align_pointers(x, x->outputs, x->out, x->e->nout, x->e->out_bytes, false);
+    align_pointers(x, x->inputs, x->in, x->e->nin, x->e->in, true);
+    align_pointers(x, x->outputs, x->out, x->e->nout, x->e->out, false);
     tc_val status = call_driver(x);
     return_outputs(x);
     LLVMBuildRet(g->b, status);
@@ -254,9 +304,9 @@ static void build_run(entry *x) {
 static void sizes(entry *x) {
     x->stage_at = x->total = HEAD + rounded(x->e->arena_bytes);
     for (int i = 0; i < x->e->nin; i++)
-        x->total += rounded(x->e->in_bytes[i]);
+        x->total += rounded(x->e->in[i].most);
     for (int i = 0; i < x->e->nout; i++)
-        x->total += rounded(x->e->out_bytes[i]);
+        x->total += rounded(x->e->out[i].most);
     x->align = x->total >= HUGE_PAGE / 4 ? HUGE_PAGE : TC_RT_ALIGN;
     x->total = (x->total + x->align - 1) / x->align * x->align;
 }

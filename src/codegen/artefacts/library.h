@@ -70,8 +70,28 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
  *   int32_t NAME_run(const void *const *inputs, void *const *outputs)
  *
  * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment. Runs
- * return the driver's status; NAME_run, which has a context of its own for one thread at a time and makes new ones for others, also -1
- * when there is no memory. The object also defines `int32_t NAME_threads`, which contexts take over when they are made. */
+ * return the driver's status, or -2 when sizes are not what they must be, with nothing written; NAME_run, which has a context of its
+ * own for one thread at a time and makes new ones for others, also -1 when there is no memory. The object also defines
+ * `int32_t NAME_threads`, which contexts take over when they are made. */
+
+/* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. */
+typedef struct tc_cg_array {
+    int64_t most, each;
+    int nsize;
+    const int *size;
+} tc_cg_array;
+/* What the sizes of a run are checked for. A size, an i64 scalar, is a number of multiples; the sums are of those. */
+typedef struct tc_cg_size_sum {
+    int64_t constant, least, most;
+    const int64_t *times; /* by size */
+} tc_cg_size_sum;
+typedef struct tc_cg_size_checks {
+    int nsize, first; /* which input the first of them is */
+    const int64_t *multiple;
+    int nsum;
+    const tc_cg_size_sum *sum;
+} tc_cg_size_checks;
+
 typedef struct tc_cg_entry {
     const char *name;
     const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
@@ -79,7 +99,8 @@ typedef struct tc_cg_entry {
     int nthreads;
     int64_t arena_bytes;
     int nin, nout;
-    const int64_t *in_bytes, *out_bytes;
+    const tc_cg_array *in, *out;
+    tc_cg_size_checks sizes;
 } tc_cg_entry;
 TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack,
                                         tc_error *err);

@@ -77,8 +77,44 @@ void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
 
 /* ---- of a run ---- */
-/* The sizes that the model's inputs in[] have: size[i] of symbol i. TC_BAD_INPUT where one is out of its range, where two inputs
- * disagree, or where a size is not what the model makes it of; types and what is fixed are checked as by tc_graph_check_input. */
-TC_NODISCARD tc_status tc_graph_sizes_bind(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_error *err);
+/* A sum of sizes: the constant, and each size as often as times[] says, divided by its multiple. */
+typedef struct tc_graph_size_sum {
+    const char *text; /* NULL: there is none */
+    int64_t constant;
+    const int64_t *times; /* NULL: it is no sum */
+    const tc_expr *of;    /* the graph's; NULL: the graph may be gone */
+} tc_graph_size_sum;
+/* A size of inputs that varies: multiples of `multiple` from least to most. */
+typedef struct tc_graph_size_rule {
+    const char *name;
+    int64_t least, most, multiple;
+    bool assumed;         /* by import, as nobody said which sizes there are */
+    tc_graph_size_sum is; /* what it must be, if that is known */
+    const tc_var *var;    /* as `of` has it */
+} tc_graph_size_rule;
+typedef struct tc_graph_size_bound {
+    tc_graph_size_sum sum;
+    int64_t most;
+} tc_graph_size_bound;
+typedef struct tc_graph_sized_input {
+    const char *name;
+    int ndim, size[TC_GRAPH_MAX_DIMS]; /* which size it is, by dimension; -1: it does not vary */
+} tc_graph_sized_input;
+/* What the sizes of a run's inputs must be. */
+typedef struct tc_graph_size_rules {
+    int nin, nsize, nlimit; /* nin: without those that are sizes */
+    const tc_graph_sized_input *in;
+    tc_graph_size_rule *size;
+    tc_graph_size_bound *limit;
+} tc_graph_size_rules;
+/* Those of g, in the arena; for as long as g lives. */
+void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules *out);
+/* From now on the graph may go. TC_BAD_INPUT where a rule is no sum. */
+TC_NODISCARD tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err);
+/* size[k]: of the inputs in[], one per input. TC_BAD_INPUT where one is out of its range, where two inputs disagree, or where a size is
+ * not what it must be. Types, what is fixed and the number of dimensions are the caller's to check; where the last is wrong, size[k] may
+ * be -1. */
+TC_NODISCARD tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_tensor *in, int64_t *size,
+                                                tc_error *err);
 
 #endif

@@ -143,7 +143,7 @@ static void note_in_place(builder *b) {
     for (int i = 0; i < b->p->nlaunch; i++) {
         const tc_graph_launch *x = &b->p->launches[i];
         tc_graph_unit *u = x->task < 0 ? NULL : &b->m->units[x->task];
-        for (int o = 0; o < x->nargs && u; o++)
+        for (int o = 0; u && o < u->func->nparam; o++)
             for (int k = 0; k < o; k++)
                 if (u->func->params[o].kind == TC_PARAM_OUT && b->m->plan.over[x->args[o]] == x->args[k] &&
                     !(u->func->params[o].overlaps && u->func->params[k].overlaps))
@@ -242,6 +242,7 @@ static tc_status open_model(builder *b, tc_graph_model *m, tc_error *err) {
         m->accuracy |= b->o->accuracies[i];
     m->database = b->o->db ? tc_arena_strdup(m->arena, tc_meas_db_path(b->o->db)) : NULL;
     m->nin = b->p->nin;
+    m->rules = b->p->rules;
     m->nout = b->p->nout;
     m->nshown = b->p->nshown;
     m->in = b->p->in;

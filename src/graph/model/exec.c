@@ -79,15 +79,19 @@ const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i
 
 /* ---- inputs ---- */
 
-static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tensor *t, tc_error *err) {
+static tc_status check_input(const tc_graph_model *m, int i, const tc_graph_tensor *t, const int64_t *sizes, tc_error *err) {
     const tc_graph_port *p = &m->in[i];
-    if (tc_graph_tensor_holds(t, p->dtype) && tc_graph_shape_equal(&t->shape, &p->shape))
+    tc_graph_shape want = p->shape;
+    for (int d = 0; d < want.ndim; d++)
+        if (m->rules.in[i].size[d] >= 0 && sizes[m->rules.in[i].size[d]] >= 0)
+            want.d[d] = sizes[m->rules.in[i].size[d]];
+    if (tc_graph_tensor_holds(t, p->dtype) && tc_graph_shape_equal(&t->shape, &want))
         return TC_OK;
     tc_arena *a = tc_arena_new();
     tc_status s =
         tc_fail(err, TC_BAD_INPUT,
                 "input '%s' is %s, but the model was built for %s; give it in that shape and type, or build the model again",
-                p->name, tc_graph_type_str(a, t->dtype, &t->shape), tc_graph_type_str(a, p->dtype, &p->shape));
+                p->name, tc_graph_type_str(a, t->dtype, &t->shape), tc_graph_type_str(a, p->dtype, &want));
     tc_arena_free(a);
     return s;
 }
@@ -98,8 +102,9 @@ static tc_status aligned_input(tc_graph_context *c, int i, const tc_graph_tensor
     if ((uintptr_t)t->data % TC_RT_ALIGN == 0)
         return TC_OK;
     size_t bytes = tc_graph_tensor_bytes(t);
+    const tc_graph_port *p = &c->m->in[i];
     if (!c->staging[i])
-        c->staging[i] = tc_graph_aligned_alloc((int64_t)bytes, err);
+        c->staging[i] = tc_graph_aligned_alloc(tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype), err);
     if (!c->staging[i]) {
         tc_error_prefix(err, "an aligned copy of the input '%s': ", c->m->in[i].name);
         return TC_ENV;
@@ -108,11 +113,15 @@ static tc_status aligned_input(tc_graph_context *c, int i, const tc_graph_tensor
     return TC_OK;
 }
 
-static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, const void **data, tc_error *err) {
-    for (int i = 0; i < c->m->nin; i++)
-        TC_TRY(check_input(c->m, i, &in[i], err));
-    for (int i = 0; i < c->m->nin; i++)
+static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, const void **data, int64_t *sizes, tc_error *err) {
+    const tc_graph_size_rules *r = &c->m->rules;
+    TC_TRY(tc_graph_size_rules_bind(r, in, sizes, err));
+    for (int i = 0; i < r->nin; i++)
+        TC_TRY(check_input(c->m, i, &in[i], sizes, err));
+    for (int i = 0; i < r->nin; i++)
         TC_TRY(aligned_input(c, i, &in[i], &data[i], err));
+    for (int k = 0; k < r->nsize; k++)
+        data[r->nin + k] = &sizes[k];
     return TC_OK;
 }
 
@@ -231,6 +240,7 @@ void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep
         tc_graph_tensor_free(&p->tensors[i]);
     free(p->in);
     free(p->out);
+    free(p->sizes);
     free(p->tensors);
 }
 
@@ -239,8 +249,9 @@ tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, cons
     const tc_graph_model *m = c->m;
     *p = (tc_graph_pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in),
                              .out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out),
+                             .sizes = tc_xcalloc((size_t)m->rules.nsize + 1, sizeof *p->sizes),
                              .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
-    tc_status s = take_inputs(c, in, p->in, err);
+    tc_status s = take_inputs(c, in, p->in, p->sizes, err);
     for (int i = 0; i < m->nout && s == TC_OK; i++) {
         if (given && i < m->nshown && is_aligned(&given[i]))
             p->tensors[i] = tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data);
@@ -262,7 +273,10 @@ static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, tc_graph_ten
             if (port->extent[d])
                 s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[port->extent[d]]));
         c->out_shape[i] = s;
-        tc_graph_tensor_trim(&out[i], &s);
+        if (port->is_dense)
+            out[i].shape = s;
+        else
+            tc_graph_tensor_trim(&out[i], &s);
     }
 }
 
@@ -306,7 +320,7 @@ tc_status tc_graph_model_run_into(tc_graph_model *m, const tc_graph_tensor *in, 
 
 static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
     tc_strbuf want = {0}, got = {0};
-    for (int i = 0; i < m->nin; i++)
+    for (int i = 0; i < m->rules.nin; i++)
         tc_sb_printf(&want, "%s%s", i ? ", " : "", m->in[i].name);
     for (size_t i = 0; i < in->len; i++)
         tc_sb_printf(&got, "%s%s", i ? ", " : "", in->items[i].name);
@@ -318,8 +332,8 @@ static tc_status bad_names(const tc_graph_model *m, const tc_graph_bundle *in, t
 }
 
 tc_status tc_graph_model_match(const tc_graph_model *m, const tc_graph_bundle *in, tc_graph_tensor *out, tc_error *err) {
-    bool complete = in->len == (size_t)m->nin;
-    for (int i = 0; i < m->nin && complete; i++) {
+    bool complete = in->len == (size_t)m->rules.nin;
+    for (int i = 0; i < m->rules.nin && complete; i++) {
         const tc_graph_tensor *t = tc_graph_bundle_find(in, m->in[i].name);
         complete = t != NULL;
         if (t)
@@ -344,5 +358,5 @@ tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in,
 }
 
 tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
-    return tc_graph_draw_inputs(m->in, m->nin, seed, in, err);
+    return tc_graph_draw_inputs(m->in, m->rules.nin, seed, in, err);
 }

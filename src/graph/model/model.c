@@ -5,7 +5,7 @@
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports) {
     *ports = m->in;
-    return m->nin;
+    return m->rules.nin;
 }
 
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports) {

@@ -29,7 +29,7 @@ static void find_slots(narrower *n) {
 static void find_args(narrower *n, tc_arena *a) {
     for (int t = 0; t < n->m->nkernel; t++) {
         tc_graph_unit *u = &n->m->units[t];
-        n->args[t] = TC_NEW_N(a, bool, u->func->nparam);
+        n->args[t] = TC_NEW_N(a, bool, u->func->nparam + 1); /* sizes are behind them */
         for (int k = 0; k < u->func->nparam; k++)
             n->args[t][k] = tc_tir_narrowed(u->ctx, u->func, k) != NULL;
     }

@@ -78,7 +78,8 @@ struct tc_graph_model {
     int threads;
     tc_rt rt;
     int nin, nout, nkernel, nother, nstep;
-    int nshown; /* outputs without those that are sizes of others */
+    int nshown;                /* outputs without those that are sizes of others */
+    tc_graph_size_rules rules; /* of the inputs; the last of these are the sizes, which runs fill in */
     tc_graph_port *in, *out;
     tc_graph_kernel *kernels; /* by task */
     tc_graph_other *others;
@@ -137,6 +138,7 @@ TC_NODISCARD tc_status tc_graph_model_own(tc_graph_model *m, tc_graph_context **
 typedef struct tc_graph_pointers {
     const void **in;
     void **out;
+    int64_t *sizes;           /* of the inputs */
     tc_graph_tensor *tensors; /* outputs */
 } tc_graph_pointers;
 /* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */

@@ -131,14 +131,31 @@ static void level_outputs(pairs *p, const tc_compute *op) {
                 strike(p, &p->dims, op->out[o]->id, d);
 }
 
+/* Dimensions whose sizes vary stay apart. */
+static uint32_t fixed_pairs(const tc_tensor *t) {
+    uint32_t bits = all_pairs(t->ndim);
+    for (int d = 0; d < t->ndim; d++)
+        if (t->symbol[d])
+            bits &= ~(1u << d | 1u << d >> 1);
+    return bits;
+}
+
+static uint32_t fixed_axis_pairs(const tc_axis *axes, int n) {
+    uint32_t bits = all_pairs(n);
+    for (int d = 0; d < n; d++)
+        if (axes[d].symbol)
+            bits &= ~(1u << d | 1u << d >> 1);
+    return bits;
+}
+
 static void find_pairs(pairs *p, const tc_workload *w) {
     for (int i = 0; i < w->nin; i++)
-        tc_map_put(&p->dims, w->in[i]->id, all_pairs(w->in[i]->ndim));
+        tc_map_put(&p->dims, w->in[i]->id, fixed_pairs(w->in[i]));
     for (int i = 0; i < w->ncompute; i++) {
         const tc_compute *op = w->computes[i];
         for (int o = 0; o < op->nout; o++)
-            tc_map_put(&p->dims, op->out[o]->id, all_pairs(op->naxis));
-        tc_map_put(&p->raxes, op->id, all_pairs(op->nraxis));
+            tc_map_put(&p->dims, op->out[o]->id, fixed_pairs(op->out[o]));
+        tc_map_put(&p->raxes, op->id, fixed_axis_pairs(op->raxes, op->nraxis));
     }
     do {
         p->changed = false;
@@ -171,13 +188,17 @@ typedef struct rebuilder {
     tc_map merged;  /* id of the first variable of a run -> the variable that replaces the run */
 } rebuilder;
 
-static int merged_shape(const int64_t *shape, int n, uint32_t bits, int64_t *out) {
+/* symbol[]: of the dimensions that are left. */
+static int merged_shape(const tc_tensor *t, uint32_t bits, int64_t *out, const tc_var **symbol) {
     int m = 0;
-    for (int d = 0; d < n; d++)
-        if (d > 0 && (bits >> (d - 1) & 1))
-            out[m - 1] *= shape[d];
-        else
-            out[m++] = shape[d];
+    for (int d = 0; d < t->ndim; d++) {
+        if (d > 0 && (bits >> (d - 1) & 1)) {
+            out[m - 1] *= t->shape[d];
+            continue;
+        }
+        symbol[m] = t->symbol[d];
+        out[m++] = t->shape[d];
+    }
     return m;
 }
 
@@ -232,8 +253,9 @@ static tc_status rebuild(rebuilder *b, const tc_workload *w, tc_workload **out, 
     for (int i = 0; i < w->nin; i++) {
         const tc_tensor *t = w->in[i];
         int64_t shape[TC_MAX_DIMS];
-        int n = merged_shape(t->shape, t->ndim, get(&b->p->dims, t->id), shape);
-        in[i] = tc_te_placeholder(b->c, t->name, t->dtype, n, shape, t->is_const);
+        const tc_var *symbol[TC_MAX_DIMS];
+        int n = merged_shape(t, get(&b->p->dims, t->id), shape, symbol);
+        in[i] = tc_te_varying_placeholder(b->c, t->name, t->dtype, n, shape, symbol, t->is_const);
         tc_map_put(&b->tensors, t->id, (uintptr_t)in[i]);
     }
     for (int i = 0; i < w->ncompute; i++)

@@ -96,8 +96,9 @@ tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d
     for (int i = 0; i < v->shape.ndim && v->extent; i++) {
         if (!v->extent[i] || (d >= 0 && i != d))
             continue;
-        tc_graph_value *in = em_less(e, tc_graph_em_iota(e, v->shape.d[i], i, v->shape.ndim), v->extent[i]);
-        r = tc_graph_em_where(e, in, r, fill);
+        tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_MASKED, (tc_graph_value *[]){r, v->extent[i], fill}, 3);
+        tc_graph_set_axis(e->c->g, n, i);
+        r = tc_graph_em_place(e, n);
     }
     for (int i = 0; i < v->shape.ndim && v->extent && e->status == TC_OK; i++)
         if (v->extent[i])

@@ -173,10 +173,27 @@ static tc_status run_outputs(run *r, tc_graph_tensor *out, tc_error *err) {
     return s;
 }
 
+/* The sizes of the inputs, whose types are as the graph has them where these do not vary. */
+static tc_status bind(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    tc_graph_size_rules r;
+    tc_graph_size_rules_of(g, a, &r);
+    tc_status s = tc_graph_size_rules_bind(&r, in, size, err);
+    for (int i = 0; s == TC_OK && i < r.nin; i++) {
+        tc_graph_tensor widest = in[i];
+        for (int d = 0; d < r.in[i].ndim && d < widest.shape.ndim; d++)
+            if (r.in[i].size[d] >= 0 && widest.shape.d[d] == size[r.in[i].size[d]])
+                widest.shape.d[d] = g->inputs.data[i]->shape.d[d];
+        s = tc_graph_check_input(g, (size_t)i, &widest, err);
+    }
+    tc_arena_free(a);
+    return s;
+}
+
 /* The inputs as the nodes want them: at their largest, and their sizes behind them. fed[] is to be freed in any case. */
 static tc_status feed(const tc_graph *g, const tc_graph_tensor *in, int64_t *size, tc_graph_tensor *fed, tc_error *err) {
     size_t given = g->inputs.len - g->symbols.len;
-    TC_TRY(tc_graph_sizes_bind(g, in, size, err));
+    TC_TRY(bind(g, in, size, err));
     for (size_t i = 0; i < given; i++) {
         const tc_graph_value *v = g->inputs.data[i];
         if (g->symbols.len && v->extent)

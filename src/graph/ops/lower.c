@@ -2,6 +2,7 @@
 #include "graph/ops/functions.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support/hash.h"
@@ -22,6 +23,7 @@ struct tc_graph_lower {
     const tc_graph *g;
     const tc_graph_group *group;
     const bool *stored;
+    tc_graph_sized *sized;
     tc_env *env;                       /* ranges of all axes made so far */
     tc_map member;                     /* node id -> index in group + 1 */
     tc_map holders;                    /* (memory, squeezed shape) -> placeholder */
@@ -329,6 +331,11 @@ const tc_expr *tc_graph_value_at(tc_graph_lower *l, const tc_graph_value *v, con
     return e;
 }
 
+const tc_expr *tc_graph_size_at(tc_graph_lower *l, const tc_graph_value *v) {
+    const tc_var *symbol = l->sized && member(l, v->producer) < 0 ? tc_graph_sized_symbol(l->sized, v) : NULL;
+    return symbol && !v->constant ? tc_varx(l->c, symbol) : tc_graph_value_at(l, v, NULL);
+}
+
 const tc_expr *tc_graph_operand(tc_graph_lower *l, const tc_graph_node *n, int k, int ndim, const tc_expr *const *idx) {
     const tc_graph_value *v = n->in[k];
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
@@ -339,6 +346,64 @@ const tc_expr *tc_graph_operand(tc_graph_lower *l, const tc_graph_node *n, int k
 
 /* ---- a whole group ---- */
 
+/* What is known of a value's dimensions, for those that its tensor has. */
+static tc_te_part squeezed_part(const tc_graph_value *v, const tc_var *const *size) {
+    tc_te_part part = {{0}};
+    int n = 0;
+    for (int d = 0; d < v->shape.ndim; d++)
+        if (v->shape.d[d] != 1)
+            part.size[n++] = size[d];
+    return part;
+}
+
+static void ask(tc_graph_lower *l, const tc_graph_value *v, const tc_te_part *part) {
+    const tc_var *size[TC_GRAPH_MAX_DIMS];
+    int n = 0;
+    for (int d = 0; d < v->shape.ndim; d++)
+        size[d] = v->shape.d[d] != 1 ? part->size[n++] : NULL;
+    tc_graph_sized_ask(l->sized, v, size);
+}
+
+static tc_te_part ends_of(const tc_graph_lower *l, const tc_graph_value *v) {
+    const tc_var *size[TC_GRAPH_MAX_DIMS];
+    tc_graph_sized_ends(l->sized, v, size);
+    return squeezed_part(v, size);
+}
+
+/* Those of a part that are known before the kernel runs. */
+static void drop_unknown(tc_te_part *part, const tc_var *const *known, int n) {
+    for (int d = 0; d < TC_MAX_DIMS; d++) {
+        int i = 0;
+        while (i < n && known[i] != part->size[d])
+            i++;
+        if (i == n)
+            part->size[d] = NULL;
+    }
+}
+
+/* Asks for what the workload reads, or, where that is known of everybody, ends it at its sizes. */
+static tc_status limit(tc_graph_lower *l, const tc_graph_lowered *r, int nout, const tc_workload **w) {
+    tc_arena *a = tc_ctx_arena(l->c);
+    bool settled = tc_graph_sized_is_settled(l->sized);
+    int nin = (*w)->nin, n;
+    const tc_var **known = tc_graph_sized_known(l->sized, &n);
+    tc_te_part *asked = TC_NEW_N(a, tc_te_part, nout), *have = TC_NEW_N(a, tc_te_part, nin), *read = TC_NEW_N(a, tc_te_part, nin);
+    for (int i = 0; i < nout; i++) {
+        asked[i] = ends_of(l, r->out[i]);
+        drop_unknown(&asked[i], known, n);
+    }
+    for (int i = 0; i < nin; i++)
+        if (!r->in[i]->constant)
+            have[i] = ends_of(l, r->in[i]);
+    tc_status s = tc_te_limit(l->c, *w, n, known, asked, have, settled ? w : NULL, read, l->err);
+    for (int i = 0; i < nout && !settled; i++)
+        ask(l, r->out[i], &asked[i]);
+    for (int i = 0; i < nin && !settled; i++)
+        ask(l, r->in[i], &read[i]);
+    free(known);
+    return s;
+}
+
 static tc_status finish(tc_graph_lower *l, int nout, tc_graph_value *const *outs, tc_graph_lowered *r) {
     tc_arena *a = tc_ctx_arena(l->c);
     const tc_tensor **out = TC_NEW_N(a, const tc_tensor *, nout);
@@ -348,21 +413,25 @@ static tc_status finish(tc_graph_lower *l, int nout, tc_graph_value *const *outs
         r->out[i] = outs[i];
     }
     TC_TRY(l->status);
-    tc_workload *w;
-    TC_TRY(tc_te_workload(l->c, 0, NULL, nout, out, &w, l->err));
-    TC_TRY(tc_graph_collapse(l->c, w, &r->workload, l->err));
-    r->in = TC_NEW_N(a, const tc_graph_value *, w->nin);
-    for (int i = 0; i < w->nin; i++)
+    tc_workload *made;
+    TC_TRY(tc_te_workload(l->c, 0, NULL, nout, out, &made, l->err));
+    r->workload = made;
+    r->in = TC_NEW_N(a, const tc_graph_value *, made->nin);
+    for (int i = 0; i < made->nin; i++)
         for (size_t k = 0; k < l->in.len; k++)
-            if (l->in_tensor.data[k] == w->in[i])
+            if (l->in_tensor.data[k] == made->in[i])
                 r->in[i] = l->in.data[k];
-    return TC_OK;
+    if (l->sized)
+        TC_TRY(limit(l, r, nout, &r->workload));
+    return tc_graph_collapse(l->c, r->workload, &r->workload, l->err);
 }
 
-tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, const tc_graph_group *group, int nout,
-                               tc_graph_value *const *outs, tc_graph_lowered *out, tc_error *err) {
+tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, tc_graph_sized *sized,
+                               const tc_graph_group *group, int nout, tc_graph_value *const *outs, tc_graph_lowered *out,
+                               tc_error *err) {
     tc_error local = {0};
-    tc_graph_lower l = {.c = c, .g = g, .group = group, .stored = stored, .env = tc_env_new(), .err = err ? err : &local};
+    tc_graph_lower l = {
+        .c = c, .g = g, .group = group, .stored = stored, .sized = sized, .env = tc_env_new(), .err = err ? err : &local};
     for (int i = 0; i < group->n; i++)
         tc_map_put(&l.member, group->nodes[i]->id, (uintptr_t)i + 1);
     tc_status s = finish(&l, nout, outs, out);

@@ -9,6 +9,7 @@
 #define TC_GRAPH_OPS_LOWER_H
 
 #include "graph/ir/graph.h"
+#include "graph/ops/sized.h"
 #include "te/index/affine.h"
 #include "te/te.h"
 
@@ -31,9 +32,11 @@ typedef struct tc_graph_lowered {
 } tc_graph_lowered;
 
 /* TC_BAD_INPUT names the node whose operator has no tensor expression. `outs`: those of the head's outputs that are wanted.
- * `stored` (NULL: none), by value id: views that lie in memory of their own. */
-TC_NODISCARD tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, const tc_graph_group *group,
-                                            int nout, tc_graph_value *const *outs, tc_graph_lowered *out, tc_error *err);
+ * `stored` (NULL: none), by value id: views that lie in memory of their own. `sized` (NULL: all sizes are the largest): what is read
+ * of values; until it is settled the group's inputs are asked for in it, and there is no workload. */
+TC_NODISCARD tc_status tc_graph_lower_group(tc_ctx *c, const tc_graph *g, const bool *stored, tc_graph_sized *sized,
+                                            const tc_graph_group *group, int nout, tc_graph_value *const *outs,
+                                            tc_graph_lowered *out, tc_error *err);
 
 /* The same workload with dimensions that are always walked together merged (collapse.c). Order of inputs and outputs is kept. */
 TC_NODISCARD tc_status tc_graph_collapse(tc_ctx *c, const tc_workload *w, const tc_workload **out, tc_error *err);
@@ -42,6 +45,8 @@ TC_NODISCARD tc_status tc_graph_collapse(tc_ctx *c, const tc_workload *w, const 
 tc_ctx *tc_graph_lower_ctx(tc_graph_lower *l);
 /* Value v at idx (as many as v has dims). */
 const tc_expr *tc_graph_value_at(tc_graph_lower *l, const tc_graph_value *v, const tc_expr *const *idx);
+/* The size `v`, an i64 scalar, as a number: the program's own where it has such sizes, else an element like any. */
+const tc_expr *tc_graph_size_at(tc_graph_lower *l, const tc_graph_value *v);
 /* Operand k of n at the place that broadcasting to a value of `ndim` dims gives it. */
 const tc_expr *tc_graph_operand(tc_graph_lower *l, const tc_graph_node *n, int k, int ndim, const tc_expr *const *idx);
 tc_axis tc_graph_axis(tc_graph_lower *l, const char *prefix, int number, int64_t extent);

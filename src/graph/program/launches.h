@@ -4,6 +4,7 @@
 
 #include "codegen/artefacts/library.h"
 #include "graph/fuse/fuse.h"
+#include "graph/ir/sizes.h"
 #include "graph/library/library.h"
 #include "graph/program/program.h"
 
@@ -24,7 +25,9 @@ typedef struct tc_graph_launch {
     const char *covers; /* operators, in order */
     int task;           /* -1: of a library kernel, or none */
     int nargs;
-    const int *args; /* slots: the workload's inputs, then its outputs; a library kernel's parameters before them */
+    /* Slots: the workload's inputs, then its outputs, then, where sizes vary, an array of the values of its symbols; a library kernel's
+     * parameters before them. */
+    const int *args;
     const tc_graph_library_kernel *library; /* NULL: of a task, or none */
     const int64_t *params;
     tc_cg_step_kind kind;
@@ -44,7 +47,8 @@ struct tc_graph_program {
     tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
     const char *name;
     int nin, nout, ntask, nslot, nlaunch;
-    int nshown; /* outputs without those that are sizes of others */
+    int nshown;                /* outputs without those that are sizes of others */
+    tc_graph_size_rules rules; /* of the inputs; the last of these are the sizes, i64 scalars */
     tc_graph_port *in, *out;
     int *out_slot;
     int nspare;

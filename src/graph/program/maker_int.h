@@ -14,12 +14,14 @@ typedef struct tc_graph_spare {
 
 typedef struct tc_graph_maker {
     tc_graph_program *p;
-    const tc_graph *g; /* whose nodes are being added */
-    double times;      /* how often, in a run */
-    const bool *merge; /* by number of a merge: it is launched as one; NULL: none is */
-    int nfound;        /* merges that fusion found */
-    tc_map slot_of;    /* what a value's memory is known by -> slot */
-    tc_map task_of;    /* hash -> task */
+    const tc_graph *g;     /* whose nodes are being added */
+    tc_graph_sized *sized; /* which part of its values is computed; NULL: all of all */
+    double times;          /* how often, in a run */
+    const bool *merge;     /* by number of a merge: it is launched as one; NULL: none is */
+    int nfound;            /* merges that fusion found */
+    tc_map slot_of;        /* what a value's memory is known by -> slot */
+    tc_map task_of;        /* hash -> task */
+    tc_map sizes_of;       /* names of sizes -> slot of an array of their values */
     TC_VEC(tc_graph_slot) slots;
     TC_VEC(tc_graph_launch) launches;
     TC_VEC(tc_tune_task) tasks;
@@ -32,6 +34,12 @@ static inline int64_t tc_graph_value_bytes(const tc_graph_value *v) {
 }
 
 /* ---- program.c ---- */
+tc_graph_program *tc_graph_new_program(const char *name); /* empty */
+/* What was made becomes the program's; and the maker's own memory is given back. */
+void tc_graph_maker_deliver(tc_graph_maker *m);
+void tc_graph_maker_release(tc_graph_maker *m);
+/* The number of w's task, a new one where it has none, launched so often. */
+int tc_graph_maker_task(tc_graph_maker *m, const tc_workload *w, const char *what, double times);
 int tc_graph_maker_add_slot(tc_graph_maker *m, tc_graph_slot s);
 /* The value's memory is this slot. */
 void tc_graph_maker_bind(tc_graph_maker *m, const tc_graph_value *v, int slot);
@@ -41,6 +49,23 @@ bool tc_graph_maker_known(const tc_graph_maker *m, const tc_graph_value *v); /* 
 int tc_graph_maker_constant(tc_graph_maker *m, const char *name, const int64_t *v, int64_t n);
 /* Launches of all nodes of g, whose inputs are bound. */
 TC_NODISCARD tc_status tc_graph_maker_add(tc_graph_maker *m, const tc_graph *g, tc_error *err);
+
+/* Is it a workload, not a kernel of the library, bodies, or nothing at all? */
+bool tc_graph_is_kernel(const tc_graph_fused *f);
+/* Launches the task of w. x: name, what it covers, and arguments, which are copied. */
+void tc_graph_maker_launch(tc_graph_maker *m, tc_graph_launch x, const tc_workload *w);
+
+/* ---- sizes.c ---- */
+/* The slot of an array of the values of w's symbols, filled in before the next launch. */
+int tc_graph_maker_sizes(tc_graph_maker *m, const tc_workload *w);
+/* The slot of an array of n i64 scalars: the only one's own, or one that launches fill in from now on. */
+int tc_graph_maker_gather(tc_graph_maker *m, int n, const int *slots, const char *name);
+/* Asks everybody what they read, the last first. */
+TC_NODISCARD tc_status tc_graph_maker_ask(tc_graph_maker *m, const tc_graph_groups *groups, tc_error *err);
+/* Copies of inputs that kernels read as large as they can be. */
+TC_NODISCARD tc_status tc_graph_maker_take_inputs(tc_graph_maker *m, tc_error *err);
+/* *slot: where output i lies as callers want it, copied there if need be. */
+TC_NODISCARD tc_status tc_graph_maker_give_output(tc_graph_maker *m, int i, int *slot, tc_error *err);
 
 /* ---- control.c ---- */
 /* Launches of a node with bodies. */

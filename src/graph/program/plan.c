@@ -113,7 +113,8 @@ static void choose_in_place(const tc_graph_program *p, tc_graph_may_overwrite *m
     bool *taken = tc_xcalloc((size_t)p->nslot + 1, sizeof *taken);
     for (int i = 0; i < p->nlaunch; i++) {
         const tc_graph_launch *x = &p->launches[i];
-        for (int o = 0; o < x->nargs && x->task >= 0; o++)
+        const tc_workload *w = x->task >= 0 ? p->tasks[x->task].workload : NULL;
+        for (int o = 0; w && o < w->nin + w->nout; o++)
             for (int k = 0; k < o; k++) {
                 int out = x->args[o], in = x->args[k];
                 if (plan->over[out] >= 0 || taken[in] || !could_overwrite(p, plan, l, i, out, in) || !may(user, x, o, k))

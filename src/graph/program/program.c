@@ -64,7 +64,7 @@ static void add_inputs(maker *m) {
     }
 }
 
-static void add_outputs(maker *m) {
+static tc_status add_outputs(maker *m, tc_error *err) {
     tc_graph_program *p = m->p;
     p->nout = (int)m->g->outputs.len;
     p->nshown = p->nout - (int)m->g->nsizes;
@@ -75,8 +75,13 @@ static void add_outputs(maker *m) {
         const tc_graph_output *o = &m->g->outputs.data[i];
         p->out[i] = (tc_graph_port){.name = o->name, .dtype = v->dtype, .shape = v->shape};
         memcpy(p->out[i].extent, o->extent, sizeof o->extent);
-        p->out_slot[i] = tc_graph_maker_slot(m, v);
+        p->out[i].is_dense = m->sized != NULL;
+        if (m->sized)
+            TC_TRY(tc_graph_maker_give_output(m, i, &p->out_slot[i], err));
+        else
+            p->out_slot[i] = tc_graph_maker_slot(m, v);
     }
+    return TC_OK;
 }
 
 /* ---- names ---- */
@@ -124,7 +129,7 @@ static const char *task_name(tc_arena *a, const char *what, const tc_workload *w
 /* ---- launches ---- */
 
 /* What is launched must be known before spares are: of one that is launched anyway they are no further launches. */
-static int task_of(maker *m, const tc_workload *w, const char *what, double times) {
+int tc_graph_maker_task(maker *m, const tc_workload *w, const char *what, double times) {
     const tc_workload *canonical = tc_te_canonical(m->p->ctx, w);
     tc_digest hash = tc_te_hash(canonical);
     uintptr_t *known = tc_map_gets(&m->task_of, hash.hex);
@@ -166,28 +171,48 @@ static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *
     return TC_OK;
 }
 
+void tc_graph_maker_launch(maker *m, tc_graph_launch x, const tc_workload *w) {
+    int *args = TC_NEW_N(m->p->arena, int, x.nargs + 1);
+    memcpy(args, x.args, (size_t)x.nargs * sizeof *args);
+    if (w->nsymbol)
+        args[x.nargs++] = tc_graph_maker_sizes(m, w);
+    x.args = args;
+    x.task = tc_graph_maker_task(m, w, x.covers, m->times);
+    tc_push(&m->launches, x);
+}
+
+bool tc_graph_is_kernel(const tc_graph_fused *f) {
+    const tc_graph_node *head = f->group.nodes[f->group.n - 1];
+    return !head->body[0] && !is_empty(f) && tc_graph_class_of(head->op) != TC_GRAPH_CLASS_LIBRARY;
+}
+
+static tc_status add_kernel_launch(maker *m, const bool *stored, const tc_graph_fused *f, tc_error *err) {
+    tc_graph_lowered l;
+    TC_TRY(tc_graph_lower_group(m->p->ctx, m->g, stored, m->sized, &f->group, f->nout, f->out, &l, err));
+    const tc_workload *w = l.workload;
+    int *args = tc_xcalloc((size_t)(w->nin + w->nout), sizeof *args);
+    for (int i = 0; i < w->nin; i++)
+        args[i] = tc_graph_maker_slot(m, l.in[i]);
+    for (int i = 0; i < w->nout; i++)
+        args[w->nin + i] = tc_graph_maker_slot(m, l.out[i]);
+    tc_graph_launch x = {.name = f->group.nodes[f->group.n - 1]->name,
+                         .covers = covers(m->p->arena, &f->group),
+                         .nargs = w->nin + w->nout,
+                         .args = args};
+    tc_graph_maker_launch(m, x, w);
+    free(args);
+    return TC_OK;
+}
+
 static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *f, tc_error *err) {
     const tc_graph_node *head = f->group.nodes[f->group.n - 1];
     if (head->body[0])
         return tc_graph_maker_control(m, head, err);
     if (is_empty(f))
         return TC_OK;
-    if (tc_graph_class_of(head->op) == TC_GRAPH_CLASS_LIBRARY)
+    if (!tc_graph_is_kernel(f))
         return add_library_launch(m, head, err);
-    tc_graph_lowered l;
-    TC_TRY(tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, err));
-    tc_arena *a = m->p->arena;
-    const tc_workload *w = l.workload;
-    int *args = TC_NEW_N(a, int, w->nin + w->nout);
-    for (int i = 0; i < w->nin; i++)
-        args[i] = tc_graph_maker_slot(m, l.in[i]);
-    for (int i = 0; i < w->nout; i++)
-        args[w->nin + i] = tc_graph_maker_slot(m, l.out[i]);
-    tc_graph_launch x = {
-        .name = f->group.nodes[f->group.n - 1]->name, .covers = covers(a, &f->group), .nargs = w->nin + w->nout, .args = args};
-    x.task = task_of(m, w, x.covers, m->times);
-    tc_push(&m->launches, x);
-    return TC_OK;
+    return add_kernel_launch(m, stored, f, err);
 }
 
 static void add_pieces(maker *m, const tc_graph_groups *groups) {
@@ -225,7 +250,7 @@ static void note_spare(maker *m, const bool *stored, const tc_graph_merge *x, in
     for (int k = 0; k < x->nanchor; k++) {
         const tc_graph_fused *f = &x->whole[k];
         tc_graph_lowered l;
-        if (is_empty(f) || tc_graph_lower_group(m->p->ctx, m->g, stored, &f->group, f->nout, f->out, &l, NULL) != TC_OK)
+        if (is_empty(f) || tc_graph_lower_group(m->p->ctx, m->g, stored, m->sized, &f->group, f->nout, f->out, &l, NULL) != TC_OK)
             return;
         s.of.anchor[k] = task[x->anchor[k]];
         s.workload[k] = l.workload;
@@ -244,6 +269,8 @@ static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *e
         bool merged = x && merge[x - groups->merges];
         if (merged && anchor < 0)
             continue;
+        if (m->sized)
+            tc_graph_sized_at(m->sized, i);
         TC_TRY(add_launch(m, groups->stored, merged ? &x->whole[anchor] : &groups->data[i], err));
         task[i] = m->launches.len ? m->launches.data[m->launches.len - 1].task : -1;
     }
@@ -255,12 +282,21 @@ static tc_status add_groups(maker *m, const tc_graph_groups *groups, tc_error *e
 
 tc_status tc_graph_maker_add(maker *m, const tc_graph *g, tc_error *err) {
     const tc_graph *around = m->g;
+    tc_graph_sized *sized = m->sized;
     tc_graph_groups groups;
+    tc_status s = TC_OK;
     m->g = g;
+    m->sized = g == around ? sized : NULL;
     tc_graph_fuse(g, m->p->arena, &groups);
+    if (m->sized)
+        s = tc_graph_maker_ask(m, &groups, err);
+    if (m->sized && s == TC_OK)
+        s = tc_graph_maker_take_inputs(m, err);
     add_pieces(m, &groups);
-    tc_status s = add_groups(m, &groups, err);
+    if (s == TC_OK)
+        s = add_groups(m, &groups, err);
     m->g = around;
+    m->sized = sized;
     return s;
 }
 
@@ -290,7 +326,7 @@ static void add_spares(maker *m) {
         tc_graph_merging *of = &merging[p->nmerging++];
         *of = x->of;
         for (int k = 0; k < of->nanchor; k++)
-            of->whole[k] = task_of(m, x->workload[k], x->covers[k], x->times);
+            of->whole[k] = tc_graph_maker_task(m, x->workload[k], x->covers[k], x->times);
         for (int k = 0; k < of->nanchor; k++)
             place(m, of, k);
     }
@@ -298,7 +334,7 @@ static void add_spares(maker *m) {
     p->nfound = m->nfound;
 }
 
-static void deliver(maker *m) {
+void tc_graph_maker_deliver(maker *m) {
     tc_graph_program *p = m->p;
     p->nslot = (int)m->slots.len;
     p->slots = tc_arena_dup(p->arena, m->slots.data, m->slots.len * sizeof *m->slots.data);
@@ -311,16 +347,18 @@ static void deliver(maker *m) {
     p->hashes = tc_arena_dup(p->arena, m->hashes.data, m->hashes.len * sizeof *m->hashes.data);
 }
 
-static tc_graph_program *new_program(const char *name) {
+tc_graph_program *tc_graph_new_program(const char *name) {
     tc_arena *a = tc_arena_new();
     tc_graph_program *p = TC_NEW(a, tc_graph_program);
     *p = (tc_graph_program){.arena = a, .ctx = tc_ctx_new(), .name = tc_arena_strdup(a, name ? name : "model")};
     return p;
 }
 
-static void release(maker *m) {
+void tc_graph_maker_release(maker *m) {
+    tc_graph_sized_free(m->sized);
     tc_map_free(&m->slot_of);
     tc_map_free(&m->task_of);
+    tc_map_free(&m->sizes_of);
     tc_vec_free(&m->slots);
     tc_vec_free(&m->launches);
     tc_vec_free(&m->tasks);
@@ -338,131 +376,32 @@ void tc_graph_program_free(tc_graph_program *p) {
     tc_arena_free(p->arena);
 }
 
-static tc_status refuse_symbols(const tc_graph *g, tc_error *err) {
-    tc_strbuf sizes = {0}, remedy = {0};
-    for (size_t k = 0; k < g->symbols.len; k++) {
-        const tc_graph_symbol *s = &g->symbols.data[k];
-        tc_sb_printf(&sizes, "%s'%s' is ", k ? ", " : "", s->name);
-        if (s->is) {
-            tc_graph_sizes_print(&sizes, s->is);
-            continue;
-        }
-        tc_sb_printf(&sizes, "%s as %lld..%lld", s->assumed ? "assumed" : "given", (long long)s->least, (long long)s->most);
-        tc_sb_printf(&remedy, " --shape %s=%lld", s->name, (long long)(s->assumed ? TC_MAX(s->least, 1) : s->most));
-    }
-    tc_status st = tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                             "sizes vary: %s; but kernels are compiled for one size each; give single numbers, for example%s",
-                             tc_sb_str(&sizes), tc_sb_str(&remedy));
-    tc_strbuf_free(&sizes);
-    tc_strbuf_free(&remedy);
-    return st;
-}
-
 tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {
-    if (g->symbols.len)
-        return refuse_symbols(g, err);
-    tc_graph_program *p = new_program(g->name);
+    tc_graph_program *p = tc_graph_new_program(g->name);
     maker m = {.p = p, .g = g, .times = 1, .merge = merge};
-    add_inputs(&m);
-    tc_status s = tc_graph_maker_add(&m, g, err);
+    if (g->symbols.len)
+        m.sized = tc_graph_sized_new(p->ctx, g);
+    tc_graph_size_rules_of(g, p->arena, &p->rules);
+    tc_status s = tc_graph_size_rules_settle(&p->rules, err);
     if (s == TC_OK) {
-        add_outputs(&m);
-        deliver(&m);
+        add_inputs(&m);
+        s = tc_graph_maker_add(&m, g, err);
+    }
+    if (s == TC_OK)
+        s = add_outputs(&m, err);
+    if (s == TC_OK) {
+        tc_graph_maker_deliver(&m);
         tc_graph_find_ranges(p);
         *out = p;
     } else {
         tc_graph_program_free(p);
     }
-    release(&m);
+    tc_graph_maker_release(&m);
     return s;
 }
 
 tc_status tc_graph_program_new(const tc_graph *g, tc_graph_program **out, tc_error *err) {
     return tc_graph_program_with(g, NULL, out, err);
-}
-
-/* ---- one workload ---- */
-
-static tc_graph_shape shape_of(const tc_tensor *t) {
-    tc_graph_shape s = {.ndim = t->ndim};
-    memcpy(s.d, t->shape, sizeof s.d[0] * (size_t)t->ndim);
-    return s;
-}
-
-/* The content of const placeholder i: given by name, or seeded. It belongs to the program. */
-static tc_status constant_of(tc_graph_program *p, const tc_workload *w, int i, const tc_graph_named *named, size_t n,
-                             uint64_t seed, tc_error *err) {
-    const tc_tensor *t = w->in[i];
-    tc_graph_shape shape = shape_of(t);
-    tc_graph_tensor c;
-    TC_TRY(tc_graph_tensor_alloc(&c, t->dtype, &shape, err));
-    tc_push(&p->owned, c);
-    for (size_t k = 0; k < n; k++) {
-        const tc_graph_tensor *v = &named[k].t;
-        if (strcmp(named[k].name, t->name) != 0)
-            continue;
-        if (v->dtype != t->dtype || !tc_graph_shape_equal(&v->shape, &shape))
-            return tc_fail(err, TC_BAD_INPUT, "constant '%s': given as %s, but the workload declares %s", t->name,
-                           tc_graph_type_str(p->arena, v->dtype, &v->shape), tc_graph_type_str(p->arena, t->dtype, &shape));
-        memcpy(c.data, v->data, tc_graph_tensor_bytes(&c));
-        return TC_OK;
-    }
-    tc_rng rng = tc_rng_seed(seed + (uint64_t)i);
-    tc_te_random_fill(t->dtype, c.data, tc_tensor_size(t), &rng, tc_te_index_limit(w, i));
-    return TC_OK;
-}
-
-static tc_status workload_slots(maker *m, const tc_workload *w, const tc_graph_named *named, size_t n, uint64_t seed, int *args,
-                                tc_error *err) {
-    tc_graph_program *p = m->p;
-    p->in = TC_NEW_N(p->arena, tc_graph_port, w->nin);
-    for (int i = 0; i < w->nin; i++)
-        if (w->in[i]->is_const)
-            TC_TRY(constant_of(p, w, i, named, n, seed, err));
-    for (int i = 0, c = 0; i < w->nin; i++) {
-        const tc_tensor *t = w->in[i];
-        const char *name = tc_arena_strdup(p->arena, t->name);
-        tc_graph_slot s = {.kind = TC_GRAPH_SLOT_INPUT, .name = name, .bytes = tc_tensor_size(t) * tc_dtype_bytes(t->dtype)};
-        if (t->is_const) {
-            s.kind = TC_GRAPH_SLOT_CONST;
-            s.constant = &p->owned.data[c++];
-        } else {
-            s.input = p->nin;
-            p->in[p->nin++] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
-        }
-        args[i] = tc_graph_maker_add_slot(m, s);
-    }
-    p->nout = p->nshown = w->nout;
-    p->out = TC_NEW_N(p->arena, tc_graph_port, w->nout);
-    p->out_slot = TC_NEW_N(p->arena, int, w->nout);
-    for (int i = 0; i < w->nout; i++) {
-        const tc_tensor *t = w->out[i];
-        const char *name = tc_arena_strdup(p->arena, t->name);
-        tc_graph_slot s = {.kind = TC_GRAPH_SLOT_TEMP, .name = name, .bytes = tc_tensor_size(t) * tc_dtype_bytes(t->dtype)};
-        p->out[i] = (tc_graph_port){.name = name, .dtype = t->dtype, .shape = shape_of(t)};
-        p->out_slot[i] = args[w->nin + i] = tc_graph_maker_add_slot(m, s);
-    }
-    return TC_OK;
-}
-
-tc_status tc_graph_program_of_workload(const tc_workload *w, const char *name, const tc_graph_named *constants, size_t nconstants,
-                                       uint64_t seed, tc_graph_program **out, tc_error *err) {
-    tc_graph_program *p = new_program(name);
-    maker m = {.p = p, .times = 1};
-    int *args = TC_NEW_N(p->arena, int, w->nin + w->nout);
-    tc_status s = workload_slots(&m, w, constants, nconstants, seed, args, err);
-    if (s == TC_OK) {
-        tc_graph_launch x = {
-            .name = p->name, .covers = p->name, .nargs = w->nin + w->nout, .args = args, .task = task_of(&m, w, p->name, 1)};
-        tc_push(&m.launches, x);
-        deliver(&m);
-        tc_graph_find_ranges(p);
-        *out = p;
-    } else {
-        tc_graph_program_free(p);
-    }
-    release(&m);
-    return s;
 }
 
 /* ---- reading ---- */
@@ -486,7 +425,7 @@ double tc_graph_program_flops(const tc_graph_program *p) {
 
 int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports) {
     *ports = p->in;
-    return p->nin;
+    return p->nin - p->rules.nsize;
 }
 
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports) {
@@ -513,7 +452,7 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
             print_control(p, x, out);
             continue;
         }
-        int nout = x->library ? 0 : p->tasks[x->task].workload->nout;
+        const tc_workload *w = x->library ? NULL : p->tasks[x->task].workload;
         if (x->library) {
             tc_sb_printf(out, "library %s (", x->covers);
             for (int k = 1; k < x->nargs; k++)
@@ -522,11 +461,13 @@ void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out) {
             continue;
         }
         tc_sb_printf(out, "task %d: %s (", x->task, x->covers);
-        for (int k = 0; k < x->nargs - nout; k++)
+        for (int k = 0; k < w->nin; k++)
             tc_sb_printf(out, "%s%%%s", k ? ", " : "", p->slots[x->args[k]].name);
         tc_sb_add(out, ") ->");
-        for (int k = x->nargs - nout; k < x->nargs; k++)
+        for (int k = w->nin; k < w->nin + w->nout; k++)
             tc_sb_printf(out, " %%%s", p->slots[x->args[k]].name);
+        if (w->nsymbol)
+            tc_sb_printf(out, " for %%%s", p->slots[x->args[x->nargs - 1]].name);
         tc_sb_addc(out, '\n');
     }
     for (int i = 0; i < p->nslot; i++)

@@ -47,6 +47,7 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
             !read_range(json_object_get(x, "drawn"), p->dtype, &p->drawn))
             return false;
         p->name = tc_arena_strdup(a, name);
+        p->is_dense = json_is_true(json_object_get(x, "dense"));
         const char *key;
         json_t *v;
         json_object_foreach(json_object_get(x, "sizes"), key, v) {
@@ -109,7 +110,8 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
 /* *name and *target are in m's arena. */
 static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name, const char **target) {
     bool ok = read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
-              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j);
+              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j) &&
+              tc_graph_rules_from_json(json_object_get(j, "varying"), m->arena, m->in, m->nin, &m->rules);
     m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
     ok = ok && m->nshown >= 0 && m->nshown <= m->nout;
     for (int i = 0; ok && i < m->nout; i++)

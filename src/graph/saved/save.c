@@ -71,6 +71,8 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
             }
         if (json_object_size(sizes))
             json_object_set(port, "sizes", sizes);
+        if (p[i].is_dense)
+            json_object_set_new(port, "dense", json_true());
         if (p[i].drawn.low < p[i].drawn.high)
             json_object_set_new(port, "drawn", json_pack("[I, I]", (json_int_t)p[i].drawn.low, (json_int_t)p[i].drawn.high));
         json_decref(sizes);
@@ -132,6 +134,8 @@ static const char *metadata(const saver *s) {
                           "flops", tc_graph_model_flops(m), "provenance", provenance(m));
     if (m->nshown < m->nout)
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
+    if (m->rules.nsize)
+        json_object_set_new(j, "varying", tc_graph_rules_to_json(&m->rules));
     add_steps(j, m);
     char *dump = json_dumps(j, JSON_COMPACT);
     if (!dump || errno == ENOMEM) /* any of it may lack */
@@ -220,11 +224,39 @@ static tc_status put_runtime(saver *s, tc_error *err) {
     return r;
 }
 
-static int64_t *port_bytes(const saver *s, const tc_graph_port *p, int n) {
-    int64_t *b = TC_NEW_N(s->arena, int64_t, n);
-    for (int i = 0; i < n; i++)
-        b[i] = tc_graph_shape_count(&p[i].shape) * tc_dtype_bytes(p[i].dtype);
-    return b;
+/* size[d]: which of the list is the size of dimension d of port p; 0 or less: none is. */
+static tc_cg_array array_of(const saver *s, const tc_graph_port *p, const int *size) {
+    tc_cg_array r = {.each = tc_dtype_bytes(p->dtype)};
+    int *sizes = TC_NEW_N(s->arena, int, p->shape.ndim);
+    r.most = tc_graph_shape_count(&p->shape) * r.each;
+    for (int d = 0; d < p->shape.ndim; d++)
+        if (size[d] > 0)
+            sizes[r.nsize++] = size[d];
+        else
+            r.each *= p->shape.d[d];
+    r.size = sizes;
+    return r;
+}
+
+static const tc_cg_array *inputs(const saver *s) {
+    const tc_graph_model *m = s->m;
+    tc_cg_array *r = TC_NEW_N(s->arena, tc_cg_array, m->nin);
+    for (int i = 0; i < m->nin; i++) {
+        int size[TC_GRAPH_MAX_DIMS] = {0};
+        for (int d = 0; i < m->rules.nin && d < m->in[i].shape.ndim; d++)
+            size[d] = m->rules.in[i].size[d] >= 0 ? m->rules.nin + m->rules.in[i].size[d] : 0;
+        r[i] = array_of(s, &m->in[i], size);
+    }
+    return r;
+}
+
+static const tc_cg_array *outputs(const saver *s) {
+    static const int none[TC_GRAPH_MAX_DIMS];
+    const tc_graph_model *m = s->m;
+    tc_cg_array *r = TC_NEW_N(s->arena, tc_cg_array, m->nout);
+    for (int i = 0; i < m->nout; i++)
+        r[i] = array_of(s, &m->out[i], m->out[i].is_dense ? m->out[i].extent : none);
+    return r;
 }
 
 static tc_status put_entry(saver *s, tc_error *err) {
@@ -237,8 +269,9 @@ static tc_status put_entry(saver *s, tc_error *err) {
                      .arena_bytes = m->arena_bytes,
                      .nin = m->nin,
                      .nout = m->nout,
-                     .in_bytes = port_bytes(s, m->in, m->nin),
-                     .out_bytes = port_bytes(s, m->out, m->nout)};
+                     .in = inputs(s),
+                     .out = outputs(s),
+                     .sizes = tc_graph_size_checks(&m->rules, s->arena)};
     void *obj;
     size_t size;
     int64_t stack;
@@ -325,25 +358,50 @@ static const char *c_type(tc_dtype t) {
     return "?";
 }
 
-static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n) {
+/* A name may not end the comment. */
+static void plain(tc_strbuf *b, const char *name, const char *before) {
+    tc_sb_add(b, before);
+    for (const char *c = name; *c; c++)
+        tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
+}
+
+static void list_rule(tc_strbuf *b, const tc_graph_size_rule *r) {
+    tc_sb_printf(b, "  (a size: %lld to %lld", (long long)r->least, (long long)r->most);
+    if (r->multiple > 1)
+        tc_sb_printf(b, ", multiples of %lld", (long long)r->multiple);
+    if (r->is.text)
+        plain(b, r->is.text, "; it must be ");
+    tc_sb_addc(b, ')');
+}
+
+/* rules: of inputs; NULL: they are outputs. */
+static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n, const tc_graph_size_rules *rules) {
     for (int i = 0; i < n; i++) {
         tc_sb_printf(b, " *   %s[%d]  %s  ", what, i, c_type(p[i].dtype));
         tc_graph_shape_print(b, &p[i].shape);
         tc_sb_add(b, "  ");
-        for (const char *c = p[i].name; *c; c++) /* a name may not end the comment */
-            tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
-        for (int d = 0; d < p[i].shape.ndim; d++)
-            if (p[i].extent[d])
-                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
+        plain(b, p[i].name, "");
+        for (int d = 0; d < p[i].shape.ndim; d++) {
+            int size = !rules                                        ? p[i].extent[d]
+                       : i < rules->nin && rules->in[i].size[d] >= 0 ? rules->nin + rules->in[i].size[d]
+                                                                     : 0;
+            if (size)
+                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, size);
+        }
+        if (rules && i >= rules->nin)
+            list_rule(b, &rules->size[i - rules->nin]);
         tc_sb_addc(b, '\n');
     }
 }
 
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
-    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap inputs:\n",
-                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s");
-    list_ports(b, "inputs", m->in, m->nin);
-    list_ports(b, "outputs", m->out, m->nout);
+    const char *varying =
+        m->rules.nsize ? "\n * Sizes are those of the run; one that has others than are listed returns -2, and does nothing:"
+                       : "";
+    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap inputs:%s\n",
+                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s", varying);
+    list_ports(b, "inputs", m->in, m->nin, &m->rules);
+    list_ports(b, "outputs", m->out, m->nout, NULL);
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);

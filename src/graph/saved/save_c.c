@@ -106,8 +106,11 @@ static void step(source *s, const tc_graph_step *x) {
     }
     tc_sb_printf(&s->b, "    %s(", s->m->kernels[x->task].symbol);
     for (int i = 0; i < x->nargs; i++) {
+        if (i == s->m->units[x->task].func->nparam) /* sizes */
+            tc_sb_add(&s->b, "(const void *)");
+        tc_sb_addc(&s->b, '(');
         operand(s, &x->args[i]);
-        tc_sb_add(&s->b, ", ");
+        tc_sb_add(&s->b, "), ");
     }
     tc_sb_printf(&s->b, "arena + %lld);\n", (long long)s->m->workspace_at);
 }
@@ -125,24 +128,48 @@ static void contexts(source *s) {
     tc_sb_printf(&s->b, "void %s_context_free(%s_context *context) {\n    free(context);\n}\n\n", n, n);
     tc_sb_printf(&s->b,
                  "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs) {\n"
-                 "    %s_run_in(inputs, outputs, context->memory);\n    return 0;\n}\n",
+                 "    return %s_run_in(inputs, outputs, context->memory);\n}\n",
                  n, n, n);
+}
+
+/* Returns from a run whose sizes are not what they must be. */
+static void check_sizes(source *s) {
+    tc_arena *a = tc_arena_new();
+    tc_cg_size_checks c = tc_graph_size_checks(&s->m->rules, a);
+    for (int k = 0; k < c.nsize; k++)
+        tc_sb_printf(&s->b,
+                     "    const int64_t size%d = *(const int64_t *)inputs[%d] / %lld;\n"
+                     "    if (*(const int64_t *)inputs[%d] %% %lld != 0)\n        return -2;\n",
+                     k, c.first + k, (long long)c.multiple[k], c.first + k, (long long)c.multiple[k]);
+    for (int i = 0; i < c.nsum; i++) {
+        tc_strbuf sum = {0};
+        tc_sb_printf(&sum, "INT64_C(%lld)", (long long)c.sum[i].constant);
+        for (int k = 0; k < c.nsize; k++)
+            if (c.sum[i].times[k])
+                tc_sb_printf(&sum, " + INT64_C(%lld) * size%d", (long long)c.sum[i].times[k], k);
+        tc_sb_add(&s->b, "    if (");
+        if (c.sum[i].least != INT64_MIN)
+            tc_sb_printf(&s->b, "%s < INT64_C(%lld) || ", tc_sb_str(&sum), (long long)c.sum[i].least);
+        tc_sb_printf(&s->b, "%s > INT64_C(%lld))\n        return -2;\n", tc_sb_str(&sum), (long long)c.sum[i].most);
+        tc_strbuf_free(&sum);
+    }
+    tc_arena_free(a);
 }
 
 static void entry(source *s) {
     const tc_graph_model *m = s->m;
-    tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
+    tc_sb_printf(&s->b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
     tc_sb_add(&s->b, "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n");
+    check_sizes(s);
     for (int i = 0; i <= m->nstep; i++) {
         if (is_target(m, i))
             tc_sb_printf(&s->b, "step%d:;\n", i);
         if (i < m->nstep)
             step(s, &m->steps[i]);
     }
-    tc_sb_printf(&s->b, "}\n\nint32_t %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
-    tc_sb_printf(
-        &s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    %s_run_in(inputs, outputs, arena);\n    return 0;\n}\n\n",
-        s->name, s->name);
+    tc_sb_printf(&s->b, "    return 0;\n}\n\nint32_t %s_run(const void *const *inputs, void *const *outputs) {\n", s->name);
+    tc_sb_printf(&s->b, "    static _Alignas(64) uint8_t arena[%s_MEMORY];\n    return %s_run_in(inputs, outputs, arena);\n}\n\n",
+                 s->name, s->name);
     contexts(s);
 }
 
@@ -229,7 +256,7 @@ static tc_status write_source(source *s, const char *weights_file, tc_error *err
         &s->b, "/* Made by tctune: see the header. C17; OpenMP's threads where the compiler has it switched on (-fopenmp). */\n");
     tc_cg_c_prelude(&s->b);
     tc_sb_printf(&s->b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(m->arena_bytes, TC_RT_ALIGN));
-    tc_sb_printf(&s->b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n", s->name);
+    tc_sb_printf(&s->b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n", s->name);
     tc_sb_printf(&s->b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n\n", s->name);
     if (weights_file)
         included(s, weights_file);
@@ -258,7 +285,7 @@ static void header(const source *s, tc_strbuf *b) {
     tc_sb_printf(b, "int32_t %s_run(const void *const *inputs, void *const *outputs);\n", s->name);
     tc_sb_add(b, "/* In memory of the caller's, that many bytes aligned to 64: several threads may call it at once. */\n");
     tc_sb_printf(b, "enum { %s_MEMORY = %lld };\n", s->name, (long long)TC_MAX(s->m->arena_bytes, TC_RT_ALIGN));
-    tc_sb_printf(b, "void %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n\n", s->name);
+    tc_sb_printf(b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory);\n\n", s->name);
     tc_graph_close_header(s->name, b);
 }
 

@@ -5,6 +5,8 @@
 #include "graph/model/parts.h"
 #include "graph/saved/saved.h"
 
+#include <jansson.h>
+
 /* Of a library's metadata; load.c takes no other. */
 enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
 
@@ -12,6 +14,13 @@ enum { TC_GRAPH_LIBRARY_FORMAT = 3 };
  * *target are in that arena. Nothing of the file is run. */
 TC_NODISCARD tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target,
                                              tc_error *err);
+
+/* ---- sizes that vary (sizes.c) ---- */
+/* What code checks of the rules; in the arena. */
+tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a);
+/* The rules in metadata. From what a library says of itself (NULL: nothing varies): false where it fits no such ports. */
+json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r);
+bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out);
 
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);

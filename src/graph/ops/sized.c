@@ -1,0 +1,190 @@
+/* Which part of its values a program reads. See sized.h. */
+#include "graph/ops/sized.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/ir/sizes.h"
+
+/* Of the memory of a value, in its own shape. */
+typedef struct part {
+    bool asked;
+    const tc_var *size[TC_GRAPH_MAX_DIMS];
+} part;
+
+typedef struct named_size {
+    const tc_graph_value *value;
+    const tc_var *symbol;
+} named_size;
+
+struct tc_graph_sized {
+    tc_ctx *c;
+    const tc_graph *g;
+    part *parts; /* by value id */
+    int *made;   /* by value id: the launch that makes it */
+    int at;      /* the launch that is asked */
+    TC_VEC(named_size) sizes;
+    bool settled;
+};
+
+tc_graph_sized *tc_graph_sized_new(tc_ctx *c, const tc_graph *g) {
+    tc_graph_sized *s = tc_xcalloc(1, sizeof *s);
+    *s = (tc_graph_sized){.c = c, .g = g, .parts = tc_xcalloc(g->values.len + 1, sizeof *s->parts)};
+    s->made = tc_xcalloc(g->values.len + 1, sizeof *s->made);
+    for (size_t i = 0; i < g->values.len; i++)
+        s->made[i] = INT_MAX;
+    for (size_t i = 0; i < g->inputs.len; i++)
+        s->made[g->inputs.data[i]->id] = -1;
+    for (size_t i = 0; i < g->symbols.len; i++)
+        (void)tc_graph_sized_symbol(s, g->symbols.data[i].value);
+    return s;
+}
+
+void tc_graph_sized_free(tc_graph_sized *s) {
+    if (!s)
+        return;
+    tc_vec_free(&s->sizes);
+    free(s->parts);
+    free(s->made);
+    free(s);
+}
+
+void tc_graph_sized_settle(tc_graph_sized *s) {
+    s->settled = true;
+}
+
+bool tc_graph_sized_is_settled(const tc_graph_sized *s) {
+    return s->settled;
+}
+
+/* ---- sizes ---- */
+
+static tc_ival range_of(const tc_graph_sized *s, const tc_graph_value *size) {
+    const tc_expr *x = s->g->sizes ? tc_graph_sizes_number(s->g->sizes, size, 0) : NULL;
+    tc_ival r = x ? tc_te_bounds(x, s->g->sizes->sure) : TC_IVAL_ALL;
+    return (tc_ival){TC_MAX(r.lo, 0), size->most ? TC_MIN(r.hi, size->most) : r.hi};
+}
+
+/* x, of the variables of the model's own sizes, as a sum of these; NULL: it is something else. */
+static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
+    const tc_graph *g = s->g;
+    tc_affine sum;
+    int found = 0;
+    if (!x || !tc_te_affine(g->sizes->ctx, x, g->sizes->sure, &sum))
+        return NULL;
+    const tc_expr *r = tc_i64(s->c, sum.c);
+    for (size_t k = 0; k < g->symbols.len; k++) {
+        const tc_graph_symbol *y = &g->symbols.data[k];
+        int64_t times = tc_affine_coef(&sum, tc_varx(g->sizes->ctx, tc_graph_sizes_symbol(g->sizes, y->name)->var));
+        if (times == 0)
+            continue;
+        if (times % y->multiple != 0 || y->is)
+            return NULL;
+        const tc_var *own = tc_graph_sized_symbol(s, y->value);
+        if (!own)
+            return NULL;
+        r = tc_add(s->c, r, tc_mul(s->c, tc_varx(s->c, own), tc_i64(s->c, times / y->multiple)));
+        found++;
+    }
+    return found == sum.n ? r : NULL;
+}
+
+static bool is_given(const tc_graph_sized *s, const tc_graph_value *size) {
+    for (size_t k = 0; k < s->g->symbols.len; k++)
+        if (s->g->symbols.data[k].value == size && !s->g->symbols.data[k].is)
+            return true;
+    return false;
+}
+
+static const tc_var *new_symbol(tc_graph_sized *s, const tc_graph_value *size) {
+    const char *name = tc_arena_printf(tc_ctx_arena(s->c), "n%zu", s->sizes.len);
+    const tc_expr *x = s->g->sizes && !is_given(s, size) ? sum_of(s, tc_graph_sizes_number(s->g->sizes, size, 0)) : NULL;
+    if (x && x->op == TC_OP_VAR)
+        return x->u.var;
+    if (x && x->op != TC_OP_INT && !tc_symbol_problem(x))
+        return tc_symbol_defined(s->c, name, x);
+    tc_ival r = range_of(s, size);
+    return r.lo < 0 || r.hi > TC_MAX_SIZE || r.lo >= r.hi ? NULL : tc_symbol_new(s->c, name, r.lo, r.hi);
+}
+
+const tc_var *tc_graph_sized_symbol(tc_graph_sized *s, const tc_graph_value *size) {
+    for (size_t i = 0; i < s->sizes.len; i++)
+        if (s->sizes.data[i].value == size)
+            return s->sizes.data[i].symbol;
+    const tc_var *symbol = new_symbol(s, size);
+    if (symbol)
+        tc_push(&s->sizes, ((named_size){size, symbol}));
+    return symbol;
+}
+
+const tc_graph_value *tc_graph_sized_value(const tc_graph_sized *s, const tc_var *symbol) {
+    for (size_t i = 0; i < s->sizes.len; i++)
+        if (s->sizes.data[i].symbol == symbol)
+            return s->sizes.data[i].value;
+    return NULL;
+}
+
+void tc_graph_sized_made(tc_graph_sized *s, const tc_graph_value *v, int at) {
+    s->made[v->id] = at;
+}
+
+void tc_graph_sized_at(tc_graph_sized *s, int at) {
+    s->at = at;
+}
+
+const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n) {
+    const tc_var **known = tc_xcalloc(s->sizes.len + 1, sizeof(tc_var *));
+    *n = 0;
+    for (size_t i = 0; i < s->sizes.len; i++)
+        if (s->sizes.data[i].symbol->value || s->made[s->sizes.data[i].value->id] < s->at)
+            known[(*n)++] = s->sizes.data[i].symbol;
+    return known;
+}
+
+/* ---- parts ---- */
+
+/* For every dimension of `to` the one of `from` that it is, where one is a reshape of the other: as large, with as many elements before
+ * it; -1: none. */
+static void match_dims(const tc_graph_shape *from, const tc_graph_shape *to, int *match) {
+    int64_t before = 1;
+    for (int d = 0; d < to->ndim; before *= to->d[d++]) {
+        int64_t passed = 1;
+        match[d] = -1;
+        for (int e = 0; e < from->ndim; passed *= from->d[e++])
+            if (passed == before && from->d[e] == to->d[d] && from->d[e] != 1)
+                match[d] = e;
+    }
+}
+
+static const tc_graph_value *memory_of(const tc_graph_value *v) {
+    while (tc_graph_keeps_memory(v->producer))
+        v = v->producer->in[0];
+    return v;
+}
+
+bool tc_graph_sized_is_asked(const tc_graph_sized *s, const tc_graph_value *v) {
+    return s->parts[memory_of(v)->id].asked;
+}
+
+void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var *const *size) {
+    const tc_graph_value *m = memory_of(v);
+    part *p = &s->parts[m->id];
+    int match[TC_GRAPH_MAX_DIMS];
+    match_dims(&v->shape, &m->shape, match);
+    for (int d = 0; d < m->shape.ndim; d++) {
+        const tc_var *ends = size && match[d] >= 0 ? size[match[d]] : NULL;
+        if (ends && ends->most > m->shape.d[d])
+            ends = NULL;
+        p->size[d] = !p->asked || p->size[d] == ends ? ends : NULL;
+    }
+    p->asked = true;
+}
+
+void tc_graph_sized_ends(const tc_graph_sized *s, const tc_graph_value *v, const tc_var *size[TC_GRAPH_MAX_DIMS]) {
+    const tc_graph_value *m = memory_of(v);
+    int match[TC_GRAPH_MAX_DIMS];
+    match_dims(&m->shape, &v->shape, match);
+    for (int d = 0; d < v->shape.ndim; d++)
+        size[d] = match[d] >= 0 ? s->parts[m->id].size[match[d]] : NULL;
+}

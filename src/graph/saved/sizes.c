@@ -1,0 +1,128 @@
+/* The sizes that vary of a saved model: what its metadata say of them, and what its code checks. */
+#include <string.h>
+
+#include "graph/saved/save_int.h"
+
+/* ---- as code checks them ---- */
+
+/* Sizes are numbers of multiples here: a rule's range is divided, and a relation is a sum that is 0. */
+tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a) {
+    int64_t *multiple = TC_NEW_N(a, int64_t, r->nsize);
+    tc_cg_size_sum *sum = TC_NEW_N(a, tc_cg_size_sum, 2 * r->nsize + r->nlimit);
+    tc_cg_size_checks c = {.nsize = r->nsize, .first = r->nin, .multiple = multiple, .sum = sum};
+    for (int k = 0; k < r->nsize; k++) {
+        const tc_graph_size_rule *s = &r->size[k];
+        int64_t *one = TC_NEW_N(a, int64_t, r->nsize), *apart = TC_NEW_N(a, int64_t, r->nsize);
+        multiple[k] = s->multiple;
+        one[k] = 1;
+        sum[c.nsum++] = (tc_cg_size_sum){0, tc_ceil_div(s->least, s->multiple), s->most / s->multiple, one};
+        if (!s->is.text)
+            continue;
+        memcpy(apart, s->is.times, (size_t)r->nsize * sizeof *apart);
+        apart[k] -= s->multiple;
+        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, 0, apart};
+    }
+    for (int i = 0; i < r->nlimit; i++)
+        sum[c.nsum++] = (tc_cg_size_sum){r->limit[i].sum.constant, INT64_MIN, r->limit[i].most, r->limit[i].sum.times};
+    return c;
+}
+
+/* ---- in metadata ---- */
+
+static json_t *sum_to_json(const tc_graph_size_sum *x, int n) {
+    json_t *times = json_array();
+    for (int k = 0; k < n; k++)
+        json_array_append_new(times, json_integer(x->times[k]));
+    return json_pack("{s:s, s:I, s:o}", "text", x->text, "constant", (json_int_t)x->constant, "times", times);
+}
+
+json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
+    json_t *inputs = json_array(), *sizes = json_array(), *limits = json_array();
+    for (int i = 0; i < r->nin; i++) {
+        json_t *dims = json_array();
+        for (int d = 0; d < r->in[i].ndim; d++)
+            json_array_append_new(dims, json_integer(r->in[i].size[d]));
+        json_array_append_new(inputs, dims);
+    }
+    for (int k = 0; k < r->nsize; k++) {
+        const tc_graph_size_rule *s = &r->size[k];
+        json_t *j = json_pack("{s:s, s:I, s:I, s:I, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
+                              (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed);
+        if (s->is.text)
+            json_object_set_new(j, "is", sum_to_json(&s->is, r->nsize));
+        json_array_append_new(sizes, j);
+    }
+    for (int i = 0; i < r->nlimit; i++)
+        json_array_append_new(limits, json_pack("{s:o, s:I}", "sum", sum_to_json(&r->limit[i].sum, r->nsize), "most",
+                                                (json_int_t)r->limit[i].most));
+    return json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
+}
+
+static bool read_sum(const json_t *j, tc_arena *a, int n, tc_graph_size_sum *out) {
+    const json_t *times = json_object_get(j, "times");
+    const char *text = json_string_value(json_object_get(j, "text"));
+    if (!text || json_array_size(times) != (size_t)n)
+        return false;
+    int64_t *t = TC_NEW_N(a, int64_t, n);
+    for (int k = 0; k < n; k++)
+        t[k] = json_integer_value(json_array_get(times, (size_t)k));
+    *out = (tc_graph_size_sum){
+        .text = tc_arena_strdup(a, text), .constant = json_integer_value(json_object_get(j, "constant")), .times = t};
+    return true;
+}
+
+static bool read_rule(const json_t *j, tc_arena *a, int n, tc_graph_size_rule *out) {
+    const json_t *is = json_object_get(j, "is");
+    const char *name = json_string_value(json_object_get(j, "name"));
+    *out = (tc_graph_size_rule){.name = tc_arena_strdup(a, name ? name : ""),
+                                .least = json_integer_value(json_object_get(j, "least")),
+                                .most = json_integer_value(json_object_get(j, "most")),
+                                .multiple = json_integer_value(json_object_get(j, "multiple")),
+                                .assumed = json_is_true(json_object_get(j, "assumed"))};
+    return name && 0 <= out->least && out->least <= out->most && out->multiple >= 1 && (!is || read_sum(is, a, n, &out->is));
+}
+
+/* Which dimensions of input i vary; none where the list says nothing of it. */
+static bool read_input(const json_t *dims, const tc_graph_port *p, const tc_graph_size_rules *r, tc_graph_sized_input *out) {
+    *out = (tc_graph_sized_input){.name = p->name, .ndim = p->shape.ndim};
+    if (dims && json_array_size(dims) != (size_t)p->shape.ndim)
+        return false;
+    for (int d = 0; d < p->shape.ndim; d++) {
+        int64_t k = dims ? json_integer_value(json_array_get(dims, (size_t)d)) : -1;
+        if (k < -1 || k >= r->nsize || (k >= 0 && r->size[k].most > p->shape.d[d]))
+            return false;
+        out->size[d] = (int)k;
+    }
+    return true;
+}
+
+bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out) {
+    const json_t *inputs = json_object_get(j, "inputs"), *sizes = json_object_get(j, "sizes"),
+                 *limits = json_object_get(j, "limits");
+    int n = (int)json_array_size(sizes), nlimit = (int)json_array_size(limits), nin = nports - n;
+    if (nin < 0 || (j && json_array_size(inputs) != (size_t)nin))
+        return false;
+    tc_graph_size_rule *size = TC_NEW_N(a, tc_graph_size_rule, n);
+    tc_graph_size_bound *limit = TC_NEW_N(a, tc_graph_size_bound, nlimit);
+    tc_graph_sized_input *in = TC_NEW_N(a, tc_graph_sized_input, nin);
+    bool *carried = TC_NEW_N(a, bool, n);
+    *out = (tc_graph_size_rules){.nin = nin, .nsize = n, .nlimit = nlimit, .in = in, .size = size, .limit = limit};
+    bool ok = true;
+    for (int k = 0; ok && k < n; k++)
+        ok = read_rule(json_array_get(sizes, (size_t)k), a, n, &size[k]) && ports[nin + k].dtype == TC_I64 &&
+             ports[nin + k].shape.ndim == 0;
+    for (int i = 0; ok && i < nin; i++) {
+        ok = read_input(json_array_get(inputs, (size_t)i), &ports[i], out, &in[i]);
+        for (int d = 0; ok && d < in[i].ndim; d++)
+            if (in[i].size[d] >= 0)
+                carried[in[i].size[d]] = true;
+    }
+    for (int k = 0; k < n; k++)
+        ok = ok && carried[k];
+    for (int i = 0; ok && i < nlimit; i++) {
+        const json_t *l = json_array_get(limits, (size_t)i);
+        limit[i].most = json_integer_value(json_object_get(l, "most"));
+        ok = read_sum(json_object_get(l, "sum"), a, n, &limit[i].sum);
+    }
+    return ok;
+}
