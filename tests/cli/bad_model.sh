@@ -49,7 +49,6 @@ tensor X[N, 32] f32
 compute Y[i:N, j:32] = X[i, j] * 2.0
 output Y
 TE
-refused 1 "varying.te|size N varies|--shape N=64" "$TCTUNE" --te varying.te --trials 4 --db new.db
 refused 1 "varying.te|size N varies|--shape N=64" "$TCTUNE" bench --te varying.te --untuned
 refused 1 "varying.te|from 1 to 64" "$TCTUNE" bench --te varying.te --shape N=65 --untuned
 refused 1 "varying.te|--shape M|no symbol" "$TCTUNE" bench --te varying.te --shape M=1 --untuned
