@@ -113,15 +113,29 @@ static tc_val load_lanes(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int l
     return v;
 }
 
+static tc_val gather_from(tc_cg *g, const tc_slot *s, tc_val places, int lanes, tc_val mask) {
+    LLVMTypeRef vt = tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes), over[] = {vt, tc_cg_vec(g->ptr, lanes)};
+    tc_val all = mask ? mask : LLVMConstAllOnes(tc_cg_vec(g->i1, lanes));
+    tc_val args[] = {places, tc_cg_int(g->i32, tc_dtype_bytes(s->buffer->dtype)), all, LLVMConstNull(vt)};
+    return tc_cg_intrinsic(g, "llvm.masked.gather", over, 2, args, 4);
+}
+
+/* Lanes `stride` apart from x on: one place and constant distances, which a gather of narrow offsets takes as they are. */
+static tc_val gather_strided(tc_cg *g, const tc_slot *s, const tc_cg_index *x, int lanes, tc_val mask) {
+    tc_val *at = tc_xmalloc((size_t)lanes * sizeof *at);
+    for (int i = 0; i < lanes; i++)
+        at[i] = tc_cg_int(g->i32, i * x->stride);
+    tc_val distance = LLVMConstVector(at, (unsigned)lanes);
+    free(at);
+    tc_val places = LLVMBuildGEP2(g->b, tc_cg_mem_type(g, s->buffer->dtype), tc_cg_pointer(g, s, x), &distance, 1, "");
+    return gather_from(g, s, places, lanes, mask);
+}
+
 static tc_val gather(tc_cg *g, const tc_slot *s, tc_val index, tc_val mask) {
     int lanes = tc_cg_lanes(index), bytes = tc_dtype_bytes(s->buffer->dtype);
     LLVMTypeRef vt = tc_cg_vec(tc_cg_mem_type(g, s->buffer->dtype), lanes);
-    if (!g->k->scalar_gather && bytes >= 4) {
-        LLVMTypeRef over[] = {vt, tc_cg_vec(g->ptr, lanes)};
-        tc_val all = mask ? mask : LLVMConstAllOnes(tc_cg_vec(g->i1, lanes));
-        tc_val args[] = {tc_cg_element(g, s, index), tc_cg_int(g->i32, bytes), all, LLVMConstNull(vt)};
-        return tc_cg_intrinsic(g, "llvm.masked.gather", over, 2, args, 4);
-    }
+    if (!g->k->scalar_gather && bytes >= 4)
+        return gather_from(g, s, tc_cg_element(g, s, index), lanes, mask);
     bool there = tc_tir_least_size(s->buffer) > 0;
     if (mask && there)
         index = LLVMBuildSelect(g->b, mask, index, LLVMConstNull(LLVMTypeOf(index)), "");
@@ -259,6 +273,9 @@ static tc_val load_vector(tc_cg *g, const tc_slot *s, const tc_expr *e, tc_val m
         tc_val v = load_shuffled(g, s, &x, lanes);
         return v ? v : load_lanes(g, s, &x, lanes);
     }
+    bool near = affine && (x.stride < 0 ? -x.stride : x.stride) <= INT32_MAX / TC_MAX_LANES;
+    if (near && !g->k->scalar_gather && tc_dtype_bytes(s->buffer->dtype) >= 4)
+        return zero_where_off(g, mask, gather_strided(g, s, &x, lanes, want));
     tc_val index = tc_cg_expr(g, e->args[0]);
     return index ? zero_where_off(g, mask, gather(g, s, index, want)) : NULL;
 }

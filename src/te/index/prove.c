@@ -24,6 +24,10 @@ typedef struct prover {
 
 /* ---- products ---- */
 
+static bool is_symbol(const tc_expr *e) {
+    return e->op == TC_OP_VAR && e->u.var->is_symbol;
+}
+
 static int factors_of(const tc_expr *e, const tc_expr **out, int n) {
     if (e->op != TC_OP_MUL || n == MAX_FACTORS) {
         if (n < MAX_FACTORS)
@@ -78,6 +82,15 @@ static bool only_value(const tc_premises *v, const tc_expr *e, int64_t *value) {
     return tc_ival_point(r);
 }
 
+static bool not_size(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->nargs == 0 && e->op != TC_OP_INT && !is_symbol(e);
+}
+
+static bool is_remainder_of_size(const tc_expr *e) {
+    return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && !tc_expr_any(e->args[0], not_size, NULL);
+}
+
 /* a += k * e */
 static bool expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
     int64_t n;
@@ -85,6 +98,9 @@ static bool expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine 
         return expand(v, e->args[0], k, a) && expand(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
     if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
         return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && expand(v, e->args[0], n, a);
+    if (is_remainder_of_size(e)) /* N % 64 is N - N / 64 * 64 */
+        return !__builtin_mul_overflow(-k, e->args[1]->u.i, &n) && expand(v, e->args[0], k, a) &&
+               tc_affine_linear(a, tc_div(v->c, e->args[0], e->args[1]), n);
     if (only_value(v, e, &n))
         return !__builtin_mul_overflow(k, n, &n) && !__builtin_add_overflow(a->c, n, &a->c);
     tc_affine x = {0}, y = {0};
@@ -109,10 +125,6 @@ static bool take(prover *p, const tc_affine *form, const tc_affine *x, const tc_
         return add_product(p->v->c, &less, x, scale, -(coef / each)) && negative(p, &less, steps - 1);
     }
     return false;
-}
-
-static bool is_symbol(const tc_expr *e) {
-    return e->op == TC_OP_VAR && e->u.var->is_symbol;
 }
 
 /* Of symbols alone: 5 <= N says that 5 * S <= N * S. */

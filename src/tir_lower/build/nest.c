@@ -196,17 +196,11 @@ static void note_read(const tc_expr *e, void *user) {
     tc_push(&b->reads, ((read_ref){e, n->id, stage_of_tensor(b, e->u.tensor, &o)}));
 }
 
-/* Whether a condition is about sizes: others are not looked at, so that programs of fixed sizes are what they are. */
-static bool names_symbol(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return e->op == TC_OP_VAR && e->u.var->is_symbol;
-}
-
 size_t nest_suppose(builder *b, const nest *n, bool init) {
     size_t mark = tc_env_mark(b->env);
     for (size_t i = 0; i < n->guards.len && b->s->workload->nsymbol; i++) {
         const nest_guard *g = &n->guards.data[i];
-        if (!(init && g->reduce) && tc_expr_any(g->cond, names_symbol, NULL))
+        if (!(init && g->reduce) && tc_tir_names_symbol(g->cond))
             tc_env_assume(b->env, g->cond);
     }
     return mark;

@@ -13,6 +13,11 @@
  * consumers in one body share the test, since their guards share S. If S is the loop's own variable the loop is split, otherwise
  * the segments become an IF chain.
  *
+ * What is left of a serial loop when a size ends it stands behind the loop, which has no tests then:
+ *
+ *     for jo in 8 { S[guard 64*jo + ji < N] }                    # ji < 64 vectorized
+ *  => for jo in N / 64 { S }  if N % 64 >= 1 { if N % 64 < 16 { S[one vector] } else .. }
+ *
  * Padding is versioned likewise: a select between a load and a constant is a soft guard. Its interior gets a body without the
  * select; a segment that lies on the padding altogether loses the taps that add nothing (neutral.c), and so does one where S
  * is a number, once its tile is unrolled; what remains is one body that keeps the select.
@@ -175,40 +180,93 @@ static const tc_stmt *specialise(tir_partitioner *k, const tc_stmt *loop, const 
     return body;
 }
 
-/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. *does: where the body does
- * anything. */
-static const tc_stmt *if_chain(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, const tc_affine *s,
-                               const tir_segment *seg, int n, tc_ival *does) {
+/* A loop's body, once for each segment. */
+typedef struct versions {
+    tc_affine s;
+    int n;
+    tir_segment seg[TIR_MAX_SEGMENTS];
+    const tc_stmt *part[TIR_MAX_SEGMENTS]; /* NULL: it does nothing there */
+} versions;
+
+static void specialise_all(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, versions *v) {
+    for (int i = v->n - 1; i >= 0; i--)
+        v->part[i] = specialise(k, loop, body, &v->s, v->seg[i], !v->seg[i].full);
+}
+
+/* if S <= .. { .. } else if S <= .. { .. } else .. : ascending, so that each arm knows both ends of its segment. Of segments from..to. */
+static const tc_stmt *if_chain(tir_partitioner *k, const versions *v, int from, int to) {
     const tc_stmt *chain = NULL;
-    *does = (tc_ival){TC_INF, TC_NINF};
-    for (int i = n - 1; i >= 0; i--) {
-        const tc_stmt *part = specialise(k, loop, body, s, seg[i], !seg[i].full);
-        if (part)
-            *does = tc_ival_join(*does, seg[i].s);
-        chain = i == n - 1 ? part : tc_tir_if(k->c, at_most(k, s, seg[i].s.hi), false, part, chain);
-    }
+    for (int i = to; i >= from; i--)
+        chain = i == to ? v->part[i] : tc_tir_if(k->c, at_most(k, &v->s, v->seg[i].s.hi), false, v->part[i], chain);
     return chain;
 }
 
-/* The loop's extent where something is done for S in `does` alone, and S is made of its variable and symbols: tiles that a size does not
- * reach are no iterations of a parallel loop, which gives each thread as many. */
-static const tc_expr *reached(tir_partitioner *k, const tc_stmt *loop, const tc_affine *s, tc_ival does) {
+/* Where S is for the body to do anything. */
+static tc_ival does_something(const versions *v) {
+    tc_ival does = {TC_INF, TC_NINF};
+    for (int i = 0; i < v->n; i++)
+        if (v->part[i])
+            does = tc_ival_join(does, v->seg[i].s);
+    return does;
+}
+
+/* How many iterations from the first one on have S in `within`, or before it, where S is made of the loop's variable and symbols. NULL: that
+ * is not known, or might be more than there are. */
+static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const tc_affine *s, tc_ival within) {
     const tc_expr *v = tc_varx(k->c, loop->u.loop.var);
     tc_affine room = {0};
     int64_t coef = tc_affine_coef(s, v), most;
     bool up = coef > 0;
-    if (coef == 0 || s->n < 2 || does.lo > does.hi || !tir_const_extent(loop, &most))
-        return loop->u.loop.extent;
+    if (coef == 0 || s->n < 2 || within.lo > within.hi || !tir_const_extent(loop, &most))
+        return NULL;
     for (int i = 0; i < s->n; i++)
         if (s->term[i].atom != v && (s->term[i].atom->op != TC_OP_VAR || !s->term[i].atom->u.var->is_symbol))
-            return loop->u.loop.extent;
+            return NULL;
     /* coef * v + rest <= hi, or >= lo */
     bool fits = tc_affine_add(&room, s, up ? -1 : 1) && tc_affine_term(&room, v, up ? coef : -coef);
-    room.c += up ? does.hi : -does.lo;
+    room.c += up ? within.hi : -within.lo;
     const tc_expr *last = tc_div(k->c, tc_te_from_affine(k->c, &room), tc_i64(k->c, up ? coef : -coef));
     const tc_expr *n = tc_te_simplify(k->c, tc_add(k->c, last, tc_i64(k->c, 1)), k->env);
     tc_ival r = tc_te_bounds(n, k->env);
-    return fits && r.lo >= 0 && r.hi <= most ? n : loop->u.loop.extent;
+    return fits && r.lo >= 0 && r.hi <= most ? n : NULL;
+}
+
+/* The loop's extent where something is done for S in `does` alone: tiles that a size does not reach are no iterations of a parallel loop,
+ * which gives each thread as many. */
+static const tc_expr *reached(tir_partitioner *k, const tc_stmt *loop, const versions *v) {
+    const tc_expr *n = iterations(k, loop, &v->s, does_something(v));
+    return n ? n : loop->u.loop.extent;
+}
+
+/* for v in 8 { if 64*v - N < -63 { full } else if 64*v - N < 0 { tail } }
+ *  => for v in N / 64 { full }  if 64*(N / 64) - N < 0 { tail at N / 64 }
+ *
+ * A serial loop whose first iterations are full, where one after them at most does anything. NULL: it is none. */
+static const tc_stmt *peel_tail(tir_partitioner *k, const tc_stmt *loop, const versions *v) {
+    int64_t coef = tc_affine_coef(&v->s, tc_varx(k->c, loop->u.loop.var));
+    bool up = coef > 0;
+    int full = up ? 0 : v->n - 1, from = up ? 1 : v->n - 1, to = up ? 0 : v->n - 2;
+    if (up)
+        while (to + 1 < v->n && v->part[to + 1])
+            to++;
+    else
+        while (from > 0 && v->part[from - 1])
+            from--;
+    tc_ival does = does_something(v);
+    if (loop->u.loop.kind != TC_FOR_SERIAL || !v->seg[full].full || from > to ||
+        v->seg[to].s.hi - v->seg[from].s.lo >= (up ? coef : -coef) ||
+        (up ? does.hi != v->seg[to].s.hi : does.lo != v->seg[from].s.lo) || !iterations(k, loop, &v->s, does))
+        return NULL;
+    const tc_expr *n = iterations(k, loop, &v->s, v->seg[full].s);
+    if (!n)
+        return NULL;
+    const tc_expr *is_left = up ? at_most(k, &v->s, v->seg[to].s.hi) : at_least(k, &v->s, v->seg[from].s.lo);
+    const tc_stmt *tail = tc_tir_if(k->c, is_left, false, if_chain(k, v, from, to), NULL);
+    tir_copier copy = {.c = k->c, .names = k->names};
+    tir_bind(&copy, loop->u.loop.var, n);
+    tail = tir_copy_stmt(&copy, tail);
+    tir_copier_free(&copy);
+    return tc_tir_seq(k->c, 2, (const tc_stmt *[]){tc_tir_for_like(k->c, loop, loop->u.loop.var, n, v->part[full]), tail});
 }
 
 /* The loop itself cut at the segments: S is its variable. */
@@ -245,12 +303,12 @@ static int64_t cost_of(const tir_guard *g, const tir_segment *seg, int n, int64_
 }
 
 /* The group of guards with the most members whose copies can be afforded; hard ones first. */
-static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, tir_guard *g, tir_segment *seg, int *n) {
+static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body, versions *v) {
     k->guards.len = k->serial_inside.len = 0;
     k->place = loop->u.loop.var;
     tir_collect_guards(k, body);
     int best = 0;
-    int64_t weight = k->guards.len ? tir_weight(body, k->lanes) : 0;
+    int64_t cost = 0, weight = k->guards.len ? tir_weight(body, k->lanes) : 0;
     for (size_t i = 0; i < k->guards.len; i++) {
         int members = 0;
         for (size_t j = 0; j < k->guards.len; j++)
@@ -262,25 +320,23 @@ static bool choose(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body,
         if (!m || cost_of(&k->guards.data[i], s, m, weight) > k->budget || (soft && weight > MAX_SOFT))
             continue;
         best = members;
-        *g = k->guards.data[i];
-        *n = m;
+        cost = cost_of(&k->guards.data[i], s, m, weight);
+        v->s = k->guards.data[i].s;
+        v->n = m;
         for (int j = 0; j < m; j++)
-            seg[j] = s[j];
+            v->seg[j] = s[j];
     }
-    if (best)
-        k->budget -= cost_of(g, seg, *n, weight);
+    k->budget -= cost;
     return best > 0;
 }
 
 /* The body of `loop` (or a copy of it) with its guards versioned, then those further inside. */
 static const tc_stmt *versioned(tir_partitioner *k, const tc_stmt *loop, const tc_stmt *body) {
-    tir_guard g;
-    tir_segment seg[TIR_MAX_SEGMENTS];
-    int n;
-    tc_ival does;
-    if (!choose(k, loop, body, &g, seg, &n))
+    versions v;
+    if (!choose(k, loop, body, &v))
         return walk(k, body);
-    return if_chain(k, loop, body, &g.s, seg, n, &does);
+    specialise_all(k, loop, body, &v);
+    return if_chain(k, &v, 0, v.n - 1);
 }
 
 static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
@@ -288,22 +344,22 @@ static const tc_stmt *walk_for(tc_ctx *c, const tc_stmt *s, void *user) {
     bool serial = s->u.loop.kind == TC_FOR_SERIAL || s->u.loop.kind == TC_FOR_PARALLEL;
     size_t mark = tir_enter_loop(c, k->env, s->u.loop.var, s->u.loop.extent);
     tc_push(&k->outer, s->u.loop.var);
-    tir_guard g;
-    tir_segment seg[TIR_MAX_SEGMENTS];
-    int n;
+    versions v;
     int64_t extent;
-    bool found = serial && choose(k, s, s->u.loop.body, &g, seg, &n);
-    bool own = found && g.s.n == 1 && g.s.term[0].atom->op == TC_OP_VAR && g.s.term[0].atom->u.var == s->u.loop.var;
+    bool found = serial && choose(k, s, s->u.loop.body, &v);
+    bool own = found && v.s.n == 1 && v.s.term[0].atom->op == TC_OP_VAR && v.s.term[0].atom->u.var == s->u.loop.var;
     if (own && s->u.loop.kind == TC_FOR_SERIAL && tir_const_extent(s, &extent)) {
         k->outer.len--;
-        return split_loop(k, s, seg, n);
+        return split_loop(k, s, v.seg, v.n);
     }
-    tc_ival does;
-    const tc_stmt *body = found ? if_chain(k, s, s->u.loop.body, &g.s, seg, n, &does) : walk(k, s->u.loop.body);
-    const tc_expr *reach = found ? reached(k, s, &g.s, does) : s->u.loop.extent;
+    if (found)
+        specialise_all(k, s, s->u.loop.body, &v);
+    const tc_stmt *peeled = found ? peel_tail(k, s, &v) : NULL;
+    const tc_stmt *body = peeled ? NULL : found ? if_chain(k, &v, 0, v.n - 1) : walk(k, s->u.loop.body);
+    const tc_expr *reach = found ? reached(k, s, &v) : s->u.loop.extent;
     k->outer.len--;
     tc_env_undo(k->env, mark);
-    return tir_with_loop(c, s, reach, body);
+    return peeled ? peeled : tir_with_loop(c, s, reach, body);
 }
 
 static const tc_stmt *walk_if(tc_ctx *c, const tc_stmt *s, void *user);

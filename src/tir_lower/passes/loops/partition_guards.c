@@ -124,14 +124,14 @@ static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int64_t 
     return n;
 }
 
-/* A partial one, in steps counted from the end at which all guards hold: `up`, the upper one. */
+/* A partial one, in steps counted from the end at which none holds, so that the last vector of each has a lane: `up`, from the lower one. */
 static int add_partial(const tir_partitioner *k, tir_segment *seg, int n, int64_t lo, int64_t hi, bool up, bool symbols) {
     int64_t count = hi - lo + 1, step = count;
     if (count <= (symbols ? MAX_SYMBOL_SINGLES : MAX_SINGLES))
         step = 1;
     else if (symbols && count <= MAX_VECTORS * k->lanes)
         step = k->lanes;
-    int64_t first = up && step > 1 ? count % step : 0;
+    int64_t first = !up && step > 1 ? count % step : 0;
     if (first > 0)
         n = add_segment(seg, n, lo, lo + first - 1, first, false);
     return count > first ? add_segment(seg, n, lo + first, hi, step, false) : n;
