@@ -1,5 +1,5 @@
 /* What the files that turn a schedule into an annotated nest share: bounds.c (regions), nest.c (extents, values and guards
- * of one stage), emit.c (statements), build.c (the driver, buffers and parameters).
+ * of one stage), cut.c (its parts), emit.c (statements), build.c (the driver, buffers and parameters).
  *
  * Vocabulary. The *region* of a stage is the box of its tensor that it computes: per axis a minimum, an expression over the loops
  * around the attach point, and a constant extent. *Local* coordinates count from that minimum. A *leaf position* is an index into
@@ -26,6 +26,13 @@ typedef struct storage {
     const tc_expr *const *min;   /* per logical dimension, NULL: all 0 */
 } storage;
 
+/* [from, from + size) of a root axis, both made of sizes. */
+typedef struct nest_part {
+    int axis;
+    const tc_expr *from, *size; /* size NULL: all of it */
+} nest_part;
+enum { NEST_MAX_CUTS = 3 };
+
 typedef struct nest {
     const tc_stage *st;
     int id;
@@ -38,6 +45,7 @@ typedef struct nest {
     int64_t *ext;
     const tc_expr **local, **value; /* per root loop: coordinate from the minimum, coordinate */
     const tc_var **var;             /* per leaf position; NULL where the extent is 1 */
+    nest_part part;                 /* what is computed at a time */
     TC_VEC(nest_guard) guards;
     const tc_expr *body[TC_MAX_OUTS]; /* in loop variables; still reads tensors */
     storage out[TC_MAX_OUTS];
@@ -84,6 +92,8 @@ size_t nest_suppose(builder *b, const nest *n, bool init);
 
 /* emit.c */
 tc_status emit_roots(builder *b, const tc_stmt **out);
+/* cut.c: the parts of a root stage that are computed one after the other; 0: it is computed as a whole. */
+int nest_cuts(builder *b, const nest *n, nest_part part[NEST_MAX_CUTS + 1]);
 /* build.c */
 tc_status new_stage_buffer(builder *b, nest *n, int o);
 const storage *find_storage(builder *b, const tc_tensor *t);

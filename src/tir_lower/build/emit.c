@@ -232,6 +232,23 @@ static int64_t unrolled_size(const builder *b, const tc_stmt *s) {
     return TC_MIN(times, MAX_STATEMENTS + 1) * TC_MIN(n, MAX_STATEMENTS + 1);
 }
 
+/* All of a root stage, or its parts. */
+static tc_status emit_root(builder *b, nest *n, const tc_stmt **out) {
+    nest_part part[NEST_MAX_CUTS + 1];
+    const tc_stmt *s[NEST_MAX_CUTS + 1];
+    int count = nest_cuts(b, n, part);
+    if (count == 0)
+        return emit_stage(b, n, out);
+    for (int i = 0; i < count; i++) {
+        n->part = part[i];
+        n->guards.len = 0;
+        TC_TRY(nest_finish(b, n));
+        TC_TRY(emit_stage(b, n, &s[i]));
+    }
+    *out = tc_tir_seq(b->c, count, s);
+    return TC_OK;
+}
+
 /* Root stages from `from` on; each buffer lives from its first store to the end. */
 static tc_status emit_from(builder *b, int from, const tc_stmt **out) {
     *out = NULL;
@@ -244,7 +261,7 @@ static tc_status emit_from(builder *b, int from, const tc_stmt **out) {
         if (!n->out[o].buffer)
             TC_TRY(new_stage_buffer(b, n, o));
     const tc_stmt *s[2];
-    TC_TRY(emit_stage(b, n, &s[0]));
+    TC_TRY(emit_root(b, n, &s[0]));
     TC_TRY(emit_from(b, from + 1, &s[1]));
     *out = tc_tir_seq(b->c, 2, s);
     for (int o = 0; o < n->st->op->nout; o++)

@@ -175,6 +175,14 @@ static void symbol_guard(builder *b, nest *n, int i) {
     add_guard(b, n, below(b, n->value[i], tir_symbol(b->c, symbol)), may_be_nothing && n->reduces);
 }
 
+/* Of an axis of which a part is computed, whose loops run as far as if it were all. */
+static void part_values(builder *b, nest *n) {
+    int i = n->part.axis;
+    drop_guard(b, n, tc_bin(b->c, TC_OP_LT, n->local[i], tc_i64(b->c, n->ext[i])));
+    add_guard(b, n, below(b, n->local[i], n->part.size), false);
+    n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->part.from, n->local[i]), b->env);
+}
+
 static void root_values(builder *b, nest *n) {
     for (int i = 0; i < n->nroot; i++) {
         n->local[i] = b->loop_val[n->st->root[i]];
@@ -183,7 +191,10 @@ static void root_values(builder *b, nest *n) {
             n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->min[i], n->local[i]), b->env);
             shape_guards(b, n, i);
         }
-        symbol_guard(b, n, i);
+        if (n->part.size && n->part.axis == i)
+            part_values(b, n);
+        else
+            symbol_guard(b, n, i);
     }
 }
 
