@@ -309,7 +309,8 @@ static tc_record *record_at(const field *f, size_t program, size_t point) {
 /* Whether the program is to be run there: it was built, and went wrong nowhere before. Its record takes over why not. */
 static bool may_run(const field *f, size_t i, size_t point) {
     const tc_record *before = point ? record_at(f, i, point - 1) : f->b->job[i].r;
-    bool good = point ? !tc_meas_error_is(before->error, TC_MEAS_DISPROVES) : f->b->job[i].ready;
+    bool failed = tc_meas_error_is(before->error, TC_MEAS_DISPROVES) || tc_meas_error_is(before->error, TC_MEAS_UNRELIABLE);
+    bool good = point ? !failed : f->b->job[i].ready;
     tc_record *r = record_at(f, i, point);
     r->program = f->b->job[i].r->program;
     r->build_seconds = f->b->job[i].r->build_seconds;

@@ -91,18 +91,27 @@ static void reply_build(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     tc_meas_put_bytes(b, trace, illegal ? 0 : strlen(trace));
 }
 
+/* What the trace commands at these sizes: what stands behind " at SIZES " holds there alone. */
+static const char *command_at(const char *trace, const char *sizes) {
+    const char *at = strstr(trace, " at ");
+    size_t n = strlen(sizes);
+    if (!at)
+        return trace;
+    return strncmp(at + 4, sizes, n) == 0 && at[4 + n] == ' ' ? at + 4 + n : "";
+}
+
 static void reply_run(tc_meas_reader *r, tc_arena *a, tc_strbuf *b) {
     (void)tc_meas_get_text(r, a);
-    (void)tc_meas_get_text(r, a);
+    const char *sizes = tc_meas_get_text(r, a);
     (void)tc_meas_get_u64(r);
-    const char *trace = tc_meas_get_text(r, a);
+    const char *trace = tc_meas_get_text(r, a), *command = command_at(trace, sizes);
     size_t size, n = 3;
     (void)tc_meas_get_text(r, a);
     (void)tc_meas_get_bytes(r, &size);
     (void)tc_meas_get_u64(r);
     tc_meas_timing timing = tc_meas_get_timing(r);
-    obey("run-", trace);
-    bool wrong = strstr(trace, "wrong") != NULL, echo = strstr(trace, "echo") != NULL;
+    obey("run-", command);
+    bool wrong = strstr(command, "wrong") != NULL, echo = strstr(trace, "echo") != NULL;
     double t[64];
     if (echo)
         n = TC_MIN((size_t)timing.samples, TC_LEN(t));

@@ -223,6 +223,41 @@ static void a_stop_ends_a_hanging_candidate(void **state) {
     tc_meas_free(m);
 }
 
+/* What goes wrong or hangs at one size is not run at those that follow. */
+static void a_program_that_fails_at_a_size(void **state) {
+    (void)state;
+    enum { PROGRAMS = 6, POINTS = 3, ROUNDS = 2 };
+    static const char *const sizes[POINTS] = {"1", "7", "20"};
+    static const struct {
+        const char *trace;
+        tc_meas_error error[POINTS];
+    } of[PROGRAMS] = {{"a time=1", {TC_MEAS_NONE, TC_MEAS_NONE, TC_MEAS_NONE}},
+                      {"b at 7 wrong", {TC_MEAS_NONE, TC_MEAS_WRONG_RESULT, TC_MEAS_WRONG_RESULT}},
+                      {"c at 7 run-crash", {TC_MEAS_NONE, TC_MEAS_RUN_CRASH, TC_MEAS_RUN_CRASH}},
+                      {"d at 1 run-hang", {TC_MEAS_RUN_TIMEOUT, TC_MEAS_RUN_TIMEOUT, TC_MEAS_RUN_TIMEOUT}},
+                      {"e build-crash", {TC_MEAS_BUILD_CRASH, TC_MEAS_BUILD_CRASH, TC_MEAS_BUILD_CRASH}},
+                      {"a time=1#2", {TC_MEAS_NONE, TC_MEAS_NONE, TC_MEAS_NONE}}}; /* equal programs are the caller's affair */
+    tc_meas *m = make((tc_meas_options){.run_limit = 1, .early_stop = -1});
+    tc_meas_input in[PROGRAMS];
+    tc_record r[PROGRAMS * POINTS];
+    seen s = {0};
+    tc_error err = {0};
+    for (int i = 0; i < PROGRAMS; i++)
+        in[i] = input("w", of[i].trace);
+    if (tc_meas_over_sizes(m, in, PROGRAMS, sizes, POINTS, ROUNDS, arena, r, see, &s, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(s.n, PROGRAMS * POINTS);
+    for (int i = 0; i < PROGRAMS * POINTS; i++) {
+        tc_meas_error want = of[i / POINTS].error[i % POINTS];
+        if (r[i].error != want)
+            fail_msg("'%s' at %s: got %s '%s'", r[i].trace, r[i].sizes, tc_meas_error_text(r[i].error), r[i].message);
+        assert_string_equal(r[i].sizes, sizes[i % POINTS]);
+        assert_int_equal(r[i].ntimes, want == TC_MEAS_NONE ? ROUNDS : 0);
+        assert_true(want == TC_MEAS_NONE || *r[i].message);
+    }
+    tc_meas_free(m);
+}
+
 static void no_worker_is_an_error(void **state) {
     (void)state;
     tc_meas_input in = input("w", "a");
@@ -256,6 +291,7 @@ int main(int argc, char **argv) {
         TEST(a_busy_machine_widens),
         TEST(a_stop_leaves_valid_records),
         TEST(a_stop_ends_a_hanging_candidate),
+        TEST(a_program_that_fails_at_a_size),
         TEST(no_worker_is_an_error),
         TEST(foreign_targets_cannot_be_measured),
     };

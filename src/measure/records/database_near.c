@@ -55,14 +55,20 @@ static tc_status similar_workload(tc_meas_db *db, tc_arena *a, const char *text,
 }
 
 /* Relaxes one condition after the other until a record of the same workload matches. */
-static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, tc_meas_near *out, tc_error *err) {
+static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, bool sized, tc_meas_near *out,
+                                       tc_error *err) {
     tc_meas_filter f = {.workload_hash = key->workload.hex,
                         .target_hash = key->target.hex,
                         .order = TC_MEAS_BY_RANK,
                         .verified = true,
-                        .real = true};
+                        .real = !sized,
+                        .sized = sized};
     tc_record *r = &out->record;
     TC_TRY(tc_meas_db_first(db, a, f, r, &out->found, err));
+    if (out->found && r->threads == key->threads) {
+        out->why = "sizes: no program was right at all that it was timed at";
+        return TC_OK;
+    }
     if (out->found) {
         out->why = tc_arena_printf(a, "threads: recorded with %d, asked for %d", r->threads, key->threads);
         return TC_OK;
@@ -90,7 +96,9 @@ static tc_status nearest_same_workload(tc_meas_db *db, tc_arena *a, const tc_mea
 tc_status tc_meas_db_nearest(tc_meas_db *db, tc_arena *a, const tc_meas_key *key, const char *workload_text, tc_meas_near *out,
                              tc_error *err) {
     *out = (tc_meas_near){.why = "workload: never measured, nor one of the same structure with other extents"};
-    TC_TRY(nearest_same_workload(db, a, key, out, err));
+    TC_TRY(nearest_same_workload(db, a, key, false, out, err));
+    if (!out->found) /* of sizes that vary */
+        TC_TRY(nearest_same_workload(db, a, key, true, out, err));
     if (out->found)
         return TC_OK;
     tc_digest similar;
