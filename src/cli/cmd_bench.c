@@ -216,7 +216,7 @@ static tc_status find_schedule(const bench_args *a, const tc_tune_task *task, co
                                tc_arena *arena, tc_tune_schedule *k, tc_error *err) {
     tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
     TC_TRY(tc_cli_db_read(&a->model.db, &q.db, err));
-    tc_status st = sizes ? tc_tune_schedule_at(&q, sizes, arena, k, err) : tc_tune_schedule_find(&q, arena, k, err);
+    tc_status st = sizes ? tc_tune_schedule_at(&q, NULL, sizes, arena, k, err) : tc_tune_schedule_find(&q, arena, k, err);
     tc_meas_db_close(q.db);
     return st;
 }

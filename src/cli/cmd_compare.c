@@ -170,7 +170,8 @@ static tc_status find_schedule(const compare_args *a, const comparison *c, compa
     q.file = s->kind == SIDE_FILE ? s->spec : NULL;
     if (s->kind == SIDE_BEST)
         TC_TRY(tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &q.db, err));
-    tc_status st = c->sizes ? tc_tune_schedule_at(&q, c->sizes, arena, &s->k, err) : tc_tune_schedule_find(&q, arena, &s->k, err);
+    tc_status st =
+        c->sizes ? tc_tune_schedule_at(&q, NULL, c->sizes, arena, &s->k, err) : tc_tune_schedule_find(&q, arena, &s->k, err);
     if (st == TC_OK && s->kind == SIDE_BEST && !s->k.record && !s->k.variant)
         st = tc_fail(err, TC_BAD_INPUT, "%s has no verified record to be the best: %s", tc_meas_db_path(q.db),
                      tc_cli_origin(&s->k, arena));

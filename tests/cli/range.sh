@@ -68,7 +68,10 @@ refused 1 'bad.jsonl:|s0 = 7, but s0 runs from 1 to 6' "$TCTUNE" db import --db 
 sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|size s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
-# ---- weights choose the sizes ----
+# ---- weights choose the sizes, and the variants ----
+printf 'N=2 3\nN=5 1\n' >weights
+ok "$TCTUNE" show --te layer.te --threads 1 --db t.db --shape-weights weights --at N=2 --print schedule
+refused 1 'nothing has a size N' "$TCTUNE" show --te fixed.te --threads 1 --db t.db --shape-weights weights
 printf '# two lengths\nN=2 3\nN=5 1\n' >weights
 ok "$TCTUNE" --te layer.te --trials 8 --threads 1 --db w.db --start-from none --shape-weights weights --json
 [ "$(json out ranges.0.tuned.0.N)" -eq 2 ] || fail "the heavier size was not tuned"

@@ -72,8 +72,8 @@ typedef struct tc_tune_variants {
 TC_NODISCARD tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a,
                                              tc_tune_variants *out, tc_error *err);
 /* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as tc_tune_schedule_find. */
-TC_NODISCARD tc_status tc_tune_schedule_at(const tc_tune_query *q, const int64_t *sizes, tc_arena *a, tc_tune_schedule *out,
-                                           tc_error *err);
+TC_NODISCARD tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *weights, const int64_t *sizes,
+                                           tc_arena *a, tc_tune_schedule *out, tc_error *err);
 /* The number of the variant that serves a run of these sizes. */
 int tc_tune_variant_at(const tc_tune_variants *v, const int64_t *sizes, int n);
 #endif

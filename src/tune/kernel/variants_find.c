@@ -210,11 +210,12 @@ tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *w
     return out->n ? TC_OK : from_schedule(q, a, out, err);
 }
 
-tc_status tc_tune_schedule_at(const tc_tune_query *q, const int64_t *sizes, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
+tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *weights, const int64_t *sizes, tc_arena *a,
+                              tc_tune_schedule *out, tc_error *err) {
     int n = q->workload->nsymbol;
     tc_tune_variants v = {0};
     if (q->db && !q->file)
-        TC_TRY(from_contest(q, NULL, a, &v, err));
+        TC_TRY(from_contest(q, weights, a, &v, err));
     if (v.n) {
         int i = tc_tune_variant_at(&v, sizes, n);
         *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = "direct", .hash = v.hash};
