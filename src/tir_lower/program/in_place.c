@@ -4,7 +4,8 @@
  *   - no element of the output is stored twice, or read.
  *
  * Then an element is read last by the store that replaces it, in whatever order and by whichever thread the stores come. That
- * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. */
+ * none is stored twice follows from counting: every element is stored, and there are as many stores as elements. Of sizes that vary
+ * it is not counted: an output that reduces nothing is stored once, by the one nest that computes it, and passes keep what is executed. */
 #include "te/index/affine.h"
 #include "tir_lower/passes/pass.h"
 #include "tir_lower/program/program.h"
@@ -155,11 +156,31 @@ static int64_t count_stores(overwrite *o, const tc_stmt *s) {
     return sum;
 }
 
+/* As many elements, whatever the sizes are. */
+static bool as_large(const tc_tensor *a, const tc_tensor *b) {
+    bool same = a && b && a->ndim == b->ndim;
+    for (int d = 0; same && d < a->ndim; d++) {
+        const tc_var *x = a->symbol[d], *y = b->symbol[d];
+        same = a->shape[d] == b->shape[d] && (x == y || (x && y && x->value && x->value == y->value));
+    }
+    return same;
+}
+
+static bool may_overwrite_varying(const tc_func *f, const tc_param *in, const tc_param *out) {
+    overwrite o = {.in = in->buffer, .out = out->buffer, .ok = true};
+    bool safe = f->workload && f->workload->out[out->index]->op->reducer == TC_RED_NONE &&
+                as_large(in->buffer->tensor, out->buffer->tensor) && reads_plainly(&o, f->body);
+    tc_map_free(&o.index);
+    return safe;
+}
+
 bool tc_tir_may_overwrite(const tc_func *f, int out, int in) {
     const tc_param *a = &f->params[in], *b = &f->params[out];
     if (a->kind != TC_PARAM_IN || b->kind != TC_PARAM_OUT || a->buffer->dtype != b->buffer->dtype ||
-        b->buffer->size > a->buffer->size || !f->body || tc_tir_varies(a->buffer) || tc_tir_varies(b->buffer))
+        b->buffer->size > a->buffer->size || !f->body)
         return false;
+    if (tc_tir_varies(a->buffer) || tc_tir_varies(b->buffer))
+        return may_overwrite_varying(f, a, b);
     overwrite o = {.in = a->buffer, .out = b->buffer, .ok = true};
     bool safe = reads_plainly(&o, f->body);
     if (safe) {

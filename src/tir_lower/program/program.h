@@ -43,7 +43,7 @@ TC_NODISCARD tc_status tc_tir_program_more(tc_ctx *ctx, const tc_tir_origin *fro
 
 /* ---- results in place (in_place.c) ---- */
 /* Whether f, which is lowered, computes the same when parameters `out` and `in` are one piece of memory: each element is read
- * where it is overwritten, and nowhere else, and overwritten once. False also where that is not plain to see, and of sizes that vary. */
+ * where it is overwritten, and nowhere else, and overwritten once. False also where that is not plain to see. */
 bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
 /* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
 tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
