@@ -28,6 +28,11 @@ static bool is_symbol(const tc_expr *e) {
     return e->op == TC_OP_VAR && e->u.var->is_symbol;
 }
 
+static bool symbol_inside(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return is_symbol(e);
+}
+
 static int factors_of(const tc_expr *e, const tc_expr **out, int n) {
     if (e->op != TC_OP_MUL || n == MAX_FACTORS) {
         if (n < MAX_FACTORS)
@@ -239,7 +244,7 @@ static bool at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine
 
 static bool names_symbol(const tc_affine *x) {
     for (int i = 0; i < x->n; i++)
-        if (is_symbol(x->term[i].atom))
+        if (tc_expr_any(x->term[i].atom, symbol_inside, NULL))
             return true;
     return false;
 }
@@ -300,7 +305,9 @@ static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int s
     for (int k = 0; k < n && n <= MAX_FACTORS; k++) {
         tc_ival r = tc_te_bounds(f[k], p->v->env);
         tc_affine x = {.n = 1, .c = more ? -r.hi : r.lo, .term = {{f[k], more ? 1 : -1}}};
-        if ((tc_ival_bounded(r) && use(p, form, &x, steps)) || use_definition(p, form, f[k], more, steps))
+        bool of_sizes = f[k]->nargs > 0 && tc_expr_any(f[k], symbol_inside, NULL); /* then numbers say little */
+        if ((of_sizes && use_definition(p, form, f[k], more, steps)) || (tc_ival_bounded(r) && use(p, form, &x, steps)) ||
+            (!of_sizes && use_definition(p, form, f[k], more, steps)))
             return true;
     }
     return false;

@@ -313,8 +313,10 @@ static tc_status run(builder *b, tc_func *f) {
 }
 
 static void release(builder *b) {
-    for (int i = 0; i < b->s->nstage; i++)
+    for (int i = 0; i < b->s->nstage; i++) {
         tc_vec_free(&b->nests[i].guards);
+        tc_vec_free(&b->nests[i].facts);
+    }
     tc_vec_free(&b->reads);
     tc_vec_free(&b->inputs);
     tc_env_free(b->env);

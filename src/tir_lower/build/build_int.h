@@ -46,6 +46,8 @@ typedef struct nest {
     const tc_expr **local, **value; /* per root loop: coordinate from the minimum, coordinate */
     const tc_var **var;             /* per leaf position; NULL where the extent is 1 */
     nest_part part;                 /* what is computed at a time */
+    uint64_t within;                /* bits of the root axes whose values are less than their sizes as they are made */
+    TC_VEC(nest_guard) facts;       /* what holds of such values where the guards do */
     TC_VEC(nest_guard) guards;
     const tc_expr *body[TC_MAX_OUTS]; /* in loop variables; still reads tensors */
     storage out[TC_MAX_OUTS];

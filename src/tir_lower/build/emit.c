@@ -241,7 +241,8 @@ static tc_status emit_root(builder *b, nest *n, const tc_stmt **out) {
         return emit_stage(b, n, out);
     for (int i = 0; i < count; i++) {
         n->part = part[i];
-        n->guards.len = 0;
+        n->guards.len = n->facts.len = 0;
+        n->within = 0;
         TC_TRY(nest_finish(b, n));
         TC_TRY(emit_stage(b, n, &s[i]));
     }

@@ -4,8 +4,10 @@
  *     split  whole -> p0, p1 .. pn   p_i runs to min(f_i, ceil(ext / f_i+1 .. f_n)), p0 to ceil(ext / f_1 .. f_n);
  *                                    whole = (p0 * f1 + p1) * f2 + p2 .., guarded by whole < ext unless it divides
  *     fuse   p0, p1 .. pn -> whole   whole runs to the product; p_n = whole % ext_n, p_n-1 = whole / ext_n % ext_n-1 ..
+ *                                    of axes that vary, where more loops are inside, by their sizes instead
  *
  * Guards stand in normal form (an affine comparison), each as a condition of its own, as far out as their variables allow. */
+#include "support/map.h"
 #include "support/vec.h"
 #include "tir_lower/build/build_int.h"
 
@@ -53,6 +55,15 @@ static void leaf_vars(builder *b, nest *n) {
         b->loop_val[l] = tc_varx(b->c, n->var[i]);
         tc_env_set(b->env, n->var[i], (tc_ival){0, b->loop_ext[l] - 1});
     }
+}
+
+/* The innermost leaf that cond uses, and 1. */
+static int depth_of(const nest *n, const tc_expr *cond) {
+    int depth = 0;
+    for (int i = 0; i < n->st->nleaf; i++)
+        if (n->var[i] && tc_expr_uses_var(cond, n->var[i]))
+            depth = i + 1;
+    return depth;
 }
 
 /* `update`: it says whether there is anything to reduce, and so never keeps the initialisation. */
@@ -109,6 +120,85 @@ static void fuse_values(builder *b, const tc_rel *r) {
     b->loop_val[r->parts[0]] = rest;
 }
 
+/* ---- loops fused of axes that vary ---- */
+
+/* The root axis that loop l is; -1: it is none. */
+static int root_of(const nest *n, tc_loop l) {
+    for (int i = 0; i < n->naxis; i++)
+        if (n->st->root[i] == l)
+            return i;
+    return -1;
+}
+
+/* Whether the leaves that are made of r's loop have something inside, and are no tile. */
+static bool is_outer_loop(const builder *b, const nest *n, const tc_rel *r) {
+    const tc_stage *st = n->st;
+    tc_map made = {0};
+    tc_map_put(&made, (uint64_t)r->whole, 1);
+    for (const tc_rel *q = r + 1; q < st->rel + st->nrel; q++) {
+        bool from = q->kind == TC_REL_SPLIT && tc_map_get(&made, (uint64_t)q->whole);
+        for (int i = 0; q->kind == TC_REL_FUSE && i < q->n; i++)
+            from |= tc_map_get(&made, (uint64_t)q->parts[i]) != NULL;
+        for (int i = 0; from && q->kind == TC_REL_SPLIT && i < q->n; i++)
+            tc_map_put(&made, (uint64_t)q->parts[i], 1);
+        if (from && q->kind == TC_REL_FUSE)
+            tc_map_put(&made, (uint64_t)q->whole, 1);
+    }
+    bool outer = true;
+    for (int i = 0; i < st->nleaf; i++)
+        if (tc_map_get(&made, (uint64_t)st->leaf[i]))
+            outer &= i + 1 < st->nleaf &&
+                     (b->s->loops[st->leaf[i]].kind == TC_FOR_SERIAL || b->s->loops[st->leaf[i]].kind == TC_FOR_PARALLEL);
+    tc_map_free(&made);
+    return outer;
+}
+
+/* Rows of several dimensions: 12 x N of them are 12 * N iterations, not 12 times as many as N may be. */
+static bool fuses_sizes(const builder *b, const nest *n, const tc_rel *r) {
+    bool varies = false;
+    if (!b->s->workload->nsymbol || n->at_pos >= 0)
+        return false;
+    for (int i = 0; i < r->n; i++) {
+        int d = root_of(n, r->parts[i]);
+        if (d < 0)
+            return false;
+        varies |= i > 0 && symbol_of(n, d);
+    }
+    return varies && is_outer_loop(b, n, r);
+}
+
+static const tc_expr *root_size(const builder *b, const nest *n, int d) {
+    if (n->part.size && n->part.axis == d)
+        return n->part.size;
+    return symbol_of(n, d) ? tir_symbol(b->c, symbol_of(n, d)) : tc_i64(b->c, n->ext[d]);
+}
+
+static void note_within(builder *b, nest *n, int d, const tc_expr *value, const tc_expr *size, int depth) {
+    const tc_expr *facts[] = {tc_bin(b->c, TC_OP_GE, value, tc_i64(b->c, 0)), tc_bin(b->c, TC_OP_LT, value, size)};
+    n->within |= (uint64_t)1 << d;
+    for (int i = 0; i < 2; i++)
+        tc_push(&n->facts, ((nest_guard){.cond = facts[i], .depth = depth}));
+}
+
+/* As fuse_values, with quotients and remainders by sizes: where the guard holds, each is less than its size. */
+static void fuse_values_by_size(builder *b, nest *n, const tc_rel *r) {
+    tc_ctx *c = b->c;
+    const tc_expr *rest = b->loop_val[r->whole], *total = NULL;
+    for (int i = 0; i < r->n; i++) {
+        const tc_expr *size = root_size(b, n, root_of(n, r->parts[i]));
+        total = total ? tc_mul(c, total, size) : size;
+    }
+    int depth = depth_of(n, rest);
+    add_guard(b, n, tc_bin(c, TC_OP_LT, rest, total), false);
+    for (int i = r->n - 1; i >= 0; i--) {
+        int d = root_of(n, r->parts[i]);
+        const tc_expr *size = root_size(b, n, d), *value = i ? tc_mod(c, rest, size) : rest;
+        b->loop_val[r->parts[i]] = tc_te_simplify(c, value, b->env);
+        note_within(b, n, d, b->loop_val[r->parts[i]], size, depth);
+        rest = tc_te_simplify(c, tc_div(c, rest, size), b->env);
+    }
+}
+
 /* From the leaves back to the root axes. */
 static tc_status loop_values(builder *b, nest *n) {
     for (int i = n->st->nrel - 1; i >= 0; i--) {
@@ -118,7 +208,10 @@ static tc_status loop_values(builder *b, nest *n) {
             TC_TRY(check_value(b, r->whole));
             continue;
         }
-        fuse_values(b, r);
+        if (fuses_sizes(b, n, r))
+            fuse_values_by_size(b, n, r);
+        else
+            fuse_values(b, r);
         for (int k = 0; k < r->n; k++)
             TC_TRY(check_value(b, r->parts[k]));
     }
@@ -144,6 +237,33 @@ static void drop_guard(builder *b, nest *n, const tc_expr *cond) {
         if (n->guards.data[i].cond != cond)
             n->guards.data[kept++] = n->guards.data[i];
     n->guards.len = kept;
+}
+
+/* Assumes what the guards of n outside of leaf position `depth` say of sizes; `init`: those that the initialisation has. */
+static void suppose(builder *b, const nest *n, int depth, bool init) {
+    for (size_t i = 0; i < n->guards.len; i++) {
+        const nest_guard *g = &n->guards.data[i];
+        if (g->depth <= depth && !(init && g->reduce) && tc_tir_names_symbol(g->cond))
+            tc_env_assume(b->env, g->cond);
+    }
+    for (size_t i = 0; i < n->facts.len; i++)
+        if (n->facts.data[i].depth <= depth)
+            tc_env_assume(b->env, n->facts.data[i].cond);
+}
+
+/* The same of the nests that n stands in. */
+static size_t suppose_around(builder *b, const nest *n) {
+    size_t mark = tc_env_mark(b->env);
+    for (; b->s->workload->nsymbol && n->at_pos >= 0; n = &b->nests[n->st->at_stage])
+        suppose(b, &b->nests[n->st->at_stage], n->at_pos + 1, false);
+    return mark;
+}
+
+size_t nest_suppose(builder *b, const nest *n, bool init) {
+    size_t mark = suppose_around(b, n);
+    if (b->s->workload->nsymbol)
+        suppose(b, n, n->st->nleaf, init);
+    return mark;
 }
 
 /* x < size. Of loops that are fused, x is y / c and more: y / c + z < size is y + c * z < c * size, without a division. */
@@ -178,9 +298,11 @@ static void symbol_guard(builder *b, nest *n, int i) {
 /* Of an axis of which a part is computed, whose loops run as far as if it were all. */
 static void part_values(builder *b, nest *n) {
     int i = n->part.axis;
+    n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->part.from, n->local[i]), b->env);
+    if (n->within >> i & 1)
+        return;
     drop_guard(b, n, tc_bin(b->c, TC_OP_LT, n->local[i], tc_i64(b->c, n->ext[i])));
     add_guard(b, n, below(b, n->local[i], n->part.size), false);
-    n->value[i] = tc_te_simplify(b->c, tc_add(b->c, n->part.from, n->local[i]), b->env);
 }
 
 static void root_values(builder *b, nest *n) {
@@ -193,7 +315,7 @@ static void root_values(builder *b, nest *n) {
         }
         if (n->part.size && n->part.axis == i)
             part_values(b, n);
-        else
+        else if (!(n->within >> i & 1))
             symbol_guard(b, n, i);
     }
 }
@@ -205,16 +327,6 @@ static void note_read(const tc_expr *e, void *user) {
     const nest *n = ((void **)user)[1];
     int o;
     tc_push(&b->reads, ((read_ref){e, n->id, stage_of_tensor(b, e->u.tensor, &o)}));
-}
-
-size_t nest_suppose(builder *b, const nest *n, bool init) {
-    size_t mark = tc_env_mark(b->env);
-    for (size_t i = 0; i < n->guards.len && b->s->workload->nsymbol; i++) {
-        const nest_guard *g = &n->guards.data[i];
-        if (!(init && g->reduce) && tc_tir_names_symbol(g->cond))
-            tc_env_assume(b->env, g->cond);
-    }
-    return mark;
 }
 
 static void make_body(builder *b, nest *n) {
@@ -259,7 +371,9 @@ tc_status nest_finish(builder *b, nest *n) {
     leaf_kinds(b, n);
     leaf_vars(b, n);
     TC_TRY(loop_values(b, n));
+    size_t mark = suppose_around(b, n);
     root_values(b, n);
+    tc_env_undo(b->env, mark);
     make_body(b, n);
     return TC_OK;
 }

@@ -123,6 +123,16 @@ static bool bound_loop(settler *k, const tc_stmt *s, const tc_expr *cond, bounds
     return true;
 }
 
+/* Of a loop that a size ends: the condition that there is an iteration, by which loops around end where there is none. */
+static void hold_first(settler *k, const tc_stmt *s, const tc_expr *cond, pending *out) {
+    const tc_expr *first = tc_i64(k->c, 0);
+    if (!tc_tir_names_symbol(cond))
+        return;
+    cond = tc_te_simplify(k->c, tc_expr_subst(k->c, cond, 1, &s->u.loop.var, &first), k->env);
+    if (cond->op != TC_OP_INT && !has(out, cond))
+        out->cond[out->n++] = cond;
+}
+
 static const tc_stmt *rebuild(settler *k, const tc_stmt *s, const tc_stmt *body, const bounds *b) {
     int64_t n;
     const tc_expr *extent = s->u.loop.extent;
@@ -159,6 +169,8 @@ static const tc_stmt *settle_for(tc_ctx *c, const tc_stmt *s, void *user) {
             out->cond[out->n++] = in.cond[i];
         else if (!bound_loop(k, s, in.cond[i], &b))
             stay.cond[stay.n++] = in.cond[i];
+        else
+            hold_first(k, s, in.cond[i], out);
     }
     body = wrap(k, &stay, body);
     bool same = b.lo == 0 && !b.dyn && (b.hi == INT64_MAX || (tir_const_extent(s, &n) && b.hi == n));
