@@ -106,12 +106,92 @@ static void test_failures(void **state) {
     tc_ctx_free(x.ctx);
 }
 
+/* ---- programs by size ---- */
+
+static const char rows_by_size[] = "symbol N 1..40\n"
+                                   "symbol M 1..3\n"
+                                   "tensor X[N, M, 32] f32\n"
+                                   "compute E[i:N, m:M, k:32] = exp(X[i, m, k])\n"
+                                   "compute Y[i:N, m:M] = sum(k:32) E[i, m, k]\n"
+                                   "output Y\n";
+
+/* Three programs with parallel loops, packed rows and buffers of their own; whichever serves a run, the result is right, and which one
+ * it is shows where the others are broken. */
+static void test_variants(void **state) {
+    (void)state;
+    static const char *const texts[] = {"compute_at E Y.i\n", "io, ii = split Y.i [_, 8]\nparallel Y.io\ncompute_at E Y.io\n",
+                                        "f = fuse Y.i Y.m\nparallel Y.f\nvectorize E.k\n"};
+    static const int64_t upto[] = {6, 30, INT64_MAX};
+    enum { N = TC_LEN(texts) };
+    tc_error err = {0};
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    const tc_func *each[N];
+    tc_func *all;
+    assert_int_equal(tc_te_parse(c, "test.te", rows_by_size, &w, &err), TC_OK);
+    for (int i = 0; i < N; i++) {
+        tc_tir_origin from = {.workload = w, .machine = &test_machine, .text = texts[i], .name = "test.sched"};
+        tc_tir_program p;
+        if (tc_tir_program_make(c, &from, TC_TIR_VERIFIED, &p, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        each[i] = p.lowered;
+    }
+    assert_int_equal(tc_tir_variants(c, N, each, upto, &all, &err), TC_OK);
+    for (int64_t n = 1; n <= 40; n++)
+        for (int64_t m = 1; m <= 3; m++) {
+            oracle o;
+            tc_ctx *at = tc_ctx_new();
+            const int64_t sizes[] = {n, m};
+            assert_int_equal(oracle_open_at(&o, at, w, sizes, (uint64_t)(n * 3 + m), &err), TC_OK);
+            for (int broken = -1; broken < N; broken++) {
+                const tc_func *some[N];
+                tc_func nothing = *each[0], *f;
+                nothing.body = NULL;
+                for (int i = 0; i < N; i++)
+                    some[i] = i == broken ? &nothing : each[i];
+                assert_int_equal(tc_tir_variants(c, N, some, upto, &f, &err), TC_OK);
+                bool serves = broken >= 0 && n * m <= upto[broken] && (broken == 0 || n * m > upto[broken - 1]);
+                assert_int_equal(oracle_run(&o, broken < 0 ? all : f, 1, &err) == TC_OK, !serves);
+            }
+            oracle_close(&o);
+            tc_ctx_free(at);
+        }
+    tc_ctx_free(c);
+}
+
+/* One that packs its weights otherwise cannot be called with the other's. */
+static void test_other_layout(void **state) {
+    (void)state;
+    static const char text[] = "symbol N 1..40\n"
+                               "tensor X[N, 32] f32\n"
+                               "tensor W[32, 64] f32 const\n"
+                               "compute Y[i:N, j:64] = sum(k:32) X[i, k] * W[k, j]\n"
+                               "output Y\n";
+    static const int64_t upto[] = {8, INT64_MAX};
+    tc_error err = {0};
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w;
+    tc_func *out;
+    const tc_func *each[2];
+    assert_int_equal(tc_te_parse(c, "test.te", text, &w, &err), TC_OK);
+    for (int i = 0; i < 2; i++) {
+        tc_tir_origin from = {.workload = w,
+                              .machine = &test_machine,
+                              .text = i ? "transform_layout W (x0, x1) -> (x1 / 16, x0, x1 % 16)\n" : "",
+                              .name = "test.sched"};
+        tc_tir_program p;
+        if (tc_tir_program_make(c, &from, TC_TIR_LOWERED, &p, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        each[i] = p.lowered;
+    }
+    assert_int_equal(tc_tir_variants(c, 2, each, upto, &out, &err), TC_ILLEGAL);
+    tc_ctx_free(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_only_what_is_wanted),
-        cmocka_unit_test(test_in_two_calls),
-        cmocka_unit_test(test_drawn_decisions),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_variants),     cmocka_unit_test(test_other_layout),    cmocka_unit_test(test_only_what_is_wanted),
+        cmocka_unit_test(test_in_two_calls), cmocka_unit_test(test_drawn_decisions), cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,9 @@ typedef struct candidate {
 
 typedef struct list {
     candidate *data;
-    int n;
-    const char *why; /* of the last one that is out */
+    int n, want;         /* want: how many take part */
+    const char *why;     /* of the last one that is out */
+    const int64_t *upto; /* of a kernel whose sizes vary: then all take part, or none */
 } list;
 
 typedef struct admission {
@@ -79,10 +80,27 @@ static tc_status find_admitted(const admission *x, list *l, tc_error *err) {
     return TC_OK;
 }
 
+/* What serves the sizes of a task that vary. */
+static tc_status find_variants(admission *x, int task, tc_error *err) {
+    list *l = &x->lists[task];
+    tc_graph_choice c;
+    TC_TRY(tc_graph_variants_of(x->p, task, x->o, x->a, &c, err));
+    l->data = TC_NEW_N(x->a, candidate, c.n);
+    l->n = l->want = c.n;
+    l->why = c.why;
+    l->upto = c.upto;
+    for (int i = 0; i < c.n; i++)
+        l->data[i] = (candidate){.record = c.records[i], .workload = c.records[i].workload};
+    return find_admitted(x, l, err);
+}
+
 /* More than take part, for those that are left out. */
 static tc_status find_candidates(admission *x, int task, tc_error *err) {
     enum { SPARE = 8 };
     tc_graph_unit u = {0};
+    x->lists[task].want = x->k;
+    if (x->p->tasks[task].workload->nsymbol)
+        return find_variants(x, task, err);
     tc_meas_records r;
     tc_graph_list_forms(x->p, task, tc_graph_accuracy_of(x->o, task), &u);
     tc_status s = tc_graph_ranked_records(&u, x->o, x->byte_time, x->a, (size_t)x->k + SPARE, &r, err);
@@ -125,7 +143,7 @@ typedef TC_VEC(query) queries;
 static void ask_for(admission *x, queries *q) {
     for (int task = 0; task < x->p->ntask; task++) {
         list *l = &x->lists[task];
-        for (int i = 0, n = 0; i < l->n && n < x->k; i++) {
+        for (int i = 0, n = 0; i < l->n && n < l->want; i++) {
             n += l->data[i].state != OUT;
             if (l->data[i].state == UNKNOWN)
                 tc_push(q, ((query){task, &l->data[i]}));
@@ -182,6 +200,8 @@ static tc_status check(admission *x, const queries *q, tc_error *err) {
         const candidate *c = q->data[i].c;
         in[i] = (tc_meas_input){
             .workload = c->workload, .workload_hash = c->record.workload_hash, .trace = c->record.trace, .again = true};
+        if (x->lists[q->data[i].task].upto)
+            in[i].sizes = c->record.sizes;
     }
     TC_TRY(tc_meas_batch(x->m, in, q->len, x->a, r, NULL, NULL, err));
     return judge(x, q, r, err);
@@ -231,11 +251,13 @@ static tc_status check_all(admission *x, tc_error *err) {
 }
 
 static tc_graph_choice choice_of(const admission *x, const list *l) {
-    tc_record *r = TC_NEW_N(x->a, tc_record, x->k);
-    tc_graph_choice c = {.records = r, .why = l->why};
-    for (int i = 0; i < l->n && c.n < x->k; i++)
+    tc_record *r = TC_NEW_N(x->a, tc_record, l->want);
+    tc_graph_choice c = {.records = r, .why = l->why, .upto = l->upto};
+    for (int i = 0; i < l->n && c.n < l->want; i++)
         if (l->data[i].state == RIGHT)
             r[c.n++] = l->data[i].record;
+    if (l->upto && c.n < l->want)
+        c.n = 0;
     return c;
 }
 

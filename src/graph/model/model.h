@@ -42,6 +42,7 @@ typedef struct tc_graph_kernel {
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
     int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
     tc_digest trace_hash;
+    int variants;    /* programs that serve different sizes; 1 where these do not vary */
     const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
                         better one was not used, or "" */
     double seconds;  /* of all launches of one run, from the last profile; 0 before */
@@ -59,6 +60,9 @@ typedef struct tc_graph_choice {
     const tc_record *records; /* the one to use first; another where that does not replay */
     int n;
     const char *why; /* what was passed over; NULL: nothing, so n == 0 says that db has none */
+    /* Of a kernel whose sizes vary: each record serves the runs whose product of sizes is at most that, and that no record before it
+     * serves. Then all of them are used, or none. NULL: the kernel's sizes do not vary. */
+    const int64_t *upto;
 } tc_graph_choice;
 
 struct tc_graph_build_options {

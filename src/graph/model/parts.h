@@ -115,6 +115,12 @@ static inline int tc_graph_threads_of(const tc_graph_build_options *o) {
 /* The verified records of a unit's forms in the database, for the target and threads of o: at most `most`, the best first. */
 TC_NODISCARD tc_status tc_graph_ranked_records(const tc_graph_unit *u, const tc_graph_build_options *o, double byte_time,
                                                tc_arena *a, size_t most, tc_meas_records *out, tc_error *err);
+/* What serves the sizes of a task that vary, as records of its own workload (*out), each for a run of the largest sizes that were timed;
+ * none, and why, where no contest was held. In `a`. */
+TC_NODISCARD tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_graph_build_options *o, tc_arena *a,
+                                            tc_graph_choice *out, tc_error *err);
+/* Those of a choice as one function of the unit. TC_ILLEGAL where a record does not replay any more. */
+TC_NODISCARD tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machine *m, const tc_graph_choice *c, tc_error *err);
 /* Seconds that a run takes for each byte of constants that it reads: 0 where the caches keep those of the whole network, or where
  * the model will not run on this machine. A kernel takes no less than that for all of its form's. */
 double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o);

@@ -156,6 +156,32 @@ static void use_record(const chooser *c, tc_arena *a, const candidates *x, bool 
     }
 }
 
+/* All variants, or none. k->why says what was passed over. */
+static tc_status use_variants(const chooser *c, tc_arena *a, bool *used, tc_error *err) {
+    const tc_graph_choice *chosen = c->o->choices ? &c->o->choices[c->task] : NULL;
+    tc_graph_choice x = chosen ? *chosen : (tc_graph_choice){0};
+    tc_error local = {0};
+    if (!chosen && c->o->db)
+        TC_TRY(tc_graph_variants_of(c->p, c->task, c->o, a, &x, err));
+    c->k->why = kept(c, x.why ? x.why : c->o->db || chosen ? "" : "no database was given");
+    if (!x.n)
+        return TC_OK;
+    if (tc_graph_build_variants(c->u, c->m, &x, &local) != TC_OK) {
+        c->k->why = tc_arena_printf(c->model->arena, "the programs of its sizes do not replay any more: %s", local.msg);
+        return TC_OK;
+    }
+    *used = true;
+    c->k->trace = kept(c, x.records[0].trace);
+    c->k->trace_hash = x.records[0].trace_hash;
+    c->k->unit = tc_te_unit(c->u->form[0].workload, c->m->intrinsics);
+    c->k->source = TC_GRAPH_FROM_RECORD;
+    c->k->record = x.records[0].id;
+    c->k->recorded = x.records[0].median;
+    c->k->when_ms = x.records[0].when_ms;
+    c->k->variants = x.n;
+    return TC_OK;
+}
+
 /* Why there is no record to choose. */
 static tc_status explain(const chooser *c, tc_arena *a, tc_error *err) {
     const char *why = c->o->choices ? c->o->choices[c->task].why : NULL;
@@ -315,10 +341,12 @@ tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc
     bool used = false;
     candidates x = {0};
     tc_arena *a = tc_arena_new();
-    tc_status s = find_candidates(&c, a, &x, err);
+    model->kernels[task].variants = 1;
+    bool varies = p->tasks[task].workload->nsymbol > 0;
+    tc_status s = varies ? use_variants(&c, a, &used, err) : find_candidates(&c, a, &x, err);
     if (s == TC_OK && x.len > 0)
         use_record(&c, a, &x, &used);
-    else if (s == TC_OK)
+    else if (s == TC_OK && !varies)
         s = explain(&c, a, err);
     tc_vec_free(&x);
     tc_arena_free(a);

@@ -26,7 +26,9 @@ static double *times_of(const contest *c, int kernel, int rank) {
 
 /* That of this rank; where there are fewer, the best. */
 static tc_graph_choice one_of(const tc_graph_choice *x, int rank) {
-    return (tc_graph_choice){x->n > 0 ? &x->records[rank < x->n ? rank : 0] : NULL, x->n > 0, x->why};
+    if (x->upto) /* all of these take part at once */
+        return *x;
+    return (tc_graph_choice){.records = x->n > 0 ? &x->records[rank < x->n ? rank : 0] : NULL, .n = x->n > 0, .why = x->why};
 }
 
 static tc_status build_models(contest *c, const tc_graph_program *p, tc_error *err) {
@@ -122,10 +124,12 @@ static void release(contest *c) {
 
 /* What was admitted, the one to use first. */
 static tc_graph_choice with_first(const tc_graph_choice *x, int rank, tc_arena *a) {
+    if (x->upto)
+        return *x;
     tc_record *r = TC_NEW_N(a, tc_record, x->n);
     for (int i = 0, n = 1; i < x->n; i++)
         r[i == rank ? 0 : n++] = x->records[i];
-    return (tc_graph_choice){r, x->n, x->why};
+    return (tc_graph_choice){.records = r, .n = x->n, .why = x->why};
 }
 
 static void report(const contest *c, tc_arena *a, tc_graph_contest *out) {

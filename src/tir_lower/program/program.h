@@ -48,6 +48,13 @@ bool tc_tir_may_overwrite(const tc_func *f, int out, int in);
 /* f for calls where `out` may be the memory of `in`, in context c: code that is made of it does not take them for distinct. */
 tc_func *tc_tir_overwriting(tc_ctx *c, const tc_func *f, int out, int in);
 
+/* ---- programs by size (variants.c) ---- */
+/* n lowered programs of one workload with symbols as one, in context c: a run whose product of the symbols is at most upto[i], and more
+ * than upto[i - 1], is the i-th's; upto rises, and the last serves all that are left. TC_ILLEGAL where they read constants in different
+ * layouts. */
+TC_NODISCARD tc_status tc_tir_variants(tc_ctx *c, int n, const tc_func *const *funcs, const int64_t *upto, tc_func **out,
+                                       tc_error *err);
+
 /* ---- values in bf16 (narrow.c) ---- */
 /* f, which is lowered, with parameter `param`, of f32, in bf16, in context c: an input of which f rounds every element before it
  * does anything else with it, or an output, whose elements are rounded as they are stored. NULL: it is none. */

@@ -41,6 +41,7 @@ tc_tune_choice tc_tune_choose(const tc_tune_times *t, int most);
 typedef struct tc_tune_variant {
     const char *trace; /* text; of the workload of tc_tune_variants */
     int64_t upto; /* serves runs whose product of sizes is at most that, and is not served by the variant before; the last: all */
+    int64_t record;   /* a record of it; 0: of none */
     uint64_t program; /* tc_tir_hash, as its records have it; 0: of the default schedule */
 } tc_tune_variant;
 

@@ -170,7 +170,7 @@ static void choose(const table *t, const tc_tune_weights *weights, tc_tune_varia
     out->n = c.n;
     for (int i = 0; i < c.n; i++) {
         const tc_record *r = t->program.data[c.program[i]].of;
-        out->v[i] = (tc_tune_variant){.trace = r->trace, .upto = c.upto[i], .program = r->program};
+        out->v[i] = (tc_tune_variant){.trace = r->trace, .upto = c.upto[i], .record = r->id, .program = r->program};
     }
     out->loss = c.loss;
     out->when_ms = t->r.data[0].when_ms;
