@@ -338,6 +338,7 @@ static tc_status run_there(const field *f, size_t i, size_t point, tc_error *err
     j.in = &in;
     j.r = record_at(f, i, point);
     j.best = best_there(f);
+    j.patient = true;
     TC_TRY(m->carrier->run(f->b, &j, err));
     f->b->job[i].repeats = j.repeats;
     j.r->when_ms = tc_meas_now_ms();

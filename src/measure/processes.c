@@ -323,7 +323,7 @@ static void take_ran(tc_meas *m, tc_meas_job *j, tc_arena *a) {
 /* Seconds that a candidate may take: no more than one that could be of use, where a best is known. */
 static double run_limit(const tc_meas *m, const tc_meas_job *j) {
     double useful = 3 + m->o.budget + 300 * j->best;
-    return j->best > 0 && m->o.early_stop > 0 ? TC_MIN(m->o.run_limit, useful) : m->o.run_limit;
+    return j->best > 0 && m->o.early_stop > 0 && !j->patient ? TC_MIN(m->o.run_limit, useful) : m->o.run_limit;
 }
 
 static void put_run(const tc_meas *m, const tc_meas_job *j, tc_strbuf *b) {
