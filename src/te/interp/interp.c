@@ -101,6 +101,10 @@ static tc_status run_read(machine *m, const program *p, const insn *k, int n) {
     int64_t offset[LANES];
     const storage *s = find(m, k->read->u.tensor);
     TC_TRY(offsets_of(m, p, k, n, offset));
+    if (tc_tensor_size(s->tensor) == 0) { /* none of the lanes reads, and there is no element 0 for them */
+        memset(p->reg[k->dst], 0, (size_t)n * sizeof *p->reg[k->dst]);
+        return TC_OK;
+    }
     if (m->known && s->producer >= 0)
         TC_TRY(demand(m, p, k, s, n, offset));
     te_gather(s->tensor->dtype, s->data, offset, p->reg[k->dst], n);
