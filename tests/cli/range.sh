@@ -68,6 +68,9 @@ refused 1 'bad.jsonl:|s0 = 7, but s0 runs from 1 to 6' "$TCTUNE" db import --db 
 sed 's/"sizes":"6",//' t.jsonl >bad.jsonl
 refused 1 'bad.jsonl:|size s0 of its workload varies' "$TCTUNE" db import --db other.db bad.jsonl
 
+ok "$TCTUNE" --te layer.te --trials 6 --threads 1 --db det.db --start-from none --deterministic-measure
+says "one schedule for N = 1..6 (times: they were computed" "computed times choose no variants"
+
 # ---- weights choose the sizes, and the variants ----
 printf 'N=2 3\nN=5 1\n' >weights
 ok "$TCTUNE" show --te layer.te --threads 1 --db t.db --shape-weights weights --at N=2 --print schedule
