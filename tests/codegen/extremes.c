@@ -12,6 +12,7 @@
 
 #include "codegen/artefacts/library.h"
 #include "codegen/c_source/c_source.h"
+#include "common/cases.h"
 #include "common/random_trace.h"
 #include "kernel.h"
 #include "support/system/fs.h"
@@ -386,14 +387,14 @@ static bool run_c(const example *x, int n) {
 int main(int argc, char **argv) {
     bool c = !(argc > 1 && strcmp(argv[argc - 1], "--no-c") == 0);
     argc -= !c;
-    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
     int failed = 0, refused = 0;
     example *x = tc_xcalloc(BATCH, sizeof *x);
-    for (uint64_t from = 0; from < cases && failed < 3; from += BATCH) {
+    for (uint64_t from = 0; from < asked.n && failed < 3; from += BATCH) {
         int n = 0;
         bool good = true;
-        for (; n < BATCH && from + (uint64_t)n < cases && failed < 3; n++) {
-            bool ok = open_example(&x[n], seed + from + (uint64_t)n);
+        for (; n < BATCH && from + (uint64_t)n < asked.n && failed < 3; n++) {
+            bool ok = open_example(&x[n], asked.seed + from + (uint64_t)n);
             failed += !ok;
             good &= ok;
             refused += !x[n].f;
@@ -404,7 +405,7 @@ int main(int argc, char **argv) {
             close_example(&x[i]);
     }
     free(x);
-    printf("%llu cases from seed %llu: %d failed, %d schedules refused\n", (unsigned long long)cases, (unsigned long long)seed,
-           failed, refused);
-    return failed || (cases >= 100 && (uint64_t)refused * 3 > cases);
+    printf("%llu cases from seed %llu: %d failed, %d schedules refused\n", (unsigned long long)asked.n,
+           (unsigned long long)asked.seed, failed, refused);
+    return failed || (asked.n >= 100 && (uint64_t)refused * 3 > asked.n);
 }

@@ -1,8 +1,11 @@
 #include "kernel.h"
 
 #include "codegen/artefacts/runtime.h"
+#include "te/eval.h"
+#include "tir_lower/build/build.h"
 #include "tir_lower/text/text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +139,40 @@ void **kernel_args_at(const tc_func *f, const int64_t *sizes) {
 
 void **kernel_args(const tc_func *f) {
     return kernel_args_at(f, NULL);
+}
+
+void **kernel_random_args(const tc_workload *w, const tc_func *f, const int64_t *sizes, uint64_t seed) {
+    void **args = kernel_args_at(f, sizes);
+    for (int i = 0; i < f->nparam; i++) {
+        const tc_param *p = &f->params[i];
+        if (p->kind == TC_PARAM_OUT) {
+            memset(args[i], 0x7b, bytes_of(f, i, sizes));
+            continue;
+        }
+        tc_rng r = tc_rng_seed(seed + (uint64_t)p->index);
+        const tc_tensor *t = w->in[p->index];
+        void *dense = tc_xcalloc((size_t)tc_tensor_size(t) + 1, (size_t)tc_dtype_bytes(t->dtype));
+        tc_te_random_fill(t->dtype, dense, tc_tensor_size(t), &r, tc_te_index_limit(w, p->index));
+        if (p->kind == TC_PARAM_PACKED)
+            tc_tir_pack(f, i, dense, args[i]);
+        else
+            memcpy(args[i], dense, bytes_of(f, i, sizes));
+        free(dense);
+    }
+    return args;
+}
+
+static double unit(tc_dtype t) {
+    return t == TC_F16 ? 4e-3 : t == TC_BF16 ? 3e-2 : t == TC_F32 ? 2e-5 : 1e-12;
+}
+
+bool kernel_same(tc_dtype t, const void *a, const void *b, int64_t i) {
+    if (!tc_dtype_is_float(t))
+        return tc_load_i(t, a, i) == tc_load_i(t, b, i);
+    double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
+    if (isnan(x) || isnan(y))
+        return isnan(x) && isnan(y);
+    return x == y || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
 }
 
 void kernel_free_args(const tc_func *f, void **args) {

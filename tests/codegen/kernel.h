@@ -26,7 +26,11 @@ char *kernel_text(const kernel *k, const char *target, tc_cg_stage stage); /* co
  * there. */
 void **kernel_args(const tc_func *f);
 void **kernel_args_at(const tc_func *f, const int64_t *sizes); /* the same for these sizes, which come last */
+/* The same, inputs filled with random numbers of that seed, packed as f wants them, and outputs with others. */
+void **kernel_random_args(const tc_workload *w, const tc_func *f, const int64_t *sizes, uint64_t seed);
 void kernel_free_args(const tc_func *f, void **args);
+/* Whether element i of two arrays is the same, floats as far as the order of their operations leaves open. */
+bool kernel_same(tc_dtype t, const void *a, const void *b, int64_t i);
 void *kernel_alloc(size_t bytes); /* aligned to 64, zeroed */
 /* Seconds: the thread's own time when there is only one thread (other processes then disturb less), else the wall clock's. */
 double kernel_clock(int threads);

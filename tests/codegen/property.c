@@ -3,87 +3,36 @@
  * two of them; for every sixth a workload in which sizes are made of others. On failure: seed, lowered TIR.
  *
  *     test_cg_property [CASES [SEED]] */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/cases.h"
 #include "common/random_symbols.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "kernel.h"
-#include "tir_lower/build/build.h"
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/program/program.h"
 #include "tir_lower/text/text.h"
 
 enum { DEFAULT_CASES = 300, MAX_STEPS = 28 };
 
-typedef struct data {
-    const tc_func *f;
-    const int64_t *sizes;
-    void **args;
-} data;
-
-static int64_t elements(const data *d, const tc_buffer *b) {
-    return tc_tir_size_at(d->f, b, d->sizes);
-}
-
-static size_t bytes_of(const data *d, const tc_buffer *b) {
-    return (size_t)(elements(d, b) * tc_dtype_bytes(b->dtype));
-}
-
-static data make_args(const tc_workload *w, const tc_func *f, const int64_t *sizes, uint64_t seed) {
-    data d = {f, sizes, kernel_args_at(f, sizes)};
-    for (int i = 0; i < f->nparam; i++) {
-        const tc_param *p = &f->params[i];
-        const tc_buffer *b = p->buffer;
-        if (p->kind == TC_PARAM_OUT) {
-            memset(d.args[i], 0x7b, bytes_of(&d, b));
-            continue;
-        }
-        tc_rng r = tc_rng_seed(seed + (uint64_t)p->index);
-        const tc_tensor *t = w->in[p->index];
-        void *dense = tc_xcalloc((size_t)tc_tensor_size(t) + 1, (size_t)tc_dtype_bytes(t->dtype));
-        tc_te_random_fill(t->dtype, dense, tc_tensor_size(t), &r, tc_te_index_limit(w, p->index));
-        if (p->kind == TC_PARAM_PACKED)
-            tc_tir_pack(f, i, dense, d.args[i]);
-        else
-            memcpy(d.args[i], dense, bytes_of(&d, b));
-        free(dense);
-    }
-    return d;
-}
-
-static double unit(tc_dtype t) {
-    return t == TC_F16 ? 4e-3 : t == TC_BF16 ? 3e-2 : t == TC_F32 ? 2e-5 : 1e-12;
-}
-
-static bool same(tc_dtype t, const void *a, const void *b, int64_t i) {
-    if (!tc_dtype_is_float(t))
-        return tc_load_i(t, a, i) == tc_load_i(t, b, i);
-    double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
-    if (isnan(x) || isnan(y))
-        return isnan(x) && isnan(y);
-    return x == y || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
-}
-
 static int64_t first_difference(const tc_buffer *b, int64_t n, const void *got, const void *want) {
     for (int64_t i = 0; i < n; i++)
-        if (!same(b->dtype, got, want, i))
+        if (!kernel_same(b->dtype, got, want, i))
             return i;
     return -1;
 }
 
-static bool agree(const data *got, const data *want, int threads) {
-    for (int i = 0; i < got->f->nparam; i++) {
-        const tc_buffer *b = got->f->params[i].buffer;
-        int64_t at = first_difference(b, elements(got, b), got->args[i], want->args[i]);
+static bool agree(const tc_func *f, const int64_t *sizes, void **got, void **want, int threads) {
+    for (int i = 0; i < f->nparam; i++) {
+        const tc_buffer *b = f->params[i].buffer;
+        int64_t at = first_difference(b, tc_tir_size_at(f, b, sizes), got[i], want[i]);
         if (at >= 0) {
             bool isf = tc_dtype_is_float(b->dtype);
             fprintf(stderr, "%d threads: %s[%lld] is %.9g, the interpreter has %.9g\n", threads, b->name, (long long)at,
-                    isf ? tc_load_f(b->dtype, got->args[i], at) : (double)tc_load_i(b->dtype, got->args[i], at),
-                    isf ? tc_load_f(b->dtype, want->args[i], at) : (double)tc_load_i(b->dtype, want->args[i], at));
+                    isf ? tc_load_f(b->dtype, got[i], at) : (double)tc_load_i(b->dtype, got[i], at),
+                    isf ? tc_load_f(b->dtype, want[i], at) : (double)tc_load_i(b->dtype, want[i], at));
             return false;
         }
     }
@@ -92,23 +41,23 @@ static bool agree(const data *got, const data *want, int threads) {
 
 static bool run_lowered(const tc_workload *w, tc_func *f, const int64_t *sizes, uint64_t seed) {
     tc_error err = {0};
-    data want = make_args(w, f, sizes, seed);
-    tc_status s = tc_tir_interp(f, want.args, &err);
+    void **want = kernel_random_args(w, f, sizes, seed);
+    tc_status s = tc_tir_interp(f, want, &err);
     kernel k = {.f = f};
     bool ok = s == TC_OK;
     if (ok)
         s = kernel_try(&k, kernel_target(), &(tc_cg_options){.verify = true}, &err);
     ok = ok && s == TC_OK;
     for (int threads = 1; ok && threads <= 3; threads += 2) {
-        data got = make_args(w, f, sizes, seed);
-        kernel_run(&k, got.args, threads);
-        ok = agree(&got, &want, threads);
-        kernel_free_args(f, got.args);
+        void **got = kernel_random_args(w, f, sizes, seed);
+        kernel_run(&k, got, threads);
+        ok = agree(f, sizes, got, want, threads);
+        kernel_free_args(f, got);
     }
     if (s != TC_OK)
         fprintf(stderr, "interpreter or code generator: %s\n", err.msg);
     tc_cg_module_free(k.mod);
-    kernel_free_args(f, want.args);
+    kernel_free_args(f, want);
     return ok;
 }
 
@@ -168,12 +117,12 @@ static bool run_case(uint64_t seed, totals *sum) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
     totals sum = {0};
     int failed = 0;
-    for (uint64_t i = 0; i < cases && failed < 3; i++)
-        failed += !run_case(seed + i, &sum);
+    for (uint64_t i = 0; i < asked.n && failed < 3; i++)
+        failed += !run_case(asked.seed + i, &sum);
     printf("%lld cases from seed %llu, of which %lld with sizes that vary: %d failed, %lld refused by lowering\n",
-           (long long)sum.cases, (unsigned long long)seed, (long long)sum.varying, failed, (long long)sum.refused);
-    return failed || (cases >= 100 && (sum.refused * 3 > sum.cases || sum.varying * 8 < sum.cases));
+           (long long)sum.cases, (unsigned long long)asked.seed, (long long)sum.varying, failed, (long long)sum.refused);
+    return failed || (asked.n >= 100 && (sum.refused * 3 > sum.cases || sum.varying * 8 < sum.cases));
 }

@@ -3,7 +3,6 @@
 #include "support/cmocka_all.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include "common/random_workload.h"
 #include "kernel.h"
 #include "support/system/fs.h"
-#include "te/eval.h"
-#include "tir_lower/build/build.h"
 #include "tir_lower/interp/interp.h"
 #include "tir_lower/program/program.h"
 
@@ -64,42 +61,13 @@ static void write_source(const subject *s, int n, const char *path) {
     tc_strbuf_free(&b);
 }
 
-static void **new_arguments(const subject *s, const int64_t *sizes) {
-    void **args = kernel_args_at(s->f, sizes);
-    for (int i = 0; i < s->f->nparam; i++) {
-        const tc_param *p = &s->f->params[i];
-        const tc_tensor *t = p->kind == TC_PARAM_OUT ? s->w->out[p->index] : s->w->in[p->index];
-        int64_t n = tc_tir_size_at(s->f, p->buffer, sizes);
-        tc_rng r = tc_rng_seed(s->seed + (uint64_t)i);
-        void *dense = tc_xcalloc((size_t)tc_tensor_size(t), (size_t)tc_dtype_bytes(t->dtype));
-        if (p->kind != TC_PARAM_OUT)
-            tc_te_random_fill(t->dtype, dense, tc_tensor_size(t), &r, tc_te_index_limit(s->w, p->index));
-        if (p->kind == TC_PARAM_PACKED)
-            tc_tir_pack(s->f, i, dense, args[i]);
-        else
-            memcpy(args[i], dense, (size_t)n * (size_t)tc_dtype_bytes(t->dtype));
-        free(dense);
-    }
-    return args;
-}
-
-static double unit(tc_dtype t) {
-    return t == TC_F16 ? 4e-3 : t == TC_BF16 ? 3e-2 : t == TC_F32 ? 2e-5 : 1e-12;
-}
-
-static bool same(tc_dtype t, const void *a, const void *b, int64_t i) {
-    if (!tc_dtype_is_float(t))
-        return tc_load_i(t, a, i) == tc_load_i(t, b, i);
-    double x = tc_load_f(t, a, i), y = tc_load_f(t, b, i);
-    return x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= unit(t) * fmax(1, fabs(y));
-}
-
 static void expect_same(const subject *s, int number, void *lib, const int64_t *sizes) {
     char name[32];
     void (*call)(void *const *, uint8_t *);
     tc_error err = {0};
     snprintf(name, sizeof name, "run_%d", number);
-    void *symbol = dlsym(lib, name), **got = new_arguments(s, sizes), **want = new_arguments(s, sizes);
+    void *symbol = dlsym(lib, name), **got = kernel_random_args(s->w, s->f, sizes, s->seed),
+         **want = kernel_random_args(s->w, s->f, sizes, s->seed);
     assert_non_null(symbol);
     memcpy(&call, &symbol, sizeof symbol);
     if (tc_tir_interp(s->f, want, &err) != TC_OK)
@@ -108,7 +76,7 @@ static void expect_same(const subject *s, int number, void *lib, const int64_t *
     call(got, workspace);
     for (int i = 0; i < s->f->nparam; i++)
         for (int64_t k = 0; k < tc_tir_size_at(s->f, s->f->params[i].buffer, sizes); k++)
-            if (!same(s->f->params[i].buffer->dtype, got[i], want[i], k))
+            if (!kernel_same(s->f->params[i].buffer->dtype, got[i], want[i], k))
                 fail_msg("seed %llu: %s[%lld] is not what the interpreter makes of the same program", (unsigned long long)s->seed,
                          s->f->params[i].buffer->name, (long long)k);
     free(workspace);

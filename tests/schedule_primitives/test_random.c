@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "common/cases.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 
@@ -157,8 +158,8 @@ static void test_same_seed_same_trace(void **state) {
 }
 
 int main(int argc, char **argv) {
-    run x = {.cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES,
-             .first = argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
+    run x = {.cases = asked.n, .first = asked.seed};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate_setup_teardown(test_random_traces, NULL, tell_seed, &x),
         cmocka_unit_test(test_same_seed_same_trace),

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "common/break_text.h"
+#include "common/cases.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
 #include "search_space/space.h"
@@ -352,13 +353,13 @@ static double cpu_seconds(void) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
     totals sum = {0};
     double most = 0;
     uint64_t slowest = 0;
     watch();
     int failed = known_cases(&sum);
-    for (at_hand = seed; at_hand < seed + cases && failed < 20; at_hand++) {
+    for (at_hand = asked.seed; at_hand < asked.seed + asked.n && failed < 20; at_hand++) {
         test_case t = {.seed = at_hand, .rng = tc_rng_seed(at_hand), .sum = &sum};
         double start = cpu_seconds();
         failed += at_hand % 3 ? !kernel_case(&t) : !schedule_case(&t);
@@ -371,11 +372,11 @@ int main(int argc, char **argv) {
     printf("%" PRIu64 " cases from seed %" PRIu64 ": %d failed; of %" PRId64 " kernels %" PRId64 " taken, %" PRId64
            " interpreted, %" PRId64 " of them exact; of %" PRId64 " schedules %" PRId64
            " taken; most time, %.2f s, with seed %" PRIu64 "\n",
-           cases, seed, failed, sum.kernels, sum.taken_kernels, sum.interpreted, sum.exact, sum.schedules, sum.taken_schedules,
-           most, slowest);
+           asked.n, asked.seed, failed, sum.kernels, sum.taken_kernels, sum.interpreted, sum.exact, sum.schedules,
+           sum.taken_schedules, most, slowest);
     /* A generator whose texts are all refused, or all taken, tests half of it. */
     int64_t kernels = sum.kernels, schedules = sum.schedules;
     bool fair = sum.taken_kernels * 20 > kernels && sum.taken_kernels * 4 < 3 * kernels && sum.taken_schedules * 20 > schedules &&
                 sum.taken_schedules * 4 < 3 * schedules && sum.exact * 100 > kernels;
-    return failed || (cases >= 1000 && !fair);
+    return failed || (asked.n >= 1000 && !fair);
 }

@@ -11,6 +11,7 @@
 
 #include "amx_trap.h"
 #include "codegen/kernel.h"
+#include "common/cases.h"
 #include "search_space/space.h"
 #include "te/text.h"
 #include "tir_lower/build/build.h"
@@ -438,7 +439,7 @@ static bool run_case(const tc_target *t, uint64_t seed, totals *sum) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 10) : DEFAULT_CASES, seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
     tc_error err = {0};
     tc_target *t;
     totals sum = {0};
@@ -453,8 +454,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;
     }
-    for (uint64_t i = 0; i < cases && failed < 3; i++)
-        failed += !run_case(t, seed + i, &sum);
+    for (uint64_t i = 0; i < asked.n && failed < 3; i++)
+        failed += !run_case(t, asked.seed + i, &sum);
     printf(
         "%s: %d kernels, %d of them without tiles, %d multiplications of tiles in their code, %d failed, %d refused for want of "
         "registers; %lld tile instructions carried out\n",

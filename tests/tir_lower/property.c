@@ -2,11 +2,12 @@
  * same after the whole pass pipeline, with the parallel iterations shuffled. For every other seed also with sizes that vary, run at
  * several; for every fourth a workload in which sizes are made of others. On failure: the seed, the workload and a shrunken trace.
  *
- *     test_tir_property [CASES [SEED]]        also TC_PROPERTY_CASES, TC_PROPERTY_SEED */
+ *     test_tir_property [CASES [SEED]] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cases.h"
 #include "common/random_symbols.h"
 #include "common/random_trace.h"
 #include "common/random_workload.h"
@@ -210,24 +211,18 @@ static bool run_case(uint64_t seed, totals *sum) {
     return ok;
 }
 
-static uint64_t option(int argc, char **argv, int i, const char *name, uint64_t otherwise) {
-    const char *text = argc > i ? argv[i] : getenv(name);
-    return text && *text ? strtoull(text, NULL, 10) : otherwise;
-}
-
 int main(int argc, char **argv) {
-    uint64_t cases = option(argc, argv, 1, "TC_PROPERTY_CASES", DEFAULT_CASES),
-             seed = option(argc, argv, 2, "TC_PROPERTY_SEED", 1);
+    const test_cases asked = test_cases_of(argc, argv, DEFAULT_CASES);
     totals sum = {0};
     int failed = 0;
-    for (uint64_t i = 0; i < cases && failed < 5; i++)
-        failed += !run_case(seed + i, &sum);
+    for (uint64_t i = 0; i < asked.n && failed < 5; i++)
+        failed += !run_case(asked.seed + i, &sum);
     printf("%lld cases from seed %llu, of which %lld with sizes that vary: %d failed, %lld refused by lowering, %lld not proved, "
            "%lld "
            "pairs in place\n",
-           (long long)sum.cases, (unsigned long long)seed, (long long)sum.varying, failed, (long long)sum.illegal,
+           (long long)sum.cases, (unsigned long long)asked.seed, (long long)sum.varying, failed, (long long)sum.illegal,
            (long long)sum.unproven, (long long)sum.in_place);
     /* A generator that makes mostly refused schedules tests nothing, nor one whose kernels never write in place, or seldom vary. */
-    return failed || (cases >= 100 && (sum.illegal * 3 > sum.cases || sum.in_place * 20 < sum.cases ||
-                                       sum.varying * 5 < sum.cases || sum.unproven * 10 > 3 * sum.varying));
+    return failed || (asked.n >= 100 && (sum.illegal * 3 > sum.cases || sum.in_place * 20 < sum.cases ||
+                                         sum.varying * 5 < sum.cases || sum.unproven * 10 > 3 * sum.varying));
 }
