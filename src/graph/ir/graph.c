@@ -2,6 +2,7 @@
 #include "graph/ir/build.h"
 #include "graph/ir/sizes.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +83,7 @@ static void adopt(tc_graph *g, tc_graph_tensor *t) {
     if (t->storage == TC_GRAPH_OWNED) {
         tc_push(&g->blocks, ((tc_graph_storage_block){.p = t->data}));
     } else {
+        assert(tc_graph_tensor_bytes(t) < TC_ALLOC_LARGEST);
         void *copy = tc_xmalloc(tc_graph_tensor_bytes(t) + 1);
         memcpy(copy, t->data, tc_graph_tensor_bytes(t));
         tc_push(&g->blocks, ((tc_graph_storage_block){.p = copy}));

@@ -115,7 +115,8 @@ void tc_graph_print(const tc_graph *g, tc_strbuf *out);
 /* A name that is taken gets a suffix. */
 tc_graph_value *tc_graph_add_value(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
 tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype, const tc_graph_shape *shape);
-/* Takes over t's storage when it is OWNED, else copies it; t becomes a view. */
+/* Takes over t's storage when it is OWNED, else copies it, which must not be larger than a block that cannot be refused (alloc.h); t
+ * becomes a view. */
 tc_graph_value *tc_graph_add_constant(tc_graph *g, const char *name, tc_graph_tensor *t);
 void tc_graph_add_output(tc_graph *g, const char *name, tc_graph_value *v);
 /* After the last tc_graph_add_output: adds the sizes that depend on data as outputs. */

@@ -78,6 +78,12 @@ tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_gra
     return TC_OK;
 }
 
+tc_status tc_graph_tensor_copy(const tc_graph_tensor *t, tc_graph_tensor *out, tc_error *err) {
+    TC_TRY(tc_graph_tensor_alloc(out, t->dtype, &t->shape, err));
+    memcpy(out->data, t->data, tc_graph_tensor_bytes(t));
+    return TC_OK;
+}
+
 tc_graph_tensor tc_graph_tensor_view(tc_dtype dtype, const tc_graph_shape *shape, void *data) {
     return (tc_graph_tensor){.dtype = dtype, .storage = TC_GRAPH_VIEW, .shape = *shape, .data = data};
 }

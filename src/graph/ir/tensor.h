@@ -56,6 +56,8 @@ const char *tc_graph_type_str(tc_arena *a, tc_dtype dtype, const tc_graph_shape 
 /* ---- tensors ---- */
 /* Zero-filled, OWNED. The shape must have passed tc_graph_shape_check; TC_ENV when memory is short. */
 TC_NODISCARD tc_status tc_graph_tensor_alloc(tc_graph_tensor *t, tc_dtype dtype, const tc_graph_shape *shape, tc_error *err);
+/* *out (OWNED) is as t. */
+TC_NODISCARD tc_status tc_graph_tensor_copy(const tc_graph_tensor *t, tc_graph_tensor *out, tc_error *err);
 tc_graph_tensor tc_graph_tensor_view(tc_dtype dtype, const tc_graph_shape *shape, void *data);
 void tc_graph_tensor_free(tc_graph_tensor *t);
 /* Cuts t down to the first elements of each dimension, in place: what is left is dense. `to` is not larger than t's shape. */

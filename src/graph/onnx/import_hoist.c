@@ -8,14 +8,14 @@
 #include "graph/onnx/import_int.h"
 #include "graph/ops/lower.h"
 #include "graph/passes/pass.h"
-#include "support/system/memory.h"
 
 typedef struct hoist {
     tc_graph_import_frame *f;
     tc_graph *around, *g;
-    tc_graph_value **outer; /* by id of a value of the body: what it is around it; NULL: not known there */
-    bool *same;             /* by id: a captured value, a constant, or made of such: equal in all trips */
-    bool *wanted;           /* by id: to be made outside */
+    tc_graph_value **outer;    /* by id of a value of the body: what it is around it; NULL: not known there */
+    tc_graph_tensor *constant; /* by id: a copy of it for what is around */
+    bool *same;                /* by id: a captured value, a constant, or made of such: equal in all trips */
+    bool *wanted;              /* by id: to be made outside */
 } hoist;
 
 static void note_captured(hoist *h) {
@@ -74,24 +74,23 @@ static bool is_moved(const hoist *h, const tc_graph_node *n) {
 }
 
 static tc_graph_value *outside(hoist *h, const tc_graph_value *v) {
-    if (v && !h->outer[v->id]) { /* a constant */
-        tc_graph_tensor t = *v->constant;
-        t.storage = TC_GRAPH_VIEW;
-        h->outer[v->id] = tc_graph_add_constant(h->around, tc_graph_fresh_name(h->around, v->name), &t);
-    }
+    if (v && !h->outer[v->id]) /* a constant */
+        h->outer[v->id] = tc_graph_add_constant(h->around, tc_graph_fresh_name(h->around, v->name), &h->constant[v->id]);
     return v ? h->outer[v->id] : NULL;
 }
 
-/* Bytes of the constants that would be copied. */
-static uint64_t copied(const hoist *h) {
-    uint64_t bytes = 0;
+/* Copies of the constants that moved nodes read; false where there is no memory for them. */
+static bool copy_constants(hoist *h) {
     for (size_t i = 0; i < h->g->nodes.len; i++) {
         const tc_graph_node *n = h->g->nodes.data[i];
-        for (int k = 0; k < n->nin && is_moved(h, n); k++)
-            if (n->in[k] && n->in[k]->constant)
-                bytes += tc_graph_tensor_bytes(n->in[k]->constant);
+        for (int k = 0; k < n->nin && is_moved(h, n); k++) {
+            const tc_graph_value *v = n->in[k];
+            if (v && v->constant && !h->constant[v->id].data &&
+                tc_graph_tensor_copy(v->constant, &h->constant[v->id], NULL) != TC_OK)
+                return false;
+        }
     }
-    return bytes;
+    return true;
 }
 
 /* The same node around the loop; what it made in the body is captured from there. */
@@ -137,10 +136,14 @@ void tc_graph_import_hoist(tc_graph *around, tc_graph_import_frame *f) {
     h.wanted = tc_xcalloc(n, sizeof *h.wanted);
     note_captured(&h);
     choose(&h);
-    if (tc_memory_check(copied(&h), NULL) == TC_OK)
+    h.constant = tc_xcalloc(n, sizeof *h.constant);
+    if (copy_constants(&h))
         move_chosen(&h);
     else
         tc_alloc_refuse();
+    for (size_t i = 0; i < n; i++)
+        tc_graph_tensor_free(&h.constant[i]); /* those that were moved are views now */
+    free(h.constant);
     free(h.outer);
     free(h.same);
     free(h.wanted);

@@ -8,7 +8,6 @@
 #include "graph/ir/sizes.h"
 #include "graph/onnx/import.h"
 #include "graph/onnx/import_int.h"
-#include "support/system/memory.h"
 
 /* ---- which sizes ---- */
 
@@ -235,9 +234,8 @@ static tc_status add_input(tc_graph_importer *im, const Onnx__ValueInfoProto *in
         return *name ? tc_graph_import_duplicate(name, "a graph input", err)
                      : tc_fail(err, TC_BAD_INPUT, "a graph input has no name");
     if (given_constant(im, name)) {
-        tc_graph_tensor t = *given_constant(im, name);
-        t.storage = TC_GRAPH_VIEW;
-        TC_TRY(tc_memory_check(tc_graph_tensor_bytes(&t), err));
+        tc_graph_tensor t;
+        TC_TRY(tc_graph_tensor_copy(given_constant(im, name), &t, err));
         tc_graph_add_constant(im->g, name, &t);
         return TC_OK;
     }

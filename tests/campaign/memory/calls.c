@@ -28,8 +28,8 @@
     } while (0)
 
 enum { IN = 4 * 8 * 8, OUT = 6, TRIALS = 12 };
-static const char *const models[] = {"functions",  "if_concat",    "loop_concat", "loop_while",
-                                     "scan_batch", "sequence_map", "optional",    "loop_hoist"};
+static const char *const models[] = {"functions",    "if_concat", "loop_concat", "loop_while",      "scan_batch",
+                                     "sequence_map", "optional",  "loop_hoist",  "loop_hoist_large"};
 static const char kernel[] = "tensor X[16, 24] f32\ntensor W[24, 32] f32 const\ntensor B[32] f32 const\n"
                              "compute D[i:16, j:32] = sum(k:24) X[i, k] * W[k, j]\ncompute Y[i:16, j:32] = gelu(D[i, j] + B[j])\n"
                              "output Y\n";
