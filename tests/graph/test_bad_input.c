@@ -269,7 +269,9 @@ static void test_operands(void **state) {
     tc_graph_writer_input(w, "from", TC_I64, "1");
     tc_graph_writer_input(w, "to", TC_I64, "1");
     tc_graph_writer_output(w, "y", TC_F32, NULL);
-    tc_graph_writer_node(w, "Slice", "u", "x,from,to", "y");
+    tc_graph_writer_weight(w, "axis", I64(DIMS(1), 0));
+    tc_graph_writer_weight(w, "step", I64(DIMS(1), -1));
+    tc_graph_writer_node(w, "Slice", "u", "x,from,to,axis,step", "y");
     assert_refused(w, "node 'u' (Slice)", "a table of 1073741824 entries");
     w = tc_graph_writer_new("bad", 17);
     tc_graph_writer_input(w, "x", TC_F32, "1,4294967297,1");

@@ -82,10 +82,12 @@ const tc_graph_shape *tc_fuse_domain(const tc_graph_node *n) {
 
 /* ---- who reads what ---- */
 
-static void note_operand(tc_fuser *f, const tc_graph_value *v, int at) {
+/* A view is seen through to its first operand; what else it reads, sizes and numbers, whoever reads it reads too, and so nobody's kernel
+ * keeps that to itself. */
+static void note_operand(tc_fuser *f, const tc_graph_value *v, int at, int operand) {
     f->direct[v->id]++;
     f->reader[v->id] = at;
-    if (!tc_fuse_is_view(tc_fuse_node(f, at)))
+    if (operand > 0 || !tc_fuse_is_view(tc_fuse_node(f, at)))
         tc_push(&f->uses[tc_fuse_source(f, v)->id], at);
 }
 
@@ -96,7 +98,7 @@ static void gather_facts(tc_fuser *f) {
         const tc_graph_node *n = tc_fuse_node(f, i);
         for (int k = 0; k < n->nin; k++)
             if (n->in[k])
-                note_operand(f, n->in[k], i);
+                note_operand(f, n->in[k], i, k);
     }
     for (size_t i = 0; i < f->g->outputs.len; i++) {
         const tc_graph_value *v = f->g->outputs.data[i].value;

@@ -64,10 +64,13 @@ static const tc_stmt *rename_if(tc_ctx *c, const tc_stmt *s, void *user) {
                          tir_rewrite(c, &RULES, s->u.cond.otherwise, user));
 }
 
+/* A size of 0 counts as 1, as in the contests that set the limits. */
 static const tc_expr *product(tc_ctx *c, const tc_func *f) {
     const tc_expr *r = tc_i64(c, 1);
     for (int i = 0; i < f->nsymbol; i++)
-        r = tc_mul(c, r, tc_varx(c, f->symbols[i]));
+        r = tc_mul(c, r,
+                   f->symbols[i]->least > 0 ? tc_varx(c, f->symbols[i])
+                                            : tc_bin(c, TC_OP_MAX, tc_varx(c, f->symbols[i]), tc_i64(c, 1)));
     return r;
 }
 

@@ -18,6 +18,12 @@ static tc_graph_value *clamped(tc_graph_emitter *e, const tc_graph_number *v, tc
     return em_max(e, em_min(e, at, size), zero);
 }
 
+static tc_graph_value *shifted(tc_graph_emitter *e, tc_graph_value *x, int d, tc_graph_value *from) {
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_SHIFTED, (tc_graph_value *[]){tc_graph_em_blind(e, x), from}, 2);
+    tc_graph_set_axis(e->c->g, n, d);
+    return tc_graph_em_place(e, n);
+}
+
 static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *start,
                                   const tc_graph_number *end, int64_t step) {
     int64_t dim = x->shape.d[d], most = (dim + step - 1) / step;
@@ -30,7 +36,7 @@ static tc_graph_value *slice_axis(tc_graph_emitter *e, tc_graph_value *x, int d,
     } else {
         if (start->constant) /* the last few */
             most = TC_MIN(most, (-start->most + step - 1) / step);
-        y = tc_graph_em_pick(e, x, d, em_add(e, em_mul(e, tc_graph_em_iota(e, most, 0, 1), tc_graph_em_number(e, step)), from));
+        y = tc_graph_em_slice(e, shifted(e, x, d, from), d, 0, TC_MIN(most * step, dim), step);
     }
     if (y == x)
         y = em_unary(e, TC_GRAPH_OP_IDENTITY, y);
@@ -97,7 +103,7 @@ tc_status tc_graph_sizes_slice(tc_graph_emitter *e) {
     return TC_OK;
 }
 
-/* ---- Concat along such an axis: every element asks which part it comes from ---- */
+/* ---- Concat along such an axis ---- */
 
 tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
@@ -112,24 +118,19 @@ tc_status tc_graph_rewrite_concat(tc_graph_emitter *e) {
     }
     if (!moves)
         return TC_OK;
-    tc_graph_value **parts = TC_NEW_N(e->c->g->arena, tc_graph_value *, n->nin);
-    int64_t total = 0;
-    for (int k = 0; k < n->nin; k++) {
-        parts[k] = tc_graph_em_blind(e, n->in[k]);
+    for (int k = 0; k < n->nin; k++)
         if (n->in[k]->shape.ndim != ndim)
             return tc_graph_node_fail(e->c, "input %d has %d dimensions, but input 0 has %d", k, n->in[k]->shape.ndim, ndim);
-        total += n->in[k]->shape.d[axis];
+    tc_graph_value *y = tc_graph_em_blind(e, n->in[0]), *begin = tc_graph_em_size(e, n->in[0], axis);
+    for (int k = 1; k < n->nin; k++) {
+        tc_graph_value *size = tc_graph_em_size(e, n->in[k], axis);
+        tc_graph_node *join =
+            tc_graph_em_node(e, TC_GRAPH_OP_JOINED, (tc_graph_value *[]){y, tc_graph_em_blind(e, n->in[k]), begin, size}, 4);
+        tc_graph_set_axis(e->c->g, join, axis);
+        y = tc_graph_em_place(e, join);
+        begin = em_add(e, begin, size);
     }
-    tc_graph_value *all = tc_graph_em_concat(e, axis, parts, n->nin), *at = tc_graph_em_iota(e, total, 0, 1), *index = at;
-    tc_graph_value *begin = tc_graph_em_number(e, 0);
-    int64_t place = 0;
-    for (int k = 0; k < n->nin; k++) { /* element i of part k, which begins at `begin`, lies at place + i - begin */
-        tc_graph_value *mine = em_sub(e, em_add(e, at, tc_graph_em_number(e, place)), begin);
-        index = k ? tc_graph_em_where(e, em_less(e, at, begin), index, mine) : mine;
-        begin = em_add(e, begin, tc_graph_em_size(e, n->in[k], axis));
-        place += n->in[k]->shape.d[axis];
-    }
-    tc_graph_value *y = tc_graph_em_pick(e, all, axis, index);
+    y = n->nin == 1 ? em_unary(e, TC_GRAPH_OP_IDENTITY, y) : y;
     for (int k = 0; k < n->nin; k++)
         y = tc_graph_em_with_sizes(e, y, n->in[k], axis, NULL);
     return tc_graph_em_finish(e, tc_graph_em_sized(e, y, axis, begin));

@@ -1,0 +1,122 @@
+/* What inference leaves of operators along dimensions whose sizes vary: masks, concatenations, slices. */
+#include <string.h>
+
+#include "graph/ops/functions.h"
+
+/* ---- Masked ---- */
+
+enum { X, SIZE, FILL };
+
+tc_status tc_graph_infer_masked(tc_graph_infer_ctx *c) {
+    const tc_graph_value *x = c->n->in[X];
+    c->out[0] = (tc_graph_type){x->dtype, x->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_masked(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[X];
+    tc_graph_rows r = tc_graph_rows_of(&x->shape, (int)tc_graph_attr_axis(c->n));
+    size_t size = (size_t)tc_dtype_bytes(x->dtype);
+    int64_t kept = TC_MIN(TC_MAX(tc_load_i(TC_I64, c->in[SIZE]->data, 0), 0), r.n) * r.stride, row = r.n * r.stride;
+    char *to = c->out[0].data;
+    memcpy(to, x->data, tc_graph_tensor_bytes(x));
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = o * row + kept; i < (o + 1) * row; i++)
+            memcpy(to + (size_t)i * size, c->in[FILL]->data, size);
+    return TC_OK;
+}
+
+const tc_expr *tc_graph_at_masked(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *inside = tc_bin(c, TC_OP_LT, idx[axis], tc_graph_size_at(l, n->in[SIZE]));
+    return tc_select(c, inside, tc_graph_value_at(l, n->in[X], idx), tc_graph_value_at(l, n->in[FILL], NULL));
+}
+
+/* ---- Joined ---- */
+
+enum { A, B, SIZE_A, SIZE_B };
+
+tc_status tc_graph_infer_joined(tc_graph_infer_ctx *c) {
+    const tc_graph_value *a = c->n->in[A], *b = c->n->in[B];
+    int axis = (int)tc_graph_attr_axis(c->n);
+    TC_TRY(tc_graph_want_same_type(c, A, B));
+    c->out[0] = (tc_graph_type){a->dtype, a->shape};
+    c->out[0].shape.d[axis] += b->shape.d[axis];
+    return TC_OK;
+}
+
+/* In [0, n]. */
+static int64_t size_of(const tc_graph_tensor *t, int64_t n) {
+    return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), n);
+}
+
+tc_status tc_graph_eval_joined(tc_graph_eval_ctx *c) {
+    int axis = (int)tc_graph_attr_axis(c->n);
+    tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
+    size_t step = (size_t)(r.stride * tc_dtype_bytes(c->out[0].dtype)), at = 0;
+    for (int k = A; k <= B; k++) {
+        int64_t room = c->in[k]->shape.d[axis], n = size_of(c->in[SIZE_A + k], room);
+        for (int64_t o = 0; o < r.outer; o++)
+            memcpy((char *)c->out[0].data + (size_t)(o * r.n) * step + at,
+                   (const char *)c->in[k]->data + (size_t)(o * room) * step, (size_t)n * step);
+        at = (size_t)n * step;
+    }
+    return TC_OK;
+}
+
+/* Element i of dimension `axis`, as the index of that many: a size that is no symbol could be any number. */
+static const tc_expr *within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool is_symbol) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    return is_symbol ? i : tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_i64(c, n - 1));
+}
+
+const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *size_a = tc_graph_size_at(l, n->in[SIZE_A]), *size_b = tc_graph_size_at(l, n->in[SIZE_B]), *i = idx[axis],
+                  *at[TC_GRAPH_MAX_DIMS], *part[2], *none = tc_imm(c, n->out[out]->dtype, 0);
+    const tc_expr *from[] = {i, tc_sub(c, i, size_a)};
+    bool symbols = !tc_expr_touches_memory(size_a) && !tc_expr_touches_memory(size_b);
+    memcpy(at, idx, sizeof *at * (size_t)n->out[out]->shape.ndim);
+    for (int k = A; k <= B; k++) {
+        int64_t room = n->in[k]->shape.d[axis];
+        at[axis] = room ? within(l, from[k], room, symbols) : NULL;
+        part[k] = room ? tc_graph_value_at(l, n->in[k], at) : none;
+    }
+    const tc_expr *second = tc_select(c, tc_bin(c, TC_OP_LT, i, tc_add(c, size_a, size_b)), part[B], none);
+    return tc_select(c, tc_bin(c, TC_OP_LT, i, size_a), part[A], second);
+}
+
+/* ---- Shifted ---- */
+
+enum { START = 1 };
+
+tc_status tc_graph_infer_shifted(tc_graph_infer_ctx *c) {
+    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, c->n->in[X]->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_shifted(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *x = c->in[X];
+    tc_graph_rows r = tc_graph_rows_of(&x->shape, (int)tc_graph_attr_axis(c->n));
+    size_t step = (size_t)(r.stride * tc_dtype_bytes(x->dtype));
+    int64_t start = tc_load_i(TC_I64, c->in[START]->data, 0);
+    for (int64_t o = 0; o < r.outer; o++)
+        for (int64_t i = 0; i < r.n; i++) {
+            int64_t from = start > r.n ? r.n - 1 : TC_MIN(TC_MAX(start, -r.n) + i, r.n - 1);
+            memcpy((char *)c->out[0].data + (size_t)(o * r.n + i) * step,
+                   (const char *)x->data + (size_t)(o * r.n + TC_MAX(from, 0)) * step, step);
+        }
+    return TC_OK;
+}
+
+const tc_expr *tc_graph_at_shifted(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *at[TC_GRAPH_MAX_DIMS], *i = tc_add(tc_graph_lower_ctx(l), idx[axis], tc_graph_size_at(l, n->in[START]));
+    memcpy(at, idx, sizeof *at * (size_t)n->in[X]->shape.ndim);
+    at[axis] = tc_graph_index(l, within(l, i, n->in[X]->shape.d[axis], false));
+    return tc_graph_value_at(l, n->in[X], at);
+}
