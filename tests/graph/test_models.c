@@ -1,8 +1,10 @@
 /* Models in ../shared/models, most of them PyTorch's exports: imported, folded down to what computes, and evaluated against ONNX Runtime's outputs.
  * Where that folder is missing these tests are skipped; test_zoo covers the same operators on our own models. */
 #include "graph/io/numpy.h"
+#include "graph/model/model.h"
 #include "graph/onnx/import.h"
 #include "graph/ops/ops.h"
+#include "graph/passes/pass.h"
 #include "graph_test.h"
 #include "support/system/fs.h"
 
@@ -176,10 +178,72 @@ static void test_sizes_that_vary(void **state) {
     }
 }
 
+static void expect_built_reference(tc_graph_model *m, const char *npz) {
+    const tc_graph_port *ports;
+    tc_graph_bundle b;
+    tc_graph_tensor in[16], out[16];
+    assert_ok(tc_graph_npz_load(npz, &b, err));
+    for (int i = 0, n = tc_graph_model_inputs(m, &ports); i < n; i++)
+        in[i] = *reference(&b, "in", ports[i].name);
+    assert_ok(tc_graph_model_run(m, in, out, err));
+    for (int i = 0, n = tc_graph_model_outputs(m, &ports); i < n; i++) {
+        tc_graph_diff d;
+        assert_ok(tc_graph_tensor_compare(&out[i], reference(&b, "out", ports[i].name), 0, 0, &d, err));
+        if (d.rel > 1e-4)
+            fail_msg("%s, %s: error %g", npz, ports[i].name, d.rel);
+        tc_graph_tensor_free(&out[i]);
+    }
+    tc_graph_bundle_free(&b);
+}
+
+/* One program for all sizes of a range, given or assumed. */
+static void test_built_for_ranges(void **state) {
+    (void)state;
+    static const struct {
+        const char *model;
+        tc_graph_binding sizes[3];
+        const char *references[4];
+    } cases[] = {
+        {"bert_tiny_dyn", {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 200, 1}}}}, {"bert_tiny_dyn"}},
+        {"gpt2_past_dyn",
+         {{"batch", 1, {{1, 2, 1}}}, {"sequence", 1, {{1, 64, 1}}}, {"past", 1, {{0, 128, 1}}}},
+         {"gpt2_past_dyn.b1_s16_p0", "gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b1_s64_p64", "gpt2_past_dyn.b2_s1_p100"}},
+        {"gpt2_past_dyn", {{NULL}}, {"gpt2_past_dyn.b1_s1_p16", "gpt2_past_dyn.b2_s1_p100"}},
+        {"resnet18_dynb", {{"batch", 1, {{1, 4, 1}}}}, {"resnet18_dynb.b1", "resnet18_dynb.b3"}},
+        {"decoder_q4_dyn", {{NULL}}, {"decoder_q4_dyn.b1_s16_p0", "decoder_q4_dyn.b2_s1_p40"}},
+    };
+    if (!available() || !tc_fs_exists(MODELS "gpt2_past_dyn.topology.onnx"))
+        skip();
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        char *path = filled(cases[i].model), npz[512];
+        tc_graph *g;
+        tc_graph_program *p;
+        tc_graph_model *m;
+        size_t n = 0;
+        while (n < TC_LEN(cases[i].sizes) && cases[i].sizes[n].name)
+            n++;
+        assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = cases[i].sizes, .nshapes = n}, &g, err));
+        assert_ok(tc_graph_passes(g, NULL, err));
+        assert_ok(tc_graph_program_new(g, &p, err));
+        assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
+        for (size_t k = 0; k < TC_LEN(cases[i].references) && cases[i].references[k]; k++) {
+            snprintf(npz, sizeof npz, MODELS "%s.reference.npz", cases[i].references[k]);
+            expect_built_reference(m, npz);
+        }
+        tc_graph_model_free(m);
+        tc_graph_program_free(p);
+        tc_graph_free(g);
+        free(path);
+    }
+    tc_target_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert_tiny), cmocka_unit_test(test_bert_tiny_dyn),   cmocka_unit_test(test_bert_base),
-        cmocka_unit_test(test_decoders),  cmocka_unit_test(test_sizes_that_vary),
+        cmocka_unit_test(test_decoders),  cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_built_for_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,14 +97,15 @@ static bool is_given(const tc_graph_sized *s, const tc_graph_value *size) {
     return false;
 }
 
+/* Made of the model's own sizes where it can be as large as these say: a sum that the model limits is a size of its own. */
 static const tc_var *new_symbol(tc_graph_sized *s, const tc_graph_value *size) {
     const char *name = tc_arena_printf(tc_ctx_arena(s->c), "n%zu", s->sizes.len);
     const tc_expr *x = s->g->sizes && !is_given(s, size) ? sum_of(s, tc_graph_sizes_number(s->g->sizes, size, 0)) : NULL;
+    tc_ival r = range_of(s, size);
     if (x && x->op == TC_OP_VAR)
         return x->u.var;
-    if (x && x->op != TC_OP_INT && !tc_symbol_problem(x))
+    if (x && x->op != TC_OP_INT && !tc_symbol_problem(x) && tc_te_bounds(x, NULL).hi <= r.hi)
         return tc_symbol_defined(s->c, name, x);
-    tc_ival r = range_of(s, size);
     return r.lo < 0 || r.hi > TC_MAX_SIZE || r.lo >= r.hi ? NULL : tc_symbol_new(s->c, name, r.lo, r.hi);
 }
 
