@@ -40,7 +40,23 @@ static inline void trim_output(const tc_graph_program *p, void *const *memory, i
     for (int d = 0; d < s.ndim; d++)
         if (p->out[o].extent[d])
             s.d[d] = *(const int64_t *)memory[p->out_slot[p->out[o].extent[d]]];
-    tc_graph_tensor_trim(t, &s);
+    if (p->out[o].is_dense)
+        t->shape = s;
+    else
+        tc_graph_tensor_trim(t, &s);
+}
+
+/* The reference of a kernel; where sizes vary, of the workload for those that its last argument says. */
+static inline tc_status interpret_kernel(const tc_workload *w, void *const *args, tc_error *err) {
+    if (!w->nsymbol)
+        return tc_te_interp(w, (const void *const *)args, args + w->nin, err);
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *at;
+    tc_status s = tc_te_at(c, w, args[w->nin + w->nout], &at, err);
+    if (s == TC_OK)
+        s = tc_te_interp(at, (const void *const *)args, args + w->nin, err);
+    tc_ctx_free(c);
+    return s;
 }
 
 /* A copy or a decision; *at: the launch to go on with, which is the next one so far. */
@@ -83,7 +99,7 @@ static inline tc_status interpret_program(const tc_graph_program *p, const tc_gr
         for (int k = 0; k < x->nargs; k++)
             args[k] = memory[x->args[k]];
         if (w)
-            s = tc_te_interp(w, (const void *const *)args, args + w->nin, err);
+            s = interpret_kernel(w, args, err);
         else if (x->library)
             s = run_library(x, args, err);
         else

@@ -379,7 +379,7 @@ void tc_graph_program_free(tc_graph_program *p) {
 tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_program **out, tc_error *err) {
     tc_graph_program *p = tc_graph_new_program(g->name);
     maker m = {.p = p, .g = g, .times = 1, .merge = merge};
-    if (g->symbols.len)
+    if (g->symbols.len || g->nsizes)
         m.sized = tc_graph_sized_new(p->ctx, g);
     tc_graph_size_rules_of(g, p->arena, &p->rules);
     tc_status s = tc_graph_size_rules_settle(&p->rules, err);
