@@ -36,7 +36,9 @@ typedef struct tctune_build_options {
     const char *database; /* tuning records; NULL: default schedules. What this build did not measure on this machine is first
                                 * checked by the command `tctune` installed beside the library; without it, it is not used */
     int require_complete; /* fail when some kernel has no record */
-    const char *const *shapes; /* "input=1,128", or "symbol=128" for a symbolic dimension; NULL-terminated, or NULL */
+    /* "input=1,128", or "symbol=128" for a symbolic dimension, "symbol=1..512" for a range of sizes that one model serves;
+     * NULL-terminated, or NULL: symbols have ranges that follow from their names */
+    const char *const *shapes;
 } tctune_build_options;
 
 /* Imports and compiles an ONNX file. options may be NULL. */
@@ -51,18 +53,19 @@ TC_API tctune_status tctune_save(const tctune_model *model, const char *library,
 
 TC_API int tctune_num_inputs(const tctune_model *model);
 TC_API int tctune_num_outputs(const tctune_model *model);
-/* Name, type and shape (ndim and shape[]) of an input or output. The pointers live as long as the model. NULL when i is out of
+/* Name, type and shape (ndim and shape[]) of an input or output, the largest where sizes vary. The pointers live as long as the model. NULL when i is out of
  * range. */
 TC_API const char *tctune_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 
 /* The shape of output i in the last run: as many numbers as it has dimensions. A dimension whose size depends on data (of NonZero
- * and what follows from it) is at most as large as tctune_output says; all others are always that large. NULL when i is out of
- * range. */
+ * and what follows from it), or on the sizes of inputs, is at most as large as tctune_output says; all others are always that large.
+ * NULL when i is out of range. */
 TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
 
 /* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
- * caller's. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape. */
+ * caller's. An input whose sizes vary is given in those of the run, dense; one that is out of its range, or contradicts another, is
+ * TCTUNE_BAD_INPUT, with both sizes in the message. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape. */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
 /* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and weights

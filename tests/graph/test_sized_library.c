@@ -7,6 +7,7 @@
 #include "graph/model/model.h"
 #include "graph/ops/ops.h"
 #include "graph_test.h"
+#include "tctune/tctune.h"
 
 enum { MAX_PORTS_HERE = 8 };
 
@@ -221,8 +222,52 @@ static void test_loaded(void **state) {
     built_close(&b);
 }
 
+/* ---- programs that use the library ---- */
+
+static DLTensor as_dl(tc_graph_tensor *t) {
+    return (DLTensor){
+        .data = t->data, .device = {kDLCPU, 0}, .ndim = t->shape.ndim, .dtype = {kDLFloat, 32, 1}, .shape = t->shape.d};
+}
+
+static void test_api(void **state) {
+    (void)state;
+    static const char *const shapes[] = {"batch=1..3", "sequence=1..20", "past=0..12:4", NULL};
+    built b = open_network();
+    tctune_model *m;
+    char error[512] = "";
+    tc_graph_tensor in[3], want[2], out[2];
+    tc_graph_shape most[] = {DIMS(3, 20, 6), DIMS(3, 32, 6)};
+    if (tctune_build(SCRATCH("sized.onnx"), &(tctune_build_options){.threads = 1, .shapes = shapes}, &m, error, sizeof error) !=
+        TCTUNE_OK)
+        fail_msg("%s", error);
+    assert_int_equal(tctune_num_inputs(m), 3);
+    draw(2, 9, 8, in);
+    assert_ok(tc_graph_eval(b.graph, in, want, err));
+    for (int i = 0; i < 2; i++)
+        assert_ok(tc_graph_tensor_alloc(&out[i], TC_F32, &most[i], err));
+    DLTensor ins[] = {as_dl(&in[0]), as_dl(&in[1]), as_dl(&in[2])}, outs[] = {as_dl(&out[0]), as_dl(&out[1])};
+    if (tctune_run(m, ins, outs, error, sizeof error) != TCTUNE_OK)
+        fail_msg("%s", error);
+    for (int i = 0; i < 2; i++) {
+        assert_memory_equal(tctune_output_shape(m, i), want[i].shape.d, 3 * sizeof(int64_t));
+        for (int64_t e = 0; e < tc_graph_tensor_count(&want[i]); e++)
+            assert_true(fabsf(((float *)want[i].data)[e] - ((float *)out[i].data)[e]) < 1e-4f);
+    }
+    in[1].shape.d[1] = 6;
+    assert_int_equal(tctune_run(m, ins, outs, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_non_null(strstr(error, "dimension 1 of input 'old' is 6"));
+    for (int i = 0; i < 3; i++)
+        tc_graph_tensor_free(&in[i]);
+    for (int i = 0; i < 2; i++) {
+        tc_graph_tensor_free(&want[i]);
+        tc_graph_tensor_free(&out[i]);
+    }
+    tctune_free(m);
+    built_close(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_library), cmocka_unit_test(test_source),
-                                       cmocka_unit_test(test_loaded)};
+                                       cmocka_unit_test(test_loaded), cmocka_unit_test(test_api)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,6 +59,8 @@ static void add_inputs(maker *m) {
     for (int i = 0; i < p->nin; i++) {
         const tc_graph_value *v = m->g->inputs.data[i];
         p->in[i] = (tc_graph_port){.name = v->name, .dtype = v->dtype, .shape = v->shape};
+        for (int d = 0; i < p->rules.nin && d < v->shape.ndim; d++)
+            p->in[i].extent[d] = p->rules.in[i].size[d] >= 0 ? p->rules.nin + p->rules.in[i].size[d] : 0;
         tc_graph_slot s = {.kind = TC_GRAPH_SLOT_INPUT, .name = v->name, .bytes = tc_graph_value_bytes(v), .input = i};
         tc_graph_maker_bind(m, v, tc_graph_maker_add_slot(m, s));
     }

@@ -35,8 +35,8 @@ typedef struct tc_graph_port {
     const char *name;
     tc_dtype dtype;
     tc_graph_shape shape; /* where sizes vary, the largest */
-    /* Of an output, by dimension: the number of the output, one past those that are shown, that is its size in a run; 0: as in the
-     * shape. */
+    /* By dimension: the number of the port, one past those that are shown, that is its size in a run; 0: as in the shape. Of an input it is
+     * an input, which runs fill in. */
     int extent[TC_GRAPH_MAX_DIMS];
     bool is_dense;     /* of an output: in memory it is as large as in a run, else as large as it can be */
     tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */

@@ -82,6 +82,7 @@ static tc_status find_rules(tc_graph_program *p, const tc_workload *w, tc_error 
         in[k].ndim = t->ndim;
         for (int d = 0; d < t->ndim; d++) {
             in[k].size[d] = t->symbol[d] ? number_of(w, t->symbol[d]) : -1;
+            p->in[k].extent[d] = t->symbol[d] ? p->rules.nin + in[k].size[d] : 0;
             if (t->symbol[d])
                 carried[in[k].size[d]] = true;
         }

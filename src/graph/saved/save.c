@@ -62,7 +62,7 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
         for (int d = 0; d < p[i].shape.ndim; d++)
             json_array_append_new(shape, json_integer(p[i].shape.d[d]));
         json_t *port = json_pack("{s:s, s:s, s:o}", "name", p[i].name, "dtype", tc_dtype_name(p[i].dtype), "shape", shape);
-        json_t *sizes = json_object(); /* dimension -> the output that is its size */
+        json_t *sizes = json_object(); /* dimension -> the port that is its size */
         for (int d = 0; d < p[i].shape.ndim; d++)
             if (p[i].extent[d]) {
                 char key[16];
@@ -241,12 +241,8 @@ static tc_cg_array array_of(const saver *s, const tc_graph_port *p, const int *s
 static const tc_cg_array *inputs(const saver *s) {
     const tc_graph_model *m = s->m;
     tc_cg_array *r = TC_NEW_N(s->arena, tc_cg_array, m->nin);
-    for (int i = 0; i < m->nin; i++) {
-        int size[TC_GRAPH_MAX_DIMS] = {0};
-        for (int d = 0; i < m->rules.nin && d < m->in[i].shape.ndim; d++)
-            size[d] = m->rules.in[i].size[d] >= 0 ? m->rules.nin + m->rules.in[i].size[d] : 0;
-        r[i] = array_of(s, &m->in[i], size);
-    }
+    for (int i = 0; i < m->nin; i++)
+        r[i] = array_of(s, &m->in[i], m->in[i].extent);
     return r;
 }
 
@@ -381,13 +377,9 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
         tc_graph_shape_print(b, &p[i].shape);
         tc_sb_add(b, "  ");
         plain(b, p[i].name, "");
-        for (int d = 0; d < p[i].shape.ndim; d++) {
-            int size = !rules                                        ? p[i].extent[d]
-                       : i < rules->nin && rules->in[i].size[d] >= 0 ? rules->nin + rules->in[i].size[d]
-                                                                     : 0;
-            if (size)
-                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, size);
-        }
+        for (int d = 0; d < p[i].shape.ndim; d++)
+            if (p[i].extent[d])
+                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
         if (rules && i >= rules->nin)
             list_rule(b, &rules->size[i - rules->nin]);
         tc_sb_addc(b, '\n');

@@ -198,12 +198,15 @@ static bool is_dense(const DLTensor *t) {
     return true;
 }
 
-/* The port's view of t; TC_BAD_INPUT when it is anything else. */
-static tc_status take(const tc_graph_port *p, const DLTensor *t, tc_graph_tensor *out, tc_error *err) {
+/* The port's view of t; TC_BAD_INPUT when it is anything else. varies: sizes that do are whatever t says, which the run looks at. */
+static tc_status take(const tc_graph_port *p, const DLTensor *t, bool varies, tc_graph_tensor *out, tc_error *err) {
     DLDataType type = dl_type(p->dtype);
     bool same = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == 1 && t->ndim == p->shape.ndim;
-    for (int d = 0; same && d < t->ndim; d++)
-        same = t->shape[d] == p->shape.d[d];
+    tc_graph_shape shape = p->shape;
+    for (int d = 0; same && d < t->ndim; d++) {
+        same = t->shape[d] == p->shape.d[d] || (varies && p->extent[d] && t->shape[d] >= 0);
+        shape.d[d] = t->shape[d];
+    }
     if (!same || t->device.device_type != kDLCPU || !is_dense(t)) {
         tc_arena *a = tc_arena_new();
         tc_status s = tc_fail(err, TC_BAD_INPUT, "'%s' must be a dense tensor %s in CPU memory", p->name,
@@ -211,13 +214,14 @@ static tc_status take(const tc_graph_port *p, const DLTensor *t, tc_graph_tensor
         tc_arena_free(a);
         return s;
     }
-    *out = tc_graph_tensor_view(p->dtype, &p->shape, (char *)t->data + t->byte_offset);
+    *out = tc_graph_tensor_view(p->dtype, &shape, (char *)t->data + t->byte_offset);
     return TC_OK;
 }
 
-static tc_status take_all(const tc_graph_port *ports, int n, const DLTensor *given, tc_graph_tensor *out, tc_error *err) {
+static tc_status take_all(const tc_graph_port *ports, int n, const DLTensor *given, bool varies, tc_graph_tensor *out,
+                          tc_error *err) {
     for (int i = 0; i < n; i++)
-        TC_TRY(take(&ports[i], &given[i], &out[i], err));
+        TC_TRY(take(&ports[i], &given[i], varies, &out[i], err));
     return TC_OK;
 }
 
@@ -231,9 +235,9 @@ static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor 
         return answer(s, &err, error, error_size);
     int nin = tc_graph_model_inputs(m, &ip), nout = tc_graph_model_outputs(m, &op);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
-    s = take_all(ip, nin, inputs, in, &err);
+    s = take_all(ip, nin, inputs, true, in, &err);
     if (s == TC_OK)
-        s = take_all(op, nout, outputs, out, &err);
+        s = take_all(op, nout, outputs, false, out, &err);
     if (s == TC_OK)
         s = c ? tc_graph_context_run_into(c, in, out, &err) : tc_graph_model_run_into(m, in, out, &err);
     s = tc_memory_end(s, &err);
@@ -297,7 +301,7 @@ static tc_status profile(const tctune_context *c, const DLTensor *inputs, int ru
     int nin = tc_graph_model_inputs(c->of->model, &p);
     if (runs < 1)
         return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
-    TC_TRY(take_all(p, nin, inputs, in, err));
+    TC_TRY(take_all(p, nin, inputs, true, in, err));
     return tc_graph_context_profile(c->context, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, seconds, err);
 }
 
