@@ -138,6 +138,7 @@ static void test_same_bytes(void **state) {
     (void)state;
     artefact a;
     open_artefact(&a, WEIGHTS);
+    tc_fs_remove_tree(SCRATCH("artefact_again")); /* of a run that was ended */
     assert_int_equal(mkdir(SCRATCH("artefact_again"), 0777), 0);
     save(&a, SCRATCH("artefact_same.so"), true);
     save(&a, SCRATCH("artefact_again/artefact_same.so"), true);
