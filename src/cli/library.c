@@ -11,13 +11,48 @@ static const char *text_of(const json_t *j, const char *key) {
     return s ? s : "?";
 }
 
-static void print_ports(const char *what, const json_t *ports) {
-    for (size_t i = 0; i < json_array_size(ports); i++) {
+static long long number_of(const json_t *j, const char *key) {
+    return (long long)json_integer_value(json_object_get(j, key));
+}
+
+/* The size that dimension d of input i is; NULL: it does not vary. */
+static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
+    const json_t *k = json_array_get(json_array_get(json_object_get(varying, "inputs"), i), d);
+    return json_is_integer(k) && json_integer_value(k) >= 0
+               ? json_array_get(json_object_get(varying, "sizes"), (size_t)json_integer_value(k))
+               : NULL;
+}
+
+/* hidden: those at the end that are sizes, which callers do not see; varying: the sizes of inputs, NULL where none varies. */
+static void print_ports(const char *what, const json_t *ports, size_t hidden, const json_t *varying) {
+    for (size_t i = 0; i + hidden < json_array_size(ports); i++) {
         const json_t *p = json_array_get(ports, i), *shape = json_object_get(p, "shape");
         printf("%-8s %s  %s[", i ? "" : what, text_of(p, "name"), text_of(p, "dtype"));
         for (size_t d = 0; d < json_array_size(shape); d++)
-            printf("%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
+            if (size_of(varying, i, d))
+                printf("%s%s", d ? "," : "", text_of(size_of(varying, i, d), "name"));
+            else
+                printf("%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
         puts("]");
+    }
+}
+
+/* Which sizes it serves: ranges, and what relates them. */
+static void print_sizes(const json_t *varying) {
+    const json_t *sizes = json_object_get(varying, "sizes"), *limits = json_object_get(varying, "limits");
+    for (size_t i = 0; i < json_array_size(sizes); i++) {
+        const json_t *s = json_array_get(sizes, i), *is = json_object_get(s, "is");
+        printf("%-8s %s = ", i ? "" : "sizes", text_of(s, "name"));
+        if (is)
+            printf("%s, ", text_of(is, "text"));
+        printf("%lld..%lld", number_of(s, "least"), number_of(s, "most"));
+        if (number_of(s, "multiple") > 1)
+            printf(" in steps of %lld", number_of(s, "multiple"));
+        puts(!is && json_is_true(json_object_get(s, "assumed")) ? ", assumed" : "");
+    }
+    for (size_t i = 0; i < json_array_size(limits); i++) {
+        const json_t *l = json_array_get(limits, i);
+        printf("         %s is at most %lld\n", text_of(json_object_get(l, "sum"), "text"), number_of(l, "most"));
     }
 }
 
@@ -45,7 +80,7 @@ static void print_kernels(const json_t *kernels) {
 }
 
 static void print_text(const char *path, const json_t *j) {
-    const json_t *from = json_object_get(j, "provenance");
+    const json_t *from = json_object_get(j, "provenance"), *varying = json_object_get(j, "varying");
     printf("%s: library '%s' for at most %lld threads\n", path, text_of(j, "name"),
            (long long)json_integer_value(json_object_get(j, "threads")));
     printf("target   %s\n", text_of(j, "target"));
@@ -54,8 +89,9 @@ static void print_text(const char *path, const json_t *j) {
     printf("accuracy %s%s\n", text_of(from, "accuracy"),
            json_is_true(json_object_get(from, "bf16")) ? ", bf16 where it pays" : "");
     printf("database %s\n", json_object_get(from, "database") ? text_of(from, "database") : "none");
-    print_ports("inputs", json_object_get(j, "inputs"));
-    print_ports("outputs", json_object_get(j, "outputs"));
+    print_ports("inputs", json_object_get(j, "inputs"), json_array_size(json_object_get(varying, "sizes")), varying);
+    print_ports("outputs", json_object_get(j, "outputs"), (size_t)TC_MAX(0, number_of(j, "sizes")), NULL);
+    print_sizes(varying);
     print_kernels(json_object_get(j, "kernels"));
 }
 

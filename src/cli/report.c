@@ -378,7 +378,10 @@ void tc_cli_report_kernels(FILE *f, const tc_graph_kernel *k, int n) {
         tc_cli_cell(&t, "%s", recorded ? date_of(when, sizeof when, k[i].when_ms) : "-");
         tc_cli_cell(&t, "%.8s", k[i].trace_hash.hex);
         tc_cli_cell(&t, "%s", k[i].form);
-        if (recorded)
+        if (recorded && k[i].variants > 1)
+            tc_cli_cell(&t, "%d variants by size, the first record %lld%s%s", k[i].variants, (long long)k[i].record,
+                        *k[i].why ? "; " : "", k[i].why);
+        else if (recorded)
             tc_cli_cell(&t, "record %lld%s%s", (long long)k[i].record, *k[i].why ? "; " : "", k[i].why);
         else
             tc_cli_cell(&t, "default%s: %s", tc_cli_by_cost(k[i].trace, a), k[i].why);
@@ -403,6 +406,8 @@ json_t *tc_cli_kernels_json(const tc_graph_kernel *k, int n) {
         json_object_set_new(j, "unit", tc_cli_unit_json(k[i].unit));
         json_object_set_new(j, "trace_hash", json_string(k[i].trace_hash.hex));
         json_object_set_new(j, "source", json_string(k[i].source == TC_GRAPH_FROM_RECORD ? "record" : "default"));
+        if (k[i].variants)
+            json_object_set_new(j, "variants", json_integer(k[i].variants));
         if (k[i].source == TC_GRAPH_FROM_RECORD) {
             json_object_set_new(j, "record", json_integer(k[i].record));
         }
