@@ -51,8 +51,8 @@ const char *tc_cli_db_path(const tc_cli_db_args *a);
  * up. */
 int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, const tc_accuracy *accuracies, tc_graph_model **out, tc_error *err);
-/* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. An exit status. */
-typedef tc_status tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
+/* Opens what --model or --te names, a built library or a source that is built first, and hands it to `use`. Exit statuses. */
+typedef int tc_cli_use_model(const void *user, tc_graph_model *m, tc_error *err);
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err);
 /* Prints what a built library says of itself (library.c). An exit status. */
 int tc_cli_show_library(const char *path, bool json, tc_error *err);
@@ -89,8 +89,22 @@ const char *tc_cli_span(const tc_workload *w, const tc_tune_variants *v, int i, 
 void tc_cli_report_variants(FILE *f, const char *name, const tc_workload *w, const tc_tune_variants *v);
 json_t *tc_cli_variants_json(const char *name, const tc_workload *w, const tc_tune_variants *v);
 json_t *tc_cli_places_json(const tc_workload *w, const tc_tune_places *p);
-/* The sizes that --at gives, one for each symbol of w, in `a`; *out NULL: there is none. TC_CLI_DONE, or TC_CLI_USAGE. */
+
+/* ---- --at (kernel.c) ---- */
+
+/* The sizes that it gives, one for each symbol of w, in `a`; *out NULL: it was not given. TC_CLI_DONE, or TC_CLI_USAGE. */
 int tc_cli_at(const tc_cli_texts *at, const tc_workload *w, tc_arena *a, const int64_t **out, tc_error *err);
+/* The same of a network, whose other sizes are as tc_graph_size_rules_complete has them. */
+int tc_cli_at_network(const tc_cli_texts *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out, tc_error *err);
+/* " batch=1 sequence=17", and as an object. */
+const char *tc_cli_sizes_text(tc_arena *a, const tc_graph_size_rules *r, const int64_t *sizes);
+json_t *tc_cli_sizes_json(const tc_graph_size_rules *r, const int64_t *sizes);
+
+/* ---- latency over a range of sizes (curve.c) ---- */
+
+/* Times the network over the range of each size that no others define, and prints tables with bars, or JSON. `what`: its name. An
+ * exit status. */
+int tc_cli_bench_curve(tc_graph_model *m, const char *what, int repeats, uint64_t seed, bool json, tc_error *err);
 
 /* ---- signals (signals.c) ---- */
 

@@ -57,13 +57,23 @@ typedef struct result {
     int nkernel;
     const tc_graph_other *others;
     int nother;
-    const char *origin; /* of a single kernel's schedule, or NULL */
-    const char *mode;   /* how a single kernel was timed; NULL: a network is timed as it runs */
-    double constants;   /* bytes that came from memory in each call, timed cold */
+    const char *origin;               /* of a single kernel's schedule, or NULL */
+    const char *mode;                 /* how a single kernel was timed; NULL: a network is timed as it runs */
+    double constants;                 /* bytes that came from memory in each call, timed cold */
+    const tc_graph_size_rules *rules; /* of a network's sizes */
+    const int64_t *sizes;             /* those of its runs */
 } result;
 
 static double median_of(const result *r) {
     return tc_meas_median(r->times, r->n);
+}
+
+/* Operations are counted at the largest sizes: of others there is no rate. */
+static bool is_smaller(const result *r) {
+    for (int k = 0; r->rules && k < r->rules->nsize; k++)
+        if (r->sizes[k] < r->rules->size[k].most)
+            return true;
+    return false;
 }
 
 static double rate(double flops, double seconds) {
@@ -91,8 +101,13 @@ static void print_kernels(const result *r) {
         tc_cli_cell(&t, "%s", tc_cli_time(each, k->seconds / k->count));
         tc_cli_cell(&t, "%s", tc_cli_time(total, k->seconds));
         tc_cli_cell(&t, "%.1f %%", sum > 0 ? 100 * k->seconds / sum : 0);
-        tc_cli_cell(&t, "%.1f", isfinite(g) ? g : 0);
-        tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / tc_meas_peak_of(&r->peak, k->unit) : 0);
+        if (is_smaller(r)) {
+            tc_cli_cell(&t, "-");
+            tc_cli_cell(&t, "-");
+        } else {
+            tc_cli_cell(&t, "%.1f", isfinite(g) ? g : 0);
+            tc_cli_cell(&t, "%.1f %%", isfinite(g) ? 100 * g / tc_meas_peak_of(&r->peak, k->unit) : 0);
+        }
         tc_cli_cell(&t, "%s", k->form);
         if (k->source == TC_GRAPH_FROM_RECORD)
             tc_cli_cell(&t, "record %lld", (long long)k->record);
@@ -158,12 +173,15 @@ static json_t *others_json(const result *r) {
 }
 
 static void print_json(const result *r) {
+    static const char *const rates[] = {"flops", "gflops", "of_peak"};
     double g = rate(r->flops, median_of(r));
     json_t *j = json_object(), *kernels = tc_cli_kernels_json(r->kernels, r->nkernel);
     for (size_t i = 0; i < json_array_size(kernels); i++) {
         json_t *k = json_array_get(kernels, i);
         double kg = json_number_value(json_object_get(k, "gflops"));
         json_object_set_new(k, "of_peak", json_real(kg / tc_meas_peak_of(&r->peak, r->kernels[i].unit)));
+        for (size_t x = 0; is_smaller(r) && x < TC_LEN(rates); x++)
+            json_object_set_new(k, rates[x], json_null());
     }
     json_object_set_new(j, "name", json_string(r->what));
     json_object_set_new(j, "median_ms", tc_cli_json_real(median_of(r) * 1e3));
@@ -189,6 +207,8 @@ static void print_json(const result *r) {
         json_object_set_new(j, "schedule", json_string(r->origin));
     if (r->mode)
         json_object_set_new(j, "mode", json_string(r->mode));
+    if (r->rules && r->rules->nsize)
+        json_object_set_new(j, "sizes", tc_cli_sizes_json(r->rules, r->sizes));
     json_object_set_new(j, "kernels", kernels);
     json_object_set_new(j, "others", others_json(r));
     tc_cli_json_print(j);
@@ -281,28 +301,45 @@ static tc_status bench_kernel(const bench_args *a, const char *path, const tc_tu
 
 /* ---- a network ---- */
 
-static void print_model(const bench_args *a, const tc_graph_model *m, const tc_graph_bench *b) {
-    const tc_cli_source_args *s = &a->model.source;
-    result r = {.what = s->model ? s->model : s->te,
-                .threads = tc_graph_model_threads(m),
-                .times = b->times,
-                .n = (size_t)b->n,
-                .flops = tc_graph_model_flops(m),
-                .peak = b->peak};
-    r.nkernel = tc_graph_model_kernels(m, &r.kernels);
-    r.nother = tc_graph_model_others(m, &r.others);
-    print_result(a, &r);
+static const char *path_of(const bench_args *a) {
+    return a->model.source.model ? a->model.source.model : a->model.source.te;
+}
+
+static int repeats_of(const bench_args *a) {
+    return a->repeats ? a->repeats : TC_TUNE_REPEATS;
+}
+
+static tc_status print_model(const bench_args *a, const tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_bench *b,
+                             tc_error *err) {
+    tc_arena *arena = tc_arena_new();
+    const tc_graph_size_rules *rules = tc_graph_model_sizes(m);
+    int64_t *sizes = TC_NEW_N(arena, int64_t, rules->nsize);
+    tc_status st = tc_graph_size_rules_bind(rules, in, sizes, err);
+    if (st == TC_OK) {
+        result r = {.what = tc_arena_printf(arena, "%s%s", path_of(a), tc_cli_sizes_text(arena, rules, sizes)),
+                    .threads = tc_graph_model_threads(m),
+                    .times = b->times,
+                    .n = (size_t)b->n,
+                    .peak = b->peak,
+                    .rules = rules,
+                    .sizes = sizes};
+        r.flops = is_smaller(&r) ? 0 : tc_graph_model_flops(m);
+        r.nkernel = tc_graph_model_kernels(m, &r.kernels);
+        r.nother = tc_graph_model_others(m, &r.others);
+        print_result(a, &r);
+    }
+    tc_arena_free(arena);
+    return st;
 }
 
 static tc_status bench_on(const bench_args *a, tc_graph_model *m, const tc_graph_bundle *in, tc_error *err) {
-    int repeats = a->repeats ? a->repeats : TC_TUNE_REPEATS;
     tc_graph_tensor *views = tc_xcalloc(in->len + 1, sizeof *views);
     tc_graph_bench b = {0};
     tc_status st = tc_graph_model_match(m, in, views, err);
     if (st == TC_OK)
-        st = tc_graph_model_bench(m, views, repeats, tc_cli_stop_flag(), &b, err);
+        st = tc_graph_model_bench(m, views, repeats_of(a), tc_cli_stop_flag(), &b, err);
     if (st == TC_OK)
-        print_model(a, m, &b);
+        st = print_model(a, m, views, &b, err);
     else if (a->inputs)
         tc_error_prefix(err, "%s: ", a->inputs);
     free(views);
@@ -310,14 +347,28 @@ static tc_status bench_on(const bench_args *a, tc_graph_model *m, const tc_graph
     return st;
 }
 
-static tc_status bench_model(const void *user, tc_graph_model *m, tc_error *err) {
-    const bench_args *a = user;
+/* At one size: of --at, or of the inputs. */
+static tc_status bench_once(const bench_args *a, tc_graph_model *m, const int64_t *sizes, tc_error *err) {
     tc_graph_bundle in = {0};
-    tc_status st = tc_graph_inputs_load(m, a->inputs, a->model.seed, &in, err);
+    tc_status st = tc_graph_inputs_load(m, a->inputs, sizes, a->model.seed, &in, err);
     if (st == TC_OK)
         st = bench_on(a, m, &in, err);
     tc_graph_bundle_free(&in);
     return st;
+}
+
+static int bench_model(const void *user, tc_graph_model *m, tc_error *err) {
+    const bench_args *a = user;
+    tc_arena *arena = tc_arena_new();
+    const tc_graph_size_rules *rules = tc_graph_model_sizes(m);
+    const int64_t *sizes;
+    int status = tc_cli_at_network(&a->at, rules, arena, &sizes, err);
+    if (status == TC_CLI_DONE && rules->nsize && !sizes && !a->inputs)
+        status = tc_cli_bench_curve(m, path_of(a), repeats_of(a), a->model.seed, a->json, err);
+    else if (status == TC_CLI_DONE && bench_once(a, m, sizes, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    tc_arena_free(arena);
+    return status;
 }
 
 static int bench_te(const bench_args *a, tc_error *err) {
@@ -350,8 +401,8 @@ static int run(const void *args, tc_error *err) {
         return status;
     if (a->sched && !a->model.source.te)
         return tc_cli_usage(err, "--sched goes with --te: a schedule belongs to one kernel");
-    if (a->at.len && !a->model.source.te)
-        return tc_cli_usage(err, "--at goes with --te: it gives the sizes of one kernel");
+    if (a->at.len && a->inputs)
+        return tc_cli_usage(err, "--at and --inputs exclude each other: inputs have sizes of their own");
     if (a->timing.given && !a->model.source.te)
         return tc_cli_usage(err, "--mode goes with --te: the kernels of a network are timed as they run in it");
     if (a->inputs && a->model.source.te)
@@ -366,7 +417,9 @@ const tc_cli_command tc_cli_bench = {
     .summary = "measure the latency of a network and of its kernels, or of one kernel",
     .details = "Kernels without a record in the database run with the default schedule. The peak that shares refer to is "
                "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
-               "that fails is marked in the database, and no longer used.",
+               "that fails is marked in the database, and no longer used. "
+               "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
+               "least above 0; without both, over the range of each size in turn, the others at their least above 0.",
     TC_CLI_ARGS(bench_args, options),
     .defaults = &(const bench_args){.model = TC_CLI_MODEL_DEFAULTS},
     .run = run,

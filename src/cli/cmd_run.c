@@ -7,12 +7,14 @@ typedef struct run_args {
     tc_cli_common common;
     tc_cli_model_args model;
     const char *inputs, *outputs, *check;
+    tc_cli_texts at;
     tc_graph_tolerance tolerance;
     bool json;
 } run_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(run_args, model.source),
+    TC_CLI_AT_OPTION(run_args, at),
     TC_CLI_DB_OPTION(run_args, model.db.path),
     TC_CLI_UNTUNED_OPTION(run_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(run_args, model.target.name),
@@ -93,11 +95,10 @@ static void describe(const run_args *a, const tc_graph_bundle *out) {
 
 /* ---- the command ---- */
 
-static tc_status run_model(const void *user, tc_graph_model *m, tc_error *err) {
-    const run_args *a = user;
+static tc_status run_once(const run_args *a, tc_graph_model *m, const int64_t *sizes, tc_error *err) {
     const tc_cli_source_args *s = &a->model.source;
     tc_graph_bundle in = {0}, out = {0};
-    tc_status st = tc_graph_inputs_load(m, a->inputs, a->model.seed, &in, err);
+    tc_status st = tc_graph_inputs_load(m, a->inputs, sizes, a->model.seed, &in, err);
     if (st == TC_OK && (st = tc_graph_model_run_named(m, &in, &out, err)) != TC_OK)
         tc_error_prefix(err, "%s: ", a->inputs ? a->inputs : s->model ? s->model : s->te);
     if (st == TC_OK && a->outputs)
@@ -111,14 +112,29 @@ static tc_status run_model(const void *user, tc_graph_model *m, tc_error *err) {
     return st;
 }
 
+static int run_model(const void *user, tc_graph_model *m, tc_error *err) {
+    const run_args *a = user;
+    tc_arena *arena = tc_arena_new();
+    const int64_t *sizes;
+    int status = tc_cli_at_network(&a->at, tc_graph_model_sizes(m), arena, &sizes, err);
+    if (status == TC_CLI_DONE && run_once(a, m, sizes, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    tc_arena_free(arena);
+    return status;
+}
+
 static int run(const void *args, tc_error *err) {
     const run_args *a = args;
+    tc_cli_model_args model = a->model;
+    model.source.varying = a->at.len > 0;
     int status = tc_cli_check_source(&a->model.source, err);
     if (status != TC_CLI_DONE)
         return status;
+    if (a->at.len && a->inputs)
+        return tc_cli_usage(err, "--at and --inputs exclude each other: inputs have sizes of their own");
     if (a->outputs && tc_fs_check_writable(a->outputs, err) != TC_OK)
         return TC_CLI_FAILED;
-    return tc_cli_with_model(&a->model, run_model, a, err);
+    return tc_cli_with_model(&model, run_model, a, err);
 }
 
 const tc_cli_command tc_cli_run = {
@@ -126,7 +142,8 @@ const tc_cli_command tc_cli_run = {
     .summary = "run a network or a built library once; write its outputs and compare them with a reference",
     .details = "The error of an output is the largest |ours - reference| over the largest |reference|. With --check, the command "
                "fails when an "
-               "element differs by more than atol + rtol * |reference|.",
+               "element differs by more than atol + rtol * |reference|. Where sizes vary, drawn inputs have the largest; with "
+               "--at those, and the least above 0 that it does not tell.",
     TC_CLI_ARGS(run_args, options),
     .defaults = &(const run_args){.model = TC_CLI_MODEL_DEFAULTS, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},
     .run = run,

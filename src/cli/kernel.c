@@ -1,5 +1,5 @@
 /* One kernel in reports: where its schedule comes from; of one with symbols, which variant serves which sizes, and what that loses. And
- * --at, the sizes of one run. */
+ * --at, the sizes of one run, of a kernel or of a network. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,40 +149,99 @@ json_t *tc_cli_places_json(const tc_workload *w, const tc_tune_places *p) {
 
 /* ---- --at ---- */
 
-/* "N=17": the number of its symbol, -1 where it has none of that name. */
-static int read_at(const tc_workload *w, const char *text, int64_t *size) {
+/* A size that varies. */
+typedef struct varying {
+    const char *name;
+    long long least, most, multiple;
+} varying;
+
+/* "N = 1..512, S = 32..128 in steps of 32" */
+static const char *ranges_text(tc_arena *a, const varying *v, int n) {
+    const char *text = "";
+    for (int i = 0; i < n; i++) {
+        text = tc_arena_printf(a, "%s%s%s = %lld..%lld", text, i ? ", " : "", v[i].name, v[i].least, v[i].most);
+        if (v[i].multiple > 1)
+            text = tc_arena_printf(a, "%s in steps of %lld", text, v[i].multiple);
+    }
+    return text;
+}
+
+/* "N=17": which it is, -1 where none has that name. */
+static int read_size(const char *text, const varying *v, int n, int64_t *size) {
     const char *is = strchr(text, '=');
     char *end;
     *size = is && is[1] >= '0' && is[1] <= '9' ? strtoll(is + 1, &end, 10) : -1;
-    for (int i = 0; i < w->nsymbol && *size >= 0 && !*end; i++)
-        if (strlen(w->symbols[i]->name) == (size_t)(is - text) && strncmp(text, w->symbols[i]->name, (size_t)(is - text)) == 0)
+    for (int i = 0; i < n && *size >= 0 && !*end; i++)
+        if (strlen(v[i].name) == (size_t)(is - text) && strncmp(text, v[i].name, (size_t)(is - text)) == 0)
             return i;
     return -1;
 }
 
+/* sizes[i]: -1 where it is not given. what: "kernel" */
+static int read_all(const tc_cli_texts *at, const char *what, const varying *v, int n, tc_arena *a, int64_t *sizes,
+                    tc_error *err) {
+    int64_t size;
+    for (int i = 0; i < n; i++)
+        sizes[i] = -1;
+    if (!n)
+        return tc_cli_usage(err, "--at %s: no size of the %s varies", at->data[0], what);
+    for (size_t k = 0; k < at->len; k++) {
+        int i = read_size(at->data[k], v, n, &size);
+        if (i < 0)
+            return tc_cli_usage(err, "--at %s: expected NAME=SIZE with a size of the %s, which has %s", at->data[k], what,
+                                ranges_text(a, v, n));
+        if (sizes[i] >= 0 || size < v[i].least || size > v[i].most || size % v[i].multiple)
+            return tc_cli_usage(err, "--at %s: %s runs from %lld to %lld%s, and is given once", at->data[k], v[i].name,
+                                v[i].least, v[i].most,
+                                v[i].multiple > 1 ? tc_arena_printf(a, " in steps of %lld", v[i].multiple) : "");
+        sizes[i] = size;
+    }
+    return TC_CLI_DONE;
+}
+
 int tc_cli_at(const tc_cli_texts *at, const tc_workload *w, tc_arena *a, const int64_t **out, tc_error *err) {
-    int64_t *sizes = TC_NEW_N(a, int64_t, w->nsymbol), size;
-    bool *given = TC_NEW_N(a, bool, w->nsymbol);
+    int64_t *sizes = TC_NEW_N(a, int64_t, w->nsymbol);
+    varying *v = TC_NEW_N(a, varying, w->nsymbol);
     *out = NULL;
     if (at->len == 0)
         return TC_CLI_DONE;
-    if (!w->nsymbol)
-        return tc_cli_usage(err, "--at %s: no size of the kernel varies", at->data[0]);
-    for (size_t k = 0; k < at->len; k++) {
-        int i = read_at(w, at->data[k], &size);
-        if (i < 0)
-            return tc_cli_usage(err, "--at %s: expected NAME=SIZE with a size of the kernel, which has %s", at->data[k],
-                                range_text(a, w));
-        if (given[i] || size < w->symbols[i]->least || size > w->symbols[i]->most)
-            return tc_cli_usage(err, "--at %s: %s runs from %lld to %lld, and is given once", at->data[k], w->symbols[i]->name,
-                                (long long)w->symbols[i]->least, (long long)w->symbols[i]->most);
-        sizes[i] = size;
-        given[i] = true;
-    }
     for (int i = 0; i < w->nsymbol; i++)
-        if (!given[i])
-            return tc_cli_usage(err, "--at: give %s too, as --at %s=%lld", w->symbols[i]->name, w->symbols[i]->name,
-                                (long long)w->symbols[i]->most);
+        v[i] = (varying){w->symbols[i]->name, w->symbols[i]->least, w->symbols[i]->most, 1};
+    int status = read_all(at, "kernel", v, w->nsymbol, a, sizes, err);
+    for (int i = 0; status == TC_CLI_DONE && i < w->nsymbol; i++)
+        if (sizes[i] < 0)
+            return tc_cli_usage(err, "--at: give %s too, as --at %s=%lld", v[i].name, v[i].name, v[i].most);
     *out = sizes;
-    return TC_CLI_DONE;
+    return status;
+}
+
+int tc_cli_at_network(const tc_cli_texts *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out, tc_error *err) {
+    int64_t *sizes = TC_NEW_N(a, int64_t, r->nsize);
+    varying *v = TC_NEW_N(a, varying, r->nsize);
+    *out = NULL;
+    if (at->len == 0)
+        return TC_CLI_DONE;
+    for (int i = 0; i < r->nsize; i++)
+        v[i] = (varying){r->size[i].name, r->size[i].least, r->size[i].most, r->size[i].multiple};
+    int status = read_all(at, "network", v, r->nsize, a, sizes, err);
+    if (status == TC_CLI_DONE && tc_graph_size_rules_complete(r, sizes, err) != TC_OK) {
+        tc_error_prefix(err, "--at: ");
+        return TC_CLI_USAGE;
+    }
+    *out = sizes;
+    return status;
+}
+
+const char *tc_cli_sizes_text(tc_arena *a, const tc_graph_size_rules *r, const int64_t *sizes) {
+    const char *text = "";
+    for (int k = 0; k < r->nsize; k++)
+        text = tc_arena_printf(a, "%s %s=%lld", text, r->size[k].name, (long long)sizes[k]);
+    return text;
+}
+
+json_t *tc_cli_sizes_json(const tc_graph_size_rules *r, const int64_t *sizes) {
+    json_t *j = json_object();
+    for (int k = 0; k < r->nsize; k++)
+        json_object_set_new(j, r->size[k].name, json_integer((json_int_t)sizes[k]));
+    return j;
 }

@@ -179,8 +179,7 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
     TC_CLI_REAL(S, g.rtol, "rtol", "R", "relative tolerance of floats; default 1e-3 (1e-2 for 16-bit floats)"),                  \
         TC_CLI_REAL(S, g.atol, "atol", "A", "absolute tolerance; default 1e-5 (1e-3 for 16-bit floats)")
-#define TC_CLI_AT_OPTION(S, f)                                                                                                   \
-    TC_CLI_LIST(S, f, "at", "NAME=SIZE", "of a kernel with symbols: the size of one of them; may be repeated")
+#define TC_CLI_AT_OPTION(S, f) TC_CLI_LIST(S, f, "at", "NAME=SIZE", "where sizes vary: one of them; may be repeated")
 #define TC_CLI_WEIGHTS_OPTION(S, f)                                                                                              \
     TC_CLI_TEXT(S, f, "shape-weights", "FILE",                                                                                   \
                 "how much each size of what varies counts: lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")

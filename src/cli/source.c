@@ -51,6 +51,8 @@ int tc_cli_open(const tc_cli_model_args *m, const char *constants, tc_graph_work
                                .seed = m->seed};
     tc_status st = tc_graph_work_open(&o, out, err);
     tc_graph_bindings_free(shapes, a->shape.len);
+    if (st == TC_OK && *tc_graph_work_assumed(*out))
+        fprintf(stderr, "sizes assumed: %s; give others with --shape NAME=LEAST..MOST\n", tc_graph_work_assumed(*out));
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -137,8 +139,8 @@ static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const 
         status = tc_cli_open(a, NULL, &w, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_model_build(a, w, t, false, NULL, NULL, &m, err);
-    if (status == TC_CLI_DONE && use(user, m, err) != TC_OK)
-        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE)
+        status = use(user, m, err);
     tc_graph_model_free(m);
     tc_graph_work_free(w);
     tc_target_free(t);
@@ -148,10 +150,9 @@ static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const 
 static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
     tc_graph_model *m = NULL;
     tc_status st = tc_graph_model_load(a->source.model, a->target.threads, &m, err);
-    if (st == TC_OK)
-        st = use(user, m, err);
+    int status = st == TC_OK ? use(user, m, err) : TC_CLI_FAILED;
     tc_graph_model_free(m);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    return status;
 }
 
 int tc_cli_with_model(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {

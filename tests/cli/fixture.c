@@ -64,6 +64,21 @@ static void dense(const char *path, const char *rows) {
     save(w, path);
 }
 
+/* y = relu([p; x] + t): as many rows in t as in both. */
+static void joined(const char *path) {
+    char past[32], total[32];
+    snprintf(past, sizeof past, "past,%d", INNER);
+    snprintf(total, sizeof total, "total,%d", INNER);
+    tc_graph_writer *w = start("sequence");
+    tc_graph_writer_input(w, "p", TC_F32, past);
+    tc_graph_writer_input(w, "t", TC_F32, total);
+    tc_graph_writer_node(w, "Concat", "rows", "p,x", "h");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Add", "sum", "h,t", "s");
+    tc_graph_writer_node(w, "Relu", "positive", "s", "y");
+    save(w, path);
+}
+
 static void unknown_operator(const char *path) {
     tc_graph_writer *w = start("8");
     tc_graph_writer_node(w, "FancyOp", "fancy_7", "x", "y");
@@ -138,6 +153,7 @@ static void shape_case(const char *dir) {
 static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
+    joined(in(dir, "joined.onnx"));
     unknown_operator(in(dir, "operator.onnx"));
     unknown_attribute(in(dir, "attribute.onnx"));
     external_data(in(dir, "external.onnx"));

@@ -58,7 +58,6 @@ refused 2 '--at N=7|runs from 1 to 6' "$TCTUNE" bench --te layer.te --at N=7
 refused 2 '--at N=3|given once' "$TCTUNE" bench --te layer.te --at N=3 --at N=3
 refused 2 '--at N=-3|expected NAME=SIZE' "$TCTUNE" compare best default --te layer.te --at N=-3
 refused 2 '--at N=3|no size of the kernel varies' "$TCTUNE" show --te fixed.te --at N=3
-refused 2 '--at goes with --te' "$TCTUNE" bench --model none.onnx --at N=3
 refused 1 'size N varies|--shape N=6' "$TCTUNE" bench --te layer.te
 
 # ---- records that do not fit ----

@@ -401,7 +401,7 @@ static void test_broken_record(void **state) {
     assert_int_equal(k->source, TC_GRAPH_FROM_DEFAULT);
     assert_non_null(strstr(k->why, "failed when it was checked: the trace does not apply"));
     tc_graph_tensor in[1], out[1];
-    assert_ok(tc_graph_model_random_inputs(m, 1, in, err));
+    assert_ok(tc_graph_model_random_inputs(m, NULL, 1, in, err));
     assert_ok(tc_graph_model_run(m, in, out, err));
     double times[8];
     int n;
@@ -438,7 +438,7 @@ static void test_refusals(void **state) {
     assert_fails(TC_BAD_INPUT, tc_graph_model_build(p, &(tc_graph_build_options){.target = arm, .threads = 1}, &m, err),
                  "cannot run");
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = arm, .threads = 1, .object_only = true}, &m, err));
-    assert_ok(tc_graph_model_random_inputs(m, 1, in, err));
+    assert_ok(tc_graph_model_random_inputs(m, NULL, 1, in, err));
     assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, out, err), "cannot run in this process");
     tc_graph_tensor_free(in);
     tc_graph_model_free(m);

@@ -106,7 +106,7 @@ typedef struct built_arrays {
 static inline built_arrays built_draw(const built *b, uint64_t seed) {
     tc_graph_tensor in[BUILT_PORTS];
     built_arrays a;
-    assert_ok(tc_graph_model_random_inputs(b->model, seed, in, err));
+    assert_ok(tc_graph_model_random_inputs(b->model, NULL, seed, in, err));
     for (int i = 0; i < b->nin; i++)
         a.in[i] = in[i].data;
     for (int i = 0; i < b->nout; i++)

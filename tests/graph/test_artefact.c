@@ -376,7 +376,7 @@ static void test_drawn_inputs(void **state) {
     assert_ok(tc_graph_model_build(a.program, &(tc_graph_build_options){.target = a.target, .threads = 1}, &m[0], err));
     assert_ok(tc_graph_model_load(SCRATCH("artefact_drawn.so"), 0, &m[1], err));
     for (int k = 0; k < 2; k++)
-        assert_ok(tc_graph_model_random_inputs(m[k], 5, in[k], err));
+        assert_ok(tc_graph_model_random_inputs(m[k], NULL, 5, in[k], err));
     for (int i = 0; i < N; i++) {
         const tc_graph_port *port[2];
         for (int k = 0; k < 2; k++) {

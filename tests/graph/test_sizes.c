@@ -185,6 +185,76 @@ static void test_program(void **state) {
     tc_graph_free(g);
 }
 
+enum { MOST_TRIED = 24 };
+
+static int64_t between(tc_rng *g, int64_t least, int64_t most) {
+    return least + tc_rng_below(g, most - least + 1);
+}
+
+/* Of sizes a and b (-1: any), and their sum, as the rules say; by trying all. */
+static bool is_right(const tc_graph_size_rules *r, int64_t a, int64_t b) {
+    int64_t size[] = {a, b,
+                      r->size[2].is.constant + a / r->size[0].multiple * r->size[2].is.times[0] +
+                          b / r->size[1].multiple * r->size[2].is.times[1]};
+    for (int k = 0; k < 3; k++)
+        if (size[k] < r->size[k].least || size[k] > r->size[k].most || size[k] % r->size[k].multiple)
+            return false;
+    int64_t limited = a / r->size[0].multiple * r->limit[0].sum.times[0] + b / r->size[1].multiple;
+    return limited <= r->limit[0].most;
+}
+
+static int64_t least_of(const tc_graph_size_rule *s) {
+    int64_t size = s->least ? s->least : s->multiple;
+    while (size % s->multiple)
+        size++;
+    return size <= s->most ? size : 0;
+}
+
+/* Sizes of a run from some of them, against all that there are. */
+static void test_completed(void **state) {
+    (void)state;
+    tc_rng g = tc_rng_seed(7);
+    int given = 0, refused = 0, limited = 0;
+    for (int round = 0; round < 3000; round++) {
+        int64_t times[] = {between(&g, 1, 3), between(&g, 0, 2), 0}, of_limit[] = {between(&g, 0, 2), 1, 0};
+        tc_graph_size_rule size[3] = {{.name = "a"}, {.name = "b"}, {.name = "sum"}};
+        tc_graph_size_bound limit = {{.text = "limit", .times = of_limit}, between(&g, 1, 40)};
+        tc_graph_size_rules r = {.nsize = 3, .nlimit = 1, .size = size, .limit = &limit};
+        for (int k = 0; k < 3; k++) {
+            size[k].multiple = k < 2 ? between(&g, 1, 3) : 1;
+            size[k].least = between(&g, 0, 4);
+            size[k].most = k < 2 ? between(&g, size[k].least + 2, MOST_TRIED) : between(&g, 10, 90);
+        }
+        size[2].is = (tc_graph_size_sum){"the sum", between(&g, 0, 1), times, NULL};
+        int64_t a = between(&g, 0, MOST_TRIED), b = least_of(&size[1]), some[] = {a, -1, -1}, none[] = {-1, -1, -1}, all[3];
+        assert_int_equal(tc_graph_size_rules_complete(&r, some, NULL) == TC_OK, is_right(&r, a, b));
+        given += is_right(&r, a, b);
+        refused += !is_right(&r, a, b);
+        int64_t most = -1, most_b = -1;
+        for (int64_t i = 0; i <= MOST_TRIED; i++)
+            most = is_right(&r, i, b) ? i : most;
+        int64_t whole[] = {size[0].most / size[0].multiple * size[0].multiple,
+                           size[1].most / size[1].multiple * size[1].multiple};
+        if (is_right(&r, whole[0], whole[1])) {
+            assert_ok(tc_graph_size_rules_largest(&r, all, err));
+            assert_int_equal(all[0], whole[0]);
+            assert_int_equal(all[1], whole[1]);
+        }
+        if (!is_right(&r, least_of(&size[0]), b))
+            continue; /* larger sizes may make a sum large enough: which, nobody asks */
+        assert_int_equal(tc_graph_size_rules_most(&r, none, 0), most);
+        for (int64_t i = 0; i <= MOST_TRIED; i++)
+            most_b = is_right(&r, most, i) ? i : most_b;
+        if (is_right(&r, whole[0], whole[1]))
+            continue;
+        assert_ok(tc_graph_size_rules_largest(&r, all, err));
+        assert_int_equal(all[0], most);
+        assert_int_equal(all[1], most_b);
+        limited++;
+    }
+    assert_true(given > 300 && refused > 300 && limited > 300);
+}
+
 /* A dimension without a name has one of the input's, by which it can be given. */
 static tc_graph_writer *nameless(void) {
     tc_graph_writer *w = tc_graph_writer_new("nameless", 17);
@@ -405,6 +475,7 @@ int main(void) {
         cmocka_unit_test(test_nameless),        cmocka_unit_test(test_program),        cmocka_unit_test(test_failure_of_assumed),
         cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
         cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_without_bounds),
+        cmocka_unit_test(test_completed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ static void check_program(const tc_graph_program *p, const char *dir, const char
     assert_ok(tc_target_parse("native", &t, err));
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 2}, &m, err));
     int nin = tc_graph_model_inputs(m, &inputs), nout = tc_graph_model_outputs(m, &ports);
-    assert_ok(tc_graph_model_random_inputs(m, 3, in, err));
+    assert_ok(tc_graph_model_random_inputs(m, NULL, 3, in, err));
     assert_ok(tc_graph_model_run(m, in, out, err));
     double bound = ports[0].dtype == TC_F16 || ports[0].dtype == TC_BF16 ? 1e-2 : 1e-4;
     snprintf(path, sizeof path, "%s/%s.c", dir, name);
@@ -292,7 +292,7 @@ static void test_library_profile(void **state) {
     assert_ok(tc_target_parse("native", &t, err));
     assert_ok(tc_graph_program_new(g, &p, err));
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
-    assert_ok(tc_graph_model_random_inputs(m, 1, &in, err));
+    assert_ok(tc_graph_model_random_inputs(m, NULL, 1, &in, err));
     assert_ok(tc_graph_model_profile(m, &in, &(tc_graph_timing_options){.repeats = 3}, err));
     int n = tc_graph_model_others(m, &others), sorts = 0;
     for (int i = 0; i < n; i++) {

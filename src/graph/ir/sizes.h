@@ -116,5 +116,13 @@ TC_NODISCARD tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_err
  * be -1. */
 TC_NODISCARD tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_tensor *in, int64_t *size,
                                                 tc_error *err);
+/* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0. TC_BAD_INPUT as above, with
+ * what is wrong in size[]. The rules are settled. */
+TC_NODISCARD tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
+/* The largest that size k can be with those that are given, size[k] or -1, and the others as above, if smaller ones can be too; else
+ * -1. */
+int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k);
+/* The largest of all, or where a sum is limited each as large as those before it leave it. TC_BAD_INPUT where none were found. */
+TC_NODISCARD tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
 
 #endif

@@ -92,15 +92,30 @@ tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
 typedef struct binding {
     const tc_graph_size_rules *r;
     int64_t *size;    /* -1: not known yet */
-    int *input, *dim; /* where it was found */
+    int *input, *dim; /* where it was found; NULL: there are no inputs */
 } binding;
 
-static tc_status out_of_range(const tc_graph_size_rule *s, const char *input, int d, int64_t size, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT,
-                   "dimension %d of input '%s' is %" PRId64 ", but '%s' was %s as %" PRId64 "..%" PRId64
-                   "%s; give it in one of these sizes, or build the model for more",
-                   d, input, size, s->name, s->assumed ? "assumed" : "given", s->least, s->most,
-                   s->multiple > 1 ? " in steps" : "");
+/* Whose size it is. */
+static const char *place_of(const binding *b, int k, tc_arena *a) {
+    return b->input ? tc_arena_printf(a, "dimension %d of input '%s'", b->dim[k], b->r->in[b->input[k]].name)
+                    : tc_arena_printf(a, "size '%s'", b->r->size[k].name);
+}
+
+/* size[k] */
+static tc_status check_range(const binding *b, int k, tc_error *err) {
+    const tc_graph_size_rule *s = &b->r->size[k];
+    int64_t size = b->size[k];
+    if (size >= s->least && size <= s->most && size % s->multiple == 0)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    tc_status st =
+        tc_fail(err, TC_BAD_INPUT,
+                "%s is %" PRId64 ", but '%s' was %s as %" PRId64 "..%" PRId64 "%s; give it in one of these sizes, or build the "
+                "model for more",
+                place_of(b, k, a), size, s->name, s->assumed ? "assumed" : "given", s->least, s->most,
+                s->multiple > 1 ? " in steps" : "");
+    tc_arena_free(a);
+    return st;
 }
 
 static tc_status bind_input(binding *b, int i, const tc_graph_tensor *t, tc_error *err) {
@@ -109,17 +124,16 @@ static tc_status bind_input(binding *b, int i, const tc_graph_tensor *t, tc_erro
         int k = in->size[d];
         if (k < 0)
             continue;
-        const tc_graph_size_rule *s = &b->r->size[k];
         int64_t n = t->shape.d[d];
-        if (n < s->least || n > s->most || n % s->multiple)
-            return out_of_range(s, in->name, d, n, err);
-        if (b->size[k] >= 0 && b->size[k] != n)
-            return tc_fail(err, TC_BAD_INPUT,
-                           "'%s' is %" PRId64 " in dimension %d of input '%s', but %" PRId64 " in one before it", s->name, n, d,
-                           in->name, b->size[k]);
+        int64_t before = b->size[k];
         b->size[k] = n;
         b->input[k] = i;
         b->dim[k] = d;
+        TC_TRY(check_range(b, k, err));
+        if (before >= 0 && before != n)
+            return tc_fail(err, TC_BAD_INPUT,
+                           "'%s' is %" PRId64 " in dimension %d of input '%s', but %" PRId64 " in one before it",
+                           b->r->size[k].name, n, d, in->name, before);
     }
     return TC_OK;
 }
@@ -164,10 +178,11 @@ static void print_sizes(tc_strbuf *out, const binding *b, const tc_graph_size_su
 static tc_status contradiction(const binding *b, int k, int64_t want, tc_error *err) {
     const tc_graph_size_rule *s = &b->r->size[k];
     tc_strbuf of = {0};
+    tc_arena *a = tc_arena_new();
     print_sizes(&of, b, &s->is);
-    tc_status st =
-        tc_fail(err, TC_BAD_INPUT, "dimension %d of input '%s' is %" PRId64 ", but '%s' must be %s, which is %" PRId64 "%s",
-                b->dim[k], b->r->in[b->input[k]].name, b->size[k], s->name, s->is.text, want, tc_sb_str(&of));
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s is %" PRId64 ", but '%s' must be %s, which is %" PRId64 "%s", place_of(b, k, a),
+                           b->size[k], s->name, s->is.text, want, tc_sb_str(&of));
+    tc_arena_free(a);
     tc_strbuf_free(&of);
     return st;
 }
@@ -211,4 +226,83 @@ tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_
     free(b.input);
     free(b.dim);
     return s;
+}
+
+/* ---- a run without inputs ---- */
+
+static bool is_known(const binding *b, const tc_graph_size_sum *x) {
+    for (int k = 0; k < b->r->nsize; k++)
+        if (has_size(b, x, k) && b->size[k] < 0)
+            return false;
+    return true;
+}
+
+/* Sizes that are made of others may themselves be part of some. */
+static void derive(const binding *b) {
+    bool again = true;
+    while (again) {
+        again = false;
+        for (int k = 0; k < b->r->nsize; k++) {
+            const tc_graph_size_sum *is = &b->r->size[k].is;
+            if (b->size[k] >= 0 || !is->text || !is_known(b, is))
+                continue;
+            b->size[k] = value_of(b, is);
+            again |= b->size[k] >= 0;
+        }
+    }
+}
+
+/* The least multiple in its range, but not 0. */
+static int64_t least_of(const tc_graph_size_rule *s) {
+    return TC_MIN(s->most / s->multiple, TC_MAX(1, tc_ceil_div(s->least, s->multiple))) * s->multiple;
+}
+
+tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
+    binding b = {r, size, NULL, NULL};
+    for (int k = 0; k < r->nsize; k++) {
+        if (size[k] < 0 && !r->size[k].is.text)
+            size[k] = least_of(&r->size[k]);
+        if (size[k] >= 0)
+            TC_TRY(check_range(&b, k, err));
+    }
+    derive(&b);
+    for (int k = 0; k < r->nsize; k++)
+        TC_TRY(check_range(&b, k, err));
+    return check_relations(&b, err);
+}
+
+static bool is_right_at(const tc_graph_size_rules *r, const int64_t *size, int k, int64_t at) {
+    int64_t *tried = tc_xcalloc((size_t)r->nsize, sizeof *tried);
+    memcpy(tried, size, (size_t)r->nsize * sizeof *tried);
+    tried[k] = at;
+    bool right = tc_graph_size_rules_complete(r, tried, NULL) == TC_OK;
+    free(tried);
+    return right;
+}
+
+/* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. */
+int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k) {
+    int64_t step = r->size[k].multiple, low = least_of(&r->size[k]) / step, high = r->size[k].most / step;
+    if (!is_right_at(r, size, k, low * step))
+        return is_right_at(r, size, k, 0) ? 0 : -1;
+    for (int64_t n = high; low < high; n = low + (high - low + 1) / 2) {
+        if (is_right_at(r, size, k, n * step))
+            low = n;
+        else
+            high = n - 1;
+    }
+    return low * step;
+}
+
+tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
+    for (int k = 0; k < r->nsize; k++)
+        size[k] = r->size[k].is.text ? -1 : r->size[k].most / r->size[k].multiple * r->size[k].multiple;
+    if (tc_graph_size_rules_complete(r, size, NULL) == TC_OK)
+        return TC_OK;
+    for (int k = 0; k < r->nsize; k++)
+        size[k] = -1;
+    for (int k = 0; k < r->nsize; k++)
+        if (!r->size[k].is.text)
+            size[k] = tc_graph_size_rules_most(r, size, k);
+    return tc_graph_size_rules_complete(r, size, err);
 }

@@ -357,6 +357,7 @@ tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in,
     return s;
 }
 
-tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
-    return tc_graph_draw_inputs(m->in, m->rules.nin, seed, in, err);
+tc_status tc_graph_model_random_inputs(const tc_graph_model *m, const int64_t *sizes, uint64_t seed, tc_graph_tensor *in,
+                                       tc_error *err) {
+    return tc_graph_draw_inputs(m->in, &m->rules, sizes, seed, in, err);
 }

@@ -13,6 +13,10 @@ int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports)
     return m->nshown;
 }
 
+const tc_graph_size_rules *tc_graph_model_sizes(const tc_graph_model *m) {
+    return &m->rules;
+}
+
 int tc_graph_model_kernels(const tc_graph_model *m, const tc_graph_kernel **kernels) {
     *kernels = m->kernels;
     return m->nkernel;

@@ -42,7 +42,7 @@ typedef struct tc_graph_kernel {
     double recorded; /* FROM_RECORD: seconds that it was measured at; else 0 */
     int64_t when_ms; /* FROM_RECORD: when that was, Unix time */
     tc_digest trace_hash;
-    int variants;    /* programs that serve different sizes; 1 where these do not vary */
+    int variants;    /* programs that serve different sizes; 1 where these do not vary, 0 of a loaded library */
     const char *why; /* FROM_DEFAULT: the nearest record and what differs, or that there is no database; FROM_RECORD: why a
                         better one was not used, or "" */
     double seconds;  /* of all launches of one run, from the last profile; 0 before */
@@ -91,6 +91,8 @@ void tc_graph_model_free(tc_graph_model *m); /* NULL is fine */
 
 int tc_graph_model_inputs(const tc_graph_model *m, const tc_graph_port **ports);
 int tc_graph_model_outputs(const tc_graph_model *m, const tc_graph_port **ports); /* without sizes of others */
+/* Which sizes its inputs may have. */
+const tc_graph_size_rules *tc_graph_model_sizes(const tc_graph_model *m);
 /* Of output i in the last run; before it, and where nothing depends on data, the port's. */
 const tc_graph_shape *tc_graph_model_output_shape(const tc_graph_model *m, int i);
 /* Of a loaded library: without workloads and traces. */
@@ -121,8 +123,9 @@ TC_NODISCARD tc_status tc_graph_model_match(const tc_graph_model *m, const tc_gr
 TC_NODISCARD tc_status tc_graph_model_run_named(tc_graph_model *m, const tc_graph_bundle *in, tc_graph_bundle *out,
                                                 tc_error *err);
 /* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. A library draws
- * what its model draws. in[] is allocated here, OWNED. */
-TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_tensor *in, tc_error *err);
+ * what its model draws. in[] is allocated here, OWNED. sizes: of that run, by the rules; NULL: the largest. */
+TC_NODISCARD tc_status tc_graph_model_random_inputs(const tc_graph_model *m, const int64_t *sizes, uint64_t seed,
+                                                    tc_graph_tensor *in, tc_error *err);
 
 /* All that runs change: intermediates, workspace, the shapes of outputs, what is told of steps. Any number of threads may run a model
  * at once, each with a context of its own, and make contexts meanwhile; the model must outlive them. */

@@ -4,6 +4,7 @@
  * Integers that index something stay within it. That an input is a mask stands in its name alone: a mask of noise hides what the
  * network was built to look at, and what a softmax makes of it is not what it makes of data. Ones let everything through, as a
  * factor, as a condition, and added before a softmax. */
+#include <stdlib.h>
 #include <strings.h>
 
 #include "graph/program/launches.h"
@@ -43,17 +44,39 @@ void tc_graph_find_ranges(tc_graph_program *p) {
     }
 }
 
-tc_status tc_graph_draw_inputs(const tc_graph_port *ports, int nports, uint64_t seed, tc_graph_tensor *in, tc_error *err) {
-    for (int i = 0; i < nports; i++) {
-        tc_status s = tc_graph_tensor_alloc(&in[i], ports[i].dtype, &ports[i].shape, err);
+static tc_graph_shape shape_at(const tc_graph_port *p, const tc_graph_sized_input *in, const int64_t *sizes) {
+    tc_graph_shape s = p->shape;
+    for (int d = 0; d < s.ndim; d++)
+        if (in->size[d] >= 0)
+            s.d[d] = sizes[in->size[d]];
+    return s;
+}
+
+static tc_status draw_at(const tc_graph_port *ports, const tc_graph_size_rules *r, const int64_t *sizes, uint64_t seed,
+                         tc_graph_tensor *in, tc_error *err) {
+    for (int i = 0; i < r->nin; i++) {
+        tc_graph_shape shape = shape_at(&ports[i], &r->in[i], sizes);
+        tc_status s = tc_graph_tensor_alloc(&in[i], ports[i].dtype, &shape, err);
         if (s != TC_OK) {
             tc_error_prefix(err, "the input '%s': ", ports[i].name);
             while (i-- > 0)
                 tc_graph_tensor_free(&in[i]);
             return s;
         }
-        tc_rng r = tc_rng_seed(seed + (uint64_t)i);
-        tc_te_random_within(ports[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &r, ports[i].drawn);
+        tc_rng g = tc_rng_seed(seed + (uint64_t)i);
+        tc_te_random_within(ports[i].dtype, in[i].data, tc_graph_tensor_count(&in[i]), &g, ports[i].drawn);
     }
     return TC_OK;
+}
+
+tc_status tc_graph_draw_inputs(const tc_graph_port *ports, const tc_graph_size_rules *r, const int64_t *sizes, uint64_t seed,
+                               tc_graph_tensor *in, tc_error *err) {
+    if (sizes)
+        return draw_at(ports, r, sizes, seed, in, err);
+    int64_t *largest = tc_xcalloc((size_t)r->nsize + 1, sizeof *largest);
+    tc_status s = tc_graph_size_rules_largest(r, largest, err);
+    if (s == TC_OK)
+        s = draw_at(ports, r, largest, seed, in, err);
+    free(largest);
+    return s;
 }

@@ -4,7 +4,6 @@
 
 #include "codegen/artefacts/library.h"
 #include "graph/fuse/fuse.h"
-#include "graph/ir/sizes.h"
 #include "graph/library/library.h"
 #include "graph/program/program.h"
 

@@ -7,7 +7,7 @@
 #ifndef TC_GRAPH_PROGRAM_PROGRAM_H
 #define TC_GRAPH_PROGRAM_PROGRAM_H
 
-#include "graph/ir/graph.h"
+#include "graph/ir/sizes.h"
 #include "tune/tune.h"
 
 typedef struct tc_graph_program tc_graph_program;
@@ -43,9 +43,9 @@ typedef struct tc_graph_port {
 } tc_graph_port;
 int tc_graph_program_inputs(const tc_graph_program *p, const tc_graph_port **ports);
 int tc_graph_program_outputs(const tc_graph_program *p, const tc_graph_port **ports);
-/* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. in[], one per port,
- * is allocated here, OWNED. */
-TC_NODISCARD tc_status tc_graph_draw_inputs(const tc_graph_port *ports, int nports, uint64_t seed, tc_graph_tensor *in,
-                                            tc_error *err);
+/* Seeded inputs by the ports' ranges: of sane scale, within what they index, masks that let everything through. in[], one per input
+ * of the rules, is allocated here, OWNED. sizes: of a run (tc_graph_size_rules_complete); NULL: the largest. */
+TC_NODISCARD tc_status tc_graph_draw_inputs(const tc_graph_port *ports, const tc_graph_size_rules *r, const int64_t *sizes,
+                                            uint64_t seed, tc_graph_tensor *in, tc_error *err);
 
 #endif

@@ -87,7 +87,7 @@ static tc_status get_data(runs *r, const tc_graph_model *m, tc_error *err) {
         tc_graph_bundle *set = &r->data[r->ndata];
         const char *path = r->o->ndata ? r->o->data[r->ndata] : NULL;
         r->ndata++;
-        TC_TRY(tc_graph_inputs_load(m, path, 0, set, err));
+        TC_TRY(tc_graph_inputs_load(m, path, NULL, 0, set, err));
         if (path)
             TC_TRY(check_set(m, path, set, err));
     }

@@ -101,11 +101,12 @@ tc_status tc_graph_tensor_within(const tc_graph_tensor *got, const tc_graph_tens
 
 /* ---- of a model ---- */
 
-static tc_status random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_bundle *out, tc_error *err) {
+static tc_status random_inputs(const tc_graph_model *m, const int64_t *sizes, uint64_t seed, tc_graph_bundle *out,
+                               tc_error *err) {
     const tc_graph_port *ports;
     int n = tc_graph_model_inputs(m, &ports);
     tc_graph_tensor *t = tc_xcalloc((size_t)n + 1, sizeof *t);
-    tc_status st = tc_graph_model_random_inputs(m, seed, t, err);
+    tc_status st = tc_graph_model_random_inputs(m, sizes, seed, t, err);
     *out = (tc_graph_bundle){tc_xcalloc((size_t)n + 1, sizeof *out->items), 0};
     for (int i = 0; i < n && st == TC_OK; i++)
         out->items[out->len++] = (tc_graph_named){tc_xstrdup(ports[i].name), t[i]};
@@ -113,11 +114,12 @@ static tc_status random_inputs(const tc_graph_model *m, uint64_t seed, tc_graph_
     return st;
 }
 
-tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, uint64_t seed, tc_graph_bundle *out, tc_error *err) {
+tc_status tc_graph_inputs_load(const tc_graph_model *m, const char *path, const int64_t *sizes, uint64_t seed,
+                               tc_graph_bundle *out, tc_error *err) {
     const tc_graph_port *ports;
     int n = tc_graph_model_inputs(m, &ports);
     if (!path)
-        return random_inputs(m, seed, out, err);
+        return random_inputs(m, sizes, seed, out, err);
     TC_TRY(tc_graph_bundle_load(path, "input", ports, n, out, err));
     for (size_t i = 0; tc_fs_is_dir(path) && i < out->len && (int)i < n; i++) {
         free(out->items[i].name);

@@ -105,7 +105,7 @@ static void judge(const contest *c, int kernel, tc_arena *a, tc_graph_trial *t, 
 
 static tc_status make_inputs(contest *c, tc_error *err) {
     tc_graph_tensor *in = tc_xcalloc((size_t)c->m[0]->nin + 1, sizeof *in);
-    tc_status s = tc_graph_model_random_inputs(c->m[0], 0, in, err);
+    tc_status s = tc_graph_model_random_inputs(c->m[0], NULL, 0, in, err);
     if (s == TC_OK)
         c->in = in;
     else

@@ -24,7 +24,7 @@ typedef struct chooser {
 static tc_status run_sets(chooser *c, tc_graph_model *m, double *error, tc_error *err) {
     tc_graph_bundle *kept = c->reference;
     if (!c->data) {
-        TC_TRY(tc_graph_inputs_load(m, NULL, 0, &c->drawn, err));
+        TC_TRY(tc_graph_inputs_load(m, NULL, NULL, 0, &c->drawn, err));
         c->data = &c->drawn;
     }
     if (!kept)

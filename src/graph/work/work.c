@@ -10,6 +10,7 @@
 
 struct tc_graph_work {
     char *path;
+    tc_strbuf assumed;
     tc_graph *graph; /* of a network */
     tc_ctx *ctx;     /* of a kernel, like what follows */
     tc_tune_task single;
@@ -27,6 +28,8 @@ struct tc_graph_work {
 static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
     tc_graph_import_options io = {.shapes = o->shapes, .nshapes = o->nshapes};
     TC_TRY(tc_graph_import(o->model, &io, &w->graph, err));
+    if (w->graph->sizes)
+        tc_graph_sizes_print_assumed(&w->assumed, w->graph->sizes);
     TC_TRY(tc_graph_passes(w->graph, &o->passes, err));
     tc_status st = tc_graph_program_new(w->graph, &w->program, err);
     if (st == TC_OK)
@@ -116,6 +119,7 @@ void tc_graph_work_free(tc_graph_work *w) {
     tc_graph_program_free(w->program);
     tc_graph_free(w->graph);
     tc_ctx_free(w->ctx);
+    tc_strbuf_free(&w->assumed);
     free(w->constants);
     free(w->path);
     free(w);
@@ -125,6 +129,10 @@ void tc_graph_work_free(tc_graph_work *w) {
 
 const char *tc_graph_work_path(const tc_graph_work *w) {
     return w->path;
+}
+
+const char *tc_graph_work_assumed(const tc_graph_work *w) {
+    return tc_sb_str(&w->assumed);
 }
 
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks) {

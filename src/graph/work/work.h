@@ -30,6 +30,8 @@ TC_NODISCARD tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_gra
 void tc_graph_work_free(tc_graph_work *w); /* NULL is fine; after every model of it */
 
 const char *tc_graph_work_path(const tc_graph_work *w); /* the file */
+/* "batch=1..16, sequence=1..512": the sizes that nobody gave, as import assumes them; "": there are none. */
+const char *tc_graph_work_assumed(const tc_graph_work *w);
 /* The distinct kernels, as tc_graph_program_tunable has them. */
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks);
 /* The kernel with this name, or this number counted from 0; -1: there is none. */

@@ -49,7 +49,8 @@ static void build_and_run(const tc_graph_program *p) {
     const tc_graph_port *ports;
     int nin = tc_graph_model_inputs(m, &ports), nout = tc_graph_model_outputs(m, &ports);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
-    if (fuzz_good(tc_graph_model_random_inputs(m, 1, in, &err), &err) && fuzz_good(tc_graph_model_run(m, in, out, &err), &err))
+    if (fuzz_good(tc_graph_model_random_inputs(m, NULL, 1, in, &err), &err) &&
+        fuzz_good(tc_graph_model_run(m, in, out, &err), &err))
         free_tensors(out, nout);
     else
         free(out);

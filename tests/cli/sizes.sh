@@ -1,0 +1,66 @@
+#!/bin/sh
+# Networks whose sizes vary: what is assumed of them, run and timed at sizes that are asked for, and over their range.
+. "$(dirname "$0")/check.sh"
+
+# ---- what is assumed is said, once, and not where it is given ----
+ok "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --threads 1 -o s.so
+[ "$(grep -c 'sizes assumed: batch=1..16; give others with --shape' err)" -eq 1 ] || fail "build does not say what it assumes"
+ok "$TCTUNE" show --model s.so
+says "x  f32[batch,48]" "batch = 1..16, assumed"
+ok "$TCTUNE" build --model "$models/joined.onnx" --untuned --threads 1 --shape past=0..8 --shape sequence=2..6:2 -o j.so --json
+grep -q 'sizes assumed: total=.*past.*; give others' err || fail "build does not say what a size is made of"
+[ "$(json out kernels.0.variants)" -eq 1 ] || fail "build does not say how many programs serve a kernel"
+ok "$TCTUNE" show --model j.so
+says "p  f32[past,48]" "past = 0..8" "sequence = 2..6 in steps of 2" "total = " "2..14"
+! grep -q 'past = 0..8, assumed\|y.shape' out || fail "show lists what was given as assumed, or sizes as outputs"
+ok "$TCTUNE" run --model "$models/symbolic.onnx" --untuned --shape batch=1..3
+! grep -q assumed err || fail "what was given is called assumed"
+
+# ---- one size ----
+ok "$TCTUNE" run --model s.so
+says "y: f32[16,40]"
+ok "$TCTUNE" run --model s.so --at batch=5
+says "y: f32[5,40]"
+ok "$TCTUNE" run --model "$models/symbolic.onnx" --untuned --at batch=3
+says "y: f32[3,40]"
+ok "$TCTUNE" run --model j.so --at past=3 # the others: 2, and what follows
+says "y: f32[5,48]"
+ok "$TCTUNE" run --model j.so --at past=0 --at sequence=6
+says "y: f32[6,48]"
+ok "$TCTUNE" run --model j.so --at past=1 --at sequence=4 --at total=5
+says "y: f32[5,48]"
+ok "$TCTUNE" run --model j.so
+says "y: f32[14,48]"
+ok "$TCTUNE" bench --model j.so --at past=3 --at sequence=4 --repeats 3
+says "j.so sequence=4 past=3 total=7: median"
+! grep -q 'GFLOP/s, ' out || fail "operations of the largest sizes are called those of a smaller one"
+ok "$TCTUNE" bench --model s.so --at batch=5 --repeats 3 --json
+[ "$(json out sizes.batch)" -eq 5 ] || fail "bench --json does not say the size"
+[ "$(json out gflops)" = null ] || fail "a rate is told for a size whose operations are not counted"
+ok "$TCTUNE" bench --model s.so --inputs "$models/x.npz" --repeats 3 --json
+[ "$(json out sizes.batch)" -eq 8 ] || fail "bench does not say the size of given inputs"
+
+# ---- the range ----
+ok "$TCTUNE" bench --model s.so --repeats 3
+says "s.so over batch" " 11 " " 16 " "##"
+ok "$TCTUNE" bench --model j.so --repeats 3 --json
+[ "$(json out curves.0.over)" = sequence ] || fail "the first curve is not that of the first size"
+[ "$(json out curves.0.points.2.sizes.total)" -eq 7 ] || fail "a size that others make does not follow them"
+[ "$(json out curves.1.points.0.sizes.past)" -eq 0 ] || fail "the curve does not begin at the least size"
+[ "$(json out curves.1.points.6.sizes.past)" -eq 8 ] || fail "the curve does not end at the largest size"
+[ "$(json out curves.1.points.6.repeats)" -eq 3 ] || fail "the curve does not say how often it was timed"
+
+# ---- what is refused ----
+for command in run bench; do
+    refused 2 '--at bitch=3|expected NAME=SIZE|batch = 1..16' "$TCTUNE" $command --model s.so --at bitch=3
+    refused 2 '--at batch=many|expected NAME=SIZE' "$TCTUNE" $command --model s.so --at batch=many
+    refused 2 '--at batch=17|from 1 to 16' "$TCTUNE" $command --model s.so --at batch=17
+    refused 2 '--at batch=0|from 1 to 16' "$TCTUNE" $command --model s.so --at batch=0
+    refused 2 'given once' "$TCTUNE" $command --model s.so --at batch=3 --at batch=3
+    refused 2 'sequence=3|in steps of 2' "$TCTUNE" $command --model j.so --at sequence=3
+    refused 2 "size 'total' is 9|past|which is 5|sequence is 4" "$TCTUNE" $command --model j.so --at past=1 --at sequence=4 --at total=9
+    refused 2 'no size of the network varies' "$TCTUNE" $command --model "$models/dense.onnx" --untuned --at batch=3
+    refused 2 '--at|--inputs|exclude' "$TCTUNE" $command --model s.so --at batch=3 --inputs "$models/x.npz"
+done
+
+echo "$checks checks"
