@@ -28,7 +28,8 @@ refused 1 "name.npz|'x'" "$TCTUNE" quantize "$model" --calibrate "$models/name.n
 refused 1 "none.npz" "$TCTUNE" quantize "$model" --calibrate none.npz -o n.onnx
 refused 1 "budget" "$TCTUNE" quantize "$model" --calibrate "$models/x.npz" --error-budget 0 -o n.onnx
 refused 1 "'nothing'|keep" "$TCTUNE" quantize "$model" --dynamic --keep nothing -o n.onnx
-refused 1 "symbolic.onnx|batch|--shape" "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic -o n.onnx
+refused 1 "symbolic.onnx|batch|--shape" "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic --shape bitch=3 -o n.onnx
+ok "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic -o s.onnx
 ok "$TCTUNE" quantize "$models/symbolic.onnx" --dynamic --shape batch=3 -o s.onnx
 ok "$TCTUNE" run --model s.onnx --shape batch=5
 says "y: f32[5,40]"
