@@ -193,6 +193,32 @@ static void ragged_dimensions_are_apart(void **state) {
     }
 }
 
+/* Tiles in a fused loop that a size ends, over panels of 16 with room for the largest size alone: a panel that has any column has room. There
+ * are more sizes and tiles than can be run. */
+static void a_size_ends_whole_panels(void **state) {
+    enum { SIZES = 50, WIDE = 16, DEEP = 8, PANEL = WIDE * DEEP };
+    (void)state;
+    for (uint64_t seed = 0; seed < SIZES; seed++) {
+        tc_rng r = tc_rng_seed(seed);
+        int most = 2000 + (int)tc_rng_below(&r, 2000), tile = 2 + (int)tc_rng_below(&r, 9);
+        int panels = (most + WIDE - 1) / WIDE, tiles = (panels + tile - 1) / tile;
+        int last = (2 * panels - 1) * PANEL + (DEEP - 1) * WIDE + (most - 1) % WIDE;
+        for (int less = 0; less < 2; less++) {
+            tc_strbuf s = {0};
+            tc_error err = {0};
+            tc_sb_printf(&s, "func t\nsymbol N 1..%d\nparam X f32[%d] in 0 align 4\nparam Y f32[1] out 0 align 4\nbody\n", most,
+                         less ? last : 2 * panels * PANEL);
+            tc_sb_printf(&s, "for t in %d {\nfor b in %d {\nfor k in %d {\nfor l in %d {\n", 2 * tiles, tile, DEEP, WIDE);
+            tc_sb_printf(&s, "if t %% %d * %d + b * %d + l < N {\n", tiles, tile * WIDE, WIDE);
+            tc_sb_printf(&s, "Y[0] = X[t / %d * %d + t %% %d * %d + b * %d + k * %d + l]\n}\n}\n}\n}\n}\n", tiles, panels * PANEL,
+                         tiles, tile * PANEL, PANEL, WIDE);
+            if (verify(tc_sb_str(&s), &err) != (less ? TC_ILLEGAL : TC_OK))
+                fail_msg("seed %llu: %s\n%s", (unsigned long long)seed, err.msg, tc_sb_str(&s));
+            tc_strbuf_free(&s);
+        }
+    }
+}
+
 /* Conditions that are about none of the loops of an index may still say that it is never reached. */
 static void what_is_never_run_reaches_nothing(void **state) {
     (void)state;
@@ -208,7 +234,7 @@ static void what_is_never_run_reaches_nothing(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_running),
-                                       cmocka_unit_test(ragged_dimensions_are_apart),
+                                       cmocka_unit_test(ragged_dimensions_are_apart), cmocka_unit_test(a_size_ends_whole_panels),
                                        cmocka_unit_test(what_is_never_run_reaches_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

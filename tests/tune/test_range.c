@@ -121,6 +121,26 @@ static void what_does_not_fit_is_refused_with_the_reason(void **state) {
         assert_true(*err.msg);
 }
 
+/* Tiles that end beyond the largest size, in a loop that is fused of all of them, written to a workspace that has room for that size alone. */
+static void tiles_that_stand_out_are_right(void **state) {
+    bench *b = *state;
+    const char *text = "symbol N 1..205\ntensor X[N, 8] f32\ncompute S[h:2, i:N, j:N] = sum(k:4) X[i, h * 4 + k] * X[j, k]\n"
+                       "compute Y[h:2, i:N] = max(j:N) S[h, i, j]\noutput Y\n";
+    const tc_workload *w = tc_te_canonical(b->ctx, parse(b->ctx, text)), *at;
+    const int64_t size = 60;
+    uint64_t program;
+    tc_error err = {0};
+    tc_rng r = tc_rng_seed(1);
+    assert_int_equal(tc_te_at(b->ctx, w, &size, &at, NULL), TC_OK);
+    tc_tune_transplant x = {.from = tc_te_canonical(b->ctx, at), .to = w, .machine = &test_machine};
+    x.trace =
+        "i_0, i_1, i_2 = split t0.i1 [_, 2, 5]\nj_0, j_1 = split t0.i2 [_, 3]\nreorder t0.i0 t0.i_0 t0.j_0 t0.i_1 t0.i_2 t0.j_1\n"
+        "task = fuse t0.i0 t0.i_0 t0.j_0\nparallel t0.task\n";
+    if (tc_tune_transplant_make(&x, tc_ctx_arena(b->ctx), &text, &program, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    check_right(b->ctx, w, program_of(b->ctx, w, text).lowered, &r, 1);
+}
+
 /* ---- tasks ---- */
 
 static const char pair[] = "symbol B 1..4\nsymbol S 1..64\ntensor X[B, S, 16] f32\n"
@@ -248,6 +268,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules_of_a_size_are_right_at_all),
         SESSION_TEST(what_does_not_fit_is_refused_with_the_reason),
+        SESSION_TEST(tiles_that_stand_out_are_right),
         SESSION_TEST(each_size_counts_alike),
         SESSION_TEST(a_range_is_tuned),
         SESSION_TEST(an_interrupted_contest_leaves_nothing),

@@ -227,6 +227,26 @@ static bool use_quotients(prover *p, const tc_affine *form, const tc_affine *x, 
     return false;
 }
 
+/* 48 * q + 16 * i + lane <= N - 1 says 3 * q + i <= 31 where N is at most 512: of whole numbers, what the rest leaves is rounded down. */
+static bool use_whole(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
+    tc_affine whole = {0}, rest = {.c = x->c};
+    int64_t g = 0;
+    bool fits = true;
+    for (int i = 0; i < x->n; i++)
+        g = llabs(x->term[i].coef) > 1 ? tc_gcd(g, x->term[i].coef) : g;
+    if (g <= 1)
+        return false;
+    for (int i = 0; i < x->n; i++) {
+        tc_term t = x->term[i];
+        fits = fits && (t.coef % g ? tc_affine_term(&rest, t.atom, t.coef) : tc_affine_term(&whole, t.atom, t.coef / g));
+    }
+    tc_ival r = tc_te_bounds(tc_te_from_affine(p->v->c, &rest), p->v->env);
+    if (!fits || !tc_ival_bounded(r) || (rest.n == 0 && rest.c % g == 0))
+        return false;
+    whole.c = -tc_floor_div(-r.lo, g);
+    return use(p, form, &whole, steps);
+}
+
 /* x <= 0 from a comparison that holds, or does not; false: it says no such thing. */
 static bool at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x) {
     tc_op op = k->cond->op;
@@ -258,7 +278,7 @@ static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_
                use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
     if (!at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
         return false;
-    return use(p, form, &x, steps) || use_quotients(p, form, &x, steps);
+    return use(p, form, &x, steps) || use_quotients(p, form, &x, steps) || use_whole(p, form, &x, steps);
 }
 
 /* c * q <= y, or y - (c - 1) <= c * q, of a quotient q = y / c. */

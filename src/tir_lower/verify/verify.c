@@ -144,6 +144,16 @@ static tc_status check_reg_index(verifier *v, const tc_buffer *b, const tc_expr 
     return TC_OK;
 }
 
+/* A workspace has room for the largest sizes, and `20 * t + i < N` bounds t by what N is at most. Running over all sizes as well as loops
+ * takes long, or is too much: a proof is tried before. */
+static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
+    tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
+    if (tc_tir_varies(b))
+        return tc_te_in_size(&k, i, b->tensor);
+    return (range.lo >= 0 && range.hi < b->size) || (v->f->nsymbol && tc_te_below(&k, i, tc_i64(v->c, b->size))) ||
+           verify_by_running(v, i, b->size);
+}
+
 static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, const char *what) {
     TC_TRY(check_buffer(v, b));
     if (index->dtype != TC_I64)
@@ -159,17 +169,12 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     if (mask)
         assume(v, mask, true);
     tc_ival r = tc_te_bounds(i, v->env);
-    bool ok = r.lo > r.hi || tc_expr_touches_memory(index), varies = tc_tir_varies(b);
-    if (!ok && varies)
-        ok = tc_te_in_size(&(tc_premises){v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane}, i,
-                           b->tensor);
-    else if (!ok)
-        ok = (r.lo >= 0 && r.hi < b->size) || verify_by_running(v, i, b->size);
+    bool ok = r.lo > r.hi || tc_expr_touches_memory(index) || in_bounds(v, b, i, r);
     v->known.len = known;
     tc_env_undo(v->env, mark);
     if (ok)
         return TC_OK;
-    if (varies)
+    if (tc_tir_varies(b))
         return fail(v, "%s %s may reach beyond the elements that it has when its sizes are small", what, b->name);
     if (!tc_ival_bounded(r))
         return fail(v, "%s %s may reach beyond its elements 0..%lld", what, b->name, (long long)b->size - 1);
