@@ -66,20 +66,21 @@ static tc_ival range_of(const tc_graph_sized *s, const tc_graph_value *size) {
     return (tc_ival){TC_MAX(r.lo, 0), size->most ? TC_MIN(r.hi, size->most) : r.hi};
 }
 
-/* x, of the variables of the model's own sizes, as a sum of these; NULL: it is something else. */
+/* x, of the variables of the model's own sizes, as a sum of these; NULL: it is something else. One with a constant in it, or less than
+ * another, is taken for a size of its own: nothing is read by what it is made of, and strides of such terms are hard to see through. */
 static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
     const tc_graph *g = s->g;
     tc_affine sum;
     int found = 0;
-    if (!x || !tc_te_affine(g->sizes->ctx, x, g->sizes->sure, &sum))
+    if (!x || !tc_te_affine(g->sizes->ctx, x, g->sizes->sure, &sum) || sum.c != 0)
         return NULL;
-    const tc_expr *r = tc_i64(s->c, sum.c);
+    const tc_expr *r = tc_i64(s->c, 0);
     for (size_t k = 0; k < g->symbols.len; k++) {
         const tc_graph_symbol *y = &g->symbols.data[k];
         int64_t times = tc_affine_coef(&sum, tc_varx(g->sizes->ctx, tc_graph_sizes_symbol(g->sizes, y->name)->var));
         if (times == 0)
             continue;
-        if (times % y->multiple != 0 || y->is)
+        if (times < 0 || times % y->multiple != 0 || y->is)
             return NULL;
         const tc_var *own = tc_graph_sized_symbol(s, y->value);
         if (!own)
