@@ -91,22 +91,28 @@ static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
     return found == sum.n ? r : NULL;
 }
 
-static bool is_given(const tc_graph_sized *s, const tc_graph_value *size) {
+/* That whose value it is; NULL: it is computed. */
+static const tc_graph_symbol *given(const tc_graph_sized *s, const tc_graph_value *size) {
     for (size_t k = 0; k < s->g->symbols.len; k++)
-        if (s->g->symbols.data[k].value == size && !s->g->symbols.data[k].is)
-            return true;
-    return false;
+        if (s->g->symbols.data[k].value == size)
+            return &s->g->symbols.data[k];
+    return NULL;
 }
 
-/* Made of the model's own sizes where it can be as large as these say: a sum that the model limits is a size of its own. */
+/* A sum that the model limits to less than its parts allow is none: kernels would not know that its parts are no larger than it. But
+ * inputs lie in memory by their sizes, whatever these are made of. */
 static const tc_var *new_symbol(tc_graph_sized *s, const tc_graph_value *size) {
     const char *name = tc_arena_printf(tc_ctx_arena(s->c), "n%zu", s->sizes.len);
-    const tc_expr *x = s->g->sizes && !is_given(s, size) ? sum_of(s, tc_graph_sizes_number(s->g->sizes, size, 0)) : NULL;
+    const tc_graph_symbol *own = given(s, size);
+    bool is_free = own && !own->is;
+    const tc_expr *x = s->g->sizes && !is_free ? sum_of(s, tc_graph_sizes_number(s->g->sizes, size, 0)) : NULL;
     tc_ival r = range_of(s, size);
     if (x && x->op == TC_OP_VAR)
         return x->u.var;
     if (x && x->op != TC_OP_INT && !tc_symbol_problem(x) && tc_te_bounds(x, NULL).hi <= r.hi)
         return tc_symbol_defined(s->c, name, x);
+    if (x && !own)
+        return NULL;
     return r.lo < 0 || r.hi > TC_MAX_SIZE || r.lo >= r.hi ? NULL : tc_symbol_new(s->c, name, r.lo, r.hi);
 }
 

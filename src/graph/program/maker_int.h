@@ -64,8 +64,8 @@ int tc_graph_maker_gather(tc_graph_maker *m, int n, const int *slots, const char
 TC_NODISCARD tc_status tc_graph_maker_ask(tc_graph_maker *m, const tc_graph_groups *groups, tc_error *err);
 /* Copies of inputs that kernels read as large as they can be. */
 TC_NODISCARD tc_status tc_graph_maker_take_inputs(tc_graph_maker *m, tc_error *err);
-/* *slot: where output i lies as callers want it, copied there if need be. */
-TC_NODISCARD tc_status tc_graph_maker_give_output(tc_graph_maker *m, int i, int *slot, tc_error *err);
+/* *slot: where output i lies as callers want it, copied there if need be. *dense: it is as large there as in the run. */
+TC_NODISCARD tc_status tc_graph_maker_give_output(tc_graph_maker *m, int i, int *slot, bool *dense, tc_error *err);
 
 /* ---- control.c ---- */
 /* Launches of a node with bodies. */

@@ -77,9 +77,8 @@ static tc_status add_outputs(maker *m, tc_error *err) {
         const tc_graph_output *o = &m->g->outputs.data[i];
         p->out[i] = (tc_graph_port){.name = o->name, .dtype = v->dtype, .shape = v->shape};
         memcpy(p->out[i].extent, o->extent, sizeof o->extent);
-        p->out[i].is_dense = m->sized != NULL;
         if (m->sized)
-            TC_TRY(tc_graph_maker_give_output(m, i, &p->out_slot[i], err));
+            TC_TRY(tc_graph_maker_give_output(m, i, &p->out_slot[i], &p->out[i].is_dense, err));
         else
             p->out_slot[i] = tc_graph_maker_slot(m, v);
     }

@@ -28,17 +28,23 @@ static tc_status ask_group(maker *m, const bool *stored, const tc_graph_fused *f
     return TC_OK;
 }
 
-/* The sizes of dimensions of output o, which others are. */
-static void extents_of(maker *m, const tc_graph_output *o, const tc_var *size[TC_GRAPH_MAX_DIMS]) {
-    for (int d = 0; d < o->value->shape.ndim; d++)
+/* Where output o ends, which other outputs say; false, and nowhere, where kernels do not know one of these. */
+static bool extents_of(maker *m, const tc_graph_output *o, const tc_var *size[TC_GRAPH_MAX_DIMS]) {
+    bool known = true;
+    for (int d = 0; d < o->value->shape.ndim; d++) {
         size[d] = o->extent[d] ? tc_graph_sized_symbol(m->sized, m->g->outputs.data[o->extent[d]].value) : NULL;
+        known &= !o->extent[d] || (size[d] && size[d]->most <= o->value->shape.d[d]);
+    }
+    for (int d = 0; d < o->value->shape.ndim && !known; d++)
+        size[d] = NULL;
+    return known;
 }
 
 tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *err) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
     tc_status s = TC_OK;
     for (size_t i = 0; i < m->g->outputs.len; i++) {
-        extents_of(m, &m->g->outputs.data[i], size);
+        (void)extents_of(m, &m->g->outputs.data[i], size);
         tc_graph_sized_ask(m->sized, m->g->outputs.data[i].value, size);
     }
     for (int i = 0; i < groups->npieces; i++) {
@@ -152,8 +158,14 @@ tc_status tc_graph_maker_take_inputs(maker *m, tc_error *err) {
     for (size_t i = 0; i < g->inputs.len; i++) {
         const tc_graph_value *v = g->inputs.data[i];
         const tc_var *given[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
-        for (int d = 0; d < v->shape.ndim; d++)
+        for (int d = 0; d < v->shape.ndim; d++) {
             given[d] = input_size(m, v, d);
+            if (!given[d] && v->extent && v->extent[d])
+                return tc_refuse(
+                    err, TC_ERROR_UNSUPPORTED,
+                    "dimension %d of input '%s' has no range that kernels can be built for; give a smaller one with --shape", d,
+                    v->name);
+        }
         tc_graph_sized_ends(m->sized, v, want);
         if (!tc_graph_sized_is_asked(m->sized, v) || same_ends(v, given, want))
             continue;
@@ -166,10 +178,10 @@ tc_status tc_graph_maker_take_inputs(maker *m, tc_error *err) {
     return TC_OK;
 }
 
-tc_status tc_graph_maker_give_output(maker *m, int i, int *slot, tc_error *err) {
+tc_status tc_graph_maker_give_output(maker *m, int i, int *slot, bool *dense, tc_error *err) {
     const tc_graph_output *o = &m->g->outputs.data[i];
     const tc_var *want[TC_GRAPH_MAX_DIMS], *has[TC_GRAPH_MAX_DIMS];
-    extents_of(m, o, want);
+    *dense = extents_of(m, o, want);
     tc_graph_sized_ends(m->sized, o->value, has);
     *slot = tc_graph_maker_slot(m, o->value);
     bool varies = false;
@@ -177,9 +189,9 @@ tc_status tc_graph_maker_give_output(maker *m, int i, int *slot, tc_error *err) 
         varies |= want[d] != NULL;
     if (!varies || (same_ends(o->value, want, has) && m->slots.data[*slot].kind == TC_GRAPH_SLOT_TEMP))
         return TC_OK;
-    int dense = tc_graph_maker_add_slot(
+    int given = tc_graph_maker_add_slot(
         m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_TEMP, .name = o->name, .bytes = tc_graph_value_bytes(o->value)});
-    TC_TRY(copy_value(m, o->value, "Output", has, want, *slot, dense, err));
-    *slot = dense;
+    TC_TRY(copy_value(m, o->value, "Output", has, want, *slot, given, err));
+    *slot = given;
     return TC_OK;
 }
