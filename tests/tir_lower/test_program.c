@@ -115,48 +115,112 @@ static const char rows_by_size[] = "symbol N 1..40\n"
                                    "compute Y[i:N, m:M] = sum(k:32) E[i, m, k]\n"
                                    "output Y\n";
 
-/* Three programs with parallel loops, packed rows and buffers of their own; whichever serves a run, the result is right, and which one
- * it is shows where the others are broken. */
-static void test_variants(void **state) {
-    (void)state;
+typedef struct several {
+    tc_ctx *c;
+    const tc_workload *w;
+    int n; /* spans */
+    const int64_t *upto;
+    const tc_func *each[4]; /* of each span */
+} several;
+
+/* Parallel loops, packed rows and buffers of their own. */
+static several open_several(int n, const int *program, const int64_t *upto) {
     static const char *const texts[] = {"compute_at E Y.i\n", "io, ii = split Y.i [_, 8]\nparallel Y.io\ncompute_at E Y.io\n",
                                         "f = fuse Y.i Y.m\nparallel Y.f\nvectorize E.k\n"};
-    static const int64_t upto[] = {6, 30, INT64_MAX};
-    enum { N = TC_LEN(texts) };
+    several x = {.c = tc_ctx_new(), .n = n, .upto = upto};
+    const tc_func *all[TC_LEN(texts)];
     tc_error err = {0};
-    tc_ctx *c = tc_ctx_new();
-    const tc_workload *w;
-    const tc_func *each[N];
-    tc_func *all;
-    assert_int_equal(tc_te_parse(c, "test.te", rows_by_size, &w, &err), TC_OK);
-    for (int i = 0; i < N; i++) {
-        tc_tir_origin from = {.workload = w, .machine = &test_machine, .text = texts[i], .name = "test.sched"};
+    assert_int_equal(tc_te_parse(x.c, "test.te", rows_by_size, &x.w, &err), TC_OK);
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        tc_tir_origin from = {.workload = x.w, .machine = &test_machine, .text = texts[i], .name = "test.sched"};
         tc_tir_program p;
-        if (tc_tir_program_make(c, &from, TC_TIR_VERIFIED, &p, &err) != TC_OK)
+        if (tc_tir_program_make(x.c, &from, TC_TIR_VERIFIED, &p, &err) != TC_OK)
             fail_msg("%s", err.msg);
-        each[i] = p.lowered;
+        all[i] = p.lowered;
     }
-    assert_int_equal(tc_tir_variants(c, N, each, upto, &all, &err), TC_OK);
+    for (int i = 0; i < n; i++)
+        x.each[i] = all[program[i]];
+    return x;
+}
+
+/* One function of them, where `broken` is one that does nothing; NULL: none is. */
+static const tc_func *joined(const several *x, const tc_func *broken) {
+    const tc_func *each[TC_LEN(x->each)];
+    tc_func *nothing = tc_arena_dup(tc_ctx_arena(x->c), x->each[0], sizeof *nothing), *out;
+    tc_error err = {0};
+    nothing->body = NULL;
+    for (int i = 0; i < x->n; i++)
+        each[i] = x->each[i] == broken ? nothing : x->each[i];
+    assert_int_equal(tc_tir_variants(x->c, x->n, each, x->upto, &out, &err), TC_OK);
+    return out;
+}
+
+static int span_of(const several *x, int64_t product) {
+    int i = 0;
+    while (product > x->upto[i])
+        i++;
+    return i;
+}
+
+/* Whichever serves a run, the result is right, and which one it is shows where the others are broken. */
+static void check_all_sizes(const several *x) {
     for (int64_t n = 1; n <= 40; n++)
         for (int64_t m = 1; m <= 3; m++) {
             oracle o;
+            tc_error err = {0};
             tc_ctx *at = tc_ctx_new();
             const int64_t sizes[] = {n, m};
-            assert_int_equal(oracle_open_at(&o, at, w, sizes, (uint64_t)(n * 3 + m), &err), TC_OK);
-            for (int broken = -1; broken < N; broken++) {
-                const tc_func *some[N];
-                tc_func nothing = *each[0], *f;
-                nothing.body = NULL;
-                for (int i = 0; i < N; i++)
-                    some[i] = i == broken ? &nothing : each[i];
-                assert_int_equal(tc_tir_variants(c, N, some, upto, &f, &err), TC_OK);
-                bool serves = broken >= 0 && n * m <= upto[broken] && (broken == 0 || n * m > upto[broken - 1]);
-                assert_int_equal(oracle_run(&o, broken < 0 ? all : f, 1, &err) == TC_OK, !serves);
+            assert_int_equal(oracle_open_at(&o, at, x->w, sizes, (uint64_t)(n * 3 + m), &err), TC_OK);
+            assert_int_equal(oracle_run(&o, joined(x, NULL), 1, &err), TC_OK);
+            for (int i = 0; i < x->n; i++) {
+                bool serves = x->each[span_of(x, n * m)] == x->each[i];
+                assert_int_equal(oracle_run(&o, joined(x, x->each[i]), 1, &err) == TC_OK, !serves);
             }
             oracle_close(&o);
             tc_ctx_free(at);
         }
-    tc_ctx_free(c);
+}
+
+static void test_variants(void **state) {
+    (void)state;
+    static const int program[] = {0, 1, 2};
+    static const int64_t upto[] = {6, 30, INT64_MAX};
+    several x = open_several(3, program, upto);
+    check_all_sizes(&x);
+    tc_ctx_free(x.c);
+}
+
+static void count_stores(const tc_stmt *s, void *user) {
+    *(int *)user += s->kind == TC_STMT_STORE;
+}
+
+static int stores_of(const tc_func *f) {
+    int n = 0;
+    tc_tir_walk(f->body, count_stores, &n);
+    return n;
+}
+
+static bool stands_first(const several *x, int span) {
+    for (int i = 0; i < span; i++)
+        if (x->each[i] == x->each[span])
+            return false;
+    return true;
+}
+
+/* It stands there once, in the middle, at the end and beside the others. */
+static void test_a_program_of_several_spans(void **state) {
+    (void)state;
+    static const int program[][4] = {{0, 1, 0, 1}, {1, 2, 1, 0}, {0, 1, 2, 0}, {2, 1, 1, 2}};
+    static const int64_t upto[] = {6, 30, 60, INT64_MAX};
+    for (size_t i = 0; i < TC_LEN(program); i++) {
+        several x = open_several(4, program[i], upto);
+        int once = 0;
+        for (int k = 0; k < x.n; k++)
+            once += stands_first(&x, k) ? stores_of(x.each[k]) : 0;
+        assert_int_equal(stores_of(joined(&x, NULL)), once);
+        check_all_sizes(&x);
+        tc_ctx_free(x.c);
+    }
 }
 
 /* One that packs its weights otherwise cannot be called with the other's. */
@@ -190,8 +254,10 @@ static void test_other_layout(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_variants),     cmocka_unit_test(test_other_layout),    cmocka_unit_test(test_only_what_is_wanted),
-        cmocka_unit_test(test_in_two_calls), cmocka_unit_test(test_drawn_decisions), cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_variants),     cmocka_unit_test(test_a_program_of_several_spans),
+        cmocka_unit_test(test_other_layout), cmocka_unit_test(test_only_what_is_wanted),
+        cmocka_unit_test(test_in_two_calls), cmocka_unit_test(test_drawn_decisions),
+        cmocka_unit_test(test_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* Several programs of one workload whose sizes vary as one function, which chooses by the sizes of a run:
  *
- *     if (N * M <= 64) { the first } else if (N * M <= 1000) { the second } else { the last }
+ *     if (N * M <= 64 || 1000 < N * M) { the first } else { the second }
  *
- * Their parameters become those of the first; only one of them runs, so they share the workspace. */
+ * Each program stands there once, however many spans it serves. Their parameters become those of the first; only one of them runs, so
+ * they share the workspace. */
 #include <string.h>
 
 #include "tir_lower/build/build.h"
@@ -74,12 +75,31 @@ static const tc_expr *product(tc_ctx *c, const tc_func *f) {
     return r;
 }
 
-/* Runs with a product of at most `upto` are the one's, others the other's; either may be NULL: a program that does nothing. */
-static const tc_stmt *either(tc_ctx *c, const tc_func *f, int64_t upto, const tc_stmt *then, const tc_stmt *otherwise) {
-    const tc_expr *p = product(c, f), *most = tc_i64(c, upto);
-    if (then)
-        return tc_tir_if(c, tc_bin(c, TC_OP_LE, p, most), false, then, otherwise);
-    return otherwise ? tc_tir_if(c, tc_bin(c, TC_OP_GT, p, most), false, otherwise, NULL) : NULL;
+/* Where the program of span i stands first in the list. Programs are asked for in this order. */
+static int first_of(const tc_func *const *funcs, int i) {
+    int at = 0;
+    while (funcs[at] != funcs[i])
+        at++;
+    return at;
+}
+
+/* Whether a run that is none of the programs' asked for before is of span i. Where the program stands first, all spans before it are
+ * theirs. */
+static const tc_expr *in_span(tc_ctx *c, const tc_expr *p, const tc_func *const *funcs, const int64_t *upto, int i) {
+    const tc_expr *most = tc_bin(c, TC_OP_LE, p, tc_i64(c, upto[i]));
+    if (first_of(funcs, i) == i)
+        return most;
+    const tc_expr *above = tc_bin(c, TC_OP_GT, p, tc_i64(c, upto[i - 1]));
+    return upto[i] == INT64_MAX ? above : tc_bin(c, TC_OP_AND, above, most);
+}
+
+/* The same of all spans of the program that stands at `at` first. */
+static const tc_expr *serves(tc_ctx *c, const tc_expr *p, int n, const tc_func *const *funcs, const int64_t *upto, int at) {
+    const tc_expr *r = in_span(c, p, funcs, upto, at);
+    for (int i = at + 1; i < n; i++)
+        if (funcs[i] == funcs[at])
+            r = tc_bin(c, TC_OP_OR, r, in_span(c, p, funcs, upto, i));
+    return r;
 }
 
 /* Whether a call of one can be a call of the other. */
@@ -91,31 +111,42 @@ static bool is_variant(const tc_func *first, const tc_func *f) {
     return is;
 }
 
+/* What `r`, a copy of the first, needs for f as well. */
+static void make_room(const tc_func *f, tc_func *r, tc_placement *place, tc_param *params) {
+    r->shared_bytes = TC_MAX(r->shared_bytes, f->shared_bytes);
+    r->thread_bytes = TC_MAX(r->thread_bytes, f->thread_bytes);
+    memcpy(place + r->nplace, f->place, (size_t)f->nplace * sizeof *place);
+    r->nplace += f->nplace;
+    for (int p = 0; p < f->nparam; p++)
+        params[p].ahead = TC_MAX(params[p].ahead, f->params[p].ahead);
+}
+
 tc_status tc_tir_variants(tc_ctx *c, int n, const tc_func *const *funcs, const int64_t *upto, tc_func **out, tc_error *err) {
     tc_arena *a = tc_ctx_arena(c);
     const tc_func *first = funcs[0];
     tc_func *r = tc_arena_dup(a, first, sizeof *r);
     tc_param *params = tc_arena_dup(a, first->params, sizeof *params * (size_t)first->nparam);
-    tc_placement *place;
+    const tc_expr *p = product(c, first);
+    int nplace = 0;
+    for (int i = 0; i < n; i++)
+        nplace += funcs[i]->nplace;
+    tc_placement *place = TC_NEW_N(a, tc_placement, nplace);
     r->body = NULL;
     r->nplace = 0;
-    for (int i = 0; i < n; i++)
-        r->nplace += funcs[i]->nplace;
-    r->place = place = TC_NEW_N(a, tc_placement, r->nplace);
+    bool last = true;
     for (int i = n - 1; i >= 0; i--) {
         const tc_func *f = funcs[i];
+        if (first_of(funcs, i) < i)
+            continue;
         if (!is_variant(first, f))
             return tc_fail(err, TC_ILLEGAL, "programs for different sizes read their constants in different layouts");
         renaming k = {f, first};
         const tc_stmt *body = f == first ? f->body : tir_rewrite(c, &RULES, f->body, &k);
-        r->body = i == n - 1 ? body : either(c, first, upto[i], body, r->body);
-        r->shared_bytes = TC_MAX(r->shared_bytes, f->shared_bytes);
-        r->thread_bytes = TC_MAX(r->thread_bytes, f->thread_bytes);
-        memcpy(place, f->place, (size_t)f->nplace * sizeof *place);
-        place += f->nplace;
-        for (int p = 0; p < f->nparam; p++)
-            params[p].ahead = TC_MAX(params[p].ahead, f->params[p].ahead);
+        r->body = last ? body : tc_tir_if(c, serves(c, p, n, funcs, upto, i), false, body, r->body);
+        make_room(f, r, place, params);
+        last = false;
     }
+    r->place = place;
     r->params = params;
     *out = r;
     return TC_OK;
