@@ -94,7 +94,7 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         tc_tune_variants v = {0};
         if (tasks[i].workload->nsymbol)
             st = tc_tune_variants_find(&q, NULL, arena, &v, err);
-        if (v.n && !v.why)
+        if (v.n)
             origin = tc_arena_printf(arena, "%d variants, of %d programs at %d sizes", v.n, v.nprogram, v.npoint);
         double flops = tc_te_flops(tasks[i].workload);
         tc_cli_cell(&table, "%d", i);
@@ -195,7 +195,7 @@ static int find(const show_args *a, const tc_tune_task *task, const tc_tune_quer
     tc_status st = weights_of(a, task->workload, arena, &weights, err);
     if (st == TC_OK && !sizes && task->workload->nsymbol)
         st = tc_tune_variants_find(q, weights, arena, several, err);
-    if (st == TC_OK && several->n == 1 && !several->why) {
+    if (st == TC_OK && several->n == 1) {
         int64_t *most = TC_NEW_N(arena, int64_t, task->workload->nsymbol);
         for (int i = 0; i < task->workload->nsymbol; i++)
             most[i] = task->workload->symbols[i]->most;

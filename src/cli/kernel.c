@@ -93,7 +93,7 @@ static void print_points(FILE *f, const tc_workload *w, const tc_tune_variants *
 
 void tc_cli_report_variants(FILE *f, const char *name, const tc_workload *w, const tc_tune_variants *v) {
     tc_arena *a = tc_arena_new();
-    if (v->why) {
+    if (!v->n) {
         fprintf(f, "%s: one schedule for %s (%s)\n", name, range_text(a, w), v->why);
     } else {
         fprintf(f, "%s: %d variant%s for %s, of %d programs at %d sizes; %.1f %% slower than the best of each size\n", name, v->n,
@@ -134,8 +134,8 @@ json_t *tc_cli_variants_json(const char *name, const tc_workload *w, const tc_tu
     }
     json_t *j = json_pack("{s:s,s:o,s:o,s:o,s:i}", "name", name, "range", range, "variants", variants, "points", points,
                           "programs", v->nprogram);
-    json_object_set_new(j, "loses", v->why ? json_null() : json_real(expm1(v->loss)));
-    if (v->why)
+    json_object_set_new(j, "loses", v->n ? json_real(expm1(v->loss)) : json_null());
+    if (!v->n)
         json_object_set_new(j, "why", json_string(v->why));
     return j;
 }

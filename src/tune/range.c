@@ -171,7 +171,7 @@ static tc_status enter_chosen(contest *x, tc_error *err) {
     tc_tune_query q = {.workload = x->r->workload, .target = &x->target, .db = x->db};
     tc_tune_variants v;
     TC_TRY(tc_tune_variants_find(&q, x->r->weights, x->a, &v, err));
-    for (int i = 0; i < v.n && !v.why; i++)
+    for (int i = 0; i < v.n; i++)
         TC_TRY(enter_own(x, v.v[i].trace, err));
     return TC_OK;
 }

@@ -222,7 +222,7 @@ static void a_range_is_tuned(void **state) {
     tc_tune_query q = {.workload = s.ranges[0].workload, .target = b->target, .db = b->db};
     tc_tune_variants v;
     assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
-    assert_true(!v.why && v.n >= 1 && v.npoint == points && v.nprogram <= r.entrants);
+    assert_true(v.n >= 1 && v.npoint == points && v.nprogram <= r.entrants);
     for (int i = 0; i < v.npoint; i++)
         assert_true(v.point[i].best <= v.point[i].chosen && isfinite(v.point[i].chosen));
     r = contest(b, &o, &s.ranges[0], a); /* it says all still */
@@ -258,7 +258,7 @@ static void an_interrupted_contest_leaves_nothing(void **state) {
     tc_tune_variants v; /* of computed times nothing is built */
     b->target->machine.cores = o.threads;
     assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
-    assert_true(v.n == 1 && v.why);
+    assert_true(v.n == 0 && strstr(v.why, "computed"));
     tc_ctx_free(c);
 }
 

@@ -15,7 +15,7 @@ tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_gra
     *out = (tc_graph_choice){0};
     TC_TRY(tc_tune_variants_find(&q, NULL, a, &v, err));
     out->why = v.why;
-    if (v.why || !v.npoint)
+    if (!v.n)
         return TC_OK;
     tc_record *r = TC_NEW_N(a, tc_record, v.n);
     int64_t *upto = TC_NEW_N(a, int64_t, v.n);

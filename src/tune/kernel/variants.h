@@ -41,8 +41,8 @@ tc_tune_choice tc_tune_choose(const tc_tune_times *t, int most);
 typedef struct tc_tune_variant {
     const char *trace; /* text; of the workload of tc_tune_variants */
     int64_t upto; /* serves runs whose product of sizes is at most that, and is not served by the variant before; the last: all */
-    int64_t record;   /* a record of it; 0: of none */
-    uint64_t program; /* tc_tir_hash, as its records have it; 0: of the default schedule */
+    int64_t record;   /* a record of it */
+    uint64_t program; /* tc_tir_hash, as its records have it */
 } tc_tune_variant;
 
 /* A point of the contest. */
@@ -56,12 +56,12 @@ typedef struct tc_tune_point {
 
 /* Texts and arrays live in the arena that it was made in. */
 typedef struct tc_tune_variants {
-    const char *workload; /* text that the traces apply to: canonical, but for a file in the kernel's own names */
+    const char *workload; /* text that the traces apply to: canonical */
     tc_digest hash;       /* of the workload */
-    int n;                /* at least 1 */
+    int n;                /* 0: no contest chose any */
     tc_tune_variant v[TC_TUNE_VARIANTS];
-    const char *why; /* not NULL: it is one schedule for all sizes, of the query's file or the default one, and why */
-    /* Of the contest that they were chosen from; none otherwise. */
+    const char *why; /* n == 0: why */
+    /* Of the contest that they were chosen from. */
     int npoint, nprogram; /* nprogram: that took part and were right */
     const tc_tune_point *point;
     double loss; /* as tc_tune_choice has it */
@@ -69,7 +69,8 @@ typedef struct tc_tune_variants {
 } tc_tune_variants;
 
 /* Variants of q->workload, which has symbols, for q->target and as many threads as it has cores. `weights`: of sizes; NULL: by the
- * logarithm of the size. The query's accuracy says nothing yet: a workload with symbols has no other forms. */
+ * logarithm of the size. There are none where the query has a file, whose schedule is for all sizes. The query's accuracy says nothing
+ * yet: a workload with symbols has no other forms. */
 TC_NODISCARD tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a,
                                              tc_tune_variants *out, tc_error *err);
 /* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as tc_tune_schedule_find. */

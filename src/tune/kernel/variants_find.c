@@ -182,7 +182,7 @@ static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *wei
     table t = {.a = a, .ctx = tc_ctx_new()};
     t.w = tc_te_canonical(t.ctx, q->workload);
     *out = (tc_tune_variants){.workload = tc_te_text(a, t.w), .hash = tc_te_hash(t.w)};
-    tc_status s = read_contest(q, &t, out->hash, err);
+    tc_status s = q->db && !q->file ? read_contest(q, &t, out->hash, err) : TC_OK;
     if (s == TC_OK && t.r.len) {
         fill(&t, &q->target->machine);
         choose(&t, weights, out);
@@ -193,29 +193,27 @@ static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *wei
     return s;
 }
 
-/* One for all sizes. */
-static tc_status from_schedule(const tc_tune_query *q, tc_arena *a, tc_tune_variants *out, tc_error *err) {
-    tc_tune_schedule s;
-    TC_TRY(tc_tune_schedule_find(q, a, &s, err));
-    *out = (tc_tune_variants){.workload = s.workload, .hash = s.hash, .n = 1, .why = s.file ? s.file : s.why};
-    out->v[0] = (tc_tune_variant){.trace = s.trace, .upto = INT64_MAX};
+/* Why there are none. */
+static tc_status explain(const tc_tune_query *q, tc_arena *a, tc_tune_variants *out, tc_error *err) {
+    tc_meas_near near = {.why = q->file ? "the schedule is of a file" : "there is no database"};
+    tc_meas_key key = {.workload = out->hash, .target = tc_meas_text_hash(q->target->text), .threads = q->target->machine.cores};
+    if (q->db && !q->file)
+        TC_TRY(tc_meas_db_nearest(q->db, a, &key, out->workload, &near, err));
+    out->why = near.why;
     return TC_OK;
 }
 
 tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a, tc_tune_variants *out,
                                 tc_error *err) {
-    *out = (tc_tune_variants){0};
-    if (q->db && !q->file)
-        TC_TRY(from_contest(q, weights, a, out, err));
-    return out->n ? TC_OK : from_schedule(q, a, out, err);
+    TC_TRY(from_contest(q, weights, a, out, err));
+    return out->n ? TC_OK : explain(q, a, out, err);
 }
 
 tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *weights, const int64_t *sizes, tc_arena *a,
                               tc_tune_schedule *out, tc_error *err) {
     int n = q->workload->nsymbol;
-    tc_tune_variants v = {0};
-    if (q->db && !q->file)
-        TC_TRY(from_contest(q, weights, a, &v, err));
+    tc_tune_variants v;
+    TC_TRY(from_contest(q, weights, a, &v, err));
     if (v.n) {
         int i = tc_tune_variant_at(&v, sizes, n);
         *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = "direct", .hash = v.hash};
