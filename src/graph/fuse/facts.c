@@ -51,12 +51,6 @@ bool tc_fuse_keeps_order(const tc_graph_node *n) {
     return tc_fuse_same_shape(&n->in[0]->shape, &n->out[0]->shape);
 }
 
-const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v) {
-    while (tc_graph_keeps_memory(v->producer))
-        v = v->producer->in[0];
-    return v;
-}
-
 bool tc_fuse_looks_through(const tc_fuser *f, const tc_graph_value *v) {
     return tc_fuse_is_view(v->producer) && !f->stored[v->id];
 }

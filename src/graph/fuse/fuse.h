@@ -39,7 +39,5 @@ typedef struct tc_graph_groups {
  * it is in exactly one group; a view is in one only when it is an output of the model that no other value's memory can stand for.
  * Only heads are read from outside of their group. */
 void tc_graph_fuse(const tc_graph *g, tc_arena *a, tc_graph_groups *out);
-/* The value whose memory v is: v itself, or the source of a chain of reshapes. */
-const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v);
 
 #endif

@@ -132,6 +132,12 @@ tc_graph_node *tc_graph_new_node(tc_graph *g, tc_graph_op op, const char *name, 
     return n;
 }
 
+const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v) {
+    while (tc_graph_keeps_memory(v->producer))
+        v = v->producer->in[0];
+    return v;
+}
+
 uint32_t *tc_graph_count_uses(const tc_graph *g) {
     uint32_t *uses = tc_xcalloc(g->values.len + 1, sizeof *uses);
     for (size_t i = 0; i < g->nodes.len; i++)

@@ -98,6 +98,8 @@ void tc_graph_free(tc_graph *g); /* NULL is fine */
 static inline bool tc_graph_keeps_memory(const tc_graph_node *n) {
     return n && tc_graph_op_is(n->op, TC_GRAPH_KEEPS_MEMORY);
 }
+/* The value whose memory v is: v itself, or the source of a chain of reshapes. */
+const tc_graph_value *tc_graph_memory_of(const tc_graph_value *v);
 static inline bool tc_graph_is_const(const tc_graph_value *v) {
     return v && v->constant;
 }

@@ -165,18 +165,12 @@ static void match_dims(const tc_graph_shape *from, const tc_graph_shape *to, int
     }
 }
 
-static const tc_graph_value *memory_of(const tc_graph_value *v) {
-    while (tc_graph_keeps_memory(v->producer))
-        v = v->producer->in[0];
-    return v;
-}
-
 bool tc_graph_sized_is_asked(const tc_graph_sized *s, const tc_graph_value *v) {
-    return s->parts[memory_of(v)->id].asked;
+    return s->parts[tc_graph_memory_of(v)->id].asked;
 }
 
 void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var *const *size) {
-    const tc_graph_value *m = memory_of(v);
+    const tc_graph_value *m = tc_graph_memory_of(v);
     part *p = &s->parts[m->id];
     int match[TC_GRAPH_MAX_DIMS];
     match_dims(&v->shape, &m->shape, match);
@@ -190,7 +184,7 @@ void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var
 }
 
 void tc_graph_sized_ends(const tc_graph_sized *s, const tc_graph_value *v, const tc_var *size[TC_GRAPH_MAX_DIMS]) {
-    const tc_graph_value *m = memory_of(v);
+    const tc_graph_value *m = tc_graph_memory_of(v);
     int match[TC_GRAPH_MAX_DIMS];
     match_dims(&m->shape, &v->shape, match);
     for (int d = 0; d < v->shape.ndim; d++)
