@@ -13,7 +13,7 @@
 /* Range of the elements of computed tensors, inferred from their bodies once each; of one placeholder it may be given. */
 typedef struct value_ranges {
     tc_ctx *c;
-    tc_env *env;  /* extents of all axes; where a compute is looked at, also that they are less than its sizes */
+    tc_env *env;  /* extents and sizes of the axes of what is looked at */
     tc_map known; /* tensor id -> index into ranges */
     TC_VEC(tc_ival) ranges;
     const tc_tensor *given;
@@ -27,12 +27,19 @@ static const tc_expr *within_size(tc_ctx *c, const tc_axis *a) {
     return tc_bin(c, TC_OP_LT, tc_varx(c, a->var), tc_varx(c, a->symbol));
 }
 
+void te_know_axes(tc_env *env, tc_ctx *c, const tc_axis *axes, int n) {
+    for (int i = 0; i < n; i++) {
+        tc_env_set(env, axes[i].var, (tc_ival){0, axes[i].extent - 1});
+        if (axes[i].symbol)
+            tc_env_assume(env, within_size(c, &axes[i]));
+    }
+}
+
 /* Undo with the mark. */
 static size_t enter(tc_env *env, tc_ctx *c, const tc_compute *op) {
     size_t mark = tc_env_mark(env);
-    for (int i = 0; i < op->naxis + op->nraxis; i++)
-        if (te_axis_of(op, i)->symbol)
-            tc_env_assume(env, within_size(c, te_axis_of(op, i)));
+    te_know_axes(env, c, op->axes, op->naxis);
+    te_know_axes(env, c, op->raxes, op->nraxis);
     return mark;
 }
 
@@ -73,18 +80,6 @@ static tc_ival of_tensor(value_ranges *v, const tc_tensor *t) {
     tc_map_put(&v->known, t->id, v->ranges.len);
     tc_push(&v->ranges, r);
     return r;
-}
-
-static tc_env *axis_ranges(const tc_workload *w) {
-    tc_env *env = tc_env_new();
-    for (int i = 0; i < w->ncompute; i++) {
-        const tc_compute *op = w->computes[i];
-        for (int k = 0; k < op->naxis + op->nraxis; k++) {
-            const tc_axis *a = te_axis_of(op, k);
-            tc_env_set(env, a->var, (tc_ival){0, a->extent - 1});
-        }
-    }
-    return env;
 }
 
 static void value_ranges_open(value_ranges *v, const tc_workload *w, tc_env *env) {
@@ -250,7 +245,7 @@ static bool check_read(te_scan *s, const tc_expr *read, te_ranges *r) {
 tc_status te_check_accesses(const tc_workload *w, const tc_compute **culprit, tc_error *err) {
     access_check k = {.c = w->ctx, .err = err, .status = TC_OK};
     te_scan s = {.visit = check_read, .user = &k};
-    tc_env *env = axis_ranges(w);
+    tc_env *env = tc_env_new();
     value_ranges v;
     value_ranges_open(&v, w, env);
     if (!scan_workload(&s, w, &v) && culprit)
@@ -318,7 +313,7 @@ int64_t tc_te_index_limit(const tc_workload *w, int in) {
     const tc_tensor *input = w->in[in];
     if (tc_dtype_is_float(input->dtype))
         return 0;
-    tc_env *env = axis_ranges(w);
+    tc_env *env = tc_env_new();
     tc_map depends = {0};
     dependents(w, input, &depends);
     /* Smallest limit, and the largest that is tried: of the type, or where indices are clamped before use. */

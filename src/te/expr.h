@@ -176,6 +176,11 @@ bool tc_expr_any(const tc_expr *e, tc_expr_test *test, const void *user);
 int64_t tc_expr_tree_size(const tc_expr *e, int64_t most);
 bool tc_expr_uses_var(const tc_expr *e, const tc_var *v);
 bool tc_expr_touches_memory(const tc_expr *e); /* any READ or LOAD */
+static inline bool tc_expr_is_symbol(const tc_expr *e) {
+    return e->op == TC_OP_VAR && e->u.var->is_symbol;
+}
+bool tc_expr_names_symbol(const tc_expr *e);
+bool tc_expr_is_of_symbols(const tc_expr *e); /* made of symbols and integers alone: the same throughout a run */
 /* Rewrites bottom-up with memo: fn gets a node whose operands are already rewritten and returns its replacement (or the node).
  * Immediates and variables are not remembered: fn gets them as often as they stand there. */
 typedef const tc_expr *tc_expr_rewrite(tc_ctx *c, const tc_expr *e, void *user);

@@ -200,3 +200,21 @@ static bool is_memory(const tc_expr *e, const void *unused) {
 bool tc_expr_touches_memory(const tc_expr *e) {
     return tc_expr_any(e, is_memory, NULL);
 }
+
+static bool is_symbol(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return tc_expr_is_symbol(e);
+}
+
+bool tc_expr_names_symbol(const tc_expr *e) {
+    return tc_expr_any(e, is_symbol, NULL);
+}
+
+static bool is_something_else(const tc_expr *e, const void *unused) {
+    (void)unused;
+    return e->nargs == 0 && e->op != TC_OP_INT && !tc_expr_is_symbol(e);
+}
+
+bool tc_expr_is_of_symbols(const tc_expr *e) {
+    return !tc_expr_any(e, is_something_else, NULL);
+}

@@ -183,6 +183,8 @@ tc_ival te_range_affine(te_ranges *r, const tc_affine *a);
 int te_decide(te_ranges *r, const tc_expr *cond);
 
 /* ---- walking the reads of a body (access.c) ---- */
+/* Axes run below their extents and their sizes; undo the latter with a mark. */
+void te_know_axes(tc_env *env, tc_ctx *c, const tc_axis *axes, int n);
 /* Calls `visit` for every read with what is known where it happens; stops when that returns false. */
 typedef struct te_scan {
     bool (*visit)(struct te_scan *s, const tc_expr *read, te_ranges *r);

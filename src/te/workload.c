@@ -83,7 +83,7 @@ typedef struct symbol_list {
 
 static void note_symbol(const tc_expr *e, void *user) {
     symbol_list *k = user;
-    if (e->op == TC_OP_VAR && e->u.var->is_symbol && tc_map_put(&k->seen, e->u.var->id, 1))
+    if (tc_expr_is_symbol(e) && tc_map_put(&k->seen, e->u.var->id, 1))
         tc_push(&k->list, e->u.var);
 }
 

@@ -29,15 +29,6 @@ bool tc_tir_varies(const tc_buffer *b) {
     return false;
 }
 
-static bool is_symbol(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return e->op == TC_OP_VAR && e->u.var->is_symbol;
-}
-
-bool tc_tir_names_symbol(const tc_expr *e) {
-    return tc_expr_any(e, is_symbol, NULL);
-}
-
 const tc_expr *tir_symbol(tc_ctx *c, const tc_var *v) {
     return v->least == v->most ? tc_i64(c, v->most) : tc_varx(c, v);
 }

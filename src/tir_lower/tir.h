@@ -149,8 +149,6 @@ typedef struct tc_machine {
 } tc_machine;
 
 /* ---- sizes ---- */
-/* Whether e depends on sizes. */
-bool tc_tir_names_symbol(const tc_expr *e);
 /* Whether b is an argument of which a dimension varies. */
 bool tc_tir_varies(const tc_buffer *b);
 /* Its elements, as an expression of the symbols; and, given their values, as a number. */

@@ -219,7 +219,7 @@ static void note(tc_env *e, const te_fact *f) {
 static bool is_size(const tc_expr *e) {
     if (e->op == TC_OP_MUL)
         return is_size(e->args[0]) && is_size(e->args[1]);
-    return e->op == TC_OP_VAR && e->u.var->is_symbol;
+    return tc_expr_is_symbol(e);
 }
 
 /* The factors of a product of sizes that is at least 1 are so as well. */

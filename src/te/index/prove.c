@@ -24,15 +24,6 @@ typedef struct prover {
 
 /* ---- products ---- */
 
-static bool is_symbol(const tc_expr *e) {
-    return e->op == TC_OP_VAR && e->u.var->is_symbol;
-}
-
-static bool symbol_inside(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return is_symbol(e);
-}
-
 static int factors_of(const tc_expr *e, const tc_expr **out, int n) {
     if (e->op != TC_OP_MUL || n == MAX_FACTORS) {
         if (n < MAX_FACTORS)
@@ -87,13 +78,8 @@ static bool only_value(const tc_premises *v, const tc_expr *e, int64_t *value) {
     return tc_ival_point(r);
 }
 
-static bool not_size(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return e->nargs == 0 && e->op != TC_OP_INT && !is_symbol(e);
-}
-
 static bool is_remainder_of_size(const tc_expr *e) {
-    return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && !tc_expr_any(e->args[0], not_size, NULL);
+    return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
 }
 
 /* a += k * e */
@@ -154,12 +140,12 @@ static bool use_of_symbols(prover *p, const tc_affine *form, const tc_affine *x,
 static bool use(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     bool symbols = true;
     for (int i = 0; i < x->n; i++)
-        symbols &= is_symbol(x->term[i].atom);
+        symbols &= tc_expr_is_symbol(x->term[i].atom);
     if (symbols)
         return !p->pivot && use_of_symbols(p, form, x, steps);
     for (int s = 0; s < p->nscale; s++)
         for (int i = 0; i < x->n; i++)
-            if (!is_symbol(x->term[i].atom) && take(p, form, x, &p->scale[s], i, steps))
+            if (!tc_expr_is_symbol(x->term[i].atom) && take(p, form, x, &p->scale[s], i, steps))
                 return true;
     return false;
 }
@@ -264,7 +250,7 @@ static bool at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine
 
 static bool names_symbol(const tc_affine *x) {
     for (int i = 0; i < x->n; i++)
-        if (tc_expr_any(x->term[i].atom, symbol_inside, NULL))
+        if (tc_expr_names_symbol(x->term[i].atom))
             return true;
     return false;
 }
@@ -325,7 +311,7 @@ static bool use_ranges(prover *p, const tc_affine *form, const tc_term *t, int s
     for (int k = 0; k < n && n <= MAX_FACTORS; k++) {
         tc_ival r = tc_te_bounds(f[k], p->v->env);
         tc_affine x = {.n = 1, .c = more ? -r.hi : r.lo, .term = {{f[k], more ? 1 : -1}}};
-        bool of_sizes = f[k]->nargs > 0 && tc_expr_any(f[k], symbol_inside, NULL); /* then numbers say little */
+        bool of_sizes = f[k]->nargs > 0 && tc_expr_names_symbol(f[k]); /* then numbers say little */
         if ((of_sizes && use_definition(p, form, f[k], more, steps)) || (tc_ival_bounded(r) && use(p, form, &x, steps)) ||
             (!of_sizes && use_definition(p, form, f[k], more, steps)))
             return true;

@@ -41,7 +41,7 @@ static void add_size(limiter *k, const tc_var *v) {
 }
 
 static void note_size(const tc_expr *e, void *user) {
-    if (e->op == TC_OP_VAR && e->u.var->is_symbol)
+    if (tc_expr_is_symbol(e))
         add_size(user, e->u.var);
 }
 
@@ -180,14 +180,6 @@ static tc_axis *ended(limiter *k, const tc_axis *axes, int n, const tc_var *cons
     return r;
 }
 
-static void know_axes(limiter *k, tc_env *env, const tc_axis *axes, int n) {
-    for (int i = 0; i < n; i++) {
-        tc_env_set(env, axes[i].var, (tc_ival){0, axes[i].extent - 1});
-        if (axes[i].symbol)
-            tc_env_assume(env, tc_bin(k->c, TC_OP_LT, tc_varx(k->c, axes[i].var), tc_varx(k->c, axes[i].symbol)));
-    }
-}
-
 /* All readers of it were looked at. */
 static void limit_compute(limiter *k, int number) {
     const tc_compute *op = k->w->computes[number];
@@ -203,8 +195,8 @@ static void limit_compute(limiter *k, int number) {
         ends[i] = end_of_reduction(k, op, &op->raxes[i]);
     l->raxes = ended(k, op->raxes, op->nraxis, ends);
     tc_env *env = tc_env_new();
-    know_axes(k, env, l->axes, op->naxis);
-    know_axes(k, env, l->raxes, op->nraxis);
+    te_know_axes(env, k->c, l->axes, op->naxis);
+    te_know_axes(env, k->c, l->raxes, op->nraxis);
     te_ranges r;
     te_ranges_init(&r, env);
     te_scan s = {.visit = visit_read, .op = op, .user = k, .varies = true};

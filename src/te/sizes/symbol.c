@@ -4,8 +4,8 @@
 static bool is_definition(const tc_expr *e) {
     if (e->dtype != TC_I64 || e->lanes != 1)
         return false;
-    if (e->op == TC_OP_INT || e->op == TC_OP_VAR)
-        return e->op == TC_OP_INT || e->u.var->is_symbol;
+    if (e->op == TC_OP_INT || tc_expr_is_symbol(e))
+        return true;
     bool sums = e->op == TC_OP_ADD || e->op == TC_OP_SUB || e->op == TC_OP_MUL;
     return sums && is_definition(e->args[0]) && is_definition(e->args[1]);
 }

@@ -23,11 +23,6 @@ static int axis_of(const nest *n, const tc_expr *atom) {
     return -1;
 }
 
-static bool not_size(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return e->nargs == 0 && e->op != TC_OP_INT && !(e->op == TC_OP_VAR && e->u.var->is_symbol);
-}
-
 /* The point from which on `e < 0` is what it was not before; false if it is no such comparison. */
 static bool point_of(finder *k, const tc_expr *cond, int *axis, tc_affine *point) {
     bool strict = cond->op == TC_OP_LT || cond->op == TC_OP_GE;
@@ -44,7 +39,7 @@ static bool point_of(finder *k, const tc_expr *cond, int *axis, tc_affine *point
             *axis = a;
             coef = e.term[i].coef;
             tc_affine_drop(&e, i);
-        } else if (a >= 0 || tc_expr_any(e.term[i].atom, not_size, NULL)) {
+        } else if (a >= 0 || !tc_expr_is_of_symbols(e.term[i].atom)) {
             return false;
         }
     }

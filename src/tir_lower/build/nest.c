@@ -243,7 +243,7 @@ static void drop_guard(builder *b, nest *n, const tc_expr *cond) {
 static void suppose(builder *b, const nest *n, int depth, bool init) {
     for (size_t i = 0; i < n->guards.len; i++) {
         const nest_guard *g = &n->guards.data[i];
-        if (g->depth <= depth && !(init && g->reduce) && tc_tir_names_symbol(g->cond))
+        if (g->depth <= depth && !(init && g->reduce) && tc_expr_names_symbol(g->cond))
             tc_env_assume(b->env, g->cond);
     }
     for (size_t i = 0; i < n->facts.len; i++)

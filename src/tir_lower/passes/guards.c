@@ -126,7 +126,7 @@ static bool bound_loop(settler *k, const tc_stmt *s, const tc_expr *cond, bounds
 /* Of a loop that a size ends: the condition that there is an iteration, by which loops around end where there is none. */
 static void hold_first(settler *k, const tc_stmt *s, const tc_expr *cond, pending *out) {
     const tc_expr *first = tc_i64(k->c, 0);
-    if (!tc_tir_names_symbol(cond))
+    if (!tc_expr_names_symbol(cond))
         return;
     cond = tc_te_simplify(k->c, tc_expr_subst(k->c, cond, 1, &s->u.loop.var, &first), k->env);
     if (cond->op != TC_OP_INT && !has(out, cond))

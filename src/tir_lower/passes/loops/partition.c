@@ -210,11 +210,6 @@ static tc_ival does_something(const versions *v) {
     return does;
 }
 
-static bool not_size(const tc_expr *e, const void *unused) {
-    (void)unused;
-    return e->nargs == 0 && e->op != TC_OP_INT && !(e->op == TC_OP_VAR && e->u.var->is_symbol);
-}
-
 /* How many iterations from the first one on have S in `within`, or before it, where S is made of the loop's variable and symbols. NULL: that
  * is not known, or might be more than there are. */
 static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const tc_affine *s, tc_ival within) {
@@ -225,7 +220,7 @@ static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const 
     if (coef == 0 || s->n < 2 || within.lo > within.hi || !tir_const_extent(loop, &most))
         return NULL;
     for (int i = 0; i < s->n; i++)
-        if (s->term[i].atom != v && tc_expr_any(s->term[i].atom, not_size, NULL))
+        if (s->term[i].atom != v && !tc_expr_is_of_symbols(s->term[i].atom))
             return NULL;
     /* coef * v + rest <= hi, or >= lo */
     bool fits = tc_affine_add(&room, s, up ? -1 : 1) && tc_affine_term(&room, v, up ? coef : -coef);

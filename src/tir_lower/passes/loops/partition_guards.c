@@ -139,7 +139,7 @@ static int add_partial(const tir_partitioner *k, tir_segment *seg, int n, int64_
 
 bool tir_names_symbol(const tc_affine *s) {
     for (int i = 0; i < s->n; i++)
-        if (s->term[i].atom->op == TC_OP_VAR && s->term[i].atom->u.var->is_symbol)
+        if (tc_expr_is_symbol(s->term[i].atom))
             return true;
     return false;
 }

@@ -87,7 +87,7 @@ static const tc_stmt *vec_if(tc_ctx *c, const tc_stmt *s, void *user) {
         on.prefix = prefix && k->prefix;
         on.maybe_empty = k->maybe_empty || (k->mask && !on.prefix);
         const tc_stmt *then = vec_under(k, s->u.cond.then, on);
-        bool known = tc_tir_names_symbol(some) && tc_te_decide(some, k->env) == 1; /* partition asked outside */
+        bool known = tc_expr_names_symbol(some) && tc_te_decide(some, k->env) == 1; /* partition asked outside */
         return known ? then : tc_tir_if(c, some, s->u.cond.guard, then, NULL);
     }
     const tc_stmt *both[2] = {vec_under(k, s->u.cond.then, on), NULL};
