@@ -212,7 +212,7 @@ bool tc_expr_names_symbol(const tc_expr *e) {
 
 static bool is_something_else(const tc_expr *e, const void *unused) {
     (void)unused;
-    return e->nargs == 0 && e->op != TC_OP_INT && !tc_expr_is_symbol(e);
+    return is_memory(e, NULL) || (e->nargs == 0 && e->op != TC_OP_INT && !tc_expr_is_symbol(e));
 }
 
 bool tc_expr_is_of_symbols(const tc_expr *e) {
