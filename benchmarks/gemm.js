@@ -11,7 +11,7 @@ const peersProgram = path.resolve(process.env.PEERS || path.join(b.root, 'build/
 const usage = `usage: benchmarks/gemm.sh [options]
 
   --m M --n N --k K   the shape (1024 each)
-  --type T            f32, or u8s8: products of bytes, sums of 32 bits (f32)
+  --type T            f32, bf16: sums of f32, or u8s8: products of bytes, sums of 32 bits (f32)
   --threads N         threads of all (2)
   --trials N          tuning trials; 0 uses the database as it is (200)
   --db FILE           tuning database (build/benchmarks/gemm.db)
@@ -20,6 +20,9 @@ const usage = `usage: benchmarks/gemm.sh [options]
   --repeats N         timed runs in a turn (30)
   --best              of a turn the fastest run counts, not the median: for a busy machine
   --table FILE        Markdown table that gets the row (build/benchmarks/gemm.md)`;
+
+// Types of A, W and the sums.
+const kinds = {f32: ['f32', 'f32', 'f32'], bf16: ['bf16', 'bf16', 'f32'], u8s8: ['u8', 'i8', 'i32']};
 
 function options() {
     const text = d => ({type: 'string', default: d});
@@ -37,18 +40,18 @@ function options() {
     }
     b.positive(o, 'm', 'n', 'k', 'threads', 'rounds', 'repeats');
     o.trials = Number(o.trials);
-    if (!['f32', 'u8s8'].includes(o.type))
-        throw new Error(`--type is f32 or u8s8, not '${o.type}'`);
+    if (!kinds[o.type])
+        throw new Error(`--type is f32, bf16 or u8s8, not '${o.type}'`);
     return o;
 }
 
 function writeKernel(o) {
-    const bytes = o.type === 'u8s8', file = path.join(b.results, `gemm_${o.type}_${o.m}_${o.n}_${o.k}.te`);
-    const [a, w] = bytes ? ['i32(A[i, k])', 'i32(W[k, j])'] : ['A[i, k]', 'W[k, j]'];
+    const [a, w, sum] = kinds[o.type], file = path.join(b.results, `gemm_${o.type}_${o.m}_${o.n}_${o.k}.te`);
+    const factor = (type, read) => type === sum ? read : `${sum}(${read})`;
     fs.mkdirSync(b.results, {recursive: true});
     fs.writeFileSync(file, [
-        `tensor A[${o.m}, ${o.k}] ${bytes ? 'u8' : 'f32'}`, `tensor W[${o.k}, ${o.n}] ${bytes ? 'i8' : 'f32'} const`,
-        `compute C[i:${o.m}, j:${o.n}] = sum(k:${o.k}) ${a} * ${w}`, 'output C', '',
+        `tensor A[${o.m}, ${o.k}] ${a}`, `tensor W[${o.k}, ${o.n}] ${w} const`,
+        `compute C[i:${o.m}, j:${o.n}] = sum(k:${o.k}) ${factor(a, 'A[i, k]')} * ${factor(w, 'W[k, j]')}`, 'output C', '',
     ].join('\n'));
     return file;
 }

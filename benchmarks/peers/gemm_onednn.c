@@ -34,6 +34,13 @@ static void release(void *p) {
     free(s);
 }
 
+/* Of a, b and c. */
+static const dnnl_data_type_t types[GEMM_TYPES][3] = {
+    [GEMM_F32] = {dnnl_f32, dnnl_f32, dnnl_f32},
+    [GEMM_BF16] = {dnnl_bf16, dnnl_bf16, dnnl_f32},
+    [GEMM_U8S8] = {dnnl_u8, dnnl_s8, dnnl_s32},
+};
+
 static bool matrix(dnnl_memory_desc_t *d, int64_t rows, int64_t columns, dnnl_data_type_t type, dnnl_format_tag_t layout) {
     dnnl_dims_t dims = {rows, columns};
     TRY(dnnl_memory_desc_init_by_tag(d, 2, dims, type, layout));
@@ -46,7 +53,7 @@ static bool pack(state *s, const gemm *g, const dnnl_memory_desc_t *layout) {
     dnnl_memory_t from;
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t reorder;
-    if (!matrix(&plain, g->k, g->n, g->bytes ? dnnl_s8 : dnnl_f32, dnnl_ab))
+    if (!matrix(&plain, g->k, g->n, types[g->type][1], dnnl_ab))
         return false;
     TRY(dnnl_memory_create(&s->b, layout, s->engine, DNNL_MEMORY_ALLOCATE));
     TRY(dnnl_memory_create(&from, &plain, s->engine, (void *)(uintptr_t)g->b));
@@ -67,9 +74,8 @@ static bool build(state *s, const gemm *g) {
     dnnl_primitive_desc_t desc;
     TRY(dnnl_engine_create(&s->engine, dnnl_cpu, 0));
     TRY(dnnl_stream_create(&s->stream, s->engine, dnnl_stream_default_flags));
-    if (!matrix(&a, g->m, g->k, g->bytes ? dnnl_u8 : dnnl_f32, dnnl_ab) ||
-        !matrix(&b, g->k, g->n, g->bytes ? dnnl_s8 : dnnl_f32, dnnl_format_tag_any) ||
-        !matrix(&c, g->m, g->n, g->bytes ? dnnl_s32 : dnnl_f32, dnnl_ab))
+    if (!matrix(&a, g->m, g->k, types[g->type][0], dnnl_ab) || !matrix(&b, g->k, g->n, types[g->type][1], dnnl_format_tag_any) ||
+        !matrix(&c, g->m, g->n, types[g->type][2], dnnl_ab))
         return false;
     TRY(dnnl_matmul_desc_init(&op, &a, &b, NULL, &c));
     TRY(dnnl_primitive_desc_create(&desc, &op, NULL, s->engine, NULL));
