@@ -90,6 +90,11 @@ static const decision *vec_of(const sketch *k, int anchor) {
     return tc_space_role_of(k, anchor, ROLE_VEC);
 }
 
+/* Blocks of so many columns that have tasks of their own: a task of a chain computes whole rows. */
+static int64_t column_blocks(const sketch *k, const decision *v, int64_t width) {
+    return k->v.chain ? 1 : tc_ceil_div(v->extent, width);
+}
+
 /* Of `count` parts of an operand, of so many bytes each, those of a block that stays in this share of the second-level cache; the same
  * number of blocks for each core. */
 static int64_t staying(const tc_machine *m, int64_t count, double bytes, double share) {
@@ -110,7 +115,7 @@ static void row_tile(const tc_space *s, const plan *p, const decision *d, int64_
     *reg = TC_MIN(d->extent, tc_ceil_div(tc_ceil_div(d->extent, tiles), d->phase) * d->phase);
     tiles = tc_ceil_div(d->extent, *reg);
     const decision *v = vec_of(&s->sk[p->sketch], d->anchor);
-    int64_t others = v->batch * tc_ceil_div(v->extent, vec_width(s, p, v));
+    int64_t others = v->batch * column_blocks(&s->sk[p->sketch], v, vec_width(s, p, v));
     if (p->mid == 3 && v->unit && s->sk[p->sketch].v.rows_inner)
         *mid = staying(&s->m, tiles, v->row_bytes * (double)*reg, ROWS_L2);
     else if (p->mid == 0 || p->mid == 3)
@@ -211,7 +216,7 @@ tc_trace *tc_space_fill(const tc_space *s, int sk, const tc_space_tile *tile, tc
  * reads and writes them once, for each block of columns that has tasks of its own. */
 static double cost_of_producers(const sketch *k, const decision *v, int64_t width) {
     double vecs = (double)tc_ceil_div(width, v->lanes);
-    double passes = k->v.chain ? 1 : k->v.stored_task ? (double)tc_ceil_div(v->extent, width) : WHOLE_PASS;
+    double passes = k->v.chain || k->v.stored_task ? (double)column_blocks(k, v, width) : WHOLE_PASS;
     if (k->v.stored)
         return 1 + passes * v->produced.pass;
     return (1 + INLINED_OP * v->produced.inlined / vecs) * (1 + passes * v->produced.left);
@@ -280,7 +285,7 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     const sketch *k = &s->sk[p->sketch];
     const decision *v = vec_of(k, id);
     int64_t w = vec_width(s, p, v), vecs = tc_ceil_div(w, v->lanes), reg = 1, phases = 1,
-            tasks = v->batch * tc_ceil_div(tc_ceil_div(v->extent, w), panels(s, p, id)), rows_total = 1, task = 1;
+            tasks = v->batch * tc_ceil_div(column_blocks(k, v, w), panels(s, p, id)), rows_total = 1, task = 1;
     double e =
         (double)v->extent / (double)(tc_ceil_div(v->extent, w) * vecs * v->lanes) * (v->unit ? tc_intrinsic_gain(v->unit) : 1);
     for (int i = 0; i < k->ndec; i++) {
