@@ -155,34 +155,72 @@ static void test_assumed(void **state) {
     tc_graph_free(g);
 }
 
+typedef struct built {
+    tc_graph *g;
+    tc_graph_program *p;
+    tc_graph_model *m;
+    tc_target *t;
+} built;
+
+static built build(tc_graph *g) {
+    built b = {.g = g};
+    assert_ok(tc_target_parse("native", &b.t, err));
+    assert_ok(tc_graph_program_new(g, &b.p, err));
+    assert_ok(tc_graph_model_build(b.p, &(tc_graph_build_options){.target = b.t, .threads = 1}, &b.m, err));
+    return b;
+}
+
+static void free_built(built *b) {
+    tc_graph_model_free(b->m);
+    tc_graph_program_free(b->p);
+    tc_target_free(b->t);
+    tc_graph_free(b->g);
+}
+
 /* What is built checks sums of sizes, as the graph does. */
 static void test_program(void **state) {
     (void)state;
     tc_graph_binding dims[] = {range("past", 0, 5, 1), range("sequence", 1, 4, 1), range("batch", 1, 3, 1)};
-    tc_graph *g = import_ok(cache(), dims, TC_LEN(dims));
-    tc_graph_program *p;
-    tc_graph_model *m;
-    tc_target *t;
+    built b = build(import_ok(cache(), dims, TC_LEN(dims)));
     tc_graph_tensor out;
-    assert_ok(tc_target_parse("native", &t, err));
-    assert_ok(tc_graph_program_new(g, &p, err));
-    assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
     tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(2, 6, 1)), counted((tc_graph_shape)DIMS(2, 3, 2)),
                             counted((tc_graph_shape)DIMS(2, 2, 2))};
-    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "dimension 1 of input 'mask' is 6",
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, in, &out, err), "dimension 1 of input 'mask' is 6",
                  "'total' must be past + sequence", "which is 5", "past is 3", "sequence is 2");
     in[0].shape.d[1] = 5;
-    assert_ok(tc_graph_model_run(m, in, &out, err));
+    assert_ok(tc_graph_model_run(b.m, in, &out, err));
     tc_graph_tensor_free(&out);
     in[2].shape.d[0] = 1;
-    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "'batch' is 1 in dimension 0 of input 'new', but 2");
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, in, &out, err), "'batch' is 1 in dimension 0 of input 'new', but 2");
     in[2].shape.d[0] = 2;
     in[2].shape.ndim = 2;
-    assert_fails(TC_BAD_INPUT, tc_graph_model_run(m, in, &out, err), "input 'new' is f32[2,2]");
-    tc_graph_model_free(m);
-    tc_graph_program_free(p);
-    tc_target_free(t);
-    tc_graph_free(g);
+    assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, in, &out, err), "input 'new' is f32[2,2]");
+    free_built(&b);
+}
+
+/* Kernels of different sizes are given each its own, whatever these are called. */
+static void test_names_with_commas(void **state) {
+    (void)state;
+    static const char *const names[] = {"a,b", "c", "a", "b,c"};
+    tc_graph_writer *w = tc_graph_writer_new("two", 17);
+    for (int i = 0; i < 2; i++) {
+        tc_graph_writer_input(w, i ? "x1" : "x0", TC_F32, i ? "r,s" : "p,q");
+        tc_graph_writer_output(w, i ? "y1" : "y0", TC_F32, NULL);
+        tc_graph_writer_node(w, "Relu", "", i ? "x1" : "x0", i ? "y1" : "y0");
+    }
+    tc_graph *g = import_ok(w, NULL, 0);
+    tc_graph_tensor out[2];
+    assert_int_equal(g->symbols.len, TC_LEN(names));
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        g->symbols.data[i].value->name = names[i];
+    built b = build(g);
+    tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(2, 3)), counted((tc_graph_shape)DIMS(5, 7))};
+    assert_ok(tc_graph_model_run(b.m, in, out, err));
+    for (int i = 0; i < 2; i++) {
+        assert_memory_equal(out[i].data, in[i].data, sizeof(float) * (size_t)tc_graph_tensor_count(&in[i]));
+        tc_graph_tensor_free(&out[i]);
+    }
+    free_built(&b);
 }
 
 enum { MOST_TRIED = 24 };
@@ -471,11 +509,13 @@ static void test_without_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),    cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_program),        cmocka_unit_test(test_failure_of_assumed),
-        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
-        cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_without_bounds),
-        cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),
+        cmocka_unit_test(test_assumed),         cmocka_unit_test(test_nameless),
+        cmocka_unit_test(test_program),         cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),
+        cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
+        cmocka_unit_test(test_table),           cmocka_unit_test(test_without_bounds),
+        cmocka_unit_test(test_completed),       cmocka_unit_test(test_names_with_commas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

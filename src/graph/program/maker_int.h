@@ -21,7 +21,7 @@ typedef struct tc_graph_maker {
     int nfound;            /* merges that fusion found */
     tc_map slot_of;        /* what a value's memory is known by -> slot */
     tc_map task_of;        /* hash -> task */
-    tc_map sizes_of;       /* names of sizes -> slot of an array of their values */
+    tc_map sizes_of;       /* ids of sizes -> slot of an array of their values */
     TC_VEC(tc_graph_slot) slots;
     TC_VEC(tc_graph_launch) launches;
     TC_VEC(tc_tune_task) tasks;

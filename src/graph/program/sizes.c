@@ -87,17 +87,19 @@ int tc_graph_maker_gather(maker *m, int n, const int *slots, const char *name) {
 }
 
 int tc_graph_maker_sizes(maker *m, const tc_workload *w) {
-    tc_strbuf names = {0};
+    tc_strbuf ids = {0}, names = {0};
     int *slots = tc_xcalloc((size_t)w->nsymbol, sizeof *slots);
     for (int i = 0; i < w->nsymbol; i++) {
         const tc_graph_value *v = tc_graph_sized_value(m->sized, w->symbols[i]);
         slots[i] = tc_graph_maker_slot(m, v);
+        tc_sb_printf(&ids, "%u,", v->id);
         tc_sb_printf(&names, "%s%s", i ? "," : "", v->name);
     }
-    uintptr_t *known = tc_map_gets(&m->sizes_of, tc_sb_str(&names));
+    uintptr_t *known = tc_map_gets(&m->sizes_of, tc_sb_str(&ids));
     int slot = known ? (int)*known : tc_graph_maker_gather(m, w->nsymbol, slots, tc_sb_str(&names));
     if (!known)
-        tc_map_puts(&m->sizes_of, tc_sb_str(&names), (uintptr_t)slot);
+        tc_map_puts(&m->sizes_of, tc_sb_str(&ids), (uintptr_t)slot);
+    tc_strbuf_free(&ids);
     tc_strbuf_free(&names);
     free(slots);
     return slot;
