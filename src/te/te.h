@@ -100,10 +100,11 @@ TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *
 typedef struct tc_te_part {
     const tc_var *size[TC_MAX_DIMS];
 } tc_te_part;
-/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it. Its axes end where nothing past them is
- * read, and its reduction axes where masks (select(k < size, x, what is neutral)) say that nothing comes after. read[i] (room for
- * w->nin): what of input i is read then; have[i], no less than that: where it ends itself. size[]: those at which anything may end,
- * beside those of bodies. out NULL: only read[] is wanted. */
+/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it. Its axes
+ * end where nothing past them is read, and its reduction axes where masks say that nothing comes after: select(k < size, x, what is
+ * neutral), written in this way. Any other select chooses between elements. read[i] (room for w->nin): what of input i is read then;
+ * have[i], no less than that: where it ends itself. size[]: those at which anything may end, beside those of bodies. out NULL: only
+ * read[] is wanted. */
 TC_NODISCARD tc_status tc_te_limit(tc_ctx *c, const tc_workload *w, int nsize, const tc_var *const *size, tc_te_part *asked,
                                    const tc_te_part *have, const tc_workload **out, tc_te_part *read, tc_error *err);
 /* Hash of the canonical text with the format version: the key of records. */

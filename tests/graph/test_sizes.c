@@ -6,6 +6,8 @@
 #include "graph/ops/ops.h"
 #include "graph_test.h"
 
+#include <math.h>
+
 static tc_graph_binding range(const char *name, int64_t least, int64_t most, int64_t multiple) {
     return (tc_graph_binding){name, 1, {{least, most, multiple}}};
 }
@@ -195,6 +197,29 @@ static void test_program(void **state) {
     in[2].shape.d[0] = 2;
     in[2].shape.ndim = 2;
     assert_fails(TC_BAD_INPUT, tc_graph_model_run(b.m, in, &out, err), "input 'new' is f32[2,2]");
+    free_built(&b);
+}
+
+/* Zeros that the model joins to a row are elements: times infinity they are no number. */
+static void test_joined_zeros(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 1, 6, 1)};
+    tc_graph_writer *w = tc_graph_writer_new("padded", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "1,n");
+    tc_graph_writer_input(w, "y", TC_F32, "1,t");
+    tc_graph_writer_output(w, "z", TC_F32, NULL);
+    tc_graph_writer_weight(w, "zero", tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(1, 1), &(float){0}));
+    tc_graph_writer_node(w, "Concat", "join", "x,zero", "padded");
+    tc_graph_writer_int(w, "axis", 1);
+    tc_graph_writer_node(w, "Mul", "", "padded,y", "each");
+    tc_graph_writer_node(w, "ReduceSum", "", "each", "z");
+    built b = build(import_ok(w, dims, TC_LEN(dims)));
+    float y[] = {1, 1, 1, INFINITY};
+    tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(1, 3)), tc_graph_tensor_view(TC_F32, &(tc_graph_shape)DIMS(1, 4), y)},
+                    out;
+    assert_ok(tc_graph_model_run(b.m, in, &out, err));
+    assert_true(isnan(*(float *)out.data));
+    tc_graph_tensor_free(&out);
     free_built(&b);
 }
 
@@ -516,6 +541,7 @@ int main(void) {
         cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
         cmocka_unit_test(test_table),           cmocka_unit_test(test_without_bounds),
         cmocka_unit_test(test_completed),       cmocka_unit_test(test_names_with_commas),
+        cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,32 @@ static void test_product(void **state) {
     }
 }
 
+/* Zeros beside elements are such themselves: times infinity they are no number, so the sum goes on. */
+static void test_zeros(void **state) {
+    (void)state;
+    static const char *const texts[] = {"select(k >= N, 0.0, select(k < N, A[k], 0.0)) * B[k]",
+                                        "B[k] * select(k >= N, 0.0, select(k < N, A[k], 0.0))", "0.0 * B[k]",
+                                        "select(k >= N, 0.0, select(k < N, A[k], 0.0)) / B[k]",
+                                        "exp(select(k >= N, -inf, select(k < N, A[k], -inf)) + B[k])"};
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        tc_arena *a = tc_arena_new();
+        limited l = limit(tc_arena_printf(a,
+                                          "symbol N 1..8\n"
+                                          "tensor A[8] f32\n"
+                                          "tensor B[8] f32\n"
+                                          "tensor C[N] f32\n"
+                                          "compute Y[i:1] = sum(k:8) %s\n"
+                                          "compute Z[i:N] = Y[0] + C[i]\n"
+                                          "output Z\n",
+                                          texts[i]),
+                          (const char *const[]){"N"});
+        if (!strstr(tc_te_text(a, tc_te_canonical(l.ctx, l.after)), "k0:8"))
+            fail_msg("%s: %s", texts[i], tc_te_text(a, l.after));
+        close_limited(&l);
+        tc_arena_free(a);
+    }
+}
+
 /* Readers that do not agree get all of it; what depends on data, too. */
 static void test_not_ended(void **state) {
     (void)state;
@@ -156,7 +182,7 @@ static void test_wrong_fill(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_masked_sum), cmocka_unit_test(test_softmax),
-                                       cmocka_unit_test(test_product), cmocka_unit_test(test_not_ended),
-                                       cmocka_unit_test(test_wrong_fill)};
+                                       cmocka_unit_test(test_product),    cmocka_unit_test(test_zeros),
+                                       cmocka_unit_test(test_not_ended),  cmocka_unit_test(test_wrong_fill)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,53 +102,58 @@ static bool ends_at(const tc_expr *cond, const tc_var *v, const tc_expr *size) {
     return cond->op == TC_OP_LT && cond->args[0]->op == TC_OP_VAR && cond->args[0]->u.var == v && cond->args[1] == size;
 }
 
-static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value);
+/* What an expression is past a size. Masked: a mask says so, which stands for elements that there are not. Other numbers may be elements as
+ * well as any. */
+typedef struct beyond {
+    double value;
+    bool masked;
+} beyond;
 
-static bool read_past(const tc_expr *read, const tc_var *v, const tc_expr *size, double *value) {
+static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out);
+
+static bool read_past(const tc_expr *read, const tc_var *v, const tc_expr *size, beyond *out) {
     const tc_compute *op = read->u.tensor->op;
     for (int d = 0; op && op->reducer == TC_RED_NONE && d < read->nargs; d++)
         if (read->args[d]->op == TC_OP_VAR && read->args[d]->u.var == v)
-            return past(op->body[read->u.tensor->out], op->axes[d].var, size, value);
+            return past(op->body[read->u.tensor->out], op->axes[d].var, size, out);
     return false;
 }
 
-static bool select_past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
-    double other;
-    if (ends_at(e->args[0], v, size))
-        return past(e->args[2], v, size, value);
-    return past(e->args[1], v, size, value) && past(e->args[2], v, size, &other) && *value == other;
+static bool select_past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
+    beyond other = {0};
+    bool is_mask = ends_at(e->args[0], v, size), known = past(e->args[2], v, size, out);
+    if (!is_mask)
+        known = known && past(e->args[1], v, size, &other) && out->value == other.value;
+    out->masked = is_mask || (out->masked && other.masked);
+    return known;
 }
 
-/* Of an operation one of whose operands alone may be known: neutral and absorbing numbers stay what they are, whatever the other is. */
-static bool pair_past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
-    double a, b;
-    bool has_a = past(e->args[0], v, size, &a), has_b = past(e->args[1], v, size, &b);
-    if (e->op == TC_OP_MUL && ((has_a && a == 0) || (has_b && b == 0)))
-        return *value = 0, true;
-    if (e->op == TC_OP_DIV && has_a && a == 0)
-        return *value = 0, true;
-    if ((e->op == TC_OP_ADD || e->op == TC_OP_SUB) && has_a && isinf(a))
-        return *value = a, true;
-    if (e->op == TC_OP_ADD && has_b && isinf(b))
-        return *value = b, true;
-    return false;
+/* Of an operation one of whose operands alone may be known: where there are no elements, neutral and absorbing numbers stay what they are,
+ * whatever the other is. Among elements, 0 times infinity is none of them. */
+static bool pair_past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
+    beyond a, b;
+    bool has_a = past(e->args[0], v, size, &a) && a.masked, has_b = past(e->args[1], v, size, &b) && b.masked;
+    bool scales = e->op == TC_OP_MUL || e->op == TC_OP_DIV, adds = e->op == TC_OP_ADD || e->op == TC_OP_SUB;
+    if (has_a && ((scales && a.value == 0) || (adds && isinf(a.value))))
+        return *out = a, true;
+    *out = b;
+    return has_b && ((e->op == TC_OP_MUL && b.value == 0) || (e->op == TC_OP_ADD && isinf(b.value)));
 }
 
-/* The number that e is wherever v is not below the size. What else is computed of it there does not matter: there are no such elements,
- * and masks stand for that. */
-static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, double *value) {
-    double x;
+/* The number that e is wherever v is not below the size; false: it is not always the same. */
+static bool past(const tc_expr *e, const tc_var *v, const tc_expr *size, beyond *out) {
+    *out = (beyond){0};
     if (e->op == TC_OP_INT || e->op == TC_OP_FLOAT)
-        return *value = e->op == TC_OP_INT ? (double)e->u.i : e->u.f, true;
+        return out->value = e->op == TC_OP_INT ? (double)e->u.i : e->u.f, true;
     if (e->op == TC_OP_SELECT)
-        return select_past(e, v, size, value);
+        return select_past(e, v, size, out);
     if (e->op == TC_OP_READ)
-        return read_past(e, v, size, value);
+        return read_past(e, v, size, out);
     if (e->op == TC_OP_CAST)
-        return past(e->args[0], v, size, value);
-    if (e->op == TC_OP_EXP && past(e->args[0], v, size, &x) && x == -INFINITY)
-        return *value = 0, true;
-    return e->nargs == 2 && tc_op_arity(e->op) == 2 && pair_past(e, v, size, value);
+        return past(e->args[0], v, size, out);
+    if (e->op == TC_OP_EXP && past(e->args[0], v, size, out) && out->value == -INFINITY)
+        return out->value = 0, true;
+    return e->nargs == 2 && tc_op_arity(e->op) == 2 && pair_past(e, v, size, out);
 }
 
 static bool is_neutral(const tc_compute *op, double value) {
@@ -158,10 +163,10 @@ static bool is_neutral(const tc_compute *op, double value) {
 }
 
 static const tc_var *end_of_reduction(const limiter *k, const tc_compute *op, const tc_axis *a) {
-    double value;
+    beyond x;
     for (size_t i = 0; i < k->sizes.len; i++)
-        if (fits(k->sizes.data[i], a->extent) && past(op->body[0], a->var, tc_varx(k->c, k->sizes.data[i]), &value) &&
-            is_neutral(op, value))
+        if (fits(k->sizes.data[i], a->extent) && past(op->body[0], a->var, tc_varx(k->c, k->sizes.data[i]), &x) &&
+            is_neutral(op, x.value))
             return k->sizes.data[i];
     return NULL;
 }

@@ -86,7 +86,8 @@ const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int
         part[k] = room ? tc_graph_value_at(l, n->in[k], at) : none;
     }
     const tc_expr *second = tc_select(c, tc_bin(c, TC_OP_LT, i, tc_add(c, size_a, size_b)), part[B], none);
-    return tc_select(c, tc_bin(c, TC_OP_LT, i, size_a), part[A], second);
+    /* The size stands before the index: i < size_a would be a mask (tc_te_limit), and the second is none. */
+    return tc_select(c, tc_bin(c, TC_OP_GT, size_a, i), part[A], second);
 }
 
 /* ---- Shifted ---- */
