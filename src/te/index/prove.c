@@ -10,13 +10,19 @@
  * What is left is bounded by intervals. Products are compared with their factors in one order. */
 #include "te/index/prove.h"
 
+#include "support/map.h"
+#include "support/vec.h"
 #include "te/te_int.h"
 
-enum { MAX_STEPS = 10, MAX_FORMS = 2000, MAX_FACTORS = 8, MAX_SCALES = TC_MAX_DIMS };
+enum { MAX_FACTORS = 8, MAX_SCALES = TC_MAX_DIMS };
+/* Steps of a proof, and forms that may be looked at for one: short proofs are looked for first. Of those of the test models' schedules most
+ * have three steps and none more than eight. */
+static const struct { int steps, forms; } effort[] = {{3, 500}, {6, 1000}, {10, 2000}};
 
 typedef struct prover {
     const tc_premises *v;
     int budget;           /* forms that may still be looked at */
+    tc_map failed;        /* forms that were looked at in vain -> steps that there were */
     const tc_expr *pivot; /* the term that is to go; NULL: one of symbols */
     int nscale;
     tc_affine scale[MAX_SCALES]; /* sums of products of sizes */
@@ -164,19 +170,41 @@ static const tc_expr *without_factor(tc_ctx *c, const tc_expr *e, const tc_expr 
     return rest ? rest : tc_i64(c, 1);
 }
 
-/* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. */
+/* How often x has a variable of y, the first that it has; 0: none. */
+static int64_t times_in(const tc_affine *x, const tc_affine *y) {
+    for (int i = 0; i < x->n; i++) {
+        int64_t coef = tc_affine_coef(y, x->term[i].atom);
+        if (!tc_expr_is_symbol(x->term[i].atom) && coef && coef % x->term[i].coef == 0 && coef / x->term[i].coef > 0)
+            return coef / x->term[i].coef;
+    }
+    return 0;
+}
+
+/* y <= r * s - k where y / s is in the form, of a size s that is not 0, says y / s <= r - 1 for k > 0, and <= r for k = 0. What bounds a part
+ * of y does, too: the ranges of the rest add to it. */
 static bool quotient_by_size(prover *p, const tc_expr *e, const tc_affine *x, tc_affine *out) {
-    tc_affine rest = *x;
+    tc_affine y = {0}, rest = {0};
+    const tc_affine one = {.c = 1};
     const tc_expr *s = e->args[1];
-    if (tc_te_bounds(s, p->v->env).lo < 1 || x->c < 0 || !expand(p->v, e->args[0], -1, &rest))
+    if (tc_te_bounds(s, p->v->env).lo < 1 || !expand(p->v, e->args[0], 1, &y))
         return false;
-    *out = (tc_affine){.c = rest.c > 0};
+    int64_t k = times_in(x, &y), room;
+    if (k == 0 || !add_product(p->v->c, &rest, x, &one, k) || !add_product(p->v->c, &rest, &y, &one, -1))
+        return false;
+    room = rest.c;
+    *out = (tc_affine){0};
     for (int i = 0; i < rest.n; i++) {
-        const tc_expr *less = without_factor(p->v->c, rest.term[i].atom, s);
-        if (!less || !expand(p->v, less, rest.term[i].coef, out))
+        const tc_term *t = &rest.term[i];
+        const tc_expr *less = without_factor(p->v->c, t->atom, s);
+        tc_ival r = tc_te_bounds(t->atom, p->v->env);
+        int64_t least;
+        if (less ? !expand(p->v, less, t->coef, out)
+                 : !tc_ival_bounded(r) || __builtin_mul_overflow(t->coef, t->coef > 0 ? r.lo : r.hi, &least) ||
+                       __builtin_add_overflow(room, least, &room))
             return false;
     }
-    return rest.c >= 0 && tc_affine_term(out, e, 1);
+    out->c += room > 0;
+    return room >= 0 && tc_affine_term(out, e, 1);
 }
 
 static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {
@@ -255,16 +283,76 @@ static bool names_symbol(const tc_affine *x) {
     return false;
 }
 
+/* floor(e / n), of one division. */
+static const tc_expr *divided(tc_ctx *c, const tc_expr *e, int64_t n) {
+    int64_t both;
+    if (e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 &&
+        !__builtin_mul_overflow(e->args[1]->u.i, n, &both))
+        return tc_div(c, e->args[0], tc_i64(c, both));
+    return tc_div(c, e, tc_i64(c, n));
+}
+
+/* What is said of a remainder e % n is said of e - e / n * n: where indices have e itself, that is what bounds it. */
+static bool without_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out) {
+    bool any = false, fits = true;
+    *out = (tc_affine){.c = x->c};
+    for (int i = 0; i < x->n && fits; i++) {
+        const tc_expr *e = x->term[i].atom;
+        int64_t coef = x->term[i].coef, n = e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT ? e->args[1]->u.i : 0, back;
+        if (n <= 0) {
+            fits = tc_affine_term(out, e, coef);
+            continue;
+        }
+        any = true;
+        fits = !__builtin_mul_overflow(-coef, n, &back) && tc_affine_linear(out, e->args[0], coef) &&
+               tc_affine_linear(out, divided(c, e->args[0], n), back);
+    }
+    return any && fits;
+}
+
+/* a += k * x, but for term `but`. */
+static bool times_all_but(const tc_affine *x, int but, int64_t k, tc_affine *a) {
+    bool fits = true;
+    for (int i = 0; i < x->n && fits; i++) {
+        int64_t coef;
+        fits = i == but || (!__builtin_mul_overflow(x->term[i].coef, k, &coef) && tc_affine_term(a, x->term[i].atom, coef));
+    }
+    return fits;
+}
+
+/* e / m % n is e % (m * n) / m, so what is said of that is said of e % (m * n), in steps of m. */
+static bool of_longer_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out) {
+    for (int i = 0; i < x->n; i++) {
+        const tc_expr *e = x->term[i].atom, *q = e->op == TC_OP_MOD ? e->args[0] : e;
+        int64_t coef = x->term[i].coef, m, both, lost;
+        if (q == e || q->op != TC_OP_DIV || q->args[1]->op != TC_OP_INT || e->args[1]->op != TC_OP_INT)
+            continue;
+        m = q->args[1]->u.i;
+        if (m <= 0 || e->args[1]->u.i <= 0 || __builtin_mul_overflow(m, e->args[1]->u.i, &both))
+            continue;
+        *out = (tc_affine){0};
+        return !__builtin_mul_overflow(x->c, m, &out->c) &&
+               (coef < 0 || (!__builtin_mul_overflow(coef, m - 1, &lost) && !__builtin_sub_overflow(out->c, lost, &out->c))) &&
+               times_all_but(x, i, m, out) && tc_affine_linear(out, tc_mod(c, q->args[0], tc_i64(c, both)), coef);
+    }
+    return false;
+}
+
+static bool use_in_all_ways(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
+    return use(p, form, x, steps) || use_quotients(p, form, x, steps) || use_whole(p, form, x, steps);
+}
+
 /* Conditions that name symbols, or those that do not. */
 static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_symbols, int steps) {
-    tc_affine x;
+    tc_affine x, y;
     bool both = (k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds);
     if (both)
         return use_cond(p, form, (tc_known_cond){k.cond->args[0], k.holds}, of_symbols, steps) ||
                use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
     if (!at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
         return false;
-    return use(p, form, &x, steps) || use_quotients(p, form, &x, steps) || use_whole(p, form, &x, steps);
+    return use_in_all_ways(p, form, &x, steps) || (without_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
+           (of_longer_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps));
 }
 
 /* c * q <= y, or y - (c - 1) <= c * q, of a quotient q = y / c. */
@@ -367,12 +455,20 @@ static bool eliminate(prover *p, const tc_affine *form, int steps) {
     return use_conds(p, form, true, steps);
 }
 
+/* Steps make a form no smaller: one that cannot be negative any more leads nowhere. */
 static bool negative(prover *p, const tc_affine *form, int steps) {
-    if (tc_te_bounds(tc_te_from_affine(p->v->c, form), p->v->env).hi < 0)
-        return true;
+    const tc_expr *e = tc_te_from_affine(p->v->c, form);
+    tc_ival r = tc_te_bounds(e, p->v->env);
+    if (r.hi < 0 || r.lo >= 0 || steps == 0)
+        return r.hi < 0;
+    const uintptr_t *tried = tc_map_get(&p->failed, (uintptr_t)e);
+    if ((tried && *tried >= (uintptr_t)steps) || --p->budget < 0)
+        return false;
     const tc_expr *pivot = p->pivot;
-    bool done = steps > 0 && --p->budget >= 0 && eliminate(p, form, steps);
+    bool done = eliminate(p, form, steps);
     p->pivot = pivot;
+    if (!done && p->budget >= 0)
+        tc_map_put(&p->failed, (uintptr_t)e, (uintptr_t)steps);
     return done;
 }
 
@@ -400,8 +496,13 @@ static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner
 /* x - y is negative. */
 static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
     tc_affine form = {0};
-    p->budget = MAX_FORMS;
-    return expand(p->v, x, 1, &form) && expand(p->v, y, -1, &form) && negative(p, &form, MAX_STEPS);
+    bool done = false, fits = expand(p->v, x, 1, &form) && expand(p->v, y, -1, &form);
+    for (size_t i = 0; i < TC_LEN(effort) && fits && !done; i++) {
+        p->budget = effort[i].forms;
+        done = negative(p, &form, effort[i].steps);
+    }
+    tc_map_free(&p->failed);
+    return done;
 }
 
 bool tc_te_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
