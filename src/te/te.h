@@ -96,12 +96,16 @@ const tc_workload *tc_te_canonical(tc_ctx *c, const tc_workload *w);
  * for a size that is out of its symbol's range. With a size of 0 the result is for the interpreter alone: schedules have no such
  * extents. */
 TC_NODISCARD tc_status tc_te_at(tc_ctx *c, const tc_workload *w, const int64_t *sizes, const tc_workload **out, tc_error *err);
-/* Of a tensor, of which only what lies below size[d] in dimension d is read; all of it where that is NULL. */
+/* Of a tensor, of which only what lies below size[d] in dimension d is read; all of it where that is NULL, and only what is at 0 where it
+ * is &tc_te_first, which goes with every size that cannot be 0. */
 typedef struct tc_te_part {
     const tc_var *size[TC_MAX_DIMS];
 } tc_te_part;
-/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it. Its axes
- * end where nothing past them is read, and its reduction axes where masks say that nothing comes after: select(k < size, x, what is
+extern const tc_var tc_te_first;
+/* Where a dimension ends of which one reader reads as far as x, and another as far as y. */
+const tc_var *tc_te_common_end(const tc_var *x, const tc_var *y);
+/* w, which was made for the largest sizes, for any: asked[o] is what is read of output o, and afterwards what there is of it, by sizes. Its
+ * axes end where nothing past them is read, and its reduction axes where masks say that nothing comes after: select(k < size, x, what is
  * neutral), written in this way. Any other select chooses between elements. read[i] (room for w->nin): what of input i is read then;
  * have[i], no less than that: where it ends itself. size[]: those at which anything may end, beside those of bodies. out NULL: only
  * read[] is wanted. */

@@ -165,6 +165,48 @@ static void test_not_ended(void **state) {
     close_limited(&l);
 }
 
+/* Who reads the first element alone agrees with every size that is not 0, not just with the one that is looked at first. */
+static void test_first(void **state) {
+    (void)state;
+    limited l = limit("symbol B 1..4\n"
+                      "symbol S 1..8\n"
+                      "symbol Z 0..8\n"
+                      "tensor X[4, 8] f32\n"
+                      "tensor V[4, 8] f32\n"
+                      "compute T[b:4, s:8] = X[b, s] * 2.0\n"
+                      "compute U[b:4, s:8] = V[b, s] * 3.0\n"
+                      "compute Y[b:4, s:8] = T[b, s] + T[b, 0] + U[b, 0] + f32(B + S + Z)\n"
+                      "output Y\n",
+                      (const char *const[]){"B", "S"});
+    expect_text(&l, "symbol s0 1..4\n"
+                    "symbol s1 1..8\n"
+                    "symbol s2 0..8\n"
+                    "tensor p0[s0, s1] f32\n"
+                    "tensor p1[s0, s0] f32\n"
+                    "compute t0[i0:s0, i1:s1] = p0[i0, i1] * 2.0\n"
+                    "compute t1[i0:s0, i1:s0] = p1[i0, i1] * 3.0\n"
+                    "compute t2[i0:s0, i1:s1] = t0[i0, i1] + t0[i0, 0] + t1[i0, 0] + f32(s0 + s1 + s2)\n"
+                    "output t2\n");
+    close_limited(&l);
+}
+
+/* There may be no first element. */
+static void test_no_first(void **state) {
+    (void)state;
+    limited l = limit("symbol Z 0..8\n"
+                      "tensor X[8] f32\n"
+                      "compute T[z:8] = X[z] * 2.0\n"
+                      "compute Y[z:8] = T[z] + T[0] + f32(Z)\n"
+                      "output Y\n",
+                      (const char *const[]){"Z"});
+    expect_text(&l, "symbol s0 0..8\n"
+                    "tensor p0[8] f32\n"
+                    "compute t0[i0:8] = p0[i0] * 2.0\n"
+                    "compute t1[i0:s0] = t0[i0] + t0[0] + f32(s0)\n"
+                    "output t1\n");
+    close_limited(&l);
+}
+
 /* A minimum of what is masked by 0 goes on: 0 is a number to it. */
 static void test_wrong_fill(void **state) {
     (void)state;
@@ -183,6 +225,7 @@ static void test_wrong_fill(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_masked_sum), cmocka_unit_test(test_softmax),
                                        cmocka_unit_test(test_product),    cmocka_unit_test(test_zeros),
-                                       cmocka_unit_test(test_not_ended),  cmocka_unit_test(test_wrong_fill)};
+                                       cmocka_unit_test(test_not_ended),  cmocka_unit_test(test_first),
+                                       cmocka_unit_test(test_no_first),   cmocka_unit_test(test_wrong_fill)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -376,7 +376,7 @@ static void drop_unknown(tc_te_part *part, const tc_var *const *known, int n) {
         int i = 0;
         while (i < n && known[i] != part->size[d])
             i++;
-        if (i == n)
+        if (i == n && part->size[d] != &tc_te_first)
             part->size[d] = NULL;
     }
 }

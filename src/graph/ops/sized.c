@@ -178,7 +178,7 @@ void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var
         const tc_var *ends = size && match[d] >= 0 ? size[match[d]] : NULL;
         if (ends && ends->most > m->shape.d[d])
             ends = NULL;
-        p->size[d] = !p->asked || p->size[d] == ends ? ends : NULL;
+        p->size[d] = p->asked ? tc_te_common_end(p->size[d], ends) : ends;
     }
     p->asked = true;
 }

@@ -40,6 +40,25 @@ static bool extents_of(maker *m, const tc_graph_output *o, const tc_var *size[TC
     return known;
 }
 
+/* The symbol that is the size of dimension d of input v. */
+static const tc_var *input_size(maker *m, const tc_graph_value *v, int d) {
+    return v->extent && v->extent[d] ? tc_graph_sized_symbol(m->sized, v->extent[d]) : NULL;
+}
+
+/* Inputs of which only the first elements are read end where they end in the caller's memory. */
+static void ask_inputs(maker *m) {
+    const tc_var *size[TC_GRAPH_MAX_DIMS];
+    for (size_t i = 0; i < m->g->inputs.len; i++) {
+        const tc_graph_value *v = m->g->inputs.data[i];
+        if (!tc_graph_sized_is_asked(m->sized, v))
+            continue;
+        tc_graph_sized_ends(m->sized, v, size);
+        for (int d = 0; d < v->shape.ndim; d++)
+            size[d] = size[d] == &tc_te_first ? input_size(m, v, d) : size[d];
+        tc_graph_sized_ask(m->sized, v, size);
+    }
+}
+
 tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *err) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
     tc_status s = TC_OK;
@@ -62,6 +81,7 @@ tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *
                     s = ask_group(m, groups->stored, &groups->merges[x].whole[k], NULL);
         s = ask_group(m, groups->stored, &groups->data[i], err);
     }
+    ask_inputs(m);
     tc_graph_sized_settle(m->sized);
     return s;
 }
@@ -106,11 +126,6 @@ int tc_graph_maker_sizes(maker *m, const tc_workload *w) {
 }
 
 /* ---- between the caller's memory and the program's ---- */
-
-/* The symbol that is the size of dimension d of input v. */
-static const tc_var *input_size(maker *m, const tc_graph_value *v, int d) {
-    return v->extent && v->extent[d] ? tc_graph_sized_symbol(m->sized, v->extent[d]) : NULL;
-}
 
 static bool same_ends(const tc_graph_value *v, const tc_var *const *a, const tc_var *const *b) {
     for (int d = 0; d < v->shape.ndim; d++)

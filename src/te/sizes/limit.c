@@ -55,6 +55,14 @@ static void find_sizes(limiter *k, int n, const tc_var *const *size) {
 
 /* ---- what is asked for ---- */
 
+const tc_var tc_te_first = {.name = "first"};
+
+const tc_var *tc_te_common_end(const tc_var *x, const tc_var *y) {
+    if (x == y || (y == &tc_te_first && x && x->least > 0))
+        return x;
+    return x == &tc_te_first && y && y->least > 0 ? y : NULL;
+}
+
 static const tc_te_part *part_of(const limiter *k, const tc_tensor *t) {
     const uintptr_t *at = tc_map_get(&k->asked, t->id);
     return at ? (const tc_te_part *)*at : NULL;
@@ -67,8 +75,7 @@ static void ask(limiter *k, const tc_tensor *t, const tc_te_part *part) {
         return;
     }
     for (int d = 0; d < t->ndim; d++)
-        if (known->size[d] != part->size[d])
-            known->size[d] = NULL;
+        known->size[d] = tc_te_common_end(known->size[d], part->size[d]);
 }
 
 /* A dimension is no smaller than a size at which it ends. */
@@ -78,6 +85,8 @@ static bool fits(const tc_var *size, int64_t extent) {
 
 /* The first size that the index is always below. */
 static const tc_var *end_of(const limiter *k, const te_scan *s, const tc_expr *index, int64_t extent, te_ranges *r) {
+    if (index->op == TC_OP_INT && index->u.i == 0)
+        return &tc_te_first;
     for (size_t i = 0; i < k->sizes.len; i++)
         if (fits(k->sizes.data[i], extent) && te_scan_below(s, k->c, r, index, tc_varx(k->c, k->sizes.data[i])))
             return k->sizes.data[i];
@@ -185,6 +194,14 @@ static tc_axis *ended(limiter *k, const tc_axis *axes, int n, const tc_var *cons
     return r;
 }
 
+/* The first size up to which there is something; NULL: there is none. */
+static const tc_var *least_end(const limiter *k, int64_t extent) {
+    for (size_t i = 0; i < k->sizes.len; i++)
+        if (fits(k->sizes.data[i], extent) && k->sizes.data[i]->least > 0)
+            return k->sizes.data[i];
+    return NULL;
+}
+
 /* All readers of it were looked at. */
 static void limit_compute(limiter *k, int number) {
     const tc_compute *op = k->w->computes[number];
@@ -193,8 +210,9 @@ static void limit_compute(limiter *k, int number) {
     tc_te_part part = *part_of(k, op->out[0]);
     for (int o = 1; o < op->nout; o++)
         for (int d = 0; part_of(k, op->out[o]) && d < op->naxis; d++)
-            if (part_of(k, op->out[o])->size[d] != part.size[d])
-                part.size[d] = NULL;
+            part.size[d] = tc_te_common_end(part_of(k, op->out[o])->size[d], part.size[d]);
+    for (int d = 0; d < op->naxis; d++)
+        part.size[d] = part.size[d] == &tc_te_first ? least_end(k, op->axes[d].extent) : part.size[d];
     l->axes = ended(k, op->axes, op->naxis, part.size);
     for (int i = 0; i < op->nraxis; i++)
         ends[i] = end_of_reduction(k, op, &op->raxes[i]);
@@ -248,7 +266,10 @@ static tc_status rebuild(limiter *k, const tc_te_part *have, const tc_workload *
     const tc_tensor **in = TC_NEW_N(a, const tc_tensor *, w->nin), **outs = TC_NEW_N(a, const tc_tensor *, w->nout);
     for (int i = 0; i < w->nin; i++) {
         const tc_tensor *t = w->in[i];
-        in[i] = tc_te_varying_placeholder(k->c, t->name, t->dtype, t->ndim, t->shape, have[i].size, t->is_const);
+        tc_te_part part = have[i];
+        for (int d = 0; d < t->ndim; d++)
+            part.size[d] = part.size[d] == &tc_te_first ? NULL : part.size[d];
+        in[i] = tc_te_varying_placeholder(k->c, t->name, t->dtype, t->ndim, t->shape, part.size, t->is_const);
         tc_map_put(&k->tensors, t->id, (uintptr_t)in[i]);
     }
     for (int i = 0; i < w->ncompute; i++)
