@@ -54,6 +54,7 @@ static void split_row_axis(emitter *e, const anchor_plan *p, int id, int axis, h
     } else {
         decision_ref t = tc_space_sample_tile(&e->b, ROLE_ROW_TILE, id, whole, 3, e->an->m->vector_regs - 4, x->extent);
         tc_space_decision(&e->b, t)->phase = e->v.taps ? tc_space_phase_of(p->op, p->dim[axis]) : 1;
+        tc_space_decision(&e->b, t)->varies = x->symbol != NULL;
         tc_space_split(&e->b, whole, "012", (factor[]){part_of(t, 1), part_of(t, 2)}, part);
         tc_space_list(&l->rows, part[2]);
     }
@@ -146,6 +147,17 @@ void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id) {
     tc_space_vectorize(b, v);
 }
 
+/* Rows of a fixed size that make a tile, where others vary. Chosen; not measured apart. */
+enum { WORTH_A_TILE = 4 };
+
+/* Of two row axes, that d, which comes later, carries the register tile rather than the other. Tiles of rows that a run may not have are
+ * work for nothing, so an axis whose size varies does where there is none of a fixed size that is worth a tile. */
+static bool carries_better(const decision *d, const decision *other, int64_t enough, bool dots) {
+    if (d->varies != other->varies)
+        return d->varies ? other->extent < WORTH_A_TILE : d->extent >= WORTH_A_TILE;
+    return d->extent > other->extent || (dots && d->extent == other->extent) || d->extent > enough;
+}
+
 /* Marks the row axis that carries the register tile in constructed schedules: the last one long enough to fill it, else the
  * longest, of dot products the last one of these, whose rows lie closer together; where neighbours along the last axis share what
  * they load (lanewise), the last one that is not tiny. Notes on the vector decision (the anchor's first) what the estimate needs.
@@ -156,8 +168,7 @@ static void mark_primary(emitter *e, const anchor_plan *p, int inner) {
     int64_t enough = lanes_only ? 4 : 32;
     for (size_t i = (size_t)p->width.id; i < e->b.dec.len; i++) {
         decision *d = &e->b.dec.data[i];
-        bool longer = best && (d->extent > best->extent || (p->group > 1 && d->extent == best->extent));
-        if (d->role == ROLE_ROW_TILE && (!best || longer || d->extent > enough))
+        if (d->role == ROLE_ROW_TILE && (!best || carries_better(d, best, enough, p->group > 1)))
             best = d;
     }
     if (best)

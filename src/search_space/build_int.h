@@ -22,6 +22,7 @@ typedef struct decision {
     role role;
     int anchor;               /* which anchor cluster of the sketch it belongs to, -1: none */
     int64_t extent;           /* of the axis it divides */
+    bool varies;              /* ROW: the size of the axis is only known when the kernel runs */
     bool primary;             /* ROW: the row axis that carries the register tile in constructed schedules */
     int64_t block;            /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
     int64_t phase;            /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */

@@ -5,6 +5,7 @@
  */
 #include "schedule_primitives/sample.h"
 #include "search_space/construct_int.h"
+#include "support/log.h"
 #include "support/vec.h"
 #include "tir_lower/program/program.h"
 
@@ -422,20 +423,29 @@ int tc_space_construct(const tc_space *s, tc_arena *a, tc_trace **out, int cap) 
     return m;
 }
 
-/* Tries constructed schedules in order until one lowers: normally the first. */
+/* Where sizes vary the verifier must show that the program keeps within them; what it shows of one schedule it may not of another. */
+static tc_status try_default(const tc_space *s, tc_ctx *ctx, tc_trace *t, tc_trace **out, tc_error *err) {
+    tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t};
+    tc_tir_program p;
+    tc_ctx_reset(ctx);
+    TC_TRY(tc_tir_program_make(ctx, &from, s->w->nsymbol ? TC_TIR_VERIFIED : TC_TIR_NEST, &p, err));
+    *out = t;
+    return TC_OK;
+}
+
+/* Tries constructed schedules in order until one will do: normally the first. */
 tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err) {
     enum { TRIES = 64 }; /* chosen; not measured apart */
-    tc_trace *t[TRIES];
+    tc_trace *t[TRIES + 1];
     int n = tc_space_construct(s, a, t, TRIES);
     tc_ctx *ctx = tc_ctx_child(s->w->ctx);
     tc_status r = tc_fail(err, TC_ILLEGAL, "no schedule could be constructed");
+    if (s->w->nsymbol && tc_trace_parse(a, "plain loops", "", &t[n], err) == TC_OK)
+        n++;
     for (int i = 0; i < n && r != TC_OK; i++) {
-        tc_tir_origin from = {.workload = s->w, .machine = &s->m, .trace = t[i]};
-        tc_tir_program p;
-        tc_ctx_reset(ctx);
-        r = tc_tir_program_make(ctx, &from, TC_TIR_NEST, &p, err);
-        if (r == TC_OK)
-            *out = t[i];
+        r = try_default(s, ctx, t[i], out, err);
+        if (r != TC_OK)
+            tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n, err->msg);
     }
     tc_ctx_free(ctx);
     return r;

@@ -27,7 +27,8 @@ const tc_trace *tc_space_sketch(const tc_space *s, int i);
 const char *tc_space_sketch_name(const tc_space *s, int i); /* "tile+fuse+pack", for reports */
 
 /* The schedule used when nothing was tuned: the best constructed one by an
- * analytic estimate. The trace lives in `a`. */
+ * analytic estimate; where sizes vary, the best of which the verifier shows that
+ * it keeps within them, or loops as they are written. The trace lives in `a`. */
 TC_NODISCARD tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_error *err);
 
 typedef struct tc_candidate {

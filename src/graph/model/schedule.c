@@ -3,7 +3,6 @@
 #include "graph/model/parts.h"
 #include "measure/machine/caches.h"
 #include "search_space/space.h"
-#include "support/log.h"
 #include "te/text.h"
 #include "te/unit_gain.h"
 #include "tir_lower/program/program.h"
@@ -62,44 +61,19 @@ static const tc_graph_form *default_form(const chooser *c) {
     return best;
 }
 
-/* Lowers the form with its default schedule. */
-static tc_status lower_default(const chooser *c, const tc_graph_form *form, unsigned want, tc_error *err) {
+static tc_status use_default(const chooser *c, tc_error *err) {
     tc_arena *a = tc_arena_new();
     tc_space *space;
     tc_trace *t;
+    const tc_graph_form *form = default_form(c);
     tc_status s = tc_space_new(form->workload, c->m, &space, err);
     if (s == TC_OK) {
         s = tc_space_default(space, a, &t, err);
         if (s == TC_OK)
-            s = lower(c, form, t, want, err);
+            s = lower(c, form, t, TC_TIR_LOWERED, err);
         tc_space_free(space);
     }
     tc_arena_free(a);
-    return s;
-}
-
-/* Where sizes vary nothing runs of which the verifier does not show that it keeps within them: then loops as they are written. */
-static tc_status lower_plainly(const chooser *c, const tc_graph_form *form, tc_error *err) {
-    tc_arena *a = tc_arena_new();
-    tc_trace *t;
-    tc_status s = tc_trace_parse(a, "plain", "", &t, err);
-    if (s == TC_OK)
-        s = lower(c, form, t, TC_TIR_VERIFIED, err);
-    tc_arena_free(a);
-    return s;
-}
-
-static tc_status use_default(const chooser *c, tc_error *err) {
-    const tc_graph_form *form = default_form(c);
-    bool varies = form->workload->nsymbol > 0;
-    tc_error why = {0};
-    tc_status s = lower_default(c, form, varies ? TC_TIR_VERIFIED : TC_TIR_LOWERED, varies ? &why : err);
-    if (s != TC_OK && varies) {
-        tc_log(TC_LOG_INFO,
-               "kernel '%s': plain loops, since of its default schedule it is not shown that it keeps within sizes: %s",
-               c->k->name, why.msg);
-        s = lower_plainly(c, form, err);
-    }
     if (s != TC_OK)
         tc_error_prefix(err, "kernel '%s': no default schedule: ", c->k->name);
     c->k->source = TC_GRAPH_FROM_DEFAULT;

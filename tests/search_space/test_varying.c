@@ -1,0 +1,105 @@
+/* Constructed schedules of kernels whose sizes vary: the verifier shows of the first one that it keeps within them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "search_space/space_int.h"
+#include "te/text.h"
+#include "tir_lower/oracle.h"
+#include "tir_lower/program/program.h"
+
+/* Convolutions and pooling over images of a varying batch, one with tiles of columns that do not divide the row. */
+static const char conv[] =
+    "symbol N 1..16\n"
+    "tensor X[N, 28, 28, 32] f32\n"
+    "tensor W[3, 3, 32, 64] f32 const\n"
+    "compute P[n:N, h:30, w:30, c:32] = select(h >= 1 && h < 29 && (w >= 1 && w < 29), X[n, h - 1, w - 1, c], 0.0)\n"
+    "compute C[n:N, h:28, w:28, c:64] = sum(y:3, x:3, k:32) P[n, h + y, w + x, k] * W[y, x, k, c]\n"
+    "compute Y[n:N, h:28, w:28, c:64] = max(C[n, h, w, c], 0.0)\n"
+    "output Y\n";
+static const char pooling[] =
+    "symbol N 1..16\n"
+    "tensor X[N, 56, 56, 64] f32\n"
+    "compute P[n:N, h:58, w:58, c:64] = select(h >= 1 && h < 57 && (w >= 1 && w < 57), X[n, h - 1, w - 1, c], -inf)\n"
+    "compute Y[n:N, h:28, w:28, c:64] = max(y:3, x:3) P[n, h * 2 + y, w * 2 + x, c]\n"
+    "output Y\n";
+/* A copy between arrays of different density, whose loops are one. */
+static const char output[] = "symbol B 1..4\n"
+                             "symbol S 1..512\n"
+                             "tensor X[B, 512, 128] f32\n"
+                             "compute Y[b:B, s:S, c:128] = X[b, s, c]\n"
+                             "output Y\n";
+static const char norm[] = "symbol B 1..4\n"
+                           "symbol S 1..512\n"
+                           "tensor X[B, S, 128] f32\n"
+                           "compute M[b:B, s:S] = sum(k:128) X[b, s, k]\n"
+                           "compute D[b:B, s:S, c:128] = X[b, s, c] - M[b, s] * 0.0078125\n"
+                           "compute V[b:B, s:S] = sum(k:128) D[b, s, k] * D[b, s, k]\n"
+                           "compute Y[b:B, s:S, c:128] = D[b, s, c] / sqrt(V[b, s] * 0.0078125 + 0.00001)\n"
+                           "output Y\n";
+
+typedef struct fixture {
+    tc_ctx *ctx;
+    tc_arena *arena;
+    const tc_workload *w;
+    tc_space *space;
+    tc_error err;
+} fixture;
+
+static fixture open_space(const char *text) {
+    fixture x = {.ctx = tc_ctx_new(), .arena = tc_arena_new()};
+    if (tc_te_parse(x.ctx, "test.te", text, &x.w, &x.err) != TC_OK || tc_space_new(x.w, &test_machine, &x.space, &x.err) != TC_OK)
+        fail_msg("%s", x.err.msg);
+    return x;
+}
+
+static void close_space(fixture *x) {
+    tc_space_free(x->space);
+    tc_arena_free(x->arena);
+    tc_ctx_free(x->ctx);
+}
+
+static void test_first_is_shown(void **state) {
+    (void)state;
+    static const char *const texts[] = {conv, pooling, output, norm};
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        fixture x = open_space(texts[i]);
+        tc_trace *first, *chosen;
+        assert_int_equal(tc_space_construct(x.space, x.arena, &first, 1), 1);
+        assert_int_equal(tc_space_default(x.space, x.arena, &chosen, &x.err), TC_OK);
+        if (!tc_trace_equal(first, chosen))
+            fail_msg("workload %zu: the first constructed schedule is not shown to be right", i);
+        close_space(&x);
+    }
+}
+
+/* Rows of a tile are columns of an image, which there are in every run. */
+static void test_tile_is_of_fixed_size(void **state) {
+    (void)state;
+    fixture x = open_space(conv);
+    tc_trace *t;
+    assert_int_equal(tc_space_construct(x.space, x.arena, &t, 1), 1);
+    const sketch *k = &x.space->sk[tc_space_sketch_of(x.space, t)];
+    int nrow = 0;
+    for (int i = 0; i < k->ndec; i++) {
+        const decision *d = &k->dec[i];
+        if (d->role != ROLE_ROW_TILE)
+            continue;
+        nrow++;
+        assert_int_equal(d->varies, d->extent == 16);
+        if (d->varies)
+            assert_int_equal(t->steps[d->step].dec[1], 1);
+    }
+    assert_int_equal(nrow, 3);
+    close_space(&x);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_is_shown), cmocka_unit_test(test_tile_is_of_fixed_size)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
