@@ -2,6 +2,7 @@
 #include "te/dtype.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -126,156 +127,85 @@ float tc_f8_largest(const tc_float8 *f) {
     return tc_f8_to_f32(f, (uint8_t)f->largest);
 }
 
+double tc_dtype_epsilon(tc_dtype t) {
+    const tc_float8 *f = tc_float8_of(t);
+    return f ? ldexp(1, -f->mantissa) : t == TC_F16 ? 0x1p-10 : t == TC_BF16 ? 0x1p-7 : t == TC_F64 ? DBL_EPSILON : FLT_EPSILON;
+}
+
+/* ---- elements of arrays ---- */
+
 double tc_load_f(tc_dtype t, const void *base, int64_t i) {
-    switch (t) {
-    case TC_F16:
-        return (double)tc_f16_to_f32(((const uint16_t *)base)[i]);
-    case TC_BF16:
-        return (double)tc_bf16_to_f32(((const uint16_t *)base)[i]);
-    case TC_F32:
+    if (t == TC_F32)
         return (double)((const float *)base)[i];
-    case TC_F64:
+    if (t == TC_F64)
         return ((const double *)base)[i];
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
-        return (double)tc_f8_to_f32(tc_float8_of(t), ((const uint8_t *)base)[i]);
-    case TC_BOOL:
-    case TC_I8:
-    case TC_U8:
-    case TC_I16:
-    case TC_U16:
-    case TC_I32:
-    case TC_U32:
-    case TC_I64:
-    case TC_U64:
-    case TC_I4:
-    case TC_U4:
-    case TC_NDTYPES:
-        break;
+    if (t == TC_F16 || t == TC_BF16) {
+        uint16_t code = ((const uint16_t *)base)[i];
+        return (double)(t == TC_F16 ? tc_f16_to_f32(code) : tc_bf16_to_f32(code));
     }
+    if (tc_dtype_is_float(t))
+        return (double)tc_f8_to_f32(tc_float8_of(t), ((const uint8_t *)base)[i]);
     return t == TC_U64 ? (double)((const uint64_t *)base)[i] : (double)tc_load_i(t, base, i);
 }
 
 int64_t tc_load_i(tc_dtype t, const void *base, int64_t i) {
-    switch (t) {
-    case TC_BOOL:
+    bool is_signed = tc_dtype_is_signed(t);
+    assert(!tc_dtype_is_float(t));
+    if (t == TC_BOOL)
         return ((const uint8_t *)base)[i] != 0;
-    case TC_I8:
-    case TC_I4:
-        return ((const int8_t *)base)[i];
-    case TC_U8:
-    case TC_U4:
-        return ((const uint8_t *)base)[i];
-    case TC_I16:
-        return ((const int16_t *)base)[i];
-    case TC_U16:
-        return ((const uint16_t *)base)[i];
-    case TC_I32:
-        return ((const int32_t *)base)[i];
-    case TC_U32:
-        return ((const uint32_t *)base)[i];
-    case TC_I64:
-    case TC_U64:
-        return ((const int64_t *)base)[i];
-    case TC_F16:
-    case TC_BF16:
-    case TC_F32:
-    case TC_F64:
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
-    case TC_NDTYPES:
-        break;
+    switch (tc_dtype_bytes(t)) {
+    case 1:
+        return is_signed ? ((const int8_t *)base)[i] : ((const uint8_t *)base)[i];
+    case 2:
+        return is_signed ? ((const int16_t *)base)[i] : ((const uint16_t *)base)[i];
+    case 4:
+        return is_signed ? ((const int32_t *)base)[i] : (int64_t)((const uint32_t *)base)[i];
     }
-    assert(!"tc_load_i of a float type");
-    return 0;
+    return ((const int64_t *)base)[i];
 }
 
 void tc_store_f(tc_dtype t, void *base, int64_t i, double v) {
-    switch (t) {
-    case TC_F16:
-        ((uint16_t *)base)[i] = tc_f32_to_f16((float)v);
-        return;
-    case TC_BF16:
-        ((uint16_t *)base)[i] = tc_f32_to_bf16((float)v);
-        return;
-    case TC_F32:
+    assert(tc_dtype_is_float(t));
+    if (t == TC_F32)
         ((float *)base)[i] = (float)v;
-        return;
-    case TC_F64:
+    else if (t == TC_F64)
         ((double *)base)[i] = v;
-        return;
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
+    else if (t == TC_F16 || t == TC_BF16)
+        ((uint16_t *)base)[i] = t == TC_F16 ? tc_f32_to_f16((float)v) : tc_f32_to_bf16((float)v);
+    else
         ((uint8_t *)base)[i] = tc_f32_to_f8(tc_float8_of(t), (float)v);
-        return;
-    case TC_BOOL:
-    case TC_I8:
-    case TC_U8:
-    case TC_I16:
-    case TC_U16:
-    case TC_I32:
-    case TC_U32:
-    case TC_I64:
-    case TC_U64:
-    case TC_I4:
-    case TC_U4:
-    case TC_NDTYPES:
-        break;
-    }
-    assert(!"tc_store_f to an integer type");
 }
 
 void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v) {
-    switch (t) {
-    case TC_BOOL:
-        ((uint8_t *)base)[i] = v != 0;
-        return;
-    case TC_I8:
-    case TC_U8:
+    assert(!tc_dtype_is_float(t));
+    v = tc_wrap_i(t, v);
+    switch (tc_dtype_bytes(t)) {
+    case 1:
         ((uint8_t *)base)[i] = (uint8_t)v;
         return;
-    case TC_I4:
-        ((uint8_t *)base)[i] = (uint8_t)(((v & 15) ^ 8) - 8);
-        return;
-    case TC_U4:
-        ((uint8_t *)base)[i] = v & 15;
-        return;
-    case TC_I16:
-    case TC_U16:
+    case 2:
         ((uint16_t *)base)[i] = (uint16_t)v;
         return;
-    case TC_I32:
-    case TC_U32:
+    case 4:
         ((uint32_t *)base)[i] = (uint32_t)v;
         return;
-    case TC_I64:
-    case TC_U64:
-        ((int64_t *)base)[i] = v;
-        return;
-    case TC_F16:
-    case TC_BF16:
-    case TC_F32:
-    case TC_F64:
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
-    case TC_NDTYPES:
-        break;
     }
-    assert(!"tc_store_i to a float type");
+    ((int64_t *)base)[i] = v;
+}
+
+/* ---- rounding to a type ---- */
+
+int64_t tc_wrap_i(tc_dtype t, int64_t v) {
+    int above = 64 - tc_dtype_bits(t);
+    if (t == TC_BOOL)
+        return v != 0;
+    return tc_dtype_is_signed(t) ? (int64_t)((uint64_t)v << above) >> above : (int64_t)((uint64_t)v << above >> above);
+}
+
+double tc_round_f(tc_dtype t, double v) {
+    uint64_t element;
+    if (t == TC_F64)
+        return v;
+    tc_store_f(t, &element, 0, v);
+    return tc_load_f(t, &element, 0);
 }

@@ -102,4 +102,11 @@ int64_t tc_load_i(tc_dtype t, const void *base, int64_t i);
 void tc_store_f(tc_dtype t, void *base, int64_t i, double v);
 void tc_store_i(tc_dtype t, void *base, int64_t i, int64_t v);
 
+/* Wraps v to the integer type t (bool: v != 0). U64 keeps its bits in the int64. */
+int64_t tc_wrap_i(tc_dtype t, int64_t v);
+/* Rounds v to the float type t. */
+double tc_round_f(tc_dtype t, double v);
+/* From 1 to the next number of the float type t. */
+double tc_dtype_epsilon(tc_dtype t);
+
 #endif

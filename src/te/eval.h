@@ -7,10 +7,6 @@
 
 #include "te/expr.h"
 
-/* Wraps v to the integer type t (bool: v != 0). U64 keeps its bits in the int64. */
-int64_t tc_wrap_i(tc_dtype t, int64_t v);
-/* Rounds v to the float type t. */
-double tc_round_f(tc_dtype t, double v);
 /* Smallest and largest value of an integer type or bool; U64's largest is INT64_MAX here. */
 int64_t tc_int_min(tc_dtype t);
 int64_t tc_int_max(tc_dtype t);

@@ -44,38 +44,10 @@ LLVMTypeRef tc_cg_vec(LLVMTypeRef elem, int lanes) {
 }
 
 LLVMTypeRef tc_cg_mem_type(tc_cg *g, tc_dtype t) {
-    switch (t) {
-    case TC_BOOL:
-    case TC_I8:
-    case TC_U8:
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
-    case TC_I4:
-    case TC_U4:
-        return g->i8;
-    case TC_I16:
-    case TC_U16:
-    case TC_F16:
-    case TC_BF16:
-        return g->i16;
-    case TC_I32:
-    case TC_U32:
-        return g->i32;
-    case TC_I64:
-    case TC_U64:
-        return g->i64;
-    case TC_F32:
-        return g->f32;
-    case TC_F64:
-        return g->f64;
-    case TC_NDTYPES:
-        break;
-    }
-    return g->i8;
+    int bytes = tc_dtype_bytes(t);
+    if (t == TC_F32 || t == TC_F64)
+        return t == TC_F32 ? g->f32 : g->f64;
+    return bytes == 1 ? g->i8 : bytes == 2 ? g->i16 : bytes == 4 ? g->i32 : g->i64;
 }
 
 LLVMTypeRef tc_cg_val_type(tc_cg *g, tc_dtype t, int lanes) {

@@ -73,91 +73,33 @@ static tc_status read_raw(Onnx__TensorProto *p, bool steal, tc_graph_tensor *t, 
 
 /* ---- typed fields ---- */
 
-/* The field that ONNX prescribes for a type, and how many values it has. Narrow floats are bit patterns in int32_data. */
-static size_t field_length(const Onnx__TensorProto *p, tc_dtype t) {
-    switch (t) {
-    case TC_F32:
-        return p->n_float_data;
-    case TC_F64:
-        return p->n_double_data;
-    case TC_I64:
-        return p->n_int64_data;
-    case TC_U32:
-    case TC_U64:
-        return p->n_uint64_data;
-    case TC_BOOL:
-    case TC_I8:
-    case TC_U8:
-    case TC_I16:
-    case TC_U16:
-    case TC_I32:
-    case TC_F16:
-    case TC_BF16:
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-    case TC_F4E2M1:
-    case TC_F8E8M0:
-    case TC_I4:
-    case TC_U4:
-    case TC_NDTYPES:
-        break;
-    }
-    return p->n_int32_data;
-}
+/* The field that ONNX prescribes for a type: its values, how many, and the bytes of each. What has no field of its own is in the lower bytes
+ * of int32_data: narrow floats as bit patterns. */
+typedef struct field {
+    const void *values;
+    size_t n, width;
+} field;
 
-static void copy_field(const Onnx__TensorProto *p, tc_graph_tensor *t, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        switch (t->dtype) {
-        case TC_F32:
-            ((float *)t->data)[i] = p->float_data[i];
-            break;
-        case TC_F64:
-            ((double *)t->data)[i] = p->double_data[i];
-            break;
-        case TC_I64:
-            ((int64_t *)t->data)[i] = p->int64_data[i];
-            break;
-        case TC_U64:
-            ((uint64_t *)t->data)[i] = p->uint64_data[i];
-            break;
-        case TC_U32:
-            ((uint32_t *)t->data)[i] = (uint32_t)p->uint64_data[i];
-            break;
-        case TC_I32:
-            ((int32_t *)t->data)[i] = p->int32_data[i];
-            break;
-        case TC_I16:
-        case TC_U16:
-        case TC_F16:
-        case TC_BF16:
-            ((uint16_t *)t->data)[i] = (uint16_t)p->int32_data[i];
-            break;
-        case TC_BOOL:
-        case TC_I8:
-        case TC_U8:
-        case TC_F8E4M3FN:
-        case TC_F8E4M3FNUZ:
-        case TC_F8E5M2:
-        case TC_F8E5M2FNUZ:
-        case TC_F4E2M1:
-        case TC_F8E8M0:
-            ((uint8_t *)t->data)[i] = (uint8_t)p->int32_data[i];
-            break;
-        case TC_I4:
-        case TC_U4:
-        case TC_NDTYPES:
-            break;
-        }
+static field field_of(const Onnx__TensorProto *p, tc_dtype t) {
+    if (t == TC_F32)
+        return (field){p->float_data, p->n_float_data, sizeof *p->float_data};
+    if (t == TC_F64)
+        return (field){p->double_data, p->n_double_data, sizeof *p->double_data};
+    if (t == TC_I64)
+        return (field){p->int64_data, p->n_int64_data, sizeof *p->int64_data};
+    if (t == TC_U32 || t == TC_U64)
+        return (field){p->uint64_data, p->n_uint64_data, sizeof *p->uint64_data};
+    return (field){p->int32_data, p->n_int32_data, sizeof *p->int32_data};
 }
 
 static tc_status read_fields(const Onnx__TensorProto *p, tc_graph_tensor *t, tc_error *err) {
-    size_t n = field_length(p, t->dtype);
-    if (n != (size_t)tc_graph_tensor_count(t))
-        return wrong_size(p, t, n, "elements", err);
+    field f = field_of(p, t->dtype);
+    size_t bytes = (size_t)tc_dtype_bytes(t->dtype);
+    if (f.n != (size_t)tc_graph_tensor_count(t))
+        return wrong_size(p, t, f.n, "elements", err);
     TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
-    copy_field(p, t, n);
+    for (size_t i = 0; i < f.n; i++)
+        memcpy((char *)t->data + i * bytes, (const char *)f.values + i * f.width, bytes);
     normalise_bools(t);
     return TC_OK;
 }

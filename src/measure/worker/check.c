@@ -39,42 +39,6 @@ struct tc_meas_check {
 
 /* ---- tolerance ---- */
 
-static double epsilon(tc_dtype t) {
-    switch (t) {
-    case TC_F64:
-        return DBL_EPSILON;
-    case TC_F16:
-        return 0x1p-10;
-    case TC_BF16:
-        return 0x1p-7;
-    case TC_F8E4M3FN:
-    case TC_F8E4M3FNUZ:
-        return 0x1p-3;
-    case TC_F8E5M2:
-    case TC_F8E5M2FNUZ:
-        return 0x1p-2;
-    case TC_F4E2M1:
-        return 0x1p-1;
-    case TC_F8E8M0:
-        return 1;
-    case TC_BOOL:
-    case TC_I8:
-    case TC_U8:
-    case TC_I16:
-    case TC_U16:
-    case TC_I32:
-    case TC_U32:
-    case TC_I64:
-    case TC_U64:
-    case TC_F32:
-    case TC_I4:
-    case TC_U4:
-    case TC_NDTYPES:
-        break;
-    }
-    return FLT_EPSILON;
-}
-
 typedef struct traits {
     double eps; /* of the narrowest float type computed in; 0: none */
     bool steps; /* rounds floats to steps */
@@ -84,7 +48,7 @@ static void see(const tc_expr *e, void *user) {
     traits *t = user;
     bool leaf = (tc_op_traits(e->op) & TC_LEAF) != 0 || e->op == TC_OP_READ;
     if (!leaf && tc_dtype_is_float((tc_dtype)e->dtype))
-        t->eps = TC_MAX(t->eps, epsilon((tc_dtype)e->dtype));
+        t->eps = TC_MAX(t->eps, tc_dtype_epsilon((tc_dtype)e->dtype));
     bool rounds =
         e->op == TC_OP_FLOOR || e->op == TC_OP_CEIL || e->op == TC_OP_ROUND || e->op == TC_OP_TRUNC || e->op == TC_OP_MOD;
     bool cast = e->op == TC_OP_CAST && !tc_dtype_is_float((tc_dtype)e->dtype);
@@ -99,7 +63,7 @@ static traits traits_of(const tc_workload *w) {
             tc_dtype d = w->computes[i]->out[o]->dtype;
             tc_expr_walk(w->computes[i]->body[o], see, &t);
             if (tc_dtype_is_float(d))
-                t.eps = TC_MAX(t.eps, epsilon(d));
+                t.eps = TC_MAX(t.eps, tc_dtype_epsilon(d));
         }
     return t;
 }
