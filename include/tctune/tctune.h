@@ -39,6 +39,9 @@ typedef struct tctune_build_options {
     /* "input=1,128", or "symbol=128" for a symbolic dimension, "symbol=1..512" for a range of sizes that one model serves;
      * NULL-terminated, or NULL: symbols have ranges that follow from their names */
     const char *const *shapes;
+    /* An output that is an input with new rows behind it (the keys and values that a model keeps when it decodes) is one buffer with that
+     * input: tctune_run says how it is given. TCTUNE_BAD_INPUT where the model has none. */
+    int in_place_cache;
 } tctune_build_options;
 
 /* Imports and compiles an ONNX file. options may be NULL. */
@@ -58,6 +61,9 @@ TC_API int tctune_num_outputs(const tctune_model *model);
 TC_API const char *tctune_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
 
+/* Which output grows input i in place: they are one buffer, in whose dimension *rows new rows are put behind those of the input. -1: none. */
+TC_API int tctune_grows(const tctune_model *model, int i, int *rows);
+
 /* The shape of output i in the last run: as many numbers as it has dimensions. A dimension whose size depends on data (of NonZero
  * and what follows from it), or on the sizes of inputs, is at most as large as tctune_output says; all others are always that large.
  * NULL when i is out of range. */
@@ -65,7 +71,12 @@ TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
 
 /* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
  * caller's. An input whose sizes vary is given in those of the run, dense; one that is out of its range, or contradicts another, is
- * TCTUNE_BAD_INPUT, with both sizes in the message. Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape. */
+ * TCTUNE_BAD_INPUT, with both sizes in the message.
+ * Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape.
+ *
+ * A buffer that grows in place (in_place_cache) is the output's, aligned to 64 bytes, and stays an array of the shape of
+ * tctune_output: a run writes its new rows and leaves the others as they are. The input is that memory too, in the shape of the rows that
+ * are there, with the strides of the buffer; then nothing is copied. One that lies elsewhere is dense, and copied to the buffer first. */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
 /* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and weights

@@ -80,6 +80,7 @@ typedef struct tc_cli_pass_args {
 typedef struct tc_cli_source_args {
     const char *model, *te;
     tc_cli_texts shape;
+    bool in_place_cache;
     tc_cli_pass_args passes;
     bool varying; /* no option: the command takes kernels whose sizes are not given */
 } tc_cli_source_args;
@@ -128,7 +129,11 @@ typedef struct tc_cli_model_args {
         "range of sizes, LEAST..MOST:N the multiples of N in it; may be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
     TC_CLI_TEXT(S, g.model, "model", "FILE", "the network: an ONNX model (for run and bench also a library that build wrote)"),  \
-        TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape)
+        TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape),      \
+        TC_CLI_FLAG(                                                                                                             \
+            S, g.in_place_cache, "in-place-cache",                                                                               \
+            "an output that is an input with new rows behind it (keys and values of a model that decodes) is one buffer "        \
+            "with that input: a run writes the new rows and copies none of the others")
 #define TC_CLI_PASS_OPTIONS(S, g)                                                                                                \
     TC_CLI_ROW(S, g.level, int, tc_cli_take_level, "opt-level", "0..3",                                                          \
                "which graph passes run: 0 what correctness needs, 1 less work, 2 layouts and algorithms too (default), 3 "       \

@@ -16,6 +16,8 @@ int tc_cli_check_source(const tc_cli_source_args *a, tc_error *err) {
     if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
         return tc_cli_usage(
             err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
+    if (a->te && a->in_place_cache)
+        return tc_cli_usage(err, "--in-place-cache goes with --model: a .te kernel has no cache");
     return tc_cli_check_passes(p, err);
 }
 
@@ -45,6 +47,7 @@ int tc_cli_open(const tc_cli_model_args *m, const char *constants, tc_graph_work
                                .te = a->te,
                                .shapes = shapes,
                                .nshapes = a->shape.len,
+                               .in_place_cache = a->in_place_cache,
                                .passes = tc_cli_pass_options(&a->passes),
                                .varying = a->varying,
                                .constants = constants,
@@ -149,6 +152,9 @@ static int with_source(const tc_cli_model_args *a, tc_cli_use_model *use, const 
 
 static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const void *user, tc_error *err) {
     tc_graph_model *m = NULL;
+    if (a->source.in_place_cache)
+        return tc_cli_usage(err, "%s: --in-place-cache is said when a library is built; this one is as it was built",
+                            a->source.model);
     tc_status st = tc_graph_model_load(a->source.model, a->target.threads, &m, err);
     int status = st == TC_OK ? use(user, m, err) : TC_CLI_FAILED;
     tc_graph_model_free(m);

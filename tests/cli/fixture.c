@@ -79,6 +79,18 @@ static void joined(const char *path) {
     save(w, path);
 }
 
+/* y is p with relu(x) behind it. */
+static void cache(const char *path) {
+    char past[32];
+    snprintf(past, sizeof past, "past,%d", INNER);
+    tc_graph_writer *w = start("sequence");
+    tc_graph_writer_input(w, "p", TC_F32, past);
+    tc_graph_writer_node(w, "Relu", "positive", "x", "h");
+    tc_graph_writer_node(w, "Concat", "rows", "p,h", "y");
+    tc_graph_writer_int(w, "axis", 0);
+    save(w, path);
+}
+
 static void unknown_operator(const char *path) {
     tc_graph_writer *w = start("8");
     tc_graph_writer_node(w, "FancyOp", "fancy_7", "x", "y");
@@ -154,6 +166,7 @@ static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
     joined(in(dir, "joined.onnx"));
+    cache(in(dir, "cache.onnx"));
     unknown_operator(in(dir, "operator.onnx"));
     unknown_attribute(in(dir, "attribute.onnx"));
     external_data(in(dir, "external.onnx"));

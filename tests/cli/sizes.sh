@@ -50,6 +50,19 @@ ok "$TCTUNE" bench --model j.so --repeats 3 --json
 [ "$(json out curves.1.points.6.sizes.past)" -eq 8 ] || fail "the curve does not end at the largest size"
 [ "$(json out curves.1.points.6.repeats)" -eq 3 ] || fail "the curve does not say how often it was timed"
 
+# ---- a cache that grows in place: the same outputs, in a buffer of its own ----
+ok "$TCTUNE" build --model "$models/cache.onnx" --untuned --threads 1 --shape past=0..8 --shape sequence=1..4 --in-place-cache -o c.so
+grep -q 'inputs\[1\].* p .*one buffer with outputs\[0\]' c.h || fail "the header does not say which input and output are one buffer"
+ok "$TCTUNE" run --model "$models/cache.onnx" --untuned --shape past=0..8 --shape sequence=1..4 --at past=3 --at sequence=2 --outputs copied.npz
+for source in c.so "$models/cache.onnx --untuned --shape past=0..8 --shape sequence=1..4 --in-place-cache"; do
+    ok "$TCTUNE" run --model $source --at past=3 --at sequence=2 --check copied.npz --rtol 0 --atol 0
+done
+ok "$TCTUNE" bench --model c.so --repeats 3
+says "c.so over sequence" "c.so over past"
+refused 1 "no cache can grow in place|--in-place-cache" "$TCTUNE" build --model "$models/symbolic.onnx" --untuned --in-place-cache -o none.so
+refused 2 "c.so|when a library is built" "$TCTUNE" bench --model c.so --in-place-cache
+refused 2 "goes with --model" "$TCTUNE" build --te "$models/none.te" --in-place-cache -o none.so
+
 # ---- what is refused ----
 for command in run bench; do
     refused 2 '--at bitch=3|expected NAME=SIZE|batch = 1..16' "$TCTUNE" $command --model s.so --at bitch=3

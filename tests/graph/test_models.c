@@ -240,10 +240,100 @@ static void test_built_for_ranges(void **state) {
     tc_target_free(t);
 }
 
+/* ---- a cache in place ---- */
+
+enum { KEPT = 8, OUTPUTS = 1 + KEPT, PROMPT = 16, LONGEST = 40 };
+
+/* The same model twice: one copies what it kept, the other keeps it in buffers. */
+typedef struct decoding {
+    tc_graph *g[2];
+    tc_graph_program *p[2];
+    tc_graph_model *m[2];
+    tc_graph_bundle prompt;
+    tc_graph_tensor kept[OUTPUTS], buffer[OUTPUTS];
+} decoding;
+
+static void open_decoding(const char *path, const tc_target *t, decoding *d) {
+    static const tc_graph_binding sizes[] = {
+        {"batch", 1, {{1, 1, 1}}}, {"sequence", 1, {{1, 64, 1}}}, {"past", 1, {{0, 192, 1}}}};
+    const tc_graph_port *ports;
+    for (int k = 0; k < 2; k++) {
+        assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = sizes, .nshapes = TC_LEN(sizes)}, &d->g[k], err));
+        if (k == 1)
+            assert_ok(tc_graph_grow_in_place(d->g[k], err));
+        assert_ok(tc_graph_passes(d->g[k], NULL, err));
+        assert_ok(tc_graph_program_new(d->g[k], &d->p[k], err));
+        assert_ok(tc_graph_model_build(d->p[k], &(tc_graph_build_options){.target = t, .threads = 2}, &d->m[k], err));
+    }
+    assert_int_equal(tc_graph_model_outputs(d->m[1], &ports), OUTPUTS);
+    for (int i = 0; i < OUTPUTS; i++) {
+        d->buffer[i] = tc_graph_tensor_view(TC_F32, &ports[i].shape, NULL);
+        assert_non_null(d->buffer[i].data = aligned_alloc(64, tc_graph_tensor_bytes(&d->buffer[i])));
+    }
+    assert_ok(tc_graph_npz_load(MODELS "gpt2_past_dyn.b1_s16_p0.reference.npz", &d->prompt, err));
+}
+
+static void close_decoding(decoding *d) {
+    for (int i = 0; i < OUTPUTS; i++) {
+        tc_graph_tensor_free(&d->kept[i]);
+        free(d->buffer[i].data);
+    }
+    for (int k = 0; k < 2; k++) {
+        tc_graph_model_free(d->m[k]);
+        tc_graph_program_free(d->p[k]);
+        tc_graph_free(d->g[k]);
+    }
+    tc_graph_bundle_free(&d->prompt);
+}
+
+/* The prompt is compared with the reference, tokens after it with the model that copies. */
+static void decode(decoding *d, int64_t past, int64_t *ids) {
+    tc_graph_tensor in[OUTPUTS], out[OUTPUTS];
+    tc_graph_diff diff;
+    in[0] = tc_graph_tensor_view(TC_I64, &(tc_graph_shape){2, {1, past ? 1 : PROMPT}}, ids);
+    for (int i = 1; i < OUTPUTS; i++)
+        in[i] = tc_graph_tensor_view(TC_F32, &(tc_graph_shape){4, {1, 4, past, 64}}, past ? d->kept[i].data : d->buffer[i].data);
+    assert_ok(tc_graph_model_run(d->m[0], in, out, err));
+    for (int i = 1; i < OUTPUTS; i++)
+        in[i].data = d->buffer[i].data;
+    assert_ok(tc_graph_model_run_into(d->m[1], in, d->buffer, err));
+    tc_graph_tensor logits = tc_graph_tensor_view(TC_F32, tc_graph_model_output_shape(d->m[1], 0), d->buffer[0].data);
+    const tc_graph_tensor *want = past ? &out[0] : reference(&d->prompt, "out", "logits");
+    assert_ok(tc_graph_tensor_compare(&logits, want, 0, 0, &diff, err));
+    if (diff.rel > 1e-5)
+        fail_msg("after %d tokens: error %g", (int)past, diff.rel);
+    for (int i = 0; i < OUTPUTS; i++) {
+        tc_graph_tensor_free(&d->kept[i]);
+        d->kept[i] = out[i];
+    }
+}
+
+/* A prompt, then token after token. */
+static void test_decodes_in_place(void **state) {
+    (void)state;
+    if (!available() || !tc_fs_exists(MODELS "gpt2_past_dyn.topology.onnx"))
+        skip();
+    char *path = filled("gpt2_past_dyn");
+    int64_t ids[PROMPT];
+    decoding d = {0};
+    tc_target *t;
+    assert_ok(tc_target_parse("native", &t, err));
+    open_decoding(path, t, &d);
+    memcpy(ids, reference(&d.prompt, "in", "input_ids")->data, sizeof ids);
+    for (int64_t past = 0; past < LONGEST; past += past ? 1 : PROMPT) {
+        ids[0] = past ? 37 * past % 1000 : ids[0];
+        decode(&d, past, ids);
+    }
+    close_decoding(&d);
+    tc_target_free(t);
+    free(path);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert_tiny), cmocka_unit_test(test_bert_tiny_dyn),   cmocka_unit_test(test_bert_base),
-        cmocka_unit_test(test_decoders),  cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_built_for_ranges),
+        cmocka_unit_test(test_bert_tiny),        cmocka_unit_test(test_bert_tiny_dyn),   cmocka_unit_test(test_bert_base),
+        cmocka_unit_test(test_decoders),         cmocka_unit_test(test_sizes_that_vary), cmocka_unit_test(test_built_for_ranges),
+        cmocka_unit_test(test_decodes_in_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

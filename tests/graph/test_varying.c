@@ -358,6 +358,7 @@ static const struct {
     {TC_GRAPH_OP_MASKED, "inference makes it, of values as large as they may be"},
     {TC_GRAPH_OP_JOINED, "the same"},
     {TC_GRAPH_OP_SHIFTED, "the same"},
+    {TC_GRAPH_OP_GROWN, "caches that grow in place are found after import"},
     {TC_GRAPH_OP_NON_ZERO_LIST, "inference makes it, of operands that are masked"},
     {TC_GRAPH_OP_UNIQUE_LIST, "the same"},
     {TC_GRAPH_OP_NMS_LIST, "the same"},

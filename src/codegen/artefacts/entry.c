@@ -2,7 +2,8 @@
  * behind the head, and behind that copies of what callers did not align.
  *
  *   NAME_context_run(context, inputs, outputs):
- *     return -2 unless the sizes among the inputs are what they must be
+ *     return -2 unless the sizes among the inputs are what they must be, -3 unless inputs that are outputs too are the same
+ *       aligned arrays
  *     in[i], out[i] = aligned pointers; copies in the context stand in for those that are not
  *     rt = {abi, min(context.threads, built for), RUNTIME}
  *     status = DRIVER(in, out, arena, CONSTANTS, &rt, context)
@@ -33,6 +34,11 @@ typedef struct entry {
 
 static int64_t rounded(int64_t v) {
     return (v + TC_RT_ALIGN - 1) / TC_RT_ALIGN * TC_RT_ALIGN;
+}
+
+/* Bytes of its copy. */
+static int64_t staged(const tc_cg_array *a) {
+    return a->shared ? 0 : rounded(a->most);
 }
 
 static tc_val element(tc_cg *g, tc_val array, int i) {
@@ -132,8 +138,12 @@ static tc_val misaligned(tc_cg *g, tc_val p) {
     return LLVMBuildICmp(g->b, LLVMIntNE, low, tc_cg_i64(g, 0), "");
 }
 
+static tc_val pointer_at(tc_cg *g, tc_val array, int i) {
+    return LLVMBuildLoad2(g->b, g->ptr, element(g, array, i), "");
+}
+
 static tc_val size_at(tc_cg *g, tc_val array, int i) {
-    return LLVMBuildLoad2(g->b, g->i64, LLVMBuildLoad2(g->b, g->ptr, element(g, array, i), ""), "size");
+    return LLVMBuildLoad2(g->b, g->i64, pointer_at(g, array, i), "size");
 }
 
 /* Bytes of an array in this run, whose sizes are in `list`. */
@@ -160,20 +170,24 @@ static void copy_if(entry *x, tc_val cond, tc_val to, tc_val from, const tc_cg_a
 static void align_pointers(entry *x, tc_val theirs, tc_val table, int n, const tc_cg_array *array, bool input) {
     tc_cg *g = x->g;
     for (int i = 0; i < n; i++) {
-        tc_val p = LLVMBuildLoad2(g->b, g->ptr, element(g, theirs, i), ""), stage = tc_cg_at_bytes(g, x->context, x->stage_at),
-               bad = misaligned(g, p);
+        if (array[i].shared) {
+            LLVMBuildStore(g->b, pointer_at(g, theirs, i), element(g, table, i));
+            continue;
+        }
+        tc_val p = pointer_at(g, theirs, i), stage = tc_cg_at_bytes(g, x->context, x->stage_at), bad = misaligned(g, p);
         if (input)
             copy_if(x, bad, stage, p, &array[i], theirs);
         LLVMBuildStore(g->b, LLVMBuildSelect(g->b, bad, stage, p, ""), element(g, table, i));
-        x->stage_at += rounded(array[i].most);
+        x->stage_at += staged(&array[i]);
     }
 }
 
 static void return_outputs(entry *x) {
     tc_cg *g = x->g;
     for (int i = 0; i < x->e->nout; i++) {
-        tc_val theirs = LLVMBuildLoad2(g->b, g->ptr, element(g, x->outputs, i), "");
-        tc_val ours = LLVMBuildLoad2(g->b, g->ptr, element(g, x->out, i), "");
+        if (x->e->out[i].shared)
+            continue;
+        tc_val theirs = pointer_at(g, x->outputs, i), ours = pointer_at(g, x->out, i);
         copy_if(x, LLVMBuildICmp(g->b, LLVMIntNE, theirs, ours, ""), theirs, ours, &x->e->out[i], x->out);
     }
 }
@@ -210,6 +224,28 @@ static tc_val beyond(tc_cg *g, tc_val v, int64_t least, int64_t most) {
                        LLVMBuildICmp(g->b, LLVMIntSGT, v, tc_cg_i64(g, most), ""), "");
 }
 
+static void return_if(entry *x, tc_val cond, int status) {
+    tc_cg *g = x->g;
+    LLVMBasicBlockRef refuse = block(x, "refuse"), go = block(x, "go");
+    LLVMBuildCondBr(g->b, cond, refuse, go);
+    LLVMPositionBuilderAtEnd(g->b, refuse);
+    LLVMBuildRet(g->b, i32(g, status));
+    LLVMPositionBuilderAtEnd(g->b, go);
+}
+
+/* Returns from the function where an input is not the output that it must be, or kernels could not use it where it lies. */
+static void check_shared(entry *x) {
+    tc_cg *g = x->g;
+    for (int i = 0; i < x->e->nin; i++) {
+        int output = x->e->in[i].shared - 1;
+        if (output < 0)
+            continue;
+        tc_val p = pointer_at(g, x->inputs, i);
+        tc_val other = LLVMBuildICmp(g->b, LLVMIntNE, p, pointer_at(g, x->outputs, output), "");
+        return_if(x, LLVMBuildOr(g->b, other, misaligned(g, p), ""), -3);
+    }
+}
+
 /* Returns from the function where a size is not what it must be. */
 static void check_sizes(entry *x) {
     tc_cg *g = x->g;
@@ -229,13 +265,8 @@ static void check_sizes(entry *x) {
         bad = LLVMBuildOr(g->b, bad, beyond(g, sum, c->sum[i].least, c->sum[i].most), "");
     }
     free(units);
-    if (!c->nsum)
-        return;
-    LLVMBasicBlockRef refuse = block(x, "refuse"), go = block(x, "go");
-    LLVMBuildCondBr(g->b, bad, refuse, go);
-    LLVMPositionBuilderAtEnd(g->b, refuse);
-    LLVMBuildRet(g->b, i32(g, -2));
-    LLVMPositionBuilderAtEnd(g->b, go);
+    if (c->nsum)
+        return_if(x, bad, -2);
 }
 
 static void build_context_run(entry *x) {
@@ -245,6 +276,7 @@ static void build_context_run(entry *x) {
     x->inputs = LLVMGetParam(x->fn, 1);
     x->outputs = LLVMGetParam(x->fn, 2);
     check_sizes(x);
+    check_shared(x);
     x->in = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nin, 1), 8, "in");
     x->out = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nout, 1), 8, "out");
     align_pointers(x, x->inputs, x->in, x->e->nin, x->e->in, true);
@@ -304,9 +336,9 @@ static void build_run(entry *x) {
 static void sizes(entry *x) {
     x->stage_at = x->total = HEAD + rounded(x->e->arena_bytes);
     for (int i = 0; i < x->e->nin; i++)
-        x->total += rounded(x->e->in[i].most);
+        x->total += staged(&x->e->in[i]);
     for (int i = 0; i < x->e->nout; i++)
-        x->total += rounded(x->e->out[i].most);
+        x->total += staged(&x->e->out[i]);
     x->align = x->total >= HUGE_PAGE / 4 ? HUGE_PAGE : TC_RT_ALIGN;
     x->total = (x->total + x->align - 1) / x->align * x->align;
 }

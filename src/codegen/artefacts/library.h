@@ -70,13 +70,16 @@ TC_NODISCARD tc_status tc_cg_emit_driver(const tc_target *t, const tc_cg_driver 
  *   int32_t NAME_run(const void *const *inputs, void *const *outputs)
  *
  * A context is all that runs change; it runs the driver with a runtime of at most `nthreads` threads. Arrays need no alignment. Runs
- * return the driver's status, or -2 when sizes are not what they must be, with nothing written; NAME_run, which has a context of its
+ * return the driver's status, or with nothing written -2 when sizes are not what they must be, and -3 when an input and an output that must be
+ * one array are not, or it is not aligned to TC_RT_ALIGN; NAME_run, which has a context of its
  * own for one thread at a time and makes new ones for others, also -1 when there is no memory. The object also defines
  * `int32_t NAME_threads`, which contexts take over when they are made. */
 
-/* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. */
+/* An array of a run: `each` bytes times the sizes that the i64 scalars size[] of the same list are, at most `most`. One that is an input and
+ * an output is used where it lies. */
 typedef struct tc_cg_array {
     int64_t most, each;
+    int shared; /* one past the number in the other list of the array that is the same; 0: none is */
     int nsize;
     const int *size;
 } tc_cg_array;

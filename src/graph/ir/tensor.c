@@ -120,9 +120,13 @@ void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to) {
     t->shape = *to;
 }
 
+void tc_graph_tensor_place(const tc_graph_tensor *t, const tc_graph_shape *shape, void *to) {
+    copy_block(to, shape, t->data, &t->shape, &t->shape, (size_t)tc_dtype_bytes(t->dtype));
+}
+
 tc_status tc_graph_tensor_widen(const tc_graph_tensor *t, const tc_graph_shape *to, tc_graph_tensor *out, tc_error *err) {
     TC_TRY(tc_graph_tensor_alloc(out, t->dtype, to, err));
-    copy_block(out->data, to, t->data, &t->shape, &t->shape, (size_t)tc_dtype_bytes(t->dtype));
+    tc_graph_tensor_place(t, to, out->data);
     return TC_OK;
 }
 

@@ -65,6 +65,8 @@ void tc_graph_tensor_trim(tc_graph_tensor *t, const tc_graph_shape *to);
 /* The other way: *out (OWNED) is of shape `to`, not smaller than t's, with t's elements the first of each dimension and zeros behind. */
 TC_NODISCARD tc_status tc_graph_tensor_widen(const tc_graph_tensor *t, const tc_graph_shape *to, tc_graph_tensor *out,
                                              tc_error *err);
+/* t's elements as the first of each dimension of the array `to`, whose shape is not smaller; no others are written. */
+void tc_graph_tensor_place(const tc_graph_tensor *t, const tc_graph_shape *shape, void *to);
 int64_t tc_graph_tensor_count(const tc_graph_tensor *t);
 size_t tc_graph_tensor_bytes(const tc_graph_tensor *t);
 bool tc_graph_tensor_equal(const tc_graph_tensor *a, const tc_graph_tensor *b); /* type, shape and every byte */

@@ -104,12 +104,30 @@ static int roi_align_params(const tc_graph_node *n, int64_t *p) {
     return 11;
 }
 
+static int grow_params(const tc_graph_node *n, int64_t *p) {
+    const tc_graph_value *cache = n->in[0];
+    int ndim = cache->shape.ndim;
+    p[0] = tc_dtype_bytes(cache->dtype);
+    p[1] = ndim;
+    p[2] = tc_graph_attr_axis(n);
+    memcpy(p + 3, cache->shape.d, (size_t)ndim * sizeof *p);
+    for (int d = 0; d < ndim; d++)
+        p[3 + ndim + d] = d != p[2] && cache->extent[d];
+    return 3 + 2 * ndim;
+}
+
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {
 #define KERNEL(id, name)                                                                                                         \
-    { TC_GRAPH_OP_##id##_LIST, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
-    static const tc_graph_library_kernel kernels[] = {
-        KERNEL(TOP_K, top_k),     KERNEL(UNIQUE, unique), KERNEL(NON_ZERO, non_zero),         KERNEL(NMS, nms),
-        KERNEL(SCATTER, scatter), KERNEL(DET, det),       KERNEL(MAX_ROI_POOL, max_roi_pool), KERNEL(ROI_ALIGN, roi_align)};
+    { TC_GRAPH_OP_##id, "tc_lib_" #name, tc_lib_##name, tc_lib_##name##_workspace, name##_params }
+    static const tc_graph_library_kernel kernels[] = {KERNEL(TOP_K_LIST, top_k),
+                                                      KERNEL(UNIQUE_LIST, unique),
+                                                      KERNEL(NON_ZERO_LIST, non_zero),
+                                                      KERNEL(NMS_LIST, nms),
+                                                      KERNEL(SCATTER_LIST, scatter),
+                                                      KERNEL(DET_LIST, det),
+                                                      KERNEL(MAX_ROI_POOL_LIST, max_roi_pool),
+                                                      KERNEL(ROI_ALIGN_LIST, roi_align),
+                                                      KERNEL(GROWN, grow)};
 #undef KERNEL
     for (size_t i = 0; i < TC_LEN(kernels); i++)
         if (kernels[i].op == op)

@@ -80,6 +80,14 @@ TC_LIB_API int64_t tc_lib_non_zero_workspace(const int64_t *params, int32_t nthr
 TC_LIB_API tc_kernel tc_lib_nms;
 TC_LIB_API int64_t tc_lib_nms_workspace(const int64_t *params, int32_t nthreads);
 
+/* ---- grow.c ---- */
+
+/* New rows, dense in the sizes of the run, behind those of a cache, which is written where it lies. Parameters: bytes of an element, number of
+ * dimensions, which of them are rows, for each how many elements the cache has, and whether that many there are in a run (0), or what the
+ * next of the sizes says (1). args: params, cache, new, rows of the cache i64, rows of new i64, sizes i64..., the cache again. */
+TC_LIB_API tc_kernel tc_lib_grow;
+TC_LIB_API int64_t tc_lib_grow_workspace(const int64_t *params, int32_t nthreads);
+
 /* ---- numeric.c ---- */
 
 enum { TC_LIB_REPLACE, TC_LIB_ADD, TC_LIB_MUL, TC_LIB_MAX, TC_LIB_MIN };

@@ -226,7 +226,7 @@ static tc_cg_operand operand_of(tc_graph_model *m, const tc_graph_launch *x, int
 /* An output that no kernel writes itself is copied from where its value is. */
 static bool copied(const tc_graph_model *m, int o) {
     int slot = m->program->out_slot[o];
-    return m->program->slots[slot].bytes > 0 && m->plan.output[slot] != o;
+    return m->program->slots[slot].bytes > 0 && m->plan.output[slot] != o && !m->out[o].shared;
 }
 
 static tc_cg_operand copy_source(tc_graph_model *m, int o) {

@@ -119,7 +119,8 @@ static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, con
     for (int i = 0; i < r->nin; i++)
         TC_TRY(check_input(c->m, i, &in[i], sizes, err));
     for (int i = 0; i < r->nin; i++)
-        TC_TRY(aligned_input(c, i, &in[i], &data[i], err));
+        if (!c->m->in[i].shared)
+            TC_TRY(aligned_input(c, i, &in[i], &data[i], err));
     for (int k = 0; k < r->nsize; k++)
         data[r->nin + k] = &sizes[k];
     return TC_OK;
@@ -235,6 +236,16 @@ static bool is_aligned(const tc_graph_tensor *t) {
     return (uintptr_t)t->data % TC_RT_ALIGN == 0;
 }
 
+/* Input i lies in the output's buffer, if it is one, or is copied to where it belongs there. */
+static void share_input(const tc_graph_model *m, int i, const tc_graph_tensor *t, tc_graph_pointers *p) {
+    int output = m->in[i].shared - 1;
+    if (output < 0)
+        return;
+    if (t->data != p->out[output])
+        tc_graph_tensor_place(t, &m->out[output].shape, p->out[output]);
+    p->in[i] = p->out[output];
+}
+
 void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs) {
     for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
         tc_graph_tensor_free(&p->tensors[i]);
@@ -253,19 +264,25 @@ tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, cons
                              .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
     tc_status s = take_inputs(c, in, p->in, p->sizes, err);
     for (int i = 0; i < m->nout && s == TC_OK; i++) {
-        if (given && i < m->nshown && is_aligned(&given[i]))
+        if (given && m->out[i].shared && !is_aligned(&given[i]))
+            s = tc_fail(err, TC_BAD_INPUT, "the buffer '%s', which grows in place, must be aligned to %d bytes", m->out[i].name,
+                        TC_RT_ALIGN);
+        else if (given && i < m->nshown && is_aligned(&given[i]))
             p->tensors[i] = tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data);
         else
             s = new_output(&m->out[i], &p->tensors[i], err);
         p->out[i] = p->tensors[i].data;
     }
+    for (int i = 0; i < m->rules.nin && s == TC_OK; i++)
+        share_input(m, i, &in[i], p);
     if (s != TC_OK)
         tc_graph_close_run(m, p, false);
     return s;
 }
 
-/* Outputs whose sizes depend on data are cut to them. A library that was loaded is not trusted to keep to its shapes. */
-static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, tc_graph_tensor *out) {
+/* Outputs whose sizes depend on data are cut to them, but for the caller's buffers that grow. A library that was loaded is not trusted to
+ * keep to its shapes. */
+static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, bool given) {
     for (int i = 0; i < c->m->nshown; i++) {
         const tc_graph_port *port = &c->m->out[i];
         tc_graph_shape s = port->shape;
@@ -273,10 +290,12 @@ static void trim_outputs(tc_graph_context *c, tc_graph_pointers *p, tc_graph_ten
             if (port->extent[d])
                 s.d[d] = TC_MAX(0, TC_MIN(s.d[d], *(const int64_t *)p->out[port->extent[d]]));
         c->out_shape[i] = s;
+        if (port->shared && given)
+            continue;
         if (port->is_dense)
-            out[i].shape = s;
+            p->tensors[i].shape = s;
         else
-            tc_graph_tensor_trim(&out[i], &s);
+            tc_graph_tensor_trim(&p->tensors[i], &s);
     }
 }
 
@@ -287,7 +306,7 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
     TC_TRY(tc_graph_open_run(c, in, NULL, &p, err));
     tc_status s = tc_graph_run_once(c, p.in, p.out, NULL, err);
     if (s == TC_OK)
-        trim_outputs(c, &p, p.tensors);
+        trim_outputs(c, &p, false);
     for (int i = 0; i < m->nshown && s == TC_OK; i++)
         out[i] = p.tensors[i];
     tc_graph_close_run(m, &p, s == TC_OK);
@@ -307,7 +326,7 @@ tc_status tc_graph_context_run_into(tc_graph_context *c, const tc_graph_tensor *
             p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
         }
     if (s == TC_OK)
-        trim_outputs(c, &p, p.tensors);
+        trim_outputs(c, &p, true);
     tc_graph_close_run(m, &p, false);
     return s;
 }

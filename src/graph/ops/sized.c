@@ -9,7 +9,7 @@
 
 /* Of the memory of a value, in its own shape. */
 typedef struct part {
-    bool asked;
+    bool asked, whole;
     const tc_var *size[TC_GRAPH_MAX_DIMS];
 } part;
 
@@ -169,6 +169,10 @@ bool tc_graph_sized_is_asked(const tc_graph_sized *s, const tc_graph_value *v) {
     return s->parts[tc_graph_memory_of(v)->id].asked;
 }
 
+void tc_graph_sized_keep_whole(tc_graph_sized *s, const tc_graph_value *v) {
+    s->parts[v->id].whole = true;
+}
+
 void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var *const *size) {
     const tc_graph_value *m = tc_graph_memory_of(v);
     part *p = &s->parts[m->id];
@@ -176,7 +180,7 @@ void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var
     match_dims(&v->shape, &m->shape, match);
     for (int d = 0; d < m->shape.ndim; d++) {
         const tc_var *ends = size && match[d] >= 0 ? size[match[d]] : NULL;
-        if (ends && ends->most > m->shape.d[d])
+        if (p->whole || (ends && ends->most > m->shape.d[d]))
             ends = NULL;
         p->size[d] = p->asked ? tc_te_common_end(p->size[d], ends) : ends;
     }

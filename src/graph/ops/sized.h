@@ -24,6 +24,9 @@ void tc_graph_sized_ask(tc_graph_sized *s, const tc_graph_value *v, const tc_var
 /* Where v ends, by dimension, as all who were asked agree; NULL where it does not. */
 void tc_graph_sized_ends(const tc_graph_sized *s, const tc_graph_value *v, const tc_var *size[TC_GRAPH_MAX_DIMS]);
 
+/* v lies in memory as large as it can be, however much of it is asked for. */
+void tc_graph_sized_keep_whole(tc_graph_sized *s, const tc_graph_value *v);
+
 bool tc_graph_sized_is_asked(const tc_graph_sized *s, const tc_graph_value *v); /* anybody reads it */
 
 /* v is known from launch `at` on; inputs are from the start. Whoever is asked now is launch `at`, and sizes that are not known before it are

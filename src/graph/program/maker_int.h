@@ -50,6 +50,8 @@ int tc_graph_maker_constant(tc_graph_maker *m, const char *name, const int64_t *
 /* Launches of all nodes of g, whose inputs are bound. */
 TC_NODISCARD tc_status tc_graph_maker_add(tc_graph_maker *m, const tc_graph *g, tc_error *err);
 
+/* Launches the library kernel of n. in: slots of its inputs; NULL: those of the values. */
+TC_NODISCARD tc_status tc_graph_maker_library(tc_graph_maker *m, const tc_graph_node *n, const int *in, tc_error *err);
 /* Is it a workload, not a kernel of the library, bodies, or nothing at all? */
 bool tc_graph_is_kernel(const tc_graph_fused *f);
 /* Launches the task of w. x: name, what it covers, and arguments, which are copied. */
@@ -66,6 +68,23 @@ TC_NODISCARD tc_status tc_graph_maker_ask(tc_graph_maker *m, const tc_graph_grou
 TC_NODISCARD tc_status tc_graph_maker_take_inputs(tc_graph_maker *m, tc_error *err);
 /* *slot: where output i lies as callers want it, copied there if need be. *dense: it is as large there as in the run. */
 TC_NODISCARD tc_status tc_graph_maker_give_output(tc_graph_maker *m, int i, int *slot, bool *dense, tc_error *err);
+
+/* The symbol that is the size of dimension d of input v; NULL: it does not vary. */
+const tc_var *tc_graph_maker_input_size(tc_graph_maker *m, const tc_graph_value *v, int d);
+/* Launches a copy of v, which lies in *slot by the sizes from[], to where it lies by to[], zero where only that has elements. *slot: there. */
+TC_NODISCARD tc_status tc_graph_maker_copy(tc_graph_maker *m, const tc_graph_value *v, const char *what,
+                                           const tc_var *const *from, const tc_var *const *to, int *slot, tc_error *err);
+
+/* ---- grow.c ---- */
+/* Is the result a buffer of the caller's, with new rows in it? */
+bool tc_graph_grows(const tc_graph_node *n);
+/* Before anybody asks: such buffers are as large as they can be. */
+void tc_graph_maker_keep_caches(tc_graph_maker *m);
+void tc_graph_maker_ask_new_rows(tc_graph_maker *m, const tc_graph_node *n);
+/* Launches what writes new rows. */
+TC_NODISCARD tc_status tc_graph_maker_grow(tc_graph_maker *m, const tc_graph_node *n, tc_error *err);
+/* Notes whose buffer the output is, if it is one. */
+void tc_graph_maker_share(tc_graph_maker *m, int output);
 
 /* ---- control.c ---- */
 /* Launches of a node with bodies. */

@@ -59,8 +59,12 @@ static void add_inputs(maker *m) {
     for (int i = 0; i < p->nin; i++) {
         const tc_graph_value *v = m->g->inputs.data[i];
         p->in[i] = (tc_graph_port){.name = v->name, .dtype = v->dtype, .shape = v->shape};
-        for (int d = 0; i < p->rules.nin && d < v->shape.ndim; d++)
-            p->in[i].extent[d] = p->rules.in[i].size[d] >= 0 ? p->rules.nin + p->rules.in[i].size[d] : 0;
+        for (int d = 0; i < p->rules.nin && d < v->shape.ndim; d++) {
+            int k = p->rules.in[i].size[d];
+            p->in[i].extent[d] = k >= 0 ? p->rules.nin + k : 0;
+            if (k >= 0) /* where it grows in place, kernels see more */
+                p->in[i].shape.d[d] = TC_MIN(v->shape.d[d], p->rules.size[k].most);
+        }
         tc_graph_slot s = {.kind = TC_GRAPH_SLOT_INPUT, .name = v->name, .bytes = tc_graph_value_bytes(v), .input = i};
         tc_graph_maker_bind(m, v, tc_graph_maker_add_slot(m, s));
     }
@@ -81,6 +85,7 @@ static tc_status add_outputs(maker *m, tc_error *err) {
             TC_TRY(tc_graph_maker_give_output(m, i, &p->out_slot[i], &p->out[i].is_dense, err));
         else
             p->out_slot[i] = tc_graph_maker_slot(m, v);
+        tc_graph_maker_share(m, i);
     }
     return TC_OK;
 }
@@ -153,7 +158,7 @@ static bool is_empty(const tc_graph_fused *f) {
     return false;
 }
 
-static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *err) {
+tc_status tc_graph_maker_library(maker *m, const tc_graph_node *n, const int *in, tc_error *err) {
     const tc_graph_library_kernel *k = tc_graph_library_of(n->op);
     if (!k)
         return tc_fail(err, TC_BAD_INPUT, "node '%s' (%s): there is no kernel for this operator", n->name,
@@ -163,7 +168,7 @@ static tc_status add_library_launch(maker *m, const tc_graph_node *n, tc_error *
     int64_t *params = TC_NEW_N(m->p->arena, int64_t, TC_GRAPH_MAX_PARAMS);
     args[x.nargs++] = tc_graph_maker_constant(m, "parameters", params, k->params(n, params));
     for (int i = 0; i < n->nin; i++)
-        args[x.nargs++] = tc_graph_maker_slot(m, n->in[i]);
+        args[x.nargs++] = in ? in[i] : tc_graph_maker_slot(m, n->in[i]);
     for (int i = 0; i < n->nout; i++)
         args[x.nargs++] = tc_graph_maker_slot(m, n->out[i]);
     x.params = params;
@@ -211,8 +216,10 @@ static tc_status add_launch(maker *m, const bool *stored, const tc_graph_fused *
         return tc_graph_maker_control(m, head, err);
     if (is_empty(f))
         return TC_OK;
+    if (tc_graph_grows(head))
+        return tc_graph_maker_grow(m, head, err);
     if (!tc_graph_is_kernel(f))
-        return add_library_launch(m, head, err);
+        return tc_graph_maker_library(m, head, NULL, err);
     return add_kernel_launch(m, stored, f, err);
 }
 

@@ -38,6 +38,10 @@ typedef struct tc_graph_port {
     /* By dimension: the number of the port, one past those that are shown, that is its size in a run; 0: as in the shape. Of an input it is
      * an input, which runs fill in. */
     int extent[TC_GRAPH_MAX_DIMS];
+    /* One past the number of the output, of an input, or of the input, of an output, that is the same buffer of the caller's; 0: it is one
+     * of its own. The buffer is an array of the output's shape, whatever the sizes of a run are. New rows, in dimension `rows`, are written
+     * behind those that the input has. */
+    int shared, rows;
     bool is_dense;     /* of an output: in memory it is as large as in a run, else as large as it can be */
     tc_te_range drawn; /* of an input: what it gets where nobody gives values (draw.c) */
 } tc_graph_port;

@@ -24,7 +24,10 @@ static tc_status ask_group(maker *m, const bool *stored, const tc_graph_fused *f
     if (tc_graph_is_kernel(f))
         return tc_graph_lower_group(m->p->ctx, m->g, stored, m->sized, &f->group, f->nout, f->out, &l, err);
     for (int i = 0; i < f->group.n; i++)
-        ask_for_all(m, f->group.nodes[i]);
+        if (tc_graph_grows(f->group.nodes[i]))
+            tc_graph_maker_ask_new_rows(m, f->group.nodes[i]);
+        else
+            ask_for_all(m, f->group.nodes[i]);
     return TC_OK;
 }
 
@@ -40,8 +43,7 @@ static bool extents_of(maker *m, const tc_graph_output *o, const tc_var *size[TC
     return known;
 }
 
-/* The symbol that is the size of dimension d of input v. */
-static const tc_var *input_size(maker *m, const tc_graph_value *v, int d) {
+const tc_var *tc_graph_maker_input_size(maker *m, const tc_graph_value *v, int d) {
     return v->extent && v->extent[d] ? tc_graph_sized_symbol(m->sized, v->extent[d]) : NULL;
 }
 
@@ -54,7 +56,7 @@ static void ask_inputs(maker *m) {
             continue;
         tc_graph_sized_ends(m->sized, v, size);
         for (int d = 0; d < v->shape.ndim; d++)
-            size[d] = size[d] == &tc_te_first ? input_size(m, v, d) : size[d];
+            size[d] = size[d] == &tc_te_first ? tc_graph_maker_input_size(m, v, d) : size[d];
         tc_graph_sized_ask(m->sized, v, size);
     }
 }
@@ -62,6 +64,7 @@ static void ask_inputs(maker *m) {
 tc_status tc_graph_maker_ask(maker *m, const tc_graph_groups *groups, tc_error *err) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
     tc_status s = TC_OK;
+    tc_graph_maker_keep_caches(m);
     for (size_t i = 0; i < m->g->outputs.len; i++) {
         (void)extents_of(m, &m->g->outputs.data[i], size);
         tc_graph_sized_ask(m->sized, m->g->outputs.data[i].value, size);
@@ -161,12 +164,14 @@ static tc_status copy_workload(maker *m, const tc_graph_value *v, const tc_var *
     return tc_te_workload(c, 1, &x, 1, &y->out[0], w, err);
 }
 
-static tc_status copy_value(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
-                            const tc_var *const *to, int from_slot, int to_slot, tc_error *err) {
+tc_status tc_graph_maker_copy(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
+                              const tc_var *const *to, int *slot, tc_error *err) {
     tc_workload *w;
     TC_TRY(copy_workload(m, v, from, to, &w, err));
-    int args[] = {from_slot, to_slot};
+    tc_graph_slot copy = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)};
+    int args[] = {*slot, tc_graph_maker_add_slot(m, copy)};
     tc_graph_maker_launch(m, (tc_graph_launch){.name = v->name, .covers = what, .nargs = 2, .args = args}, w);
+    *slot = args[1];
     return TC_OK;
 }
 
@@ -176,7 +181,7 @@ tc_status tc_graph_maker_take_inputs(maker *m, tc_error *err) {
         const tc_graph_value *v = g->inputs.data[i];
         const tc_var *given[TC_GRAPH_MAX_DIMS], *want[TC_GRAPH_MAX_DIMS];
         for (int d = 0; d < v->shape.ndim; d++) {
-            given[d] = input_size(m, v, d);
+            given[d] = tc_graph_maker_input_size(m, v, d);
             if (!given[d] && v->extent && v->extent[d])
                 return tc_refuse(
                     err, TC_ERROR_UNSUPPORTED,
@@ -186,11 +191,9 @@ tc_status tc_graph_maker_take_inputs(maker *m, tc_error *err) {
         tc_graph_sized_ends(m->sized, v, want);
         if (!tc_graph_sized_is_asked(m->sized, v) || same_ends(v, given, want))
             continue;
-        int slot = tc_graph_maker_slot(m, v),
-            wide = tc_graph_maker_add_slot(
-                m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)});
-        TC_TRY(copy_value(m, v, "Input", given, want, slot, wide, err));
-        tc_graph_maker_bind(m, v, wide);
+        int slot = tc_graph_maker_slot(m, v);
+        TC_TRY(tc_graph_maker_copy(m, v, "Input", given, want, &slot, err));
+        tc_graph_maker_bind(m, v, slot);
     }
     return TC_OK;
 }
@@ -202,13 +205,13 @@ tc_status tc_graph_maker_give_output(maker *m, int i, int *slot, bool *dense, tc
     tc_graph_sized_ends(m->sized, o->value, has);
     *slot = tc_graph_maker_slot(m, o->value);
     bool varies = false;
+    if (tc_graph_grows(o->value->producer)) {
+        *dense = false;
+        return TC_OK;
+    }
     for (int d = 0; d < o->value->shape.ndim; d++)
         varies |= want[d] != NULL;
     if (!varies || (same_ends(o->value, want, has) && m->slots.data[*slot].kind == TC_GRAPH_SLOT_TEMP))
         return TC_OK;
-    int given = tc_graph_maker_add_slot(
-        m, (tc_graph_slot){.kind = TC_GRAPH_SLOT_TEMP, .name = o->name, .bytes = tc_graph_value_bytes(o->value)});
-    TC_TRY(copy_value(m, o->value, "Output", has, want, *slot, given, err));
-    *slot = given;
-    return TC_OK;
+    return tc_graph_maker_copy(m, o->value, "Output", has, want, slot, err);
 }

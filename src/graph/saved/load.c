@@ -34,6 +34,16 @@ static bool read_range(const json_t *j, tc_dtype t, tc_te_range *out) {
     return !j || (least <= out->low && out->low < out->high && out->high - 1 <= most);
 }
 
+/* Absent where it is a buffer of its own. */
+static bool read_shared(const json_t *j, tc_graph_port *p) {
+    int64_t at = json_integer_value(json_array_get(j, 0)), rows = json_integer_value(json_array_get(j, 1));
+    if (at < 0 || at >= INT32_MAX || rows < 0 || rows >= TC_GRAPH_MAX_DIMS)
+        return false;
+    p->shared = j ? (int)at + 1 : 0;
+    p->rows = (int)rows;
+    return true;
+}
+
 static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int *n) {
     if (!json_is_array(j))
         return false;
@@ -48,14 +58,38 @@ static bool read_ports(tc_arena *a, const json_t *j, tc_graph_port **ports, int 
             return false;
         p->name = tc_arena_strdup(a, name);
         p->is_dense = json_is_true(json_object_get(x, "dense"));
+        if (!read_shared(json_object_get(x, "shared"), p))
+            return false;
         const char *key;
         json_t *v;
         json_object_foreach(json_object_get(x, "sizes"), key, v) {
             int d = atoi(key);
-            if (d < 0 || d >= p->shape.ndim || json_integer_value(v) <= i || json_integer_value(v) >= *n)
+            if (d >= p->shape.ndim || json_integer_value(v) <= i || json_integer_value(v) >= *n)
                 return false;
             p->extent[d] = (int)json_integer_value(v);
         }
+    }
+    return true;
+}
+
+/* What they say of buffers that are inputs and outputs fits. */
+static bool fits_shared(const tc_graph_model *m) {
+    for (int i = 0; i < m->nin + m->nout; i++) {
+        bool is_in = i < m->nin;
+        const tc_graph_port *p = is_in ? &m->in[i] : &m->out[i - m->nin];
+        int at = p->shared - 1, d = p->rows;
+        if (!p->shared)
+            continue;
+        if (at >= (is_in ? m->nout : m->nin))
+            return false;
+        const tc_graph_port *other = is_in ? &m->out[at] : &m->in[at], *in = is_in ? p : other, *out = is_in ? other : p;
+        tc_graph_shape room = in->shape;
+        if (other->shared != (is_in ? i : i - m->nin) + 1 || d >= p->shape.ndim || d != other->rows || in->dtype != out->dtype ||
+            out->is_dense || in->shape.d[d] > out->shape.d[d])
+            return false;
+        room.d[d] = out->shape.d[d];
+        if (!tc_graph_shape_equal(&room, &out->shape))
+            return false;
     }
     return true;
 }
@@ -110,7 +144,7 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
 /* *name and *target are in m's arena. */
 static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name, const char **target) {
     bool ok = read_ports(m->arena, json_object_get(j, "inputs"), &m->in, &m->nin) &&
-              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && read_steps(m, j) &&
+              read_ports(m->arena, json_object_get(j, "outputs"), &m->out, &m->nout) && fits_shared(m) && read_steps(m, j) &&
               tc_graph_rules_from_json(json_object_get(j, "varying"), m->arena, m->in, m->nin, &m->rules);
     m->nshown = m->nout - (int)json_integer_value(json_object_get(j, "sizes"));
     ok = ok && m->nshown >= 0 && m->nshown <= m->nout;

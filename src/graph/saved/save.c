@@ -71,6 +71,8 @@ static json_t *ports_json(const tc_graph_port *p, int n) {
             }
         if (json_object_size(sizes))
             json_object_set(port, "sizes", sizes);
+        if (p[i].shared)
+            json_object_set_new(port, "shared", json_pack("[i, i]", p[i].shared - 1, p[i].rows));
         if (p[i].is_dense)
             json_object_set_new(port, "dense", json_true());
         if (p[i].drawn.low < p[i].drawn.high)
@@ -226,7 +228,7 @@ static tc_status put_runtime(saver *s, tc_error *err) {
 
 /* size[d]: which of the list is the size of dimension d of port p; 0 or less: none is. */
 static tc_cg_array array_of(const saver *s, const tc_graph_port *p, const int *size) {
-    tc_cg_array r = {.each = tc_dtype_bytes(p->dtype)};
+    tc_cg_array r = {.each = tc_dtype_bytes(p->dtype), .shared = p->shared};
     int *sizes = TC_NEW_N(s->arena, int, p->shape.ndim);
     r.most = tc_graph_shape_count(&p->shape) * r.each;
     for (int d = 0; d < p->shape.ndim; d++)
@@ -361,6 +363,16 @@ static void plain(tc_strbuf *b, const char *name, const char *before) {
         tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
 }
 
+/* Which array of the other list it is, and how it lies in memory. */
+static void list_shared(tc_strbuf *b, const char *other, const tc_graph_port *p, const tc_graph_port *output) {
+    int64_t strides[TC_GRAPH_MAX_DIMS];
+    tc_graph_shape_strides(&output->shape, strides);
+    tc_sb_printf(b, "  (one buffer with %s[%d], of strides", other, p->shared - 1);
+    for (int d = 0; d < output->shape.ndim; d++)
+        tc_sb_printf(b, "%s %lld", d ? "," : "", (long long)strides[d]);
+    tc_sb_printf(b, ": rows are dimension %d)", p->rows);
+}
+
 static void list_rule(tc_strbuf *b, const tc_graph_size_rule *r) {
     tc_sb_printf(b, "  (a size: %lld to %lld", (long long)r->least, (long long)r->most);
     if (r->multiple > 1)
@@ -370,8 +382,9 @@ static void list_rule(tc_strbuf *b, const tc_graph_size_rule *r) {
     tc_sb_addc(b, ')');
 }
 
-/* rules: of inputs; NULL: they are outputs. */
-static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n, const tc_graph_size_rules *rules) {
+/* others: the other list. rules: of inputs; NULL: they are outputs. */
+static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n, const tc_graph_port *others,
+                       const tc_graph_size_rules *rules) {
     for (int i = 0; i < n; i++) {
         tc_sb_printf(b, " *   %s[%d]  %s  ", what, i, c_type(p[i].dtype));
         tc_graph_shape_print(b, &p[i].shape);
@@ -380,20 +393,40 @@ static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, i
         for (int d = 0; d < p[i].shape.ndim; d++)
             if (p[i].extent[d])
                 tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
+        if (p[i].shared)
+            list_shared(b, rules ? "outputs" : "inputs", &p[i], rules ? &others[p[i].shared - 1] : &p[i]);
         if (rules && i >= rules->nin)
             list_rule(b, &rules->size[i - rules->nin]);
         tc_sb_addc(b, '\n');
     }
 }
 
+static bool shares(const tc_graph_model *m) {
+    bool any = false;
+    for (int i = 0; i < m->nout; i++)
+        any |= m->out[i].shared > 0;
+    return any;
+}
+
+static const char SHARING[] =
+    " * An input and an output that are one buffer are given as one pointer, aligned to 64 bytes; a run with other pointers "
+    "returns\n"
+    " * -3, and does nothing. The buffer is as large as is listed for the output, also where the run's sizes are smaller. The "
+    "input's\n"
+    " * rows stand first in it; a run writes new ones behind them, and leaves all others as they are.\n";
+_Static_assert(TC_RT_ALIGN == 64, "what the text says");
+
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
     const char *varying =
         m->rules.nsize ? "\n * Sizes are those of the run; one that has others than are listed returns -2, and does nothing:"
                        : "";
-    tc_sb_printf(b, "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap inputs:%s\n",
-                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s", varying);
-    list_ports(b, "inputs", m->in, m->nin, &m->rules);
-    list_ports(b, "outputs", m->out, m->nout, NULL);
+    tc_sb_printf(b,
+                 "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap %sinputs:%s\n",
+                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s", shares(m) ? "other " : "", varying);
+    list_ports(b, "inputs", m->in, m->nin, m->out, &m->rules);
+    list_ports(b, "outputs", m->out, m->nout, m->in, NULL);
+    if (shares(m))
+        tc_sb_add(b, SHARING);
     tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
     tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);

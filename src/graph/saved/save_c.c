@@ -156,11 +156,20 @@ static void check_sizes(source *s) {
     tc_arena_free(a);
 }
 
+/* The same where an input is not the output that it must be. */
+static void check_shared(source *s) {
+    for (int i = 0; i < s->m->nin; i++)
+        if (s->m->in[i].shared)
+            tc_sb_printf(&s->b, "    if (inputs[%d] != outputs[%d] || (uintptr_t)inputs[%d] %% %d != 0)\n        return -3;\n", i,
+                         s->m->in[i].shared - 1, i, TC_RT_ALIGN);
+}
+
 static void entry(source *s) {
     const tc_graph_model *m = s->m;
     tc_sb_printf(&s->b, "int32_t %s_run_in(const void *const *inputs, void *const *outputs, void *memory) {\n", s->name);
     tc_sb_add(&s->b, "    uint8_t *const arena = memory;\n    (void)arena, (void)inputs, (void)outputs;\n");
     check_sizes(s);
+    check_shared(s);
     for (int i = 0; i <= m->nstep; i++) {
         if (is_target(m, i))
             tc_sb_printf(&s->b, "step%d:;\n", i);

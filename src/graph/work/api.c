@@ -34,7 +34,7 @@ const char *tctune_version(void) {
 /* ---- building ---- */
 
 static tc_status open_file(tctune_model *m, const char *file, const tctune_build_options *o, tc_error *err) {
-    tc_graph_work_options wo = {.model = file, .passes.level = TC_GRAPH_OPT_DEFAULT};
+    tc_graph_work_options wo = {.model = file, .passes.level = TC_GRAPH_OPT_DEFAULT, .in_place_cache = o->in_place_cache};
     tc_graph_binding *shapes;
     while (o->shapes && o->shapes[wo.nshapes])
         wo.nshapes++;
@@ -182,46 +182,91 @@ const char *tctune_output(const tctune_model *m, int i, DLDataType *type, int *n
     return i >= 0 && i < tc_graph_model_outputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
 }
 
+int tctune_grows(const tctune_model *m, int i, int *rows) {
+    const tc_graph_port *p;
+    if (i < 0 || i >= tc_graph_model_inputs(m->model, &p) || !p[i].shared)
+        return -1;
+    *rows = p[i].rows;
+    return p[i].shared - 1;
+}
+
 const int64_t *tctune_output_shape(const tctune_model *m, int i) {
     return i >= 0 && i < tctune_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
 }
 
 /* ---- running ---- */
 
-static bool is_dense(const DLTensor *t) {
-    int64_t stride = 1;
-    for (int d = t->ndim - 1; d >= 0 && t->strides; d--) {
-        if (t->shape[d] != 1 && t->strides[d] != stride)
-            return false;
-        stride *= t->shape[d];
-    }
-    return true;
+static void *address(const DLTensor *t) {
+    return (char *)t->data + t->byte_offset;
 }
 
-/* The port's view of t; TC_BAD_INPUT when it is anything else. varies: sizes that do are whatever t says, which the run looks at. */
-static tc_status take(const tc_graph_port *p, const DLTensor *t, bool varies, tc_graph_tensor *out, tc_error *err) {
+/* Its elements are the first of each dimension of a dense array of that shape. */
+static bool lies_in(const DLTensor *t, const int64_t *shape) {
+    int64_t stride = 1, dense = 1;
+    bool fits = true;
+    for (int d = t->ndim - 1; d >= 0; d--) {
+        fits &= t->shape[d] == 1 || (t->strides ? t->strides[d] : dense) == stride;
+        stride *= shape[d];
+        dense *= t->shape[d];
+    }
+    return fits || dense == 0;
+}
+
+static bool is_of_type(const tc_graph_port *p, const DLTensor *t) {
     DLDataType type = dl_type(p->dtype);
-    bool same = t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == 1 && t->ndim == p->shape.ndim;
+    return t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == 1 && t->ndim == p->shape.ndim &&
+           t->device.device_type == kDLCPU;
+}
+
+static tc_status not_taken(const tc_graph_port *p, const tc_graph_port *room, tc_error *err) {
+    tc_arena *a = tc_arena_new();
+    const char *type = tc_graph_type_str(a, p->dtype, &p->shape);
+    tc_status s = TC_BAD_INPUT;
+    if (room)
+        s = tc_fail(err, s,
+                    "'%s' lies in the buffer of '%s': it must be a tensor of at most %s in CPU memory, with the strides of %s",
+                    p->name, room->name, type, tc_graph_type_str(a, room->dtype, &room->shape));
+    else
+        s = tc_fail(err, s, "'%s' must be a dense tensor %s in CPU memory", p->name, type);
+    tc_arena_free(a);
+    return s;
+}
+
+/* The port's view of t; TC_BAD_INPUT when it is anything else. varies: sizes that do are whatever t says, which the run looks at. room: the
+ * output in whose buffer it lies; NULL: it is dense. */
+static tc_status take(const tc_graph_port *p, const DLTensor *t, bool varies, const tc_graph_port *room, tc_graph_tensor *out,
+                      tc_error *err) {
+    bool same = is_of_type(p, t);
     tc_graph_shape shape = p->shape;
     for (int d = 0; same && d < t->ndim; d++) {
         same = t->shape[d] == p->shape.d[d] || (varies && p->extent[d] && t->shape[d] >= 0);
         shape.d[d] = t->shape[d];
     }
-    if (!same || t->device.device_type != kDLCPU || !is_dense(t)) {
-        tc_arena *a = tc_arena_new();
-        tc_status s = tc_fail(err, TC_BAD_INPUT, "'%s' must be a dense tensor %s in CPU memory", p->name,
-                              tc_graph_type_str(a, p->dtype, &p->shape));
-        tc_arena_free(a);
-        return s;
-    }
-    *out = tc_graph_tensor_view(p->dtype, &shape, (char *)t->data + t->byte_offset);
+    if (!same || !lies_in(t, room ? room->shape.d : shape.d))
+        return not_taken(p, room, err);
+    *out = tc_graph_tensor_view(p->dtype, &shape, address(t));
     return TC_OK;
 }
 
-static tc_status take_all(const tc_graph_port *ports, int n, const DLTensor *given, bool varies, tc_graph_tensor *out,
-                          tc_error *err) {
+/* outputs: in which inputs may lie; NULL: there are none. */
+static tc_status take_inputs(const tc_graph_model *m, const DLTensor *given, const tc_graph_tensor *outputs, tc_graph_tensor *out,
+                             tc_error *err) {
+    const tc_graph_port *ip, *op;
+    int n = tc_graph_model_inputs(m, &ip);
+    tc_graph_model_outputs(m, &op);
+    for (int i = 0; i < n; i++) {
+        int at = ip[i].shared - 1;
+        bool inside = outputs && at >= 0 && outputs[at].data == address(&given[i]);
+        TC_TRY(take(&ip[i], &given[i], true, inside ? &op[at] : NULL, &out[i], err));
+    }
+    return TC_OK;
+}
+
+static tc_status take_outputs(const tc_graph_model *m, const DLTensor *given, tc_graph_tensor *out, tc_error *err) {
+    const tc_graph_port *p;
+    int n = tc_graph_model_outputs(m, &p);
     for (int i = 0; i < n; i++)
-        TC_TRY(take(&ports[i], &given[i], varies, &out[i], err));
+        TC_TRY(take(&p[i], &given[i], false, NULL, &out[i], err));
     return TC_OK;
 }
 
@@ -235,9 +280,9 @@ static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor 
         return answer(s, &err, error, error_size);
     int nin = tc_graph_model_inputs(m, &ip), nout = tc_graph_model_outputs(m, &op);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
-    s = take_all(ip, nin, inputs, true, in, &err);
+    s = take_outputs(m, outputs, out, &err);
     if (s == TC_OK)
-        s = take_all(op, nout, outputs, false, out, &err);
+        s = take_inputs(m, inputs, out, in, &err);
     if (s == TC_OK)
         s = c ? tc_graph_context_run_into(c, in, out, &err) : tc_graph_model_run_into(m, in, out, &err);
     s = tc_memory_end(s, &err);
@@ -297,11 +342,9 @@ int tctune_num_kernels(const tctune_model *m) {
 
 static tc_status profile(const tctune_context *c, const DLTensor *inputs, int runs, tc_graph_tensor *in, double *seconds,
                          tc_error *err) {
-    const tc_graph_port *p;
-    int nin = tc_graph_model_inputs(c->of->model, &p);
     if (runs < 1)
         return tc_fail(err, TC_BAD_INPUT, "a profile of %d runs says nothing; ask for at least 1", runs);
-    TC_TRY(take_all(p, nin, inputs, true, in, err));
+    TC_TRY(take_inputs(c->of->model, inputs, NULL, in, err));
     return tc_graph_context_profile(c->context, in, &(tc_graph_timing_options){.warmup = 1, .repeats = runs}, seconds, err);
 }
 

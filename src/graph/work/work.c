@@ -30,6 +30,8 @@ static tc_status open_network(tc_graph_work *w, const tc_graph_work_options *o, 
     TC_TRY(tc_graph_import(o->model, &io, &w->graph, err));
     if (w->graph->sizes)
         tc_graph_sizes_print_assumed(&w->assumed, w->graph->sizes);
+    if (o->in_place_cache)
+        TC_TRY(tc_graph_grow_in_place(w->graph, err));
     TC_TRY(tc_graph_passes(w->graph, &o->passes, err));
     tc_status st = tc_graph_program_new(w->graph, &w->program, err);
     if (st == TC_OK)

@@ -15,6 +15,7 @@ typedef struct tc_graph_work_options {
     const tc_graph_binding *shapes;
     size_t nshapes;
     tc_graph_pass_options passes; /* of a network */
+    bool in_place_cache;          /* of a network: caches grow in place (tc_graph_grow_in_place) */
     /* Of a kernel. */
     bool varying; /* it may have symbols of which no value is given; else that is refused */
     /* A file with its constants by name (bundle.h); NULL: seeded random ones. */

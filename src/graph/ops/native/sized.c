@@ -90,6 +90,28 @@ const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int
     return tc_select(c, tc_bin(c, TC_OP_GT, size_a, i), part[A], second);
 }
 
+/* ---- Grown ---- */
+
+tc_status tc_graph_infer_grown(tc_graph_infer_ctx *c) {
+    TC_TRY(tc_graph_want_same_type(c, A, B));
+    c->out[0] = (tc_graph_type){c->n->in[A]->dtype, c->n->in[A]->shape};
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_grown(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *cache = c->in[A], *fresh = c->in[B];
+    int axis = (int)tc_graph_attr_axis(c->n);
+    tc_graph_rows r = tc_graph_rows_of(&cache->shape, axis);
+    size_t step = (size_t)(r.stride * tc_dtype_bytes(cache->dtype));
+    int64_t start = size_of(c->in[SIZE_A], r.n), room = fresh->shape.d[axis],
+            n = TC_MIN(size_of(c->in[SIZE_B], room), r.n - start);
+    memcpy(c->out[0].data, cache->data, tc_graph_tensor_bytes(cache));
+    for (int64_t o = 0; o < r.outer; o++)
+        memcpy((char *)c->out[0].data + (size_t)(o * r.n + start) * step, (const char *)fresh->data + (size_t)(o * room) * step,
+               (size_t)n * step);
+    return TC_OK;
+}
+
 /* ---- Shifted ---- */
 
 enum { START = 1 };
