@@ -5,9 +5,9 @@
 
 #include <dlfcn.h>
 
+#include "graph/lower_common.h"
 #include "graph/ops/ops.h"
 #include "graph/saved/saved.h"
-#include "lower_common.h"
 
 enum { MAX_OUT = 4 };
 

@@ -10,9 +10,9 @@
 
 #include <math.h>
 
+#include "graph/graph_test.h"
 #include "graph/ir/build.h"
 #include "graph/ops/ops.h"
-#include "graph_test.h"
 #include "support/lex.h"
 #include "support/rng.h"
 

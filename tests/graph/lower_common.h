@@ -3,9 +3,9 @@
 #ifndef TC_TESTS_LOWER_COMMON_H
 #define TC_TESTS_LOWER_COMMON_H
 
+#include "graph/graph_test.h"
 #include "graph/model/parts.h"
 #include "graph/passes/pass.h"
-#include "graph_test.h"
 
 /* As graph text: the sums can be written over what they add to, and while they are made the arena is at its fullest. The widths
  * are ragged for every vector. */

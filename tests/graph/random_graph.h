@@ -5,9 +5,9 @@
 
 #include <math.h>
 
+#include "graph/lower_common.h"
 #include "graph/ops/ops.h"
 #include "graph/passes/pass.h"
-#include "lower_common.h"
 #include "support/rng.h"
 
 typedef struct world {

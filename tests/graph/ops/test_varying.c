@@ -1,0 +1,406 @@
+/* Operators on operands whose sizes vary: one graph, and one program built of it, gives at each size what the graph made for that size
+ * gives. And of every operator that refuses such operands, the reason. */
+#include "graph/graph_test.h"
+#include "graph/ir/sizes.h"
+#include "graph/model/model.h"
+#include "graph/onnx/import.h"
+#include "graph/ops/functions.h"
+#include "graph/passes/pass.h"
+
+#include <math.h>
+
+enum { MAX_INPUTS = 10, MAX_SYMBOLS = 3, MAX_OUTPUTS = 4 };
+
+/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale. */
+typedef struct operand {
+    const char *dims;
+    tc_dtype dtype;
+    int64_t most;
+} operand;
+
+typedef struct row {
+    const char *op, *attributes, *symbols[MAX_SYMBOLS]; /* "axis=1 mode=edge pads=0,1"; "n=1..4" */
+    operand in[MAX_INPUTS];                             /* dims NULL: left out */
+    int nout;
+} row;
+
+/* ---- one model ---- */
+
+static uint64_t state_of_draw;
+
+static int64_t drawn(int64_t below) {
+    state_of_draw = state_of_draw * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((state_of_draw >> 33) % (uint64_t)below);
+}
+
+static void fill(const operand *o, const tc_graph_shape *s, tc_graph_tensor *t) {
+    tc_error e = {0};
+    assert_int_equal(tc_graph_tensor_alloc(t, o->dtype, s, &e), TC_OK);
+    for (int64_t i = 0; i < tc_graph_shape_count(s); i++)
+        if (tc_dtype_is_float(o->dtype))
+            tc_store_f(o->dtype, t->data, i, s->ndim ? (double)drawn(2000) / 500 - 1.999 : 0.01 * (double)(1 + drawn(9)));
+        else
+            tc_store_i(o->dtype, t->data, i, drawn(o->most));
+}
+
+static bool is_constant(const operand *o) {
+    return strspn(o->dims, "0123456789,") == strlen(o->dims);
+}
+
+static tc_graph_shape shape_of(const char *dims) {
+    tc_graph_shape s = {0};
+    for (const char *p = dims; *p; p += *p == ',') {
+        char *end;
+        s.d[s.ndim++] = strtoll(p, &end, 10);
+        p = end;
+    }
+    return s;
+}
+
+static void add_attribute(tc_graph_writer *w, char *text) {
+    char *value = strchr(text, '=');
+    *value++ = 0;
+    bool list = strchr(value, ',') || strcmp(text, "axes") == 0 || strcmp(text, "kernel_shape") == 0;
+    if (list)
+        tc_graph_writer_ints(w, text, value);
+    else if (strchr(value, '.'))
+        tc_graph_writer_float(w, text, strtof(value, NULL));
+    else if (*value == '-' || (*value >= '0' && *value <= '9'))
+        tc_graph_writer_int(w, text, strtoll(value, NULL, 10));
+    else
+        tc_graph_writer_str(w, text, value);
+}
+
+/* x * x / x, which is no number past the sizes, where a run has zeros. */
+static void add_operand(tc_graph_writer *w, const char *name, const operand *o) {
+    char given[24], square[24], both[64];
+    snprintf(given, sizeof given, "%s.in", name);
+    snprintf(square, sizeof square, "%s.sq", name);
+    if (!tc_dtype_is_float(o->dtype)) {
+        tc_graph_writer_input(w, name, o->dtype, o->dims);
+        return;
+    }
+    tc_graph_writer_input(w, given, o->dtype, o->dims);
+    snprintf(both, sizeof both, "%s,%s", given, given);
+    tc_graph_writer_node(w, "Mul", "", both, square);
+    snprintf(both, sizeof both, "%s,%s", square, given);
+    tc_graph_writer_node(w, "Div", "", both, name);
+}
+
+static tc_graph_writer *model_of(const row *r) {
+    static const char *const outputs[] = {"", "y", "y,y1", "y,y1,y2", "y,y1,y2,y3"};
+    const char *dot = strrchr(r->op, '.');
+    tc_graph_writer *w = tc_graph_writer_new("varying", strncmp(r->op, "Attention", 9) == 0 ? 23 : 17);
+    char inputs[128] = "", *at = inputs, attributes[256], *save = NULL;
+    for (int k = 0; k < MAX_INPUTS; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "x%d", k);
+        at += sprintf(at, "%s%s", k ? "," : "", r->in[k].dims ? name : "");
+        if (!r->in[k].dims)
+            continue;
+        if (is_constant(&r->in[k])) {
+            tc_graph_tensor t;
+            tc_graph_shape s = shape_of(r->in[k].dims);
+            fill(&r->in[k], &s, &t);
+            tc_graph_writer_weight(w, name, t);
+        } else {
+            add_operand(w, name, &r->in[k]);
+        }
+    }
+    while (at > inputs && at[-1] == ',')
+        *--at = 0;
+    for (int k = 0; k < r->nout; k++)
+        tc_graph_writer_output(w, (const char *[]){"y", "y1", "y2", "y3"}[k], TC_F32, NULL);
+    tc_graph_writer_node(w, dot ? dot + 1 : r->op, "node", inputs, outputs[r->nout]);
+    if (dot)
+        tc_graph_writer_domain(w, "com.microsoft");
+    snprintf(attributes, sizeof attributes, "%s", r->attributes);
+    for (char *a = strtok_r(attributes, " ", &save); a; a = strtok_r(NULL, " ", &save))
+        add_attribute(w, a);
+    return w;
+}
+
+static void save_model(const row *r) {
+    tc_error e = {0};
+    state_of_draw = 1;
+    tc_graph_writer *w = model_of(r);
+    assert_int_equal(tc_graph_writer_save(w, SCRATCH("varying.onnx"), &e), TC_OK);
+    tc_graph_writer_free(w);
+}
+
+static tc_graph *graph_of(const row *r, const tc_graph_binding *dims, size_t n) {
+    tc_graph *g = NULL;
+    tc_error e = {0};
+    if (tc_graph_import(SCRATCH("varying.onnx"), &(tc_graph_import_options){.shapes = dims, .nshapes = n}, &g, &e) != TC_OK)
+        fail_msg("%s: %s", r->op, e.msg);
+    return g;
+}
+
+/* ---- at every size ---- */
+
+/* Of values about 1: kernels sum in an order of their own. */
+static const double evaluated = 1e-5, built = 1e-4;
+
+static void expect_equal(const row *r, const tc_graph_tensor *got, const tc_graph_tensor *want, double tolerance,
+                         const char *at) {
+    if (got->dtype != want->dtype || !tc_graph_shape_equal(&got->shape, &want->shape))
+        fail_msg("%s at %s: another type or shape", r->op, at);
+    for (int64_t i = 0, n = tc_graph_tensor_count(want); i < n; i++) {
+        bool is_float = tc_dtype_is_float(want->dtype);
+        double a = is_float ? tc_load_f(got->dtype, got->data, i) : (double)tc_load_i(got->dtype, got->data, i);
+        double b = is_float ? tc_load_f(want->dtype, want->data, i) : (double)tc_load_i(want->dtype, want->data, i);
+        double most =
+            want->dtype == TC_U8 ? 1 : tolerance * fmax(1, fabs(b)); /* a sum in another order may round to the next step */
+        if (!(fabs(a - b) <= most) && !(isnan(a) && isnan(b)))
+            fail_msg("%s at %s: element %lld is %g, but %g is wanted", r->op, at, (long long)i, a, b);
+    }
+}
+
+/* The model with ranges of sizes: as it is evaluated, and as it is built. */
+typedef struct varying {
+    tc_graph *graph, *passed;
+    tc_graph_program *program;
+    tc_graph_model *built;
+} varying;
+
+static void expect_results(const row *r, const char *what, tc_status status, const tc_error *e, tc_graph_tensor *got,
+                           const tc_graph_tensor *want, double tolerance, const char *at) {
+    if (status != TC_OK)
+        fail_msg("%s %s at %s: %s", r->op, what, at, e->msg);
+    for (int k = 0; k < r->nout; k++) {
+        expect_equal(r, &got[k], &want[k], tolerance, at);
+        tc_graph_tensor_free(&got[k]);
+    }
+}
+
+static void expect_same(const row *r, const varying *v, const tc_graph_binding *sizes, size_t n) {
+    tc_graph *fixed = graph_of(r, sizes, n);
+    tc_graph_tensor in[MAX_INPUTS], got[MAX_OUTPUTS], want[MAX_OUTPUTS];
+    tc_error e = {0};
+    char at[96] = "", *p = at;
+    for (size_t i = 0; i < n; i++)
+        p += sprintf(p, "%s%s=%lld", i ? ", " : "", sizes[i].name, (long long)sizes[i].d[0].least);
+    for (size_t i = 0, k = 0; i < fixed->inputs.len; i++, k++) {
+        while (!r->in[k].dims || is_constant(&r->in[k]))
+            k++;
+        fill(&r->in[k], &fixed->inputs.data[i]->shape, &in[i]);
+    }
+    assert_int_equal(tc_graph_eval(fixed, in, want, &e), TC_OK);
+    tc_status s = tc_graph_eval(v->graph, in, got, &e);
+    expect_results(r, "evaluated", s, &e, got, want, evaluated, at);
+    s = tc_graph_model_run(v->built, in, got, &e);
+    expect_results(r, "built", s, &e, got, want, built, at);
+    for (int k = 0; k < r->nout; k++)
+        tc_graph_tensor_free(&want[k]);
+    for (size_t i = 0; i < fixed->inputs.len; i++)
+        tc_graph_tensor_free(&in[i]);
+    tc_graph_free(fixed);
+}
+
+static varying open_varying(const row *r, const tc_graph_binding *ranges, size_t n, const tc_target *target) {
+    varying v = {.graph = graph_of(r, ranges, n), .passed = graph_of(r, ranges, n)};
+    tc_error e = {0};
+    tc_graph_build_options o = {.target = target, .threads = 1};
+    tc_graph_pass_options passes = {.level = 2};
+    if (tc_graph_passes(v.passed, &passes, &e) != TC_OK || tc_graph_program_new(v.passed, &v.program, &e) != TC_OK ||
+        tc_graph_model_build(v.program, &o, &v.built, &e) != TC_OK)
+        fail_msg("%s: %s", r->op, e.msg);
+    return v;
+}
+
+static void close_varying(varying *v) {
+    tc_graph_model_free(v->built);
+    tc_graph_program_free(v->program);
+    tc_graph_free(v->passed);
+    tc_graph_free(v->graph);
+}
+
+static void expect_all_sizes(const row *r, const tc_target *target) {
+    tc_graph_binding range[MAX_SYMBOLS], one[MAX_SYMBOLS];
+    tc_error e = {0};
+    size_t n = 0;
+    for (; n < MAX_SYMBOLS && r->symbols[n]; n++) {
+        assert_int_equal(tc_graph_binding_parse(r->symbols[n], &range[n], &e), TC_OK);
+        one[n] = range[n];
+        one[n].d[0].most = one[n].d[0].least;
+    }
+    save_model(r);
+    varying v = open_varying(r, range, n, target);
+    for (size_t i = 0; i < n;) { /* counts up */
+        expect_same(r, &v, one, n);
+        for (i = 0; i < n; i++) {
+            one[i].d[0].least = one[i].d[0].most = one[i].d[0].least + 1;
+            if (one[i].d[0].least <= range[i].d[0].most)
+                break;
+            one[i].d[0].least = one[i].d[0].most = range[i].d[0].least;
+        }
+    }
+    close_varying(&v);
+    for (size_t i = 0; i < n; i++)
+        free((char *)(uintptr_t)range[i].name);
+}
+
+/* clang-format off */
+static const row rows[] = {
+    {"Add", "", {"n=1..4", "m=1..3"}, {{"n,m", TC_F32, 0}, {"m", TC_F32, 0}}, 1},
+    {"MatMul", "", {"b=1..3", "n=1..4", "k=1..3"}, {{"b,2,n,k", TC_F32, 0}, {"b,1,k,5", TC_F32, 0}}, 1},
+    {"Gemm", "transA=1", {"n=1..4", "k=1..3"}, {{"k,n", TC_F32, 0}, {"k,3", TC_F32, 0}, {"n,1", TC_F32, 0}}, 1},
+    {"Concat", "axis=1", {"n=0..3", "m=1..3", "b=1..2"}, {{"b,n,2", TC_F32, 0}, {"b,m,2", TC_F32, 0}}, 1},
+    {"Softmax", "axis=1", {"n=1..4", "m=1..3"}, {{"n,m,2", TC_F32, 0}}, 1},
+    {"LayerNormalization", "", {"n=1..4", "m=1..3"}, {{"n,m,6", TC_F32, 0}, {"6", TC_F32, 0}, {"6", TC_F32, 0}}, 1},
+    {"ReduceMean", "axes=1,2", {"n=1..4", "m=1..3", "k=1..3"}, {{"n,m,k", TC_F32, 0}}, 1},
+    {"Conv", "pads=1,1,1,1", {"b=1..3"}, {{"b,2,4,4", TC_F32, 0}, {"3,2,3,3", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
+    {"LRN", "size=3", {"b=1..3"}, {{"b,4,2,3", TC_F32, 0}}, 1},
+    {"MeanVarianceNormalization", "axes=0,2,3", {"b=1..3"}, {{"b,4,2,3", TC_F32, 0}}, 1},
+    {"GlobalLpPool", "p=2", {"b=1..3", "h=1..4"}, {{"b,4,h,3", TC_F32, 0}}, 1},
+    {"LpPool", "kernel_shape=2,2", {"b=1..3"}, {{"b,4,3,3", TC_F32, 0}}, 1},
+    {"Conv", "pads=1,0,1,2 strides=2,1 dilations=1,2", {"b=1..2", "h=3..9", "w=4..7"},
+     {{"b,2,h,w", TC_F32, 0}, {"3,2,3,2", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
+    {"Conv", "auto_pad=SAME_UPPER", {"h=1..6"}, {{"1,2,h,3", TC_F32, 0}, {"3,2,3,2", TC_F32, 0}}, 1},
+    {"ConvTranspose", "pads=1,0,0,1 strides=2,3 output_padding=1,0", {"b=1..2", "h=2..5", "w=1..4"},
+     {{"b,2,h,w", TC_F32, 0}, {"2,3,3,2", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
+    {"ConvTranspose", "strides=2,2 auto_pad=SAME_LOWER", {"h=2..5"}, {{"1,2,h,3", TC_F32, 0}, {"2,3,3,3", TC_F32, 0}}, 1},
+    {"MaxPool", "kernel_shape=3,2 pads=1,1,1,0 strides=2,1", {"b=1..2", "h=1..7", "w=1..4"}, {{"b,2,h,w", TC_F32, 0}}, 1},
+    {"AveragePool", "kernel_shape=3,2 pads=1,1,0,0 strides=2,1", {"h=2..7", "w=1..4"}, {{"1,2,h,w", TC_F32, 0}}, 1},
+    {"AveragePool", "kernel_shape=3,2 pads=1,1,1,1 count_include_pad=1", {"h=1..7", "w=1..4"}, {{"1,2,h,w", TC_F32, 0}}, 1},
+    {"GlobalAveragePool", "", {"b=1..2", "h=1..4", "w=1..4"}, {{"b,2,h,w", TC_F32, 0}}, 1},
+    {"com.microsoft.EmbedLayerNormalization", "", {"b=1..3", "n=1..4"},
+     {{"b,n", TC_I32, 5}, {"b,n", TC_I32, 2}, {"5,4", TC_F32, 0}, {"6,4", TC_F32, 0}, {"2,4", TC_F32, 0}, {"4", TC_F32, 0},
+      {"4", TC_F32, 0}, {"b,n", TC_I32, 2}}, 3},
+    {"com.microsoft.EmbedLayerNormalization", "", {"b=1..3", "n=1..4"},
+     {{"b,n", TC_I32, 5}, {NULL, TC_I32, 2}, {"5,4", TC_F32, 0}, {"6,4", TC_F32, 0}, {NULL, TC_F32, 0}, {"4", TC_F32, 0},
+      {"4", TC_F32, 0}}, 2},
+    /* steps and sequences */
+    {"LSTM", "hidden_size=3 direction=bidirectional", {"t=1..4", "b=1..3"},
+     {{"t,b,2", TC_F32, 0}, {"2,12,2", TC_F32, 0}, {"2,12,3", TC_F32, 0}, {"2,24", TC_F32, 0}}, 3},
+    {"LSTM", "hidden_size=3 layout=1", {"t=1..3", "b=1..3"},
+     {{"b,t,2", TC_F32, 0}, {"1,12,2", TC_F32, 0}, {"1,12,3", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0},
+      {"b,1,3", TC_F32, 0}, {"b,1,3", TC_F32, 0}}, 3},
+    {"GRU", "hidden_size=3 direction=reverse", {"t=1..4", "b=1..3"},
+     {{"t,b,2", TC_F32, 0}, {"1,9,2", TC_F32, 0}, {"1,9,3", TC_F32, 0}}, 2},
+    {"RNN", "hidden_size=3", {"t=3..5", "b=1..3"},
+     {{"t,b,2", TC_F32, 0}, {"1,3,2", TC_F32, 0}, {"1,3,3", TC_F32, 0}, {NULL, TC_F32, 0}, {"b", TC_I32, 4}}, 2},
+    /* attention */
+    {"Attention", "q_num_heads=2 kv_num_heads=1", {"b=1..2", "n=1..3", "m=1..3"},
+     {{"b,n,8", TC_F32, 0}, {"b,m,4", TC_F32, 0}, {"b,m,4", TC_F32, 0}, {"b,1,n,m", TC_F32, 0}}, 1},
+    {"Attention", "is_causal=1", {"b=1..2", "n=1..3", "p=0..3"},
+     {{"b,2,n,4", TC_F32, 0}, {"b,2,n,4", TC_F32, 0}, {"b,2,n,4", TC_F32, 0}, {NULL, TC_F32, 0}, {"b,2,p,4", TC_F32, 0},
+      {"b,2,p,4", TC_F32, 0}}, 3},
+    {"com.microsoft.Attention", "num_heads=2 unidirectional=1", {"b=1..2", "n=1..4"},
+     {{"b,n,4", TC_F32, 0}, {"4,24", TC_F32, 0}, {"24", TC_F32, 0}}, 1},
+    {"com.microsoft.Attention", "num_heads=2", {"b=1..2", "n=1..3", "p=0..2"},
+     {{"b,n,4", TC_F32, 0}, {"4,24", TC_F32, 0}, {"24", TC_F32, 0}, {NULL, TC_F32, 0}, {"2,b,2,p,4", TC_F32, 0}}, 2},
+    {"com.microsoft.Attention", "num_heads=2", {"b=1..2", "n=1..4"},
+     {{"b,n,4", TC_F32, 0}, {"4,24", TC_F32, 0}, {"24", TC_F32, 0}, {"b,n", TC_I32, 2}}, 1},
+    {"com.microsoft.Attention", "num_heads=2", {"b=1..2", "n=1..4"},
+     {{"b,n,4", TC_F32, 0}, {"4,24", TC_F32, 0}, {"24", TC_F32, 0}, {"b", TC_I32, 4}}, 1},
+    {"com.microsoft.MultiHeadAttention", "num_heads=2", {"b=1..2", "n=1..3", "m=1..3"},
+     {{"b,n,8", TC_F32, 0}, {"b,m,8", TC_F32, 0}, {"b,m,8", TC_F32, 0}, {"24", TC_F32, 0}, {"b,m", TC_I32, 2},
+      {"b,2,n,m", TC_F32, 0}}, 1},
+    {"com.microsoft.MultiHeadAttention", "num_heads=2 unidirectional=1", {"b=1..2", "n=1..3", "p=0..3"},
+     {{"b,n,8", TC_F32, 0}, {"b,n,8", TC_F32, 0}, {"b,n,8", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0},
+      {"b,2,p,4", TC_F32, 0}, {"b,2,p,4", TC_F32, 0}}, 3},
+    {"com.microsoft.RotaryEmbedding", "num_heads=2", {"b=1..2", "n=1..4"},
+     {{"b,n,8", TC_F32, 0}, {"b,n", TC_I64, 9}, {"9,2", TC_F32, 0}, {"9,2", TC_F32, 0}}, 1},
+    {"com.microsoft.RotaryEmbedding", "", {"b=1..2", "n=1..4"},
+     {{"b,3,n,4", TC_F32, 0}, {"1", TC_I64, 5}, {"9,2", TC_F32, 0}, {"9,2", TC_F32, 0}}, 1},
+    {"com.microsoft.SkipLayerNormalization", "", {"b=1..2", "n=1..4"},
+     {{"b,n,4", TC_F32, 0}, {"b,n,4", TC_F32, 0}, {"4", TC_F32, 0}, {"4", TC_F32, 0}}, 1},
+    {"com.microsoft.SkipSimplifiedLayerNormalization", "", {"b=1..2", "n=1..4"},
+     {{"b,n,4", TC_F32, 0}, {"b,n,4", TC_F32, 0}, {"4", TC_F32, 0}}, 1},
+    /* quantised */
+    {"com.microsoft.MatMulNBits", "K=32 N=3 bits=4 block_size=16", {"b=1..2", "n=1..4"},
+     {{"b,n,32", TC_F32, 0}, {"3,2,8", TC_U8, 256}, {"6", TC_F32, 0}}, 1},
+    {"com.microsoft.GatherBlockQuantized", "block_size=16 gather_axis=0 quantize_axis=1 bits=4", {"b=1..2", "n=1..4"},
+     {{"5,16", TC_U8, 256}, {"b,n", TC_I64, 5}, {"5,2", TC_F32, 0}}, 1},
+    {"DynamicQuantizeLinear", "", {"b=1..2", "n=1..4"}, {{"b,n,3", TC_F32, 0}}, 3},
+    {"com.microsoft.QLinearAdd", "", {"b=1..2", "n=1..4"},
+     {{"b,n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9},
+      {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
+    {"com.microsoft.QLinearSigmoid", "", {"b=1..2", "n=1..4"},
+     {{"b,n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
+    {"com.microsoft.QLinearConcat", "axis=1", {"b=1..2", "n=1..4"},
+     {{"", TC_F32, 0}, {"", TC_U8, 9}, {"b,n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"b,2,3", TC_U8, 256},
+      {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
+    {"com.microsoft.QLinearAveragePool", "kernel_shape=2,2", {"b=1..3"},
+     {{"b,2,3,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
+    {"com.microsoft.QLinearGlobalAveragePool", "", {"b=1..3", "h=1..4"},
+     {{"b,2,h,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"", TC_F32, 0}, {"", TC_U8, 9}}, 1},
+    {"com.microsoft.QGemm", "", {"n=1..4"},
+     {{"n,3", TC_U8, 256}, {"", TC_F32, 0}, {"", TC_U8, 9}, {"3,4", TC_I8, 100}, {"", TC_F32, 0}, {"", TC_I8, 9}}, 1},
+    {"com.microsoft.MatMulIntegerToFloat", "", {"b=1..2", "n=1..4"},
+     {{"b,n,3", TC_U8, 256}, {"3,4", TC_I8, 100}, {"", TC_F32, 0}, {"", TC_F32, 0}}, 1},
+    {"com.microsoft.DynamicQuantizeMatMul", "", {"b=1..2", "n=1..4"},
+     {{"b,n,3", TC_F32, 0}, {"3,4", TC_I8, 100}, {"", TC_F32, 0}}, 1},
+};
+/* clang-format on */
+
+static void test_rows(void **state) {
+    (void)state;
+    tc_error e = {0};
+    tc_target *target;
+    assert_int_equal(tc_target_parse("native", &target, &e), TC_OK);
+    for (size_t i = 0; i < TC_LEN(rows); i++)
+        expect_all_sizes(&rows[i], target);
+    tc_target_free(target);
+}
+
+/* ---- what refuses ---- */
+
+/* Operators that take no operands of sizes that vary, and why. */
+static const struct {
+    tc_graph_op op;
+    const char *why;
+} refusing[] = {
+    {TC_GRAPH_OP_CONSTANT, "it has no operands"},
+    {TC_GRAPH_OP_IF, "import makes it, of values as large as they may be"},
+    {TC_GRAPH_OP_LOOP, "the same"},
+    {TC_GRAPH_OP_MASKED, "inference makes it, of values as large as they may be"},
+    {TC_GRAPH_OP_JOINED, "the same"},
+    {TC_GRAPH_OP_SHIFTED, "the same"},
+    {TC_GRAPH_OP_GROWN, "caches that grow in place are found after import"},
+    {TC_GRAPH_OP_NON_ZERO_LIST, "inference makes it, of operands that are masked"},
+    {TC_GRAPH_OP_UNIQUE_LIST, "the same"},
+    {TC_GRAPH_OP_NMS_LIST, "the same"},
+    {TC_GRAPH_OP_TOP_K_LIST, "the same"},
+    {TC_GRAPH_OP_SCATTER_LIST, "the same"},
+    {TC_GRAPH_OP_DET_LIST, "the same"},
+    {TC_GRAPH_OP_ROI_ALIGN_LIST, "the same"},
+    {TC_GRAPH_OP_MAX_ROI_POOL_LIST, "the same"},
+    {TC_GRAPH_OP_MAX_POOL_INDICES, "indices count the elements of the whole operand"},
+    {TC_GRAPH_OP_MAX_UNPOOL, "the same"},
+    {TC_GRAPH_OP_BLACKMAN_WINDOW, "its result is a constant"},
+    {TC_GRAPH_OP_HAMMING_WINDOW, "the same"},
+    {TC_GRAPH_OP_HANN_WINDOW, "the same"},
+    {TC_GRAPH_OP_MEL_WEIGHTS, "the same"},
+    {TC_GRAPH_OP_EYE_LIKE, "the same"},
+    {TC_GRAPH_OP_AFFINE_GRID, "a constant of the size is made when it is imported"},
+    {TC_GRAPH_OP_DFT, "the same"},
+    {TC_GRAPH_OP_STFT, "the same"},
+    {TC_GRAPH_OP_COL2IM, "places in the result are computed when it is imported"},
+    {TC_GRAPH_OP_CENTER_CROP_PAD, "the same"},
+    {TC_GRAPH_OP_GRID_SAMPLE, "the same"},
+    {TC_GRAPH_OP_DEFORM_CONV, "the same"},
+    {TC_GRAPH_OP_REVERSE_SEQUENCE, "the same"},
+    {TC_GRAPH_OP_TENSOR_SCATTER, "the same"},
+    {TC_GRAPH_OP_DET, "elements past the size would be part of a determinant"},
+    {TC_GRAPH_OP_NLL_LOSS, "it trains a network"},
+    {TC_GRAPH_OP_SOFTMAX_LOSS, "the same"},
+};
+
+static void test_refusing(void **state) {
+    (void)state;
+    for (tc_graph_op op = 0; op < TC_GRAPH_OP_COUNT; op++) {
+        bool listed = false, refuses = tc_graph_functions_of(op)->rewrite == tc_graph_rewrite_none;
+        for (size_t i = 0; i < TC_LEN(refusing); i++)
+            listed |= refusing[i].op == op && *refusing[i].why;
+        if (listed != refuses)
+            fail_msg("%s %s operands of sizes that vary: %s", tc_graph_op_name(op), refuses ? "refuses" : "takes",
+                     refuses ? "say why" : "it is no longer to be listed");
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_refusing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
