@@ -23,6 +23,7 @@
 enum {
     REFERENCES = 3,      /* runs of the reference before and after timing */
     MAX_INNER = 1 << 20, /* calls per sample */
+    EVICTING = 20,       /* times as long as a sample lasts that may be spent on putting constants out of the caches for it */
     TRIES = 3,           /* that a time may take on average until the process ran for all of it */
     KNOWN = 4            /* steps of the clock below which a single call's time says nothing */
 };
@@ -42,6 +43,7 @@ typedef struct call {
     void *workspace;
     tc_rt rt;
     const tc_func *cold; /* its constants are put out of the caches before each call; NULL: nothing is */
+    double evicting;     /* seconds that this takes */
     double step;         /* of the clock, seconds */
 } call;
 
@@ -55,6 +57,12 @@ static void evict_constants(const call *c) {
         if (p->kind == TC_PARAM_PACKED || (p->kind == TC_PARAM_IN && c->d->w->in[p->index]->is_const))
             tc_meas_evict(c->args[i], p->kind == TC_PARAM_IN ? c->d->in[p->index].size : packed_bytes(p));
     }
+}
+
+static double time_of_eviction(const call *c) {
+    double t = tc_now();
+    evict_constants(c);
+    return c->cold ? tc_now() - t : 0;
 }
 
 static int32_t once(const call *c, double *seconds) {
@@ -200,10 +208,16 @@ static double least(const call *c, const tc_meas_timing *t) {
     return TC_MAX(t->min_sample, TC_CLOCK_STEPS * c->step);
 }
 
+/* A kernel of microseconds that looks up a few rows of a table of 100 MB waits for 40 ms while that is put out of the caches. */
+static double most_calls(const call *c, const tc_meas_timing *t) {
+    double calls = c->evicting > 0 ? floor(EVICTING * least(c, t) / c->evicting) : MAX_INNER;
+    return TC_MIN(TC_MAX(calls, 1.0), MAX_INNER);
+}
+
 /* How many calls make a sample, when one takes `seconds`. */
 static int64_t calls_per_sample(const call *c, const tc_meas_timing *t, double seconds) {
     double calls = ceil(least(c, t) / TC_MAX(seconds, 1e-9));
-    return (int64_t)TC_MIN(TC_MAX(calls, 1.0), (double)MAX_INNER);
+    return (int64_t)TC_MIN(TC_MAX(calls, 1.0), most_calls(c, t));
 }
 
 /* One sample of calls that take `seconds`, which follows it. *good: it is one to keep; `last`: whether or not the process ran for all of
@@ -257,7 +271,7 @@ static int32_t calls_of_a_sample(const call *c, const tc_meas_timing *t, double 
     double sum = 0, one;
     int calls = 0;
     tc_stopwatch watch = tc_stopwatch_start();
-    for (; calls < MAX_INNER && sum <= least(c, t); calls++, sum += one) {
+    for (; calls < most_calls(c, t) && sum <= least(c, t); calls++, sum += one) {
         int32_t rc = once(c, &one);
         if (rc != 0)
             return rc;
@@ -356,6 +370,7 @@ void tc_meas_run(tc_meas_data *d, const tc_meas_code *code, const tc_meas_timing
     if (ws.data)
         memset(ws.data, 0xff, code->workspace); /* what a kernel reads before it wrote it is NaN */
     c.workspace = ws.data;
+    c.evicting = time_of_eviction(&c);
     if (code->f->nsymbol)
         c.args[code->f->nparam] = (void *)(uintptr_t)code->sizes;
     s = tc_cg_load(code->object, code->size, &m, &err);
