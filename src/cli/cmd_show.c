@@ -95,7 +95,7 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         if (tasks[i].workload->nsymbol)
             st = tc_tune_variants_find(&q, NULL, arena, &v, err);
         if (v.n)
-            origin = tc_arena_printf(arena, "%d variants, of %d programs at %d sizes", v.n, v.nprogram, v.npoint);
+            origin = tc_arena_printf(arena, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint);
         double flops = tc_te_flops(tasks[i].workload);
         tc_cli_cell(&table, "%d", i);
         tc_cli_cell(&table, "%s", tasks[i].name);
@@ -105,7 +105,7 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         tc_cli_cell(&table, "%s", origin);
         json_array_append_new(kernels, json_pack("{s:i,s:s,s:f,s:b,s:f,s:s,s:s,s:s}", "index", i, "name", tasks[i].name, "weight",
                                                  tasks[i].weight, "instead_of_others", tasks[i].ninstead > 0, "flops", flops,
-                                                 "hash", k.hash.hex, "form", k.form, "schedule", origin));
+                                                 "hash", k.hash.hex, "form", v.n ? v.form : k.form, "schedule", origin));
     }
     if (st == TC_OK && a->json)
         tc_cli_json_print(json_pack("{s:s,s:O}", "model", tc_graph_work_path(w), "kernels", kernels));

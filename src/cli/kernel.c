@@ -96,8 +96,8 @@ void tc_cli_report_variants(FILE *f, const char *name, const tc_workload *w, con
     if (!v->n) {
         fprintf(f, "%s: one schedule for %s (%s)\n", name, range_text(a, w), v->why);
     } else {
-        fprintf(f, "%s: %d variant%s for %s, of %d programs at %d sizes; %.1f %% slower than the best of each size\n", name, v->n,
-                v->n == 1 ? "" : "s", range_text(a, w), v->nprogram, v->npoint, 100 * expm1(v->loss));
+        fprintf(f, "%s: %d variant%s (%s) for %s, of %d programs at %d sizes; %.1f %% slower than the best of each size\n", name,
+                v->n, v->n == 1 ? "" : "s", v->form, range_text(a, w), v->nprogram, v->npoint, 100 * expm1(v->loss));
         for (int i = 0; i < v->n; i++)
             fprintf(f, "  variant %d: %s, program %016llx\n", i + 1, tc_cli_span(w, v, i, a),
                     (unsigned long long)v->v[i].program);
@@ -134,6 +134,7 @@ json_t *tc_cli_variants_json(const char *name, const tc_workload *w, const tc_tu
     }
     json_t *j = json_pack("{s:s,s:o,s:o,s:o,s:i}", "name", name, "range", range, "variants", variants, "points", points,
                           "programs", v->nprogram);
+    json_object_set_new(j, "form", json_string(v->form));
     json_object_set_new(j, "loses", v->n ? json_real(expm1(v->loss)) : json_null());
     if (!v->n)
         json_object_set_new(j, "why", json_string(v->why));

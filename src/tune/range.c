@@ -1,26 +1,18 @@
-/* What range.h describes: the tasks, the programs of the contest, and the contest. */
-#include "tune/range.h"
-
+/* What range.h describes: the tasks and the contest. Who takes part: range_entrants.c. */
 #include <math.h>
 #include <string.h>
 
 #include "measure/records/admission.h"
-#include "search_space/space.h"
-#include "support/log.h"
 #include "te/text.h"
-#include "tune/kernel/transplant.h"
-#include "tune/kernel/variants.h"
+#include "tune/kernel/mode.h"
+#include "tune/range_int.h"
 
-/* Programs of a tuned size that take part: where the first of one size is slow at another, often the next are not. Of a size of the grid
- * that somebody tuned besides, the best. All numbers were chosen. */
-enum { FINALISTS = 4, TRIED = 32, ROUNDS = 3, SAMPLES = 3, ENTRANTS = 24 };
-/* Times the best at a size beyond which a program is timed there once: it is no variant for it. */
-static const double hopeless = 1.5;
+/* Of a program at a size. Chosen. */
+enum { ROUNDS = 3, SAMPLES = 3 };
 
 /* ---- tasks ---- */
 
-/* Each size counts as much as the others, however long it takes: a second of a smaller one is so much more. Other algorithms cut extents
- * into parts of fixed sizes: what varies has none. */
+/* Each size counts as much as the others, however long it takes: a second of a smaller one is so much more. */
 static tc_status put_sizes(tc_ctx *c, const tc_tune_task *t, const tc_tune_range *r, tc_tune_task *out, tc_error *err) {
     double most = 0;
     for (int i = 0; i < r->tuned.n; i++) {
@@ -29,7 +21,7 @@ static tc_status put_sizes(tc_ctx *c, const tc_tune_task *t, const tc_tune_range
         out[i] = (tc_tune_task){.name = tc_tune_name_at(tc_ctx_arena(c), t->name, t->workload, r->tuned.sizes[i]),
                                 .workload = w,
                                 .weight = t->weight / r->tuned.n,
-                                .direct = true};
+                                .varying = t->workload};
         most = fmax(most, tc_te_flops(w));
     }
     for (int i = 0; i < r->tuned.n; i++)
@@ -111,152 +103,20 @@ tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, const
     return TC_OK;
 }
 
-/* ---- who takes part ---- */
-
-typedef struct entrant {
-    const char *trace;
-    uint64_t program;
-} entrant;
-
-typedef struct contest {
-    const tc_tune_options *o;
-    const tc_tune_range *r;
-    tc_meas_db *db;
-    tc_arena *a;
-    tc_ctx *ctx;
-    tc_target target;     /* with the threads of the session */
-    const tc_workload *w; /* canonical */
-    const char *text;
-    tc_digest hash, target_hash;
-    tc_tune_places grid;
-    int n;
-    entrant entrant[ENTRANTS];
-    tc_tune_range_report *out;
-} contest;
-
-static void enter(contest *x, const char *trace, uint64_t program) {
-    for (int i = 0; i < x->n; i++)
-        if (x->entrant[i].program == program)
-            return;
-    if (x->n < ENTRANTS)
-        x->entrant[x->n++] = (entrant){trace, program};
-}
-
-/* Of the workload with symbols. */
-static tc_status enter_own(contest *x, const char *trace, tc_error *err) {
-    tc_ctx *c = tc_ctx_child(x->w->ctx);
-    tc_tir_origin from = {.workload = x->w, .machine = &x->target.machine, .text = trace, .name = "schedule"};
-    tc_tir_program p;
-    tc_status s = tc_tir_program_make(c, &from, TC_TIR_HASH, &p, err);
-    if (s == TC_OK)
-        enter(x, trace, p.hash);
-    tc_ctx_free(c);
-    return s;
-}
-
-static tc_status enter_default(contest *x, tc_error *err) {
-    tc_space *space;
-    tc_trace *trace;
-    const char *text = NULL;
-    TC_TRY(tc_space_new(x->w, &x->target.machine, &space, err));
-    tc_status s = tc_space_default(space, x->a, &trace, err);
-    if (s == TC_OK)
-        text = tc_trace_text(x->a, trace);
-    tc_space_free(space);
-    return s == TC_OK ? enter_own(x, text, err) : s;
-}
-
-/* Those that the last contest chose: they stay until something is faster. */
-static tc_status enter_chosen(contest *x, tc_error *err) {
-    tc_tune_query q = {.workload = x->r->workload, .target = &x->target, .db = x->db};
-    tc_tune_variants v;
-    TC_TRY(tc_tune_variants_find(&q, x->r->weights, x->a, &v, err));
-    for (int i = 0; i < v.n; i++)
-        TC_TRY(enter_own(x, v.v[i].trace, err));
-    return TC_OK;
-}
-
-/* False: it cannot be taken there. */
-static bool transplant(contest *x, const tc_workload *from, const char *trace) {
-    tc_tune_transplant t = {.from = from, .to = x->w, .machine = &x->target.machine, .trace = trace};
-    const char *own;
-    uint64_t program;
-    tc_error why = {0};
-    if (tc_tune_transplant_make(&t, x->a, &own, &program, &why) == TC_OK) {
-        enter(x, own, program);
-        return true;
-    }
-    if (x->out->refused++ == 0)
-        x->out->why = tc_arena_strdup(x->a, why.msg);
-    return false;
-}
-
-static bool has_program(const tc_record *r, size_t n, uint64_t program) {
-    for (size_t i = 0; i < n; i++)
-        if (r[i].program == program)
-            return true;
-    return false;
-}
-
-/* The best `most` programs for these sizes that can be taken over: one that cannot has many like it next to it. */
-static tc_status enter_from(contest *x, const int64_t *sizes, int most, tc_error *err) {
-    tc_ctx *c = tc_ctx_child(x->ctx);
-    const tc_workload *at;
-    tc_status s = tc_te_at(c, x->w, sizes, &at, err);
-    tc_meas_records r = {0};
-    if (s == TC_OK) {
-        at = tc_te_canonical(c, at);
-        bool simulated = x->o->measure.mode == TC_MEAS_SIMULATED;
-        tc_digest hash = tc_te_hash(at);
-        tc_meas_filter f = {.workload_hash = hash.hex,
-                            .target_hash = x->target_hash.hex,
-                            .threads = x->o->threads,
-                            .mode = simulated ? tc_meas_mode_text(TC_MEAS_SIMULATED) : NULL,
-                            .real = !simulated,
-                            .verified = true,
-                            .order = TC_MEAS_BY_RANK};
-        s = tc_meas_db_select(x->db, x->a, &f, &r, err);
-    }
-    for (size_t i = 0; i < r.len && i < TRIED && most > 0 && !tc_ran_out(); i++)
-        if (!has_program(r.data, i, r.data[i].program) && transplant(x, at, r.data[i].trace))
-            most--;
-    tc_ctx_free(c);
-    return s;
-}
-
-static bool is_tuned(const contest *x, const int64_t *sizes) {
-    bool is = false;
-    for (int i = 0; i < x->r->tuned.n; i++)
-        is |= memcmp(x->r->tuned.sizes[i], sizes, (size_t)x->w->nsymbol * sizeof *sizes) == 0;
-    return is;
-}
-
-static tc_status gather(contest *x, tc_error *err) {
-    TC_TRY(enter_default(x, err));
-    TC_TRY(enter_chosen(x, err));
-    for (int i = 0; i < x->r->tuned.n; i++)
-        TC_TRY(enter_from(x, x->r->tuned.sizes[i], FINALISTS, err));
-    for (int i = 0; i < x->grid.n; i++)
-        if (!is_tuned(x, x->grid.sizes[i]))
-            TC_TRY(enter_from(x, x->grid.sizes[i], 1, err));
-    x->out->entrants = x->n;
-    return TC_OK;
-}
-
 /* ---- the contest ---- */
 
-static const char **texts_of_grid(const contest *x) {
+static const char **texts_of_grid(const range_contest *x) {
     const char **text = TC_NEW_N(x->a, const char *, x->grid.n);
     for (int i = 0; i < x->grid.n; i++)
-        text[i] = tc_meas_sizes_text(x->a, x->grid.sizes[i], x->w->nsymbol);
+        text[i] = tc_meas_sizes_text(x->a, x->grid.sizes[i], x->r->workload->nsymbol);
     return text;
 }
 
-static tc_meas_mode mode_of(const contest *x) {
+static tc_meas_mode mode_of(const range_contest *x) {
     if (x->o->measure.mode == TC_MEAS_SIMULATED)
         return TC_MEAS_SIMULATED;
     tc_machine m = tc_tune_machine(&x->target, x->o->threads, x->r->network);
-    return tc_tune_mode(x->o->timing, x->w, x->r->network, &m);
+    return tc_tune_mode(x->o->timing, x->form[0].w, x->r->network, &m);
 }
 
 static bool was_there(const tc_meas_records *r, int64_t when, uint64_t program, const char *sizes) {
@@ -267,26 +127,28 @@ static bool was_there(const tc_meas_records *r, int64_t when, uint64_t program, 
 }
 
 /* Whether the last contest of this mode was of the same. Failures count: they would fail again. */
-static tc_status is_known(const contest *x, tc_meas_mode mode, const char *const *sizes, bool *known, tc_error *err) {
-    tc_meas_records r;
-    tc_meas_filter f = {.workload_hash = x->hash.hex,
-                        .target_hash = x->target_hash.hex,
-                        .threads = x->o->threads,
-                        .mode = tc_meas_mode_text(mode),
-                        .sized = true};
+static tc_status is_known(const range_contest *x, tc_meas_mode mode, const char *const *sizes, bool *known, tc_error *err) {
+    tc_meas_records *r = TC_NEW_N(x->a, tc_meas_records, x->nform);
     int64_t last = 0;
-    TC_TRY(tc_meas_db_select(x->db, x->a, &f, &r, err));
-    for (size_t i = 0; i < r.len; i++)
-        last = TC_MAX(last, r.data[i].when_ms);
+    for (int f = 0; f < x->nform; f++) {
+        tc_meas_filter filter = {.workload_hash = x->form[f].hash.hex,
+                                 .target_hash = x->target_hash.hex,
+                                 .threads = x->o->threads,
+                                 .mode = tc_meas_mode_text(mode),
+                                 .sized = true};
+        TC_TRY(tc_meas_db_select(x->db, x->a, &filter, &r[f], err));
+        for (size_t i = 0; i < r[f].len; i++)
+            last = TC_MAX(last, r[f].data[i].when_ms);
+    }
     *known = true;
     for (int i = 0; i < x->n; i++)
         for (int p = 0; p < x->grid.n; p++)
-            *known &= was_there(&r, last, x->entrant[i].program, sizes[p]);
+            *known &= was_there(&r[x->entrant[i].form], last, x->entrant[i].program, sizes[p]);
     return TC_OK;
 }
 
 typedef struct told {
-    const contest *x;
+    const range_contest *x;
     tc_tune_range_progress *fn;
     void *user;
 } told;
@@ -299,12 +161,15 @@ static void tell(void *user, size_t index, const tc_record *r) {
         t->fn(t->user, i / places, t->x->n, i % places, places);
 }
 
-static tc_status time_all(const contest *x, tc_meas_mode mode, const char *const *sizes, told *t, tc_record *out, tc_error *err) {
+static tc_status time_all(const range_contest *x, tc_meas_mode mode, const char *const *sizes, told *t, tc_record *out,
+                          tc_error *err) {
     tc_meas_input *in = TC_NEW_N(x->a, tc_meas_input, x->n);
     tc_meas_options m = x->o->measure;
     tc_meas *meas;
-    for (int i = 0; i < x->n; i++)
-        in[i] = (tc_meas_input){.workload = x->text, .trace = x->entrant[i].trace, .workload_hash = x->hash};
+    for (int i = 0; i < x->n; i++) {
+        const range_form *f = &x->form[x->entrant[i].form];
+        in[i] = (tc_meas_input){.workload = f->text, .trace = x->entrant[i].trace, .workload_hash = f->hash};
+    }
     m.mode = mode;
     m.target = x->target.text;
     m.threads = x->o->threads;
@@ -312,7 +177,7 @@ static tc_status time_all(const contest *x, tc_meas_mode mode, const char *const
     m.stop = x->o->stop;
     m.deadline = 0;
     m.samples = SAMPLES;
-    m.early_stop = hopeless;
+    m.early_stop = TC_RANGE_HOPELESS;
     TC_TRY(tc_meas_new(&m, &meas, err));
     tc_status s = tc_meas_over_sizes(meas, in, (size_t)x->n, sizes, (size_t)x->grid.n, ROUNDS, x->a, out, tell, t, err);
     tc_meas_free(meas);
@@ -320,7 +185,7 @@ static tc_status time_all(const contest *x, tc_meas_mode mode, const char *const
 }
 
 /* Together or not at all: a part of a contest would pass for all of it. */
-static tc_status store(contest *x, tc_meas_mode mode, tc_record *r, size_t n, tc_error *err) {
+static tc_status store(range_contest *x, tc_meas_mode mode, tc_record *r, size_t n, tc_error *err) {
     int64_t now;
     for (size_t i = 0; i < n; i++)
         if (r[i].error == TC_MEAS_INTERRUPTED)
@@ -335,7 +200,7 @@ static tc_status store(contest *x, tc_meas_mode mode, tc_record *r, size_t n, tc
     return tc_meas_db_insert_measured(x->db, r, n, err);
 }
 
-static tc_status hold(contest *x, tc_tune_range_progress *progress, void *user, tc_error *err) {
+static tc_status hold(range_contest *x, tc_tune_range_progress *progress, void *user, tc_error *err) {
     const char **sizes = texts_of_grid(x);
     size_t n = (size_t)x->n * (size_t)x->grid.n;
     tc_record *r = TC_NEW_N(x->a, tc_record, n);
@@ -349,18 +214,32 @@ static tc_status hold(contest *x, tc_tune_range_progress *progress, void *user, 
     return store(x, mode, r, n, err);
 }
 
+static range_form form_of(const range_contest *x, const char *name, const tc_workload *w) {
+    const tc_workload *own = tc_te_canonical(x->ctx, w);
+    return (range_form){name, own, tc_te_text(x->a, own), tc_te_hash(own)};
+}
+
+static void list_forms(range_contest *x) {
+    range_form own = form_of(x, "direct", x->r->workload);
+    tc_space_alternative_list l = tc_space_alternatives(x->ctx, own.w, x->o->accuracy);
+    range_form *f = TC_NEW_N(x->a, range_form, 1 + l.n);
+    f[0] = own;
+    for (int i = 0; i < l.n; i++)
+        f[1 + i] = form_of(x, l.data[i].name, l.data[i].workload);
+    x->nform = 1 + l.n;
+    x->form = f;
+}
+
 tc_status tc_tune_range_contest(const tc_tune_options *o, const tc_tune_range *r, tc_meas_db *db,
                                 tc_tune_range_progress *progress, void *user, tc_arena *a, tc_tune_range_report *out,
                                 tc_error *err) {
-    contest x = {.o = o, .r = r, .db = db, .a = a, .ctx = tc_ctx_new(), .target = *o->target, .out = out};
+    range_contest x = {.o = o, .r = r, .db = db, .a = a, .ctx = tc_ctx_new(), .target = *o->target, .out = out};
     *out = (tc_tune_range_report){0};
     x.target.machine.cores = o->threads;
-    x.w = tc_te_canonical(x.ctx, r->workload);
-    x.text = tc_te_text(a, x.w);
-    x.hash = tc_te_hash(x.w);
+    list_forms(&x);
     x.target_hash = tc_meas_text_hash(o->target->text);
-    x.grid = tc_tune_grid(a, x.w, r->weights);
-    tc_status s = gather(&x, err);
+    x.grid = tc_tune_grid(a, x.form[0].w, r->weights);
+    tc_status s = tc_range_gather(&x, err);
     if (s == TC_OK)
         s = hold(&x, progress, user, err);
     tc_ctx_free(x.ctx);

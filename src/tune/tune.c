@@ -33,20 +33,31 @@ static void take_form(tc_tune *t, int i, int f, const char *name, const tc_workl
                                          .rank = INFINITY};
 }
 
-/* The task's own workload, which is canonical, and the alternatives of it. */
-static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w, bool direct) {
-    tc_space_alternative_list l = {0};
-    if (!direct)
-        l = tc_space_alternatives(scratch, w, t->o.accuracy);
+static bool has_form(const tc_space_alternative_list *l, const char *name) {
+    bool has = false;
+    for (int k = 0; k < l->n; k++)
+        has |= strcmp(l->data[k].name, name) == 0;
+    return has;
+}
+
+/* The task's own workload, which is canonical, and the alternatives of it, of one size those that other sizes have as well. */
+static void take_forms(tc_tune *t, int i, tc_ctx *scratch, const tc_workload *w, const tc_workload *varying) {
+    tc_ctx *own = varying ? tc_ctx_new() : NULL;
+    tc_space_alternative_list l = tc_space_alternatives(scratch, w, t->o.accuracy), of = l;
+    if (varying)
+        of = tc_space_alternatives(own, tc_te_canonical(own, varying), t->o.accuracy);
     tc_tune_state *s = &t->state[i];
-    s->nform = t->task[i].nform = 1 + l.n;
-    s->form = t->task[i].found = TC_NEW_N(t->arena, tc_tune_form, s->nform);
-    t->task[i].form = TC_NEW_N(t->arena, form, s->nform);
+    s->form = t->task[i].found = TC_NEW_N(t->arena, tc_tune_form, 1 + l.n);
+    t->task[i].form = TC_NEW_N(t->arena, form, 1 + l.n);
     take_form(t, i, 0, "direct", w);
+    s->nform = 1;
     for (int k = 0; k < l.n; k++)
-        take_form(t, i, 1 + k, tc_arena_strdup(t->arena, l.data[k].name), l.data[k].workload);
+        if (has_form(&of, l.data[k].name))
+            take_form(t, i, s->nform++, tc_arena_strdup(t->arena, l.data[k].name), l.data[k].workload);
+    t->task[i].nform = s->nform;
     s->workload = s->form[0].workload;
     s->hash = s->form[0].hash;
+    tc_ctx_free(own);
 }
 
 /* Numbers of these given tasks; at[]: of each given one. */
@@ -101,7 +112,7 @@ static void take_tasks(tc_tune *t, const tc_tune_task *tasks, int n) {
                                              .flops = tc_te_flops(w),
                                              .best = INFINITY,
                                              .winner = -1};
-            take_forms(t, t->n++, ctx, w, tasks[i].direct);
+            take_forms(t, t->n++, ctx, w, tasks[i].varying);
         }
         tc_ctx_free(ctx);
     }

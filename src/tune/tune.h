@@ -24,11 +24,12 @@ typedef struct tc_tune_task {
     const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
     double weight;               /* how often the kernel runs per inference: > 0 */
     double stake;                /* what a second of it counts for beside others' when trials are shared; 0: its weight */
-    bool direct;                 /* none of its alternatives is of use */
-    int ninstead;                /* of a kernel that only could run, in place of others: how many, */
-    const int *instead;          /* and which of the tasks these are; 0: it is one of those that run */
-    int nalong;                  /* others of the kind that would then run too, a task once per launch, */
-    const int *along;            /* as in `instead` */
+    const tc_workload
+        *varying; /* it is this one, with symbols, at some sizes: forms that this does not have are of no use; NULL: it is not */
+    int ninstead; /* of a kernel that only could run, in place of others: how many, */
+    const int *instead; /* and which of the tasks these are; 0: it is one of those that run */
+    int nalong;         /* others of the kind that would then run too, a task once per launch, */
+    const int *along;   /* as in `instead` */
 } tc_tune_task;
 
 /* What is known of one form of a task. */

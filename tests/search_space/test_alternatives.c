@@ -26,26 +26,40 @@ static void *zeros(const tc_tensor *t) {
     return tc_xcalloc((size_t)tc_tensor_size(t), (size_t)tc_dtype_bytes(t->dtype));
 }
 
-static problem open_problem(const char *text, uint64_t seed) {
-    problem p = {.ctx = tc_ctx_new()};
+static const tc_workload *parse(tc_ctx *c, const char *text) {
+    const tc_workload *w;
     tc_error err;
-    if (tc_te_parse(p.ctx, "problem", text, &p.w, &err) != TC_OK)
+    if (tc_te_parse(c, "problem", text, &w, &err) != TC_OK)
         fail_msg("%s\n%s", err.msg, text);
-    tc_rng r = tc_rng_seed(seed);
-    for (int i = 0; i < p.w->nin; i++) {
-        p.in[i] = zeros(p.w->in[i]);
-        tc_te_random_fill(p.w->in[i]->dtype, p.in[i], tc_tensor_size(p.w->in[i]), &r, 0);
-    }
-    for (int i = 0; i < p.w->nout; i++)
-        p.out[i] = zeros(p.w->out[i]);
-    return p;
+    return w;
 }
 
-static void close_problem(problem *p) {
+static void fill_problem(problem *p, uint64_t seed) {
+    tc_rng r = tc_rng_seed(seed);
+    for (int i = 0; i < p->w->nin; i++) {
+        p->in[i] = zeros(p->w->in[i]);
+        tc_te_random_fill(p->w->in[i]->dtype, p->in[i], tc_tensor_size(p->w->in[i]), &r, 0);
+    }
+    for (int i = 0; i < p->w->nout; i++)
+        p->out[i] = zeros(p->w->out[i]);
+}
+
+static void empty_problem(problem *p) {
     for (int i = 0; i < p->w->nin; i++)
         free(p->in[i]);
     for (int i = 0; i < p->w->nout; i++)
         free(p->out[i]);
+}
+
+static problem open_problem(const char *text, uint64_t seed) {
+    problem p = {.ctx = tc_ctx_new()};
+    p.w = parse(p.ctx, text);
+    fill_problem(&p, seed);
+    return p;
+}
+
+static void close_problem(problem *p) {
+    empty_problem(p);
     tc_ctx_free(p->ctx);
 }
 
@@ -189,6 +203,49 @@ static void test_other_forms(void **state) {
                            "compute C[h:6, w:6, o:16] = sum(r:3, s:3, c:16) relu(X[h + r, w + s, c]) * W[r, s, c, o]\n"
                            "output C\n"),
                      2);
+}
+
+/* What computes a workload with symbols does so at each of its sizes; how many there are. */
+static int check_varying(const char *text, int n, const int64_t *sizes) {
+    tc_ctx *c = tc_ctx_new();
+    const tc_workload *w = parse(c, text);
+    tc_space_alternative_list l = tc_space_alternatives(c, w, TC_ACCURACY_FAST);
+    for (int k = 0; k < n; k++) {
+        problem p = {.ctx = c};
+        assert_int_equal(tc_te_at(c, w, &sizes[k], &p.w, NULL), TC_OK);
+        fill_problem(&p, 7);
+        interpret(p.w, p.in, p.out);
+        for (int i = 0; i < l.n; i++) {
+            tc_space_alternative x = l.data[i];
+            assert_int_equal(tc_te_at(c, l.data[i].workload, &sizes[k], &x.workload, NULL), TC_OK);
+            check_alternative(&p, &x, text);
+        }
+        empty_problem(&p);
+    }
+    tc_ctx_free(c);
+    return l.n;
+}
+
+/* A batch that varies; images and channels that do have no such form, nor products of rows that do. */
+static void test_varying(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 3, 4};
+    assert_int_equal(check_varying("symbol N 1..4\ntensor X[N, 9, 11, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+                                   "compute P[n:N, h:11, w:13, c:16] = "
+                                   "select(h >= 1 && h < 10 && w >= 1 && w < 12, X[n, h - 1, w - 1, c], 0.0)\n"
+                                   "compute C[n:N, h:9, w:11, o:16] = sum(r:3, s:3, c:16) P[n, h + r, w + s, c] * W[r, s, c, o]\n"
+                                   "compute Y[n:N, h:9, w:11, o:16] = relu(C[n, h, w, o])\noutput Y\n",
+                                   TC_LEN(sizes), sizes),
+                     2);
+    assert_int_equal(check_varying("symbol H 3..4\ntensor X[2, 6, 11, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+                                   "compute C[n:2, h:H, w:9, o:16] = sum(r:3, s:3, c:16) X[n, h + r, w + s, c] * W[r, s, c, o]\n"
+                                   "output C\n",
+                                   2, sizes + 1),
+                     0);
+    assert_int_equal(check_varying("symbol M 1..512\ntensor X[M, 512] f32\ntensor W[512, 512] f32 const\n"
+                                   "compute C[m:M, n:512] = sum(k:512) X[m, k] * W[k, n]\noutput C\n",
+                                   1, sizes),
+                     0);
 }
 
 static void test_refused(void **state) {
@@ -535,10 +592,10 @@ static void test_product_error_bound(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_shape), cmocka_unit_test(test_random_shapes),    cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_refused),     cmocka_unit_test(test_strict_has_none),  cmocka_unit_test(test_error_bound),
-        cmocka_unit_test(test_products),    cmocka_unit_test(test_products_refused), cmocka_unit_test(test_product_error_bound),
-        cmocka_unit_test(test_bf16),        cmocka_unit_test(test_bf16_refused),
+        cmocka_unit_test(test_every_shape),         cmocka_unit_test(test_random_shapes), cmocka_unit_test(test_varying),
+        cmocka_unit_test(test_other_forms),         cmocka_unit_test(test_refused),       cmocka_unit_test(test_strict_has_none),
+        cmocka_unit_test(test_error_bound),         cmocka_unit_test(test_products),      cmocka_unit_test(test_products_refused),
+        cmocka_unit_test(test_product_error_bound), cmocka_unit_test(test_bf16),          cmocka_unit_test(test_bf16_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

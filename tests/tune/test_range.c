@@ -159,12 +159,12 @@ static void each_size_counts_alike(void **state) {
     assert_true(s.nrange == 1 && s.n == s.ranges[0].tuned.n + 2 && s.ranges[0].tuned.n == 3);
     for (int i = 0; i < 3; i++) {
         const tc_tune_task *t = &s.tasks[i];
-        assert_true(t->workload->nsymbol == 0 && t->weight == 2 && t->direct);
+        assert_true(t->workload->nsymbol == 0 && t->weight == 2 && t->varying);
         assert_true(fabs(t->stake * tc_te_flops(t->workload) - s.tasks[0].stake * tc_te_flops(s.tasks[0].workload)) < 1e-3);
         assert_true(i == 0 || tc_te_flops(t->workload) > tc_te_flops(s.tasks[i - 1].workload));
     }
     assert_non_null(strstr(s.tasks[0].name, "layer N="));
-    assert_true(s.tasks[3].weight == 2 && s.tasks[3].stake == 0 && !s.tasks[3].direct);
+    assert_true(s.tasks[3].weight == 2 && s.tasks[3].stake == 0 && !s.tasks[3].varying);
     assert_true(s.tasks[4].ninstead == 1 && s.tasks[4].instead[0] == 3); /* `spare` is in place of what varies */
     assert_true(s.ranges[0].network == 6 * 4.0 * 32 * 48);
     tasks[0].workload = parse(b->ctx, pair);

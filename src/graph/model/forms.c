@@ -22,6 +22,13 @@ void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accura
     u->ctx = tc_ctx_child(u->forms); /* `forms` does not grow any more */
 }
 
+const tc_graph_form *tc_graph_form_of(const tc_graph_unit *u, const tc_record *r) {
+    for (int f = 0; f < u->nform; f++)
+        if (strcmp(u->form[f].hash.hex, r->workload_hash.hex) == 0)
+            return &u->form[f];
+    return NULL;
+}
+
 const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg) {
     const tc_space_alternative *x = u->used->alternative;
     if (!x || arg >= u->used->workload->nin || x->source[arg] >= 0)

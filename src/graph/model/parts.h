@@ -100,6 +100,8 @@ struct tc_graph_model {
 
 /* Fills the forms of a unit and makes its context. */
 void tc_graph_list_forms(const tc_graph_program *p, int task, tc_accuracy accuracy, tc_graph_unit *u);
+/* That which the record is of; NULL: of none. */
+const tc_graph_form *tc_graph_form_of(const tc_graph_unit *u, const tc_record *r);
 /* What makes argument `arg` of the form in use; NULL: it is an argument of the task as it is. */
 const tc_space_prologue *tc_graph_prologue(const tc_graph_unit *u, int arg);
 /* *out (OWNED): what q makes of the constants of launch x. From any thread. */

@@ -86,13 +86,6 @@ static tc_status use_default(const chooser *c, tc_error *err) {
 
 typedef TC_VEC(candidate) candidates;
 
-static const tc_graph_form *form_of(const chooser *c, const tc_record *r) {
-    for (int f = 0; f < c->u->nform; f++)
-        if (strcmp(c->u->form[f].hash.hex, r->workload_hash.hex) == 0)
-            return &c->u->form[f];
-    return NULL;
-}
-
 double tc_graph_byte_time(const tc_graph_program *p, const tc_graph_build_options *o) {
     double network = 0;
     for (int i = 0; i < p->ntask; i++)
@@ -125,7 +118,7 @@ static tc_status find_candidates(const chooser *c, tc_arena *a, candidates *out,
     else if (c->o->db)
         TC_TRY(tc_graph_ranked_records(c->u, c->o, c->byte_time, a, SPARE, &list, err));
     for (size_t i = 0; i < list.len; i++)
-        tc_push(out, ((candidate){form_of(c, &list.data[i]), list.data[i]}));
+        tc_push(out, ((candidate){tc_graph_form_of(c->u, &list.data[i]), list.data[i]}));
     return TC_OK;
 }
 
@@ -173,7 +166,10 @@ static tc_status use_variants(const chooser *c, tc_arena *a, bool *used, tc_erro
     *used = true;
     c->k->trace = kept(c, x.records[0].trace);
     c->k->trace_hash = x.records[0].trace_hash;
-    c->k->unit = tc_te_unit(c->u->form[0].workload, c->m->intrinsics);
+    c->k->form = c->u->used->name;
+    if (c->u->used->alternative)
+        c->k->workload = kept(c, x.records[0].workload);
+    c->k->unit = tc_te_unit(c->u->used->workload, c->m->intrinsics);
     c->k->source = TC_GRAPH_FROM_RECORD;
     c->k->record = x.records[0].id;
     c->k->recorded = x.records[0].median;

@@ -37,7 +37,7 @@ tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_gra
 }
 
 static tc_status lower(tc_graph_unit *u, const tc_machine *m, const char *trace, tc_func **out, tc_error *err) {
-    tc_tir_origin from = {.workload = u->form[0].workload, .machine = m, .text = trace, .name = "record"};
+    tc_tir_origin from = {.workload = u->used->workload, .machine = m, .text = trace, .name = "record"};
     tc_tir_program p;
     TC_TRY(tc_tir_program_make(u->ctx, &from, TC_TIR_VERIFIED, &p, err));
     *out = p.lowered;
@@ -49,6 +49,7 @@ tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machine *m, const t
     tc_func **f = TC_NEW_N(a, tc_func *, c->n);
     tc_status s = TC_OK;
     tc_ctx_reset(u->ctx);
+    u->used = tc_graph_form_of(u, &c->records[0]); /* as all of them */
     for (int i = 0; i < c->n && s == TC_OK; i++) {
         int same = 0; /* one program may serve several spans */
         while (strcmp(c->records[same].trace, c->records[i].trace) != 0)
@@ -60,7 +61,6 @@ tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machine *m, const t
     }
     if (s == TC_OK)
         s = tc_tir_variants(u->ctx, c->n, (const tc_func *const *)f, c->upto, &u->func, err);
-    u->used = &u->form[0];
     tc_arena_free(a);
     return s;
 }

@@ -78,6 +78,11 @@ static int index_of(const tc_workload *w, const tc_tensor *t) {
     return i;
 }
 
+static bool same_symbols(const tc_workload *w, const tc_workload *other) {
+    return w->nsymbol == other->nsymbol &&
+           (w->nsymbol == 0 || memcmp(w->symbols, other->symbols, (size_t)w->nsymbol * sizeof *w->symbols) == 0);
+}
+
 /* ---- one algorithm ---- */
 
 /* Replaces every compute that the algorithm takes; false when there is none. */
@@ -111,7 +116,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
         last[i] = current(&tensors, w->out[i]);
     tc_map_free(&tensors);
     tc_workload *made;
-    if (!any || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK)
+    if (!any || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK || !same_symbols(w, made))
         return false;
     *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, made, source, n, p};
     return true;
@@ -120,7 +125,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy) {
     tc_space_alternative *x = TC_NEW_N(tc_ctx_arena(c), tc_space_alternative, TC_LEN(algorithms));
     int n = 0;
-    for (size_t k = 0; k < TC_LEN(algorithms) && !w->nsymbol; k++) /* they cut extents into parts of fixed sizes */
+    for (size_t k = 0; k < TC_LEN(algorithms); k++)
         if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
             n++;
     return (tc_space_alternative_list){n, x};

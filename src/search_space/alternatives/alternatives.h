@@ -39,7 +39,8 @@ typedef struct tc_space_alternative_list {
 } tc_space_alternative_list;
 
 /* The alternatives of w, none of which is w itself; they are made in `c`, the context of w or a child of it, and their order does
- * not change. Outputs are those of w in shape and type, in the same order. */
+ * not change. Outputs are those of w in shape and type, in the same order, and so are its symbols: what cuts extents into parts of fixed
+ * sizes takes none that vary. */
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy);
 
 #endif

@@ -142,7 +142,8 @@ static const tc_tensor *rounded_stage(tc_ctx *c, const tc_tensor *t, const char 
     tc_axis axes[TC_MAX_DIMS];
     const tc_expr *at[TC_MAX_DIMS];
     for (int i = 0; i < t->ndim; i++) {
-        axes[i] = tc_te_axis(c, tc_arena_printf(tc_ctx_arena(c), "x%d", i), t->shape[i]);
+        const char *x = tc_arena_printf(tc_ctx_arena(c), "x%d", i);
+        axes[i] = t->symbol[i] ? tc_te_varying_axis(c, x, t->symbol[i]) : tc_te_axis(c, x, t->shape[i]);
         at[i] = tc_varx(c, axes[i].var);
     }
     const tc_expr *body = tc_cast(c, TC_BF16, tc_read(c, t, t->ndim, at));
@@ -177,7 +178,7 @@ static const tc_expr *rounded_values(rounding *r, const tc_expr *e, const domain
     const tc_var *from[TC_MAX_DIMS];
     const tc_expr *to[TC_MAX_DIMS], *at[TC_MAX_DIMS];
     for (int i = 0; i < d->n; i++) {
-        axes[i] = tc_te_axis(r->c, tc_arena_printf(tc_ctx_arena(r->c), "x%d", i), d->axis[i]->extent);
+        axes[i] = tc_te_axis_like(r->c, tc_arena_printf(tc_ctx_arena(r->c), "x%d", i), d->axis[i]);
         from[i] = d->axis[i]->var;
         to[i] = tc_varx(r->c, axes[i].var);
         at[i] = tc_varx(r->c, from[i]);

@@ -80,11 +80,11 @@ static double padded(const tc_axis *x) {
     return (double)((x->extent + 1) / 2 * 2) / (double)x->extent;
 }
 
-/* The row axis that loses least to padding, the outermost of equals. */
+/* The row axis of a fixed size that loses least to padding, the outermost of equals. */
 static int cut_axis(const product *p) {
     int best = -1;
     for (int x = 0; x < p->op->naxis - 1; x++)
-        if (p->op->axes[x].extent > 1 && tc_expr_uses_var(p->data, p->op->axes[x].var) &&
+        if (p->op->axes[x].extent > 1 && !p->op->axes[x].symbol && tc_expr_uses_var(p->data, p->op->axes[x].var) &&
             (best < 0 || padded(&p->op->axes[x]) < padded(&p->op->axes[best])))
             best = x;
     return best;
@@ -92,7 +92,8 @@ static int cut_axis(const product *p) {
 
 static bool is_candidate(const tc_compute *op) {
     return op->reducer == TC_RED_SUM && op->nout == 1 && op->nraxis == 1 && op->naxis >= 2 && op->naxis < TC_MAX_DIMS &&
-           op->body[0]->op == TC_OP_MUL && op->body[0]->dtype == TC_F32;
+           !op->raxes[0].symbol && !op->axes[op->naxis - 1].symbol && op->body[0]->op == TC_OP_MUL &&
+           op->body[0]->dtype == TC_F32;
 }
 
 static bool worth_it(const product *p) {
@@ -152,7 +153,8 @@ static int row_axes(const product *p, tc_axis *axes, const tc_expr **x) {
     int n = 0;
     axes[n++] = tc_te_axis(p->c, "u", PRODUCTS);
     for (int r = 0; r < p->op->naxis - 1; r++)
-        axes[n++] = tc_te_axis(p->c, p->op->axes[r].var->name, r == p->cut ? p->half : p->op->axes[r].extent);
+        axes[n++] = r == p->cut ? tc_te_axis(p->c, p->op->axes[r].var->name, p->half)
+                                : tc_te_axis_like(p->c, p->op->axes[r].var->name, &p->op->axes[r]);
     for (int i = 0; i < n; i++)
         x[i] = axis(p, &axes[i]);
     return n;
@@ -207,7 +209,7 @@ static const tc_tensor *combination(const product *p, const tc_tensor *m) {
     const tc_expr *x[TC_MAX_DIMS], *term[PRODUCTS], *quadrant[QUADRANTS];
     int n = p->op->naxis;
     for (int i = 0; i < n; i++) {
-        axes[i] = tc_te_axis(c, p->op->axes[i].var->name, p->op->axes[i].extent);
+        axes[i] = tc_te_axis_like(c, p->op->axes[i].var->name, &p->op->axes[i]);
         x[1 + i] = axis(p, &axes[i]);
     }
     const tc_expr *row = x[1 + p->cut], *o = x[n], *half = tc_i64(c, p->half), *middle = tc_i64(c, p->n / 2);

@@ -161,7 +161,7 @@ static bool recognise(tc_ctx *c, const tc_workload *w, const tc_compute *op, con
     k->weights = weights->u.tensor;
     k->channels = op->raxes[k->dim[2]].extent;
     for (int i = 0; i < 3; i++)
-        if ((k->dim[i] = weight_dim(weights, &op->raxes[k->dim[i]])) < 0)
+        if (op->raxes[k->dim[i]].symbol || (k->dim[i] = weight_dim(weights, &op->raxes[k->dim[i]])) < 0)
             return false;
     k->dim[3] = weight_dim(weights, &op->axes[k->o]);
     for (int x = 0; x < op->naxis - 1; x++)
@@ -176,7 +176,9 @@ typedef struct writer {
     tc_ctx *c;
     const conv *k;
     const matrices *f;
-    int64_t rows, columns, tiles; /* tiles along h, along w, and in all */
+    int64_t rows, columns; /* tiles along h, and along w */
+    int64_t tiles;         /* in all; at most, where the batch varies: then .. */
+    const tc_var *varying; /* .. that is their number, else NULL */
 } writer;
 
 static const tc_expr *axis(writer *w, const tc_axis *x) {
@@ -246,7 +248,7 @@ static int tile_axes(writer *w, tc_axis *axes, const tc_expr **x) {
     const conv *k = w->k;
     int n = 0;
     for (int i = 0; i < k->nrest; i++)
-        axes[n++] = tc_te_axis(w->c, "n", k->op->axes[k->rest[i]].extent);
+        axes[n++] = tc_te_axis_like(w->c, "n", &k->op->axes[k->rest[i]]);
     axes[n++] = tc_te_axis(w->c, "y", w->rows);
     axes[n++] = tc_te_axis(w->c, "x", w->columns);
     for (int i = 0; i < n; i++)
@@ -321,11 +323,12 @@ static int tile_of(writer *w, const tc_axis *t, const tc_expr **x) {
     const tc_expr *left = axis(w, t);
     tc_env *env = tc_env_new();
     tc_env_set(env, t->var, (tc_ival){0, t->extent - 1});
-    for (int i = n - 1; i >= 0; i--) {
+    for (int i = n - 1; i > 0; i--) {
         const tc_expr *e = tc_i64(w->c, i == n - 1 ? w->columns : i == n - 2 ? w->rows : k->op->axes[k->rest[i]].extent);
         x[i] = tc_te_simplify(w->c, tc_mod(w->c, left, e), env);
         left = tc_div(w->c, left, e);
     }
+    x[0] = tc_te_simplify(w->c, left, env);
     tc_env_free(env);
     return n;
 }
@@ -341,7 +344,8 @@ static const tc_tensor *products(writer *w, const tc_tensor *v, const tc_tensor 
     tc_ctx *c = w->c;
     int a = w->f->a;
     tc_axis ch = tc_te_axis(c, "c", w->k->channels),
-            axes[] = {tc_te_axis(c, "u", a), tc_te_axis(c, "v", a), tc_te_axis(c, "t", w->tiles),
+            axes[] = {tc_te_axis(c, "u", a), tc_te_axis(c, "v", a),
+                      w->varying ? tc_te_varying_axis(c, "t", w->varying) : tc_te_axis(c, "t", w->tiles),
                       tc_te_axis(c, "o", w->k->op->axes[w->k->o].extent)};
     const tc_expr *x[TC_MAX_DIMS] = {axis(w, &axes[0]), axis(w, &axes[1])};
     int n = tile_of(w, &axes[2], x + 2) + 2;
@@ -376,7 +380,7 @@ static const tc_tensor *output_columns(writer *w, const tc_tensor *r) {
     const tc_expr *x[TC_MAX_DIMS], *in[MAX_TILE], *m = tc_i64(c, w->f->m);
     int n = 0;
     for (int i = 0; i < k->op->naxis; i++)
-        axes[i] = tc_te_axis(c, k->op->axes[i].var->name, k->op->axes[i].extent);
+        axes[i] = tc_te_axis_like(c, k->op->axes[i].var->name, &k->op->axes[i]);
     for (; n < k->nrest; n++)
         x[n] = axis(w, &axes[k->rest[n]]);
     const tc_expr *row = axis(w, &axes[k->row]), *column = axis(w, &axes[k->column]);
@@ -422,6 +426,24 @@ static const tc_workload *weight_transform(writer *w) {
     return tc_te_workload(c, 1, &in, 1, &out, &made, NULL) == TC_OK ? made : NULL;
 }
 
+/* Only the outermost axis of the batch may vary: tiles are numbered. */
+static bool count_tiles(writer *w) {
+    const conv *k = w->k;
+    w->tiles = w->rows * w->columns;
+    for (int i = 0; i < k->nrest; i++) {
+        const tc_axis *x = &k->op->axes[k->rest[i]];
+        w->tiles *= x->extent;
+        if (x->symbol && i > 0)
+            return false;
+    }
+    const tc_axis *first = k->nrest ? &k->op->axes[k->rest[0]] : NULL;
+    if (!first || !first->symbol)
+        return true;
+    const tc_expr *n = tc_mul(w->c, tc_varx(w->c, first->symbol), tc_i64(w->c, w->tiles / first->extent));
+    w->varying = tc_symbol_problem(n) ? NULL : tc_symbol_defined(w->c, "tiles", n);
+    return w->varying != NULL;
+}
+
 bool space_winograd(tc_ctx *c, const tc_workload *wl, const tc_compute *op, int m, space_replacement *out) {
     conv k;
     if (!recognise(c, wl, op, &k))
@@ -430,9 +452,8 @@ bool space_winograd(tc_ctx *c, const tc_workload *wl, const tc_compute *op, int 
     int64_t h = op->axes[k.row].extent, x = op->axes[k.column].extent, a = w.f->a, no = op->axes[k.o].extent;
     w.rows = tc_ceil_div(h, m);
     w.columns = tc_ceil_div(x, m);
-    w.tiles = w.rows * w.columns;
-    for (int i = 0; i < k.nrest; i++)
-        w.tiles *= op->axes[k.rest[i]].extent;
+    if (op->axes[k.row].symbol || op->axes[k.column].symbol || op->axes[k.o].symbol || !count_tiles(&w))
+        return false;
     if ((double)(a * a * w.rows * w.columns) > most_work * (double)(TAPS * TAPS * h * x))
         return false;
     const int64_t shape[] = {a, a, k.channels, no};

@@ -2,7 +2,7 @@
  * the last contest over sizes (tune/contest_sizes.h) alone, so that equal databases give equal variants.
  *
  * A run's sizes are placed on one line by their product. Between two points of the contest's grid the cut is in their geometric
- * middle. All variants have every constant in the same layout: it is packed once. */
+ * middle. All variants are of one form of the kernel and have every constant in the same layout: it is packed once. */
 #ifndef TC_TUNE_VARIANTS_H
 #define TC_TUNE_VARIANTS_H
 
@@ -57,6 +57,7 @@ typedef struct tc_tune_point {
 /* Texts and arrays live in the arena that it was made in. */
 typedef struct tc_tune_variants {
     const char *workload; /* text that the traces apply to: canonical */
+    const char *form;     /* which form of the kernel that is: "direct", or the alternative's name */
     tc_digest hash;       /* of the workload */
     int n;                /* 0: no contest chose any */
     tc_tune_variant v[TC_TUNE_VARIANTS];
@@ -69,8 +70,8 @@ typedef struct tc_tune_variants {
 } tc_tune_variants;
 
 /* Variants of q->workload, which has symbols, for q->target and as many threads as it has cores. `weights`: of sizes; NULL: by the
- * logarithm of the size. There are none where the query has a file, whose schedule is for all sizes. The query's accuracy says nothing
- * yet: a workload with symbols has no other forms. */
+ * logarithm of the size. There are none where the query has a file, whose schedule is for all sizes. The query's accuracy says
+ * which forms there are. */
 TC_NODISCARD tc_status tc_tune_variants_find(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a,
                                              tc_tune_variants *out, tc_error *err);
 /* The schedule for a run of these sizes: that of the variant that serves them, where a contest chose some, else as tc_tune_schedule_find. */

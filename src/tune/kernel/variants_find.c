@@ -13,17 +13,27 @@
 #include "tune/kernel/transplant.h"
 #include "tune/kernel/variants.h"
 
+/* The workload, or one of its alternatives (search_space/alternatives/alternatives.h). */
+typedef struct form {
+    const char *name;
+    const tc_workload *w; /* canonical */
+    tc_digest hash;
+} form;
+
 typedef struct program {
     const tc_record *of; /* one of its records */
+    const form *form;
     const tc_func *nest;
-    int group; /* number of the first program that has all constants in the same layouts */
+    int group; /* number of the first program of the form that has all constants in the same layouts */
 } program;
 
 typedef struct table {
     tc_arena *a;
     tc_ctx *ctx;
-    const tc_workload *w; /* canonical */
-    tc_meas_records r;    /* of one contest, that fit */
+    int nform;
+    form *form; /* the first is the workload's own */
+    int nsymbol;
+    TC_VEC(tc_record) r; /* of one contest */
     TC_VEC(program) program;
     TC_VEC(const int64_t *) place;
     double *seconds;
@@ -31,47 +41,71 @@ typedef struct table {
 
 /* ---- records ---- */
 
-/* Of the last contest: they were stored together. */
-static void keep_last(tc_meas_records *r) {
-    int64_t last = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < r->len; i++)
-        if (r->data[i].mode != TC_MEAS_SIMULATED)
-            last = TC_MAX(last, r->data[i].when_ms);
-    for (size_t i = 0; i < r->len; i++)
-        if (r->data[i].mode != TC_MEAS_SIMULATED && r->data[i].when_ms == last)
-            r->data[n++] = r->data[i];
-    r->len = n;
+static void list_forms(table *t, const tc_tune_query *q) {
+    const tc_workload *own = tc_te_canonical(t->ctx, q->workload);
+    tc_space_alternative_list l = tc_space_alternatives(t->ctx, own, q->accuracy);
+    t->form = TC_NEW_N(t->a, form, 1 + l.n);
+    t->form[t->nform++] = (form){"direct", own, tc_te_hash(own)};
+    for (int i = 0; i < l.n; i++) {
+        const tc_workload *w = tc_te_canonical(t->ctx, l.data[i].workload);
+        t->form[t->nform++] = (form){tc_arena_strdup(t->a, l.data[i].name), w, tc_te_hash(w)};
+    }
+    t->nsymbol = own->nsymbol;
 }
 
-static tc_status read_contest(const tc_tune_query *q, table *t, tc_digest hash, tc_error *err) {
+/* Of the last contest: they were stored together. */
+static void keep_last(table *t) {
+    int64_t last = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < t->r.len; i++)
+        last = TC_MAX(last, t->r.data[i].when_ms);
+    for (size_t i = 0; i < t->r.len; i++)
+        if (t->r.data[i].when_ms == last)
+            t->r.data[n++] = t->r.data[i];
+    t->r.len = n;
+}
+
+static tc_status read_contest(const tc_tune_query *q, table *t, tc_error *err) {
     tc_digest target = tc_meas_text_hash(q->target->text);
-    tc_meas_filter f = {.workload_hash = hash.hex,
-                        .target_hash = target.hex,
-                        .threads = q->target->machine.cores,
-                        .sized = true,
-                        .verified = true};
-    TC_TRY(tc_meas_db_select(q->db, t->a, &f, &t->r, err));
-    keep_last(&t->r);
+    for (int i = 0; i < t->nform; i++) {
+        tc_meas_records r;
+        tc_meas_filter f = {.workload_hash = t->form[i].hash.hex,
+                            .target_hash = target.hex,
+                            .threads = q->target->machine.cores,
+                            .sized = true,
+                            .verified = true};
+        TC_TRY(tc_meas_db_select(q->db, t->a, &f, &r, err));
+        for (size_t k = 0; k < r.len; k++)
+            if (r.data[k].mode != TC_MEAS_SIMULATED)
+                tc_push(&t->r, r.data[k]);
+    }
+    keep_last(t);
     return TC_OK;
+}
+
+static const form *form_of(const table *t, const tc_record *r) {
+    int i = 0;
+    while (strcmp(t->form[i].hash.hex, r->workload_hash.hex) != 0)
+        i++;
+    return &t->form[i];
 }
 
 static int find_place(const table *t, const int64_t *sizes) {
     for (size_t i = 0; i < t->place.len; i++)
-        if (memcmp(t->place.data[i], sizes, (size_t)t->w->nsymbol * sizeof *sizes) == 0)
+        if (memcmp(t->place.data[i], sizes, (size_t)t->nsymbol * sizeof *sizes) == 0)
             return (int)i;
     return -1;
 }
 
 static int find_program(const table *t, const tc_record *r) {
     for (size_t i = 0; i < t->program.len; i++)
-        if (strcmp(t->program.data[i].of->trace_hash.hex, r->trace_hash.hex) == 0)
+        if (t->program.data[i].form == form_of(t, r) && strcmp(t->program.data[i].of->trace_hash.hex, r->trace_hash.hex) == 0)
             return (int)i;
     return -1;
 }
 
 static int by_product(const table *t, const int64_t *x, const int64_t *y) {
-    int64_t p = tc_tune_product(x, t->w->nsymbol), q = tc_tune_product(y, t->w->nsymbol);
+    int64_t p = tc_tune_product(x, t->nsymbol), q = tc_tune_product(y, t->nsymbol);
     return (p > q) - (p < q);
 }
 
@@ -87,7 +121,8 @@ static void put_place(table *t, const int64_t *sizes) {
 }
 
 static void put_program(table *t, const tc_record *r, const tc_machine *m) {
-    tc_tir_origin from = {.workload = t->w, .machine = m, .text = r->trace, .name = "record"};
+    const form *k = form_of(t, r);
+    tc_tir_origin from = {.workload = k->w, .machine = m, .text = r->trace, .name = "record"};
     tc_tir_program p;
     tc_error why = {0};
     if (find_program(t, r) >= 0)
@@ -96,9 +131,9 @@ static void put_program(table *t, const tc_record *r, const tc_machine *m) {
         tc_log(TC_LOG_WARN, "record %lld is not used: its trace does not apply any more: %s", (long long)r->id, why.msg);
         return;
     }
-    program x = {.of = r, .nest = p.nest, .group = (int)t->program.len};
+    program x = {.of = r, .form = k, .nest = p.nest, .group = (int)t->program.len};
     for (size_t i = 0; i < t->program.len && x.group == (int)t->program.len; i++)
-        if (tc_tune_packs_alike(t->program.data[i].nest, p.nest))
+        if (t->program.data[i].form == k && tc_tune_packs_alike(t->program.data[i].nest, p.nest))
             x.group = t->program.data[i].group;
     tc_push(&t->program, x);
 }
@@ -108,8 +143,8 @@ static void fill(table *t, const tc_machine *m) {
     int64_t **sizes = TC_NEW_N(t->a, int64_t *, t->r.len);
     for (size_t i = 0; i < t->r.len; i++) {
         tc_error why = {0};
-        sizes[i] = TC_NEW_N(t->a, int64_t, t->w->nsymbol);
-        if (tc_meas_check_sizes(t->w, t->r.data[i].sizes, sizes[i], &why) != TC_OK) {
+        sizes[i] = TC_NEW_N(t->a, int64_t, t->nsymbol);
+        if (tc_meas_check_sizes(t->form[0].w, t->r.data[i].sizes, sizes[i], &why) != TC_OK) {
             tc_log(TC_LOG_WARN, "record %lld is not used: %s", (long long)t->r.data[i].id, why.msg);
             sizes[i] = NULL;
             continue;
@@ -139,12 +174,12 @@ static tc_tune_times times_of(const table *t, const tc_tune_weights *weights) {
     for (size_t i = 0; i < t->program.len; i++)
         group[i] = t->program.data[i].group;
     for (int i = 0; i < n; i++)
-        product[i] = tc_tune_product(t->place.data[i], t->w->nsymbol);
+        product[i] = tc_tune_product(t->place.data[i], t->nsymbol);
     return (tc_tune_times){.nprogram = (int)t->program.len,
                            .npoint = n,
                            .seconds = t->seconds,
                            .group = group,
-                           .weight = tc_tune_place_weights(t->a, t->w, weights, n, t->place.data),
+                           .weight = tc_tune_place_weights(t->a, t->form[0].w, weights, n, t->place.data),
                            .product = product};
 }
 
@@ -152,7 +187,7 @@ static void tell_points(const table *t, const tc_tune_times *x, const tc_tune_ch
     tc_tune_point *p = TC_NEW_N(t->a, tc_tune_point, x->npoint);
     for (int i = 0; i < x->npoint; i++) {
         p[i] = (tc_tune_point){.sizes = t->place.data[i], .product = x->product[i], .weight = x->weight[i], .best = INFINITY};
-        p[i].variant = tc_tune_variant_at(out, p[i].sizes, t->w->nsymbol);
+        p[i].variant = tc_tune_variant_at(out, p[i].sizes, t->nsymbol);
         p[i].chosen = x->seconds[c->program[p[i].variant] * x->npoint + i];
         for (int k = 0; k < x->nprogram; k++)
             p[i].best = TC_MIN(p[i].best, x->seconds[k * x->npoint + i]);
@@ -167,7 +202,11 @@ static void choose(const table *t, const tc_tune_weights *weights, tc_tune_varia
     tc_tune_choice c = tc_tune_choose(&x, TC_TUNE_VARIANTS);
     if (!c.n)
         return;
+    const form *k = t->program.data[c.program[0]].form;
     out->n = c.n;
+    out->form = k->name;
+    out->workload = tc_te_text(t->a, k->w);
+    out->hash = k->hash;
     for (int i = 0; i < c.n; i++) {
         const tc_record *r = t->program.data[c.program[i]].of;
         out->v[i] = (tc_tune_variant){.trace = r->trace, .upto = c.upto[i], .record = r->id, .program = r->program};
@@ -180,15 +219,16 @@ static void choose(const table *t, const tc_tune_weights *weights, tc_tune_varia
 static tc_status from_contest(const tc_tune_query *q, const tc_tune_weights *weights, tc_arena *a, tc_tune_variants *out,
                               tc_error *err) {
     table t = {.a = a, .ctx = tc_ctx_new()};
-    t.w = tc_te_canonical(t.ctx, q->workload);
-    *out = (tc_tune_variants){.workload = tc_te_text(a, t.w), .hash = tc_te_hash(t.w)};
-    tc_status s = q->db && !q->file ? read_contest(q, &t, out->hash, err) : TC_OK;
+    list_forms(&t, q);
+    *out = (tc_tune_variants){.workload = tc_te_text(a, t.form[0].w), .form = t.form[0].name, .hash = t.form[0].hash};
+    tc_status s = q->db && !q->file ? read_contest(q, &t, err) : TC_OK;
     if (s == TC_OK && t.r.len) {
         fill(&t, &q->target->machine);
         choose(&t, weights, out);
     }
     tc_vec_free(&t.program);
     tc_vec_free(&t.place);
+    tc_vec_free(&t.r);
     tc_ctx_free(t.ctx);
     return s;
 }
@@ -216,7 +256,7 @@ tc_status tc_tune_schedule_at(const tc_tune_query *q, const tc_tune_weights *wei
     TC_TRY(from_contest(q, weights, a, &v, err));
     if (v.n) {
         int i = tc_tune_variant_at(&v, sizes, n);
-        *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = "direct", .hash = v.hash};
+        *out = (tc_tune_schedule){.workload = v.workload, .trace = v.v[i].trace, .form = v.form, .hash = v.hash};
         out->variant = tc_arena_printf(a, "variant %d of %d, of %d programs at %d sizes in %s", i + 1, v.n, v.nprogram, v.npoint,
                                        tc_meas_db_path(q->db));
     } else {
