@@ -49,6 +49,19 @@ tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, 
     return tc_graph_want_ints(c, k, tc_graph_attr_name(id), v, len);
 }
 
+tc_status tc_graph_want_attr(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, int64_t least, int64_t otherwise, int64_t *out) {
+    size_t len;
+    const int64_t *v = tc_graph_attr_ints(c->n, id, &len);
+    if (v && len != (size_t)n)
+        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", tc_graph_attr_name(id), len, n);
+    for (int i = 0; i < n; i++) {
+        out[i] = v ? v[i] : otherwise;
+        if (out[i] < least || out[i] > 1 << 30)
+            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
+    }
+    return TC_OK;
+}
+
 tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out) {
     if (axis < -ndim || axis >= ndim)
         return tc_graph_node_fail(c, "axis %" PRId64 " is outside of a tensor with %d dimensions", axis, ndim);

@@ -39,6 +39,9 @@ tc_status tc_graph_node_refuse(tc_graph_infer_ctx *c, tc_error_code code, const 
 TC_NODISCARD tc_status tc_graph_want_ints(tc_graph_infer_ctx *c, int k, const char *what, const int64_t **v, size_t *len);
 /* The attribute or else input k (newer opsets); *v is NULL when there is neither. */
 TC_NODISCARD tc_status tc_graph_want_list(tc_graph_infer_ctx *c, int k, tc_graph_attr_id id, const int64_t **v, size_t *len);
+/* An attribute of n integers from `least` to 2^30; `otherwise` where it is absent. */
+TC_NODISCARD tc_status tc_graph_want_attr(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, int64_t least, int64_t otherwise,
+                                          int64_t *out);
 /* A negative axis counts from the end. Fails outside [-ndim, ndim - 1]. */
 TC_NODISCARD tc_status tc_graph_want_axis(tc_graph_infer_ctx *c, int64_t axis, int ndim, int *out);
 TC_NODISCARD tc_status tc_graph_want_broadcast(tc_graph_infer_ctx *c, const tc_graph_shape *a, const tc_graph_shape *b,

@@ -6,20 +6,6 @@
 
 enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
 
-/* An attribute of n integers of at least `least`; `otherwise` where it is absent. */
-static tc_status read_ints(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, int64_t least, int64_t otherwise, int64_t *out) {
-    size_t len;
-    const int64_t *v = tc_graph_attr_ints(c->n, id, &len);
-    if (v && len != (size_t)n)
-        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", tc_graph_attr_name(id), len, n);
-    for (int i = 0; i < n; i++) {
-        out[i] = v ? v[i] : otherwise;
-        if (out[i] < least || out[i] > 1 << 30)
-            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
-    }
-    return TC_OK;
-}
-
 static tc_status want_spatial(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
     if (x->shape.ndim < 3)
@@ -38,10 +24,10 @@ static tc_status read_window(tc_graph_infer_ctx *c, window *w) {
     w->n = c->n->in[0]->shape.ndim - 2;
     if (!tc_graph_attr_find(c->n, TC_ATTR_kernel_shape))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
-    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w->n, 1, 1, w->kernel));
-    TC_TRY(read_ints(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
-    TC_TRY(read_ints(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
-    return read_ints(c, TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w->n, 1, 1, w->kernel));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
+    return tc_graph_want_attr(c, TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
 }
 
 /* With ceil_mode the last window may run past the padding: that much more of it makes all windows whole. */
@@ -122,9 +108,9 @@ static tc_status read_columns(tc_graph_infer_ctx *c, columns *k) {
     if (x->ndim != 3 || n != nblock || n < 1 || n > MAX_SPATIAL)
         return tc_graph_node_fail(c, "it expects an input of 3 dimensions, and image_shape and block_shape of one length");
     k->w.n = (int)n;
-    TC_TRY(read_ints(c, TC_ATTR_strides, k->w.n, 1, 1, k->w.strides));
-    TC_TRY(read_ints(c, TC_ATTR_dilations, k->w.n, 1, 1, k->w.dilations));
-    TC_TRY(read_ints(c, TC_ATTR_pads, 2 * k->w.n, 0, 0, k->w.pads));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_strides, k->w.n, 1, 1, k->w.strides));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_dilations, k->w.n, 1, 1, k->w.dilations));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_pads, 2 * k->w.n, 0, 0, k->w.pads));
     k->pixels = k->taps = k->nblocks = 1;
     for (int d = 0; d < k->w.n; d++) {
         if (image[d] < 1 || image[d] > 1 << 24 || block[d] < 1 || block[d] > image[d] + (1 << 20))

@@ -12,20 +12,6 @@ typedef struct window {
     int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
 } window;
 
-/* An attribute of `len` integers with a lower bound; `otherwise` where it is absent. */
-static tc_status read_ints(tc_graph_infer_ctx *c, tc_graph_attr_id id, int len, int64_t least, int64_t otherwise, int64_t *out) {
-    size_t n;
-    const int64_t *v = tc_graph_attr_ints(c->n, id, &n);
-    if (v && n != (size_t)len)
-        return tc_graph_node_fail(c, "attribute %s has %zu entries; %d are expected", tc_graph_attr_name(id), n, len);
-    for (int i = 0; i < len; i++) {
-        out[i] = v ? v[i] : otherwise;
-        if (out[i] < least || out[i] > 1 << 30)
-            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
-    }
-    return TC_OK;
-}
-
 static int64_t effective(const window *w, int i) {
     return (w->kernel[i] - 1) * w->dilations[i] + 1;
 }
@@ -38,7 +24,7 @@ static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, wi
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "attribute auto_pad is '%s'; NOTSET, VALID, SAME_UPPER and SAME_LOWER are supported", mode);
     if (!upper && !lower)
-        return read_ints(c, strcmp(mode, "VALID") == 0 ? TC_ATTR_none : TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
+        return tc_graph_want_attr(c, strcmp(mode, "VALID") == 0 ? TC_ATTR_none : TC_ATTR_pads, 2 * w->n, 0, 0, w->pads);
     for (int i = 0; i < w->n; i++) {
         int64_t in = x->d[i + 2], out = (in + w->strides[i] - 1) / w->strides[i];
         int64_t total = TC_MAX(0, (out - 1) * w->strides[i] + effective(w, i) - in);
@@ -49,8 +35,8 @@ static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, wi
 }
 
 static tc_status read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
-    TC_TRY(read_ints(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
-    TC_TRY(read_ints(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
     return resolve_pads(c, x, w);
 }
 
@@ -87,7 +73,7 @@ static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
 
 /* The weights say what the kernel is; the attribute may repeat it. */
 static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
-    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w->n, 0, 0, w->kernel));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w->n, 0, 0, w->kernel));
     for (int i = 0; i < w->n; i++) {
         if (!w->kernel[i])
             w->kernel[i] = weights->shape.d[i + 2];
@@ -155,7 +141,7 @@ static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape 
     const char *mode = tc_graph_attr_auto_pad(c->n);
     bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
     TC_TRY(read_window(c, x, w));
-    TC_TRY(read_ints(c, TC_ATTR_output_padding, w->n, 0, 0, extra));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_output_padding, w->n, 0, 0, extra));
     natural_sizes(x, w, extra, natural);
     size_t given = 0;
     const int64_t *shape = tc_graph_attr_output_shape(c->n, &given);
@@ -199,7 +185,7 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     TC_TRY(c->n->op == TC_GRAPH_OP_AVERAGE_POOL ? tc_graph_want_float(c, 0) : tc_graph_want_number(c, 0));
     if (!tc_graph_attr_find(c->n, TC_ATTR_kernel_shape))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
-    TC_TRY(read_ints(c, TC_ATTR_kernel_shape, w.n, 1, 1, w.kernel));
+    TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w.n, 1, 1, w.kernel));
     TC_TRY(read_window(c, &x->shape, &w));
     int64_t count_pad = tc_graph_attr_count_include_pad(c->n);
     int64_t by_columns = tc_graph_attr_storage_order(c->n);
