@@ -1,5 +1,5 @@
 /* The database: what it keeps, what it refuses, and what survives. */
-#include "sample.h"
+#include "database.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,37 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "measure/records/database.h"
 #include "measure/records/exchange.h"
-#include "support/system/fs.h"
-
-static tc_arena *arena;
-static char *dir, *path;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
-    assert_int_equal(tc_fs_temp_dir(&dir, NULL), TC_OK);
-    path = tc_arena_printf(arena, "%s/t.db", dir);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    chmod(dir, 0700);
-    tc_fs_remove_tree(dir);
-    free(dir);
-    tc_arena_free(arena);
-    return 0;
-}
-
-static tc_meas_db *open_db(tc_meas_db_mode mode) {
-    tc_meas_db *db;
-    tc_error err = {0};
-    if (tc_meas_db_open(path, mode, &db, &err) != TC_OK)
-        fail_msg("%s", err.msg);
-    return db;
-}
 
 /* Opening must fail with `status`, naming the file and saying each of the phrases. */
 static void check_open_fails(tc_meas_db_mode mode, tc_status status, const char *phrase, const char *remedy) {
@@ -67,13 +37,13 @@ static int64_t total(tc_meas_db *db) {
 
 static void records_come_back(void **state) {
     (void)state;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     tc_record in[4] = {sample_record(arena, "w0", 0, 3e-3), sample_failure(arena, "w0", 1, TC_MEAS_RUN_TIMEOUT),
                        sample_record(arena, "w1", 2, 1e-3), sample_failure(arena, "w1", 3, TC_MEAS_INTERRUPTED)};
     assert_int_equal(tc_meas_db_insert(db, in, 4, NULL), TC_OK);
     assert_true(in[0].id > 0 && in[1].id == in[0].id + 1 && in[3].id == 0);
     tc_meas_db_close(db);
-    db = open_db(TC_MEAS_DB_READ);
+    db = open_db(path, TC_MEAS_DB_READ);
     tc_meas_records out;
     assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &out, NULL), TC_OK);
     assert_int_equal(out.len, 3);
@@ -92,7 +62,7 @@ static void records_come_back(void **state) {
 
 static void best_is_the_fastest_verified_one(void **state) {
     (void)state;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     tc_record unchecked = sample_record(arena, "w", 0, 1e-4), slow = sample_record(arena, "w", 1, 2e-3),
               fast = sample_record(arena, "w", 2, 1e-3), best;
     bool found;
@@ -142,7 +112,7 @@ static void check_nearest(tc_meas_db *db, const char *workload, const char *targ
 
 static void nearest_names_the_difference(void **state) {
     (void)state;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     tc_record unchecked = sample_record(arena, "tensor u[7]", 0, 1);
     unchecked.verified = false;
     insert(db, sample_record(arena, "tensor a[128]\ntensor b[3]", 0, 1));
@@ -160,7 +130,7 @@ static void nearest_names_the_difference(void **state) {
 
 static void models_are_kept_by_target_and_name(void **state) {
     (void)state;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     tc_digest t = tc_meas_text_hash("a"), u = tc_meas_text_hash("b");
     const void *data;
     size_t n;
@@ -198,7 +168,7 @@ static void visiting_can_stop(void **state) {
 
 static void records_travel_as_json_lines(void **state) {
     (void)state;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE), *other;
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE), *other;
     tc_error err = {0};
     size_t n;
     const char *file = tc_arena_printf(arena, "%s/log.jsonl", dir);
@@ -270,7 +240,7 @@ static void processes_share_a_database(void **state) {
         pid[i] = start_writer(i % 2 ? "odd" : "even", 25, 8, -1);
     for (int i = 0; i < 4; i++)
         assert_int_equal(exit_status(pid[i]), 0);
-    tc_meas_db *db = open_db(TC_MEAS_DB_READ);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
     assert_int_equal(total(db), 4 * 25 * 8);
     tc_meas_db_close(db);
 }
@@ -283,7 +253,7 @@ static void kill_loses_no_committed_batch(void **state) {
         char byte;
         int64_t before = 0, committed = 0;
         if (tc_fs_exists(path)) {
-            tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+            tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
             before = total(db);
             tc_meas_db_close(db);
         }
@@ -297,7 +267,7 @@ static void kill_loses_no_committed_batch(void **state) {
         while (read(p[0], &byte, 1) == 1)
             committed++;
         close(p[0]);
-        tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+        tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
         int64_t after = total(db) - before;
         assert_true(after >= committed * SIZE && after <= (committed + 1) * SIZE);
         assert_int_equal(after % SIZE, 0); /* a batch is all or nothing */
@@ -315,7 +285,7 @@ static void run_sql(const char *sql) {
 }
 
 static void make_database(int records) {
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     for (int i = 0; i < records; i++)
         insert(db, sample_record(arena, tc_arena_printf(arena, "workload %d", i), i, 1));
     tc_meas_db_close(db);
@@ -358,7 +328,7 @@ static void missing_places_are_refused(void **state) {
     path = (char *)(uintptr_t)keep;
     assert_int_equal(tc_fs_write(path, "", 0, NULL), TC_OK);
     check_open_fails(TC_MEAS_DB_READ, TC_BAD_INPUT, "empty", "Tune first");
-    tc_meas_db_close(open_db(TC_MEAS_DB_WRITE)); /* to write, an empty file is a new database */
+    tc_meas_db_close(open_db(path, TC_MEAS_DB_WRITE)); /* to write, an empty file is a new database */
 }
 
 static void damage_is_told(void **state) {
@@ -472,7 +442,7 @@ static void full_disk(void **state) {
     int status = exit_status(pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     int64_t n = total(db);
     assert_true(n > 0 && n % 16 == 0);
     insert(db, sample_record(arena, "w", 0, 1));

@@ -1,5 +1,5 @@
 /* Databases that others made: what is not ours is refused by name, what contradicts itself is never used, and nothing takes for ever. */
-#include "sample.h"
+#include "database.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -10,43 +10,19 @@
 #include "measure/records/maintain.h"
 #include "support/log.h"
 #include "support/rng.h"
-#include "support/system/fs.h"
 #include "support/system/identity.h"
 #include "support/vec.h"
 
-static tc_arena *arena;
-static char *dir, *path;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
+static int setup_quietly(void **state) {
     if (access("/dev/shm", W_OK) == 0) /* hundreds of files: no disk needs to be waited for */
         setenv("TMPDIR", "/dev/shm", 1);
-    assert_int_equal(tc_fs_temp_dir(&dir, NULL), TC_OK);
-    path = tc_arena_printf(arena, "%s/t.db", dir);
     tc_log_set_level(TC_LOG_ERROR);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tc_fs_remove_tree(dir);
-    free(dir);
-    tc_arena_free(arena);
-    return 0;
-}
-
-static tc_meas_db *open_db(tc_meas_db_mode mode) {
-    tc_meas_db *db;
-    tc_error err = {0};
-    if (tc_meas_db_open(path, mode, &db, &err) != TC_OK)
-        fail_msg("%s", err.msg);
-    return db;
+    return setup(state);
 }
 
 /* Three records, of 1, 2 and 3 ms, in a file without a log beside it. */
 static void make_database(void) {
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     for (int i = 0; i < 3; i++) {
         tc_record r = sample_record(arena, sample_workload(arena, 8), i, 1e-3 * (i + 1));
         assert_int_equal(tc_meas_db_insert(db, &r, 1, NULL), TC_OK);
@@ -132,7 +108,7 @@ static void files_of_the_schema_before_are_read(void **state) {
         "INSERT INTO models VALUES('b', 'cost', x'00', 9);";
     run_sql(before);
     for (int mode = TC_MEAS_DB_READ; mode <= TC_MEAS_DB_WRITE; mode++) {
-        tc_meas_db *db = open_db((tc_meas_db_mode)mode);
+        tc_meas_db *db = open_db(path, (tc_meas_db_mode)mode);
         tc_meas_records r;
         tc_meas_db_stats whole;
         assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
@@ -172,7 +148,7 @@ static size_t complaints(tc_meas_db *db, const char **last) {
 static void check_passed_over(const char *change, const char *why) {
     make_database();
     run_sql(tc_arena_printf(arena, "UPDATE records SET %s WHERE id = 1", change));
-    tc_meas_db *db = open_db(TC_MEAS_DB_CHANGE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_CHANGE);
     tc_record like = sample_record(arena, sample_workload(arena, 8), 0, 1), best;
     tc_meas_records r;
     tc_meas_counts n;
@@ -278,7 +254,7 @@ static void lines_with_another_workload_are_refused(void **state) {
     }
     assert_int_equal(tc_fs_write(file, lines.data, lines.len, NULL), TC_OK);
     tc_strbuf_free(&lines);
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     tc_error err = {0};
     tc_meas_counts n;
     size_t added;
@@ -295,7 +271,7 @@ static void statements_without_end_are_ended(void **state) {
     (void)state;
     tc_error err = {0};
     make_database();
-    tc_meas_db *db = open_db(TC_MEAS_DB_READ);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
     assert_int_equal(tc_meas_db_exec(db, ENDLESS, "testing", &err), TC_BAD_INPUT);
     assert_non_null(strstr(err.msg, "does not end"));
     assert_int_equal(tc_meas_db_exec(db, "SELECT zeroblob(100000000)", "testing", &err), TC_BAD_INPUT);
@@ -326,9 +302,9 @@ static void files_say_who_wrote_them_last(void **state) {
     make_database();
     assert_string_equal(writer(), host.hex);
     run_sql("UPDATE writer SET host = 'another'");
-    tc_meas_db_close(open_db(TC_MEAS_DB_READ));
+    tc_meas_db_close(open_db(path, TC_MEAS_DB_READ));
     assert_string_equal(writer(), "another");
-    tc_meas_db_close(open_db(TC_MEAS_DB_WRITE));
+    tc_meas_db_close(open_db(path, TC_MEAS_DB_WRITE));
     assert_string_equal(writer(), host.hex);
 }
 
@@ -336,12 +312,12 @@ static void check_model(const char *change, bool kept) {
     tc_digest target = tc_meas_text_hash("t");
     const void *data;
     size_t n;
-    tc_meas_db *db = open_db(TC_MEAS_DB_WRITE);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     assert_int_equal(tc_meas_db_put_model(db, target, "cost", "trees", 5, NULL), TC_OK);
     assert_int_equal(tc_meas_db_put_model(db, target, "other", "leaves", 6, NULL), TC_OK);
     tc_meas_db_close(db);
     run_sql(change);
-    db = open_db(TC_MEAS_DB_READ);
+    db = open_db(path, TC_MEAS_DB_READ);
     assert_int_equal(tc_meas_db_get_model(db, arena, target, "cost", &data, &n, NULL), TC_OK);
     if (kept != (data != NULL))
         fail_msg("%s: the model is %s", change, kept ? "not read" : "read");
@@ -416,15 +392,15 @@ static void any_bytes_are_refused_or_read(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_not_ours_is_refused_by_name, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_of_the_schema_before_are_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_contradicts_itself_is_not_used, setup, teardown),
-        cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup, teardown),
-        cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup, teardown),
-        cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup, teardown),
-        cmocka_unit_test_setup_teardown(models_of_others_are_not_read, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_bytes_are_refused_or_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_ours_is_refused_by_name, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(files_of_the_schema_before_are_read, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(what_contradicts_itself_is_not_used, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(texts_must_be_what_they_are_stored_under, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(lines_with_another_workload_are_refused, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(statements_without_end_are_ended, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(files_say_who_wrote_them_last, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(models_of_others_are_not_read, setup_quietly, teardown),
+        cmocka_unit_test_setup_teardown(any_bytes_are_refused_or_read, setup_quietly, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Whole databases: summaries, merging, pruning, checking, and files of older schemas. */
-#include "sample.h"
+#include "database.h"
 
 #include <math.h>
 #include <sqlite3.h>
@@ -11,38 +11,11 @@
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
 #include "measure/rerun.h"
-#include "support/system/fs.h"
 #include "support/vec.h"
 #include "te/text.h"
 
-static tc_arena *arena;
-static char *dir;
-
-static int setup(void **state) {
-    (void)state;
-    arena = tc_arena_new();
-    assert_int_equal(tc_fs_temp_dir(&dir, NULL), TC_OK);
-    return 0;
-}
-
-static int teardown(void **state) {
-    (void)state;
-    tc_fs_remove_tree(dir);
-    free(dir);
-    tc_arena_free(arena);
-    return 0;
-}
-
 static const char *in_dir(const char *name) {
     return tc_arena_printf(arena, "%s/%s", dir, name);
-}
-
-static tc_meas_db *open_db(const char *path, tc_meas_db_mode mode) {
-    tc_meas_db *db;
-    tc_error err = {0};
-    if (tc_meas_db_open(path, mode, &db, &err) != TC_OK)
-        fail_msg("%s", err.msg);
-    return db;
 }
 
 static int64_t insert(tc_meas_db *db, tc_record r) {
@@ -58,10 +31,10 @@ static int64_t total(tc_meas_db *db) {
     return n.total;
 }
 
-static void run_sql(const char *path, const char *sql) {
+static void run_sql(const char *file, const char *sql) {
     sqlite3 *s;
     char *why = NULL;
-    assert_int_equal(sqlite3_open(path, &s), SQLITE_OK);
+    assert_int_equal(sqlite3_open(file, &s), SQLITE_OK);
     if (sqlite3_exec(s, sql, NULL, NULL, &why) != SQLITE_OK)
         fail_msg("%s: %s", sql, why);
     sqlite3_close(s);
@@ -154,7 +127,6 @@ static const char downgrade[] = "DROP TABLE writer; DROP TABLE admissions; ALTER
 
 static void older_files_are_read_and_migrated(void **state) {
     (void)state;
-    const char *path = in_dir("t.db");
     tc_record r = sample_record(arena, "w", 0, 1e-3);
     tc_meas_key key = {r.workload_hash, r.target_hash, 2, 0};
     tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
@@ -207,7 +179,7 @@ static void merging_is_idempotent(void **state) {
 
 static void what_cannot_be_merged_is_told(void **state) {
     (void)state;
-    const char *newer = in_dir("newer.db"), *text = in_dir("text.db"), *path = in_dir("t.db");
+    const char *newer = in_dir("newer.db"), *text = in_dir("text.db");
     size_t added, known;
     tc_error err = {0};
     tc_meas_db_close(open_db(newer, TC_MEAS_DB_WRITE));
@@ -392,8 +364,8 @@ static void complain(void *user, const char *text) {
     snprintf(c->last, sizeof c->last, "%s", text);
 }
 
-static tc_meas_audit audit(const char *path, complaints *c) {
-    tc_meas_db *db = open_db(path, TC_MEAS_DB_READ);
+static tc_meas_audit audit(const char *file, complaints *c) {
+    tc_meas_db *db = open_db(file, TC_MEAS_DB_READ);
     tc_meas_audit x;
     tc_error err = {0};
     *c = (complaints){0};
@@ -404,8 +376,7 @@ static tc_meas_audit audit(const char *path, complaints *c) {
     return x;
 }
 
-static const char *good_database(void) {
-    const char *path = in_dir("t.db");
+static void make_good_database(void) {
     tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
     insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 4]\n", 1e-3));
     insert(db, real_record("i0_0, i0_1 = split t0.i0 [_, 8]\nparallel t0.i0_0\n", 2e-3));
@@ -417,13 +388,13 @@ static const char *good_database(void) {
     refused.program = 0;
     insert(db, refused);
     tc_meas_db_close(db);
-    return path;
 }
 
 static void a_good_database_is_good(void **state) {
     (void)state;
     complaints c;
-    tc_meas_audit x = audit(good_database(), &c);
+    make_good_database();
+    tc_meas_audit x = audit(path, &c);
     if (c.n)
         fail_msg("%s", c.last);
     assert_int_equal(x.records, 3);
@@ -452,7 +423,7 @@ static void every_lie_is_told(void **state) {
     };
     for (size_t i = 0; i < TC_LEN(lies); i++) {
         complaints c;
-        const char *path = good_database();
+        make_good_database();
         run_sql(path, lies[i].sql);
         audit(path, &c);
         if (c.n == 0 || !strstr(c.last, lies[i].says))
@@ -675,7 +646,7 @@ static void one_failure_is_enough(void **state) {
 /* All records of the program become the failure; copies of them that others have learn of it, by merging or importing. */
 static void a_disqualified_record_stays_so(void **state) {
     (void)state;
-    const char *path = in_dir("t.db"), *lines = in_dir("t.jsonl");
+    const char *lines = in_dir("t.jsonl");
     tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE), *copy = open_db(in_dir("copy.db"), TC_MEAS_DB_WRITE),
                *old = open_db(in_dir("old.db"), TC_MEAS_DB_WRITE);
     tc_record fast = sample_record(arena, sample_workload(arena, 9), 0, 1.0), cold = later(in_mode(fast, TC_MEAS_COLD), 5),
