@@ -1,11 +1,11 @@
 /* oneDNN's matmul with weights in the layout that it prefers ("any"), reordered once. */
-#include <dnnl.h>
 #include <omp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "gemm_peers.h"
+#include "onednn.h"
 
 typedef struct state {
     dnnl_engine_t engine;
@@ -13,15 +13,6 @@ typedef struct state {
     dnnl_primitive_t matmul;
     dnnl_memory_t a, b, c;
 } state;
-
-#define TRY(call)                                                                                                                \
-    do {                                                                                                                         \
-        dnnl_status_t status_ = (call);                                                                                          \
-        if (status_ != dnnl_success) {                                                                                           \
-            fprintf(stderr, "oneDNN: %s ended with status %d\n", #call, (int)status_);                                           \
-            return false;                                                                                                        \
-        }                                                                                                                        \
-    } while (0)
 
 static void release(void *p) {
     state *s = p;

@@ -3,12 +3,12 @@
  * reordered once, before anything is timed. post= is a list, separated by ';', of relu, relu6, gelu, add:MEMORY; scale=
  * multiplies the result.
  */
-#include <dnnl.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "onednn.h"
 #include "op_peers.h"
 
 enum { MAX_ARGS = 12, MAX_POSTS = 4 };
@@ -36,15 +36,6 @@ typedef struct state {
     int nprim;
     char how[512];
 } state;
-
-#define TRY(call)                                                                                                                \
-    do {                                                                                                                         \
-        dnnl_status_t status_ = (call);                                                                                          \
-        if (status_ != dnnl_success) {                                                                                           \
-            fprintf(stderr, "oneDNN: %s ended with status %d\n", #call, (int)status_);                                           \
-            return false;                                                                                                        \
-        }                                                                                                                        \
-    } while (0)
 
 static void release(void *p) {
     state *s = p;
