@@ -36,18 +36,21 @@ static const double BLOCKED_LARGE = 0.95; /* .. which a panel that does not fit 
  * to which share of the products' time loading is hidden, and how much of the rest of that time is not. Fitted to matmuls of 128 rows,
  * 295 KB and 1.2 MB a panel of 96 columns, in tiles of 4, 6, 8 and 12 rows, one thread of Cascade Lake. */
 static const double FROM_L2 = 32, BEYOND_L2 = 16, PRODUCTS = 2, HIDDEN = 0.67, NOT_HIDDEN = 0.25;
-static const double UNPACKED = 0.9;       /* an operand read in place, by more than .. */
-static const int64_t FEW_READERS = 16;    /* .. so many rows */
-static const double MOST_PACKING = 0.5;   /* packing is one pass over what all rows read: at most this share of the work */
-static const double PACKED_BY_ALL = 0.02; /* each task packs for itself */
-static const double ROWS_OUTSIDE = 0.98;  /* panels of the vector operand change with every step */
-static const double OTHER_WIDTH = 0.9;    /* elementwise loops in other steps than of four vectors */
-static const double SPLIT = 1.2;        /* a sum to one number divided; measured: a norm of 16 MB takes a third of the time .. */
-static const double SPLIT_BEST = 1.3;   /* .. into two parts per core */
-static const double WRONG_SERIAL = 0.6; /* a parallel region around less than SERIAL_WORK, or no region around more */
-static const double SERIAL_WORK = 1e5;  /* operations and bytes: see SERIAL_WORK in sketch.c */
-static const double WHOLE_PASS = 4;     /* a pass over memory, in steps of one over the cache */
-static const double INLINED_OP = 3;     /* an operation on what is broadcast, in vectors of a tile's row; measured: two to four */
+static const double UNPACKED = 0.9;     /* an operand read in place, by more than .. */
+static const int64_t FEW_READERS = 16;  /* .. so many rows */
+static const double MOST_PACKING = 0.5; /* packing is one pass over what all rows read: at most this share of the work */
+/* A copy, or the stages before the last anchor, made by all cores and then read by all: what a barrier and the way from one core's
+ * cache to another's take. Measured with attention of 12 heads over 128 tokens, two threads of Zen 4: in tasks of a head each 317 us, with
+ * copies made by all before 345, all stages apart 370 to 530. */
+static const double PACKED_APART = 0.01, NOT_CHAINED = 0.98;
+static const double ROWS_OUTSIDE = 0.98; /* panels of the vector operand change with every step */
+static const double OTHER_WIDTH = 0.9;   /* elementwise loops in other steps than of four vectors */
+static const double SPLIT = 1.2;         /* a sum to one number divided; measured: a norm of 16 MB takes a third of the time .. */
+static const double SPLIT_BEST = 1.3;    /* .. into two parts per core */
+static const double WRONG_SERIAL = 0.6;  /* a parallel region around less than SERIAL_WORK, or no region around more */
+static const double SERIAL_WORK = 1e5;   /* operations and bytes: see SERIAL_WORK in sketch.c */
+static const double WHOLE_PASS = 4;      /* a pass over memory, in steps of one over the cache */
+static const double INLINED_OP = 3; /* an operation on what is broadcast, in vectors of a tile's row; measured: two to four */
 /* Sums of blocks: an accumulator that waits in memory, and taking out a number, in products of a vector. Fitted to 4 bits of floats, one
  * thread of Cascade Lake, where tiles of 2 x 3, 2 x 6, 2 x 8, 4 x 2, 4 x 4, 4 x 5, 8 x 1 and 8 x 2 vectors take 1.13, 1.20, 1.30, 1.78,
  * 1.70, 1.68, 3.45 and 2.99 ns for 16 weights. */
@@ -317,14 +320,22 @@ static double estimate_anchor(const tc_space *s, const plan *p, int id) {
     if (!k->v.pack)
         e *= rows_total > FEW_READERS ? UNPACKED : 1.0;
     else
-        e *= 1.0 - fmin(MOST_PACKING, 1.0 / (double)rows_total) - (k->v.pack_task ? PACKED_BY_ALL : 0.0);
+        e *= 1.0 - fmin(MOST_PACKING, 1.0 / (double)(k->v.pack_task ? TC_MIN(task, rows_total) : rows_total)) -
+             (k->v.pack_task ? 0.0 : PACKED_APART);
     e /= cost_of_unpacking(k, v, (double)rows_total, (double)reg, (double)TC_MIN(task, rows_total));
     return e / cost_of_producers(k, v, w) * (k->v.rows_inner ? 1.0 : ROWS_OUTSIDE);
 }
 
+static bool any_chain(const tc_space *s) {
+    for (int k = 0; k < s->nsketch; k++)
+        if (s->sk[k].v.chain)
+            return true;
+    return false;
+}
+
 static double estimate(const tc_space *s, const plan *p) {
     const sketch *k = &s->sk[p->sketch];
-    double e = 1.0;
+    double e = !k->v.chain && any_chain(s) ? NOT_CHAINED : 1.0;
     bool anchor = false;
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == ROLE_VEC || k->dec[i].role == ROLE_TILE_COLUMNS) {

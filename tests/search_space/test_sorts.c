@@ -10,7 +10,7 @@
 enum { SHUFFLES = 3 };
 
 /* Rewritten when construction is changed on purpose: the test says what it found. */
-static const char *const GOLDEN = "be4362dac614e9446a50d2626938cb88";
+static const char *const GOLDEN = "9d62b918fe63768173049a2e81412822";
 
 static void same_in_any_order(void **state) {
     (void)state;
