@@ -42,8 +42,9 @@ static void whole_of(const tc_tensor *t, tc_ival *part) {
         part[d] = (tc_ival){0, t->shape[d] - 1};
 }
 
-/* name[axes] = the part of t. The axes are called as those of t's producer, or ax0, ax1, ... for an input. */
-static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor *t, const tc_ival *part,
+/* name[axes] = the part of t. The axes are called as those of t's producer, or ax0, ax1, ... for an input. end: where axes of the whole
+ * end, if t does not itself. */
+static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor *t, const tc_ival *part, const tc_var *const *end,
                                  const tc_compute *producer) {
     tc_axis axes[TC_MAX_DIMS];
     const tc_expr *idx[TC_MAX_DIMS];
@@ -51,8 +52,8 @@ static const tc_compute *copy_of(tc_sched *s, const char *name, const tc_tensor 
         char plain[16] = {'a', 'x', (char)('0' + i), 0};
         const char *axis = producer ? producer->axes[i].var->name : plain;
         int64_t n = part[i].hi - part[i].lo + 1;
-        bool varies = t->symbol[i] && n == t->shape[i];
-        axes[i] = varies ? tc_te_varying_axis(s->ctx, axis, t->symbol[i]) : tc_te_axis(s->ctx, axis, n);
+        const tc_var *symbol = n < t->shape[i] ? NULL : t->symbol[i] ? t->symbol[i] : end[i];
+        axes[i] = symbol ? tc_te_varying_axis(s->ctx, axis, symbol) : tc_te_axis(s->ctx, axis, n);
         idx[i] = tc_add(s->ctx, tc_varx(s->ctx, axes[i].var), tc_i64(s->ctx, part[i].lo));
     }
     const tc_expr *body = tc_read(s->ctx, t, t->ndim, idx);
@@ -105,17 +106,50 @@ static void insert_copy(tc_sched *s, const tc_instr *in, const tc_compute *copy,
         attach_like(st, &s->stages[producer]);
 }
 
+/* Different reads of one tensor that can be told apart by number. */
+enum { MAX_PLACES = 64 };
+
+/* The size that e is an axis of, up to the most that it may be; NULL: it is something else. */
+static const tc_var *walked(const tc_compute *op, const tc_expr *e, int64_t most) {
+    for (int i = 0; i < op->naxis + op->nraxis; i++) {
+        const tc_axis *a = i < op->naxis ? &op->axes[i] : &op->raxes[i - op->naxis];
+        if (e->op == TC_OP_VAR && e->u.var == a->var)
+            return a->symbol && a->symbol->most == most ? a->symbol : NULL;
+    }
+    return NULL;
+}
+
+/* A tensor may be larger than what is there of it: what its readers walk along dimension d up to one size alone, ends there. */
+static const tc_var *end_of(const tc_sched *s, const tc_tensor *t, const int *reader, int n, int d) {
+    const tc_expr *read[MAX_PLACES];
+    const tc_var *end = NULL;
+    for (int i = 0; i < n; i++) {
+        const tc_compute *op = s->stages[reader[i]].op;
+        int nread = tc_sch_reads_of(op, t, read, MAX_PLACES);
+        for (int k = 0; k < nread; k++) {
+            const tc_var *symbol = nread < MAX_PLACES ? walked(op, read[k]->args[d], t->shape[d]) : NULL;
+            if (!symbol || (end && symbol != end))
+                return NULL;
+            end = symbol;
+        }
+    }
+    return end;
+}
+
 tc_status tc_sch_do_cache_read(tc_sched *s, const tc_instr *in, tc_error *err) {
     const tc_tensor *t;
     int reader[TC_SCH_MAX_NAMES], n, at = s->nstage, producer;
     tc_scope scope;
     tc_ival whole[TC_MAX_DIMS];
+    const tc_var *end[TC_MAX_DIMS];
     TC_TRY(find_source(s, in, &t, &producer, err));
     TC_TRY(tc_sch_scope_operand(in, &scope, err));
     TC_TRY(find_readers(s, in, t, reader, &n, err));
     TC_TRY(tc_sch_new_stage_name(s, in, in->outs[0], err));
     whole_of(t, whole);
-    const tc_compute *copy = copy_of(s, in->outs[0], t, whole, producer_op(s, producer));
+    for (int d = 0; d < t->ndim; d++)
+        end[d] = end_of(s, t, reader, n, d);
+    const tc_compute *copy = copy_of(s, in->outs[0], t, whole, end, producer_op(s, producer));
     readers r = {.from = t, .to = copy->out[0]};
     for (int i = 0; i < n; i++) {
         redirect(s, reader[i], &r);
@@ -126,9 +160,6 @@ tc_status tc_sch_do_cache_read(tc_sched *s, const tc_instr *in, tc_error *err) {
 }
 
 /* ---- parts ---- */
-
-/* Different reads of one tensor that can be told apart by number. */
-enum { MAX_PLACES = 64 };
 
 typedef struct read_list {
     const tc_tensor *t;
@@ -211,7 +242,7 @@ tc_status tc_sch_do_cache_part(tc_sched *s, const tc_instr *in, tc_error *err) {
             return REFUSE(err, in, "stage %s reads a part of dimension %d of %s, whose size varies and may be less than that",
                           s->stages[stage].name, d, t->name);
         }
-    const tc_compute *copy = copy_of(s, in->outs[0], t, part, producer_op(s, producer));
+    const tc_compute *copy = copy_of(s, in->outs[0], t, part, (const tc_var *[TC_MAX_DIMS]){0}, producer_op(s, producer));
     redirect(s, stage, &(readers){.from = t, .to = copy->out[0], .only = read[number], .part = part, .env = env});
     tc_env_free(env);
     insert_copy(s, in, copy, scope, stage, producer);
