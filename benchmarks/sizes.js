@@ -17,6 +17,7 @@ const usage = `usage: benchmarks/sizes.sh MODEL.onnx --range NAME=LEAST..MOST --
   --exact N       tuning trials for each single size; 0 uses the database as it is (0)
   --db FILE       tuning database; default schedules where it has nothing
   --no-exact      leaves libraries of one size unmeasured
+  --in-place      also a library whose caches grow in place (build --in-place-cache)
   --seed S        of the search and of the inputs (0)
   --rounds N      turns that each program gets (5)
   --repeats N     timed runs in a turn (10)
@@ -30,7 +31,7 @@ function options() {
         allowPositionals: true,
         options: {
             range: list, at: {type: 'string'}, with: list, threads: text('2'), trials: text('0'), exact: text('0'), db: {type: 'string'},
-            'no-exact': flag, seed: text('0'), rounds: text('5'), repeats: text('10'), vocab: text('1000'), check: flag,
+            'no-exact': flag, 'in-place': flag, seed: text('0'), rounds: text('5'), repeats: text('10'), vocab: text('1000'), check: flag,
             table: {type: 'string'}, help: flag,
         },
     });
@@ -85,8 +86,8 @@ function error(o, dir, library) {
     return Math.max(...r.outputs.map(x => x.error));
 }
 
-// ours / others, of turns of the same round.
-const ratio = (turns, name) => b.median(turns.range.map((x, i) => x / turns[name][i]));
+// one / other, of turns of the same round.
+const ratio = (turns, one, other) => b.median(turns[one].map((x, i) => x / turns[other][i]));
 
 async function measure(o, size, range) {
     const run = run_of(o, size), ort = await startOrt(o, run), dir = path.join(o.work, 'io');
@@ -98,6 +99,8 @@ async function measure(o, size, range) {
         return {size, wrong};
     }
     const libraries = [['range', range]];
+    if (o['in-place'])
+        libraries.push(['in place', o.in_place]);
     if (!o['no-exact']) {
         tune(o, shapes(run), o.exact);
         libraries.push(['exact', build(o, 'exact', shapes(run))]);
@@ -110,10 +113,14 @@ async function measure(o, size, range) {
 
 const mean = list => Math.exp(list.reduce((sum, x) => sum + Math.log(x), 0) / list.length);
 
+const in_place = m => ({'in place ms': b.show(b.median(m.turns['in place']), 3),
+                        'in place / ORT': b.show(ratio(m.turns, 'in place', 'ONNX Runtime'))});
+
 function report(o, m, load) {
     const columns = {model: o.name, [o.symbol]: m.size, others: o.with.join(' ') || '-', threads: o.threads, 'range ms': b.show(b.median(m.turns.range), 3),
                      'exact ms': m.turns.exact ? b.show(b.median(m.turns.exact), 3) : '-', [`ORT ${m.version} ms`]: b.show(b.median(m.turns['ONNX Runtime']), 3),
-                     'range / ORT': b.show(ratio(m.turns, 'ONNX Runtime')), 'range / exact': m.turns.exact ? b.show(ratio(m.turns, 'exact')) : '-',
+                     'range / ORT': b.show(ratio(m.turns, 'range', 'ONNX Runtime')), 'range / exact': m.turns.exact ? b.show(ratio(m.turns, 'range', 'exact')) : '-',
+                     ...(m.turns['in place'] ? in_place(m) : {}),
                      error: m.wrong.toExponential(1), 'load at start': b.show(load), date: new Date().toISOString().slice(0, 10), machine: b.machine()};
     b.record('sizes', columns, {turns: m.turns}, o.table);
 }
@@ -122,7 +129,11 @@ b.main(async () => {
     const o = options(), source = o.range.flatMap(r => ['--shape', r]), all = [];
     fs.mkdirSync(o.work, {recursive: true});
     tune(o, source, o.trials);
+    if (o['in-place'])
+        tune(o, [...source, '--in-place-cache'], o.trials);
     const range = build(o, 'range', source);
+    if (o['in-place'])
+        o.in_place = build(o, 'in_place', [...source, '--in-place-cache']);
     for (const size of o.sizes) {
         const load = b.load();
         all.push(await measure(o, size, range));
@@ -132,8 +143,9 @@ b.main(async () => {
     console.log(`largest error of any output at ${all.length} sizes: ${Math.max(...all.map(m => m.wrong)).toExponential(1)}`);
     if (o.check)
         return;
-    for (const name of ['ONNX Runtime', 'exact'].filter(n => all[0].turns[n])) {
-        const ratios = all.map(m => ratio(m.turns, name));
-        console.log(`range / ${name}: geometric mean ${b.show(mean(ratios))}, highest ${b.show(Math.max(...ratios))}`);
+    const pairs = [['range', 'ONNX Runtime'], ['range', 'exact'], ['in place', 'ONNX Runtime'], ['in place', 'range']];
+    for (const [one, other] of pairs.filter(p => p.every(n => all[0].turns[n]))) {
+        const ratios = all.map(m => ratio(m.turns, one, other));
+        console.log(`${one} / ${other}: geometric mean ${b.show(mean(ratios))}, highest ${b.show(Math.max(...ratios))}`);
     }
 });
