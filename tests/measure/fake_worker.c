@@ -44,7 +44,7 @@ static void obey(const char *stage, const char *command) {
         for (;;)
             pause();
     if (strncmp(at, "spin", 4) == 0)
-        for (volatile int i = 0;; i++)
+        for (volatile unsigned i = 0;; i++) /* may wrap */
             ;
     if (strncmp(at, "crash", 5) == 0) {
         fprintf(stderr, "about to\tcrash\n");
