@@ -1,0 +1,79 @@
+/* Sums of products as proofs have them: factors in one order, sizes multiplied out. */
+#include "te/index/prove_int.h"
+#include "te/te_int.h"
+
+int te_factors_of(const tc_expr *e, const tc_expr **out, int n) {
+    if (e->op != TC_OP_MUL || n == MAX_FACTORS) {
+        if (n < MAX_FACTORS)
+            out[n] = e;
+        return n + 1;
+    }
+    return te_factors_of(e->args[1], out, te_factors_of(e->args[0], out, n));
+}
+
+static const tc_expr *in_order(tc_ctx *c, const tc_expr *e) {
+    const tc_expr *f[MAX_FACTORS], *product = NULL;
+    int n = te_factors_of(e, f, 0);
+    if (n == 1 || n > MAX_FACTORS)
+        return e;
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && f[k - 1]->id > f[k]->id; k--) {
+            const tc_expr *t = f[k];
+            f[k] = f[k - 1];
+            f[k - 1] = t;
+        }
+    for (int i = 0; i < n; i++)
+        product = product ? tc_mul(c, product, f[i]) : f[i];
+    return product;
+}
+
+/* x * y of terms; NULL stands for 1. */
+const tc_expr *te_times(tc_ctx *c, const tc_expr *x, const tc_expr *y) {
+    return x && y ? in_order(c, tc_mul(c, x, y)) : x ? x : y;
+}
+
+/* a += k * x * y */
+bool te_add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k) {
+    bool fits = true;
+    for (int i = 0; i <= x->n && fits; i++)
+        for (int j = 0; j <= y->n && fits; j++) {
+            int64_t coef = i < x->n ? x->term[i].coef : x->c;
+            const tc_expr *term = te_times(c, i < x->n ? x->term[i].atom : NULL, j < y->n ? y->term[j].atom : NULL);
+            fits = !__builtin_mul_overflow(coef, j < y->n ? y->term[j].coef : y->c, &coef) &&
+                   !__builtin_mul_overflow(coef, k, &coef);
+            if (fits && term)
+                fits = coef == 0 || tc_affine_linear(a, term, coef);
+            else if (fits)
+                fits = !__builtin_add_overflow(a->c, coef, &a->c);
+        }
+    return fits;
+}
+
+/* The only value that a variable can have here; false: it can have several. */
+bool te_only_value(const tc_premises *v, const tc_expr *e, int64_t *value) {
+    tc_ival r = e->op == TC_OP_VAR ? tc_env_get(v->env, e->u.var) : TC_IVAL_ALL;
+    *value = r.lo;
+    return tc_ival_point(r);
+}
+
+static bool is_remainder_of_size(const tc_expr *e) {
+    return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
+}
+
+/* a += k * e */
+bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
+    int64_t n;
+    if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
+        return te_expand(v, e->args[0], k, a) && te_expand(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
+    if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
+        return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], n, a);
+    if (is_remainder_of_size(e)) /* N % 64 is N - N / 64 * 64 */
+        return !__builtin_mul_overflow(-k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], k, a) &&
+               tc_affine_linear(a, tc_div(v->c, e->args[0], e->args[1]), n);
+    if (te_only_value(v, e, &n))
+        return !__builtin_mul_overflow(k, n, &n) && !__builtin_add_overflow(a->c, n, &a->c);
+    tc_affine x = {0}, y = {0};
+    if (e->op != TC_OP_MUL)
+        return tc_affine_linear(a, e, k);
+    return te_expand(v, e->args[0], 1, &x) && te_expand(v, e->args[1], 1, &y) && te_add_product(v->c, a, &x, &y, k);
+}
