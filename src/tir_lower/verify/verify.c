@@ -120,8 +120,14 @@ static void find_fixed(const tc_expr *e, void *user) {
     }
 }
 
-/* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. */
+/* A condition that leaves a variable one value says more of what was known before: 64 * k + i < 300 and k == 3 bound i. Parts stand alone: of
+ * some of them, such as comparisons of what is in memory, nothing can be made. */
 static void assume(verifier *v, const tc_expr *cond, bool holds) {
+    if (cond->op == (holds ? TC_OP_AND : TC_OP_OR)) {
+        assume(v, cond->args[0], holds);
+        assume(v, cond->args[1], holds);
+        return;
+    }
     cond = lane_expr(v->c, cond, v);
     tell(v, cond, holds);
     fixed_var f = {.v = v};

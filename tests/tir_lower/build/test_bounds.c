@@ -232,9 +232,32 @@ static void what_is_never_run_reaches_nothing(void **state) {
     }
 }
 
+/* Of a condition with two parts, one of which is about what is in memory, the other bounds all the same. */
+static void parts_of_conditions_stand_alone(void **state) {
+    (void)state;
+    static const char *const conds[] = {"if t * 3 + (k + 8) / 17 < 17 && X[0] < 0.0 {\n",
+                                        "if X[0] < 0.0 && t * 3 + (k + 8) / 17 < 17 {\n"},
+                             *const branches[] = {"Y[0] = X[t * 51 + k + 8]\n}\n",
+                                                  "Y[0] = 0.0\n} else {\nY[0] = X[t * 51 + k + 8]\n}\n"};
+    for (int c = 0; c < 2; c++)
+        for (int otherwise = 0; otherwise < 2; otherwise++)
+            for (int less = 0; less < 2; less++) {
+                tc_strbuf s = {0};
+                tc_error err = {0};
+                tc_sb_printf(
+                    &s,
+                    "func t\nparam X f32[%d] in 0 align 4\nparam Y f32[1] out 0 align 4\nbody\nfor t in 6 {\nfor k in 280 {\n",
+                    289 - less);
+                tc_sb_printf(&s, "%s%s}\n}\n", conds[c], branches[otherwise]); /* the other branch says nothing of t and k */
+                assert_int_equal(verify(tc_sb_str(&s), &err), less || otherwise ? TC_ILLEGAL : TC_OK);
+                tc_strbuf_free(&s);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(bounds_are_those_of_running),
                                        cmocka_unit_test(ragged_dimensions_are_apart), cmocka_unit_test(a_size_ends_whole_panels),
-                                       cmocka_unit_test(what_is_never_run_reaches_nothing)};
+                                       cmocka_unit_test(what_is_never_run_reaches_nothing),
+                                       cmocka_unit_test(parts_of_conditions_stand_alone)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
