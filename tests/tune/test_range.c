@@ -231,6 +231,76 @@ static void a_range_is_tuned(void **state) {
     tc_ctx_free(c);
 }
 
+static const char conv[] =
+    "symbol N 1..4\ntensor X[N, 10, 10, 16] f32\ntensor W[3, 3, 16, 16] f32 const\n"
+    "compute Y[n:N, h:8, w:8, o:16] = sum(r:3, s:3, c:16) X[n, h + r, w + s, c] * W[r, s, c, o]\noutput Y\n";
+
+/* Of a size those forms are searched that all sizes have: tiles can be numbered up to a batch that varies, halves of rows that vary cannot. */
+static void forms_are_those_of_the_range(void **state) {
+    bench *b = *state;
+    static const char square[] = "symbol N 200..400\ntensor X[N, 512] f32\ntensor W[512, 512] f32 const\n"
+                                 "compute Y[i:N, j:512] = sum(k:512) X[i, k] * W[k, j]\noutput Y\n";
+    static const struct {
+        const char *te;
+        int forms, alone;
+    } cases[] = {{conv, 3, 3}, {square, 1, 2}};
+    tc_tune_options o = simulated(b, 6);
+    o.accuracy = TC_ACCURACY_FAST;
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        tc_ctx *c = tc_ctx_new();
+        tc_tune_spread s = spread(b, c, cases[i].te);
+        for (int alone = 0; alone < 2; alone++) {
+            tc_tune *t;
+            tc_tune_task task = s.tasks[s.n - 1];
+            task.varying = alone ? NULL : task.varying;
+            assert_int_equal(tc_tune_new(&o, &task, 1, b->db, &t, NULL), TC_OK);
+            assert_int_equal(tc_tune_get_report(t)->task[0].nform, alone ? cases[i].alone : cases[i].forms);
+            tc_tune_free(t);
+        }
+        tc_ctx_free(c);
+    }
+}
+
+/* One contest is of all forms: here the database has schedules of one alone, and the other is there with its default program. */
+static void forms_compete_over_a_range(void **state) {
+    bench *b = *state;
+    tc_ctx *c = tc_ctx_new();
+    tc_arena *a = tc_ctx_arena(c);
+    tc_tune_spread s = spread(b, c, conv);
+    tc_tune_options o = options(b, 12);
+    o.accuracy = TC_ACCURACY_FAST;
+    b->target->machine.cores = o.threads;
+    const tc_workload *own = tc_te_canonical(c, s.ranges[0].workload);
+    tc_space_alternative_list l = tc_space_alternatives(c, own, o.accuracy);
+    tc_tune_task *tasks = TC_NEW_N(a, tc_tune_task, s.n);
+    for (int i = 0; i < s.n; i++) {
+        const tc_workload *at = tc_te_canonical(c, s.tasks[i].workload);
+        tasks[i] =
+            (tc_tune_task){.name = "form", .workload = tc_space_alternatives(c, at, o.accuracy).data[0].workload, .weight = 1};
+    }
+    tc_tune_spread only = {.n = s.n, .tasks = tasks};
+    tune(b, &o, &only);
+    tc_tune_range_report r = contest(b, &o, &s.ranges[0], a);
+    assert_true(r.held && r.entrants >= 2 && r.failed == 0);
+    tc_digest hash = tc_te_hash(l.data[0].workload);
+    tc_meas_records of_form;
+    assert_int_equal(tc_meas_db_select(b->db, a, &(tc_meas_filter){.workload_hash = hash.hex, .sized = true, .verified = true},
+                                       &of_form, NULL),
+                     TC_OK);
+    int points = tc_tune_grid(a, own, NULL).n;
+    assert_int_equal(of_form.len, (r.entrants - 1) * points);
+    tc_tune_query q = {.workload = own, .target = b->target, .accuracy = o.accuracy, .db = b->db};
+    tc_tune_variants v;
+    assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
+    assert_int_equal(v.nprogram, r.entrants);
+    assert_true(strcmp(v.hash.hex, hash.hex) == 0 ? strcmp(v.form, l.data[0].name) == 0 : strcmp(v.form, "direct") == 0);
+    q.accuracy = TC_ACCURACY_STRICT;
+    assert_int_equal(tc_tune_variants_find(&q, NULL, a, &v, NULL), TC_OK);
+    assert_true(v.n == 1 && v.nprogram == 1);
+    assert_string_equal(v.form, "direct");
+    tc_ctx_free(c);
+}
+
 static volatile sig_atomic_t stop;
 
 static void stop_soon(void *user, int program, int programs, int place, int places) {
@@ -271,6 +341,8 @@ int main(int argc, char **argv) {
         SESSION_TEST(tiles_that_stand_out_are_right),
         SESSION_TEST(each_size_counts_alike),
         SESSION_TEST(a_range_is_tuned),
+        SESSION_TEST(forms_are_those_of_the_range),
+        SESSION_TEST(forms_compete_over_a_range),
         SESSION_TEST(an_interrupted_contest_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
