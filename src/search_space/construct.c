@@ -333,9 +333,10 @@ static bool any_chain(const tc_space *s) {
     return false;
 }
 
-static double estimate(const tc_space *s, const plan *p) {
+/* chains: some sketch of the space is a chain. */
+static double estimate(const tc_space *s, const plan *p, bool chains) {
     const sketch *k = &s->sk[p->sketch];
-    double e = !k->v.chain && any_chain(s) ? NOT_CHAINED : 1.0;
+    double e = chains && !k->v.chain ? NOT_CHAINED : 1.0;
     bool anchor = false;
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == ROLE_VEC || k->dec[i].role == ROLE_TILE_COLUMNS) {
@@ -380,6 +381,7 @@ typedef TC_VEC(plan) plan_list;
 /* Register tiles worth a try: r x n up to the register file. All of every sketch: the last ones are often those that a rule made for
  * this kind of workload. */
 static void enumerate(const tc_space *s, plan_list *out) {
+    bool chains = any_chain(s);
     for (int k = 0; k < s->nsketch; k++) {
         bool anchor = has_anchor(&s->sk[k]), streams = any_streams(s, &s->sk[k]);
         bool tile_blocks = s->sk[k].v.tiles && s->sk[k].v.block_k; /* whose plans find the best number of rows themselves */
@@ -399,7 +401,7 @@ static void enumerate(const tc_space *s, plan_list *out) {
                               .unroll = mid == 1 ? 8 : 4,
                               .width = anchor || mid == 0 ? 4 : mid,
                               .number = (int)out->len};
-                    p.estimate = estimate(s, &p);
+                    p.estimate = estimate(s, &p, chains);
                     tc_push(out, p);
                 }
             }
@@ -454,6 +456,9 @@ tc_status tc_space_default(const tc_space *s, tc_arena *a, tc_trace **out, tc_er
     if (s->w->nsymbol && tc_trace_parse(a, "plain loops", "", &t[n], err) == TC_OK)
         n++;
     for (int i = 0; i < n && r != TC_OK; i++) {
+        if (s->w->nsymbol && i == n - 1)
+            tc_log(TC_LOG_WARN, "%s: plain loops, since of no schedule it is shown that it keeps within sizes: %s",
+                   s->w->out[0]->name, err->msg);
         r = try_default(s, ctx, t[i], out, err);
         if (r != TC_OK)
             tc_log(TC_LOG_DEBUG, "%s: constructed schedule %d of %d is not used: %s", s->w->out[0]->name, i + 1, n, err->msg);
