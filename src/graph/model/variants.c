@@ -45,11 +45,14 @@ static tc_status lower(tc_graph_unit *u, const tc_machine *m, const char *trace,
 }
 
 tc_status tc_graph_build_variants(tc_graph_unit *u, const tc_machine *m, const tc_graph_choice *c, tc_error *err) {
+    const tc_graph_form *form = tc_graph_form_of(u, &c->records[0]); /* as all of them */
+    if (!form)
+        return tc_fail(err, TC_ILLEGAL, "they are of a form that the accuracy does not allow");
     tc_arena *a = tc_arena_new();
     tc_func **f = TC_NEW_N(a, tc_func *, c->n);
     tc_status s = TC_OK;
     tc_ctx_reset(u->ctx);
-    u->used = tc_graph_form_of(u, &c->records[0]); /* as all of them */
+    u->used = form;
     for (int i = 0; i < c->n && s == TC_OK; i++) {
         int same = 0; /* one program may serve several spans */
         while (strcmp(c->records[same].trace, c->records[i].trace) != 0)
