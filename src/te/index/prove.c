@@ -15,8 +15,7 @@
 #include "te/te_int.h"
 
 enum { MAX_SCALES = TC_MAX_DIMS };
-/* Steps of a proof, and forms that may be looked at for one: short proofs are looked for first. Of those of the test models' schedules most
- * have three steps and none more than eight. */
+/* Steps of a proof, and forms that may be looked at for one: short proofs are looked for first. Chosen; not measured apart. */
 static const struct { int steps, forms; } effort[] = {{3, 500}, {6, 1000}, {10, 2000}};
 
 typedef struct prover {
