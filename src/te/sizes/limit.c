@@ -12,7 +12,7 @@
 
 /* A compute as it becomes: with the old tensors in its bodies. */
 typedef struct limited {
-    tc_axis *axes, *raxes;
+    const tc_axis *axes, *raxes;
     const tc_expr *body[TC_MAX_OUTS];
 } limited;
 
@@ -202,15 +202,36 @@ static const tc_var *least_end(const limiter *k, int64_t extent) {
     return NULL;
 }
 
+/* What is read of any of its results, of which some may be read by nobody; false: none is. */
+static bool is_asked(const limiter *k, const tc_compute *op, tc_te_part *part) {
+    bool any = false;
+    for (int o = 0; o < op->nout; o++) {
+        const tc_te_part *read = part_of(k, op->out[o]);
+        for (int d = 0; read && d < op->naxis; d++)
+            part->size[d] = any ? tc_te_common_end(read->size[d], part->size[d]) : read->size[d];
+        any = any || read;
+    }
+    return any;
+}
+
+/* What conditions that never hold read: it stays as it is, and nothing is asked for it. */
+static limited unread(const tc_compute *op) {
+    limited l = {.axes = op->axes, .raxes = op->raxes};
+    for (int o = 0; o < op->nout; o++)
+        l.body[o] = op->body[o];
+    return l;
+}
+
 /* All readers of it were looked at. */
 static void limit_compute(limiter *k, int number) {
     const tc_compute *op = k->w->computes[number];
     limited *l = &k->computes[number];
     const tc_var *ends[TC_MAX_DIMS];
-    tc_te_part part = *part_of(k, op->out[0]);
-    for (int o = 1; o < op->nout; o++)
-        for (int d = 0; part_of(k, op->out[o]) && d < op->naxis; d++)
-            part.size[d] = tc_te_common_end(part_of(k, op->out[o])->size[d], part.size[d]);
+    tc_te_part part = {{0}};
+    if (!is_asked(k, op, &part)) {
+        *l = unread(op);
+        return;
+    }
     for (int d = 0; d < op->naxis; d++)
         part.size[d] = part.size[d] == &tc_te_first ? least_end(k, op->axes[d].extent) : part.size[d];
     l->axes = ended(k, op->axes, op->naxis, part.size);
