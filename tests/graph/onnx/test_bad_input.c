@@ -91,6 +91,15 @@ static void test_attributes(void **state) {
     tc_graph_writer_node(w, "Softmax", "soft", "x", "y");
     tc_graph_writer_int(w, "temperature", 2);
     assert_refused(w, "node 'soft' (Softmax)", "attribute 'temperature' is not supported", "axis");
+    static const char *const sizes[] = {"-9223372036854775808", "0", "1048577", "9223372036854775807"};
+    for (size_t i = 0; i < TC_LEN(sizes); i++) {
+        w = tc_graph_writer_new("bad", 17);
+        tc_graph_writer_input(w, "x", TC_F32, "1,3,4");
+        tc_graph_writer_output(w, "y", TC_F32, NULL);
+        tc_graph_writer_node(w, "LRN", "norm", "x", "y");
+        tc_graph_writer_int(w, "size", strtoll(sizes[i], NULL, 10));
+        assert_refused(w, "node 'norm' (LRN)", "attribute size is", sizes[i], "1 to 1048576");
+    }
     w = skeleton(17);
     tc_graph_writer_node(w, "Softmax", "soft", "x", "y");
     tc_graph_writer_float(w, "axis", 1);

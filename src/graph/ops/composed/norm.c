@@ -131,10 +131,11 @@ tc_status tc_graph_infer_global_lp_pool(tc_graph_infer_ctx *c) {
  * one channel, [N, 1, C, elements]. */
 tc_status tc_graph_infer_lrn(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
-    int64_t size = tc_graph_attr_size(c->n), before = (size - 1) / 2, after = size - 1 - before, per = 1;
+    int64_t size = tc_graph_attr_size(c->n), per = 1;
     TC_TRY(want_batch_and_channels(c));
     if (size < 1 || size > 1 << 20)
-        return tc_graph_node_fail(c, "attribute size is %" PRId64, size);
+        return tc_graph_node_fail(c, "attribute size is %" PRId64 "; it must be 1 to %d", size, 1 << 20);
+    int64_t before = (size - 1) / 2, after = size - 1 - before;
     for (int d = 2; d < x->shape.ndim; d++)
         per *= x->shape.d[d];
     double alpha = tc_graph_attr_alpha_or(c->n, 1e-4F), beta = tc_graph_attr_beta_or(c->n, 0.75);
