@@ -44,9 +44,9 @@ bool tc_affine_term(tc_affine *a, const tc_expr *atom, int64_t coef) {
         t->coef = wrap_add(t->coef, coef);
         if (t->coef == 0)
             tc_affine_drop(a, i - 1);
-        return true;
+        return t->coef != INT64_MIN;
     }
-    if (a->n == TC_MAX_TERMS)
+    if (a->n == TC_MAX_TERMS || coef == INT64_MIN)
         return false;
     memmove(&a->term[i + 1], &a->term[i], (size_t)(a->n - i) * sizeof a->term[0]);
     a->term[i] = (tc_term){atom, coef};
@@ -117,7 +117,7 @@ const tc_expr *tc_te_from_affine(tc_ctx *c, const tc_affine *a) {
     }
     for (int i = 0; i < a->n; i++) {
         int64_t k = order[i]->coef;
-        bool minus = sum && k < 0 && k != INT64_MIN;
+        bool minus = sum && k < 0;
         k = minus ? -k : k;
         const tc_expr *t = k == 1 ? order[i]->atom : tc_mul(c, order[i]->atom, tc_i64(c, k));
         sum = !sum ? t : tc_bin(c, minus ? TC_OP_SUB : TC_OP_ADD, sum, t);

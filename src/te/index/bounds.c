@@ -71,7 +71,7 @@ static bool is_open(te_ranges *r, const tc_expr *e) {
 /* *sum += |coef| * the largest magnitude in v */
 static bool add_magnitude(int64_t *sum, int64_t coef, tc_ival v) {
     int64_t most;
-    if (coef == INT64_MIN || !tc_ival_bounded(v))
+    if (!tc_ival_bounded(v))
         return false;
     most = TC_MAX(llabs(v.lo), llabs(v.hi));
     return !__builtin_mul_overflow(llabs(coef), most, &most) && !__builtin_add_overflow(*sum, most, sum);
@@ -105,7 +105,7 @@ static tc_ival sum_of_ranges(te_ranges *r, const tc_affine *a) {
 /* How often the fact's combination is in a; 0 if it is not, wholly. */
 static int64_t multiple_of(const tc_affine *a, const te_fact *f) {
     int64_t k = tc_affine_coef(a, f->term[0].atom);
-    if (k == 0 || k == INT64_MIN || k % f->term[0].coef)
+    if (k == 0 || k % f->term[0].coef)
         return 0;
     k /= f->term[0].coef;
     for (int i = 1; i < f->n; i++) {

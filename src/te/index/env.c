@@ -142,7 +142,7 @@ static bool make_fact(const tc_affine *a, tc_ival range, te_fact *out) {
     int64_t g = 0;
     for (int i = 0; i < a->n; i++)
         g = tc_gcd(g, a->term[i].coef);
-    if (g <= 0 || a->c == INT64_MIN)
+    if (a->c == INT64_MIN)
         return false;
     bool flip = a->term[0].coef < 0;
     range = tc_ival_add(range, (tc_ival){-a->c, -a->c});

@@ -240,7 +240,7 @@ static bool contains(const tc_affine *a, const tc_affine *x, int64_t m) {
 static bool recombine_div(simplifier *s, tc_affine *a, int i) {
     tc_term t = a->term[i];
     int64_t c;
-    if (!te_divides_by_const(t.atom, TC_OP_DIV, &c) || t.coef % c || t.coef == INT64_MIN)
+    if (!te_divides_by_const(t.atom, TC_OP_DIV, &c) || t.coef % c)
         return false;
     int64_t m = -(t.coef / c);
     tc_affine x = {0}, b, rest = *a;
@@ -257,7 +257,7 @@ static bool recombine_div(simplifier *s, tc_affine *a, int i) {
 /* min(x, y) with the terms of x beside it, negated: they go inside and cancel there. */
 static bool absorb(simplifier *s, tc_affine *a, int i) {
     tc_term t = a->term[i];
-    if ((t.atom->op != TC_OP_MIN && t.atom->op != TC_OP_MAX) || t.coef == INT64_MIN)
+    if (t.atom->op != TC_OP_MIN && t.atom->op != TC_OP_MAX)
         return false;
     for (int k = 0; k < 2; k++) {
         tc_affine arm = {0}, other = {0}, moved = {0}, rest = *a;
