@@ -131,7 +131,7 @@ static tc_status fuse_operands(const tc_sched *s, const tc_instr *in, tc_rel *re
                           in->names[i]);
         if (i < in->nnames - 1 || info->kind != TC_FOR_SERIAL)
             TC_TRY(check_plain(s, in, in->names[i], rel->parts[i], err));
-        if (i && info->extent > MAX_EXTENT / extent)
+        if (i && extent && info->extent > MAX_EXTENT / extent)
             return REFUSE(err, in, "the fused extent exceeds 2^40");
         extent = i ? extent * info->extent : extent;
     }
