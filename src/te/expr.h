@@ -82,7 +82,7 @@ typedef struct tc_var {
     uint32_t id; /* unique within a context and its parents */
     bool is_symbol;
     int64_t least, most;  /* of a symbol, inclusive */
-    const tc_expr *value; /* of a symbol that others define: sums and products of them; else NULL */
+    const tc_expr *value; /* of a symbol that others define: sums, products and quotients of them; else NULL */
 } tc_var;
 
 /* How large expressions may get. Constructors make any, none of them recurs; where one becomes part of a workload, of a schedule or of
@@ -126,7 +126,8 @@ uint32_t tc_ctx_next_id(tc_ctx *c); /* fresh id from the same counter as express
 const tc_var *tc_var_new(tc_ctx *c, const char *name); /* always a new variable; name is copied and need not be unique */
 const tc_var *tc_symbol_new(tc_ctx *c, const char *name, int64_t least,
                             int64_t most); /* 0 <= least <= most, 1 <= most <= TC_MAX_SIZE */
-/* Why this cannot define a symbol; NULL if it can: it is made of symbols and integers with +, - and *, and lies in 0..TC_MAX_SIZE. */
+/* Why this cannot define a symbol; NULL if it can: it is made of symbols and integers with +, -, * and / by an
+ * integer above 0, and lies in 0..TC_MAX_SIZE. */
 const char *tc_symbol_problem(const tc_expr *value);
 const tc_var *tc_symbol_defined(tc_ctx *c, const char *name, const tc_expr *value);
 /* The value of v where given[i] has sizes[i], for all n that are not defined. */

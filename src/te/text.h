@@ -16,7 +16,7 @@
  *     tensor X[N, 768] f32
  *     compute M[j:768] = sum(i:N) X[i, j] / f32(N)
  *
- * or defined by other sizes, with +, - and *:
+ * or defined by other sizes, with +, -, * and / by an integer:
  *
  *     symbol P 0..1023
  *     symbol S 1..64

@@ -219,12 +219,52 @@ static void merge(tc_strbuf *b, tc_rng *r, int64_t inner, int64_t outer) {
     tc_sb_add(b, "output Y, Z\n");
 }
 
+/* Windows of X with strides, and padding on both sides: Q = (H + pads - k) / s + 1 of them, of which a sum is taken again. */
+static void stride(tc_strbuf *b, tc_rng *r, int64_t inner, int64_t outer) {
+    (void)outer;
+    int k = 1 + (int)tc_rng_below(r, 3), s = 1 + (int)tc_rng_below(r, 4), before = (int)tc_rng_below(r, k),
+        pads = before + (int)tc_rng_below(r, k), least = TC_MAX(1, k - pads) + (int)tc_rng_below(r, 3);
+    tc_sb_printf(b, "symbol H %d..%d\nsymbol Q = (H + %d) / %d + 1\n", least, least + 1 + (int)tc_rng_below(r, 30), pads - k, s);
+    tc_sb_printf(b, "tensor X[H, %lld] f32\ntensor W[%d, %lld] f32\n", (long long)inner, k, (long long)inner);
+    tc_sb_printf(b,
+                 "compute Y[i:Q, j:%lld] = sum(k:%d) select(i * %d + k >= %d && i * %d + k < H + %d, X[i * %d + k - %d, j], "
+                 "0.0) * W[k, j]\n",
+                 (long long)inner, k, s, before, s, before, s, before);
+    if (tc_rng_below(r, 2))
+        tc_sb_printf(b, "compute Z[j:%lld] = sum(i:Q) Y[i, j]\noutput Y, Z\n", (long long)inner);
+    else
+        tc_sb_printf(b, "compute Z[i:Q, j:%lld] = Y[i, j] * 2\noutput Z\n", (long long)inner);
+}
+
+/* Rows in groups of n, of which the last may be short, and rows again; or every n-th row, in whole groups. */
+static void group(tc_strbuf *b, tc_rng *r, int64_t inner, int64_t outer) {
+    int n = 2 + (int)tc_rng_below(r, 3);
+    bool product = tc_rng_below(r, 2), whole = tc_rng_below(r, 3) == 0;
+    tc_sb_printf(b, "symbol S %d..%d\n", whole ? n : (int)tc_rng_below(r, 2), n + (int)tc_rng_below(r, 20));
+    tc_sb_printf(b, "symbol B %d..3\n", whole ? 1 : (int)tc_rng_below(r, 2));
+    const char *rows = product ? "B * S" : "S";
+    tc_sb_printf(b, "symbol R = %s\nsymbol Q = (%s + %d) / %d\n", product ? rows : "S + 1", product ? rows : "S + 1",
+                 whole ? 0 : n - 1, n);
+    tc_sb_printf(b, "tensor X[R, %lld] f32\ntensor V[B] f32\n", (long long)inner);
+    if (whole) {
+        tc_sb_printf(b, "compute Y[i:Q, b:B, j:%lld] = X[i * %d + %d, j] + V[b]\n", (long long)inner, n, (int)tc_rng_below(r, n));
+        tc_sb_printf(b, "compute Z[j:%lld] = sum(i:Q) Y[i, 0, j]\noutput Y, Z\n", (long long)inner);
+        return;
+    }
+    tc_sb_printf(b, "compute Y[g:%d, i:Q, h:%lld, j:%lld] = select(i * %d + g < R, X[i * %d + g, j], 0.0)\n", n, (long long)outer,
+                 (long long)inner, n, n);
+    tc_sb_printf(b, "compute Z[i:R, b:B, j:%lld] = Y[i %% %d, i / %d, %lld, j] * 2 + V[b]\n", (long long)inner, n, n,
+                 (long long)outer - 1);
+    tc_sb_printf(b, "output %sZ\n", tc_rng_below(r, 2) ? "Y, " : "");
+}
+
 const tc_workload *tc_test_random_joined(tc_ctx *c, tc_rng *r) {
     tc_strbuf b = {0};
     tc_error err;
     const tc_workload *w;
     int64_t inner = 1 + tc_rng_below(r, 40), outer = 1 + tc_rng_below(r, 5);
-    (tc_rng_below(r, 2) ? join : merge)(&b, r, inner, outer);
+    static void (*const KINDS[])(tc_strbuf * b, tc_rng * r, int64_t inner, int64_t outer) = {join, merge, stride, group};
+    KINDS[tc_rng_below(r, TC_LEN(KINDS))](&b, r, inner, outer);
     if (tc_te_parse(c, "joined", tc_sb_str(&b), &w, &err) != TC_OK) {
         fprintf(stderr, "%s in\n%s\n", err.msg, tc_sb_str(&b));
         abort();

@@ -14,7 +14,8 @@
 #include "support/vec.h"
 #include "te/te_int.h"
 
-enum { MAX_SCALES = TC_MAX_DIMS };
+/* MOST_PARTS: divisors of the size that is part of another. Chosen. */
+enum { MAX_SCALES = TC_MAX_DIMS, MOST_PARTS = 64 };
 /* Steps of a proof, and forms that may be looked at for one: short proofs are looked for first. Chosen; not measured apart. */
 static const struct { int steps, forms; } effort[] = {{3, 500}, {6, 1000}, {10, 2000}};
 
@@ -114,14 +115,27 @@ static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_
            (te_of_longer_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps));
 }
 
-/* c * q <= y, or y - (c - 1) <= c * q, of a quotient q = y / c. */
-static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, bool more, int steps) {
-    tc_affine x = {0};
-    int64_t c = q->args[1]->op == TC_OP_INT ? q->args[1]->u.i : 0;
-    if (c <= 0 || !te_expand(p->v, q->args[0], more ? -1 : 1, &x) || !tc_affine_term(&x, q, more ? c : -c))
+static bool is_quotient_of_sizes(const tc_expr *e) {
+    return e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && tc_expr_is_of_symbols(e->args[0]);
+}
+
+/* m * q <= y / n, or y / n - (m - 1) <= m * q, of a quotient q = y / (m * n). */
+static bool use_part_of_quotient(prover *p, const tc_affine *form, const tc_expr *q, int64_t m, bool more, int steps) {
+    tc_affine x = {0}, y = {0};
+    if (!te_expand(p->v, q->args[0], 1, &y) || !te_add_quotient(p->v->c, &y, q->args[1]->u.i / m, more ? -1 : 1, &x) ||
+        !tc_affine_term(&x, q, more ? m : -m))
         return false;
-    x.c -= more ? 0 : c - 1;
+    x.c -= more ? 0 : m - 1;
     return use(p, form, &x, steps);
+}
+
+/* Of all that a quotient may be part of; of one of variables only what it is a quotient of. */
+static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, bool more, int steps) {
+    int64_t c = q->args[1]->op == TC_OP_INT ? q->args[1]->u.i : 0;
+    for (int64_t n = 1; n < c && n < MOST_PARTS; n++)
+        if (c % n == 0 && (n == 1 || is_quotient_of_sizes(q)) && use_part_of_quotient(p, form, q, c / n, more, steps))
+            return true;
+    return false;
 }
 
 /* x % s is at most s - 1, for a size s that is not 0. */
@@ -173,11 +187,12 @@ static bool use_conds(prover *p, const tc_affine *form, bool of_symbols, int ste
     return false;
 }
 
+/* Of variables, and sizes that are quotients of others. */
 static bool is_plain(const tc_expr *e) {
     const tc_expr *f[MAX_FACTORS];
     int n = te_factors_of(e, f, 0);
     for (int i = 0; i < n && n <= MAX_FACTORS; i++)
-        if (f[i]->op != TC_OP_VAR)
+        if (f[i]->op != TC_OP_VAR && !is_quotient_of_sizes(f[i]))
             return false;
     return true;
 }
@@ -239,7 +254,8 @@ static void add_scale(prover *p, const tc_affine *scale) {
         p->scale[p->nscale++] = *scale;
 }
 
-/* What the size of one dimension consists of, times that of those inside of it, `inner`: b * S + s < B * S is shown with S. */
+/* What the size of one dimension consists of, times that of those inside of it, `inner`: b * S + s < B * S is shown with S, and so is
+ * (b * S + s) / 2 < (B * S + 1) / 2. */
 static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner) {
     const tc_expr *f[MAX_FACTORS];
     for (int i = 0; i < size->n; i++) {
@@ -248,18 +264,45 @@ static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner
             tc_affine factor = {.n = 1, .term = {{f[j], 1}}}, scale = {0};
             if ((n > 1 || size->n > 1 || size->term[i].coef != 1) && te_add_product(p->v->c, &scale, &factor, inner, 1))
                 add_scale(p, &scale);
+            tc_affine y = {0};
+            if (is_quotient_of_sizes(f[j]) && te_expand(p->v, f[j]->args[0], 1, &y))
+                add_factors(p, &y, inner);
         }
     }
 }
 
-/* x - y is negative. */
-static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
-    tc_affine form = {0};
-    bool done = false, fits = te_expand(p->v, x, 1, &form) && te_expand(p->v, y, -1, &form);
-    for (size_t i = 0; i < TC_LEN(effort) && fits && !done; i++) {
+static bool try_all_efforts(prover *p, const tc_affine *form) {
+    bool done = false;
+    for (size_t i = 0; i < TC_LEN(effort) && !done; i++) {
         p->budget = effort[i].forms;
-        done = negative(p, &form, effort[i].steps);
+        done = negative(p, form, effort[i].steps);
     }
+    return done;
+}
+
+/* What quotients of sizes in the form are divided by, together; 1: there are none. */
+static int64_t divisor_of(const tc_affine *form) {
+    int64_t all = 1;
+    for (int i = 0; i < form->n; i++) {
+        const tc_expr *f[MAX_FACTORS];
+        int n = te_factors_of(form->term[i].atom, f, 0);
+        for (int k = 0; k < n && n <= MAX_FACTORS; k++)
+            if (is_quotient_of_sizes(f[k]) && all < MOST_PARTS)
+                all *= f[k]->args[1]->u.i / tc_gcd(all, f[k]->args[1]->u.i);
+    }
+    return all;
+}
+
+/* x - y is negative; or so many times that, where quotients are what they are quotients of. */
+static bool less(prover *p, const tc_expr *x, const tc_expr *y) {
+    tc_affine form = {0}, times = {0};
+    if (!te_expand(p->v, x, 1, &form) || !te_expand(p->v, y, -1, &form))
+        return false;
+    bool done = try_all_efforts(p, &form);
+    int64_t n = done ? 1 : divisor_of(&form);
+    const tc_affine all = {.c = n};
+    if (n > 1 && n < MOST_PARTS && te_add_product(p->v->c, &times, &form, &all, 1))
+        done = try_all_efforts(p, &times);
     tc_map_free(&p->failed);
     return done;
 }

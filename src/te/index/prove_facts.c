@@ -75,23 +75,31 @@ static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {
     return e->op == TC_OP_INT || te_only_value(v, e, c);
 }
 
-/* y <= r where y / c is in the form says y / c <= floor(r / c), which is a sum where c divides r's terms. */
-bool te_quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
+/* y <= r where y / c is in the form says y / c <= floor(r / c): a sum where c divides r's terms, and a quotient of those that are sizes. */
+static bool quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
     int64_t c;
     *out = *x;
-    if (e->op != TC_OP_DIV)
-        return false;
     if (!known_divisor(v, e->args[1], &c))
         return quotient_by_size(v, e, x, out);
-    if (c <= 0 || !te_expand(v, e->args[0], -1, out))
+    tc_affine most = {0}, whole = {0};
+    if (c <= 0 || !te_expand(v, e->args[0], -1, out) || !tc_affine_add(&most, out, -1) ||
+        !te_add_quotient(v->c, &most, c, -1, &whole))
         return false;
-    for (int i = 0; i < out->n; i++) {
-        if (out->term[i].coef % c)
+    for (int i = 0; i < out->n; i++)
+        if (out->term[i].coef % c && !tc_expr_is_of_symbols(out->term[i].atom))
             return false;
-        out->term[i].coef /= c;
-    }
-    out->c = -tc_floor_div(-out->c, c);
+    *out = whole;
     return tc_affine_term(out, e, 1);
+}
+
+/* What x says of the quotient e / n says something of e / n / m. */
+bool te_quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out) {
+    tc_affine inner;
+    if (e->op != TC_OP_DIV)
+        return false;
+    if (e->args[0]->op == TC_OP_DIV && te_quotient(v, e->args[0], x, &inner))
+        return quotient(v, e, &inner, out);
+    return quotient(v, e, x, out);
 }
 
 /* floor(e / n), of one division. */

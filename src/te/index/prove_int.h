@@ -15,6 +15,8 @@ const tc_expr *te_times(tc_ctx *c, const tc_expr *x, const tc_expr *y);
 bool te_add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k);
 /* The only value that a variable can have here; false: it can have several. */
 bool te_only_value(const tc_premises *v, const tc_expr *e, int64_t *value);
+/* a += k * floor(x / n), n > 0, with what n divides before the quotient: (S + 3) / 2 is (S + 1) / 2 + 1; false: it does not fit. */
+bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_affine *a);
 /* a += k * e, multiplied out; false: it does not fit. */
 bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a);
 

@@ -60,6 +60,30 @@ static bool is_remainder_of_size(const tc_expr *e) {
     return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
 }
 
+static bool is_quotient_of_size(const tc_expr *e) {
+    return e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
+}
+
+bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_affine *a) {
+    tc_affine rest = {.c = tc_floor_mod(x->c, n)};
+    int64_t whole, both;
+    bool fits = !__builtin_mul_overflow(tc_floor_div(x->c, n), k, &whole) && !__builtin_add_overflow(a->c, whole, &a->c);
+    for (int i = 0; i < x->n && fits; i++) {
+        whole = tc_floor_div(x->term[i].coef, n);
+        fits = !__builtin_mul_overflow(whole, k, &both) && (both == 0 || tc_affine_linear(a, x->term[i].atom, both)) &&
+               tc_affine_term(&rest, x->term[i].atom, x->term[i].coef - whole * n);
+    }
+    if (!fits || rest.n == 0)
+        return fits;
+    const tc_expr *only = rest.n == 1 && rest.term[0].coef == 1 ? rest.term[0].atom : NULL;
+    if (only && is_quotient_of_size(only) && !__builtin_mul_overflow(n, only->args[1]->u.i, &both)) {
+        tc_affine inner = {0}; /* (y / m + r) / n is (y + r * m) / (n * m) */
+        return tc_affine_linear(&inner, only->args[0], 1) && !__builtin_mul_overflow(rest.c, only->args[1]->u.i, &whole) &&
+               !__builtin_add_overflow(inner.c, whole, &inner.c) && te_add_quotient(c, &inner, both, k, a);
+    }
+    return tc_affine_linear(a, tc_div(c, tc_te_from_affine(c, &rest), tc_i64(c, n)), k);
+}
+
 /* a += k * e */
 bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
     int64_t n;
@@ -69,10 +93,12 @@ bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) 
         return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], n, a);
     if (is_remainder_of_size(e)) /* N % 64 is N - N / 64 * 64 */
         return !__builtin_mul_overflow(-k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], k, a) &&
-               tc_affine_linear(a, tc_div(v->c, e->args[0], e->args[1]), n);
+               te_expand(v, tc_div(v->c, e->args[0], e->args[1]), n, a);
     if (te_only_value(v, e, &n))
         return !__builtin_mul_overflow(k, n, &n) && !__builtin_add_overflow(a->c, n, &a->c);
     tc_affine x = {0}, y = {0};
+    if (is_quotient_of_size(e) && tc_ival_bounded(tc_te_bounds(e->args[0], v->env)))
+        return te_expand(v, e->args[0], 1, &x) && te_add_quotient(v->c, &x, e->args[1]->u.i, k, a);
     if (e->op != TC_OP_MUL)
         return tc_affine_linear(a, e, k);
     return te_expand(v, e->args[0], 1, &x) && te_expand(v, e->args[1], 1, &y) && te_add_product(v->c, a, &x, &y, k);

@@ -1,4 +1,4 @@
-/* Sizes that are made of others: total = past + new, rows = batch * length. */
+/* Sizes that are made of others: total = past + new, rows = batch * length, half = (length + 1) / 2. */
 #include "te/te_int.h"
 
 static bool is_definition(const tc_expr *e) {
@@ -6,13 +6,15 @@ static bool is_definition(const tc_expr *e) {
         return false;
     if (e->op == TC_OP_INT || tc_expr_is_symbol(e))
         return true;
+    if (e->op == TC_OP_DIV)
+        return e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && is_definition(e->args[0]);
     bool sums = e->op == TC_OP_ADD || e->op == TC_OP_SUB || e->op == TC_OP_MUL;
     return sums && is_definition(e->args[0]) && is_definition(e->args[1]);
 }
 
 const char *tc_symbol_problem(const tc_expr *value) {
     if (value->depth > TC_MAX_DEPTH || !is_definition(value))
-        return "a size is made of symbols and integers with +, - and *";
+        return "a size is made of symbols and integers with +, -, * and / by an integer above 0";
     tc_ival r = tc_te_bounds(value, NULL);
     return r.lo < 0 || r.hi < 1 || r.hi > TC_MAX_SIZE ? "it may be less than 0 or too large, or is never more than 0" : NULL;
 }

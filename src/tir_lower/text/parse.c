@@ -182,14 +182,14 @@ static tc_status parse_symbol(parser *p) {
     return TC_OK;
 }
 
-/* One of (N, P + S, 768): a symbol, what defines one, or a number. */
+/* One of (N, P + S, (N - 1) / 2 + 1, 768): a symbol, what defines one, or a number. */
 static tc_status parse_dim(parser *p, int64_t *shape, const tc_var **symbol) {
     tc_lex at = p->l;
     const tc_expr *size;
     *symbol = NULL;
-    if (p->l.tok.kind != TC_TOK_IDENT)
-        return parse_int(p, 1, INT64_MAX, shape, "an extent");
     TC_TRY(parse_scalar(p, TC_I64, &size));
+    if (size->op == TC_OP_INT && (*shape = size->u.i) >= 1)
+        return TC_OK;
     const char *why = tc_symbol_problem(size);
     if (why)
         return tc_lex_fail(&at, p->err, "this cannot be a size: %s", why);
