@@ -247,9 +247,18 @@ static tc_status place_slices(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* Outputs that an operator always has are there, whether or not a model names them. */
+static const char *const *name_required(tc_graph *g, const tc_graph_node *n, const char *const *names, int nout) {
+    const char **all = tc_arena_dup(g->arena, names, (size_t)nout * sizeof *names);
+    for (int k = 0; k < nout && k < tc_graph_op_info_of(n->op)->min_out; k++)
+        all[k] = all[k] ? all[k] : tc_graph_fresh_name(g, n->name);
+    return all;
+}
+
 tc_status tc_graph_place(tc_graph *g, tc_graph_node *n, const char *const *names, int nout, int opset, tc_error *err) {
     while (nout > 0 && !names[nout - 1])
         nout--;
+    names = name_required(g, n, names, nout);
     tc_graph_op op = n->op;
     tc_graph_infer_ctx c = {.g = g, .n = n, .opset = opset, .nout = nout, .names = names, .err = err};
     c.out = TC_NEW_N(g->arena, tc_graph_type, nout + 1);
