@@ -66,29 +66,48 @@ static tc_ival range_of(const tc_graph_sized *s, const tc_graph_value *size) {
     return (tc_ival){TC_MAX(r.lo, 0), size->most ? TC_MIN(r.hi, size->most) : r.hi};
 }
 
-/* x, of the variables of the model's own sizes, as a sum of these; NULL: it is something else. One with a constant in it, or less than
- * another, is taken for a size of its own: nothing is read by what it is made of, and strides of such terms are hard to see through. */
-static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
+static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x);
+
+/* The model's own size that a variable is `multiple` times of; NULL: that is made of others, or none that has a range. */
+static const tc_expr *own_size(tc_graph_sized *s, const tc_expr *x, int64_t *multiple) {
     const tc_graph *g = s->g;
-    tc_affine sum;
-    int found = 0;
-    if (!x || !tc_te_affine(g->sizes->ctx, x, g->sizes->sure, &sum) || sum.c != 0)
-        return NULL;
-    const tc_expr *r = tc_i64(s->c, 0);
     for (size_t k = 0; k < g->symbols.len; k++) {
         const tc_graph_symbol *y = &g->symbols.data[k];
-        int64_t times = tc_affine_coef(&sum, tc_varx(g->sizes->ctx, tc_graph_sizes_symbol(g->sizes, y->name)->var));
-        if (times == 0)
+        if (y->is || tc_graph_sizes_symbol(g->sizes, y->name)->var != x->u.var)
             continue;
-        if (times < 0 || times % y->multiple != 0 || y->is)
-            return NULL;
         const tc_var *own = tc_graph_sized_symbol(s, y->value);
-        if (!own)
-            return NULL;
-        r = tc_add(s->c, r, tc_mul(s->c, tc_varx(s->c, own), tc_i64(s->c, times / y->multiple)));
-        found++;
+        *multiple *= y->multiple;
+        return own ? tc_varx(s->c, own) : NULL;
     }
-    return found == sum.n ? r : NULL;
+    return NULL;
+}
+
+/* A product of sizes, or of sums of them, is so many times the atom x of a sum; NULL: that is something else. */
+static const tc_expr *product_of(tc_graph_sized *s, const tc_expr *x, int64_t *multiple) {
+    if (x->op == TC_OP_VAR)
+        return own_size(s, x, multiple);
+    if (x->op != TC_OP_MUL)
+        return x->op == TC_OP_ADD ? sum_of(s, x) : NULL;
+    const tc_expr *a = product_of(s, x->args[0], multiple), *b = a ? product_of(s, x->args[1], multiple) : NULL;
+    return b ? tc_mul(s->c, a, b) : NULL;
+}
+
+/* x, of the variables of the model's own sizes, as a sum of these and of their products; NULL: it is something else. One with a constant in
+ * it, or less than another, is taken for a size of its own: nothing is read by what it is made of, and strides of such terms are hard to see
+ * through. */
+static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
+    tc_affine sum;
+    if (!x || !tc_te_affine(s->g->sizes->ctx, x, s->g->sizes->sure, &sum) || sum.c != 0)
+        return NULL;
+    const tc_expr *r = tc_i64(s->c, 0);
+    for (int i = 0; i < sum.n; i++) {
+        int64_t multiple = 1;
+        const tc_expr *own = product_of(s, sum.term[i].atom, &multiple);
+        if (!own || sum.term[i].coef < 0 || sum.term[i].coef % multiple != 0)
+            return NULL;
+        r = tc_add(s->c, r, tc_mul(s->c, own, tc_i64(s->c, sum.term[i].coef / multiple)));
+    }
+    return r;
 }
 
 /* That whose value it is; NULL: it is computed. */

@@ -11,7 +11,8 @@
 
 enum { MAX_INPUTS = 10, MAX_SYMBOLS = 3, MAX_OUTPUTS = 4 };
 
-/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale. */
+/* An operand: one whose dimensions are all numbers is a constant. Integers are below `most`; a single float is a scale. "=-1,6" are the
+ * numbers themselves, "@1,0" these of the sizes of operand 0. */
 typedef struct operand {
     const char *dims;
     tc_dtype dtype;
@@ -43,8 +44,12 @@ static void fill(const operand *o, const tc_graph_shape *s, tc_graph_tensor *t) 
             tc_store_i(o->dtype, t->data, i, drawn(o->most));
 }
 
+static bool is_numbers(const operand *o) {
+    return *o->dims == '=' || *o->dims == '@';
+}
+
 static bool is_constant(const operand *o) {
-    return strspn(o->dims, "0123456789,") == strlen(o->dims);
+    return strspn(o->dims, "0123456789,") == strlen(o->dims) || is_numbers(o);
 }
 
 static tc_graph_shape shape_of(const char *dims) {
@@ -87,6 +92,23 @@ static void add_operand(tc_graph_writer *w, const char *name, const operand *o) 
     tc_graph_writer_node(w, "Div", "", both, name);
 }
 
+static void add_numbers(tc_graph_writer *w, const char *name, const char *numbers) {
+    tc_graph_shape v = shape_of(numbers + 1);
+    tc_graph_tensor t;
+    tc_error e = {0};
+    char places[24], both[40];
+    assert_int_equal(tc_graph_tensor_alloc(&t, TC_I64, &(tc_graph_shape){1, {v.ndim}}, &e), TC_OK);
+    for (int i = 0; i < v.ndim; i++)
+        tc_store_i(TC_I64, t.data, i, v.d[i]);
+    snprintf(places, sizeof places, "%s.at", name);
+    tc_graph_writer_weight(w, *numbers == '@' ? places : name, t);
+    if (*numbers == '=')
+        return;
+    tc_graph_writer_node(w, "Shape", "", "x0", "sizes");
+    snprintf(both, sizeof both, "sizes,%s", places);
+    tc_graph_writer_node(w, "Gather", "", both, name);
+}
+
 static tc_graph_writer *model_of(const row *r) {
     static const char *const outputs[] = {"", "y", "y,y1", "y,y1,y2", "y,y1,y2,y3"};
     const char *dot = strrchr(r->op, '.');
@@ -98,7 +120,9 @@ static tc_graph_writer *model_of(const row *r) {
         at += sprintf(at, "%s%s", k ? "," : "", r->in[k].dims ? name : "");
         if (!r->in[k].dims)
             continue;
-        if (is_constant(&r->in[k])) {
+        if (is_numbers(&r->in[k])) {
+            add_numbers(w, name, r->in[k].dims);
+        } else if (is_constant(&r->in[k])) {
             tc_graph_tensor t;
             tc_graph_shape s = shape_of(r->in[k].dims);
             fill(&r->in[k], &s, &t);
@@ -249,6 +273,10 @@ static const row rows[] = {
     {"Softmax", "axis=1", {"n=1..4", "m=1..3"}, {{"n,m,2", TC_F32, 0}}, 1},
     {"ArgMax", "axis=0 keepdims=0", {"n=1..4"}, {{"n,3", TC_F32, 0}}, 1},
     {"ArgMin", "axis=1 select_last_index=1", {"n=1..4", "m=1..3"}, {{"n,m,2", TC_F32, 0}}, 1},
+    {"Reshape", "", {"n=1..4", "m=0..3"}, {{"n,m,6", TC_F32, 0}, {"=-1,6", TC_I64, 0}}, 1},
+    {"Reshape", "", {"n=0..3", "m=1..3", "k=1..3"}, {{"n,m,2,k", TC_F32, 0}, {"=-1", TC_I64, 0}}, 1},
+    {"Reshape", "", {"n=1..3", "m=1..4"}, {{"n,m,6", TC_F32, 0}, {"@1,0,2", TC_I64, 0}}, 1},
+    {"Reshape", "", {"n=1..3", "m=1..4"}, {{"2,n,m,4", TC_F32, 0}, {"@2,0,3,1", TC_I64, 0}}, 1},
     {"LayerNormalization", "", {"n=1..4", "m=1..3"}, {{"n,m,6", TC_F32, 0}, {"6", TC_F32, 0}, {"6", TC_F32, 0}}, 1},
     {"ReduceMean", "axes=1,2", {"n=1..4", "m=1..3", "k=1..3"}, {{"n,m,k", TC_F32, 0}}, 1},
     {"Conv", "pads=1,1,1,1", {"b=1..3"}, {{"b,2,4,4", TC_F32, 0}, {"3,2,3,3", TC_F32, 0}, {"3", TC_F32, 0}}, 1},
@@ -360,6 +388,8 @@ static const struct {
     {TC_GRAPH_OP_MASKED, "inference makes it, of values as large as they may be"},
     {TC_GRAPH_OP_JOINED, "the same"},
     {TC_GRAPH_OP_SHIFTED, "the same"},
+    {TC_GRAPH_OP_FOLDED, "the same"},
+    {TC_GRAPH_OP_UNFOLDED, "the same"},
     {TC_GRAPH_OP_GROWN, "caches that grow in place are found after import"},
     {TC_GRAPH_OP_NON_ZERO_LIST, "inference makes it, of operands that are masked"},
     {TC_GRAPH_OP_UNIQUE_LIST, "the same"},

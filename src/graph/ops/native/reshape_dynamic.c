@@ -1,4 +1,7 @@
 /* Reshape and its kin on operands whose sizes depend on data. See dynamic.h. */
+#include <string.h>
+
+#include "graph/ir/sizes.h"
 #include "graph/ops/functions.h"
 
 /* ---- Reshape, before inference ---- */
@@ -14,29 +17,123 @@ static bool same_dim(const reshaper *r, int i, int o) {
     return r->x->shape.d[i] == r->shape.d[o] && tc_graph_extent(r->x, i) == r->size[o];
 }
 
-/* Only the first of the dimensions that do not correspond may vary: then an element's place does not depend on sizes. */
-static bool keeps_places(const reshaper *r) {
+/* The dimensions that do not correspond: of x from[0]..to[0], of the result from[1]..to[1]. */
+typedef struct middle {
+    int from[2], to[2];
+} middle;
+
+static middle middle_of(const reshaper *r) {
     int i = 0, o = 0, ie = r->x->shape.ndim, oe = r->shape.ndim;
     while (i < ie && o < oe && same_dim(r, i, o))
         i++, o++;
     while (ie > i && oe > o && same_dim(r, ie - 1, oe - 1))
         ie--, oe--;
-    int64_t in = 1, out = 1;
-    for (int d = i; d < ie; d++)
-        in *= r->x->shape.d[d];
-    for (int d = o; d < oe; d++)
-        out *= r->shape.d[d];
-    while (i < ie && r->x->shape.d[i] == 1 && !tc_graph_extent(r->x, i))
+    return (middle){{i, o}, {ie, oe}};
+}
+
+static int64_t count(const tc_graph_shape *s, int from, int to) {
+    int64_t n = 1;
+    for (int d = from; d < to; d++)
+        n *= s->d[d];
+    return n;
+}
+
+/* Only the first of the dimensions that do not correspond may vary: then an element's place does not depend on sizes. */
+static bool keeps_places(const reshaper *r) {
+    middle m = middle_of(r);
+    int i = m.from[0], o = m.from[1];
+    bool as_many = count(&r->x->shape, i, m.to[0]) == count(&r->shape, o, m.to[1]);
+    while (i < m.to[0] && r->x->shape.d[i] == 1 && !tc_graph_extent(r->x, i))
         i++;
-    while (o < oe && r->shape.d[o] == 1 && !r->size[o])
+    while (o < m.to[1] && r->shape.d[o] == 1 && !r->size[o])
         o++;
-    for (int d = i + 1; d < ie; d++)
+    for (int d = i + 1; d < m.to[0]; d++)
         if (tc_graph_extent(r->x, d))
             return false;
-    for (int d = o + 1; d < oe; d++)
+    for (int d = o + 1; d < m.to[1]; d++)
         if (r->size[d])
             return false;
-    return in == out;
+    return as_many;
+}
+
+/* A value on its way, blind, with the sizes of its dimensions; NULL: constant. */
+typedef struct way {
+    tc_graph_value *v, *size[TC_GRAPH_MAX_DIMS + 1];
+} way;
+
+static tc_graph_value *size_on(const reshaper *r, const way *w, int d) {
+    return w->size[d] ? w->size[d] : tc_graph_em_number(r->e, w->v->shape.d[d]);
+}
+
+/* Folded or Unfolded, at dimension d. */
+static tc_graph_node *pair_node(reshaper *r, tc_graph_op op, const way *w, int d, tc_graph_value *inner, tc_graph_value *both) {
+    tc_graph_node *n = tc_graph_em_node(r->e, op, (tc_graph_value *[]){w->v, inner, both}, 3);
+    tc_graph_set_axis(r->e->c->g, n, d);
+    return n;
+}
+
+/* In a run that has none of them, an element's place would be a quotient by 0. */
+static bool may_be_none(const reshaper *r, tc_graph_value *size) {
+    return tc_te_bounds(tc_graph_em_known(r->e, size).x, tc_graph_sizes_of(r->e->c->g)->sure).lo < 1;
+}
+
+/* Dimensions d and d + 1 as one. */
+static void fold(reshaper *r, way *w, int d) {
+    tc_graph_value *inner = w->size[d + 1], *both = NULL;
+    tc_graph_shape to = w->v->shape;
+    if (w->size[d] || inner)
+        both = em_mul(r->e, size_on(r, w, d), size_on(r, w, d + 1));
+    to.d[d] *= to.d[d + 1];
+    memmove(&to.d[d + 1], &to.d[d + 2], (size_t)(to.ndim-- - d - 2) * sizeof *to.d);
+    w->v = inner ? tc_graph_em_place(r->e, pair_node(r, TC_GRAPH_OP_FOLDED, w, d, inner, both))
+                 : tc_graph_em_reshape(r->e, w->v, &to);
+    w->size[d] = both;
+    memmove(&w->size[d + 1], &w->size[d + 2], (size_t)(TC_GRAPH_MAX_DIMS - d - 1) * sizeof *w->size);
+}
+
+static tc_graph_value *product(reshaper *r, int from, int to) {
+    tc_graph_value *p = NULL;
+    for (int o = from; o < to; o++) {
+        tc_graph_value *n = r->size[o] ? r->size[o] : tc_graph_em_number(r->e, r->shape.d[o]);
+        p = p ? em_mul(r->e, p, n) : n;
+    }
+    return p;
+}
+
+/* Dimension d as the result's o and what comes behind it, up to `to`. */
+static void unfold(reshaper *r, way *w, int d, int o, int to) {
+    const int64_t pair[] = {r->shape.d[o], count(&r->shape, o + 1, to)};
+    tc_graph_node *n = pair_node(r, TC_GRAPH_OP_UNFOLDED, w, d, product(r, o + 1, to), product(r, o, to));
+    tc_graph_set_shape(r->e->c->g, n, pair, 2);
+    w->v = tc_graph_em_place(r->e, n);
+}
+
+/* All that lies between dimensions that correspond becomes one dimension, and that the result's. What is fixed at the end of both, and as
+ * much, stays apart. NULL: there is another number of elements on the way, or a size may be 0. */
+static tc_graph_value *by_dimensions(reshaper *r) {
+    middle m = middle_of(r);
+    int ie = m.to[0], oe = m.to[1];
+    while (ie > m.from[0] && !tc_graph_extent(r->x, ie - 1))
+        ie--;
+    while (oe > m.from[1] && !r->size[oe - 1])
+        oe--;
+    if (count(&r->x->shape, ie, m.to[0]) != count(&r->shape, oe, m.to[1]))
+        ie = m.to[0], oe = m.to[1];
+    if (ie == m.from[0] || oe == m.from[1] || r->shape.ndim == TC_GRAPH_MAX_DIMS)
+        return NULL;
+    for (int d = m.from[0] + 1; d < ie; d++)
+        if (tc_graph_extent(r->x, d) && may_be_none(r, tc_graph_extent(r->x, d)))
+            return NULL;
+    way w = {.v = tc_graph_em_blind(r->e, r->x)};
+    for (int d = 0; d < r->x->shape.ndim; d++)
+        w.size[d] = tc_graph_extent(r->x, d);
+    while (ie-- > m.from[0] + 1)
+        fold(r, &w, m.from[0]);
+    for (int o = m.from[1]; o + 1 < oe; o++)
+        unfold(r, &w, m.from[0] + o - m.from[1], o, oe);
+    if (r->e->status == TC_OK && tc_graph_shape_count(&w.v->shape) != tc_graph_shape_count(&r->shape))
+        return NULL;
+    return tc_graph_em_reshape(r->e, w.v, &r->shape);
 }
 
 /* Everything else: the place of each element of the result among those of x, by arithmetic on the sizes. */
@@ -59,7 +156,8 @@ static tc_graph_value *by_places(reshaper *r) {
 }
 
 static tc_graph_value *reshaped(reshaper *r) {
-    tc_graph_value *y = keeps_places(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_places(r);
+    tc_graph_value *y = keeps_places(r) ? tc_graph_em_reshape(r->e, tc_graph_em_blind(r->e, r->x), &r->shape) : by_dimensions(r);
+    y = y ? y : by_places(r);
     if (y == r->x)
         y = em_unary(r->e, TC_GRAPH_OP_IDENTITY, y);
     for (int o = 0; o < r->shape.ndim; o++)

@@ -1,0 +1,97 @@
+/* What inference leaves of reshapes across dimensions whose sizes vary: two of them as one, and one as two. In memory, where values are dense
+ * in the sizes of a run, that is the same: element (i, j) of dimensions (outer, inner) is element i * inner + j of the one. */
+#include <string.h>
+
+#include "graph/ops/functions.h"
+
+enum { X, INNER, BOTH };
+
+tc_status tc_graph_infer_folded(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *s = &c->n->in[X]->shape;
+    int axis = (int)tc_graph_attr_axis(c->n);
+    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, {.ndim = s->ndim - 1}};
+    for (int d = 0; d < s->ndim - 1; d++)
+        c->out[0].shape.d[d] = d < axis ? s->d[d] : d == axis ? s->d[d] * s->d[d + 1] : s->d[d + 1];
+    return TC_OK;
+}
+
+tc_status tc_graph_infer_unfolded(tc_graph_infer_ctx *c) {
+    const tc_graph_shape *s = &c->n->in[X]->shape;
+    int axis = (int)tc_graph_attr_axis(c->n);
+    size_t len;
+    const int64_t *pair = tc_graph_attr_shape(c->n, &len);
+    c->out[0] = (tc_graph_type){c->n->in[X]->dtype, {.ndim = s->ndim + 1}};
+    for (int d = 0; d <= s->ndim; d++)
+        c->out[0].shape.d[d] = d < axis ? s->d[d] : d < axis + 2 ? pair[d - axis] : s->d[d - 1];
+    return TC_OK;
+}
+
+static int64_t size_of(const tc_graph_tensor *t, int64_t most) {
+    return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), most);
+}
+
+/* Of an array with two dimensions at `axis`, and of one with both as one. */
+static tc_status copy_rows(const tc_graph_eval_ctx *c, const tc_graph_tensor *pair, const tc_graph_tensor *one, bool folds) {
+    int axis = (int)tc_graph_attr_axis(c->n);
+    int64_t outer = pair->shape.d[axis], most = pair->shape.d[axis + 1], room = one->shape.d[axis];
+    int64_t inner = size_of(c->in[INNER], most), both = size_of(c->in[BOTH], room);
+    size_t row = tc_graph_tail_bytes(pair, axis + 2);
+    memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
+    for (int64_t h = 0; h < tc_graph_head_count(&one->shape, axis); h++)
+        for (int64_t i = 0; i < outer && i * inner < both; i++) {
+            char *two = (char *)pair->data + (size_t)((h * outer + i) * most) * row;
+            char *flat = (char *)one->data + (size_t)(h * room + i * inner) * row;
+            memcpy(folds ? flat : two, folds ? two : flat, (size_t)TC_MIN(inner, both - i * inner) * row);
+        }
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_folded(tc_graph_eval_ctx *c) {
+    return copy_rows(c, c->in[X], &c->out[0], true);
+}
+
+tc_status tc_graph_eval_unfolded(tc_graph_eval_ctx *c) {
+    return copy_rows(c, &c->out[0], c->in[X], false);
+}
+
+/* An index of dimension d of x: one that was computed of a size that is no symbol could be any number. */
+static const tc_expr *within(tc_graph_lower *l, const tc_graph_node *n, int d, const tc_expr *i, bool symbols) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_expr *last = tc_i64(c, n->in[X]->shape.d[d] - 1);
+    return symbols ? i : tc_graph_index(l, tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), last));
+}
+
+/* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no number that
+ * reductions leave out. */
+static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *inside, const tc_expr *const *at) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_expr *none = tc_imm(c, n->in[X]->dtype, 0);
+    return tc_graph_shape_count(&n->in[X]->shape) ? tc_select(c, inside, tc_graph_value_at(l, n->in[X], at), none) : none;
+}
+
+const tc_expr *tc_graph_at_folded(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *inner = tc_graph_size_at(l, n->in[INNER]), *both = tc_graph_size_at(l, n->in[BOTH]), *i = idx[axis],
+                  *at[TC_GRAPH_MAX_DIMS];
+    bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
+    for (int d = 0; d < n->in[X]->shape.ndim; d++)
+        at[d] = d < axis ? idx[d] : d > axis + 1 ? idx[d - 1] : NULL;
+    at[axis] = within(l, n, axis, tc_div(c, i, inner), symbols);
+    at[axis + 1] = within(l, n, axis + 1, tc_mod(c, i, inner), symbols);
+    return read_inside(l, n, tc_bin(c, TC_OP_GT, both, i), at);
+}
+
+const tc_expr *tc_graph_at_unfolded(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int axis = (int)tc_graph_attr_axis(n);
+    const tc_expr *inner = tc_graph_size_at(l, n->in[INNER]), *both = tc_graph_size_at(l, n->in[BOTH]), *j = idx[axis + 1],
+                  *i = tc_add(c, tc_mul(c, idx[axis], inner), j), *at[TC_GRAPH_MAX_DIMS];
+    bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
+    for (int d = 0; d < n->in[X]->shape.ndim; d++)
+        at[d] = d < axis ? idx[d] : idx[d + 1];
+    at[axis] = within(l, n, axis, i, symbols);
+    return read_inside(l, n, tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GT, inner, j), tc_bin(c, TC_OP_GT, both, i)), at);
+}
