@@ -41,11 +41,11 @@ typedef struct subject {
     oracle at[MAX_SIZES];
 } subject;
 
+/* The verifier knows the program for all sizes: it looks at the first alone. */
 static tc_status check_at(const subject *o, int i, tc_ctx *c, const tc_func *f, uint64_t shuffle, totals *sum, tc_error *err) {
-    tc_status s = oracle_check(&o->at[i], c, f, shuffle, err);
+    tc_status s = i == 0 ? oracle_check(&o->at[i], c, f, shuffle, err) : oracle_run(&o->at[i], f, shuffle, err);
     if (s == TC_ILLEGAL && o->w->nsymbol) {
-        sum->unproven += i == 0;
-
+        sum->unproven++;
         s = oracle_run(&o->at[i], f, shuffle, err);
     }
     for (int k = 0; s != TC_OK && k < o->w->nsymbol; k++)
@@ -218,8 +218,7 @@ int main(int argc, char **argv) {
     for (uint64_t i = 0; i < asked.n && failed < 5; i++)
         failed += !run_case(asked.seed + i, &sum);
     printf("%lld cases from seed %llu, of which %lld with sizes that vary: %d failed, %lld refused by lowering, %lld not proved, "
-           "%lld "
-           "pairs in place\n",
+           "%lld pairs in place\n",
            (long long)sum.cases, (unsigned long long)asked.seed, (long long)sum.varying, failed, (long long)sum.illegal,
            (long long)sum.unproven, (long long)sum.in_place);
     /* A generator that makes mostly refused schedules tests nothing, nor one whose kernels never write in place, or seldom vary. */
