@@ -50,9 +50,9 @@ tc_graph_value *tc_graph_em_reshape(tc_graph_emitter *e, tc_graph_value *v, cons
 
 tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, const int64_t *perm) {
     bool changes = false;
-    for (int d = 0; d < v->shape.ndim; d++)
+    for (int d = 0; d < v->shape.ndim && e->status == TC_OK; d++)
         changes |= perm[d] != d;
-    if (!changes || e->status != TC_OK)
+    if (!changes)
         return v;
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_TRANSPOSE, &v, 1);
     tc_graph_set_perm(e->c->g, n, perm, (size_t)v->shape.ndim);
@@ -85,6 +85,8 @@ tc_graph_value *tc_graph_em_concat(tc_graph_emitter *e, int axis, tc_graph_value
 }
 
 tc_graph_value *tc_graph_em_pad(tc_graph_emitter *e, tc_graph_value *v, const int64_t *pads, tc_graph_value *fill) {
+    if (e->status != TC_OK)
+        return v;
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_PAD, (tc_graph_value *[]){v, NULL, fill}, 3);
     tc_graph_set_pads(e->c->g, n, pads, 2 * (size_t)v->shape.ndim);
     return tc_graph_em_place(e, n);

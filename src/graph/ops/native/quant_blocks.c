@@ -95,7 +95,10 @@ tc_graph_value *tc_graph_em_unpacked(tc_graph_emitter *e, tc_graph_value *v, int
     static const int64_t shifts[3][4] = {{0, 2, 4, 6}, {0, 4}};
     tc_graph_shape s = v->shape, one = s, each = {.ndim = s.ndim + 1};
     int64_t per = 8 / bits, mask = (1 << bits) - 1;
-    if (bits == 8)
+    if (e->status == TC_OK && bits < 8 && s.ndim == TC_GRAPH_MAX_DIMS)
+        e->status = tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED, "packed numbers in %d dimensions; up to %d are supported",
+                                         s.ndim, TC_GRAPH_MAX_DIMS - 1);
+    if (e->status != TC_OK || bits == 8)
         return v;
     for (int d = 0; d < s.ndim; d++)
         each.d[d] = 1;
