@@ -79,6 +79,10 @@ const tc_expr *tc_graph_at_reshape(tc_graph_lower *l, const tc_graph_node *n, in
     const tc_graph_shape *from = &n->in[0]->shape, *to = &n->out[out]->shape;
     const tc_expr *at[TC_GRAPH_MAX_DIMS];
     run a = {0}, b = {0};
+    for (int d = 0; d < from->ndim; d++)
+        at[d] = constant(l, 0);
+    if (tc_graph_shape_count(from) == 0) /* no runs of it are as long as others; nothing is there to be read */
+        return tc_graph_value_at(l, n->in[0], at);
     while (a.to < from->ndim || b.to < to->ndim) {
         next_run(&a, from, &b, to);
         delinear(l, &a, from, linear(l, &b, to, idx), at);
