@@ -191,7 +191,7 @@ static tc_status with_past(tc_graph_emitter *e, int past, tc_graph_value **v) {
 
 static tc_status check_heads(tc_graph_infer_ctx *c, const tc_graph_attention *a) {
     const tc_graph_shape *q = &a->q->shape, *k = &a->k->shape, *v = &a->v->shape;
-    if (q->d[0] != k->d[0] || q->d[0] != v->d[0] || k->d[1] != v->d[1] || k->d[1] == 0 || q->d[1] % k->d[1] ||
+    if (q->d[0] != k->d[0] || q->d[0] != v->d[0] || k->d[1] != v->d[1] || q->d[1] == 0 || k->d[1] == 0 || q->d[1] % k->d[1] ||
         q->d[3] != k->d[3] || k->d[2] != v->d[2])
         return tc_graph_node_fail(c, "queries %s, keys %s and values %s do not belong together",
                                   tc_graph_type_str(c->g->arena, a->q->dtype, q), tc_graph_type_str(c->g->arena, a->k->dtype, k),

@@ -355,7 +355,9 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "dimension %d is empty and cannot be resized", d);
         if (r.changes[d] && tc_graph_extent(x, d))
             return tc_graph_dynamic_refuse(c, 0, d);
-        TC_TRY(tc_graph_want_table(c, r.changes[d] ? (double)r.out.d[d] * (r.mode == NEAREST ? 1 : 4 / stretch(&r, d)) : 0));
+        bool indexed = r.changes[d] || r.coords == TF_CROP_AND_RESIZE; /* which asks of every place whether it is outside */
+        double each = r.changes[d] && r.mode != NEAREST ? 4 / stretch(&r, d) : 1;
+        TC_TRY(tc_graph_want_table(c, indexed ? (double)r.out.d[d] * each : 0));
     }
     tc_graph_emitter e = {c, TC_OK};
     tc_dtype t = r.mode == NEAREST ? x->dtype : sum_type(x->dtype);

@@ -19,6 +19,8 @@ tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
 
 tc_status tc_graph_infer_dropout(tc_graph_infer_ctx *c) {
     const tc_graph_value *training = tc_graph_in(c, 2), *ratio = tc_graph_in(c, 1);
+    if ((ratio && tc_graph_shape_count(&ratio->shape) != 1) || (training && tc_graph_shape_count(&training->shape) != 1))
+        return tc_graph_node_fail(c, "ratio and training_mode must have one element");
     bool keeps_all =
         ratio && ratio->constant && tc_dtype_is_float(ratio->dtype) && tc_load_f(ratio->dtype, ratio->constant->data, 0) == 0;
     if (training && !keeps_all && (!training->constant || ((const uint8_t *)training->constant->data)[0]))
@@ -302,7 +304,8 @@ tc_status tc_graph_infer_slice(tc_graph_infer_ctx *c) {
         TC_TRY(tc_graph_want_axis(c, a.axes ? a.axes[i] : (int64_t)i, s.ndim, &at));
         steps[at] = a.steps ? a.steps[i] : 1;
         if (steps[at] == 0 || steps[at] == INT64_MIN)
-            return tc_graph_node_fail(c, "the step of axis %d is %" PRId64, at, steps[at]);
+            return tc_graph_node_fail(c, "the step of axis %d is %" PRId64 "; it must be neither 0 nor the least integer", at,
+                                      steps[at]);
         starts[at] = a.starts[i];
         s.d[at] = clamp_slice(x->shape.d[at], &starts[at], a.ends[i], steps[at]);
     }
@@ -351,7 +354,8 @@ tc_status tc_graph_infer_tile(tc_graph_infer_ctx *c) {
     for (int i = 0; i < s.ndim; i++) {
         changes |= repeats[i] != 1;
         if (repeats[i] < 0 || __builtin_mul_overflow(s.d[i], repeats[i], &s.d[i]))
-            return tc_graph_node_fail(c, "repeats[%d] is %" PRId64, i, repeats[i]);
+            return tc_graph_node_fail(c, "repeats[%d] is %" PRId64 "; it must not be negative, nor the result too large", i,
+                                      repeats[i]);
     }
     c->out[0] = (tc_graph_type){x->dtype, s};
     if (!changes)
@@ -438,6 +442,8 @@ tc_status tc_graph_infer_trilu(tc_graph_infer_ctx *c) {
             return tc_graph_node_fail(c, "input 1 (k) must have one element");
         k = v[0];
     }
+    int64_t rows = x->shape.d[x->shape.ndim - 2], cols = x->shape.d[x->shape.ndim - 1];
+    k = TC_MAX(-rows, TC_MIN(k, cols)); /* beyond, all or nothing */
     tc_graph_become(c, TC_GRAPH_OP_TRILU, 1);
     tc_graph_set_upper(c->g, c->n, upper);
     tc_graph_set_k(c->g, c->n, k);
