@@ -57,7 +57,8 @@ tc_status tc_graph_want_attr(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, 
     for (int i = 0; i < n; i++) {
         out[i] = v ? v[i] : otherwise;
         if (out[i] < least || out[i] > 1 << 30)
-            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64, tc_graph_attr_name(id), i, out[i]);
+            return tc_graph_node_fail(c, "attribute %s[%d] is %" PRId64 "; it must be %" PRId64 " to 2^30",
+                                      tc_graph_attr_name(id), i, out[i], least);
     }
     return TC_OK;
 }

@@ -89,9 +89,9 @@ tc_status tc_graph_infer_center_crop_pad(tc_graph_infer_ctx *c) {
     for (size_t i = 0; i < n; i++) {
         int at;
         TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, ndim, &at));
-        int64_t extra = want[i] - x->shape.d[at], start = -extra / 2;
         if (want[i] < 0)
-            return tc_graph_node_fail(c, "shape[%zu] is %" PRId64, i, want[i]);
+            return tc_graph_node_fail(c, "shape[%zu] is %" PRId64 "; sizes must not be negative", i, want[i]);
+        int64_t extra = want[i] - x->shape.d[at], start = -extra / 2;
         if (extra < 0)
             y = tc_graph_em_slice(&e, y, at, start, start + want[i], 1);
         pads[at] = extra > 0 ? extra / 2 : 0;

@@ -118,13 +118,13 @@ static tc_status attend(tc_graph_emitter *e, tc_graph_attention *a, const tc_gra
 static tc_status read_widths(tc_graph_infer_ctx *c, int64_t all, int64_t end[3]) {
     size_t len;
     const int64_t *own = tc_graph_attr_qkv_hidden_sizes(c->n, &len);
-    if (own && (len != 3 || own[0] < 1 || own[0] != own[1] || own[2] < 1 || own[0] + own[1] + own[2] != all))
+    if (own && (len != 3 || own[0] < 1 || own[0] != own[1] || own[2] < 1 || own[0] > all || own[2] != all - 2 * own[0]))
         return tc_graph_node_fail(
             c, "attribute qkv_hidden_sizes must be 3 numbers that add up to %" PRId64 ", of which the first two are equal", all);
     if (!own && all % 3)
         return tc_graph_node_fail(c, "the weights' %" PRId64 " columns do not divide into queries, keys and values", all);
-    for (int k = 0, at = 0; k < 3; k++)
-        end[k] = at += (int)(own ? own[k] : all / 3);
+    for (int k = 0; k < 3; k++)
+        end[k] = (k ? end[k - 1] : 0) + (own ? own[k] : all / 3);
     return TC_OK;
 }
 
@@ -290,7 +290,7 @@ tc_status tc_graph_infer_multi_head_attention(tc_graph_infer_ctx *c) {
         return tc_graph_node_refuse(c, TC_ERROR_UNSUPPORTED,
                                     "a past in the memory of the present, beams and the scores as an output are not supported");
     if (heads < 1)
-        return tc_graph_node_fail(c, "attribute num_heads is %" PRId64, heads);
+        return tc_graph_node_fail(c, "attribute num_heads is %" PRId64 "; it must be at least 1", heads);
     TC_TRY(read_qkv(&e, heads, &a));
     if (!input(c, PAST_KEY) != !input(c, PAST_VALUE))
         return tc_graph_node_fail(c, "a past key (input 6) and a past value (input 7) go together");

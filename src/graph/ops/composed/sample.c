@@ -238,7 +238,7 @@ tc_status tc_graph_infer_affine_grid(tc_graph_infer_ctx *c) {
     tc_graph_shape s = {.ndim = k + 2, .d = {size[0]}}, table = {2, {k + 1, 1}};
     for (int d = 0; d < k; d++) {
         if (size[d + 2] < 1 || size[d + 2] > 1 << 20)
-            return tc_graph_node_fail(c, "size[%d] is %" PRId64, d + 2, size[d + 2]);
+            return tc_graph_node_fail(c, "size[%d] is %" PRId64 "; it must be 1 to %d", d + 2, size[d + 2], 1 << 20);
         s.d[d + 1] = size[d + 2];
         table.d[1] *= size[d + 2];
     }
@@ -413,6 +413,13 @@ static tc_status read_pair(tc_graph_infer_ctx *c, tc_graph_attr_id id, int n, in
     return TC_OK;
 }
 
+static tc_status want_divisor(tc_graph_infer_ctx *c, tc_graph_attr_id id, int64_t parts, int64_t channels) {
+    if (parts < 1 || parts > channels || channels % parts)
+        return tc_graph_node_fail(c, "attribute %s is %" PRId64 "; it must divide the %" PRId64 " channels",
+                                  tc_graph_attr_name(id), parts, channels);
+    return TC_OK;
+}
+
 static tc_status read_deform(tc_graph_infer_ctx *c, deform *f) {
     const tc_graph_value *x = c->n->in[0], *w = c->n->in[1], *offset = c->n->in[2], *mask = tc_graph_in(c, 4);
     if (x->shape.ndim != 4 || w->shape.ndim != 4 || offset->shape.ndim != 4 || (mask && mask->shape.ndim != 4))
@@ -426,6 +433,8 @@ static tc_status read_deform(tc_graph_infer_ctx *c, deform *f) {
     f->group = tc_graph_attr_group(c->n);
     f->offset_groups = tc_graph_attr_offset_group(c->n);
     f->taps = w->shape.d[2] * w->shape.d[3];
+    TC_TRY(want_divisor(c, TC_ATTR_group, f->group, f->channels));
+    TC_TRY(want_divisor(c, TC_ATTR_offset_group, f->offset_groups, f->channels));
     for (int d = 0; d < 2; d++) {
         f->kernel[d] = w->shape.d[d + 2];
         f->s.extent[d] = x->shape.d[d + 2];
@@ -434,8 +443,7 @@ static tc_status read_deform(tc_graph_infer_ctx *c, deform *f) {
     }
     tc_graph_shape places = {4, {f->batch, 2 * f->offset_groups * f->taps, f->out[0], f->out[1]}}, weights = places;
     weights.d[1] /= 2;
-    bool fits = f->group >= 1 && f->offset_groups >= 1 && f->channels % f->offset_groups == 0 &&
-                w->shape.d[1] * f->group == f->channels && w->shape.d[0] % f->group == 0;
+    bool fits = w->shape.d[1] == f->channels / f->group && w->shape.d[0] % f->group == 0;
     if (!fits || !tc_graph_shape_equal(&offset->shape, &places) || (mask && !tc_graph_shape_equal(&mask->shape, &weights)))
         return tc_graph_node_fail(c, "the shapes of its weights, offsets and mask do not fit the input %s",
                                   tc_graph_type_str(c->g->arena, x->dtype, &x->shape));

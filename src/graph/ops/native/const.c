@@ -83,6 +83,7 @@ tc_status tc_graph_infer_eye_like(tc_graph_infer_ctx *c) {
     if (x->shape.ndim != 2)
         return tc_graph_node_fail(c, "the input must have 2 dimensions, not %d", x->shape.ndim);
     TC_TRY(give(c, dtype, &x->shape));
+    k = TC_MAX(-x->shape.d[0], TC_MIN(k, x->shape.d[1])); /* beyond: no ones at all */
     for (int64_t i = 0; i < x->shape.d[0]; i++) {
         if (i + k < 0 || i + k >= x->shape.d[1])
             continue;

@@ -23,7 +23,7 @@ static tc_status want_block_shape(tc_graph_infer_ctx *c, const tc_graph_value *p
     const tc_graph_shape *x = &c->n->in[0]->shape;
     bool fits = p->shape.ndim == x->ndim;
     for (int d = 0; fits && d < x->ndim; d++)
-        fits = p->shape.d[d] == (d == axis ? (x->d[d] + block - 1) / block : x->d[d]);
+        fits = p->shape.d[d] == (d == axis ? tc_ceil_div(x->d[d], block) : x->d[d]);
     if (fits)
         return TC_OK;
     return tc_graph_node_fail(c, "'%s' does not have one element for each block of %" PRId64 " along axis %d", p->name, block,
@@ -47,7 +47,7 @@ static tc_status spread_parameter(tc_graph_emitter *e, tc_graph_value *p, tc_gra
     }
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, 1), x->ndim, &axis));
     if (block < 0)
-        return tc_graph_node_fail(c, "attribute block_size is %" PRId64, block);
+        return tc_graph_node_fail(c, "attribute block_size is %" PRId64 "; it must not be negative", block);
     if (block) {
         TC_TRY(want_block_shape(c, p, axis, block));
         TC_TRY(tc_graph_want_table(c, (double)x->d[axis]));

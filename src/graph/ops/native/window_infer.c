@@ -150,7 +150,7 @@ static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape 
     for (int i = 0; i < w->n; i++) {
         wanted[i] = shape ? shape[(int)given - w->n + i] : x->d[i + 2] * w->strides[i];
         if (wanted[i] < 1 && shape)
-            return tc_graph_node_fail(c, "attribute output_shape[%d] is %" PRId64, i, wanted[i]);
+            return tc_graph_node_fail(c, "attribute output_shape[%d] is %" PRId64 "; it must be at least 1", i, wanted[i]);
     }
     if (shape || same)
         pads_for_sizes(w, upper, natural, wanted, w->pads);
