@@ -112,10 +112,9 @@ bool te_scan_reads(te_scan *s, const tc_expr *e, te_ranges *r) {
             te_ranges_under(&under, r, e->args[0], arm == 2);
             if (known == (arm == 1 ? 0 : 1)) /* this arm is never taken */
                 continue;
-            if (s->varies)
-                tc_push(&s->known, ((tc_known_cond){e->args[0], arm == 1}));
+            tc_push(&s->known, ((tc_known_cond){e->args[0], arm == 1}));
             bool go_on = te_scan_reads(s, e->args[arm], under.nfact && under.depth < MAX_SCOPES ? &under : r);
-            s->known.len -= s->varies;
+            s->known.len--;
             if (!go_on)
                 return false;
         }
@@ -145,7 +144,7 @@ bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *ind
     enum { MAX_AXES = 2 * TC_MAX_DIMS };
     const tc_var *axes[MAX_AXES];
     int n = s->op->naxis + s->op->nraxis;
-    if (!s->varies || n > MAX_AXES || tc_expr_touches_memory(index))
+    if (n > MAX_AXES || tc_expr_touches_memory(index))
         return false;
     for (int i = 0; i < n; i++)
         axes[i] = te_axis_of(s->op, i)->var;
@@ -162,7 +161,6 @@ static bool scan_workload(te_scan *s, const tc_workload *w, value_ranges *v) {
         te_memo_init(&s->seen);
         te_ranges r;
         size_t mark = enter(v->env, w->ctx, s->op);
-        s->varies = w->nsymbol > 0;
         s->known.len = 0;
         te_scan_know(s, w->ctx, s->op->axes, s->op->naxis);
         te_scan_know(s, w->ctx, s->op->raxes, s->op->nraxis);

@@ -243,7 +243,7 @@ static void limit_compute(limiter *k, int number) {
     te_know_axes(env, k->c, l->raxes, op->nraxis);
     te_ranges r;
     te_ranges_init(&r, env);
-    te_scan s = {.visit = visit_read, .op = op, .user = k, .varies = true};
+    te_scan s = {.visit = visit_read, .op = op, .user = k};
     te_memo_init(&s.seen);
     te_scan_know(&s, k->c, l->axes, op->naxis);
     te_scan_know(&s, k->c, l->raxes, op->nraxis);
