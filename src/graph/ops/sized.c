@@ -160,11 +160,22 @@ void tc_graph_sized_at(tc_graph_sized *s, int at) {
     s->at = at;
 }
 
+static bool is_known(const tc_graph_sized *s, const named_size *size) {
+    return size->symbol->value || s->made[size->value->id] < s->at;
+}
+
+bool tc_graph_sized_knows(const tc_graph_sized *s, const tc_var *symbol) {
+    for (size_t i = 0; i < s->sizes.len; i++)
+        if (s->sizes.data[i].symbol == symbol && is_known(s, &s->sizes.data[i]))
+            return true;
+    return false;
+}
+
 const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n) {
     const tc_var **known = tc_xcalloc(s->sizes.len + 1, sizeof(tc_var *));
     *n = 0;
     for (size_t i = 0; i < s->sizes.len; i++)
-        if (s->sizes.data[i].symbol->value || s->made[s->sizes.data[i].value->id] < s->at)
+        if (is_known(s, &s->sizes.data[i]))
             known[(*n)++] = s->sizes.data[i].symbol;
     return known;
 }

@@ -33,6 +33,7 @@ bool tc_graph_sized_is_asked(const tc_graph_sized *s, const tc_graph_value *v); 
  * none to it. */
 void tc_graph_sized_made(tc_graph_sized *s, const tc_graph_value *v, int at);
 void tc_graph_sized_at(tc_graph_sized *s, int at);
+bool tc_graph_sized_knows(const tc_graph_sized *s, const tc_var *symbol); /* the size is known to launch `at` */
 /* Those that are, malloc'ed. */
 const tc_var **tc_graph_sized_known(const tc_graph_sized *s, int *n);
 

@@ -47,16 +47,20 @@ const tc_var *tc_graph_maker_input_size(maker *m, const tc_graph_value *v, int d
     return v->extent && v->extent[d] ? tc_graph_sized_symbol(m->sized, v->extent[d]) : NULL;
 }
 
-/* Inputs of which only the first elements are read end where they end in the caller's memory. */
+/* Inputs are copied, where they are, before anything is computed: they end at no size that is. Those of which only the first elements are
+ * read end where they end in the caller's memory. */
 static void ask_inputs(maker *m) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
+    tc_graph_sized_at(m->sized, 0);
     for (size_t i = 0; i < m->g->inputs.len; i++) {
         const tc_graph_value *v = m->g->inputs.data[i];
         if (!tc_graph_sized_is_asked(m->sized, v))
             continue;
         tc_graph_sized_ends(m->sized, v, size);
         for (int d = 0; d < v->shape.ndim; d++)
-            size[d] = size[d] == &tc_te_first ? tc_graph_maker_input_size(m, v, d) : size[d];
+            size[d] = size[d] == &tc_te_first                   ? tc_graph_maker_input_size(m, v, d)
+                      : tc_graph_sized_knows(m->sized, size[d]) ? size[d]
+                                                                : NULL;
         tc_graph_sized_ask(m->sized, v, size);
     }
 }
@@ -167,11 +171,13 @@ static tc_status copy_workload(maker *m, const tc_graph_value *v, const tc_var *
 tc_status tc_graph_maker_copy(maker *m, const tc_graph_value *v, const char *what, const tc_var *const *from,
                               const tc_var *const *to, int *slot, tc_error *err) {
     tc_workload *w;
-    TC_TRY(copy_workload(m, v, from, to, &w, err));
     tc_graph_slot copy = {.kind = TC_GRAPH_SLOT_TEMP, .name = v->name, .bytes = tc_graph_value_bytes(v)};
     int args[] = {*slot, tc_graph_maker_add_slot(m, copy)};
-    tc_graph_maker_launch(m, (tc_graph_launch){.name = v->name, .covers = what, .nargs = 2, .args = args}, w);
     *slot = args[1];
+    if (tc_graph_shape_count(&v->shape) == 0)
+        return TC_OK;
+    TC_TRY(copy_workload(m, v, from, to, &w, err));
+    tc_graph_maker_launch(m, (tc_graph_launch){.name = v->name, .covers = what, .nargs = 2, .args = args}, w);
     return TC_OK;
 }
 
