@@ -56,7 +56,7 @@ tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol
 
 /* ---- where two sizes meet ---- */
 
-static bool is_other_variable(const tc_expr *x, const void *user) {
+bool tc_graph_sizes_is_other_variable(const tc_expr *x, const void *user) {
     const tc_graph_sizes *s = user;
     for (size_t i = 0; i < s->symbols.len && x->op == TC_OP_VAR; i++)
         if (s->symbols.data[i].var == x->u.var)
@@ -169,7 +169,7 @@ static bool define(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
 }
 
 tc_graph_meeting tc_graph_sizes_meet(tc_graph_sizes *s, const tc_expr *a, const tc_expr *b) {
-    if (tc_expr_any(a, is_other_variable, s) || tc_expr_any(b, is_other_variable, s))
+    if (tc_expr_any(a, tc_graph_sizes_is_other_variable, s) || tc_expr_any(b, tc_graph_sizes_is_other_variable, s))
         return TC_GRAPH_SIZES_EQUAL;
     const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, a, b));
     if (apart->op == TC_OP_INT && apart->u.i == 0)

@@ -64,6 +64,8 @@ tc_graph_size_symbol *tc_graph_sizes_symbol(const tc_graph_sizes *s, const char 
 void tc_graph_sizes_add_symbol(tc_graph_sizes *s, const tc_graph_size_symbol *symbol); /* its first five fields */
 /* All sizes that it may have in a run. */
 tc_ival tc_graph_sizes_range(const tc_graph_sizes *s, const tc_graph_size_symbol *symbol);
+/* A predicate for tc_expr_any, with the sizes: a variable that is no symbol, but depends on data. */
+bool tc_graph_sizes_is_other_variable(const tc_expr *x, const void *sizes);
 /* How two sizes are one. */
 typedef enum tc_graph_meeting {
     TC_GRAPH_SIZES_EQUAL,   /* they are, as far as anybody can know */

@@ -14,10 +14,40 @@ bool tc_graph_is_dynamic(const tc_graph_value *v) {
     return false;
 }
 
+/* "n=4, m=4": the symbols that a size is made of, as numbers; NULL: it depends on data, or on nothing. */
+static const char *symbols_of(tc_graph_infer_ctx *c, const tc_graph_value *v, int d, const char *sizes) {
+    tc_graph_emitter e = {c, TC_OK};
+    const tc_graph_sizes *s = tc_graph_sizes_of(c->g);
+    const tc_expr *x = tc_graph_size_number(&e, v, d);
+    const char *text = NULL;
+    if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s))
+        return NULL;
+    for (size_t i = 0; i < s->symbols.len; i++)
+        if (tc_expr_uses_var(x, s->symbols.data[i].var))
+            text = tc_arena_printf(c->g->arena, "%s%s--shape %s=%s", text ? text : "", text ? " " : "", s->symbols.data[i].name,
+                                   sizes);
+    return text;
+}
+
+tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by) {
+    const tc_graph_value *v = c->n->in[k];
+    const char *how = symbols_of(c, v, d, tc_arena_printf(c->g->arena, "LEAST..MOST:%lld", (long long)by));
+    return tc_graph_node_refuse(
+        c, TC_ERROR_DATA_DEPENDENT, "dimension %d of input %d ('%s') varies (at most %lld), and must be a multiple of %lld%s%s",
+        d, k, v->name, (long long)v->shape.d[d], (long long)by, how ? "; give multiples of it with " : "", how ? how : "");
+}
+
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d) {
     const tc_graph_value *v = c->n->in[k];
     while (d < v->shape.ndim - 1 && !tc_graph_extent(v, d))
         d++;
+    const char *how = tc_graph_extent(v, d) ? symbols_of(c, v, d, "N") : NULL;
+    if (how)
+        return tc_graph_node_refuse(
+            c, TC_ERROR_DATA_DEPENDENT,
+            "dimension %d of input %d ('%s') varies (at most %lld), but this operator needs its size to be "
+            "known when the model is imported; give a single one with %s",
+            d, k, v->name, (long long)v->shape.d[d], how);
     return tc_graph_node_refuse(
         c, TC_ERROR_DATA_DEPENDENT,
         "dimension %d of input %d ('%s') depends on data (at most %lld); this operator needs its size to be "

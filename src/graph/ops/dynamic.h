@@ -97,6 +97,8 @@ TC_NODISCARD tc_status tc_graph_dynamic_shape(tc_graph_emitter *e, int k, tc_gra
 tc_status tc_graph_dynamic_no_bound(tc_graph_emitter *e, const char *what, int k, const tc_graph_number *v);
 /* The failure for an operand that the operator does not take so. */
 tc_status tc_graph_dynamic_refuse(tc_graph_infer_ctx *c, int k, int d);
+/* For one that the operator takes where its size is a multiple of `by`. */
+tc_status tc_graph_dynamic_refuse_factor(tc_graph_infer_ctx *c, int k, int d, int64_t by);
 /* The same for the first of its dimensions from..to that has such a size, if any. */
 TC_NODISCARD tc_status tc_graph_dynamic_refuse_any(const tc_graph_emitter *e, int k, int from, int to);
 

@@ -62,7 +62,11 @@ tc_graph_value *tc_graph_em_transpose(tc_graph_emitter *e, tc_graph_value *v, co
 tc_graph_value *tc_graph_em_expand(tc_graph_emitter *e, tc_graph_value *v, const tc_graph_shape *to) {
     if (tc_graph_shape_equal(&v->shape, to))
         return v;
-    tc_graph_value *shape = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {to->ndim}}, to->d);
+    tc_graph_shape by = *to; /* ones leave a dimension as large as it is, also where that varies */
+    for (int i = 1; i <= v->shape.ndim && i <= to->ndim; i++)
+        if (v->shape.d[v->shape.ndim - i] == to->d[to->ndim - i])
+            by.d[to->ndim - i] = 1;
+    tc_graph_value *shape = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {by.ndim}}, by.d);
     return tc_graph_em_op(e, TC_GRAPH_OP_EXPAND, v, shape);
 }
 

@@ -61,6 +61,15 @@ tc_status tc_graph_meet_broadcast(tc_graph_emitter *e, tc_graph_value *a, tc_gra
     return TC_OK;
 }
 
+/* Past the sizes, where nobody knows what there is, integers are divided by 1. */
+tc_status tc_graph_rewrite_divide(tc_graph_emitter *e) {
+    tc_graph_value **by = &e->c->n->in[1];
+    TC_TRY(tc_graph_rewrite_broadcast(e));
+    if (tc_graph_is_dynamic(*by) && tc_dtype_is_int((*by)->dtype))
+        *by = tc_graph_em_masked(e, *by, -1, tc_graph_em_scalar(e, (*by)->dtype, 1));
+    return e->status;
+}
+
 tc_status tc_graph_rewrite_broadcast(tc_graph_emitter *e) {
     enum { NUMPY = 7 }; /* the first opset whose operators broadcast so without being told */
     const tc_graph_node *n = e->c->n;

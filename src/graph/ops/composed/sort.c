@@ -54,9 +54,10 @@ static tc_graph_value *best(tc_graph_emitter *e, tc_graph_value *place, int64_t 
     return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, some, &last, 1, false);
 }
 
-/* *k: the largest; *at_run: K itself where it depends on data. */
-static tc_status read_k(tc_graph_emitter *e, int64_t n, int64_t *k, tc_graph_value **at_run) {
+/* *k: the largest; *at_run: K itself where it depends on data, no more than x has along the axis. */
+static tc_status read_k(tc_graph_emitter *e, const tc_graph_value *x, int axis, int64_t *k, tc_graph_value **at_run) {
     tc_graph_infer_ctx *c = e->c;
+    int64_t n = x->shape.d[axis];
     *k = tc_graph_attr_k_or(c->n, -1); /* opset 9 and before */
     if (c->n->nin > 1) {
         tc_graph_number v[TC_GRAPH_MAX_NUMBERS];
@@ -66,10 +67,9 @@ static tc_status read_k(tc_graph_emitter *e, int64_t n, int64_t *k, tc_graph_val
         TC_TRY(tc_graph_trace(e, c->n->in[1], v));
         *k = v[0].most;
         if (!v[0].constant) {
-            tc_graph_value *most = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &n),
-                           *none = tc_graph_em_scalar(e, TC_I64, 0);
+            tc_graph_value *none = tc_graph_em_scalar(e, TC_I64, 0);
             *k = v[0].most < 0 ? n : TC_MIN(v[0].most, n);
-            *at_run = em_max(e, em_min(e, v[0].value, most), none);
+            *at_run = em_max(e, em_min(e, v[0].value, tc_graph_em_size(e, x, axis)), none);
         }
     }
     if (*k < 0 || *k > n)
@@ -124,7 +124,7 @@ tc_status tc_graph_infer_top_k(tc_graph_infer_ctx *c) {
     int64_t k;
     TC_TRY(tc_graph_want_number(c, 0));
     TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis_or(c->n, -1), x->shape.ndim, &axis));
-    TC_TRY(read_k(&e, x->shape.d[axis], &k, &k_value));
+    TC_TRY(read_k(&e, x, axis, &k, &k_value));
     bool few = x->shape.d[axis] <= COUNTED || tc_graph_shape_count(&x->shape) == 0 || k == 0;
     (few ? counted : by_library)(&e, tc_graph_em_blind(&e, x), axis, k, &value, &place);
     TC_TRY(e.status);

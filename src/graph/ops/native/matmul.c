@@ -250,7 +250,11 @@ tc_status tc_graph_rewrite_gemm(tc_graph_emitter *e) {
     int ta = tc_graph_attr_trans_a(n) != 0, tb = tc_graph_attr_trans_b(n) != 0;
     if (n->in[0]->shape.ndim != 2 || n->in[1]->shape.ndim != 2)
         return TC_OK;
-    return tc_graph_meet(e, n->in[0], !ta, n->in[1], tb, false);
+    TC_TRY(tc_graph_meet(e, n->in[0], !ta, n->in[1], tb, false));
+    tc_graph_value *addend = n->nin > 2 ? n->in[2] : NULL;
+    for (int k = 0; addend && k < 2 && k < addend->shape.ndim; k++) /* its last dimension is the result's, which operand 1 has */
+        TC_TRY(tc_graph_meet(e, n->in[1 - k], k ? ta : !tb, addend, addend->shape.ndim - 1 - k, true));
+    return TC_OK;
 }
 
 static void mask_contracted(tc_graph_emitter *e, int k, int d) {

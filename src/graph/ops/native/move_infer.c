@@ -17,6 +17,18 @@ tc_status tc_graph_infer_identity(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+/* The mask says that nothing is dropped. */
+static tc_status dropout_mask(tc_graph_infer_ctx *c) {
+    tc_graph_value *x = c->n->in[0];
+    tc_graph_emitter e = {c, TC_OK};
+    tc_graph_value *one = tc_graph_em_scalar(&e, c->opset < 10 ? x->dtype : TC_BOOL, 1);
+    tc_graph_value *mask = tc_graph_em_expand(&e, tc_graph_em_reshape(&e, one, &(tc_graph_shape){0}), &x->shape);
+    if (mask == one)
+        mask = em_unary(&e, TC_GRAPH_OP_IDENTITY, one);
+    tc_graph_em_output(&e, 1, tc_graph_em_with_sizes(&e, mask, x, -1, NULL));
+    return e.status;
+}
+
 tc_status tc_graph_infer_dropout(tc_graph_infer_ctx *c) {
     const tc_graph_value *training = tc_graph_in(c, 2), *ratio = tc_graph_in(c, 1);
     if ((ratio && tc_graph_shape_count(&ratio->shape) != 1) || (training && tc_graph_shape_count(&training->shape) != 1))
@@ -25,17 +37,8 @@ tc_status tc_graph_infer_dropout(tc_graph_infer_ctx *c) {
         ratio && ratio->constant && tc_dtype_is_float(ratio->dtype) && tc_load_f(ratio->dtype, ratio->constant->data, 0) == 0;
     if (training && !keeps_all && (!training->constant || ((const uint8_t *)training->constant->data)[0]))
         return tc_graph_node_fail(c, "training_mode must be false: export the model for inference");
-    if (c->nout > 1 && c->names[1]) { /* the mask: nothing is dropped */
-        tc_graph_tensor mask;
-        tc_dtype dtype = c->opset < 10 ? c->n->in[0]->dtype : TC_BOOL;
-        TC_TRY(tc_graph_tensor_alloc(&mask, dtype, &c->n->in[0]->shape, c->err));
-        for (int64_t i = 0, count = tc_graph_tensor_count(&mask); i < count; i++)
-            if (tc_dtype_is_float(dtype))
-                tc_store_f(dtype, mask.data, i, 1);
-            else
-                tc_store_i(dtype, mask.data, i, 1);
-        tc_graph_add_constant(c->g, c->names[1], &mask);
-    }
+    if (c->nout > 1 && c->names[1])
+        TC_TRY(dropout_mask(c));
     c->nout = 1;
     return tc_graph_infer_identity(c);
 }
@@ -72,8 +75,10 @@ tc_status tc_graph_infer_reshape(tc_graph_infer_ctx *c) {
         if (__builtin_mul_overflow(known, s.d[i], &known))
             return tc_graph_node_fail(c, "the shape overflows");
     }
+    if (open >= 0 && !known)
+        return tc_graph_node_fail(c, "shape[%d] is -1, but another dimension is 0", open);
     if (open >= 0) {
-        s.d[open] = known ? count / known : 0;
+        s.d[open] = count / known;
         known *= s.d[open];
     }
     if (known != count)

@@ -103,13 +103,6 @@ static tc_graph_value *neutral(tc_graph_emitter *e) {
     return tc_graph_em_scalar(e, t, which == ONE);
 }
 
-/* sum / bound  =>  sum / size, as sum / bound * (bound / size) */
-static void mean_of_size(tc_graph_emitter *e, tc_graph_value *size, int64_t most) {
-    tc_dtype t = e->c->n->in[0]->dtype;
-    tc_graph_value *scale = em_div(e, tc_graph_em_scalar(e, t, (double)most), tc_graph_em_cast(e, size, t));
-    e->c->n->in[0] = em_mul(e, e->c->n->in[0], scale);
-}
-
 tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
     size_t len = 0;
     int64_t axis = tc_graph_attr_axis(e->c->n);
@@ -131,10 +124,51 @@ tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
         if (tc_graph_attr_select_last_index(e->c->n))
             return tc_graph_dynamic_refuse(e->c, 0, d);
         e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], d, neutral(e));
-        if (e->c->n->op == TC_GRAPH_OP_REDUCE_MEAN)
-            mean_of_size(e, size, x->shape.d[d]);
     }
     return e->status;
+}
+
+/* Of the dimensions `reduced` of x, as they are in a run; NULL: they do not vary. */
+static tc_graph_value *elements(tc_graph_emitter *e, const tc_graph_value *x, const bool *reduced) {
+    tc_graph_value *n = NULL;
+    int64_t fixed = 1;
+    for (int d = 0; d < x->shape.ndim; d++) {
+        tc_graph_value *size = reduced[d] ? tc_graph_extent(x, d) : NULL;
+        if (size)
+            n = n ? em_mul(e, n, size) : size;
+        else if (reduced[d])
+            fixed *= x->shape.d[d];
+    }
+    return n && fixed != 1 ? em_mul(e, n, tc_graph_em_number(e, fixed)) : n;
+}
+
+/* A sum divided by the number of elements that there are. */
+tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    const int64_t *axes;
+    size_t len;
+    bool reduced[TC_GRAPH_MAX_DIMS] = {false};
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_axes, &axes, &len));
+    for (size_t i = 0; i < len; i++) {
+        int at;
+        TC_TRY(tc_graph_want_axis(e->c, axes[i], x->shape.ndim, &at));
+        reduced[at] = true;
+    }
+    for (int d = 0; d < x->shape.ndim && len == 0; d++)
+        reduced[d] = !tc_graph_attr_noop_with_empty_axes(n);
+    tc_graph_value *count = x->dtype == TC_BOOL ? NULL : elements(e, x, reduced);
+    if (!count)
+        return e->status;
+    int64_t sorted[TC_GRAPH_MAX_DIMS];
+    size_t k = 0;
+    for (int d = 0; d < x->shape.ndim; d++)
+        if (reduced[d])
+            sorted[k++] = d;
+    tc_graph_value *wide = tc_graph_em_cast(e, x, tc_graph_wide(x->dtype));
+    tc_graph_value *sum = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, wide, sorted, k, tc_graph_attr_keepdims(n) != 0);
+    tc_graph_value *mean = em_div(e, sum, tc_graph_em_cast(e, count, sum->dtype));
+    return tc_graph_em_finish(e, tc_graph_em_cast(e, mean, x->dtype));
 }
 
 /* The last of the largest is not past the size: if it seems to be, all are the lowest number there is. */

@@ -261,6 +261,13 @@ static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d)
     return d;
 }
 
+static bool divides(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t by) {
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    const tc_expr *rest =
+        tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, tc_graph_size_number(e, v, d), tc_i64(s->ctx, by)));
+    return rest->op == TC_OP_INT && rest->u.i == 0;
+}
+
 tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
     const tc_graph_value *x = e->c->n->in[0];
     tc_graph_type *out = &e->c->out[0];
@@ -293,6 +300,8 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
     if (o == out->shape.ndim || (!grows && !shrinks))
         return tc_graph_dynamic_refuse(e->c, 0, first);
     int64_t times = grows ? in / rest : rest / in;
+    if (!grows && !divides(e, x, first, times))
+        return tc_graph_dynamic_refuse_factor(e->c, 0, first, times);
     tc_graph_value *by = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &times);
     tc_graph_value *grown = grows ? em_mul(e, size, by) : em_div(e, size, by);
     grown->most = out->shape.d[o];
@@ -302,11 +311,30 @@ tc_status tc_graph_sizes_reshape(tc_graph_emitter *e) {
 
 /* ---- Expand ---- */
 
+static bool is_one(const tc_expr *x) {
+    return x->op == TC_OP_INT && x->u.i == 1;
+}
+
+/* x broadcasts with what has these sizes. */
+static tc_status meet_shape(tc_graph_emitter *e, const tc_graph_value *x, const tc_graph_number *want, int n) {
+    tc_arena *a = e->c->g->arena;
+    for (int i = 1; i <= n && i <= x->shape.ndim; i++) {
+        int d = x->shape.ndim - i, o = n - i;
+        const tc_expr *size = tc_graph_size_number(e, x, d);
+        if (size == want[o].x || is_one(size) || is_one(want[o].x))
+            continue;
+        TC_TRY(tc_graph_meet_numbers(e, tc_arena_printf(a, "dimension %d of '%s'", d, x->name), size,
+                                     tc_arena_printf(a, "shape[%d]", o), want[o].x));
+    }
+    return e->status;
+}
+
 tc_status tc_graph_rewrite_expand(tc_graph_emitter *e) {
     tc_graph_number want[TC_GRAPH_MAX_NUMBERS];
     tc_graph_shape s = {0}, to;
     tc_graph_value *x = e->c->n->in[0];
     TC_TRY(tc_graph_dynamic_shape(e, 1, want, &s));
+    TC_TRY(meet_shape(e, x, want, s.ndim));
     if (!tc_graph_shape_broadcast(&x->shape, &s, &to))
         return tc_graph_node_fail(e->c, "the shape of '%s' does not broadcast to the requested one", x->name);
     tc_graph_value *y = tc_graph_em_expand(e, tc_graph_em_blind(e, x), &to);

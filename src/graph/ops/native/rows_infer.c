@@ -116,7 +116,7 @@ tc_status tc_graph_sizes_softmax(tc_graph_emitter *e) {
 
 tc_status tc_graph_sizes_cum_sum(tc_graph_emitter *e) {
     int axis = (int)tc_graph_attr_axis(e->c->n);
-    if (tc_graph_in_extent(e, 0, axis) && tc_graph_attr_reverse(e->c->n))
+    if (tc_graph_in_extent(e, 0, axis))
         e->c->n->in[0] = tc_graph_em_masked(e, e->c->n->in[0], axis, tc_graph_em_scalar(e, e->c->n->in[0]->dtype, 0));
     TC_TRY(e->status);
     return tc_graph_sizes_same(e);

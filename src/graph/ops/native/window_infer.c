@@ -221,6 +221,14 @@ tc_status tc_graph_infer_global_pool(tc_graph_infer_ctx *c) {
 
 /* ---- sizes that depend on data ---- */
 
+/* Before inference a mean is told what it divides by. */
+tc_status tc_graph_rewrite_global_pool(tc_graph_emitter *e) {
+    tc_graph_infer_ctx *c = e->c;
+    bool average = c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL;
+    TC_TRY(tc_graph_infer_global_pool(c));
+    return average ? tc_graph_rewrite_mean(e) : TC_OK;
+}
+
 /* Before inference, which makes padding of the largest sizes: where those along `walked` dimensions vary, padding may not depend on them. */
 tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
     tc_graph_infer_ctx *c = e->c;
