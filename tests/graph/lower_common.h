@@ -73,25 +73,43 @@ static inline void run_control(const tc_graph_launch *x, void *const *args, int 
         ++*(int64_t *)args[0];
 }
 
-/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. */
-static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
-                                          tc_error *err) {
+/* What lies past the sizes of a run is no number. */
+static inline void **interpreter_memory(const tc_graph_program *p) {
     void **memory = tc_xcalloc((size_t)p->nslot + 1, sizeof *memory);
-    tc_status s = TC_OK;
     for (int i = 0; i < p->nslot; i++)
         if (p->slots[i].within < 0)
-            memory[i] = tc_xcalloc((size_t)p->slots[i].bytes + 8, 1);
+            memory[i] =
+                memset(tc_xcalloc((size_t)p->slots[i].bytes + 8, 1), p->rules.nsize ? 0xff : 0, (size_t)p->slots[i].bytes);
     for (int i = 0; i < p->nslot; i++) {
         int64_t at;
         int whole = tc_graph_whole_of(p, i, &at);
         memory[i] = (char *)memory[whole] + at;
     }
+    return memory;
+}
+
+/* Inputs, dense in their sizes, behind them the sizes, and constants. */
+static inline void fill_memory(const tc_graph_program *p, const tc_graph_tensor *in, const int64_t *sizes, void **memory) {
     for (int i = 0; i < p->nslot; i++) {
-        if (p->slots[i].kind == TC_GRAPH_SLOT_INPUT)
-            memcpy(memory[i], in[p->slots[i].input].data, (size_t)p->slots[i].bytes);
-        if (p->slots[i].kind == TC_GRAPH_SLOT_CONST)
-            memcpy(memory[i], p->slots[i].constant->data, (size_t)p->slots[i].bytes);
+        const tc_graph_slot *s = &p->slots[i];
+        if (s->kind == TC_GRAPH_SLOT_INPUT && s->input < p->rules.nin)
+            memcpy(memory[i], in[s->input].data, tc_graph_tensor_bytes(&in[s->input]));
+        else if (s->kind == TC_GRAPH_SLOT_INPUT)
+            *(int64_t *)memory[i] = sizes[s->input - p->rules.nin];
+        else if (s->kind == TC_GRAPH_SLOT_CONST)
+            memcpy(memory[i], s->constant->data, (size_t)s->bytes);
     }
+}
+
+/* Runs every launch by tc_te_interp, or as the library kernel or step that it is. out[] are OWNED. */
+static inline tc_status interpret_program(const tc_graph_program *p, const tc_graph_tensor *in, tc_graph_tensor *out,
+                                          tc_error *err) {
+    int64_t *sizes = tc_xcalloc((size_t)p->rules.nsize + 1, sizeof *sizes);
+    void **memory = interpreter_memory(p);
+    tc_status s = tc_graph_size_rules_bind(&p->rules, in, sizes, err);
+    if (s == TC_OK)
+        fill_memory(p, in, sizes, memory);
+    free(sizes);
     for (int i = 0; i < p->nlaunch && s == TC_OK;) {
         const tc_graph_launch *x = &p->launches[i++];
         const tc_workload *w = x->task < 0 ? NULL : p->tasks[x->task].workload;
