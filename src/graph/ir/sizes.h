@@ -79,12 +79,12 @@ void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
 
 /* ---- of a run ---- */
-/* A sum of sizes: the constant, and each size as often as times[] says, divided by its multiple. */
+/* A sum of sizes: the constant, and each size as often as times[] says, divided by its multiple; or such a sum divided, rounded down. */
 typedef struct tc_graph_size_sum {
-    const char *text; /* NULL: there is none */
-    int64_t constant;
-    const int64_t *times; /* NULL: it is no sum */
-    const tc_expr *of;    /* the graph's; NULL: the graph may be gone */
+    const char *text;          /* NULL: there is none */
+    int64_t constant, divisor; /* divisor: 1 or more */
+    const int64_t *times;      /* NULL: it is something else */
+    const tc_expr *of;         /* the graph's; NULL: the graph may be gone */
 } tc_graph_size_sum;
 /* A size of inputs that varies: multiples of `multiple` from least to most. */
 typedef struct tc_graph_size_rule {
@@ -111,7 +111,7 @@ typedef struct tc_graph_size_rules {
 } tc_graph_size_rules;
 /* Those of g, in the arena; for as long as g lives. */
 void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules *out);
-/* From now on the graph may go. TC_BAD_INPUT where a rule is no sum. */
+/* From now on the graph may go. TC_BAD_INPUT where a rule is neither a sum nor one divided. */
 TC_NODISCARD tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err);
 /* size[k]: of the inputs in[], one per input. TC_BAD_INPUT where one is out of its range, where two inputs disagree, or where a size is
  * not what it must be. Types, what is fixed and the number of dimensions are the caller's to check; where the last is wrong, size[k] may

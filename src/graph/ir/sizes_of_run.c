@@ -7,23 +7,38 @@
 
 /* ---- the rules of a graph ---- */
 
+/* x as a sum, or one divided: (y / n) + k is (y + k * n) / n. False: it has too many terms. */
+static bool divided_sum(const tc_graph_sizes *s, const tc_expr *x, tc_affine *sum, int64_t *divisor) {
+    int64_t k;
+    *divisor = 1;
+    if (!tc_te_affine(s->ctx, x, s->sure, sum))
+        return false;
+    const tc_expr *q = sum->n == 1 && sum->term[0].coef == 1 ? sum->term[0].atom : NULL;
+    if (!q || q->op != TC_OP_DIV || q->args[1]->op != TC_OP_INT || q->args[1]->u.i < 1)
+        return true;
+    *divisor = q->args[1]->u.i;
+    bool fits = !__builtin_mul_overflow(sum->c, *divisor, &k) && tc_te_affine(s->ctx, q->args[0], s->sure, sum);
+    return fits && !__builtin_add_overflow(sum->c, k, &sum->c);
+}
+
 /* The symbols' variables are numbers of multiples. */
 static tc_graph_size_sum sum_of(const tc_graph *g, const tc_expr *x, tc_arena *a) {
     const tc_graph_sizes *s = g->sizes;
     tc_affine sum;
     tc_strbuf b = {0};
     int found = 0;
-    int64_t *times = TC_NEW_N(a, int64_t, g->symbols.len);
-    bool ok = tc_te_affine(s->ctx, x, s->sure, &sum);
+    int64_t *times = TC_NEW_N(a, int64_t, g->symbols.len), divisor;
+    bool ok = divided_sum(s, x, &sum, &divisor);
     for (size_t k = 0; ok && k < g->symbols.len; k++) {
         times[k] = tc_affine_coef(&sum, tc_varx(s->ctx, tc_graph_sizes_symbol(s, g->symbols.data[k].name)->var));
         found += times[k] != 0;
     }
     tc_graph_sizes_print(&b, x);
-    tc_graph_size_sum r = {.text = tc_arena_strdup(a, tc_sb_str(&b)), .of = x};
+    tc_graph_size_sum r = {.text = tc_arena_strdup(a, tc_sb_str(&b)), .divisor = 1, .of = x};
     tc_strbuf_free(&b);
     if (ok && found == sum.n) {
         r.constant = sum.c;
+        r.divisor = divisor;
         r.times = times;
     }
     return r;
@@ -72,11 +87,11 @@ tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
     for (int i = 0; i < r->nsize + r->nlimit; i++) {
         const tc_graph_size_sum *x = i < r->nsize ? &r->size[i].is : &r->limit[i - r->nsize].sum;
         if (x->of && !x->times)
-            return tc_refuse(
-                err, TC_ERROR_UNSUPPORTED,
-                "sizes that vary are related by %s, and what is built checks sums alone; give one of the sizes in it "
-                "as a single number (--shape)",
-                x->text);
+            return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                             "sizes that vary are related by %s, and what is built checks sums, and sums that are divided by a "
+                             "number; give one of the sizes in it "
+                             "as a single number (--shape)",
+                             x->text);
     }
     for (int k = 0; k < r->nsize; k++) {
         r->size[k].is.of = NULL;
@@ -160,7 +175,7 @@ static int64_t value_of(const binding *b, const tc_graph_size_sum *x) {
     for (int k = 0; k < b->r->nsize; k++)
         if (x->times[k])
             sum += x->times[k] * (b->size[k] / b->r->size[k].multiple);
-    return sum;
+    return tc_floor_div(sum, x->divisor);
 }
 
 /* " (past is 16, sequence is 1)": the sizes in x; nothing where it has none. */

@@ -5,7 +5,8 @@
 
 /* ---- as code checks them ---- */
 
-/* Sizes are numbers of multiples here: a rule's range is divided, and a relation is a sum that is 0. */
+/* Sizes are numbers of multiples here: a rule's range is divided, and a relation is a sum that is 0. Where a size is one that is divided
+ * by n, that less n times the size is 0..n-1. */
 tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a) {
     int64_t *multiple = TC_NEW_N(a, int64_t, r->nsize);
     tc_cg_size_sum *sum = TC_NEW_N(a, tc_cg_size_sum, 2 * r->nsize + r->nlimit);
@@ -19,11 +20,13 @@ tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a
         if (!s->is.text)
             continue;
         memcpy(apart, s->is.times, (size_t)r->nsize * sizeof *apart);
-        apart[k] -= s->multiple;
-        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, 0, apart};
+        apart[k] -= s->is.divisor * s->multiple;
+        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, s->is.divisor - 1, apart};
     }
-    for (int i = 0; i < r->nlimit; i++)
-        sum[c.nsum++] = (tc_cg_size_sum){r->limit[i].sum.constant, INT64_MIN, r->limit[i].most, r->limit[i].sum.times};
+    for (int i = 0; i < r->nlimit; i++) {
+        const tc_graph_size_sum *x = &r->limit[i].sum;
+        sum[c.nsum++] = (tc_cg_size_sum){x->constant, INT64_MIN, r->limit[i].most * x->divisor + x->divisor - 1, x->times};
+    }
     return c;
 }
 
@@ -33,7 +36,10 @@ static json_t *sum_to_json(const tc_graph_size_sum *x, int n) {
     json_t *times = json_array();
     for (int k = 0; k < n; k++)
         json_array_append_new(times, json_integer(x->times[k]));
-    return json_pack("{s:s, s:I, s:o}", "text", x->text, "constant", (json_int_t)x->constant, "times", times);
+    json_t *j = json_pack("{s:s, s:I, s:o}", "text", x->text, "constant", (json_int_t)x->constant, "times", times);
+    if (x->divisor > 1)
+        json_object_set_new(j, "divisor", json_integer(x->divisor));
+    return j;
 }
 
 json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
@@ -61,13 +67,17 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
 static bool read_sum(const json_t *j, tc_arena *a, int n, tc_graph_size_sum *out) {
     const json_t *times = json_object_get(j, "times");
     const char *text = json_string_value(json_object_get(j, "text"));
-    if (!text || json_array_size(times) != (size_t)n)
+    const json_t *divisor = json_object_get(j, "divisor");
+    int64_t d = divisor ? json_integer_value(divisor) : 1;
+    if (!text || json_array_size(times) != (size_t)n || d < 1 || d > TC_MAX_SIZE)
         return false;
     int64_t *t = TC_NEW_N(a, int64_t, n);
     for (int k = 0; k < n; k++)
         t[k] = json_integer_value(json_array_get(times, (size_t)k));
-    *out = (tc_graph_size_sum){
-        .text = tc_arena_strdup(a, text), .constant = json_integer_value(json_object_get(j, "constant")), .times = t};
+    *out = (tc_graph_size_sum){.text = tc_arena_strdup(a, text),
+                               .constant = json_integer_value(json_object_get(j, "constant")),
+                               .divisor = d,
+                               .times = t};
     return true;
 }
 
