@@ -1,8 +1,9 @@
 /* Refuses memory to calls of the library, request by request: each one alone (once), and it with all that follow until the call has
  * ended (all). The call must say that it failed, or be right; nothing that lasts may be harmed; nothing may leak (under the
  * address sanitizer); and the same call must then succeed, in this process.
- *   memory_campaign [--points N] [--seed S] [--only NAME] [--at N once|all]
- * N requests of each call, spread evenly from a drawn first one; all where N is 0, which is the default. */
+ *   memory_campaign [--points N] [--seed S] [--only NAME] [--from A] [--to B] [--again K] [--at N --all 0|1]
+ * N requests of each call, spread evenly from a drawn first one; all where N is 0, which is the default. Of those from the A-th to the
+ * B-th, so that all requests of what makes many can be had in sittings; each K-th time the same call is tried again. */
 #include <execinfo.h>
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,13 @@ typedef struct point {
     bool all;
 } point;
 
+/* What was asked for. */
+typedef struct plan {
+    long points, seed, from, to, again, at;
+    const char *only;
+    bool all;
+} plan;
+
 static point now; /* for the last words */
 
 static void say(const char *what, const char *why) {
@@ -55,7 +63,7 @@ static bool goes_on(const call *c) {
     return ok;
 }
 
-static bool try_point(size_t *most) {
+static bool try_point(bool again, size_t *most) {
     tc_error err = {0}, harm = {0};
     const call *c = now.c;
     if (c->prepare(&err) != TC_OK) {
@@ -77,7 +85,8 @@ static bool try_point(size_t *most) {
     if (getenv("MEMORY_VERBOSE"))
         printf("%s %ld %s: %s (%zu of the reserve)\n", c->name, now.at, now.all ? "all" : "once", s == TC_OK ? "done" : err.msg,
                used);
-    ok = goes_on(c) && ok;
+    if (again)
+        ok = goes_on(c) && ok;
     if (__lsan_do_recoverable_leak_check()) {
         say("it leaks", "");
         ok = false;
@@ -86,7 +95,7 @@ static bool try_point(size_t *most) {
 }
 
 /* Each of its requests in steps; how many failed. */
-static int try_call(const call *c, long points, long seed, long *cases) {
+static int try_call(const call *c, const plan *p, long *cases) {
     tc_error err = {0};
     int bad = 0;
     size_t most = 0;
@@ -101,11 +110,11 @@ static int try_call(const call *c, long points, long seed, long *cases) {
         say("it fails although nothing is refused: ", err.msg);
         return 1;
     }
-    long step = points && now.of > points ? now.of / points : 1, before = *cases;
+    long step = p->points && now.of > p->points ? now.of / p->points : 1, before = *cases, to = p->to ? p->to : now.of;
     for (int all = 0; all < 2; all++)
-        for (now.all = all, now.at = (seed + all) % step + 1; now.at <= now.of; now.at += step) {
-            bad += !try_point(&most);
+        for (now.all = all, now.at = p->from + (p->seed + all) % step; now.at <= to && now.at <= now.of; now.at += step) {
             ++*cases;
+            bad += !try_point(*cases % p->again == 0, &most);
         }
     printf("%s: %ld requests, %ld refused, %d bad; at most %zu KiB of the reserve\n", c->name, now.of, *cases - before, bad,
            most >> 10);
@@ -113,41 +122,47 @@ static int try_call(const call *c, long points, long seed, long *cases) {
     return bad;
 }
 
-static int campaign(long points, long seed, const char *only, long at, bool all) {
+static int campaign(const plan *p) {
     int bad = 0;
     long cases = 0;
     size_t most = 0;
     for (int i = 0; i < ncalls; i++) {
-        if (only && strcmp(only, calls[i].name))
+        if (p->only && strcmp(p->only, calls[i].name))
             continue;
-        now = (point){&calls[i], at, at, all};
-        if (!at)
-            bad += try_call(&calls[i], points, seed, &cases);
+        now = (point){&calls[i], p->at, p->at, p->all};
+        if (!p->at)
+            bad += try_call(&calls[i], p, &cases);
         else
-            bad += !goes_on(&calls[i]) || !try_point(&most);
+            bad += !goes_on(&calls[i]) || !try_point(true, &most);
     }
-    printf("%ld requests refused (seed %ld), %d bad\n", cases, seed, bad);
+    printf("%ld requests refused (seed %ld), %d bad\n", cases, p->seed, bad);
     return bad != 0;
+}
+
+static plan plan_of(int argc, char **argv) {
+    plan p = {.seed = 1, .from = 1, .again = 1};
+    const struct {
+        const char *name;
+        long *value;
+    } numbers[] = {{"--points", &p.points}, {"--seed", &p.seed},   {"--from", &p.from},
+                   {"--to", &p.to},         {"--again", &p.again}, {"--at", &p.at}};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        for (size_t k = 0; k < sizeof numbers / sizeof numbers[0]; k++)
+            if (strcmp(argv[i], numbers[k].name) == 0)
+                *numbers[k].value = atol(argv[i + 1]);
+        if (strcmp(argv[i], "--only") == 0)
+            p.only = argv[i + 1];
+        if (strcmp(argv[i], "--all") == 0)
+            p.all = atol(argv[i + 1]) != 0;
+    }
+    p.again = p.again < 1 ? 1 : p.again;
+    return p;
 }
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "worker") == 0)
         return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
-    long points = 0, seed = 1, at = 0;
-    const char *only = NULL;
-    bool all = false;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--points") == 0)
-            points = atol(argv[i + 1]);
-        else if (strcmp(argv[i], "--seed") == 0)
-            seed = atol(argv[i + 1]);
-        else if (strcmp(argv[i], "--only") == 0)
-            only = argv[i + 1];
-        else if (strcmp(argv[i], "--at") == 0)
-            at = atol(argv[i + 1]);
-        else if (strcmp(argv[i], "--all") == 0)
-            all = atol(argv[i + 1]) != 0;
-    }
+    const plan p = plan_of(argc, argv);
     signal(SIGABRT, last_words);
     signal(SIGSEGV, last_words);
     signal(SIGBUS, last_words);
@@ -157,7 +172,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "memory_campaign: %s\n", err.msg);
         return 1;
     }
-    int status = campaign(points, seed, only, at, all);
+    int status = campaign(&p);
     calls_free();
     tc_fs_remove_tree(folder);
     free(folder);
