@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "measure/records/json_text.h"
 
 /* A text of the metadata, which whoever made the file chose. */
 static const char *text_of(const json_t *j, const char *key) {
@@ -99,7 +100,7 @@ int tc_cli_show_library(const char *path, bool json, tc_error *err) {
     char *text;
     if (tc_cg_read_metadata(path, &text, err) != TC_OK)
         return TC_CLI_FAILED;
-    json_t *j = json_loads(text, 0, NULL);
+    json_t *j = tc_meas_json_read(text, 0, NULL);
     free(text);
     if (!json_is_object(j)) {
         json_decref(j);

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "measure/records/json_text.h"
 #include "measure/records/record.h"
 #include "support/log.h"
 #include "support/system/fs.h"
@@ -150,7 +151,7 @@ static tc_status answer(tc_meas_peer *p, json_t **out, tc_error *err) {
         if (poll(&f, 1, 100) > 0 && !receive(p))
             return ended(p, err);
     }
-    *out = json_loads(tc_sb_str(&p->said), 0, NULL);
+    *out = tc_meas_json_read(tc_sb_str(&p->said), 0, NULL);
     if (!*out)
         return tc_fail(err, TC_ENV, "%s answered what is not JSON: %.200s", p->program, tc_sb_str(&p->said));
     return TC_OK;

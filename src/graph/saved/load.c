@@ -1,6 +1,7 @@
 /* Loading a library that tctune built: its metadata say what it takes and gives. */
 #include "codegen/artefacts/library.h"
 #include "graph/saved/save_int.h"
+#include "measure/records/json_text.h"
 #include "support/system/fs.h"
 #include "te/eval.h"
 
@@ -189,10 +190,7 @@ static tc_status check_target(const char *path, const char *text, tc_error *err)
 tc_status tc_graph_read_library(tc_graph_model *m, const char *path, const char **name, const char **target, tc_error *err) {
     char *text;
     TC_TRY(tc_cg_read_metadata(path, &text, err));
-    json_error_t why;
-    json_t *j = json_loads(text, 0, &why);
-    if (!j && json_error_code(&why) == json_error_out_of_memory)
-        tc_alloc_refuse();
+    json_t *j = tc_meas_json_read(text, 0, NULL);
     free(text);
     int64_t abi = json_integer_value(json_object_get(j, "abi"));
     tc_status s = TC_OK;

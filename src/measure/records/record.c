@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "measure/records/check.h"
+#include "measure/records/json_text.h"
 #include "support/status.h"
 #include "support/vec.h"
 
@@ -363,9 +364,7 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
 
 tc_status tc_meas_record_from_json(tc_arena *a, const char *where, const char *line, tc_record *r, tc_error *err) {
     json_error_t e;
-    json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, &e);
-    if (!o && json_error_code(&e) == json_error_out_of_memory)
-        tc_alloc_refuse();
+    json_t *o = tc_meas_json_read(line, JSON_REJECT_DUPLICATES, &e);
     if (!o)
         return tc_fail(err, TC_BAD_INPUT, "%s: not JSON: %s (column %d)", where, e.text, e.column);
     tc_status s = json_is_object(o) ? read_object(a, where, o, r, err) : missing(err, where, "workload", "a text");

@@ -45,11 +45,13 @@ static void say(const char *what, const char *why) {
     fflush(stdout);
 }
 
+/* On the standard error: commands print to nowhere. */
 static void last_words(int signal_number) {
     refuse_end();
-    say("it ended by a signal: ", strsignal(signal_number));
+    dprintf(STDERR_FILENO, "FAILED: %s, request %ld of %ld, %s: it ended by a signal: %s\n", now.c->name, now.at, now.of,
+            now.all ? "all" : "once", strsignal(signal_number));
     void *frames[32];
-    backtrace_symbols_fd(frames, backtrace(frames, 32), STDOUT_FILENO);
+    backtrace_symbols_fd(frames, backtrace(frames, 32), STDERR_FILENO);
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
