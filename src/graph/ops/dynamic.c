@@ -95,6 +95,19 @@ tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, i
     return x ? x : tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v->shape.d[d]);
 }
 
+tc_graph_value *tc_graph_em_count(tc_graph_emitter *e, const tc_graph_value *x, const bool *marked) {
+    tc_graph_value *n = NULL;
+    int64_t fixed = 1;
+    for (int d = 0; d < x->shape.ndim; d++) {
+        tc_graph_value *size = marked[d] ? tc_graph_extent(x, d) : NULL;
+        if (size)
+            n = n ? em_mul(e, n, size) : size;
+        else if (marked[d])
+            fixed *= x->shape.d[d];
+    }
+    return n && fixed != 1 ? em_mul(e, n, tc_graph_em_number(e, fixed)) : n;
+}
+
 tc_graph_value *tc_graph_em_number(tc_graph_emitter *e, int64_t v) {
     return tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){0}, &v);
 }

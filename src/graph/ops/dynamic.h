@@ -24,6 +24,8 @@ bool tc_graph_is_dynamic(const tc_graph_value *v);
 tc_graph_value *tc_graph_em_sized(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *size);
 /* Size of dimension d of v: an i64 scalar, maybe constant. */
 tc_graph_value *tc_graph_em_size(tc_graph_emitter *e, const tc_graph_value *v, int d);
+/* The product of the marked dimensions of v, as they are in a run; NULL: they do not vary. */
+tc_graph_value *tc_graph_em_count(tc_graph_emitter *e, const tc_graph_value *v, const bool *marked);
 /* The i64 scalar v. */
 tc_graph_value *tc_graph_em_number(tc_graph_emitter *e, int64_t v);
 /* The same memory with every dimension at its largest. */

@@ -30,7 +30,7 @@ typedef struct resize {
     bool antialias, exclude_outside;
     double cubic_a, extrapolation;
     float scale[TC_GRAPH_MAX_DIMS], roi[2][TC_GRAPH_MAX_DIMS];
-    bool changes[TC_GRAPH_MAX_DIMS];
+    bool changes[TC_GRAPH_MAX_DIMS], by_scales;
     const tc_graph_shape *in;
     tc_graph_shape out;
 } resize;
@@ -88,6 +88,7 @@ static tc_status read_scales(tc_graph_infer_ctx *c, int k, const int *axes, size
     size_t len;
     const tc_graph_attr *a = tc_graph_attr_find(c->n, TC_ATTR_scales);
     TC_TRY(tc_graph_want_floats(c, k, "scales", &v, &len));
+    r->by_scales = true;
     if ((a ? a->len : len) != n)
         return tc_graph_node_fail(c, "scales has %zu entries; %zu are expected", a ? a->len : len, n);
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +136,8 @@ static tc_status read_sizes(tc_graph_infer_ctx *c, const int *axes, size_t n, re
     if (strcmp(policy, "stretch") != 0)
         TC_TRY(keep_aspect(c, policy, axes, n, r));
     for (size_t i = 0; i < n; i++)
-        r->changes[axes[i]] = r->out.d[axes[i]] != r->in->d[axes[i]] || r->scale[axes[i]] != 1;
+        r->changes[axes[i]] =
+            r->out.d[axes[i]] != r->in->d[axes[i]] || r->scale[axes[i]] != 1 || tc_graph_extent(c->n->in[0], axes[i]);
     return TC_OK;
 }
 
@@ -345,6 +347,67 @@ static tc_dtype sum_type(tc_dtype t) {
     return wide ? TC_F64 : TC_F32;
 }
 
+/* ---- an axis whose size varies ---- */
+
+/* The scale as a fraction; false: it is none of whole numbers that a float holds. */
+static bool as_fraction(float scale, int64_t *up, int64_t *down) {
+    for (*down = 1; *down <= 64; *down *= 2) {
+        float times = scale * (float)*down;
+        *up = (int64_t)times;
+        if (times <= 1 << 20 && times == floorf(times))
+            return true;
+    }
+    return false;
+}
+
+/* Do the places and weights of all outputs follow from the scale, whatever the size is? */
+static bool follows_scale(const resize *r, int d) {
+    bool follows =
+        r->coords == HALF_PIXEL || r->coords == ASYMMETRIC || r->coords == TF_HALF_PIXEL_FOR_NN ||
+        (r->coords == PYTORCH_HALF_PIXEL && r->scale[d] >= 2); /* below, there may be one output, which is no half pixel */
+    return follows && r->by_scales && !r->exclude_outside && (!r->antialias || r->scale[d] >= 1);
+}
+
+/* x[.., index, ..], where those past the end are the last. */
+static tc_graph_value *at_places(tc_graph_emitter *e, tc_graph_value *x, int d, const int64_t *index, int64_t n) {
+    tc_graph_value *last = em_sub(e, tc_graph_extent(x, d), tc_graph_em_number(e, 1));
+    return tc_graph_em_pick(e, x, d, em_min(e, tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {n}}, index), last));
+}
+
+static tc_graph_value *sum_at_places(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
+    taps t = taps_of(e->c, r, d);
+    tc_graph_value *sum = NULL;
+    for (int64_t k = 0; k < t.n; k++) {
+        tc_graph_value *weight = tc_graph_em_floats(e, x->dtype, &(tc_graph_shape){1, {t.out}}, t.weight + k * t.out);
+        weight = tc_graph_em_along(e, weight, d, x->shape.ndim);
+        tc_graph_value *term = em_mul(e, at_places(e, x, d, t.index + k * t.out, t.out), weight);
+        sum = sum ? em_add(e, sum, term) : term;
+    }
+    return sum;
+}
+
+/* As tables of the largest size have it; nearest ones that only repeat elements are a view. */
+static tc_graph_value *resize_varying(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
+    int64_t up, down, n = r->out.d[d];
+    if (!follows_scale(r, d) || !as_fraction(r->scale[d], &up, &down)) {
+        e->status = e->status == TC_OK ? tc_graph_dynamic_refuse(e->c, 0, d) : e->status;
+        return x;
+    }
+    tc_graph_value *y, *size = em_mul(e, tc_graph_extent(x, d), tc_graph_em_number(e, up));
+    if (r->mode == NEAREST) {
+        int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
+        bool repeats = down == 1;
+        for (int64_t i = 0; i < n; i++) {
+            index[i] = TC_MAX(0, TC_MIN(nearest(r, d, source(r, d, i)), r->in->d[d] - 1));
+            repeats = repeats && index[i] == i / up;
+        }
+        y = repeats ? tc_graph_em_index(e, tc_graph_em_blind(e, x), d, index, n) : at_places(e, x, d, index, n);
+    } else {
+        y = sum_at_places(e, r, x, d);
+    }
+    return tc_graph_em_with_sizes(e, y, x, d, down == 1 ? size : em_div(e, size, tc_graph_em_number(e, down)));
+}
+
 tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     resize r;
@@ -353,8 +416,6 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
     for (int d = 0; d < r.in->ndim; d++) {
         if (r.changes[d] && r.in->d[d] == 0 && r.out.d[d] > 0)
             return tc_graph_node_fail(c, "dimension %d is empty and cannot be resized", d);
-        if (r.changes[d] && tc_graph_extent(x, d))
-            return tc_graph_dynamic_refuse(c, 0, d);
         bool indexed = r.changes[d] || r.coords == TF_CROP_AND_RESIZE; /* which asks of every place whether it is outside */
         double each = r.changes[d] && r.mode != NEAREST ? 4 / stretch(&r, d) : 1;
         TC_TRY(tc_graph_want_table(c, indexed ? (double)r.out.d[d] * each : 0));
@@ -364,7 +425,7 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
     tc_graph_value *y = tc_graph_em_cast(&e, x, t);
     for (int d = 0; d < r.in->ndim; d++)
         if (r.changes[d])
-            y = resize_axis(&e, &r, y, d);
+            y = (tc_graph_extent(y, d) ? resize_varying : resize_axis)(&e, &r, y, d);
     for (int d = 0; d < r.in->ndim && r.coords == TF_CROP_AND_RESIZE; d++)
         y = extrapolate(&e, &r, y, d);
     return tc_graph_em_finish(&e, tc_graph_em_cast(&e, y, x->dtype));

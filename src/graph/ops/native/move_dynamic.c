@@ -162,14 +162,17 @@ static tc_graph_value *along(tc_graph_emitter *e, tc_graph_value *v, int d, int 
     return tc_graph_em_reshape(e, v, &s);
 }
 
-/* fill: NULL repeats the edge. */
+/* fill: NULL repeats the edge, or what comes before it. */
 static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *before,
-                                const tc_graph_number *after, tc_graph_value *fill) {
+                                const tc_graph_number *after, tc_graph_value *fill, bool reflects) {
     int64_t most = x->shape.d[d] + TC_MAX(before->most, 0) + TC_MAX(after->most, 0);
     tc_graph_value *size = tc_graph_em_size(e, x, d), *from = em_sub(e, tc_graph_em_iota(e, most, 0, 1), before->value);
     tc_graph_value *last = em_sub(e, size, tc_graph_em_number(e, 1)),
                    *n = em_add(e, size, em_add(e, before->value, after->value));
-    tc_graph_value *y = tc_graph_em_pick(e, x, d, em_max(e, em_min(e, from, last), tc_graph_em_number(e, 0)));
+    tc_graph_value *beyond = em_sub(e, last, em_unary(e, TC_GRAPH_OP_ABS, from)), *at = em_min(e, from, last);
+    if (reflects)
+        at = em_sub(e, last, em_unary(e, TC_GRAPH_OP_ABS, beyond));
+    tc_graph_value *y = tc_graph_em_pick(e, x, d, em_max(e, at, tc_graph_em_number(e, 0)));
     if (fill) {
         tc_graph_value *in =
             tc_graph_em_op(e, TC_GRAPH_OP_AND, em_less(e, tc_graph_em_number(e, -1), from), em_less(e, from, size));
@@ -220,17 +223,17 @@ tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
     const char *mode = tc_graph_attr_mode(e->c->n);
     tc_graph_value *x = e->c->n->in[0], *fill;
     int ndim = x->shape.ndim;
-    bool any = false, edge = strcmp(mode, "edge") == 0;
+    bool any = false, edge = strcmp(mode, "edge") == 0, reflects = strcmp(mode, "reflect") == 0;
     TC_TRY(read_pads(e, before, after, &any));
     if (!any)
         return TC_OK;
-    if (!edge && strcmp(mode, "constant") != 0)
+    if (!edge && !reflects && strcmp(mode, "constant") != 0)
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
-                                    "attribute mode is '%s'; constant and edge are supported where sizes depend on data", mode);
+                                    "attribute mode is '%s'; constant, edge and reflect are supported where sizes vary", mode);
     TC_TRY(pad_fill(e, &fill));
     for (int d = 0; d < ndim; d++)
         if (!before[d].constant || !after[d].constant || before[d].most || after[d].most)
-            x = pad_axis(e, x, d, &before[d], &after[d], edge ? NULL : fill);
+            x = pad_axis(e, x, d, &before[d], &after[d], edge || reflects ? NULL : fill, reflects);
     return tc_graph_em_finish(e, x);
 }
 

@@ -128,20 +128,6 @@ tc_status tc_graph_sizes_reduce(tc_graph_emitter *e) {
     return e->status;
 }
 
-/* Of the dimensions `reduced` of x, as they are in a run; NULL: they do not vary. */
-static tc_graph_value *elements(tc_graph_emitter *e, const tc_graph_value *x, const bool *reduced) {
-    tc_graph_value *n = NULL;
-    int64_t fixed = 1;
-    for (int d = 0; d < x->shape.ndim; d++) {
-        tc_graph_value *size = reduced[d] ? tc_graph_extent(x, d) : NULL;
-        if (size)
-            n = n ? em_mul(e, n, size) : size;
-        else if (reduced[d])
-            fixed *= x->shape.d[d];
-    }
-    return n && fixed != 1 ? em_mul(e, n, tc_graph_em_number(e, fixed)) : n;
-}
-
 /* A sum divided by the number of elements that there are. */
 tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
@@ -157,7 +143,7 @@ tc_status tc_graph_rewrite_mean(tc_graph_emitter *e) {
     }
     for (int d = 0; d < x->shape.ndim && len == 0; d++)
         reduced[d] = !tc_graph_attr_noop_with_empty_axes(n);
-    tc_graph_value *count = x->dtype == TC_BOOL ? NULL : elements(e, x, reduced);
+    tc_graph_value *count = x->dtype == TC_BOOL ? NULL : tc_graph_em_count(e, x, reduced);
     if (!count)
         return e->status;
     int64_t sorted[TC_GRAPH_MAX_DIMS];

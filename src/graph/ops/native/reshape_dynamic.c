@@ -253,6 +253,27 @@ tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {
     return tc_graph_em_finish(e, reshaped(&r));
 }
 
+/* Dimensions from..to of x are one of the result. */
+static void add_flat(reshaper *r, int from, int to) {
+    bool marked[TC_GRAPH_MAX_DIMS] = {false};
+    for (int d = from; d < to; d++)
+        marked[d] = true;
+    r->size[r->shape.ndim] = tc_graph_em_count(r->e, r->x, marked);
+    r->shape.d[r->shape.ndim++] = count(&r->x->shape, from, to);
+}
+
+tc_status tc_graph_rewrite_flatten(tc_graph_emitter *e) {
+    reshaper r = {.e = e, .x = e->c->n->in[0]};
+    int64_t ndim = r.x->shape.ndim, axis = tc_graph_attr_axis_or(e->c->n, 1);
+    if (axis < -ndim || axis > ndim)
+        return TC_OK; /* inference refuses it */
+    int at = (int)(axis < 0 ? axis + ndim : axis);
+    add_flat(&r, 0, at);
+    add_flat(&r, at, (int)ndim);
+    TC_TRY(e->status);
+    return tc_graph_em_finish(e, reshaped(&r));
+}
+
 /* ---- and after it: dimensions that correspond, and a first one that grows or shrinks by what follows it ---- */
 
 static int next_dim(const tc_graph_shape *x, tc_graph_value *const *size, int d) {

@@ -122,6 +122,55 @@ tc_status tc_graph_sizes_cum_sum(tc_graph_emitter *e) {
     return tc_graph_sizes_same(e);
 }
 
+/* What there is of each, by channel. */
+tc_status tc_graph_rewrite_channels(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    for (int k = 1; k < n->nin; k++)
+        if (n->in[0]->shape.ndim > 1 && n->in[k] && n->in[k]->shape.ndim == 1)
+            TC_TRY(tc_graph_meet(e, n->in[0], 1, n->in[k], 0, false));
+    return e->status;
+}
+
+/* (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias, whose means know how long the rows are. */
+static tc_status normalise(tc_graph_emitter *e, const int64_t *axes, size_t len) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    tc_dtype t = x->dtype == TC_F64 ? TC_F64 : TC_F32;
+    tc_graph_value *wide = tc_graph_em_cast(e, x, t),
+                   *mean = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_MEAN, wide, axes, len, true),
+                   *centred = em_sub(e, wide, mean);
+    tc_graph_value *variance = tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_MEAN, em_mul(e, centred, centred), axes, len, true);
+    tc_graph_value *root = em_unary(e, TC_GRAPH_OP_SQRT, em_by(e, TC_GRAPH_OP_ADD, variance, tc_graph_attr_epsilon(n)));
+    tc_graph_value *inverse = em_unary(e, TC_GRAPH_OP_RECIPROCAL, root);
+    tc_graph_value *y = em_mul(e, em_mul(e, centred, inverse), tc_graph_em_cast(e, n->in[1], t));
+    if (n->nin > 2 && n->in[2])
+        y = em_add(e, y, tc_graph_em_cast(e, n->in[2], t));
+    tc_graph_em_output(e, 1, mean);
+    tc_graph_em_output(e, 2, inverse);
+    return tc_graph_em_finish(e, tc_graph_em_cast(e, y, x->dtype));
+}
+
+tc_status tc_graph_rewrite_layer_norm(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    int64_t axes[TC_GRAPH_MAX_DIMS];
+    size_t len = 0;
+    int axis;
+    bool varies = false;
+    TC_TRY(tc_graph_want_float(e->c, 0));
+    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, -1), x->shape.ndim, &axis));
+    for (int k = 1; k < n->nin; k++) {
+        TC_TRY(tc_graph_want_same_type(e->c, 0, k));
+        if (n->in[k])
+            TC_TRY(tc_graph_meet_broadcast(e, x, n->in[k], 0));
+    }
+    for (int d = axis; d < x->shape.ndim; d++) {
+        varies |= tc_graph_extent(x, d) != NULL;
+        axes[len++] = d;
+    }
+    return varies ? normalise(e, axes, len) : e->status;
+}
+
 tc_status tc_graph_sizes_layer_norm(tc_graph_emitter *e) {
     TC_TRY(tc_graph_dynamic_refuse_any(e, 0, (int)tc_graph_attr_axis(e->c->n), e->c->n->in[0]->shape.ndim));
     return tc_graph_sizes_same(e);

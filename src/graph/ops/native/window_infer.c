@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
+#include "graph/ir/sizes.h"
 #include "graph/ops/functions.h"
 
 enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
@@ -229,6 +230,50 @@ tc_status tc_graph_rewrite_global_pool(tc_graph_emitter *e) {
     return average ? tc_graph_rewrite_mean(e) : TC_OK;
 }
 
+/* The weights say how many channels there are. */
+static tc_status meet_channels(tc_graph_emitter *e, bool transposed) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *x = n->in[0], *w = n->in[1];
+    int own = transposed ? 0 : 1;
+    int64_t group = transposed ? 1 : tc_graph_attr_group(n);
+    if (x->shape.ndim < 3 || w->shape.ndim != x->shape.ndim || (!tc_graph_extent(x, 1) && !tc_graph_extent(w, own)))
+        return TC_OK;
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    const tc_expr *want = tc_bin(s->ctx, TC_OP_MUL, tc_graph_size_number(e, w, own), tc_i64(s->ctx, group));
+    tc_arena *a = e->c->g->arena;
+    return tc_graph_meet_numbers(e, tc_arena_printf(a, "the channels of '%s'", x->name), tc_graph_size_number(e, x, 1),
+                                 tc_arena_printf(a, "those that the weights '%s' want", w->name),
+                                 tc_graph_sizes_simplify(s, want));
+}
+
+/* An average that leaves its padding out divides by the number of elements that there are. */
+static tc_status count_elements(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0];
+    tc_graph_shape s = x->shape;
+    s.d[0] = s.d[1] = 1;
+    tc_graph_value *ones = tc_graph_em_expand(e, tc_graph_em_scalar(e, x->dtype, 1), &s);
+    for (int d = 2; d < s.ndim; d++)
+        if (tc_graph_extent(x, d))
+            ones = tc_graph_em_sized(e, ones, d, tc_graph_extent(x, d));
+    tc_graph_set_count_include_pad(e->c->g, n, 1);
+    tc_graph_value *sum = tc_graph_em_again(e, &x), *count = tc_graph_em_again(e, &ones);
+    tc_graph_value *none = em_equal(e, count, tc_graph_em_scalar(e, x->dtype, 0));
+    count = tc_graph_em_where(e, none, tc_graph_em_scalar(e, x->dtype, 1), count);
+    return tc_graph_em_finish(e, em_div(e, sum, count));
+}
+
+/* Is there padding behind what varies, which is not counted? */
+static bool leaves_out_ends(const tc_graph_node *n) {
+    const tc_graph_value *x = n->in[0];
+    size_t len = 0;
+    const int64_t *pads = tc_graph_attr_pads(n, &len);
+    bool same = strncmp(tc_graph_attr_auto_pad(n), "SAME", 4) == 0, any = false;
+    for (int d = 2; d < x->shape.ndim; d++)
+        any |= tc_graph_extent(x, d) && (same || (len == 2 * (size_t)(x->shape.ndim - 2) && pads[(size_t)(d - 2) + len / 2]));
+    return n->op == TC_GRAPH_OP_AVERAGE_POOL && !tc_graph_attr_count_include_pad(n) && any;
+}
+
 /* Before inference, which makes padding of the largest sizes: where those along `walked` dimensions vary, padding may not depend on them. */
 tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
     tc_graph_infer_ctx *c = e->c;
@@ -246,8 +291,10 @@ tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
                        : !transposed && tc_graph_attr_ceil_mode(c->n)           ? "ceil_mode"
                        : transposed && tc_graph_attr_output_shape(c->n, &given) ? "output_shape"
                                                                                 : NULL;
+    if (c->n->op == TC_GRAPH_OP_CONV || transposed)
+        TC_TRY(meet_channels(e, transposed));
     if (!varies || !what)
-        return TC_OK;
+        return leaves_out_ends(c->n) ? count_elements(e) : e->status;
     return tc_graph_node_refuse(
         c, TC_ERROR_DATA_DEPENDENT,
         "the sizes of '%s' vary, and with %s the window depends on them, which is not supported; give single "
@@ -296,15 +343,10 @@ static tc_status vary_windows(tc_graph_emitter *e, tc_graph_value *fill) {
 }
 
 tc_status tc_graph_sizes_pool(tc_graph_emitter *e) {
-    const tc_graph_node *n = e->c->n;
-    tc_graph_value *x = n->in[0];
-    size_t len;
-    const int64_t *pads = tc_graph_attr_pads(n, &len);
-    TC_TRY(tc_graph_dynamic_refuse_any(e, 0, 1, 2));
-    bool average = n->op == TC_GRAPH_OP_AVERAGE_POOL, all = !average || tc_graph_attr_count_include_pad(n);
-    for (int d = 2; d < x->shape.ndim && !all; d++)
-        if (tc_graph_extent(x, d) && pads[(size_t)(d - 2) + len / 2])
-            return tc_graph_dynamic_refuse(e->c, 0, d);
+    const tc_graph_value *x = e->c->n->in[0];
+    bool average = e->c->n->op == TC_GRAPH_OP_AVERAGE_POOL;
+    for (int k = 0; k < e->c->nout; k++)
+        e->c->extent[k][1] = tc_graph_extent(x, 1);
     return vary_windows(e, average ? tc_graph_em_scalar(e, x->dtype, 0) : tc_graph_em_lowest(e, x->dtype));
 }
 
