@@ -90,23 +90,62 @@ static void assume(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
     tc_env_assume(s->likely, holds);
 }
 
-/* x is at most so large in every run. Symbols that are only assumed have no size with which it never is. */
+/* How often the sum has y, if that is one whose sizes are only assumed. */
+static int64_t open_times(const tc_graph_sizes *s, const tc_affine *sum, const tc_graph_size_symbol *y) {
+    return y->assumed && y->is == y->own ? tc_affine_coef(sum, tc_varx(s->ctx, y->var)) : 0;
+}
+
+/* The sum less what its open symbols make of it. */
+static tc_ival rest_of(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *sum, const tc_graph_size_symbol *but) {
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        const tc_graph_size_symbol *y = &s->symbols.data[i];
+        int64_t times = open_times(s, sum, y);
+        if (times > 0 && (!but || y == but))
+            x = tc_bin(s->ctx, TC_OP_SUB, x, tc_bin(s->ctx, TC_OP_MUL, y->own, tc_i64(s->ctx, times)));
+    }
+    return tc_te_bounds(x, s->sure);
+}
+
+/* No open symbol has a size with which the sum is always too large. */
+static void narrow_each(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *sum, int64_t most) {
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        int64_t times = open_times(s, sum, y);
+        tc_ival rest = times > 0 ? rest_of(s, x, sum, y) : TC_IVAL_ALL;
+        if (rest.lo != TC_NINF)
+            (void)narrow(s, y, (tc_ival){0, TC_MAX(tc_floor_div(most - rest.lo, times), 0)});
+    }
+}
+
+/* Open symbols of a sum share the room, so that all their sizes go together, and kernels run at the sum. Those that may be 0 are what a run
+ * goes on from (a past), and get three quarters of it: a longer prompt is run in parts. False: what others may be leaves too little. */
+static bool share(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *sum, int64_t most) {
+    tc_ival rest = rest_of(s, x, sum, NULL);
+    int64_t n[2] = {0}, room = rest.hi == TC_INF ? 0 : most - rest.hi;
+    for (size_t i = 0; i < s->symbols.len; i++)
+        n[s->symbols.data[i].now.lo == 0] += TC_MAX(open_times(s, sum, &s->symbols.data[i]), 0);
+    if (room < most / 2 || room > most)
+        return false;
+    const int64_t part[] = {n[1] ? room / 4 : room, room - (n[0] ? room / 4 : 0)};
+    for (int past = 0; past < 2; past++)
+        if (n[past] && part[past] < n[past])
+            return false;
+    for (size_t i = 0; i < s->symbols.len; i++) {
+        tc_graph_size_symbol *y = &s->symbols.data[i];
+        bool past = y->now.lo == 0;
+        if (open_times(s, sum, y) > 0)
+            (void)narrow(s, y, (tc_ival){0, part[past] / n[past]});
+    }
+    return true;
+}
+
+/* x is at most so large in every run. */
 static void limit(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
     tc_push(&s->limits, ((tc_graph_size_limit){x, most}));
     assume(s, x, most);
     tc_affine sum;
-    if (!tc_te_affine(s->ctx, x, s->sure, &sum))
-        return;
-    for (size_t i = 0; i < s->symbols.len; i++) {
-        tc_graph_size_symbol *y = &s->symbols.data[i];
-        int64_t times = tc_affine_coef(&sum, tc_varx(s->ctx, y->var));
-        if (!y->assumed || y->is != y->own || times <= 0)
-            continue;
-        tc_ival rest =
-            tc_te_bounds(tc_bin(s->ctx, TC_OP_SUB, x, tc_bin(s->ctx, TC_OP_MUL, y->own, tc_i64(s->ctx, times))), s->sure);
-        if (rest.lo != TC_NINF)
-            (void)narrow(s, y, (tc_ival){0, TC_MAX(tc_floor_div(most - rest.lo, times), 0)});
-    }
+    if (tc_te_affine(s->ctx, x, s->sure, &sum) && !share(s, x, &sum, most))
+        narrow_each(s, x, &sum, most);
 }
 
 /* a meets min(a, n). What somebody gave as the sizes of a is not silently made less. */
