@@ -503,11 +503,12 @@ static tc_status parse_unary(parser *p, operand *out) {
     if (!minus && !not )
         return parse_primary(p, out);
     operand x;
-    if (++p->nesting > MAX_NESTING)
+    enum { AS_PRINTED = 2 }; /* 0 - (x): what is printed must be read again */
+    if ((p->nesting += AS_PRINTED) > MAX_NESTING)
         return tc_lex_fail(p->lex, p->err, "the expression is nested too deeply (more than %d levels)", MAX_NESTING);
     TC_TRY(next(p));
     TC_TRY(parse_unary(p, &x));
-    p->nesting--;
+    p->nesting -= AS_PRINTED;
     return minus ? negate(p, &x, at, out) : make_un(p, TC_OP_NOT, &x, at, out);
 }
 
