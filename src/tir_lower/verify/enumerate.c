@@ -288,7 +288,8 @@ static bool run(runner *r, int group, int from, tc_ival *range) {
         return true;
     }
     loop *l = &r->loop[from];
-    for (l->value = l->lo; l->value <= l->hi; l->value += l->step)
+    l->value = l->lo;
+    for (bool more = l->lo <= l->hi; more; more = !__builtin_add_overflow(l->value, l->step, &l->value) && l->value <= l->hi)
         if (possible(r, from) && !run(r, group, from + 1, range))
             return false;
     return true;
