@@ -396,6 +396,7 @@ static const struct {
     {TC_GRAPH_OP_MASKED, "inference makes it, of values as large as they may be"},
     {TC_GRAPH_OP_JOINED, "the same"},
     {TC_GRAPH_OP_SHIFTED, "the same"},
+    {TC_GRAPH_OP_APPENDED, "the same"},
     {TC_GRAPH_OP_FOLDED, "the same"},
     {TC_GRAPH_OP_UNFOLDED, "the same"},
     {TC_GRAPH_OP_GROWN, "caches that grow in place are found after import"},

@@ -1,8 +1,7 @@
 /* com.microsoft's GroupQueryAttention: attention with a cache of keys and values, whose sequences may be of different lengths.
  *
  * Where a new row belongs in the cache depends on data (seqlens_k), which say for each sequence how many rows it then has, less one.
- * A row of the present is a past one, a new one or zero by comparison of its number with the length of the past; only several new
- * rows behind a past have to be gathered.
+ * A row of the present is a past one, a new one or zero by comparison of its number with the length of the past (Appended).
  *
  * Where sizes vary, all of this is done with operands as large as they may be, whose rows past their sizes hold anything: such new rows
  * are no part of the present, and no query sees keys behind its own place. Results get their sizes in the end. */
@@ -20,8 +19,8 @@ typedef struct group_query {
     int64_t batch, rows, heads, shared, width;
     int64_t past, total, present; /* rows: of the buffer of the past, of the longest sequence, of the present's buffer */
     tc_graph_value *before;       /* rows of each sequence before the new ones: i64 [batch] or a scalar */
-    /* What `rows` and the present's rows are in a run, and the query with its sizes. */
-    tc_graph_value *new_rows, *present_rows, *query;
+    /* What `rows`, the present's and the past's rows are in a run, and the query with its sizes. */
+    tc_graph_value *new_rows, *present_rows, *past_rows, *query;
 } group_query;
 
 static tc_graph_value *input(const tc_graph_infer_ctx *c, int k) {
@@ -137,9 +136,10 @@ static tc_status read_lengths(group_query *g, const tc_graph_value *past) {
     if (lengths->dtype != TC_I32 || tc_graph_shape_count(&lengths->shape) != g->batch || lengths->shape.ndim > 2)
         return tc_graph_node_fail(c, "input 5 ('%s') must be %" PRId64 " numbers of type i32", lengths->name, g->batch);
     g->total = total.most;
+    g->past_rows = past ? tc_graph_em_size(e, past, 2) : NULL;
     g->present = TC_MAX(g->past, g->total);
     if (g->new_rows)
-        g->present_rows = past ? em_max(e, total.value, tc_graph_em_size(e, past, 2)) : total.value;
+        g->present_rows = past ? em_max(e, total.value, g->past_rows) : total.value;
     if (g->new_rows ? g->past == 0 : g->total == g->rows) { /* the first rows of all */
         g->before = tc_graph_em_scalar(e, TC_I64, 0);
         return e->status;
@@ -259,34 +259,16 @@ static tc_graph_value *resized(tc_graph_emitter *e, tc_graph_value *v, int64_t r
     return tc_graph_em_pad(e, v, pads, NULL);
 }
 
-/* Row `at` of v for each row of the present, by sequence; at: [batch or 1, rows]. */
-static tc_graph_value *pick_rows(group_query *g, tc_graph_value *v, tc_graph_value *at) {
-    static const int64_t rows_first[] = {0, 2, 1, 3};
-    tc_graph_emitter *e = g->e;
-    int64_t rows = at->shape.d[1];
-    if (g->batch == 1)
-        return tc_graph_em_gather(e, TC_GRAPH_OP_GATHER, v, tc_graph_em_reshape(e, at, &(tc_graph_shape){1, {rows}}), 2);
-    at = tc_graph_em_reshape(e, at, &(tc_graph_shape){3, {g->batch, rows, 1}});
-    tc_graph_value *in[] = {tc_graph_em_transpose(e, v, rows_first), at};
-    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_GATHER_ND, in, 2);
-    tc_graph_set_batch_dims(e->c->g, n, 1);
-    return tc_graph_em_transpose(e, tc_graph_em_place(e, n), rows_first);
-}
-
 /* The new rows of a sequence stand behind its past. */
 static tc_graph_value *appended(group_query *g, tc_graph_value *past, tc_graph_value *v) {
     tc_graph_emitter *e = g->e;
-    tc_graph_value *rows = g->new_rows ? g->new_rows : tc_graph_em_scalar(e, TC_I64, (double)g->rows);
     if (!past || past->shape.d[2] == 0 || g->before->shape.ndim == 0)
         return resized(e, v, g->present);
-    tc_graph_value *before = tc_graph_em_along(e, g->before, 0, 4), *at = tc_graph_em_iota(e, g->present, 2, 4);
-    tc_graph_value *nth = em_sub(e, at, before), *zero = tc_graph_em_scalar(e, v->dtype, 0);
-    if (g->rows > 1) {
-        tc_graph_value *row = em_by(e, TC_GRAPH_OP_MIN, em_by(e, TC_GRAPH_OP_MAX, nth, 0), (double)(g->rows - 1));
-        v = pick_rows(g, v, tc_graph_em_reshape(e, row, &(tc_graph_shape){2, {g->batch, g->present}}));
-    }
-    tc_graph_value *fresh = tc_graph_em_where(e, em_less(e, nth, rows), v, zero);
-    return tc_graph_em_where(e, em_less(e, at, before), resized(e, past, g->present), fresh);
+    tc_graph_value *rows = g->new_rows ? g->new_rows : tc_graph_em_number(e, g->rows);
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_APPENDED, (tc_graph_value *[]){past, v, g->before, g->past_rows, rows}, 5);
+    tc_graph_set_axis(e->c->g, n, 2);
+    tc_graph_set_shape(e->c->g, n, &g->present, 1);
+    return tc_graph_em_place(e, n);
 }
 
 static tc_status mask(group_query *g) {

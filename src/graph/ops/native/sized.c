@@ -90,6 +90,64 @@ const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int
     return tc_select(c, tc_bin(c, TC_OP_GT, size_a, i), part[A], second);
 }
 
+/* ---- Appended ---- */
+
+enum { PAST, NEW, STARTS, PAST_ROWS, NEW_ROWS };
+
+tc_status tc_graph_infer_appended(tc_graph_infer_ctx *c) {
+    size_t len;
+    TC_TRY(tc_graph_want_same_type(c, PAST, NEW));
+    c->out[0] = (tc_graph_type){c->n->in[PAST]->dtype, c->n->in[PAST]->shape};
+    c->out[0].shape.d[tc_graph_attr_axis(c->n)] = tc_graph_attr_shape(c->n, &len)[0];
+    return TC_OK;
+}
+
+tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
+    const tc_graph_tensor *past = c->in[PAST], *fresh = c->in[NEW], *starts = c->in[STARTS];
+    int axis = (int)tc_graph_attr_axis(c->n);
+    tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
+    size_t step = (size_t)(r.stride * tc_dtype_bytes(past->dtype));
+    int64_t room[] = {past->shape.d[axis], fresh->shape.d[axis]}, per = r.outer / TC_MAX(past->shape.d[0], 1);
+    int64_t npast = size_of(c->in[PAST_ROWS], room[PAST]), nnew = size_of(c->in[NEW_ROWS], room[NEW]);
+    memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
+    for (int64_t o = 0; o < r.outer; o++) {
+        int64_t start = tc_load_i(TC_I64, starts->data, starts->shape.ndim ? o / per : 0);
+        for (int64_t i = 0; i < r.n; i++) {
+            bool old = i < start;
+            const tc_graph_tensor *from = old ? past : fresh;
+            int64_t row = old ? i : (int64_t)((uint64_t)i - (uint64_t)start);
+            if (row < (old ? npast : nnew))
+                memcpy((char *)c->out[0].data + (size_t)(o * r.n + i) * step,
+                       (const char *)from->data + (size_t)(o * from->shape.d[axis] + row) * step, step);
+        }
+    }
+    return TC_OK;
+}
+
+/* Row i of operand k where its rows are more than i, else zero. Conditions stand with the number before the index: the other way they would
+ * be masks (tc_te_limit). */
+static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, const tc_expr *i, const tc_expr *const *idx) {
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    int axis = (int)tc_graph_attr_axis(n);
+    int64_t room = n->in[k]->shape.d[axis];
+    const tc_expr *rows = tc_graph_size_at(l, n->in[PAST_ROWS + k]), *none = tc_imm(c, n->in[k]->dtype, 0),
+                  *at[TC_GRAPH_MAX_DIMS];
+    memcpy(at, idx, sizeof *at * (size_t)n->in[k]->shape.ndim);
+    const tc_expr *most = tc_expr_touches_memory(rows) ? tc_i64(c, room) : rows;
+    at[axis] = i;
+    if (tc_expr_touches_memory(i) || tc_expr_touches_memory(rows))
+        at[axis] = tc_graph_index(l, tc_bin(c, TC_OP_MAX, tc_bin(c, TC_OP_MIN, i, tc_sub(c, most, tc_i64(c, 1))), tc_i64(c, 0)));
+    return room ? tc_select(c, tc_bin(c, TC_OP_GT, rows, i), tc_graph_value_at(l, n->in[k], at), none) : none;
+}
+
+const tc_expr *tc_graph_at_appended(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
+    (void)out;
+    tc_ctx *c = tc_graph_lower_ctx(l);
+    const tc_expr *i = idx[tc_graph_attr_axis(n)], *start = tc_graph_value_at(l, n->in[STARTS], idx);
+    const tc_expr *fresh = row_at(l, n, NEW, tc_sub(c, i, start), idx);
+    return tc_select(c, tc_bin(c, TC_OP_GT, start, i), row_at(l, n, PAST, i, idx), fresh);
+}
+
 /* ---- Grown ---- */
 
 tc_status tc_graph_infer_grown(tc_graph_infer_ctx *c) {
