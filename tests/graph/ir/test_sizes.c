@@ -546,6 +546,22 @@ static void test_table(void **state) {
     tc_graph_free(g);
 }
 
+/* What is assumed goes together; what is given is no less for it. */
+static void test_shared_table(void **state) {
+    (void)state;
+    tc_graph *g = import_ok(positions(true), NULL, 0);
+    expect_symbol(g, "n", 1, 2, true);
+    expect_symbol(g, "past", 0, 6, true);
+    tc_graph_free(g);
+    tc_graph_binding few = range("n", 1, 3, 1), all = range("n", 1, 8, 1);
+    g = import_ok(positions(true), &few, 1);
+    expect_symbol(g, "past", 0, 5, true);
+    tc_graph_free(g);
+    g = import_ok(positions(true), &all, 1);
+    expect_symbol(g, "past", 0, 7, true);
+    tc_graph_free(g);
+}
+
 /* ---- what cannot be bounded, and what no memory holds ---- */
 
 static void test_without_bounds(void **state) {
@@ -569,7 +585,7 @@ int main(void) {
         cmocka_unit_test(test_program),         cmocka_unit_test(test_failure_of_assumed),
         cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),
         cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_without_bounds),
+        cmocka_unit_test(test_table), cmocka_unit_test(test_shared_table),           cmocka_unit_test(test_without_bounds),
         cmocka_unit_test(test_completed),       cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_joined_zeros),
     };
