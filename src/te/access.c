@@ -144,7 +144,10 @@ bool te_scan_below(const te_scan *s, tc_ctx *c, te_ranges *r, const tc_expr *ind
     enum { MAX_AXES = 2 * TC_MAX_DIMS };
     const tc_var *axes[MAX_AXES];
     int n = s->op->naxis + s->op->nraxis;
-    if (n > MAX_AXES || tc_expr_touches_memory(index))
+    if (tc_expr_touches_memory(index)) /* any number, unless the lesser one is taken of it and another */
+        return index->op == TC_OP_MIN &&
+               (te_scan_below(s, c, r, index->args[0], size) || te_scan_below(s, c, r, index->args[1], size));
+    if (n > MAX_AXES)
         return false;
     for (int i = 0; i < n; i++)
         axes[i] = te_axis_of(s->op, i)->var;

@@ -72,22 +72,28 @@ static tc_graph_value *capped(tc_graph_emitter *e, tc_graph_value *v, double cap
     return em_by(e, TC_GRAPH_OP_MUL, em_unary(e, TC_GRAPH_OP_TANH, em_by(e, TC_GRAPH_OP_DIV, v, cap)), cap);
 }
 
-/* Keys past their size are seen by nobody, and values there are no part of sums. From here on, all is as large as it may be. */
-static void hide_rest(tc_graph_emitter *e, tc_graph_attention *a) {
-    tc_graph_value *keys = tc_graph_extent(a->k, 2);
-    a->allowed = a->allowed ? tc_graph_em_blind(e, a->allowed) : NULL;
-    if (keys) {
-        tc_graph_value *in = em_less(e, tc_graph_em_iota(e, a->k->shape.d[2], 3, 4), keys);
-        a->allowed = tc_graph_em_both(e, a->allowed ? of_scores(e, a->allowed) : NULL, in);
-        a->v = tc_graph_em_masked(e, a->v, 2, tc_graph_em_scalar(e, a->v->dtype, 0));
-    }
-    a->q = tc_graph_em_blind(e, a->q);
-    a->k = tc_graph_em_blind(e, a->k);
-    a->v = tc_graph_em_blind(e, a->v);
-    a->bias = a->bias ? tc_graph_em_blind(e, a->bias) : NULL;
+/* All as large as it may be. */
+static tc_graph_attention largest_of(tc_graph_emitter *e, const tc_graph_attention *a) {
+    tc_graph_attention r = *a;
+    r.q = tc_graph_em_blind(e, a->q);
+    r.k = tc_graph_em_blind(e, a->k);
+    r.v = tc_graph_em_blind(e, a->v);
+    r.bias = a->bias ? tc_graph_em_blind(e, a->bias) : NULL;
+    r.allowed = a->allowed ? tc_graph_em_blind(e, a->allowed) : NULL;
+    return r;
 }
 
-static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a) {
+/* v, with `fill` for keys, along `axis`, past as many as there are; NULL: as many as there can be. */
+static tc_graph_value *for_keys(tc_graph_emitter *e, tc_graph_value *v, int axis, tc_graph_value *keys, double fill) {
+    if (!keys)
+        return v;
+    tc_graph_value *in[] = {v, keys, tc_graph_em_scalar(e, v->dtype, fill)};
+    tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_MASKED, in, 3);
+    tc_graph_set_axis(e->c->g, n, axis);
+    return tc_graph_em_place(e, n);
+}
+
+static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a, tc_graph_value *keys) {
     tc_dtype to = a->q->dtype, t = tc_graph_wide(to);
     int64_t heads = a->q->shape.d[1], shared = a->k->shape.d[1];
     tc_graph_value *q = grouped(e, tc_graph_em_cast(e, a->q, t), heads, shared);
@@ -103,17 +109,19 @@ static tc_graph_value *attend(tc_graph_emitter *e, tc_graph_attention *a) {
         s = tc_graph_em_where(e, grouped(e, of_scores(e, a->allowed), heads, shared), s,
                               tc_graph_em_scalar(e, t, t == TC_F64 ? -DBL_MAX : -(double)FLT_MAX));
     a->scores[2] = ungrouped(e, s);
+    int last = s->shape.ndim - 1;
+    s = for_keys(e, s, last, keys, -INFINITY);
     tc_graph_node *n = tc_graph_em_node(e, TC_GRAPH_OP_SOFTMAX, &s, 1);
     tc_graph_set_axis(e->c->g, n, -1);
     s = tc_graph_em_place(e, n);
     a->scores[3] = ungrouped(e, s);
-    return tc_graph_em_cast(e, ungrouped(e, tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, s, v)), to);
+    s = tc_graph_em_op(e, TC_GRAPH_OP_MATMUL, for_keys(e, s, last, keys, 0), for_keys(e, v, last - 1, keys, 0));
+    return tc_graph_em_cast(e, ungrouped(e, s), to);
 }
 
 tc_graph_value *tc_graph_em_attention(tc_graph_emitter *e, tc_graph_attention *a) {
-    tc_graph_attention largest = *a;
-    hide_rest(e, &largest);
-    tc_graph_value *y = attend(e, &largest);
+    tc_graph_attention largest = largest_of(e, a);
+    tc_graph_value *y = attend(e, &largest, tc_graph_extent(a->k, 2));
     y = tc_graph_em_with_sizes(e, y, a->q, -1, NULL);
     for (int k = 0; k < 4; k++)
         a->scores[k] = tc_graph_em_with_sizes(e, largest.scores[k], a->q, 3, tc_graph_extent(a->k, 2));

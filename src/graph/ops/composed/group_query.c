@@ -304,8 +304,10 @@ tc_status tc_graph_infer_group_query_attention(tc_graph_infer_ctx *c) {
     g.a.k = appended(&g, input(c, PAST_KEY), g.a.k);
     g.a.v = appended(&g, input(c, PAST_VALUE), g.a.v);
     TC_TRY(mask(&g));
-    tc_graph_em_output(&e, 1, with_sizes(&g, g.a.k, 2, g.present_rows));
-    tc_graph_em_output(&e, 2, with_sizes(&g, g.a.v, 2, g.present_rows));
+    g.a.k = with_sizes(&g, g.a.k, 2, g.present_rows);
+    g.a.v = with_sizes(&g, g.a.v, 2, g.present_rows);
+    tc_graph_em_output(&e, 1, g.a.k);
+    tc_graph_em_output(&e, 2, g.a.v);
     g.a.scale = scale == 0 ? 1 / sqrt((double)g.width) : scale;
     g.a.softcap = tc_graph_attr_softcap(c->n);
     tc_graph_value *y = tc_graph_em_merge_heads(&e, tc_graph_em_attention(&e, &g.a));

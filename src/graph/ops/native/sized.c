@@ -136,7 +136,7 @@ static const tc_expr *row_at(tc_graph_lower *l, const tc_graph_node *n, int k, c
     const tc_expr *most = tc_expr_touches_memory(rows) ? tc_i64(c, room) : rows;
     at[axis] = i;
     if (tc_expr_touches_memory(i) || tc_expr_touches_memory(rows))
-        at[axis] = tc_graph_index(l, tc_bin(c, TC_OP_MAX, tc_bin(c, TC_OP_MIN, i, tc_sub(c, most, tc_i64(c, 1))), tc_i64(c, 0)));
+        at[axis] = tc_graph_index(l, tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_sub(c, most, tc_i64(c, 1))));
     return room ? tc_select(c, tc_bin(c, TC_OP_GT, rows, i), tc_graph_value_at(l, n->in[k], at), none) : none;
 }
 
