@@ -580,13 +580,11 @@ static void test_without_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),
-        cmocka_unit_test(test_assumed),         cmocka_unit_test(test_nameless),
-        cmocka_unit_test(test_program),         cmocka_unit_test(test_failure_of_assumed),
-        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),
-        cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
-        cmocka_unit_test(test_table), cmocka_unit_test(test_shared_table),           cmocka_unit_test(test_without_bounds),
-        cmocka_unit_test(test_completed),       cmocka_unit_test(test_names_with_commas),
+        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),    cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_program),        cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
+        cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_shared_table),
+        cmocka_unit_test(test_without_bounds),  cmocka_unit_test(test_completed),      cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
