@@ -171,6 +171,11 @@ static void bounds_table(void **state) {
     check_bounds("(h + r - 1) * 14 + (w + s - 1)", "h:0:13 r:0:2 w:0:13 s:0:2",
                  "h + r >= 1 && h + r < 15 && w + s >= 1 && w + s < 15", 0, 195);
     check_bounds("x", "", NULL, INT64_MIN, INT64_MAX);
+    /* divided by what may be 0: then they are 0 */
+    check_bounds("x / y", "x:5:9 y:0:4", NULL, 0, 9);
+    check_bounds("x / y", "x:-9:-5 y:0:4", NULL, -9, 0);
+    check_bounds("x % y", "x:5:9 y:0:4", NULL, 0, 3);
+    check_bounds("x % y", "x:2:9 y:0:0", NULL, 0, 0);
 }
 
 static void refinement_undone(void **state) {

@@ -33,7 +33,7 @@ static inline tc_ival tc_ival_join(tc_ival a, tc_ival b) { /* the smallest inter
     return (tc_ival){TC_MIN(a.lo, b.lo), TC_MAX(a.hi, b.hi)};
 }
 /* The values of a + b, k * a and a / b, which `floors` as DIV does or truncates as TDIV. What is unbounded stays so; if a bounded
- * end leaves i64, nothing is known. A divisor that may be 0 or negative tells nothing either. */
+ * end leaves i64, nothing is known. A divisor that may be negative tells nothing either; a quotient by 0 is 0. */
 tc_ival tc_ival_add(tc_ival a, tc_ival b);
 tc_ival tc_ival_scale(tc_ival a, int64_t k);
 tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors);

@@ -44,8 +44,11 @@ static int64_t div_bound(int64_t a, int64_t b, bool floors) {
     return floors ? tc_floor_div(a, b) : a / b;
 }
 
-/* Positive divisors; others tell nothing beyond the dtype. */
+/* Quotients and remainders by 0 are 0; negative divisors tell nothing beyond the dtype. */
 tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors) {
+    static const tc_ival zero = {0, 0};
+    if (b.lo == 0)
+        return b.hi == 0 ? zero : tc_ival_join(tc_ival_div(a, (tc_ival){1, b.hi}, floors), zero);
     if (b.lo <= 0)
         return TC_IVAL_ALL;
     tc_ival lo = {div_bound(a.lo, b.lo, floors), div_bound(a.hi, b.lo, floors)};
@@ -54,6 +57,8 @@ tc_ival tc_ival_div(tc_ival a, tc_ival b, bool floors) {
 }
 
 tc_ival te_ival_mod(tc_ival a, tc_ival b) {
+    if (b.lo == 0)
+        return b.hi == 0 ? b : tc_ival_join(te_ival_mod(a, (tc_ival){1, b.hi}), (tc_ival){0, 0});
     if (b.lo <= 0)
         return b.hi < 0 && b.lo != TC_NINF ? (tc_ival){b.lo + 1, 0} : TC_IVAL_ALL;
     if (a.lo >= 0 && a.hi < b.lo)
@@ -65,6 +70,8 @@ tc_ival te_ival_mod(tc_ival a, tc_ival b) {
 }
 
 tc_ival te_ival_tmod(tc_ival a, tc_ival b) {
+    if (b.lo == 0)
+        return b.hi == 0 ? b : tc_ival_join(te_ival_tmod(a, (tc_ival){1, b.hi}), (tc_ival){0, 0});
     if (b.lo <= 0)
         return TC_IVAL_ALL;
     int64_t most = b.hi == TC_INF ? TC_INF : b.hi - 1;

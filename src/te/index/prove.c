@@ -141,7 +141,7 @@ static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, boo
 /* x % s is at most s - 1, for a size s that is not 0. */
 static bool use_remainder(prover *p, const tc_affine *form, const tc_expr *r, int steps) {
     tc_affine x = {.c = 1};
-    return tc_te_bounds(r->args[1], p->v->env).lo >= 1 && te_expand(p->v, r->args[1], -1, &x) && tc_affine_term(&x, r, 1) &&
+    return te_is_positive(p->v, r->args[1]) && te_expand(p->v, r->args[1], -1, &x) && tc_affine_term(&x, r, 1) &&
            use(p, form, &x, steps);
 }
 

@@ -33,6 +33,37 @@ static const tc_expr *without_factor(tc_ctx *c, const tc_expr *e, const tc_expr 
     return rest ? rest : tc_i64(c, 1);
 }
 
+/* With s at 0, x would be more than 0. */
+static bool wants(const tc_premises *v, const tc_affine *x, const tc_expr *s) {
+    int64_t least = x->c, each;
+    for (int i = 0; i < x->n; i++) {
+        const tc_term *t = &x->term[i];
+        tc_ival r = tc_te_bounds(t->atom, v->env);
+        if (without_factor(v->c, t->atom, s))
+            continue;
+        if (!tc_ival_bounded(r) || __builtin_mul_overflow(t->coef, t->coef > 0 ? r.lo : r.hi, &each) ||
+            __builtin_add_overflow(least, each, &least))
+            return false;
+    }
+    return least > 0;
+}
+
+static bool cond_wants(const tc_premises *v, tc_known_cond k, const tc_expr *s) {
+    tc_affine x;
+    if ((k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds))
+        return cond_wants(v, (tc_known_cond){k.cond->args[0], k.holds}, s) ||
+               cond_wants(v, (tc_known_cond){k.cond->args[1], k.holds}, s);
+    return te_at_most_zero(v, &k, &x) && wants(v, &x, s);
+}
+
+bool te_is_positive(const tc_premises *v, const tc_expr *s) {
+    int64_t least = tc_te_bounds(s, v->env).lo;
+    bool is = least >= 1;
+    for (size_t i = v->nknown; least == 0 && i-- > 0 && !is;)
+        is = cond_wants(v, v->known[i], s);
+    return is;
+}
+
 /* How often x has a variable of y, the first that it has; 0: none. */
 static int64_t times_in(const tc_affine *x, const tc_affine *y) {
     for (int i = 0; i < x->n; i++) {
@@ -49,7 +80,7 @@ static bool quotient_by_size(const tc_premises *v, const tc_expr *e, const tc_af
     tc_affine y = {0}, rest = {0};
     const tc_affine one = {.c = 1};
     const tc_expr *s = e->args[1];
-    if (tc_te_bounds(s, v->env).lo < 1 || !te_expand(v, e->args[0], 1, &y))
+    if (!te_is_positive(v, s) || !te_expand(v, e->args[0], 1, &y))
         return false;
     int64_t k = times_in(x, &y), room;
     if (k == 0 || !te_add_product(v->c, &rest, x, &one, k) || !te_add_product(v->c, &rest, &y, &one, -1))

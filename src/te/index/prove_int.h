@@ -23,6 +23,8 @@ bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a);
 /* ---- prove_facts.c: of x <= 0 another; false: it says no such thing ---- */
 /* Of a comparison that holds, or does not. */
 bool te_at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x);
+/* The size s is not 0 where the premises hold. */
+bool te_is_positive(const tc_premises *v, const tc_expr *s);
 /* Of the quotient e, which bounds it. */
 bool te_quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out);
 /* Of what remainders in x are remainders of. */

@@ -72,11 +72,6 @@ static tc_graph_node *pair_node(reshaper *r, tc_graph_op op, const way *w, int d
     return n;
 }
 
-/* In a run that has none of them, an element's place would be a quotient by 0. */
-static bool may_be_none(const reshaper *r, tc_graph_value *size) {
-    return tc_te_bounds(tc_graph_em_known(r->e, size).x, tc_graph_sizes_of(r->e->c->g)->sure).lo < 1;
-}
-
 /* Dimensions d and d + 1 as one. */
 static void fold(reshaper *r, way *w, int d) {
     tc_graph_value *inner = w->size[d + 1], *both = NULL;
@@ -109,7 +104,7 @@ static void unfold(reshaper *r, way *w, int d, int o, int to) {
 }
 
 /* All that lies between dimensions that correspond becomes one dimension, and that the result's. What is fixed at the end of both, and as
- * much, stays apart. NULL: there is another number of elements on the way, or a size may be 0. */
+ * much, stays apart. NULL: there is another number of elements on the way. */
 static tc_graph_value *by_dimensions(reshaper *r) {
     middle m = middle_of(r);
     int ie = m.to[0], oe = m.to[1];
@@ -121,9 +116,6 @@ static tc_graph_value *by_dimensions(reshaper *r) {
         ie = m.to[0], oe = m.to[1];
     if (ie == m.from[0] || oe == m.from[1] || r->shape.ndim == TC_GRAPH_MAX_DIMS)
         return NULL;
-    for (int d = m.from[0] + 1; d < ie; d++)
-        if (tc_graph_extent(r->x, d) && may_be_none(r, tc_graph_extent(r->x, d)))
-            return NULL;
     way w = {.v = tc_graph_em_blind(r->e, r->x)};
     for (int d = 0; d < r->x->shape.ndim; d++)
         w.size[d] = tc_graph_extent(r->x, d);
