@@ -195,6 +195,8 @@ tc_graph_value *tc_graph_em_floats(tc_graph_emitter *e, tc_dtype t, const tc_gra
 
 tc_graph_value *tc_graph_em_along(tc_graph_emitter *e, tc_graph_value *v, int axis, int ndim) {
     tc_graph_shape s = {.ndim = ndim};
+    if (e->status != TC_OK) /* of a scratch value, which has as many dimensions as there can be, ndim may be more */
+        return scratch(e);
     for (int d = 0; d < ndim; d++)
         s.d[d] = d >= axis && d < axis + v->shape.ndim ? v->shape.d[d - axis] : 1;
     return tc_graph_em_reshape(e, v, &s);
