@@ -112,7 +112,9 @@ static void add_numbers(tc_graph_writer *w, const char *name, const char *number
 static tc_graph_writer *model_of(const row *r) {
     static const char *const outputs[] = {"", "y", "y,y1", "y,y1,y2", "y,y1,y2,y3"};
     const char *dot = strrchr(r->op, '.');
-    tc_graph_writer *w = tc_graph_writer_new("varying", strncmp(r->op, "Attention", 9) == 0 ? 23 : 17);
+    tc_graph_writer *w = tc_graph_writer_new("varying", strncmp(r->op, "Attention", 9) == 0 ? 23
+                                                        : strcmp(r->op, "Split") == 0       ? 18
+                                                                                            : 17);
     char inputs[128] = "", *at = inputs, attributes[256], *save = NULL;
     for (int k = 0; k < MAX_INPUTS; k++) {
         char name[16];
@@ -308,6 +310,18 @@ static const row rows[] = {
     {"com.microsoft.EmbedLayerNormalization", "", {"b=1..3", "n=1..4"},
      {{"b,n", TC_I32, 5}, {NULL, TC_I32, 2}, {"5,4", TC_F32, 0}, {"6,4", TC_F32, 0}, {NULL, TC_F32, 0}, {"4", TC_F32, 0},
       {"4", TC_F32, 0}}, 2},
+    {"Split", "axis=1 num_outputs=2", {"b=1..3", "n=0..6"}, {{"b,n,2", TC_F32, 0}}, 2},
+    {"Split", "axis=0 num_outputs=3", {"n=4..9", "m=1..3"}, {{"n,m", TC_F32, 0}}, 3},
+    {"Resize", "coordinate_transformation_mode=asymmetric nearest_mode=floor", {"h=1..6", "w=1..5", "k=1..3"},
+     {{"k,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,2", TC_I64, 0}}, 1},
+    {"Resize", "coordinate_transformation_mode=half_pixel", {"h=1..7", "w=1..4"},
+     {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,2", TC_I64, 0}}, 1},
+    {"Resize", "mode=linear coordinate_transformation_mode=pytorch_half_pixel", {"h=1..6", "w=1..5"},
+     {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,2", TC_I64, 0}}, 1},
+    {"Resize", "mode=linear coordinate_transformation_mode=align_corners", {"h=1..6", "w=1..5"},
+     {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"=1,2,4,7", TC_I64, 0}}, 1},
+    {"Resize", "mode=cubic cubic_coeff_a=-0.5", {"h=1..6", "w=1..5"},
+     {{"1,2,h,w", TC_F32, 0}, {NULL, TC_F32, 0}, {NULL, TC_F32, 0}, {"@0,1,3,2", TC_I64, 0}}, 1},
     /* steps and sequences */
     {"LSTM", "hidden_size=3 direction=bidirectional", {"t=1..4", "b=1..3"},
      {{"t,b,2", TC_F32, 0}, {"2,12,2", TC_F32, 0}, {"2,12,3", TC_F32, 0}, {"2,24", TC_F32, 0}}, 3},

@@ -51,6 +51,10 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     TC_TRY(read_window(c, &w));
     if (p < 1)
         return tc_graph_node_fail(c, "attribute p is %" PRId64 "; it must be positive", p);
+    if (tc_graph_attr_ceil_mode(c->n) && strcmp(mode, "NOTSET") == 0 && tc_graph_is_dynamic(x))
+        for (int d = 2; d < x->shape.ndim; d++)
+            if (tc_graph_extent(x, d))
+                return tc_graph_dynamic_refuse(c, 0, d); /* what makes windows whole is padding that is known here */
     if (tc_graph_attr_ceil_mode(c->n) && strcmp(mode, "NOTSET") == 0)
         make_whole(&x->shape, &w);
     for (int d = 0; d < w.n; d++)

@@ -7,33 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/ops/functions.h"
-
-typedef enum transform {
-    HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC,
-    PYTORCH_HALF_PIXEL,
-    ALIGN_CORNERS,
-    ASYMMETRIC,
-    TF_HALF_PIXEL_FOR_NN,
-    TF_CROP_AND_RESIZE
-} transform;
-
-typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL, SIMPLE } rounding;
-
-typedef enum filter { NEAREST, LINEAR, CUBIC } filter;
-
-typedef struct resize {
-    filter mode;
-    transform coords;
-    rounding round;
-    bool antialias, exclude_outside;
-    double cubic_a, extrapolation;
-    float scale[TC_GRAPH_MAX_DIMS], roi[2][TC_GRAPH_MAX_DIMS];
-    bool changes[TC_GRAPH_MAX_DIMS], by_scales;
-    const tc_graph_shape *in;
-    tc_graph_shape out;
-} resize;
+#include "graph/ops/composed/resize.h"
 
 /* ---- reading ---- */
 
@@ -50,7 +24,7 @@ static tc_status read_choice(tc_graph_infer_ctx *c, tc_graph_attr_id id, const c
                                 text);
 }
 
-static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
+tc_status tc_graph_resize_modes(tc_graph_infer_ctx *c, resize *r) {
     static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
     static const char *const coords[] = {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
                                          "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
@@ -70,8 +44,7 @@ static tc_status read_modes(tc_graph_infer_ctx *c, resize *r) {
     return TC_OK;
 }
 
-/* The axes that scales, sizes and roi speak of, all by default. */
-static tc_status read_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
+tc_status tc_graph_resize_axes(tc_graph_infer_ctx *c, int *axes, size_t *n) {
     int ndim = c->n->in[0]->shape.ndim;
     const int64_t *given = tc_graph_attr_axes(c->n, n);
     if (!given)
@@ -169,8 +142,8 @@ static tc_status read_resize(tc_graph_infer_ctx *c, resize *r) {
     *r = (resize){.in = &c->n->in[0]->shape, .out = c->n->in[0]->shape};
     for (int d = 0; d < TC_GRAPH_MAX_DIMS; d++)
         r->scale[d] = r->roi[1][d] = 1;
-    TC_TRY(read_modes(c, r));
-    TC_TRY(read_axes(c, axes, &n));
+    TC_TRY(tc_graph_resize_modes(c, r));
+    TC_TRY(tc_graph_resize_axes(c, axes, &n));
     if (old)
         TC_TRY(read_scales(c, 1, axes, n, r));
     else if (has_elements(c, 2))
@@ -341,8 +314,7 @@ static tc_graph_value *extrapolate(tc_graph_emitter *e, const resize *r, tc_grap
     return tc_graph_em_where(e, mask, tc_graph_em_scalar(e, y->dtype, r->extrapolation), y);
 }
 
-/* What weighted sums of t are computed in. */
-static tc_dtype sum_type(tc_dtype t) {
+tc_dtype tc_graph_resize_sum_type(tc_dtype t) {
     bool wide = t == TC_F64 || t == TC_I32 || t == TC_U32 || t == TC_I64 || t == TC_U64;
     return wide ? TC_F64 : TC_F32;
 }
@@ -365,7 +337,7 @@ static bool follows_scale(const resize *r, int d) {
     bool follows =
         r->coords == HALF_PIXEL || r->coords == ASYMMETRIC || r->coords == TF_HALF_PIXEL_FOR_NN ||
         (r->coords == PYTORCH_HALF_PIXEL && r->scale[d] >= 2); /* below, there may be one output, which is no half pixel */
-    return follows && r->by_scales && !r->exclude_outside && (!r->antialias || r->scale[d] >= 1);
+    return follows && !r->exclude_outside && (!r->antialias || r->scale[d] >= 1);
 }
 
 /* x[.., index, ..], where those past the end are the last. */
@@ -389,11 +361,15 @@ static tc_graph_value *sum_at_places(tc_graph_emitter *e, const resize *r, tc_gr
 /* As tables of the largest size have it; nearest ones that only repeat elements are a view. */
 static tc_graph_value *resize_varying(tc_graph_emitter *e, const resize *r, tc_graph_value *x, int d) {
     int64_t up, down, n = r->out.d[d];
-    if (!follows_scale(r, d) || !as_fraction(r->scale[d], &up, &down)) {
+    bool follows = follows_scale(r, d);
+    if (!r->by_scales || !as_fraction(r->scale[d], &up, &down) || (!follows && !tc_graph_resize_takes_run(r))) {
         e->status = e->status == TC_OK ? tc_graph_dynamic_refuse(e->c, 0, d) : e->status;
         return x;
     }
     tc_graph_value *y, *size = em_mul(e, tc_graph_extent(x, d), tc_graph_em_number(e, up));
+    size = down == 1 ? size : em_div(e, size, tc_graph_em_number(e, down));
+    if (!follows)
+        return tc_graph_resize_in_run(e, r, x, d, &(tc_graph_run_axis){size, tc_graph_em_scalar(e, TC_F32, r->scale[d]), n});
     if (r->mode == NEAREST) {
         int64_t *index = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
         bool repeats = down == 1;
@@ -405,7 +381,7 @@ static tc_graph_value *resize_varying(tc_graph_emitter *e, const resize *r, tc_g
     } else {
         y = sum_at_places(e, r, x, d);
     }
-    return tc_graph_em_with_sizes(e, y, x, d, down == 1 ? size : em_div(e, size, tc_graph_em_number(e, down)));
+    return tc_graph_em_with_sizes(e, y, x, d, size);
 }
 
 tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
@@ -421,7 +397,7 @@ tc_status tc_graph_infer_resize(tc_graph_infer_ctx *c) {
         TC_TRY(tc_graph_want_table(c, indexed ? (double)r.out.d[d] * each : 0));
     }
     tc_graph_emitter e = {c, TC_OK};
-    tc_dtype t = r.mode == NEAREST ? x->dtype : sum_type(x->dtype);
+    tc_dtype t = r.mode == NEAREST ? x->dtype : tc_graph_resize_sum_type(x->dtype);
     tc_graph_value *y = tc_graph_em_cast(&e, x, t);
     for (int d = 0; d < r.in->ndim; d++)
         if (r.changes[d])

@@ -1,6 +1,8 @@
 /* Operators that move data, on operands whose sizes depend on data. See dynamic.h. */
 #include "graph/ops/functions.h"
 
+#include "graph/ir/sizes.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -155,13 +157,6 @@ static bool is_open(const tc_graph_value *x, int d, const tc_graph_number *a, co
     return !known || (tc_graph_extent(x, d) && (a->most || b->most));
 }
 
-static tc_graph_value *along(tc_graph_emitter *e, tc_graph_value *v, int d, int ndim) {
-    tc_graph_shape s = {.ndim = ndim};
-    for (int i = 0; i < ndim; i++)
-        s.d[i] = i == d ? v->shape.d[0] : 1;
-    return tc_graph_em_reshape(e, v, &s);
-}
-
 /* fill: NULL repeats the edge, or what comes before it. */
 static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, const tc_graph_number *before,
                                 const tc_graph_number *after, tc_graph_value *fill, bool reflects) {
@@ -176,7 +171,7 @@ static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, c
     if (fill) {
         tc_graph_value *in =
             tc_graph_em_op(e, TC_GRAPH_OP_AND, em_less(e, tc_graph_em_number(e, -1), from), em_less(e, from, size));
-        y = tc_graph_em_where(e, along(e, in, d, x->shape.ndim), y, fill);
+        y = tc_graph_em_where(e, tc_graph_em_along(e, in, d, x->shape.ndim), y, fill);
     }
     return tc_graph_em_with_sizes(e, y, x, d, em_max(e, n, tc_graph_em_number(e, 0)));
 }
@@ -282,12 +277,54 @@ tc_status tc_graph_sizes_tile(tc_graph_emitter *e) {
 
 /* ---- Split and Transpose ---- */
 
-/* Parts are slices of known sizes. */
+/* The parts that a list gives are all there is, whatever a run's sizes are. */
+static tc_status meet_parts(tc_graph_emitter *e, const tc_graph_value *x, int axis) {
+    const int64_t *part;
+    size_t len;
+    int64_t sum = 0;
+    TC_TRY(tc_graph_want_list(e->c, 1, TC_ATTR_split, &part, &len));
+    for (size_t i = 0; i < len; i++)
+        if (part[i] < 0 || __builtin_add_overflow(sum, part[i], &sum))
+            return tc_graph_node_fail(e->c, "a part has the size %lld", (long long)part[i]);
+    return tc_graph_meet_numbers(e, tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", axis, x->name),
+                                 tc_graph_size_number(e, x, axis), "the parts that it is split into",
+                                 tc_i64(tc_graph_sizes_of(e->c->g)->ctx, sum));
+}
+
+/* Part k of those that are `part` large, of which the last may be smaller. */
+static tc_graph_value *part_of(tc_graph_emitter *e, tc_graph_value *x, int axis, int k, const tc_graph_number *part, bool even) {
+    tc_graph_value *from = em_mul(e, part->value, tc_graph_em_number(e, k)), *n = part->value;
+    tc_graph_value *y = tc_graph_em_slice(e, k ? shifted(e, x, axis, from) : tc_graph_em_blind(e, x), axis, 0, part->most, 1);
+    if (!even)
+        n = em_max(e, em_min(e, n, em_sub(e, tc_graph_extent(x, axis), from)), tc_graph_em_number(e, 0));
+    return tc_graph_em_with_sizes(e, y, x, axis, n);
+}
+
+/* Into equal parts; before num_outputs there was, the size must be a multiple of their number. */
 tc_status tc_graph_rewrite_split(tc_graph_emitter *e) {
-    const tc_graph_value *x = e->c->n->in[0];
+    tc_graph_infer_ctx *c = e->c;
+    tc_graph_value *x = c->n->in[0];
     int axis;
-    TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(e->c->n), x->shape.ndim, &axis));
-    return tc_graph_extent(x, axis) ? tc_graph_dynamic_refuse(e->c, 0, axis) : TC_OK;
+    TC_TRY(tc_graph_want_axis(c, tc_graph_attr_axis(c->n), x->shape.ndim, &axis));
+    if (!tc_graph_extent(x, axis))
+        return TC_OK;
+    if (tc_graph_in(c, 1) || tc_graph_attr_find(c->n, TC_ATTR_split))
+        return meet_parts(e, x, axis);
+    int64_t parts = tc_graph_attr_num_outputs_or(c->n, c->nout);
+    if (parts < c->nout || parts > 1 << 20)
+        return tc_graph_node_fail(c, "it has %d outputs, but is split into %lld parts", c->nout, (long long)parts);
+    tc_graph_sizes *s = tc_graph_sizes_of(c->g);
+    const tc_expr *rest =
+        tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, tc_graph_size_number(e, x, axis), tc_i64(s->ctx, parts)));
+    bool even = rest->op == TC_OP_INT && rest->u.i == 0;
+    if (!even && !tc_graph_attr_find(c->n, TC_ATTR_num_outputs))
+        return tc_graph_dynamic_refuse_factor(c, 0, axis, parts);
+    tc_graph_value *size = tc_graph_extent(x, axis), *more = tc_graph_em_number(e, even ? 0 : parts - 1);
+    tc_graph_number part = tc_graph_em_known(e, em_div(e, em_add(e, size, more), tc_graph_em_number(e, parts)));
+    part.most = TC_MIN(part.most < 0 ? x->shape.d[axis] : part.most, x->shape.d[axis]);
+    for (int k = 1; k < c->nout; k++)
+        tc_graph_em_output(e, k, part_of(e, x, axis, k, &part, even));
+    return tc_graph_em_finish(e, part_of(e, x, axis, 0, &part, even));
 }
 
 tc_status tc_graph_sizes_transpose(tc_graph_emitter *e) {
