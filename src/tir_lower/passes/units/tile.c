@@ -112,6 +112,12 @@ static bool varies(const tc_expr *e, const void *bound) {
     return (e->op == TC_OP_VAR && tc_map_get(bound, e->u.var->id)) || e->op == TC_OP_LOAD;
 }
 
+/* What a text says a unit does may be more than one instruction does. */
+static bool fits(const tir_unit_nest *n) {
+    const tc_intrinsic *u = n->unit;
+    return !u || (n->m <= u->m && n->n <= u->n && n->k <= u->k && (u->place == TC_UNIT_BLOCK || n->k % u->group == 0));
+}
+
 /* Gathers the nests of s, which is pure. False: there are too many, or one is not what its unit does. */
 static bool gather(tiler *k, region *r, const tc_stmt *s) {
     const tc_stmt *inside;
@@ -121,7 +127,9 @@ static bool gather(tiler *k, region *r, const tc_stmt *s) {
             return fail(k, "a grid of more than 256 tiles; unroll fewer"), false;
         leaf *l = &r->leaves[r->nleaf++];
         *l = (leaf){.s = s, .step = r->nstep};
-        return tir_match_unit(k->c, k->env, s, s->u.loop.unit, false, &l->nest, &why) || (fail(k, why.msg), false);
+        if (!tir_match_unit(k->c, k->env, s, s->u.loop.unit, false, &l->nest, &why))
+            return fail(k, why.msg), false;
+        return fits(&l->nest) || (fail(k, "a nest of more rows, columns or products than its unit has"), false);
     }
     size_t mark = tc_env_mark(k->env);
     if (s->kind == TC_STMT_FOR) {
