@@ -110,13 +110,8 @@ static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_
                use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
     if (!te_at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
         return false;
-    return use_in_all_ways(p, form, &x, steps) ||
-           (te_without_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
+    return use_in_all_ways(p, form, &x, steps) || (te_without_remainders(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
            (te_of_longer_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps));
-}
-
-static bool is_quotient_of_sizes(const tc_expr *e) {
-    return e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && tc_expr_is_of_symbols(e->args[0]);
 }
 
 /* m * q <= y / n, or y / n - (m - 1) <= m * q, of a quotient q = y / (m * n). */
@@ -133,7 +128,7 @@ static bool use_part_of_quotient(prover *p, const tc_affine *form, const tc_expr
 static bool use_quotient(prover *p, const tc_affine *form, const tc_expr *q, bool more, int steps) {
     int64_t c = q->args[1]->op == TC_OP_INT ? q->args[1]->u.i : 0;
     for (int64_t n = 1; n < c && n < MOST_PARTS; n++)
-        if (c % n == 0 && (n == 1 || is_quotient_of_sizes(q)) && use_part_of_quotient(p, form, q, c / n, more, steps))
+        if (c % n == 0 && (n == 1 || te_is_quotient_of_sizes(q)) && use_part_of_quotient(p, form, q, c / n, more, steps))
             return true;
     return false;
 }
@@ -192,7 +187,7 @@ static bool is_plain(const tc_expr *e) {
     const tc_expr *f[MAX_FACTORS];
     int n = te_factors_of(e, f, 0);
     for (int i = 0; i < n && n <= MAX_FACTORS; i++)
-        if (f[i]->op != TC_OP_VAR && !is_quotient_of_sizes(f[i]))
+        if (f[i]->op != TC_OP_VAR && !te_is_quotient_of_sizes(f[i]))
             return false;
     return true;
 }
@@ -265,7 +260,7 @@ static void add_factors(prover *p, const tc_affine *size, const tc_affine *inner
             if ((n > 1 || size->n > 1 || size->term[i].coef != 1) && te_add_product(p->v->c, &scale, &factor, inner, 1))
                 add_scale(p, &scale);
             tc_affine y = {0};
-            if (is_quotient_of_sizes(f[j]) && te_expand(p->v, f[j]->args[0], 1, &y))
+            if (te_is_quotient_of_sizes(f[j]) && te_expand(p->v, f[j]->args[0], 1, &y))
                 add_factors(p, &y, inner);
         }
     }
@@ -287,7 +282,7 @@ static int64_t divisor_of(const tc_affine *form) {
         const tc_expr *f[MAX_FACTORS];
         int n = te_factors_of(form->term[i].atom, f, 0);
         for (int k = 0; k < n && n <= MAX_FACTORS; k++)
-            if (is_quotient_of_sizes(f[k]) && all < MOST_PARTS)
+            if (te_is_quotient_of_sizes(f[k]) && all < MOST_PARTS)
                 all *= f[k]->args[1]->u.i / tc_gcd(all, f[k]->args[1]->u.i);
     }
     return all;

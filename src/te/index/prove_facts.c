@@ -4,35 +4,16 @@
 #include "te/index/prove_int.h"
 #include "te/te_int.h"
 
-/* One side of a comparison may be another number than the sum that it is written as, since i64 wraps. What is unbounded but for data is taken
- * not to (te/expr.h); data that stand alone are compared as they are. */
-static bool may_wrap(const tc_premises *v, const tc_affine *a) {
-    bool alone = a->n == 1 && a->c == 0 && llabs(a->term[0].coef) == 1;
-    int64_t sum = a->c == INT64_MIN ? INT64_MAX : llabs(a->c);
-    for (int i = 0; i < a->n; i++) {
-        const tc_term *t = &a->term[i];
-        tc_ival r = tc_te_bounds(t->atom, v->env);
-        int64_t most = tc_ival_bounded(r) ? TC_MAX(llabs(r.lo), llabs(r.hi)) : 1;
-        if (!tc_ival_bounded(r) && !alone && tc_expr_touches_memory(t->atom))
-            return true;
-        if (__builtin_mul_overflow(most, llabs(t->coef), &most) || __builtin_add_overflow(sum, most, &sum))
-            return true;
-    }
-    return sum > TE_EXACT_MOST;
-}
-
 /* x <= 0 from a comparison that holds, or does not; false: it says no such thing. */
 bool te_at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x) {
     tc_op op = k->cond->op;
     bool less = op == TC_OP_LT || op == TC_OP_LE, greater = op == TC_OP_GT || op == TC_OP_GE;
-    tc_affine y = {0};
     *x = (tc_affine){0};
     if ((!less && !greater) || k->cond->args[0]->dtype != TC_I64)
         return false;
     bool second = less != k->holds; /* it is the second operand that is no larger */
     bool strict = (op == TC_OP_LT || op == TC_OP_GT) == k->holds;
-    if (!te_expand(v, k->cond->args[second], 1, x) || !te_expand(v, k->cond->args[!second], 1, &y) || may_wrap(v, x) ||
-        may_wrap(v, &y) || !tc_affine_add(x, &y, -1))
+    if (!te_expand(v, k->cond->args[second], 1, x) || !te_expand(v, k->cond->args[!second], -1, x))
         return false;
     x->c += strict;
     return true;
@@ -162,7 +143,7 @@ static const tc_expr *divided(tc_ctx *c, const tc_expr *e, int64_t n) {
 }
 
 /* What is said of a remainder e % n is said of e - e / n * n: where indices have e itself, that is what bounds it. */
-bool te_without_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out) {
+bool te_without_remainders(const tc_premises *v, const tc_affine *x, tc_affine *out) {
     bool any = false, fits = true;
     *out = (tc_affine){.c = x->c};
     for (int i = 0; i < x->n && fits; i++) {
@@ -173,8 +154,8 @@ bool te_without_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out) {
             continue;
         }
         any = true;
-        fits = !__builtin_mul_overflow(-coef, n, &back) && tc_affine_linear(out, e->args[0], coef) &&
-               tc_affine_linear(out, divided(c, e->args[0], n), back);
+        fits = !__builtin_mul_overflow(-coef, n, &back) && te_expand(v, e->args[0], coef, out) &&
+               tc_affine_linear(out, divided(v->c, e->args[0], n), back);
     }
     return any && fits;
 }

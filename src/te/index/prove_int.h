@@ -15,9 +15,11 @@ const tc_expr *te_times(tc_ctx *c, const tc_expr *x, const tc_expr *y);
 bool te_add_product(tc_ctx *c, tc_affine *a, const tc_affine *x, const tc_affine *y, int64_t k);
 /* The only value that a variable can have here; false: it can have several. */
 bool te_only_value(const tc_premises *v, const tc_expr *e, int64_t *value);
+/* Of sizes, by a number above 0. */
+bool te_is_quotient_of_sizes(const tc_expr *e);
 /* a += k * floor(x / n), n > 0, with what n divides before the quotient: (S + 3) / 2 is (S + 1) / 2 + 1; false: it does not fit. */
 bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_affine *a);
-/* a += k * e, multiplied out; false: it does not fit. */
+/* a += k * e, multiplied out; false: it does not fit, or i64 may wrap in e, which then is another number. */
 bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a);
 
 /* ---- prove_facts.c: of x <= 0 another; false: it says no such thing ---- */
@@ -28,7 +30,7 @@ bool te_is_positive(const tc_premises *v, const tc_expr *s);
 /* Of the quotient e, which bounds it. */
 bool te_quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out);
 /* Of what remainders in x are remainders of. */
-bool te_without_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out);
+bool te_without_remainders(const tc_premises *v, const tc_affine *x, tc_affine *out);
 bool te_of_longer_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out);
 /* Of the terms with a common factor. */
 bool te_whole(const tc_premises *v, const tc_affine *x, tc_affine *out);

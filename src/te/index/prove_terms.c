@@ -1,4 +1,6 @@
 /* Sums of products as proofs have them: factors in one order, sizes multiplied out. */
+#include <stdlib.h>
+
 #include "te/index/prove_int.h"
 #include "te/te_int.h"
 
@@ -60,7 +62,7 @@ static bool is_remainder_of_size(const tc_expr *e) {
     return e->op == TC_OP_MOD && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
 }
 
-static bool is_quotient_of_size(const tc_expr *e) {
+bool te_is_quotient_of_sizes(const tc_expr *e) {
     return e->op == TC_OP_DIV && e->args[1]->op == TC_OP_INT && e->args[1]->u.i > 0 && tc_expr_is_of_symbols(e->args[0]);
 }
 
@@ -76,7 +78,7 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
     if (!fits || rest.n == 0)
         return fits;
     const tc_expr *only = rest.n == 1 && rest.term[0].coef == 1 ? rest.term[0].atom : NULL;
-    if (only && is_quotient_of_size(only) && !__builtin_mul_overflow(n, only->args[1]->u.i, &both)) {
+    if (only && te_is_quotient_of_sizes(only) && !__builtin_mul_overflow(n, only->args[1]->u.i, &both)) {
         tc_affine inner = {0}; /* (y / m + r) / n is (y + r * m) / (n * m) */
         return tc_affine_linear(&inner, only->args[0], 1) && !__builtin_mul_overflow(rest.c, only->args[1]->u.i, &whole) &&
                !__builtin_add_overflow(inner.c, whole, &inner.c) && te_add_quotient(c, &inner, both, k, a);
@@ -84,22 +86,44 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
     return tc_affine_linear(a, tc_div(c, tc_te_from_affine(c, &rest), tc_i64(c, n)), k);
 }
 
-/* a += k * e */
-bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
+/* Another number than the sum that it is written as, since i64 wraps. What is unbounded but for data is taken not to (te/expr.h); data that
+ * stand alone are what they are. */
+static bool may_wrap(const tc_premises *v, const tc_affine *a) {
+    bool alone = a->n == 1 && a->c == 0 && llabs(a->term[0].coef) == 1;
+    int64_t sum = a->c == INT64_MIN ? INT64_MAX : llabs(a->c);
+    for (int i = 0; i < a->n; i++) {
+        const tc_term *t = &a->term[i];
+        tc_ival r = tc_te_bounds(t->atom, v->env);
+        int64_t most = tc_ival_bounded(r) ? TC_MAX(llabs(r.lo), llabs(r.hi)) : 1;
+        if (!tc_ival_bounded(r) && !alone && tc_expr_touches_memory(t->atom))
+            return true;
+        if (__builtin_mul_overflow(most, llabs(t->coef), &most) || __builtin_add_overflow(sum, most, &sum))
+            return true;
+    }
+    return sum > TE_EXACT_MOST;
+}
+
+/* a += k * e, of whole numbers */
+static bool multiply_out(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
     int64_t n;
     if (e->op == TC_OP_ADD || e->op == TC_OP_SUB)
-        return te_expand(v, e->args[0], k, a) && te_expand(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
+        return multiply_out(v, e->args[0], k, a) && multiply_out(v, e->args[1], e->op == TC_OP_SUB ? -k : k, a);
     if (e->op == TC_OP_MUL && e->args[1]->op == TC_OP_INT)
-        return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], n, a);
+        return !__builtin_mul_overflow(k, e->args[1]->u.i, &n) && multiply_out(v, e->args[0], n, a);
     if (is_remainder_of_size(e)) /* N % 64 is N - N / 64 * 64 */
         return !__builtin_mul_overflow(-k, e->args[1]->u.i, &n) && te_expand(v, e->args[0], k, a) &&
                te_expand(v, tc_div(v->c, e->args[0], e->args[1]), n, a);
     if (te_only_value(v, e, &n))
         return !__builtin_mul_overflow(k, n, &n) && !__builtin_add_overflow(a->c, n, &a->c);
     tc_affine x = {0}, y = {0};
-    if (is_quotient_of_size(e) && tc_ival_bounded(tc_te_bounds(e->args[0], v->env)))
+    if (te_is_quotient_of_sizes(e) && tc_ival_bounded(tc_te_bounds(e->args[0], v->env)))
         return te_expand(v, e->args[0], 1, &x) && te_add_quotient(v->c, &x, e->args[1]->u.i, k, a);
     if (e->op != TC_OP_MUL)
         return tc_affine_linear(a, e, k);
     return te_expand(v, e->args[0], 1, &x) && te_expand(v, e->args[1], 1, &y) && te_add_product(v->c, a, &x, &y, k);
+}
+
+bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a) {
+    tc_affine x = {0};
+    return multiply_out(v, e, 1, &x) && !may_wrap(v, &x) && tc_affine_add(a, &x, k);
 }
