@@ -55,6 +55,8 @@ int64_t tc_graph_best_of_row(const double *x, const tc_graph_rows *r, int64_t at
 /* Bytes of what the dimensions from `axis` on hold, and elements of what those before it count. */
 size_t tc_graph_tail_bytes(const tc_graph_tensor *t, int axis);
 int64_t tc_graph_head_count(const tc_graph_shape *s, int axis);
+/* A size that is an operand, in [0, most]. */
+int64_t tc_graph_size_in_run(const tc_graph_tensor *t, int64_t most);
 
 /* Strides of `s` seen through broadcasting to `to`: 0 along broadcast dims. */
 void tc_graph_broadcast_strides(const tc_graph_shape *s, const tc_graph_shape *to, int64_t strides[TC_GRAPH_MAX_DIMS]);

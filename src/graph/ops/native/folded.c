@@ -26,15 +26,11 @@ tc_status tc_graph_infer_unfolded(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-static int64_t size_of(const tc_graph_tensor *t, int64_t most) {
-    return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), most);
-}
-
 /* Of an array with two dimensions at `axis`, and of one with both as one. */
 static tc_status copy_rows(const tc_graph_eval_ctx *c, const tc_graph_tensor *pair, const tc_graph_tensor *one, bool folds) {
     int axis = (int)tc_graph_attr_axis(c->n);
     int64_t outer = pair->shape.d[axis], most = pair->shape.d[axis + 1], room = one->shape.d[axis];
-    int64_t inner = size_of(c->in[INNER], most), both = size_of(c->in[BOTH], room);
+    int64_t inner = tc_graph_size_in_run(c->in[INNER], most), both = tc_graph_size_in_run(c->in[BOTH], room);
     size_t row = tc_graph_tail_bytes(pair, axis + 2);
     memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
     for (int64_t h = 0; h < tc_graph_head_count(&one->shape, axis); h++)
@@ -54,13 +50,6 @@ tc_status tc_graph_eval_unfolded(tc_graph_eval_ctx *c) {
     return copy_rows(c, &c->out[0], c->in[X], false);
 }
 
-/* An index of dimension d of x: one that was computed of a size that is no symbol could be any number. */
-static const tc_expr *within(tc_graph_lower *l, const tc_graph_node *n, int d, const tc_expr *i, bool symbols) {
-    tc_ctx *c = tc_graph_lower_ctx(l);
-    const tc_expr *last = tc_i64(c, n->in[X]->shape.d[d] - 1);
-    return symbols ? i : tc_graph_index(l, tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), last));
-}
-
 /* Conditions stand with the size before the index: the other way they would be masks (tc_te_limit), and what lies behind is no number that
  * reductions leave out. */
 static const tc_expr *read_inside(tc_graph_lower *l, const tc_graph_node *n, const tc_expr *inside, const tc_expr *const *at) {
@@ -78,8 +67,8 @@ const tc_expr *tc_graph_at_folded(tc_graph_lower *l, const tc_graph_node *n, int
     bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
     for (int d = 0; d < n->in[X]->shape.ndim; d++)
         at[d] = d < axis ? idx[d] : d > axis + 1 ? idx[d - 1] : NULL;
-    at[axis] = within(l, n, axis, tc_div(c, i, inner), symbols);
-    at[axis + 1] = within(l, n, axis + 1, tc_mod(c, i, inner), symbols);
+    at[axis] = tc_graph_index_within(l, tc_div(c, i, inner), n->in[X]->shape.d[axis], symbols);
+    at[axis + 1] = tc_graph_index_within(l, tc_mod(c, i, inner), n->in[X]->shape.d[axis + 1], symbols);
     return read_inside(l, n, tc_bin(c, TC_OP_GT, both, i), at);
 }
 
@@ -92,6 +81,6 @@ const tc_expr *tc_graph_at_unfolded(tc_graph_lower *l, const tc_graph_node *n, i
     bool symbols = !tc_expr_touches_memory(inner) && !tc_expr_touches_memory(both);
     for (int d = 0; d < n->in[X]->shape.ndim; d++)
         at[d] = d < axis ? idx[d] : idx[d + 1];
-    at[axis] = within(l, n, axis, i, symbols);
+    at[axis] = tc_graph_index_within(l, i, n->in[X]->shape.d[axis], symbols);
     return read_inside(l, n, tc_bin(c, TC_OP_AND, tc_bin(c, TC_OP_GT, inner, j), tc_bin(c, TC_OP_GT, both, i)), at);
 }

@@ -13,11 +13,15 @@ tc_status tc_graph_infer_masked(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
+int64_t tc_graph_size_in_run(const tc_graph_tensor *t, int64_t most) {
+    return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), most);
+}
+
 tc_status tc_graph_eval_masked(tc_graph_eval_ctx *c) {
     const tc_graph_tensor *x = c->in[X];
     tc_graph_rows r = tc_graph_rows_of(&x->shape, (int)tc_graph_attr_axis(c->n));
     size_t size = (size_t)tc_dtype_bytes(x->dtype);
-    int64_t kept = TC_MIN(TC_MAX(tc_load_i(TC_I64, c->in[SIZE]->data, 0), 0), r.n) * r.stride, row = r.n * r.stride;
+    int64_t kept = tc_graph_size_in_run(c->in[SIZE], r.n) * r.stride, row = r.n * r.stride;
     char *to = c->out[0].data;
     memcpy(to, x->data, tc_graph_tensor_bytes(x));
     for (int64_t o = 0; o < r.outer; o++)
@@ -47,17 +51,12 @@ tc_status tc_graph_infer_joined(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-/* In [0, n]. */
-static int64_t size_of(const tc_graph_tensor *t, int64_t n) {
-    return TC_MIN(TC_MAX(tc_load_i(TC_I64, t->data, 0), 0), n);
-}
-
 tc_status tc_graph_eval_joined(tc_graph_eval_ctx *c) {
     int axis = (int)tc_graph_attr_axis(c->n);
     tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
     size_t step = (size_t)(r.stride * tc_dtype_bytes(c->out[0].dtype)), at = 0;
     for (int k = A; k <= B; k++) {
-        int64_t room = c->in[k]->shape.d[axis], n = size_of(c->in[SIZE_A + k], room);
+        int64_t room = c->in[k]->shape.d[axis], n = tc_graph_size_in_run(c->in[SIZE_A + k], room);
         for (int64_t o = 0; o < r.outer; o++)
             memcpy((char *)c->out[0].data + (size_t)(o * r.n) * step + at,
                    (const char *)c->in[k]->data + (size_t)(o * room) * step, (size_t)n * step);
@@ -66,10 +65,9 @@ tc_status tc_graph_eval_joined(tc_graph_eval_ctx *c) {
     return TC_OK;
 }
 
-/* Element i of dimension `axis`, as the index of that many: a size that is no symbol could be any number. */
-static const tc_expr *within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool is_symbol) {
+const tc_expr *tc_graph_index_within(tc_graph_lower *l, const tc_expr *i, int64_t n, bool of_symbols) {
     tc_ctx *c = tc_graph_lower_ctx(l);
-    return is_symbol ? i : tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_i64(c, n - 1));
+    return of_symbols ? i : tc_bin(c, TC_OP_MIN, tc_bin(c, TC_OP_MAX, i, tc_i64(c, 0)), tc_i64(c, n - 1));
 }
 
 const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int out, const tc_expr *const *idx) {
@@ -82,7 +80,7 @@ const tc_expr *tc_graph_at_joined(tc_graph_lower *l, const tc_graph_node *n, int
     memcpy(at, idx, sizeof *at * (size_t)n->out[out]->shape.ndim);
     for (int k = A; k <= B; k++) {
         int64_t room = n->in[k]->shape.d[axis];
-        at[axis] = room ? within(l, from[k], room, symbols) : NULL;
+        at[axis] = room ? tc_graph_index_within(l, from[k], room, symbols) : NULL;
         part[k] = room ? tc_graph_value_at(l, n->in[k], at) : none;
     }
     const tc_expr *second = tc_select(c, tc_bin(c, TC_OP_LT, i, tc_add(c, size_a, size_b)), part[B], none);
@@ -108,7 +106,7 @@ tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
     tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
     size_t step = (size_t)(r.stride * tc_dtype_bytes(past->dtype));
     int64_t room[] = {past->shape.d[axis], fresh->shape.d[axis]}, per = r.outer / TC_MAX(past->shape.d[0], 1);
-    int64_t npast = size_of(c->in[PAST_ROWS], room[PAST]), nnew = size_of(c->in[NEW_ROWS], room[NEW]);
+    int64_t npast = tc_graph_size_in_run(c->in[PAST_ROWS], room[PAST]), nnew = tc_graph_size_in_run(c->in[NEW_ROWS], room[NEW]);
     memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
     for (int64_t o = 0; o < r.outer; o++) {
         int64_t start = tc_load_i(TC_I64, starts->data, starts->shape.ndim ? o / per : 0);
@@ -161,8 +159,8 @@ tc_status tc_graph_eval_grown(tc_graph_eval_ctx *c) {
     int axis = (int)tc_graph_attr_axis(c->n);
     tc_graph_rows r = tc_graph_rows_of(&cache->shape, axis);
     size_t step = (size_t)(r.stride * tc_dtype_bytes(cache->dtype));
-    int64_t start = size_of(c->in[SIZE_A], r.n), room = fresh->shape.d[axis],
-            n = TC_MIN(size_of(c->in[SIZE_B], room), r.n - start);
+    int64_t start = tc_graph_size_in_run(c->in[SIZE_A], r.n), room = fresh->shape.d[axis],
+            n = TC_MIN(tc_graph_size_in_run(c->in[SIZE_B], room), r.n - start);
     memcpy(c->out[0].data, cache->data, tc_graph_tensor_bytes(cache));
     for (int64_t o = 0; o < r.outer; o++)
         memcpy((char *)c->out[0].data + (size_t)(o * r.n + start) * step, (const char *)fresh->data + (size_t)(o * room) * step,
@@ -198,6 +196,6 @@ const tc_expr *tc_graph_at_shifted(tc_graph_lower *l, const tc_graph_node *n, in
     int axis = (int)tc_graph_attr_axis(n);
     const tc_expr *at[TC_GRAPH_MAX_DIMS], *i = tc_add(tc_graph_lower_ctx(l), idx[axis], tc_graph_size_at(l, n->in[START]));
     memcpy(at, idx, sizeof *at * (size_t)n->in[X]->shape.ndim);
-    at[axis] = tc_graph_index(l, within(l, i, n->in[X]->shape.d[axis], false));
+    at[axis] = tc_graph_index(l, tc_graph_index_within(l, i, n->in[X]->shape.d[axis], false));
     return tc_graph_value_at(l, n->in[X], at);
 }
