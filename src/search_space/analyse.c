@@ -109,9 +109,17 @@ static int64_t results(const tc_compute *op) {
     return n;
 }
 
+/* Rows at which data say: of a table whatever its size, also of constants, which cannot be packed for it. */
+static bool gathers(const tc_expr *read) {
+    for (int i = 0; i < read->nargs; i++)
+        if (tc_expr_touches_memory(read->args[i]))
+            return true;
+    return false;
+}
+
 /* An anchor has an operand that some spatial axis does not walk, and no streamed operand as large as the iteration space: there
- * each value is used once, and tiling has nothing to keep (softmax's maximum under a mask). Constants that large are still worth
- * packing. */
+ * each value is used once, and tiling has nothing to keep (softmax's maximum under a mask, the mean of embeddings that are looked up).
+ * Constants that large are still worth packing. */
 static stage_kind classify(const tc_compute *op) {
     if (op->reducer == TC_RED_NONE)
         return KIND_MAP;
@@ -127,6 +135,7 @@ static stage_kind classify(const tc_compute *op) {
             lacks |= op->axes[a].extent > 1 && !read_uses(l.read[i], op->axes[a].var);
         reused |= reduces && lacks;
         streamed |= reduces && !l.read[i]->u.tensor->is_const && tc_tensor_size(l.read[i]->u.tensor) >= tc_space_iterations(op);
+        streamed |= reduces && !lacks && gathers(l.read[i]);
     }
     return reused && !streamed ? KIND_ANCHOR : KIND_REDUCE;
 }
