@@ -82,13 +82,17 @@ static const tc_expr *own_size(tc_graph_sized *s, const tc_expr *x, int64_t *mul
     return NULL;
 }
 
-/* A product of sizes, or of sums of them, is so many times the atom x of a sum; NULL: that is something else. */
-static const tc_expr *product_of(tc_graph_sized *s, const tc_expr *x, int64_t *multiple) {
+/* A product of sizes, or of sums of them, of which x, in a sum, is `times` / `multiple`; NULL: x is something else. Both are multiplied. */
+static const tc_expr *product_of(tc_graph_sized *s, const tc_expr *x, int64_t *times, int64_t *multiple) {
     if (x->op == TC_OP_VAR)
         return own_size(s, x, multiple);
     if (x->op != TC_OP_MUL)
         return x->op == TC_OP_ADD ? sum_of(s, x) : NULL;
-    const tc_expr *a = product_of(s, x->args[0], multiple), *b = a ? product_of(s, x->args[1], multiple) : NULL;
+    const tc_expr *number = x->args[1]->op == TC_OP_INT ? x->args[1] : NULL;
+    const tc_expr *a = product_of(s, x->args[0], times, multiple);
+    if (number)
+        return a && !__builtin_mul_overflow(*times, number->u.i, times) ? a : NULL;
+    const tc_expr *b = a ? product_of(s, x->args[1], times, multiple) : NULL;
     return b ? tc_mul(s->c, a, b) : NULL;
 }
 
@@ -101,11 +105,11 @@ static const tc_expr *sum_of(tc_graph_sized *s, const tc_expr *x) {
         return NULL;
     const tc_expr *r = tc_i64(s->c, 0);
     for (int i = 0; i < sum.n; i++) {
-        int64_t multiple = 1;
-        const tc_expr *own = product_of(s, sum.term[i].atom, &multiple);
-        if (!own || sum.term[i].coef < 0 || sum.term[i].coef % multiple != 0)
+        int64_t multiple = 1, times = sum.term[i].coef;
+        const tc_expr *own = product_of(s, sum.term[i].atom, &times, &multiple);
+        if (!own || times < 0 || times % multiple != 0)
             return NULL;
-        r = tc_add(s->c, r, tc_mul(s->c, own, tc_i64(s->c, sum.term[i].coef / multiple)));
+        r = tc_add(s->c, r, tc_mul(s->c, own, tc_i64(s->c, times / multiple)));
     }
     return r;
 }
