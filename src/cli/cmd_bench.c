@@ -21,6 +21,7 @@ typedef struct bench_args {
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(bench_args, model.source),
     TC_CLI_AT_OPTION(bench_args, at),
+    TC_CLI_WEIGHTS_OPTION(bench_args, model.source.weights),
     TC_CLI_TIMING_OPTION(bench_args, timing),
     TC_CLI_DB_OPTION(bench_args, model.db.path),
     TC_CLI_UNTUNED_OPTION(bench_args, model.db.untuned),
@@ -236,7 +237,7 @@ static tc_status find_schedule(const bench_args *a, const tc_tune_task *task, co
                                tc_arena *arena, tc_tune_schedule *k, tc_error *err) {
     tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = a->model.accuracy, .file = a->sched};
     TC_TRY(tc_cli_db_read(&a->model.db, &q.db, err));
-    tc_status st = sizes ? tc_tune_schedule_at(&q, NULL, sizes, arena, k, err) : tc_tune_schedule_find(&q, arena, k, err);
+    tc_status st = sizes ? tc_tune_schedule_at(&q, task->sizes, sizes, arena, k, err) : tc_tune_schedule_find(&q, arena, k, err);
     tc_meas_db_close(q.db);
     return st;
 }

@@ -16,6 +16,7 @@ typedef struct build_args {
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(build_args, model.source),
+    TC_CLI_WEIGHTS_OPTION(build_args, model.source.weights),
     TC_CLI_DB_OPTION(build_args, model.db.path),
     TC_CLI_UNTUNED_OPTION(build_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(build_args, model.target.name),

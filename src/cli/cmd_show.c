@@ -16,7 +16,6 @@ typedef struct show_args {
     tc_accuracy accuracy;
     const char *kernel, *sched, *print, *dump;
     tc_cli_texts at;
-    const char *weights;
     bool json;
 } show_args;
 
@@ -30,7 +29,7 @@ static const tc_cli_option options[] = {
     TC_CLI_THREADS_OPTION(show_args, target.threads),
     TC_CLI_KERNEL_OPTION(show_args, kernel),
     TC_CLI_AT_OPTION(show_args, at),
-    TC_CLI_WEIGHTS_OPTION(show_args, weights),
+    TC_CLI_WEIGHTS_OPTION(show_args, source.weights),
     TC_CLI_SCHED_OPTION(show_args, sched),
     TC_CLI_TEXT(show_args, print, "print", "PARTS",
                 "what to show, separated by commas: workload, schedule, stages, nest, tir, ir, raw-ir, asm; default "
@@ -93,7 +92,7 @@ static int list(const show_args *a, const tc_graph_work *w, const tc_target *t, 
         const char *origin = tc_cli_origin(&k, arena);
         tc_tune_variants v = {0};
         if (tasks[i].workload->nsymbol)
-            st = tc_tune_variants_find(&q, NULL, arena, &v, err);
+            st = tc_tune_variants_find(&q, tasks[i].sizes, arena, &v, err);
         if (v.n)
             origin = tc_arena_printf(arena, "%d variants (%s), of %d programs at %d sizes", v.n, v.form, v.nprogram, v.npoint);
         double flops = tc_te_flops(tasks[i].workload);
@@ -171,18 +170,6 @@ static int show_variants(const show_args *a, const tc_tune_task *task, const tc_
     return TC_CLI_DONE;
 }
 
-/* As --shape-weights says; NULL: it is not given. */
-static tc_status weights_of(const show_args *a, const tc_workload *w, tc_arena *arena, tc_tune_weights **out, tc_error *err) {
-    tc_tune_weights_file *f;
-    *out = NULL;
-    if (!a->weights)
-        return TC_OK;
-    TC_TRY(tc_tune_weights_load(arena, a->weights, &f, err));
-    TC_TRY(tc_tune_weights_check(f, &w, 1, err));
-    *out = TC_NEW(arena, tc_tune_weights);
-    return tc_tune_weights_of(arena, f, w, *out, err);
-}
-
 /* The schedule to show; *several: there are variants, and no sizes were given. */
 static int find(const show_args *a, const tc_tune_task *task, const tc_tune_query *q, tc_arena *arena, tc_tune_schedule *k,
                 tc_tune_variants *several, tc_error *err) {
@@ -191,10 +178,9 @@ static int find(const show_args *a, const tc_tune_task *task, const tc_tune_quer
     *several = (tc_tune_variants){0};
     if (status != TC_CLI_DONE)
         return status;
-    tc_tune_weights *weights;
-    tc_status st = weights_of(a, task->workload, arena, &weights, err);
-    if (st == TC_OK && !sizes && task->workload->nsymbol)
-        st = tc_tune_variants_find(q, weights, arena, several, err);
+    tc_status st = TC_OK;
+    if (!sizes && task->workload->nsymbol)
+        st = tc_tune_variants_find(q, task->sizes, arena, several, err);
     if (st == TC_OK && several->n == 1) {
         int64_t *most = TC_NEW_N(arena, int64_t, task->workload->nsymbol);
         for (int i = 0; i < task->workload->nsymbol; i++)
@@ -202,7 +188,7 @@ static int find(const show_args *a, const tc_tune_task *task, const tc_tune_quer
         sizes = most;
     }
     if (st == TC_OK && several->n < 2)
-        st = sizes ? tc_tune_schedule_at(q, weights, sizes, arena, k, err) : tc_tune_schedule_find(q, arena, k, err);
+        st = sizes ? tc_tune_schedule_at(q, task->sizes, sizes, arena, k, err) : tc_tune_schedule_find(q, arena, k, err);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
@@ -231,7 +217,7 @@ static int show(const show_args *a, const tc_tune_task *task, const tc_target *t
 }
 
 static int show_library(const show_args *a, tc_error *err) {
-    if (a->kernel || a->sched || a->print || a->dump || a->db.path || a->at.len || a->weights)
+    if (a->kernel || a->sched || a->print || a->dump || a->db.path || a->at.len || a->source.weights)
         return tc_cli_usage(
             err,
             "%s is a built library, which tells where its kernels are from: --kernel, --sched, --print, --dump, --at, "
@@ -265,8 +251,8 @@ static int run(const void *args, tc_error *err) {
     if (status == TC_CLI_DONE && kernel < 0 && a->sched)
         status =
             tc_cli_usage(err, "--sched needs --kernel: %s has %d kernels", tc_graph_work_path(w), tc_graph_work_tasks(w, &tasks));
-    if (status == TC_CLI_DONE && kernel < 0 && (a->at.len || a->weights))
-        status = tc_cli_usage(err, "--at and --shape-weights need --kernel: they are of the sizes of one");
+    if (status == TC_CLI_DONE && kernel < 0 && a->at.len)
+        status = tc_cli_usage(err, "--at needs --kernel: it is of the sizes of one");
     if (status == TC_CLI_DONE && tc_cli_db_read(&a->db, &db, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)

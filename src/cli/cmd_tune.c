@@ -18,14 +18,13 @@ typedef struct tune_args {
     bool deterministic;
     int batch;
     const char *out, *name, *inputs;
-    const char *weights;
     double budget; /* of the error of what is built; negative: not given */
     bool json;
 } tune_args;
 
 static const tc_cli_option options[] = {
     TC_CLI_SOURCE_OPTIONS(tune_args, model.source),
-    TC_CLI_WEIGHTS_OPTION(tune_args, weights),
+    TC_CLI_WEIGHTS_OPTION(tune_args, model.source.weights),
     TC_CLI_COUNT(tune_args, trials, "trials", "N", "candidates to measure in all; what the database holds already counts"),
     TC_CLI_REAL(tune_args, minutes, "minutes", "M", "wall time of the search, alone or with --trials: the first reached ends it"),
     TC_CLI_REAL(tune_args, stop_at_roof, "stop-at-roof", "SHARE",
@@ -158,13 +157,10 @@ static void close_session(session *s) {
     s->db = s->o.library = NULL;
 }
 
-static tc_status spread_tasks(const tune_args *a, session *s, tc_error *err) {
+static tc_status spread_tasks(session *s, tc_error *err) {
     const tc_tune_task *tasks;
-    tc_tune_weights_file *weights = NULL;
     int n = tc_graph_work_tasks(s->w, &tasks);
-    if (a->weights)
-        TC_TRY(tc_tune_weights_load(tc_ctx_arena(s->c), a->weights, &weights, err));
-    return tc_tune_spread_over(s->c, tasks, n, weights, &s->spread, err);
+    return tc_tune_spread_over(s->c, tasks, n, &s->spread, err);
 }
 
 static void report_range(const tune_args *a, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v,
@@ -270,7 +266,7 @@ static int open_work(const tune_args *a, session *s, tc_error *err) {
     tc_cli_model_args model = a->model;
     model.source.varying = !a->out;
     int status = tc_cli_open(&model, NULL, &s->w, err);
-    if (status == TC_CLI_DONE && spread_tasks(a, s, err) != TC_OK)
+    if (status == TC_CLI_DONE && spread_tasks(s, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
 }

@@ -81,6 +81,7 @@ typedef struct tc_cli_source_args {
     const char *model, *te;
     tc_cli_texts shape;
     bool in_place_cache;
+    const char *weights; /* --shape-weights */
     tc_cli_pass_args passes;
     bool varying; /* no option: the command takes kernels whose sizes are not given */
 } tc_cli_source_args;

@@ -48,6 +48,7 @@ int tc_cli_open(const tc_cli_model_args *m, const char *constants, tc_graph_work
                                .shapes = shapes,
                                .nshapes = a->shape.len,
                                .in_place_cache = a->in_place_cache,
+                               .shape_weights = a->weights,
                                .passes = tc_cli_pass_options(&a->passes),
                                .varying = a->varying,
                                .constants = constants,
@@ -114,9 +115,10 @@ static const char *db_to_read(const tc_cli_db_args *a) {
     return reads_db(a) ? tc_cli_db_path(a) : NULL;
 }
 
-static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc_target *target) {
+static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc_graph_work *w, const tc_target *target) {
     return (tc_graph_build_options){.target = target,
                                     .threads = target->machine.cores,
+                                    .weights = tc_graph_work_weights(w),
                                     .accuracy = a->accuracy,
                                     .require_complete = a->require_complete,
                                     .stop = tc_cli_stop_flag(),
@@ -125,7 +127,7 @@ static tc_graph_build_options build_options(const tc_cli_model_args *a, const tc
 
 int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, bool object_only,
                        const tc_graph_choice *choices, const tc_accuracy *accuracies, tc_graph_model **out, tc_error *err) {
-    tc_graph_build_options o = build_options(a, target);
+    tc_graph_build_options o = build_options(a, w, target);
     o.object_only = object_only;
     o.use_up_constants = true;
     o.choices = choices;
@@ -154,6 +156,9 @@ static int with_library(const tc_cli_model_args *a, tc_cli_use_model *use, const
     tc_graph_model *m = NULL;
     if (a->source.in_place_cache)
         return tc_cli_usage(err, "%s: --in-place-cache is said when a library is built; this one is as it was built",
+                            a->source.model);
+    if (a->source.weights)
+        return tc_cli_usage(err, "%s: --shape-weights is said when a library is built; this one is as it was built",
                             a->source.model);
     tc_status st = tc_graph_model_load(a->source.model, a->target.threads, &m, err);
     int status = st == TC_OK ? use(user, m, err) : TC_CLI_FAILED;
@@ -197,7 +202,7 @@ int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_targ
                      tc_arena *arena, tc_graph_precision *out, tc_error *err) {
     tc_graph_program *p;
     tc_graph_bundle data = {0};
-    tc_graph_build_options o = build_options(a, target);
+    tc_graph_build_options o = build_options(a, w, target);
     tc_status st = load_inputs(w, &o, db_to_read(&a->db), inputs, &p, &data, err);
     if (st == TC_OK) {
         st = tc_graph_precision_choose(p, &o, db_to_read(&a->db), &data, inputs != NULL, budget, arena, out, err);
@@ -211,7 +216,7 @@ int tc_cli_precision(const tc_cli_model_args *a, tc_graph_work *w, const tc_targ
 int tc_cli_contest(const tc_cli_model_args *a, tc_graph_work *w, const tc_target *target, int k, tc_arena *arena,
                    tc_graph_admission *admitted, tc_graph_contest *out, tc_error *err) {
     tc_graph_program *p;
-    tc_graph_build_options o = build_options(a, target);
+    tc_graph_build_options o = build_options(a, w, target);
     tc_status st = tc_graph_work_program(w, &o, db_to_read(&a->db), &p, err);
     if (st == TC_OK)
         st = tc_graph_contest_hold(p, &o, db_to_read(&a->db), k, arena, admitted, out, err);

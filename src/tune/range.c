@@ -46,48 +46,25 @@ static const int *renumbered(tc_arena *a, const int *given, int n, const int *at
     return x;
 }
 
-static tc_status weights_of(tc_arena *a, const tc_tune_weights_file *f, const tc_workload *w, const tc_tune_weights **out,
-                            tc_error *err) {
-    *out = NULL;
-    if (!f)
-        return TC_OK;
-    tc_tune_weights *x = TC_NEW(a, tc_tune_weights);
-    TC_TRY(tc_tune_weights_of(a, f, w, x, err));
-    *out = x;
-    return TC_OK;
-}
-
-static tc_status check_names(tc_arena *a, const tc_tune_weights_file *f, const tc_tune_task *tasks, int n, tc_error *err) {
-    const tc_workload **w = TC_NEW_N(a, const tc_workload *, n);
-    for (int i = 0; i < n; i++)
-        w[i] = tasks[i].workload;
-    return f ? tc_tune_weights_check(f, w, n, err) : TC_OK;
-}
-
-static tc_status spread_one(tc_ctx *c, const tc_tune_task *t, const tc_tune_weights_file *f, tc_tune_range *r, tc_tune_task *out,
-                            tc_error *err) {
-    tc_arena *a = tc_ctx_arena(c);
-    *r = (tc_tune_range){.name = t->name, .workload = t->workload};
-    TC_TRY(weights_of(a, f, t->workload, &r->weights, err));
-    r->tuned = tc_tune_tuned_sizes(a, t->workload, r->weights);
+static tc_status spread_one(tc_ctx *c, const tc_tune_task *t, tc_tune_range *r, tc_tune_task *out, tc_error *err) {
+    *r = (tc_tune_range){.name = t->name, .workload = t->workload, .weights = t->sizes};
+    r->tuned = tc_tune_tuned_sizes(tc_ctx_arena(c), t->workload, t->sizes);
     return put_sizes(c, t, r, out, err);
 }
 
-tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, const tc_tune_weights_file *weights,
-                              tc_tune_spread *out, tc_error *err) {
+tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, tc_tune_spread *out, tc_error *err) {
     tc_arena *a = tc_ctx_arena(c);
     tc_tune_task *to = TC_NEW_N(a, tc_tune_task, n * TC_TUNE_TUNED);
     tc_tune_range *range = TC_NEW_N(a, tc_tune_range, n);
     int *at = TC_NEW_N(a, int, n), nto = 0, nrange = 0;
     double network = 0;
-    TC_TRY(check_names(a, weights, tasks, n, err));
     for (int i = 0; i < n; i++) {
         at[i] = nto;
         network += tasks[i].ninstead ? 0 : tasks[i].weight * tc_te_constant_bytes_read(tasks[i].workload);
         if (tasks[i].ninstead && is_open(tasks, i))
             continue;
         if (tasks[i].workload->nsymbol) {
-            TC_TRY(spread_one(c, &tasks[i], weights, &range[nrange], to + nto, err));
+            TC_TRY(spread_one(c, &tasks[i], &range[nrange], to + nto, err));
             nto += range[nrange++].tuned.n;
         } else {
             to[nto++] = tasks[i];

@@ -25,11 +25,9 @@ typedef struct tc_tune_spread {
     const tc_tune_range *ranges;
 } tc_tune_spread;
 
-/* n tasks with each of those that have symbols at a few sizes instead, weighted as the file (NULL: none) says. What could run in place of
- * others (tc_tune_task.instead) is left out where any of them has symbols: times of one size do not say what is faster at all. All that
- * it makes lives in c. TC_BAD_INPUT where the file does not fit the tasks. */
-TC_NODISCARD tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, const tc_tune_weights_file *weights,
-                                           tc_tune_spread *out, tc_error *err);
+/* n tasks with each of those that have symbols at a few sizes instead. What could run in place of others (tc_tune_task.instead) is left out where any of them has symbols: times of one size do not say what is faster at all. All that
+ * it makes lives in c. */
+TC_NODISCARD tc_status tc_tune_spread_over(tc_ctx *c, const tc_tune_task *tasks, int n, tc_tune_spread *out, tc_error *err);
 
 typedef struct tc_tune_range_report {
     int entrants;        /* programs that took part, or did in the last contest */

@@ -23,7 +23,9 @@ typedef struct tc_tune_task {
     const char *name;            /* for reports */
     const tc_workload *workload; /* canonicalised inside; tasks with equal canonical text are merged */
     double weight;               /* how often the kernel runs per inference: > 0 */
-    double stake;                /* what a second of it counts for beside others' when trials are shared; 0: its weight */
+    const struct tc_tune_weights
+        *sizes;   /* how much each size of what varies counts; NULL: by the logarithm, or it does not vary */
+    double stake; /* what a second of it counts for beside others' when trials are shared; 0: its weight */
     const tc_workload
         *varying; /* it is this one, with symbols, at some sizes: forms that this does not have are of no use; NULL: it is not */
     int ninstead; /* of a kernel that only could run, in place of others: how many, */

@@ -79,4 +79,23 @@ ok "$TCTUNE" --te layer.te --trials 8 --threads 1 --db w.db --start-from none --
 [ "$(json out ranges.0.tuned.0.N)" -eq 2 ] || fail "the heavier size was not tuned"
 [ "$(json out ranges.0.points.1.sizes.N)" -eq 2 ] || fail "the heavier size was not compared at"
 
+# ---- a network's: its kernel has other sizes than it ----
+joined="--model $models/joined.onnx --shape past=0..8 --shape sequence=2..6:2 --threads 1"
+printf 'past=4 sequence=2 3\npast=8 sequence=6 total=14 1\n' >weights
+ok "$TCTUNE" tune $joined --trials 4 --db n.db --start-from none --shape-weights weights --json
+[ "$(json out ranges.0.tuned.0.s0)" -eq 4 ] || fail "the network's size did not reach its kernel"
+[ "$(json out ranges.0.points.1.weight)" = 0.75 ] || fail "the network's weight did not reach its kernel"
+ok "$TCTUNE" build $joined --db n.db --shape-weights weights -o n.so
+ok "$TCTUNE" show $joined --db n.db --shape-weights weights --kernel 0 --at s0=4 --at s1=2 --print schedule
+says "programs at 3 sizes in n.db"
+ok "$TCTUNE" bench $joined --db n.db --shape-weights weights --at past=4 --at sequence=2 --repeats 3
+refused 2 'n.so|--shape-weights is said when a library is built' "$TCTUNE" bench --model n.so --shape-weights weights
+printf 'past=4 total=9 1\n' >weights
+for command in "build -o x.so" "tune --trials 4" bench show; do
+    refused 1 'weights:1|does not say the size of sequence' "$TCTUNE" $command $joined --db n.db --shape-weights weights
+done
+printf 'past=4 sequence=2 total=9 1\n' >weights
+refused 1 "weights:1|'total' must be|which is 6 (sequence is 2, past is 4)" "$TCTUNE" build $joined --untuned --shape-weights weights -o x.so
+[ ! -e x.so ] || fail "a refused build wrote something"
+
 echo "$checks checks"

@@ -155,7 +155,7 @@ static void each_size_counts_alike(void **state) {
         {.name = "rows", .workload = parse(b->ctx, rows), .weight = 2},
         {.name = "both", .workload = parse(b->ctx, rows), .weight = 1, .ninstead = 1, .instead = (int[]){1}},
         {.name = "spare", .workload = parse(b->ctx, rows), .weight = 1, .ninstead = 1, .instead = (int[]){0}}};
-    assert_int_equal(tc_tune_spread_over(c, tasks, 4, NULL, &s, NULL), TC_OK);
+    assert_int_equal(tc_tune_spread_over(c, tasks, 4, &s, NULL), TC_OK);
     assert_true(s.nrange == 1 && s.n == s.ranges[0].tuned.n + 2 && s.ranges[0].tuned.n == 3);
     for (int i = 0; i < 3; i++) {
         const tc_tune_task *t = &s.tasks[i];
@@ -168,7 +168,7 @@ static void each_size_counts_alike(void **state) {
     assert_true(s.tasks[4].ninstead == 1 && s.tasks[4].instead[0] == 3); /* `spare` is in place of what varies */
     assert_true(s.ranges[0].network == 6 * 4.0 * 32 * 48);
     tasks[0].workload = parse(b->ctx, pair);
-    assert_int_equal(tc_tune_spread_over(c, tasks, 1, NULL, &s, NULL), TC_OK);
+    assert_int_equal(tc_tune_spread_over(c, tasks, 1, &s, NULL), TC_OK);
     assert_non_null(strstr(s.tasks[0].name, "layer B="));
     tc_ctx_free(c);
 }
@@ -179,7 +179,7 @@ static tc_tune_spread spread(bench *b, tc_ctx *c, const char *te) {
     tc_tune_spread s;
     tc_error err = {0};
     tc_tune_task task = {.name = "kernel", .workload = parse(b->ctx, te), .weight = 1};
-    if (tc_tune_spread_over(c, &task, 1, NULL, &s, &err) != TC_OK)
+    if (tc_tune_spread_over(c, &task, 1, &s, &err) != TC_OK)
         fail_msg("%s", err.msg);
     return s;
 }

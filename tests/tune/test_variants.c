@@ -3,6 +3,7 @@
 
 #include "support/system/fs.h"
 #include "tune/kernel/variants.h"
+#include "tune/kernel/weights.h"
 
 /* ---- choosing ---- */
 
@@ -197,20 +198,17 @@ static void files_weigh_sizes(void **state) {
     tc_arena *a = tc_arena_new();
     tc_error err = {0};
     const tc_workload *w = parse(b->ctx, layer), *two = parse(b->ctx, pair);
-    tc_tune_weights x;
-    tc_tune_weights_file *f = load(a, "# lengths\nN=17 B=2 S=9 1e-1\n\n N=300 B=3 S=4\t0.3 # often\n", TC_OK, NULL);
-    const tc_workload *all[] = {w, two};
-    assert_int_equal(tc_tune_weights_check(f, all, 2, &err), TC_OK);
-    assert_int_equal(tc_tune_weights_check(f, all, 1, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, ":2: nothing has a size B that varies; there are N"));
+    const tc_tune_weights *x;
+    tc_tune_weights_file *f = load(a, "# lengths\nN=17 1e-1\n\n N=300\t0.3 # often\n", TC_OK, NULL);
     assert_int_equal(tc_tune_weights_of(a, f, w, &x, &err), TC_OK);
-    assert_true(x.n == 2 && x.data[0].sizes[0] == 17 && x.data[1].weight == 0.3);
-    tc_tune_places tuned = tc_tune_tuned_sizes(a, w, &x), grid = tc_tune_grid(a, w, &x);
+    assert_true(x->n == 2 && x->data[0].sizes[0] == 17 && x->data[1].weight == 0.3);
+    tc_tune_places tuned = tc_tune_tuned_sizes(a, w, x), grid = tc_tune_grid(a, w, x);
     assert_true(tuned.n == 2 && tuned.sizes[0][0] == 17 && tuned.sizes[1][0] == 300);
     assert_true(grid.n == 4 && grid.sizes[1][0] == 17 && grid.sizes[3][0] == 512);
-    const double *weight = tc_tune_place_weights(a, w, &x, grid.n, grid.sizes);
+    const double *weight = tc_tune_place_weights(a, w, x, grid.n, grid.sizes);
     assert_true(fabs(weight[1] - 0.25) < 1e-9 && fabs(weight[2] - 0.75) < 1e-9 && weight[0] > 0 && weight[3] < 0.01);
-    assert_int_equal(tc_tune_weights_of(a, f, two, &x, &err), TC_OK);
+    assert_int_equal(tc_tune_weights_of(a, load(a, "S=9 B=2 1\n", TC_OK, NULL), two, &x, &err), TC_OK);
+    assert_true(x->data[0].sizes[0] == 2 && x->data[0].sizes[1] == 9);
     tc_arena_free(a);
 }
 
@@ -218,7 +216,7 @@ static void bad_files_are_refused(void **state) {
     const bench *b = *state;
     tc_arena *a = tc_arena_new();
     tc_error err = {0};
-    tc_tune_weights x;
+    const tc_tune_weights *x;
     const tc_workload *w = parse(b->ctx, layer);
     load(a, "", TC_BAD_INPUT, "has no sizes");
     load(a, "# none\n\n", TC_BAD_INPUT, "has no sizes");
@@ -236,7 +234,10 @@ static void bad_files_are_refused(void **state) {
     assert_int_equal(tc_tune_weights_of(a, load(a, "N=1 1\nN=513 1\n", TC_OK, NULL), w, &x, &err), TC_BAD_INPUT);
     assert_non_null(strstr(err.msg, ":2: N is 513, but it runs from 1 to 512"));
     assert_int_equal(tc_tune_weights_of(a, load(a, "M=1 1\n", TC_OK, NULL), w, &x, &err), TC_BAD_INPUT);
-    assert_non_null(strstr(err.msg, ":1: does not say the size of N"));
+    assert_non_null(strstr(err.msg, ":1: nothing has a size M that varies; there are N"));
+    const tc_workload *two = parse(b->ctx, pair);
+    assert_int_equal(tc_tune_weights_of(a, load(a, "B=2 1\n", TC_OK, NULL), two, &x, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, ":1: does not say the size of S"));
     tc_arena_free(a);
 }
 

@@ -12,8 +12,11 @@ tc_status tc_graph_variants_of(const tc_graph_program *p, int task, const tc_gra
     const tc_workload *w = p->tasks[task].workload;
     tc_tune_query q = {.workload = w, .target = &target, .accuracy = tc_graph_accuracy_of(o, task), .db = o->db};
     tc_tune_variants v;
+    const tc_tune_weights *weights = NULL;
     *out = (tc_graph_choice){0};
-    TC_TRY(tc_tune_variants_find(&q, NULL, a, &v, err));
+    if (o->weights)
+        TC_TRY(tc_graph_program_weights(p, task, o->weights, a, &weights, err));
+    TC_TRY(tc_tune_variants_find(&q, weights, a, &v, err));
     out->why = v.why;
     if (!v.n)
         return TC_OK;

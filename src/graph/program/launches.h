@@ -41,6 +41,13 @@ typedef struct tc_graph_merging {
     int nanchor, anchor[TC_GRAPH_SHARED], whole[TC_GRAPH_SHARED];
 } tc_graph_merging;
 
+/* What the symbols of a task are in some launches of it. */
+typedef struct tc_graph_relation {
+    int task;
+    double times;               /* how often a run launches it so */
+    const tc_expr *const *size; /* of each symbol, as the graph has it (graph/ir/sizes.h) */
+} tc_graph_relation;
+
 struct tc_graph_program {
     tc_arena *arena;
     tc_ctx *ctx; /* owns all workloads; does not grow once the program is made */
@@ -55,6 +62,9 @@ struct tc_graph_program {
     tc_digest *hashes;    /* of them */
     int nmerging, nfound; /* found: also those that are merged */
     const tc_graph_merging *mergings;
+    int nrelation;
+    const tc_graph_relation *relations; /* of those whose symbols' sizes are known of the inputs' */
+    const tc_var *const *size_var;      /* by rule: what relations have for that size divided by its multiple */
     tc_graph_slot *slots;
     tc_graph_launch *launches;     /* in order of execution */
     TC_VEC(tc_graph_tensor) owned; /* constants that belong to the program */

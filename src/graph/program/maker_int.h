@@ -27,6 +27,7 @@ typedef struct tc_graph_maker {
     TC_VEC(tc_tune_task) tasks;
     TC_VEC(tc_digest) hashes;
     TC_VEC(tc_graph_spare) spares;
+    TC_VEC(tc_graph_relation) relations;
 } tc_graph_maker;
 
 static inline int64_t tc_graph_value_bytes(const tc_graph_value *v) {
@@ -62,6 +63,8 @@ void tc_graph_maker_launch(tc_graph_maker *m, tc_graph_launch x, const tc_worklo
 int tc_graph_maker_sizes(tc_graph_maker *m, const tc_workload *w);
 /* The slot of an array of n i64 scalars: the only one's own, or one that launches fill in from now on. */
 int tc_graph_maker_gather(tc_graph_maker *m, int n, const int *slots, const char *name);
+/* Notes what the symbols of w, launched as this task, are. */
+void tc_graph_maker_relate(tc_graph_maker *m, int task, const tc_workload *w);
 /* Asks everybody what they read, the last first. */
 TC_NODISCARD tc_status tc_graph_maker_ask(tc_graph_maker *m, const tc_graph_groups *groups, tc_error *err);
 /* Copies of inputs that kernels read as large as they can be. */

@@ -184,6 +184,8 @@ void tc_graph_maker_launch(maker *m, tc_graph_launch x, const tc_workload *w) {
         args[x.nargs++] = tc_graph_maker_sizes(m, w);
     x.args = args;
     x.task = tc_graph_maker_task(m, w, x.covers, m->times);
+    if (w->nsymbol)
+        tc_graph_maker_relate(m, x.task, w);
     tc_push(&m->launches, x);
 }
 
@@ -353,6 +355,8 @@ void tc_graph_maker_deliver(maker *m) {
     p->nspare = (int)m->tasks.len - p->ntask;
     p->tasks = tc_arena_dup(p->arena, m->tasks.data, m->tasks.len * sizeof *m->tasks.data);
     p->hashes = tc_arena_dup(p->arena, m->hashes.data, m->hashes.len * sizeof *m->hashes.data);
+    p->nrelation = (int)m->relations.len;
+    p->relations = tc_arena_dup(p->arena, m->relations.data, m->relations.len * sizeof *m->relations.data);
 }
 
 tc_graph_program *tc_graph_new_program(const char *name) {
@@ -372,6 +376,7 @@ void tc_graph_maker_release(maker *m) {
     tc_vec_free(&m->tasks);
     tc_vec_free(&m->hashes);
     tc_vec_free(&m->spares);
+    tc_vec_free(&m->relations);
 }
 
 void tc_graph_program_free(tc_graph_program *p) {
@@ -390,6 +395,10 @@ tc_status tc_graph_program_with(const tc_graph *g, const bool *merge, tc_graph_p
     if (g->symbols.len || g->nsizes)
         m.sized = tc_graph_sized_new(p->ctx, g);
     tc_graph_size_rules_of(g, p->arena, &p->rules);
+    const tc_var **size_var = TC_NEW_N(p->arena, const tc_var *, p->rules.nsize);
+    for (int k = 0; k < p->rules.nsize; k++)
+        size_var[k] = p->rules.size[k].var;
+    p->size_var = size_var;
     tc_status s = tc_graph_size_rules_settle(&p->rules, err);
     if (s == TC_OK) {
         add_inputs(&m);

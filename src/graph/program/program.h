@@ -8,6 +8,7 @@
 #define TC_GRAPH_PROGRAM_PROGRAM_H
 
 #include "graph/ir/sizes.h"
+#include "tune/kernel/weights.h"
 #include "tune/tune.h"
 
 typedef struct tc_graph_program tc_graph_program;
@@ -25,6 +26,11 @@ void tc_graph_program_free(tc_graph_program *p); /* NULL is fine */
 int tc_graph_program_tasks(const tc_graph_program *p, const tc_tune_task **tasks);
 /* The same, and behind them those that could run in place of some: contractions with what makes their operands. */
 int tc_graph_program_tunable(const tc_graph_program *p, const tc_tune_task **tasks);
+/* How much each size of a tunable task counts where the file says how much those of the network's inputs do: what they make the task's in
+ * each of its launches, together. *out NULL: by the logarithm, as the task's sizes depend on data, or do not vary. In `a`. TC_BAD_INPUT
+ * names a line of the file that is none of this network. */
+TC_NODISCARD tc_status tc_graph_program_weights(const tc_graph_program *p, int task, const tc_tune_weights_file *f, tc_arena *a,
+                                                const tc_tune_weights **out, tc_error *err);
 /* One line per kernel in the order of execution: name, task, arguments, nodes it covers. For people and golden tests. */
 void tc_graph_program_print(const tc_graph_program *p, tc_strbuf *out);
 /* Floating-point operations of one run of all kernels. */

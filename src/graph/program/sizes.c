@@ -3,6 +3,7 @@
 #include "graph/program/maker_int.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/ir/sizes.h"
 
@@ -130,6 +131,28 @@ int tc_graph_maker_sizes(maker *m, const tc_workload *w) {
     tc_strbuf_free(&names);
     free(slots);
     return slot;
+}
+
+/* A size that depends on data is none that anybody could say something of. */
+static const tc_expr *known_size(const maker *m, const tc_var *symbol) {
+    const tc_graph_sizes *s = m->g->sizes;
+    const tc_expr *x = tc_graph_sizes_number(s, tc_graph_sized_value(m->sized, symbol), 0);
+    return x && !tc_expr_any(x, tc_graph_sizes_is_other_variable, s) ? x : NULL;
+}
+
+void tc_graph_maker_relate(maker *m, int task, const tc_workload *w) {
+    const tc_expr **size = TC_NEW_N(m->p->arena, const tc_expr *, w->nsymbol);
+    for (int i = 0; i < w->nsymbol; i++)
+        if (!(size[i] = known_size(m, w->symbols[i])))
+            return;
+    for (size_t i = 0; i < m->relations.len; i++) {
+        tc_graph_relation *r = &m->relations.data[i];
+        if (r->task == task && memcmp(r->size, size, (size_t)w->nsymbol * sizeof *size) == 0) {
+            r->times += m->times;
+            return;
+        }
+    }
+    tc_push(&m->relations, ((tc_graph_relation){task, m->times, size}));
 }
 
 /* ---- between the caller's memory and the program's ---- */

@@ -21,6 +21,8 @@ struct tc_graph_work {
     tc_graph_program *merged;  /* the program with these; NULL: there are none */
     const tc_tune_task *tasks;
     int ntask;
+    tc_arena *arena; /* of what follows */
+    tc_tune_weights_file *weights;
 };
 
 /* ---- opening ---- */
@@ -104,10 +106,24 @@ static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, t
     return TC_OK;
 }
 
+/* Everything that can be wrong with the file is found now. */
+static tc_status load_weights(tc_graph_work *w, const char *file, tc_error *err) {
+    tc_tune_task *tasks = tc_arena_dup(w->arena, w->tasks, (size_t)w->ntask * sizeof *tasks);
+    tc_status st = tc_tune_weights_load(w->arena, file, &w->weights, err);
+    for (int i = 0; i < w->ntask && st == TC_OK; i++)
+        st = w->graph ? tc_graph_program_weights(w->program, i, w->weights, w->arena, &tasks[i].sizes, err)
+                      : tc_tune_weights_of(w->arena, w->weights, tasks[i].workload, &tasks[i].sizes, err);
+    w->tasks = tasks;
+    return st;
+}
+
 tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_graph_work **out, tc_error *err) {
     tc_graph_work *w = tc_xcalloc(1, sizeof *w);
     w->path = tc_xstrdup(o->model ? o->model : o->te);
+    w->arena = tc_arena_new();
     tc_status st = o->model ? open_network(w, o, err) : open_kernel(w, o, err);
+    if (st == TC_OK && o->shape_weights)
+        st = load_weights(w, o->shape_weights, err);
     *out = st == TC_OK ? w : NULL;
     if (st != TC_OK)
         tc_graph_work_free(w);
@@ -122,6 +138,7 @@ void tc_graph_work_free(tc_graph_work *w) {
     tc_graph_free(w->graph);
     tc_ctx_free(w->ctx);
     tc_strbuf_free(&w->assumed);
+    tc_arena_free(w->arena);
     free(w->constants);
     free(w->path);
     free(w);
@@ -140,6 +157,10 @@ const char *tc_graph_work_assumed(const tc_graph_work *w) {
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks) {
     *tasks = w->tasks;
     return w->ntask;
+}
+
+const tc_tune_weights_file *tc_graph_work_weights(const tc_graph_work *w) {
+    return w->weights;
 }
 
 int tc_graph_work_find(const tc_graph_work *w, const char *kernel) {

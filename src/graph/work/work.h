@@ -16,6 +16,7 @@ typedef struct tc_graph_work_options {
     size_t nshapes;
     tc_graph_pass_options passes; /* of a network */
     bool in_place_cache;          /* of a network: caches grow in place (tc_graph_grow_in_place) */
+    const char *shape_weights;    /* a file that says how much sizes count (tune/kernel/weights.h); NULL: none */
     /* Of a kernel. */
     bool varying; /* it may have symbols of which no value is given; else that is refused */
     /* A file with its constants by name (bundle.h); NULL: seeded random ones. */
@@ -35,6 +36,8 @@ const char *tc_graph_work_path(const tc_graph_work *w); /* the file */
 const char *tc_graph_work_assumed(const tc_graph_work *w);
 /* The distinct kernels, as tc_graph_program_tunable has them. */
 int tc_graph_work_tasks(const tc_graph_work *w, const tc_tune_task **tasks);
+/* What the options' file says of sizes, for tc_graph_build_options; NULL: there is none. */
+const tc_tune_weights_file *tc_graph_work_weights(const tc_graph_work *w);
 /* The kernel with this name, or this number counted from 0; -1: there is none. */
 int tc_graph_work_find(const tc_graph_work *w, const char *kernel);
 

@@ -1,13 +1,10 @@
 /* What sizes.h describes. */
 #include "tune/kernel/sizes.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/system/fs.h"
 #include "support/vec.h"
 
 /* What sizes count that no line of a file comes near, of the mean of all: a run may still have them. Chosen. */
@@ -25,162 +22,6 @@ const char *tc_tune_name_at(tc_arena *a, const char *name, const tc_workload *w,
     for (int i = 0; i < w->nsymbol; i++)
         name = tc_arena_printf(a, "%s %s=%lld", name, w->symbols[i]->name, (long long)sizes[i]);
     return name;
-}
-
-/* ---- files ---- */
-
-typedef struct named {
-    const char *name;
-    int64_t size;
-} named;
-
-typedef struct line {
-    int number, n;
-    const named *of;
-    double weight;
-} line;
-
-struct tc_tune_weights_file {
-    const char *path;
-    int n;
-    const line *lines;
-};
-
-/* "sequence=17" */
-static bool read_named(tc_arena *a, const char *word, named *out) {
-    const char *is = strchr(word, '=');
-    char *end;
-    if (!is || is == word || !isdigit((unsigned char)is[1]))
-        return false;
-    errno = 0;
-    *out = (named){tc_arena_strndup(a, word, (size_t)(is - word)), strtoll(is + 1, &end, 10)};
-    return !*end && !errno;
-}
-
-static bool read_weight(const char *word, double *out) {
-    char *end;
-    *out = strtod(word, &end);
-    return end != word && !*end && isfinite(*out);
-}
-
-/* Cuts up `text`. */
-static tc_status read_line(tc_arena *a, const char *path, char *text, line *out, tc_error *err) {
-    TC_VEC(named) of = {0};
-    bool weighed = false, good = true;
-    for (char *rest = text, *word; good && (word = strtok_r(rest, " \t\r", &rest));) {
-        named x;
-        if (weighed || (good = read_named(a, word, &x)) == false)
-            weighed = good = !weighed && read_weight(word, &out->weight);
-        else
-            tc_push(&of, x);
-    }
-    out->n = (int)of.len;
-    out->of = tc_arena_dup(a, of.data, of.len * sizeof *of.data);
-    tc_vec_free(&of);
-    if (!good || !weighed || !out->n)
-        return tc_fail(err, TC_BAD_INPUT, "%s:%d: expected NAME=SIZE .. WEIGHT, such as: sequence=17 0.2", path, out->number);
-    if (out->weight <= 0)
-        return tc_fail(err, TC_BAD_INPUT, "%s:%d: the weight is %g; it says how much these sizes count, and must be more than 0",
-                       path, out->number, out->weight);
-    for (int i = 0; i < out->n; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(out->of[i].name, out->of[k].name) == 0)
-                return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s has two sizes", path, out->number, out->of[i].name);
-    return TC_OK;
-}
-
-tc_status tc_tune_weights_load(tc_arena *a, const char *file, tc_tune_weights_file **out, tc_error *err) {
-    TC_VEC(line) lines = {0};
-    char *text;
-    int number = 1;
-    TC_TRY(tc_fs_read(file, &text, NULL, err));
-    tc_status s = TC_OK;
-    for (char *p = text, *next; p && s == TC_OK; p = next, number++) {
-        if ((next = strchr(p, '\n')))
-            *next++ = 0;
-        p[strcspn(p, "#")] = 0;
-        line one = {.number = number};
-        if (p[strspn(p, " \t\r")] == 0)
-            continue;
-        s = read_line(a, file, p, &one, err);
-        tc_push(&lines, one);
-    }
-    if (s == TC_OK && lines.len == 0)
-        s = tc_fail(err, TC_BAD_INPUT, "%s: has no sizes; expected lines of NAME=SIZE .. WEIGHT", file);
-    *out = TC_NEW(a, tc_tune_weights_file);
-    **out = (tc_tune_weights_file){tc_arena_strdup(a, file), (int)lines.len,
-                                   tc_arena_dup(a, lines.data, lines.len * sizeof *lines.data)};
-    tc_vec_free(&lines);
-    free(text);
-    return s;
-}
-
-static int find_symbol(const tc_workload *w, const char *name) {
-    for (int i = 0; i < w->nsymbol; i++)
-        if (strcmp(w->symbols[i]->name, name) == 0)
-            return i;
-    return -1;
-}
-
-static bool is_known(const char *name, const tc_workload *const *w, int n) {
-    for (int i = 0; i < n; i++)
-        if (find_symbol(w[i], name) >= 0)
-            return true;
-    return false;
-}
-
-static const char *names_of(tc_arena *a, const tc_workload *const *w, int n) {
-    const char *names = "";
-    for (int i = 0; i < n; i++)
-        for (int k = 0; k < w[i]->nsymbol; k++)
-            if (!is_known(w[i]->symbols[k]->name, w, i))
-                names = tc_arena_printf(a, "%s%s%s", names, *names ? ", " : "", w[i]->symbols[k]->name);
-    return names;
-}
-
-tc_status tc_tune_weights_check(const tc_tune_weights_file *f, const tc_workload *const *w, int n, tc_error *err) {
-    for (int i = 0; i < f->n; i++)
-        for (int k = 0; k < f->lines[i].n; k++) {
-            if (is_known(f->lines[i].of[k].name, w, n))
-                continue;
-            tc_arena *a = tc_arena_new();
-            const char *names = names_of(a, w, n);
-            tc_status s =
-                tc_fail(err, TC_BAD_INPUT, "%s:%d: nothing has a size %s that varies; %s%s", f->path, f->lines[i].number,
-                        f->lines[i].of[k].name, *names ? "there are " : "all sizes are fixed", names);
-            tc_arena_free(a);
-            return s;
-        }
-    return TC_OK;
-}
-
-static tc_status sizes_of_line(const tc_tune_weights_file *f, const line *l, const tc_workload *w, int64_t *sizes,
-                               tc_error *err) {
-    for (int i = 0; i < w->nsymbol; i++) {
-        const tc_var *v = w->symbols[i];
-        int k = 0;
-        while (k < l->n && strcmp(l->of[k].name, v->name) != 0)
-            k++;
-        if (k == l->n)
-            return tc_fail(err, TC_BAD_INPUT, "%s:%d: does not say the size of %s", f->path, l->number, v->name);
-        sizes[i] = l->of[k].size;
-        if (sizes[i] < v->least || sizes[i] > v->most)
-            return tc_fail(err, TC_BAD_INPUT, "%s:%d: %s is %lld, but it runs from %lld to %lld", f->path, l->number, v->name,
-                           (long long)sizes[i], (long long)v->least, (long long)v->most);
-    }
-    return TC_OK;
-}
-
-tc_status tc_tune_weights_of(tc_arena *a, const tc_tune_weights_file *f, const tc_workload *w, tc_tune_weights *out,
-                             tc_error *err) {
-    tc_tune_weighted *x = TC_NEW_N(a, tc_tune_weighted, f->n);
-    for (int i = 0; i < f->n; i++) {
-        int64_t *sizes = TC_NEW_N(a, int64_t, w->nsymbol);
-        TC_TRY(sizes_of_line(f, &f->lines[i], w, sizes, err));
-        x[i] = (tc_tune_weighted){sizes, f->lines[i].weight};
-    }
-    *out = (tc_tune_weights){f->n, x};
-    return TC_OK;
 }
 
 /* ---- places ---- */

@@ -1,13 +1,5 @@
 /* Sizes that stand for the range of a kernel with symbols: those that it is tuned at, those at which its programs are compared, and
- * how much each counts.
- *
- * Weights come from a file of lines `NAME=SIZE .. WEIGHT`, one run or kind of run each:
- *
- *     # how often a length comes
- *     batch=1 sequence=17 0.2
- *     batch=1 sequence=128 3
- *
- * Without one, sizes count by their logarithm: each octave as much as every other. */
+ * how much each counts: as weights say (weights.h), else by their logarithm, each octave as much as every other. */
 #ifndef TC_TUNE_SIZES_H
 #define TC_TUNE_SIZES_H
 
@@ -18,28 +10,16 @@ enum {
     TC_TUNE_GRID = 11  /* points of the grid, at most */
 };
 
-/* What a file says, by name. */
-typedef struct tc_tune_weights_file tc_tune_weights_file;
-/* In `a`. TC_BAD_INPUT names file and line. */
-TC_NODISCARD tc_status tc_tune_weights_load(tc_arena *a, const char *file, tc_tune_weights_file **out, tc_error *err);
-/* Whether each symbol that it names is one of these workloads'. */
-TC_NODISCARD tc_status tc_tune_weights_check(const tc_tune_weights_file *f, const tc_workload *const *w, int n, tc_error *err);
-
 typedef struct tc_tune_weighted {
     const int64_t *sizes; /* of each symbol */
     double weight;        /* > 0 */
 } tc_tune_weighted;
 
-/* Of one workload. */
+/* Of one workload; sizes may come more than once. */
 typedef struct tc_tune_weights {
     int n; /* at least 1 */
     const tc_tune_weighted *data;
 } tc_tune_weights;
-
-/* What the file says of w, by the names that its symbols have; other names in it are of other workloads. TC_BAD_INPUT for a line that
- * leaves one of them open, or has a size out of its range. In `a`. */
-TC_NODISCARD tc_status tc_tune_weights_of(tc_arena *a, const tc_tune_weights_file *f, const tc_workload *w, tc_tune_weights *out,
-                                          tc_error *err);
 
 /* Places in the range of w's symbols, in `a`. `weights` may be NULL. */
 typedef struct tc_tune_places {
