@@ -18,7 +18,7 @@ const onnx = require('./onnx_pb.js');
 const {Random} = require('./random.js');
 
 const root = path.resolve(__dirname, '../..'), ort = require(path.join(root, 'benchmarks/ort/node_modules/onnxruntime-node'));
-const chains = Object.assign({}, ...['chains', 'control'].map(f => require(`./ops/${f}.js`).chains));
+const chains = Object.assign({}, ...['chains', 'control', 'graphs'].map(f => require(`./ops/${f}.js`).chains));
 const families = ['elementwise', 'move', 'reduce', 'window', 'contract', 'select', 'others', 'microsoft', 'attention'].map(f => require(`./ops/${f}.js`).ops);
 const ops = Object.assign({}, ...families);
 
