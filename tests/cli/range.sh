@@ -1,4 +1,3 @@
-#!/bin/sh
 # A kernel whose size varies: tuned for its range, shown, and what is refused.
 . "$(dirname "$0")/check.sh"
 

@@ -1,4 +1,3 @@
-#!/bin/sh
 # Networks whose sizes vary: what is assumed of them, run and timed at sizes that are asked for, and over their range.
 . "$(dirname "$0")/check.sh"
 
