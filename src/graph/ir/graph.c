@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 tc_graph *tc_graph_new(const char *file) {
     tc_arena *a = tc_arena_new();
@@ -22,10 +21,7 @@ void tc_graph_free(tc_graph *g) {
     if (!g)
         return;
     for (size_t i = 0; i < g->blocks.len; i++)
-        if (g->blocks.data[i].mapped)
-            munmap(g->blocks.data[i].p, g->blocks.data[i].mapped);
-        else
-            free(g->blocks.data[i].p);
+        free(g->blocks.data[i]);
     for (size_t i = 0; i < g->bodies.len; i++)
         tc_graph_free(g->bodies.data[i]);
     tc_vec_free(&g->bodies);
@@ -81,12 +77,12 @@ tc_graph_value *tc_graph_add_input(tc_graph *g, const char *name, tc_dtype dtype
 /* Storage that the graph now keeps alive. */
 static void adopt(tc_graph *g, tc_graph_tensor *t) {
     if (t->storage == TC_GRAPH_OWNED) {
-        tc_push(&g->blocks, ((tc_graph_storage_block){.p = t->data}));
+        tc_push(&g->blocks, t->data);
     } else {
         assert(tc_graph_tensor_bytes(t) < TC_ALLOC_LARGEST);
         void *copy = tc_xmalloc(tc_graph_tensor_bytes(t) + 1);
         memcpy(copy, t->data, tc_graph_tensor_bytes(t));
-        tc_push(&g->blocks, ((tc_graph_storage_block){.p = copy}));
+        tc_push(&g->blocks, copy);
         t->data = copy;
     }
     t->storage = TC_GRAPH_VIEW;

@@ -64,28 +64,22 @@ typedef struct tc_graph_symbol {
 typedef TC_VEC(tc_graph_value *) tc_graph_values;
 typedef TC_VEC(tc_graph_node *) tc_graph_nodes;
 
-/* Memory of constants: malloc'ed, or mapped from an external-data file (mapped > 0: the length for munmap). */
-typedef struct tc_graph_storage_block {
-    void *p;
-    size_t mapped;
-} tc_graph_storage_block;
-
 typedef struct tc_graph {
     tc_arena *arena;
-    const char *name, *file;               /* for messages */
-    int opset;                             /* of the default domain, as the model declared it; meaningless after import */
-    tc_graph_values values;                /* all, by id; dead ones stay */
-    tc_graph_nodes nodes;                  /* live ones, in topological order */
-    tc_graph_values inputs;                /* in the model's order, then symbols; initialised ones are constants and not listed */
-    struct tc_graph_sizes *sizes;          /* sizes.h; NULL: none varies */
-    TC_VEC(tc_graph_symbol) symbols;       /* which inputs' extents are */
-    TC_VEC(tc_graph_output) outputs;       /* the model's, then sizes of them that depend on data */
-    size_t nsizes;                         /* how many of the latter */
-    tc_map names;                          /* value name -> value */
-    tc_map suffixes;                       /* base of a made-up name -> the last number given to it */
-    const tc_map *reserved;                /* during import: names that the file defines, also those yet to come */
-    TC_VEC(tc_graph_storage_block) blocks; /* storage of constants that does not lie in the arena */
-    TC_VEC(struct tc_graph *) bodies;      /* of nodes: owned; their constants may be this graph's */
+    const char *name, *file;          /* for messages */
+    int opset;                        /* of the default domain, as the model declared it; meaningless after import */
+    tc_graph_values values;           /* all, by id; dead ones stay */
+    tc_graph_nodes nodes;             /* live ones, in topological order */
+    tc_graph_values inputs;           /* in the model's order, then symbols; initialised ones are constants and not listed */
+    struct tc_graph_sizes *sizes;     /* sizes.h; NULL: none varies */
+    TC_VEC(tc_graph_symbol) symbols;  /* which inputs' extents are */
+    TC_VEC(tc_graph_output) outputs;  /* the model's, then sizes of them that depend on data */
+    size_t nsizes;                    /* how many of the latter */
+    tc_map names;                     /* value name -> value */
+    tc_map suffixes;                  /* base of a made-up name -> the last number given to it */
+    const tc_map *reserved;           /* during import: names that the file defines, also those yet to come */
+    TC_VEC(void *) blocks;            /* storage of constants, malloc'ed */
+    TC_VEC(struct tc_graph *) bodies; /* of nodes: owned; their constants may be this graph's */
     uint32_t next_id;
 } tc_graph;
 

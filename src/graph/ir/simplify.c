@@ -194,11 +194,11 @@ void tc_graph_release_constants(tc_graph *g) {
     sorted_places(g, uses, true, &kept);
     sorted_places(g, uses, false, &dead);
     for (size_t i = 0; i < g->blocks.len; i++) {
-        tc_graph_storage_block b = g->blocks.data[i];
-        if (b.mapped || !holds(dead.data, dead.len, b.p) || holds(kept.data, kept.len, b.p) || is_attribute(g, b.p))
-            g->blocks.data[len++] = b;
+        void *p = g->blocks.data[i];
+        if (!holds(dead.data, dead.len, p) || holds(kept.data, kept.len, p) || is_attribute(g, p))
+            g->blocks.data[len++] = p;
         else
-            free(b.p);
+            free(p);
     }
     g->blocks.len = len;
     for (size_t i = 0; i < g->values.len; i++)

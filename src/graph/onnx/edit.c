@@ -28,10 +28,11 @@ struct tc_onnx_edit {
     TC_VEC(constant *) constants;
     TC_VEC(Onnx__TensorProto *) initializers;
     TC_VEC(Onnx__ValueInfoProto *) outputs;
-    tc_map by_name; /* of constants: their place */
-    tc_map taken;   /* names of values */
-    tc_onnx_files files;
-    int own, before; /* nodes of the file; where new ones go */
+    TC_VEC(void *) brought; /* elements from other files */
+    tc_map by_name;         /* of constants: their place */
+    tc_map taken;           /* names of values */
+    const char *dir;        /* of the file */
+    int own, before;        /* nodes of the file; where new ones go */
 };
 
 /* ---- reading ---- */
@@ -116,7 +117,7 @@ tc_status tc_onnx_edit_open(const char *path, tc_onnx_edit **out, tc_error *err)
     e->arena = tc_arena_new();
     *out = NULL;
     char *dir = tc_fs_dirname(path);
-    e->files.dir = tc_arena_strdup(e->arena, dir);
+    e->dir = tc_arena_strdup(e->arena, dir);
     free(dir);
     tc_status st = tc_onnx_read_model(path, e->arena, &e->model, err);
     if (st != TC_OK) {
@@ -134,7 +135,9 @@ void tc_onnx_edit_free(tc_onnx_edit *e) {
         return;
     for (size_t i = 0; i < e->constants.len; i++)
         tc_graph_tensor_free(&e->constants.data[i]->value);
-    tc_onnx_files_free(&e->files);
+    for (size_t i = 0; i < e->brought.len; i++)
+        free(e->brought.data[i]);
+    tc_vec_free(&e->brought);
     tc_vec_free(&e->nodes);
     tc_vec_free(&e->constants);
     tc_vec_free(&e->initializers);
@@ -284,7 +287,7 @@ tc_status tc_onnx_edit_constant(tc_onnx_edit *e, const char *name, const tc_grap
         return TC_OK;
     constant *c = e->constants.data[*at];
     if (!c->value.data)
-        TC_TRY(tc_onnx_read_tensor(c->proto, &e->files, false, &c->value, err));
+        TC_TRY(tc_onnx_read_tensor(c->proto, e->dir, false, &c->value, err));
     *out = &c->value;
     return TC_OK;
 }
@@ -376,12 +379,10 @@ static tc_status bring_in(tc_onnx_edit *e, Onnx__TensorProto *p, Onnx__TensorPro
     if (!is_external(p))
         return TC_OK;
     tc_graph_tensor t = {0};
-    TC_TRY(tc_onnx_read_tensor(p, &e->files, false, &t, err));
+    TC_TRY(tc_onnx_read_tensor(p, e->dir, false, &t, err));
     *out = TC_NEW(e->arena, Onnx__TensorProto);
     tc_onnx_fill_tensor(e->arena, *out, p->name, &t);
-    if (t.storage == TC_GRAPH_OWNED)
-        (*out)->raw_data.data = tc_arena_dup(e->arena, (*out)->raw_data.data, (*out)->raw_data.len);
-    tc_graph_tensor_free(&t);
+    tc_push(&e->brought, t.data);
     return TC_OK;
 }
 

@@ -2,32 +2,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "graph/onnx/onnx_int.h"
 #include "support/system/memory.h"
 
-/* Weights are copied out of the mapped file in the order in which they stand there, so whatever has been allocated so far bounds
- * from below how much of the file is done with: those pages are given back while it is read. A wrong guess would only cost
- * reading a page again. */
 typedef struct reader {
+    ProtobufCAllocator allocator;
     tc_arena *arena;
-    char *data;
-    size_t size, copied, dropped;
     size_t refused; /* bytes that were asked for in vain */
+    tc_onnx_source from;
+    tc_onnx_pieces left_out;
 } reader;
 
 static void *reader_alloc(void *user, size_t size) {
-    enum { STEP = 16 << 20, WEIGHT = 1 << 12 };
     reader *r = user;
-    if (r->copied < r->size && r->copied - r->dropped >= STEP) {
-        size_t to = r->copied / STEP * STEP;
-        madvise(r->data + r->dropped, to - r->dropped, MADV_DONTNEED);
-        r->dropped = to;
-    }
-    r->copied += size >= WEIGHT ? size : 0;
     bool had = tc_memory_check(size, NULL) == TC_OK;
     void *p = !had ? NULL : r->arena ? tc_arena_alloc(r->arena, size) : malloc(size ? size : 1);
     if (!p)
@@ -41,32 +31,89 @@ static void reader_free(void *user, void *p) {
         free(p);
 }
 
-static tc_status unpack(const char *path, tc_arena *arena, void *data, size_t size, Onnx__ModelProto **out, tc_error *err) {
-    reader r = {.arena = arena, .data = data, .size = size};
-    ProtobufCAllocator allocator = {reader_alloc, reader_free, &r};
-    ProtobufCMessage *message;
-    tc_error why = {0};
-    tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &allocator, data, size, &message, &why);
-    Onnx__ModelProto *m = (Onnx__ModelProto *)message;
-    if (s == TC_OK && m->graph) {
-        *out = m;
-        return TC_OK;
+/* ---- weights ---- */
+
+/* Takes the field that stands for a piece out of p; false: it has none. */
+static bool take_piece(reader *r, Onnx__TensorProto *p, tc_onnx_piece *out) {
+    ProtobufCMessage *m = &p->base;
+    for (unsigned i = 0; i < m->n_unknown_fields; i++) {
+        ProtobufCMessageUnknownField *f = &m->unknown_fields[i];
+        uint64_t index;
+        if (f->tag != TC_ONNX_PIECE)
+            continue;
+        memcpy(&index, f->data, sizeof index);
+        *out = r->left_out.data[index];
+        reader_free(r, f->data);
+        *f = m->unknown_fields[--m->n_unknown_fields];
+        return true;
     }
-    if (m)
-        onnx__model_proto__free_unpacked(m, &allocator);
-    if (r.refused) {
-        s = tc_memory_lacking(r.refused, err);
-        tc_error_prefix(err, "%s: ", path);
-        return s;
-    }
-    if (tc_error_unsupported(&why))
-        return tc_refuse(err, why.code, "%s: %s", path, why.msg);
-    return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", path,
-                   m ? "it has no graph, so it is not an ONNX model" : why.msg);
+    return false;
 }
 
-/* The file is mapped while it is parsed: one copy of the weights, and no more than a few pages of another. */
+static bool read_weights(reader *r, Onnx__TensorProto *p) {
+    tc_onnx_piece piece;
+    if (!take_piece(r, p, &piece))
+        return true;
+    uint8_t *data = reader_alloc(r, piece.size);
+    if (!data)
+        return false;
+    p->has_raw_data = 1;
+    p->raw_data = (ProtobufCBinaryData){piece.size, data};
+    return tc_onnx_source_copy(&r->from, piece.at, data, piece.size);
+}
+
+/* Into m and all messages in it, of which what may be one of several kinds (types) has no tensors. False: `from` or `refused` says why. */
+static bool put_back(reader *r, ProtobufCMessage *m) {
+    if (m->descriptor == &onnx__tensor_proto__descriptor)
+        return read_weights(r, (Onnx__TensorProto *)m);
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+        if (f->type != PROTOBUF_C_TYPE_MESSAGE || f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF)
+            continue;
+        void *at = (char *)m + f->offset;
+        bool several = f->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t n = several ? *(size_t *)((char *)m + f->quantifier_offset) : 1;
+        ProtobufCMessage **held = several ? *(ProtobufCMessage ***)at : at;
+        for (size_t k = 0; k < n; k++)
+            if (held[k] && !put_back(r, held[k]))
+                return false;
+    }
+    return true;
+}
+
+/* ---- the file ---- */
+
+static tc_status refuse(const reader *r, const Onnx__ModelProto *m, const tc_error *why, tc_error *err) {
+    if (r->refused) {
+        tc_status s = tc_memory_lacking(r->refused, err);
+        tc_error_prefix(err, "%s: ", r->from.path);
+        return s;
+    }
+    if (tc_error_unsupported(why))
+        return tc_refuse(err, why->code, "%s: %s", r->from.path, why->msg);
+    return tc_fail(err, TC_BAD_INPUT, "%s: %s; expected a file that torch.onnx.export or the like wrote", r->from.path,
+                   m ? "it has no graph, so it is not an ONNX model" : why->msg);
+}
+
+static tc_status unpack(reader *r, Onnx__ModelProto **out, tc_error *err) {
+    ProtobufCMessage *message;
+    tc_error why = {0};
+    tc_status s = tc_onnx_unpack(&onnx__model_proto__descriptor, &r->allocator, &r->from, &r->left_out, &message, &why);
+    Onnx__ModelProto *m = (Onnx__ModelProto *)message;
+    bool whole = s == TC_OK && m->graph && put_back(r, message);
+    s = tc_onnx_source_end(&r->from, whole ? TC_OK : refuse(r, m, &why, err), err);
+    tc_vec_free(&r->left_out);
+    if (s == TC_OK)
+        *out = m;
+    else if (m)
+        onnx__model_proto__free_unpacked(m, &r->allocator);
+    return s;
+}
+
+/* Nothing of the file is in memory twice but what stands around the weights. */
 tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto **out, tc_error *err) {
+    reader r = {.arena = arena};
+    r.allocator = (ProtobufCAllocator){reader_alloc, reader_free, &r};
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct stat st;
     if (fd < 0)
@@ -75,13 +122,6 @@ tc_status tc_onnx_read_model(const char *path, tc_arena *arena, Onnx__ModelProto
         close(fd);
         return tc_fail(err, TC_BAD_INPUT, "%s: not a file", path);
     }
-    size_t size = (size_t)st.st_size;
-    void *data = size ? mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
-    close(fd);
-    if (data == MAP_FAILED)
-        return tc_fail(err, TC_ENV, "%s: cannot be read: %s", path, strerror(errno));
-    tc_status s = unpack(path, arena, data, size, out, err);
-    if (data)
-        munmap(data, size);
-    return s;
+    TC_TRY(tc_onnx_source_of_file(fd, path, &r.from, err));
+    return unpack(&r, out, err);
 }

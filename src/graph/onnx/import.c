@@ -154,13 +154,8 @@ static tc_status index_producers(tc_graph_importer *im, tc_error *err) {
 
 tc_status tc_graph_import_initializer(tc_graph_importer *im, Onnx__TensorProto *p, const char *name, tc_error *err) {
     tc_graph_tensor t;
-    TC_TRY(tc_onnx_read_tensor(p, &im->files, true, &t, err));
-    if (t.storage == TC_GRAPH_OWNED) {
-        tc_graph_add_constant(im->g, name, &t);
-    } else { /* in a mapped file, which the graph will own */
-        tc_graph_value *v = tc_graph_add_value(im->g, name, t.dtype, &t.shape);
-        v->constant = tc_arena_dup(im->g->arena, &t, sizeof t);
-    }
+    TC_TRY(tc_onnx_read_tensor(p, im->dir, true, &t, err));
+    tc_graph_add_constant(im->g, name, &t);
     return TC_OK;
 }
 
@@ -214,14 +209,6 @@ static tc_status fill_graph(tc_graph_importer *im, tc_error *err) {
     return TC_OK;
 }
 
-static void hand_over_files(tc_graph_importer *im) {
-    for (size_t i = 0; i < im->files.blocks.len; i++)
-        if (im->files.blocks.data[i].mapped)
-            tc_push(&im->g->blocks, im->files.blocks.data[i]);
-    tc_vec_free(&im->files.blocks);
-    tc_map_free(&im->files.mapped);
-}
-
 /* What would help is said where sizes are import's own assumption. */
 static void explain_failure(const char *path, const tc_graph_sizes *known, tc_error *err) {
     tc_strbuf assumed = {0};
@@ -252,9 +239,8 @@ static tc_status import_once(const char *path, const tc_graph_import_options *op
         im.g->name = tc_arena_strdup(im.g->arena, im.proto->name);
     im.used_shapes = tc_xcalloc(opts ? opts->nshapes + 1 : 1, sizeof *im.used_shapes);
     char *dir = tc_fs_dirname(path);
-    im.files.dir = dir;
+    im.dir = dir;
     s = fill_graph(&im, err);
-    hand_over_files(&im);
     im.g->reserved = NULL;
     tc_map_free(&im.producers);
     tc_map_free(&im.body_constants);

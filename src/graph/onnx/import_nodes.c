@@ -115,7 +115,7 @@ static tc_status add_attr(tc_graph_importer *im, tc_graph_node *n, Onnx__Attribu
         if (!a->t)
             return tc_fail(err, TC_BAD_INPUT, "attribute '%s' must be a tensor", a->name);
         bool once = !im->scope; /* a body may be added again */
-        TC_TRY(tc_onnx_read_tensor(a->t, &im->files, once, &t, err));
+        TC_TRY(tc_onnx_read_tensor(a->t, im->dir, once, &t, err));
         tc_graph_set_tensor(im->g, n, id, &t);
         break;
     }

@@ -1,9 +1,7 @@
 /* TensorProto <-> host tensor: raw bytes, typed fields, external files; and tensors alone in .pb files. */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,7 +145,7 @@ static tc_status cannot_open(const char *location, const char *path, int error, 
                    strerror(error));
 }
 
-static tc_status map_file(const char *dir, const char *location, const char *path, tc_graph_storage_block *out, tc_error *err) {
+static tc_status open_external(const char *dir, const char *location, const char *path, tc_onnx_source *out, tc_error *err) {
     int fd = tc_fs_open_beneath(dir, location);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
@@ -156,92 +154,64 @@ static tc_status map_file(const char *dir, const char *location, const char *pat
             close(fd);
         return cannot_open(location, path, error, err);
     }
-    void *p = NULL;
     if (!S_ISREG(st.st_mode)) {
         close(fd);
         return tc_fail(err, TC_BAD_INPUT, "external data file %s is not a regular file", path);
     }
-    if (st.st_size > 0)
-        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (p == MAP_FAILED)
-        return tc_fail(err, TC_ENV, "external data file %s cannot be mapped: %s", path, strerror(errno));
-    *out = (tc_graph_storage_block){p, (size_t)st.st_size};
-    return TC_OK;
+    return tc_onnx_source_of_file(fd, path, out, err);
 }
 
-/* Maps a file once. */
-static tc_status open_external(tc_onnx_files *files, const char *location, tc_graph_storage_block *out, const char **path_in_map,
-                               tc_error *err) {
+/* Its bytes at e, of which t has `need`. */
+static tc_status read_piece(tc_onnx_source *from, const external *e, size_t need, tc_graph_tensor *t, tc_error *err) {
+    size_t offset = (size_t)e->offset;
+    if (offset > from->size || need > from->size - offset)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "external data needs bytes %zu to %zu of %s, which has only %zu; the file is truncated or "
+                       "belongs to another model",
+                       offset, offset + need, from->path, from->size);
+    TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
+    return tc_onnx_source_copy(from, offset, t->data, need) ? TC_OK : TC_ENV;
+}
+
+/* Opened for each tensor: there may be a file for each, too. */
+static tc_status read_external(const Onnx__TensorProto *p, const char *dir, tc_graph_tensor *t, tc_error *err) {
+    external e;
+    tc_onnx_source from;
     tc_strbuf path = {0};
-    tc_sb_printf(&path, "%s/%s", files->dir, location);
-    uintptr_t *known = tc_map_gets(&files->mapped, tc_sb_str(&path));
-    tc_status s = TC_OK;
-    if (known) {
-        *out = files->blocks.data[*known];
-    } else if ((s = map_file(files->dir, location, tc_sb_str(&path), out, err)) == TC_OK) {
-        tc_map_puts(&files->mapped, tc_sb_str(&path), files->blocks.len);
-        tc_push(&files->blocks, *out);
-    }
-    for (size_t i = 0; s == TC_OK && i < files->mapped.len; i++)
-        if (strcmp(files->mapped.entries[i].str, tc_sb_str(&path)) == 0)
-            *path_in_map = files->mapped.entries[i].str;
+    size_t need = tc_graph_tensor_bytes(t);
+    TC_TRY(parse_external(p, &e, err));
+    if (!dir)
+        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data is not possible here", name_of(p));
+    if (e.length >= 0 && (size_t)e.length != need)
+        return wrong_size(p, t, (size_t)e.length, "bytes", err);
+    tc_sb_printf(&path, "%s/%s", dir, e.location);
+    tc_status s = open_external(dir, e.location, tc_sb_str(&path), &from, err);
+    if (s == TC_OK)
+        s = tc_onnx_source_end(&from, read_piece(&from, &e, need, t, err), err);
+    if (s == TC_OK)
+        normalise_bools(t);
+    else
+        tc_graph_tensor_free(t);
+    if (s != TC_OK)
+        tc_error_prefix(err, "tensor '%s': ", name_of(p));
     tc_strbuf_free(&path);
     return s;
 }
 
-void tc_onnx_files_free(tc_onnx_files *files) {
-    for (size_t i = 0; i < files->blocks.len; i++)
-        munmap(files->blocks.data[i].p, files->blocks.data[i].mapped);
-    tc_vec_free(&files->blocks);
-    tc_map_free(&files->mapped);
-}
-
-static tc_status read_external(const Onnx__TensorProto *p, tc_onnx_files *files, tc_graph_tensor *t, tc_error *err) {
-    external e;
-    TC_TRY(parse_external(p, &e, err));
-    if (!files || !files->dir)
-        return tc_fail(err, TC_BAD_INPUT, "tensor '%s': external data is not possible here", name_of(p));
-    tc_graph_storage_block block;
-    const char *path = e.location;
-    if (open_external(files, e.location, &block, &path, err) != TC_OK) {
-        tc_error_prefix(err, "tensor '%s': ", name_of(p));
-        return TC_BAD_INPUT;
-    }
-    size_t need = tc_graph_tensor_bytes(t), offset = (size_t)e.offset;
-    if (e.length >= 0 && (size_t)e.length != need)
-        return wrong_size(p, t, (size_t)e.length, "bytes", err);
-    if (offset > block.mapped || need > block.mapped - offset)
-        return tc_fail(err, TC_BAD_INPUT,
-                       "tensor '%s': external data needs bytes %zu to %zu of %s, which has only %zu; the file is truncated or "
-                       "belongs to another model",
-                       name_of(p), offset, offset + need, path, block.mapped);
-    if (need && offset % 16 == 0 && t->dtype != TC_BOOL) {
-        t->data = (char *)block.p + offset;
-        t->storage = TC_GRAPH_VIEW;
-        return TC_OK;
-    }
-    TC_TRY(tc_graph_tensor_alloc(t, t->dtype, &t->shape, err));
-    if (need)
-        memcpy(t->data, (char *)block.p + offset, need);
-    normalise_bools(t);
-    return TC_OK;
-}
-
 /* The elements of out, whose type and shape are known, one after the other. */
-static tc_status read_elements(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
+static tc_status read_elements(Onnx__TensorProto *p, const char *dir, bool steal, tc_graph_tensor *out, tc_error *err) {
     if (p->has_data_location && p->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-        return read_external(p, files, out, err);
+        return read_external(p, dir, out, err);
     if (p->has_raw_data)
         return read_raw(p, steal, out, err);
     return read_fields(p, out, err);
 }
 
 /* Two elements to a byte, the first in the low bits; the last byte may hold one. */
-static tc_status read_four_bits(Onnx__TensorProto *p, tc_onnx_files *files, tc_graph_tensor *out, tc_error *err) {
+static tc_status read_four_bits(Onnx__TensorProto *p, const char *dir, tc_graph_tensor *out, tc_error *err) {
     int64_t n = tc_graph_tensor_count(out);
     tc_graph_tensor packed = tc_graph_tensor_view(TC_U8, &(tc_graph_shape){1, {(n + 1) / 2}}, NULL);
-    TC_TRY(read_elements(p, files, false, &packed, err));
+    TC_TRY(read_elements(p, dir, false, &packed, err));
     tc_status s = tc_graph_tensor_alloc(out, out->dtype, &out->shape, err);
     for (int64_t i = 0; i < n && s == TC_OK; i++) /* a float is its code */
         tc_store_i(tc_dtype_is_signed(out->dtype) && tc_dtype_is_int(out->dtype) ? TC_I4 : TC_U4, out->data, i,
@@ -250,11 +220,11 @@ static tc_status read_four_bits(Onnx__TensorProto *p, tc_onnx_files *files, tc_g
     return s;
 }
 
-tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, tc_onnx_files *files, bool steal, tc_graph_tensor *out, tc_error *err) {
+tc_status tc_onnx_read_tensor(Onnx__TensorProto *p, const char *dir, bool steal, tc_graph_tensor *out, tc_error *err) {
     TC_TRY(read_type(p, out, err));
     if (p->segment)
         return tc_refuse(err, TC_ERROR_UNSUPPORTED, "tensor '%s': segments are not supported", name_of(p));
-    return is_packed(out->dtype) ? read_four_bits(p, files, out, err) : read_elements(p, files, steal, out, err);
+    return is_packed(out->dtype) ? read_four_bits(p, dir, out, err) : read_elements(p, dir, steal, out, err);
 }
 
 static ProtobufCBinaryData pack_four_bits(tc_arena *a, const tc_graph_tensor *t) {
@@ -300,7 +270,8 @@ tc_status tc_graph_pb_load(const char *path, tc_graph_tensor *out, char **name, 
     size_t size;
     TC_TRY(tc_fs_read(path, &data, &size, err));
     ProtobufCMessage *message;
-    tc_status s = tc_onnx_unpack(&onnx__tensor_proto__descriptor, NULL, data, size, &message, err);
+    tc_onnx_source from = {.data = (const uint8_t *)data, .size = size};
+    tc_status s = tc_onnx_unpack(&onnx__tensor_proto__descriptor, NULL, &from, NULL, &message, err);
     Onnx__TensorProto *p = (Onnx__TensorProto *)message;
     if (!p) {
         tc_error_prefix(err, "%s: not an ONNX tensor: ", path);

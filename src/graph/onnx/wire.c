@@ -1,13 +1,33 @@
 /* Bytes to messages. protobuf-c goes into nested messages by recursion without a bound, and joins a message that is given twice by
  * copying what it has so far: a small file could use up the stack, or hours. So the bytes are walked first, along the
- * descriptors that protobuf-c follows, without recursion: headers and lengths are read, contents are stepped over. */
+ * descriptors that protobuf-c follows, without recursion: headers and lengths are read, contents are stepped over.
+ *
+ * Of a file the walk writes a copy, which protobuf-c takes apart: what was looked at and what is taken apart are the same bytes,
+ * whatever others do to the file. Weights are not in it: a field that no schema has says which piece of the file they are, and
+ * they are read to where they will stay. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "graph/onnx/onnx_int.h"
+#include "support/strbuf.h"
+#include "support/system/memory.h"
 
 /* Bodies within each other take three each (attribute, graph, node), and the importer follows 32; protobuf's own readers stop at
  * 100. */
 enum { MAX_DEPTH = 128 };
+
+enum {
+    LEAST_PIECE = 64 << 10, /* smaller weights are copied with what is around them */
+    RAW_DATA = 9,           /* of a TensorProto */
+    LENGTH_BYTES = 5,       /* of a length in the copy, which is known later: protobuf-c takes leading zeros */
+};
+
+/* ---- fields ---- */
+
+typedef struct field {
+    size_t start, content, end;
+    uint64_t tag;
+} field;
 
 static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *out) {
     *out = 0;
@@ -20,21 +40,34 @@ static bool read_varint(const uint8_t *data, size_t size, size_t *at, uint64_t *
     return false;
 }
 
-/* Steps over one field; false at the end of what can be understood. */
-static bool skip_field(const uint8_t *data, size_t size, size_t *at, uint64_t *tag, uint64_t *length) {
-    *length = 0;
-    if (!read_varint(data, size, at, tag) || *tag >> 3 == 0)
-        return false;
+static uint64_t wire_type(const field *f) {
+    return f->tag & 7;
+}
+
+/* The one at `at`, which ends by `end`; false: it is none, and *length is how many bytes it should have. */
+static bool read_field(tc_onnx_source *from, size_t at, size_t end, field *f, uint64_t *length) {
+    enum { HEADER = 20 }; /* two varints */
+    size_t n = TC_MIN((size_t)HEADER, end - at), used = 0;
+    const uint8_t *p = tc_onnx_source_look(from, at, n);
     uint64_t ignored;
-    switch (*tag & 7) {
+    *f = (field){.start = at};
+    *length = 0;
+    if (!p || !read_varint(p, n, &used, &f->tag) || f->tag >> 3 == 0)
+        return false;
+    size_t header = used;
+    switch (wire_type(f)) {
     case 0:
-        return read_varint(data, size, at, &ignored);
+        if (!read_varint(p, n, &used, &ignored))
+            return false;
+        *length = used - header;
+        break;
     case 1:
         *length = 8;
         break;
     case 2:
-        if (!read_varint(data, size, at, length))
+        if (!read_varint(p, n, &used, length))
             return false;
+        header = used;
         break;
     case 5:
         *length = 4;
@@ -42,89 +75,162 @@ static bool skip_field(const uint8_t *data, size_t size, size_t *at, uint64_t *t
     default:
         return false;
     }
-    if (*length > size - *at)
-        return false;
-    *at += *length;
-    return true;
+    f->content = at + header;
+    f->end = f->content + (size_t)*length;
+    return *length <= end - f->content;
 }
 
 /* Says what is wrong with bytes that do not parse as a message. */
-static tc_status diagnose(const uint8_t *data, size_t size, tc_error *err) {
-    if (size == 0)
+static tc_status diagnose(tc_onnx_source *from, tc_error *err) {
+    if (from->size == 0)
         return tc_fail(err, TC_BAD_INPUT, "the file is empty");
-    size_t at = 0, start = 0;
-    uint64_t tag = 0, length = 0;
+    size_t at = 0;
+    uint64_t length = 0;
+    field f = {0};
     int fields = 0;
-    while (at < size) {
-        start = at;
-        if (!skip_field(data, size, &at, &tag, &length))
-            break;
+    for (; at < from->size && read_field(from, at, from->size, &f, &length); at = f.end)
         fields++;
-    }
     /* ModelProto has fields 1 to 8, 14, 20 and 25, TensorProto 1 to 14. */
-    if (at < size && tag >> 3 <= 25 && (tag & 7) == 2 && length > size - at && (fields > 0 || tag >> 3 == 7))
+    if (at < from->size && f.tag >> 3 <= 25 && wire_type(&f) == 2 && f.content && (fields > 0 || f.tag >> 3 == 7))
         return tc_fail(err, TC_BAD_INPUT,
                        "the file is truncated: field %" PRIu64 " at byte %zu has %" PRIu64 " bytes, but only %zu are left",
-                       tag >> 3, start, length, size - at);
-    if (at < size)
+                       f.tag >> 3, f.start, length, from->size - f.content);
+    if (at < from->size)
         return tc_fail(err, TC_BAD_INPUT, "the file is not an ONNX model (it is not a protobuf message)");
     return tc_fail(err, TC_BAD_INPUT, "the file is damaged, or is not an ONNX model");
 }
 
+/* ---- the copy ---- */
+
 typedef struct level {
     const ProtobufCMessageDescriptor *type;
-    size_t end;    /* of the message */
-    uint64_t seen; /* its fields that hold a single message, by index */
+    size_t end;       /* of the message */
+    uint64_t seen;    /* its fields that are there once, by index */
+    size_t length_at; /* in the copy */
 } level;
 
-static tc_status twice(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *f, size_t at, tc_error *err) {
-    return tc_fail(err, TC_BAD_INPUT, "the file is damaged: a %s has its field '%s' twice, again at byte %zu", type->short_name,
-                   f->name, at);
+typedef struct walk {
+    tc_onnx_source *from;
+    tc_onnx_pieces *left_out; /* NULL: nothing is copied */
+    tc_strbuf copy;
+} walk;
+
+static void add_varint(tc_strbuf *b, uint64_t v) {
+    for (; v >= 128; v >>= 7)
+        tc_sb_addc(b, (char)(v | 128));
+    tc_sb_addc(b, (char)v);
 }
 
-/* Whether the message that the field at l holds can be gone into. */
-static tc_status enter(level *l, const ProtobufCFieldDescriptor *f, size_t at, tc_error *err) {
-    uint64_t bit = (uint64_t)1 << (f - l->type->fields) % 64;
-    if (f->label != PROTOBUF_C_LABEL_REPEATED && l->seen & bit)
-        return twice(l->type, f, at, err);
-    l->seen |= bit;
-    return TC_OK;
+/* Its length is set when the message ends. */
+static void begin_message(walk *w, const field *f, level *l) {
+    if (!w->left_out)
+        return;
+    add_varint(&w->copy, f->tag);
+    l->length_at = w->copy.len;
+    tc_sb_addn(&w->copy, "\0\0\0\0", LENGTH_BYTES);
 }
 
-static tc_status walk(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size, tc_error *err) {
-    level stack[MAX_DEPTH] = {{type, size, 0}};
-    size_t at = 0;
-    for (int depth = 0; depth >= 0;) {
-        level *l = &stack[depth];
-        if (at == l->end) {
-            depth--;
-            continue;
-        }
-        uint64_t tag, length;
-        size_t start = at;
-        if (!skip_field(data, l->end, &at, &tag, &length))
-            return diagnose(data, size, err);
-        const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(l->type, (unsigned)(tag >> 3));
-        if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || (tag & 7) != 2)
-            continue;
-        TC_TRY(enter(l, f, start, err));
-        if (++depth == MAX_DEPTH)
-            return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                             "its messages are nested more than %d deep (a %s at byte %zu); types and bodies may lie in each "
-                             "other, but not without end",
-                             MAX_DEPTH, l->type->short_name, start);
-        stack[depth] = (level){f->descriptor, at, 0};
-        at -= (size_t)length;
+static void end_message(walk *w, const level *l) {
+    size_t begin = l->length_at + LENGTH_BYTES, length = w->copy.len - begin;
+    if (!w->left_out || w->copy.len < begin) /* memory ran out */
+        return;
+    for (size_t i = 0; i < LENGTH_BYTES; i++, length >>= 7)
+        w->copy.data[l->length_at + i] = (char)((length & 127) | (i < LENGTH_BYTES - 1 ? 128 : 0));
+}
+
+static tc_status copy_field(walk *w, const field *f, tc_error *err) {
+    size_t n = f->end - f->start;
+    TC_TRY(tc_memory_check(n, err));
+    for (size_t at = f->start, some; at < f->end; at += some) {
+        some = TC_MIN(f->end - at, (size_t)LEAST_PIECE);
+        const uint8_t *p = tc_onnx_source_look(w->from, at, some);
+        if (!p)
+            return diagnose(w->from, err);
+        tc_sb_addn(&w->copy, (const char *)p, some);
     }
     return TC_OK;
 }
 
-tc_status tc_onnx_unpack(const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator, const void *data, size_t size,
-                         ProtobufCMessage **out, tc_error *err) {
+static void leave_out(walk *w, const field *f) {
+    uint64_t index = w->left_out->len;
+    add_varint(&w->copy, (uint64_t)TC_ONNX_PIECE << 3 | 1);
+    tc_sb_addn(&w->copy, (const char *)&index, sizeof index);
+    tc_push(w->left_out, ((tc_onnx_piece){f->content, f->end - f->content}));
+}
+
+/* ---- walking ---- */
+
+/* What may be there once is not there a second time. */
+static tc_status see(level *l, const ProtobufCFieldDescriptor *f, size_t at, tc_error *err) {
+    uint64_t bit = (uint64_t)1 << (f - l->type->fields) % 64;
+    if (f->label != PROTOBUF_C_LABEL_REPEATED && l->seen & bit)
+        return tc_fail(err, TC_BAD_INPUT, "the file is damaged: a %s has its field '%s' twice, again at byte %zu",
+                       l->type->short_name, f->name, at);
+    l->seen |= bit;
+    return TC_OK;
+}
+
+/* A field that is no message. */
+static tc_status keep(walk *w, level *l, const ProtobufCFieldDescriptor *known, const field *f, tc_error *err) {
+    bool is_weight = known && known->id == RAW_DATA && l->type == &onnx__tensor_proto__descriptor && wire_type(f) == 2;
+    if (!w->left_out || f->tag >> 3 == TC_ONNX_PIECE)
+        return TC_OK;
+    if (is_weight)
+        TC_TRY(see(l, known, f->start, err));
+    if (!is_weight || f->end - f->content < LEAST_PIECE)
+        return copy_field(w, f, err);
+    leave_out(w, f);
+    return TC_OK;
+}
+
+static bool is_message(const ProtobufCFieldDescriptor *known, const field *f) {
+    return known && known->type == PROTOBUF_C_TYPE_MESSAGE && wire_type(f) == 2;
+}
+
+static tc_status walk_all(walk *w, const ProtobufCMessageDescriptor *type, tc_error *err) {
+    level stack[MAX_DEPTH] = {{type, w->from->size, 0, 0}};
+    size_t at = 0;
+    for (int depth = 0;;) {
+        level *l = &stack[depth];
+        if (at == l->end && depth == 0)
+            return TC_OK;
+        if (at == l->end) {
+            end_message(w, l);
+            depth--;
+            continue;
+        }
+        field f;
+        uint64_t length;
+        if (!read_field(w->from, at, l->end, &f, &length))
+            return diagnose(w->from, err);
+        const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(l->type, (unsigned)(f.tag >> 3));
+        if (!is_message(known, &f)) {
+            TC_TRY(keep(w, l, known, &f, err));
+            at = f.end;
+            continue;
+        }
+        TC_TRY(see(l, known, at, err));
+        if (++depth == MAX_DEPTH)
+            return tc_refuse(err, TC_ERROR_UNSUPPORTED,
+                             "its messages are nested more than %d deep (a %s at byte %zu); types and bodies may lie in each "
+                             "other, but not without end",
+                             MAX_DEPTH, l->type->short_name, at);
+        stack[depth] = (level){.type = known->descriptor, .end = f.end};
+        begin_message(w, &f, &stack[depth]);
+        at = f.content;
+    }
+}
+
+tc_status tc_onnx_unpack(const ProtobufCMessageDescriptor *type, ProtobufCAllocator *allocator, tc_onnx_source *from,
+                         tc_onnx_pieces *left_out, ProtobufCMessage **out, tc_error *err) {
+    walk w = {.from = from, .left_out = left_out};
     *out = NULL;
-    if (!size)
-        return diagnose(data, size, err);
-    TC_TRY(walk(type, data, size, err));
-    *out = protobuf_c_message_unpack(type, allocator, size, data);
-    return *out ? TC_OK : diagnose(data, size, err);
+    tc_status s = from->size ? walk_all(&w, type, err) : diagnose(from, err);
+    if (s == TC_OK) {
+        *out = left_out ? protobuf_c_message_unpack(type, allocator, w.copy.len, (const uint8_t *)tc_sb_str(&w.copy))
+                        : protobuf_c_message_unpack(type, allocator, from->size, from->data);
+        s = *out ? TC_OK : diagnose(from, err);
+    }
+    tc_strbuf_free(&w.copy);
+    return s;
 }
