@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
@@ -211,12 +212,10 @@ static void library(void **state) {
     float consts[116];
     for (int i = 0; i < 116; i++)
         consts[i] = (float)i;
-    char *blob = path_in(dir, "blob.o"), *so = path_in(dir, "model.so");
-    if (tc_cg_write_blob(t, "model_constants", sizeof consts, write_floats, consts, blob, &err) != TC_OK)
-        fail_msg("%s", err.msg);
-    paths[3] = blob;
+    char *so = path_in(dir, "model.so");
+    tc_cg_blob constants = {t, "model_constants", sizeof consts, write_floats, consts};
     const char *exports[] = {"model_run", "own_parallel_for", "model_constants", "model_constants_size", NULL};
-    tc_cg_link l = {.nobjects = 4, .objects = paths, .openmp = true, .exports = exports};
+    tc_cg_link l = {.nobjects = 3, .objects = paths, .constants = &constants, .openmp = true, .exports = exports};
     if (tc_cg_link_shared(&l, so, &err) != TC_OK)
         fail_msg("%s", err.msg);
     void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
@@ -245,10 +244,41 @@ static void library(void **state) {
         free(arena);
     }
     dlclose(lib);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         free((char *)paths[i]);
     free(so);
     kernel_free(&k);
+    tc_fs_remove_tree(dir);
+    free(dir);
+}
+
+/* The place of constants, as linkers make it: some leave bytes for it in the file, and the others link the constants themselves. */
+static void constants_by_linker(void **state) {
+    (void)state;
+    static const char *const linkers[] = {NULL, "/usr/bin/ld.bfd", "/usr/bin/ld.gold", "/usr/bin/ld.lld", "/usr/bin/mold"};
+    const char *exports[] = {"model_constants", "model_constants_size", NULL};
+    float values[116];
+    tc_cg_blob constants = {kernel_target(), "model_constants", sizeof values, write_floats, values};
+    char *dir;
+    tc_error err = {0};
+    for (int i = 0; i < 116; i++)
+        values[i] = (float)i / 4;
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
+    for (size_t i = 0; i < TC_LEN(linkers); i++) {
+        if (linkers[i] && access(linkers[i], X_OK) != 0)
+            continue;
+        char *so = path_in(dir, linkers[i] ? strrchr(linkers[i], '/') + 1 : "by_default");
+        tc_cg_link l = {.linker = linkers[i], .constants = &constants, .exports = exports};
+        if (tc_cg_link_shared(&l, so, &err) != TC_OK)
+            fail_msg("%s", err.msg);
+        void *lib = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+        if (!lib)
+            fail_msg("%s", dlerror());
+        assert_memory_equal(dlsym(lib, "model_constants"), values, sizeof values);
+        assert_int_equal(*(uint64_t *)dlsym(lib, "model_constants_size"), sizeof values);
+        dlclose(lib);
+        free(so);
+    }
     tc_fs_remove_tree(dir);
     free(dir);
 }
@@ -360,6 +390,7 @@ int main(void) {
         cmocka_unit_test(every_target_emits),
         cmocka_unit_test(text_stages),
         cmocka_unit_test(library),
+        cmocka_unit_test(constants_by_linker),
         cmocka_unit_test(refused_steps),
         cmocka_unit_test(linker_errors),
         cmocka_unit_test(threads_compile_at_once),

@@ -279,7 +279,8 @@ static void write_constants(suite *s, const suite_kernel *k, int64_t *at) {
         free(packed);
     }
     const char *path = object_path(s, "constants");
-    die_if(tc_cg_write_blob(s->target, "constants", (int64_t)b.len, write_text, &b, path, &err), &err, path);
+    tc_cg_blob constants = {s->target, "constants", (int64_t)b.len, write_text, &b};
+    die_if(tc_cg_write_blob(&constants, path, &err), &err, path);
     tc_strbuf_free(&b);
 }
 

@@ -98,7 +98,7 @@ typedef struct tc_cg_size_checks {
 typedef struct tc_cg_entry {
     const char *name;
     const char *driver, *runtime; /* symbols of tc_cg_emit_driver's and tc_cg_emit_runtime's objects */
-    const char *constants;        /* of tc_cg_write_blob's; NULL: there are none */
+    const char *constants;        /* of the blob; NULL: there are none */
     int nthreads;
     int64_t arena_bytes;
     int nin, nout;
@@ -123,10 +123,26 @@ tc_status tc_cg_not_a_library(const char *path, const char *why, tc_error *err);
 
 /* ---- constants (blob.c) ---- */
 
-/* Writes to `out` an object that holds `bytes` bytes, all written to the stream by `fill`, as read-only data under `symbol`,
- * aligned to a page; symbol_size (u64) is their number. Nothing is held in memory. `out` is whole or absent. */
+/* `bytes` bytes, all written to a stream by `fill`, as read-only data under `symbol`, aligned to a page; symbol_size (u64) is their number.
+ * Nothing is held in memory. */
 typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);
-TC_NODISCARD tc_status tc_cg_write_blob(const tc_target *t, const char *symbol, int64_t bytes, tc_cg_fill *fill, void *user,
-                                        const char *out, tc_error *err);
+typedef struct tc_cg_blob {
+    const tc_target *target;
+    const char *symbol;
+    int64_t bytes;
+    tc_cg_fill *fill;
+    void *user;
+} tc_cg_blob;
+
+/* Writes an object that holds them; it is whole or absent. */
+TC_NODISCARD tc_status tc_cg_write_blob(const tc_cg_blob *c, const char *out, tc_error *err);
+/* Writes an object with a place for them that has no bytes in its file. */
+TC_NODISCARD tc_status tc_cg_write_blob_place(const tc_cg_blob *c, const char *out, tc_error *err);
+/* Whether a file may be as large as they are, by the limits of the process and the file system: linkers say it in words of their own. Nothing
+ * is left of the file. */
+TC_NODISCARD tc_status tc_cg_check_blob_fits(const tc_cg_blob *c, const char *library, tc_error *err);
+/* Writes them to a library that was linked with that object; *filled is false, and nothing is written, where its linker gave the place no
+ * bytes in the file either. */
+TC_NODISCARD tc_status tc_cg_fill_blob_place(const tc_cg_blob *c, const char *library, bool *filled, tc_error *err);
 
 #endif

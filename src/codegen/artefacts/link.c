@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "codegen/artefacts/library.h"
 #include "codegen/artefacts/link.h"
 #include "codegen/target/isa.h"
 #include "support/strbuf.h"
@@ -97,6 +98,13 @@ static void finish(words *w) {
     tc_push(w, end);
 }
 
+static void list_objects(const tc_cg_link *l, const char *dir, words *w) {
+    for (int i = 0; i < l->nobjects; i++)
+        word(w, "%s", l->objects[i]);
+    if (l->constants)
+        word(w, "%s/constants.o", dir);
+}
+
 /* The library's own name is its file's, so that programs linked to it look for it by that. */
 static void command(const tc_cg_link *l, const char *linker, const char *dir, const char *out, words *w) {
     bool bare = is_bare(linker);
@@ -108,8 +116,7 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
             word(w, "%s", flags[i]);
         word(w, "-o");
         word(w, "%s/out.so", dir);
-        for (int i = 0; i < l->nobjects; i++)
-            word(w, "%s", l->objects[i]);
+        list_objects(l, dir, w);
         finish(w);
         return;
     }
@@ -117,8 +124,7 @@ static void command(const tc_cg_link *l, const char *linker, const char *dir, co
     word(w, bare ? "-soname=%s" : "-Wl,-soname,%s", slash ? slash + 1 : out);
     word(w, "-o");
     word(w, "%s/out.so", dir);
-    for (int i = 0; i < l->nobjects; i++)
-        word(w, "%s", l->objects[i]);
+    list_objects(l, dir, w);
     if (l->exports)
         word(w, bare ? "--version-script=%s/exports" : "-Wl,--version-script=%s/exports", dir);
     word(w, bare ? "--no-undefined" : "-Wl,--no-undefined");
@@ -231,23 +237,47 @@ static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, 
     return tc_fs_write_files(files, l->beside ? 2 : 1, err);
 }
 
+static tc_status run_linker(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, const char *log,
+                            tc_error *err) {
+    int code = 0;
+    words w = {0};
+    command(l, linker, tc_scratch_path(scratch), out, &w);
+    tc_status s = run(w.data, scratch, log, &code, err);
+    free_words(&w);
+    return s == TC_OK && code ? tool_failed("linker", linker, log, code, err) : s;
+}
+
+/* Weights are most of a library: a linker reads and writes only their place, unless it has none to give. */
+static tc_status link_constants(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out,
+                                const char *log, tc_error *err) {
+    const char *dir = tc_scratch_path(scratch);
+    char object[4096], linked[4096];
+    bool filled = false;
+    snprintf(object, sizeof object, "%s/constants.o", dir);
+    snprintf(linked, sizeof linked, "%s/out.so", dir);
+    if (!l->relocatable) {
+        TC_TRY(tc_cg_check_blob_fits(l->constants, linked, err));
+        TC_TRY(tc_cg_write_blob_place(l->constants, object, err));
+        TC_TRY(run_linker(l, linker, scratch, out, log, err));
+        TC_TRY(tc_cg_fill_blob_place(l->constants, linked, &filled, err));
+    }
+    if (filled)
+        return TC_OK;
+    TC_TRY(tc_cg_write_blob(l->constants, object, err));
+    return run_linker(l, linker, scratch, out, log, err);
+}
+
 static tc_status link_in(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, tc_error *err) {
     const char *dir = tc_scratch_path(scratch);
     char log[4096], exports[4096];
-    int code = 0;
     snprintf(log, sizeof log, "%s/log", dir);
     snprintf(exports, sizeof exports, "%s/exports", dir);
     if (l->exports)
         TC_TRY(write_exports(l, exports, err));
-    words w = {0};
-    command(l, linker, dir, out, &w);
-    tc_status s = run(w.data, scratch, log, &code, err);
-    free_words(&w);
-    if (s == TC_OK && code)
-        s = tool_failed("linker", linker, log, code, err);
-    if (s == TC_OK && l->relocatable && l->exports)
-        s = hide(l, scratch, log, err);
-    return s == TC_OK ? deliver(l, dir, out, err) : s;
+    TC_TRY(l->constants ? link_constants(l, linker, scratch, out, log, err) : run_linker(l, linker, scratch, out, log, err));
+    if (l->relocatable && l->exports)
+        TC_TRY(hide(l, scratch, log, err));
+    return deliver(l, dir, out, err);
 }
 
 tc_status tc_cg_link_shared(const tc_cg_link *l, const char *out, tc_error *err) {

@@ -295,13 +295,12 @@ static tc_status write_constants(void *user, FILE *f, tc_error *err) {
     return tc_graph_write_constants(user, f, err);
 }
 
-static tc_status put_constants(saver *s, tc_error *err) {
-    if (!s->m->blob_bytes)
-        return TC_OK;
-    const char *obj = text(s, "%s/constants.o", s->dir);
-    tc_push(&s->objects, obj);
-    return tc_cg_write_blob(s->m->target, symbol(s, "constants"), s->m->blob_bytes, write_constants, (void *)(uintptr_t)s->m, obj,
-                            err);
+static tc_cg_blob constants(const saver *s) {
+    return (tc_cg_blob){.target = s->m->target,
+                        .symbol = symbol(s, "constants"),
+                        .bytes = s->m->blob_bytes,
+                        .fill = write_constants,
+                        .user = (void *)(uintptr_t)s->m};
 }
 
 /* ---- header ---- */
@@ -494,8 +493,13 @@ static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, t
                              symbol(s, "context_free"),
                              symbol(s, "context_run"),
                              NULL};
-    tc_cg_link l = {
-        .nobjects = (int)s->objects.len, .objects = s->objects.data, .openmp = true, .exports = exports, .beside = header};
+    tc_cg_blob weights = constants(s);
+    tc_cg_link l = {.nobjects = (int)s->objects.len,
+                    .objects = s->objects.data,
+                    .constants = weights.bytes ? &weights : NULL,
+                    .openmp = true,
+                    .exports = exports,
+                    .beside = header};
     if (!tc_target_is_host_isa(s->m->target->triple))
         l.triple = s->m->target->triple;
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
@@ -508,7 +512,6 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_runtime(s, err));
     TC_TRY(put_entry(s, err));
     TC_TRY(put_metadata(s, err)); /* behind all whose stack counts */
-    TC_TRY(put_constants(s, err));
     tc_strbuf b = {0};
     header(s, &b);
     tc_fs_new h = {.path = tc_graph_header_path(s->arena, path), .data = b.data, .size = b.len};
