@@ -41,15 +41,14 @@ static void add_point(curves *c, curve *v, int64_t size) {
 
 /* The ends, and between them powers of two and, as other sizes are no less common, one between any two: of multiples. */
 static void add_points(curves *c, curve *v) {
-    const tc_graph_size_rule *s = &c->r->size[v->of];
     int64_t *none = TC_NEW_N(c->arena, int64_t, c->r->nsize);
     for (int k = 0; k < c->r->nsize; k++)
         none[k] = -1;
-    int64_t least = tc_ceil_div(s->least, s->multiple) * s->multiple;
+    int64_t least = tc_graph_size_rules_first(c->r, v->of), step = tc_graph_size_rules_step(c->r, v->of);
     int64_t most = tc_graph_size_rules_most(c->r, none, v->of);
     add_point(c, v, least);
     for (int half = 0; half < 126; half++) {
-        double size = round(exp2(half / 2.0)) * (double)s->multiple;
+        double size = round(exp2(half / 2.0)) * (double)step;
         if (size > (double)least && size < (double)most)
             add_point(c, v, (int64_t)size);
     }

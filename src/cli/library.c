@@ -38,6 +38,19 @@ static void print_ports(const char *what, const json_t *ports, size_t hidden, co
     }
 }
 
+static void print_limit(const json_t *l) {
+    printf("         %s is", text_of(json_object_get(l, "sum"), "text"));
+    if (json_object_get(l, "least"))
+        printf(" at least %lld", number_of(l, "least"));
+    if (json_object_get(l, "most"))
+        printf(" at most %lld", number_of(l, "most"));
+    if (json_object_get(l, "multiple"))
+        printf(" a multiple of %lld", number_of(l, "multiple"));
+    if (json_object_get(l, "what"))
+        printf(", for %s", text_of(l, "what"));
+    putchar('\n');
+}
+
 /* Which sizes it serves: ranges, and what relates them. */
 static void print_sizes(const json_t *varying) {
     const json_t *sizes = json_object_get(varying, "sizes"), *limits = json_object_get(varying, "limits");
@@ -53,7 +66,7 @@ static void print_sizes(const json_t *varying) {
     }
     for (size_t i = 0; i < json_array_size(limits); i++) {
         const json_t *l = json_array_get(limits, i);
-        printf("         %s is at most %lld\n", text_of(json_object_get(l, "sum"), "text"), number_of(l, "most"));
+        print_limit(l);
     }
 }
 

@@ -262,6 +262,8 @@ static void check_sizes(entry *x) {
         for (int k = 0; k < c->nsize; k++)
             if (c->sum[i].times[k])
                 sum = LLVMBuildAdd(g->b, sum, LLVMBuildMul(g->b, units[k], tc_cg_i64(g, c->sum[i].times[k]), ""), "");
+        if (c->sum[i].modulo)
+            sum = LLVMBuildSRem(g->b, sum, tc_cg_i64(g, c->sum[i].modulo), "");
         bad = LLVMBuildOr(g->b, bad, beyond(g, sum, c->sum[i].least, c->sum[i].most), "");
     }
     free(units);

@@ -86,6 +86,7 @@ typedef struct tc_cg_array {
 /* What the sizes of a run are checked for. A size, an i64 scalar, is a number of multiples; the sums are of those. */
 typedef struct tc_cg_size_sum {
     int64_t constant, least, most;
+    int64_t modulo;       /* what is left when it is divided by this is from least to most; 0: it is itself */
     const int64_t *times; /* by size */
 } tc_cg_size_sum;
 typedef struct tc_cg_size_checks {

@@ -24,6 +24,11 @@ tc_graph_sizes *tc_graph_sizes_take(tc_graph *g) {
     s->numbers = s->values = (tc_map){0};
     for (size_t i = 0; i < s->symbols.len; i++)
         forget(s, &s->symbols.data[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < s->limits.len; i++)
+        if (!s->limits.data[i].what)
+            s->limits.data[kept++] = s->limits.data[i];
+    s->limits.len = kept;
     s->again = false;
     return s;
 }
@@ -141,7 +146,7 @@ static bool share(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *su
 
 /* x is at most so large in every run. */
 static void limit(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
-    tc_push(&s->limits, ((tc_graph_size_limit){x, most}));
+    tc_push(&s->limits, ((tc_graph_size_limit){x, INT64_MIN, most, 1, NULL}));
     assume(s, x, most);
     tc_affine sum;
     if (tc_te_affine(s->ctx, x, s->sure, &sum) && !share(s, x, &sum, most))
@@ -171,7 +176,8 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
     for (size_t i = 0; i < s->limits.len; i++) {
         tc_graph_size_limit *l = &s->limits.data[i];
         l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
-        assume(s, l->x, l->most);
+        if (!l->what)
+            assume(s, l->x, l->most);
     }
     y->is = x;
 }

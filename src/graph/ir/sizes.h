@@ -18,10 +18,11 @@ typedef struct tc_graph_size_symbol {
     const tc_expr *is;  /* what it is made of where the model relates it to others; else `own` */
 } tc_graph_size_symbol;
 
-/* What is at most so large in every run: sizes that it is not are refused. */
+/* What is so large in every run, and a multiple of that: sizes for which it is not are refused. */
 typedef struct tc_graph_size_limit {
     const tc_expr *x;
-    int64_t most;
+    int64_t least, most, multiple; /* INT64_MIN, INT64_MAX: there is none */
+    const char *what;              /* "node 'cut' (TopK): dimension 1 of 'x'"; NULL: the model has no room for more */
 } tc_graph_size_limit;
 
 /* Of one graph. The symbols outlive it: where the model relates sizes, import begins again, and knows it from the start. */
@@ -46,6 +47,9 @@ const tc_expr *tc_graph_sizes_number(const tc_graph_sizes *s, const tc_graph_val
 void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64_t i, const tc_expr *x);
 /* A number of which only the range is known. */
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range);
+/* A node needs x, which is called `what`, to be from `least` to `most`, and a multiple. Not checked is
+ * what depends on data, what no run can break, and a range of what is no sum, nor a sum that is divided. False: no run keeps to it. */
+bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
 /* v, whose number x is, is a size, and at most so large. */
 void tc_graph_sizes_limit(tc_graph_sizes *s, tc_graph_value *v, const tc_expr *x, int64_t most);
 /* The scalar that is x; NULL: there is none yet. */
@@ -94,9 +98,11 @@ typedef struct tc_graph_size_rule {
     tc_graph_size_sum is; /* what it must be, if that is known */
     const tc_var *var;    /* as `of` has it */
 } tc_graph_size_rule;
+/* As tc_graph_size_limit. */
 typedef struct tc_graph_size_bound {
     tc_graph_size_sum sum;
-    int64_t most;
+    int64_t least, most, multiple;
+    const char *what;
 } tc_graph_size_bound;
 typedef struct tc_graph_sized_input {
     const char *name;
@@ -121,6 +127,9 @@ TC_NODISCARD tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, co
 /* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0. TC_BAD_INPUT as above, with
  * what is wrong in size[]. The rules are settled. */
 TC_NODISCARD tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
+/* What is left of size k where it alone breaks no bound: multiples of this, from this on. */
+int64_t tc_graph_size_rules_step(const tc_graph_size_rules *r, int k);
+int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k);
 /* The largest that size k can be with those that are given, size[k] or -1, and the others as above, if smaller ones can be too; else
  * -1. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k);

@@ -78,12 +78,59 @@ void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules 
             size[k].is = sum_of(g, s->is, a);
     }
     for (size_t i = 0; i < nlimits; i++) {
-        limit[i].most = g->sizes->limits.data[i].most;
-        limit[i].sum = sum_of(g, g->sizes->limits.data[i].x, a);
+        const tc_graph_size_limit *l = &g->sizes->limits.data[i];
+        limit[i] = (tc_graph_size_bound){sum_of(g, l->x, a), l->least, l->most, l->multiple,
+                                         l->what ? tc_arena_strdup(a, l->what) : NULL};
     }
 }
 
+/* ---- what nodes need ---- */
+
+static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t of) {
+    const tc_expr *rest = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, tc_i64(s->ctx, of)));
+    return rest->op == TC_OP_INT && rest->u.i == 0;
+}
+
+static bool is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
+    tc_affine sum;
+    int64_t divisor;
+    bool is = divided_sum(s, x, &sum, &divisor);
+    for (int i = 0; is && i < sum.n; i++)
+        is = sum.term[i].atom->op == TC_OP_VAR;
+    return is;
+}
+
+bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                            int64_t multiple) {
+    if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s))
+        return true;
+    tc_ival range = tc_te_bounds(x, s->sure);
+    if (range.hi < least || range.lo > most)
+        return false;
+    if (range.lo >= least && range.hi <= most && is_multiple(s, x, multiple))
+        return true;
+    if (multiple == 1 && !is_checkable(s, x))
+        return true;
+    for (size_t i = 0; i < s->limits.len; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        if (l->what && l->x == x && l->least == least && l->most == most && l->multiple == multiple)
+            return true;
+    }
+    tc_push(&s->limits, ((tc_graph_size_limit){x, least, most, multiple, what}));
+    return true;
+}
+
+/* ---- what is kept of them ---- */
+
 tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
+    for (int i = 0; i < r->nlimit; i++)
+        if (r->limit[i].what && !r->limit[i].sum.times)
+            return tc_refuse(
+                err, TC_ERROR_UNSUPPORTED,
+                "%s, %s, must be a multiple of %" PRId64
+                ", and what is built checks sums only; give one of the sizes in it as a single number, or in multiples "
+                "(--shape NAME=LEAST..MOST:%" PRId64 ")",
+                r->limit[i].what, r->limit[i].sum.text, r->limit[i].multiple, r->limit[i].multiple);
     for (int i = 0; i < r->nsize + r->nlimit; i++) {
         const tc_graph_size_sum *x = i < r->nsize ? &r->size[i].is : &r->limit[i - r->nsize].sum;
         if (x->of && !x->times)
@@ -212,6 +259,26 @@ static tc_status too_large(const binding *b, const tc_graph_size_bound *l, int64
     return st;
 }
 
+static tc_status unfit(const binding *b, const tc_graph_size_bound *l, int64_t size, tc_error *err) {
+    tc_strbuf of = {0}, must = {0};
+    print_sizes(&of, b, &l->sum);
+    if (l->multiple > 1)
+        tc_sb_printf(&must, "a multiple of %" PRId64, l->multiple);
+    else if (l->least == l->most)
+        tc_sb_printf(&must, "%" PRId64, l->most);
+    else
+        tc_sb_printf(&must, "at %s %" PRId64, size < l->least ? "least" : "most", size < l->least ? l->least : l->most);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s, %s, is %" PRId64 "%s, but it must be %s", l->what, l->sum.text, size,
+                           tc_sb_str(&of), tc_sb_str(&must));
+    tc_strbuf_free(&of);
+    tc_strbuf_free(&must);
+    return st;
+}
+
+static bool keeps(const tc_graph_size_bound *l, int64_t size) {
+    return size >= l->least && size <= l->most && size % l->multiple == 0;
+}
+
 static tc_status check_relations(const binding *b, tc_error *err) {
     for (int k = 0; k < b->r->nsize; k++) {
         const tc_graph_size_sum *is = &b->r->size[k].is;
@@ -220,8 +287,8 @@ static tc_status check_relations(const binding *b, tc_error *err) {
     }
     for (int i = 0; i < b->r->nlimit; i++) {
         int64_t size = value_of(b, &b->r->limit[i].sum);
-        if (size > b->r->limit[i].most)
-            return too_large(b, &b->r->limit[i], size, err);
+        if (!keeps(&b->r->limit[i], size))
+            return (b->r->limit[i].what ? unfit : too_large)(b, &b->r->limit[i], size, err);
     }
     return TC_OK;
 }
@@ -267,16 +334,49 @@ static void derive(const binding *b) {
     }
 }
 
+/* So many times size k's multiple is added to the sum for each; 0: it is no sum of that size alone. */
+static int64_t times_alone(const tc_graph_size_rules *r, const tc_graph_size_sum *x, int k) {
+    for (int i = 0; x->times && i < r->nsize; i++)
+        if (i != k && x->times[i])
+            return 0;
+    return x->times && x->divisor == 1 ? TC_MAX(x->times[k], 0) : 0;
+}
+
+int64_t tc_graph_size_rules_step(const tc_graph_size_rules *r, int k) {
+    int64_t units = 1;
+    for (int i = 0; i < r->nlimit; i++) {
+        const tc_graph_size_bound *l = &r->limit[i];
+        int64_t times = times_alone(r, &l->sum, k), step;
+        if (!times || l->sum.constant % l->multiple != 0)
+            continue;
+        step = l->multiple / tc_gcd(l->multiple, times);
+        units *= step / tc_gcd(step, units);
+    }
+    return units * r->size[k].multiple;
+}
+
+int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k) {
+    int64_t first = r->size[k].least, step = tc_graph_size_rules_step(r, k);
+    for (int i = 0; i < r->nlimit; i++) {
+        const tc_graph_size_bound *l = &r->limit[i];
+        int64_t times = times_alone(r, &l->sum, k);
+        if (times && l->least != INT64_MIN)
+            first = TC_MAX(first, tc_ceil_div(l->least - l->sum.constant, times) * r->size[k].multiple);
+    }
+    return tc_ceil_div(first, step) * step;
+}
+
 /* The least multiple in its range, but not 0. */
-static int64_t least_of(const tc_graph_size_rule *s) {
-    return TC_MIN(s->most / s->multiple, TC_MAX(1, tc_ceil_div(s->least, s->multiple))) * s->multiple;
+static int64_t least_of(const tc_graph_size_rules *r, int k) {
+    int64_t step = tc_graph_size_rules_step(r, k);
+    return TC_MIN(r->size[k].most / step * step, TC_MAX(step, tc_graph_size_rules_first(r, k)));
 }
 
 tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
     binding b = {r, size, NULL, NULL};
     for (int k = 0; k < r->nsize; k++) {
         if (size[k] < 0 && !r->size[k].is.text)
-            size[k] = least_of(&r->size[k]);
+            size[k] = least_of(r, k);
         if (size[k] >= 0)
             TC_TRY(check_range(&b, k, err));
     }
@@ -297,7 +397,7 @@ static bool is_right_at(const tc_graph_size_rules *r, const int64_t *size, int k
 
 /* Sums are limited from above: what is right at some size is so at smaller ones, but for those that leave a sum too small. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k) {
-    int64_t step = r->size[k].multiple, low = least_of(&r->size[k]) / step, high = r->size[k].most / step;
+    int64_t step = tc_graph_size_rules_step(r, k), low = least_of(r, k) / step, high = r->size[k].most / step;
     if (!is_right_at(r, size, k, low * step))
         return is_right_at(r, size, k, 0) ? 0 : -1;
     for (int64_t n = high; low < high; n = low + (high - low + 1) / 2) {
@@ -309,9 +409,14 @@ int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *si
     return low * step;
 }
 
+static int64_t largest_of(const tc_graph_size_rules *r, int k) {
+    int64_t step = tc_graph_size_rules_step(r, k);
+    return r->size[k].most / step * step;
+}
+
 tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
     for (int k = 0; k < r->nsize; k++)
-        size[k] = r->size[k].is.text ? -1 : r->size[k].most / r->size[k].multiple * r->size[k].multiple;
+        size[k] = r->size[k].is.text ? -1 : largest_of(r, k);
     if (tc_graph_size_rules_complete(r, size, NULL) == TC_OK)
         return TC_OK;
     for (int k = 0; k < r->nsize; k++)

@@ -36,6 +36,8 @@ tc_graph_value *tc_graph_em_iota(tc_graph_emitter *e, int64_t n, int d, int ndim
 tc_graph_value *tc_graph_em_masked(tc_graph_emitter *e, tc_graph_value *v, int d, tc_graph_value *fill);
 /* x[.., index, ..], blind, where the indices may point past what x has. */
 tc_graph_value *tc_graph_em_pick(tc_graph_emitter *e, tc_graph_value *x, int axis, tc_graph_value *index);
+/* i64 indices, blind, none of which counts from the end: where that is, size says, of the dimension or a row of sizes. */
+tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size);
 /* A number that is not above any (or below any, for `highest`) of the type's. */
 tc_graph_value *tc_graph_em_lowest(tc_graph_emitter *e, tc_dtype t);
 tc_graph_value *tc_graph_em_highest(tc_graph_emitter *e, tc_dtype t);
@@ -76,6 +78,14 @@ TC_NODISCARD tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *
 /* The same of sizes, with what they are called in messages. */
 TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a, const tc_expr *x, const char *b,
                                              const tc_expr *y);
+/* The node needs x, which is called `what`, to be from `least` to `most`, and a multiple: runs in which it is not are refused. Fails where
+ * none would be left. */
+TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                                        int64_t multiple);
+/* Of dimension d of v. */
+TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
+/* Of dimension d of the node's first operand: it has what the constants among `index`, one of every `of` from `at` on, name. */
+TC_NODISCARD tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *index, int64_t at, int64_t of, int d);
 /* Dimension d of v as an expression. */
 const tc_expr *tc_graph_size_number(tc_graph_emitter *e, const tc_graph_value *v, int d);
 /* The dimensions of both before the last `but` ones, aligned at their ends, as NumPy broadcasts. */

@@ -46,6 +46,23 @@ static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v,
     return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
 }
 
+tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
+                           int64_t multiple) {
+    const tc_graph_node *n = e->c->n;
+    TC_TRY(e->status);
+    const char *of = tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
+    if (tc_graph_sizes_require(tc_graph_sizes_of(e->c->g), of, x, least, most, multiple))
+        return TC_OK;
+    return tc_graph_node_fail(e->c, "there is no run in which %s is from %lld to %lld", what, (long long)least, (long long)most);
+}
+
+tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least) {
+    if (!tc_graph_extent(v, d))
+        return e->status;
+    const tc_expr *x = tc_graph_size_number(e, v, d);
+    return tc_graph_require(e, dimension(e, v, d), x, least, INT64_MAX, 1);
+}
+
 tc_status tc_graph_meet(tc_graph_emitter *e, const tc_graph_value *a, int d, const tc_graph_value *b, int m, bool broadcasts) {
     if (!tc_graph_extent(a, d) && !tc_graph_extent(b, m))
         return TC_OK;

@@ -143,10 +143,13 @@ static void check_sizes(source *s) {
                      k, c.first + k, (long long)c.multiple[k], c.first + k, (long long)c.multiple[k]);
     for (int i = 0; i < c.nsum; i++) {
         tc_strbuf sum = {0};
-        tc_sb_printf(&sum, "INT64_C(%lld)", (long long)c.sum[i].constant);
+        tc_sb_printf(&sum, "(INT64_C(%lld)", (long long)c.sum[i].constant);
         for (int k = 0; k < c.nsize; k++)
             if (c.sum[i].times[k])
                 tc_sb_printf(&sum, " + INT64_C(%lld) * size%d", (long long)c.sum[i].times[k], k);
+        tc_sb_add(&sum, ")");
+        if (c.sum[i].modulo)
+            tc_sb_printf(&sum, " %% INT64_C(%lld)", (long long)c.sum[i].modulo);
         tc_sb_add(&s->b, "    if (");
         if (c.sum[i].least != INT64_MIN)
             tc_sb_printf(&s->b, "%s < INT64_C(%lld) || ", tc_sb_str(&sum), (long long)c.sum[i].least);

@@ -5,28 +5,37 @@
 
 /* ---- as code checks them ---- */
 
+/* Of a sum that is divided by n, a least and a most are n times as much, and what is more by less than n is a multiple too. */
+static void add_bound(const tc_graph_size_bound *l, tc_cg_size_sum *sum, int *n) {
+    const tc_graph_size_sum *x = &l->sum;
+    int64_t least = l->least == INT64_MIN ? l->least : l->least * x->divisor;
+    int64_t most = l->most == INT64_MAX ? l->most : l->most * x->divisor + x->divisor - 1;
+    if (least != INT64_MIN || most != INT64_MAX)
+        sum[(*n)++] = (tc_cg_size_sum){x->constant, least, most, 0, x->times};
+    if (l->multiple > 1)
+        sum[(*n)++] = (tc_cg_size_sum){x->constant, 0, x->divisor - 1, l->multiple * x->divisor, x->times};
+}
+
 /* Sizes are numbers of multiples here: a rule's range is divided, and a relation is a sum that is 0. Where a size is one that is divided
  * by n, that less n times the size is 0..n-1. */
 tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a) {
     int64_t *multiple = TC_NEW_N(a, int64_t, r->nsize);
-    tc_cg_size_sum *sum = TC_NEW_N(a, tc_cg_size_sum, 2 * r->nsize + r->nlimit);
+    tc_cg_size_sum *sum = TC_NEW_N(a, tc_cg_size_sum, 2 * (r->nsize + r->nlimit));
     tc_cg_size_checks c = {.nsize = r->nsize, .first = r->nin, .multiple = multiple, .sum = sum};
     for (int k = 0; k < r->nsize; k++) {
         const tc_graph_size_rule *s = &r->size[k];
         int64_t *one = TC_NEW_N(a, int64_t, r->nsize), *apart = TC_NEW_N(a, int64_t, r->nsize);
         multiple[k] = s->multiple;
         one[k] = 1;
-        sum[c.nsum++] = (tc_cg_size_sum){0, tc_ceil_div(s->least, s->multiple), s->most / s->multiple, one};
+        sum[c.nsum++] = (tc_cg_size_sum){0, tc_ceil_div(s->least, s->multiple), s->most / s->multiple, 0, one};
         if (!s->is.text)
             continue;
         memcpy(apart, s->is.times, (size_t)r->nsize * sizeof *apart);
         apart[k] -= s->is.divisor * s->multiple;
-        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, s->is.divisor - 1, apart};
+        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, s->is.divisor - 1, 0, apart};
     }
-    for (int i = 0; i < r->nlimit; i++) {
-        const tc_graph_size_sum *x = &r->limit[i].sum;
-        sum[c.nsum++] = (tc_cg_size_sum){x->constant, INT64_MIN, r->limit[i].most * x->divisor + x->divisor - 1, x->times};
-    }
+    for (int i = 0; i < r->nlimit; i++)
+        add_bound(&r->limit[i], sum, &c.nsum);
     return c;
 }
 
@@ -39,6 +48,20 @@ static json_t *sum_to_json(const tc_graph_size_sum *x, int n) {
     json_t *j = json_pack("{s:s, s:I, s:o}", "text", x->text, "constant", (json_int_t)x->constant, "times", times);
     if (x->divisor > 1)
         json_object_set_new(j, "divisor", json_integer(x->divisor));
+    return j;
+}
+
+/* Of a range, the ends that there are. */
+static json_t *bound_to_json(const tc_graph_size_bound *l, int n) {
+    json_t *j = json_pack("{s:o}", "sum", sum_to_json(&l->sum, n));
+    if (l->least != INT64_MIN)
+        json_object_set_new(j, "least", json_integer(l->least));
+    if (l->most != INT64_MAX)
+        json_object_set_new(j, "most", json_integer(l->most));
+    if (l->multiple > 1)
+        json_object_set_new(j, "multiple", json_integer(l->multiple));
+    if (l->what)
+        json_object_set_new(j, "what", json_string(l->what));
     return j;
 }
 
@@ -59,8 +82,7 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
         json_array_append_new(sizes, j);
     }
     for (int i = 0; i < r->nlimit; i++)
-        json_array_append_new(limits, json_pack("{s:o, s:I}", "sum", sum_to_json(&r->limit[i].sum, r->nsize), "most",
-                                                (json_int_t)r->limit[i].most));
+        json_array_append_new(limits, bound_to_json(&r->limit[i], r->nsize));
     return json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
 }
 
@@ -79,6 +101,20 @@ static bool read_sum(const json_t *j, tc_arena *a, int n, tc_graph_size_sum *out
                                .divisor = d,
                                .times = t};
     return true;
+}
+
+static int64_t number_or(const json_t *j, const char *key, int64_t none) {
+    const json_t *v = json_object_get(j, key);
+    return json_is_integer(v) ? json_integer_value(v) : none;
+}
+
+static bool read_bound(const json_t *j, tc_arena *a, int n, tc_graph_size_bound *out) {
+    const char *what = json_string_value(json_object_get(j, "what"));
+    *out = (tc_graph_size_bound){.least = number_or(j, "least", INT64_MIN),
+                                 .most = number_or(j, "most", INT64_MAX),
+                                 .multiple = number_or(j, "multiple", 1),
+                                 .what = what ? tc_arena_strdup(a, what) : NULL};
+    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && read_sum(json_object_get(j, "sum"), a, n, &out->sum);
 }
 
 static bool read_rule(const json_t *j, tc_arena *a, int n, tc_graph_size_rule *out) {
@@ -129,10 +165,7 @@ bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port 
     }
     for (int k = 0; k < n; k++)
         ok = ok && carried[k];
-    for (int i = 0; ok && i < nlimit; i++) {
-        const json_t *l = json_array_get(limits, (size_t)i);
-        limit[i].most = json_integer_value(json_object_get(l, "most"));
-        ok = read_sum(json_object_get(l, "sum"), a, n, &limit[i].sum);
-    }
+    for (int i = 0; ok && i < nlimit; i++)
+        ok = read_bound(json_array_get(limits, (size_t)i), a, n, &limit[i]);
     return ok;
 }

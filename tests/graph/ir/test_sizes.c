@@ -283,7 +283,8 @@ static void test_completed(void **state) {
     for (int round = 0; round < 3000; round++) {
         int64_t times[] = {between(&g, 1, 3), between(&g, 0, 2), 0}, of_limit[] = {between(&g, 0, 2), 1, 0};
         tc_graph_size_rule size[3] = {{.name = "a"}, {.name = "b"}, {.name = "sum"}};
-        tc_graph_size_bound limit = {{.text = "limit", .divisor = between(&g, 1, 2), .times = of_limit}, between(&g, 1, 40)};
+        tc_graph_size_bound limit = {
+            {.text = "limit", .divisor = between(&g, 1, 2), .times = of_limit}, INT64_MIN, between(&g, 1, 40), 1, NULL};
         tc_graph_size_rules r = {.nsize = 3, .nlimit = 1, .size = size, .limit = &limit};
         for (int k = 0; k < 3; k++) {
             size[k].multiple = k < 2 ? between(&g, 1, 3) : 1;
@@ -318,6 +319,43 @@ static void test_completed(void **state) {
         limited++;
     }
     assert_true(given > 300 && refused > 300 && limited > 300);
+}
+
+/* What nodes need of one size alone, against all sizes that there are. */
+static void test_usable(void **state) {
+    (void)state;
+    tc_rng g = tc_rng_seed(8);
+    int some = 0;
+    for (int round = 0; round < 2000; round++) {
+        int64_t times[2] = {between(&g, 1, 6)}, first = -1, last = -1;
+        tc_graph_size_rule rule = {.name = "a", .least = between(&g, 0, 4), .most = MOST_TRIED, .multiple = between(&g, 1, 3)};
+        tc_graph_size_bound limit[2] = {{{.text = "a sum", .divisor = 1, .times = times}, INT64_MIN, INT64_MAX, 1, "a node's"}};
+        limit[1] = limit[0];
+        limit[0].multiple = between(&g, 1, 8);
+        limit[1].least = between(&g, 0, 40);
+        limit[1].sum.constant = between(&g, 0, 3);
+        tc_graph_size_rules r = {.nsize = 1, .nlimit = 2, .size = &rule, .limit = limit};
+        for (int64_t a = 1; a <= MOST_TRIED; a++) {
+            int64_t u = a / rule.multiple * times[0];
+            bool right = a % rule.multiple == 0 && a >= rule.least && u % limit[0].multiple == 0 &&
+                         u + limit[1].sum.constant >= limit[1].least;
+            int64_t size[] = {a};
+            assert_int_equal(tc_graph_size_rules_complete(&r, size, NULL) == TC_OK, right);
+            first = right && first < 0 ? a : first;
+            last = right ? a : last;
+        }
+        if (first < 0)
+            continue;
+        int64_t none[] = {-1}, all[1];
+        assert_true(tc_graph_size_rules_first(&r, 0) == first || tc_graph_size_rules_first(&r, 0) == 0);
+        assert_int_equal(tc_graph_size_rules_most(&r, none, 0), last);
+        assert_ok(tc_graph_size_rules_largest(&r, all, err));
+        assert_int_equal(all[0], last);
+        assert_ok(tc_graph_size_rules_complete(&r, none, err));
+        assert_int_equal(none[0], first);
+        some++;
+    }
+    assert_true(some > 500);
 }
 
 /* A dimension without a name has one of the input's, by which it can be given. */
@@ -580,11 +618,14 @@ static void test_without_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),    cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_nameless),        cmocka_unit_test(test_program),        cmocka_unit_test(test_failure_of_assumed),
-        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed), cmocka_unit_test(test_neither_is_free),
-        cmocka_unit_test(test_inner_dimension), cmocka_unit_test(test_table),          cmocka_unit_test(test_shared_table),
-        cmocka_unit_test(test_without_bounds),  cmocka_unit_test(test_completed),      cmocka_unit_test(test_names_with_commas),
+        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),
+        cmocka_unit_test(test_assumed),         cmocka_unit_test(test_nameless),
+        cmocka_unit_test(test_program),         cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),
+        cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
+        cmocka_unit_test(test_table),           cmocka_unit_test(test_shared_table),
+        cmocka_unit_test(test_without_bounds),  cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_usable),          cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

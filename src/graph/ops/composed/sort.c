@@ -145,6 +145,15 @@ tc_status tc_graph_infer_top_k_list(tc_graph_infer_ctx *c) {
 
 /* ---- sizes that depend on data ---- */
 
+/* One K for all runs is no more than there are; one that is computed is cut to that. */
+static tc_status require_k(tc_graph_emitter *e, const tc_graph_value *x, int axis) {
+    const tc_graph_node *n = e->c->n;
+    int64_t k = tc_graph_attr_k_or(n, 0);
+    if (n->nin > 1 && n->in[1]->constant && tc_graph_shape_count(&n->in[1]->shape) == 1)
+        k = tc_load_i(n->in[1]->dtype, n->in[1]->constant->data, 0);
+    return tc_graph_require_size(e, x, axis, k);
+}
+
 /* What must not be among the best sorts last: behind equals, for it comes after them. */
 tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
@@ -153,6 +162,7 @@ tc_status tc_graph_rewrite_top_k(tc_graph_emitter *e) {
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis_or(n, -1), x->shape.ndim, &axis));
     if (!tc_graph_extent(x, axis))
         return TC_OK;
+    TC_TRY(require_k(e, x, axis));
     bool largest = tc_graph_attr_largest(n) != 0;
     n->in[0] = tc_graph_em_masked(e, x, axis, largest ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_highest(e, x->dtype));
     return e->status;

@@ -229,19 +229,60 @@ const tc_expr *tc_graph_at_gather_nd(tc_graph_lower *l, const tc_graph_node *n, 
 
 /* ---- sizes that depend on data ---- */
 
+tc_graph_value *tc_graph_em_from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size) {
+    index = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
+    return tc_graph_em_where(e, em_less(e, index, tc_graph_em_number(e, 0)), em_add(e, index, size), index);
+}
+
+/* Of those that name a dimension: one of every `of` from `at` on, and constants. */
+static int64_t least_index(const tc_graph_value *index, int64_t at, int64_t of) {
+    int64_t least = 0;
+    for (int64_t i = at, n = tc_graph_shape_count(&index->shape); i < n; i += of)
+        least = TC_MIN(least, tc_load_i(index->dtype, index->constant->data, i));
+    return least;
+}
+
+tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *index, int64_t at, int64_t of, int d) {
+    int64_t need = 0;
+    if (!index->constant || !tc_dtype_is_int(index->dtype))
+        return e->status;
+    for (int64_t i = at, n = tc_graph_shape_count(&index->shape); i < n; i += of)
+        need = TC_MAX(need, tc_load_i(index->dtype, index->constant->data, i) + 1);
+    return tc_graph_require_size(e, e->c->n->in[0], d, TC_MAX(need, -least_index(index, at, of)));
+}
+
 tc_status tc_graph_rewrite_gather(tc_graph_emitter *e) {
     tc_graph_node *n = e->c->n;
     int axis, ndim = n->in[0]->shape.ndim;
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), ndim, &axis));
     tc_graph_value *size = tc_graph_extent(n->in[0], axis), *index = n->in[1];
-    bool negative = !index->constant;
-    for (int64_t i = 0, count = tc_graph_shape_count(&index->shape); i < count && !negative && tc_dtype_is_int(index->dtype); i++)
-        negative = tc_load_i(index->dtype, index->constant->data, i) < 0;
-    if (!size || !negative || !tc_dtype_is_int(index->dtype))
+    TC_TRY(tc_graph_require_indices(e, index, 0, 1, axis));
+    if (!size || !tc_dtype_is_int(index->dtype) || (index->constant && least_index(index, 0, 1) >= 0))
         return TC_OK;
-    tc_graph_value *blind = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
-    tc_graph_value *wrapped = tc_graph_em_where(e, em_less(e, blind, tc_graph_em_number(e, 0)), em_add(e, blind, size), blind);
-    wrapped = em_max(e, wrapped, tc_graph_em_number(e, 0));
+    tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
+    n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
+    return e->status;
+}
+
+/* Tuples of indices, of the dimensions from the first that are no batch on. */
+tc_status tc_graph_rewrite_gather_nd(tc_graph_emitter *e) {
+    tc_graph_node *n = e->c->n;
+    tc_graph_value *x = n->in[0], *index = n->in[1], *sizes[TC_GRAPH_MAX_DIMS];
+    int last = index->shape.ndim - 1;
+    int64_t batch = tc_graph_attr_batch_dims(n), depth = last >= 0 ? index->shape.d[last] : 0;
+    bool varies = false;
+    if (!tc_dtype_is_int(index->dtype) || batch < 0 || depth < 1 || batch + depth > x->shape.ndim)
+        return TC_OK; /* inference refuses it */
+    for (int64_t k = 0; k < depth; k++) {
+        int d = (int)(batch + k);
+        TC_TRY(tc_graph_require_indices(e, index, k, depth, d));
+        varies |= tc_graph_extent(x, d) && !(index->constant && least_index(index, k, depth) >= 0);
+        sizes[k] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, d), &(tc_graph_shape){1, {1}});
+    }
+    if (!varies || tc_graph_extent(index, last))
+        return e->status;
+    tc_graph_value *size = tc_graph_em_concat(e, 0, sizes, (int)depth);
+    tc_graph_value *wrapped = em_max(e, tc_graph_em_from_start(e, index, size), tc_graph_em_number(e, 0));
     n->in[1] = tc_graph_em_with_sizes(e, wrapped, index, -1, NULL);
     return e->status;
 }

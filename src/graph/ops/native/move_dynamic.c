@@ -176,6 +176,14 @@ static tc_graph_value *pad_axis(tc_graph_emitter *e, tc_graph_value *x, int d, c
     return tc_graph_em_with_sizes(e, y, x, d, em_max(e, n, tc_graph_em_number(e, 0)));
 }
 
+/* The largest pad that is known reaches no further than the mode does, and what is cut off is there. */
+static tc_status require_pads(tc_graph_emitter *e, const tc_graph_value *x, int d, const tc_graph_number *before,
+                              const tc_graph_number *after, bool edge, bool reflects) {
+    int64_t lo = before->constant ? before->most : 0, hi = after->constant ? after->most : 0, most = TC_MAX(lo, hi);
+    TC_TRY(tc_graph_require_size(e, x, d, TC_MAX(-(lo + hi), 0)));
+    return (edge || reflects) && most > 0 ? tc_graph_require_size(e, x, d, reflects ? most + 1 : 1) : e->status;
+}
+
 static tc_status pad_fill(tc_graph_emitter *e, tc_graph_value **fill) {
     const tc_graph_node *n = e->c->n;
     tc_graph_value *given = n->nin > 2 ? n->in[2] : NULL;
@@ -226,6 +234,8 @@ tc_status tc_graph_rewrite_pad(tc_graph_emitter *e) {
         return tc_graph_node_refuse(e->c, TC_ERROR_UNSUPPORTED,
                                     "attribute mode is '%s'; constant, edge and reflect are supported where sizes vary", mode);
     TC_TRY(pad_fill(e, &fill));
+    for (int d = 0; d < ndim; d++)
+        TC_TRY(require_pads(e, x, d, &before[d], &after[d], edge, reflects));
     for (int d = 0; d < ndim; d++)
         if (!before[d].constant || !after[d].constant || before[d].most || after[d].most)
             x = pad_axis(e, x, d, &before[d], &after[d], edge || reflects ? NULL : fill, reflects);

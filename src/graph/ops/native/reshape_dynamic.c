@@ -158,49 +158,103 @@ static tc_graph_value *reshaped(reshaper *r) {
     return y;
 }
 
-/* The dimension that is given as -1: what x has, divided by the others, first by those that are the same on both sides. */
-static tc_status open_dimension(reshaper *r, int open) {
-    tc_graph_emitter *e = r->e;
+/* What both sides have without the dimensions that are the same on both: the product of what varies, NULL where nothing does, and of what
+ * does not. */
+typedef struct elements {
+    tc_graph_value *varies;
+    int64_t fixed, most; /* most: of both */
+} elements;
+
+static void count_in(reshaper *r, elements *c, tc_graph_value *size, int64_t most) {
+    c->most *= most;
+    if (size)
+        c->varies = c->varies ? em_mul(r->e, c->varies, size) : size;
+    else
+        c->fixed *= most;
+}
+
+/* open: the dimension of the result that is not counted; -1: none. *kept: there are dimensions that are the same. */
+static void count_apart(reshaper *r, int open, elements *in, elements *out, bool *kept) {
     bool used[TC_GRAPH_MAX_DIMS] = {false};
-    int64_t in = 1, out = 1;
-    tc_graph_value *above = NULL, *below = NULL;
+    *in = *out = (elements){NULL, 1, 1};
+    *kept = false;
     for (int o = 0; o < r->shape.ndim; o++) {
-        if (o == open)
-            continue;
         int i = 0;
         while (i < r->x->shape.ndim && r->size[o] && (used[i] || tc_graph_extent(r->x, i) != r->size[o]))
             i++;
-        if (r->size[o] && i < r->x->shape.ndim)
-            used[i] = true;
-        else if (r->size[o])
-            below = below ? em_mul(e, below, r->size[o]) : r->size[o];
-        else
-            out *= r->shape.d[o];
+        bool same = o != open && r->size[o] && i < r->x->shape.ndim;
+        if (same)
+            used[i] = *kept = true;
+        else if (o != open)
+            count_in(r, out, r->size[o], r->shape.d[o]);
     }
-    for (int i = 0; i < r->x->shape.ndim; i++) {
-        tc_graph_value *size = tc_graph_extent(r->x, i);
-        if (used[i])
-            continue;
-        in *= r->x->shape.d[i];
-        if (size)
-            above = above ? em_mul(e, above, size) : size;
-    }
-    if (out == 0)
-        return tc_graph_node_fail(e->c, "shape[%d] is -1, but another dimension is 0", open);
-    int64_t fixed = 1;
     for (int i = 0; i < r->x->shape.ndim; i++)
-        fixed *= used[i] || tc_graph_extent(r->x, i) ? 1 : r->x->shape.d[i];
-    r->shape.d[open] = in / out;
-    if (!above && !below)
-        return in % out == 0 ? TC_OK
-                             : tc_graph_node_fail(e->c, "%lld elements do not divide into the requested shape", (long long)in);
-    above = above ? above : tc_graph_em_number(e, 1);
-    if (fixed % out == 0)
-        above = fixed == out ? above : em_mul(e, above, tc_graph_em_number(e, fixed / out));
-    else
-        above = em_div(e, em_mul(e, above, tc_graph_em_number(e, fixed)), tc_graph_em_number(e, out));
-    r->size[open] = below ? em_div(e, above, em_max(e, below, tc_graph_em_number(e, 1))) : above;
+        if (!used[i])
+            count_in(r, in, tc_graph_extent(r->x, i), r->x->shape.d[i]);
+}
+
+static const tc_expr *number_of(reshaper *r, const elements *c) {
+    tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
+    const tc_expr *fixed = tc_i64(s->ctx, c->fixed);
+    return c->varies ? tc_graph_sizes_simplify(s, tc_mul(s->ctx, tc_graph_em_known(r->e, c->varies).x, fixed)) : fixed;
+}
+
+static const char *elements_text(const reshaper *r, bool kept) {
+    return tc_arena_printf(r->e->c->g->arena, "the number of elements of '%s'%s", r->x->name,
+                           kept ? " beside the dimensions that stay" : "");
+}
+
+/* The dimension that is given as -1: what x has, divided by the others, first by those that are the same on both sides. */
+static tc_status open_dimension(reshaper *r, int open) {
+    tc_graph_emitter *e = r->e;
+    elements in, out;
+    bool kept;
+    count_apart(r, open, &in, &out, &kept);
+    if (out.fixed == 0)
+        return tc_graph_node_fail(e->c, "shape[%d] is -1, but another dimension is 0", open);
+    r->shape.d[open] = in.most / out.fixed;
+    if (!in.varies && !out.varies)
+        return in.fixed % out.fixed == 0
+                   ? TC_OK
+                   : tc_graph_node_fail(e->c, "%lld elements do not divide into the requested shape", (long long)in.fixed);
+    tc_graph_value *above = in.varies ? in.varies : tc_graph_em_number(e, 1);
+    if (in.fixed % out.fixed == 0) {
+        above = in.fixed == out.fixed ? above : em_mul(e, above, tc_graph_em_number(e, in.fixed / out.fixed));
+    } else {
+        if (!out.varies)
+            TC_TRY(tc_graph_require(e, elements_text(r, kept), number_of(r, &in), INT64_MIN, INT64_MAX, out.fixed));
+        above = em_div(e, em_mul(e, above, tc_graph_em_number(e, in.fixed)), tc_graph_em_number(e, out.fixed));
+    }
+    r->size[open] = out.varies ? em_div(e, above, em_max(e, out.varies, tc_graph_em_number(e, 1))) : above;
     return e->status;
+}
+
+/* Both sides have as many elements, where these can be told: what that says of symbols is learnt, and the rest checked in runs. */
+static tc_status same_count(reshaper *r) {
+    tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
+    elements in, out;
+    bool kept;
+    count_apart(r, -1, &in, &out, &kept);
+    TC_TRY(r->e->status);
+    if (in.fixed <= 0 || out.fixed <= 0)
+        return TC_OK;
+    const tc_expr *x = number_of(r, &in), *y = number_of(r, &out);
+    int64_t common = tc_gcd(in.fixed, out.fixed);
+    in.fixed /= common;
+    out.fixed /= common;
+    switch (tc_graph_sizes_meet(s, number_of(r, &in), number_of(r, &out))) {
+    case TC_GRAPH_SIZES_EQUAL:
+        return TC_OK;
+    case TC_GRAPH_SIZES_RELATED:
+        return tc_graph_node_fail(r->e->c, "the sizes of '%s' and of the requested shape are related", r->x->name);
+    case TC_GRAPH_SIZES_DIFFER:
+        break;
+    }
+    if (y->op == TC_OP_INT)
+        return tc_graph_require(r->e, elements_text(r, kept), x, y->u.i, y->u.i, 1);
+    const tc_expr *apart = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_SUB, x, y));
+    const char *what = tc_arena_printf(r->e->c->g->arena, "%s less that of the requested shape", elements_text(r, kept));
+    return tc_graph_require(r->e, what, apart, 0, 0, 1);
 }
 
 static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n, bool allowzero) {
@@ -220,7 +274,7 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
             return tc_graph_node_fail(r->e->c, "shape[%d] is %lld, which names no dimension", o, (long long)want[o].most);
         }
     }
-    return open >= 0 ? open_dimension(r, open) : TC_OK;
+    return open >= 0 ? open_dimension(r, open) : same_count(r);
 }
 
 tc_status tc_graph_rewrite_reshape(tc_graph_emitter *e) {

@@ -316,12 +316,6 @@ const tc_expr *tc_graph_at_scatter(tc_graph_lower *l, const tc_graph_node *n, in
 
 /* ---- sizes that depend on data: what lies past those of indices goes to a place behind the data, which is cut off ---- */
 
-/* Indices that count from the end, which is not where it will be. size: of the dimension, or a row of sizes. */
-static tc_graph_value *from_start(tc_graph_emitter *e, tc_graph_value *index, tc_graph_value *size) {
-    index = tc_graph_em_cast(e, tc_graph_em_blind(e, index), TC_I64);
-    return tc_graph_em_where(e, em_less(e, index, tc_graph_em_number(e, 0)), em_add(e, index, size), index);
-}
-
 /* The same sizes for what is as large. */
 static tc_graph_value *like(tc_graph_emitter *e, tc_graph_value *y, const tc_graph_value *x) {
     return tc_graph_em_with_sizes(e, y, x, -1, NULL);
@@ -345,7 +339,8 @@ tc_status tc_graph_rewrite_scatter_elements(tc_graph_emitter *e) {
     TC_TRY(tc_graph_want_axis(e->c, tc_graph_attr_axis(n), x->shape.ndim, &axis));
     if (!tc_dtype_is_int(n->in[1]->dtype) || n->in[1]->shape.ndim != x->shape.ndim)
         return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", n->in[1]->name, x->name);
-    tc_graph_value *index = from_start(e, n->in[1], tc_graph_em_size(e, x, axis));
+    TC_TRY(tc_graph_require_indices(e, n->in[1], 0, 1, axis));
+    tc_graph_value *index = tc_graph_em_from_start(e, n->in[1], tc_graph_em_size(e, x, axis));
     tc_graph_value *y = scattered(e, axis, index, tc_graph_is_dynamic(n->in[1]) ? n->in[1] : n->in[2]);
     return tc_graph_em_finish(e, like(e, y, x));
 }
@@ -359,9 +354,11 @@ tc_status tc_graph_rewrite_scatter_nd(tc_graph_emitter *e) {
     if (!tc_dtype_is_int(tuples->dtype) || depth < 1 || depth > x->shape.ndim || tc_graph_extent(tuples, last))
         return tc_graph_node_fail(e->c, "the indices '%s' do not fit '%s'", tuples->name, x->name);
     tc_graph_value *sizes[TC_GRAPH_MAX_DIMS];
-    for (int d = 0; d < depth; d++)
+    for (int d = 0; d < depth; d++) {
+        TC_TRY(tc_graph_require_indices(e, tuples, d, depth, d));
         sizes[d] = tc_graph_em_reshape(e, tc_graph_em_size(e, x, d), &(tc_graph_shape){1, {1}});
-    tc_graph_value *index = from_start(e, n->in[1], tc_graph_em_concat(e, 0, sizes, (int)depth));
+    }
+    tc_graph_value *index = tc_graph_em_from_start(e, n->in[1], tc_graph_em_concat(e, 0, sizes, (int)depth));
     if (depth > 1) { /* behind the data in the first dimension only */
         tc_graph_value *rest = like(e, tc_graph_em_slice(e, index, last, 1, depth, 1), tuples);
         rest = tc_graph_em_blind(e, tc_graph_em_masked(e, rest, -1, tc_graph_em_number(e, 0)));
