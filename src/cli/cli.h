@@ -102,9 +102,15 @@ json_t *tc_cli_sizes_json(const tc_graph_size_rules *r, const int64_t *sizes);
 
 /* ---- latency over a range of sizes (curve.c) ---- */
 
-/* Times the network over the range of each size that no others define, and prints tables with bars, or JSON. `what`: its name. An
- * exit status. */
-int tc_cli_bench_curve(tc_graph_model *m, const char *what, int repeats, uint64_t seed, bool json, tc_error *err);
+typedef struct tc_cli_curve_options {
+    const char *what; /* the network's name */
+    int repeats;
+    uint64_t seed;
+    bool json;
+    const char *plot; /* a file that gets a picture; NULL: none */
+} tc_cli_curve_options;
+/* Times the network over the range of each size that no others define, and prints tables with bars, or JSON. An exit status. */
+int tc_cli_bench_curve(tc_graph_model *m, const tc_cli_curve_options *o, tc_error *err);
 
 /* ---- signals (signals.c) ---- */
 

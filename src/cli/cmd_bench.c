@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "graph/trials/bench.h"
+#include "support/system/fs.h"
 #include "te/text.h"
 #include "tune/kernel/kernel.h"
 
@@ -13,7 +14,7 @@ typedef struct bench_args {
     tc_cli_model_args model;
     tc_cli_timing timing;
     int repeats; /* 0: not given */
-    const char *sched, *inputs;
+    const char *sched, *inputs, *plot;
     tc_cli_texts at;
     bool json;
 } bench_args;
@@ -34,6 +35,7 @@ static const tc_cli_option options[] = {
     TC_CLI_REPEATS_OPTION(bench_args, repeats),
     TC_CLI_SCHED_OPTION(bench_args, sched),
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
+    TC_CLI_TEXT(bench_args, plot, "plot", "FILE", "also draw the latency over the range of each size, as SVG"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_JSON_OPTION(bench_args, json),
@@ -363,9 +365,13 @@ static int bench_model(const void *user, tc_graph_model *m, tc_error *err) {
     tc_arena *arena = tc_arena_new();
     const tc_graph_size_rules *rules = tc_graph_model_sizes(m);
     const int64_t *sizes;
+    tc_cli_curve_options o = {
+        .what = path_of(a), .repeats = repeats_of(a), .seed = a->model.seed, .json = a->json, .plot = a->plot};
     int status = tc_cli_at_network(&a->at, rules, arena, &sizes, err);
     if (status == TC_CLI_DONE && rules->nsize && !sizes && !a->inputs)
-        status = tc_cli_bench_curve(m, path_of(a), repeats_of(a), a->model.seed, a->json, err);
+        status = tc_cli_bench_curve(m, &o, err);
+    else if (status == TC_CLI_DONE && a->plot)
+        status = tc_cli_usage(err, "--plot draws a range of sizes: %s has one size of each", path_of(a));
     else if (status == TC_CLI_DONE && bench_once(a, m, sizes, err) != TC_OK)
         status = TC_CLI_FAILED;
     tc_arena_free(arena);
@@ -409,6 +415,10 @@ static int run(const void *args, tc_error *err) {
     if (a->inputs && a->model.source.te)
         return tc_cli_usage(
             err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
+    if (a->plot && (a->model.source.te || a->at.len || a->inputs))
+        return tc_cli_usage(err, "--plot draws a range of sizes: it goes with --model, without --at and --inputs");
+    if (a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
+        return TC_CLI_FAILED;
     tc_cli_catch_signals();
     return a->model.source.te ? bench_te(a, err) : tc_cli_with_model(&a->model, bench_model, a, err);
 }
@@ -420,7 +430,8 @@ const tc_cli_command tc_cli_bench = {
                "measured before and after. A kernel of --te runs in a process of its own and its result is checked: a record "
                "that fails is marked in the database, and no longer used. "
                "A network whose sizes vary is timed at the sizes of --at or of --inputs, sizes that --at does not tell being the "
-               "least above 0; without both, over the range of each size in turn, the others at their least above 0.",
+               "least above 0; without both, over the range of each size in turn, the others at their least above 0, which "
+               "--plot draws.",
     TC_CLI_ARGS(bench_args, options),
     .defaults = &(const bench_args){.model = TC_CLI_MODEL_DEFAULTS},
     .run = run,

@@ -49,6 +49,26 @@ ok "$TCTUNE" bench --model j.so --repeats 3 --json
 [ "$(json out curves.1.points.6.sizes.past)" -eq 8 ] || fail "the curve does not end at the largest size"
 [ "$(json out curves.1.points.6.repeats)" -eq 3 ] || fail "the curve does not say how often it was timed"
 
+# ---- a picture of it: one point for each of the table's ----
+cp s.so 'a&b<c.so'
+ok "$TCTUNE" bench --model 'a&b<c.so' --repeats 3 --plot one.svg
+points=$(grep -c '##*$' out)
+[ "$(grep -c '<circle' one.svg)" -eq "$points" ] || fail "the picture has not the $points points of the table"
+grep -q '>a&amp;b&lt;c.so over batch<' one.svg || fail "the picture does not say what it is of, or breaks at a name"
+grep -q '<title>batch=16: ' one.svg || fail "no point of the picture says its size"
+[ "$(head -c 4 one.svg)" = '<svg' ] && [ "$(tail -n 1 one.svg)" = '</svg>' ] || fail "the picture is no SVG"
+! grep -q 'nan\|inf\|"-' one.svg || fail "something in the picture has no place"
+ok "$TCTUNE" bench --model j.so --repeats 3 --plot two.svg --json
+[ "$(grep -c '<polyline' two.svg)" -eq 2 ] || fail "there is not a curve for each size"
+grep -q '>j.so over past, sequence = 2<' two.svg || fail "a curve does not say what the other sizes are"
+grep -q '>0</text>' two.svg || fail "a size of 0 is not on the axis"
+! grep -q 'nan\|inf' two.svg || fail "a size of 0 has no place"
+refused 2 '--plot draws a range' "$TCTUNE" bench --model s.so --at batch=3 --plot x.svg
+refused 2 '--plot draws a range' "$TCTUNE" bench --model s.so --inputs "$models/x.npz" --plot x.svg
+refused 2 '--plot draws a range|one size' "$TCTUNE" bench --model "$models/dense.onnx" --untuned --plot x.svg
+refused 1 'no/x.svg' "$TCTUNE" bench --model s.so --plot no/x.svg
+[ ! -e x.svg ] || fail "a refused picture was written"
+
 # ---- a cache that grows in place: the same outputs, in a buffer of its own ----
 ok "$TCTUNE" build --model "$models/cache.onnx" --untuned --threads 1 --shape past=0..8 --shape sequence=1..4 --in-place-cache -o c.so
 grep -q 'inputs\[1\].* p .*one buffer with outputs\[0\]' c.h || fail "the header does not say which input and output are one buffer"
