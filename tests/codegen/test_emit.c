@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -283,6 +284,44 @@ static void constants_by_linker(void **state) {
     free(dir);
 }
 
+/* A hole of a file that is as large as it is to be. */
+static tc_status write_hole(void *user, FILE *f, tc_error *err) {
+    return fseek(f, (long)*(int64_t *)user - 1, SEEK_CUR) == 0 && fputc(7, f) == 7 ? TC_OK : tc_fail(err, TC_ENV, "no hole");
+}
+
+/* Constants that code cannot reach lie in a section that linkers place apart. */
+static void far_constants(void **state) {
+    (void)state;
+    tc_target *x86, *arm;
+    tc_error err = {0};
+    char *dir;
+    int64_t bytes = (int64_t)3 << 30;
+    assert_int_equal(tc_target_parse("llvm -mtriple=x86_64-pc-linux-gnu -mcpu=haswell", &x86, &err), TC_OK);
+    assert_int_equal(tc_target_parse("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1", &arm, &err), TC_OK);
+    assert_true(tc_cg_blob_is_far(x86, bytes) && !tc_cg_blob_is_far(x86, 438 << 20) && !tc_cg_blob_is_far(arm, bytes));
+    assert_int_equal(tc_fs_temp_dir(&dir, &err), TC_OK);
+    char *path = path_in(dir, "far.o");
+    if (tc_cg_write_blob(&(tc_cg_blob){x86, "far", bytes, write_hole, &bytes}, path, &err) != TC_OK)
+        fail_msg("%s", err.msg);
+    FILE *f = fopen(path, "rb");
+    Elf64_Ehdr head;
+    Elf64_Shdr section = {0};
+    assert_int_equal(fread(&head, sizeof head, 1, f), 1);
+    for (int i = 0; i < head.e_shnum && section.sh_size != (uint64_t)bytes; i++) {
+        assert_int_equal(fseek(f, (long)(head.e_shoff + (uint64_t)i * sizeof section), SEEK_SET), 0);
+        assert_int_equal(fread(&section, sizeof section, 1, f), 1);
+    }
+    assert_int_equal(section.sh_size, bytes);
+    assert_true(section.sh_flags & 0x10000000); /* SHF_X86_64_LARGE */
+    assert_false(section.sh_flags & SHF_WRITE);
+    fclose(f);
+    free(path);
+    tc_fs_remove_tree(dir);
+    free(dir);
+    tc_target_free(x86);
+    tc_target_free(arm);
+}
+
 static void refused_steps(void **state) {
     (void)state;
     tc_error err = {0};
@@ -391,6 +430,7 @@ int main(void) {
         cmocka_unit_test(text_stages),
         cmocka_unit_test(library),
         cmocka_unit_test(constants_by_linker),
+        cmocka_unit_test(far_constants),
         cmocka_unit_test(refused_steps),
         cmocka_unit_test(linker_errors),
         cmocka_unit_test(threads_compile_at_once),

@@ -19,14 +19,25 @@
 /* Pages of their own: the weights are mapped from the library's file, and share no page with what is written or relocated. */
 enum { BLOB_ALIGN = 4096 };
 
+/* Only x86-64 has sections for that, which linkers place behind everything else. */
+bool tc_cg_blob_is_far(const tc_target *t, int64_t bytes) {
+    return bytes > TC_CG_REACH / 2 && !strncmp(t->triple, "x86_64", 6);
+}
+
+static void add_section_name(tc_strbuf *b, const tc_cg_blob *c) {
+    tc_sb_printf(b, ".%srodata.%s", tc_cg_blob_is_far(c->target, c->bytes) ? "l" : "", c->symbol);
+}
+
 static tc_status make_template(const tc_cg_blob *c, LLVMMemoryBufferRef *out, tc_error *err) {
     LLVMTargetMachineRef tm;
     TC_TRY(tc_cg_machine(c->target, true, &tm, err));
     const char *symbol = c->symbol;
     tc_strbuf b = {0};
-    tc_sb_printf(&b,
-                 ".section .rodata.%s,\"a\",@progbits\n.balign %d\n.globl %s\n.type %s,@object\n.size %s,%lld\n%s:\n.zero 8\n",
-                 symbol, BLOB_ALIGN, symbol, symbol, symbol, (long long)c->bytes, symbol);
+    tc_sb_add(&b, ".section ");
+    add_section_name(&b, c);
+    tc_sb_printf(&b, ",\"a%s\",@progbits\n.balign %d\n.globl %s\n.type %s,@object\n.size %s,%lld\n%s:\n.zero 8\n",
+                 tc_cg_blob_is_far(c->target, c->bytes) ? "l" : "", BLOB_ALIGN, symbol, symbol, symbol, (long long)c->bytes,
+                 symbol);
     tc_sb_printf(&b,
                  ".section .rodata\n.balign 8\n.globl %s_size\n.type %s_size,@object\n.size %s_size,8\n%s_size:\n.quad %lld\n",
                  symbol, symbol, symbol, symbol, (long long)c->bytes);
@@ -103,7 +114,7 @@ static tc_status write_blob(const tc_cg_blob *c, bool place, const char *out, tc
     memcpy(head, LLVMGetBufferStart(b), size);
     LLVMDisposeMemoryBuffer(b);
     tc_strbuf name = {0};
-    tc_sb_printf(&name, ".rodata.%s", c->symbol);
+    add_section_name(&name, c);
     Elf64_Shdr *section = find_section(head, size, tc_sb_str(&name));
     tc_strbuf_free(&name);
     tc_status s;

@@ -335,14 +335,20 @@ static void build_run(entry *x) {
     LLVMBuildRet(g->b, i32(g, -1));
 }
 
+int64_t tc_cg_context_bytes(const tc_cg_entry *e) {
+    int64_t total = HEAD + rounded(e->arena_bytes);
+    for (int i = 0; i < e->nin; i++)
+        total += staged(&e->in[i]);
+    for (int i = 0; i < e->nout; i++)
+        total += staged(&e->out[i]);
+    int64_t align = total >= HUGE_PAGE / 4 ? HUGE_PAGE : TC_RT_ALIGN;
+    return (total + align - 1) / align * align;
+}
+
 static void sizes(entry *x) {
-    x->stage_at = x->total = HEAD + rounded(x->e->arena_bytes);
-    for (int i = 0; i < x->e->nin; i++)
-        x->total += staged(&x->e->in[i]);
-    for (int i = 0; i < x->e->nout; i++)
-        x->total += staged(&x->e->out[i]);
-    x->align = x->total >= HUGE_PAGE / 4 ? HUGE_PAGE : TC_RT_ALIGN;
-    x->total = (x->total + x->align - 1) / x->align * x->align;
+    x->stage_at = HEAD + rounded(x->e->arena_bytes);
+    x->total = tc_cg_context_bytes(x->e);
+    x->align = x->total >= HUGE_PAGE ? HUGE_PAGE : TC_RT_ALIGN;
 }
 
 tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack, tc_error *err) {

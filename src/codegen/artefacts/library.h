@@ -3,6 +3,7 @@
 #ifndef TC_CODEGEN_ARTEFACTS_LIBRARY_H
 #define TC_CODEGEN_ARTEFACTS_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -106,6 +107,10 @@ typedef struct tc_cg_entry {
     const tc_cg_array *in, *out;
     tc_cg_size_checks sizes;
 } tc_cg_entry;
+/* Of a context; one of them lies in the library, among what its code reaches. */
+int64_t tc_cg_context_bytes(const tc_cg_entry *e);
+/* How many bytes that may be, with constants that are within reach: addresses differ by less than 2 GiB. */
+#define TC_CG_REACH ((int64_t)1920 << 20)
 TC_NODISCARD tc_status tc_cg_emit_entry(const tc_target *t, const tc_cg_entry *e, void **obj, size_t *size, int64_t *stack,
                                         tc_error *err);
 
@@ -124,6 +129,8 @@ tc_status tc_cg_not_a_library(const char *path, const char *why, tc_error *err);
 
 /* ---- constants (blob.c) ---- */
 
+/* Whether so many bytes of constants lie apart from what code reaches, which then finds them through a table. */
+bool tc_cg_blob_is_far(const tc_target *t, int64_t bytes);
 /* `bytes` bytes, all written to a stream by `fill`, as read-only data under `symbol`, aligned to a page; symbol_size (u64) is their number.
  * Nothing is held in memory. */
 typedef tc_status tc_cg_fill(void *user, FILE *f, tc_error *err);

@@ -257,19 +257,24 @@ static const tc_cg_array *outputs(const saver *s) {
     return r;
 }
 
+static tc_cg_entry entry_of(const saver *s) {
+    const tc_graph_model *m = s->m;
+    return (tc_cg_entry){.name = s->name,
+                         .driver = symbol(s, "driver"),
+                         .runtime = symbol(s, "parallel_for"),
+                         .constants = m->blob_bytes ? symbol(s, "constants") : NULL,
+                         .nthreads = m->threads,
+                         .arena_bytes = m->arena_bytes,
+                         .nin = m->nin,
+                         .nout = m->nout,
+                         .in = inputs(s),
+                         .out = outputs(s),
+                         .sizes = tc_graph_size_checks(&m->rules, s->arena)};
+}
+
 static tc_status put_entry(saver *s, tc_error *err) {
     const tc_graph_model *m = s->m;
-    tc_cg_entry e = {.name = s->name,
-                     .driver = symbol(s, "driver"),
-                     .runtime = symbol(s, "parallel_for"),
-                     .constants = m->blob_bytes ? symbol(s, "constants") : NULL,
-                     .nthreads = m->threads,
-                     .arena_bytes = m->arena_bytes,
-                     .nin = m->nin,
-                     .nout = m->nout,
-                     .in = inputs(s),
-                     .out = outputs(s),
-                     .sizes = tc_graph_size_checks(&m->rules, s->arena)};
+    tc_cg_entry e = entry_of(s);
     void *obj;
     size_t size;
     int64_t stack;
@@ -505,7 +510,21 @@ static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, t
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
 }
 
+/* Linkers say it late, and by relocations. */
+static tc_status check_reach(const saver *s, const char *path, tc_error *err) {
+    tc_cg_entry e = entry_of(s);
+    int64_t context = tc_cg_context_bytes(&e), weights = tc_cg_blob_is_far(s->m->target, s->m->blob_bytes) ? 0 : s->m->blob_bytes;
+    if (context <= TC_CG_REACH - weights)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: %lld bytes for intermediate values and for copies of inputs and outputs, and %lld bytes of weights, are "
+                   "more than the 2 GiB that a library's code reaches; give smaller sizes (--shape), or use the model without a "
+                   "library (tctune run, tctune_build)",
+                   path, (long long)context, (long long)weights);
+}
+
 static tc_status save(saver *s, const char *path, tc_error *err) {
+    TC_TRY(check_reach(s, path, err));
     TC_TRY(put_kernels(s, err));
     TC_TRY(put_library(s, err));
     TC_TRY(put_driver(s, err));

@@ -1,6 +1,7 @@
 /* A model as C source: the kernels, one function that runs them in memory of its own or the caller's, and the weights. Small
  * weights are an array; larger ones, which compilers take minutes and gigabytes over, a file beside the source that the assembler
  * includes. The one limit is then the 2 GiB that code reaches its data within. */
+#include "codegen/artefacts/library.h"
 #include "codegen/c_source/c_source.h"
 #include "graph/saved/save_int.h"
 #include "support/system/fs.h"
@@ -322,9 +323,11 @@ static tc_status write_all(source *s, const char *path, const char *weights, con
 }
 
 static tc_status check(const tc_graph_model *m, const char *path, tc_error *err) {
-    if (m->blob_bytes > INT32_MAX)
-        return tc_fail(err, TC_BAD_INPUT, "%s: %lld bytes of weights are more than the 2 GiB that code can reach; build a .so",
-                       path, (long long)m->blob_bytes);
+    if (m->blob_bytes > TC_CG_REACH - m->arena_bytes)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: %lld bytes for intermediate values and %lld bytes of weights are more than the 2 GiB that code can "
+                       "reach; build a .so, where weights may be more, or give smaller sizes (--shape)",
+                       path, (long long)m->arena_bytes, (long long)m->blob_bytes);
     return TC_OK;
 }
 

@@ -560,6 +560,7 @@ static void test_too_large_output(void **state) {
     assert_ok(tc_graph_program_new(g, &p, err));
     assert_ok(tc_graph_model_build(p, &(tc_graph_build_options){.target = t, .threads = 1}, &m, err));
     assert_fails(TC_ENV, tc_graph_model_run(m, &in, &out, err), "the output 'y', f32[1048576,1048576]", "4.0 TiB");
+    assert_fails(TC_BAD_INPUT, tc_graph_model_save(m, SCRATCH("wide.so"), NULL, err), "wide.so: 43", "2 GiB", "--shape");
     tc_graph_model_free(m);
     tc_graph_program_free(p);
     tc_graph_free(g);
