@@ -343,27 +343,29 @@ static int64_t times_alone(const tc_graph_size_rules *r, const tc_graph_size_sum
 }
 
 int64_t tc_graph_size_rules_step(const tc_graph_size_rules *r, int k) {
-    int64_t units = 1;
+    int64_t units = 1, beyond = r->size[k].most / r->size[k].multiple + 1; /* then only 0 is left */
     for (int i = 0; i < r->nlimit; i++) {
         const tc_graph_size_bound *l = &r->limit[i];
         int64_t times = times_alone(r, &l->sum, k), step;
         if (!times || l->sum.constant % l->multiple != 0)
             continue;
         step = l->multiple / tc_gcd(l->multiple, times);
-        units *= step / tc_gcd(step, units);
+        if (__builtin_mul_overflow(units, step / tc_gcd(step, units), &units) || units > beyond)
+            units = beyond;
     }
     return units * r->size[k].multiple;
 }
 
 int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k) {
-    int64_t first = r->size[k].least, step = tc_graph_size_rules_step(r, k);
+    int64_t first = r->size[k].least, step = tc_graph_size_rules_step(r, k), room, least;
     for (int i = 0; i < r->nlimit; i++) {
         const tc_graph_size_bound *l = &r->limit[i];
         int64_t times = times_alone(r, &l->sum, k);
-        if (times && l->least != INT64_MIN)
-            first = TC_MAX(first, tc_ceil_div(l->least - l->sum.constant, times) * r->size[k].multiple);
+        if (times && l->least != INT64_MIN && !__builtin_sub_overflow(l->least, l->sum.constant, &room) &&
+            !__builtin_mul_overflow(tc_ceil_div(room, times), r->size[k].multiple, &least))
+            first = TC_MAX(first, least);
     }
-    return tc_ceil_div(first, step) * step;
+    return tc_ceil_div(TC_MIN(first, r->size[k].most), step) * step;
 }
 
 /* The least multiple in its range, but not 0. */
