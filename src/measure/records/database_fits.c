@@ -77,8 +77,7 @@ static void log_first(tc_meas_db *db, int64_t id, const char *why) {
     if (!db->told)
         tc_log(TC_LOG_WARN,
                "%s: record %lld is not used: %s. `tctune db verify` lists all such records, `tctune db prune --drop-failures` "
-               "removes "
-               "them",
+               "removes them",
                db->path, (long long)id, why);
     db->told = true;
 }

@@ -136,8 +136,8 @@ static void note_misfit(void *user, int64_t id, const char *why) {
 static tc_status refuse(const char *path, int64_t id, const char *why, tc_error *err) {
     return tc_fail(
         err, TC_BAD_INPUT,
-        "%s: record %lld: %s. Nothing was merged; `tctune db verify` lists what is wrong, and `tctune db prune` removes records "
-        "that contradict themselves",
+        "%s: record %lld: %s. Nothing was merged; `tctune db verify` lists what is wrong, and `tctune db prune --drop-failures` "
+        "removes records that contradict themselves",
         path, (long long)id, why);
 }
 
