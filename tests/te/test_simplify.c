@@ -110,6 +110,11 @@ static const rule RULES[] = {
     {"!(x < 5)", "", "x >= 5"},
     {"select(x < 5, min(x, 7), max(x, 2))", "", "select(x < 5, x, x)"},
     {"select(i < 5 && i >= 2, min(i, 7), max(i, 2))", "", "select(i < 5 && i >= 2, i, max(i, 2))"},
+    {"select(x < 5, select(y < 3, u, v), v)", "", "select(x < 5 && y < 3, u, v)"},
+    {"select(x < 5, select(y < 3, u, v), u)", "", "select(x < 5, select(y < 3, u, v), u)"},
+    {"select(x < 9, select(x < n, u, v), v)", "n:1:9", "select(x - n < 0, u, v)"},
+    {"select(x < 8, select(x < n, u, v), v)", "n:1:9", "select(x < 8 && x - n < 0, u, v)"},
+    {"select(y > 0, select(x / y < 3, u, v), v)", "x:0:9 y:0:9", "select(y >= 1, select(x / y < 3, u, v), v)"},
     /* vectors */
     {"(ramp(x * 16, 1, 16) + bcast(64 * y, 16)) / bcast(64, 16)", "x:0:3", "bcast(y, 16)"},
     {"(ramp(x * 16, 1, 16) + bcast(64 * y, 16)) % bcast(64, 16)", "x:0:3", "ramp(x * 16, 1, 16)"},

@@ -8,7 +8,7 @@
  *     x % 6 + 6 * (x / 6)          ->  x,    and  x - 6 * (x / 6)  ->  x % 6
  *     min(6*i + 6, 128) - 6*i      ->  min(6, 128 - 6*i)
  *     6*i + r < 126                ->  i < 21               for r in [0, 6)
- *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5
+ *     select(i < 5, f(i), y)       ->  f simplified knowing i < 5, and more of that in simplify_parts.c
  *
  * Where a sum may wrap (te_exact) the rules that are true of whole numbers only are not used. Quotient and remainder of one value get the same numerator, which is what lets them recombine. */
 #include "te/index/simplify_int.h"
@@ -191,42 +191,6 @@ static const tc_expr *simp_not(simplifier *s, const tc_expr *e) {
     return total ? te_simp(s, tc_bin(s->c, te_negated(a->op), a->args[0], a->args[1])) : tc_un(s->c, TC_OP_NOT, a);
 }
 
-/* ---- conditions that hold in a part ---- */
-
-/* e simplified where cond (or its negation) holds too. */
-static const tc_expr *simp_under(simplifier *s, const tc_expr *e, const tc_expr *cond, bool negate) {
-    enum { MAX_SCOPES = 6 };
-    if (!e->nargs || s->r->depth >= MAX_SCOPES)
-        return te_simp(s, e);
-    te_ranges r;
-    te_ranges_under(&r, s->r, cond, negate);
-    if (!r.nfact)
-        return te_simp(s, e);
-    simplifier inner = {.c = s->c, .r = &r};
-    te_memo_init(&inner.memo);
-    const tc_expr *out = te_simp(&inner, e);
-    te_memo_free(&inner.memo);
-    return out;
-}
-
-/* In a && b, b may be simplified as if a held: where a fails, b does not matter. But memory in b is touched all the same, so its
- * indices must stay as they are. */
-static const tc_expr *simp_logic(simplifier *s, const tc_expr *e) {
-    const tc_expr *a = te_simp(s, e->args[0]), *b = e->args[1];
-    b = a->op == TC_OP_INT || tc_expr_touches_memory(b) ? te_simp(s, b) : simp_under(s, b, a, e->op == TC_OP_OR);
-    return tc_bin(s->c, e->op, a, b);
-}
-
-static const tc_expr *simp_select(simplifier *s, const tc_expr *e) {
-    const tc_expr *cond = te_simp(s, e->args[0]), *k = te_const(cond);
-    if (k)
-        return te_simp(s, e->args[k->u.i ? 1 : 2]);
-    const tc_expr *a = simp_under(s, e->args[1], cond, false), *b = simp_under(s, e->args[2], cond, true);
-    if (e->dtype == TC_BOOL && e->lanes == 1 && a->op == TC_OP_INT && b->op == TC_OP_INT && a != b)
-        return a->u.i ? cond : te_simp(s, tc_un(s->c, TC_OP_NOT, cond));
-    return tc_select(s->c, cond, a, b);
-}
-
 /* ---- all nodes ---- */
 
 static const tc_expr *simple_arg(tc_ctx *c, const tc_expr *e, void *user) {
@@ -275,10 +239,10 @@ static const rule RULES[TC_NOPS] = {
     [TC_OP_LE] = {simp_index_comparison, true},
     [TC_OP_GT] = {simp_index_comparison, true},
     [TC_OP_GE] = {simp_index_comparison, true},
-    [TC_OP_AND] = {simp_logic, false},
-    [TC_OP_OR] = {simp_logic, false},
+    [TC_OP_AND] = {te_simp_logic, false},
+    [TC_OP_OR] = {te_simp_logic, false},
     [TC_OP_NOT] = {simp_not, false},
-    [TC_OP_SELECT] = {simp_select, false},
+    [TC_OP_SELECT] = {te_simp_select, false},
 };
 
 static const tc_expr *simp_node(simplifier *s, const tc_expr *e) {

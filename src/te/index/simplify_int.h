@@ -26,6 +26,11 @@ bool te_divides_by_const(const tc_expr *e, tc_op op, int64_t *c);
 /* DIV or MOD of i64 scalars. */
 const tc_expr *te_simp_divmod(simplifier *s, const tc_expr *e);
 
+/* ---- simplify_parts.c ---- */
+/* AND or OR. */
+const tc_expr *te_simp_logic(simplifier *s, const tc_expr *e);
+const tc_expr *te_simp_select(simplifier *s, const tc_expr *e);
+
 /* ---- simplify_vector.c ---- */
 /* e, with simplified operands and more than one lane, as a ramp or broadcast; NULL if it is neither. */
 const tc_expr *te_simp_vector(simplifier *s, const tc_expr *e);
