@@ -68,7 +68,7 @@ static bool use_of_symbols(prover *p, const tc_affine *form, const tc_affine *x,
 static bool use(prover *p, const tc_affine *form, const tc_affine *x, int steps) {
     bool symbols = true;
     for (int i = 0; i < x->n; i++)
-        symbols &= tc_expr_is_symbol(x->term[i].atom);
+        symbols &= tc_expr_is_of_symbols(x->term[i].atom);
     if (symbols)
         return !p->pivot && use_of_symbols(p, form, x, steps);
     for (int s = 0; s < p->nscale; s++)
@@ -105,12 +105,15 @@ static bool use_in_all_ways(prover *p, const tc_affine *form, const tc_affine *x
 static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_symbols, int steps) {
     tc_affine x, y;
     bool both = (k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds);
+    if (k.cond->op == TC_OP_NOT)
+        return use_cond(p, form, (tc_known_cond){k.cond->args[0], !k.holds}, of_symbols, steps);
     if (both)
         return use_cond(p, form, (tc_known_cond){k.cond->args[0], k.holds}, of_symbols, steps) ||
                use_cond(p, form, (tc_known_cond){k.cond->args[1], k.holds}, of_symbols, steps);
     if (!te_at_most_zero(p->v, &k, &x) || names_symbol(&x) != of_symbols)
         return false;
-    return use_in_all_ways(p, form, &x, steps) || (te_without_remainders(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
+    return use_in_all_ways(p, form, &x, steps) || (te_without_quotient(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
+           (te_without_remainders(p->v, &x, &y) && use_in_all_ways(p, form, &y, steps)) ||
            (te_of_longer_remainders(p->v->c, &x, &y) && use_in_all_ways(p, form, &y, steps));
 }
 

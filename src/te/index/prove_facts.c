@@ -50,6 +50,8 @@ static bool wants(const tc_premises *v, const tc_affine *x, const tc_expr *s) {
 
 static bool cond_wants(const tc_premises *v, tc_known_cond k, const tc_expr *s) {
     tc_affine x;
+    if (k.cond->op == TC_OP_NOT)
+        return cond_wants(v, (tc_known_cond){k.cond->args[0], !k.holds}, s);
     if ((k.cond->op == TC_OP_AND && k.holds) || (k.cond->op == TC_OP_OR && !k.holds))
         return cond_wants(v, (tc_known_cond){k.cond->args[0], k.holds}, s) ||
                cond_wants(v, (tc_known_cond){k.cond->args[1], k.holds}, s);
@@ -142,6 +144,34 @@ static const tc_expr *divided(tc_ctx *c, const tc_expr *e, int64_t n) {
     return tc_div(c, e, tc_i64(c, n));
 }
 
+/* a += k * x, but for term `but`. */
+static bool times_all_but(const tc_affine *x, int but, int64_t k, tc_affine *a) {
+    bool fits = true;
+    for (int i = 0; i < x->n && fits; i++) {
+        int64_t coef;
+        fits = i == but || (!__builtin_mul_overflow(x->term[i].coef, k, &coef) && tc_affine_term(a, x->term[i].atom, coef));
+    }
+    return fits;
+}
+
+/* r <= e / n of sizes is r * n <= e, and e / n <= r is e <= r * n + n - 1. */
+bool te_without_quotient(const tc_premises *v, const tc_affine *x, tc_affine *out) {
+    int at = -1;
+    for (int i = 0; i < x->n; i++) {
+        bool is = te_is_quotient_of_sizes(x->term[i].atom) && llabs(x->term[i].coef) == 1;
+        if (is && at >= 0)
+            return false;
+        at = is ? i : at;
+    }
+    if (at < 0)
+        return false;
+    const tc_expr *q = x->term[at].atom;
+    int64_t n = q->args[1]->u.i, coef = x->term[at].coef;
+    *out = (tc_affine){0};
+    return !__builtin_mul_overflow(x->c, n, &out->c) && (coef < 0 || !__builtin_sub_overflow(out->c, n - 1, &out->c)) &&
+           times_all_but(x, at, n, out) && te_expand(v, q->args[0], coef, out);
+}
+
 /* What is said of a remainder e % n is said of e - e / n * n: where indices have e itself, that is what bounds it. */
 bool te_without_remainders(const tc_premises *v, const tc_affine *x, tc_affine *out) {
     bool any = false, fits = true;
@@ -158,16 +188,6 @@ bool te_without_remainders(const tc_premises *v, const tc_affine *x, tc_affine *
                tc_affine_linear(out, divided(v->c, e->args[0], n), back);
     }
     return any && fits;
-}
-
-/* a += k * x, but for term `but`. */
-static bool times_all_but(const tc_affine *x, int but, int64_t k, tc_affine *a) {
-    bool fits = true;
-    for (int i = 0; i < x->n && fits; i++) {
-        int64_t coef;
-        fits = i == but || (!__builtin_mul_overflow(x->term[i].coef, k, &coef) && tc_affine_term(a, x->term[i].atom, coef));
-    }
-    return fits;
 }
 
 /* e / m % n is e % (m * n) / m, so what is said of that is said of e % (m * n), in steps of m. */

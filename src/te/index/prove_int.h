@@ -29,6 +29,8 @@ bool te_at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x)
 bool te_is_positive(const tc_premises *v, const tc_expr *s);
 /* Of the quotient e, which bounds it. */
 bool te_quotient(const tc_premises *v, const tc_expr *e, const tc_affine *x, tc_affine *out);
+/* Of what the only quotient of sizes in x is a quotient of. */
+bool te_without_quotient(const tc_premises *v, const tc_affine *x, tc_affine *out);
 /* Of what remainders in x are remainders of. */
 bool te_without_remainders(const tc_premises *v, const tc_affine *x, tc_affine *out);
 bool te_of_longer_remainders(tc_ctx *c, const tc_affine *x, tc_affine *out);

@@ -175,7 +175,7 @@ static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *in
     if (mask)
         assume(v, mask, true);
     tc_ival r = tc_te_bounds(i, v->env);
-    bool ok = r.lo > r.hi || tc_expr_touches_memory(index) || in_bounds(v, b, i, r);
+    bool ok = v->never || r.lo > r.hi || tc_expr_touches_memory(index) || in_bounds(v, b, i, r);
     v->known.len = known;
     tc_env_undo(v->env, mark);
     if (ok)
@@ -288,10 +288,14 @@ static tc_status check_if(verifier *v, const tc_stmt *s) {
     if (s->u.cond.cond->dtype != TC_BOOL || s->u.cond.cond->lanes != 1)
         return fail(v, "a condition is not a scalar bool");
     TC_TRY(check_expr(v, s->u.cond.cond));
+    int holds = v->never ? -1 : tc_te_decide(s->u.cond.cond, v->env);
     for (int arm = 0; arm < 2; arm++) {
         size_t mark = tc_env_mark(v->env), known = v->known.len;
+        bool around = v->never;
+        v->never |= holds >= 0 && holds == arm; /* such an arm lies in copies for some sizes until it is taken out */
         assume(v, s->u.cond.cond, arm == 0);
         TC_TRY(check_stmt(v, arm == 0 ? s->u.cond.then : s->u.cond.otherwise));
+        v->never = around;
         v->known.len = known;
         tc_env_undo(v->env, mark);
     }

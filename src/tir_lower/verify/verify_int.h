@@ -19,6 +19,7 @@ typedef struct verifier {
     const tc_stmt *at; /* statement at hand, for messages */
     tc_env *env;
     const tc_var *lane;
+    bool never; /* in an arm whose condition cannot hold */
     bool parallel;
     int tiles; /* alive */
     tc_map bound, lane_memo;
