@@ -55,6 +55,7 @@ static void split_row_axis(emitter *e, const anchor_plan *p, int id, int axis, h
         decision_ref t = tc_space_sample_tile(&e->b, ROLE_ROW_TILE, id, whole, 3, e->an->m->vector_regs - 4, x->extent);
         tc_space_decision(&e->b, t)->phase = e->v.taps ? tc_space_phase_of(p->op, p->dim[axis]) : 1;
         tc_space_decision(&e->b, t)->varies = x->symbol != NULL;
+        tc_space_decision(&e->b, t)->least = x->symbol ? x->symbol->least : x->extent;
         tc_space_split(&e->b, whole, "012", (factor[]){part_of(t, 1), part_of(t, 2)}, part);
         tc_space_list(&l->rows, part[2]);
     }

@@ -23,6 +23,7 @@ typedef struct decision {
     int anchor;               /* which anchor cluster of the sketch it belongs to, -1: none */
     int64_t extent;           /* of the axis it divides */
     bool varies;              /* ROW: the size of the axis is only known when the kernel runs */
+    int64_t least;            /* ROW: its least size, if it varies */
     bool primary;             /* ROW: the row axis that carries the register tile in constructed schedules */
     int64_t block;            /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
     int64_t phase;            /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */

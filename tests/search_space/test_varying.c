@@ -11,6 +11,7 @@
 #include "search_space/space_int.h"
 #include "te/text.h"
 #include "tir_lower/oracle.h"
+#include "tir_lower/passes/passes.h"
 #include "tir_lower/program/program.h"
 
 /* Convolutions and pooling over images of a varying batch, one with tiles of columns that do not divide the row. */
@@ -43,6 +44,25 @@ static const char norm[] = "symbol B 1..4\n"
                            "compute Y[b:B, s:S, c:128] = D[b, s, c] / sqrt(V[b, s] * 0.0078125 + 0.00001)\n"
                            "output Y\n";
 
+/* Images of any height and width, their padding masked: a convolution, one of few rows, one of every other row, and by channels. */
+#define IMAGE(n, c) "symbol H 1.." #n "\nsymbol W 1.." #n "\ntensor X[H, W, " #c "] f32\n"
+#define PADDED(past, c)                                                                                                          \
+    "compute P[h:" #past ", w:" #past ", c:" #c                                                                                  \
+    "] = select(h >= 1 && w >= 1 && (W - w >= 0 && H - h >= 0), X[h - 1, w - 1, c], 0.0)\n"
+static const char image[] = IMAGE(56, 64) "tensor K[3, 3, 64, 64] f32 const\n" PADDED(
+    58, 64) "compute C[h:H, w:W, c:64] = sum(y:3, x:3, k:64) P[h + y, w + x, k] * K[y, x, k, c]\n"
+            "compute Y[h:H, w:W, c:64] = max(C[h, w, c], 0.0)\n"
+            "output Y\n";
+static const char small_image[] = IMAGE(7, 512) "tensor K[3, 3, 512, 512] f32 const\n" PADDED(
+    9, 512) "compute Y[h:H, w:W, c:512] = sum(y:3, x:3, k:512) P[h + y, w + x, k] * K[y, x, k, c]\n"
+            "output Y\n";
+static const char strided[] = "symbol R 1..14\nsymbol Q 1..14\n" IMAGE(28, 192) "tensor K[3, 3, 192] f32 const\n" PADDED(
+    30, 192) "compute Y[h:R, w:Q, c:192] = sum(y:3, x:3) P[h * 2 + y, w * 2 + x, c] * K[y, x, c]\n"
+             "output Y\n";
+static const char by_channels[] = IMAGE(14, 384) "tensor K[3, 3, 384] f32 const\n" PADDED(
+    16, 384) "compute Y[h:H, w:W, c:384] = sum(y:3, x:3) P[h + y, w + x, c] * K[y, x, c]\n"
+             "output Y\n";
+
 typedef struct fixture {
     tc_ctx *ctx;
     tc_arena *arena;
@@ -66,7 +86,7 @@ static void close_space(fixture *x) {
 
 static void test_first_is_shown(void **state) {
     (void)state;
-    static const char *const texts[] = {conv, pooling, output, norm};
+    static const char *const texts[] = {conv, pooling, output, norm, image, small_image, strided, by_channels};
     for (size_t i = 0; i < TC_LEN(texts); i++) {
         fixture x = open_space(texts[i]);
         tc_trace *first, *chosen;
@@ -99,7 +119,24 @@ static void test_tile_is_of_fixed_size(void **state) {
     close_space(&x);
 }
 
+/* No tile is so long that what a size leaves of it is computed with tests. */
+static void test_rows_are_left(void **state) {
+    (void)state;
+    static const char *const texts[] = {image, small_image};
+    for (size_t t = 0; t < TC_LEN(texts); t++) {
+        fixture x = open_space(texts[t]);
+        tc_trace *first;
+        assert_int_equal(tc_space_construct(x.space, x.arena, &first, 1), 1);
+        const sketch *k = &x.space->sk[tc_space_sketch_of(x.space, first)];
+        for (int i = 0; i < k->ndec; i++)
+            if (k->dec[i].role == ROLE_ROW_TILE && k->dec[i].primary)
+                assert_in_range(first->steps[k->dec[i].step].dec[1], 2, TC_TIR_ROWS_LEFT + 1);
+        close_space(&x);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_is_shown), cmocka_unit_test(test_tile_is_of_fixed_size)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_first_is_shown), cmocka_unit_test(test_tile_is_of_fixed_size),
+                                       cmocka_unit_test(test_rows_are_left)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,9 @@
 
 #include "tir_lower/tir.h"
 
+/* Rows that are left of a register tile where a size that varies ends it: up to so many there is a body for each number of them. Chosen. */
+enum { TC_TIR_ROWS_LEFT = 6 };
+
 /* Sets of these are unsigned: 1 << property. */
 typedef enum tc_tir_property {
 #define PROPERTY(id, text) TC_TIR_##id,

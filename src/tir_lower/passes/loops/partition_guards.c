@@ -4,7 +4,7 @@
 /* Partial segments up to this long become one body per value: of fixed sizes few, since mostly one of them is ever run, and of sizes that
  * vary the rows that are left of a register tile, any number of which may be. Longer ones are columns, of which there is one body for each
  * number of vectors. Chosen. */
-enum { MAX_SINGLES = 2, MAX_SYMBOL_SINGLES = 6, MAX_VECTORS = 5 };
+enum { MAX_SINGLES = 2, MAX_VECTORS = 5 };
 
 static bool listed(const tc_var *const *list, size_t n, const tc_var *v) {
     for (size_t i = 0; i < n; i++)
@@ -43,14 +43,14 @@ static enum side side_of(const tir_partitioner *k, const tc_expr *atom) {
     return a.outside ? OUTSIDE : TILE;
 }
 
-/* Splits A into g*S + I. False unless S is there and uses the place's loop. */
+/* Splits A into g*S + I. False unless S is there and uses the place's loop, or is made of sizes alone. */
 static bool analyse(tir_partitioner *k, const tc_expr *cond, tir_guard *out) {
     tc_affine a, inner, *s = &out->s;
     if (!tir_cond_affine(k->c, cond, k->env, &a))
         return false;
     *s = (tc_affine){0};
     inner = (tc_affine){.c = a.c};
-    bool uses = false;
+    bool uses = false, of_sizes = true;
     int64_t g = 0;
     for (int i = 0; i < a.n; i++) {
         enum side side = side_of(k, a.term[i].atom);
@@ -61,9 +61,10 @@ static bool analyse(tir_partitioner *k, const tc_expr *cond, tir_guard *out) {
         if (side == OUTSIDE) {
             g = tc_gcd(g, a.term[i].coef);
             uses |= tc_expr_uses_var(a.term[i].atom, k->place);
+            of_sizes &= tc_expr_is_of_symbols(a.term[i].atom);
         }
     }
-    if (!uses)
+    if (!uses && (!of_sizes || s->n == 0))
         return false;
     g = s->term[0].coef < 0 ? -g : g;
     for (int i = 0; i < s->n; i++)
@@ -127,7 +128,7 @@ static int add_segment(tir_segment *seg, int n, int64_t lo, int64_t hi, int64_t 
 /* A partial one, in steps counted from the end at which none holds, so that the last vector of each has a lane: `up`, from the lower one. */
 static int add_partial(const tir_partitioner *k, tir_segment *seg, int n, int64_t lo, int64_t hi, bool up, bool symbols) {
     int64_t count = hi - lo + 1, step = count;
-    if (count <= (symbols ? MAX_SYMBOL_SINGLES : MAX_SINGLES))
+    if (count <= (symbols ? TC_TIR_ROWS_LEFT : MAX_SINGLES))
         step = 1;
     else if (symbols && count <= MAX_VECTORS * k->lanes)
         step = k->lanes;
