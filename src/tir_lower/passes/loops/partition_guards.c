@@ -43,6 +43,14 @@ static enum side side_of(const tir_partitioner *k, const tc_expr *atom) {
     return a.outside ? OUTSIDE : TILE;
 }
 
+/* We are in a segment of S: what its guards still test there, cutting it again would not decide. */
+static bool is_cut(const tir_partitioner *k, const tc_affine *s) {
+    for (size_t i = 0; i < k->facts.len; i++)
+        if (tc_affine_same_terms(&k->facts.data[i].s, s))
+            return true;
+    return false;
+}
+
 /* Splits A into g*S + I. False unless S is there and uses the place's loop, or is made of sizes alone. */
 static bool analyse(tir_partitioner *k, const tc_expr *cond, tir_guard *out) {
     tc_affine a, inner, *s = &out->s;
@@ -70,7 +78,7 @@ static bool analyse(tir_partitioner *k, const tc_expr *cond, tir_guard *out) {
     for (int i = 0; i < s->n; i++)
         s->term[i].coef /= g;
     tc_ival r = tir_affine_bounds(k->c, &inner, k->env);
-    if (!tc_ival_bounded(r))
+    if (!tc_ival_bounded(r) || (!uses && is_cut(k, s)))
         return false;
     if (g > 0) {
         out->full = (tc_ival){tc_ceil_div(-r.lo, g), TC_INF};
