@@ -173,6 +173,9 @@ static void alloc(tc_cgc_writer *w, const tc_stmt *s) {
         tc_cgc_line(w, "_Alignas(64) tc_%s ", tc_dtype_name(b->dtype));
         tc_cgc_buffer(w, b);
         tc_cgc_text(w, "[%" PRId64 "];\n", b->size);
+        tc_cgc_line(w, "(void)"); /* a body for some sizes may only write it, of which compilers warn */
+        tc_cgc_buffer(w, b);
+        tc_cgc_text(w, ";\n");
         w->stack += tc_cgc_round64(b->size * tc_dtype_bytes(b->dtype));
     } else if (at < 0) {
         tc_cgc_fail(w, "a buffer that has no place in the workspace");
