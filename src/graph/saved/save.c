@@ -119,6 +119,12 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
     json_object_set_new(j, "steps", steps);
 }
 
+/* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers, which are
+ * 11 KiB with tiles. */
+int64_t tc_graph_outer_stack(const tc_graph_model *m) {
+    return (32 << 10) + 256 * (int64_t)m->threads;
+}
+
 /* What a thread that runs the model takes, and each of its team. */
 static int64_t stack_bytes(const saver *s) {
     int64_t deepest = s->deepest;
@@ -310,158 +316,6 @@ static tc_cg_blob constants(const saver *s) {
 
 /* ---- header ---- */
 
-static const char *c_type(tc_dtype t) {
-    switch (t) {
-    case TC_BOOL:
-        return "bool, one byte";
-    case TC_I8:
-        return "int8_t";
-    case TC_I4:
-        return "int8_t, from -8 to 7";
-    case TC_U4:
-        return "uint8_t, from 0 to 15";
-    case TC_U8:
-        return "uint8_t";
-    case TC_I16:
-        return "int16_t";
-    case TC_U16:
-        return "uint16_t";
-    case TC_I32:
-        return "int32_t";
-    case TC_U32:
-        return "uint32_t";
-    case TC_I64:
-        return "int64_t";
-    case TC_U64:
-        return "uint64_t";
-    case TC_F16:
-        return "half, two bytes";
-    case TC_BF16:
-        return "bfloat16, two bytes";
-    case TC_F8E4M3FN:
-        return "float of one byte, E4M3FN";
-    case TC_F8E4M3FNUZ:
-        return "float of one byte, E4M3FNUZ";
-    case TC_F8E5M2:
-        return "float of one byte, E5M2";
-    case TC_F8E5M2FNUZ:
-        return "float of one byte, E5M2FNUZ";
-    case TC_F4E2M1:
-        return "code, from 0 to 15, of a float of 4 bits, E2M1";
-    case TC_F8E8M0:
-        return "power of two of one byte, E8M0";
-    case TC_F32:
-        return "float";
-    case TC_F64:
-        return "double";
-    case TC_NDTYPES:
-        break;
-    }
-    return "?";
-}
-
-/* A name may not end the comment. */
-static void plain(tc_strbuf *b, const char *name, const char *before) {
-    tc_sb_add(b, before);
-    for (const char *c = name; *c; c++)
-        tc_sb_addc(b, *c == '*' || *c < ' ' ? '_' : *c);
-}
-
-/* Which array of the other list it is, and how it lies in memory. */
-static void list_shared(tc_strbuf *b, const char *other, const tc_graph_port *p, const tc_graph_port *output) {
-    int64_t strides[TC_GRAPH_MAX_DIMS];
-    tc_graph_shape_strides(&output->shape, strides);
-    tc_sb_printf(b, "  (one buffer with %s[%d], of strides", other, p->shared - 1);
-    for (int d = 0; d < output->shape.ndim; d++)
-        tc_sb_printf(b, "%s %lld", d ? "," : "", (long long)strides[d]);
-    tc_sb_printf(b, ": rows are dimension %d)", p->rows);
-}
-
-static void list_rule(tc_strbuf *b, const tc_graph_size_rule *r) {
-    tc_sb_printf(b, "  (a size: %lld to %lld", (long long)r->least, (long long)r->most);
-    if (r->multiple > 1)
-        tc_sb_printf(b, ", multiples of %lld", (long long)r->multiple);
-    if (r->is.text)
-        plain(b, r->is.text, "; it must be ");
-    tc_sb_addc(b, ')');
-}
-
-/* others: the other list. rules: of inputs; NULL: they are outputs. */
-static void list_ports(tc_strbuf *b, const char *what, const tc_graph_port *p, int n, const tc_graph_port *others,
-                       const tc_graph_size_rules *rules) {
-    for (int i = 0; i < n; i++) {
-        tc_sb_printf(b, " *   %s[%d]  %s  ", what, i, c_type(p[i].dtype));
-        tc_graph_shape_print(b, &p[i].shape);
-        tc_sb_add(b, "  ");
-        plain(b, p[i].name, "");
-        for (int d = 0; d < p[i].shape.ndim; d++)
-            if (p[i].extent[d])
-                tc_sb_printf(b, "  (dimension %d: the most; %s[%d] is its size in a run)", d, what, p[i].extent[d]);
-        if (p[i].shared)
-            list_shared(b, rules ? "outputs" : "inputs", &p[i], rules ? &others[p[i].shared - 1] : &p[i]);
-        if (rules && i >= rules->nin)
-            list_rule(b, &rules->size[i - rules->nin]);
-        tc_sb_addc(b, '\n');
-    }
-}
-
-static bool shares(const tc_graph_model *m) {
-    bool any = false;
-    for (int i = 0; i < m->nout; i++)
-        any |= m->out[i].shared > 0;
-    return any;
-}
-
-static const char SHARING[] =
-    " * An input and an output that are one buffer are given as one pointer, aligned to 64 bytes; a run with other pointers "
-    "returns\n"
-    " * -3, and does nothing. The buffer is as large as is listed for the output, also where the run's sizes are smaller. The "
-    "input's\n"
-    " * rows stand first in it; a run writes new ones behind them, and leaves all others as they are.\n";
-_Static_assert(TC_RT_ALIGN == 64, "what the text says");
-
-void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {
-    const char *varying =
-        m->rules.nsize ? "\n * Sizes are those of the run; one that has others than are listed returns -2, and does nothing:"
-                       : "";
-    tc_sb_printf(b,
-                 "/* Made by tctune for %s, %d thread%s. Arrays are dense and row-major; outputs must not overlap %sinputs:%s\n",
-                 m->target->cpu, m->threads, m->threads == 1 ? "" : "s", shares(m) ? "other " : "", varying);
-    list_ports(b, "inputs", m->in, m->nin, m->out, &m->rules);
-    list_ports(b, "outputs", m->out, m->nout, m->in, NULL);
-    if (shares(m))
-        tc_sb_add(b, SHARING);
-    tc_sb_printf(b, " */\n#ifndef %s_TCTUNE_H\n#define %s_TCTUNE_H\n\n#include <stdint.h>\n\n", name, name);
-    tc_sb_add(b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    tc_sb_printf(b, "enum { %s_NINPUTS = %d, %s_NOUTPUTS = %d };\n\n", name, m->nin, name, m->nout);
-    tc_sb_printf(
-        b,
-        "/* Bytes of stack that a run takes of the thread that calls it, and of each thread of its team (OMP_STACKSIZE), with\n"
-        " * %lld of them for the C library and OpenMP's.%s */\n"
-        "#define %s_STACK_BYTES %lld\n\n",
-        (long long)tc_graph_outer_stack(m), note, name, (long long)stack);
-}
-
-/* Measured: under 5 KiB where a team is made, of which each thread takes some; where the loader binds it saves all registers, which are
- * 11 KiB with tiles. */
-int64_t tc_graph_outer_stack(const tc_graph_model *m) {
-    return (32 << 10) + 256 * (int64_t)m->threads;
-}
-
-void tc_graph_close_header(const char *name, tc_strbuf *b) {
-    tc_sb_add(
-        b,
-        "/* All that runs change. Any number of threads may run at once, each with a context of its own; code and weights are\n"
-        " * shared. NULL: out of memory. */\n");
-    tc_sb_printf(b, "typedef struct %s_context %s_context;\n", name, name);
-    tc_sb_printf(b, "%s_context *%s_context_new(void);\n", name, name);
-    tc_sb_printf(b, "void %s_context_free(%s_context *context); /* not while it runs; NULL is fine */\n", name, name);
-    tc_sb_add(b, "/* One call at a time for each context, from any thread. Returns 0. */\n");
-    tc_sb_printf(b, "int32_t %s_context_run(%s_context *context, const void *const *inputs, void *const *outputs);\n\n", name,
-                 name);
-    tc_sb_add(b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-}
-
 static void header(const saver *s, tc_strbuf *b) {
     tc_graph_open_header(s->m, s->name, stack_bytes(s), "", b);
     tc_sb_add(
@@ -477,20 +331,10 @@ static void header(const saver *s, tc_strbuf *b) {
     tc_graph_close_header(s->name, b);
 }
 
-static bool ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n > m && strcmp(s + n - m, end) == 0;
-}
-
-const char *tc_graph_header_path(tc_arena *a, const char *path) {
-    size_t n = strlen(path) - (ends_with(path, ".so") ? 3 : ends_with(path, ".o") || ends_with(path, ".c") ? 2 : 0);
-    return tc_arena_printf(a, "%.*s.h", (int)n, path);
-}
-
 /* ---- all of it ---- */
 
 static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, tc_error *err) {
-    bool object = ends_with(path, ".o");
+    bool object = tc_graph_path_ends(path, ".o");
     const char *exports[] = {symbol(s, "run"),
                              symbol(s, "threads"),
                              symbol(s, "metadata"),
@@ -551,7 +395,7 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     tc_status r = tc_fs_check_writable(path, err);
     if (r == TC_OK)
         r = tc_fs_check_writable(tc_graph_header_path(a, path), err);
-    bool source = ends_with(path, ".c");
+    bool source = tc_graph_path_ends(path, ".c");
     if (r == TC_OK && source)
         r = tc_graph_save_c(m, path, s.name, err);
     else if (r == TC_OK)

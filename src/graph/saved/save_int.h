@@ -1,4 +1,4 @@
-/* What the forms of a saved model share: libraries and objects (save.c), C source (save_c.c). */
+/* What the forms of a saved model share: libraries and objects (save.c), C source (save_c.c), and the header of each (header.c). */
 #ifndef TC_GRAPH_SAVED_SAVE_INT_H
 #define TC_GRAPH_SAVED_SAVE_INT_H
 
@@ -22,15 +22,18 @@ tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a
 json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r);
 bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out);
 
+/* ---- the header (header.c) ---- */
+bool tc_graph_path_ends(const char *path, const char *end);
 /* M.so, M.o or M.c -> M.h, in the arena. */
 const char *tc_graph_header_path(tc_arena *a, const char *path);
 /* What the header begins with: a comment that lists inputs and outputs, the guard, the numbers of both, and the stack that a run
  * takes, of which `note` says more. */
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b);
-/* Bytes of stack for what runs outside of the model's own functions: libc, libm, OpenMP's library, the loader where it binds. */
-int64_t tc_graph_outer_stack(const tc_graph_model *m);
 /* Declares contexts, and ends the header. */
 void tc_graph_close_header(const char *name, tc_strbuf *b);
+
+/* Bytes of stack for what runs outside of the model's own functions: libc, libm, OpenMP's library, the loader where it binds. */
+int64_t tc_graph_outer_stack(const tc_graph_model *m);
 /* path ends in ".c"; name is an identifier. */
 TC_NODISCARD tc_status tc_graph_save_c(const tc_graph_model *m, const char *path, const char *name, tc_error *err);
 
