@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "graph/trials/bench.h"
+#include "support/chart.h"
 #include "support/clock/clock.h"
 #include "support/system/fs.h"
 
@@ -168,150 +169,42 @@ static void print_json(const curves *c, const char *what, int threads) {
     tc_cli_json_print(json_pack("{s:s,s:i,s:o}", "name", what, "threads", threads, "curves", all));
 }
 
-/* ---- a picture: SVG, a chart for each curve, both axes by the logarithm ---- */
+/* ---- a picture ---- */
 
-enum { WIDTH = 760, HEIGHT = 360, LEFT = 80, RIGHT = 24, TOP = 48, BOTTOM = 44 };
-
-/* From `least` at pixel `from` to `most` at pixel `to`. */
-typedef struct axis {
-    double least, most, from, to;
-} axis;
-
-static double place(const axis *a, double v) {
-    return a->from + (a->to - a->from) * log(v / a->least) / log(a->most / a->least);
-}
-
-/* A size of 0 stands an octave before 1. */
-static double abscissa(const point *p, int of) {
-    return p->sizes[of] > 0 ? (double)p->sizes[of] : 0.5;
-}
-
-static axis axis_of(double least, double most, double from, double to) {
-    return (axis){least, most > least ? most : 2 * least, from, to};
-}
-
-static axis sizes_axis(const curve *v) {
-    const point *p = v->points.data;
-    return axis_of(abscissa(p, v->of), abscissa(p + v->points.len - 1, v->of), LEFT, WIDTH - RIGHT);
-}
-
-static axis times_axis(const curve *v) {
-    double least = INFINITY, most = 0;
-    for (size_t i = 0; i < v->points.len; i++) {
-        least = fmin(least, v->points.data[i].least);
-        most = fmax(most, v->points.data[i].most);
-    }
-    return axis_of(least / 1.1, most * 1.1, HEIGHT - BOTTOM, TOP);
-}
-
-static void add_text(tc_strbuf *b, const char *s) {
-    for (; *s; s++)
-        if (*s == '<' || *s == '&')
-            tc_sb_add(b, *s == '<' ? "&lt;" : "&amp;");
-        else if ((unsigned char)*s >= ' ')
-            tc_sb_addc(b, *s);
-}
-
-static void label(tc_strbuf *b, double x, double y, const char *how, const char *text) {
-    tc_sb_printf(b, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, how);
-    add_text(b, text);
-    tc_sb_add(b, "</text>\n");
-}
-
-static void line(tc_strbuf *b, double x1, double y1, double x2, double y2) {
-    tc_sb_printf(b, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#ddd\"/>\n", x1, y1, x2, y2);
-}
-
-/* At 1, 2 and 5 of each decade. */
-static void draw_times(tc_strbuf *b, const axis *y) {
-    static const double steps[] = {1, 2, 5};
-    for (int decade = -12; decade < 6; decade++)
-        for (size_t i = 0; i < TC_LEN(steps); i++) {
-            double v = steps[i] * pow(10, decade);
-            char text[24];
-            if (v < y->least || v > y->most)
-                continue;
-            line(b, LEFT, place(y, v), WIDTH - RIGHT, place(y, v));
-            label(b, LEFT - 6, place(y, v) + 4, "text-anchor=\"end\"", tc_cli_time(text, v));
-        }
-}
-
-/* At powers of two, and where the curve begins and ends. */
-static void draw_sizes(tc_strbuf *b, const curve *v, const axis *x) {
-    size_t last = v->points.len - 1;
-    for (size_t i = 0; i <= last; i++) {
-        int64_t n = v->points.data[i].sizes[v->of];
-        double at = place(x, abscissa(&v->points.data[i], v->of));
-        bool end = i == 0 || i == last, near_end = place(x, abscissa(&v->points.data[last], v->of)) - at < 24;
-        char text[24];
-        if (!end && ((n & (n - 1)) != 0 || near_end))
-            continue;
-        snprintf(text, sizeof text, "%lld", (long long)n);
-        line(b, at, TOP, at, HEIGHT - BOTTOM);
-        label(b, at, HEIGHT - BOTTOM + 16, "text-anchor=\"middle\"", text);
-    }
-}
-
-/* From the least to the most of each point, and back. */
-static void draw_spread(tc_strbuf *b, const curve *v, const axis *x, const axis *y) {
-    tc_sb_add(b, "<polygon fill=\"#c6dbef\" points=\"");
-    for (size_t i = 0; i < v->points.len; i++)
-        tc_sb_printf(b, "%.1f,%.1f ", place(x, abscissa(&v->points.data[i], v->of)), place(y, v->points.data[i].least));
-    for (size_t i = v->points.len; i-- > 0;)
-        tc_sb_printf(b, "%.1f,%.1f ", place(x, abscissa(&v->points.data[i], v->of)), place(y, v->points.data[i].most));
-    tc_sb_add(b, "\"/>\n");
-}
-
-static void draw_medians(tc_strbuf *b, const curves *c, const curve *v, const axis *x, const axis *y) {
-    tc_sb_add(b, "<polyline fill=\"none\" stroke=\"#2171b5\" stroke-width=\"1.5\" points=\"");
-    for (size_t i = 0; i < v->points.len; i++)
-        tc_sb_printf(b, "%.1f,%.1f ", place(x, abscissa(&v->points.data[i], v->of)), place(y, v->points.data[i].median));
-    tc_sb_add(b, "\"/>\n");
-    for (size_t i = 0; i < v->points.len; i++) {
-        const point *p = &v->points.data[i];
-        char text[24];
-        tc_sb_printf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"#2171b5\"><title>", place(x, abscissa(p, v->of)),
-                     place(y, p->median));
-        add_text(b, tc_cli_sizes_text(c->arena, c->r, p->sizes) + 1); /* behind the space */
-        tc_sb_printf(b, ": %s</title></circle>\n", tc_cli_time(text, p->median));
-    }
-}
-
-/* "tiny.so over sequence" and "batch=1", what stays as it is where nothing else depends on the size. */
-static void draw_titles(tc_strbuf *b, const curves *c, const curve *v, const tc_cli_curve_options *o, int threads) {
-    const char *name = c->r->size[v->of].name, *rest = "";
+/* "tiny.so over past, sequence = 2": what stays as it is where nothing else depends on the size. */
+static const char *title(const curves *c, const curve *v, const tc_cli_curve_options *o) {
+    const char *text = tc_arena_printf(c->arena, "%s over %s", o->what, c->r->size[v->of].name);
     for (int k = 0; k < c->r->nsize; k++)
         if (k != v->of && !c->r->size[k].is.text)
-            rest = tc_arena_printf(c->arena, "%s, %s = %lld", rest, c->r->size[k].name, (long long)v->points.data[0].sizes[k]);
-    label(b, LEFT, 20, "font-size=\"13\" font-weight=\"bold\"", tc_arena_printf(c->arena, "%s over %s%s", o->what, name, rest));
-    label(b, LEFT, 36, "fill=\"#555\"",
-          tc_arena_printf(c->arena, "medians of at most %d runs, least to most in light blue; %d threads", o->repeats, threads));
-    label(b, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "text-anchor=\"middle\"", name);
+            text = tc_arena_printf(c->arena, "%s, %s = %lld", text, c->r->size[k].name, (long long)v->points.data[0].sizes[k]);
+    return text;
+}
+
+static tc_chart chart_of(const curves *c, const curve *v, const tc_cli_curve_options *o, int threads) {
+    tc_chart_point *points = TC_NEW_N(c->arena, tc_chart_point, v->points.len);
+    for (size_t i = 0; i < v->points.len; i++) {
+        const point *p = &v->points.data[i];
+        char text[TC_CHART_TEXT];
+        const char *sizes = tc_cli_sizes_text(c->arena, c->r, p->sizes) + 1; /* behind the space */
+        points[i] = (tc_chart_point){p->sizes[v->of], p->least, p->median, p->most,
+                                     tc_arena_printf(c->arena, "%s: %s", sizes, tc_cli_time(text, p->median))};
+    }
+    return (tc_chart){.title = title(c, v, o),
+                      .subtitle = tc_arena_printf(c->arena, "medians of at most %d runs, least to most in light blue; %d threads",
+                                                  o->repeats, threads),
+                      .axis = c->r->size[v->of].name,
+                      .n = (int)v->points.len,
+                      .points = points};
 }
 
 static tc_status write_plot(const curves *c, const tc_cli_curve_options *o, int threads, tc_error *err) {
+    tc_chart *charts = TC_NEW_N(c->arena, tc_chart, c->n);
     tc_strbuf b = {0};
     int n = 0;
     for (int i = 0; i < c->n; i++)
-        n += c->data[i].points.len > 0;
-    tc_sb_printf(&b,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "
-                 "font-size=\"11\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
-                 WIDTH, n * HEIGHT);
-    for (int i = 0, at = 0; i < c->n; i++) {
-        const curve *v = &c->data[i];
-        if (!v->points.len)
-            continue;
-        axis x = sizes_axis(v), y = times_axis(v);
-        tc_sb_printf(&b, "<g transform=\"translate(0 %d)\">\n", HEIGHT * at++);
-        draw_times(&b, &y);
-        draw_sizes(&b, v, &x);
-        draw_spread(&b, v, &x, &y);
-        draw_medians(&b, c, v, &x, &y);
-        draw_titles(&b, c, v, o, threads);
-        tc_sb_add(&b, "</g>\n");
-    }
-    tc_sb_add(&b, "</svg>\n");
+        if (c->data[i].points.len)
+            charts[n++] = chart_of(c, &c->data[i], o, threads);
+    tc_chart_svg(charts, n, tc_cli_time, &b);
     tc_status s = tc_fs_write(o->plot, tc_sb_str(&b), b.len, err);
     tc_strbuf_free(&b);
     return s;
