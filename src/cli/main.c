@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "codegen/artefacts/cache.h"
 #include "measure/worker/worker.h"
 #include "support/log.h"
 #include "support/system/memory.h"
+#include "support/system/secret.h"
+#include "support/system/user_folder.h"
 
 static const tc_cli_command *const commands[] = {
     &tc_cli_tune,     &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,    &tc_cli_bench,    &tc_cli_show,
@@ -79,10 +80,13 @@ static int unknown_command(const char *name) {
     return TC_CLI_USAGE;
 }
 
-/* Once, here: workers inherit what is decided. */
+/* Once, here: workers inherit what is decided. The secret is no kept object, and is found before the way to it is gone. */
 static void decide_on_cache(bool none) {
     tc_error why = {0};
-    bool bad = !none && tc_cg_cache_check(&why) != TC_OK;
+    tc_secret secret;
+    if (none)
+        (void)tc_user_secret(&secret);
+    bool bad = !none && tc_user_folder_check(&why) != TC_OK;
     if (bad)
         tc_log(TC_LOG_WARN, "%s", why.msg);
     if (none || bad)

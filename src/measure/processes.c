@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codegen/artefacts/cache.h"
 #include "codegen/target/target.h"
 #include "measure/machine/peak.h"
 #include "measure/measure_int.h"
 #include "measure/process/process.h"
 #include "support/log.h"
+#include "support/system/user_folder.h"
 #include "support/vec.h"
 
 enum {
@@ -68,7 +68,7 @@ static tc_status open_processes(const tc_meas *m, void **state, tc_error *err) {
     snprintf(x->threads_env, sizeof x->threads_env, "OMP_NUM_THREADS=%d", m->o.threads);
     x->runner_env[0] = x->threads_env;
     x->builder_env[0] = "OMP_NUM_THREADS=1"; /* there is a builder per core already */
-    x->folder = tc_cg_cache_folder();
+    x->folder = tc_user_folder();
     share of = share_of(m);
     tc_meas_proc_options p = {.exe = m->o.exe,
                               .arg = m->o.worker_arg,

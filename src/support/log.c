@@ -1,4 +1,4 @@
-/* Diagnostics. The level is the library's only process-wide state besides the environment it starts from. */
+/* Diagnostics. The level is process-wide; it starts from the environment. */
 #include "support/log.h"
 
 #include <stdarg.h>

@@ -12,6 +12,7 @@
 #include "codegen/artefacts/cache.h"
 #include "kernel.h"
 #include "support/system/fs.h"
+#include "support/system/user_folder.h"
 
 enum { ROOMY = 1 << 24 };
 
@@ -229,13 +230,13 @@ static void folders_of_others_are_not_used(void **state) {
     assert_int_equal(stat(made, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
     setenv("TCTUNE_CACHE", made, 1);
-    assert_int_equal(tc_cg_cache_check(&err), TC_OK);
+    assert_int_equal(tc_user_folder_check(&err), TC_OK);
     static const mode_t open_to[] = {0770, 0707, 0702};
     for (size_t i = 0; i < TC_LEN(open_to); i++) {
         assert_int_equal(chmod(made, open_to[i]), 0);
         assert_null(tc_cg_cache_open_at(made, ROOMY));
-        assert_null(tc_cg_cache_folder());
-        assert_int_equal(tc_cg_cache_check(&err), TC_ENV);
+        assert_null(tc_user_folder());
+        assert_int_equal(tc_user_folder_check(&err), TC_ENV);
         assert_non_null(strstr(err.msg, made));
         assert_non_null(strstr(err.msg, "chmod go-w"));
     }
@@ -247,7 +248,7 @@ static void folders_of_others_are_not_used(void **state) {
     if (geteuid() == 0) { /* who may give files away */
         assert_int_equal(chown(made, 12345, (gid_t)-1), 0);
         assert_null(tc_cg_cache_open_at(made, ROOMY));
-        assert_int_equal(tc_cg_cache_check(&err), TC_ENV);
+        assert_int_equal(tc_user_folder_check(&err), TC_ENV);
     }
     unsetenv("TCTUNE_CACHE");
 }

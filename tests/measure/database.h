@@ -30,7 +30,7 @@ static int teardown(void **state) {
     return 0;
 }
 
-static tc_meas_db *open_db(const char *file, tc_meas_db_mode mode) {
+static inline tc_meas_db *open_db(const char *file, tc_meas_db_mode mode) {
     tc_meas_db *db;
     tc_error err = {0};
     if (tc_meas_db_open(file, mode, &db, &err) != TC_OK)

@@ -19,6 +19,7 @@
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/identity.h"
+#include "support/system/user_folder.h"
 #include "support/vec.h"
 #include "tir_lower/text/text.h"
 
@@ -28,7 +29,7 @@ static const char SYMBOL[] = "tctune_kernel"; /* of objects as they are kept */
 static const int64_t DEFAULT_BYTES = (int64_t)512 << 20;
 
 struct tc_cg_cache {
-    int dir; /* the open folder: what its name leads to later does not matter */
+    int dir; /* the open folder */
     int64_t max_bytes;
     tc_digest build;
     pthread_mutex_t lock;
@@ -37,44 +38,10 @@ struct tc_cg_cache {
 
 /* ---- opening ---- */
 
-/* Those that are missing are made for nobody else. */
-static void make_folders(char *path) {
-    for (char *p = path + 1; *p; p++) {
-        if (*p != '/')
-            continue;
-        *p = 0;
-        mkdir(path, 0700); /* whether it worked shows when files are written */
-        *p = '/';
-    }
-    mkdir(path, 0700);
-}
-
-/* Nobody but this user (and root, who could do anything anyway) puts anything there. */
-static bool is_ours(const struct stat *st) {
-    return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* -1: there is none, or it must not be used; *err tells of the latter. */
-static int open_folder(const char *path, tc_error *err) {
-    struct stat st;
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (dir < 0 || (fstat(dir, &st) == 0 && is_ours(&st)))
-        return dir;
-    close(dir);
-    tc_fail(err, TC_ENV,
-            "the cache folder '%s' is not used: %s could put code there that would run here; give it to yourself alone "
-            "(chmod go-w) and remove what is in it, or name another one with TCTUNE_CACHE",
-            path, st.st_uid == geteuid() ? "others" : "its owner");
-    return -1;
-}
-
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     tc_digest build;
     tc_error why = {0};
-    char *path = tc_xstrdup(dir);
-    make_folders(path);
-    int fd = tc_build_identity(&build) ? open_folder(path, &why) : -1;
-    free(path);
+    int fd = tc_build_identity(&build) ? tc_user_folder_open(dir, &why) : -1;
     if (why.status != TC_OK)
         tc_log(TC_LOG_INFO, "%s", why.msg);
     if (fd < 0)
@@ -87,46 +54,8 @@ tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     return c;
 }
 
-static char *folder_name(void) {
-    const char *own = getenv("TCTUNE_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (own && *own)
-        return strcmp(own, "off") ? tc_xstrdup(own) : NULL;
-    bool has_xdg = xdg && *xdg == '/';
-    if (!has_xdg && (!home || *home != '/'))
-        return NULL;
-    tc_strbuf b = {0};
-    tc_sb_printf(&b, "%s%s/tctune", has_xdg ? xdg : home, has_xdg ? "" : "/.cache");
-    return b.data;
-}
-
-char *tc_cg_cache_folder(void) {
-    char *dir = folder_name();
-    if (dir)
-        make_folders(dir);
-    int fd = dir ? open_folder(dir, NULL) : -1;
-    if (fd >= 0) {
-        close(fd);
-        return dir;
-    }
-    free(dir);
-    return NULL;
-}
-
-tc_status tc_cg_cache_check(tc_error *err) {
-    tc_error why = {0};
-    char *dir = folder_name();
-    int fd = dir ? open_folder(dir, &why) : -1;
-    if (fd >= 0)
-        close(fd);
-    free(dir);
-    return why.status == TC_OK ? TC_OK : tc_fail(err, why.status, "%s", why.msg);
-}
-
 tc_cg_cache *tc_cg_cache_open(void) {
-    char *dir = folder_name();
-    tc_cg_cache *c = dir ? tc_cg_cache_open_at(dir, DEFAULT_BYTES) : NULL;
-    free(dir);
-    return c;
+    return tc_cg_cache_open_at(NULL, DEFAULT_BYTES);
 }
 
 void tc_cg_cache_counts(const tc_cg_cache *c, int64_t *hits, int64_t *misses) {
@@ -283,7 +212,7 @@ static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, vo
     if (fd < 0 && errno == ENOENT)
         return false;
     bool ours =
-        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_ours(&st) && st.st_size >= HEADER + (int)sizeof(int64_t);
+        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && tc_is_ours(&st) && st.st_size >= HEADER + (int)sizeof(int64_t);
     *obj = ours ? read_object(fd, &st, key, size) : NULL;
     if (*obj)
         futimens(fd, NULL); /* used just now; on failure it only seems older */

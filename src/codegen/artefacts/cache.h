@@ -5,8 +5,8 @@
  * kernel's symbol is no part of it: objects are kept under one and are given the caller's, so that what tuning compiled serves a
  * build. A file holds the seal of its object under its key, so that a torn or damaged one is a miss and is removed.
  *
- * Objects run in this process, so the folder is made for this user alone, and one that others own or can write to is not used;
- * nor are files in it that are not ours, or links. Writing goes to a temporary file that is renamed: any number of processes may
+ * Objects run in this process: folders that others own or can write to are not used (support/system/user_folder.h), nor are files
+ * in them that are not ours, or links. Writing goes to a temporary file that is renamed: any number of processes may
  * share a folder. The cache never fails a command: what cannot be read or written is compiled and not kept.
  */
 #ifndef TC_CODEGEN_ARTEFACTS_CACHE_H
@@ -21,13 +21,9 @@
 
 typedef struct tc_cg_cache tc_cg_cache;
 
-/* The user's cache: in $TCTUNE_CACHE ("off": none), else $XDG_CACHE_HOME/tctune, else ~/.cache/tctune; 512 MiB. NULL when there
- * is none, which every function here takes. Free with tc_cg_cache_close. Safe from several threads. */
+/* The user's cache, in tc_user_folder: 512 MiB. NULL when there is none, which every function here takes. Free with
+ * tc_cg_cache_close. Safe from several threads. */
 tc_cg_cache *tc_cg_cache_open(void);
-/* Its folder, made if need be, for what else is to be found again; NULL: none that may be used. malloc'ed. */
-char *tc_cg_cache_folder(void);
-/* TC_ENV when the user's folder is there but is not used because of whom it belongs to: what to do about it. */
-TC_NODISCARD tc_status tc_cg_cache_check(tc_error *err);
 /* The same in a folder of one's own, created when it is not there, of at most max_bytes. */
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes);
 /* Removes what was used longest ago when the folder has grown over its bound, which is looked at for each sixteenth of it that

@@ -8,13 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "codegen/artefacts/cache.h"
 #include "measure/records/record.h"
 #include "support/clock/clock.h"
 #include "support/hash.h"
 #include "support/log.h"
 #include "support/strbuf.h"
 #include "support/system/fs.h"
+#include "support/system/user_folder.h"
 #include "support/vec.h"
 
 enum {
@@ -194,7 +194,7 @@ static bool of_json(const json_t *j, int64_t reported, tc_meas_caches *c) {
 
 /* Of this machine, with as many cores as are used. NULL: nothing is kept. malloc'ed. */
 static char *kept_path(const tc_machine *m) {
-    char host[256] = "", *folder = tc_cg_cache_folder(), *path = NULL;
+    char host[256] = "", *folder = tc_user_folder(), *path = NULL;
     tc_strbuf b = {0};
     if (folder) {
         gethostname(host, sizeof host - 1);

@@ -29,7 +29,7 @@ typedef struct tc_meas_caches {
 /* Walks now; `m` says where the walk begins and ends. It takes a second or two. */
 tc_meas_caches tc_meas_walk_caches(const tc_machine *m);
 /* What the first three calls on this machine found together, each by a walk: one of them may have been disturbed. It is kept in the
- * user's cache of objects (codegen/artefacts/cache.h); where nothing is kept, every call walks. */
+ * user's folder (support/system/user_folder.h); where nothing is kept, every call walks. */
 tc_meas_caches tc_meas_known_caches(const tc_machine *m);
 /* What is kept of walks on this machine, without another. False: nothing. */
 bool tc_meas_kept_caches(const tc_machine *m, tc_meas_caches *out);

@@ -14,6 +14,7 @@
 #include "measure/sandbox/sandbox.h"
 #include "measure/worker/worker_int.h"
 #include "support/log.h"
+#include "support/system/user_folder.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 
@@ -283,7 +284,7 @@ static tc_status loop(worker *w, const char *lacks, tc_error *err) {
 /* What is asked of the machine is asked before. */
 static void close_sandbox(const worker *w, tc_strbuf *lacks) {
     tc_target *here;
-    char *folder = w->cache ? tc_cg_cache_folder() : NULL;
+    char *folder = w->cache ? tc_user_folder() : NULL;
     if (tc_target_parse("native", &here, NULL) == TC_OK)
         tc_target_free(here);
     tc_sandbox_enter(&(tc_sandbox){.folder = folder, .threads = omp_get_max_threads()}, lacks);

@@ -1,12 +1,15 @@
 /* The build: the note that the linker leaves among those of the program's segments. The machine: /etc/machine-id, or where an image
- * has none, the kernel's number of this boot; both only as keys, as the first one's manual asks for. */
+ * has none, the kernel's number of this boot; neither leaves it as it is, as the first one's manual asks for. Containers of one image have
+ * the same, and everybody on the machine can read them: what makes a key of them is the user's secret. */
 #include "support/system/identity.h"
 
 #include <link.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "support/strbuf.h"
 #include "support/system/fs.h"
+#include "support/system/secret.h"
 
 /* ---- the build ---- */
 
@@ -72,26 +75,33 @@ static size_t first_line(const char *path, char *out, size_t size) {
     return strlen(out);
 }
 
+enum { LONGEST = 64 };
+
 /* Systemd's manual: an image that was not started yet has "uninitialized" in it, or nothing. */
-static size_t secret_of_machine(char out[TC_SEAL_KEY + 1]) {
+static size_t name_of_machine(char out[LONGEST + 1]) {
     enum { LEAST = 32 /* digits: 128 bits */ };
-    size_t n = first_line("/etc/machine-id", out, TC_SEAL_KEY + 1);
-    return n >= LEAST ? n : first_line("/proc/sys/kernel/random/boot_id", out, TC_SEAL_KEY + 1);
+    size_t n = first_line("/etc/machine-id", out, LONGEST + 1);
+    return n >= LEAST ? n : first_line("/proc/sys/kernel/random/boot_id", out, LONGEST + 1);
 }
 
 /* Fixed for all times: what is stored is compared with it. */
 static bool seal_for(const char *purpose, const void *p, size_t n, tc_seal *out) {
-    char secret[TC_SEAL_KEY + 1];
-    size_t length = secret_of_machine(secret);
-    tc_seal key = tc_seal_of(secret, length, purpose, strlen(purpose));
+    char machine[LONGEST + 1];
+    tc_secret secret;
+    tc_strbuf b = {0};
+    if (name_of_machine(machine) == 0 || !tc_user_secret(&secret))
+        return false;
+    tc_sb_printf(&b, "%s\n%s", machine, purpose);
+    tc_seal key = tc_seal_of(secret.bytes, sizeof secret.bytes, b.data, b.len);
+    tc_strbuf_free(&b);
     *out = tc_seal_of(key.hex, TC_SEAL_KEY, p, n);
-    return length > 0;
+    return true;
 }
 
 bool tc_host_identity(tc_seal *out) {
-    return seal_for("tctune: the name of this machine", "", 0, out);
+    return seal_for("tctune: the name of this user's machine", "", 0, out);
 }
 
 bool tc_host_seal(const void *p, size_t n, tc_seal *out) {
-    return seal_for("tctune: what this machine found", p, n, out);
+    return seal_for("tctune: what was found here", p, n, out);
 }

@@ -1,0 +1,82 @@
+/* See user_folder.h. */
+#include "support/system/user_folder.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/strbuf.h"
+
+/* Those that are missing are made for nobody else. */
+static void make_folders(const char *path) {
+    char *part = tc_xstrdup(path);
+    for (char *p = part + 1; *part && *p; p++) {
+        if (*p != '/')
+            continue;
+        *p = 0;
+        mkdir(part, 0700); /* whether it worked shows when files are written */
+        *p = '/';
+    }
+    mkdir(part, 0700);
+    free(part);
+}
+
+bool tc_is_ours(const struct stat *st) {
+    return st->st_uid == geteuid() && !(st->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+static int open_folder(const char *path, tc_error *err) {
+    struct stat st;
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0 || (fstat(dir, &st) == 0 && tc_is_ours(&st)))
+        return dir;
+    close(dir);
+    tc_fail(err, TC_ENV,
+            "the cache folder '%s' is not used: %s could put code there that would run here; give it to yourself alone "
+            "(chmod go-w) and remove what is in it, or name another one with TCTUNE_CACHE",
+            path, st.st_uid == geteuid() ? "others" : "its owner");
+    return -1;
+}
+
+static char *name_of_own(void) {
+    const char *own = getenv("TCTUNE_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (own && *own)
+        return strcmp(own, "off") ? tc_xstrdup(own) : NULL;
+    bool has_xdg = xdg && *xdg == '/';
+    if (!has_xdg && (!home || *home != '/'))
+        return NULL;
+    tc_strbuf b = {0};
+    tc_sb_printf(&b, "%s%s/tctune", has_xdg ? xdg : home, has_xdg ? "" : "/.cache");
+    return b.data;
+}
+
+int tc_user_folder_open(const char *path, tc_error *err) {
+    char *dir = path ? tc_xstrdup(path) : name_of_own();
+    if (dir)
+        make_folders(dir);
+    int fd = dir ? open_folder(dir, err) : -1;
+    free(dir);
+    return fd;
+}
+
+char *tc_user_folder(void) {
+    char *dir = name_of_own();
+    int fd = dir ? tc_user_folder_open(dir, NULL) : -1;
+    if (fd >= 0) {
+        close(fd);
+        return dir;
+    }
+    free(dir);
+    return NULL;
+}
+
+tc_status tc_user_folder_check(tc_error *err) {
+    tc_error why = {0};
+    char *dir = name_of_own();
+    int fd = dir ? open_folder(dir, &why) : -1;
+    if (fd >= 0)
+        close(fd);
+    free(dir);
+    return why.status == TC_OK ? TC_OK : tc_fail(err, why.status, "%s", why.msg);
+}
