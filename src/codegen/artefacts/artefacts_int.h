@@ -17,8 +17,8 @@ tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTyp
 
 /* ---- rename.c ---- */
 
-/* Gives the symbol `from` of a relocatable object the name `to`; *obj is malloced and replaced.
- * TC_BAD_INPUT, with nothing changed, when there is no such symbol. */
+/* Gives the symbol `from` of a relocatable object the name `to`, and from.PART the name to.PART; *obj is malloced and replaced.
+ * TC_BAD_INPUT when there is no such symbol. */
 TC_NODISCARD tc_status tc_cg_rename_symbol(void **obj, size_t *size, const char *from, const char *to, tc_error *err);
 
 #endif

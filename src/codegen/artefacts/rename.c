@@ -1,10 +1,12 @@
-/* One name in a relocatable object: the table of names is written again behind the object's end, with the new name at its end.
+/* A kernel's names in a relocatable object, its own and those of its parts (func.c): the table of names is written again behind the
+ * object's end, with the new names at its end.
  * All targets have 64-bit little-endian ELF. */
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codegen/artefacts/artefacts_int.h"
+#include "support/strbuf.h"
 
 typedef struct object {
     char *data;
@@ -40,36 +42,58 @@ static bool find_symbols(const object *o, Elf64_Shdr *symbols, Elf64_Shdr *names
     return false;
 }
 
-/* Where the number of the symbol's name is, or 0. */
-static uint64_t find_name(const object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *names, const char *symbol) {
+/* How the symbol's name goes on behind `symbol`: "" where it is that name, ".body" where it is one of its parts; NULL: another. */
+static const char *part_of(const object *o, const Elf64_Shdr *names, const Elf64_Sym *s, const char *symbol) {
+    size_t n = strlen(symbol);
+    const char *name = s->st_name < names->sh_size ? o->data + names->sh_offset + s->st_name : "";
+    return !strncmp(name, symbol, n) && (!name[n] || name[n] == '.') ? name + n : NULL;
+}
+
+/* Puts the new names to `more`, and where they begin, behind names->sh_size, into the symbols. Whether `from` itself was among them. */
+static bool give_names(const object *o, const Elf64_Shdr *symbols, const Elf64_Shdr *names, const char *from, const char *to,
+                       tc_strbuf *more) {
+    bool found = false;
     for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= symbols->sh_size; at += sizeof(Elf64_Sym)) {
         Elf64_Sym s;
-        memcpy(&s, o->data + symbols->sh_offset + at, sizeof s);
-        if (s.st_name < names->sh_size && !strcmp(o->data + names->sh_offset + s.st_name, symbol))
-            return symbols->sh_offset + at + offsetof(Elf64_Sym, st_name);
+        char *place = o->data + symbols->sh_offset + at;
+        memcpy(&s, place, sizeof s);
+        const char *part = part_of(o, names, &s, from);
+        if (!part)
+            continue;
+        found |= !*part;
+        s.st_name = (Elf64_Word)(names->sh_size + more->len);
+        tc_sb_printf(more, "%s%s", to, part);
+        tc_sb_addc(more, 0);
+        memcpy(place, &s, sizeof s);
     }
-    return 0;
+    return found;
+}
+
+/* The object with the table of names, and what is new in it, behind its end. */
+static void append_names(const object *o, const Elf64_Shdr *symbols, Elf64_Shdr names, const tc_strbuf *more, void **obj,
+                         size_t *size) {
+    size_t total = o->size + names.sh_size + more->len;
+    char *data = tc_xmalloc(total + 1);
+    memcpy(data, o->data, o->size);
+    memcpy(data + o->size, o->data + names.sh_offset, names.sh_size);
+    memcpy(data + o->size + names.sh_size, more->data, more->len);
+    data[total] = 0;
+    names.sh_offset = o->size;
+    names.sh_size += more->len;
+    memcpy(data + o->head.e_shoff + symbols->sh_link * sizeof names, &names, sizeof names);
+    *obj = data;
+    *size = total;
 }
 
 tc_status tc_cg_rename_symbol(void **obj, size_t *size, const char *from, const char *to, tc_error *err) {
     object o = {.data = *obj, .size = *size};
     Elf64_Shdr symbols, names;
-    uint64_t at = read_head(&o) && find_symbols(&o, &symbols, &names) ? find_name(&o, &symbols, &names, from) : 0;
-    if (!at)
-        return tc_fail(err, TC_BAD_INPUT, "the object does not define '%s'", from);
-    uint32_t number = (uint32_t)names.sh_size;
-    size_t more = strlen(to) + 1, total = *size + number + more;
-    char *data = tc_xmalloc(total + 1);
-    memcpy(data, o.data, *size);
-    memcpy(data + *size, o.data + names.sh_offset, number);
-    memcpy(data + *size + number, to, more);
-    data[total] = 0;
-    memcpy(data + at, &number, sizeof number);
-    names.sh_offset = *size;
-    names.sh_size += more;
-    memcpy(data + o.head.e_shoff + symbols.sh_link * sizeof names, &names, sizeof names);
-    free(*obj);
-    *obj = data;
-    *size = total;
-    return TC_OK;
+    tc_strbuf more = {0};
+    bool found = read_head(&o) && find_symbols(&o, &symbols, &names) && give_names(&o, &symbols, &names, from, to, &more);
+    if (found) {
+        append_names(&o, &symbols, names, &more, obj, size);
+        free(o.data);
+    }
+    tc_strbuf_free(&more);
+    return found ? TC_OK : tc_fail(err, TC_BAD_INPUT, "the object does not define '%s'", from);
 }
