@@ -4,6 +4,7 @@
 #include <llvm-c/Orc.h>
 
 #include "codegen/code/code_int.h"
+#include "codegen/perf/perf.h"
 
 struct tc_cg_module {
     LLVMOrcLLJITRef jit;
@@ -29,6 +30,18 @@ static tc_status add(LLVMOrcLLJITRef jit, const void *obj, size_t size, tc_error
     return TC_OK;
 }
 
+/* Addresses are known once something was looked up. */
+static void tell_profilers(tc_cg_module *m, const void *obj, size_t size) {
+    tc_cg_functions f;
+    tc_error err = {0};
+    tc_kernel *at;
+    if (!tc_cg_perf_wanted() || !tc_cg_perf_functions(obj, size, &f))
+        return;
+    if (tc_cg_lookup(m, f.exported, &at, &err) == TC_OK)
+        tc_cg_perf_tell(&f, (uintptr_t)at);
+    tc_cg_perf_free(&f);
+}
+
 tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error *err) {
     tc_cg_llvm_init();
     LLVMOrcLLJITRef jit;
@@ -42,6 +55,7 @@ tc_status tc_cg_load(const void *obj, size_t size, tc_cg_module **out, tc_error 
         tc_cg_module_free(m);
         return s;
     }
+    tell_profilers(m, obj, size);
     *out = m;
     return TC_OK;
 }

@@ -12,11 +12,18 @@
 static const char *const KEPT[] = {"LD_LIBRARY_PATH=", "OMP_",          "GOMP_",         "KMP_",          "TCTUNE_",
                                    "ASAN_OPTIONS=",    "LSAN_OPTIONS=", "TSAN_OPTIONS=", "UBSAN_OPTIONS="};
 
-static bool is_kept(const char *entry) {
-    for (size_t i = 0; i < TC_LEN(KEPT); i++)
-        if (strncmp(entry, KEPT[i], strlen(KEPT[i])) == 0)
+/* What asks a process to write files: a worker can write none. */
+static const char *const LEFT_OUT[] = {"TCTUNE_PERF=", "TCTUNE_PROFILE="};
+
+static bool begins_as_one_of(const char *entry, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
             return true;
     return false;
+}
+
+static bool is_kept(const char *entry) {
+    return begins_as_one_of(entry, KEPT, TC_LEN(KEPT)) && !begins_as_one_of(entry, LEFT_OUT, TC_LEN(LEFT_OUT));
 }
 
 static bool is_overridden(const char *entry, const char *const *own) {
