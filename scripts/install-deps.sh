@@ -16,6 +16,8 @@ packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libsecco
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
 # Tests; Python fills the test models with weights.
 packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zstd"
+# Debuggers find the lines of kernels.
+packages="$packages gdb"
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 benchmark_packages="libdnnl-dev libopenblas-dev"

@@ -11,7 +11,7 @@ typedef struct build_args {
     const char *out, *name, *inputs;
     int top_k;     /* 0: not given */
     double budget; /* negative: not given */
-    bool print_plan, json;
+    bool print_plan, debug, json;
 } build_args;
 
 static const tc_cli_option options[] = {
@@ -32,6 +32,9 @@ static const tc_cli_option options[] = {
         build_args, top_k, "top-k-in-graph", "K",
         "run the network with the K best records of each kernel in turns, and use whichever is fastest there beyond doubt. "
         "Each is first run in a process of its own and its result checked; what fails is left out"),
+    TC_CLI_FLAG(build_args, debug, "debug-info",
+                "for debuggers and profilers: write the programs that kernels were lowered to beside the library, as M.tir, and "
+                "say in the library which of its lines code is from. The code is the same"),
     TC_CLI_FLAG(build_args, print_plan, "print-memory-plan", "print where every intermediate lies and how long it lives"),
     TC_CLI_INPUTS_OPTION(build_args, inputs),
     TC_CLI_PASS_OPTIONS(build_args, model.source.passes),
@@ -105,8 +108,11 @@ static int build(const build_args *a, tc_graph_work *w, const tc_target *t, tc_e
         status = tc_cli_precision(&a->model, w, t, a->inputs, a->budget, arena, &x.precision, err);
     else if (a->top_k > 1)
         status = tc_cli_contest(&a->model, w, t, a->top_k, arena, &x.admitted, &x.contest, err);
+    tc_cli_model_args model = a->model;
+    if (a->debug)
+        model.listing = tc_graph_path_beside(arena, a->out, ".tir");
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(&a->model, w, t, true, x.contest.choices, x.precision.accuracy, &m, err);
+        status = tc_cli_model_build(&model, w, t, true, x.contest.choices, x.precision.accuracy, &m, err);
     if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
@@ -120,6 +126,8 @@ static int check(const build_args *a, tc_error *err) {
     if (a->inputs && !a->model.source.te && a->budget < 0)
         return tc_cli_usage(err,
                             "--inputs goes with --te: a model's file has the values of its constants; or with --error-budget");
+    if (a->debug && tc_graph_path_ends(a->out, ".c"))
+        return tc_cli_usage(err, "--debug-info goes with libraries and objects: C source is debugged as it is compiled (-g)");
     return a->budget >= 0 ? tc_cli_check_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
 }
 

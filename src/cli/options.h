@@ -109,6 +109,7 @@ typedef struct tc_cli_model_args {
     tc_accuracy accuracy;
     uint64_t seed;
     bool require_complete;
+    const char *listing; /* no option: the file that saving writes the lowered programs to, for debuggers; NULL: none */
 } tc_cli_model_args;
 
 /* Fields that are not zero where an option is not given. */

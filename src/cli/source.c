@@ -130,6 +130,7 @@ int tc_cli_model_build(const tc_cli_model_args *a, tc_graph_work *w, const tc_ta
     tc_graph_build_options o = build_options(a, w, target);
     o.object_only = object_only;
     o.use_up_constants = true;
+    o.listing = a->listing;
     o.choices = choices;
     o.accuracies = accuracies;
     return tc_graph_work_build(w, &o, db_to_read(&a->db), out, err) == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;

@@ -231,10 +231,13 @@ static tc_status hide(const tc_cg_link *l, const tc_scratch *scratch, const char
 static tc_status deliver(const tc_cg_link *l, const char *dir, const char *out, tc_error *err) {
     char path[4096];
     snprintf(path, sizeof path, "%s/out.so", dir);
-    tc_fs_new files[2] = {{.path = out, .from = path}};
-    if (l->beside)
-        files[1] = *l->beside;
-    return tc_fs_write_files(files, l->beside ? 2 : 1, err);
+    tc_fs_new *files = tc_xcalloc((size_t)l->nbeside + 1, sizeof *files);
+    files[0] = (tc_fs_new){.path = out, .from = path};
+    for (int i = 0; i < l->nbeside; i++)
+        files[i + 1] = l->beside[i];
+    tc_status s = tc_fs_write_files(files, l->nbeside + 1, err);
+    free(files);
+    return s;
 }
 
 static tc_status run_linker(const tc_cg_link *l, const char *linker, const tc_scratch *scratch, const char *out, const char *log,

@@ -16,9 +16,10 @@ typedef struct tc_cg_link {
     bool openmp;                        /* needs GOMP_parallel */
     const char *const *exports;         /* NULL-terminated: only these stay visible; NULL: all */
     bool relocatable;                   /* set by tc_cg_link_object */
-    const tc_fs_new *beside;            /* written with it, all or none; NULL: nothing */
-    const char *linker; /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
-    const char *triple; /* of another architecture than this machine's: TRIPLE-gcc and TRIPLE-ld are looked for; or NULL */
+    int nbeside;
+    const tc_fs_new *beside; /* written with it, all or none */
+    const char *linker;      /* program to run; NULL: $TCTUNE_LINKER, else cc, gcc, clang, ld.lld, ld, whichever is there */
+    const char *triple;      /* of another architecture than this machine's: TRIPLE-gcc and TRIPLE-ld are looked for; or NULL */
 } tc_cg_link;
 /* Links a shared library, written under another name and renamed: `out` is whole or absent. TC_ENV with the linker's words when
  * it fails. */

@@ -19,9 +19,10 @@ typedef struct tc_cg {
     LLVMModuleRef mod;
     LLVMBuilderRef b;
     LLVMTypeRef i1, i8, i16, i32, i64, f16, f32, f64, ptr, nothing;
-    tc_val fn;               /* function being built */
-    LLVMBasicBlockRef entry; /* its entry block: allocas go there */
-    struct tc_cg_kernel *k;  /* the kernel being lowered; NULL in other modules */
+    tc_val fn;                 /* function being built */
+    LLVMBasicBlockRef entry;   /* its entry block: allocas go there */
+    struct tc_cg_kernel *k;    /* the kernel being lowered; NULL in other modules */
+    struct tc_cg_lines *lines; /* of its text; NULL: code says nothing of them */
     tc_status status;
     tc_error *err;
 } tc_cg;

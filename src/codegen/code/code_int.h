@@ -8,6 +8,7 @@
  *     emit.c     module, attributes, pass list, machine code       builder.c   short names for LLVM builder calls
  *     tiles.c    tile registers                                    kernel.c    predicates, memo tables
  *     units.c    dot products, and tiles in vector registers       frames.c    the stack that compiled functions take
+ *     lines.c    which line of the program's text code is from
  *
  * How values are held: bool is i1 in values and i8 (0 or 1) in memory; f16 and bf16 are held as f32 whose value the narrow type
  * can represent (every operation rounds), and as 16 bits in memory; all else is LLVM's type of that size. A scalar has lanes 1
@@ -103,6 +104,15 @@ tc_val tc_cg_call_lanes(tc_cg *g, const char *symbol, tc_val *args, int nargs); 
 bool tc_cg_all_ones(tc_val mask);
 tc_val tc_cg_any_lane(tc_cg *g, tc_val mask); /* i1: some lane is set */
 
+/* ---- lines.c: nothing is done where g->lines is NULL ---- */
+void tc_cg_lines_open(tc_cg *g, const tc_func *f, const tc_cg_text *text); /* text NULL: no lines */
+void tc_cg_lines_close(tc_cg *g);
+/* fn is compiled from s, or from the whole function where s is NULL; what is built from now on is fn's. */
+void tc_cg_lines_function(tc_cg *g, tc_val fn, const tc_stmt *s);
+/* What is built from now on is from s, until the end, which gets what the beginning returned. */
+LLVMMetadataRef tc_cg_line_begin(tc_cg *g, const tc_stmt *s);
+void tc_cg_line_end(tc_cg *g, LLVMMetadataRef before);
+
 /* ---- kernel.c ---- */
 void tc_cg_kernel_init(tc_cg_kernel *k, tc_cg *g, const tc_func *f); /* and makes it g's */
 void tc_cg_kernel_done(tc_cg *g);
@@ -196,11 +206,13 @@ void tc_cg_parallel_loop(tc_cg *g, const tc_stmt *s);
 
 /* ---- func.c ---- */
 enum { TC_CG_MAX_ARGS = 512 };
-void tc_cg_function(tc_cg *g, const tc_func *f); /* f's code in g's module, exported as g->symbol */
+/* f's code in g's module, exported as g->symbol; text: where a debugger finds f, or NULL */
+void tc_cg_function(tc_cg *g, const tc_func *f, const tc_cg_text *text);
 tc_val tc_cg_new_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
 /* Facts about pointer parameter `at` of a body. `bytes` 0: the size is not known. */
 void tc_cg_pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool readonly, bool overlaps);
-void tc_cg_open_function(tc_cg *g, tc_val fn);      /* with an entry block for allocas only, and one where code goes */
+/* With an entry block for allocas only, and one where code goes: of s, or of the whole kernel where s is NULL. */
+void tc_cg_open_function(tc_cg *g, tc_val fn, const tc_stmt *s);
 void tc_cg_close_function(tc_cg *g, tc_val result); /* NULL: returns nothing */
 int64_t tc_cg_round64(int64_t n);                   /* bytes of workspace, in whole lines */
 /* From here to the end, results below the smallest normal number become zero, where that is faster. NULL is fine for the end. */

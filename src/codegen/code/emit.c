@@ -105,12 +105,26 @@ static tc_status optimise(LLVMModuleRef mod, LLVMTargetMachineRef tm, bool fast,
     return e ? module_error(e, err, "LLVM's passes") : TC_OK;
 }
 
+/* So that debuggers and profilers find their way through kernels: it changes no code, and is text that nobody wants to read in
+ * assembly. */
+static void ask_for_unwinding(LLVMModuleRef mod) {
+    static const char name[] = "uwtable";
+    enum { AT_EVERY_INSTRUCTION = 2 };
+    LLVMAttributeRef a = LLVMCreateEnumAttribute(LLVMGetModuleContext(mod),
+                                                 LLVMGetEnumAttributeKindForName(name, sizeof name - 1), AT_EVERY_INSTRUCTION);
+    for (tc_val f = LLVMGetFirstFunction(mod); f; f = LLVMGetNextFunction(f))
+        if (!LLVMIsDeclaration(f))
+            LLVMAddAttributeAtIndex(f, LLVMAttributeFunctionIndex, a);
+}
+
 /* *stack: bytes that the code takes. */
 static tc_status machine_code(LLVMModuleRef mod, LLVMTargetMachineRef tm, LLVMCodeGenFileType kind, void **obj, size_t *size,
                               int64_t *stack, tc_error *err) {
     LLVMMemoryBufferRef buf = NULL;
     char *msg = NULL;
     tc_cg_frames frames;
+    if (kind == LLVMObjectFile)
+        ask_for_unwinding(mod);
     tc_cg_listen_to_frames(LLVMGetModuleContext(mod), &frames);
     bool failed = LLVMTargetMachineEmitToMemoryBuffer(tm, mod, kind, &msg, &buf);
     LLVMContextSetDiagnosticHandler(LLVMGetModuleContext(mod), NULL, NULL);
@@ -170,7 +184,7 @@ static bool verifies(const tc_cg_options *o) {
 }
 
 static tc_status fill(const tc_target *t, LLVMContextRef ctx, LLVMModuleRef mod, const tc_func *const *funcs,
-                      const char *const *names, int n, tc_error *err) {
+                      const char *const *names, int n, const tc_cg_text *text, tc_error *err) {
     tc_status s = TC_OK;
     for (int i = 0; i < n && s == TC_OK; i++) {
         const char *name = names ? names[i] : funcs[i]->name;
@@ -179,7 +193,7 @@ static tc_status fill(const tc_target *t, LLVMContextRef ctx, LLVMModuleRef mod,
                            name && *name ? "used twice" : "empty");
         tc_cg g;
         tc_cg_init(&g, t, ctx, mod, name, err);
-        tc_cg_function(&g, funcs[i]);
+        tc_cg_function(&g, funcs[i], text ? &text[i] : NULL);
         s = g.status;
         tc_cg_done(&g);
     }
@@ -212,7 +226,7 @@ static tc_status open_job(job *j, const tc_target *t, const tc_func *const *func
     if (s == TC_OK) {
         j->mod = LLVMModuleCreateWithNameInContext("tctune", j->ctx);
         prepare(j->mod, t, j->tm);
-        s = fill(t, j->ctx, j->mod, funcs, names, n, err);
+        s = fill(t, j->ctx, j->mod, funcs, names, n, opts ? opts->text : NULL, err);
     }
     if (s == TC_OK)
         s = begin_llvm(j->mod, &j->needs, err);

@@ -59,9 +59,9 @@ void tc_cg_pointer_attributes(tc_cg *g, tc_val fn, int at, int64_t bytes, bool r
         attribute(g, fn, i, "dereferenceable", (uint64_t)bytes);
 }
 
-/* Opens fn for building: an entry block that will hold the allocas only, and the block where code goes. */
-void tc_cg_open_function(tc_cg *g, tc_val fn) {
+void tc_cg_open_function(tc_cg *g, tc_val fn, const tc_stmt *s) {
     g->fn = fn;
+    tc_cg_lines_function(g, fn, s);
     g->entry = LLVMAppendBasicBlockInContext(g->ctx, fn, "entry");
     LLVMPositionBuilderAtEnd(g->b, LLVMAppendBasicBlockInContext(g->ctx, fn, "start"));
 }
@@ -109,7 +109,7 @@ static tc_val build_body(tc_cg *g) {
     for (int i = 0; i < n + 3 + nsymbol; i++)
         params[i] = i < n + 3 ? g->ptr : g->i64;
     snprintf(name, sizeof name, "%.200s.body", g->symbol);
-    tc_cg_open_function(g, tc_cg_new_function(g, name, g->i32, params, n + 3 + nsymbol, false));
+    tc_cg_open_function(g, tc_cg_new_function(g, name, g->i32, params, n + 3 + nsymbol, false), NULL);
     tc_cg_add_params(g, 0);
     g->k->shared = LLVMGetParam(g->fn, (unsigned)n);
     tc_cg_pointer_attributes(g, g->fn, n, tc_cg_round64(g->k->f->shared_bytes), false, false);
@@ -139,7 +139,7 @@ static void build_kernel(tc_cg *g, const tc_func *f) {
     tc_val body = build_body(g);
     LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr};
     tc_val args[TC_CG_MAX_ARGS];
-    tc_cg_open_function(g, tc_cg_new_function(g, g->symbol, g->i32, params, 3, true));
+    tc_cg_open_function(g, tc_cg_new_function(g, g->symbol, g->i32, params, 3, true), NULL);
     tc_cg_permit_tiles(g);
     for (int i = 0; i < f->nparam; i++)
         args[i] = nth(g, g->ptr, LLVMGetParam(g->fn, 0), i);
@@ -156,9 +156,11 @@ static void build_kernel(tc_cg *g, const tc_func *f) {
     tc_cg_close_function(g, status);
 }
 
-void tc_cg_function(tc_cg *g, const tc_func *f) {
+void tc_cg_function(tc_cg *g, const tc_func *f, const tc_cg_text *text) {
     tc_cg_kernel k;
     tc_cg_kernel_init(&k, g, f);
+    tc_cg_lines_open(g, f, text);
     build_kernel(g, f);
+    tc_cg_lines_close(g);
     tc_cg_kernel_done(g);
 }

@@ -8,6 +8,7 @@
 typedef struct frame {
     tc_val fn, rt, shared, threads, thread, tiles_now;
     LLVMBasicBlockRef entry, at;
+    LLVMMetadataRef line;
     int region;
     tc_map slots;
     tc_memo pure, local;
@@ -15,9 +16,14 @@ typedef struct frame {
 } frame;
 
 static frame enter(tc_cg *g) {
-    frame s = {
-        g->fn,        g->k->rt,    g->k->shared, g->k->threads, g->k->thread, g->k->tiles_now, g->entry, LLVMGetInsertBlock(g->b),
-        g->k->region, g->k->slots, g->k->pure,   g->k->local,   NULL};
+    frame s = {g->fn,        g->k->rt,
+               g->k->shared, g->k->threads,
+               g->k->thread, g->k->tiles_now,
+               g->entry,     LLVMGetInsertBlock(g->b),
+               NULL,         g->k->region,
+               g->k->slots,  g->k->pure,
+               g->k->local,  NULL};
+    s.line = tc_cg_line_begin(g, NULL);
     s.vars = tc_arena_dup(g->k->arena, g->k->vars.data, g->k->vars.len * sizeof *g->k->vars.data);
     g->k->slots = (tc_map){0};
     g->k->pure = g->k->local = (tc_memo){0};
@@ -45,6 +51,7 @@ static void leave(tc_cg *g, const frame *s) {
     g->k->tiles_now = s->tiles_now;
     memcpy(g->k->vars.data, s->vars, g->k->vars.len * sizeof *s->vars);
     LLVMPositionBuilderAtEnd(g->b, s->at);
+    tc_cg_line_end(g, s->line);
 }
 
 /* What a parallel body needs from outside: pointers of arguments, shared workspace, threads' workspaces; then, where the body
@@ -169,7 +176,7 @@ static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer
         params[i + 2] = LLVMTypeOf(c->value[i]);
     snprintf(name, sizeof name, "%.200s.par%d.body", g->symbol, g->k->region);
     tc_val fn = tc_cg_new_function(g, name, g->nothing, params, c->n + 2, false);
-    tc_cg_open_function(g, fn);
+    tc_cg_open_function(g, fn, s);
     unpack(g, outer, c);
     tc_cg_counted_loop(g, s, LLVMGetParam(fn, 0), LLVMGetParam(fn, 1), true);
     tc_cg_release_tiles(g);
@@ -178,12 +185,12 @@ static tc_val build_parallel_body(tc_cg *g, const tc_stmt *s, const frame *outer
 }
 
 /* The function that parallel_for calls: begin, end, thread, closure -> body's parameters. */
-static tc_val build_parallel_entry(tc_cg *g, tc_val body, const closure *c) {
+static tc_val build_parallel_entry(tc_cg *g, const tc_stmt *s, tc_val body, const closure *c) {
     LLVMTypeRef params[] = {g->i64, g->i64, g->i32, g->ptr};
     char name[256];
     snprintf(name, sizeof name, "%.200s.par%d", g->symbol, g->k->region);
     tc_val fn = tc_cg_new_function(g, name, g->nothing, params, 4, false), args[TC_CG_MAX_ARGS + 2];
-    tc_cg_open_function(g, fn);
+    tc_cg_open_function(g, fn, s);
     args[0] = LLVMGetParam(fn, 0);
     args[1] = LLVMGetParam(fn, 1);
     for (int i = 0; i < c->n; i++) {
@@ -243,7 +250,7 @@ void tc_cg_parallel_loop(tc_cg *g, const tc_stmt *s) {
         LLVMBuildStore(g->b, c->value[i], LLVMBuildGEP2(g->b, g->i64, env, &k, 1, ""));
     }
     frame outer = enter(g);
-    tc_val body = build_parallel_body(g, s, &outer, c), entry = build_parallel_entry(g, body, c);
+    tc_val body = build_parallel_body(g, s, &outer, c), entry = build_parallel_entry(g, s, body, c);
     leave(g, &outer);
     tc_map_free(&c->used);
     if (g->status == TC_OK)

@@ -109,7 +109,9 @@ static void for_statement(tc_cg *g, const tc_stmt *s) {
 static void sequence(tc_cg *g, const tc_stmt *s) {
     for (int i = 0, done; i < s->u.seq.n && g->status == TC_OK; i += TC_MAX(done, 1)) {
         size_t mark = tc_memo_mark(&g->k->local);
+        LLVMMetadataRef before = tc_cg_line_begin(g, s->u.seq.s[i]);
         done = tc_cg_store_together(g, s->u.seq.s + i, s->u.seq.n - i);
+        tc_cg_line_end(g, before);
         tc_memo_undo(&g->k->local, mark);
         if (!done)
             tc_cg_stmt(g, s->u.seq.s[i]);
@@ -136,6 +138,7 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
     if (!s || g->status != TC_OK)
         return;
     size_t mark = tc_memo_mark(&g->k->local);
+    LLVMMetadataRef before = tc_cg_line_begin(g, s);
     switch (s->kind) {
     case TC_STMT_SEQ:
         sequence(g, s);
@@ -164,5 +167,6 @@ void tc_cg_stmt(tc_cg *g, const tc_stmt *s) {
     case TC_NSTMTS:
         break;
     }
+    tc_cg_line_end(g, before);
     tc_memo_undo(&g->k->local, mark);
 }

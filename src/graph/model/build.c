@@ -17,6 +17,7 @@ typedef struct builder {
     tc_graph_model *m;
     tc_machine machine;
     tc_cg_cache *cache; /* of compiled kernels; NULL: none */
+    tc_cg_text *text;   /* by task, for debuggers; NULL: nobody wants it */
 } builder;
 
 /* "k3_matmul_add": unique by number, readable in a profile. */
@@ -92,10 +93,20 @@ static tc_status check_complete(const builder *b, tc_error *err) {
     return s;
 }
 
-static tc_status compile(builder *b, int i, tc_error *err) {
+/* What names its file and lines is no other model's. */
+static tc_status emit(builder *b, int i, tc_error *err) {
     tc_graph_unit *u = &b->m->units[i];
     const tc_func *f = u->func;
-    TC_TRY(tc_cg_cached_object(b->cache, b->m->target, f, b->m->kernels[i].symbol, &u->obj, &u->size, &u->stack, err));
+    const char *symbol = b->m->kernels[i].symbol;
+    if (!b->text)
+        return tc_cg_cached_object(b->cache, b->m->target, f, symbol, &u->obj, &u->size, &u->stack, err);
+    tc_cg_options o = {.stack = &u->stack, .text = &b->text[i]};
+    return tc_cg_emit_object(b->m->target, &f, &symbol, 1, &o, &u->obj, &u->size, err);
+}
+
+static tc_status compile(builder *b, int i, tc_error *err) {
+    tc_graph_unit *u = &b->m->units[i];
+    TC_TRY(emit(b, i, err));
     if (b->o->object_only)
         return TC_OK;
     TC_TRY(tc_cg_load(u->obj, u->size, &u->module, err));
@@ -222,6 +233,10 @@ static tc_status build(builder *b, tc_error *err) {
     plan(b);
     if (!b->o->object_only)
         TC_TRY(check_memory(b->m, err));
+    if (b->o->listing) {
+        b->text = TC_NEW_N(b->m->arena, tc_cg_text, b->m->nkernel);
+        TC_TRY(tc_graph_list_programs(b->m, b->o->listing, b->text, err));
+    }
     TC_TRY(compile_all(b, err));
     b->m->runs = !b->o->object_only;
     return tc_graph_place_constants(b->m, b->m->runs, b->o->use_up_constants, err);

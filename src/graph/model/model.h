@@ -78,6 +78,7 @@ struct tc_graph_build_options {
     const tc_accuracy *accuracies;       /* the same by task, in its place; NULL: one for all */
     bool require_complete;               /* TC_BAD_INPUT that lists the kernels without a record */
     bool object_only;                    /* no code or packed constants in this process: only saving works, with less memory */
+    const char *listing;   /* the file in which saving puts the lowered programs, which debuggers then show; NULL: none */
     bool use_up_constants; /* constants of the program that only packed copies stand for are given back: no other model
                                      * can be built from it */
     const volatile sig_atomic_t *stop; /* may be NULL */

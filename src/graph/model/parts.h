@@ -93,9 +93,10 @@ struct tc_graph_model {
     bool runs;             /* false for objects only */
     tc_graph_context *own; /* of runs without another; NULL until the first */
     tc_graph_library library;
-    const char *path;     /* of the library */
-    tc_accuracy accuracy; /* what it was built with, for its library to tell */
-    const char *database; /* NULL: none */
+    const char *path;                   /* of the library */
+    tc_accuracy accuracy;               /* what it was built with, for its library to tell */
+    const char *database;               /* NULL: none */
+    const char *listing, *listing_path; /* the lowered programs as text, and which file gets it; NULL: nobody wants it */
 };
 
 /* Fills the forms of a unit and makes its context. */
@@ -131,6 +132,9 @@ void tc_graph_narrow(tc_graph_model *m);
 /* Chooses form and schedule of a task and lowers it. */
 tc_status tc_graph_choose_schedule(const tc_graph_program *p, int task, const tc_graph_build_options *o, const tc_machine *m,
                                    double byte_time, tc_graph_model *model, tc_error *err);
+/* The lowered programs of all tasks as the text of file `path`, into m->listing; text[] (one per task) gets where each is. TC_ENV when
+ * the file's folder is not there. */
+TC_NODISCARD tc_status tc_graph_list_programs(tc_graph_model *m, const char *path, tc_cg_text *text, tc_error *err);
 /* Lists and places the constants that the launches read, each once in every layout, and fills steps' operands. Packs them for
  * runs in this process where `fill` says so; use_up: then the program's own copies that no kernel reads lose their content. */
 TC_NODISCARD tc_status tc_graph_place_constants(tc_graph_model *m, bool fill, bool use_up, tc_error *err);

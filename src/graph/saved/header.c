@@ -154,9 +154,9 @@ bool tc_graph_path_ends(const char *path, const char *end) {
     return n > m && strcmp(path + n - m, end) == 0;
 }
 
-const char *tc_graph_header_path(tc_arena *a, const char *path) {
+const char *tc_graph_path_beside(tc_arena *a, const char *path, const char *end) {
     size_t n = strlen(path) - (tc_graph_path_ends(path, ".so")                                    ? 3
                                : tc_graph_path_ends(path, ".o") || tc_graph_path_ends(path, ".c") ? 2
                                                                                                   : 0);
-    return tc_arena_printf(a, "%.*s.h", (int)n, path);
+    return tc_arena_printf(a, "%.*s%s", (int)n, path, end);
 }

@@ -333,7 +333,7 @@ static void header(const saver *s, tc_strbuf *b) {
 
 /* ---- all of it ---- */
 
-static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, tc_error *err) {
+static tc_status link_all(saver *s, const char *path, const tc_fs_new *beside, int nbeside, tc_error *err) {
     bool object = tc_graph_path_ends(path, ".o");
     const char *exports[] = {symbol(s, "run"),
                              symbol(s, "threads"),
@@ -348,7 +348,8 @@ static tc_status link_all(saver *s, const char *path, const tc_fs_new *header, t
                     .constants = weights.bytes ? &weights : NULL,
                     .openmp = true,
                     .exports = exports,
-                    .beside = header};
+                    .nbeside = nbeside,
+                    .beside = beside};
     if (!tc_target_is_host_isa(s->m->target->triple))
         l.triple = s->m->target->triple;
     return object ? tc_cg_link_object(&l, path, err) : tc_cg_link_shared(&l, path, err);
@@ -377,8 +378,10 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_metadata(s, err)); /* behind all whose stack counts */
     tc_strbuf b = {0};
     header(s, &b);
-    tc_fs_new h = {.path = tc_graph_header_path(s->arena, path), .data = b.data, .size = b.len};
-    tc_status r = link_all(s, path, &h, err);
+    tc_fs_new beside[2] = {{.path = tc_graph_path_beside(s->arena, path, ".h"), .data = b.data, .size = b.len}};
+    if (s->m->listing)
+        beside[1] = (tc_fs_new){.path = s->m->listing_path, .data = s->m->listing, .size = strlen(s->m->listing)};
+    tc_status r = link_all(s, path, beside, s->m->listing ? 2 : 1, err);
     tc_strbuf_free(&b);
     return r;
 }
@@ -394,7 +397,9 @@ tc_status tc_graph_model_save(const tc_graph_model *m, const char *path, const c
     tc_scratch *scratch = NULL;
     tc_status r = tc_fs_check_writable(path, err);
     if (r == TC_OK)
-        r = tc_fs_check_writable(tc_graph_header_path(a, path), err);
+        r = tc_fs_check_writable(tc_graph_path_beside(a, path, ".h"), err);
+    if (r == TC_OK && m->listing)
+        r = tc_fs_check_writable(m->listing_path, err);
     bool source = tc_graph_path_ends(path, ".c");
     if (r == TC_OK && source)
         r = tc_graph_save_c(m, path, s.name, err);

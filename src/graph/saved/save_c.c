@@ -313,7 +313,7 @@ static tc_status write_all(source *s, const char *path, const char *weights, con
     if (r == TC_OK && weights)
         r = write_weights(s, temp, err);
     tc_fs_new files[] = {{.path = path, .data = s->b.data, .size = s->b.len},
-                         {.path = tc_graph_header_path(a, path), .data = b.data, .size = b.len},
+                         {.path = tc_graph_path_beside(a, path, ".h"), .data = b.data, .size = b.len},
                          {.path = weights, .from = temp}};
     if (r == TC_OK)
         r = tc_fs_write_files(files, weights ? 3 : 2, err);

@@ -23,9 +23,6 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r);
 bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out);
 
 /* ---- the header (header.c) ---- */
-bool tc_graph_path_ends(const char *path, const char *end);
-/* M.so, M.o or M.c -> M.h, in the arena. */
-const char *tc_graph_header_path(tc_arena *a, const char *path);
 /* What the header begins with: a comment that lists inputs and outputs, the guard, the numbers of both, and the stack that a run
  * takes, of which `note` says more. */
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b);

@@ -40,6 +40,9 @@ typedef struct scoped {
 typedef struct printer {
     tc_strbuf *b;
     TC_VEC(scoped *) scope;
+    tc_map *lines;  /* of statements, by address; NULL: nobody asked */
+    int line;       /* that `counted` lies on */
+    size_t counted; /* bytes of b */
 } printer;
 
 static const char *var_name(const printer *p, const tc_var *v) {
@@ -177,12 +180,21 @@ static void intrin_stmt(printer *p, const tc_tile_stmt *t) {
     tc_sb_addc(p->b, '\n');
 }
 
+static void note_line(printer *p, const tc_stmt *s) {
+    for (; p->counted < p->b->len; p->counted++)
+        p->line += p->b->data[p->counted] == '\n';
+    if (!tc_map_get(p->lines, (uintptr_t)s))
+        tc_map_put(p->lines, (uintptr_t)s, (uintptr_t)p->line);
+}
+
 static void stmt(printer *p, const tc_stmt *s, int indent) {
     if (s->kind == TC_STMT_SEQ) {
         for (int i = 0; i < s->u.seq.n; i++)
             stmt(p, s->u.seq.s[i], indent);
         return;
     }
+    if (p->lines)
+        note_line(p, s);
     tc_sb_indent(p->b, indent);
     switch (s->kind) {
     case TC_STMT_FOR:
@@ -250,8 +262,8 @@ static void print_param(printer *p, const tc_param *a) {
     tc_sb_add(p->b, a->overlaps ? " overlaps\n" : "\n");
 }
 
-void tc_tir_print(tc_strbuf *b, const tc_func *f) {
-    printer p = {.b = b};
+void tc_tir_print_lines(tc_strbuf *b, const tc_func *f, int first, tc_map *lines) {
+    printer p = {.b = b, .lines = lines, .line = first, .counted = b->len};
     tc_sb_printf(b, "func %s\n", f->name);
     for (int i = 0; i < f->nsymbol; i++) {
         enter(&p, f->symbols[i]);
@@ -271,6 +283,10 @@ void tc_tir_print(tc_strbuf *b, const tc_func *f) {
     while (p.scope.len)
         leave(&p);
     tc_vec_free(&p.scope);
+}
+
+void tc_tir_print(tc_strbuf *b, const tc_func *f) {
+    tc_tir_print_lines(b, f, 1, NULL);
 }
 
 void tc_tir_print_stmt(tc_strbuf *b, const tc_stmt *s, int indent) {

@@ -319,6 +319,59 @@ static void hash_ignores_names(void **state) {
     assert_false(a == hash_of(x, HEAD "parallel i in 8 {\n  Y[i] = X[i]\n}\n"));
 }
 
+/* ---- lines ---- */
+
+typedef struct listed {
+    const char *text;
+    int first;
+    tc_map lines;
+    int n;
+} listed;
+
+static const char *nth_line(const char *text, int n) {
+    for (; n > 0; n--)
+        text = strchr(text, '\n') + 1;
+    return text + strspn(text, " ");
+}
+
+static void stands_there(const tc_stmt *s, void *user) {
+    static const char *const BEGINNINGS[TC_NSTMTS] = {[TC_STMT_IF] = "if ", [TC_STMT_STORE] = "Y[", [TC_STMT_ALLOC] = "alloc "};
+    listed *l = user;
+    const uintptr_t *line = tc_map_get(&l->lines, (uintptr_t)s);
+    if (s->kind == TC_STMT_SEQ) {
+        assert_null(line);
+        return;
+    }
+    assert_non_null(line);
+    const char *begins = s->kind == TC_STMT_FOR ? tc_for_info_of(s->u.loop.kind)->text : BEGINNINGS[s->kind];
+    assert_int_equal(strncmp(nth_line(l->text, (int)*line - l->first), begins, strlen(begins)), 0);
+    l->n++;
+}
+
+/* Lines are those of the text, wherever it begins and whatever stands before it. */
+static void lines_of_statements(void **state) {
+    fixture *x = *state;
+    static const int FIRST[] = {1, 42};
+    tc_strbuf plain = {0};
+    parse_ok(x, HEAD "for i in 8 {\n  Y[i] = X[i]\n  if i < 4 {\n    alloc t f32[1] stack align 4 {\n      parallel j in 2 {\n"
+                     "        Y[j] = X[i]\n      }\n    }\n  } else {\n    Y[i] = 0.0\n    Y[7] = X[i]\n  }\n}\n");
+    tc_tir_print(&plain, x->f);
+    for (int i = 0; i < 2; i++) {
+        tc_strbuf b = {0};
+        listed l = {.first = FIRST[i]};
+        tc_sb_add(&b, "two\nlines\n");
+        size_t before = b.len;
+        tc_tir_print_lines(&b, x->f, FIRST[i], &l.lines);
+        l.text = b.data + before;
+        assert_string_equal(l.text, tc_sb_str(&plain));
+        tc_tir_walk(x->f->body, stands_there, &l);
+        assert_int_equal(l.n, 8);
+        tc_map_free(&l.lines);
+        tc_strbuf_free(&b);
+    }
+    tc_strbuf_free(&plain);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(round_trip, setup, teardown),
@@ -334,6 +387,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(interpreter_computes, setup, teardown),
         cmocka_unit_test_setup_teardown(interpreter_refuses, setup, teardown),
         cmocka_unit_test_setup_teardown(hash_ignores_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(lines_of_statements, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
