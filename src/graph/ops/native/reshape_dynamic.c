@@ -274,6 +274,10 @@ static tc_status target_dims(reshaper *r, const tc_graph_number *want, int64_t n
             return tc_graph_node_fail(r->e->c, "shape[%d] is %lld, which names no dimension", o, (long long)want[o].most);
         }
     }
+    tc_graph_shape given = r->shape;
+    if (open >= 0)
+        given.d[open] = 1;
+    TC_TRY(tc_graph_shape_check(&given, r->e->c->err));
     return open >= 0 ? open_dimension(r, open) : same_count(r);
 }
 
