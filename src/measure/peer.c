@@ -15,7 +15,7 @@
 #include "measure/records/json_text.h"
 #include "measure/records/record.h"
 #include "support/log.h"
-#include "support/system/fs.h"
+#include "support/system/place.h"
 #include "support/vec.h"
 
 enum { SAMPLES = 15 };                 /* calls per turn */
@@ -25,7 +25,7 @@ extern char **environ;
 
 struct tc_meas_peer {
     const char *name;
-    char program[4096], version[64];
+    char program[PATH_MAX], version[64];
     pid_t pid;
     int in, out; /* its standard input and output */
     const volatile sig_atomic_t *stop;
@@ -64,19 +64,11 @@ tc_status tc_meas_gemm_of(const tc_workload *w, tc_meas_gemm *out, tc_error *err
 
 /* ---- the program ---- */
 
-static void find_program(char out[4096]) {
+static void find_program(char out[PATH_MAX]) {
+    static const char *const beside[] = {"gemm_peers"};
     const char *env = getenv("TCTUNE_PEERS");
-    char self[4000];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    snprintf(out, 4096, "%s", env && *env ? env : "gemm_peers");
-    if ((env && *env) || n <= 0)
-        return;
-    self[n] = 0;
-    char *dir = tc_fs_dirname(self), beside[4096];
-    snprintf(beside, sizeof beside, "%s/gemm_peers", dir);
-    if (tc_fs_exists(beside))
-        memcpy(out, beside, sizeof beside);
-    free(dir);
+    if ((env && *env) || !tc_place_find(beside, 1, out))
+        snprintf(out, PATH_MAX, "%s", env && *env ? env : "gemm_peers");
 }
 
 /* Ends in an end of file for the child when either side closes; neither end leaks into other children. */

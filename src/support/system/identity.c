@@ -3,30 +3,19 @@
  * the same, and everybody on the machine can read them: what makes a key of them is the user's secret. */
 #include "support/system/identity.h"
 
-#include <link.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "support/strbuf.h"
 #include "support/system/fs.h"
+#include "support/system/image_int.h"
 #include "support/system/secret.h"
 
 /* ---- the build ---- */
 
 typedef struct build_search {
-    uintptr_t here;
     tc_digest *out;
     bool found;
 } build_search;
-
-static bool holds(const struct dl_phdr_info *info, uintptr_t address) {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-        if (p->p_type == PT_LOAD && address - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
-            return true;
-    }
-    return false;
-}
 
 /* The build id among the notes of one segment. */
 static bool read_notes(const char *at, size_t left, tc_digest *out) {
@@ -46,23 +35,18 @@ static bool read_notes(const char *at, size_t left, tc_digest *out) {
     return false;
 }
 
-static int visit(struct dl_phdr_info *info, size_t size, void *user) {
+static void look_for_id(const struct dl_phdr_info *info, void *user) {
     build_search *b = user;
-    (void)size;
-    if (!holds(info, b->here))
-        return 0;
     for (int i = 0; i < info->dlpi_phnum && !b->found; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         if (p->p_type == PT_NOTE)
             b->found = read_notes((const char *)(info->dlpi_addr + p->p_vaddr), p->p_memsz, b->out);
     }
-    return 1;
 }
 
 bool tc_build_identity(tc_digest *out) {
-    static const char here;
-    build_search b = {.here = (uintptr_t)&here, .out = out};
-    dl_iterate_phdr(visit, &b);
+    build_search b = {.out = out};
+    tc_own_image(look_for_id, &b);
     return b.found;
 }
 
