@@ -4,8 +4,8 @@
 
 #include "cli/cli.h"
 #include "graph/saved/saved.h"
+#include "graph/work/search.h"
 #include "support/system/fs.h"
-#include "tune/range.h"
 
 typedef struct tune_args {
     tc_cli_common common;
@@ -93,38 +93,6 @@ static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t
     return status;
 }
 
-/* "random" */
-static int read_search(const char *name, tc_tune_search *out, tc_error *err) {
-    static const char *const names[] = {[TC_TUNE_PHASES] = "phases", [TC_TUNE_RANDOM] = "random", [TC_TUNE_ANSOR] = "ansor"};
-    *out = TC_TUNE_PHASES;
-    for (size_t i = 0; name && i < TC_LEN(names); i++)
-        if (strcmp(name, names[i]) == 0) {
-            *out = (tc_tune_search)i;
-            return TC_CLI_DONE;
-        }
-    return name ? tc_cli_usage(err, "--search %s: there are phases, random and ansor", name) : TC_CLI_DONE;
-}
-
-/* "construct,descent": the others are skipped. */
-static int read_phases(const char *list, unsigned *skip, tc_error *err) {
-    *skip = 0;
-    if (!list)
-        return TC_CLI_DONE;
-    *skip = (1u << TC_TUNE_NPHASES) - 1;
-    for (const char *s = list; *s; s += *s == ',') {
-        size_t n = strcspn(s, ",");
-        int p = 0;
-        while (p < TC_TUNE_NPHASES &&
-               (strlen(tc_tune_phase_text((tc_tune_phase)p)) != n || strncmp(s, tc_tune_phase_text((tc_tune_phase)p), n) != 0))
-            p++;
-        if (p == TC_TUNE_NPHASES)
-            return tc_cli_usage(err, "--phases: '%.*s' is none; there are construct, transfer, descent and evolution", (int)n, s);
-        *skip &= ~(1u << p);
-        s += n;
-    }
-    return *skip == (1u << TC_TUNE_NPHASES) - 1 ? tc_cli_usage(err, "--phases names no phase") : TC_CLI_DONE;
-}
-
 /* What the command line says of a session. */
 static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err) {
     *o = (tc_tune_options){.trials = a->trials,
@@ -136,8 +104,15 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
                            .stop = tc_cli_stop_flag(),
                            .timing = a->timing.asked,
                            .measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT};
-    int status = read_search(a->search, &o->search, err);
-    return status == TC_CLI_DONE ? read_phases(a->phases, &o->skip_phases, err) : status;
+    if (a->search && tc_tune_search_parse(a->search, &o->search, err) != TC_OK) {
+        tc_error_prefix(err, "--search: ");
+        return TC_CLI_USAGE;
+    }
+    if (a->phases && tc_tune_phases_parse(a->phases, &o->skip_phases, err) != TC_OK) {
+        tc_error_prefix(err, "--phases: ");
+        return TC_CLI_USAGE;
+    }
+    return TC_CLI_DONE;
 }
 
 /* ---- what is tuned ---- */
@@ -145,34 +120,50 @@ static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err
 typedef struct session {
     tc_tune_options o;
     tc_graph_work *w;
+    tc_graph_search *search;
     tc_target *t;
     tc_meas_db *db;
-    tc_ctx *c; /* of the tasks */
-    tc_tune_spread spread;
 } session;
 
 static void close_session(session *s) {
+    tc_graph_search_free(s->search);
     tc_meas_db_close(s->db);
     tc_meas_db_close(s->o.library);
+    s->search = NULL;
     s->db = s->o.library = NULL;
 }
 
-static tc_status spread_tasks(session *s, tc_error *err) {
-    const tc_tune_task *tasks;
-    int n = tc_graph_work_tasks(s->w, &tasks);
-    return tc_tune_spread_over(s->c, tasks, n, &s->spread, err);
+typedef struct listener {
+    const tune_args *a;
+    json_t *json; /* NULL: not asked for, or nothing was searched */
+} listener;
+
+static void on_searched(void *user, const tc_tune_report *r) {
+    listener *l = user;
+    report(l->a, r, &l->json);
 }
 
-static void report_range(const tune_args *a, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v,
-                         json_t *json) {
-    if (json) {
-        json_t *j = tc_cli_variants_json(r->name, r->workload, v);
-        json_object_set_new(j, "tuned", tc_cli_places_json(r->workload, &r->tuned));
-        json_object_set_new(j, "entrants", json_integer(c->entrants));
-        json_object_set_new(j, "refused", json_integer(c->refused));
-        json_object_set_new(j, "failed", json_integer(c->failed));
-        json_object_set_new(j, "held", json_boolean(c->held));
-        json_array_append_new(json_object_get(json, "ranges"), j);
+static void on_contest(void *user, const tc_tune_range *r, int programs, int places) {
+    (void)user;
+    fprintf(stderr, "%s: %d programs at %d sizes\n", r->name, programs, places);
+}
+
+static void put_range(json_t *json, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
+    json_t *j = tc_cli_variants_json(r->name, r->workload, v), *ranges = json_object_get(json, "ranges");
+    if (!ranges)
+        json_object_set_new(json, "ranges", ranges = json_array());
+    json_object_set_new(j, "tuned", tc_cli_places_json(r->workload, &r->tuned));
+    json_object_set_new(j, "entrants", json_integer(c->entrants));
+    json_object_set_new(j, "refused", json_integer(c->refused));
+    json_object_set_new(j, "failed", json_integer(c->failed));
+    json_object_set_new(j, "held", json_boolean(c->held));
+    json_array_append_new(ranges, j);
+}
+
+static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
+    const listener *l = user;
+    if (l->json) {
+        put_range(l->json, r, c, v);
         return;
     }
     putchar('\n');
@@ -181,57 +172,22 @@ static void report_range(const tune_args *a, const tc_tune_range *r, const tc_tu
         printf("%d schedules of fixed sizes are none where they vary; the first: %s\n", c->refused, c->why);
     if (c->failed)
         printf("%d runs failed; the first: %s\n", c->failed, c->failure);
-    if (a->deterministic)
+    if (l->a->deterministic)
         puts("computed times choose no variants");
-}
-
-static void on_contest(void *user, int program, int programs, int place, int places) {
-    const tc_tune_range *r = user;
-    if (program == 0 && place == 0)
-        fprintf(stderr, "%s: %d programs at %d sizes\n", r->name, programs, places);
-}
-
-/* Compares what the search found at some sizes over the whole range. */
-static tc_status settle_range(const tune_args *a, const tc_tune_options *o, const tc_tune_range *r, tc_meas_db *db, json_t *json,
-                              tc_error *err) {
-    tc_arena *arena = tc_arena_new();
-    tc_tune_query q = {.workload = r->workload, .target = o->target, .accuracy = o->accuracy, .db = db};
-    tc_tune_range_report c;
-    tc_tune_variants v;
-    tc_status st = tc_tune_range_contest(o, r, db, on_contest, (void *)(uintptr_t)r, arena, &c, err);
-    if (st == TC_OK)
-        st = tc_tune_variants_find(&q, r->weights, arena, &v, err);
-    if (st == TC_OK)
-        report_range(a, r, &c, &v, json);
-    tc_arena_free(arena);
-    return st;
-}
-
-static tc_status search(const tune_args *a, const tc_tune_options *o, const tc_tune_spread *s, tc_meas_db *db, json_t **json,
-                        tc_error *err) {
-    tc_tune *t = NULL;
-    tc_status st = tc_tune_new(o, s->tasks, s->n, db, &t, err);
-    if (st == TC_OK) {
-        st = tc_tune_run(t, err);
-        report(a, tc_tune_get_report(t), json);
-    }
-    tc_tune_free(t);
-    return st;
 }
 
 static int tune(const tune_args *a, const session *s, json_t **json, tc_error *err) {
     tc_cli_progress *progress = tc_cli_progress_new();
+    listener l = {.a = a};
+    tc_graph_search_listener told = {&l, on_searched, on_contest, on_compared};
     tc_tune_options o = s->o;
     o.target = s->t;
     o.threads = s->t->machine.cores;
     o.measure_peak = true;
     o.progress = tc_cli_on_progress;
     o.user = progress;
-    tc_status st = search(a, &o, &s->spread, s->db, json, err);
-    if (*json && st == TC_OK && s->spread.nrange)
-        json_object_set_new(*json, "ranges", json_array());
-    for (int i = 0; st == TC_OK && i < s->spread.nrange && !*tc_cli_stop_flag(); i++)
-        st = settle_range(a, &o, &s->spread.ranges[i], s->db, *json, err);
+    tc_status st = tc_graph_search_run(s->search, &o, s->db, &told, err);
+    *json = l.json;
     tc_cli_progress_free(progress);
     return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
@@ -266,7 +222,7 @@ static int open_work(const tune_args *a, session *s, tc_error *err) {
     tc_cli_model_args model = a->model;
     model.source.varying = !a->out;
     int status = tc_cli_open(&model, NULL, &s->w, err);
-    if (status == TC_CLI_DONE && spread_tasks(s, err) != TC_OK)
+    if (status == TC_CLI_DONE && tc_graph_search_new(s->w, &s->search, err) != TC_OK)
         status = TC_CLI_FAILED;
     return status;
 }
@@ -297,7 +253,7 @@ static int prepare(const tune_args *a, session *s, tc_error *err) {
 
 static int run(const void *args, tc_error *err) {
     const tune_args *a = args;
-    session s = {.c = tc_ctx_new()};
+    session s = {0};
     json_t *json = NULL;
     tc_cli_catch_signals();
     int status = prepare(a, &s, err);
@@ -312,7 +268,6 @@ static int run(const void *args, tc_error *err) {
         tc_cli_json_print(json);
     tc_graph_work_free(s.w);
     tc_target_free(s.t);
-    tc_ctx_free(s.c);
     return status;
 }
 

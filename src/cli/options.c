@@ -75,32 +75,25 @@ int tc_cli_take_real(const tc_cli_option *o, const char *v, void *field, tc_erro
     return TC_CLI_DONE;
 }
 
+/* What `st`, the outcome of reading the option's value, is as a status. */
+static int taken(const tc_cli_option *o, tc_status st, tc_error *err) {
+    if (st != TC_OK)
+        tc_error_prefix(err, "--%s: ", o->name);
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
+}
+
 int tc_cli_take_accuracy(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    bool strict = strcmp(v, "strict") == 0;
-    if (!strict && strcmp(v, "fast") != 0)
-        return tc_cli_usage(err, "--%s is strict or fast, not '%s'", o->name, v);
-    tc_accuracy *allowed = field;
-    *allowed = (*allowed & ~TC_ACCURACY_FAST) | (strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST);
-    return TC_CLI_DONE;
+    return taken(o, tc_accuracy_parse(v, field, err), err);
 }
 
 int tc_cli_take_precision(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    bool f32 = strcmp(v, "f32") == 0;
-    if (!f32 && strcmp(v, "bf16") != 0 && strcmp(v, "auto") != 0)
-        return tc_cli_usage(err, "--%s is f32, bf16 or auto, not '%s'", o->name, v);
-    tc_accuracy *allowed = field;
-    *allowed = (*allowed & ~TC_ACCURACY_BF16) | (f32 ? TC_ACCURACY_STRICT : TC_ACCURACY_BF16);
-    return TC_CLI_DONE;
+    return taken(o, tc_accuracy_parse_precision(v, field, err), err);
 }
 
 int tc_cli_take_timing(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    static const char *const names[] = {[TC_TUNE_AUTO] = "auto", [TC_TUNE_HOT] = "hot", [TC_TUNE_COLD] = "cold"};
-    for (size_t i = 0; i < TC_LEN(names); i++)
-        if (strcmp(v, names[i]) == 0) {
-            *(tc_cli_timing *)field = (tc_cli_timing){true, (tc_tune_timing)i};
-            return TC_CLI_DONE;
-        }
-    return tc_cli_usage(err, "--%s is auto, hot or cold, not '%s'", o->name, v);
+    tc_cli_timing *t = field;
+    t->given = true;
+    return taken(o, tc_tune_timing_parse(v, &t->asked, err), err);
 }
 
 /* ---- the command line ---- */

@@ -28,38 +28,6 @@ static const double rival_behind = 1.25;
 /* Trials a second, to size batches by where only time is given: measured, what small kernels reach on two cores. */
 static const double trials_per_second = 10;
 
-static const struct {
-    const char *text, *meaning;
-} ends[TC_TUNE_NENDS] = {
-#define END(id, text, meaning) {text, meaning},
-#include "tune/ends.def"
-#undef END
-};
-
-const char *tc_tune_end_text(tc_tune_end e) {
-    return ends[e].text;
-}
-
-const char *tc_tune_end_meaning(tc_tune_end e) {
-    return ends[e].meaning;
-}
-
-static const struct {
-    const char *text, *meaning;
-} phases[TC_TUNE_NPHASES] = {
-#define PHASE(id, text, meaning) {text, meaning},
-#include "tune/phases.def"
-#undef PHASE
-};
-
-const char *tc_tune_phase_text(tc_tune_phase p) {
-    return phases[p].text;
-}
-
-const char *tc_tune_phase_meaning(tc_tune_phase p) {
-    return phases[p].meaning;
-}
-
 bool tc_tune_late(const tc_tune *t) {
     return tc_now() >= t->deadline;
 }

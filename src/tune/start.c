@@ -5,23 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
 #include "support/log.h"
 #include "support/system/fs.h"
+#include "support/system/place.h"
 #include "support/vec.h"
 #include "tune/tune.h"
 
-static bool is_database(const char *path) {
-    char head[16];
-    return tc_fs_read_head(path, head, sizeof head) == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0;
-}
-
 static tc_status take(tc_meas_db *db, const char *path, tc_error *err) {
     size_t added, known;
-    return is_database(path) ? tc_meas_db_merge(db, path, &added, &known, err) : tc_meas_import(db, path, &added, err);
+    return tc_meas_take_in(db, path, &added, &known, err);
 }
 
 static bool is_folder(const char *path) {
@@ -29,26 +24,15 @@ static bool is_folder(const char *path) {
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* $TCTUNE_LOGS, else beside the command: where it is installed, or in the tree that it was built in. */
+/* $TCTUNE_LOGS, else beside the command or the library: where it is installed, or in the tree that it was built in. */
 static bool shipped_folder(char out[PATH_MAX]) {
-    static const char *const places[] = {"../share/tctune/tuning_logs", "../tuning_logs", "../../tuning_logs",
-                                         "../../../tuning_logs"};
+    static const char *const places[] = {"../share/tctune/tuning_logs", "../../share/tctune/tuning_logs", "../tuning_logs",
+                                         "../../tuning_logs", "../../../tuning_logs"};
     const char *given = getenv("TCTUNE_LOGS");
-    char exe[PATH_MAX];
-    if (given) {
-        snprintf(out, PATH_MAX, "%s", given);
-        return is_folder(out);
-    }
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[TC_MAX(n, 0)] = 0;
-    char *slash = strrchr(exe, '/');
-    if (!slash)
-        return false;
-    *slash = 0;
-    for (size_t i = 0; i < TC_LEN(places); i++)
-        if (snprintf(out, PATH_MAX, "%s/%s", exe, places[i]) < PATH_MAX && is_folder(out))
-            return true;
-    return false;
+    if (!given)
+        return tc_place_find(places, TC_LEN(places), out) && is_folder(out);
+    snprintf(out, PATH_MAX, "%s", given);
+    return is_folder(out);
 }
 
 static int by_name(const void *a, const void *b) {

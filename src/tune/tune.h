@@ -86,6 +86,8 @@ typedef enum tc_tune_phase {
 #define TC_TUNE_PHASE_BIT(id) (1u << TC_TUNE_##id)
 const char *tc_tune_phase_text(tc_tune_phase p);    /* "descent" */
 const char *tc_tune_phase_meaning(tc_tune_phase p); /* a clause for messages */
+/* "construct,descent": all others are skipped, as TC_TUNE_PHASE_BITs. TC_BAD_INPUT when the text names none, or something else. */
+TC_NODISCARD tc_status tc_tune_phases_parse(const char *list, unsigned *skip, tc_error *err);
 
 /* How to search. The plain ones are for comparison. */
 typedef enum tc_tune_search {
@@ -93,6 +95,8 @@ typedef enum tc_tune_search {
     TC_TUNE_RANDOM, /* random instances of the sketches */
     TC_TUNE_ANSOR   /* evolution alone, with Ansor's population, mutation, share of measured programs and batch */
 } tc_tune_search;
+/* "phases", "random" or "ansor". */
+TC_NODISCARD tc_status tc_tune_search_parse(const char *name, tc_tune_search *out, tc_error *err);
 
 /* Why a run ended. */
 typedef enum tc_tune_end {

@@ -153,6 +153,15 @@ static tc_status import_one(tc_meas_db *db, const char *path, size_t *added, siz
     return tc_meas_import(db, path, added, err);
 }
 
+static bool is_database(const char *path) {
+    char head[16];
+    return tc_fs_read_head(path, head, sizeof head) == sizeof head && memcmp(head, "SQLite format 3", sizeof head) == 0;
+}
+
+tc_status tc_meas_take_in(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
+    return (is_database(path) ? tc_meas_db_merge : import_one)(db, path, added, known, err);
+}
+
 tc_status tc_meas_import_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
     return take_files(db, files, n, import_one, fn, user, err);
 }

@@ -11,6 +11,9 @@ TC_NODISCARD tc_status tc_meas_export(tc_meas_db *db, const tc_meas_filter *f, c
  * Blank lines are skipped; a line that does not fit (check.h) is named and refused with all others. *added: how many were new. */
 TC_NODISCARD tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_error *err);
 
+/* Either: tc_meas_db_merge where the file is a database by its first bytes, else tc_meas_import, with *known 0. */
+TC_NODISCARD tc_status tc_meas_take_in(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
+
 /* ---- files into a file ---- */
 
 /* `file` was taken in: how many of its records were new, and, of another database, how many were there already. */

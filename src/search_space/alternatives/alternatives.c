@@ -18,6 +18,22 @@ static const struct {
     {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
 };
 
+tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err) {
+    bool strict = strcmp(name, "strict") == 0;
+    if (!strict && strcmp(name, "fast") != 0)
+        return tc_fail(err, TC_BAD_INPUT, "the accuracy is strict or fast, not '%s'", name);
+    *set = (*set & ~TC_ACCURACY_FAST) | (strict ? TC_ACCURACY_STRICT : TC_ACCURACY_FAST);
+    return TC_OK;
+}
+
+tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err) {
+    bool f32 = strcmp(name, "f32") == 0;
+    if (!f32 && strcmp(name, "bf16") != 0 && strcmp(name, "auto") != 0)
+        return tc_fail(err, TC_BAD_INPUT, "the precision is f32, bf16 or auto, not '%s'", name);
+    *set = (*set & ~TC_ACCURACY_BF16) | (f32 ? TC_ACCURACY_STRICT : TC_ACCURACY_BF16);
+    return TC_OK;
+}
+
 /* ---- rewriting ---- */
 
 typedef struct reader {

@@ -16,6 +16,9 @@ typedef enum tc_accuracy {
     TC_ACCURACY_BF16 = 2,   /* operands of matmuls and convolutions may be rounded to bf16; the bound is stated in bf16.c */
     TC_ACCURACY_ALL = TC_ACCURACY_FAST | TC_ACCURACY_BF16
 } tc_accuracy;
+/* Puts what "strict" or "fast", and "f32", "bf16" or "auto", say into the set. TC_BAD_INPUT: it is none of these. */
+TC_NODISCARD tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err);
+TC_NODISCARD tc_status tc_accuracy_parse_precision(const char *name, tc_accuracy *set, tc_error *err);
 
 /* Makes one constant of an alternative from constants of the original. */
 typedef struct tc_space_prologue {

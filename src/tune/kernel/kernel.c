@@ -40,6 +40,12 @@ static tc_meas_mode mode_of(const tc_workload *w, const tc_tune_schedule *s, con
     return cold ? TC_MEAS_COLD : tuning_mode(w, o);
 }
 
+tc_status tc_tune_kernel_time(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o, tc_arena *a,
+                              tc_record *out, tc_error *err) {
+    TC_TRY(tc_clock_check(TC_CLOCK_SAMPLES, err));
+    return time_kernel(s, o, mode_of(w, s, o), a, out, err);
+}
+
 /* What a kernel reads and writes: intermediate values may never meet memory. */
 static int64_t footprint(const tc_workload *w) {
     int64_t bytes = 0;

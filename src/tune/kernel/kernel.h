@@ -31,6 +31,10 @@ typedef struct tc_tune_kernel_bench {
 TC_NODISCARD tc_status tc_tune_kernel_measure(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
                                               tc_arena *a, tc_tune_kernel_bench *out, tc_error *err);
 
+/* The timing alone, in *out. */
+TC_NODISCARD tc_status tc_tune_kernel_time(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,
+                                           tc_arena *a, tc_record *out, tc_error *err);
+
 /* Times the schedule s of w, which is of a file and in canonical names, and stores it in db as tuning does with what it finds. An error, and
  * nothing stored, unless its result was right. *best: seconds of the best record there was before; INFINITY: none. */
 TC_NODISCARD tc_status tc_tune_kernel_record(const tc_workload *w, const tc_tune_schedule *s, const tc_tune_kernel_options *o,

@@ -2,6 +2,7 @@
 #include "tune/kernel/mode.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "measure/machine/caches.h"
 #include "search_space/alternatives/alternatives.h"
@@ -10,6 +11,16 @@
 /* The other half is for what the kernel reads and writes besides, and for whoever else uses the cache. Chosen; not measured
  * apart. */
 static const double constants_share = 0.5;
+
+tc_status tc_tune_timing_parse(const char *name, tc_tune_timing *out, tc_error *err) {
+    static const char *const names[] = {[TC_TUNE_AUTO] = "auto", [TC_TUNE_HOT] = "hot", [TC_TUNE_COLD] = "cold"};
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0) {
+            *out = (tc_tune_timing)i;
+            return TC_OK;
+        }
+    return tc_fail(err, TC_BAD_INPUT, "kernels are timed auto, hot or cold, not '%s'", name);
+}
 
 static int64_t last_cache(const tc_machine *m) {
     return TC_MAX(TC_MAX(m->l1, m->l2), m->l3);

@@ -20,6 +20,8 @@ typedef enum tc_tune_timing {
     TC_TUNE_HOT,
     TC_TUNE_COLD
 } tc_tune_timing;
+/* "auto", "hot" or "cold". */
+TC_NODISCARD tc_status tc_tune_timing_parse(const char *name, tc_tune_timing *out, tc_error *err);
 
 /* HOT or COLD for a task of which the largest form reads so many bytes of constants in a call, in a network that reads `network`
  * bytes of them in a run; 0: it stands alone. */

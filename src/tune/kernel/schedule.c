@@ -27,23 +27,29 @@ static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *
 }
 
 /* A schedule by hand speaks of the kernel's own names, or of canonical ones when it began as a record. */
-static tc_status from_file(const tc_workload *w, const tc_workload *canonical, const char *file, tc_arena *a,
+static tc_status from_text(const tc_tune_query *q, const tc_workload *canonical, const char *text, tc_arena *a,
                            tc_tune_schedule *out, tc_error *err) {
-    char *text;
     tc_trace *t;
-    TC_TRY(tc_fs_read(file, &text, NULL, err));
-    tc_status st = tc_trace_parse(a, file, tc_arena_strdup(a, text), &t, err);
-    free(text);
-    if (st != TC_OK)
-        return st;
-    out->file = tc_arena_strdup(a, file);
+    TC_TRY(tc_trace_parse(a, q->file, text, &t, err));
+    out->file = tc_arena_strdup(a, q->file);
     if (replay_file(canonical, t, a, &out->trace, NULL) == TC_OK)
         return TC_OK;
-    st = replay_file(w, t, a, &out->trace, err);
+    tc_status st = replay_file(q->workload, t, a, &out->trace, err);
     if (st != TC_OK)
-        tc_error_prefix(err, "%s: ", file);
+        tc_error_prefix(err, "%s: ", q->file);
     else
-        out->workload = tc_te_text(a, w);
+        out->workload = tc_te_text(a, q->workload);
+    return st;
+}
+
+static tc_status from_file(const tc_tune_query *q, const tc_workload *canonical, tc_arena *a, tc_tune_schedule *out,
+                           tc_error *err) {
+    char *text;
+    if (q->text)
+        return from_text(q, canonical, q->text, a, out, err);
+    TC_TRY(tc_fs_read(q->file, &text, NULL, err));
+    tc_status st = from_text(q, canonical, tc_arena_strdup(a, text), a, out, err);
+    free(text);
     return st;
 }
 
@@ -142,7 +148,7 @@ static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *
 static tc_status find(const tc_tune_query *q, const tc_workload *canonical, tc_ctx *ctx, tc_arena *a, tc_tune_schedule *out,
                       tc_error *err) {
     if (q->file)
-        return from_file(q->workload, canonical, q->file, a, out, err);
+        return from_file(q, canonical, a, out, err);
     if (q->db)
         TC_TRY(from_database(q, canonical, ctx, a, out, err));
     else

@@ -27,6 +27,7 @@ typedef struct tc_tune_query {
     const tc_target *target; /* its cores are the threads of the kernel */
     tc_accuracy accuracy;    /* which other forms may be used, where a record of them is the fastest */
     const char *file;        /* .sched; NULL: none */
+    const char *text;        /* what stands in such a file, then `file` is what messages call it; NULL: it is read */
     tc_meas_db *db;          /* NULL: none */
 } tc_tune_query;
 
