@@ -107,7 +107,8 @@ function(tctune_skipped_test name why)
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
-# libtctune.so: the objects of every folder's library but the command's, exporting only what is marked TC_API.
+# libtctune.so: the objects of every folder's library but the command's, exporting only what is marked TC_API, with the version that it came
+# with (src/api/tctune.map).
 function(tctune_shared_library)
     get_property(libraries GLOBAL PROPERTY TCTUNE_LIBRARIES)
     list(REMOVE_ITEM libraries tctune_cli)
@@ -118,7 +119,10 @@ function(tctune_shared_library)
     set_target_properties(tctune_shared PROPERTIES LINKER_LANGUAGE C)
     set_target_properties(tctune_shared PROPERTIES OUTPUT_NAME tctune VERSION ${PROJECT_VERSION} SOVERSION 0)
     target_include_directories(tctune_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
-    target_link_options(tctune_shared PRIVATE -Wl,--no-undefined)
+    set(map ${PROJECT_SOURCE_DIR}/src/api/tctune.map)
+    target_link_options(tctune_shared PRIVATE -Wl,--no-undefined -Wl,--version-script=${map})
+    set_target_properties(tctune_shared PROPERTIES LINK_DEPENDS ${map})
+    add_dependencies(tctune_shared tctune-worker)
     foreach(library IN LISTS libraries)
         target_sources(tctune_shared PRIVATE $<TARGET_OBJECTS:${library}>)
         # Brings the vendors' libraries; the archive itself has nothing left to add.

@@ -18,7 +18,7 @@ typedef struct tc_meas_options {
     int threads;                       /* of the measured kernels; 0: one per core */
     tc_meas_mode mode;                 /* how candidates are timed, unless they say cold themselves */
     int builders;                      /* processes; 0: one per core */
-    const char *exe;                   /* executable that has tc_meas_worker_main; NULL: this one */
+    const char *exe;                   /* executable that has tc_meas_worker_main; NULL: as tc_meas_worker_use says */
     const char *worker_arg;            /* its hidden subcommand; NULL: "worker" */
     double build_limit;                /* seconds per candidate; 15 */
     double run_limit;                  /* seconds per candidate, all calls; 10 */

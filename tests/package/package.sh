@@ -24,24 +24,25 @@ cc "$source/tests/package/consumer/library.c" -o "$work/by_pc" $flags
 by_pc=$(LD_LIBRARY_PATH=$(dirname "$pc")/.. "$work/by_pc" "$work/mlp.onnx")
 [ "$by_pc" = "$by_library" ] || { echo "pkg-config's program gives $by_pc, CMake's $by_library"; exit 1; }
 
-# Records that this build did not measure here are checked by the command that is installed beside the library, although the program
-# is neither's; without the command they are not used. What was checked once needs nobody.
+# Records that this build did not measure here are checked by the worker that is installed beside the library, although the program
+# is neither's; without it they are not used. What was checked once needs nobody.
 "$prefix/bin/tctune" --model "$work/mlp.onnx" --trials 12 --threads 1 --db "$work/tuned.db" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$prefix/bin/tctune" db export --db "$work/tuned.db" --out "$work/records.jsonl" >/dev/null
 for db in checked unchecked; do
     "$prefix/bin/tctune" db import --db "$work/$db.db" "$work/records.jsonl" >/dev/null
 done
-mv "$prefix/bin/tctune" "$work/command"
+worker=$(find "$prefix" -name tctune-worker)
+mv "$worker" "$work/worker"
 if "$work/consumer/library" "$work/mlp.onnx" "$work/unchecked.db" >"$work/log" 2>&1; then
     echo "records that nobody checked were used"
     exit 1
 fi
 grep -q "there is no worker process to check it" "$work/log" || { cat "$work/log"; exit 1; }
-mv "$work/command" "$prefix/bin/tctune"
+mv "$work/worker" "$worker"
 "$work/consumer/library" "$work/mlp.onnx" "$work/checked.db" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-mv "$prefix/bin/tctune" "$work/command"
+mv "$worker" "$work/worker"
 "$work/consumer/library" "$work/mlp.onnx" "$work/checked.db" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-mv "$work/command" "$prefix/bin/tctune"
+mv "$work/worker" "$worker"
 
 # What is wrong with a model is said when it is built.
 echo broken >"$work/broken.onnx"

@@ -4,6 +4,7 @@
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
 #include "measure/measure.h"
+#include "measure/process/process.h"
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "support/log.h"
@@ -210,7 +211,6 @@ static tc_status check(admission *x, const queries *q, tc_error *err) {
 /* Every call is checked, and times are of no interest: two calls each, and nobody is raced against anybody. */
 static tc_status open_measurer(admission *x, tc_error *err) {
     tc_meas_options o = {.target = x->o->target->text,
-                         .exe = x->o->worker,
                          .threads = tc_graph_threads_of(x->o),
                          .samples = 1,
                          .min_sample = 1e-9,
@@ -227,8 +227,7 @@ static void leave_all_out(admission *x, const queries *q) {
         x->lists[q->data[i].task].why = tc_arena_printf(
             x->a,
             "record %lld was not measured by this build on this machine, and there is no worker process to check it: "
-            "a program that uses the library needs the command `tctune` of the same build, where both are "
-            "installed together",
+            "tctune-worker of the same build belongs into the folder tctune beside the library",
             (long long)q->data[i].c->record.id);
     }
 }
@@ -239,11 +238,11 @@ static tc_status check_all(admission *x, tc_error *err) {
         queries q = {0};
         ask_for(x, &q);
         more = q.len > 0;
-        if (x->o->no_worker)
+        if (!tc_meas_worker_there())
             leave_all_out(x, &q);
         else if (more && !x->m)
             s = open_measurer(x, err);
-        if (more && s == TC_OK && !x->o->no_worker)
+        if (more && s == TC_OK && tc_meas_worker_there())
             s = check(x, &q, err);
         tc_vec_free(&q);
     }

@@ -72,8 +72,6 @@ struct tc_graph_build_options {
     const tc_graph_choice *choices; /* by task: the records that may be used. NULL: those of db that tc_graph_admit lets in; where
                                      * the target does not run here, its verified ones, which nothing here runs */
     const tc_tune_weights_file *weights; /* which sizes count how much, for the variants that db has; NULL: by the logarithm */
-    const char *worker;                  /* executable that checks records (tc_meas_options.exe); NULL: this one */
-    bool no_worker;                      /* there is none: only what was admitted before is used */
     tc_accuracy accuracy;                /* which forms of a kernel may be used, where records say that they are faster */
     const tc_accuracy *accuracies;       /* the same by task, in its place; NULL: one for all */
     bool require_complete;               /* TC_BAD_INPUT that lists the kernels without a record */

@@ -86,21 +86,28 @@ static tc_status fix_sizes(const tc_graph_work_options *o, tc_ctx *ctx, const tc
     return tc_te_at(ctx, *w, size, w, err);
 }
 
-static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
+static tc_status read_kernel(const tc_graph_work_options *o, tc_ctx *c, const char *name, const tc_workload **out,
+                             tc_error *err) {
     char *text;
-    const tc_workload *workload;
+    if (o->te_text)
+        return tc_te_parse(c, name, o->te_text, out, err);
     TC_TRY(tc_fs_read(o->te, &text, NULL, err));
-    w->ctx = tc_ctx_new();
-    tc_status st = tc_te_parse(w->ctx, o->te, text, &workload, err);
+    tc_status st = tc_te_parse(c, name, text, out, err);
     free(text);
-    TC_TRY(st);
-    st = fix_sizes(o, w->ctx, &workload, err);
+    return st;
+}
+
+static tc_status open_kernel(tc_graph_work *w, const tc_graph_work_options *o, tc_error *err) {
+    const tc_workload *workload;
+    w->ctx = tc_ctx_new();
+    TC_TRY(read_kernel(o, w->ctx, w->path, &workload, err));
+    tc_status st = fix_sizes(o, w->ctx, &workload, err);
     if (st != TC_OK)
-        tc_error_prefix(err, "%s: ", o->te);
+        tc_error_prefix(err, "%s: ", w->path);
     TC_TRY(st);
     w->constants = o->constants ? tc_xstrdup(o->constants) : NULL;
     w->seed = o->seed;
-    w->single = (tc_tune_task){.name = stem(o->te, tc_ctx_arena(w->ctx)), .workload = workload, .weight = 1};
+    w->single = (tc_tune_task){.name = stem(w->path, tc_ctx_arena(w->ctx)), .workload = workload, .weight = 1};
     w->tasks = &w->single;
     w->ntask = 1;
     return TC_OK;
@@ -119,7 +126,7 @@ static tc_status load_weights(tc_graph_work *w, const char *file, tc_error *err)
 
 tc_status tc_graph_work_open(const tc_graph_work_options *o, tc_graph_work **out, tc_error *err) {
     tc_graph_work *w = tc_xcalloc(1, sizeof *w);
-    w->path = tc_xstrdup(o->model ? o->model : o->te);
+    w->path = tc_xstrdup(o->model ? o->model : o->te ? o->te : "kernel");
     w->arena = tc_arena_new();
     tc_status st = o->model ? open_network(w, o, err) : open_kernel(w, o, err);
     if (st == TC_OK && o->shape_weights)

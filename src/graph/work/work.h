@@ -11,6 +11,7 @@
 
 typedef struct tc_graph_work_options {
     const char *model, *te; /* the file: one of the two */
+    const char *te_text;    /* the kernel itself, then `te` is what messages call it, or NULL; NULL: in the file */
     /* Of a network; of a kernel the values of its symbols, all or none. */
     const tc_graph_binding *shapes;
     size_t nshapes;

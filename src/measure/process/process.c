@@ -30,10 +30,21 @@ enum {
 /* Seconds: how often the stop flag is looked at, and by how much later than it asked for a process comes to that which was not suspended. */
 static const double look = 0.1, suspended = 1;
 
+/* Of this process. */
+static const char *worker = "/proc/self/exe";
+
+void tc_meas_worker_use(const char *exe) {
+    worker = exe ? exe : "/proc/self/exe";
+}
+
+bool tc_meas_worker_there(void) {
+    return *worker;
+}
+
 void tc_meas_proc_init(tc_meas_proc *p, const tc_meas_proc_options *opt) {
     *p = (tc_meas_proc){.opt = *opt, .fd = -1, .log = -1};
     if (!p->opt.exe)
-        p->opt.exe = "/proc/self/exe";
+        p->opt.exe = worker;
     if (!p->opt.arg)
         p->opt.arg = "worker";
     if (p->opt.start_limit <= 0)
@@ -202,6 +213,11 @@ static tc_status greet(tc_meas_proc *p, tc_error *err) {
 tc_status tc_meas_proc_start(tc_meas_proc *p, tc_error *err) {
     if (p->pid)
         return TC_OK;
+    if (!*p->opt.exe)
+        return tc_fail(
+            err, TC_ENV,
+            "there is no worker process: nothing is measured without tctune-worker of the same build, in the folder tctune "
+            "beside the library");
     TC_TRY(spawn(p, err));
     return greet(p, err);
 }

@@ -11,7 +11,7 @@
 #include "measure/process/protocol.h"
 
 typedef struct tc_meas_proc_options {
-    const char *exe; /* NULL: this executable */
+    const char *exe; /* NULL: what tc_meas_worker_use says */
     const char *arg; /* its argument that makes it a worker; NULL: "worker" */
     const char *const
         *env;           /* NULL-terminated "NAME=value" that are put over what it gets (tc_sandbox_environment); may be NULL */
@@ -21,6 +21,11 @@ typedef struct tc_meas_proc_options {
     double start_limit; /* seconds from exec to READY; 0: 30 */
     int threads;        /* that it has a use for; one that starts many more is killed. 0: one per core */
 } tc_meas_proc_options;
+
+/* Names the executable that is started where options name none, for all of this process from now on: NULL, as at first, its own; "":
+ * there is none. Not while anything is measured. Keeps the text. */
+void tc_meas_worker_use(const char *exe);
+bool tc_meas_worker_there(void); /* false: "" was said */
 
 /* How a process ended, as far as can be told. */
 typedef struct tc_meas_death {

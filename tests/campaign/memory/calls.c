@@ -144,8 +144,8 @@ static tc_status made_right(tc_error *err) {
 
 static tc_status build_with(const char *database, tc_error *err) {
     char message[1024] = "";
-    tctune_build_options o = {.threads = 1, .database = database};
-    return of(tctune_build("small.onnx", &o, &world.made, message, sizeof message), message, err);
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .database = database};
+    return of(tctune_build_file("small.onnx", &o, &world.made, message, sizeof message), message, err);
 }
 
 static tc_status build(tc_error *err) {
@@ -244,7 +244,7 @@ static tc_status former_library(tc_error *err) {
 
 static tc_status save(tc_error *err) {
     char message[1024] = "";
-    return of(tctune_save(world.model, "new/net.so", message, sizeof message), message, err);
+    return of(tctune_save(world.model, "new/net.so", NULL, message, sizeof message), message, err);
 }
 
 static tc_status library_right(tc_error *err) {
@@ -568,7 +568,7 @@ tc_status calls_setup(const char *data, tc_error *err) {
     world.made = NULL;
     TC_TRY(run(err));
     memcpy(world.want, world.out, sizeof world.want);
-    TC_TRY(of(tctune_save(world.model, "whole/net.so", message, sizeof message), message, err));
+    TC_TRY(of(tctune_save(world.model, "whole/net.so", NULL, message, sizeof message), message, err));
     TC_TRY(tc_fs_read("whole/net.so", &world.library, &world.library_size, err));
     TC_TRY(of(tctune_load("whole/net.so", 1, &world.loaded, message, sizeof message), message, err));
     TC_TRY(of(tctune_context_new(world.loaded, &world.context, message, sizeof message), message, err));

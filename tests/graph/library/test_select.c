@@ -550,8 +550,9 @@ static void test_networks(void **state) {
         tc_graph_writer *w = network_model(&networks[i]);
         assert_ok(tc_graph_writer_save(w, PATH, err));
         tc_graph_writer_free(w);
-        if (tctune_build(PATH, &(tctune_build_options){.threads = 2}, &m, error, sizeof error) != TCTUNE_OK ||
-            tctune_save(m, SCRATCH("select.so"), error, sizeof error) != TCTUNE_OK ||
+        if (tctune_build_file(PATH, &(tctune_build_options){.struct_size = sizeof(tctune_build_options), .threads = 2}, &m, error,
+                              sizeof error) != TCTUNE_OK ||
+            tctune_save(m, SCRATCH("select.so"), NULL, error, sizeof error) != TCTUNE_OK ||
             tctune_load(SCRATCH("select.so"), 0, &loaded, error, sizeof error) != TCTUNE_OK)
             fail_msg("%s: %s", networks[i].name, error);
         for (int64_t tenths = 0; tenths <= 10; tenths += 2) {

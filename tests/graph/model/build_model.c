@@ -11,6 +11,7 @@
 #include "graph/saved/saved.h"
 #include "graph/trials/bench.h"
 #include "graph/zoo/zoo.h"
+#include "measure/process/process.h"
 #include "measure/records/admission.h"
 #include "measure/records/maintain.h"
 #include "measure/worker/worker.h"
@@ -363,18 +364,22 @@ static void test_admission(void **state) {
     assert_ok(tc_graph_program_of_workload(b.w, "gemm", NULL, 0, 1, &p, err));
     tc_graph_program_tasks(p, &task);
     put_record(&b, task, good, 1);
-    tc_graph_build_options o = {.target = b.target, .threads = 1, .db = b.db, .no_worker = true};
+    tc_graph_build_options o = {.target = b.target, .threads = 1, .db = b.db};
+    tc_meas_worker_use("");
     assert_ok(tc_graph_model_build(p, &o, &m, err));
     tc_graph_model_kernels(m, &k);
     assert_int_equal(k->source, TC_GRAPH_FROM_DEFAULT);
     assert_non_null(strstr(k->why, "not measured by this build on this machine"));
     tc_graph_model_free(m);
     assert_false(is_admitted(&b, task, good));
+    tc_meas_worker_use(NULL);
     assert_int_equal(build_kernel(&b, p, 1, &m)->source, TC_GRAPH_FROM_RECORD); /* by a worker */
     tc_graph_model_free(m);
     assert_true(is_admitted(&b, task, good));
     assert_false(is_admitted(&b, task, "vectorize t0.i1\n"));
+    tc_meas_worker_use("");
     assert_ok(tc_graph_model_build(p, &o, &m, err)); /* without one: it is known */
+    tc_meas_worker_use(NULL);
     tc_graph_model_kernels(m, &k);
     assert_int_equal(k->source, TC_GRAPH_FROM_RECORD);
     int64_t id = k->record;
@@ -454,6 +459,8 @@ static void test_refusals(void **state) {
 /* ---- the public API ---- */
 
 /* What the model itself gave, twice and in a profile. */
+static const tctune_build_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
+
 static void check_api_context(const tctune_model *m, const DLTensor *in, DLTensor *out) {
     tctune_context *c;
     tctune_kernel_time times[32];
@@ -483,10 +490,9 @@ static void test_api(void **state) {
     int ndim;
     const int64_t *shape;
     assert_ok(tc_graph_zoo("mlp", SCRATCH("build_api.onnx"), err));
-    assert_int_equal(tctune_build(SCRATCH("none.onnx"), NULL, &m, error, sizeof error), TCTUNE_BAD_INPUT);
+    assert_int_equal(tctune_build_file(SCRATCH("none.onnx"), NULL, &m, error, sizeof error), TCTUNE_BAD_INPUT);
     assert_non_null(strstr(error, "none.onnx"));
-    assert_int_equal(tctune_build(SCRATCH("build_api.onnx"), &(tctune_build_options){.threads = 1}, &m, error, sizeof error),
-                     TCTUNE_OK);
+    assert_int_equal(tctune_build_file(SCRATCH("build_api.onnx"), &one_thread, &m, error, sizeof error), TCTUNE_OK);
     assert_int_equal(tctune_num_inputs(m), 1);
     assert_string_equal(tctune_input(m, 0, &type, &ndim, &shape), "input");
     assert_null(tctune_output(m, 1, &type, &ndim, &shape));
@@ -530,8 +536,7 @@ static void test_too_large(void **state) {
     tc_graph_build_options o = {.target = t, .threads = 1};
     assert_fails(TC_ENV, tc_graph_model_build(p, &o, &m, err), "'between', 4398046511104 bytes", "4.0 TiB", "are free");
     assert_null(m);
-    assert_int_equal(tctune_build(SCRATCH("huge.onnx"), &(tctune_build_options){.threads = 1}, &api, error, sizeof error),
-                     TCTUNE_ENVIRONMENT);
+    assert_int_equal(tctune_build_file(SCRATCH("huge.onnx"), &one_thread, &api, error, sizeof error), TCTUNE_ENVIRONMENT);
     assert_non_null(strstr(error, "'between'"));
     tc_graph_program_free(p);
     tc_graph_free(g);

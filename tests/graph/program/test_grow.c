@@ -425,7 +425,9 @@ static void test_api(void **state) {
     (void)state;
     static const char *const shapes[] = {"past=0..9", "rows=1..4", NULL};
     tc_graph_writer *w = tc_graph_writer_new("cache", 17);
-    tctune_build_options o = {.threads = 1, .shapes = shapes, .in_place_cache = 1};
+    tctune_work_options wo = {.struct_size = sizeof wo, .model = path, .shapes = shapes, .in_place_cache = 1};
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_work *work;
     tctune_model *m;
     char error[512] = "";
     int rows = 0;
@@ -436,8 +438,10 @@ static void test_api(void **state) {
     tc_graph_writer_int(w, "axis", 1);
     assert_ok(tc_graph_writer_save(w, path, err));
     tc_graph_writer_free(w);
-    if (tctune_build(path, &o, &m, error, sizeof error) != TCTUNE_OK)
+    if (tctune_work_open(&wo, &work, error, sizeof error) != TCTUNE_OK ||
+        tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
+    tctune_work_free(work);
     assert_int_equal(tctune_grows(m, 0, &rows), -1);
     assert_int_equal(tctune_grows(m, 1, &rows), 0);
     assert_int_equal(rows, 1);

@@ -237,9 +237,13 @@ static void test_api(void **state) {
     char error[512] = "";
     tc_graph_tensor in[3], want[2], out[2];
     tc_graph_shape most[] = {DIMS(3, 20, 6), DIMS(3, 32, 6)};
-    if (tctune_build(SCRATCH("sized.onnx"), &(tctune_build_options){.threads = 1, .shapes = shapes}, &m, error, sizeof error) !=
-        TCTUNE_OK)
+    tctune_work_options wo = {.struct_size = sizeof wo, .model = SCRATCH("sized.onnx"), .shapes = shapes};
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_work *work;
+    if (tctune_work_open(&wo, &work, error, sizeof error) != TCTUNE_OK ||
+        tctune_build(work, &o, &m, error, sizeof error) != TCTUNE_OK)
         fail_msg("%s", error);
+    tctune_work_free(work);
     assert_int_equal(tctune_num_inputs(m), 3);
     draw(2, 9, 8, in);
     assert_ok(tc_graph_eval(b.graph, in, want, err));

@@ -8,8 +8,9 @@ int main(int argc, char **argv) {
     tctune_model *m;
     static float image[28 * 28], scores[10];
     int64_t shape_in[] = {1, 1, 28, 28}, shape_out[] = {1, 10};
-    tctune_build_options o = {.threads = 1, .database = argc == 3 ? argv[2] : NULL, .require_complete = argc == 3};
-    if (argc < 2 || tctune_build(argv[1], argc == 3 ? &o : NULL, &m, error, sizeof error) != TCTUNE_OK) {
+    tctune_build_options o = {
+        .struct_size = sizeof o, .threads = 1, .database = argc == 3 ? argv[2] : NULL, .require_complete = argc == 3};
+    if (argc < 2 || tctune_build_file(argv[1], argc == 3 ? &o : NULL, &m, error, sizeof error) != TCTUNE_OK) {
         fprintf(stderr, "%s\n", argc >= 2 ? error : "usage: library MODEL [DATABASE]");
         return 1;
     }

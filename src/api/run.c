@@ -1,134 +1,11 @@
-/* The public C API (include/tctune/tctune.h) on top of graph, program and model. */
-#include "tctune/tctune.h"
-
-#include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
+/* Running models on DLPack's tensors, in contexts, and timing their kernels (include/tctune/model.h). */
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "api/model_int.h"
 #include "graph/model/parts.h"
-#include "graph/saved/saved.h"
 #include "graph/trials/bench.h"
-#include "graph/work/work.h"
-#include "support/system/fs.h"
-#include "support/system/memory.h"
-#include "support/vec.h"
 
-struct tctune_model {
-    tc_graph_work *work; /* NULL: it was loaded */
-    tc_graph_model *model;
-};
-
-static tctune_status answer(tc_status s, const tc_error *e, char *error, size_t size) {
-    if (s != TC_OK && error && size)
-        snprintf(error, size, "%s", e->msg);
-    return s == TC_OK ? TCTUNE_OK : s == TC_BAD_INPUT ? TCTUNE_BAD_INPUT : TCTUNE_ENVIRONMENT;
-}
-
-const char *tctune_version(void) {
-    return TCTUNE_VERSION;
-}
-
-/* ---- building ---- */
-
-static tc_status open_file(tctune_model *m, const char *file, const tctune_build_options *o, tc_error *err) {
-    tc_graph_work_options wo = {.model = file, .passes.level = TC_GRAPH_OPT_DEFAULT, .in_place_cache = o->in_place_cache};
-    tc_graph_binding *shapes;
-    while (o->shapes && o->shapes[wo.nshapes])
-        wo.nshapes++;
-    TC_TRY(tc_graph_bindings_parse(o->shapes, wo.nshapes, &shapes, err));
-    wo.shapes = shapes;
-    tc_status s = tc_graph_work_open(&wo, &m->work, err);
-    tc_graph_bindings_free(shapes, wo.nshapes);
-    return s;
-}
-
-/* The command that is installed beside the library, or built beside it: this process may be anybody's program, which is no worker.
- * false: there is none. */
-static bool find_worker(char out[PATH_MAX]) {
-    static const char *const places[] = {"../bin/tctune", "../../bin/tctune", "tctune"};
-    Dl_info here;
-    char *at = dladdr((void *)(uintptr_t)&tctune_version, &here) ? realpath(here.dli_fname, NULL) : NULL;
-    char *folder = at ? tc_fs_dirname(at) : NULL;
-    bool found = false;
-    for (size_t i = 0; folder && i < TC_LEN(places) && !found; i++)
-        found = snprintf(out, PATH_MAX, "%s/%s", folder, places[i]) < PATH_MAX && access(out, X_OK) == 0 && !tc_fs_is_dir(out);
-    free(folder);
-    free(at);
-    return found;
-}
-
-static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_error *err) {
-    char worker[PATH_MAX];
-    tc_target *target;
-    TC_TRY(tc_target_parse(o->target ? o->target : "native", &target, err));
-    tc_graph_build_options bo = {.target = target,
-                                 .threads = o->threads,
-                                 .accuracy = TC_ACCURACY_FAST,
-                                 .require_complete = o->require_complete,
-                                 .object_only = !target->native,
-                                 .worker = worker,
-                                 .no_worker = !find_worker(worker),
-                                 .use_up_constants = true};
-    tc_status s = tc_graph_work_build(m->work, &bo, o->database, &m->model, err);
-    tc_target_free(target);
-    return s;
-}
-
-/* The end of a call that began with tc_memory_begin, and made *m if s is TC_OK. */
-static tctune_status finish(tc_status s, tctune_model *m, tctune_model **out, tc_error *err, char *error, size_t size) {
-    s = tc_memory_end(s, err);
-    if (s == TC_OK)
-        *out = m;
-    else
-        tctune_free(m);
-    return answer(s, err, error, size);
-}
-
-tctune_status tctune_build(const char *onnx_file, const tctune_build_options *options, tctune_model **model, char *error,
-                           size_t error_size) {
-    static const tctune_build_options none = {0};
-    const tctune_build_options *o = options ? options : &none;
-    tc_error err = {0};
-    tc_status s = tc_memory_begin(&err);
-    if (s != TC_OK)
-        return answer(s, &err, error, error_size);
-    tctune_model *m = tc_xcalloc(1, sizeof *m);
-    s = open_file(m, onnx_file, o, &err);
-    if (s == TC_OK)
-        s = compile(m, o, &err);
-    return finish(s, m, model, &err, error, error_size);
-}
-
-tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size) {
-    tc_error err = {0};
-    tc_status s = tc_memory_begin(&err);
-    if (s != TC_OK)
-        return answer(s, &err, error, error_size);
-    tctune_model *m = tc_xcalloc(1, sizeof *m);
-    s = tc_graph_model_load(library, threads, &m->model, &err);
-    return finish(s, m, model, &err, error, error_size);
-}
-
-void tctune_free(tctune_model *m) {
-    if (!m)
-        return;
-    tc_graph_model_free(m->model);
-    tc_graph_work_free(m->work);
-    free(m);
-}
-
-tctune_status tctune_save(const tctune_model *m, const char *library, char *error, size_t error_size) {
-    tc_error err = {0};
-    tc_status s = tc_memory_begin(&err);
-    if (s == TC_OK)
-        s = tc_memory_end(tc_graph_model_save(m->model, library, NULL, &err), &err);
-    return answer(s, &err, error, error_size);
-}
-
-/* ---- ports ---- */
+/* ---- tensors ---- */
 
 /* kDLBool of DLPack 0.8 and later, kDLFloat8_* of 1.1. */
 enum {
@@ -140,7 +17,7 @@ enum {
     DL_FLOAT8_E8M0FNU = 14
 };
 
-static DLDataType dl_type(tc_dtype t) {
+DLDataType api_dl_type(tc_dtype t) {
     uint8_t code = t == TC_BOOL            ? DL_BOOL
                    : t == TC_BF16          ? kDLBfloat
                    : t == TC_F8E4M3FN      ? DL_FLOAT8_E4M3FN
@@ -154,47 +31,6 @@ static DLDataType dl_type(tc_dtype t) {
                                            : kDLUInt;
     return (DLDataType){.code = code, .bits = (uint8_t)(8 * tc_dtype_bytes(t)), .lanes = 1};
 }
-
-static const char *describe(const tc_graph_port *p, DLDataType *type, int *ndim, const int64_t **shape) {
-    *type = dl_type(p->dtype);
-    *ndim = p->shape.ndim;
-    *shape = p->shape.d;
-    return p->name;
-}
-
-int tctune_num_inputs(const tctune_model *m) {
-    const tc_graph_port *p;
-    return tc_graph_model_inputs(m->model, &p);
-}
-
-int tctune_num_outputs(const tctune_model *m) {
-    const tc_graph_port *p;
-    return tc_graph_model_outputs(m->model, &p);
-}
-
-const char *tctune_input(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
-    const tc_graph_port *p;
-    return i >= 0 && i < tc_graph_model_inputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
-}
-
-const char *tctune_output(const tctune_model *m, int i, DLDataType *type, int *ndim, const int64_t **shape) {
-    const tc_graph_port *p;
-    return i >= 0 && i < tc_graph_model_outputs(m->model, &p) ? describe(&p[i], type, ndim, shape) : NULL;
-}
-
-int tctune_grows(const tctune_model *m, int i, int *rows) {
-    const tc_graph_port *p;
-    if (i < 0 || i >= tc_graph_model_inputs(m->model, &p) || !p[i].shared)
-        return -1;
-    *rows = p[i].rows;
-    return p[i].shared - 1;
-}
-
-const int64_t *tctune_output_shape(const tctune_model *m, int i) {
-    return i >= 0 && i < tctune_num_outputs(m) ? tc_graph_model_output_shape(m->model, i)->d : NULL;
-}
-
-/* ---- running ---- */
 
 static void *address(const DLTensor *t) {
     return (char *)t->data + t->byte_offset;
@@ -213,7 +49,7 @@ static bool lies_in(const DLTensor *t, const int64_t *shape) {
 }
 
 static bool is_of_type(const tc_graph_port *p, const DLTensor *t) {
-    DLDataType type = dl_type(p->dtype);
+    DLDataType type = api_dl_type(p->dtype);
     return t->dtype.code == type.code && t->dtype.bits == type.bits && t->dtype.lanes == 1 && t->ndim == p->shape.ndim &&
            t->device.device_type == kDLCPU;
 }
@@ -277,7 +113,7 @@ static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor 
     const tc_graph_port *ip, *op;
     tc_status s = tc_memory_begin(&err);
     if (s != TC_OK)
-        return answer(s, &err, error, error_size);
+        return api_answer(s, &err, error, error_size);
     int nin = tc_graph_model_inputs(m, &ip), nout = tc_graph_model_outputs(m, &op);
     tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in), *out = tc_xcalloc((size_t)nout + 1, sizeof *out);
     s = take_outputs(m, outputs, out, &err);
@@ -288,7 +124,7 @@ static tctune_status run(tc_graph_model *m, tc_graph_context *c, const DLTensor 
     s = tc_memory_end(s, &err);
     free(in);
     free(out);
-    return answer(s, &err, error, error_size);
+    return api_answer(s, &err, error, error_size);
 }
 
 tctune_status tctune_run(tctune_model *m, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size) {
@@ -306,7 +142,7 @@ tctune_status tctune_context_new(const tctune_model *m, tctune_context **context
     tc_error err = {0};
     tc_status s = tc_memory_begin(&err);
     if (s != TC_OK)
-        return answer(s, &err, error, error_size);
+        return api_answer(s, &err, error, error_size);
     tctune_context *c = tc_xcalloc(1, sizeof *c);
     c->of = m;
     s = tc_memory_end(tc_graph_context_new(m->model, &c->context, &err), &err);
@@ -314,7 +150,7 @@ tctune_status tctune_context_new(const tctune_model *m, tctune_context **context
         *context = c;
     else
         tctune_context_free(c);
-    return answer(s, &err, error, error_size);
+    return api_answer(s, &err, error, error_size);
 }
 
 void tctune_context_free(tctune_context *c) {
@@ -355,7 +191,7 @@ tctune_status tctune_context_profile(tctune_context *c, const DLTensor *inputs, 
     const tc_graph_other *o;
     tc_status s = tc_memory_begin(&err);
     if (s != TC_OK)
-        return answer(s, &err, error, error_size);
+        return api_answer(s, &err, error, error_size);
     int nk = tc_graph_model_kernels(c->of->model, &k), no = tc_graph_model_others(c->of->model, &o);
     tc_graph_tensor *in = tc_xcalloc((size_t)tctune_num_inputs(c->of) + 1, sizeof *in);
     double *seconds = tc_xcalloc((size_t)(nk + no) + 1, sizeof *seconds);
@@ -366,7 +202,7 @@ tctune_status tctune_context_profile(tctune_context *c, const DLTensor *inputs, 
         times[nk + i] = (tctune_kernel_time){o[i].name, o[i].count, seconds[nk + i]};
     free(in);
     free(seconds);
-    return answer(s, &err, error, error_size);
+    return api_answer(s, &err, error, error_size);
 }
 
 tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, tctune_kernel_time *times, char *error,
@@ -376,5 +212,6 @@ tctune_status tctune_profile(tctune_model *m, const DLTensor *inputs, int runs, 
     tc_status s = tc_memory_begin(&err);
     if (s == TC_OK)
         s = tc_memory_end(tc_graph_model_own(m->model, &own.context, &err), &err);
-    return s == TC_OK ? tctune_context_profile(&own, inputs, runs, times, error, error_size) : answer(s, &err, error, error_size);
+    return s == TC_OK ? tctune_context_profile(&own, inputs, runs, times, error, error_size)
+                      : api_answer(s, &err, error, error_size);
 }

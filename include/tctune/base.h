@@ -1,0 +1,48 @@
+/* What all of tctune's C API shares: outcomes, versions, and how its structs grow.
+ *
+ * Errors. Every function that can fail returns TCTUNE_OK or another status, and writes a sentence that names the file, the node and the
+ * remedy to `error`, a buffer of the caller's of `error_size` characters (NULL, 0: not wanted).
+ *
+ * Threads. A handle serves one call at a time, different ones may be used in different threads, and calls that take a pointer to const
+ * may run at once on one handle, where nothing else is said.
+ *
+ * Structs that say what is wanted, or that are filled in, begin with struct_size, which the caller sets to sizeof the struct that it was
+ * compiled with:
+ *     tctune_build_options o = {.struct_size = sizeof o, .threads = 2};
+ * Later versions add fields at their ends and change none, so a program finds what it knows in every library of the same major version,
+ * newer or older. What an older library does not know must be zero, else TCTUNE_BAD_INPUT. A field that is zero means its default. Strings
+ * of options are copied. */
+#ifndef TCTUNE_BASE_H
+#define TCTUNE_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TC_API __attribute__((visibility("default")))
+#else
+#define TC_API
+#endif
+
+typedef enum tctune_status {
+    TCTUNE_OK = 0,
+    TCTUNE_BAD_INPUT = 2,   /* what was given is wrong */
+    TCTUNE_ENVIRONMENT = 3, /* disk, memory, compiler, linker, worker processes */
+    TCTUNE_STOPPED = 4      /* as the caller asked; what was measured until then is kept */
+} tctune_status;
+
+/* "0.1.0". The first number changes when programs must be compiled again. */
+TC_API const char *tctune_version(void);
+
+/* Gives back a text that a function of the API made; NULL is fine. */
+TC_API void tctune_text_free(char *text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,124 @@
+/* What all of the API shares: outcomes, structs that grow, targets, and the worker. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api_int.h"
+#include "measure/process/process.h"
+#include "support/system/place.h"
+
+const char *tctune_version(void) {
+    return TCTUNE_VERSION;
+}
+
+void tctune_text_free(char *text) {
+    free(text);
+}
+
+tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t size) {
+    if (s != TC_OK && error && size)
+        snprintf(error, size, "%s", e->msg);
+    switch (s) {
+    case TC_OK:
+        return TCTUNE_OK;
+    case TC_ILLEGAL:
+    case TC_BAD_INPUT:
+        return TCTUNE_BAD_INPUT;
+    case TC_ENV:
+        return TCTUNE_ENVIRONMENT;
+    }
+    return TCTUNE_ENVIRONMENT;
+}
+
+/* ---- structs ---- */
+
+/* struct_size of a struct of the caller's; 0: there is none. */
+static size_t size_of(const void *given) {
+    size_t n;
+    memcpy(&n, given, sizeof n);
+    return n;
+}
+
+static tc_status no_size(const char *name, tc_error *err) {
+    return tc_fail(err, TC_BAD_INPUT, "struct_size of %s is not set: it is sizeof the struct", name);
+}
+
+tc_status api_options(void *own, size_t size, const void *given, const char *name, tc_error *err) {
+    memset(own, 0, size);
+    if (!given)
+        return TC_OK;
+    size_t n = size_of(given);
+    const char *bytes = given;
+    if (n < sizeof n)
+        return no_size(name, err);
+    for (size_t i = size; i < n; i++)
+        if (bytes[i])
+            return tc_fail(err, TC_BAD_INPUT, "the options ask for what this library, tctune %s, does not know: a newer one does",
+                           TCTUNE_VERSION);
+    memcpy(own, given, TC_MIN(n, size));
+    return TC_OK;
+}
+
+tc_status api_fill(void *given, const void *own, size_t size, const char *name, tc_error *err) {
+    size_t n = size_of(given);
+    if (n < sizeof n)
+        return no_size(name, err);
+    memset(given, 0, n);
+    memcpy(given, own, TC_MIN(n, size));
+    memcpy(given, &n, sizeof n);
+    return TC_OK;
+}
+
+/* ---- options ---- */
+
+size_t api_length(const char *const *texts) {
+    size_t n = 0;
+    while (texts && texts[n])
+        n++;
+    return n;
+}
+
+tc_status api_target(const char *target, int threads, tc_target **out, tc_error *err) {
+    if (threads < 0)
+        return tc_fail(err, TC_BAD_INPUT, "a kernel cannot have %d threads: give 1 or more, or 0 for every core", threads);
+    TC_TRY(tc_target_parse(target ? target : "native", out, err));
+    if (threads)
+        (*out)->machine.cores = threads;
+    return TC_OK;
+}
+
+tc_status api_target_here(const char *target, int threads, tc_target **out, tc_error *err) {
+    TC_TRY(api_target(target, threads, out, err));
+    if ((*out)->native)
+        return TC_OK;
+    tc_target_free(*out);
+    *out = NULL;
+    return tc_fail(err, TC_BAD_INPUT, "code for %s does not run on this machine, so nothing can be timed here", target);
+}
+
+tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err) {
+    *out = TC_ACCURACY_FAST;
+    if (accuracy)
+        TC_TRY(tc_accuracy_parse(accuracy, out, err));
+    return precision ? tc_accuracy_parse_precision(precision, out, err) : TC_OK;
+}
+
+/* ---- the worker ---- */
+
+static char worker[PATH_MAX];
+
+/* Beside the library, where it is installed and where it is built. A program that this code is part of is its own worker. */
+static void find_worker(void) {
+    static const char *const places[] = {"tctune/tctune-worker"};
+    if (tc_place_is_program())
+        return;
+    if (!tc_place_find(places, TC_LEN(places), worker))
+        *worker = 0;
+    tc_meas_worker_use(worker);
+}
+
+void api_find_worker(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_worker);
+}

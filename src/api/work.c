@@ -1,0 +1,123 @@
+/* Networks and kernels (include/tctune/work.h). */
+#include <stdlib.h>
+
+#include "api/api_int.h"
+#include "te/text.h"
+
+static const int levels[] = {[TCTUNE_LEVEL_DEFAULT] = TC_GRAPH_OPT_DEFAULT,
+                             [TCTUNE_LEVEL_0] = 0,
+                             [TCTUNE_LEVEL_1] = 1,
+                             [TCTUNE_LEVEL_2] = 2,
+                             [TCTUNE_LEVEL_3] = 3};
+
+static tc_status check(const tctune_work_options *o, tc_error *err) {
+    bool te = o->te || o->te_text;
+    if (!o->model == !te)
+        return tc_fail(err, TC_BAD_INPUT, "%s: give the file of a network (model), or a kernel (te, te_text)",
+                       te ? "there is both a network and a kernel" : "there is nothing to work on");
+    if ((size_t)o->level >= TC_LEN(levels))
+        return tc_fail(err, TC_BAD_INPUT, "level %d is none", (int)o->level);
+    if (te && (o->in_place_cache || o->level != TCTUNE_LEVEL_DEFAULT || o->without))
+        return tc_fail(err, TC_BAD_INPUT, "in_place_cache, level and without go with a network: a kernel has no graph");
+    if (!te && o->constants)
+        return tc_fail(err, TC_BAD_INPUT, "constants go with a kernel: a network's file has its own");
+    return TC_OK;
+}
+
+static tc_status open_work(const tctune_work_options *o, tctune_work *w, tc_error *err) {
+    tc_graph_binding *shapes;
+    size_t nshapes = api_length(o->shapes);
+    tc_graph_work_options wo = {
+        .model = o->model,
+        .te = o->te,
+        .te_text = o->te_text,
+        .nshapes = nshapes,
+        .passes = {.level = levels[o->level], .disabled = o->without, .ndisabled = api_length(o->without)},
+        .in_place_cache = o->in_place_cache != 0,
+        .shape_weights = o->shape_weights,
+        .varying = true,
+        .constants = o->constants,
+        .seed = o->seed};
+    TC_TRY(tc_graph_passes_check(&wo.passes, err));
+    TC_TRY(tc_graph_bindings_parse(o->shapes, nshapes, &shapes, err));
+    wo.shapes = shapes;
+    tc_status s = tc_graph_work_open(&wo, &w->w, err);
+    tc_graph_bindings_free(shapes, nshapes);
+    return s;
+}
+
+tc_status api_check_task(const tctune_work *w, int i, tc_error *err) {
+    int n = tctune_num_tasks(w);
+    return i >= 0 && i < n ? TC_OK : tc_fail(err, TC_BAD_INPUT, "there is no task %d: they are numbered 0 to %d", i, n - 1);
+}
+
+static void describe(tctune_work *w) {
+    const tc_tune_task *t;
+    int n = tc_graph_work_tasks(w->w, &t);
+    tctune_task *out = TC_NEW_N(w->arena, tctune_task, n);
+    for (int i = 0; i < n; i++) {
+        tc_ctx *c = tc_ctx_new();
+        out[i] = (tctune_task){.name = t[i].name,
+                               .workload = tc_te_text(w->arena, tc_te_canonical(c, t[i].workload)),
+                               .hash = tc_arena_strdup(w->arena, tc_te_hash(t[i].workload).hex),
+                               .weight = t[i].weight,
+                               .flops = tc_te_flops(t[i].workload),
+                               .varying = t[i].workload->nsymbol > 0,
+                               .instead = t[i].ninstead > 0};
+        tc_ctx_free(c);
+    }
+    w->tasks = out;
+}
+
+static tc_status open_described(const tctune_work_options *o, tctune_work **out, tc_error *err) {
+    tctune_work_options options;
+    TC_TRY(API_OPTIONS(options, o, err));
+    TC_TRY(check(&options, err));
+    tctune_work *w = *out = tc_xcalloc(1, sizeof *w);
+    atomic_init(&w->holders, 1);
+    w->arena = tc_arena_new();
+    TC_TRY(open_work(&options, w, err));
+    describe(w);
+    return TC_OK;
+}
+
+tctune_status tctune_work_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size) {
+    *work = NULL;
+    API_CALL(err, error, error_size, open_described(options, work, &err), (tctune_work_free(*work), *work = NULL));
+}
+
+tctune_work *api_work_hold(tctune_work *w) {
+    atomic_fetch_add(&w->holders, 1);
+    return w;
+}
+
+void tctune_work_free(tctune_work *w) {
+    if (!w || atomic_fetch_sub(&w->holders, 1) != 1)
+        return;
+    tc_graph_work_free(w->w);
+    tc_arena_free(w->arena);
+    free(w);
+}
+
+const char *tctune_work_assumed(const tctune_work *w) {
+    return tc_graph_work_assumed(w->w);
+}
+
+/* ---- tasks ---- */
+
+int tctune_num_tasks(const tctune_work *w) {
+    const tc_tune_task *t;
+    return tc_graph_work_tasks(w->w, &t);
+}
+
+tctune_status tctune_get_task(const tctune_work *w, int i, tctune_task *task, char *error, size_t error_size) {
+    tc_error err = {0};
+    tc_status s = api_check_task(w, i, &err);
+    if (s == TC_OK)
+        s = API_FILL(task, w->tasks[i], &err);
+    return api_answer(s, &err, error, error_size);
+}
+
+int tctune_find_task(const tctune_work *w, const char *name) {
+    return tc_graph_work_find(w->w, name);
+}

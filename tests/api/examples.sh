@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs the examples, each on what those before it left, and looks at what they print; none is longer than 60 lines.
+#   examples.sh FOLDER-OF-PROGRAMS NETWORK FOLDER-OF-SOURCES
+set -eu
+programs=$1 network=$2 sources=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed() {
+    echo "$1:"
+    cat log
+    exit 1
+}
+for f in "$sources"/*.c; do
+    [ "$(wc -l <"$f")" -le 60 ] || { echo "$f is longer than 60 lines"; exit 1; }
+done
+"$programs/example_tune" "$network" tuned.db 24 >log 2>&1 || failed tune
+grep -q "^latency" log || failed tune
+"$programs/example_build_and_run" "$network" tuned.db >log 2>&1 || failed build_and_run
+grep -q "us  *1x" log || failed build_and_run
+"$programs/example_query" tuned.db >log 2>&1 || failed query
+[ "$(wc -l <log)" -gt 2 ] || failed query
+"$programs/example_by_hand" >log 2>&1 || failed by_hand
+grep -q "faster" log || failed by_hand
+"$programs/example_service" "$network" 2 50 >log 2>&1 || failed service
+grep -q "100 runs" log || failed service
+for p in "tune /no/such/file x.db 1" "build_and_run /no/such/file x.db" "query /no/such/file" "service /no/such/file 1 1"; do
+    # shellcheck disable=SC2086 # words
+    if "$programs"/example_$p >log 2>&1; then failed "$p"; fi
+    grep -q "/no/such/file" log || failed "$p"
+done

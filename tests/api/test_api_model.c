@@ -1,0 +1,138 @@
+/* Networks: their tasks, models built of them in several ways, run, saved and loaded; a build that is stopped. */
+#include "api_common.h"
+
+#include <stdlib.h>
+
+static const char db[] = SCRATCH("api_model.db");
+
+static tctune_work *open_network(void) {
+    tctune_work_options o = {.struct_size = sizeof o, .model = getenv("TCTUNE_TEST_NETWORK")};
+    tctune_work *w;
+    OK(tctune_work_open(&o, &w, error, sizeof error));
+    return w;
+}
+
+static int64_t elements(int ndim, const int64_t *shape) {
+    int64_t n = 1;
+    for (int d = 0; d < ndim; d++)
+        n *= shape[d];
+    return n;
+}
+
+/* The first output for an input of small numbers; malloc'ed. */
+static float *run(tctune_model *m, int64_t *n) {
+    DLTensor in = {.device = {kDLCPU, 0}}, out = in;
+    const int64_t *shape_in, *shape_out;
+    int ndim_in, ndim_out;
+    assert_non_null(tctune_input(m, 0, &in.dtype, &ndim_in, &shape_in));
+    assert_non_null(tctune_output(m, 0, &out.dtype, &ndim_out, &shape_out));
+    int64_t nin = elements(ndim_in, shape_in);
+    *n = elements(ndim_out, shape_out);
+    float *x = malloc((size_t)nin * sizeof *x), *y = malloc((size_t)*n * sizeof *y);
+    for (int64_t i = 0; i < nin; i++)
+        x[i] = (float)(i % 7) / 7.0f;
+    in.data = x, in.ndim = ndim_in, in.shape = (int64_t *)(uintptr_t)shape_in;
+    out.data = y, out.ndim = ndim_out, out.shape = (int64_t *)(uintptr_t)shape_out;
+    OK(tctune_run(m, &in, &out, error, sizeof error));
+    free(x);
+    return y;
+}
+
+static void same_results(tctune_model *a, tctune_model *b, float tolerance) {
+    int64_t n, m;
+    float *x = run(a, &n), *y = run(b, &m);
+    assert_int_equal(n, m);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(x[i] - y[i] <= tolerance && y[i] - x[i] <= tolerance);
+    free(x);
+    free(y);
+}
+
+/* Several models of one work, one of which outlives it. */
+static void test_builds(void **state) {
+    (void)state;
+    tctune_work *w = open_network();
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .accuracy = "strict"};
+    tctune_model *a, *b, *saved;
+    assert_true(tctune_num_tasks(w) > 1);
+    tctune_task t = {.struct_size = sizeof t};
+    for (int i = 0; i < tctune_num_tasks(w); i++) {
+        OK(tctune_get_task(w, i, &t, error, sizeof error));
+        assert_true(tctune_find_task(w, t.name) >= 0 && t.weight >= 1 && !t.varying);
+    }
+    assert_int_equal(tctune_find_task(w, "none"), -1);
+    OK(tctune_build(w, &o, &a, error, sizeof error));
+    o.threads = 2;
+    OK(tctune_build(w, &o, &b, error, sizeof error));
+    tctune_work_free(w);
+    same_results(a, b, 1e-4f);
+    OK(tctune_save(a, SCRATCH("api_model.so"), "net", error, sizeof error));
+    OK(tctune_load(SCRATCH("api_model.so"), 0, &saved, error, sizeof error));
+    same_results(a, saved, 0);
+    tctune_free(a);
+    REFUSED(TCTUNE_BAD_INPUT, "", tctune_save(saved, SCRATCH("again.so"), NULL, error, sizeof error));
+    tctune_free(saved);
+    tctune_free(b);
+    tctune_free(NULL);
+}
+
+/* What a session finds is built in. */
+static void test_tuned(void **state) {
+    (void)state;
+    tctune_work *w = open_network();
+    tctune_model *plain, *tuned;
+    tctune_tune_options t = {
+        .struct_size = sizeof t, .database = db, .trials = 6 * tctune_num_tasks(w), .threads = 1, .batch = 6};
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .database = db, .require_complete = 1};
+    remove_database(db);
+    REFUSED(TCTUNE_BAD_INPUT, db, tctune_build(w, &o, &tuned, error, sizeof error));
+    OK(tctune_tune(w, &t, error, sizeof error));
+    OK(tctune_build(w, &o, &tuned, error, sizeof error));
+    OK(tctune_build(w, NULL, &plain, error, sizeof error));
+    same_results(plain, tuned, 1e-3f);
+    tctune_free(plain);
+    tctune_free(tuned);
+    tctune_work_free(w);
+}
+
+static int enough(void *user, int done, int total, const char *kernel) {
+    assert_true(done >= 1 && done <= total && *kernel);
+    ++*(int *)user;
+    return 1;
+}
+
+static void test_what_is_wrong(void **state) {
+    (void)state;
+    int told = 0;
+    tctune_work *w = open_network(), *none;
+    tctune_model *m;
+    tctune_work_options wo = {.struct_size = sizeof wo};
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1, .progress = enough, .user = &told};
+    assert_int_equal(tctune_build(w, &o, &m, error, sizeof error), TCTUNE_STOPPED);
+    assert_null(m);
+    assert_true(told > 0);
+    REFUSED(TCTUNE_BAD_INPUT, "nothing to work on", tctune_work_open(&wo, &none, error, sizeof error));
+    wo.model = "/no/such.onnx";
+    REFUSED(TCTUNE_BAD_INPUT, "/no/such.onnx", tctune_work_open(&wo, &none, error, sizeof error));
+    wo.te_text = gemm_text;
+    REFUSED(TCTUNE_BAD_INPUT, "both", tctune_work_open(&wo, &none, error, sizeof error));
+    wo = (tctune_work_options){.struct_size = sizeof wo, .te_text = "compute Y[i:4] = ", .te = "mine.te"};
+    REFUSED(TCTUNE_BAD_INPUT, "mine.te:1", tctune_work_open(&wo, &none, error, sizeof error));
+    o = (tctune_build_options){.struct_size = sizeof o, .error_budget = 0.01};
+    REFUSED(TCTUNE_BAD_INPUT, "precision", tctune_build(w, &o, &m, error, sizeof error));
+    o = (tctune_build_options){.struct_size = sizeof o, .target = "vax"};
+    REFUSED(TCTUNE_BAD_INPUT, "vax", tctune_build(w, &o, &m, error, sizeof error));
+    o = (tctune_build_options){.struct_size = sizeof o, .database = "/no/such.db"};
+    REFUSED(TCTUNE_BAD_INPUT, "/no/such.db", tctune_build(w, &o, &m, error, sizeof error));
+    assert_null(m);
+    tctune_work_free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_builds),
+        cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
