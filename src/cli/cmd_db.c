@@ -270,7 +270,7 @@ static int rerun(tc_meas_db *db, tc_error *err) {
         return TC_CLI_FAILED;
     printf("%d measured again, %d failed, %d skipped\n", n.done, n.failed, n.skipped);
     if (*tc_cli_stop_flag())
-        return 128 + *tc_cli_stop_flag();
+        return TC_CLI_FAILED;
     if (!n.failed)
         return TC_CLI_DONE;
     tc_fail(err, TC_BAD_INPUT, "%d of the best records cannot be measured any more; %" PRId64 " of them are no longer applied",

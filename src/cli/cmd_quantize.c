@@ -168,7 +168,7 @@ static int quantize(const quantize_args *a, tc_quantize_options *o, tc_error *er
         print_report(a, o, &report);
     tc_quantize_report_free(&report);
     tc_graph_bindings_free(shapes, a->shape.len);
-    return st == TC_OK ? TC_CLI_DONE : *tc_cli_stop_flag() ? 128 + *tc_cli_stop_flag() : TC_CLI_FAILED;
+    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }
 
 static int run(const void *args, tc_error *err) {

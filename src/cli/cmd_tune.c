@@ -197,7 +197,7 @@ static int stopped(const tune_args *a, tc_error *err) {
     tc_fail(err, TC_ENV, "stopped by %s; what was measured is in %s, and the same command goes on from there%s%s",
             signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "",
             a->out ? a->out : "");
-    return 128 + signal;
+    return TC_CLI_FAILED;
 }
 
 static int check_budget(const tune_args *a, tc_error *err) {

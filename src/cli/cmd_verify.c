@@ -93,7 +93,7 @@ static int finish(tally *t, tc_error *err) {
         putchar('\n');
     if (*tc_cli_stop_flag()) {
         tc_fail(err, TC_ENV, "stopped before the end");
-        return 128 + *tc_cli_stop_flag();
+        return TC_CLI_FAILED;
     }
     return c[TC_GRAPH_CASE_FAILED] ? TC_CLI_FAILED : TC_CLI_DONE;
 }

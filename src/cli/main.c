@@ -106,6 +106,12 @@ static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_erro
     return status;
 }
 
+/* What a signal ended early has not failed. */
+static int status_of(int status) {
+    int signal = *tc_cli_stop_flag();
+    return status == TC_CLI_FAILED && signal ? 128 + signal : status;
+}
+
 static int run_command(const tc_cli_command *c, int argc, char **argv) {
     tc_error err = {0};
     int status = TC_CLI_FAILED;
@@ -120,7 +126,7 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
         fprintf(stderr, "tctune %s: %s\n", c->name, err.msg);
     if (status == TC_CLI_USAGE)
         fprintf(stderr, "`tctune %s --help` lists the options.\n", c->name);
-    return finish_output(status);
+    return finish_output(status_of(status));
 }
 
 static int print_version(void) {

@@ -1,4 +1,5 @@
-# Read by the campaigns that kill: `kill -9` at moments that a seed decides, and what may be left of a process that ended so.
+# Read by the campaigns that kill: `kill -9`, or Ctrl-C twice, at moments that a seed decides, and what may be left of a process that ended
+# so.
 # TCTUNE names the command; that of the release build unless it is set.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
@@ -50,13 +51,29 @@ wait_for_end() { # PID
     done
 }
 
-# The first process alone, or all of its group; what that leaves, too, has come to its end then. $status is that of the command.
-kill_it() { # PID GROUP
-    if [ "$2" -eq 0 ]; then
-        kill -KILL "$1" 2>/dev/null || true
+# To the first process alone, or to all of its group.
+signal_it() { # SIGNAL PID GROUP
+    if [ "$3" -eq 0 ]; then
+        kill "-$1" "$2" 2>/dev/null || true
     else
-        kill -KILL "-$1" 2>/dev/null || true
+        kill "-$1" "-$2" 2>/dev/null || true
     fi
+}
+
+# What that leaves, too, has come to its end then. $status is that of the command.
+kill_it() { # PID GROUP
+    signal_it KILL "$@"
+    status=0
+    wait "$1" 2>/dev/null || status=$?
+}
+
+# Ctrl-C twice: the second time while it ends because of the first, at once or after some milliseconds.
+interrupt_it() { # PID GROUP
+    signal_it INT "$@"
+    draw 2
+    [ "$drawn" -eq 0 ] || draw 60
+    sleep_ms "$drawn"
+    signal_it INT "$@"
     status=0
     wait "$1" 2>/dev/null || status=$?
 }

@@ -163,7 +163,8 @@ static void environment(const char *dir, words *w) {
     finish(w);
 }
 
-/* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or 128 + the signal. */
+/* Runs argv, with its scratch files in the folder and its output in the file `log`; *code is the exit status, or that of the signal that ended it
+ * below zero. */
 static tc_status run(char *const *argv, const tc_scratch *scratch, const char *log, int *code, tc_error *err) {
     posix_spawn_file_actions_t fa;
     words env = {0};
@@ -184,12 +185,14 @@ static tc_status run(char *const *argv, const tc_scratch *scratch, const char *l
     while (waitpid(pid, &st, 0) < 0)
         if (errno != EINTR)
             return tc_fail(err, TC_ENV, "waiting for the linker '%s': %s", argv[0], strerror(errno));
-    *code = WIFEXITED(st) ? WEXITSTATUS(st) : 128 + WTERMSIG(st);
+    *code = WIFEXITED(st) ? WEXITSTATUS(st) : -WTERMSIG(st);
     return TC_OK;
 }
 
 static tc_status tool_failed(const char *what, const char *tool, const char *log, int code, tc_error *err) {
     char *text = NULL;
+    if (code < 0)
+        return tc_fail(err, TC_ENV, "the %s '%s' was ended by signal %d (%s)", what, tool, -code, strsignal(-code));
     if (tc_fs_read(log, &text, NULL, NULL) != TC_OK)
         text = NULL;
     for (size_t n = text ? strlen(text) : 0; n > 0 && text[n - 1] == '\n';)
