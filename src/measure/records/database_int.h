@@ -31,6 +31,8 @@ enum {
 
 /* Keeps a file that anybody may have made from doing more than being read; after opening it, before its first statement. */
 tc_status tc_meas_db_guard(tc_meas_db *db, tc_error *err);
+/* Refuses what others may have put beside the file for SQLite to act on; before that reads anything. */
+tc_status tc_meas_db_check_beside(tc_meas_db *db, tc_error *err);
 /* Makes the tables of a schema in an empty database. */
 tc_status tc_meas_db_make_schema(sqlite3 *sql, int version);
 /* Whether the file has the tables of its schema, as that makes them, and nothing else. */

@@ -12,6 +12,7 @@
 #include "support/log.h"
 #include "support/system/fs.h"
 #include "support/system/identity.h"
+#include "support/vec.h"
 
 enum {
     APPLICATION_ID = 0x7463746e, /* "tctn" in the file header: tells our files from other SQLite databases */
@@ -206,30 +207,34 @@ static char *immutable_uri(const char *path) {
     return b.data;
 }
 
-static bool has_wal(const char *path) {
-    tc_strbuf wal = {0};
+/* NULL: neither a log nor a journal. */
+static const char *unfinished(const tc_meas_db *db) {
+    const char *file = sqlite3_db_filename(db->sql, "main");
+    const char *const names[] = {sqlite3_filename_wal(file), sqlite3_filename_journal(file)};
     struct stat st;
-    tc_sb_printf(&wal, "%s-wal", path);
-    bool has = stat(tc_sb_str(&wal), &st) == 0 && st.st_size > 0;
-    tc_strbuf_free(&wal);
-    return has;
+    for (size_t i = 0; i < TC_LEN(names); i++)
+        if (lstat(names[i], &st) == 0 && st.st_size > 0)
+            return names[i];
+    return NULL;
 }
 
 static tc_status open_file(tc_meas_db *db, const char *name, int flags, tc_error *err) {
     if (sqlite3_open_v2(name, &db->sql, flags, NULL) != SQLITE_OK)
         return tc_meas_db_fail(db, "opening", err);
     sqlite3_busy_timeout(db->sql, TC_MEAS_DB_BUSY_MS);
+    TC_TRY(tc_meas_db_check_beside(db, err));
     return tc_meas_db_guard(db, err);
 }
 
 /* A reader in a read-only folder gets the file as it is, if no writer left a log behind. */
 static tc_status reopen_immutable(tc_meas_db *db, tc_error *err) {
-    if (has_wal(db->path))
+    const char *log = unfinished(db);
+    if (log)
         return tc_fail(err, TC_ENV,
-                       "%s: has an unfinished log beside it (%s-wal), and the folder cannot be written to read it. Make the "
+                       "%s: has an unfinished log beside it (%s), and the folder cannot be written to read it. Make the "
                        "folder writable, "
                        "or copy both files to one that is",
-                       db->path, db->path);
+                       db->path, log);
     sqlite3_close(db->sql);
     char *uri = immutable_uri(db->path);
     tc_status s = open_file(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
