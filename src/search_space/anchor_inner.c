@@ -8,7 +8,7 @@
  *       for k_o: S[tile] += ..                          # k_u and other reductions unrolled; W packed in the order it is walked
  *       Y_acc[tile] += S[tile] * C[.., b]               # registers
  *
- * A scale is applied once for a block, and not to each number; both tiles stay in registers. What bounds such products of few rows is
+ * There may be several sums of a block, by more reductions of Y: all of them are computed at once. A scale is applied once for a block, and not to each number; both tiles stay in registers. What bounds such products of few rows is
  * memory: the constants may be prefetched some bytes ahead of the loops, which else wait at each page. */
 #include "search_space/anchor_int.h"
 
@@ -100,7 +100,7 @@ static int vector_dim(const analysis *an, const anchor_plan *p, int inner) {
     return tc_space_dim_along(an->ctx, k.read, p->op->axes[p->acc_vec].var);
 }
 
-void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
+const tc_intrinsic *tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     loop_ref block = emit_scaling(e, p);
     anchor_plan q;
     tc_space_plan(e->an, inner, inner, &q);
@@ -116,17 +116,22 @@ void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id) {
     for (int r = 0; r < q.op->nraxis; r++)
         v->inner *= q.op->raxes[r].extent;
     v->inner = tc_ceil_div(v->inner, q.group);
+    v->sums = 1;
+    for (int r = 1; r < p->op->nraxis; r++)
+        v->sums *= p->op->raxes[r].extent;
     tc_space_compute_at(&e->b, q.acc, block);
     tc_space_keep_local(&e->b, q.acc);
     tc_space_emit_steps(e, &q, id);
     tc_space_emit_operands(e, &q, (loop_ref){0});
+    return q.dot;
 }
 
-void tc_space_emit_streams(emitter *e, int id, size_t from) {
+void tc_space_emit_streams(emitter *e, const tc_intrinsic *unit, int id, size_t from) {
     static const int64_t bytes[] = {0, 512, 1024, 2048, 4096};
     if (from == e->packed.len)
         return;
-    factor ahead = chosen(tc_space_sample_choice(&e->b, ROLE_AHEAD, id, (int)TC_LEN(bytes), bytes, 0));
+    decision_ref ahead = tc_space_sample_choice(&e->b, ROLE_AHEAD, id, (int)TC_LEN(bytes), bytes, 0);
+    tc_space_decision(&e->b, ahead)->unit = unit;
     for (size_t i = from; i < e->packed.len; i++)
-        tc_space_prefetch(&e->b, e->packed.data[i]->name, ahead);
+        tc_space_prefetch(&e->b, e->packed.data[i]->name, chosen(ahead));
 }

@@ -64,10 +64,11 @@ void tc_space_emit_steps(emitter *e, const anchor_plan *p, int id);
 bool tc_space_emit_tiles(emitter *e, anchor_plan *p);
 
 /* ---- anchor_inner.c ---- */
-/* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. */
-void tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
+/* The loops of an anchor that scales and adds up the sums of stage `inner`, and those of that stage. Returns the unit of dot products that
+ * takes these sums; NULL: none does. */
+const tc_intrinsic *tc_space_emit_inner(emitter *e, const anchor_plan *p, int inner, int id);
 /* How far the constants that got a layout since there were `from` of them are prefetched ahead. */
-void tc_space_emit_streams(emitter *e, int id, size_t from);
+void tc_space_emit_streams(emitter *e, const tc_intrinsic *unit, int id, size_t from);
 
 /* ---- anchor_blocked.c ---- */
 /* The loops of the accumulating stage when its tile is a cache block; returns the one over blocks of the reduction. */

@@ -216,15 +216,16 @@ void tc_space_emit_anchor(emitter *e, const cluster *c) {
     tc_space_unroll_all(&e->b, &l.rows);
     tc_space_vectorize(&e->b, l.vec);
     e->panel = p.panel;
+    const tc_intrinsic *unit = NULL; /* of sums of blocks */
     if (p.blocked)
         e->block = tc_space_emit_blocked(e, &p, id);
     else if (c->inner >= 0)
-        tc_space_emit_inner(e, &p, c->inner, id);
+        unit = tc_space_emit_inner(e, &p, c->inner, id);
     else
         tc_space_emit_steps(e, &p, id);
     tc_space_emit_operands(e, &p, task);
     if (c->inner >= 0)
-        tc_space_emit_streams(e, id, packed);
+        tc_space_emit_streams(e, unit, id, packed);
     if (!e->v.serial && !is_loop(e->at))
         tc_space_parallel(&e->b, task);
     if (e->v.chain)

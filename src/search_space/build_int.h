@@ -20,20 +20,22 @@ typedef enum role {
 typedef struct decision {
     int step; /* of the sketch, and of its instances: the one that makes it */
     role role;
-    int anchor;               /* which anchor cluster of the sketch it belongs to, -1: none */
-    int64_t extent;           /* of the axis it divides */
-    bool varies;              /* ROW: the size of the axis is only known when the kernel runs */
-    int64_t least;            /* ROW: its least size, if it varies */
-    bool primary;             /* ROW: the row axis that carries the register tile in constructed schedules */
-    int64_t block;            /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
-    int64_t phase;            /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
-    int lanes;                /* VEC: lanes of a vector register for the anchor's element type */
-    int64_t batch;            /* VEC: product of the batch axes, all of them parallel tasks */
-    int64_t depth;            /* VEC: product of the reduction axes */
-    int64_t last;             /* TILE_COLUMNS: the last one */
-    int64_t pitch;            /* TILE_COLUMNS: bytes from one row of the first operand to the next */
-    double row_bytes;         /* VEC: what a row of results reads of the operands that all columns read */
-    const tc_intrinsic *unit; /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL */
+    int anchor;       /* which anchor cluster of the sketch it belongs to, -1: none */
+    int64_t extent;   /* of the axis it divides */
+    bool varies;      /* ROW: the size of the axis is only known when the kernel runs */
+    int64_t least;    /* ROW: its least size, if it varies */
+    bool primary;     /* ROW: the row axis that carries the register tile in constructed schedules */
+    int64_t block;    /* ROW: constructed schedules take at most this many rows at a time; 0: any number */
+    int64_t phase;    /* ROW: values repeat the pattern of useful taps with this period along the axis; 1: none */
+    int lanes;        /* VEC: lanes of a vector register for the anchor's element type */
+    int64_t batch;    /* VEC: product of the batch axes, all of them parallel tasks */
+    int64_t depth;    /* VEC: product of the reduction axes */
+    int64_t last;     /* TILE_COLUMNS: the last one */
+    int64_t pitch;    /* TILE_COLUMNS: bytes from one row of the first operand to the next */
+    double row_bytes; /* VEC: what a row of results reads of the operands that all columns read */
+    /* TILE_COLUMNS: that has the tiles, `batch` and `depth` as of VEC; VEC: of dot products, or NULL; AHEAD: that adds up the sums of
+     * blocks, or NULL */
+    const tc_intrinsic *unit;
     struct {
         double pass;    /* VEC: what storing the values of all producers takes, per multiply-add */
         double left;    /* of it, the part of those that are never inlined */
@@ -43,6 +45,7 @@ typedef struct decision {
     } produced;
     int64_t
         inner; /* VEC: instructions for a sum of a block, whose scaled values are added to accumulators of their own; 0: none */
+    int64_t sums;  /* VEC: with inner, sums of a block that are added to one accumulator, all in registers */
     bool lanewise; /* VEC: every operand runs along the vector axis (depthwise): nothing is broadcast */
 } decision;
 

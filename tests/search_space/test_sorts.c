@@ -10,7 +10,7 @@
 enum { SHUFFLES = 3 };
 
 /* Rewritten when construction is changed on purpose: the test says what it found. */
-static const char *const GOLDEN = "9d62b918fe63768173049a2e81412822";
+static const char *const GOLDEN = "57f458c1e840cd9af549dd6cffc0c6fa";
 
 static void same_in_any_order(void **state) {
     (void)state;

@@ -1,5 +1,5 @@
 /* Which form and schedule a task gets: the best verified record of any of its forms, else the default schedule of its own
- * workload, or of the one in bf16 where the target has a unit for it; and its lowering. */
+ * workload, or of a form that the target has a unit for; and its lowering. */
 #include "graph/model/parts.h"
 #include "measure/machine/caches.h"
 #include "search_space/space.h"
@@ -49,16 +49,14 @@ static tc_status lower(const chooser *c, const tc_graph_form *form, const tc_tra
     return TC_OK;
 }
 
-/* The task's own form; where operands may be rounded and a unit takes them, by whose cost the form is faster, that one. */
+/* The task's own form, or one for a unit of the target by whose cost it is faster. */
 static const tc_graph_form *default_form(const chooser *c) {
-    const tc_graph_form *best = &c->u->form[0];
-    for (int f = 1; f < c->u->nform; f++) {
-        const tc_graph_form *x = &c->u->form[f];
-        bool rounds = x->alternative->needs & TC_ACCURACY_BF16;
-        if (rounds && tc_te_unit_gain(x->workload, c->m->intrinsics) > tc_te_unit_gain(best->workload, c->m->intrinsics))
-            best = x;
-    }
-    return best;
+    const tc_graph_form *own = &c->u->form[0];
+    if (c->u->nform == 1)
+        return own;
+    tc_space_alternative_list l = {c->u->nform - 1, own[1].alternative};
+    const tc_space_alternative *x = tc_space_untuned(own->workload, l, c->m->intrinsics);
+    return x ? &own[1 + (x - l.data)] : own;
 }
 
 static tc_status use_default(const chooser *c, tc_error *err) {

@@ -5,6 +5,7 @@
 
 #include "support/map.h"
 #include "support/vec.h"
+#include "te/unit_gain.h"
 
 static const struct {
     const char *name;
@@ -12,10 +13,9 @@ static const struct {
     int parameter;
     tc_accuracy needs; /* it is offered where that is allowed */
 } algorithms[] = {
-    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST},
-    {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
-    {"strassen", space_strassen, 1, TC_ACCURACY_FAST},
-    {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
+    {"winograd-f2", space_winograd, 2, TC_ACCURACY_FAST}, {"winograd-f4", space_winograd, 4, TC_ACCURACY_FAST},
+    {"strassen", space_strassen, 1, TC_ACCURACY_FAST},    {"bf16", space_bf16, 0, TC_ACCURACY_BF16},
+    {"digits", space_digits, 0, TC_ACCURACY_FAST},
 };
 
 tc_status tc_accuracy_parse(const char *name, tc_accuracy *set, tc_error *err) {
@@ -106,7 +106,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
     tc_arena *a = tc_ctx_arena(c);
     tc_map tensors = {0};
     bool any = false;
-    int n = 0, *source = TC_NEW_N(a, int, w->nin);
+    int n = 0, products = 0, *source = TC_NEW_N(a, int, w->nin);
     tc_space_prologue *p = TC_NEW_N(a, tc_space_prologue, w->ncompute);
     const tc_tensor **in = tc_arena_dup(a, w->in, sizeof *w->in * (size_t)w->nin);
     const tc_tensor **last = TC_NEW_N(a, const tc_tensor *, w->nout);
@@ -119,6 +119,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
             continue;
         tc_map_put(&tensors, w->computes[i]->out[0]->id, (uintptr_t)r.result);
         any = true;
+        products = TC_MAX(products, r.products);
         if (!r.constant)
             continue;
         int at = index_of(w, r.constant);
@@ -134,7 +135,7 @@ static bool apply(tc_ctx *c, const tc_workload *w, size_t k, tc_space_alternativ
     tc_workload *made;
     if (!any || tc_te_workload(c, w->nin, in, w->nout, last, &made, NULL) != TC_OK || !same_symbols(w, made))
         return false;
-    *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, made, source, n, p};
+    *out = (tc_space_alternative){algorithms[k].name, algorithms[k].needs, products, made, source, n, p};
     return true;
 }
 
@@ -145,4 +146,16 @@ tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w,
         if ((accuracy & algorithms[k].needs) == algorithms[k].needs && apply(c, w, k, &x[n]))
             n++;
     return (tc_space_alternative_list){n, x};
+}
+
+const tc_space_alternative *tc_space_untuned(const tc_workload *w, tc_space_alternative_list l, tc_intrinsic_set set) {
+    const tc_space_alternative *best = NULL;
+    double gain = tc_te_unit_gain(w, set);
+    for (int i = 0; i < l.n; i++) {
+        const tc_space_alternative *x = &l.data[i];
+        double own = x->products ? tc_te_unit_gain(x->workload, set) / x->products : 0;
+        if (own > gain)
+            best = x, gain = own;
+    }
+    return best;
 }

@@ -6,14 +6,16 @@
 #ifndef TC_SPACE_ALTERNATIVES_H
 #define TC_SPACE_ALTERNATIVES_H
 
+#include "te/intrinsic.h"
 #include "te/te.h"
 
 /* What may be given up for speed: a set. Alternatives differ from the original by rounding; some of them by more than a reordered
  * sum does. */
 typedef enum tc_accuracy {
     TC_ACCURACY_STRICT = 0, /* nothing: only forms whose error is that of the original, up to the order of sums */
-    TC_ACCURACY_FAST = 1,   /* Winograd's and Strassen's forms too; their bounds are stated in winograd.c and strassen.c */
-    TC_ACCURACY_BF16 = 2,   /* operands of matmuls and convolutions may be rounded to bf16; the bound is stated in bf16.c */
+    TC_ACCURACY_FAST =
+        1, /* Winograd's and Strassen's forms and products by digits too; their bounds are stated in the file of each */
+    TC_ACCURACY_BF16 = 2, /* operands of matmuls and convolutions may be rounded to bf16; the bound is stated in bf16.c */
     TC_ACCURACY_ALL = TC_ACCURACY_FAST | TC_ACCURACY_BF16
 } tc_accuracy;
 /* Puts what "strict" or "fast", and "f32", "bf16" or "auto", say into the set. TC_BAD_INPUT: it is none of these. */
@@ -30,6 +32,7 @@ typedef struct tc_space_prologue {
 typedef struct tc_space_alternative {
     const char *name; /* "winograd-f4", for reports */
     tc_accuracy needs;
+    int products; /* of a unit's, in place of one multiply-add; 0: nothing but a search says whether it is faster */
     const tc_workload *workload;
     const int *source; /* by input of `workload`: the same input of the original, or -1 - k: what prologue k makes */
     int nprologue;
@@ -45,5 +48,9 @@ typedef struct tc_space_alternative_list {
  * not change. Outputs are those of w in shape and type, in the same order, and so are its symbols: what cuts extents into parts of fixed
  * sizes takes none that vary. */
 tc_space_alternative_list tc_space_alternatives(tc_ctx *c, const tc_workload *w, tc_accuracy accuracy);
+
+/* Of the alternatives l of w the one that is used where nothing was tuned: by the cost of a unit of `set` that takes its products it is
+ * faster than w and the others. NULL: w itself is. */
+const tc_space_alternative *tc_space_untuned(const tc_workload *w, tc_space_alternative_list l, tc_intrinsic_set set);
 
 #endif

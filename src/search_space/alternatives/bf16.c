@@ -214,7 +214,7 @@ static const tc_expr *made_weights(rounding *r, const tc_expr *read, space_repla
 
 bool space_bf16(tc_ctx *c, const tc_workload *w, const tc_compute *op, int parameter, space_replacement *out) {
     (void)parameter;
-    *out = (space_replacement){0};
+    *out = (space_replacement){.products = 1};
     if (!is_candidate(op))
         return false;
     rounding r = {.c = c, .w = w, .op = op};

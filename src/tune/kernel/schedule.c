@@ -134,13 +134,22 @@ static tc_status from_database(const tc_tune_query *q, const tc_workload *canoni
 
 /* ---- any ---- */
 
-static tc_status from_space(const tc_workload *w, const tc_target *t, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
+static tc_status from_space(const tc_tune_query *q, const tc_workload *canonical, tc_ctx *ctx, tc_arena *a, tc_tune_schedule *out,
+                            tc_error *err) {
+    tc_space_alternative_list l = tc_space_alternatives(ctx, canonical, q->accuracy);
+    const tc_space_alternative *x = tc_space_untuned(canonical, l, q->target->machine.intrinsics);
+    const tc_workload *w = x ? tc_te_canonical(ctx, x->workload) : canonical;
     tc_space *space;
     tc_trace *trace;
-    TC_TRY(tc_space_new(w, &t->machine, &space, err));
+    TC_TRY(tc_space_new(w, &q->target->machine, &space, err));
     tc_status st = tc_space_default(space, a, &trace, err);
     if (st == TC_OK)
         out->trace = tc_trace_text(a, trace);
+    if (x) {
+        out->form = tc_arena_strdup(a, x->name);
+        out->workload = tc_te_text(a, w);
+        out->hash = tc_te_hash(w);
+    }
     tc_space_free(space);
     return st;
 }
@@ -153,7 +162,7 @@ static tc_status find(const tc_tune_query *q, const tc_workload *canonical, tc_c
         TC_TRY(from_database(q, canonical, ctx, a, out, err));
     else
         out->why = "there is no database";
-    return out->record ? TC_OK : from_space(canonical, q->target, a, out, err);
+    return out->record ? TC_OK : from_space(q, canonical, ctx, a, out, err);
 }
 
 tc_status tc_tune_schedule_find(const tc_tune_query *q, tc_arena *a, tc_tune_schedule *out, tc_error *err) {
