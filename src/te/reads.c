@@ -41,3 +41,12 @@ double tc_te_constant_bytes_read(const tc_workload *w) {
             sum += tc_te_bytes_read(w, w->in[i]);
     return sum;
 }
+
+double tc_te_bytes_moved(const tc_workload *w) {
+    double sum = 0;
+    for (int i = 0; i < w->nin; i++)
+        sum += tc_te_bytes_read(w, w->in[i]);
+    for (int i = 0; i < w->nout; i++)
+        sum += (double)tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
+    return sum;
+}

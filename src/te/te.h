@@ -126,6 +126,8 @@ double tc_te_flops(const tc_workload *w);
 double tc_te_bytes_read(const tc_workload *w, const tc_tensor *t);
 /* The same, of all constants. */
 double tc_te_constant_bytes_read(const tc_workload *w);
+/* Bytes that one evaluation must move: of the inputs what it reads, and the outputs, once. */
+double tc_te_bytes_moved(const tc_workload *w);
 
 /* Reference interpreter: a dull loop nest over the unscheduled workload, which has no symbols (tc_te_at). Sums in f32 and narrower accumulate in double, so the
  * result is better than any schedule's. in[i], out[i]: dense row-major arrays. TC_BAD_INPUT for an out-of-range dynamic index. */

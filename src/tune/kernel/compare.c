@@ -80,14 +80,8 @@ tc_tune_difference *tc_tune_differences(const tc_tune_side *a, const tc_tune_sid
 
 /* What a call must move. Timed cold, what is not constant was written just before: it is in a cache. */
 static double traffic(const tc_workload *w, tc_meas_mode mode) {
-    double bytes = 0;
-    if (mode == TC_MEAS_COLD && tc_te_constant_bytes_read(w) > 0)
-        return tc_te_constant_bytes_read(w);
-    for (int i = 0; i < w->nin; i++)
-        bytes += tc_te_bytes_read(w, w->in[i]);
-    for (int i = 0; i < w->nout; i++)
-        bytes += (double)tc_tensor_size(w->out[i]) * tc_dtype_bytes(w->out[i]->dtype);
-    return bytes;
+    bool cold = mode == TC_MEAS_COLD && tc_te_constant_bytes_read(w) > 0;
+    return cold ? tc_te_constant_bytes_read(w) : tc_te_bytes_moved(w);
 }
 
 tc_tune_roof tc_tune_roofline(const tc_workload *w, const tc_target *t, tc_meas_mode mode, const tc_tune_roof *earlier) {
