@@ -210,7 +210,7 @@ static void tables_are_there(void **state) {
     assert_int_equal(floor_of(r, "src/support")->floor, 0);
     assert_null(floor_of(r, "src/graph")); /* has no files of its own */
     for (size_t i = 0; i < r->floors.len; i++)
-        assert_true(r->floors.data[i].floor <= floor_of(r, "src/cli")->floor);
+        assert_true(r->floors.data[i].floor <= floor_of(r, "src/cli/watch")->floor);
 }
 
 static void tree_keeps_the_rules(void **state) {

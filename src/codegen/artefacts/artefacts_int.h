@@ -3,6 +3,7 @@
 #define TC_CODEGEN_ARTEFACTS_ARTEFACTS_INT_H
 
 #include "codegen/code/builder.h"
+#include "codegen/profile/profile.h"
 
 /* ---- unit.c ---- */
 
@@ -14,6 +15,11 @@ TC_NODISCARD tc_status tc_cg_close_unit(tc_cg *g, void **obj, size_t *size, int6
 tc_val tc_cg_at_bytes(tc_cg *g, tc_val base, int64_t bytes);
 /* Begins a function: an empty block "entry", where the builder then stands. */
 tc_val tc_cg_begin_function(tc_cg *g, const char *name, LLVMTypeRef ret, LLVMTypeRef *params, int n, bool exported);
+
+/* ---- profile_table.c ---- */
+
+/* The address of the table, as the module's constant. */
+tc_val tc_cg_profile_table(tc_cg *g, const tc_cg_profile *p);
 
 /* ---- rename.c ---- */
 

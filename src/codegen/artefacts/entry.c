@@ -2,10 +2,11 @@
  * behind the head, and behind that copies of what callers did not align.
  *
  *   NAME_context_run(context, inputs, outputs):
+ *     where a profile is wanted and nobody watches the context: return tc_profile_run(..., this function), which watches it
  *     return -2 unless the sizes among the inputs are what they must be, -3 unless inputs that are outputs too are the same
  *       aligned arrays
  *     in[i], out[i] = aligned pointers; copies in the context stand in for those that are not
- *     rt = {abi, min(context.threads, built for), RUNTIME}
+ *     rt = {abi, min(context.threads, built for), context.parallel_for or RUNTIME, context.impl}
  *     status = DRIVER(in, out, arena, CONSTANTS, &rt, context)
  *     copies of outputs go home
  *
@@ -200,8 +201,19 @@ static tc_val thread_count(entry *x) {
     return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, n, one, ""), one, n, "");
 }
 
+static tc_val pointer_in_context(entry *x, size_t at) {
+    return LLVMBuildLoad2(x->g->b, x->g->ptr, tc_cg_at_bytes(x->g, x->context, (int64_t)at), "");
+}
+
 static tc_val symbol(tc_cg *g, const char *name) {
     return name ? LLVMAddGlobal(g->mod, g->i8, name) : LLVMConstNull(g->ptr);
+}
+
+/* parallel_for of its runs. */
+static tc_val runtime_of(entry *x) {
+    tc_cg *g = x->g;
+    tc_val theirs = pointer_in_context(x, offsetof(tc_cg_context, parallel_for));
+    return LLVMBuildSelect(g->b, LLVMBuildIsNull(g->b, theirs, ""), symbol(g, x->e->runtime), theirs, "");
 }
 
 static tc_val call_driver(entry *x) {
@@ -211,8 +223,8 @@ static tc_val call_driver(entry *x) {
     tc_val rt = tc_cg_alloca(g, g->i64, 3, 8, "rt"); /* tc_rt: two i32, two pointers */
     LLVMBuildStore(g->b, i32(g, TC_RT_ABI), rt);
     LLVMBuildStore(g->b, thread_count(x), tc_cg_at_bytes(g, rt, 4));
-    LLVMBuildStore(g->b, symbol(g, x->e->runtime), tc_cg_at_bytes(g, rt, 8));
-    LLVMBuildStore(g->b, LLVMConstNull(g->ptr), tc_cg_at_bytes(g, rt, 16));
+    LLVMBuildStore(g->b, runtime_of(x), tc_cg_at_bytes(g, rt, 8));
+    LLVMBuildStore(g->b, pointer_in_context(x, offsetof(tc_cg_context, impl)), tc_cg_at_bytes(g, rt, 16));
     tc_val arena = tc_cg_at_bytes(g, x->context, HEAD),
            args[] = {x->in, x->out, arena, symbol(g, x->e->constants), rt, x->context};
     return LLVMBuildCall2(g->b, type, external(g, x->e->driver, type), args, TC_LEN(args), "status");
@@ -271,12 +283,36 @@ static void check_sizes(entry *x) {
         return_if(x, bad, -2);
 }
 
+static tc_val hidden(tc_val v) {
+    LLVMSetVisibility(v, LLVMHiddenVisibility);
+    return v;
+}
+
+/* Unless it is wanted this is a load and a branch. */
+static void hand_to_profile(entry *x) {
+    tc_cg *g = x->g;
+    if (!x->e->profile)
+        return;
+    LLVMBasicBlockRef wanted = block(x, "wanted"), watch = block(x, "watch"), plain = block(x, "plain");
+    tc_val flag = LLVMBuildLoad2(g->b, g->i32, hidden(LLVMAddGlobal(g->mod, g->i32, "tc_profile_wanted")), "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, flag, i32(g, 0), ""), plain, wanted);
+    LLVMPositionBuilderAtEnd(g->b, wanted);
+    tc_val step = pointer_in_context(x, offsetof(tc_cg_context, step));
+    LLVMBuildCondBr(g->b, LLVMBuildIsNull(g->b, step, ""), watch, plain);
+    LLVMPositionBuilderAtEnd(g->b, watch);
+    LLVMTypeRef params[] = {g->ptr, g->ptr, g->ptr, g->ptr, g->ptr}, type = LLVMFunctionType(g->i32, params, 5, 0);
+    tc_val args[] = {tc_cg_profile_table(g, x->e->profile), x->context, x->inputs, x->outputs, x->fn};
+    LLVMBuildRet(g->b, LLVMBuildCall2(g->b, type, hidden(external(g, "tc_profile_run", type)), args, 5, ""));
+    LLVMPositionBuilderAtEnd(g->b, plain);
+}
+
 static void build_context_run(entry *x) {
     tc_cg *g = x->g;
     x->run = begin(x, "context_run", g->i32, 3);
     x->context = LLVMGetParam(x->fn, 0);
     x->inputs = LLVMGetParam(x->fn, 1);
     x->outputs = LLVMGetParam(x->fn, 2);
+    hand_to_profile(x);
     check_sizes(x);
     check_shared(x);
     x->in = tc_cg_alloca(g, g->ptr, TC_MAX(x->e->nin, 1), 8, "in");

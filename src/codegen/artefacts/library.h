@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "codegen/profile/profile.h"
 #include "codegen/target/target.h"
 #include "support/status.h"
 #include "tctune/runtime.h"
@@ -47,6 +48,10 @@ typedef struct tc_cg_context {
     void (*step)(void *user, int32_t step); /* called after each DO step that succeeded; NULL, as at first: nobody watches */
     void *user;
     int32_t threads; /* of its runs; more than the library was built for are not used */
+    /* What runs its parallel loops, as a tc_rt has it; NULL, as at first: the library's own. Libraries whose
+     * metadata do not say "watched" do not look at it. */
+    int32_t (*parallel_for)(const tc_rt *rt, int64_t n, tc_rt_body *body, void *closure);
+    void *impl;
 } tc_cg_context;
 
 /* A model's steps in order: `int32_t NAME(const void *const *inputs, void *const *outputs, uint8_t *arena, const uint8_t *constants,
@@ -106,6 +111,7 @@ typedef struct tc_cg_entry {
     int nin, nout;
     const tc_cg_array *in, *out;
     tc_cg_size_checks sizes;
+    const tc_cg_profile *profile; /* of libraries that tc_cg_profile_object is part of; NULL: none */
 } tc_cg_entry;
 /* Of a context; one of them lies in the library, among what its code reaches. */
 int64_t tc_cg_context_bytes(const tc_cg_entry *e);

@@ -48,6 +48,7 @@ static void describe_kernels(builder *b) {
                                           .hash = b->p->hashes[i],
                                           .count = (int)t->weight,
                                           .flops = tc_te_flops(t->workload),
+                                          .bytes = tc_te_bytes_moved(t->workload),
                                           .why = ""};
         tc_graph_list_forms(b->p, i, tc_graph_accuracy_of(b->o, i), &m->units[i]);
     }

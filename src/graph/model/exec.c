@@ -155,7 +155,7 @@ static void copy(const tc_graph_step *s, void *const *argv) {
 }
 
 /* *at: this step's number, then the next one's. */
-static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, void *const *out) {
+static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, void *const *out, const tc_rt *rt) {
     const tc_graph_model *m = c->m;
     void **argv = c->argv[*at];
     const tc_graph_step *s = &m->steps[(*at)++];
@@ -163,9 +163,9 @@ static int32_t run_step(tc_graph_context *c, int *at, const void *const *in, voi
     switch (s->kind) {
     case TC_CG_DO:
         if (s->library)
-            return s->library->run(argv, c->memory + m->workspace_at, &m->rt);
+            return s->library->run(argv, c->memory + m->workspace_at, rt);
         if (s->task >= 0)
-            return m->units[s->task].kernel(argv, c->memory + m->workspace_at, &m->rt);
+            return m->units[s->task].kernel(argv, c->memory + m->workspace_at, rt);
         copy(s, argv);
         return 0;
     case TC_CG_UNLESS:
@@ -192,7 +192,8 @@ static tc_status run_failed(const tc_graph_model *m, const tc_graph_step *s, int
 
 /* What a library tells of its steps. */
 typedef struct watched {
-    double *seconds, since;
+    const tc_graph_watch *by;
+    double since;
     int n;
 } watched;
 
@@ -200,33 +201,37 @@ static void on_step(void *user, int32_t step) {
     watched *w = user;
     double now = tc_now();
     if (step >= 0 && step < w->n)
-        w->seconds[step] += now - w->since;
-    w->since = now;
+        w->by->step(w->by->user, step, w->since, now);
+    w->since = tc_now();
 }
 
-static tc_status run_library(tc_graph_context *c, const void *const *in, void *const *out, double *seconds, tc_error *err) {
-    watched w = {.seconds = seconds, .n = c->m->nstep};
-    c->library->step = seconds ? on_step : NULL;
+static tc_status run_library(tc_graph_context *c, const void *const *in, void *const *out, const tc_graph_watch *watch,
+                             tc_error *err) {
+    const tc_rt *rt = watch ? watch->rt : NULL;
+    watched w = {.by = watch, .n = c->m->nstep};
+    c->library->step = watch ? on_step : NULL;
     c->library->user = &w;
+    c->library->parallel_for = rt ? rt->parallel_for : NULL;
+    c->library->impl = rt ? rt->impl : NULL;
     w.since = tc_now();
     int32_t code = c->m->library.run(c->library, in, out);
     return code ? run_failed(c->m, NULL, code, err) : TC_OK;
 }
 
-tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out, double *seconds, tc_error *err) {
+tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out, const tc_graph_watch *watch,
+                            tc_error *err) {
     const tc_graph_model *m = c->m;
-    for (int i = 0; i < m->nstep && seconds; i++)
-        seconds[i] = 0;
+    const tc_rt *rt = watch && watch->rt ? watch->rt : &m->rt;
     if (c->library)
-        return run_library(c, in, out, seconds, err);
+        return run_library(c, in, out, watch, err);
     for (int next = 0; next < m->nstep;) {
         int i = next;
-        double start = seconds ? tc_now() : 0;
-        int32_t code = run_step(c, &next, in, out);
+        double start = watch ? tc_now() : 0;
+        int32_t code = run_step(c, &next, in, out, rt);
         if (code)
             return run_failed(m, &m->steps[i], code, err);
-        if (seconds)
-            seconds[i] += tc_now() - start;
+        if (watch)
+            watch->step(watch->user, i, start, tc_now());
     }
     return TC_OK;
 }

@@ -36,6 +36,7 @@ typedef struct tc_graph_kernel {
     tc_digest hash;           /* of the task's own workload, whichever form is in use */
     int count;                /* launches per run */
     double flops;             /* of one launch, in the task's own form */
+    double bytes;             /* that one launch must move (tc_te_bytes_moved), in that form; 0: not known */
     const tc_intrinsic *unit; /* the fastest that the sums of the form in use can take; NULL: none */
     tc_graph_source source;
     int64_t record;  /* FROM_RECORD: its row */

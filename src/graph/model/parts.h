@@ -59,6 +59,7 @@ typedef struct tc_graph_library {
     tc_cg_context *(*create)(void);
     void (*release)(tc_cg_context *context);
     int32_t (*run)(tc_cg_context *context, const void *const *inputs, void *const *outputs);
+    bool watched; /* it lets others run its parallel loops: tc_cg_context.parallel_for */
 } tc_graph_library;
 
 struct tc_graph_context {
@@ -158,9 +159,15 @@ TC_NODISCARD tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_ten
                                          tc_graph_pointers *p, tc_error *err);
 /* keep_outputs: those that are shown are the caller's now. */
 void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs);
-/* seconds: by step, or NULL */
-TC_NODISCARD tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out, double *seconds,
-                                         tc_error *err);
+/* Who is told of a run. */
+typedef struct tc_graph_watch {
+    void (*step)(void *user, int step, double begin, double end); /* that it was done; of libraries without those that decide */
+    void *user;
+    const tc_rt *rt; /* its parallel_for and impl run parallel loops; NULL: the model's own do */
+} tc_graph_watch;
+/* watch: NULL, nobody: then nothing is timed. */
+TC_NODISCARD tc_status tc_graph_run_once(tc_graph_context *c, const void *const *in, void *const *out,
+                                         const tc_graph_watch *watch, tc_error *err);
 /* Aligned memory, zeroed; NULL, with a message of TC_ENV, when there is none. Release with free. */
 void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err);
 

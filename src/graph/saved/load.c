@@ -95,6 +95,16 @@ static bool fits_shared(const tc_graph_model *m) {
     return true;
 }
 
+/* Absent in libraries of earlier versions. */
+static bool read_hash(const json_t *j, tc_digest *out) {
+    const char *hex = json_string_value(j);
+    *out = (tc_digest){0};
+    if (!hex || strlen(hex) >= sizeof out->hex)
+        return !j;
+    strcpy(out->hex, hex);
+    return true;
+}
+
 /* Kernels, others and what each step is. */
 static bool read_steps(tc_graph_model *m, const json_t *j) {
     const json_t *kernels = json_object_get(j, "kernels"), *others = json_object_get(j, "others"),
@@ -118,10 +128,11 @@ static bool read_steps(tc_graph_model *m, const json_t *j) {
                                           .why = "",
                                           .count = (int)json_integer_value(json_object_get(k, "count")),
                                           .flops = json_real_value(json_object_get(k, "flops")),
+                                          .bytes = json_number_value(json_object_get(k, "bytes")),
                                           .source = record > 0 ? TC_GRAPH_FROM_RECORD : TC_GRAPH_FROM_DEFAULT,
                                           .unit = unit ? tc_intrinsic_named(unit) : NULL,
                                           .record = record};
-        if (!name || !form || m->kernels[i].count < 0)
+        if (!name || !form || m->kernels[i].count < 0 || !read_hash(json_object_get(k, "workload"), &m->kernels[i].hash))
             return false;
     }
     for (int i = 0; i < m->nother; i++) {
@@ -158,6 +169,7 @@ static bool read_metadata(tc_graph_model *m, const json_t *j, const char **name,
     if (!ok || !t || !n)
         return false;
     m->threads = (int)json_integer_value(json_object_get(j, "threads"));
+    m->library.watched = json_is_true(json_object_get(j, "watched"));
     *name = tc_arena_strdup(m->arena, n);
     *target = tc_arena_strdup(m->arena, t);
     return true;

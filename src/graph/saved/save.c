@@ -102,6 +102,7 @@ static void add_steps(json_t *j, const tc_graph_model *m) {
         const tc_graph_kernel *k = &m->kernels[i];
         json_t *of = json_pack("{s:s, s:s, s:i, s:f, s:I}", "name", k->name, "form", k->form, "count", k->count, "flops",
                                k->flops, "record", (json_int_t)k->record);
+        json_object_set_new(of, "bytes", json_real(k->bytes));
         json_object_set_new(of, "workload", json_string(k->hash.hex));
         json_object_set_new(of, "trace", json_string(k->trace_hash.hex));
         if (k->source == TC_GRAPH_FROM_RECORD)
@@ -144,6 +145,7 @@ static const char *metadata(const saver *s) {
         json_object_set_new(j, "sizes", json_integer(m->nout - m->nshown));
     if (m->rules.nsize)
         json_object_set_new(j, "varying", tc_graph_rules_to_json(&m->rules));
+    json_object_set_new(j, "watched", json_true());
     add_steps(j, m);
     char *dump = json_dumps(j, JSON_COMPACT);
     if (!dump || errno == ENOMEM) /* any of it may lack */
@@ -263,6 +265,20 @@ static const tc_cg_array *outputs(const saver *s) {
     return r;
 }
 
+/* Its code is for this architecture. */
+static bool has_profile(const tc_graph_model *m) {
+    return tc_target_is_host_isa(m->target->triple);
+}
+
+static tc_status put_profile(saver *s, tc_error *err) {
+    const void *bytes;
+    size_t size;
+    if (!has_profile(s->m))
+        return TC_OK;
+    tc_cg_profile_object(&bytes, &size);
+    return put_object(s, "profile", bytes, size, err);
+}
+
 static tc_cg_entry entry_of(const saver *s) {
     const tc_graph_model *m = s->m;
     return (tc_cg_entry){.name = s->name,
@@ -275,7 +291,8 @@ static tc_cg_entry entry_of(const saver *s) {
                          .nout = m->nout,
                          .in = inputs(s),
                          .out = outputs(s),
-                         .sizes = tc_graph_size_checks(&m->rules, s->arena)};
+                         .sizes = tc_graph_size_checks(&m->rules, s->arena),
+                         .profile = has_profile(m) ? tc_graph_profile_of(m, s->name, s->arena) : NULL};
 }
 
 static tc_status put_entry(saver *s, tc_error *err) {
@@ -285,7 +302,7 @@ static tc_status put_entry(saver *s, tc_error *err) {
     size_t size;
     int64_t stack;
     TC_TRY(tc_cg_emit_entry(m->target, &e, &obj, &size, &stack, err));
-    s->stack += stack;
+    s->stack += e.profile ? 2 * stack + TC_CG_PROFILE_STACK : stack; /* a profile runs the entry point again */
     tc_status r = put_object(s, "entry", obj, size, err);
     free(obj);
     return r;
@@ -374,6 +391,7 @@ static tc_status save(saver *s, const char *path, tc_error *err) {
     TC_TRY(put_library(s, err));
     TC_TRY(put_driver(s, err));
     TC_TRY(put_runtime(s, err));
+    TC_TRY(put_profile(s, err));
     TC_TRY(put_entry(s, err));
     TC_TRY(put_metadata(s, err)); /* behind all whose stack counts */
     tc_strbuf b = {0};

@@ -22,6 +22,10 @@ tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a
 json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r);
 bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out);
 
+/* ---- what a library's profile speaks of (profile.c) ---- */
+/* Of the library of that name; in the arena, and the model. */
+const tc_cg_profile *tc_graph_profile_of(const tc_graph_model *m, const char *name, tc_arena *a);
+
 /* ---- the header (header.c) ---- */
 /* What the header begins with: a comment that lists inputs and outputs, the guard, the numbers of both, and the stack that a run
  * takes, of which `note` says more. */

@@ -41,13 +41,24 @@ tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, cons
 
 /* ---- by kernel ---- */
 
+static void add_seconds(void *user, int step, double begin, double end) {
+    double *seconds = user;
+    seconds[step] += end - begin;
+}
+
+/* A run with the seconds of each step, which are zero before. */
+static tc_status run_timed(tc_graph_context *c, const tc_graph_pointers *p, double *seconds, tc_error *err) {
+    tc_graph_watch w = {.step = add_seconds, .user = seconds};
+    return tc_graph_run_once(c, p->in, p->out, &w, err);
+}
+
 tc_status tc_graph_model_kernel_times(tc_graph_model *m, const tc_graph_tensor *in, double *seconds, tc_error *err) {
     tc_graph_context *c;
     tc_graph_pointers p;
     TC_TRY(tc_graph_model_own(m, &c, err));
     TC_TRY(tc_graph_open_run(c, in, NULL, &p, err));
     double *steps = tc_xcalloc((size_t)m->nstep + 1, sizeof *steps);
-    tc_status s = tc_graph_run_once(c, p.in, p.out, steps, err);
+    tc_status s = run_timed(c, &p, steps, err);
     memset(seconds, 0, (size_t)m->nkernel * sizeof *seconds);
     for (int i = 0; i < m->nstep; i++)
         if (m->steps[i].task >= 0)
@@ -88,7 +99,7 @@ tc_status tc_graph_context_profile(tc_graph_context *c, const tc_graph_tensor *i
     for (int i = 0; i < o->warmup && s == TC_OK && !enough(o, 0, 0); i++)
         s = tc_graph_run_once(c, p.in, p.out, NULL, err);
     for (; s == TC_OK && runs < o->repeats && !enough(o, runs, tc_now() - begin); runs++)
-        s = tc_graph_run_once(c, p.in, p.out, all + (size_t)runs * (size_t)m->nstep, err);
+        s = run_timed(c, &p, all + (size_t)runs * (size_t)m->nstep, err);
     if (s == TC_OK && runs > 0)
         summarise(m, all, runs, seconds);
     free(all);
@@ -112,7 +123,7 @@ tc_status tc_graph_model_profile(tc_graph_model *m, const tc_graph_tensor *in, c
 /* ---- both, beside the machine's peak ---- */
 
 /* A loaded library knows of no target, and runs here. */
-static void raise_peaks(const tc_graph_model *m, tc_meas_peak *p) {
+void tc_graph_raise_peaks(const tc_graph_model *m, tc_meas_peak *p) {
     tc_intrinsic_set units = 0;
     tc_target *native = NULL;
     tc_error err = {0};
@@ -131,11 +142,11 @@ tc_status tc_graph_model_bench(tc_graph_model *m, const tc_graph_tensor *in, int
     const tc_graph_other *others;
     TC_TRY(tc_clock_check(TC_CLOCK_CALLS, err));
     *out = (tc_graph_bench){.times = tc_xcalloc((size_t)repeats, sizeof *out->times)};
-    raise_peaks(m, &out->peak);
+    tc_graph_raise_peaks(m, &out->peak);
     TC_TRY(tc_graph_model_time(m, in, &o, out->times, &out->n, err));
     o.repeats = TC_MAX(PROFILE_LEAST, repeats / PROFILE_SHARE);
     if (tc_graph_model_kernels(m, &kernels) + tc_graph_model_others(m, &others))
         TC_TRY(tc_graph_model_profile(m, in, &o, err));
-    raise_peaks(m, &out->peak);
+    tc_graph_raise_peaks(m, &out->peak);
     return out->n ? TC_OK : tc_fail(err, TC_ENV, "stopped before anything was measured");
 }

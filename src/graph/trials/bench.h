@@ -30,6 +30,8 @@ typedef struct tc_graph_bench {
     int n;
     tc_meas_peak peak; /* the larger of before and after */
 } tc_graph_bench;
+/* Measures the peaks that its kernels are shares of, on as many threads, and keeps the larger ones. */
+void tc_graph_raise_peaks(const tc_graph_model *m, tc_meas_peak *p);
 /* Free out->times in any case. TC_ENV when it was stopped before anything was measured. */
 TC_NODISCARD tc_status tc_graph_model_bench(tc_graph_model *m, const tc_graph_tensor *in, int repeats,
                                             const volatile sig_atomic_t *stop, tc_graph_bench *out, tc_error *err);
