@@ -21,9 +21,9 @@
 #include "tune/kernel/variants.h"
 #include "tune/tune.h"
 
-extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_trace, tc_cli_show,
-    tc_cli_measure, tc_cli_compare, tc_cli_quantize, tc_cli_zoo, tc_cli_export, tc_cli_import, tc_cli_db_stats, tc_cli_db_merge,
-    tc_cli_db_prune, tc_cli_db_verify, tc_cli_db_export, tc_cli_db_import;
+extern const tc_cli_command tc_cli_tune, tc_cli_build, tc_cli_run, tc_cli_verify, tc_cli_bench, tc_cli_trace, tc_cli_doctor,
+    tc_cli_show, tc_cli_measure, tc_cli_compare, tc_cli_quantize, tc_cli_zoo, tc_cli_export, tc_cli_import, tc_cli_db_stats,
+    tc_cli_db_merge, tc_cli_db_prune, tc_cli_db_verify, tc_cli_db_export, tc_cli_db_import;
 
 /* ---- what commands work on (source.c) ---- */
 

@@ -12,9 +12,9 @@
 #include "support/system/user_folder.h"
 
 static const tc_cli_command *const commands[] = {
-    &tc_cli_tune,      &tc_cli_build,     &tc_cli_run,       &tc_cli_verify, &tc_cli_bench,    &tc_cli_trace,    &tc_cli_show,
-    &tc_cli_measure,   &tc_cli_compare,   &tc_cli_quantize,  &tc_cli_zoo,    &tc_cli_db_stats, &tc_cli_db_merge, &tc_cli_db_prune,
-    &tc_cli_db_verify, &tc_cli_db_export, &tc_cli_db_import, &tc_cli_export, &tc_cli_import};
+    &tc_cli_tune,     &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,    &tc_cli_bench,  &tc_cli_trace,    &tc_cli_doctor,
+    &tc_cli_show,     &tc_cli_measure,   &tc_cli_compare,   &tc_cli_quantize,  &tc_cli_zoo,    &tc_cli_db_stats, &tc_cli_db_merge,
+    &tc_cli_db_prune, &tc_cli_db_verify, &tc_cli_db_export, &tc_cli_db_import, &tc_cli_export, &tc_cli_import};
 
 static void print_overview(FILE *f) {
     fprintf(f,

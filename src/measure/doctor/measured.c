@@ -1,0 +1,65 @@
+/* What can be measured is: how steady the times of a fixed piece of work are, whether threads add up, and what caches there really are. */
+#include "measure/doctor/doctor.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/log.h"
+
+enum { PIECES = 4000 }; /* of some 35 us */
+static const double peak_seconds = 0.5;
+
+/* Of drift.c: what an idle virtual machine shows, with room. */
+static const double slow = 1.15, restless = 0.08;
+/* Threads that share nothing reach all of it, but for clocks that sink with the number of busy cores. */
+static const double least_scaling = 0.8;
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure_noise(tc_doctor_measured *m) {
+    double *t = tc_xcalloc(PIECES, sizeof *t);
+    for (int i = 0; i < PIECES; i++) {
+        double since = tc_now();
+        tc_meas_reference_work();
+        t[i] = tc_now() - since;
+    }
+    qsort(t, PIECES, sizeof *t, by_value);
+    m->spread = (t[3 * PIECES / 4] - t[PIECES / 4]) / t[PIECES / 2];
+    m->slowdown = t[PIECES / 2] / t[0];
+    free(t);
+}
+
+tc_doctor_measured tc_doctor_measure(const tc_target *t) {
+    tc_doctor_measured m = {.threads = t->machine.cores};
+    measure_noise(&m);
+    m.alone = tc_meas_measure_fma(1, tc_meas_peak_seconds(peak_seconds));
+    tc_meas_peak_raise(&m.peak, m.threads, peak_seconds);
+    m.caches = tc_meas_known_caches(&t->machine);
+    return m;
+}
+
+static void judge_caches(tc_doctor *d, const tc_meas_caches *c) {
+    double reported = (double)c->reported / (1 << 20), last = (double)c->last / (1 << 20);
+    if (!c->last)
+        tc_doctor_say(d, TC_DOCTOR_CACHES, TC_DOCTOR_NOTE, "%.0f MiB are reported; a walk found no end of them", reported);
+    else
+        tc_doctor_say(d, TC_DOCTOR_CACHES, c->last < c->reported / 2 ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
+                      "%.1f MiB as measured, %.0f MiB as reported", last, reported);
+}
+
+void tc_doctor_judge_measured(tc_doctor *d, const tc_doctor_measured *m) {
+    bool noisy = m->spread > restless || m->slowdown > slow;
+    double scaling = m->alone > 0 ? m->peak.f32_gflops / (m->alone * m->threads) : 1;
+    tc_doctor_say(d, TC_DOCTOR_NOISE, noisy ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
+                  "the middle half of a fixed piece of work's times spans %.1f %%, and their median is %.1f %% over the fastest",
+                  100 * m->spread, 100 * (m->slowdown - 1));
+    if (m->threads > 1)
+        tc_doctor_say(d, TC_DOCTOR_SCALING, scaling < least_scaling ? TC_DOCTOR_WARNING : TC_DOCTOR_GOOD,
+                      "%d reach %.0f %% of as many times what one does", m->threads, 100 * scaling);
+    judge_caches(d, &m->caches);
+    tc_doctor_say(d, TC_DOCTOR_PEAK, TC_DOCTOR_GOOD, "%.1f GFLOP/s (f32, %s, %d threads), %.1f GB/s", m->peak.f32_gflops,
+                  m->peak.isa, m->threads, m->peak.triad_gbs);
+}
