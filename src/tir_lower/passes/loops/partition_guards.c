@@ -153,8 +153,17 @@ bool tir_names_symbol(const tc_affine *s) {
     return false;
 }
 
+/* Of S here. The environment may have no place for a segment that we are in, which would then be cut again and again. */
+static tc_ival range_of(const tir_partitioner *k, const tc_affine *s) {
+    tc_ival r = tir_affine_bounds(k->c, s, k->env);
+    for (size_t i = 0; i < k->facts.len; i++)
+        if (tc_affine_same_terms(&k->facts.data[i].s, s))
+            r = tc_ival_meet(r, k->facts.data[i].range);
+    return r;
+}
+
 int tir_segments(const tir_partitioner *k, const tir_guard *g, tir_segment *seg, bool *soft) {
-    tc_ival all = tir_affine_bounds(k->c, &g->s, k->env), full = all, some = {TC_INF, TC_NINF}, image = all;
+    tc_ival all = range_of(k, &g->s), full = all, some = {TC_INF, TC_NINF}, image = all;
     if (!tc_ival_bounded(all))
         return 0;
     *soft = true;
