@@ -32,7 +32,8 @@ bool tc_sch_tile_legal(int64_t extent, int parts, int64_t max_inner, const int64
 
 /* The part of the work that padding adds is at most a quarter. */
 static bool is_frugal(int64_t extent, int64_t p) {
-    return p <= extent + extent / 4 && tc_ceil_div(extent, p) * p - extent <= extent / 4;
+    int64_t over = extent % p;
+    return p - extent <= extent / 4 && (over == 0 || p - over <= extent / 4);
 }
 
 /* Whole candidates only: what draws and mutations may return. */
@@ -133,13 +134,17 @@ static void replace_factor(int64_t extent, int parts, int64_t max_inner, tc_rng 
         f[at] = 1 + tc_rng_below(r, TC_MAX(most, 1));
 }
 
+enum { MOST_TRIED = 256 };
+
 /* When luck fails: the first acceptable tile that differs in one factor, or the all-ones tile. */
 static bool any_neighbour(int64_t extent, int parts, int64_t max_inner, const int64_t *from, int64_t *to) {
     for (int at = 0; at < parts - 1; at++) {
-        int64_t most = at == parts - 2 ? TC_MIN(granularity(max_inner), extent + extent / 4) : extent + extent / 4;
+        int64_t most = extent < MOST_TRIED ? extent + extent / 4 : MOST_TRIED;
+        if (at == parts - 2)
+            most = TC_MIN(most, granularity(max_inner));
         for (int i = 0; i < parts - 1; i++)
             to[i] = from[i];
-        for (to[at] = 1; to[at] <= TC_MIN(most, 256); to[at]++)
+        for (to[at] = 1; to[at] <= TC_MIN(most, MOST_TRIED); to[at]++)
             if (to[at] != from[at] && acceptable(extent, parts, max_inner, to))
                 return true;
     }

@@ -368,7 +368,7 @@ tc_status tc_space_analyse_split(const analysis *an, int parts, analysis *out, t
     const tc_axis *axis = tc_space_split_axis(an, &op);
     *out = continued(an);
     builder *b = &out->prologue;
-    factor each = fixed((axis->extent + parts - 1) / parts);
+    factor each = fixed(tc_ceil_div(axis->extent, parts));
     loop_ref k[2];
     tc_space_split(b, loop_of(stage_called(op->name), axis), "sr", &each, k);
     stage_ref sums = tc_space_rfactor(b, k[0], "ks");

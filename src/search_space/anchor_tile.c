@@ -17,7 +17,7 @@ decision_ref tc_space_sample_vec(emitter *e, int id, int64_t extent, int lanes) 
     int64_t v[MAX_VEC_REGS + 1];
     int n = 0;
     for (int k = 1; k <= MAX_VEC_REGS; k++)
-        if (n == 0 || (int64_t)lanes * k < extent + lanes)
+        if (n == 0 || (int64_t)lanes * (k - 1) < extent)
             v[n++] = (int64_t)lanes * k;
     if (extent <= (int64_t)lanes * 4 && extent % lanes && extent != v[0])
         v[n++] = extent;

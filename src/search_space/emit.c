@@ -18,7 +18,7 @@ static factor sample_width(emitter *e, int64_t extent, int lanes) {
     int n = 0;
     w[n++] = TC_MIN(extent, lanes);
     for (int k = 2; k <= MAX_WIDTH_VECTORS; k *= 2)
-        if ((int64_t)lanes * k < extent + lanes)
+        if ((int64_t)lanes * (k - 1) < extent)
             w[n++] = (int64_t)lanes * k;
     return chosen(tc_space_sample_choice(&e->b, ROLE_WIDTH, -1, n, w, extent));
 }
@@ -106,7 +106,7 @@ static loop_ref emit_transposing(emitter *e, const tc_compute *op, int along) {
     const tc_axis *a = &op->axes[along];
     int64_t block[3], nb = 0;
     for (int64_t b = MIN_BLOCK; b <= MAX_BLOCK; b *= 2)
-        if (nb == 0 || b < a->extent + MIN_BLOCK)
+        if (nb == 0 || b - MIN_BLOCK < a->extent)
             block[nb++] = b;
     loop_ref x[2], y[2];
     split_last(e, op, x);

@@ -33,7 +33,7 @@ static bool follows(combination *k, int d, const tc_expr *e) {
     while (x >= 0 && k->head->axes[x].var != v->u.var)
         x--;
     int64_t extent = x < 0 ? 0 : k->head->axes[x].extent, period = mod ? e->args[1]->u.i : extent;
-    if (x < 0 || period < 1 || (extent + period - 1) / period > MAX_PARTS)
+    if (x < 0 || period < 1 || tc_ceil_div(extent, period) > MAX_PARTS)
         return false;
     if (k->reads > 1)
         return k->axis[d] == x && k->period[d] == period;

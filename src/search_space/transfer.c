@@ -76,7 +76,7 @@ int64_t tc_space_tiled_extent(const sketch *k, const tc_trace *t, int dec) {
     for (int i = 0; i < k->ndec; i++)
         if (k->dec[i].role == counts && k->dec[i].anchor == d->anchor) {
             int64_t width = t->steps[k->dec[i].step].dec[0];
-            return (d->extent + width - 1) / width;
+            return tc_ceil_div(d->extent, width);
         }
     return d->extent;
 }

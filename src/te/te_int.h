@@ -135,7 +135,7 @@ const char *te_problem(const tc_expr *e, const tc_expr *const *args);
 const char *te_op_problem(tc_op op, const tc_expr *a, const tc_expr *b);
 
 /* ---- facts (env.c): lo <= sum of terms <= hi is known ---- */
-enum { TE_FACT_TERMS = 10, TE_COND_FACTS = 8 };
+enum { TE_FACT_TERMS = 12, TE_COND_FACTS = 9 };
 typedef struct te_fact {
     int n; /* first coefficient positive, coefficients without common factor */
     tc_term term[TE_FACT_TERMS];

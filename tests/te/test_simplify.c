@@ -181,6 +181,12 @@ static void bounds_table(void **state) {
     check_bounds("x / y", "x:-9:-5 y:0:4", NULL, -9, 0);
     check_bounds("x % y", "x:5:9 y:0:4", NULL, 0, 3);
     check_bounds("x % y", "x:2:9 y:0:0", NULL, 0, 0);
+    /* One axis that was split into eleven loops: nine conditions, the last of which has all of them. */
+    check_bounds("a * 1024 + b * 512 + c * 256 + d * 128 + e * 64 + f * 32 + g * 16 + h * 8 + i * 4 + j * 2 + k",
+                 "a:0:1 b:0:1 c:0:1 d:0:1 e:0:1 f:0:1 g:0:1 h:0:1 i:0:1 j:0:1 k:0:1",
+                 "a + b < 2 && b + c < 2 && c + d < 2 && d + e < 2 && e + f < 2 && f + g < 2 && g + h < 2 && h + i < 2 && "
+                 "a * 1024 + b * 512 + c * 256 + d * 128 + e * 64 + f * 32 + g * 16 + h * 8 + i * 4 + j * 2 + k < 1234",
+                 0, 1233);
 }
 
 static void refinement_undone(void **state) {

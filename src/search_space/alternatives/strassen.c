@@ -77,7 +77,7 @@ static bool take_weights(product *p, int i) {
 
 /* Extent of axis x when it is made even, relative to what it is. */
 static double padded(const tc_axis *x) {
-    return (double)((x->extent + 1) / 2 * 2) / (double)x->extent;
+    return 2 * (double)tc_ceil_div(x->extent, 2) / (double)x->extent;
 }
 
 /* The row axis of a fixed size that loses least to padding, the outermost of equals. */
@@ -112,7 +112,7 @@ static bool recognise(tc_ctx *c, const tc_workload *w, const tc_compute *op, pro
     p->cut = cut_axis(p);
     if (p->cut < 0 || !worth_it(p) || !space_read_once(w, p->weights))
         return false;
-    p->half = (op->axes[p->cut].extent + 1) / 2;
+    p->half = tc_ceil_div(op->axes[p->cut].extent, 2);
     return PRODUCTS / 8.0 * padded(&op->axes[p->cut]) <= most_work;
 }
 
