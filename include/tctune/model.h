@@ -74,8 +74,10 @@ TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
  * Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape.
  *
  * A buffer that grows in place (in_place_cache) is the output's, aligned to 64 bytes, and stays an array of the shape of
- * tctune_output: a run writes its new rows and leaves the others as they are. The input is that memory too, in the shape of the rows that
- * are there, with the strides of the buffer; then nothing is copied. One that lies elsewhere is dense, and copied to the buffer first. */
+ * tctune_output: a run writes its new rows and leaves the others as they are. Of GroupQueryAttention's sequences new rows stand where
+ * each ends, and zeros behind them, up to as many rows as the output has in that run. The input is that memory too, in the shape of the
+ * rows that are there, with the strides of the buffer; then nothing is copied. One that lies elsewhere is dense, and copied to the
+ * buffer first. */
 TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLTensor *outputs, char *error, size_t error_size);
 
 /* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and weights

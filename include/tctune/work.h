@@ -30,8 +30,8 @@ typedef struct tctune_work_options {
      * NULL: symbols of a network have ranges that follow from their names. A kernel's symbols get one number each, all or none. */
     const char *const *shapes;
     const char *shape_weights; /* file that says how much each size of a range counts; NULL: by the logarithm */
-    /* An output that is an input with new rows behind it (the keys and values that a model keeps when it decodes) is one buffer with that
-     * input: tctune_run says how it is given. TCTUNE_BAD_INPUT where the network has none. */
+    /* An output that is an input with new rows behind it (the keys and values that a model keeps when it decodes: of Concat, or of
+     * GroupQueryAttention) is one buffer with that input: tctune_run says how it is given. TCTUNE_BAD_INPUT where the network has none. */
     int in_place_cache;
     tctune_level level;
     const char *const *without; /* names of graph passes to leave out, NULL-terminated; NULL: none */

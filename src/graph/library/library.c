@@ -110,10 +110,11 @@ static int grow_params(const tc_graph_node *n, int64_t *p) {
     p[0] = tc_dtype_bytes(cache->dtype);
     p[1] = ndim;
     p[2] = tc_graph_attr_axis(n);
-    memcpy(p + 3, cache->shape.d, (size_t)ndim * sizeof *p);
+    p[3] = n->in[2]->shape.ndim;
+    memcpy(p + 4, cache->shape.d, (size_t)ndim * sizeof *p);
     for (int d = 0; d < ndim; d++)
-        p[3 + ndim + d] = d != p[2] && cache->extent[d];
-    return 3 + 2 * ndim;
+        p[4 + ndim + d] = d != p[2] && cache->extent[d];
+    return 4 + 2 * ndim;
 }
 
 const tc_graph_library_kernel *tc_graph_library_of(tc_graph_op op) {

@@ -82,9 +82,11 @@ TC_LIB_API int64_t tc_lib_nms_workspace(const int64_t *params, int32_t nthreads)
 
 /* ---- grow.c ---- */
 
-/* New rows, dense in the sizes of the run, behind those of a cache, which is written where it lies. Parameters: bytes of an element, number of
- * dimensions, which of them are rows, for each how many elements the cache has, and whether that many there are in a run (0), or what the
- * next of the sizes says (1). args: params, cache, new, rows of the cache i64, rows of new i64, sizes i64..., the cache again. */
+/* New rows, dense in the sizes of the run, in a cache, which is written where it lies: from the start on, whatever it is, and never past
+ * as many rows as there are of both; what else there is from the start, or the end of the cache's rows, up to there becomes zero. Parameters:
+ * bytes of an element, number of dimensions, which of them are rows, whether there is a start for each element of the first dimension (1) or
+ * one for all (0), for each dimension how many elements the cache has, and whether that many there are in a run (0), or what the next of the
+ * sizes says (1). args: params, cache, new, starts i64, rows of the cache i64, rows of new i64, sizes i64..., the cache again. */
 TC_LIB_API tc_kernel tc_lib_grow;
 TC_LIB_API int64_t tc_lib_grow_workspace(const int64_t *params, int32_t nthreads);
 

@@ -1,25 +1,28 @@
 /* Caches that grow in place. A model that decodes takes what it kept of earlier tokens and returns that with what it keeps of new ones:
  *
- *     present = Joined(past, new, P, S)        past: an input, present: an output
+ *     present = Joined(past, new, P, S)            past: an input, present: an output
+ *     present = Appended(past, new, starts, P, S)  the same, of sequences of different lengths
  *
  * Both can be one buffer of the caller's, with room for all that there can be: new rows are written behind those that are there. For the
  * graph the input then has as many rows as the output. No pass, as it changes what callers give. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "graph/ir/build.h"
 #include "graph/ir/sizes.h"
 #include "graph/ops/dynamic.h"
 
-enum { PAST, NEW, PAST_ROWS, NEW_ROWS, OPERANDS };
+/* Of Grown. */
+enum { PAST, NEW, START, PAST_ROWS, NEW_ROWS, OPERANDS };
 
 typedef struct grower {
     tc_graph *g;
     uint32_t *uses;
     tc_graph_node *join, *cut; /* cut: what takes the rows that there can be, or NULL */
     const char *output;        /* its name for callers */
-    tc_graph_value *past, *present;
+    tc_graph_value *past, *present, *in[OPERANDS];
     int axis;
     tc_error *err;
 } grower;
@@ -57,6 +60,18 @@ static bool is_cut(const tc_graph_node *n) {
     return true;
 }
 
+/* As Grown has them. */
+static bool take_operands(grower *x) {
+    tc_graph_value **in = x->join->in;
+    if (x->join->op == TC_GRAPH_OP_APPENDED)
+        memcpy(x->in, in, sizeof x->in);
+    else if (x->join->op == TC_GRAPH_OP_JOINED)
+        memcpy(x->in, ((tc_graph_value *[OPERANDS]){in[0], in[1], in[2], in[2], in[3]}), sizeof x->in);
+    else
+        return false;
+    return true;
+}
+
 /* It is an input with rows behind. */
 static bool find(grower *x, const tc_graph_output *o) {
     x->output = o->name;
@@ -65,7 +80,7 @@ static bool find(grower *x, const tc_graph_output *o) {
     x->cut = is_cut(x->join) ? x->join : NULL;
     if (x->cut)
         x->join = x->cut->in[0]->producer;
-    if (!x->join || x->join->op != TC_GRAPH_OP_JOINED || !is_input(x->g, x->join->in[PAST]))
+    if (!x->join || !take_operands(x) || !is_input(x->g, x->join->in[PAST]))
         return false;
     x->past = x->join->in[PAST];
     x->axis = (int)tc_graph_attr_axis(x->join);
@@ -105,15 +120,21 @@ static tc_status check_shape(const grower *x) {
     return TC_OK;
 }
 
-/* Rows of the past are those of the input, and all of them and the new ones have room. */
+/* Rows of the past are those of the input, and the output, which has them and the new ones, has room for all that there may be. */
 static tc_status check_rows(const grower *x) {
     tc_graph_sizes *s = x->g->sizes;
     int64_t room = x->present->shape.d[x->axis];
-    const tc_graph_value *rows = x->join->in[PAST_ROWS];
-    const tc_expr *a = tc_graph_sizes_number(s, rows, 0), *b = tc_graph_sizes_number(s, x->join->in[NEW_ROWS], 0);
+    const tc_graph_value *rows = x->in[PAST_ROWS];
+    if (!tc_graph_extent(x->past, x->axis))
+        return refuse(
+            x,
+            "there are %lld rows of the input in every run; give them a range with --shape, from none to what there is room for",
+            (long long)x->past->shape.d[x->axis]);
+    const tc_expr *a = tc_graph_sizes_number(s, rows, 0), *b = tc_graph_sizes_number(s, x->in[NEW_ROWS], 0);
     if (rows != tc_graph_extent(x->past, x->axis))
         return refuse(x, "new rows do not stand behind all rows of the input");
-    if (!a || !b || tc_graph_sizes_limit_of(s, tc_graph_sizes_simplify(s, tc_add(s->ctx, a, b))) > room)
+    const tc_expr *both = a && b ? tc_graph_sizes_simplify(s, tc_add(s->ctx, a, b)) : NULL;
+    if (!both || tc_graph_sizes_limit_of(s, both) > room)
         return refuse(x, "there may be more rows than the %lld of the output; limit them with --shape", (long long)room);
     return TC_OK;
 }
@@ -130,9 +151,8 @@ static void drop(tc_graph *g, const tc_graph_node *n) {
 
 static void grow(const grower *x) {
     tc_graph_value *in[OPERANDS + TC_GRAPH_MAX_DIMS];
-    int n = 0;
-    for (; n < OPERANDS; n++)
-        in[n] = x->join->in[n];
+    int n = OPERANDS;
+    memcpy(in, x->in, sizeof x->in);
     for (int d = 0; d < x->past->shape.ndim; d++)
         if (d != x->axis && tc_graph_extent(x->past, d))
             in[n++] = tc_graph_extent(x->past, d);
@@ -164,8 +184,9 @@ tc_status tc_graph_grow_in_place(tc_graph *g, tc_error *err) {
         }
     free(x.uses);
     if (s == TC_OK && !found)
-        s = tc_fail(err, TC_BAD_INPUT,
-                    "no cache can grow in place: no output is an input with new rows behind it, a Concat along a dimension that "
-                    "varies; build without --in-place-cache");
+        s = tc_fail(
+            err, TC_BAD_INPUT,
+            "no cache can grow in place: no output is an input with new rows behind it, as Concat along a dimension that varies "
+            "makes it, and GroupQueryAttention of a past that varies; build without --in-place-cache");
     return s == TC_OK ? tc_graph_verify(g, err) : s;
 }

@@ -4,7 +4,7 @@
 
 #include "graph/program/maker_int.h"
 
-enum { CACHE, NEW, CACHE_ROWS, NEW_ROWS };
+enum { CACHE, NEW, START, CACHE_ROWS, NEW_ROWS };
 
 typedef tc_graph_maker maker;
 
@@ -30,6 +30,7 @@ void tc_graph_maker_ask_new_rows(maker *m, const tc_graph_node *n) {
     const tc_var *size[TC_GRAPH_MAX_DIMS];
     ends_of(m, n, size);
     tc_graph_sized_ask(m->sized, n->in[NEW], size);
+    tc_graph_sized_ask(m->sized, n->in[START], size);
 }
 
 /* *slot: where new rows lie dense in their sizes, copied there if need be. */

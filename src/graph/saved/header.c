@@ -110,7 +110,10 @@ static const char SHARING[] =
     "returns\n"
     " * -3, and does nothing. The buffer is as large as is listed for the output, also where the run's sizes are smaller. The "
     "input's\n"
-    " * rows stand first in it; a run writes new ones behind them, and leaves all others as they are.\n";
+    " * rows stand first in it; a run writes new ones behind them, and leaves all others as they are. Of sequences that end "
+    "before\n"
+    " * that (GroupQueryAttention), new rows stand where these end, and zeros behind them, up to as many rows as the run's "
+    "output has.\n";
 _Static_assert(TC_RT_ALIGN == 64, "what the text says");
 
 void tc_graph_open_header(const tc_graph_model *m, const char *name, int64_t stack, const char *note, tc_strbuf *b) {

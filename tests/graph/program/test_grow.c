@@ -11,6 +11,8 @@
 #include "tctune/tctune.h"
 
 enum { MOST_CACHES = 2, MOST_RESULTS = 2, PORTS = 16, PAST = 9, ROWS = 4, POISON = 0xff /* floats of it are no numbers */ };
+/* Seeds of which the models are GroupQueryAttention. */
+enum { GROUP = 1 << 16 };
 static const char path[] = SCRATCH("grow.onnx");
 
 /* ---- models ---- */
@@ -24,8 +26,21 @@ typedef struct decoder {
     int before, behind, ncache, nresult;
     int64_t dims[4];                            /* of both; of the first, where it varies, the most */
     bool batch, width, total, maximum, attends; /* batch, width: the first and the last vary */
+    bool group;                                 /* GroupQueryAttention: sequences of different lengths */
+    int queries;                                /* heads of them that share one of the cache's */
     news made[MOST_CACHES];
 } decoder;
+
+static decoder draw_group(uint64_t seed) {
+    decoder d = {.rng = tc_rng_seed(seed), .dtype = TC_F32, .group = true, .before = 2, .behind = 1, .ncache = 2, .nresult = 1};
+    d.batch = tc_rng_below(&d.rng, 4) > 0;
+    d.dims[0] = d.batch ? 3 : 1 + tc_rng_below(&d.rng, 3);
+    d.dims[1] = 1 + tc_rng_below(&d.rng, 3);
+    d.dims[2] = 1 + tc_rng_below(&d.rng, 20);
+    d.queries = 1 + (int)tc_rng_below(&d.rng, 3);
+    d.total = tc_rng_below(&d.rng, 2);
+    return d;
+}
 
 static decoder draw(uint64_t seed) {
     static const tc_dtype types[] = {TC_F32, TC_F32, TC_F32, TC_I8, TC_F16, TC_I64};
@@ -101,7 +116,46 @@ static void add_attention(tc_graph_writer *w, const decoder *d) {
     tc_graph_writer_output(w, "y", d->dtype, NULL);
 }
 
+/* Attention over both caches; how long sequences are with their new rows, less one, is an input. */
+static void save_group(const decoder *d) {
+    static const char *const names[] = {"q", "n0", "n1"};
+    tc_graph_writer *w = tc_graph_writer_new("decoder", 17);
+    char batch[16] = "batch", text[64], row[40], name[16];
+    if (!d->batch)
+        snprintf(batch, sizeof batch, "%d", (int)d->dims[0]);
+    for (int i = 0; i < 3; i++) {
+        snprintf(row, sizeof row, "%s,rows,%d", batch, (int)(d->dims[1] * d->dims[2]) * (i ? 1 : d->queries));
+        tc_graph_writer_input(w, names[i], TC_F32, row);
+    }
+    for (int i = 0; i < d->ncache; i++) {
+        snprintf(name, sizeof name, "o%d", i);
+        tc_graph_writer_input(w, name, TC_F32, dims_of(d, "past", false, text));
+        snprintf(name, sizeof name, "p%d", i);
+        tc_graph_writer_output(w, name, TC_F32, d->total ? dims_of(d, "total", false, text) : NULL);
+    }
+    tc_graph_writer_input(w, "lengths", TC_I32, batch);
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    for (int i = 0; i < 2; i++) {
+        tc_graph_writer_node(w, "Shape", "", i ? "q" : "o0", i ? "s1" : "s0");
+        tc_graph_writer_int(w, "start", i ? 1 : 2);
+        tc_graph_writer_int(w, "end", i ? 2 : 3);
+    }
+    tc_graph_writer_node(w, "Add", "", "s0,s1", "s");
+    tc_graph_writer_node(w, "Cast", "", "s", "all");
+    tc_graph_writer_int(w, "to", 6);
+    tc_graph_writer_node(w, "GroupQueryAttention", "attend", "q,n0,n1,o0,o1,lengths,all", "y,p0,p1");
+    tc_graph_writer_domain(w, "com.microsoft");
+    tc_graph_writer_int(w, "num_heads", d->dims[1] * d->queries);
+    tc_graph_writer_int(w, "kv_num_heads", d->dims[1]);
+    assert_ok(tc_graph_writer_save(w, path, err));
+    tc_graph_writer_free(w);
+}
+
 static void save(decoder *d) {
+    if (d->group) {
+        save_group(d);
+        return;
+    }
     tc_graph_writer *w = tc_graph_writer_new("decoder", 17);
     char text[64], old[16], name[16], in[40], axis[16];
     for (int i = 0; i < d->ncache; i++) {
@@ -151,7 +205,7 @@ typedef struct both {
 
 static both open_both(uint64_t seed, decoder *d) {
     both x = {.b.name = "decoder"};
-    *d = draw(seed);
+    *d = seed & GROUP ? draw_group(seed) : draw(seed);
     save(d);
     x.b.graph = import(d);
     x.grown = import(d);
@@ -207,10 +261,22 @@ static void close_steps(step *s) {
         free(s->out[i].data);
 }
 
+/* Of sequences with their new rows, less one: what there may be, and one in eight that may not. */
+static void draw_lengths(tc_graph_tensor *t, uint64_t seed, int64_t past, int64_t rows) {
+    static const int32_t bad[] = {-1, -7, INT32_MIN, INT32_MAX, PAST + ROWS + 3};
+    tc_rng rng = tc_rng_seed(seed);
+    for (int64_t i = 0; i < tc_graph_shape_count(&t->shape); i++)
+        ((int32_t *)t->data)[i] = tc_rng_below(&rng, 8) ? (int32_t)(rows - 1 + tc_rng_below(&rng, past + 1))
+                                                        : bad[tc_rng_below(&rng, (int64_t)TC_LEN(bad))];
+}
+
 /* Draws the inputs; pasts are what the step before returned, where there was one. */
 static void begin(const built *b, step *s, uint64_t seed, int64_t batch, int64_t past, int64_t rows, bool first) {
     set_sizes(b, s, batch, past, rows);
     assert_ok(tc_graph_model_random_inputs(b->model, s->sizes, seed, s->in, err));
+    for (int i = 0; i < s->nin; i++)
+        if (s->in[i].dtype == TC_I32)
+            draw_lengths(&s->in[i], seed, past, rows);
     for (int i = 0; i < s->nin && !first; i++) {
         int output = b->model->in[i].shared - 1;
         if (output < 0)
@@ -296,15 +362,24 @@ static void decode(const built *b, uint64_t seed, run_step *run, void *user) {
     close_steps(&s);
 }
 
+static void expect_random(uint64_t seed) {
+    decoder d;
+    both x = open_both(seed, &d);
+    for (uint64_t k = 0; k < 3; k++)
+        decode(&x.b, seed + 1000 * k, run_model, NULL);
+    close_both(&x);
+}
+
 static void test_random(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < TC_TEST_CASES(60); seed++) {
-        decoder d;
-        both x = open_both(seed, &d);
-        for (uint64_t k = 0; k < 3; k++)
-            decode(&x.b, seed + 1000 * k, run_model, NULL);
-        close_both(&x);
-    }
+    for (uint64_t seed = 0; seed < TC_TEST_CASES(60); seed++)
+        expect_random(seed);
+}
+
+static void test_groups(void **state) {
+    (void)state;
+    for (uint64_t seed = GROUP; seed < GROUP + TC_TEST_CASES(40); seed++)
+        expect_random(seed);
 }
 
 /* Outputs of the library's own memory are cut to the run. */
@@ -386,7 +461,7 @@ static void expect_library(uint64_t seed, const char *compile) {
 static void test_library(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < TC_TEST_CASES(12); seed++)
-        expect_library(seed, NULL);
+        expect_library(seed | (seed % 3 ? 0 : GROUP), NULL);
 }
 
 static void test_source(void **state) {
@@ -394,7 +469,7 @@ static void test_source(void **state) {
     if (system("gcc --version > /dev/null 2>&1") != 0)
         return;
     for (uint64_t seed = 0; seed < 4; seed++)
-        expect_library(seed, "gcc -O0");
+        expect_library(seed | (seed % 2 ? 0 : GROUP), "gcc -O0");
 }
 
 /* What a library's file says of itself is all that there is when it is loaded. */
@@ -522,13 +597,25 @@ static void test_refused(void **state) {
     tc_graph_writer_output(w, "z", TC_F32, NULL);
     tc_graph_writer_node(w, "Neg", "", "old", "y");
     tc_graph_writer_node(w, "Neg", "", "new", "z");
-    assert_does_not_grow(w, "no cache can grow in place", "--in-place-cache");
+    assert_does_not_grow(w, "no cache can grow in place", "Concat", "GroupQueryAttention", "--in-place-cache");
+    decoder d = draw_group(1);
+    tc_graph *g;
+    tc_graph_binding fixed[3];
+    memcpy(fixed, ranges, sizeof fixed);
+    fixed[0].d[0] = (tc_graph_range){5, 5, 1};
+    d.batch = true;
+    d.total = false;
+    save(&d);
+    assert_ok(tc_graph_import(path, &(tc_graph_import_options){.shapes = fixed, .nshapes = 3}, &g, err));
+    assert_fails(TC_BAD_INPUT, tc_graph_grow_in_place(g, err), "node 'attend", "there are 5 rows of the input in every run",
+                 "--shape");
+    tc_graph_free(g);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),  cmocka_unit_test(test_by_itself),
-                                       cmocka_unit_test(test_library), cmocka_unit_test(test_source),
-                                       cmocka_unit_test(test_loaded),  cmocka_unit_test(test_api),
-                                       cmocka_unit_test(test_refused)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_random),    cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_by_itself), cmocka_unit_test(test_library),
+                                       cmocka_unit_test(test_source),    cmocka_unit_test(test_loaded),
+                                       cmocka_unit_test(test_api),       cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

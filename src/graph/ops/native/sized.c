@@ -100,24 +100,58 @@ tc_status tc_graph_infer_appended(tc_graph_infer_ctx *c) {
     return TC_OK;
 }
 
-tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *past = c->in[PAST], *fresh = c->in[NEW], *starts = c->in[STARTS];
+/* A result whose blocks of rows have some of the past's first, and new ones from their starts on. */
+typedef struct placing {
+    const tc_graph_tensor *past, *fresh, *starts;
+    char *to;
+    int64_t nblock, per; /* per: how many have one start */
+    int64_t npast, nfresh, end;
+    int64_t from_past, from_fresh, room; /* rows of a block: of the operands and the result */
+    size_t row;                          /* bytes */
+} placing;
+
+static placing placing_of(const tc_graph_eval_ctx *c) {
     int axis = (int)tc_graph_attr_axis(c->n);
     tc_graph_rows r = tc_graph_rows_of(&c->out[0].shape, axis);
-    size_t step = (size_t)(r.stride * tc_dtype_bytes(past->dtype));
-    int64_t room[] = {past->shape.d[axis], fresh->shape.d[axis]}, per = r.outer / TC_MAX(past->shape.d[0], 1);
-    int64_t npast = tc_graph_size_in_run(c->in[PAST_ROWS], room[PAST]), nnew = tc_graph_size_in_run(c->in[NEW_ROWS], room[NEW]);
-    memset(c->out[0].data, 0, tc_graph_tensor_bytes(&c->out[0]));
-    for (int64_t o = 0; o < r.outer; o++) {
-        int64_t start = tc_load_i(TC_I64, starts->data, starts->shape.ndim ? o / per : 0);
-        for (int64_t i = 0; i < r.n; i++) {
-            bool old = i < start;
-            const tc_graph_tensor *from = old ? past : fresh;
-            int64_t row = old ? i : (int64_t)((uint64_t)i - (uint64_t)start);
-            if (row < (old ? npast : nnew))
-                memcpy((char *)c->out[0].data + (size_t)(o * r.n + i) * step,
-                       (const char *)from->data + (size_t)(o * from->shape.d[axis] + row) * step, step);
-        }
+    placing x = {.past = c->in[PAST], .fresh = c->in[NEW], .starts = c->in[STARTS], .to = c->out[0].data, .nblock = r.outer};
+    x.per = x.starts->shape.ndim ? r.outer / TC_MAX(c->out[0].shape.d[0], 1) : r.outer;
+    x.from_past = x.past->shape.d[axis];
+    x.from_fresh = x.fresh->shape.d[axis];
+    x.room = r.n;
+    x.npast = tc_graph_size_in_run(c->in[PAST_ROWS], x.from_past);
+    x.nfresh = tc_graph_size_in_run(c->in[NEW_ROWS], x.from_fresh);
+    x.row = (size_t)(r.stride * tc_dtype_bytes(x.past->dtype));
+    return x;
+}
+
+static int64_t start_of(const placing *x, int64_t block) {
+    return tc_load_i(TC_I64, x->starts->data, block / x->per);
+}
+
+static int64_t kept_rows(const placing *x, int64_t block) {
+    return TC_MIN(TC_MAX(start_of(x, block), 0), x->npast);
+}
+
+/* Those behind the kept ones, up to `end`: new ones, and zeros where there are none. */
+static void place_rows(const placing *x, int64_t block, int64_t end) {
+    char *to = x->to + (size_t)(block * x->room) * x->row;
+    const char *from = (const char *)x->fresh->data + (size_t)(block * x->from_fresh) * x->row;
+    int64_t start = start_of(x, block);
+    for (int64_t i = kept_rows(x, block); i < end; i++) {
+        uint64_t k = (uint64_t)i - (uint64_t)start;
+        if (i >= start && k < (uint64_t)x->nfresh)
+            memcpy(to + (size_t)i * x->row, from + k * x->row, x->row);
+        else
+            memset(to + (size_t)i * x->row, 0, x->row);
+    }
+}
+
+tc_status tc_graph_eval_appended(tc_graph_eval_ctx *c) {
+    placing x = placing_of(c);
+    for (int64_t o = 0; o < x.nblock; o++) {
+        memcpy(x.to + (size_t)(o * x.room) * x.row, (const char *)x.past->data + (size_t)(o * x.from_past) * x.row,
+               (size_t)TC_MIN(kept_rows(&x, o), x.room) * x.row);
+        place_rows(&x, o, x.room);
     }
     return TC_OK;
 }
@@ -149,22 +183,16 @@ const tc_expr *tc_graph_at_appended(tc_graph_lower *l, const tc_graph_node *n, i
 /* ---- Grown ---- */
 
 tc_status tc_graph_infer_grown(tc_graph_infer_ctx *c) {
-    TC_TRY(tc_graph_want_same_type(c, A, B));
-    c->out[0] = (tc_graph_type){c->n->in[A]->dtype, c->n->in[A]->shape};
+    TC_TRY(tc_graph_want_same_type(c, PAST, NEW));
+    c->out[0] = (tc_graph_type){c->n->in[PAST]->dtype, c->n->in[PAST]->shape};
     return TC_OK;
 }
 
 tc_status tc_graph_eval_grown(tc_graph_eval_ctx *c) {
-    const tc_graph_tensor *cache = c->in[A], *fresh = c->in[B];
-    int axis = (int)tc_graph_attr_axis(c->n);
-    tc_graph_rows r = tc_graph_rows_of(&cache->shape, axis);
-    size_t step = (size_t)(r.stride * tc_dtype_bytes(cache->dtype));
-    int64_t start = tc_graph_size_in_run(c->in[SIZE_A], r.n), room = fresh->shape.d[axis],
-            n = TC_MIN(tc_graph_size_in_run(c->in[SIZE_B], room), r.n - start);
-    memcpy(c->out[0].data, cache->data, tc_graph_tensor_bytes(cache));
-    for (int64_t o = 0; o < r.outer; o++)
-        memcpy((char *)c->out[0].data + (size_t)(o * r.n + start) * step, (const char *)fresh->data + (size_t)(o * room) * step,
-               (size_t)n * step);
+    placing x = placing_of(c);
+    memcpy(x.to, x.past->data, tc_graph_tensor_bytes(x.past));
+    for (int64_t o = 0; o < x.nblock; o++)
+        place_rows(&x, o, TC_MIN(x.npast + x.nfresh, x.room));
     return TC_OK;
 }
 
