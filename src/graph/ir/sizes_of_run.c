@@ -100,10 +100,33 @@ static bool is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
     return is;
 }
 
+/* x >= least as x' >= least, where x' has y in the place of max(y, k), as the k that stand in x make it no more than what is too little:
+ * (max(n - 3, -1) + 1) / 2 >= 1 is (n - 2) / 2 >= 1. */
+static const tc_expr *without_floors(tc_graph_sizes *s, const tc_expr *x, int64_t least) {
+    tc_ctx *c = s->ctx;
+    tc_affine sum;
+    int64_t below, whole;
+    for (int i = 0; i < 2 && x->op == TC_OP_MAX; i++)
+        if (x->args[i]->op == TC_OP_INT && x->args[i]->u.i < least)
+            return without_floors(s, x->args[1 - i], least);
+    if (x->op == TC_OP_DIV) {
+        bool by = x->args[1]->op == TC_OP_INT && x->args[1]->u.i > 0 && !__builtin_mul_overflow(least, x->args[1]->u.i, &whole);
+        return by ? tc_div(c, without_floors(s, x->args[0], whole), x->args[1]) : x;
+    }
+    if (x->op == TC_OP_VAR || x->op == TC_OP_MAX || !tc_te_affine(c, x, s->sure, &sum) || sum.n != 1 || sum.term[0].coef < 1 ||
+        sum.term[0].atom == x || __builtin_sub_overflow(sum.c, least, &below) || below == INT64_MIN)
+        return x;
+    int64_t times = sum.term[0].coef;
+    const tc_expr *y = without_floors(s, sum.term[0].atom, -tc_floor_div(below, times));
+    return tc_add(c, tc_mul(c, y, tc_i64(c, times)), tc_i64(c, sum.c));
+}
+
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
                             int64_t multiple) {
     if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s))
         return true;
+    if (most == INT64_MAX && multiple == 1 && least > INT64_MIN / 2)
+        x = tc_graph_sizes_simplify(s, without_floors(s, x, least));
     tc_ival range = tc_te_bounds(x, s->sure);
     if (range.hi < least || range.lo > most)
         return false;

@@ -386,11 +386,40 @@ static void test_failure_of_assumed(void **state) {
     tc_graph_writer *w = tc_graph_writer_new("resized", 17);
     tc_graph_writer_input(w, "x", TC_F32, "images,3,height,4");
     tc_graph_writer_output(w, "y", TC_F32, NULL);
-    tc_graph_writer_node(w, "MaxPool", "pool", "x", "y");
+    tc_graph_writer_node(w, "MaxPool", "pool", "x", "y,places");
     tc_graph_writer_ints(w, "kernel_shape", "2,2");
-    tc_graph_writer_int(w, "ceil_mode", 1);
     assert_not_imported(w, NULL, 0, "images=1..16, height=1..512", "assumed", "--shape NAME=LEAST..MOST", "node 'pool' (MaxPool)",
-                        "ceil_mode");
+                        "needs its size to be known");
+}
+
+/* A window that is larger than what it moves over, also where that is another one's result. */
+static void test_windows_without_room(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("windows", 17);
+    tc_graph_binding n = range("n", 0, 12, 1);
+    tc_graph_writer_input(w, "x", TC_F32, "1,1,n");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_writer_node(w, "MaxPool", "first", "x", "a");
+    tc_graph_writer_ints(w, "kernel_shape", "3");
+    tc_graph_writer_ints(w, "strides", "2");
+    tc_graph_writer_node(w, "MaxPool", "second", "a", "y");
+    tc_graph_writer_ints(w, "kernel_shape", "2");
+    tc_graph *g = import_ok(w, &n, 1);
+    for (int64_t size = 0; size <= 12; size++) {
+        tc_graph_tensor in = counted((tc_graph_shape)DIMS(1, 1, size)), out;
+        if (size < 3) {
+            assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &in, &out, err), "node 'first' (MaxPool): dimension 2 of 'x'",
+                         "must be at least 3");
+        } else if (size < 5) {
+            assert_fails(TC_BAD_INPUT, tc_graph_eval(g, &in, &out, err), "node 'second' (MaxPool): dimension 2 of 'a'",
+                         "must be at least 2");
+        } else {
+            assert_ok(tc_graph_eval(g, &in, &out, err));
+            assert_int_equal(out.shape.d[2], (size - 3) / 2);
+            tc_graph_tensor_free(&out);
+        }
+    }
+    tc_graph_free(g);
 }
 
 /* ---- other relations ---- */
@@ -618,14 +647,23 @@ static void test_without_bounds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_total),           cmocka_unit_test(test_given_total),
-        cmocka_unit_test(test_assumed),         cmocka_unit_test(test_nameless),
-        cmocka_unit_test(test_program),         cmocka_unit_test(test_failure_of_assumed),
-        cmocka_unit_test(test_quotient),        cmocka_unit_test(test_same_and_fixed),
-        cmocka_unit_test(test_neither_is_free), cmocka_unit_test(test_inner_dimension),
-        cmocka_unit_test(test_table),           cmocka_unit_test(test_shared_table),
-        cmocka_unit_test(test_without_bounds),  cmocka_unit_test(test_completed),
-        cmocka_unit_test(test_usable),          cmocka_unit_test(test_names_with_commas),
+        cmocka_unit_test(test_total),
+        cmocka_unit_test(test_given_total),
+        cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_nameless),
+        cmocka_unit_test(test_program),
+        cmocka_unit_test(test_failure_of_assumed),
+        cmocka_unit_test(test_windows_without_room),
+        cmocka_unit_test(test_quotient),
+        cmocka_unit_test(test_same_and_fixed),
+        cmocka_unit_test(test_neither_is_free),
+        cmocka_unit_test(test_inner_dimension),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_shared_table),
+        cmocka_unit_test(test_without_bounds),
+        cmocka_unit_test(test_completed),
+        cmocka_unit_test(test_usable),
+        cmocka_unit_test(test_names_with_commas),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

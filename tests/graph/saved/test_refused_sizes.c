@@ -73,6 +73,17 @@ static void reflected(tc_graph_writer *w) {
     tc_graph_writer_str(w, "mode", "reflect");
 }
 
+/* A window of five columns, one of which is padding. */
+static void window_of_five(tc_graph_writer *w) {
+    static const int64_t axis[] = {0};
+    list(w, "axis", 1, axis);
+    tc_graph_writer_node(w, "Transpose", "columns", "x", "t");
+    tc_graph_writer_node(w, "Unsqueeze", "image", "t,axis", "image");
+    tc_graph_writer_node(w, "MaxPool", "node", "image", "y");
+    tc_graph_writer_ints(w, "kernel_shape", "5");
+    tc_graph_writer_ints(w, "pads", "1,0");
+}
+
 static bool even(int64_t n) {
     return n % 2 == 0;
 }
@@ -95,6 +106,7 @@ static const sample samples[] = {
     {"ScatterND", "dimension 0 of 'x'", new_fifth_row, five_or_more, 1, "at least 5"},
     {"Pad", "dimension 0 of 'x'", without_four_rows, four_or_more, 1, "at least 4"},
     {"Pad", "dimension 0 of 'x'", reflected, four_or_more, 1, "at least 4"},
+    {"MaxPool", "dimension 2 of 'image'", window_of_five, four_or_more, 1, "at least 4"},
 };
 
 /* ---- what is built ---- */

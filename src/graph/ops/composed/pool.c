@@ -3,8 +3,11 @@
 #include <string.h>
 
 #include "graph/ops/functions.h"
+#include "graph/ops/window.h"
 
-enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
+enum { MAX_SPATIAL = TC_GRAPH_MAX_SPATIAL };
+
+typedef tc_graph_window window;
 
 static tc_status want_spatial(tc_graph_infer_ctx *c) {
     const tc_graph_value *x = c->n->in[0];
@@ -14,11 +17,6 @@ static tc_status want_spatial(tc_graph_infer_ctx *c) {
 }
 
 /* ---- LpPool ---- */
-
-typedef struct window {
-    int n;
-    int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
-} window;
 
 static tc_status read_window(tc_graph_infer_ctx *c, window *w) {
     w->n = c->n->in[0]->shape.ndim - 2;
@@ -31,19 +29,19 @@ static tc_status read_window(tc_graph_infer_ctx *c, window *w) {
 }
 
 /* With ceil_mode the last window may run past the padding: that much more of it makes all windows whole. */
-static void make_whole(const tc_graph_shape *x, window *w) {
-    for (int d = 0; d < w->n; d++) {
-        int64_t end = x->d[d + 2] + w->pads[d], room = end + w->pads[d + w->n] - (w->kernel[d] - 1) * w->dilations[d] - 1;
-        int64_t last = room < 0 ? 0 : (room + w->strides[d] - 1) / w->strides[d] * w->strides[d];
-        if (room >= 0 && last < end)
-            w->pads[d + w->n] += last - room;
-    }
+static tc_status make_whole(tc_graph_emitter *e, int d, window *w) {
+    const tc_graph_value *x = e->c->n->in[0];
+    int64_t extent = tc_graph_window_extent(w, d), *end = &w->pads[d + w->n], least = extent - w->pads[d] - *end;
+    if (x->shape.d[d + 2] >= least) /* else it is refused */
+        *end = tc_graph_ceil_end(extent, w->strides[d], *end);
+    return tc_graph_require_size(e, x, d + 2, least);
 }
 
 /* The p-th root of the sum of |x|^p: an average pool whose windows all count their padding, times their size. */
 tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     tc_graph_value *x = c->n->in[0];
     int64_t p = tc_graph_attr_p(c->n), size = 1;
+    tc_graph_emitter e = {c, TC_OK};
     const char *mode = tc_graph_attr_auto_pad(c->n);
     window w;
     TC_TRY(want_spatial(c));
@@ -51,15 +49,11 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     TC_TRY(read_window(c, &w));
     if (p < 1)
         return tc_graph_node_fail(c, "attribute p is %" PRId64 "; it must be positive", p);
-    if (tc_graph_attr_ceil_mode(c->n) && strcmp(mode, "NOTSET") == 0 && tc_graph_is_dynamic(x))
-        for (int d = 2; d < x->shape.ndim; d++)
-            if (tc_graph_extent(x, d))
-                return tc_graph_dynamic_refuse(c, 0, d); /* what makes windows whole is padding that is known here */
-    if (tc_graph_attr_ceil_mode(c->n) && strcmp(mode, "NOTSET") == 0)
-        make_whole(&x->shape, &w);
+    bool pads = strcmp(mode, "NOTSET") == 0;
+    for (int d = 0; d < w.n && pads && tc_graph_attr_ceil_mode(c->n); d++)
+        TC_TRY(make_whole(&e, d, &w));
     for (int d = 0; d < w.n; d++)
         size *= w.kernel[d];
-    tc_graph_emitter e = {c, TC_OK};
     tc_graph_value *wide = tc_graph_em_cast(&e, x, x->dtype == TC_F64 ? TC_F64 : TC_F32);
     tc_graph_value *powers = p == 2 ? em_mul(&e, wide, wide) : em_unary(&e, TC_GRAPH_OP_ABS, wide);
     if (p > 2)
@@ -68,7 +62,7 @@ tc_status tc_graph_infer_lp_pool(tc_graph_infer_ctx *c) {
     tc_graph_set_kernel_shape(c->g, pool, w.kernel, (size_t)w.n);
     tc_graph_set_strides(c->g, pool, w.strides, (size_t)w.n);
     tc_graph_set_dilations(c->g, pool, w.dilations, (size_t)w.n);
-    if (strcmp(mode, "NOTSET") == 0)
+    if (pads)
         tc_graph_set_pads(c->g, pool, w.pads, 2 * (size_t)w.n);
     tc_graph_set_auto_pad(c->g, pool, mode);
     tc_graph_set_count_include_pad(c->g, pool, 1);

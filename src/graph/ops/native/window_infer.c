@@ -3,18 +3,15 @@
 #include <string.h>
 
 #include "graph/ir/build.h"
-#include "graph/ir/sizes.h"
 #include "graph/ops/functions.h"
+#include "graph/ops/window.h"
 
-enum { MAX_SPATIAL = TC_GRAPH_MAX_DIMS - 2 };
+enum { MAX_SPATIAL = TC_GRAPH_MAX_SPATIAL };
 
-typedef struct window {
-    int n; /* spatial dims */
-    int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL], pads[2 * MAX_SPATIAL];
-} window;
+typedef tc_graph_window window;
 
 static int64_t effective(const window *w, int i) {
-    return (w->kernel[i] - 1) * w->dilations[i] + 1;
+    return tc_graph_window_extent(w, i);
 }
 
 /* auto_pad: SAME_UPPER and SAME_LOWER give ceil(in / stride) outputs, the odd pad going to the end or to the beginning. */
@@ -35,7 +32,7 @@ static tc_status resolve_pads(tc_graph_infer_ctx *c, const tc_graph_shape *x, wi
     return TC_OK;
 }
 
-static tc_status read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
+tc_status tc_graph_read_window(tc_graph_infer_ctx *c, const tc_graph_shape *x, window *w) {
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_strides, w->n, 1, 1, w->strides));
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_dilations, w->n, 1, 1, w->dilations));
     return resolve_pads(c, x, w);
@@ -72,8 +69,7 @@ static tc_status want_spatial(tc_graph_infer_ctx *c, const tc_graph_value *x) {
     return TC_OK;
 }
 
-/* The weights say what the kernel is; the attribute may repeat it. */
-static tc_status read_kernel(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
+tc_status tc_graph_read_window_of(tc_graph_infer_ctx *c, const tc_graph_value *weights, window *w) {
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w->n, 0, 0, w->kernel));
     for (int i = 0; i < w->n; i++) {
         if (!w->kernel[i])
@@ -112,9 +108,9 @@ tc_status tc_graph_infer_conv(tc_graph_infer_ctx *c) {
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_group(c->n);
     TC_TRY(want_weights(c, false, group));
-    TC_TRY(read_kernel(c, wt, &w));
+    TC_TRY(tc_graph_read_window_of(c, wt, &w));
     TC_TRY(want_bias(c, wt->shape.d[0]));
-    TC_TRY(read_window(c, &x->shape, &w));
+    TC_TRY(tc_graph_read_window(c, &x->shape, &w));
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], wt->shape.d[0]}}};
     TC_TRY(window_outputs(c, &x->shape, &w, false, &c->out[0].shape));
     store_window(c, &w);
@@ -141,7 +137,7 @@ static tc_status transposed_outputs(tc_graph_infer_ctx *c, const tc_graph_shape 
     int64_t extra[MAX_SPATIAL], natural[MAX_SPATIAL], wanted[MAX_SPATIAL];
     const char *mode = tc_graph_attr_auto_pad(c->n);
     bool upper = strcmp(mode, "SAME_UPPER") == 0, same = upper || strcmp(mode, "SAME_LOWER") == 0;
-    TC_TRY(read_window(c, x, w));
+    TC_TRY(tc_graph_read_window(c, x, w));
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_output_padding, w->n, 0, 0, extra));
     natural_sizes(x, w, extra, natural);
     size_t given = 0;
@@ -169,7 +165,7 @@ tc_status tc_graph_infer_conv_transpose(tc_graph_infer_ctx *c) {
     window w = {.n = x->shape.ndim - 2};
     int64_t group = tc_graph_attr_group(c->n);
     TC_TRY(want_weights(c, true, group));
-    TC_TRY(read_kernel(c, wt, &w));
+    TC_TRY(tc_graph_read_window_of(c, wt, &w));
     int64_t channels = wt->shape.d[1] * group;
     TC_TRY(want_bias(c, channels));
     c->out[0] = (tc_graph_type){x->dtype, {.ndim = x->shape.ndim, .d = {x->shape.d[0], channels}}};
@@ -187,7 +183,7 @@ tc_status tc_graph_infer_pool(tc_graph_infer_ctx *c) {
     if (!tc_graph_attr_find(c->n, TC_ATTR_kernel_shape))
         return tc_graph_node_fail(c, "attribute kernel_shape is missing");
     TC_TRY(tc_graph_want_attr(c, TC_ATTR_kernel_shape, w.n, 1, 1, w.kernel));
-    TC_TRY(read_window(c, &x->shape, &w));
+    TC_TRY(tc_graph_read_window(c, &x->shape, &w));
     int64_t count_pad = tc_graph_attr_count_include_pad(c->n);
     int64_t by_columns = tc_graph_attr_storage_order(c->n);
     c->out[0] = (tc_graph_type){x->dtype, {.d = {x->shape.d[0], x->shape.d[1]}}};
@@ -228,78 +224,6 @@ tc_status tc_graph_rewrite_global_pool(tc_graph_emitter *e) {
     bool average = c->n->op == TC_GRAPH_OP_GLOBAL_AVERAGE_POOL;
     TC_TRY(tc_graph_infer_global_pool(c));
     return average ? tc_graph_rewrite_mean(e) : TC_OK;
-}
-
-/* The weights say how many channels there are. */
-static tc_status meet_channels(tc_graph_emitter *e, bool transposed) {
-    const tc_graph_node *n = e->c->n;
-    const tc_graph_value *x = n->in[0], *w = n->in[1];
-    int own = transposed ? 0 : 1;
-    int64_t group = transposed ? 1 : tc_graph_attr_group(n);
-    if (x->shape.ndim < 3 || w->shape.ndim != x->shape.ndim || (!tc_graph_extent(x, 1) && !tc_graph_extent(w, own)))
-        return TC_OK;
-    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
-    const tc_expr *want = tc_bin(s->ctx, TC_OP_MUL, tc_graph_size_number(e, w, own), tc_i64(s->ctx, group));
-    tc_arena *a = e->c->g->arena;
-    return tc_graph_meet_numbers(e, tc_arena_printf(a, "the channels of '%s'", x->name), tc_graph_size_number(e, x, 1),
-                                 tc_arena_printf(a, "those that the weights '%s' want", w->name),
-                                 tc_graph_sizes_simplify(s, want));
-}
-
-/* An average that leaves its padding out divides by the number of elements that there are. */
-static tc_status count_elements(tc_graph_emitter *e) {
-    tc_graph_node *n = e->c->n;
-    tc_graph_value *x = n->in[0];
-    tc_graph_shape s = x->shape;
-    s.d[0] = s.d[1] = 1;
-    tc_graph_value *ones = tc_graph_em_expand(e, tc_graph_em_scalar(e, x->dtype, 1), &s);
-    for (int d = 2; d < s.ndim; d++)
-        if (tc_graph_extent(x, d))
-            ones = tc_graph_em_sized(e, ones, d, tc_graph_extent(x, d));
-    tc_graph_set_count_include_pad(e->c->g, n, 1);
-    tc_graph_value *sum = tc_graph_em_again(e, &x), *count = tc_graph_em_again(e, &ones);
-    tc_graph_value *none = em_equal(e, count, tc_graph_em_scalar(e, x->dtype, 0));
-    count = tc_graph_em_where(e, none, tc_graph_em_scalar(e, x->dtype, 1), count);
-    return tc_graph_em_finish(e, em_div(e, sum, count));
-}
-
-/* Is there padding behind what varies, which is not counted? */
-static bool leaves_out_ends(const tc_graph_node *n) {
-    const tc_graph_value *x = n->in[0];
-    size_t len = 0;
-    const int64_t *pads = tc_graph_attr_pads(n, &len);
-    bool same = strncmp(tc_graph_attr_auto_pad(n), "SAME", 4) == 0, any = false;
-    for (int d = 2; d < x->shape.ndim; d++)
-        any |= tc_graph_extent(x, d) && (same || (len == 2 * (size_t)(x->shape.ndim - 2) && pads[(size_t)(d - 2) + len / 2]));
-    return n->op == TC_GRAPH_OP_AVERAGE_POOL && !tc_graph_attr_count_include_pad(n) && any;
-}
-
-/* Before inference, which makes padding of the largest sizes: where those along `walked` dimensions vary, padding may not depend on them. */
-tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
-    tc_graph_infer_ctx *c = e->c;
-    const tc_graph_value *x = c->n->in[0];
-    bool transposed = c->n->op == TC_GRAPH_OP_CONV_TRANSPOSE, varies = false;
-    size_t len, given;
-    const int64_t *strides = tc_graph_attr_strides(c->n, &len);
-    const char *mode = tc_graph_attr_auto_pad(c->n);
-    bool same = !transposed && strncmp(mode, "SAME", 4) == 0, steps = false;
-    for (int d = 2; d < x->shape.ndim; d++)
-        varies |= tc_graph_extent(x, d) != NULL;
-    for (size_t i = 0; strides && i < len; i++)
-        steps |= strides[i] != 1;
-    const char *what = same && steps                                            ? "auto_pad with strides"
-                       : !transposed && tc_graph_attr_ceil_mode(c->n)           ? "ceil_mode"
-                       : transposed && tc_graph_attr_output_shape(c->n, &given) ? "output_shape"
-                                                                                : NULL;
-    if (c->n->op == TC_GRAPH_OP_CONV || transposed)
-        TC_TRY(meet_channels(e, transposed));
-    if (!varies || !what)
-        return leaves_out_ends(c->n) ? count_elements(e) : e->status;
-    return tc_graph_node_refuse(
-        c, TC_ERROR_DATA_DEPENDENT,
-        "the sizes of '%s' vary, and with %s the window depends on them, which is not supported; give single "
-        "sizes, or export the model with explicit pads",
-        x->name, what);
 }
 
 /* Along dimension d: where the window has its last place. Smaller operands give nothing. */

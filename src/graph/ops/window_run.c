@@ -1,0 +1,231 @@
+/* Convolutions and pools over sizes that vary, whose windows depend on these: ceil_mode, auto_pad with strides, and what averages divide by.
+ *
+ *     ceil_mode      =>  so much padding behind that windows of whole steps are the same ones, whatever the size is
+ *     SAME, strides  =>  Joined(padding, x) under a window without any in front, of whose places the first ceil(size / stride) are left
+ *     averages       =>  averages of x and of ones, divided, where a window may reach past what counts */
+#include <inttypes.h>
+#include <string.h>
+
+#include "graph/ir/build.h"
+#include "graph/ir/sizes.h"
+#include "graph/ops/functions.h"
+#include "graph/ops/window.h"
+
+/* The weights say how many channels there are. */
+static tc_status meet_channels(tc_graph_emitter *e, bool transposed) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *x = n->in[0], *w = n->in[1];
+    int own = transposed ? 0 : 1;
+    int64_t group = transposed ? 1 : tc_graph_attr_group(n);
+    if (x->shape.ndim < 3 || w->shape.ndim != x->shape.ndim || (!tc_graph_extent(x, 1) && !tc_graph_extent(w, own)))
+        return TC_OK;
+    tc_graph_sizes *s = tc_graph_sizes_of(e->c->g);
+    const tc_expr *want = tc_bin(s->ctx, TC_OP_MUL, tc_graph_size_number(e, w, own), tc_i64(s->ctx, group));
+    tc_arena *a = e->c->g->arena;
+    return tc_graph_meet_numbers(e, tc_arena_printf(a, "the channels of '%s'", x->name), tc_graph_size_number(e, x, 1),
+                                 tc_arena_printf(a, "those that the weights '%s' want", w->name),
+                                 tc_graph_sizes_simplify(s, want));
+}
+
+/* Of the node as the model has it. ends[i]: of padding, such that windows of whole steps are those of ceil_mode. */
+typedef struct run_window {
+    tc_graph_emitter *e;
+    const tc_graph_value *x;
+    tc_graph_window w;
+    bool ceil, same, upper, average, counts; /* counts: an average with its padding */
+    int64_t ends[TC_GRAPH_MAX_SPATIAL];
+} run_window;
+
+/* Not what inference refuses: where *ok is false, it has to. */
+static tc_status read_run_window(tc_graph_emitter *e, run_window *r, bool *ok) {
+    tc_graph_infer_ctx *c = e->c;
+    const tc_graph_value *x = c->n->in[0];
+    const char *mode = tc_graph_attr_auto_pad(c->n);
+    bool conv = c->n->op == TC_GRAPH_OP_CONV;
+    *r = (run_window){.e = e, .x = x, .w.n = x->shape.ndim - 2, .average = c->n->op == TC_GRAPH_OP_AVERAGE_POOL};
+    r->ceil = !conv && tc_graph_attr_ceil_mode(c->n);
+    r->upper = strcmp(mode, "SAME_UPPER") == 0;
+    r->same = r->upper || strcmp(mode, "SAME_LOWER") == 0;
+    r->counts = r->average && tc_graph_attr_count_include_pad(c->n);
+    *ok = conv ? c->n->in[1]->shape.ndim == x->shape.ndim : tc_graph_attr_find(c->n, TC_ATTR_kernel_shape) != NULL;
+    if (!*ok)
+        return TC_OK;
+    TC_TRY(conv ? tc_graph_read_window_of(c, c->n->in[1], &r->w)
+                : tc_graph_want_attr(c, TC_ATTR_kernel_shape, r->w.n, 1, 1, r->w.kernel));
+    TC_TRY(tc_graph_read_window(c, &x->shape, &r->w));
+    for (int i = 0; i < r->w.n; i++) {
+        int64_t end = r->w.pads[i + r->w.n], window = tc_graph_window_extent(&r->w, i);
+        bool fits = x->shape.d[i + 2] + r->w.pads[i] + end >= window; /* else it is refused */
+        r->ends[i] = r->ceil && !r->same && fits ? tc_graph_ceil_end(window, r->w.strides[i], end) : end;
+    }
+    return TC_OK;
+}
+
+/* Is the padding in front of dimension i another one for other sizes? */
+static bool moves(const run_window *r, int i) {
+    return r->same && tc_graph_extent(r->x, i + 2) && r->w.strides[i] > 1 && tc_graph_window_extent(&r->w, i) > 1;
+}
+
+static void set_window(const run_window *r, tc_graph_node *n, const int64_t *pads) {
+    tc_graph *g = r->e->c->g;
+    tc_graph_set_pads(g, n, pads, 2 * (size_t)r->w.n);
+    tc_graph_set_auto_pad(g, n, "NOTSET");
+    tc_graph_set_ceil_mode(g, n, 0);
+}
+
+/* What SAME puts in front of dimension i, where so many windows are `places`:  max(0, (places - 1) * stride + window - size), halved. */
+static tc_graph_value *before(const run_window *r, int i, tc_graph_value *size, tc_graph_value *places) {
+    tc_graph_emitter *e = r->e;
+    int64_t window = tc_graph_window_extent(&r->w, i), stride = r->w.strides[i];
+    tc_graph_value *all = em_sub(e, em_by(e, TC_GRAPH_OP_MUL, places, (double)stride), size);
+    all = em_max(e, em_by(e, TC_GRAPH_OP_ADD, all, (double)(window - stride)), tc_graph_em_number(e, 0));
+    all = em_min(e, all, tc_graph_em_number(e, window - 1));
+    return em_by(e, TC_GRAPH_OP_DIV, r->upper ? all : em_by(e, TC_GRAPH_OP_ADD, all, 1), 2);
+}
+
+/* x with what SAME puts in front of dimension i, as a part of it. */
+static tc_graph_value *moved(const run_window *r, tc_graph_value *x, int i, tc_graph_value *front, tc_graph_value *fill) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_value *size = tc_graph_extent(x, i + 2);
+    tc_graph_shape s = x->shape;
+    s.d[i + 2] = tc_graph_window_extent(&r->w, i) / 2;
+    tc_graph_value *in[] = {tc_graph_em_expand(e, fill, &s), tc_graph_em_blind(e, x), front, size};
+    tc_graph_node *join = tc_graph_em_node(e, TC_GRAPH_OP_JOINED, in, 4);
+    tc_graph_set_axis(e->c->g, join, i + 2);
+    return tc_graph_em_with_sizes(e, tc_graph_em_place(e, join), x, i + 2, em_add(e, front, size));
+}
+
+/* The node's window over x. SAME: x begins with padding, and only as many windows are left as the model has. */
+static tc_graph_value *windows_of(const run_window *r, tc_graph_value *x, const int64_t *pads, tc_graph_value *fill) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_value *places[TC_GRAPH_MAX_SPATIAL] = {0};
+    int64_t own[2 * TC_GRAPH_MAX_SPATIAL];
+    memcpy(own, pads, 2 * (size_t)r->w.n * sizeof *own);
+    for (int i = 0; i < r->w.n; i++) {
+        if (!moves(r, i))
+            continue;
+        tc_graph_value *size = tc_graph_extent(x, i + 2);
+        places[i] =
+            em_by(e, TC_GRAPH_OP_DIV, em_by(e, TC_GRAPH_OP_ADD, size, (double)(r->w.strides[i] - 1)), (double)r->w.strides[i]);
+        x = moved(r, x, i, before(r, i, size, places[i]), fill);
+        own[i] = 0;
+        own[i + r->w.n] = tc_graph_window_extent(&r->w, i);
+    }
+    set_window(r, e->c->n, own);
+    tc_graph_value *in[TC_GRAPH_MAX_DIMS] = {x};
+    for (int k = 1; k < e->c->n->nin; k++)
+        in[k] = e->c->n->in[k];
+    tc_graph_value *y = tc_graph_em_again(e, in);
+    for (int i = 0; i < r->w.n; i++)
+        if (places[i])
+            y = tc_graph_em_with_sizes(e, tc_graph_em_blind(e, y), y, i + 2, places[i]);
+    return y;
+}
+
+/* Ones where an average has something to count, with the sizes of x: its elements, or those and its padding. */
+static tc_graph_value *counted(const run_window *r, int64_t *pads) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_value *size[TC_GRAPH_MAX_SPATIAL];
+    tc_graph_shape s = r->x->shape;
+    int n = r->w.n;
+    s.d[0] = s.d[1] = 1;
+    for (int i = 0; i < n; i++) {
+        int64_t end = TC_MIN(r->w.pads[i + n], r->ends[i]), padding = r->counts && !r->same ? r->w.pads[i] + end : 0;
+        size[i] = tc_graph_extent(r->x, i + 2);
+        s.d[i + 2] += padding;
+        if (size[i] && padding)
+            size[i] = em_by(e, TC_GRAPH_OP_ADD, size[i], (double)padding);
+        if (r->counts && !r->same) {
+            pads[i] = 0;
+            pads[i + n] = r->ends[i] - end;
+        }
+    }
+    tc_graph_value *ones = tc_graph_em_expand(e, tc_graph_em_scalar(e, r->x->dtype, 1), &s);
+    for (int i = 0; i < n; i++)
+        if (size[i])
+            ones = tc_graph_em_sized(e, ones, i + 2, size[i]);
+    return ones;
+}
+
+/* An average divides by the number of elements that there are. */
+static tc_graph_value *average_of(const run_window *r, tc_graph_value *x, const int64_t *pads) {
+    tc_graph_emitter *e = r->e;
+    int64_t own[2 * TC_GRAPH_MAX_SPATIAL];
+    memcpy(own, pads, 2 * (size_t)r->w.n * sizeof *own);
+    tc_graph_set_count_include_pad(e->c->g, e->c->n, 1);
+    tc_graph_value *zero = tc_graph_em_scalar(e, x->dtype, 0), *one = tc_graph_em_scalar(e, x->dtype, 1);
+    tc_graph_value *ones = counted(r, own), *sum = windows_of(r, x, pads, zero), *count = windows_of(r, ones, own, zero);
+    return em_div(e, sum, tc_graph_em_where(e, em_equal(e, count, zero), one, count));
+}
+
+/* Does what an average divides by depend on where the operand ends? */
+static bool counts_ends(const run_window *r, bool any_moves) {
+    bool any = false;
+    for (int i = 0; i < r->w.n; i++)
+        if (tc_graph_extent(r->x, i + 2))
+            any |= r->counts ? r->ends[i] != r->w.pads[i + r->w.n] : r->ends[i] != 0;
+    return r->average && (any || (any_moves && !r->counts));
+}
+
+/* Windows whose sizes are related to those of the operand by no number that is known now. */
+static tc_status place_windows(const run_window *r) {
+    tc_graph_emitter *e = r->e;
+    tc_graph_infer_ctx *c = e->c;
+    tc_graph_value *x = c->n->in[0];
+    int64_t pads[2 * TC_GRAPH_MAX_SPATIAL];
+    bool any = false;
+    for (int i = 0; i < r->w.n; i++) {
+        pads[i] = r->w.pads[i];
+        pads[i + r->w.n] = r->ends[i];
+        any |= moves(r, i);
+    }
+    if (any && c->nout > 1)
+        return tc_graph_node_refuse(
+            c, TC_ERROR_DATA_DEPENDENT,
+            "the sizes of '%s' vary, and with auto_pad, strides and indices as a result the window depends on "
+            "them, which is not supported; give single sizes, or export the model with explicit pads",
+            x->name);
+    if (counts_ends(r, any))
+        return tc_graph_em_finish(e, average_of(r, x, pads));
+    bool max = c->n->op == TC_GRAPH_OP_MAX_POOL;
+    tc_graph_value *fill = max ? tc_graph_em_lowest(e, x->dtype) : tc_graph_em_scalar(e, x->dtype, 0);
+    if (any)
+        return tc_graph_em_finish(e, windows_of(r, x, pads, fill));
+    if (r->ceil)
+        set_window(r, c->n, pads);
+    return e->status;
+}
+
+/* A window has a place in dimension i: not where it is larger than that with its padding. */
+static tc_status require_room(const run_window *r) {
+    for (int i = 0; i < r->w.n && !r->same; i++)
+        TC_TRY(tc_graph_require_size(r->e, r->x, i + 2, tc_graph_window_extent(&r->w, i) - r->w.pads[i] - r->w.pads[i + r->w.n]));
+    return TC_OK;
+}
+
+/* Before inference, which makes padding of the largest sizes. */
+tc_status tc_graph_rewrite_window(tc_graph_emitter *e) {
+    const tc_graph_node *n = e->c->n;
+    const tc_graph_value *x = n->in[0];
+    bool transposed = n->op == TC_GRAPH_OP_CONV_TRANSPOSE, varies = false, ok;
+    run_window r;
+    size_t given;
+    for (int d = 2; d < x->shape.ndim; d++)
+        varies |= tc_graph_extent(x, d) != NULL;
+    if (n->op == TC_GRAPH_OP_CONV || transposed)
+        TC_TRY(meet_channels(e, transposed));
+    if (!varies)
+        return e->status;
+    if (transposed && tc_graph_attr_output_shape(n, &given))
+        return tc_graph_node_refuse(e->c, TC_ERROR_DATA_DEPENDENT,
+                                    "the sizes of '%s' vary, and with output_shape the padding depends on them, which is not "
+                                    "supported; give single sizes, or export the model with explicit pads",
+                                    x->name);
+    if (transposed)
+        return e->status;
+    TC_TRY(read_run_window(e, &r, &ok));
+    if (!ok)
+        return e->status;
+    TC_TRY(require_room(&r));
+    return place_windows(&r);
+}
