@@ -138,7 +138,7 @@ const tc_cli_command tc_cli_verify = {
     .details =
         "Each DIR is a case or holds cases at any depth. A model with something that is not supported is skipped, with "
         "the reason. One that asks for inputs when it is imported (axes, shapes) gets the data set's as constants, and that "
-        "is said: build, which has no data, refuses it.",
+        "is said: build, which has no data, refuses it. Symbolic sizes of which --shape says nothing are the data set's.",
     TC_CLI_ARGS(verify_args, options),
     .defaults = &(
         const verify_args){.passes = TC_CLI_PASS_DEFAULTS, .accuracy = TC_ACCURACY_FAST, .tolerance = TC_CLI_TOLERANCE_DEFAULTS},

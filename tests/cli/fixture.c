@@ -120,13 +120,13 @@ static void npz(const char *path, const char *name, tc_graph_tensor t) {
     tc_graph_tensor_free(&t);
 }
 
-/* A conformance case: y = Relu(x), expecting relu(x) + offset. */
-static void test_case(const char *dir, const char *op, float offset) {
+/* A conformance case: y = Relu(x), expecting relu(x) + offset, of n rows, which the model calls `rows`. */
+static void test_case_of(const char *dir, const char *op, float offset, const char *rows, int n) {
     char set[4096];
     tc_error err;
-    tc_graph_tensor x = matrix(ROWS, INNER), y = matrix(ROWS, INNER);
-    tc_graph_writer *w = start("8");
-    for (int i = 0; i < ROWS * INNER; i++)
+    tc_graph_tensor x = matrix(n, INNER), y = matrix(n, INNER);
+    tc_graph_writer *w = start(rows);
+    for (int i = 0; i < n * INNER; i++)
         ((float *)y.data)[i] = (((float *)x.data)[i] > 0 ? ((float *)x.data)[i] : 0) + offset;
     snprintf(set, sizeof set, "%s/test_data_set_0", dir);
     mkdir(dir, 0777);
@@ -137,6 +137,10 @@ static void test_case(const char *dir, const char *op, float offset) {
     must(tc_graph_pb_save(in(set, "output_0.pb"), "y", &y, &err), &err);
     tc_graph_tensor_free(&x);
     tc_graph_tensor_free(&y);
+}
+
+static void test_case(const char *dir, const char *op, float offset) {
+    test_case_of(dir, op, offset, "8", ROWS);
 }
 
 /* A case whose model is refused as it is: y = Reshape(x, shape), the shape being an input. */
@@ -179,6 +183,7 @@ static int models(const char *dir) {
     mkdir(in(dir, "wrong"), 0777);
     test_case(in(dir, "wrong/case"), "Relu", 1);
     shape_case(in(dir, "asks"));
+    test_case_of(in(dir, "symbols"), "Relu", 0, "batch", 20);
     return 0;
 }
 

@@ -125,6 +125,12 @@ run 1 "$TCTUNE" verify "$models/cases/right" "$models/asks" --no-constants
 says "1 passed, 1 failed, 0 skipped" "when the model is imported"
 run 1 "$TCTUNE" build --model "$models/asks/model.onnx" -o asks.so
 grep -q "when the model is imported" err || fail "build says something else"
+ok "$TCTUNE" verify "$models/symbols" # of 20 rows, where 16 are the most that is assumed
+says "1 passed"
+ok "$TCTUNE" verify "$models/symbols" --shape batch=1..32
+says "1 passed"
+run 1 "$TCTUNE" verify "$models/symbols" --shape batch=1..8
+says "0 passed, 1 failed" "is 20"
 mkdir none
 refused 1 "none|there is no test case" "$TCTUNE" verify none
 

@@ -73,6 +73,12 @@ typedef struct trial {
     tc_graph_case *out;
 } trial;
 
+/* What the data set has for the input of that name, number i of n: by name, or by position where all are inputs; NULL: nothing. */
+static const tc_graph_tensor *given_for(const tc_graph_bundle *in, const char *name, size_t i, size_t n) {
+    const tc_graph_tensor *t = tc_graph_bundle_find(in, name);
+    return !t && n == in->len ? &in->items[i].t : t;
+}
+
 /* Without the path, and without the list of all that is supported. */
 static const char *shorten(const trial *t, const char *why) {
     size_t len = strlen(t->model);
@@ -82,13 +88,62 @@ static const char *shorten(const trial *t, const char *why) {
     return tc_arena_strndup(t->a, why, list ? (size_t)(list - why) : strlen(why));
 }
 
-static tc_status import_with(const trial *t, const tc_graph_named *constants, size_t n, tc_graph **g, tc_error *err) {
+/* A binding for each size that --shape leaves open, of the graph that import makes of assumed ones: the data set's. Names are the graph's. */
+static size_t sizes_of_data(const tc_graph *g, const tc_graph_bundle *in, tc_graph_binding *b) {
+    size_t n = 0, nin = g->inputs.len - g->symbols.len;
+    for (size_t k = 0; k < g->symbols.len; k++) {
+        bool known = !g->symbols.data[k].assumed;
+        for (size_t i = 0; i < nin; i++) {
+            const tc_graph_value *v = g->inputs.data[i];
+            const tc_graph_tensor *x = given_for(in, v->name, i, nin);
+            for (int d = 0; x && v->extent && d < v->shape.ndim && d < x->shape.ndim && !known; d++)
+                if (v->extent[d] == g->symbols.data[k].value) {
+                    b[n++] = tc_graph_binding_fixed(g->symbols.data[k].name, &(tc_graph_shape){1, {x->shape.d[d]}});
+                    known = true;
+                }
+        }
+    }
+    return n;
+}
+
+/* For each input that the data set names, where there is no graph to ask. */
+static size_t shapes_of_data(const tc_graph_bundle *in, tc_graph_binding *b) {
+    size_t n = 0;
+    for (size_t i = 0; i < in->len; i++)
+        if (in->items[i].name && *in->items[i].name && in->items[i].t.shape.ndim)
+            b[n++] = tc_graph_binding_fixed(in->items[i].name, &in->items[i].t.shape);
+    return n;
+}
+
+/* Sizes that neither the model nor --shape says are those of the data set. */
+static tc_status import_sized(const trial *t, tc_graph_import_options o, const tc_graph_bundle *in, tc_graph **out,
+                              tc_error *err) {
+    tc_error again = {0};
+    tc_graph *g = NULL;
+    tc_status st = tc_graph_import(t->model, &o, &g, err);
+    size_t most = o.nshapes + in->len + (st == TC_OK ? g->symbols.len : 0);
+    tc_graph_binding *b = TC_NEW_N(t->a, tc_graph_binding, most + 1);
+    for (size_t i = 0; i < o.nshapes; i++)
+        b[i] = o.shapes[i];
+    size_t n = st == TC_OK ? sizes_of_data(g, in, b + o.nshapes) : shapes_of_data(in, b + o.nshapes);
+    o.shapes = b;
+    o.nshapes += n;
+    *out = st == TC_OK && n == 0 ? g : NULL;
+    if (n == 0)
+        return st;
+    tc_status sized = tc_graph_import(t->model, &o, out, st == TC_OK ? err : &again);
+    tc_graph_free(g);
+    return st == TC_OK || sized == TC_OK ? sized : st;
+}
+
+static tc_status import_with(const trial *t, const tc_graph_bundle *in, const tc_graph_named *constants, size_t n, tc_graph **g,
+                             tc_error *err) {
     t->out->constants = TC_NEW_N(t->a, const char *, n + 1);
     t->out->nconstants = n;
     for (size_t i = 0; i < n; i++)
         t->out->constants[i] = tc_arena_strdup(t->a, constants[i].name ? constants[i].name : "");
     tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes, .constants = constants, .nconstants = n};
-    return tc_graph_import(t->model, &o, g, err);
+    return import_sized(t, o, in, g, err);
 }
 
 /* Import asks for some inputs (axes, shapes) as constants; cases feed them as inputs. Then the integer ones after the first are
@@ -96,7 +151,7 @@ static tc_status import_with(const trial *t, const tc_graph_named *constants, si
  * model than build would see: `without` says so. */
 static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph **g, tc_error *err) {
     tc_graph_import_options o = {.shapes = t->shapes, .nshapes = t->o->nshapes};
-    tc_status st = tc_graph_import(t->model, &o, g, err);
+    tc_status st = import_sized(t, o, in, g, err);
     if (st == TC_OK || !tc_error_wants_constant(err) || t->o->no_constants)
         return st;
     tc_graph_named *integers = TC_NEW_N(t->a, tc_graph_named, in->len + 1);
@@ -106,10 +161,10 @@ static tc_status import_case(const trial *t, const tc_graph_bundle *in, tc_graph
         if (tc_dtype_is_int(in->items[i].t.dtype))
             integers[n++] = in->items[i];
     if (n > 0)
-        st = import_with(t, integers, n, g, err);
+        st = import_with(t, in, integers, n, g, err);
     if (st != TC_OK && in->len > n + 1)
-        st = import_with(t, in->items + 1, in->len - 1, g, err);
-    return st == TC_OK ? st : import_with(t, in->items, in->len, g, err);
+        st = import_with(t, in, in->items + 1, in->len - 1, g, err);
+    return st == TC_OK ? st : import_with(t, in, in->items, in->len, g, err);
 }
 
 tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in, tc_arena *a,
@@ -124,9 +179,7 @@ tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o
 /* Inputs in the order of the ports: by position, or by name where some became constants. */
 static tc_status arrange(const tc_graph_bundle *in, const tc_graph_port *ports, int n, tc_graph_tensor *out, tc_error *err) {
     for (int i = 0; i < n; i++) {
-        const tc_graph_tensor *t = tc_graph_bundle_find(in, ports[i].name);
-        if (!t && (size_t)n == in->len)
-            t = &in->items[i].t;
+        const tc_graph_tensor *t = given_for(in, ports[i].name, (size_t)i, (size_t)n);
         if (!t)
             return tc_fail(err, TC_BAD_INPUT, "the data set has no input for '%s'", ports[i].name);
         out[i] = tc_graph_tensor_view(t->dtype, &t->shape, t->data);

@@ -35,7 +35,8 @@ typedef struct tc_graph_case {
 
 /* The inputs and expected outputs in a folder test_data_set_N; there may be no inputs. Free both in any case. */
 TC_NODISCARD tc_status tc_graph_data_set_load(const char *dir, tc_graph_bundle *in, tc_graph_bundle *out, tc_error *err);
-/* Imports the model of a case for a data set, whose inputs become constants where import asks for them; *c says which, in `a`. */
+/* Imports the model of a case for a data set, whose inputs become constants where import asks for them; *c says which, in `a`. Symbolic sizes
+ * of which the options say nothing are those of the data set. */
 TC_NODISCARD tc_status tc_graph_case_import(const char *model, const tc_graph_case_options *o, const tc_graph_bundle *in,
                                             tc_arena *a, tc_graph_case *c, tc_graph **out, tc_error *err);
 
