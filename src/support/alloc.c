@@ -15,8 +15,12 @@
 static const struct {
     size_t size;
     int count;
-} sizes[] = {{256, 2048}, {2 << 10, 1024}, {64 << 10, 96}, {1 << 20, 8}, {TC_ALLOC_LARGEST, 1}};
-enum { NSIZE = sizeof sizes / sizeof sizes[0], MOST = 2048 };
+} sizes[] = {{256, 2048}, {2 << 10, 1024}, {64 << 10, 96}, {2 << 20, 8}, {TC_ALLOC_LARGEST, 1}};
+enum {
+    NSIZE = sizeof sizes / sizeof sizes[0],
+    MOST = 2048,
+    ROOMY = 1 << 20 /* what grows beyond has room for as much again; the first time the reserve has blocks for several */
+};
 
 static struct {
     void *block[NSIZE][MOST];
@@ -142,11 +146,16 @@ void *tc_try_calloc(size_t n, size_t size) {
 }
 
 void *tc_try_slots(size_t n, size_t size, bool full) {
-    return full ? tc_xcalloc(n, size) : tc_try_calloc(n, size);
+    if (full || n * size <= ROOMY)
+        return tc_xcalloc(n, size);
+    void *p = calloc(n, size);
+    if (!p)
+        run_out(n * size);
+    return p;
 }
 
 void *tc_try_grow(void *p, size_t n) {
-    if (n <= TC_ALLOC_LARGEST / 2)
+    if (n <= ROOMY)
         return tc_xrealloc(p, n);
     void *q = n <= SIZE_MAX / 2 ? realloc(p, 2 * n) : NULL;
     if (q)

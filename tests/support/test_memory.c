@@ -347,6 +347,36 @@ static void large_blocks_that_are_refused_end_the_call(void **state) {
     }
 }
 
+/* What a call fills side by side is full at about the same time: none of them may end the process, whatever was refused first. Each gets
+ * as much again as it holds when there is nothing left. */
+static void arrays_that_are_refused_together_go_on(void **state) {
+    (void)state;
+    static const size_t held[] = {700 << 10, 1 << 20, 3 << 20, 5 << 20}; /* bytes of each */
+    enum { ARRAYS = 6 };
+    if (!CAN_LIMIT)
+        skip();
+    for (size_t i = 0; i < TC_LEN(held); i++) {
+        TC_VEC(int64_t) v[ARRAYS] = {0};
+        tc_error err = {0};
+        size_t n = held[i] / sizeof *v->data;
+        assert_int_equal(tc_memory_begin(&err), TC_OK);
+        for (int a = 0; a < ARRAYS; a++)
+            for (size_t k = 0; k < n; k++)
+                tc_push(&v[a], (int64_t)k);
+        struct rlimit was = limit_to(0);
+        for (size_t k = 0; k < n; k++)
+            for (int a = 0; a < ARRAYS; a++)
+                tc_push(&v[a], (int64_t)(n + k));
+        assert_int_equal(setrlimit(RLIMIT_AS, &was), 0);
+        assert_int_equal(tc_memory_end(TC_OK, &err), TC_ENV);
+        for (int a = 0; a < ARRAYS; a++) {
+            for (size_t k = 0; k < v[a].len; k++)
+                assert_int_equal(v[a].data[k], k);
+            tc_vec_free(&v[a]);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_memory_is_zeroed_aligned_and_disjoint),
@@ -360,6 +390,7 @@ int main(void) {
         cmocka_unit_test(control_groups_of_both_versions_limit_it),
         cmocka_unit_test(a_shortage_ends_the_calls_under_way_and_no_more),
         cmocka_unit_test(large_blocks_that_are_refused_end_the_call),
+        cmocka_unit_test(arrays_that_are_refused_together_go_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

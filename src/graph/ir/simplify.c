@@ -213,7 +213,7 @@ void tc_graph_simplify(tc_graph *g) {
     simplifier s = {.g = g};
     s.to = tc_xcalloc(g->values.len + 1, sizeof *s.to);
     merge_constants(&s);
-    for (size_t i = 0; i < g->nodes.len; i++)
+    for (size_t i = 0; i < g->nodes.len && !tc_ran_out(); i++)
         simplify_node(&s, g->nodes.data[i]);
     for (size_t i = 0; i < g->outputs.len; i++)
         g->outputs.data[i].value = resolve(&s, g->outputs.data[i].value);

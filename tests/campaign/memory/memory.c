@@ -40,8 +40,8 @@ typedef struct plan {
 
 static point now; /* for the last words */
 
-/* An array whose doubling is refused has room for as much as it holds, which is at least this (alloc.c). What a call adds between the
- * refusal and its end must be less, or one could be full again and end the process. */
+/* What a call takes between the refusal and its end must be less: an array whose doubling is refused has room for as much as it holds, and
+ * then what the reserve has (alloc.c); one that is full once more ends the process. */
 static const size_t ROOM = 4 << 20;
 
 static void say(const char *what, const char *why) {
