@@ -165,6 +165,7 @@ random 2 10000 "random schedules, compiled" codegen/test_cg_property
 random 10 100000 "random schedules, lowered" tir_lower/test_tir_property
 random 3 100000 "broken kernels and schedules" search_space/test_ill_typed
 
+command -v musl-gcc >/dev/null || scripts/install-deps.sh --musl || true
 if ! command -v musl-gcc >/dev/null; then
     left_out "schedules constructed with musl: it needs musl-gcc (scripts/install-deps.sh --musl)"
 else
