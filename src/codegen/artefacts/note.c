@@ -14,13 +14,13 @@
 #include "support/system/fs.h"
 #include "support/vec.h"
 
-/* Far more than the metadata of any network. */
+/* Of all segments together, which may lie in one place: far more than the metadata of any network. */
 static const uint64_t MOST_NOTES = 64 << 20;
 
 typedef struct elf_file {
     const char *path;
     int fd;
-    uint64_t size;
+    uint64_t size, notes; /* notes: bytes of them that were read */
     Elf64_Ehdr head;
 } elf_file;
 
@@ -91,9 +91,10 @@ static const char *find_note(const char *notes, size_t size, uint64_t align) {
 }
 
 /* *text stays NULL where the segment has no note of ours. */
-static tc_status read_notes(const elf_file *f, const Elf64_Phdr *p, char **text, tc_error *err) {
-    if (p->p_filesz > MOST_NOTES)
+static tc_status read_notes(elf_file *f, const Elf64_Phdr *p, char **text, tc_error *err) {
+    if (p->p_filesz > MOST_NOTES - f->notes)
         return tc_cg_not_a_library(f->path, "its notes are too long", err);
+    f->notes += p->p_filesz;
     char *notes = malloc(p->p_filesz + 1);
     if (!notes || !get(f, p->p_offset, notes, p->p_filesz)) {
         free(notes);
@@ -106,7 +107,7 @@ static tc_status read_notes(const elf_file *f, const Elf64_Phdr *p, char **text,
 }
 
 /* All that the headers speak of must be there: the system's loader maps what is missing, and the program dies of it later. */
-static tc_status read_segments(const elf_file *f, char **text, tc_error *err) {
+static tc_status read_segments(elf_file *f, char **text, tc_error *err) {
     for (int i = 0; i < f->head.e_phnum; i++) {
         Elf64_Phdr p;
         if (!get(f, f->head.e_phoff + (uint64_t)i * sizeof p, &p, sizeof p))

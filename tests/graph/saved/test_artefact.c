@@ -1,5 +1,6 @@
 /* The library as a file: what it takes on disk and in memory beside its weights, that equal builds give equal bytes, and how it
  * is refused when something is wrong with it. No times are looked at. */
+#include <elf.h>
 #include <malloc.h>
 #include <math.h>
 #include <sys/prctl.h>
@@ -354,6 +355,28 @@ static void test_damaged_headers(void **state) {
     remove(SCRATCH("artefact_damage.h"));
 }
 
+/* Segments that lie in one place: each is small enough, and reading all of them would take an hour. */
+static void test_endless_notes(void **state) {
+    (void)state;
+    enum { SEGMENTS = 60000, NOTES = 60 << 20 };
+    static Elf64_Phdr segments[SEGMENTS];
+    Elf64_Ehdr head = {.e_type = ET_DYN, .e_phoff = sizeof head, .e_phentsize = sizeof *segments, .e_phnum = SEGMENTS};
+    char *text;
+    memcpy(head.e_ident, ELFMAG, SELFMAG);
+    head.e_ident[EI_CLASS] = ELFCLASS64;
+    head.e_ident[EI_DATA] = ELFDATA2LSB;
+    for (int i = 0; i < SEGMENTS; i++)
+        segments[i] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = sizeof head + sizeof segments, .p_filesz = NOTES, .p_align = 4};
+    FILE *f = fopen(SCRATCH("artefact_notes.so"), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(&head, sizeof head, 1, f) + fwrite(segments, sizeof segments, 1, f), 2);
+    assert_int_equal(ftruncate(fileno(f), (off_t)(sizeof head + sizeof segments + NOTES)), 0); /* a hole */
+    assert_int_equal(fclose(f), 0);
+    assert_fails(TC_BAD_INPUT, tc_cg_read_metadata(SCRATCH("artefact_notes.so"), &text, err), "artefact_notes.so",
+                 "its notes are too long");
+    remove(SCRATCH("artefact_notes.so"));
+}
+
 /* Ids within the table, masks of ones, and the rest of sane scale. */
 static const char DRAWN[] = "tensor ids[6] i64\n"
                             "tensor key_mask[6] i64\n"
@@ -412,6 +435,7 @@ int main(void) {
         cmocka_unit_test(test_other_cpu),
         cmocka_unit_test(test_nothing_runs_before),
         cmocka_unit_test(test_damaged_headers),
+        cmocka_unit_test(test_endless_notes),
         cmocka_unit_test(test_drawn_inputs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
