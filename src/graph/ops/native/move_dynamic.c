@@ -196,6 +196,11 @@ static tc_status pad_fill(tc_graph_emitter *e, tc_graph_value **fill) {
     return e->status;
 }
 
+/* So that sizes and pads can be added: no dimension is that large. */
+static bool is_huge(const tc_graph_number *pad) {
+    return pad->most > INT64_MAX / 4 || pad->most < -(INT64_MAX / 4);
+}
+
 /* before[d] and after[d] for all dimensions. *any is set if one of them is open. */
 static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_graph_number *after, bool *any) {
     tc_graph_number given[TC_GRAPH_MAX_NUMBERS];
@@ -216,6 +221,9 @@ static tc_status read_pads(tc_graph_emitter *e, tc_graph_number *before, tc_grap
         TC_TRY(tc_graph_want_axis(c, axes ? axes[i] : (int64_t)i, x->shape.ndim, &at));
         before[at] = given[i];
         after[at] = given[i + naxes];
+        if (is_huge(&before[at]) || is_huge(&after[at]))
+            return tc_graph_node_fail(c, "axis %d is padded by %lld and %lld, which no dimension can be", at,
+                                      (long long)before[at].most, (long long)after[at].most);
         *any |= is_open(x, at, &before[at], &after[at]);
     }
     return tc_graph_has_bounds(given, n) ? e->status : tc_graph_dynamic_no_bound(e, "pads", 1, given);
