@@ -105,7 +105,7 @@ static bool is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
 static const tc_expr *without_floors(tc_graph_sizes *s, const tc_expr *x, int64_t least) {
     tc_ctx *c = s->ctx;
     tc_affine sum;
-    int64_t below, whole;
+    int64_t below, whole = 0;
     for (int i = 0; i < 2 && x->op == TC_OP_MAX; i++)
         if (x->args[i]->op == TC_OP_INT && x->args[i]->u.i < least)
             return without_floors(s, x->args[1 - i], least);
