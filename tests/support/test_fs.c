@@ -99,6 +99,29 @@ static void reading_needs_a_file(void **state) {
     free(data);
 }
 
+/* What stands behind a byte of zero would be lost without a word. */
+static void texts_hold_no_zeros(void **state) {
+    (void)state;
+    tc_error err = {0};
+    char *text;
+    char *path = strdup(in_folder("text"));
+    assert_int_equal(tc_fs_write(path, "one\ntwo\n", 8, &err), TC_OK);
+    assert_int_equal(tc_fs_read_text(path, &text, &err), TC_OK);
+    assert_string_equal(text, "one\ntwo\n");
+    free(text);
+    static const struct {
+        const char bytes[10];
+        const char *where;
+    } cases[] = {{"\0ne\ntwo\n", "text:1: "}, {"one\ntw\0\n", "text:2: "}, {"one\ntwo\n\0", "text:3: "}};
+    for (size_t i = 0; i < TC_LEN(cases); i++) {
+        assert_int_equal(tc_fs_write(path, cases[i].bytes, i == 2 ? 9 : 8, &err), TC_OK);
+        assert_int_equal(tc_fs_read_text(path, &text, &err), TC_BAD_INPUT);
+        assert_null(text);
+        assert_non_null(strstr(err.msg, cases[i].where));
+    }
+    free(path);
+}
+
 static void writing_needs_a_folder(void **state) {
     (void)state;
     tc_error err = {0};
@@ -433,6 +456,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(written_files_read_back, setup, teardown),
         cmocka_unit_test_setup_teardown(reading_needs_a_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_hold_no_zeros, setup, teardown),
         cmocka_unit_test_setup_teardown(writing_needs_a_folder, setup, teardown),
         cmocka_unit_test_setup_teardown(read_only_folders_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(devices_are_written_in_place, setup, teardown),

@@ -103,6 +103,20 @@ tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err)
     return s;
 }
 
+tc_status tc_fs_read_text(const char *path, char **text, tc_error *err) {
+    size_t size;
+    TC_TRY(tc_fs_read(path, text, &size, err));
+    size_t n = strlen(*text);
+    if (n == size)
+        return TC_OK;
+    int line = 1;
+    for (size_t i = 0; i < n; i++)
+        line += (*text)[i] == '\n';
+    free(*text);
+    *text = NULL;
+    return tc_fail(err, TC_BAD_INPUT, "%s:%d: there is a byte that is zero: this is no text, or it was damaged", path, line);
+}
+
 size_t tc_fs_read_head(const char *path, void *head, size_t n) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -11,6 +11,8 @@
 /* Reads a whole file, or what is piped into /dev/stdin; *data is malloc'ed, NUL-terminated past *size (size may be NULL). TC_BAD_INPUT if
  * missing, a folder, or a pipe with a name, for which nobody may ever write. */
 TC_NODISCARD tc_status tc_fs_read(const char *path, char **data, size_t *size, tc_error *err);
+/* The same of a text. TC_BAD_INPUT with the line where a byte is zero: a text would end there. */
+TC_NODISCARD tc_status tc_fs_read_text(const char *path, char **text, tc_error *err);
 /* The first n bytes of a regular file; how many there are, 0 where it cannot be read. */
 size_t tc_fs_read_head(const char *path, void *head, size_t n);
 /* A descriptor of a file in `dir` or below: no part of the path may be a symbolic link or lead up. -1 with errno: ELOOP or ENOTDIR for a

@@ -1,0 +1,25 @@
+/* Stop flags. Another thread or a signal handler raises one while a search, a measurement or a build looks at it now and then, so
+ * both sides go through atomic operations on an int, which are lock-free and therefore safe in a handler (C17 7.14.1.1); nothing
+ * else is passed by the flag, and relaxed order does. */
+#ifndef TC_SUPPORT_STOP_H
+#define TC_SUPPORT_STOP_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The value that the flag was raised to; 0: it is down, or `stop` is NULL. */
+static inline int tc_raised_to(const volatile sig_atomic_t *stop) {
+    return stop ? __atomic_load_n(stop, __ATOMIC_RELAXED) : 0;
+}
+
+static inline bool tc_is_raised(const volatile sig_atomic_t *stop) {
+    return tc_raised_to(stop) != 0;
+}
+
+/* To a value that is not 0: a signal's number, or 1. */
+static inline void tc_raise_to(volatile sig_atomic_t *stop, int value) {
+    __atomic_store_n(stop, value, __ATOMIC_RELAXED);
+}
+
+#endif
