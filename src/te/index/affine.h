@@ -61,7 +61,8 @@ void tc_env_free(tc_env *e);
  * used with one context alone (or its parents' expressions), by one thread, and not beyond a reset of it. */
 void tc_env_remember(tc_env *e);
 void tc_env_set(tc_env *e, const tc_var *v, tc_ival range);
-tc_ival tc_env_get(const tc_env *e, const tc_var *v); /* unbounded when unknown, or a symbol's own; e may be NULL */
+tc_ival tc_env_get(const tc_env *e, const tc_var *v);   /* unbounded when unknown, or a symbol's own; e may be NULL */
+tc_ival tc_env_given(const tc_env *e, const tc_var *v); /* as it was set, whatever is assumed */
 
 /* Adds what a condition known to hold says: affine comparisons, and conjunctions of them, narrow every query about the same
  * linear combination (the guard io * 6 + ii < 128 bounds (io * 6 + ii) * 768 + k). Other conditions add nothing. Undo with the

@@ -126,6 +126,11 @@ tc_ival tc_env_get(const tc_env *e, const tc_var *v) {
     return b->key ? tc_ival_meet(b->range, b->assumed) : own_range(v);
 }
 
+tc_ival tc_env_given(const tc_env *e, const tc_var *v) {
+    const binding *b = e ? find(e, v->id) : NULL;
+    return b && b->key ? b->range : own_range(v);
+}
+
 int te_env_facts(const tc_env *e, const te_fact **facts) {
     if (!e)
         return 0;

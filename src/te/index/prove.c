@@ -121,9 +121,8 @@ static bool use_cond(prover *p, const tc_affine *form, tc_known_cond k, bool of_
 static bool use_part_of_quotient(prover *p, const tc_affine *form, const tc_expr *q, int64_t m, bool more, int steps) {
     tc_affine x = {0}, y = {0};
     if (!te_expand(p->v, q->args[0], 1, &y) || !te_add_quotient(p->v->c, &y, q->args[1]->u.i / m, more ? -1 : 1, &x) ||
-        !tc_affine_term(&x, q, more ? m : -m))
+        !tc_affine_term(&x, q, more ? m : -m) || __builtin_sub_overflow(x.c, more ? 0 : m - 1, &x.c))
         return false;
-    x.c -= more ? 0 : m - 1;
     return use(p, form, &x, steps);
 }
 
@@ -284,9 +283,12 @@ static int64_t divisor_of(const tc_affine *form) {
     for (int i = 0; i < form->n; i++) {
         const tc_expr *f[MAX_FACTORS];
         int n = te_factors_of(form->term[i].atom, f, 0);
-        for (int k = 0; k < n && n <= MAX_FACTORS; k++)
-            if (te_is_quotient_of_sizes(f[k]) && all < MOST_PARTS)
-                all *= f[k]->args[1]->u.i / tc_gcd(all, f[k]->args[1]->u.i);
+        for (int k = 0; k < n && n <= MAX_FACTORS; k++) {
+            int64_t more;
+            if (te_is_quotient_of_sizes(f[k]) && all < MOST_PARTS &&
+                !__builtin_mul_overflow(all, f[k]->args[1]->u.i / tc_gcd(all, f[k]->args[1]->u.i), &more))
+                all = more;
+        }
     }
     return all;
 }
@@ -358,7 +360,10 @@ static bool is_product(const tc_affine *x) {
  * product of all sizes. False: that was not found. */
 static bool each_in_size(const tc_premises *k, const tc_expr *index, const tc_tensor *t) {
     tc_affine form = {0}, size[TC_MAX_DIMS] = {{0}}, stride[TC_MAX_DIMS] = {{0}}, coordinate[TC_MAX_DIMS] = {{0}}, one = {.c = 1};
-    bool ok = t->ndim > 0 && te_expand(k, index, 1, &form);
+    int varying = 0;
+    for (int d = 0; d < t->ndim; d++)
+        varying += t->symbol[d] != NULL;
+    bool ok = varying > 1 && te_expand(k, index, 1, &form);
     for (int d = t->ndim - 1; ok && d >= 0; d--) {
         ok =
             te_expand(k, t->symbol[d] ? tc_varx(k->c, t->symbol[d]) : tc_i64(k->c, t->shape[d]), 1, &size[d]) &&
@@ -404,5 +409,11 @@ bool tc_te_below(const tc_premises *k, const tc_expr *index, const tc_expr *size
     add_scale(&p, &one);
     if (te_expand(k, size, 1, &a))
         add_factors(&p, &a, &one);
+    if (less(&p, tc_i64(k->c, -1), index) && less(&p, index, size))
+        return true;
+    tc_affine form = {0}, sum;
+    if (!te_expand(k, index, 1, &form) || !te_split_quotients(k, &form, &sum))
+        return false;
+    index = tc_te_from_affine(k->c, &sum);
     return less(&p, tc_i64(k->c, -1), index) && less(&p, index, size);
 }

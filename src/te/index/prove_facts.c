@@ -13,10 +13,8 @@ bool te_at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x)
         return false;
     bool second = less != k->holds; /* it is the second operand that is no larger */
     bool strict = (op == TC_OP_LT || op == TC_OP_GT) == k->holds;
-    if (!te_expand(v, k->cond->args[second], 1, x) || !te_expand(v, k->cond->args[!second], -1, x))
-        return false;
-    x->c += strict;
-    return true;
+    return te_expand(v, k->cond->args[second], 1, x) && te_expand(v, k->cond->args[!second], -1, x) &&
+           !__builtin_add_overflow(x->c, strict, &x->c);
 }
 
 /* e without one of its factors s; NULL if it has none. */
@@ -99,8 +97,7 @@ static bool quotient_by_size(const tc_premises *v, const tc_expr *e, const tc_af
                        __builtin_add_overflow(room, least, &room))
             return false;
     }
-    out->c += room > 0;
-    return room >= 0 && tc_affine_term(out, e, 1);
+    return room >= 0 && !__builtin_add_overflow(out->c, room > 0, &out->c) && tc_affine_term(out, e, 1);
 }
 
 static bool known_divisor(const tc_premises *v, const tc_expr *e, int64_t *c) {

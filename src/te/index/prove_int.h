@@ -22,6 +22,10 @@ bool te_add_quotient(tc_ctx *c, const tc_affine *x, int64_t n, int64_t k, tc_aff
 /* a += k * e, multiplied out; false: it does not fit, or i64 may wrap in e, which then is another number. */
 bool te_expand(const tc_premises *v, const tc_expr *e, int64_t k, tc_affine *a);
 
+/* ---- prove_quotients.c ---- */
+/* x with each quotient of numbers as a sum of such as conditions speak of; false: none can be written so, or it does not fit. */
+bool te_split_quotients(const tc_premises *v, const tc_affine *x, tc_affine *out);
+
 /* ---- prove_facts.c: of x <= 0 another; false: it says no such thing ---- */
 /* Of a comparison that holds, or does not. */
 bool te_at_most_zero(const tc_premises *v, const tc_known_cond *k, tc_affine *x);

@@ -46,9 +46,9 @@ static bool below_zero(simplifier *s, const tc_expr *cond, tc_affine *d) {
     bool less = cond->op == TC_OP_LT || cond->op == TC_OP_LE, strict = cond->op == TC_OP_LT || cond->op == TC_OP_GT;
     tc_affine other;
     if ((!less && cond->op != TC_OP_GT && cond->op != TC_OP_GE) || cond->lanes != 1 || cond->args[0]->dtype != TC_I64 ||
-        !te_form(s, cond->args[!less], d) || !te_form(s, cond->args[less], &other) || !tc_affine_add(d, &other, -1))
+        !te_form(s, cond->args[!less], d) || !te_form(s, cond->args[less], &other) || !tc_affine_add(d, &other, -1) ||
+        __builtin_sub_overflow(d->c, !strict, &d->c))
         return false;
-    d->c -= !strict;
     return te_exact(s->r, d);
 }
 

@@ -308,6 +308,15 @@ int tir_lanes(const tc_machine *m, const tc_stmt *body) {
 
 /* ---- conditions ---- */
 
+/* Numbers near the ends of i64 are no sizes or places, and what is computed with them would wrap. */
+static bool is_moderate(const tc_affine *a) {
+    static const int64_t most = (int64_t)1 << 48;
+    bool ok = a->c >= -most && a->c <= most;
+    for (int i = 0; ok && i < a->n; i++)
+        ok = a->term[i].coef >= -most && a->term[i].coef <= most;
+    return ok;
+}
+
 bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affine *a) {
     bool swap = cond->op == TC_OP_LT || cond->op == TC_OP_LE, strict = cond->op == TC_OP_LT || cond->op == TC_OP_GT;
     if (!swap && cond->op != TC_OP_GE && cond->op != TC_OP_GT)
@@ -317,7 +326,7 @@ bool tir_cond_affine(tc_ctx *c, const tc_expr *cond, const tc_env *env, tc_affin
     tc_affine less;
     if (!tc_te_affine(c, cond->args[swap], env, a) || !tc_te_affine(c, cond->args[!swap], env, &less))
         return false;
-    if (!tc_affine_add(a, &less, -1))
+    if (!is_moderate(a) || !is_moderate(&less) || !tc_affine_add(a, &less, -1))
         return false;
     a->c -= strict;
     return true;

@@ -150,14 +150,31 @@ static tc_status check_reg_index(verifier *v, const tc_buffer *b, const tc_expr 
     return TC_OK;
 }
 
+/* By what is known of the loops and the conditions as they are: ranges that conditions narrowed show nothing where these contradict each
+ * other, and the access is never made. */
+static bool shown_from_conditions(verifier *v, const tc_expr *i, const tc_expr *size) {
+    tc_env *plain = tc_env_new();
+    for (size_t k = 0; k < v->loops.len; k++)
+        tc_env_set(plain, v->loops.data[k], tc_env_given(v->env, v->loops.data[k]));
+    if (v->lane)
+        tc_env_set(plain, v->lane, tc_env_given(v->env, v->lane));
+    tc_premises k = {v->c, plain, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
+    bool shown = tc_te_below(&k, i, size);
+    tc_env_free(plain);
+    return shown;
+}
+
 /* A workspace has room for the largest sizes, and `20 * t + i < N` bounds t by what N is at most. Running over all sizes as well as loops
- * takes long, or is too much: a proof is tried before. */
+ * takes long, or is too much: a proof is tried before. Without sizes it is what is left for loops too long to be run. */
 static bool in_bounds(verifier *v, const tc_buffer *b, const tc_expr *i, tc_ival range) {
     tc_premises k = {v->c, v->env, v->known.len, v->known.data, v->loops.len, v->loops.data, v->lane};
     if (tc_tir_varies(b))
         return tc_te_in_size(&k, i, b->tensor);
-    return (range.lo >= 0 && range.hi < b->size) || (v->f->nsymbol && tc_te_below(&k, i, tc_i64(v->c, b->size))) ||
-           verify_by_running(v, i, b->size);
+    if (range.lo >= 0 && range.hi < b->size)
+        return true;
+    const tc_expr *size = tc_i64(v->c, b->size);
+    return v->f->nsymbol ? tc_te_below(&k, i, size) || verify_by_running(v, i, b->size)
+                         : verify_by_running(v, i, b->size) || shown_from_conditions(v, i, size);
 }
 
 static tc_status check_access(verifier *v, const tc_buffer *b, const tc_expr *index, const tc_expr *mask, const char *what) {

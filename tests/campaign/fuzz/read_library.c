@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/print.h"
 #include "codegen/artefacts/artefacts_int.h"
 #include "graph/saved/save_int.h"
 #include "targets.h"

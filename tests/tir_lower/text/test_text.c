@@ -223,6 +223,16 @@ static void bounds(void **state) {
     verify_refused(
         x, HEAD "for t in 9000000 {\n  if t / 4 % 2 + t % 4 < 4 {\n    Y[t % 8 / 4 * 5 + t % 4 + t / 4 % 2] = 0.0\n  }\n}\n",
         "a store to Y may reach");
+    /* A window that slides over a fused loop: its conditions speak of rows and columns, the index of both at once. */
+    const char *window = "func k\nparam P f32[64896] in 0 align 64\nparam Y f32[8] out 0 align 4\nbody\nfor r in 173056 {\n"
+                         "  for a in 5 {\n    for b in 5 {\n      for v in 48 {\n        Y[0] = select(r / 3328 + a >= 2 && "
+                         "r / 3328 + a < 28 && (r / 128 %% 26 + b >= 2 && r / 128 %% 26 + b < %d), "
+                         "P[a * 2496 + b * 96 + r / 64 * 48 + v - 5184], 0.0)\n      }\n    }\n  }\n}\n";
+    char text[1024];
+    snprintf(text, sizeof text, window, 28);
+    verify_ok(x, text);
+    snprintf(text, sizeof text, window, 29);
+    verify_refused(x, text, "a load of P may reach");
     /* A tail of more values than are tried: each end of the extent is a bound. */
     verify_ok(x, "func k\nparam Z f32[4294967296] out 0 align 64\nbody\nfor a in 2 {\n"
                  "  for b in min(2147483648 - a * 1757602558, 1757602558) {\n    for j in 2 {\n"

@@ -63,10 +63,11 @@ static bool fold(const tir_partitioner *k, tc_affine *a) {
     for (size_t i = k->facts.len; i-- > 0;) {
         const tir_fact *f = &k->facts.data[i];
         int64_t q = f->range.lo == f->range.hi ? multiple(a, &f->s) : 0;
-        if (!q)
+        int64_t known;
+        if (!q || __builtin_mul_overflow(q, f->range.lo, &known) || __builtin_add_overflow(a->c, known, &known))
             continue;
         tc_affine_add(a, &f->s, -q); /* takes terms out, so there is room */
-        a->c += q * f->range.lo;
+        a->c = known;
         any = true;
     }
     return any;
@@ -223,12 +224,14 @@ static const tc_expr *iterations(tir_partitioner *k, const tc_stmt *loop, const 
         if (s->term[i].atom != v && !tc_expr_is_of_symbols(s->term[i].atom))
             return NULL;
     /* coef * v + rest <= hi, or >= lo */
-    bool fits = tc_affine_add(&room, s, up ? -1 : 1) && tc_affine_term(&room, v, up ? coef : -coef);
-    room.c += up ? within.hi : -within.lo;
+    bool fits = tc_affine_add(&room, s, up ? -1 : 1) && tc_affine_term(&room, v, up ? coef : -coef) &&
+                (up ? !__builtin_add_overflow(room.c, within.hi, &room.c) : !__builtin_sub_overflow(room.c, within.lo, &room.c));
+    if (!fits)
+        return NULL;
     const tc_expr *last = tc_div(k->c, tc_te_from_affine(k->c, &room), tc_i64(k->c, up ? coef : -coef));
     const tc_expr *n = tc_te_simplify(k->c, tc_add(k->c, last, tc_i64(k->c, 1)), k->env);
     tc_ival r = tc_te_bounds(n, k->env);
-    return fits && r.lo >= 0 && r.hi <= most ? n : NULL;
+    return r.lo >= 0 && r.hi <= most ? n : NULL;
 }
 
 /* The loop's extent where something is done for S in `does` alone: tiles that a size does not reach are no iterations of a parallel loop,
