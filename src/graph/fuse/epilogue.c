@@ -57,13 +57,31 @@ static void cut_to_one_exit(tc_fuser *f, tc_fuse_nodes *members) {
         f->mark[members->data[--members->len]] = 0;
 }
 
+/* What lies side by side does so afterwards. */
+static bool keeps_neighbours(const tc_graph_node *transpose) {
+    size_t len;
+    const int64_t *perm = tc_graph_attr_perm(transpose, &len);
+    const tc_graph_shape *from = &transpose->in[0]->shape, *to = &transpose->out[0]->shape;
+    int a = from->ndim - 1, b = to->ndim - 1;
+    while (a > 0 && from->d[a] == 1)
+        a--;
+    while (b > 0 && to->d[b] == 1)
+        b--;
+    return b < 0 || perm[b] == a;
+}
+
 /* When all that happens to the result is a transposition, it is stored that way: the kernel's loops do not care, and its readers
- * get rows. MatMul [12,128,64], Transpose [128,12,64], Reshape [128,768]  ->  one kernel that writes [128,768] */
-static void store_transposed(tc_fuser *f, tc_fuse_nodes *members) {
+ * get rows. MatMul [12,128,64], Transpose [128,12,64], Reshape [128,768]  ->  one kernel that writes [128,768]
+ *
+ * Not where bytes are multiplied: their dot products have columns side by side in registers, which a column-major result would
+ * scatter. A copy of what has become bytes again costs less. */
+static void store_transposed(tc_fuser *f, const tc_graph_node *anchor, tc_fuse_nodes *members) {
     int last = members->data[members->len - 1];
     tc_graph_value *v = tc_fuse_node(f, last)->out[0];
     tc_graph_node *t = tc_fuse_only_reader(f, v);
     if (!t || t->op != TC_GRAPH_OP_TRANSPOSE || tc_fuse_keeps_order(t) || members->len >= TC_FUSE_MAX_GROUP)
+        return;
+    if (anchor->out[0]->dtype == TC_I32 && !keeps_neighbours(t))
         return;
     tc_graph_value *w = t->out[0];
     int at = f->position[t->id];
@@ -87,5 +105,5 @@ void tc_fuse_add_epilogue(tc_fuser *f, int anchor, tc_fuse_nodes *members) {
             tc_fuse_add(f, members, at);
         }
     cut_to_one_exit(f, members);
-    store_transposed(f, members);
+    store_transposed(f, tc_fuse_node(f, anchor), members);
 }

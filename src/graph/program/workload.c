@@ -99,6 +99,26 @@ static tc_status find_rules(tc_graph_program *p, const tc_workload *w, tc_error 
     return TC_OK;
 }
 
+static tc_status check_sizes(const tc_tensor *t, tc_error *err) {
+    for (int d = 0; d < t->ndim; d++)
+        if (t->symbol[d] && t->symbol[d]->value)
+            return tc_fail(
+                err, TC_BAD_INPUT,
+                "%s has the size %s, which is made of others: a kernel alone is built with sizes that are its inputs' own, or at "
+                "fixed ones (--shape)",
+                t->name, t->symbol[d]->name);
+    return TC_OK;
+}
+
+/* Sizes that are made of others are no inputs, and nothing computes them. */
+static tc_status check_tensors(const tc_workload *w, tc_error *err) {
+    for (int i = 0; i < w->nin; i++)
+        TC_TRY(check_sizes(w->in[i], err));
+    for (int i = 0; i < w->nout; i++)
+        TC_TRY(check_sizes(w->out[i], err));
+    return TC_OK;
+}
+
 /* Inputs of their own, behind the others. The first one's slot is returned. */
 static int size_slots(maker *m, const tc_workload *w) {
     tc_graph_program *p = m->p;
@@ -137,6 +157,7 @@ static tc_status make(maker *m, const tc_workload *w, const tc_graph_named *name
     tc_graph_program *p = m->p;
     int *args = TC_NEW_N(p->arena, int, w->nin + w->nout + 1), *all = TC_NEW_N(p->arena, int, w->nsymbol);
     TC_TRY(input_slots(m, w, named, n, seed, args, err));
+    TC_TRY(check_tensors(w, err));
     TC_TRY(find_rules(p, w, err));
     int sizes = size_slots(m, w);
     output_slots(m, w, sizes, args);

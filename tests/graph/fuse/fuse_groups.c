@@ -201,6 +201,39 @@ static void test_apart(void **state) {
     check("apart", w, "y");
 }
 
+static void product_of_bytes(tc_graph_writer *w, const char *x, const char *y) {
+    char sum[16], real[16], product[16], scaled[24];
+    snprintf(sum, sizeof sum, "%s_sum", x);
+    snprintf(real, sizeof real, "%s_real", x);
+    snprintf(product, sizeof product, "%s,w", x);
+    snprintf(scaled, sizeof scaled, "%s,scale", real);
+    tc_graph_writer_node(w, "MatMulInteger", sum, product, sum);
+    tc_graph_writer_node(w, "Cast", real, sum, real);
+    tc_graph_writer_int(w, "to", 1);
+    tc_graph_writer_node(w, "Mul", y, scaled, y);
+}
+
+/* A product of bytes is stored in another order of rows, but not column by column. */
+static void test_bytes(void **state) {
+    (void)state;
+    tc_graph_writer *w = tc_graph_writer_new("g", 17);
+    tc_graph_tensor t;
+    assert_ok(tc_graph_tensor_alloc(&t, TC_I8, &(tc_graph_shape)DIMS(32, 24), err));
+    for (int64_t i = 0; i < tc_graph_tensor_count(&t); i++)
+        ((int8_t *)t.data)[i] = (int8_t)(i % 23 - 11);
+    tc_graph_writer_weight(w, "w", t);
+    tc_graph_writer_weight(w, "scale", F32(SCALAR, 0.25F));
+    tc_graph_writer_input(w, "a", TC_U8, "1,16,32");
+    tc_graph_writer_input(w, "b", TC_U8, "1,4,16,32");
+    product_of_bytes(w, "a", "a1");
+    tc_graph_writer_node(w, "Transpose", "columns", "a1", "ya");
+    tc_graph_writer_ints(w, "perm", "0,2,1");
+    product_of_bytes(w, "b", "b1");
+    tc_graph_writer_node(w, "Transpose", "rows", "b1", "yb");
+    tc_graph_writer_ints(w, "perm", "0,2,1,3");
+    check("bytes", w, "ya,yb");
+}
+
 static void test_bert(void **state) {
     (void)state;
     tc_graph *g;
@@ -215,7 +248,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_epilogue), cmocka_unit_test(test_attention),    cmocka_unit_test(test_attention_shown),
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_convolutions), cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_bert),
+        cmocka_unit_test(test_bytes),    cmocka_unit_test(test_bert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

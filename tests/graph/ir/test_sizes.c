@@ -201,6 +201,30 @@ static void test_program(void **state) {
     free_built(&b);
 }
 
+/* [n] as [m, -1]: 7 elements are no two rows, and nothing that is built would see it. */
+static void test_varying_divisor(void **state) {
+    (void)state;
+    tc_graph_binding dims[] = {range("n", 1, 16, 1), range("m", 1, 4, 1)};
+    for (int single = 0; single < 2; single++) {
+        tc_graph_writer *w = tc_graph_writer_new("rows", 17);
+        tc_graph_writer_input(w, "x", TC_F32, "n");
+        tc_graph_writer_input(w, "y", TC_F32, "m");
+        tc_graph_writer_output(w, "z", TC_F32, NULL);
+        tc_graph_writer_weight(w, "open", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){-1}));
+        tc_graph_writer_node(w, "Shape", "", "y", "rows");
+        tc_graph_writer_node(w, "Concat", "", "rows,open", "shape");
+        tc_graph_writer_int(w, "axis", 0);
+        tc_graph_writer_node(w, "Reshape", "fold", "x,shape", "z");
+        if (single) {
+            tc_graph_free(import_ok(w, dims, TC_LEN(dims)));
+        } else {
+            assert_not_imported(w, dims, TC_LEN(dims), "node 'fold' (Reshape)", "a multiple of sizes that vary", "--shape");
+        }
+        dims[1] = range("m", 2, 2, 1);
+        dims[0] = range("n", 2, 16, 2);
+    }
+}
+
 /* Zeros that the model joins to a row are elements: times infinity they are no number. */
 static void test_joined_zeros(void **state) {
     (void)state;
@@ -664,6 +688,7 @@ int main(void) {
         cmocka_unit_test(test_completed),
         cmocka_unit_test(test_usable),
         cmocka_unit_test(test_names_with_commas),
+        cmocka_unit_test(test_varying_divisor),
         cmocka_unit_test(test_joined_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

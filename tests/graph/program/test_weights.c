@@ -242,7 +242,7 @@ static void a_build_goes_by_the_weights(void **state) {
             put(o.db, tasks[0].workload, trace[i], size, (i == 0) == (size == 2) ? 1e-6 : 1.1e-6);
     tc_graph_work_free(work);
     assert_int_equal(variants_of(&o), 1);
-    assert_ok(tc_fs_write(file, "n=2 1\nn=64 1\n", 14, err));
+    assert_ok(tc_fs_write(file, "n=2 1\nn=64 1\n", 13, err));
     assert_int_equal(variants_of(&o), 2);
     tc_meas_db_close(o.db);
 }

@@ -4,19 +4,6 @@
 
 #include "graph/ops/functions.h"
 
-static int64_t *count_up(tc_graph_emitter *e, int64_t n) {
-    int64_t *v = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = i;
-    return v;
-}
-
-/* 0, 1, .. n - 1 along dimension `axis` of `ndim`. */
-static tc_graph_value *range_along(tc_graph_emitter *e, int64_t n, int axis, int ndim) {
-    tc_graph_value *v = tc_graph_em_ints(e, TC_I64, &(tc_graph_shape){1, {n}}, count_up(e, n));
-    return tc_graph_em_along(e, v, axis, ndim);
-}
-
 /* ---- OneHot ---- */
 
 static tc_graph_value *element(tc_graph_emitter *e, tc_graph_value *v, int64_t at) {
@@ -49,7 +36,7 @@ tc_status tc_graph_infer_one_hot(tc_graph_infer_ctx *c) {
     tc_graph_value *at = tc_graph_em_cast(&e, x, TC_I64), *zero = tc_graph_em_scalar(&e, TC_I64, 0);
     if (tc_dtype_is_signed(x->dtype))
         at = tc_graph_em_where(&e, em_less(&e, at, zero), em_by(&e, TC_GRAPH_OP_ADD, at, (double)depth), at);
-    tc_graph_value *hit = em_equal(&e, tc_graph_em_reshape(&e, at, &s), range_along(&e, depth, axis, ndim));
+    tc_graph_value *hit = em_equal(&e, tc_graph_em_reshape(&e, at, &s), tc_graph_em_iota(&e, depth, axis, ndim));
     return tc_graph_em_finish(&e, tc_graph_em_where(&e, hit, element(&e, values, 1), element(&e, values, 0)));
 }
 
@@ -66,7 +53,7 @@ tc_status tc_graph_infer_reverse_sequence(tc_graph_infer_ctx *c) {
                                   x->shape.d[batch]);
     TC_TRY(tc_graph_want_table(c, (double)x->shape.d[time]));
     tc_graph_emitter e = {c, TC_OK};
-    tc_graph_value *t = range_along(&e, x->shape.d[time], time, ndim), *len = tc_graph_em_along(&e, lengths, batch, ndim);
+    tc_graph_value *t = tc_graph_em_iota(&e, x->shape.d[time], time, ndim), *len = tc_graph_em_along(&e, lengths, batch, ndim);
     tc_graph_value *back = em_by(&e, TC_GRAPH_OP_SUB, em_sub(&e, len, t), 1);
     tc_graph_value *at = tc_graph_em_expand(&e, tc_graph_em_where(&e, em_less(&e, t, len), back, t), &x->shape);
     return tc_graph_em_finish(&e, tc_graph_em_gather(&e, TC_GRAPH_OP_GATHER_ELEMENTS, x, at, time));

@@ -37,19 +37,12 @@ static tc_graph_value *places(tc_graph_emitter *e, tc_graph_value *x, bool large
     return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, before, &last, 1, false);
 }
 
-static tc_graph_value *count_up(tc_graph_emitter *e, int64_t n, const tc_graph_shape *shape) {
-    int64_t *v = TC_NEW_N(e->c->g->arena, int64_t, n + 1);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = i;
-    return tc_graph_em_ints(e, TC_I64, shape, v);
-}
-
 /* The elements in places 0..k-1: i64 [rows, k] */
 static tc_graph_value *best(tc_graph_emitter *e, tc_graph_value *place, int64_t k) {
     int64_t rows = place->shape.d[0], n = place->shape.d[1], last = 2;
     tc_graph_value *at = tc_graph_em_reshape(e, place, &(tc_graph_shape){3, {rows, 1, n}});
-    tc_graph_value *hit = em_equal(e, at, count_up(e, k, &(tc_graph_shape){3, {1, k, 1}}));
-    tc_graph_value *index = count_up(e, n, &(tc_graph_shape){3, {1, 1, n}});
+    tc_graph_value *hit = em_equal(e, at, tc_graph_em_iota(e, k, 1, 3));
+    tc_graph_value *index = tc_graph_em_iota(e, n, 2, 3);
     tc_graph_value *some = tc_graph_em_where(e, hit, index, tc_graph_em_scalar(e, TC_I64, 0));
     return tc_graph_em_reduce(e, TC_GRAPH_OP_REDUCE_SUM, some, &last, 1, false);
 }
