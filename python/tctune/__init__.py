@@ -1,0 +1,44 @@
+"""Makes tensor programs fast on the CPU that they run on, from Python: what the command `tctune` does.
+
+    tctune.tune("bert.onnx", trials=2000, progress=True)      searches for fast schedules; records go to tctune.db
+    model = tctune.build("bert.onnx")                         the network, compiled with the best of them
+    outputs = model(input_ids=ids)                            NumPy arrays, or what has __dlpack__, without copies
+    print(model.profile(input_ids=ids))                       what each kernel takes
+
+Needs NumPy and cffi, and libtctune: the file that the environment variable TCTUNE_LIBRARY names, else one beside this package, else the
+system's. Everything that the library refuses is a TctuneError with its message."""
+import importlib
+from typing import Any
+
+from . import te
+from ._build import build
+from ._documents import describe_library, doctor, llvm_version, machine, quantize, show
+from ._database import Database, Record, Records, Stats
+from ._ffi import lib as _lib
+from ._ffi import text as _text
+from ._model import Context, KernelTime, Model, Profile, load
+from ._schedule import Decision, Loop, LoopState, Schedule, Stage, Verdict, compare
+from ._tensors import Port, empty
+from ._tune import Event, Report, Session, TaskState, TaskStates, tune
+from ._version import __version__
+from ._work import Task, Tasks, Work
+from .errors import BadInput, Closed, EnvironmentProblem, LibraryError, Stopped, TctuneError
+
+
+def __getattr__(name: str) -> Any:
+    """tctune.torch is imported when it is asked for."""
+    if name == "torch":
+        return importlib.import_module("tctune.torch")
+    raise AttributeError(f"module 'tctune' has no attribute '{name}'")
+
+
+def library_version() -> str:
+    """The version of the library that was found."""
+    return _text(_lib.tctune_version())
+
+
+__all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "KernelTime", "LibraryError", "Loop",
+           "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Schedule", "Session", "Stage", "Stats",
+           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "__version__", "build",
+           "compare", "describe_library", "doctor", "empty", "library_version", "llvm_version", "load", "machine",
+           "quantize", "show", "te", "tune"]

@@ -1,0 +1,211 @@
+"""The library and its declarations: `ffi` (cffi), `lib`, and `call`, which makes outcomes exceptions."""
+import contextlib
+import importlib
+import json
+import os
+import threading
+from typing import Any, Iterable, Iterator, List, Optional, TypeVar, Union
+
+from ._version import __version__
+from .errors import BadInput, Closed, EnvironmentProblem, LibraryError, Stopped, TctuneError
+
+Self = TypeVar("Self", bound="Handle")
+Path = Union[str, "os.PathLike[str]"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+SONAME = "libtctune.so.0"
+ERROR_SIZE = 4096
+
+
+def _declared() -> Any:
+    try:
+        return importlib.import_module("tctune._declared").ffi  # made when the package was installed
+    except ImportError:
+        from . import _declare
+        return _declare.from_headers(os.path.join(_HERE, "..", "..", "include"))
+
+
+# ---- finding the library ----
+
+
+def _candidates() -> List[str]:
+    """Where the library may be, most wanted first."""
+    named = os.environ.get("TCTUNE_LIBRARY")
+    if named:
+        return [named]
+    beside = os.path.join(_HERE, SONAME)
+    return ([beside] if os.path.exists(beside) else []) + [SONAME]
+
+
+def _check(lib: Any, path: str) -> None:
+    try:
+        version = ffi.string(lib.tctune_version()).decode()
+    except AttributeError:
+        raise LibraryError(f"{path} is no libtctune: it has no tctune_version") from None
+    if version.split(".")[0] != __version__.split(".")[0]:
+        raise LibraryError(f"{path} is tctune {version}, this package is of tctune {__version__}: the first numbers must agree. "
+                           f"Install the package of that version, or name another library in TCTUNE_LIBRARY")
+
+
+def _open() -> Any:
+    problems = []
+    for path in _candidates():
+        try:
+            found = ffi.dlopen(path, ffi.RTLD_NOW | ffi.RTLD_LOCAL)
+        except OSError as e:
+            problems.append(str(e).split("\n")[0])
+            continue
+        _check(found, path)
+        return found
+    raise LibraryError(f"libtctune cannot be loaded: {'; '.join(problems)}. Install it, or name its file in TCTUNE_LIBRARY")
+
+
+ffi = _declared()
+lib = _open()
+
+
+# ---- calls ----
+
+_KINDS = {lib.TCTUNE_BAD_INPUT: BadInput, lib.TCTUNE_ENVIRONMENT: EnvironmentProblem, lib.TCTUNE_STOPPED: Stopped}
+
+
+def function(name: str) -> Any:
+    try:
+        return getattr(lib, name)
+    except AttributeError:
+        raise TctuneError(f"this library, tctune {text(lib.tctune_version())}, has no {name}: a newer one does") from None
+
+
+def problem(status: int, message: str) -> TctuneError:
+    return _KINDS.get(status, TctuneError)(message)
+
+
+def call(name: str, *args: Any) -> None:
+    """Calls a function that answers with a status and takes a buffer for its message last."""
+    error = ffi.new("char[]", ERROR_SIZE)
+    status = function(name)(*(a.c if isinstance(a, Struct) else a for a in args), error, ERROR_SIZE)
+    if status != lib.TCTUNE_OK:
+        raise problem(status, text(error))
+
+
+def take_text(name: str, *args: Any) -> str:
+    """Calls one that makes a text, its last result."""
+    out = ffi.new("char **")
+    call(name, *args, out)
+    try:
+        return text(out[0])
+    finally:
+        lib.tctune_text_free(out[0])
+
+
+def take_json(name: str, *args: Any) -> Any:
+    return json.loads(take_text(name, *args))
+
+
+# ---- values ----
+
+
+def text(p: Any) -> str:
+    return "" if p == ffi.NULL else ffi.string(p).decode("utf-8", "replace")
+
+
+def encode(value: Union[str, bytes, "os.PathLike[str]"]) -> bytes:
+    """A text for C."""
+    raw = os.fsencode(value)
+    if b"\0" in raw:
+        raise BadInput(f"{value!r} has a zero character in it, where C's texts end")
+    return raw
+
+
+class Struct:
+    """A struct of options with its struct_size, and what its pointers point to. What is None stays zero: the default."""
+
+    def __init__(self, kind: str, **values: Any) -> None:
+        self.c = ffi.new(kind + " *")
+        self.c.struct_size = ffi.sizeof(kind)
+        self._kept: List[Any] = []
+        self._fields = dict(ffi.typeof(kind).fields)
+        for name, value in values.items():
+            if value is not None:
+                self.set(name, value)
+
+    def set(self, name: str, value: Any) -> None:
+        kind = self._fields[name].type
+        try:
+            setattr(self.c, name, self._convert(kind, value))
+        except (TypeError, OverflowError) as e:
+            raise BadInput(f"{name}: {e}") from None
+
+    def _convert(self, kind: Any, value: Any) -> Any:
+        if kind.cname == "char *":
+            return self._keep(ffi.new("char[]", encode(value)))
+        if kind.cname == "char * *":
+            return self._texts(value)
+        return int(value) if isinstance(value, bool) else value
+
+    def _texts(self, values: Iterable[Any]) -> Any:
+        texts = [self._keep(ffi.new("char[]", encode(v))) for v in values]
+        return self._keep(ffi.new("char *[]", texts + [ffi.NULL]))
+
+    def _keep(self, value: Any) -> Any:
+        self._kept.append(value)
+        return value
+
+
+def new_struct(kind: str) -> Any:
+    """A struct to be filled in."""
+    c = ffi.new(kind + " *")
+    c.struct_size = ffi.sizeof(kind)
+    return c
+
+
+class Handle:
+    """What the library keeps for a Python object, given back when that is closed or collected. It serves one call at a time: others
+    wait, and so does close()."""
+
+    _kind = "handle"
+    _free = ""
+
+    def __init__(self, pointer: Any) -> None:
+        self._pointer: Optional[Any] = ffi.gc(pointer, getattr(lib, self._free))
+        self._lock = threading.Lock()
+        self._user: Optional[int] = None
+
+    @property
+    def _handle(self) -> Any:
+        pointer = self._pointer
+        if pointer is None:
+            raise Closed(f"this {self._kind} was closed")
+        return pointer
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[Any]:
+        """The pointer, for a call."""
+        me = threading.get_ident()
+        if self._user == me:
+            raise TctuneError(f"this {self._kind} is in use by the call that this one is made from")
+        with self._lock:
+            self._user = me
+            try:
+                yield self._handle
+            finally:
+                self._user = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether close() was called."""
+        return self._pointer is None
+
+    def close(self) -> None:
+        """Gives back what the library keeps for it. Closing again is no error; any other use is."""
+        if self._pointer is not None:
+            with self._using() as pointer:
+                self._pointer = None
+                ffi.release(pointer)
+
+    def __enter__(self: Self) -> Self:
+        self._handle  # pylint: disable=pointless-statement
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

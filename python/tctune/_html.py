@@ -1,0 +1,31 @@
+"""Tables for notebooks."""
+import html
+from typing import Any, Iterable, Sequence
+
+
+def cell(value: Any, tag: str = "td") -> str:
+    return f"<{tag}>{html.escape(str(value))}</{tag}>"
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    head = "".join(cell(c, "th") for c in columns)
+    body = "".join("<tr>" + "".join(cell(v) for v in row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def pre(text: str) -> str:
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def seconds(s: float) -> str:
+    """Three digits with a unit.
+
+    >>> seconds(0.00123), seconds(float("inf"))
+    ('1.23 ms', '-')
+    """
+    if not s < float("inf"):
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if s >= scale:
+            return f"{s / scale:.3g} {unit}"
+    return f"{s / 1e-6:.3g} us"

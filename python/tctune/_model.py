@@ -1,0 +1,299 @@
+"""Models: built, loaded, run, profiled, saved."""
+import dataclasses
+import os
+import threading
+import weakref
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _html
+from ._ffi import ERROR_SIZE, Handle, Path, call, encode, ffi, lib, problem, text
+from ._tensors import Port, View, by_name, describe, ports_of, view
+from .errors import BadInput, Closed
+
+Outputs = Dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class KernelTime:
+    """What a kernel of a model takes: `launches` in a run, `seconds` of all of them, median over the runs."""
+
+    name: str
+    launches: int
+    seconds: float
+
+
+class Profile(List[KernelTime]):
+    """The kernels of a model with their times, the costliest first."""
+
+    @property
+    def seconds(self) -> float:
+        """Of all kernels."""
+        return sum(k.seconds for k in self)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{k.seconds * 1e6:10.2f} us  {k.launches}x  {k.name}" for k in self)
+
+    def _repr_html_(self) -> str:
+        return _html.table(("kernel", "launches", "time"), ((k.name, k.launches, _html.seconds(k.seconds)) for k in self))
+
+
+class Context:
+    """All that runs of a model change. Threads that run one model at once have one each; code and weights are shared. Made by
+    Model.context(); called as the model is."""
+
+    def __init__(self, model: "Model") -> None:
+        self.model = model
+        self._lock = threading.Lock()
+        out = ffi.new("tctune_context **")
+        with model._using() as pointer:
+            call("tctune_context_new", pointer, out)
+            model._contexts.add(self)
+        # The destructor keeps the model: it must outlive its contexts.
+        self._pointer: Optional[Any] = ffi.gc(out[0], lambda c, _model=pointer: lib.tctune_context_free(c))
+        self._run, self._shape_of = lib.tctune_context_run, lib.tctune_context_output_shape
+        self._ins, self._outs = model._inputs, model._outputs
+        self._in, self._in_tensors, self._in_kept = _tensors(self._ins)
+        self._out, self._out_tensors, self._out_kept = _tensors(self._outs)
+        self._in_shapes: List[Optional[Tuple[int, ...]]] = [p.shape for p in self._ins]
+        self._room = [(p.shape, p.dtype, p.dtype.itemsize * int(np.prod(p.shape, dtype=np.int64)) + 64) for p in self._outs]
+        self._names = [p.name for p in self._outs]
+        self._error = ffi.new("char[]", ERROR_SIZE)
+
+    # ---- a run ----
+
+    def __call__(self, *inputs: Any, out: Union[None, Mapping[str, Any], Sequence[Any]] = None, **named: Any) -> Outputs:
+        """As Model.__call__."""
+        if named or len(inputs) != len(self._ins):
+            inputs = by_name(self._ins, named, inputs)
+        with self._lock:
+            if self._pointer is None:
+                raise Closed(f"this {'model' if self.model.closed else 'context'} was closed")
+            kept = self._take_inputs(inputs)
+            results, bases = self._new_outputs() if out is None else self._take_outputs(out)
+            status = self._run(self._pointer, self._in, self._out, self._error, ERROR_SIZE)
+            if status:
+                raise self._failed(status)
+            for i, p in enumerate(self._outs):
+                if p.shape:
+                    shape = tuple(self._shape_of(self._pointer, i)[0:len(p.shape)])
+                    if shape != p.shape:
+                        results[p.name] = self._trimmed(i, results[p.name], bases[i], shape)
+            del kept
+            return results
+
+    def _take_inputs(self, inputs: Sequence[Any]) -> List[Any]:
+        kept = []
+        shapes, from_buffer, ndarray = self._in_shapes, ffi.from_buffer, np.ndarray
+        for i, (x, p, t) in enumerate(zip(inputs, self._ins, self._in_tensors)):
+            if type(x) is ndarray and x.dtype == p.dtype and x.shape == shapes[i] and x.flags.c_contiguous:
+                t.data = data = from_buffer(x)
+                kept.append(data)
+            else:
+                kept.append(self._take_other(i, view(x, p), t))
+        return kept
+
+    def _take_other(self, i: int, v: View, t: Any) -> View:
+        """An input of another shape than the last one, with strides, or that is no NumPy array."""
+        shape, strides = self._in_kept[i]
+        shape[0:len(v.shape)] = v.shape
+        t.strides = ffi.NULL
+        if v.strides is not None:
+            strides[0:len(v.shape)] = v.strides
+            t.strides = strides
+        self._in_shapes[i] = v.shape if v.strides is None else None
+        t.data = ffi.cast("void *", v.address)
+        return v
+
+    def _new_outputs(self) -> Tuple[Outputs, List[Any]]:
+        results: Outputs = {}
+        bases = []
+        for name, (shape, dtype, size), t in zip(self._names, self._room, self._out_tensors):
+            raw = np.empty(size, np.uint8)
+            data = ffi.from_buffer(raw)
+            start = -int(ffi.cast("uintptr_t", data)) % 64
+            t.data = data + start
+            results[name] = np.ndarray(shape, dtype, raw, start)
+            bases.append((raw, start))
+        return results, bases
+
+    def _take_outputs(self, out: Union[Mapping[str, Any], Sequence[Any]]) -> Tuple[Outputs, List[Any]]:
+        given = out if isinstance(out, Mapping) else dict(zip(self._names, out))
+        if len(out) != len(self._outs) or set(given) != set(self._names):
+            raise BadInput(f"out must have an array for each output, by name or in the order of {', '.join(map(repr, self._outs))}")
+        views = []
+        for p, t in zip(self._outs, self._out_tensors):
+            v = view(given[p.name], p)
+            if v.shape != p.shape:
+                raise BadInput(f"output '{p.name}' must be {p}, not of shape {list(v.shape)}: it has room for the largest sizes")
+            t.data = ffi.cast("void *", v.address)
+            views.append(v)
+        self._check_overlap(views)
+        return {p.name: given[p.name] for p in self._outs}, views
+
+    def _check_overlap(self, outs: Sequence[View]) -> None:
+        """Results would be written over what is still read."""
+        taken = [(p, v.address, v.end) for p, v in zip(self._outs, outs)]
+        for p, t, (shape, _) in zip(self._ins, self._in_tensors, self._in_kept):
+            start = int(ffi.cast("uintptr_t", t.data))
+            if p.grows < 0:
+                taken.append((p, start, start + p.dtype.itemsize * int(np.prod(tuple(shape[0:len(p.shape)]), dtype=np.int64))))
+        for i in range(len(outs)):
+            for p, start, end in taken[i + 1:]:
+                q, least, most = taken[i]
+                if start < most and least < end:
+                    raise BadInput(f"output '{q.name}' and {p.role} '{p.name}' lie in the same memory: give each output memory of its own")
+
+    def _trimmed(self, i: int, result: Any, base: Any, shape: Tuple[int, ...]) -> Any:
+        """What was written of an output whose size varies: dense, at the beginning of its memory."""
+        if self._is_grown(i):
+            return result
+        if isinstance(base, tuple):
+            return np.ndarray(shape, self._outs[i].dtype, base[0], base[1])
+        n = int(np.prod(shape, dtype=np.int64))
+        return result.reshape(-1)[:n].reshape(shape)
+
+    def _is_grown(self, i: int) -> bool:
+        return any(p.grows == i for p in self._ins)
+
+    def _failed(self, status: int) -> Exception:
+        """What the library refuses, and what it was given."""
+        given = ", ".join(f"{p.name}: {describe(p.type, s[0][0:len(p.shape)])}" for p, s in zip(self._ins, self._in_kept))
+        return problem(status, f"{text(self._error)} (given: {given})")
+
+    # ---- the rest ----
+
+    def profile(self, *inputs: Any, runs: int = 20, **named: Any) -> Profile:
+        """As Model.profile."""
+        inputs = by_name(self._ins, named, inputs)
+        with self._lock:
+            if self._pointer is None:
+                raise Closed(f"this {'model' if self.model.closed else 'context'} was closed")
+            kept = self._take_inputs(inputs)
+            with self.model._using() as model:
+                n = lib.tctune_num_kernels(model)
+            times = ffi.new("tctune_kernel_time[]", max(n, 1))
+            call("tctune_context_profile", self._pointer, self._in, runs, times)
+            del kept
+            found = [KernelTime(text(times[i].name), times[i].launches, times[i].seconds) for i in range(n)]
+        return Profile(sorted(found, key=lambda k: -k.seconds))
+
+    def close(self) -> None:
+        """Gives back what the library keeps for it; a run that is under way ends first."""
+        with self._lock:
+            pointer, self._pointer = self._pointer, None
+            if pointer is not None:
+                ffi.release(pointer)
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _tensors(ports: Sequence[Port]) -> Tuple[Any, List[Any], List[Tuple[Any, Any]]]:
+    """An array of DLTensors, each of them, and the shapes and strides that they point to."""
+    array = ffi.new("DLTensor[]", max(len(ports), 1))
+    kept = []
+    for i, p in enumerate(ports):
+        shape, strides = ffi.new("int64_t[]", max(len(p.shape), 1)), ffi.new("int64_t[]", max(len(p.shape), 1))
+        shape[0:len(p.shape)] = p.shape
+        t = array[i]
+        t.device.device_type, t.ndim, t.shape = lib.kDLCPU, len(p.shape), shape
+        t.dtype.code, t.dtype.bits, t.dtype.lanes = p.code, p.bits, 1
+        kept.append((shape, strides))
+    return array, [array[i] for i in range(len(ports))], kept
+
+
+class Model(Handle):
+    """A network or a kernel that was built (tctune.build) or opened (tctune.load), and can be called.
+
+    >>> import numpy as np, tctune
+    >>> with tctune.build(tctune.te.parse('''
+    ...     tensor X[4] f32
+    ...     compute Y[i:4] = X[i] + 1.0
+    ...     output Y'''), threads=1) as model:
+    ...     model(np.arange(4, dtype="float32"))["Y"]
+    array([1., 2., 3., 4.], dtype=float32)
+    """
+
+    _kind = "model"
+    _free = "tctune_free"
+
+    def __init__(self, pointer: Any) -> None:
+        super().__init__(pointer)
+        self._contexts: "weakref.WeakSet[Context]" = weakref.WeakSet()
+        self._inputs = ports_of(pointer, "input")
+        self._outputs = ports_of(pointer, "output")
+        self._own: Optional[Context] = None
+
+    @property
+    def inputs(self) -> Dict[str, Port]:
+        """Name, type and shape of each input, in the model's order."""
+        return {p.name: p for p in self._inputs}
+
+    @property
+    def outputs(self) -> Dict[str, Port]:
+        """The same of the outputs."""
+        return {p.name: p for p in self._outputs}
+
+    def __call__(self, *inputs: Any, out: Union[None, Mapping[str, Any], Sequence[Any]] = None, **named: Any) -> Outputs:
+        """One run. Inputs are given in the model's order or by name (`model(**{"input.1": x})` where a name is no word of Python's), as
+        NumPy arrays or as whatever has __dlpack__ (torch tensors): dense, in CPU memory, of the input's type. They are not copied,
+        but to memory that is aligned to 64 bytes where theirs is not (tctune.empty makes such).
+
+        Answers with a dict: name to NumPy array, new ones, or those of `out`, a dict or sequence with a writable array for each output.
+        Those have the shape of `outputs`; where sizes vary, the answer has what was written, a part of that memory.
+
+        Other threads may go on meanwhile; a second call of the same model waits (see context())."""
+        own = self._own
+        if own is None:
+            own = self._own = self.context()
+        return own(*inputs, out=out, **named)
+
+    def context(self) -> Context:
+        """For a thread that runs the model while others do."""
+        return Context(self)
+
+    def profile(self, *inputs: Any, runs: int = 20, **named: Any) -> Profile:
+        """Runs it `runs` times and says where the time goes."""
+        with self.context() as context:
+            return context.profile(*inputs, runs=runs, **named)
+
+    def save(self, path: Path, prefix: Optional[str] = None) -> str:
+        """Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in
+        .c. `prefix`: of its symbols, else the file's name. Answers with the path. Not for a model that was loaded."""
+        with self._using() as model:
+            call("tctune_save", model, encode(path), encode(prefix) if prefix else ffi.NULL)
+        return os.fspath(path)
+
+    def close(self) -> None:
+        """Gives back what the library keeps for it and its contexts; runs that are under way end first."""
+        if self._pointer is None:
+            return
+        with self._using() as pointer:
+            self._pointer = None
+        for context in list(self._contexts):
+            context.close()
+        ffi.release(pointer)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<tctune.Model, closed>"
+        ins, outs = (", ".join(map(repr, ports)) for ports in (self._inputs, self._outputs))
+        return f"<tctune.Model ({ins}) -> ({outs})>"
+
+    def _repr_html_(self) -> str:
+        rows = [(p.role, p.name, p.type, list(p.shape)) for p in self._inputs + self._outputs]
+        return _html.table(("", "name", "type", "shape"), rows)
+
+
+def load(library: Path, threads: int = 0) -> Model:
+    """Opens a library that Model.save, or `tctune build`, wrote. threads: 0: as many as it was built for.
+
+    It is code, which runs: load what you trust."""
+    out = ffi.new("tctune_model **")
+    call("tctune_load", encode(library), threads, out)
+    return Model(out[0])

@@ -1,0 +1,415 @@
+"""Schedules by hand."""
+import dataclasses
+import inspect
+import os
+import re
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
+
+from . import _html, te
+from ._database import Database, Record, take_records
+from ._ffi import Handle, Path, Struct, call, encode, ffi, new_struct, take_json, take_text, text
+from ._work import Shape, Source, read, work_of
+from .errors import BadInput
+
+Factor = Union[None, int, str]
+Name = Optional[str]
+
+
+class Loop(str):
+    """A loop as steps name it, "Y.i_o": of stage `stage`, called `name` there."""
+
+    @property
+    def stage(self) -> str:
+        return self.rsplit(".", 1)[0]
+
+    @property
+    def name(self) -> str:
+        return self.rsplit(".", 1)[-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class LoopState:
+    """A loop as it stands: `extent`, of the whole stage; `reduce`; `kind`: "serial", or the primitive that made it another; `unit`: the
+    instruction for products whose outermost loop it is."""
+
+    loop: Loop
+    extent: int
+    reduce: bool
+    kind: str
+    unit: Optional[str] = None
+
+    def __str__(self) -> str:
+        return self.loop
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """A stage as it stands: `place`: "root", "inline", or the loop at which it is computed; `scope`: "global" or "local"; `output`: whether it
+    is a result of the kernel; `loops`, outermost first. stage["i"] is its loop i, for steps."""
+
+    name: str
+    place: str
+    scope: str
+    output: bool
+    loops: Tuple[LoopState, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __getitem__(self, name: str) -> Loop:
+        for state in self.loops:
+            if state.loop.name == name:
+                return state.loop
+        raise BadInput(f"stage {self.name} has no loop {name}: it has {', '.join(s.loop.name for s in self.loops) or 'none'}")
+
+
+class Decision(str):
+    """A decision of a sample_ step, for the steps that use it; part(i) is part i of a tile."""
+
+    def part(self, i: int) -> str:
+        return f"{self}.{i}"
+
+
+StageLike = Union[str, Stage]
+LoopLike = Union[str, Loop, LoopState]
+
+
+class Schedule(Handle):
+    """How one kernel is computed: a list of steps, each a primitive, which are methods here. A step that is not legal is refused with the
+    reason, and the schedule stays as it was.
+
+    source: a kernel (tctune.te.Kernel, a path to a .te file), a network (a path to an ONNX file) or a Work; task: which of its kernels,
+    by number or name. It begins with the loops as the kernel has them, or with `text`, steps as in a .sched file; with default: the
+    steps that a search tries first; best_of: the best verified record of a database. sizes: of a kernel whose sizes vary, those of a run,
+    in the order of its symbols: (17, 3). threads: of the kernel; 0: every core. shape, constants, opt_level, disable_pass: as in Work.
+
+    >>> from tctune import te
+    >>> X, W = te.placeholder((64, 32), name="X"), te.placeholder((32, 64), name="W")
+    >>> k = te.reduce_axis(32, "k")
+    >>> gemm = te.kernel(te.compute((64, 64), lambda i, j: te.sum(X[i, k] * W[k, j], axis=k), name="Y"))
+    >>> s = Schedule(gemm, threads=1)
+    >>> j_o, j_i = s.split("Y.j", 16)
+    >>> s.reorder(j_o, "Y.i", "Y.k", j_i)
+    >>> s.vectorize(j_i)
+    >>> print(s)
+    j_o, j_i = split Y.j [_, 16]
+    reorder Y.j_o Y.i Y.k Y.j_i
+    vectorize Y.j_i
+    >>> [str(loop) for loop in s["Y"].loops]
+    ['Y.j_o', 'Y.i', 'Y.k', 'Y.j_i']
+    >>> s.vectorize("Y.k")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    tctune.errors.BadInput: schedule: step 4 (line 4, column 1), `vectorize Y.k`: vectorize: Y.k is a reduction loop; rfactor makes ...
+    """
+
+    _kind = "schedule"
+    _free = "tctune_schedule_free"
+
+    def __init__(self, source: Source, task: Union[int, str] = 0, *, text: Optional[str] = None, default: bool = False,
+                 best_of: Optional[Path] = None, sizes: Union[None, int, str, Sequence[int]] = None, threads: int = 0,
+                 target: Optional[str] = None, shape: Shape = None, opt_level: Optional[int] = None,
+                 disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None) -> None:
+        if sizes is not None and not isinstance(sizes, str):
+            sizes = str(sizes) if isinstance(sizes, int) else ",".join(map(str, sizes))
+        options = Struct("tctune_schedule_options", target=target, threads=threads, text=text, default_steps=default, best_of=best_of,
+                         sizes=sizes)
+        work = work_of(source, shape=shape, opt_level=opt_level, disable_pass=disable_pass, constants=constants)
+        out = ffi.new("tctune_schedule **")
+        try:
+            task = work.find(task)
+            with work._using() as pointer:
+                call("tctune_schedule_new", pointer, task, options, out)
+        finally:
+            if work is not source:
+                work.close()
+        super().__init__(out[0])
+
+    @classmethod
+    def _of(cls, pointer: Any) -> "Schedule":
+        made = cls.__new__(cls)
+        Handle.__init__(made, pointer)
+        return made
+
+    def copy(self) -> "Schedule":
+        """Another with the same steps."""
+        out = ffi.new("tctune_schedule **")
+        with self._using() as s:
+            call("tctune_schedule_copy", s, out)
+        return Schedule._of(out[0])
+
+    # ---- what it is ----
+
+    @property
+    def text(self) -> str:
+        """All its steps, one a line, as in a .sched file."""
+        from ._ffi import lib
+        with self._using() as s:
+            return text(lib.tctune_schedule_text(s))
+
+    def show(self, stage: str) -> str:
+        """The kernel as text: "workload", "schedule", "stages", "nest", "tir" (lowered), "ir", "raw-ir" (LLVM's) or "asm"."""
+        with self._using() as s:
+            return take_text("tctune_schedule_print", s, encode(stage))
+
+    @property
+    def workload(self) -> str:
+        """What it computes, as .te text."""
+        return self.show("workload")
+
+    @property
+    def nest(self) -> str:
+        """Its loops, with where each is computed made explicit."""
+        return self.show("nest")
+
+    @property
+    def tir(self) -> str:
+        """Its loops, lowered."""
+        return self.show("tir")
+
+    @property
+    def ir(self) -> str:
+        """LLVM's IR, optimised."""
+        return self.show("ir")
+
+    @property
+    def asm(self) -> str:
+        """Its assembly."""
+        return self.show("asm")
+
+    @property
+    def stages(self) -> Tuple[Stage, ...]:
+        """What is computed, producers before consumers, where, and in which loops."""
+        with self._using() as s:
+            document = take_json("tctune_schedule_stages", s)
+        return tuple(Stage(st["name"], st["place"], st["scope"], st["output"],
+                           tuple(LoopState(Loop(f"{st['name']}.{l['name']}"), l["extent"], l["reduce"], l["kind"], l["unit"]) for l in st["loops"]))
+                     for st in document["stages"])
+
+    def __getitem__(self, name: str) -> Stage:
+        stages = self.stages
+        for stage in stages:
+            if stage.name == name:
+                return stage
+        raise BadInput(f"there is no stage {name}: there are {', '.join(s.name for s in stages)}")
+
+    def __str__(self) -> str:
+        return self.text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        rows = ((s.name, s.place, s.scope, ", ".join(f"{l.loop.name}:{l.extent}" + ("" if l.kind == "serial" else f" {l.kind}") for l in s.loops))
+                for s in self.stages)
+        return _html.pre(str(self)) + _html.table(("stage", "place", "scope", "loops"), rows)
+
+    # ---- steps ----
+
+    def apply(self, steps: str) -> None:
+        """Appends steps as text, one a line: "i_o, i_i = split Y.i [_, 8]"."""
+        with self._using() as s:
+            call("tctune_schedule_apply", s, encode(steps))
+
+    def _step(self, primitive: str, *operands: Any, new: Sequence[str] = (), decision: Optional[str] = None) -> None:
+        words = ([", ".join(new), "="] if new else []) + [primitive] + [str(o) for o in operands]
+        self.apply(" ".join(words + ([f"~{decision}"] if decision is not None else [])))
+
+    def _fresh(self, *wanted: str) -> List[str]:
+        """Names like these that nothing has."""
+        used = set(re.findall(r"\w+", self.text))
+        for stage in self.stages:
+            used.update((stage.name, *(s.loop.name for s in stage.loops)))
+        found = []
+        for name in wanted:
+            n, fresh = 1, name
+            while fresh in used:
+                n, fresh = n + 1, f"{name}{n + 1}"
+            used.add(fresh)
+            found.append(fresh)
+        return found
+
+    def sample_tile(self, loop: LoopLike, parts: int, max_inner: int, decision: Optional[Sequence[int]] = None, name: Name = None) -> Decision:
+        """A decision on how to split a loop into parts, of which the last is at most max_inner; `decision`: the inner ones, outermost first;
+        None: one is drawn."""
+        new = name or self._fresh("t")[0]
+        self._step("sample_tile", loop, f"parts={parts} max_inner={max_inner}", new=[new],
+                   decision=None if decision is None else _list(decision))
+        return Decision(new)
+
+    def sample_categorical(self, values: Sequence[int], decision: Optional[int] = None, name: Name = None) -> Decision:
+        """A decision for one of these values; None: one is drawn."""
+        new = name or self._fresh("u")[0]
+        self._step("sample_categorical", _list(values), new=[new], decision=None if decision is None else str(decision))
+        return Decision(new)
+
+    def sample_compute_location(self, stage: StageLike, decision: Union[None, str, Loop] = None, name: Name = None) -> Decision:
+        """A decision on where a stage is computed: a loop, "root" or "inline"; None: one is drawn. compute_at takes it."""
+        new = name or self._fresh("l")[0]
+        self._step("sample_compute_location", stage, new=[new], decision=decision)
+        return Decision(new)
+
+    def split(self, loop: LoopLike, factors: Union[int, str, Sequence[Factor]], names: Optional[Sequence[str]] = None) -> Tuple[Loop, ...]:
+        """A loop as several, outermost first, of these factors, of which the first is inferred: split("Y.i", [None, 4, 8]) into three,
+        split("Y.i", 8) into two. Parts of a decision may be factors: t.part(1)."""
+        parts: List[Factor] = [None, factors] if isinstance(factors, (int, str)) else list(factors)
+        of = Loop(str(loop))
+        ends = ("o", "i") if len(parts) == 2 else [str(n) for n in range(len(parts))]
+        new = list(names) if names else self._fresh(*(f"{of.name}_{end}" for end in ends))
+        self._step("split", of, _list(parts), new=new)
+        return tuple(Loop(f"{of.stage}.{n}") for n in new)
+
+    def tile(self, x: LoopLike, y: LoopLike, x_factor: int, y_factor: int, names: Optional[Sequence[str]] = None) -> Tuple[Loop, ...]:
+        """Two loops as blocks: for x, y: for xo, yo, xi, yi."""
+        a, b = Loop(str(x)), Loop(str(y))
+        new = list(names) if names else self._fresh(f"{a.name}_o", f"{b.name}_o", f"{a.name}_i", f"{b.name}_i")
+        self._step("tile", a, b, x_factor, y_factor, new=new)
+        return tuple(Loop(f"{a.stage}.{n}") for n in new)
+
+    def fuse(self, *loops: LoopLike, name: Name = None) -> Loop:
+        """Adjacent loops, outer first, as one."""
+        of = [Loop(str(l)) for l in loops]
+        new = name or self._fresh("_".join(l.name for l in of))[0]
+        self._step("fuse", *of, new=[new])
+        return Loop(f"{of[0].stage}.{new}")
+
+    def reorder(self, *loops: LoopLike) -> None:
+        """Permutes loops within the places that they occupy."""
+        self._step("reorder", *loops)
+
+    def vectorize(self, loop: LoopLike) -> None:
+        """Its steps at once, in vector registers."""
+        self._step("vectorize", loop)
+
+    def unroll(self, loop: LoopLike) -> None:
+        """Its steps written out."""
+        self._step("unroll", loop)
+
+    def parallel(self, loop: LoopLike) -> None:
+        """Its steps shared out among threads."""
+        self._step("parallel", loop)
+
+    def compute_at(self, stage: StageLike, loop: Union[LoopLike, Decision]) -> None:
+        """Computes of a stage what is needed at each step of a consumer's loop."""
+        self._step("compute_at", stage, loop)
+
+    def compute_inline(self, stage: StageLike) -> None:
+        """Computes a stage in each place that reads it."""
+        self._step("compute_inline", stage)
+
+    def compute_root(self, stage: StageLike) -> None:
+        """Computes a stage before all that needs it."""
+        self._step("compute_root", stage)
+
+    def cache_read(self, tensor: str, *stages: StageLike, scope: str = "global", name: Name = None) -> str:
+        """A copy of a tensor, which these stages read in its stead. The copy's name."""
+        new = name or self._fresh(f"{tensor}_{scope}")[0]
+        self._step("cache_read", tensor, *stages, scope, new=[new])
+        return new
+
+    def cache_part(self, tensor: str, stage: StageLike, part: int, scope: str = "global", name: Name = None) -> str:
+        """A copy of what the stage's read number `part` of a tensor reaches."""
+        new = name or self._fresh(f"{tensor}_part")[0]
+        self._step("cache_part", tensor, stage, scope, part, new=[new])
+        return new
+
+    def cache_write(self, stage: StageLike, scope: str = "local", name: Name = None) -> str:
+        """A new stage that computes what this one did, under its names for the axes; this one copies it."""
+        new = name or self._fresh(f"{stage}_{scope}")[0]
+        self._step("cache_write", stage, scope, new=[new])
+        return new
+
+    def rfactor(self, loop: LoopLike, name: Name = None) -> str:
+        """A new stage that has a reduction loop as an extra last axis; this one reduces over it."""
+        new = name or self._fresh(f"{Loop(str(loop)).stage}_rf")[0]
+        self._step("rfactor", loop, new=[new])
+        return new
+
+    def transform_layout(self, tensor: StageLike, layout: Union[str, Callable[..., Any]]) -> None:
+        """Another order of a constant, packed when the model is built, or of a stage's buffer: "(k, j) -> (j / 64, k, j % 64)", or the same
+        as a function: lambda k, j: (j // 64, k, j % 64)."""
+        self._step("transform_layout", tensor, layout if isinstance(layout, str) else _layout(layout))
+
+    def storage_align(self, stage: StageLike, dimension: int, factor: int) -> None:
+        """Makes the stride of a dimension of its buffer a multiple of so many elements."""
+        self._step("storage_align", stage, dimension, factor)
+
+    def set_scope(self, stage: StageLike, scope: str) -> None:
+        """Where its buffer lies: "global", or "local": registers or stack."""
+        self._step("set_scope", stage, scope)
+
+    def pragma(self, stage: StageLike, key: str, value: Union[int, str]) -> None:
+        """pragma(stage, "auto_unroll_max", 64): unrolls from the innermost loop outwards, up to so many steps."""
+        self._step("pragma", stage, key, value)
+
+    def tensorize(self, loop: LoopLike, unit: str) -> None:
+        """Gives the loops from this one inwards to an instruction for products, such as "vpdpbusd"."""
+        self._step("tensorize", loop, unit)
+
+    def prefetch(self, tensor: str, bytes: Union[int, str]) -> None:  # pylint: disable=redefined-builtin
+        """Of a packed constant: brings in what lies so many bytes ahead; 0: nothing."""
+        self._step("prefetch", tensor, bytes)
+
+    # ---- times ----
+
+    def measure(self, *, repeats: int = 0, mode: Optional[str] = None, seed: int = 0, db: Union[None, Path, Database] = None) -> Record:
+        """Times it in a process of its own and compares its result with the reference. The Record says how it ended. With db it is kept
+        there, where its result was right, as tuning would. repeats: samples (30); mode "hot", "cold" or "auto" (None)."""
+        if db is not None and not isinstance(db, Database):
+            with Database(os.fspath(db), "create") as opened:
+                return self.measure(repeats=repeats, mode=mode, seed=seed, db=opened)
+        options = Struct("tctune_measure_options", repeats=repeats, mode=mode, seed=seed)
+        out = ffi.new("tctune_records **")
+        with self._using() as s:
+            if db is None:
+                call("tctune_schedule_measure", s, options, ffi.NULL, out)
+            else:
+                with db._using() as pointer:
+                    call("tctune_schedule_measure", s, options, pointer, out)
+        return take_records(out[0])[0]
+
+
+def _list(values: Iterable[Factor]) -> str:
+    return f"[{', '.join('_' if v is None else str(v) for v in values)}]"
+
+
+def _layout(function: Callable[..., Any]) -> str:
+    names = list(inspect.signature(function).parameters)
+    result = function(*(te._axis_value(n) for n in names))
+    to = result if isinstance(result, tuple) else (result,)
+    return f"({', '.join(names)}) -> ({', '.join(te._expr(x)._text for x in to)})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Two schedules of one kernel, which ran in turns: `a`, `b`: seconds, medians over the rounds; `ratio`: time of b over time of a, with its
+    95 % interval `low` to `high`: above 1, a is faster; `sign_p` of the two-sided sign test; `faster`: -1: a, 1: b, 0: they cannot be told
+    apart; `roof`: seconds of a call at the machine's limit."""
+
+    rounds: int
+    a: float
+    b: float
+    ratio: float
+    low: float
+    high: float
+    sign_p: float
+    faster: int
+    roof: float
+
+    def __str__(self) -> str:
+        if not self.faster:
+            return f"they cannot be told apart: b takes {self.ratio:.3f} of the time of a [{self.low:.3f}, {self.high:.3f}]"
+        ratio, low, high = (self.ratio, self.low, self.high) if self.faster < 0 else (1 / self.ratio, 1 / self.high, 1 / self.low)
+        return f"{'a' if self.faster < 0 else 'b'} is faster: {ratio:.3f} times [{low:.3f}, {high:.3f}]"
+
+    def _repr_html_(self) -> str:
+        return _html.table(("", str(self)), [("a", _html.seconds(self.a)), ("b", _html.seconds(self.b)), ("limit", _html.seconds(self.roof)),
+                                             ("rounds", self.rounds), ("sign test", f"{self.sign_p:.2g}")])
+
+
+def compare(a: Schedule, b: Schedule, *, rounds: int = 0, seed: int = 0) -> Verdict:
+    """Runs two schedules of one kernel in turns. rounds 0: 30; fewer than 11 cannot tell anything apart."""
+    c = new_struct("tctune_verdict")
+    if a is b:
+        b = a.copy()
+    first, second = sorted((a, b), key=id)  # so that two calls of the same two do not wait for each other
+    with first._using(), second._using():
+        call("tctune_compare", a._handle, b._handle, rounds, seed, c)
+    return read(Verdict, c)

@@ -1,0 +1,48 @@
+"""What the tests share: folders of their own, a network, and kernels."""
+import os
+import subprocess
+
+import pytest
+
+import tctune
+
+GEMM = """tensor X[16, 32] f32
+tensor W[32, 48] f32
+compute Y[i:16, j:48] = sum(k:32) X[i, k] * W[k, j]
+output Y
+"""
+
+VARYING = """symbol N 0..16
+tensor X[N, 8] f32
+compute Y[i:N, j:8] = X[i, j] * 2.0
+output Y
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """So that nothing finds, or leaves, a tctune.db."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def gemm():
+    return tctune.te.parse(GEMM, "gemm")
+
+
+@pytest.fixture
+def gemm_model(gemm):
+    with tctune.build(gemm, threads=1) as model:
+        yield model
+
+
+@pytest.fixture
+def varying():
+    return tctune.te.parse(VARYING, "varying")
+
+
+@pytest.fixture(scope="session")
+def network(tmp_path_factory):
+    path = tmp_path_factory.mktemp("network") / "mlp.onnx"
+    subprocess.run([os.environ["TCTUNE"], "zoo", "mlp", "--out", str(path)], check=True, stdout=subprocess.DEVNULL)
+    return path

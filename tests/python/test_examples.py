@@ -1,0 +1,19 @@
+"""The example in Python, as a user would run it; with a real network where that is named."""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples/tune.py"
+
+
+def test_tunes_builds_runs_and_profiles(network):
+    assert len(EXAMPLE.read_text().splitlines()) <= 10
+    done = subprocess.run([sys.executable, EXAMPLE, network, "8"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shapes, *kernels = done.stdout.splitlines()
+    assert shapes.startswith("{'") and kernels and all(re.match(r" *[\d.]+ us  \d+x  \S", k) for k in kernels)
+    assert os.path.exists("tctune.db")
+    done = subprocess.run([sys.executable, EXAMPLE, "none.onnx", "8"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "BadInput: none.onnx" in done.stderr

@@ -1,0 +1,330 @@
+"""Models: built, saved, loaded, run on NumPy's and other arrays, from threads, profiled, and used after they were closed."""
+import concurrent.futures
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import tctune
+from tctune import BadInput, Closed
+
+RANDOM = np.random.default_rng(0)
+
+
+def operands():
+    return RANDOM.standard_normal((16, 32), "float32"), RANDOM.standard_normal((32, 48), "float32")
+
+
+class Exporter:
+    """An array that shows __dlpack__ alone."""
+
+    def __init__(self, array, device=(1, 0)):
+        self.array, self.device, self.dtype = array, device, array.dtype
+
+    def __dlpack__(self, stream=None):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_runs(gemm_model):
+    x, w = operands()
+    for given in (gemm_model(x, w), gemm_model(X=x, W=w), gemm_model(x, W=w), gemm_model(W=w, X=x)):
+        assert list(given) == ["Y"] and given["Y"].dtype == np.float32
+        np.testing.assert_allclose(given["Y"], x @ w, rtol=1e-4, atol=1e-5)
+    assert repr(gemm_model) == "<tctune.Model (X: f32[16, 32], W: f32[32, 48]) -> (Y: f32[16, 48])>"
+    assert gemm_model.inputs["W"].shape == (32, 48) and gemm_model.outputs["Y"].type == "f32"
+    assert "<td>X</td>" in gemm_model._repr_html_()
+
+
+def test_results_are_new_arrays(gemm_model):
+    x, w = operands()
+    first = gemm_model(x, w)["Y"]
+    before = first.copy()
+    second = gemm_model(-x, w)["Y"]
+    np.testing.assert_array_equal(first, before)
+    np.testing.assert_array_equal(second, -before)
+    assert first.flags.writeable and first.ctypes.data % 64 == 0
+
+
+def test_inputs_are_not_copied(gemm_model):
+    x, w = tctune.empty((16, 32)), tctune.empty((32, 48))
+    x[:], w[:] = operands()
+    x.flags.writeable = w.flags.writeable = False
+    expected = x @ w
+    for a, b in ((x, w), (x, Exporter(np.array(w)))):
+        np.testing.assert_allclose(gemm_model(a, b)["Y"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_writes_into_out(gemm_model):
+    x, w = operands()
+    y = np.empty((16, 48), "float32")
+    for out in ([y], (y,), {"Y": y}):
+        y[:] = 0
+        assert gemm_model(x, w, out=out)["Y"] is y
+        np.testing.assert_allclose(y, x @ w, rtol=1e-4, atol=1e-5)
+    y[:] = 0
+    gemm_model(x, w, out=[Exporter(y)])
+    np.testing.assert_allclose(y, x @ w, rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_vary(varying):
+    with tctune.build(varying, threads=1) as model:
+        room = np.empty((16, 8), "float32")
+        for n in (3, 16, 0, 1, 7):
+            x = RANDOM.standard_normal((n, 8), "float32")
+            np.testing.assert_array_equal(model(x)["Y"], x * 2)
+            result = model(x, out=[room])["Y"]
+            np.testing.assert_array_equal(result, x * 2)
+            assert np.shares_memory(result, room) or n == 0
+        with pytest.raises(BadInput, match=r"'X' is 17.*given: X: f32\[17, 8\]"):
+            model(np.empty((17, 8), "float32"))
+        np.testing.assert_array_equal(model(x)["Y"], x * 2)
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "int32", "int64", "uint64", "float16", "float64"])
+def test_types(kind):
+    short = {"bool": "bool", "float16": "f16", "float64": "f64"}.get(kind, kind.replace("uint", "u").replace("int", "i"))
+    text = f"tensor X[5] {short}\ncompute Y[i:5] = X[4 - i]\noutput Y"
+    x = np.array([0, 1, 1, 0, 1]).astype(kind)
+    with tctune.build(tctune.te.parse(text), threads=1) as model:
+        np.testing.assert_array_equal(model(x)["Y"], x[::-1])
+        assert model(x)["Y"].dtype == x.dtype
+
+
+def test_bf16_is_its_bits():
+    with tctune.build(tctune.te.parse("tensor X[2] bf16\ncompute Y[i:2] = f32(X[i])\noutput Y"), threads=1) as model:
+        bits = (np.array([1.0, -2.5], "float32").view("uint32") >> 16).astype("uint16")
+        np.testing.assert_array_equal(model(bits)["Y"], [1.0, -2.5])
+
+
+def test_scalars():
+    with tctune.build(tctune.te.parse("tensor X[4] f32\ncompute Y[] = sum(k:4) X[k]\noutput Y"), threads=1) as model:
+        y = model(np.ones(4, "float32"))["Y"]
+        assert y.shape == () and y == 4
+
+
+# ---- what is refused ----
+
+X, W = operands()
+READ_ONLY = np.empty((16, 48), "float32")
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize("x, why", [
+    (X.astype("float64"), r"'X' must be f32\[16, 32\], not float64\[16, 32\]"),
+    (X.astype(">f4"), r"'X' must be f32.*not >f4"),
+    (X[:8], r"'X'.*given: X: f32\[8, 32\]"),
+    (X[0], r"'X' must be f32\[16, 32\], not float32\[32\]: it has 2 dim"),
+    (np.asfortranarray(X), r"'X' must be dense.*strides \[1, 16\]"),
+    (np.empty((16, 64), "float32")[:, ::2], r"'X' must be dense.*strides \[64, 2\]"),
+    (X[::-1], r"'X' must be dense.*strides \[-32, 1\]"),
+    (np.broadcast_to(X[0], (16, 32)), r"'X' must be dense.*strides \[0, 1\]"),
+    (np.empty((16, 32), [("a", "f4"), ("b", "i1")])["a"], r"'X' has strides that are no multiples"),
+    (X.tolist(), r"'X' must be f32\[16, 32\], not a list"),
+    (None, r"'X' must be f32\[16, 32\], not a NoneType"),
+    (3.0, r"'X' must be f32\[16, 32\], not a float"),
+    (Exporter(X.astype("int32")), r"'X' must be f32\[16, 32\], not i32\[16, 32\]"),
+    (Exporter(X.astype("uint32")), r"'X' must be f32\[16, 32\], not u32\[16, 32\]"),
+    (Exporter(np.asfortranarray(X)), r"'X' must be dense.*strides \[1, 16\]"),
+    (Exporter(X[0]), r"'X' must be f32\[16, 32\], not f32\[32\]"),
+    (Exporter(X, (2, 0)), r"'X' lies on a device of type 2, not in CPU memory"),
+    (Exporter(READ_ONLY), r"'X' does not give its memory away.*readonly"),
+])
+def test_refuses_inputs(gemm_model, x, why):
+    with pytest.raises(BadInput, match=why):
+        gemm_model(x, W)
+    np.testing.assert_allclose(gemm_model(X, W)["Y"], X @ W, rtol=1e-4, atol=1e-5)  # and goes on
+
+
+@pytest.mark.parametrize("args, named, why", [
+    ((X,), {}, "'W' is missing: the model takes X: f32"),
+    ((), {}, "'X' is missing"),
+    ((X, W, W), {}, "3 inputs are given: the model takes X"),
+    ((X, W), {"W": W}, "'W' is given twice"),
+    ((X, W), {"V": W}, "no input 'V': the model takes X"),
+])
+def test_refuses_calls(gemm_model, args, named, why):
+    with pytest.raises(BadInput, match=why):
+        gemm_model(*args, **named)
+
+
+@pytest.mark.parametrize("out, why", [
+    ([READ_ONLY], "'Y' is a read-only array"),
+    ([Exporter(READ_ONLY)], "'Y' does not give its memory away"),
+    ([np.empty((16, 47), "float32")], r"'Y' must be Y?.*f32\[16, 48\], not of shape \[16, 47\]"),
+    ([np.empty((48, 16), "float32").T], "'Y' must be dense"),
+    ([np.empty((16, 48), "int32")], "'Y' must be f32"),
+    ([], "an array for each output"),
+    ([READ_ONLY, READ_ONLY], "an array for each output"),
+    ({"Z": READ_ONLY}, "an array for each output.*Y"),
+])
+def test_refuses_outputs(gemm_model, out, why):
+    with pytest.raises(BadInput, match=why):
+        gemm_model(X, W, out=out)
+
+
+def test_refuses_overlap(varying):
+    with tctune.build(varying, threads=1) as model:
+        room = np.zeros((20, 8), "float32")
+        with pytest.raises(BadInput, match="output 'Y' and input 'X' lie in the same memory"):
+            model(room[:16], out=[room[4:]])
+
+
+def test_refuses_to_build(gemm, tmp_path):
+    missing = str(tmp_path / "none")
+    for options, why in [({"threads": -1}, "-1 threads"), ({"accuracy": "soon"}, "strict or fast"), ({"precision": "f16"}, "f32, bf16 or auto"),
+                         ({"db": missing}, missing), ({"target": "abacus"}, "abacus"), ({"threads": "two"}, "threads: "),
+                         ({"opt_level": 7}, "opt_level is 0, 1, 2 or 3"), ({"opt_level": 1}, "a kernel has no graph"),
+                         ({"require_complete": True}, "gemm"), ({"shape": {"N": 3}}, "N"), ({"seed": -1}, "seed: "),
+                         ({"db": "a\0b"}, "zero character")]:
+        with pytest.raises(tctune.TctuneError, match=why):
+            tctune.build(gemm, **options)
+    with pytest.raises(tctune.TctuneError, match=missing):
+        tctune.build(missing + ".onnx")
+    with pytest.raises(tctune.TctuneError, match=missing):
+        tctune.load(missing + ".so")
+    with pytest.raises(TypeError):
+        tctune.build(gemm, no_such_option=1)
+    with tctune.Work(gemm) as work, pytest.raises(BadInput, match="shape: the work is open already"):
+        tctune.build(work, shape={"N": 1})
+
+
+# ---- saved and loaded ----
+
+
+def test_saves_and_loads(gemm_model, tmp_path):
+    x, w = operands()
+    path = gemm_model.save(tmp_path / "gemm.so")
+    assert os.path.exists(tmp_path / "gemm.h") and path == str(tmp_path / "gemm.so")
+    gemm_model.save(tmp_path / "gemm.c", prefix="mine")
+    assert "mine_run" in (tmp_path / "gemm.c").read_text()
+    with tctune.load(path) as loaded:
+        np.testing.assert_array_equal(loaded(x, w)["Y"], gemm_model(x, w)["Y"])
+        assert loaded.inputs.keys() == gemm_model.inputs.keys()
+        with pytest.raises(BadInput):
+            loaded.save(tmp_path / "again.so")
+    (tmp_path / "text.so").write_text("no library")
+    with pytest.raises(tctune.TctuneError, match="text.so"):
+        tctune.load(tmp_path / "text.so")
+
+
+def test_builds_a_network(network):
+    with tctune.Work(network) as work:
+        assert len(work.tasks) > 1 and all(t.flops > 0 and t.hash for t in work.tasks)
+        assert work.find(work.tasks[1].name) == 1
+        with pytest.raises(BadInput, match="no task 'nothing': there are"):
+            work.find("nothing")
+        assert "<td>" in work._repr_html_()
+        seen = []
+        with tctune.build(work, threads=1, progress=lambda done, total, kernel: seen.append((done, total, kernel))) as model:
+            given = {name: np.ones(p.shape, p.dtype) for name, p in model.inputs.items()}
+            result = model(**given)
+            assert result.keys() == model.outputs.keys()
+            profile = model.profile(runs=3, **given)
+            assert profile and profile.seconds > 0 and profile[0].seconds >= profile[-1].seconds
+            assert profile[0].name in str(profile) and "<table>" in profile._repr_html_()
+            with pytest.raises(BadInput, match="runs"):
+                model.profile(runs=0, **given)
+        assert [s[0] for s in seen] == list(range(1, len(seen) + 1)) and seen[-1][1] == len(seen)
+
+
+def test_build_ends_by_its_callback(network):
+    def refuse(*_):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        tctune.build(network, threads=1, progress=refuse)
+    with pytest.raises(KeyboardInterrupt):
+        tctune.build(network, threads=1, progress=lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+    with pytest.raises(tctune.Stopped):
+        tctune.build(network, threads=1, progress=lambda *_: True)
+
+
+# ---- threads, and the ends of lives ----
+
+
+def test_threads(gemm_model):
+    x, w = operands()
+    expected = gemm_model(x, w)["Y"]
+
+    def serve(n):
+        with gemm_model.context() as context:
+            return all(np.array_equal(context(x, w)["Y"], expected) for _ in range(n))
+
+    def share(n):
+        return all(np.array_equal(gemm_model(x, w)["Y"], expected) for _ in range(n))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all([f.result() for f in [pool.submit(f, 200) for f in (serve, share) * 4]])
+
+
+def test_closed_models_are_refused(gemm):
+    x, w = operands()
+    model = tctune.build(gemm, threads=1)
+    context = model.context()
+    assert not model.closed
+    model(x, w), context(x, w)
+    model.close()
+    model.close()
+    for use in (lambda: model(x, w), lambda: context(x, w), model.context, lambda: model.profile(x, w), lambda: context.profile(x, w),
+                lambda: model.save("x.so"), model.__enter__):
+        with pytest.raises(Closed, match="closed"):
+            use()
+    assert model.closed and "closed" in repr(model) and model.inputs
+    context.close()
+
+
+def test_closed_contexts_are_refused(gemm_model):
+    context = gemm_model.context()
+    context.close()
+    with pytest.raises(Closed, match="this context was closed"):
+        context(X, W)
+    gemm_model(X, W)
+
+
+def test_contexts_keep_their_model(gemm):
+    context = tctune.build(gemm, threads=1).context()
+    gc.collect()
+    np.testing.assert_allclose(context(X, W)["Y"], X @ W, rtol=1e-4, atol=1e-5)
+
+
+def test_closed_while_it_runs(gemm):
+    """Runs that are under way end; later ones are refused."""
+    model = tctune.build(gemm, threads=1)
+    started, refused = threading.Event(), []
+
+    def run():
+        try:
+            while True:
+                model(X, W)
+                started.set()
+        except Closed as e:
+            refused.append(e)
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for t in threads:
+        t.start()
+    started.wait()
+    model.close()
+    for t in threads:
+        t.join()
+    assert len(refused) == 4
+
+
+def test_closed_work(gemm):
+    work = tctune.Work(gemm)
+    model = tctune.build(work, threads=1)
+    work.close()
+    np.testing.assert_allclose(model(X, W)["Y"], X @ W, rtol=1e-4, atol=1e-5)
+    for use in (lambda: work.tasks, lambda: work.assumed, lambda: tctune.build(work)):
+        with pytest.raises(Closed, match="this work was closed"):
+            use()
+
+
+def test_bad_kernels():
+    with pytest.raises(BadInput, match="mine:2:.*unknown name 'Z'"):
+        tctune.build(tctune.te.parse("tensor X[4] f32\ncompute Y[i:4] = Z[i]\noutput Y", "mine"))

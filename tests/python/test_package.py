@@ -1,0 +1,102 @@
+"""The package as a whole: installed without an index, what it declares, which library it takes, and what it needs to be imported."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tctune
+from tctune import _declare, _ffi
+
+ROOT = Path(__file__).resolve().parents[2]
+LIBRARY = os.environ["TCTUNE_LIBRARY"]
+
+
+def python(code, **env):
+    done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def exported():
+    table = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], check=True, capture_output=True, text=True).stdout
+    return set(re.findall(r" T (tctune_\w+)", table))
+
+
+def test_declares_what_the_library_exports():
+    declared = set(re.findall(r"\b(tctune_\w+)\(", _declare.declarations(str(ROOT / "include"))))
+    callbacks = {name for name in declared if name not in exported() and f"typedef" and re.search(
+        rf"typedef \w+ {name}\(", _declare.declarations(str(ROOT / "include")))}
+    assert declared - callbacks == exported()
+    assert all(hasattr(_ffi.lib, name) for name in exported())
+
+
+def test_versions_agree():
+    cmake = re.search(r"project\(tctune VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
+    assert tctune.__version__ == tctune.library_version() == cmake
+
+
+def test_needs_little():
+    code = ("import sys\nfor name in ('torch', 'tqdm', 'pandas', 'IPython', 'matplotlib'): sys.modules[name] = None\n"
+            "import tctune\nprint(tctune.library_version())")
+    assert python(code).strip() == tctune.library_version()
+
+
+def test_installs_without_an_index(tmp_path):
+    """As from a checkout, and used from elsewhere with nothing but what was installed."""
+    source, site = tmp_path / "source", tmp_path / "site"
+    for name in ("include", "python"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    for name in ("pyproject.toml", "setup.py", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    pip = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", site, source],
+                         capture_output=True, text=True)
+    if "No module named" in pip.stderr:
+        pytest.skip("it needs python3-pip, python3-setuptools and python3-wheel")
+    assert pip.returncode == 0, pip.stderr
+    shutil.rmtree(source)
+    assert sorted(p.name for p in (site / "tctune").glob("*.py")) == sorted(
+        [p.name for p in (ROOT / "python/tctune").glob("*.py")] + ["_declared.py"])
+    assert (site / "tctune/py.typed").exists()
+    code = ("import sys; sys.modules['pycparser'] = None\nimport tctune, numpy\n"
+            "m = tctune.build(tctune.te.parse('tensor X[4] f32\\ncompute Y[i:4] = X[i] + 1.0\\noutput Y'), threads=1)\n"
+            "print(tctune.__file__, m(numpy.zeros(4, 'float32'))['Y'])")
+    assert python(code, PYTHONPATH=str(site)).strip() == f"{site}/tctune/__init__.py [1. 1. 1. 1.]"
+    # A library beside the package comes before the system's.
+    os.symlink(os.path.realpath(LIBRARY), site / "tctune/libtctune.so.0")
+    code = "import os\nos.environ.pop('TCTUNE_LIBRARY')\nimport tctune; print(tctune.library_version())"
+    assert python(code, PYTHONPATH=str(site)).strip() == tctune.library_version()
+
+
+def library_that_says(version, tmp_path):
+    source, out = tmp_path / "other.c", tmp_path / "libother.so"
+    source.write_text(f'const char *tctune_version(void) {{ return "{version}"; }}\n' if version else "int nothing;\n")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", out, source], check=True)
+    return str(out)
+
+
+@pytest.mark.parametrize("version, why", [("1.2.3", "is tctune 1.2.3, this package is of tctune 0.*first numbers must agree"),
+                                          ("", "is no libtctune")])
+def test_refuses_other_libraries(version, why, tmp_path):
+    said = python("import tctune", TCTUNE_LIBRARY=library_that_says(version, tmp_path))
+    assert re.search(f"LibraryError: .*libother.so {why}", said), said
+
+
+def test_says_which_library_is_missing(tmp_path):
+    said = python("import tctune", TCTUNE_LIBRARY=str(tmp_path / "none.so"))
+    assert re.search("LibraryError: libtctune cannot be loaded.*none.so.*TCTUNE_LIBRARY", said), said
+
+
+def test_says_what_an_older_library_lacks(tmp_path):
+    path = library_that_says("0.0.1", tmp_path)
+    said = python("import tctune; tctune.load('x.so')", TCTUNE_LIBRARY=path)
+    assert "TctuneError: this library, tctune 0.0.1, has no tctune_load: a newer one does" in said, said
+
+
+@pytest.mark.skipif(not os.environ.get("TCTUNE_TEST_FULL"), reason="it takes a minute, and runs in ./test.sh --full")
+def test_types():
+    pytest.importorskip("mypy", reason="it needs mypy (scripts/install-deps.sh --python)")
+    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", os.devnull], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
