@@ -1,0 +1,331 @@
+/* The connection, its streams and buckets. */
+#include "fleet/bus_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/log.h"
+#include "support/strbuf.h"
+#include "support/system/fs.h"
+#include "support/vec.h"
+
+#define SECOND ((int64_t)1000000000)
+
+enum {
+    WORK_KEPT = 3600,    /* seconds that a job waits at most: a tuner that died leaves none behind for longer */
+    RESULT_KEPT = 86400, /* of a result, for tuners that are started again */
+    SAME = 120,          /* within which one message id is one message */
+    RECONNECT_MS = 200,  /* between attempts */
+    ANSWER_MS = 2000,    /* for which a call of JetStream's waits */
+    PUBLISH_TRIES = 10   /* of which each takes as long */
+};
+
+/* ---- failures ---- */
+
+/* What a user may not send is not answered: that it is barred comes by itself, and what was asked for times out. */
+static void hear_error(natsConnection *connection, natsSubscription *subscription, natsStatus s, void *bus) {
+    tc_fleet_bus *b = bus;
+    (void)connection;
+    (void)subscription;
+    if (s == NATS_NOT_PERMITTED)
+        b->barred = true;
+}
+
+tc_status bus_fail(tc_fleet_bus *b, tc_error *err, natsStatus s, const char *what) {
+    natsStatus last;
+    const char *said = nats_GetLastError(&last);
+    if (atomic_exchange(&b->barred, false)) {
+        s = last = NATS_NOT_PERMITTED;
+        (void)natsConnection_GetLastError(b->connection, &said);
+    }
+    const char *words = said && *said && last == s ? said : natsStatus_GetText(s);
+    bool barred = s == NATS_NOT_PERMITTED || s == NATS_CONNECTION_AUTH_FAILED;
+    const char *remedy = barred ? "; what a user may do is said in the server's configuration"
+                         : s == NATS_MAX_PAYLOAD
+                             ? "; the server takes no such large messages: raise max_payload in its configuration"
+                             : "";
+    return tc_fail(err, barred ? TC_BAD_INPUT : TC_ENV, "%s: %s: %s%s", b->url, what, words, remedy);
+}
+
+/* What a server says of a request that waits while it leaves: it, or another, will be there again. */
+static bool server_leaves(natsStatus s) {
+    natsStatus last;
+    const char *said = nats_GetLastError(&last);
+    return s == NATS_ERR && said && (strstr(said, "Server Shutdown") || strstr(said, "Leadership Change"));
+}
+
+bool bus_nothing_came(natsStatus s) {
+    return server_leaves(s) || s == NATS_TIMEOUT || s == NATS_CONNECTION_DISCONNECTED || s == NATS_NO_RESPONDERS ||
+           s == NATS_NOT_FOUND;
+}
+
+bool bus_goes_on(natsStatus s, double until) {
+    enum { PAUSE_MS = 10 }; /* chosen: less than what a job takes */
+    if (!bus_nothing_came(s) || tc_now() >= until)
+        return false;
+    nats_Sleep(PAUSE_MS);
+    return true;
+}
+
+/* ---- streams and buckets ---- */
+
+static tc_status add_stream(tc_fleet_bus *b, jsStreamConfig *c, tc_error *err) {
+    jsErrCode code = 0;
+    jsStreamInfo *info = NULL;
+    natsStatus s = js_GetStreamInfo(&info, b->js, c->Name, NULL, &code);
+    jsStreamInfo_Destroy(info);
+    info = NULL;
+    if (s == NATS_NOT_FOUND)
+        s = js_AddStream(&info, b->js, c, NULL, &code);
+    jsStreamInfo_Destroy(info);
+    if (s == NATS_NO_RESPONDERS || code == JSNotEnabledErr || code == JSNotEnabledForAccountErr)
+        return tc_fail(
+            err, TC_ENV,
+            "%s: the server has no JetStream, which keeps jobs and results: start it with --jetstream, or enable it for "
+            "the account",
+            b->url);
+    return s == NATS_OK
+               ? TC_OK
+               : bus_fail(b, err, s,
+                          b->barred
+                              ? "the streams of jobs and results are not there yet, and this user may not make them: `tctune "
+                                "fleet status` of a tuner's user does"
+                              : "the stream of jobs or results cannot be had");
+}
+
+static tc_status add_streams(tc_fleet_bus *b, tc_error *err) {
+    jsStreamConfig c;
+    jsStreamConfig_Init(&c);
+    c.Name = BUS_WORK_STREAM;
+    c.Subjects = (const char *[]){"tctune.work.>"};
+    c.SubjectsLen = 1;
+    c.Retention = js_WorkQueuePolicy;
+    c.MaxAge = WORK_KEPT * SECOND;
+    c.Duplicates = SAME * SECOND;
+    TC_TRY(add_stream(b, &c, err));
+    jsStreamConfig_Init(&c);
+    c.Name = "TCTUNE_RESULT";
+    c.Subjects = (const char *[]){"tctune.result.>"};
+    c.SubjectsLen = 1;
+    c.MaxAge = RESULT_KEPT * SECOND;
+    c.Duplicates = SAME * SECOND;
+    return add_stream(b, &c, err);
+}
+
+static tc_status add_bucket(tc_fleet_bus *b, const char *name, int64_t seconds, kvStore **out, tc_error *err) {
+    kvConfig c;
+    if (*out)
+        return TC_OK;
+    natsStatus s = js_KeyValue(out, b->js, name);
+    if (s == NATS_NOT_FOUND) {
+        kvConfig_Init(&c);
+        c.Bucket = name;
+        c.TTL = seconds * SECOND;
+        s = js_CreateKeyValue(out, b->js, &c);
+    }
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "the bucket of workers cannot be had");
+}
+
+tc_status bus_prepare(tc_fleet_bus *b, tc_error *err) {
+    TC_TRY(add_streams(b, err));
+    TC_TRY(add_bucket(b, "tctune_workers", TC_FLEET_SILENCE, &b->workers, err));
+    return add_bucket(b, "tctune_begun", WORK_KEPT, &b->begun, err);
+}
+
+/* ---- the connection ---- */
+
+/* Passwords and tokens stand before an @. */
+static char *without_passwords(const char *urls) {
+    tc_strbuf b = {0};
+    for (const char *s = urls; *s;) {
+        size_t n = strcspn(s, ","), scheme = 0;
+        const char *slashes = strstr(s, "://");
+        if (slashes && slashes < s + n)
+            scheme = (size_t)(slashes + 3 - s);
+        const char *at = memchr(s + scheme, '@', n - scheme);
+        tc_sb_addn(&b, s, scheme);
+        const char *rest = at ? at + 1 : s + scheme;
+        tc_sb_addn(&b, rest, (size_t)(s + n - rest));
+        s += n;
+        if (*s == ',')
+            tc_sb_addc(&b, *s++);
+    }
+    char *out = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return out;
+}
+
+/* The word of a text that begins with such a letter and is as long as a key is; NULL: none. */
+static char *key_word(const char *text, const char *begin, size_t least) {
+    for (const char *s = text; *s;) {
+        size_t blank = strspn(s, " \t\r\n"), n = strcspn(s + blank, " \t\r\n");
+        s += blank;
+        if (n >= least && strncmp(s, begin, strlen(begin)) == 0) {
+            tc_strbuf b = {0};
+            tc_sb_addn(&b, s, n);
+            char *out = tc_xstrdup(tc_sb_str(&b));
+            tc_strbuf_free(&b);
+            return out;
+        }
+        s += n;
+    }
+    return NULL;
+}
+
+static tc_status read_nkey(tc_fleet_bus *b, const char *file, tc_error *err) {
+    enum { PUBLIC = 56, SEED = 58 /* characters */ };
+    char *text;
+    TC_TRY(tc_fs_read_text(file, &text, err));
+    b->public_key = key_word(text, "U", PUBLIC);
+    b->seed = key_word(text, "SU", SEED);
+    memset(text, 0, strlen(text));
+    free(text);
+    if (b->public_key && b->seed)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT,
+                   "%s: there is no %s of a user in it (it begins with %s): both are needed, as deploy/fleet-user "
+                   "writes them",
+                   file, b->seed ? "public key" : "seed", b->seed ? "U" : "SU");
+}
+
+static natsStatus sign(char **error, unsigned char **signature, int *n, const char *nonce, void *bus) {
+    const tc_fleet_bus *b = bus;
+    (void)error;
+    return nats_Sign(b->seed, nonce, signature, n);
+}
+
+/* Replies, and so jobs, come to a place that the server can keep from others. */
+static natsStatus private_inbox(const tc_fleet_bus *b, natsOptions *o) {
+    char prefix[BUS_SUBJECT];
+    snprintf(prefix, sizeof prefix, "_INBOX.%s", b->public_key);
+    return natsOptions_SetCustomInboxPrefix(o, prefix);
+}
+
+static tc_status let_in(tc_fleet_bus *b, const tc_fleet_access *a, natsOptions *o, tc_error *err) {
+    natsStatus s = NATS_OK;
+    if (a->creds && a->nkey)
+        return tc_fail(err, TC_BAD_INPUT, "credentials and an nkey exclude each other: the server asks for one of them");
+    const char *const files[] = {a->creds, a->ca};
+    for (size_t i = 0; i < TC_LEN(files); i++)
+        if (files[i] && !tc_fs_exists(files[i]))
+            return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
+    if (a->creds)
+        s = natsOptions_SetUserCredentialsFromFiles(o, a->creds, NULL);
+    if (a->nkey) {
+        TC_TRY(read_nkey(b, a->nkey, err));
+        s = natsOptions_SetNKey(o, b->public_key, sign, b);
+        if (s == NATS_OK)
+            s = private_inbox(b, o);
+    }
+    if (s == NATS_OK && a->ca) {
+        s = natsOptions_SetSecure(o, true);
+        if (s == NATS_OK)
+            s = natsOptions_LoadCATrustedCertificates(o, a->ca);
+    }
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "credentials or certificates cannot be used");
+}
+
+static natsStatus set_servers(natsOptions *o, const char *urls) {
+    enum { MOST = 16 };
+    const char *each[MOST];
+    int n = 0;
+    char *text = tc_xstrdup(urls), *rest = text;
+    for (char *u; (u = strsep(&rest, ",")) && n < MOST;)
+        if (*u)
+            each[n++] = u;
+    natsStatus s = natsOptions_SetServers(o, each, n);
+    free(text);
+    return s;
+}
+
+static tc_status connect_with(tc_fleet_bus *b, const tc_fleet_access *a, const char *name, natsOptions *o, tc_error *err) {
+    TC_TRY(let_in(b, a, o, err));
+    natsStatus s = set_servers(o, a->url);
+    if (s == NATS_OK)
+        s = natsOptions_SetName(o, name);
+    if (s == NATS_OK)
+        s = natsOptions_SetErrorHandler(o, hear_error, b);
+    if (s == NATS_OK)
+        s = natsOptions_SetMaxReconnect(o, -1);
+    if (s == NATS_OK)
+        s = natsOptions_SetReconnectWait(o, RECONNECT_MS);
+    if (s == NATS_OK)
+        s = natsConnection_Connect(&b->connection, o);
+    if (s == NATS_NO_SERVER || s == NATS_TIMEOUT)
+        return tc_fail(err, TC_ENV, "%s: no NATS server answers there: is nats-server running, and the address right?", b->url);
+    if (s == NATS_CONNECTION_AUTH_FAILED)
+        return tc_fail(err, TC_BAD_INPUT,
+                       "%s: the server does not let this user in: give its credentials (--creds), its nkey "
+                       "(--nkey), or a password in the address",
+                       b->url);
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "cannot connect");
+}
+
+static tc_status connect_bus(tc_fleet_bus *b, const tc_fleet_access *a, const char *name, tc_error *err) {
+    natsOptions *o = NULL;
+    natsStatus s = natsOptions_Create(&o);
+    if (s != NATS_OK)
+        return bus_fail(b, err, s, "cannot connect");
+    tc_status st = connect_with(b, a, name, o, err);
+    natsOptions_Destroy(o);
+    jsOptions js;
+    jsOptions_Init(&js);
+    js.Wait = ANSWER_MS;
+    if (st == TC_OK && (s = natsConnection_JetStream(&b->js, b->connection, &js)) != NATS_OK)
+        st = bus_fail(b, err, s, "JetStream cannot be used");
+    return st == TC_OK ? bus_prepare(b, err) : st;
+}
+
+tc_status tc_fleet_bus_open(const tc_fleet_access *access, const char *name, tc_fleet_bus **out, tc_error *err) {
+    tc_fleet_bus *b = tc_xcalloc(1, sizeof *b);
+    b->url = without_passwords(access->url);
+    tc_status s = connect_bus(b, access, name, err);
+    *out = s == TC_OK ? b : NULL;
+    if (s != TC_OK)
+        tc_fleet_bus_close(b);
+    return s;
+}
+
+void tc_fleet_bus_close(tc_fleet_bus *b) {
+    if (!b)
+        return;
+    natsSubscription_Destroy(b->results);
+    natsSubscription_Destroy(b->jobs);
+    kvStore_Destroy(b->workers);
+    kvStore_Destroy(b->begun);
+    jsCtx_Destroy(b->js);
+    natsConnection_Destroy(b->connection);
+    nats_ReleaseThreadMemory();
+    free(b->url);
+    free(b->public_key);
+    if (b->seed)
+        memset(b->seed, 0, strlen(b->seed));
+    free(b->seed);
+    free(b);
+}
+
+bool tc_fleet_bus_connected(const tc_fleet_bus *b) {
+    return natsConnection_Status(b->connection) == NATS_CONN_STATUS_CONNECTED;
+}
+
+const char *tc_fleet_bus_url(const tc_fleet_bus *b) {
+    return b->url;
+}
+
+tc_status bus_publish(tc_fleet_bus *b, const char *subject, const char *id, const char *text, tc_error *err) {
+    jsPubOptions o;
+    natsStatus s = NATS_ERR;
+    jsErrCode code = 0;
+    jsPubOptions_Init(&o);
+    o.MsgId = id;
+    for (int i = 0; i < PUBLISH_TRIES; i++) {
+        tc_error why;
+        s = js_Publish(NULL, b->js, subject, text, (int)strlen(text), &o, &code);
+        if (!bus_nothing_came(s) || b->barred)
+            break;
+        if (tc_fleet_bus_connected(b) && bus_prepare(b, &why) != TC_OK) /* somebody deleted the stream */
+            nats_Sleep(RECONNECT_MS);
+    }
+    return s == NATS_OK ? TC_OK : bus_fail(b, err, s, "a message cannot be sent");
+}

@@ -1,0 +1,44 @@
+#include "fleet/crowd.h"
+
+#include <string.h>
+
+#include "support/log.h"
+
+tc_fleet_crowd tc_fleet_crowd_new(void) {
+    return (tc_fleet_crowd){.arena = tc_arena_new()};
+}
+
+void tc_fleet_crowd_free(tc_fleet_crowd *c) {
+    tc_vec_free(&c->workers);
+    tc_arena_free(c->arena);
+}
+
+static void note(void *user, const char *text, double age) {
+    tc_fleet_crowd *c = user;
+    tc_fleet_worker w;
+    tc_error why;
+    if (tc_fleet_worker_read(text, c->arena, &w, &why) != TC_OK) {
+        tc_log(TC_LOG_WARN, "a worker's announcement is left out: %s", why.msg);
+        return;
+    }
+    w.age = age;
+    tc_push(&c->workers, w);
+}
+
+tc_status tc_fleet_crowd_see(tc_fleet_crowd *c, tc_fleet_bus *b, tc_error *err) {
+    return tc_fleet_bus_workers(b, note, c, err);
+}
+
+bool tc_fleet_crowd_first(const tc_fleet_crowd *c, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(c->workers.data[k].key, c->workers.data[i].key) == 0)
+            return false;
+    return true;
+}
+
+int tc_fleet_crowd_of(const tc_fleet_crowd *c, const char *key) {
+    int n = 0;
+    for (size_t i = 0; i < c->workers.len; i++)
+        n += strcmp(c->workers.data[i].key, key) == 0;
+    return n;
+}

@@ -1,0 +1,183 @@
+/* Jobs as documents. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "codegen/target/target.h"
+#include "fleet/message_int.h"
+#include "measure/records/check.h"
+
+static const fleet_text_limits some_text = {.most = TC_FLEET_TEXT}, any_text = {.most = TC_FLEET_TEXT, .may_be_empty = true};
+
+/* Seconds that a limit may be, and times the best at which a candidate may be given up. */
+#define MOST_SECONDS 1e6
+
+/* ---- keys ---- */
+
+const char *tc_fleet_build(tc_arena *a) {
+    return tc_arena_printf(a, "%s/%s", TCTUNE_VERSION, tc_cg_llvm_version());
+}
+
+/* The CPU's name in a target's text, as a word. */
+static const char *cpu_of(tc_arena *a, const char *target) {
+    enum { MOST = 24 };
+    const char *at = strstr(target, "-mcpu=");
+    size_t n = at ? strcspn(at + 6, " ") : 0;
+    char *cpu = n ? tc_arena_strndup(a, at + 6, n < MOST ? n : MOST) : tc_arena_strdup(a, "generic");
+    for (char *c = cpu; *c; c++)
+        if (!tc_fleet_is_word((char[]){*c, '\0'}))
+            *c = '_';
+    return cpu;
+}
+
+const char *tc_fleet_key(tc_arena *a, const char *target, int threads, const char *build) {
+    const char *all = tc_arena_printf(a, "%s\n%d\n%s", target, threads, build);
+    return tc_arena_printf(a, "%s-%dt-%.16s", cpu_of(a, target), threads, tc_digest_of(all, strlen(all)).hex);
+}
+
+/* ---- writing ---- */
+
+static json_t *inputs_of(const tc_meas_call *c) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < c->n; i++) {
+        const tc_meas_input *in = &c->in[i];
+        json_t *o = json_object();
+        fleet_put_text(o, "workload", in->workload);
+        fleet_put_text(o, "trace", in->trace);
+        fleet_put_text(o, "sizes", in->sizes ? in->sizes : "");
+        json_object_set_new(o, "best", json_real(in->best));
+        json_object_set_new(o, "cold", json_boolean(in->cold));
+        json_object_set_new(o, "samples", json_integer(in->samples));
+        json_array_append_new(all, o);
+    }
+    return all;
+}
+
+static json_t *sizes_of(const tc_meas_call *c) {
+    json_t *all = json_array();
+    for (size_t i = 0; i < c->npoint; i++)
+        json_array_append_new(all, json_string(c->sizes[i]));
+    return all;
+}
+
+static void put_measure(json_t *o, const tc_meas_options *m) {
+    fleet_put_text(o, "target", m->target);
+    fleet_put_text(o, "mode", tc_meas_mode_text(m->mode));
+    json_object_set_new(o, "threads", json_integer(m->threads));
+    json_object_set_new(o, "seed", json_integer((json_int_t)m->seed));
+    json_object_set_new(o, "samples", json_integer(m->samples));
+    json_object_set_new(o, "build_limit", json_real(m->build_limit));
+    json_object_set_new(o, "run_limit", json_real(m->run_limit));
+    json_object_set_new(o, "prepare_limit", json_real(m->prepare_limit));
+    json_object_set_new(o, "min_sample", json_real(m->min_sample));
+    json_object_set_new(o, "budget", json_real(m->budget));
+    json_object_set_new(o, "early_stop", json_real(m->early_stop));
+    json_object_set_new(o, "verify", json_boolean(!m->no_verify));
+}
+
+void tc_fleet_job_write(const tc_fleet_job *j, tc_strbuf *out) {
+    json_t *o = fleet_begin("job");
+    fleet_put_text(o, "id", j->id);
+    fleet_put_text(o, "tuner", j->tuner);
+    json_object_set_new(o, "way", json_integer(j->call.way));
+    json_object_set_new(o, "rounds", json_integer(j->call.rounds));
+    json_object_set_new(o, "inputs", inputs_of(&j->call));
+    json_object_set_new(o, "points", sizes_of(&j->call));
+    put_measure(o, &j->measure);
+    fleet_end(o, out);
+}
+
+/* What a candidate is raced against is no part of it: a tuner that was started again may know another best. */
+const char *tc_fleet_job_id(tc_arena *a, const tc_fleet_job *j, uint64_t nonce) {
+    tc_strbuf b = {0};
+    tc_fleet_job plain = *j;
+    tc_meas_input *in = tc_arena_dup(a, j->call.in, j->call.n * sizeof *in);
+    for (size_t i = 0; i < j->call.n; i++)
+        in[i].best = 0;
+    plain.id = plain.tuner = "x";
+    plain.call.in = in;
+    tc_fleet_job_write(&plain, &b);
+    tc_sb_printf(&b, "\n%" PRIx64, nonce);
+    const char *id = tc_arena_strdup(a, tc_digest_of(b.data, b.len).hex);
+    tc_strbuf_free(&b);
+    return id;
+}
+
+/* ---- reading ---- */
+
+static void read_input(fleet_reader *r, const json_t *o, tc_meas_input *in) {
+    *in = (tc_meas_input){.workload = fleet_text(r, o, "workload", some_text),
+                          .trace = fleet_text(r, o, "trace", any_text),
+                          .sizes = fleet_text(r, o, "sizes", any_text),
+                          .best = fleet_real(r, o, "best", 0, MOST_SECONDS),
+                          .cold = fleet_flag(r, o, "cold"),
+                          .samples = (int)fleet_whole(r, o, "samples", 0, TC_FLEET_MANY),
+                          .again = true /* whether it was measured before the tuner decides */};
+    in->sizes = *in->sizes ? in->sizes : NULL;
+    in->workload_hash = tc_digest_of(in->workload, strlen(in->workload));
+}
+
+static void read_points(fleet_reader *r, const json_t *o, tc_meas_call *c) {
+    const json_t *all = fleet_list(r, o, "points", 0, TC_FLEET_MANY, &c->npoint);
+    const char **points = TC_NEW_N(r->a, const char *, c->npoint + 1);
+    for (size_t i = 0; i < c->npoint; i++) {
+        json_t *one = json_pack("{s:O}", "point", json_array_get(all, i));
+        points[i] = fleet_text(r, one, "point", some_text);
+        json_decref(one);
+    }
+    c->sizes = points;
+}
+
+static void read_call(fleet_reader *r, const json_t *o, tc_meas_call *c) {
+    c->way = (tc_meas_way)fleet_whole(r, o, "way", 0, TC_MEAS_NWAYS - 1);
+    c->rounds = (int)fleet_whole(r, o, "rounds", c->way == TC_MEAS_WAY_BATCH ? 0 : 1, TC_FLEET_MANY);
+    const json_t *all = fleet_list(r, o, "inputs", 1, TC_FLEET_MANY, &c->n);
+    tc_meas_input *in = TC_NEW_N(r->a, tc_meas_input, c->n + 1);
+    for (size_t i = 0; i < c->n; i++)
+        read_input(r, json_array_get(all, i), &in[i]);
+    c->in = in;
+    read_points(r, o, c);
+    if (!r->bad && (c->way == TC_MEAS_WAY_SIZES) != (c->npoint > 0)) {
+        tc_fail(r->err, TC_BAD_INPUT, "it has %zu points, which does not go with its way of measuring", c->npoint);
+        r->bad = true;
+    }
+}
+
+static void read_mode(fleet_reader *r, const json_t *o, tc_meas_options *m) {
+    const char *mode = fleet_text(r, o, "mode", (fleet_text_limits){.most = TC_FLEET_NAME});
+    if (r->bad || (tc_meas_mode_parse(mode, &m->mode) && m->mode != TC_MEAS_IN_GRAPH))
+        return;
+    tc_fail(r->err, TC_BAD_INPUT, "its mode '%s' is none in which kernels are measured", mode);
+    r->bad = true;
+}
+
+static void read_measure(fleet_reader *r, const json_t *o, tc_meas_options *m) {
+    enum { MOST_THREADS = 1 << 14 };
+    m->target = fleet_text(r, o, "target", some_text);
+    m->threads = (int)fleet_whole(r, o, "threads", 1, MOST_THREADS);
+    m->seed = (uint64_t)fleet_whole(r, o, "seed", INT64_MIN, INT64_MAX);
+    m->samples = (int)fleet_whole(r, o, "samples", 1, TC_FLEET_MANY);
+    m->build_limit = fleet_real(r, o, "build_limit", 1e-3, MOST_SECONDS);
+    m->run_limit = fleet_real(r, o, "run_limit", 1e-3, MOST_SECONDS);
+    m->prepare_limit = fleet_real(r, o, "prepare_limit", 1e-3, MOST_SECONDS);
+    m->min_sample = fleet_real(r, o, "min_sample", 1e-9, MOST_SECONDS);
+    m->budget = fleet_real(r, o, "budget", 1e-9, MOST_SECONDS);
+    m->early_stop = fleet_real(r, o, "early_stop", -MOST_SECONDS, MOST_SECONDS);
+    m->no_verify = !fleet_flag(r, o, "verify");
+    read_mode(r, o, m);
+}
+
+tc_status tc_fleet_job_read(const char *text, tc_arena *a, tc_fleet_job *out, tc_error *err) {
+    fleet_reader r = {.a = a, .err = err};
+    *out = (tc_fleet_job){0};
+    json_t *o = fleet_open(&r, text, "job");
+    if (!o)
+        return TC_BAD_INPUT;
+    out->id = fleet_word(&r, o, "id");
+    out->tuner = fleet_word(&r, o, "tuner");
+    read_call(&r, o, &out->call);
+    read_measure(&r, o, &out->measure);
+    json_decref(o);
+    return fleet_outcome(&r);
+}

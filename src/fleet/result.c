@@ -1,0 +1,170 @@
+/* Results, and what workers tell of themselves, as documents. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fleet/message_int.h"
+#include "measure/records/check.h"
+
+enum { MESSAGE = 4096 /* bytes of a message at most */ };
+
+/* Stands for a deviation that no number is large enough for. */
+#define HUGE_ERROR 1e300
+
+/* ---- writing ---- */
+
+static json_t *record_of(const tc_record *r) {
+    char program[24];
+    json_t *o = json_object(), *times = json_array();
+    snprintf(program, sizeof program, "%016" PRIx64, r->program);
+    for (size_t i = 0; i < r->ntimes; i++)
+        json_array_append_new(times, json_real(r->times[i]));
+    char message[MESSAGE];
+    snprintf(message, sizeof message, "%s", r->message);
+    fleet_put_text(o, "error", tc_meas_error_text(r->error));
+    fleet_put_text(o, "message", message);
+    fleet_put_text(o, "program", program);
+    json_object_set_new(o, "times", times);
+    json_object_set_new(o, "verified", json_boolean(r->verified));
+    json_object_set_new(o, "stopped_early", json_boolean(r->stopped_early));
+    json_object_set_new(o, "max_error", json_real(isfinite(r->max_error) ? r->max_error : HUGE_ERROR));
+    json_object_set_new(o, "build_seconds", json_real(r->build_seconds));
+    json_object_set_new(o, "run_seconds", json_real(r->run_seconds));
+    json_object_set_new(o, "signal", json_integer(r->signal));
+    json_object_set_new(o, "rounds", json_integer(r->rounds));
+    return o;
+}
+
+void tc_fleet_result_write(const tc_fleet_result *r, tc_strbuf *out) {
+    json_t *o = fleet_begin("result"), *records = json_array(), *seconds = json_array();
+    for (size_t i = 0; i < r->n; i++)
+        json_array_append_new(records, record_of(&r->record[i]));
+    for (size_t i = 0; r->seconds && i < r->n * (size_t)r->done; i++)
+        json_array_append_new(seconds, json_real(r->seconds[i]));
+    fleet_put_text(o, "id", r->id);
+    fleet_put_text(o, "worker", r->worker);
+    fleet_put_text(o, "host", r->host);
+    fleet_put_text(o, "refused", r->refused);
+    json_object_set_new(o, "records", records);
+    json_object_set_new(o, "seconds", seconds);
+    json_object_set_new(o, "done", json_integer(r->done));
+    json_object_set_new(o, "slowdown", json_real(r->slowdown));
+    fleet_end(o, out);
+}
+
+void tc_fleet_worker_write(const tc_fleet_worker *w, tc_strbuf *out) {
+    json_t *o = fleet_begin("worker");
+    fleet_put_text(o, "name", w->name);
+    fleet_put_text(o, "key", w->key);
+    fleet_put_text(o, "host", w->host);
+    fleet_put_text(o, "target", w->target);
+    fleet_put_text(o, "build", w->build);
+    json_object_set_new(o, "threads", json_integer(w->threads));
+    json_object_set_new(o, "jobs", json_integer(w->jobs));
+    json_object_set_new(o, "busy", json_boolean(w->busy));
+    fleet_end(o, out);
+}
+
+/* ---- reading ---- */
+
+static void spoil(fleet_reader *r, const char *what) {
+    if (!r->bad)
+        tc_fail(r->err, TC_BAD_INPUT, "%s", what);
+    r->bad = true;
+}
+
+static uint64_t read_program(fleet_reader *r, const json_t *o) {
+    const char *text = fleet_word(r, o, "program");
+    if (strlen(text) != 16 || strspn(text, "0123456789abcdef") != 16)
+        spoil(r, "its program is no 16 hex digits");
+    return strtoull(text, NULL, 16);
+}
+
+static tc_meas_error read_error(fleet_reader *r, const json_t *o) {
+    tc_meas_error e = TC_MEAS_NONE;
+    const char *text = fleet_text(r, o, "error", (fleet_text_limits){.most = TC_FLEET_NAME});
+    if (!tc_meas_error_parse(text, &e))
+        spoil(r, "its error is none that measuring can end with");
+    return e;
+}
+
+static void read_record(fleet_reader *r, const json_t *o, tc_record *out) {
+    double year = 3e7;
+    *out = tc_meas_record_empty();
+    out->error = read_error(r, o);
+    out->message = fleet_text(r, o, "message", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->program = read_program(r, o);
+    out->times = fleet_times(r, o, "times", 0, TC_FLEET_MANY, &out->ntimes);
+    out->verified = fleet_flag(r, o, "verified");
+    out->stopped_early = fleet_flag(r, o, "stopped_early");
+    out->max_error = fleet_real(r, o, "max_error", 0, HUGE_ERROR);
+    out->build_seconds = fleet_real(r, o, "build_seconds", 0, year);
+    out->run_seconds = fleet_real(r, o, "run_seconds", 0, year);
+    out->signal = (int)fleet_whole(r, o, "signal", 0, 1024);
+    out->rounds = (int)fleet_whole(r, o, "rounds", 0, TC_FLEET_MANY);
+    out->threads = 1; /* the tuner's to say */
+    tc_error why = {0};
+    if (tc_meas_check_numbers(out, &why) != TC_OK)
+        spoil(r, why.msg);
+}
+
+static void read_records(fleet_reader *r, const json_t *o, size_t n, tc_fleet_result *out) {
+    size_t wanted = *out->refused ? 0 : n, have;
+    const json_t *all = fleet_list(r, o, "records", wanted, wanted, &have);
+    out->n = have;
+    out->record = TC_NEW_N(r->a, tc_record, have + 1);
+    for (size_t i = 0; i < have; i++)
+        read_record(r, json_array_get(all, i), &out->record[i]);
+}
+
+tc_status tc_fleet_result_read(const char *text, size_t n, tc_arena *a, tc_fleet_result *out, tc_error *err) {
+    fleet_reader r = {.a = a, .err = err};
+    size_t nseconds;
+    *out = (tc_fleet_result){0};
+    json_t *o = fleet_open(&r, text, "result");
+    if (!o)
+        return TC_BAD_INPUT;
+    out->id = fleet_word(&r, o, "id");
+    out->worker = fleet_word(&r, o, "worker");
+    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
+    out->refused = fleet_text(&r, o, "refused", (fleet_text_limits){.most = MESSAGE, .may_be_empty = true});
+    out->done = (int)fleet_whole(&r, o, "done", 0, TC_FLEET_MANY);
+    out->slowdown = fleet_real(&r, o, "slowdown", 0, 1e6);
+    read_records(&r, o, n, out);
+    out->seconds = fleet_times(&r, o, "seconds", 0, out->n * (size_t)out->done, &nseconds);
+    if (nseconds != out->n * (size_t)out->done)
+        spoil(&r, "it has not a time of each candidate for each of its rounds");
+    json_decref(o);
+    return fleet_outcome(&r);
+}
+
+const char *tc_fleet_result_id(const char *text, tc_arena *a) {
+    tc_error why;
+    fleet_reader r = {.a = a, .err = &why};
+    json_t *o = fleet_open(&r, text, "result");
+    if (!o)
+        return NULL;
+    const char *id = fleet_word(&r, o, "id");
+    json_decref(o);
+    return r.bad ? NULL : id;
+}
+
+tc_status tc_fleet_worker_read(const char *text, tc_arena *a, tc_fleet_worker *out, tc_error *err) {
+    fleet_reader r = {.a = a, .err = err};
+    *out = (tc_fleet_worker){0};
+    json_t *o = fleet_open(&r, text, "worker");
+    if (!o)
+        return TC_BAD_INPUT;
+    out->name = fleet_word(&r, o, "name");
+    out->key = fleet_word(&r, o, "key");
+    out->host = fleet_text(&r, o, "host", (fleet_text_limits){.most = 4 * TC_FLEET_NAME});
+    out->target = fleet_text(&r, o, "target", (fleet_text_limits){.most = TC_FLEET_TEXT});
+    out->build = fleet_text(&r, o, "build", (fleet_text_limits){.most = TC_FLEET_NAME});
+    out->threads = (int)fleet_whole(&r, o, "threads", 1, 1 << 14);
+    out->jobs = fleet_whole(&r, o, "jobs", 0, INT64_MAX);
+    out->busy = fleet_flag(&r, o, "busy");
+    json_decref(o);
+    return fleet_outcome(&r);
+}

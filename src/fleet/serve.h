@@ -1,0 +1,24 @@
+/* A worker of a fleet: takes jobs of its key, one at a time, measures them here and sends the results. */
+#ifndef TC_FLEET_SERVE_H
+#define TC_FLEET_SERVE_H
+
+#include <signal.h>
+
+#include "fleet/bus.h"
+
+typedef struct tc_fleet_serve_options {
+    tc_fleet_access access;
+    const char *name;   /* a word, of no other worker; NULL: from the host's name and this process */
+    const char *target; /* text of a target that runs here */
+    int threads;
+    double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */
+    const volatile sig_atomic_t *stop;
+    void (*ready)(void *user, const char *name, const char *key); /* jobs can come now; may be NULL */
+    void *user;
+} tc_fleet_serve_options;
+
+/* Serves until the stop flag is up, and leaves: a job under way goes back into the queue. While the server is away it waits. TC_ENV also
+ * where nothing can be measured here, three jobs in a row: the jobs go back to others. */
+TC_NODISCARD tc_status tc_fleet_serve(const tc_fleet_serve_options *o, tc_error *err);
+
+#endif

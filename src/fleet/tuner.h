@@ -1,0 +1,35 @@
+/* A fleet as a tuner sees it: workers of one key, who measure what is proposed here. It is given to measuring as a carrier
+ * (tc_meas_options.carrier and carried_by). */
+#ifndef TC_FLEET_TUNER_H
+#define TC_FLEET_TUNER_H
+
+#include "fleet/bus.h"
+#include "fleet/message.h"
+#include "measure/carrier.h"
+
+typedef struct tc_fleet_options {
+    tc_fleet_access access;
+    const char *tuner; /* a word: results are kept in this name, for a tuner that is started again */
+    const char *key;   /* which workers: their key, with * and ? for any characters; NULL: that of `target` and `threads` */
+    const char *target;
+    int threads;
+    int in_flight;   /* jobs that are asked for at once; 0: two for each worker */
+    double patience; /* seconds without any worker of the key after which there is no point in waiting; 0: 60 */
+} tc_fleet_options;
+
+typedef struct tc_fleet tc_fleet;
+
+/* Connects and finds workers. TC_BAD_INPUT where none serves such a key, or several keys fit; the message says which there are. */
+TC_NODISCARD tc_status tc_fleet_join(const tc_fleet_options *o, tc_fleet **out, tc_error *err);
+/* Not while something is measured by it; NULL is fine. */
+void tc_fleet_leave(tc_fleet *f);
+/* What its workers measure for. They live as long as f. */
+const char *tc_fleet_target(const tc_fleet *f);
+int tc_fleet_threads(const tc_fleet *f);
+
+/* Each candidate of a batch is a job; candidates in turns, and programs over sizes, are one, so that one worker has them. Records name
+ * the worker as their host. A job whose worker, or whose server, fails is measured by another; what its workers died of is a
+ * record. */
+extern const tc_meas_carrier tc_meas_fleet; /* carried_by: a tc_fleet */
+
+#endif

@@ -1,0 +1,209 @@
+/* The bus on a real server: what is asked is given to one worker, again where that says nothing, and answered once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fleet/bus.h"
+#include "server.h"
+#include "support/strbuf.h"
+
+static test_server server;
+static tc_arena *arena;
+static tc_error err;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    test_server_start(&server, "");
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    test_server_stop(&server);
+    tc_arena_free(arena);
+    return 0;
+}
+
+static void check(tc_status s) {
+    if (s != TC_OK)
+        fail_msg("%s", err.msg);
+}
+
+static tc_fleet_bus *join(const char *name) {
+    tc_fleet_bus *b;
+    check(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, name, &b, &err));
+    return b;
+}
+
+static tc_fleet_bus *serve(const char *name, double lease) {
+    tc_fleet_bus *b = join(name);
+    check(tc_fleet_bus_serve(b, "k1", lease, &err));
+    return b;
+}
+
+static tc_fleet_bus *listen_as(const char *tuner) {
+    tc_fleet_bus *b = join(tuner);
+    check(tc_fleet_bus_listen(b, tuner, &err));
+    return b;
+}
+
+static tc_fleet_delivery *fetch(tc_fleet_bus *b, double seconds) {
+    tc_fleet_delivery *d;
+    check(tc_fleet_bus_fetch(b, seconds, &d, &err));
+    return d;
+}
+
+static const char *hear(tc_fleet_bus *b, double seconds) {
+    const char *text;
+    check(tc_fleet_bus_hear(b, seconds, arena, &text, &err));
+    return text;
+}
+
+static void a_job_is_answered_once(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
+    const char *text;
+    check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
+    assert_null(text);
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));  /* the same one */
+    check(tc_fleet_bus_ask(tuner, "k2", "desk", "j2", "other", &err)); /* not this worker's */
+    tc_fleet_delivery *d = fetch(worker, 5);
+    assert_string_equal(tc_fleet_delivery_text(d), "what");
+    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    tc_fleet_delivery_done(d);
+    assert_null(fetch(worker, 0.2));
+    assert_string_equal(hear(tuner, 5), "so");
+    tc_fleet_bus_close(tuner);
+    tuner = join("desk");
+    check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
+    assert_string_equal(text, "so"); /* it was kept for a tuner that is started again */
+    tc_fleet_bus_close(tuner);
+    tc_fleet_bus_close(worker);
+}
+
+static void what_a_lost_worker_had_goes_to_another(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner = listen_as("desk"), *lost = serve("lost", 0.5), *other = serve("other", 0.5);
+    int before;
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    tc_fleet_delivery *d = fetch(lost, 5);
+    check(tc_fleet_bus_begin(lost, "j1", &before, &err));
+    assert_int_equal(before, 0);
+    for (int i = 0; i < 4; i++) { /* it is under way: nobody else gets it */
+        tc_fleet_delivery_touch(d);
+        assert_null(fetch(other, 0.25));
+    }
+    tc_fleet_delivery *again = fetch(other, 5);
+    assert_non_null(again);
+    assert_string_equal(tc_fleet_delivery_text(again), "what");
+    check(tc_fleet_bus_begin(other, "j1", &before, &err));
+    assert_int_equal(before, 1);
+    tc_fleet_bus_end(other, "j1", before);
+    tc_fleet_delivery_back(again, 0);
+    again = fetch(other, 5);
+    check(tc_fleet_bus_begin(other, "j1", &before, &err));
+    assert_int_equal(before, 1); /* one that gives it back has not died of it */
+    tc_fleet_delivery_done(again);
+    tc_fleet_delivery_refuse(d);
+    tc_fleet_bus_close(tuner);
+    tc_fleet_bus_close(lost);
+    tc_fleet_bus_close(other);
+}
+
+static void a_restarted_server_has_lost_nothing(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    test_server_kill(&server);
+    test_server_restart(&server);
+    tc_fleet_delivery *d = NULL;
+    for (int i = 0; i < 50 && !d; i++)
+        d = fetch(worker, 0.2);
+    assert_non_null(d);
+    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    tc_fleet_delivery_done(d);
+    const char *text = hear(tuner, 2);
+    if (!text) /* it came while the tuner's connection was not made again yet */
+        check(tc_fleet_bus_find(tuner, "desk", "j1", arena, &text, &err));
+    assert_non_null(text);
+    assert_string_equal(text, "so");
+    tc_fleet_bus_close(tuner);
+    tc_fleet_bus_close(worker);
+}
+
+static void note(void *user, const char *text, double age) {
+    assert_true(age < TC_FLEET_SILENCE);
+    tc_sb_printf(user, "%s;", text);
+}
+
+static void who_serves_is_known(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner = listen_as("desk"), *worker = serve("w", 30);
+    tc_strbuf b = {0};
+    int64_t waiting, under_way;
+    check(tc_fleet_bus_workers(tuner, note, &b, &err));
+    assert_string_equal(tc_sb_str(&b), "");
+    check(tc_fleet_bus_announce(worker, "k1", "w", "here", &err));
+    check(tc_fleet_bus_workers(tuner, note, &b, &err));
+    assert_string_equal(tc_sb_str(&b), "here;");
+    tc_fleet_bus_leave(worker, "k1", "w");
+    check(tc_fleet_bus_workers(tuner, note, &b, &err));
+    assert_string_equal(tc_sb_str(&b), "here;");
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j2", "what", &err));
+    tc_fleet_delivery *d = fetch(worker, 5);
+    check(tc_fleet_bus_queue(tuner, "k1", &waiting, &under_way, &err));
+    assert_int_equal(waiting, 1);
+    assert_int_equal(under_way, 1);
+    tc_fleet_bus_withdraw(tuner, "k1", "desk");
+    assert_null(fetch(worker, 0.2));
+    tc_fleet_delivery_done(d);
+    check(tc_fleet_bus_queue(tuner, "none", &waiting, &under_way, &err));
+    assert_int_equal(waiting + under_way, 0);
+    tc_strbuf_free(&b);
+    tc_fleet_bus_close(tuner);
+    tc_fleet_bus_close(worker);
+}
+
+static void refused(const tc_fleet_access *a, tc_status s, const char *says) {
+    tc_fleet_bus *b;
+    err = (tc_error){0};
+    assert_int_equal(tc_fleet_bus_open(a, "test", &b, &err), s);
+    assert_null(b);
+    if (!strstr(err.msg, says) || strstr(err.msg, "secret"))
+        fail_msg("'%s' does not say '%s', or tells a password", err.msg, says);
+}
+
+static void who_is_not_let_in_is_told(void **state) {
+    (void)state;
+    test_server locked;
+    char url[128];
+    test_server_start(&locked, "authorization { user: ann, password: \"right\" }");
+    refused(&(tc_fleet_access){.url = locked.url}, TC_BAD_INPUT, "does not let this user in");
+    snprintf(url, sizeof url, "nats://ann:secret@127.0.0.1:%d", locked.port);
+    refused(&(tc_fleet_access){.url = url}, TC_BAD_INPUT, "does not let this user in");
+    test_server_kill(&locked);
+    refused(&(tc_fleet_access){.url = url}, TC_ENV, "no NATS server answers there");
+    test_server_stop(&locked);
+    refused(&(tc_fleet_access){.url = server.url, .creds = "none.creds"}, TC_BAD_INPUT, "none.creds: there is no such file");
+    refused(&(tc_fleet_access){.url = server.url, .nkey = "CMakeLists.txt"}, TC_BAD_INPUT, "there is no seed");
+    refused(&(tc_fleet_access){.url = server.url, .ca = "none.pem"}, TC_BAD_INPUT, "none.pem: there is no such file");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_job_is_answered_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_a_lost_worker_had_goes_to_another, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_restarted_server_has_lost_nothing, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_serves_is_known, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_is_not_let_in_is_told, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

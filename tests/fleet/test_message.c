@@ -1,0 +1,213 @@
+/* The fleet's documents: what is written is read again, and nothing else is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "samples.h"
+#include "support/rng.h"
+
+static tc_arena *arena;
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    tc_arena_free(arena);
+    return 0;
+}
+
+static const char *job_text(void) {
+    tc_meas_input in[2];
+    tc_strbuf b = {0};
+    tc_fleet_job j = sample_job(in);
+    tc_fleet_job_write(&j, &b);
+    return tc_sb_keep(&b, arena);
+}
+
+static const char *result_text(void) {
+    tc_record r[2];
+    tc_strbuf b = {0};
+    tc_fleet_result x = sample_result(r);
+    tc_fleet_result_write(&x, &b);
+    return tc_sb_keep(&b, arena);
+}
+
+static void a_job_is_read_as_it_was_written(void **state) {
+    (void)state;
+    tc_fleet_job j;
+    tc_error err = {0};
+    tc_strbuf again = {0};
+    assert_int_equal(tc_fleet_job_read(job_text(), arena, &j, &err), TC_OK);
+    assert_string_equal(j.tuner, "desk-1");
+    assert_int_equal(j.measure.mode, TC_MEAS_SIMULATED);
+    assert_true(j.measure.seed == UINT64_MAX);
+    assert_int_equal(j.call.way, TC_MEAS_WAY_TURNS);
+    assert_int_equal(j.call.rounds, 3);
+    assert_string_equal(j.call.in[1].sizes, "17,3");
+    assert_null(j.call.in[0].sizes);
+    assert_true(j.call.in[1].cold && j.call.in[0].again);
+    tc_fleet_job_write(&j, &again);
+    assert_string_equal(tc_sb_str(&again), job_text());
+    tc_strbuf_free(&again);
+}
+
+static void a_result_is_read_as_it_was_written(void **state) {
+    (void)state;
+    tc_fleet_result x;
+    tc_error err = {0};
+    tc_strbuf again = {0};
+    assert_int_equal(tc_fleet_result_read(result_text(), 2, arena, &x, &err), TC_OK);
+    assert_true(x.record[0].program == 0xfedcba9876543210);
+    assert_true(x.record[0].median == 2e-3);
+    assert_int_equal(x.record[1].error, TC_MEAS_RUN_CRASH);
+    tc_fleet_result_write(&x, &again);
+    assert_string_equal(tc_sb_str(&again), result_text());
+    tc_strbuf_free(&again);
+    assert_int_equal(tc_fleet_result_read(result_text(), 1, arena, &x, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "records"));
+}
+
+/* One field of a valid document replaced; the message names it. */
+static void bad_fields_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to, *names;
+    } cases[] = {
+        {"\"version\":1", "\"version\":2", "version 2"},
+        {"\"kind\":\"job\"", "\"kind\":\"result\"", "not a job"},
+        {"\"tuner\":\"desk-1\"", "\"tuner\":\"desk.*\"", "tuner"},
+        {"\"id\":\"j1\"", "\"id\":\"\"", "id"},
+        {"\"way\":1", "\"way\":3", "way"},
+        {"\"way\":1", "\"way\":2", "points"},
+        {"\"rounds\":3", "\"rounds\":0", "rounds"},
+        {"\"threads\":2", "\"threads\":0", "threads"},
+        {"\"threads\":2", "\"threads\":2.5", "threads"},
+        {"\"mode\":\"simulated\"", "\"mode\":\"in-graph\"", "mode"},
+        {"\"run_limit\":10.0", "\"run_limit\":1e300", "run_limit"},
+        {"\"run_limit\":10.0", "\"run_limit\":true", "run_limit"},
+        {"\"cold\":true", "\"cold\":1", "cold"},
+        {"\"points\":[]", "\"points\":{}", "points"},
+        {"\"trace\":\"\"", "\"trace\":null", "trace"},
+        {"\"samples\":7", "\"samples\":7,\"samples\":7", "duplicate"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tc_strbuf b = {0};
+        tc_fleet_job j;
+        tc_error err = {0};
+        const char *text = job_text(), *at = strstr(text, cases[i].from);
+        assert_non_null(at);
+        tc_sb_addn(&b, text, (size_t)(at - text));
+        tc_sb_add(&b, cases[i].to);
+        tc_sb_add(&b, at + strlen(cases[i].from));
+        assert_int_equal(tc_fleet_job_read(tc_sb_str(&b), arena, &j, &err), TC_BAD_INPUT);
+        if (!strstr(err.msg, cases[i].names))
+            fail_msg("'%s' does not name %s", err.msg, cases[i].names);
+        tc_strbuf_free(&b);
+    }
+}
+
+static void times_that_are_none_are_refused(void **state) {
+    (void)state;
+    tc_record r[2];
+    tc_fleet_result x = sample_result(r), back;
+    tc_error err = {0};
+    tc_strbuf b = {0};
+    r[1].verified = true; /* it failed */
+    tc_fleet_result_write(&x, &b);
+    assert_int_equal(tc_fleet_result_read(tc_sb_str(&b), 2, arena, &back, &err), TC_BAD_INPUT);
+    tc_sb_clear(&b);
+    x = sample_result(r);
+    r[0].times = (double[]){1e-3, -1, 1};
+    tc_fleet_result_write(&x, &b);
+    assert_int_equal(tc_fleet_result_read(tc_sb_str(&b), 2, arena, &back, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "times"));
+    tc_strbuf_free(&b);
+}
+
+/* Bytes changed, left out and cut off: whatever is taken can be written and read again. */
+static void damage_is_refused_or_whole(void **state) {
+    (void)state;
+    tc_rng rng = tc_rng_seed(17);
+    const char *texts[] = {job_text(), result_text()};
+    int taken = 0, refused = 0;
+    for (int i = 0; i < 20000; i++) {
+        tc_arena *a = tc_arena_new();
+        char *text = tc_arena_strdup(a, texts[i % 2]);
+        size_t n = strlen(text);
+        for (uint64_t k = 1 + tc_rng_next(&rng) % 3; k > 0; k--) {
+            size_t at = tc_rng_next(&rng) % n;
+            uint64_t what = tc_rng_next(&rng) % 4;
+            if (what == 0)
+                text[at] = (char)(1 + tc_rng_next(&rng) % 255);
+            else if (what == 1)
+                text[at] = "0123456789-.eE\"{}[]:,"[tc_rng_next(&rng) % 21];
+            else if (what == 2)
+                memmove(text + at, text + at + 1, n-- - at);
+            else if (tc_rng_next(&rng) % 8 == 0)
+                text[n = at ? at : 1] = '\0';
+        }
+        tc_fleet_job j;
+        tc_fleet_result x;
+        tc_error err = {0};
+        tc_status s = i % 2 ? tc_fleet_result_read(text, 2, a, &x, &err) : tc_fleet_job_read(text, a, &j, &err);
+        tc_strbuf b = {0};
+        if (s == TC_OK && i % 2) {
+            tc_fleet_result_write(&x, &b);
+            assert_int_equal(tc_fleet_result_read(tc_sb_str(&b), 2, a, &x, &err), TC_OK);
+        } else if (s == TC_OK) {
+            tc_fleet_job_write(&j, &b);
+            assert_int_equal(tc_fleet_job_read(tc_sb_str(&b), a, &j, &err), TC_OK);
+        } else {
+            assert_int_equal(s, TC_BAD_INPUT);
+            assert_true(err.msg[0]);
+        }
+        (*(s == TC_OK ? &taken : &refused))++;
+        tc_strbuf_free(&b);
+        tc_arena_free(a);
+    }
+    assert_true(taken > 1000 && refused > 1000);
+}
+
+static void ids_follow_from_what_is_measured(void **state) {
+    (void)state;
+    tc_meas_input in[2];
+    tc_fleet_job j = sample_job(in);
+    const char *id = tc_fleet_job_id(arena, &j, 0);
+    assert_true(tc_fleet_is_word(id));
+    j.tuner = "another";
+    in[0].best = 5;
+    assert_string_equal(tc_fleet_job_id(arena, &j, 0), id);
+    assert_string_not_equal(tc_fleet_job_id(arena, &j, 1), id);
+    in[0].trace = "vectorize \"x\"\n";
+    assert_string_not_equal(tc_fleet_job_id(arena, &j, 0), id);
+}
+
+static void keys_are_words_that_begin_with_the_cpu(void **state) {
+    (void)state;
+    const char *a = tc_fleet_key(arena, "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4 -mattr=+avx2", 2, "0.1.0/19.1.7");
+    assert_true(strncmp(a, "znver4-2t-", 10) == 0 && tc_fleet_is_word(a));
+    assert_string_not_equal(
+        a, tc_fleet_key(arena, "llvm -mtriple=x86_64-pc-linux-gnu -mcpu=znver4 -mattr=+avx2", 2, "0.2.0/19.1.7"));
+    assert_true(tc_fleet_is_word(
+        tc_fleet_key(arena, "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=a.very.*long>name of a cpu", 64, "")));
+    assert_false(tc_fleet_is_word("") || tc_fleet_is_word("a.b") || tc_fleet_is_word("*"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_job_is_read_as_it_was_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_result_is_read_as_it_was_written, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_fields_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(times_that_are_none_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(damage_is_refused_or_whole, setup, teardown),
+        cmocka_unit_test_setup_teardown(ids_follow_from_what_is_measured, setup, teardown),
+        cmocka_unit_test_setup_teardown(keys_are_words_that_begin_with_the_cpu, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,137 @@
+/* What deploy/nats.conf and deploy/fleet-user let users do: a worker serves the jobs of its key, and nothing else. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fleet/bus.h"
+#include "server.h"
+#include "support/system/fs.h"
+
+static test_server server;
+static tc_arena *arena;
+static tc_error err;
+
+/* The users are made in the server's folder, and their list is put into its configuration. */
+static void make_users(void) {
+    char command[2048];
+    snprintf(command, sizeof command,
+             "cd '%s' && '%s/fleet-user' tuner desk && '%s/fleet-user' worker w1 k1 && '%s/fleet-user' worker w2 k2",
+             server.folder, TEST_DEPLOY, TEST_DEPLOY, TEST_DEPLOY);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a test's own command */
+}
+
+/* deploy/nats.conf, but for what this machine has elsewhere: the port, the folder, certificates. */
+static void write_configuration(void) {
+    char command[2048];
+    snprintf(command, sizeof command,
+             "sed -e '/^tls/,/^}/d' -e 's|port: 4222|host: 127.0.0.1, port: %d|' -e 's|/var/lib/nats-server|%s|' '%s/nats.conf' "
+             ">'%s/nats.conf'",
+             server.port, server.folder, TEST_DEPLOY, server.folder);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c) */
+}
+
+static tc_status join(const char *user, tc_fleet_bus **b) {
+    char nkey[600];
+    snprintf(nkey, sizeof nkey, "%s/%s.nk", server.folder, user);
+    return tc_fleet_bus_open(&(tc_fleet_access){.url = server.url, .nkey = nkey}, "test", b, &err);
+}
+
+static tc_fleet_bus *joined(const char *user) {
+    tc_fleet_bus *b;
+    if (join(user, &b) != TC_OK)
+        fail_msg("%s", err.msg);
+    return b;
+}
+
+static int setup(void **state) {
+    (void)state;
+    arena = tc_arena_new();
+    test_server_start(&server, "");
+    test_server_kill(&server);
+    make_users();
+    write_configuration();
+    test_server_restart(&server);
+    tc_fleet_bus_close(joined("desk")); /* makes the streams */
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    test_server_stop(&server);
+    tc_arena_free(arena);
+    return 0;
+}
+
+static void check(tc_status s) {
+    if (s != TC_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void refused(tc_status s) {
+    assert_int_equal(s, TC_BAD_INPUT);
+    if (!strstr(err.msg, "ermission"))
+        fail_msg("%s", err.msg);
+}
+
+static void a_worker_serves_its_key(void **state) {
+    (void)state;
+    tc_fleet_bus *tuner = joined("desk"), *worker = joined("w1");
+    tc_fleet_delivery *d;
+    const char *text;
+    int before;
+    check(tc_fleet_bus_listen(tuner, "desk", &err));
+    check(tc_fleet_bus_serve(worker, "k1", 30, &err));
+    check(tc_fleet_bus_announce(worker, "k1", "w1", "here", &err));
+    check(tc_fleet_bus_ask(tuner, "k1", "desk", "j1", "what", &err));
+    check(tc_fleet_bus_fetch(worker, 5, &d, &err));
+    assert_non_null(d);
+    assert_string_equal(tc_fleet_delivery_text(d), "what");
+    check(tc_fleet_bus_begin(worker, "j1", &before, &err));
+    check(tc_fleet_bus_answer(worker, "desk", "j1", "so", &err));
+    tc_fleet_bus_end(worker, "j1", before);
+    tc_fleet_delivery_done(d);
+    check(tc_fleet_bus_hear(tuner, 5, arena, &text, &err));
+    assert_string_equal(text, "so");
+    tc_fleet_bus_close(worker);
+    tc_fleet_bus_close(tuner);
+}
+
+static void nothing_but_its_key(void **state) {
+    (void)state;
+    tc_fleet_bus *w = joined("w1");
+    refused(tc_fleet_bus_serve(w, "k2", 30, &err));
+    tc_fleet_bus_close(w);
+}
+
+static void nobody_elses_name(void **state) {
+    (void)state;
+    tc_fleet_bus *w = joined("w1");
+    refused(tc_fleet_bus_announce(w, "k2", "w2", "I am w2", &err));
+    tc_fleet_bus_close(w);
+}
+
+static void no_jobs_of_its_own(void **state) {
+    (void)state;
+    tc_fleet_bus *w = joined("w1");
+    refused(tc_fleet_bus_ask(w, "k1", "w1", "j9", "measure this", &err));
+    tc_fleet_bus_close(w);
+}
+
+static void nobody_unknown(void **state) {
+    (void)state;
+    tc_fleet_bus *b;
+    assert_int_equal(tc_fleet_bus_open(&(tc_fleet_access){.url = server.url}, "stranger", &b, &err), TC_BAD_INPUT);
+    assert_non_null(strstr(err.msg, "does not let this user in"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_worker_serves_its_key), cmocka_unit_test(nothing_but_its_key),
+                                       cmocka_unit_test(nobody_elses_name), cmocka_unit_test(no_jobs_of_its_own),
+                                       cmocka_unit_test(nobody_unknown)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
