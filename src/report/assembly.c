@@ -1,0 +1,47 @@
+/* What stands in the assembly of a kernel. */
+#include "report/report.h"
+
+json_t *tc_report_assembly(const tc_cg_asm_facts *f) {
+    const tc_cg_mix *m = &f->mix;
+    json_t *j = json_object();
+    const struct {
+        const char *name;
+        int value;
+    } counts[] = {{"instructions", m->instructions},
+                  {"fma", m->fma},
+                  {"arithmetic", m->arithmetic},
+                  {"loads", m->loads},
+                  {"broadcasts", m->broadcasts},
+                  {"stores", m->stores},
+                  {"moves", m->moves},
+                  {"scalar", m->scalar},
+                  {"prefetches", m->prefetches},
+                  {"other", m->other},
+                  {"folded", m->folded},
+                  {"spills", m->spills},
+                  {"masked", m->masked},
+                  {"accumulators", m->accumulators},
+                  {"vector_bits", m->vector_bits},
+                  {"tails", f->tails},
+                  {"tails_masked", f->tails_masked},
+                  {"tails_scalar", f->tails_scalar},
+                  {"loops", f->nloop}};
+    tc_strbuf text = {0};
+    json_object_set_new(j, "known", json_boolean(f->known));
+    if (f->hot >= 0) {
+        const tc_cg_asm_loop *l = &f->loops[f->hot];
+        json_object_set_new(j, "hot_loop",
+                            json_pack("{s:s,s:i,s:i,s:i}", "name", l->name, "first_line", l->first + 1, "last_line", l->last + 1,
+                                      "depth", l->depth));
+    } else {
+        json_object_set_new(j, "hot_loop", json_null());
+    }
+    for (size_t i = 0; i < TC_LEN(counts); i++)
+        json_object_set_new(j, counts[i].name, json_integer(counts[i].value));
+    json_object_set_new(j, "fma_share", json_real(tc_cg_fma_share(m)));
+    json_object_set_new(j, "fma_purity", json_real(tc_cg_fma_purity(m)));
+    tc_cg_asm_facts_print(f, "", &text);
+    json_object_set_new(j, "text", json_string(tc_sb_str(&text)));
+    tc_strbuf_free(&text);
+    return j;
+}

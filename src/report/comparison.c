@@ -1,0 +1,96 @@
+/* Two schedules of one kernel, or one and another library: what each becomes, where they differ, and which is faster. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/report.h"
+
+static bool both(const tc_report_comparison *c) {
+    return c->side[0].made && c->side[1].made;
+}
+
+static bool same_program(const tc_report_comparison *c) {
+    return both(c) && c->side[0].made->program == c->side[1].made->program;
+}
+
+static double seconds_of(const tc_report_comparison *c, int i) {
+    return i ? c->duel->verdict.b : c->duel->verdict.a;
+}
+
+/* Speed of the faster one relative to the other: how much more it does in the same time, and half the interval's width. */
+static void faster_by(const tc_tune_verdict *v, double *percent, double *half) {
+    bool a = v->faster < 0;
+    double mid = a ? v->ratio : 1 / v->ratio, low = a ? v->low : 1 / v->high, high = a ? v->high : 1 / v->low;
+    *percent = 100 * (mid - 1);
+    *half = 100 * (high - low) / 2;
+}
+
+static void put_features(json_t *j, const tc_report_comparison *c) {
+    json_t *list = json_array();
+    int n, unpaired;
+    tc_tune_difference *d = tc_tune_differences(c->side[0].made, c->side[1].made, &n, &unpaired);
+    for (int i = 0; i < n; i++)
+        json_array_append_new(list,
+                              json_pack("{s:i,s:s,s:f,s:f}", "store", d[i].store, "name", d[i].name, "a", d[i].a, "b", d[i].b));
+    free(d);
+    json_object_set_new(j, "features", list);
+    json_object_set_new(j, "unpaired_stores", json_integer(unpaired));
+}
+
+static json_t *side_json(const tc_report_comparison *c, int i) {
+    const tc_report_side *s = &c->side[i];
+    json_t *j = json_pack("{s:s,s:s}", "spec", s->spec, "origin", s->origin);
+    if (s->made) {
+        char program[24];
+        snprintf(program, sizeof program, "%016llx", (unsigned long long)s->made->program);
+        json_object_set_new(j, "schedule", json_string(s->schedule->trace));
+        json_object_set_new(j, "nest", json_string(tc_sb_str(&s->made->nest)));
+        json_object_set_new(j, "program", json_string(program));
+        json_object_set_new(j, "expected_cycles", tc_report_real(s->made->cycles));
+        json_object_set_new(j, "asm_facts", tc_report_assembly(&s->made->facts));
+    }
+    json_object_set_new(j, "median_ms", tc_report_real(seconds_of(c, i) * 1e3));
+    json_object_set_new(j, "gflops", tc_report_real(c->duel->roof.flops / seconds_of(c, i) / 1e9));
+    json_object_set_new(j, "of_roof", tc_report_real(c->duel->roof.seconds / seconds_of(c, i)));
+    return j;
+}
+
+static json_t *verdict_json(const tc_report_comparison *c) {
+    const tc_tune_verdict *v = &c->duel->verdict;
+    double percent, half;
+    json_t *j = json_object();
+    faster_by(v, &percent, &half);
+    json_object_set_new(j, "rounds", json_integer(v->rounds));
+    json_object_set_new(j, "ratio", tc_report_real(v->ratio));
+    json_object_set_new(j, "low", tc_report_real(v->low));
+    json_object_set_new(j, "high", tc_report_real(v->high));
+    json_object_set_new(j, "sign_p", tc_report_real(v->sign_p));
+    json_object_set_new(j, "same_program", json_boolean(same_program(c)));
+    if (v->faster && !same_program(c)) {
+        json_object_set_new(j, "faster", json_string(v->faster < 0 ? "A" : "B"));
+        json_object_set_new(j, "percent", tc_report_real(percent));
+        json_object_set_new(j, "plus_minus", tc_report_real(half));
+    } else {
+        json_object_set_new(j, "faster", json_null());
+    }
+    return j;
+}
+
+json_t *tc_report_compared(const tc_report_comparison *c) {
+    json_t *j = json_pack("{s:s,s:s,s:i,s:s}", "kernel", c->kernel, "hash", c->hash, "threads", c->threads, "mode",
+                          tc_meas_mode_text(c->mode));
+    json_object_set_new(j, "a", side_json(c, 0));
+    json_object_set_new(j, "b", side_json(c, 1));
+    if (both(c))
+        put_features(j, c);
+    const tc_tune_roof *r = &c->duel->roof;
+    json_object_set_new(j, "roofline",
+                        json_pack("{s:f,s:f,s:f,s:f,s:f,s:f,s:s}", "flops", r->flops, "bytes", r->bytes, "intensity",
+                                  r->intensity, "peak_gflops", r->peak_gflops, "bandwidth_gbs", r->bandwidth_gbs, "roof_gflops",
+                                  r->roof_gflops, "bound_by", r->memory_bound ? "bandwidth" : "arithmetic"));
+    json_object_set_new(json_object_get(j, "roofline"), "roof_ms", tc_report_real(r->seconds * 1e3));
+    if (r->unit)
+        json_object_set_new(json_object_get(j, "roofline"), "unit", json_string(r->unit->text));
+    json_object_set_new(j, "caches", tc_report_caches(c->threads));
+    json_object_set_new(j, "verdict", verdict_json(c));
+    return j;
+}

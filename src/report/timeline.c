@@ -1,0 +1,130 @@
+/* A trace as events of the Trace Event Format, which Perfetto and chrome://tracing show: a row for each thread, on it a slice for each
+ * kernel that it worked for, and in that where it forked, worked and waited. */
+#include <math.h>
+
+#include "measure/machine/unit_peak.h"
+#include "report/report.h"
+
+/* Microseconds, to the nanosecond: a slice ends no later than the one around it. */
+static json_t *microseconds(double seconds) {
+    return json_real(round(seconds * 1e9) / 1e3);
+}
+
+static json_t *slice(const char *name, const char *category, int thread, double begin, double end) {
+    json_t *e = json_pack("{s:s, s:s, s:s, s:i, s:i}", "name", name, "cat", category, "ph", "X", "pid", 1, "tid", thread);
+    double ns = round(begin * 1e9), until = round(end * 1e9);
+    json_object_set_new(e, "ts", json_real(ns / 1e3));
+    json_object_set_new(e, "dur", json_real((until - ns) / 1e3));
+    return e;
+}
+
+static void put(json_t *events, json_t *e) {
+    json_array_append_new(events, e);
+}
+
+static void rates(json_t *a, const tc_report_timeline *l, int task, double seconds) {
+    const tc_graph_kernel *k = &l->kernels[task];
+    const tc_graph_roofs *r = l->roofs;
+    json_object_set_new(a, "flops", json_real(k->flops));
+    if (k->bytes > 0)
+        json_object_set_new(a, "bytes", json_real(k->bytes));
+    if (seconds <= 0)
+        return;
+    json_object_set_new(a, "GFLOP/s", json_real(k->flops / seconds / 1e9));
+    json_object_set_new(a, "of_peak", json_real(k->flops / seconds / 1e9 / tc_meas_peak_of(&r->peak, k->unit)));
+    if (r->seconds[task] > 0)
+        json_object_set_new(a, "of_roof", json_real(r->seconds[task] / seconds));
+}
+
+/* What is known of a kernel; seconds: of the launch. */
+static json_t *arguments(const tc_report_timeline *l, int task, double seconds) {
+    const tc_graph_kernel *k = &l->kernels[task];
+    json_t *a = json_pack("{s:i, s:s, s:s}", "kernel", task, "workload", k->hash.hex, "form", k->form);
+    if (k->source == TC_GRAPH_FROM_RECORD)
+        json_object_set_new(a, "record", json_integer((json_int_t)k->record));
+    else
+        json_object_set_new(a, "schedule", json_string("default"));
+    if (!l->smaller)
+        rates(a, l, task, seconds);
+    return a;
+}
+
+static const char *name_of(const tc_report_timeline *l, const tc_graph_traced_step *s) {
+    return s->task >= 0 ? l->kernels[s->task].name : l->others[s->other].name;
+}
+
+static const char *category_of(const tc_graph_traced_step *s) {
+    return s->task >= 0 ? "kernel" : "library";
+}
+
+/* The thread that runs the model: a slice for each step. */
+static void steps(const tc_report_timeline *l, json_t *events) {
+    for (int i = 0; i < l->trace->nstep; i++) {
+        const tc_graph_traced_step *s = &l->trace->steps[i];
+        json_t *e = slice(name_of(l, s), category_of(s), 0, s->begin, s->end), *a = NULL;
+        a = s->task >= 0 ? arguments(l, s->task, s->end - s->begin) : json_object();
+        json_object_set_new(a, "step", json_integer(i));
+        json_object_set_new(e, "args", a);
+        put(events, e);
+    }
+}
+
+/* fork: until the thread begins its part; wait: until all are done. */
+static void part(const tc_report_timeline *l, json_t *events, int thread, const tc_graph_traced_part *p) {
+    const tc_graph_traced_loop *loop = &l->trace->loops[p->loop];
+    const tc_graph_traced_step *s = &l->trace->steps[loop->step];
+    double end = fmax(loop->end, p->end);
+    if (thread) {
+        json_t *e = slice(name_of(l, s), category_of(s), thread, loop->begin, end);
+        json_object_set_new(e, "args", json_pack("{s:i}", "step", loop->step));
+        put(events, e);
+    }
+    put(events, slice("fork", "wait", thread, loop->begin, p->begin));
+    json_t *work = slice("work", "work", thread, p->begin, p->end);
+    json_object_set_new(
+        work, "args",
+        json_pack("{s:I, s:I, s:I}", "from", (json_int_t)p->from, "to", (json_int_t)p->to, "of", (json_int_t)loop->items));
+    put(events, work);
+    put(events, slice("wait", "wait", thread, p->end, end));
+}
+
+static void describe_threads(const tc_report_timeline *l, json_t *events) {
+    put(events, json_pack("{s:s, s:s, s:i, s:{s:s}}", "name", "process_name", "ph", "M", "pid", 1, "args", "name", l->what));
+    for (int t = 0; t < l->trace->threads; t++) {
+        char name[64];
+        snprintf(name, sizeof name, t ? "thread %d" : "thread %d, which runs the model", t);
+        put(events, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1, "tid", t, "args",
+                              "name", name));
+    }
+}
+
+/* What becomes of the time of all threads together: shares of it. */
+static void add_shares(json_t *j, const tc_graph_trace *t) {
+    double work = 0, fork = 0, wait = 0, all = t->seconds * t->threads;
+    for (int i = 0; i < t->threads; i++)
+        for (int k = 0; k < t->npart[i]; k++) {
+            const tc_graph_traced_part *p = &t->parts[i][k];
+            work += p->end - p->begin;
+            fork += p->begin - t->loops[p->loop].begin;
+            wait += fmax(0, t->loops[p->loop].end - p->end);
+        }
+    json_object_set_new(j, "steps", json_integer(t->nstep));
+    json_object_set_new(j, "parallel_loops", json_integer(t->nloop));
+    json_object_set_new(j, "work_share", json_real(work / all));
+    json_object_set_new(j, "fork_share", json_real(fork / all));
+    json_object_set_new(j, "wait_share", json_real(wait / all));
+}
+
+json_t *tc_report_traced(const tc_report_timeline *l) {
+    json_t *events = json_array();
+    describe_threads(l, events);
+    steps(l, events);
+    for (int t = 0; t < l->trace->threads; t++)
+        for (int i = 0; i < l->trace->npart[t]; i++)
+            part(l, events, t, &l->trace->parts[t][i]);
+    json_t *other =
+        json_pack("{s:s, s:i, s:o, s:f, s:s}", "model", l->what, "threads", l->trace->threads, "run_us",
+                  microseconds(l->trace->seconds), "peak_gflops", l->roofs->peak.f32_gflops, "isa", l->roofs->peak.isa);
+    add_shares(other, l->trace);
+    return json_pack("{s:o, s:s, s:o}", "traceEvents", events, "displayTimeUnit", "ns", "otherData", other);
+}
