@@ -14,6 +14,7 @@ pkg_check_modules(protobuf_c REQUIRED IMPORTED_TARGET libprotobuf-c)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(libb2 REQUIRED IMPORTED_TARGET libb2)
 pkg_check_modules(libseccomp REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(libnats REQUIRED IMPORTED_TARGET libnats)
 
 # Declares tctune::<name> from a header and a library. The header is looked for in HINTS_INCLUDE, the library in HINTS_LIB.
 function(tctune_find_vendor name header library package)
@@ -45,7 +46,7 @@ endif()
 tctune_find_vendor(xgboost xgboost/c_api.h xgboost libxgboost-dev)
 
 foreach(pair "sqlite3=SQLite::SQLite3" "jansson=PkgConfig::jansson" "protobuf_c=PkgConfig::protobuf_c"
-             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "seccomp=PkgConfig::libseccomp" "openmp=OpenMP::OpenMP_C")
+             "zip=PkgConfig::libzip" "b2=PkgConfig::libb2" "seccomp=PkgConfig::libseccomp" "nats=PkgConfig::libnats" "openmp=OpenMP::OpenMP_C")
     string(REPLACE "=" ";" pair ${pair})
     list(GET pair 0 name)
     list(GET pair 1 target)

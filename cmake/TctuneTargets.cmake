@@ -25,7 +25,7 @@ endfunction()
 
 # tctune_library(<folder> SOURCES a.c ... [DEPS support te llvm ...] [INCLUDES dir ...] [DEFINES X=1 ...])
 # makes the static library of a folder of src/ (or of a room in one: graph/ir). DEPS are folders of lower floors, or vendors
-# (llvm xgboost sqlite3 b2 jansson protobuf_c zip seccomp openmp).
+# (llvm xgboost sqlite3 b2 jansson protobuf_c zip seccomp nats openmp).
 function(tctune_library folder)
     cmake_parse_arguments(arg "" "" "SOURCES;DEPS;INCLUDES;DEFINES" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)
@@ -120,7 +120,10 @@ function(tctune_shared_library)
     set_target_properties(tctune_shared PROPERTIES OUTPUT_NAME tctune VERSION ${PROJECT_VERSION} SOVERSION 0)
     target_include_directories(tctune_shared INTERFACE ${PROJECT_SOURCE_DIR}/include)
     set(map ${PROJECT_SOURCE_DIR}/src/api/tctune.map)
-    target_link_options(tctune_shared PRIVATE -Wl,--no-undefined -Wl,--version-script=${map})
+    target_link_options(tctune_shared PRIVATE -Wl,--version-script=${map})
+    if(NOT TCTUNE_SANITIZE MATCHES thread) # Clang gives the runtime of that to programs alone
+        target_link_options(tctune_shared PRIVATE -Wl,--no-undefined)
+    endif()
     set_target_properties(tctune_shared PROPERTIES LINK_DEPENDS ${map})
     add_dependencies(tctune_shared tctune-worker)
     foreach(library IN LISTS libraries)

@@ -8,6 +8,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cmake --install "$build" --prefix "$work/prefix" >"$work/log" || { cat "$work/log"; exit 1; }
 prefix=$work/prefix
+for file in man/man1/tctune.1 man/man1/tctune-db-stats.1 man/man5/tctune-te.5 bash-completion/completions/tctune \
+    zsh/site-functions/_tctune fish/vendor_completions.d/tctune.fish; do
+    [ -s "$prefix/share/$file" ] || { echo "$file is not installed"; exit 1; }
+done
 "$prefix/bin/tctune" zoo mlp --out "$work/mlp.onnx" >/dev/null
 
 cmake -S "$source/tests/package/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$prefix" -DMODEL="$work/mlp.onnx" >"$work/log" 2>&1 &&
