@@ -9,6 +9,7 @@
 #include "measure/measure_int.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "support/system/memory.h"
 #include "support/vec.h"
 
@@ -41,8 +42,10 @@ static void apply_defaults(tc_meas_options *o) {
         o->memory_limit = tc_memory_all() / 4 * 3;
 }
 
-static const tc_meas_carrier *carrier_of(tc_meas_mode mode) {
-    return mode == TC_MEAS_SIMULATED ? &tc_meas_simulated : &tc_meas_processes;
+static const tc_meas_carrier *carrier_of(const tc_meas_options *o) {
+    if (o->carrier)
+        return o->carrier;
+    return o->mode == TC_MEAS_SIMULATED ? &tc_meas_simulated : &tc_meas_processes;
 }
 
 tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
@@ -54,8 +57,8 @@ tc_status tc_meas_new(const tc_meas_options *o, tc_meas **out, tc_error *err) {
     m->o.exe = o->exe ? tc_xstrdup(o->exe) : NULL;
     m->o.worker_arg = o->worker_arg ? tc_xstrdup(o->worker_arg) : NULL;
     gethostname(m->host, sizeof m->host - 1);
-    m->carrier = carrier_of(o->mode);
-    tc_status s = o->mode == TC_MEAS_SIMULATED ? TC_OK : tc_clock_check(TC_CLOCK_SAMPLES, err);
+    m->carrier = carrier_of(o);
+    tc_status s = o->carrier || o->mode == TC_MEAS_SIMULATED ? TC_OK : tc_clock_check(TC_CLOCK_SAMPLES, err);
     if (s == TC_OK)
         s = m->carrier->open(m, &m->carries, err);
     if (s == TC_OK)
@@ -78,6 +81,14 @@ void tc_meas_free(tc_meas *m) {
     free_text(m->o.exe);
     free_text(m->o.worker_arg);
     free(m);
+}
+
+const tc_meas_options *tc_meas_given(const tc_meas *m) {
+    return &m->o;
+}
+
+void *tc_meas_carried(const tc_meas *m) {
+    return m->carries;
 }
 
 int tc_meas_threads(const tc_meas *m) {
@@ -105,7 +116,7 @@ tc_meas_stats tc_meas_get_stats(const tc_meas *m) {
 /* ---- records ---- */
 
 bool tc_meas_stopped(const tc_meas *m) {
-    return tc_ran_out() || (m->o.stop && *m->o.stop) || (m->o.deadline > 0 && tc_now() >= m->o.deadline);
+    return tc_ran_out() || tc_is_raised(m->o.stop) || (m->o.deadline > 0 && tc_now() >= m->o.deadline);
 }
 
 void tc_meas_end_with(tc_record *r, tc_arena *a, tc_meas_error e, const char *message) {
@@ -152,8 +163,7 @@ int tc_meas_samples(const tc_meas *m, const tc_meas_job *j) {
 
 /* ---- batches ---- */
 
-/* What job i is raced against: the best that the caller knows or that this group has shown. */
-static double best_so_far(const tc_meas_job *jobs, size_t i) {
+double tc_meas_best_so_far(const tc_meas_job *jobs, size_t i) {
     double best = jobs[i].in->best > 0 ? jobs[i].in->best : INFINITY;
     for (size_t k = 0; k < i; k++)
         if (tc_record_ok(jobs[k].r) && jobs[k].r->verified && jobs[k].r->mode == jobs[i].r->mode &&
@@ -169,7 +179,7 @@ static tc_status run_all(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_
     for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i++) {
         if (!jobs[i].ready)
             continue;
-        jobs[i].best = best_so_far(jobs, i);
+        jobs[i].best = tc_meas_best_so_far(jobs, i);
         s = m->carrier->run(b, &jobs[i], err);
         jobs[i].r->when_ms = tc_meas_now_ms();
         if (s == TC_OK)
@@ -188,6 +198,14 @@ static tc_status measure_group(const tc_meas_jobs *b, tc_meas_job *jobs, size_t 
     return s;
 }
 
+/* Of a carrier that has candidates measured elsewhere. */
+static tc_status call_whole(const tc_meas_jobs *b, const tc_meas_call *c, tc_error *err) {
+    double start = tc_now();
+    tc_status s = c->n && !tc_meas_stopped(b->m) ? b->m->carrier->call(b, c, err) : TC_OK;
+    b->m->stats.run_seconds += tc_now() - start;
+    return s;
+}
+
 tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_arena *arena, tc_record *out,
                         tc_meas_progress *progress, void *user, tc_error *err) {
     tc_status s = TC_OK;
@@ -197,7 +215,9 @@ tc_status tc_meas_batch(tc_meas *m, const tc_meas_input *inputs, size_t n, tc_ar
         b.job[i].r = &out[i];
         begin_record(m, &b.job[i], arena);
     }
-    for (size_t i = 0; i < n && s == TC_OK && !tc_meas_stopped(m); i += GROUP)
+    if (m->carrier->call)
+        s = call_whole(&b, &(tc_meas_call){.way = TC_MEAS_WAY_BATCH, .in = inputs, .n = n, .out = out}, err);
+    for (size_t i = 0; i < n && s == TC_OK && !m->carrier->call && !tc_meas_stopped(m); i += GROUP)
         s = measure_group(&b, b.job + i, TC_MIN(n - i, (size_t)GROUP), err);
     free(b.job);
     return s;
@@ -266,26 +286,37 @@ static void sum_up(tc_record *r, const double *seconds, int done, tc_arena *aren
     r->rounds = done;
 }
 
+/* Builds all, then runs them. */
+static tc_status take_turns(const turns *t, int *done, tc_error *err) {
+    bool ready = true;
+    tc_status s = t->b->m->carrier->build(t->b, t->b->job, t->n, err);
+    for (size_t i = 0; i < t->n; i++)
+        ready &= t->b->job[i].ready;
+    if (s == TC_OK && ready)
+        s = run_rounds(t, done, err);
+    for (size_t i = 0; i < t->n; i++) {
+        sum_up(t->b->job[i].r, t->seconds + i * (size_t)t->rounds, *done, t->b->a);
+        free(t->b->job[i].object);
+    }
+    return s;
+}
+
 tc_status tc_meas_interleave(tc_meas *m, const tc_meas_input *inputs, size_t n, const tc_meas_guest *guest, int rounds,
                              tc_arena *arena, tc_record *out, double *seconds, int *done, tc_error *err) {
     tc_meas_jobs b = {m, arena, tc_xcalloc(n ? n : 1, sizeof(tc_meas_job)), NULL, NULL};
     turns t = {&b, n, guest, rounds, seconds};
-    bool ready = true;
+    tc_meas_call whole = {TC_MEAS_WAY_TURNS, inputs, n, NULL, 0, rounds, out, seconds, done};
     *done = 0;
     for (size_t i = 0; i < n; i++) {
         b.job[i].in = &inputs[i];
         b.job[i].r = &out[i];
         begin_record(m, &b.job[i], arena);
     }
-    tc_status s = m->carrier->build(&b, b.job, n, err);
-    for (size_t i = 0; i < n; i++)
-        ready &= b.job[i].ready;
-    if (s == TC_OK && ready)
-        s = run_rounds(&t, done, err);
-    for (size_t i = 0; i < n; i++) {
-        sum_up(&out[i], seconds + i * (size_t)rounds, *done, arena);
-        free(b.job[i].object);
-    }
+    tc_status s = !m->carrier->call ? take_turns(&t, done, err)
+                  : !guest          ? call_whole(&b, &whole, err)
+                                    : tc_fail(err, TC_BAD_INPUT,
+                                              "what runs in this process cannot take turns with what others measure: compare "
+                                                       "without the fleet");
     free(b.job);
     return s;
 }
@@ -381,6 +412,30 @@ static tc_status run_point(const field *f, size_t point, tc_error *err) {
     return s;
 }
 
+/* Builds all, then runs them at one size after the other. */
+static tc_status run_field(const field *f, const tc_meas_jobs *built, tc_error *err) {
+    tc_meas *m = f->b->m;
+    tc_status s = f->n ? m->carrier->build(built, built->job, f->n, err) : TC_OK;
+    double start = tc_now();
+    for (size_t p = 0; p < f->npoint && s == TC_OK; p++)
+        s = run_point(f, p, err);
+    m->stats.run_seconds += tc_now() - start;
+    for (size_t i = 0; i < f->n; i++)
+        free(built->job[i].object);
+    return s;
+}
+
+/* The same, of a carrier that has it done elsewhere. */
+static tc_status call_field(const field *f, const tc_meas_input *in, tc_error *err) {
+    for (size_t i = 0; i < f->n * f->npoint; i++) {
+        tc_meas_input at = in[i / f->npoint];
+        at.sizes = f->sizes[i % f->npoint];
+        begin_record(f->b->m, &(tc_meas_job){.in = &at, .r = &f->out[i]}, f->b->a);
+    }
+    return call_whole(f->b, &(tc_meas_call){TC_MEAS_WAY_SIZES, in, f->n, f->sizes, f->npoint, f->rounds, f->out, NULL, NULL},
+                      err);
+}
+
 tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n, const char *const *sizes, size_t npoint,
                              int rounds, tc_arena *arena, tc_record *out, tc_meas_progress *progress, void *user, tc_error *err) {
     tc_meas_jobs built = {m, arena, tc_xcalloc(n + 1, sizeof(tc_meas_job)), NULL, NULL},
@@ -394,13 +449,7 @@ tc_status tc_meas_over_sizes(tc_meas *m, const tc_meas_input *programs, size_t n
         b.job[i].r = &made[i];
         begin_record(m, &b.job[i], arena);
     }
-    tc_status s = n ? m->carrier->build(&built, built.job, n, err) : TC_OK;
-    double start = tc_now();
-    for (size_t p = 0; p < npoint && s == TC_OK; p++)
-        s = run_point(&f, p, err);
-    m->stats.run_seconds += tc_now() - start;
-    for (size_t i = 0; i < n; i++)
-        free(b.job[i].object);
+    tc_status s = m->carrier->call ? call_field(&f, in, err) : run_field(&f, &built, err);
     free(b.job);
     return s;
 }

@@ -32,6 +32,10 @@ typedef struct tc_meas_options {
     uint64_t seed;                     /* of the inputs */
     double deadline;                   /* tc_now() after which no further candidate is begun; 0: none */
     const volatile sig_atomic_t *stop; /* may be NULL */
+    /* Who carries jobs (carrier.h), with what it is given; NULL: processes of this machine, or the computation of times, by `mode`. Both
+     * outlive what is measured by them. */
+    const struct tc_meas_carrier *carrier;
+    void *carried_by;
 } tc_meas_options;
 
 /* One candidate. `workload` is the canonical text; workload_hash its tc_te_hash. */

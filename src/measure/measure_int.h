@@ -1,47 +1,9 @@
-/* Private to measuring: jobs, batches of them, and who carries them. */
+/* Private to measuring: its state, and the carriers of this folder. */
 #ifndef TC_MEASURE_MEASURE_INT_H
 #define TC_MEASURE_MEASURE_INT_H
 
-#include "measure/measure.h"
+#include "measure/carrier.h"
 #include "support/map.h"
-
-/* What one candidate carries from building to running. */
-typedef struct tc_meas_job {
-    const tc_meas_input *in;
-    tc_record *r;
-    bool ready;   /* built, waits to run */
-    double best;  /* seconds of the best that it is raced against; 0: none */
-    bool patient; /* may take as long as any: being late would count against it elsewhere too */
-    void *object; /* of processes: what was built */
-    size_t size;  /* of it */
-    uint64_t workspace;
-    double simulated; /* of computed times: seconds of its program */
-    uint64_t repeats; /* of them that it was given before */
-} tc_meas_job;
-
-/* One call of tc_meas_batch or tc_meas_interleave. */
-typedef struct tc_meas_jobs {
-    tc_meas *m;
-    tc_arena *a;
-    tc_meas_job *job;
-    tc_meas_progress *progress;
-    void *user;
-} tc_meas_jobs;
-
-/* Who carries jobs: how they are built and run, and on what machine. It fills records and decides nothing: what is raced against
- * what, when to stop and what counts as measured is measure.c's. An error means that nothing can be measured at all. */
-typedef struct tc_meas_carrier {
-    /* Starts nothing yet. TC_BAD_INPUT for a target that it cannot serve. */
-    tc_status (*open)(const tc_meas *m, void **state, tc_error *err);
-    void (*close)(void *state); /* NULL is fine */
-    /* Makes each of n jobs ready; the record of one that cannot be says why, and it is reported. A stop leaves some as they
-     * were. */
-    tc_status (*build)(const tc_meas_jobs *b, tc_meas_job *jobs, size_t n, tc_error *err);
-    /* Runs a job that is ready: its record gets the times, or says why there are none. A job may be run again. */
-    tc_status (*run)(const tc_meas_jobs *b, tc_meas_job *j, tc_error *err);
-    double (*peak)(const tc_meas *m, double seconds); /* tc_meas_fma_rate */
-    size_t (*restarts)(const void *state);            /* of processes, after a death */
-} tc_meas_carrier;
 
 extern const tc_meas_carrier tc_meas_processes; /* builders and a runner on this machine: processes.c */
 extern const tc_meas_carrier tc_meas_simulated; /* times computed from the program: simulate.c */
@@ -55,16 +17,5 @@ struct tc_meas {
     tc_map seen; /* workload, program and mode -> measured before */
     tc_meas_stats stats;
 };
-
-bool tc_meas_stopped(const tc_meas *m);
-/* The candidate ended like this: no time, not verified. */
-void tc_meas_end_with(tc_record *r, tc_arena *a, tc_meas_error e, const char *message);
-/* Its record has the program's hash: is it to be run? One that was measured before ends as a duplicate, unless it comes again by
- * intent. */
-bool tc_meas_is_new(tc_meas *m, const tc_meas_job *j, tc_arena *a);
-/* Tells the caller of the batch that a job has ended. */
-void tc_meas_report(const tc_meas_jobs *b, const tc_meas_job *j);
-/* Samples that the job is to have on a quiet machine. */
-int tc_meas_samples(const tc_meas *m, const tc_meas_job *j);
 
 #endif

@@ -15,6 +15,7 @@
 #include "measure/records/json_text.h"
 #include "measure/records/record.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "support/system/place.h"
 #include "support/vec.h"
 
@@ -136,7 +137,7 @@ static tc_status answer(tc_meas_peer *p, json_t **out, tc_error *err) {
     struct pollfd f = {.fd = p->out, .events = POLLIN};
     tc_sb_clear(&p->said);
     while (!strchr(tc_sb_str(&p->said), '\n')) {
-        if (p->stop && *p->stop)
+        if (tc_is_raised(p->stop))
             return tc_fail(err, TC_ENV, "stopped while %s was running", p->name);
         if (tc_now() > end)
             return tc_fail(err, TC_ENV, "%s gave no answer within %g s", p->program, answer_limit);

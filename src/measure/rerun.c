@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "measure/measure.h"
+#include "support/stop.h"
 
 typedef struct reruns {
     tc_meas_db *db;
@@ -14,7 +15,7 @@ typedef struct reruns {
 } reruns;
 
 static bool stopped(const reruns *x) {
-    return x->o->stop && *x->o->stop;
+    return tc_is_raised(x->o->stop);
 }
 
 static tc_status measurer(reruns *x, const tc_meas_summary *s, tc_error *err) {

@@ -5,6 +5,7 @@
  * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
 #include <math.h>
 
+#include "support/stop.h"
 #include "te/unit_gain.h"
 #include "tune/tune_int.h"
 
@@ -33,7 +34,7 @@ bool tc_tune_late(const tc_tune *t) {
 }
 
 bool tc_tune_interrupted(const tc_tune *t) {
-    return tc_ran_out() || (t->o.stop && *t->o.stop);
+    return tc_ran_out() || tc_is_raised(t->o.stop);
 }
 
 bool tc_tune_stopped(const tc_tune *t) {

@@ -85,11 +85,36 @@ static void without_a_folder_a_process_believes_itself(void **state) {
     assert_int_equal(as("off", believes), NO);
 }
 
+/* The same record as of another machine, and as of this one. */
+static int admits_what_ran_here(void) {
+    tc_meas_db *db;
+    bool is[2] = {false, false};
+    if (tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, NULL) != TC_OK)
+        return FAILED;
+    tc_status s = TC_OK;
+    for (int here = 0; here < 2 && s == TC_OK; here++) {
+        tc_record r = sample_record(arena, sample_workload(arena, 8), 1, 1e-3);
+        tc_meas_program p = {r.workload, r.target, r.trace, r.threads, r.program};
+        r.elsewhere = !here;
+        s = tc_meas_db_insert_measured(db, &r, 1, NULL);
+        if (s == TC_OK)
+            s = tc_meas_db_is_admitted(db, &p, &is[here], NULL);
+    }
+    tc_meas_db_close(db);
+    return s != TC_OK ? FAILED : is[0] ? MIXED : is[1] ? YES : NO;
+}
+
+static void what_others_measured_is_not_admitted(void **state) {
+    (void)state;
+    assert_int_equal(as("one", admits_what_ran_here), YES);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(users_believe_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(a_new_secret_forgets, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_folder_a_process_believes_itself, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_others_measured_is_not_admitted, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,12 +154,32 @@ static void the_environment_is_small(void **state) {
     free(env);
 }
 
+/* LLVM's OpenMP would set the affinity by itself, and the sandbox forbids it; whoever asks for bound threads gets them. */
+static void threads_are_bound_where_it_is_asked_for(void **state) {
+    (void)state;
+    char **env = tc_sandbox_environment(NULL);
+    assert_string_equal(in(env, "KMP_AFFINITY"), "disabled");
+    free(env);
+    assert_false(tc_sandbox_binds_threads());
+    setenv("KMP_AFFINITY", "disabled", 1);
+    assert_false(tc_sandbox_binds_threads());
+    unsetenv("KMP_AFFINITY");
+    setenv("OMP_PROC_BIND", "close", 1);
+    env = tc_sandbox_environment(NULL);
+    assert_null(in(env, "KMP_AFFINITY"));
+    assert_string_equal(in(env, "OMP_PROC_BIND"), "close");
+    free(env);
+    assert_true(tc_sandbox_binds_threads());
+    unsetenv("OMP_PROC_BIND");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_compiles_has_its_folder),
         cmocka_unit_test(who_runs_kernels_has_no_files),
         cmocka_unit_test(computing_goes_on_and_nothing_else),
         cmocka_unit_test(the_environment_is_small),
+        cmocka_unit_test(threads_are_bound_where_it_is_asked_for),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -18,6 +18,7 @@
 
 #include "measure/sandbox/sandbox.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "support/vec.h"
 
 enum {
@@ -452,7 +453,7 @@ int tc_meas_proc_wait(tc_meas_proc *const *procs, size_t n, const volatile sig_a
     struct pollfd *fds = tc_xcalloc(n ? n : 1, sizeof *fds);
     int found = -1;
     *ev = TC_MEAS_EV_NONE;
-    while (found < 0 && !(stop && *stop)) {
+    while (found < 0 && !tc_is_raised(stop)) {
         watch(procs, n, fds);
         if (!wait_for(fds, procs, n))
             break;

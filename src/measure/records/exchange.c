@@ -98,7 +98,7 @@ tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_err
     tc_map known = {0};
     records new = {0};
     *added = 0;
-    TC_TRY(tc_fs_read(path, &text, NULL, err));
+    TC_TRY(tc_fs_read_text(path, &text, err));
     tc_arena *a = tc_arena_new();
     tc_status s = tc_meas_known_of(db, &known, err);
     if (s == TC_OK)
@@ -116,38 +116,6 @@ tc_status tc_meas_import(tc_meas_db *db, const char *path, size_t *added, tc_err
 
 /* ---- files into a file ---- */
 
-typedef tc_status take_fn(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err);
-
-/* Into a database that nobody keeps: a file that is refused leaves no new one behind. */
-static tc_status rehearse(const char *file, take_fn *take, tc_error *err) {
-    tc_meas_db *db;
-    size_t added = 0, known = 0;
-    TC_TRY(tc_meas_db_open_memory(&db, err));
-    tc_status s = take(db, file, &added, &known, err);
-    tc_meas_db_close(db);
-    return s;
-}
-
-static tc_status take_files(const char *path, const char *const *files, size_t n, take_fn *take, tc_meas_taken *fn, void *user,
-                            tc_error *err) {
-    tc_meas_db *db;
-    for (size_t i = 0; i < n; i++)
-        if (!tc_fs_exists(files[i]))
-            return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
-    if (n && !tc_fs_exists(path))
-        TC_TRY(rehearse(files[0], take, err));
-    TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
-    tc_status s = TC_OK;
-    for (size_t i = 0; i < n && s == TC_OK; i++) {
-        size_t added = 0, known = 0;
-        s = take(db, files[i], &added, &known, err);
-        if (s == TC_OK)
-            fn(user, files[i], added, known);
-    }
-    tc_meas_db_close(db);
-    return s;
-}
-
 static tc_status import_one(tc_meas_db *db, const char *path, size_t *added, size_t *known, tc_error *err) {
     *known = 0;
     return tc_meas_import(db, path, added, err);
@@ -162,10 +130,31 @@ tc_status tc_meas_take_in(tc_meas_db *db, const char *path, size_t *added, size_
     return (is_database(path) ? tc_meas_db_merge : import_one)(db, path, added, known, err);
 }
 
-tc_status tc_meas_import_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
-    return take_files(db, files, n, import_one, fn, user, err);
+/* Into a database that nobody keeps: a file that is refused leaves no new one behind. */
+static tc_status rehearse(const char *file, tc_error *err) {
+    tc_meas_db *db;
+    size_t added = 0, known = 0;
+    TC_TRY(tc_meas_db_open_memory(&db, err));
+    tc_status s = tc_meas_take_in(db, file, &added, &known, err);
+    tc_meas_db_close(db);
+    return s;
 }
 
-tc_status tc_meas_merge_files(const char *db, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
-    return take_files(db, files, n, tc_meas_db_merge, fn, user, err);
+tc_status tc_meas_take_files(const char *path, const char *const *files, size_t n, tc_meas_taken *fn, void *user, tc_error *err) {
+    tc_meas_db *db;
+    for (size_t i = 0; i < n; i++)
+        if (!tc_fs_exists(files[i]))
+            return tc_fail(err, TC_BAD_INPUT, "%s: there is no such file", files[i]);
+    if (n && !tc_fs_exists(path))
+        TC_TRY(rehearse(files[0], err));
+    TC_TRY(tc_meas_db_open(path, TC_MEAS_DB_WRITE, &db, err));
+    tc_status s = TC_OK;
+    for (size_t i = 0; i < n && s == TC_OK; i++) {
+        size_t added = 0, known = 0;
+        s = tc_meas_take_in(db, files[i], &added, &known, err);
+        if (s == TC_OK)
+            fn(user, files[i], added, known);
+    }
+    tc_meas_db_close(db);
+    return s;
 }

@@ -67,6 +67,8 @@ typedef struct tc_record {
     /* Of a workload with symbols: their values when it was timed, in the workload's order, as "17,3" (tc_meas_sizes_text); "": it has
      * none. */
     const char *sizes;
+    bool
+        elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
     double reading; /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
 } tc_record;
 

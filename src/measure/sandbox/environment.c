@@ -34,8 +34,23 @@ static bool is_overridden(const char *entry, const char *const *own) {
     return false;
 }
 
+bool tc_sandbox_binds_threads(void) {
+    static const char *const by[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
+    for (size_t i = 0; i < TC_LEN(by); i++) {
+        const char *value = getenv(by[i]);
+        if (value && strcmp(value, "disabled") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* LLVM's OpenMP sets the threads' affinity, to all processors, also where nobody asked for it, and ends where it may not. */
+static char UNBOUND[] = "KMP_AFFINITY=disabled";
+
 char **tc_sandbox_environment(const char *const *own) {
     TC_VEC(char *) v = {0};
+    if (!tc_sandbox_binds_threads() && !getenv("KMP_AFFINITY"))
+        tc_push(&v, UNBOUND);
     for (char **e = environ; *e; e++)
         if (is_kept(*e) && !is_overridden(*e, own))
             tc_push(&v, *e);

@@ -7,6 +7,7 @@
 #ifndef TC_MEASURE_SANDBOX_SANDBOX_H
 #define TC_MEASURE_SANDBOX_SANDBOX_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "support/strbuf.h"
@@ -16,6 +17,8 @@
 /* The names that a worker has a use for, as they are here, with `own` ("NAME=value", NULL-terminated, may be NULL) put over them
  * and added. malloc'ed, as is nothing that it points to. */
 char **tc_sandbox_environment(const char *const *own);
+/* Whether this process's environment asks that OpenMP binds threads to processors. */
+bool tc_sandbox_binds_threads(void);
 /* Between fork and exec, with system calls alone: limits (`memory`: bytes of heap, anonymous mappings and stacks; 0: none, and none in
  * sanitized builds, whose shadow is larger than any), no new privileges, and the kernel's attention when memory runs out. Bounded by
  * what is here already, it never fails. */

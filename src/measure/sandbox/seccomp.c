@@ -218,12 +218,8 @@ static void names(filter *f) {
 /* A runtime that binds its threads needs the call for all of them, whose numbers are not known yet; others cannot have it, since it
  * takes the numbers of any process of the user. */
 static void binding(filter *f) {
-    static const char *const by[] = {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
-    for (size_t i = 0; i < TC_LEN(by); i++)
-        if (getenv(by[i])) {
-            always(f, SCMP_ACT_ALLOW, (const int[]){SCMP_SYS(sched_setaffinity)}, 1);
-            return;
-        }
+    if (tc_sandbox_binds_threads())
+        always(f, SCMP_ACT_ALLOW, (const int[]){SCMP_SYS(sched_setaffinity)}, 1);
 }
 
 /* Without a folder: what opens a file to read it is told that it may not, and what opens one to write ends. */

@@ -18,6 +18,8 @@ static tc_status time_kernel(const tc_tune_schedule *s, const tc_tune_kernel_opt
                              tc_record *out, tc_error *err) {
     tc_meas_options mo = {
         .target = o->target->text, .threads = o->target->machine.cores, .mode = mode, .seed = o->seed, .stop = o->stop};
+    mo.carrier = o->carrier;
+    mo.carried_by = o->carried_by;
     tc_meas_input in = {.workload = s->workload, .trace = s->trace, .workload_hash = s->hash, .sizes = s->sizes};
     tc_meas *m;
     TC_TRY(tc_meas_new(&mo, &m, err));

@@ -13,7 +13,9 @@ typedef struct tc_tune_kernel_options {
     tc_tune_timing timing;
     int repeats; /* 0: TC_TUNE_REPEATS */
     uint64_t seed;
-    const volatile sig_atomic_t *stop; /* may be NULL */
+    const volatile sig_atomic_t *stop;     /* may be NULL */
+    const struct tc_meas_carrier *carrier; /* as in tc_meas_options */
+    void *carried_by;
 } tc_tune_kernel_options;
 enum { TC_TUNE_REPEATS = 30 };
 

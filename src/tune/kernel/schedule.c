@@ -26,13 +26,14 @@ static tc_status replay_file(const tc_workload *w, const tc_trace *t, tc_arena *
     return st;
 }
 
-/* A schedule by hand speaks of the kernel's own names, or of canonical ones when it began as a record. */
+/* A schedule by hand speaks of the kernel's own names, or of canonical ones when it began as a record. One without steps can go on
+ * either way, and is shown in the kernel's own. */
 static tc_status from_text(const tc_tune_query *q, const tc_workload *canonical, const char *text, tc_arena *a,
                            tc_tune_schedule *out, tc_error *err) {
     tc_trace *t;
     TC_TRY(tc_trace_parse(a, q->file, text, &t, err));
     out->file = tc_arena_strdup(a, q->file);
-    if (replay_file(canonical, t, a, &out->trace, NULL) == TC_OK)
+    if (t->n && replay_file(canonical, t, a, &out->trace, NULL) == TC_OK)
         return TC_OK;
     tc_status st = replay_file(q->workload, t, a, &out->trace, err);
     if (st != TC_OK)
@@ -47,7 +48,7 @@ static tc_status from_file(const tc_tune_query *q, const tc_workload *canonical,
     char *text;
     if (q->text)
         return from_text(q, canonical, q->text, a, out, err);
-    TC_TRY(tc_fs_read(q->file, &text, NULL, err));
+    TC_TRY(tc_fs_read_text(q->file, &text, err));
     tc_status st = from_text(q, canonical, tc_arena_strdup(a, text), a, out, err);
     free(text);
     return st;

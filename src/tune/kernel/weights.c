@@ -74,7 +74,7 @@ tc_status tc_tune_weights_load(tc_arena *a, const char *file, tc_tune_weights_fi
     TC_VEC(line) lines = {0};
     char *text;
     int number = 1;
-    TC_TRY(tc_fs_read(file, &text, NULL, err));
+    TC_TRY(tc_fs_read_text(file, &text, err));
     tc_status s = TC_OK;
     for (char *p = text, *next; p && s == TC_OK; p = next, number++) {
         if ((next = strchr(p, '\n')))
