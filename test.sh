@@ -114,9 +114,36 @@ fuzzing() { # MINUTES
     fi
 }
 
+# Clang's OpenMP tells the thread sanitizer of its barriers; GCC's does not.
+threads() {
+    if echo 'int main(void) { return 0; }' | clang-19 -fsanitize=thread -fopenmp -x c -o /dev/null - 2>/dev/null; then
+        build tsan --target api_tests
+        suite "the public API under the thread sanitizer" tsan -R "^api_"
+    else
+        left_out "the public API under the thread sanitizer: it needs Clang 19 (scripts/install-deps.sh --clang)"
+    fi
+}
+
+# What makes and judges packages is no part of what is installed either.
+packages() {
+    command -v mmdebstrap >/dev/null && command -v lintian >/dev/null || scripts/install-deps.sh --packages || true
+    step "the Debian packages, in a clean Debian"
+    status=0
+    tests/packages/run || status=$?
+    case $status in
+    0) passed=$((passed + 1)) ;;
+    77) left_out "the Debian packages: something that makes or judges them is not here" ;;
+    *)
+        failed=$((failed + 1))
+        note "FAILED: $doing"
+        ;;
+    esac
+}
+
 [ "$mode" != --full ] || export TCTUNE_TEST_FULL=1 # tests/common/test_size.h
 step "installing packages"
 scripts/install-deps.sh
+[ "$mode" != --full ] || scripts/install-deps.sh --python || true
 if [ "$mode" = --fast ]; then
     build release --target unit_tests
     suite "the unit tests (release)" release -L unit
@@ -172,6 +199,13 @@ else
     ! room 1 "schedules constructed with musl" ||
         check "schedules constructed with musl" tests/search_space/musl build/release/tests/search_space/constructed
 fi
+command -v abidiff >/dev/null || scripts/install-deps.sh --abi || true
+if ! command -v abidiff >/dev/null; then
+    left_out "the ABI of libtctune: it needs abidiff (scripts/install-deps.sh --abi)"
+elif room 1 "the ABI of libtctune"; then
+    check "the ABI of libtctune" tests/api/abi/run build/release
+    check "that changes of the ABI are seen" tests/api/abi/test
+fi
 ! room 3 "large networks" || suite "large networks" release -L long
 if room 12 "the other tests under sanitizers"; then
     build dev
@@ -181,6 +215,8 @@ if room 8 "hostile"; then
     build hostile --target unit_tests other_tests
     suite "hostile: tiny arena chunks, colliding hashes" hostile -L "unit|slow"
 fi
+! room 8 "the public API under the thread sanitizer" || threads
+! room 10 "the Debian packages" || packages
 ! room 5 "hostile code" || check "hostile code in workers, 1000 cases" tests/campaign/hostile_code/run
 ! room 4 "kills" || check "kills, 40 of each command" tests/campaign/kills/run --cases 40
 ! room 6 "clocks" || check "clocks that cannot be trusted, stops, and load" tests/campaign/clock/run --cases 6

@@ -4,6 +4,10 @@
 #   scripts/install-deps.sh --benchmarks  and what benchmarks/ needs to measure peers
 #   scripts/install-deps.sh --clang       and Clang 19, which builds tctune as GCC does, and with its thread sanitizer
 #   scripts/install-deps.sh --musl        and musl, with which ./test.sh --full builds what constructs schedules
+#   scripts/install-deps.sh --python      and what the Python package uses where it is there: tqdm, pandas, PyTorch; and mypy
+#   scripts/install-deps.sh --packages    and what tests/packages needs, and the tests of manual pages and completions
+#   scripts/install-deps.sh --docs        and what scripts/docs makes HTML of the documentation with
+#   scripts/install-deps.sh --abi         and what tests/api/abi/run compares ABIs with
 #   scripts/install-deps.sh --list        only prints the names
 set -eu
 
@@ -14,13 +18,19 @@ packages="gcc libc6-dev cmake make ninja-build mold pkg-config"
 packages="$packages llvm-19-dev libxgboost-dev libsqlite3-dev libb2-dev libseccomp-dev"
 # Reading models: ONNX's own schema and the generator of its C reader; JSON; .npz; the tensor exchange header.
 packages="$packages libonnx-dev protobuf-c-compiler libprotobuf-c-dev libjansson-dev libzip-dev libdlpack-dev"
+# A fleet of machines that measure, and the keys of its users.
+packages="$packages libnats-dev nats-server openssl"
 # Tests; Python fills the test models with weights.
 packages="$packages libcmocka-dev clang-format-14 python3-numpy python3-onnx zstd"
+# The Python package, and what installs and tests it.
+packages="$packages python3-cffi python3-pytest python3-pip python3-setuptools python3-wheel"
 # Debuggers find the lines of kernels.
 packages="$packages gdb"
 # Kernels for other CPUs run under qemu in the tests (78 MB to download; without them those tests say so and are skipped).
 packages="$packages qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 benchmark_packages="libdnnl-dev libopenblas-dev"
+package_packages="dpkg-dev fakeroot file lintian mmdebstrap mandoc zsh fish"
+docs_packages="doxygen python3-sphinx python3-breathe python3-myst-parser"
 clang_packages="clang-19 libclang-rt-19-dev libomp-19-dev"
 
 # ONNX Runtime's package asks for Node 16. One that is there already stays, wherever it is from: Debian's npm would not go with it.
@@ -35,9 +45,13 @@ case "${1:-}" in
         has_node || packages="$packages nodejs npm"
         ;;
     --clang) packages="$packages $clang_packages" ;;
+    --docs) packages="$packages $docs_packages" ;;
+    --packages) packages="$packages $package_packages" ;;
     --musl) packages="$packages musl-tools" ;;
+    --abi) packages="$packages abigail-tools xz-utils" ;;
+    --python) packages="$packages python3-tqdm python3-pandas python3-torch python3-mypy mypy" ;;
     "") ;;
-    *) echo "usage: $0 [--benchmarks | --clang | --musl | --list]" >&2; exit 2 ;;
+    *) echo "usage: $0 [--abi | --benchmarks | --clang | --docs | --musl | --python | --packages | --list]" >&2; exit 2 ;;
 esac
 
 missing=
@@ -60,3 +74,11 @@ echo "installing:$missing"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
 # shellcheck disable=SC2086 # a list of names
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing
+# Debian starts a server that it installs, for all the network; tests start their own.
+case "$missing " in
+    *" nats-server "*)
+        if command -v systemctl >/dev/null; then
+            $as_root systemctl disable --now nats-server >/dev/null 2>&1 || true
+        fi
+        ;;
+esac

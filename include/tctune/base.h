@@ -28,6 +28,7 @@ extern "C" {
 #define TC_API
 #endif
 
+/* How a call ended. */
 typedef enum tctune_status {
     TCTUNE_OK = 0,
     TCTUNE_BAD_INPUT = 2,   /* what was given is wrong */

@@ -11,12 +11,14 @@
 extern "C" {
 #endif
 
+/* A model that runs. */
 typedef struct tctune_model tctune_model;
 
 /* Told of a kernel that was compiled, the done-th of total, from any thread, one at a time. Other than 0: that is enough, and the build ends with
  * TCTUNE_STOPPED. */
 typedef int tctune_build_progress(void *user, int done, int total, const char *kernel);
 
+/* What is built, for whom and from which records. */
 typedef struct tctune_build_options {
     size_t struct_size;
     const char *target;   /* NULL: this machine */
@@ -36,6 +38,12 @@ typedef struct tctune_build_options {
     int top_k_in_graph; /* above 1: so many best records of each kernel are compared in the network, and the database remembers */
     tctune_build_progress *progress; /* NULL: nobody */
     void *user;
+    const char *
+        listing; /* the file in which tctune_save puts the programs that kernels were lowered to, which debuggers then show; NULL: none */
+    int only_to_save; /* not 0: the model is not run here, which takes less memory */
+    int last; /* not 0: nothing else is built of the work, so that constants which only packed copies stand for are given back */
+    volatile int
+        *stop; /* once it is not 0 the build ends soon, with TCTUNE_STOPPED; it is set when progress asks for it; NULL: nobody */
 } tctune_build_options;
 
 /* Compiles a network or a kernel. The first database that is named decides for all times which kernels of a network are one, by its
@@ -47,18 +55,38 @@ TC_API tctune_status tctune_build_file(const char *onnx_file, const tctune_build
                                        char *error, size_t error_size);
 /* Opens a library that tctune_save (or `tctune build`) made. threads 0: as many as it was built for. */
 TC_API tctune_status tctune_load(const char *library, int threads, tctune_model **model, char *error, size_t error_size);
+/* How the model was built: its kernels with the records that they are from, its memory, and what the network said of records (top_k_in_graph)
+ * and of rounding (error_budget), as JSON (docs/json.md). Give it back with tctune_text_free. */
+TC_API tctune_status tctune_model_report(const tctune_model *model, char **json, char *error, size_t error_size);
+/* Where every intermediate lies and how long it lives, a line each; TCTUNE_BAD_INPUT of a loaded model. As tctune_model_report. */
+TC_API tctune_status tctune_model_plan(const tctune_model *model, char **text, char *error, size_t error_size);
+
+/* Whether a file could be such a library, rather than a network, by its first bytes. */
+TC_API int tctune_is_library(const char *file);
 TC_API void tctune_free(tctune_model *model); /* NULL is fine */
 
 /* Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in .c. The
  * files are whole or absent. `prefix`: of its symbols; NULL: the file's name. Not for a loaded model. */
 TC_API tctune_status tctune_save(const tctune_model *model, const char *path, const char *prefix, char *error, size_t error_size);
 
+/* How many inputs a run takes. */
 TC_API int tctune_num_inputs(const tctune_model *model);
+/* How many outputs a run makes. */
 TC_API int tctune_num_outputs(const tctune_model *model);
 /* Name, type and shape (ndim and shape[]) of an input or output, the largest where sizes vary. The pointers live as long as the model. NULL when i is out of
  * range. */
 TC_API const char *tctune_input(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
+/* As tctune_input. */
 TC_API const char *tctune_output(const tctune_model *model, int i, DLDataType *type, int *ndim, const int64_t **shape);
+
+/* How many sizes of its inputs vary. */
+TC_API int tctune_num_sizes(const tctune_model *model);
+/* The name of one, which lives as long as the model: it is a multiple of *multiple from *least to *most. NULL when i is out of range. */
+TC_API const char *tctune_size(const tctune_model *model, int i, int64_t *least, int64_t *most, int64_t *multiple);
+/* The sizes of a run that `at` says, as "N=17", NULL-terminated: sizes[tctune_num_sizes(model)]. Those that it does not tell follow from them,
+ * or are the least above 0; `at` NULL: all are the largest. sizes NULL: they are only checked. */
+TC_API tctune_status tctune_model_sizes(const tctune_model *model, const char *const *at, int64_t *sizes, char *error,
+                                        size_t error_size);
 
 /* Which output grows input i in place: they are one buffer, in whose dimension *rows new rows are put behind those of the input. -1: none. */
 TC_API int tctune_grows(const tctune_model *model, int i, int *rows);
@@ -83,11 +111,13 @@ TC_API tctune_status tctune_run(tctune_model *model, const DLTensor *inputs, DLT
 /* All that runs of a model change. Any number of threads may run one model at once, each with a context of its own: code and weights
  * are shared. The model must outlive its contexts. After fork, parent and child may both go on with what they have. */
 typedef struct tctune_context tctune_context;
+/* Makes one. TCTUNE_ENVIRONMENT: there is no memory for it. */
 TC_API tctune_status tctune_context_new(const tctune_model *model, tctune_context **context, char *error, size_t error_size);
 TC_API void tctune_context_free(tctune_context *context); /* not while it runs; NULL is fine */
 /* As tctune_run and tctune_output_shape, which use a context of the model's own. */
 TC_API tctune_status tctune_context_run(tctune_context *context, const DLTensor *inputs, DLTensor *outputs, char *error,
                                         size_t error_size);
+/* As tctune_output_shape, of the last run with this context. */
 TC_API const int64_t *tctune_context_output_shape(const tctune_context *context, int i);
 
 /* Where the time of a run goes: the distinct kernels, library kernels, and copies. `name` lives as long as the model. This struct does not

@@ -19,11 +19,13 @@ extern "C" {
 
 enum { TC_RT_ABI = 1, TC_RT_ALIGN = 64 };
 
+/* The runtime of a run. */
 typedef struct tc_rt tc_rt;
 
 /* Work on items [begin, end). `thread` is in [0, nthreads), and differs between bodies that run at once. */
 typedef void tc_rt_body(int64_t begin, int64_t end, int32_t thread, void *closure);
 
+/* What a kernel is given to run its loops with. */
 struct tc_rt {
     int32_t abi_version; /* TC_RT_ABI */
     int32_t nthreads;    /* >= 1: how many private workspaces there are */
@@ -32,6 +34,7 @@ struct tc_rt {
     void *impl; /* the implementation's own */
 };
 
+/* A kernel. */
 typedef int32_t tc_kernel(void *const *args, uint8_t *workspace, const tc_rt *rt);
 
 #ifdef __cplusplus

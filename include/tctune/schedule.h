@@ -1,6 +1,6 @@
 /* One kernel by hand: a schedule is made line by line, shown in every stage from workload to assembly, measured, recorded, and compared.
  *
- * A schedule is the text of its steps (.sched, docs/kernels.md): one primitive a line, such as
+ * A schedule is the text of its steps (.sched, docs/reference/schedules.md): one primitive a line, such as
  *     i_o, i_i = split Y.i [_, 8]
  *     reorder Y.i_o Y.j Y.i_i
  *     parallel Y.i_o
@@ -9,14 +9,17 @@
 #define TCTUNE_SCHEDULE_H
 
 #include <tctune/database.h>
+#include <tctune/fleet.h>
 #include <tctune/work.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* A schedule of one kernel. It keeps what it needs of the work. */
 typedef struct tctune_schedule tctune_schedule;
 
+/* What a schedule begins with. */
 typedef struct tctune_schedule_options {
     size_t struct_size;
     const char *target; /* NULL: this machine */
@@ -27,11 +30,13 @@ typedef struct tctune_schedule_options {
     const char *best_of;
     const char *
         sizes; /* of a kernel whose sizes vary: those of a run, as "17,3", in the order of its symbols; NULL where they do not vary */
+    const char *file; /* with steps to begin with (.sched) */
 } tctune_schedule_options;
 
-/* Of task `task` of the work. At most one of text, default_steps and best_of is given. options may be NULL. */
+/* Of task `task` of the work. At most one of text, default_steps, best_of and file is given. options may be NULL. */
 TC_API tctune_status tctune_schedule_new(tctune_work *work, int task, const tctune_schedule_options *options,
                                          tctune_schedule **schedule, char *error, size_t error_size);
+/* Another schedule with the same steps, which goes on by itself. */
 TC_API tctune_status tctune_schedule_copy(const tctune_schedule *schedule, tctune_schedule **copy, char *error,
                                           size_t error_size);
 TC_API void tctune_schedule_free(tctune_schedule *schedule); /* NULL is fine */
@@ -41,16 +46,23 @@ TC_API tctune_status tctune_schedule_apply(tctune_schedule *schedule, const char
 /* All its steps. Lives until the next change. */
 TC_API const char *tctune_schedule_text(const tctune_schedule *schedule);
 
+/* The stages of the computation, where each is computed, and their loops, as a JSON text, whose fields docs/json.md describes; it is given
+ * back with tctune_text_free. */
+TC_API tctune_status tctune_schedule_stages(const tctune_schedule *schedule, char **json, char *error, size_t error_size);
+
 /* A stage as text: "workload", "schedule", "stages" (loops and where each stage is computed), "nest", "tir" (lowered), "ir", "raw-ir" (LLVM's)
  * or "asm". Give *text back with tctune_text_free. */
 TC_API tctune_status tctune_schedule_print(const tctune_schedule *schedule, const char *stage, char **text, char *error,
                                            size_t error_size);
 
+/* How a schedule is measured. */
 typedef struct tctune_measure_options {
     size_t struct_size;
     int repeats;      /* samples; 0: 30 */
     const char *mode; /* "auto" (NULL), "hot", "cold" */
     uint64_t seed;
+    const volatile int *stop;  /* ends it within about a second once it is not 0; NULL: nobody */
+    const tctune_fleet *fleet; /* who measures; NULL: this machine */
 } tctune_measure_options;
 
 /* Times it in a process of its own, and compares its result with the reference. TCTUNE_OK also where it failed: the list has one record, which

@@ -3,12 +3,14 @@
 #ifndef TCTUNE_TUNE_H
 #define TCTUNE_TUNE_H
 
+#include <tctune/fleet.h>
 #include <tctune/work.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* A search. */
 typedef struct tctune_session tctune_session;
 
 /* What is known of one task of a session. Where the sizes of a task of the work vary, the session has a task for each of a few sizes. Texts
@@ -25,6 +27,10 @@ typedef struct tctune_task_state {
     double flops;         /* of a launch, in the task's own form */
     int at_roof, settled; /* it gets no more trials: near enough to the machine's peak; nothing gained for long */
     const char *failure;  /* the first message of a candidate that failed; "" */
+    int exhausted;        /* there is no candidate that was not tried */
+    int since_gain;       /* trials since the best last became noticeably better */
+    int forms;            /* how many ways of computing it are tried */
+    double peak;          /* operations a second of the unit that can take its sums, as measured; 0: not known */
 } tctune_task_state;
 
 /* What is known of a session. */
@@ -37,8 +43,14 @@ typedef struct tctune_report {
     double seconds;            /* wall time of this session */
     const char *end;           /* once it has ended: "trials", "time", "at_roof" ... ; "" */
     int quiet;                 /* 0: the machine is busy with other work, and times scatter */
+    double seconds_limit;      /* of the budget; 0: none */
+    double expected_gain;      /* seconds of latency that the next minute should gain; NAN: not known yet */
+    double pairwise; /* share of pairs that the cost model ordered rightly before they were measured; NAN: not known yet */
+    double slowdown,
+        spread; /* a fixed piece of work: its time over the best, and the width of the middle half of its times over their median */
 } tctune_report;
 
+/* What happened. */
 typedef enum tctune_event_kind {
     TCTUNE_STARTED,
     TCTUNE_ROUND_STARTED, /* of `task` */
@@ -49,6 +61,7 @@ typedef enum tctune_event_kind {
     TCTUNE_COMPARED  /* and ended, with `variants` programs for its sizes */
 } tctune_event_kind;
 
+/* What a callback is told. Valid until it returns. */
 typedef struct tctune_event {
     size_t struct_size; /* as the library knows it */
     tctune_event_kind kind;
@@ -62,6 +75,7 @@ typedef struct tctune_event {
 /* Called in the thread that runs the session. Other than 0: that is enough, as tctune_session_stop. */
 typedef int tctune_progress(void *user, const tctune_event *event);
 
+/* How much is searched, and how. */
 typedef struct tctune_tune_options {
     size_t struct_size;
     const char *database; /* file; made where there is none */
@@ -82,7 +96,14 @@ typedef struct tctune_tune_options {
     int deterministic;         /* times are computed, not taken: one seed gives one search; nothing is built from such records */
     tctune_progress *progress; /* NULL: nobody */
     void *user;
+    int measure_peak; /* not 0: the machine's peak is measured where times are computed (deterministic), too */
+    volatile int *
+        stop; /* once it is not 0, a run ends as by tctune_session_stop, which sets it; the caller clears it; NULL: one of the session's own */
+    const tctune_fleet *fleet; /* who measures; NULL: this machine. Without a target, its workers' target and threads are taken */
 } tctune_tune_options;
+
+/* Whether the options are in order; opens nothing. */
+TC_API tctune_status tctune_tune_check(const tctune_tune_options *options, char *error, size_t error_size);
 
 /* Everything that can be wrong with the options is found now. */
 TC_API tctune_status tctune_session_new(tctune_work *work, const tctune_tune_options *options, tctune_session **session,
@@ -95,8 +116,14 @@ TC_API void tctune_session_stop(tctune_session *session);
 
 /* What is known now: in a callback, or between runs. */
 TC_API tctune_status tctune_session_report(const tctune_session *session, tctune_report *report, char *error, size_t error_size);
+/* The same of task i. TCTUNE_BAD_INPUT where i is out of range. */
 TC_API tctune_status tctune_session_task(const tctune_session *session, int i, tctune_task_state *task, char *error,
                                          size_t error_size);
+
+/* What became of each task, what was measured, how well the cost model knew it, why the search ended, what the machine can do, and the
+ * variants of what varies, as JSON (docs/json.md): of the last run, in a callback also of the one under way. Give it back with tctune_text_free.
+ * TCTUNE_BAD_INPUT before the first. */
+TC_API tctune_status tctune_session_describe(const tctune_session *session, char **json, char *error, size_t error_size);
 
 /* All of it: the tasks of the work are tuned as the options say. */
 TC_API tctune_status tctune_tune(tctune_work *work, const tctune_tune_options *options, char *error, size_t error_size);

@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* A network or a kernel. */
 typedef struct tctune_work tctune_work;
 
 /* Which graph passes run on a network. */
@@ -20,6 +21,7 @@ typedef enum tctune_level {
     TCTUNE_LEVEL_3        /* results may differ */
 } tctune_level;
 
+/* What is opened. */
 typedef struct tctune_work_options {
     size_t struct_size;
     /* One of these: */
@@ -37,8 +39,15 @@ typedef struct tctune_work_options {
     const char *const *without; /* names of graph passes to leave out, NULL-terminated; NULL: none */
     const char *constants;      /* of a kernel: file with its constants by name (.npz); NULL: seeded random ones */
     uint64_t seed;
+    int fixed;              /* not 0: a kernel whose sizes vary, and of which `shapes` says nothing, is TCTUNE_BAD_INPUT */
+    const char *dump_graph; /* a graph pass, or "all": the network before and after it is printed to standard error; NULL: none */
+    int pass_times;         /* not 0: so are the times of the graph passes */
 } tctune_work_options;
 
+/* Whether there is one thing to work on, passes have these names, and shapes are written as they should be; opens nothing. */
+TC_API tctune_status tctune_work_check(const tctune_work_options *options, char *error, size_t error_size);
+
+/* Reads it, and takes a network apart into kernels. TCTUNE_BAD_INPUT: the file or an option is wrong. */
 TC_API tctune_status tctune_work_open(const tctune_work_options *options, tctune_work **work, char *error, size_t error_size);
 TC_API void tctune_work_free(tctune_work *work); /* models and schedules of it may live on; NULL is fine */
 
@@ -55,12 +64,23 @@ typedef struct tctune_task {
     double flops;         /* floating-point operations of a launch; of the largest where sizes vary */
     int varying;          /* its sizes vary */
     int instead;          /* not 0: it runs in place of others, where records say that this is faster */
+    int sizes;            /* how many of its sizes vary */
 } tctune_task;
 
+/* How many tasks there are. */
 TC_API int tctune_num_tasks(const tctune_work *work);
+/* Fills in *task with the i-th. TCTUNE_BAD_INPUT where i is out of range. */
 TC_API tctune_status tctune_get_task(const tctune_work *work, int i, tctune_task *task, char *error, size_t error_size);
-/* The task with this name; -1: there is none. */
+/* The task with this name, or this number counted from 0; -1: there is none. */
 TC_API int tctune_find_task(const tctune_work *work, const char *name);
+
+/* The sizes of a run of a task that `at` says, as "N=17", one for each that varies, NULL-terminated: sizes[tctune_task.sizes], in the order of
+ * its symbols; the largest where `at` is NULL. sizes NULL: they are only checked. */
+TC_API tctune_status tctune_task_sizes(const tctune_work *work, int task, const char *const *at, int64_t *sizes, char *error,
+                                       size_t error_size);
+
+/* Whether a file has inputs of the network that can be read, as for tctune_build_options.inputs. */
+TC_API tctune_status tctune_work_check_inputs(tctune_work *work, const char *file, char *error, size_t error_size);
 
 #ifdef __cplusplus
 }

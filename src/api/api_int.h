@@ -5,8 +5,10 @@
 #define TC_API_API_INT_H
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "graph/work/work.h"
+#include "report/report.h"
 #include "support/system/memory.h"
 #include "tctune/tctune.h"
 
@@ -30,6 +32,14 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
         return api_answer(api_s_, &err, error, size);                                                                            \
     } while (0)
 
+/* The same of work that makes a document, the caller's *json. */
+#define API_DOCUMENT(err, error, size, json, work)                                                                               \
+    do {                                                                                                                         \
+        *(json) = NULL;                                                                                                          \
+        tc_report_begin();                                                                                                       \
+        API_CALL(err, error, size, work, (free(*(json)), *(json) = NULL));                                                       \
+    } while (0)
+
 /* ---- structs of the caller's, which may be older or newer than this library ---- */
 
 /* Copies options whose first field is struct_size into `own`, of `size` bytes; what the caller does not know is zero. NULL: all zero. */
@@ -47,7 +57,22 @@ TC_NODISCARD tc_status api_target(const char *target, int threads, tc_target **o
 TC_NODISCARD tc_status api_target_here(const char *target, int threads, tc_target **out, tc_error *err);
 /* NULL: "fast", "f32". */
 TC_NODISCARD tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy *out, tc_error *err);
+/* Which graph passes run; dump: as in tctune_work_options. */
+TC_NODISCARD tc_status api_passes(tctune_level level, const char *const *without, const char *dump, int times,
+                                  tc_graph_pass_options *out, tc_error *err);
+/* Of callers 0 means by type, and less than that nothing; inside it is the other way round. */
+double api_tolerance(double given);
 size_t api_length(const char *const *texts); /* of a NULL-terminated array; NULL: 0 */
+
+/* The sizes that `at` ("N=17" ..., NULL-terminated) gives, one for each symbol of w, in `a`; *out NULL: it gives none. */
+TC_NODISCARD tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *a, const int64_t **out,
+                                      tc_error *err);
+/* The same of a network, whose other sizes are as tc_graph_size_rules_complete has them. */
+TC_NODISCARD tc_status api_model_sizes(const char *const *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out,
+                                       tc_error *err);
+
+/* A call that may be stopped by a flag of the caller's (may be NULL): where it has not succeeded for that reason, TCTUNE_STOPPED. */
+tctune_status api_unless_stopped(tctune_status s, const volatile int *stop);
 
 /* Finds tctune-worker beside the library, once. */
 void api_find_worker(void);

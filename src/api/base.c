@@ -6,6 +6,7 @@
 
 #include "api/api_int.h"
 #include "measure/process/process.h"
+#include "support/stop.h"
 #include "support/system/place.h"
 
 const char *tctune_version(void) {
@@ -72,6 +73,10 @@ tc_status api_fill(void *given, const void *own, size_t size, const char *name, 
 
 /* ---- options ---- */
 
+double api_tolerance(double given) {
+    return given > 0 ? given : given < 0 ? 0 : -1;
+}
+
 size_t api_length(const char *const *texts) {
     size_t n = 0;
     while (texts && texts[n])
@@ -102,6 +107,24 @@ tc_status api_accuracy(const char *accuracy, const char *precision, tc_accuracy 
     if (accuracy)
         TC_TRY(tc_accuracy_parse(accuracy, out, err));
     return precision ? tc_accuracy_parse_precision(precision, out, err) : TC_OK;
+}
+
+tctune_status api_unless_stopped(tctune_status s, const volatile int *stop) {
+    return s != TCTUNE_OK && tc_is_raised(stop) ? TCTUNE_STOPPED : s;
+}
+
+tc_status api_passes(tctune_level level, const char *const *without, const char *dump, int times, tc_graph_pass_options *out,
+                     tc_error *err) {
+    static const int levels[] = {[TCTUNE_LEVEL_DEFAULT] = TC_GRAPH_OPT_DEFAULT,
+                                 [TCTUNE_LEVEL_0] = 0,
+                                 [TCTUNE_LEVEL_1] = 1,
+                                 [TCTUNE_LEVEL_2] = 2,
+                                 [TCTUNE_LEVEL_3] = 3};
+    if ((size_t)level >= TC_LEN(levels))
+        return tc_fail(err, TC_BAD_INPUT, "level %d is none", (int)level);
+    *out = (tc_graph_pass_options){
+        .level = levels[level], .disabled = without, .ndisabled = api_length(without), .dump = dump, .times = times != 0};
+    return tc_graph_passes_check(out, err);
 }
 
 /* ---- the worker ---- */

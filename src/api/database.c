@@ -1,9 +1,6 @@
 /* Databases and their records (include/tctune/database.h). */
-#include <stdlib.h>
-
 #include "api/api_int.h"
 #include "measure/records/exchange.h"
-#include "measure/records/maintain.h"
 
 static tc_status open_database(const char *file, tctune_access access, tctune_database **out, tc_error *err) {
     static const tc_meas_db_mode modes[] = {
@@ -132,32 +129,6 @@ void tctune_records_free(tctune_records *l) {
     free(l);
 }
 
-/* ---- whole databases ---- */
-
-static tc_status stat_database(tctune_database *d, tctune_database_stats *out, tc_error *err) {
-    tc_meas_db_stats s;
-    TC_TRY(tc_meas_db_stat(d->db, &s, err));
-    tctune_database_stats stats = {
-        .schema = s.schema, .records = s.records, .workloads = s.workloads, .targets = s.targets, .bytes = s.bytes};
-    return API_FILL(out, stats, err);
-}
-
-tctune_status tctune_database_stat(tctune_database *d, tctune_database_stats *stats, char *error, size_t error_size) {
-    API_CALL(err, error, error_size, stat_database(d, stats, &err), (void)0);
-}
-
-static tc_status add_file(tctune_database *d, const char *file, size_t *added, size_t *known, tc_error *err) {
-    size_t none[2] = {0};
-    added = added ? added : &none[0];
-    known = known ? known : &none[1];
-    return tc_meas_take_in(d->db, file, added, known, err);
-}
-
-tctune_status tctune_database_add(tctune_database *d, const char *file, size_t *added, size_t *known, char *error,
-                                  size_t error_size) {
-    API_CALL(err, error, error_size, add_file(d, file, added, known, &err), (void)0);
-}
-
 static tc_status export_records(tctune_database *d, const tctune_query *query, const char *file, size_t *written, tc_error *err) {
     tc_meas_filter f;
     size_t n;
@@ -168,38 +139,4 @@ static tc_status export_records(tctune_database *d, const tctune_query *query, c
 tctune_status tctune_database_export(tctune_database *d, const tctune_query *query, const char *file, size_t *written,
                                      char *error, size_t error_size) {
     API_CALL(err, error, error_size, export_records(d, query, file, written, &err), (void)0);
-}
-
-static tc_status prune(tctune_database *d, int keep, bool failures, int64_t *removed, tc_error *err) {
-    tc_meas_prune p = {.keep = keep, .drop_failures = failures};
-    tc_meas_pruned gone;
-    if (keep < 0 || (!keep && !failures))
-        return tc_fail(err, TC_BAD_INPUT, "nothing to prune: say how many records to keep, drop those that failed, or both");
-    TC_TRY(tc_meas_db_prune(d->db, &p, &gone, err));
-    if (removed)
-        *removed = gone.records;
-    return TC_OK;
-}
-
-tctune_status tctune_database_prune(tctune_database *d, int keep, int drop_failures, int64_t *removed, char *error,
-                                    size_t error_size) {
-    API_CALL(err, error, error_size, prune(d, keep, drop_failures != 0, removed, &err), (void)0);
-}
-
-static void nobody(void *user, const char *text) {
-    (void)user;
-    (void)text;
-}
-
-static tc_status verify(tctune_database *d, tctune_complaint *complain, void *user, tc_error *err) {
-    tc_meas_audit x;
-    TC_TRY(tc_meas_db_audit(d->db, complain ? complain : nobody, user, &x, err));
-    if (!x.problems)
-        return TC_OK;
-    return tc_fail(err, TC_BAD_INPUT, "%s: %lld problems; export what is good, or start a new database", tc_meas_db_path(d->db),
-                   (long long)x.problems);
-}
-
-tctune_status tctune_database_verify(tctune_database *d, tctune_complaint *complain, void *user, char *error, size_t error_size) {
-    API_CALL(err, error, error_size, verify(d, complain, user, &err), (void)0);
 }

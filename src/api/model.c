@@ -4,21 +4,21 @@
 #include "api/model_int.h"
 #include "graph/model/parts.h"
 #include "graph/saved/saved.h"
-#include "graph/trials/contest.h"
-#include "graph/trials/precision.h"
+#include "support/stop.h"
 
 /* ---- building ---- */
 
 /* A build under way, as its progress sees it. */
 typedef struct build {
     const tctune_build_options *o;
-    volatile sig_atomic_t stop;
+    volatile sig_atomic_t own;
+    volatile sig_atomic_t *stop; /* the caller's, or `own` */
 } build;
 
 static void on_kernel(void *user, int done, int total, const char *kernel) {
     build *b = user;
     if (b->o->progress && b->o->progress(b->o->user, done, total, kernel))
-        b->stop = 1;
+        tc_raise_to(b->stop, 1);
 }
 
 static tc_status check(const tctune_build_options *o, const tc_target *t, tc_error *err) {
@@ -35,39 +35,42 @@ static tc_status check(const tctune_build_options *o, const tc_target *t, tc_err
 }
 
 /* Which kernels round, so that the outputs keep within the budget. */
-static tc_status choose_precision(tctune_work *w, const tctune_build_options *o, tc_graph_build_options *bo, tc_arena *a,
-                                  tc_error *err) {
+static tc_status choose_precision(tctune_model *m, const tctune_build_options *o, tc_graph_build_options *bo, tc_error *err) {
     tc_graph_program *p;
     tc_graph_bundle data = {0};
-    tc_graph_precision chosen;
     const tc_graph_port *ports;
-    TC_TRY(tc_graph_work_program(w->w, bo, o->database, &p, err));
+    m->precision = TC_NEW(m->arena, tc_graph_precision);
+    TC_TRY(tc_graph_work_program(m->work->w, bo, o->database, &p, err));
     int n = tc_graph_program_inputs(p, &ports);
     tc_status s = o->inputs ? tc_graph_bundle_load(o->inputs, "input", ports, n, &data, err) : TC_OK;
     if (s == TC_OK)
-        s = tc_graph_precision_choose(p, bo, o->database, &data, o->inputs != NULL, o->error_budget, a, &chosen, err);
+        s = tc_graph_precision_choose(p, bo, o->database, &data, o->inputs != NULL, o->error_budget, m->arena, m->precision, err);
+    if (s == TC_BAD_INPUT && o->inputs && data.len)
+        tc_error_prefix(err, "%s: ", o->inputs);
     if (s == TC_OK)
-        bo->accuracies = chosen.accuracy;
+        bo->accuracies = m->precision->accuracy;
     tc_graph_bundle_free(&data);
     return s;
 }
 
-static tc_status hold_contest(tctune_work *w, const tctune_build_options *o, tc_graph_build_options *bo, tc_arena *a,
-                              tc_error *err) {
+static tc_status hold_contest(tctune_model *m, const tctune_build_options *o, tc_graph_build_options *bo, tc_error *err) {
     tc_graph_program *p;
-    tc_graph_admission admitted;
-    tc_graph_contest contest;
-    TC_TRY(tc_graph_work_program(w->w, bo, o->database, &p, err));
-    TC_TRY(tc_graph_contest_hold(p, bo, o->database, o->top_k_in_graph, a, &admitted, &contest, err));
-    bo->choices = contest.choices;
+    m->admitted = TC_NEW(m->arena, tc_graph_admission);
+    m->contest = TC_NEW(m->arena, tc_graph_contest);
+    TC_TRY(tc_graph_work_program(m->work->w, bo, o->database, &p, err));
+    TC_TRY(tc_graph_contest_hold(p, bo, o->database, o->top_k_in_graph, m->arena, m->admitted, m->contest, err));
+    bo->choices = m->contest->choices;
     return TC_OK;
 }
 
 static tc_status compile(tctune_model *m, const tctune_build_options *o, tc_graph_build_options *bo, tc_error *err) {
     if (o->error_budget > 0)
-        TC_TRY(choose_precision(m->work, o, bo, m->arena, err));
+        TC_TRY(choose_precision(m, o, bo, err));
     else if (o->top_k_in_graph > 1)
-        TC_TRY(hold_contest(m->work, o, bo, m->arena, err));
+        TC_TRY(hold_contest(m, o, bo, err));
+    bo->object_only |= o->only_to_save != 0;
+    bo->use_up_constants |= o->last != 0;
+    bo->listing = o->listing;
     return tc_graph_work_build(m->work->w, bo, o->database, &m->model, err);
 }
 
@@ -84,12 +87,13 @@ static tc_status make(tctune_work *w, const tctune_build_options *o, bool alone,
                                  .require_complete = o->require_complete != 0,
                                  .object_only = !t->native,
                                  .use_up_constants = alone,
-                                 .stop = &b->stop,
+                                 .stop = b->stop,
                                  .progress = on_kernel,
                                  .user = b};
     *out = tc_xcalloc(1, sizeof **out);
     (*out)->work = api_work_hold(w);
     (*out)->arena = tc_arena_new();
+    (*out)->target = tc_xstrdup(t->text);
     tc_status s = check(o, t, err);
     if (s == TC_OK)
         s = compile(*out, o, &bo, err);
@@ -107,6 +111,7 @@ static tctune_status build_of(tctune_work *w, const tctune_build_options *option
     tc_status s = tc_memory_begin(&err);
     if (s == TC_OK) {
         s = API_OPTIONS(o, options, &err);
+        b.stop = o.stop ? o.stop : &b.own;
         if (s == TC_OK)
             s = make(w, &o, alone, &b, model, &err);
         s = tc_memory_end(s, &err);
@@ -116,7 +121,7 @@ static tctune_status build_of(tctune_work *w, const tctune_build_options *option
         tctune_free(*model);
         *model = NULL;
     }
-    return s != TC_OK && b.stop ? TCTUNE_STOPPED : answer;
+    return s != TC_OK && tc_is_raised(b.stop) ? TCTUNE_STOPPED : answer;
 }
 
 tctune_status tctune_build(tctune_work *work, const tctune_build_options *options, tctune_model **model, char *error,
@@ -148,17 +153,49 @@ tctune_status tctune_load(const char *library, int threads, tctune_model **model
     API_CALL(err, error, error_size, load(library, threads, model, &err), (tctune_free(*model), *model = NULL));
 }
 
+int tctune_is_library(const char *file) {
+    return tc_graph_is_library(file);
+}
+
 void tctune_free(tctune_model *m) {
     if (!m)
         return;
     tc_graph_model_free(m->model);
     tc_arena_free(m->arena);
     tctune_work_free(m->work);
+    free(m->target);
     free(m);
 }
 
 tctune_status tctune_save(const tctune_model *m, const char *path, const char *prefix, char *error, size_t error_size) {
     API_CALL(err, error, error_size, tc_graph_model_save(m->model, path, prefix, &err), (void)0);
+}
+
+/* ---- how it was built ---- */
+
+static tc_status report(const tctune_model *m, char **json, tc_error *err) {
+    tc_report_built b = {
+        .model = m->model, .target = m->target, .admitted = m->admitted, .contest = m->contest, .precision = m->precision};
+    return tc_report_text(tc_report_model(&b), json, err);
+}
+
+tctune_status tctune_model_report(const tctune_model *m, char **json, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, report(m, json, &err));
+}
+
+static tc_status print_plan(const tctune_model *m, char **text, tc_error *err) {
+    tc_strbuf b = {0};
+    if (!m->work)
+        return tc_fail(err, TC_BAD_INPUT, "a library that was built before does not tell of its memory");
+    tc_graph_model_print_plan(m->model, &b);
+    *text = tc_xstrdup(tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    return TC_OK;
+}
+
+tctune_status tctune_model_plan(const tctune_model *m, char **text, char *error, size_t error_size) {
+    *text = NULL;
+    API_CALL(err, error, error_size, print_plan(m, text, &err), (free(*text), *text = NULL));
 }
 
 /* ---- ports ---- */

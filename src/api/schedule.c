@@ -2,9 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api_int.h"
+#include "api/fleet_int.h"
 #include "measure/records/check.h"
 #include "te/text.h"
+#include "tir_lower/program/program.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
 #include "tune/kernel/stages.h"
@@ -81,13 +82,16 @@ static tc_status take_best(tctune_schedule *s, const char *file, tc_error *err) 
 }
 
 static tc_status begin(tctune_schedule *s, const tctune_schedule_options *o, tc_error *err) {
-    if ((o->text != NULL) + (o->default_steps != 0) + (o->best_of != NULL) > 1)
-        return tc_fail(err, TC_BAD_INPUT, "text, default_steps and best_of exclude each other");
+    if ((o->text != NULL) + (o->default_steps != 0) + (o->best_of != NULL) + (o->file != NULL) > 1)
+        return tc_fail(err, TC_BAD_INPUT, "text, default_steps, best_of and file exclude each other");
     TC_TRY(read_sizes(s, o->sizes, err));
     s->form = own_workload(s);
     tc_tune_query standard = {.workload = s->form, .target = s->target, .accuracy = TC_ACCURACY_STRICT};
+    tc_tune_query read = {.workload = s->form, .target = s->target, .file = o->file};
     if (o->best_of)
         return take_best(s, o->best_of, err);
+    if (o->file)
+        return find(s, &read, err);
     return o->default_steps ? find(s, &standard, err) : take_steps(s, o->text ? o->text : "", err);
 }
 
@@ -155,6 +159,26 @@ const char *tctune_schedule_text(const tctune_schedule *s) {
     return s->k.trace;
 }
 
+static tc_status list_stages(const tctune_schedule *s, tc_ctx *ctx, char **json, tc_error *err) {
+    const tc_workload *w;
+    tc_tir_program p = {0};
+    TC_TRY(tc_te_parse(ctx, "workload", s->k.workload, &w, err));
+    tc_tir_origin from = {.workload = w, .machine = &s->target->machine, .text = s->k.trace, .name = by_hand};
+    TC_TRY(tc_tir_program_make(ctx, &from, 0, &p, err));
+    return tc_report_text(tc_report_stages(p.sched), json, err);
+}
+
+static tc_status stages(const tctune_schedule *s, char **json, tc_error *err) {
+    tc_ctx *ctx = tc_ctx_new();
+    tc_status st = list_stages(s, ctx, json, err);
+    tc_ctx_free(ctx);
+    return st;
+}
+
+tctune_status tctune_schedule_stages(const tctune_schedule *s, char **json, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, stages(s, json, &err));
+}
+
 static tc_status print(const tctune_schedule *s, const char *stage, char **text, tc_error *err) {
     tc_tune_stage at = tc_tune_stage_find(stage, strlen(stage));
     tc_tune_stages made = {0};
@@ -191,15 +215,22 @@ static tc_status measure(const tctune_schedule *s, const tctune_measure_options 
     tc_record r;
     double best;
     TC_TRY(API_OPTIONS(o, options, err));
-    tc_tune_kernel_options ko = {.target = s->target, .repeats = o.repeats, .seed = o.seed};
+    tc_tune_kernel_options ko = {.target = s->target, .repeats = o.repeats, .seed = o.seed, .stop = o.stop};
     if (o.mode)
         TC_TRY(tc_tune_timing_parse(o.mode, &ko.timing, err));
     if (o.repeats < 0)
         return tc_fail(err, TC_BAD_INPUT, "%d repeats are none", o.repeats);
     TC_TRY(canonical(s, a, &k, err));
     k.file = k.file ? k.file : by_hand;
-    TC_TRY(db ? tc_tune_kernel_record(s->timed, &k, &ko, db, a, &r, &best, err)
-              : tc_tune_kernel_time(s->timed, &k, &ko, a, &r, err));
+    tc_fleet *fleet = NULL;
+    if (o.fleet)
+        TC_TRY(api_fleet_join(o.fleet, s->target->text, s->target, &fleet, err));
+    ko.carrier = fleet ? &tc_meas_fleet : NULL;
+    ko.carried_by = fleet;
+    tc_status st =
+        db ? tc_tune_kernel_record(s->timed, &k, &ko, db, a, &r, &best, err) : tc_tune_kernel_time(s->timed, &k, &ko, a, &r, err);
+    tc_fleet_leave(fleet);
+    TC_TRY(st);
     *out = api_records_of(&r);
     return TC_OK;
 }

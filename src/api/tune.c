@@ -3,21 +3,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/api_int.h"
+#include "api/fleet_int.h"
 #include "graph/work/search.h"
+#include "measure/machine/unit_peak.h"
+#include "support/stop.h"
 
 struct tctune_session {
     tctune_work *work;
     tc_graph_search *search;
     tc_tune_options o;
     tc_target *target;
+    tc_fleet *fleet; /* NULL: this machine measures */
     tc_meas_db *db;
-    volatile sig_atomic_t stop; /* the caller asked for it */
+    volatile sig_atomic_t own;
+    volatile sig_atomic_t *stop; /* not 0: the caller asked for it; the caller's, or `own` */
     tctune_progress *progress;
     void *user;
     const tc_tune_report *now; /* what is known: of the search under way, or `last` */
     tc_tune_report last;
     tc_arena *arena; /* of `last` */
+    json_t *told;    /* of the last search, with what was compared; NULL: there was none */
 };
 
 /* ---- opening ---- */
@@ -34,6 +39,33 @@ static tc_status check(const tctune_tune_options *o, tc_error *err) {
     return TC_OK;
 }
 
+/* The words of a search; the fields are named, as there are many. */
+static tc_status read_words(const tctune_tune_options *o, tc_tune_options *out, tc_error *err) {
+    const char *field = "search";
+    tc_status s = o->search ? tc_tune_search_parse(o->search, &out->search, err) : TC_OK;
+    if (s == TC_OK && o->phases) {
+        field = "phases";
+        s = tc_tune_phases_parse(o->phases, &out->skip_phases, err);
+    }
+    if (s != TC_OK)
+        tc_error_prefix(err, "%s: ", field);
+    TC_TRY(s);
+    TC_TRY(api_accuracy(o->accuracy, o->precision, &out->accuracy, err));
+    return o->mode ? tc_tune_timing_parse(o->mode, &out->timing, err) : TC_OK;
+}
+
+static tc_status check_options(const tctune_tune_options *options, tc_error *err) {
+    tctune_tune_options o;
+    tc_tune_options words = {0};
+    TC_TRY(API_OPTIONS(o, options, err));
+    TC_TRY(check(&o, err));
+    return read_words(&o, &words, err);
+}
+
+tctune_status tctune_tune_check(const tctune_tune_options *options, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, check_options(options, &err), (void)0);
+}
+
 static void on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report);
 
 static tc_status read_options(const tctune_tune_options *o, tctune_session *s, tc_error *err) {
@@ -45,18 +77,28 @@ static tc_status read_options(const tctune_tune_options *o, tctune_session *s, t
                              .stop_at_roof = o->stop_at_roof,
                              .threads = s->target->machine.cores,
                              .batch = o->batch,
-                             .measure_peak = !o->deterministic,
+                             .measure_peak = (!o->deterministic || o->measure_peak) && !s->fleet,
                              .seed = o->seed,
-                             .stop = &s->stop,
+                             .stop = s->stop,
                              .progress = on_progress,
                              .user = s,
-                             .measure.mode = o->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT};
-    TC_TRY(api_accuracy(o->accuracy, o->precision, &s->o.accuracy, err));
-    if (o->mode)
-        TC_TRY(tc_tune_timing_parse(o->mode, &s->o.timing, err));
-    if (o->search)
-        TC_TRY(tc_tune_search_parse(o->search, &s->o.search, err));
-    return o->phases ? tc_tune_phases_parse(o->phases, &s->o.skip_phases, err) : TC_OK;
+                             .measure = {.mode = o->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT,
+                                         .carrier = s->fleet ? &tc_meas_fleet : NULL,
+                                         .carried_by = s->fleet}};
+    return read_words(o, &s->o, err);
+}
+
+/* Where others measure, theirs unless a target is named. */
+static tc_status open_target(const tctune_tune_options *o, tctune_session *s, tc_error *err) {
+    if (!o->fleet)
+        return api_target_here(o->target, o->threads, &s->target, err);
+    TC_TRY(api_target(o->target, o->threads, &s->target, err));
+    TC_TRY(api_fleet_join(o->fleet, o->database, s->target, &s->fleet, err));
+    if (o->target || o->threads)
+        return TC_OK;
+    tc_target_free(s->target);
+    s->target = NULL;
+    return api_target(tc_fleet_target(s->fleet), tc_fleet_threads(s->fleet), &s->target, err);
 }
 
 static tc_status open_session(tctune_work *work, const tctune_tune_options *options, tctune_session **out, tc_error *err) {
@@ -64,11 +106,13 @@ static tc_status open_session(tctune_work *work, const tctune_tune_options *opti
     TC_TRY(API_OPTIONS(o, options, err));
     TC_TRY(check(&o, err));
     tctune_session *s = *out = tc_xcalloc(1, sizeof *s);
+    s->stop = o.stop ? o.stop : &s->own;
     s->work = api_work_hold(work);
     s->arena = tc_arena_new();
-    s->last = (tc_tune_report){.latency = INFINITY, .target_trials = o.trials, .end = TC_TUNE_NENDS};
+    s->last = (tc_tune_report){
+        .latency = INFINITY, .expected_gain = NAN, .pairwise = NAN, .target_trials = o.trials, .end = TC_TUNE_NENDS};
     s->now = &s->last;
-    TC_TRY(api_target_here(o.target, o.threads, &s->target, err));
+    TC_TRY(open_target(&o, s, err));
     TC_TRY(read_options(&o, s, err));
     TC_TRY(tc_graph_search_new(work->w, &s->search, err));
     TC_TRY(tc_tune_start_records(o.start_from, api_length(o.start_from), &s->o.library, err));
@@ -89,9 +133,11 @@ void tctune_session_free(tctune_session *s) {
     tc_graph_search_free(s->search);
     tc_meas_db_close(s->db);
     tc_meas_db_close(s->o.library);
+    tc_fleet_leave(s->fleet);
     tc_target_free(s->target);
     tc_arena_free(s->arena);
     tctune_work_free(s->work);
+    json_decref(s->told);
     free(s);
 }
 
@@ -109,7 +155,12 @@ static tctune_report report_of(const tc_tune_report *r) {
                            .latency = r->latency,
                            .seconds = r->seconds,
                            .end = r->end < TC_TUNE_NENDS ? tc_tune_end_text(r->end) : "",
-                           .quiet = !r->calm.disturbed};
+                           .quiet = !r->calm.disturbed,
+                           .seconds_limit = r->seconds_limit,
+                           .expected_gain = r->expected_gain,
+                           .pairwise = r->pairwise,
+                           .slowdown = r->calm.slowdown,
+                           .spread = r->calm.spread};
 }
 
 tctune_status tctune_session_report(const tctune_session *s, tctune_report *report, char *error, size_t error_size) {
@@ -135,7 +186,11 @@ static tc_status describe(const tc_tune_report *r, int i, tctune_task_state *out
                                .flops = t->flops,
                                .at_roof = t->at_roof,
                                .settled = t->settled,
-                               .failure = text(t->failure)};
+                               .failure = text(t->failure),
+                               .exhausted = t->exhausted,
+                               .since_gain = t->since_gain,
+                               .forms = t->nform,
+                               .peak = 1e9 * tc_meas_peak_of(&r->peak, tc_tune_unit(t))};
     return API_FILL(out, state, err);
 }
 
@@ -182,7 +237,7 @@ static void tell(tctune_session *s, tctune_event e) {
     e.report = &r;
     e.session = s;
     if (s->progress && s->progress(s->user, &e))
-        s->stop = 1;
+        tc_raise_to(s->stop, 1);
 }
 
 static void on_progress(void *user, tc_tune_event event, int task, const tc_tune_report *report) {
@@ -200,6 +255,9 @@ static void on_searched(void *user, const tc_tune_report *r) {
     tctune_session *s = user;
     keep_report(s, r);
     s->now = &s->last;
+    tc_report_begin();
+    json_decref(s->told);
+    s->told = tc_report_tuning(r, tc_meas_db_path(s->db));
     tell(s, (tctune_event){.kind = TCTUNE_SEARCHED, .task = -1, .name = ""});
 }
 
@@ -207,7 +265,15 @@ static void on_contest(void *user, const tc_tune_range *r, int programs, int pla
     tell(user, (tctune_event){.kind = TCTUNE_CONTEST, .task = -1, .name = r->name, .programs = programs, .places = places});
 }
 
+static void put_range(tctune_session *s, json_t *range) {
+    json_t *ranges = json_object_get(s->told, "ranges");
+    if (!ranges)
+        json_object_set_new(s->told, "ranges", ranges = json_array());
+    json_array_append_new(ranges, range);
+}
+
 static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
+    put_range(user, tc_report_range(r, c, v));
     tell(user, (tctune_event){.kind = TCTUNE_COMPARED, .task = -1, .name = r->name, .programs = c->entrants, .variants = v->n});
 }
 
@@ -224,8 +290,8 @@ tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_si
     tc_status st = tc_memory_begin(&err);
     if (st == TC_OK)
         st = tc_memory_end(run(s, &err), &err);
-    bool stopped = s->stop != 0;
-    s->stop = 0;
+    bool stopped = tc_is_raised(s->stop);
+    s->own = 0;
     if (!stopped)
         return api_answer(st, &err, error, error_size);
     st = tc_fail(&err, TC_ENV, "stopped; what was measured is in %s, and another run goes on from there", tc_meas_db_path(s->db));
@@ -234,7 +300,21 @@ tctune_status tctune_session_run(tctune_session *s, char *error, size_t error_si
 }
 
 void tctune_session_stop(tctune_session *s) {
-    s->stop = 1;
+    tc_raise_to(s->stop, 1);
+}
+
+/* ---- what was found ---- */
+
+static tc_status describe_all(const tctune_session *s, char **json, tc_error *err) {
+    if (s->now != &s->last)
+        return tc_report_text(tc_report_tuning(s->now, tc_meas_db_path(s->db)), json, err);
+    if (!s->told)
+        return tc_fail(err, TC_BAD_INPUT, "the session has not run yet");
+    return tc_report_text(json_incref(s->told), json, err);
+}
+
+tctune_status tctune_session_describe(const tctune_session *s, char **json, char *error, size_t error_size) {
+    API_DOCUMENT(err, error, error_size, json, describe_all(s, json, &err));
 }
 
 tctune_status tctune_tune(tctune_work *work, const tctune_tune_options *options, char *error, size_t error_size) {

@@ -2,44 +2,58 @@
 #include <stdlib.h>
 
 #include "api/api_int.h"
+#include "graph/trials/bundle.h"
 #include "te/text.h"
-
-static const int levels[] = {[TCTUNE_LEVEL_DEFAULT] = TC_GRAPH_OPT_DEFAULT,
-                             [TCTUNE_LEVEL_0] = 0,
-                             [TCTUNE_LEVEL_1] = 1,
-                             [TCTUNE_LEVEL_2] = 2,
-                             [TCTUNE_LEVEL_3] = 3};
 
 static tc_status check(const tctune_work_options *o, tc_error *err) {
     bool te = o->te || o->te_text;
     if (!o->model == !te)
         return tc_fail(err, TC_BAD_INPUT, "%s: give the file of a network (model), or a kernel (te, te_text)",
                        te ? "there is both a network and a kernel" : "there is nothing to work on");
-    if ((size_t)o->level >= TC_LEN(levels))
-        return tc_fail(err, TC_BAD_INPUT, "level %d is none", (int)o->level);
-    if (te && (o->in_place_cache || o->level != TCTUNE_LEVEL_DEFAULT || o->without))
-        return tc_fail(err, TC_BAD_INPUT, "in_place_cache, level and without go with a network: a kernel has no graph");
+    if (te && (o->in_place_cache || o->level != TCTUNE_LEVEL_DEFAULT || o->without || o->dump_graph || o->pass_times))
+        return tc_fail(err, TC_BAD_INPUT,
+                       "in_place_cache, level, without, dump_graph and pass_times go with a network: a kernel has no graph");
     if (!te && o->constants)
         return tc_fail(err, TC_BAD_INPUT, "constants go with a kernel: a network's file has its own");
     return TC_OK;
 }
 
+static tc_status read_names(const tctune_work_options *o, tc_graph_pass_options *passes, tc_graph_binding **shapes,
+                            tc_error *err) {
+    *shapes = NULL;
+    TC_TRY(api_passes(o->level, o->without, o->dump_graph, o->pass_times, passes, err));
+    return tc_graph_bindings_parse(o->shapes, api_length(o->shapes), shapes, err);
+}
+
+static tc_status check_options(const tctune_work_options *options, tc_error *err) {
+    tctune_work_options o;
+    tc_graph_pass_options passes;
+    tc_graph_binding *shapes;
+    TC_TRY(API_OPTIONS(o, options, err));
+    TC_TRY(check(&o, err));
+    tc_status s = read_names(&o, &passes, &shapes, err);
+    if (s == TC_OK)
+        tc_graph_bindings_free(shapes, api_length(o.shapes));
+    return s;
+}
+
+tctune_status tctune_work_check(const tctune_work_options *options, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, check_options(options, &err), (void)0);
+}
+
 static tc_status open_work(const tctune_work_options *o, tctune_work *w, tc_error *err) {
     tc_graph_binding *shapes;
     size_t nshapes = api_length(o->shapes);
-    tc_graph_work_options wo = {
-        .model = o->model,
-        .te = o->te,
-        .te_text = o->te_text,
-        .nshapes = nshapes,
-        .passes = {.level = levels[o->level], .disabled = o->without, .ndisabled = api_length(o->without)},
-        .in_place_cache = o->in_place_cache != 0,
-        .shape_weights = o->shape_weights,
-        .varying = true,
-        .constants = o->constants,
-        .seed = o->seed};
-    TC_TRY(tc_graph_passes_check(&wo.passes, err));
-    TC_TRY(tc_graph_bindings_parse(o->shapes, nshapes, &shapes, err));
+    tc_graph_work_options wo = {.model = o->model,
+                                .te = o->te,
+                                .te_text = o->te_text,
+                                .nshapes = nshapes,
+                                .in_place_cache = o->in_place_cache != 0,
+                                .shape_weights = o->shape_weights,
+                                .varying = !o->fixed,
+                                .constants = o->constants,
+                                .seed = o->seed};
+    TC_TRY(read_names(o, &wo.passes, &shapes, err));
     wo.shapes = shapes;
     tc_status s = tc_graph_work_open(&wo, &w->w, err);
     tc_graph_bindings_free(shapes, nshapes);
@@ -63,7 +77,8 @@ static void describe(tctune_work *w) {
                                .weight = t[i].weight,
                                .flops = tc_te_flops(t[i].workload),
                                .varying = t[i].workload->nsymbol > 0,
-                               .instead = t[i].ninstead > 0};
+                               .instead = t[i].ninstead > 0,
+                               .sizes = t[i].workload->nsymbol};
         tc_ctx_free(c);
     }
     w->tasks = out;
@@ -120,4 +135,19 @@ tctune_status tctune_get_task(const tctune_work *w, int i, tctune_task *task, ch
 
 int tctune_find_task(const tctune_work *w, const char *name) {
     return tc_graph_work_find(w->w, name);
+}
+
+static tc_status check_inputs(tctune_work *w, const char *file, tc_error *err) {
+    tc_graph_program *p;
+    tc_graph_bundle data = {0};
+    const tc_graph_port *ports;
+    TC_TRY(tc_graph_work_program(w->w, NULL, NULL, &p, err));
+    int n = tc_graph_program_inputs(p, &ports);
+    tc_status s = tc_graph_bundle_load(file, "input", ports, n, &data, err);
+    tc_graph_bundle_free(&data);
+    return s;
+}
+
+tctune_status tctune_work_check_inputs(tctune_work *w, const char *file, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, check_inputs(w, file, &err), (void)0);
 }

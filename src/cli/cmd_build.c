@@ -1,8 +1,9 @@
 /* tctune build: the best records of a network's kernels become one shared library. */
 #include <string.h>
 
-#include "cli/cli.h"
-#include "graph/saved/saved.h"
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "cli/work.h"
 #include "support/system/fs.h"
 
 typedef struct build_args {
@@ -20,8 +21,7 @@ static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(build_args, model.db.path),
     TC_CLI_UNTUNED_OPTION(build_args, model.db.untuned),
     TC_CLI_TARGET_OPTION(build_args, model.target.name),
-    TC_CLI_ACCURACY_OPTION(build_args, model.accuracy),
-    TC_CLI_PRECISION_OPTION(build_args, model.accuracy),
+    TC_CLI_ACCURACY_OPTIONS(build_args, model.accuracy),
     TC_CLI_BUDGET_OPTION(build_args, budget),
     TC_CLI_THREADS_OPTION(build_args, model.target.threads),
     TC_CLI_SEED_OPTION(build_args, model.seed),
@@ -42,82 +42,84 @@ static const tc_cli_option options[] = {
     TC_CLI_JSON_OPTION(build_args, json),
 };
 
-static void print_plan(const tc_graph_model *m) {
-    tc_strbuf b = {0};
-    tc_graph_model_print_plan(m, &b);
-    fputs(tc_sb_str(&b), stdout);
-    tc_strbuf_free(&b);
+static int print_plan(const tctune_model *m, tc_error *err) {
+    char *text;
+    int status = tc_cli_status(tctune_model_plan(m, &text, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        fputs(text, stdout);
+    tctune_text_free(text);
+    return status;
 }
 
-/* What was built, and how it was chosen. */
-typedef struct chosen {
-    tc_graph_admission admitted;
-    tc_graph_contest contest;
-    tc_graph_precision precision;
-} chosen;
-
-static void print_model(const build_args *a, const tc_graph_model *m, const chosen *x, const tc_target *t) {
-    const tc_graph_admission *admitted = &x->admitted;
-    const tc_graph_contest *c = &x->contest;
-    const tc_graph_kernel *k;
-    int n = tc_graph_model_kernels(m, &k);
-    tc_graph_memory mem = tc_graph_model_memory(m);
-    if (a->json) {
-        json_t *j = json_object();
-        json_object_set_new(j, "out", json_string(a->out));
-        json_object_set_new(j, "target", json_string(t->text));
-        json_object_set_new(j, "threads", json_integer(tc_graph_model_threads(m)));
-        json_object_set_new(j, "flops", json_real(tc_graph_model_flops(m)));
-        json_object_set_new(j, "arena_bytes", json_integer(mem.arena));
-        json_object_set_new(j, "arena_bytes_without_reuse", json_integer(mem.arena_without_reuse));
-        json_object_set_new(j, "constant_bytes", json_integer(mem.constants));
-        json_object_set_new(j, "bf16_intermediates", json_integer(mem.nbf16));
-        json_object_set_new(j, "kernels", tc_cli_kernels_json(k, n));
-        if (c->k) {
-            json_object_set_new(j, "in_graph", tc_cli_contest_json(c));
-            json_object_set_new(j, "left_out", tc_cli_refusals_json(admitted));
-        }
-        if (a->budget >= 0)
-            json_object_set_new(j, "precision", tc_cli_precision_json(&x->precision));
-        tc_cli_json_print(j);
-        return;
-    }
-    char arena[24], plain[24], constants[24];
+static void print_choices(const build_args *a, const json_t *j) {
     if (a->budget >= 0)
-        tc_cli_report_precision(stdout, &x->precision, a->budget, a->inputs);
-    if (c->k)
-        tc_cli_report_contest(stdout, c, k);
-    tc_cli_report_kernels(stdout, k, n);
-    if (a->print_plan)
-        print_plan(m);
-    printf("memory: %s for intermediates (%s without reuse), %s of constants\n", tc_cli_bytes(arena, (double)mem.arena),
-           tc_cli_bytes(plain, (double)mem.arena_without_reuse), tc_cli_bytes(constants, (double)mem.constants));
-    if (mem.nbf16)
-        printf("%d of the intermediates are kept in bf16, in %s less: all their readers round them\n", mem.nbf16,
-               tc_cli_bytes(arena, (double)mem.saved_by_bf16));
-    printf("%s is built for %s, %d threads\n", a->out, t->text, tc_graph_model_threads(m));
+        tc_cli_print_precision(stdout, json_object_get(j, "precision"), a->budget, a->inputs);
+    if (json_object_get(j, "in_graph"))
+        tc_cli_print_contest(stdout, j);
+    tc_cli_print_kernels(stdout, json_object_get(j, "kernels"));
+}
+
+static void print_result(const build_args *a, const json_t *j) {
+    char arena[24], plain[24], constants[24];
+    long long nbf16 = tc_cli_number(j, "bf16_intermediates");
+    printf("memory: %s for intermediates (%s without reuse), %s of constants\n",
+           tc_text_bytes(arena, (double)tc_cli_number(j, "arena_bytes")),
+           tc_text_bytes(plain, (double)tc_cli_number(j, "arena_bytes_without_reuse")),
+           tc_text_bytes(constants, (double)tc_cli_number(j, "constant_bytes")));
+    if (nbf16)
+        printf("%lld of the intermediates are kept in bf16, in %s less: all their readers round them\n", nbf16,
+               tc_text_bytes(arena, (double)tc_cli_number(j, "bytes_saved_by_bf16")));
+    printf("%s is built for %s, %lld threads\n", a->out, tc_cli_text(j, "target"), tc_cli_number(j, "threads"));
+}
+
+static int report(const build_args *a, const tctune_model *m, tc_error *err) {
+    char *text;
+    int status = tc_cli_status(tctune_model_report(m, &text, TC_CLI_SAY(err)));
+    if (status != TC_CLI_DONE)
+        return status;
+    json_t *told = tc_cli_document(text);
+    if (a->json) {
+        json_t *j = json_pack("{s:s}", "out", a->out);
+        json_object_update(j, told);
+        tc_cli_json_print(j);
+    } else {
+        print_choices(a, told);
+        if (a->print_plan)
+            status = print_plan(m, err);
+        print_result(a, told);
+    }
+    json_decref(told);
+    return status;
+}
+
+static bool ends(const char *path, const char *end) {
+    size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+/* "M.tir" beside M.so or M.o */
+static const char *listing_of(const char *path, tc_arena *a) {
+    size_t n = strlen(path) - (ends(path, ".so") ? 3 : ends(path, ".o") ? 2 : 0);
+    return tc_arena_printf(a, "%.*s.tir", (int)n, path);
 }
 
 /* With --error-budget or --top-k-in-graph, what the network itself says of the records comes first. */
-static int build(const build_args *a, tc_graph_work *w, const tc_target *t, tc_error *err) {
-    tc_graph_model *m = NULL;
-    chosen x = {0};
+static int build(const build_args *a, tctune_work *w, tc_error *err) {
     tc_arena *arena = tc_arena_new();
-    int status = TC_CLI_DONE;
-    if (a->budget >= 0)
-        status = tc_cli_precision(&a->model, w, t, a->inputs, a->budget, arena, &x.precision, err);
-    else if (a->top_k > 1)
-        status = tc_cli_contest(&a->model, w, t, a->top_k, arena, &x.admitted, &x.contest, err);
-    tc_cli_model_args model = a->model;
+    tctune_model *m;
+    tctune_build_options o = tc_cli_build_options(&a->model);
+    o.only_to_save = 1;
+    o.top_k_in_graph = a->top_k;
+    o.error_budget = tc_cli_error_budget(a->budget);
+    o.inputs = a->budget >= 0 ? a->inputs : NULL;
     if (a->debug)
-        model.listing = tc_graph_path_beside(arena, a->out, ".tir");
+        o.listing = listing_of(a->out, arena);
+    int status = tc_cli_status(tctune_build(w, &o, &m, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(&model, w, t, true, x.contest.choices, x.precision.accuracy, &m, err);
-    if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
-        status = TC_CLI_FAILED;
+        status = tc_cli_status(tctune_save(m, a->out, a->name, TC_CLI_SAY(err)));
     if (status == TC_CLI_DONE)
-        print_model(a, m, &x, t);
-    tc_graph_model_free(m);
+        status = report(a, m, err);
+    tctune_free(m);
     tc_arena_free(arena);
     return status;
 }
@@ -126,29 +128,27 @@ static int check(const build_args *a, tc_error *err) {
     if (a->inputs && !a->model.source.te && a->budget < 0)
         return tc_cli_usage(err,
                             "--inputs goes with --te: a model's file has the values of its constants; or with --error-budget");
-    if (a->debug && tc_graph_path_ends(a->out, ".c"))
+    if (a->debug && ends(a->out, ".c"))
         return tc_cli_usage(err, "--debug-info goes with libraries and objects: C source is debugged as it is compiled (-g)");
-    return a->budget >= 0 ? tc_cli_check_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
+    return a->budget >= 0 ? tc_cli_check_error_budget(&a->model, a->top_k > 1, err) : TC_CLI_DONE;
 }
 
 static int run(const void *args, tc_error *err) {
     const build_args *a = args;
-    tc_graph_work *w = NULL;
-    tc_target *t = NULL;
-    int status = tc_cli_check_source(&a->model.source, err);
+    tctune_work *w = NULL;
+    int status = tc_cli_work_check(&a->model.source, err);
     if (status == TC_CLI_DONE)
         status = check(a, err);
     tc_cli_catch_signals();
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(&a->model.target, a->budget >= 0, &t, err);
+        status = tc_cli_check_target(&a->model.target, a->budget >= 0, err);
     if (status == TC_CLI_DONE && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = tc_cli_open(&a->model, a->inputs, &w, err);
+        status = tc_cli_work_open(&a->model.source, a->model.source.te ? a->inputs : NULL, a->model.seed, &w, err);
     if (status == TC_CLI_DONE)
-        status = build(a, w, t, err);
-    tc_graph_work_free(w);
-    tc_target_free(t);
+        status = build(a, w, err);
+    tctune_work_free(w);
     return status;
 }
 

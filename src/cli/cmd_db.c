@@ -2,11 +2,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
-#include "cli/cli.h"
-#include "measure/records/exchange.h"
-#include "measure/records/maintain.h"
-#include "measure/rerun.h"
+#include "cli/commands.h"
+#include "cli/work.h"
 
 /* ---- export and import ---- */
 
@@ -21,19 +20,21 @@ static const tc_cli_option export_options[] = {
     TC_CLI_OUT_OPTION(export_args, out),
 };
 
+static int open_database(const tc_cli_db_args *db, tctune_access access, tctune_database **out, tc_error *err) {
+    return tc_cli_status(tctune_database_open(tc_cli_db_path(db), access, out, TC_CLI_SAY(err)));
+}
+
 static int run_export(const void *args, tc_error *err) {
     const export_args *a = args;
-    tc_meas_db *db = NULL;
-    tc_meas_filter filter = {0};
+    tctune_database *db;
     size_t n = 0;
-    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err);
-    if (st == TC_OK)
-        st = tc_meas_export(db, &filter, a->out, &n, err);
-    tc_meas_db_close(db);
-    if (st != TC_OK)
-        return TC_CLI_FAILED;
-    printf("%zu records of %s are in %s\n", n, tc_cli_db_path(&a->db), a->out);
-    return TC_CLI_DONE;
+    int status = open_database(&a->db, TCTUNE_READ, &db, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_database_export(db, NULL, a->out, &n, TC_CLI_SAY(err)));
+    tctune_database_close(db);
+    if (status == TC_CLI_DONE)
+        printf("%zu records of %s are in %s\n", n, tc_cli_db_path(&a->db), a->out);
+    return status;
 }
 
 typedef struct import_args {
@@ -48,12 +49,13 @@ static void print_imported(void *user, const char *file, size_t added, size_t kn
     printf("%s: %zu records added to %s\n", file, added, (const char *)user);
 }
 
-static int run_import(const void *args, tc_error *err) {
-    const import_args *a = args;
-    const tc_cli_texts *files = &a->common.operands;
+static int add_files(const import_args *a, tctune_taken *taken, tc_error *err) {
     const char *db = tc_cli_db_path(&a->db);
-    tc_status st = tc_meas_import_files(db, files->data, files->len, print_imported, (void *)(uintptr_t)db, err);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    return tc_cli_status(tctune_database_add_files(db, a->common.operands.data, taken, (void *)(uintptr_t)db, TC_CLI_SAY(err)));
+}
+
+static int run_import(const void *args, tc_error *err) {
+    return add_files(args, print_imported, err);
 }
 
 /* ---- merge ---- */
@@ -63,11 +65,7 @@ static void print_merged(void *user, const char *file, size_t added, size_t know
 }
 
 static int run_merge(const void *args, tc_error *err) {
-    const import_args *a = args;
-    const tc_cli_texts *files = &a->common.operands;
-    const char *db = tc_cli_db_path(&a->db);
-    tc_status st = tc_meas_merge_files(db, files->data, files->len, print_merged, (void *)(uintptr_t)db, err);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    return add_files(args, print_merged, err);
 }
 
 /* ---- stats ---- */
@@ -85,85 +83,75 @@ static void put_age(tc_cli_table *t, int64_t when_ms, int64_t now_ms) {
         tc_cli_cell(t, "%.0f d", s / 86400);
 }
 
-static void put_failures(tc_strbuf *b, const tc_meas_counts *c) {
-    for (int e = 0; e < TC_MEAS_NERRORS; e++)
-        if (e != TC_MEAS_NONE && c->by_error[e])
-            tc_sb_printf(b, "%s%" PRId64 " %s", b->len ? ", " : "", c->by_error[e], tc_meas_error_text((tc_meas_error)e));
-    if (!b->len)
-        tc_sb_add(b, "-");
+static void put_failures(tc_cli_table *t, const json_t *failures) {
+    tc_strbuf b = {0};
+    const char *name;
+    json_t *n;
+    json_object_foreach((json_t *)(uintptr_t)failures, name, n) {
+        tc_sb_printf(&b, "%s%lld %s", b.len ? ", " : "", (long long)json_integer_value(n), name);
+    }
+    tc_cli_cell(t, "%s", b.len ? tc_sb_str(&b) : "-");
+    tc_strbuf_free(&b);
 }
 
-static void stats_row(tc_cli_table *t, const tc_meas_summary *s, int64_t now) {
-    tc_strbuf failures = {0}, operands = {0};
+static void put_best(tc_cli_table *t, const json_t *s) {
     char time[24];
-    double flops = tc_meas_summary_flops(s);
-    put_failures(&failures, &s->counts);
-    tc_meas_summary_operands(&operands, s);
-    tc_cli_cell(t, "%.8s", s->workload_hash.hex);
-    tc_cli_cell(t, "%.8s", s->target_hash.hex);
-    tc_cli_cell(t, "%d", s->threads);
-    tc_cli_cell(t, "%s", tc_meas_mode_text(s->mode));
-    tc_cli_cell(t, "%" PRId64, s->counts.total);
-    tc_cli_cell(t, "%" PRId64, s->counts.by_error[TC_MEAS_NONE]);
-    if (s->sizes)
-        tc_cli_cell(t, "%d sizes", s->sizes);
+    if (json_object_get(s, "sizes"))
+        tc_cli_cell(t, "%lld sizes", tc_cli_number(s, "sizes"));
     else
-        tc_cli_cell(t, "%s", s->best_id ? tc_cli_time(time, s->best) : "-");
-    if (s->best_id && flops > 0)
-        tc_cli_cell(t, "%.1f", flops / s->best / 1e9);
+        tc_cli_cell(t, "%s", tc_text_time(time, tc_cli_real(s, "best_ms") / 1e3));
+    if (isfinite(tc_cli_real(s, "gflops")))
+        tc_cli_cell(t, "%.1f", tc_cli_real(s, "gflops"));
     else
         tc_cli_cell(t, "-");
-    put_age(t, s->last_ms, now);
-    tc_cli_cell(t, "%s", tc_sb_str(&failures));
-    tc_cli_cell(t, "%.60s", tc_sb_str(&operands));
-    tc_strbuf_free(&failures);
-    tc_strbuf_free(&operands);
 }
 
-static void print_stats(const tc_meas_db_stats *whole, const tc_meas_summaries *all, const char *path) {
+static void stats_row(tc_cli_table *t, const json_t *s, int64_t now) {
+    tc_cli_cell(t, "%.8s", tc_cli_text(s, "hash"));
+    tc_cli_cell(t, "%.8s", tc_cli_text(s, "target_hash"));
+    tc_cli_cell(t, "%lld", tc_cli_number(s, "threads"));
+    tc_cli_cell(t, "%s", tc_cli_text(s, "mode"));
+    tc_cli_cell(t, "%lld", tc_cli_number(s, "records"));
+    tc_cli_cell(t, "%lld", tc_cli_number(s, "valid"));
+    put_best(t, s);
+    put_age(t, tc_cli_number(s, "last_ms"), now);
+    put_failures(t, json_object_get(s, "failures"));
+    tc_cli_cell(t, "%.60s", tc_cli_text(s, "operands"));
+}
+
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void print_targets(const json_t *summaries) {
+    const char *last = "";
+    size_t i;
+    const json_t *s;
+    json_array_foreach(summaries, i, s) {
+        if (strcmp(last, tc_cli_text(s, "target")) != 0)
+            printf("target %.8s: %s\n", tc_cli_text(s, "target_hash"), tc_cli_text(s, "target"));
+        last = tc_cli_text(s, "target");
+    }
+}
+
+static void print_stats(const json_t *d) {
     static const char *const head[] = {"workload", "target",   ">threads", "mode",     ">records", ">valid",
                                        ">best",    ">GFLOP/s", ">age",     "failures", "operands"};
+    const json_t *all = json_object_get(d, "summaries"), *s;
     char size[24];
+    size_t i;
     tc_cli_table t = tc_cli_table_new(TC_LEN(head), head);
-    const char *target = NULL;
-    for (size_t i = 0; i < all->len; i++)
-        stats_row(&t, &all->data[i], tc_meas_now_ms());
+    json_array_foreach(all, i, s) {
+        stats_row(&t, s, now_ms());
+    }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
-    for (size_t i = 0; i < all->len; i++) {
-        if (!target || strcmp(target, all->data[i].target) != 0)
-            printf("target %.8s: %s\n", all->data[i].target_hash.hex, all->data[i].target);
-        target = all->data[i].target;
-    }
-    printf("%s: %" PRId64 " records of %" PRId64 " workloads for %" PRId64 " targets, %" PRId64 " cost models, %s, schema %d\n",
-           path, whole->records, whole->workloads, whole->targets, whole->models, tc_cli_bytes(size, (double)whole->bytes),
-           whole->schema);
-}
-
-static json_t *summary_json(const tc_meas_summary *s) {
-    json_t *failures = json_object();
-    for (int e = 0; e < TC_MEAS_NERRORS; e++)
-        if (e != TC_MEAS_NONE && s->counts.by_error[e])
-            json_object_set_new(failures, tc_meas_error_text((tc_meas_error)e), json_integer(s->counts.by_error[e]));
-    json_t *j = json_pack("{s:s,s:s,s:s,s:i,s:s,s:I,s:I,s:I,s:o,s:I,s:o,s:i,s:I,s:I}", "hash", s->workload_hash.hex, "workload",
-                          s->workload, "target", s->target, "threads", s->threads, "mode", tc_meas_mode_text(s->mode), "records",
-                          (json_int_t)s->counts.total, "valid", (json_int_t)s->counts.by_error[TC_MEAS_NONE], "verified",
-                          (json_int_t)s->counts.verified, "failures", failures, "best", (json_int_t)s->best_id, "best_ms",
-                          tc_cli_json_real(s->best * 1e3), "best_rounds", s->best_rounds, "first_ms", (json_int_t)s->first_ms,
-                          "last_ms", (json_int_t)s->last_ms);
-    if (s->sizes)
-        json_object_set_new(j, "sizes", json_integer(s->sizes));
-    return j;
-}
-
-static void print_stats_json(const tc_meas_db_stats *whole, const tc_meas_summaries *all, const char *path) {
-    json_t *list = json_array();
-    for (size_t i = 0; i < all->len; i++)
-        json_array_append_new(list, summary_json(&all->data[i]));
-    tc_cli_json_print(json_pack("{s:s,s:i,s:I,s:I,s:I,s:I,s:I,s:o}", "db", path, "schema", whole->schema, "workloads",
-                                (json_int_t)whole->workloads, "targets", (json_int_t)whole->targets, "records",
-                                (json_int_t)whole->records, "models", (json_int_t)whole->models, "bytes",
-                                (json_int_t)whole->bytes, "summaries", list));
+    print_targets(all);
+    printf("%s: %lld records of %lld workloads for %lld targets, %lld cost models, %s, schema %lld\n", tc_cli_text(d, "db"),
+           tc_cli_number(d, "records"), tc_cli_number(d, "workloads"), tc_cli_number(d, "targets"), tc_cli_number(d, "models"),
+           tc_text_bytes(size, tc_cli_real(d, "bytes")), tc_cli_number(d, "schema"));
 }
 
 typedef struct stats_args {
@@ -179,20 +167,15 @@ static const tc_cli_option stats_options[] = {
 
 static int run_stats(const void *args, tc_error *err) {
     const stats_args *a = args;
-    tc_meas_db *db = NULL;
-    tc_meas_db_stats whole;
-    tc_meas_summaries all;
-    tc_arena *arena = tc_arena_new();
-    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_READ, &db, err);
-    if (st == TC_OK)
-        st = tc_meas_db_stat(db, &whole, err);
-    if (st == TC_OK)
-        st = tc_meas_db_summaries(db, arena, &all, err);
-    if (st == TC_OK)
-        (a->json ? print_stats_json : print_stats)(&whole, &all, tc_cli_db_path(&a->db));
-    tc_meas_db_close(db);
-    tc_arena_free(arena);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    tctune_database *db;
+    char *text;
+    int status = open_database(&a->db, TCTUNE_READ, &db, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_database_describe(db, &text, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        tc_cli_tell(text, a->json, print_stats);
+    tctune_database_close(db);
+    return status;
 }
 
 /* ---- prune ---- */
@@ -212,22 +195,20 @@ static const tc_cli_option prune_options[] = {
 
 static int run_prune(const void *args, tc_error *err) {
     const prune_args *a = args;
-    tc_meas_db *db = NULL;
-    tc_meas_pruned gone;
-    tc_meas_prune p = {.keep = a->keep, .drop_failures = a->drop_failures};
+    tctune_database *db;
+    tctune_pruned gone = {.struct_size = sizeof gone};
     char before[24], after[24];
     if (!a->keep && !a->drop_failures)
         return tc_cli_usage(err, "nothing to prune: give --keep K, --drop-failures, or both");
-    tc_status st = tc_meas_db_open(tc_cli_db_path(&a->db), TC_MEAS_DB_CHANGE, &db, err);
-    if (st == TC_OK)
-        st = tc_meas_db_prune(db, &p, &gone, err);
-    tc_meas_db_close(db);
-    if (st != TC_OK)
-        return TC_CLI_FAILED;
-    printf("%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n",
-           tc_cli_db_path(&a->db), gone.records, gone.workloads, gone.targets, tc_cli_bytes(before, (double)gone.bytes_before),
-           tc_cli_bytes(after, (double)gone.bytes_after));
-    return TC_CLI_DONE;
+    int status = open_database(&a->db, TCTUNE_CHANGE, &db, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_database_prune(db, a->keep, a->drop_failures, &gone, TC_CLI_SAY(err)));
+    tctune_database_close(db);
+    if (status == TC_CLI_DONE)
+        printf("%s: %" PRId64 " records, %" PRId64 " workloads and %" PRId64 " targets removed; %s are now %s\n",
+               tc_cli_db_path(&a->db), gone.records, gone.workloads, gone.targets,
+               tc_text_bytes(before, (double)gone.bytes_before), tc_text_bytes(after, (double)gone.bytes_after));
+    return status;
 }
 
 /* ---- verify ---- */
@@ -237,57 +218,45 @@ static void print_complaint(void *user, const char *text) {
     printf("%s\n", text);
 }
 
-typedef struct reruns {
-    int done, failed, skipped;
-} reruns;
-
-static void print_rerun(void *user, const tc_meas_summary *s, const tc_record *recorded, const tc_record *now) {
-    reruns *n = user;
+static void print_rerun(void *user, const tctune_rerun *r) {
+    int *count = user;
     char was[24], is[24];
-    if (tc_record_ok(now)) {
-        n->done++;
-        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s, recorded %s, %+.1f %%\n", recorded->id,
-               s->workload_hash.hex, tc_meas_mode_text(s->mode), s->threads, tc_cli_time(is, now->median),
-               tc_cli_time(was, recorded->median), 100 * (now->median / recorded->median - 1));
-    } else {
-        n->failed++;
-        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s: %s\n", recorded->id, s->workload_hash.hex,
-               tc_meas_mode_text(s->mode), s->threads, tc_meas_error_meaning(now->error), now->message);
+    count[r->end]++;
+    switch (r->end) {
+    case TCTUNE_RERUN_TIMED:
+        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s, recorded %s, %+.1f %%\n", r->record, r->workload_hash,
+               r->mode, r->threads, tc_text_time(is, r->now), tc_text_time(was, r->recorded), 100 * (r->now / r->recorded - 1));
+        break;
+    case TCTUNE_RERUN_FAILED:
+        printf("record %" PRId64 " of workload %.8s (%s, %d threads): %s\n", r->record, r->workload_hash, r->mode, r->threads,
+               r->message);
+        break;
+    case TCTUNE_RERUN_SKIPPED:
+        printf("workload %.8s (%s, %d threads) is not measured: %s\n", r->workload_hash, r->mode, r->threads, r->message);
+        break;
     }
 }
 
-static void print_skipped(void *user, const tc_meas_summary *s, const char *why) {
-    ((reruns *)user)->skipped++;
-    printf("workload %.8s (%s, %d threads) is not measured: %s\n", s->workload_hash.hex, tc_meas_mode_text(s->mode), s->threads,
-           why);
-}
-
-static int rerun(tc_meas_db *db, tc_error *err) {
-    reruns n = {0};
+static int rerun(tctune_database *db, tc_error *err) {
+    int count[3] = {0}; /* by how they ended */
     int64_t unmarked;
-    tc_meas_rerun o = {.stop = tc_cli_stop_flag(), .done = print_rerun, .skipped = print_skipped, .user = &n};
-    if (tc_meas_db_rerun(db, &o, &unmarked, err) != TC_OK)
+    tctune_rerun_options o = {.struct_size = sizeof o, .stop = tc_cli_stop_flag(), .each = print_rerun, .user = count};
+    tctune_status s = tctune_database_rerun(db, &o, &unmarked, TC_CLI_SAY(err));
+    if (s != TCTUNE_OK && s != TCTUNE_STOPPED)
         return TC_CLI_FAILED;
-    printf("%d measured again, %d failed, %d skipped\n", n.done, n.failed, n.skipped);
-    if (*tc_cli_stop_flag())
-        return TC_CLI_FAILED;
-    if (!n.failed)
-        return TC_CLI_DONE;
+    printf("%d measured again, %d failed, %d skipped\n", count[TCTUNE_RERUN_TIMED], count[TCTUNE_RERUN_FAILED],
+           count[TCTUNE_RERUN_SKIPPED]);
+    if (s == TCTUNE_STOPPED || !count[TCTUNE_RERUN_FAILED])
+        return tc_cli_status(s);
     tc_fail(err, TC_BAD_INPUT, "%d of the best records cannot be measured any more; %" PRId64 " of them are no longer applied",
-            n.failed, unmarked);
+            count[TCTUNE_RERUN_FAILED], unmarked);
     return TC_CLI_FAILED;
 }
 
-static int report_audit(const tc_meas_audit *x, const char *path, tc_error *err) {
+static void report_audit(const tctune_audit *x, const char *path) {
     printf("%s: %" PRId64 " workloads, %" PRId64 " targets, %" PRId64 " records; %" PRId64 " traces replay, %" PRId64
            " of them to another program than when they were measured\n",
            path, x->workloads, x->targets, x->records, x->replayed, x->changed);
-    if (!x->problems)
-        return TC_CLI_DONE;
-    tc_fail(err, TC_BAD_INPUT,
-            "%s: %" PRId64 " problems, printed above. Export what is good with `tctune db export`, or start a new database", path,
-            x->problems);
-    return TC_CLI_FAILED;
 }
 
 typedef struct db_verify_args {
@@ -303,17 +272,18 @@ static const tc_cli_option verify_options[] = {
 
 static int run_verify(const void *args, tc_error *err) {
     const db_verify_args *a = args;
-    const char *path = tc_cli_db_path(&a->db);
-    tc_meas_db *db = NULL;
-    tc_meas_audit x;
+    tctune_database *db;
+    tctune_audit x = {.struct_size = sizeof x};
     tc_cli_catch_signals();
-    tc_status st = tc_meas_db_open(path, a->rerun ? TC_MEAS_DB_CHANGE : TC_MEAS_DB_READ, &db, err);
-    if (st == TC_OK)
-        st = tc_meas_db_audit(db, print_complaint, NULL, &x, err);
-    int status = st == TC_OK ? report_audit(&x, path, err) : TC_CLI_FAILED;
+    int status = open_database(&a->db, a->rerun ? TCTUNE_CHANGE : TCTUNE_READ, &db, err);
+    if (status == TC_CLI_DONE) {
+        status = tc_cli_status(tctune_database_verify(db, print_complaint, NULL, &x, TC_CLI_SAY(err)));
+        if (status == TC_CLI_DONE || x.problems)
+            report_audit(&x, tc_cli_db_path(&a->db));
+    }
     if (status == TC_CLI_DONE && a->rerun)
         status = rerun(db, err);
-    tc_meas_db_close(db);
+    tctune_database_close(db);
     return status;
 }
 

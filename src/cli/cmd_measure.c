@@ -2,15 +2,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "tune/kernel/kernel.h"
+#include "cli/commands.h"
+#include "cli/work.h"
 
 typedef struct measure_args {
     tc_cli_common common;
     tc_cli_source_args source;
-    tc_cli_timing timing;
+    const char *timing;
     tc_cli_db_args db;
     tc_cli_target_args target;
+    tc_cli_fleet_args fleet;
     uint64_t seed;
     int repeats; /* 0: not given */
     const char *kernel, *sched;
@@ -23,6 +24,7 @@ static const tc_cli_option options[] = {
     TC_CLI_DB_OPTION(measure_args, db.path),
     TC_CLI_TARGET_OPTION(measure_args, target.name),
     TC_CLI_THREADS_OPTION(measure_args, target.threads),
+    TC_CLI_FLEET_OPTIONS(measure_args, fleet),
     TC_CLI_SEED_OPTION(measure_args, seed),
     TC_CLI_REPEATS_OPTION(measure_args, repeats),
     TC_CLI_KERNEL_OPTION(measure_args, kernel),
@@ -33,82 +35,117 @@ static const tc_cli_option options[] = {
 };
 
 typedef struct result {
-    const tc_record *r;
+    tctune_record r;
     const char *name, *db;
     double flops, best; /* best: of the records there were before; INFINITY: none */
 } result;
 
 static void print(const measure_args *a, const result *x) {
-    const tc_record *r = x->r;
+    const tctune_record *r = &x->r;
     double gflops = x->flops > 0 ? x->flops / r->median / 1e9 : NAN;
     char time[24], best[24];
     if (a->json) {
-        json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:i,s:b}", "kernel", x->name, "hash", r->workload_hash.hex, "sched",
-                              a->sched, "db", x->db, "record", (json_int_t)r->id, "median_ms", r->median * 1e3, "threads",
-                              r->threads, "verified", r->verified);
+        json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:I,s:f,s:i,s:b}", "kernel", x->name, "hash", r->workload_hash, "sched", a->sched,
+                              "db", x->db, "record", (json_int_t)r->id, "median_ms", r->median * 1e3, "threads", r->threads,
+                              "verified", r->verified);
         json_object_set_new(j, "gflops", tc_cli_json_real(gflops));
         json_object_set_new(j, "max_error", tc_cli_json_real(r->max_error));
         json_object_set_new(j, "best_before_ms", tc_cli_json_real(x->best * 1e3));
         tc_cli_json_print(j);
         return;
     }
-    printf("%s with %s: median %s of %zu %s samples, %d threads", x->name, a->sched, tc_cli_time(time, r->median), r->ntimes,
-           tc_meas_mode_text(r->mode), r->threads);
+    printf("%s with %s: median %s of %zu %s samples, %d threads", x->name, a->sched, tc_text_time(time, r->median), r->ntimes,
+           r->mode, r->threads);
     if (isfinite(gflops))
         printf(", %.1f GFLOP/s", gflops);
     printf("\nverified: the largest deviation from the reference is %.3g of what is tolerated\n", r->max_error);
     printf("record %lld of %s; ", (long long)r->id, x->db);
     if (isfinite(x->best))
-        printf("the best before took %s\n", tc_cli_time(best, x->best));
+        printf("the best before took %s\n", tc_text_time(best, x->best));
     else
         printf("the first one of this kernel\n");
 }
 
-/* Read before a database is made for its record. */
-static tc_status read_schedule(const measure_args *a, const tc_tune_task *task, const tc_target *t, tc_arena *arena,
-                               tc_tune_schedule *out, tc_error *err) {
-    tc_tune_query q = {.workload = task->workload, .target = t, .accuracy = TC_ACCURACY_STRICT, .file = a->sched};
-    TC_TRY(tc_tune_schedule_find(&q, arena, out, err));
-    return tc_tune_schedule_canonical(task->workload, t, arena, out, err);
+/* Of the other records of its kind. */
+static int find_best(tctune_database *db, result *x, tc_error *err) {
+    tctune_query q = {.struct_size = sizeof q,
+                      .workload_hash = x->r.workload_hash,
+                      .mode = x->r.mode,
+                      .threads = x->r.threads,
+                      .verified = 1,
+                      .order = TCTUNE_BY_RANK};
+    tctune_records *all;
+    tctune_record r = {.struct_size = sizeof r};
+    int status = tc_cli_status(tctune_database_records(db, &q, &all, TC_CLI_SAY(err)));
+    for (size_t i = 0; status == TC_CLI_DONE && i < tctune_records_count(all) && !isfinite(x->best); i++) {
+        status = tc_cli_status(tctune_records_get(all, i, &r, TC_CLI_SAY(err)));
+        if (status == TC_CLI_DONE && r.id != x->r.id && strcmp(r.target, x->r.target) == 0)
+            x->best = r.median;
+    }
+    tctune_records_free(all);
+    return status;
 }
 
-static tc_status measure(const measure_args *a, const tc_tune_task *task, const tc_tune_schedule *s, const tc_target *t,
-                         tc_meas_db *db, tc_arena *arena, tc_error *err) {
-    tc_tune_kernel_options o = {
-        .target = t, .timing = a->timing.asked, .repeats = a->repeats, .seed = a->seed, .stop = tc_cli_stop_flag()};
-    tc_record r;
-    result x = {&r, task->name, tc_meas_db_path(db), tc_te_flops(task->workload), INFINITY};
-    TC_TRY(tc_tune_kernel_record(task->workload, s, &o, db, arena, &r, &x.best, err));
-    print(a, &x);
-    return TC_OK;
+static int report(const measure_args *a, const tctune_task *task, tctune_database *db, const tctune_records *measured,
+                  tc_error *err) {
+    result x = {
+        .r.struct_size = sizeof x.r, .name = task->name, .db = tc_cli_db_path(&a->db), .flops = task->flops, .best = INFINITY};
+    int status = tc_cli_status(tctune_records_get(measured, 0, &x.r, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        status = find_best(db, &x, err);
+    if (status == TC_CLI_DONE)
+        print(a, &x);
+    return status;
+}
+
+static int measure(const measure_args *a, const tctune_task *task, const tctune_schedule *s, tc_error *err) {
+    tctune_measure_options o = {
+        .struct_size = sizeof o, .repeats = a->repeats, .mode = a->timing, .seed = a->seed, .stop = tc_cli_stop_flag()};
+    tctune_fleet fleet = tc_cli_fleet(&a->fleet);
+    tctune_database *db;
+    tctune_records *measured;
+    o.fleet = fleet.url ? &fleet : NULL;
+    if (tctune_database_open(tc_cli_db_path(&a->db), TCTUNE_CREATE, &db, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    int status = tc_cli_status(tctune_schedule_measure(s, &o, db, &measured, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        status = report(a, task, db, measured, err);
+    tctune_records_free(measured);
+    tctune_database_close(db);
+    return status;
+}
+
+/* The schedule is read before a database is made for its record. */
+static int measure_task(const measure_args *a, tctune_work *w, int i, tc_error *err) {
+    tctune_schedule_options o = {
+        .struct_size = sizeof o, .target = a->target.name, .threads = a->target.threads, .file = a->sched};
+    tctune_task task = {.struct_size = sizeof task};
+    tctune_schedule *s;
+    int status = tc_cli_status(tctune_get_task(w, i, &task, TC_CLI_SAY(err)));
+    if (status != TC_CLI_DONE || tctune_schedule_new(w, i, &o, &s, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    status = measure(a, &task, s, err);
+    tctune_schedule_free(s);
+    return status;
 }
 
 static int run(const void *args, tc_error *err) {
     const measure_args *a = args;
-    tc_graph_work *w = NULL;
-    const tc_tune_task *task;
-    tc_target *t = NULL;
-    tc_meas_db *db = NULL;
-    tc_arena *arena = tc_arena_new();
-    tc_tune_schedule k;
+    tctune_work *w = NULL;
+    int task;
     tc_cli_catch_signals();
-    int status = tc_cli_check_source(&a->source, err);
+    int status = tc_cli_work_check(&a->source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(&a->target, true, &t, err);
+        status = tc_cli_check_fleet(&a->fleet, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_open_source(&a->source, &w, err);
+        status = tc_cli_check_target(&a->target, true, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_pick_one(w, a->kernel, &task, err);
-    if (status == TC_CLI_DONE && read_schedule(a, task, t, arena, &k, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && tc_cli_db_write(&a->db, &db, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && measure(a, task, &k, t, db, arena, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    tc_meas_db_close(db);
-    tc_graph_work_free(w);
-    tc_target_free(t);
-    tc_arena_free(arena);
+        status = tc_cli_work_open(&a->source, NULL, 0, &w, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_one_task(w, tc_cli_work_path(&a->source), a->kernel, &task, err);
+    if (status == TC_CLI_DONE)
+        status = measure_task(a, w, task, err);
+    tctune_work_free(w);
     return status;
 }
 

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "graph/quantize/quantize.h"
+#include "cli/commands.h"
 
 typedef struct quantize_args {
     tc_cli_common common;
@@ -17,7 +16,7 @@ typedef struct quantize_args {
 static const tc_cli_option options[] = {
     TC_CLI_OUT_OPTION(quantize_args, out),
     TC_CLI_LIST(
-        quantize_args, calibrate, "calibrate", "FILE",
+        quantize_args, calibrate, "calibrate", "FILE.npz|DIR",
         "inputs that stand for those of later use: .npz by name (or in.NAME), or a folder of input_N.pb; more may follow, and "
         "it may be repeated"),
     TC_CLI_TEXT(
@@ -43,23 +42,6 @@ static const tc_cli_option options[] = {
 
 /* ---- arguments ---- */
 
-static int read_method(const char *v, tc_quantize_method *out, tc_error *err) {
-    static const char *const names[] = {
-        [TC_QUANTIZE_MINMAX] = "minmax", [TC_QUANTIZE_PERCENTILE] = "percentile", [TC_QUANTIZE_ENTROPY] = "entropy"};
-    for (size_t i = 0; i < TC_LEN(names); i++)
-        if (strcmp(v, names[i]) == 0) {
-            *out = (tc_quantize_method)i;
-            return TC_CLI_DONE;
-        }
-    return tc_cli_usage(err, "--method is minmax, percentile or entropy, not '%s'", v);
-}
-
-static int read_activations(const char *v, tc_dtype *out, tc_error *err) {
-    *out = strcmp(v, "s8") == 0 ? TC_I8 : TC_U8;
-    return strcmp(v, "u8") == 0 || strcmp(v, "s8") == 0 ? TC_CLI_DONE
-                                                        : tc_cli_usage(err, "--activations is u8 or s8, not '%s'", v);
-}
-
 static int check(const quantize_args *a, tc_error *err) {
     if (!a->out)
         return tc_cli_usage(err, "--out is missing: where the quantised model is written");
@@ -70,6 +52,10 @@ static int check(const quantize_args *a, tc_error *err) {
                                  "--weights-only need none)");
     if (a->weights && a->weights != 4 && a->weights != 8)
         return tc_cli_usage(err, "--weights-only is 8 or 4, not %d", a->weights);
+    if (strcmp(a->method, "minmax") != 0 && strcmp(a->method, "percentile") != 0 && strcmp(a->method, "entropy") != 0)
+        return tc_cli_usage(err, "--method is minmax, percentile or entropy, not '%s'", a->method);
+    if (strcmp(a->activations, "u8") != 0 && strcmp(a->activations, "s8") != 0)
+        return tc_cli_usage(err, "--activations is u8 or s8, not '%s'", a->activations);
     return TC_CLI_DONE;
 }
 
@@ -77,113 +63,81 @@ static int check(const quantize_args *a, tc_error *err) {
 static tc_cli_texts data_files(const quantize_args *a) {
     tc_cli_texts all = {0};
     for (size_t i = 0; i < a->calibrate.len; i++)
-        tc_push(&all, a->calibrate.data[i]);
+        tc_cli_add_text(&all, a->calibrate.data[i]);
     for (size_t i = 1; i < a->common.operands.len; i++)
-        tc_push(&all, a->common.operands.data[i]);
+        tc_cli_add_text(&all, a->common.operands.data[i]);
     return all;
-}
-
-static int to_options(const quantize_args *a, tc_quantize_options *o, tc_error *err) {
-    *o = (tc_quantize_options){
-        .kind = a->dynamic   ? TC_QUANTIZE_DYNAMIC
-                : a->weights ? TC_QUANTIZE_WEIGHTS
-                             : TC_QUANTIZE_STATIC,
-        .percentile = a->percentile,
-        .bits = a->weights,
-        .block = a->block,
-        .per_tensor = a->per_tensor,
-        .budget = a->budget,
-        .keep = a->keep.data,
-        .nkeep = a->keep.len,
-        .threads = a->threads,
-        .stop = tc_cli_stop_flag(),
-    };
-    int status = read_method(a->method, &o->method, err);
-    return status == TC_CLI_DONE ? read_activations(a->activations, &o->activations, err) : status;
 }
 
 /* ---- the report ---- */
 
-static void print_layers(const tc_quantize_report *r) {
+static const char *form_of(const json_t *layer, tc_arena *a) {
+    return json_is_true(json_object_get(layer, "quantised")) ? "quantised"
+                                                             : tc_arena_printf(a, "f32: %s", tc_cli_text(layer, "reason"));
+}
+
+/* How many are quantised. */
+static size_t print_layers(const json_t *layers) {
     tc_cli_table t = tc_cli_table_new(4, (const char *const[]){"layer", "operator", ">SNR", "form"});
-    for (size_t i = 0; i < r->nlayers; i++) {
-        const tc_quantize_layer *l = &r->layers[i];
-        tc_cli_cell(&t, "%s", l->name);
-        tc_cli_cell(&t, "%s", l->op);
-        if (isfinite(l->snr))
-            tc_cli_cell(&t, "%.1f dB", l->snr);
+    size_t i, n = 0;
+    const json_t *l;
+    json_array_foreach(layers, i, l) {
+        double snr = tc_cli_real(l, "snr_db");
+        n += json_is_true(json_object_get(l, "quantised"));
+        tc_cli_cell(&t, "%s", tc_cli_text(l, "name"));
+        tc_cli_cell(&t, "%s", tc_cli_text(l, "operator"));
+        if (isfinite(snr))
+            tc_cli_cell(&t, "%.1f dB", snr);
         else
             tc_cli_cell(&t, "-");
-        tc_cli_cell(&t, "%s%s", l->why ? "f32: " : "quantised", l->why ? l->why : "");
+        tc_cli_cell(&t, "%s", form_of(l, t.arena));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
+    return n;
 }
 
-static void print_report(const quantize_args *a, const tc_quantize_options *o, const tc_quantize_report *r) {
+static void print_report(const json_t *r) {
+    const json_t *layers = json_object_get(r, "layers"), *outputs = json_object_get(r, "outputs"), *o;
     char before[24], after[24];
-    print_layers(r);
-    printf("\n%zu of %zu layers quantised, %s -> %s\n", r->nquantized, r->nlayers, tc_cli_bytes(before, (double)r->bytes_before),
-           tc_cli_bytes(after, (double)r->bytes_after));
-    for (size_t i = 0; i < r->noutputs; i++)
-        printf("error of %s: %.3g of its largest value, on %s\n", r->outputs[i].name, r->outputs[i].error,
-               o->ndata ? "the calibration data" : "drawn inputs");
-    printf("%s\n", a->out);
-}
-
-static json_t *layers_json(const tc_quantize_report *r) {
-    json_t *all = json_array();
-    for (size_t i = 0; i < r->nlayers; i++) {
-        const tc_quantize_layer *l = &r->layers[i];
-        json_array_append_new(all,
-                              json_pack("{s:s,s:s,s:o,s:b,s:s}", "name", l->name, "operator", l->op, "snr_db",
-                                        tc_cli_json_real(l->snr), "quantised", l->why == NULL, "reason", l->why ? l->why : ""));
+    size_t i, n = print_layers(layers);
+    printf("\n%zu of %zu layers quantised, %s -> %s\n", n, json_array_size(layers),
+           tc_text_bytes(before, tc_cli_real(r, "bytes_before")), tc_text_bytes(after, tc_cli_real(r, "bytes_after")));
+    json_array_foreach(outputs, i, o) {
+        printf("error of %s: %.3g of its largest value, on %s\n", tc_cli_text(o, "name"), tc_cli_real(o, "error"),
+               json_is_true(json_object_get(r, "drawn_inputs")) ? "drawn inputs" : "the calibration data");
     }
-    return all;
-}
-
-static void print_json(const quantize_args *a, const tc_quantize_report *r) {
-    json_t *outputs = json_array();
-    for (size_t i = 0; i < r->noutputs; i++)
-        json_array_append_new(outputs,
-                              json_pack("{s:s,s:o}", "name", r->outputs[i].name, "error", tc_cli_json_real(r->outputs[i].error)));
-    tc_cli_json_print(json_pack("{s:s,s:o,s:o,s:o,s:I,s:I}", "out", a->out, "layers", layers_json(r), "outputs", outputs, "error",
-                                tc_cli_json_real(r->error), "bytes_before", (json_int_t)r->bytes_before, "bytes_after",
-                                (json_int_t)r->bytes_after));
+    printf("%s\n", tc_cli_text(r, "out"));
 }
 
 /* ---- the command ---- */
 
-static int quantize(const quantize_args *a, tc_quantize_options *o, tc_error *err) {
-    tc_graph_binding *shapes = NULL;
-    tc_quantize_report report = {0};
-    tc_status st = tc_graph_bindings_parse(a->shape.data, a->shape.len, &shapes, err);
-    o->shapes = shapes;
-    o->nshapes = a->shape.len;
-    if (st == TC_OK)
-        st = tc_quantize(a->common.operands.data[0], a->out, o, &report, err);
-    if (st == TC_OK && a->json)
-        print_json(a, &report);
-    else if (st == TC_OK)
-        print_report(a, o, &report);
-    tc_quantize_report_free(&report);
-    tc_graph_bindings_free(shapes, a->shape.len);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
-}
-
 static int run(const void *args, tc_error *err) {
     const quantize_args *a = args;
-    tc_quantize_options o;
+    char *text;
     int status = check(a, err);
-    if (status == TC_CLI_DONE)
-        status = to_options(a, &o, err);
     if (status != TC_CLI_DONE)
         return status;
-    tc_cli_catch_signals();
     tc_cli_texts data = data_files(a);
-    o.data = data.data;
-    o.ndata = data.len;
-    status = quantize(a, &o, err);
+    tctune_quantize_options o = {.struct_size = sizeof o,
+                                 .dynamic = a->dynamic,
+                                 .weights = a->weights,
+                                 .data = data.data,
+                                 .method = a->method,
+                                 .percentile = a->percentile,
+                                 .activations = a->activations,
+                                 .block = a->block,
+                                 .per_tensor = a->per_tensor,
+                                 .bounded = a->budget >= 0,
+                                 .error_budget = a->budget,
+                                 .keep = a->keep.data,
+                                 .shapes = a->shape.data,
+                                 .threads = a->threads,
+                                 .stop = tc_cli_stop_flag()};
+    tc_cli_catch_signals();
+    status = tc_cli_status(tctune_quantize(a->common.operands.data[0], a->out, &o, &text, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        tc_cli_tell(text, a->json, print_report);
     tc_vec_free(&data);
     return status;
 }

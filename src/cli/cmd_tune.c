@@ -1,10 +1,10 @@
 /* tctune tune: spends trials on the kernels of a network, or on one kernel. */
-#include <math.h>
-#include <string.h>
+#include <signal.h>
 
-#include "cli/cli.h"
-#include "graph/saved/saved.h"
-#include "graph/work/search.h"
+#include "cli/commands.h"
+#include "cli/print.h"
+#include "cli/work.h"
+#include "support/stop.h"
 #include "support/system/fs.h"
 
 typedef struct tune_args {
@@ -14,8 +14,9 @@ typedef struct tune_args {
     double minutes, stop_at_roof; /* negative: not given */
     const char *search, *phases;
     tc_cli_texts start_from;
-    tc_cli_timing timing;
+    const char *timing;
     bool deterministic;
+    tc_cli_fleet_args fleet;
     int batch;
     const char *out, *name, *inputs;
     double budget; /* of the error of what is built; negative: not given */
@@ -29,7 +30,7 @@ static const tc_cli_option options[] = {
     TC_CLI_REAL(tune_args, minutes, "minutes", "M", "wall time of the search, alone or with --trials: the first reached ends it"),
     TC_CLI_REAL(tune_args, stop_at_roof, "stop-at-roof", "SHARE",
                 "a kernel that reaches this share of the measured peak gets no more trials; default 0.97"),
-    TC_CLI_TEXT(tune_args, search, "search", "NAME",
+    TC_CLI_TEXT(tune_args, search, "search", "phases|random|ansor",
                 "phases (default), or for comparison random (samples), ansor (evolution alone, with Ansor's constants)"),
     TC_CLI_TEXT(tune_args, phases, "phases", "LIST",
                 "only these, separated by commas: construct, transfer, descent, evolution; default all"),
@@ -41,164 +42,149 @@ static const tc_cli_option options[] = {
         tune_args, deterministic, "deterministic-measure",
         "compute times from the programs instead of taking them: one seed gives one search, step for step; nothing is built "
         "from such records"),
+    TC_CLI_FLEET_OPTIONS(tune_args, fleet),
     TC_CLI_DB_OPTION(tune_args, model.db.path),
     TC_CLI_TARGET_OPTION(tune_args, model.target.name),
-    TC_CLI_ACCURACY_OPTION(tune_args, model.accuracy),
-    TC_CLI_PRECISION_OPTION(tune_args, model.accuracy),
+    TC_CLI_ACCURACY_OPTIONS(tune_args, model.accuracy),
     TC_CLI_THREADS_OPTION(tune_args, model.target.threads),
     TC_CLI_SEED_OPTION(tune_args, model.seed),
     TC_CLI_COUNT(tune_args, batch, "batch", "N", "candidates per round; default from trials and tasks"),
     TC_CLI_OUT_OPTION(tune_args, out),
     TC_CLI_BUDGET_OPTION(tune_args, budget),
-    TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE", "inputs of the network on which --error-budget measures the error (.npz)"),
+    TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE.npz",
+                "inputs of the network on which --error-budget measures the error (.npz)"),
     TC_CLI_NAME_OPTION(tune_args, name),
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
     TC_CLI_JSON_OPTION(tune_args, json),
 };
 
-static void report(const tune_args *a, const tc_tune_report *r, json_t **json) {
-    if (a->json)
-        *json = tc_cli_tuning_json(r, tc_cli_db_path(&a->model.db));
+/* ---- what is built from what was found ---- */
+
+/* json NULL: for people. */
+static int report_precision(const tune_args *a, const tctune_model *m, json_t *json, tc_error *err) {
+    char *text;
+    if (tctune_model_report(m, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    json_t *j = tc_cli_document(text), *precision = json_object_get(j, "precision");
+    if (json)
+        json_object_set(json, "precision", precision);
     else
-        tc_cli_report_tuning(stdout, r, tc_cli_db_path(&a->model.db));
-}
-
-/* Which kernels round, where there is a budget for it. */
-static int choose_precision(const tune_args *a, tc_graph_work *w, const tc_target *t, tc_arena *arena, json_t *json,
-                            tc_graph_precision *out, tc_error *err) {
-    int status = tc_cli_precision(&a->model, w, t, a->inputs, a->budget, arena, out, err);
-    if (status == TC_CLI_DONE && json)
-        json_object_set_new(json, "precision", tc_cli_precision_json(out));
-    else if (status == TC_CLI_DONE)
-        tc_cli_report_precision(stdout, out, a->budget, a->inputs);
-    return status;
-}
-
-static int build_result(const tune_args *a, tc_graph_work *w, const tc_target *t, json_t *json, tc_error *err) {
-    tc_graph_model *m = NULL;
-    tc_graph_precision precision = {0};
-    tc_arena *arena = tc_arena_new();
-    int status = TC_CLI_DONE;
-    if (a->budget >= 0)
-        status = choose_precision(a, w, t, arena, json, &precision, err);
-    if (status == TC_CLI_DONE)
-        status = tc_cli_model_build(&a->model, w, t, false, NULL, precision.accuracy, &m, err);
-    if (status == TC_CLI_DONE && tc_graph_model_save(m, a->out, a->name, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && !a->json)
-        printf("%s is built from them\n", a->out);
-    tc_graph_model_free(m);
-    tc_arena_free(arena);
-    return status;
-}
-
-/* What the command line says of a session. */
-static int session_options(const tune_args *a, tc_tune_options *o, tc_error *err) {
-    *o = (tc_tune_options){.trials = a->trials,
-                           .seconds = 60 * TC_MAX(a->minutes, 0),
-                           .stop_at_roof = TC_MAX(a->stop_at_roof, 0),
-                           .batch = a->batch,
-                           .seed = a->model.seed,
-                           .accuracy = a->model.accuracy,
-                           .stop = tc_cli_stop_flag(),
-                           .timing = a->timing.asked,
-                           .measure.mode = a->deterministic ? TC_MEAS_SIMULATED : TC_MEAS_HOT};
-    if (a->search && tc_tune_search_parse(a->search, &o->search, err) != TC_OK) {
-        tc_error_prefix(err, "--search: ");
-        return TC_CLI_USAGE;
-    }
-    if (a->phases && tc_tune_phases_parse(a->phases, &o->skip_phases, err) != TC_OK) {
-        tc_error_prefix(err, "--phases: ");
-        return TC_CLI_USAGE;
-    }
+        tc_cli_print_precision(stdout, precision, a->budget, a->inputs);
+    json_decref(j);
     return TC_CLI_DONE;
 }
 
-/* ---- what is tuned ---- */
-
-typedef struct session {
-    tc_tune_options o;
-    tc_graph_work *w;
-    tc_graph_search *search;
-    tc_target *t;
-    tc_meas_db *db;
-} session;
-
-static void close_session(session *s) {
-    tc_graph_search_free(s->search);
-    tc_meas_db_close(s->db);
-    tc_meas_db_close(s->o.library);
-    s->search = NULL;
-    s->db = s->o.library = NULL;
+static int build_result(const tune_args *a, tctune_work *w, json_t *json, tc_error *err) {
+    tctune_model *m;
+    tctune_build_options o = tc_cli_build_options(&a->model);
+    o.error_budget = tc_cli_error_budget(a->budget);
+    o.inputs = a->inputs;
+    int status = tc_cli_status(tctune_build(w, &o, &m, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE && a->budget >= 0)
+        status = report_precision(a, m, json, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_save(m, a->out, a->name, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE && !a->json)
+        printf("%s is built from them\n", a->out);
+    tctune_free(m);
+    return status;
 }
+
+/* ---- the search ---- */
 
 typedef struct listener {
     const tune_args *a;
-    json_t *json; /* NULL: not asked for, or nothing was searched */
+    tc_cli_progress *progress;
+    bool searched; /* there is something to report */
 } listener;
 
-static void on_searched(void *user, const tc_tune_report *r) {
-    listener *l = user;
-    report(l->a, r, &l->json);
+static json_t *told_by(const tctune_session *s) {
+    char *text;
+    tc_error err;
+    return tctune_session_describe(s, &text, TC_CLI_SAY(&err)) == TCTUNE_OK ? tc_cli_document(text) : NULL;
 }
 
-static void on_contest(void *user, const tc_tune_range *r, int programs, int places) {
-    (void)user;
-    fprintf(stderr, "%s: %d programs at %d sizes\n", r->name, programs, places);
-}
-
-static void put_range(json_t *json, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
-    json_t *j = tc_cli_variants_json(r->name, r->workload, v), *ranges = json_object_get(json, "ranges");
-    if (!ranges)
-        json_object_set_new(json, "ranges", ranges = json_array());
-    json_object_set_new(j, "tuned", tc_cli_places_json(r->workload, &r->tuned));
-    json_object_set_new(j, "entrants", json_integer(c->entrants));
-    json_object_set_new(j, "refused", json_integer(c->refused));
-    json_object_set_new(j, "failed", json_integer(c->failed));
-    json_object_set_new(j, "held", json_boolean(c->held));
-    json_array_append_new(ranges, j);
-}
-
-static void on_compared(void *user, const tc_tune_range *r, const tc_tune_range_report *c, const tc_tune_variants *v) {
-    const listener *l = user;
-    if (l->json) {
-        put_range(l->json, r, c, v);
-        return;
-    }
+static void print_range(const tune_args *a, const json_t *range) {
     putchar('\n');
-    tc_cli_report_variants(stdout, r->name, r->workload, v);
-    if (c->refused)
-        printf("%d schedules of fixed sizes are none where they vary; the first: %s\n", c->refused, c->why);
-    if (c->failed)
-        printf("%d runs failed; the first: %s\n", c->failed, c->failure);
-    if (l->a->deterministic)
+    tc_cli_print_variants(stdout, range);
+    if (tc_cli_number(range, "refused"))
+        printf("%lld schedules of fixed sizes are none where they vary; the first: %s\n", tc_cli_number(range, "refused"),
+               tc_cli_text(range, "refused_why"));
+    if (tc_cli_number(range, "failed"))
+        printf("%lld runs failed; the first: %s\n", tc_cli_number(range, "failed"), tc_cli_text(range, "failure"));
+    if (a->deterministic)
         puts("computed times choose no variants");
 }
 
-static int tune(const tune_args *a, const session *s, json_t **json, tc_error *err) {
-    tc_cli_progress *progress = tc_cli_progress_new();
-    listener l = {.a = a};
-    tc_graph_search_listener told = {&l, on_searched, on_contest, on_compared};
-    tc_tune_options o = s->o;
-    o.target = s->t;
-    o.threads = s->t->machine.cores;
-    o.measure_peak = true;
-    o.progress = tc_cli_on_progress;
-    o.user = progress;
-    tc_status st = tc_graph_search_run(s->search, &o, s->db, &told, err);
-    *json = l.json;
-    tc_cli_progress_free(progress);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+static int on_event(void *user, const tctune_event *e) {
+    listener *l = user;
+    tc_cli_show_progress(l->progress, e);
+    l->searched |= e->kind == TCTUNE_SEARCHED;
+    if (e->kind == TCTUNE_CONTEST)
+        fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
+    if (l->a->json || (e->kind != TCTUNE_SEARCHED && e->kind != TCTUNE_COMPARED))
+        return 0;
+    json_t *j = told_by(e->session), *ranges = json_object_get(j, "ranges");
+    if (e->kind == TCTUNE_SEARCHED)
+        tc_cli_print_tuning(stdout, j);
+    else
+        print_range(l->a, json_array_get(ranges, json_array_size(ranges) - 1));
+    json_decref(j);
+    return 0;
+}
+
+static tctune_tune_options session_options(const tune_args *a) {
+    return (tctune_tune_options){.struct_size = sizeof(tctune_tune_options),
+                                 .database = tc_cli_db_path(&a->model.db),
+                                 .trials = a->trials,
+                                 .seconds = a->minutes > 0 ? 60 * a->minutes : 0,
+                                 .target = a->model.target.name,
+                                 .threads = a->model.target.threads,
+                                 .stop_at_roof = a->stop_at_roof > 0 ? a->stop_at_roof : 0,
+                                 .batch = a->batch,
+                                 .seed = a->model.seed,
+                                 .accuracy = a->model.accuracy.accuracy,
+                                 .precision = a->model.accuracy.precision,
+                                 .mode = a->timing,
+                                 .search = a->search,
+                                 .phases = a->phases,
+                                 .start_from = a->start_from.data,
+                                 .deterministic = a->deterministic,
+                                 .progress = on_event,
+                                 .measure_peak = 1,
+                                 .stop = tc_cli_stop_flag()};
 }
 
 static int stopped(const tune_args *a, tc_error *err) {
-    int signal = *tc_cli_stop_flag();
+    int signal = tc_raised_to(tc_cli_stop_flag());
     tc_fail(err, TC_ENV, "stopped by %s; what was measured is in %s, and the same command goes on from there%s%s",
             signal == SIGTERM ? "SIGTERM" : "Ctrl-C", tc_cli_db_path(&a->model.db), a->out ? ". Nothing was written to " : "",
             a->out ? a->out : "");
     return TC_CLI_FAILED;
 }
+
+/* *json NULL: it was not asked for, or nothing was searched. */
+static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err) {
+    listener l = {.a = a};
+    tctune_tune_options o = session_options(a);
+    tctune_fleet fleet = tc_cli_fleet(&a->fleet);
+    tctune_session *s;
+    o.fleet = fleet.url ? &fleet : NULL;
+    o.user = &l;
+    *json = NULL;
+    if (tctune_session_new(w, &o, &s, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    l.progress = tc_cli_progress_new();
+    tctune_status st = tctune_session_run(s, TC_CLI_SAY(err));
+    tc_cli_progress_free(l.progress);
+    if (a->json && l.searched)
+        *json = told_by(s);
+    tctune_session_free(s);
+    return st == TCTUNE_STOPPED ? stopped(a, err) : tc_cli_status(st);
+}
+
+/* ---- the command ---- */
 
 static int check_budget(const tune_args *a, tc_error *err) {
     if (!a->trials && a->minutes < 0)
@@ -207,7 +193,7 @@ static int check_budget(const tune_args *a, tc_error *err) {
         return tc_cli_usage(err, "--minutes must be more than 0");
     if (a->deterministic && a->out)
         return tc_cli_usage(err, "--out needs measured times: with --deterministic-measure there are none to build from");
-    if (a->deterministic && a->timing.given)
+    if (a->deterministic && a->timing)
         return tc_cli_usage(err, "--mode says how times are taken: with --deterministic-measure none are");
     if (a->budget >= 0 && !a->out)
         return tc_cli_usage(err, "--error-budget is for what is built: it goes with --out");
@@ -218,56 +204,44 @@ static int check_budget(const tune_args *a, tc_error *err) {
     return TC_CLI_DONE;
 }
 
-static int open_work(const tune_args *a, session *s, tc_error *err) {
-    tc_cli_model_args model = a->model;
-    model.source.varying = !a->out;
-    int status = tc_cli_open(&model, NULL, &s->w, err);
-    if (status == TC_CLI_DONE && tc_graph_search_new(s->w, &s->search, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    return status;
-}
-
 /* Everything that can be wrong is found before the first trial. */
-static int prepare(const tune_args *a, session *s, tc_error *err) {
+static int prepare(const tune_args *a, tctune_work **w, tc_error *err) {
+    tctune_tune_options o = session_options(a);
+    tc_cli_source_args source = a->model.source;
+    source.varying = !a->out;
     int status = check_budget(a, err);
     if (status == TC_CLI_DONE && a->budget >= 0)
-        status = tc_cli_check_budget(&a->model, false, err);
+        status = tc_cli_check_error_budget(&a->model, false, err);
     if (status == TC_CLI_DONE)
-        status = session_options(a, &s->o, err);
+        status = tc_cli_refused(tctune_tune_check(&o, TC_CLI_SAY(err)), err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_check_source(&a->model.source, err);
+        status = tc_cli_work_check(&source, err);
     if (status == TC_CLI_DONE)
-        status = tc_cli_target(&a->model.target, true, &s->t, err);
+        status = tc_cli_check_fleet(&a->fleet, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_check_target(&a->model.target, !a->fleet.url, err);
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
-        status = open_work(a, s, err);
+        status = tc_cli_work_open(&source, NULL, a->model.seed, w, err);
     if (status == TC_CLI_DONE && a->inputs)
-        status = tc_cli_check_inputs(s->w, a->inputs, err);
-    if (status == TC_CLI_DONE && tc_tune_start_records(a->start_from.data, a->start_from.len, &s->o.library, err) != TC_OK)
-        status = TC_CLI_FAILED;
-    if (status == TC_CLI_DONE && tc_cli_db_write(&a->model.db, &s->db, err) != TC_OK)
-        status = TC_CLI_FAILED;
+        status = tc_cli_status(tctune_work_check_inputs(*w, a->inputs, TC_CLI_SAY(err)));
     return status;
 }
 
 static int run(const void *args, tc_error *err) {
     const tune_args *a = args;
-    session s = {0};
+    tctune_work *w = NULL;
     json_t *json = NULL;
     tc_cli_catch_signals();
-    int status = prepare(a, &s, err);
+    int status = prepare(a, &w, err);
     if (status == TC_CLI_DONE)
-        status = tune(a, &s, &json, err);
-    close_session(&s);
-    if (status == TC_CLI_DONE && *tc_cli_stop_flag())
-        status = stopped(a, err);
-    else if (status == TC_CLI_DONE && a->out)
-        status = build_result(a, s.w, s.t, json, err);
+        status = tune(a, w, &json, err);
+    if (status == TC_CLI_DONE && a->out)
+        status = build_result(a, w, json, err);
     if (json)
         tc_cli_json_print(json);
-    tc_graph_work_free(s.w);
-    tc_target_free(s.t);
+    tctune_work_free(w);
     return status;
 }
 

@@ -1,9 +1,7 @@
 /* tctune zoo: writes ready-made networks. */
 #include <string.h>
 
-#include "cli/cli.h"
-#include "graph/zoo/zoo.h"
-#include "support/system/fs.h"
+#include "cli/commands.h"
 
 typedef struct zoo_args {
     tc_cli_common common;
@@ -12,16 +10,16 @@ typedef struct zoo_args {
 
 static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
 
-static const char *find(const char *name) {
-    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
-        if (strcmp(*n, name) == 0)
-            return *n;
-    return NULL;
+static bool is_there(const char *name) {
+    const char *const *n = tctune_zoo_names();
+    while (*n && strcmp(*n, name) != 0)
+        n++;
+    return *n != NULL;
 }
 
 static int no_such(const char *name, tc_error *err) {
     tc_strbuf b = {0};
-    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
+    for (const char *const *n = tctune_zoo_names(); *n; n++)
         tc_sb_printf(&b, "%s%s", b.len ? ", " : "", *n);
     int status = tc_cli_usage(err, "there is no network '%s'; there are %s", name, tc_sb_str(&b));
     tc_strbuf_free(&b);
@@ -29,7 +27,7 @@ static int no_such(const char *name, tc_error *err) {
 }
 
 static int list(void) {
-    for (const char *const *n = tc_graph_zoo_names(); *n; n++)
+    for (const char *const *n = tctune_zoo_names(); *n; n++)
         printf("%s\n", *n);
     return TC_CLI_DONE;
 }
@@ -40,13 +38,11 @@ static int write_one(const char *name, const char *out, tc_error *err) {
         tc_sb_add(&path, out);
     else
         tc_sb_printf(&path, "%s.onnx", name);
-    tc_status st = tc_fs_check_writable(tc_sb_str(&path), err);
-    if (st == TC_OK)
-        st = tc_graph_zoo(name, tc_sb_str(&path), err);
-    if (st == TC_OK)
+    int status = tc_cli_status(tctune_zoo(name, tc_sb_str(&path), TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
         printf("%s\n", tc_sb_str(&path));
     tc_strbuf_free(&path);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    return status;
 }
 
 static int run(const void *args, tc_error *err) {
@@ -57,7 +53,7 @@ static int run(const void *args, tc_error *err) {
         return tc_cli_usage(err, "--out names one file, but %zu networks are asked for; without it each gets NAME.onnx",
                             a->common.operands.len);
     for (size_t i = 0; i < a->common.operands.len; i++)
-        if (!find(a->common.operands.data[i]))
+        if (!is_there(a->common.operands.data[i]))
             return no_such(a->common.operands.data[i], err);
     for (size_t i = 0; i < a->common.operands.len; i++) {
         int status = write_one(a->common.operands.data[i], a->out, err);

@@ -1,113 +1,18 @@
-/* The latency of a network whose sizes vary, over the range of each: one after the other, the rest at their least. */
+/* The latency of a network whose sizes vary, over the range of each, as tables and as a picture: a document of tctune_bench_range. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-#include "graph/trials/bench.h"
+#include "cli/print.h"
 #include "support/chart.h"
-#include "support/clock/clock.h"
 #include "support/system/fs.h"
 
-enum { WARMUP = 2, BAR = 40 };
+enum { BAR = 40 };
 
-typedef struct point {
-    int64_t *sizes;
-    double median, least, most;
-    int n;
-} point;
-
-typedef struct curve {
-    int of; /* the size that it runs over */
-    TC_VEC(point) points;
-} curve;
-
-typedef struct curves {
-    const tc_graph_size_rules *r;
-    tc_arena *arena;
-    curve *data;
-    int n;
-} curves;
-
-/* ---- which sizes ---- */
-
-/* What breaks the rules together with the least of the others is left out. */
-static void add_point(curves *c, curve *v, int64_t size) {
-    int64_t *sizes = TC_NEW_N(c->arena, int64_t, c->r->nsize);
-    for (int k = 0; k < c->r->nsize; k++)
-        sizes[k] = k == v->of ? size : -1;
-    bool more = !v->points.len || v->points.data[v->points.len - 1].sizes[v->of] < size;
-    if (more && tc_graph_size_rules_complete(c->r, sizes, NULL) == TC_OK)
-        tc_push(&v->points, ((point){.sizes = sizes}));
+static double seconds_of(const json_t *point, const char *key) {
+    return tc_cli_real(point, key) / 1e3;
 }
 
-/* The ends, and between them powers of two and, as other sizes are no less common, one between any two: of multiples. */
-static void add_points(curves *c, curve *v) {
-    int64_t *none = TC_NEW_N(c->arena, int64_t, c->r->nsize);
-    for (int k = 0; k < c->r->nsize; k++)
-        none[k] = -1;
-    int64_t least = tc_graph_size_rules_first(c->r, v->of), step = tc_graph_size_rules_step(c->r, v->of);
-    int64_t most = tc_graph_size_rules_most(c->r, none, v->of);
-    add_point(c, v, least);
-    for (int half = 0; half < 126; half++) {
-        double size = round(exp2(half / 2.0)) * (double)step;
-        if (size > (double)least && size < (double)most)
-            add_point(c, v, (int64_t)size);
-    }
-    if (most > least)
-        add_point(c, v, most);
-}
-
-static void choose(curves *c) {
-    c->data = TC_NEW_N(c->arena, curve, c->r->nsize);
-    for (int k = 0; k < c->r->nsize; k++)
-        if (!c->r->size[k].is.text) {
-            c->data[c->n].of = k;
-            add_points(c, &c->data[c->n++]);
-        }
-}
-
-/* ---- how long they take ---- */
-
-static tc_status time_point(tc_graph_model *m, int nin, const tc_graph_timing_options *o, uint64_t seed, point *p,
-                            tc_error *err) {
-    tc_graph_tensor *in = tc_xcalloc((size_t)nin + 1, sizeof *in);
-    double *times = tc_xcalloc((size_t)o->repeats, sizeof *times);
-    tc_status st = tc_graph_model_random_inputs(m, p->sizes, seed, in, err);
-    if (st == TC_OK)
-        st = tc_graph_model_time(m, in, o, times, &p->n, err);
-    p->least = INFINITY;
-    for (int i = 0; i < p->n; i++) {
-        p->least = fmin(p->least, times[i]);
-        p->most = fmax(p->most, times[i]);
-    }
-    p->median = p->n ? tc_meas_median(times, (size_t)p->n) : 0;
-    for (int i = 0; i < nin; i++)
-        tc_graph_tensor_free(&in[i]);
-    free(times);
-    free(in);
-    return st;
-}
-
-/* Stopped, it keeps what it has. */
-static tc_status time_all(curves *c, tc_graph_model *m, int repeats, uint64_t seed, tc_error *err) {
-    tc_graph_timing_options o = {.warmup = WARMUP, .repeats = repeats, .stop = tc_cli_stop_flag()};
-    size_t measured = 0;
-    TC_TRY(tc_clock_check(TC_CLOCK_CALLS, err));
-    for (int i = 0; i < c->n; i++) {
-        curve *v = &c->data[i];
-        size_t done = 0;
-        for (; done < v->points.len && !*o.stop; done++)
-            TC_TRY(time_point(m, c->r->nin, &o, seed, &v->points.data[done], err));
-        while (done && !v->points.data[done - 1].n)
-            done--;
-        v->points.len = done;
-        measured += done;
-    }
-    return measured ? TC_OK : tc_fail(err, TC_ENV, "stopped before anything was measured");
-}
-
-/* ---- reports ---- */
+/* ---- tables ---- */
 
 static const char *bar(tc_arena *a, double share) {
     char text[BAR + 1];
@@ -116,112 +21,109 @@ static const char *bar(tc_arena *a, double share) {
     return tc_arena_strndup(a, text, (size_t)n);
 }
 
-static void print_curve(const curves *c, const curve *v) {
-    const char **head = TC_NEW_N(c->arena, const char *, c->r->nsize + 4);
+/* A column for each size, as a point has them, and those of the times. */
+static tc_cli_table new_table(tc_arena *a, json_t *sizes) {
+    static const char *const rest[] = {">median", ">least", ">most", ""};
+    const char **head = TC_NEW_N(a, const char *, (int)(json_object_size(sizes) + TC_LEN(rest))), *name;
     int n = 0;
+    json_t *value;
+    json_object_foreach(sizes, name, value) head[n++] = tc_arena_printf(a, ">%s", name);
+    for (size_t i = 0; i < TC_LEN(rest); i++)
+        head[n++] = rest[i];
+    return tc_cli_table_new(n, head);
+}
+
+static void print_curve(tc_arena *a, const json_t *points) {
+    tc_cli_table t = new_table(a, json_object_get(json_array_get(points, 0), "sizes"));
     double slowest = 0;
-    for (int k = 0; k < c->r->nsize; k++)
-        head[n++] = tc_arena_printf(c->arena, ">%s", c->r->size[k].name);
-    head[n++] = ">median";
-    head[n++] = ">least";
-    head[n++] = ">most";
-    head[n++] = "";
-    tc_cli_table t = tc_cli_table_new(n, head);
-    for (size_t i = 0; i < v->points.len; i++)
-        slowest = fmax(slowest, v->points.data[i].median);
-    for (size_t i = 0; i < v->points.len; i++) {
-        const point *p = &v->points.data[i];
+    for (size_t i = 0; i < json_array_size(points); i++)
+        slowest = fmax(slowest, seconds_of(json_array_get(points, i), "median_ms"));
+    for (size_t i = 0; i < json_array_size(points); i++) {
+        const json_t *p = json_array_get(points, i);
+        const char *name;
+        json_t *value;
         char median[24], least[24], most[24];
-        for (int k = 0; k < c->r->nsize; k++)
-            tc_cli_cell(&t, "%lld", (long long)p->sizes[k]);
-        tc_cli_cell(&t, "%s", tc_cli_time(median, p->median));
-        tc_cli_cell(&t, "%s", tc_cli_time(least, p->least));
-        tc_cli_cell(&t, "%s", tc_cli_time(most, p->most));
-        tc_cli_cell(&t, "%s", bar(c->arena, slowest > 0 ? p->median / slowest : 0));
+        json_object_foreach(json_object_get(p, "sizes"), name, value)
+            tc_cli_cell(&t, "%lld", (long long)json_integer_value(value));
+        tc_cli_cell(&t, "%s", tc_text_time(median, seconds_of(p, "median_ms")));
+        tc_cli_cell(&t, "%s", tc_text_time(least, seconds_of(p, "min_ms")));
+        tc_cli_cell(&t, "%s", tc_text_time(most, seconds_of(p, "max_ms")));
+        tc_cli_cell(&t, "%s", bar(a, slowest > 0 ? seconds_of(p, "median_ms") / slowest : 0));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-static void print_text(const curves *c, const char *what, int threads, int repeats) {
-    for (int i = 0; i < c->n; i++)
-        if (c->data[i].points.len) {
-            printf("%s over %s\n", what, c->r->size[c->data[i].of].name);
-            print_curve(c, &c->data[i]);
+void tc_cli_print_curves(const json_t *j) {
+    const json_t *curves = json_object_get(j, "curves");
+    tc_arena *a = tc_arena_new();
+    for (size_t i = 0; i < json_array_size(curves); i++) {
+        const json_t *c = json_array_get(curves, i), *points = json_object_get(c, "points");
+        if (json_array_size(points)) {
+            printf("%s over %s\n", tc_cli_text(j, "name"), tc_cli_text(c, "over"));
+            print_curve(a, points);
             putchar('\n');
         }
-    printf("medians of at most %d runs, %d threads; --at NAME=SIZE says more of one size\n", repeats, threads);
-}
-
-static void print_json(const curves *c, const char *what, int threads) {
-    json_t *all = json_array();
-    for (int i = 0; i < c->n; i++) {
-        const curve *v = &c->data[i];
-        json_t *points = json_array();
-        for (size_t k = 0; k < v->points.len; k++) {
-            const point *p = &v->points.data[k];
-            json_array_append_new(points,
-                                  json_pack("{s:o,s:f,s:f,s:f,s:i}", "sizes", tc_cli_sizes_json(c->r, p->sizes), "median_ms",
-                                            p->median * 1e3, "min_ms", p->least * 1e3, "max_ms", p->most * 1e3, "repeats", p->n));
-        }
-        json_array_append_new(all, json_pack("{s:s,s:o}", "over", c->r->size[v->of].name, "points", points));
     }
-    tc_cli_json_print(json_pack("{s:s,s:i,s:o}", "name", what, "threads", threads, "curves", all));
+    printf("medians of at most %lld runs, %lld threads; --at NAME=SIZE says more of one size\n", tc_cli_number(j, "repeats"),
+           tc_cli_number(j, "threads"));
+    tc_arena_free(a);
 }
 
 /* ---- a picture ---- */
 
 /* "tiny.so over past, sequence = 2": what stays as it is where nothing else depends on the size. */
-static const char *title(const curves *c, const curve *v, const tc_cli_curve_options *o) {
-    const char *text = tc_arena_printf(c->arena, "%s over %s", o->what, c->r->size[v->of].name);
-    for (int k = 0; k < c->r->nsize; k++)
-        if (k != v->of && !c->r->size[k].is.text)
-            text = tc_arena_printf(c->arena, "%s, %s = %lld", text, c->r->size[k].name, (long long)v->points.data[0].sizes[k]);
+static const char *title(tc_arena *a, const json_t *j, const json_t *curve) {
+    const json_t *curves = json_object_get(j, "curves"), *first = json_array_get(json_object_get(curve, "points"), 0);
+    const char *text = tc_arena_printf(a, "%s over %s", tc_cli_text(j, "name"), tc_cli_text(curve, "over"));
+    for (size_t k = 0; k < json_array_size(curves); k++) {
+        const char *name = tc_cli_text(json_array_get(curves, k), "over");
+        if (json_array_get(curves, k) != curve)
+            text = tc_arena_printf(a, "%s, %s = %lld", text, name, tc_cli_number(json_object_get(first, "sizes"), name));
+    }
     return text;
 }
 
-static tc_chart chart_of(const curves *c, const curve *v, const tc_cli_curve_options *o, int threads) {
-    tc_chart_point *points = TC_NEW_N(c->arena, tc_chart_point, v->points.len);
-    for (size_t i = 0; i < v->points.len; i++) {
-        const point *p = &v->points.data[i];
-        char text[TC_CHART_TEXT];
-        const char *sizes = tc_cli_sizes_text(c->arena, c->r, p->sizes) + 1; /* behind the space */
-        points[i] = (tc_chart_point){p->sizes[v->of], p->least, p->median, p->most,
-                                     tc_arena_printf(c->arena, "%s: %s", sizes, tc_cli_time(text, p->median))};
+/* "batch=1 sequence=17: 1.23 ms" */
+static const char *says(tc_arena *a, const json_t *point) {
+    const char *text = "", *name;
+    json_t *value;
+    char median[TC_CHART_TEXT];
+    json_object_foreach(json_object_get(point, "sizes"), name, value) text =
+        tc_arena_printf(a, "%s%s%s=%lld", text, *text ? " " : "", name, (long long)json_integer_value(value));
+    return tc_arena_printf(a, "%s: %s", text, tc_text_time(median, seconds_of(point, "median_ms")));
+}
+
+static tc_chart chart_of(tc_arena *a, const json_t *j, const json_t *curve) {
+    const json_t *of = json_object_get(curve, "points");
+    const char *over = tc_cli_text(curve, "over");
+    int n = (int)json_array_size(of);
+    tc_chart_point *points = TC_NEW_N(a, tc_chart_point, n);
+    for (int i = 0; i < n; i++) {
+        const json_t *p = json_array_get(of, (size_t)i);
+        points[i] = (tc_chart_point){tc_cli_number(json_object_get(p, "sizes"), over), seconds_of(p, "min_ms"),
+                                     seconds_of(p, "median_ms"), seconds_of(p, "max_ms"), says(a, p)};
     }
-    return (tc_chart){.title = title(c, v, o),
-                      .subtitle = tc_arena_printf(c->arena, "medians of at most %d runs, least to most in light blue; %d threads",
-                                                  o->repeats, threads),
-                      .axis = c->r->size[v->of].name,
-                      .n = (int)v->points.len,
+    return (tc_chart){.title = title(a, j, curve),
+                      .subtitle = tc_arena_printf(a, "medians of at most %lld runs, least to most in light blue; %lld threads",
+                                                  tc_cli_number(j, "repeats"), tc_cli_number(j, "threads")),
+                      .axis = over,
+                      .n = n,
                       .points = points};
 }
 
-static tc_status write_plot(const curves *c, const tc_cli_curve_options *o, int threads, tc_error *err) {
-    tc_chart *charts = TC_NEW_N(c->arena, tc_chart, c->n);
+int tc_cli_plot_curves(const json_t *j, const char *file, tc_error *err) {
+    const json_t *curves = json_object_get(j, "curves");
+    tc_arena *a = tc_arena_new();
+    tc_chart *charts = TC_NEW_N(a, tc_chart, (int)json_array_size(curves));
     tc_strbuf b = {0};
     int n = 0;
-    for (int i = 0; i < c->n; i++)
-        if (c->data[i].points.len)
-            charts[n++] = chart_of(c, &c->data[i], o, threads);
-    tc_chart_svg(charts, n, tc_cli_time, &b);
-    tc_status s = tc_fs_write(o->plot, tc_sb_str(&b), b.len, err);
+    for (size_t i = 0; i < json_array_size(curves); i++)
+        if (json_array_size(json_object_get(json_array_get(curves, i), "points")))
+            charts[n++] = chart_of(a, j, json_array_get(curves, i));
+    tc_chart_svg(charts, n, tc_text_time, &b);
+    tc_status s = tc_fs_write(file, tc_sb_str(&b), b.len, err);
     tc_strbuf_free(&b);
-    return s;
-}
-
-int tc_cli_bench_curve(tc_graph_model *m, const tc_cli_curve_options *o, tc_error *err) {
-    curves c = {.r = tc_graph_model_sizes(m), .arena = tc_arena_new()};
-    choose(&c);
-    tc_status st = time_all(&c, m, o->repeats, o->seed, err);
-    if (st == TC_OK && o->json)
-        print_json(&c, o->what, tc_graph_model_threads(m));
-    else if (st == TC_OK)
-        print_text(&c, o->what, tc_graph_model_threads(m), o->repeats);
-    if (st == TC_OK && o->plot)
-        st = write_plot(&c, o, tc_graph_model_threads(m), err);
-    for (int i = 0; i < c.n; i++)
-        tc_vec_free(&c.data[i].points);
-    tc_arena_free(c.arena);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
+    tc_arena_free(a);
+    return s == TC_OK ? TC_CLI_DONE : TC_CLI_FAILED;
 }

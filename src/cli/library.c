@@ -1,20 +1,5 @@
 /* What a built library says of itself, read from its file: nothing of it is loaded. */
-#include "codegen/artefacts/library.h"
-
-#include <stdlib.h>
-
-#include "cli/cli.h"
-#include "measure/records/json_text.h"
-
-/* A text of the metadata, which whoever made the file chose. */
-static const char *text_of(const json_t *j, const char *key) {
-    const char *s = json_string_value(json_object_get(j, key));
-    return s ? s : "?";
-}
-
-static long long number_of(const json_t *j, const char *key) {
-    return (long long)json_integer_value(json_object_get(j, key));
-}
+#include "cli/commands.h"
 
 /* The size that dimension d of input i is; NULL: it does not vary. */
 static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
@@ -28,10 +13,10 @@ static const json_t *size_of(const json_t *varying, size_t i, size_t d) {
 static void print_ports(const char *what, const json_t *ports, size_t hidden, const json_t *varying) {
     for (size_t i = 0; i + hidden < json_array_size(ports); i++) {
         const json_t *p = json_array_get(ports, i), *shape = json_object_get(p, "shape");
-        printf("%-8s %s  %s[", i ? "" : what, text_of(p, "name"), text_of(p, "dtype"));
+        printf("%-8s %s  %s[", i ? "" : what, tc_cli_text(p, "name"), tc_cli_text(p, "dtype"));
         for (size_t d = 0; d < json_array_size(shape); d++)
             if (size_of(varying, i, d))
-                printf("%s%s", d ? "," : "", text_of(size_of(varying, i, d), "name"));
+                printf("%s%s", d ? "," : "", tc_cli_text(size_of(varying, i, d), "name"));
             else
                 printf("%s%lld", d ? "," : "", (long long)json_integer_value(json_array_get(shape, d)));
         puts("]");
@@ -39,15 +24,15 @@ static void print_ports(const char *what, const json_t *ports, size_t hidden, co
 }
 
 static void print_limit(const json_t *l) {
-    printf("         %s is", text_of(json_object_get(l, "sum"), "text"));
+    printf("         %s is", tc_cli_text(json_object_get(l, "sum"), "text"));
     if (json_object_get(l, "least"))
-        printf(" at least %lld", number_of(l, "least"));
+        printf(" at least %lld", tc_cli_number(l, "least"));
     if (json_object_get(l, "most"))
-        printf(" at most %lld", number_of(l, "most"));
+        printf(" at most %lld", tc_cli_number(l, "most"));
     if (json_object_get(l, "multiple"))
-        printf(" a multiple of %lld", number_of(l, "multiple"));
+        printf(" a multiple of %lld", tc_cli_number(l, "multiple"));
     if (json_object_get(l, "what"))
-        printf(", for %s", text_of(l, "what"));
+        printf(", for %s", tc_cli_text(l, "what"));
     putchar('\n');
 }
 
@@ -56,12 +41,12 @@ static void print_sizes(const json_t *varying) {
     const json_t *sizes = json_object_get(varying, "sizes"), *limits = json_object_get(varying, "limits");
     for (size_t i = 0; i < json_array_size(sizes); i++) {
         const json_t *s = json_array_get(sizes, i), *is = json_object_get(s, "is");
-        printf("%-8s %s = ", i ? "" : "sizes", text_of(s, "name"));
+        printf("%-8s %s = ", i ? "" : "sizes", tc_cli_text(s, "name"));
         if (is)
-            printf("%s, ", text_of(is, "text"));
-        printf("%lld..%lld", number_of(s, "least"), number_of(s, "most"));
-        if (number_of(s, "multiple") > 1)
-            printf(" in steps of %lld", number_of(s, "multiple"));
+            printf("%s, ", tc_cli_text(is, "text"));
+        printf("%lld..%lld", tc_cli_number(s, "least"), tc_cli_number(s, "most"));
+        if (tc_cli_number(s, "multiple") > 1)
+            printf(" in steps of %lld", tc_cli_number(s, "multiple"));
         puts(!is && json_is_true(json_object_get(s, "assumed")) ? ", assumed" : "");
     }
     for (size_t i = 0; i < json_array_size(limits); i++) {
@@ -77,55 +62,44 @@ static void print_kernels(const json_t *kernels) {
         const json_t *k = json_array_get(kernels, i), *seconds = json_object_get(k, "seconds");
         char time[24] = "", record[24] = "default";
         if (json_is_number(seconds)) {
-            tc_cli_time(time, json_number_value(seconds));
+            tc_text_time(time, json_number_value(seconds));
             snprintf(record, sizeof record, "%lld", (long long)json_integer_value(json_object_get(k, "record")));
         }
         tc_cli_cell(&t, "%zu", i);
-        tc_cli_cell(&t, "%s", text_of(k, "name"));
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "name"));
         tc_cli_cell(&t, "%lld", (long long)json_integer_value(json_object_get(k, "count")));
-        tc_cli_cell(&t, "%s", text_of(k, "form"));
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "form"));
         tc_cli_cell(&t, "%s", record);
         tc_cli_cell(&t, "%s", time);
-        tc_cli_cell(&t, "%s", text_of(k, "workload"));
-        tc_cli_cell(&t, "%s", text_of(k, "trace"));
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "workload"));
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "trace"));
     }
     tc_cli_table_print(&t, stdout);
     tc_cli_table_free(&t);
 }
 
-static void print_text(const char *path, const json_t *j) {
+static void print_text(const json_t *j) {
     const json_t *from = json_object_get(j, "provenance"), *varying = json_object_get(j, "varying");
-    printf("%s: library '%s' for at most %lld threads\n", path, text_of(j, "name"),
+    printf("%s: library '%s' for at most %lld threads\n", tc_cli_text(j, "library"), tc_cli_text(j, "name"),
            (long long)json_integer_value(json_object_get(j, "threads")));
-    printf("target   %s\n", text_of(j, "target"));
+    printf("target   %s\n", tc_cli_text(j, "target"));
     printf("stack    %lld bytes of each thread\n", (long long)json_integer_value(json_object_get(j, "stack")));
-    printf("made by  tctune %s (LLVM %s, build %s)\n", text_of(from, "tctune"), text_of(from, "llvm"), text_of(from, "build"));
-    printf("accuracy %s%s\n", text_of(from, "accuracy"),
+    printf("made by  tctune %s (LLVM %s, build %s)\n", tc_cli_text(from, "tctune"), tc_cli_text(from, "llvm"),
+           tc_cli_text(from, "build"));
+    printf("accuracy %s%s\n", tc_cli_text(from, "accuracy"),
            json_is_true(json_object_get(from, "bf16")) ? ", bf16 where it pays" : "");
-    printf("database %s\n", json_object_get(from, "database") ? text_of(from, "database") : "none");
+    printf("database %s\n", json_object_get(from, "database") ? tc_cli_text(from, "database") : "none");
     print_ports("inputs", json_object_get(j, "inputs"), json_array_size(json_object_get(varying, "sizes")), varying);
-    print_ports("outputs", json_object_get(j, "outputs"), (size_t)TC_MAX(0, number_of(j, "sizes")), NULL);
+    print_ports("outputs", json_object_get(j, "outputs"), (size_t)TC_MAX(0, tc_cli_number(j, "sizes")), NULL);
     print_sizes(varying);
     print_kernels(json_object_get(j, "kernels"));
 }
 
 int tc_cli_show_library(const char *path, bool json, tc_error *err) {
     char *text;
-    if (tc_cg_read_metadata(path, &text, err) != TC_OK)
-        return TC_CLI_FAILED;
-    json_t *j = tc_meas_json_read(text, 0, NULL);
-    free(text);
-    if (!json_is_object(j)) {
-        json_decref(j);
-        tc_cg_not_a_library(path, "its metadata are damaged", err);
-        return TC_CLI_FAILED;
-    }
-    if (json) {
-        json_object_set_new(j, "library", json_string(path));
-        tc_cli_json_print(j);
-        return TC_CLI_DONE;
-    }
-    print_text(path, j);
-    json_decref(j);
+    int status = tc_cli_status(tctune_library_describe(path, &text, TC_CLI_SAY(err)));
+    if (status != TC_CLI_DONE)
+        return status;
+    tc_cli_tell(text, json, print_text);
     return TC_CLI_DONE;
 }

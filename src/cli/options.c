@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/passes/pass.h"
 #include "support/strbuf.h"
 
 int tc_cli_usage(tc_error *err, const char *fmt, ...) {
@@ -34,8 +33,31 @@ int tc_cli_take_text(const tc_cli_option *o, const char *v, void *field, tc_erro
 
 int tc_cli_take_list(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
     (void)o, (void)err;
-    tc_push((tc_cli_texts *)field, v);
+    tc_cli_add_text(field, v);
     return TC_CLI_DONE;
+}
+
+/* "strict, fast or soon" of "strict|fast|soon" */
+static void put_choices(tc_strbuf *b, const char *argument) {
+    for (const char *p = argument; *p; p++)
+        if (*p != '|')
+            tc_sb_addc(b, *p);
+        else
+            tc_sb_add(b, strchr(p + 1, '|') ? ", " : " or ");
+}
+
+int tc_cli_take_choice(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
+    size_t n = strlen(v);
+    for (const char *p = o->argument; *p; p += strcspn(p, "|"), p += *p == '|')
+        if (n && strcspn(p, "|") == n && memcmp(p, v, n) == 0) {
+            *(const char **)field = v;
+            return TC_CLI_DONE;
+        }
+    tc_strbuf choices = {0};
+    put_choices(&choices, o->argument);
+    int status = tc_cli_usage(err, "--%s needs %s, not '%s'", o->name, tc_sb_str(&choices), v);
+    tc_strbuf_free(&choices);
+    return status;
 }
 
 int tc_cli_take_count(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
@@ -51,8 +73,9 @@ int tc_cli_take_count(const tc_cli_option *o, const char *v, void *field, tc_err
 }
 
 int tc_cli_take_level(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    if (*v < '0' || *v > '0' + TC_GRAPH_OPT_MAX || v[1])
-        return tc_cli_usage(err, "--%s needs a number from 0 to %d, not '%s'", o->name, TC_GRAPH_OPT_MAX, v);
+    int most = TCTUNE_LEVEL_3 - TCTUNE_LEVEL_0;
+    if (*v < '0' || *v > '0' + most || v[1])
+        return tc_cli_usage(err, "--%s needs a number from 0 to %d, not '%s'", o->name, most, v);
     *(int *)field = *v - '0';
     return TC_CLI_DONE;
 }
@@ -75,40 +98,19 @@ int tc_cli_take_real(const tc_cli_option *o, const char *v, void *field, tc_erro
     return TC_CLI_DONE;
 }
 
-/* What `st`, the outcome of reading the option's value, is as a status. */
-static int taken(const tc_cli_option *o, tc_status st, tc_error *err) {
-    if (st != TC_OK)
-        tc_error_prefix(err, "--%s: ", o->name);
-    return st == TC_OK ? TC_CLI_DONE : TC_CLI_USAGE;
-}
-
-int tc_cli_take_accuracy(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    return taken(o, tc_accuracy_parse(v, field, err), err);
-}
-
-int tc_cli_take_precision(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    return taken(o, tc_accuracy_parse_precision(v, field, err), err);
-}
-
-int tc_cli_take_timing(const tc_cli_option *o, const char *v, void *field, tc_error *err) {
-    tc_cli_timing *t = field;
-    t->given = true;
-    return taken(o, tc_tune_timing_parse(v, &t->asked, err), err);
-}
-
 /* ---- the command line ---- */
 
 /* The last row of every table. */
 static const tc_cli_option help_option = TC_CLI_FLAG(tc_cli_common, help, "help", "print this help");
 
-static const tc_cli_option *option(const tc_cli_command *c, size_t i) {
+const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i) {
     return i < c->noption ? &c->options[i] : &help_option;
 }
 
 /* Its row, noption for --help; -1: the command does not take it. */
 static int find(const tc_cli_command *c, const char *name, size_t len) {
     for (size_t i = 0; i <= c->noption; i++)
-        if (strlen(option(c, i)->name) == len && memcmp(option(c, i)->name, name, len) == 0)
+        if (strlen(tc_cli_option_at(c, i)->name) == len && memcmp(tc_cli_option_at(c, i)->name, name, len) == 0)
             return (int)i;
     return -1;
 }
@@ -116,7 +118,7 @@ static int find(const tc_cli_command *c, const char *name, size_t len) {
 static int unknown(const tc_cli_command *c, const char *arg, tc_error *err) {
     tc_strbuf known = {0};
     for (size_t i = 0; i <= c->noption; i++)
-        tc_sb_printf(&known, "%s--%s", i ? ", " : "", option(c, i)->name);
+        tc_sb_printf(&known, "%s--%s", i ? ", " : "", tc_cli_option_at(c, i)->name);
     int s =
         tc_cli_usage(err, "there is no option %.*s here; %s takes %s", (int)strcspn(arg, "="), arg, c->name, tc_sb_str(&known));
     tc_strbuf_free(&known);
@@ -143,7 +145,7 @@ static int take_option(command_line *l, tc_error *err) {
     int row = arg[1] == '-' ? find(l->command, arg + 2, len - 2) : -1;
     if (row < 0)
         return unknown(l->command, arg, err);
-    const tc_cli_option *o = option(l->command, (size_t)row);
+    const tc_cli_option *o = tc_cli_option_at(l->command, (size_t)row);
     const char *v = arg[len] ? arg + len + 1 : NULL;
     if (!o->argument && v)
         return tc_cli_usage(err, "--%s takes no value", o->name);
@@ -169,7 +171,7 @@ static int take_all(command_line *l, tc_error *err) {
             if (s != TC_CLI_DONE)
                 return s;
         } else {
-            tc_push(&l->args->operands, arg);
+            tc_cli_add_text(&l->args->operands, arg);
         }
     }
     return TC_CLI_DONE;
@@ -246,7 +248,7 @@ void tc_cli_help(FILE *f, const tc_cli_command *c) {
     }
     fprintf(f, "\noptions:\n");
     for (size_t i = 0; i <= c->noption; i++) {
-        const tc_cli_option *o = option(c, i);
+        const tc_cli_option *o = tc_cli_option_at(c, i);
         int n = fprintf(f, "  --%s%s%s", o->name, o->argument ? " " : "", o->argument ? o->argument : "");
         if (n >= HELP_COLUMN) {
             fprintf(f, "\n");

@@ -8,6 +8,9 @@
  *   } zoo_args;
  *   static const tc_cli_option options[] = {TC_CLI_OUT_OPTION(zoo_args, out)};
  *
+ * How the value of an option is written (`argument`) tells the completions of shells, too, what it can be: alternatives with | between
+ * them, which are words in small letters, numbers from one to another (0..3), files by their suffix (FILE.onnx), FILE and DIR.
+ *
  * A table is in the order in which --help lists it. --help itself is in none: every command takes it. */
 #ifndef TC_CLI_OPTIONS_H
 #define TC_CLI_OPTIONS_H
@@ -16,17 +19,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "search_space/alternatives/alternatives.h"
-#include "support/status.h"
-#include "support/vec.h"
-#include "tune/kernel/mode.h"
+#include "cli/face/face.h"
 
 /* ---- rows ---- */
-
-/* How a command ends. */
-enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
-
-typedef TC_VEC(const char *) tc_cli_texts;
 
 typedef struct tc_cli_option tc_cli_option;
 
@@ -41,8 +36,8 @@ struct tc_cli_option {
     size_t offset; /* of the field in the command's struct */
 };
 
-tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed, tc_cli_take_real,
-    tc_cli_take_list, tc_cli_take_accuracy, tc_cli_take_precision, tc_cli_take_timing;
+tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_choice, tc_cli_take_count, tc_cli_take_level, tc_cli_take_seed,
+    tc_cli_take_real, tc_cli_take_list;
 
 /* The place of a field of type T in struct S; a field of another type does not compile. */
 #define TC_CLI_PLACE(S, field, T) (offsetof(S, field) + 0 * sizeof((T *)0 == &((S *)0)->field))
@@ -53,11 +48,13 @@ tc_cli_take tc_cli_take_flag, tc_cli_take_text, tc_cli_take_count, tc_cli_take_l
 
 #define TC_CLI_FLAG(S, field, name, help) TC_CLI_ROW(S, field, bool, tc_cli_take_flag, name, NULL, help)
 #define TC_CLI_TEXT(S, field, name, argument, help) TC_CLI_ROW(S, field, const char *, tc_cli_take_text, name, argument, help)
+/* One of the words that the argument lists, between bars. */
+#define TC_CLI_CHOICE(S, field, name, argument, help) TC_CLI_ROW(S, field, const char *, tc_cli_take_choice, name, argument, help)
 /* A whole number from 1. */
 #define TC_CLI_COUNT(S, field, name, argument, help) TC_CLI_ROW(S, field, int, tc_cli_take_count, name, argument, help)
 /* A number that is not negative. */
 #define TC_CLI_REAL(S, field, name, argument, help) TC_CLI_ROW(S, field, double, tc_cli_take_real, name, argument, help)
-/* It may be given more than once. */
+/* It may be given more than once; what stands behind the last one is NULL. */
 #define TC_CLI_LIST(S, field, name, argument, help) TC_CLI_ROW(S, field, tc_cli_texts, tc_cli_take_list, name, argument, help)
 
 /* ---- what commands share ---- */
@@ -96,17 +93,29 @@ typedef struct tc_cli_db_args {
     bool untuned;
 } tc_cli_db_args;
 
-typedef struct tc_cli_timing {
-    bool given;
-    tc_tune_timing asked;
-} tc_cli_timing;
+/* A fleet's server, and which of its workers measure. */
+typedef struct tc_cli_fleet_args {
+    const char *url; /* NULL: this machine measures */
+    const char *creds, *nkey, *ca, *key;
+    int workers;
+} tc_cli_fleet_args;
+
+/* Which forms of a kernel there are; NULL: not given. */
+typedef struct tc_cli_accuracy_args {
+    const char *accuracy, *precision;
+} tc_cli_accuracy_args;
+
+/* How far floats may be from what is expected; negative: not given. */
+typedef struct tc_cli_tolerance {
+    double rtol, atol;
+} tc_cli_tolerance;
 
 /* What a model is made from. */
 typedef struct tc_cli_model_args {
     tc_cli_source_args source;
     tc_cli_target_args target;
     tc_cli_db_args db;
-    tc_accuracy accuracy;
+    tc_cli_accuracy_args accuracy;
     uint64_t seed;
     bool require_complete;
     const char *listing; /* no option: the file that saving writes the lowered programs to, for debuggers; NULL: none */
@@ -118,7 +127,7 @@ typedef struct tc_cli_model_args {
 #define TC_CLI_SOURCE_DEFAULTS                                                                                                   \
     { .passes = TC_CLI_PASS_DEFAULTS }
 #define TC_CLI_MODEL_DEFAULTS                                                                                                    \
-    { .source = TC_CLI_SOURCE_DEFAULTS, .accuracy = TC_ACCURACY_FAST }
+    { .source = TC_CLI_SOURCE_DEFAULTS }
 #define TC_CLI_TOLERANCE_DEFAULTS                                                                                                \
     { .rtol = -1, .atol = -1 }
 
@@ -130,8 +139,9 @@ typedef struct tc_cli_model_args {
         "shape of an input, or with one number the value of a symbolic dimension or of a kernel's symbol; LEAST..MOST is a "     \
         "range of sizes, LEAST..MOST:N the multiples of N in it; may be repeated")
 #define TC_CLI_SOURCE_OPTIONS(S, g)                                                                                              \
-    TC_CLI_TEXT(S, g.model, "model", "FILE", "the network: an ONNX model (for run and bench also a library that build wrote)"),  \
-        TC_CLI_TEXT(S, g.te, "te", "FILE", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape),      \
+    TC_CLI_TEXT(S, g.model, "model", "FILE.onnx|FILE.so",                                                                        \
+                "the network: an ONNX model (for run and bench also a library that build wrote)"),                               \
+        TC_CLI_TEXT(S, g.te, "te", "FILE.te", "one kernel in .te form instead of a network"), TC_CLI_SHAPE_OPTION(S, g.shape),   \
         TC_CLI_FLAG(                                                                                                             \
             S, g.in_place_cache, "in-place-cache",                                                                               \
             "an output that is an input with new rows behind it (keys and values of a model that decodes) is one buffer "        \
@@ -145,26 +155,26 @@ typedef struct tc_cli_model_args {
         TC_CLI_TEXT(S, g.dump, "dump-graph", "PASS",                                                                             \
                     "print the graph before and after this graph pass, or all of them (to standard error)")
 
-#define TC_CLI_DB_OPTION(S, f) TC_CLI_TEXT(S, f, "db", "FILE", "tuning database; default tctune.db in the current folder")
+#define TC_CLI_DB_OPTION(S, f) TC_CLI_TEXT(S, f, "db", "FILE.db", "tuning database; default tctune.db in the current folder")
 #define TC_CLI_UNTUNED_OPTION(S, f) TC_CLI_FLAG(S, f, "untuned", "use default schedules, whatever the database holds")
 #define TC_CLI_TARGET_OPTION(S, f)                                                                                               \
     TC_CLI_TEXT(S, f, "target", "T",                                                                                             \
                 "what code is made for: native (default), a CPU's name such as znver4, or \"llvm -mtriple=... -mcpu=...\"")
-#define TC_CLI_ACCURACY_OPTION(S, f)                                                                                             \
-    TC_CLI_ROW(S, f, tc_accuracy, tc_cli_take_accuracy, "accuracy", "strict|fast",                                               \
-               "fast (default): kernels may also be computed by algorithms that round more, where they are faster: "             \
-               "Winograd's convolution, up to 5e-4 of a network's outputs; strict: never")
-/* The field of TC_CLI_ACCURACY_OPTION. */
-#define TC_CLI_PRECISION_OPTION(S, f)                                                                                            \
-    TC_CLI_ROW(S, f, tc_accuracy, tc_cli_take_precision, "precision", "f32|bf16|auto",                                           \
-               "f32 (default); bf16: matmuls and convolutions may also take operands rounded to bf16, with sums in f32, where "  \
-               "that measures faster; auto: the same, of which build uses as much as --error-budget leaves")
+/* g: a tc_cli_accuracy_args */
+#define TC_CLI_ACCURACY_OPTIONS(S, g)                                                                                            \
+    TC_CLI_CHOICE(S, g.accuracy, "accuracy", "strict|fast",                                                                      \
+                  "fast (default): kernels may also be computed by algorithms that round more, where they are faster: "          \
+                  "Winograd's convolution, up to 5e-4 of a network's outputs; strict: never"),                                   \
+        TC_CLI_CHOICE(                                                                                                           \
+            S, g.precision, "precision", "f32|bf16|auto",                                                                        \
+            "f32 (default); bf16: matmuls and convolutions may also take operands rounded to bf16, with sums in f32, where "     \
+            "that measures faster; auto: the same, of which build uses as much as --error-budget leaves")
 #define TC_CLI_THREADS_OPTION(S, f) TC_CLI_COUNT(S, f, "threads", "N", "threads of the kernels; default one per core")
 #define TC_CLI_SEED_OPTION(S, f)                                                                                                 \
     TC_CLI_ROW(S, f, uint64_t, tc_cli_take_seed, "seed", "S", "seed of the search and of random inputs; default 0")
 #define TC_CLI_TIMING_OPTION(S, f)                                                                                               \
-    TC_CLI_ROW(                                                                                                                  \
-        S, f, tc_cli_timing, tc_cli_take_timing, "mode", "auto|hot|cold",                                                        \
+    TC_CLI_CHOICE(                                                                                                               \
+        S, f, "mode", "auto|hot|cold",                                                                                           \
         "how kernels are timed: hot, called again and again on the same data; cold, with the constants put out of "              \
         "every cache before each call, as in networks whose weights no cache holds; auto (default): cold where some form "       \
         "of the kernel reads more constants than half of the last cache as it was measured, or, in a network that reads "        \
@@ -181,7 +191,7 @@ typedef struct tc_cli_model_args {
                 "with --precision: only as many kernels round to bf16 as keep max |rounded - f32| / max |f32| of every output "  \
                 "at most E on the inputs of --inputs (else drawn ones), those first that save most time for their error")
 #define TC_CLI_INPUTS_OPTION(S, f)                                                                                               \
-    TC_CLI_TEXT(S, f, "inputs", "FILE",                                                                                          \
+    TC_CLI_TEXT(S, f, "inputs", "FILE.npz|DIR",                                                                                  \
                 ".npz with the inputs by name (or in.NAME), or a folder of input_N.pb; default seeded random values")
 #define TC_CLI_TOLERANCE_OPTIONS(S, g)                                                                                           \
     TC_CLI_REAL(S, g.rtol, "rtol", "R", "relative tolerance of floats; default 1e-3 (1e-2 for 16-bit floats)"),                  \
@@ -192,7 +202,23 @@ typedef struct tc_cli_model_args {
                 "how much each size of what varies counts: lines of NAME=SIZE .. WEIGHT; default by the logarithm of the size")
 #define TC_CLI_REPEATS_OPTION(S, f) TC_CLI_COUNT(S, f, "repeats", "N", "timed runs, of which the median is taken; default 30")
 #define TC_CLI_KERNEL_OPTION(S, f) TC_CLI_TEXT(S, f, "kernel", "NAME|INDEX", "which kernel of the network")
-#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE", "a schedule in .sched form instead of the best record")
+#define TC_CLI_SCHED_OPTION(S, f) TC_CLI_TEXT(S, f, "sched", "FILE.sched", "a schedule in .sched form instead of the best record")
+/* g: a tc_cli_fleet_args */
+#define TC_CLI_ACCESS_OPTIONS(S, g)                                                                                              \
+    TC_CLI_TEXT(S, g.creds, "creds", "FILE", "a user's credentials for the fleet's server"),                                     \
+        TC_CLI_TEXT(S, g.nkey, "nkey", "FILE",                                                                                   \
+                    "a user's public key and seed for the fleet's server, as deploy/fleet-user writes them"),                    \
+        TC_CLI_TEXT(S, g.ca, "tls-ca", "FILE", "certificates by which the fleet's server is checked")
+#define TC_CLI_NATS_OPTIONS(S, g)                                                                                                \
+    TC_CLI_TEXT(S, g.url, "nats", "URL", "the fleet's server: nats://HOST:PORT or tls://HOST:PORT"), TC_CLI_ACCESS_OPTIONS(S, g)
+#define TC_CLI_FLEET_OPTIONS(S, g)                                                                                               \
+    TC_CLI_TEXT(S, g.url, "fleet", "URL",                                                                                        \
+                "workers of a fleet measure, not this machine: its NATS server, nats://HOST:PORT or tls://HOST:PORT"),           \
+        TC_CLI_TEXT(S, g.key, "key", "PATTERN",                                                                                  \
+                    "which workers of the fleet, by their key (`tctune fleet status`), with * and ?; default those of this "     \
+                    "target and number of threads"),                                                                             \
+        TC_CLI_COUNT(S, g.workers, "workers", "K", "jobs of the fleet at once; default two for each worker"),                    \
+        TC_CLI_ACCESS_OPTIONS(S, g)
 #define TC_CLI_NO_CACHE_OPTION(S)                                                                                                \
     TC_CLI_FLAG(S, common.no_cache, "no-cache", "compile every kernel, and keep no objects ($TCTUNE_CACHE, else ~/.cache/tctune)")
 #define TC_CLI_JSON_OPTION(S, f) TC_CLI_FLAG(S, f, "json", "report as one JSON object on standard output")
@@ -212,6 +238,9 @@ typedef struct tc_cli_command {
     /* Gets the command's struct. The exit status; err is printed unless empty, with a hint at --help for TC_CLI_USAGE. */
     int (*run)(const void *args, tc_error *err);
 } tc_cli_command;
+
+/* Its option i from 0 to noption: the last one is --help, which no table has. */
+const tc_cli_option *tc_cli_option_at(const tc_cli_command *c, size_t i);
 
 /* Of a command's description: its struct, which begins with tc_cli_common, and its table. */
 #define TC_CLI_ARGS(S, table)                                                                                                    \

@@ -74,7 +74,6 @@ static void test_files(void **state) {
     fill(db);
     size_t written, added, known;
     int complaints = 0;
-    int64_t removed;
     tctune_database_stats s = {.struct_size = sizeof s};
     tctune_database *d = open_database(db, TCTUNE_CHANGE), *o;
     size_t all = count(d, NULL);
@@ -91,11 +90,10 @@ static void test_files(void **state) {
     REFUSED(TCTUNE_BAD_INPUT, "/no/such", tctune_database_add(o, "/no/such.jsonl", NULL, NULL, error, sizeof error));
     OK(tctune_database_stat(o, &s, error, sizeof error));
     assert_true(s.records == (int64_t)all && s.workloads == 1 && s.targets == 1 && s.bytes > 0);
-    OK(tctune_database_verify(o, complain, &complaints, error, sizeof error));
+    OK(tctune_database_verify(o, complain, &complaints, NULL, error, sizeof error));
     assert_int_equal(complaints, 0);
     REFUSED(TCTUNE_BAD_INPUT, "nothing to prune", tctune_database_prune(o, 0, 0, NULL, error, sizeof error));
-    OK(tctune_database_prune(o, 1, 1, &removed, error, sizeof error));
-    assert_int_equal(removed, all - 1);
+    OK(tctune_database_prune(o, 1, 1, NULL, error, sizeof error));
     assert_int_equal(count(o, NULL), 1);
     tctune_database_close(o);
     tctune_database_close(d);

@@ -128,11 +128,29 @@ static void test_what_is_wrong(void **state) {
     tctune_work_free(w);
 }
 
+/* Of one kernel, the sizes that vary are those that its inputs have. */
+static void test_sizes_made_of_others(void **state) {
+    (void)state;
+    static const char joined[] = "symbol P 0..7\nsymbol S 1..4\nsymbol T = P + S\n"
+                                 "tensor A[P, 3] f32\ntensor B[S, 3] f32\n"
+                                 "compute Y[i:T, j:3] = select(i < P, A[i, j], B[i - P, j])\noutput Y\n";
+    static const char given[] = "symbol P 1..7\nsymbol T = P + P\ntensor A[P] f32\ntensor B[T] f32\n"
+                                "compute Y[i:P] = A[i] + B[i]\noutput Y\n";
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_model *m;
+    for (int i = 0; i < 2; i++) {
+        tctune_work *w = open_text(i ? given : joined);
+        REFUSED(TCTUNE_BAD_INPUT, "has the size T, which is made of others", tctune_build(w, &o, &m, error, sizeof error));
+        tctune_work_free(w);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_builds),
         cmocka_unit_test(test_tuned),
         cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_sizes_made_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,6 +17,9 @@ static void test_steps(void **state) {
     tctune_schedule *s = make(w, NULL), *c;
     char *text;
     assert_string_equal(tctune_schedule_text(s), "");
+    OK(tctune_schedule_print(s, "stages", &text, error, sizeof error)); /* in the kernel's own names */
+    assert_non_null(strstr(text, "stage Y "));
+    tctune_text_free(text);
     OK(tctune_schedule_apply(s, "j_o, j_i = split Y.j [_, 16]", error, sizeof error));
     OK(tctune_schedule_apply(s, "reorder Y.j_o Y.k Y.j_i\nvectorize Y.j_i", error, sizeof error));
     char before[512];
@@ -30,6 +33,12 @@ static void test_steps(void **state) {
         assert_true(strlen(text) > 20);
         tctune_text_free(text);
     }
+    OK(tctune_schedule_stages(s, &text, error, sizeof error));
+    assert_non_null(strstr(text, "\"name\":\"Y\""));
+    assert_non_null(strstr(text, "\"name\":\"j_i\",\"extent\":16,\"reduce\":false,\"kind\":\"vectorize\""));
+    assert_non_null(strstr(text, "\"unit\":null"));
+    assert_true(strstr(text, "\"j_o\"") < strstr(text, "\"k\"") && strstr(text, "\"k\"") < strstr(text, "\"j_i\""));
+    tctune_text_free(text);
     REFUSED(TCTUNE_BAD_INPUT, "no stage", tctune_schedule_print(s, "ptx", &text, error, sizeof error));
     assert_null(text);
     OK(tctune_schedule_copy(s, &c, error, sizeof error));

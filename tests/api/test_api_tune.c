@@ -1,6 +1,7 @@
 /* Sessions: watched, stopped in every phase, gone on with, and what they leave in the database. */
 #include "api_common.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <pthread.h>
 
@@ -123,6 +124,45 @@ static void *stop_soon(void *session) {
     return NULL;
 }
 
+/* A document says what the structs say; a flag of the caller's ends a run, and is the caller's to clear. */
+static void test_described(void **state) {
+    (void)state;
+    seen s = {.stop_at = -1};
+    volatile int stop = 0;
+    tctune_tune_options o = options_of(&s);
+    tctune_work *w = open_text(gemm_text);
+    tctune_session *session;
+    tctune_task_state t = {.struct_size = sizeof t};
+    char *text;
+    remove_database(db);
+    o.stop = &stop;
+    OK(tctune_session_new(w, &o, &session, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "not run yet", tctune_session_describe(session, &text, error, sizeof error));
+    OK(tctune_session_run(session, error, sizeof error));
+    tctune_report r = report_of(session);
+    OK(tctune_session_task(session, 0, &t, error, sizeof error));
+    OK(tctune_session_describe(session, &text, error, sizeof error));
+    json_t *j = json_loads(text, 0, NULL), *task = json_array_get(json_object_get(j, "tasks"), 0);
+    tctune_text_free(text);
+    assert_int_equal(json_integer_value(json_object_get(j, "trials")), r.trials);
+    assert_string_equal(json_string_value(json_object_get(j, "end")), r.end);
+    assert_string_equal(json_string_value(json_object_get(task, "hash")), t.hash);
+    assert_true(fabs(json_number_value(json_object_get(task, "best_ms")) - t.best * 1e3) < 1e-12);
+    assert_true(t.forms >= 1 && t.peak == 0); /* where times are computed nothing is measured */
+    json_decref(j);
+    stop = 1;
+    assert_int_equal(tctune_session_run(session, error, sizeof error), TCTUNE_STOPPED);
+    assert_int_equal(stop, 1);
+    tctune_session_free(session);
+    tctune_work_free(w);
+    OK(tctune_tune_check(&o, error, sizeof error));
+    o.search = "luck";
+    REFUSED(TCTUNE_BAD_INPUT, "search: ", tctune_tune_check(&o, error, sizeof error));
+    o.search = NULL;
+    o.trials = 0;
+    REFUSED(TCTUNE_BAD_INPUT, "budget", tctune_tune_check(&o, error, sizeof error));
+}
+
 static void test_stopped_by_a_thread(void **state) {
     (void)state;
     seen s = {.stop_at = -1};
@@ -212,11 +252,9 @@ static void test_structs_of_other_versions(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_measures),
-        cmocka_unit_test(test_stopped_at_every_event),
-        cmocka_unit_test(test_stopped_by_a_thread),
-        cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_structs_of_other_versions),
+        cmocka_unit_test(test_measures),    cmocka_unit_test(test_stopped_at_every_event),
+        cmocka_unit_test(test_described),   cmocka_unit_test(test_stopped_by_a_thread),
+        cmocka_unit_test(test_bad_options), cmocka_unit_test(test_structs_of_other_versions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ ok "$TCTUNE" compare 1@cold.db default --repeats 11 --json
 [ "$(json out mode)" = cold ] || fail "the record's mode is not used"
 ok "$TCTUNE" compare 1@cold.db default --repeats 11 --mode hot --json
 [ "$(json out mode)" = hot ] || fail "compare --mode"
-refused 2 "--mode cold goes with two schedules" "$TCTUNE" compare default onednn --te gemm.te --mode cold
+refused 2 "mode cold goes with two schedules" "$TCTUNE" compare default onednn --te gemm.te --mode cold
 
 refused 2 "two things are compared" "$TCTUNE" compare default --te ffn.te
 refused 2 "two things are compared" "$TCTUNE" compare default default default --te ffn.te

@@ -253,6 +253,28 @@ static void folders_of_others_are_not_used(void **state) {
     unsetenv("TCTUNE_CACHE");
 }
 
+/* The same programs, kept by the same build for another user: neither uses the other's. */
+static void objects_of_others_are_not_run(void **state) {
+    (void)state;
+    for (int user = 0; user < 2; user++) {
+        pid_t child = fork(); /* which decides for itself who it is */
+        if (child == 0) {
+            char home[4096];
+            snprintf(home, sizeof home, "%s/home%d", folder, user);
+            setenv("TCTUNE_CACHE", home, 1);
+            tc_cg_cache *c = tc_cg_cache_open_at(folder, ROOMY);
+            for (int i = 0; i < 2; i++)
+                use(c, "plus", 3);
+            int64_t hits = hits_of(c), misses = misses_of(c);
+            tc_cg_cache_close(c);
+            _exit(hits == 1 && misses == 1 ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+    }
+}
+
 /* A link to a sound object, one that others can write to, one under the name of another program, and a pipe, which nobody writes. */
 static void files_that_are_not_ours_are_not_read(void **state) {
     (void)state;
@@ -374,6 +396,7 @@ static void environment(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        WITH_FOLDER(objects_of_others_are_not_run), /* before this process is somebody */
         WITH_FOLDER(second_time_is_a_hit),
         WITH_FOLDER(other_targets_are_apart),
         WITH_FOLDER(symbols_are_given),

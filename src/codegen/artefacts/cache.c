@@ -1,5 +1,6 @@
-/* See cache.h. Files are named KEY.o and hold "tctune object 3\n", the seal of what follows under its key, a newline, the stack that
- * the object takes, as 8 bytes, and the object. */
+/* See cache.h. Files are named KEY.o and hold "tctune object 4\n", the seal of what follows under its key, a newline, the stack that
+ * the object takes, as 8 bytes, and the object. The seal is this user's on this machine: nobody else's files are read, even where they
+ * came into the folder. */
 #include "codegen/artefacts/cache.h"
 
 #include <dirent.h>
@@ -23,7 +24,7 @@
 #include "support/vec.h"
 #include "tir_lower/text/text.h"
 
-static const char MAGIC[] = "tctune object 3\n";
+static const char MAGIC[] = "tctune object 4\n";
 enum { HEX = sizeof((tc_seal *)0)->hex - 1, HEADER = sizeof MAGIC - 1 + HEX + 1, STALE_SECONDS = 3600 };
 static const char SYMBOL[] = "tctune_kernel"; /* of objects as they are kept */
 static const int64_t DEFAULT_BYTES = (int64_t)512 << 20;
@@ -32,6 +33,7 @@ struct tc_cg_cache {
     int dir; /* the open folder */
     int64_t max_bytes;
     tc_digest build;
+    tc_seal own; /* the key of its seals */
     pthread_mutex_t lock;
     int64_t hits, misses, added; /* added: bytes since the folder was last looked through */
 };
@@ -40,16 +42,22 @@ struct tc_cg_cache {
 
 tc_cg_cache *tc_cg_cache_open_at(const char *dir, int64_t max_bytes) {
     tc_digest build;
+    tc_seal own;
     tc_error why = {0};
     int fd = tc_build_identity(&build) ? tc_user_folder_open(dir, &why) : -1;
     if (why.status != TC_OK)
         tc_log(TC_LOG_INFO, "%s", why.msg);
     if (fd < 0)
         return NULL;
+    if (!tc_host_seal(MAGIC, sizeof MAGIC - 1, &own)) {
+        close(fd);
+        return NULL;
+    }
     tc_cg_cache *c = tc_xcalloc(1, sizeof *c);
     c->dir = fd;
     c->max_bytes = max_bytes;
     c->build = build;
+    c->own = own;
     pthread_mutex_init(&c->lock, NULL);
     return c;
 }
@@ -170,8 +178,9 @@ static tc_seal key_of(const tc_cg_cache *c, const tc_target *t, const tc_func *f
 }
 
 /* Of an object as what its key stands for: it is of no use under another one. */
-static tc_seal seal_of(const tc_seal *key, const void *obj, size_t size) {
-    return tc_seal_of(key->hex, HEX, obj, size);
+static tc_seal seal_of(const tc_cg_cache *c, const tc_seal *key, const void *obj, size_t size) {
+    tc_seal s = tc_seal_of(key->hex, HEX, obj, size);
+    return tc_seal_of(c->own.hex, HEX, s.hex, HEX);
 }
 
 static bool read_all(int fd, char *data, size_t size) {
@@ -188,13 +197,13 @@ static bool read_all(int fd, char *data, size_t size) {
 }
 
 /* The object in an open file that is as long as st says, if it is what the key stands for; else NULL. */
-static void *read_object(int fd, const struct stat *st, const tc_seal *key, size_t *size) {
+static void *read_object(const tc_cg_cache *c, int fd, const struct stat *st, const tc_seal *key, size_t *size) {
     char head[HEADER];
     *size = (size_t)st->st_size - HEADER;
     char *obj = malloc(*size + 1);
     bool ok = obj && read_all(fd, head, HEADER) && !memcmp(head, MAGIC, sizeof MAGIC - 1) && read_all(fd, obj, *size);
     if (ok) {
-        tc_seal s = seal_of(key, obj, *size);
+        tc_seal s = seal_of(c, key, obj, *size);
         ok = !memcmp(head + sizeof MAGIC - 1, s.hex, HEX);
     }
     if (!ok) {
@@ -213,7 +222,7 @@ static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, vo
         return false;
     bool ours =
         fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && tc_is_ours(&st) && st.st_size >= HEADER + (int)sizeof(int64_t);
-    *obj = ours ? read_object(fd, &st, key, size) : NULL;
+    *obj = ours ? read_object(c, fd, &st, key, size) : NULL;
     if (*obj)
         futimens(fd, NULL); /* used just now; on failure it only seems older */
     else
@@ -225,7 +234,7 @@ static bool fetch(const tc_cg_cache *c, const char *name, const tc_seal *key, vo
 
 /* Not synced: after a power cut the file's own seal tells whether it is whole. */
 static bool store(const tc_cg_cache *c, const char *name, const tc_seal *key, const void *obj, size_t size) {
-    tc_seal s = seal_of(key, obj, size);
+    tc_seal s = seal_of(c, key, obj, size);
     char head[HEADER + 1], temp[32];
     uint64_t random;
     if (getrandom(&random, sizeof random, 0) != sizeof random)

@@ -4,6 +4,7 @@
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "support/system/memory.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
@@ -55,7 +56,7 @@ static void describe_kernels(builder *b) {
 }
 
 static bool stopped(const builder *b) {
-    return b->o->stop && *b->o->stop;
+    return tc_is_raised(b->o->stop);
 }
 
 static tc_status interrupted(tc_error *err) {

@@ -6,6 +6,7 @@
 #include "graph/quantize/quantize_int.h"
 #include "graph/trials/bundle.h"
 #include "graph/work/work.h"
+#include "support/stop.h"
 
 tc_status quant_runs_open(runs *r, const tc_quantize_options *o, tc_error *err) {
     *r = (runs){.o = o};
@@ -101,7 +102,7 @@ static tc_status run_all(runs *r, tc_graph_model *m, quant_seen *seen, void *use
         TC_TRY(get_data(r, m, err));
     for (size_t i = 0; i < r->ndata; i++) {
         tc_graph_bundle out = {0};
-        if (r->o->stop && *r->o->stop)
+        if (tc_is_raised(r->o->stop))
             return tc_fail(err, TC_ENV, "stopped before the end; nothing was written");
         tc_status st = tc_graph_model_run_named(m, &r->data[i], &out, err);
         if (st == TC_OK)

@@ -4,6 +4,7 @@
 #include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/stop.h"
 
 #include <string.h>
 
@@ -13,7 +14,7 @@ static const double peak_seconds = 0.5, unit_seconds = 0.15;
 /* ---- whole runs ---- */
 
 static bool enough(const tc_graph_timing_options *o, int done, double spent) {
-    return (o->stop && *o->stop) || (done >= 3 && o->budget > 0 && spent >= o->budget);
+    return tc_is_raised(o->stop) || (done >= 3 && o->budget > 0 && spent >= o->budget);
 }
 
 tc_status tc_graph_model_time(tc_graph_model *m, const tc_graph_tensor *in, const tc_graph_timing_options *o, double *times,

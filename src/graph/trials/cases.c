@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/stop.h"
 #include "support/system/fs.h"
 #include "support/vec.h"
 
@@ -50,7 +51,7 @@ static bool walk(const walker *w, const char *dir, int depth) {
     if (any || depth == 0)
         return any;
     paths folders = list_folders(dir, "", w->a);
-    for (size_t i = 0; i < folders.len && !(w->stop && *w->stop); i++)
+    for (size_t i = 0; i < folders.len && !tc_is_raised(w->stop); i++)
         any |= walk(w, folders.data[i], depth - 1);
     tc_vec_free(&folders);
     return any;

@@ -6,6 +6,7 @@
 #include "graph/trials/bench.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
 
@@ -67,7 +68,7 @@ static tc_status run_rounds(contest *c, tc_error *err) {
     tc_status s = TC_OK;
     for (int round = -WARMUP; round < c->rounds && s == TC_OK; round++)
         for (int i = 0; i < c->k && s == TC_OK; i++) {
-            if (c->o->stop && *c->o->stop)
+            if (tc_is_raised(c->o->stop))
                 s = tc_fail(err, TC_ENV, "interrupted while comparing records in the network; nothing was written");
             else
                 s = turn(c, round % 2 ? c->k - 1 - i : i, round, seconds, err);

@@ -1,5 +1,6 @@
 /* What search.h describes. */
 #include "graph/work/search.h"
+#include "support/stop.h"
 
 #include <stdlib.h>
 
@@ -73,7 +74,7 @@ tc_status tc_graph_search_run(tc_graph_search *s, const tc_tune_options *o, tc_m
     static const tc_graph_search_listener nobody = {0};
     l = l ? l : &nobody;
     TC_TRY(search(o, &s->spread, db, l, err));
-    for (int i = 0; i < s->spread.nrange && !(o->stop && *o->stop); i++)
+    for (int i = 0; i < s->spread.nrange && !tc_is_raised(o->stop); i++)
         TC_TRY(compare(o, &s->spread.ranges[i], db, l, err));
     return TC_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "search_space/space_int.h"
 #include "support/map.h"
+#include "support/stop.h"
 
 /* A trace that was realised in this search. */
 typedef struct realised {
@@ -55,7 +56,7 @@ typedef struct slot {
 } slot;
 
 static inline bool stopped(const search *x) {
-    return tc_ran_out() || (x->q->options.stop && *x->q->options.stop);
+    return tc_ran_out() || tc_is_raised(x->q->options.stop);
 }
 
 /* ---- vary.c ---- */

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/commands.h"
 #include "graph/onnx/write.h"
 #include "graph/work/work.h"
 #include "measure/records/exchange.h"
@@ -407,13 +407,13 @@ static void taken(void *user, const char *file, size_t added, size_t known) {
 static tc_status import_records(tc_error *err) {
     tc_status s = tc_memory_begin(err);
     const char *file = "whole/tuned.json";
-    return s == TC_OK ? tc_memory_end(tc_meas_import_files("new/t.db", &file, 1, taken, NULL, err), err) : s;
+    return s == TC_OK ? tc_memory_end(tc_meas_take_files("new/t.db", &file, 1, taken, NULL, err), err) : s;
 }
 
 static tc_status merge_records(tc_error *err) {
     tc_status s = tc_memory_begin(err);
     const char *file = "tuned.db";
-    return s == TC_OK ? tc_memory_end(tc_meas_merge_files("new/t.db", &file, 1, taken, NULL, err), err) : s;
+    return s == TC_OK ? tc_memory_end(tc_meas_take_files("new/t.db", &file, 1, taken, NULL, err), err) : s;
 }
 
 static tc_status as_many(bool none, tc_error *err) {

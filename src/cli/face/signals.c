@@ -1,15 +1,16 @@
 /* Signals. The flag is the one piece of mutable global state of the command: a handler can reach nothing else. */
 #include <signal.h>
 
-#include "cli/cli.h"
+#include "cli/face/face.h"
+#include "support/stop.h"
 
 static volatile sig_atomic_t stop_signal;
 
 static void on_stop(int number) {
-    stop_signal = number;
+    tc_raise_to(&stop_signal, number);
 }
 
-const volatile sig_atomic_t *tc_cli_stop_flag(void) {
+volatile sig_atomic_t *tc_cli_stop_flag(void) {
     return &stop_signal;
 }
 

@@ -1,51 +1,8 @@
-/* Kernels side by side: two texts as columns, and facts of assembly as JSON. */
+/* Two texts as columns. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-
-json_t *tc_cli_asm_json(const tc_cg_asm_facts *f) {
-    const tc_cg_mix *m = &f->mix;
-    json_t *j = json_object();
-    const struct {
-        const char *name;
-        int value;
-    } counts[] = {{"instructions", m->instructions},
-                  {"fma", m->fma},
-                  {"arithmetic", m->arithmetic},
-                  {"loads", m->loads},
-                  {"broadcasts", m->broadcasts},
-                  {"stores", m->stores},
-                  {"moves", m->moves},
-                  {"scalar", m->scalar},
-                  {"prefetches", m->prefetches},
-                  {"other", m->other},
-                  {"folded", m->folded},
-                  {"spills", m->spills},
-                  {"masked", m->masked},
-                  {"accumulators", m->accumulators},
-                  {"vector_bits", m->vector_bits},
-                  {"tails", f->tails},
-                  {"tails_masked", f->tails_masked},
-                  {"tails_scalar", f->tails_scalar},
-                  {"loops", f->nloop}};
-    json_object_set_new(j, "known", json_boolean(f->known));
-    if (f->hot >= 0) {
-        const tc_cg_asm_loop *l = &f->loops[f->hot];
-        json_object_set_new(j, "hot_loop",
-                            json_pack("{s:s,s:i,s:i,s:i}", "name", l->name, "first_line", l->first + 1, "last_line", l->last + 1,
-                                      "depth", l->depth));
-    } else {
-        json_object_set_new(j, "hot_loop", json_null());
-    }
-    for (size_t i = 0; i < TC_LEN(counts); i++)
-        json_object_set_new(j, counts[i].name, json_integer(counts[i].value));
-    json_object_set_new(j, "fma_share", json_real(tc_cg_fma_share(m)));
-    json_object_set_new(j, "fma_purity", json_real(tc_cg_fma_purity(m)));
-    return j;
-}
-
-/* ---- columns ---- */
+#include "cli/face/face.h"
 
 typedef struct text {
     const char **line;

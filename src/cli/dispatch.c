@@ -4,17 +4,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-#include "measure/worker/worker.h"
+#include "cli/commands.h"
+#include "cli/face/face.h"
 #include "support/log.h"
+#include "support/stop.h"
 #include "support/system/memory.h"
 #include "support/system/secret.h"
 #include "support/system/user_folder.h"
 
-static const tc_cli_command *const commands[] = {
-    &tc_cli_tune,     &tc_cli_build,     &tc_cli_run,       &tc_cli_verify,    &tc_cli_bench,  &tc_cli_trace,    &tc_cli_doctor,
-    &tc_cli_show,     &tc_cli_measure,   &tc_cli_compare,   &tc_cli_quantize,  &tc_cli_zoo,    &tc_cli_db_stats, &tc_cli_db_merge,
-    &tc_cli_db_prune, &tc_cli_db_verify, &tc_cli_db_export, &tc_cli_db_import, &tc_cli_export, &tc_cli_import};
+static const tc_cli_command *const commands[] = {TC_CLI_COMMANDS(TC_CLI_LISTED)};
 
 static void print_overview(FILE *f) {
     fprintf(f,
@@ -23,7 +21,7 @@ static void print_overview(FILE *f) {
             "Finds fast schedules for tensor programs by measuring on this machine, and builds models from them.\n\ncommands:\n");
     for (size_t i = 0; i < TC_LEN(commands); i++)
         if (!commands[i]->hidden)
-            fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+            fprintf(f, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(f, "\n`tctune COMMAND --help` describes a command's options. Messages for diagnosis: TCTUNE_LOG=info or debug; error "
                "for no warnings.\n");
 }
@@ -59,7 +57,7 @@ static int family(const char *name, const char *second) {
     fprintf(f, "usage: tctune %s COMMAND [options]\n\ncommands:\n", name);
     for (size_t i = 0; i < TC_LEN(commands); i++)
         if (strncmp(commands[i]->name, name, len) == 0 && commands[i]->name[len] == ' ')
-            fprintf(f, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+            fprintf(f, "  %-13s %s\n", commands[i]->name, commands[i]->summary);
     return finish_output(help && second ? TC_CLI_DONE : TC_CLI_USAGE);
 }
 
@@ -108,7 +106,7 @@ static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_erro
 
 /* What a signal ended early has not failed. */
 static int status_of(int status) {
-    int signal = *tc_cli_stop_flag();
+    int signal = tc_raised_to(tc_cli_stop_flag());
     return status == TC_CLI_FAILED && signal ? 128 + signal : status;
 }
 
@@ -130,13 +128,11 @@ static int run_command(const tc_cli_command *c, int argc, char **argv) {
 }
 
 static int print_version(void) {
-    printf("tctune %s (LLVM %s)\n", TCTUNE_VERSION, tc_cg_llvm_version());
+    printf("tctune %s (LLVM %s)\n", tctune_version(), tctune_llvm_version());
     return finish_output(TC_CLI_DONE);
 }
 
-int main(int argc, char **argv) {
-    if (argc == 2 && strcmp(argv[1], "worker") == 0)
-        return tc_meas_worker_main(TC_MEAS_WORKER_FD, TC_MEAS_WORKER_FD);
+int tc_cli_main(int argc, char **argv) {
     json_set_alloc_funcs(tc_xmalloc, free); /* what is printed is whole, or the command fails */
     tc_cli_ignore_write_signals();
     if (!getenv("TCTUNE_LOG")) /* what a user should know is said; the library alone is silent */

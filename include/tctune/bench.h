@@ -1,0 +1,56 @@
+/* How long things take, beside what the machine can do: a model, its kernels, or one kernel. Documents are described in docs/json.md, and given back with
+ * tctune_text_free. */
+#ifndef TCTUNE_BENCH_H
+#define TCTUNE_BENCH_H
+
+#include <tctune/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a model is timed. */
+typedef struct tctune_bench_options {
+    size_t struct_size;
+    const char *name;         /* what the document calls the model; NULL: "model" */
+    const char *inputs;       /* .npz with the inputs by name (or in.NAME), or a folder of input_N.pb; NULL: seeded random ones */
+    const char *const *at;    /* sizes of random ones, as for tctune_model_sizes; NULL: the largest */
+    int repeats;              /* timed runs; 0: 30 */
+    uint64_t seed;            /* of random inputs */
+    const volatile int *stop; /* once it is not 0, what was measured until then is told; NULL: nobody stops it */
+} tctune_bench_options;
+
+/* The latency of whole runs, and the times of the kernels in them, as the document *json. The peak that shares refer to is measured before and
+ * after. options may be NULL. TCTUNE_BAD_INPUT: inputs or sizes are not the model's. TCTUNE_STOPPED: before anything was measured. */
+TC_API tctune_status tctune_bench(tctune_model *model, const tctune_bench_options *options, char **json, char *error,
+                                  size_t error_size);
+/* The same options, without inputs and at: the latency over the range of each size in turn, the others at their least above 0. The document has
+ * points at the ends, at powers of two, and between these. TCTUNE_BAD_INPUT where no size of the model varies. */
+TC_API tctune_status tctune_bench_range(tctune_model *model, const tctune_bench_options *options, char **json, char *error,
+                                        size_t error_size);
+
+/* How one kernel is timed. */
+typedef struct tctune_bench_kernel_options {
+    size_t struct_size;
+    const char *schedule;             /* .sched file; NULL: that of the best record, or the constructed one */
+    const char *database;             /* file that is read; NULL: no records */
+    const char *const *at;            /* sizes of a run, as for tctune_task_sizes; NULL: the largest */
+    const char *target;               /* one that runs on this machine; NULL: this machine */
+    int threads;                      /* 0: every core */
+    const char *accuracy, *precision; /* which forms may be used, as in tctune_build_options */
+    const char *mode;         /* "auto" (NULL): as tuning times it, or its record was timed if that was cold; "hot", "cold" */
+    int repeats;              /* timed runs; 0: 30 */
+    uint64_t seed;            /* of the values it is run on */
+    const volatile int *stop; /* once it is not 0, the call ends; NULL: nobody stops it */
+} tctune_bench_kernel_options;
+
+/* Times a task of the work in a process of its own, and checks its result: a record that fails is marked in the database, and no longer used.
+ * *json is a document as of tctune_bench. options may be NULL. TCTUNE_ENVIRONMENT: it could not be measured. TCTUNE_STOPPED: before it was. */
+TC_API tctune_status tctune_bench_kernel(const tctune_work *work, int task, const tctune_bench_kernel_options *options,
+                                         char **json, char *error, size_t error_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/* A fleet: machines that measure for tuners elsewhere, over a NATS server with JetStream (docs/howto/fleet.md). A worker serves its key: a word that
+ * stands for its target, its threads, and the versions of tctune and its compiler. */
+#ifndef TCTUNE_FLEET_H
+#define TCTUNE_FLEET_H
+
+#include <tctune/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A fleet's server, and which of its workers measure for a tuner. */
+typedef struct tctune_fleet {
+    size_t struct_size;
+    const char *url;    /* "nats://HOST:PORT" or "tls://..." */
+    const char *creds;  /* file of a user's JWT and seed; NULL: none */
+    const char *nkey;   /* file of a user's public key and seed; NULL: none */
+    const char *tls_ca; /* certificates by which the server's is checked; NULL: the system's */
+    /* Of tuners: */
+    const char *key; /* the workers' key, with * and ? for any characters; NULL: that of the tuner's own target and threads */
+    int workers;     /* jobs that are asked for at once; 0: two for each worker */
+    double patience; /* seconds without any worker, or without the server, after which measuring fails; 0: 60 */
+} tctune_fleet;
+
+/* How a worker serves. */
+typedef struct tctune_worker_options {
+    size_t struct_size;
+    const tctune_fleet *fleet;
+    const char *name;   /* letters, digits, - and _, of no other worker; NULL: from the host's name and the process */
+    const char *target; /* one that runs on this machine; NULL: this machine */
+    int threads;        /* of the kernels; 0: every core */
+    double lease;       /* seconds after which the job of a worker that says nothing goes to another; 0: 30 */
+    volatile int *stop; /* once it is not 0, the worker leaves within about a second: what it measures goes back to the queue */
+    /* Jobs can come from now on; NULL: nobody is told. */
+    void (*ready)(void *user, const char *name, const char *key);
+    void *user;
+} tctune_worker_options;
+
+/* Measures what the fleet's tuners ask for, until it is stopped. While the server is away it waits. TCTUNE_ENVIRONMENT: nothing can be
+ * measured here. */
+TC_API tctune_status tctune_fleet_serve(const tctune_worker_options *options, char *error, size_t error_size);
+
+/* The key of workers for a target (NULL: this machine) with so many threads (0: every core), of this version. Give it back with
+ * tctune_text_free. */
+TC_API tctune_status tctune_fleet_key(const char *target, int threads, char **key, char *error, size_t error_size);
+
+/* Workers, keys and the lengths of their queues, as JSON (docs/json.md). Give it back with tctune_text_free. */
+TC_API tctune_status tctune_fleet_status(const tctune_fleet *fleet, char **json, char *error, size_t error_size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,139 @@
+/* Sizes that are asked for by name, as "N=17". */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/model_int.h"
+
+/* A size that varies. */
+typedef struct varying {
+    const char *name;
+    long long least, most, multiple;
+} varying;
+
+/* "N = 1..512, S = 32..128 in steps of 32" */
+static const char *ranges_text(tc_arena *a, const varying *v, int n) {
+    const char *text = "";
+    for (int i = 0; i < n; i++) {
+        text = tc_arena_printf(a, "%s%s%s = %lld..%lld", text, i ? ", " : "", v[i].name, v[i].least, v[i].most);
+        if (v[i].multiple > 1)
+            text = tc_arena_printf(a, "%s in steps of %lld", text, v[i].multiple);
+    }
+    return text;
+}
+
+/* "N=17": which it is, -1 where none has that name. */
+static int read_size(const char *text, const varying *v, int n, int64_t *size) {
+    const char *is = strchr(text, '=');
+    char *end;
+    *size = is && is[1] >= '0' && is[1] <= '9' ? strtoll(is + 1, &end, 10) : -1;
+    for (int i = 0; i < n && *size >= 0 && !*end; i++)
+        if (strlen(v[i].name) == (size_t)(is - text) && strncmp(text, v[i].name, (size_t)(is - text)) == 0)
+            return i;
+    return -1;
+}
+
+/* sizes[i]: -1 where it is not given. what: "kernel" */
+static tc_status read_all(const char *const *at, const char *what, const varying *v, int n, tc_arena *a, int64_t *sizes,
+                          tc_error *err) {
+    int64_t size;
+    for (int i = 0; i < n; i++)
+        sizes[i] = -1;
+    if (!n)
+        return tc_fail(err, TC_BAD_INPUT, "at %s: no size of the %s varies", at[0], what);
+    for (size_t k = 0; at[k]; k++) {
+        int i = read_size(at[k], v, n, &size);
+        if (i < 0)
+            return tc_fail(err, TC_BAD_INPUT, "at %s: expected NAME=SIZE with a size of the %s, which has %s", at[k], what,
+                           ranges_text(a, v, n));
+        if (sizes[i] >= 0 || size < v[i].least || size > v[i].most || size % v[i].multiple)
+            return tc_fail(err, TC_BAD_INPUT, "at %s: %s runs from %lld to %lld%s, and is given once", at[k], v[i].name,
+                           v[i].least, v[i].most,
+                           v[i].multiple > 1 ? tc_arena_printf(a, " in steps of %lld", v[i].multiple) : "");
+        sizes[i] = size;
+    }
+    return TC_OK;
+}
+
+tc_status api_task_sizes(const char *const *at, const tc_workload *w, tc_arena *a, const int64_t **out, tc_error *err) {
+    int64_t *sizes = TC_NEW_N(a, int64_t, w->nsymbol);
+    varying *v = TC_NEW_N(a, varying, w->nsymbol);
+    *out = NULL;
+    if (!at || !at[0])
+        return TC_OK;
+    for (int i = 0; i < w->nsymbol; i++)
+        v[i] = (varying){w->symbols[i]->name, w->symbols[i]->least, w->symbols[i]->most, 1};
+    tc_status st = read_all(at, "kernel", v, w->nsymbol, a, sizes, err);
+    for (int i = 0; st == TC_OK && i < w->nsymbol; i++)
+        if (sizes[i] < 0)
+            return tc_fail(err, TC_BAD_INPUT, "at: give %s too, as %s=%lld", v[i].name, v[i].name, v[i].most);
+    *out = sizes;
+    return st;
+}
+
+tc_status api_model_sizes(const char *const *at, const tc_graph_size_rules *r, tc_arena *a, const int64_t **out, tc_error *err) {
+    int64_t *sizes = TC_NEW_N(a, int64_t, r->nsize);
+    varying *v = TC_NEW_N(a, varying, r->nsize);
+    *out = NULL;
+    if (!at || !at[0])
+        return TC_OK;
+    for (int i = 0; i < r->nsize; i++)
+        v[i] = (varying){r->size[i].name, r->size[i].least, r->size[i].most, r->size[i].multiple};
+    tc_status st = read_all(at, "network", v, r->nsize, a, sizes, err);
+    if (st == TC_OK && tc_graph_size_rules_complete(r, sizes, err) != TC_OK) {
+        tc_error_prefix(err, "at: ");
+        return TC_BAD_INPUT;
+    }
+    *out = sizes;
+    return st;
+}
+
+/* ---- for callers ---- */
+
+static tc_status task_sizes(const tctune_work *w, int task, const char *const *at, int64_t *sizes, tc_error *err) {
+    const tc_tune_task *t;
+    const int64_t *found;
+    tc_arena *a = tc_arena_new();
+    tc_status st = api_check_task(w, task, err);
+    if (st == TC_OK) {
+        tc_graph_work_tasks(w->w, &t);
+        st = api_task_sizes(at, t[task].workload, a, &found, err);
+    }
+    for (int i = 0; st == TC_OK && sizes && i < t[task].workload->nsymbol; i++)
+        sizes[i] = found ? found[i] : t[task].workload->symbols[i]->most;
+    tc_arena_free(a);
+    return st;
+}
+
+tctune_status tctune_task_sizes(const tctune_work *w, int task, const char *const *at, int64_t *sizes, char *error,
+                                size_t error_size) {
+    API_CALL(err, error, error_size, task_sizes(w, task, at, sizes, &err), (void)0);
+}
+
+int tctune_num_sizes(const tctune_model *m) {
+    return tc_graph_model_sizes(m->model)->nsize;
+}
+
+const char *tctune_size(const tctune_model *m, int i, int64_t *least, int64_t *most, int64_t *multiple) {
+    const tc_graph_size_rules *r = tc_graph_model_sizes(m->model);
+    if (i < 0 || i >= r->nsize)
+        return NULL;
+    *least = r->size[i].least;
+    *most = r->size[i].most;
+    *multiple = r->size[i].multiple;
+    return r->size[i].name;
+}
+
+static tc_status model_sizes(const tctune_model *m, const char *const *at, int64_t *sizes, tc_error *err) {
+    const tc_graph_size_rules *r = tc_graph_model_sizes(m->model);
+    const int64_t *found;
+    tc_arena *a = tc_arena_new();
+    tc_status st = api_model_sizes(at, r, a, &found, err);
+    for (int i = 0; st == TC_OK && sizes && i < r->nsize; i++)
+        sizes[i] = found ? found[i] : r->size[i].most;
+    tc_arena_free(a);
+    return st;
+}
+
+tctune_status tctune_model_sizes(const tctune_model *m, const char *const *at, int64_t *sizes, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, model_sizes(m, at, sizes, &err), (void)0);
+}

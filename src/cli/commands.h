@@ -1,0 +1,44 @@
+/* The commands. */
+#ifndef TC_CLI_COMMANDS_H
+#define TC_CLI_COMMANDS_H
+
+#include "cli/options.h"
+
+/* X(name) for each command, in the order in which they are listed. */
+#define TC_CLI_COMMANDS(X)                                                                                                       \
+    X(tune)                                                                                                                      \
+    X(build)                                                                                                                     \
+    X(run)                                                                                                                       \
+    X(verify)                                                                                                                    \
+    X(bench)                                                                                                                     \
+    X(trace)                                                                                                                     \
+    X(doctor)                                                                                                                    \
+    X(worker)                                                                                                                    \
+    X(fleet_status)                                                                                                              \
+    X(show)                                                                                                                      \
+    X(measure)                                                                                                                   \
+    X(compare)                                                                                                                   \
+    X(quantize)                                                                                                                  \
+    X(zoo)                                                                                                                       \
+    X(db_stats)                                                                                                                  \
+    X(db_merge)                                                                                                                  \
+    X(db_prune)                                                                                                                  \
+    X(db_verify)                                                                                                                 \
+    X(db_export)                                                                                                                 \
+    X(db_import)                                                                                                                 \
+    X(export)                                                                                                                    \
+    X(import)
+#define TC_CLI_DECLARE(name) extern const tc_cli_command tc_cli_##name;
+TC_CLI_COMMANDS(TC_CLI_DECLARE)
+#undef TC_CLI_DECLARE
+/* An element of an array of all of them: TC_CLI_COMMANDS(TC_CLI_LISTED). */
+#define TC_CLI_LISTED(name) &tc_cli_##name,
+
+/* Finds the command that the arguments of main() name, runs it and prints its error (dispatch.c). An exit status: TC_CLI_DONE,
+ * TC_CLI_FAILED, TC_CLI_USAGE, or 128 + n when signal n ended it early with everything measured saved. */
+int tc_cli_main(int argc, char **argv);
+
+/* Of `show`: prints what a built library says of itself (library.c). An exit status. */
+int tc_cli_show_library(const char *path, bool json, tc_error *err);
+
+#endif

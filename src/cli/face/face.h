@@ -1,0 +1,74 @@
+/* The command `tctune`: what its files share. A command parses nothing and exits nowhere: it gets its arguments and returns an
+ * exit status; dispatch.c prints the error. What it does is a call of the public API (include/tctune), and what it prints at length is a
+ * document of the API's, as it is with --json, else as tables made from it. */
+#ifndef TC_CLI_FACE_H
+#define TC_CLI_FACE_H
+
+#include <jansson.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <tctune/tctune.h>
+
+#include "support/arena.h"
+#include "support/status.h"
+#include "support/strbuf.h"
+#include "support/units.h"
+#include "support/vec.h"
+
+/* How a command ends. */
+enum { TC_CLI_DONE = 0, TC_CLI_FAILED = 1, TC_CLI_USAGE = 2 };
+
+/* Behind the last one stands NULL, as options of the API have lists of texts; an empty list has no data. */
+typedef TC_VEC(const char *) tc_cli_texts;
+void tc_cli_add_text(tc_cli_texts *list, const char *text);
+
+/* ---- calls of the API ---- */
+
+/* Its last two arguments: where a failure's message goes. */
+#define TC_CLI_SAY(err) (err)->msg, sizeof(err)->msg
+/* TC_CLI_DONE or TC_CLI_FAILED. */
+int tc_cli_status(tctune_status s);
+
+/* ---- documents (document.c) ---- */
+
+/* Reads a text of the API's and gives it back. */
+json_t *tc_cli_document(char *text);
+/* Prints a text of the API's and gives it back: as it is, or as `print` has it for people. */
+void tc_cli_tell(char *text, bool json, void (*print)(const json_t *document));
+/* Of an object that has these fields. What a document does not say is "?", 0 or NAN. */
+const char *tc_cli_text(const json_t *j, const char *key);
+long long tc_cli_number(const json_t *j, const char *key);
+double tc_cli_real(const json_t *j, const char *key);
+/* Prints and releases. */
+void tc_cli_json_print(json_t *j);
+/* A real, or null when it is not finite. */
+json_t *tc_cli_json_real(double v);
+
+/* ---- signals (signals.c) ---- */
+
+/* From now on SIGINT and SIGTERM set the flag; a second one ends the process. */
+void tc_cli_catch_signals(void);
+volatile sig_atomic_t *tc_cli_stop_flag(void); /* 0, or the signal's number */
+/* For every command: a closed pipe or a file-size limit is an error of a write, not the end of the process. */
+void tc_cli_ignore_write_signals(void);
+
+/* ---- text (table.c) ---- */
+
+/* A table of text cells; the first row is the heading. Columns whose heading starts with '>' are right-aligned. */
+typedef struct tc_cli_table {
+    tc_arena *arena;
+    int ncol;
+    tc_cli_texts cells;
+} tc_cli_table;
+
+tc_cli_table tc_cli_table_new(int ncol, const char *const *headings);
+void tc_cli_cell(tc_cli_table *t, const char *fmt, ...) TC_PRINTF(2, 3);
+void tc_cli_table_print(const tc_cli_table *t, FILE *f);
+void tc_cli_table_free(tc_cli_table *t);
+
+/* Two texts as columns, lines that both have beside each other (side.c). Between them stands "|" where the lines differ, "<" and ">" where
+ * only one side has one. `width`: of the whole; lines are cut to fit. */
+void tc_cli_side_by_side(FILE *f, const char *left, const char *right, int width);
+
+#endif

@@ -1,0 +1,47 @@
+/* Documents, and parts of them that several commands have, printed for people. */
+#ifndef TC_CLI_PRINT_H
+#define TC_CLI_PRINT_H
+
+#include "cli/face/face.h"
+
+/* Peaks of the units that were measured, a line each. */
+void tc_cli_print_units(FILE *f, const json_t *units);
+/* What walks found of this machine's caches: a line, or nothing of null. */
+void tc_cli_print_caches(FILE *f, const json_t *caches);
+
+/* Variants of a kernel whose sizes vary with their spans, and what each point of the contest loses by them (kernel.c). */
+void tc_cli_print_variants(FILE *f, const json_t *j);
+
+/* ---- latency over ranges of sizes (curve.c) ---- */
+
+/* Tables with bars. */
+void tc_cli_print_curves(const json_t *j);
+/* Charts, as an SVG file. An exit status. */
+int tc_cli_plot_curves(const json_t *j, const char *file, tc_error *err);
+
+/* ---- a search ---- */
+
+typedef struct tc_cli_progress tc_cli_progress;
+/* Live lines when stderr is a terminal, else a line per round. */
+tc_cli_progress *tc_cli_progress_new(void);
+void tc_cli_progress_free(tc_cli_progress *p);
+void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e);
+/* A document of tctune_session_describe, without its ranges. */
+void tc_cli_print_tuning(FILE *f, const json_t *j);
+
+/* ---- models ---- */
+
+/* Kernels of a built model: a line each, with the record that it is of, or why it is the default. */
+void tc_cli_print_kernels(FILE *f, const json_t *kernels);
+/* The records that were compared in the network, of a document of tctune_model_report. */
+void tc_cli_print_contest(FILE *f, const json_t *model);
+/* Which kernels round to bf16, of its part "precision". */
+void tc_cli_print_precision(FILE *f, const json_t *precision, double budget, const char *inputs);
+
+/* Prints what a built library says of itself (library.c). An exit status. */
+int tc_cli_show_library(const char *path, bool json, tc_error *err);
+
+/* What `tctune compare` tells (compare_report.c). */
+void tc_cli_print_comparison(const json_t *j);
+
+#endif

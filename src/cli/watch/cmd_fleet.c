@@ -1,0 +1,146 @@
+/* tctune worker and tctune fleet status: a machine that measures for others, and who does. */
+#include "cli/commands.h"
+#include "cli/work.h"
+
+/* ---- worker ---- */
+
+typedef struct worker_args {
+    tc_cli_common common;
+    tc_cli_fleet_args fleet;
+    const char *name;
+    tc_cli_target_args target;
+    double lease;
+    bool print_key;
+} worker_args;
+
+static const tc_cli_option worker_options[] = {
+    TC_CLI_NATS_OPTIONS(worker_args, fleet),
+    TC_CLI_TEXT(worker_args, name, "name", "NAME",
+                "this worker's name, of no other one; default from the host's name and the process"),
+    TC_CLI_TARGET_OPTION(worker_args, target.name),
+    TC_CLI_THREADS_OPTION(worker_args, target.threads),
+    TC_CLI_REAL(worker_args, lease, "lease", "SECONDS",
+                "after which the job of a worker that says nothing goes to another one; default 30"),
+    TC_CLI_FLAG(worker_args, print_key, "print-key", "only print the key of the queue that this machine would serve"),
+    TC_CLI_NO_CACHE_OPTION(worker_args),
+};
+
+static void on_ready(void *user, const char *name, const char *key) {
+    (void)user;
+    printf("%s serves %s\n", name, key);
+    fflush(stdout);
+}
+
+static int print_key(const worker_args *a, tc_error *err) {
+    char *key;
+    int status = tc_cli_status(tctune_fleet_key(a->target.name, a->target.threads, &key, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        printf("%s\n", key);
+    tctune_text_free(key);
+    return status;
+}
+
+static int run_worker(const void *args, tc_error *err) {
+    const worker_args *a = args;
+    if (a->print_key)
+        return print_key(a, err);
+    if (!a->fleet.url)
+        return tc_cli_usage(err, "--nats is missing: the address of the fleet's server");
+    tctune_fleet fleet = tc_cli_fleet(&a->fleet);
+    tctune_worker_options o = {.struct_size = sizeof o,
+                               .fleet = &fleet,
+                               .name = a->name,
+                               .target = a->target.name,
+                               .threads = a->target.threads,
+                               .lease = a->lease,
+                               .stop = tc_cli_stop_flag(),
+                               .ready = on_ready};
+    tc_cli_catch_signals();
+    return tc_cli_status(tctune_fleet_serve(&o, TC_CLI_SAY(err)));
+}
+
+const tc_cli_command tc_cli_worker = {
+    .name = "worker",
+    .summary = "measure for tuners elsewhere, until it is stopped",
+    .details = "Takes jobs of this machine's key from the queue of a NATS server with JetStream, one at a time, measures them in "
+               "processes of "
+               "their own as tune does, and sends the results. Ctrl-C and SIGTERM end it: a job under way goes back into the "
+               "queue. While the "
+               "server is away, it waits.",
+    TC_CLI_ARGS(worker_args, worker_options),
+    .run = run_worker,
+};
+
+/* ---- fleet status ---- */
+
+typedef struct fleet_args {
+    tc_cli_common common;
+    tc_cli_fleet_args fleet;
+    bool json;
+} fleet_args;
+
+static const tc_cli_option status_options[] = {
+    TC_CLI_NATS_OPTIONS(fleet_args, fleet),
+    TC_CLI_JSON_OPTION(fleet_args, json),
+};
+
+static void print_keys(const json_t *keys) {
+    static const char *const headings[] = {"key", ">workers", ">waiting", ">under way"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    size_t i;
+    const json_t *k;
+    json_array_foreach(keys, i, k) {
+        tc_cli_cell(&t, "%s", tc_cli_text(k, "key"));
+        tc_cli_cell(&t, "%lld", tc_cli_number(k, "workers"));
+        tc_cli_cell(&t, "%lld", tc_cli_number(k, "waiting"));
+        tc_cli_cell(&t, "%lld", tc_cli_number(k, "under_way"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_workers(const json_t *workers) {
+    static const char *const headings[] = {"worker", "host", "key", ">jobs", "", ">heard of"};
+    tc_cli_table t = tc_cli_table_new(TC_LEN(headings), headings);
+    size_t i;
+    const json_t *w;
+    json_array_foreach(workers, i, w) {
+        tc_cli_cell(&t, "%s", tc_cli_text(w, "name"));
+        tc_cli_cell(&t, "%s", tc_cli_text(w, "host"));
+        tc_cli_cell(&t, "%s", tc_cli_text(w, "key"));
+        tc_cli_cell(&t, "%lld", tc_cli_number(w, "jobs"));
+        tc_cli_cell(&t, "%s", json_is_true(json_object_get(w, "busy")) ? "busy" : "idle");
+        tc_cli_cell(&t, "%.0f s ago", tc_cli_real(w, "silent_seconds"));
+    }
+    tc_cli_table_print(&t, stdout);
+    tc_cli_table_free(&t);
+}
+
+static void print_status(const json_t *d) {
+    const json_t *workers = json_object_get(d, "workers");
+    if (json_array_size(workers) == 0) {
+        printf("%s: no worker is there\n", tc_cli_text(d, "server"));
+        return;
+    }
+    print_keys(json_object_get(d, "keys"));
+    putchar('\n');
+    print_workers(workers);
+}
+
+static int run_status(const void *args, tc_error *err) {
+    const fleet_args *a = args;
+    tctune_fleet fleet = tc_cli_fleet(&a->fleet);
+    char *text;
+    int status = tc_cli_status(tctune_fleet_status(&fleet, &text, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE)
+        tc_cli_tell(text, a->json, print_status);
+    return status;
+}
+
+const tc_cli_command tc_cli_fleet_status = {
+    .name = "fleet status",
+    .summary = "list the workers of a fleet, their keys, and how long the queues are",
+    TC_CLI_ARGS(fleet_args, status_options),
+    .required = "nats",
+    .run = run_status,
+};

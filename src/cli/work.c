@@ -1,0 +1,218 @@
+#include "cli/work.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/stop.h"
+#include "support/system/fs.h"
+
+static const char default_db[] = "tctune.db";
+
+int tc_cli_refused(tctune_status s, tc_error *err) {
+    if (s == TCTUNE_OK)
+        return TC_CLI_DONE;
+    tc_error_prefix(err, "--");
+    return s == TCTUNE_BAD_INPUT ? TC_CLI_USAGE : TC_CLI_FAILED;
+}
+
+/* ---- network or kernel ---- */
+
+tctune_level tc_cli_level(const tc_cli_pass_args *p) {
+    return p->level < 0 ? TCTUNE_LEVEL_DEFAULT : (tctune_level)(TCTUNE_LEVEL_0 + p->level);
+}
+
+static tctune_work_options options_of(const tc_cli_source_args *a) {
+    return (tctune_work_options){.struct_size = sizeof(tctune_work_options),
+                                 .model = a->model,
+                                 .te = a->te,
+                                 .shapes = a->shape.data,
+                                 .shape_weights = a->weights,
+                                 .in_place_cache = a->in_place_cache,
+                                 .level = tc_cli_level(&a->passes),
+                                 .without = a->passes.disable.data,
+                                 .fixed = !a->varying,
+                                 .dump_graph = a->passes.dump,
+                                 .pass_times = a->passes.times};
+}
+
+int tc_cli_work_check(const tc_cli_source_args *a, tc_error *err) {
+    const tc_cli_pass_args *p = &a->passes;
+    if (!a->model && !a->te)
+        return tc_cli_usage(err, "nothing to work on: name a network with --model FILE.onnx or a kernel with --te FILE.te");
+    if (a->model && a->te)
+        return tc_cli_usage(err, "--model and --te exclude each other: give one of them");
+    if (a->te && (p->level >= 0 || p->disable.len || p->times || p->dump))
+        return tc_cli_usage(
+            err, "--opt-level, --disable-pass, --print-pass-times and --dump-graph go with --model: a .te kernel has no graph");
+    if (a->te && a->in_place_cache)
+        return tc_cli_usage(err, "--in-place-cache goes with --model: a .te kernel has no cache");
+    tctune_work_options o = options_of(a);
+    return tctune_work_check(&o, TC_CLI_SAY(err)) == TCTUNE_OK ? TC_CLI_DONE : TC_CLI_USAGE;
+}
+
+int tc_cli_work_open(const tc_cli_source_args *a, const char *constants, uint64_t seed, tctune_work **out, tc_error *err) {
+    *out = NULL;
+    int status = tc_cli_work_check(a, err);
+    if (status != TC_CLI_DONE)
+        return status;
+    tctune_work_options o = options_of(a);
+    o.constants = constants;
+    o.seed = seed;
+    status = tc_cli_status(tctune_work_open(&o, out, TC_CLI_SAY(err)));
+    if (status == TC_CLI_DONE && *tctune_work_assumed(*out))
+        fprintf(stderr, "sizes assumed: %s; give others with --shape NAME=LEAST..MOST\n", tctune_work_assumed(*out));
+    return status;
+}
+
+const char *tc_cli_work_path(const tc_cli_source_args *a) {
+    return a->model ? a->model : a->te;
+}
+
+/* ---- target ---- */
+
+int tc_cli_check_target(const tc_cli_target_args *a, bool runs_here, tc_error *err) {
+    tctune_machine_options o = {.struct_size = sizeof o, .target = a->name};
+    char *text;
+    if (tctune_machine(&o, &text, TC_CLI_SAY(err)) != TCTUNE_OK) {
+        tc_error_prefix(err, "--target: ");
+        return TC_CLI_USAGE;
+    }
+    json_t *machine = tc_cli_document(text);
+    bool here = json_is_true(json_object_get(machine, "runs_here"));
+    json_decref(machine);
+    if (!runs_here || here)
+        return TC_CLI_DONE;
+    return tc_cli_usage(err,
+                        "--target %s: code for it does not run on this machine, so nothing can be timed here; `tctune build "
+                        "--target` makes a library for it: with the records of a database that was filled on such a "
+                        "machine, and with default schedules where there are none",
+                        a->name);
+}
+
+/* ---- fleet ---- */
+
+tctune_fleet tc_cli_fleet(const tc_cli_fleet_args *a) {
+    return (tctune_fleet){.struct_size = sizeof(tctune_fleet),
+                          .url = a->url,
+                          .creds = a->creds,
+                          .nkey = a->nkey,
+                          .tls_ca = a->ca,
+                          .key = a->key,
+                          .workers = a->workers};
+}
+
+int tc_cli_check_fleet(const tc_cli_fleet_args *a, tc_error *err) {
+    if (!a->url && (a->creds || a->nkey || a->ca || a->key || a->workers))
+        return tc_cli_usage(err,
+                            "--key, --workers, --creds, --nkey and --tls-ca go with --fleet: without it this machine measures");
+    return TC_CLI_DONE;
+}
+
+/* ---- database ---- */
+
+const char *tc_cli_db_path(const tc_cli_db_args *a) {
+    return a->path ? a->path : default_db;
+}
+
+const char *tc_cli_db_to_read(const tc_cli_db_args *a) {
+    return !a->untuned && (a->path || tc_fs_exists(default_db)) ? tc_cli_db_path(a) : NULL;
+}
+
+/* ---- one kernel ---- */
+
+int tc_cli_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err) {
+    int n = tctune_num_tasks(w);
+    *out = !kernel ? (n == 1 ? 0 : -1) : tctune_find_task(w, kernel);
+    if (!kernel || *out >= 0)
+        return TC_CLI_DONE;
+    return tc_cli_usage(
+        err, "--kernel: %s has no kernel '%s'; they are numbered 0 to %d, and `tctune show` without --kernel lists them", path,
+        kernel, n - 1);
+}
+
+int tc_cli_one_task(const tctune_work *w, const char *path, const char *kernel, int *out, tc_error *err) {
+    int status = tc_cli_task(w, path, kernel, out, err);
+    if (status == TC_CLI_DONE && *out < 0)
+        return tc_cli_usage(err, "%s has %d kernels: name one with --kernel; `tctune show` lists them", path,
+                            tctune_num_tasks(w));
+    return status;
+}
+
+int tc_cli_check_at(const tctune_work *w, int task, const tc_cli_texts *at, tc_error *err) {
+    return tc_cli_refused(tctune_task_sizes(w, task, at->data, NULL, TC_CLI_SAY(err)), err);
+}
+
+/* ---- models ---- */
+
+static int on_build(void *user, int done, int total, const char *kernel) {
+    (void)user;
+    if (isatty(STDERR_FILENO)) {
+        if (done < total)
+            fprintf(stderr, "\rbuilding %d of %d: %.48s\033[K", done + 1, total, kernel);
+        else
+            fprintf(stderr, "\r\033[K");
+        fflush(stderr);
+    }
+    return tc_is_raised(tc_cli_stop_flag());
+}
+
+tctune_build_options tc_cli_build_options(const tc_cli_model_args *a) {
+    return (tctune_build_options){.struct_size = sizeof(tctune_build_options),
+                                  .target = a->target.name,
+                                  .threads = a->target.threads,
+                                  .database = tc_cli_db_to_read(&a->db),
+                                  .require_complete = a->require_complete,
+                                  .accuracy = a->accuracy.accuracy,
+                                  .precision = a->accuracy.precision,
+                                  .progress = on_build,
+                                  .last = 1,
+                                  .stop = tc_cli_stop_flag()};
+}
+
+int tc_cli_check_error_budget(const tc_cli_model_args *a, bool in_graph, tc_error *err) {
+    if (!a->accuracy.precision || strcmp(a->accuracy.precision, "f32") == 0)
+        return tc_cli_usage(err, "--error-budget goes with --precision auto: in f32 there is nothing to choose");
+    if (in_graph || a->source.te || a->target.name)
+        return tc_cli_usage(
+            err, "--error-budget chooses by running the network on this machine: it goes with --model, without --target and "
+                 "--top-k-in-graph");
+    return TC_CLI_DONE;
+}
+
+double tc_cli_error_budget(double budget) {
+    return budget < 0 ? 0 : budget > 0 ? budget : DBL_MIN; /* no error of an output is that small */
+}
+
+static int open_library(const tc_cli_model_args *a, tctune_model **out, tc_error *err) {
+    const char *path = a->source.model;
+    if (a->source.in_place_cache)
+        return tc_cli_usage(err, "%s: --in-place-cache is said when a library is built; this one is as it was built", path);
+    if (a->source.weights)
+        return tc_cli_usage(err, "%s: --shape-weights is said when a library is built; this one is as it was built", path);
+    return tc_cli_status(tctune_load(path, a->target.threads, out, TC_CLI_SAY(err)));
+}
+
+int tc_cli_model_open(const tc_cli_model_args *a, tctune_model **out, tc_error *err) {
+    tctune_work *w = NULL;
+    *out = NULL;
+    if (a->source.model && tctune_is_library(a->source.model))
+        return open_library(a, out, err);
+    tctune_build_options o = tc_cli_build_options(a);
+    int status = tc_cli_check_target(&a->target, true, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_work_open(&a->source, NULL, a->seed, &w, err);
+    if (status == TC_CLI_DONE)
+        status = tc_cli_status(tctune_build(w, &o, out, TC_CLI_SAY(err)));
+    tctune_work_free(w);
+    return status;
+}
+
+int tc_cli_check_model_at(const tctune_model *m, const tc_cli_texts *at, tc_error *err) {
+    return tc_cli_refused(tctune_model_sizes(m, at->data, NULL, TC_CLI_SAY(err)), err);
+}
+
+double tc_cli_tolerance_of(double given) {
+    return given > 0 ? given : given < 0 ? 0 : -1;
+}

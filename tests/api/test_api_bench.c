@@ -1,0 +1,116 @@
+/* Latency: of models, over ranges of sizes, and of one kernel. */
+#include "api_documents.h"
+
+static const char varying[] = "symbol N 1..48\ntensor X[N, 64] f32\ncompute Y[i:N, j:64] = X[i, j] + 1\noutput Y\n";
+static const char *const at17[] = {"N=17", NULL}, *const beyond[] = {"N=49", NULL};
+
+static tctune_model *build(const char *te) {
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_work *w = open_text(te);
+    tctune_model *m;
+    OK(tctune_build(w, &o, &m, error, sizeof error));
+    tctune_work_free(w);
+    return m;
+}
+
+static double real(const json_t *j, const char *key) {
+    assert_true(json_is_number(json_object_get(j, key)));
+    return json_number_value(json_object_get(j, key));
+}
+
+static void check_times(const json_t *j, int repeats) {
+    assert_true(real(j, "min_ms") > 0 && real(j, "min_ms") <= real(j, "median_ms") && real(j, "median_ms") <= real(j, "max_ms"));
+    assert_int_equal(number(j, "repeats"), repeats);
+}
+
+static void test_model(void **state) {
+    (void)state;
+    tctune_model *m = build(gemm_text);
+    tctune_bench_options o = {.struct_size = sizeof o, .name = "gemm", .repeats = 5};
+    char *text;
+    OK(tctune_bench(m, &o, &text, error, sizeof error));
+    json_t *j = document(text);
+    check_times(j, 5);
+    assert_string_equal(text_of(j, "name"), "gemm");
+    assert_int_equal(number(j, "threads"), 1);
+    assert_true(real(j, "peak_gflops") > 0 && real(j, "flops") >= 2.0 * 48 * 32 * 64);
+    assert_int_equal(json_array_size(json_object_get(j, "kernels")), tctune_num_kernels(m));
+    json_decref(j);
+    REFUSED(TCTUNE_BAD_INPUT, "no size", tctune_bench_range(m, &o, &text, error, sizeof error));
+    assert_null(text);
+    volatile int stop = 1;
+    o.stop = &stop;
+    assert_int_equal(tctune_bench(m, &o, &text, error, sizeof error), TCTUNE_STOPPED);
+    assert_null(text);
+    tctune_free(m);
+}
+
+static void test_range(void **state) {
+    (void)state;
+    tctune_model *m = build(varying);
+    tctune_bench_options o = {.struct_size = sizeof o, .repeats = 3, .at = at17};
+    char *text;
+    OK(tctune_bench(m, &o, &text, error, sizeof error));
+    json_t *j = document(text);
+    assert_string_equal(text_of(j, "name"), "model N=17");
+    assert_int_equal(number(json_object_get(j, "sizes"), "N"), 17);
+    assert_true(json_is_null(json_object_get(j, "gflops")));
+    json_decref(j);
+    REFUSED(TCTUNE_BAD_INPUT, "without at", tctune_bench_range(m, &o, &text, error, sizeof error));
+    o.inputs = "x.npz";
+    REFUSED(TCTUNE_BAD_INPUT, "exclude", tctune_bench(m, &o, &text, error, sizeof error));
+    o.inputs = NULL;
+    o.at = beyond;
+    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_bench(m, &o, &text, error, sizeof error));
+    o.at = NULL;
+    OK(tctune_bench_range(m, &o, &text, error, sizeof error));
+    j = document(text);
+    const json_t *curves = json_object_get(j, "curves"), *points = json_object_get(json_array_get(curves, 0), "points");
+    size_t n = json_array_size(points);
+    assert_int_equal(json_array_size(curves), 1);
+    assert_string_equal(text_of(json_array_get(curves, 0), "over"), "N");
+    assert_true(n > 6);
+    long long last = 0;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *p = json_array_get(points, i);
+        long long size = number(json_object_get(p, "sizes"), "N");
+        assert_true(size > last);
+        check_times(p, 3);
+        last = size;
+    }
+    assert_int_equal(last, 48);
+    json_decref(j);
+    tctune_free(m);
+}
+
+static void test_kernel(void **state) {
+    (void)state;
+    tctune_work *w = open_text(varying);
+    tctune_bench_kernel_options o = {.struct_size = sizeof o, .threads = 1, .repeats = 4, .mode = "hot", .at = at17};
+    char *text;
+    OK(tctune_bench_kernel(w, 0, &o, &text, error, sizeof error));
+    json_t *j = document(text);
+    assert_true(real(j, "median_ms") > 0);
+    assert_non_null(strstr(text_of(j, "name"), "17"));
+    assert_non_null(strstr(text_of(j, "schedule"), "default"));
+    assert_string_equal(text_of(j, "mode"), "hot");
+    assert_int_equal(json_array_size(json_object_get(j, "kernels")), 1);
+    json_decref(j);
+    REFUSED(TCTUNE_BAD_INPUT, "no task 1", tctune_bench_kernel(w, 1, &o, &text, error, sizeof error));
+    assert_null(text);
+    o.mode = "warm";
+    REFUSED(TCTUNE_BAD_INPUT, "warm", tctune_bench_kernel(w, 0, &o, &text, error, sizeof error));
+    o.mode = NULL;
+    o.at = beyond;
+    REFUSED(TCTUNE_BAD_INPUT, "from 1 to 48", tctune_bench_kernel(w, 0, &o, &text, error, sizeof error));
+    tctune_work_free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_range),
+        cmocka_unit_test(test_kernel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
