@@ -8,7 +8,7 @@
 #   scripts/install-deps.sh --packages    and what tests/packages needs, and the tests of manual pages and completions
 #   scripts/install-deps.sh --docs        and what scripts/docs makes HTML of the documentation with
 #   scripts/install-deps.sh --abi         and what tests/api/abi/run compares ABIs with
-#   scripts/install-deps.sh --list        only prints the names
+#   scripts/install-deps.sh --list        only prints the names; options may be given together
 set -eu
 
 # C compiler (with OpenMP's libgomp) and build tools; tctune itself calls the compiler's linker when it builds a model. The presets build
@@ -38,21 +38,27 @@ has_node() {
     command -v npm >/dev/null && node -e 'process.exit(process.versions.node.split(".")[0] >= 16 ? 0 : 1)' 2>/dev/null
 }
 
-case "${1:-}" in
-    --list) echo "$packages"; exit 0 ;;
-    --benchmarks)
-        packages="$packages $benchmark_packages"
-        has_node || packages="$packages nodejs npm"
-        ;;
-    --clang) packages="$packages $clang_packages" ;;
-    --docs) packages="$packages $docs_packages" ;;
-    --packages) packages="$packages $package_packages" ;;
-    --musl) packages="$packages musl-tools" ;;
-    --abi) packages="$packages abigail-tools xz-utils" ;;
-    --python) packages="$packages python3-tqdm python3-pandas python3-torch python3-mypy mypy" ;;
-    "") ;;
-    *) echo "usage: $0 [--abi | --benchmarks | --clang | --docs | --musl | --python | --packages | --list]" >&2; exit 2 ;;
-esac
+list=false
+for option in "$@"; do
+    case "$option" in
+        --list) list=true ;;
+        --benchmarks)
+            packages="$packages $benchmark_packages"
+            has_node || packages="$packages nodejs npm"
+            ;;
+        --clang) packages="$packages $clang_packages" ;;
+        --docs) packages="$packages $docs_packages" ;;
+        --packages) packages="$packages $package_packages" ;;
+        --musl) packages="$packages musl-tools" ;;
+        --abi) packages="$packages abigail-tools xz-utils" ;;
+        --python) packages="$packages python3-tqdm python3-pandas python3-torch python3-mypy mypy" ;;
+        *) echo "usage: $0 [--abi] [--benchmarks] [--clang] [--docs] [--musl] [--packages] [--python] [--list]" >&2; exit 2 ;;
+    esac
+done
+if $list; then
+    echo "$packages"
+    exit 0
+fi
 
 missing=
 for package in $packages; do

@@ -6,8 +6,8 @@
 
 #include "api/api_int.h"
 #include "measure/process/process.h"
-#include "support/stop.h"
 #include "support/system/place.h"
+#include "support/system/stop.h"
 
 const char *tctune_version(void) {
     return TCTUNE_VERSION;

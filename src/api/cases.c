@@ -2,7 +2,7 @@
 #include "graph/trials/cases.h"
 
 #include "api/api_int.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 /* What is asked for, as it is wanted inside, and what came of it. */
 typedef struct cases {

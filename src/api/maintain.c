@@ -5,7 +5,7 @@
 #include "measure/records/exchange.h"
 #include "measure/records/maintain.h"
 #include "measure/rerun.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 /* ---- what there is ---- */
 

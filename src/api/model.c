@@ -4,7 +4,7 @@
 #include "api/model_int.h"
 #include "graph/model/parts.h"
 #include "graph/saved/saved.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 /* ---- building ---- */
 

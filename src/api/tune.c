@@ -6,7 +6,7 @@
 #include "api/fleet_int.h"
 #include "graph/work/search.h"
 #include "measure/machine/unit_peak.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 struct tctune_session {
     tctune_work *work;

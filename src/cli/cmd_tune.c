@@ -4,8 +4,8 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/work.h"
-#include "support/stop.h"
 #include "support/system/fs.h"
+#include "support/system/stop.h"
 
 typedef struct tune_args {
     tc_cli_common common;

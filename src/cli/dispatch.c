@@ -7,9 +7,9 @@
 #include "cli/commands.h"
 #include "cli/face/face.h"
 #include "support/log.h"
-#include "support/stop.h"
 #include "support/system/memory.h"
 #include "support/system/secret.h"
+#include "support/system/stop.h"
 #include "support/system/user_folder.h"
 
 static const tc_cli_command *const commands[] = {TC_CLI_COMMANDS(TC_CLI_LISTED)};

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "support/stop.h"
 #include "support/system/fs.h"
+#include "support/system/stop.h"
 
 static const char default_db[] = "tctune.db";
 

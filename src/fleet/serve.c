@@ -11,7 +11,7 @@
 #include "fleet/message.h"
 #include "measure/measure.h"
 #include "support/log.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 enum {
     DEADLY = 2,  /* workers that a job may end before it is taken for the cause */

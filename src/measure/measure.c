@@ -9,8 +9,8 @@
 #include "measure/measure_int.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
-#include "support/stop.h"
 #include "support/system/memory.h"
+#include "support/system/stop.h"
 #include "support/vec.h"
 
 enum { GROUP = 64 /* candidates built before they are run: bounds the memory for objects */ };

@@ -15,8 +15,8 @@
 #include "measure/records/json_text.h"
 #include "measure/records/record.h"
 #include "support/log.h"
-#include "support/stop.h"
 #include "support/system/place.h"
+#include "support/system/stop.h"
 #include "support/vec.h"
 
 enum { SAMPLES = 15 };                 /* calls per turn */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "measure/measure.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 typedef struct reruns {
     tc_meas_db *db;

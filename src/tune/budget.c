@@ -5,7 +5,7 @@
  * has settled; where only time was given, the run ends when every task has gone LONG patiences without a gain. */
 #include <math.h>
 
-#include "support/stop.h"
+#include "support/system/stop.h"
 #include "te/unit_gain.h"
 #include "tune/tune_int.h"
 

@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "cli/face/face.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 static volatile sig_atomic_t stop_signal;
 

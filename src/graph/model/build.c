@@ -4,8 +4,8 @@
 #include "graph/model/admit.h"
 #include "graph/model/parts.h"
 #include "support/log.h"
-#include "support/stop.h"
 #include "support/system/memory.h"
+#include "support/system/stop.h"
 #include "te/text.h"
 #include "tir_lower/program/program.h"
 

@@ -6,7 +6,7 @@
 #include "graph/quantize/quantize_int.h"
 #include "graph/trials/bundle.h"
 #include "graph/work/work.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 tc_status quant_runs_open(runs *r, const tc_quantize_options *o, tc_error *err) {
     *r = (runs){.o = o};

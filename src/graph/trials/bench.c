@@ -4,7 +4,7 @@
 #include "measure/machine/unit_peak.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 #include <string.h>
 

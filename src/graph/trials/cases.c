@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/stop.h"
 #include "support/system/fs.h"
+#include "support/system/stop.h"
 #include "support/vec.h"
 
 enum { MAX_DEPTH = 6 };

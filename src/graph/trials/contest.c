@@ -6,7 +6,7 @@
 #include "graph/trials/bench.h"
 #include "support/clock/clock.h"
 #include "support/log.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 #include "tune/kernel/compare.h"
 #include "tune/kernel/kernel.h"
 

@@ -5,7 +5,7 @@
 
 #include "graph/trials/bench.h"
 #include "support/clock/clock.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 enum { WARMUP = 2 };
 

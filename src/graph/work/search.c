@@ -1,6 +1,6 @@
 /* What search.h describes. */
 #include "graph/work/search.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@
 
 #include "measure/sandbox/sandbox.h"
 #include "support/log.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 #include "support/vec.h"
 
 enum {

@@ -7,7 +7,7 @@
 
 #include "search_space/space_int.h"
 #include "support/map.h"
-#include "support/stop.h"
+#include "support/system/stop.h"
 
 /* A trace that was realised in this search. */
 typedef struct realised {

@@ -1,8 +1,8 @@
 /* Stop flags. Another thread or a signal handler raises one while a search, a measurement or a build looks at it now and then, so
  * both sides go through atomic operations on an int, which are lock-free and therefore safe in a handler (C17 7.14.1.1); nothing
  * else is passed by the flag, and relaxed order does. */
-#ifndef TC_SUPPORT_STOP_H
-#define TC_SUPPORT_STOP_H
+#ifndef TC_SUPPORT_SYSTEM_STOP_H
+#define TC_SUPPORT_SYSTEM_STOP_H
 
 #include <signal.h>
 #include <stdbool.h>
