@@ -14,6 +14,7 @@ from . import te
 from ._build import build
 from ._documents import describe_library, doctor, llvm_version, machine, quantize, show
 from ._database import Database, Record, Records, Stats
+from ._fleet import Fleet, Worker, fleet_key
 from ._ffi import lib as _lib
 from ._ffi import text as _text
 from ._model import Context, KernelTime, Model, Profile, load
@@ -37,8 +38,8 @@ def library_version() -> str:
     return _text(_lib.tctune_version())
 
 
-__all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "KernelTime", "LibraryError", "Loop",
+__all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Schedule", "Session", "Stage", "Stats",
-           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "__version__", "build",
-           "compare", "describe_library", "doctor", "empty", "library_version", "llvm_version", "load", "machine",
+           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "build",
+           "compare", "describe_library", "doctor", "empty", "fleet_key", "library_version", "llvm_version", "load", "machine",
            "quantize", "show", "te", "tune"]

@@ -3,6 +3,13 @@ import queue
 import threading
 from typing import Any, Callable, Optional
 
+from ._ffi import Struct, ffi
+
+
+def nobody(*_: Any) -> bool:
+    """A handler that has no interest in what it is told."""
+    return False
+
 
 class Background:
     """One such call. `tell` (of the call's thread) asks the caller's thread whether this is enough; `stop` is what ends the call from
@@ -63,3 +70,22 @@ class Background:
         if self._stop:
             self._stop()
         self._answers.put(True)
+
+
+class Stoppable(Background):
+    """One whose call looks at the `stop` of its options, which is set when Ctrl-C, an exception of the handler, or its answer ends it."""
+
+    def __init__(self, options: Struct, handler: Callable[..., Any] = nobody) -> None:
+        super().__init__(handler, self.stop)
+        self._flag = ffi.new("int *")
+        options.set("stop", self._flag)
+
+    def stop(self) -> None:
+        """From any thread."""
+        self._flag[0] = 1
+
+    def tell(self, *event: Any) -> int:
+        enough = super().tell(*event)
+        if enough:
+            self.stop()
+        return enough

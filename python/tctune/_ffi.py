@@ -137,6 +137,8 @@ class Struct:
             raise BadInput(f"{name}: {e}") from None
 
     def _convert(self, kind: Any, value: Any) -> Any:
+        if isinstance(value, Struct):
+            return self._keep(value).c
         if kind.cname == "char *":
             return self._keep(ffi.new("char[]", encode(value)))
         if kind.cname == "char * *":

@@ -7,6 +7,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 
 from . import _html, te
 from ._database import Database, Record, take_records
+from ._fleet import FleetLike, fleet_struct
 from ._ffi import Handle, Path, Struct, call, encode, ffi, new_struct, take_json, take_text, text
 from ._work import Shape, Source, read, work_of
 from .errors import BadInput
@@ -349,13 +350,15 @@ class Schedule(Handle):
 
     # ---- times ----
 
-    def measure(self, *, repeats: int = 0, mode: Optional[str] = None, seed: int = 0, db: Union[None, Path, Database] = None) -> Record:
+    def measure(self, *, repeats: int = 0, mode: Optional[str] = None, seed: int = 0, db: Union[None, Path, Database] = None,
+                fleet: FleetLike = None) -> Record:
         """Times it in a process of its own and compares its result with the reference. The Record says how it ended. With db it is kept
-        there, where its result was right, as tuning would. repeats: samples (30); mode "hot", "cold" or "auto" (None)."""
+        there, where its result was right, as tuning would. repeats: samples (30); mode "hot", "cold" or "auto" (None). fleet: who times it, as for
+        tctune.Session; None: this machine."""
         if db is not None and not isinstance(db, Database):
             with Database(os.fspath(db), "create") as opened:
-                return self.measure(repeats=repeats, mode=mode, seed=seed, db=opened)
-        options = Struct("tctune_measure_options", repeats=repeats, mode=mode, seed=seed)
+                return self.measure(repeats=repeats, mode=mode, seed=seed, db=opened, fleet=fleet)
+        options = Struct("tctune_measure_options", repeats=repeats, mode=mode, seed=seed, fleet=fleet_struct(fleet))
         out = ffi.new("tctune_records **")
         with self._using() as s:
             if db is None:

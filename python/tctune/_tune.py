@@ -5,6 +5,7 @@ from typing import Any, Callable, Iterable, List, Optional, Union
 
 from . import _html
 from ._background import Background
+from ._fleet import FleetLike, fleet_struct
 from ._ffi import Handle, Path, Struct, call, ffi, lib, new_struct, text
 from ._progress import tune_bar
 from ._work import Shape, Source, read, work_of
@@ -116,7 +117,8 @@ class Session(Handle):
     stop_at_roof: a kernel that reaches this share of the machine's peak gets no more trials (0.97). batch: candidates of a round. accuracy
     "strict" or "fast" (None); precision "f32" (None), "bf16", "auto". mode: how kernels are timed: "auto" (None), "hot", "cold". search:
     "phases" (None), "random", "ansor"; phases: only these. start_from: files with records of similar kernels, or "none".
-    deterministic_measure: times are computed, not taken; measure_peak: the machine's peak is measured all the same.
+    deterministic_measure: times are computed, not taken; measure_peak: the machine's peak is measured all the same. fleet: who measures, a
+    tctune.Fleet or the address of its server; None: this machine. Without target and threads, its workers' are taken.
 
     progress: True for a bar (tqdm), or a function that gets each Event, in the thread that calls run(). When it answers with something
     true the search ends; what it raises ends it too, and is raised from run(). So does Ctrl-C.
@@ -146,17 +148,19 @@ class Session(Handle):
                  deterministic_measure: bool = False, progress: TuneProgress = None, shape: Shape = None,
                  shape_weights: Optional[Path] = None, in_place_cache: bool = False, opt_level: Optional[int] = None,
                  disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None, fixed: bool = False,
-                 dump_graph: Optional[str] = None, pass_times: bool = False, measure_peak: bool = False) -> None:
+                 dump_graph: Optional[str] = None, pass_times: bool = False, measure_peak: bool = False, fleet: FleetLike = None) -> None:
         if phases is not None and not isinstance(phases, str):
             phases = ",".join(phases)
         if start_from is not None and (isinstance(start_from, str) or hasattr(start_from, "__fspath__")):
             start_from = [start_from]  # type: ignore[list-item]
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
                          stop_at_roof=stop_at_roof, batch=batch, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search,
-                         phases=phases, start_from=start_from, deterministic=deterministic_measure, measure_peak=measure_peak)
+                         phases=phases, start_from=start_from, deterministic=deterministic_measure, measure_peak=measure_peak,
+                         fleet=fleet_struct(fleet))
         work = work_of(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                        disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,
                        pass_times=pass_times)
+        self._options = options
         self._progress = progress
         self._background: Optional[Background] = None
         self._end_of_life = threading.Lock()

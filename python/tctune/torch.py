@@ -10,7 +10,7 @@ import os
 import re
 import tempfile
 import warnings
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -22,13 +22,18 @@ except ImportError as _e:
 from ._build import build
 from ._ffi import Path
 from ._model import Model
-from ._tune import tune
+from ._tune import Session, tune
 from ._work import Work
 from .errors import BadInput, TctuneError
 
-_WORK = ("shape", "shape_weights", "in_place_cache", "opt_level", "disable_pass")
-_BOTH = ("db", "threads", "target", "accuracy", "precision", "progress", "seed")
-_TUNE = ("minutes", "stop_at_roof", "batch", "mode", "search", "phases", "start_from", "deterministic_measure")
+
+def _keywords(of: Any) -> Set[str]:
+    return {name for name, p in inspect.signature(of).parameters.items() if p.kind is p.KEYWORD_ONLY}
+
+
+_WORK = _keywords(Work) - {"seed", "constants", "fixed"}  # which of the options of compile() are whose
+_TUNE = _keywords(Session) - _WORK
+_BUILD = _keywords(build) - _WORK
 
 
 class CompiledModule(torch.nn.Module):
@@ -210,13 +215,13 @@ def _run_once(module: Any, args: Tuple[Any, ...]) -> Tuple[Any, List[str]]:
 
 
 def _make(name: str, path: str, trials: int, minutes: float, options: Dict[str, Any]) -> Model:
-    def some(of: Iterable[str]) -> Dict[str, Any]:
-        return {k: options[k] for k in of if k in options}
+    def some(of: Set[str]) -> Dict[str, Any]:
+        return {k: value for k, value in options.items() if k in of}
 
     try:
         with Work(path, **some(_WORK)) as work:
             if trials or minutes:
-                tune(work, trials=trials, minutes=minutes, **some(_BOTH + _TUNE))
-            return build(work, **{k: v for k, v in options.items() if k not in _WORK + _TUNE})
+                tune(work, trials=trials, minutes=minutes, **some(_TUNE))
+            return build(work, **{k: v for k, v in options.items() if k in _BUILD or k not in _WORK | _TUNE})
     except TctuneError as e:
         raise type(e)(f"module {name}: {e}") from e

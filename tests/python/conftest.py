@@ -1,6 +1,9 @@
 """What the tests share: folders of their own, a network, and kernels."""
+import json
 import os
+import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -46,3 +49,28 @@ def network(tmp_path_factory):
     path = tmp_path_factory.mktemp("network") / "mlp.onnx"
     subprocess.run([os.environ["TCTUNE"], "zoo", "mlp", "--out", str(path)], check=True, stdout=subprocess.DEVNULL)
     return path
+
+
+@pytest.fixture(scope="session")
+def nats(tmp_path_factory):
+    """The address of a server of the tests' own, where workers and tuners meet."""
+    program = shutil.which("nats-server", path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    if not program:
+        pytest.skip("it needs nats-server")
+    folder = tmp_path_factory.mktemp("nats")
+    with subprocess.Popen([program, "--addr", "127.0.0.1", "--port", "-1", "--jetstream", "--store_dir", folder / "store", "--ports_file_dir", folder,
+                           "--log", folder / "log"]) as server:
+        try:
+            yield _address(folder / f"nats-server_{server.pid}.ports", server)
+        finally:
+            server.kill()
+
+
+def _address(ports, server):
+    """It writes down on which port it is once it is there."""
+    while True:
+        assert server.poll() is None, "nats-server has ended"
+        try:
+            return json.loads(ports.read_text())["nats"][0]
+        except (FileNotFoundError, ValueError):  # not there, or half of it
+            time.sleep(0.05)

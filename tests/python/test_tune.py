@@ -59,7 +59,7 @@ def test_nothing_of_the_structs_is_left_out():
 
 
 STRUCTS = [(tctune.Task, "tctune_task"), (tctune.TaskState, "tctune_task_state"), (tctune.Report, "tctune_report"), (tctune.Event, "tctune_event"),
-           (tctune.Record, "tctune_record"), (tctune.Stats, "tctune_database_stats")]
+           (tctune.Record, "tctune_record"), (tctune.Stats, "tctune_database_stats"), (tctune.Fleet, "tctune_fleet")]
 
 
 @pytest.mark.parametrize("kind, struct", STRUCTS)

@@ -1,0 +1,91 @@
+"""Machines that measure for others (docs/howto/fleet.md)."""
+import dataclasses
+import re
+from typing import Any, Callable, Dict, Optional, Union
+
+from ._background import Stoppable, nobody
+from ._ffi import Path, Struct, call, encode, ffi, take_json, take_text, text
+from .errors import TctuneError
+
+
+@dataclasses.dataclass(frozen=True)
+class Fleet:
+    """A fleet: its server, and which of its workers measure for a tuner. Made without a connection; whoever uses it makes one.
+
+    url: "nats://HOST:PORT" or "tls://HOST:PORT", with a user's name and password before the host where the server asks for them. creds: file of
+    a user's JWT and seed; nkey: file of a user's public key and seed. tls_ca: file of certificates by which the server's is checked; None: the
+    system's. key: the workers' key, with * and ? for any characters; None: that of the tuner's own target and threads. workers: jobs that are
+    asked for at once; 0: two for each worker. patience: seconds without any worker, or without the server, after which measuring fails; 0: 60.
+
+    >>> Fleet("nats://ann:secret@server:4222", key="znver4-*")
+    Fleet(url='nats://***@server:4222', key='znver4-*')
+    """
+
+    url: str
+    creds: Optional[Path] = None
+    nkey: Optional[Path] = None
+    tls_ca: Optional[Path] = None
+    key: Optional[str] = None
+    workers: int = 0
+    patience: float = 0
+
+    def status(self) -> Dict[str, Any]:
+        """Workers, keys and the lengths of their queues (docs/json.md)."""
+        struct = self._struct()
+        return take_json("tctune_fleet_status", struct)
+
+    def _struct(self) -> Struct:
+        return Struct("tctune_fleet", **{f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+
+    def __repr__(self) -> str:
+        given = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if getattr(self, f.name)}
+        given["url"] = re.sub(r"//[^/@]*@", "//***@", self.url)  # what is printed shows no password
+        return f"Fleet({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
+FleetLike = Union[None, str, Fleet]
+
+
+def fleet_struct(fleet: FleetLike) -> Optional[Struct]:
+    """For an options struct; an address is a fleet too."""
+    return None if fleet is None else (Fleet(fleet) if isinstance(fleet, str) else fleet)._struct()
+
+
+def fleet_key(target: Optional[str] = None, threads: int = 0) -> str:
+    """The key of workers for a target (None: this machine) with so many threads (0: every core), of this version.
+
+    >>> fleet_key("znver4", threads=2).startswith("znver4-2t-")
+    True
+    """
+    return take_text("tctune_fleet_key", encode(target) if target else ffi.NULL, threads)
+
+
+class Worker:
+    """Measures what a fleet's tuners ask for, while run() is under way. Jobs are built and run in processes of their own.
+
+    fleet: a tctune.Fleet, or the address of its server. name: letters, digits, - and _, of no other worker; None: from the host's name and the
+    process. target, threads: of the kernels; None, 0: this machine, every core. lease: seconds after which the job of a worker that says
+    nothing goes to another; 0: 30. ready: a function that gets the worker's name and key once jobs can come, in the thread that calls run(); when
+    it answers with something true, or raises, the worker leaves."""
+
+    def __init__(self, fleet: Union[str, Fleet], *, name: Optional[str] = None, target: Optional[str] = None, threads: int = 0,
+                 lease: float = 0, ready: Callable[[str, str], Any] = nobody) -> None:
+        self._options = Struct("tctune_worker_options", fleet=fleet_struct(fleet), name=name, target=target, threads=threads, lease=lease)
+        self._background = Stoppable(self._options, ready)
+        self._ready = ffi.callback("void(void *, char *, char *)", self._on_ready)
+        self._options.set("ready", self._ready)
+        self._started = False
+
+    def _on_ready(self, _user: Any, name: Any, key: Any) -> None:
+        self._background.tell(text(name), text(key))
+
+    def run(self) -> None:
+        """Until stop() is called, or Ctrl-C is pressed, which is raised once the worker has left. It runs once."""
+        if self._started:
+            raise TctuneError("this worker has run: make another")
+        self._started = True
+        self._background.run(lambda: call("tctune_fleet_serve", self._options))
+
+    def stop(self) -> None:
+        """Makes it leave within about a second, from any thread: what it measures goes back to the queue."""
+        self._background.stop()

@@ -1,0 +1,107 @@
+"""Fleets: workers in Python and of the command, tuners, what is said where there is nobody, and Ctrl-C."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import tctune
+from tctune import BadInput, EnvironmentProblem, Fleet, TctuneError, Worker
+
+QUICK = {"batch": 4, "threads": 1, "deterministic_measure": True, "start_from": "none", "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def worker(nats):
+    """A worker of this process, with its key."""
+    keys, there = [], threading.Event()
+    made = Worker(nats, name="board", threads=1, ready=lambda name, key: (keys.append((name, key)), there.set()) and False)
+    thread = threading.Thread(target=made.run)
+    thread.start()
+    try:
+        assert there.wait(60)
+        yield keys[0]
+    finally:
+        made.stop()
+        thread.join()
+
+
+def records(db):
+    with tctune.Database(db) as opened:
+        return [(r.workload_hash, r.trace, r.times, r.outcome) for r in opened], {r.host for r in opened}
+
+
+def test_the_same_search_by_a_fleet(gemm, nats, worker):
+    name, key = worker
+    assert (name, key) == ("board", tctune.fleet_key(threads=1))
+    tctune.tune(gemm, trials=8, db="here.db", **QUICK)
+    tctune.tune(gemm, trials=8, db="there.db", fleet=Fleet(nats, key="*-1t-*", workers=2), **QUICK)
+    here, _ = records("here.db")
+    there, hosts = records("there.db")
+    assert sorted(here) == sorted(there) and len(here) >= 8 and all(h.startswith("board@") for h in hosts)
+    with tctune.Session(gemm, trials=4, fleet=nats, db="twice.db", **QUICK) as session:  # by its address
+        assert session.run().trials >= 4
+
+
+def test_measured_by_a_fleet(gemm, nats, worker):
+    with tctune.Schedule(gemm, threads=1, text="parallel Y.i") as s:
+        for db in (None, "real.db"):
+            record = s.measure(repeats=3, fleet=Fleet(nats), db=db)
+            assert record.verified and record.host.startswith("board@") and len(record.times) == 3
+
+
+def test_status(nats, worker):
+    name, key = worker
+    told = Fleet(nats).status()
+    assert [(w["name"], w["threads"]) for w in told["workers"] if w["key"] == key] == [(name, 1)]
+    assert next(k["workers"] for k in told["keys"] if k["key"] == key) == 1
+
+
+def test_nobody_there(gemm, nats):
+    gone = "nats://127.0.0.1:1"
+    for use in (Fleet(gone).status, lambda: tctune.tune(gemm, trials=4, fleet=gone, **QUICK), Worker(gone, threads=1).run,
+                lambda: tctune.Schedule(gemm, threads=1).measure(fleet=gone)):
+        with pytest.raises(EnvironmentProblem, match="no NATS server answers there"):
+            use()
+    with pytest.raises(EnvironmentProblem, match="no worker"):
+        tctune.tune(gemm, trials=4, fleet=Fleet(nats, key="none-*"), **QUICK)
+
+
+@pytest.mark.parametrize("make, why", [
+    (lambda: Fleet("").status(), "no server"),
+    (lambda: Fleet("nats://127.0.0.1:1", workers=-1).status(), "not negative"),
+    (lambda: Fleet("nats://127.0.0.1:1", patience="long").status(), "patience: "),
+    (lambda: Fleet("a\0b").status(), "zero character"),
+    (lambda: Worker("nats://127.0.0.1:1", lease=-1).run(), "lease is not negative"),
+    (lambda: Worker("nats://127.0.0.1:1", name="a b", threads=1).run(), "'a b' is no name of a worker"),
+    (lambda: tctune.fleet_key("abacus"), "abacus"),
+])
+def test_refuses(make, why):
+    with pytest.raises(BadInput, match=why):
+        make()
+
+
+def test_no_password_is_printed():
+    assert "secret" not in repr(Fleet("nats://ann:secret@server:4222")) + str(Fleet("nats://ann:secret@server:4222", creds="x"))
+
+
+def test_runs_once(nats):
+    once = Worker(nats, name="once", threads=1, ready=lambda name, key: True)
+    once.run()
+    with pytest.raises(TctuneError, match="make another"):
+        once.run()
+    with pytest.raises(ZeroDivisionError):
+        Worker(nats, name="fails", threads=1, ready=lambda name, key: 1 // 0).run()
+
+
+def test_interrupted(nats):
+    """Ctrl-C, as a shell sends it."""
+    code = f"import tctune\ntctune.Worker({nats!r}, name='ctrl-c', threads=1, ready=lambda *who: print(who, flush=True)).run()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)) as process:
+        assert "ctrl-c" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert "KeyboardInterrupt" in said
+    assert "ctrl-c" not in str(Fleet(nats).status())
