@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "cli/commands.h"
+#include "cli/picture/picture.h"
 #include "cli/print.h"
 #include "cli/work.h"
 #include "support/system/fs.h"
@@ -31,7 +32,8 @@ static const tc_cli_option options[] = {
     TC_CLI_REPEATS_OPTION(bench_args, repeats),
     TC_CLI_SCHED_OPTION(bench_args, sched),
     TC_CLI_INPUTS_OPTION(bench_args, inputs),
-    TC_CLI_TEXT(bench_args, plot, "plot", "FILE.svg", "also draw the latency over the range of each size, as SVG"),
+    TC_CLI_TEXT(bench_args, plot, "plot", "FILE.svg",
+                "also draw the latency over the range of each size, or where the time of a run goes, as SVG"),
     TC_CLI_PASS_OPTIONS(bench_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(bench_args),
     TC_CLI_JSON_OPTION(bench_args, json),
@@ -176,11 +178,15 @@ static int bench_model(const bench_args *a, tctune_model *m, tc_error *err) {
         return status;
     if (tctune_num_sizes(m) && !a->at.len && !a->inputs)
         return bench_range(a, m, &o, err);
-    if (a->plot)
-        return tc_cli_usage(err, "--plot draws a range of sizes: %s has one size of each", o.name);
-    status = tc_cli_status(tctune_bench(m, &o, &text, TC_CLI_SAY(err)));
-    if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_network);
+    if (tctune_bench(m, &o, &text, TC_CLI_SAY(err)) != TCTUNE_OK)
+        return TC_CLI_FAILED;
+    json_t *j = tc_cli_document(text);
+    if (a->json)
+        tc_cli_json_print(json_incref(j));
+    else
+        print_network(j);
+    status = a->plot ? tc_cli_plot_kernels(j, a->plot, err) : TC_CLI_DONE;
+    json_decref(j);
     return status;
 }
 
@@ -242,8 +248,8 @@ static int run(const void *args, tc_error *err) {
     if (a->inputs && a->model.source.te)
         return tc_cli_usage(
             err, "--inputs goes with --model: a kernel of --te is timed on drawn values, which its result is checked on");
-    if (a->plot && (a->model.source.te || a->at.len || a->inputs))
-        return tc_cli_usage(err, "--plot draws a range of sizes: it goes with --model, without --at and --inputs");
+    if (a->plot && a->model.source.te)
+        return tc_cli_usage(err, "--plot draws the kernels of a network, or a range of sizes: it goes with --model");
     if (a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
         return TC_CLI_FAILED;
     tc_cli_catch_signals();

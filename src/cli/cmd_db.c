@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cli/commands.h"
+#include "cli/picture/picture.h"
 #include "cli/work.h"
 
 /* ---- export and import ---- */
@@ -157,11 +158,13 @@ static void print_stats(const json_t *d) {
 typedef struct stats_args {
     tc_cli_common common;
     tc_cli_db_args db;
+    const char *plot;
     bool json;
 } stats_args;
 
 static const tc_cli_option stats_options[] = {
     TC_CLI_DB_OPTION(stats_args, db.path),
+    TC_CLI_TEXT(stats_args, plot, "plot", "FILE.svg", "also draw the records of each workload, and how many failed, as SVG"),
     TC_CLI_JSON_OPTION(stats_args, json),
 };
 
@@ -172,9 +175,16 @@ static int run_stats(const void *args, tc_error *err) {
     int status = open_database(&a->db, TCTUNE_READ, &db, err);
     if (status == TC_CLI_DONE)
         status = tc_cli_status(tctune_database_describe(db, &text, TC_CLI_SAY(err)));
-    if (status == TC_CLI_DONE)
-        tc_cli_tell(text, a->json, print_stats);
     tctune_database_close(db);
+    if (status != TC_CLI_DONE)
+        return status;
+    json_t *j = tc_cli_document(text);
+    if (a->json)
+        tc_cli_json_print(json_incref(j));
+    else
+        print_stats(j);
+    status = a->plot ? tc_cli_plot_database(j, a->plot, err) : TC_CLI_DONE;
+    json_decref(j);
     return status;
 }
 

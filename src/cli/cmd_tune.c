@@ -2,6 +2,7 @@
 #include <signal.h>
 
 #include "cli/commands.h"
+#include "cli/picture/picture.h"
 #include "cli/print.h"
 #include "cli/work.h"
 #include "support/system/fs.h"
@@ -18,7 +19,7 @@ typedef struct tune_args {
     bool deterministic;
     tc_cli_fleet_args fleet;
     int batch;
-    const char *out, *name, *inputs;
+    const char *out, *name, *inputs, *plot;
     double budget; /* of the error of what is built; negative: not given */
     bool json;
 } tune_args;
@@ -54,6 +55,8 @@ static const tc_cli_option options[] = {
     TC_CLI_TEXT(tune_args, inputs, "inputs", "FILE.npz",
                 "inputs of the network on which --error-budget measures the error (.npz)"),
     TC_CLI_NAME_OPTION(tune_args, name),
+    TC_CLI_TEXT(tune_args, plot, "plot", "FILE.svg",
+                "also draw how the best times fell over trials and time, and what each task takes, as SVG"),
     TC_CLI_PASS_OPTIONS(tune_args, model.source.passes),
     TC_CLI_NO_CACHE_OPTION(tune_args),
     TC_CLI_JSON_OPTION(tune_args, json),
@@ -96,6 +99,7 @@ static int build_result(const tune_args *a, tctune_work *w, json_t *json, tc_err
 typedef struct listener {
     const tune_args *a;
     tc_cli_progress *progress;
+    tc_cli_course *course;
     bool searched; /* there is something to report */
 } listener;
 
@@ -120,6 +124,7 @@ static void print_range(const tune_args *a, const json_t *range) {
 static int on_event(void *user, const tctune_event *e) {
     listener *l = user;
     tc_cli_show_progress(l->progress, e);
+    tc_cli_course_add(l->course, e->report);
     l->searched |= e->kind == TCTUNE_SEARCHED;
     if (e->kind == TCTUNE_CONTEST)
         fprintf(stderr, "%s: %d programs at %d sizes\n", e->name, e->programs, e->places);
@@ -164,6 +169,15 @@ static int stopped(const tune_args *a, tc_error *err) {
     return TC_CLI_FAILED;
 }
 
+/* What was searched is drawn, also of a search that ended early, whose status stays. */
+static int plot(const tune_args *a, const listener *l, const tctune_session *s, int status, tc_error *err) {
+    json_t *j = told_by(s);
+    tc_error later;
+    int drawn = tc_cli_plot_search(l->course, j, a->plot, status == TC_CLI_DONE ? err : &later);
+    json_decref(j);
+    return status == TC_CLI_DONE ? drawn : status;
+}
+
 /* *json NULL: it was not asked for, or nothing was searched. */
 static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err) {
     listener l = {.a = a};
@@ -176,12 +190,17 @@ static int tune(const tune_args *a, tctune_work *w, json_t **json, tc_error *err
     if (tctune_session_new(w, &o, &s, TC_CLI_SAY(err)) != TCTUNE_OK)
         return TC_CLI_FAILED;
     l.progress = tc_cli_progress_new();
+    l.course = tc_cli_course_new();
     tctune_status st = tctune_session_run(s, TC_CLI_SAY(err));
-    tc_cli_progress_free(l.progress);
+    int status = st == TCTUNE_STOPPED ? stopped(a, err) : tc_cli_status(st);
     if (a->json && l.searched)
         *json = told_by(s);
+    if (a->plot && l.searched)
+        status = plot(a, &l, s, status, err);
+    tc_cli_progress_free(l.progress);
+    tc_cli_course_free(l.course);
     tctune_session_free(s);
-    return st == TCTUNE_STOPPED ? stopped(a, err) : tc_cli_status(st);
+    return status;
 }
 
 /* ---- the command ---- */
@@ -221,6 +240,8 @@ static int prepare(const tune_args *a, tctune_work **w, tc_error *err) {
     if (status == TC_CLI_DONE)
         status = tc_cli_check_target(&a->model.target, !a->fleet.url, err);
     if (status == TC_CLI_DONE && a->out && tc_fs_check_writable(a->out, err) != TC_OK)
+        status = TC_CLI_FAILED;
+    if (status == TC_CLI_DONE && a->plot && tc_fs_check_writable(a->plot, err) != TC_OK)
         status = TC_CLI_FAILED;
     if (status == TC_CLI_DONE)
         status = tc_cli_work_open(&source, NULL, a->model.seed, w, err);

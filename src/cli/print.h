@@ -16,8 +16,6 @@ void tc_cli_print_variants(FILE *f, const json_t *j);
 
 /* Tables with bars. */
 void tc_cli_print_curves(const json_t *j);
-/* Charts, as an SVG file. An exit status. */
-int tc_cli_plot_curves(const json_t *j, const char *file, tc_error *err);
 
 /* ---- a search ---- */
 

@@ -1,4 +1,5 @@
-/* What tuning shows while it runs, on stderr: a table that redraws itself on a terminal, else a line per round. */
+/* What tuning shows while it runs, on stderr: on a terminal the tasks, the course of the sum and what the search does, redrawn in place; else
+ * a line per round. */
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -8,24 +9,51 @@
 #include "support/log.h"
 
 static const double redraw_seconds = 0.1;
-enum { BAR = 24, NARROW = 96 /* columns: in fewer, a line has only what matters most */ };
+enum {
+    BAR = 24,
+    NARROW = 96, /* columns: in fewer, a line has only what matters most */
+    TALL = 8,    /* rows: in fewer there is no room for the course and the doing */
+    COURSE = 60  /* characters of the course at most */
+};
+
+/* A sum of the best times that was new. */
+typedef struct fall {
+    double seconds, latency;
+} fall;
 
 struct tc_cli_progress {
-    bool terminal;
+    bool terminal, colours, utf8;
     int round;
-    int drawn;  /* lines on the screen that the next drawing replaces */
-    int widest; /* of these, in characters */
+    TC_VEC(fall) course;
+    char doing[160], phases[160]; /* what the search does, and where candidates came from */
+    int drawn;                    /* lines on the screen that the next drawing replaces */
+    int widest;                   /* of these, in characters */
     double drawn_at;
 };
+
+/* What the environment says of the terminal's characters, by the rules of setlocale. */
+static bool speaks_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < TC_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
 
 tc_cli_progress *tc_cli_progress_new(void) {
     tc_cli_progress *p = tc_xcalloc(1, sizeof *p);
     const char *term = getenv("TERM");
     p->terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    const char *none = getenv("NO_COLOR"); /* no-color.org: set, and not empty */
+    p->colours = !none || !*none;
+    p->utf8 = speaks_utf8();
     return p;
 }
 
 void tc_cli_progress_free(tc_cli_progress *p) {
+    tc_vec_free(&p->course);
     free(p);
 }
 
@@ -117,11 +145,16 @@ static window window_now(void) {
     return known ? (window){size.ws_col, size.ws_row} : (window){80, 24};
 }
 
+static const char plain[] = "\033[0m", bold[] = "\033[1m", green[] = "\033[32m", faint[] = "\033[2m";
+
 /* One line, cut to fewer characters than the window has columns: a line that wraps would spoil the count of lines to go back. A name may
  * have characters of several bytes, which are not cut apart, or such that move the cursor, which are not let through. */
-static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, int columns) {
+static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, const char *colour, int columns) {
     int width = 0;
+    bool coloured = p->colours && *colour;
     tc_sb_addc(screen, '\r');
+    if (coloured)
+        tc_sb_add(screen, colour);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         bool begins = (*c & 0xC0) != 0x80;
         if (begins && width + 1 >= columns)
@@ -129,6 +162,8 @@ static void draw_line(tc_cli_progress *p, tc_strbuf *screen, const char *text, i
         width += begins;
         tc_sb_addc(screen, *c < ' ' || *c == 0x7F ? '?' : (char)*c);
     }
+    if (coloured)
+        tc_sb_add(screen, plain);
     tc_sb_add(screen, "\033[K\n");
     p->drawn++;
     p->widest = TC_MAX(p->widest, width);
@@ -171,7 +206,12 @@ static void draw_task(tc_cli_progress *p, tc_strbuf *screen, const tctune_task_s
         tc_sb_printf(&line, "%c %-28.28s x%-3g", mark, t->name, t->weight);
         put_task(&line, t);
     }
-    draw_line(p, screen, tc_sb_str(&line), columns);
+    draw_line(p, screen, tc_sb_str(&line),
+              current                      ? bold
+              : t->at_roof                 ? green
+              : t->exhausted || t->settled ? faint
+                                           : "",
+              columns);
     tc_strbuf_free(&line);
 }
 
@@ -182,7 +222,93 @@ static void draw_total(tc_cli_progress *p, tc_strbuf *screen, const tctune_repor
         put_total_shortly(&line, r);
     else
         put_total(&line, r);
-    draw_line(p, screen, tc_sb_str(&line), columns);
+    draw_line(p, screen, tc_sb_str(&line), "", columns);
+    tc_strbuf_free(&line);
+}
+
+/* ---- the course ---- */
+
+static void note_course(tc_cli_progress *p, const tctune_report *r) {
+    size_t n = p->course.len;
+    if (isfinite(r->latency) && r->latency > 0 && (!n || p->course.data[n - 1].latency != r->latency))
+        tc_push(&p->course, ((fall){r->seconds, r->latency}));
+}
+
+/* The sum at a time: what held last; NAN before the first. */
+static double sum_at(const tc_cli_progress *p, double seconds) {
+    double latency = NAN;
+    for (size_t i = 0; i < p->course.len && p->course.data[i].seconds <= seconds; i++)
+        latency = p->course.data[i].latency;
+    return latency;
+}
+
+static const char *level(const tc_cli_progress *p, double share) {
+    static const char *const blocks[] = {"\u2581", "\u2582", "\u2583", "\u2584", "\u2585", "\u2586", "\u2587", "\u2588"},
+                             *const letters[] = {"_", ".", "-", "=", "+", "*", "%", "#"};
+    int i = (int)fmin(TC_LEN(blocks) - 1, floor(share * TC_LEN(blocks)));
+    return p->utf8 ? blocks[i] : letters[i];
+}
+
+/* "1.93 ms [##++=-..__] 1.23 ms": the sum over this run's time so far, by the logarithm from its least to its most. */
+static void draw_course(tc_cli_progress *p, tc_strbuf *screen, const tctune_report *r, int columns) {
+    char first[24], now[24];
+    double least = INFINITY, most = 0;
+    int length = TC_MIN(COURSE, columns - 2 * 12);
+    if (!p->course.len || length < 4)
+        return;
+    for (size_t i = 0; i < p->course.len; i++) {
+        least = fmin(least, p->course.data[i].latency);
+        most = fmax(most, p->course.data[i].latency);
+    }
+    tc_strbuf line = {0};
+    tc_sb_printf(&line, "%9s [", tc_text_time(first, p->course.data[0].latency));
+    for (int i = 0; i < length; i++) {
+        double v = sum_at(p, r->seconds * (i + 1) / length);
+        tc_sb_add(&line, isnan(v) ? " " : level(p, most > least ? log(v / least) / log(most / least) : 0));
+    }
+    tc_sb_printf(&line, "] %s", tc_text_time(now, r->latency));
+    draw_line(p, screen, tc_sb_str(&line), "", columns);
+    tc_strbuf_free(&line);
+}
+
+/* ---- what the search does ---- */
+
+/* "construct 8 (2), descent 24 (1)": candidates by where they came from, and how many became the best. */
+static void note_phases(tc_cli_progress *p, const tctune_session *session) {
+    char *text;
+    tc_error err;
+    if (tctune_session_describe(session, &text, TC_CLI_SAY(&err)) != TCTUNE_OK)
+        return; /* it was said before */
+    json_t *j = tc_cli_document(text), *phase;
+    const char *name;
+    tc_strbuf b = {0};
+    json_object_foreach(json_object_get(j, "phases"), name, phase) {
+        if (tc_cli_number(phase, "tried"))
+            tc_sb_printf(&b, "%s%s %lld (%lld)", b.len ? ", " : "", name, tc_cli_number(phase, "tried"),
+                         tc_cli_number(phase, "improved"));
+    }
+    snprintf(p->phases, sizeof p->phases, "%s", tc_sb_str(&b));
+    tc_strbuf_free(&b);
+    json_decref(j);
+}
+
+static void note_doing(tc_cli_progress *p, const tctune_event *e) {
+    static const char *const doing[] = {[TCTUNE_STARTED] = "looking up earlier records",
+                                        [TCTUNE_ROUND_STARTED] = "proposing candidates of",
+                                        [TCTUNE_MEASURED] = "building and running candidates of",
+                                        [TCTUNE_ROUND_DONE] = "learning from",
+                                        [TCTUNE_SEARCHED] = "the search is over",
+                                        [TCTUNE_CONTEST] = "comparing programs of",
+                                        [TCTUNE_COMPARED] = "has compared programs of"};
+    snprintf(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
+    if (e->kind == TCTUNE_ROUND_DONE)
+        note_phases(p, e->session);
+}
+
+static void draw_doing(tc_cli_progress *p, tc_strbuf *screen, int columns) {
+    tc_strbuf line = {0};
+    tc_sb_printf(&line, "%s%s%s", p->doing, *p->phases ? "; tried, became the best: " : "", p->phases);
+    draw_line(p, screen, tc_sb_str(&line), faint, columns);
     tc_strbuf_free(&line);
 }
 
@@ -198,12 +324,18 @@ static void draw(tc_cli_progress *p, const tctune_event *e) {
     const tctune_report *r = e->report;
     window w = window_now();
     tc_strbuf screen = {0};
-    /* Below the tasks are the total and the line of the cursor. */
-    int shown = TC_MAX(0, TC_MIN(w.rows - 2, r->tasks)), first = TC_MAX(0, TC_MIN(e->task - shown / 2, r->tasks - shown));
+    bool tall = w.rows >= TALL;
+    /* Below the tasks are the total and the line of the cursor, and where there is room the course and what the search does. */
+    int shown = TC_MAX(0, TC_MIN(w.rows - (tall ? 4 : 2), r->tasks)),
+        first = TC_MAX(0, TC_MIN(e->task - shown / 2, r->tasks - shown));
     go_back(p, &screen, w.columns);
     for (int i = first; i < first + shown; i++) {
         tctune_task_state t = task_of(e, i);
         draw_task(p, &screen, &t, i == e->task, w.columns);
+    }
+    if (tall) {
+        draw_course(p, &screen, r, w.columns);
+        draw_doing(p, &screen, w.columns);
     }
     draw_total(p, &screen, r, w.columns);
     tc_sb_add(&screen, "\033[J"); /* what a taller drawing has left */
@@ -217,6 +349,8 @@ void tc_cli_show_progress(tc_cli_progress *p, const tctune_event *e) {
     if (e->kind == TCTUNE_CONTEST || e->kind == TCTUNE_COMPARED)
         return;
     if (p->terminal) {
+        note_course(p, e->report);
+        note_doing(p, e);
         if (e->kind != TCTUNE_MEASURED || tc_now() - p->drawn_at >= redraw_seconds)
             draw(p, e);
     } else if (e->kind == TCTUNE_ROUND_DONE) {

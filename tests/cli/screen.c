@@ -14,11 +14,15 @@ enum { SPACE = 1 << 22, DRAWINGS_BEFORE = 2 };
 static char text[SPACE];
 static const char back[] = "\033[J"; /* ends a drawing */
 
-/* Characters, not bytes, of a line without what erases its end. */
+/* Characters, not bytes, of a line without what erases its end and without what sets colours ("ESC [ ... m"). */
 static int width(const char *line, size_t n) {
     int w = 0;
     for (size_t i = 0; i < n; i++)
-        w += ((unsigned char)line[i] & 0xC0) != 0x80;
+        if (line[i] == '\033')
+            while (i < n && line[i] != 'm')
+                i++;
+        else
+            w += ((unsigned char)line[i] & 0xC0) != 0x80;
     return w;
 }
 

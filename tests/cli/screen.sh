@@ -11,7 +11,12 @@ done
 # Enough room shows everything, little what matters most.
 rm -f t.db
 ok "$SCREEN" 200 50 "$TCTUNE" --model mlp.onnx --trials 12 --threads 1 --db t.db
-says "valid" "12 of 12 trials" "spent"
+says "valid" "12 of 12 trials" "spent" "the search is over" "tried, became the best: construct"
+grep -q "$(printf '\033\[2m')" out || fail "there are no colours"
+rm -f t.db
+LC_ALL=C.UTF-8 NO_COLOR=1 ok "$SCREEN" 200 50 "$TCTUNE" --model mlp.onnx --trials 12 --threads 1 --db t.db
+! grep -q "$(printf '\033\[[0-9]*m')" out || fail "NO_COLOR is not obeyed"
+says "12 of 12 trials" "▁"
 rm -f t.db
 ok "$SCREEN" 60 10 "$TCTUNE" --model mlp.onnx --trials 12 --threads 1 --db t.db
 says "12 of 12 trials" "left"

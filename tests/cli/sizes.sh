@@ -63,9 +63,8 @@ ok "$TCTUNE" bench --model j.so --repeats 3 --plot two.svg --json
 grep -q '>j.so over past, sequence = 2<' two.svg || fail "a curve does not say what the other sizes are"
 grep -q '>0</text>' two.svg || fail "a size of 0 is not on the axis"
 ! grep -q 'nan\|inf' two.svg || fail "a size of 0 has no place"
-refused 2 '--plot draws a range' "$TCTUNE" bench --model s.so --at batch=3 --plot x.svg
-refused 2 '--plot draws a range' "$TCTUNE" bench --model s.so --inputs "$models/x.npz" --plot x.svg
-refused 2 '--plot draws a range|one size' "$TCTUNE" bench --model "$models/dense.onnx" --untuned --plot x.svg
+ok "$TCTUNE" bench --model s.so --repeats 3 --at batch=3 --plot at.svg
+grep -q '>s.so batch=3<' at.svg && grep -q '<rect x=' at.svg || fail "the kernels at one size are not drawn"
 refused 1 'no/x.svg' "$TCTUNE" bench --model s.so --plot no/x.svg
 [ ! -e x.svg ] || fail "a refused picture was written"
 

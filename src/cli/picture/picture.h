@@ -1,0 +1,37 @@
+/* What `--plot FILE.svg` draws: pictures of the API's documents, and of a search as it went. Each function that writes gives an exit
+ * status. */
+#ifndef TC_CLI_PICTURE_H
+#define TC_CLI_PICTURE_H
+
+#include "cli/face/face.h"
+#include "support/chart/chart.h"
+
+/* ---- the latency over the range of each size, of a document of tctune_bench_range (curves.c) ---- */
+
+int tc_cli_plot_curves(const json_t *j, const char *file, tc_error *err);
+
+/* ---- where the time of a run goes, by kernel, of a document of tctune_bench (kernels.c) ---- */
+
+int tc_cli_plot_kernels(const json_t *j, const char *file, tc_error *err);
+
+/* ---- what a database holds, of a document of tctune_database_describe (database.c) ---- */
+
+int tc_cli_plot_database(const json_t *j, const char *file, tc_error *err);
+
+/* ---- a search (search.c) ---- */
+
+/* How the sum of the best times fell. */
+typedef struct tc_cli_course tc_cli_course;
+tc_cli_course *tc_cli_course_new(void);
+void tc_cli_course_free(tc_cli_course *c); /* NULL is fine */
+/* Of an event of a session. */
+void tc_cli_course_add(tc_cli_course *c, const tctune_report *r);
+/* Over trials and over seconds, and what each task takes of it now, by a document of tctune_session_describe. */
+int tc_cli_plot_search(const tc_cli_course *c, const json_t *j, const char *file, tc_error *err);
+
+/* ---- files (write.c) ---- */
+
+/* Ends the picture and writes it. */
+int tc_cli_picture_write(tc_picture *p, const char *file, tc_error *err);
+
+#endif
