@@ -258,28 +258,91 @@ static void check_shared(entry *x) {
     }
 }
 
+static tc_val false_of(tc_cg *g) {
+    return LLVMConstInt(LLVMInt1TypeInContext(g->ctx), 0, 0);
+}
+
+/* Returns where a size is out of its range; units[]: how many times its multiple each is. */
+static void check_ranges(entry *x, tc_val *units) {
+    tc_cg *g = x->g;
+    const tc_cg_size_checks *c = &x->e->sizes;
+    tc_val bad = false_of(g);
+    for (int k = 0; k < c->nsize; k++) {
+        tc_val size = size_at(g, x->inputs, c->first + k), multiple = tc_cg_i64(g, c->range[k].multiple);
+        units[k] = LLVMBuildSDiv(g->b, size, multiple, "");
+        tc_val again = LLVMBuildMul(g->b, units[k], multiple, "");
+        bad = LLVMBuildOr(g->b, bad, LLVMBuildICmp(g->b, LLVMIntNE, again, size, ""), "");
+        bad = LLVMBuildOr(g->b, bad, beyond(g, size, c->range[k].least, c->range[k].most), "");
+    }
+    return_if(x, bad, -2);
+}
+
+static tc_val smaller(tc_cg *g, tc_val a, tc_val b, LLVMIntPredicate less) {
+    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, less, a, b, ""), a, b, "");
+}
+
+/* The quotient of a and b, rounded down, or what is left; *bad: also where b is not above 0, and the result any. */
+static tc_val divided(tc_cg *g, tc_val a, tc_val b, bool rest, tc_val *bad) {
+    tc_val zero = tc_cg_i64(g, 0), one = tc_cg_i64(g, 1), wrong = LLVMBuildICmp(g->b, LLVMIntSLT, b, one, "");
+    *bad = LLVMBuildOr(g->b, *bad, wrong, "");
+    b = LLVMBuildSelect(g->b, wrong, one, b, "");
+    tc_val left = LLVMBuildSRem(g->b, a, b, ""), below = LLVMBuildICmp(g->b, LLVMIntSLT, left, zero, "");
+    if (rest)
+        return LLVMBuildAdd(g->b, left, LLVMBuildSelect(g->b, below, b, zero, ""), "");
+    return LLVMBuildSub(g->b, LLVMBuildSDiv(g->b, a, b, ""), LLVMBuildSelect(g->b, below, one, zero, ""), "");
+}
+
+static tc_val operation(tc_cg *g, tc_formula_op op, tc_val a, tc_val b, tc_val *bad) {
+    switch (op) {
+    case TC_FORMULA_NUMBER:
+    case TC_FORMULA_SIZE:
+        break;
+    case TC_FORMULA_ADD:
+        return LLVMBuildAdd(g->b, a, b, "");
+    case TC_FORMULA_SUB:
+        return LLVMBuildSub(g->b, a, b, "");
+    case TC_FORMULA_MUL:
+        return LLVMBuildMul(g->b, a, b, "");
+    case TC_FORMULA_DIV:
+    case TC_FORMULA_MOD:
+        return divided(g, a, b, op == TC_FORMULA_MOD, bad);
+    case TC_FORMULA_MIN:
+        return smaller(g, a, b, LLVMIntSLT);
+    case TC_FORMULA_MAX:
+        return smaller(g, a, b, LLVMIntSGT);
+    }
+    return a;
+}
+
+static tc_val value_of(tc_cg *g, const tc_formula *f, const tc_val *units, tc_val *bad) {
+    tc_val stack[TC_FORMULA_STACK + 1] = {0};
+    int top = 0;
+    for (int i = 0; i < f->n; i++) {
+        const tc_formula_step *s = &f->steps[i];
+        if (s->op == TC_FORMULA_NUMBER)
+            stack[top++] = tc_cg_i64(g, s->arg);
+        else if (s->op == TC_FORMULA_SIZE)
+            stack[top++] = units[s->arg];
+        else
+            top--, stack[top - 1] = operation(g, s->op, stack[top - 1], stack[top], bad);
+    }
+    return stack[0];
+}
+
 /* Returns from the function where a size is not what it must be. */
 static void check_sizes(entry *x) {
     tc_cg *g = x->g;
     const tc_cg_size_checks *c = &x->e->sizes;
-    tc_val bad = LLVMConstInt(LLVMInt1TypeInContext(g->ctx), 0, 0), *units = tc_xcalloc((size_t)c->nsize + 1, sizeof *units);
-    for (int k = 0; k < c->nsize; k++) {
-        tc_val size = size_at(g, x->inputs, c->first + k), multiple = tc_cg_i64(g, c->multiple[k]);
-        units[k] = LLVMBuildSDiv(g->b, size, multiple, "");
-        tc_val again = LLVMBuildMul(g->b, units[k], multiple, "");
-        bad = LLVMBuildOr(g->b, bad, LLVMBuildICmp(g->b, LLVMIntNE, again, size, ""), "");
-    }
-    for (int i = 0; i < c->nsum; i++) {
-        tc_val sum = tc_cg_i64(g, c->sum[i].constant);
-        for (int k = 0; k < c->nsize; k++)
-            if (c->sum[i].times[k])
-                sum = LLVMBuildAdd(g->b, sum, LLVMBuildMul(g->b, units[k], tc_cg_i64(g, c->sum[i].times[k]), ""), "");
-        if (c->sum[i].modulo)
-            sum = LLVMBuildSRem(g->b, sum, tc_cg_i64(g, c->sum[i].modulo), "");
-        bad = LLVMBuildOr(g->b, bad, beyond(g, sum, c->sum[i].least, c->sum[i].most), "");
+    if (!c->nsize)
+        return;
+    tc_val *units = tc_xcalloc((size_t)c->nsize, sizeof *units), bad = false_of(g);
+    check_ranges(x, units);
+    for (int i = 0; i < c->ncheck; i++) {
+        tc_val v = value_of(g, &c->check[i].formula, units, &bad);
+        bad = LLVMBuildOr(g->b, bad, beyond(g, v, c->check[i].least, c->check[i].most), "");
     }
     free(units);
-    if (c->nsum)
+    if (c->ncheck)
         return_if(x, bad, -2);
 }
 

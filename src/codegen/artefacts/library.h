@@ -12,6 +12,7 @@
 #include "codegen/target/target.h"
 #include "support/status.h"
 #include "tctune/runtime.h"
+#include "te/sizes/formula.h"
 
 /* ---- the driver (driver.c) ---- */
 
@@ -89,17 +90,21 @@ typedef struct tc_cg_array {
     int nsize;
     const int *size;
 } tc_cg_array;
-/* What the sizes of a run are checked for. A size, an i64 scalar, is a number of multiples; the sums are of those. */
-typedef struct tc_cg_size_sum {
-    int64_t constant, least, most;
-    int64_t modulo;       /* what is left when it is divided by this is from least to most; 0: it is itself */
-    const int64_t *times; /* by size */
-} tc_cg_size_sum;
+/* What the sizes of a run are checked for. */
+typedef struct tc_cg_size_range {
+    int64_t least, most, multiple;
+} tc_cg_size_range;
+/* The formula, of sizes that are divided by their multiples, is from least to most. It is sound for all sizes in their ranges. */
+typedef struct tc_cg_size_check {
+    tc_formula formula;
+    int64_t least, most;
+} tc_cg_size_check;
+/* Sizes are i64 scalars. Their ranges are checked before anything is computed of them. */
 typedef struct tc_cg_size_checks {
     int nsize, first; /* which input the first of them is */
-    const int64_t *multiple;
-    int nsum;
-    const tc_cg_size_sum *sum;
+    const tc_cg_size_range *range;
+    int ncheck;
+    const tc_cg_size_check *check;
 } tc_cg_size_checks;
 
 typedef struct tc_cg_entry {

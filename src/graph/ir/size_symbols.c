@@ -146,7 +146,7 @@ static bool share(const tc_graph_sizes *s, const tc_expr *x, const tc_affine *su
 
 /* x is at most so large in every run. */
 static void limit(tc_graph_sizes *s, const tc_expr *x, int64_t most) {
-    tc_push(&s->limits, ((tc_graph_size_limit){x, INT64_MIN, most, 1, NULL}));
+    tc_push(&s->limits, ((tc_graph_size_limit){.x = x, .least = INT64_MIN, .most = most, .multiple = 1}));
     assume(s, x, most);
     tc_affine sum;
     if (tc_te_affine(s->ctx, x, s->sure, &sum) && !share(s, x, &sum, most))
@@ -176,6 +176,8 @@ static void set_symbol(tc_graph_sizes *s, tc_graph_size_symbol *y, const tc_expr
     for (size_t i = 0; i < s->limits.len; i++) {
         tc_graph_size_limit *l = &s->limits.data[i];
         l->x = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->x, 1, &y->var, &times));
+        if (l->by)
+            l->by = tc_graph_sizes_simplify(s, tc_expr_subst(s->ctx, l->by, 1, &y->var, &times));
         if (!l->what)
             assume(s, l->x, l->most);
     }

@@ -5,7 +5,7 @@
 #define TC_GRAPH_IR_SIZES_H
 
 #include "graph/ir/graph.h"
-#include "te/index/affine.h"
+#include "te/sizes/formula.h"
 
 /* A size of inputs that varies: what was said of it, or what import assumes where nothing was. */
 typedef struct tc_graph_size_symbol {
@@ -21,6 +21,7 @@ typedef struct tc_graph_size_symbol {
 /* What is so large in every run, and a multiple of that: sizes for which it is not are refused. */
 typedef struct tc_graph_size_limit {
     const tc_expr *x;
+    const tc_expr *by;             /* x is a multiple of it as well, and it is above 0; NULL: there is none */
     int64_t least, most, multiple; /* INT64_MIN, INT64_MAX: there is none */
     const char *what;              /* "node 'cut' (TopK): dimension 1 of 'x'"; NULL: the model has no room for more */
 } tc_graph_size_limit;
@@ -48,8 +49,10 @@ void tc_graph_sizes_set_number(tc_graph_sizes *s, const tc_graph_value *v, int64
 /* A number of which only the range is known. */
 const tc_expr *tc_graph_sizes_unknown(tc_graph_sizes *s, const char *name, tc_ival range);
 /* A node needs x, which is called `what`, to be from `least` to `most`, and a multiple. Not checked is
- * what depends on data, what no run can break, and a range of what is no sum, nor a sum that is divided. False: no run keeps to it. */
+ * what depends on data, what no run can break, and a range of what runs cannot compute (tc_formula_of). False: no run keeps to it. */
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most, int64_t multiple);
+/* The same of a multiple of `by`, a size that varies, which is above 0 then. Neither depends on data. */
+bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by);
 /* v, whose number x is, is a size, and at most so large. */
 void tc_graph_sizes_limit(tc_graph_sizes *s, tc_graph_value *v, const tc_expr *x, int64_t most);
 /* The scalar that is x; NULL: there is none yet. */
@@ -83,24 +86,23 @@ void tc_graph_sizes_print(tc_strbuf *b, const tc_expr *x);
 void tc_graph_sizes_print_assumed(tc_strbuf *b, const tc_graph_sizes *s);
 
 /* ---- of a run ---- */
-/* A sum of sizes: the constant, and each size as often as times[] says, divided by its multiple; or such a sum divided, rounded down. */
-typedef struct tc_graph_size_sum {
-    const char *text;          /* NULL: there is none */
-    int64_t constant, divisor; /* divisor: 1 or more */
-    const int64_t *times;      /* NULL: it is something else */
-    const tc_expr *of;         /* the graph's; NULL: the graph may be gone */
-} tc_graph_size_sum;
+/* What is computed of sizes, each divided by its multiple. */
+typedef struct tc_graph_size_value {
+    const char *text;   /* NULL: there is none */
+    tc_formula formula; /* n 0: runs cannot compute it */
+    const tc_expr *of;  /* the graph's; NULL: the graph may be gone */
+} tc_graph_size_value;
 /* A size of inputs that varies: multiples of `multiple` from least to most. */
 typedef struct tc_graph_size_rule {
     const char *name;
     int64_t least, most, multiple;
-    bool assumed;         /* by import, as nobody said which sizes there are */
-    tc_graph_size_sum is; /* what it must be, if that is known */
-    const tc_var *var;    /* as `of` has it */
+    bool assumed;           /* by import, as nobody said which sizes there are */
+    tc_graph_size_value is; /* what it must be, if that is known */
+    const tc_var *var;      /* as `of` has it */
 } tc_graph_size_rule;
 /* As tc_graph_size_limit. */
 typedef struct tc_graph_size_bound {
-    tc_graph_size_sum sum;
+    tc_graph_size_value x, by; /* by.text NULL: there is none */
     int64_t least, most, multiple;
     const char *what;
 } tc_graph_size_bound;
@@ -117,14 +119,17 @@ typedef struct tc_graph_size_rules {
 } tc_graph_size_rules;
 /* Those of g, in the arena; for as long as g lives. */
 void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules *out);
-/* From now on the graph may go. TC_BAD_INPUT where a rule is neither a sum nor one divided. */
+/* Whatever the sizes are within their ranges, runs can compute x without overflow. */
+bool tc_graph_size_value_is_sound(const tc_graph_size_rules *r, const tc_graph_size_value *x);
+/* From now on the graph may go. TC_BAD_INPUT where a rule is no formula, or one whose numbers may be too large. */
 TC_NODISCARD tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err);
 /* size[k]: of the inputs in[], one per input. TC_BAD_INPUT where one is out of its range, where two inputs disagree, or where a size is
  * not what it must be. Types, what is fixed and the number of dimensions are the caller's to check; where the last is wrong, size[k] may
  * be -1. */
 TC_NODISCARD tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_tensor *in, int64_t *size,
                                                 tc_error *err);
-/* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0. TC_BAD_INPUT as above, with
+/* Without inputs: size[k] is given, or -1 and becomes what others make it, else the least that is not 0, or where sizes only fit together
+ * one of the least that do. TC_BAD_INPUT as above, with
  * what is wrong in size[]. The rules are settled. */
 TC_NODISCARD tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
 /* What is left of size k where it alone breaks no bound: multiples of this, from this on. */
@@ -133,7 +138,8 @@ int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k);
 /* The largest that size k can be with those that are given, size[k] or -1, and the others as above, if smaller ones can be too; else
  * -1. */
 int64_t tc_graph_size_rules_most(const tc_graph_size_rules *r, const int64_t *size, int k);
-/* The largest of all, or where a sum is limited each as large as those before it leave it. TC_BAD_INPUT where none were found. */
+/* The largest of all, or where a bound does not allow that each as large as those before it leave it. TC_BAD_INPUT where none were
+ * found. */
 TC_NODISCARD tc_status tc_graph_size_rules_largest(const tc_graph_size_rules *r, int64_t *size, tc_error *err);
 
 #endif

@@ -7,40 +7,39 @@
 
 /* ---- the rules of a graph ---- */
 
-/* x as a sum, or one divided: (y / n) + k is (y + k * n) / n. False: it has too many terms. */
-static bool divided_sum(const tc_graph_sizes *s, const tc_expr *x, tc_affine *sum, int64_t *divisor) {
-    int64_t k;
-    *divisor = 1;
-    if (!tc_te_affine(s->ctx, x, s->sure, sum))
-        return false;
-    const tc_expr *q = sum->n == 1 && sum->term[0].coef == 1 ? sum->term[0].atom : NULL;
-    if (!q || q->op != TC_OP_DIV || q->args[1]->op != TC_OP_INT || q->args[1]->u.i < 1)
-        return true;
-    *divisor = q->args[1]->u.i;
-    bool fits = !__builtin_mul_overflow(sum->c, *divisor, &k) && tc_te_affine(s->ctx, q->args[0], s->sure, sum);
-    return fits && !__builtin_add_overflow(sum->c, k, &sum->c);
+/* The range of a symbol's variable, which is a number of multiples. */
+static tc_ival units_of(int64_t least, int64_t most, int64_t multiple) {
+    return (tc_ival){tc_ceil_div(least, multiple), most / multiple};
 }
 
-/* The symbols' variables are numbers of multiples. */
-static tc_graph_size_sum sum_of(const tc_graph *g, const tc_expr *x, tc_arena *a) {
-    const tc_graph_sizes *s = g->sizes;
-    tc_affine sum;
+/* What runs compute of x, in the arena; n 0: they cannot. */
+static tc_formula formula_of(const tc_graph_sizes *s, int n, const tc_graph_size_symbol *const *symbols, const tc_expr *x,
+                             tc_arena *a) {
+    const tc_var **var = tc_xcalloc((size_t)n + 1, sizeof(tc_var *));
+    tc_ival *range = tc_xcalloc((size_t)n + 1, sizeof *range);
+    tc_formula f = {0};
+    for (int k = 0; k < n; k++) {
+        tc_ival sizes = tc_graph_sizes_range(s, symbols[k]);
+        var[k] = symbols[k]->var;
+        range[k] = units_of(sizes.lo, sizes.hi, symbols[k]->multiple);
+    }
+    if (!tc_formula_of(x, n, var, a, &f) || !tc_formula_is_sound(&f, n, range))
+        f.n = 0;
+    free((void *)var);
+    free(range);
+    return f;
+}
+
+static tc_graph_size_value value_in(const tc_graph *g, const tc_expr *x, tc_arena *a) {
+    size_t n = g->symbols.len;
+    const tc_graph_size_symbol **symbols = tc_xcalloc(n + 1, sizeof(tc_graph_size_symbol *));
     tc_strbuf b = {0};
-    int found = 0;
-    int64_t *times = TC_NEW_N(a, int64_t, g->symbols.len), divisor;
-    bool ok = divided_sum(s, x, &sum, &divisor);
-    for (size_t k = 0; ok && k < g->symbols.len; k++) {
-        times[k] = tc_affine_coef(&sum, tc_varx(s->ctx, tc_graph_sizes_symbol(s, g->symbols.data[k].name)->var));
-        found += times[k] != 0;
-    }
+    for (size_t k = 0; k < n; k++)
+        symbols[k] = tc_graph_sizes_symbol(g->sizes, g->symbols.data[k].name);
     tc_graph_sizes_print(&b, x);
-    tc_graph_size_sum r = {.text = tc_arena_strdup(a, tc_sb_str(&b)), .divisor = 1, .of = x};
+    tc_graph_size_value r = {tc_arena_strdup(a, tc_sb_str(&b)), formula_of(g->sizes, (int)n, symbols, x, a), x};
     tc_strbuf_free(&b);
-    if (ok && found == sum.n) {
-        r.constant = sum.c;
-        r.divisor = divisor;
-        r.times = times;
-    }
+    free((void *)symbols);
     return r;
 }
 
@@ -75,12 +74,17 @@ void tc_graph_size_rules_of(const tc_graph *g, tc_arena *a, tc_graph_size_rules 
         size[k] = (tc_graph_size_rule){tc_arena_strdup(a, s->name), s->least, s->most, s->multiple, s->assumed, {0}, NULL};
         size[k].var = tc_graph_sizes_symbol(g->sizes, s->name)->var;
         if (s->is)
-            size[k].is = sum_of(g, s->is, a);
+            size[k].is = value_in(g, s->is, a);
     }
     for (size_t i = 0; i < nlimits; i++) {
         const tc_graph_size_limit *l = &g->sizes->limits.data[i];
-        limit[i] = (tc_graph_size_bound){sum_of(g, l->x, a), l->least, l->most, l->multiple,
-                                         l->what ? tc_arena_strdup(a, l->what) : NULL};
+        limit[i] = (tc_graph_size_bound){.x = value_in(g, l->x, a),
+                                         .least = l->least,
+                                         .most = l->most,
+                                         .multiple = l->multiple,
+                                         .what = l->what ? tc_arena_strdup(a, l->what) : NULL};
+        if (l->by)
+            limit[i].by = value_in(g, l->by, a);
     }
 }
 
@@ -91,12 +95,15 @@ static bool is_multiple(tc_graph_sizes *s, const tc_expr *x, int64_t of) {
     return rest->op == TC_OP_INT && rest->u.i == 0;
 }
 
+/* Runs can compute it. */
 static bool is_checkable(const tc_graph_sizes *s, const tc_expr *x) {
-    tc_affine sum;
-    int64_t divisor;
-    bool is = divided_sum(s, x, &sum, &divisor);
-    for (int i = 0; is && i < sum.n; i++)
-        is = sum.term[i].atom->op == TC_OP_VAR;
+    const tc_graph_size_symbol **symbols = tc_xcalloc(s->symbols.len + 1, sizeof(tc_graph_size_symbol *));
+    tc_arena *a = tc_arena_new();
+    for (size_t k = 0; k < s->symbols.len; k++)
+        symbols[k] = &s->symbols.data[k];
+    bool is = formula_of(s, (int)s->symbols.len, symbols, x, a).n > 0;
+    tc_arena_free(a);
+    free((void *)symbols);
     return is;
 }
 
@@ -121,6 +128,15 @@ static const tc_expr *without_floors(tc_graph_sizes *s, const tc_expr *x, int64_
     return tc_add(c, tc_mul(c, y, tc_i64(c, times)), tc_i64(c, sum.c));
 }
 
+static void add_limit(tc_graph_sizes *s, const tc_graph_size_limit *x) {
+    for (size_t i = 0; i < s->limits.len; i++) {
+        const tc_graph_size_limit *l = &s->limits.data[i];
+        if (l->what && l->x == x->x && l->by == x->by && l->least == x->least && l->most == x->most && l->multiple == x->multiple)
+            return;
+    }
+    tc_push(&s->limits, *x);
+}
+
 bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *x, int64_t least, int64_t most,
                             int64_t multiple) {
     if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s))
@@ -134,41 +150,51 @@ bool tc_graph_sizes_require(tc_graph_sizes *s, const char *what, const tc_expr *
         return true;
     if (multiple == 1 && !is_checkable(s, x))
         return true;
-    for (size_t i = 0; i < s->limits.len; i++) {
-        const tc_graph_size_limit *l = &s->limits.data[i];
-        if (l->what && l->x == x && l->least == least && l->most == most && l->multiple == multiple)
-            return true;
-    }
-    tc_push(&s->limits, ((tc_graph_size_limit){x, least, most, multiple, what}));
+    add_limit(s, &(tc_graph_size_limit){.x = x, .least = least, .most = most, .multiple = multiple, .what = what});
+    return true;
+}
+
+bool tc_graph_sizes_require_multiple(tc_graph_sizes *s, const char *what, const tc_expr *x, const tc_expr *by) {
+    const tc_expr *rest = tc_graph_sizes_simplify(s, tc_bin(s->ctx, TC_OP_MOD, x, by));
+    tc_ival left = tc_te_bounds(rest, s->sure), range = tc_te_bounds(by, s->sure);
+    if (range.hi < 1)
+        return false;
+    if (range.lo < 1 || left.lo != 0 || left.hi != 0)
+        add_limit(s, &(tc_graph_size_limit){x, by, INT64_MIN, INT64_MAX, 1, what});
     return true;
 }
 
 /* ---- what is kept of them ---- */
 
+bool tc_graph_size_value_is_sound(const tc_graph_size_rules *r, const tc_graph_size_value *x) {
+    tc_ival *range = tc_xcalloc((size_t)r->nsize + 1, sizeof *range);
+    for (int k = 0; k < r->nsize; k++)
+        range[k] = units_of(r->size[k].least, r->size[k].most, r->size[k].multiple);
+    bool is = tc_formula_is_sound(&x->formula, r->nsize, range);
+    free(range);
+    return is;
+}
+
+static tc_status settle(const tc_graph_size_rules *r, tc_graph_size_value *x, const char *what, tc_error *err) {
+    if (x->text && !tc_graph_size_value_is_sound(r, x))
+        return tc_refuse(
+            err, TC_ERROR_UNSUPPORTED,
+            "%s%s%s, and what is built computes +, -, *, /, %%, min and max of sizes, within 64 bits; give one of the "
+            "sizes in it as a single number (--shape)",
+            what ? what : "sizes that vary are related by ", what ? " is " : "", x->text);
+    x->of = NULL;
+    return TC_OK;
+}
+
 tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
-    for (int i = 0; i < r->nlimit; i++)
-        if (r->limit[i].what && !r->limit[i].sum.times)
-            return tc_refuse(
-                err, TC_ERROR_UNSUPPORTED,
-                "%s, %s, must be a multiple of %" PRId64
-                ", and what is built checks sums only; give one of the sizes in it as a single number, or in multiples "
-                "(--shape NAME=LEAST..MOST:%" PRId64 ")",
-                r->limit[i].what, r->limit[i].sum.text, r->limit[i].multiple, r->limit[i].multiple);
-    for (int i = 0; i < r->nsize + r->nlimit; i++) {
-        const tc_graph_size_sum *x = i < r->nsize ? &r->size[i].is : &r->limit[i - r->nsize].sum;
-        if (x->of && !x->times)
-            return tc_refuse(err, TC_ERROR_UNSUPPORTED,
-                             "sizes that vary are related by %s, and what is built checks sums, and sums that are divided by a "
-                             "number; give one of the sizes in it "
-                             "as a single number (--shape)",
-                             x->text);
+    for (int i = 0; i < r->nlimit; i++) {
+        TC_TRY(settle(r, &r->limit[i].x, r->limit[i].what, err));
+        TC_TRY(settle(r, &r->limit[i].by, NULL, err));
     }
     for (int k = 0; k < r->nsize; k++) {
-        r->size[k].is.of = NULL;
+        TC_TRY(settle(r, &r->size[k].is, NULL, err));
         r->size[k].var = NULL;
     }
-    for (int i = 0; i < r->nlimit; i++)
-        r->limit[i].sum.of = NULL;
     return TC_OK;
 }
 
@@ -223,33 +249,37 @@ static tc_status bind_input(binding *b, int i, const tc_graph_tensor *t, tc_erro
     return TC_OK;
 }
 
+static int64_t units(const binding *b, int k) {
+    return b->size[k] / b->r->size[k].multiple;
+}
+
 static int64_t value_of_other(const binding *b, const tc_expr *x) {
     tc_env *run = tc_env_new();
-    for (int k = 0; k < b->r->nsize; k++) {
-        int64_t times = b->size[k] / b->r->size[k].multiple;
-        tc_env_set(run, b->r->size[k].var, (tc_ival){times, times});
-    }
+    for (int k = 0; k < b->r->nsize; k++)
+        tc_env_set(run, b->r->size[k].var, (tc_ival){units(b, k), units(b, k)});
     int64_t value = tc_te_bounds(x, run).lo;
     tc_env_free(run);
     return value;
 }
 
-static bool has_size(const binding *b, const tc_graph_size_sum *x, int k) {
-    return x->times ? x->times[k] != 0 : tc_expr_uses_var(x->of, b->r->size[k].var);
+static bool has_size(const binding *b, const tc_graph_size_value *x, int k) {
+    return x->formula.n ? tc_formula_has(&x->formula, k) : tc_expr_uses_var(x->of, b->r->size[k].var);
 }
 
-static int64_t value_of(const binding *b, const tc_graph_size_sum *x) {
-    int64_t sum = x->constant;
-    if (!x->times)
-        return value_of_other(b, x->of);
+/* False: it has none, as it divides by what is not above 0. */
+static bool value_of(const binding *b, const tc_graph_size_value *x, int64_t *value) {
+    int64_t *size = tc_xcalloc((size_t)b->r->nsize + 1, sizeof *size);
     for (int k = 0; k < b->r->nsize; k++)
-        if (x->times[k])
-            sum += x->times[k] * (b->size[k] / b->r->size[k].multiple);
-    return tc_floor_div(sum, x->divisor);
+        size[k] = units(b, k);
+    bool has = x->formula.n == 0 || tc_formula_value(&x->formula, size, value);
+    if (x->formula.n == 0)
+        *value = value_of_other(b, x->of);
+    free(size);
+    return has;
 }
 
 /* " (past is 16, sequence is 1)": the sizes in x; nothing where it has none. */
-static void print_sizes(tc_strbuf *out, const binding *b, const tc_graph_size_sum *x) {
+static void print_sizes(tc_strbuf *out, const binding *b, const tc_graph_size_value *x) {
     const char *between = " (";
     for (int k = 0; k < b->r->nsize; k++) {
         if (!has_size(b, x, k))
@@ -258,6 +288,14 @@ static void print_sizes(tc_strbuf *out, const binding *b, const tc_graph_size_su
         between = ", ";
     }
     tc_sb_add(out, *between == ',' ? ")" : "");
+}
+
+static tc_status without_value(const binding *b, const tc_graph_size_value *x, tc_error *err) {
+    tc_strbuf of = {0};
+    print_sizes(&of, b, x);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s%s has no value: it divides by what is not above 0", x->text, tc_sb_str(&of));
+    tc_strbuf_free(&of);
+    return st;
 }
 
 static tc_status contradiction(const binding *b, int k, int64_t want, tc_error *err) {
@@ -274,45 +312,63 @@ static tc_status contradiction(const binding *b, int k, int64_t want, tc_error *
 
 static tc_status too_large(const binding *b, const tc_graph_size_bound *l, int64_t size, tc_error *err) {
     tc_strbuf of = {0};
-    print_sizes(&of, b, &l->sum);
+    print_sizes(&of, b, &l->x);
     tc_status st =
         tc_fail(err, TC_BAD_INPUT, "%s is %" PRId64 "%s, but it may be at most %" PRId64 ": for more the model has no room",
-                l->sum.text, size, tc_sb_str(&of), l->most);
+                l->x.text, size, tc_sb_str(&of), l->most);
     tc_strbuf_free(&of);
     return st;
 }
 
-static tc_status unfit(const binding *b, const tc_graph_size_bound *l, int64_t size, tc_error *err) {
+/* by: the value of l->by, if there is one. */
+static void print_need(tc_strbuf *out, const binding *b, const tc_graph_size_bound *l, int64_t size, int64_t by) {
+    if (l->by.text) {
+        tc_sb_printf(out, "a multiple of %s, which is %" PRId64, l->by.text, by);
+        print_sizes(out, b, &l->by);
+    } else if (l->multiple > 1) {
+        tc_sb_printf(out, "a multiple of %" PRId64, l->multiple);
+    } else if (l->least == l->most) {
+        tc_sb_printf(out, "%" PRId64, l->most);
+    } else {
+        tc_sb_printf(out, "at %s %" PRId64, size < l->least ? "least" : "most", size < l->least ? l->least : l->most);
+    }
+}
+
+static tc_status unfit(const binding *b, const tc_graph_size_bound *l, int64_t size, int64_t by, tc_error *err) {
     tc_strbuf of = {0}, must = {0};
-    print_sizes(&of, b, &l->sum);
-    if (l->multiple > 1)
-        tc_sb_printf(&must, "a multiple of %" PRId64, l->multiple);
-    else if (l->least == l->most)
-        tc_sb_printf(&must, "%" PRId64, l->most);
-    else
-        tc_sb_printf(&must, "at %s %" PRId64, size < l->least ? "least" : "most", size < l->least ? l->least : l->most);
-    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s, %s, is %" PRId64 "%s, but it must be %s", l->what, l->sum.text, size,
+    print_sizes(&of, b, &l->x);
+    print_need(&must, b, l, size, by);
+    tc_status st = tc_fail(err, TC_BAD_INPUT, "%s, %s, is %" PRId64 "%s, but it must be %s", l->what, l->x.text, size,
                            tc_sb_str(&of), tc_sb_str(&must));
     tc_strbuf_free(&of);
     tc_strbuf_free(&must);
     return st;
 }
 
-static bool keeps(const tc_graph_size_bound *l, int64_t size) {
-    return size >= l->least && size <= l->most && size % l->multiple == 0;
+static tc_status check_bound(const binding *b, const tc_graph_size_bound *l, tc_error *err) {
+    int64_t size, by = 1;
+    if (!value_of(b, &l->x, &size))
+        return without_value(b, &l->x, err);
+    if (l->by.text && !value_of(b, &l->by, &by))
+        return without_value(b, &l->by, err);
+    if (size < l->least || size > l->most || size % l->multiple != 0 || by < 1 || size % by != 0)
+        return l->what ? unfit(b, l, size, by, err) : too_large(b, l, size, err);
+    return TC_OK;
 }
 
 static tc_status check_relations(const binding *b, tc_error *err) {
     for (int k = 0; k < b->r->nsize; k++) {
-        const tc_graph_size_sum *is = &b->r->size[k].is;
-        if (is->text && value_of(b, is) != b->size[k])
-            return contradiction(b, k, value_of(b, is), err);
+        const tc_graph_size_value *is = &b->r->size[k].is;
+        int64_t want;
+        if (!is->text)
+            continue;
+        if (!value_of(b, is, &want))
+            return without_value(b, is, err);
+        if (want != b->size[k])
+            return contradiction(b, k, want, err);
     }
-    for (int i = 0; i < b->r->nlimit; i++) {
-        int64_t size = value_of(b, &b->r->limit[i].sum);
-        if (!keeps(&b->r->limit[i], size))
-            return (b->r->limit[i].what ? unfit : too_large)(b, &b->r->limit[i], size, err);
-    }
+    for (int i = 0; i < b->r->nlimit; i++)
+        TC_TRY(check_bound(b, &b->r->limit[i], err));
     return TC_OK;
 }
 
@@ -335,7 +391,7 @@ tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_
 
 /* ---- a run without inputs ---- */
 
-static bool is_known(const binding *b, const tc_graph_size_sum *x) {
+static bool is_known(const binding *b, const tc_graph_size_value *x) {
     for (int k = 0; k < b->r->nsize; k++)
         if (has_size(b, x, k) && b->size[k] < 0)
             return false;
@@ -348,29 +404,27 @@ static void derive(const binding *b) {
     while (again) {
         again = false;
         for (int k = 0; k < b->r->nsize; k++) {
-            const tc_graph_size_sum *is = &b->r->size[k].is;
+            const tc_graph_size_value *is = &b->r->size[k].is;
             if (b->size[k] >= 0 || !is->text || !is_known(b, is))
                 continue;
-            b->size[k] = value_of(b, is);
+            if (!value_of(b, is, &b->size[k]))
+                b->size[k] = -1;
             again |= b->size[k] >= 0;
         }
     }
 }
 
-/* So many times size k's multiple is added to the sum for each; 0: it is no sum of that size alone. */
-static int64_t times_alone(const tc_graph_size_rules *r, const tc_graph_size_sum *x, int k) {
-    for (int i = 0; x->times && i < r->nsize; i++)
-        if (i != k && x->times[i])
-            return 0;
-    return x->times && x->divisor == 1 ? TC_MAX(x->times[k], 0) : 0;
+/* Whether x is a constant and so many of size k's multiples, more for larger sizes. */
+static bool is_of_alone(const tc_graph_size_value *x, int k, int64_t *constant, int64_t *times) {
+    return tc_formula_line(&x->formula, k, constant, times) && *times > 0;
 }
 
 int64_t tc_graph_size_rules_step(const tc_graph_size_rules *r, int k) {
     int64_t units = 1, beyond = r->size[k].most / r->size[k].multiple + 1; /* then only 0 is left */
     for (int i = 0; i < r->nlimit; i++) {
         const tc_graph_size_bound *l = &r->limit[i];
-        int64_t times = times_alone(r, &l->sum, k), step;
-        if (!times || l->sum.constant % l->multiple != 0)
+        int64_t times, constant, step;
+        if (!is_of_alone(&l->x, k, &constant, &times) || constant % l->multiple != 0)
             continue;
         step = l->multiple / tc_gcd(l->multiple, times);
         if (__builtin_mul_overflow(units, step / tc_gcd(step, units), &units) || units > beyond)
@@ -383,8 +437,9 @@ int64_t tc_graph_size_rules_first(const tc_graph_size_rules *r, int k) {
     int64_t first = r->size[k].least, step = tc_graph_size_rules_step(r, k), room, least;
     for (int i = 0; i < r->nlimit; i++) {
         const tc_graph_size_bound *l = &r->limit[i];
-        int64_t times = times_alone(r, &l->sum, k);
-        if (times && l->least != INT64_MIN && !__builtin_sub_overflow(l->least, l->sum.constant, &room) &&
+        int64_t times, constant;
+        if (is_of_alone(&l->x, k, &constant, &times) && l->least != INT64_MIN &&
+            !__builtin_sub_overflow(l->least, constant, &room) &&
             !__builtin_mul_overflow(tc_ceil_div(room, times), r->size[k].multiple, &least))
             first = TC_MAX(first, least);
     }
@@ -397,18 +452,82 @@ static int64_t least_of(const tc_graph_size_rules *r, int k) {
     return TC_MIN(r->size[k].most / step * step, TC_MAX(step, tc_graph_size_rules_first(r, k)));
 }
 
+/* size[k] is -1 only where others make it. */
+static tc_status complete(const binding *b, tc_error *err) {
+    derive(b);
+    for (int k = 0; k < b->r->nsize; k++)
+        TC_TRY(check_range(b, k, err));
+    return check_relations(b, err);
+}
+
+/* Whether sizes fit only together: what is the least of each may be wrong, and larger ones right. */
+static bool go_together(const tc_graph_size_rules *r) {
+    bool together = false;
+    for (int k = 0; k < r->nsize; k++)
+        together |= r->size[k].is.text && r->size[k].multiple > 1;
+    for (int i = 0; i < r->nlimit; i++)
+        together |= r->limit[i].by.text || r->limit[i].least == r->limit[i].most || r->limit[i].multiple > 1;
+    return together;
+}
+
+/* The next combination of the open sizes, the first of which counts fastest; false: there are no more. */
+static bool count_up(const tc_graph_size_rules *r, const bool *open, int64_t *size) {
+    for (int k = 0; k < r->nsize; k++) {
+        if (!open[k])
+            continue;
+        int64_t step = tc_graph_size_rules_step(r, k);
+        if (size[k] <= r->size[k].most - step) {
+            size[k] += step;
+            return true;
+        }
+        size[k] = least_of(r, k);
+    }
+    return false;
+}
+
+/* Sizes that go together, from the least of each. */
+static bool search(const tc_graph_size_rules *r, const bool *open, int64_t *size) {
+    enum { MOST_TRIED = 4096 }; /* a few ms */
+    int64_t *tried = tc_xcalloc((size_t)r->nsize, sizeof *tried);
+    bool right = false, more = true;
+    for (int n = 0; n < MOST_TRIED && more && !right; n++) {
+        more = count_up(r, open, size);
+        memcpy(tried, size, (size_t)r->nsize * sizeof *tried);
+        right = more && complete(&(binding){r, tried, NULL, NULL}, NULL) == TC_OK;
+    }
+    memcpy(size, tried, (size_t)r->nsize * sizeof *tried);
+    free(tried);
+    return right;
+}
+
+/* Open sizes are the least of each. */
+static tc_status complete_open(const tc_graph_size_rules *r, const bool *open, int64_t *size, tc_error *err) {
+    int64_t *all = tc_xcalloc((size_t)r->nsize + 1, sizeof *all);
+    memcpy(all, size, (size_t)r->nsize * sizeof *all);
+    tc_status s = complete(&(binding){r, size, NULL, NULL}, err);
+    if (s != TC_OK && go_together(r) && search(r, open, all)) {
+        memcpy(size, all, (size_t)r->nsize * sizeof *all);
+        s = TC_OK;
+    }
+    free(all);
+    return s;
+}
+
 tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
     binding b = {r, size, NULL, NULL};
-    for (int k = 0; k < r->nsize; k++) {
-        if (size[k] < 0 && !r->size[k].is.text)
+    bool *open = tc_xcalloc((size_t)r->nsize + 1, sizeof *open);
+    tc_status s = TC_OK;
+    for (int k = 0; k < r->nsize && s == TC_OK; k++) {
+        open[k] = size[k] < 0 && !r->size[k].is.text;
+        if (open[k])
             size[k] = least_of(r, k);
         if (size[k] >= 0)
-            TC_TRY(check_range(&b, k, err));
+            s = check_range(&b, k, err);
     }
-    derive(&b);
-    for (int k = 0; k < r->nsize; k++)
-        TC_TRY(check_range(&b, k, err));
-    return check_relations(&b, err);
+    if (s == TC_OK)
+        s = complete_open(r, open, size, err);
+    free(open);
+    return s;
 }
 
 static bool is_right_at(const tc_graph_size_rules *r, const int64_t *size, int k, int64_t at) {

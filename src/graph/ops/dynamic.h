@@ -83,6 +83,8 @@ TC_NODISCARD tc_status tc_graph_meet_numbers(tc_graph_emitter *e, const char *a,
 TC_NODISCARD tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                                         int64_t multiple);
 /* Of dimension d of v. */
+/* The same of a multiple of `by`, which varies, and is above 0 then. */
+TC_NODISCARD tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by);
 TC_NODISCARD tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least);
 /* Of dimension d of the node's first operand: it has what the constants among `index`, one of every `of` from `at` on, name. */
 TC_NODISCARD tc_status tc_graph_require_indices(tc_graph_emitter *e, const tc_graph_value *index, int64_t at, int64_t of, int d);

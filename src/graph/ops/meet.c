@@ -46,14 +46,28 @@ static const char *dimension(const tc_graph_emitter *e, const tc_graph_value *v,
     return tc_arena_printf(e->c->g->arena, "dimension %d of '%s'", d, v->name);
 }
 
+static const char *needed_by(const tc_graph_emitter *e, const char *what) {
+    const tc_graph_node *n = e->c->n;
+    return tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
+}
+
 tc_status tc_graph_require(tc_graph_emitter *e, const char *what, const tc_expr *x, int64_t least, int64_t most,
                            int64_t multiple) {
-    const tc_graph_node *n = e->c->n;
     TC_TRY(e->status);
-    const char *of = tc_arena_printf(e->c->g->arena, "node '%s' (%s): %s", n->name, tc_graph_op_name(n->op), what);
-    if (tc_graph_sizes_require(tc_graph_sizes_of(e->c->g), of, x, least, most, multiple))
+    if (tc_graph_sizes_require(tc_graph_sizes_of(e->c->g), needed_by(e, what), x, least, most, multiple))
         return TC_OK;
     return tc_graph_node_fail(e->c, "there is no run in which %s is from %lld to %lld", what, (long long)least, (long long)most);
+}
+
+tc_status tc_graph_require_multiple(tc_graph_emitter *e, const char *what, const tc_expr *x, const tc_expr *by) {
+    tc_strbuf of = {0};
+    TC_TRY(e->status);
+    if (tc_graph_sizes_require_multiple(tc_graph_sizes_of(e->c->g), needed_by(e, what), x, by))
+        return TC_OK;
+    tc_graph_sizes_print(&of, by);
+    tc_status s = tc_graph_node_fail(e->c, "there is no run in which %s is a multiple of %s, as that is 0", what, tc_sb_str(&of));
+    tc_strbuf_free(&of);
+    return s;
 }
 
 tc_status tc_graph_require_size(tc_graph_emitter *e, const tc_graph_value *v, int d, int64_t least) {

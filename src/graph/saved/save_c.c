@@ -133,30 +133,82 @@ static void contexts(source *s) {
                  n, n, n);
 }
 
+/* const int64_t NAME = a op b, where the divisor is above 0 */
+static void say_operation(source *s, tc_formula_op op, const char *name, const char *a, const char *b) {
+    switch (op) {
+    case TC_FORMULA_NUMBER:
+    case TC_FORMULA_SIZE:
+        break;
+    case TC_FORMULA_ADD:
+    case TC_FORMULA_SUB:
+    case TC_FORMULA_MUL:
+        tc_sb_printf(&s->b, "    const int64_t %s = %s %s %s;\n", name, a, tc_formula_text(op), b);
+        break;
+    case TC_FORMULA_DIV:
+        tc_sb_printf(&s->b, "    const int64_t %s = %s / %s - (%s %% %s < 0);\n", name, a, b, a, b);
+        break;
+    case TC_FORMULA_MOD:
+        tc_sb_printf(&s->b, "    const int64_t %s = (%s %% %s + %s) %% %s;\n", name, a, b, b, b);
+        break;
+    case TC_FORMULA_MIN:
+    case TC_FORMULA_MAX:
+        tc_sb_printf(&s->b, "    const int64_t %s = %s %s %s ? %s : %s;\n", name, a, op == TC_FORMULA_MIN ? "<" : ">", b, a, b);
+        break;
+    }
+}
+
+/* A variable for each operation; the name or number that is its value. */
+static const char *say_formula(source *s, tc_arena *a, const tc_formula *f, int check) {
+    const char *stack[TC_FORMULA_STACK + 1] = {0};
+    int top = 0;
+    for (int i = 0; i < f->n; i++) {
+        const tc_formula_step *x = &f->steps[i];
+        if (x->op == TC_FORMULA_NUMBER) {
+            stack[top++] = tc_arena_printf(a, "INT64_C(%lld)", (long long)x->arg);
+        } else if (x->op == TC_FORMULA_SIZE) {
+            stack[top++] = tc_arena_printf(a, "size%lld", (long long)x->arg);
+        } else {
+            const char *name = tc_arena_printf(a, "check%d_%d", check, i);
+            bool divides = x->op == TC_FORMULA_DIV || x->op == TC_FORMULA_MOD;
+            top--;
+            if (divides && f->steps[i - 1].op != TC_FORMULA_NUMBER)
+                tc_sb_printf(&s->b, "    if (%s < 1)\n        return -2;\n", stack[top]);
+            say_operation(s, x->op, name, stack[top - 1], stack[top]);
+            stack[top - 1] = name;
+        }
+    }
+    return stack[0];
+}
+
+static void check_ranges(source *s, const tc_cg_size_checks *c) {
+    for (int k = 0; k < c->nsize; k++) {
+        const tc_cg_size_range *r = &c->range[k];
+        tc_sb_printf(&s->b,
+                     "    const int64_t size%d = *(const int64_t *)inputs[%d] / %lld;\n"
+                     "    if (*(const int64_t *)inputs[%d] %% %lld != 0 || *(const int64_t *)inputs[%d] < %lld || "
+                     "*(const int64_t *)inputs[%d] > %lld)\n        return -2;\n",
+                     k, c->first + k, (long long)r->multiple, c->first + k, (long long)r->multiple, c->first + k,
+                     (long long)r->least, c->first + k, (long long)r->most);
+    }
+}
+
 /* Returns from a run whose sizes are not what they must be. */
 static void check_sizes(source *s) {
     tc_arena *a = tc_arena_new();
     tc_cg_size_checks c = tc_graph_size_checks(&s->m->rules, a);
-    for (int k = 0; k < c.nsize; k++)
-        tc_sb_printf(&s->b,
-                     "    const int64_t size%d = *(const int64_t *)inputs[%d] / %lld;\n"
-                     "    if (*(const int64_t *)inputs[%d] %% %lld != 0)\n        return -2;\n",
-                     k, c.first + k, (long long)c.multiple[k], c.first + k, (long long)c.multiple[k]);
-    for (int i = 0; i < c.nsum; i++) {
-        tc_strbuf sum = {0};
-        tc_sb_printf(&sum, "(INT64_C(%lld)", (long long)c.sum[i].constant);
-        for (int k = 0; k < c.nsize; k++)
-            if (c.sum[i].times[k])
-                tc_sb_printf(&sum, " + INT64_C(%lld) * size%d", (long long)c.sum[i].times[k], k);
-        tc_sb_add(&sum, ")");
-        if (c.sum[i].modulo)
-            tc_sb_printf(&sum, " %% INT64_C(%lld)", (long long)c.sum[i].modulo);
+    check_ranges(s, &c);
+    for (int i = 0; i < c.ncheck; i++) {
+        const char *value = say_formula(s, a, &c.check[i].formula, i);
         tc_sb_add(&s->b, "    if (");
-        if (c.sum[i].least != INT64_MIN)
-            tc_sb_printf(&s->b, "%s < INT64_C(%lld) || ", tc_sb_str(&sum), (long long)c.sum[i].least);
-        tc_sb_printf(&s->b, "%s > INT64_C(%lld))\n        return -2;\n", tc_sb_str(&sum), (long long)c.sum[i].most);
-        tc_strbuf_free(&sum);
+        if (c.check[i].least != INT64_MIN)
+            tc_sb_printf(&s->b, "%s < INT64_C(%lld)%s", value, (long long)c.check[i].least,
+                         c.check[i].most == INT64_MAX ? "" : " || ");
+        if (c.check[i].most != INT64_MAX)
+            tc_sb_printf(&s->b, "%s > INT64_C(%lld)", value, (long long)c.check[i].most);
+        tc_sb_add(&s->b, ")\n        return -2;\n");
     }
+    for (int k = 0; k < c.nsize; k++) /* not all are in formulas */
+        tc_sb_printf(&s->b, "    (void)size%d;\n", k);
     tc_arena_free(a);
 }
 

@@ -1,65 +1,74 @@
 /* The sizes that vary of a saved model: what its metadata say of them, and what its code checks. */
-#include <string.h>
-
 #include "graph/saved/save_int.h"
 
 /* ---- as code checks them ---- */
 
-/* Of a sum that is divided by n, a least and a most are n times as much, and what is more by less than n is a multiple too. */
-static void add_bound(const tc_graph_size_bound *l, tc_cg_size_sum *sum, int *n) {
-    const tc_graph_size_sum *x = &l->sum;
-    int64_t least = l->least == INT64_MIN ? l->least : l->least * x->divisor;
-    int64_t most = l->most == INT64_MAX ? l->most : l->most * x->divisor + x->divisor - 1;
-    if (least != INT64_MIN || most != INT64_MAX)
-        sum[(*n)++] = (tc_cg_size_sum){x->constant, least, most, 0, x->times};
-    if (l->multiple > 1)
-        sum[(*n)++] = (tc_cg_size_sum){x->constant, 0, x->divisor - 1, l->multiple * x->divisor, x->times};
+typedef struct checks {
+    tc_arena *a;
+    tc_cg_size_check *check;
+    int n;
+} checks;
+
+static void add_check(checks *c, tc_formula f, int64_t least, int64_t most) {
+    c->check[c->n++] = (tc_cg_size_check){f, least, most};
 }
 
-/* Sizes are numbers of multiples here: a rule's range is divided, and a relation is a sum that is 0. Where a size is one that is divided
- * by n, that less n times the size is 0..n-1. */
+/* What a size is made of, less the size, is 0. */
+static void add_relation(checks *c, int k, const tc_graph_size_rule *s) {
+    tc_formula own = tc_formula_join(c->a, tc_formula_size(c->a, k), tc_formula_number(c->a, s->multiple), TC_FORMULA_MUL);
+    add_check(c, tc_formula_join(c->a, s->is.formula, own, TC_FORMULA_SUB), 0, 0);
+}
+
+static void add_bound(checks *c, const tc_graph_size_bound *l) {
+    if (l->least != INT64_MIN || l->most != INT64_MAX)
+        add_check(c, l->x.formula, l->least, l->most);
+    if (l->multiple > 1)
+        add_check(c, tc_formula_join(c->a, l->x.formula, tc_formula_number(c->a, l->multiple), TC_FORMULA_MOD), 0, 0);
+    if (l->by.text)
+        add_check(c, tc_formula_join(c->a, l->x.formula, l->by.formula, TC_FORMULA_MOD), 0, 0);
+}
+
 tc_cg_size_checks tc_graph_size_checks(const tc_graph_size_rules *r, tc_arena *a) {
-    int64_t *multiple = TC_NEW_N(a, int64_t, r->nsize);
-    tc_cg_size_sum *sum = TC_NEW_N(a, tc_cg_size_sum, 2 * (r->nsize + r->nlimit));
-    tc_cg_size_checks c = {.nsize = r->nsize, .first = r->nin, .multiple = multiple, .sum = sum};
+    checks c = {a, TC_NEW_N(a, tc_cg_size_check, r->nsize + 3 * r->nlimit), 0};
+    tc_cg_size_range *range = TC_NEW_N(a, tc_cg_size_range, r->nsize);
     for (int k = 0; k < r->nsize; k++) {
-        const tc_graph_size_rule *s = &r->size[k];
-        int64_t *one = TC_NEW_N(a, int64_t, r->nsize), *apart = TC_NEW_N(a, int64_t, r->nsize);
-        multiple[k] = s->multiple;
-        one[k] = 1;
-        sum[c.nsum++] = (tc_cg_size_sum){0, tc_ceil_div(s->least, s->multiple), s->most / s->multiple, 0, one};
-        if (!s->is.text)
-            continue;
-        memcpy(apart, s->is.times, (size_t)r->nsize * sizeof *apart);
-        apart[k] -= s->is.divisor * s->multiple;
-        sum[c.nsum++] = (tc_cg_size_sum){s->is.constant, 0, s->is.divisor - 1, 0, apart};
+        range[k] = (tc_cg_size_range){r->size[k].least, r->size[k].most, r->size[k].multiple};
+        if (r->size[k].is.text)
+            add_relation(&c, k, &r->size[k]);
     }
     for (int i = 0; i < r->nlimit; i++)
-        add_bound(&r->limit[i], sum, &c.nsum);
-    return c;
+        add_bound(&c, &r->limit[i]);
+    return (tc_cg_size_checks){.nsize = r->nsize, .first = r->nin, .range = range, .ncheck = c.n, .check = c.check};
 }
 
 /* ---- in metadata ---- */
 
-static json_t *sum_to_json(const tc_graph_size_sum *x, int n) {
-    json_t *times = json_array();
-    for (int k = 0; k < n; k++)
-        json_array_append_new(times, json_integer(x->times[k]));
-    json_t *j = json_pack("{s:s, s:I, s:o}", "text", x->text, "constant", (json_int_t)x->constant, "times", times);
-    if (x->divisor > 1)
-        json_object_set_new(j, "divisor", json_integer(x->divisor));
-    return j;
+/* [[0], 6, "*"]: six times what size 0 has of its multiples. */
+static json_t *value_to_json(const tc_graph_size_value *x) {
+    json_t *steps = json_array();
+    for (int i = 0; i < x->formula.n; i++) {
+        const tc_formula_step *s = &x->formula.steps[i];
+        if (s->op == TC_FORMULA_NUMBER)
+            json_array_append_new(steps, json_integer(s->arg));
+        else if (s->op == TC_FORMULA_SIZE)
+            json_array_append_new(steps, json_pack("[I]", (json_int_t)s->arg));
+        else
+            json_array_append_new(steps, json_string(tc_formula_text(s->op)));
+    }
+    return json_pack("{s:s, s:o}", "text", x->text, "formula", steps);
 }
 
 /* Of a range, the ends that there are. */
-static json_t *bound_to_json(const tc_graph_size_bound *l, int n) {
-    json_t *j = json_pack("{s:o}", "sum", sum_to_json(&l->sum, n));
+static json_t *bound_to_json(const tc_graph_size_bound *l) {
+    json_t *j = json_pack("{s:o}", "size", value_to_json(&l->x));
     if (l->least != INT64_MIN)
         json_object_set_new(j, "least", json_integer(l->least));
     if (l->most != INT64_MAX)
         json_object_set_new(j, "most", json_integer(l->most));
     if (l->multiple > 1)
         json_object_set_new(j, "multiple", json_integer(l->multiple));
+    if (l->by.text)
+        json_object_set_new(j, "by", value_to_json(&l->by));
     if (l->what)
         json_object_set_new(j, "what", json_string(l->what));
     return j;
@@ -78,28 +87,33 @@ json_t *tc_graph_rules_to_json(const tc_graph_size_rules *r) {
         json_t *j = json_pack("{s:s, s:I, s:I, s:I, s:b}", "name", s->name, "least", (json_int_t)s->least, "most",
                               (json_int_t)s->most, "multiple", (json_int_t)s->multiple, "assumed", s->assumed);
         if (s->is.text)
-            json_object_set_new(j, "is", sum_to_json(&s->is, r->nsize));
+            json_object_set_new(j, "is", value_to_json(&s->is));
         json_array_append_new(sizes, j);
     }
     for (int i = 0; i < r->nlimit; i++)
-        json_array_append_new(limits, bound_to_json(&r->limit[i], r->nsize));
+        json_array_append_new(limits, bound_to_json(&r->limit[i]));
     return json_pack("{s:o, s:o, s:o}", "inputs", inputs, "sizes", sizes, "limits", limits);
 }
 
-static bool read_sum(const json_t *j, tc_arena *a, int n, tc_graph_size_sum *out) {
-    const json_t *times = json_object_get(j, "times");
+static bool read_step(const json_t *j, tc_formula_step *out) {
+    const json_t *size = json_array_get(j, 0);
+    bool is_size = json_array_size(j) == 1 && json_is_integer(size), is_number = json_is_integer(j);
+    *out = (tc_formula_step){is_size ? TC_FORMULA_SIZE : TC_FORMULA_NUMBER, json_integer_value(is_size ? size : j)};
+    return is_size || is_number || (json_is_string(j) && tc_formula_named(json_string_value(j), &out->op));
+}
+
+/* Whether it is sound only shows when all ranges are known. */
+static bool read_value(const json_t *j, tc_arena *a, tc_graph_size_value *out) {
+    const json_t *steps = json_object_get(j, "formula");
     const char *text = json_string_value(json_object_get(j, "text"));
-    const json_t *divisor = json_object_get(j, "divisor");
-    int64_t d = divisor ? json_integer_value(divisor) : 1;
-    if (!text || json_array_size(times) != (size_t)n || d < 1 || d > TC_MAX_SIZE)
+    size_t n = json_array_size(steps);
+    if (!text || n < 1 || n > TC_FORMULA_STEPS)
         return false;
-    int64_t *t = TC_NEW_N(a, int64_t, n);
-    for (int k = 0; k < n; k++)
-        t[k] = json_integer_value(json_array_get(times, (size_t)k));
-    *out = (tc_graph_size_sum){.text = tc_arena_strdup(a, text),
-                               .constant = json_integer_value(json_object_get(j, "constant")),
-                               .divisor = d,
-                               .times = t};
+    tc_formula_step *step = TC_NEW_N(a, tc_formula_step, n);
+    for (size_t i = 0; i < n; i++)
+        if (!read_step(json_array_get(steps, i), &step[i]))
+            return false;
+    *out = (tc_graph_size_value){.text = tc_arena_strdup(a, text), .formula = {(int)n, step}};
     return true;
 }
 
@@ -108,16 +122,18 @@ static int64_t number_or(const json_t *j, const char *key, int64_t none) {
     return json_is_integer(v) ? json_integer_value(v) : none;
 }
 
-static bool read_bound(const json_t *j, tc_arena *a, int n, tc_graph_size_bound *out) {
+static bool read_bound(const json_t *j, tc_arena *a, tc_graph_size_bound *out) {
+    const json_t *by = json_object_get(j, "by");
     const char *what = json_string_value(json_object_get(j, "what"));
     *out = (tc_graph_size_bound){.least = number_or(j, "least", INT64_MIN),
                                  .most = number_or(j, "most", INT64_MAX),
                                  .multiple = number_or(j, "multiple", 1),
                                  .what = what ? tc_arena_strdup(a, what) : NULL};
-    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && read_sum(json_object_get(j, "sum"), a, n, &out->sum);
+    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && read_value(json_object_get(j, "size"), a, &out->x) &&
+           (!by || read_value(by, a, &out->by));
 }
 
-static bool read_rule(const json_t *j, tc_arena *a, int n, tc_graph_size_rule *out) {
+static bool read_rule(const json_t *j, tc_arena *a, tc_graph_size_rule *out) {
     const json_t *is = json_object_get(j, "is");
     const char *name = json_string_value(json_object_get(j, "name"));
     *out = (tc_graph_size_rule){.name = tc_arena_strdup(a, name ? name : ""),
@@ -125,7 +141,7 @@ static bool read_rule(const json_t *j, tc_arena *a, int n, tc_graph_size_rule *o
                                 .most = json_integer_value(json_object_get(j, "most")),
                                 .multiple = json_integer_value(json_object_get(j, "multiple")),
                                 .assumed = json_is_true(json_object_get(j, "assumed"))};
-    return name && 0 <= out->least && out->least <= out->most && out->multiple >= 1 && (!is || read_sum(is, a, n, &out->is));
+    return name && 0 <= out->least && out->least <= out->most && out->multiple >= 1 && (!is || read_value(is, a, &out->is));
 }
 
 /* Which dimensions of input i vary; none where the list says nothing of it. */
@@ -142,6 +158,18 @@ static bool read_input(const json_t *dims, const tc_graph_port *p, const tc_grap
     return true;
 }
 
+/* Nothing that a file says makes a run overflow. */
+static bool are_sound(const tc_graph_size_rules *r) {
+    for (int k = 0; k < r->nsize; k++)
+        if (r->size[k].is.text && !tc_graph_size_value_is_sound(r, &r->size[k].is))
+            return false;
+    for (int i = 0; i < r->nlimit; i++)
+        if (!tc_graph_size_value_is_sound(r, &r->limit[i].x) ||
+            (r->limit[i].by.text && !tc_graph_size_value_is_sound(r, &r->limit[i].by)))
+            return false;
+    return true;
+}
+
 bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port *ports, int nports, tc_graph_size_rules *out) {
     const json_t *inputs = json_object_get(j, "inputs"), *sizes = json_object_get(j, "sizes"),
                  *limits = json_object_get(j, "limits");
@@ -155,7 +183,7 @@ bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port 
     *out = (tc_graph_size_rules){.nin = nin, .nsize = n, .nlimit = nlimit, .in = in, .size = size, .limit = limit};
     bool ok = true;
     for (int k = 0; ok && k < n; k++)
-        ok = read_rule(json_array_get(sizes, (size_t)k), a, n, &size[k]) && ports[nin + k].dtype == TC_I64 &&
+        ok = read_rule(json_array_get(sizes, (size_t)k), a, &size[k]) && ports[nin + k].dtype == TC_I64 &&
              ports[nin + k].shape.ndim == 0;
     for (int i = 0; ok && i < nin; i++) {
         ok = read_input(json_array_get(inputs, (size_t)i), &ports[i], out, &in[i]);
@@ -166,6 +194,6 @@ bool tc_graph_rules_from_json(const json_t *j, tc_arena *a, const tc_graph_port 
     for (int k = 0; k < n; k++)
         ok = ok && carried[k];
     for (int i = 0; ok && i < nlimit; i++)
-        ok = read_bound(json_array_get(limits, (size_t)i), a, n, &limit[i]);
-    return ok;
+        ok = read_bound(json_array_get(limits, (size_t)i), a, &limit[i]);
+    return ok && are_sound(out);
 }

@@ -201,28 +201,36 @@ static void test_program(void **state) {
     free_built(&b);
 }
 
-/* [n] as [m, -1]: 7 elements are no two rows, and nothing that is built would see it. */
+/* [n] as [m, -1]: what is left of n is nobody's, so m must divide it. */
 static void test_varying_divisor(void **state) {
     (void)state;
-    tc_graph_binding dims[] = {range("n", 1, 16, 1), range("m", 1, 4, 1)};
-    for (int single = 0; single < 2; single++) {
-        tc_graph_writer *w = tc_graph_writer_new("rows", 17);
-        tc_graph_writer_input(w, "x", TC_F32, "n");
-        tc_graph_writer_input(w, "y", TC_F32, "m");
-        tc_graph_writer_output(w, "z", TC_F32, NULL);
-        tc_graph_writer_weight(w, "open", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){-1}));
-        tc_graph_writer_node(w, "Shape", "", "y", "rows");
-        tc_graph_writer_node(w, "Concat", "", "rows,open", "shape");
-        tc_graph_writer_int(w, "axis", 0);
-        tc_graph_writer_node(w, "Reshape", "fold", "x,shape", "z");
-        if (single) {
-            tc_graph_free(import_ok(w, dims, TC_LEN(dims)));
-        } else {
-            assert_not_imported(w, dims, TC_LEN(dims), "node 'fold' (Reshape)", "a multiple of sizes that vary", "--shape");
+    tc_graph_binding dims[] = {range("n", 1, 16, 1), range("m", 0, 4, 1)};
+    tc_graph_writer *w = tc_graph_writer_new("rows", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n");
+    tc_graph_writer_input(w, "y", TC_F32, "m");
+    tc_graph_writer_output(w, "z", TC_F32, NULL);
+    tc_graph_writer_weight(w, "open", tc_graph_tensor_view(TC_I64, &(tc_graph_shape)DIMS(1), &(int64_t){-1}));
+    tc_graph_writer_node(w, "Shape", "", "y", "rows");
+    tc_graph_writer_node(w, "Concat", "", "rows,open", "shape");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Reshape", "fold", "x,shape", "z");
+    tc_graph *g = import_ok(w, dims, TC_LEN(dims));
+    for (int64_t n = 1; n <= 16; n++)
+        for (int64_t m = 0; m <= 4; m++) {
+            tc_graph_tensor in[] = {counted((tc_graph_shape)DIMS(n)), counted((tc_graph_shape)DIMS(m))}, out;
+            char must[80], is[80];
+            snprintf(is, sizeof is, "the number of elements of 'x', n, is %d (n is %d)", (int)n, (int)n);
+            snprintf(must, sizeof must, "must be a multiple of m, which is %d (m is %d)", (int)m, (int)m);
+            if (m == 0 || n % m != 0) {
+                assert_fails(TC_BAD_INPUT, tc_graph_eval(g, in, &out, err), "node 'fold' (Reshape)", is, must);
+                continue;
+            }
+            assert_ok(tc_graph_eval(g, in, &out, err));
+            assert_true(tc_graph_shape_equal(&out.shape, &(tc_graph_shape)DIMS(m, n / m)));
+            assert_memory_equal(out.data, in[0].data, (size_t)n * sizeof(float));
+            tc_graph_tensor_free(&out);
         }
-        dims[1] = range("m", 2, 2, 1);
-        dims[0] = range("n", 2, 16, 2);
-    }
+    tc_graph_free(g);
 }
 
 /* Zeros that the model joins to a row are elements: times infinity they are no number. */
@@ -279,17 +287,34 @@ static int64_t between(tc_rng *g, int64_t least, int64_t most) {
     return least + tc_rng_below(g, most - least + 1);
 }
 
-/* Of sizes a and b (-1: any), and their sum, divided, as the rules say; by trying all. */
-static bool is_right(const tc_graph_size_rules *r, int64_t a, int64_t b) {
-    int64_t size[] = {a, b,
-                      (r->size[2].is.constant + a / r->size[0].multiple * r->size[2].is.times[0] +
-                       b / r->size[1].multiple * r->size[2].is.times[1]) /
-                          r->size[2].is.divisor};
+/* (constant + times[0] * a + times[1] * b) / divisor */
+typedef struct divided_sum {
+    int64_t constant, times[2], divisor;
+} divided_sum;
+
+static int64_t value_at(const divided_sum *x, int64_t a, int64_t b) {
+    return (x->constant + x->times[0] * a + x->times[1] * b) / x->divisor;
+}
+
+static tc_graph_size_value value_of(tc_arena *a, const char *text, const divided_sum *x) {
+    tc_formula f = tc_formula_number(a, x->constant);
+    for (int k = 0; k < 2; k++)
+        if (x->times[k])
+            f = tc_formula_join(a, f,
+                                tc_formula_join(a, tc_formula_size(a, k), tc_formula_number(a, x->times[k]), TC_FORMULA_MUL),
+                                TC_FORMULA_ADD);
+    if (x->divisor > 1)
+        f = tc_formula_join(a, f, tc_formula_number(a, x->divisor), TC_FORMULA_DIV);
+    return (tc_graph_size_value){.text = text, .formula = f};
+}
+
+/* Of sizes a and b, and what is made of them, as the rules say; by trying all. */
+static bool is_right(const tc_graph_size_rules *r, const divided_sum *is, const divided_sum *limited, int64_t a, int64_t b) {
+    int64_t i = a / r->size[0].multiple, j = b / r->size[1].multiple, size[] = {a, b, value_at(is, i, j)};
     for (int k = 0; k < 3; k++)
         if (size[k] < r->size[k].least || size[k] > r->size[k].most || size[k] % r->size[k].multiple)
             return false;
-    int64_t limited = a / r->size[0].multiple * r->limit[0].sum.times[0] + b / r->size[1].multiple;
-    return limited / r->limit[0].sum.divisor <= r->limit[0].most;
+    return value_at(limited, i, j) <= r->limit[0].most;
 }
 
 static int64_t least_of(const tc_graph_size_rule *s) {
@@ -305,42 +330,48 @@ static void test_completed(void **state) {
     tc_rng g = tc_rng_seed(7);
     int given = 0, refused = 0, limited = 0;
     for (int round = 0; round < 3000; round++) {
-        int64_t times[] = {between(&g, 1, 3), between(&g, 0, 2), 0}, of_limit[] = {between(&g, 0, 2), 1, 0};
+        tc_arena *arena = tc_arena_new();
+        divided_sum is = {0, {between(&g, 1, 3), between(&g, 0, 2)}, 1},
+                    limited_by = {0, {between(&g, 0, 2), 1}, between(&g, 1, 2)};
         tc_graph_size_rule size[3] = {{.name = "a"}, {.name = "b"}, {.name = "sum"}};
         tc_graph_size_bound limit = {
-            {.text = "limit", .divisor = between(&g, 1, 2), .times = of_limit}, INT64_MIN, between(&g, 1, 40), 1, NULL};
+            .x = value_of(arena, "limit", &limited_by), .least = INT64_MIN, .most = between(&g, 1, 40), .multiple = 1};
         tc_graph_size_rules r = {.nsize = 3, .nlimit = 1, .size = size, .limit = &limit};
         for (int k = 0; k < 3; k++) {
             size[k].multiple = k < 2 ? between(&g, 1, 3) : 1;
             size[k].least = between(&g, 0, 4);
             size[k].most = k < 2 ? between(&g, size[k].least + 2, MOST_TRIED) : between(&g, 10, 90);
         }
-        size[2].is = (tc_graph_size_sum){"the sum", between(&g, 0, 1), between(&g, 1, 3), times, NULL};
+        is.constant = between(&g, 0, 1);
+        is.divisor = between(&g, 1, 3);
+        size[2].is = value_of(arena, "the sum", &is);
         int64_t a = between(&g, 0, MOST_TRIED), b = least_of(&size[1]), some[] = {a, -1, -1}, none[] = {-1, -1, -1}, all[3];
-        assert_int_equal(tc_graph_size_rules_complete(&r, some, NULL) == TC_OK, is_right(&r, a, b));
-        given += is_right(&r, a, b);
-        refused += !is_right(&r, a, b);
+        assert_int_equal(tc_graph_size_rules_complete(&r, some, NULL) == TC_OK, is_right(&r, &is, &limited_by, a, b));
+        given += is_right(&r, &is, &limited_by, a, b);
+        refused += !is_right(&r, &is, &limited_by, a, b);
         int64_t most = -1, most_b = -1;
         for (int64_t i = 0; i <= MOST_TRIED; i++)
-            most = is_right(&r, i, b) ? i : most;
+            most = is_right(&r, &is, &limited_by, i, b) ? i : most;
         int64_t whole[] = {size[0].most / size[0].multiple * size[0].multiple,
                            size[1].most / size[1].multiple * size[1].multiple};
-        if (is_right(&r, whole[0], whole[1])) {
+        if (is_right(&r, &is, &limited_by, whole[0], whole[1])) {
             assert_ok(tc_graph_size_rules_largest(&r, all, err));
             assert_int_equal(all[0], whole[0]);
             assert_int_equal(all[1], whole[1]);
         }
-        if (!is_right(&r, least_of(&size[0]), b))
-            continue; /* larger sizes may make a sum large enough: which, nobody asks */
+        if (!is_right(&r, &is, &limited_by, least_of(&size[0]), b))
+            goto next; /* larger sizes may make a sum large enough: which, nobody asks */
         assert_int_equal(tc_graph_size_rules_most(&r, none, 0), most);
         for (int64_t i = 0; i <= MOST_TRIED; i++)
-            most_b = is_right(&r, most, i) ? i : most_b;
-        if (is_right(&r, whole[0], whole[1]))
-            continue;
+            most_b = is_right(&r, &is, &limited_by, most, i) ? i : most_b;
+        if (is_right(&r, &is, &limited_by, whole[0], whole[1]))
+            goto next;
         assert_ok(tc_graph_size_rules_largest(&r, all, err));
         assert_int_equal(all[0], most);
         assert_int_equal(all[1], most_b);
         limited++;
+    next:
+        tc_arena_free(arena);
     }
     assert_true(given > 300 && refused > 300 && limited > 300);
 }
@@ -351,25 +382,30 @@ static void test_usable(void **state) {
     tc_rng g = tc_rng_seed(8);
     int some = 0;
     for (int round = 0; round < 2000; round++) {
-        int64_t times[2] = {between(&g, 1, 6)}, first = -1, last = -1;
+        tc_arena *arena = tc_arena_new();
+        divided_sum of[] = {{0, {between(&g, 1, 6), 0}, 1}, {0}};
+        int64_t first = -1, last = -1;
         tc_graph_size_rule rule = {.name = "a", .least = between(&g, 0, 4), .most = MOST_TRIED, .multiple = between(&g, 1, 3)};
-        tc_graph_size_bound limit[2] = {{{.text = "a sum", .divisor = 1, .times = times}, INT64_MIN, INT64_MAX, 1, "a node's"}};
+        tc_graph_size_bound limit[2] = {{.least = INT64_MIN, .most = INT64_MAX, .multiple = 1, .what = "a node's"}};
         limit[1] = limit[0];
         limit[0].multiple = between(&g, 1, 8);
         limit[1].least = between(&g, 0, 40);
-        limit[1].sum.constant = between(&g, 0, 3);
+        of[1] = of[0];
+        of[1].constant = between(&g, 0, 3);
+        for (int i = 0; i < 2; i++)
+            limit[i].x = value_of(arena, "a sum", &of[i]);
         tc_graph_size_rules r = {.nsize = 1, .nlimit = 2, .size = &rule, .limit = limit};
         for (int64_t a = 1; a <= MOST_TRIED; a++) {
-            int64_t u = a / rule.multiple * times[0];
-            bool right = a % rule.multiple == 0 && a >= rule.least && u % limit[0].multiple == 0 &&
-                         u + limit[1].sum.constant >= limit[1].least;
+            int64_t u = a / rule.multiple;
+            bool right = a % rule.multiple == 0 && a >= rule.least && value_at(&of[0], u, 0) % limit[0].multiple == 0 &&
+                         value_at(&of[1], u, 0) >= limit[1].least;
             int64_t size[] = {a};
             assert_int_equal(tc_graph_size_rules_complete(&r, size, NULL) == TC_OK, right);
             first = right && first < 0 ? a : first;
             last = right ? a : last;
         }
         if (first < 0)
-            continue;
+            goto next;
         int64_t none[] = {-1}, all[1];
         assert_true(tc_graph_size_rules_first(&r, 0) == first || tc_graph_size_rules_first(&r, 0) == 0);
         assert_int_equal(tc_graph_size_rules_most(&r, none, 0), last);
@@ -378,6 +414,8 @@ static void test_usable(void **state) {
         assert_ok(tc_graph_size_rules_complete(&r, none, err));
         assert_int_equal(none[0], first);
         some++;
+    next:
+        tc_arena_free(arena);
     }
     assert_true(some > 500);
 }

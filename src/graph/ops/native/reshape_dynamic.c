@@ -204,8 +204,8 @@ static const char *elements_text(const reshaper *r, bool kept) {
                            kept ? " beside the dimensions that stay" : "");
 }
 
-/* Sizes that vary divide others: runs check sums only (tc_graph_size_rules_settle), so it must follow from what is known of them. */
-static tc_status check_quotient(reshaper *r, const elements *in, const elements *out) {
+/* Sizes that vary divide others: without a remainder, which runs check where it does not follow from what is known of them. */
+static tc_status check_quotient(reshaper *r, const elements *in, const elements *out, bool kept) {
     tc_graph_sizes *s = tc_graph_sizes_of(r->e->c->g);
     const tc_expr *x = number_of(r, in), *y = number_of(r, out);
     if (tc_expr_any(x, tc_graph_sizes_is_other_variable, s) || tc_expr_any(y, tc_graph_sizes_is_other_variable, s))
@@ -213,11 +213,7 @@ static tc_status check_quotient(reshaper *r, const elements *in, const elements 
     const tc_expr *rest = tc_sub(s->ctx, x, tc_mul(s->ctx, y, tc_graph_sizes_simplify(s, tc_div(s->ctx, x, y))));
     if (tc_is_int(tc_graph_sizes_simplify(s, rest), 0))
         return r->e->status;
-    return tc_graph_node_refuse(
-        r->e->c, TC_ERROR_UNSUPPORTED,
-        "the elements of '%s' must be a multiple of sizes that vary, and what is built checks sums only; give one of "
-        "the sizes in the requested shape as a single number (--shape)",
-        r->x->name);
+    return tc_graph_require_multiple(r->e, elements_text(r, kept), x, y);
 }
 
 /* The dimension that is given as -1: what x has, divided by the others, first by those that are the same on both sides. */
@@ -242,7 +238,7 @@ static tc_status open_dimension(reshaper *r, int open) {
         above = em_div(e, em_mul(e, above, tc_graph_em_number(e, in.fixed)), tc_graph_em_number(e, out.fixed));
     }
     if (out.varies)
-        TC_TRY(check_quotient(r, &in, &out));
+        TC_TRY(check_quotient(r, &in, &out, kept));
     r->size[open] = out.varies ? em_div(e, above, em_max(e, out.varies, tc_graph_em_number(e, 1))) : above;
     return e->status;
 }
