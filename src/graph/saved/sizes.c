@@ -102,11 +102,29 @@ static bool read_step(const json_t *j, tc_formula_step *out) {
     return is_size || is_number || (json_is_string(j) && tc_formula_named(json_string_value(j), &out->op));
 }
 
+/* As libraries of earlier versions have it: a constant, and every size so many times, divided. */
+static bool read_sum(const json_t *j, tc_arena *a, const char *text, tc_graph_size_value *out) {
+    const json_t *times = json_object_get(j, "times"), *divisor = json_object_get(j, "divisor");
+    tc_formula f = tc_formula_number(a, json_integer_value(json_object_get(j, "constant")));
+    for (size_t k = 0; k < json_array_size(times) && f.n < TC_FORMULA_STEPS; k++) {
+        tc_formula each = tc_formula_number(a, json_integer_value(json_array_get(times, k)));
+        each = tc_formula_join(a, tc_formula_size(a, (int)k), each, TC_FORMULA_MUL);
+        if (json_integer_value(json_array_get(times, k)) != 0)
+            f = tc_formula_join(a, f, each, TC_FORMULA_ADD);
+    }
+    if (divisor)
+        f = tc_formula_join(a, f, tc_formula_number(a, json_integer_value(divisor)), TC_FORMULA_DIV);
+    *out = (tc_graph_size_value){.text = tc_arena_strdup(a, text), .formula = f};
+    return true;
+}
+
 /* Whether it is sound only shows when all ranges are known. */
 static bool read_value(const json_t *j, tc_arena *a, tc_graph_size_value *out) {
     const json_t *steps = json_object_get(j, "formula");
     const char *text = json_string_value(json_object_get(j, "text"));
     size_t n = json_array_size(steps);
+    if (text && !steps && json_is_array(json_object_get(j, "times")))
+        return read_sum(j, a, text, out);
     if (!text || n < 1 || n > TC_FORMULA_STEPS)
         return false;
     tc_formula_step *step = TC_NEW_N(a, tc_formula_step, n);
@@ -123,14 +141,14 @@ static int64_t number_or(const json_t *j, const char *key, int64_t none) {
 }
 
 static bool read_bound(const json_t *j, tc_arena *a, tc_graph_size_bound *out) {
-    const json_t *by = json_object_get(j, "by");
+    const json_t *by = json_object_get(j, "by"), *size = json_object_get(j, "size");
     const char *what = json_string_value(json_object_get(j, "what"));
     *out = (tc_graph_size_bound){.least = number_or(j, "least", INT64_MIN),
                                  .most = number_or(j, "most", INT64_MAX),
                                  .multiple = number_or(j, "multiple", 1),
                                  .what = what ? tc_arena_strdup(a, what) : NULL};
-    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE && read_value(json_object_get(j, "size"), a, &out->x) &&
-           (!by || read_value(by, a, &out->by));
+    return out->multiple >= 1 && out->multiple <= TC_MAX_SIZE &&
+           read_value(size ? size : json_object_get(j, "sum"), a, &out->x) && (!by || read_value(by, a, &out->by));
 }
 
 static bool read_rule(const json_t *j, tc_arena *a, tc_graph_size_rule *out) {

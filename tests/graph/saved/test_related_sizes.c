@@ -8,7 +8,7 @@
 #include "graph/model/parts.h"
 #include "graph/ops/ops.h"
 #include "graph/passes/pass.h"
-#include "graph/saved/saved.h"
+#include "graph/saved/save_int.h"
 
 enum { MAX_SIZES = 4, MAX_IN = 3, ELEMENTS = 2048, POISON = 0x5a };
 
@@ -337,7 +337,65 @@ static void test_related(void **state) {
     }
 }
 
+/* ---- what files say ---- */
+
+/* Of sizes n, 0 to 9, and m, which is what the text says of n. */
+static bool reads(const char *is, int64_t n, int64_t m) {
+    static const char text[] =
+        "{\"inputs\": [[0, 1]], \"limits\": [{\"size\": {\"text\": \"n\", \"formula\": [[0]]}, \"least\": 0}], "
+        "\"sizes\": [{\"name\": \"n\", \"least\": 0, \"most\": 9, \"multiple\": 1}, {\"name\": \"m\", "
+        "\"least\": 0, \"most\": 99, \"multiple\": 1, \"is\": {\"text\": \"it\", %s}}]}";
+    const tc_graph_port ports[] = {
+        {.name = "x", .dtype = TC_F32, .shape = DIMS(9, 99)}, {.name = "n", .dtype = TC_I64}, {.name = "m", .dtype = TC_I64}};
+    char whole[sizeof text + 400];
+    tc_arena *a = tc_arena_new();
+    tc_graph_size_rules r;
+    snprintf(whole, sizeof whole, text, is);
+    json_t *j = json_loads(whole, 0, NULL);
+    assert_non_null(j);
+    bool ok = tc_graph_rules_from_json(j, a, ports, TC_LEN(ports), &r);
+    json_decref(j);
+    if (ok) {
+        int64_t size[] = {n, m};
+        assert_ok(tc_graph_size_rules_complete(&r, size, err));
+        size[1]++;
+        assert_int_equal(tc_graph_size_rules_complete(&r, size, NULL), TC_BAD_INPUT);
+        j = tc_graph_rules_to_json(&r); /* what is read is written */
+        assert_true(tc_graph_rules_from_json(j, a, ports, TC_LEN(ports), &r));
+        json_decref(j);
+    }
+    tc_arena_free(a);
+    return ok;
+}
+
+static void test_metadata(void **state) {
+    (void)state;
+    assert_true(reads("\"formula\": [[0], 3, \"*\", 1, \"+\", 2, \"/\"]", 5, 8));
+    assert_true(reads("\"formula\": [[0], [0], \"*\"]", 7, 49));
+    assert_true(reads("\"constant\": 1, \"times\": [3, 0], \"divisor\": 2", 5, 8)); /* of earlier versions */
+    assert_true(reads("\"constant\": 4, \"times\": [1, 0]", 5, 9));
+    static const char *const damaged[] = {
+        "\"formula\": []",
+        "\"formula\": [[0], \"+\"]",
+        "\"formula\": [[0], [0]]",
+        "\"formula\": [[2]]",
+        "\"formula\": [[-1]]",
+        "\"formula\": [[0, 1]]",
+        "\"formula\": [[0], 2, \"pow\"]",
+        "\"formula\": [[0], 1.5, \"*\"]",
+        "\"formula\": [[0], 4611686018427387904, \"*\"]",
+        "\"formula\": [[0], 0, \"/\"]",
+        "\"formula\": 1",
+        "\"constant\": 9223372036854775807, \"times\": [1, 0]",
+        "\"constant\": 1, \"times\": [3, 0, 4]",
+        "\"constant\": 1, \"times\": [3, 0], \"divisor\": 0",
+    };
+    for (size_t i = 0; i < TC_LEN(damaged); i++)
+        if (reads(damaged[i], 1, 1))
+            fail_msg("%s is read", damaged[i]);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_related)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_related), cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
