@@ -24,13 +24,19 @@ static void print_ports(const char *what, const json_t *ports, size_t hidden, co
 }
 
 static void print_limit(const json_t *l) {
-    printf("         %s is", tc_cli_text(json_object_get(l, "sum"), "text"));
-    if (json_object_get(l, "least"))
+    const json_t *size = json_object_get(l, "size"), *least = json_object_get(l, "least"), *most = json_object_get(l, "most");
+    bool single = least && most && json_integer_value(least) == json_integer_value(most);
+    printf("         %s is", tc_cli_text(size ? size : json_object_get(l, "sum"), "text")); /* of earlier versions */
+    if (single)
+        printf(" %lld", tc_cli_number(l, "most"));
+    if (least && !single)
         printf(" at least %lld", tc_cli_number(l, "least"));
-    if (json_object_get(l, "most"))
+    if (most && !single)
         printf(" at most %lld", tc_cli_number(l, "most"));
     if (json_object_get(l, "multiple"))
         printf(" a multiple of %lld", tc_cli_number(l, "multiple"));
+    if (json_object_get(l, "by"))
+        printf(" a multiple of %s", tc_cli_text(json_object_get(l, "by"), "text"));
     if (json_object_get(l, "what"))
         printf(", for %s", tc_cli_text(l, "what"));
     putchar('\n');

@@ -79,6 +79,26 @@ static void joined(const char *path) {
     save(w, path);
 }
 
+/* y = relu(x as [parts, -1]): as many parts as t has elements. */
+static void divided(const char *path) {
+    static int64_t open[] = {-1};
+    tc_graph_writer *w = tc_graph_writer_new("fixture", 17);
+    tc_graph_writer_input(w, "x", TC_F32, "n");
+    tc_graph_writer_input(w, "t", TC_F32, "parts");
+    tc_graph_writer_output(w, "y", TC_F32, NULL);
+    tc_graph_tensor t;
+    tc_error err;
+    must(tc_graph_tensor_alloc(&t, TC_I64, &(tc_graph_shape){1, {1}}, &err), &err);
+    memcpy(t.data, open, sizeof open);
+    tc_graph_writer_weight(w, "open", t);
+    tc_graph_writer_node(w, "Shape", "count", "t", "parts");
+    tc_graph_writer_node(w, "Concat", "shape", "parts,open", "to");
+    tc_graph_writer_int(w, "axis", 0);
+    tc_graph_writer_node(w, "Reshape", "divide", "x,to", "h");
+    tc_graph_writer_node(w, "Relu", "positive", "h", "y");
+    save(w, path);
+}
+
 /* y is p with relu(x) behind it. */
 static void cache(const char *path) {
     char past[32];
@@ -170,6 +190,7 @@ static int models(const char *dir) {
     dense(in(dir, "dense.onnx"), "8");
     dense(in(dir, "symbolic.onnx"), "batch");
     joined(in(dir, "joined.onnx"));
+    divided(in(dir, "divided.onnx"));
     cache(in(dir, "cache.onnx"));
     unknown_operator(in(dir, "operator.onnx"));
     unknown_attribute(in(dir, "attribute.onnx"));

@@ -49,6 +49,20 @@ ok "$TCTUNE" bench --model j.so --repeats 3 --json
 [ "$(json out curves.1.points.6.sizes.past)" -eq 8 ] || fail "the curve does not end at the largest size"
 [ "$(json out curves.1.points.6.repeats)" -eq 3 ] || fail "the curve does not say how often it was timed"
 
+# ---- a size that another must divide ----
+ok "$TCTUNE" build --model "$models/divided.onnx" --untuned --threads 1 --shape n=3..12 --shape parts=2..4 -o d.so
+ok "$TCTUNE" show --model d.so
+says "n is a multiple of parts, for node 'divide' (Reshape): the number of elements of 'x'"
+ok "$TCTUNE" run --model d.so --at n=12 --at parts=3
+says "y: f32[3,4]"
+ok "$TCTUNE" run --model d.so --at parts=4 # the least that goes with it
+says "y: f32[4,1]"
+ok "$TCTUNE" run --model d.so
+says "y: f32[4,3]"
+ok "$TCTUNE" bench --model d.so --repeats 3
+says "d.so over n" "d.so over parts"
+refused 2 'n is 7|multiple of parts, which is 2' "$TCTUNE" run --model d.so --at n=7 --at parts=2
+
 # ---- a picture of it: one point for each of the table's ----
 cp s.so 'a&b<c.so'
 ok "$TCTUNE" bench --model 'a&b<c.so' --repeats 3 --plot one.svg
