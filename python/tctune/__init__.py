@@ -12,7 +12,7 @@ from typing import Any
 
 from . import te
 from ._build import build
-from ._documents import describe_library, doctor, explain, llvm_version, machine, quantize, show
+from ._documents import describe_library, doctor, llvm_version, machine, quantize, show
 from ._database import Database, Record, Records, Stats
 from ._fleet import Fleet, Worker, fleet_key
 from ._ffi import lib as _lib
@@ -41,5 +41,5 @@ def library_version() -> str:
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Schedule", "Session", "Stage", "Stats",
            "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "build",
-           "compare", "describe_library", "doctor", "empty", "explain", "fleet_key", "library_version", "llvm_version", "load", "machine",
+           "compare", "describe_library", "doctor", "empty", "fleet_key", "library_version", "llvm_version", "load", "machine",
            "quantize", "show", "te", "tune"]

@@ -50,18 +50,6 @@ def show(work: Work, task: Union[int, str] = 0, *, db: Optional[Path] = None, th
         return take_json("tctune_show_task", pointer, i, options)
 
 
-def explain(work: Work, task: Union[int, str] = 0, *, schedule: Optional[str] = None, db: Optional[Path] = None, threads: int = 0,
-            at: Optional[Mapping[str, int]] = None, mode: Optional[str] = None, seconds: float = 0, denormal: float = 0,
-            seed: int = 0) -> Document:
-    """Why a schedule of a kernel is as fast as it is, and not faster: ["answer"] says it in a sentence. `schedule`: a record ("12"), a .sched file,
-    "best" or "default"; None: the best record of the database, where there is one."""
-    options = _options("tctune_explain_options", schedule=schedule, database=db, threads=threads, at=at and [f"{n}={v}" for n, v in at.items()],
-                       mode=mode, seconds=seconds, denormal=denormal, seed=seed)
-    i = work.find(task)
-    with work._using() as pointer:
-        return take_json("tctune_explain", pointer, i, options)
-
-
 def quantize(model: Path, out: Path, **options: Any) -> Document:
     """Writes an f32 network in quantised form, and says what each layer loses. Options are the fields of tctune_quantize_options (quantize.h)."""
     return take_json("tctune_quantize", encode(model), encode(out), _options("tctune_quantize_options", **options))

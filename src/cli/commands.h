@@ -18,7 +18,6 @@
     X(show)                                                                                                                      \
     X(measure)                                                                                                                   \
     X(compare)                                                                                                                   \
-    X(explain)                                                                                                                   \
     X(quantize)                                                                                                                  \
     X(zoo)                                                                                                                       \
     X(db_stats)                                                                                                                  \
