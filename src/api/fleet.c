@@ -23,8 +23,7 @@ static tc_fleet_access access_of(const tctune_fleet *o) {
 
 /* ---- tuners ---- */
 
-tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char *database, const tc_target *own, tc_fleet **out,
-                         tc_error *err) {
+tc_status api_fleet_join(const tctune_fleet *given, const char *work, const tc_target *own, tc_fleet **out, tc_error *err) {
     tctune_fleet o;
     char host[64] = "", tuner[40];
     TC_TRY(check(given, &o, err));
@@ -39,8 +38,7 @@ tc_status api_fleet_join(const tctune_fleet *given, const char *work, const char
                            .target = own->text,
                            .threads = own->machine.cores,
                            .in_flight = o.workers,
-                           .patience = o.patience,
-                           .database = database};
+                           .patience = o.patience};
     return tc_fleet_join(&fo, out, err);
 }
 

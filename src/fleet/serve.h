@@ -5,19 +5,14 @@
 #include <signal.h>
 
 #include "fleet/bus.h"
-#include "measure/carrier.h"
 
 typedef struct tc_fleet_serve_options {
     tc_fleet_access access;
     const char *name;   /* a word, of no other worker; NULL: from the host's name and this process */
-    const char *boot;   /* what tells this run of the machine from others; NULL: the kernel's */
     const char *target; /* text of a target that runs here */
     int threads;
     double lease; /* seconds after which a worker that says nothing has lost its job; 0: 30 */
     const volatile sig_atomic_t *stop;
-    /* Who carries jobs here; NULL: processes of this machine, or computed times, as jobs say. */
-    const tc_meas_carrier *carrier;
-    void *carried_by;
     void (*ready)(void *user, const char *name, const char *key); /* jobs can come now; may be NULL */
     void *user;
 } tc_fleet_serve_options;
