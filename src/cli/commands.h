@@ -12,7 +12,6 @@
     X(verify)                                                                                                                    \
     X(bench)                                                                                                                     \
     X(trace)                                                                                                                     \
-    X(report)                                                                                                                    \
     X(doctor)                                                                                                                    \
     X(worker)                                                                                                                    \
     X(fleet_status)                                                                                                              \
