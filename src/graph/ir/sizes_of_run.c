@@ -202,14 +202,18 @@ tc_status tc_graph_size_rules_settle(tc_graph_size_rules *r, tc_error *err) {
 
 typedef struct binding {
     const tc_graph_size_rules *r;
-    int64_t *size;    /* -1: not known yet */
-    int *input, *dim; /* where it was found; NULL: there are no inputs */
+    int64_t *size;             /* -1: not known yet */
+    const tc_graph_tensor *in; /* NULL: there are none */
+    int input, dim;            /* which was looked at last */
 } binding;
 
-/* Whose size it is. */
+/* Whose size it is: of the last one that was looked at and has it. */
 static const char *place_of(const binding *b, int k, tc_arena *a) {
-    return b->input ? tc_arena_printf(a, "dimension %d of input '%s'", b->dim[k], b->r->in[b->input[k]].name)
-                    : tc_arena_printf(a, "size '%s'", b->r->size[k].name);
+    for (int i = b->in ? b->input : -1; i >= 0; i--)
+        for (int d = i == b->input ? b->dim : b->r->in[i].ndim - 1; d >= 0 && b->in[i].shape.ndim == b->r->in[i].ndim; d--)
+            if (b->r->in[i].size[d] == k)
+                return tc_arena_printf(a, "dimension %d of input '%s'", d, b->r->in[i].name);
+    return tc_arena_printf(a, "size '%s'", b->r->size[k].name);
 }
 
 /* size[k] */
@@ -238,8 +242,8 @@ static tc_status bind_input(binding *b, int i, const tc_graph_tensor *t, tc_erro
         int64_t n = t->shape.d[d];
         int64_t before = b->size[k];
         b->size[k] = n;
-        b->input[k] = i;
-        b->dim[k] = d;
+        b->input = i;
+        b->dim = d;
         TC_TRY(check_range(b, k, err));
         if (before >= 0 && before != n)
             return tc_fail(err, TC_BAD_INPUT,
@@ -373,7 +377,7 @@ static tc_status check_relations(const binding *b, tc_error *err) {
 }
 
 tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_tensor *in, int64_t *size, tc_error *err) {
-    binding b = {r, size, tc_xcalloc((size_t)r->nsize + 1, sizeof *b.input), tc_xcalloc((size_t)r->nsize + 1, sizeof *b.dim)};
+    binding b = {.r = r, .size = size, .in = in};
     tc_status s = TC_OK;
     for (int k = 0; k < r->nsize; k++)
         size[k] = -1;
@@ -384,8 +388,6 @@ tc_status tc_graph_size_rules_bind(const tc_graph_size_rules *r, const tc_graph_
         known &= size[k] >= 0;
     if (s == TC_OK && known)
         s = check_relations(&b, err);
-    free(b.input);
-    free(b.dim);
     return s;
 }
 
@@ -493,7 +495,7 @@ static bool search(const tc_graph_size_rules *r, const bool *open, int64_t *size
     for (int n = 0; n < MOST_TRIED && more && !right; n++) {
         more = count_up(r, open, size);
         memcpy(tried, size, (size_t)r->nsize * sizeof *tried);
-        right = more && complete(&(binding){r, tried, NULL, NULL}, NULL) == TC_OK;
+        right = more && complete(&(binding){.r = r, .size = tried}, NULL) == TC_OK;
     }
     memcpy(size, tried, (size_t)r->nsize * sizeof *tried);
     free(tried);
@@ -504,7 +506,7 @@ static bool search(const tc_graph_size_rules *r, const bool *open, int64_t *size
 static tc_status complete_open(const tc_graph_size_rules *r, const bool *open, int64_t *size, tc_error *err) {
     int64_t *all = tc_xcalloc((size_t)r->nsize + 1, sizeof *all);
     memcpy(all, size, (size_t)r->nsize * sizeof *all);
-    tc_status s = complete(&(binding){r, size, NULL, NULL}, err);
+    tc_status s = complete(&(binding){.r = r, .size = size}, err);
     if (s != TC_OK && go_together(r) && search(r, open, all)) {
         memcpy(size, all, (size_t)r->nsize * sizeof *all);
         s = TC_OK;
@@ -514,7 +516,7 @@ static tc_status complete_open(const tc_graph_size_rules *r, const bool *open, i
 }
 
 tc_status tc_graph_size_rules_complete(const tc_graph_size_rules *r, int64_t *size, tc_error *err) {
-    binding b = {r, size, NULL, NULL};
+    binding b = {.r = r, .size = size};
     bool *open = tc_xcalloc((size_t)r->nsize + 1, sizeof *open);
     tc_status s = TC_OK;
     for (int k = 0; k < r->nsize && s == TC_OK; k++) {

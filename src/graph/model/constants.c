@@ -15,7 +15,8 @@
  * luck which lines of an arena share the sets of a cache. */
 enum { HUGE_PAGE = 2 << 20 };
 
-void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err) {
+/* *size: how large the block is, at least `bytes`. */
+static void *aligned_block(int64_t bytes, size_t *size, tc_error *err) {
     void *p = NULL;
     if (tc_memory_check((uint64_t)TC_MAX(bytes, 0), err) != TC_OK)
         return NULL;
@@ -29,7 +30,22 @@ void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err) {
     }
     if (large)
         madvise(p, n, MADV_HUGEPAGE); /* a wish: failing changes nothing */
-    memset(p, 0, n);
+    *size = n;
+    return p;
+}
+
+void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err) {
+    size_t n;
+    void *p = aligned_block(bytes, &n, err);
+    return p ? memset(p, 0, n) : NULL;
+}
+
+void *tc_graph_untouched_alloc(int64_t bytes, tc_error *err) {
+    size_t n;
+    void *p = aligned_block(bytes, &n, err);
+    bool whole = n % HUGE_PAGE == 0; /* pages: what the heap had in them is dropped, and they are zeros when they are next read */
+    if (p && !(whole && madvise(p, n, MADV_DONTNEED) == 0))
+        memset(p, 0, n);
     return p;
 }
 

@@ -9,7 +9,7 @@
 /* Addresses in the arena and of constants do not change any more. */
 static tc_status place_arena(tc_graph_context *c, tc_error *err) {
     const tc_graph_model *m = c->m;
-    c->memory = tc_graph_aligned_alloc(m->arena_bytes, err);
+    c->memory = tc_graph_untouched_alloc(m->arena_bytes, err);
     if (!c->memory) {
         tc_graph_name_intermediates(m->program, err);
         return TC_ENV;
@@ -38,8 +38,12 @@ tc_status tc_graph_context_new(const tc_graph_model *m, tc_graph_context **out, 
                        m->target->text);
     tc_arena *a = tc_arena_new();
     tc_graph_context *c = TC_NEW(a, tc_graph_context);
-    *c = (tc_graph_context){.m = m, .arena = a, .staging = TC_NEW_N(a, void *, m->nin)};
+    *c = (tc_graph_context){.m = m, .arena = a, .staging = TC_NEW_N(a, void *, m->nin), .beside = TC_NEW_N(a, void *, m->nout)};
     c->out_shape = TC_NEW_N(a, tc_graph_shape, m->nout);
+    c->run = (tc_graph_pointers){.in = TC_NEW_N(a, const void *, m->nin),
+                                 .out = TC_NEW_N(a, void *, m->nout),
+                                 .sizes = TC_NEW_N(a, int64_t, m->rules.nsize),
+                                 .tensors = TC_NEW_N(a, tc_graph_tensor, m->nout)};
     for (int i = 0; i < m->nout; i++)
         c->out_shape[i] = m->out[i].shape;
     tc_status s = m->library.handle ? open_library_context(c, err) : place_arena(c, err);
@@ -56,6 +60,8 @@ void tc_graph_context_free(tc_graph_context *c) {
         return;
     for (int i = 0; i < c->m->nin; i++)
         free(c->staging[i]);
+    for (int i = 0; i < c->m->nout; i++)
+        free(c->beside[i]);
     free(c->memory);
     if (c->library)
         c->m->library.release(c->library);
@@ -104,7 +110,7 @@ static tc_status aligned_input(tc_graph_context *c, int i, const tc_graph_tensor
     size_t bytes = tc_graph_tensor_bytes(t);
     const tc_graph_port *p = &c->m->in[i];
     if (!c->staging[i])
-        c->staging[i] = tc_graph_aligned_alloc(tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype), err);
+        c->staging[i] = tc_graph_untouched_alloc(tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype), err);
     if (!c->staging[i]) {
         tc_error_prefix(err, "an aligned copy of the input '%s': ", c->m->in[i].name);
         return TC_ENV;
@@ -126,17 +132,18 @@ static tc_status take_inputs(tc_graph_context *c, const tc_graph_tensor *in, con
     return TC_OK;
 }
 
-static tc_status new_output(const tc_graph_port *p, tc_graph_tensor *out, tc_error *err) {
-    tc_graph_tensor t = {.dtype = p->dtype, .storage = TC_GRAPH_OWNED, .shape = p->shape};
-    t.data = tc_graph_aligned_alloc((int64_t)tc_graph_tensor_bytes(&t), err);
-    if (!t.data) {
-        tc_arena *a = tc_arena_new();
-        tc_error_prefix(err, "the output '%s', %s: ", p->name, tc_graph_type_str(a, p->dtype, &p->shape));
-        tc_arena_free(a);
-        return TC_ENV;
-    }
-    *out = t;
-    return TC_OK;
+/* Memory for one output: the context keeps it, and no more of it is touched than runs write, or it is the run's own, and whole, so that no
+ * run is timed that has to get it. */
+static tc_status output_memory(const tc_graph_port *p, bool kept, void **memory, tc_error *err) {
+    int64_t bytes = tc_graph_shape_count(&p->shape) * tc_dtype_bytes(p->dtype);
+    if (!*memory)
+        *memory = kept ? tc_graph_untouched_alloc(bytes, err) : tc_graph_aligned_alloc(bytes, err);
+    if (*memory)
+        return TC_OK;
+    tc_arena *a = tc_arena_new();
+    tc_error_prefix(err, "the output '%s', %s: ", p->name, tc_graph_type_str(a, p->dtype, &p->shape));
+    tc_arena_free(a);
+    return TC_ENV;
 }
 
 /* ---- one run ---- */
@@ -252,30 +259,34 @@ static void share_input(const tc_graph_model *m, int i, const tc_graph_tensor *t
 }
 
 void tc_graph_close_run(const tc_graph_model *m, tc_graph_pointers *p, bool keep_outputs) {
-    for (int i = keep_outputs ? m->nshown : 0; i < m->nout; i++)
+    for (int i = 0; i < m->nshown && !keep_outputs; i++)
         tc_graph_tensor_free(&p->tensors[i]);
-    free(p->in);
-    free(p->out);
-    free(p->sizes);
-    free(p->tensors);
+}
+
+/* Where output i is made: in the caller's memory (NULL: nothing is given), in the context's, or in some of the run's own. */
+static tc_status place_output(tc_graph_context *c, int i, const tc_graph_tensor *given, tc_graph_tensor *out, tc_error *err) {
+    const tc_graph_port *p = &c->m->out[i];
+    bool shown = i < c->m->nshown, usable = shown && given && is_aligned(&given[i]);
+    void *fresh = NULL, **memory = shown && !given ? &fresh : &c->beside[i];
+    if (given && p->shared && !usable)
+        return tc_fail(err, TC_BAD_INPUT, "the buffer '%s', which grows in place, must be aligned to %d bytes", p->name,
+                       TC_RT_ALIGN);
+    if (!usable)
+        TC_TRY(output_memory(p, memory != &fresh, memory, err));
+    *out = tc_graph_tensor_view(p->dtype, &p->shape, usable ? given[i].data : *memory);
+    out->storage = fresh ? TC_GRAPH_OWNED : TC_GRAPH_VIEW;
+    return TC_OK;
 }
 
 tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *given, tc_graph_pointers *p,
                             tc_error *err) {
     const tc_graph_model *m = c->m;
-    *p = (tc_graph_pointers){.in = tc_xcalloc((size_t)m->nin + 1, sizeof *p->in),
-                             .out = tc_xcalloc((size_t)m->nout + 1, sizeof *p->out),
-                             .sizes = tc_xcalloc((size_t)m->rules.nsize + 1, sizeof *p->sizes),
-                             .tensors = tc_xcalloc((size_t)m->nout + 1, sizeof *p->tensors)};
+    *p = c->run;
+    for (int i = 0; i < m->nshown; i++)
+        p->tensors[i] = (tc_graph_tensor){0};
     tc_status s = take_inputs(c, in, p->in, p->sizes, err);
     for (int i = 0; i < m->nout && s == TC_OK; i++) {
-        if (given && m->out[i].shared && !is_aligned(&given[i]))
-            s = tc_fail(err, TC_BAD_INPUT, "the buffer '%s', which grows in place, must be aligned to %d bytes", m->out[i].name,
-                        TC_RT_ALIGN);
-        else if (given && i < m->nshown && is_aligned(&given[i]))
-            p->tensors[i] = tc_graph_tensor_view(m->out[i].dtype, &m->out[i].shape, given[i].data);
-        else
-            s = new_output(&m->out[i], &p->tensors[i], err);
+        s = place_output(c, i, given, &p->tensors[i], err);
         p->out[i] = p->tensors[i].data;
     }
     for (int i = 0; i < m->rules.nin && s == TC_OK; i++)
@@ -318,20 +329,17 @@ tc_status tc_graph_model_run(tc_graph_model *m, const tc_graph_tensor *in, tc_gr
     return s;
 }
 
-/* Outputs that are not aligned are made beside and copied. */
+/* Outputs that are not aligned are made beside, and as much is copied as this run has. */
 tc_status tc_graph_context_run_into(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *out, tc_error *err) {
     const tc_graph_model *m = c->m;
     tc_graph_pointers p;
     TC_TRY(tc_graph_open_run(c, in, out, &p, err));
     tc_status s = tc_graph_run_once(c, p.in, p.out, NULL, err);
-    for (int i = 0; i < m->nshown && s == TC_OK; i++)
-        if (p.out[i] != out[i].data) {
-            memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&out[i]));
-            tc_graph_tensor_free(&p.tensors[i]);
-            p.tensors[i] = tc_graph_tensor_view(out[i].dtype, &m->out[i].shape, out[i].data);
-        }
     if (s == TC_OK)
         trim_outputs(c, &p, true);
+    for (int i = 0; i < m->nshown && s == TC_OK; i++)
+        if (p.out[i] != out[i].data)
+            memcpy(out[i].data, p.out[i], tc_graph_tensor_bytes(&p.tensors[i]));
     tc_graph_close_run(m, &p, false);
     return s;
 }

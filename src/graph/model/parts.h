@@ -62,13 +62,24 @@ typedef struct tc_graph_library {
     bool watched; /* it lets others run its parallel loops: tc_cg_context.parallel_for */
 } tc_graph_library;
 
+/* What a run is given. */
+typedef struct tc_graph_pointers {
+    const void **in;
+    void **out;
+    int64_t *sizes;           /* of the inputs */
+    tc_graph_tensor *tensors; /* outputs */
+} tc_graph_pointers;
+
 struct tc_graph_context {
     const tc_graph_model *m;
-    tc_cg_context *library;    /* the library's own; NULL: the model was built here */
-    uint8_t *memory;           /* else the arena */
-    void ***argv;              /* by step: addresses; those of inputs and outputs are set by each run */
-    void **staging;            /* by input: aligned copy for callers whose data is not; NULL until needed */
+    tc_cg_context *library; /* the library's own; NULL: the model was built here */
+    uint8_t *memory;        /* else the arena */
+    void ***argv;           /* by step: addresses; those of inputs and outputs are set by each run */
+    /* For callers whose data is not aligned: by input its copy, by output what is made in its place; of sizes that are outputs, these. NULL
+     * until needed. */
+    void **staging, **beside;
     tc_graph_shape *out_shape; /* of the outputs in the last run */
+    tc_graph_pointers run;     /* the arrays of the run that is open */
     tc_arena *arena;
 };
 
@@ -147,14 +158,8 @@ void tc_graph_free_constants(tc_graph_model *m);
 
 /* The context of runs without another, which the first makes. */
 TC_NODISCARD tc_status tc_graph_model_own(tc_graph_model *m, tc_graph_context **c, tc_error *err);
-/* What a run is given. */
-typedef struct tc_graph_pointers {
-    const void **in;
-    void **out;
-    int64_t *sizes;           /* of the inputs */
-    tc_graph_tensor *tensors; /* outputs */
-} tc_graph_pointers;
-/* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. */
+/* Checks the inputs. `given` (NULL: none): memory of the caller for the outputs that are shown; it is used where it is aligned. The arrays of
+ * *p are the context's, and one run is open at a time. */
 TC_NODISCARD tc_status tc_graph_open_run(tc_graph_context *c, const tc_graph_tensor *in, const tc_graph_tensor *given,
                                          tc_graph_pointers *p, tc_error *err);
 /* keep_outputs: those that are shown are the caller's now. */
@@ -170,5 +175,7 @@ TC_NODISCARD tc_status tc_graph_run_once(tc_graph_context *c, const void *const 
                                          const tc_graph_watch *watch, tc_error *err);
 /* Aligned memory, zeroed; NULL, with a message of TC_ENV, when there is none. Release with free. */
 void *tc_graph_aligned_alloc(int64_t bytes, tc_error *err);
+/* The same, of which no more is taken from the system than is used. */
+void *tc_graph_untouched_alloc(int64_t bytes, tc_error *err);
 
 #endif
