@@ -96,8 +96,12 @@ TC_API int tctune_grows(const tctune_model *model, int i, int *rows);
  * NULL when i is out of range. */
 TC_API const int64_t *tctune_output_shape(const tctune_model *model, int i);
 
-/* One run. inputs[] and outputs[] match the model's by position; type, shape and device are checked; the outputs' memory is the
- * caller's. An input whose sizes vary is given in those of the run, dense; one that is out of its range, or contradicts another, is
+/* One run. inputs[] and outputs[] match the model's by position; the outputs' memory is the caller's, and no output overlaps an input or
+ * another output, but for the input of a buffer that grows (below). What is wrong with a tensor (type, lanes, shape, strides, device, no data)
+ * is TCTUNE_BAD_INPUT, which says what was given, and nothing is written. DLTensor cannot say that memory is read-only: DLPack's flag for it
+ * belongs to the tensor around it, and callers look at it. Runs after the first allocate nothing: of data that is not aligned to 64 bytes a
+ * copy is made, in memory that stays with the context.
+ * An input whose sizes vary is given in those of the run, dense; one that is out of its range, or contradicts another, is
  * TCTUNE_BAD_INPUT, with both sizes in the message.
  * Outputs are given in the shape of tctune_output, and what is written there is dense in that of tctune_output_shape.
  *

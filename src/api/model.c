@@ -161,6 +161,7 @@ void tctune_free(tctune_model *m) {
     if (!m)
         return;
     tc_graph_model_free(m->model);
+    api_free_arrays(&m->own);
     tc_arena_free(m->arena);
     tctune_work_free(m->work);
     free(m->target);
