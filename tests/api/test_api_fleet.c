@@ -1,0 +1,226 @@
+/* Fleets as programs see them, on a server of the test's own: workers that serve in a thread, tuners that use them, what is told of both, and
+ * what is refused. */
+#include "api_documents.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "fleet/server.h"
+
+static const char db[] = SCRATCH("api_fleet.db");
+static test_server server;
+
+static tctune_fleet fleet(void) {
+    return (tctune_fleet){.struct_size = sizeof(tctune_fleet), .url = server.url};
+}
+
+/* ---- a worker ---- */
+
+typedef struct worker {
+    const char *name;
+    pthread_t thread;
+    sem_t ready;
+    volatile int stop;
+    char told[64], key[512], error[512];
+    tctune_status status;
+} worker;
+
+static void on_ready(void *user, const char *name, const char *key) {
+    worker *w = user;
+    snprintf(w->told, sizeof w->told, "%s", name);
+    snprintf(w->key, sizeof w->key, "%s", key);
+    sem_post(&w->ready);
+}
+
+static void *serve(void *user) {
+    worker *w = user;
+    tctune_fleet f = fleet();
+    tctune_worker_options o = {
+        .struct_size = sizeof o, .fleet = &f, .name = w->name, .threads = 1, .stop = &w->stop, .ready = on_ready, .user = w};
+    w->status = tctune_fleet_serve(&o, w->error, sizeof w->error);
+    sem_post(&w->ready); /* whoever waits for one that could not begin */
+    return NULL;
+}
+
+static void start(worker *w, const char *name) {
+    *w = (worker){.name = name};
+    sem_init(&w->ready, 0, 0);
+    assert_int_equal(pthread_create(&w->thread, NULL, serve, w), 0);
+    while (sem_wait(&w->ready))
+        continue;
+    if (!*w->key)
+        fail_msg("%s does not serve: %s", name, w->error);
+    assert_string_equal(w->told, name);
+}
+
+static void finish(worker *w) {
+    __atomic_store_n(&w->stop, 1, __ATOMIC_RELAXED);
+    pthread_join(w->thread, NULL);
+    if (w->status != TCTUNE_OK)
+        fail_msg("%s", w->error);
+    sem_destroy(&w->ready);
+}
+
+static json_t *status(void) {
+    tctune_fleet f = fleet();
+    char *text;
+    OK(tctune_fleet_status(&f, &text, error, sizeof error));
+    return document(text);
+}
+
+/* ---- tests ---- */
+
+static void test_keys(void **state) {
+    (void)state;
+    char *one, *again, *two;
+    OK(tctune_fleet_key(NULL, 1, &one, error, sizeof error));
+    OK(tctune_fleet_key(NULL, 1, &again, error, sizeof error));
+    OK(tctune_fleet_key(NULL, 2, &two, error, sizeof error));
+    assert_string_equal(one, again);
+    assert_string_not_equal(one, two);
+    tctune_text_free(one);
+    tctune_text_free(again);
+    tctune_text_free(two);
+    REFUSED(TCTUNE_BAD_INPUT, "vax", tctune_fleet_key("vax", 1, &one, error, sizeof error));
+    assert_null(one);
+    REFUSED(TCTUNE_BAD_INPUT, "-1 threads", tctune_fleet_key(NULL, -1, &one, error, sizeof error));
+}
+
+/* Workers come, are told of, and go. */
+static void test_workers(void **state) {
+    (void)state;
+    worker a, b;
+    char *key;
+    json_t *j = status();
+    assert_string_equal(text_of(j, "server"), server.url);
+    assert_int_equal(json_array_size(json_object_get(j, "workers")), 0);
+    json_decref(j);
+    start(&a, "first");
+    start(&b, "second");
+    OK(tctune_fleet_key(NULL, 1, &key, error, sizeof error));
+    assert_string_equal(a.key, key);
+    assert_string_equal(b.key, key);
+    j = status();
+    json_t *keys = json_object_get(j, "keys"), *only = json_array_get(keys, 0);
+    assert_int_equal(json_array_size(json_object_get(j, "workers")), 2);
+    assert_int_equal(json_array_size(keys), 1);
+    assert_string_equal(text_of(only, "key"), key);
+    assert_true(number(only, "workers") == 2 && number(only, "waiting") == 0 && number(only, "under_way") == 0);
+    json_decref(j);
+    finish(&a);
+    finish(&b);
+    j = status();
+    assert_int_equal(json_array_size(json_object_get(j, "workers")), 0);
+    json_decref(j);
+    tctune_text_free(key);
+}
+
+/* What the workers measure is in the tuner's database, with who measured it. */
+static void test_tuning(void **state) {
+    (void)state;
+    worker w;
+    tctune_fleet f = fleet();
+    tctune_tune_options o = {
+        .struct_size = sizeof o, .database = db, .trials = 8, .batch = 4, .threads = 1, .deterministic = 1, .fleet = &f};
+    tctune_query q = {.struct_size = sizeof q};
+    tctune_record r = {.struct_size = sizeof r};
+    tctune_database *d;
+    tctune_records *l;
+    remove_database(db);
+    start(&w, "third");
+    tctune_work *work = open_text(gemm_text);
+    OK(tctune_tune(work, &o, error, sizeof error));
+    tctune_work_free(work);
+    finish(&w);
+    OK(tctune_database_open(db, TCTUNE_READ, &d, error, sizeof error));
+    OK(tctune_database_records(d, &q, &l, error, sizeof error));
+    tctune_database_close(d);
+    assert_true(tctune_records_count(l) >= 8);
+    for (size_t i = 0; i < tctune_records_count(l); i++) {
+        OK(tctune_records_get(l, i, &r, error, sizeof error));
+        assert_int_equal(strncmp(r.host, "third@", 6), 0);
+    }
+    tctune_records_free(l);
+}
+
+/* Nobody serves: measuring fails once the patience is over, and says for whom it waited. */
+static void test_nobody(void **state) {
+    (void)state;
+    tctune_fleet f = fleet();
+    tctune_tune_options o = {.struct_size = sizeof o, .database = db, .trials = 8, .threads = 1, .deterministic = 1, .fleet = &f};
+    tctune_work *work = open_text(gemm_text);
+    f.patience = 0.2;
+    f.key = "no-such-*";
+    remove_database(db);
+    assert_int_not_equal(tctune_tune(work, &o, error, sizeof error), TCTUNE_OK);
+    assert_non_null(strstr(error, "no-such-"));
+    tctune_work_free(work);
+}
+
+static void test_what_is_wrong(void **state) {
+    (void)state;
+    volatile int stop = 1;
+    char *text;
+    tctune_fleet right = fleet(), f = right;
+    tctune_worker_options o = {.struct_size = sizeof o, .fleet = &f, .threads = 1, .stop = &stop};
+    REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_status(NULL, &text, error, sizeof error));
+    assert_null(text);
+    f.struct_size = 0;
+    REFUSED(TCTUNE_BAD_INPUT, "struct_size", tctune_fleet_status(&f, &text, error, sizeof error));
+    f = right;
+    f.url = NULL;
+    REFUSED(TCTUNE_BAD_INPUT, "nats://HOST:PORT", tctune_fleet_status(&f, &text, error, sizeof error));
+    REFUSED(TCTUNE_BAD_INPUT, "nats://HOST:PORT", tctune_fleet_serve(&o, error, sizeof error));
+    f = right;
+    f.patience = NAN;
+    REFUSED(TCTUNE_BAD_INPUT, "patience", tctune_fleet_status(&f, &text, error, sizeof error));
+    f = right;
+    f.workers = -1;
+    REFUSED(TCTUNE_BAD_INPUT, "not negative", tctune_fleet_serve(&o, error, sizeof error));
+    f = right;
+    f.url = "nats://127.0.0.1:1";
+    REFUSED(TCTUNE_ENVIRONMENT, "127.0.0.1:1", tctune_fleet_status(&f, &text, error, sizeof error));
+    f = right;
+    f.creds = "/no/such.creds";
+    REFUSED(TCTUNE_BAD_INPUT, "/no/such.creds", tctune_fleet_status(&f, &text, error, sizeof error));
+    f = right;
+    o.fleet = NULL;
+    REFUSED(TCTUNE_BAD_INPUT, "name its server", tctune_fleet_serve(&o, error, sizeof error));
+    o.fleet = &f;
+    o.lease = -1;
+    REFUSED(TCTUNE_BAD_INPUT, "lease", tctune_fleet_serve(&o, error, sizeof error));
+    o.lease = 0;
+    o.threads = -2;
+    REFUSED(TCTUNE_BAD_INPUT, "-2 threads", tctune_fleet_serve(&o, error, sizeof error));
+    o.threads = 1;
+    o.target = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-v1";
+    REFUSED(TCTUNE_BAD_INPUT, "does not run on this machine", tctune_fleet_serve(&o, error, sizeof error));
+    o.target = NULL;
+    o.name = "two words";
+    REFUSED(TCTUNE_BAD_INPUT, "two words", tctune_fleet_serve(&o, error, sizeof error));
+    o.name = NULL;
+    OK(tctune_fleet_serve(&o, error, sizeof error)); /* asked to stop before it began */
+}
+
+static int setup(void **state) {
+    (void)state;
+    test_server_start(&server, "");
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    test_server_stop(&server);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys),   cmocka_unit_test(test_workers),       cmocka_unit_test(test_tuning),
+        cmocka_unit_test(test_nobody), cmocka_unit_test(test_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
