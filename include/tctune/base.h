@@ -36,8 +36,20 @@ typedef enum tctune_status {
     TCTUNE_STOPPED = 4      /* as the caller asked; what was measured until then is kept */
 } tctune_status;
 
-/* "0.1.0". The first number changes when programs must be compiled again. */
+/* The version of these headers. The first number changes when programs must be compiled again. */
+#define TCTUNE_VERSION_MAJOR 0
+#define TCTUNE_VERSION_MINOR 1
+#define TCTUNE_VERSION_PATCH 0
+#define TCTUNE_VERSION_STRING "0.1.0"
+
+/* The library's version, "0.1.0". */
 TC_API const char *tctune_version(void);
+
+/* Where this process, and the workers that it starts from then on, keep what serves later ones: compiled kernels, and what was measured of the
+ * machine. A folder, which is made; "off": nothing is kept, and nothing that was kept is used; NULL: as TCTUNE_CACHE says, else
+ * tctune's own in the user's cache, which is so too where nobody calls this. TCTUNE_ENVIRONMENT: the folder is not used, because others could put
+ * code there; then nothing is kept. It changes the environment of the process: it is called before there are other threads. */
+TC_API tctune_status tctune_cache_use(const char *folder, char *error, size_t error_size);
 
 /* Gives back a text that a function of the API made; NULL is fine. */
 TC_API void tctune_text_free(char *text);

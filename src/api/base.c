@@ -7,7 +7,9 @@
 #include "api/api_int.h"
 #include "measure/process/process.h"
 #include "support/system/place.h"
+#include "support/system/secret.h"
 #include "support/system/stop.h"
+#include "support/system/user_folder.h"
 
 const char *tctune_version(void) {
     return TCTUNE_VERSION;
@@ -30,6 +32,33 @@ tctune_status api_answer(tc_status s, const tc_error *e, char *error, size_t siz
         return TCTUNE_ENVIRONMENT;
     }
     return TCTUNE_ENVIRONMENT;
+}
+
+/* ---- what is kept ---- */
+
+static tc_status set_folder(const char *folder, tc_error *err) {
+    return setenv("TCTUNE_CACHE", folder, 1) == 0 ? TC_OK : tc_fail(err, TC_ENV, "the environment has no room for TCTUNE_CACHE");
+}
+
+/* Workers inherit what is decided. The secret is no kept object, and is found before the way to it is gone. */
+static tc_status use_folder(const char *folder, tc_error *err) {
+    tc_secret secret;
+    if (folder && strcmp(folder, "off") == 0) {
+        (void)tc_user_secret(&secret);
+        return set_folder("off", err);
+    }
+    if (folder && !*folder)
+        return tc_fail(err, TC_BAD_INPUT, "\"\" is no folder: give its path, \"off\", or NULL");
+    if (folder)
+        TC_TRY(set_folder(folder, err));
+    tc_status s = tc_user_folder_check(err);
+    if (s != TC_OK)
+        TC_TRY(set_folder("off", err));
+    return s;
+}
+
+tctune_status tctune_cache_use(const char *folder, char *error, size_t error_size) {
+    API_CALL(err, error, error_size, use_folder(folder, &err), (void)0);
 }
 
 /* ---- structs ---- */

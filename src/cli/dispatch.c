@@ -8,9 +8,7 @@
 #include "cli/face/face.h"
 #include "support/log.h"
 #include "support/system/memory.h"
-#include "support/system/secret.h"
 #include "support/system/stop.h"
-#include "support/system/user_folder.h"
 
 static const tc_cli_command *const commands[] = {TC_CLI_COMMANDS(TC_CLI_LISTED)};
 
@@ -78,17 +76,11 @@ static int unknown_command(const char *name) {
     return TC_CLI_USAGE;
 }
 
-/* Once, here: workers inherit what is decided. The secret is no kept object, and is found before the way to it is gone. */
+/* Once, here. */
 static void decide_on_cache(bool none) {
-    tc_error why = {0};
-    tc_secret secret;
-    if (none)
-        (void)tc_user_secret(&secret);
-    bool bad = !none && tc_user_folder_check(&why) != TC_OK;
-    if (bad)
-        tc_log(TC_LOG_WARN, "%s", why.msg);
-    if (none || bad)
-        setenv("TCTUNE_CACHE", "off", 1);
+    char why[1024];
+    if (tctune_cache_use(none ? "off" : NULL, why, sizeof why) != TCTUNE_OK)
+        tc_log(TC_LOG_WARN, "%s", why);
 }
 
 static int parse_and_run(const tc_cli_command *c, int argc, char **argv, tc_error *err) {

@@ -1,6 +1,11 @@
 /* The machine: what it can do, and what hurts there. */
 #include "api_documents.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
 static void test_machine(void **state) {
     (void)state;
     char *text;
@@ -52,10 +57,53 @@ static void test_doctor(void **state) {
     json_decref(j);
 }
 
+/* Headers and library are of one version, which is CMake's (TEST_VERSION). */
+static void test_version(void **state) {
+    (void)state;
+    char numbers[64];
+    snprintf(numbers, sizeof numbers, "%d.%d.%d", TCTUNE_VERSION_MAJOR, TCTUNE_VERSION_MINOR, TCTUNE_VERSION_PATCH);
+    assert_string_equal(numbers, TCTUNE_VERSION_STRING);
+    assert_string_equal(TCTUNE_VERSION_STRING, TEST_VERSION);
+    assert_string_equal(tctune_version(), TEST_VERSION);
+}
+
+/* What is kept where: a folder of one's own, none, and one that others could write to. */
+static void test_cache(void **state) {
+    (void)state;
+    const char *before = getenv("TCTUNE_CACHE"), *open_to_all = SCRATCH("api_cache_of_all");
+    char *kept = before ? strdup(before) : NULL, own[4096], remove[8192];
+    tctune_build_options o = {.struct_size = sizeof o, .threads = 1};
+    tctune_model *m;
+    tctune_work *w = open_text(gemm_text);
+    snprintf(own, sizeof own, "%s-%ld", SCRATCH("api_cache"), (long)getpid());
+    snprintf(remove, sizeof remove, "rm -r '%s'", own);
+    assert_true((mkdir(open_to_all, 0777) == 0 || errno == EEXIST) && chmod(open_to_all, 0777) == 0);
+    REFUSED(TCTUNE_BAD_INPUT, "is no folder", tctune_cache_use("", error, sizeof error));
+    REFUSED(TCTUNE_ENVIRONMENT, open_to_all, tctune_cache_use(open_to_all, error, sizeof error));
+    assert_string_equal(getenv("TCTUNE_CACHE"), "off");
+    OK(tctune_cache_use(NULL, error, sizeof error)); /* "off" is what the environment says by now */
+    OK(tctune_build(w, &o, &m, error, sizeof error));
+    tctune_free(m);
+    OK(tctune_cache_use(own, error, sizeof error));
+    assert_string_equal(getenv("TCTUNE_CACHE"), own);
+    OK(tctune_build(w, &o, &m, error, sizeof error));
+    assert_int_equal(access(own, F_OK), 0);
+    tctune_free(m);
+    assert_int_equal(system(remove), 0);
+    OK(tctune_cache_use("off", error, sizeof error));
+    assert_string_equal(getenv("TCTUNE_CACHE"), "off");
+    tctune_work_free(w);
+    if (kept)
+        setenv("TCTUNE_CACHE", kept, 1);
+    free(kept);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_machine),
         cmocka_unit_test(test_doctor),
+        cmocka_unit_test(test_version),
+        cmocka_unit_test(test_cache),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
