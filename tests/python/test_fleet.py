@@ -65,7 +65,10 @@ def test_nobody_there(gemm, nats):
                 lambda: tctune.Schedule(gemm, threads=1).measure(fleet=gone)):
         with pytest.raises(EnvironmentProblem, match="no NATS server answers there"):
             use()
-    with pytest.raises(EnvironmentProblem, match="no worker"):
+
+
+def test_no_worker_of_that_key(gemm, nats, worker):
+    with pytest.raises(BadInput, match="not one worker serves the key none-.*served are: .*" + worker[1]):
         tctune.tune(gemm, trials=4, fleet=Fleet(nats, key="none-*"), **QUICK)
 
 
