@@ -105,7 +105,7 @@ differential() { # CASES
     fi
 }
 
-# Clang and its libFuzzer are no part of what is installed.
+# Clang has libFuzzer; GCC has nothing of the kind.
 fuzzing() { # MINUTES
     if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang-19 -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null; then
         check "fuzzing, $1 minute for each target" tests/campaign/fuzz/run --minutes "$1" --jobs "$jobs"
@@ -124,9 +124,8 @@ threads() {
     fi
 }
 
-# What makes and judges packages is no part of what is installed either.
+# Packages are made and judged by others' programs.
 packages() {
-    command -v mmdebstrap >/dev/null && command -v lintian >/dev/null || scripts/install-deps.sh --packages || true
     step "the Debian packages, in a clean Debian"
     status=0
     tests/packages/run || status=$?
@@ -143,7 +142,8 @@ packages() {
 [ "$mode" != --full ] || export TCTUNE_TEST_FULL=1 # tests/common/test_size.h
 step "installing packages"
 scripts/install-deps.sh
-[ "$mode" != --full ] || scripts/install-deps.sh --python || true
+# Parts that lack something say so and are left out.
+[ "$mode" != --full ] || scripts/install-deps.sh --abi --clang --docs --musl --packages --python || true
 if [ "$mode" = --fast ]; then
     build release --target unit_tests
     suite "the unit tests (release)" release -L unit
@@ -192,14 +192,12 @@ random 2 10000 "random schedules, compiled" codegen/test_cg_property
 random 10 100000 "random schedules, lowered" tir_lower/test_tir_property
 random 3 100000 "broken kernels and schedules" search_space/test_ill_typed
 
-command -v musl-gcc >/dev/null || scripts/install-deps.sh --musl || true
 if ! command -v musl-gcc >/dev/null; then
     left_out "schedules constructed with musl: it needs musl-gcc (scripts/install-deps.sh --musl)"
 else
     ! room 1 "schedules constructed with musl" ||
         check "schedules constructed with musl" tests/search_space/musl build/release/tests/search_space/constructed
 fi
-command -v abidiff >/dev/null || scripts/install-deps.sh --abi || true
 if ! command -v abidiff >/dev/null; then
     left_out "the ABI of libtctune: it needs abidiff (scripts/install-deps.sh --abi)"
 elif room 1 "the ABI of libtctune"; then

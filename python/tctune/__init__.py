@@ -12,12 +12,13 @@ from typing import Any
 
 from . import te
 from ._build import build
-from ._documents import describe_library, doctor, llvm_version, machine, quantize, show
-from ._database import Database, Record, Records, Stats
+from ._documents import (compare_show, describe_library, doctor, is_library, llvm_version, lowering_passes, machine, quantize, show, verify_cases,
+                         zoo, zoo_names)
+from ._database import Database, Record, Records, Rerun, Stats
 from ._fleet import Fleet, Worker, fleet_key
 from ._ffi import lib as _lib
 from ._ffi import text as _text
-from ._model import Context, KernelTime, Model, Profile, load
+from ._model import Context, KernelTime, Model, Profile, Size, load
 from ._schedule import Decision, Loop, LoopState, Schedule, Stage, Verdict, compare
 from ._tensors import Port, empty
 from ._tune import Event, Report, Session, TaskState, TaskStates, tune
@@ -39,7 +40,7 @@ def library_version() -> str:
 
 
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
-           "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Schedule", "Session", "Stage", "Stats",
+           "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
            "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "build",
-           "compare", "describe_library", "doctor", "empty", "fleet_key", "library_version", "llvm_version", "load", "machine",
-           "quantize", "show", "te", "tune"]
+           "compare", "compare_show", "describe_library", "doctor", "empty", "fleet_key", "is_library", "library_version", "llvm_version", "load",
+           "lowering_passes", "machine", "quantize", "show", "te", "tune", "verify_cases", "zoo", "zoo_names"]

@@ -2,7 +2,7 @@
 from typing import Any, Callable, Iterable, Optional, Union
 import os
 
-from ._background import Background
+from ._background import Stoppable
 from ._ffi import Path, Struct, call, ffi, text
 from ._model import Model
 from ._progress import build_bar
@@ -31,7 +31,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
     constants are given back.
 
     progress: True for a bar (tqdm), or a function of (done, total, kernel); what it raises ends the build and is raised, and when it
-    answers with something true the build ends with Stopped.
+    answers with something true the build ends with Stopped. Ctrl-C ends it too.
 
     What follows is as in Work: shape, shape_weights, in_place_cache, opt_level, disable_pass, constants, seed,
     fixed, dump_graph, pass_times.
@@ -59,7 +59,7 @@ def build(source: Source, *, db: Optional[Path] = None, untuned: bool = False, t
 def _build(work: Work, options: Struct, progress: BuildProgress) -> Model:
     out = ffi.new("tctune_model **")
     with build_bar(progress) as told:
-        background = Background(told)
+        background = Stoppable(options, told)
 
         @ffi.callback("tctune_build_progress *")
         def on_kernel(_user: Any, done: int, total: int, kernel: Any) -> int:

@@ -1,16 +1,18 @@
 """Databases of records."""
 import dataclasses
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from . import _html
-from ._ffi import Handle, Path, Struct, call, encode, ffi, lib, new_struct, text
+from ._background import Stoppable, nobody
+from ._ffi import Handle, Path, Struct, call, encode, ffi, lib, new_struct, take_json, text
 from ._work import read
 from .errors import BadInput
 
 _ACCESS = {"read": lib.TCTUNE_READ, "change": lib.TCTUNE_CHANGE, "create": lib.TCTUNE_CREATE}
 _ORDER = {"id": lib.TCTUNE_BY_ID, "median": lib.TCTUNE_BY_MEDIAN, "rank": lib.TCTUNE_BY_RANK}
+_RERUN = {lib.TCTUNE_RERUN_TIMED: "timed", lib.TCTUNE_RERUN_FAILED: "failed", lib.TCTUNE_RERUN_SKIPPED: "skipped"}
 _PAGE = 1000
 
 
@@ -105,6 +107,22 @@ class Stats:
     bytes: int
 
 
+@dataclasses.dataclass(frozen=True)
+class Rerun:
+    """What became of one workload, target, number of threads and mode when its best `record` (0: none) was measured again. end: "timed", "failed" (it gave
+    a wrong result, crashed, hung or was not built) or "skipped"; `recorded`, `now`: seconds, medians (inf: there is none); message: why it
+    failed, or was skipped."""
+
+    end: str
+    workload_hash: str
+    mode: str
+    threads: int
+    record: int
+    recorded: float
+    now: float
+    message: str
+
+
 class Database(Handle):
     """A file of records. access: "read" (it must exist, and stays as it is), "change" (it must exist), "create" (made where there is
     none). Several processes may use one file.
@@ -185,6 +203,28 @@ class Database(Handle):
         with self._using() as db:
             call("tctune_database_prune", db, keep, int(drop_failures), pruned)
         return int(pruned.records)
+
+    def describe(self) -> Dict[str, Any]:
+        """By workload, target, number of threads and mode: how many records, which is the best, what failed (docs/json.md)."""
+        with self._using() as db:
+            return take_json("tctune_database_describe", db)
+
+    def rerun(self, each: Optional[Callable[["Rerun"], Any]] = None) -> int:
+        """Measures the best record of every workload, target, number of threads and mode again, where that target runs here. One that now gives a
+        wrong result, crashes or cannot be built is no longer applied: answers with how many these are. The database is open for changes.
+        each: a function that gets a Rerun of each; when it answers with something true that ends it with Stopped, and so does Ctrl-C."""
+        unmarked = ffi.new("int64_t *")
+        options = Struct("tctune_rerun_options")
+        background = Stoppable(options, each or nobody)
+
+        @ffi.callback("tctune_on_rerun *")
+        def on_rerun(_user: Any, c: Any) -> None:
+            background.tell(Rerun(_RERUN[c.end], text(c.workload_hash), text(c.mode), c.threads, c.record, c.recorded, c.now, text(c.message)))
+
+        options.set("each", on_rerun)
+        with self._using() as db:
+            background.run(lambda: call("tctune_database_rerun", db, options, unmarked))
+        return int(unmarked[0])
 
     def verify(self) -> List[str]:
         """Complaints, a line each; none: what it says holds: structure, hashes, and that every trace replays."""

@@ -8,8 +8,10 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from . import _html
-from ._ffi import ERROR_SIZE, Handle, Path, call, encode, ffi, lib, problem, text
+from ._background import Stoppable
+from ._ffi import ERROR_SIZE, Handle, Path, Struct, call, encode, ffi, lib, problem, take_json, take_text, text
 from ._tensors import Port, View, by_name, describe, ports_of, view
+from ._work import At, at_list
 from .errors import BadInput, Closed
 
 Outputs = Dict[str, Any]
@@ -207,6 +209,16 @@ def _tensors(ports: Sequence[Port]) -> Tuple[Any, List[Any], List[Tuple[Any, Any
     return array, [array[i] for i in range(len(ports))], kept
 
 
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """A size of a model's inputs that varies: a multiple of `multiple` from `least` to `most`."""
+
+    name: str
+    least: int
+    most: int
+    multiple: int
+
+
 class Model(Handle):
     """A network or a kernel that was built (tctune.build) or opened (tctune.load), and can be called.
 
@@ -261,6 +273,69 @@ class Model(Handle):
         """Runs it `runs` times and says where the time goes."""
         with self.context() as context:
             return context.profile(*inputs, runs=runs, **named)
+
+    # ---- what is told at length (docs/json.md) ----
+
+    @property
+    def sizes(self) -> Dict[str, Size]:
+        """The sizes of its inputs that vary, by name."""
+        least, most, multiple = ffi.new("int64_t *"), ffi.new("int64_t *"), ffi.new("int64_t *")
+        found = {}
+        with self._using() as model:
+            for i in range(lib.tctune_num_sizes(model)):
+                name = text(lib.tctune_size(model, i, least, most, multiple))
+                found[name] = Size(name, least[0], most[0], multiple[0])
+        return found
+
+    def sizes_at(self, at: At = None) -> Dict[str, int]:
+        """The sizes of a run in which these are given, {"batch": 4}: others follow from them, or are the least above 0. None: all are the largest."""
+        given = Struct("tctune_bench_options", at=at_list(at))
+        found = list(self.sizes)
+        sizes = ffi.new("int64_t[]", max(len(found), 1))
+        with self._using() as model:
+            call("tctune_model_sizes", model, given.c.at, sizes)
+        return dict(zip(found, sizes))
+
+    def report(self) -> Dict[str, Any]:
+        """How it was built: its kernels with the records that they are from, its memory, and what the network said of records and of rounding."""
+        with self._using() as model:
+            return take_json("tctune_model_report", model)
+
+    def plan(self) -> str:
+        """Where every intermediate lies and how long it lives, a line each. Not of a model that was loaded."""
+        with self._using() as model:
+            return take_text("tctune_model_plan", model)
+
+    def bench(self, *, inputs: Optional[Path] = None, at: At = None, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
+        """The latency of whole runs, and the times of the kernels in them, beside what the machine can do. inputs: file with inputs by name (.npz), or a
+        folder of input_N.pb; None: random ones of `seed`, of the sizes that `at` says, {"batch": 4}, or the largest. repeats: timed
+        runs (30). name: what the document calls the model."""
+        return self._bench("tctune_bench", inputs=inputs, at=at_list(at), repeats=repeats, seed=seed, name=name)
+
+    def bench_range(self, *, repeats: int = 0, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
+        """The latency over the range of each size in turn, the others at their least above 0."""
+        return self._bench("tctune_bench_range", repeats=repeats, seed=seed, name=name)
+
+    def _bench(self, function: str, **values: Any) -> Dict[str, Any]:
+        options = Struct("tctune_bench_options", **values)
+        with self._using() as model:
+            return Stoppable(options).run(lambda: take_json(function, model, options))
+
+    def trace(self, *, inputs: Optional[Path] = None, at: At = None, seed: int = 0, name: Optional[str] = None) -> Dict[str, Any]:
+        """The course of one run by thread, a slice for each kernel, for Perfetto and chrome://tracing: json.dump writes what they read. Options as for
+        bench()."""
+        options = Struct("tctune_trace_options", inputs=inputs, at=at_list(at), seed=seed, name=name)
+        with self._using() as model:
+            return take_json("tctune_trace", model, options)
+
+    def trial(self, *, inputs: Optional[Path] = None, at: At = None, seed: int = 0, outputs: Optional[Path] = None,
+              expected: Optional[Path] = None, rtol: float = 0, atol: float = 0) -> Dict[str, Any]:
+        """One run on inputs as for bench(), as `tctune run` does it. outputs: .npz that they are written to. expected: file (.npz, or a folder of
+        output_N.pb) with what they are compared with: "ok" is false beyond what is tolerated of floats, rtol and atol; 0: by their type, as
+        the ONNX project does; negative: nothing."""
+        options = Struct("tctune_trial_options", inputs=inputs, at=at_list(at), seed=seed, outputs=outputs, expected=expected, rtol=rtol, atol=atol)
+        with self._using() as model:
+            return take_json("tctune_try", model, options)
 
     def save(self, path: Path, prefix: Optional[str] = None) -> str:
         """Writes a shared library and a C header beside it; one relocatable object where the path ends in .o, C source where it ends in

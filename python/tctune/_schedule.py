@@ -1,4 +1,5 @@
 """Schedules by hand."""
+import contextlib
 import dataclasses
 import inspect
 import os
@@ -6,6 +7,7 @@ import re
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Union
 
 from . import _html, te
+from ._background import Stoppable
 from ._database import Database, Record, take_records
 from ._fleet import FleetLike, fleet_struct
 from ._ffi import Handle, Path, Struct, call, encode, ffi, new_struct, take_json, take_text, text
@@ -80,8 +82,8 @@ class Schedule(Handle):
     reason, and the schedule stays as it was.
 
     source: a kernel (tctune.te.Kernel, a path to a .te file), a network (a path to an ONNX file) or a Work; task: which of its kernels,
-    by number or name. It begins with the loops as the kernel has them, or with `text`, steps as in a .sched file; with default: the
-    steps that a search tries first; best_of: the best verified record of a database. sizes: of a kernel whose sizes vary, those of a run,
+    by number or name. It begins with the loops as the kernel has them, or with `text`, steps as in a .sched file; with `file`,
+    such a file; with default: the steps that a search tries first; best_of: the best verified record of a database. sizes: of a kernel whose sizes vary, those of a run,
     in the order of its symbols: (17, 3). threads: of the kernel; 0: every core. shape, constants, opt_level, disable_pass: as in Work.
 
     >>> from tctune import te
@@ -107,13 +109,13 @@ class Schedule(Handle):
     _kind = "schedule"
     _free = "tctune_schedule_free"
 
-    def __init__(self, source: Source, task: Union[int, str] = 0, *, text: Optional[str] = None, default: bool = False,
+    def __init__(self, source: Source, task: Union[int, str] = 0, *, text: Optional[str] = None, file: Optional[Path] = None, default: bool = False,
                  best_of: Optional[Path] = None, sizes: Union[None, int, str, Sequence[int]] = None, threads: int = 0,
                  target: Optional[str] = None, shape: Shape = None, opt_level: Optional[int] = None,
                  disable_pass: Optional[Iterable[str]] = None, constants: Optional[Path] = None) -> None:
         if sizes is not None and not isinstance(sizes, str):
             sizes = str(sizes) if isinstance(sizes, int) else ",".join(map(str, sizes))
-        options = Struct("tctune_schedule_options", target=target, threads=threads, text=text, default_steps=default, best_of=best_of,
+        options = Struct("tctune_schedule_options", target=target, threads=threads, text=text, file=file, default_steps=default, best_of=best_of,
                          sizes=sizes)
         work = work_of(source, shape=shape, opt_level=opt_level, disable_pass=disable_pass, constants=constants)
         out = ffi.new("tctune_schedule **")
@@ -360,12 +362,8 @@ class Schedule(Handle):
                 return self.measure(repeats=repeats, mode=mode, seed=seed, db=opened, fleet=fleet)
         options = Struct("tctune_measure_options", repeats=repeats, mode=mode, seed=seed, fleet=fleet_struct(fleet))
         out = ffi.new("tctune_records **")
-        with self._using() as s:
-            if db is None:
-                call("tctune_schedule_measure", s, options, ffi.NULL, out)
-            else:
-                with db._using() as pointer:
-                    call("tctune_schedule_measure", s, options, pointer, out)
+        with self._using() as s, (db._using() if db is not None else contextlib.nullcontext(ffi.NULL)) as pointer:
+            Stoppable(options).run(lambda: call("tctune_schedule_measure", s, options, pointer, out))
         return take_records(out[0])[0]
 
 

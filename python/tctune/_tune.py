@@ -1,14 +1,14 @@
 """Searches for fast schedules."""
 import dataclasses
 import threading
-from typing import Any, Callable, Iterable, List, Optional, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Union
 
 from . import _html
 from ._background import Background
 from ._fleet import FleetLike, fleet_struct
-from ._ffi import Handle, Path, Struct, call, ffi, lib, new_struct, text
+from ._ffi import Handle, Path, Struct, call, ffi, lib, new_struct, take_json, text
 from ._progress import tune_bar
-from ._work import Shape, Source, read, work_of
+from ._work import Shape, Source, listed, read, work_of
 from .errors import Closed, Stopped
 
 _KINDS = {n: name[len("TCTUNE_"):].lower() for n, name in ffi.typeof("tctune_event_kind").elements.items()}
@@ -151,11 +151,9 @@ class Session(Handle):
                  dump_graph: Optional[str] = None, pass_times: bool = False, measure_peak: bool = False, fleet: FleetLike = None) -> None:
         if phases is not None and not isinstance(phases, str):
             phases = ",".join(phases)
-        if start_from is not None and (isinstance(start_from, str) or hasattr(start_from, "__fspath__")):
-            start_from = [start_from]  # type: ignore[list-item]
         options = Struct("tctune_tune_options", database=db, trials=trials, seconds=minutes * 60, target=target, threads=threads,
                          stop_at_roof=stop_at_roof, batch=batch, seed=seed, accuracy=accuracy, precision=precision, mode=mode, search=search,
-                         phases=phases, start_from=start_from, deterministic=deterministic_measure, measure_peak=measure_peak,
+                         phases=phases, start_from=listed(start_from), deterministic=deterministic_measure, measure_peak=measure_peak,
                          fleet=fleet_struct(fleet))
         work = work_of(source, shape=shape, shape_weights=shape_weights, in_place_cache=in_place_cache, opt_level=opt_level,
                        disable_pass=disable_pass, constants=constants, seed=seed or None, fixed=fixed, dump_graph=dump_graph,
@@ -212,6 +210,12 @@ class Session(Handle):
             finally:
                 self._now = self._look(pointer)
         return self._now
+
+    def describe(self) -> Dict[str, Any]:
+        """What became of each task, what was measured, how well the cost model knew it, why the search ended, what the machine can do
+        (docs/json.md), of the last run. BadInput before the first."""
+        with self._using() as pointer:
+            return take_json("tctune_session_describe", pointer)
 
     def stop(self) -> None:
         """Ends a run within about a second, from any thread; one that has not begun ends at once."""

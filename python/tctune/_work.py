@@ -1,16 +1,18 @@
 """What is worked on: a network or a kernel, and its tasks."""
 import dataclasses
 import os
-from typing import Any, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, TypeVar, Union
 
 from . import _html
-from ._ffi import Handle, Path, Struct, call, encode, ffi, function, lib, new_struct, text
+from ._background import Stoppable
+from ._ffi import Handle, Path, Struct, call, encode, ffi, function, lib, new_struct, take_json, text
 from .errors import BadInput
 from .te import Kernel
 
 Source = Union[Path, Kernel, "Work"]
 Sizes = Union[int, str, Sequence[int], range]
 Shape = Union[None, Mapping[str, Sizes], Iterable[str]]
+At = Union[None, Mapping[str, int], Iterable[str]]
 T = TypeVar("T")
 
 
@@ -56,7 +58,7 @@ def _size(value: Sizes) -> str:
     return ",".join(map(str, value)) if isinstance(value, Sequence) else str(int(value))
 
 
-def _shapes(shape: Shape) -> Optional[List[str]]:
+def shape_list(shape: Shape) -> Optional[List[str]]:
     if shape is None:
         return None
     if isinstance(shape, str):
@@ -64,6 +66,24 @@ def _shapes(shape: Shape) -> Optional[List[str]]:
     if isinstance(shape, Mapping):
         return [f"{name}={_size(value)}" for name, value in shape.items()]
     return list(shape)
+
+
+def at_list(at: At) -> Optional[List[str]]:
+    """The sizes of a run, {"N": 17}, as C has them."""
+    if isinstance(at, str):
+        return [at]
+    return [f"{name}={value}" for name, value in at.items()] if isinstance(at, Mapping) else at and list(at)
+
+
+def listed(of: Union[None, Path, Iterable[Path]]) -> Optional[List[Any]]:
+    """A list of one, or as it is."""
+    return [of] if isinstance(of, (str, os.PathLike)) else of and list(of)
+
+
+def level_of(opt_level: int) -> Any:
+    if opt_level not in range(4):
+        raise BadInput(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
+    return opt_level + lib.TCTUNE_LEVEL_0
 
 
 class Work(Handle):
@@ -89,8 +109,8 @@ class Work(Handle):
                  in_place_cache: bool = False, opt_level: Optional[int] = None, disable_pass: Optional[Iterable[str]] = None,
                  constants: Optional[Path] = None, seed: int = 0, fixed: bool = False, dump_graph: Optional[str] = None,
                  pass_times: bool = False) -> None:
-        options = Struct("tctune_work_options", shapes=_shapes(shape), shape_weights=shape_weights, in_place_cache=in_place_cache,
-                         without=[disable_pass] if isinstance(disable_pass, str) else disable_pass, constants=constants, seed=seed,
+        options = Struct("tctune_work_options", shapes=shape_list(shape), shape_weights=shape_weights, in_place_cache=in_place_cache,
+                         without=listed(disable_pass), constants=constants, seed=seed,
                          fixed=fixed, dump_graph=dump_graph, pass_times=pass_times)
         if isinstance(source, Kernel):
             options.set("te_text", source.text)
@@ -98,9 +118,7 @@ class Work(Handle):
         else:
             options.set("te" if os.fspath(source).endswith(".te") else "model", source)
         if opt_level is not None:
-            if opt_level not in range(4):
-                raise BadInput(f"opt_level is 0, 1, 2 or 3, not {opt_level!r}")
-            options.set("level", opt_level + lib.TCTUNE_LEVEL_0)
+            options.set("level", level_of(opt_level))
         out = ffi.new("tctune_work **")
         try:
             call("tctune_work_open", options, out)
@@ -134,6 +152,43 @@ class Work(Handle):
         """The sizes that nobody gave, as they are assumed: "batch=1..16, sequence=1..512"; "": there are none."""
         with self._using() as work:
             return text(function("tctune_work_assumed")(work))
+
+    def sizes(self, task: Union[int, str], at: At = None) -> List[int]:
+        """The sizes of a run of a task in the order of its symbols: those that `at` says, {"N": 17}, one for each that varies; the largest
+        where it is None."""
+        i = self.find(task)
+        c = new_struct("tctune_task")
+        options = Struct("tctune_show_options", at=at_list(at))
+        with self._using() as work:
+            call("tctune_get_task", work, i, c)
+            sizes = ffi.new("int64_t[]", max(c.sizes, 1))
+            call("tctune_task_sizes", work, i, options.c.at, sizes)
+            return list(sizes[0:c.sizes])
+
+    def check_inputs(self, file: Path) -> None:
+        """Raises where a file (.npz, or a folder of input_N.pb) has no inputs of the network that can be read."""
+        with self._using() as work:
+            call("tctune_work_check_inputs", work, encode(file))
+
+    def show_tasks(self, *, db: Optional[Path] = None, threads: int = 0, target: Optional[str] = None, accuracy: Optional[str] = None,
+                   precision: Optional[str] = None) -> Dict[str, Any]:
+        """The tasks, each with the schedule that the database has for it, and where that is from (docs/json.md). Options as for tctune.build;
+        db None: no records."""
+        options = Struct("tctune_show_options", database=db, threads=threads, target=target, accuracy=accuracy, precision=precision)
+        with self._using() as work:
+            return take_json("tctune_show_tasks", work, options)
+
+    def bench(self, task: Union[int, str] = 0, *, schedule: Optional[Path] = None, db: Optional[Path] = None, at: At = None,
+              target: Optional[str] = None, threads: int = 0, accuracy: Optional[str] = None, precision: Optional[str] = None,
+              mode: Optional[str] = None, repeats: int = 0, seed: int = 0) -> Dict[str, Any]:
+        """Times one of its kernels in a process of its own, beside what the machine can do (docs/json.md), and checks its result: a record that fails is
+        marked in the database, and no longer used. schedule: a .sched file; None: that of the best record of db, or the default one. at: of one whose
+        sizes vary those of a run, {"N": 17}; None: the largest. mode: "auto" (None), "hot", "cold". repeats: timed runs (30)."""
+        options = Struct("tctune_bench_kernel_options", schedule=schedule, database=db, at=at_list(at), target=target, threads=threads,
+                         accuracy=accuracy, precision=precision, mode=mode, repeats=repeats, seed=seed)
+        i = self.find(task)
+        with self._using() as work:
+            return Stoppable(options).run(lambda: take_json("tctune_bench_kernel", work, i, options))
 
     def _repr_html_(self) -> str:
         return self.tasks._repr_html_()

@@ -9,7 +9,7 @@
     kernel = te.kernel(Y)
     print(kernel.text)
 
-A kernel is text (.te, docs/kernels.md), which tctune.tune, tctune.build and tctune.Schedule take; parse() makes one of text that there
+A kernel is text (.te, docs/reference/te.md), which tctune.tune, tctune.build and tctune.Schedule take; parse() makes one of text that there
 is. Axes are named by the parameters of the lambda. Sizes that vary are symbols: te.var("N", 1, 512), and what is made of them with +, -, *
 and // by an integer. A literal takes the type of the operand beside it; an axis or a symbol used as a value is an i64."""
 import dataclasses

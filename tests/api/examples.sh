@@ -1,8 +1,9 @@
 #!/bin/sh
 # Runs the examples, each on what those before it left, and looks at what they print; none is longer than 60 lines.
-#   examples.sh FOLDER-OF-PROGRAMS NETWORK FOLDER-OF-SOURCES
+#   examples.sh FOLDER-OF-PROGRAMS NETWORK FOLDER-OF-SOURCES TCTUNE
+# In ./test.sh --full bert-tiny, which the command writes, is tuned, built and run as well.
 set -eu
-programs=$1 network=$2 sources=$3
+programs=$1 network=$2 sources=$3 tctune=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -21,6 +22,11 @@ grep -q "^latency" log || failed tune
 grep -q "us  *1x" log || failed build_and_run
 "$programs/example_network" "$network" tuned.db 24 >log 2>&1 || failed network
 grep -q "us  *1x" log || failed network
+if [ -n "${TCTUNE_TEST_FULL:-}" ]; then
+    "$tctune" zoo bert-tiny --out bert.onnx >log 2>&1 || failed zoo
+    "$programs/example_network" bert.onnx bert.db 24 >log 2>&1 || failed "network (bert-tiny)"
+    grep -q "us  .*Softmax" log || failed "network (bert-tiny)"
+fi
 "$programs/example_query" tuned.db >log 2>&1 || failed query
 [ "$(wc -l <log)" -gt 2 ] || failed query
 "$programs/example_by_hand" >log 2>&1 || failed by_hand

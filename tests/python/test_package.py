@@ -33,6 +33,28 @@ def test_declares_what_the_library_exports():
     assert all(hasattr(_ffi.lib, name) for name in exported())
 
 
+# Functions that Python does not call, and why.
+EXCUSED = {
+    "tctune_build_file": "tctune.build opens a Work first, as for all else",
+    "tctune_cases_check": "verify_cases checks its options",
+    "tctune_compare_check": "compare_show checks its options",
+    "tctune_output_shape": "of the model's own context; Python's models have contexts of their own",
+    "tctune_profile": "as tctune_output_shape",
+    "tctune_run": "as tctune_output_shape",
+    "tctune_tune": "tctune.tune is a whole Session",
+    "tctune_tune_check": "Session checks its options",
+    "tctune_work_check": "Work checks its options",
+}
+
+
+def test_calls_what_the_library_exports():
+    """What C can do, Python can: no function of the API is left out without a reason."""
+    text = "\n".join(f.read_text() for f in (ROOT / "python/tctune").glob("*.py"))
+    called = set(re.findall(r"\btctune_\w+", text))
+    ports = {f"tctune_{role}" for role in ("input", "output")}
+    assert ports <= called and exported() - called == set(EXCUSED)
+
+
 def test_versions_agree():
     cmake = re.search(r"project\(tctune VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
     assert tctune.__version__ == tctune.library_version() == cmake
