@@ -72,12 +72,16 @@ def at_list(at: At) -> Optional[List[str]]:
     """The sizes of a run, {"N": 17}, as C has them."""
     if isinstance(at, str):
         return [at]
-    return [f"{name}={value}" for name, value in at.items()] if isinstance(at, Mapping) else at and list(at)
+    if isinstance(at, Mapping):
+        return [f"{name}={value}" for name, value in at.items()]
+    return None if at is None else list(at)
 
 
 def listed(of: Union[None, Path, Iterable[Path]]) -> Optional[List[Any]]:
     """A list of one, or as it is."""
-    return [of] if isinstance(of, (str, os.PathLike)) else of and list(of)
+    if isinstance(of, (str, os.PathLike)):
+        return [of]
+    return None if of is None else list(of)
 
 
 def level_of(opt_level: int) -> Any:

@@ -45,7 +45,7 @@ def test_how_a_model_was_built(tuned):
         told = keys_of(tctune.describe_library(saved), "kernels", "inputs", "provenance")
         assert [x["name"] for x in told["inputs"]] == ["X", "W"]
         assert tctune.is_library(saved) and not tctune.is_library("gemm.h") and not tctune.is_library("none")
-        with tctune.load(saved) as loaded, pytest.raises(BadInput, match="plan|loaded"):
+        with tctune.load(saved) as loaded, pytest.raises(BadInput, match="built before does not tell"):
             loaded.plan()
     for use in (model.report, model.plan, model.bench, model.trace, model.trial, model.sizes_at, lambda: model.sizes):
         with pytest.raises(Closed, match="this model was closed"):
