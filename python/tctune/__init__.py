@@ -14,7 +14,7 @@ from . import te
 from ._build import build
 from ._documents import (compare_show, describe_library, doctor, is_library, llvm_version, lowering_passes, machine, quantize, show, verify_cases,
                          zoo, zoo_names)
-from ._database import Database, Record, Records, Rerun, Stats
+from ._database import Database, Record, Records, Rerun, Stats, add_files
 from ._fleet import Fleet, Worker, fleet_key
 from ._ffi import lib as _lib
 from ._ffi import text as _text
@@ -41,6 +41,6 @@ def library_version() -> str:
 
 __all__ = ["BadInput", "Closed", "Context", "Database", "Decision", "EnvironmentProblem", "Event", "Fleet", "KernelTime", "LibraryError", "Loop",
            "LoopState", "Model", "Port", "Profile", "Record", "Records", "Report", "Rerun", "Schedule", "Session", "Size", "Stage", "Stats",
-           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "build",
+           "Stopped", "Task", "TaskState", "TaskStates", "Tasks", "TctuneError", "Verdict", "Work", "Worker", "__version__", "add_files", "build",
            "compare", "compare_show", "describe_library", "doctor", "empty", "fleet_key", "is_library", "library_version", "llvm_version", "load",
            "lowering_passes", "machine", "quantize", "show", "te", "tune", "verify_cases", "zoo", "zoo_names"]

@@ -1,13 +1,13 @@
 """Databases of records."""
 import dataclasses
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
 
 import numpy as np
 
 from . import _html
 from ._background import Stoppable, nobody
 from ._ffi import Handle, Path, Struct, call, encode, ffi, lib, new_struct, take_json, text
-from ._work import read
+from ._work import listed, read
 from .errors import BadInput
 
 _ACCESS = {"read": lib.TCTUNE_READ, "change": lib.TCTUNE_CHANGE, "create": lib.TCTUNE_CREATE}
@@ -243,3 +243,22 @@ class Database(Handle):
 
     def _repr_html_(self) -> str:
         return _html.table([f.name for f in dataclasses.fields(Stats)], [dataclasses.astuple(self.stats())])
+
+
+def add_files(database: Path, files: Iterable[Path]) -> List[Tuple[str, int, int]]:
+    """Database.add of files, one after the other up to the first that is refused, into the file `database`: (file, how many records were new, how many
+    were there) of each. It is made where there is none, but not where one of the files is missing or the first is refused.
+
+    >>> add_files("all.db", [])
+    []
+    """
+    told: List[Tuple[str, int, int]] = []
+
+    @ffi.callback("tctune_taken *")
+    def taken(_user: Any, file: Any, added: int, known: int) -> None:
+        told.append((text(file), added, known))
+
+    given = [ffi.new("char[]", encode(file)) for file in listed(files) or []]
+    array = ffi.new("char *[]", given + [ffi.NULL])
+    call("tctune_database_add_files", encode(database), array, taken, ffi.NULL)
+    return told

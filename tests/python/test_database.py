@@ -88,6 +88,16 @@ def test_exchange(copy, tuned, tmp_path):
         assert len(other) == n
 
 
+def test_exchange_of_files(tuned, copy):
+    n = len(copy)
+    copy.export("all.jsonl")
+    assert tctune.add_files("joined.db", ["all.jsonl", tuned]) == [("all.jsonl", n, 0), (str(tuned), 0, n)]
+    for files in (["all.jsonl", "none.jsonl"], "none.jsonl"):
+        with pytest.raises(TctuneError, match="none.jsonl"):
+            tctune.add_files("other.db", files)
+    assert not os.path.exists("other.db")
+
+
 def test_prune_and_verify(copy):
     assert copy.verify() == []
     n = len(copy)
