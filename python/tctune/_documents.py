@@ -29,6 +29,12 @@ def doctor(threads: int = 0, quick: bool = False) -> Document:
     return take_json("tctune_doctor", Struct("tctune_doctor_options", threads=threads, quick=quick))
 
 
+def use_cache(folder: Optional[Path]) -> None:
+    """Where this process keeps compiled kernels, and what was measured of the machine, for later ones: a folder, which is made; "off": nothing
+    is kept; None: as TCTUNE_CACHE says, else tctune's own folder. It changes the environment of the process: call it before there are threads."""
+    call("tctune_cache_use", ffi.NULL if folder is None else encode(folder))
+
+
 def describe_library(library: Path) -> Document:
     """What a library was built for and from, without running it."""
     return take_json("tctune_library_describe", encode(library))

@@ -281,3 +281,14 @@ def test_a_build_is_stopped_where_nothing_is_told(network):
     with tctune.Work(network) as work, work._using() as pointer, pytest.raises(Stopped):
         background.run(lambda: call("tctune_build", pointer, options, out))
     assert out[0] == ffi.NULL
+
+
+def test_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TCTUNE_CACHE", "off")  # what the test does to the environment is undone
+    tctune.use_cache(tmp_path / "kept")
+    assert (tmp_path / "kept").is_dir()
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    with pytest.raises(tctune.EnvironmentProblem):
+        tctune.use_cache(tmp_path / "open")
+    tctune.use_cache("off")
