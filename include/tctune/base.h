@@ -23,8 +23,10 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
+/* What the library exports. */
 #define TC_API __attribute__((visibility("default")))
 #else
+/* What the library exports. */
 #define TC_API
 #endif
 
@@ -36,10 +38,13 @@ typedef enum tctune_status {
     TCTUNE_STOPPED = 4      /* as the caller asked; what was measured until then is kept */
 } tctune_status;
 
-/* The version of these headers. The first number changes when programs must be compiled again. */
+/* The version of these headers: it changes when programs must be compiled again. */
 #define TCTUNE_VERSION_MAJOR 0
+/* It changes when there is more than before. */
 #define TCTUNE_VERSION_MINOR 1
+/* It changes when something was mended. */
 #define TCTUNE_VERSION_PATCH 0
+/* The three of them, as tctune_version() has the library's. */
 #define TCTUNE_VERSION_STRING "0.1.0"
 
 /* The library's version, "0.1.0". */
