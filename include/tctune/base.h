@@ -51,7 +51,7 @@ typedef enum tctune_status {
 TC_API const char *tctune_version(void);
 
 /* Where this process, and the workers that it starts from then on, keep what serves later ones: compiled kernels, and what was measured of the
- * machine. A folder, which is made; "off": nothing is kept, and nothing that was kept is used; NULL: as TCTUNE_CACHE says, else
+ * machine. A folder, made when something is first kept; "off": nothing is kept, and nothing that was kept is used; NULL: as TCTUNE_CACHE says, else
  * tctune's own in the user's cache, which is so too where nobody calls this. TCTUNE_ENVIRONMENT: the folder is not used, because others could put
  * code there; then nothing is kept. It changes the environment of the process: it is called before there are other threads. */
 TC_API tctune_status tctune_cache_use(const char *folder, char *error, size_t error_size);

@@ -30,7 +30,7 @@ def doctor(threads: int = 0, quick: bool = False) -> Document:
 
 
 def use_cache(folder: Optional[Path]) -> None:
-    """Where this process keeps compiled kernels, and what was measured of the machine, for later ones: a folder, which is made; "off": nothing
+    """Where this process keeps compiled kernels, and what was measured of the machine, for later ones: a folder; "off": nothing
     is kept; None: as TCTUNE_CACHE says, else tctune's own folder. It changes the environment of the process: call it before there are threads."""
     call("tctune_cache_use", ffi.NULL if folder is None else encode(folder))
 

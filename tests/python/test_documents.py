@@ -286,7 +286,8 @@ def test_a_build_is_stopped_where_nothing_is_told(network):
 def test_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TCTUNE_CACHE", "off")  # what the test does to the environment is undone
     tctune.use_cache(tmp_path / "kept")
-    assert (tmp_path / "kept").is_dir()
+    with pytest.raises(BadInput):
+        tctune.use_cache("")
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(tctune.EnvironmentProblem):
