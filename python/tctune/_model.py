@@ -53,7 +53,9 @@ class Context:
             call("tctune_context_new", pointer, out)
             model._contexts.add(self)
         # The destructor keeps the model: it must outlive its contexts.
-        self._pointer: Optional[Any] = ffi.gc(out[0], lambda c, _model=pointer: lib.tctune_context_free(c))
+        # Found now: cffi looks up a name for the first time under a lock, and a context may be collected just then.
+        free = lib.tctune_context_free
+        self._pointer: Optional[Any] = ffi.gc(out[0], lambda c, _model=pointer: free(c))
         self._run, self._shape_of = lib.tctune_context_run, lib.tctune_context_output_shape
         self._ins, self._outs = model._inputs, model._outputs
         self._in, self._in_tensors, self._in_kept = _tensors(self._ins)

@@ -3,12 +3,13 @@ import concurrent.futures
 import gc
 import os
 import threading
+import weakref
 
 import numpy as np
 import pytest
 
 import tctune
-from tctune import BadInput, Closed
+from tctune import BadInput, Closed, _ffi
 
 RANDOM = np.random.default_rng(0)
 
@@ -328,3 +329,21 @@ def test_closed_work(gemm):
 def test_bad_kernels():
     with pytest.raises(BadInput, match="mine:2:.*unknown name 'Z'"):
         tctune.build(tctune.te.parse("tensor X[4] f32\ncompute Y[i:4] = Z[i]\noutput Y", "mine"))
+
+
+def test_a_context_is_collected_while_a_name_is_looked_up(gemm_model):
+    """cffi looks up a function for the first time under a lock that its thread cannot take again, and collections come anywhere."""
+    context = gemm_model.context()
+    context.itself = context
+    gone = weakref.ref(context)
+    vars(_ffi.lib).pop("tctune_context_free", None)  # as if nobody had asked for it yet
+    del context
+
+    def look_up():
+        with _ffi.ffi._lock:
+            gc.collect()
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(60)
+    assert not thread.is_alive() and gone() is None
