@@ -292,14 +292,13 @@ static void note_phases(tc_cli_progress *p, const tctune_session *session) {
     json_decref(j);
 }
 
+/* Comparisons over sizes are no part of what is drawn. */
 static void note_doing(tc_cli_progress *p, const tctune_event *e) {
     static const char *const doing[] = {[TCTUNE_STARTED] = "looking up earlier records",
                                         [TCTUNE_ROUND_STARTED] = "proposing candidates of",
                                         [TCTUNE_MEASURED] = "building and running candidates of",
                                         [TCTUNE_ROUND_DONE] = "learning from",
-                                        [TCTUNE_SEARCHED] = "the search is over",
-                                        [TCTUNE_CONTEST] = "comparing programs of",
-                                        [TCTUNE_COMPARED] = "has compared programs of"};
+                                        [TCTUNE_SEARCHED] = "the search is over"};
     snprintf(p->doing, sizeof p->doing, "%s %s", doing[e->kind], e->task >= 0 ? task_of(e, e->task).name : "");
     if (e->kind == TCTUNE_ROUND_DONE)
         note_phases(p, e->session);
