@@ -66,24 +66,28 @@ static void note_record(tc_tune *t, int i, int f, const tc_record *r) {
 typedef struct watcher {
     tc_tune *t;
     int task, form;
-    tc_record *out;  /* of the round */
+    const tc_proposals *p;
+    tc_record *out;  /* of them */
     tc_status store; /* of the first record that could not be stored; the ones after it are not tried */
     tc_error why;
 } watcher;
 
-static void store(watcher *w, tc_record *r, size_t n) {
+/* With what proposed the candidate. */
+static void store(watcher *w, size_t j) {
     double t0 = tc_now();
+    tc_record *r = &w->out[j];
+    r->phase = tc_tune_phase_text(w->p->phase[j]);
+    r->predicted = w->p->predicted ? w->p->score[j] : NAN;
     if (w->store == TC_OK)
-        w->store = tc_meas_db_insert_measured(w->t->db, r, n, &w->why);
-    for (size_t i = 0; i < n; i++)
-        tc_map_put(&w->t->known, (uint64_t)r[i].id, 1);
+        w->store = tc_meas_db_insert_measured(w->t->db, r, 1, &w->why);
+    tc_map_put(&w->t->known, (uint64_t)r->id, 1);
     w->t->report.store_seconds += tc_now() - t0;
 }
 
 /* Each is stored when it is measured: whatever ends this process loses none. */
 static void on_measured(void *user, size_t index, const tc_record *r) {
     watcher *w = user;
-    store(w, &w->out[index], 1);
+    store(w, index);
     note_record(w->t, w->task, w->form, r);
     if (w->t->o.progress) {
         w->t->report.seconds = tc_now() - w->t->started;
@@ -100,11 +104,11 @@ static tc_status measure(tc_tune *t, int i, int f, tc_proposals *p, tc_record *o
                                 .trace = tc_trace_text(p->arena, p->c[j].trace),
                                 .cold = t->state[i].mode == TC_MEAS_COLD,
                                 .best = isfinite(s->best) ? s->best : 0};
-    watcher w = {.t = t, .task = i, .form = f, .out = out};
+    watcher w = {.t = t, .task = i, .form = f, .p = p, .out = out};
     tc_status st = tc_meas_batch(t->meas, in, (size_t)p->n, p->arena, out, on_measured, &w, err);
     for (int j = 0; j < p->n; j++) /* where the batch failed, one may have ended without being told of */
         if (out[j].id == 0 && out[j].error != TC_MEAS_INTERRUPTED)
-            store(&w, &out[j], 1);
+            store(&w, (size_t)j);
     /* What was measured must not be lost silently: this outranks the measurement's own error. */
     return w.store == TC_OK ? st : tc_fail(err, w.store, "%s", w.why.msg);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -83,6 +84,9 @@ static inline void assert_same_record(const tc_record *a, const tc_record *b) {
     assert_int_equal(a->mode, b->mode);
     assert_int_equal(a->rounds, b->rounds);
     assert_string_equal(a->sizes, b->sizes);
+    assert_string_equal(a->job, b->job);
+    assert_string_equal(a->phase, b->phase);
+    assert_true(a->predicted == b->predicted || (isnan(a->predicted) && isnan(b->predicted)));
     assert_true(a->when_ms == b->when_ms);
     assert_string_equal(a->tctune_version, b->tctune_version);
     assert_string_equal(a->llvm_version, b->llvm_version);

@@ -101,6 +101,40 @@ static void best_is_the_fastest_verified_one(void **state) {
     tc_meas_db_close(db);
 }
 
+static tc_meas_records of_job(tc_meas_db *db, const char *job) {
+    tc_meas_records out;
+    assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.job = job}, &out, NULL), TC_OK);
+    return out;
+}
+
+static void a_job_has_one_record(void **state) {
+    (void)state;
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    tc_record first = sample_record(arena, "w", 0, 1e-3), again = first, other = sample_record(arena, "w", 1, 2e-3);
+    first.job = again.job = "j1";
+    first.phase = "descent";
+    first.predicted = 0.75;
+    again.when_ms++;
+    other.job = "j2";
+    tc_record in[3] = {first, again, other};
+    assert_int_equal(tc_meas_db_insert(db, in, 3, NULL), TC_OK);
+    assert_true(in[0].id > 0 && in[1].id == in[0].id && in[2].id > in[0].id);
+    insert(db, sample_record(arena, "w", 2, 1)); /* of no job: as many as there are */
+    insert(db, sample_record(arena, "w", 2, 1));
+    assert_int_equal(total(db), 4);
+    assert_int_equal(of_job(db, "j1").len, 1);
+    assert_same_record(&first, of_job(db, "j1").data);
+    assert_int_equal(of_job(db, "j3").len, 0);
+    tc_record failure = sample_failure(arena, "w", 0, TC_MEAS_RUN_CRASH); /* found by whoever ran it again: must not be lost */
+    failure.job = "j1";
+    insert(db, failure);
+    assert_int_equal(total(db), 5);
+    assert_true(tc_record_ok(of_job(db, "j1").data));
+    assert_int_equal(tc_meas_db_insert(db, &first, 1, NULL), TC_OK);
+    assert_int_equal(total(db), 5);
+    tc_meas_db_close(db);
+}
+
 static void check_nearest(tc_meas_db *db, const char *workload, const char *target, int threads, bool want, const char *phrase) {
     tc_meas_key key = {tc_meas_text_hash(workload), tc_meas_text_hash(target), threads, 0};
     tc_meas_near near;
@@ -144,7 +178,7 @@ static void models_are_kept_by_target_and_name(void **state) {
     tc_meas_db_stats st;
     insert(db, sample_record(arena, "w", 0, 1));
     assert_int_equal(tc_meas_db_stat(db, &st, NULL), TC_OK);
-    assert_true(st.schema == 4 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
+    assert_true(st.schema == 5 && st.workloads == 1 && st.targets == 1 && st.records == 1 && st.models == 1 && st.bytes > 0);
     tc_meas_db_close(db);
 }
 
@@ -453,6 +487,7 @@ int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(records_come_back),
+        TEST(a_job_has_one_record),
         TEST(best_is_the_fastest_verified_one),
         TEST(nearest_names_the_difference),
         TEST(models_are_kept_by_target_and_name),

@@ -114,7 +114,7 @@ static void files_of_the_schema_before_are_read(void **state) {
         assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &r, NULL), TC_OK);
         assert_true(r.len == 1 && r.data[0].id == 7 && r.data[0].median == 1 && r.data[0].mode == TC_MEAS_COLD);
         assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
-        assert_int_equal(whole.schema, mode == TC_MEAS_DB_READ ? 2 : 4);
+        assert_int_equal(whole.schema, mode == TC_MEAS_DB_READ ? 2 : 5);
         tc_meas_db_close(db);
     }
 }

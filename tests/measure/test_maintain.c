@@ -120,10 +120,12 @@ static void the_best_is_the_one_to_trust(void **state) {
 
 /* ---- older files ---- */
 
-static const char downgrade[] = "DROP TABLE writer; DROP TABLE admissions; ALTER TABLE models DROP COLUMN seal;"
-                                "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
-                                "ALTER TABLE records DROP COLUMN sizes;"
-                                "PRAGMA user_version = 1";
+static const char downgrade[] =
+    "DROP TABLE writer; DROP TABLE admissions; ALTER TABLE models DROP COLUMN seal;"
+    "ALTER TABLE records DROP COLUMN mode; ALTER TABLE records DROP COLUMN rounds;"
+    "ALTER TABLE records DROP COLUMN sizes; DROP INDEX records_job; ALTER TABLE records DROP COLUMN job;"
+    "ALTER TABLE records DROP COLUMN phase; ALTER TABLE records DROP COLUMN predicted;"
+    "PRAGMA user_version = 1";
 
 static void older_files_are_read_and_migrated(void **state) {
     (void)state;
@@ -142,8 +144,48 @@ static void older_files_are_read_and_migrated(void **state) {
         assert_true(found && best.mode == TC_MEAS_HOT && best.rounds == 0);
         assert_same_record(&r, &best);
         assert_int_equal(tc_meas_db_stat(db, &whole, NULL), TC_OK);
-        assert_int_equal(whole.schema, i ? 4 : 1);
+        assert_int_equal(whole.schema, i ? 5 : 1);
         tc_meas_db_close(db);
+    }
+}
+
+/* As the version before jobs made them. */
+static void files_without_jobs_are_read_and_migrated(void **state) {
+    (void)state;
+    tc_record r = sample_record(arena, "w", 0, 1e-3);
+    tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+    r.sizes = "17";
+    insert(db, r);
+    tc_meas_db_close(db);
+    run_sql(path, "DROP INDEX records_job; ALTER TABLE records DROP COLUMN job; ALTER TABLE records DROP COLUMN phase;"
+                  "ALTER TABLE records DROP COLUMN predicted; PRAGMA user_version = 4");
+    for (int i = 0; i < 2; i++) {
+        tc_meas_records of_job, all;
+        db = open_db(path, i ? TC_MEAS_DB_WRITE : TC_MEAS_DB_READ);
+        assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){.job = "j"}, &of_job, NULL), TC_OK);
+        assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &all, NULL), TC_OK);
+        assert_true(of_job.len == 0 && all.len == 1);
+        assert_same_record(&r, all.data);
+        tc_meas_db_close(db);
+    }
+}
+
+/* What others made of the new columns is met by no query. */
+static void jobs_and_phases_are_words(void **state) {
+    (void)state;
+    static const char *const spoils[] = {"job = 'a b'", "phase = '<script>'", "predicted = 'much'", "phase = x'00'",
+                                         "job = x'41'"};
+    for (size_t i = 0; i < sizeof spoils / sizeof *spoils; i++) {
+        tc_meas_records all;
+        tc_meas_db *db = open_db(path, TC_MEAS_DB_WRITE);
+        insert(db, sample_record(arena, "w", (int)i, 1e-3));
+        tc_meas_db_close(db);
+        run_sql(path, tc_arena_printf(arena, "UPDATE records SET %s", spoils[i]));
+        db = open_db(path, TC_MEAS_DB_WRITE);
+        assert_int_equal(tc_meas_db_select(db, arena, &(tc_meas_filter){0}, &all, NULL), TC_OK);
+        assert_int_equal(all.len, 0);
+        tc_meas_db_close(db);
+        run_sql(path, "DELETE FROM records");
     }
 }
 
@@ -700,6 +742,8 @@ int main(int argc, char **argv) {
         TEST(one_failure_is_enough),
         TEST(a_disqualified_record_stays_so),
         TEST(older_files_are_read_and_migrated),
+        TEST(files_without_jobs_are_read_and_migrated),
+        TEST(jobs_and_phases_are_words),
         TEST(merging_is_idempotent),
         TEST(what_cannot_be_merged_is_told),
         TEST(pruning_keeps_the_best),

@@ -29,6 +29,10 @@ static void round_trip(void **state) {
     r = sample_record(arena, "w", 1, 1);
     r.sizes = "17,3";
     check_round_trip(&r);
+    r.job = "0cada34a3bb2a109c0bd035305afad4c";
+    r.phase = "descent";
+    r.predicted = -1.0 / 3;
+    check_round_trip(&r);
     r = tc_meas_record_empty();
     tc_meas_record_identify(arena, &r, "", tc_meas_text_hash(""), "", "");
     r.error = TC_MEAS_BUILD_FAILED;

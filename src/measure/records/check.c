@@ -43,6 +43,15 @@ static tc_status check_sizes_text(const tc_record *r, tc_error *err) {
     return tc_fail(err, TC_BAD_INPUT, "its sizes are '%.40s'; the record was edited or damaged", r->sizes);
 }
 
+/* What others call a job or a phase is a word of no more. */
+static tc_status check_word(const char *name, const char *word, tc_error *err) {
+    enum { MOST = 64 };
+    size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_");
+    if (!word[n] && n <= MOST)
+        return TC_OK;
+    return tc_fail(err, TC_BAD_INPUT, "its %s is '%.40s'; the record was edited or damaged", name, word);
+}
+
 tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
     const struct {
         const char *name;
@@ -63,6 +72,8 @@ tc_status tc_meas_check_numbers(tc_record *r, tc_error *err) {
         return refuse(err, "it failed, but is verified");
     TC_TRY(check_times(r, err));
     TC_TRY(check_sizes_text(r, err));
+    TC_TRY(check_word("job", r->job, err));
+    TC_TRY(check_word("phase", r->phase, err));
     return check_median(r, err);
 }
 

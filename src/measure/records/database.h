@@ -28,7 +28,8 @@ bool tc_meas_db_writable(const tc_meas_db *db); /* by this handle */
 
 /* ---- records ---- */
 
-/* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. */
+/* All or none, in one transaction; sets the id of each. INTERRUPTED ones are skipped and keep id 0. A job of a fleet has one record: that
+ * of one which is there already is not stored again, and gets the id of the one that is. */
 TC_NODISCARD tc_status tc_meas_db_insert(tc_meas_db *db, tc_record *records, size_t n, tc_error *err);
 /* What is not verified any more is not to be used in a network either. */
 TC_NODISCARD tc_status tc_meas_db_set_verified(tc_meas_db *db, int64_t id, bool verified, double max_error, tc_error *err);
@@ -43,6 +44,7 @@ typedef struct tc_meas_filter {
     const char *workload_hash, *target_hash; /* NULL: any */
     int threads;                             /* 0: any */
     const char *mode;                        /* tc_meas_mode_text; NULL: any */
+    const char *job;                         /* tc_record.job; NULL: any */
     bool real;                               /* hot or cold: timed by itself, and of a workload whose sizes do not vary */
     bool sized;                              /* timed at some of the sizes of a workload with symbols */
     bool ok;                                 /* measured without an error */

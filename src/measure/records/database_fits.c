@@ -9,18 +9,46 @@
 #include "support/log.h"
 
 /* Of the SQL function, in this order. */
-enum { ID, ERROR, MODE, MEDIAN, TIMES, BUILD, RUN, MAX_ERROR, THREADS, SIGNAL, VERIFIED, WHEN, ROUNDS, SIZES, NARGUMENTS };
+enum {
+    ID,
+    ERROR,
+    MODE,
+    MEDIAN,
+    TIMES,
+    BUILD,
+    RUN,
+    MAX_ERROR,
+    THREADS,
+    SIGNAL,
+    VERIFIED,
+    WHEN,
+    ROUNDS,
+    SIZES,
+    JOB,
+    PHASE,
+    PREDICTED,
+    NARGUMENTS
+};
 
 void tc_meas_db_fits(const tc_meas_db *db, tc_strbuf *sql) {
     tc_sb_printf(sql,
                  "tctune_fits(r.id, r.error, %s, r.median, r.times, r.build_seconds, r.run_seconds, r.max_error, r.threads,"
-                 " r.signal, r.verified, r.when_ms, %s, %s)",
-                 tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db));
+                 " r.signal, r.verified, r.when_ms, %s, %s, %s)",
+                 tc_meas_db_mode_column(db), tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db),
+                 tc_meas_db_search_columns(db));
 }
 
 static bool is_number(sqlite3_value *v) {
     int type = sqlite3_value_type(v);
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+}
+
+static bool is_null(sqlite3_value *v) {
+    return sqlite3_value_type(v) == SQLITE_NULL;
+}
+
+static bool is_text(sqlite3_value *v) {
+    return sqlite3_value_type(v) == SQLITE_TEXT;
 }
 
 static bool is_integer(sqlite3_value *v, int64_t most) {
@@ -40,13 +68,14 @@ static tc_meas_error error_of(sqlite3_value *v) {
 
 /* What columns of other types than they were made for hold says nothing. */
 static tc_status check_types(sqlite3_value **v, tc_error *err) {
-    bool right = (sqlite3_value_type(v[MEDIAN]) == SQLITE_NULL || is_number(v[MEDIAN])) &&
-                 (size_t)sqlite3_value_bytes(v[TIMES]) % sizeof(double) == 0 && is_integer(v[WHEN], INT64_MAX);
+    bool right = (is_null(v[MEDIAN]) || is_number(v[MEDIAN])) && (size_t)sqlite3_value_bytes(v[TIMES]) % sizeof(double) == 0 &&
+                 is_integer(v[WHEN], INT64_MAX);
     for (int i = BUILD; i <= MAX_ERROR; i++)
         right &= is_number(v[i]);
     for (int i = THREADS; i <= ROUNDS; i++)
         right &= i == WHEN || is_integer(v[i], INT32_MAX);
-    right &= sqlite3_value_type(v[SIZES]) == SQLITE_TEXT;
+    right &= is_text(v[SIZES]) && (is_null(v[JOB]) || is_text(v[JOB])) && is_text(v[PHASE]) &&
+             (is_null(v[PREDICTED]) || is_number(v[PREDICTED]));
     tc_meas_mode mode;
     if (!right)
         return tc_fail(err, TC_BAD_INPUT, "a column of it has no number, or no text; the record was edited or damaged");
@@ -58,7 +87,7 @@ static tc_status check_types(sqlite3_value **v, tc_error *err) {
 static tc_status check(sqlite3_value **v, double *times, tc_error *err) {
     TC_TRY(check_types(v, err));
     tc_record r = {.error = error_of(v[ERROR]),
-                   .median = sqlite3_value_type(v[MEDIAN]) == SQLITE_NULL ? INFINITY : sqlite3_value_double(v[MEDIAN]),
+                   .median = is_null(v[MEDIAN]) ? INFINITY : sqlite3_value_double(v[MEDIAN]),
                    .times = times,
                    .ntimes = (size_t)sqlite3_value_bytes(v[TIMES]) / sizeof *times,
                    .build_seconds = sqlite3_value_double(v[BUILD]),
@@ -69,7 +98,9 @@ static tc_status check(sqlite3_value **v, double *times, tc_error *err) {
                    .verified = sqlite3_value_int(v[VERIFIED]) != 0,
                    .when_ms = sqlite3_value_int64(v[WHEN]),
                    .rounds = sqlite3_value_int(v[ROUNDS]),
-                   .sizes = text_of(v[SIZES])};
+                   .sizes = text_of(v[SIZES]),
+                   .job = text_of(v[JOB]),
+                   .phase = text_of(v[PHASE])};
     return tc_meas_check_numbers(&r, err);
 }
 

@@ -54,6 +54,10 @@ static inline const char *tc_meas_db_rounds_column(const tc_meas_db *db) {
 static inline const char *tc_meas_db_sizes_column(const tc_meas_db *db) {
     return db->schema >= 4 ? "r.sizes" : "''";
 }
+/* Three: the job, the phase, what was predicted. */
+static inline const char *tc_meas_db_search_columns(const tc_meas_db *db) {
+    return db->schema >= 5 ? "r.job, r.phase, r.predicted" : "NULL, '', NULL";
+}
 
 /* The programs that must not be used (TC_MEAS_UNRELIABLE), as a query of workload, target, threads and program: "SELECT .. WHERE ..",
  * to which " AND .." may be added. */
@@ -77,9 +81,11 @@ tc_status tc_meas_db_first(tc_meas_db *db, tc_arena *a, tc_meas_filter f, tc_rec
 tc_status tc_meas_db_run(tc_meas_db *db, sqlite3_stmt *st, const char *doing, tc_error *err);
 /* The statements that store a record, for use inside a write transaction. Free them in any case. */
 typedef struct tc_meas_inserts {
-    sqlite3_stmt *workload, *target, *record;
+    sqlite3_stmt *workload, *target, *record, *same_job;
 } tc_meas_inserts;
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err);
+/* Of a job that is there already nothing is stored, and *id is that record's; but a failure is news of one that did not fail, and is
+ * stored without its job. */
 tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err);
 void tc_meas_db_inserts_free(tc_meas_inserts *q);
 /* admission.c: a measured record's program is admitted, if it was right; `program`, and whatever record `id` says that its own is, are

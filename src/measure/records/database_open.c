@@ -41,6 +41,10 @@ static const char *const migrations[] = {
     " when_ms INTEGER NOT NULL) WITHOUT ROWID;"
     "ALTER TABLE models ADD COLUMN seal TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE records ADD COLUMN sizes TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE records ADD COLUMN job TEXT;"
+    "ALTER TABLE records ADD COLUMN phase TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE records ADD COLUMN predicted REAL;"
+    "CREATE UNIQUE INDEX records_job ON records(job) WHERE job IS NOT NULL;",
 };
 enum { SCHEMA = sizeof migrations / sizeof migrations[0] };
 

@@ -9,7 +9,7 @@
 static const char SELECT_RECORD[] = "SELECT r.id, w.text, t.text, r.workload, r.target, r.threads, r.trace, r.trace_hash, "
                                     "r.program, r.error, r.signal, r.message, r.median,"
                                     " r.times, r.build_seconds, r.run_seconds, %s, r.max_error, r.stopped_early, "
-                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s, %s"
+                                    "r.when_ms, r.tctune_version, r.llvm_version, r.host, %s, %s, %s, %s"
                                     " FROM records r JOIN workloads w ON w.hash = r.workload JOIN targets t ON t.hash = r.target";
 
 /* A column's text; NULL where it has none. SQLite says the same of one that it had no memory for. */
@@ -72,6 +72,9 @@ static tc_record read_record(tc_arena *a, sqlite3_stmt *st) {
         r.mode = TC_MEAS_SIMULATED; /* never: it would not fit (database_fits.c) */
     r.rounds = sqlite3_column_int(st, i++);
     r.sizes = tc_meas_db_text(a, st, i++);
+    r.job = tc_meas_db_text(a, st, i++);
+    r.phase = tc_meas_db_text(a, st, i++);
+    r.predicted = sqlite3_column_type(st, i) == SQLITE_NULL ? NAN : sqlite3_column_double(st, i);
     return r;
 }
 
@@ -105,6 +108,8 @@ static void filter_text(const tc_meas_db *db, tc_strbuf *b, const tc_meas_filter
         tc_sb_add(b, " AND r.target = :target");
     if (f->threads > 0)
         tc_sb_add(b, " AND r.threads = :threads");
+    if (f->job)
+        tc_sb_add(b, db->schema >= 5 ? " AND r.job = :job" : " AND false");
     if (f->mode)
         tc_sb_printf(b, " AND %s = :mode", tc_meas_db_mode_column(db));
     if (f->real)
@@ -126,6 +131,8 @@ static void filter_bind(sqlite3_stmt *st, const tc_meas_filter *f) {
         tc_meas_db_bind_text(st, i, f->workload_hash);
     if ((i = sqlite3_bind_parameter_index(st, ":target")) > 0)
         tc_meas_db_bind_text(st, i, f->target_hash);
+    if ((i = sqlite3_bind_parameter_index(st, ":job")) > 0)
+        tc_meas_db_bind_text(st, i, f->job);
     if ((i = sqlite3_bind_parameter_index(st, ":mode")) > 0)
         tc_meas_db_bind_text(st, i, f->mode);
     if ((i = sqlite3_bind_parameter_index(st, ":threads")) > 0)
@@ -151,7 +158,7 @@ static tc_status select_records(tc_meas_db *db, const tc_meas_filter *f, sqlite3
     tc_strbuf b = {0}, verified = {0};
     verified_text(&verified, f);
     tc_sb_printf(&b, SELECT_RECORD, f->verified ? "r.verified" : tc_sb_str(&verified), tc_meas_db_mode_column(db),
-                 tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db));
+                 tc_meas_db_rounds_column(db), tc_meas_db_sizes_column(db), tc_meas_db_search_columns(db));
     tc_strbuf_free(&verified);
     filter_text(db, &b, f);
     order_text(db, &b, f);

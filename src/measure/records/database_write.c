@@ -1,6 +1,7 @@
 /* Records and models into the database. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "measure/records/admission.h"
 #include "measure/records/database_int.h"
@@ -46,17 +47,29 @@ static void bind_record(sqlite3_stmt *st, const tc_record *r) {
     tc_meas_db_bind_text(st, i++, tc_meas_mode_text(r->mode));
     sqlite3_bind_int(st, i++, r->rounds);
     tc_meas_db_bind_text(st, i++, r->sizes);
+    if (*r->job)
+        tc_meas_db_bind_text(st, i++, r->job);
+    else
+        sqlite3_bind_null(st, i++);
+    tc_meas_db_bind_text(st, i++, r->phase);
+    if (isfinite(r->predicted))
+        sqlite3_bind_double(st, i++, r->predicted);
+    else
+        sqlite3_bind_null(st, i++);
 }
 
 tc_status tc_meas_db_inserts_new(tc_meas_db *db, tc_meas_inserts *q, tc_error *err) {
     *q = (tc_meas_inserts){0};
     TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO workloads(hash, text) VALUES(?, ?)", &q->workload, err));
     TC_TRY(tc_meas_db_prepare(db, "INSERT OR IGNORE INTO targets(hash, text) VALUES(?, ?)", &q->target, err));
+    TC_TRY(tc_meas_db_prepare(db, "SELECT id, error FROM records WHERE job = ?", &q->same_job, err));
     return tc_meas_db_prepare(
         db,
         "INSERT INTO records(workload, target, threads, trace, trace_hash, program, error, signal, message, median, times,"
         " build_seconds, run_seconds, verified, max_error, stopped_early, when_ms, tctune_version, llvm_version, host, mode,"
-        " rounds, sizes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " rounds, sizes, job, phase, predicted)"
+        " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT(job) WHERE job IS NOT NULL DO NOTHING",
         &q->record, err);
 }
 
@@ -64,6 +77,36 @@ void tc_meas_db_inserts_free(tc_meas_inserts *q) {
     sqlite3_finalize(q->workload);
     sqlite3_finalize(q->target);
     sqlite3_finalize(q->record);
+    sqlite3_finalize(q->same_job);
+}
+
+/* The record of a job that is there; *failed: it says that it failed. */
+static tc_status find_job(tc_meas_db *db, const tc_meas_inserts *q, const char *job, int64_t *id, bool *failed, tc_error *err) {
+    tc_meas_db_bind_text(q->same_job, 1, job);
+    int code = sqlite3_step(q->same_job);
+    if (code == SQLITE_ROW) {
+        *id = sqlite3_column_int64(q->same_job, 0);
+        *failed = strcmp((const char *)sqlite3_column_text(q->same_job, 1), tc_meas_error_text(TC_MEAS_NONE)) != 0;
+    }
+    tc_status s = code == SQLITE_ROW ? TC_OK : tc_meas_db_fail(db, "looking for a job", err);
+    sqlite3_reset(q->same_job);
+    return s;
+}
+
+static tc_status insert_record(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err) {
+    bool failed = true;
+    bind_record(q->record, r);
+    TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
+    if (sqlite3_changes(db->sql) > 0) {
+        *id = sqlite3_last_insert_rowid(db->sql);
+        return TC_OK;
+    }
+    TC_TRY(find_job(db, q, r->job, id, &failed, err));
+    if (failed || r->error == TC_MEAS_NONE)
+        return TC_OK;
+    tc_record news = *r;
+    news.job = "";
+    return insert_record(db, q, &news, id, err);
 }
 
 tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *r, int64_t *id, tc_error *err) {
@@ -72,10 +115,7 @@ tc_status tc_meas_db_insert_one(tc_meas_db *db, const tc_meas_inserts *q, const 
         return TC_OK;
     TC_TRY(insert_text(db, q->workload, r->workload_hash, r->workload, err));
     TC_TRY(insert_text(db, q->target, r->target_hash, r->target, err));
-    bind_record(q->record, r);
-    TC_TRY(tc_meas_db_run(db, q->record, "storing records", err));
-    *id = sqlite3_last_insert_rowid(db->sql);
-    return TC_OK;
+    return insert_record(db, q, r, id, err);
 }
 
 static tc_status insert_all(tc_meas_db *db, const tc_meas_inserts *q, const tc_record *records, size_t n, bool measured,

@@ -80,6 +80,9 @@ tc_record tc_meas_record_empty(void) {
                        .llvm_version = "",
                        .host = "",
                        .sizes = "",
+                       .job = "",
+                       .phase = "",
+                       .predicted = NAN,
                        .median = INFINITY};
 }
 
@@ -107,6 +110,8 @@ tc_record tc_meas_record_copy(tc_arena *a, const tc_record *r) {
     c.llvm_version = tc_arena_strdup(a, r->llvm_version);
     c.host = tc_arena_strdup(a, r->host);
     c.sizes = tc_arena_strdup(a, r->sizes);
+    c.job = tc_arena_strdup(a, r->job);
+    c.phase = tc_arena_strdup(a, r->phase);
     c.times = tc_arena_dup(a, r->times, r->ntimes * sizeof *r->times);
     return c;
 }
@@ -212,6 +217,18 @@ static json_t *text_value(const char *s) {
     return v;
 }
 
+/* Fields that most records lack, or that came later. */
+static void put_others(json_t *o, const tc_record *r) {
+    if (*r->sizes)
+        json_object_set_new(o, "sizes", json_string(r->sizes));
+    if (*r->job)
+        json_object_set_new(o, "job", json_string(r->job));
+    if (*r->phase)
+        json_object_set_new(o, "phase", json_string(r->phase));
+    if (isfinite(r->predicted))
+        json_object_set_new(o, "predicted", json_real(r->predicted));
+}
+
 static json_t *to_object(const tc_record *r) {
     json_t *o = json_object(), *times = json_array();
     json_object_set_new(o, "error", json_string(tc_meas_error_text(r->error)));
@@ -222,8 +239,7 @@ static json_t *to_object(const tc_record *r) {
     json_object_set_new(o, "times", times);
     json_object_set_new(o, "mode", json_string(tc_meas_mode_text(r->mode)));
     json_object_set_new(o, "rounds", json_integer(r->rounds));
-    if (*r->sizes)
-        json_object_set_new(o, "sizes", json_string(r->sizes));
+    put_others(o, r);
 #define FIELD(key, member) json_object_set_new(o, key, json_string(r->member.hex));
     HASH_FIELDS(FIELD)
 #undef FIELD
@@ -327,18 +343,29 @@ static tc_status read_times(tc_arena *a, const char *where, const json_t *o, tc_
     return TC_OK;
 }
 
-/* Fields that came later: records without them are of a time when there was one way to measure, or of sizes that do not vary. */
-static tc_status read_mode(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
+/* Fields that came later: records without them are of a time when there was one way to measure. */
+static tc_status read_mode(const char *where, const json_t *o, tc_record *r, tc_error *err) {
     const json_t *mode = json_object_get(o, "mode"), *rounds = json_object_get(o, "rounds");
     if (rounds && (!json_is_integer(rounds) || json_integer_value(rounds) != (int)json_integer_value(rounds)))
         return missing(err, where, "rounds", "an integer of its size");
     r->rounds = (int)json_integer_value(rounds);
     if (mode && (!json_is_string(mode) || !tc_meas_mode_parse(json_string_value(mode), &r->mode)))
         return missing(err, where, "mode", "hot, cold, in-graph, beside or simulated");
-    const json_t *sizes = json_object_get(o, "sizes");
-    if (sizes && !json_is_string(sizes))
-        return missing(err, where, "sizes", "a text");
-    r->sizes = sizes ? tc_arena_strdup(a, json_string_value(sizes)) : "";
+    return TC_OK;
+}
+
+static tc_status read_others(tc_arena *a, const char *where, const json_t *o, tc_record *r, tc_error *err) {
+    const struct { const char *key, **to; } texts[] = {{"sizes", &r->sizes}, {"job", &r->job}, {"phase", &r->phase}};
+    for (size_t i = 0; i < TC_LEN(texts); i++) {
+        const json_t *v = json_object_get(o, texts[i].key);
+        if (v && !json_is_string(v))
+            return missing(err, where, texts[i].key, "a text");
+        *texts[i].to = v ? tc_arena_strdup(a, json_string_value(v)) : "";
+    }
+    const json_t *predicted = json_object_get(o, "predicted");
+    if (predicted && !json_is_number(predicted))
+        return missing(err, where, "predicted", "a number");
+    r->predicted = predicted ? json_number_value(predicted) : NAN;
     return TC_OK;
 }
 
@@ -347,7 +374,8 @@ static tc_status read_object(tc_arena *a, const char *where, const json_t *o, tc
     TC_TRY(read_texts(a, where, o, r, err));
     TC_TRY(read_numbers(where, o, r, err));
     TC_TRY(read_times(a, where, o, r, err));
-    TC_TRY(read_mode(a, where, o, r, err));
+    TC_TRY(read_mode(where, o, r, err));
+    TC_TRY(read_others(a, where, o, r, err));
     const json_t *e = json_object_get(o, "error");
     if (!json_is_string(e))
         return missing(err, where, "error", "a text");

@@ -67,6 +67,9 @@ typedef struct tc_record {
     /* Of a workload with symbols: their values when it was timed, in the workload's order, as "17,3" (tc_meas_sizes_text); "": it has
      * none. */
     const char *sizes;
+    const char *job;   /* of a fleet that it was measured as: a database has one record of each; "": of none */
+    const char *phase; /* of the search that proposed it, as tune/phases.def names them; "": not known */
+    double predicted;  /* what the cost model made of it before it was measured, more being better; NAN: it was not asked */
     bool
         elsewhere; /* measured by another machine just now: says nothing of what may run in this one's processes; stored nowhere */
     double reading; /* seconds that a call takes in a network at least (tc_meas_key); stored nowhere, 0 elsewhere */
@@ -98,7 +101,7 @@ int tc_meas_sizes_count(const char *text);
 /* Reads exactly n; false: it is not the text of so many sizes. */
 bool tc_meas_sizes_parse(const char *text, int64_t *sizes, int n);
 
-/* All strings "", median INFINITY. */
+/* All strings "", median INFINITY, nothing predicted. */
 tc_record tc_meas_record_empty(void);
 /* Copies the texts into `a` and hashes target and trace. `workload_hash` is tc_te_hash of the workload. */
 void tc_meas_record_identify(tc_arena *a, tc_record *r, const char *workload, tc_digest workload_hash, const char *target,
